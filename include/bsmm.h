@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bsmm: block-scaled matrix multiplication.
+ *
+ *     D = round(alpha * (A . scale_a) x (B . scale_b)^T + beta * C + bias)
+ *
+ * A is (M, K), B is (N, K), D and C are (M, N), bias is (N). Elements are 4-, 6-, 8-, 16- or
+ * 32-bit floats; a scale covers a block of block_rows x block_cols elements, blocks running
+ * along K (for D along N). Reading order of this file: status, formats, the matrix, one call,
+ * plans, quantization, scale layouts, tables, devices and speed of light, files.
+ *
+ * Conventions that hold everywhere:
+ *  - Structs start with struct_size = sizeof(the struct); all fields that are zero mean the
+ *    default. A larger struct than the library knows is accepted while its tail is zero.
+ *    BSMM_INIT(type) gives such a zeroed struct.
+ *  - Sizes are counted in elements unless a name ends in _bytes. Indices start at 0.
+ *  - Every function that can fail returns a bsmm_status; bsmm_error_message() tells why: the
+ *    field, its value and the rule. On failure no output buffer has been written, unless the
+ *    function's comment says otherwise.
+ *  - Everything is thread-safe unless its comment says otherwise. The library never prints,
+ *    aborts, exits or reads the environment, and keeps no global state but each thread's message.
+ */
+#ifndef BSMM_H
+#define BSMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#    ifdef BSMM_BUILD
+#        define BSMM_API __declspec(dllexport)
+#    else
+#        define BSMM_API
+#    endif
+#else
+#    define BSMM_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#    define BSMM_INIT(type) (type{sizeof(type)})
+#else
+#    define BSMM_INIT(type) ((type){.struct_size = (uint32_t)sizeof(type)})
+#endif
+
+#define BSMM_VERSION_MAJOR 0
+#define BSMM_VERSION_MINOR 1
+#define BSMM_VERSION_PATCH 0
+
+/* The version of the library that is loaded, major * 10000 + minor * 100 + patch. */
+BSMM_API uint32_t bsmm_version(void);
+
+/* ------------------------------------------------------------------------------------------
+ * Status
+ * ---------------------------------------------------------------------------------------- */
+
+/* Values never change meaning. */
+typedef enum bsmm_status {
+    BSMM_OK = 0,
+    BSMM_E_INVALID = 1,     /* a field or argument breaks a rule */
+    BSMM_E_UNSUPPORTED = 2, /* well formed, but nothing here can do it */
+    BSMM_E_MEMORY = 3,      /* an allocation failed */
+    BSMM_E_IO = 4,          /* the operating system refused: open, map, write, rename */
+    BSMM_E_FORMAT = 5,      /* a file's content breaks its format's rules */
+    BSMM_E_NOT_FOUND = 6,   /* no tensor, device, kernel, recipe of that name */
+    BSMM_E_RANGE = 7,       /* a lossless conversion would lose a value */
+    BSMM_E_DEVICE = 8       /* a device or its driver failed */
+} bsmm_status;
+
+/* "BSMM_E_INVALID" and so on; "unknown" for other values. */
+BSMM_API const char *bsmm_status_name(bsmm_status status);
+
+/* This thread's last failure, e.g. "a.cols: value is 96; must equal b.cols (64)". Empty before
+ * the first failure. Valid until this thread's next failing call. */
+BSMM_API const char *bsmm_error_message(void);
+
+/* ------------------------------------------------------------------------------------------
+ * Formats. Sources: OCP Microscaling Formats (MX) v1.0; OCP 8-bit Floating Point v1.0;
+ * the fnuz variants: AMD CDNA3 ISA; nvfp4: NVIDIA cuBLAS and PTX ISA 8.7.
+ * ---------------------------------------------------------------------------------------- */
+
+/* Element formats. Value of a finite code with exponent field E, mantissa field M of m bits and
+ * bias b: E = 0: (-1)^s 2^(1-b) M/2^m; else (-1)^s 2^(E-b) (1 + M/2^m). */
+typedef enum bsmm_elem {
+    BSMM_ELEM_NONE = 0,
+    BSMM_ELEM_F32 = 1,
+    BSMM_ELEM_F16 = 2,
+    BSMM_ELEM_BF16 = 3,
+    BSMM_ELEM_E4M3 = 4,     /* OCP e4m3fn: no Inf, NaN = S.1111.111, max 448 */
+    BSMM_ELEM_E4M3FNUZ = 5, /* bias 8, NaN = 0x80, max 240 */
+    BSMM_ELEM_E5M2 = 6,     /* OCP: Inf and NaN as IEEE, max 57344 */
+    BSMM_ELEM_E5M2FNUZ = 7, /* bias 16, NaN = 0x80, max 57344 */
+    BSMM_ELEM_E3M2 = 8,     /* 6 bits, max 28 */
+    BSMM_ELEM_E2M3 = 9,     /* 6 bits, max 7.5 */
+    BSMM_ELEM_E2M1 = 10,    /* 4 bits, max 6 */
+    BSMM_ELEM_E8M0 = 11     /* 2^(code - 127), 255 = NaN; a scale format, listed here so that
+                               its codes can be taken apart; no matrix has such elements */
+} bsmm_elem;
+
+/* Scale formats. */
+typedef enum bsmm_scale {
+    BSMM_SCALE_NONE = 0,
+    BSMM_SCALE_E8M0 = 1,
+    BSMM_SCALE_E4M3 = 2, /* the sign bit is honoured: 0x80..0xFE decode as negative */
+    BSMM_SCALE_F32 = 3
+} bsmm_scale;
+
+/* A block-scaled format: element, scale, block shape. A preset is such a value with a name;
+ * nothing behaves differently because of the name. Unscaled: scale NONE, block 0 x 0. */
+typedef struct bsmm_format {
+    uint32_t elem;       /* bsmm_elem */
+    uint32_t scale;      /* bsmm_scale */
+    uint32_t block_rows; /* 1 or more when scaled */
+    uint32_t block_cols; /* 2 or more when scaled; the block's extent along K */
+} bsmm_format;
+
+/* The format of a preset ("mxfp8", "nvfp4", "fp8_group128", ...; list: bsmm_preset_at) or of an
+ * unscaled element ("f32", "bf16", "e4m3", ...). NOT_FOUND names the known ones. */
+BSMM_API bsmm_status bsmm_format_from_name(const char *name, bsmm_format *format);
+
+/* The preset's or element's name, or "custom" if none has exactly these fields. */
+BSMM_API const char *bsmm_format_name(bsmm_format format);
+
+/* The code of `value` in an element format, rounded to nearest even. saturate != 0: overflow and
+ * Inf become the largest finite value; saturate == 0: overflow gives Inf, or NaN where there is
+ * no Inf, or the largest value where there is neither (OCP 8-bit v1.0 section 5.2.3, MX v1.0
+ * section 5.3). NaN becomes NaN; where the format has none, the code is that of +0 (MX v1.0 leaves
+ * it to the implementation). For e8m0: nearest even in the exponent's mantissa-free sense is not
+ * defined by OCP; the value is rounded to the nearest power of two, ties up, as ml_dtypes and
+ * torch do, and zero, negative values and overflow give NaN, saturating: the nearest end. */
+BSMM_API bsmm_status bsmm_encode_elem(uint32_t elem, float value, int saturate, uint32_t *code);
+
+/* The value of a code; exact. INVALID if the code has more bits than the format. */
+BSMM_API bsmm_status bsmm_decode_elem(uint32_t elem, uint32_t code, double *value);
+
+/* ------------------------------------------------------------------------------------------
+ * The matrix
+ * ---------------------------------------------------------------------------------------- */
+
+/* Which index runs fastest in memory. */
+typedef enum bsmm_order {
+    BSMM_ORDER_ROW = 0, /* columns (K) contiguous: element (r, c) at r * ld + c */
+    BSMM_ORDER_COL = 1  /* rows (M or N) contiguous: element (r, c) at c * ld + r */
+} bsmm_order;
+
+/* Where the scale of block (r, c) lies. docs/LAYOUTS.md draws each; R x C blocks. */
+typedef enum bsmm_layout {
+    BSMM_LAYOUT_ROW_MAJOR = 0,       /* r * ld + c; ld 0 = C */
+    BSMM_LAYOUT_COL_MAJOR = 1,       /* c * ld + r; ld 0 = R */
+    BSMM_LAYOUT_TILE_CONTIGUOUS = 2, /* tiles of scale_tile_rows x scale_tile_cols scales */
+    BSMM_LAYOUT_NV_128X4 = 3,        /* cuBLAS and tcgen05; torchao to_blocked */
+    BSMM_LAYOUT_NV_8X4 = 4,          /* small M: vLLM, FlashInfer */
+    BSMM_LAYOUT_CDNA4_MFMA16 = 5,    /* hipBLASLt BLK32_UE8M0_32_8_EXT, aiter shuffle_scale */
+    BSMM_LAYOUT_CDNA4_MFMA32 = 6,    /* Triton's block-scaled tutorial, 32x32 MFMA */
+    BSMM_LAYOUT_CUBLAS_VEC128 = 7,   /* cuBLASLt fp32 1x128: c * roundup(R, 4) + r */
+    BSMM_LAYOUT_CUBLAS_BLK128 = 8    /* cuBLASLt fp32 128x128: r * roundup(C, 4) + c */
+} bsmm_layout;
+
+/* How a second-level (per-tensor) scale enters. */
+typedef enum bsmm_global {
+    BSMM_GLOBAL_MULTIPLIER = 0, /* value = element * scale * g (ModelOpt, torchao) */
+    BSMM_GLOBAL_DIVISOR = 1     /* value = element * scale / g (compressed-tensors) */
+} bsmm_global;
+
+/* A matrix and, where a call reads or writes it, its memory. Elements of 4 bits are packed two
+ * per byte along the contiguous index, the even one in the low nibble; of 6 bits four in three
+ * bytes, least significant bit first; `ld` must then be a multiple of 2 or 4, and an odd number of
+ * elements in the contiguous direction is stored padded to that multiple. Buffers need the
+ * alignment of their element type (4 for f32, 2 for f16 and bf16, else 1). */
+typedef struct bsmm_matrix {
+    uint32_t struct_size;
+    uint32_t order; /* bsmm_order */
+    bsmm_format format;
+    int64_t rows; /* M or N; 0 and more */
+    int64_t cols; /* K (N for C and D); 0 and more */
+    int64_t ld;   /* leading dimension in elements; 0 = packed */
+    void *data;
+    uint64_t data_bytes; /* the buffer's size; 0 = not checked; else at least bsmm_data_bytes */
+    void *scales;
+    uint64_t scale_bytes;     /* 0 = not checked, allowed only for layouts that pad nothing
+                                 (ROW_MAJOR, COL_MAJOR); else exactly bsmm_scale_bytes */
+    uint32_t scale_layout;    /* bsmm_layout */
+    uint32_t global_kind;     /* bsmm_global */
+    uint32_t scale_tile_rows; /* TILE_CONTIGUOUS only */
+    uint32_t scale_tile_cols;
+    int64_t scale_ld;    /* ROW_MAJOR and COL_MAJOR only; 0 = packed */
+    float *global_scale; /* one value, host memory; NULL = 1 */
+} bsmm_matrix;
+
+/* The bytes of the element buffer and of the scale buffer (padding included) that the
+ * description needs. Pointers are not looked at. INVALID if the description breaks a rule. */
+BSMM_API bsmm_status bsmm_data_bytes(const bsmm_matrix *matrix, uint64_t *bytes);
+BSMM_API bsmm_status bsmm_scale_bytes(const bsmm_matrix *matrix, uint64_t *bytes);
+
+/* ------------------------------------------------------------------------------------------
+ * One call
+ * ---------------------------------------------------------------------------------------- */
+
+/* What a kernel may trade. */
+typedef enum bsmm_compute {
+    BSMM_COMPUTE_EXACT = 0, /* products exact, sums fp32 or better (docs/NUMERICS.md) */
+    BSMM_COMPUTE_FAST = 1   /* kernels with a wider, documented bound may be chosen */
+} bsmm_compute;
+
+typedef struct bsmm_matmul_desc {
+    uint32_t struct_size;
+    uint32_t compute;     /* bsmm_compute */
+    const bsmm_matrix *a; /* (M, K): any format */
+    const bsmm_matrix *b; /* (N, K): any format */
+    const bsmm_matrix *c; /* (M, N): f32, f16 or bf16; NULL unless beta is used; may be d itself
+                             when the descriptions are equal */
+    const bsmm_matrix *d; /* (M, N): f32, f16, bf16, e4m3, e5m2 unscaled, or any block-scaled
+                             format, quantized on store with d->global_scale read, not written */
+    const float *alpha;   /* read when the plan is made; NULL = 1; finite */
+    const float *beta;    /* NULL = 0; finite; C is not read when 0 */
+    const void *bias;     /* N values of bias_elem, added to every row; NULL = none */
+    uint32_t bias_elem;   /* BSMM_ELEM_F32, F16 or BF16; NONE = no bias (then bias must be NULL) */
+    uint32_t threads;     /* 0 = as many as the machine has; results never depend on it */
+    const char *recipe;   /* for a block-scaled D; NULL = the format's default recipe */
+    const char *device;   /* "cpu"; NULL = "cpu" */
+    const char *kernel;   /* force one by name ("ref", "cpu_f32"); NULL = the best that accepts */
+} bsmm_matmul_desc;
+
+/* Multiplies, with the pointers in the matrices. Allocates the plan's workspace for the duration
+ * of the call. A, B, C, bias are read, D (and D's scales) written. D must not overlap A or B. */
+BSMM_API bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc);
+
+/* ------------------------------------------------------------------------------------------
+ * Plans: validate and choose once, run many times
+ * ---------------------------------------------------------------------------------------- */
+
+/* Immutable; any number of threads may run one plan, each with its own workspace. */
+typedef struct bsmm_plan bsmm_plan;
+
+/* Validates and chooses the kernel. The matrices' pointers are not read (nor alpha's, beta's,
+ * names' after the call); desc->bias only says by being non-NULL or by bias_elem that there is
+ * one. *plan is NULL on failure. */
+BSMM_API bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan);
+BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed */
+
+/* The chosen kernel's name, and the workspace that each concurrent run needs (64-byte aligned). */
+BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
+BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
+
+/* The memory of one run; fields as in bsmm_matrix. */
+typedef struct bsmm_buffers {
+    uint32_t struct_size;
+    uint32_t reserved; /* 0 */
+    const void *a, *a_scales;
+    const float *a_global;
+    const void *b, *b_scales;
+    const float *b_global;
+    const void *c;
+    void *d, *d_scales;
+    const float *d_global;
+    const void *bias;
+    void *workspace;
+    uint64_t workspace_bytes;
+} bsmm_buffers;
+
+/* Allocates nothing. Missing or misaligned pointers and a short workspace are INVALID. */
+BSMM_API bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers);
+
+/* What one kernel says of a product, best kernel first. */
+typedef struct bsmm_explanation {
+    uint32_t struct_size;
+    uint32_t accepts;   /* 1 or 0 */
+    const char *kernel; /* static storage */
+    char reason[240];   /* why it refuses; empty if it accepts */
+} bsmm_explanation;
+
+/* The kernel of rank `index` (0 = tried first) on desc; desc->kernel is ignored. NOT_FOUND past the
+ * last; INVALID if the description breaks a rule. The first that accepts is what a plan takes. */
+BSMM_API bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
+                                  bsmm_explanation *explanation);
+
+/* ------------------------------------------------------------------------------------------
+ * Quantization
+ * ---------------------------------------------------------------------------------------- */
+
+/* Options of a recipe (docs/RECIPES.md). */
+typedef enum bsmm_quantize_flags {
+    BSMM_QUANTIZE_POW2 = 1, /* f32 scales rounded to powers of two (ue8m0), as the recipe does */
+    BSMM_QUANTIZE_ONE_LEVEL = 2 /* no per-tensor scale where the recipe has the choice */
+} bsmm_quantize_flags;
+
+typedef struct bsmm_quantize_desc {
+    uint32_t struct_size;
+    uint32_t flags;         /* bsmm_quantize_flags */
+    const bsmm_matrix *src; /* f32, f16 or bf16, unscaled */
+    const bsmm_matrix *dst; /* any format; data, scales and, where the recipe has two levels,
+                             *global_scale are written; padding of scales is written 0 */
+    const char *recipe;     /* "ocp", "rceil", ...; NULL = the format's default */
+    const float *amax;      /* largest magnitude of the whole tensor, when src is only a part of
+                               it; NULL = of src */
+    uint32_t threads;       /* 0 = as many as the machine has */
+    uint32_t reserved;      /* 0 */
+} bsmm_quantize_desc;
+
+/* Error of a quantized matrix. Shares are fractions of all elements. */
+typedef struct bsmm_quantize_report {
+    uint32_t struct_size;
+    uint32_t reserved;
+    double sqnr_db;     /* 10 log10(sum x^2 / sum (x - q)^2); +Inf if exact */
+    double max_error;   /* max |x - q| */
+    double clipped;     /* |x| above the largest value that its block's scale can give */
+    double underflowed; /* x nonzero, q zero */
+    double signal;      /* sum x^2; with noise, reports of parts can be added up */
+    double noise;       /* sum (x - q)^2 */
+    int64_t count;      /* elements */
+} bsmm_quantize_report;
+
+/* Quantizes by a named recipe, reproducing its project's bytes. report may be NULL. */
+BSMM_API bsmm_status bsmm_quantize(const bsmm_quantize_desc *desc, bsmm_quantize_report *report);
+
+/* Compares values (f32, f16, bf16) with their quantized form of the same shape. */
+BSMM_API bsmm_status bsmm_compare(const bsmm_matrix *src, const bsmm_matrix *quantized,
+                                  bsmm_quantize_report *report);
+
+/* max |x| over an unscaled f32, f16 or bf16 matrix; NaN if any is NaN; 0 if empty. */
+BSMM_API bsmm_status bsmm_amax(const bsmm_matrix *src, float *amax);
+
+/* Any format -> unscaled f32, f16 or bf16: the exact value rounded once, to nearest even. */
+BSMM_API bsmm_status bsmm_dequantize(const bsmm_matrix *src, const bsmm_matrix *dst);
+
+/* Keeps every value bit for bit, or returns RANGE naming the block, with dst's content then
+ * unspecified. mxfp4 -> nvfp4 (writes *dst->global_scale), mxfp4 -> fp8_block128 and any format to
+ * itself in another order or scale layout. */
+BSMM_API bsmm_status bsmm_convert(const bsmm_matrix *src, const bsmm_matrix *dst);
+
+/* Moves scales between layouts: src and dst describe the same rows, cols and format; only the
+ * scale fields differ and only scales are touched. Padding is written 0. */
+BSMM_API bsmm_status bsmm_relayout_scales(const bsmm_matrix *src, const bsmm_matrix *dst);
+
+/* ------------------------------------------------------------------------------------------
+ * Tables. Index 0 and up until NOT_FOUND; strings have static storage.
+ * ---------------------------------------------------------------------------------------- */
+
+typedef struct bsmm_elem_info {
+    uint32_t struct_size;
+    uint32_t elem; /* bsmm_elem */
+    const char *name;
+    uint32_t bits, exponent_bits, mantissa_bits;
+    int32_t bias;
+    double max, min_normal, min_subnormal; /* min_subnormal 0: none */
+    const char *nan, *inf, *zeros;         /* codes, as text; "none" */
+    const char *used_by;
+} bsmm_elem_info;
+BSMM_API bsmm_status bsmm_elem_at(uint32_t index, bsmm_elem_info *info);
+
+typedef struct bsmm_preset_info {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char *name;
+    bsmm_format format;
+    const char *second_level; /* "none", "optional f32 per tensor" */
+    const char *used_by;
+    const char *default_recipe;
+    double bits_per_weight; /* elements and block scales */
+} bsmm_preset_info;
+BSMM_API bsmm_status bsmm_preset_at(uint32_t index, bsmm_preset_info *info);
+
+/* A layout is digits: inside a tile the offset is the sum over digits of
+ * ((index on axis / divisor) % extent) * stride, tiles follow in row-major order of tiles. */
+typedef struct bsmm_digit {
+    uint32_t axis; /* 0: row of the scale matrix, 1: column */
+    uint32_t extent, stride;
+} bsmm_digit;
+typedef struct bsmm_layout_info {
+    uint32_t struct_size;
+    uint32_t layout; /* bsmm_layout */
+    const char *name, *padding, *offset, *used_by;
+    uint32_t tile_rows, tile_cols; /* 0: given by the caller or by the matrix */
+    uint32_t digit_count;          /* 0: the offset is a plain pitch */
+    bsmm_digit digits[6];          /* innermost of each axis first */
+} bsmm_layout_info;
+BSMM_API bsmm_status bsmm_layout_at(uint32_t index, bsmm_layout_info *info);
+BSMM_API bsmm_status bsmm_layout_from_name(const char *name, uint32_t *layout);
+
+/* The element offset of the scale of block (block_row, block_col) in matrix's scale layout. */
+BSMM_API bsmm_status bsmm_scale_offset(const bsmm_matrix *matrix, int64_t block_row,
+                                       int64_t block_col, uint64_t *offset);
+
+typedef struct bsmm_recipe_info {
+    uint32_t struct_size;
+    uint32_t flags; /* bsmm_quantize_flags that it understands */
+    const char *name;
+    const char *formats; /* preset names, separated by spaces */
+    const char *rule, *source;
+} bsmm_recipe_info;
+BSMM_API bsmm_status bsmm_recipe_at(uint32_t index, bsmm_recipe_info *info);
+
+/* ------------------------------------------------------------------------------------------
+ * Devices and speed of light
+ * ---------------------------------------------------------------------------------------- */
+
+/* A known device's data-sheet peaks; operations per second count a multiply-add as two. */
+typedef struct bsmm_device_info {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char *name;            /* "mi300x" */
+    const char *title;           /* "AMD Instinct MI300X" */
+    double f32, f16, f8, f6, f4; /* dense matrix peaks in operations/s; 0: no such unit */
+    double bandwidth;            /* bytes/s of memory */
+    const char *source;          /* where the figures come from */
+} bsmm_device_info;
+BSMM_API bsmm_status bsmm_device_at(uint32_t index, bsmm_device_info *info);
+
+/* What this machine offers: "cpu" and, when their backends are present, "cuda:0" and so on.
+ * `features` lists instruction sets or the architecture. */
+typedef struct bsmm_local_device {
+    uint32_t struct_size;
+    uint32_t cores;
+    char name[32];
+    char title[96];
+    char features[160];
+} bsmm_local_device;
+BSMM_API bsmm_status bsmm_local_device_at(uint32_t index, bsmm_local_device *info);
+
+typedef struct bsmm_sol_estimate {
+    uint32_t struct_size;
+    uint32_t reserved;
+    double seconds;         /* max(compute_seconds, memory_seconds) */
+    double compute_seconds; /* 2 M N K / peak of the unit that eats both operands */
+    double memory_seconds;  /* (A + B + scales + C + D) / bandwidth, each byte once */
+    double operations, bytes;
+    const char *unit;  /* "f8": which peak applied */
+    const char *limit; /* "compute" or "memory" */
+} bsmm_sol_estimate;
+
+/* Speed of light of a product on a known device (bsmm_device_at's names). */
+BSMM_API bsmm_status bsmm_estimate_sol(const char *device, const bsmm_matmul_desc *desc,
+                                       bsmm_sol_estimate *estimate);
+
+/* ------------------------------------------------------------------------------------------
+ * Files: safetensors (one file, or a sharded model by its index or its folder), GGUF, .npy.
+ * Files are mapped, not loaded; they must not be truncated by others while open. A bsmm_file is
+ * immutable once open: any number of threads may read it. Strings and pointers live until close.
+ * ---------------------------------------------------------------------------------------- */
+
+typedef struct bsmm_file bsmm_file;
+
+#define BSMM_MAX_DIMS 8
+
+/* path: FILE.safetensors, model.safetensors.index.json, a folder that holds either, FILE.gguf or
+ * FILE.npy; the content decides, not the name. FORMAT errors name the file, field and rule. */
+BSMM_API bsmm_status bsmm_file_open(const char *path, bsmm_file **file);
+BSMM_API void bsmm_file_close(bsmm_file *file); /* NULL is allowed */
+
+/* "safetensors", "gguf" or "npy". */
+BSMM_API const char *bsmm_file_kind(const bsmm_file *file);
+
+/* A metadata value (safetensors __metadata__, GGUF string key); NULL if absent. */
+BSMM_API const char *bsmm_file_metadata(const bsmm_file *file, const char *key);
+
+/* One stored tensor, outermost dimension first. */
+typedef struct bsmm_tensor {
+    uint32_t struct_size;
+    uint32_t elem; /* bsmm_elem, NONE for types that are not floats of this library */
+    const char *name;
+    const char *dtype; /* the file's own spelling: "BF16", "F8_E4M3", "U8", "MXFP4", "<f4" */
+    uint32_t ndim;
+    uint32_t order;               /* bsmm_order of the last two dimensions */
+    int64_t shape[BSMM_MAX_DIMS]; /* logical elements, also for packed types */
+    const void *data;             /* mapped */
+    uint64_t bytes;
+} bsmm_tensor;
+BSMM_API uint64_t bsmm_file_tensor_count(const bsmm_file *file);
+BSMM_API bsmm_status bsmm_file_tensor_at(const bsmm_file *file, uint64_t index, bsmm_tensor *out);
+BSMM_API bsmm_status bsmm_file_tensor_find(const bsmm_file *file, const char *name,
+                                           bsmm_tensor *out);
+
+/* One logical weight: a plain tensor of f32, f16, bf16 or an 8-bit float, or what a checkpoint
+ * family stores as several tensors (elements, scales, a global scale). Tensors that belong to a
+ * weight are not listed again on their own. docs/ARCHITECTURE.md lists the families. */
+typedef struct bsmm_weight {
+    uint32_t struct_size;
+    uint32_t mapped;    /* 1: bsmm_weight_matrix gives pointers; 0: unpack it */
+    const char *name;   /* "model.layers.0.mlp.down_proj.weight" */
+    const char *family; /* "plain", "deepseek", "modelopt", ... */
+    const char *dtype;  /* of the element tensor, the file's spelling */
+    bsmm_format format;
+    int64_t batch;         /* matrices stored one after another (experts); 1 and more */
+    int64_t rows, cols;    /* of each */
+    uint32_t scale_layout; /* bsmm_layout */
+    uint32_t reserved;
+} bsmm_weight;
+BSMM_API uint64_t bsmm_file_weight_count(const bsmm_file *file);
+/* Returns FORMAT, naming the hazard, for a weight that is recognised but broken (a global scale of
+ * 0, scales swizzled with no layout declared, 32x32 blocks); *out still tells name and family. */
+BSMM_API bsmm_status bsmm_file_weight_at(const bsmm_file *file, uint64_t index, bsmm_weight *out);
+/* By the weight's name; ".weight" may be left out. */
+BSMM_API bsmm_status bsmm_file_weight_find(const bsmm_file *file, const char *name,
+                                           uint64_t *index);
+
+/* Matrix `slice` (0 .. batch-1) of a weight: description and sizes always; pointers into the
+ * mapping when weight.mapped, else NULL. */
+BSMM_API bsmm_status bsmm_weight_matrix(const bsmm_file *file, uint64_t index, int64_t slice,
+                                        bsmm_matrix *out);
+/* Fills dst (as described by bsmm_weight_matrix, memory by the caller) from a weight whose storage
+ * interleaves scales or orders nibbles otherwise (GGUF, Quark's legacy blocks). */
+BSMM_API bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, int64_t slice,
+                                        const bsmm_matrix *dst);
+
+/* Checkpoint families that can be written. */
+typedef struct bsmm_family_info {
+    uint32_t struct_size;
+    uint32_t writes; /* 1: bsmm_writer_add_weight takes it */
+    const char *name, *formats, *detected_by, *source;
+} bsmm_family_info;
+BSMM_API bsmm_status bsmm_family_at(uint32_t index, bsmm_family_info *info);
+
+/* Writes a safetensors (or, with exactly one tensor, a .npy) file: add, begin, fill the mapped
+ * memory, commit. The data goes to a temporary file in the same folder whose space is reserved at
+ * begin (a full disk is an IO error there, not a crash later) and renamed over `path` at commit;
+ * until then the old file is intact. One thread at a time, but the mapped memory is the caller's to
+ * fill from any threads. */
+typedef struct bsmm_writer bsmm_writer;
+BSMM_API bsmm_status bsmm_writer_create(const char *path, const char *kind, bsmm_writer **writer);
+BSMM_API bsmm_status bsmm_writer_metadata(bsmm_writer *writer, const char *key, const char *value);
+/* dtype in safetensors' spelling; shape counts logical elements. *index numbers the tensors. */
+BSMM_API bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *name,
+                                            const char *dtype, uint32_t ndim, const int64_t *shape,
+                                            uint64_t *index);
+/* Adds the tensors that `family` stores for `batch` matrices like `matrix` (pointers ignored).
+ * NULL family: the first that can. *index numbers weights. */
+BSMM_API bsmm_status bsmm_writer_add_weight(bsmm_writer *writer, const char *family,
+                                            const char *name, const bsmm_matrix *matrix,
+                                            int64_t batch, uint64_t *index);
+BSMM_API bsmm_status bsmm_writer_begin(bsmm_writer *writer);
+/* After begin: where to put a tensor's bytes, or a weight's matrix (data, scales, global_scale
+ * point into the mapping; global_kind is as the family stores it). */
+BSMM_API bsmm_status bsmm_writer_tensor(bsmm_writer *writer, uint64_t index, void **data,
+                                        uint64_t *bytes);
+BSMM_API bsmm_status bsmm_writer_weight(bsmm_writer *writer, uint64_t index, int64_t slice,
+                                        bsmm_matrix *out);
+BSMM_API bsmm_status bsmm_writer_commit(bsmm_writer *writer); /* flush, rename, destroy */
+BSMM_API void bsmm_writer_abort(bsmm_writer *writer); /* remove the temporary file, destroy */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,58 @@
+/* What a kernel is, and what it is given. One kernel is one file that ends in one const
+ * bsmm_kernel; kernels.def lists them best first, the reference last. */
+#ifndef BSMM_KERNEL_H
+#define BSMM_KERNEL_H
+
+#include "format/format.h"
+
+/* ---- recipes, as kernels and conversions see them (implemented in src/quantize) ---- */
+
+typedef struct bsmm_recipe bsmm_recipe;
+
+/* The recipe of a name (NULL = the format's default) for a format; NOT_FOUND or UNSUPPORTED. */
+bsmm_status bsmm_recipe_find(const char *name, bsmm_format format, const bsmm_recipe **recipe);
+
+/* Quantizes rows [row, row + rows) of dst, whole blocks of rows (the last may be short), from
+ * dense fp32 rows of dst->m.cols values; global is the second-level factor that is already chosen
+ * (1 when there is none). Reentrant; different row blocks may be stored from different threads
+ * when dst is ORDER_ROW. */
+void bsmm_recipe_store(const bsmm_recipe *recipe, const bsmm_operand *dst, int64_t row,
+                       int64_t rows, const float *values, float global);
+
+/* ---- products and kernels ---- */
+
+/* A validated bsmm_matmul_desc. Pointers inside the operands are those of the description; run
+ * replaces them by the run's buffers. */
+typedef struct bsmm_product {
+    bsmm_operand a, b, c, d;
+    bool has_c; /* beta != 0 */
+    double alpha, beta;
+    uint32_t bias_elem; /* NONE: no bias */
+    const void *bias;
+    uint32_t compute;
+    int threads;
+    const bsmm_recipe *recipe; /* of a block-scaled D, else NULL */
+} bsmm_product;
+
+typedef struct bsmm_kernel {
+    const char *name;
+    const char *device; /* the part before ':' of the devices that it runs on: "cpu" */
+    /* NULL if the kernel takes it, else the reason, written into why[size] or static. */
+    const char *(*refuse)(const bsmm_product *product, char *why, size_t size);
+    uint64_t (*workspace_bytes)(const bsmm_product *product);
+    bsmm_status (*run)(const bsmm_product *product, void *workspace);
+} bsmm_kernel;
+
+/* ---- the epilogue that scalar kernels share (core/epilogue.c) ---- */
+
+/* Stores rows [row, row + rows) x columns [col, col + cols) of alpha * acc + beta * C + bias into
+ * an unscaled D, rounding once; acc is dense, `pitch` doubles from row to row. */
+void bsmm_epilogue_store(const bsmm_product *product, int64_t row, int64_t rows, int64_t col,
+                         int64_t cols, const double *acc, int64_t pitch);
+
+/* The same into fp32 values (dense, `pitch` floats), for a block-scaled D's recipe. */
+void bsmm_epilogue_values(const bsmm_product *product, int64_t row, int64_t rows, int64_t col,
+                          int64_t cols, const double *acc, int64_t pitch, float *values,
+                          int64_t values_pitch);
+
+#endif
