@@ -178,7 +178,8 @@ typedef struct bsmm_matrix {
     uint64_t data_bytes; /* the buffer's size; 0 = not checked; else at least bsmm_data_bytes */
     void *scales;
     uint64_t scale_bytes;     /* 0 = not checked, allowed only for layouts that pad nothing
-                                 (ROW_MAJOR, COL_MAJOR); else exactly bsmm_scale_bytes */
+                                 (ROW_MAJOR, COL_MAJOR); else exactly bsmm_scale_bytes,
+                             or with scale_ld up to a whole last line */
     uint32_t scale_layout;    /* bsmm_layout */
     uint32_t global_kind;     /* bsmm_global */
     uint32_t scale_tile_rows; /* TILE_CONTIGUOUS only */

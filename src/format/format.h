@@ -58,6 +58,10 @@ typedef struct bsmm_scale_map {
 bsmm_status bsmm_scale_map_make(const bsmm_matrix *matrix, const char *what, bsmm_scale_map *map);
 uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c);
 
+/* Whether the layout has padding of its own, so that a buffer's size must be declared. */
+bool bsmm_layout_pads(uint32_t layout);
+const char *bsmm_layout_name(uint32_t layout); /* NULL if there is none */
+
 /* ---- presets (preset.c) ---- */
 
 const bsmm_preset_info *bsmm_preset_row(const char *name); /* NULL if there is none */

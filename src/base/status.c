@@ -1,0 +1,46 @@
+/* The thread's last message, and the names of status values. */
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char message[512];
+
+const char *bsmm_error_message(void) {
+    return message;
+}
+
+bsmm_status bsmm_fail(bsmm_status status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+bsmm_status bsmm_fail_within(bsmm_status status, const char *prefix) {
+    char inner[sizeof message];
+    memcpy(inner, message, sizeof inner);
+    return bsmm_fail(status, "%s: %s", prefix, inner);
+}
+
+static const char *const status_names[] = {
+    [BSMM_OK] = "BSMM_OK",
+    [BSMM_E_INVALID] = "BSMM_E_INVALID",
+    [BSMM_E_UNSUPPORTED] = "BSMM_E_UNSUPPORTED",
+    [BSMM_E_MEMORY] = "BSMM_E_MEMORY",
+    [BSMM_E_IO] = "BSMM_E_IO",
+    [BSMM_E_FORMAT] = "BSMM_E_FORMAT",
+    [BSMM_E_NOT_FOUND] = "BSMM_E_NOT_FOUND",
+    [BSMM_E_RANGE] = "BSMM_E_RANGE",
+    [BSMM_E_DEVICE] = "BSMM_E_DEVICE",
+};
+
+const char *bsmm_status_name(bsmm_status status) {
+    return (size_t)status < BSMM_COUNT(status_names) ? status_names[status] : "unknown";
+}
+
+uint32_t bsmm_version(void) {
+    return BSMM_VERSION_MAJOR * 10000u + BSMM_VERSION_MINOR * 100u + BSMM_VERSION_PATCH;
+}

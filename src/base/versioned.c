@@ -1,0 +1,46 @@
+/* Structs that grow: the caller's struct_size says how much of one it knows. */
+#include "base/base.h"
+
+#include <string.h>
+
+static const size_t smallest = 8; /* struct_size and one field */
+static const size_t largest = 1u << 16;
+
+static uint32_t size_of(const void *versioned) {
+    uint32_t size;
+    memcpy(&size, versioned, sizeof size);
+    return size;
+}
+
+static bsmm_status check_size(const void *from, const char *what) {
+    if (!from) return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; must point to a struct", what);
+    uint32_t size = size_of(from);
+    if (size < smallest || size > largest)
+        return bsmm_fail(BSMM_E_INVALID, "%s.struct_size: value is %u; must be sizeof the struct",
+                         what, size);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_take_struct(void *to, size_t to_bytes, const void *from, const char *what) {
+    BSMM_TRY(check_size(from, what));
+    size_t size = size_of(from);
+    for (size_t i = to_bytes; i < size; i++)
+        if (((const uint8_t *)from)[i])
+            return bsmm_fail(BSMM_E_INVALID,
+                             "%s.struct_size: value is %zu; this library knows %zu bytes and the "
+                             "rest must be zero",
+                             what, size, to_bytes);
+    memset(to, 0, to_bytes);
+    memcpy(to, from, size < to_bytes ? size : to_bytes);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_give_struct(void *to, const void *from, size_t from_bytes, const char *what) {
+    BSMM_TRY(check_size(to, what));
+    size_t size = size_of(to);
+    size_t known = size < from_bytes ? size : from_bytes;
+    memcpy((uint8_t *)to + sizeof(uint32_t), (const uint8_t *)from + sizeof(uint32_t),
+           known - sizeof(uint32_t));
+    memset((uint8_t *)to + known, 0, size - known);
+    return BSMM_OK;
+}

@@ -1,0 +1,207 @@
+/* Scale layouts: the table of digits, and the one map that serves every layout. */
+#include "format/format.h"
+
+#include <string.h>
+
+/* What the tile steps are made of. */
+typedef enum line_kind { PITCH_ROWS, PITCH_COLS, TILED } line_kind;
+
+typedef struct layout_row {
+    bsmm_layout_info info;
+    line_kind kind;
+    uint32_t pad; /* PITCH_*: the contiguous extent is rounded up to this */
+} layout_row;
+
+#define R 0
+#define C 1
+
+/* clang-format off */
+static const layout_row rows[] = {
+    {.info = {.layout = BSMM_LAYOUT_ROW_MAJOR, .name = "row_major", .padding = "none",
+              .offset = "r*ld + c", .used_by = "checkpoints",
+              .tile_rows = 1, .tile_cols = 1},
+     .kind = PITCH_ROWS, .pad = 1},
+    {.info = {.layout = BSMM_LAYOUT_COL_MAJOR, .name = "col_major", .padding = "none (TMA: ld % 4 == 0)",
+              .offset = "c*ld + r", .used_by = "DeepGEMM SM90, the groupwise challenge",
+              .tile_rows = 1, .tile_cols = 1},
+     .kind = PITCH_COLS, .pad = 1},
+    {.info = {.layout = BSMM_LAYOUT_TILE_CONTIGUOUS, .name = "tile_contiguous",
+              .padding = "R to tile rows, C to tile cols",
+              .offset = "((r/TR)*(C/TC) + c/TC)*TR*TC + (r%TR)*TC + c%TC",
+              .used_by = "kernels that load one tile's scales at once"},
+     .kind = TILED},
+    {.info = {.layout = BSMM_LAYOUT_NV_128X4, .name = "nv_128x4", .padding = "R to 128, C to 4",
+              .offset = "((r/128)*(C/4) + c/4)*512 + (r%32)*16 + ((r%128)/32)*4 + c%4",
+              .used_by = "cuBLASLt, tcgen05.mma, torchao to_blocked, CUTLASS Sm1xx",
+              .tile_rows = 128, .tile_cols = 4, .digit_count = 3,
+              .digits = {{R, 32, 16}, {R, 4, 4}, {C, 4, 1}}},
+     .kind = TILED},
+    {.info = {.layout = BSMM_LAYOUT_NV_8X4, .name = "nv_8x4", .padding = "R to 8, C to 4",
+              .offset = "((r/8)*(C/4) + c/4)*32 + (r%8)*4 + c%4",
+              .used_by = "vLLM and FlashInfer at small M",
+              .tile_rows = 8, .tile_cols = 4, .digit_count = 2,
+              .digits = {{R, 8, 4}, {C, 4, 1}}},
+     .kind = TILED},
+    {.info = {.layout = BSMM_LAYOUT_CDNA4_MFMA16, .name = "cdna4_mfma16", .padding = "R to 32, C to 8",
+              .offset = "((r/32)*(C/8) + c/8)*256 + (c%4)*64 + (r%16)*4 + ((c%8)/4)*2 + (r%32)/16",
+              .used_by = "hipBLASLt BLK32_UE8M0_32_8_EXT, aiter shuffle_scale, Triton",
+              .tile_rows = 32, .tile_cols = 8, .digit_count = 4,
+              .digits = {{R, 16, 4}, {R, 2, 1}, {C, 4, 64}, {C, 2, 2}}},
+     .kind = TILED},
+    {.info = {.layout = BSMM_LAYOUT_CDNA4_MFMA32, .name = "cdna4_mfma32", .padding = "R to 32, C to 8",
+              .offset = "((r/32)*(C/8) + c/8)*256 + (c%2)*128 + (r%32)*4 + (c%8)/2",
+              .used_by = "Triton's block-scaled tutorial, 32x32 MFMA",
+              .tile_rows = 32, .tile_cols = 8, .digit_count = 3,
+              .digits = {{R, 32, 4}, {C, 2, 128}, {C, 4, 1}}},
+     .kind = TILED},
+    {.info = {.layout = BSMM_LAYOUT_CUBLAS_VEC128, .name = "cublas_vec128", .padding = "R to 4",
+              .offset = "c*roundup(R,4) + r", .used_by = "cuBLASLt VEC128_32F, TransformerEngine",
+              .tile_rows = 1, .tile_cols = 1},
+     .kind = PITCH_COLS, .pad = 4},
+    {.info = {.layout = BSMM_LAYOUT_CUBLAS_BLK128, .name = "cublas_blk128", .padding = "C to 4",
+              .offset = "r*roundup(C,4) + c", .used_by = "cuBLASLt BLK128x128_32F, TransformerEngine",
+              .tile_rows = 1, .tile_cols = 1},
+     .kind = PITCH_ROWS, .pad = 4},
+};
+/* clang-format on */
+
+/* The pitch in scales: the caller's, or the extent rounded up. */
+static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matrix, const char *what,
+                                 bsmm_scale_map *map) {
+    bool by_rows = row->kind == PITCH_ROWS;
+    int64_t contiguous = by_rows ? map->cols : map->rows;
+    int64_t lines = by_rows ? map->rows : map->cols;
+    int64_t padded = bsmm_round_up(contiguous, row->pad);
+    uint64_t pitch = (uint64_t)(matrix->scale_ld ? matrix->scale_ld : padded);
+    if (matrix->scale_ld && (row->pad != 1 || matrix->scale_ld < contiguous))
+        return bsmm_fail(BSMM_E_INVALID,
+                         "%s.scale_ld: value is %lld; must be 0 or, for row_major and col_major, "
+                         "at least the %lld scales of a line",
+                         what, (long long)matrix->scale_ld, (long long)contiguous);
+    map->tile_rows = map->tile_cols = 1;
+    map->tile_row_step = by_rows ? pitch : 1;
+    map->tile_col_step = by_rows ? 1 : pitch;
+    if (lines == 0 || contiguous == 0) return BSMM_OK;
+    /* A caller's pitch may run past the end of the last line; the layout's own padding is part of
+     * the buffer. */
+    uint64_t last = (uint64_t)(matrix->scale_ld ? contiguous : padded);
+    if (!bsmm_mul_u64((uint64_t)lines - 1, pitch, &map->count) ||
+        !bsmm_add_u64(map->count, last, &map->count))
+        return bsmm_fail(BSMM_E_INVALID, "%s.scale_ld: value is %llu; the scales' size overflows",
+                         what, (unsigned long long)pitch);
+    return BSMM_OK;
+}
+
+static void resolve_digits(const layout_row *row, bsmm_scale_map *map) {
+    if (row->info.digit_count == 0) { /* tile_contiguous: the caller's tile, row-major inside */
+        map->digit_count = 2;
+        map->digits[0] = (bsmm_digit){R, map->tile_rows, map->tile_cols};
+        map->digits[1] = (bsmm_digit){C, map->tile_cols, 1};
+        return;
+    }
+    map->digit_count = row->info.digit_count;
+    memcpy(map->digits, row->info.digits, sizeof map->digits);
+}
+
+static bsmm_status resolve_tiles(const layout_row *row, const bsmm_matrix *matrix, const char *what,
+                                 bsmm_scale_map *map) {
+    bool by_caller = matrix->scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS;
+    map->tile_rows = by_caller ? matrix->scale_tile_rows : row->info.tile_rows;
+    map->tile_cols = by_caller ? matrix->scale_tile_cols : row->info.tile_cols;
+    if (map->tile_rows < 1 || map->tile_cols < 1 || map->tile_rows > 65536 ||
+        map->tile_cols > 65536)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "%s.scale_tile_rows x scale_tile_cols: value is %u x %u; tile_contiguous "
+                         "needs 1 to 65536 each",
+                         what, map->tile_rows, map->tile_cols);
+    if (matrix->scale_ld)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "%s.scale_ld: value is %lld; must be 0 for the layout %s, which has no "
+                         "pitch",
+                         what, (long long)matrix->scale_ld, row->info.name);
+    uint64_t tile = (uint64_t)map->tile_rows * map->tile_cols;
+    uint64_t across = (uint64_t)bsmm_ceil_div(map->cols, map->tile_cols);
+    uint64_t down = (uint64_t)bsmm_ceil_div(map->rows, map->tile_rows);
+    map->tile_col_step = tile;
+    if (!bsmm_mul_u64(across, tile, &map->tile_row_step) ||
+        !bsmm_mul_u64(down, map->tile_row_step, &map->count))
+        return bsmm_fail(BSMM_E_INVALID, "%s.rows x cols: the scales' size overflows", what);
+    resolve_digits(row, map);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_scale_map_make(const bsmm_matrix *matrix, const char *what, bsmm_scale_map *map) {
+    *map = (bsmm_scale_map){
+        .rows = bsmm_ceil_div(matrix->rows, matrix->format.block_rows),
+        .cols = bsmm_ceil_div(matrix->cols, matrix->format.block_cols),
+    };
+    const layout_row *row = &rows[matrix->scale_layout];
+    if (matrix->scale_layout != BSMM_LAYOUT_TILE_CONTIGUOUS &&
+        (matrix->scale_tile_rows || matrix->scale_tile_cols))
+        return bsmm_fail(
+            BSMM_E_INVALID,
+            "%s.scale_tile_rows x scale_tile_cols: value is %u x %u; must be 0 for the "
+            "layout %s",
+            what, matrix->scale_tile_rows, matrix->scale_tile_cols, row->info.name);
+    if (row->kind == TILED) return resolve_tiles(row, matrix, what, map);
+    return resolve_pitch(row, matrix, what, map);
+}
+
+uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c) {
+    uint64_t at[2] = {(uint64_t)r, (uint64_t)c};
+    uint64_t offset =
+        at[R] / map->tile_rows * map->tile_row_step + at[C] / map->tile_cols * map->tile_col_step;
+    for (uint32_t i = 0; i < map->digit_count; i++) {
+        const bsmm_digit *digit = &map->digits[i];
+        offset += at[digit->axis] % digit->extent * digit->stride;
+        at[digit->axis] /= digit->extent;
+    }
+    return offset;
+}
+
+bool bsmm_layout_pads(uint32_t layout) {
+    return rows[layout].kind == TILED || rows[layout].pad > 1;
+}
+
+const char *bsmm_layout_name(uint32_t layout) {
+    return layout < BSMM_COUNT(rows) ? rows[layout].info.name : NULL;
+}
+
+/* ---- public ---- */
+
+bsmm_status bsmm_layout_at(uint32_t index, bsmm_layout_info *info) {
+    if (index >= BSMM_COUNT(rows))
+        return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %u; there are %zu layouts", index,
+                         BSMM_COUNT(rows));
+    return bsmm_give_struct(info, &rows[index].info, sizeof rows[index].info, "info");
+}
+
+bsmm_status bsmm_layout_from_name(const char *name, uint32_t *layout) {
+    if (!name || !layout)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; must be given",
+                         name ? "layout" : "name");
+    for (uint32_t i = 0; i < BSMM_COUNT(rows); i++)
+        if (strcmp(rows[i].info.name, name) == 0) {
+            *layout = i;
+            return BSMM_OK;
+        }
+    return bsmm_fail(BSMM_E_NOT_FOUND, "layout: value is \"%s\"; `bsmm layouts` lists the names",
+                     name);
+}
+
+bsmm_status bsmm_scale_offset(const bsmm_matrix *matrix, int64_t block_row, int64_t block_col,
+                              uint64_t *offset) {
+    bsmm_operand operand;
+    BSMM_TRY(bsmm_operand_take(matrix, "matrix", &operand));
+    if (!offset) return bsmm_fail(BSMM_E_INVALID, "offset: value is NULL; must be given");
+    if (operand.m.format.scale == BSMM_SCALE_NONE)
+        return bsmm_fail(BSMM_E_INVALID, "matrix.format.scale: value is none; must have scales");
+    if (block_row < 0 || block_row >= operand.map.rows)
+        return bsmm_fail(BSMM_E_INVALID, "block_row: value is %lld; must be 0 to %lld",
+                         (long long)block_row, (long long)operand.map.rows - 1);
+    if (block_col < 0 || block_col >= operand.map.cols)
+        return bsmm_fail(BSMM_E_INVALID, "block_col: value is %lld; must be 0 to %lld",
+                         (long long)block_col, (long long)operand.map.cols - 1);
+    *offset = bsmm_scale_map_at(&operand.map, block_row, block_col);
+    return BSMM_OK;
+}
