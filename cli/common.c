@@ -1,0 +1,132 @@
+#include "common.h"
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *cli_name = "bsmm";
+
+static char parse_error[256];
+
+static void print_message(const char *format, va_list arguments) {
+    fprintf(stderr, "%s: ", cli_name);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+int cli_fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_message(format, arguments);
+    va_end(arguments);
+    return CLI_FAILED;
+}
+
+int cli_usage(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_message(format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "Try '%s --help' for more information.\n", cli_name);
+    return CLI_USAGE;
+}
+
+int cli_fail_library(const char *what) {
+    const char *message = bsmm_error_message();
+    return what ? cli_fail("%s: %s", what, message) : cli_fail("%s", message);
+}
+
+void *cli_realloc(void *memory, size_t count, size_t size) {
+    size_t bytes;
+    void *grown = NULL;
+    if (!__builtin_mul_overflow(count, size, &bytes)) grown = realloc(memory, bytes ? bytes : 1);
+    if (!grown) exit(cli_fail("no memory for %zu times %zu bytes", count, size));
+    return grown;
+}
+
+void *cli_alloc(size_t count, size_t size) {
+    void *memory = cli_realloc(NULL, count, size);
+    memset(memory, 0, count * size);
+    return memory;
+}
+
+const char *cli_parse_error(void) {
+    return parse_error;
+}
+
+static bool refuse(const char *text, const char *rule) {
+    snprintf(parse_error, sizeof parse_error, "value is %.100s; %s", text, rule);
+    return false;
+}
+
+bool cli_parse_size(const char *text, int64_t *value) {
+    char *end;
+    errno = 0;
+    long long parsed = strtoll(text, &end, 10);
+    if (end == text || *end || errno || parsed < 0)
+        return refuse(text, "must be a whole number, 0 or more");
+    *value = parsed;
+    return true;
+}
+
+bool cli_parse_number(const char *text, double *value) {
+    char *end;
+    *value = strtod(text, &end);
+    if (end == text || *end || !isfinite(*value)) return refuse(text, "must be a finite number");
+    return true;
+}
+
+bool cli_parse_format(const char *text, bsmm_format *format) {
+    if (!bsmm_format_from_name(text, format)) return true;
+    snprintf(parse_error, sizeof parse_error, "%s", bsmm_error_message());
+    return false;
+}
+
+static const struct {
+    const char *name, *a, *b;
+} pairs[] = {
+    {"mixed", "mxfp8", "mxfp4"},
+    {"fp8_groupwise", "fp8_group128", "fp8_block128"},
+};
+
+const char *cli_pair_at(uint32_t index) {
+    return index < sizeof pairs / sizeof pairs[0] ? pairs[index].name : NULL;
+}
+
+bool cli_parse_format_pair(const char *text, cli_format_pair *pair) {
+    pair->name = text;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (!strcmp(text, pairs[i].name))
+            return cli_parse_format(pairs[i].a, &pair->a) && cli_parse_format(pairs[i].b, &pair->b);
+    const char *colon = strchr(text, ':');
+    if (!colon) return cli_parse_format(text, &pair->a) && cli_parse_format(text, &pair->b);
+    char first[64];
+    if (colon - text >= (ptrdiff_t)sizeof first) return refuse(text, "must be A:B, two formats");
+    memcpy(first, text, (size_t)(colon - text));
+    first[colon - text] = '\0';
+    return cli_parse_format(first, &pair->a) && cli_parse_format(colon + 1, &pair->b);
+}
+
+static cli_text scaled(double value, const char *const *units, int count, const char *suffix) {
+    cli_text result;
+    int unit = 0;
+    while (unit + 1 < count && fabs(value) >= 999.5) {
+        value /= 1000;
+        unit++;
+    }
+    int decimals = fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0;
+    snprintf(result.text, sizeof result.text, "%.*f %s%s", decimals, value, units[unit], suffix);
+    return result;
+}
+
+cli_text cli_seconds(double seconds) {
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    return scaled(seconds * 1e9, units, 4, "");
+}
+
+cli_text cli_quantity(double value, const char *unit) {
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    return scaled(value, prefixes, 6, unit);
+}

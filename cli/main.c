@@ -1,0 +1,74 @@
+/* bsmm: the command line. Commands are rows; each cmd_*.c ends in its row. */
+#include "common.h"
+#include <stdio.h>
+#include <string.h>
+
+extern const cli_command cli_formats;
+
+const cli_command *const cli_commands[] = {
+    &cli_formats,
+    NULL,
+};
+
+const cli_command *cli_command_find(const char *name) {
+    for (int i = 0; cli_commands[i]; i++)
+        if (!strcmp(cli_commands[i]->name, name)) return cli_commands[i];
+    return NULL;
+}
+
+static int print_version(void) {
+    uint32_t version = bsmm_version();
+    printf("bsmm %u.%u.%u\n", version / 10000, version / 100 % 100, version % 100);
+    return CLI_OK;
+}
+
+static int print_overview(void) {
+    puts("Usage: bsmm COMMAND [OPTION...]\n"
+         "Multiplies block-scaled matrices, and all around it: formats, files, speed.\n\n"
+         "Commands:");
+    for (int i = 0; cli_commands[i]; i++)
+        if (!cli_commands[i]->hidden)
+            printf("  %-11s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+    puts("\n'bsmm COMMAND --help' describes a command; 'bsmm --version' tells the version.\n"
+         "Exit status: 0 success, 1 the work failed, 2 wrong usage.");
+    return CLI_OK;
+}
+
+static int usage_error(const char *text, const char *word) {
+    fprintf(stderr, "bsmm: %s%s%s%s; 'bsmm help' lists the commands\n", text, word ? " '" : "",
+            word ? word : "", word ? "'" : "");
+    return CLI_USAGE;
+}
+
+/* argv[0] becomes the name that messages carry. */
+static int run_command(int argc, char **argv) {
+    const cli_command *command = cli_command_find(argv[0]);
+    if (!command) return usage_error("unknown command", argv[0]);
+    char name[64];
+    snprintf(name, sizeof name, "bsmm %s", command->name);
+    argv[0] = name;
+    return cli_command_run(command, argc, argv);
+}
+
+static int help(int argc, char **argv) {
+    char option[] = "--help";
+    if (argc < 3) return print_overview();
+    return run_command(2, (char *[]){argv[2], option, NULL});
+}
+
+static int dispatch(int argc, char **argv) {
+    if (argc < 2) return usage_error("no command given", NULL);
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) return print_version();
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) return print_overview();
+    if (!strcmp(argv[1], "help")) return help(argc, argv);
+    return run_command(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv) {
+    int status = dispatch(argc, argv);
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("bsmm: standard output");
+        return CLI_FAILED;
+    }
+    return status;
+}

@@ -1,0 +1,18 @@
+/* A progress bar on stderr, drawn only when stderr is a terminal and the work takes a while. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include <stdint.h>
+
+typedef struct cli_progress {
+    const char *title;
+    uint64_t total, done;
+    double started, drawn; /* seconds */
+    int active;
+} cli_progress;
+
+cli_progress cli_progress_begin(const char *title, uint64_t total);
+void cli_progress_add(cli_progress *progress, uint64_t amount);
+void cli_progress_end(cli_progress *progress); /* erases the bar */
+
+#endif

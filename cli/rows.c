@@ -1,0 +1,134 @@
+#include "rows.h"
+#include "common.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cli_rows {
+    const cli_column *columns;
+    size_t column_count;
+    size_t column; /* of the next cell */
+    bool json, headed;
+    json_t *object; /* the row being built */
+    char **cells;   /* complete rows and the one being built, of a table */
+    size_t cell_count, cell_capacity;
+    size_t *widths;
+};
+
+cli_rows *cli_rows_open(const cli_column *columns, bool json) {
+    cli_rows *rows = cli_alloc(1, sizeof *rows);
+    rows->columns = columns;
+    rows->json = json;
+    while (columns[rows->column_count].key || columns[rows->column_count].title)
+        rows->column_count++;
+    rows->widths = cli_alloc(rows->column_count, sizeof *rows->widths);
+    for (size_t i = 0; i < rows->column_count; i++)
+        rows->widths[i] = columns[i].title ? strlen(columns[i].title) : 0;
+    return rows;
+}
+
+static void print_json(cli_rows *rows) {
+    char *line = json_dumps(rows->object, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    if (!line) exit(cli_fail("no memory for a row"));
+    puts(line);
+    fflush(stdout);
+    free(line);
+    json_decref(rows->object);
+    rows->object = NULL;
+}
+
+static void store_cell(cli_rows *rows, const char *text) {
+    if (rows->cell_count == rows->cell_capacity) {
+        rows->cell_capacity = rows->cell_capacity * 2 + 64;
+        rows->cells = cli_realloc(rows->cells, rows->cell_capacity, sizeof *rows->cells);
+    }
+    size_t length = strlen(text);
+    if (length > rows->widths[rows->column]) rows->widths[rows->column] = length;
+    rows->cells[rows->cell_count++] = strcpy(cli_alloc(length + 1, 1), text);
+}
+
+static void add_cell(cli_rows *rows, json_t *value, const char *text) {
+    const cli_column *column = &rows->columns[rows->column];
+    if (rows->json && column->key) {
+        if (!rows->object) rows->object = json_object();
+        if (json_object_set_new(rows->object, column->key, value ? value : json_null()))
+            exit(cli_fail("no memory for a row"));
+    } else {
+        json_decref(value);
+    }
+    if (!rows->json) store_cell(rows, text);
+    rows->column = (rows->column + 1) % rows->column_count;
+    if (!rows->column && rows->json) print_json(rows);
+}
+
+void cli_row_text(cli_rows *rows, const char *text) {
+    json_t *value = rows->json && text ? json_string(text) : NULL;
+    if (rows->json && text && !value)
+        exit(cli_fail("a name is not UTF-8 and cannot be printed as JSON"));
+    add_cell(rows, value, text && *text ? text : "-");
+}
+
+void cli_row_integer(cli_rows *rows, int64_t value) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    add_cell(rows, json_integer(value), text);
+}
+
+void cli_row_number(cli_rows *rows, double value, const char *format) {
+    char text[64];
+    snprintf(text, sizeof text, format, value);
+    add_cell(rows, isfinite(value) ? json_real(value) : NULL, text);
+}
+
+void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    add_cell(rows, value, text);
+}
+
+static size_t last_titled(const cli_rows *rows) {
+    size_t last = 0;
+    for (size_t i = 0; i < rows->column_count; i++)
+        if (rows->columns[i].title) last = i;
+    return last;
+}
+
+static void print_cell(const cli_rows *rows, size_t i, size_t last, const char *text) {
+    const cli_column *column = &rows->columns[i];
+    int width = (int)rows->widths[i];
+    if (!column->title) return;
+    if (column->right)
+        printf("%*s", width, text);
+    else
+        printf("%-*s", i == last ? 0 : width, text);
+    fputs(i == last ? "\n" : "  ", stdout);
+}
+
+void cli_rows_flush(cli_rows *rows) {
+    size_t last = last_titled(rows);
+    size_t complete = rows->cell_count - rows->column;
+    if (rows->json || !complete) return;
+    for (size_t i = 0; i < rows->column_count && !rows->headed; i++)
+        print_cell(rows, i, last, rows->columns[i].title);
+    rows->headed = true;
+    for (size_t i = 0; i < complete; i++) {
+        print_cell(rows, i % rows->column_count, last, rows->cells[i]);
+        free(rows->cells[i]);
+    }
+    rows->cell_count = rows->column;
+    if (rows->column)
+        memmove(rows->cells, rows->cells + complete, rows->column * sizeof *rows->cells);
+    fflush(stdout);
+}
+
+void cli_rows_close(cli_rows *rows) {
+    cli_rows_flush(rows);
+    free(rows->cells);
+    free(rows->widths);
+    free(rows);
+}

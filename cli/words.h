@@ -1,0 +1,16 @@
+/* The vocabularies behind metavariables: the names that FORMAT, LAYOUT, ... can be. */
+#ifndef CLI_WORDS_H
+#define CLI_WORDS_H
+
+#include "command.h"
+
+/* The word of an index, NULL past the last. */
+typedef const char *cli_words(uint32_t index);
+
+/* The vocabulary of a metavariable ("FORMAT", "FORMAT..."); NULL if it has none. */
+cli_words *cli_words_of(const char *metavariable);
+bool cli_words_contain(cli_words *words, const char *word);
+/* "a, b, c" in memory that the caller frees. */
+char *cli_words_join(cli_words *words);
+
+#endif
