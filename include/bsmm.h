@@ -38,7 +38,12 @@
 
 #ifdef __cplusplus
 extern "C" {
-#    define BSMM_INIT(type) (type{sizeof(type)})
+#    define BSMM_INIT(type)                                                                        \
+        ([] {                                                                                      \
+            type init = type();                                                                    \
+            init.struct_size = sizeof(type);                                                       \
+            return init;                                                                           \
+        }())
 #else
 #    define BSMM_INIT(type) ((type){.struct_size = (uint32_t)sizeof(type)})
 #endif

@@ -1,0 +1,26 @@
+# What `cmake --install` puts where: libraries, header, CMake package, pkg-config file, command,
+# man page and completion.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bsmm)
+
+install(TARGETS bsmm bsmm_static EXPORT bsmm-targets)
+install(FILES include/bsmm.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT bsmm-targets NAMESPACE bsmm:: DESTINATION ${package_dir} FILE bsmm-config.cmake)
+# Before 1.0 a minor version may break its users.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/bsmm-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/bsmm-config-version.cmake DESTINATION ${package_dir})
+
+list(TRANSFORM OpenMP_C_LIB_NAMES PREPEND "-l" OUTPUT_VARIABLE openmp_flags)
+list(JOIN openmp_flags " " openmp_flags)
+file(RELATIVE_PATH pc_to_prefix
+     ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/bsmm.pc.in ${PROJECT_BINARY_DIR}/bsmm.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/bsmm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET bsmm_cli)
+  install(TARGETS bsmm_cli)
+  install(FILES cli/bsmm.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  install(FILES cli/bsmm.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          RENAME bsmm OPTIONAL)
+endif()

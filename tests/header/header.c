@@ -1,0 +1,8 @@
+/* Compiled as C99 and as C11, in strict mode: the header needs nothing before it. */
+#include "bsmm.h"
+
+uint32_t header_matrix_size(void);
+uint32_t header_matrix_size(void) {
+    bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
+    return matrix.struct_size + (uint32_t)BSMM_VERSION_MAJOR;
+}
