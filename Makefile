@@ -1,16 +1,53 @@
-# The front door: CMake does the work.
+# The front door: CMake does the work. `make help` lists the targets.
 BUILD ?= build
+JOBS ?= $(shell nproc)
+SECONDS ?= 600
+CMAKE_FLAGS ?=
+PREFIX ?= /usr/local
 
-.PHONY: all deps test run clean
-all: deps
-	cmake -S . -B $(BUILD) -G Ninja
-	cmake --build $(BUILD)
+.DEFAULT_GOAL := all
+.PHONY: all help deps configure test check fuzz docs format install clean
+
+## make: install what the build needs, then build the libraries and build/bsmm
+all: configure
+	@cmake --build $(BUILD) -j $(JOBS)
+
+## make test: build, run every test, print one summary line
+test: all
+	@tools/run-tests.sh $(BUILD) $(JOBS)
+
+## make check: everything that a change must pass (.ci/run)
+check:
+	@.ci/run
+
+## make fuzz [SECONDS=600]: run every fuzzer that long, two at a time
+fuzz:
+	@tools/install-deps.sh build fuzz
+	@tools/run-fuzzers.sh $(SECONDS)
+
+## make docs: the API reference, in build-docs/html
+docs:
+	@tools/install-deps.sh docs
+	@doxygen Doxyfile
+
+## make format: rewrite every source file after .clang-format
+format:
+	@tools/install-deps.sh check
+	@git ls-files '*.c' '*.h' '*.cpp' | xargs clang-format-14 -i
+
+## make install [PREFIX=/usr/local]: libraries, header, command, manual page
+install: all
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+## make clean: remove what was built
+clean:
+	rm -rf build build-*
 
 deps:
-	@tools/install-deps.sh
+	@tools/install-deps.sh build test
 
-test: all
-	ctest --test-dir $(BUILD) --output-on-failure
+configure: deps
+	@cmake --preset release -B $(BUILD) $(CMAKE_FLAGS)
 
-clean:
-	rm -rf $(BUILD)
+help:
+	@sed -n 's/^## //p' Makefile
