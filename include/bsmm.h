@@ -132,7 +132,8 @@ BSMM_API const char *bsmm_format_name(bsmm_format format);
  * section 5.3). NaN becomes NaN; where the format has none, the code is that of +0 (MX v1.0 leaves
  * it to the implementation). For e8m0: nearest even in the exponent's mantissa-free sense is not
  * defined by OCP; the value is rounded to the nearest power of two, ties up, as ml_dtypes and
- * torch do, and zero, negative values and overflow give NaN, saturating: the nearest end. */
+ * torch do (like them, all of 2^-127 < value < 2^-126 up, all of 0 < value < 2^-127 to 2^-127), and
+ * zero, negative values and overflow give NaN, saturating: the nearest end. */
 BSMM_API bsmm_status bsmm_encode_elem(uint32_t elem, float value, int saturate, uint32_t *code);
 
 /* The value of a code; exact. INVALID if the code has more bits than the format. */

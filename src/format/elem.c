@@ -109,7 +109,10 @@ static uint32_t round_even(double q) {
 /* Nearest power of two, ties up; see bsmm_encode_elem. */
 static uint32_t encode_e8m0(double value, bool saturate) {
     if (isnan(value)) return 0xff;
-    if (value < 0x1p-127) return saturate ? 0 : (value >= 0x1.8p-128 ? 0 : 0xff);
+    if (value <= 0) return saturate ? 0 : 0xff;
+    if (value <= 0x1p-127) return 0;
+    /* An f32 subnormal: ml_dtypes and torch round all of these up, not only from 1.5 * 2^-127. */
+    if (value < 0x1p-126) return 1;
     int exponent = isinf(value) ? 1024 : ilogb(value);
     if (!isinf(value) && value * power_of_two(-exponent) >= 1.5) exponent++;
     if (exponent > 127) return saturate ? 0xfe : 0xff;
