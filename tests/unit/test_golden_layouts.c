@@ -60,13 +60,14 @@ static size_t check_offsets(const golden_case *c) {
         print_error("%s: expected %zu scales, got %llu\n", c->name, expected.count,
                     (unsigned long long)bytes);
     }
-    int64_t cols = golden_param(c, "cols");
+    int64_t cols = golden_param(c, "cols"), seen = 0;
     for (size_t offset = 0; offset < expected.count; offset++) {
         int64_t index = (int64_t)expected.at[offset] - 1;
         uint64_t got = 0;
         if (index < 0) {
             continue;
         }
+        seen++;
         assert_int_equal(bsmm_scale_offset(&m, index / cols, index % cols, &got), BSMM_OK);
         if (got != offset && wrong++ < SHOWN) {
             print_error("%s: scale (%lld, %lld): expected offset %zu, got %llu\n", c->name,
@@ -74,6 +75,7 @@ static size_t check_offsets(const golden_case *c) {
                         (unsigned long long)got);
         }
     }
+    assert_int_equal(seen, golden_param(c, "rows") * cols);
     free(expected.at);
     return wrong;
 }
