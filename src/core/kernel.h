@@ -50,9 +50,9 @@ typedef struct bsmm_kernel {
 void bsmm_epilogue_store(const bsmm_product *product, int64_t row, int64_t rows, int64_t col,
                          int64_t cols, const double *acc, int64_t pitch);
 
-/* The same into fp32 values (dense, `pitch` floats), for a block-scaled D's recipe. */
-void bsmm_epilogue_values(const bsmm_product *product, int64_t row, int64_t rows, int64_t col,
-                          int64_t cols, const double *acc, int64_t pitch, float *values,
-                          int64_t values_pitch);
+/* Stores whole rows [row, row + rows), whole blocks of rows, of a block-scaled D: the finished
+ * values are rounded to fp32 and quantized by the product's recipe. values: scratch, rows x N. */
+void bsmm_epilogue_quantize(const bsmm_product *product, int64_t row, int64_t rows,
+                            const double *acc, float *values);
 
 #endif

@@ -1,0 +1,145 @@
+/* Validation of a product: shapes, formats, factors, and, before a run, memory. */
+#include "core/describe.h"
+
+#include <math.h>
+
+static bool is_wide(uint32_t elem) {
+    return elem == BSMM_ELEM_F32 || elem == BSMM_ELEM_F16 || elem == BSMM_ELEM_BF16;
+}
+
+static bool is_unscaled(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_NONE;
+}
+
+/* field must equal the extent that another matrix sets. */
+static bsmm_status check_same(const char *field, int64_t value, const char *other, int64_t wanted) {
+    if (value == wanted) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "%s: value is %lld; must equal %s (%lld)", field,
+                     (long long)value, other, (long long)wanted);
+}
+
+static bsmm_status check_shapes(const bsmm_product *p) {
+    BSMM_TRY(check_same("b.cols", p->b.m.cols, "a.cols", p->a.m.cols));
+    BSMM_TRY(check_same("d.rows", p->d.m.rows, "a.rows", p->a.m.rows));
+    BSMM_TRY(check_same("d.cols", p->d.m.cols, "b.rows", p->b.m.rows));
+    if (!p->has_c) return BSMM_OK;
+    BSMM_TRY(check_same("c.rows", p->c.m.rows, "a.rows", p->a.m.rows));
+    return check_same("c.cols", p->c.m.cols, "b.rows", p->b.m.rows);
+}
+
+static bsmm_status take_factor(const char *name, const float *given, double fallback, double *to) {
+    *to = given ? (double)*given : fallback;
+    if (isfinite(*to)) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "%s: value is %g; must be finite", name, *to);
+}
+
+static bsmm_status take_c(const bsmm_matmul_desc *desc, bsmm_product *p) {
+    p->has_c = p->beta != 0;
+    if (!p->has_c) return BSMM_OK;
+    if (!desc->c)
+        return bsmm_fail(BSMM_E_INVALID, "c: value is NULL; must be given when beta is %g",
+                         p->beta);
+    BSMM_TRY(bsmm_operand_take(desc->c, "c", &p->c));
+    if (!is_unscaled(&p->c) || !is_wide(p->c.m.format.elem))
+        return bsmm_fail(BSMM_E_INVALID, "c.format: value is %s; must be f32, f16 or bf16",
+                         bsmm_format_name(p->c.m.format));
+    return BSMM_OK;
+}
+
+static bsmm_status take_d(const bsmm_matmul_desc *desc, bsmm_product *p) {
+    BSMM_TRY(bsmm_operand_take(desc->d, "d", &p->d));
+    if (!is_unscaled(&p->d)) return bsmm_recipe_find(desc->recipe, p->d.m.format, &p->recipe);
+    if (bsmm_elem_row(p->d.m.format.elem)->bits < 8)
+        return bsmm_fail(
+            BSMM_E_INVALID,
+            "d.format: value is %s; an unscaled D must be f32, f16, bf16 or 8 bits wide",
+            bsmm_format_name(p->d.m.format));
+    if (desc->recipe)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "recipe: value is \"%.64s\"; must be NULL when d has no scales",
+                         desc->recipe);
+    return BSMM_OK;
+}
+
+static bsmm_status take_bias(const bsmm_matmul_desc *desc, bsmm_product *p) {
+    p->bias_elem = desc->bias_elem;
+    p->bias = desc->bias;
+    if (p->bias_elem == BSMM_ELEM_NONE && p->bias)
+        return bsmm_fail(BSMM_E_INVALID, "bias_elem: value is 0; must be given with bias");
+    if (p->bias_elem != BSMM_ELEM_NONE && !is_wide(p->bias_elem))
+        return bsmm_fail(BSMM_E_INVALID,
+                         "bias_elem: value is %u; must be f32, f16 or bf16 (1 to 3)", p->bias_elem);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
+    bsmm_matmul_desc copy;
+    BSMM_TRY(bsmm_take_struct(&copy, sizeof copy, desc, "desc"));
+    *request = (bsmm_request){.device = copy.device ? copy.device : "cpu", .kernel = copy.kernel};
+    bsmm_product *p = &request->product;
+    if (copy.compute > BSMM_COMPUTE_FAST)
+        return bsmm_fail(BSMM_E_INVALID, "compute: value is %u; must be 0 or 1", copy.compute);
+    p->compute = copy.compute;
+    p->threads = bsmm_thread_count(copy.threads);
+    BSMM_TRY(bsmm_operand_take(copy.a, "a", &p->a));
+    BSMM_TRY(bsmm_operand_take(copy.b, "b", &p->b));
+    BSMM_TRY(take_factor("alpha", copy.alpha, 1, &p->alpha));
+    BSMM_TRY(take_factor("beta", copy.beta, 0, &p->beta));
+    BSMM_TRY(take_c(&copy, p));
+    BSMM_TRY(take_d(&copy, p));
+    BSMM_TRY(take_bias(&copy, p));
+    return check_shapes(p);
+}
+
+/* ---- memory ---- */
+
+static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return a && b && a_bytes && b_bytes && x < y + b_bytes && y < x + a_bytes;
+}
+
+/* D's data and scales must not touch what a run reads. */
+static bsmm_status check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
+                               const char *what) {
+    if (!overlap(d->m.data, d->data_bytes, read, bytes) &&
+        !overlap(d->m.scales, d->scale_bytes, read, bytes))
+        return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "d: its memory overlaps %s; must not", what);
+}
+
+static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
+    return c->m.data == d->m.data && c->m.order == d->m.order && c->m.ld == d->m.ld &&
+           bsmm_format_equal(c->m.format, d->m.format);
+}
+
+static bsmm_status check_d_apart(const bsmm_product *p) {
+    const bsmm_operand *d = &p->d;
+    BSMM_TRY(check_apart(d, p->a.m.data, p->a.data_bytes, "a"));
+    BSMM_TRY(check_apart(d, p->a.m.scales, p->a.scale_bytes, "a's scales"));
+    BSMM_TRY(check_apart(d, p->b.m.data, p->b.data_bytes, "b"));
+    BSMM_TRY(check_apart(d, p->b.m.scales, p->b.scale_bytes, "b's scales"));
+    if (overlap(d->m.data, d->data_bytes, d->m.scales, d->scale_bytes))
+        return bsmm_fail(BSMM_E_INVALID, "d.scales: overlaps d.data; must not");
+    if (p->has_c && !same_place(&p->c, d))
+        BSMM_TRY(check_apart(d, p->c.m.data, p->c.data_bytes, "c, which must then be d itself"));
+    return BSMM_OK;
+}
+
+static bsmm_status check_bias(const bsmm_product *p) {
+    if (p->bias_elem == BSMM_ELEM_NONE) return BSMM_OK;
+    uint32_t bytes = bsmm_elem_row(p->bias_elem)->bits / 8;
+    if (!p->bias) return bsmm_fail(BSMM_E_INVALID, "bias: value is NULL; bias_elem announces one");
+    if ((uintptr_t)p->bias % bytes)
+        return bsmm_fail(BSMM_E_INVALID, "bias: value is %p; must be aligned to %u bytes", p->bias,
+                         bytes);
+    return check_apart(&p->d, p->bias, (uint64_t)p->d.m.cols * bytes, "bias");
+}
+
+bsmm_status bsmm_check_memory(const bsmm_product *p) {
+    BSMM_TRY(bsmm_operand_check_memory(&p->a, "a"));
+    BSMM_TRY(bsmm_operand_check_memory(&p->b, "b"));
+    BSMM_TRY(bsmm_operand_check_memory(&p->d, "d"));
+    if (p->has_c) BSMM_TRY(bsmm_operand_check_memory(&p->c, "c"));
+    BSMM_TRY(check_bias(p));
+    return check_d_apart(p);
+}

@@ -1,0 +1,31 @@
+/* Description -> product: the only way in for matmul, plans, explain and the speed of light. */
+#ifndef BSMM_DESCRIBE_H
+#define BSMM_DESCRIBE_H
+
+#include "core/kernel.h"
+
+/* What names a caller gave besides the matrices. */
+typedef struct bsmm_request {
+    bsmm_product product;
+    const char *device; /* never NULL */
+    const char *kernel; /* NULL: the best that accepts */
+} bsmm_request;
+
+/* Checks every field of desc but the memory behind the pointers of matrices and bias. */
+bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request);
+
+/* Checks the memory of a product that is about to run: there, aligned, D apart from A, B, C. */
+bsmm_status bsmm_check_memory(const bsmm_product *product);
+
+/* ---- the registry (registry.c) ---- */
+
+const bsmm_kernel *bsmm_kernel_at(uint32_t index); /* NULL past the last */
+
+/* The kernel for a request: the forced one, or the first that accepts. */
+bsmm_status bsmm_kernel_choose(const bsmm_request *request, const bsmm_kernel **kernel);
+
+/* Why a kernel does not take a request (wrong device, or its own reason); NULL if it does. */
+const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, const bsmm_request *request, char *why,
+                                size_t size);
+
+#endif

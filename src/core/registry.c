@@ -1,0 +1,71 @@
+/* The kernel table and how one is chosen. */
+#include "core/describe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KERNEL(name) extern const bsmm_kernel bsmm_kernel_##name;
+#include "core/kernels.def"
+#undef KERNEL
+
+static const bsmm_kernel *const kernels[] = {
+#define KERNEL(name) &bsmm_kernel_##name,
+#include "core/kernels.def"
+#undef KERNEL
+};
+
+const bsmm_kernel *bsmm_kernel_at(uint32_t index) {
+    return index < BSMM_COUNT(kernels) ? kernels[index] : NULL;
+}
+
+/* "cuda:0" is an instance of the device "cuda". */
+static bool runs_on(const bsmm_kernel *kernel, const char *device) {
+    size_t length = strcspn(device, ":");
+    return strlen(kernel->device) == length && memcmp(kernel->device, device, length) == 0;
+}
+
+const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, const bsmm_request *request, char *why,
+                                size_t size) {
+    if (!runs_on(kernel, request->device)) {
+        snprintf(why, size, "runs on %s, not on %.32s", kernel->device, request->device);
+        return why;
+    }
+    return kernel->refuse(&request->product, why, size);
+}
+
+static bsmm_status choose_forced(const bsmm_request *request, const bsmm_kernel **kernel) {
+    char why[200];
+    for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++) {
+        if (strcmp((*kernel)->name, request->kernel) != 0) continue;
+        const char *reason = bsmm_kernel_refusal(*kernel, request, why, sizeof why);
+        if (!reason) return BSMM_OK;
+        return bsmm_fail(BSMM_E_UNSUPPORTED, "kernel: %s refuses: %s", request->kernel, reason);
+    }
+    return bsmm_fail(BSMM_E_NOT_FOUND, "kernel: value is \"%.64s\"; bsmm_explain lists the names",
+                     request->kernel);
+}
+
+bsmm_status bsmm_kernel_choose(const bsmm_request *request, const bsmm_kernel **kernel) {
+    if (request->kernel) return choose_forced(request, kernel);
+    char why[200];
+    for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++)
+        if (!bsmm_kernel_refusal(*kernel, request, why, sizeof why)) return BSMM_OK;
+    return bsmm_fail(BSMM_E_UNSUPPORTED, "device: value is \"%.64s\"; no kernel here runs on it",
+                     request->device);
+}
+
+bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
+                         bsmm_explanation *explanation) {
+    bsmm_request request;
+    BSMM_TRY(bsmm_describe(desc, &request));
+    const bsmm_kernel *kernel = bsmm_kernel_at(index);
+    if (!kernel)
+        return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %u; there are %zu kernels", index,
+                         BSMM_COUNT(kernels));
+    bsmm_explanation result = {.kernel = kernel->name};
+    char why[200];
+    const char *reason = bsmm_kernel_refusal(kernel, &request, why, sizeof why);
+    result.accepts = reason == NULL;
+    if (reason) snprintf(result.reason, sizeof result.reason, "%s", reason);
+    return bsmm_give_struct(explanation, &result, sizeof result, "explanation");
+}

@@ -1,0 +1,92 @@
+/* The definition of the product. Any formats, orders and layouts; every value is decoded into
+ * double, where element * scale is exact, sums are in double, and one rounding ends in D.
+ *
+ * Rows of A are taken in groups, so that a row of B is decoded once per group and not once per
+ * row; a group is a whole number of D's row blocks. The sum over K runs in one order, whatever the
+ * number of threads: they share out the columns. */
+#include "core/kernel.h"
+
+#include <omp.h>
+
+enum { GROUP = 64 };
+
+typedef struct scratch {
+    double *a;     /* group x K: decoded rows of A */
+    double *b;     /* threads x K: a decoded row of B for each thread */
+    double *acc;   /* group x N */
+    float *values; /* group x N: what a block-scaled D is quantized from */
+    uint64_t bytes;
+} scratch;
+
+static int64_t group_rows(const bsmm_product *p) {
+    int64_t block = p->recipe ? p->d.m.format.block_rows : 1;
+    return bsmm_min_i64(bsmm_round_up(GROUP, block), p->d.m.rows);
+}
+
+static int count_threads(const bsmm_product *p) {
+    return (int)bsmm_min_i64(p->threads, p->d.m.cols);
+}
+
+static scratch lay_out(const bsmm_product *p, void *workspace) {
+    uint64_t group = (uint64_t)group_rows(p), k = (uint64_t)p->a.m.cols;
+    uint64_t n = (uint64_t)p->d.m.cols;
+    scratch s = {.a = workspace};
+    s.b = s.a + group * k;
+    s.acc = s.b + (uint64_t)count_threads(p) * k;
+    s.values = (float *)(s.acc + group * n);
+    s.bytes = sizeof(double) * (group * k + (uint64_t)count_threads(p) * k + group * n) +
+              (p->recipe ? sizeof(float) * group * n : 0);
+    return s;
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    return lay_out(p, NULL).bytes;
+}
+
+static double dot(const double *a, const double *b, int64_t k) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < k; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static void multiply_group(const bsmm_product *p, const scratch *s, int64_t row, int64_t rows) {
+    int64_t k = p->a.m.cols, n = p->d.m.cols;
+    for (int64_t r = 0; r < rows; r++)
+        bsmm_operand_decode_row(&p->a, row + r, 0, k, s->a + r * k);
+#pragma omp parallel for num_threads(count_threads(p))
+    for (int64_t j = 0; j < n; j++) {
+        double *b = s->b + omp_get_thread_num() * k;
+        bsmm_operand_decode_row(&p->b, j, 0, k, b);
+        for (int64_t r = 0; r < rows; r++)
+            s->acc[r * n + j] = dot(s->a + r * k, b, k);
+    }
+}
+
+static bsmm_status run(const bsmm_product *p, void *workspace) {
+    scratch s = lay_out(p, workspace);
+    int64_t m = p->d.m.rows, n = p->d.m.cols, group = group_rows(p);
+    for (int64_t row = 0; row < m; row += group) {
+        int64_t rows = bsmm_min_i64(group, m - row);
+        multiply_group(p, &s, row, rows);
+        if (p->recipe)
+            bsmm_epilogue_quantize(p, row, rows, s.acc, s.values);
+        else
+            bsmm_epilogue_store(p, row, rows, 0, n, s.acc, n);
+    }
+    return BSMM_OK;
+}
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    (void)p, (void)why, (void)size;
+    return NULL;
+}
+
+const bsmm_kernel bsmm_kernel_ref = {
+    .name = "ref",
+    .device = "cpu",
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .run = run,
+};
