@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The projects themselves, as installed from PyPI: (x, elem, ...) -> (codes, scales, global).
+x is a torch tensor in the input's own type; codes come one per element."""
+import ctypes
+import glob
+import importlib.metadata
+import os
+import site
+import warnings
+
+warnings.filterwarnings("ignore")
+
+import numpy as np
+import torch
+from compressed_tensors.compressors.mxfp4.base import MXFP4PackedCompressor
+from compressed_tensors.compressors.mxfp8.base import MXFP8QuantizationCompressor
+from compressed_tensors.compressors.nvfp4.base import NVFP4PackedCompressor
+from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
+from compressed_tensors.quantization.quant_args import round_to_quantized_type_args
+from compressed_tensors.quantization.utils import calculate_qparams, calculate_range, generate_gparam
+from modelopt.torch.quantization.qtensor.mxfp4_tensor import MXFP4QTensor
+from modelopt.torch.quantization.qtensor.mxfp8_tensor import MXFP8QTensor
+from modelopt.torch.quantization.qtensor.nvfp4_tensor import NVFP4QTensor
+from torchao.prototype.mx_formats.config import ScaleCalculationMode
+from torchao.prototype.mx_formats.constants import DTYPE_FP6_E2M3, DTYPE_FP6_E3M2
+from torchao.prototype.mx_formats.mx_tensor import to_mx
+from torchao.prototype.mx_formats.nvfp4_tensor import nvfp4_quantize, per_tensor_amax_to_scale
+
+import recipe_codec as rc
+
+
+def version(package):
+    return f"{package} {importlib.metadata.version(package)}"
+
+
+TORCHAO = version("torchao")
+MODELOPT = version("nvidia-modelopt")
+COMPRESSED = version("compressed-tensors")
+
+TORCHAO_ELEMENTS = {
+    "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2,
+    "e2m3": DTYPE_FP6_E2M3,
+    "e3m2": DTYPE_FP6_E3M2,
+    "e2m1": torch.float4_e2m1fn_x2,
+}
+TORCHAO_MODES = {"ocp": "FLOOR", "rceil": "RCEIL", "ceil": "CEIL", "even": "EVEN", "torchao": "FLOOR"}
+
+
+def tensor(x):
+    """A numpy matrix of any input type -> torch, bit for bit."""
+    if x.dtype == np.float32 or x.dtype == np.float16:
+        return torch.from_numpy(x.copy())
+    return torch.from_numpy(x.view(np.int16).copy()).view(torch.bfloat16)
+
+
+def bytes_of(t):
+    return t.contiguous().view(torch.uint8).numpy()
+
+
+def torchao_mx(mode, x, elem):
+    """to_mx takes f32 and bf16; f16 is upcast, which is exact."""
+    t = tensor(x)
+    t = t.float() if t.dtype == torch.float16 else t
+    scale, data = to_mx(t, TORCHAO_ELEMENTS[elem], 32, ScaleCalculationMode[TORCHAO_MODES[mode]])
+    data = bytes_of(data)
+    return (rc.unpack4(data) if elem == "e2m1" else data), bytes_of(scale), None
+
+
+def modelopt_mxfp4(x, elem="e2m1"):
+    q, scale = MXFP4QTensor.quantize(tensor(x), 32)
+    return rc.unpack4(bytes_of(q._quantized_data)), scale.reshape(x.shape[0], -1).numpy(), None
+
+
+def modelopt_mxfp8(x, elem="e4m3"):
+    q, scale = MXFP8QTensor.quantize(tensor(x))
+    return bytes_of(q._quantized_data), scale.reshape(x.shape[0], -1).numpy(), None
+
+
+def group_extrema(t, block):
+    g = t.reshape(t.shape[0], -1, block)
+    return g.amin(-1), g.amax(-1)
+
+
+def compressed_tensors_mx(x, elem):
+    """As llm-compressor drives it: the extrema in the weight's own type, then the compressor."""
+    bits = rc.BITS[elem]
+    args = QuantizationArgs(num_bits=bits, type="float", strategy="group", group_size=32, symmetric=True,
+                            scale_dtype=torch.uint8, zp_dtype=torch.uint8)
+    t = tensor(x)
+    scale, _ = calculate_qparams(*group_extrema(t, 32), args)
+    scheme = QuantizationScheme(targets=["Linear"], weights=args)
+    compressor = {4: MXFP4PackedCompressor, 8: MXFP8QuantizationCompressor}[bits]
+    out = compressor.compress({"weight": t, "weight_scale": scale}, scheme)
+    if bits == 4:
+        codes = rc.unpack4(bytes_of(out["weight_packed"]))
+    else:
+        codes = bytes_of(out["weight"])
+    return codes, out["weight_scale"].numpy(), None
+
+
+def find_ggml():
+    """libggml-base of the pywhispercpp wheel: ggml's C quantizers, unchanged."""
+    for folder in site.getsitepackages():
+        for path in glob.glob(os.path.join(folder, "pywhispercpp.libs", "libggml-base*.so*")):
+            return ctypes.CDLL(path)
+    raise SystemExit("pywhispercpp (for libggml-base) is not installed")
+
+
+ggml = find_ggml()
+ggml.ggml_version.restype = ctypes.c_char_p
+GGML = f"ggml {ggml.ggml_version().decode()} ({version('pywhispercpp')})"
+
+
+def ggml_row(function, x, block, block_bytes):
+    flat = np.ascontiguousarray(np.asarray(x, np.float32)).ravel()
+    out = np.zeros(flat.size // block * block_bytes, np.uint8)
+    pointer = ctypes.POINTER(ctypes.c_float)
+    getattr(ggml, function)(flat.ctypes.data_as(pointer), out.ctypes.data_as(ctypes.c_void_p),
+                            ctypes.c_int64(flat.size))
+    return out.reshape(-1, block_bytes)
+
+
+def split_halves(qs):
+    """ggml's nibbles: low ones are the first half of a block, high ones the second."""
+    return np.concatenate([qs & 15, qs >> 4], axis=-1)
+
+
+def ggml_mxfp4(x, elem="e2m1"):
+    raw = ggml_row("quantize_row_mxfp4_ref", x, 32, 17)
+    return split_halves(raw[:, 1:]).reshape(x.shape), raw[:, 0].reshape(x.shape[0], -1), None
