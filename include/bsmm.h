@@ -175,23 +175,22 @@ typedef enum bsmm_global {
  * alignment of their element type (4 for f32, 2 for f16 and bf16, else 1). */
 typedef struct bsmm_matrix {
     uint32_t struct_size;
-    uint32_t order; /* bsmm_order */
-    bsmm_format format;
-    int64_t rows; /* M or N; 0 and more */
-    int64_t cols; /* K (N for C and D); 0 and more */
-    int64_t ld;   /* leading dimension in elements; 0 = packed */
-    void *data;
-    uint64_t data_bytes; /* the buffer's size; 0 = not checked; else at least bsmm_data_bytes */
-    void *scales;
-    uint64_t scale_bytes;     /* 0 = not checked, allowed only for layouts that pad nothing
-                                 (ROW_MAJOR, COL_MAJOR); else exactly bsmm_scale_bytes,
-                             or with scale_ld up to a whole last line */
-    uint32_t scale_layout;    /* bsmm_layout */
-    uint32_t global_kind;     /* bsmm_global */
-    uint32_t scale_tile_rows; /* TILE_CONTIGUOUS only */
-    uint32_t scale_tile_cols;
-    int64_t scale_ld;    /* ROW_MAJOR and COL_MAJOR only; 0 = packed */
-    float *global_scale; /* one value, host memory; NULL = 1 */
+    uint32_t order;        /* bsmm_order */
+    bsmm_format format;    /* of elements and scales */
+    int64_t rows;          /* M or N; 0 and more */
+    int64_t cols;          /* K (N for C and D); 0 and more */
+    int64_t ld;            /* leading dimension in elements; 0 = packed */
+    void *data;            /* elements */
+    uint64_t data_bytes;   /* the buffer's size; 0 = not checked; else at least bsmm_data_bytes */
+    void *scales;          /* one per block; NULL when unscaled */
+    uint64_t scale_bytes;  /* 0 = not checked, allowed only for layouts that pad nothing
+                              (ROW_MAJOR, COL_MAJOR); else exactly bsmm_scale_bytes,
+                              or with scale_ld up to a whole last line */
+    uint32_t scale_layout; /* bsmm_layout */
+    uint32_t global_kind;  /* bsmm_global */
+    uint32_t scale_tile_rows, scale_tile_cols; /* TILE_CONTIGUOUS only, in scales */
+    int64_t scale_ld;                          /* ROW_MAJOR and COL_MAJOR only; 0 = packed */
+    float *global_scale;                       /* one value, host memory; NULL = 1 */
 } bsmm_matrix;
 
 /* The bytes of the element buffer and of the scale buffer (padding included) that the
@@ -209,6 +208,7 @@ typedef enum bsmm_compute {
     BSMM_COMPUTE_FAST = 1   /* kernels with a wider, documented bound may be chosen */
 } bsmm_compute;
 
+/* D = round(alpha * A x B^T + beta * C + bias). */
 typedef struct bsmm_matmul_desc {
     uint32_t struct_size;
     uint32_t compute;     /* bsmm_compute */
@@ -252,17 +252,17 @@ BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
 /* The memory of one run; fields as in bsmm_matrix. */
 typedef struct bsmm_buffers {
     uint32_t struct_size;
-    uint32_t reserved; /* 0 */
-    const void *a, *a_scales;
-    const float *a_global;
-    const void *b, *b_scales;
-    const float *b_global;
-    const void *c;
-    void *d, *d_scales;
-    const float *d_global;
-    const void *bias;
-    void *workspace;
-    uint64_t workspace_bytes;
+    uint32_t reserved;        /* 0 */
+    const void *a, *a_scales; /* scales: NULL when the format has none */
+    const float *a_global;    /* one value; NULL = 1 */
+    const void *b, *b_scales; /* as for a */
+    const float *b_global;    /* as for a */
+    const void *c;            /* NULL unless beta is not 0 */
+    void *d, *d_scales;       /* written */
+    const float *d_global;    /* read: a second-level scale is chosen by the caller */
+    const void *bias;         /* NULL unless the plan has one */
+    void *workspace;          /* 64-byte aligned */
+    uint64_t workspace_bytes; /* at least bsmm_plan_workspace_bytes */
 } bsmm_buffers;
 
 /* Allocates nothing. Missing or misaligned pointers and a short workspace are INVALID. */
@@ -291,6 +291,7 @@ typedef enum bsmm_quantize_flags {
     BSMM_QUANTIZE_ONE_LEVEL = 2 /* no per-tensor scale where the recipe has the choice */
 } bsmm_quantize_flags;
 
+/* What to quantize, into what, and how. */
 typedef struct bsmm_quantize_desc {
     uint32_t struct_size;
     uint32_t flags;         /* bsmm_quantize_flags */
@@ -343,43 +344,46 @@ BSMM_API bsmm_status bsmm_relayout_scales(const bsmm_matrix *src, const bsmm_mat
  * Tables. Index 0 and up until NOT_FOUND; strings have static storage.
  * ---------------------------------------------------------------------------------------- */
 
+/* An element format, or e8m0. */
 typedef struct bsmm_elem_info {
     uint32_t struct_size;
-    uint32_t elem; /* bsmm_elem */
-    const char *name;
-    uint32_t bits, exponent_bits, mantissa_bits;
-    int32_t bias;
-    double max, min_normal, min_subnormal; /* min_subnormal 0: none */
-    const char *nan, *inf, *zeros;         /* codes, as text; "none" */
-    const char *used_by;
+    uint32_t elem;                               /* bsmm_elem */
+    const char *name;                            /* "e4m3" */
+    uint32_t bits, exponent_bits, mantissa_bits; /* widths; bits counts the sign */
+    int32_t bias;                                /* of the exponent */
+    double max, min_normal, min_subnormal;       /* min_subnormal 0: none */
+    const char *nan, *inf, *zeros;               /* codes, as text; "none" */
+    const char *used_by;                         /* hardware and formats */
 } bsmm_elem_info;
 BSMM_API bsmm_status bsmm_elem_at(uint32_t index, bsmm_elem_info *info);
 
+/* A block-scaled format with a name. */
 typedef struct bsmm_preset_info {
     uint32_t struct_size;
     uint32_t reserved;
-    const char *name;
-    bsmm_format format;
-    const char *second_level; /* "none", "optional f32 per tensor" */
-    const char *used_by;
-    const char *default_recipe;
-    double bits_per_weight; /* elements and block scales */
+    const char *name;           /* "mxfp8" */
+    bsmm_format format;         /* what the name stands for */
+    const char *second_level;   /* "none", "optional f32 per tensor" */
+    const char *used_by;        /* hardware and checkpoints */
+    const char *default_recipe; /* what bsmm_quantize takes for NULL */
+    double bits_per_weight;     /* elements and block scales */
 } bsmm_preset_info;
 BSMM_API bsmm_status bsmm_preset_at(uint32_t index, bsmm_preset_info *info);
 
 /* A layout is digits: inside a tile the offset is the sum over digits of
  * ((index on axis / divisor) % extent) * stride, tiles follow in row-major order of tiles. */
 typedef struct bsmm_digit {
-    uint32_t axis; /* 0: row of the scale matrix, 1: column */
-    uint32_t extent, stride;
+    uint32_t axis;           /* 0: row of the scale matrix, 1: column */
+    uint32_t extent, stride; /* how many values the digit takes; the step in elements */
 } bsmm_digit;
+/* A scale layout. */
 typedef struct bsmm_layout_info {
     uint32_t struct_size;
-    uint32_t layout; /* bsmm_layout */
-    const char *name, *padding, *offset, *used_by;
-    uint32_t tile_rows, tile_cols; /* 0: given by the caller or by the matrix */
-    uint32_t digit_count;          /* 0: the offset is a plain pitch */
-    bsmm_digit digits[6];          /* innermost of each axis first */
+    uint32_t layout;                               /* bsmm_layout */
+    const char *name, *padding, *offset, *used_by; /* the last three for people to read */
+    uint32_t tile_rows, tile_cols;                 /* 0: given by the caller or by the matrix */
+    uint32_t digit_count;                          /* 0: the offset is a plain pitch */
+    bsmm_digit digits[6];                          /* innermost of each axis first */
 } bsmm_layout_info;
 BSMM_API bsmm_status bsmm_layout_at(uint32_t index, bsmm_layout_info *info);
 BSMM_API bsmm_status bsmm_layout_from_name(const char *name, uint32_t *layout);
@@ -388,12 +392,13 @@ BSMM_API bsmm_status bsmm_layout_from_name(const char *name, uint32_t *layout);
 BSMM_API bsmm_status bsmm_scale_offset(const bsmm_matrix *matrix, int64_t block_row,
                                        int64_t block_col, uint64_t *offset);
 
+/* A named way to choose scales and round. */
 typedef struct bsmm_recipe_info {
     uint32_t struct_size;
-    uint32_t flags; /* bsmm_quantize_flags that it understands */
-    const char *name;
-    const char *formats; /* preset names, separated by spaces */
-    const char *rule, *source;
+    uint32_t flags;            /* bsmm_quantize_flags that it understands */
+    const char *name;          /* "ocp" */
+    const char *formats;       /* preset names, separated by spaces */
+    const char *rule, *source; /* how scales are chosen; whose bytes it reproduces */
 } bsmm_recipe_info;
 BSMM_API bsmm_status bsmm_recipe_at(uint32_t index, bsmm_recipe_info *info);
 
@@ -417,22 +422,23 @@ BSMM_API bsmm_status bsmm_device_at(uint32_t index, bsmm_device_info *info);
  * `features` lists instruction sets or the architecture. */
 typedef struct bsmm_local_device {
     uint32_t struct_size;
-    uint32_t cores;
-    char name[32];
-    char title[96];
-    char features[160];
+    uint32_t cores;     /* CPU threads, or multiprocessors */
+    char name[32];      /* "cpu" */
+    char title[96];     /* the product's own name */
+    char features[160]; /* space-separated */
 } bsmm_local_device;
 BSMM_API bsmm_status bsmm_local_device_at(uint32_t index, bsmm_local_device *info);
 
+/* The least time that a product can take on a device, and why. */
 typedef struct bsmm_sol_estimate {
     uint32_t struct_size;
     uint32_t reserved;
-    double seconds;         /* max(compute_seconds, memory_seconds) */
-    double compute_seconds; /* 2 M N K / peak of the unit that eats both operands */
-    double memory_seconds;  /* (A + B + scales + C + D) / bandwidth, each byte once */
-    double operations, bytes;
-    const char *unit;  /* "f8": which peak applied */
-    const char *limit; /* "compute" or "memory" */
+    double seconds;           /* max(compute_seconds, memory_seconds) */
+    double compute_seconds;   /* 2 M N K / peak of the unit that eats both operands */
+    double memory_seconds;    /* (A + B + scales + C + D) / bandwidth, each byte once */
+    double operations, bytes; /* what the two times were computed from */
+    const char *unit;         /* "f8": which peak applied */
+    const char *limit;        /* "compute" or "memory" */
 } bsmm_sol_estimate;
 
 /* Speed of light of a product on a known device (bsmm_device_at's names). */
@@ -463,14 +469,14 @@ BSMM_API const char *bsmm_file_metadata(const bsmm_file *file, const char *key);
 /* One stored tensor, outermost dimension first. */
 typedef struct bsmm_tensor {
     uint32_t struct_size;
-    uint32_t elem; /* bsmm_elem, NONE for types that are not floats of this library */
-    const char *name;
+    uint32_t elem;     /* bsmm_elem, NONE for types that are not floats of this library */
+    const char *name;  /* as stored */
     const char *dtype; /* the file's own spelling: "BF16", "F8_E4M3", "U8", "MXFP4", "<f4" */
-    uint32_t ndim;
-    uint32_t order;               /* bsmm_order of the last two dimensions */
+    uint32_t ndim;     /* 0 to BSMM_MAX_DIMS */
+    uint32_t order;    /* bsmm_order of the last two dimensions */
     int64_t shape[BSMM_MAX_DIMS]; /* logical elements, also for packed types */
     const void *data;             /* mapped */
-    uint64_t bytes;
+    uint64_t bytes;               /* of data */
 } bsmm_tensor;
 BSMM_API uint64_t bsmm_file_tensor_count(const bsmm_file *file);
 BSMM_API bsmm_status bsmm_file_tensor_at(const bsmm_file *file, uint64_t index, bsmm_tensor *out);
@@ -482,11 +488,11 @@ BSMM_API bsmm_status bsmm_file_tensor_find(const bsmm_file *file, const char *na
  * weight are not listed again on their own. docs/ARCHITECTURE.md lists the families. */
 typedef struct bsmm_weight {
     uint32_t struct_size;
-    uint32_t mapped;    /* 1: bsmm_weight_matrix gives pointers; 0: unpack it */
-    const char *name;   /* "model.layers.0.mlp.down_proj.weight" */
-    const char *family; /* "plain", "deepseek", "modelopt", ... */
-    const char *dtype;  /* of the element tensor, the file's spelling */
-    bsmm_format format;
+    uint32_t mapped;       /* 1: bsmm_weight_matrix gives pointers; 0: unpack it */
+    const char *name;      /* "model.layers.0.mlp.down_proj.weight" */
+    const char *family;    /* "plain", "deepseek", "modelopt", ... */
+    const char *dtype;     /* of the element tensor, the file's spelling */
+    bsmm_format format;    /* of elements and scales */
     int64_t batch;         /* matrices stored one after another (experts); 1 and more */
     int64_t rows, cols;    /* of each */
     uint32_t scale_layout; /* bsmm_layout */
@@ -512,8 +518,8 @@ BSMM_API bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, i
 /* Checkpoint families that can be written. */
 typedef struct bsmm_family_info {
     uint32_t struct_size;
-    uint32_t writes; /* 1: bsmm_writer_add_weight takes it */
-    const char *name, *formats, *detected_by, *source;
+    uint32_t writes;                                   /* 1: bsmm_writer_add_weight takes it */
+    const char *name, *formats, *detected_by, *source; /* formats: presets, space-separated */
 } bsmm_family_info;
 BSMM_API bsmm_status bsmm_family_at(uint32_t index, bsmm_family_info *info);
 

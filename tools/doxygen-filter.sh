@@ -1,0 +1,26 @@
+#!/bin/sh
+# Marks a C header's plain comments for doxygen: one in front of a declaration becomes /**, one
+# behind a member, value or macro becomes /**<, said again for each member that shares its line.
+# The two fields that mean the same in every struct need no words in the header.
+exec awk '
+function trailing(comment) {
+    sub(/\/\* /, "/**< ", comment)
+    return comment
+}
+/^ *\/\* -+$/ { sub(/\/\* -+/, "/*") }
+/^ *\/\* / { sub(/\/\* /, "/** ") }
+/^    (const )?[a-z0-9_]+ \**[a-z0-9_\[\]]+(, \**[a-z0-9_\[\]]+)*;( +\/\*.*)?$/ {
+    end = index($0, ";")
+    declaration = substr($0, 5, end - 5)
+    comment = substr($0, end + 1)
+    if (comment == "" && declaration ~ / struct_size$/) comment = " /* sizeof the struct */"
+    if (comment == "" && declaration ~ / reserved$/) comment = " /* 0 */"
+    match(declaration, /^(const )?[a-z0-9_]+ /)
+    type = substr(declaration, 1, RLENGTH)
+    count = split(substr(declaration, RLENGTH + 1), names, ", ")
+    for (i = 1; i < count; i++) print "    " type names[i] ";" trailing(comment)
+    print "    " type names[count] ";" trailing(comment)
+    next
+}
+/[^ ] +\/\* / { sub(/\/\* /, "/**< ") }
+{ print }' "$1"
