@@ -1,0 +1,137 @@
+#include "operand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+uint64_t rng_next(rng *r) {
+    uint64_t z = (r->state += 0x9e3779b97f4a7c15u);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+uint32_t rng_below(rng *r, uint32_t bound) {
+    return (uint32_t)((rng_next(r) >> 32) * bound >> 32);
+}
+
+static uint64_t mapped_bytes(uint64_t bytes) {
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
+}
+
+void *guarded_alloc(uint64_t bytes) {
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), mapped = mapped_bytes(bytes);
+    uint8_t *base =
+        mmap(NULL, mapped + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(base != MAP_FAILED);
+    assert_int_equal(mprotect(base + mapped, page, PROT_NONE), 0);
+    memset(base, 0xa5, mapped);
+    return base + (mapped - bytes);
+}
+
+void guarded_free(void *memory, uint64_t bytes) {
+    if (!memory) return;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), mapped = mapped_bytes(bytes);
+    munmap((uint8_t *)memory - (mapped - bytes), mapped + page);
+}
+
+bsmm_matrix describe(bsmm_format format, int64_t rows, int64_t cols) {
+    return (bsmm_matrix){
+        .struct_size = sizeof(bsmm_matrix), .format = format, .rows = rows, .cols = cols};
+}
+
+bsmm_format format_named(const char *name) {
+    bsmm_format format;
+    assert_int_equal(bsmm_format_from_name(name, &format), BSMM_OK);
+    return format;
+}
+
+/* A code that the fill allows, from random bits. */
+static uint32_t element_code(uint32_t elem, fill how, rng *r) {
+    const bsmm_elem_info *info = bsmm_elem_row(elem);
+    for (;;) {
+        uint32_t code = (uint32_t)rng_next(r);
+        if (info->bits < 32) code &= (1u << info->bits) - 1;
+        if (how == FILL_ORDINARY && info->bits >= 16) {
+            double value = (double)(int64_t)rng_next(r) * 0x1p-61;
+            code = bsmm_elem_encode(elem, value, true);
+        }
+        double value = bsmm_elem_decode(elem, code);
+        if (how == FILL_SPECIAL || (value - value == 0)) return code;
+    }
+}
+
+static uint32_t scale_code(uint32_t scale, fill how, rng *r) {
+    static const uint32_t e8m0_ends[] = {0, 254, 1, 253};
+    if (how == FILL_SPECIAL && rng_below(r, 8) == 0)
+        return scale == BSMM_SCALE_F32 ? 0x7fc00000 : scale == BSMM_SCALE_E8M0 ? 0xff : 0x7f;
+    if (scale == BSMM_SCALE_E8M0) {
+        if (how == FILL_ORDINARY) return 120 + rng_below(r, 14);
+        return rng_below(r, 3) == 0 ? e8m0_ends[rng_below(r, 4)] : rng_below(r, 255);
+    }
+    if (scale == BSMM_SCALE_E4M3)
+        return how == FILL_ORDINARY ? 0x30 + rng_below(r, 16) : rng_below(r, 127);
+    if (how == FILL_ORDINARY)
+        return bsmm_elem_encode(BSMM_ELEM_F32, 0.5 + (double)rng_below(r, 1000) / 999, true);
+    /* Any finite float: sums in the reference stay within double. */
+    return (uint32_t)rng_next(r) & 0xbf7fffff;
+}
+
+static void fill_data(test_matrix *t, fill how, rng *r) {
+    uint32_t elem = t->m.format.elem;
+    const bsmm_elem_info *info = bsmm_elem_row(elem);
+    uint64_t count = t->data_bytes * 8 / info->bits;
+    for (uint64_t i = 0; i < count; i++)
+        bsmm_elem_store(elem, t->m.data, i, element_code(elem, how, r));
+}
+
+static void fill_scales(test_matrix *t, fill how, rng *r) {
+    bsmm_operand o;
+    assert_int_equal(bsmm_operand_take(&t->m, "test", &o), BSMM_OK);
+    for (int64_t i = 0; i < o.map.rows; i++)
+        for (int64_t j = 0; j < o.map.cols; j++)
+            bsmm_scale_store_code(t->m.format.scale, t->m.scales, bsmm_scale_map_at(&o.map, i, j),
+                                  scale_code(t->m.format.scale, how, r));
+}
+
+void test_matrix_make(test_matrix *t, bsmm_matrix shape, fill how, rng *r) {
+    *t = (test_matrix){.m = shape, .global = 1};
+    assert_int_equal(bsmm_data_bytes(&t->m, &t->data_bytes), BSMM_OK);
+    assert_int_equal(bsmm_scale_bytes(&t->m, &t->scale_bytes), BSMM_OK);
+    t->m.data = guarded_alloc(t->data_bytes);
+    t->m.data_bytes = t->data_bytes;
+    fill_data(t, how, r);
+    if (shape.format.scale == BSMM_SCALE_NONE) return;
+    t->m.scales = guarded_alloc(t->scale_bytes);
+    t->m.scale_bytes = t->scale_bytes;
+    fill_scales(t, how, r);
+}
+
+void test_matrix_free(test_matrix *t) {
+    guarded_free(t->m.data, t->data_bytes);
+    guarded_free(t->m.scales, t->scale_bytes);
+    *t = (test_matrix){0};
+}
+
+double test_matrix_value(const test_matrix *t, int64_t r, int64_t c) {
+    bsmm_operand o;
+    assert_int_equal(bsmm_operand_take(&t->m, "test", &o), BSMM_OK);
+    const bsmm_format *f = &t->m.format;
+    uint64_t index = (uint64_t)(t->m.order == BSMM_ORDER_ROW ? r * o.m.ld + c : c * o.m.ld + r);
+    double value = bsmm_elem_decode(f->elem, bsmm_elem_load(f->elem, t->m.data, index));
+    if (f->scale != BSMM_SCALE_NONE) {
+        uint64_t offset;
+        assert_int_equal(bsmm_scale_offset(&t->m, r / f->block_rows, c / f->block_cols, &offset),
+                         BSMM_OK);
+        value *= bsmm_scale_load(f->scale, t->m.scales, offset);
+    }
+    if (!t->m.global_scale) return value;
+    return t->m.global_kind == BSMM_GLOBAL_DIVISOR ? value / (double)*t->m.global_scale
+                                                   : value * (double)*t->m.global_scale;
+}

@@ -1,0 +1,236 @@
+/* The tables: every figure of the OCP formats and their fnuz variants, agreement of each row with
+ * its codec, names both ways, packing, layouts as bijections with their padding untouched. */
+#include "operand.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* OCP 8-bit v1.0 table 1, MX v1.0 table 2, IEEE 754, AMD CDNA3 ISA. */
+static const struct {
+    const char *name;
+    uint32_t bits;
+    int32_t bias;
+    double max, min_normal, min_subnormal;
+} known[] = {
+    {"f32", 32, 127, 3.4028234663852886e38, 0x1p-126, 0x1p-149},
+    {"f16", 16, 15, 65504, 0x1p-14, 0x1p-24},
+    {"bf16", 16, 127, 3.3895313892515355e38, 0x1p-126, 0x1p-133},
+    {"e4m3", 8, 7, 448, 0x1p-6, 0x1p-9},
+    {"e4m3fnuz", 8, 8, 240, 0x1p-7, 0x1p-10},
+    {"e5m2", 8, 15, 57344, 0x1p-14, 0x1p-16},
+    {"e5m2fnuz", 8, 16, 57344, 0x1p-15, 0x1p-17},
+    {"e3m2", 6, 3, 28, 0x1p-2, 0x1p-4},
+    {"e2m3", 6, 1, 7.5, 1, 0x1p-3},
+    {"e2m1", 4, 1, 6, 1, 0.5},
+    {"e8m0", 8, 127, 0x1p127, 0x1p-127, 0},
+};
+
+static void test_elements_have_the_standards_figures(void **state) {
+    (void)state;
+    bsmm_elem_info info = {.struct_size = sizeof info};
+    for (uint32_t i = 0; i < BSMM_COUNT(known); i++) {
+        assert_int_equal(bsmm_elem_at(i, &info), BSMM_OK);
+        assert_string_equal(info.name, known[i].name);
+        assert_int_equal(info.elem, i + 1);
+        assert_int_equal(info.bits, known[i].bits);
+        assert_int_equal(info.bias, known[i].bias);
+        assert_true(info.max == known[i].max);
+        assert_true(info.min_normal == known[i].min_normal);
+        assert_true(info.min_subnormal == known[i].min_subnormal);
+    }
+    assert_int_equal(bsmm_elem_at(BSMM_COUNT(known), &info), BSMM_E_NOT_FOUND);
+}
+
+/* The largest, the smallest normal and the smallest value that the codec gives are the table's. */
+static void test_elements_agree_with_their_codec(void **state) {
+    (void)state;
+    for (uint32_t elem = BSMM_ELEM_F16; elem <= BSMM_ELEM_E8M0; elem++) {
+        const bsmm_elem_info *info = bsmm_elem_row(elem);
+        double max = 0, min = INFINITY;
+        for (uint32_t code = 0; code < 1u << info->bits; code++) {
+            double value = fabs(bsmm_elem_decode(elem, code));
+            if (isfinite(value) && value > max) max = value;
+            if (value > 0 && value < min) min = value;
+        }
+        assert_true(max == info->max);
+        assert_true(min == (info->min_subnormal > 0 ? info->min_subnormal : info->min_normal));
+    }
+}
+
+static void test_names_both_ways(void **state) {
+    (void)state;
+    bsmm_preset_info preset = {.struct_size = sizeof preset};
+    uint32_t count = 0;
+    for (; bsmm_preset_at(count, &preset) == BSMM_OK; count++) {
+        assert_string_equal(bsmm_format_name(preset.format), preset.name);
+        assert_true(bsmm_format_equal(format_named(preset.name), preset.format));
+    }
+    assert_true(count >= 8);
+    assert_string_equal(bsmm_format_name(format_named("bf16")), "bf16");
+    assert_string_equal(bsmm_format_name(format_named("mxfp6")), "mxfp6_e2m3");
+    assert_string_equal(bsmm_format_name((bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 64}),
+                        "custom");
+    bsmm_format format;
+    assert_int_equal(bsmm_format_from_name("e8m0", &format), BSMM_E_NOT_FOUND);
+    assert_int_equal(bsmm_format_from_name("mxfp5", &format), BSMM_E_NOT_FOUND);
+    assert_non_null(strstr(bsmm_error_message(), "mxfp8_e5m2"));
+}
+
+static double bits_per_weight(const char *name) {
+    bsmm_preset_info preset = {.struct_size = sizeof preset};
+    for (uint32_t i = 0; bsmm_preset_at(i, &preset) == BSMM_OK; i++)
+        if (strcmp(preset.name, name) == 0) return preset.bits_per_weight;
+    fail_msg("no preset %s", name);
+    return 0;
+}
+
+static void test_bits_per_weight(void **state) {
+    (void)state;
+    assert_true(bits_per_weight("mxfp8") == 8.25);
+    assert_true(bits_per_weight("mxfp6_e2m3") == 6.25);
+    assert_true(bits_per_weight("mxfp4") == 4.25);
+    assert_true(bits_per_weight("nvfp4") == 4.5);
+    assert_true(bits_per_weight("fp8_group128") == 8.25);
+    assert_true(bits_per_weight("fp8_block128") == 8 + 32.0 / 16384);
+}
+
+/* Both packings: the even index low; the least significant bit first. */
+static void test_packing_order(void **state) {
+    (void)state;
+    uint8_t four[1] = {0}, six[3] = {0};
+    bsmm_elem_store(BSMM_ELEM_E2M1, four, 0, 0x1);
+    bsmm_elem_store(BSMM_ELEM_E2M1, four, 1, 0x2);
+    assert_int_equal(four[0], 0x21);
+    for (uint32_t i = 0; i < 4; i++)
+        bsmm_elem_store(BSMM_ELEM_E3M2, six, i, 0x30 + i);
+    uint32_t word = (uint32_t)six[0] | (uint32_t)six[1] << 8 | (uint32_t)six[2] << 16;
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(word >> 6 * i & 0x3f, 0x30 + i);
+}
+
+/* Random stores into random slots, against an array of one code per byte. */
+static void test_packing_changes_no_neighbour(void **state) {
+    (void)state;
+    enum { COUNT = 96, STORES = 20000 };
+    rng r = {11};
+    for (uint32_t elem = BSMM_ELEM_F32; elem <= BSMM_ELEM_E8M0; elem++) {
+        uint32_t bits = bsmm_elem_row(elem)->bits;
+        uint64_t bytes;
+        assert_true(bsmm_elem_bytes(elem, COUNT, &bytes));
+        uint8_t *packed = guarded_alloc(bytes);
+        uint32_t plain[COUNT];
+        for (uint32_t i = 0; i < COUNT; i++)
+            plain[i] = bsmm_elem_load(elem, packed, i);
+        for (int i = 0; i < STORES; i++) {
+            uint32_t at = rng_below(&r, COUNT), code = (uint32_t)rng_next(&r);
+            if (bits < 32) code &= (1u << bits) - 1;
+            bsmm_elem_store(elem, packed, at, code);
+            plain[at] = code;
+            uint32_t probe = rng_below(&r, COUNT);
+            assert_int_equal(bsmm_elem_load(elem, packed, probe), plain[probe]);
+        }
+        for (uint32_t i = 0; i < COUNT; i++)
+            assert_int_equal(bsmm_elem_load(elem, packed, i), plain[i]);
+        guarded_free(packed, bytes);
+    }
+}
+
+static void check_bijection(uint32_t layout, int64_t rows, int64_t cols) {
+    bsmm_format format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32};
+    bsmm_matrix m = describe(format, rows, cols * 32);
+    m.scale_layout = layout;
+    if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) m.scale_tile_rows = 7, m.scale_tile_cols = 3;
+    uint64_t bytes, offset;
+    assert_int_equal(bsmm_scale_bytes(&m, &bytes), BSMM_OK);
+    assert_true(bytes >= (uint64_t)(rows * cols));
+    uint8_t *seen = calloc(bytes + 1, 1);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) {
+            assert_int_equal(bsmm_scale_offset(&m, r, c, &offset), BSMM_OK);
+            assert_true(offset < bytes && !seen[offset]);
+            seen[offset] = 1;
+        }
+    free(seen);
+}
+
+static void test_layouts_are_bijections(void **state) {
+    (void)state;
+    static const int64_t shapes[][2] = {{1, 1}, {5, 3}, {32, 8}, {33, 9}, {128, 4}, {300, 37}};
+    for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++)
+        for (size_t i = 0; i < BSMM_COUNT(shapes); i++)
+            check_bijection(layout, shapes[i][0], shapes[i][1]);
+}
+
+static void test_padded_sizes(void **state) {
+    (void)state;
+    static const struct {
+        const char *layout;
+        uint64_t scales;
+    } rows[] = {{"row_major", 300 * 37},     {"col_major", 300 * 37},    {"nv_128x4", 384 * 40},
+                {"nv_8x4", 304 * 40},        {"cdna4_mfma16", 320 * 40}, {"cdna4_mfma32", 320 * 40},
+                {"cublas_vec128", 300 * 37}, {"cublas_blk128", 300 * 40}};
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        bsmm_matrix m =
+            describe((bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 32}, 300, 37 * 32);
+        uint64_t bytes;
+        assert_int_equal(bsmm_layout_from_name(rows[i].layout, &m.scale_layout), BSMM_OK);
+        assert_int_equal(bsmm_scale_bytes(&m, &bytes), BSMM_OK);
+        assert_int_equal(bytes, rows[i].scales * sizeof(float));
+    }
+}
+
+static void test_scale_offset_refuses(void **state) {
+    (void)state;
+    uint64_t offset;
+    bsmm_matrix m = describe(format_named("mxfp4"), 4, 64);
+    assert_int_equal(bsmm_scale_offset(&m, 4, 0, &offset), BSMM_E_INVALID);
+    assert_int_equal(bsmm_scale_offset(&m, 0, 2, &offset), BSMM_E_INVALID);
+    assert_int_equal(bsmm_scale_offset(&m, 0, -1, &offset), BSMM_E_INVALID);
+    m = describe(format_named("bf16"), 4, 64);
+    assert_int_equal(bsmm_scale_offset(&m, 0, 0, &offset), BSMM_E_INVALID);
+    uint32_t layout;
+    assert_int_equal(bsmm_layout_from_name("nonesuch", &layout), BSMM_E_NOT_FOUND);
+}
+
+static void test_codec_arguments(void **state) {
+    (void)state;
+    uint32_t code;
+    double value;
+    assert_int_equal(bsmm_encode_elem(0, 1, 1, &code), BSMM_E_INVALID);
+    assert_int_equal(bsmm_encode_elem(12, 1, 1, &code), BSMM_E_INVALID);
+    assert_int_equal(bsmm_encode_elem(BSMM_ELEM_E2M1, 1, 1, NULL), BSMM_E_INVALID);
+    assert_int_equal(bsmm_decode_elem(BSMM_ELEM_E2M1, 16, &value), BSMM_E_INVALID);
+    assert_int_equal(bsmm_decode_elem(BSMM_ELEM_E2M1, 15, &value), BSMM_OK);
+    assert_true(value == -6);
+}
+
+static void test_status_names(void **state) {
+    (void)state;
+    assert_string_equal(bsmm_status_name(BSMM_OK), "BSMM_OK");
+    assert_string_equal(bsmm_status_name(BSMM_E_DEVICE), "BSMM_E_DEVICE");
+    assert_string_equal(bsmm_status_name((bsmm_status)99), "unknown");
+    assert_int_equal(bsmm_version(),
+                     BSMM_VERSION_MAJOR * 10000 + BSMM_VERSION_MINOR * 100 + BSMM_VERSION_PATCH);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_elements_have_the_standards_figures),
+        cmocka_unit_test(test_elements_agree_with_their_codec),
+        cmocka_unit_test(test_names_both_ways),
+        cmocka_unit_test(test_bits_per_weight),
+        cmocka_unit_test(test_packing_order),
+        cmocka_unit_test(test_packing_changes_no_neighbour),
+        cmocka_unit_test(test_layouts_are_bijections),
+        cmocka_unit_test(test_padded_sizes),
+        cmocka_unit_test(test_scale_offset_refuses),
+        cmocka_unit_test(test_codec_arguments),
+        cmocka_unit_test(test_status_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
