@@ -27,6 +27,10 @@ static bsmm_status make(const bsmm_request *request, bsmm_plan *plan) {
     forget_memory(&p->d);
     p->bias = NULL;
     plan->workspace_bytes = plan->kernel->workspace_bytes(p);
+    if (plan->workspace_bytes > INT64_MAX)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "a.cols: value is %lld; the workspace of kernel %s overflows",
+                         (long long)p->a.m.cols, plan->kernel->name);
     return BSMM_OK;
 }
 

@@ -10,13 +10,13 @@
 
 enum { GROUP = 64 };
 
-typedef struct scratch {
-    double *a;     /* group x K: decoded rows of A */
-    double *b;     /* threads x K: a decoded row of B for each thread */
-    double *acc;   /* group x N */
-    float *values; /* group x N: what a block-scaled D is quantized from */
-    uint64_t bytes;
-} scratch;
+/* Elements of each part of the workspace. */
+typedef struct sizes {
+    uint64_t a;      /* group x K doubles: decoded rows of A */
+    uint64_t b;      /* threads x K doubles: a decoded row of B for each thread */
+    uint64_t acc;    /* group x N doubles */
+    uint64_t values; /* group x N floats: what a block-scaled D is quantized from */
+} sizes;
 
 static int64_t group_rows(const bsmm_product *p) {
     int64_t block = p->recipe ? p->d.m.format.block_rows : 1;
@@ -27,20 +27,37 @@ static int count_threads(const bsmm_product *p) {
     return (int)bsmm_min_i64(p->threads, p->d.m.cols);
 }
 
-static scratch lay_out(const bsmm_product *p, void *workspace) {
+static sizes measure(const bsmm_product *p) {
     uint64_t group = (uint64_t)group_rows(p), k = (uint64_t)p->a.m.cols;
     uint64_t n = (uint64_t)p->d.m.cols;
-    scratch s = {.a = workspace};
-    s.b = s.a + group * k;
-    s.acc = s.b + (uint64_t)count_threads(p) * k;
-    s.values = (float *)(s.acc + group * n);
-    s.bytes = sizeof(double) * (group * k + (uint64_t)count_threads(p) * k + group * n) +
-              (p->recipe ? sizeof(float) * group * n : 0);
-    return s;
+    return (sizes){
+        .a = group * k,
+        .b = (uint64_t)count_threads(p) * k,
+        .acc = group * n,
+        .values = p->recipe ? group * n : 0,
+    };
 }
 
+/* UINT64_MAX where no memory could hold it: the sums above may have wrapped then. */
 static uint64_t workspace_bytes(const bsmm_product *p) {
-    return lay_out(p, NULL).bytes;
+    double k = (double)p->a.m.cols, n = (double)p->d.m.cols, group = (double)group_rows(p);
+    if (8 * ((group + p->threads) * k + 2 * group * n) > 0x1p60) return UINT64_MAX;
+    sizes s = measure(p);
+    return sizeof(double) * (s.a + s.b + s.acc) + sizeof(float) * s.values;
+}
+
+typedef struct scratch {
+    double *a, *b, *acc;
+    float *values;
+} scratch;
+
+static scratch lay_out(const bsmm_product *p, void *workspace) {
+    sizes size = measure(p);
+    scratch s = {.a = workspace};
+    s.b = s.a + size.a;
+    s.acc = s.b + size.b;
+    s.values = (float *)(s.acc + size.acc);
+    return s;
 }
 
 static double dot(const double *a, const double *b, int64_t k) {
