@@ -1,0 +1,188 @@
+/* Builds a product's description from bytes and hands it to everything that validates one. Nothing
+ * may crash; what is refused must be refused by all, with a message. Data pointers point nowhere:
+ * the validator must not follow them. */
+#include "bsmm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+typedef struct input {
+    const uint8_t *at;
+    size_t left;
+} input;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int condition) {
+    if (!condition) abort();
+}
+
+/* The next bytes; zeros when they run out. */
+static void take(input *in, void *to, size_t size) {
+    size_t have = size < in->left ? size : in->left;
+    memset(to, 0, size);
+    if (have) memcpy(to, in->at, have);
+    in->at += have;
+    in->left -= have;
+}
+
+static uint8_t take_byte(input *in) {
+    uint8_t byte;
+    take(in, &byte, sizeof byte);
+    return byte;
+}
+
+/* Mostly small, since rules are about small numbers; else near a power of two; else anything. */
+static uint64_t take_number(input *in) {
+    uint8_t kind = take_byte(in);
+    if (kind < 192) return kind < 128 ? kind % 12 : 16ull << kind % 8;
+    if (kind < 224) return (1ull << take_byte(in) % 64) - 1 + kind % 4;
+    uint64_t number;
+    take(in, &number, sizeof number);
+    return number;
+}
+
+/* A copy with exactly struct_size bytes behind it, as a caller of another version would pass.
+ * The tail of a larger struct is zero or, rarely, not. */
+static void *versioned(input *in, void *known, size_t size) {
+    uint8_t kind = take_byte(in);
+    uint32_t says = (uint32_t)size;
+    if (kind >= 224) says = (uint32_t)(kind - 224) * 16;
+    memcpy(known, &says, sizeof says);
+    size_t bytes = says < 8 ? 8 : says;
+    uint8_t *copy = calloc(1, bytes);
+    require(copy != NULL);
+    memcpy(copy, known, bytes < size ? bytes : size);
+    if (says > size && kind % 2) copy[says - 1] = kind;
+    return copy;
+}
+
+static const bsmm_matrix *take_matrix(input *in) {
+    if (take_byte(in) >= 250) return NULL;
+    bsmm_matrix m = BSMM_INIT(bsmm_matrix);
+    m.order = (uint32_t)take_number(in);
+    m.format.elem = (uint32_t)take_number(in);
+    m.format.scale = (uint32_t)take_number(in);
+    m.format.block_rows = (uint32_t)take_number(in);
+    m.format.block_cols = (uint32_t)take_number(in);
+    m.rows = (int64_t)take_number(in);
+    m.cols = (int64_t)take_number(in);
+    m.ld = (int64_t)take_number(in);
+    m.data = (void *)(uintptr_t)take_number(in);
+    m.data_bytes = take_number(in);
+    m.scales = (void *)(uintptr_t)take_number(in);
+    m.scale_bytes = take_number(in);
+    m.scale_layout = (uint32_t)take_number(in);
+    m.global_kind = (uint32_t)take_number(in);
+    m.scale_tile_rows = (uint32_t)take_number(in);
+    m.scale_tile_cols = (uint32_t)take_number(in);
+    m.scale_ld = (int64_t)take_number(in);
+    return versioned(in, &m, sizeof m);
+}
+
+/* A known format, so that descriptions that agree with each other are found soon. */
+static const bsmm_matrix *take_sound_matrix(input *in, int64_t rows, int64_t cols) {
+    bsmm_matrix m = BSMM_INIT(bsmm_matrix);
+    bsmm_preset_info preset = BSMM_INIT(bsmm_preset_info);
+    uint8_t kind = take_byte(in);
+    if (bsmm_preset_at(kind % 16, &preset) == BSMM_OK)
+        m.format = preset.format;
+    else
+        m.format.elem = BSMM_ELEM_F32 + kind / 16 % 4;
+    m.rows = rows;
+    m.cols = cols;
+    m.scale_layout = kind / 64;
+    uint64_t bytes;
+    if (bsmm_scale_bytes(&m, &bytes) == BSMM_OK) m.scale_bytes = bytes;
+    return versioned(in, &m, sizeof m);
+}
+
+static void check_matrix(const bsmm_matrix *m, input *in) {
+    uint64_t bytes = 0, offset = 0;
+    bsmm_status data = bsmm_data_bytes(m, &bytes);
+    bsmm_status scales = bsmm_scale_bytes(m, &bytes);
+    require((data == BSMM_OK && scales == BSMM_OK) || bsmm_error_message()[0] != 0);
+    int64_t row = (int64_t)take_number(in), col = (int64_t)take_number(in);
+    if (bsmm_scale_offset(m, row, col, &offset) == BSMM_OK)
+        require(scales == BSMM_OK && offset < bytes);
+}
+
+static const char *take_name(input *in, const char *const *names, size_t count, char *own) {
+    uint8_t kind = take_byte(in);
+    if (kind < 200) return NULL;
+    if (kind < 240) return names[kind % count];
+    take(in, own, 8);
+    return own;
+}
+
+/* The plan takes the first kernel that `explain` says accepts, and fails when none does. */
+static void check_product(const bsmm_matmul_desc *desc) {
+    bsmm_plan *plan = NULL;
+    bsmm_status made = bsmm_plan_create(desc, &plan);
+    require((made == BSMM_OK) == (plan != NULL));
+    require(made == BSMM_OK || bsmm_error_message()[0] != 0);
+    bsmm_explanation said = BSMM_INIT(bsmm_explanation);
+    uint32_t index = 0;
+    bsmm_status explained;
+    while ((explained = bsmm_explain(desc, index, &said)) == BSMM_OK && !said.accepts) {
+        require(said.reason[0] != 0);
+        index++;
+    }
+    if (plan && !desc->kernel) {
+        require(explained == BSMM_OK && strcmp(said.kernel, bsmm_plan_kernel(plan)) == 0);
+        (void)bsmm_plan_workspace_bytes(plan);
+    }
+    bsmm_plan_destroy(plan);
+}
+
+/* What a description points to, alive while it is looked at. */
+typedef struct memory {
+    float alpha, beta;
+    char names[3][9];
+} memory;
+
+static void take_scalars(input *in, bsmm_matmul_desc *desc, memory *memory) {
+    static const char *const recipes[] = {"ocp", "rceil", "torchao", "deepgemm", "ggml", ""};
+    static const char *const devices[] = {"cpu", "cuda:0", "cpu:1", "hip:99999999999", ""};
+    static const char *const kernels[] = {"ref", "cpu_f32", "none", ""};
+    desc->compute = (uint32_t)take_number(in) % 3;
+    take(in, &memory->alpha, sizeof memory->alpha);
+    take(in, &memory->beta, sizeof memory->beta);
+    if (take_byte(in) % 2) desc->alpha = &memory->alpha;
+    if (take_byte(in) % 2) desc->beta = &memory->beta;
+    desc->bias = (const void *)(uintptr_t)take_number(in);
+    desc->bias_elem = (uint32_t)take_number(in);
+    desc->threads = (uint32_t)take_number(in);
+    desc->recipe = take_name(in, recipes, COUNT(recipes), memory->names[0]);
+    desc->device = take_name(in, devices, COUNT(devices), memory->names[1]);
+    desc->kernel = take_name(in, kernels, COUNT(kernels), memory->names[2]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    input in = {data, size};
+    uint8_t sound = take_byte(&in), shape = take_byte(&in);
+    int64_t m = shape % 5 * 9, n = shape / 5 % 5 * 11, k = shape / 25 * 29;
+    const int64_t rows[] = {m, n, m, m}, cols[] = {k, k, n, n};
+    const bsmm_matrix *matrices[4];
+    for (int i = 0; i < 4; i++)
+        matrices[i] = sound >> i & 1 ? take_sound_matrix(&in, rows[i], cols[i]) : take_matrix(&in);
+
+    memory memory = {0};
+    bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
+    desc.a = matrices[0];
+    desc.b = matrices[1];
+    desc.c = sound & 16 ? NULL : matrices[2];
+    desc.d = matrices[3];
+    if (!(sound & 32)) take_scalars(&in, &desc, &memory);
+    void *copy = versioned(&in, &desc, sizeof desc);
+
+    check_product(copy);
+    free(copy);
+    for (size_t i = 0; i < 4; i++) {
+        check_matrix(matrices[i], &in);
+        free((void *)(uintptr_t)matrices[i]);
+    }
+    return 0;
+}

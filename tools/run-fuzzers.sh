@@ -1,0 +1,31 @@
+#!/bin/bash
+# Builds every fuzzer and runs each for SECONDS, two at a time. What is found grows
+# build-fuzz/corpus; what fails lies in build-fuzz/artifacts.
+# usage: run-fuzzers.sh SECONDS
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+build=build-fuzz
+mkdir -p "$build/artifacts"
+cmake --preset fuzz
+cmake --build "$build"
+
+fuzz() { # NAME SECONDS
+    local name=$1 corpus=$build/corpus/$1 log=$build/$1.log
+    mkdir -p "$corpus"
+    fuzz/seeds.sh "$name" | xargs -r -d '\n' cp -t "$corpus"
+    if "$build/fuzz/fuzz_$name" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 \
+        -print_final_stats=1 -artifact_prefix="$build/artifacts/$name-" "$corpus" >"$log" 2>&1; then
+        echo "fuzz_$name: $(sed -n 's/.*number_of_executed_units: //p' "$log") inputs, no failure"
+    else
+        tail -n 40 "$log"
+        echo "fuzz_$name: FAILED, see $log and $build/artifacts"
+        return 1
+    fi
+}
+export -f fuzz
+export build
+names=$(find fuzz -name 'fuzz_*.c' | sed -E 's|.*/fuzz_(.*)\.c|\1|' | sort)
+failed=0
+echo "$names" | xargs -P 2 -I {} bash -c "fuzz {} $1" || failed=1
+[ "$failed" = 0 ]
