@@ -139,26 +139,26 @@ static void check_product(const bsmm_matmul_desc *desc, int forced) {
 }
 
 /* What a description points to, alive while it is looked at. */
-typedef struct memory {
+typedef struct pointed {
     float alpha, beta;
     char names[3][9];
-} memory;
+} pointed;
 
-static void take_scalars(input *in, bsmm_matmul_desc *desc, memory *memory) {
+static void take_scalars(input *in, bsmm_matmul_desc *desc, pointed *values) {
     static const char *const recipes[] = {"ocp", "rceil", "torchao", "deepgemm", "ggml", ""};
     static const char *const devices[] = {"cpu", "cuda:0", "cpu:1", "hip:99999999999", ""};
     static const char *const kernels[] = {"ref", "cpu_f32", "none", ""};
     desc->compute = (uint32_t)take_number(in) % 3;
-    take(in, &memory->alpha, sizeof memory->alpha);
-    take(in, &memory->beta, sizeof memory->beta);
-    if (take_byte(in) % 2) desc->alpha = &memory->alpha;
-    if (take_byte(in) % 2) desc->beta = &memory->beta;
+    take(in, &values->alpha, sizeof values->alpha);
+    take(in, &values->beta, sizeof values->beta);
+    if (take_byte(in) % 2) desc->alpha = &values->alpha;
+    if (take_byte(in) % 2) desc->beta = &values->beta;
     desc->bias = (const void *)(uintptr_t)take_number(in);
     desc->bias_elem = (uint32_t)take_number(in);
     desc->threads = (uint32_t)take_number(in);
-    desc->recipe = take_name(in, recipes, COUNT(recipes), memory->names[0]);
-    desc->device = take_name(in, devices, COUNT(devices), memory->names[1]);
-    desc->kernel = take_name(in, kernels, COUNT(kernels), memory->names[2]);
+    desc->recipe = take_name(in, recipes, COUNT(recipes), values->names[0]);
+    desc->device = take_name(in, devices, COUNT(devices), values->names[1]);
+    desc->kernel = take_name(in, kernels, COUNT(kernels), values->names[2]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -170,13 +170,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int i = 0; i < 4; i++)
         matrices[i] = sound >> i & 1 ? take_sound_matrix(&in, rows[i], cols[i]) : take_matrix(&in);
 
-    memory memory = {0};
+    pointed values = {0};
     bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
     desc.a = matrices[0];
     desc.b = matrices[1];
     desc.c = sound & 16 ? NULL : matrices[2];
     desc.d = matrices[3];
-    if (!(sound & 32)) take_scalars(&in, &desc, &memory);
+    if (!(sound & 32)) take_scalars(&in, &desc, &values);
     void *copy = versioned(&in, &desc, sizeof desc);
 
     check_product(copy, desc.kernel != NULL);
