@@ -8,7 +8,7 @@
 
 enum {
     BSMM_F32_MR = 4,        /* rows of A in a register tile */
-    BSMM_F32_NR = 16,       /* rows of B (columns of D) in it */
+    BSMM_F32_NR = 8,        /* rows of B (columns of D) in it */
     BSMM_F32_MC = 128,      /* rows of A in a packed block, a multiple of MR */
     BSMM_F32_NC = 128,      /* rows of B in a packed block, a multiple of NR */
     BSMM_F32_KC = 512,      /* K in a packed block */

@@ -6,17 +6,24 @@
  * two rows alone: a row's result does not depend on its neighbours. */
 #include "cpu/f32.h"
 
+#include <string.h>
+
 enum { MR = BSMM_F32_MR, NR = BSMM_F32_NR };
 
-static void multiply_tile(const float *restrict a, const float *restrict b, int64_t k,
-                          float sum[MR][NR]) {
-    for (int r = 0; r < MR; r++)
-        for (int c = 0; c < NR; c++)
-            sum[r][c] = 0;
-    for (int64_t i = 0; i < k; i++, a += MR, b += NR)
+/* Four floats: what every SIMD unit has. The tile's 8 accumulators stay in registers. */
+typedef float lanes __attribute__((vector_size(16)));
+enum { LANES = 4, VECTORS = NR / LANES };
+
+static void multiply_tile(const float *a, const float *b, int64_t k, float sum[MR][NR]) {
+    lanes acc[MR][VECTORS] = {0};
+    for (int64_t i = 0; i < k; i++, a += MR, b += NR) {
+        lanes column[VECTORS];
+        memcpy(column, b, sizeof column);
         for (int r = 0; r < MR; r++)
-            for (int c = 0; c < NR; c++)
-                sum[r][c] += a[r] * b[c];
+            for (int v = 0; v < VECTORS; v++)
+                acc[r][v] += a[r] * column[v];
+    }
+    memcpy(sum, acc, sizeof acc);
 }
 
 static double sum_in_double(const float *a, double a_scale, const float *b, double b_scale,
