@@ -95,6 +95,13 @@ def unpack4(packed):
     return np.stack([packed & 15, packed >> 4], axis=-1).reshape(packed.shape[0], -1)
 
 
+def unpack6(packed):
+    b = packed.reshape(packed.shape[0], -1, 3).astype(np.uint32)
+    word = b[..., 0] | b[..., 1] << 8 | b[..., 2] << 16
+    codes = np.stack([(word >> (6 * i)) & 63 for i in range(4)], axis=-1)
+    return codes.reshape(packed.shape[0], -1).astype(np.uint8)
+
+
 def to_input(x, dtype):
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(x, np.float32).astype(INPUT_TYPES[dtype])

@@ -111,7 +111,9 @@ MX_RECIPES = [
      checked(projects.modelopt_mxfp8, rules.modelopt_mxfp8, f"{projects.MODELOPT} MXFP8QTensor.quantize")),
     ("compressed-tensors", ["mxfp4", "mxfp8"], IN_F16_RANGE,
      checked(projects.compressed_tensors_mx, rules.compressed_tensors_mx, f"{projects.COMPRESSED} calculate_qparams")),
-    ("ggml", ["mxfp4"], PLAIN,
+    ("quark", ["mxfp6_e2m3", "mxfp6_e3m2", "mxfp4"], PLAIN | {"tiny", "huge"},
+     checked(projects.quark_mx, rules.quark_mx, f"{projects.QUARK} even_round")),
+    ("ggml", ["mxfp4"], PLAIN | {"nan"},
      checked(projects.ggml_mxfp4, rules.ggml_mxfp4, f"{projects.GGML} quantize_row_mxfp4_ref")),
     ("deepgemm", ["mxfp4"], PLAIN | {"tiny", "huge"},
      by_rule(rules.deepgemm_mxfp4, "DeepGEMM 54e2261 per_token_cast_to_fp4 use_ue8m0 gran_k=32")),
@@ -131,8 +133,95 @@ def mx_cases():
                     x = rc.to_input(f32, dtype)
                     (codes, scales, _), source = produce(padded(x, 32), elem)
                     codes = codes[:, : x.shape[1]]
-                    options = "nan-blocks" if name == "nan" else "-"
+                    options = "nan-blocks" if (scales == 255).any() else "-"
                     yield Case(name, recipe, fmt, options, dtype, x, elem, codes, scales, None, source)
 
 
-GROUPS = {"mx": mx_cases}
+NV_ALL = {name for name, _, _ in inputs.nvfp4_cases()}
+NV_FINITE = NV_ALL - {"inf", "nan"}
+# A tensor amax of 0, Inf or NaN, or so small that its scale's reciprocal overflows, makes these
+# projects answer with NaN everywhere; such inputs are left out.
+NV_SANE = NV_FINITE - {"all_zero", "subnormal"}
+
+
+def nv_project(project, rule, source, pad=16):
+    """Compared with the rule where no scale is NaN."""
+
+    def produce(x, dtype):
+        wide = padded(x, pad)
+        real, expected = project(wide), rule(np.asarray(wide, np.float32), dtype)
+        differ = differing_blocks(real, expected, 16) & (real[1] != 0x7F)
+        assert not differ.any() and (real[2] is None or np.float32(real[2]) == expected[2]), source
+        return real, source
+
+    return produce
+
+
+def nv_rule(rule, source):
+    return lambda x, dtype: (rule(np.asarray(padded(x, 16), np.float32)), f"rule: {source}")
+
+
+def no_dtype(rule):
+    return lambda x, dtype: rule(x)
+
+
+def torchao_one_level(x):
+    return projects.torchao_nvfp4(x, one_level=True)
+
+
+def compressed_rule(x, dtype):
+    return rules.nvfp4_compressed_tensors(x, dtype=dtype)
+
+
+# recipe, options, cases, producer
+NVFP4_RECIPES = [
+    ("torchao", "-", NV_SANE,
+     nv_project(projects.torchao_nvfp4, no_dtype(rules.nvfp4_torchao), f"{projects.TORCHAO} nvfp4_quantize")),
+    ("torchao", "one-level", NV_ALL,
+     nv_project(torchao_one_level, no_dtype(rules.nvfp4_torchao_one_level), f"{projects.TORCHAO} nvfp4_quantize")),
+    ("te", "-", NV_ALL - {"nan"},
+     nv_rule(rules.nvfp4_te, "TransformerEngine d0067d0 core_nvfp4.cuh, reference_nvfp4.py")),
+    ("modelopt", "-", NV_SANE,
+     nv_project(projects.modelopt_nvfp4, no_dtype(rules.nvfp4_modelopt), f"{projects.MODELOPT} NVFP4QTensor.quantize")),
+    ("compressed-tensors", "divisor", NV_FINITE,
+     nv_project(projects.compressed_tensors_nvfp4, compressed_rule, f"{projects.COMPRESSED} NVFP4PackedCompressor")),
+    ("ggml", "-", NV_ALL - {"huge", "inf"},
+     nv_project(projects.ggml_nvfp4, no_dtype(rules.ggml_nvfp4), f"{projects.GGML} quantize_row_nvfp4_ref", 64)),
+]
+
+
+def nvfp4_cases():
+    for recipe, options, wanted, produce in NVFP4_RECIPES:
+        for name, f32, dtypes in inputs.nvfp4_cases():
+            for dtype in dtypes if name in wanted else ():
+                x = rc.to_input(f32, dtype)
+                (codes, scales, level2), source = produce(x, dtype)
+                codes, scales = codes[:, : x.shape[1]], scales[:, : -(-x.shape[1] // 16)]
+                flags = "nan-blocks" if (scales & 0x7F == 0x7F).any() else None
+                flags = ",".join(f for f in (options if options != "-" else None, flags) if f) or "-"
+                yield Case(name, recipe, "nvfp4", flags, dtype, x, "e2m1", codes, scales, level2, source)
+
+
+FP8_SHAPES = {"fp8_group128": 1, "fp8_block128": 128}
+FP8_RECIPES = [
+    ("deepseek", rules.fp8_deepseek, "DeepSeek-V3 9b4e978 inference/kernel.py act_quant, IEEE division"),
+    ("deepgemm", rules.fp8_deepgemm, "DeepGEMM 54e2261 per_token_cast_to_fp8, per_block_cast_to_fp8"),
+    ("te", rules.fp8_te, "TransformerEngine d0067d0 recipe_common.cuh compute_scale_from_amax"),
+]
+
+
+def fp8_cases():
+    for recipe, rule, source in FP8_RECIPES:
+        for fmt, tile_rows in FP8_SHAPES.items():
+            for name, f32, dtypes in inputs.fp8_cases():
+                for dtype in dtypes if recipe == "te" or name != "inf" else ():
+                    x = rc.to_input(f32, dtype)
+                    rows, cols = x.shape
+                    wide = np.pad(np.asarray(x, np.float32), ((0, -rows % tile_rows), (0, -cols % 128)))
+                    for pow2 in (False, True):
+                        codes, scales, _ = rules.fp8(rule, wide, tile_rows, pow2)
+                        yield Case(name, recipe, fmt, "pow2" if pow2 else "-", dtype, x, "e4m3",
+                                   codes[:rows, :cols], scales, None, f"rule: {source}")
+
+
+GROUPS = {"mx": mx_cases, "nvfp4": nvfp4_cases, "fp8": fp8_cases}

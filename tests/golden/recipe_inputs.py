@@ -151,3 +151,103 @@ def mx_cases(elem):
     yield "inf", inf(rng), ("f32", "bf16")
     yield "nan", nan(rng), ("f32", "bf16")
     yield "short", short(rng, 68), ("f32",)
+
+
+def pinned(rng, amax_t, amaxes, block, per_row=4):
+    """Blocks of the given maxima after one that pins the tensor's."""
+    return rows_of([block_with_amax(rng, a, block) for a in [amax_t, *amaxes]], per_row)
+
+
+def nvfp4_gap(rng, amax_t, amax):
+    """A pair of tensor and block maxima on which two recipes round the block scale differently."""
+    return pinned(rng, amax_t, [amax] * 3, 16)
+
+
+def nvfp4_scales(rng, low, high):
+    """1024 blocks whose maxima sweep e4m3 and beyond both of its ends."""
+    amax = 2.0 ** rng.uniform(low, high, 1024)
+    return rows_of([block_with_amax(rng, a, 16) for a in amax], 32)
+
+
+def nvfp4_ue4m3(rng):
+    """amax / 6 at values where a round-half-up scale with an early cut differs from RNE."""
+    values = [250, 300, 1.0625, 0.0156, 240, 248, 256, 257, 448, 449, 500, 2.0**-10, 2.0**-9, 0.001, 0.0146]
+    return rows_of([block_with_amax(rng, 6 * v, 16) for v in values], 4)
+
+
+def nvfp4_ties(pin):
+    """Element midpoints in blocks of maximum 6, the tensor's pinned so that no scale divides."""
+    x = element_ties("e2m1", 16)
+    half = x[: x.shape[0] // 2].copy()
+    half[:, ::16] = 6
+    top = np.zeros((1, x.shape[1]), np.float32)
+    top[0, 0] = pin
+    return np.concatenate([top, half])
+
+
+def nvfp4_cases():
+    rng = np.random.default_rng(20251105)
+    every = ("f32", "bf16", "f16")
+    yield "normal", normal(rng), every
+    yield "wide", wide(rng, -8, 8, 16), every
+    yield "scales", nvfp4_scales(rng, -8, 12), ("f32", "bf16")
+    yield "low_scales", nvfp4_scales(rng, -14, 4), ("f32", "bf16")
+    yield "gap_te", nvfp4_gap(rng, 1.6875, 0.6328125), every
+    yield "gap_modelopt", nvfp4_gap(rng, 3.5625, 0.66796875), every
+    yield "gap_compressed", nvfp4_gap(rng, 14, 11.5), every
+    yield "ue4m3", nvfp4_ue4m3(rng), ("f32",)
+    yield "ties", nvfp4_ties(6.0), ("f32",)
+    yield "ties_unit", nvfp4_ties(2688.0), ("f32",)
+    yield "zeros", zeros(16), every
+    yield "all_zero", np.zeros((2, 32), np.float32), every
+    yield "tiny", pinned(rng, 2.0**-100, [2.0**-101, 2.0**-108, 2.0**-114, 2.0**-127, 2.0**-140, 0], 16), ("f32",)
+    yield "subnormal", pinned(rng, 2.0**-130, [2.0**-131, 2.0**-140, 2.0**-149, 0], 16), ("f32",)
+    yield "huge", pinned(rng, 3e38, [1e38, 2.0**127, 2.0**100, 1], 16), ("f32",)
+    yield "inf", inf(rng, 16), ("f32",)
+    yield "nan", nan(rng, 16), ("f32",)
+    yield "short", short(rng, 40), ("f32",)
+
+
+def fp8_gap(rng, amax, x):
+    """An element on which x / s, x * (1 / s) and x * (448 / amax) round differently."""
+    m = np.tile(block_with_amax(rng, amax, 128), (4, 2))
+    m[:, 3:40] = x
+    m[:, 41] = -x
+    return m
+
+
+def fp8_amaxes(rng):
+    """Group maxima at the clamp, at powers of two times 448, next to them, and everywhere."""
+    fixed = [1e-4, up(1e-4), down(1e-4), 1e-5, 0, 2.0**-126, 2.0**-149, 448, 449, 447, up(448), down(448)]
+    fixed += [448 * 2.0**k for k in (-22, -21, -3, 4)] + [up(448 * 2.0**8), down(448 * 2.0**8)]
+    fixed += [448 * 2.0**9 * (1 + j * 2.0**-23) for j in range(1, 6)] + [1e-37, 1e30, 3.4e38]
+    return rows_of([block_with_amax(rng, a, 128) for a in fixed + list(2.0 ** rng.uniform(-12, 12, 24))], 2)
+
+
+def fp8_zeros():
+    x = np.zeros((2, 256), np.float32)
+    x[0, :128] = -0.0
+    x[1, :128:2] = 1e-9
+    x[1, 1:128:2] = -1e-9
+    x[1, 0] = 5
+    return x
+
+
+def fp8_inf(rng):
+    x = rows_of([block_with_amax(rng, 3.0, 128) for _ in range(4)], 2)
+    x[0, 7], x[1, 130] = INF, -INF
+    return x
+
+
+def fp8_cases():
+    rng = np.random.default_rng(20241226)
+    every = ("f32", "bf16", "f16")
+    yield "normal", normal(rng, 256, 384), ("bf16",)
+    yield "small", normal(rng, 32, 256), every
+    yield "short_edge", normal(rng, 200, 300), ("bf16",)
+    yield "wide", wide(rng, -20, 20, 128, 32, 256), ("f32",)
+    yield "amaxes", fp8_amaxes(rng), ("f32",)
+    yield "gap_reciprocal", fp8_gap(rng, 3.25, 2.4375), every
+    yield "zeros", fp8_zeros(), every
+    yield "all_zero", np.zeros((3, 130), np.float32), ("f32",)
+    yield "inf", fp8_inf(rng), ("f32",)

@@ -36,6 +36,7 @@ def version(package):
 TORCHAO = version("torchao")
 MODELOPT = version("nvidia-modelopt")
 COMPRESSED = version("compressed-tensors")
+QUARK = version("amd-quark")
 
 TORCHAO_ELEMENTS = {
     "e4m3": torch.float8_e4m3fn,
@@ -129,3 +130,56 @@ def split_halves(qs):
 def ggml_mxfp4(x, elem="e2m1"):
     raw = ggml_row("quantize_row_mxfp4_ref", x, 32, 17)
     return split_halves(raw[:, 1:]).reshape(x.shape), raw[:, 0].reshape(x.shape[0], -1), None
+
+
+def ggml_nvfp4(x, elem="e2m1"):
+    """Super-blocks of 64: four scales, then four sub-blocks of 16 with split halves."""
+    raw = ggml_row("quantize_row_nvfp4_ref", x, 64, 36)
+    codes = split_halves(raw[:, 4:].reshape(-1, 8))
+    return codes.reshape(x.shape), raw[:, :4].reshape(x.shape[0], -1), None
+
+
+def torchao_nvfp4(x, elem="e2m1", one_level=False):
+    t = tensor(x)
+    t = t.float() if t.dtype == torch.float16 else t
+    s = None if one_level else per_tensor_amax_to_scale(t.abs().max())
+    scale, data = nvfp4_quantize(t, 16, s)
+    codes = rc.unpack4(bytes_of(data).reshape(x.shape[0], -1))
+    return codes, bytes_of(scale).reshape(x.shape[0], -1), None if one_level else s.numpy()
+
+
+def modelopt_nvfp4(x, elem="e2m1"):
+    q, scale, s2 = NVFP4QTensor.quantize(tensor(x), 16)
+    return rc.unpack4(bytes_of(q._quantized_data)), bytes_of(scale), s2.numpy()
+
+
+def compressed_tensors_nvfp4(x, elem="e2m1"):
+    """As llm-compressor drives it: extrema in the weight's own type, then the compressor."""
+    args = QuantizationArgs(num_bits=4, type="float", strategy="tensor_group", group_size=16, symmetric=True,
+                            scale_dtype=torch.float8_e4m3fn, zp_dtype=torch.float8_e4m3fn)
+    t = tensor(x)
+    low, high = group_extrema(t, 16)
+    top = torch.maximum(high.max(), -low.min()).reshape(1)
+    g = generate_gparam(-top, top)
+    scale, _ = calculate_qparams(low, high, args, global_scale=g)
+    scheme = QuantizationScheme(targets=["Linear"], weights=args)
+    out = NVFP4PackedCompressor.compress({"weight": t, "weight_scale": scale, "weight_global_scale": g}, scheme)
+    return rc.unpack4(bytes_of(out["weight_packed"])), bytes_of(out["weight_scale"]), g.numpy()[0]
+
+
+def quark_mx(x, elem):
+    """Quark's export path. Importing it compiles its kernels on first use."""
+    from quark.torch.kernel.hw_emulation.hw_emulation_interface import scaled_real_quantize_impl
+    from quark.torch.quantization.utils import even_round
+    from quark.torch.utils.numerics import to_e8m0_uint8
+    from quark.torch.utils.pack import Pack_fp4, Pack_fp6
+
+    name = {"e2m1": "fp4", "e2m3": "fp6_e2m3", "e3m2": "fp6_e3m2"}[elem]
+    t = tensor(x)
+    scale = even_round(t.abs().reshape(x.shape[0], -1, 32).amax(-1), name)
+    q = scaled_real_quantize_impl(name, t, scale, None, -1, 32, 0, 0, 0, "per_group").float()
+    if elem == "e2m1":
+        codes = rc.unpack4(Pack_fp4("per_group", name).pack(q, False).numpy())
+    else:
+        codes = rc.unpack6(Pack_fp6("per_group", name, *rc.ELEMENTS[elem][:2]).pack(q, False).numpy())
+    return codes, to_e8m0_uint8(scale).numpy(), None

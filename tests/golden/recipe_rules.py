@@ -20,6 +20,10 @@ def block_amax(x, block):
     return np.abs(blocks_of(x, block)).max(axis=-1)
 
 
+def block_amax_skipping_nan(x, block):
+    return np.abs(np.nan_to_num(blocks_of(x, block), nan=0.0, posinf=np.inf, neginf=-np.inf)).max(axis=-1)
+
+
 def bits(x):
     return np.asarray(x, F32).view(np.uint32).astype(np.int64)
 
@@ -91,7 +95,7 @@ def ties_down_signed(ratio, drop_zero_sign=True):
 def ggml_mxfp4(x, elem="e2m1", block=32):
     """quantize_row_mxfp4_ref: log2f floor, nearest by strict < in code order (ties toward zero,
     zero has no sign)."""
-    amax = block_amax(x, block)
+    amax = block_amax_skipping_nan(x, block)
     byte = np.where(amax > 0, floor_log2f(amax) - 2 + 127, 0).astype(np.uint8)
     ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** (byte.astype(np.float64) - 127)[..., None]
     return ties_down_signed(ratio).reshape(x.shape), byte, None
@@ -139,3 +143,154 @@ def deepgemm_mxfp4(x, elem="e2m1", block=32):
     sf = deepgemm_scale(block_amax(x, block), 6.0, True)
     ratio = blocks_of(x, block) * (F32(1) / sf)[..., None]
     return ties_down_signed(ratio).reshape(x.shape), exponent_field(sf).astype(np.uint8), None
+
+
+def quark_mx(x, elem, block=32):
+    """even_round, scaled_real_quantize, Pack_fp4 / Pack_fp6, to_e8m0_uint8: divides by 2^-127 where
+    it then stores byte 1, gives 254 where amax rounds to Inf, and has no negative zero."""
+    amax = block_amax(x, block)
+    rounded = (bits(amax) + (1 << (22 - rc.mantissa_bits(elem)))) >> 23
+    byte = np.where(rounded == 255, 254, np.clip(rounded - rc.emax(elem), 0, 254))
+    ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** (byte.astype(np.float64) - 127)[..., None]
+    codes = rc.encode_nearest_even(ratio.reshape(x.shape), elem)
+    codes = np.where(codes == 1 << (rc.BITS[elem] - 1), 0, codes).astype(np.uint8)
+    return codes, np.maximum(byte, 1).astype(np.uint8), None
+
+
+# NVFP4: block 16, e4m3 block scales. Every line below is one float32 operation.
+
+EPS = F32(2.0**-6)
+LOW = F32(2.0**-9)
+FLT_MAX = np.finfo(F32).max
+
+
+def e2m1_codes(y, signed_zero):
+    """signed_zero False: -0 gives 0x0, a negative value that rounds to zero still 0x8."""
+    y = y if signed_zero else np.where(y == 0, F32(0), y)
+    return rc.encode_nearest_even(y, "e2m1")
+
+
+def f8(x):
+    """An e4m3 scale: its code and its value in f32."""
+    code = rc.round_e4m3(x)
+    return code, rc.decode_e4m3(code).astype(F32)
+
+
+def by_block(factor):
+    return factor[..., None].astype(F32)
+
+
+@np.errstate(all="ignore")
+def nvfp4_torchao(x, elem="e2m1", block=16):
+    s = F32(np.abs(x).max() / F32(2688))
+    code, value = f8(np.clip(block_amax(x, block) / F32(6) / s, EPS, F32(448)))
+    y = blocks_of(x, block) * by_block((F32(1) / s) / value)
+    return e2m1_codes(y, True).reshape(x.shape), code, s
+
+
+@np.errstate(all="ignore")
+def nvfp4_torchao_one_level(x, elem="e2m1", block=16):
+    code, value = f8(np.clip(block_amax(x, block) / F32(6), EPS, F32(448)))
+    y = blocks_of(x, block) * by_block(F32(1) / value)
+    return e2m1_codes(y, True).reshape(x.shape), code, None
+
+
+@np.errstate(all="ignore")
+def nvfp4_te(x, elem="e2m1", block=16):
+    """compute_global_encode_scaling_factor_FP4 and NVFP4QuantizerRef; the tensor's decode scale is
+    1 / S_enc."""
+    amax_t = np.abs(x).max()
+    s_enc = min(F32(2688) / amax_t, FLT_MAX) if amax_t != 0 and not np.isinf(amax_t) else F32(1)
+    s_dec = F32(1) / s_enc
+    code, value = f8(np.minimum(block_amax(x, block) * (s_enc * F32(F32(1) / F32(6))), FLT_MAX))
+    enc = np.minimum(F32(1) / (value * s_dec), FLT_MAX)
+    y = blocks_of(x, block) * by_block(enc)
+    return e2m1_codes(y, False).reshape(x.shape), code, s_dec
+
+
+@np.errstate(all="ignore")
+def nvfp4_modelopt(x, elem="e2m1", block=16):
+    s2 = F32(np.abs(x).max() / F32(2688))
+    ratio = block_amax(x, block) / (F32(6) * s2)
+    code, value = f8(np.clip(np.where(ratio == 0, F32(1), ratio), LOW, F32(448)))
+    y = blocks_of(x, block) / by_block(value * s2)
+    return e2m1_codes(y, False).reshape(x.shape), code, s2
+
+
+@np.errstate(all="ignore")
+def nvfp4_compressed_tensors(x, elem="e2m1", block=16, dtype="f32"):
+    """1 / amax_t, that times 2688 (torch divides a number by a tensor so) and amax / 6 are each rounded
+    to the input's type; the rest is f32."""
+    as_input = lambda v: rc.to_input(v, dtype).astype(F32)
+    tiny = {"f32": 2.0**-126, "bf16": 2.0**-126, "f16": 2.0**-14}[dtype]
+    g = as_input(as_input(F32(1) / max(np.abs(x).max(), F32(tiny))) * F32(2688))
+    g = g if np.isfinite(g) else F32(1)
+    code, _ = f8(np.minimum(g * as_input(block_amax(x, block) / F32(6)), F32(448)))
+    code = np.where(code == 0, np.uint8(0x20), code)
+    y = blocks_of(x, block) / by_block(rc.decode_e4m3(code).astype(F32) / g)
+    return e2m1_codes(y, False).reshape(x.shape), code, g
+
+
+def ggml_ue4m3(x):
+    """ggml_fp32_to_ue4m3: round half up; below 2^-6 man = (int)(x * 512 + 0.5), at most 7; 256 and
+    what rounds to it give 448."""
+    x = np.minimum(x, F32(448)).astype(F32)
+    b = bits(x)
+    exp = (b >> 23) - 127 + 7
+    sub = np.minimum((x * F32(512) + F32(0.5)).astype(np.int64), 7)
+    man = ((b >> 20) & 7) + ((b >> 19) & 1)
+    exp, man = exp + (man > 7), np.where(man > 7, 0, man)
+    code = np.where(exp >= 15, 0x7E, (exp << 3) | man)
+    return np.where((b >> 23) - 127 + 7 <= 0, sub, code).astype(np.uint8)
+
+
+def ggml_nvfp4(x, elem="e2m1", block=16):
+    """quantize_row_nvfp4_ref: amax / 6, nearest by strict < (a zero scale leaves code 0)."""
+    code = ggml_ue4m3(block_amax_skipping_nan(x, block) / F32(6))
+    value = rc.decode_e4m3(code)
+    with np.errstate(all="ignore"):
+        ratio = np.where(value[..., None] == 0, 0, blocks_of(x, block) / value[..., None])
+    return ties_down_signed(ratio).reshape(x.shape), code, None
+
+
+# FP8 groups 1x128 and blocks 128x128, f32 scales. x is padded with zeros to whole blocks.
+
+
+def tiles(x, rows, cols=128):
+    return x.reshape(x.shape[0] // rows, rows, x.shape[1] // cols, cols)
+
+
+def fp8(rule, x, rows, pow2):
+    amax = np.abs(tiles(x, rows)).max(axis=(1, 3))
+    quantized, scales = rule(tiles(x, rows), amax, pow2)
+    return rc.encode_nearest_even(quantized, "e4m3").reshape(x.shape), scales.astype(F32), None
+
+
+def spread(scale):
+    return scale[:, None, :, None].astype(F32)
+
+
+@np.errstate(all="ignore")
+def fp8_deepseek(x, amax, pow2):
+    """kernel.py act_quant_kernel: s = max(amax, 1e-4) / 448, x / s; ue8m0: exp2(ceil(log2(s)))."""
+    s = (np.maximum(amax, F32(1e-4)) / F32(448)).astype(F32)
+    s = np.exp2(ceil_log2f(s).astype(np.float64)).astype(F32) if pow2 else s
+    return x / spread(s), s
+
+
+@np.errstate(all="ignore")
+def fp8_deepgemm(x, amax, pow2):
+    """utils/math.py per_token_cast_to_fp8 and per_block_cast_to_fp8: x * (1 / sf)."""
+    sf = deepgemm_scale(amax, 448.0, pow2)
+    return x * spread(F32(1) / sf), sf
+
+
+@np.errstate(all="ignore")
+def fp8_te(x, amax, pow2):
+    """compute_scale_from_amax with epsilon 0: scale = 448 / amax, 1 where amax is 0, Inf or NaN,
+    FLT_MAX where it overflows; pow2 clears the mantissa; stored: 1 / scale."""
+    scale = (F32(448) / amax).astype(F32)
+    scale = np.where(np.isinf(scale), FLT_MAX, scale)
+    scale = rc.bits_to_f32(scale.view(np.uint32) & np.uint32(0xFF800000)) if pow2 else scale
+    scale = np.where((amax == 0) | ~np.isfinite(amax), F32(1), scale).astype(F32)
+    return x * spread(scale), F32(1) / scale
