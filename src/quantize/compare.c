@@ -1,0 +1,108 @@
+/* The error of a quantized matrix. */
+#include "quantize/recipe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { RUN = 256 };
+
+/* ---- one row ---- */
+
+/* The largest magnitude that the block of (r, c) can hold; NaN where its scale is. */
+static double block_limit(const bsmm_operand *q, int64_t r, int64_t c) {
+    const bsmm_format *f = &q->m.format;
+    double limit = bsmm_elem_row(f->elem)->max;
+    if (f->scale != BSMM_SCALE_NONE)
+        limit *= bsmm_scale_load(f->scale, q->m.scales,
+                                 bsmm_scale_map_at(&q->map, r / f->block_rows, c / f->block_cols));
+    return fabs(limit * bsmm_operand_global(q));
+}
+
+/* NaN wins, so that it cannot hide. */
+static double larger(double a, double b) {
+    return a >= b || isnan(a) ? a : b;
+}
+
+static void add_value(bsmm_report_line *line, double x, double q, double limit) {
+    double error = fabs(x - q);
+    line->signal += x * x;
+    line->noise += error * error;
+    line->max_error = larger(line->max_error, error);
+    line->clipped += fabs(x) > limit;
+    line->underflowed += x != 0 && q == 0;
+}
+
+/* Columns [c, c + n) of row r, all in one block. */
+static void add_run(bsmm_report_line *line, const bsmm_operand *src, const bsmm_operand *quantized,
+                    int64_t r, int64_t c, int64_t n) {
+    float x[RUN];
+    double q[RUN], limit = block_limit(quantized, r, c);
+    bsmm_values_load(src, r, 1, c, n, x, n);
+    bsmm_operand_decode_row(quantized, r, c, n, q);
+    for (int64_t i = 0; i < n; i++)
+        add_value(line, (double)x[i], q[i], limit);
+}
+
+static bsmm_report_line report_row(const bsmm_operand *src, const bsmm_operand *quantized,
+                                   int64_t r) {
+    bsmm_report_line line = {0};
+    int64_t block = quantized->m.format.block_cols ? quantized->m.format.block_cols : RUN;
+    for (int64_t c = 0, n; c < src->m.cols; c += n) {
+        n = bsmm_min_i64(bsmm_min_i64(RUN, block - c % block), src->m.cols - c);
+        add_run(&line, src, quantized, r, c, n);
+    }
+    return line;
+}
+
+/* ---- all rows ---- */
+
+static double share(int64_t part, int64_t count) {
+    return count ? (double)part / (double)count : 0;
+}
+
+static bsmm_quantize_report add_up(const bsmm_report_line *lines, int64_t rows, int64_t cols) {
+    bsmm_report_line sum = {0};
+    for (int64_t r = 0; r < rows; r++) {
+        sum.signal += lines[r].signal;
+        sum.noise += lines[r].noise;
+        sum.max_error = larger(sum.max_error, lines[r].max_error);
+        sum.clipped += lines[r].clipped;
+        sum.underflowed += lines[r].underflowed;
+    }
+    int64_t count = rows * cols;
+    return (bsmm_quantize_report){
+        .sqnr_db = sum.noise == 0 ? INFINITY : 10 * log10(sum.signal / sum.noise),
+        .max_error = sum.max_error,
+        .clipped = share(sum.clipped, count),
+        .underflowed = share(sum.underflowed, count),
+        .signal = sum.signal,
+        .noise = sum.noise,
+        .count = count,
+    };
+}
+
+bsmm_quantize_report bsmm_report_make(const bsmm_operand *src, const bsmm_operand *quantized,
+                                      int threads, bsmm_report_line *lines) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t r = 0; r < src->m.rows; r++)
+        lines[r] = report_row(src, quantized, r);
+    return add_up(lines, src->m.rows, src->m.cols);
+}
+
+bsmm_status bsmm_compare(const bsmm_matrix *src, const bsmm_matrix *quantized,
+                         bsmm_quantize_report *report) {
+    bsmm_operand from, other;
+    BSMM_TRY(bsmm_operand_take(src, "src", &from));
+    BSMM_TRY(bsmm_operand_take(quantized, "quantized", &other));
+    BSMM_TRY(bsmm_check_plain(&from, "src"));
+    BSMM_TRY(bsmm_check_shape(&from, &other));
+    BSMM_TRY(bsmm_operand_check_memory(&from, "src"));
+    BSMM_TRY(bsmm_operand_check_memory(&other, "quantized"));
+    bsmm_report_line *lines = calloc((size_t)from.m.rows + 1, sizeof *lines);
+    if (!lines)
+        return bsmm_fail(BSMM_E_MEMORY, "src.rows: value is %lld; no memory for a line of each",
+                         (long long)from.m.rows);
+    bsmm_quantize_report result = bsmm_report_make(&from, &other, bsmm_thread_count(0), lines);
+    free(lines);
+    return bsmm_give_struct(report, &result, sizeof result, "report");
+}

@@ -1,0 +1,94 @@
+/* bsmm_convert: the table of conversions, and a format to itself. */
+#include "quantize/convert.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- a format to itself, in another order or scale layout ---- */
+
+static bool same_format(const bsmm_format *src, const bsmm_format *dst) {
+    return bsmm_format_equal(*src, *dst);
+}
+
+/* dst's second level: src's, in the form that dst asks for. */
+static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, float *level) {
+    float from = src->m.global_scale ? *src->m.global_scale : 1;
+    bool turned = src->m.global_scale && src->m.global_kind != dst->m.global_kind;
+    *level = turned ? 1 / from : from;
+    if (turned && (double)from * (double)*level != 1)
+        return bsmm_fail(BSMM_E_RANGE,
+                         "src.global_scale: value is %.9g, whose reciprocal is not exact; "
+                         "dst.global_kind must be src's",
+                         (double)from);
+    if (!dst->m.global_scale && *level != 1)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "dst.global_scale: value is NULL; must be given, for src's is %.9g",
+                         (double)from);
+    return BSMM_OK;
+}
+
+enum { RUN = 256 };
+
+static void copy_row(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
+    uint16_t codes[RUN];
+    uint32_t elem = src->m.format.elem;
+    for (int64_t c = 0; c < src->m.cols; c += RUN) {
+        int64_t n = bsmm_min_i64(RUN, src->m.cols - c);
+        for (int64_t i = 0; i < n; i++)
+            codes[i] =
+                (uint16_t)bsmm_elem_load(elem, src->m.data, bsmm_operand_index(src, r, c + i));
+        bsmm_codes_store(dst, r, c, n, codes);
+    }
+}
+
+/* f32 codes do not fit a run of 16-bit codes; they are copied as they are, NaN payloads too. */
+static void copy_row_f32(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
+    for (int64_t c = 0; c < src->m.cols; c++)
+        memcpy((float *)dst->m.data + bsmm_operand_index(dst, r, c),
+               (const float *)src->m.data + bsmm_operand_index(src, r, c), sizeof(float));
+}
+
+static bsmm_status run_same(const bsmm_operand *src, const bsmm_operand *dst) {
+    float level;
+    BSMM_TRY(same_level(src, dst, &level));
+    bool wide = src->m.format.elem == BSMM_ELEM_F32;
+    for (int64_t r = 0; r < src->m.rows; r++)
+        (wide ? copy_row_f32 : copy_row)(src, dst, r);
+    if (src->m.format.scale != BSMM_SCALE_NONE) bsmm_scales_move(src, dst);
+    if (dst->m.global_scale) *dst->m.global_scale = level;
+    return BSMM_OK;
+}
+
+/* ---- the table ---- */
+
+static const bsmm_conversion convert_same = {"a format to itself", same_format, run_same};
+
+static const bsmm_conversion *const conversions[] = {
+    &convert_same,
+    &bsmm_convert_mxfp4_nvfp4,
+    &bsmm_convert_mxfp4_fp8,
+};
+
+static const bsmm_conversion *find(const bsmm_format *src, const bsmm_format *dst) {
+    for (size_t i = 0; i < BSMM_COUNT(conversions); i++)
+        if (conversions[i]->takes(src, dst)) return conversions[i];
+    return NULL;
+}
+
+bsmm_status bsmm_convert(const bsmm_matrix *src, const bsmm_matrix *dst) {
+    bsmm_operand from, to;
+    BSMM_TRY(bsmm_operand_take(src, "src", &from));
+    BSMM_TRY(bsmm_operand_take(dst, "dst", &to));
+    BSMM_TRY(bsmm_check_shape(&from, &to));
+    const bsmm_conversion *conversion = find(&from.m.format, &to.m.format);
+    if (!conversion)
+        return bsmm_fail(BSMM_E_UNSUPPORTED,
+                         "dst.format: value is %s; from %s there is no conversion that keeps every "
+                         "value: there are %s, %s and %s",
+                         bsmm_format_name(to.m.format), bsmm_format_name(from.m.format),
+                         conversions[0]->name, conversions[1]->name, conversions[2]->name);
+    BSMM_TRY(bsmm_operand_check_memory(&from, "src"));
+    BSMM_TRY(bsmm_operand_check_memory(&to, "dst"));
+    BSMM_TRY(bsmm_check_overlap(&from, &to));
+    return conversion->run(&from, &to);
+}

@@ -1,0 +1,224 @@
+/* mxfp4 to nvfp4 and to fp8 with f32 scales: the e8m0 scales of a group of blocks, which differ by
+ * powers of two, become one outer scale and what is left of each.
+ *
+ *     nvfp4: 2^k = 2^m * 2^(k - m); an e4m3 scale holds 2^-9 to 2^8, so m is the largest k less 8
+ *     fp8:   x * 2^k = 2^m * (x * 2^(k - m)); e4m3 holds every e2m1 value times 2^-8 to 2^6
+ *
+ * Both outer scales are kept normal in fp32, which costs nothing: k never is below -127. A block of
+ * zeros fits any scale and takes no part in choosing one. */
+#include "quantize/convert.h"
+
+enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
+
+/* What a scale of 2^k splits into. */
+typedef struct split_rule {
+    int top, bottom; /* of k - m */
+    const char *holder;
+} split_rule;
+
+static const split_rule nvfp4_rule = {8, -9, "an e4m3 scale"};
+static const split_rule fp8_rule = {6, -8, "an e4m3 element"};
+
+/* ---- reading mxfp4 ---- */
+
+static uint32_t code_at(const bsmm_operand *src, int64_t r, int64_t c) {
+    return bsmm_elem_load(src->m.format.elem, src->m.data, bsmm_operand_index(src, r, c));
+}
+
+static uint32_t scale_code(const bsmm_operand *src, int64_t r, int64_t block) {
+    return bsmm_scale_load_code(BSMM_SCALE_E8M0, src->m.scales,
+                                bsmm_scale_map_at(&src->map, r, block));
+}
+
+static bool block_is_zero(const bsmm_operand *src, int64_t r, int64_t block) {
+    int64_t width = src->m.format.block_cols, begin = block * width;
+    int64_t end = bsmm_min_i64(begin + width, src->m.cols);
+    for (int64_t c = begin; c < end; c++)
+        if (code_at(src, r, c) & 7) return false;
+    return true;
+}
+
+static bsmm_status nan_block(int64_t r, int64_t block) {
+    return bsmm_fail(BSMM_E_RANGE,
+                     "src.scales: block (row %lld, block column %lld) is NaN; only finite blocks "
+                     "can be converted",
+                     (long long)r, (long long)block);
+}
+
+/* A region of blocks that shares one outer scale. */
+typedef struct region {
+    int64_t r0, r1, b0, b1;
+} region;
+
+/* The largest exponent of the region's blocks that are not zero; NONE if all are. */
+static bsmm_status largest_exponent(const bsmm_operand *src, region g, int *largest) {
+    *largest = NONE;
+    for (int64_t r = g.r0; r < g.r1; r++)
+        for (int64_t b = g.b0; b < g.b1; b++) {
+            uint32_t code = scale_code(src, r, b);
+            if (code == NAN_CODE) return nan_block(r, b);
+            int exponent = (int)code - BIAS;
+            if (exponent > *largest && !block_is_zero(src, r, b)) *largest = exponent;
+        }
+    return BSMM_OK;
+}
+
+static int outer_exponent(int largest, const split_rule *rule) {
+    if (largest == NONE) return 0;
+    int outer = largest - rule->top;
+    return outer < LEAST_NORMAL ? LEAST_NORMAL : outer;
+}
+
+static bsmm_status check_spread(const bsmm_operand *src, region g, int largest,
+                                const split_rule *rule) {
+    int outer = outer_exponent(largest, rule);
+    for (int64_t r = g.r0; r < g.r1; r++)
+        for (int64_t b = g.b0; b < g.b1; b++) {
+            int exponent = (int)scale_code(src, r, b) - BIAS;
+            if (exponent - outer >= rule->bottom || block_is_zero(src, r, b)) continue;
+            return bsmm_fail(BSMM_E_RANGE,
+                             "src.scales: block (row %lld, block column %lld) has exponent %d, the "
+                             "largest that shares its outer scale has %d; %s holds a spread of %d",
+                             (long long)r, (long long)b, exponent, largest, rule->holder,
+                             rule->top - rule->bottom);
+        }
+    return BSMM_OK;
+}
+
+/* The region's outer exponent, once every block is known to fit. */
+static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_rule *rule,
+                                int *outer) {
+    int largest;
+    BSMM_TRY(largest_exponent(src, g, &largest));
+    BSMM_TRY(check_spread(src, g, largest, rule));
+    *outer = outer_exponent(largest, rule);
+    return BSMM_OK;
+}
+
+/* exponent - outer, brought into the window for blocks of zeros. */
+static int inner_exponent(const bsmm_operand *src, int64_t r, int64_t block, int outer,
+                          const split_rule *rule) {
+    int inner = (int)scale_code(src, r, block) - BIAS - outer;
+    return inner > rule->top ? rule->top : inner < rule->bottom ? rule->bottom : inner;
+}
+
+static float power_of_two(int exponent) {
+    return bsmm_bits_float((uint32_t)(exponent + BIAS) << 23);
+}
+
+/* ---- to nvfp4 ---- */
+
+static bool is_mxfp4(const bsmm_format *f) {
+    return f->elem == BSMM_ELEM_E2M1 && f->scale == BSMM_SCALE_E8M0 && f->block_rows == 1;
+}
+
+static bool takes_nvfp4(const bsmm_format *src, const bsmm_format *dst) {
+    return is_mxfp4(src) && dst->elem == BSMM_ELEM_E2M1 && dst->scale == BSMM_SCALE_E4M3 &&
+           dst->block_rows == 1 && src->block_cols % dst->block_cols == 0;
+}
+
+static void store_nvfp4_scales(const bsmm_operand *src, const bsmm_operand *dst, int64_t r,
+                               int outer) {
+    int64_t parts = src->m.format.block_cols / dst->m.format.block_cols;
+    for (int64_t b = 0; b < dst->map.cols; b++) {
+        int inner = inner_exponent(src, r, b / parts, outer, &nvfp4_rule);
+        uint32_t code = bsmm_elem_encode(BSMM_ELEM_E4M3, (double)power_of_two(inner), true);
+        bsmm_scale_store_code(BSMM_SCALE_E4M3, dst->m.scales, bsmm_scale_map_at(&dst->map, r, b),
+                              code);
+    }
+}
+
+enum { RUN = 256 };
+
+static void copy_codes(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
+    uint16_t codes[RUN];
+    for (int64_t c = 0; c < src->m.cols; c += RUN) {
+        int64_t n = bsmm_min_i64(RUN, src->m.cols - c);
+        for (int64_t i = 0; i < n; i++)
+            codes[i] = (uint16_t)code_at(src, r, c + i);
+        bsmm_codes_store(dst, r, c, n, codes);
+    }
+}
+
+static bsmm_status run_nvfp4(const bsmm_operand *src, const bsmm_operand *dst) {
+    int outer;
+    if (!dst->m.global_scale)
+        return bsmm_fail(BSMM_E_INVALID, "dst.global_scale: value is NULL; must be given, for the "
+                                         "conversion chooses it");
+    if (src->m.global_scale)
+        return bsmm_fail(BSMM_E_INVALID, "src.global_scale: given; must be NULL for mxfp4");
+    BSMM_TRY(choose_outer(src, (region){0, src->map.rows, 0, src->map.cols}, &nvfp4_rule, &outer));
+    for (int64_t r = 0; r < src->m.rows; r++) {
+        store_nvfp4_scales(src, dst, r, outer);
+        copy_codes(src, dst, r);
+    }
+    bsmm_scales_pad(dst, 0, dst->map.rows);
+    bool divides = dst->m.global_kind == BSMM_GLOBAL_DIVISOR;
+    *dst->m.global_scale = power_of_two(divides ? -outer : outer);
+    return BSMM_OK;
+}
+
+const bsmm_conversion bsmm_convert_mxfp4_nvfp4 = {"mxfp4 to nvfp4", takes_nvfp4, run_nvfp4};
+
+/* ---- to fp8 ---- */
+
+static bool takes_fp8(const bsmm_format *src, const bsmm_format *dst) {
+    return is_mxfp4(src) && dst->elem == BSMM_ELEM_E4M3 && dst->scale == BSMM_SCALE_F32 &&
+           dst->block_cols % src->block_cols == 0;
+}
+
+/* The blocks of src under block (tr, tc) of dst. */
+static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_t tr, int64_t tc) {
+    int64_t height = dst->m.format.block_rows;
+    int64_t width = dst->m.format.block_cols / src->m.format.block_cols;
+    return (region){tr * height, bsmm_min_i64((tr + 1) * height, src->m.rows), tc * width,
+                    bsmm_min_i64((tc + 1) * width, src->map.cols)};
+}
+
+/* One block of src, whose values times 2^inner are e4m3. */
+static void store_fp8_block(const bsmm_operand *src, const bsmm_operand *dst, int64_t r,
+                            int64_t block, int inner) {
+    int64_t width = src->m.format.block_cols, begin = block * width;
+    int64_t end = bsmm_min_i64(begin + width, src->m.cols);
+    for (int64_t c = begin; c < end; c++) {
+        double value = bsmm_elem_decode(BSMM_ELEM_E2M1, code_at(src, r, c));
+        uint16_t code =
+            (uint16_t)bsmm_elem_encode(BSMM_ELEM_E4M3, value * (double)power_of_two(inner), true);
+        bsmm_codes_store(dst, r, c, 1, &code);
+    }
+}
+
+static void store_fp8_tile(const bsmm_operand *src, const bsmm_operand *dst, region g, int outer) {
+    for (int64_t r = g.r0; r < g.r1; r++)
+        for (int64_t b = g.b0; b < g.b1; b++)
+            store_fp8_block(src, dst, r, b, inner_exponent(src, r, b, outer, &fp8_rule));
+}
+
+static bsmm_status check_tiles(const bsmm_operand *src, const bsmm_operand *dst) {
+    int outer;
+    for (int64_t tr = 0; tr < dst->map.rows; tr++)
+        for (int64_t tc = 0; tc < dst->map.cols; tc++)
+            BSMM_TRY(choose_outer(src, region_of(src, dst, tr, tc), &fp8_rule, &outer));
+    return BSMM_OK;
+}
+
+static bsmm_status run_fp8(const bsmm_operand *src, const bsmm_operand *dst) {
+    int outer;
+    if (src->m.global_scale || dst->m.global_scale)
+        return bsmm_fail(BSMM_E_INVALID, "global_scale: given; must be NULL for mxfp4 to fp8");
+    BSMM_TRY(check_tiles(src, dst));
+    for (int64_t tr = 0; tr < dst->map.rows; tr++)
+        for (int64_t tc = 0; tc < dst->map.cols; tc++) {
+            region g = region_of(src, dst, tr, tc);
+            BSMM_TRY(choose_outer(src, g, &fp8_rule, &outer));
+            bsmm_scale_store_code(BSMM_SCALE_F32, dst->m.scales,
+                                  bsmm_scale_map_at(&dst->map, tr, tc),
+                                  bsmm_float_bits(power_of_two(outer)));
+            store_fp8_tile(src, dst, g, outer);
+        }
+    bsmm_scales_pad(dst, 0, dst->map.rows);
+    return BSMM_OK;
+}
+
+const bsmm_conversion bsmm_convert_mxfp4_fp8 = {"mxfp4 to fp8 with f32 scales (fp8_block128)",
+                                                takes_fp8, run_fp8};

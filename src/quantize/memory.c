@@ -1,0 +1,107 @@
+/* Runs of codes into a matrix's memory, and values out of it. */
+#include "quantize/coder.h"
+
+#include <string.h>
+
+/* ---- codes in ---- */
+
+static void pack4(uint8_t *to, const uint16_t *codes, int64_t n) {
+    for (int64_t i = 0; i + 1 < n; i += 2)
+        to[i / 2] = (uint8_t)(codes[i] | codes[i + 1] << 4);
+    if (n % 2) to[n / 2] = (uint8_t)codes[n - 1];
+}
+
+static void pack6(uint8_t *to, const uint16_t *codes, int64_t n) {
+    for (int64_t i = 0; i < n; i += 4, to += 3) {
+        uint32_t word = 0;
+        for (int64_t j = 0; j < bsmm_min_i64(4, n - i); j++)
+            word |= (uint32_t)codes[i + j] << 6 * j;
+        for (int j = 0; j < 3; j++)
+            to[j] = (uint8_t)(word >> 8 * j);
+    }
+}
+
+static void pack8(uint8_t *to, const uint16_t *codes, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (uint8_t)codes[i];
+}
+
+static void pack16(uint8_t *to, const uint16_t *codes, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        to[2 * i] = (uint8_t)codes[i];
+        to[2 * i + 1] = (uint8_t)(codes[i] >> 8);
+    }
+}
+
+static void store_strided(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
+                          const uint16_t *codes) {
+    uint32_t elem = dst->m.format.elem;
+    int64_t padded = bsmm_round_up(dst->m.rows, bsmm_elem_group(elem));
+    int64_t pads = r + 1 == dst->m.rows ? padded - dst->m.rows : 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t index = bsmm_operand_index(dst, r, c + i);
+        bsmm_elem_store(elem, dst->m.data, index, codes[i]);
+        for (int64_t p = 1; p <= pads; p++)
+            bsmm_elem_store(elem, dst->m.data, index + (uint64_t)p, 0);
+    }
+}
+
+void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
+                      const uint16_t *codes) {
+    if (dst->m.order == BSMM_ORDER_COL) {
+        store_strided(dst, r, c, n, codes);
+        return;
+    }
+    uint32_t bits = bsmm_elem_row(dst->m.format.elem)->bits;
+    uint8_t *to = (uint8_t *)dst->m.data + bsmm_operand_index(dst, r, c) * bits / 8;
+    (bits == 4 ? pack4 : bits == 6 ? pack6 : bits == 8 ? pack8 : pack16)(to, codes, n);
+}
+
+/* ---- values out ---- */
+
+typedef void load_run(const uint8_t *from, int64_t step, int64_t n, float *to, int64_t to_step);
+
+static void load_f32(const uint8_t *from, int64_t step, int64_t n, float *to, int64_t to_step) {
+    for (int64_t i = 0; i < n; i++)
+        memcpy(&to[i * to_step], from + i * step, sizeof(float));
+}
+
+static uint32_t load_u16(const uint8_t *from) {
+    return from[0] | (uint32_t)from[1] << 8;
+}
+
+static void load_bf16(const uint8_t *from, int64_t step, int64_t n, float *to, int64_t to_step) {
+    for (int64_t i = 0; i < n; i++)
+        to[i * to_step] = bsmm_bits_float(load_u16(from + i * step) << 16);
+}
+
+/* Multiplying by 2^112 moves an f16's exponent field, subnormals included, to fp32's bias; Inf and
+ * NaN keep an exponent of all ones. */
+static float f16_value(uint32_t code) {
+    float scaled = bsmm_bits_float((code & 0x7fff) << 13) * 0x1p112f;
+    uint32_t special = (code & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
+    return bsmm_bits_float(bsmm_float_bits(scaled) | special | (code & 0x8000) << 16);
+}
+
+static void load_f16(const uint8_t *from, int64_t step, int64_t n, float *to, int64_t to_step) {
+    for (int64_t i = 0; i < n; i++)
+        to[i * to_step] = f16_value(load_u16(from + i * step));
+}
+
+void bsmm_values_load(const bsmm_operand *src, int64_t r, int64_t rows, int64_t c, int64_t cols,
+                      float *values, int64_t pitch) {
+    uint32_t elem = src->m.format.elem;
+    int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
+    load_run *load = elem == BSMM_ELEM_F32   ? load_f32
+                     : elem == BSMM_ELEM_F16 ? load_f16
+                                             : load_bf16;
+    const uint8_t *data = src->m.data;
+    if (src->m.order == BSMM_ORDER_ROW)
+        for (int64_t i = 0; i < rows; i++)
+            load(data + bsmm_operand_index(src, r + i, c) * (uint64_t)bytes, bytes, cols,
+                 values + i * pitch, 1);
+    else /* along the contiguous rows, so that each cache line is read once */
+        for (int64_t j = 0; j < cols; j++)
+            load(data + bsmm_operand_index(src, r, c + j) * (uint64_t)bytes, bytes, rows,
+                 values + j, pitch);
+}

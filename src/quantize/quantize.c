@@ -1,0 +1,155 @@
+/* bsmm_quantize: checks, the tensor's scale, and the pipeline over all rows. */
+#include "quantize/recipe.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+/* A checked call. */
+typedef struct quantize_call {
+    bsmm_quantize_desc desc;
+    bsmm_operand src, dst;
+    const bsmm_recipe *recipe;
+    bool two_level;
+    int threads;
+} quantize_call;
+
+/* ---- checks ---- */
+
+static bsmm_status check_flags(const quantize_call *call) {
+    const bsmm_recipe_info *info = &call->recipe->info;
+    uint32_t unknown = call->desc.flags & ~info->flags;
+    if (unknown)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "flags: value is 0x%x; the recipe %s for %s understands 0x%x",
+                         call->desc.flags, info->name, info->formats, info->flags);
+    if (call->desc.reserved)
+        return bsmm_fail(BSMM_E_INVALID, "reserved: value is %u; must be 0", call->desc.reserved);
+    if (call->desc.amax && !(*call->desc.amax >= 0) && !isnan(*call->desc.amax))
+        return bsmm_fail(BSMM_E_INVALID, "amax: value is %g; must be 0 or more",
+                         (double)*call->desc.amax);
+    return BSMM_OK;
+}
+
+static bsmm_status check_level(const quantize_call *call) {
+    static const char *const kinds[] = {"a multiplier", "a divisor"};
+    const bsmm_matrix *m = &call->dst.m;
+    if (!call->two_level) return BSMM_OK;
+    if (!m->global_scale)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "dst.global_scale: value is NULL; the recipe %s has a scale per tensor%s",
+                         call->recipe->info.name,
+                         call->recipe->info.flags & BSMM_QUANTIZE_ONE_LEVEL
+                             ? " unless BSMM_QUANTIZE_ONE_LEVEL is set"
+                             : "");
+    if (!(call->recipe->kinds & BSMM_KIND_BIT(m->global_kind)))
+        return bsmm_fail(BSMM_E_INVALID,
+                         "dst.global_kind: value is %u; the recipe %s stores %s, whose reciprocal "
+                         "is not exact",
+                         m->global_kind, call->recipe->info.name, kinds[!m->global_kind]);
+    return BSMM_OK;
+}
+
+static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call) {
+    BSMM_TRY(bsmm_take_struct(&call->desc, sizeof call->desc, desc, "desc"));
+    BSMM_TRY(bsmm_operand_take(call->desc.src, "src", &call->src));
+    BSMM_TRY(bsmm_operand_take(call->desc.dst, "dst", &call->dst));
+    BSMM_TRY(bsmm_check_plain(&call->src, "src"));
+    BSMM_TRY(bsmm_check_shape(&call->src, &call->dst));
+    BSMM_TRY(bsmm_recipe_find(call->desc.recipe, call->dst.m.format, &call->recipe));
+    call->two_level = call->recipe->tensor && !(call->desc.flags & BSMM_QUANTIZE_ONE_LEVEL);
+    BSMM_TRY(check_flags(call));
+    BSMM_TRY(check_level(call));
+    BSMM_TRY(bsmm_operand_check_memory(&call->src, "src"));
+    BSMM_TRY(bsmm_operand_check_memory(&call->dst, "dst"));
+    call->threads = bsmm_thread_count(call->desc.threads);
+    return bsmm_check_overlap(&call->src, &call->dst);
+}
+
+/* ---- work ---- */
+
+/* Each task is some rows; a thread converts them a panel of columns at a time. */
+typedef struct task_shape {
+    int64_t rows, tasks, panel;
+} task_shape;
+
+static task_shape shape_tasks(const quantize_call *call) {
+    static const int64_t elements = 1 << 16;
+    int64_t rows = bsmm_min_i64(bsmm_rows_per_task(&call->src, &call->dst), call->src.m.rows);
+    if (rows == 0 || call->src.m.cols == 0) return (task_shape){1, 0, 1};
+    int64_t block = call->dst.m.format.block_cols, group = bsmm_elem_group(call->dst.m.format.elem);
+    int64_t unit = block ? block : group;
+    int64_t panel = elements / rows / unit * unit;
+    return (task_shape){rows, bsmm_ceil_div(call->src.m.rows, rows),
+                        bsmm_min_i64(panel ? panel : unit, call->src.m.cols)};
+}
+
+static void convert_rows(const quantize_call *call, const bsmm_recipe_run *run, task_shape shape,
+                         int64_t task, float *values) {
+    int64_t row = task * shape.rows, rows = bsmm_min_i64(shape.rows, call->src.m.rows - row);
+    for (int64_t c = 0; c < call->src.m.cols; c += shape.panel) {
+        int64_t cols = bsmm_min_i64(shape.panel, call->src.m.cols - c);
+        bsmm_values_load(&call->src, row, rows, c, cols, values, cols);
+        bsmm_recipe_store_part(run, row, rows, c, cols, values, cols);
+    }
+}
+
+static float tensor_amax(const quantize_call *call) {
+    if (call->desc.amax) return *call->desc.amax;
+    return bsmm_bits_float(bsmm_amax_bits(&call->src, call->threads));
+}
+
+static void store_level(const quantize_call *call, const bsmm_tensor_step *tensor) {
+    if (call->dst.m.global_scale)
+        *call->dst.m.global_scale =
+            call->dst.m.global_kind == BSMM_GLOBAL_DIVISOR ? tensor->divisor : tensor->multiplier;
+}
+
+static void run_tasks(const quantize_call *call, task_shape shape, int threads, float *scratch) {
+    bsmm_recipe_run run =
+        bsmm_recipe_start(call->recipe, &call->dst, call->src.m.format.elem, call->desc.flags);
+    if (call->two_level) call->recipe->tensor(tensor_amax(call), &run.tensor);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t task = 0; task < shape.tasks; task++)
+        convert_rows(call, &run, shape, task,
+                     scratch + omp_get_thread_num() * shape.rows * shape.panel);
+    if (call->dst.m.format.scale != BSMM_SCALE_NONE)
+        bsmm_scales_pad(&call->dst, 0, call->dst.map.rows);
+    store_level(call, &run.tensor);
+}
+
+/* One allocation holds the threads' values, and afterwards the report's lines. */
+static bsmm_status allocate(const quantize_call *call, uint64_t values, bool report,
+                            void **scratch) {
+    uint64_t bytes = 0, lines = 0;
+    bool fits =
+        bsmm_mul_u64(values, sizeof(float), &bytes) &&
+        bsmm_mul_u64(report ? (uint64_t)call->src.m.rows : 0, sizeof(bsmm_report_line), &lines) &&
+        bytes < SIZE_MAX && lines < SIZE_MAX;
+    *scratch = fits ? malloc((size_t)(bytes > lines ? bytes : lines) + 1) : NULL;
+    if (*scratch) return BSMM_OK;
+    return bsmm_fail(BSMM_E_MEMORY, "src.rows x cols: value is %lld x %lld; no memory to work in",
+                     (long long)call->src.m.rows, (long long)call->src.m.cols);
+}
+
+bsmm_status bsmm_quantize(const bsmm_quantize_desc *desc, bsmm_quantize_report *report) {
+    quantize_call call;
+    void *scratch;
+    BSMM_TRY(take_call(desc, &call));
+    task_shape shape = shape_tasks(&call);
+    int threads = (int)bsmm_min_i64(call.threads, shape.tasks ? shape.tasks : 1);
+    uint64_t values = (uint64_t)threads * (uint64_t)shape.rows * (uint64_t)shape.panel;
+    BSMM_TRY(allocate(&call, values, report != NULL, &scratch));
+    bsmm_status status = BSMM_OK;
+    bsmm_quantize_report result = {0};
+    if (report) status = bsmm_give_struct(report, &result, sizeof result, "report");
+    if (status == BSMM_OK) {
+        run_tasks(&call, shape, threads, scratch);
+        if (report) {
+            result = bsmm_report_make(&call.src, &call.dst, call.threads, scratch);
+            status = bsmm_give_struct(report, &result, sizeof result, "report");
+        }
+    }
+    free(scratch);
+    return status;
+}

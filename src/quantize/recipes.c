@@ -1,0 +1,133 @@
+/* The table of recipes. The first row that takes a scale format is its default. */
+#include "quantize/recipe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define E2M1        BSMM_ELEM_BIT(BSMM_ELEM_E2M1)
+#define E4M3        BSMM_ELEM_BIT(BSMM_ELEM_E4M3)
+#define E2M3        BSMM_ELEM_BIT(BSMM_ELEM_E2M3)
+#define E3M2        BSMM_ELEM_BIT(BSMM_ELEM_E3M2)
+#define MULTIPLIER  BSMM_KIND_BIT(BSMM_GLOBAL_MULTIPLIER)
+#define DIVISOR     BSMM_KIND_BIT(BSMM_GLOBAL_DIVISOR)
+#define MX_FORMATS  "mxfp8 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4"
+#define FP8_FORMATS "fp8_group128 fp8_block128 fp8_group128_fnuz fp8_block128_fnuz"
+#define INFO(recipe, flag_set, takes, does, from)                                                  \
+    .info = {.struct_size = sizeof(bsmm_recipe_info),                                              \
+             .flags = flag_set,                                                                    \
+             .name = recipe,                                                                       \
+             .formats = takes,                                                                     \
+             .rule = does,                                                                         \
+             .source = from}
+
+/* clang-format off */
+static const bsmm_recipe rows[] = {
+    {INFO("ocp", 0, MX_FORMATS, "scale 2^(floor(log2 amax) - emax)", "OCP MX v1.0 section 6.3"),
+     .scale = BSMM_SCALE_E8M0, .elems = BSMM_ELEM_ANY, .block = bsmm_e8m0_floor},
+    {INFO("rceil", 0, MX_FORMATS, "scale 2^ceil(log2(amax / max))", "cuBLAS documentation, torchao RCEIL"),
+     .scale = BSMM_SCALE_E8M0, .elems = BSMM_ELEM_ANY, .block = bsmm_e8m0_rceil},
+    {INFO("ceil", 0, MX_FORMATS, "scale 2^(ceil(log2 amax) - emax)", "torchao CEIL, aiter, Quark ceil"),
+     .scale = BSMM_SCALE_E8M0, .elems = BSMM_ELEM_ANY, .block = bsmm_e8m0_ceil},
+    {INFO("even", 0, MX_FORMATS, "amax rounded to the element's mantissa, then ocp", "torchao EVEN, vLLM MXFP4"),
+     .scale = BSMM_SCALE_E8M0, .elems = BSMM_ELEM_ANY, .block = bsmm_e8m0_even},
+    {INFO("quark", 0, "mxfp6_e2m3 mxfp6_e3m2 mxfp4", "even; byte 1 for 2^-127; 2^127 where amax rounds to 2^128; zeros are +0", "AMD Quark 0.13 even_round, pack.py"),
+     .scale = BSMM_SCALE_E8M0, .elems = E2M1 | E2M3 | E3M2, .block = bsmm_e8m0_quark,
+     .zero_sign = BSMM_ZERO_CODE_PLUS},
+    {INFO("torchao", 0, MX_FORMATS, "ocp; under scale byte 0 elements are divided by 2^-126", "torchao 36027d8 to_mx"),
+     .scale = BSMM_SCALE_E8M0, .elems = BSMM_ELEM_ANY, .block = bsmm_e8m0_torchao},
+    {INFO("te", 0, MX_FORMATS, "rceil; under scale byte 0 elements are not scaled", "TransformerEngine d0067d0 ptx.cuh"),
+     .scale = BSMM_SCALE_E8M0, .elems = BSMM_ELEM_ANY, .block = bsmm_e8m0_te},
+    {INFO("modelopt", 0, "mxfp4", "scale 2^ceil(log2f(amax / 6)); ties down; zeros are -0", "ModelOpt 5a4242f mxfp4_tensor.py"),
+     .scale = BSMM_SCALE_E8M0, .elems = E2M1, .block = bsmm_e8m0_modelopt,
+     .ties = BSMM_TIES_DOWN, .zero_sign = BSMM_ZERO_MINUS},
+    {INFO("modelopt", 0, "mxfp8", "scale 2^ceil(log2f(amax / 448))", "ModelOpt 5a4242f mxfp8_tensor.py"),
+     .scale = BSMM_SCALE_E8M0, .elems = E4M3, .block = bsmm_e8m0_modelopt},
+    {INFO("compressed-tensors", 0, "mxfp4 mxfp6_e2m3", "even; -0 becomes +0", "compressed-tensors ac8e2ba mxfp_utils.py, fp4_utils.py"),
+     .scale = BSMM_SCALE_E8M0, .elems = E2M1 | E2M3, .block = bsmm_e8m0_compressed_tensors,
+     .zero_sign = BSMM_ZERO_PLUS},
+    {INFO("compressed-tensors", 0, "mxfp8", "even with mxfp4's one mantissa bit", "compressed-tensors ac8e2ba mxfp_utils.py"),
+     .scale = BSMM_SCALE_E8M0, .elems = E4M3, .block = bsmm_e8m0_compressed_tensors},
+    {INFO("ggml", 0, "mxfp4", "scale 2^(floor(log2f amax) - 2); nearest, ties down; zeros are +0", "ggml d99724f quantize_row_mxfp4_ref"),
+     .scale = BSMM_SCALE_E8M0, .elems = E2M1, .block = bsmm_e8m0_ggml, .skips_nan = true,
+     .ties = BSMM_TIES_DOWN, .zero_sign = BSMM_ZERO_CODE_PLUS},
+    {INFO("deepgemm", 0, "mxfp4", "scale 2^ceil(log2(max(amax, 1e-4) / 6)); ties down; zeros are +0", "DeepGEMM 54e2261 per_token_cast_to_fp4"),
+     .scale = BSMM_SCALE_E8M0, .elems = E2M1, .block = bsmm_e8m0_deepgemm,
+     .ties = BSMM_TIES_DOWN, .zero_sign = BSMM_ZERO_CODE_PLUS},
+
+    {INFO("torchao", BSMM_QUANTIZE_ONE_LEVEL, "nvfp4", "s = amax_t / 2688; scale (amax / 6) / s, 2^-6 or more; x * ((1 / s) / scale)", "torchao 36027d8 nvfp4_quantize"),
+     .scale = BSMM_SCALE_E4M3, .elems = BSMM_ELEM_ANY, .kinds = MULTIPLIER,
+     .tensor = bsmm_tensor_torchao, .block = bsmm_e4m3_torchao},
+    {INFO("te", 0, "nvfp4", "S = 2688 / amax_t; scale amax * (S * (1 / 6)); x * (1 / (scale * (1 / S)))", "TransformerEngine d0067d0 reference_nvfp4.py"),
+     .scale = BSMM_SCALE_E4M3, .elems = BSMM_ELEM_ANY, .kinds = MULTIPLIER | DIVISOR,
+     .tensor = bsmm_tensor_te, .block = bsmm_e4m3_te, .zero_sign = BSMM_ZERO_PLUS},
+    {INFO("modelopt", 0, "nvfp4", "s = amax_t / 2688; scale amax / (6 * s), 1 for a zero block; x / (scale * s)", "ModelOpt 5a4242f nvfp4_tensor.py"),
+     .scale = BSMM_SCALE_E4M3, .elems = E2M1, .kinds = MULTIPLIER,
+     .tensor = bsmm_tensor_modelopt, .block = bsmm_e4m3_modelopt, .step = BSMM_STEP_DIVIDE,
+     .zero_sign = BSMM_ZERO_PLUS},
+    {INFO("compressed-tensors", 0, "nvfp4", "g = (1 / amax_t) * 2688, a divisor; scale g * (amax / 6), 0.125 for 0; x / (scale / g)", "compressed-tensors ac8e2ba helpers.py"),
+     .scale = BSMM_SCALE_E4M3, .elems = E2M1, .kinds = DIVISOR,
+     .tensor = bsmm_tensor_compressed_tensors, .block = bsmm_e4m3_compressed_tensors,
+     .step = BSMM_STEP_DIVIDE, .zero_sign = BSMM_ZERO_PLUS},
+    {INFO("ggml", 0, "nvfp4", "scale amax / 6, half up, 448 from 256; nearest, ties down; zeros are +0", "ggml d99724f quantize_row_nvfp4_ref"),
+     .scale = BSMM_SCALE_E4M3, .elems = E2M1, .block = bsmm_e4m3_ggml, .skips_nan = true,
+     .step = BSMM_STEP_COMPARE, .ties = BSMM_TIES_DOWN, .zero_sign = BSMM_ZERO_CODE_PLUS},
+
+    {INFO("deepseek", BSMM_QUANTIZE_POW2, FP8_FORMATS, "s = max(amax, 1e-4) / 448; x / s", "DeepSeek-V3 9b4e978 inference/kernel.py"),
+     .scale = BSMM_SCALE_F32, .elems = BSMM_ELEM_ANY, .block = bsmm_f32_deepseek,
+     .step = BSMM_STEP_DIVIDE},
+    {INFO("deepgemm", BSMM_QUANTIZE_POW2, FP8_FORMATS, "s = max(amax, 1e-4) / 448; x * (1 / s)", "DeepGEMM 54e2261 utils/math.py"),
+     .scale = BSMM_SCALE_F32, .elems = BSMM_ELEM_ANY, .block = bsmm_f32_deepgemm},
+    {INFO("te", BSMM_QUANTIZE_POW2, FP8_FORMATS, "f = 448 / amax; x * f; s = 1 / f", "TransformerEngine d0067d0 recipe_common.cuh"),
+     .scale = BSMM_SCALE_F32, .elems = BSMM_ELEM_ANY, .block = bsmm_f32_te},
+
+    {INFO("cast", 0, "f32 f16 bf16 e4m3 e4m3fnuz e5m2 e5m2fnuz e3m2 e2m3 e2m1", "nearest even; 8 bits and fewer saturate", "IEEE 754, OCP 8-bit v1.0 section 5.2.3"),
+     .scale = BSMM_SCALE_NONE, .elems = BSMM_ELEM_ANY},
+};
+/* clang-format on */
+
+static bool takes(const bsmm_recipe *row, bsmm_format format) {
+    return row->scale == format.scale && row->elems & BSMM_ELEM_BIT(format.elem);
+}
+
+/* The distinct names, separated by spaces. */
+static void list_names(char *text, size_t size) {
+    size_t used = 0;
+    *text = 0;
+    for (size_t i = 0; i < BSMM_COUNT(rows) && used < size; i++) {
+        size_t first = 0;
+        while (strcmp(rows[first].info.name, rows[i].info.name) != 0)
+            first++;
+        if (first == i)
+            used += (size_t)snprintf(text + used, size - used, " %s", rows[i].info.name);
+    }
+}
+
+static bsmm_status not_found(const char *name, bool known, bsmm_format format) {
+    char names[192];
+    list_names(names, sizeof names);
+    if (known)
+        return bsmm_fail(BSMM_E_UNSUPPORTED,
+                         "recipe: value is \"%.64s\", which does not write %s with %s scales", name,
+                         bsmm_format_name(format), bsmm_scale_row_of(format.scale)->name);
+    return bsmm_fail(BSMM_E_NOT_FOUND, "recipe: value is \"%.64s\"; must be one of%s", name, names);
+}
+
+bsmm_status bsmm_recipe_find(const char *name, bsmm_format format, const bsmm_recipe **recipe) {
+    bool known = false;
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        bool named = !name || strcmp(name, rows[i].info.name) == 0;
+        known |= named;
+        if (named && takes(&rows[i], format)) {
+            *recipe = &rows[i];
+            return BSMM_OK;
+        }
+    }
+    return not_found(name ? name : "", known, format);
+}
+
+bsmm_status bsmm_recipe_at(uint32_t index, bsmm_recipe_info *info) {
+    if (index >= BSMM_COUNT(rows))
+        return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %u; there are %zu recipes", index,
+                         BSMM_COUNT(rows));
+    return bsmm_give_struct(info, &rows[index].info, sizeof rows[index].info, "info");
+}

@@ -1,0 +1,79 @@
+/* Scales in memory: padding, moving between layouts; and what the calls of this folder check. */
+#include "quantize/recipe.h"
+
+/* ---- padding ---- */
+
+/* Rows and columns of the scale matrix with the layout's own padding. */
+typedef struct padded_size {
+    int64_t rows, cols;
+} padded_size;
+
+static padded_size padded_size_of(const bsmm_operand *o) {
+    const bsmm_scale_map *map = &o->map;
+    padded_size size = {map->rows, map->cols};
+    if (!bsmm_layout_pads(o->m.scale_layout) || map->count == 0) return size;
+    size.rows = bsmm_round_up(map->rows, map->tile_rows);
+    size.cols = bsmm_round_up(map->cols, map->tile_cols);
+    /* Without digits the tile is 1 x 1 and the padding is in the pitch. */
+    if (map->digit_count == 0 && map->tile_col_step == 1) size.cols = (int64_t)map->tile_row_step;
+    if (map->digit_count == 0 && map->tile_row_step == 1) size.rows = (int64_t)map->tile_col_step;
+    return size;
+}
+
+static void zero_scales(const bsmm_operand *o, int64_t r, int64_t c0, int64_t c1) {
+    for (int64_t c = c0; c < c1; c++)
+        bsmm_scale_store_code(o->m.format.scale, o->m.scales, bsmm_scale_map_at(&o->map, r, c), 0);
+}
+
+void bsmm_scales_pad(const bsmm_operand *dst, int64_t r0, int64_t r1) {
+    padded_size size = padded_size_of(dst);
+    for (int64_t r = r0; r < r1; r++)
+        zero_scales(dst, r, dst->map.cols, size.cols);
+    if (r1 < dst->map.rows) return;
+    for (int64_t r = dst->map.rows; r < size.rows; r++)
+        zero_scales(dst, r, 0, size.cols);
+}
+
+/* ---- moving ---- */
+
+void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst) {
+    uint32_t scale = src->m.format.scale;
+    for (int64_t r = 0; r < src->map.rows; r++)
+        for (int64_t c = 0; c < src->map.cols; c++) {
+            uint32_t code =
+                bsmm_scale_load_code(scale, src->m.scales, bsmm_scale_map_at(&src->map, r, c));
+            bsmm_scale_store_code(scale, dst->m.scales, bsmm_scale_map_at(&dst->map, r, c), code);
+        }
+    bsmm_scales_pad(dst, 0, dst->map.rows);
+}
+
+/* The two describe one quantized matrix. */
+static bsmm_status check_same(const bsmm_operand *src, const bsmm_operand *dst) {
+    BSMM_TRY(bsmm_check_shape(src, dst));
+    if (!bsmm_format_equal(src->m.format, dst->m.format))
+        return bsmm_fail(BSMM_E_INVALID, "dst.format: value is %s; must be src's (%s)",
+                         bsmm_format_name(dst->m.format), bsmm_format_name(src->m.format));
+    if (src->m.format.scale == BSMM_SCALE_NONE)
+        return bsmm_fail(BSMM_E_INVALID, "src.format.scale: value is none; must have scales");
+    return BSMM_OK;
+}
+
+/* Elements take no part: whatever their pointers are, the scales' are checked. */
+static bsmm_status take_scales(const bsmm_matrix *matrix, const char *what, bsmm_operand *to) {
+    static const max_align_t unread;
+    BSMM_TRY(bsmm_operand_take(matrix, what, to));
+    to->m.data = (void *)&unread;
+    to->m.global_scale = NULL;
+    return bsmm_operand_check_memory(to, what);
+}
+
+bsmm_status bsmm_relayout_scales(const bsmm_matrix *src, const bsmm_matrix *dst) {
+    bsmm_operand from, to;
+    BSMM_TRY(take_scales(src, "src", &from));
+    BSMM_TRY(take_scales(dst, "dst", &to));
+    BSMM_TRY(check_same(&from, &to));
+    from.data_bytes = to.data_bytes = 0;
+    BSMM_TRY(bsmm_check_overlap(&from, &to));
+    bsmm_scales_move(&from, &to);
+    return BSMM_OK;
+}

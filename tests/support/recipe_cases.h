@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the golden bytes of recipes (tests/golden/RECIPES-NOTES.md describes them). Everything here
+ * fails the running cmocka test when data is missing, short or malformed. */
+#ifndef BSMM_TESTS_RECIPE_CASES_H
+#define BSMM_TESTS_RECIPE_CASES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One row of the manifest; the arrays point into the set's files. */
+typedef struct recipe_case {
+    char name[32], recipe[32], format[32], options[48], dtype[8];
+    int64_t rows, cols;
+    const uint8_t *input, *data, *scales, *global; /* global: NULL if there is none */
+    size_t data_bytes, scales_bytes;
+} recipe_case;
+
+typedef struct recipe_cases {
+    recipe_case *cases;
+    size_t count;
+    struct recipe_file *files;
+    size_t file_count;
+} recipe_cases;
+
+recipe_cases recipe_cases_open(void);
+void recipe_cases_close(recipe_cases *set);
+
+#endif
