@@ -1,0 +1,444 @@
+/* Bad descriptions: each breaks one rule, and must give its status and a message that names the
+ * field, and leave D alone. */
+#include "operand.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { M = 8, N = 16, K = 64 };
+
+typedef struct fixture {
+    _Alignas(64) uint8_t a[M * K], b[N * K];
+    uint8_t a_scales[4096], b_scales[4096];
+    float c[M * N], d[M * N + 1], bias[N + 1];
+    float alpha, beta;
+    bsmm_matrix am, bm, cm, dm;
+    bsmm_matmul_desc desc;
+} fixture;
+
+static void fixture_make(fixture *f) {
+    memset(f, 0, sizeof *f);
+    f->alpha = f->beta = 1;
+    f->am = describe(format_named("mxfp8"), M, K);
+    f->bm = describe(format_named("mxfp4"), N, K);
+    f->cm = describe(format_named("f32"), M, N);
+    f->dm = describe(format_named("f32"), M, N);
+    f->am.data = f->a;
+    f->am.scales = f->a_scales;
+    f->bm.data = f->b;
+    f->bm.scales = f->b_scales;
+    f->cm.data = f->c;
+    f->dm.data = f->d;
+    f->desc = (bsmm_matmul_desc){.struct_size = sizeof f->desc,
+                                 .a = &f->am,
+                                 .b = &f->bm,
+                                 .c = &f->cm,
+                                 .d = &f->dm,
+                                 .alpha = &f->alpha,
+                                 .beta = &f->beta,
+                                 .bias = f->bias,
+                                 .bias_elem = BSMM_ELEM_F32};
+    memset(f->d, 0xa5, sizeof f->d);
+}
+
+/* clang-format off: one rule broken a line */
+static void no_a(fixture *f) {
+    f->desc.a = NULL;
+}
+static void no_d(fixture *f) {
+    f->desc.d = NULL;
+}
+static void desc_size_zero(fixture *f) {
+    f->desc.struct_size = 0;
+}
+static void matrix_size_small(fixture *f) {
+    f->am.struct_size = 4;
+}
+static void unknown_elem(fixture *f) {
+    f->am.format.elem = 99;
+}
+static void elem_none(fixture *f) {
+    f->am.format.elem = BSMM_ELEM_NONE;
+}
+static void elem_e8m0(fixture *f) {
+    f->am.format.elem = BSMM_ELEM_E8M0;
+}
+static void unknown_scale(fixture *f) {
+    f->bm.format.scale = 4;
+}
+static void unknown_order(fixture *f) {
+    f->bm.order = 2;
+}
+static void unknown_layout(fixture *f) {
+    f->bm.scale_layout = 9;
+}
+static void unknown_global(fixture *f) {
+    f->bm.global_kind = 2;
+}
+static void unknown_compute(fixture *f) {
+    f->desc.compute = 2;
+}
+static void block_zero(fixture *f) {
+    f->am.format.block_rows = 0;
+}
+static void block_of_one(fixture *f) {
+    f->am.format.block_cols = 1;
+}
+static void block_splits_a_byte(fixture *f) {
+    f->bm.format.block_cols = 33;
+}
+static void block_without_scale(fixture *f) {
+    f->am.format.scale = BSMM_SCALE_NONE;
+}
+static void scales_without_scale(fixture *f) {
+    f->dm.scales = f->a_scales;
+}
+static void negative_rows(fixture *f) {
+    f->am.rows = -1;
+}
+static void huge_rows(fixture *f) {
+    f->am.rows = INT64_MAX;
+}
+static void overflowing_product(fixture *f) {
+    f->am.rows = f->am.cols = INT64_MAX / 128;
+}
+static void short_ld(fixture *f) {
+    f->am.ld = K - 1;
+}
+static void odd_ld(fixture *f) {
+    f->bm.ld = K + 1;
+}
+static void short_data(fixture *f) {
+    f->am.data_bytes = M * K - 1;
+}
+static void wrong_scale_bytes(fixture *f) {
+    f->am.scale_bytes = M * K / 32 + 1;
+}
+static void short_scale_bytes(fixture *f) {
+    f->am.scale_bytes = M * K / 32 - 1;
+}
+static void unpadded_swizzle(fixture *f) {
+    f->am.scale_layout = BSMM_LAYOUT_NV_128X4;
+    f->am.scale_bytes = M * K / 32;
+}
+static void undeclared_swizzle(fixture *f) {
+    f->am.scale_layout = BSMM_LAYOUT_NV_128X4;
+}
+static void unpadded_cublas(fixture *f) { /* K = 256 in blocks of 128: two scales of four */
+    f->am.format = f->bm.format = format_named("fp8_block128");
+    f->am.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128;
+    f->am.scale_bytes = 1 * sizeof(float);
+}
+static void tile_of_zero(fixture *f) {
+    f->am.scale_layout = BSMM_LAYOUT_TILE_CONTIGUOUS;
+}
+static void tile_without_tiles(fixture *f) {
+    f->am.scale_tile_rows = 4;
+}
+static void pitch_in_swizzle(fixture *f) {
+    f->am.scale_layout = BSMM_LAYOUT_NV_8X4;
+    f->am.scale_ld = 4;
+}
+static void short_pitch(fixture *f) {
+    f->am.scale_ld = 1;
+}
+static void k_differs(fixture *f) {
+    f->bm.cols = K / 2;
+}
+static void m_differs(fixture *f) {
+    f->dm.rows = M + 1;
+}
+static void n_differs(fixture *f) {
+    f->dm.cols = N + 1;
+}
+static void c_differs(fixture *f) {
+    f->cm.cols = N + 1;
+}
+static void c_is_scaled(fixture *f) {
+    f->cm.format = format_named("mxfp8");
+}
+static void c_is_8_bit(fixture *f) {
+    f->cm.format = format_named("e4m3");
+}
+static void c_missing(fixture *f) {
+    f->desc.c = NULL;
+}
+static void d_is_4_bit(fixture *f) {
+    f->dm.format = format_named("e2m1");
+}
+static void alpha_nan(fixture *f) {
+    f->alpha = NAN;
+}
+static void alpha_inf(fixture *f) {
+    f->alpha = INFINITY;
+}
+static void beta_nan(fixture *f) {
+    f->beta = NAN;
+}
+static void bias_without_elem(fixture *f) {
+    f->desc.bias_elem = BSMM_ELEM_NONE;
+}
+static void bias_of_8_bits(fixture *f) {
+    f->desc.bias_elem = BSMM_ELEM_E4M3;
+}
+static void recipe_without_scales(fixture *f) {
+    f->desc.recipe = "ocp";
+}
+static void unknown_recipe(fixture *f) {
+    f->dm.format = format_named("mxfp8");
+    f->desc.recipe = "nonesuch";
+}
+static void unknown_kernel(fixture *f) {
+    f->desc.kernel = "nonesuch";
+}
+static void unknown_device(fixture *f) {
+    f->desc.device = "abacus:0";
+}
+static void refusing_kernel(fixture *f) {
+    f->dm.format = format_named("mxfp8");
+    f->dm.scales = f->d;
+    f->desc.kernel = "cpu_f32";
+}
+static void a_missing_data(fixture *f) {
+    f->am.data = NULL;
+}
+static void a_missing_scales(fixture *f) {
+    f->am.scales = NULL;
+}
+static void d_missing_data(fixture *f) {
+    f->dm.data = NULL;
+}
+static void d_misaligned(fixture *f) {
+    f->dm.data = (uint8_t *)f->d + 1;
+}
+static void bias_missing(fixture *f) {
+    f->desc.bias = NULL;
+}
+static void bias_misaligned(fixture *f) {
+    f->desc.bias = (uint8_t *)f->bias + 2;
+}
+static void d_over_a(fixture *f) {
+    f->am.data = f->d;
+}
+static void d_over_b_scales(fixture *f) {
+    f->bm.scales = (uint8_t *)f->d + 5;
+}
+static void d_over_bias(fixture *f) {
+    f->desc.bias = f->d + 3;
+}
+static void d_over_c_askew(fixture *f) {
+    f->cm.data = f->d + 1;
+}
+
+/* clang-format on */
+
+static const struct {
+    const char *name;
+    void (*spoil)(fixture *f);
+    bsmm_status status;
+    const char *field;
+} rows[] = {
+    {"no a", no_a, BSMM_E_INVALID, "a:"},
+    {"no d", no_d, BSMM_E_INVALID, "d:"},
+    {"desc size zero", desc_size_zero, BSMM_E_INVALID, "desc.struct_size"},
+    {"matrix size small", matrix_size_small, BSMM_E_INVALID, "a.struct_size"},
+    {"unknown elem", unknown_elem, BSMM_E_INVALID, "a.format.elem"},
+    {"elem none", elem_none, BSMM_E_INVALID, "a.format.elem"},
+    {"elem e8m0", elem_e8m0, BSMM_E_INVALID, "a.format.elem"},
+    {"unknown scale", unknown_scale, BSMM_E_INVALID, "b.format.scale"},
+    {"unknown order", unknown_order, BSMM_E_INVALID, "b.order"},
+    {"unknown layout", unknown_layout, BSMM_E_INVALID, "b.scale_layout"},
+    {"unknown global kind", unknown_global, BSMM_E_INVALID, "b.global_kind"},
+    {"unknown compute", unknown_compute, BSMM_E_INVALID, "compute"},
+    {"block of zero rows", block_zero, BSMM_E_INVALID, "a.format.block_rows"},
+    {"block of one", block_of_one, BSMM_E_INVALID, "a.format.block_cols"},
+    {"block splits a byte", block_splits_a_byte, BSMM_E_INVALID, "b.format.block_cols"},
+    {"block without scale", block_without_scale, BSMM_E_INVALID, "a.format.block"},
+    {"scales without scale", scales_without_scale, BSMM_E_INVALID, "d.scales"},
+    {"negative rows", negative_rows, BSMM_E_INVALID, "a.rows"},
+    {"huge rows", huge_rows, BSMM_E_INVALID, "a.rows"},
+    {"overflowing product", overflowing_product, BSMM_E_INVALID, "a.rows x cols"},
+    {"short ld", short_ld, BSMM_E_INVALID, "a.ld"},
+    {"odd ld", odd_ld, BSMM_E_INVALID, "b.ld"},
+    {"short data", short_data, BSMM_E_INVALID, "a.data_bytes"},
+    {"wrong scale bytes", wrong_scale_bytes, BSMM_E_INVALID, "a.scale_bytes"},
+    {"short scale bytes", short_scale_bytes, BSMM_E_INVALID, "a.scale_bytes"},
+    {"unpadded swizzle", unpadded_swizzle, BSMM_E_INVALID, "a.scale_bytes"},
+    {"undeclared swizzle", undeclared_swizzle, BSMM_E_INVALID, "a.scale_bytes"},
+    {"unpadded cublas scales", unpadded_cublas, BSMM_E_INVALID, "a.scale_bytes"},
+    {"tile of zero", tile_of_zero, BSMM_E_INVALID, "a.scale_tile_rows"},
+    {"tile without tiles", tile_without_tiles, BSMM_E_INVALID, "a.scale_tile_rows"},
+    {"pitch in a swizzle", pitch_in_swizzle, BSMM_E_INVALID, "a.scale_ld"},
+    {"short pitch", short_pitch, BSMM_E_INVALID, "a.scale_ld"},
+    {"k differs", k_differs, BSMM_E_INVALID, "b.cols"},
+    {"m differs", m_differs, BSMM_E_INVALID, "d.rows"},
+    {"n differs", n_differs, BSMM_E_INVALID, "d.cols"},
+    {"c differs", c_differs, BSMM_E_INVALID, "c.cols"},
+    {"c is scaled", c_is_scaled, BSMM_E_INVALID, "c.format"},
+    {"c is 8 bits wide", c_is_8_bit, BSMM_E_INVALID, "c.format"},
+    {"c missing", c_missing, BSMM_E_INVALID, "c:"},
+    {"d is 4 bits wide", d_is_4_bit, BSMM_E_INVALID, "d.format"},
+    {"alpha nan", alpha_nan, BSMM_E_INVALID, "alpha"},
+    {"alpha inf", alpha_inf, BSMM_E_INVALID, "alpha"},
+    {"beta nan", beta_nan, BSMM_E_INVALID, "beta"},
+    {"bias without elem", bias_without_elem, BSMM_E_INVALID, "bias_elem"},
+    {"bias of 8 bits", bias_of_8_bits, BSMM_E_INVALID, "bias_elem"},
+    {"recipe without scales", recipe_without_scales, BSMM_E_INVALID, "recipe"},
+    {"unknown recipe", unknown_recipe, BSMM_E_NOT_FOUND, "recipe"},
+    {"unknown kernel", unknown_kernel, BSMM_E_NOT_FOUND, "kernel"},
+    {"unknown device", unknown_device, BSMM_E_UNSUPPORTED, "device"},
+    {"refusing kernel", refusing_kernel, BSMM_E_UNSUPPORTED, "kernel"},
+    {"a missing data", a_missing_data, BSMM_E_INVALID, "a.data"},
+    {"a missing scales", a_missing_scales, BSMM_E_INVALID, "a.scales"},
+    {"d missing data", d_missing_data, BSMM_E_INVALID, "d.data"},
+    {"d misaligned", d_misaligned, BSMM_E_INVALID, "d.data"},
+    {"bias missing", bias_missing, BSMM_E_INVALID, "bias"},
+    {"bias misaligned", bias_misaligned, BSMM_E_INVALID, "bias"},
+    {"d over a", d_over_a, BSMM_E_INVALID, "d:"},
+    {"d over b's scales", d_over_b_scales, BSMM_E_INVALID, "d:"},
+    {"d over bias", d_over_bias, BSMM_E_INVALID, "d:"},
+    {"d over c askew", d_over_c_askew, BSMM_E_INVALID, "d:"},
+};
+
+static void test_each_broken_rule(void **state) {
+    (void)state;
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        fixture f;
+        fixture_make(&f);
+        rows[i].spoil(&f);
+        float before[M * N + 1];
+        memcpy(before, f.d, sizeof before);
+        bsmm_status status = bsmm_matmul(&f.desc);
+        const char *message = bsmm_error_message();
+        if (status != rows[i].status || strncmp(message, rows[i].field, strlen(rows[i].field)) != 0)
+            fail_msg("%s: got %s, \"%s\"", rows[i].name, bsmm_status_name(status), message);
+        assert_memory_equal(before, f.d, sizeof before);
+    }
+}
+
+static void test_the_unspoiled_one_works(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
+}
+
+/* A future, larger struct works while its tail is zero. */
+static void test_larger_struct(void **state) {
+    (void)state;
+    struct {
+        bsmm_matmul_desc desc;
+        uint64_t future[4];
+    } larger = {0};
+    fixture f;
+    fixture_make(&f);
+    larger.desc = f.desc;
+    larger.desc.struct_size = sizeof larger;
+    assert_int_equal(bsmm_matmul(&larger.desc), BSMM_OK);
+    larger.future[3] = 1;
+    assert_int_equal(bsmm_matmul(&larger.desc), BSMM_E_INVALID);
+    assert_non_null(strstr(bsmm_error_message(), "desc.struct_size"));
+}
+
+/* A caller built against an older, smaller struct: what it lacks is zero. */
+static void test_smaller_struct(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    f.am.struct_size = offsetof(bsmm_matrix, global_scale);
+    f.am.global_scale = (float *)(uintptr_t)1; /* beyond the size: never looked at */
+    assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
+}
+
+static bsmm_buffers buffers_of(fixture *f, void *workspace, uint64_t bytes) {
+    return (bsmm_buffers){.struct_size = sizeof(bsmm_buffers),
+                          .a = f->a,
+                          .a_scales = f->a_scales,
+                          .b = f->b,
+                          .b_scales = f->b_scales,
+                          .c = f->c,
+                          .d = f->d,
+                          .bias = f->bias,
+                          .workspace = workspace,
+                          .workspace_bytes = bytes};
+}
+
+static void test_plan_outlives_its_description(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    bsmm_plan *plan;
+    assert_int_equal(bsmm_plan_create(&f.desc, &plan), BSMM_OK);
+    f.alpha = NAN;
+    memset(&f.desc, 0xff, sizeof f.desc);
+    memset(&f.am, 0xff, sizeof f.am);
+    uint64_t bytes = bsmm_plan_workspace_bytes(plan);
+    void *workspace = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    bsmm_buffers buffers = buffers_of(&f, workspace, bytes);
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
+    assert_true(f.d[0] == 0);
+    buffers.workspace_bytes = bytes - 1;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
+    assert_int_equal(strncmp(bsmm_error_message(), "workspace_bytes", 15), 0);
+    buffers.workspace_bytes = bytes;
+    buffers.workspace = (uint8_t *)workspace + 4;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
+    buffers.workspace = workspace;
+    buffers.b_scales = NULL;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
+    assert_non_null(strstr(bsmm_error_message(), "b.scales"));
+    bsmm_plan_destroy(plan);
+    free(workspace);
+}
+
+static void test_plan_failures(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    bsmm_plan *plan = (bsmm_plan *)&f;
+    f.desc.compute = 7;
+    assert_int_equal(bsmm_plan_create(&f.desc, &plan), BSMM_E_INVALID);
+    assert_null(plan);
+    assert_int_equal(bsmm_plan_create(&f.desc, NULL), BSMM_E_INVALID);
+    assert_int_equal(bsmm_plan_run(NULL, NULL), BSMM_E_INVALID);
+    bsmm_plan_destroy(NULL);
+    assert_string_equal(bsmm_plan_kernel(NULL), "");
+}
+
+static void test_explain(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    bsmm_explanation e = {.struct_size = sizeof e};
+    assert_int_equal(bsmm_explain(&f.desc, 0, &e), BSMM_OK);
+    uint32_t count = 0;
+    while (bsmm_explain(&f.desc, count, &e) == BSMM_OK) {
+        assert_true(e.accepts == (e.reason[0] == 0));
+        count++;
+    }
+    assert_string_equal(e.kernel, "ref"); /* the last takes everything */
+    assert_true(e.accepts);
+    assert_int_equal(bsmm_explain(&f.desc, count, &e), BSMM_E_NOT_FOUND);
+    f.desc.device = "abacus";
+    assert_int_equal(bsmm_explain(&f.desc, 0, &e), BSMM_OK);
+    assert_false(e.accepts);
+    assert_non_null(strstr(e.reason, "abacus"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_unspoiled_one_works),
+        cmocka_unit_test(test_each_broken_rule),
+        cmocka_unit_test(test_larger_struct),
+        cmocka_unit_test(test_smaller_struct),
+        cmocka_unit_test(test_plan_outlives_its_description),
+        cmocka_unit_test(test_plan_failures),
+        cmocka_unit_test(test_explain),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

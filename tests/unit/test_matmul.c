@@ -1,0 +1,378 @@
+/* Every kernel of the registry against a product that is summed here, in double, from the
+ * definitions of the formats alone: all pairs of formats, shapes from 0 up, orders, layouts,
+ * outputs, factors, extreme and special values, any number of threads; outputs poisoned before. */
+#include "core/describe.h"
+#include "operand.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const formats[] = {
+    "f32",
+    "f16",
+    "bf16",
+    "e4m3",
+    "e4m3fnuz",
+    "e5m2",
+    "e5m2fnuz",
+    "e3m2",
+    "e2m3",
+    "e2m1",
+    "mxfp8",
+    "mxfp8_e5m2",
+    "mxfp6_e2m3",
+    "mxfp6_e3m2",
+    "mxfp4",
+    "nvfp4",
+    "fp8_group128",
+    "fp8_block128",
+    "fp8_group128_fnuz",
+    "fp8_block128_fnuz",
+};
+
+/* The bound that cpu_f32's engine states, and the reference's: double sums. */
+static double bound_of(const char *kernel) {
+    return strcmp(kernel, "ref") == 0 ? 0x1p-40 : 128 * 0x1p-24;
+}
+
+typedef struct product {
+    test_matrix a, b, c, d;
+    float alpha, beta;
+    float *bias; /* guarded, N floats */
+    bsmm_matmul_desc desc;
+} product;
+
+static void product_make(product *p, bsmm_matrix a, bsmm_matrix b, bsmm_matrix d, fill how,
+                         rng *r) {
+    *p = (product){.alpha = 1};
+    test_matrix_make(&p->a, a, how, r);
+    test_matrix_make(&p->b, b, how, r);
+    test_matrix_make(&p->d, d, FILL_SPECIAL, r);
+    p->desc = (bsmm_matmul_desc){.struct_size = sizeof p->desc,
+                                 .a = &p->a.m,
+                                 .b = &p->b.m,
+                                 .d = &p->d.m,
+                                 .alpha = &p->alpha};
+}
+
+static void product_add_c_and_bias(product *p, const char *format, rng *r) {
+    test_matrix_make(&p->c, describe(format_named(format), p->d.m.rows, p->d.m.cols), FILL_ORDINARY,
+                     r);
+    p->alpha = -1.5f;
+    p->beta = 0.75f;
+    p->bias = guarded_alloc((uint64_t)p->d.m.cols * sizeof(float));
+    for (int64_t i = 0; i < p->d.m.cols; i++)
+        p->bias[i] = (float)rng_below(r, 1000) / 250 - 2;
+    p->desc.c = &p->c.m;
+    p->desc.beta = &p->beta;
+    p->desc.bias = p->bias;
+    p->desc.bias_elem = BSMM_ELEM_F32;
+}
+
+static void product_free(product *p) {
+    if (p->bias) guarded_free(p->bias, (uint64_t)p->d.m.cols * sizeof(float));
+    test_matrix_free(&p->a);
+    test_matrix_free(&p->b);
+    test_matrix_free(&p->c);
+    test_matrix_free(&p->d);
+}
+
+typedef struct expected {
+    double value, magnitude; /* sum of terms, and of their magnitudes */
+} expected;
+
+static double *decode_all(const test_matrix *t) {
+    double *values = malloc(sizeof(double) * (size_t)(t->m.rows * t->m.cols + 1));
+    for (int64_t r = 0; r < t->m.rows; r++)
+        for (int64_t c = 0; c < t->m.cols; c++)
+            values[r * t->m.cols + c] = test_matrix_value(t, r, c);
+    return values;
+}
+
+static expected sum_terms(const product *p, const double *a, const double *b, int64_t i,
+                          int64_t j) {
+    int64_t k = p->a.m.cols;
+    expected e = {0, 0};
+    for (int64_t q = 0; q < k; q++) {
+        double term = a[i * k + q] * b[j * k + q];
+        e.value += term;
+        e.magnitude += fabs(term);
+    }
+    e.value *= (double)p->alpha;
+    e.magnitude *= fabs((double)p->alpha);
+    if (p->desc.c) e.value += (double)p->beta * test_matrix_value(&p->c, i, j);
+    if (p->bias) e.value += (double)p->bias[j];
+    return e;
+}
+
+/* Half a unit in the last place of D's format at `value`, and its overflow. */
+static bool close_enough(uint32_t elem, double got, double want, double slack) {
+    if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
+    bool saturate = bsmm_elem_row(elem)->bits == 8;
+    double low = bsmm_elem_decode(elem, bsmm_elem_encode(elem, want - slack, saturate));
+    double high = bsmm_elem_decode(elem, bsmm_elem_encode(elem, want + slack, saturate));
+    return low <= got && got <= high;
+}
+
+static void check(const product *p, const char *kernel) {
+    double *a = decode_all(&p->a), *b = decode_all(&p->b);
+    double d_global = p->d.m.global_scale ? (double)*p->d.m.global_scale : 1;
+    for (int64_t i = 0; i < p->d.m.rows; i++)
+        for (int64_t j = 0; j < p->d.m.cols; j++) {
+            expected e = sum_terms(p, a, b, i, j);
+            double got = test_matrix_value(&p->d, i, j) / d_global;
+            double slack = bound_of(kernel) * e.magnitude;
+            if (isnan(e.value) || isinf(e.magnitude)) slack = 0;
+            if (!close_enough(p->d.m.format.elem, got, e.value / d_global, slack / d_global))
+                fail_msg("%s: %s x %s -> %s, %lld x %lld x %lld, at (%lld, %lld): got %a, want %a, "
+                         "slack %a",
+                         kernel, bsmm_format_name(p->a.m.format), bsmm_format_name(p->b.m.format),
+                         bsmm_format_name(p->d.m.format), (long long)p->d.m.rows,
+                         (long long)p->d.m.cols, (long long)p->a.m.cols, (long long)i, (long long)j,
+                         got, e.value, slack);
+        }
+    free(a);
+    free(b);
+}
+
+/* Runs the product through every kernel that accepts it; returns how many. */
+static int check_every_kernel(product *p) {
+    int ran = 0;
+    bsmm_explanation e = {.struct_size = sizeof e};
+    for (uint32_t i = 0; bsmm_explain(&p->desc, i, &e) == BSMM_OK; i++) {
+        if (!e.accepts) continue;
+        memset(p->d.m.data ? p->d.m.data : &ran, 0xa5, p->d.m.data ? p->d.data_bytes : 0);
+        p->desc.kernel = e.kernel;
+        if (bsmm_matmul(&p->desc) != BSMM_OK) fail_msg("%s: %s", e.kernel, bsmm_error_message());
+        check(p, e.kernel);
+        ran++;
+    }
+    p->desc.kernel = NULL;
+    assert_true(ran > 0);
+    return ran;
+}
+
+static void run_pair(const char *a, const char *b, const char *d, int64_t m, int64_t n, int64_t k,
+                     fill how, rng *r) {
+    product p;
+    product_make(&p, describe(format_named(a), m, k), describe(format_named(b), n, k),
+                 describe(format_named(d), m, n), how, r);
+    check_every_kernel(&p);
+    product_free(&p);
+}
+
+static void test_all_pairs_of_formats(void **state) {
+    (void)state;
+    rng r = {1};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (size_t j = 0; j < BSMM_COUNT(formats); j++) {
+            run_pair(formats[i], formats[j], "f32", 9, 21, 300, FILL_ORDINARY, &r);
+            run_pair(formats[i], formats[j], "f32", 5, 7, 161, FILL_EXTREME, &r);
+            run_pair(formats[i], formats[j], "f32", 6, 5, 80, FILL_SPECIAL, &r);
+        }
+}
+
+static void test_shapes(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {0, 1, 2, 3, 17, 130};
+    static const int64_t depths[] = {0, 1, 2, 31, 33, 129, 515};
+    rng r = {2};
+    for (size_t i = 0; i < BSMM_COUNT(sizes); i++)
+        for (size_t j = 0; j < BSMM_COUNT(sizes); j++)
+            for (size_t q = 0; q < BSMM_COUNT(depths); q++) {
+                run_pair("mxfp8", "mxfp4", "f32", sizes[i], sizes[j], depths[q], FILL_EXTREME, &r);
+                run_pair("nvfp4", "fp8_block128", "bf16", sizes[i], sizes[j], depths[q],
+                         FILL_ORDINARY, &r);
+            }
+}
+
+static void test_outputs_factors_and_bias(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"f32", "f16", "bf16", "e4m3", "e5m2", "e4m3fnuz"};
+    static const char *const inputs[] = {"f32", "f16", "bf16"};
+    rng r = {3};
+    for (size_t i = 0; i < BSMM_COUNT(outputs); i++)
+        for (size_t j = 0; j < BSMM_COUNT(inputs); j++)
+            for (uint32_t order = 0; order < 2; order++) {
+                product p;
+                bsmm_matrix d = describe(format_named(outputs[i]), 19, 37);
+                d.order = order;
+                d.ld = order ? 24 : 40;
+                product_make(&p, describe(format_named("mxfp6_e2m3"), 19, 96),
+                             describe(format_named("fp8_group128"), 37, 96), d, FILL_ORDINARY, &r);
+                product_add_c_and_bias(&p, inputs[j], &r);
+                check_every_kernel(&p);
+                product_free(&p);
+            }
+}
+
+static void test_orders_and_leading_dimensions(void **state) {
+    (void)state;
+    rng r = {4};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (uint32_t orders = 0; orders < 4; orders++) {
+            product p;
+            bsmm_matrix a = describe(format_named(formats[i]), 11, 140);
+            bsmm_matrix b = describe(format_named(formats[i]), 18, 140);
+            a.order = orders & 1;
+            b.order = orders >> 1;
+            a.ld = a.order ? 16 : 148;
+            b.ld = b.order ? 20 : 144;
+            product_make(&p, a, b, describe(format_named("f32"), 11, 18), FILL_EXTREME, &r);
+            check_every_kernel(&p);
+            product_free(&p);
+        }
+}
+
+static void test_scale_layouts(void **state) {
+    (void)state;
+    static const char *const scaled[] = {"mxfp4", "nvfp4", "fp8_group128", "fp8_block128"};
+    rng r = {5};
+    for (size_t i = 0; i < BSMM_COUNT(scaled); i++)
+        for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
+            product p;
+            bsmm_matrix a = describe(format_named(scaled[i]), 41, 650), b = a;
+            b.rows = 135;
+            a.scale_layout = layout;
+            b.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128 - layout;
+            if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS)
+                a.scale_tile_rows = 16, a.scale_tile_cols = 3;
+            if (b.scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS)
+                b.scale_tile_rows = 5, b.scale_tile_cols = 4;
+            product_make(&p, a, b, describe(format_named("f32"), 41, 135), FILL_EXTREME, &r);
+            check_every_kernel(&p);
+            product_free(&p);
+        }
+}
+
+static void test_scale_pitch(void **state) {
+    (void)state;
+    rng r = {6};
+    product p;
+    bsmm_matrix a = describe(format_named("fp8_group128"), 10, 300);
+    a.order = BSMM_ORDER_COL;
+    a.scale_layout = BSMM_LAYOUT_COL_MAJOR;
+    a.scale_ld = 12;
+    bsmm_matrix b = describe(format_named("fp8_block128"), 200, 300);
+    b.scale_ld = 8;
+    product_make(&p, a, b, describe(format_named("bf16"), 10, 200), FILL_ORDINARY, &r);
+    check_every_kernel(&p);
+    product_free(&p);
+}
+
+static void test_global_scales(void **state) {
+    (void)state;
+    rng r = {7};
+    float ga = 0x1.8p-9f, gb = 2688.0f / 5.5f;
+    for (uint32_t kind = 0; kind < 2; kind++) {
+        product p;
+        product_make(&p, describe(format_named("nvfp4"), 8, 64),
+                     describe(format_named("nvfp4"), 9, 64), describe(format_named("f32"), 8, 9),
+                     FILL_ORDINARY, &r);
+        p.a.m.global_scale = &ga;
+        p.b.m.global_scale = &gb;
+        p.b.m.global_kind = kind;
+        check_every_kernel(&p);
+        product_free(&p);
+    }
+    product p; /* a per-tensor scale on both inputs and on an 8-bit output */
+    float gd = 0.25f;
+    product_make(&p, describe(format_named("e4m3"), 8, 64), describe(format_named("e5m2"), 9, 64),
+                 describe(format_named("e4m3"), 8, 9), FILL_ORDINARY, &r);
+    p.a.m.global_scale = &ga;
+    p.d.m.global_scale = &gd;
+    check_every_kernel(&p);
+    product_free(&p);
+}
+
+static void test_odd_blocks(void **state) {
+    (void)state;
+    static const uint32_t blocks[][2] = {{1, 4}, {1, 48}, {3, 20}, {16, 16}, {64, 256}, {5, 12}};
+    rng r = {8};
+    for (size_t i = 0; i < BSMM_COUNT(blocks); i++)
+        for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_F32; scale++) {
+            bsmm_format f = {BSMM_ELEM_E2M3, scale, blocks[i][0], blocks[i][1]};
+            product p;
+            product_make(&p, describe(f, 13, 270), describe(format_named("mxfp8"), 10, 270),
+                         describe(format_named("f32"), 13, 10), FILL_EXTREME, &r);
+            check_every_kernel(&p);
+            product_free(&p);
+        }
+}
+
+/* The same bits for 1, 2 and 7 threads, and for a row alone. */
+static void test_bits_do_not_depend_on_threads_or_m(void **state) {
+    (void)state;
+    rng r = {9};
+    product p;
+    product_make(&p, describe(format_named("bf16"), 200, 700),
+                 describe(format_named("mxfp4"), 300, 700), describe(format_named("f32"), 200, 300),
+                 FILL_EXTREME, &r);
+    bsmm_explanation e = {.struct_size = sizeof e};
+    float *first = malloc(p.d.data_bytes);
+    for (uint32_t i = 0; bsmm_explain(&p.desc, i, &e) == BSMM_OK; i++) {
+        if (!e.accepts) continue;
+        p.desc.kernel = e.kernel;
+        static const uint32_t threads[] = {1, 2, 7};
+        for (size_t t = 0; t < BSMM_COUNT(threads); t++) {
+            p.desc.threads = threads[t];
+            assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
+            if (t == 0) memcpy(first, p.d.m.data, p.d.data_bytes);
+            assert_memory_equal(first, p.d.m.data, p.d.data_bytes);
+        }
+        static const int64_t rows[] = {0, 1, 127, 199};
+        for (size_t q = 0; q < BSMM_COUNT(rows); q++) {
+            bsmm_matrix a = p.a.m, d = p.d.m;
+            a.rows = d.rows = 1;
+            a.data = (uint16_t *)p.a.m.data + rows[q] * 700;
+            a.data_bytes = 0;
+            bsmm_matmul_desc one = p.desc;
+            one.a = &a;
+            one.d = &d;
+            assert_int_equal(bsmm_matmul(&one), BSMM_OK);
+            assert_memory_equal(first + rows[q] * 300, d.data, 300 * sizeof(float));
+        }
+    }
+    free(first);
+    product_free(&p);
+}
+
+static void test_c_may_be_d(void **state) {
+    (void)state;
+    rng r = {10};
+    product p;
+    product_make(&p, describe(format_named("mxfp4"), 33, 64),
+                 describe(format_named("mxfp4"), 20, 64), describe(format_named("f32"), 33, 20),
+                 FILL_ORDINARY, &r);
+    product_add_c_and_bias(&p, "f32", &r);
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
+    float *apart = malloc(p.d.data_bytes);
+    memcpy(apart, p.d.m.data, p.d.data_bytes);
+    memcpy(p.d.m.data, p.c.m.data, p.d.data_bytes);
+    p.desc.c = &p.d.m;
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
+    assert_memory_equal(apart, p.d.m.data, p.d.data_bytes);
+    free(apart);
+    product_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_pairs_of_formats),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_outputs_factors_and_bias),
+        cmocka_unit_test(test_orders_and_leading_dimensions),
+        cmocka_unit_test(test_scale_layouts),
+        cmocka_unit_test(test_scale_pitch),
+        cmocka_unit_test(test_global_scales),
+        cmocka_unit_test(test_odd_blocks),
+        cmocka_unit_test(test_bits_do_not_depend_on_threads_or_m),
+        cmocka_unit_test(test_c_may_be_d),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

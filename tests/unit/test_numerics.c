@@ -1,0 +1,239 @@
+/* The numerics contract of docs/NUMERICS.md on cases small enough to know by heart, for every
+ * kernel that accepts them. */
+#include "operand.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { M = 3, N = 4, K = 64 };
+
+/* mxfp8 operands of ones with scale 1, to be spoiled; D in f32. */
+typedef struct fixture {
+    uint8_t a[M * K], b[N * K], a_scales[M * K / 32], b_scales[N * K / 32];
+    float d[M * N];
+    bsmm_matrix a_matrix, b_matrix, d_matrix;
+    bsmm_matmul_desc desc;
+} fixture;
+
+static const uint8_t one = 0x38, minus_one = 0xb8, smallest = 0x01, nan_code = 0x7f;
+
+static void fixture_make(fixture *f) {
+    *f = (fixture){.a_matrix = describe(format_named("mxfp8"), M, K),
+                   .b_matrix = describe(format_named("mxfp8"), N, K),
+                   .d_matrix = describe(format_named("f32"), M, N)};
+    memset(f->a, one, sizeof f->a);
+    memset(f->b, one, sizeof f->b);
+    memset(f->a_scales, 127, sizeof f->a_scales);
+    memset(f->b_scales, 127, sizeof f->b_scales);
+    f->a_matrix.data = f->a;
+    f->a_matrix.scales = f->a_scales;
+    f->b_matrix.data = f->b;
+    f->b_matrix.scales = f->b_scales;
+    f->d_matrix.data = f->d;
+    f->desc = (bsmm_matmul_desc){
+        .struct_size = sizeof f->desc, .a = &f->a_matrix, .b = &f->b_matrix, .d = &f->d_matrix};
+}
+
+/* Runs the fixture on each kernel that accepts it, with D poisoned, and hands D to `check`. */
+static void on_every_kernel(fixture *f, void (*check)(const float *d)) {
+    bsmm_explanation e = {.struct_size = sizeof e};
+    int ran = 0;
+    for (uint32_t i = 0; bsmm_explain(&f->desc, i, &e) == BSMM_OK; i++) {
+        if (!e.accepts) continue;
+        memset(f->d, 0xa5, sizeof f->d);
+        f->desc.kernel = e.kernel;
+        if (bsmm_matmul(&f->desc) != BSMM_OK) fail_msg("%s: %s", e.kernel, bsmm_error_message());
+        check(f->d);
+        ran++;
+    }
+    f->desc.kernel = NULL;
+    assert_true(ran >= 2);
+}
+
+static void expect_all_64(const float *d) {
+    for (int i = 0; i < M * N; i++)
+        assert_true(d[i] == 64);
+}
+
+static void test_scales_that_cancel(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    memset(f.a_scales, 0, sizeof f.a_scales);   /* 2^-127 */
+    memset(f.b_scales, 254, sizeof f.b_scales); /* 2^127 */
+    on_every_kernel(&f, expect_all_64);
+}
+
+static void expect_overflow(const float *d) {
+    for (int i = 0; i < M * N; i++)
+        assert_true(isinf(d[i]) && d[i] > 0);
+}
+
+static void expect_positive_zero(const float *d) {
+    for (int i = 0; i < M * N; i++)
+        assert_true(d[i] == 0 && !signbit(d[i]));
+}
+
+static void test_scales_that_do_not_cancel(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    memset(f.a_scales, 254, sizeof f.a_scales);
+    memset(f.b_scales, 254, sizeof f.b_scales);
+    on_every_kernel(&f, expect_overflow);
+    memset(f.a_scales, 0, sizeof f.a_scales);
+    memset(f.b_scales, 0, sizeof f.b_scales);
+    on_every_kernel(&f, expect_positive_zero);
+}
+
+/* 448 * 2^127 is beyond fp32, yet two such terms of opposite sign cancel exactly. */
+static void test_terms_beyond_fp32_cancel(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    memset(f.a_scales, 254, sizeof f.a_scales);
+    memset(f.a, 0, sizeof f.a);
+    for (int r = 0; r < M; r++) {
+        f.a[r * K] = 0x7e;
+        f.a[r * K + 63] = 0xfe;
+    }
+    on_every_kernel(&f, expect_positive_zero);
+}
+
+/* Row 1 of A and column 2 of D are NaN, nothing else is. */
+static void expect_nan_in_row_1_and_column_2(const float *d) {
+    for (int r = 0; r < M; r++)
+        for (int c = 0; c < N; c++)
+            assert_true(r == 1 || c == 2 ? isnan(d[r * N + c]) : d[r * N + c] == 64);
+}
+
+static void test_nan_scales_touch_exactly_their_outputs(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    f.a_scales[1 * 2 + 1] = 255;
+    f.b_scales[2 * 2] = 255;
+    memset(f.a + 1 * K + 32, 0, 32); /* zeros times NaN are NaN */
+    on_every_kernel(&f, expect_nan_in_row_1_and_column_2);
+}
+
+static void test_nan_elements_touch_exactly_their_outputs(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    f.a[1 * K + 63] = nan_code;
+    f.b[2 * K] = nan_code | 0x80;
+    on_every_kernel(&f, expect_nan_in_row_1_and_column_2);
+}
+
+/* 2^-9 * 2^-9 * 64 */
+static void expect_subnormal_sum(const float *d) {
+    for (int i = 0; i < M * N; i++)
+        assert_true(d[i] == 0x1p-12f);
+}
+
+static void test_subnormal_elements(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    memset(f.a, smallest, sizeof f.a);
+    memset(f.b, smallest, sizeof f.b);
+    on_every_kernel(&f, expect_subnormal_sum);
+}
+
+/* 64 * 2^-149: a subnormal fp32 result is not flushed. */
+static void expect_subnormal_result(const float *d) {
+    for (int i = 0; i < M * N; i++)
+        assert_true(d[i] == 0x1p-143f);
+}
+
+static void test_subnormal_results(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    memset(f.a_scales, 127 - 75, sizeof f.a_scales);
+    memset(f.b_scales, 127 - 74, sizeof f.b_scales);
+    on_every_kernel(&f, expect_subnormal_result);
+}
+
+/* Zero sums are +0: exact cancellation, and -0 * 1 added to the +0 that a sum begins with. */
+static void test_signed_zeros(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    memset(f.a, 0x80, sizeof f.a);
+    on_every_kernel(&f, expect_positive_zero);
+    for (int i = 0; i < M * K; i++)
+        f.a[i] = i % 2 ? one : minus_one;
+    on_every_kernel(&f, expect_positive_zero);
+}
+
+static void test_beta_zero_does_not_read_c(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    bsmm_matrix c = describe(format_named("f32"), M, N); /* no memory */
+    const float zero = 0;
+    f.desc.c = &c;
+    f.desc.beta = &zero;
+    on_every_kernel(&f, expect_all_64);
+}
+
+/* One rounding into D: 1 + 2^-8 + 2^-40 is above the middle of two bf16, which fp32 cannot see. */
+static void test_one_rounding(void **state) {
+    (void)state;
+    float a[3] = {1, 0x1p-8f, 0x1p-40f}, b[3] = {1, 1, 1};
+    uint16_t d = 0;
+    bsmm_matrix am = describe(format_named("f32"), 1, 3), bm = am;
+    bsmm_matrix dm = describe(format_named("bf16"), 1, 1);
+    am.data = a;
+    bm.data = b;
+    dm.data = &d;
+    bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .kernel = "ref"};
+    assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
+    assert_int_equal(d, 0x3f81);
+    a[2] = 0; /* a tie goes to even */
+    assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
+    assert_int_equal(d, 0x3f80);
+}
+
+/* 8-bit outputs saturate, 16-bit ones overflow to Inf. */
+static void test_overflow_of_outputs(void **state) {
+    (void)state;
+    static const struct {
+        const char *format;
+        uint32_t code;
+    } rows[] = {{"e4m3", 0x7e}, {"e5m2", 0x7b}, {"f16", 0x7c00}, {"bf16", 0x7f80}};
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        fixture f;
+        fixture_make(&f);
+        memset(f.a_scales, 254, sizeof f.a_scales);
+        memset(f.b_scales, 129, sizeof f.b_scales);
+        f.d_matrix = describe(format_named(rows[i].format), M, N);
+        f.d_matrix.data = f.d;
+        assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
+        assert_int_equal(bsmm_elem_load(f.d_matrix.format.elem, f.d, 0), rows[i].code);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scales_that_cancel),
+        cmocka_unit_test(test_scales_that_do_not_cancel),
+        cmocka_unit_test(test_terms_beyond_fp32_cancel),
+        cmocka_unit_test(test_nan_scales_touch_exactly_their_outputs),
+        cmocka_unit_test(test_nan_elements_touch_exactly_their_outputs),
+        cmocka_unit_test(test_subnormal_elements),
+        cmocka_unit_test(test_subnormal_results),
+        cmocka_unit_test(test_signed_zeros),
+        cmocka_unit_test(test_beta_zero_does_not_read_c),
+        cmocka_unit_test(test_one_rounding),
+        cmocka_unit_test(test_overflow_of_outputs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

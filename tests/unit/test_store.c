@@ -1,0 +1,93 @@
+/* Block-scaled outputs: a product stored into any preset has the bytes of the same product in fp32,
+ * quantized by the same recipe with the same second level. */
+#include "operand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { M = 137, N = 270, K = 96 };
+
+typedef struct fixture {
+    test_matrix a, b, plain, quantized, stored;
+} fixture;
+
+static bsmm_matmul_desc product_of(fixture *f, const bsmm_matrix *d) {
+    return (bsmm_matmul_desc){
+        .struct_size = sizeof(bsmm_matmul_desc), .a = &f->a.m, .b = &f->b.m, .d = d};
+}
+
+static void poison(test_matrix *t) {
+    memset(t->m.data, 0xa5, t->data_bytes);
+    memset(t->m.scales, 0xa5, t->scale_bytes);
+}
+
+static void check_preset(bsmm_matrix d, const char *recipe, rng *r) {
+    fixture f;
+    float global = 1;
+    bool two_levels = d.format.scale == BSMM_SCALE_E4M3;
+    test_matrix_make(&f.a, describe(format_named("mxfp8"), M, K), FILL_ORDINARY, r);
+    test_matrix_make(&f.b, describe(format_named("mxfp4"), N, K), FILL_ORDINARY, r);
+    test_matrix_make(&f.plain, describe(format_named("f32"), M, N), FILL_ORDINARY, r);
+    test_matrix_make(&f.quantized, d, FILL_SPECIAL, r);
+    test_matrix_make(&f.stored, d, FILL_SPECIAL, r);
+    poison(&f.quantized);
+    poison(&f.stored);
+    bsmm_matmul_desc desc = product_of(&f, &f.plain.m);
+    desc.kernel = "ref";
+    assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
+
+    if (two_levels) f.quantized.m.global_scale = &global;
+    bsmm_quantize_desc quantize = {
+        .struct_size = sizeof quantize, .src = &f.plain.m, .dst = &f.quantized.m, .recipe = recipe};
+    if (bsmm_quantize(&quantize, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+
+    if (two_levels) f.stored.m.global_scale = &global;
+    desc = product_of(&f, &f.stored.m);
+    desc.recipe = recipe;
+    if (bsmm_matmul(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    assert_memory_equal(f.stored.m.scales, f.quantized.m.scales, f.stored.scale_bytes);
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++)
+            assert_true(test_matrix_value(&f.stored, i, j) ==
+                        test_matrix_value(&f.quantized, i, j));
+    if (two_levels) assert_true(global != 1); /* the second level was there to be used */
+    test_matrix_free(&f.a);
+    test_matrix_free(&f.b);
+    test_matrix_free(&f.plain);
+    test_matrix_free(&f.quantized);
+    test_matrix_free(&f.stored);
+}
+
+static void test_every_preset(void **state) {
+    (void)state;
+    rng r = {21};
+    bsmm_preset_info preset = {.struct_size = sizeof preset};
+    for (uint32_t i = 0; bsmm_preset_at(i, &preset) == BSMM_OK; i++) {
+        check_preset(describe(preset.format, M, N), NULL, &r);
+        bsmm_matrix columns = describe(preset.format, M, N);
+        columns.order = BSMM_ORDER_COL;
+        columns.scale_layout = BSMM_LAYOUT_NV_128X4;
+        check_preset(columns, NULL, &r);
+    }
+}
+
+static void test_named_recipes(void **state) {
+    (void)state;
+    rng r = {22};
+    check_preset(describe(format_named("mxfp8"), M, N), "rceil", &r);
+    check_preset(describe(format_named("mxfp4"), M, N), "even", &r);
+    check_preset(describe(format_named("nvfp4"), M, N), "te", &r);
+    check_preset(describe(format_named("fp8_group128"), M, N), "deepgemm", &r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_preset),
+        cmocka_unit_test(test_named_recipes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
