@@ -11,7 +11,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/bsmm-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/bsmm-config-version.cmake DESTINATION ${package_dir})
 
-list(TRANSFORM OpenMP_C_LIB_NAMES PREPEND "-l" OUTPUT_VARIABLE openmp_flags)
+list(TRANSFORM openmp_libraries PREPEND "-l" REGEX "^[^/]" OUTPUT_VARIABLE openmp_flags)
 list(JOIN openmp_flags " " openmp_flags)
 file(RELATIVE_PATH pc_to_prefix
      ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})

@@ -164,7 +164,7 @@ static void take_scalars(input *in, bsmm_matmul_desc *desc, pointed *values) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in = {data, size};
     uint8_t sound = take_byte(&in), shape = take_byte(&in);
-    int64_t m = shape % 5 * 9, n = shape / 5 % 5 * 11, k = shape / 25 * 29;
+    int64_t m = 9ll * (shape % 5), n = 11ll * (shape / 5 % 5), k = 29ll * (shape / 25);
     const int64_t rows[] = {m, n, m, m}, cols[] = {k, k, n, n};
     const bsmm_matrix *matrices[4];
     for (int i = 0; i < 4; i++)

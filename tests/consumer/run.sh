@@ -1,0 +1,41 @@
+#!/bin/bash
+# Installs a build into an empty folder and builds the consumer against it in every way that users
+# have: CMake and pkg-config, shared and static, and CMake from the sources.
+# usage: run.sh BUILD_FOLDER
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/installed
+cmake --install "$1" --prefix "$prefix" >"$work/log"
+libdir=$(dirname "$(find "$prefix" -name libbsmm.so)")
+export LD_LIBRARY_PATH=$libdir
+# Only bsmm's own package file is to be found: its users need not have jansson's.
+export PKG_CONFIG_LIBDIR=$libdir/pkgconfig
+
+linkage() { # PROGRAM shared|static
+    local linked=static
+    if ldd "$1" | grep -q 'libbsmm\.so\.[0-9]'; then linked=shared; fi
+    [ "$linked" = "$2" ] || { echo "$1 is linked $linked"; exit 1; }
+}
+by_cmake() { # shared|static|source [FLAGS...]
+    local build=$work/cmake-$1
+    cmake -S "$here" -B "$build" -DBSMM_FROM="$1" "${@:2}" >"$work/log" 2>&1 &&
+        cmake --build "$build" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    echo "CMake, $1: $("$build/consumer")"
+}
+by_pkg_config() { # shared|static FLAGS...
+    local program=$work/pkg-config-$1
+    # shellcheck disable=SC2046 # the flags are words
+    ${CC:-cc} -std=c99 -pedantic-errors $(pkg-config --cflags bsmm) "$here/main.c" -o "$program" "${@:2}"
+    linkage "$program" "$1"
+    echo "pkg-config, $1: $("$program")"
+}
+for kind in shared static; do
+    by_cmake $kind -DCMAKE_PREFIX_PATH="$prefix"
+    linkage "$work/cmake-$kind/consumer" $kind
+done
+by_pkg_config shared $(pkg-config --libs bsmm)
+by_pkg_config static $(pkg-config --static --libs bsmm | sed 's/-lbsmm/-l:libbsmm.a/')
+unset PKG_CONFIG_LIBDIR # from the sources, jansson's is needed
+by_cmake source -DBSMM_SOURCE="$here/../.."
