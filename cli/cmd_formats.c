@@ -1,6 +1,7 @@
 /* bsmm formats: the tables of elements, scales and presets. */
 #include "common.h"
 #include "rows.h"
+#include "tables.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,15 +10,8 @@ typedef struct values {
     bool json;
 } values;
 
-static const char *const scale_names[] = {
-    [BSMM_SCALE_NONE] = "none",
-    [BSMM_SCALE_E8M0] = "e8m0",
-    [BSMM_SCALE_E4M3] = "e4m3",
-    [BSMM_SCALE_F32] = "f32",
-};
-
 static const cli_column elem_columns[] = {
-    {"kind", NULL, false, "\"element\" or \"preset\": which of the two tables"},
+    {"kind", NULL, false, "\"element\""},
     {"name", "element", false, "name of the format"},
     {"role", "role", false, "what it can be: \"element\", \"scale\" or \"both\""},
     {"bits", "bits", true, "bits of a code"},
@@ -51,8 +45,8 @@ static const cli_column preset_columns[] = {
 
 static const char *role(const char *name) {
     if (!strcmp(name, "e8m0")) return "scale";
-    for (size_t i = 0; i < sizeof scale_names / sizeof scale_names[0]; i++)
-        if (!strcmp(name, scale_names[i])) return "both";
+    for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_F32; scale++)
+        if (!strcmp(name, cli_scale_name(scale))) return "both";
     return "element";
 }
 
@@ -97,7 +91,7 @@ static void print_presets(bool json) {
         cli_row_text(rows, "preset");
         cli_row_text(rows, info.name);
         cli_row_text(rows, bsmm_format_name(element));
-        cli_row_text(rows, scale_names[info.format.scale]);
+        cli_row_text(rows, cli_scale_name(info.format.scale));
         cli_row_integer(rows, info.format.block_rows);
         cli_row_integer(rows, info.format.block_cols);
         cli_row_value(rows, NULL, "%ux%u", info.format.block_rows, info.format.block_cols);

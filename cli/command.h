@@ -60,7 +60,6 @@ typedef struct cli_command {
     size_t values_size;
     int min_args, max_args;      /* words that are not options; max -1: any number */
     bool takes_negative_numbers; /* "-0.5" is a word, not an option */
-    bool hidden;
     int (*run)(const void *values, char **args, int count); /* returns an exit status */
 } cli_command;
 
@@ -78,6 +77,9 @@ typedef struct cli_command {
 /* All commands, in the order of the help; ends with NULL. */
 extern const cli_command *const cli_commands[];
 const cli_command *cli_command_find(const char *name);
+size_t cli_option_count(const cli_command *command);
+/* "--name", or "-n" where there is only a letter. */
+const char *cli_option_name(const cli_option *option, char *buffer, size_t size);
 
 /* Parses argv (argv[0] is "bsmm NAME") and runs the command; exits with 2 on a usage error. */
 int cli_command_run(const cli_command *command, int argc, char **argv);

@@ -80,7 +80,10 @@ bool cli_parse_number(const char *text, double *value) {
 
 bool cli_parse_format(const char *text, bsmm_format *format) {
     if (!bsmm_format_from_name(text, format)) return true;
-    snprintf(parse_error, sizeof parse_error, "%s", bsmm_error_message());
+    /* The option's name comes first already. */
+    const char *message = bsmm_error_message(), *field = "format: ";
+    if (!strncmp(message, field, strlen(field))) message += strlen(field);
+    snprintf(parse_error, sizeof parse_error, "%s", message);
     return false;
 }
 

@@ -1,14 +1,20 @@
 /* bsmm: the command line. Commands are rows; each cmd_*.c ends in its row. */
 #include "common.h"
+#include "generate.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-extern const cli_command cli_formats;
+#define COMMAND(name) extern const cli_command cli_##name;
+#include "commands.def"
+#undef COMMAND
 
+#define COMMAND(name) &cli_##name,
 const cli_command *const cli_commands[] = {
-    &cli_formats,
+#include "commands.def"
     NULL,
 };
+#undef COMMAND
 
 const cli_command *cli_command_find(const char *name) {
     for (int i = 0; cli_commands[i]; i++)
@@ -27,8 +33,7 @@ static int print_overview(void) {
          "Multiplies block-scaled matrices, and all around it: formats, files, speed.\n\n"
          "Commands:");
     for (int i = 0; cli_commands[i]; i++)
-        if (!cli_commands[i]->hidden)
-            printf("  %-11s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+        printf("  %-11s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     puts("\n'bsmm COMMAND --help' describes a command; 'bsmm --version' tells the version.\n"
          "Exit status: 0 success, 1 the work failed, 2 wrong usage.");
     return CLI_OK;
@@ -57,6 +62,8 @@ static int help(int argc, char **argv) {
 }
 
 static int dispatch(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "__complete")) return cli_complete(argc - 2, argv + 2);
+    if (argc > 2 && !strcmp(argv[1], "__man")) return cli_man(argv[2]);
     if (argc < 2) return usage_error("no command given", NULL);
     if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) return print_version();
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) return print_overview();
@@ -65,6 +72,7 @@ static int dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    setenv("ARGP_HELP_FMT", "no-dup-args-note", 0);
     int status = dispatch(argc, argv);
     if (fflush(stdout) || ferror(stdout)) {
         perror("bsmm: standard output");

@@ -1,4 +1,5 @@
 /* From a command's rows to glibc's argp: parsing, --help, usage errors. */
+#define _GNU_SOURCE /* asprintf */
 #include "common.h"
 #include "words.h"
 #include <argp.h>
@@ -16,7 +17,7 @@ typedef struct parse {
     int arg_count;
 } parse;
 
-static size_t count_options(const cli_command *command) {
+size_t cli_option_count(const cli_command *command) {
     size_t count = 0;
     while (command->options && (command->options[count].name || command->options[count].letter))
         count++;
@@ -28,7 +29,7 @@ static int key_of(const cli_command *command, size_t row) {
     return letter ? letter : FIRST_KEY + (int)row;
 }
 
-static const char *shown_name(const cli_option *option, char *buffer, size_t size) {
+const char *cli_option_name(const cli_option *option, char *buffer, size_t size) {
     if (option->name)
         snprintf(buffer, size, "--%s", option->name);
     else
@@ -40,8 +41,8 @@ static bool check_word(const cli_option *option, const char *text, struct argp_s
     cli_words *words = option->arg ? cli_words_of(option->arg) : NULL;
     if (!words || cli_words_contain(words, text)) return true;
     char name[64], *known = cli_words_join(words);
-    argp_error(state, "%s: value is %s; must be one of %s", shown_name(option, name, sizeof name),
-               text, known);
+    argp_error(state, "%s: value is %s; must be one of %s",
+               cli_option_name(option, name, sizeof name), text, known);
     free(known);
     return false;
 }
@@ -85,9 +86,10 @@ static bool store(const cli_option *option, void *field, char *text, struct argp
 static void check_complete(const parse *parsed, struct argp_state *state) {
     const cli_command *command = parsed->command;
     char name[64];
-    for (size_t i = 0; i < count_options(command); i++)
+    for (size_t i = 0; i < cli_option_count(command); i++)
         if (command->options[i].required && !parsed->seen[i])
-            argp_error(state, "%s is missing", shown_name(&command->options[i], name, sizeof name));
+            argp_error(state, "%s is missing",
+                       cli_option_name(&command->options[i], name, sizeof name));
     if (parsed->arg_count < command->min_args) argp_error(state, "expected %s", command->args);
     if (command->max_args >= 0 && parsed->arg_count > command->max_args)
         argp_error(state, "unexpected argument '%s'", parsed->args[command->max_args]);
@@ -102,11 +104,12 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
         return 0;
     }
     if (key == ARGP_KEY_END) check_complete(parsed, state);
-    for (size_t i = 0; i < count_options(command); i++) {
+    for (size_t i = 0; i < cli_option_count(command); i++) {
         const cli_option *option = &command->options[i];
         if (key_of(command, i) != key) continue;
         if (!store(option, parsed->values + option->offset, arg, state))
-            argp_error(state, "%s: %s", shown_name(option, name, sizeof name), cli_parse_error());
+            argp_error(state, "%s: %s", cli_option_name(option, name, sizeof name),
+                       cli_parse_error());
         parsed->seen[i] = true;
         return 0;
     }
@@ -125,14 +128,25 @@ static char *join_text(const cli_command *command) {
 
 static void free_values(const parse *parsed) {
     const cli_command *command = parsed->command;
-    for (size_t i = 0; i < count_options(command); i++)
+    for (size_t i = 0; i < cli_option_count(command); i++)
         if (command->options[i].kind == CLI_LIST)
             free(((cli_list *)(void *)(parsed->values + command->options[i].offset))->items);
     free(parsed->values);
 }
 
+/* argp frees a text that is not its own. */
+static char *mark_required(int key, const char *text, void *input) {
+    const parse *parsed = input;
+    char *marked;
+    for (size_t i = 0; parsed && i < cli_option_count(parsed->command); i++)
+        if (key_of(parsed->command, i) == key && parsed->command->options[i].required &&
+            asprintf(&marked, "%s (required)", text) >= 0)
+            return marked;
+    return (char *)(uintptr_t)text;
+}
+
 static struct argp make_argp(const cli_command *command) {
-    size_t count = count_options(command);
+    size_t count = cli_option_count(command);
     struct argp_option *options = cli_alloc(count + 1, sizeof *options);
     for (size_t i = 0; i < count; i++) {
         const cli_option *option = &command->options[i];
@@ -145,7 +159,8 @@ static struct argp make_argp(const cli_command *command) {
     return (struct argp){.options = options,
                          .parser = parse_key,
                          .args_doc = command->args,
-                         .doc = join_text(command)};
+                         .doc = join_text(command),
+                         .help_filter = mark_required};
 }
 
 static void free_argp(struct argp *argp) {
@@ -173,7 +188,7 @@ int cli_command_run(const cli_command *command, int argc, char **argv) {
     struct argp argp = make_argp(command);
     parse parsed = {.command = command,
                     .values = cli_alloc(1, command->values_size + 1),
-                    .seen = cli_alloc(count_options(command) + 1, sizeof(bool)),
+                    .seen = cli_alloc(cli_option_count(command) + 1, sizeof(bool)),
                     .args = cli_alloc((size_t)argc + 1, sizeof(char *))};
     if (command->defaults) memcpy(parsed.values, command->defaults, command->values_size);
     argp_parse(&argp, argc, argv, 0, NULL, &parsed);

@@ -24,8 +24,6 @@ cli_rows *cli_rows_open(const cli_column *columns, bool json) {
     while (columns[rows->column_count].key || columns[rows->column_count].title)
         rows->column_count++;
     rows->widths = cli_alloc(rows->column_count, sizeof *rows->widths);
-    for (size_t i = 0; i < rows->column_count; i++)
-        rows->widths[i] = columns[i].title ? strlen(columns[i].title) : 0;
     return rows;
 }
 
@@ -91,38 +89,47 @@ void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...) {
     add_cell(rows, value, text);
 }
 
-static size_t last_titled(const cli_rows *rows) {
-    size_t last = 0;
-    for (size_t i = 0; i < rows->column_count; i++)
-        if (rows->columns[i].title) last = i;
-    return last;
+/* A column that has had nothing to say is left out, heading and all. */
+static bool is_shown(const cli_rows *rows, size_t i) {
+    return rows->columns[i].title && rows->widths[i] > 0;
 }
 
-static void print_cell(const cli_rows *rows, size_t i, size_t last, const char *text) {
-    const cli_column *column = &rows->columns[i];
-    int width = (int)rows->widths[i];
-    if (!column->title) return;
-    if (column->right)
-        printf("%*s", width, text);
-    else
-        printf("%-*s", i == last ? 0 : width, text);
-    fputs(i == last ? "\n" : "  ", stdout);
+static void widen_for_titles(cli_rows *rows) {
+    for (size_t i = 0; i < rows->column_count; i++) {
+        size_t title = is_shown(rows, i) ? strlen(rows->columns[i].title) : 0;
+        if (title > rows->widths[i]) rows->widths[i] = title;
+    }
+}
+
+/* Blanks are printed when something follows them, so that no line ends in one. */
+static void print_line(const cli_rows *rows, char *const *cells) {
+    int blanks = 0;
+    for (size_t i = 0; i < rows->column_count; i++) {
+        const char *text = cells ? cells[i] : rows->columns[i].title;
+        if (!is_shown(rows, i)) continue;
+        int length = (int)strlen(text), padding = (int)rows->widths[i] - length;
+        if (rows->columns[i].right) blanks += padding;
+        if (*text) printf("%*s%s", blanks, "", text);
+        if (*text) blanks = 0;
+        blanks += rows->columns[i].right ? 2 : padding + 2;
+    }
+    putchar('\n');
 }
 
 void cli_rows_flush(cli_rows *rows) {
-    size_t last = last_titled(rows);
     size_t complete = rows->cell_count - rows->column;
     if (rows->json || !complete) return;
-    for (size_t i = 0; i < rows->column_count && !rows->headed; i++)
-        print_cell(rows, i, last, rows->columns[i].title);
-    rows->headed = true;
-    for (size_t i = 0; i < complete; i++) {
-        print_cell(rows, i % rows->column_count, last, rows->cells[i]);
-        free(rows->cells[i]);
+    if (!rows->headed) {
+        widen_for_titles(rows);
+        print_line(rows, NULL);
     }
+    rows->headed = true;
+    for (size_t i = 0; i < complete; i += rows->column_count)
+        print_line(rows, rows->cells + i);
+    for (size_t i = 0; i < complete; i++)
+        free(rows->cells[i]);
     rows->cell_count = rows->column;
-    if (rows->column)
-        memmove(rows->cells, rows->cells + complete, rows->column * sizeof *rows->cells);
+    memmove(rows->cells, rows->cells + complete, rows->column * sizeof *rows->cells);
     fflush(stdout);
 }
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 static const char *command_at(uint32_t index) {
-    uint32_t visible = 0;
-    for (uint32_t i = 0; cli_commands[i]; i++)
-        if (!cli_commands[i]->hidden && visible++ == index) return cli_commands[i]->name;
-    return NULL;
+    uint32_t count = 0;
+    while (cli_commands[count])
+        count++;
+    return index < count ? cli_commands[index]->name : NULL;
 }
 
 /* One accessor per library table; they differ in the type of the row only. */
@@ -20,6 +20,7 @@ static const char *command_at(uint32_t index) {
 TABLE_WORDS(elem_at, bsmm_elem_info, bsmm_elem_at)
 TABLE_WORDS(preset_at, bsmm_preset_info, bsmm_preset_at)
 TABLE_WORDS(layout_at, bsmm_layout_info, bsmm_layout_at)
+TABLE_WORDS(recipe_at, bsmm_recipe_info, bsmm_recipe_at)
 
 static uint32_t count_words(cli_words *words) {
     uint32_t count = 0;
@@ -41,6 +42,16 @@ static const char *formats_at(uint32_t index) {
     return name ? name : cli_pair_at(index - count_words(format_at));
 }
 
+/* Kernels say their names through an explanation; any valid product will do. */
+static const char *kernel_at(uint32_t index) {
+    bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
+    matrix.format.elem = BSMM_ELEM_F32;
+    bsmm_matmul_desc product = BSMM_INIT(bsmm_matmul_desc);
+    product.a = product.b = product.d = &matrix;
+    bsmm_explanation explanation = BSMM_INIT(bsmm_explanation);
+    return bsmm_explain(&product, index, &explanation) ? NULL : explanation.kernel;
+}
+
 static const char *dtype_at(uint32_t index) {
     static const char *const names[] = {"f32", "f16", "bf16", NULL};
     return index < 3 ? names[index] : NULL;
@@ -50,8 +61,8 @@ static const struct {
     const char *metavariable;
     cli_words *words;
 } vocabularies[] = {
-    {"COMMAND", command_at}, {"ELEM", elem_at},     {"FORMAT", format_at},
-    {"FORMATS", formats_at}, {"LAYOUT", layout_at}, {"DTYPE", dtype_at},
+    {"COMMAND", command_at}, {"ELEM", elem_at},     {"FORMAT", format_at}, {"FORMATS", formats_at},
+    {"LAYOUT", layout_at},   {"RECIPE", recipe_at}, {"KERNEL", kernel_at}, {"DTYPE", dtype_at},
 };
 
 cli_words *cli_words_of(const char *metavariable) {
@@ -77,4 +88,11 @@ char *cli_words_join(cli_words *words) {
         fprintf(stream, "%s%s", i ? ", " : "", words(i));
     if (!stream || fclose(stream)) exit(cli_fail("no memory for a message"));
     return text;
+}
+
+int cli_usage_word(const char *metavariable, const char *word) {
+    char *known = cli_words_join(cli_words_of(metavariable));
+    int status = cli_usage("%s: value is %s; must be one of %s", metavariable, word, known);
+    free(known);
+    return status;
 }

@@ -12,5 +12,7 @@ cli_words *cli_words_of(const char *metavariable);
 bool cli_words_contain(cli_words *words, const char *word);
 /* "a, b, c" in memory that the caller frees. */
 char *cli_words_join(cli_words *words);
+/* Usage error: the word is not in the vocabulary of the metavariable. */
+int cli_usage_word(const char *metavariable, const char *word);
 
 #endif

@@ -20,7 +20,7 @@ install(FILES ${PROJECT_BINARY_DIR}/bsmm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
 
 if(TARGET bsmm_cli)
   install(TARGETS bsmm_cli)
-  install(FILES cli/bsmm.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
-  install(FILES cli/bsmm.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-          RENAME bsmm OPTIONAL)
+  install(FILES ${PROJECT_BINARY_DIR}/bsmm.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES completions/bsmm.bash
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME bsmm)
 endif()

@@ -1,0 +1,100 @@
+#include "generate.h"
+#include "words.h"
+#include <stdio.h>
+#include <string.h>
+
+static void offer(const char *word, const char *partial) {
+    if (!strncmp(word, partial, strlen(partial))) puts(word);
+}
+
+static void offer_words(const char *metavariable, const char *partial) {
+    cli_words *words = metavariable ? cli_words_of(metavariable) : NULL;
+    for (uint32_t i = 0; words && words(i); i++)
+        offer(words(i), partial);
+}
+
+static void offer_options(const cli_command *command, const char *partial) {
+    char name[64];
+    for (size_t i = 0; i < cli_option_count(command); i++) {
+        const cli_option *option = &command->options[i];
+        if (option->hidden) continue;
+        offer(cli_option_name(option, name, sizeof name), partial);
+    }
+    offer("--help", partial);
+}
+
+/* The option that a word names, with "=..." behind it or not. */
+static const cli_option *find_option(const cli_command *command, const char *word) {
+    size_t length = strcspn(word, "=");
+    for (size_t i = 0; i < cli_option_count(command); i++) {
+        const cli_option *option = &command->options[i];
+        if (word[0] == '-' && word[1] && word[1] == option->letter && length == 2) return option;
+        if (option->name && length > 2 && !strncmp(word, "--", 2) &&
+            strlen(option->name) == length - 2 && !strncmp(word + 2, option->name, length - 2))
+            return option;
+    }
+    return NULL;
+}
+
+/* Words of "FORMAT CODE..." counted from 0; the last stands for all that follow. */
+static const char *argument_at(const char *args, int index) {
+    while (args && index-- > 0) {
+        const char *next = strchr(args, ' ');
+        if (!next) break;
+        args = next + 1;
+    }
+    return args ? args + strspn(args, "[") : NULL;
+}
+
+static bool takes_value(const cli_command *command, const char *word) {
+    const cli_option *option = find_option(command, word);
+    return option && option->arg && !strchr(word, '=');
+}
+
+static int count_arguments(const cli_command *command, int count, char **words) {
+    int arguments = 0;
+    for (int i = 0; i < count; i++) {
+        if (takes_value(command, words[i]))
+            i++;
+        else if (words[i][0] != '-')
+            arguments++;
+    }
+    return arguments;
+}
+
+/* The shell replaces what stands behind the last of = and : only. */
+static const char *last_part(const char *word) {
+    const char *part = word;
+    for (; *word; word++)
+        if (*word == '=' || *word == ':') part = word + 1;
+    return part;
+}
+
+static void complete_command(const cli_command *command, int count, char **words) {
+    const char *partial = words[count - 1], *previous = count > 1 ? words[count - 2] : "";
+    const cli_option *assigned = strchr(partial, '=') ? find_option(command, partial) : NULL;
+    if (assigned)
+        offer_words(assigned->arg, last_part(partial));
+    else if (takes_value(command, previous))
+        offer_words(find_option(command, previous)->arg, last_part(partial));
+    else if (partial[0] == '-')
+        offer_options(command, partial);
+    else
+        offer_words(argument_at(command->args, count_arguments(command, count - 1, words)),
+                    last_part(partial));
+}
+
+int cli_complete(int count, char **words) {
+    if (count == 0) return CLI_OK;
+    const cli_command *command = cli_command_find(words[0]);
+    if (count == 1 || (count == 2 && !strcmp(words[0], "help")))
+        offer_words("COMMAND", words[count - 1]);
+    else if (command)
+        complete_command(command, count - 1, words + 1);
+    if (count == 1) {
+        offer("help", words[0]);
+        offer("--help", words[0]);
+        offer("--version", words[0]);
+    }
+    return CLI_OK;
+}

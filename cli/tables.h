@@ -1,0 +1,15 @@
+/* What the library's tables do not give directly: rows by name, names by value, neighbours. */
+#ifndef CLI_TABLES_H
+#define CLI_TABLES_H
+
+#include "command.h"
+
+bool cli_elem_find(const char *name, bsmm_elem_info *info);
+
+/* The finite values of the format next below and next above; NaN where there is none. */
+void cli_elem_neighbours(const bsmm_elem_info *info, double value, double *below, double *above);
+
+const char *cli_layout_name(uint32_t layout);
+const char *cli_scale_name(uint32_t scale);
+
+#endif
