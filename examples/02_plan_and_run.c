@@ -1,0 +1,54 @@
+/* A plan validates and chooses the kernel once; any number of threads may then run it, each with
+ * its own workspace. Here: weights in nvfp4, and two batches of bf16 activations. */
+#include <bsmm.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { M = 4, N = 8, K = 32 };
+
+static uint16_t x[M * K]; /* bf16 */
+static uint8_t w[N * K / 2], ws[N * K / 16];
+static float w_global = 0.25f;
+static float y[M * N];
+
+static int run(const bsmm_plan *plan, void *workspace, uint16_t activation) {
+    for (size_t i = 0; i < M * K; i++)
+        x[i] = activation;
+    bsmm_buffers buffers = {sizeof buffers, .a = x, .b = w, .b_scales = ws, .b_global = &w_global};
+    buffers.d = y;
+    buffers.workspace = workspace;
+    buffers.workspace_bytes = bsmm_plan_workspace_bytes(plan);
+    return bsmm_plan_run(plan, &buffers) == BSMM_OK;
+}
+
+int main(void) {
+    for (size_t i = 0; i < sizeof w; i++)
+        w[i] = 0x22; /* two e2m1 of 1.0 */
+    for (size_t i = 0; i < sizeof ws; i++)
+        ws[i] = 0x40; /* e4m3 2.0 */
+
+    bsmm_format bf16, nvfp4, f32;
+    if (bsmm_format_from_name("bf16", &bf16) || bsmm_format_from_name("nvfp4", &nvfp4) ||
+        bsmm_format_from_name("f32", &f32))
+        return 1;
+    bsmm_matrix a = {sizeof a, .format = bf16, .rows = M, .cols = K};
+    bsmm_matrix b = {sizeof b, .format = nvfp4, .rows = N, .cols = K};
+    bsmm_matrix d = {sizeof d, .format = f32, .rows = M, .cols = N};
+    bsmm_matmul_desc product = {sizeof product, .a = &a, .b = &b, .d = &d};
+
+    bsmm_plan *plan;
+    if (bsmm_plan_create(&product, &plan) != BSMM_OK) {
+        fprintf(stderr, "%s\n", bsmm_error_message());
+        return 1;
+    }
+    size_t bytes = ((size_t)bsmm_plan_workspace_bytes(plan) + 63) / 64 * 64;
+    void *workspace = aligned_alloc(64, bytes ? bytes : 64);
+    int right = run(plan, workspace, 0x3F80) && y[0] == 16; /* 1.0: 32 * 1 * (1 * 2 * 0.25) */
+    right = right && run(plan, workspace, 0xC040) && y[M * N - 1] == -48; /* -3.0 */
+    printf("kernel %s, workspace %zu bytes: %s\n", bsmm_plan_kernel(plan), bytes,
+           right ? "right" : bsmm_error_message());
+    free(workspace);
+    bsmm_plan_destroy(plan);
+    return right ? 0 : 1;
+}
