@@ -19,7 +19,7 @@ MAY_SEE = {
     "src/ref/": KERNEL_ROOM,
     "src/quantize/": KERNEL_ROOM,
     "src/cpu/": KERNEL_ROOM,
-    "src/sol/": KERNEL_ROOM,
+    "src/sol/": KERNEL_ROOM + ("src/core/describe.h",),
     "src/io/": KERNEL_ROOM,
     "cli/": (HEADER, "bench/"),  # one program: the command runs what bench measures
     "bench/": (HEADER, "cli/"),

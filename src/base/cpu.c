@@ -1,0 +1,108 @@
+/* What the processor that runs this can do. */
+#include "base/cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#if defined(__x86_64__)
+
+#    include <cpuid.h>
+
+/* Some features in cpuid's leaf 7 that __builtin_cpu_supports does not know in every compiler. */
+enum {
+    LEAF7_EDX_AMX_BF16 = 1u << 22,
+    LEAF7_EDX_AMX_TILE = 1u << 24,
+    LEAF7_EDX_AMX_INT8 = 1u << 25
+};
+enum { XCR0_TILES = 3u << 17 };
+
+static uint32_t enabled_state(void) {
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return 0;
+    __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    return a;
+}
+
+static uint32_t amx_features(void) {
+    uint32_t a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & LEAF7_EDX_AMX_TILE)) return 0;
+    if ((enabled_state() & XCR0_TILES) != XCR0_TILES) return 0;
+    return (d & LEAF7_EDX_AMX_INT8 ? BSMM_CPU_AMX_INT8 : 0u) |
+           (d & LEAF7_EDX_AMX_BF16 ? BSMM_CPU_AMX_BF16 : 0u);
+}
+
+static uint32_t avx512_features(void) {
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+        return 0;
+    return BSMM_CPU_AVX512 | (__builtin_cpu_supports("avx512vnni") ? BSMM_CPU_AVX512_VNNI : 0u) |
+           (__builtin_cpu_supports("avx512bf16") ? BSMM_CPU_AVX512_BF16 : 0u) |
+           (__builtin_cpu_supports("avx512vbmi") ? BSMM_CPU_AVX512_VBMI : 0u);
+}
+
+uint32_t bsmm_cpu_features(void) {
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
+    return BSMM_CPU_AVX2 | avx512_features() | amx_features();
+}
+
+/* Leaves 0x80000002 to 0x80000004 hold 48 characters. */
+static bool brand_string(char brand[49]) {
+    uint32_t words[12] = {0};
+    if ((uint32_t)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) return false;
+    for (size_t i = 0; i < 3; i++)
+        __get_cpuid(0x80000002u + (uint32_t)i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
+                    &words[4 * i + 3]);
+    memcpy(brand, words, 48);
+    brand[48] = '\0';
+    return true;
+}
+
+#else
+
+uint32_t bsmm_cpu_features(void) {
+    return 0;
+}
+
+static bool brand_string(char brand[49]) {
+    (void)brand;
+    return false;
+}
+
+#endif
+
+static const struct {
+    uint32_t feature;
+    const char *name;
+} names[] = {
+    {BSMM_CPU_AVX2, "avx2"},
+    {BSMM_CPU_AVX512, "avx512"},
+    {BSMM_CPU_AVX512_VNNI, "avx512_vnni"},
+    {BSMM_CPU_AVX512_BF16, "avx512_bf16"},
+    {BSMM_CPU_AVX512_VBMI, "avx512_vbmi"},
+    {BSMM_CPU_AMX_INT8, "amx_int8"},
+    {BSMM_CPU_AMX_BF16, "amx_bf16"},
+};
+
+void bsmm_cpu_feature_names(uint32_t features, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < BSMM_COUNT(names); i++)
+        if (features & names[i].feature && used < size)
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", names[i].name);
+}
+
+void bsmm_cpu_model(char *text, size_t size) {
+    char brand[49];
+    struct utsname machine;
+    const char *name = "unknown";
+    if (brand_string(brand) && brand[strspn(brand, " ")])
+        name = brand + strspn(brand, " ");
+    else if (uname(&machine) == 0)
+        name = machine.machine;
+    snprintf(text, size, "%s", name);
+    while (*text && text[strlen(text) - 1] == ' ')
+        text[strlen(text) - 1] = '\0';
+}

@@ -1,0 +1,53 @@
+/* The speed of light of a product: the longer of its operations at the peak of the fastest unit
+ * that can take both operands, and its bytes, each moved once, at the memory's bandwidth. */
+#include "core/describe.h"
+#include "sol/sol.h"
+
+static double matrix_bytes(const bsmm_operand *operand) {
+    return (double)operand->data_bytes + (double)operand->scale_bytes;
+}
+
+static double count_bytes(const bsmm_product *p) {
+    double bytes = matrix_bytes(&p->a) + matrix_bytes(&p->b) + matrix_bytes(&p->d);
+    if (p->has_c) bytes += matrix_bytes(&p->c);
+    if (p->bias_elem != BSMM_ELEM_NONE)
+        bytes += (double)p->d.m.cols * bsmm_elem_row(p->bias_elem)->bits / 8;
+    return bytes;
+}
+
+/* The fastest unit in the set, of equals the narrowest; every set holds f32, which every device
+ * has. */
+static bsmm_sol_unit fastest_unit(const bsmm_device_info *device, uint32_t units) {
+    bsmm_sol_unit best = BSMM_UNIT_F32;
+    for (bsmm_sol_unit unit = BSMM_UNIT_F32; unit < BSMM_UNIT_COUNT; unit++)
+        if (units >> unit & 1 && bsmm_sol_peak(device, unit) >= bsmm_sol_peak(device, best))
+            best = unit;
+    return best;
+}
+
+static bsmm_sol_estimate estimate_on(const bsmm_sol_device *device, const bsmm_product *p) {
+    uint32_t units = bsmm_sol_units(p->a.m.format, device->traits) &
+                     bsmm_sol_units(p->b.m.format, device->traits);
+    bsmm_sol_unit unit = fastest_unit(&device->info, units);
+    bsmm_sol_estimate e = {.unit = bsmm_sol_unit_name(unit), .bytes = count_bytes(p)};
+    e.operations = 2.0 * (double)p->d.m.rows * (double)p->d.m.cols * (double)p->a.m.cols;
+    e.compute_seconds = e.operations / bsmm_sol_peak(&device->info, unit);
+    e.memory_seconds = e.bytes / device->info.bandwidth;
+    e.limit = e.compute_seconds >= e.memory_seconds ? "compute" : "memory";
+    e.seconds = e.compute_seconds >= e.memory_seconds ? e.compute_seconds : e.memory_seconds;
+    return e;
+}
+
+bsmm_status bsmm_estimate_sol(const char *device, const bsmm_matmul_desc *desc,
+                              bsmm_sol_estimate *estimate) {
+    if (!device) return bsmm_fail(BSMM_E_INVALID, "device: value is NULL; must be a name");
+    const bsmm_sol_device *row = bsmm_sol_device_row(device);
+    if (!row)
+        return bsmm_fail(BSMM_E_NOT_FOUND,
+                         "device: value is \"%.64s\"; must be one that bsmm_device_at lists",
+                         device);
+    bsmm_request request;
+    BSMM_TRY(bsmm_describe(desc, &request));
+    bsmm_sol_estimate e = estimate_on(row, &request.product);
+    return bsmm_give_struct(estimate, &e, sizeof e, "estimate");
+}

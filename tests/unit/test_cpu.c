@@ -1,0 +1,88 @@
+/* What the processor says of itself, against what the operating system says. */
+#include "base/cpu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The "flags" line of /proc/cpuinfo with a space at both ends; NULL where there is none. */
+static char *kernel_flags(void) {
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char *line = NULL, *flags = NULL;
+    size_t size = 0;
+    while (file && !flags && getline(&line, &size, file) > 0)
+        if (strncmp(line, "flags", 5) == 0) {
+            line[strcspn(line, "\n")] = ' ';
+            flags = strdup(strchr(line, ':') + 1);
+        }
+    free(line);
+    if (file) fclose(file);
+    return flags;
+}
+
+static bool listed(const char *flags, const char *flag) {
+    char word[32];
+    snprintf(word, sizeof word, " %s ", flag);
+    return strstr(flags, word) != NULL;
+}
+
+static void test_features_agree_with_the_kernel(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t feature;
+        const char *flags[4];
+    } known[] = {
+        {BSMM_CPU_AVX2, {"avx2", "fma"}},
+        {BSMM_CPU_AVX512, {"avx512f", "avx512bw", "avx512dq", "avx512vl"}},
+        {BSMM_CPU_AVX512_VNNI, {"avx512_vnni", "avx512f", "avx512bw", "avx512vl"}},
+        {BSMM_CPU_AVX512_BF16, {"avx512_bf16", "avx512f", "avx512bw", "avx512vl"}},
+        {BSMM_CPU_AVX512_VBMI, {"avx512vbmi", "avx512f", "avx512bw", "avx512vl"}},
+        {BSMM_CPU_AMX_INT8, {"amx_int8", "amx_tile"}},
+        {BSMM_CPU_AMX_BF16, {"amx_bf16", "amx_tile"}},
+    };
+    char *flags = kernel_flags();
+    if (!flags) skip();
+    uint32_t features = bsmm_cpu_features();
+    for (size_t i = 0; i < BSMM_COUNT(known); i++) {
+        bool expected = true;
+        for (size_t j = 0; j < 4 && known[i].flags[j]; j++)
+            expected = expected && listed(flags, known[i].flags[j]);
+        if (expected != ((features & known[i].feature) != 0))
+            fail_msg("%s: the kernel says %d", known[i].flags[0], expected);
+    }
+    free(flags);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    char text[32];
+    bsmm_cpu_feature_names(BSMM_CPU_AVX2 | BSMM_CPU_AVX512_BF16, text, sizeof text);
+    assert_string_equal(text, "avx2 avx512_bf16");
+    bsmm_cpu_feature_names(0, text, sizeof text);
+    assert_string_equal(text, "");
+    bsmm_cpu_feature_names(~0u, text, 8); /* cut, with its terminator */
+    assert_string_equal(text, "avx2 av");
+}
+
+static void test_model(void **state) {
+    (void)state;
+    char text[64], cut[4];
+    bsmm_cpu_model(text, sizeof text);
+    assert_true(strlen(text) > 0 && text[0] != ' ' && text[strlen(text) - 1] != ' ');
+    bsmm_cpu_model(cut, sizeof cut);
+    assert_true(strlen(cut) < sizeof cut);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_features_agree_with_the_kernel),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
