@@ -1,0 +1,120 @@
+#include "data.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { VARIETY = 4096, PICKS = 5 }; /* element codes to choose from; choices in 64 random bits */
+
+/* splitmix64 */
+static uint64_t next_bits(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static double next_uniform(uint64_t *state) {
+    return (double)((next_bits(state) >> 11) + 1) * 0x1p-53;
+}
+
+static double next_normal(uint64_t *state) {
+    double radius = sqrt(-2 * log(next_uniform(state)));
+    return radius * cos(6.283185307179586 * next_uniform(state));
+}
+
+static void *allocate(uint64_t bytes) {
+    return aligned_alloc(64, (bytes / 64 + 1) * 64);
+}
+
+bsmm_status bench_matrix_create(bsmm_matrix *m, bsmm_format format, int64_t rows, int64_t cols) {
+    *m = BSMM_INIT(bsmm_matrix);
+    m->format = format;
+    m->rows = rows;
+    m->cols = cols;
+    uint64_t data_bytes, scale_bytes;
+    bsmm_status status = bsmm_data_bytes(m, &data_bytes);
+    if (!status) status = bsmm_scale_bytes(m, &scale_bytes);
+    if (status) return status;
+    m->data_bytes = data_bytes;
+    m->scale_bytes = scale_bytes;
+    m->data = allocate(data_bytes);
+    if (format.scale) m->scales = allocate(scale_bytes);
+    return m->data && (!format.scale || m->scales) ? BSMM_OK : BSMM_E_MEMORY;
+}
+
+void bench_matrix_destroy(bsmm_matrix *m) {
+    free(m->data);
+    free(m->scales);
+    m->data = m->scales = NULL;
+}
+
+static uint32_t bits_of(uint32_t elem) {
+    bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
+    for (uint32_t i = 0; !bsmm_elem_at(i, &info); i++)
+        if (info.elem == elem) return info.bits;
+    return 0;
+}
+
+/* Codes of `elem` to choose from: each e2m1 value equally often, or normal values. */
+static bsmm_status make_codes(uint32_t elem, bool normal, uint64_t *state, uint32_t *codes) {
+    bsmm_status status = BSMM_OK;
+    for (uint32_t i = 0; i < VARIETY && !status; i++) {
+        double value = next_normal(state);
+        if (!normal) status = bsmm_decode_elem(BSMM_ELEM_E2M1, i % 16, &value);
+        if (!status) status = bsmm_encode_elem(elem, (float)value, 1, &codes[i]);
+    }
+    return status;
+}
+
+/* Every format is a stream of codes, least significant bit first (on a little-endian machine). */
+static void fill_elements(bsmm_matrix *m, const uint32_t *codes, uint64_t *state) {
+    uint32_t bits = bits_of(m->format.elem), held = 0;
+    uint64_t pending = 0, random = 0, picks = 0;
+    for (uint64_t i = 0; i < m->data_bytes; i++, held -= 8, pending >>= 8) {
+        for (; held < 8; held += bits, picks--, random /= VARIETY) {
+            if (picks == 0) random = next_bits(state), picks = PICKS;
+            pending |= (uint64_t)codes[random % VARIETY] << held;
+        }
+        ((uint8_t *)m->data)[i] = (uint8_t)pending;
+    }
+}
+
+static void store_f32(void *scales, uint64_t index, double value) {
+    ((float *)scales)[index] = (float)value;
+}
+
+static void store_e8m0(void *scales, uint64_t index, double value) {
+    int exponent;
+    frexp(value, &exponent);
+    ((uint8_t *)scales)[index] = (uint8_t)(exponent - 1 + 127);
+}
+
+static void store_e4m3(void *scales, uint64_t index, double value) {
+    uint32_t code = 0;
+    bsmm_encode_elem(BSMM_ELEM_E4M3, (float)value, 1, &code);
+    ((uint8_t *)scales)[index] = (uint8_t)code;
+}
+
+static const struct {
+    uint32_t bytes;
+    bool normal_elements;
+    void (*store)(void *scales, uint64_t index, double value);
+} scale_rows[] = {
+    [BSMM_SCALE_NONE] = {1, true, NULL},
+    [BSMM_SCALE_E8M0] = {1, false, store_e8m0},
+    [BSMM_SCALE_E4M3] = {1, false, store_e4m3},
+    [BSMM_SCALE_F32] = {4, true, store_f32},
+};
+
+bsmm_status bench_matrix_fill(bsmm_matrix *m, uint64_t seed) {
+    uint64_t state = seed;
+    uint32_t codes[VARIETY], scale = m->format.scale;
+    bsmm_status status =
+        make_codes(m->format.elem, scale_rows[scale].normal_elements, &state, codes);
+    if (status) return status;
+    fill_elements(m, codes, &state);
+    for (uint64_t i = 0; i < m->scale_bytes / scale_rows[scale].bytes; i++)
+        scale_rows[scale].store(m->scales, i, next_uniform(&state));
+    return BSMM_OK;
+}

@@ -1,0 +1,19 @@
+/* Random operands and results for measuring. */
+#ifndef BENCH_DATA_H
+#define BENCH_DATA_H
+
+#include <bsmm.h>
+
+/* A row-major matrix, rows and scales packed, with memory of its own (64-byte aligned, unset).
+ * The caller zeroes *matrix first and destroys it whether this succeeds or not. */
+bsmm_status bench_matrix_create(bsmm_matrix *matrix, bsmm_format format, int64_t rows,
+                                int64_t cols);
+void bench_matrix_destroy(bsmm_matrix *matrix);
+
+/* Fills a matrix as Triton's block-scaled tutorial does where it has e8m0 or e4m3 scales: elements
+ * are random e2m1 values whatever the element format, scales are uniform in (0, 1], to e8m0 rounded
+ * down, to e4m3 to nearest. Other matrices as the FP8 groupwise challenge: normal values, uniform
+ * fp32 scales. The same seed gives the same bytes. */
+bsmm_status bench_matrix_fill(bsmm_matrix *matrix, uint64_t seed);
+
+#endif

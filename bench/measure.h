@@ -1,0 +1,41 @@
+/* One product, validated and then timed beside its ceiling and its peer. */
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
+
+#include "openblas.h"
+#include "probe.h"
+
+#include <bsmm.h>
+
+typedef struct bench_job {
+    bsmm_format a, b, out; /* out: f32, f16 or bf16 */
+    int64_t sizes[3];      /* M, N, K: 1 and more */
+    const char *kernel;    /* NULL: the library chooses */
+    const char *device;    /* NULL: "cpu" */
+    int threads;
+    int rounds;                  /* of timing, 1 and more */
+    const bench_openblas *peer;  /* NULL: none */
+    void (*tick)(void *context); /* after each round; may be NULL */
+    void *tick_context;
+} bench_job;
+
+typedef struct bench_result {
+    char kernel[64];
+    const char *ceiling; /* the name of the probe that is this product's ceiling */
+    double seconds;      /* median of all runs */
+    double operations;   /* of a run: 2 M N K */
+    double ceiling_rate; /* operations per second, median of all rounds */
+    double peer_seconds; /* median; 0: no peer */
+    /* Validation: outputs that were compared with double sums over the dequantized operands, how
+     * many of them were farther away than the tolerance, the largest |d - exact| / max(1, |exact|),
+     * and the output where that was. */
+    int64_t checked, failed;
+    double max_error, worst, worst_exact;
+    int64_t worst_row, worst_col;
+} bench_result;
+
+/* Fails with the library's status (bsmm_error_message), or BSMM_E_MEMORY. When outputs failed,
+ * nothing has been timed. */
+bsmm_status bench_measure(const bench_job *job, bench_result *result);
+
+#endif

@@ -1,0 +1,185 @@
+#include "probe.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Independent chains: more than the units' latency times their number, and no more than the
+ * registers hold beside the factors. */
+enum { CHAINS = 12 };
+
+static bool always(void) {
+    return true;
+}
+
+/* Every chain is one vector; a factor of 1 and an addend of 0 that the compiler cannot see keep the
+ * values at rest. */
+static volatile float one = 1, zero = 0;
+
+typedef float vec4 __attribute__((vector_size(16)));
+
+static double f32_portable(uint32_t rounds) {
+    vec4 chain[CHAINS], factor = {one, one, one, one}, addend = {zero, zero, zero, zero};
+    for (int i = 0; i < CHAINS; i++)
+        chain[i] = factor;
+    for (uint32_t round = 0; round < rounds; round++)
+        for (int i = 0; i < CHAINS; i++)
+            chain[i] = chain[i] * factor + addend;
+    vec4 sum = chain[0];
+    for (int i = 1; i < CHAINS; i++)
+        sum += chain[i];
+    return (double)sum[0];
+}
+
+#if defined(__x86_64__)
+
+#    include <immintrin.h>
+
+static bool has_avx2(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+static bool has_avx512(void) {
+    return __builtin_cpu_supports("avx512f");
+}
+static bool has_bf16(void) {
+    return has_avx512() && __builtin_cpu_supports("avx512bf16");
+}
+static bool has_vnni(void) {
+    return has_avx512() && __builtin_cpu_supports("avx512vnni");
+}
+
+__attribute__((target("avx2,fma"))) static double f32_avx2(uint32_t rounds) {
+    __m256 chain[CHAINS], factor = _mm256_set1_ps(one), addend = _mm256_set1_ps(zero);
+    for (int i = 0; i < CHAINS; i++)
+        chain[i] = factor;
+    for (uint32_t round = 0; round < rounds; round++)
+        for (int i = 0; i < CHAINS; i++)
+            chain[i] = _mm256_fmadd_ps(chain[i], factor, addend);
+    for (int i = 1; i < CHAINS; i++)
+        chain[0] = _mm256_add_ps(chain[0], chain[i]);
+    return (double)_mm256_cvtss_f32(chain[0]);
+}
+
+__attribute__((target("avx512f"))) static double f32_avx512(uint32_t rounds) {
+    __m512 chain[CHAINS], factor = _mm512_set1_ps(one), addend = _mm512_set1_ps(zero);
+    for (int i = 0; i < CHAINS; i++)
+        chain[i] = factor;
+    for (uint32_t round = 0; round < rounds; round++)
+        for (int i = 0; i < CHAINS; i++)
+            chain[i] = _mm512_fmadd_ps(chain[i], factor, addend);
+    for (int i = 1; i < CHAINS; i++)
+        chain[0] = _mm512_add_ps(chain[0], chain[i]);
+    return (double)_mm512_cvtss_f32(chain[0]);
+}
+
+__attribute__((target("avx512f,avx512bf16"))) static double bf16_dot(uint32_t rounds) {
+    __m512 chain[CHAINS];
+    __m512bh factor = (__m512bh)_mm512_set1_ps(one);
+    for (int i = 0; i < CHAINS; i++)
+        chain[i] = _mm512_set1_ps(zero);
+    for (uint32_t round = 0; round < rounds; round++)
+        for (int i = 0; i < CHAINS; i++)
+            chain[i] = _mm512_dpbf16_ps(chain[i], factor, factor);
+    for (int i = 1; i < CHAINS; i++)
+        chain[0] = _mm512_add_ps(chain[0], chain[i]);
+    return (double)_mm512_cvtss_f32(chain[0]);
+}
+
+__attribute__((target("avx512f,avx512vnni"))) static double int8_dot(uint32_t rounds) {
+    __m512i chain[CHAINS], factor = _mm512_set1_epi8((char)one);
+    for (int i = 0; i < CHAINS; i++)
+        chain[i] = _mm512_setzero_si512();
+    for (uint32_t round = 0; round < rounds; round++)
+        for (int i = 0; i < CHAINS; i++)
+            chain[i] = _mm512_dpbusd_epi32(chain[i], factor, factor);
+    for (int i = 1; i < CHAINS; i++)
+        chain[0] = _mm512_add_epi32(chain[0], chain[i]);
+    return _mm512_cvtsi512_si32(chain[0]);
+}
+
+#endif
+
+static const bench_probe probes[] = {
+    {"f32_sse", "f32", always, f32_portable, 2.0 * CHAINS * 4},
+#if defined(__x86_64__)
+    {"f32_fma_avx2", "f32", has_avx2, f32_avx2, 2.0 * CHAINS * 8},
+    {"f32_fma_avx512", "f32", has_avx512, f32_avx512, 2.0 * CHAINS * 16},
+    {"bf16_dot_avx512", "f16", has_bf16, bf16_dot, 2.0 * CHAINS * 32},
+    {"int8_dot_avx512", "f6", has_vnni, int8_dot, 2.0 * CHAINS * 64},
+    {"int8_dot_avx512", "f4", has_vnni, int8_dot, 2.0 * CHAINS * 64},
+#endif
+};
+
+const bench_probe *bench_probe_at(uint32_t index) {
+    return index < sizeof probes / sizeof probes[0] ? &probes[index] : NULL;
+}
+
+static const bench_probe *find(const char *unit) {
+    const bench_probe *found = NULL;
+    for (uint32_t i = 0; bench_probe_at(i); i++)
+        if (strcmp(probes[i].unit, unit) == 0 && probes[i].available()) found = &probes[i];
+    return found;
+}
+
+const bench_probe *bench_probe_of(const char *unit) {
+    const bench_probe *found = find(unit);
+    return found ? found : find("f32");
+}
+
+double bench_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* All threads start together; the slowest one ends the measurement, as it would end a product. */
+static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds) {
+    double started = 0, sink = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : sink)
+    {
+#pragma omp barrier
+#pragma omp master
+        started = bench_now();
+        sink += probe->work(rounds);
+    }
+    double elapsed = bench_now() - started;
+    return elapsed + 0 * sink;
+}
+
+double bench_probe_run(const bench_probe *probe, int threads) {
+    enum { TRIAL = 2000 };
+    static const double target = 2e-3;
+    double trial = time_rounds(probe, threads, TRIAL);
+    uint32_t rounds = (uint32_t)(TRIAL * (trial < target ? target / trial : 1));
+    return probe->per_round * rounds * threads / time_rounds(probe, threads, rounds);
+}
+
+double bench_probe_best(const bench_probe *probe, int threads) {
+    double best = 0;
+    for (int i = 0; i < 5; i++) {
+        double rate = bench_probe_run(probe, threads);
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+static uint64_t read_words(const uint64_t *words, size_t count) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += words[i];
+    return sum;
+}
+
+double bench_probe_memory(int threads) {
+    size_t bytes = (size_t)256 << 20, share = bytes / 8 / (size_t)threads;
+    uint64_t *words = malloc(bytes), sink = 0;
+    if (!words) return 0;
+    memset(words, 1, bytes);
+    double started = bench_now();
+#pragma omp parallel num_threads(threads) reduction(+ : sink)
+    sink += read_words(words + share * (size_t)omp_get_thread_num(), share);
+    double elapsed = bench_now() - started;
+    free(words);
+    return sink ? (double)share * 8 * threads / elapsed : 0;
+}

@@ -1,0 +1,34 @@
+/* Ceilings: loops that keep one kind of unit busy and do nothing else, measured beside the work
+ * that is compared with them. */
+#ifndef BENCH_PROBE_H
+#define BENCH_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct bench_probe {
+    const char *name;         /* "f32_fma" */
+    const char *unit;         /* what bsmm_estimate_sol calls such a unit of a processor: "f32" */
+    bool (*available)(void);  /* on this processor */
+    double (*work)(uint32_t); /* that many rounds; the result only keeps the compiler honest */
+    double per_round;         /* operations in a round */
+} bench_probe;
+
+/* Index 0 and up, NULL past the last; the last one of a unit that is available is the fastest. */
+const bench_probe *bench_probe_at(uint32_t index);
+
+/* The fastest available probe of a unit or, where the processor has none, of f32. */
+const bench_probe *bench_probe_of(const char *unit);
+
+/* Operations per second of one short run (about 2 ms) on that many threads. */
+double bench_probe_run(const bench_probe *probe, int threads);
+
+/* The best of five such runs. */
+double bench_probe_best(const bench_probe *probe, int threads);
+
+/* Bytes per second that the threads read from 256 MiB of memory; 0 without memory for it. */
+double bench_probe_memory(int threads);
+
+double bench_now(void); /* seconds */
+
+#endif

@@ -1,0 +1,56 @@
+#include "validate.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double tolerance = 1e-3;
+static const int64_t budget = (int64_t)1 << 28; /* multiply-adds */
+
+/* A stride that has no factor in common with small tile sizes visits every lane of a tile. */
+static int64_t choose_stride(int64_t outputs, int64_t k) {
+    int64_t affordable = budget / (k > 0 ? k : 1) + 1;
+    int64_t stride = outputs / affordable + 1;
+    return stride == 1 ? 1 : stride | 1;
+}
+
+static double sum_exact(const float *a, const float *b, int64_t k) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < k; i++)
+        sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+static double load(const bsmm_matrix *d, int64_t index) {
+    static const size_t bytes[] = {[BSMM_ELEM_F32] = 4, [BSMM_ELEM_F16] = 2, [BSMM_ELEM_BF16] = 2};
+    uint32_t code = 0;
+    double value = NAN;
+    size_t size = bytes[d->format.elem];
+    memcpy(&code, (const char *)d->data + (size_t)index * size, size);
+    bsmm_decode_elem(d->format.elem, code, &value);
+    return value;
+}
+
+static void compare(double value, double exact, double rounding, int64_t index, int64_t cols,
+                    bench_result *result) {
+    double error = fabs(value - exact), relative = error / fmax(1, fabs(exact));
+    result->checked++;
+    if (!(error <= tolerance + (tolerance + rounding) * fabs(exact))) result->failed++;
+    if (relative <= result->max_error) return; /* NaN goes on, and stays */
+    if (isnan(result->max_error)) return;
+    result->max_error = relative;
+    result->worst = value;
+    result->worst_exact = exact;
+    result->worst_row = index / cols;
+    result->worst_col = index % cols;
+}
+
+void bench_validate(const bsmm_matrix *d, const float *a, const float *b, int64_t k,
+                    bench_result *result) {
+    int64_t outputs = d->rows * d->cols, stride = choose_stride(outputs, k);
+    double rounding = d->format.elem == BSMM_ELEM_BF16 ? 0x1p-8 : 0;
+    for (int64_t i = 0; i < outputs; i += stride) {
+        double exact = sum_exact(a + i / d->cols * k, b + i % d->cols * k, k);
+        compare(load(d, i), exact, rounding, i, d->cols, result);
+    }
+}

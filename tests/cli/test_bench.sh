@@ -1,0 +1,90 @@
+#!/bin/bash
+# bsmm bench: its keys, its peer's absence, its exit statuses. $BSMM is the command.
+set -u
+failures=0
+fail() {
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# expect STATUS ARGUMENT...: runs bench, keeping its output in $out and its messages in $err.
+err_file=$(mktemp)
+trap 'rm -rf "$err_file" "$err_file".d' EXIT
+expect() {
+    local wanted=$1 status
+    shift
+    out=$("$BSMM" bench "$@" 2>"$err_file")
+    status=$?
+    err=$(<"$err_file")
+    [ "$status" = "$wanted" ] || fail "bench $*: exit status $status, expected $wanted: $err"
+}
+contains() {
+    [[ $1 == *"$2"* ]] || fail "'$2' is not in: $1"
+}
+
+small="-M 64 -N 64 -K 128 --repeats 1"
+
+# One object a line with exactly the documented keys.
+expect 0 --format mxfp4 $small --json
+keys=$(python3 -c '
+import json, sys
+row = json.loads(sys.argv[1])
+assert row["format"] == "mxfp4" and (row["m"], row["n"], row["k"]) == (64, 64, 128), row
+assert row["seconds"] > 0 and row["ceiling_gflops"] > 0, row
+assert abs(row["gflops"] - 2 * 64 * 64 * 128 / row["seconds"] / 1e9) < 1e-9 * row["gflops"], row
+assert abs(row["share"] - row["gflops"] / row["ceiling_gflops"]) < 1e-9, row
+assert 0 < row["max_error"] < 2e-3, row
+print(",".join(row))' "$out") || fail "bad row: $out"
+[ "$keys" = "format,m,n,k,device,kernel,seconds,gflops,ceiling_gflops,share,peers,max_error" ] ||
+    fail "keys are $keys"
+
+# Each named format and a pair validate; the tutorial's spellings sweep K.
+for format in nvfp4 mxfp8 mxfp6 fp8_groupwise bf16:nvfp4 f32; do
+    expect 0 --format $format -M 33 -N 40 -K 200 --repeats 1 --json
+done
+expect 0 --K_range 128 256 --K_step 64 --bench --format mixed -M 32 -N 32 --repeats 1 --json
+[ "$(wc -l <<<"$out")" = 3 ] || fail "three values of K: $out"
+contains "$out" '"k":192'
+expect 0 --kernel ref $small --json
+contains "$out" '"kernel":"ref"'
+
+# Without OpenBLAS it says so and measures the rest.
+export BSMM_BENCH_OPENBLAS=/nonexistent/libopenblas.so
+expect 0 $small --json
+contains "$out" '"peers":{}'
+expect 0 $small
+contains "$out" "peer: none (/nonexistent/libopenblas.so cannot be loaded)"
+export BSMM_BENCH_OPENBLAS=
+
+# Wrong usage is 2, and says what is wrong.
+expect 2 -M 0
+contains "$err" "must be 1 to"
+expect 2 --k-range 512 256
+contains "$err" "must not be above"
+expect 2 --k-step 0 $small
+expect 2 --repeats 0
+expect 2 --out mxfp4 $small
+contains "$err" "must be f32, f16 or bf16"
+expect 2 --format mxfp5 $small
+contains "$err" "mxfp5"
+expect 2 --threads 100000 $small
+expect 2 -K many
+expect 2 --no-such-option
+
+# Work that cannot be done is 1.
+expect 1 --kernel nonesuch $small
+contains "$err" "nonesuch"
+expect 1 --device cuda:99 $small
+expect 1 --plot /nonexistent/plot.svg $small
+contains "$err" "No such file or directory"
+mkdir "$err_file".d
+PATH=$err_file.d expect 1 --plot "$err_file.d/plot.svg" $small
+contains "$err" "gnuplot"
+
+if command -v gnuplot >/dev/null; then
+    expect 0 --k-range 64 128 --k-step 64 -M 16 -N 16 --repeats 1 --plot "$err_file.d/it's.svg"
+    grep -q "</svg>" "$err_file.d/it's.svg" || fail "no plot was drawn"
+fi
+
+[ "$failures" = 0 ] && echo "bench: all passed"
+[ "$failures" = 0 ]
