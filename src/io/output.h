@@ -1,0 +1,21 @@
+/* A file that appears whole or not at all: written under a temporary name, then renamed. */
+#ifndef BSMM_OUTPUT_H
+#define BSMM_OUTPUT_H
+
+#include "io/io.h"
+
+typedef struct bsmm_output {
+    int descriptor; /* -1: none */
+    char *path;     /* of the temporary file; NULL: none */
+    uint8_t *data;  /* the mapping */
+    uint64_t bytes;
+} bsmm_output;
+
+/* Creates the temporary file beside `path`, reserves its space and maps it, zeroed. */
+bsmm_status bsmm_output_open(const char *path, uint64_t bytes, bsmm_output *output);
+/* Flushes and renames to `path`. On failure the temporary file is gone, `path` as it was. */
+bsmm_status bsmm_output_commit(bsmm_output *output, const char *path);
+/* Removes the temporary file. Does nothing when there is none. */
+void bsmm_output_abandon(bsmm_output *output);
+
+#endif

@@ -1,0 +1,111 @@
+/* Blocks that interleave scales and elements, taken apart into a row-major matrix of codes and a
+ * row-major matrix of scales. Layouts: ggml-common.h (block_mxfp4, block_nvfp4), Quark's pack.py
+ * (Pack_mxfp4, Pack_mxfp6). */
+#include "io/family.h"
+
+typedef struct block_shape {
+    uint32_t bytes, elems;
+
+} block_shape;
+
+typedef struct block_target {
+    const bsmm_operand *to;
+    int64_t row, col; /* of the block's first element */
+    const char *what;
+} block_target;
+
+static void put(const block_target *t, uint32_t k, uint32_t code) {
+    bsmm_elem_store(t->to->m.format.elem, t->to->m.data,
+                    bsmm_operand_index(t->to, t->row, t->col + k), code);
+}
+
+static void put_scale(const block_target *t, uint32_t k, uint32_t code) {
+    int64_t column = t->col / t->to->m.format.block_cols + k;
+    bsmm_scale_store_code(t->to->m.format.scale, t->to->m.scales,
+                          bsmm_scale_map_at(&t->to->map, t->row, column), code);
+}
+
+typedef bsmm_status (*unpack_block)(const uint8_t *from, const block_target *t);
+
+static bsmm_status unpack_blocks(const uint8_t *from, const bsmm_operand *to, const char *what,
+                                 block_shape shape, unpack_block unpack) {
+    for (int64_t r = 0; r < to->m.rows; r++)
+        for (int64_t c = 0; c < to->m.cols; c += shape.elems, from += shape.bytes)
+            BSMM_TRY(unpack(from, &(block_target){to, r, c, what}));
+    return BSMM_OK;
+}
+
+/* `half` bytes: the low nibbles are the first half of the elements, the high ones the second. */
+static void put_halves(const uint8_t *from, const block_target *t, uint32_t first, uint32_t half) {
+    for (uint32_t k = 0; k < half; k++) {
+        put(t, first + k, from[k] & 15u);
+        put(t, first + half + k, from[k] >> 4);
+    }
+}
+
+/* ggml's doubled values times 2^(e - 128) are e2m1 times 2^(e - 127). Code 255 stays NaN. */
+static bsmm_status gguf_mxfp4_block(const uint8_t *from, const block_target *t) {
+    put_scale(t, 0, from[0]);
+    put_halves(from + 1, t, 0, 16);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_unpack_gguf_mxfp4(const uint8_t *from, const bsmm_operand *to, const char *what) {
+    return unpack_blocks(from, to, what, (block_shape){17, 32}, gguf_mxfp4_block);
+}
+
+/* UE4M3 has no sign bit, and ggml reads 0x7F as 0. */
+static bsmm_status gguf_nvfp4_block(const uint8_t *from, const block_target *t) {
+    for (uint32_t k = 0; k < 4; k++) {
+        if (from[k] & 0x80)
+            return bsmm_fail(BSMM_E_FORMAT,
+                             "%.160s: scale of row %lld, column %lld is 0x%02X; UE4M3 has no sign",
+                             t->what, (long long)t->row, (long long)t->col + 16 * k, from[k]);
+        put_scale(t, k, from[k] == 0x7F ? 0 : from[k]);
+        put_halves(from + 4 + 8 * k, t, 16 * k, 8);
+    }
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_unpack_gguf_nvfp4(const uint8_t *from, const bsmm_operand *to, const char *what) {
+    return unpack_blocks(from, to, what, (block_shape){36, 64}, gguf_nvfp4_block);
+}
+
+/* Quark's exponent byte is signed and unbiased; -128 has no code in e8m0. */
+static bsmm_status put_quark_scale(const uint8_t *from, const block_target *t) {
+    if (from[0] == 0x80)
+        return bsmm_fail(BSMM_E_FORMAT,
+                         "%.160s: exponent of row %lld, column %lld is -128; must be -127 to 127",
+                         t->what, (long long)t->row, (long long)t->col);
+    put_scale(t, 0, (from[0] + 127u) & 255u);
+    return BSMM_OK;
+}
+
+static bsmm_status quark_mxfp4_block(const uint8_t *from, const block_target *t) {
+    BSMM_TRY(put_quark_scale(from, t));
+    for (uint32_t k = 0; k < 32; k++)
+        put(t, k, from[1 + k / 2] >> (k % 2 * 4) & 15u);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_unpack_quark_mxfp4(const uint8_t *from, const bsmm_operand *to, const char *what) {
+    return unpack_blocks(from, to, what, (block_shape){17, 32}, quark_mxfp4_block);
+}
+
+/* Four elements in three bytes: their upper two bits, then their lower four, the first element in
+ * the most significant place. */
+static bsmm_status quark_mxfp6_block(const uint8_t *from, const block_target *t) {
+    BSMM_TRY(put_quark_scale(from, t));
+    for (uint32_t k = 0; k < 32; k++) {
+        const uint8_t *group = from + 1 + k / 4 * 3;
+        uint32_t i = k % 4;
+        uint32_t top = group[0] >> (6 - 2 * i) & 3u;
+        uint32_t low = group[1 + i / 2] >> (i % 2 ? 0 : 4) & 15u;
+        put(t, k, top << 4 | low);
+    }
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_unpack_quark_mxfp6(const uint8_t *from, const bsmm_operand *to, const char *what) {
+    return unpack_blocks(from, to, what, (block_shape){25, 32}, quark_mxfp6_block);
+}

@@ -1,0 +1,125 @@
+/* The public view of recognised weights. */
+#include "io/family.h"
+
+#include <string.h>
+
+static bsmm_status take_record(const bsmm_file *file, uint64_t index, const bsmm_record **record) {
+    if (!file) return bsmm_fail(BSMM_E_INVALID, "file: value is NULL; must be an open file");
+    if (index >= file->weight_count)
+        return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %llu; the file has %llu weights",
+                         (unsigned long long)index, (unsigned long long)file->weight_count);
+    *record = &file->weights[index];
+    return BSMM_OK;
+}
+
+uint64_t bsmm_file_weight_count(const bsmm_file *file) {
+    return file ? file->weight_count : 0;
+}
+
+bsmm_status bsmm_file_weight_at(const bsmm_file *file, uint64_t index, bsmm_weight *out) {
+    const bsmm_record *record = NULL;
+    bsmm_resolved resolved;
+    BSMM_TRY(take_record(file, index, &record));
+    bsmm_status status = bsmm_record_resolve(file, record, &resolved);
+    BSMM_TRY(bsmm_give_struct(out, &resolved.weight, sizeof resolved.weight, "out"));
+    return status;
+}
+
+/* The first weight, in name order, whose name is at least name + suffix. */
+static uint64_t lower_bound(const bsmm_file *file, const char *name, const char *suffix) {
+    uint64_t low = 0, high = file->weight_count;
+    size_t length = strlen(name);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        const char *candidate = file->weights[file->weights_by_name[middle]].name;
+        int order = strncmp(candidate, name, length);
+        if (order == 0) order = strcmp(candidate + length, suffix);
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bsmm_status bsmm_file_weight_find(const bsmm_file *file, const char *name, uint64_t *index) {
+    static const char *const suffixes[] = {"", ".weight"};
+    if (!file || !name || !index)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; must be given",
+                         !file   ? "file"
+                         : !name ? "name"
+                                 : "index");
+    size_t length = strlen(name);
+    for (size_t i = 0; i < BSMM_COUNT(suffixes); i++) {
+        uint64_t at = lower_bound(file, name, suffixes[i]);
+        if (at == file->weight_count) continue;
+        const char *found = file->weights[file->weights_by_name[at]].name;
+        if (strncmp(found, name, length) != 0 || strcmp(found + length, suffixes[i]) != 0) continue;
+        *index = file->weights_by_name[at];
+        return BSMM_OK;
+    }
+    return bsmm_fail(BSMM_E_NOT_FOUND, "name: \"%.200s\" is not a weight of this file", name);
+}
+
+static bsmm_status resolve_slice(const bsmm_file *file, uint64_t index, int64_t slice,
+                                 const bsmm_record **record, bsmm_resolved *resolved) {
+    BSMM_TRY(take_record(file, index, record));
+    BSMM_TRY(bsmm_record_resolve(file, *record, resolved));
+    if (slice >= 0 && slice < resolved->weight.batch) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "slice: value is %lld; must be 0 to %lld", (long long)slice,
+                     (long long)resolved->weight.batch - 1);
+}
+
+/* The matrix has no const: its data may also be an output. The mapping is read-only. */
+static void *unconst(const uint8_t *at) {
+    return (void *)(uintptr_t)at;
+}
+
+bsmm_status bsmm_weight_matrix(const bsmm_file *file, uint64_t index, int64_t slice,
+                               bsmm_matrix *out) {
+    const bsmm_record *record = NULL;
+    bsmm_resolved resolved;
+    BSMM_TRY(resolve_slice(file, index, slice, &record, &resolved));
+    bsmm_matrix matrix = resolved.operand.m;
+    matrix.data_bytes = resolved.operand.data_bytes;
+    matrix.scale_bytes = resolved.operand.scale_bytes;
+    if (record->globals) matrix.global_scale = record->globals + slice * resolved.global_step;
+    if (resolved.weight.mapped) {
+        matrix.data = unconst(resolved.data + (uint64_t)slice * resolved.data_step);
+        if (resolved.scales)
+            matrix.scales = unconst(resolved.scales + (uint64_t)slice * resolved.scale_step);
+    }
+    return bsmm_give_struct(out, &matrix, sizeof matrix, "out");
+}
+
+/* dst holds exactly what bsmm_weight_matrix describes. */
+static bsmm_status check_destination(const bsmm_operand *have, const bsmm_operand *dst) {
+    const bsmm_matrix *a = &have->m, *b = &dst->m;
+    bool same = bsmm_format_equal(a->format, b->format) && a->order == b->order &&
+                a->rows == b->rows && a->cols == b->cols && a->ld == b->ld &&
+                a->scale_layout == b->scale_layout && a->scale_ld == b->scale_ld &&
+                a->scale_tile_rows == b->scale_tile_rows &&
+                a->scale_tile_cols == b->scale_tile_cols;
+    if (same) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID,
+                     "dst: is not the matrix that bsmm_weight_matrix describes; must have its "
+                     "format, order, sizes and scale layout");
+}
+
+bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, int64_t slice,
+                               const bsmm_matrix *dst) {
+    const bsmm_record *record = NULL;
+    bsmm_resolved resolved;
+    bsmm_operand to;
+    BSMM_TRY(resolve_slice(file, index, slice, &record, &resolved));
+    BSMM_TRY(bsmm_operand_take(dst, "dst", &to));
+    BSMM_TRY(check_destination(&resolved.operand, &to));
+    BSMM_TRY(bsmm_operand_check_memory(&to, "dst"));
+    const uint8_t *data = resolved.data + (uint64_t)slice * resolved.data_step;
+    if (record->row->unpack) return record->row->unpack(data, &to, record->name);
+    if (to.data_bytes) memcpy(to.m.data, data, (size_t)to.data_bytes);
+    if (to.data_bytes && to.scale_bytes)
+        memcpy(to.m.scales, resolved.scales + (uint64_t)slice * resolved.scale_step,
+               (size_t)to.scale_bytes);
+    return BSMM_OK;
+}

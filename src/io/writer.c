@@ -1,0 +1,193 @@
+/* The writer: add, begin, fill, commit. */
+#include "io/writer.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const bsmm_writer_kind kinds[] = {
+    {"safetensors", bsmm_writer_header_safetensors},
+    {"npy", bsmm_writer_header_npy},
+};
+
+static const bsmm_writer_kind *kind_of(const char *name) {
+    for (size_t i = 0; name && i < BSMM_COUNT(kinds); i++)
+        if (strcmp(kinds[i].name, name) == 0) return &kinds[i];
+    return NULL;
+}
+
+/* rename would replace a folder's entry, a device or a pipe as readily as a file. */
+static bsmm_status check_path(const char *path) {
+    struct stat info;
+    if (!path || !path[0])
+        return bsmm_fail(BSMM_E_INVALID, "path: value is %s; must name a file",
+                         path ? "\"\"" : "NULL");
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return bsmm_fail(BSMM_E_INVALID, "path: %s exists and is not a regular file", path);
+    return BSMM_OK;
+}
+
+static void destroy(bsmm_writer *writer) {
+    bsmm_output_abandon(&writer->output);
+    bsmm_arena_free(&writer->arena);
+    json_decref(writer->names);
+    json_decref(writer->metadata);
+    free(writer->items);
+    free(writer->weights);
+    free(writer->path);
+    free(writer);
+}
+
+bsmm_status bsmm_writer_create(const char *path, const char *kind, bsmm_writer **writer) {
+    if (!writer) return bsmm_fail(BSMM_E_INVALID, "writer: value is NULL; must be given");
+    *writer = NULL;
+    BSMM_TRY(check_path(path));
+    const bsmm_writer_kind *row = kind_of(kind);
+    if (!row)
+        return bsmm_fail(BSMM_E_INVALID, "kind: value is \"%.40s\"; must be safetensors or npy",
+                         kind ? kind : "(NULL)");
+    bsmm_writer *made = calloc(1, sizeof *made);
+    if (!made) return bsmm_fail_memory();
+    made->kind = row;
+    made->output.descriptor = -1;
+    made->path = strdup(path);
+    made->names = json_object();
+    made->metadata = json_object();
+    if (made->path && made->names && made->metadata) {
+        *writer = made;
+        return BSMM_OK;
+    }
+    destroy(made);
+    return bsmm_fail_memory();
+}
+
+bsmm_status bsmm_writer_check(const bsmm_writer *writer, bool begun) {
+    if (!writer) return bsmm_fail(BSMM_E_INVALID, "writer: value is NULL; must be given");
+    if ((writer->output.data != NULL) == begun) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "writer: bsmm_writer_begin %s",
+                     begun ? "must be called first" : "was called; nothing more can be added");
+}
+
+static bsmm_status check_text(const char *field, const char *text) {
+    if (text && bsmm_text_is_utf8(text, strlen(text))) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "%s: value is %s; must be UTF-8", field,
+                     text ? "not UTF-8" : "NULL");
+}
+
+bsmm_status bsmm_writer_put_metadata(bsmm_writer *writer, const char *key, const char *value) {
+    if (json_object_set_new(writer->metadata, key, json_string(value)) != 0)
+        return bsmm_fail_memory();
+    return BSMM_OK;
+}
+
+static bsmm_status check_key(const bsmm_writer *writer, const char *key) {
+    const size_t prefix = strlen(BSMM_DECLARATION_PREFIX);
+    BSMM_TRY(check_text("key", key));
+    if (strncmp(key, BSMM_DECLARATION_PREFIX, prefix) == 0 || strcmp(key, BSMM_CONFIG_KEY) == 0)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "key: value is \"%.160s\"; is reserved for what describes weights", key);
+    if (json_object_get(writer->metadata, key))
+        return bsmm_fail(BSMM_E_INVALID, "key: \"%.160s\" was added before; keys are unique", key);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_writer_metadata(bsmm_writer *writer, const char *key, const char *value) {
+    BSMM_TRY(bsmm_writer_check(writer, false));
+    BSMM_TRY(check_key(writer, key));
+    BSMM_TRY(check_text("value", value));
+    return bsmm_writer_put_metadata(writer, key, value);
+}
+
+static bsmm_status check_item(bsmm_writer *writer, const char *name, const char *dtype) {
+    BSMM_TRY(check_text("name", name));
+    if (!name[0] || strcmp(name, "__metadata__") == 0)
+        return bsmm_fail(BSMM_E_INVALID, "name: value is \"%s\"; must not be empty or reserved",
+                         name);
+    if (json_object_get(writer->names, name))
+        return bsmm_fail(BSMM_E_INVALID, "name: \"%.200s\" was added before; names are unique",
+                         name);
+    if (dtype && bsmm_dtype_find(dtype)) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "dtype: value is \"%.40s\"; must be a type of safetensors",
+                     dtype ? dtype : "(NULL)");
+}
+
+bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *name, const char *dtype,
+                                   uint32_t ndim, const int64_t *shape, uint64_t *index) {
+    BSMM_TRY(bsmm_writer_check(writer, false));
+    BSMM_TRY(check_item(writer, name, dtype));
+    if (ndim && !shape) return bsmm_fail(BSMM_E_INVALID, "shape: value is NULL; must be given");
+    bsmm_item item = {.dtype = bsmm_dtype_find(dtype), .ndim = ndim};
+    BSMM_TRY(bsmm_shape_bytes(BSMM_E_INVALID, name, item.dtype, ndim, shape, &item.bytes));
+    if (ndim) memcpy(item.shape, shape, ndim * sizeof *shape);
+    BSMM_TRY(
+        bsmm_grow((void **)&writer->items, writer->item_count, &writer->item_room, sizeof item));
+    item.name = bsmm_arena_text(&writer->arena, name, strlen(name));
+    if (!item.name || json_object_set_new(writer->names, name, json_true()) != 0)
+        return bsmm_fail_memory();
+    writer->items[writer->item_count] = item;
+    if (index) *index = writer->item_count;
+    writer->item_count++;
+    return BSMM_OK;
+}
+
+/* A global scale that the caller leaves alone must not be 0. */
+static void preset_globals(bsmm_writer *writer) {
+    for (uint64_t i = 0; i < writer->weight_count; i++) {
+        if (writer->weights[i].global == BSMM_NO_TENSOR) continue;
+        const bsmm_item *item = &writer->items[writer->weights[i].global];
+        float *values = (float *)(void *)(writer->output.data + item->offset);
+        for (uint64_t k = 0; k < item->bytes / sizeof(float); k++)
+            values[k] = 1.0f;
+    }
+}
+
+static bsmm_status total_bytes(const bsmm_writer *writer, uint64_t header, uint64_t *total) {
+    *total = header;
+    for (uint64_t i = 0; i < writer->item_count; i++)
+        if (!bsmm_add_u64(*total, writer->items[i].bytes, total))
+            return bsmm_fail(BSMM_E_INVALID, "tensors: their total size overflows");
+    return BSMM_OK;
+}
+
+static bsmm_status open_output(bsmm_writer *writer, const char *header, uint64_t bytes) {
+    uint64_t total;
+    BSMM_TRY(total_bytes(writer, bytes, &total));
+    BSMM_TRY(bsmm_output_open(writer->path, total, &writer->output));
+    memcpy(writer->output.data, header, bytes);
+    preset_globals(writer);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_writer_begin(bsmm_writer *writer) {
+    char *header = NULL;
+    uint64_t bytes = 0;
+    BSMM_TRY(bsmm_writer_check(writer, false));
+    BSMM_TRY(bsmm_writer_describe_weights(writer));
+    bsmm_status status = writer->kind->header(writer, &header, &bytes);
+    if (status == BSMM_OK) status = open_output(writer, header, bytes);
+    free(header);
+    return status;
+}
+
+bsmm_status bsmm_writer_tensor(bsmm_writer *writer, uint64_t index, void **data, uint64_t *bytes) {
+    BSMM_TRY(bsmm_writer_check(writer, true));
+    if (index >= writer->item_count)
+        return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %llu; %llu tensors were added",
+                         (unsigned long long)index, (unsigned long long)writer->item_count);
+    if (data) *data = writer->output.data + writer->items[index].offset;
+    if (bytes) *bytes = writer->items[index].bytes;
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_writer_commit(bsmm_writer *writer) {
+    bsmm_status status = bsmm_writer_check(writer, true);
+    if (status == BSMM_OK) status = bsmm_output_commit(&writer->output, writer->path);
+    if (writer) destroy(writer);
+    return status;
+}
+
+void bsmm_writer_abort(bsmm_writer *writer) {
+    if (writer) destroy(writer);
+}
