@@ -475,7 +475,7 @@ typedef struct bsmm_tensor {
     uint32_t ndim;     /* 0 to BSMM_MAX_DIMS */
     uint32_t order;    /* bsmm_order of the last two dimensions */
     int64_t shape[BSMM_MAX_DIMS]; /* logical elements, also for packed types */
-    const void *data;             /* mapped */
+    const void *data;             /* mapped; safetensors may place it at any address */
     uint64_t bytes;               /* of data */
 } bsmm_tensor;
 BSMM_API uint64_t bsmm_file_tensor_count(const bsmm_file *file);
@@ -483,12 +483,15 @@ BSMM_API bsmm_status bsmm_file_tensor_at(const bsmm_file *file, uint64_t index, 
 BSMM_API bsmm_status bsmm_file_tensor_find(const bsmm_file *file, const char *name,
                                            bsmm_tensor *out);
 
-/* One logical weight: a plain tensor of f32, f16, bf16 or an 8-bit float, or what a checkpoint
- * family stores as several tensors (elements, scales, a global scale). Tensors that belong to a
- * weight are not listed again on their own. docs/ARCHITECTURE.md lists the families. */
+/* One logical weight: a plain float tensor of 2 dimensions or more (leading ones make the batch),
+ * or what a checkpoint family stores as several tensors (elements, scales, a global scale). Tensors
+ * that belong to a weight are not listed again on their own. bsmm_family_at lists the families.
+ * Quark's mxfp4 and ModelOpt's have the same tensors: config.json beside the file tells Quark's,
+ * and without it ModelOpt's are reported. */
 typedef struct bsmm_weight {
     uint32_t struct_size;
-    uint32_t mapped;       /* 1: bsmm_weight_matrix gives pointers; 0: unpack it */
+    uint32_t mapped;       /* 1: bsmm_weight_matrix gives pointers; 0: unpack it (storage
+                              interleaves scales, orders nibbles otherwise, or is unaligned) */
     const char *name;      /* "model.layers.0.mlp.down_proj.weight" */
     const char *family;    /* "plain", "deepseek", "modelopt", ... */
     const char *dtype;     /* of the element tensor, the file's spelling */
@@ -506,12 +509,14 @@ BSMM_API bsmm_status bsmm_file_weight_at(const bsmm_file *file, uint64_t index, 
 BSMM_API bsmm_status bsmm_file_weight_find(const bsmm_file *file, const char *name,
                                            uint64_t *index);
 
-/* Matrix `slice` (0 .. batch-1) of a weight: description and sizes always; pointers into the
- * mapping when weight.mapped, else NULL. */
+/* Matrix `slice` (0 .. batch-1) of a weight: description, sizes and, where there is one,
+ * global_scale always; data and scales point into the mapping when weight.mapped, else NULL.
+ * The memory is read-only. */
 BSMM_API bsmm_status bsmm_weight_matrix(const bsmm_file *file, uint64_t index, int64_t slice,
                                         bsmm_matrix *out);
-/* Fills dst (as described by bsmm_weight_matrix, memory by the caller) from a weight whose storage
- * interleaves scales or orders nibbles otherwise (GGUF, Quark's legacy blocks). */
+/* Fills the data and scales of dst (as described by bsmm_weight_matrix, memory by the caller) from
+ * any weight, mapped or not. FORMAT names a block whose scale is no value of the format; dst's
+ * content is then unspecified. */
 BSMM_API bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, int64_t slice,
                                         const bsmm_matrix *dst);
 
@@ -535,20 +540,25 @@ BSMM_API bsmm_status bsmm_writer_metadata(bsmm_writer *writer, const char *key, 
 BSMM_API bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *name,
                                             const char *dtype, uint32_t ndim, const int64_t *shape,
                                             uint64_t *index);
-/* Adds the tensors that `family` stores for `batch` matrices like `matrix` (pointers ignored).
- * NULL family: the first that can. *index numbers weights. */
+/* Adds the tensors that `family` stores for `batch` matrices like `matrix` (its memory and leading
+ * dimensions are ignored; a global_scale that is not NULL asks for a place for one, which formats
+ * with e4m3 scales have anyway). NULL family: the first that can; bsmm always can. UNSUPPORTED if
+ * `family` cannot. *index numbers weights. */
 BSMM_API bsmm_status bsmm_writer_add_weight(bsmm_writer *writer, const char *family,
                                             const char *name, const bsmm_matrix *matrix,
                                             int64_t batch, uint64_t *index);
 BSMM_API bsmm_status bsmm_writer_begin(bsmm_writer *writer);
 /* After begin: where to put a tensor's bytes, or a weight's matrix (data, scales, global_scale
- * point into the mapping; global_kind is as the family stores it). */
+ * point into the mapping, which holds zeros, and 1 for global scales; global_kind is as the family
+ * stores it). */
 BSMM_API bsmm_status bsmm_writer_tensor(bsmm_writer *writer, uint64_t index, void **data,
                                         uint64_t *bytes);
 BSMM_API bsmm_status bsmm_writer_weight(bsmm_writer *writer, uint64_t index, int64_t slice,
                                         bsmm_matrix *out);
-BSMM_API bsmm_status bsmm_writer_commit(bsmm_writer *writer); /* flush, rename, destroy */
-BSMM_API void bsmm_writer_abort(bsmm_writer *writer); /* remove the temporary file, destroy */
+/* Flushes, renames, and destroys the writer; also when it fails, with `path` then as it was. */
+BSMM_API bsmm_status bsmm_writer_commit(bsmm_writer *writer);
+/* Removes the temporary file and destroys the writer; NULL is allowed. */
+BSMM_API void bsmm_writer_abort(bsmm_writer *writer);
 
 #ifdef __cplusplus
 }

@@ -42,7 +42,7 @@ char *bsmm_arena_join(bsmm_arena *arena, const char *a, size_t a_length, const c
     char *joined = bsmm_arena_take(arena, a_length + b_length + 1);
     if (!joined) return NULL;
     memcpy(joined, a, a_length);
-    memcpy(joined + a_length, b, b_length);
+    memcpy(joined + a_length, b, b_length + 1);
     return joined;
 }
 

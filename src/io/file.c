@@ -1,5 +1,4 @@
 /* An open file: its tensors and its metadata. */
-#define _GNU_SOURCE /* qsort_r */
 #include "io/io.h"
 
 #include <stdlib.h>
@@ -43,40 +42,25 @@ bsmm_status bsmm_file_add_metadata(bsmm_file *file, const char *key, size_t key_
     return BSMM_OK;
 }
 
-static int compare_tensors(const void *left, const void *right, void *context) {
-    const bsmm_tensor *tensors = context;
-    return strcmp(tensors[*(const uint64_t *)left].name, tensors[*(const uint64_t *)right].name);
-}
-
 static bsmm_status index_tensors(bsmm_file *file) {
     file->by_name = malloc((file->tensor_count + 1) * sizeof *file->by_name);
     if (!file->by_name) return bsmm_fail_memory();
     for (uint64_t i = 0; i < file->tensor_count; i++)
-        file->by_name[i] = i;
-    if (file->tensor_count > 1)
-        qsort_r(file->by_name, file->tensor_count, sizeof *file->by_name, compare_tensors,
-                file->tensors);
+        file->by_name[i] = (bsmm_name){file->tensors[i].name, i};
+    bsmm_names_sort(file->by_name, file->tensor_count);
     for (uint64_t i = 1; i < file->tensor_count; i++) {
-        const char *name = file->tensors[file->by_name[i]].name;
-        if (strcmp(file->tensors[file->by_name[i - 1]].name, name) == 0)
+        const char *name = file->by_name[i].name;
+        if (strcmp(file->by_name[i - 1].name, name) == 0)
             return bsmm_fail(BSMM_E_FORMAT, "%.200s: two tensors have this name", name);
     }
     return BSMM_OK;
 }
 
-/* Sorted by key, then by age: the arena's addresses do not tell age, the positions do. */
-static int compare_pairs(const void *left, const void *right, void *context) {
-    const bsmm_pair *pairs = context;
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    int order = strcmp(pairs[a].key, pairs[b].key);
-    return order ? order : (a > b) - (a < b);
-}
-
 /* Copies the pairs in order; of equal keys the first stays, or they are refused. */
-static bsmm_status take_pairs(bsmm_file *file, const uint64_t *order, bsmm_pair *to) {
+static bsmm_status take_pairs(bsmm_file *file, const bsmm_name *order, bsmm_pair *to) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < file->metadata_count; i++) {
-        bsmm_pair pair = file->metadata[order[i]];
+        bsmm_pair pair = file->metadata[order[i].index];
         bool again = kept && strcmp(to[kept - 1].key, pair.key) == 0;
         if (again && !file->merged)
             return bsmm_fail(BSMM_E_FORMAT, "%.200s: two metadata values have this key", pair.key);
@@ -87,17 +71,17 @@ static bsmm_status take_pairs(bsmm_file *file, const uint64_t *order, bsmm_pair 
     return BSMM_OK;
 }
 
-static bsmm_status sort_metadata(bsmm_file *file, uint64_t *order, bsmm_pair *sorted) {
+static bsmm_status sort_metadata(bsmm_file *file, bsmm_name *order, bsmm_pair *sorted) {
     if (!order || !sorted) return bsmm_fail_memory();
     for (uint64_t i = 0; i < file->metadata_count; i++)
-        order[i] = i;
-    qsort_r(order, file->metadata_count, sizeof *order, compare_pairs, file->metadata);
+        order[i] = (bsmm_name){file->metadata[i].key, i};
+    bsmm_names_sort(order, file->metadata_count);
     return take_pairs(file, order, sorted);
 }
 
 static bsmm_status index_metadata(bsmm_file *file) {
     if (file->metadata_count == 0) return BSMM_OK;
-    uint64_t *order = malloc(file->metadata_count * sizeof *order);
+    bsmm_name *order = malloc(file->metadata_count * sizeof *order);
     bsmm_pair *sorted = malloc(file->metadata_count * sizeof *sorted);
     bsmm_status status = sort_metadata(file, order, sorted);
     free(order);
@@ -110,26 +94,12 @@ bsmm_status bsmm_file_index(bsmm_file *file) {
     return index_metadata(file);
 }
 
-static int compare_joined(const char *candidate, const char *name, size_t base,
-                          const char *suffix) {
-    int order = strncmp(candidate, name, base);
-    return order ? order : strcmp(candidate + base, suffix);
-}
-
 uint64_t bsmm_file_sibling(const bsmm_file *file, const char *name, size_t base,
                            const char *suffix) {
-    uint64_t low = 0, high = file->tensor_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const char *candidate = file->tensors[file->by_name[middle]].name;
-        int order = compare_joined(candidate, name, base, suffix);
-        if (order == 0) return file->by_name[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return BSMM_NO_TENSOR;
+    uint64_t at = bsmm_names_find(file->by_name, file->tensor_count, name, base, suffix);
+    if (at == file->tensor_count || !bsmm_name_is(file->by_name[at].name, name, base, suffix))
+        return BSMM_NO_TENSOR;
+    return file->by_name[at].index;
 }
 
 uint64_t bsmm_file_lookup(const bsmm_file *file, const char *name) {

@@ -68,6 +68,18 @@ bool bsmm_text_ends(const char *text, const char *suffix);
 
 /* ---- an open file (file.c) ---- */
 
+/* Something with a name in a list sorted by name. */
+typedef struct bsmm_name {
+    const char *name;
+    uint64_t index;
+} bsmm_name;
+void bsmm_names_sort(bsmm_name *names, uint64_t count); /* equal names by index */
+/* The first that is not before the first `base` characters of a name and a suffix. */
+uint64_t bsmm_names_find(const bsmm_name *names, uint64_t count, const char *name, size_t base,
+                         const char *suffix);
+/* Whether it is that name. */
+bool bsmm_name_is(const char *candidate, const char *name, size_t base, const char *suffix);
+
 typedef struct bsmm_pair {
     const char *key, *value;
 } bsmm_pair;
@@ -83,12 +95,12 @@ struct bsmm_file {
     uint64_t map_count, map_room;
     bsmm_tensor *tensors; /* in the order of their bytes */
     uint64_t tensor_count, tensor_room;
-    uint64_t *by_name;   /* tensor indices, sorted */
+    bsmm_name *by_name;  /* of tensors */
     bsmm_pair *metadata; /* value NULL: a key whose value is no text */
     uint64_t metadata_count, metadata_room;
     struct bsmm_record *weights; /* in the order of their element tensors */
     uint64_t weight_count, weight_room;
-    uint64_t *weights_by_name;
+    bsmm_name *weights_by_name;
 };
 
 #define BSMM_NO_TENSOR UINT64_MAX

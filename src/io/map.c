@@ -1,9 +1,9 @@
 /* Mapping a file for reading. */
-#define _GNU_SOURCE /* the strerror_r that returns text */
 #include "io/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,8 +11,9 @@
 
 bsmm_status bsmm_fail_system(const char *path, const char *verb, int error) {
     char buffer[128];
-    const char *reason = strerror_r(error, buffer, sizeof buffer);
-    return bsmm_fail(BSMM_E_IO, "%s: cannot %s: %s", path, verb, reason);
+    if (strerror_r(error, buffer, sizeof buffer) != 0)
+        snprintf(buffer, sizeof buffer, "error %d", error);
+    return bsmm_fail(BSMM_E_IO, "%s: cannot %s: %s", path, verb, buffer);
 }
 
 static bsmm_status map_descriptor(int descriptor, const char *path, bsmm_map *map) {

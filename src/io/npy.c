@@ -167,6 +167,7 @@ bsmm_status bsmm_npy_parse(const uint8_t *data, size_t bytes, const char *name, 
 }
 
 size_t bsmm_npy_header(const bsmm_dtype *dtype, uint32_t ndim, const int64_t *shape, char *text) {
+    static const char magic[8] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0};
     char dictionary[512];
     int used = snprintf(dictionary, sizeof dictionary,
                         "{'descr': '%s', 'fortran_order': False, 'shape': (", dtype->npy);
@@ -178,7 +179,7 @@ size_t bsmm_npy_header(const bsmm_dtype *dtype, uint32_t ndim, const int64_t *sh
     size_t total = (10 + (size_t)used + 1 + 63) / 64 * 64;
     if (!text) return total;
     memset(text, ' ', total);
-    memcpy(text, "\x93NUMPY\x01\x00", 8);
+    memcpy(text, magic, sizeof magic);
     text[8] = (char)((total - 10) & 255);
     text[9] = (char)((total - 10) >> 8);
     memcpy(text + 10, dictionary, (size_t)used);

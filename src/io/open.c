@@ -70,7 +70,6 @@ static bsmm_status only_safetensors(const char *folder, char *name, size_t size)
     DIR *entries = opendir(folder);
     if (!entries) return bsmm_fail_system(folder, "list", errno);
     size_t found = 0;
-    name[0] = 0;
     for (const struct dirent *entry; (entry = readdir(entries));)
         if (bsmm_text_ends(entry->d_name, ".safetensors") && ++found == 1)
             snprintf(name, size, "%s", entry->d_name);
@@ -87,7 +86,7 @@ static bool join_path(char *path, size_t size, const char *folder, const char *n
 /* A folder stands for its index, its model.safetensors, or the only .safetensors in it. */
 static bsmm_status find_in_folder(const char *folder, char *path, size_t size) {
     static const char *const names[] = {"model.safetensors.index.json", "model.safetensors"};
-    char name[NAME_MAX + 1];
+    char name[NAME_MAX + 1] = "";
     struct stat info;
     for (size_t i = 0; i < BSMM_COUNT(names); i++)
         if (join_path(path, size, folder, names[i]) && stat(path, &info) == 0) return BSMM_OK;

@@ -1,5 +1,4 @@
 /* Which tensors make a weight: names and types against the rows of families.c. */
-#define _GNU_SOURCE /* qsort_r */
 #include "io/family.h"
 
 #include <stdlib.h>
@@ -144,21 +143,12 @@ static bsmm_status add_record(bsmm_file *file, const bsmm_record *record) {
     return BSMM_OK;
 }
 
-static int compare_weights(const void *left, const void *right, void *context) {
-    const bsmm_record *weights = context;
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    int order = strcmp(weights[a].name, weights[b].name);
-    return order ? order : (a > b) - (a < b);
-}
-
 static bsmm_status sort_weights(bsmm_file *file) {
     file->weights_by_name = malloc((file->weight_count + 1) * sizeof *file->weights_by_name);
     if (!file->weights_by_name) return bsmm_fail_memory();
     for (uint64_t i = 0; i < file->weight_count; i++)
-        file->weights_by_name[i] = i;
-    if (file->weight_count > 1)
-        qsort_r(file->weights_by_name, file->weight_count, sizeof *file->weights_by_name,
-                compare_weights, file->weights);
+        file->weights_by_name[i] = (bsmm_name){file->weights[i].name, i};
+    bsmm_names_sort(file->weights_by_name, file->weight_count);
     return BSMM_OK;
 }
 

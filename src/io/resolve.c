@@ -223,7 +223,8 @@ bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record
                                       .dtype = file->tensors[record->data].dtype}};
     resolving r = {.record = record,
                    .row = record->row,
-                   .data = tensor_of(file, record->data),
+                   .batch = 1,
+                   .data = &file->tensors[record->data],
                    .scale = tensor_of(file, record->scale),
                    .global = tensor_of(file, record->global),
                    .out = out};

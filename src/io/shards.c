@@ -18,8 +18,8 @@ bool bsmm_shards_detect(const uint8_t *data, size_t bytes) {
 
 /* A shard is named by a bare file name, so that an index cannot reach out of its folder. */
 static bsmm_status check_shard_name(const char *tensor, const char *shard) {
-    if (shard && shard[0] && !strchr(shard, '/') && strcmp(shard, ".") && strcmp(shard, ".."))
-        return BSMM_OK;
+    bool bare = shard && shard[0] && !strchr(shard, '/');
+    if (bare && strcmp(shard, ".") != 0 && strcmp(shard, "..") != 0) return BSMM_OK;
     return bsmm_fail(BSMM_E_FORMAT,
                      "weight_map.%.120s: value is \"%.120s\"; must be the name of a file in the "
                      "index's folder",

@@ -3,6 +3,8 @@
  * (Pack_mxfp4, Pack_mxfp6). */
 #include "io/family.h"
 
+#include <inttypes.h>
+
 typedef struct block_shape {
     uint32_t bytes, elems;
 
@@ -56,13 +58,15 @@ bsmm_status bsmm_unpack_gguf_mxfp4(const uint8_t *from, const bsmm_operand *to, 
 
 /* UE4M3 has no sign bit, and ggml reads 0x7F as 0. */
 static bsmm_status gguf_nvfp4_block(const uint8_t *from, const block_target *t) {
-    for (uint32_t k = 0; k < 4; k++) {
+    const uint8_t *nibbles = from + 4;
+    for (uint32_t k = 0; k < 4; k++, nibbles += 8) {
         if (from[k] & 0x80)
             return bsmm_fail(BSMM_E_FORMAT,
-                             "%.160s: scale of row %lld, column %lld is 0x%02X; UE4M3 has no sign",
-                             t->what, (long long)t->row, (long long)t->col + 16 * k, from[k]);
+                             "%.160s: scale %u of row %" PRId64 ", column %" PRId64
+                             " is 0x%02X; UE4M3 has no sign",
+                             t->what, k, t->row, t->col, from[k]);
         put_scale(t, k, from[k] == 0x7F ? 0 : from[k]);
-        put_halves(from + 4 + 8 * k, t, 16 * k, 8);
+        put_halves(nibbles, t, 16 * k, 8);
     }
     return BSMM_OK;
 }
@@ -75,8 +79,9 @@ bsmm_status bsmm_unpack_gguf_nvfp4(const uint8_t *from, const bsmm_operand *to, 
 static bsmm_status put_quark_scale(const uint8_t *from, const block_target *t) {
     if (from[0] == 0x80)
         return bsmm_fail(BSMM_E_FORMAT,
-                         "%.160s: exponent of row %lld, column %lld is -128; must be -127 to 127",
-                         t->what, (long long)t->row, (long long)t->col);
+                         "%.160s: exponent of row %" PRId64 ", column %" PRId64
+                         " is -128; must be -127 to 127",
+                         t->what, t->row, t->col);
     put_scale(t, 0, (from[0] + 127u) & 255u);
     return BSMM_OK;
 }
@@ -97,7 +102,7 @@ bsmm_status bsmm_unpack_quark_mxfp4(const uint8_t *from, const bsmm_operand *to,
 static bsmm_status quark_mxfp6_block(const uint8_t *from, const block_target *t) {
     BSMM_TRY(put_quark_scale(from, t));
     for (uint32_t k = 0; k < 32; k++) {
-        const uint8_t *group = from + 1 + k / 4 * 3;
+        const uint8_t *group = &from[1 + k / 4 * 3];
         uint32_t i = k % 4;
         uint32_t top = group[0] >> (6 - 2 * i) & 3u;
         uint32_t low = group[1 + i / 2] >> (i % 2 ? 0 : 4) & 15u;

@@ -3,13 +3,16 @@
 
 #include <string.h>
 
-static bsmm_status take_record(const bsmm_file *file, uint64_t index, const bsmm_record **record) {
-    if (!file) return bsmm_fail(BSMM_E_INVALID, "file: value is NULL; must be an open file");
-    if (index >= file->weight_count)
-        return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %llu; the file has %llu weights",
-                         (unsigned long long)index, (unsigned long long)file->weight_count);
-    *record = &file->weights[index];
-    return BSMM_OK;
+/* NULL, with the failure in *status, when there is none. */
+static const bsmm_record *find_record(const bsmm_file *file, uint64_t index, bsmm_status *status) {
+    *status = BSMM_OK;
+    if (file && index < file->weight_count) return &file->weights[index];
+    if (!file)
+        *status = bsmm_fail(BSMM_E_INVALID, "file: value is NULL; must be an open file");
+    else
+        *status = bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %llu; the file has %llu weights",
+                            (unsigned long long)index, (unsigned long long)file->weight_count);
+    return NULL;
 }
 
 uint64_t bsmm_file_weight_count(const bsmm_file *file) {
@@ -17,54 +20,37 @@ uint64_t bsmm_file_weight_count(const bsmm_file *file) {
 }
 
 bsmm_status bsmm_file_weight_at(const bsmm_file *file, uint64_t index, bsmm_weight *out) {
-    const bsmm_record *record = NULL;
+    bsmm_status status;
     bsmm_resolved resolved;
-    BSMM_TRY(take_record(file, index, &record));
-    bsmm_status status = bsmm_record_resolve(file, record, &resolved);
+    const bsmm_record *record = find_record(file, index, &status);
+    if (!record) return status;
+    status = bsmm_record_resolve(file, record, &resolved);
     BSMM_TRY(bsmm_give_struct(out, &resolved.weight, sizeof resolved.weight, "out"));
     return status;
 }
 
-/* The first weight, in name order, whose name is at least name + suffix. */
-static uint64_t lower_bound(const bsmm_file *file, const char *name, const char *suffix) {
-    uint64_t low = 0, high = file->weight_count;
-    size_t length = strlen(name);
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const char *candidate = file->weights[file->weights_by_name[middle]].name;
-        int order = strncmp(candidate, name, length);
-        if (order == 0) order = strcmp(candidate + length, suffix);
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 bsmm_status bsmm_file_weight_find(const bsmm_file *file, const char *name, uint64_t *index) {
     static const char *const suffixes[] = {"", ".weight"};
-    if (!file || !name || !index)
+    if (!file) return bsmm_fail(BSMM_E_INVALID, "file: value is NULL; must be an open file");
+    if (!name || !index)
         return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; must be given",
-                         !file   ? "file"
-                         : !name ? "name"
-                                 : "index");
+                         name ? "index" : "name");
     size_t length = strlen(name);
     for (size_t i = 0; i < BSMM_COUNT(suffixes); i++) {
-        uint64_t at = lower_bound(file, name, suffixes[i]);
+        uint64_t at =
+            bsmm_names_find(file->weights_by_name, file->weight_count, name, length, suffixes[i]);
         if (at == file->weight_count) continue;
-        const char *found = file->weights[file->weights_by_name[at]].name;
-        if (strncmp(found, name, length) != 0 || strcmp(found + length, suffixes[i]) != 0) continue;
-        *index = file->weights_by_name[at];
+        const bsmm_name *found = &file->weights_by_name[at];
+        if (!bsmm_name_is(found->name, name, length, suffixes[i])) continue;
+        *index = found->index;
         return BSMM_OK;
     }
     return bsmm_fail(BSMM_E_NOT_FOUND, "name: \"%.200s\" is not a weight of this file", name);
 }
 
-static bsmm_status resolve_slice(const bsmm_file *file, uint64_t index, int64_t slice,
-                                 const bsmm_record **record, bsmm_resolved *resolved) {
-    BSMM_TRY(take_record(file, index, record));
-    BSMM_TRY(bsmm_record_resolve(file, *record, resolved));
+static bsmm_status resolve_slice(const bsmm_file *file, const bsmm_record *record, int64_t slice,
+                                 bsmm_resolved *resolved) {
+    BSMM_TRY(bsmm_record_resolve(file, record, resolved));
     if (slice >= 0 && slice < resolved->weight.batch) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "slice: value is %lld; must be 0 to %lld", (long long)slice,
                      (long long)resolved->weight.batch - 1);
@@ -77,9 +63,11 @@ static void *unconst(const uint8_t *at) {
 
 bsmm_status bsmm_weight_matrix(const bsmm_file *file, uint64_t index, int64_t slice,
                                bsmm_matrix *out) {
-    const bsmm_record *record = NULL;
+    bsmm_status status;
     bsmm_resolved resolved;
-    BSMM_TRY(resolve_slice(file, index, slice, &record, &resolved));
+    const bsmm_record *record = find_record(file, index, &status);
+    if (!record) return status;
+    BSMM_TRY(resolve_slice(file, record, slice, &resolved));
     bsmm_matrix matrix = resolved.operand.m;
     matrix.data_bytes = resolved.operand.data_bytes;
     matrix.scale_bytes = resolved.operand.scale_bytes;
@@ -108,10 +96,12 @@ static bsmm_status check_destination(const bsmm_operand *have, const bsmm_operan
 
 bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, int64_t slice,
                                const bsmm_matrix *dst) {
-    const bsmm_record *record = NULL;
+    bsmm_status status;
     bsmm_resolved resolved;
     bsmm_operand to;
-    BSMM_TRY(resolve_slice(file, index, slice, &record, &resolved));
+    const bsmm_record *record = find_record(file, index, &status);
+    if (!record) return status;
+    BSMM_TRY(resolve_slice(file, record, slice, &resolved));
     BSMM_TRY(bsmm_operand_take(dst, "dst", &to));
     BSMM_TRY(check_destination(&resolved.operand, &to));
     BSMM_TRY(bsmm_operand_check_memory(&to, "dst"));

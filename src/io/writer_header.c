@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct placed {
+    bsmm_item *item;
+} placed;
+
 /* By type, the last of the type table first, which aligns every tensor; then by name. */
 static int compare_items(const void *left, const void *right) {
-    const bsmm_item *a = *(const bsmm_item *const *)left, *b = *(const bsmm_item *const *)right;
+    const bsmm_item *a = ((const placed *)left)->item, *b = ((const placed *)right)->item;
     if (a->dtype != b->dtype) return a->dtype > b->dtype ? -1 : 1;
     return strcmp(a->name, b->name);
 }
@@ -16,9 +20,9 @@ static json_t *item_json(const bsmm_item *item) {
     json_t *shape = json_array();
     for (uint32_t i = 0; i < item->ndim; i++)
         json_array_append_new(shape, json_integer(item->shape[i]));
+    uint64_t end = item->offset + item->bytes;
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", item->dtype->name, "shape", shape,
-                     "data_offsets", (json_int_t)item->offset,
-                     (json_int_t)(item->offset + item->bytes));
+                     "data_offsets", (json_int_t)item->offset, (json_int_t)end);
 }
 
 static int compare_keys(const void *left, const void *right) {
@@ -45,15 +49,15 @@ static json_t *sorted_metadata(json_t *metadata) {
 }
 
 /* Places the items one after another and describes them. */
-static char *header_text(bsmm_writer *writer, bsmm_item **order) {
+static char *header_text(bsmm_writer *writer, const placed *order) {
     json_t *root = json_object();
     uint64_t at = 0;
     if (json_object_size(writer->metadata))
         json_object_set_new(root, "__metadata__", sorted_metadata(writer->metadata));
     for (uint64_t i = 0; i < writer->item_count; i++) {
-        order[i]->offset = at;
-        at += order[i]->bytes;
-        json_object_set_new(root, order[i]->name, item_json(order[i]));
+        order[i].item->offset = at;
+        at += order[i].item->bytes;
+        json_object_set_new(root, order[i].item->name, item_json(order[i].item));
     }
     bool whole =
         json_object_size(root) == writer->item_count + (json_object_size(writer->metadata) ? 1 : 0);
@@ -80,10 +84,10 @@ static bsmm_status frame(const char *text, char **header, uint64_t *bytes) {
 
 bsmm_status bsmm_writer_header_safetensors(bsmm_writer *writer, char **header, uint64_t *bytes) {
     uint64_t count = writer->item_count;
-    bsmm_item **order = malloc((count + 1) * sizeof *order);
+    placed *order = malloc((count + 1) * sizeof *order);
     if (!order) return bsmm_fail_memory();
     for (uint64_t i = 0; i < count; i++)
-        order[i] = &writer->items[i];
+        order[i].item = &writer->items[i];
     qsort(order, count, sizeof *order, compare_items);
     char *text = header_text(writer, order);
     free(order);

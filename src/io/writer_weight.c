@@ -18,9 +18,9 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
     }
     if (!bsmm_format_equal(row->format, m->format)) return "it does not have this format";
     if (wants_global && !row->global) return "it has no global scale";
-    uint32_t group = row->pack_bytes ? row->pack_elems : 1;
-    if (m->cols % (group * (row->trailing ? row->trailing : 1)))
-        return "its shapes cannot tell such a number of columns";
+    int64_t group = row->pack_bytes ? row->pack_elems : 1;
+    if (row->trailing) group *= row->trailing;
+    if (m->cols % group) return "its shapes cannot tell such a number of columns";
     return NULL;
 }
 
