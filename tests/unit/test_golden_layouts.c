@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Scale layouts against the offset maps that torchao and torch give (tests/golden/README.md):
- * sizes and every offset. */
+ * sizes, every offset, and moving scales from each layout to each other one. */
 #include "base/base.h"
 #include "golden.h"
 
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { SHOWN = 5 };
+enum { SHOWN = 5, STALE = 0xA5 };
 
 /* ---- a case as a matrix ---- */
 
@@ -91,6 +91,107 @@ static void test_offsets(void **state) {
     assert_int_equal(wrong, 0);
 }
 
+/* ---- relayout ---- */
+
+/* Scale formats of each width; what scale number `value` of the map is in each. */
+static const struct {
+    uint32_t scale, bytes, modulus;
+} widths[] = {
+    {BSMM_SCALE_E8M0, 1, 251}, /* prime: no tile's size divides it, so a shift shows */
+    {BSMM_SCALE_F32, 4, UINT32_MAX},
+};
+
+static uint32_t scale_bits(uint32_t value, uint32_t modulus) {
+    return value == 0 ? 0 : value % modulus + 1;
+}
+
+/* The scale buffer that a map describes, and the matrix that points to it. */
+static uint8_t *fill_scales(const map *from, size_t width, bsmm_matrix *m) {
+    uint32_t bytes = widths[width].bytes;
+    uint8_t *scales = test_calloc(from->count, bytes);
+    for (size_t i = 0; i < from->count; i++) {
+        uint32_t bits = scale_bits(from->at[i], widths[width].modulus);
+        for (uint32_t k = 0; k < bytes; k++) {
+            scales[i * bytes + k] = (uint8_t)(bits >> (8 * k));
+        }
+    }
+    m->scales = scales;
+    m->scale_bytes = from->count * bytes;
+    return scales;
+}
+
+/* The gaps that a caller's pitch leaves are not padding of the layout and may hold the scales of a
+ * neighbouring matrix: they must stay as they were. */
+static void keep_gaps(const map *to, uint8_t *expected, uint32_t bytes) {
+    for (size_t i = 0; i < to->count; i++) {
+        if (to->at[i] == 0) {
+            memset(expected + i * bytes, STALE, bytes);
+        }
+    }
+}
+
+static size_t count_differences(size_t count, const uint8_t *expected, const uint8_t *got,
+                                uint32_t bytes) {
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        wrong += memcmp(expected + i * bytes, got + i * bytes, bytes) != 0;
+    }
+    return wrong;
+}
+
+static size_t check_move(const golden_case *from, const golden_case *to, size_t width) {
+    map source = map_of(from), target = map_of(to);
+    bsmm_matrix src = matrix_of(from, widths[width].scale);
+    bsmm_matrix dst = matrix_of(to, widths[width].scale);
+    uint8_t *given = fill_scales(&source, width, &src);
+    uint8_t *expected = fill_scales(&target, width, &dst);
+    uint8_t *got = test_malloc(dst.scale_bytes);
+    memset(got, STALE, dst.scale_bytes);
+    dst.scales = got;
+    if (dst.scale_ld != 0) {
+        keep_gaps(&target, expected, widths[width].bytes);
+    }
+    bsmm_status status = bsmm_relayout_scales(&src, &dst);
+    size_t wrong = status != BSMM_OK;
+    if (wrong == 0) {
+        wrong = count_differences(target.count, expected, got, widths[width].bytes);
+    }
+    if (wrong != 0) {
+        print_error("%s -> %s, %u bytes: %zu wrong: %s\n", from->name, to->name,
+                    widths[width].bytes, wrong, status == BSMM_OK ? "" : bsmm_error_message());
+    }
+    test_free(got);
+    test_free(expected);
+    test_free(given);
+    free(target.at);
+    free(source.at);
+    return wrong;
+}
+
+static bool same_shape(const golden_case *a, const golden_case *b) {
+    return golden_param(a, "rows") == golden_param(b, "rows") &&
+           golden_param(a, "cols") == golden_param(b, "cols");
+}
+
+static void test_relayout_any_to_any(void **state) {
+    (void)state;
+    golden_list list = golden_open("layouts");
+    size_t moves = 0, wrong = 0;
+    for (size_t i = 0; i < list.count; i++) {
+        for (size_t k = 0; k < list.count; k++) {
+            if (!same_shape(&list.cases[i], &list.cases[k])) {
+                continue;
+            }
+            for (size_t w = 0; w < BSMM_COUNT(widths); w++, moves++) {
+                wrong += check_move(&list.cases[i], &list.cases[k], w);
+            }
+        }
+    }
+    assert_true(moves > list.count);
+    golden_close(&list);
+    assert_int_equal(wrong, 0);
+}
+
 /* ---- nothing is missing: a shortened manifest must not pass ---- */
 
 static void test_every_layout_has_cases(void **state) {
@@ -113,6 +214,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_layout_has_cases),
         cmocka_unit_test(test_offsets),
+        cmocka_unit_test(test_relayout_any_to_any),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
