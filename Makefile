@@ -25,10 +25,11 @@ fuzz:
 	@tools/install-deps.sh build fuzz
 	@tools/run-fuzzers.sh $(SECONDS)
 
-## make docs: the API reference, in build-docs/html
-docs:
+## make docs: the API reference in build-docs/html, and the generated parts of documents
+docs: all
 	@tools/install-deps.sh docs
 	@doxygen Doxyfile
+	@tools/update-docs.py $(BUILD)/bsmm README.md docs/*.md
 
 ## make format: rewrite every source file after .clang-format
 format:

@@ -1,0 +1,19 @@
+#!/bin/bash
+# The drawings, tables and code in the documents are what the program and the examples say today;
+# README's example is 12 lines.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+documents=("$root"/README.md "$root"/docs/*.md)
+"$root/tools/update-docs.py" --check "$BSMM" "${documents[@]}"
+
+lines=$(sed -n '/^```c$/,/^```$/p' "$root/README.md" | grep -cv '^```')
+[ "$lines" = 12 ] || { echo "README's example has $lines lines"; exit 1; }
+
+# The check itself sees a drawing that is not current.
+copy=$(mktemp)
+trap 'rm -f "$copy"' EXIT
+sed 's/^  0 |  0 /  0 |  7 /' "$root/docs/LAYOUTS.md" >"$copy"
+if "$root/tools/update-docs.py" --check "$BSMM" "$copy" >/dev/null; then
+    echo "a wrong drawing passes"
+    exit 1
+fi

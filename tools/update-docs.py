@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Rewrites the parts of documents that come from the program or from the examples. Such a part
+stands between `<!-- KIND: ... -->` and `<!-- end -->`; the kinds are the functions below.
+
+usage: update-docs.py [--check] BSMM FILE...
+--check changes nothing and fails if a file is not current."""
+import difflib
+import json
+import re
+import shlex
+import string
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PART = re.compile(r"(<!-- (\w+): (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def run(bsmm, command):
+    words = shlex.split(command)
+    if words[0] != "bsmm":
+        raise SystemExit(f"{command}: only bsmm may be run")
+    return subprocess.run([bsmm, *words[1:]], check=True, capture_output=True, text=True).stdout
+
+
+def output(bsmm, argument):
+    """output: COMMAND: what it prints."""
+    return f"```text\n{run(bsmm, argument).rstrip()}\n```\n"
+
+
+def lines(_bsmm, argument):
+    """lines: FILE /FIRST/ /LAST/: the lines of a file from the first match to the next one."""
+    path, first, last = re.fullmatch(r"(\S+) /(.*)/ /(.*)/", argument).groups()
+    text = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(text) if re.search(first, line))
+    stop = next(i for i in range(start, len(text)) if re.search(last, text[i]))
+    return "```c\n" + textwrap.dedent("\n".join(text[start : stop + 1])) + "\n```\n"
+
+
+class Cell(string.Formatter):
+    """{field}, or {field:T} for tera, one decimal at most."""
+
+    def format_field(self, value, spec):
+        if value is None:
+            return "-"
+        return f"{round(value / 1e12, 1):g}" if spec == "T" else format(value, spec)
+
+
+def table(bsmm, argument):
+    """table: COMMAND | KIND | HEAD=CELL | ...: one row per JSON object of that kind."""
+    command, kind, *columns = (part.strip() for part in argument.split("|"))
+    heads, cells = zip(*(column.split("=", 1) for column in columns))
+    rows = [json.loads(line) for line in run(bsmm, command).splitlines()]
+    rows = [row for row in rows if row["kind"] == kind]
+    if not rows:
+        raise SystemExit(f"{command}: no rows of kind {kind}")
+    body = [[Cell().format(cell, **row) for cell in cells] for row in rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in [heads, ["---"] * len(heads), *body])
+
+
+KINDS = {"output": output, "lines": lines, "table": table}
+
+
+def current(bsmm, text):
+    return PART.sub(lambda m: m[1] + KINDS[m[2]](bsmm, " ".join(m[3].split())) + m[4], text)
+
+
+def main(arguments):
+    check = arguments[:1] == ["--check"]
+    bsmm, *paths = arguments[check:]
+    stale = False
+    for path in map(Path, paths):
+        old = path.read_text(encoding="utf-8")
+        new = current(bsmm, old)
+        stale |= new != old
+        if check:
+            sys.stdout.writelines(difflib.unified_diff(
+                old.splitlines(True), new.splitlines(True), str(path), "as it should be"))
+        else:
+            path.write_text(new, encoding="utf-8")
+    if check and stale:
+        print("`make docs` brings these up to date")
+    return int(check and stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
