@@ -28,7 +28,7 @@ const char *cli_pair_at(uint32_t index); /* the pairs that have a name; NULL pas
 
 /* "812 ns", "3.25 ms", ... and "12.3 MB"; the text lives in `buffer`. */
 typedef struct cli_text {
-    char text[32];
+    char text[64];
 } cli_text;
 cli_text cli_seconds(double seconds);
 cli_text cli_quantity(double value, const char *unit);

@@ -38,9 +38,8 @@ const char *cli_option_name(const cli_option *option, char *buffer, size_t size)
 }
 
 static bool check_word(const cli_option *option, const char *text, struct argp_state *state) {
-    cli_words *words = option->arg ? cli_words_of(option->arg) : NULL;
-    if (!words || cli_words_contain(words, text)) return true;
-    char name[64], *known = cli_words_join(words);
+    if (!option->arg || cli_words_allow(option->arg, text)) return true;
+    char name[64], *known = cli_words_join(cli_words_of(option->arg));
     argp_error(state, "%s: value is %s; must be one of %s",
                cli_option_name(option, name, sizeof name), text, known);
     free(known);

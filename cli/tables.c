@@ -1,5 +1,6 @@
 #include "tables.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 bool cli_elem_find(const char *name, bsmm_elem_info *info) {
@@ -47,4 +48,17 @@ const char *cli_scale_name(uint32_t scale) {
         [BSMM_SCALE_F32] = "f32",
     };
     return scale < sizeof names / sizeof names[0] ? names[scale] : "unknown";
+}
+
+cli_text cli_format_text(bsmm_format format) {
+    cli_text result;
+    const char *name = bsmm_format_name(format);
+    bool named = strcmp(name, "custom") != 0;
+    if (named || format.scale == BSMM_SCALE_NONE)
+        snprintf(result.text, sizeof result.text, "%s", name);
+    else
+        snprintf(result.text, sizeof result.text, "%s/%s/%ux%u",
+                 bsmm_format_name((bsmm_format){.elem = format.elem}), cli_scale_name(format.scale),
+                 format.block_rows, format.block_cols);
+    return result;
 }

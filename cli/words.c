@@ -21,6 +21,7 @@ TABLE_WORDS(elem_at, bsmm_elem_info, bsmm_elem_at)
 TABLE_WORDS(preset_at, bsmm_preset_info, bsmm_preset_at)
 TABLE_WORDS(layout_at, bsmm_layout_info, bsmm_layout_at)
 TABLE_WORDS(recipe_at, bsmm_recipe_info, bsmm_recipe_at)
+TABLE_WORDS(known_device_at, bsmm_device_info, bsmm_device_at)
 
 static uint32_t count_words(cli_words *words) {
     uint32_t count = 0;
@@ -42,6 +43,24 @@ static const char *formats_at(uint32_t index) {
     return name ? name : cli_pair_at(index - count_words(format_at));
 }
 
+static const char *writable_family_at(uint32_t index) {
+    bsmm_family_info info = BSMM_INIT(bsmm_family_info);
+    uint32_t writable = 0;
+    for (uint32_t i = 0; !bsmm_family_at(i, &info); i++)
+        if (info.writes && writable++ == index) return info.name;
+    return NULL;
+}
+
+static const char *device_or_all_at(uint32_t index) {
+    return index ? known_device_at(index - 1) : "all";
+}
+
+static const char *local_device_at(uint32_t index) {
+    static bsmm_local_device info;
+    info = BSMM_INIT(bsmm_local_device);
+    return bsmm_local_device_at(index, &info) ? NULL : info.name;
+}
+
 /* Kernels say their names through an explanation; any valid product will do. */
 static const char *kernel_at(uint32_t index) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
@@ -57,27 +76,51 @@ static const char *dtype_at(uint32_t index) {
     return index < 3 ? names[index] : NULL;
 }
 
-static const struct {
+static bool contain(cli_words *words, const char *word) {
+    for (uint32_t i = 0; words(i); i++)
+        if (!strcmp(words(i), word)) return true;
+    return false;
+}
+
+typedef struct vocabulary {
     const char *metavariable;
     cli_words *words;
-} vocabularies[] = {
-    {"COMMAND", command_at}, {"ELEM", elem_at},     {"FORMAT", format_at}, {"FORMATS", formats_at},
-    {"LAYOUT", layout_at},   {"RECIPE", recipe_at}, {"KERNEL", kernel_at}, {"DTYPE", dtype_at},
-};
+    bool open; /* only a suggestion: the library knows more, or says better what is wrong */
+} vocabulary;
 
-cli_words *cli_words_of(const char *metavariable) {
+/* clang-format off */
+static const vocabulary vocabularies[] = {
+    {"COMMAND", command_at, false},
+    {"ELEM", elem_at, false},
+    {"FORMAT", format_at, false},
+    {"FORMATS", formats_at, false},
+    {"LAYOUT", layout_at, false},
+    {"RECIPE", recipe_at, false},
+    {"FAMILY", writable_family_at, false},
+    {"MODEL", device_or_all_at, false},
+    {"DEVICE", local_device_at, true},
+    {"KERNEL", kernel_at, true},
+    {"DTYPE", dtype_at, false},
+};
+/* clang-format on */
+
+static const vocabulary *find(const char *metavariable) {
     size_t length = strspn(metavariable, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
     for (size_t i = 0; i < sizeof vocabularies / sizeof vocabularies[0]; i++)
         if (strlen(vocabularies[i].metavariable) == length &&
             !strncmp(vocabularies[i].metavariable, metavariable, length))
-            return vocabularies[i].words;
+            return &vocabularies[i];
     return NULL;
 }
 
-bool cli_words_contain(cli_words *words, const char *word) {
-    for (uint32_t i = 0; words(i); i++)
-        if (!strcmp(words(i), word)) return true;
-    return false;
+cli_words *cli_words_of(const char *metavariable) {
+    const vocabulary *found = find(metavariable);
+    return found ? found->words : NULL;
+}
+
+bool cli_words_allow(const char *metavariable, const char *word) {
+    const vocabulary *found = find(metavariable);
+    return !found || found->open || contain(found->words, word);
 }
 
 char *cli_words_join(cli_words *words) {

@@ -9,7 +9,8 @@ typedef const char *cli_words(uint32_t index);
 
 /* The vocabulary of a metavariable ("FORMAT", "FORMAT..."); NULL if it has none. */
 cli_words *cli_words_of(const char *metavariable);
-bool cli_words_contain(cli_words *words, const char *word);
+/* Whether an option of that metavariable may have this value. */
+bool cli_words_allow(const char *metavariable, const char *word);
 /* "a, b, c" in memory that the caller frees. */
 char *cli_words_join(cli_words *words);
 /* Usage error: the word is not in the vocabulary of the metavariable. */

@@ -520,6 +520,13 @@ BSMM_API bsmm_status bsmm_weight_matrix(const bsmm_file *file, uint64_t index, i
 BSMM_API bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, int64_t slice,
                                         const bsmm_matrix *dst);
 
+/* The tensors that hold a weight (elements, block scales, global scale), also of a broken one;
+ * BSMM_NO_TENSOR where there is none. */
+#define BSMM_WEIGHT_TENSORS 3
+#define BSMM_NO_TENSOR      UINT64_MAX
+BSMM_API bsmm_status bsmm_weight_tensors(const bsmm_file *file, uint64_t index,
+                                         uint64_t tensors[BSMM_WEIGHT_TENSORS]);
+
 /* Checkpoint families that can be written. */
 typedef struct bsmm_family_info {
     uint32_t struct_size;

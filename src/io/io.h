@@ -103,8 +103,6 @@ struct bsmm_file {
     bsmm_name *weights_by_name;
 };
 
-#define BSMM_NO_TENSOR UINT64_MAX
-
 void bsmm_file_clear(bsmm_file *file); /* frees what it holds */
 bsmm_status bsmm_file_add_tensor(bsmm_file *file, const bsmm_tensor *tensor); /* its name stays */
 /* Copies key and value; value NULL: no text. */

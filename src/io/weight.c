@@ -48,6 +48,18 @@ bsmm_status bsmm_file_weight_find(const bsmm_file *file, const char *name, uint6
     return bsmm_fail(BSMM_E_NOT_FOUND, "name: \"%.200s\" is not a weight of this file", name);
 }
 
+bsmm_status bsmm_weight_tensors(const bsmm_file *file, uint64_t index,
+                                uint64_t tensors[BSMM_WEIGHT_TENSORS]) {
+    bsmm_status status;
+    const bsmm_record *record = find_record(file, index, &status);
+    if (!record) return status;
+    if (!tensors) return bsmm_fail(BSMM_E_INVALID, "tensors: value is NULL; must be given");
+    tensors[0] = record->data;
+    tensors[1] = record->scale;
+    tensors[2] = record->global;
+    return BSMM_OK;
+}
+
 static bsmm_status resolve_slice(const bsmm_file *file, const bsmm_record *record, int64_t slice,
                                  bsmm_resolved *resolved) {
     BSMM_TRY(bsmm_record_resolve(file, record, resolved));

@@ -1,0 +1,78 @@
+/* bsmm dequantize: quantized weights of a file into plain ones. */
+#include "common.h"
+#include "transfer.h"
+
+typedef struct values {
+    cli_transfer_values transfer;
+    const char *dtype;
+} values;
+
+static bool wants(const void *options, const bsmm_weight *weight) {
+    uint32_t elem = weight->format.elem;
+    (void)options;
+    return weight->format.scale != BSMM_SCALE_NONE ||
+           (elem != BSMM_ELEM_F32 && elem != BSMM_ELEM_F16 && elem != BSMM_ELEM_BF16);
+}
+
+static bool describe(const void *arguments, const bsmm_weight *weight, bsmm_matrix *target,
+                     const char **family) {
+    const values *options = arguments;
+    bsmm_matrix plain = BSMM_INIT(bsmm_matrix);
+    (void)weight;
+    plain.rows = target->rows;
+    plain.cols = target->cols;
+    *target = plain;
+    *family = "plain";
+    return !bsmm_format_from_name(options->dtype, &target->format);
+}
+
+static bool fill(const void *options, const bsmm_matrix *source, const bsmm_matrix *target) {
+    (void)options;
+    return !bsmm_dequantize(source, target);
+}
+
+static int run(const void *arguments, char **args, int count) {
+    const values *options = arguments;
+    (void)count;
+    const cli_transfer transfer = {.verb = "dequantize",
+                                   .participle = "dequantized",
+                                   .values = &options->transfer,
+                                   .options = options,
+                                   .wants = wants,
+                                   .describe = describe,
+                                   .fill = fill};
+    return cli_transfer_main(&transfer, args[0]);
+}
+
+static const cli_option options[] = {
+    CLI_OPTIONS_TRANSFER(values, "dequantize"),
+    {.name = "dtype",
+     .arg = "DTYPE",
+     .help = "type of the plain weights, bf16 unless given",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, dtype)},
+    {.name = "json",
+     .help = "print one JSON object per line",
+     .kind = CLI_FLAG,
+     .offset = offsetof(values, transfer.json)},
+    {0},
+};
+
+static const values defaults = {.dtype = "bf16"};
+
+const cli_command cli_dequantize = {
+    .name = "dequantize",
+    .args = "IN",
+    .summary = "Turn the quantized weights of a file into plain ones",
+    .text = "Each value is exact, then rounded once to the type asked for. Plain f32, f16 and "
+            "bf16 weights are copied as they are unless --include names them.",
+    .examples = "  bsmm dequantize model.safetensors -o plain.safetensors --dtype bf16\n"
+                "  bsmm dequantize model.gguf -o plain.safetensors --include '*.ffn_*'\n",
+    .options = options,
+    .output = {cli_transfer_columns},
+    .defaults = &defaults,
+    .values_size = sizeof(values),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

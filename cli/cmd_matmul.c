@@ -1,0 +1,254 @@
+/* bsmm matmul: the product of two weights of files. */
+#include "check.h"
+#include "common.h"
+#include "files.h"
+#include "output.h"
+#include "rows.h"
+#include "tables.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct values {
+    const char *out, *dtype, *kernel, *device, *c;
+    double alpha, beta;
+    int64_t threads;
+    bool check, fast, json;
+} values;
+
+static const cli_column columns[] = {
+    {"output", "output", false, "the file written"},
+    {"m", "M", true, "rows of A and D"},
+    {"n", "N", true, "rows of B, columns of D"},
+    {"k", "K", true, "columns of A and B"},
+    {"format", "format", false, "formats of A and B"},
+    {"dtype", "D", false, "type of D"},
+    {"kernel", "kernel", false, "the kernel that ran"},
+    {"seconds", "time", true, "of the product alone"},
+    {"gflops", "GFLOP/s", true, "2 M N K / seconds / 1e9"},
+    {"max_error", "max error", true, "with --check, largest error; else null"},
+    {"bound_share", "of bound", true,
+     "with --check, the largest error as a share of what is allowed; else null"},
+    {0},
+};
+
+typedef struct product {
+    cli_operand a, b, c;
+    cli_output output;
+    bsmm_matmul_desc desc;
+    float alpha, beta;
+    char kernel[64];
+    double seconds;
+    cli_check check;
+} product;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static bool open_operands(const values *options, char **args, product *job) {
+    if (!cli_operand_open(args[0], &job->a) || !cli_operand_open(args[1], &job->b)) return false;
+    return !options->c || cli_operand_open(options->c, &job->c);
+}
+
+static void describe(const values *options, product *job) {
+    bsmm_matmul_desc *desc = &job->desc;
+    *desc = BSMM_INIT(bsmm_matmul_desc);
+    job->alpha = (float)options->alpha;
+    job->beta = isnan(options->beta) ? 1 : (float)options->beta;
+    desc->a = &job->a.loaded.matrix;
+    desc->b = &job->b.loaded.matrix;
+    desc->d = &job->output.matrix;
+    desc->alpha = &job->alpha;
+    if (options->c) {
+        desc->c = &job->c.loaded.matrix;
+        desc->beta = &job->beta;
+    }
+    desc->threads = (uint32_t)options->threads;
+    desc->device = options->device;
+    desc->kernel = options->kernel;
+    desc->compute = options->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
+}
+
+static bsmm_buffers buffers_of(const bsmm_matmul_desc *desc, void *workspace, uint64_t bytes) {
+    bsmm_buffers buffers = BSMM_INIT(bsmm_buffers);
+    buffers.a = desc->a->data;
+    buffers.a_scales = desc->a->scales;
+    buffers.a_global = desc->a->global_scale;
+    buffers.b = desc->b->data;
+    buffers.b_scales = desc->b->scales;
+    buffers.b_global = desc->b->global_scale;
+    buffers.c = desc->c ? desc->c->data : NULL;
+    buffers.d = desc->d->data;
+    buffers.workspace = workspace;
+    buffers.workspace_bytes = bytes;
+    return buffers;
+}
+
+static bool run_plan(const bsmm_plan *plan, product *job) {
+    uint64_t bytes = bsmm_plan_workspace_bytes(plan);
+    void *workspace = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    if (!workspace)
+        exit(cli_fail("no memory for a workspace of %llu bytes", (unsigned long long)bytes));
+    bsmm_buffers buffers = buffers_of(&job->desc, workspace, bytes);
+    snprintf(job->kernel, sizeof job->kernel, "%s", bsmm_plan_kernel(plan));
+    double started = now();
+    bool done = !bsmm_plan_run(plan, &buffers);
+    job->seconds = now() - started;
+    free(workspace);
+    return done;
+}
+
+static bool multiply(product *job) {
+    bsmm_plan *plan = NULL;
+    bool done = !bsmm_plan_create(&job->desc, &plan) && run_plan(plan, job);
+    bsmm_plan_destroy(plan);
+    if (!done) cli_fail_library(NULL);
+    return done;
+}
+
+static bool within_bound(const values *options, product *job) {
+    if (!options->check) return true;
+    if (!cli_check_run(&job->desc, &job->check)) {
+        cli_fail_library("check");
+        return false;
+    }
+    if (job->check.share <= 1) return true;
+    cli_fail("check: D[%lld, %lld] is %g, the reference %g; the error is %.3g of the bound",
+             (long long)job->check.row, (long long)job->check.col, job->check.got,
+             job->check.expected, job->check.share);
+    return false;
+}
+
+static void checked_cell(cli_rows *rows, bool checked, double value) {
+    if (checked)
+        cli_row_number(rows, value, "%.3g");
+    else
+        cli_row_value(rows, NULL, "%s", "");
+}
+
+static void print_row(const values *options, const product *job) {
+    const bsmm_matrix *a = job->desc.a, *b = job->desc.b;
+    double operations = 2.0 * (double)a->rows * (double)b->rows * (double)a->cols;
+    cli_rows *rows = cli_rows_open(columns, options->json);
+    char format[128];
+    snprintf(format, sizeof format, "%s:%s", cli_format_text(a->format).text,
+             cli_format_text(b->format).text);
+    cli_row_text(rows, options->out);
+    cli_row_integer(rows, a->rows);
+    cli_row_integer(rows, b->rows);
+    cli_row_integer(rows, a->cols);
+    cli_row_text(rows, format);
+    cli_row_text(rows, options->dtype);
+    cli_row_text(rows, job->kernel);
+    cli_row_value(rows, json_real(job->seconds), "%s", cli_seconds(job->seconds).text);
+    cli_row_number(rows, operations / job->seconds / 1e9, "%.3g");
+    checked_cell(rows, options->check, job->check.max_error);
+    checked_cell(rows, options->check, job->check.share);
+    cli_rows_close(rows);
+}
+
+static bool work(const values *options, char **args, product *job) {
+    if (!open_operands(options, args, job)) return false;
+    if (!cli_output_create(&job->output, options->out, options->dtype, job->a.loaded.matrix.rows,
+                           job->b.loaded.matrix.rows)) {
+        cli_fail_library(NULL);
+        return false;
+    }
+    describe(options, job);
+    if (!multiply(job) || !within_bound(options, job)) return false;
+    if (cli_output_commit(&job->output)) return true;
+    cli_fail_library(NULL);
+    return false;
+}
+
+static int run(const void *arguments, char **args, int count) {
+    const values *options = arguments;
+    (void)count;
+    if (!isnan(options->beta) && !options->c)
+        return cli_usage("--beta: needs a matrix; give it by --c");
+    product job = {0};
+    bool done = work(options, args, &job);
+    if (done) print_row(options, &job);
+    cli_output_abort(&job.output);
+    cli_operand_close(&job.a);
+    cli_operand_close(&job.b);
+    cli_operand_close(&job.c);
+    return done ? CLI_OK : CLI_FAILED;
+}
+
+static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .arg = "FILE",
+     .help = "file to write D to: .npy, else safetensors with the tensor \"d\"",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, out),
+     .required = true},
+    {.name = "dtype",
+     .arg = "DTYPE",
+     .help = "type of D, f32 unless given",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, dtype)},
+    {.name = "alpha",
+     .arg = "NUMBER",
+     .help = "factor of the product, 1 unless given",
+     .kind = CLI_NUMBER,
+     .offset = offsetof(values, alpha)},
+    {.name = "beta",
+     .arg = "NUMBER",
+     .help = "factor of C, 1 when C is given",
+     .kind = CLI_NUMBER,
+     .offset = offsetof(values, beta)},
+    {.name = "c",
+     .arg = "FILE:TENSOR",
+     .help = "C (M, N), of type f32, f16 or bf16, to be added",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, c)},
+    {.name = "kernel",
+     .arg = "KERNEL",
+     .help = "run this kernel or fail",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, kernel)},
+    {.name = "device",
+     .arg = "DEVICE",
+     .help = "device of this machine, cpu unless given",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, device)},
+    {.name = "fast",
+     .help = "allow kernels with a wider error bound",
+     .kind = CLI_FLAG,
+     .offset = offsetof(values, fast)},
+    {.name = "check",
+     .help = "compare with the reference; beyond the bound nothing is written",
+     .kind = CLI_FLAG,
+     .offset = offsetof(values, check)},
+    CLI_OPTION_THREADS(values),
+    CLI_OPTION_JSON(values),
+    {0},
+};
+
+static const values defaults = {.dtype = "f32", .alpha = 1, .beta = NAN /* not given */};
+
+const cli_command cli_matmul = {
+    .name = "matmul",
+    .args = "A B",
+    .summary = "Multiply two weights of files: D = alpha A B^T + beta C",
+    .text = "A is (M, K) and B is (N, K), each FILE:TENSOR, FILE:TENSOR[SLICE] for one matrix of a "
+            "batch, or FILE where it holds one weight only. A .npy file has no bf16: such a D is "
+            "rounded to bf16 and stored as f32.",
+    .examples = "  bsmm matmul x.npy model.safetensors:layers.0.fc -o d.npy --check\n"
+                "  bsmm matmul a.safetensors:x b.safetensors:y -o d.safetensors --dtype bf16\n"
+                "  bsmm matmul x.npy moe.safetensors:experts.up_proj[3] -o d.npy\n",
+    .options = options,
+    .output = {columns},
+    .defaults = &defaults,
+    .values_size = sizeof(values),
+    .min_args = 2,
+    .max_args = 2,
+    .run = run,
+};

@@ -1,0 +1,153 @@
+/* bsmm quantize: plain weights of a file into a block-scaled format. */
+#include "common.h"
+#include "report.h"
+#include "tables.h"
+#include "transfer.h"
+#include <fnmatch.h>
+#include <string.h>
+
+typedef struct values {
+    cli_transfer_values transfer;
+    bsmm_format format;
+    cli_layout_values layout;
+    const char *recipe, *family;
+    int64_t threads;
+    bool pow2, one_level, report;
+    cli_report *reports; /* the weight's matrices so far, and the rows */
+} values;
+
+/* Parts of a model that are customarily left alone. */
+static const char *const spared[] = {"*[Ee]mbed*", "*[Nn]orm*", "*lm_head*"};
+
+static bool is_plain(const bsmm_weight *weight) {
+    uint32_t elem = weight->format.elem;
+    return weight->format.scale == BSMM_SCALE_NONE &&
+           (elem == BSMM_ELEM_F32 || elem == BSMM_ELEM_F16 || elem == BSMM_ELEM_BF16);
+}
+
+/* A file with a single array has no names to go by. */
+static bool wants(const void *arguments, const bsmm_weight *weight) {
+    const values *options = arguments;
+    size_t length = strlen(weight->name);
+    bool named = length > 7 && !strcmp(weight->name + length - 7, ".weight");
+    bool whole = options->format.block_rows != 1 || weight->cols % options->format.block_cols == 0;
+    for (size_t i = 0; i < sizeof spared / sizeof spared[0]; i++)
+        if (!fnmatch(spared[i], weight->name, 0)) return false;
+    return is_plain(weight) && whole && (named || !strchr(weight->name, '.'));
+}
+
+static bool describe(const void *arguments, const bsmm_weight *weight, bsmm_matrix *target,
+                     const char **family) {
+    const values *options = arguments;
+    if (!is_plain(weight)) {
+        cli_fail("%s: is %s already; only f32, f16 and bf16 weights are quantized", weight->name,
+                 cli_format_text(weight->format).text);
+        return false;
+    }
+    target->format = options->format;
+    *family = options->family;
+    target->order = BSMM_ORDER_ROW;
+    cli_layout_apply(&options->layout, target);
+    return true;
+}
+
+static bool fill(const void *arguments, const bsmm_matrix *source, const bsmm_matrix *target) {
+    const values *options = arguments;
+    bsmm_quantize_report report = BSMM_INIT(bsmm_quantize_report);
+    bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
+    desc.src = source;
+    desc.dst = target;
+    desc.recipe = options->recipe;
+    desc.flags = (options->pow2 ? BSMM_QUANTIZE_POW2 : 0u) |
+                 (options->one_level ? BSMM_QUANTIZE_ONE_LEVEL : 0u);
+    desc.threads = (uint32_t)options->threads;
+    if (bsmm_quantize(&desc, options->report ? &report : NULL)) return false;
+    if (options->report) cli_report_add(options->reports, &report);
+    return true;
+}
+
+static void finish(const void *arguments, const bsmm_weight *weight) {
+    const values *options = arguments;
+    if (options->report)
+        cli_report_row(options->reports, weight->name, bsmm_format_name(options->format));
+}
+
+static int run(const void *arguments, char **args, int count) {
+    values options = *(const values *)arguments;
+    (void)count;
+    cli_transfer transfer = {.verb = "quantize",
+                             .participle = "quantized",
+                             .values = &options.transfer,
+                             .options = &options,
+                             .wants = wants,
+                             .describe = describe,
+                             .fill = fill,
+                             .finish = finish};
+    if (!options.report) return cli_transfer_main(&transfer, args[0]);
+    cli_transfer_result result;
+    options.reports = cli_report_open(options.transfer.json);
+    bool done = cli_transfer_run(&transfer, args[0], &result);
+    cli_report_close(options.reports);
+    if (done && !options.transfer.json) cli_transfer_print(&transfer, &result);
+    return done ? CLI_OK : CLI_FAILED;
+}
+
+static const cli_option options[] = {
+    CLI_OPTIONS_TRANSFER(values, "quantize"),
+    {.name = "format",
+     .letter = 'f',
+     .arg = "FORMAT",
+     .help = "format to quantize into",
+     .kind = CLI_FORMAT,
+     .offset = offsetof(values, format),
+     .required = true},
+    {.name = "recipe",
+     .letter = 'r',
+     .arg = "RECIPE",
+     .help = "whose bytes to reproduce; the format's default unless given",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, recipe)},
+    CLI_OPTIONS_LAYOUT(values, "scale layout, row_major unless given"),
+    {.name = "family",
+     .arg = "FAMILY",
+     .help = "checkpoint family to write; the first that can unless given",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, family)},
+    {.name = "pow2",
+     .help = "round f32 scales to powers of two",
+     .kind = CLI_FLAG,
+     .offset = offsetof(values, pow2)},
+    {.name = "one-level",
+     .help = "no scale of the whole tensor",
+     .kind = CLI_FLAG,
+     .offset = offsetof(values, one_level)},
+    {.name = "report",
+     .help = "print each weight's error",
+     .kind = CLI_FLAG,
+     .offset = offsetof(values, report)},
+    CLI_OPTION_THREADS(values),
+    {.name = "json",
+     .help = "print one JSON object per line",
+     .kind = CLI_FLAG,
+     .offset = offsetof(values, transfer.json)},
+    {0},
+};
+
+const cli_command cli_quantize = {
+    .name = "quantize",
+    .args = "IN",
+    .summary = "Quantize the weights of a file into a block-scaled format",
+    .text = "Without --include, these are quantized: f32, f16 and bf16 matrices called *.weight "
+            "(or the array of a .npy file) whose columns are whole blocks, except *embed*, *norm* "
+            "and *lm_head*. All other tensors are copied as they are.",
+    .examples = "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 --report\n"
+                "  bsmm quantize in.npy -o out.safetensors --format mxfp4 --recipe rceil\n"
+                "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 \\\n"
+                "      --recipe modelopt --include '*.mlp.*' --exclude '*.0.*'\n",
+    .options = options,
+    .output = {cli_report_columns, cli_transfer_columns},
+    .values_size = sizeof(values),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

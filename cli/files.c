@@ -1,0 +1,126 @@
+#include "files.h"
+#include "common.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ALIGNMENT = 64 };
+
+bsmm_file *cli_file_open(const char *path) {
+    bsmm_file *file = NULL;
+    if (bsmm_file_open(path, &file)) cli_fail_library(NULL);
+    return file;
+}
+
+const char *cli_kind_of(const char *path) {
+    size_t length = strlen(path);
+    return length >= 4 && !strcmp(path + length - 4, ".npy") ? "npy" : "safetensors";
+}
+
+static uint64_t round_up(uint64_t bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+void *cli_matrix_allocate(bsmm_matrix *matrix) {
+    uint64_t data_bytes, scale_bytes;
+    matrix->data_bytes = matrix->scale_bytes = 0;
+    if (bsmm_data_bytes(matrix, &data_bytes) || bsmm_scale_bytes(matrix, &scale_bytes)) return NULL;
+    char *memory = cli_alloc(round_up(data_bytes) + scale_bytes + 1, 1);
+    matrix->data = memory;
+    matrix->data_bytes = data_bytes;
+    if (matrix->format.scale == BSMM_SCALE_NONE) return memory;
+    matrix->scales = memory + round_up(data_bytes);
+    matrix->scale_bytes = scale_bytes;
+    return memory;
+}
+
+bool cli_load(const bsmm_file *file, uint64_t weight, int64_t slice, cli_loaded *loaded) {
+    bsmm_weight info = BSMM_INIT(bsmm_weight);
+    *loaded = (cli_loaded){.matrix = BSMM_INIT(bsmm_matrix)};
+    if (bsmm_file_weight_at(file, weight, &info) ||
+        bsmm_weight_matrix(file, weight, slice, &loaded->matrix))
+        return false;
+    if (info.mapped) return true;
+    loaded->memory = cli_matrix_allocate(&loaded->matrix);
+    if (loaded->memory && !bsmm_weight_unpack(file, weight, slice, &loaded->matrix)) return true;
+    cli_unload(loaded);
+    return false;
+}
+
+void cli_unload(cli_loaded *loaded) {
+    free(loaded->memory);
+    loaded->memory = NULL;
+}
+
+/* The length of the file's name in "FILE:NAME"; names of files and of tensors may hold colons. */
+static size_t file_length(const char *text) {
+    if (!access(text, F_OK)) return strlen(text);
+    char *prefix = strcpy(cli_alloc(strlen(text) + 1, 1), text);
+    size_t length = strlen(text);
+    for (char *colon = strchr(prefix, ':'); colon; colon = strchr(colon + 1, ':')) {
+        *colon = '\0';
+        bool exists = !access(prefix, F_OK);
+        *colon = ':';
+        if (!exists) continue;
+        length = (size_t)(colon - prefix);
+        break;
+    }
+    free(prefix);
+    return length;
+}
+
+/* Cuts "[3]" off a name; false if there is none. */
+static bool cut_slice(char *name, int64_t *slice) {
+    char *bracket = strrchr(name, '[');
+    size_t length = strlen(name);
+    if (!bracket || length == 0 || name[length - 1] != ']') return false;
+    name[length - 1] = '\0';
+    bool number = cli_parse_size(bracket + 1, slice);
+    name[length - 1] = ']';
+    if (number) *bracket = '\0';
+    return number;
+}
+
+static bool find_weight(const bsmm_file *file, const char *path, char *name, uint64_t *weight,
+                        int64_t *slice) {
+    *slice = 0;
+    if (!bsmm_file_weight_find(file, name, weight)) return true;
+    if (cut_slice(name, slice) && !bsmm_file_weight_find(file, name, weight)) return true;
+    cli_fail_library(path);
+    return false;
+}
+
+static bool load_named(cli_operand *operand, const char *path, char *name) {
+    uint64_t weight = 0;
+    int64_t slice = 0;
+    uint64_t count = bsmm_file_weight_count(operand->file);
+    if (name && !find_weight(operand->file, path, name, &weight, &slice)) return false;
+    if (!name && count != 1) {
+        cli_fail("%s: has %llu weights; name one as %s:NAME", path, (unsigned long long)count,
+                 path);
+        return false;
+    }
+    if (cli_load(operand->file, weight, slice, &operand->loaded)) return true;
+    cli_fail_library(path);
+    return false;
+}
+
+bool cli_operand_open(const char *text, cli_operand *operand) {
+    *operand = (cli_operand){0};
+    size_t length = file_length(text);
+    char *path = strcpy(cli_alloc(strlen(text) + 1, 1), text);
+    char *name = path[length] ? path + length + 1 : NULL;
+    path[length] = '\0';
+    operand->file = cli_file_open(path);
+    bool opened = operand->file && load_named(operand, path, name);
+    if (!opened) cli_operand_close(operand);
+    free(path);
+    return opened;
+}
+
+void cli_operand_close(cli_operand *operand) {
+    cli_unload(&operand->loaded);
+    bsmm_file_close(operand->file);
+    operand->file = NULL;
+}

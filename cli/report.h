@@ -1,0 +1,17 @@
+/* Errors of quantization: the parts of a weight added up, one row for each weight. */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include "command.h"
+
+typedef struct cli_report cli_report;
+
+extern const cli_column cli_report_columns[];
+
+cli_report *cli_report_open(bool json);
+void cli_report_add(cli_report *report, const bsmm_quantize_report *part);
+/* The row of all parts since the last one. */
+void cli_report_row(cli_report *report, const char *name, const char *format);
+void cli_report_close(cli_report *report);
+
+#endif

@@ -1,0 +1,280 @@
+#include "transfer.h"
+#include "common.h"
+#include "files.h"
+#include "progress.h"
+#include "rows.h"
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { COPY_CHUNK = 1 << 26 }; /* bytes between two steps of the progress bar */
+
+const cli_column cli_transfer_columns[] = {
+    {"output", NULL, false, "the file written"},
+    {"changed", NULL, false, "weights that were changed"},
+    {"kept", NULL, false, "other weights and tensors, copied as they are"},
+    {"bytes", NULL, false, "size of the file"},
+    {0},
+};
+
+typedef enum action { COPY_TENSOR, KEEP_WEIGHT, CHANGE_WEIGHT } action;
+
+typedef struct step {
+    action action;
+    uint64_t source, target; /* a tensor's or a weight's index in the file, in the writer */
+    bsmm_weight weight;
+} step;
+
+typedef struct run {
+    const cli_transfer *transfer;
+    bsmm_file *file;
+    bsmm_writer *writer;
+    bool *claimed; /* tensors that a weight's step takes along */
+    step *steps;
+    uint64_t step_count, changed;
+    uint64_t bytes; /* to be read */
+    cli_progress progress;
+} run;
+
+/* A size that is too large is the library's to refuse; it must not wrap into one that is not. */
+static uint32_t tile_size(int64_t size) {
+    return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
+}
+
+void cli_layout_apply(const cli_layout_values *layout, bsmm_matrix *target) {
+    if (!layout->name) return;
+    bsmm_layout_from_name(layout->name, &target->scale_layout);
+    target->scale_ld = 0;
+    target->scale_tile_rows = tile_size(layout->tile_rows);
+    target->scale_tile_cols = tile_size(layout->tile_cols);
+}
+
+static bool matches(const cli_list *globs, const char *name) {
+    for (size_t i = 0; i < globs->count; i++)
+        if (!fnmatch(globs->items[i], name, 0)) return true;
+    return false;
+}
+
+static bool is_selected(const run *job, const bsmm_weight *weight, bool broken) {
+    const cli_transfer_values *values = job->transfer->values;
+    if (matches(&values->exclude, weight->name)) return false;
+    if (values->include.count) return matches(&values->include, weight->name);
+    return !broken && job->transfer->wants(job->transfer->options, weight);
+}
+
+static void add_step(run *job, action what, uint64_t source, uint64_t target,
+                     const bsmm_weight *weight) {
+    step *to = &job->steps[job->step_count++];
+    *to = (step){.action = what, .source = source, .target = target};
+    if (weight) to->weight = *weight;
+}
+
+static void claim_tensors(run *job, uint64_t weight) {
+    uint64_t tensors[BSMM_WEIGHT_TENSORS];
+    if (bsmm_weight_tensors(job->file, weight, tensors)) return;
+    for (int i = 0; i < BSMM_WEIGHT_TENSORS; i++)
+        if (tensors[i] != BSMM_NO_TENSOR) job->claimed[tensors[i]] = true;
+}
+
+/* An array without a name of its own gets the one that readers expect. */
+static const char *target_name(const run *job, const bsmm_weight *weight) {
+    return strcmp(bsmm_file_kind(job->file), "npy") ? weight->name : "weight";
+}
+
+static bool add_weight(run *job, action what, uint64_t index, const bsmm_weight *weight,
+                       const char *family, const bsmm_matrix *matrix) {
+    uint64_t target, bytes;
+    if (bsmm_writer_add_weight(job->writer, family, target_name(job, weight), matrix, weight->batch,
+                               &target))
+        return false;
+    claim_tensors(job, index);
+    add_step(job, what, index, target, weight);
+    if (!bsmm_data_bytes(matrix, &bytes)) job->bytes += bytes * (uint64_t)weight->batch;
+    return true;
+}
+
+static bool change_weight(run *job, uint64_t index, const bsmm_weight *weight) {
+    const cli_transfer *transfer = job->transfer;
+    const char *family = NULL;
+    bsmm_matrix target = BSMM_INIT(bsmm_matrix);
+    if (bsmm_weight_matrix(job->file, index, 0, &target)) {
+        cli_fail_library(weight->name);
+        return false;
+    }
+    target.ld = 0;
+    target.data = target.scales = NULL;
+    target.data_bytes = target.scale_bytes = 0;
+    if (!transfer->describe(transfer->options, weight, &target, &family)) return false;
+    job->changed++;
+    if (add_weight(job, CHANGE_WEIGHT, index, weight, family, &target)) return true;
+    cli_fail_library(weight->name);
+    return false;
+}
+
+/* Through the writer, so that what the family declares outside the tensors comes along; a family
+ * that cannot be written is copied tensor by tensor. */
+static void keep_weight(run *job, uint64_t index, const bsmm_weight *weight) {
+    bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
+    if (!weight->mapped || !strcmp(weight->family, "plain")) return;
+    if (bsmm_weight_matrix(job->file, index, 0, &matrix)) return;
+    add_weight(job, KEEP_WEIGHT, index, weight, weight->family, &matrix);
+}
+
+static bool plan_weights(run *job) {
+    for (uint64_t i = 0; i < bsmm_file_weight_count(job->file); i++) {
+        bsmm_weight weight = BSMM_INIT(bsmm_weight);
+        bool broken = bsmm_file_weight_at(job->file, i, &weight) != BSMM_OK;
+        if (!is_selected(job, &weight, broken)) {
+            if (!broken) keep_weight(job, i, &weight);
+        } else if (broken) {
+            cli_fail_library(weight.name);
+            return false;
+        } else if (!change_weight(job, i, &weight)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool plan_tensor(run *job, uint64_t index) {
+    bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
+    uint64_t target;
+    bsmm_file_tensor_at(job->file, index, &tensor);
+    if (tensor.order == BSMM_ORDER_COL && tensor.ndim > 1) {
+        cli_fail("%s: is stored column by column, which safetensors cannot say", tensor.name);
+        return false;
+    }
+    if (bsmm_writer_add_tensor(job->writer, tensor.name, tensor.dtype, tensor.ndim, tensor.shape,
+                               &target)) {
+        cli_fail_library(tensor.name);
+        return false;
+    }
+    add_step(job, COPY_TENSOR, index, target, NULL);
+    job->bytes += tensor.bytes;
+    return true;
+}
+
+static bool plan(run *job) {
+    uint64_t tensors = bsmm_file_tensor_count(job->file);
+    uint64_t weights = bsmm_file_weight_count(job->file);
+    job->claimed = cli_alloc(tensors + 1, sizeof *job->claimed);
+    job->steps = cli_alloc(tensors + weights + 1, sizeof *job->steps);
+    if (!plan_weights(job)) return false;
+    if (!job->changed) {
+        cli_fail("no weight to %s; 'bsmm inspect' lists the file's weights", job->transfer->verb);
+        return false;
+    }
+    for (uint64_t i = 0; i < tensors; i++)
+        if (!job->claimed[i] && !plan_tensor(job, i)) return false;
+    return true;
+}
+
+static bool copy_tensor(run *job, const step *what) {
+    bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
+    void *to;
+    uint64_t bytes;
+    if (bsmm_file_tensor_at(job->file, what->source, &tensor) ||
+        bsmm_writer_tensor(job->writer, what->target, &to, &bytes))
+        return false;
+    for (uint64_t done = 0, part; done < bytes; done += part) {
+        part = bytes - done < COPY_CHUNK ? bytes - done : COPY_CHUNK;
+        memcpy((char *)to + done, (const char *)tensor.data + done, part);
+        cli_progress_add(&job->progress, part);
+    }
+    return true;
+}
+
+static bool fill_slice(run *job, const step *what, int64_t slice) {
+    const cli_transfer *transfer = job->transfer;
+    bsmm_matrix target = BSMM_INIT(bsmm_matrix);
+    cli_loaded source;
+    uint64_t bytes;
+    if (bsmm_writer_weight(job->writer, what->target, slice, &target) ||
+        !cli_load(job->file, what->source, slice, &source))
+        return false;
+    bool filled = what->action == KEEP_WEIGHT
+                      ? !bsmm_convert(&source.matrix, &target)
+                      : transfer->fill(transfer->options, &source.matrix, &target);
+    cli_unload(&source);
+    if (!bsmm_data_bytes(&target, &bytes)) cli_progress_add(&job->progress, bytes);
+    return filled;
+}
+
+static bool fill_step(run *job, const step *what) {
+    if (what->action == COPY_TENSOR) return copy_tensor(job, what);
+    for (int64_t slice = 0; slice < what->weight.batch; slice++)
+        if (!fill_slice(job, what, slice)) {
+            cli_fail_library(what->weight.name);
+            return false;
+        }
+    if (what->action == CHANGE_WEIGHT && job->transfer->finish)
+        job->transfer->finish(job->transfer->options, &what->weight);
+    return true;
+}
+
+static bool fill(run *job) {
+    if (bsmm_writer_begin(job->writer)) {
+        cli_fail_library(NULL);
+        return false;
+    }
+    job->progress = cli_progress_begin(job->transfer->verb, job->bytes);
+    bool filled = true;
+    for (uint64_t i = 0; i < job->step_count && filled; i++)
+        filled = fill_step(job, &job->steps[i]);
+    cli_progress_end(&job->progress);
+    return filled;
+}
+
+static bool write_file(run *job) {
+    const char *out = job->transfer->values->out;
+    if (bsmm_writer_create(out, cli_kind_of(out), &job->writer)) {
+        cli_fail_library(NULL);
+        return false;
+    }
+    bool written = plan(job) && fill(job);
+    if (!written) {
+        bsmm_writer_abort(job->writer);
+        return false;
+    }
+    if (!bsmm_writer_commit(job->writer)) return true;
+    cli_fail_library(NULL);
+    return false;
+}
+
+bool cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result) {
+    run job = {.transfer = transfer, .file = cli_file_open(in)};
+    if (!job.file) return false;
+    bool written = write_file(&job);
+    *result = (cli_transfer_result){job.changed, job.step_count - job.changed};
+    free(job.claimed);
+    free(job.steps);
+    bsmm_file_close(job.file);
+    return written;
+}
+
+void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result) {
+    const cli_transfer_values *values = transfer->values;
+    struct stat file = {0};
+    stat(values->out, &file);
+    if (!values->json) {
+        printf("%s: %llu %s %s, %llu kept, %s\n", values->out, (unsigned long long)result->changed,
+               result->changed == 1 ? "weight" : "weights", transfer->participle,
+               (unsigned long long)result->kept, cli_quantity((double)file.st_size, "B").text);
+        return;
+    }
+    cli_rows *rows = cli_rows_open(cli_transfer_columns, true);
+    cli_row_text(rows, values->out);
+    cli_row_integer(rows, (int64_t)result->changed);
+    cli_row_integer(rows, (int64_t)result->kept);
+    cli_row_integer(rows, file.st_size);
+    cli_rows_close(rows);
+}
+
+int cli_transfer_main(const cli_transfer *transfer, const char *in) {
+    cli_transfer_result result;
+    if (!cli_transfer_run(transfer, in, &result)) return CLI_FAILED;
+    cli_transfer_print(transfer, &result);
+    return CLI_OK;
+}
