@@ -1,0 +1,187 @@
+/* The fast coder gives bsmm_elem_encode's code for every value, and the rules beside it. */
+#include "operand.h"
+#include "quantize/coder.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { RUN = 256 };
+
+static bool saturates(uint32_t elem) {
+    return elem > BSMM_ELEM_BF16;
+}
+
+static void compare_run(uint32_t elem, const bsmm_coder *coder, const float *values, int64_t n) {
+    uint16_t codes[RUN];
+    bsmm_coder_run(coder, values, n, codes);
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t want = bsmm_elem_encode(elem, (double)values[i], saturates(elem));
+        if (codes[i] != want)
+            fail_msg("%s of %a is 0x%x; must be 0x%x", bsmm_elem_row(elem)->name, (double)values[i],
+                     codes[i], want);
+    }
+}
+
+/* Every bf16 value, and each with low bits set: all exponents, all leading mantissas. */
+static void compare_bf16_grid(uint32_t elem, const bsmm_coder *coder) {
+    static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
+    for (uint32_t high = 0; high < 1u << 16; high++) {
+        float values[BSMM_COUNT(low)];
+        for (size_t i = 0; i < BSMM_COUNT(low); i++)
+            values[i] = bsmm_bits_float(high << 16 | low[i]);
+        compare_run(elem, coder, values, BSMM_COUNT(low));
+    }
+}
+
+/* Every code's value, every midpoint, and their neighbours. */
+static void compare_boundaries(uint32_t elem, const bsmm_coder *coder) {
+    uint32_t codes = 1u << (bsmm_elem_row(elem)->bits - 1);
+    for (uint32_t code = 0; code + 1 < codes; code++) {
+        double a = bsmm_elem_decode(elem, code), b = bsmm_elem_decode(elem, code + 1);
+        float at[] = {(float)a, (float)((a + b) / 2)}, values[12];
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < 6; j++) {
+                float near = j % 3 == 0   ? at[i]
+                             : j % 3 == 1 ? nextafterf(at[i], INFINITY)
+                                          : nextafterf(at[i], -INFINITY);
+                values[6 * i + j] = j < 3 ? near : -near;
+            }
+        compare_run(elem, coder, values, 12);
+    }
+}
+
+static void compare_random(uint32_t elem, const bsmm_coder *coder) {
+    rng r = {elem};
+    for (int i = 0; i < 1000000 / RUN; i++) {
+        float values[RUN];
+        for (int j = 0; j < RUN; j++)
+            values[j] = bsmm_bits_float((uint32_t)rng_next(&r));
+        compare_run(elem, coder, values, RUN);
+    }
+}
+
+static void test_coder_is_the_scalar_codec(void **state) {
+    (void)state;
+    for (uint32_t elem = BSMM_ELEM_F16; elem <= BSMM_ELEM_E2M1; elem++) {
+        bsmm_coder coder = bsmm_coder_make(elem, BSMM_TIES_EVEN, BSMM_ZERO_KEEPS_SIGN);
+        compare_bf16_grid(elem, &coder);
+        compare_boundaries(elem, &coder);
+        compare_random(elem, &coder);
+    }
+}
+
+/* By definition: the code of the nearest value, the smaller magnitude of two. */
+static uint32_t nearest_down(double value) {
+    uint32_t best = 0;
+    for (uint32_t code = 1; code < 8; code++) {
+        double other = fabs(bsmm_elem_decode(BSMM_ELEM_E2M1, code) - fabs(value));
+        if (other < fabs(bsmm_elem_decode(BSMM_ELEM_E2M1, best) - fabs(value))) best = code;
+    }
+    return best;
+}
+
+static void test_ties_down(void **state) {
+    (void)state;
+    bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
+    for (int i = -800; i <= 800; i++) {
+        float value = (float)i / 100, exact = (float)i / 8;
+        uint16_t code;
+        bsmm_coder_run(&coder, &value, 1, &code);
+        assert_int_equal(code & 7, nearest_down((double)value));
+        bsmm_coder_run(&coder, &exact, 1, &code);
+        assert_int_equal(code & 7, nearest_down((double)exact));
+        assert_int_equal(code >> 3, i < 0 && code & 7);
+    }
+}
+
+/* With every e4m3 scale: the bound times the scale is exact where the quotient would be rounded. */
+static void test_bounds_times_scale(void **state) {
+    (void)state;
+    bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
+    static const float bounds[] = {0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5};
+    for (uint32_t s = 1; s < 0x7f; s++)
+        for (size_t i = 0; i < BSMM_COUNT(bounds); i++) {
+            float scale = (float)bsmm_elem_decode(BSMM_ELEM_E4M3, s), at = bounds[i] * scale;
+            float values[] = {at, nextafterf(at, INFINITY), nextafterf(at, 0)};
+            uint16_t codes[3];
+            bsmm_coder_run_bounds(&coder, values, 3, scale, codes);
+            assert_int_equal(codes[0], i);
+            assert_int_equal(codes[1], i + 1);
+            assert_int_equal(codes[2], i);
+        }
+}
+
+static void test_bounds_have_no_answer_for_what_is_not_near(void **state) {
+    (void)state;
+    bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
+    const float values[] = {1, -3e38f, INFINITY, NAN};
+    uint16_t codes[4];
+    bsmm_coder_run_bounds(&coder, values, 4, 0, codes);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(codes[i], 0);
+    bsmm_coder_run_bounds(&coder, values, 4, 1, codes);
+    static const uint16_t want[] = {2, 15, 0, 0};
+    assert_memory_equal(codes, want, sizeof want);
+}
+
+static void test_zero_signs(void **state) {
+    (void)state;
+    static const struct {
+        bsmm_zero_sign rule;
+        uint16_t codes[4];
+    } rows[] = {{BSMM_ZERO_KEEPS_SIGN, {0, 8, 0, 8}},
+                {BSMM_ZERO_PLUS, {0, 0, 0, 8}},
+                {BSMM_ZERO_CODE_PLUS, {0, 0, 0, 0}},
+                {BSMM_ZERO_MINUS, {8, 8, 0, 8}}};
+    const float values[] = {0.0f, -0.0f, 1e-3f, -1e-3f};
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++)
+        for (int ties = BSMM_TIES_EVEN; ties <= BSMM_TIES_DOWN; ties++) {
+            uint16_t codes[4];
+            bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, (bsmm_ties)ties, rows[i].rule);
+            bsmm_coder_run(&coder, values, 4, codes);
+            assert_memory_equal(codes, rows[i].codes, sizeof codes);
+        }
+}
+
+/* Every f16 and bf16 code, in both orders. */
+static void load_all(uint32_t elem, uint32_t order) {
+    static uint16_t codes[1 << 16];
+    static float values[1 << 16];
+    for (uint32_t i = 0; i < 1u << 16; i++)
+        codes[i] = (uint16_t)i;
+    bsmm_matrix m = describe((bsmm_format){.elem = elem}, 256, 256);
+    m.order = order;
+    m.data = codes;
+    bsmm_operand o;
+    assert_int_equal(bsmm_operand_take(&m, "m", &o), BSMM_OK);
+    bsmm_values_load(&o, 0, 256, 0, 256, values, 256);
+    for (uint32_t i = 0; i < 1u << 16; i++) {
+        uint32_t code = order == BSMM_ORDER_ROW ? i : i % 256 * 256 + i / 256;
+        double want = bsmm_elem_decode(elem, code);
+        assert_true(isnan(want) ? isnan(values[i]) : (double)values[i] == want);
+        assert_int_equal(signbit(values[i]) != 0, code >> 15);
+    }
+}
+
+static void test_values_of_every_code(void **state) {
+    (void)state;
+    for (uint32_t order = BSMM_ORDER_ROW; order <= BSMM_ORDER_COL; order++) {
+        load_all(BSMM_ELEM_F16, order);
+        load_all(BSMM_ELEM_BF16, order);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_coder_is_the_scalar_codec),
+        cmocka_unit_test(test_ties_down),
+        cmocka_unit_test(test_bounds_times_scale),
+        cmocka_unit_test(test_bounds_have_no_answer_for_what_is_not_near),
+        cmocka_unit_test(test_zero_signs),
+        cmocka_unit_test(test_values_of_every_code),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

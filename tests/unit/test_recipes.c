@@ -1,0 +1,505 @@
+/* Where recipes differ, one figure at a time: each test is a line of docs/RECIPES.md. */
+#include "operand.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST = 256 };
+
+/* One row of values, quantized. */
+typedef struct quantized {
+    uint32_t codes[MOST];
+    uint32_t scales[MOST];
+    float global;
+    bsmm_status status;
+} quantized;
+
+typedef struct choice {
+    const char *recipe, *format;
+    uint32_t flags, kind;
+    const float *amax;
+} choice;
+
+static quantized quantize_row(choice how, const float *values, int64_t n) {
+    quantized out = {.global = -1};
+    uint8_t data[4 * MOST], scales[4 * MOST];
+    bsmm_matrix src = describe(format_named("f32"), 1, n);
+    bsmm_matrix dst = describe(format_named(how.format), 1, n);
+    bsmm_operand o;
+    assert_true(n <= MOST);
+    src.data = (void *)values;
+    dst.data = data;
+    dst.global_scale = &out.global;
+    dst.global_kind = how.kind;
+    if (dst.format.scale != BSMM_SCALE_NONE) dst.scales = scales;
+    bsmm_quantize_desc desc = {.struct_size = sizeof desc,
+                               .flags = how.flags,
+                               .src = &src,
+                               .dst = &dst,
+                               .recipe = how.recipe,
+                               .amax = how.amax};
+    out.status = bsmm_quantize(&desc, NULL);
+    if (out.status != BSMM_OK) return out;
+    assert_int_equal(bsmm_operand_take(&dst, "dst", &o), BSMM_OK);
+    for (int64_t i = 0; i < n; i++)
+        out.codes[i] = bsmm_elem_load(dst.format.elem, data, (uint64_t)i);
+    for (int64_t b = 0; b < o.map.cols; b++)
+        out.scales[b] = bsmm_scale_load_code(dst.format.scale, scales, (uint64_t)b);
+    return out;
+}
+
+static float up(float value) {
+    return nextafterf(value, INFINITY);
+}
+static float down(float value) {
+    return nextafterf(value, 0);
+}
+
+/* The scale of a block that holds amax and zeros. */
+static uint32_t scale_of(const char *recipe, const char *format, float amax) {
+    float values[MOST] = {amax};
+    quantized q = quantize_row((choice){recipe, format, 0, 0, NULL}, values, 16);
+    assert_int_equal(q.status, BSMM_OK);
+    return q.scales[0];
+}
+
+/* The e2m1 code of `value` beside 6, which pins the e8m0 scale to 1. */
+static uint32_t e2m1_code(const char *recipe, float value) {
+    float values[32] = {6, value};
+    quantized q = quantize_row((choice){recipe, "mxfp4", 0, 0, NULL}, values, 32);
+    assert_int_equal(q.status, BSMM_OK);
+    assert_int_equal(q.scales[0], 127);
+    assert_int_equal(q.codes[0], 7);
+    return q.codes[1];
+}
+
+/* ---- A: e8m0 scale rules ---- */
+
+static void test_e8m0_scale_of_each_rule(void **state) {
+    (void)state;
+    static const char *const recipes[] = {"ocp", "rceil", "ceil", "even", "compressed-tensors"};
+    static const struct {
+        const char *format;
+        float amax;
+        uint32_t scales[5];
+    } rows[] = {
+        {"mxfp8", 448, {127, 127, 128, 127, 128}},  {"mxfp8", 449, {127, 128, 128, 127, 128}},
+        {"mxfp8", 500, {127, 128, 128, 128, 128}},  {"mxfp8", 1, {119, 119, 119, 119, 119}},
+        {"mxfp8", 7.5f, {121, 122, 122, 121, 122}}, {"mxfp4", 3, {126, 126, 127, 126, 126}},
+        {"mxfp4", 3.5f, {126, 127, 127, 127, 127}}, {"mxfp4", 6, {127, 127, 128, 127, 127}},
+        {"mxfp4", 6.5f, {127, 128, 128, 127, 127}}, {"mxfp4", 7, {127, 128, 128, 128, 128}},
+    };
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++)
+        for (size_t j = 0; j < BSMM_COUNT(recipes); j++)
+            assert_int_equal(scale_of(recipes[j], rows[i].format, rows[i].amax), rows[i].scales[j]);
+}
+
+static void test_ocp_saturates_what_its_scale_does_not_reach(void **state) {
+    (void)state;
+    static const struct {
+        const char *format;
+        float amax;
+        uint32_t code;
+    } rows[] = {{"mxfp8", 449, 0x7e}, {"mxfp8", 500, 0x7e}, {"mxfp4", 3.5f, 7},
+                {"mxfp4", 6.5f, 7},   {"mxfp4", 7, 7},      {"mxfp8_e5m2", 65535, 0x7b}};
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        quantized q = quantize_row((choice){"ocp", rows[i].format, 0, 0, NULL}, &rows[i].amax, 1);
+        assert_int_equal(q.codes[0], rows[i].code);
+    }
+}
+
+/* 7 / 2 = 3.5 is a tie of rceil's block and rounds to 4, that is 8. */
+static void test_rceil_rounds_seven_up(void **state) {
+    (void)state;
+    const float seven = 7;
+    quantized q = quantize_row((choice){"rceil", "mxfp4", 0, 0, NULL}, &seven, 1);
+    assert_int_equal(q.scales[0], 128);
+    assert_int_equal(q.codes[0], 6);
+}
+
+/* log2f(0x437fffff) is 8, but the exponent field says 7. */
+static void test_floor_of_log2f_beside_a_power_of_two(void **state) {
+    (void)state;
+    const float below = down(256);
+    assert_int_equal(scale_of("ocp", "mxfp4", below), 127 + 7 - 2);
+    assert_int_equal(scale_of("ggml", "mxfp4", below), 127 + 8 - 2);
+    assert_int_equal(scale_of("ggml", "mxfp4", 255), 127 + 7 - 2);
+    const float above = 6 * up(1024); /* log2f(above / 6) is 10 */
+    assert_int_equal(scale_of("rceil", "mxfp4", above), 127 + 11);
+    assert_int_equal(scale_of("modelopt", "mxfp4", above), 127 + 10);
+}
+
+static void test_zero_blocks(void **state) {
+    (void)state;
+    static const struct {
+        const char *recipe, *format;
+        uint32_t scale, code;
+    } rows[] = {
+        {"ocp", "mxfp4", 0, 0},      {"rceil", "mxfp4", 0, 0},
+        {"ceil", "mxfp8", 0, 0},     {"even", "mxfp8", 0, 0},
+        {"torchao", "mxfp4", 0, 0},  {"te", "mxfp8", 0, 0},
+        {"ggml", "mxfp4", 0, 0},     {"modelopt", "mxfp4", 0, 8},
+        {"modelopt", "mxfp8", 0, 0}, {"compressed-tensors", "mxfp4", 0, 0},
+        {"quark", "mxfp4", 1, 0},    {"deepgemm", "mxfp4", 127 - 15, 0}, /* 1e-4 / 6, up to 2^-15 */
+    };
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        float zero = 0;
+        quantized q = quantize_row((choice){rows[i].recipe, rows[i].format, 0, 0, NULL}, &zero, 1);
+        assert_int_equal(q.scales[0], rows[i].scale);
+        assert_int_equal(q.codes[0], rows[i].code);
+    }
+}
+
+static void test_infinite_and_nan_amax(void **state) {
+    (void)state;
+    assert_int_equal(scale_of("ocp", "mxfp8", INFINITY), 255 - 8);
+    assert_int_equal(scale_of("ceil", "mxfp8", INFINITY), 255 - 8);
+    assert_int_equal(scale_of("even", "mxfp4", -INFINITY), 255 - 2);
+    assert_int_equal(scale_of("rceil", "mxfp8", INFINITY), 254);
+    assert_int_equal(scale_of("te", "mxfp8", INFINITY), 254);
+    static const char *const poisoned[] = {"ocp", "rceil", "ceil", "even", "torchao", "te"};
+    for (size_t i = 0; i < BSMM_COUNT(poisoned); i++) {
+        assert_int_equal(scale_of(poisoned[i], "mxfp8", NAN), 255);
+        assert_int_equal(scale_of(poisoned[i], "mxfp4", -NAN), 255);
+    }
+    const float mixed[32] = {3, NAN, -2};
+    quantized q = quantize_row((choice){"ggml", "mxfp4", 0, 0, NULL}, mixed, 32);
+    assert_int_equal(q.scales[0], 126);
+    assert_int_equal(q.codes[1], 0);
+}
+
+/* amax / max = 2^-127 exactly, bits 0x00400000: byte 0; anything above: byte 1. */
+static void test_rceil_of_the_smallest_scale(void **state) {
+    (void)state;
+    assert_int_equal(scale_of("rceil", "mxfp4", 6 * 0x1p-127f), 0);
+    assert_int_equal(scale_of("te", "mxfp4", 6 * 0x1p-127f), 0);
+    assert_int_equal(scale_of("rceil", "mxfp4", 6 * 0x1.8p-127f), 1);
+    assert_int_equal(scale_of("rceil", "mxfp4", FLT_MAX), 127 + 126);
+}
+
+/* Under byte 0 the value 2^-127 is 1 for a scale that means 2^-127. */
+static void test_values_under_scale_byte_zero(void **state) {
+    (void)state;
+    static const struct {
+        const char *recipe;
+        uint32_t code;
+    } rows[] = {{"ocp", 2}, {"rceil", 2}, {"ceil", 2}, {"even", 2}, {"torchao", 1}, {"te", 0}};
+    const float smallest = 0x1p-127f;
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        quantized q = quantize_row((choice){rows[i].recipe, "mxfp4", 0, 0, NULL}, &smallest, 1);
+        assert_int_equal(q.scales[0], 0);
+        assert_int_equal(q.codes[0], rows[i].code);
+    }
+}
+
+/* ---- B: element rounding ---- */
+
+static void test_halfway_elements(void **state) {
+    (void)state;
+    static const struct {
+        float value;
+        uint32_t even, down;
+    } rows[] = {{0.25f, 0, 0}, {0.75f, 2, 1}, {1.25f, 2, 2}, {1.75f, 4, 3},
+                {2.5f, 4, 4},  {3.5f, 6, 5},  {5, 6, 6}};
+    static const char *const even[] = {"ocp", "even", "torchao", "compressed-tensors", "quark"};
+    static const char *const to_zero[] = {"ggml", "modelopt"};
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        for (size_t j = 0; j < BSMM_COUNT(even); j++)
+            assert_int_equal(e2m1_code(even[j], rows[i].value), rows[i].even);
+        for (size_t j = 0; j < BSMM_COUNT(to_zero); j++) {
+            assert_int_equal(e2m1_code(to_zero[j], rows[i].value), rows[i].down);
+            assert_int_equal(e2m1_code(to_zero[j], up(rows[i].value)), rows[i].down + 1);
+            assert_int_equal(e2m1_code(to_zero[j], down(rows[i].value)), rows[i].down);
+        }
+    }
+    assert_int_equal(e2m1_code("compressed-tensors", 0.2505f), 1); /* no detour through bf16 */
+}
+
+static void test_signs_of_zeros(void **state) {
+    (void)state;
+    static const struct {
+        const char *recipe;
+        uint32_t plus, minus, small, small_negative;
+    } rows[] = {
+        {"ocp", 0, 8, 0, 8},      {"torchao", 0, 8, 0, 8}, {"compressed-tensors", 0, 0, 0, 8},
+        {"modelopt", 8, 8, 0, 8}, {"ggml", 0, 0, 0, 0},    {"quark", 0, 0, 0, 0},
+    };
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        assert_int_equal(e2m1_code(rows[i].recipe, 0.0f), rows[i].plus);
+        assert_int_equal(e2m1_code(rows[i].recipe, -0.0f), rows[i].minus);
+        assert_int_equal(e2m1_code(rows[i].recipe, 0.01f), rows[i].small);
+        assert_int_equal(e2m1_code(rows[i].recipe, -0.01f), rows[i].small_negative);
+    }
+}
+
+static void test_cast_saturates_fp8(void **state) {
+    (void)state;
+    const float values[] = {464, 465, INFINITY, -1e9f};
+    quantized q = quantize_row((choice){NULL, "e4m3", 0, 0, NULL}, values, 4);
+    static const uint32_t want[] = {0x7e, 0x7e, 0x7e, 0xfe};
+    uint32_t code;
+    assert_memory_equal(q.codes, want, sizeof want);
+    assert_int_equal(bsmm_encode_elem(BSMM_ELEM_E4M3, 464, 0, &code), BSMM_OK);
+    assert_int_equal(code, 0x7e);
+    assert_int_equal(bsmm_encode_elem(BSMM_ELEM_E4M3, 465, 0, &code), BSMM_OK);
+    assert_int_equal(code, 0x7f);
+    const float large = 61440;
+    assert_int_equal(quantize_row((choice){"cast", "e5m2", 0, 0, NULL}, &large, 1).codes[0], 0x7b);
+    assert_int_equal(quantize_row((choice){"cast", "f16", 0, 0, NULL}, values + 3, 1).codes[0],
+                     0xfc00);
+}
+
+/* ---- C: nvfp4 ---- */
+
+static const char *const two_level[] = {"torchao", "te", "modelopt", "compressed-tensors"};
+
+static uint32_t kind_of(const char *recipe) {
+    return strcmp(recipe, "compressed-tensors") == 0 ? BSMM_GLOBAL_DIVISOR : BSMM_GLOBAL_MULTIPLIER;
+}
+
+/* The scale of a block of maximum amax in a tensor of maximum amax_t. */
+static uint32_t nvfp4_scale(const char *recipe, float amax_t, float amax) {
+    float values[16] = {amax};
+    choice how = {recipe, "nvfp4", 0, kind_of(recipe), &amax_t};
+    quantized q = quantize_row(how, values, 16);
+    assert_int_equal(q.status, BSMM_OK);
+    return q.scales[0];
+}
+
+static void test_torchao_and_te_scales(void **state) {
+    (void)state;
+    assert_int_equal(nvfp4_scale("torchao", 1.6875f, 0.6328125f), 0x72);
+    assert_int_equal(nvfp4_scale("te", 1.6875f, 0.6328125f), 0x73);
+}
+
+static void test_torchao_and_modelopt_scales(void **state) {
+    (void)state;
+    assert_int_equal(nvfp4_scale("torchao", 3.5625f, 0.66796875f), 0x6a);
+    assert_int_equal(nvfp4_scale("modelopt", 3.5625f, 0.66796875f), 0x6b);
+}
+
+static void test_torchao_and_compressed_tensors_scales(void **state) {
+    (void)state;
+    assert_int_equal(nvfp4_scale("torchao", 14, 11.5f), 0x7b);
+    assert_int_equal(nvfp4_scale("compressed-tensors", 14, 11.5f), 0x7c);
+}
+
+static void test_global_scales_as_stored(void **state) {
+    (void)state;
+    const float amax = 1.6875f, zero = 0;
+    const float multiplier = amax / 2688, divisor = 2688 / amax;
+    const float want[] = {multiplier, 1 / divisor, multiplier, (1 / amax) * 2688};
+    for (size_t i = 0; i < BSMM_COUNT(two_level); i++) {
+        choice how = {two_level[i], "nvfp4", 0, kind_of(two_level[i]), &amax};
+        assert_true(quantize_row(how, &amax, 1).global == want[i]);
+        how.amax = &zero;
+        assert_true(quantize_row(how, &zero, 1).global == 1 || i == 3);
+    }
+    choice te = {"te", "nvfp4", 0, BSMM_GLOBAL_DIVISOR, &amax};
+    assert_true(quantize_row(te, &amax, 1).global == divisor);
+    choice one = {"torchao", "nvfp4", BSMM_QUANTIZE_ONE_LEVEL, 0, &amax};
+    assert_true(quantize_row(one, &amax, 1).global == 1);
+    choice ggml = {"ggml", "nvfp4", 0, 0, &amax};
+    assert_true(quantize_row(ggml, &amax, 1).global == 1);
+}
+
+/* 2688 / FLT_MIN overflows: TransformerEngine stores FLT_MAX, compressed-tensors 1. */
+static void test_global_scales_of_tiny_tensors(void **state) {
+    (void)state;
+    const float tiny = 0x1p-140f;
+    choice te = {"te", "nvfp4", 0, BSMM_GLOBAL_DIVISOR, &tiny};
+    assert_true(quantize_row(te, &tiny, 1).global == FLT_MAX);
+    choice ct = {"compressed-tensors", "nvfp4", 0, BSMM_GLOBAL_DIVISOR, &tiny};
+    assert_true(quantize_row(ct, &tiny, 1).global == 1);
+    choice torchao = {"torchao", "nvfp4", 0, 0, &tiny};
+    assert_true(quantize_row(torchao, &tiny, 1).global == 1);
+}
+
+static void test_nvfp4_zero_blocks(void **state) {
+    (void)state;
+    static const uint32_t want[] = {0x08, 0x00, 0x38, 0x20};
+    for (size_t i = 0; i < BSMM_COUNT(two_level); i++) {
+        assert_int_equal(nvfp4_scale(two_level[i], 1, 0), want[i]);
+        assert_int_equal(nvfp4_scale(two_level[i], 0, 0), want[i]);
+    }
+    assert_int_equal(scale_of("ggml", "nvfp4", 0), 0);
+}
+
+static void test_torchao_keeps_scales_normal(void **state) {
+    (void)state;
+    assert_int_equal(nvfp4_scale("torchao", 2688, 6 * 0x1p-8f), 0x08);
+    assert_int_equal(nvfp4_scale("te", 2688, 6 * 0x1p-8f), 0x02);
+    assert_int_equal(nvfp4_scale("modelopt", 2688, 6 * 0x1p-12f), 0x01);
+    assert_int_equal(nvfp4_scale("compressed-tensors", 2688, 6 * 0x1p-12f), 0x20);
+}
+
+/* amax / 6 through ggml_fp32_to_ue4m3, and to nearest even. */
+static void test_ggml_scales_round_half_up(void **state) {
+    (void)state;
+    static const struct {
+        float scale;
+        double ggml, even;
+    } rows[] = {{250, 448, 256}, {300, 448, 288}, {1.0625f, 1.125, 1}, {0.0156f, 7.0 / 512, 0x1p-6},
+                {240, 240, 240}, {448, 448, 448}};
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        uint32_t even = bsmm_elem_encode(BSMM_ELEM_E4M3, (double)rows[i].scale, true);
+        uint32_t ggml = scale_of("ggml", "nvfp4", 6 * rows[i].scale);
+        assert_true(bsmm_elem_decode(BSMM_ELEM_E4M3, ggml) == rows[i].ggml);
+        assert_true(bsmm_elem_decode(BSMM_ELEM_E4M3, even) == rows[i].even);
+    }
+}
+
+/* ---- D: fp8 with f32 scales ---- */
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void test_fp8_quotients_and_products(void **state) {
+    (void)state;
+    static const struct {
+        const char *recipe;
+        uint32_t code;
+    } rows[] = {{"deepseek", 0x7a}, {"deepgemm", 0x7b}};
+    const float values[] = {3.25f, 2.4375f};
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        quantized q = quantize_row((choice){rows[i].recipe, "fp8_group128", 0, 0, NULL}, values, 2);
+        assert_int_equal(q.codes[1], rows[i].code);
+        assert_true(float_of(q.scales[0]) == 3.25f / 448);
+    }
+    quantized te = quantize_row((choice){"te", "fp8_group128", 0, 0, NULL}, values, 2);
+    assert_true(float_of(te.scales[0]) == 1 / (448 / 3.25f));
+}
+
+static void test_fp8_zero_blocks(void **state) {
+    (void)state;
+    static const struct {
+        const char *recipe;
+        float scale, pow2;
+    } rows[] = {
+        {"deepseek", 1e-4f / 448, 0x1p-22f}, {"deepgemm", 1e-4f / 448, 0x1p-22f}, {"te", 1, 1}};
+    const float zero = 0;
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        choice how = {rows[i].recipe, "fp8_block128", 0, 0, NULL};
+        assert_true(float_of(quantize_row(how, &zero, 1).scales[0]) == rows[i].scale);
+        how.flags = BSMM_QUANTIZE_POW2;
+        assert_true(float_of(quantize_row(how, &zero, 1).scales[0]) == rows[i].pow2);
+    }
+}
+
+static void test_fp8_power_of_two_scales(void **state) {
+    (void)state;
+    static const char *const recipes[] = {"deepseek", "deepgemm", "te"};
+    for (size_t i = 0; i < BSMM_COUNT(recipes); i++) {
+        choice how = {recipes[i], "fp8_group128", BSMM_QUANTIZE_POW2, 0, NULL};
+        float amax[] = {448, 449, 447, 1};
+        static const float want[] = {1, 2, 1, 0x1p-8f};
+        for (size_t j = 0; j < BSMM_COUNT(amax); j++)
+            assert_true(float_of(quantize_row(how, &amax[j], 1).scales[0]) == want[j]);
+    }
+}
+
+/* 448 / amax overflows: TransformerEngine takes the largest value of the input's type. */
+static void test_te_fp8_of_tiny_bf16(void **state) {
+    (void)state;
+    uint16_t tiny = 0x0001; /* 2^-133 */
+    uint8_t code;
+    float scale;
+    bsmm_matrix src = describe(format_named("bf16"), 1, 1);
+    bsmm_matrix dst = describe(format_named("fp8_group128"), 1, 1);
+    src.data = &tiny;
+    dst.data = &code;
+    dst.scales = &scale;
+    bsmm_quantize_desc desc = {
+        .struct_size = sizeof desc, .src = &src, .dst = &dst, .recipe = "te"};
+    assert_int_equal(bsmm_quantize(&desc, NULL), BSMM_OK);
+    assert_true(scale == 1 / 0x1.fep127f);
+}
+
+/* ---- the table ---- */
+
+static void test_defaults_are_the_presets(void **state) {
+    (void)state;
+    bsmm_preset_info preset = {.struct_size = sizeof preset};
+    float values[MOST];
+    for (int i = 0; i < MOST; i++)
+        values[i] = sinf((float)i) * 20;
+    for (uint32_t i = 0; bsmm_preset_at(i, &preset) == BSMM_OK; i++) {
+        quantized named =
+            quantize_row((choice){preset.default_recipe, preset.name, 0, 0, NULL}, values, MOST);
+        quantized unnamed = quantize_row((choice){NULL, preset.name, 0, 0, NULL}, values, MOST);
+        assert_int_equal(named.status, BSMM_OK);
+        assert_memory_equal(&named, &unnamed, sizeof named);
+    }
+}
+
+/* Every listed pair of recipe and format works, and the text of each row is there. */
+static void test_listed_formats_are_taken(void **state) {
+    (void)state;
+    bsmm_recipe_info info = {.struct_size = sizeof info};
+    uint32_t count = 0;
+    for (; bsmm_recipe_at(count, &info) == BSMM_OK; count++) {
+        char formats[160], *rest = formats;
+        assert_true(*info.rule && *info.source && strlen(info.formats) < sizeof formats);
+        strcpy(formats, info.formats);
+        for (char *name; (name = strtok_r(rest, " ", &rest)) != NULL;) {
+            float one = 1;
+            choice how = {info.name, name, info.flags, kind_of(info.name), NULL};
+            quantized q = quantize_row(how, &one, 1);
+            if (q.status != BSMM_OK) fail_msg("%s %s: %s", info.name, name, bsmm_error_message());
+        }
+    }
+    assert_true(count > 20);
+    assert_int_equal(bsmm_recipe_at(count, &info), BSMM_E_NOT_FOUND);
+}
+
+static void test_unknown_recipes_are_named(void **state) {
+    (void)state;
+    const float one = 1;
+    assert_int_equal(quantize_row((choice){"sorcery", "mxfp4", 0, 0, NULL}, &one, 1).status,
+                     BSMM_E_NOT_FOUND);
+    assert_non_null(strstr(bsmm_error_message(), "\"sorcery\""));
+    assert_non_null(strstr(bsmm_error_message(), "compressed-tensors"));
+    assert_int_equal(quantize_row((choice){"deepseek", "mxfp4", 0, 0, NULL}, &one, 1).status,
+                     BSMM_E_UNSUPPORTED);
+    assert_non_null(strstr(bsmm_error_message(), "mxfp4"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_e8m0_scale_of_each_rule),
+        cmocka_unit_test(test_ocp_saturates_what_its_scale_does_not_reach),
+        cmocka_unit_test(test_rceil_rounds_seven_up),
+        cmocka_unit_test(test_floor_of_log2f_beside_a_power_of_two),
+        cmocka_unit_test(test_zero_blocks),
+        cmocka_unit_test(test_infinite_and_nan_amax),
+        cmocka_unit_test(test_rceil_of_the_smallest_scale),
+        cmocka_unit_test(test_values_under_scale_byte_zero),
+        cmocka_unit_test(test_halfway_elements),
+        cmocka_unit_test(test_signs_of_zeros),
+        cmocka_unit_test(test_cast_saturates_fp8),
+        cmocka_unit_test(test_torchao_and_te_scales),
+        cmocka_unit_test(test_torchao_and_modelopt_scales),
+        cmocka_unit_test(test_torchao_and_compressed_tensors_scales),
+        cmocka_unit_test(test_global_scales_as_stored),
+        cmocka_unit_test(test_global_scales_of_tiny_tensors),
+        cmocka_unit_test(test_nvfp4_zero_blocks),
+        cmocka_unit_test(test_torchao_keeps_scales_normal),
+        cmocka_unit_test(test_ggml_scales_round_half_up),
+        cmocka_unit_test(test_fp8_quotients_and_products),
+        cmocka_unit_test(test_fp8_zero_blocks),
+        cmocka_unit_test(test_fp8_power_of_two_scales),
+        cmocka_unit_test(test_te_fp8_of_tiny_bf16),
+        cmocka_unit_test(test_defaults_are_the_presets),
+        cmocka_unit_test(test_listed_formats_are_taken),
+        cmocka_unit_test(test_unknown_recipes_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
