@@ -5,17 +5,13 @@
 
 static const uint32_t sign_mask = 0x80000000u, inf_bits = 0x7f800000u;
 
-static bool overflows_to_inf(uint32_t elem) {
-    return elem == BSMM_ELEM_F16 || elem == BSMM_ELEM_BF16;
-}
-
 static void set_zero_sign(bsmm_coder *coder, bsmm_zero_sign rule, bool one_zero) {
     coder->zero_and = rule == BSMM_ZERO_KEEPS_SIGN ? UINT32_MAX : 0;
     coder->zero_or = rule == BSMM_ZERO_MINUS ? sign_mask : 0;
     coder->zero_code_and = rule == BSMM_ZERO_CODE_PLUS || one_zero ? 0 : UINT32_MAX;
 }
 
-bsmm_coder bsmm_coder_make(uint32_t elem, bsmm_ties ties, bsmm_zero_sign zero_sign) {
+bsmm_coder bsmm_coder_make(uint32_t elem, bool saturate, bsmm_ties ties, bsmm_zero_sign zero_sign) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     uint32_t shift = 23 - info->mantissa_bits, sign = 1u << (info->bits - 1);
     bsmm_coder coder = {
@@ -23,7 +19,7 @@ bsmm_coder bsmm_coder_make(uint32_t elem, bsmm_ties ties, bsmm_zero_sign zero_si
         .rebias = ((uint32_t)(info->bias - 127) << 23) + ((1u << shift) >> 1) - 1,
         .min_normal = bsmm_float_bits((float)info->min_normal),
         .magic = bsmm_float_bits(ldexpf((float)info->min_subnormal, 23)),
-        .max_code = bsmm_elem_encode(elem, INFINITY, !overflows_to_inf(elem)),
+        .max_code = bsmm_elem_encode(elem, INFINITY, saturate),
         .nan_code = bsmm_elem_encode(elem, NAN, true) & ~sign,
         .sign_shift = 32 - info->bits,
         .down = ties == BSMM_TIES_DOWN,

@@ -24,16 +24,16 @@ typedef struct bsmm_coder {
     uint32_t rebias;     /* exponent offset and rounding half, as fp32 bits */
     uint32_t min_normal; /* as fp32 bits */
     uint32_t magic;      /* fp32 bits of the number whose ulp is the least subnormal */
-    uint32_t max_code;   /* what overflows; Inf for f16 and bf16 */
+    uint32_t max_code;   /* of what overflows; without saturation Inf or, e4m3, NaN */
     uint32_t nan_code, nan_sign;
     uint32_t sign_shift;                       /* from bit 31 to the code's sign bit */
     bool down;                                 /* BSMM_TIES_DOWN */
     uint32_t zero_and, zero_or, zero_code_and; /* bsmm_zero_sign as masks */
 } bsmm_coder;
 
-bsmm_coder bsmm_coder_make(uint32_t elem, bsmm_ties ties, bsmm_zero_sign zero_sign);
+bsmm_coder bsmm_coder_make(uint32_t elem, bool saturate, bsmm_ties ties, bsmm_zero_sign zero_sign);
 
-/* Codes of values[0 .. n). 8 bits and fewer saturate; f16 and bf16 overflow to Inf. */
+/* Codes of values[0 .. n). */
 void bsmm_coder_run(const bsmm_coder *coder, const float *values, int64_t n, uint16_t *codes);
 
 /* e2m1 codes of values / scale under BSMM_TIES_DOWN, but without the division's rounding: values

@@ -1,6 +1,7 @@
 /* The pipeline below the tensor's scale: block amax, block scale, element codes, memory. */
 #include "quantize/recipe.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { RUN = 256 };
@@ -20,7 +21,10 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
                    .divisor = 1,
                    .pow2 = flags & BSMM_QUANTIZE_POW2},
     };
-    if (info->bits < 32) run.coder = bsmm_coder_make(elem, recipe->ties, recipe->zero_sign);
+    /* An unscaled f16 or bf16 overflows to Inf, as IEEE arithmetic does. */
+    bool saturate = info->bits <= 8 || dst->m.format.scale != BSMM_SCALE_NONE;
+    if (info->bits < 32)
+        run.coder = bsmm_coder_make(elem, saturate, recipe->ties, recipe->zero_sign);
     return run;
 }
 
@@ -33,31 +37,46 @@ static void store_f32(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
                         bsmm_float_bits(values[i]));
 }
 
-static void encode_run(const bsmm_recipe_run *run, const float *values, int64_t n, float factor,
-                       uint16_t *codes) {
-    float scaled[RUN];
-    if (run->recipe->step == BSMM_STEP_COMPARE) {
-        bsmm_coder_run_bounds(&run->coder, values, n, factor, codes);
-        return;
-    }
+static void scale_run(const bsmm_recipe_run *run, const float *values, int64_t n, float factor,
+                      float *scaled) {
     if (run->recipe->step == BSMM_STEP_DIVIDE)
         for (int64_t i = 0; i < n; i++)
             scaled[i] = values[i] / factor;
     else
         for (int64_t i = 0; i < n; i++)
             scaled[i] = values[i] * factor;
-    bsmm_coder_run(&run->coder, scaled, n, codes);
+}
+
+static void store_codes(const bsmm_recipe_run *run, int64_t r, int64_t c, int64_t n,
+                        const float *values, float factor) {
+    float scaled[RUN];
+    uint16_t codes[RUN];
+    if (run->recipe->step == BSMM_STEP_COMPARE)
+        bsmm_coder_run_bounds(&run->coder, values, n, factor, codes);
+    else {
+        scale_run(run, values, n, factor, scaled);
+        bsmm_coder_run(&run->coder, scaled, n, codes);
+    }
+    bsmm_codes_store(run->dst, r, c, n, codes);
+}
+
+/* f32 elements of a scaled format: no format is narrower than they are, but they saturate too. */
+static void store_wide(const bsmm_recipe_run *run, int64_t r, int64_t c, int64_t n,
+                       const float *values, float factor) {
+    float scaled[RUN];
+    scale_run(run, values, n, factor, scaled);
+    for (int64_t i = 0; i < n; i++)
+        if (isinf(scaled[i])) scaled[i] = copysignf(FLT_MAX, scaled[i]);
+    store_f32(run->dst, r, c, n, scaled);
 }
 
 /* One row of a block. */
 static void store_run(const bsmm_recipe_run *run, int64_t r, int64_t c, int64_t n,
                       const float *values, float factor) {
-    uint16_t codes[RUN];
-    for (int64_t i = 0; i < n; i += RUN) {
-        int64_t some = bsmm_min_i64(RUN, n - i);
-        encode_run(run, values + i, some, factor, codes);
-        bsmm_codes_store(run->dst, r, c + i, some, codes);
-    }
+    bool wide = run->dst->m.format.elem == BSMM_ELEM_F32;
+    for (int64_t i = 0; i < n; i += RUN)
+        (wide ? store_wide : store_codes)(run, r, c + i, bsmm_min_i64(RUN, n - i), values + i,
+                                          factor);
 }
 
 /* ---- blocks ---- */

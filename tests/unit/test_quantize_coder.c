@@ -10,37 +10,39 @@
 
 enum { RUN = 256 };
 
-static bool saturates(uint32_t elem) {
-    return elem > BSMM_ELEM_BF16;
-}
+typedef struct checked {
+    uint32_t elem;
+    bool saturate;
+    bsmm_coder coder;
+} checked;
 
-static void compare_run(uint32_t elem, const bsmm_coder *coder, const float *values, int64_t n) {
+static void compare_run(const checked *k, const float *values, int64_t n) {
     uint16_t codes[RUN];
-    bsmm_coder_run(coder, values, n, codes);
+    bsmm_coder_run(&k->coder, values, n, codes);
     for (int64_t i = 0; i < n; i++) {
-        uint32_t want = bsmm_elem_encode(elem, (double)values[i], saturates(elem));
+        uint32_t want = bsmm_elem_encode(k->elem, (double)values[i], k->saturate);
         if (codes[i] != want)
-            fail_msg("%s of %a is 0x%x; must be 0x%x", bsmm_elem_row(elem)->name, (double)values[i],
-                     codes[i], want);
+            fail_msg("%s of %a is 0x%x; must be 0x%x", bsmm_elem_row(k->elem)->name,
+                     (double)values[i], codes[i], want);
     }
 }
 
 /* Every bf16 value, and each with low bits set: all exponents, all leading mantissas. */
-static void compare_bf16_grid(uint32_t elem, const bsmm_coder *coder) {
+static void compare_bf16_grid(const checked *k) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     for (uint32_t high = 0; high < 1u << 16; high++) {
         float values[BSMM_COUNT(low)];
         for (size_t i = 0; i < BSMM_COUNT(low); i++)
             values[i] = bsmm_bits_float(high << 16 | low[i]);
-        compare_run(elem, coder, values, BSMM_COUNT(low));
+        compare_run(k, values, BSMM_COUNT(low));
     }
 }
 
 /* Every code's value, every midpoint, and their neighbours. */
-static void compare_boundaries(uint32_t elem, const bsmm_coder *coder) {
-    uint32_t codes = 1u << (bsmm_elem_row(elem)->bits - 1);
+static void compare_boundaries(const checked *k) {
+    uint32_t codes = 1u << (bsmm_elem_row(k->elem)->bits - 1);
     for (uint32_t code = 0; code + 1 < codes; code++) {
-        double a = bsmm_elem_decode(elem, code), b = bsmm_elem_decode(elem, code + 1);
+        double a = bsmm_elem_decode(k->elem, code), b = bsmm_elem_decode(k->elem, code + 1);
         float at[] = {(float)a, (float)((a + b) / 2)}, values[12];
         for (int i = 0; i < 2; i++)
             for (int j = 0; j < 6; j++) {
@@ -49,28 +51,30 @@ static void compare_boundaries(uint32_t elem, const bsmm_coder *coder) {
                                           : nextafterf(at[i], -INFINITY);
                 values[6 * i + j] = j < 3 ? near : -near;
             }
-        compare_run(elem, coder, values, 12);
+        compare_run(k, values, 12);
     }
 }
 
-static void compare_random(uint32_t elem, const bsmm_coder *coder) {
-    rng r = {elem};
+static void compare_random(const checked *k) {
+    rng r = {k->elem};
     for (int i = 0; i < 1000000 / RUN; i++) {
         float values[RUN];
         for (int j = 0; j < RUN; j++)
             values[j] = bsmm_bits_float((uint32_t)rng_next(&r));
-        compare_run(elem, coder, values, RUN);
+        compare_run(k, values, RUN);
     }
 }
 
 static void test_coder_is_the_scalar_codec(void **state) {
     (void)state;
-    for (uint32_t elem = BSMM_ELEM_F16; elem <= BSMM_ELEM_E2M1; elem++) {
-        bsmm_coder coder = bsmm_coder_make(elem, BSMM_TIES_EVEN, BSMM_ZERO_KEEPS_SIGN);
-        compare_bf16_grid(elem, &coder);
-        compare_boundaries(elem, &coder);
-        compare_random(elem, &coder);
-    }
+    for (uint32_t elem = BSMM_ELEM_F16; elem <= BSMM_ELEM_E2M1; elem++)
+        for (int saturate = 0; saturate <= 1; saturate++) {
+            checked k = {elem, saturate,
+                         bsmm_coder_make(elem, saturate, BSMM_TIES_EVEN, BSMM_ZERO_KEEPS_SIGN)};
+            compare_bf16_grid(&k);
+            compare_boundaries(&k);
+            compare_random(&k);
+        }
 }
 
 /* By definition: the code of the nearest value, the smaller magnitude of two. */
@@ -85,7 +89,7 @@ static uint32_t nearest_down(double value) {
 
 static void test_ties_down(void **state) {
     (void)state;
-    bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
+    bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, true, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
     for (int i = -800; i <= 800; i++) {
         float value = (float)i / 100, exact = (float)i / 8;
         uint16_t code;
@@ -100,7 +104,7 @@ static void test_ties_down(void **state) {
 /* With every e4m3 scale: the bound times the scale is exact where the quotient would be rounded. */
 static void test_bounds_times_scale(void **state) {
     (void)state;
-    bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
+    bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, true, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
     static const float bounds[] = {0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5};
     for (uint32_t s = 1; s < 0x7f; s++)
         for (size_t i = 0; i < BSMM_COUNT(bounds); i++) {
@@ -116,7 +120,7 @@ static void test_bounds_times_scale(void **state) {
 
 static void test_bounds_have_no_answer_for_what_is_not_near(void **state) {
     (void)state;
-    bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
+    bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, true, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
     const float values[] = {1, -3e38f, INFINITY, NAN};
     uint16_t codes[4];
     bsmm_coder_run_bounds(&coder, values, 4, 0, codes);
@@ -140,7 +144,7 @@ static void test_zero_signs(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(rows); i++)
         for (int ties = BSMM_TIES_EVEN; ties <= BSMM_TIES_DOWN; ties++) {
             uint16_t codes[4];
-            bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, (bsmm_ties)ties, rows[i].rule);
+            bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, true, (bsmm_ties)ties, rows[i].rule);
             bsmm_coder_run(&coder, values, 4, codes);
             assert_memory_equal(codes, rows[i].codes, sizeof codes);
         }
