@@ -13,7 +13,7 @@ static float w_global = 0.25f;
 static float y[M * N];
 
 static int run(const bsmm_plan *plan, void *workspace, uint16_t activation) {
-    for (size_t i = 0; i < M * K; i++)
+    for (int i = 0; i < M * K; i++)
         x[i] = activation;
     bsmm_buffers buffers = {sizeof buffers, .a = x, .b = w, .b_scales = ws, .b_global = &w_global};
     buffers.d = y;

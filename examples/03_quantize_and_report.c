@@ -12,7 +12,7 @@ static float values[ROWS * COLS];
 /* A bell curve with an outlier channel: every 64th column is eight times as large. */
 static void fill(void) {
     uint32_t state = 1;
-    for (size_t i = 0; i < ROWS * COLS; i++) {
+    for (int i = 0; i < ROWS * COLS; i++) {
         float sum = 0;
         for (int k = 0; k < 12; k++) {
             state = state * 1664525u + 1013904223u;

@@ -32,18 +32,15 @@ int main(int argc, char **argv) {
            (long long)weight.rows, (long long)weight.cols);
     if (!weight.mapped) return fail("this file's weights must be unpacked first");
 
-    float *x = malloc(sizeof *x * BATCH * (size_t)weight.cols);
-    float *y = malloc(sizeof *y * BATCH * (size_t)weight.rows);
-    if (!x || !y) return 1;
-    for (int64_t i = 0; i < BATCH * weight.cols; i++)
+    float *x = calloc((size_t)weight.cols, BATCH * sizeof *x);
+    float *y = calloc((size_t)weight.rows, BATCH * sizeof *y);
+    int failed = !x || !y;
+    for (int64_t i = 0; !failed && i < BATCH * weight.cols; i++)
         x[i] = 1;
-    bsmm_status status = multiply(&matrix, x, y);
-    if (status == BSMM_OK)
-        printf("y[0][0] = %g\n", (double)y[0]);
-    else
-        fail("multiply");
+    if (!failed && multiply(&matrix, x, y) != BSMM_OK) failed = fail("multiply");
+    if (!failed) printf("y[0][0] = %g\n", (double)y[0]);
     free(x);
     free(y);
     bsmm_file_close(file);
-    return status == BSMM_OK ? 0 : 1;
+    return failed;
 }

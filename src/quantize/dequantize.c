@@ -48,8 +48,7 @@ bsmm_status bsmm_dequantize(const bsmm_matrix *src, const bsmm_matrix *dst) {
     BSMM_TRY(check(&from, &to));
     BSMM_TRY(bsmm_recipe_find(NULL, to.m.format, &cast));
     bsmm_recipe_run run = bsmm_recipe_start(cast, &to, BSMM_ELEM_F32, 0);
-    int threads = bsmm_thread_count(0);
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(bsmm_thread_count(0)) schedule(static)
     for (int64_t r = 0; r < from.m.rows; r++)
         dequantize_row(&from, &run, r);
     return BSMM_OK;
