@@ -40,12 +40,14 @@ def lines(_bsmm, argument):
 
 
 class Cell(string.Formatter):
-    """{field}, or {field:T} for tera, one decimal at most."""
+    """{field}, or {field:T} for tera: one decimal, or three digits if that is more."""
 
     def format_field(self, value, spec):
         if value is None:
             return "-"
-        return f"{round(value / 1e12, 1):g}" if spec == "T" else format(value, spec)
+        if spec != "T":
+            return format(value, spec)
+        return f"{value / 1e12:.3g}" if value < 1e14 else f"{round(value / 1e12, 1):g}"
 
 
 def table(bsmm, argument):

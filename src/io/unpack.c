@@ -89,7 +89,7 @@ static bsmm_status put_quark_scale(const uint8_t *from, const block_target *t) {
 static bsmm_status quark_mxfp4_block(const uint8_t *from, const block_target *t) {
     BSMM_TRY(put_quark_scale(from, t));
     for (uint32_t k = 0; k < 32; k++)
-        put(t, k, from[1 + k / 2] >> (k % 2 * 4) & 15u);
+        put(t, k, (uint32_t)from[1 + k / 2] >> (k % 2 * 4) & 15u);
     return BSMM_OK;
 }
 
@@ -104,8 +104,8 @@ static bsmm_status quark_mxfp6_block(const uint8_t *from, const block_target *t)
     for (uint32_t k = 0; k < 32; k++) {
         const uint8_t *group = &from[1 + k / 4 * 3];
         uint32_t i = k % 4;
-        uint32_t top = group[0] >> (6 - 2 * i) & 3u;
-        uint32_t low = group[1 + i / 2] >> (i % 2 ? 0 : 4) & 15u;
+        uint32_t top = (uint32_t)group[0] >> (6 - 2 * i) & 3u;
+        uint32_t low = (uint32_t)group[1 + i / 2] >> (i % 2 ? 0 : 4) & 15u;
         put(t, k, top << 4 | low);
     }
     return BSMM_OK;

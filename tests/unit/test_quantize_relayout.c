@@ -116,7 +116,7 @@ static void expect_invalid(bsmm_matrix src, bsmm_matrix dst, const char *field) 
 
 static void test_what_does_not_fit_is_refused(void **state) {
     (void)state;
-    uint8_t from[64] = {1}, to[64] = {2};
+    uint8_t from[4 + 64] = {1}, to[64] = {2};
     bsmm_matrix src = describe(format_named("mxfp4"), 4, 64), dst = src, bad;
     src.scales = from;
     dst.scales = to;
