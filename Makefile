@@ -6,7 +6,7 @@ CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps configure test check fuzz docs format install clean
+.PHONY: all help deps configure test run check fuzz docs format install clean
 
 ## make: install what the build needs, then build the libraries and build/bsmm
 all: configure
@@ -15,6 +15,10 @@ all: configure
 ## make test: build, run every test, print one summary line
 test: all
 	@tools/run-tests.sh $(BUILD) $(JOBS)
+
+## make run [OFFLINE=1]: quantize a real model into each format, multiply, compare with double
+run: all
+	@tools/run-main-job $(BUILD)
 
 ## make check: everything that a change must pass (.ci/run)
 check:

@@ -1,0 +1,83 @@
+/* usage: bsmm_main_job MODEL VOCABULARY TEXT FORMAT=QUANTIZED...   (VOCABULARY "-": words are
+ * hashed) bsmm_main_job --generate MODEL Prints one table: what each format makes of the model's
+ * linear layers on the text's tokens. */
+#include "job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The library promises fp32 sums or better; 2^-24 times a random walk over K is far below this. */
+static const double promised_error = 1e-6;
+
+static double decibels(double signal, double noise) {
+    return 10 * log10(signal / noise);
+}
+
+static job_batch read_tokens(const bsmm_file *model, const char *vocabulary, const char *text) {
+    int64_t ids[JOB_MAX_TOKENS],
+        words = job_weight(model, "embeddings.word_embeddings.weight").rows;
+    size_t count = strcmp(vocabulary, "-") == 0 ? job_hash_words(text, words, ids)
+                                                : job_tokenize(vocabulary, text, ids);
+    if (count == 0) job_fail("%s: has no words", text);
+    return job_embed(model, ids, count);
+}
+
+static void print_heading(const job_batch *tokens) {
+    printf(
+        "activations: the embeddings of %lld tokens in f32 (where a layer has 1536 inputs, gelu "
+        "of\n"
+        "the layer before it); for \"both\", quantized as the weights, with blocks of one row\n\n"
+        "                            SQNR in dB of                  error of   seconds of\n"
+        "format        bits/weight  weights  outputs    both   the product  the product  layers\n",
+        (long long)tokens->rows);
+}
+
+/* Returns whether the product is as exact as promised. */
+static bool print_result(const char *name, const job_result *r) {
+    double error = sqrt(r->exact_noise / r->exact_signal);
+    printf("%-13s %11.3f  %7.2f  %7.2f %7.2f  %12.1e  %11.3f  %6llu\n", name, r->bits / r->weights,
+           decibels(r->weight_signal, r->weight_noise), decibels(r->output_signal, r->output_noise),
+           decibels(r->output_signal, r->both_noise), error, r->seconds,
+           (unsigned long long)r->layers);
+    fflush(stdout);
+    return error <= promised_error;
+}
+
+/* argument: FORMAT=QUANTIZED. */
+static bool run_format(const bsmm_file *model, const job_batch *tokens, char *argument) {
+    char *path = strchr(argument, '=');
+    if (!path) job_fail("%s: must be FORMAT=FILE", argument);
+    *path++ = '\0';
+    bsmm_file *quantized;
+    job_check(bsmm_file_open(path, &quantized), path);
+    job_result result = job_measure(model, quantized, tokens);
+    bsmm_file_close(quantized);
+    if (result.layers == 0) job_fail("%s: has no block-scaled weights", path);
+    return print_result(argument, &result);
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "--generate") == 0) {
+        job_generate(argv[2]);
+        return EXIT_SUCCESS;
+    }
+    if (argc < 5) {
+        fprintf(stderr,
+                "usage: %s MODEL VOCABULARY|- TEXT FORMAT=FILE...\n       %s --generate MODEL\n",
+                argv[0], argv[0]);
+        return 2;
+    }
+    bsmm_file *model;
+    job_check(bsmm_file_open(argv[1], &model), argv[1]);
+    job_batch tokens = read_tokens(model, argv[2], argv[3]);
+    bool right = true;
+    print_heading(&tokens);
+    for (int i = 4; i < argc; i++)
+        right &= run_format(model, &tokens, argv[i]);
+    free(tokens.values);
+    bsmm_file_close(model);
+    if (!right) job_fail("a product is farther from double than %g", promised_error);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,33 @@
+#!/bin/bash
+# The main job in its offline form: tools/run-main-job beside a copy of the command.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
+ln -s "$(realpath "$BSMM")" "$(realpath "$(dirname "$BSMM")/bsmm_main_job")" "$build"
+if ! out=$(OFFLINE=1 "$root/tools/run-main-job" "$build" 2>&1); then
+    echo "FAIL: $out"
+    exit 1
+fi
+[[ $out == *"no network (OFFLINE=1): a generated model"* ]] || { echo "FAIL: does not say so: $out"; exit 1; }
+
+# The generated model is the same everywhere; so are its figures, to the last digit but one.
+awk '
+function near(value, expected) { return value > expected - 0.02 && value < expected + 0.02 }
+BEGIN {
+    bits["mxfp8"] = 8.25;  weights["mxfp8"] = 28.61; outputs["mxfp8"] = 28.16
+    bits["mxfp6"] = 6.25;  weights["mxfp6"] = 27.78; outputs["mxfp6"] = 29.34
+    bits["mxfp4"] = 4.25;  weights["mxfp4"] = 15.36; outputs["mxfp4"] = 16.46
+    bits["nvfp4"] = 4.5;   weights["nvfp4"] = 20.60; outputs["nvfp4"] = 23.66
+    bits["fp8_block128"] = 8.002; weights["fp8_block128"] = 31.61; outputs["fp8_block128"] = 31.63
+}
+$1 in bits && $NF == 12 {
+    rows++
+    if (!near($2, bits[$1]) || !near($3, weights[$1]) || !near($4, outputs[$1]) || $6 > 1e-6) {
+        print "FAIL: unexpected: " $0
+        bad = 1
+    }
+}
+END { if (rows != 5) print "FAIL: " rows + 0 " rows, expected 5"; exit bad || rows != 5 }
+' <<<"$out" || exit 1
+echo "main job: all passed"
