@@ -12,10 +12,14 @@ libdir=$(dirname "$(find "$prefix" -name libbsmm.so)")
 export LD_LIBRARY_PATH=$libdir
 # Only bsmm's own package file is to be found: its users need not have jansson's.
 export PKG_CONFIG_LIBDIR=$libdir/pkgconfig
+for file in bin/bsmm include/bsmm.h share/man/man1/bsmm.1 \
+    share/bash-completion/completions/bsmm; do
+    [ -s "$prefix/$file" ] || { echo "$file is not installed"; exit 1; }
+done
 
 linkage() { # PROGRAM shared|static
     local linked=static
-    if ldd "$1" | grep -q 'libbsmm\.so\.[0-9]'; then linked=shared; fi
+    case $(ldd "$1") in *libbsmm.so.[0-9]*) linked=shared ;; esac
     [ "$linked" = "$2" ] || { echo "$1 is linked $linked"; exit 1; }
 }
 by_cmake() { # shared|static|source [FLAGS...]
