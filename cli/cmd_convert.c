@@ -1,13 +1,13 @@
 /* bsmm convert: quantized weights into another format, family or layout, without loss. */
 #include "common.h"
 #include "transfer.h"
-#include <string.h>
 
 typedef struct values {
     cli_transfer_values transfer;
     bsmm_format to;
     cli_layout_values layout;
     const char *family;
+    bool round_global;
 } values;
 
 static bool wants(const void *options, const bsmm_weight *weight) {
@@ -20,30 +20,37 @@ static bool same_format(bsmm_format a, bsmm_format b) {
            a.block_cols == b.block_cols;
 }
 
-static bool family_writes(const char *name) {
-    bsmm_family_info info = BSMM_INIT(bsmm_family_info);
-    for (uint32_t i = 0; !bsmm_family_at(i, &info); i++)
-        if (!strcmp(info.name, name)) return info.writes;
-    return false;
-}
-
-static bool describe(const void *arguments, const bsmm_weight *weight, bsmm_matrix *target,
-                     const char **family) {
+static bool describe(const void *arguments, const bsmm_weight *weight, cli_target *target) {
     const values *options = arguments;
     bool stays = !options->to.elem || same_format(options->to, weight->format);
     if (!stays) {
-        target->format = options->to;
-        target->global_scale = NULL;
+        target->matrix.format = options->to;
+        target->matrix.global_scale = NULL;
     }
-    cli_layout_apply(&options->layout, target);
-    bool own = stays && !options->layout.name && family_writes(weight->family);
-    *family = options->family ? options->family : own ? weight->family : NULL;
+    cli_layout_apply(&options->layout, &target->matrix);
+    target->preferred = !options->family;
+    target->family = options->family ? options->family : weight->family;
     return true;
 }
 
-static bool fill(const void *options, const bsmm_matrix *source, const bsmm_matrix *target) {
-    (void)options;
-    return !bsmm_convert(source, target);
+/* Families that store each other's reciprocal: the global scale moves as it is, then is inverted.
+ */
+static bool convert_reciprocal(const bsmm_matrix *source, const bsmm_matrix *target) {
+    bsmm_matrix moved = *target;
+    moved.global_kind = source->global_kind;
+    if (bsmm_convert(source, &moved)) return false;
+    *target->global_scale = 1 / *source->global_scale;
+    return true;
+}
+
+static bool fill(const void *arguments, const bsmm_matrix *source, const bsmm_matrix *target) {
+    const values *options = arguments;
+    bool reciprocal =
+        source->global_scale && target->global_scale && source->global_kind != target->global_kind;
+    if (reciprocal && options->round_global) return convert_reciprocal(source, target);
+    if (!bsmm_convert(source, target)) return true;
+    if (reciprocal) cli_fail("a global scale would change; --round-global allows it");
+    return false;
 }
 
 static int run(const void *arguments, char **args, int count) {
@@ -73,6 +80,10 @@ static const cli_option options[] = {
      .help = "checkpoint family to write; unless given, the file's own or the first that can",
      .kind = CLI_TEXT,
      .offset = offsetof(values, family)},
+    {.name = "round-global",
+     .help = "let a global scale become its rounded reciprocal, as some families store it",
+     .kind = CLI_FLAG,
+     .offset = offsetof(values, round_global)},
     CLI_OPTIONS_LAYOUT(values, "scale layout; that of the file unless given"),
     {.name = "json",
      .help = "print one JSON object per line",
@@ -86,7 +97,9 @@ const cli_command cli_convert = {
     .args = "IN",
     .summary = "Move quantized weights to another format, family or scale layout, losslessly",
     .text = "Every value stays bit for bit what it was. Where that is impossible nothing is "
-            "written, and the message names the block.",
+            "written, and the message names the block. One family may store the reciprocal of "
+            "another's global scale (ModelOpt and compressed-tensors do), which is rarely exact: "
+            "--round-global rounds it, as those projects' own converters do.",
     .examples = "  bsmm convert mx.safetensors -o nv.safetensors --to nvfp4\n"
                 "  bsmm convert in.safetensors -o out.safetensors --family compressed-tensors\n"
                 "  bsmm convert in.safetensors -o out.safetensors --layout cdna4_mfma16\n",

@@ -14,16 +14,14 @@ static bool wants(const void *options, const bsmm_weight *weight) {
            (elem != BSMM_ELEM_F32 && elem != BSMM_ELEM_F16 && elem != BSMM_ELEM_BF16);
 }
 
-static bool describe(const void *arguments, const bsmm_weight *weight, bsmm_matrix *target,
-                     const char **family) {
+static bool describe(const void *arguments, const bsmm_weight *weight, cli_target *target) {
     const values *options = arguments;
     bsmm_matrix plain = BSMM_INIT(bsmm_matrix);
-    (void)weight;
-    plain.rows = target->rows;
-    plain.cols = target->cols;
-    *target = plain;
-    *family = "plain";
-    return !bsmm_format_from_name(options->dtype, &target->format);
+    plain.rows = weight->rows;
+    plain.cols = weight->cols;
+    target->matrix = plain;
+    target->family = "plain";
+    return !bsmm_format_from_name(options->dtype, &target->matrix.format);
 }
 
 static bool fill(const void *options, const bsmm_matrix *source, const bsmm_matrix *target) {

@@ -1,9 +1,11 @@
 /* bsmm quantize: plain weights of a file into a block-scaled format. */
 #include "common.h"
+#include "files.h"
 #include "report.h"
 #include "tables.h"
 #include "transfer.h"
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct values {
@@ -13,7 +15,8 @@ typedef struct values {
     const char *recipe, *family;
     int64_t threads;
     bool pow2, one_level, report;
-    cli_report *reports; /* the weight's matrices so far, and the rows */
+    uint32_t global_kind; /* as the recipe stores it */
+    cli_report *reports;  /* the weight's matrices so far, and the rows */
 } values;
 
 /* Parts of a model that are customarily left alone. */
@@ -25,7 +28,6 @@ static bool is_plain(const bsmm_weight *weight) {
            (elem == BSMM_ELEM_F32 || elem == BSMM_ELEM_F16 || elem == BSMM_ELEM_BF16);
 }
 
-/* A file with a single array has no names to go by. */
 static bool wants(const void *arguments, const bsmm_weight *weight) {
     const values *options = arguments;
     size_t length = strlen(weight->name);
@@ -33,22 +35,63 @@ static bool wants(const void *arguments, const bsmm_weight *weight) {
     bool whole = options->format.block_rows != 1 || weight->cols % options->format.block_cols == 0;
     for (size_t i = 0; i < sizeof spared / sizeof spared[0]; i++)
         if (!fnmatch(spared[i], weight->name, 0)) return false;
-    return is_plain(weight) && whole && (named || !strchr(weight->name, '.'));
+    return is_plain(weight) && whole && named;
 }
 
-static bool describe(const void *arguments, const bsmm_weight *weight, bsmm_matrix *target,
-                     const char **family) {
+static bool has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += length)
+        if ((at == words || at[-1] == ' ') && (!at[length] || at[length] == ' ')) return true;
+    return false;
+}
+
+static bool describe(const void *arguments, const bsmm_weight *weight, cli_target *target) {
     const values *options = arguments;
     if (!is_plain(weight)) {
         cli_fail("%s: is %s already; only f32, f16 and bf16 weights are quantized", weight->name,
                  cli_format_text(weight->format).text);
         return false;
     }
-    target->format = options->format;
-    *family = options->family;
-    target->order = BSMM_ORDER_ROW;
-    cli_layout_apply(&options->layout, target);
+    target->matrix.order = BSMM_ORDER_ROW;
+    target->matrix.format = options->format;
+    target->matrix.global_kind = options->global_kind;
+    cli_layout_apply(&options->layout, &target->matrix);
+    /* A recipe and a family of the same name belong together. */
+    target->preferred = !options->family;
+    target->family = options->family ? options->family : options->recipe;
     return true;
+}
+
+/* Whether the recipe writes the format with global scales of a kind: one block tells. */
+static bool stores_global(const values *options, uint32_t kind) {
+    bsmm_matrix source = BSMM_INIT(bsmm_matrix), target = BSMM_INIT(bsmm_matrix);
+    float global = 1;
+    source.rows = target.rows = options->format.block_rows;
+    source.cols = target.cols = options->format.block_cols;
+    source.format.elem = BSMM_ELEM_F32;
+    target.format = options->format;
+    target.global_kind = kind;
+    target.global_scale = &global;
+    bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
+    desc.src = &source;
+    desc.dst = &target;
+    desc.recipe = options->recipe;
+    void *source_memory = cli_matrix_allocate(&source);
+    void *target_memory = cli_matrix_allocate(&target);
+    bool stores = source_memory && target_memory && !bsmm_quantize(&desc, NULL);
+    free(source_memory);
+    free(target_memory);
+    return stores;
+}
+
+/* The recipe of the family's project, if it has one for the format. */
+static const char *recipe_of(const values *options) {
+    bsmm_recipe_info info = BSMM_INIT(bsmm_recipe_info);
+    const char *format = bsmm_format_name(options->format);
+    for (uint32_t i = 0; options->family && !bsmm_recipe_at(i, &info); i++)
+        if (!strcmp(info.name, options->family) && has_word(info.formats, format))
+            return options->family;
+    return NULL;
 }
 
 static bool fill(const void *arguments, const bsmm_matrix *source, const bsmm_matrix *target) {
@@ -75,6 +118,9 @@ static void finish(const void *arguments, const bsmm_weight *weight) {
 static int run(const void *arguments, char **args, int count) {
     values options = *(const values *)arguments;
     (void)count;
+    if (!options.recipe) options.recipe = recipe_of(&options);
+    options.global_kind = stores_global(&options, BSMM_GLOBAL_DIVISOR) &&
+                          !stores_global(&options, BSMM_GLOBAL_MULTIPLIER);
     cli_transfer transfer = {.verb = "quantize",
                              .participle = "quantized",
                              .values = &options.transfer,
@@ -104,13 +150,13 @@ static const cli_option options[] = {
     {.name = "recipe",
      .letter = 'r',
      .arg = "RECIPE",
-     .help = "whose bytes to reproduce; the format's default unless given",
+     .help = "whose bytes to reproduce; unless given, the family's own or the format's default",
      .kind = CLI_TEXT,
      .offset = offsetof(values, recipe)},
     CLI_OPTIONS_LAYOUT(values, "scale layout, row_major unless given"),
     {.name = "family",
      .arg = "FAMILY",
-     .help = "checkpoint family to write; the first that can unless given",
+     .help = "checkpoint family to write; unless given, the recipe's own or the first that can",
      .kind = CLI_TEXT,
      .offset = offsetof(values, family)},
     {.name = "pow2",

@@ -29,7 +29,8 @@ int cli_usage(const char *format, ...) {
     va_start(arguments, format);
     print_message(format, arguments);
     va_end(arguments);
-    fprintf(stderr, "Try '%s --help' for more information.\n", cli_name);
+    /* In argp's words. */
+    fprintf(stderr, "Try `%s --help' or `%s --usage' for more information.\n", cli_name, cli_name);
     return CLI_USAGE;
 }
 

@@ -61,6 +61,7 @@ static bool is_selected(const run *job, const bsmm_weight *weight, bool broken) 
     const cli_transfer_values *values = job->transfer->values;
     if (matches(&values->exclude, weight->name)) return false;
     if (values->include.count) return matches(&values->include, weight->name);
+    if (!strcmp(bsmm_file_kind(job->file), "npy")) return true; /* the one array that there is */
     return !broken && job->transfer->wants(job->transfer->options, weight);
 }
 
@@ -78,16 +79,10 @@ static void claim_tensors(run *job, uint64_t weight) {
         if (tensors[i] != BSMM_NO_TENSOR) job->claimed[tensors[i]] = true;
 }
 
-/* An array without a name of its own gets the one that readers expect. */
-static const char *target_name(const run *job, const bsmm_weight *weight) {
-    return strcmp(bsmm_file_kind(job->file), "npy") ? weight->name : "weight";
-}
-
 static bool add_weight(run *job, action what, uint64_t index, const bsmm_weight *weight,
                        const char *family, const bsmm_matrix *matrix) {
     uint64_t target, bytes;
-    if (bsmm_writer_add_weight(job->writer, family, target_name(job, weight), matrix, weight->batch,
-                               &target))
+    if (bsmm_writer_add_weight(job->writer, family, weight->name, matrix, weight->batch, &target))
         return false;
     claim_tensors(job, index);
     add_step(job, what, index, target, weight);
@@ -97,18 +92,20 @@ static bool add_weight(run *job, action what, uint64_t index, const bsmm_weight 
 
 static bool change_weight(run *job, uint64_t index, const bsmm_weight *weight) {
     const cli_transfer *transfer = job->transfer;
-    const char *family = NULL;
-    bsmm_matrix target = BSMM_INIT(bsmm_matrix);
-    if (bsmm_weight_matrix(job->file, index, 0, &target)) {
+    cli_target target = {.matrix = BSMM_INIT(bsmm_matrix)};
+    bsmm_matrix *matrix = &target.matrix;
+    if (bsmm_weight_matrix(job->file, index, 0, matrix)) {
         cli_fail_library(weight->name);
         return false;
     }
-    target.ld = 0;
-    target.data = target.scales = NULL;
-    target.data_bytes = target.scale_bytes = 0;
-    if (!transfer->describe(transfer->options, weight, &target, &family)) return false;
+    matrix->ld = 0;
+    matrix->data = matrix->scales = NULL;
+    matrix->data_bytes = matrix->scale_bytes = 0;
+    if (!transfer->describe(transfer->options, weight, &target)) return false;
     job->changed++;
-    if (add_weight(job, CHANGE_WEIGHT, index, weight, family, &target)) return true;
+    if (add_weight(job, CHANGE_WEIGHT, index, weight, target.family, matrix)) return true;
+    if (target.preferred && add_weight(job, CHANGE_WEIGHT, index, weight, NULL, matrix))
+        return true;
     cli_fail_library(weight->name);
     return false;
 }

@@ -18,17 +18,22 @@ typedef struct cli_layout_values {
     int64_t tile_rows, tile_cols;
 } cli_layout_values;
 
+/* What a weight becomes. */
+typedef struct cli_target {
+    bsmm_matrix matrix;
+    const char *family; /* NULL: the first that can */
+    bool preferred;     /* the family is only a wish: another may take its place */
+} cli_target;
+
 typedef struct cli_transfer {
     const char *verb, *participle; /* "quantize", "quantized" */
     const cli_transfer_values *values;
     const void *options; /* of the command */
     /* Whether a weight is changed when no --include says so. */
     bool (*wants)(const void *options, const bsmm_weight *weight);
-    /* What it becomes: the target's format and layout, its family (NULL: the first that can).
-     * The target comes as the source's description with its memory taken away. False with a
-     * message printed. */
-    bool (*describe)(const void *options, const bsmm_weight *weight, bsmm_matrix *target,
-                     const char **family);
+    /* What it becomes. The target comes with the source's description, without its memory, and no
+     * family. False with a message printed. */
+    bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
     /* Makes the target's content from the source's. False with the library's message set. */
     bool (*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
     /* After a weight's last matrix; may be NULL. */

@@ -20,8 +20,22 @@ static const char *command_at(uint32_t index) {
 TABLE_WORDS(elem_at, bsmm_elem_info, bsmm_elem_at)
 TABLE_WORDS(preset_at, bsmm_preset_info, bsmm_preset_at)
 TABLE_WORDS(layout_at, bsmm_layout_info, bsmm_layout_at)
-TABLE_WORDS(recipe_at, bsmm_recipe_info, bsmm_recipe_at)
+TABLE_WORDS(recipe_row_at, bsmm_recipe_info, bsmm_recipe_at)
 TABLE_WORDS(known_device_at, bsmm_device_info, bsmm_device_at)
+
+static bool is_first(cli_words *words, uint32_t index) {
+    for (uint32_t i = 0; i < index; i++)
+        if (!strcmp(words(i), words(index))) return false;
+    return true;
+}
+
+/* A recipe has a row for each group of formats; its name counts once. */
+static const char *recipe_at(uint32_t index) {
+    uint32_t names = 0;
+    for (uint32_t i = 0; recipe_row_at(i); i++)
+        if (is_first(recipe_row_at, i) && names++ == index) return recipe_row_at(i);
+    return NULL;
+}
 
 static uint32_t count_words(cli_words *words) {
     uint32_t count = 0;

@@ -1,0 +1,73 @@
+"""Small files that the transcripts work on, written into the current folder."""
+import json
+import struct
+
+
+def value(i):
+    """Reproducible values of both signs and several magnitudes, exact in bf16."""
+    return ((i * 37 % 101) - 50) / 2.0 ** (i * 7 % 5)
+
+
+def f32(count):
+    return struct.pack(f"<{count}f", *map(value, range(count)))
+
+
+def f16(count):
+    return struct.pack(f"<{count}e", *map(value, range(count)))
+
+
+def bf16(count):
+    return b"".join(struct.pack("<f", value(i))[2:] for i in range(count))
+
+
+def npy(path, shape, data):
+    header = repr({"descr": "<f4", "fortran_order": False, "shape": shape}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
+
+
+def safetensors(path, tensors):
+    header, offset = {}, 0
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + len(data)]}
+        offset += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.writelines(data for _, _, data in tensors.values())
+
+
+def mxfp4(name, rows, scales):
+    """A weight of compressed-tensors: one row of scales, the same for every row."""
+    codes = bytes(i * 41 % 256 for i in range(rows * len(scales) * 16))
+    return {name + ".weight_packed": ("U8", [rows, len(scales) * 16], codes),
+            name + ".weight_scale": ("U8", [rows, len(scales)], bytes(scales) * rows)}
+
+
+def nvfp4(name, global_scale):
+    """A weight of ModelOpt."""
+    return {name + ".weight": ("U8", [2, 16], bytes(i * 41 % 256 for i in range(32))),
+            name + ".weight_scale": ("F8_E4M3", [2, 2], b"\x38\x40\x48\x30"),
+            name + ".weight_scale_2": ("F32", [], struct.pack("<f", global_scale))}
+
+
+npy("x.npy", (4, 64), f32(4 * 64))
+safetensors("model.safetensors", {
+    "embed.weight": ("BF16", [6, 64], bf16(6 * 64)),
+    "layers.0.fc.weight": ("F32", [8, 64], f32(8 * 64)),
+    "layers.0.fc.bias": ("F32", [8], f32(8)),
+    "layers.0.norm.weight": ("F32", [64], f32(64)),
+    "layers.1.fc.weight": ("F16", [8, 64], f16(8 * 64)),
+    "layers.1.short.weight": ("BF16", [3, 40], bf16(3 * 40)),
+    "experts.up": ("F32", [3, 2, 32], f32(3 * 2 * 32)),
+    "ids": ("I64", [3], struct.pack("<3q", 1, 2, 3)),
+})
+safetensors("mxfp4.safetensors", mxfp4("fc", 4, [127, 124]))
+safetensors("wide.safetensors", mxfp4("fc", 4, [127, 104]))
+safetensors("nvfp4.safetensors", nvfp4("fc", 0.003))
+safetensors("pow2.safetensors", nvfp4("fc", 0.25))
+safetensors("broken.safetensors", {**nvfp4("bad", 0), **nvfp4("good", 0.5)})
+with open("truncated.safetensors", "wb") as file:
+    file.write(struct.pack("<Q", 1000) + b'{"a":')

@@ -1,0 +1,32 @@
+# Sourced before every command of a transcript.
+set -o pipefail
+
+# The keys of each kind of JSON object on standard input; fails on what is not one object a line.
+keys() {
+    python3 -c '
+import json, sys
+seen = []
+def refuse(constant):
+    raise ValueError(constant + " is not JSON")
+for line in sys.stdin:
+    row = json.loads(line, parse_constant=refuse)
+    if list(row) not in seen:
+        seen.append(list(row))
+        print(*row)'
+}
+
+# The values of some keys of the JSON objects on standard input.
+pick() {
+    python3 -c '
+import json, sys
+for line in sys.stdin:
+    print(*(json.loads(line)[key] for key in sys.argv[1:]))' "$@"
+}
+
+# What pressing the tabulator key offers after a line.
+complete_line() {
+    source "$BSMM_ROOT/completions/bsmm.bash"
+    COMP_LINE=$1 COMP_POINT=${#1} COMPREPLY=()
+    _bsmm
+    echo "${COMPREPLY[@]}"
+}
