@@ -63,9 +63,20 @@ static inline float bsmm_bits_float(uint32_t bits) {
 void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
                       const uint16_t *codes);
 
+/* The codes of such a run, with the same condition on c; 16 bits and fewer. */
+void bsmm_codes_load(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, uint16_t *codes);
+
 /* Loads rows [r, r + rows) x columns [c, c + cols) of an unscaled f32, f16 or bf16 matrix, `pitch`
  * floats from row to row. */
 void bsmm_values_load(const bsmm_operand *src, int64_t r, int64_t rows, int64_t c, int64_t cols,
                       float *values, int64_t pitch);
+
+/* Values of a matrix, bit-identical to bsmm_operand_decode_row; c as above. */
+typedef struct bsmm_decoder {
+    const bsmm_operand *src;
+    double values[256]; /* of each code of 8 bits and fewer */
+} bsmm_decoder;
+bsmm_decoder bsmm_decoder_make(const bsmm_operand *src);
+void bsmm_decoder_run(const bsmm_decoder *decoder, int64_t r, int64_t c, int64_t n, double *to);
 
 #endif

@@ -29,14 +29,11 @@ static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, 
 
 enum { RUN = 256 };
 
-static void copy_row(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
+void bsmm_codes_copy(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
     uint16_t codes[RUN];
-    uint32_t elem = src->m.format.elem;
     for (int64_t c = 0; c < src->m.cols; c += RUN) {
         int64_t n = bsmm_min_i64(RUN, src->m.cols - c);
-        for (int64_t i = 0; i < n; i++)
-            codes[i] =
-                (uint16_t)bsmm_elem_load(elem, src->m.data, bsmm_operand_index(src, r, c + i));
+        bsmm_codes_load(src, r, c, n, codes);
         bsmm_codes_store(dst, r, c, n, codes);
     }
 }
@@ -53,7 +50,7 @@ static bsmm_status run_same(const bsmm_operand *src, const bsmm_operand *dst) {
     BSMM_TRY(same_level(src, dst, &level));
     bool wide = src->m.format.elem == BSMM_ELEM_F32;
     for (int64_t r = 0; r < src->m.rows; r++)
-        (wide ? copy_row_f32 : copy_row)(src, dst, r);
+        (wide ? copy_row_f32 : bsmm_codes_copy)(src, dst, r);
     if (src->m.format.scale != BSMM_SCALE_NONE) bsmm_scales_move(src, dst);
     if (dst->m.global_scale) *dst->m.global_scale = level;
     return BSMM_OK;

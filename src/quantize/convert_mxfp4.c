@@ -128,18 +128,6 @@ static void store_nvfp4_scales(const bsmm_operand *src, const bsmm_operand *dst,
     }
 }
 
-enum { RUN = 256 };
-
-static void copy_codes(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
-    uint16_t codes[RUN];
-    for (int64_t c = 0; c < src->m.cols; c += RUN) {
-        int64_t n = bsmm_min_i64(RUN, src->m.cols - c);
-        for (int64_t i = 0; i < n; i++)
-            codes[i] = (uint16_t)code_at(src, r, c + i);
-        bsmm_codes_store(dst, r, c, n, codes);
-    }
-}
-
 static bsmm_status run_nvfp4(const bsmm_operand *src, const bsmm_operand *dst) {
     int outer;
     if (!dst->m.global_scale)
@@ -150,7 +138,7 @@ static bsmm_status run_nvfp4(const bsmm_operand *src, const bsmm_operand *dst) {
     BSMM_TRY(choose_outer(src, (region){0, src->map.rows, 0, src->map.cols}, &nvfp4_rule, &outer));
     for (int64_t r = 0; r < src->m.rows; r++) {
         store_nvfp4_scales(src, dst, r, outer);
-        copy_codes(src, dst, r);
+        bsmm_codes_copy(src, dst, r);
     }
     bsmm_scales_pad(dst, 0, dst->map.rows);
     bool divides = dst->m.global_kind == BSMM_GLOBAL_DIVISOR;

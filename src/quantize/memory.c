@@ -57,6 +57,46 @@ void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
     (bits == 4 ? pack4 : bits == 6 ? pack6 : bits == 8 ? pack8 : pack16)(to, codes, n);
 }
 
+/* ---- codes out ---- */
+
+static void unpack4(const uint8_t *from, uint16_t *codes, int64_t n) {
+    for (int64_t i = 0; i + 1 < n; i += 2) {
+        codes[i] = from[i / 2] & 0xf;
+        codes[i + 1] = from[i / 2] >> 4;
+    }
+    if (n % 2) codes[n - 1] = from[n / 2] & 0xf;
+}
+
+static void unpack6(const uint8_t *from, uint16_t *codes, int64_t n) {
+    for (int64_t i = 0; i < n; i += 4, from += 3) {
+        uint32_t word = from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16;
+        for (int64_t j = 0; j < bsmm_min_i64(4, n - i); j++)
+            codes[i + j] = (uint16_t)(word >> 6 * j & 0x3f);
+    }
+}
+
+static void unpack8(const uint8_t *from, uint16_t *codes, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        codes[i] = from[i];
+}
+
+static void unpack16(const uint8_t *from, uint16_t *codes, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        codes[i] = (uint16_t)(from[2 * i] | from[2 * i + 1] << 8);
+}
+
+void bsmm_codes_load(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, uint16_t *codes) {
+    uint32_t elem = src->m.format.elem, bits = bsmm_elem_row(elem)->bits;
+    uint64_t index = bsmm_operand_index(src, r, c);
+    if (src->m.order == BSMM_ORDER_COL) {
+        for (int64_t i = 0; i < n; i++, index += (uint64_t)src->m.ld)
+            codes[i] = (uint16_t)bsmm_elem_load(elem, src->m.data, index);
+        return;
+    }
+    const uint8_t *from = (const uint8_t *)src->m.data + index * bits / 8;
+    (bits == 4 ? unpack4 : bits == 6 ? unpack6 : bits == 8 ? unpack8 : unpack16)(from, codes, n);
+}
+
 /* ---- values out ---- */
 
 typedef void load_run(const uint8_t *from, int64_t step, int64_t n, float *to, int64_t to_step);
