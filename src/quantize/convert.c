@@ -29,7 +29,7 @@ static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, 
 
 enum { RUN = 256 };
 
-void bsmm_codes_copy(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
+static void copy_row(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
     uint16_t codes[RUN];
     for (int64_t c = 0; c < src->m.cols; c += RUN) {
         int64_t n = bsmm_min_i64(RUN, src->m.cols - c);
@@ -45,12 +45,20 @@ static void copy_row_f32(const bsmm_operand *src, const bsmm_operand *dst, int64
                (const float *)src->m.data + bsmm_operand_index(src, r, c), sizeof(float));
 }
 
+void bsmm_codes_copy(const bsmm_operand *src, const bsmm_operand *dst) {
+    bool wide = src->m.format.elem == BSMM_ELEM_F32;
+    int64_t step = bsmm_rows_per_task(src, dst);
+    int threads = bsmm_thread_count(0);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t row = 0; row < src->m.rows; row += step)
+        for (int64_t r = row; r < bsmm_min_i64(row + step, src->m.rows); r++)
+            (wide ? copy_row_f32 : copy_row)(src, dst, r);
+}
+
 static bsmm_status run_same(const bsmm_operand *src, const bsmm_operand *dst) {
     float level;
     BSMM_TRY(same_level(src, dst, &level));
-    bool wide = src->m.format.elem == BSMM_ELEM_F32;
-    for (int64_t r = 0; r < src->m.rows; r++)
-        (wide ? copy_row_f32 : bsmm_codes_copy)(src, dst, r);
+    bsmm_codes_copy(src, dst);
     if (src->m.format.scale != BSMM_SCALE_NONE) bsmm_scales_move(src, dst);
     if (dst->m.global_scale) *dst->m.global_scale = level;
     return BSMM_OK;

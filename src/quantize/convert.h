@@ -15,7 +15,7 @@ typedef struct bsmm_conversion {
 /* e2m1 with e8m0 scales to e2m1 with e4m3 scales, and to e4m3 with f32 scales. */
 extern const bsmm_conversion bsmm_convert_mxfp4_nvfp4, bsmm_convert_mxfp4_fp8;
 
-/* Copies row r's codes, 16 bits and fewer, between orders. */
-void bsmm_codes_copy(const bsmm_operand *src, const bsmm_operand *dst, int64_t r);
+/* Copies all codes between orders and pitches. */
+void bsmm_codes_copy(const bsmm_operand *src, const bsmm_operand *dst);
 
 #endif

@@ -21,20 +21,23 @@ static const split_rule fp8_rule = {6, -8, "an e4m3 element"};
 
 /* ---- reading mxfp4 ---- */
 
-static uint32_t code_at(const bsmm_operand *src, int64_t r, int64_t c) {
-    return bsmm_elem_load(src->m.format.elem, src->m.data, bsmm_operand_index(src, r, c));
-}
-
 static uint32_t scale_code(const bsmm_operand *src, int64_t r, int64_t block) {
     return bsmm_scale_load_code(BSMM_SCALE_E8M0, src->m.scales,
                                 bsmm_scale_map_at(&src->map, r, block));
 }
 
+enum { RUN = 256 };
+
 static bool block_is_zero(const bsmm_operand *src, int64_t r, int64_t block) {
+    uint16_t codes[RUN];
     int64_t width = src->m.format.block_cols, begin = block * width;
     int64_t end = bsmm_min_i64(begin + width, src->m.cols);
-    for (int64_t c = begin; c < end; c++)
-        if (code_at(src, r, c) & 7) return false;
+    for (int64_t c = begin; c < end; c += RUN) {
+        int64_t n = bsmm_min_i64(RUN, end - c);
+        bsmm_codes_load(src, r, c, n, codes);
+        for (int64_t i = 0; i < n; i++)
+            if (codes[i] & 7) return false;
+    }
     return true;
 }
 
@@ -136,10 +139,9 @@ static bsmm_status run_nvfp4(const bsmm_operand *src, const bsmm_operand *dst) {
     if (src->m.global_scale)
         return bsmm_fail(BSMM_E_INVALID, "src.global_scale: given; must be NULL for mxfp4");
     BSMM_TRY(choose_outer(src, (region){0, src->map.rows, 0, src->map.cols}, &nvfp4_rule, &outer));
-    for (int64_t r = 0; r < src->m.rows; r++) {
+    for (int64_t r = 0; r < src->m.rows; r++)
         store_nvfp4_scales(src, dst, r, outer);
-        bsmm_codes_copy(src, dst, r);
-    }
+    bsmm_codes_copy(src, dst);
     bsmm_scales_pad(dst, 0, dst->map.rows);
     bool divides = dst->m.global_kind == BSMM_GLOBAL_DIVISOR;
     *dst->m.global_scale = power_of_two(divides ? -outer : outer);
@@ -163,23 +165,43 @@ static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_
                     bsmm_min_i64((tc + 1) * width, src->map.cols)};
 }
 
-/* One block of src, whose values times 2^inner are e4m3. */
+/* The e4m3 code of each e2m1 code times 2^inner. */
+typedef struct shifted {
+    uint16_t codes[16];
+} shifted;
+
+static shifted shift_codes(int inner) {
+    shifted table;
+    for (uint32_t code = 0; code < 16; code++)
+        table.codes[code] = (uint16_t)bsmm_elem_encode(
+            BSMM_ELEM_E4M3, bsmm_elem_decode(BSMM_ELEM_E2M1, code) * (double)power_of_two(inner),
+            true);
+    return table;
+}
+
 static void store_fp8_block(const bsmm_operand *src, const bsmm_operand *dst, int64_t r,
-                            int64_t block, int inner) {
+                            int64_t block, const shifted *table) {
+    uint16_t codes[RUN];
     int64_t width = src->m.format.block_cols, begin = block * width;
     int64_t end = bsmm_min_i64(begin + width, src->m.cols);
-    for (int64_t c = begin; c < end; c++) {
-        double value = bsmm_elem_decode(BSMM_ELEM_E2M1, code_at(src, r, c));
-        uint16_t code =
-            (uint16_t)bsmm_elem_encode(BSMM_ELEM_E4M3, value * (double)power_of_two(inner), true);
-        bsmm_codes_store(dst, r, c, 1, &code);
+    for (int64_t c = begin; c < end; c += RUN) {
+        int64_t n = bsmm_min_i64(RUN, end - c);
+        bsmm_codes_load(src, r, c, n, codes);
+        for (int64_t i = 0; i < n; i++)
+            codes[i] = table->codes[codes[i]];
+        bsmm_codes_store(dst, r, c, n, codes);
     }
 }
 
-static void store_fp8_tile(const bsmm_operand *src, const bsmm_operand *dst, region g, int outer) {
+enum { SHIFTS = 15 }; /* fp8_rule.bottom to fp8_rule.top */
+
+static void store_fp8_tile(const bsmm_operand *src, const bsmm_operand *dst, region g, int outer,
+                           const shifted tables[SHIFTS]) {
     for (int64_t r = g.r0; r < g.r1; r++)
-        for (int64_t b = g.b0; b < g.b1; b++)
-            store_fp8_block(src, dst, r, b, inner_exponent(src, r, b, outer, &fp8_rule));
+        for (int64_t b = g.b0; b < g.b1; b++) {
+            int inner = inner_exponent(src, r, b, outer, &fp8_rule);
+            store_fp8_block(src, dst, r, b, &tables[inner - fp8_rule.bottom]);
+        }
 }
 
 static bsmm_status check_tiles(const bsmm_operand *src, const bsmm_operand *dst) {
@@ -190,20 +212,31 @@ static bsmm_status check_tiles(const bsmm_operand *src, const bsmm_operand *dst)
     return BSMM_OK;
 }
 
+/* One row of tiles that are known to fit. */
+static void store_fp8_row(const bsmm_operand *src, const bsmm_operand *dst, int64_t tr,
+                          const shifted tables[SHIFTS]) {
+    int largest;
+    for (int64_t tc = 0; tc < dst->map.cols; tc++) {
+        region g = region_of(src, dst, tr, tc);
+        largest_exponent(src, g, &largest);
+        int outer = outer_exponent(largest, &fp8_rule);
+        bsmm_scale_store_code(BSMM_SCALE_F32, dst->m.scales, bsmm_scale_map_at(&dst->map, tr, tc),
+                              bsmm_float_bits(power_of_two(outer)));
+        store_fp8_tile(src, dst, g, outer, tables);
+    }
+}
+
 static bsmm_status run_fp8(const bsmm_operand *src, const bsmm_operand *dst) {
-    int outer;
+    shifted tables[SHIFTS];
     if (src->m.global_scale || dst->m.global_scale)
         return bsmm_fail(BSMM_E_INVALID, "global_scale: given; must be NULL for mxfp4 to fp8");
     BSMM_TRY(check_tiles(src, dst));
+    for (int i = 0; i < SHIFTS; i++)
+        tables[i] = shift_codes(fp8_rule.bottom + i);
+    int threads = bsmm_thread_count(0);
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t tr = 0; tr < dst->map.rows; tr++)
-        for (int64_t tc = 0; tc < dst->map.cols; tc++) {
-            region g = region_of(src, dst, tr, tc);
-            BSMM_TRY(choose_outer(src, g, &fp8_rule, &outer));
-            bsmm_scale_store_code(BSMM_SCALE_F32, dst->m.scales,
-                                  bsmm_scale_map_at(&dst->map, tr, tc),
-                                  bsmm_float_bits(power_of_two(outer)));
-            store_fp8_tile(src, dst, g, outer);
-        }
+        store_fp8_row(src, dst, tr, tables);
     bsmm_scales_pad(dst, 0, dst->map.rows);
     return BSMM_OK;
 }

@@ -31,23 +31,26 @@ static bsmm_status check_flags(const quantize_call *call) {
     return BSMM_OK;
 }
 
+/* The recipe's project stores the second level in the form that is wanted. */
+static bsmm_status check_kind(const quantize_call *call) {
+    static const char *const kinds[] = {"multiplier", "divisor"};
+    uint32_t kind = call->dst.m.global_kind;
+    char others[128];
+    if (call->recipe->kinds & BSMM_KIND_BIT(kind)) return BSMM_OK;
+    bsmm_recipe_list_kind(call->dst.m.format, kind, others, sizeof others);
+    return bsmm_fail(BSMM_E_INVALID,
+                     "dst.global_kind: value is %u; the recipe %s stores a %s, whose reciprocal is "
+                     "not exact; those that store a %s are%s",
+                     kind, call->recipe->info.name, kinds[!kind], kinds[kind], others);
+}
+
 static bsmm_status check_level(const quantize_call *call) {
-    static const char *const kinds[] = {"a multiplier", "a divisor"};
-    const bsmm_matrix *m = &call->dst.m;
     if (!call->two_level) return BSMM_OK;
-    if (!m->global_scale)
-        return bsmm_fail(BSMM_E_INVALID,
-                         "dst.global_scale: value is NULL; the recipe %s has a scale per tensor%s",
-                         call->recipe->info.name,
-                         call->recipe->info.flags & BSMM_QUANTIZE_ONE_LEVEL
-                             ? " unless BSMM_QUANTIZE_ONE_LEVEL is set"
-                             : "");
-    if (!(call->recipe->kinds & BSMM_KIND_BIT(m->global_kind)))
-        return bsmm_fail(BSMM_E_INVALID,
-                         "dst.global_kind: value is %u; the recipe %s stores %s, whose reciprocal "
-                         "is not exact",
-                         m->global_kind, call->recipe->info.name, kinds[!m->global_kind]);
-    return BSMM_OK;
+    if (call->dst.m.global_scale) return check_kind(call);
+    bool choice = call->recipe->info.flags & BSMM_QUANTIZE_ONE_LEVEL;
+    return bsmm_fail(
+        BSMM_E_INVALID, "dst.global_scale: value is NULL; the recipe %s has a scale per tensor%s",
+        call->recipe->info.name, choice ? " unless BSMM_QUANTIZE_ONE_LEVEL is set" : "");
 }
 
 static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call) {

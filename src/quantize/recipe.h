@@ -54,6 +54,9 @@ struct bsmm_recipe {
     bsmm_zero_sign zero_sign;
 };
 
+/* " te compressed-tensors": the recipes for a format that store the second level in a form. */
+void bsmm_recipe_list_kind(bsmm_format format, uint32_t kind, char *text, size_t size);
+
 /* ---- rules for e8m0 scales (rules_e8m0.c) ---- */
 bsmm_block_rule bsmm_e8m0_floor, bsmm_e8m0_ceil, bsmm_e8m0_even, bsmm_e8m0_rceil;
 bsmm_block_rule bsmm_e8m0_torchao, bsmm_e8m0_te, bsmm_e8m0_modelopt, bsmm_e8m0_ggml;

@@ -89,17 +89,28 @@ static bool takes(const bsmm_recipe *row, bsmm_format format) {
     return row->scale == format.scale && row->elems & BSMM_ELEM_BIT(format.elem);
 }
 
-/* The distinct names, separated by spaces. */
+static void append_name(char *text, size_t size, const char *name) {
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, " %s", name);
+}
+
+static bool is_first_of_name(size_t row) {
+    for (size_t i = 0; i < row; i++)
+        if (strcmp(rows[i].info.name, rows[row].info.name) == 0) return false;
+    return true;
+}
+
 static void list_names(char *text, size_t size) {
-    size_t used = 0;
     *text = 0;
-    for (size_t i = 0; i < BSMM_COUNT(rows) && used < size; i++) {
-        size_t first = 0;
-        while (strcmp(rows[first].info.name, rows[i].info.name) != 0)
-            first++;
-        if (first == i)
-            used += (size_t)snprintf(text + used, size - used, " %s", rows[i].info.name);
-    }
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++)
+        if (is_first_of_name(i)) append_name(text, size, rows[i].info.name);
+}
+
+void bsmm_recipe_list_kind(bsmm_format format, uint32_t kind, char *text, size_t size) {
+    *text = 0;
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++)
+        if (takes(&rows[i], format) && rows[i].kinds & BSMM_KIND_BIT(kind))
+            append_name(text, size, rows[i].info.name);
 }
 
 static bsmm_status not_found(const char *name, bool known, bsmm_format format) {

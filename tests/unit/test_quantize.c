@@ -411,9 +411,11 @@ static void test_bad_levels(void **state) {
     dst.global_scale = &buffers.global;
     desc.recipe = "compressed-tensors";
     expect(BSMM_E_INVALID, "stores a divisor", &desc, NULL);
+    assert_non_null(strstr(bsmm_error_message(), "are torchao te modelopt"));
     dst.global_kind = BSMM_GLOBAL_DIVISOR;
     desc.recipe = "modelopt";
     expect(BSMM_E_INVALID, "stores a multiplier", &desc, NULL);
+    assert_non_null(strstr(bsmm_error_message(), "are te compressed-tensors"));
     assert_int_equal(quantize(NULL, BSMM_QUANTIZE_ONE_LEVEL, 0, &src, &dst, NULL), BSMM_OK);
     assert_true(buffers.global == 1);
 }
