@@ -233,8 +233,7 @@ static bsmm_status run_fp8(const bsmm_operand *src, const bsmm_operand *dst) {
     BSMM_TRY(check_tiles(src, dst));
     for (int i = 0; i < SHIFTS; i++)
         tables[i] = shift_codes(fp8_rule.bottom + i);
-    int threads = bsmm_thread_count(0);
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(bsmm_thread_count(0)) schedule(static)
     for (int64_t tr = 0; tr < dst->map.rows; tr++)
         store_fp8_row(src, dst, tr, tables);
     bsmm_scales_pad(dst, 0, dst->map.rows);
