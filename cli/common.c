@@ -10,28 +10,18 @@ const char *cli_name = "bsmm";
 
 static char parse_error[256];
 
-static void print_message(const char *format, va_list arguments) {
+int cli_complain(int status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
     fprintf(stderr, "%s: ", cli_name);
     vfprintf(stderr, format, arguments);
+    va_end(arguments);
     fputc('\n', stderr);
-}
-
-int cli_fail(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    print_message(format, arguments);
-    va_end(arguments);
-    return CLI_FAILED;
-}
-
-int cli_usage(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    print_message(format, arguments);
-    va_end(arguments);
     /* In argp's words. */
-    fprintf(stderr, "Try `%s --help' or `%s --usage' for more information.\n", cli_name, cli_name);
-    return CLI_USAGE;
+    if (status == CLI_USAGE)
+        fprintf(stderr, "Try `%s --help' or `%s --usage' for more information.\n", cli_name,
+                cli_name);
+    return status;
 }
 
 int cli_fail_library(const char *what) {

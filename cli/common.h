@@ -7,10 +7,11 @@
 /* The command that runs, for messages. */
 extern const char *cli_name;
 
-/* Prints "bsmm COMMAND: message" to stderr and returns CLI_FAILED. */
-int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints the message and a hint at --help, and returns CLI_USAGE. */
-int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints "bsmm COMMAND: message" to stderr, for usage errors with a hint at --help, and returns the
+ * status. */
+int cli_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define cli_fail(...)  cli_complain(CLI_FAILED, __VA_ARGS__)
+#define cli_usage(...) cli_complain(CLI_USAGE, __VA_ARGS__)
 /* As cli_fail, with the library's message after `what` ("FILE", or NULL). */
 int cli_fail_library(const char *what);
 

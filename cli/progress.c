@@ -25,8 +25,9 @@ static void draw(const cli_progress *progress, double elapsed) {
     double share = (double)progress->done / (double)progress->total;
     int filled = (int)(share * BAR_WIDTH);
     double left = share > 0 ? elapsed / share - elapsed : 0;
-    fprintf(stderr, "\r%s [%-*.*s] %3.0f%%  %.0f s left\033[K", progress->title, BAR_WIDTH, filled,
-            full, 100 * share, left);
+    fprintf(stderr, "\r%s [%-*.*s] %3.0f%%", progress->title, BAR_WIDTH, filled, full, 100 * share);
+    if (left >= 1) fprintf(stderr, "  %.0f s left", left);
+    fputs("\033[K", stderr);
 }
 
 void cli_progress_add(cli_progress *progress, uint64_t amount) {

@@ -1,5 +1,6 @@
 """Small files that the transcripts work on, written into the current folder."""
 import json
+import os
 import struct
 
 
@@ -53,6 +54,24 @@ def nvfp4(name, global_scale):
             name + ".weight_scale_2": ("F32", [], struct.pack("<f", global_scale))}
 
 
+def gguf(path, name, rows, cols, kind, data):
+    """One tensor without metadata, GGUF version 3."""
+    text = struct.pack("<4sIQQ", b"GGUF", 3, 1, 0) + struct.pack("<Q", len(name)) + name.encode()
+    text += struct.pack("<IQQIQ", 2, cols, rows, kind, 0)
+    with open(path, "wb") as file:
+        file.write(text + bytes(-len(text) % 32) + data)
+
+
+def sharded(folder, shards):
+    """A model in several files: {file: tensors}."""
+    os.mkdir(folder)
+    for name, tensors in shards.items():
+        safetensors(f"{folder}/{name}", tensors)
+    where = {tensor: name for name, tensors in shards.items() for tensor in tensors}
+    with open(f"{folder}/model.safetensors.index.json", "w") as file:
+        json.dump({"metadata": {}, "weight_map": where}, file)
+
+
 npy("x.npy", (4, 64), f32(4 * 64))
 safetensors("model.safetensors", {
     "embed.weight": ("BF16", [6, 64], bf16(6 * 64)),
@@ -69,5 +88,11 @@ safetensors("wide.safetensors", mxfp4("fc", 4, [127, 104]))
 safetensors("nvfp4.safetensors", nvfp4("fc", 0.003))
 safetensors("pow2.safetensors", nvfp4("fc", 0.25))
 safetensors("broken.safetensors", {**nvfp4("bad", 0), **nvfp4("good", 0.5)})
+gguf("mxfp4.gguf", "blk.0.ffn_up.weight", 2, 64, 39,
+     b"".join(bytes([127 + i]) + bytes((i * 16 + j) * 41 % 256 for j in range(16)) for i in range(4)))
+sharded("sharded", {
+    "model-00001-of-00002.safetensors": {"a.weight": ("F32", [2, 64], f32(2 * 64))},
+    "model-00002-of-00002.safetensors": {"b.weight": ("BF16", [4, 64], bf16(4 * 64))},
+})
 with open("truncated.safetensors", "wb") as file:
     file.write(struct.pack("<Q", 1000) + b'{"a":')
