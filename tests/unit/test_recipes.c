@@ -237,6 +237,15 @@ static void test_signs_of_zeros(void **state) {
     }
 }
 
+/* Unlike its mxfp4, compressed-tensors' mxfp6 has a negative zero. */
+static void test_compressed_tensors_mxfp6_keeps_signs(void **state) {
+    (void)state;
+    const float values[] = {7.5f, -0.0f, -0.01f, 0.0f};
+    static const uint32_t want[] = {0x1f, 0x20, 0x20, 0};
+    quantized q = quantize_row((choice){"compressed-tensors", "mxfp6_e2m3", 0, 0, NULL}, values, 4);
+    assert_memory_equal(q.codes, want, sizeof want);
+}
+
 static void test_cast_saturates_fp8(void **state) {
     (void)state;
     const float values[] = {464, 465, INFINITY, -1e9f};
@@ -484,6 +493,7 @@ int main(void) {
         cmocka_unit_test(test_values_under_scale_byte_zero),
         cmocka_unit_test(test_halfway_elements),
         cmocka_unit_test(test_signs_of_zeros),
+        cmocka_unit_test(test_compressed_tensors_mxfp6_keeps_signs),
         cmocka_unit_test(test_cast_saturates_fp8),
         cmocka_unit_test(test_torchao_and_te_scales),
         cmocka_unit_test(test_torchao_and_modelopt_scales),
