@@ -174,7 +174,7 @@ bsmm_status bsmm_safetensors_parse(const uint8_t *data, size_t bytes, bsmm_file 
     json_t *root =
         json_loadb((const char *)data + 8, (size_t)length, JSON_REJECT_DUPLICATES, &error);
     if (!root)
-        return bsmm_fail(BSMM_E_FORMAT, "header: byte %d of the file: %s; must be JSON",
+        return bsmm_fail(BSMM_E_FORMAT, "header: byte %d of the file: %s; must be JSON in UTF-8",
                          error.position + 8, error.text);
     reading r = {.body = data + 8 + length, .body_bytes = bytes - 8 - length, .file = file};
     r.entries = calloc(json_object_size(root) + 1, sizeof *r.entries);

@@ -122,7 +122,7 @@ bsmm_status bsmm_shards_open(const uint8_t *data, size_t bytes, bsmm_file *file)
     json_error_t error;
     json_t *root = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
     if (!root)
-        return bsmm_fail(BSMM_E_FORMAT, "index: byte %d of the file: %s; must be JSON",
+        return bsmm_fail(BSMM_E_FORMAT, "index: byte %d of the file: %s; must be JSON in UTF-8",
                          error.position, error.text);
     bsmm_status status = open_weight_map(json_object_get(root, "weight_map"), file);
     json_decref(root);

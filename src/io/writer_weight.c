@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char no_format[] = "it does not have this format";
+
 /* Why a row cannot hold a matrix; NULL: it can. */
 static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool wants_global) {
     const bsmm_matrix *m = &o->m;
@@ -16,7 +18,7 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
         if (m->format.scale != BSMM_SCALE_NONE) return "it has no scales";
         return bsmm_elem_row(m->format.elem)->bits >= 16 ? NULL : "it has f32, f16 and bf16 only";
     }
-    if (!bsmm_format_equal(row->format, m->format)) return "it does not have this format";
+    if (!bsmm_format_equal(row->format, m->format)) return no_format;
     if (wants_global && !row->global) return "it has no global scale";
     int64_t group = row->pack_bytes ? row->pack_elems : 1;
     if (row->trailing) group *= row->trailing;
@@ -26,7 +28,7 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
 
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           const bsmm_storage **chosen) {
-    const char *reason = "it is only read";
+    const char *reason = NULL; /* of the row that came nearest */
     const bsmm_storage *row;
     if (family && !bsmm_family_exists(family))
         return bsmm_fail(BSMM_E_NOT_FOUND, "family: \"%.60s\" is not known", family);
@@ -37,7 +39,7 @@ static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_
             *chosen = row;
             return BSMM_OK;
         }
-        if (row->writes) reason = why;
+        if (row->writes && (why != no_format || !reason)) reason = why;
     }
     return bsmm_fail(
         BSMM_E_UNSUPPORTED, "family: %s cannot hold %s, %lld x %lld: %s (bsmm holds everything)",

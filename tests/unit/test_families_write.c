@@ -1,0 +1,362 @@
+/* What is written is read back: every format, block shape, order and scale layout, in every family
+ * that can hold it, with every code in its place. */
+#include "files.h"
+#include "operand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct write_case {
+    const char *family; /* NULL: the first that can */
+    const char *read_as;
+    bsmm_matrix matrix;
+    int64_t batch;
+} write_case;
+
+/* Any scale but one that a reader must refuse; any code of the elements. */
+static void fill_random(const bsmm_matrix *m, rng *r) {
+    uint8_t *data = m->data, *scales = m->scales;
+    for (uint64_t i = 0; i < m->data_bytes; i++)
+        data[i] = (uint8_t)rng_next(r);
+    for (uint64_t i = 0; scales && i < m->scale_bytes; i++)
+        scales[i] = (uint8_t)rng_next(r);
+    if (m->global_scale) *m->global_scale = 1.0f + (float)rng_below(r, 1000);
+}
+
+static void write_weight(const write_case *c, const char *path, uint64_t seed) {
+    bsmm_writer *writer;
+    uint64_t index;
+    rng r = {seed};
+    bsmm_matrix m = BSMM_INIT(bsmm_matrix);
+    if (bsmm_writer_create(path, "safetensors", &writer) ||
+        bsmm_writer_add_weight(writer, c->family, "layer.weight", &c->matrix, c->batch, &index) ||
+        bsmm_writer_begin(writer))
+        fail_msg("%s %s: %s", c->read_as, bsmm_format_name(c->matrix.format), bsmm_error_message());
+    for (int64_t slice = 0; slice < c->batch; slice++) {
+        assert_int_equal(bsmm_writer_weight(writer, index, slice, &m), BSMM_OK);
+        assert_true(!m.global_scale || *m.global_scale == 1.0f);
+        fill_random(&m, &r);
+    }
+    if (bsmm_writer_commit(writer)) fail_msg("%s", bsmm_error_message());
+}
+
+/* The same fill in memory of the test's own, compared byte by byte with what the file gives. */
+static void compare_slice(const bsmm_matrix *got, rng *r) {
+    bsmm_matrix expected = *got;
+    float global;
+    expected.data = malloc(got->data_bytes + 1);
+    expected.scales = got->scales ? malloc(got->scale_bytes + 1) : NULL;
+    expected.global_scale = got->global_scale ? &global : NULL;
+    assert_non_null(expected.data);
+    fill_random(&expected, r);
+    assert_memory_equal(got->data, expected.data, got->data_bytes);
+    if (got->scales) assert_memory_equal(got->scales, expected.scales, got->scale_bytes);
+    if (got->global_scale) assert_true(*got->global_scale == global);
+    free(expected.data);
+    free(expected.scales);
+}
+
+static void read_weight(const write_case *c, const char *path, uint64_t seed) {
+    bsmm_file *file;
+    uint64_t index;
+    rng r = {seed};
+    bsmm_weight weight = BSMM_INIT(bsmm_weight);
+    bsmm_matrix m = BSMM_INIT(bsmm_matrix);
+    if (bsmm_file_open(path, &file) || bsmm_file_weight_find(file, "layer", &index) ||
+        bsmm_file_weight_at(file, index, &weight))
+        fail_msg("%s %s: %s", c->read_as, bsmm_format_name(c->matrix.format), bsmm_error_message());
+    assert_int_equal(bsmm_file_weight_count(file), 1);
+    assert_string_equal(weight.family, c->read_as);
+    assert_memory_equal(&weight.format, &c->matrix.format, sizeof weight.format);
+    assert_int_equal(weight.mapped, 1);
+    assert_int_equal(weight.batch, c->batch);
+    assert_int_equal(weight.scale_layout, c->matrix.scale_layout);
+    for (int64_t slice = 0; slice < c->batch; slice++) {
+        assert_int_equal(bsmm_weight_matrix(file, index, slice, &m), BSMM_OK);
+        assert_int_equal(m.rows, c->matrix.rows);
+        assert_int_equal(m.cols, c->matrix.cols);
+        assert_int_equal(m.order, c->matrix.order);
+        assert_int_equal(m.scale_tile_rows, c->matrix.scale_tile_rows);
+        assert_int_equal(m.scale_tile_cols, c->matrix.scale_tile_cols);
+        compare_slice(&m, &r);
+    }
+    bsmm_file_close(file);
+}
+
+static void round_trip(write_case c) {
+    static uint64_t seed;
+    const char *path = temp_path("round.safetensors");
+    if (!c.read_as) c.read_as = c.family;
+    seed++;
+    write_weight(&c, path, seed);
+    read_weight(&c, path, seed);
+}
+
+static void test_families(void **state) {
+    (void)state;
+    static const struct {
+        const char *family, *format;
+    } pairs[] = {{"plain", "f32"},
+                 {"plain", "f16"},
+                 {"plain", "bf16"},
+                 {"deepseek", "fp8_block128"},
+                 {"deepseek", "fp8_block128_fnuz"},
+                 {"modelopt", "nvfp4"},
+                 {"compressed-tensors", "nvfp4"},
+                 {"compressed-tensors", "mxfp4"},
+                 {"compressed-tensors", "mxfp8"},
+                 {"quark", "mxfp4"},
+                 {"quark", "mxfp6_e2m3"},
+                 {"quark", "mxfp6_e3m2"},
+                 {"gpt-oss", "mxfp4"},
+                 {"gpt-oss-hf", "mxfp4"}};
+    static const int64_t shapes[][3] = {
+        {1, 64, 1}, {130, 256, 1}, {3, 96, 4}, {0, 32, 1}, {2, 0, 1}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
+            round_trip((write_case){
+                .family = pairs[i].family,
+                .matrix = describe(format_named(pairs[i].format), shapes[k][0], shapes[k][1]),
+                .batch = shapes[k][2]});
+}
+
+/* Without a family the first that can hold a format takes it. */
+static void test_default_families(void **state) {
+    (void)state;
+    static const struct {
+        const char *format, *family;
+    } pairs[] = {{"f32", "plain"},
+                 {"e5m2", "bsmm"},
+                 {"e2m1", "bsmm"},
+                 {"fp8_block128", "deepseek"},
+                 {"fp8_group128", "bsmm"},
+                 {"nvfp4", "modelopt"},
+                 {"mxfp4", "compressed-tensors"},
+                 {"mxfp8", "compressed-tensors"},
+                 {"mxfp8_e5m2", "bsmm"},
+                 {"mxfp6_e3m2", "quark"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        round_trip((write_case){.read_as = pairs[i].family,
+                                .matrix = describe(format_named(pairs[i].format), 64, 128),
+                                .batch = 1});
+}
+
+/* bsmm's own family: every element with every scale, odd sizes, both orders. */
+static void test_every_format(void **state) {
+    (void)state;
+    for (uint32_t elem = BSMM_ELEM_F32; elem <= BSMM_ELEM_E2M1; elem++)
+        for (uint32_t scale = BSMM_SCALE_NONE; scale <= BSMM_SCALE_F32; scale++)
+            for (uint32_t order = BSMM_ORDER_ROW; order <= BSMM_ORDER_COL; order++) {
+                bsmm_format format = {elem, scale, scale ? 2 : 0, scale ? 20 : 0};
+                write_case c = {.family = "bsmm", .matrix = describe(format, 13, 33), .batch = 2};
+                c.matrix.order = order;
+                round_trip(c);
+            }
+}
+
+static void test_every_layout(void **state) {
+    (void)state;
+    static const char *const formats[] = {"mxfp4", "nvfp4", "mxfp6_e2m3", "fp8_group128"};
+    for (size_t f = 0; f < 4; f++)
+        for (uint32_t layout = BSMM_LAYOUT_ROW_MAJOR; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++)
+            for (int64_t batch = 1; batch <= 3; batch += 2) {
+                write_case c = {.family = "bsmm",
+                                .matrix = describe(format_named(formats[f]), 140, 1056),
+                                .batch = batch};
+                c.matrix.scale_layout = layout;
+                if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS)
+                    c.matrix.scale_tile_rows = 16, c.matrix.scale_tile_cols = 3;
+                bsmm_matrix check = c.matrix;
+                uint64_t bytes;
+                if (bsmm_scale_bytes(&check, &bytes)) continue; /* a layout for other blocks */
+                round_trip(c);
+            }
+}
+
+/* A second-level scale where it is asked for, and only there. */
+static void test_global_scales(void **state) {
+    (void)state;
+    float global = 3;
+    bsmm_tensor t = BSMM_INIT(bsmm_tensor);
+    for (int asked = 0; asked < 2; asked++) {
+        bsmm_file *file;
+        write_case c = {
+            .read_as = "bsmm", .matrix = describe(format_named("mxfp4"), 4, 64), .batch = 1};
+        c.family = "bsmm";
+        if (asked) c.matrix.global_scale = &global;
+        round_trip(c);
+        assert_int_equal(bsmm_file_open(temp_path("round.safetensors"), &file), BSMM_OK);
+        assert_int_equal(bsmm_file_tensor_find(file, "layer.weight_scale_2", &t),
+                         asked ? BSMM_OK : BSMM_E_NOT_FOUND);
+        bsmm_file_close(file);
+    }
+}
+
+/* Two kinds of Quark weights in one file: the layers' own entries tell them apart. */
+static void test_quark_mixture(void **state) {
+    (void)state;
+    static const char *const formats[] = {"mxfp6_e2m3", "mxfp4", "mxfp6_e3m2", "mxfp6_e2m3"};
+    bsmm_writer *writer;
+    bsmm_file *file;
+    char name[16];
+    assert_int_equal(bsmm_writer_create(temp_path("mix"), "safetensors", &writer), BSMM_OK);
+    for (int i = 0; i < 4; i++) {
+        bsmm_matrix m = describe(format_named(formats[i]), 4, 64);
+        snprintf(name, sizeof name, "l%d.weight", i);
+        assert_int_equal(bsmm_writer_add_weight(writer, "quark", name, &m, 1, NULL), BSMM_OK);
+    }
+    assert_int_equal(bsmm_writer_begin(writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
+    assert_int_equal(bsmm_file_open(temp_path("mix"), &file), BSMM_OK);
+    for (int i = 0; i < 4; i++) {
+        uint64_t index;
+        bsmm_weight weight = BSMM_INIT(bsmm_weight);
+        snprintf(name, sizeof name, "l%d", i);
+        assert_int_equal(bsmm_file_weight_find(file, name, &index), BSMM_OK);
+        assert_int_equal(bsmm_file_weight_at(file, index, &weight), BSMM_OK);
+        assert_string_equal(weight.family, "quark");
+        assert_string_equal(bsmm_format_name(weight.format), formats[i]);
+    }
+    bsmm_file_close(file);
+}
+
+/* What a family cannot say, it does not take. */
+static void test_refusals(void **state) {
+    (void)state;
+    static float global = 2;
+    bsmm_writer *writer;
+    bsmm_matrix m = describe(format_named("mxfp4"), 4, 64);
+    assert_int_equal(bsmm_writer_create(temp_path("refused"), "safetensors", &writer), BSMM_OK);
+#define ADD(family) bsmm_writer_add_weight(writer, family, "w", &m, 1, NULL)
+    expect_failure(ADD("nobody"), BSMM_E_NOT_FOUND, "\"nobody\"");
+    expect_failure(ADD("gguf"), BSMM_E_UNSUPPORTED, "only read");
+    expect_failure(ADD("modelopt"), BSMM_E_UNSUPPORTED, "modelopt cannot hold mxfp4");
+    expect_failure(ADD("plain"), BSMM_E_UNSUPPORTED, "no scales");
+    m.global_scale = &global;
+    expect_failure(ADD("quark"), BSMM_E_UNSUPPORTED, "no global scale");
+    m.global_scale = NULL;
+    m.cols = 33;
+    expect_failure(ADD("quark"), BSMM_E_UNSUPPORTED, "number of columns");
+    m.cols = 48;
+    expect_failure(ADD("gpt-oss"), BSMM_E_UNSUPPORTED, "number of columns");
+    m.scale_layout = BSMM_LAYOUT_NV_128X4;
+    expect_failure(ADD("quark"), BSMM_E_UNSUPPORTED, "row-major scales");
+    m.order = BSMM_ORDER_COL;
+    expect_failure(ADD("quark"), BSMM_E_UNSUPPORTED, "rows of K");
+    m.format.elem = 99;
+    expect_failure(ADD("bsmm"), BSMM_E_INVALID, "matrix.format.elem");
+    m = describe(format_named("e4m3"), 4, 64);
+    expect_failure(ADD("plain"), BSMM_E_UNSUPPORTED, "f32, f16 and bf16");
+#undef ADD
+    expect_failure(bsmm_writer_add_weight(writer, NULL, "w", &m, 0, NULL), BSMM_E_INVALID, "batch");
+    expect_failure(bsmm_writer_add_weight(writer, NULL, "", &m, 1, NULL), BSMM_E_INVALID, "name");
+    m.rows = m.cols = INT64_MAX / 64;
+    expect_failure(bsmm_writer_add_weight(writer, NULL, "w", &m, 1, NULL), BSMM_E_INVALID,
+                   "overflows");
+    m = describe(format_named("mxfp4"), 1 << 20, 1 << 20);
+    expect_failure(bsmm_writer_add_weight(writer, NULL, "w", &m, INT64_MAX, NULL), BSMM_E_INVALID,
+                   "overflows");
+    bsmm_writer_abort(writer);
+}
+
+/* A weight that fails half-way leaves none of its tensors behind. */
+static void test_half_added(void **state) {
+    (void)state;
+    bsmm_writer *writer;
+    int64_t one = 1;
+    bsmm_matrix m = describe(format_named("mxfp4"), 4, 64);
+    assert_int_equal(bsmm_writer_create(temp_path("half"), "safetensors", &writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_add_tensor(writer, "w_scale", "U8", 1, &one, NULL), BSMM_OK);
+    expect_failure(bsmm_writer_add_weight(writer, "bsmm", "w", &m, 1, NULL), BSMM_E_INVALID,
+                   "\"w_scale\" was added before");
+    assert_int_equal(bsmm_writer_add_tensor(writer, "w", "U8", 1, &one, NULL), BSMM_OK);
+    assert_int_equal(bsmm_writer_begin(writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
+}
+
+/* A declaration that does not fit what is stored is an error, never a guess. */
+static void test_broken_declarations(void **state) {
+    (void)state;
+    static const struct {
+        const char *declaration, *mentions;
+    } cases[] = {
+        {"{", "metadata bsmm.w"},
+        {"{}", "bsmm.w.elem: is missing"},
+        {"{\"elem\":\"e9m9\"}", "bsmm.w.elem"},
+#define D(scale, block, batch, rows, cols, order, layout, tile)                                    \
+    "{\"elem\":\"e2m1\",\"scale\":\"" scale "\",\"block\":" block ",\"batch\":" batch              \
+    ",\"rows\":" rows ",\"cols\":" cols ",\"order\":\"" order "\",\"layout\":\"" layout            \
+    "\",\"tile\":" tile ",\"global\":\"multiplier\"}"
+        {D("e5m0", "[1,32]", "1", "4", "64", "row", "row_major", "[0,0]"), "bsmm.w.scale"},
+        {D("e8m0", "[1]", "1", "4", "64", "row", "row_major", "[0,0]"), "bsmm.w.block"},
+        {D("e8m0", "[1,-1]", "1", "4", "64", "row", "row_major", "[0,0]"), "bsmm.w.block"},
+        {D("e8m0", "[1,32]", "0", "4", "64", "row", "row_major", "[0,0]"), "w.batch: value is 0"},
+        {D("e8m0", "[1,32]", "1", "-4", "64", "row", "row_major", "[0,0]"), "rows: value is -4"},
+        {D("e8m0", "[1,32]", "1", "4", "\"64\"", "row", "row_major", "[0,0]"), "bsmm.w.cols"},
+        {D("e8m0", "[1,32]", "1", "4", "64", "diagonal", "row_major", "[0,0]"), "bsmm.w.order"},
+        {D("e8m0", "[1,32]", "1", "4", "64", "row", "spiral", "[0,0]"), "bsmm.w.layout"},
+        {D("e8m0", "[1,32]", "1", "4", "64", "row", "row_major", "[1,1]"), "scale_tile_rows"},
+        {D("e8m0", "[1,32]", "1", "5", "64", "row", "row_major", "[0,0]"), "w: has 128 bytes"},
+        {D("e8m0", "[1,32]", "9", "4", "64", "row", "row_major", "[0,0]"), "w: has 128 bytes"},
+        {D("e8m0", "[1,32]", "9223372036854775807", "4", "64", "row", "row_major", "[0,0]"),
+         "w: has 128 bytes"},
+        {D("e8m0", "[1,32]", "1", "4", "64", "row", "nv_128x4", "[0,0]"),
+         "w_scale: has 8 bytes; the declared layout takes 512"},
+        {D("f32", "[1,32]", "1", "4", "64", "row", "row_major", "[0,0]"),
+         "w_scale.dtype: value is F8_E8M0; must be F32"},
+        {D("e8m0", "[1,32]", "1", "4", "64", "row", "row_major", "[0,0]"), NULL},
+    };
+    static const stored tensors[] = {
+        {.name = "w", .dtype = "F4", .ndim = 2, .shape = {4, 64}, .bytes = 128},
+        {.name = "w_scale", .dtype = "F8_E8M0", .ndim = 2, .shape = {4, 2}, .bytes = 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char metadata[1024] = "{\"bsmm.w\":\"", *to = metadata + strlen(metadata);
+        for (const char *from = cases[i].declaration; *from; from++) {
+            if (*from == '"') *to++ = '\\';
+            *to++ = *from;
+        }
+        memcpy(to, "\"}", 3);
+        bsmm_weight weight = BSMM_INIT(bsmm_weight);
+        bsmm_file *file = open_stored(tensors, 2, metadata);
+        bsmm_status status = bsmm_file_weight_at(file, 0, &weight);
+        if (cases[i].mentions)
+            expect_failure(status, BSMM_E_FORMAT, cases[i].mentions);
+        else if (status)
+            fail_msg("%s", bsmm_error_message());
+        assert_string_equal(weight.family, "bsmm");
+        bsmm_file_close(file);
+    }
+}
+
+/* The table: names are unique, what it says it writes is what the writer takes. */
+static void test_table(void **state) {
+    (void)state;
+    bsmm_family_info info = BSMM_INIT(bsmm_family_info);
+    unsigned count = 0, writers = 0;
+    for (; bsmm_family_at(count, &info) == BSMM_OK; count++) {
+        assert_true(info.name[0] && info.formats[0] && info.detected_by[0] && info.source[0]);
+        writers += info.writes;
+    }
+    assert_int_equal(count, 11);
+    assert_int_equal(writers, 8);
+    expect_failure(bsmm_family_at(count, &info), BSMM_E_NOT_FOUND, "11 families");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_families),
+                                       cmocka_unit_test(test_default_families),
+                                       cmocka_unit_test(test_every_format),
+                                       cmocka_unit_test(test_every_layout),
+                                       cmocka_unit_test(test_global_scales),
+                                       cmocka_unit_test(test_quark_mixture),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_half_added),
+                                       cmocka_unit_test(test_broken_declarations),
+                                       cmocka_unit_test(test_table)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+/* The GGUF reader: a file built byte by byte, types and their sizes, and files that break a rule.
+ */
+#include "files.h"
+#include "io/gguf.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct builder {
+    uint8_t bytes[4096];
+    size_t count;
+} builder;
+
+static void put(builder *b, const void *bytes, size_t count) {
+    assert_true(b->count + count <= sizeof b->bytes);
+    memcpy(b->bytes + b->count, bytes, count);
+    b->count += count;
+}
+static void put_u32(builder *b, uint32_t value) {
+    put(b, &value, 4);
+}
+static void put_u64(builder *b, uint64_t value) {
+    put(b, &value, 8);
+}
+static void put_text(builder *b, const char *text) {
+    put_u64(b, strlen(text));
+    put(b, text, strlen(text));
+}
+static void begin(builder *b, uint32_t version, uint64_t tensors, uint64_t pairs) {
+    b->count = 0;
+    put(b, "GGUF", 4);
+    put_u32(b, version);
+    put_u64(b, tensors);
+    put_u64(b, pairs);
+}
+/* Dimensions innermost first, as the format has them. */
+static void put_info(builder *b, const char *name, uint32_t ndim, const uint64_t *dims,
+                     uint32_t type, uint64_t offset) {
+    put_text(b, name);
+    put_u32(b, ndim);
+    for (uint32_t i = 0; i < ndim; i++)
+        put_u64(b, dims[i]);
+    put_u32(b, type);
+    put_u64(b, offset);
+}
+static void pad(builder *b, size_t alignment, size_t more) {
+    static const uint8_t zeros[512];
+    put(b, zeros, (alignment - b->count % alignment) % alignment);
+    put(b, zeros, more);
+}
+
+static bsmm_status parse(const builder *b, bsmm_file **file) {
+    uint8_t *exact = malloc(b->count + 1); /* an allocation of its own, so that overruns show */
+    assert_non_null(exact);
+    memcpy(exact, b->bytes, b->count);
+    bsmm_status status = bsmm_file_from_memory(exact, b->count, file);
+    if (status != BSMM_OK) {
+        assert_null(*file);
+        free(exact);
+    }
+    return status;
+}
+static void expect_broken(const builder *b, bsmm_status status, const char *mentions) {
+    bsmm_file *file;
+    expect_failure(parse(b, &file), status, mentions);
+}
+
+/* One matrix of mxfp4, 2 x 64, whose blocks have known bytes; 3 matrices of nvfp4 with a sidecar.
+ */
+static void make_good(builder *b) {
+    static const uint64_t mx[] = {64, 2}, nv[] = {64, 1, 3}, sidecar[] = {3};
+    static const float globals[] = {0.5f, 1.0f, 2.0f};
+    begin(b, 3, 3, 4);
+    put_text(b, "general.alignment"), put_u32(b, 4), put_u32(b, 64);
+    put_text(b, "general.name"), put_u32(b, 8), put_text(b, "tiny");
+    put_text(b, "tokens"), put_u32(b, 9), put_u32(b, 8), put_u64(b, 2);
+    put_text(b, "a"), put_text(b, "\xff");
+    put_text(b, "flag"), put_u32(b, 7), put(b, "\1", 1);
+    put_info(b, "mx.weight", 2, mx, 39, 0);
+    put_info(b, "nv.weight", 3, nv, 40, 128);
+    put_info(b, "nv.scale", 1, sidecar, 0, 256);
+    pad(b, 64, 0);
+    for (unsigned block = 0; block < 4; block++) { /* mxfp4: scale, then codes 0 .. 15 twice */
+        uint8_t bytes[17] = {(uint8_t)(127 + block)};
+        for (unsigned i = 0; i < 16; i++)
+            bytes[1 + i] = (uint8_t)(i | (15 - i) << 4);
+        put(b, bytes, sizeof bytes);
+    }
+    pad(b, 64, 0);
+    for (unsigned matrix = 0; matrix < 3; matrix++) { /* 64 elements: 4 scales, 32 bytes */
+        uint8_t bytes[36] = {0x38, 0x40, 0x7F, 0x01};
+        for (unsigned i = 0; i < 32; i++)
+            bytes[4 + i] = (uint8_t)(2 | (10 + matrix) << 4);
+        put(b, bytes, sizeof bytes);
+    }
+    pad(b, 64, 0);
+    put(b, globals, sizeof globals);
+}
+
+static double e2m1(unsigned code) {
+    static const double magnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    return code & 8 ? -magnitudes[code & 7] : magnitudes[code & 7];
+}
+
+static void check_mxfp4(const bsmm_file *file, uint64_t index) {
+    double *got = weight_values(file, index, 0, true);
+    for (unsigned i = 0; i < 128; i++) {
+        unsigned block = i / 32, k = i % 32;
+        assert_true(got[i] == e2m1(k < 16 ? k : 31 - k) * ldexp(1, (int)block));
+    }
+    free(got);
+}
+
+static void check_nvfp4(const bsmm_file *file, uint64_t index) {
+    static const double scales[] = {1, 2, 0, 0x1p-9}, globals[] = {0.5, 1, 2};
+    for (unsigned slice = 0; slice < 3; slice++) {
+        double *got = weight_values(file, index, slice, false);
+        for (unsigned i = 0; i < 64; i++) {
+            unsigned code = i % 16 < 8 ? 2 : 10 + slice;
+            assert_true(got[i] == e2m1(code) * scales[i / 16] * globals[slice]);
+        }
+        free(got);
+    }
+}
+
+static void test_good(void **state) {
+    (void)state;
+    builder b;
+    bsmm_file *file;
+    uint64_t index;
+    bsmm_tensor t = BSMM_INIT(bsmm_tensor);
+    bsmm_weight w = BSMM_INIT(bsmm_weight);
+    make_good(&b);
+    write_bytes(temp_path("good.gguf"), b.bytes, b.count);
+    if (bsmm_file_open(temp_path("good.gguf"), &file)) fail_msg("%s", bsmm_error_message());
+    assert_string_equal(bsmm_file_kind(file), "gguf");
+    assert_string_equal(bsmm_file_metadata(file, "general.name"), "tiny");
+    assert_null(bsmm_file_metadata(file, "flag"));
+    assert_int_equal(bsmm_file_tensor_find(file, "nv.weight", &t), BSMM_OK);
+    assert_int_equal(t.ndim, 3);
+    assert_true(t.shape[0] == 3 && t.shape[1] == 1 && t.shape[2] == 64);
+    assert_int_equal(bsmm_file_weight_count(file), 2);
+    assert_int_equal(bsmm_file_weight_find(file, "mx", &index), BSMM_OK);
+    check_mxfp4(file, index);
+    assert_int_equal(bsmm_file_weight_find(file, "nv", &index), BSMM_OK);
+    assert_int_equal(bsmm_file_weight_at(file, index, &w), BSMM_OK);
+    assert_string_equal(w.family, "gguf");
+    assert_int_equal(w.batch, 3);
+    assert_int_equal(w.mapped, 0);
+    check_nvfp4(file, index);
+    bsmm_file_close(file);
+}
+
+/* UE4M3 has no sign bit: such a scale is no value, and the block is named. */
+static void test_signed_scale(void **state) {
+    (void)state;
+    builder b;
+    bsmm_file *file;
+    bsmm_matrix m = BSMM_INIT(bsmm_matrix);
+    uint8_t data[64], scales[16];
+    make_good(&b);
+    uint8_t *first = b.bytes + b.count - 12 - 128; /* the second matrix's scales follow at + 36 */
+    assert_int_equal(first[0], 0x38);
+    first[36 + 1] = 0xB8;
+    write_bytes(temp_path("signed.gguf"), b.bytes, b.count);
+    assert_int_equal(bsmm_file_open(temp_path("signed.gguf"), &file), BSMM_OK);
+    assert_int_equal(bsmm_weight_matrix(file, 1, 1, &m), BSMM_OK);
+    assert_null(m.data);
+    m.data = data;
+    m.scales = scales;
+    expect_failure(bsmm_weight_unpack(file, 1, 1, &m), BSMM_E_FORMAT,
+                   "scale 1 of row 0, column 0 is 0xB8");
+    m.rows = 2;
+    m.data_bytes = m.scale_bytes = 0;
+    expect_failure(bsmm_weight_unpack(file, 1, 1, &m), BSMM_E_INVALID, "dst");
+    bsmm_file_close(file);
+}
+
+/* Every prefix is refused; the padding behind the last tensor is not needed. */
+static void test_truncated(void **state) {
+    (void)state;
+    builder b, cut;
+    make_good(&b);
+    for (size_t keep = 4; keep < b.count; keep++) {
+        cut = b;
+        cut.count = keep;
+        bsmm_file *file;
+        assert_int_equal(parse(&cut, &file), BSMM_E_FORMAT);
+    }
+}
+
+static void test_headers(void **state) {
+    (void)state;
+    builder b;
+    begin(&b, 1, 0, 0), expect_broken(&b, BSMM_E_UNSUPPORTED, "version: value is 1");
+    begin(&b, 4, 0, 0), expect_broken(&b, BSMM_E_UNSUPPORTED, "version: value is 4");
+    begin(&b, 0x03000000, 0, 0), expect_broken(&b, BSMM_E_UNSUPPORTED, "big-endian");
+    begin(&b, 3, UINT64_MAX, 0), expect_broken(&b, BSMM_E_FORMAT, "tensor count");
+    begin(&b, 3, 0, UINT64_MAX), expect_broken(&b, BSMM_E_FORMAT, "key: needs 8 bytes");
+}
+
+static void start_value(builder *b, const char *key, uint32_t type) {
+    begin(b, 3, 0, 1);
+    put_text(b, key);
+    put_u32(b, type);
+}
+
+static void test_pairs(void **state) {
+    (void)state;
+    builder b;
+    begin(&b, 3, 0, 1), put_u64(&b, UINT64_MAX);
+    expect_broken(&b, BSMM_E_FORMAT, "key: needs 18446744073709551615 bytes");
+    start_value(&b, "", 4), expect_broken(&b, BSMM_E_FORMAT, "not empty");
+    start_value(&b, "\xc0\x80", 4), expect_broken(&b, BSMM_E_FORMAT, "must be UTF-8");
+    start_value(&b, "k", 13), expect_broken(&b, BSMM_E_FORMAT, "k: type is 13");
+    start_value(&b, "k", 8), put_u64(&b, 1), expect_broken(&b, BSMM_E_FORMAT, "k: needs 1 bytes");
+    start_value(&b, "k", 9), put_u32(&b, 9), put_u64(&b, 1);
+    expect_broken(&b, BSMM_E_FORMAT, "no array of arrays");
+    start_value(&b, "k", 9), put_u32(&b, 12), put_u64(&b, UINT64_MAX / 4);
+    expect_broken(&b, BSMM_E_FORMAT, "the size overflows");
+    start_value(&b, "k", 9), put_u32(&b, 8), put_u64(&b, UINT64_MAX);
+    expect_broken(&b, BSMM_E_FORMAT, "k: needs 8 bytes");
+    start_value(&b, "general.alignment", 4), put_u32(&b, 0);
+    expect_broken(&b, BSMM_E_FORMAT, "general.alignment: value is 0");
+    start_value(&b, "general.alignment", 4), put_u32(&b, 48);
+    expect_broken(&b, BSMM_E_FORMAT, "must be a power of 2");
+    start_value(&b, "general.alignment", 10), put_u64(&b, 32);
+    expect_broken(&b, BSMM_E_FORMAT, "general.alignment");
+    begin(&b, 3, 0, 2);
+    for (int i = 0; i < 2; i++)
+        put_text(&b, "k"), put_u32(&b, 7), put(&b, "\1", 1);
+    expect_broken(&b, BSMM_E_FORMAT, "k: two metadata values");
+}
+
+static void one_tensor(builder *b, const char *name, uint32_t ndim, const uint64_t *dims,
+                       uint32_t type, uint64_t offset, size_t body) {
+    begin(b, 3, 1, 0);
+    put_info(b, name, ndim, dims, type, offset);
+    pad(b, 32, body);
+}
+
+static void test_infos(void **state) {
+    (void)state;
+    builder b;
+    static const uint64_t flat[] = {8}, big[] = {1ull << 32, 1ull << 32}, huge[] = {UINT64_MAX};
+    static const uint64_t odd[] = {33}, many[] = {1, 1, 1, 1, 1}, wide[] = {1ull << 61};
+    one_tensor(&b, "t", 1, flat, 0, 0, 31), expect_broken(&b, BSMM_E_FORMAT, "t: 32 bytes at");
+    one_tensor(&b, "t", 1, flat, 0, 32, 32), expect_broken(&b, BSMM_E_FORMAT, "offset 32");
+    one_tensor(&b, "t", 1, flat, 0, 8, 64), expect_broken(&b, BSMM_E_FORMAT, "multiple of general");
+    one_tensor(&b, "t", 1, flat, 0, UINT64_MAX - 31, 64),
+        expect_broken(&b, BSMM_E_FORMAT, "at offset");
+    one_tensor(&b, "t", 1, flat, 99, 0, 64), expect_broken(&b, BSMM_E_FORMAT, "type is 99");
+    one_tensor(&b, "t", 1, flat, 4, 0, 64), expect_broken(&b, BSMM_E_FORMAT, "type is 4");
+    one_tensor(&b, "t", 1, odd, 39, 0, 64), expect_broken(&b, BSMM_E_FORMAT, "a multiple of 32");
+    one_tensor(&b, "t", 2, big, 0, 0, 64), expect_broken(&b, BSMM_E_FORMAT, "overflows");
+    one_tensor(&b, "t", 1, huge, 0, 0, 64), expect_broken(&b, BSMM_E_FORMAT, "overflows");
+    one_tensor(&b, "t", 1, wide, 28, 0, 64),
+        expect_broken(&b, BSMM_E_FORMAT, "size in bytes overflows");
+    one_tensor(&b, "t", 5, many, 0, 0, 64), expect_broken(&b, BSMM_E_FORMAT, "5 dimensions");
+    one_tensor(&b, "", 1, flat, 0, 0, 64), expect_broken(&b, BSMM_E_FORMAT, "tensor name");
+    begin(&b, 3, 2, 0);
+    put_info(&b, "t", 1, flat, 0, 0), put_info(&b, "t", 1, flat, 0, 32), pad(&b, 32, 64);
+    expect_broken(&b, BSMM_E_FORMAT, "t: two tensors");
+    begin(&b, 3, 2, 0);
+    put_info(&b, "t", 1, flat, 0, 0), put_info(&b, "u", 1, flat, 0, 0), pad(&b, 32, 64);
+    expect_broken(&b, BSMM_E_FORMAT, "u: offset is 0; the tensor before ends at 32");
+}
+
+/* Every type of ggml is listed with the bytes that it takes; a byte less is refused. */
+static void test_types(void **state) {
+    (void)state;
+    builder b;
+    size_t known = 0;
+    for (uint32_t type = 0; type < 64; type++) {
+        const bsmm_gguf_type *row = bsmm_gguf_type_of(type);
+        if (!row) continue;
+        known++;
+        uint64_t dims[] = {row->block, 1};
+        bsmm_file *file;
+        bsmm_tensor t = BSMM_INIT(bsmm_tensor);
+        one_tensor(&b, "t", 2, dims, type, 0, row->bytes);
+        write_bytes(temp_path("type.gguf"), b.bytes, b.count);
+        assert_int_equal(bsmm_file_open(temp_path("type.gguf"), &file), BSMM_OK);
+        assert_int_equal(bsmm_file_tensor_at(file, 0, &t), BSMM_OK);
+        assert_string_equal(t.dtype, row->name);
+        assert_int_equal(t.bytes, row->bytes);
+        assert_true(t.elem == BSMM_ELEM_NONE || bsmm_file_weight_count(file) == 1);
+        bsmm_file_close(file);
+        b.count--;
+        expect_broken(&b, BSMM_E_FORMAT, "at offset 0");
+    }
+    assert_int_equal(known, 35);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),      cmocka_unit_test(test_signed_scale),
+        cmocka_unit_test(test_truncated), cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_pairs),     cmocka_unit_test(test_infos),
+        cmocka_unit_test(test_types)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

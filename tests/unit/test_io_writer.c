@@ -1,0 +1,351 @@
+/* The writer: the bytes of the reference writers, the old file intact until commit, nothing left
+ * behind by failures, a full disk reported at begin. */
+#include "files.h"
+#include "operand.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static unsigned entries_in(const char *folder) {
+    unsigned count = 0;
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (const struct dirent *entry; (entry = readdir(entries));)
+        count += entry->d_name[0] != '.' || strlen(entry->d_name) > 2;
+    closedir(entries);
+    return count;
+}
+
+/* A folder with the file "x" holding "old". */
+static const char *make_folder(const char *name) {
+    char inside[64];
+    mkdir(temp_path(name), 0755);
+    snprintf(inside, sizeof inside, "%s/x", name);
+    write_text(temp_path(inside), "old");
+    return temp_path(inside);
+}
+
+static void expect_old(const char *path) {
+    size_t bytes;
+    uint8_t *all = read_bytes(path, &bytes);
+    assert_int_equal(bytes, 3);
+    assert_memory_equal(all, "old", 3);
+    free(all);
+}
+
+static bsmm_writer *begin_one(const char *path, int64_t count) {
+    bsmm_writer *writer;
+    assert_int_equal(bsmm_writer_create(path, "safetensors", &writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_add_tensor(writer, "t", "F32", 1, &count, NULL), BSMM_OK);
+    if (bsmm_writer_begin(writer)) fail_msg("%s", bsmm_error_message());
+    return writer;
+}
+
+static void test_rename(void **state) {
+    (void)state;
+    const char *path = make_folder("rename");
+    bsmm_writer *writer = begin_one(path, 100);
+    expect_old(path);
+    assert_int_equal(entries_in(temp_path("rename")), 2);
+    bsmm_writer_abort(writer);
+    expect_old(path);
+    assert_int_equal(entries_in(temp_path("rename")), 1);
+    writer = begin_one(path, 100);
+    expect_old(path);
+    assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
+    assert_int_equal(entries_in(temp_path("rename")), 1);
+    bsmm_file *file;
+    assert_int_equal(bsmm_file_open(path, &file), BSMM_OK);
+    bsmm_file_close(file);
+    bsmm_writer_abort(NULL);
+    expect_failure(bsmm_writer_commit(NULL), BSMM_E_INVALID, "writer");
+}
+
+/* The target became a folder after begin: rename fails, and nothing is left behind. */
+static void test_failing_commit(void **state) {
+    (void)state;
+    mkdir(temp_path("late"), 0755);
+    bsmm_writer *writer = begin_one(temp_path("late/y"), 4);
+    mkdir(temp_path("late/y"), 0755);
+    write_text(temp_path("late/y/inside"), "kept");
+    expect_failure(bsmm_writer_commit(writer), BSMM_E_IO, "cannot write");
+    assert_int_equal(entries_in(temp_path("late")), 1);
+    assert_int_equal(access(temp_path("late/y/inside"), F_OK), 0);
+}
+
+static void test_modes(void **state) {
+    (void)state;
+    struct stat info;
+    mode_t before = umask(027);
+    assert_int_equal(bsmm_writer_commit(begin_one(temp_path("mode"), 1)), BSMM_OK);
+    umask(before);
+    assert_int_equal(stat(temp_path("mode"), &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0640);
+}
+
+static void test_bad_paths(void **state) {
+    (void)state;
+    bsmm_writer *writer;
+    expect_failure(bsmm_writer_create(temp_folder(), "safetensors", &writer), BSMM_E_INVALID,
+                   "not a regular file");
+    assert_null(writer);
+    expect_failure(bsmm_writer_create("/dev/null", "npy", &writer), BSMM_E_INVALID, "regular");
+    expect_failure(bsmm_writer_create("", "npy", &writer), BSMM_E_INVALID, "path");
+    expect_failure(bsmm_writer_create(NULL, "npy", &writer), BSMM_E_INVALID, "path");
+    expect_failure(bsmm_writer_create("x", "zip", &writer), BSMM_E_INVALID,
+                   "kind: value is \"zip\"");
+    expect_failure(bsmm_writer_create("x", NULL, &writer), BSMM_E_INVALID, "kind");
+    expect_failure(bsmm_writer_create("x", "npy", NULL), BSMM_E_INVALID, "writer");
+    assert_int_equal(bsmm_writer_create(temp_path("no/such/x"), "safetensors", &writer), BSMM_OK);
+    expect_failure(bsmm_writer_begin(writer), BSMM_E_IO, "cannot create a temporary file");
+    bsmm_writer_abort(writer);
+}
+
+/* Rules are checked before anything is created. */
+static void test_bad_tensors(void **state) {
+    (void)state;
+    static const int64_t good[] = {2, 3}, negative[] = {2, -3}, odd[] = {3}, nine[9] = {1};
+    static const int64_t huge[] = {INT64_MAX / 8, 8}, large[] = {INT64_MAX / 8};
+    bsmm_writer *writer;
+    char *path = strdup(make_folder("bad"));
+    assert_int_equal(bsmm_writer_create(path, "safetensors", &writer), BSMM_OK);
+#define ADD(name, dtype, ndim, shape) bsmm_writer_add_tensor(writer, name, dtype, ndim, shape, NULL)
+    assert_int_equal(ADD("t", "U8", 2, good), BSMM_OK);
+    expect_failure(ADD("t", "U8", 2, good), BSMM_E_INVALID, "\"t\" was added before");
+    expect_failure(ADD("", "U8", 2, good), BSMM_E_INVALID, "name");
+    expect_failure(ADD("__metadata__", "U8", 2, good), BSMM_E_INVALID, "reserved");
+    expect_failure(ADD("\xff", "U8", 2, good), BSMM_E_INVALID, "UTF-8");
+    expect_failure(ADD(NULL, "U8", 2, good), BSMM_E_INVALID, "name");
+    expect_failure(ADD("u", "F9", 2, good), BSMM_E_INVALID, "\"F9\"");
+    expect_failure(ADD("u", NULL, 2, good), BSMM_E_INVALID, "dtype");
+    expect_failure(ADD("u", "U8", 2, NULL), BSMM_E_INVALID, "shape");
+    expect_failure(ADD("u", "U8", 2, negative), BSMM_E_INVALID, "u.shape[1]: value is -3");
+    expect_failure(ADD("u", "U8", 9, nine), BSMM_E_INVALID, "9 dimensions");
+    expect_failure(ADD("u", "F4", 1, odd), BSMM_E_INVALID, "whole bytes");
+    expect_failure(ADD("u", "U8", 2, huge), BSMM_E_INVALID, "overflows");
+    expect_failure(bsmm_writer_metadata(writer, "bsmm.t", ""), BSMM_E_INVALID, "reserved");
+    expect_failure(bsmm_writer_metadata(writer, "k", "\xff"), BSMM_E_INVALID, "value");
+    expect_failure(bsmm_writer_metadata(writer, NULL, ""), BSMM_E_INVALID, "key");
+    assert_int_equal(bsmm_writer_metadata(writer, "k", "v"), BSMM_OK);
+    expect_failure(bsmm_writer_metadata(writer, "k", "w"), BSMM_E_INVALID, "added before");
+    expect_failure(bsmm_writer_tensor(writer, 0, NULL, NULL), BSMM_E_INVALID,
+                   "must be called first");
+    assert_int_equal(ADD("big", "U8", 1, large), BSMM_OK);
+    for (char name[] = "big0"; name[3] < '9'; name[3]++)
+        assert_int_equal(ADD(name, "U8", 1, large), BSMM_OK);
+#undef ADD
+    bsmm_status status = bsmm_writer_begin(writer);
+    assert_true(status == BSMM_E_INVALID || status == BSMM_E_IO);
+    assert_int_equal(entries_in(temp_path("bad")), 1);
+    expect_old(path);
+    bsmm_writer_abort(writer);
+    writer = begin_one(path, 1);
+    expect_failure(bsmm_writer_add_tensor(writer, "u", "U8", 2, good, NULL), BSMM_E_INVALID,
+                   "nothing more can be added");
+    expect_failure(bsmm_writer_tensor(writer, 1, NULL, NULL), BSMM_E_NOT_FOUND, "1 tensors");
+    bsmm_writer_abort(writer);
+    assert_int_equal(bsmm_writer_create(path, "safetensors", &writer), BSMM_OK);
+    expect_failure(bsmm_writer_commit(writer), BSMM_E_INVALID, "must be called first");
+    expect_old(path);
+    free(path);
+}
+
+/* As on a full disk: the system refuses to reserve the space. */
+static void test_file_size_limit(void **state) {
+    (void)state;
+    struct rlimit before, small = {1u << 20, 0};
+    const char *path = make_folder("limited");
+    bsmm_writer *writer;
+    int64_t count = 1 << 20;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small.rlim_max = before.rlim_max;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(bsmm_writer_create(path, "safetensors", &writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_add_tensor(writer, "t", "F32", 1, &count, NULL), BSMM_OK);
+    bsmm_status status = bsmm_writer_begin(writer);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    expect_failure(status, BSMM_E_IO, "cannot reserve its space: File too large");
+    bsmm_writer_abort(writer);
+    expect_old(path);
+    assert_int_equal(entries_in(temp_path("limited")), 1);
+}
+
+/* A real full disk, where the test may mount one. */
+static void test_full_disk(void **state) {
+    (void)state;
+    mkdir(temp_path("disk"), 0755);
+    if (mount("none", temp_path("disk"), "tmpfs", 0, "size=1m") != 0) {
+        print_message("no tmpfs can be mounted: not tested on a full disk\n");
+        skip();
+    }
+    bsmm_writer *writer;
+    int64_t count = 1 << 20;
+    write_text(temp_path("disk/x"), "old");
+    assert_int_equal(bsmm_writer_create(temp_path("disk/x"), "safetensors", &writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_add_tensor(writer, "t", "F32", 1, &count, NULL), BSMM_OK);
+    bsmm_status status = bsmm_writer_begin(writer);
+    unsigned left = entries_in(temp_path("disk"));
+    bsmm_writer_abort(writer);
+    expect_old(temp_path("disk/x"));
+    assert_int_equal(umount(temp_path("disk")), 0);
+    expect_failure(status, BSMM_E_IO, "cannot reserve its space: No space left");
+    assert_int_equal(left, 1);
+}
+
+/* A fixture that the reference implementation wrote, written again: the same bytes. */
+static void rewrite(const char *name) {
+    char path[512];
+    bsmm_file *file;
+    bsmm_writer *writer;
+    snprintf(path, sizeof path, "%s/%s", BSMM_FIXTURE_DIR, name);
+    if (bsmm_file_open(path, &file)) fail_msg("%s", bsmm_error_message());
+    assert_int_equal(bsmm_writer_create(temp_path("again"), "safetensors", &writer), BSMM_OK);
+    const char *format = bsmm_file_metadata(file, "format");
+    if (format) assert_int_equal(bsmm_writer_metadata(writer, "format", format), BSMM_OK);
+    uint64_t count = bsmm_file_tensor_count(file), bytes;
+    bsmm_tensor t = BSMM_INIT(bsmm_tensor);
+    for (uint64_t i = count; i-- > 0;) { /* added in another order */
+        assert_int_equal(bsmm_file_tensor_at(file, i, &t), BSMM_OK);
+        assert_int_equal(bsmm_writer_add_tensor(writer, t.name, t.dtype, t.ndim, t.shape, NULL),
+                         BSMM_OK);
+    }
+    assert_int_equal(bsmm_writer_begin(writer), BSMM_OK);
+    for (uint64_t i = 0; i < count; i++) {
+        void *to;
+        assert_int_equal(bsmm_file_tensor_at(file, count - 1 - i, &t), BSMM_OK);
+        assert_int_equal(bsmm_writer_tensor(writer, i, &to, &bytes), BSMM_OK);
+        assert_int_equal(bytes, t.bytes);
+        memcpy(to, t.data, bytes);
+    }
+    assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
+    bsmm_file_close(file);
+    size_t a_bytes, b_bytes;
+    uint8_t *a = read_bytes(path, &a_bytes), *b = read_bytes(temp_path("again"), &b_bytes);
+    assert_int_equal(a_bytes, b_bytes);
+    assert_memory_equal(a, b, a_bytes);
+    free(a);
+    free(b);
+}
+
+static void test_reference_bytes(void **state) {
+    (void)state;
+    rewrite("deepseek_v4/model.safetensors");
+    rewrite("modelopt_nvfp4/model.safetensors");
+    rewrite("compressed_nvfp4/model.safetensors");
+    rewrite("gpt_oss.safetensors");
+}
+
+/* Equal additions give equal bytes, metadata in whatever order it came. */
+static void test_deterministic(void **state) {
+    (void)state;
+    static const char *const keys[] = {"b", "a", "c"};
+    uint8_t *files[2];
+    size_t bytes[2];
+    for (int run = 0; run < 2; run++) {
+        bsmm_writer *writer;
+        bsmm_matrix m = describe(format_named("nvfp4"), 16, 64);
+        assert_int_equal(bsmm_writer_create(temp_path("same"), "safetensors", &writer), BSMM_OK);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(bsmm_writer_metadata(writer, keys[run ? 2 - i : i], "v"), BSMM_OK);
+        assert_int_equal(bsmm_writer_add_weight(writer, "bsmm", "w", &m, 1, NULL), BSMM_OK);
+        assert_int_equal(bsmm_writer_begin(writer), BSMM_OK);
+        assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
+        files[run] = read_bytes(temp_path("same"), &bytes[run]);
+    }
+    assert_int_equal(bytes[0], bytes[1]);
+    assert_memory_equal(files[0], files[1], bytes[0]);
+    assert_non_null(strstr((const char *)files[0] + 8, "{\"__metadata__\":{\"a\":\"v\",\"b\""));
+    free(files[0]);
+    free(files[1]);
+}
+
+static void write_npy(const char *path, const char *dtype, uint32_t ndim, const int64_t *shape,
+                      const void *data) {
+    bsmm_writer *writer;
+    void *to;
+    uint64_t bytes;
+    assert_int_equal(bsmm_writer_create(path, "npy", &writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_add_tensor(writer, "any", dtype, ndim, shape, NULL), BSMM_OK);
+    if (bsmm_writer_begin(writer)) fail_msg("%s", bsmm_error_message());
+    assert_int_equal(bsmm_writer_tensor(writer, 0, &to, &bytes), BSMM_OK);
+    memcpy(to, data, bytes);
+    assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
+}
+
+/* numpy's own bytes: the fixtures' expected values, read and written again. */
+static void test_npy(void **state) {
+    (void)state;
+    char path[512];
+    bsmm_file *file;
+    bsmm_tensor t = BSMM_INIT(bsmm_tensor);
+    snprintf(path, sizeof path, "%s/gpt_oss.safetensors.block.0.mlp.mlp1_weight.npy",
+             BSMM_FIXTURE_DIR);
+    assert_int_equal(bsmm_file_open(path, &file), BSMM_OK);
+    assert_int_equal(bsmm_file_tensor_at(file, 0, &t), BSMM_OK);
+    write_npy(temp_path("same.npy"), "F32", t.ndim, t.shape, t.data);
+    bsmm_file_close(file);
+    size_t a_bytes, b_bytes;
+    uint8_t *a = read_bytes(path, &a_bytes), *b = read_bytes(temp_path("same.npy"), &b_bytes);
+    assert_int_equal(a_bytes, b_bytes);
+    assert_memory_equal(a, b, a_bytes);
+    free(a);
+    free(b);
+}
+
+static void test_npy_types(void **state) {
+    (void)state;
+    static const char *const dtypes[] = {"BOOL", "U8",  "I8",  "I16", "U16", "F16", "I32",
+                                         "U32",  "F32", "C64", "F64", "I64", "U64"};
+    static const int64_t shape[] = {7, 1, 1, 1, 1, 1, 1, 1};
+    static const uint8_t data[64] = {1, 2, 3};
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        for (uint32_t ndim = 0; ndim <= 8; ndim++) {
+            bsmm_file *file;
+            bsmm_tensor t = BSMM_INIT(bsmm_tensor);
+            write_npy(temp_path("t.npy"), dtypes[i], ndim, shape, data);
+            if (bsmm_file_open(temp_path("t.npy"), &file)) fail_msg("%s", bsmm_error_message());
+            assert_int_equal(bsmm_file_tensor_at(file, 0, &t), BSMM_OK);
+            assert_int_equal(t.ndim, ndim);
+            assert_string_equal(t.name, "t");
+            assert_memory_equal(t.data, data, t.bytes);
+            bsmm_file_close(file);
+        }
+}
+
+static void test_npy_refusals(void **state) {
+    (void)state;
+    bsmm_writer *writer;
+    int64_t shape[] = {2, 2};
+    assert_int_equal(bsmm_writer_create(temp_path("b.npy"), "npy", &writer), BSMM_OK);
+    expect_failure(bsmm_writer_begin(writer), BSMM_E_INVALID, "0 tensors");
+    assert_int_equal(bsmm_writer_add_tensor(writer, "a", "BF16", 2, shape, NULL), BSMM_OK);
+    expect_failure(bsmm_writer_begin(writer), BSMM_E_UNSUPPORTED, "numpy has no BF16; write F32");
+    assert_int_equal(bsmm_writer_add_tensor(writer, "b", "F32", 2, shape, NULL), BSMM_OK);
+    expect_failure(bsmm_writer_begin(writer), BSMM_E_INVALID, "2 tensors");
+    bsmm_writer_abort(writer);
+    assert_int_not_equal(access(temp_path("b.npy"), F_OK), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rename),        cmocka_unit_test(test_failing_commit),
+        cmocka_unit_test(test_modes),         cmocka_unit_test(test_bad_paths),
+        cmocka_unit_test(test_bad_tensors),   cmocka_unit_test(test_file_size_limit),
+        cmocka_unit_test(test_full_disk),     cmocka_unit_test(test_reference_bytes),
+        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_npy),
+        cmocka_unit_test(test_npy_types),     cmocka_unit_test(test_npy_refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
