@@ -41,9 +41,10 @@ static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_
         }
         if (row->writes && (why != no_format || !reason)) reason = why;
     }
-    return bsmm_fail(
-        BSMM_E_UNSUPPORTED, "family: %s cannot hold %s, %lld x %lld: %s (bsmm holds everything)",
-        family, bsmm_format_name(o->m.format), (long long)o->m.rows, (long long)o->m.cols, reason);
+    return bsmm_fail(BSMM_E_UNSUPPORTED,
+                     "family: %s cannot hold %s, %lld x %lld: %s (bsmm holds everything)", family,
+                     bsmm_format_name(o->m.format), (long long)o->m.rows, (long long)o->m.cols,
+                     reason ? reason : "it is only read");
 }
 
 typedef struct dims {
