@@ -1,7 +1,7 @@
 /* Checkpoints that other libraries wrote (tests/fixtures): every line of the manifest holds, every
  * value exactly. */
-#include "files.h"
 #include "operand.h"
+#include "stored.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Weights that are recognised but broken: each gives FORMAT and names the hazard, its name and its
  * family stay readable, and the other weights of the file stay usable. */
-#include "files.h"
+#include "stored.h"
 
 #include "format/format.h"
 

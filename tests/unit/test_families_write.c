@@ -1,7 +1,7 @@
 /* What is written is read back: every format, block shape, order and scale layout, in every family
  * that can hold it, with every code in its place. */
-#include "files.h"
 #include "operand.h"
+#include "stored.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The GGUF reader: a file built byte by byte, types and their sizes, and files that break a rule.
  */
-#include "files.h"
 #include "io/gguf.h"
+#include "stored.h"
 
 #include <math.h>
 #include <setjmp.h>

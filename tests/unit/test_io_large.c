@@ -1,5 +1,5 @@
 /* A file larger than memory: mapped, not loaded. 64 GiB of holes with one weight at the end. */
-#include "files.h"
+#include "stored.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

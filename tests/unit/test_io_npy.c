@@ -1,6 +1,6 @@
 /* The .npy reader: versions, orders, and headers that break a rule. */
-#include "files.h"
 #include "io/io.h"
+#include "stored.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The safetensors reader: what it accepts, and that every broken header gives a status and a
  * message that names the place. */
-#include "files.h"
 #include "io/io.h"
+#include "stored.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

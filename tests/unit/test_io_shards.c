@@ -1,5 +1,5 @@
 /* Models in several files: the index, its folder, and indexes that lie. */
-#include "files.h"
+#include "stored.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The writer: the bytes of the reference writers, the old file intact until commit, nothing left
  * behind by failures, a full disk reported at begin. */
-#include "files.h"
 #include "operand.h"
+#include "stored.h"
 
 #include <dirent.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "files.h"
+#include "stored.h"
 
 #include "format/format.h"
 

@@ -1,7 +1,7 @@
 /* Files for tests: a folder that goes away, and safetensors bytes made by hand, so that a test can
  * break any rule. */
-#ifndef BSMM_TEST_FILES_H
-#define BSMM_TEST_FILES_H
+#ifndef BSMM_TEST_STORED_H
+#define BSMM_TEST_STORED_H
 
 #include "bsmm.h"
 
