@@ -161,7 +161,7 @@ static bool work(const values *options, char **args, product *job) {
     }
     describe(options, job);
     if (!multiply(job) || !within_bound(options, job)) return false;
-    if (cli_output_commit(&job->output)) return true;
+    if (cli_output_write(&job->output)) return true;
     cli_fail_library(NULL);
     return false;
 }
@@ -174,7 +174,7 @@ static int run(const void *arguments, char **args, int count) {
     product job = {0};
     bool done = work(options, args, &job);
     if (done) print_row(options, &job);
-    cli_output_abort(&job.output);
+    cli_output_free(&job.output);
     cli_operand_close(&job.a);
     cli_operand_close(&job.b);
     cli_operand_close(&job.c);

@@ -10,13 +10,19 @@ const char *cli_name = "bsmm";
 
 static char parse_error[256];
 
+char *cli_printable(char *text) {
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f) *at = '?';
+    return text;
+}
+
 int cli_complain(int status, const char *format, ...) {
+    char message[1024];
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "%s: ", cli_name);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s: %s\n", cli_name, cli_printable(message));
     /* In argp's words. */
     if (status == CLI_USAGE)
         fprintf(stderr, "Try `%s --help' or `%s --usage' for more information.\n", cli_name,

@@ -15,6 +15,9 @@ int cli_complain(int status, const char *format, ...) __attribute__((format(prin
 /* As cli_fail, with the library's message after `what` ("FILE", or NULL). */
 int cli_fail_library(const char *what);
 
+/* Replaces control characters: names in files must not steer the terminal. Returns text. */
+char *cli_printable(char *text);
+
 /* Memory that is there or ends the program with a message; sizes must not overflow. */
 void *cli_alloc(size_t count, size_t size);
 void *cli_realloc(void *memory, size_t count, size_t size);

@@ -4,56 +4,54 @@
 #include <string.h>
 
 /* numpy has no name for bf16, but f32 holds each of its values. */
-static bool is_widened(const char *kind, uint32_t elem) {
-    return !strcmp(kind, "npy") && elem == BSMM_ELEM_BF16;
+static uint32_t stored_elem(const cli_output *output) {
+    uint32_t elem = output->matrix.format.elem;
+    bool widened = elem == BSMM_ELEM_BF16 && !strcmp(cli_kind_of(output->path), "npy");
+    return widened ? BSMM_ELEM_F32 : elem;
 }
 
-static const char *stored_dtype(uint32_t elem) {
+static const char *dtype_of(uint32_t elem) {
     return elem == BSMM_ELEM_F16 ? "F16" : elem == BSMM_ELEM_BF16 ? "BF16" : "F32";
 }
 
-static bool begin(cli_output *output, const char *dtype, int64_t rows, int64_t cols) {
-    const int64_t shape[] = {rows, cols};
-    uint64_t index, bytes;
-    return !bsmm_writer_add_tensor(output->writer, "d", dtype, 2, shape, &index) &&
-           !bsmm_writer_begin(output->writer) &&
-           !bsmm_writer_tensor(output->writer, index, &output->stored, &bytes);
+/* A writer with the place for the matrix, described in *stored. */
+static bool begin(const cli_output *output, bsmm_writer *writer, bsmm_matrix *stored) {
+    const int64_t shape[] = {output->matrix.rows, output->matrix.cols};
+    uint64_t index;
+    *stored = output->matrix;
+    stored->format.elem = stored_elem(output);
+    stored->data_bytes = 0;
+    return !bsmm_writer_add_tensor(writer, "d", dtype_of(stored->format.elem), 2, shape, &index) &&
+           !bsmm_writer_begin(writer) &&
+           !bsmm_writer_tensor(writer, index, &stored->data, &stored->data_bytes);
 }
 
 bool cli_output_create(cli_output *output, const char *path, const char *dtype, int64_t rows,
                        int64_t cols) {
-    const char *kind = cli_kind_of(path);
-    *output = (cli_output){.matrix = BSMM_INIT(bsmm_matrix)};
+    bsmm_writer *writer = NULL;
+    bsmm_matrix stored;
+    *output = (cli_output){.path = path, .matrix = BSMM_INIT(bsmm_matrix)};
     output->matrix.rows = rows;
     output->matrix.cols = cols;
-    if (bsmm_format_from_name(dtype, &output->matrix.format)) return false;
-    bool widened = is_widened(kind, output->matrix.format.elem);
-    if (widened && !(output->memory = cli_matrix_allocate(&output->matrix))) return false;
-    if (bsmm_writer_create(path, kind, &output->writer)) return false;
-    const char *stored = stored_dtype(widened ? BSMM_ELEM_F32 : output->matrix.format.elem);
-    if (!begin(output, stored, rows, cols)) return false;
-    if (!widened) output->matrix.data = output->stored;
-    return true;
+    bool possible = !bsmm_format_from_name(dtype, &output->matrix.format) &&
+                    !bsmm_writer_create(path, cli_kind_of(path), &writer) &&
+                    begin(output, writer, &stored);
+    bsmm_writer_abort(writer);
+    if (possible) output->memory = cli_matrix_allocate(&output->matrix);
+    return output->memory;
 }
 
-static bool widen(cli_output *output) {
-    bsmm_matrix stored = output->matrix;
-    stored.format.elem = BSMM_ELEM_F32;
-    stored.data = output->stored;
-    stored.data_bytes = 0;
-    return !output->memory || !bsmm_dequantize(&output->matrix, &stored);
+bool cli_output_write(const cli_output *output) {
+    bsmm_writer *writer = NULL;
+    bsmm_matrix stored;
+    if (bsmm_writer_create(output->path, cli_kind_of(output->path), &writer)) return false;
+    if (begin(output, writer, &stored) && !bsmm_dequantize(&output->matrix, &stored))
+        return !bsmm_writer_commit(writer);
+    bsmm_writer_abort(writer);
+    return false;
 }
 
-bool cli_output_commit(cli_output *output) {
-    if (!widen(output)) return false;
-    bsmm_writer *writer = output->writer;
-    output->writer = NULL;
-    return !bsmm_writer_commit(writer);
-}
-
-void cli_output_abort(cli_output *output) {
-    if (output->writer) bsmm_writer_abort(output->writer);
-    output->writer = NULL;
+void cli_output_free(cli_output *output) {
     free(output->memory);
     output->memory = NULL;
 }

@@ -44,7 +44,7 @@ static void store_cell(cli_rows *rows, const char *text) {
     }
     size_t length = strlen(text);
     if (length > rows->widths[rows->column]) rows->widths[rows->column] = length;
-    rows->cells[rows->cell_count++] = strcpy(cli_alloc(length + 1, 1), text);
+    rows->cells[rows->cell_count++] = cli_printable(strcpy(cli_alloc(length + 1, 1), text));
 }
 
 static void add_cell(cli_rows *rows, json_t *value, const char *text) {

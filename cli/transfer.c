@@ -1,6 +1,7 @@
 #include "transfer.h"
 #include "common.h"
 #include "files.h"
+#include "interrupt.h"
 #include "progress.h"
 #include "rows.h"
 #include <fnmatch.h>
@@ -175,7 +176,7 @@ static bool copy_tensor(run *job, const step *what) {
     if (bsmm_file_tensor_at(job->file, what->source, &tensor) ||
         bsmm_writer_tensor(job->writer, what->target, &to, &bytes))
         return false;
-    for (uint64_t done = 0, part; done < bytes; done += part) {
+    for (uint64_t done = 0, part; done < bytes && !cli_interrupted(); done += part) {
         part = bytes - done < COPY_CHUNK ? bytes - done : COPY_CHUNK;
         memcpy((char *)to + done, (const char *)tensor.data + done, part);
         cli_progress_add(&job->progress, part);
@@ -201,12 +202,12 @@ static bool fill_slice(run *job, const step *what, int64_t slice) {
 
 static bool fill_step(run *job, const step *what) {
     if (what->action == COPY_TENSOR) return copy_tensor(job, what);
-    for (int64_t slice = 0; slice < what->weight.batch; slice++)
+    for (int64_t slice = 0; slice < what->weight.batch && !cli_interrupted(); slice++)
         if (!fill_slice(job, what, slice)) {
             cli_fail_library(what->weight.name);
             return false;
         }
-    if (what->action == CHANGE_WEIGHT && job->transfer->finish)
+    if (what->action == CHANGE_WEIGHT && job->transfer->finish && !cli_interrupted())
         job->transfer->finish(job->transfer->options, &what->weight);
     return true;
 }
@@ -221,7 +222,7 @@ static bool fill(run *job) {
     for (uint64_t i = 0; i < job->step_count && filled; i++)
         filled = fill_step(job, &job->steps[i]);
     cli_progress_end(&job->progress);
-    return filled;
+    return filled && !cli_interrupted();
 }
 
 static bool write_file(run *job) {
@@ -230,9 +231,11 @@ static bool write_file(run *job) {
         cli_fail_library(NULL);
         return false;
     }
+    cli_interrupt_watch();
     bool written = plan(job) && fill(job);
     if (!written) {
         bsmm_writer_abort(job->writer);
+        cli_interrupt_finish();
         return false;
     }
     if (!bsmm_writer_commit(job->writer)) return true;
