@@ -92,7 +92,8 @@ static const bsmm_format formats[] = {
     {.elem = BSMM_ELEM_F32},
 };
 
-static const int64_t sizes[][2] = {{1, 1}, {5, 33}, {130, 70}, {37, 513}, {4, 0}, {0, 4}};
+static const int64_t sizes[][2] = {{1, 1}, {5, 33}, {130, 70},  {37, 513},
+                                   {4, 0}, {0, 4},  {67, 1031}};
 
 typedef struct memory {
     test_matrix src, plain, other;
