@@ -274,6 +274,8 @@ typedef struct bsmm_explanation {
     uint32_t accepts;   /* 1 or 0 */
     const char *kernel; /* static storage */
     char reason[240];   /* why it refuses; empty if it accepts */
+    double bound;       /* largest error before the last rounding, as a multiple of
+                           |alpha| * sum |a||b|; 0 if it refuses */
 } bsmm_explanation;
 
 /* The kernel of rank `index` (0 = tried first) on desc; desc->kernel is ignored. NOT_FOUND past the

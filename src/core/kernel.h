@@ -40,6 +40,8 @@ typedef struct bsmm_kernel {
     /* NULL if the kernel takes it, else the reason, written into why[size] or static. */
     const char *(*refuse)(const bsmm_product *product, char *why, size_t size);
     uint64_t (*workspace_bytes)(const bsmm_product *product);
+    /* The largest error before the last rounding, as a multiple of |alpha| * sum |a||b|. */
+    double (*bound)(const bsmm_product *product);
     bsmm_status (*run)(const bsmm_product *product, void *workspace);
 } bsmm_kernel;
 

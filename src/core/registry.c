@@ -66,6 +66,7 @@ bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
     char why[200];
     const char *reason = bsmm_kernel_refusal(kernel, &request, why, sizeof why);
     result.accepts = reason == NULL;
+    if (result.accepts) result.bound = kernel->bound(&request.product);
     if (reason) snprintf(result.reason, sizeof result.reason, "%s", reason);
     return bsmm_give_struct(explanation, &result, sizeof result, "explanation");
 }

@@ -59,6 +59,12 @@ static uint64_t workspace_bytes(const bsmm_product *p) {
     return (uint64_t)count_threads(p) * sizeof(workspace);
 }
 
+/* See f32_engine.c. */
+static double bound(const bsmm_product *p) {
+    (void)p;
+    return BSMM_F32_SEGMENT * 0x1p-24;
+}
+
 /* A segment of odd length, or an element per scale, is nothing that it was written for. */
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     if (p->recipe) {
@@ -80,5 +86,6 @@ const bsmm_kernel bsmm_kernel_cpu_f32 = {
     .device = "cpu",
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
+    .bound = bound,
     .run = run,
 };

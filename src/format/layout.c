@@ -148,6 +148,8 @@ bsmm_status bsmm_scale_map_make(const bsmm_matrix *matrix, const char *what, bsm
 }
 
 uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c) {
+    if (map->digit_count == 0) /* a plain pitch */
+        return (uint64_t)r * map->tile_row_step + (uint64_t)c * map->tile_col_step;
     uint64_t at[2] = {(uint64_t)r, (uint64_t)c};
     uint64_t offset =
         at[R] / map->tile_rows * map->tile_row_step + at[C] / map->tile_cols * map->tile_col_step;

@@ -100,10 +100,16 @@ static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     return NULL;
 }
 
+/* Sums in double: one rounding a term, and a few of scales and factors. */
+static double bound(const bsmm_product *p) {
+    return ((double)p->a.m.cols + 8) * 0x1p-53;
+}
+
 const bsmm_kernel bsmm_kernel_ref = {
     .name = "ref",
     .device = "cpu",
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
+    .bound = bound,
     .run = run,
 };

@@ -1,0 +1,89 @@
+/* The epilogue by rows: sums in fp32 leave the engine, everything after is in double, and one
+ * rounding ends in D. Rows of fp32 and bf16 that lie contiguous take loops that compilers
+ * vectorize. */
+#include "cpu/gemm.h"
+
+#include <string.h>
+
+void bsmm_finish_scale(const float *acc, double row_factor, const double *factors, int64_t cols,
+                       double *values) {
+    for (int64_t i = 0; i < cols; i++)
+        values[i] = (double)acc[i] * (row_factor * factors[i]);
+}
+
+/* ---- C and bias ---- */
+
+/* values[i] += factor * element index + i * step. */
+static void add_elements(uint32_t elem, const void *from, uint64_t index, uint64_t step,
+                         double factor, int64_t cols, double *values) {
+    if (elem == BSMM_ELEM_F32 && step == 1) {
+        const float *row = (const float *)from + index;
+        for (int64_t i = 0; i < cols; i++)
+            values[i] += factor * (double)row[i];
+        return;
+    }
+    for (int64_t i = 0; i < cols; i++, index += step)
+        values[i] += factor * bsmm_elem_decode(elem, bsmm_elem_load(elem, from, index));
+}
+
+static uint64_t step_along_row(const bsmm_operand *o) {
+    return o->m.order == BSMM_ORDER_ROW ? 1 : (uint64_t)o->m.ld;
+}
+
+void bsmm_finish_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
+                     double *values) {
+    if (p->alpha != 1)
+        for (int64_t i = 0; i < cols; i++)
+            values[i] *= p->alpha;
+    if (p->has_c)
+        add_elements(p->c.m.format.elem, p->c.m.data, bsmm_operand_index(&p->c, row, col),
+                     step_along_row(&p->c), p->beta, cols, values);
+    if (p->bias_elem) add_elements(p->bias_elem, p->bias, (uint64_t)col, 1, 1, cols, values);
+    double global = bsmm_operand_global(&p->d);
+    if (global != 1)
+        for (int64_t i = 0; i < cols; i++)
+            values[i] /= global;
+}
+
+/* ---- the last rounding ---- */
+
+static void store_f32(const double *values, int64_t cols, float *to) {
+    for (int64_t i = 0; i < cols; i++)
+        to[i] = (float)values[i];
+}
+
+/* Through fp32 rounded to odd: the second rounding then equals one from double. */
+static uint16_t bf16_from(double value) {
+    float nearest = (float)value;
+    double back = (double)nearest;
+    uint32_t bits;
+    memcpy(&bits, &nearest, sizeof bits);
+    uint32_t away = ((back > value) ^ (bits >> 31)) & (back != value);
+    bits -= away;                /* towards zero */
+    bits |= (back != value) & 1; /* sticky */
+    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)(value == value ? rounded : (bits >> 16 & 0x8000) | 0x7fc0);
+}
+
+static void store_bf16(const double *values, int64_t cols, uint16_t *to) {
+    for (int64_t i = 0; i < cols; i++)
+        to[i] = bf16_from(values[i]);
+}
+
+void bsmm_finish_store(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
+                       const double *values) {
+    const bsmm_operand *d = &p->d;
+    uint32_t elem = d->m.format.elem;
+    uint64_t index = bsmm_operand_index(d, row, col), step = step_along_row(d);
+    if (elem == BSMM_ELEM_F32 && step == 1) {
+        store_f32(values, cols, (float *)d->m.data + index);
+        return;
+    }
+    if (elem == BSMM_ELEM_BF16 && step == 1) {
+        store_bf16(values, cols, (uint16_t *)d->m.data + index);
+        return;
+    }
+    bool saturate = bsmm_elem_row(elem)->bits == 8;
+    for (int64_t i = 0; i < cols; i++, index += step)
+        bsmm_elem_store(elem, d->m.data, index, bsmm_elem_encode(elem, values[i], saturate));
+}

@@ -1,0 +1,194 @@
+/* Packing, cache blocks and threads for every packed engine. D is cut into blocks of mc x nc; a
+ * block takes K in chunks, so that a chunk of both operands' panels stays in the second-level
+ * cache, and sums in fp32 in the thread's scratch. Chunks have a fixed length: the bits of a result
+ * depend on K and on its two rows, never on M, N or the number of threads. */
+#include "cpu/gemm.h"
+
+#include <omp.h>
+#include <string.h>
+
+/* One operand, packed. */
+typedef struct side {
+    int64_t rows, panels, width;
+    uint64_t panel_bytes;
+    uint8_t *units;
+    double *factors;
+    uint8_t *wide;
+} side;
+
+typedef struct gemm {
+    const bsmm_engine *engine;
+    const bsmm_product *p;
+    side a, b;
+    int64_t units;  /* along K */
+    int64_t mc, nc; /* of this run: smaller where there are few blocks for the threads */
+    int threads;
+    uint8_t *scratch; /* one per thread */
+} gemm;
+
+static uint64_t align64(uint64_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+static side measure_side(int64_t rows, int64_t width, int64_t units, uint64_t unit_bytes) {
+    side s = {.rows = rows, .panels = bsmm_ceil_div(rows, width), .width = width};
+    s.panel_bytes = (uint64_t)units * unit_bytes;
+    return s;
+}
+
+static uint64_t side_bytes(const side *s) {
+    uint64_t padded = (uint64_t)(s->panels * s->width);
+    return (uint64_t)s->panels * s->panel_bytes + align64(padded * sizeof(double)) +
+           align64(padded);
+}
+
+static uint8_t *place_side(side *s, uint8_t *at) {
+    uint64_t padded = (uint64_t)(s->panels * s->width);
+    s->units = at;
+    at += (uint64_t)s->panels * s->panel_bytes;
+    s->factors = (double *)(void *)at;
+    at += align64(padded * sizeof(double));
+    s->wide = at;
+    return at + align64(padded);
+}
+
+/* A thread's scratch: mc x nc floats of sums, then a row of doubles. */
+static uint64_t scratch_bytes(const bsmm_engine *e) {
+    return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double);
+}
+
+/* Blocks are halved until every thread has a few, but not below one panel. */
+static void choose_blocks(gemm *g) {
+    const bsmm_engine *e = g->engine;
+    g->mc = e->mc;
+    g->nc = e->nc;
+    int64_t wanted = g->threads > 1 ? (int64_t)g->threads * 4 : 1;
+    while (bsmm_ceil_div(g->a.rows, g->mc) * bsmm_ceil_div(g->b.rows, g->nc) < wanted) {
+        if (g->nc / 2 >= e->nr && g->nc / 2 % e->nr == 0)
+            g->nc /= 2;
+        else if (g->mc / 2 >= e->mr && g->mc / 2 % e->mr == 0)
+            g->mc /= 2;
+        else
+            break;
+    }
+}
+
+static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
+    gemm g = {.engine = engine, .p = p, .threads = p->threads};
+    g.units = bsmm_ceil_div(p->a.m.cols, engine->unit);
+    g.a = measure_side(p->a.m.rows, engine->mr, g.units, engine->a_unit_bytes);
+    g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
+    int64_t most = bsmm_ceil_div(g.a.rows, engine->mr) * bsmm_ceil_div(g.b.rows, engine->nr);
+    if (g.threads > most) g.threads = most > 0 ? (int)most : 1;
+    choose_blocks(&g);
+    return g;
+}
+
+uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p) {
+    gemm g = measure(engine, p);
+    return side_bytes(&g.a) + side_bytes(&g.b) + (uint64_t)g.threads * scratch_bytes(engine);
+}
+
+static void pack_panel(const gemm *g, const side *s, bool is_b, int64_t panel) {
+    int64_t row = panel * s->width;
+    bsmm_panel to = {s->units + (uint64_t)panel * s->panel_bytes, s->factors + row, s->wide + row};
+    for (int64_t i = 0; i < s->width; i++) {
+        to.factors[i] = 1;
+        to.wide[i] = 0;
+    }
+    g->engine->pack(g->p, is_b, row, bsmm_min_i64(s->width, s->rows - row), &to);
+}
+
+/* ---- one block of D ---- */
+
+typedef struct block {
+    int64_t row, rows, col, cols;
+    float *acc;     /* nc from row to row */
+    double *values; /* one row */
+} block;
+
+static void multiply_block(const gemm *g, const block *b) {
+    const bsmm_engine *e = g->engine;
+    if (g->units == 0) memset(b->acc, 0, (size_t)(g->mc * g->nc) * sizeof(float));
+    for (int64_t k = 0; k < g->units; k += e->chunk) {
+        int64_t units = bsmm_min_i64(e->chunk, g->units - k);
+        for (int64_t j = 0; j < b->cols; j += e->nr)
+            for (int64_t i = 0; i < b->rows; i += e->mr)
+                e->multiply(g->a.units + (uint64_t)((b->row + i) / e->mr) * g->a.panel_bytes +
+                                (uint64_t)k * e->a_unit_bytes,
+                            g->b.units + (uint64_t)((b->col + j) / e->nr) * g->b.panel_bytes +
+                                (uint64_t)k * e->b_unit_bytes,
+                            units, b->acc + i * g->nc + j, g->nc, k > 0);
+    }
+}
+
+/* The sum for one pair of rows, in double, scales included: what a wide row takes. */
+static double exact_dot(const bsmm_product *p, int64_t r, int64_t j) {
+    enum { RUN = 128 };
+    double a[RUN], b[RUN], sum = 0;
+    for (int64_t k = 0; k < p->a.m.cols; k += RUN) {
+        int64_t n = bsmm_min_i64(RUN, p->a.m.cols - k);
+        bsmm_operand_decode_row(&p->a, r, k, n, a);
+        bsmm_operand_decode_row(&p->b, j, k, n, b);
+        for (int64_t i = 0; i < n; i++)
+            sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+static void replace_wide(const gemm *g, const block *b, int64_t r, double *values) {
+    bool row_wide = g->a.wide[r];
+    for (int64_t i = 0; i < b->cols; i++)
+        if (row_wide || g->b.wide[b->col + i]) values[i] = exact_dot(g->p, r, b->col + i);
+}
+
+static bool any_wide(const uint8_t *wide, int64_t n) {
+    uint8_t found = 0;
+    for (int64_t i = 0; i < n; i++)
+        found |= wide[i];
+    return found;
+}
+
+static void finish_block(const gemm *g, const block *b) {
+    bool columns_wide = any_wide(g->b.wide + b->col, b->cols);
+    for (int64_t i = 0; i < b->rows; i++) {
+        int64_t r = b->row + i;
+        bsmm_finish_scale(b->acc + i * g->nc, g->a.factors[r], g->b.factors + b->col, b->cols,
+                          b->values);
+        if (columns_wide || g->a.wide[r]) replace_wide(g, b, r, b->values);
+        bsmm_finish_add(g->p, r, b->col, b->cols, b->values);
+        bsmm_finish_store(g->p, r, b->col, b->cols, b->values);
+    }
+}
+
+static void run_block(const gemm *g, int64_t index) {
+    int64_t across = bsmm_ceil_div(g->b.rows, g->nc);
+    uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
+    uint8_t *scratch = g->scratch + (uint64_t)omp_get_thread_num() * scratch_bytes(g->engine);
+    block b = {.row = index / across * g->mc, .col = index % across * g->nc};
+    b.rows = bsmm_min_i64(g->mc, g->a.rows - b.row);
+    b.cols = bsmm_min_i64(g->nc, g->b.rows - b.col);
+    b.acc = (float *)(void *)scratch;
+    b.values = (double *)(void *)(scratch + tile);
+    multiply_block(g, &b);
+    finish_block(g, &b);
+}
+
+bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace) {
+    gemm g = measure(engine, p);
+    g.scratch = place_side(&g.b, place_side(&g.a, workspace));
+    int64_t blocks = bsmm_ceil_div(g.a.rows, g.mc) * bsmm_ceil_div(g.b.rows, g.nc);
+#pragma omp parallel num_threads(g.threads)
+    {
+#pragma omp for schedule(dynamic, 4) nowait
+        for (int64_t i = 0; i < g.a.panels; i++)
+            pack_panel(&g, &g.a, false, i);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < g.b.panels; i++)
+            pack_panel(&g, &g.b, true, i);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < blocks; i++)
+            run_block(&g, i);
+    }
+    return BSMM_OK;
+}

@@ -1,0 +1,56 @@
+/* The body that the packed CPU engines share: pack both operands, multiply tile by tile, finish
+ * rows.
+ *
+ * An operand is packed in panels of `width` rows (mr for A, nr for B). A panel holds K in units,
+ * one after another; a unit is a run of K with one scale per row, laid out as the engine's multiply
+ * reads it. K is padded with zero elements to whole units, rows with zero rows to whole panels.
+ *
+ * Beside the panels each row has a factor, taken out of it while packing, and a mark if it is
+ * `wide`: its scales or elements span more than the engine's fp32 sums carry. Results of a wide row
+ * are summed in double from the operands themselves, so the whole domain keeps the bound; which way
+ * a result takes depends on its two rows alone. */
+#ifndef BSMM_CPU_GEMM_H
+#define BSMM_CPU_GEMM_H
+
+#include "core/kernel.h"
+
+typedef struct bsmm_engine bsmm_engine;
+
+/* Where one panel of one operand is packed. */
+typedef struct bsmm_panel {
+    uint8_t *units;
+    double *factors; /* width of them; 1 in padding rows */
+    uint8_t *wide;   /* width of them; 0 in padding rows */
+} bsmm_panel;
+
+struct bsmm_engine {
+    int64_t mr, nr;        /* the register tile */
+    int64_t unit;          /* K of a unit */
+    uint64_t a_unit_bytes; /* of mr rows */
+    uint64_t b_unit_bytes; /* of nr rows; both multiples of 64 */
+    int64_t chunk;         /* units that a cache block spans along K */
+    int64_t mc, nc;        /* rows of A and B in a cache block: multiples of mr and nr */
+    /* Packs rows [row, row + rows) of an operand, rows <= width, over all of K. */
+    void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
+    /* c[mr][nr], `pitch` floats from row to row: = (or += when add) the product over `units`. */
+    void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
+                     bool add);
+};
+
+uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p);
+bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace);
+
+/* ---- finishing rows (finish.c) ---- */
+
+/* values[i] = acc[i] * row_factor * factors[i]. */
+void bsmm_finish_scale(const float *acc, double row_factor, const double *factors, int64_t cols,
+                       double *values);
+
+/* alpha, C and bias on values of row `row`, columns [col, col + cols), in place. */
+void bsmm_finish_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols, double *values);
+
+/* The last rounding into an unscaled D. */
+void bsmm_finish_store(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
+                       const double *values);
+
+#endif
