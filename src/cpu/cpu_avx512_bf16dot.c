@@ -1,0 +1,153 @@
+/* cpu_avx512_bf16dot: everything that is exact in bf16, by AVX512-BF16's dot product of pairs.
+ *
+ * Tile: 8 rows of A x 48 of B in 24 fp32 accumulators, 3 registers of B, A broadcast from memory.
+ * Folded form: nothing but dot products. Segmented form: the accumulators begin anew every 128 of K
+ * and are added to the tile in memory, times the product of two fp32 scales. vdpbf16ps rounds like
+ * two FMAs; bound: 1.1 * (K + 4) * 2^-24 * sum |a||b| folded, and 1.1 * (128 + K / 128 + 4) * 2^-24
+ * segmented. */
+#include "base/cpu.h"
+#include "cpu/bf16.h"
+
+#if defined(__x86_64__)
+
+#    include <immintrin.h>
+
+#    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { MR = 8, NR = 48, VECTORS = 3 };
+
+INLINE __m512bh as_pairs(__m512i bits) {
+    return (__m512bh)bits;
+}
+
+/* Adds `pairs` pairs of K. */
+INLINE void add_pairs(const uint8_t *a, const uint8_t *b, int64_t pairs, __m512 acc[MR][VECTORS]) {
+    for (int64_t i = 0; i < pairs; i++) {
+        __m512i column[VECTORS];
+#    pragma GCC unroll 3
+        for (int v = 0; v < VECTORS; v++)
+            column[v] = _mm512_load_si512(b + (i * VECTORS + v) * 64);
+#    pragma GCC unroll 8
+        for (int r = 0; r < MR; r++) {
+            __m512i x = _mm512_set1_epi32(((const int32_t *)(const void *)a)[i * MR + r]);
+#    pragma GCC unroll 3
+            for (int v = 0; v < VECTORS; v++)
+                acc[r][v] = _mm512_dpbf16_ps(acc[r][v], as_pairs(x), as_pairs(column[v]));
+        }
+    }
+}
+
+TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                   int64_t pitch, bool add) {
+    __m512 acc[MR][VECTORS];
+#    pragma GCC unroll 8
+    for (int r = 0; r < MR; r++)
+#    pragma GCC unroll 3
+        for (int v = 0; v < VECTORS; v++)
+            acc[r][v] = add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps();
+    add_pairs(a, b, units * (BSMM_BF16_FOLDED_UNIT / 2), acc);
+#    pragma GCC unroll 8
+    for (int r = 0; r < MR; r++)
+#    pragma GCC unroll 3
+        for (int v = 0; v < VECTORS; v++)
+            _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
+}
+
+/* c = (or +=) acc times the products of the unit's scales. */
+INLINE void add_scaled(const float *a_scales, const float *b_scales, __m512 acc[MR][VECTORS],
+                       float *c, int64_t pitch, bool add) {
+#    pragma GCC unroll 3
+    for (int v = 0; v < VECTORS; v++) {
+        __m512 column = _mm512_load_ps(b_scales + 16 * v);
+#    pragma GCC unroll 8
+        for (int r = 0; r < MR; r++) {
+            __m512 scale = _mm512_mul_ps(_mm512_set1_ps(a_scales[r]), column);
+            float *at = c + r * pitch + 16 * v;
+            __m512 before = add ? _mm512_loadu_ps(at) : _mm512_setzero_ps();
+            _mm512_storeu_ps(at, _mm512_fmadd_ps(acc[r][v], scale, before));
+        }
+    }
+}
+
+TARGET static void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                     int64_t pitch, bool add) {
+    for (int64_t u = 0; u < units; u++) {
+        __m512 acc[MR][VECTORS];
+#    pragma GCC unroll 8
+        for (int r = 0; r < MR; r++)
+#    pragma GCC unroll 3
+            for (int v = 0; v < VECTORS; v++)
+                acc[r][v] = _mm512_setzero_ps();
+        add_pairs(a, b, BSMM_BF16_SEGMENT_UNIT / 2, acc);
+        add_scaled((const float *)(const void *)(a + MR * BSMM_BF16_SEGMENT_UNIT * 2),
+                   (const float *)(const void *)(b + NR * BSMM_BF16_SEGMENT_UNIT * 2), acc, c,
+                   pitch, add || u > 0);
+        a += BSMM_BF16_UNIT_BYTES(MR, BSMM_BF16_SEGMENT_UNIT);
+        b += BSMM_BF16_UNIT_BYTES(NR, BSMM_BF16_SEGMENT_UNIT);
+    }
+}
+
+static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_bf16_pack(p, is_b, is_b ? NR : MR, row, rows, to);
+}
+
+#    define ENGINE(unit_length, multiplies)                                                        \
+        {                                                                                          \
+            .mr = MR, .nr = NR, .unit = unit_length,                                               \
+            .a_unit_bytes = BSMM_BF16_UNIT_BYTES(MR, unit_length),                                 \
+            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 1024 / (unit_length),  \
+            .mc = 192, .nc = 192, .pack = pack, .multiply = multiplies                             \
+        }
+
+static const bsmm_engine folded = ENGINE(BSMM_BF16_FOLDED_UNIT, multiply_folded);
+static const bsmm_engine segmented = ENGINE(BSMM_BF16_SEGMENT_UNIT, multiply_segments);
+
+static const bsmm_engine *engine_of(const bsmm_product *p) {
+    return bsmm_bf16_by_segment(p) ? &segmented : &folded;
+}
+
+static bool is_supported(void) {
+    return bsmm_cpu_features() & BSMM_CPU_AVX512_BF16;
+}
+
+#else
+
+static const bsmm_engine *engine_of(const bsmm_product *p) {
+    (void)p;
+    return NULL;
+}
+
+static bool is_supported(void) {
+    return false;
+}
+
+#endif
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    if (!is_supported()) return "the processor has no AVX-512 BF16";
+    return bsmm_bf16_refuse(p, why, size);
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    return bsmm_gemm_workspace_bytes(engine_of(p), p);
+}
+
+static bsmm_status run(const bsmm_product *p, void *workspace) {
+    return bsmm_gemm_run(engine_of(p), p, workspace);
+}
+
+static double bound(const bsmm_product *p) {
+    double k = (double)p->a.m.cols;
+    double terms = bsmm_bf16_by_segment(p) ? 128 + k / 128 : k;
+    return 1.1 * (terms + 4) * 0x1p-24;
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot = {
+    .name = "cpu_avx512_bf16dot",
+    .device = "cpu",
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .run = run,
+};
