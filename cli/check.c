@@ -7,8 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The widest bound of a kernel, as a factor of sum |a||b|: docs/NUMERICS.md. */
-static const double kernel_bound = 128 * 0x1p-24;
+/* The bound that the kernel of a product states, as a factor of |alpha| sum |a||b|. */
+static bool find_bound(const bsmm_matmul_desc *desc, double *bound) {
+    bsmm_explanation row = BSMM_INIT(bsmm_explanation);
+    for (uint32_t i = 0; !bsmm_explain(desc, i, &row); i++)
+        if (row.accepts && (!desc->kernel || strcmp(desc->kernel, row.kernel) == 0)) {
+            *bound = row.bound;
+            return true;
+        }
+    return false;
+}
 
 /* Clears the sign bit of each of the codes of `bits` bits that lie packed in memory. */
 static void clear_signs(void *memory, uint64_t bytes, uint32_t bits) {
@@ -82,6 +90,7 @@ static double stand_in(const bsmm_elem_info *elem, double value) {
 
 typedef struct comparison {
     bsmm_elem_info elem, f32; /* of D and of the reference */
+    double bound;             /* of the kernel */
     cli_check *check;
 } comparison;
 
@@ -90,7 +99,7 @@ static void compare(const comparison *with, int64_t row, int64_t col, double got
     cli_check *check = with->check;
     double error = fabs(stand_in(&with->elem, got) - stand_in(&with->f32, expected));
     /* The reference itself was rounded to f32. */
-    double bound = kernel_bound * sum + half_ulp(&with->f32, stand_in(&with->f32, expected)) +
+    double bound = with->bound * sum + half_ulp(&with->f32, stand_in(&with->f32, expected)) +
                    half_ulp(&with->elem, stand_in(&with->elem, got));
     double share = error / bound;
     if (isnan(expected) || isnan(got)) {
@@ -106,8 +115,8 @@ static void compare(const comparison *with, int64_t row, int64_t col, double got
 
 /* D row by row as f32, which holds each of its values. */
 static bool compare_rows(const bsmm_matrix *d, const float *expected, const float *sums,
-                         cli_check *check) {
-    comparison with = {.check = check};
+                         double bound, cli_check *check) {
+    comparison with = {.check = check, .bound = bound};
     bsmm_matrix values = *d;
     values.format.elem = BSMM_ELEM_F32;
     float *got = cli_matrix_allocate(&values);
@@ -123,14 +132,15 @@ static bool compare_rows(const bsmm_matrix *d, const float *expected, const floa
 
 bool cli_check_run(const bsmm_matmul_desc *desc, cli_check *check) {
     bsmm_matrix expected = *desc->d, sums;
+    double bound = 0;
     *check = (cli_check){0};
     expected.format.elem = BSMM_ELEM_F32;
     sums = expected;
     void *expected_memory = cli_matrix_allocate(&expected);
     void *sums_memory = cli_matrix_allocate(&sums);
-    bool done = expected_memory && sums_memory && multiply_reference(*desc, &expected) &&
-                multiply_absolute(*desc, &sums) &&
-                compare_rows(desc->d, expected.data, sums.data, check);
+    bool done = expected_memory && sums_memory && find_bound(desc, &bound) &&
+                multiply_reference(*desc, &expected) && multiply_absolute(*desc, &sums) &&
+                compare_rows(desc->d, expected.data, sums.data, bound, check);
     free(expected_memory);
     free(sums_memory);
     return done;
