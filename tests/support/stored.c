@@ -76,7 +76,7 @@ uint8_t *framed_bytes(const char *header, const void *body, size_t body_bytes, s
     assert_non_null(all);
     for (unsigned i = 0; i < 8; i++)
         all[i] = (uint8_t)((uint64_t)length >> (8 * i));
-    memcpy(all + 8, header, length);
+    memcpy(all + 8, header, length + 1);
     if (body) memcpy(all + 8 + length, body, body_bytes);
     *bytes = 8 + length + body_bytes;
     return all;

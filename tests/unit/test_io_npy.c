@@ -15,11 +15,12 @@ static uint8_t *make(unsigned version, const char *dictionary, size_t body, size
     size_t length = strlen(dictionary), start = version == 1 ? 10 : 12;
     uint8_t *all = calloc(1, start + length + body + 1);
     assert_non_null(all);
-    memcpy(all, "\x93NUMPY", 6);
+    static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
+    memcpy(all, magic, sizeof magic);
     all[6] = (uint8_t)version;
     for (size_t i = 0; i < start - 8; i++)
         all[8 + i] = (uint8_t)(length >> (8 * i));
-    memcpy(all + start, dictionary, length);
+    memcpy(all + start, dictionary, length + 1);
     *bytes = start + length + body;
     return all;
 }

@@ -96,7 +96,8 @@ static void test_lengths(void **state) {
     check(bytes, 8, BSMM_E_FORMAT, "must be '{'");
     bytes[0] = 9;
     check(bytes, 16, BSMM_E_FORMAT, "header length: value is 9; the file has only 8 bytes");
-    memcpy(bytes, "\x01\xe1\xf5\x05\0\0\0\0", 8); /* 100000001 */
+    static const uint8_t above[8] = {0x01, 0xe1, 0xf5, 0x05}; /* 100000001 */
+    memcpy(bytes, above, sizeof above);
     check(bytes, 16, BSMM_E_FORMAT, "must be at most 100000000");
     memset(bytes, 0xff, 8);
     check(bytes, 16, BSMM_E_FORMAT, "value is 18446744073709551615");
