@@ -85,10 +85,7 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(values, round_global)},
     CLI_OPTIONS_LAYOUT(values, "scale layout; that of the file unless given"),
-    {.name = "json",
-     .help = "print one JSON object per line",
-     .kind = CLI_FLAG,
-     .offset = offsetof(values, transfer.json)},
+    CLI_OPTION_JSON_AT(values, transfer.json),
     {0},
 };
 

@@ -49,10 +49,7 @@ static const cli_option options[] = {
      .help = "type of the plain weights, bf16 unless given",
      .kind = CLI_TEXT,
      .offset = offsetof(values, dtype)},
-    {.name = "json",
-     .help = "print one JSON object per line",
-     .kind = CLI_FLAG,
-     .offset = offsetof(values, transfer.json)},
+    CLI_OPTION_JSON_AT(values, transfer.json),
     {0},
 };
 

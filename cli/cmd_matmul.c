@@ -3,6 +3,7 @@
 #include "common.h"
 #include "files.h"
 #include "output.h"
+#include "product.h"
 #include "rows.h"
 #include "tables.h"
 #include <math.h>
@@ -214,15 +215,8 @@ static const cli_option options[] = {
      .help = "run this kernel or fail",
      .kind = CLI_TEXT,
      .offset = offsetof(values, kernel)},
-    {.name = "device",
-     .arg = "DEVICE",
-     .help = "device of this machine, cpu unless given",
-     .kind = CLI_TEXT,
-     .offset = offsetof(values, device)},
-    {.name = "fast",
-     .help = "allow kernels with a wider error bound",
-     .kind = CLI_FLAG,
-     .offset = offsetof(values, fast)},
+    CLI_OPTION_DEVICE(values),
+    CLI_OPTION_FAST(values),
     {.name = "check",
      .help = "compare with the reference; beyond the bound nothing is written",
      .kind = CLI_FLAG,

@@ -172,10 +172,7 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(values, report)},
     CLI_OPTION_THREADS(values),
-    {.name = "json",
-     .help = "print one JSON object per line",
-     .kind = CLI_FLAG,
-     .offset = offsetof(values, transfer.json)},
+    CLI_OPTION_JSON_AT(values, transfer.json),
     {0},
 };
 

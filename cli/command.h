@@ -63,10 +63,11 @@ typedef struct cli_command {
     int (*run)(const void *values, char **args, int count); /* returns an exit status */
 } cli_command;
 
-#define CLI_OPTION_JSON(type)                                                                      \
+#define CLI_OPTION_JSON(type) CLI_OPTION_JSON_AT(type, json)
+#define CLI_OPTION_JSON_AT(type, field)                                                            \
     {                                                                                              \
         .name = "json", .help = "print one JSON object per line", .kind = CLI_FLAG,                \
-        .offset = offsetof(type, json)                                                             \
+        .offset = offsetof(type, field)                                                             \
     }
 #define CLI_OPTION_THREADS(type)                                                                   \
     {                                                                                              \

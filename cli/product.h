@@ -12,6 +12,29 @@ typedef struct cli_product {
 void cli_product_describe(cli_product *product, const cli_format_pair *formats,
                           const int64_t sizes[3], bsmm_format out);
 
+/* Options of a struct with `cli_format_pair formats`, `bsmm_format out`, `const char *device`. */
+#define CLI_OPTION_FORMATS(type)                                                                   \
+    {                                                                                              \
+        .name = "format", .letter = 'f', .arg = "FORMATS",                                         \
+        .help = "formats of A and B: one for both, A:B, mixed or fp8_groupwise",                   \
+        .kind = CLI_FORMAT_PAIR, .offset = offsetof(type, formats), .required = true               \
+    }
+#define CLI_OPTION_OUT(type)                                                                       \
+    {                                                                                              \
+        .name = "out", .arg = "FORMAT", .help = "format of D, bf16 unless given",                  \
+        .kind = CLI_FORMAT, .offset = offsetof(type, out)                                          \
+    }
+#define CLI_OPTION_DEVICE(type)                                                                    \
+    {                                                                                              \
+        .name = "device", .arg = "DEVICE", .help = "device of this machine, cpu unless given",     \
+        .kind = CLI_TEXT, .offset = offsetof(type, device)                                         \
+    }
+#define CLI_OPTION_FAST(type)                                                                      \
+    {                                                                                              \
+        .name = "fast", .help = "allow kernels with a wider error bound", .kind = CLI_FLAG,        \
+        .offset = offsetof(type, fast)                                                             \
+    }
+
 /* The options -M, -N, -K of a struct with `int64_t sizes[3]`, all required. */
 #define CLI_OPTION_SIZE(type, index, key, what)                                                    \
     {                                                                                              \
