@@ -67,7 +67,7 @@ typedef struct cli_command {
 #define CLI_OPTION_JSON_AT(type, field)                                                            \
     {                                                                                              \
         .name = "json", .help = "print one JSON object per line", .kind = CLI_FLAG,                \
-        .offset = offsetof(type, field)                                                             \
+        .offset = offsetof(type, field)                                                            \
     }
 #define CLI_OPTION_THREADS(type)                                                                   \
     {                                                                                              \
