@@ -24,7 +24,7 @@ typedef struct bench_result {
     const char *ceiling; /* the name of the probe that is this product's ceiling */
     double seconds;      /* median of all runs */
     double operations;   /* of a run: 2 M N K */
-    double ceiling_rate; /* operations per second, median of all rounds */
+    double ceiling_rate; /* operations per second, the best round */
     double peer_seconds; /* median; 0: no peer */
     /* Validation: outputs that were compared with double sums over the dequantized operands, how
      * many of them were farther away than the tolerance, the largest |d - exact| / max(1, |exact|),

@@ -148,7 +148,7 @@ static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds
 }
 
 double bench_probe_run(const bench_probe *probe, int threads) {
-    enum { TRIAL = 2000 };
+    enum { TRIAL = 100000 }; /* long beside the waking of threads */
     static const double target = 2e-3;
     double trial = time_rounds(probe, threads, TRIAL);
     uint32_t rounds = (uint32_t)(TRIAL * (trial < target ? target / trial : 1));

@@ -125,6 +125,7 @@ static void test_units(void **state) {
         {"zen4-2c", "f16", "mxfp4", "f32"},
         {"zen4-2c", "bf16", "mxfp4", "f16"},
         {"h200", "f16", "mxfp4", "f16"},
+        {"rtx5090", "mxfp6_e2m3", "mxfp4", "f8"},
     };
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
         bsmm_sol_estimate e =
