@@ -16,14 +16,16 @@ static bool load(void *library, const char *name, void *function) {
     return symbol != NULL;
 }
 
-/* Its first words, "OpenBLAS 0.3.21"; the rest says how it was built. */
+/* "OpenBLAS 0.3.21, SkylakeX kernels": its first words of how it was built, and what it chose. */
 static void read_version(bench_openblas *blas) {
-    char *(*get_config)(void);
-    snprintf(blas->version, sizeof blas->version, "OpenBLAS");
-    if (!load(blas->library, "openblas_get_config", &get_config)) return;
-    snprintf(blas->version, sizeof blas->version, "%s", get_config());
-    char *space = strchr(blas->version, ' ');
-    if (space) space[1 + strcspn(space + 1, " ")] = '\0';
+    char *(*get_config)(void), *(*get_core)(void);
+    bool known = load(blas->library, "openblas_get_config", &get_config) &&
+                 load(blas->library, "openblas_get_corename", &get_core);
+    const char *config = known ? get_config() : "OpenBLAS";
+    size_t name = strcspn(config, " ");
+    int length = (int)(name + (config[name] ? 1 + strcspn(config + name + 1, " ") : 0));
+    snprintf(blas->version, sizeof blas->version, "%.*s, %s kernels", length, config,
+             known ? get_core() : "unknown");
 }
 
 bool bench_openblas_open(bench_openblas *blas, int threads, const char **why) {

@@ -76,7 +76,7 @@ static void print_machine(const bench_job *job, const char *missing) {
     }
     printf(" memory %.1f GB/s\n", bench_probe_memory(job->threads) * 1e-9);
     if (job->peer)
-        printf("peer: %s sgemm on the fp32 values, the same shape, in turns\n\n",
+        printf("peer: sgemm of %s, on the fp32 values, the same shape, in turns\n\n",
                job->peer->version);
     else
         printf("peer: none (%s cannot be loaded)\n\n", *missing ? missing : "OpenBLAS");
@@ -291,14 +291,13 @@ static const values defaults = {
 const cli_command cli_bench = {
     .name = "bench",
     .summary = "Validate a product, then measure its speed",
-    .text =
-        "Every shape is multiplied once and compared with sums in double (within 1e-3 and 1e-3 "
-        "relative, on the data of Triton's block-scaled tutorial); a difference ends the "
-        "command with status 1. Then, in turns, the product, OpenBLAS's sgemm of the same "
-        "shape and a loop that only keeps the arithmetic units busy are timed; times are medians, "
-        "the ceiling is the best round. OpenBLAS is libopenblas.so.0, or the file that "
-        "BSMM_BENCH_OPENBLAS names "
-        "(empty: none). The tutorial's spellings --K_range, --K_step and --bench work too.",
+    .text = "Every shape is multiplied once and compared with sums in double (within 1e-3 and 1e-3 "
+            "relative, on the data of Triton's block-scaled tutorial); a difference ends the "
+            "command with status 1. Then, in turns, the product, OpenBLAS's sgemm of the same "
+            "shape and a loop that only keeps the arithmetic units busy are timed. Times are "
+            "medians, the ceiling is the best round. OpenBLAS is libopenblas.so.0, or the file "
+            "that BSMM_BENCH_OPENBLAS names (empty: none). The tutorial's spellings --K_range, "
+            "--K_step and --bench work too.",
     .examples = "  bsmm bench --format mxfp4 -M 512 -N 4096 -K 4096\n"
                 "  bsmm bench --format mixed --k-range 512 8192 --k-step 512 --plot mixed.svg\n"
                 "  bsmm bench --format fp8_groupwise -M 1024 -N 1536 -K 7168 --json\n"
