@@ -225,6 +225,21 @@ static bool fill(run *job) {
     return filled && !cli_interrupted();
 }
 
+/* Readers ask for it ("format": "pt"). What describes weights is the writer's own to write. */
+static bool copy_metadata(run *job) {
+    const char *key, *value;
+    bool both = !strcmp(bsmm_file_kind(job->file), "safetensors") &&
+                !strcmp(cli_kind_of(job->transfer->values->out), "safetensors");
+    for (uint64_t i = 0; both && !bsmm_file_metadata_at(job->file, i, &key, &value); i++) {
+        if (!strncmp(key, "bsmm.", 5) || !strcmp(key, "quantization_config")) continue;
+        if (bsmm_writer_metadata(job->writer, key, value)) {
+            cli_fail_library(key);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool write_file(run *job) {
     const char *out = job->transfer->values->out;
     if (bsmm_writer_create(out, cli_kind_of(out), &job->writer)) {
@@ -232,7 +247,7 @@ static bool write_file(run *job) {
         return false;
     }
     cli_interrupt_watch();
-    bool written = plan(job) && fill(job);
+    bool written = copy_metadata(job) && plan(job) && fill(job);
     if (!written) {
         bsmm_writer_abort(job->writer);
         cli_interrupt_finish();

@@ -467,11 +467,15 @@ BSMM_API const char *bsmm_file_kind(const bsmm_file *file);
 
 /* A metadata value (safetensors __metadata__, GGUF string key); NULL if absent. */
 BSMM_API const char *bsmm_file_metadata(const bsmm_file *file, const char *key);
+/* Metadata number `index`, in the order of keys; *value is NULL where it is no text (GGUF's numbers
+ * and arrays). NOT_FOUND past the last. */
+BSMM_API bsmm_status bsmm_file_metadata_at(const bsmm_file *file, uint64_t index, const char **key,
+                                           const char **value);
 
 /* One stored tensor, outermost dimension first. */
 typedef struct bsmm_tensor {
     uint32_t struct_size;
-    uint32_t elem;     /* bsmm_elem, NONE for types that are not floats of this library */
+    uint32_t elem;     /* bsmm_elem (E8M0 for F8_E8M0), NONE for what is no float of this library */
     const char *name;  /* as stored */
     const char *dtype; /* the file's own spelling: "BF16", "F8_E4M3", "U8", "MXFP4", "<f4" */
     uint32_t ndim;     /* 0 to BSMM_MAX_DIMS */
@@ -544,6 +548,7 @@ BSMM_API bsmm_status bsmm_family_at(uint32_t index, bsmm_family_info *info);
  * fill from any threads. */
 typedef struct bsmm_writer bsmm_writer;
 BSMM_API bsmm_status bsmm_writer_create(const char *path, const char *kind, bsmm_writer **writer);
+/* Keys are unique; "quantization_config" and those that begin with "bsmm." are the writer's own. */
 BSMM_API bsmm_status bsmm_writer_metadata(bsmm_writer *writer, const char *key, const char *value);
 /* dtype in safetensors' spelling; shape counts logical elements. *index numbers the tensors. */
 BSMM_API bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *name,
@@ -556,6 +561,7 @@ BSMM_API bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *nam
 BSMM_API bsmm_status bsmm_writer_add_weight(bsmm_writer *writer, const char *family,
                                             const char *name, const bsmm_matrix *matrix,
                                             int64_t batch, uint64_t *index);
+/* Creates the temporary file. After a failure it is gone. */
 BSMM_API bsmm_status bsmm_writer_begin(bsmm_writer *writer);
 /* After begin: where to put a tensor's bytes, or a weight's matrix (data, scales, global_scale
  * point into the mapping, which holds zeros, and 1 for global scales; global_kind is as the family

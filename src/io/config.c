@@ -8,17 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-static const size_t config_limit = 1u << 26; /* bytes of config.json */
+static const off_t config_limit = 1u << 26; /* bytes of config.json */
 
 static json_t *load_beside(const char *folder) {
     char path[PATH_MAX];
+    struct stat info;
     bsmm_map map;
     if ((size_t)snprintf(path, sizeof path, "%s/config.json", folder) >= sizeof path) return NULL;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > config_limit)
+        return NULL;
     if (bsmm_map_open(path, &map) != BSMM_OK) return NULL;
-    json_t *root = NULL;
-    if (map.bytes <= config_limit)
-        root = json_loadb((const char *)map.data, map.bytes, JSON_REJECT_DUPLICATES, NULL);
+    json_t *root = json_loadb((const char *)map.data, map.bytes, JSON_REJECT_DUPLICATES, NULL);
     json_t *config = json_incref(json_object_get(root, BSMM_CONFIG_KEY));
     json_decref(root);
     bsmm_map_close(&map);

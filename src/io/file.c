@@ -117,6 +117,19 @@ const char *bsmm_file_metadata(const bsmm_file *file, const char *key) {
     return pair ? pair->value : NULL;
 }
 
+bsmm_status bsmm_file_metadata_at(const bsmm_file *file, uint64_t index, const char **key,
+                                  const char **value) {
+    if (!file || !key || !value)
+        return bsmm_fail(BSMM_E_INVALID, "file, key, value: one is NULL; all must be given");
+    if (index >= file->metadata_count)
+        return bsmm_fail(BSMM_E_NOT_FOUND,
+                         "index: value is %llu; the file has %llu metadata values",
+                         (unsigned long long)index, (unsigned long long)file->metadata_count);
+    *key = file->metadata[index].key;
+    *value = file->metadata[index].value;
+    return BSMM_OK;
+}
+
 const char *bsmm_file_kind(const bsmm_file *file) {
     return file ? file->kind : "";
 }

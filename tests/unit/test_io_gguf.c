@@ -141,6 +141,10 @@ static void test_good(void **state) {
     assert_string_equal(bsmm_file_kind(file), "gguf");
     assert_string_equal(bsmm_file_metadata(file, "general.name"), "tiny");
     assert_null(bsmm_file_metadata(file, "flag"));
+    const char *key, *value;
+    assert_int_equal(bsmm_file_metadata_at(file, 0, &key, &value), BSMM_OK);
+    assert_string_equal(key, "flag");
+    assert_null(value);
     assert_int_equal(bsmm_file_tensor_find(file, "nv.weight", &t), BSMM_OK);
     assert_int_equal(t.ndim, 3);
     assert_true(t.shape[0] == 3 && t.shape[1] == 1 && t.shape[2] == 64);

@@ -157,6 +157,12 @@ static void test_accepted(void **state) {
     assert_string_equal(bsmm_file_metadata(file, "format"), "pt");
     assert_string_equal(bsmm_file_metadata(file, "empty"), "");
     assert_null(bsmm_file_metadata(file, "absent"));
+    const char *key, *value;
+    assert_int_equal(bsmm_file_metadata_at(file, 1, &key, &value), BSMM_OK);
+    assert_string_equal(key, "format");
+    assert_string_equal(value, "pt");
+    expect_failure(bsmm_file_metadata_at(file, 2, &key, &value), BSMM_E_NOT_FOUND, "2 metadata");
+    expect_failure(bsmm_file_metadata_at(file, 0, NULL, &value), BSMM_E_INVALID, "NULL");
     bsmm_tensor t = find(file, "one");
     assert_memory_equal(t.data, "abcdef", 6);
     assert_int_equal(t.elem, BSMM_ELEM_NONE);
