@@ -226,6 +226,9 @@ typedef struct bsmm_matmul_desc {
     const char *recipe;   /* for a block-scaled D; NULL = the format's default recipe */
     const char *device;   /* "cpu"; NULL = "cpu" */
     const char *kernel;   /* force one by name ("ref", "cpu_f32"); NULL = the best that accepts */
+    uint32_t b_packed;    /* 1: plans only; runs are given packed_b (bsmm_pack_b), and the workspace
+                             has no room for B */
+    uint32_t reserved;    /* 0 */
 } bsmm_matmul_desc;
 
 /* Multiplies, with the pointers in the matrices. Allocates the plan's workspace for the duration
@@ -263,7 +266,19 @@ typedef struct bsmm_buffers {
     const void *bias;         /* NULL unless the plan has one */
     void *workspace;          /* 64-byte aligned */
     uint64_t workspace_bytes; /* at least bsmm_plan_workspace_bytes */
+    const void *packed_b;     /* of a plan with b_packed: what bsmm_pack_b filled */
+    uint64_t packed_b_bytes;
 } bsmm_buffers;
+
+/* Packed weights: the form of B that the plan's kernel multiplies, made once. The bytes depend on
+ * B, the formats and the kernel, not on M, D, factors or threads; they may be written to a file and
+ * mapped back for any plan that takes the same kernel, formats and B's shape (a run refuses
+ * others). B itself must still be given to runs: rows whose scales span too much are read from it.
+ * 0 bytes: the kernel multiplies B as it is stored, and desc->b_packed is UNSUPPORTED. */
+BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
+/* Packs buffers->b, b_scales and b_global (nothing else is read) into packed, 64-byte aligned. */
+BSMM_API bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
+                                 uint64_t packed_bytes);
 
 /* Allocates nothing. Missing or misaligned pointers and a short workspace are INVALID. */
 BSMM_API bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers);

@@ -79,6 +79,9 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     bsmm_product *p = &request->product;
     if (copy.compute > BSMM_COMPUTE_FAST)
         return bsmm_fail(BSMM_E_INVALID, "compute: value is %u; must be 0 or 1", copy.compute);
+    if (copy.b_packed > 1)
+        return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; must be 0 or 1", copy.b_packed);
+    p->b_packed = copy.b_packed;
     p->compute = copy.compute;
     p->threads = bsmm_thread_count(copy.threads);
     BSMM_TRY(bsmm_operand_take(copy.a, "a", &p->a));

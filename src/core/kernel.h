@@ -31,6 +31,8 @@ typedef struct bsmm_product {
     const void *bias;
     uint32_t compute;
     int threads;
+    bool b_packed;             /* runs are given packed_b */
+    const void *packed_b;      /* what the kernel's pack_b made, after the header that core keeps */
     const bsmm_recipe *recipe; /* of a block-scaled D, else NULL */
 } bsmm_product;
 
@@ -43,6 +45,9 @@ typedef struct bsmm_kernel {
     /* The largest error before the last rounding, as a multiple of |alpha| * sum |a||b|. */
     double (*bound)(const bsmm_product *product);
     bsmm_status (*run)(const bsmm_product *product, void *workspace);
+    /* Bytes of B packed ahead, and the packing; NULL when the kernel takes B as it is stored. */
+    uint64_t (*packed_b_bytes)(const bsmm_product *product);
+    void (*pack_b)(const bsmm_product *product, void *packed);
 } bsmm_kernel;
 
 /* ---- the epilogue that scalar kernels share (core/epilogue.c) ---- */

@@ -84,6 +84,81 @@ static bsmm_product bind(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     return p;
 }
 
+/* ---- packed weights ---- */
+
+/* What a packed B was made for, ahead of the kernel's bytes. */
+typedef struct packed_header {
+    char magic[8];
+    char kernel[24];
+    uint64_t bytes; /* of the whole, this header included */
+    int64_t rows, cols;
+    bsmm_format a, b;
+    uint8_t zero[40];
+} packed_header;
+
+_Static_assert(sizeof(packed_header) % 64 == 0, "what follows the header must stay aligned");
+
+static packed_header header_of(const bsmm_plan *plan) {
+    const bsmm_product *p = &plan->product;
+    packed_header h = {.magic = "bsmmpb1", .rows = p->b.m.rows, .cols = p->b.m.cols};
+    strncpy(h.kernel, plan->kernel->name, sizeof h.kernel - 1);
+    h.bytes = bsmm_plan_packed_b_bytes(plan);
+    h.a = p->a.m.format;
+    h.b = p->b.m.format;
+    return h;
+}
+
+uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
+    if (!plan || !plan->kernel->pack_b) return 0;
+    return sizeof(packed_header) + plan->kernel->packed_b_bytes(&plan->product);
+}
+
+static bsmm_status check_packed(const bsmm_plan *plan, const void *packed, uint64_t bytes) {
+    uint64_t wanted = bsmm_plan_packed_b_bytes(plan);
+    if (!packed || (uintptr_t)packed % workspace_alignment)
+        return bsmm_fail(BSMM_E_INVALID, "packed_b: value is %p; must be aligned to %zu bytes",
+                         packed, workspace_alignment);
+    if (bytes < wanted)
+        return bsmm_fail(BSMM_E_INVALID, "packed_b_bytes: value is %llu; must be at least %llu",
+                         (unsigned long long)bytes, (unsigned long long)wanted);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
+                        uint64_t packed_bytes) {
+    if (!plan) return bsmm_fail(BSMM_E_INVALID, "plan: value is NULL; must be given");
+    if (!plan->kernel->pack_b)
+        return bsmm_fail(BSMM_E_UNSUPPORTED, "plan: kernel %s takes B as it is stored, not packed",
+                         plan->kernel->name);
+    bsmm_buffers copy;
+    BSMM_TRY(bsmm_take_struct(&copy, sizeof copy, buffers, "buffers"));
+    BSMM_TRY(check_packed(plan, packed, packed_bytes));
+    bsmm_product p = plan->product;
+    set_memory(&p.b, copy.b, copy.b_scales, copy.b_global);
+    BSMM_TRY(bsmm_operand_check_memory(&p.b, "b"));
+    packed_header header = header_of(plan);
+    memcpy(packed, &header, sizeof header);
+    plan->kernel->pack_b(&p, (uint8_t *)packed + sizeof header);
+    return BSMM_OK;
+}
+
+static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffers,
+                               bsmm_product *p) {
+    if (!p->b_packed && buffers->packed_b)
+        return bsmm_fail(BSMM_E_INVALID, "packed_b: given, but the plan's desc.b_packed is 0");
+    if (!p->b_packed) return BSMM_OK;
+    BSMM_TRY(check_packed(plan, buffers->packed_b, buffers->packed_b_bytes));
+    packed_header header = header_of(plan);
+    if (memcmp(buffers->packed_b, &header, sizeof header) != 0)
+        return bsmm_fail(
+            BSMM_E_INVALID,
+            "packed_b: was packed for another kernel, format or shape than %s's %lld x "
+            "%lld",
+            plan->kernel->name, (long long)header.rows, (long long)header.cols);
+    p->packed_b = (const uint8_t *)buffers->packed_b + sizeof header;
+    return BSMM_OK;
+}
+
 static bsmm_status check_workspace(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     if (plan->workspace_bytes == 0) return BSMM_OK;
     if (buffers->workspace_bytes < plan->workspace_bytes)
@@ -102,6 +177,7 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     BSMM_TRY(bsmm_take_struct(&copy, sizeof copy, buffers, "buffers"));
     bsmm_product product = bind(plan, &copy);
     BSMM_TRY(bsmm_check_memory(&product));
+    BSMM_TRY(bind_packed(plan, &copy, &product));
     BSMM_TRY(check_workspace(plan, &copy));
     if (product.d.m.rows == 0 || product.d.m.cols == 0) return BSMM_OK;
     return plan->kernel->run(&product, copy.workspace);
@@ -130,6 +206,8 @@ bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc) {
     bsmm_request request;
     BSMM_TRY(bsmm_describe(desc, &request));
     BSMM_TRY(make(&request, &plan));
+    if (request.product.b_packed)
+        return bsmm_fail(BSMM_E_INVALID, "b_packed: value is 1; only plans take packed weights");
     bsmm_buffers buffers = buffers_of(&request.product);
     uint64_t bytes = (plan.workspace_bytes + workspace_alignment - 1) & ~(workspace_alignment - 1);
     buffers.workspace = bytes ? aligned_alloc(workspace_alignment, bytes) : NULL;

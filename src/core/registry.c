@@ -30,6 +30,7 @@ const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, const bsmm_request *r
         snprintf(why, size, "runs on %s, not on %.32s", kernel->device, request->device);
         return why;
     }
+    if (request->product.b_packed && !kernel->pack_b) return "takes B as it is stored, not packed";
     return kernel->refuse(&request->product, why, size);
 }
 

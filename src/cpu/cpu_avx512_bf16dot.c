@@ -137,6 +137,14 @@ static bsmm_status run(const bsmm_product *p, void *workspace) {
     return bsmm_gemm_run(engine_of(p), p, workspace);
 }
 
+static uint64_t packed_b_bytes(const bsmm_product *p) {
+    return bsmm_gemm_packed_b_bytes(engine_of(p), p);
+}
+
+static void pack_b(const bsmm_product *p, void *packed) {
+    bsmm_gemm_pack_b(engine_of(p), p, packed);
+}
+
 static double bound(const bsmm_product *p) {
     double k = (double)p->a.m.cols;
     double terms = bsmm_bf16_by_segment(p) ? 128 + k / 128 : k;
@@ -150,4 +158,6 @@ const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot = {
     .workspace_bytes = workspace_bytes,
     .bound = bound,
     .run = run,
+    .packed_b_bytes = packed_b_bytes,
+    .pack_b = pack_b,
 };

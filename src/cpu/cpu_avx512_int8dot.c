@@ -143,6 +143,14 @@ static bsmm_status run(const bsmm_product *p, void *workspace) {
     return bsmm_gemm_run(engine_of(p), p, workspace);
 }
 
+static uint64_t packed_b_bytes(const bsmm_product *p) {
+    return bsmm_gemm_packed_b_bytes(engine_of(p), p);
+}
+
+static void pack_b(const bsmm_product *p, void *packed) {
+    bsmm_gemm_pack_b(engine_of(p), p, packed);
+}
+
 static double bound(const bsmm_product *p) {
     return (double)(bsmm_ceil_div(p->a.m.cols, engine_of(p)->unit) + 1) * 0x1p-24;
 }
@@ -154,4 +162,6 @@ const bsmm_kernel bsmm_kernel_cpu_avx512_int8dot = {
     .workspace_bytes = workspace_bytes,
     .bound = bound,
     .run = run,
+    .packed_b_bytes = packed_b_bytes,
+    .pack_b = pack_b,
 };

@@ -86,7 +86,13 @@ static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
 
 uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p) {
     gemm g = measure(engine, p);
-    return side_bytes(&g.a) + side_bytes(&g.b) + (uint64_t)g.threads * scratch_bytes(engine);
+    return side_bytes(&g.a) + (p->b_packed ? 0 : side_bytes(&g.b)) +
+           (uint64_t)g.threads * scratch_bytes(engine);
+}
+
+uint64_t bsmm_gemm_packed_b_bytes(const bsmm_engine *engine, const bsmm_product *p) {
+    gemm g = measure(engine, p);
+    return side_bytes(&g.b);
 }
 
 static void pack_panel(const gemm *g, const side *s, bool is_b, int64_t panel) {
@@ -174,9 +180,24 @@ static void run_block(const gemm *g, int64_t index) {
     finish_block(g, &b);
 }
 
+void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *packed) {
+    gemm g = measure(engine, p);
+    uint8_t *end = place_side(&g.b, packed);
+    /* The alignment's gaps too: the bytes may go to a file. */
+    uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
+    memset(g.b.factors, 0, align64(padded * sizeof(double)));
+    memset(g.b.wide, 0, (size_t)(end - g.b.wide));
+#pragma omp parallel for num_threads(p->threads) schedule(dynamic)
+    for (int64_t i = 0; i < g.b.panels; i++)
+        pack_panel(&g, &g.b, true, i);
+}
+
 bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace) {
     gemm g = measure(engine, p);
-    g.scratch = place_side(&g.b, place_side(&g.a, workspace));
+    uint8_t *after_a = place_side(&g.a, workspace);
+    /* A packed B is only read: it is placed as if it were workspace. */
+    g.scratch = p->b_packed ? after_a : place_side(&g.b, after_a);
+    if (p->b_packed) place_side(&g.b, (uint8_t *)(uintptr_t)p->packed_b);
     int64_t blocks = bsmm_ceil_div(g.a.rows, g.mc) * bsmm_ceil_div(g.b.rows, g.nc);
 #pragma omp parallel num_threads(g.threads)
     {
@@ -184,7 +205,7 @@ bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void
         for (int64_t i = 0; i < g.a.panels; i++)
             pack_panel(&g, &g.a, false, i);
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < g.b.panels; i++)
+        for (int64_t i = 0; i < (p->b_packed ? 0 : g.b.panels); i++)
             pack_panel(&g, &g.b, true, i);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < blocks; i++)

@@ -37,6 +37,10 @@ struct bsmm_engine {
                      bool add);
 };
 
+/* B packed ahead: the same bytes that a run would make. */
+uint64_t bsmm_gemm_packed_b_bytes(const bsmm_engine *engine, const bsmm_product *p);
+void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *packed);
+
 uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p);
 bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace);
 

@@ -1,0 +1,211 @@
+/* Packed weights: the same bits as unpacked ones from every kernel that packs, for any M; the same
+ * bytes at any number of threads; what was packed for something else is refused. */
+#include "operand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 133, K = 420, MOST = 40 };
+
+static const char *const pairs[][2] = {
+    {"mxfp4", "mxfp4"}, {"mxfp6_e2m3", "mxfp4"},          {"nvfp4", "nvfp4"}, {"mxfp8", "mxfp4"},
+    {"bf16", "nvfp4"},  {"fp8_group128", "fp8_block128"}, {"mxfp8", "mxfp8"}, {"f32", "mxfp4"},
+};
+
+typedef struct fixture {
+    test_matrix a, b, d;
+    bsmm_matmul_desc desc;
+} fixture;
+
+static void fixture_make(fixture *f, const char *const pair[2], int64_t m, fill how, rng *r) {
+    test_matrix_make(&f->a, describe(format_named(pair[0]), m, K), how, r);
+    test_matrix_make(&f->b, describe(format_named(pair[1]), N, K), how, r);
+    test_matrix_make(&f->d, describe(format_named("f32"), m, N), FILL_ORDINARY, r);
+    f->desc =
+        (bsmm_matmul_desc){.struct_size = sizeof f->desc, .a = &f->a.m, .b = &f->b.m, .d = &f->d.m};
+}
+
+static void fixture_free(fixture *f) {
+    test_matrix_free(&f->a);
+    test_matrix_free(&f->b);
+    test_matrix_free(&f->d);
+}
+
+static void *aligned(uint64_t bytes) {
+    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static bsmm_buffers buffers_of(fixture *f) {
+    return (bsmm_buffers){.struct_size = sizeof(bsmm_buffers),
+                          .a = f->a.m.data,
+                          .a_scales = f->a.m.scales,
+                          .b = f->b.m.data,
+                          .b_scales = f->b.m.scales,
+                          .d = f->d.m.data};
+}
+
+static void *pack(fixture *f, const bsmm_plan *plan, uint64_t *bytes) {
+    *bytes = bsmm_plan_packed_b_bytes(plan);
+    void *packed = aligned(*bytes);
+    memset(packed, 0xa5, *bytes);
+    bsmm_buffers buffers = {
+        .struct_size = sizeof buffers, .b = f->b.m.data, .b_scales = f->b.m.scales};
+    assert_int_equal(bsmm_pack_b(plan, &buffers, packed, *bytes), BSMM_OK);
+    return packed;
+}
+
+static bsmm_status run(const bsmm_plan *plan, bsmm_buffers buffers) {
+    buffers.workspace_bytes = bsmm_plan_workspace_bytes(plan);
+    buffers.workspace = aligned(buffers.workspace_bytes);
+    bsmm_status status = bsmm_plan_run(plan, &buffers);
+    free(buffers.workspace);
+    return status;
+}
+
+/* Unpacked, then packed, on the kernel that desc names. */
+static void check_same_bits(fixture *f) {
+    bsmm_plan *plan;
+    assert_int_equal(bsmm_plan_create(&f->desc, &plan), BSMM_OK);
+    assert_int_equal(run(plan, buffers_of(f)), BSMM_OK);
+    uint64_t with_room = bsmm_plan_workspace_bytes(plan);
+    bsmm_plan_destroy(plan);
+    float *unpacked = malloc(f->d.data_bytes);
+    memcpy(unpacked, f->d.m.data, f->d.data_bytes);
+
+    f->desc.b_packed = 1;
+    assert_int_equal(bsmm_plan_create(&f->desc, &plan), BSMM_OK);
+    assert_true(bsmm_plan_workspace_bytes(plan) < with_room);
+    bsmm_buffers buffers = buffers_of(f);
+    void *packed = pack(f, plan, &buffers.packed_b_bytes);
+    buffers.packed_b = packed;
+    memset(f->d.m.data, 0xa5, f->d.data_bytes);
+    assert_int_equal(run(plan, buffers), BSMM_OK);
+    assert_memory_equal(unpacked, f->d.m.data, f->d.data_bytes);
+    bsmm_plan_destroy(plan);
+    f->desc.b_packed = 0;
+    free(unpacked);
+    free(packed);
+}
+
+static int check_every_kernel(fixture *f) {
+    int packing = 0;
+    bsmm_explanation e = {.struct_size = sizeof e};
+    for (uint32_t i = 0;; i++) {
+        f->desc.b_packed = 1;
+        if (bsmm_explain(&f->desc, i, &e) != BSMM_OK) break;
+        f->desc.b_packed = 0;
+        if (!e.accepts) continue;
+        f->desc.kernel = e.kernel;
+        check_same_bits(f);
+        packing++;
+    }
+    f->desc.b_packed = 0;
+    f->desc.kernel = NULL;
+    return packing;
+}
+
+static void test_packed_gives_the_same_bits(void **state) {
+    (void)state;
+    static const int64_t rows[] = {1, 7, 33};
+    rng r = {31};
+    int packing = 0;
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
+        for (size_t j = 0; j < BSMM_COUNT(rows); j++)
+            for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
+                fixture f;
+                fixture_make(&f, pairs[i], rows[j], how, &r);
+                packing += check_every_kernel(&f);
+                fixture_free(&f);
+            }
+    if (packing == 0) print_message("no kernel of this processor packs B\n");
+}
+
+/* A plan of the first pair that some kernel here packs for; NULL where none does. */
+static bsmm_plan *any_packing_plan(fixture *f, int64_t m, uint32_t threads, rng *r) {
+    bsmm_plan *plan = NULL;
+    for (size_t i = 0; i < BSMM_COUNT(pairs) && !plan; i++) {
+        fixture_make(f, pairs[i], m, FILL_ORDINARY, r);
+        f->desc.b_packed = 1;
+        f->desc.threads = threads;
+        if (bsmm_plan_create(&f->desc, &plan) != BSMM_OK) fixture_free(f);
+    }
+    return plan;
+}
+
+static void test_bytes_depend_on_b_alone(void **state) {
+    (void)state;
+    rng r = {32};
+    fixture f;
+    bsmm_plan *plan = any_packing_plan(&f, 5, 1, &r);
+    if (!plan) skip();
+    uint64_t bytes, again_bytes;
+    void *packed = pack(&f, plan, &bytes);
+    bsmm_plan_destroy(plan);
+    test_matrix a = f.a, d = f.d;
+    test_matrix_make(&f.a, describe(a.m.format, MOST, K), FILL_ORDINARY, &r);
+    test_matrix_make(&f.d, describe(d.m.format, MOST, N), FILL_ORDINARY, &r);
+    f.desc.threads = 3;
+    assert_int_equal(bsmm_plan_create(&f.desc, &plan), BSMM_OK);
+    void *again = pack(&f, plan, &again_bytes);
+    assert_int_equal(bytes, again_bytes);
+    assert_memory_equal(packed, again, bytes);
+    bsmm_plan_destroy(plan);
+    free(packed);
+    free(again);
+    test_matrix_free(&a);
+    test_matrix_free(&d);
+    fixture_free(&f);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    rng r = {33};
+    fixture f;
+    bsmm_plan *plan = any_packing_plan(&f, 3, 1, &r);
+    if (!plan) skip();
+    bsmm_buffers buffers = buffers_of(&f);
+    assert_int_equal(run(plan, buffers), BSMM_E_INVALID); /* no packed_b */
+    uint8_t *packed = pack(&f, plan, &buffers.packed_b_bytes);
+    buffers.packed_b = packed;
+    assert_int_equal(run(plan, buffers), BSMM_OK);
+    packed[8] ^= 1; /* the kernel's name */
+    assert_int_equal(run(plan, buffers), BSMM_E_INVALID);
+    assert_non_null(strstr(bsmm_error_message(), "packed_b"));
+    packed[8] ^= 1;
+    buffers.packed_b_bytes--;
+    assert_int_equal(run(plan, buffers), BSMM_E_INVALID);
+    buffers.packed_b_bytes++;
+    buffers.packed_b = packed + 4;
+    assert_int_equal(run(plan, buffers), BSMM_E_INVALID);
+    buffers.packed_b = packed;
+    bsmm_plan *plain;
+    f.desc.b_packed = 0;
+    assert_int_equal(bsmm_plan_create(&f.desc, &plain), BSMM_OK);
+    assert_int_equal(run(plain, buffers), BSMM_E_INVALID); /* given, not announced */
+    f.desc.b_packed = 1;
+    assert_int_equal(bsmm_matmul(&f.desc), BSMM_E_INVALID);
+    f.desc.kernel = "ref";
+    bsmm_plan *none;
+    assert_int_equal(bsmm_plan_create(&f.desc, &none), BSMM_E_UNSUPPORTED);
+    f.desc.b_packed = 2;
+    assert_int_equal(bsmm_plan_create(&f.desc, &none), BSMM_E_INVALID);
+    assert_int_equal(bsmm_plan_packed_b_bytes(NULL), 0);
+    assert_int_equal(bsmm_pack_b(NULL, &buffers, packed, 1), BSMM_E_INVALID);
+    bsmm_plan_destroy(plan);
+    bsmm_plan_destroy(plain);
+    free(packed);
+    fixture_free(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_packed_gives_the_same_bits),
+        cmocka_unit_test(test_bytes_depend_on_b_alone),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
