@@ -11,11 +11,12 @@ cmake --preset fuzz
 cmake --build "$build"
 
 fuzz() { # NAME SECONDS
-    local name=$1 corpus=$build/corpus/$1 log=$build/$1.log
+    local name=$1 corpus=$build/corpus/$1 log=$build/$1.log seeds
     mkdir -p "$corpus"
-    fuzz/seeds.sh "$name" | xargs -r -d '\n' cp -t "$corpus"
+    seeds=$(fuzz/seeds.sh "$name" | paste -sd,)
     if "$build/fuzz/fuzz_$name" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 \
-        -print_final_stats=1 -artifact_prefix="$build/artifacts/$name-" "$corpus" >"$log" 2>&1; then
+        -print_final_stats=1 -artifact_prefix="$build/artifacts/$name-" -seed_inputs="$seeds" \
+        "$corpus" >"$log" 2>&1; then
         echo "fuzz_$name: $(sed -n 's/.*number_of_executed_units: //p' "$log") inputs, no failure"
     else
         tail -n 40 "$log"
