@@ -25,7 +25,7 @@ MAY_SEE = {
     "bench/": (HEADER, "cli/"),
     "examples/": (HEADER,),
     "fuzz/": (HEADER, "src/"),
-    "tests/": (HEADER, "src/"),
+    "tests/": (HEADER, "src/", "bench/"),
     "tests/consumer/": (HEADER,),
 }
 SEARCHED = ("include", "src", "cli", "bench", "tests/support")
