@@ -34,5 +34,6 @@ void bsmm_epilogue_quantize(const bsmm_product *p, int64_t row, int64_t rows, co
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++)
             values[r * cols + c] = (float)finish(p, row + r, c, acc[r * cols + c]);
-    bsmm_recipe_store(p->recipe, &p->d, row, rows, values, (float)bsmm_operand_global(&p->d));
+    bsmm_recipe_store(p->recipe, &p->d, row, rows, 0, cols, values, cols,
+                      (float)bsmm_operand_global(&p->d));
 }

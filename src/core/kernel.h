@@ -12,12 +12,16 @@ typedef struct bsmm_recipe bsmm_recipe;
 /* The recipe of a name (NULL = the format's default) for a format; NOT_FOUND or UNSUPPORTED. */
 bsmm_status bsmm_recipe_find(const char *name, bsmm_format format, const bsmm_recipe **recipe);
 
-/* Quantizes rows [row, row + rows) of dst, whole blocks of rows (the last may be short), from
- * dense fp32 rows of dst->m.cols values; global is the second-level factor that is already chosen
- * (1 when there is none). Reentrant; different row blocks may be stored from different threads
- * when dst is ORDER_ROW. */
+/* Quantizes rows [row, row + rows) x columns [col, col + cols) of dst, whole blocks (the matrix's
+ * last may be short), from fp32 values, `pitch` floats from row to row; global is the second-level
+ * factor that is already chosen (1 when there is none). Reentrant; disjoint parts may be stored
+ * from different threads where they share no byte of packed elements. */
 void bsmm_recipe_store(const bsmm_recipe *recipe, const bsmm_operand *dst, int64_t row,
-                       int64_t rows, const float *values, float global);
+                       int64_t rows, int64_t col, int64_t cols, const float *values, int64_t pitch,
+                       float global);
+
+/* Writes 0 to all padding of dst's scales. */
+void bsmm_recipe_pad(const bsmm_operand *dst);
 
 /* ---- products and kernels ---- */
 
@@ -58,7 +62,8 @@ void bsmm_epilogue_store(const bsmm_product *product, int64_t row, int64_t rows,
                          int64_t cols, const double *acc, int64_t pitch);
 
 /* Stores whole rows [row, row + rows), whole blocks of rows, of a block-scaled D: the finished
- * values are rounded to fp32 and quantized by the product's recipe. values: scratch, rows x N. */
+ * values are rounded to fp32 and quantized by the product's recipe. values: scratch, rows x N. The
+ * scales' padding is bsmm_recipe_pad's. */
 void bsmm_epilogue_quantize(const bsmm_product *product, int64_t row, int64_t rows,
                             const double *acc, float *values);
 

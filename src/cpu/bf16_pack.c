@@ -49,7 +49,6 @@ const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size) {
     const char *reason = refuse_operand(&p->a, "A", why, size);
     if (!reason) reason = refuse_operand(&p->b, "B", why, size);
     if (reason) return reason;
-    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
     if (p->a.m.cols > 1 << 20) return "K is above 2^20: fp32 sums might leave their range";
     return NULL;
 }

@@ -96,8 +96,8 @@ static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bs
         {                                                                                          \
             .mr = MR, .nr = NR, .unit = unit_length,                                               \
             .a_unit_bytes = BSMM_BF16_UNIT_BYTES(MR, unit_length),                                 \
-            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 1024 / (unit_length),  \
-            .mc = 192, .nc = 192, .pack = pack, .multiply = multiplies                             \
+            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
+            .mc = 128, .nc = 384, .pack = pack, .multiply = multiplies                             \
         }
 
 static const bsmm_engine folded = ENGINE(BSMM_BF16_FOLDED_UNIT, multiply_folded);
@@ -126,7 +126,8 @@ static bool is_supported(void) {
 
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 BF16";
-    return bsmm_bf16_refuse(p, why, size);
+    const char *reason = bsmm_bf16_refuse(p, why, size);
+    return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p) {

@@ -132,7 +132,8 @@ static bool is_supported(void) {
 
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 VNNI";
-    return bsmm_int8_refuse(p, why, size);
+    const char *reason = bsmm_int8_refuse(p, why, size);
+    return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p) {

@@ -39,7 +39,7 @@ void bsmm_finish_add(const bsmm_product *p, int64_t row, int64_t col, int64_t co
         add_elements(p->c.m.format.elem, p->c.m.data, bsmm_operand_index(&p->c, row, col),
                      step_along_row(&p->c), p->beta, cols, values);
     if (p->bias_elem) add_elements(p->bias_elem, p->bias, (uint64_t)col, 1, 1, cols, values);
-    double global = bsmm_operand_global(&p->d);
+    double global = p->recipe ? 1 : bsmm_operand_global(&p->d); /* a recipe applies it itself */
     if (global != 1)
         for (int64_t i = 0; i < cols; i++)
             values[i] /= global;

@@ -5,6 +5,7 @@
 #include "cpu/gemm.h"
 
 #include <omp.h>
+#include <stdio.h>
 #include <string.h>
 
 /* One operand, packed. */
@@ -52,16 +53,19 @@ static uint8_t *place_side(side *s, uint8_t *at) {
     return at + align64(padded);
 }
 
-/* A thread's scratch: mc x nc floats of sums, then a row of doubles. */
+/* A thread's scratch: mc x nc floats of sums (which become the values of a block-scaled D), then a
+ * row of doubles. */
 static uint64_t scratch_bytes(const bsmm_engine *e) {
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double);
 }
 
-/* Blocks are halved until every thread has a few, but not below one panel. */
+/* Blocks are halved until every thread has a few, but not below one panel; whole ones hold whole
+ * blocks of a block-scaled D. */
 static void choose_blocks(gemm *g) {
     const bsmm_engine *e = g->engine;
     g->mc = e->mc;
     g->nc = e->nc;
+    if (g->p->recipe) return;
     int64_t wanted = g->threads > 1 ? (int64_t)g->threads * 4 : 1;
     while (bsmm_ceil_div(g->a.rows, g->mc) * bsmm_ceil_div(g->b.rows, g->nc) < wanted) {
         if (g->nc / 2 >= e->nr && g->nc / 2 % e->nr == 0)
@@ -155,6 +159,11 @@ static bool any_wide(const uint8_t *wide, int64_t n) {
     return found;
 }
 
+static void round_row(const double *values, int64_t cols, float *to) {
+    for (int64_t i = 0; i < cols; i++)
+        to[i] = (float)values[i];
+}
+
 static void finish_block(const gemm *g, const block *b) {
     bool columns_wide = any_wide(g->b.wide + b->col, b->cols);
     for (int64_t i = 0; i < b->rows; i++) {
@@ -163,8 +172,14 @@ static void finish_block(const gemm *g, const block *b) {
                           b->values);
         if (columns_wide || g->a.wide[r]) replace_wide(g, b, r, b->values);
         bsmm_finish_add(g->p, r, b->col, b->cols, b->values);
-        bsmm_finish_store(g->p, r, b->col, b->cols, b->values);
+        if (g->p->recipe)
+            round_row(b->values, b->cols, b->acc + i * g->nc);
+        else
+            bsmm_finish_store(g->p, r, b->col, b->cols, b->values);
     }
+    if (g->p->recipe)
+        bsmm_recipe_store(g->p->recipe, &g->p->d, b->row, b->rows, b->col, b->cols, b->acc, g->nc,
+                          (float)bsmm_operand_global(&g->p->d));
 }
 
 static void run_block(const gemm *g, int64_t index) {
@@ -211,5 +226,16 @@ bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void
         for (int64_t i = 0; i < blocks; i++)
             run_block(&g, i);
     }
+    if (p->recipe) bsmm_recipe_pad(&p->d);
     return BSMM_OK;
+}
+
+const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
+                                    size_t size) {
+    const bsmm_format *f = &p->d.m.format;
+    if (!p->recipe || (engine->mc % f->block_rows == 0 && engine->nc % f->block_cols == 0))
+        return NULL;
+    snprintf(why, size, "D's blocks of %u x %u do not divide its cache blocks of %lld x %lld",
+             f->block_rows, f->block_cols, (long long)engine->mc, (long long)engine->nc);
+    return why;
 }

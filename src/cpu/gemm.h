@@ -44,6 +44,10 @@ void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *pa
 uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p);
 bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace);
 
+/* NULL if the engine's cache blocks hold whole blocks of a block-scaled D, else the reason. */
+const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
+                                    size_t size);
+
 /* ---- finishing rows (finish.c) ---- */
 
 /* values[i] = acc[i] * row_factor * factors[i]. */

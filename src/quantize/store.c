@@ -148,11 +148,13 @@ static void set_level(bsmm_tensor_step *tensor, const bsmm_matrix *m, float glob
 }
 
 void bsmm_recipe_store(const bsmm_recipe *recipe, const bsmm_operand *dst, int64_t row,
-                       int64_t rows, const float *values, float global) {
+                       int64_t rows, int64_t col, int64_t cols, const float *values, int64_t pitch,
+                       float global) {
     bsmm_recipe_run run = bsmm_recipe_start(recipe, dst, BSMM_ELEM_F32, 0);
     set_level(&run.tensor, &dst->m, global);
-    bsmm_recipe_store_part(&run, row, rows, 0, dst->m.cols, values, dst->m.cols);
-    if (dst->m.format.scale == BSMM_SCALE_NONE) return;
-    int64_t height = dst->m.format.block_rows;
-    bsmm_scales_pad(dst, row / height, bsmm_ceil_div(row + rows, height));
+    bsmm_recipe_store_part(&run, row, rows, col, cols, values, pitch);
+}
+
+void bsmm_recipe_pad(const bsmm_operand *dst) {
+    if (dst->m.format.scale != BSMM_SCALE_NONE) bsmm_scales_pad(dst, 0, dst->map.rows);
 }

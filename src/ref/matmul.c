@@ -92,6 +92,7 @@ static bsmm_status run(const bsmm_product *p, void *workspace) {
         else
             bsmm_epilogue_store(p, row, rows, 0, n, s.acc, n);
     }
+    if (p->recipe) bsmm_recipe_pad(&p->d);
     return BSMM_OK;
 }
 

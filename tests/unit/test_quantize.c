@@ -92,7 +92,7 @@ static const bsmm_format formats[] = {
     {.elem = BSMM_ELEM_F32},
 };
 
-static const int64_t sizes[][2] = {{1, 1}, {5, 33}, {130, 70},  {37, 513},
+static const int64_t sizes[][2] = {{1, 1}, {5, 33}, {130, 70}, {37, 513},
                                    {4, 0}, {0, 4},  {67, 1031}};
 
 typedef struct memory {
@@ -300,7 +300,7 @@ static void test_amax(void **state) {
 
 /* ---- for kernels ---- */
 
-/* bsmm_recipe_store by row blocks gives what bsmm_quantize does, padding included. */
+/* bsmm_recipe_store by parts of whole blocks, and bsmm_recipe_pad, give what bsmm_quantize does. */
 static void check_store(const char *name, const char *format, uint32_t kind, rng *r) {
     test_matrix src, a, b;
     const bsmm_recipe *recipe;
@@ -318,10 +318,14 @@ static void check_store(const char *name, const char *format, uint32_t kind, rng
     b.m.global_scale = &b.global;
     assert_int_equal(bsmm_recipe_find(name, shape.format, &recipe), BSMM_OK);
     assert_int_equal(bsmm_operand_take(&b.m, "b", &o), BSMM_OK);
-    int64_t step = shape.format.block_rows;
+    int64_t step = shape.format.block_rows, across = 128;
     for (int64_t row = 0; row < 200; row += step)
-        bsmm_recipe_store(recipe, &o, row, bsmm_min_i64(step, 200 - row),
-                          (const float *)src.m.data + row * 300, (float)bsmm_operand_global(&o));
+        for (int64_t col = 0; col < 300; col += across)
+            bsmm_recipe_store(recipe, &o, row, bsmm_min_i64(step, 200 - row), col,
+                              bsmm_min_i64(across, 300 - col),
+                              (const float *)src.m.data + row * 300 + col, 300,
+                              (float)bsmm_operand_global(&o));
+    bsmm_recipe_pad(&o);
     assert_memory_equal(a.m.data, b.m.data, a.data_bytes);
     assert_memory_equal(a.m.scales, b.m.scales, a.scale_bytes);
     test_matrix_free(&src);

@@ -25,41 +25,67 @@ static void poison(test_matrix *t) {
     memset(t->m.scales, 0xa5, t->scale_bytes);
 }
 
-static void check_preset(bsmm_matrix d, const char *recipe, rng *r) {
+/* The product in fp32 by one kernel, quantized; returns the second level that it chose. */
+static float quantize_product(fixture *f, const char *kernel, const char *recipe) {
+    static float global;
+    global = 1;
+    bsmm_matmul_desc desc = product_of(f, &f->plain.m);
+    desc.kernel = kernel;
+    assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
+    poison(&f->quantized);
+    f->quantized.m.global_scale = f->quantized.m.format.scale == BSMM_SCALE_E4M3 ? &global : NULL;
+    bsmm_quantize_desc quantize = {.struct_size = sizeof quantize,
+                                   .src = &f->plain.m,
+                                   .dst = &f->quantized.m,
+                                   .recipe = recipe};
+    if (bsmm_quantize(&quantize, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    return global;
+}
+
+static void check_kernel(fixture *f, const char *kernel, const char *recipe) {
+    bool two_levels = f->stored.m.format.scale == BSMM_SCALE_E4M3;
+    float global = quantize_product(f, kernel, recipe);
+    if (two_levels) assert_true(global != 1); /* the second level was there to be used */
+    poison(&f->stored);
+    f->stored.m.global_scale = two_levels ? &global : NULL;
+    bsmm_matmul_desc desc = product_of(f, &f->stored.m);
+    desc.recipe = recipe;
+    desc.kernel = kernel;
+    if (bsmm_matmul(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    assert_memory_equal(f->stored.m.scales, f->quantized.m.scales, f->stored.scale_bytes);
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++)
+            assert_true(test_matrix_value(&f->stored, i, j) ==
+                        test_matrix_value(&f->quantized, i, j));
+}
+
+/* Every kernel that stores this D from A x mxfp4; returns how many. */
+static int check_product(const char *a, bsmm_matrix d, const char *recipe, rng *r) {
     fixture f;
-    float global = 1;
-    bool two_levels = d.format.scale == BSMM_SCALE_E4M3;
-    test_matrix_make(&f.a, describe(format_named("mxfp8"), M, K), FILL_ORDINARY, r);
+    test_matrix_make(&f.a, describe(format_named(a), M, K), FILL_ORDINARY, r);
     test_matrix_make(&f.b, describe(format_named("mxfp4"), N, K), FILL_ORDINARY, r);
     test_matrix_make(&f.plain, describe(format_named("f32"), M, N), FILL_ORDINARY, r);
     test_matrix_make(&f.quantized, d, FILL_SPECIAL, r);
     test_matrix_make(&f.stored, d, FILL_SPECIAL, r);
-    poison(&f.quantized);
-    poison(&f.stored);
-    bsmm_matmul_desc desc = product_of(&f, &f.plain.m);
-    desc.kernel = "ref";
-    assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
-
-    if (two_levels) f.quantized.m.global_scale = &global;
-    bsmm_quantize_desc quantize = {
-        .struct_size = sizeof quantize, .src = &f.plain.m, .dst = &f.quantized.m, .recipe = recipe};
-    if (bsmm_quantize(&quantize, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
-
-    if (two_levels) f.stored.m.global_scale = &global;
-    desc = product_of(&f, &f.stored.m);
-    desc.recipe = recipe;
-    if (bsmm_matmul(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
-    assert_memory_equal(f.stored.m.scales, f.quantized.m.scales, f.stored.scale_bytes);
-    for (int64_t i = 0; i < M; i++)
-        for (int64_t j = 0; j < N; j++)
-            assert_true(test_matrix_value(&f.stored, i, j) ==
-                        test_matrix_value(&f.quantized, i, j));
-    if (two_levels) assert_true(global != 1); /* the second level was there to be used */
+    bsmm_matmul_desc desc = product_of(&f, &f.stored.m);
+    bsmm_explanation e = {.struct_size = sizeof e};
+    int ran = 0;
+    for (uint32_t i = 0; bsmm_explain(&desc, i, &e) == BSMM_OK; i++)
+        if (e.accepts) {
+            check_kernel(&f, e.kernel, recipe);
+            ran++;
+        }
     test_matrix_free(&f.a);
     test_matrix_free(&f.b);
     test_matrix_free(&f.plain);
     test_matrix_free(&f.quantized);
     test_matrix_free(&f.stored);
+    return ran;
+}
+
+static void check_preset(bsmm_matrix d, const char *recipe, rng *r) {
+    assert_true(check_product("mxfp4", d, recipe, r) > 0);
+    assert_true(check_product("mxfp8", d, recipe, r) > 0);
 }
 
 static void test_every_preset(void **state) {
