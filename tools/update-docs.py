@@ -14,6 +14,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import layout_picture
+
 ROOT = Path(__file__).resolve().parent.parent
 PART = re.compile(r"(<!-- (\w+): (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -62,29 +64,43 @@ def table(bsmm, argument):
     return "".join(f"| {' | '.join(row)} |\n" for row in [heads, ["---"] * len(heads), *body])
 
 
-KINDS = {"output": output, "lines": lines, "table": table}
+def picture(bsmm, argument):
+    """picture: LAYOUT ROWS COLS: a link to docs/layouts/LAYOUT.svg, which is drawn."""
+    name, rows, cols = argument.split()
+    command = f"bsmm layouts {name} --rows {rows} --cols {cols} --all --json"
+    cells = [json.loads(line) for line in run(bsmm, command).splitlines()]
+    pictures[ROOT / "docs" / "layouts" / f"{name}.svg"] = layout_picture.draw(name, cells)
+    return f"![{name}: {rows} x {cols} scales and their buffer](layouts/{name}.svg)\n"
+
+
+KINDS = {"output": output, "lines": lines, "table": table, "picture": picture}
+pictures = {}  # path -> content, of the documents that were looked at
 
 
 def current(bsmm, text):
     return PART.sub(lambda m: m[1] + KINDS[m[2]](bsmm, " ".join(m[3].split())) + m[4], text)
 
 
+def replace(path, new, check):
+    """Writes a file, or says how it differs; whether it did."""
+    old = path.read_text(encoding="utf-8") if path.exists() else ""
+    if check:
+        sys.stdout.writelines(difflib.unified_diff(
+            old.splitlines(True), new.splitlines(True), str(path), "as it should be"))
+    elif new != old:
+        path.write_text(new, encoding="utf-8")
+    return new != old
+
+
 def main(arguments):
     check = arguments[:1] == ["--check"]
     bsmm, *paths = arguments[check:]
-    stale = False
-    for path in map(Path, paths):
-        old = path.read_text(encoding="utf-8")
-        new = current(bsmm, old)
-        stale |= new != old
-        if check:
-            sys.stdout.writelines(difflib.unified_diff(
-                old.splitlines(True), new.splitlines(True), str(path), "as it should be"))
-        else:
-            path.write_text(new, encoding="utf-8")
+    contents = {path: current(bsmm, path.read_text(encoding="utf-8")) for path in map(Path, paths)}
+    contents.update(pictures)
+    stale = [path for path, new in contents.items() if replace(path, new, check)]
     if check and stale:
         print("`make docs` brings these up to date")
-    return int(check and stale)
+    return int(bool(check and stale))
 
 
 if __name__ == "__main__":

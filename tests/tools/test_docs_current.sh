@@ -9,6 +9,13 @@ documents=("$root"/README.md "$root"/docs/*.md)
 lines=$(sed -n '/^```c$/,/^```$/p' "$root/README.md" | grep -cv '^```')
 [ "$lines" = 12 ] || { echo "README's example has $lines lines"; exit 1; }
 
+# Links inside the repository lead somewhere.
+for document in "${documents[@]}" "$root"/CONTRIBUTING.md; do
+    while read -r link; do
+        [ -e "$(dirname "$document")/$link" ] || { echo "$document: no $link"; exit 1; }
+    done < <(grep -oE '\]\([^):#]+\)' "$document" | tr -d '()]')
+done
+
 # The check itself sees a drawing that is not current.
 copy=$(mktemp)
 trap 'rm -f "$copy"' EXIT
