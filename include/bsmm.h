@@ -267,7 +267,7 @@ typedef struct bsmm_buffers {
     void *workspace;          /* 64-byte aligned */
     uint64_t workspace_bytes; /* at least bsmm_plan_workspace_bytes */
     const void *packed_b;     /* of a plan with b_packed: what bsmm_pack_b filled */
-    uint64_t packed_b_bytes;
+    uint64_t packed_b_bytes;  /* its size */
 } bsmm_buffers;
 
 /* Packed weights: the form of B that the plan's kernel multiplies, made once. The bytes depend on
