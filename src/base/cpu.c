@@ -1,6 +1,7 @@
 /* What the processor that runs this can do. */
 #include "base/cpu.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -41,7 +42,7 @@ static uint32_t avx512_features(void) {
            (__builtin_cpu_supports("avx512vbmi") ? BSMM_CPU_AVX512_VBMI : 0u);
 }
 
-uint32_t bsmm_cpu_features(void) {
+static uint32_t detect(void) {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
     return BSMM_CPU_AVX2 | avx512_features() | amx_features();
@@ -61,7 +62,7 @@ static bool brand_string(char brand[49]) {
 
 #else
 
-uint32_t bsmm_cpu_features(void) {
+static uint32_t detect(void) {
     return 0;
 }
 
@@ -71,6 +72,24 @@ static bool brand_string(char brand[49]) {
 }
 
 #endif
+
+/* cpuid is slow under hypervisors: asked once. Threads that race here find the same. */
+static atomic_uint detected;
+static atomic_uint feature_mask = ~0u;
+
+uint32_t bsmm_cpu_features(void) {
+    const uint32_t known = 1u << 31;
+    uint32_t features = atomic_load_explicit(&detected, memory_order_relaxed);
+    if (!(features & known)) {
+        features = detect() | known;
+        atomic_store_explicit(&detected, features, memory_order_relaxed);
+    }
+    return features & ~known & atomic_load_explicit(&feature_mask, memory_order_relaxed);
+}
+
+void bsmm_cpu_mask_features(uint32_t mask) {
+    atomic_store_explicit(&feature_mask, mask, memory_order_relaxed);
+}
 
 static const struct {
     uint32_t feature;

@@ -18,6 +18,10 @@ typedef enum bsmm_cpu_feature {
  * extensions are only reported beside AVX512 itself. 0 on other architectures than x86-64. */
 uint32_t bsmm_cpu_features(void);
 
+/* From now on features outside `mask` count as absent; ~0u ends that. For tests of what other
+ * processors choose: plans that exist keep their kernels. */
+void bsmm_cpu_mask_features(uint32_t mask);
+
 /* The names of `features`, separated by spaces; cut at size. */
 void bsmm_cpu_feature_names(uint32_t features, char *text, size_t size);
 

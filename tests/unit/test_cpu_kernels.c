@@ -1,0 +1,191 @@
+/* The CPU kernels beside each other: what a processor with fewer features chooses, and which
+ * kernels have the same bits. That each is right is test_matmul's. */
+#include "base/cpu.h"
+#include "operand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct product {
+    test_matrix a, b;
+    bsmm_matrix d;
+    bsmm_matmul_desc desc;
+} product;
+
+static void product_make_of(product *p, bsmm_format a, bsmm_format b, int64_t m, int64_t n,
+                            int64_t k, fill how, rng *r) {
+    *p = (product){.d = describe(format_named("f32"), m, n)};
+    test_matrix_make(&p->a, describe(a, m, k), how, r);
+    test_matrix_make(&p->b, describe(b, n, k), how, r);
+    p->d.data = malloc((size_t)(m * n) * sizeof(float));
+    p->desc =
+        (bsmm_matmul_desc){.struct_size = sizeof p->desc, .a = &p->a.m, .b = &p->b.m, .d = &p->d};
+}
+
+static void product_make(product *p, const char *a, const char *b, int64_t m, int64_t n, int64_t k,
+                         fill how, rng *r) {
+    product_make_of(p, format_named(a), format_named(b), m, n, k, how, r);
+}
+
+static void product_free(product *p) {
+    test_matrix_free(&p->a);
+    test_matrix_free(&p->b);
+    free(p->d.data);
+}
+
+/* D by a kernel; NULL: by the one that is chosen. */
+static float *result_of(product *p, const char *kernel) {
+    size_t bytes = (size_t)(p->d.rows * p->d.cols) * sizeof(float);
+    float *copy = malloc(bytes);
+    p->desc.kernel = kernel;
+    memset(p->d.data, 0xa5, bytes);
+    if (bsmm_matmul(&p->desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    p->desc.kernel = NULL;
+    memcpy(copy, p->d.data, bytes);
+    return copy;
+}
+
+enum {
+    NOTHING = 0,
+    AVX2 = BSMM_CPU_AVX2,
+    AVX512 = AVX2 | BSMM_CPU_AVX512,
+    VNNI = AVX512 | BSMM_CPU_AVX512_VNNI,
+    BF16 = VNNI | BSMM_CPU_AVX512_BF16
+};
+
+static const struct {
+    uint32_t features;
+    const char *a, *b, *kernel;
+} choices[] = {
+    {NOTHING, "mxfp4", "mxfp4", "cpu_f32"},
+    {NOTHING, "f32", "mxfp8", "cpu_f32"},
+    {AVX2, "mxfp4", "mxfp4", "cpu_avx2_int8dot"},
+    {AVX2, "nvfp4", "mxfp6_e2m3", "cpu_avx2_int8dot"},
+    {AVX512, "mxfp4", "mxfp4", "cpu_avx2_int8dot"},
+    {VNNI, "mxfp4", "mxfp4", "cpu_avx512_int8dot"},
+    {BF16, "mxfp4", "mxfp4", "cpu_avx512_int8dot"},
+    {BF16, "mxfp8", "mxfp4", "cpu_avx512_bf16dot"},
+};
+
+static const char *chosen(const bsmm_matmul_desc *desc) {
+    bsmm_plan *plan;
+    if (bsmm_plan_create(desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    const char *name = bsmm_plan_kernel(plan);
+    bsmm_plan_destroy(plan);
+    return name;
+}
+
+/* With the features masked a plan takes the expected kernel and gives its bits. */
+static void test_choice_by_features(void **state) {
+    (void)state;
+    uint32_t here = bsmm_cpu_features();
+    rng r = {1};
+    for (size_t i = 0; i < BSMM_COUNT(choices); i++) {
+        if (choices[i].features & ~here) continue;
+        product p;
+        product_make(&p, choices[i].a, choices[i].b, 40, 50, 96, FILL_ORDINARY, &r);
+        float *expected = result_of(&p, choices[i].kernel);
+        bsmm_cpu_mask_features(choices[i].features);
+        const char *name = chosen(&p.desc);
+        float *got = result_of(&p, NULL);
+        bsmm_cpu_mask_features(~0u);
+        assert_string_equal(name, choices[i].kernel);
+        assert_memory_equal(got, expected, 40 * 50 * sizeof(float));
+        free(got);
+        free(expected);
+        product_free(&p);
+    }
+}
+
+/* A kernel whose instructions are absent refuses, whoever asks. */
+static void test_refusal_without_features(void **state) {
+    (void)state;
+    rng r = {2};
+    product p;
+    product_make(&p, "mxfp4", "mxfp4", 3, 4, 32, FILL_ORDINARY, &r);
+    bsmm_cpu_mask_features(NOTHING);
+    assert_int_equal(bsmm_cpu_features(), 0);
+    bsmm_explanation e = {.struct_size = sizeof e};
+    for (uint32_t i = 0; bsmm_explain(&p.desc, i, &e) == BSMM_OK; i++)
+        if (strstr(e.kernel, "avx")) {
+            assert_int_equal(e.accepts, 0);
+            assert_non_null(strstr(e.reason, "the processor has no AVX"));
+        }
+    p.desc.kernel = "cpu_avx2_int8dot";
+    bsmm_plan *plan = NULL;
+    assert_int_equal(bsmm_plan_create(&p.desc, &plan), BSMM_E_UNSUPPORTED);
+    bsmm_cpu_mask_features(~0u);
+    product_free(&p);
+}
+
+/* The int8 engines sum the same units exactly and add them in the same order. */
+static void test_int8_engines_agree(void **state) {
+    (void)state;
+    static const char *const formats[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
+    if (VNNI & ~bsmm_cpu_features()) skip();
+    rng r = {3};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (size_t j = 0; j < BSMM_COUNT(formats); j++)
+            for (fill how = FILL_ORDINARY; how <= FILL_EXTREME; how++) {
+                product p;
+                product_make(&p, formats[i], formats[j], 37, 65, 2085, how, &r);
+                float *wide = result_of(&p, "cpu_avx512_int8dot");
+                float *narrow = result_of(&p, "cpu_avx2_int8dot");
+                assert_memory_equal(wide, narrow, 37 * 65 * sizeof(float));
+                free(wide);
+                free(narrow);
+                product_free(&p);
+            }
+}
+
+static void set_elements(test_matrix *t, uint32_t code) {
+    for (int64_t i = 0; i < t->m.rows * t->m.cols; i++)
+        bsmm_elem_store(t->m.format.elem, t->m.data, (uint64_t)i, code);
+}
+
+/* The largest magnitude, with either sign. */
+static void set_to_largest(test_matrix *t, bool negative) {
+    double largest = bsmm_elem_row(t->m.format.elem)->max;
+    set_elements(t, bsmm_elem_encode(t->m.format.elem, negative ? -largest : largest, true));
+}
+
+/* Elements as large as they get: where sums of 16 bits would saturate. */
+static void test_largest_sums(void **state) {
+    (void)state;
+    static const bsmm_format formats[] = {{BSMM_ELEM_E2M1, 0, 0, 0},
+                                          {BSMM_ELEM_E2M3, 0, 0, 0},
+                                          {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16},
+                                          {BSMM_ELEM_E2M3, BSMM_SCALE_E4M3, 1, 16}};
+    rng r = {4};
+    for (size_t i = 0; i < 16; i++)
+        for (int signs = 0; signs < 4; signs++) {
+            product p;
+            product_make_of(&p, formats[i / 4], formats[i % 4], 9, 17, 64, FILL_ORDINARY, &r);
+            set_to_largest(&p.a, signs & 1);
+            set_to_largest(&p.b, signs & 2);
+            bsmm_explanation e = {.struct_size = sizeof e};
+            float *expected = result_of(&p, "ref");
+            for (uint32_t q = 0; bsmm_explain(&p.desc, q, &e) == BSMM_OK; q++) {
+                if (!e.accepts || !strstr(e.kernel, "int8")) continue;
+                float *got = result_of(&p, e.kernel);
+                assert_memory_equal(got, expected, 9 * 17 * sizeof(float));
+                free(got);
+            }
+            free(expected);
+            product_free(&p);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_choice_by_features),
+        cmocka_unit_test(test_refusal_without_features),
+        cmocka_unit_test(test_int8_engines_agree),
+        cmocka_unit_test(test_largest_sums),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
