@@ -301,41 +301,59 @@ static void test_odd_blocks(void **state) {
         }
 }
 
+/* The bits of the whole product, then of single rows, against `first`. */
+static void check_bits(product *p, float *first) {
+    static const uint32_t threads[] = {1, 2, 7};
+    for (size_t t = 0; t < BSMM_COUNT(threads); t++) {
+        p->desc.threads = threads[t];
+        assert_int_equal(bsmm_matmul(&p->desc), BSMM_OK);
+        if (t == 0) memcpy(first, p->d.m.data, p->d.data_bytes);
+        assert_memory_equal(first, p->d.m.data, p->d.data_bytes);
+    }
+    static const int64_t rows[] = {0, 1, 127, 129};
+    int64_t n = p->d.m.cols;
+    for (size_t q = 0; q < BSMM_COUNT(rows); q++) {
+        bsmm_matrix a = p->a.m, d = p->d.m;
+        a.rows = d.rows = 1;
+        a.data_bytes = a.scale_bytes = d.data_bytes = 0;
+        bsmm_operand o;
+        assert_int_equal(bsmm_operand_take(&p->a.m, "a", &o), BSMM_OK);
+        uint32_t bits = bsmm_elem_row(a.format.elem)->bits;
+        a.data = (uint8_t *)p->a.m.data + rows[q] * o.m.ld * bits / 8;
+        if (a.scales)
+            a.scales = (uint8_t *)p->a.m.scales +
+                       rows[q] * o.map.cols * bsmm_scale_row_of(a.format.scale)->bytes;
+        bsmm_matmul_desc one = p->desc;
+        one.a = &a;
+        one.d = &d;
+        assert_int_equal(bsmm_matmul(&one), BSMM_OK);
+        assert_memory_equal(first + rows[q] * n, d.data, (size_t)n * sizeof(float));
+    }
+}
+
 /* The same bits for 1, 2 and 7 threads, and for a row alone. */
 static void test_bits_do_not_depend_on_threads_or_m(void **state) {
     (void)state;
+    static const char *const pairs[][2] = {{"bf16", "mxfp4"},  {"mxfp4", "mxfp4"},
+                                           {"nvfp4", "mxfp4"}, {"mxfp8", "mxfp8_e5m2"},
+                                           {"f32", "nvfp4"},   {"fp8_group128", "fp8_block128"}};
     rng r = {9};
-    product p;
-    product_make(&p, describe(format_named("bf16"), 200, 700),
-                 describe(format_named("mxfp4"), 300, 700), describe(format_named("f32"), 200, 300),
-                 FILL_EXTREME, &r);
-    bsmm_explanation e = {.struct_size = sizeof e};
-    float *first = malloc(p.d.data_bytes);
-    for (uint32_t i = 0; bsmm_explain(&p.desc, i, &e) == BSMM_OK; i++) {
-        if (!e.accepts) continue;
-        p.desc.kernel = e.kernel;
-        static const uint32_t threads[] = {1, 2, 7};
-        for (size_t t = 0; t < BSMM_COUNT(threads); t++) {
-            p.desc.threads = threads[t];
-            assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
-            if (t == 0) memcpy(first, p.d.m.data, p.d.data_bytes);
-            assert_memory_equal(first, p.d.m.data, p.d.data_bytes);
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++) {
+        product p;
+        product_make(&p, describe(format_named(pairs[i][0]), 130, 300),
+                     describe(format_named(pairs[i][1]), 150, 300),
+                     describe(format_named("f32"), 130, 150), FILL_EXTREME, &r);
+        bsmm_explanation e = {.struct_size = sizeof e};
+        float *first = malloc(p.d.data_bytes);
+        for (uint32_t q = 0; bsmm_explain(&p.desc, q, &e) == BSMM_OK; q++) {
+            if (!e.accepts) continue;
+            p.desc.kernel = e.kernel;
+            check_bits(&p, first);
+            p.desc.kernel = NULL;
         }
-        static const int64_t rows[] = {0, 1, 127, 199};
-        for (size_t q = 0; q < BSMM_COUNT(rows); q++) {
-            bsmm_matrix a = p.a.m, d = p.d.m;
-            a.rows = d.rows = 1;
-            a.data = (uint16_t *)p.a.m.data + rows[q] * 700;
-            a.data_bytes = 0;
-            bsmm_matmul_desc one = p.desc;
-            one.a = &a;
-            one.d = &d;
-            assert_int_equal(bsmm_matmul(&one), BSMM_OK);
-            assert_memory_equal(first + rows[q] * 300, d.data, 300 * sizeof(float));
-        }
+        free(first);
+        product_free(&p);
     }
-    free(first);
-    product_free(&p);
 }
 
 static void test_c_may_be_d(void **state) {
