@@ -13,6 +13,10 @@ const bsmm_elem_info *bsmm_elem_row(uint32_t elem);
 /* Exact value of a code (extra high bits are ignored). */
 double bsmm_elem_decode(uint32_t elem, uint32_t code);
 
+/* The values of all codes of an element format of 8 bits and fewer, e8m0 included (values.c); NULL
+ * for wider ones. */
+const double *bsmm_elem_values(uint32_t elem);
+
 /* Code of a value, nearest even, see bsmm_encode_elem. One rounding, straight from double. */
 uint32_t bsmm_elem_encode(uint32_t elem, double value, bool saturate);
 
@@ -93,8 +97,13 @@ static inline uint64_t bsmm_operand_index(const bsmm_operand *o, int64_t r, int6
                                         : (uint64_t)c * (uint64_t)o->m.ld + (uint64_t)r;
 }
 
+/* ---- values (decode.c) ---- */
+
 /* Values of row r, columns [c0, c0 + n), as doubles: element * block scale * global. The product
  * of element and block scale is exact; NaN where either is. */
 void bsmm_operand_decode_row(const bsmm_operand *o, int64_t r, int64_t c0, int64_t n, double *to);
+
+/* Multiplies elements of row r, columns [c, c + n), by their block scales and the global one. */
+void bsmm_operand_scale_row(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, double *to);
 
 #endif

@@ -159,36 +159,6 @@ double bsmm_operand_global(const bsmm_operand *o) {
     return o->m.global_kind == BSMM_GLOBAL_DIVISOR ? 1 / global : global;
 }
 
-/* The global scale applied last, so that a divisor's quotient is rounded only once. */
-static double apply_global(const bsmm_operand *o, double value) {
-    if (!o->m.global_scale) return value;
-    double global = (double)*o->m.global_scale;
-    return o->m.global_kind == BSMM_GLOBAL_DIVISOR ? value / global : value * global;
-}
-
-static double block_scale(const bsmm_operand *o, int64_t r, int64_t c) {
-    const bsmm_format *f = &o->m.format;
-    if (f->scale == BSMM_SCALE_NONE) return 1;
-    return bsmm_scale_load(f->scale, o->m.scales,
-                           bsmm_scale_map_at(&o->map, r / f->block_rows, c / f->block_cols));
-}
-
-void bsmm_operand_decode_row(const bsmm_operand *o, int64_t r, int64_t c0, int64_t n, double *to) {
-    const bsmm_format *f = &o->m.format;
-    int64_t block = f->scale == BSMM_SCALE_NONE ? INT64_MAX : f->block_cols;
-    int64_t step = o->m.order == BSMM_ORDER_ROW ? 1 : o->m.ld;
-    uint64_t index = bsmm_operand_index(o, r, c0);
-    for (int64_t c = c0, end; c < c0 + n; c = end) {
-        end = bsmm_min_i64(c0 + n, block == INT64_MAX ? block : (c / block + 1) * block);
-        double scale = block_scale(o, r, c);
-        for (int64_t i = c; i < end; i++, index += (uint64_t)step) {
-            double value =
-                bsmm_elem_decode(f->elem, bsmm_elem_load(f->elem, o->m.data, index)) * scale;
-            *to++ = apply_global(o, value);
-        }
-    }
-}
-
 /* ---- public ---- */
 
 static bsmm_status size_of(const bsmm_matrix *matrix, uint64_t *bytes, bool scales) {

@@ -71,12 +71,7 @@ void bsmm_codes_load(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, u
 void bsmm_values_load(const bsmm_operand *src, int64_t r, int64_t rows, int64_t c, int64_t cols,
                       float *values, int64_t pitch);
 
-/* Values of a matrix, bit-identical to bsmm_operand_decode_row; c as above. */
-typedef struct bsmm_decoder {
-    const bsmm_operand *src;
-    double values[256]; /* of each code of 8 bits and fewer */
-} bsmm_decoder;
-bsmm_decoder bsmm_decoder_make(const bsmm_operand *src);
-void bsmm_decoder_run(const bsmm_decoder *decoder, int64_t r, int64_t c, int64_t n, double *to);
+/* Values of any matrix: bsmm_operand_decode_row's, but for what NaNs carry. */
+void bsmm_values_decode(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, double *to);
 
 #endif

@@ -33,20 +33,20 @@ static void add_value(bsmm_report_line *line, double x, double q, double limit) 
 }
 
 /* Columns [c, c + n) of row r, all in one block. */
-static void add_run(bsmm_report_line *line, const bsmm_operand *src, const bsmm_decoder *quantized,
+static void add_run(bsmm_report_line *line, const bsmm_operand *src, const bsmm_operand *quantized,
                     int64_t r, int64_t c, int64_t n) {
     float x[RUN];
-    double q[RUN], limit = block_limit(quantized->src, r, c);
+    double q[RUN], limit = block_limit(quantized, r, c);
     bsmm_values_load(src, r, 1, c, n, x, n);
-    bsmm_decoder_run(quantized, r, c, n, q);
+    bsmm_values_decode(quantized, r, c, n, q);
     for (int64_t i = 0; i < n; i++)
         add_value(line, (double)x[i], q[i], limit);
 }
 
-static bsmm_report_line report_row(const bsmm_operand *src, const bsmm_decoder *quantized,
+static bsmm_report_line report_row(const bsmm_operand *src, const bsmm_operand *quantized,
                                    int64_t r) {
     bsmm_report_line line = {0};
-    uint32_t block_cols = quantized->src->m.format.block_cols;
+    uint32_t block_cols = quantized->m.format.block_cols;
     int64_t block = block_cols ? block_cols : RUN;
     for (int64_t c = 0, n; c < src->m.cols; c += n) {
         n = bsmm_min_i64(bsmm_min_i64(RUN, block - c % block), src->m.cols - c);
@@ -84,10 +84,9 @@ static bsmm_quantize_report add_up(const bsmm_report_line *lines, int64_t rows, 
 
 bsmm_quantize_report bsmm_report_make(const bsmm_operand *src, const bsmm_operand *quantized,
                                       int threads, bsmm_report_line *lines) {
-    bsmm_decoder decoder = bsmm_decoder_make(quantized);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < src->m.rows; r++)
-        lines[r] = report_row(src, &decoder, r);
+        lines[r] = report_row(src, quantized, r);
     return add_up(lines, src->m.rows, src->m.cols);
 }
 

@@ -21,12 +21,12 @@ static void narrow(const double *values, int64_t n, bool odd, float *to) {
         to[i] = odd ? round_to_odd(values[i]) : (float)values[i];
 }
 
-static void dequantize_row(const bsmm_decoder *decoder, const bsmm_recipe_run *run, int64_t r) {
+static void dequantize_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_t r) {
     double values[RUN];
     float rounded[RUN];
-    for (int64_t c = 0, cols = decoder->src->m.cols; c < cols; c += RUN) {
+    for (int64_t c = 0, cols = src->m.cols; c < cols; c += RUN) {
         int64_t n = bsmm_min_i64(RUN, cols - c);
-        bsmm_decoder_run(decoder, r, c, n, values);
+        bsmm_values_decode(src, r, c, n, values);
         narrow(values, n, run->dst->m.format.elem != BSMM_ELEM_F32, rounded);
         bsmm_recipe_store_part(run, r, 1, c, n, rounded, n);
     }
@@ -48,9 +48,8 @@ bsmm_status bsmm_dequantize(const bsmm_matrix *src, const bsmm_matrix *dst) {
     BSMM_TRY(check(&from, &to));
     BSMM_TRY(bsmm_recipe_find(NULL, to.m.format, &cast));
     bsmm_recipe_run run = bsmm_recipe_start(cast, &to, BSMM_ELEM_F32, 0);
-    bsmm_decoder decoder = bsmm_decoder_make(&from);
 #pragma omp parallel for num_threads(bsmm_thread_count(0)) schedule(static)
     for (int64_t r = 0; r < from.m.rows; r++)
-        dequantize_row(&decoder, &run, r);
+        dequantize_row(&from, &run, r);
     return BSMM_OK;
 }

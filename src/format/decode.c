@@ -1,0 +1,137 @@
+/* Values of an operand, a run at a time: a table of the codes' values, one scale for each block. */
+#include "format/format.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- elements ---- */
+
+static void decode4(const uint8_t *from, const double *values, int64_t n, double *to) {
+    for (int64_t i = 0; i + 1 < n; i += 2) {
+        to[i] = values[from[i / 2] & 0xf];
+        to[i + 1] = values[from[i / 2] >> 4];
+    }
+    if (n % 2) to[n - 1] = values[from[n / 2] & 0xf];
+}
+
+static void decode6(const uint8_t *from, const double *values, int64_t n, double *to) {
+    for (int64_t i = 0; i + 3 < n; i += 4, from += 3) {
+        uint32_t word = from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16;
+        for (int j = 0; j < 4; j++)
+            to[i + j] = values[word >> 6 * j & 0x3f];
+    }
+    for (int64_t i = 0; i < n % 4; i++)
+        to[n / 4 * 4 + i] = values[bsmm_elem_load(BSMM_ELEM_E3M2, from, (uint64_t)i)];
+}
+
+static void decode8(const uint8_t *from, const double *values, int64_t n, double *to) {
+    for (int64_t i = 0; i < n; i++)
+        to[i] = values[from[i]];
+}
+
+static double f32_value(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return isnan(value) ? (double)NAN : (double)value;
+}
+
+/* The exponent and the mantissa move to where a double has them; the sign comes last, by bits, for
+ * it cannot be predicted. */
+static double f16_value(uint32_t code) {
+    uint32_t magnitude = code & 0x7fff;
+    if (magnitude >= 0x7c00) return bsmm_elem_decode(BSMM_ELEM_F16, code);
+    double value = magnitude * 0x1p-24; /* subnormal */
+    uint64_t bits = ((uint64_t)magnitude << 42) + ((uint64_t)(1023 - 15) << 52);
+    if (magnitude < 0x400) memcpy(&bits, &value, sizeof bits);
+    bits |= (uint64_t)(code & 0x8000) << 48;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static double wide_value(uint32_t elem, const uint8_t *from) {
+    uint32_t half = from[0] | (uint32_t)from[1] << 8;
+    if (elem == BSMM_ELEM_BF16) return f32_value(half << 16);
+    if (elem == BSMM_ELEM_F16) return f16_value(half);
+    return f32_value(half | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24);
+}
+
+static void decode_wide(uint32_t elem, const uint8_t *from, int64_t step, int64_t n, double *to) {
+    for (int64_t i = 0; i < n; i++, from += step)
+        to[i] = wide_value(elem, from);
+}
+
+/* Elements that do not follow each other, or do not start a group of packed ones. */
+static void decode_each(const bsmm_operand *o, const double *values, uint64_t index, int64_t step,
+                        int64_t n, double *to) {
+    for (int64_t i = 0; i < n; i++, index += (uint64_t)step)
+        to[i] = values[bsmm_elem_load(o->m.format.elem, o->m.data, index)];
+}
+
+static void decode_run(const bsmm_operand *o, uint64_t index, int64_t n, double *to) {
+    uint32_t elem = o->m.format.elem, bits = bsmm_elem_row(elem)->bits;
+    const uint8_t *from = (const uint8_t *)o->m.data + index * bits / 8;
+    (bits == 4 ? decode4 : bits == 6 ? decode6 : decode8)(from, bsmm_elem_values(elem), n, to);
+}
+
+static void decode_elements(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, double *to) {
+    uint32_t elem = o->m.format.elem;
+    const double *values = bsmm_elem_values(elem);
+    uint64_t index = bsmm_operand_index(o, r, c);
+    int64_t step = o->m.order == BSMM_ORDER_ROW ? 1 : o->m.ld;
+    if (!values) {
+        int64_t bytes = bsmm_elem_row(elem)->bits / 8;
+        const uint8_t *from = (const uint8_t *)o->m.data + index * (uint64_t)bytes;
+        decode_wide(elem, from, step * bytes, n, to);
+        return;
+    }
+    int64_t group = bsmm_elem_group(elem);
+    int64_t apart = step == 1 ? bsmm_min_i64(n, bsmm_round_up(c, group) - c) : n;
+    decode_each(o, values, index, step, apart, to);
+    if (apart < n) decode_run(o, index + (uint64_t)apart, n - apart, to + apart);
+}
+
+/* ---- scales ---- */
+
+static double scale_value(const bsmm_operand *o, uint64_t at) {
+    uint32_t scale = o->m.format.scale;
+    if (scale == BSMM_SCALE_F32) return bsmm_scale_load(scale, o->m.scales, at);
+    return bsmm_elem_values(bsmm_scale_row_of(scale)->elem)[((const uint8_t *)o->m.scales)[at]];
+}
+
+static void apply_scales(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, double *to) {
+    const bsmm_format *f = &o->m.format;
+    int64_t row = r / f->block_rows, block = c / f->block_cols;
+    for (int64_t i = 0, end; i < n; i = end, block++) {
+        end = bsmm_min_i64(n, (block + 1) * f->block_cols - c);
+        double scale = scale_value(o, bsmm_scale_map_at(&o->map, row, block));
+        for (int64_t j = i; j < end; j++)
+            to[j] *= scale;
+    }
+}
+
+/* A divisor divides, so that its quotient is rounded once. */
+static void apply_global(const bsmm_matrix *m, int64_t n, double *to) {
+    double global = (double)*m->global_scale;
+    if (m->global_kind == BSMM_GLOBAL_DIVISOR)
+        for (int64_t i = 0; i < n; i++)
+            to[i] /= global;
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] *= global;
+}
+
+void bsmm_operand_scale_row(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, double *to) {
+    if (o->m.format.scale != BSMM_SCALE_NONE) apply_scales(o, r, c, n, to);
+    if (o->m.global_scale) apply_global(&o->m, n, to);
+}
+
+/* ---- both ---- */
+
+void bsmm_operand_decode_row(const bsmm_operand *o, int64_t r, int64_t c0, int64_t n, double *to) {
+    enum { RUN = 512 }; /* stays in the first cache between the steps */
+    for (int64_t i = 0; i < n; i += RUN) {
+        int64_t count = bsmm_min_i64(RUN, n - i);
+        decode_elements(o, r, c0 + i, count, to + i);
+        bsmm_operand_scale_row(o, r, c0 + i, count, to + i);
+    }
+}
