@@ -216,7 +216,7 @@ typedef struct bsmm_matmul_desc {
     const bsmm_matrix *b; /* (N, K): any format */
     const bsmm_matrix *c; /* (M, N): f32, f16 or bf16; NULL unless beta is used; may be d itself
                              when the descriptions are equal */
-    const bsmm_matrix *d; /* (M, N): f32, f16, bf16, e4m3, e5m2 unscaled, or any block-scaled
+    const bsmm_matrix *d; /* (M, N): f32, f16, bf16 or an 8-bit float unscaled, or any block-scaled
                              format, quantized on store with d->global_scale read, not written */
     const float *alpha;   /* read when the plan is made; NULL = 1; finite */
     const float *beta;    /* NULL = 0; finite; C is not read when 0 */

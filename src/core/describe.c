@@ -81,6 +81,8 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
         return bsmm_fail(BSMM_E_INVALID, "compute: value is %u; must be 0 or 1", copy.compute);
     if (copy.b_packed > 1)
         return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; must be 0 or 1", copy.b_packed);
+    if (copy.reserved)
+        return bsmm_fail(BSMM_E_INVALID, "reserved: value is %u; must be 0", copy.reserved);
     p->b_packed = copy.b_packed;
     p->compute = copy.compute;
     p->threads = bsmm_thread_count(copy.threads);

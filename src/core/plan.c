@@ -124,6 +124,12 @@ static bsmm_status check_packed(const bsmm_plan *plan, const void *packed, uint6
     return BSMM_OK;
 }
 
+static bsmm_status take_buffers(const bsmm_buffers *from, bsmm_buffers *to) {
+    BSMM_TRY(bsmm_take_struct(to, sizeof *to, from, "buffers"));
+    if (!to->reserved) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "buffers.reserved: value is %u; must be 0", to->reserved);
+}
+
 bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
                         uint64_t packed_bytes) {
     if (!plan) return bsmm_fail(BSMM_E_INVALID, "plan: value is NULL; must be given");
@@ -131,7 +137,7 @@ bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void
         return bsmm_fail(BSMM_E_UNSUPPORTED, "plan: kernel %s takes B as it is stored, not packed",
                          plan->kernel->name);
     bsmm_buffers copy;
-    BSMM_TRY(bsmm_take_struct(&copy, sizeof copy, buffers, "buffers"));
+    BSMM_TRY(take_buffers(buffers, &copy));
     BSMM_TRY(check_packed(plan, packed, packed_bytes));
     bsmm_product p = plan->product;
     set_memory(&p.b, copy.b, copy.b_scales, copy.b_global);
@@ -174,7 +180,7 @@ static bsmm_status check_workspace(const bsmm_plan *plan, const bsmm_buffers *bu
 bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     if (!plan) return bsmm_fail(BSMM_E_INVALID, "plan: value is NULL; must be given");
     bsmm_buffers copy;
-    BSMM_TRY(bsmm_take_struct(&copy, sizeof copy, buffers, "buffers"));
+    BSMM_TRY(take_buffers(buffers, &copy));
     bsmm_product product = bind(plan, &copy);
     BSMM_TRY(bsmm_check_memory(&product));
     BSMM_TRY(bind_packed(plan, &copy, &product));

@@ -83,6 +83,9 @@ static void unknown_global(fixture *f) {
 static void unknown_compute(fixture *f) {
     f->desc.compute = 2;
 }
+static void reserved_set(fixture *f) {
+    f->desc.reserved = 1;
+}
 static void block_zero(fixture *f) {
     f->am.format.block_rows = 0;
 }
@@ -255,6 +258,7 @@ static const struct {
     {"unknown layout", unknown_layout, BSMM_E_INVALID, "b.scale_layout"},
     {"unknown global kind", unknown_global, BSMM_E_INVALID, "b.global_kind"},
     {"unknown compute", unknown_compute, BSMM_E_INVALID, "compute"},
+    {"reserved", reserved_set, BSMM_E_INVALID, "reserved"},
     {"block of zero rows", block_zero, BSMM_E_INVALID, "a.format.block_rows"},
     {"block of one", block_of_one, BSMM_E_INVALID, "a.format.block_cols"},
     {"block splits a byte", block_splits_a_byte, BSMM_E_INVALID, "b.format.block_cols"},
@@ -389,6 +393,10 @@ static void test_plan_outlives_its_description(void **state) {
     buffers.workspace = (uint8_t *)workspace + 4;
     assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
     buffers.workspace = workspace;
+    buffers.reserved = 1;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
+    assert_non_null(strstr(bsmm_error_message(), "reserved"));
+    buffers.reserved = 0;
     buffers.b_scales = NULL;
     assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
     assert_non_null(strstr(bsmm_error_message(), "b.scales"));
