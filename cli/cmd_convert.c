@@ -63,6 +63,7 @@ static int run(const void *arguments, char **args, int count) {
                                    .values = &options->transfer,
                                    .options = options,
                                    .wants = wants,
+                                   .wants_quantized = true,
                                    .describe = describe,
                                    .fill = fill};
     return cli_transfer_main(&transfer, args[0]);
@@ -93,10 +94,12 @@ const cli_command cli_convert = {
     .name = "convert",
     .args = "IN",
     .summary = "Move quantized weights to another format, family or scale layout, losslessly",
-    .text = "Every value stays bit for bit what it was. Where that is impossible nothing is "
-            "written, and the message names the block. One family may store the reciprocal of "
-            "another's global scale (ModelOpt and compressed-tensors do), which is rarely exact: "
-            "--round-global rounds it, as those projects' own converters do.",
+    .text =
+        "Every value stays bit for bit what it was. Where that is impossible nothing is "
+        "written, and the message names the block. One family may store the reciprocal of "
+        "another's global scale (ModelOpt and compressed-tensors do), which is rarely exact: "
+        "--round-global rounds it, as those projects' own converters do. A broken weight ends the "
+        "work unless --exclude names it.",
     .examples = "  bsmm convert mx.safetensors -o nv.safetensors --to nvfp4\n"
                 "  bsmm convert in.safetensors -o out.safetensors --family compressed-tensors\n"
                 "  bsmm convert in.safetensors -o out.safetensors --layout cdna4_mfma16\n",

@@ -37,6 +37,7 @@ static int run(const void *arguments, char **args, int count) {
                                    .values = &options->transfer,
                                    .options = options,
                                    .wants = wants,
+                                   .wants_quantized = true,
                                    .describe = describe,
                                    .fill = fill};
     return cli_transfer_main(&transfer, args[0]);
@@ -59,8 +60,10 @@ const cli_command cli_dequantize = {
     .name = "dequantize",
     .args = "IN",
     .summary = "Turn the quantized weights of a file into plain ones",
-    .text = "Each value is exact, then rounded once to the type asked for. Plain f32, f16 and "
-            "bf16 weights are copied as they are unless --include names them.",
+    .text =
+        "Each value is exact, then rounded once to the type asked for. Plain f32, f16 and "
+        "bf16 weights are copied as they are unless --include names them. A broken weight ends the "
+        "work unless --exclude names it.",
     .examples = "  bsmm dequantize model.safetensors -o plain.safetensors --dtype bf16\n"
                 "  bsmm dequantize model.gguf -o plain.safetensors --include '*.ffn_*'\n",
     .options = options,

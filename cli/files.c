@@ -13,9 +13,14 @@ bsmm_file *cli_file_open(const char *path) {
     return file;
 }
 
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && !strcmp(text + length - tail, end);
+}
+
+/* "gguf" is for the library to refuse, rather than write something else under the name. */
 const char *cli_kind_of(const char *path) {
-    size_t length = strlen(path);
-    return length >= 4 && !strcmp(path + length - 4, ".npy") ? "npy" : "safetensors";
+    return ends_with(path, ".npy") ? "npy" : ends_with(path, ".gguf") ? "gguf" : "safetensors";
 }
 
 static uint64_t round_up(uint64_t bytes) {

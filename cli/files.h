@@ -29,7 +29,8 @@ typedef struct cli_operand {
 bool cli_operand_open(const char *text, cli_operand *operand);
 void cli_operand_close(cli_operand *operand);
 
-/* The kind of file that a path's ending asks for: "npy" or "safetensors". */
+/* The kind of file that a path's ending asks for: "npy", "gguf" (which none can be written as),
+ * else "safetensors". */
 const char *cli_kind_of(const char *path);
 
 #endif

@@ -5,6 +5,7 @@
 #include "progress.h"
 #include "rows.h"
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,12 +59,14 @@ static bool matches(const cli_list *globs, const char *name) {
     return false;
 }
 
+/* A broken weight is a quantized one: left as it is, it would pass for converted. */
 static bool is_selected(const run *job, const bsmm_weight *weight, bool broken) {
     const cli_transfer_values *values = job->transfer->values;
     if (matches(&values->exclude, weight->name)) return false;
     if (values->include.count) return matches(&values->include, weight->name);
     if (!strcmp(bsmm_file_kind(job->file), "npy")) return true; /* the one array that there is */
-    return !broken && job->transfer->wants(job->transfer->options, weight);
+    return broken ? job->transfer->wants_quantized
+                  : job->transfer->wants(job->transfer->options, weight);
 }
 
 static void add_step(run *job, action what, uint64_t source, uint64_t target,
@@ -161,7 +164,9 @@ static bool plan(run *job) {
     job->steps = cli_alloc(tensors + weights + 1, sizeof *job->steps);
     if (!plan_weights(job)) return false;
     if (!job->changed) {
-        cli_fail("no weight to %s; 'bsmm inspect' lists the file's weights", job->transfer->verb);
+        bool chosen = job->transfer->values->include.count;
+        cli_fail("no weight to %s%s; 'bsmm inspect' lists the file's weights", job->transfer->verb,
+                 chosen ? " among those that --include names" : "");
         return false;
     }
     for (uint64_t i = 0; i < tensors; i++)
@@ -184,29 +189,38 @@ static bool copy_tensor(run *job, const step *what) {
     return true;
 }
 
+/* Readers, bsmm among them, refuse a weight with another one. */
+static bool check_global(const step *what, const bsmm_matrix *target) {
+    const float *global = target->global_scale;
+    if (!global || (isfinite(*global) && *global > 0)) return true;
+    cli_fail("%s: its global scale would be %g, for it holds NaN, Inf or values that are too large",
+             what->weight.name, (double)*global);
+    return false;
+}
+
 static bool fill_slice(run *job, const step *what, int64_t slice) {
     const cli_transfer *transfer = job->transfer;
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     cli_loaded source;
     uint64_t bytes;
     if (bsmm_writer_weight(job->writer, what->target, slice, &target) ||
-        !cli_load(job->file, what->source, slice, &source))
+        !cli_load(job->file, what->source, slice, &source)) {
+        cli_fail_library(what->weight.name);
         return false;
+    }
     bool filled = what->action == KEEP_WEIGHT
                       ? !bsmm_convert(&source.matrix, &target)
                       : transfer->fill(transfer->options, &source.matrix, &target);
     cli_unload(&source);
+    if (!filled) cli_fail_library(what->weight.name);
     if (!bsmm_data_bytes(&target, &bytes)) cli_progress_add(&job->progress, bytes);
-    return filled;
+    return filled && check_global(what, &target);
 }
 
 static bool fill_step(run *job, const step *what) {
     if (what->action == COPY_TENSOR) return copy_tensor(job, what);
     for (int64_t slice = 0; slice < what->weight.batch && !cli_interrupted(); slice++)
-        if (!fill_slice(job, what, slice)) {
-            cli_fail_library(what->weight.name);
-            return false;
-        }
+        if (!fill_slice(job, what, slice)) return false;
     if (what->action == CHANGE_WEIGHT && job->transfer->finish && !cli_interrupted())
         job->transfer->finish(job->transfer->options, &what->weight);
     return true;

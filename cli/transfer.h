@@ -31,6 +31,7 @@ typedef struct cli_transfer {
     const void *options; /* of the command */
     /* Whether a weight is changed when no --include says so. */
     bool (*wants)(const void *options, const bsmm_weight *weight);
+    bool wants_quantized; /* then broken weights, which are quantized ones, are an error */
     /* What it becomes. The target comes with the source's description, without its memory, and no
      * family. False with a message printed. */
     bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
