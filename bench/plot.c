@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* gnuplot draws to its standard output where it cannot open the file, so this is asked first. */
@@ -67,6 +68,26 @@ static void put_script(FILE *to, const bench_plot *plot) {
     putc('\n', to);
 }
 
+static bool is_regular(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* gnuplot does not look at what writing gave: on a full disk it ends well, its drawing does not. A
+ * pipe or a device cannot be read back. */
+static bool is_whole(const char *path) {
+    static const char end[] = "</svg>";
+    char tail[16] = {0};
+    if (!is_regular(path)) return true;
+    FILE *file = fopen(path, "rb");
+    if (!file) return false;
+    if (fseek(file, -(long)(sizeof tail - 1), SEEK_END) != 0 ||
+        fread(tail, 1, sizeof tail - 1, file) != sizeof tail - 1)
+        tail[0] = '\0';
+    fclose(file);
+    return strstr(tail, end) != NULL;
+}
+
 bool bench_plot_draw(const bench_plot *plot) {
     /* A gnuplot that stops early must not take this process with it. */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
@@ -74,7 +95,8 @@ bool bench_plot_draw(const bench_plot *plot) {
     bool drawn = gnuplot != NULL;
     if (gnuplot) {
         put_script(gnuplot, plot);
-        drawn = pclose(gnuplot) == 0;
+        drawn = pclose(gnuplot) == 0 && is_whole(plot->path);
+        if (!drawn && is_regular(plot->path)) remove(plot->path);
     }
     signal(SIGPIPE, before);
     return drawn;

@@ -84,6 +84,15 @@ contains "$err" "gnuplot"
 if command -v gnuplot >/dev/null; then
     expect 0 --k-range 64 128 --k-step 64 -M 16 -N 16 --repeats 1 --plot "$err_file.d/it's.svg"
     grep -q "</svg>" "$err_file.d/it's.svg" || fail "no plot was drawn"
+    # A limit on the size of files stands in for a full disk.
+    export BSMM_LIMITED=$BSMM
+    BSMM="$err_file.d/limited"
+    printf '#!/bin/bash\ntrap "" XFSZ\nulimit -f 4\nexec "$BSMM_LIMITED" "$@"\n' >"$BSMM"
+    chmod +x "$BSMM"
+    expect 1 --plot "$err_file.d/half.svg" $small
+    contains "$err" "gnuplot failed"
+    [ ! -e "$err_file.d/half.svg" ] || fail "half a plot was left"
+    BSMM=$BSMM_LIMITED
 fi
 
 [ "$failures" = 0 ] && echo "bench: all passed"
