@@ -1,63 +1,30 @@
 #include "measure.h"
+#include "copies.h"
 #include "data.h"
+#include "memory.h"
+#include "samples.h"
 #include "validate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-
-/* In each round a contender runs for at least this long, and at least once. */
-static const double round_seconds = 0.02;
-/* Idle threads of OpenMP and OpenBLAS spin for up to 2^26 cycles; they must sleep before others are
- * timed. */
-static const struct timespec settle = {.tv_nsec = 40000000};
+#include <string.h>
 
 enum { FIRST_SEED = 42 }; /* the tutorial's */
-
-typedef struct samples {
-    double *values;
-    size_t count, capacity;
-} samples;
-
-static bsmm_status samples_add(samples *s, double value) {
-    if (s->count == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : 64;
-        double *values = realloc(s->values, capacity * sizeof *values);
-        if (!values) return BSMM_E_MEMORY;
-        s->values = values;
-        s->capacity = capacity;
-    }
-    s->values[s->count++] = value;
-    return BSMM_OK;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double samples_median(samples *s) {
-    if (s->count == 0) return 0;
-    qsort(s->values, s->count, sizeof *s->values, compare_doubles);
-    return (s->values[(s->count - 1) / 2] + s->values[s->count / 2]) / 2;
-}
-
-static double samples_best(const samples *s) {
-    double best = 0;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->values[i] > best) best = s->values[i];
-    return best;
-}
 
 /* Everything that the runs of one job need. */
 typedef struct bench {
     const bench_job *job;
-    bsmm_matrix a, b, d, a_wide, b_wide, c_wide; /* wide: fp32, for the peer and the check */
+    bsmm_matrix a, b, d, a_wide, b_wide; /* wide: fp32, for the peers and the check */
+    bench_copies b_data, b_scales, b_packed;
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    const bench_probe *ceiling;
-    samples ours, peers, ceilings;
+    const bench_probe *unit;
+    bench_memory memory; /* cold only */
+    const bench_peer *peers[BENCH_PEERS];
+    bench_samples ours, theirs[BENCH_PEERS], unit_rates, read_rates;
 } bench;
+
+/* ---- operands ---- */
 
 static bsmm_status make_operand(bsmm_matrix *m, bsmm_matrix *wide, bsmm_format format, int64_t rows,
                                 int64_t cols, uint64_t seed) {
@@ -70,112 +37,190 @@ static bsmm_status make_operand(bsmm_matrix *m, bsmm_matrix *wide, bsmm_format f
 
 static bsmm_status make_matrices(bench *b) {
     const bench_job *job = b->job;
-    static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
     int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
     bsmm_status status = make_operand(&b->a, &b->a_wide, job->a, m, k, FIRST_SEED);
     if (!status) status = make_operand(&b->b, &b->b_wide, job->b, n, k, FIRST_SEED + 1);
-    if (!status) status = bench_matrix_create(&b->d, job->out, m, n);
-    if (!status && job->peer) status = bench_matrix_create(&b->c_wide, f32, m, n);
-    return status;
+    return status ? status : bench_matrix_create(&b->d, job->out, m, n);
 }
 
-static bsmm_status make_plan(bench *b) {
+static bsmm_matmul_desc describe(const bench *b) {
     bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
     desc.a = &b->a, desc.b = &b->b, desc.d = &b->d;
     desc.kernel = b->job->kernel;
     desc.device = b->job->device;
     desc.threads = (uint32_t)b->job->threads;
-    bsmm_status status = bsmm_plan_create(&desc, &b->plan);
-    if (status) return status;
-    b->buffers = BSMM_INIT(bsmm_buffers);
-    b->buffers.a = b->a.data, b->buffers.a_scales = b->a.scales;
-    b->buffers.b = b->b.data, b->buffers.b_scales = b->b.scales;
-    b->buffers.d = b->d.data;
-    b->buffers.workspace_bytes = bsmm_plan_workspace_bytes(b->plan);
-    b->buffers.workspace = aligned_alloc(64, (b->buffers.workspace_bytes / 64 + 1) * 64);
-    return b->buffers.workspace ? BSMM_OK : BSMM_E_MEMORY;
+    return desc;
 }
 
-/* The unit that the product could use on a processor with AVX-512's dot products; the probe falls
- * back where this one lacks it. */
-static bsmm_status choose_ceiling(bench *b) {
-    bsmm_sol_estimate estimate = BSMM_INIT(bsmm_sol_estimate);
-    bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
-    desc.a = &b->a, desc.b = &b->b, desc.d = &b->d;
-    bsmm_status status = bsmm_estimate_sol("zen4-2c", &desc, &estimate);
-    if (!status) b->ceiling = bench_probe_of(estimate.unit);
+/* A plan whose B is packed ahead, if that is wanted and its kernel packs. */
+static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
+    bsmm_matmul_desc desc = describe(b);
+    bsmm_status status = bsmm_plan_create(&desc, &b->plan);
+    *packed_bytes = !status && b->job->pack_b ? bsmm_plan_packed_b_bytes(b->plan) : 0;
+    if (!*packed_bytes) return status;
+    bsmm_plan_destroy(b->plan);
+    desc.b_packed = 1;
+    return bsmm_plan_create(&desc, &b->plan);
+}
+
+static bool copy_bytes(bench_copies *to, const void *from, uint64_t bytes, size_t count) {
+    if (!bench_copies_create(to, bytes, count)) return false;
+    for (size_t i = 0; i < count; i++)
+        memcpy(bench_copies_at(to, i), from, bytes);
+    return true;
+}
+
+/* What the kernel reads is what is copied: B as packed, or as stored. */
+static bsmm_status make_copies(bench *b, uint64_t packed_bytes) {
+    const bsmm_matrix *m = &b->b;
+    bool cold = b->job->cold;
+    size_t count = packed_bytes ? 1 : bench_copies_count(m->data_bytes + m->scale_bytes, cold);
+    if (!copy_bytes(&b->b_data, m->data, m->data_bytes, count) ||
+        !copy_bytes(&b->b_scales, m->scales, m->scale_bytes, count))
+        return BSMM_E_MEMORY;
+    if (!packed_bytes) return BSMM_OK;
+    if (!bench_copies_create(&b->b_packed, packed_bytes, bench_copies_count(packed_bytes, cold)))
+        return BSMM_E_MEMORY;
+    bsmm_status status = bsmm_pack_b(b->plan, &b->buffers, b->b_packed.memory, packed_bytes);
+    if (!status) bench_copies_spread(&b->b_packed);
     return status;
 }
 
-/* ---- contenders: one run each ---- */
+static bsmm_status make_buffers(bench *b) {
+    uint64_t packed_bytes;
+    bsmm_status status = make_plan(b, &packed_bytes);
+    if (status) return status;
+    bsmm_buffers *buffers = &b->buffers;
+    *buffers = BSMM_INIT(bsmm_buffers);
+    buffers->a = b->a.data, buffers->a_scales = b->a.scales;
+    buffers->b = b->b.data, buffers->b_scales = b->b.scales;
+    buffers->d = b->d.data;
+    buffers->workspace_bytes = bsmm_plan_workspace_bytes(b->plan);
+    buffers->workspace = aligned_alloc(64, (buffers->workspace_bytes / 64 + 1) * 64);
+    buffers->packed_b_bytes = packed_bytes;
+    return buffers->workspace ? make_copies(b, packed_bytes) : BSMM_E_MEMORY;
+}
 
-static bsmm_status run_ours(bench *b) {
+/* ---- contenders ---- */
+
+static bsmm_status run_ours(void *context, size_t turn) {
+    bench *b = context;
+    b->buffers.b = bench_copies_at(&b->b_data, turn);
+    if (b->b.scales) b->buffers.b_scales = bench_copies_at(&b->b_scales, turn);
+    if (b->buffers.packed_b_bytes) b->buffers.packed_b = bench_copies_at(&b->b_packed, turn);
     return bsmm_plan_run(b->plan, &b->buffers);
 }
 
-static bsmm_status run_peer(bench *b) {
-    bench_openblas_run(b->job->peer, b->job->sizes, b->a_wide.data, b->b_wide.data, b->c_wide.data);
+static bsmm_status run_peer(void *context, size_t turn) {
+    ((const bench_peer *)context)->run(turn);
     return BSMM_OK;
 }
 
-static bsmm_status time_runs(bench *b, bsmm_status (*run)(bench *), samples *to) {
-    nanosleep(&settle, NULL);
-    double started = bench_now(), last = started;
-    do {
-        bsmm_status status = run(b);
-        double now = bench_now();
-        if (!status) status = samples_add(to, now - last);
-        if (status) return status;
-        last = bench_now();
-    } while (last - started < round_seconds);
-    return BSMM_OK;
-}
-
-static bsmm_status time_ceiling(bench *b) {
-    nanosleep(&settle, NULL);
-    return samples_add(&b->ceilings, bench_probe_run(b->ceiling, b->job->threads));
-}
-
-static bsmm_status time_all(bench *b, bench_result *result) {
-    const bench_job *job = b->job;
-    bsmm_status status = job->peer ? run_peer(b) : BSMM_OK; /* touches its memory, as ours has */
-    for (int round = 0; round < job->rounds && !status; round++) {
-        status = time_runs(b, run_ours, &b->ours);
-        if (!status && job->peer) status = time_runs(b, run_peer, &b->peers);
-        if (!status) status = time_ceiling(b);
-        if (job->tick) job->tick(job->tick_context);
+/* Those that are there and take the shape. Each runs once: its memory is then touched, as ours. */
+static void prepare_peers(bench *b) {
+    const bench_shape shape = {&b->a_wide, &b->b_wide, b->job->cold};
+    for (int i = 0; i < BENCH_PEERS; i++) {
+        const bench_found *found = &b->job->peers[i];
+        if (!found->library) continue;
+        if (found->peer->prepare(&shape))
+            b->peers[i] = found->peer;
+        else
+            found->peer->release();
+        if (b->peers[i]) b->peers[i]->run(0);
     }
-    result->seconds = samples_median(&b->ours);
-    result->peer_seconds = samples_median(&b->peers);
-    result->ceiling_rate = samples_best(&b->ceilings);
+}
+
+static bsmm_status time_ceilings(bench *b) {
+    int threads = b->job->threads;
+    bench_settle();
+    bsmm_status status = bench_samples_add(&b->unit_rates, bench_probe_run(b->unit, threads));
+    if (status || !b->job->cold) return status;
+    return bench_samples_add(&b->read_rates, bench_memory_run(&b->memory, 1, 0, threads));
+}
+
+static bsmm_status time_all(bench *b) {
+    bsmm_status status = BSMM_OK;
+    for (int round = 0; round < b->job->rounds && !status; round++) {
+        status = bench_time(run_ours, b, &b->ours);
+        for (int i = 0; i < BENCH_PEERS && !status; i++)
+            if (b->peers[i]) status = bench_time(run_peer, (void *)b->peers[i], &b->theirs[i]);
+        if (!status) status = time_ceilings(b);
+        if (b->job->tick) b->job->tick(b->job->tick_context);
+    }
     return status;
 }
 
+/* ---- the result ---- */
+
+/* The unit that the product could use on a processor with AVX-512's dot products; the probe falls
+ * back where this one lacks it. */
+static bsmm_status estimate(bench *b, bench_result *result) {
+    bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
+    bsmm_matmul_desc desc = describe(b);
+    desc.kernel = desc.device = NULL;
+    bsmm_status status = bsmm_estimate_sol("zen4-2c", &desc, &sol);
+    if (status) return status;
+    b->unit = bench_probe_of(sol.unit);
+    result->operations = sol.operations;
+    result->intensity = sol.operations / sol.bytes;
+    result->b_bytes = (double)(b->b.data_bytes + b->b.scale_bytes);
+    return BSMM_OK;
+}
+
+/* The lower of the arithmetic unit and, where B comes from memory, of reading it. */
+static void summarize(bench *b, bench_result *result) {
+    result->seconds = bench_samples_median(&b->ours);
+    for (int i = 0; i < BENCH_PEERS; i++)
+        result->peer_seconds[i] = bench_samples_median(&b->theirs[i]);
+    result->ceiling = result->unit = b->unit->name;
+    result->ceiling_rate = result->unit_rate = bench_samples_best(&b->unit_rates);
+    if (!b->job->cold) return;
+    double rate = bench_samples_best(&b->read_rates) * result->operations / result->b_bytes;
+    if (rate > result->ceiling_rate) return;
+    result->ceiling = "dram_read";
+    result->ceiling_rate = rate;
+}
+
 static bsmm_status measure(bench *b, bench_result *result) {
-    const int64_t *sizes = b->job->sizes;
     bsmm_status status = make_matrices(b);
-    if (!status) status = make_plan(b);
-    if (!status) status = choose_ceiling(b);
-    if (!status) status = run_ours(b);
+    if (!status) status = make_buffers(b);
+    if (!status) status = estimate(b, result);
+    if (!status) status = run_ours(b, 0);
     if (status) return status;
     snprintf(result->kernel, sizeof result->kernel, "%s", bsmm_plan_kernel(b->plan));
-    result->ceiling = b->ceiling->name;
-    result->operations = 2.0 * (double)sizes[0] * (double)sizes[1] * (double)sizes[2];
-    bench_validate(&b->d, b->a_wide.data, b->b_wide.data, sizes[2], result);
-    return result->failed ? BSMM_OK : time_all(b, result);
+    result->packed = b->buffers.packed_b_bytes > 0;
+    bench_validate(&b->d, b->a_wide.data, b->b_wide.data, b->job->sizes[2], result);
+    if (result->failed) return BSMM_OK;
+    if (b->job->cold && !bench_memory_create(&b->memory)) return BSMM_E_MEMORY;
+    prepare_peers(b);
+    status = time_all(b);
+    summarize(b, result);
+    return status;
+}
+
+static void release(bench *b) {
+    free(b->buffers.workspace);
+    bsmm_plan_destroy(b->plan);
+    bench_memory_destroy(&b->memory);
+    bsmm_matrix *matrices[] = {&b->a, &b->b, &b->d, &b->a_wide, &b->b_wide};
+    for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++)
+        bench_matrix_destroy(matrices[i]);
+    bench_copies *copies[] = {&b->b_data, &b->b_scales, &b->b_packed};
+    for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++)
+        bench_copies_destroy(copies[i]);
+    bench_samples *samples[] = {&b->ours, &b->unit_rates, &b->read_rates};
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++)
+        bench_samples_destroy(samples[i]);
+    for (int i = 0; i < BENCH_PEERS; i++) {
+        if (b->peers[i]) b->peers[i]->release();
+        bench_samples_destroy(&b->theirs[i]);
+    }
 }
 
 bsmm_status bench_measure(const bench_job *job, bench_result *result) {
     bench b = {.job = job};
     *result = (bench_result){0};
     bsmm_status status = measure(&b, result);
-    free(b.buffers.workspace);
-    bsmm_plan_destroy(b.plan);
-    bsmm_matrix *all[] = {&b.a, &b.b, &b.d, &b.a_wide, &b.b_wide, &b.c_wide};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        bench_matrix_destroy(all[i]);
-    free(b.ours.values);
-    free(b.peers.values);
-    free(b.ceilings.values);
+    release(&b);
     return status;
 }

@@ -1,8 +1,8 @@
-/* One product, validated and then timed beside its ceiling and its peer. */
+/* One product, validated and then timed beside its ceiling and its peers. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
-#include "openblas.h"
+#include "peer.h"
 #include "probe.h"
 
 #include <bsmm.h>
@@ -14,18 +14,25 @@ typedef struct bench_job {
     const char *device;    /* NULL: "cpu" */
     int threads;
     int rounds;                  /* of timing, 1 and more */
-    const bench_openblas *peer;  /* NULL: none */
+    bool pack_b;                 /* ahead, where the kernel packs; else packing is timed too */
+    bool cold;                   /* B comes from memory in every run */
+    const bench_found *peers;    /* BENCH_PEERS of them, also those that are not there */
     void (*tick)(void *context); /* after each round; may be NULL */
     void *tick_context;
 } bench_job;
 
 typedef struct bench_result {
     char kernel[64];
-    const char *ceiling; /* the name of the probe that is this product's ceiling */
+    bool packed;         /* B was packed ahead */
     double seconds;      /* median of all runs */
     double operations;   /* of a run: 2 M N K */
-    double ceiling_rate; /* operations per second, the best round */
-    double peer_seconds; /* median; 0: no peer */
+    double intensity;    /* operations per byte of the operands and the result, each once */
+    double b_bytes;      /* of B as stored, scales included */
+    const char *unit;    /* the probe of the arithmetic unit, */
+    double unit_rate;    /* its operations per second, the best round */
+    const char *ceiling; /* what limits this product: the unit or, where B is cold, "dram_read" */
+    double ceiling_rate; /* operations per second that it allows */
+    double peer_seconds[BENCH_PEERS]; /* medians; 0: no such peer */
     /* Validation: outputs that were compared with double sums over the dequantized operands, how
      * many of them were farther away than the tolerance, the largest |d - exact| / max(1, |exact|),
      * and the output where that was. */

@@ -1,6 +1,6 @@
-#include "openblas.h"
+#include "copies.h"
+#include "peer.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,52 +9,73 @@
 /* cblas.h's values */
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
-/* POSIX has functions in dlsym's object pointers; ISO C has no cast for that. */
-static bool load(void *library, const char *name, void *function) {
-    void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
+static void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
+                     const float *a, int lda, const float *b, int ldb, float beta, float *c,
+                     int ldc);
+
+/* The prepared shape. */
+static struct {
+    int m, n, k;
+    const float *a;
+    bench_copies b;
+    float *c;
+} work;
 
 /* "OpenBLAS 0.3.21, SkylakeX kernels": its first words of how it was built, and what it chose. */
-static void read_version(bench_openblas *blas) {
+static void read_version(void *library, char *version, size_t size) {
     char *(*get_config)(void), *(*get_core)(void);
-    bool known = load(blas->library, "openblas_get_config", &get_config) &&
-                 load(blas->library, "openblas_get_corename", &get_core);
+    bool known = bench_peer_symbol(library, "openblas_get_config", &get_config) &&
+                 bench_peer_symbol(library, "openblas_get_corename", &get_core);
     const char *config = known ? get_config() : "OpenBLAS";
     size_t name = strcspn(config, " ");
     int length = (int)(name + (config[name] ? 1 + strcspn(config + name + 1, " ") : 0));
-    snprintf(blas->version, sizeof blas->version, "%.*s, %s kernels", length, config,
-             known ? get_core() : "unknown");
+    snprintf(version, size, "%.*s, %s kernels", length, config, known ? get_core() : "unknown");
 }
 
-bool bench_openblas_open(bench_openblas *blas, int threads, const char **why) {
-    const char *named = getenv("BSMM_BENCH_OPENBLAS");
-    *why = named ? named : "libopenblas.so.0";
-    *blas = (bench_openblas){0};
-    if (**why) blas->library = dlopen(*why, RTLD_NOW | RTLD_LOCAL);
-    if (!blas->library) return false;
+static bool load(void *library, int threads, char *version, size_t size) {
     void (*set_threads)(int);
-    if (!load(blas->library, "cblas_sgemm", &blas->sgemm) ||
-        !load(blas->library, "openblas_set_num_threads", &set_threads)) {
-        bench_openblas_close(blas);
+    if (!bench_peer_symbol(library, "cblas_sgemm", &sgemm) ||
+        !bench_peer_symbol(library, "openblas_set_num_threads", &set_threads))
         return false;
-    }
     set_threads(threads);
-    read_version(blas);
+    read_version(library, version, size);
     return true;
 }
 
-void bench_openblas_close(bench_openblas *blas) {
-    if (blas->library) dlclose(blas->library);
-    blas->library = NULL;
-}
-
-bool bench_openblas_run(const bench_openblas *blas, const int64_t sizes[3], const float *a,
-                        const float *b, float *c) {
-    for (int i = 0; i < 3; i++)
-        if (sizes[i] > INT_MAX) return false;
-    int m = (int)sizes[0], n = (int)sizes[1], k = (int)sizes[2];
-    blas->sgemm(ROW_MAJOR, NO_TRANS, TRANS, m, n, k, 1, a, k, b, k, 0, c, n);
+/* sgemm packs B in every call: it has no form of B that is packed ahead. */
+static bool prepare(const bench_shape *shape) {
+    int64_t m = shape->a->rows, n = shape->b->rows, k = shape->b->cols;
+    uint64_t bytes = (uint64_t)n * (uint64_t)k * sizeof(float);
+    if (m > INT_MAX || n > INT_MAX || k > INT_MAX) return false;
+    work.m = (int)m, work.n = (int)n, work.k = (int)k;
+    work.a = shape->a->data;
+    work.c = malloc((size_t)m * (size_t)n * sizeof *work.c);
+    if (!work.c || !bench_copies_create(&work.b, bytes, bench_copies_count(bytes, shape->cold)))
+        return false;
+    memcpy(work.b.memory, shape->b->data, bytes);
+    bench_copies_spread(&work.b);
     return true;
 }
+
+static void run(size_t turn) {
+    sgemm(ROW_MAJOR, NO_TRANS, TRANS, work.m, work.n, work.k, 1, work.a, work.k,
+          bench_copies_at(&work.b, turn), work.k, 0, work.c, work.n);
+}
+
+static void release(void) {
+    bench_copies_destroy(&work.b);
+    free(work.c);
+    work.c = NULL;
+}
+
+const bench_peer bench_openblas = {
+    .name = "openblas",
+    .title = " sgemm",
+    .work = "sgemm on the fp32 values",
+    .variable = "BSMM_BENCH_OPENBLAS",
+    .files = {"libopenblas.so.0"},
+    .load = load,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
+};

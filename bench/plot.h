@@ -1,21 +1,26 @@
-/* GFLOP/s over K, drawn by gnuplot. */
+/* A sweep over K or M and the roofline, drawn by gnuplot. */
 #ifndef BENCH_PLOT_H
 #define BENCH_PLOT_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "peer.h"
 #include <stdint.h>
 
+/* One measured product. */
 typedef struct bench_point {
-    int64_t k;
-    double gflops, ceiling, peer; /* GFLOP/s; peer 0: none */
+    int64_t m, k;
+    double gflops, ceiling, peers[BENCH_PEERS]; /* GFLOP/s; peers 0: none */
+    double unit;                                /* GFLOP/s of the arithmetic unit */
+    double intensity;                           /* operations per byte */
 } bench_point;
 
 typedef struct bench_plot {
-    const char *path;                            /* of the SVG */
-    const char *title, *kernel, *ceiling, *peer; /* names; peer NULL: none */
+    const char *path; /* of the SVG */
+    const char *title;
+    const char *kernel, *unit; /* names */
+    const bench_found *peers;
     const bench_point *points;
     size_t count;
+    double bandwidth; /* GB/s of reading memory */
 } bench_plot;
 
 /* NULL if a gnuplot can be run and the file be written; else the reason. */

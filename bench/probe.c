@@ -1,9 +1,8 @@
 #include "probe.h"
+#include "samples.h"
 
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Independent chains: more than the units' latency times their number, and no more than the
  * registers hold beside the factors. */
@@ -127,12 +126,6 @@ const bench_probe *bench_probe_of(const char *unit) {
     return found ? found : find("f32");
 }
 
-double bench_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* All threads start together; the slowest one ends the measurement, as it would end a product. */
 static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds) {
     double started = 0, sink = 0;
@@ -162,24 +155,4 @@ double bench_probe_best(const bench_probe *probe, int threads) {
         if (rate > best) best = rate;
     }
     return best;
-}
-
-static uint64_t read_words(const uint64_t *words, size_t count) {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += words[i];
-    return sum;
-}
-
-double bench_probe_memory(int threads) {
-    size_t bytes = (size_t)256 << 20, share = bytes / 8 / (size_t)threads;
-    uint64_t *words = malloc(bytes), sink = 0;
-    if (!words) return 0;
-    memset(words, 1, bytes);
-    double started = bench_now();
-#pragma omp parallel num_threads(threads) reduction(+ : sink)
-    sink += read_words(words + share * (size_t)omp_get_thread_num(), share);
-    double elapsed = bench_now() - started;
-    free(words);
-    return sink ? (double)share * 8 * threads / elapsed : 0;
 }

@@ -26,9 +26,4 @@ double bench_probe_run(const bench_probe *probe, int threads);
 /* The best of five such runs. */
 double bench_probe_best(const bench_probe *probe, int threads);
 
-/* Bytes per second that the threads read from 256 MiB of memory; 0 without memory for it. */
-double bench_probe_memory(int threads);
-
-double bench_now(void); /* seconds */
-
 #endif

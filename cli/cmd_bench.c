@@ -1,200 +1,100 @@
-/* bsmm bench: validate a product, then time it beside its ceiling and OpenBLAS. */
-#include "common.h"
-#include "measure.h"
+/* bsmm bench: validate a product, then time it beside its ceiling and its peers. */
+#include "bench.h"
 #include "plot.h"
-#include "progress.h"
-#include "rows.h"
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-typedef struct values {
-    cli_format_pair formats;
-    bsmm_format out;
-    int64_t m, n, k, k_range[2], k_step, threads, repeats;
-    const char *kernel, *device, *plot;
-    bool json, bench;
-} values;
+typedef cli_bench_values values;
 
-static const cli_column columns[] = {
-    {"format", "format", false, "the formats as they were given"},
-    {"m", "    M", true, "rows of A and D"},
-    {"n", "    N", true, "rows of B, columns of D"},
-    {"k", "    K", true, "columns of A and B"},
-    {"device", NULL, false, "device that ran it"},
-    {"kernel", "kernel", false, "kernel that ran it"},
-    {"seconds", "   time", true, "median time of one product"},
-    {"gflops", "GFLOP/s", true, "2 M N K / seconds / 10^9"},
-    {"ceiling_gflops", "ceiling", true,
-     "what the fastest unit of the processor that keeps these formats exact did beside it"},
-    {"share", "share", true, "gflops / ceiling_gflops, the share of the speed of light"},
-    {"peers", NULL, false,
-     "GFLOP/s of others on the same shape in the same run, by name: openblas"},
-    {NULL, " sgemm", true, NULL},
-    {NULL, "ratio", true, NULL},
-    {"max_error", "max error", true,
-     "largest |d - exact| / max(1, |exact|) over the validated outputs"},
-    {0},
-};
-
-static bench_point print_row(cli_rows *rows, const values *options, const bench_job *job,
-                             const bench_result *result) {
-    double gflops = result->operations / result->seconds * 1e-9;
-    double ceiling = result->ceiling_rate * 1e-9;
-    bool peer = job->peer != NULL;
-    double peer_gflops = peer ? result->operations / result->peer_seconds * 1e-9 : 0;
-    json_t *peers = json_object();
-    if (peer) json_object_set_new(peers, "openblas", json_real(peer_gflops));
-    cli_row_text(rows, options->formats.name);
-    for (int i = 0; i < 3; i++)
-        cli_row_integer(rows, job->sizes[i]);
-    cli_row_text(rows, job->device);
-    cli_row_text(rows, result->kernel);
-    cli_row_value(rows, json_real(result->seconds), "%s", cli_seconds(result->seconds).text);
-    cli_row_number(rows, gflops, "%.1f");
-    cli_row_number(rows, ceiling, "%.0f");
-    cli_row_value(rows, json_real(gflops / ceiling), "%.1f%%", 100 * gflops / ceiling);
-    cli_row_value(rows, peers, "-");
-    cli_row_value(rows, NULL, peer ? "%.1f" : "-", peer_gflops);
-    cli_row_value(rows, NULL, peer ? "%.2f" : "-", peer ? gflops / peer_gflops : 0);
-    cli_row_number(rows, result->max_error, "%.2g");
-    cli_rows_flush(rows);
-    return (bench_point){job->sizes[2], gflops, ceiling, peer_gflops};
+static bool is_plain(bsmm_format format) {
+    return !format.scale && format.elem >= BSMM_ELEM_F32 && format.elem <= BSMM_ELEM_BF16;
 }
 
-/* What the figures are to be compared with. */
-static void print_machine(const bench_job *job, const char *missing) {
-    bsmm_local_device cpu = BSMM_INIT(bsmm_local_device);
-    const char *last = "";
-    bsmm_local_device_at(0, &cpu);
-    printf("%s, %d threads\nceilings, GFLOP/s:", cpu.title, job->threads);
-    for (uint32_t i = 0; bench_probe_at(i); i++) {
-        const bench_probe *probe = bench_probe_at(i);
-        if (probe != bench_probe_of(probe->unit) || probe->name == last) continue;
-        printf(" %s %.0f,", probe->name, bench_probe_best(probe, job->threads) * 1e-9);
-        last = probe->name;
-    }
-    printf(" memory %.1f GB/s\n", bench_probe_memory(job->threads) * 1e-9);
-    if (job->peer)
-        printf("peer: sgemm of %s, on the fp32 values, the same shape, in turns\n\n",
-               job->peer->version);
-    else
-        printf("peer: none (%s cannot be loaded)\n\n", *missing ? missing : "OpenBLAS");
-    fflush(stdout);
+/* Results as the tutorial's and the challenge's: f16 and, for fp32 scales, bf16. */
+static uint32_t result_of(const values *options) {
+    return options->formats.b.scale == BSMM_SCALE_F32 ? BSMM_ELEM_BF16 : BSMM_ELEM_F16;
 }
 
-static int report_failure(const bench_job *job, const bench_result *result) {
-    return cli_fail("validation failed: M=%lld N=%lld K=%lld, kernel %s: %lld of %lld outputs are "
-                    "not within 1e-3 and 1e-3 relative; d[%lld, %lld] is %.9g, exact %.9g",
-                    (long long)job->sizes[0], (long long)job->sizes[1], (long long)job->sizes[2],
-                    result->kernel, (long long)result->failed, (long long)result->checked,
-                    (long long)result->worst_row, (long long)result->worst_col, result->worst,
-                    result->worst_exact);
-}
-
-static void tick(void *context) {
-    cli_progress_add(context, 1);
-}
-
-static int count_steps(const values *options) {
-    return (int)((options->k_range[1] - options->k_range[0]) / options->k_step + 1);
-}
-
-static int measure_one(const bench_job *job, bench_result *result) {
-    bsmm_status status = bench_measure(job, result);
-    if (status == BSMM_E_MEMORY)
-        return cli_fail("no memory for M=%lld N=%lld K=%lld", (long long)job->sizes[0],
-                        (long long)job->sizes[1], (long long)job->sizes[2]);
-    if (status) return cli_fail_library(NULL);
-    return result->failed ? report_failure(job, result) : CLI_OK;
-}
-
-/* A bar that is being drawn gives way to the rows. */
-static void clear_line(const cli_progress *progress) {
-    if (progress->active) fputs("\r\033[K", stderr);
-}
-
-/* Measures every K; result keeps the last. */
-static int measure_all(const values *options, const bench_job *given, bench_point *points,
-                       bench_result *result) {
-    bench_job job = *given;
-    int steps = count_steps(options), status = CLI_OK;
-    cli_rows *rows = cli_rows_open(columns, options->json);
-    cli_progress progress = cli_progress_begin("measuring", (uint64_t)steps * (uint64_t)job.rounds);
-    job.tick = tick;
-    job.tick_context = &progress;
-    for (int i = 0; i < steps && status == CLI_OK; i++) {
-        job.sizes[2] = options->k_range[0] + i * options->k_step;
-        status = measure_one(&job, result);
-        clear_line(&progress);
-        if (status == CLI_OK) points[i] = print_row(rows, options, &job, result);
-    }
-    cli_progress_end(&progress);
-    cli_rows_close(rows);
-    return status;
-}
-
-static int draw(const values *options, const bench_job *job, const bench_result *last,
-                const bench_point *points) {
-    char title[128];
-    snprintf(title, sizeof title, "bsmm bench: %s, M=%lld, N=%lld, %d threads",
-             options->formats.name, (long long)options->m, (long long)options->n, job->threads);
-    bench_plot plot = {.path = options->plot,
-                       .title = title,
-                       .kernel = last->kernel,
-                       .ceiling = last->ceiling,
-                       .peer = job->peer ? job->peer->version : NULL,
-                       .points = points,
-                       .count = (size_t)count_steps(options)};
-    return bench_plot_draw(&plot) ? CLI_OK : cli_fail("%s: gnuplot failed", options->plot);
-}
-
-static int run_job(const values *options, const bench_job *job) {
-    bench_result last = {0};
-    bench_point *points = cli_alloc((size_t)count_steps(options), sizeof *points);
-    int status = measure_all(options, job, points, &last);
-    if (status == CLI_OK && options->plot) status = draw(options, job, &last, points);
-    free(points);
-    return status;
-}
-
-/* What has no option of its own: -K is a range of one; results as the tutorial's and the
- * challenge's, f16 and, for fp32 scales, bf16. */
+/* What has no option of its own: -M and -K are ranges of one. */
 static values complete(const values *given) {
     values options = *given;
     if (!options.formats.name) cli_parse_format_pair("nvfp4", &options.formats);
+    if (!options.m_range[1]) options.m_range[0] = options.m_range[1] = options.m;
     if (!options.k_range[1]) options.k_range[0] = options.k_range[1] = options.k;
-    if (!options.out.elem)
-        options.out.elem =
-            options.formats.b.scale == BSMM_SCALE_F32 ? BSMM_ELEM_BF16 : BSMM_ELEM_F16;
+    if (!options.out.elem) options.out.elem = result_of(&options);
+    if (!options.from.elem) options.from.elem = BSMM_ELEM_F32;
+    if (!options.threads) options.threads = omp_get_num_procs();
     return options;
 }
 
-static int check(const values *options) {
-    static const int64_t largest = 1 << 24, most = 1 << 16;
-    const int64_t sizes[] = {options->m, options->n, options->k_range[0], options->k_range[1]};
+static int check_sizes(const values *options) {
+    static const int64_t largest = 1 << 24;
+    const int64_t sizes[] = {options->n, options->m_range[0], options->m_range[1],
+                             options->k_range[0], options->k_range[1]};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (sizes[i] < 1 || sizes[i] > largest)
             return cli_usage("a size is %lld; M, N and K must be 1 to %lld", (long long)sizes[i],
                              (long long)largest);
-    if (options->k_range[0] > options->k_range[1])
-        return cli_usage("--k-range: value is %lld %lld; the first must not be above the second",
-                         (long long)options->k_range[0], (long long)options->k_range[1]);
+    return CLI_OK;
+}
+
+static int check_ranges(const values *options) {
+    static const int64_t most = 1 << 16;
+    const struct {
+        const char *name;
+        const int64_t *range;
+    } ranges[] = {{"--m-range", options->m_range}, {"--k-range", options->k_range}};
+    for (int i = 0; i < 2; i++)
+        if (ranges[i].range[0] > ranges[i].range[1])
+            return cli_usage("%s: value is %lld %lld; the first must not be above the second",
+                             ranges[i].name, (long long)ranges[i].range[0],
+                             (long long)ranges[i].range[1]);
     if (options->k_step < 1) return cli_usage("--k-step: value is 0; must be 1 or more");
-    if (count_steps(options) > most)
-        return cli_usage("--k-range: more than %lld values of K", (long long)most);
+    if (cli_bench_shapes(options) > most)
+        return cli_usage("--k-range: more than %lld shapes", (long long)most);
+    return CLI_OK;
+}
+
+static int check_conversion(const values *options) {
+    const bsmm_format *a = &options->formats.a, *b = &options->formats.b;
+    if (options->quantize && options->dequantize)
+        return cli_usage("--dequantize: --quantize is given too; must be one of them");
+    if (a->elem != b->elem || !a->scale || a->block_rows != b->block_rows)
+        return cli_usage("--format: value is %s; must be one block-scaled format",
+                         options->formats.name);
+    if (cli_bench_shapes(options) > 1)
+        return cli_usage("--k-range: conversions are of one shape, -M x -K");
+    if (options->dequantize && options->threads != omp_get_num_procs())
+        return cli_usage("--threads: value is %lld; dequantizing takes every processor that the "
+                         "process may use (%d)",
+                         (long long)options->threads, omp_get_num_procs());
+    return CLI_OK;
+}
+
+static int check_values(const values *options) {
     if (options->repeats < 1 || options->repeats > 1000)
         return cli_usage("--repeats: value is %lld; must be 1 to 1000",
                          (long long)options->repeats);
     if (options->threads > 1024)
         return cli_usage("--threads: value is %lld; must be 0 to 1024",
                          (long long)options->threads);
-    if (options->out.scale || options->out.elem < BSMM_ELEM_F32 ||
-        options->out.elem > BSMM_ELEM_BF16)
+    if (!is_plain(options->out))
         return cli_usage("--out: value is %s; must be f32, f16 or bf16",
                          bsmm_format_name(options->out));
-    const char *refusal = options->plot ? bench_plot_refusal(options->plot) : NULL;
-    return refusal ? cli_fail("%s: %s", options->plot, refusal) : CLI_OK;
+    if (!is_plain(options->from))
+        return cli_usage("--from: value is %s; must be f32, f16 or bf16",
+                         bsmm_format_name(options->from));
+    return CLI_OK;
+}
+
+static int check(const values *options) {
+    int status = check_sizes(options);
+    if (status == CLI_OK) status = check_ranges(options);
+    if (status == CLI_OK) status = check_values(options);
+    if (status == CLI_OK && (options->quantize || options->dequantize))
+        status = check_conversion(options);
+    const char *refusal =
+        status == CLI_OK && options->plot ? bench_plot_refusal(options->plot) : NULL;
+    return refusal ? cli_fail("%s: %s", options->plot, refusal) : status;
 }
 
 static int run(const void *arguments, char **args, int count) {
@@ -202,21 +102,9 @@ static int run(const void *arguments, char **args, int count) {
     const values options = complete(arguments);
     int status = check(&options);
     if (status != CLI_OK) return status;
-    bench_openblas blas;
-    const char *library;
-    bench_job job = {.a = options.formats.a,
-                     .b = options.formats.b,
-                     .out = options.out,
-                     .sizes = {options.m, options.n},
-                     .kernel = options.kernel,
-                     .device = options.device,
-                     .threads = options.threads ? (int)options.threads : omp_get_num_procs(),
-                     .rounds = (int)options.repeats};
-    if (bench_openblas_open(&blas, job.threads, &library)) job.peer = &blas;
-    if (!options.json) print_machine(&job, library);
-    status = run_job(&options, &job);
-    bench_openblas_close(&blas);
-    return status;
+    omp_set_num_threads((int)options.threads); /* for peers that take what OpenMP gives */
+    return options.quantize || options.dequantize ? cli_bench_recode(&options)
+                                                  : cli_bench_products(&options);
 }
 
 #define SIZE(field, key, what)                                                                     \
@@ -224,6 +112,8 @@ static int run(const void *arguments, char **args, int count) {
         .letter = key, .arg = "COUNT", .help = what, .kind = CLI_SIZE,                             \
         .offset = offsetof(values, field)                                                          \
     }
+#define FLAG(spelling, field_, what)                                                               \
+    { .name = spelling, .help = what, .kind = CLI_FLAG, .offset = offsetof(values, field_) }
 #define K_RANGE(spelling, hide)                                                                    \
     {                                                                                              \
         .name = spelling, .arg = "LO HI", .help = "every K from LO to HI", .kind = CLI_RANGE,      \
@@ -245,12 +135,18 @@ static const cli_option options[] = {
      .offset = offsetof(values, formats)},
     {.name = "out",
      .arg = "FORMAT",
-     .help = "format of D: f32, f16 or bf16; f16, or bf16 beside fp32 scales, unless given",
+     .help = "format of D, or of what is dequantized: f32, f16 or bf16; f16, or bf16 beside fp32 "
+             "scales, unless given",
      .kind = CLI_FORMAT,
      .offset = offsetof(values, out)},
     SIZE(m, 'M', "rows of A and D; 1024 unless given"),
     SIZE(n, 'N', "rows of B, columns of D; 1024 unless given"),
     SIZE(k, 'K', "columns of A and B; 512 unless given"),
+    {.name = "m-range",
+     .arg = "LO HI",
+     .help = "M from LO, doubling, to HI",
+     .kind = CLI_RANGE,
+     .offset = offsetof(values, m_range)},
     K_RANGE("k-range", false),
     K_RANGE("K_range", true),
     K_STEP("k-step", false),
@@ -260,6 +156,21 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(values, bench),
      .hidden = true},
+    FLAG("no-pack-b", no_pack_b, "time the packing of B too, as for operands that change"),
+    FLAG("cold", cold, "B from memory: copies take turns, so that no cache holds the next one"),
+    FLAG("quantize", quantize, "measure quantizing an M x K matrix into --format instead"),
+    FLAG("dequantize", dequantize, "measure dequantizing an M x K matrix of --format instead"),
+    {.name = "from",
+     .arg = "FORMAT",
+     .help = "format that --quantize reads: f32, f16 or bf16; f32 unless given",
+     .kind = CLI_FORMAT,
+     .offset = offsetof(values, from)},
+    {.name = "recipe",
+     .letter = 'r',
+     .arg = "RECIPE",
+     .help = "of --quantize; the format's default unless given",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, recipe)},
     {.name = "repeats",
      .arg = "COUNT",
      .help = "rounds of measuring; 5 unless given",
@@ -277,7 +188,8 @@ static const cli_option options[] = {
      .offset = offsetof(values, device)},
     {.name = "plot",
      .arg = "FILE",
-     .help = "draw GFLOP/s over K as SVG, with gnuplot",
+     .help = "draw GFLOP/s over K or M, and shares of the unit over operations per byte, as SVG, "
+             "with gnuplot",
      .kind = CLI_TEXT,
      .offset = offsetof(values, plot)},
     CLI_OPTION_THREADS(values),
@@ -293,17 +205,21 @@ const cli_command cli_bench = {
     .summary = "Validate a product, then measure its speed",
     .text = "Every shape is multiplied once and compared with sums in double (within 1e-3 and 1e-3 "
             "relative, on the data of Triton's block-scaled tutorial); a difference ends the "
-            "command with status 1. Then, in turns, the product, OpenBLAS's sgemm of the same "
-            "shape and a loop that only keeps the arithmetic units busy are timed. Times are "
-            "medians, the ceiling is the best round. OpenBLAS is libopenblas.so.0, or the file "
-            "that BSMM_BENCH_OPENBLAS names (empty: none). The tutorial's spellings --K_range, "
-            "--K_step and --bench work too.",
+            "command with status 1. Then, in turns, the product, its peers and a loop that only "
+            "keeps the arithmetic units busy are timed. Times are medians, the ceiling is the best "
+            "round. Weights are constant: B is packed ahead where the kernel packs it. Peers are "
+            "OpenBLAS's sgemm and oneDNN's bf16 matmul (B packed ahead): libopenblas.so.0 and "
+            "libdnnl.so.3 or .2, or the files that BSMM_BENCH_OPENBLAS and BSMM_BENCH_ONEDNN name "
+            "(empty: none). With --cold, which is for few rows of A, reading B as stored is a "
+            "ceiling too. The tutorial's spellings --K_range, --K_step and --bench work as well.",
     .examples = "  bsmm bench --format mxfp4 -M 512 -N 4096 -K 4096\n"
                 "  bsmm bench --format mixed --k-range 512 8192 --k-step 512 --plot mixed.svg\n"
                 "  bsmm bench --format fp8_groupwise -M 1024 -N 1536 -K 7168 --json\n"
-                "  bsmm bench --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --threads 1\n",
+                "  bsmm bench --format mxfp4 --m-range 1 1024 -N 4096 -K 4096 --plot m.svg\n"
+                "  bsmm bench --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --cold --threads 1\n"
+                "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n",
     .options = options,
-    .output = {columns},
+    .output = {cli_bench_product_columns, cli_bench_recode_columns},
     .defaults = &defaults,
     .values_size = sizeof(values),
     .run = run,

@@ -34,9 +34,12 @@ assert row["seconds"] > 0 and row["ceiling_gflops"] > 0, row
 assert abs(row["gflops"] - 2 * 64 * 64 * 128 / row["seconds"] / 1e9) < 1e-9 * row["gflops"], row
 assert abs(row["share"] - row["gflops"] / row["ceiling_gflops"]) < 1e-9, row
 assert 0 < row["max_error"] < 2e-3, row
+assert row["cold"] is False and row["threads"] >= 1 and row["ceiling"] != "dram_read", row
+assert abs(row["b_gbs"] - (64 * 64 + 64 * 4) / row["seconds"] / 1e9) < 1e-9 * row["b_gbs"], row
 print(",".join(row))' "$out") || fail "bad row: $out"
-[ "$keys" = "format,m,n,k,device,kernel,seconds,gflops,ceiling_gflops,share,peers,max_error" ] ||
-    fail "keys are $keys"
+documented=format,m,n,k,device,kernel,seconds,gflops,ceiling_gflops,share,ceiling,peers,max_error
+documented+=,threads,b_packed,cold,b_gbs,intensity
+[ "$keys" = "$documented" ] || fail "keys are $keys"
 
 # Each named format and a pair validate; the tutorial's spellings sweep K.
 for format in nvfp4 mxfp8 mxfp6 fp8_groupwise bf16:nvfp4 f32; do
@@ -48,13 +51,38 @@ contains "$out" '"k":192'
 expect 0 --kernel ref $small --json
 contains "$out" '"kernel":"ref"'
 
-# Without OpenBLAS it says so and measures the rest.
-export BSMM_BENCH_OPENBLAS=/nonexistent/libopenblas.so
+expect 0 --m-range 1 7 --k-range 64 128 --k-step 64 -N 32 --repeats 1 --json
+[ "$(python3 -c 'import json, sys
+print([(row["m"], row["k"]) for row in map(json.loads, sys.argv[1].splitlines())])' "$out")" = \
+    "[(1, 64), (1, 128), (2, 64), (2, 128), (4, 64), (4, 128)]" ] || fail "ranges of M and K: $out"
+
+# B is packed ahead where the kernel packs, and from memory where that is asked for.
+expect 0 $small --no-pack-b --json
+contains "$out" '"b_packed":false'
+expect 0 --kernel cpu_f32 $small --cold --json
+contains "$out" '"cold":true'
+contains "$out" '"b_packed":false'
+expect 0 --format mxfp4 -M 1 -N 512 -K 512 --cold --repeats 1
+contains "$out" "from memory in each run"
+
+# Without peers it says so and measures the rest.
+export BSMM_BENCH_OPENBLAS=/nonexistent/libopenblas.so BSMM_BENCH_ONEDNN=
 expect 0 $small --json
 contains "$out" '"peers":{}'
 expect 0 $small
-contains "$out" "peer: none (/nonexistent/libopenblas.so cannot be loaded)"
+contains "$out" "peer openblas: none (/nonexistent/libopenblas.so cannot be loaded)"
+contains "$out" "peer onednn_bf16: none"
 export BSMM_BENCH_OPENBLAS=
+
+# Conversions.
+for format in mxfp4 nvfp4 mxfp8 fp8_block128; do
+    for wide in f32 bf16; do
+        expect 0 --quantize --from $wide --format $format -M 96 -K 256 --repeats 1 --json
+        contains "$out" "\"work\":\"quantize\",\"from\":\"$wide\",\"to\":\"$format\""
+        expect 0 --dequantize --out $wide --format $format -M 96 -K 256 --repeats 1 --json
+        contains "$out" "\"work\":\"dequantize\",\"from\":\"$format\",\"to\":\"$wide\""
+    done
+done
 
 # Wrong usage is 2, and says what is wrong.
 expect 2 -M 0
@@ -68,6 +96,17 @@ contains "$err" "must be f32, f16 or bf16"
 expect 2 --format mxfp5 $small
 contains "$err" "mxfp5"
 expect 2 --threads 100000 $small
+expect 2 --m-range 8 4
+contains "$err" "--m-range: value is 8 4"
+expect 2 --quantize --dequantize --format mxfp4
+expect 2 --quantize --format bf16
+contains "$err" "must be one block-scaled format"
+expect 2 --quantize --format bf16:mxfp4
+expect 2 --quantize --format mxfp4 --k-range 64 1024
+expect 2 --from mxfp4 $small
+contains "$err" "--from: value is mxfp4"
+expect 2 --dequantize --format mxfp4 --threads 1000
+contains "$err" "every processor"
 expect 2 -K many
 expect 2 --no-such-option
 

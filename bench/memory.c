@@ -1,0 +1,89 @@
+#include "memory.h"
+#include "samples.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#    include <immintrin.h>
+#endif
+
+enum { LINE = 64, STRETCH = 8192 }; /* bytes; a stretch is what is moved between two writes */
+static const size_t total = (size_t)256 << 20;
+
+bool bench_memory_create(bench_memory *memory) {
+    memory->bytes = aligned_alloc(LINE, total);
+    if (memory->bytes) memset(memory->bytes, 1, total);
+    return memory->bytes != NULL;
+}
+
+void bench_memory_destroy(bench_memory *memory) {
+    free(memory->bytes);
+    memory->bytes = NULL;
+}
+
+/* One word of a line brings in all of it. Two streams, for the prefetchers' sake. */
+static uint64_t read_lines(const char *from, size_t lines) {
+    uint64_t low = 0, high = 0, word;
+    const char *upper = from + lines / 2 * LINE;
+    for (size_t i = 0; i < lines / 2; i++) {
+        memcpy(&word, from + i * LINE, sizeof word);
+        low += word;
+        memcpy(&word, upper + i * LINE, sizeof word);
+        high += word;
+    }
+    return low + high;
+}
+
+/* Past the caches where that can be asked for: a line is then not read before it is written. */
+static void write_lines(char *to, size_t lines) {
+#if defined(__x86_64__)
+    const __m128i value = _mm_set1_epi8(1);
+    for (size_t i = 0; i < lines * LINE; i += sizeof value)
+        _mm_stream_si128((__m128i *)(void *)(to + i), value);
+#else
+    memset(to, 1, lines * LINE);
+#endif
+}
+
+/* A share of the memory: the first part is read, the rest written, in stretches by turns. */
+static uint64_t move(char *bytes, size_t lines, double read_part) {
+    size_t reads = (size_t)((double)lines * read_part), writes = lines - reads;
+    size_t stretches = writes ? lines / (STRETCH / LINE) : 1;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < stretches; i++) {
+        size_t read = reads * i / stretches, write = writes * i / stretches;
+        sum += read_lines(bytes + read * LINE, reads * (i + 1) / stretches - read);
+        write_lines(bytes + (reads + write) * LINE, writes * (i + 1) / stretches - write);
+    }
+    return sum;
+}
+
+double bench_memory_run(const bench_memory *memory, double read, double write, int threads) {
+    size_t lines = total / LINE / (size_t)threads;
+    uint64_t sink = 0;
+    double started = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : sink)
+    {
+#pragma omp barrier
+#pragma omp master
+        started = bench_now();
+        sink += move(memory->bytes + lines * LINE * (size_t)omp_get_thread_num(), lines,
+                     read / (read + write));
+    }
+    double elapsed = bench_now() - started;
+    return sink ? (double)(lines * LINE) * threads / elapsed : 0;
+}
+
+double bench_memory_best(double read, double write, int threads) {
+    bench_memory memory;
+    double best = 0;
+    if (!bench_memory_create(&memory)) return 0;
+    for (int i = 0; i < 5; i++) {
+        double rate = bench_memory_run(&memory, read, write, threads);
+        if (rate > best) best = rate;
+    }
+    bench_memory_destroy(&memory);
+    return best;
+}

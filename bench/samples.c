@@ -1,0 +1,66 @@
+#include "samples.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static const double round_seconds = 0.02;
+
+bsmm_status bench_samples_add(bench_samples *s, double value) {
+    if (s->count == s->capacity) {
+        size_t capacity = s->capacity ? 2 * s->capacity : 64;
+        double *values = realloc(s->values, capacity * sizeof *values);
+        if (!values) return BSMM_E_MEMORY;
+        s->values = values;
+        s->capacity = capacity;
+    }
+    s->values[s->count++] = value;
+    return BSMM_OK;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_samples_median(bench_samples *s) {
+    if (s->count == 0) return 0;
+    qsort(s->values, s->count, sizeof *s->values, compare_doubles);
+    return (s->values[(s->count - 1) / 2] + s->values[s->count / 2]) / 2;
+}
+
+double bench_samples_best(const bench_samples *s) {
+    double best = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->values[i] > best) best = s->values[i];
+    return best;
+}
+
+void bench_samples_destroy(bench_samples *s) {
+    free(s->values);
+    *s = (bench_samples){0};
+}
+
+double bench_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+void bench_settle(void) {
+    static const struct timespec rest = {.tv_nsec = 40000000};
+    nanosleep(&rest, NULL);
+}
+
+bsmm_status bench_time(bsmm_status (*run)(void *context, size_t turn), void *context,
+                       bench_samples *seconds) {
+    bench_settle();
+    double started = bench_now(), last = started;
+    do {
+        bsmm_status status = run(context, seconds->count);
+        double now = bench_now();
+        if (!status) status = bench_samples_add(seconds, now - last);
+        if (status) return status;
+        last = bench_now();
+    } while (last - started < round_seconds);
+    return BSMM_OK;
+}

@@ -1,0 +1,54 @@
+/* bsmm bench --quantize, --dequantize: conversions beside the speed of memory. */
+#include "bench.h"
+#include "recode.h"
+#include "rows.h"
+#include <stdio.h>
+
+const cli_column cli_bench_recode_columns[] = {
+    {"work", "work", false, "quantize or dequantize"},
+    {"from", "from", false, "format that is read"},
+    {"to", "to", false, "format that is written"},
+    {"rows", " rows", true, "rows of the matrix"},
+    {"cols", " cols", true, "its columns"},
+    {"seconds", "   time", true, "median time of one conversion"},
+    {"gbs", "  GB/s", true, "bytes read and written, each once, / seconds / 10^9"},
+    {"ceiling_gbs", "ceiling", true,
+     "what reading and writing memory in the same proportion reached beside it"},
+    {"share", "share", true, "gbs / ceiling_gbs"},
+    {"threads", NULL, true, "threads that both had"},
+    {0},
+};
+
+static void print_row(const cli_bench_values *values, const bench_recode_job *job,
+                      const bench_recode_result *result) {
+    cli_rows *rows = cli_rows_open(cli_bench_recode_columns, values->json);
+    double gbs = result->bytes / result->seconds * 1e-9, ceiling = result->ceiling_rate * 1e-9;
+    cli_row_text(rows, values->quantize ? "quantize" : "dequantize");
+    cli_row_text(rows, bsmm_format_name(job->from));
+    cli_row_text(rows, bsmm_format_name(job->to));
+    cli_row_integer(rows, job->rows);
+    cli_row_integer(rows, job->cols);
+    cli_row_value(rows, json_real(result->seconds), "%s", cli_seconds(result->seconds).text);
+    cli_row_number(rows, gbs, "%.2f");
+    cli_row_number(rows, ceiling, "%.1f");
+    cli_row_value(rows, json_real(gbs / ceiling), "%.1f%%", 100 * gbs / ceiling);
+    cli_row_integer(rows, job->threads);
+    cli_rows_close(rows);
+}
+
+int cli_bench_recode(const cli_bench_values *values) {
+    bench_recode_result result = {0};
+    bench_recode_job job = {.from = values->quantize ? values->from : values->formats.a,
+                            .to = values->quantize ? values->formats.a : values->out,
+                            .rows = values->m,
+                            .cols = values->k_range[0],
+                            .recipe = values->recipe,
+                            .threads = (int)values->threads,
+                            .rounds = (int)values->repeats};
+    bsmm_status status = bench_recode(&job, &result);
+    if (status == BSMM_E_MEMORY)
+        return cli_fail("no memory for M=%lld K=%lld", (long long)job.rows, (long long)job.cols);
+    if (status) return cli_fail_library(NULL);
+    print_row(values, &job, &result);
+    return CLI_OK;
+}
