@@ -5,13 +5,17 @@
 
 static const uint64_t beyond_caches = (uint64_t)256 << 20;
 
+static uint64_t stride_of(uint64_t bytes) {
+    return (bytes / 64 + 1) * 64;
+}
+
 size_t bench_copies_count(uint64_t bytes, bool cold) {
-    return cold ? (size_t)(beyond_caches / (bytes + 1) + 2) : 1;
+    return cold ? (size_t)(beyond_caches / stride_of(bytes) + 2) : 1;
 }
 
 bool bench_copies_create(bench_copies *copies, uint64_t bytes, size_t count) {
     copies->bytes = bytes;
-    copies->stride = (bytes / 64 + 1) * 64;
+    copies->stride = stride_of(bytes);
     copies->count = count;
     copies->memory = aligned_alloc(64, copies->stride * count);
     return copies->memory != NULL;

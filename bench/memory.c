@@ -9,7 +9,7 @@
 #    include <immintrin.h>
 #endif
 
-enum { LINE = 64, STRETCH = 8192 }; /* bytes; a stretch is what is moved between two writes */
+enum { LINE = 64, STEP = 32 }; /* bytes; lines that are moved between two changes of direction */
 static const size_t total = (size_t)256 << 20;
 
 bool bench_memory_create(bench_memory *memory) {
@@ -23,17 +23,15 @@ void bench_memory_destroy(bench_memory *memory) {
     memory->bytes = NULL;
 }
 
-/* One word of a line brings in all of it. Two streams, for the prefetchers' sake. */
-static uint64_t read_lines(const char *from, size_t lines) {
-    uint64_t low = 0, high = 0, word;
-    const char *upper = from + lines / 2 * LINE;
-    for (size_t i = 0; i < lines / 2; i++) {
-        memcpy(&word, from + i * LINE, sizeof word);
-        low += word;
-        memcpy(&word, upper + i * LINE, sizeof word);
-        high += word;
+/* One word of a line brings in all of it. Two streams, for the prefetchers' sake: even lines from
+ * the first half, odd ones from the second. */
+static uint64_t read_lines(const char *from, size_t half, size_t begin, size_t end) {
+    uint64_t sum = 0, word;
+    for (size_t i = begin; i < end; i++) {
+        memcpy(&word, from + (i % 2 * half + i / 2) * LINE, sizeof word);
+        sum += word;
     }
-    return low + high;
+    return sum;
 }
 
 /* Past the caches where that can be asked for: a line is then not read before it is written. */
@@ -47,15 +45,16 @@ static void write_lines(char *to, size_t lines) {
 #endif
 }
 
-/* A share of the memory: the first part is read, the rest written, in stretches by turns. */
+/* A share of the memory: the first part is read, the rest written, a step of each by turns. */
 static uint64_t move(char *bytes, size_t lines, double read_part) {
     size_t reads = (size_t)((double)lines * read_part), writes = lines - reads;
-    size_t stretches = writes ? lines / (STRETCH / LINE) : 1;
+    size_t steps = lines / STEP;
+    char *to = bytes + reads * LINE;
     uint64_t sum = 0;
-    for (size_t i = 0; i < stretches; i++) {
-        size_t read = reads * i / stretches, write = writes * i / stretches;
-        sum += read_lines(bytes + read * LINE, reads * (i + 1) / stretches - read);
-        write_lines(bytes + (reads + write) * LINE, writes * (i + 1) / stretches - write);
+    for (size_t i = 0; i < steps; i++) {
+        size_t begin = writes * i / steps, end = writes * (i + 1) / steps;
+        sum += read_lines(bytes, (reads + 1) / 2, reads * i / steps, reads * (i + 1) / steps);
+        write_lines(to + begin * LINE, end - begin);
     }
     return sum;
 }

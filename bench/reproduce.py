@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Measures every figure of docs/PERFORMANCE.md and prints them as Markdown, in under ten minutes.
+
+usage: reproduce.py [--bsmm BSMM] [--only SECTION] [--json FILE] [--update DOCUMENT]
+--only    one section: products, shapes, decode, conversions or avx2
+--json    also keeps every line that bsmm bench printed
+--update  replaces the part of the document between `<!-- measured -->` and `<!-- measured end -->`
+
+The processors must be free (`chrt -f 1 bench/reproduce.py` keeps others away). Shares are of ceilings
+measured beside each figure, so that runs on different machines can be compared."""
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+THREADS = (1, 2)
+NO_PEERS = {"BSMM_BENCH_OPENBLAS": "", "BSMM_BENCH_ONEDNN": ""}
+
+# Products: formats, the share of the ceiling that is wanted.
+PRODUCTS = (
+    ("mxfp4", 0.80),
+    ("mxfp6_e2m3", 0.80),
+    ("nvfp4", 0.63),
+    ("mxfp8", 0.93),
+    ("mxfp6_e3m2", 0.93),
+    ("mixed", 0.93),
+    ("bf16:mxfp4", 0.93),
+    ("bf16:nvfp4", 0.93),
+    ("fp8_groupwise", 0.92),
+)
+BASE = (2048, 2048, 2048)
+PRODUCT_SHAPES = (BASE, (512, 4096, 4096))
+
+# One format of each engine over shapes: what is wanted is a part of the figure at BASE.
+SHAPE_FORMATS = ("mxfp4", "nvfp4", "mxfp8", "fp8_groupwise")
+SHAPES = (
+    *(((size, size, size), 0.75) for size in (128, 256, 512, 1024, 4096, 8192)),
+    *(((m, 4096, 4096), 0.75 if m >= 64 else None) for m in (16, 32, 64, 128)),
+    ((2047, 2049, 2050), 0.85),
+)
+OVER_SGEMM = 2.8  # wanted of mxfp4 from 64 rows on
+OVER_SGEMM_AVX2 = 1.5
+
+# Few rows: formats, the share of reading memory that is wanted, numbers of rows.
+DECODE = (
+    ("mxfp4", 0.90, (1, 2, 4, 8, 16)),
+    ("nvfp4", 0.85, (1, 2, 4, 8, 16)),
+    ("mxfp8", 0.85, (1, 2, 4, 8, 16)),
+    ("fp8_groupwise", 0.85, (1, 2, 4, 8, 16)),
+    ("bf16:mxfp4", 0.90, (1,)),
+    ("bf16:nvfp4", 0.85, (1,)),
+)
+
+CONVERSIONS = tuple(
+    (work, plain, wide, scaled)
+    for work, plain in (("--quantize", "--from"), ("--dequantize", "--out"))
+    for wide in ("f32", "bf16")
+    for scaled in ("mxfp4", "nvfp4", "mxfp8")
+)
+CONVERSION_SHARE = 0.60
+
+
+class Bench:
+    """Runs bsmm bench; a product or kernel that cannot run ends the script."""
+
+    def __init__(self, program, log):
+        self.program, self.log = program, log
+
+    def __call__(self, *arguments, env=None, prefix=()):
+        words = [*prefix, self.program, "bench", "--json", *map(str, arguments)]
+        # Nothing in the environment shall tie OpenBLAS to a kernel but what is asked for here.
+        clean = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
+        done = subprocess.run(words, env=clean | (env or {}), stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}")
+        if self.log:
+            self.log.write(done.stdout)
+            self.log.flush()
+        return json.loads(done.stdout)
+
+    def product(self, formats, shape, threads, *options, env=None):
+        m, n, k = shape
+        return self("--format", formats, "-M", m, "-N", n, "-K", k, "--threads", threads, *options,
+                    env=env)
+
+
+def shape_name(shape):
+    return " x ".join(map(str, shape)) if len(set(shape)) > 1 else f"{shape[0]}^3"
+
+
+def kernel_name(row):
+    return f"`{row['kernel']}`"
+
+
+def against(value, wanted):
+    """The value, and what is wanted of it where it falls short."""
+    if wanted is None:
+        return f"{value:.2f}"
+    return f"{value:.2f}" if value >= wanted else f"**{value:.2f}** ({wanted:.2f})"
+
+
+def over(row, peer, wanted=None):
+    rate = row["peers"].get(peer)
+    return against(row["gflops"] / rate, wanted) if rate else "-"
+
+
+def table(heads, rows):
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "---|" * len(heads)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+def products(bench):
+    """Products against the ceiling of their unit and against peers"""
+    heads = ["product", "shape", "threads", "kernel", "GFLOP/s", "ceiling", "share", "wanted",
+             "/ sgemm", "/ oneDNN bf16"]
+    rows = []
+    for formats, wanted in PRODUCTS:
+        for shape in PRODUCT_SHAPES:
+            for threads in THREADS:
+                r = bench.product(formats, shape, threads)
+                rows.append([formats, shape_name(shape), str(threads), kernel_name(r),
+                             f"{r['gflops']:.0f}", f"{r['ceiling_gflops']:.0f}",
+                             against(r["share"], wanted), f"{wanted:.2f}", over(r, "openblas"),
+                             over(r, "onednn_bf16")])
+    return table(heads, rows)
+
+
+def shape_cell(bench, formats, shape, threads, wanted, base):
+    """GFLOP/s, the part of the figure at BASE and, for mxfp4, the ratio to sgemm."""
+    large = shape[0] >= 8192
+    peers = {"BSMM_BENCH_ONEDNN": ""} if formats == "mxfp4" else NO_PEERS
+    r = bench.product(formats, shape, threads, "--repeats", 1 if large else 5, env=peers)
+    cells = [f"{r['gflops']:.0f}", against(r["gflops"] / base, wanted)]
+    if formats == "mxfp4":
+        cells.append(over(r, "openblas", OVER_SGEMM if shape[0] >= 64 else None))
+    return cells
+
+
+def shapes(bench):
+    """No cliff: each shape as a part of the figure at 2048^3 on as many threads"""
+    for threads in THREADS:
+        heads, columns = ["shape"], []
+        for formats in SHAPE_FORMATS:
+            base = bench.product(formats, BASE, threads, env=NO_PEERS)["gflops"]
+            heads += [f"{formats}, {threads} thread{'s' * (threads > 1)}", "part"]
+            heads += ["/ sgemm"] if formats == "mxfp4" else []
+            columns.append([shape_cell(bench, formats, shape, threads, wanted, base)
+                            for shape, wanted in SHAPES])
+        yield from table(heads, ([shape_name(shape), *(c for column in columns for c in column[i])]
+                                 for i, (shape, _) in enumerate(SHAPES)))
+        yield ""
+
+
+def decode(bench):
+    """Few rows x 4096 x 4096, B from memory"""
+    heads = ["product", "rows", "threads", "kernel", "GFLOP/s", "GB/s of B", "ceiling is",
+             "share", "wanted", "/ sgemm", "/ oneDNN bf16"]
+    rows = []
+    for formats, wanted, counts in DECODE:
+        for m in counts:
+            for threads in THREADS:
+                env = {} if formats == "mxfp4" else NO_PEERS
+                r = bench.product(formats, (m, 4096, 4096), threads, "--cold", env=env)
+                rows.append([formats, str(m), str(threads), kernel_name(r), f"{r['gflops']:.0f}",
+                             f"{r['b_gbs']:.1f}", f"`{r['ceiling']}`",
+                             against(r["share"], wanted if m == 1 else None),
+                             f"{wanted:.2f}" if m == 1 else "-", over(r, "openblas"),
+                             over(r, "onednn_bf16")])
+    return table(heads, rows)
+
+
+def conversions(bench):
+    """Quantize and dequantize, 8192 x 8192"""
+    heads = ["work", "from", "to"]
+    for threads in THREADS:
+        heads += [f"GB/s, {threads} thread{'s' * (threads > 1)}", "ceiling", "share"]
+    rows = []
+    for work, plain, wide, scaled in CONVERSIONS:
+        cells = []
+        for threads in THREADS:
+            # dequantize takes all processors that it may use
+            prefix = ("taskset", "-c", f"0-{threads - 1}")
+            r = bench(work, plain, wide, "--format", scaled, "-M", 8192, "-K", 8192, "--threads",
+                      threads, "--repeats", 3, prefix=prefix)
+            cells += [f"{r['gbs']:.2f}", f"{r['ceiling_gbs']:.1f}",
+                      against(r["share"], CONVERSION_SHARE)]
+        rows.append([r["work"], r["from"], r["to"], *cells])
+    return table(heads, rows)
+
+
+def avx2(bench):
+    """AVX2 alone: mxfp4 against sgemm's AVX2 kernels (OPENBLAS_CORETYPE=Haswell)"""
+    heads = ["shape", "threads", "kernel", "GFLOP/s", "/ sgemm", "wanted"]
+    env = {"OPENBLAS_CORETYPE": "Haswell", "BSMM_BENCH_ONEDNN": ""}
+    rows = []
+    for shape in PRODUCT_SHAPES:
+        for threads in THREADS:
+            r = bench.product("mxfp4", shape, threads, "--kernel", "cpu_avx2_int8dot", env=env)
+            rows.append([shape_name(shape), str(threads), kernel_name(r), f"{r['gflops']:.0f}",
+                         over(r, "openblas", OVER_SGEMM_AVX2), f"{OVER_SGEMM_AVX2:.2f}"])
+    return table(heads, rows)
+
+
+SECTIONS = (products, shapes, decode, conversions, avx2)
+
+
+def output_of(*words):
+    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return done.stdout.strip() if done.returncode == 0 else "unknown"
+
+
+def heading(program):
+    """What was measured, on what."""
+    text = output_of(program, "bench", "-M", "64", "-N", "64", "-K", "64", "--repeats", "1")
+    lines = text.split("\n\n")[0].splitlines()
+    cpu = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
+    family = re.search(r"cpu family\s*: (\d+)", cpu)
+    yield f"Commit {output_of('git', 'rev-parse', '--short', 'HEAD')}, {platform.machine()}" + (
+        f", processor family {family[1]}" if family else "") + ":"
+    yield ""
+    yield from (f"    {line}" for line in lines)
+
+
+def report(bench, only):
+    yield from heading(bench.program)
+    for section in SECTIONS:
+        if only and section.__name__ != only:
+            continue
+        started = time.monotonic()
+        yield ""
+        yield f"### {section.__doc__}"
+        yield ""
+        yield from section(bench)
+        print(f"{section.__name__}: {time.monotonic() - started:.0f} s", file=sys.stderr)
+
+
+def update(document, text):
+    part = re.compile(r"(<!-- measured -->\n).*?(<!-- measured end -->)", re.DOTALL)
+    old = document.read_text(encoding="utf-8")
+    if not part.search(old):
+        raise SystemExit(f"{document}: no <!-- measured --> ... <!-- measured end -->")
+    document.write_text(part.sub(lambda m: m[1] + text + m[2], old), encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bsmm", default=str(ROOT / "build" / "bsmm"))
+    parser.add_argument("--only", choices=[section.__name__ for section in SECTIONS])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--update", type=Path)
+    options = parser.parse_args()
+    log = options.json.open("w", encoding="utf-8") if options.json else None
+    text = "\n".join(report(Bench(options.bsmm, log), options.only)).rstrip() + "\n"
+    print(text, end="")
+    if options.update:
+        update(options.update, text)
+
+
+if __name__ == "__main__":
+    main()
