@@ -19,8 +19,9 @@ typedef struct values {
     cli_report *reports;  /* the weight's matrices so far, and the rows */
 } values;
 
-/* Parts of a model that are customarily left alone. */
-static const char *const spared[] = {"*[Ee]mbed*", "*[Nn]orm*", "*lm_head*"};
+/* Parts of a model that are customarily left alone; the last two by their names in GGUF. */
+static const char *const spared[] = {"*[Ee]mbed*", "*[Nn]orm*", "*lm_head*", "token_embd.*",
+                                     "output.weight"};
 
 static bool is_plain(const bsmm_weight *weight) {
     uint32_t elem = weight->format.elem;
@@ -181,8 +182,8 @@ const cli_command cli_quantize = {
     .args = "IN",
     .summary = "Quantize the weights of a file into a block-scaled format",
     .text = "Without --include, these are quantized: f32, f16 and bf16 matrices called *.weight "
-            "(or the array of a .npy file) whose columns are whole blocks, except *embed*, *norm* "
-            "and *lm_head*. All other tensors are copied as they are.",
+            "(or the array of a .npy file) whose columns are whole blocks, except *embed*, *norm*, "
+            "*lm_head* and GGUF's token_embd and output. All other tensors are copied as they are.",
     .examples = "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 --report\n"
                 "  bsmm quantize in.npy -o out.safetensors --format mxfp4 --recipe rceil\n"
                 "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 \\\n"

@@ -94,6 +94,10 @@ sharded("sharded", {
     "model-00001-of-00002.safetensors": {"a.weight": ("F32", [2, 64], f32(2 * 64))},
     "model-00002-of-00002.safetensors": {"b.weight": ("BF16", [4, 64], bf16(4 * 64))},
 })
+safetensors("spared.safetensors", {
+    name: ("F32", [1, 32], f32(32)) for name in
+    ["lm_head.weight", "model.embed_tokens.weight", "model.norm.weight", "token_embd.weight",
+     "output.weight", "attn.output.weight", "attention.LayerNorm.weight", "mlp.fc.weight", "mlp.fc.table"]})
 safetensors("nan.safetensors", {"fc.weight": ("F32", [1, 16], f32(15) + struct.pack("<f", float("nan")))})
 safetensors("escape.safetensors", {"fc\x1b[31m.weight": ("F32", [1, 2], f32(2))})
 with open("truncated.safetensors", "wb") as file:
