@@ -25,7 +25,7 @@ MAY_SEE = {
     "bench/": (HEADER, "cli/"),
     "examples/": (HEADER,),
     "fuzz/": (HEADER, "src/"),
-    "tests/": (HEADER, "src/", "bench/"),
+    "tests/": (HEADER, "src/", "bench/", "cli/"),
     "tests/consumer/": (HEADER,),
 }
 SEARCHED = ("include", "src", "cli", "bench", "tests/support")

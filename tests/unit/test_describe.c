@@ -110,6 +110,10 @@ static void huge_rows(fixture *f) {
 static void overflowing_product(fixture *f) {
     f->am.rows = f->am.cols = INT64_MAX / 128;
 }
+static void size_above_int64(fixture *f) { /* 2^63 bytes */
+    f->am.rows = INT64_C(1) << 32;
+    f->am.cols = INT64_C(1) << 31;
+}
 static void short_ld(fixture *f) {
     f->am.ld = K - 1;
 }
@@ -202,6 +206,9 @@ static void unknown_kernel(fixture *f) {
 static void unknown_device(fixture *f) {
     f->desc.device = "abacus:0";
 }
+static void prefix_of_a_device(fixture *f) {
+    f->desc.device = "c";
+}
 static void refusing_kernel(fixture *f) {
     f->dm.format = format_named("mxfp8");
     f->dm.scales = f->d;
@@ -227,6 +234,10 @@ static void bias_misaligned(fixture *f) {
 }
 static void d_over_a(fixture *f) {
     f->am.data = f->d;
+}
+static void d_scales_over_d(fixture *f) {
+    f->dm.format = format_named("mxfp8");
+    f->dm.scales = (uint8_t *)f->d + M * N - 1;
 }
 static void d_over_b_scales(fixture *f) {
     f->bm.scales = (uint8_t *)f->d + 5;
@@ -267,6 +278,7 @@ static const struct {
     {"negative rows", negative_rows, BSMM_E_INVALID, "a.rows"},
     {"huge rows", huge_rows, BSMM_E_INVALID, "a.rows"},
     {"overflowing product", overflowing_product, BSMM_E_INVALID, "a.rows x cols"},
+    {"size above int64", size_above_int64, BSMM_E_INVALID, "a.rows x cols"},
     {"short ld", short_ld, BSMM_E_INVALID, "a.ld"},
     {"odd ld", odd_ld, BSMM_E_INVALID, "b.ld"},
     {"short data", short_data, BSMM_E_INVALID, "a.data_bytes"},
@@ -296,6 +308,7 @@ static const struct {
     {"unknown recipe", unknown_recipe, BSMM_E_NOT_FOUND, "recipe"},
     {"unknown kernel", unknown_kernel, BSMM_E_NOT_FOUND, "kernel"},
     {"unknown device", unknown_device, BSMM_E_UNSUPPORTED, "device"},
+    {"prefix of a device", prefix_of_a_device, BSMM_E_UNSUPPORTED, "device"},
     {"refusing kernel", refusing_kernel, BSMM_E_UNSUPPORTED, "kernel"},
     {"a missing data", a_missing_data, BSMM_E_INVALID, "a.data"},
     {"a missing scales", a_missing_scales, BSMM_E_INVALID, "a.scales"},
@@ -304,6 +317,7 @@ static const struct {
     {"bias missing", bias_missing, BSMM_E_INVALID, "bias"},
     {"bias misaligned", bias_misaligned, BSMM_E_INVALID, "bias"},
     {"d over a", d_over_a, BSMM_E_INVALID, "d:"},
+    {"d's scales over d", d_scales_over_d, BSMM_E_INVALID, "d.scales"},
     {"d over b's scales", d_over_b_scales, BSMM_E_INVALID, "d:"},
     {"d over bias", d_over_bias, BSMM_E_INVALID, "d:"},
     {"d over c askew", d_over_c_askew, BSMM_E_INVALID, "d:"},

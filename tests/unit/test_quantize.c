@@ -3,6 +3,7 @@
 #include "core/kernel.h"
 #include "operand.h"
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -270,6 +271,20 @@ static void test_input_types(void **state) {
         }
 }
 
+/* Every scaled format saturates, those with f32 elements too. */
+static void test_wide_elements_saturate(void **state) {
+    (void)state;
+    float values[] = {1, -INFINITY, INFINITY, 0}, data[4];
+    uint8_t scale;
+    bsmm_matrix src = describe(format_named("f32"), 1, 4);
+    bsmm_matrix dst = describe((bsmm_format){BSMM_ELEM_F32, BSMM_SCALE_E8M0, 1, 4}, 1, 4);
+    src.data = values;
+    dst.data = data;
+    dst.scales = &scale;
+    must_quantize("ocp", 1, &src, &dst);
+    assert_true(data[1] == -FLT_MAX && data[2] == FLT_MAX && data[3] == 0);
+}
+
 static float amax_of(const bsmm_matrix *m) {
     float amax = -1;
     assert_int_equal(bsmm_amax(m, &amax), BSMM_OK);
@@ -432,6 +447,7 @@ int main(void) {
         cmocka_unit_test(test_padding_of_elements),
         cmocka_unit_test(test_padding_of_scales),
         cmocka_unit_test(test_input_types),
+        cmocka_unit_test(test_wide_elements_saturate),
         cmocka_unit_test(test_amax),
         cmocka_unit_test(test_store_by_rows),
         cmocka_unit_test(test_bad_descriptions),

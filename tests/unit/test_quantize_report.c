@@ -158,6 +158,22 @@ static void test_report_shows_nan(void **state) {
     assert_true(report.clipped == 0 && report.underflowed == 0 && report.signal == 30);
 }
 
+/* Finite errors after it do not hide it, in its row or in later ones. */
+static void test_largest_error_stays_nan(void **state) {
+    (void)state;
+    float values[2 * 64] = {0};
+    uint8_t codes[2 * 32], scales[] = {255, 127, 127, 127};
+    bsmm_matrix src = describe(format_named("f32"), 2, 64);
+    bsmm_matrix dst = describe(format_named("mxfp4"), 2, 64);
+    memset(codes, 0x22, sizeof codes);
+    src.data = values;
+    dst.data = codes;
+    dst.scales = scales;
+    assert_true(isnan(compare(&src, &dst).max_error));
+    scales[0] = 127;
+    assert_true(compare(&src, &dst).max_error == 1);
+}
+
 /* By the definitions, one value at a time. */
 static void check_definition(const test_matrix *src, const test_matrix *q) {
     double signal = 0, noise = 0, max_error = 0, clipped = 0, underflowed = 0;
@@ -244,6 +260,7 @@ int main(void) {
         cmocka_unit_test(test_report_of_three_values),
         cmocka_unit_test(test_report_of_exact_and_empty),
         cmocka_unit_test(test_report_shows_nan),
+        cmocka_unit_test(test_largest_error_stays_nan),
         cmocka_unit_test(test_reports_of_presets),
         cmocka_unit_test(test_compare_refuses),
     };
