@@ -23,7 +23,8 @@ typedef struct bench_job {
 
 typedef struct bench_result {
     char kernel[64];
-    bool packed;         /* B was packed ahead */
+    bool packed;         /* B was packed ahead, */
+    double pack_seconds; /* which took so long */
     double seconds;      /* median of all runs */
     double operations;   /* of a run: 2 M N K */
     double intensity;    /* operations per byte of the operands and the result, each once */

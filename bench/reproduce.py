@@ -7,7 +7,8 @@ usage: reproduce.py [--bsmm BSMM] [--only SECTION] [--json FILE] [--update DOCUM
 --update  replaces the part of the document between `<!-- measured -->` and `<!-- measured end -->`
 
 The processors must be free (`chrt -f 1 bench/reproduce.py` keeps others away). Shares are of ceilings
-measured beside each figure, so that runs on different machines can be compared."""
+measured beside each figure, so that runs on different machines can be compared. Two figures in a cell
+are those of one and of two threads; one that falls short of what is wanted is bold."""
 import argparse
 import json
 import os
@@ -94,20 +95,30 @@ def shape_name(shape):
     return " x ".join(map(str, shape)) if len(set(shape)) > 1 else f"{shape[0]}^3"
 
 
-def kernel_name(row):
-    return f"`{row['kernel']}`"
-
-
 def against(value, wanted):
-    """The value, and what is wanted of it where it falls short."""
-    if wanted is None:
-        return f"{value:.2f}"
-    return f"{value:.2f}" if value >= wanted else f"**{value:.2f}** ({wanted:.2f})"
+    """The value, bold where it falls short of what is wanted."""
+    text = f"{value:.2f}"
+    return text if wanted is None or value >= wanted else f"**{text}**"
 
 
 def over(row, peer, wanted=None):
     rate = row["peers"].get(peer)
     return against(row["gflops"] / rate, wanted) if rate else "-"
+
+
+def packing(row):
+    """The time that packing B once takes, in products."""
+    return f"{row['pack_b_seconds'] / row['seconds']:.3f}" if row["b_packed"] else "-"
+
+
+def both(rows, cell):
+    """One cell for all numbers of threads, once where they agree."""
+    cells = [cell(row) for row in rows]
+    return cells[0] if len(set(cells)) == 1 else " / ".join(cells)
+
+
+def kernels(rows):
+    return both(rows, lambda r: f"`{r['kernel']}`")
 
 
 def table(heads, rows):
@@ -119,93 +130,97 @@ def table(heads, rows):
 
 def products(bench):
     """Products against the ceiling of their unit and against peers"""
-    heads = ["product", "shape", "threads", "kernel", "GFLOP/s", "ceiling", "share", "wanted",
-             "/ sgemm", "/ oneDNN bf16"]
+    heads = ["product", "shape", "kernel", "GFLOP/s", "ceiling", "share", "wanted", "over sgemm",
+             "over oneDNN bf16", "packing B"]
     rows = []
     for formats, wanted in PRODUCTS:
         for shape in PRODUCT_SHAPES:
-            for threads in THREADS:
-                r = bench.product(formats, shape, threads)
-                rows.append([formats, shape_name(shape), str(threads), kernel_name(r),
-                             f"{r['gflops']:.0f}", f"{r['ceiling_gflops']:.0f}",
-                             against(r["share"], wanted), f"{wanted:.2f}", over(r, "openblas"),
-                             over(r, "onednn_bf16")])
+            r = [bench.product(formats, shape, threads) for threads in THREADS]
+            rows.append([formats, shape_name(shape), kernels(r),
+                         both(r, lambda x: f"{x['gflops']:.0f}"),
+                         both(r, lambda x: f"{x['ceiling_gflops']:.0f}"),
+                         both(r, lambda x: against(x["share"], wanted)), f"{wanted:.2f}",
+                         both(r, lambda x: over(x, "openblas")),
+                         both(r, lambda x: over(x, "onednn_bf16")), both(r, packing)])
     return table(heads, rows)
 
 
-def shape_cell(bench, formats, shape, threads, wanted, base):
+def shape_cells(bench, formats, shape, wanted, bases):
     """GFLOP/s, the part of the figure at BASE and, for mxfp4, the ratio to sgemm."""
-    large = shape[0] >= 8192
+    repeats = 1 if shape[0] >= 8192 else 5
     peers = {"BSMM_BENCH_ONEDNN": ""} if formats == "mxfp4" else NO_PEERS
-    r = bench.product(formats, shape, threads, "--repeats", 1 if large else 5, env=peers)
-    cells = [f"{r['gflops']:.0f}", against(r["gflops"] / base, wanted)]
+    r = [bench.product(formats, shape, threads, "--repeats", repeats, env=peers) | {"base": base}
+         for threads, base in zip(THREADS, bases)]
+    cells = [both(r, lambda x: f"{x['gflops']:.0f}"),
+             both(r, lambda x: against(x["gflops"] / x["base"], wanted))]
     if formats == "mxfp4":
-        cells.append(over(r, "openblas", OVER_SGEMM if shape[0] >= 64 else None))
+        least = OVER_SGEMM if shape[0] >= 64 else None
+        cells.append(both(r, lambda x: over(x, "openblas", least)))
     return cells
 
 
 def shapes(bench):
-    """No cliff: each shape as a part of the figure at 2048^3 on as many threads"""
-    for threads in THREADS:
-        heads, columns = ["shape"], []
-        for formats in SHAPE_FORMATS:
-            base = bench.product(formats, BASE, threads, env=NO_PEERS)["gflops"]
-            heads += [f"{formats}, {threads} thread{'s' * (threads > 1)}", "part"]
-            heads += ["/ sgemm"] if formats == "mxfp4" else []
-            columns.append([shape_cell(bench, formats, shape, threads, wanted, base)
-                            for shape, wanted in SHAPES])
-        yield from table(heads, ([shape_name(shape), *(c for column in columns for c in column[i])]
-                                 for i, (shape, _) in enumerate(SHAPES)))
-        yield ""
+    """No cliff: each shape as a part of the figure at 2048^3"""
+    heads, columns = ["shape", "wanted"], []
+    for formats in SHAPE_FORMATS:
+        bases = [bench.product(formats, BASE, t, env=NO_PEERS)["gflops"] for t in THREADS]
+        heads += [formats, "part"] + (["over sgemm"] if formats == "mxfp4" else [])
+        columns.append([shape_cells(bench, formats, shape, wanted, bases)
+                        for shape, wanted in SHAPES])
+    return table(heads, ([shape_name(shape), f"{wanted:.2f}" if wanted else "-",
+                          *(cell for column in columns for cell in column[i])]
+                         for i, (shape, wanted) in enumerate(SHAPES)))
 
 
 def decode(bench):
     """Few rows x 4096 x 4096, B from memory"""
-    heads = ["product", "rows", "threads", "kernel", "GFLOP/s", "GB/s of B", "ceiling is",
-             "share", "wanted", "/ sgemm", "/ oneDNN bf16"]
+    heads = ["product", "rows", "kernel", "GFLOP/s", "GB/s of B", "ceiling is", "share", "wanted",
+             "over sgemm", "over oneDNN bf16"]
     rows = []
-    for formats, wanted, counts in DECODE:
+    for formats, share, counts in DECODE:
         for m in counts:
-            for threads in THREADS:
-                env = {} if formats == "mxfp4" else NO_PEERS
-                r = bench.product(formats, (m, 4096, 4096), threads, "--cold", env=env)
-                rows.append([formats, str(m), str(threads), kernel_name(r), f"{r['gflops']:.0f}",
-                             f"{r['b_gbs']:.1f}", f"`{r['ceiling']}`",
-                             against(r["share"], wanted if m == 1 else None),
-                             f"{wanted:.2f}" if m == 1 else "-", over(r, "openblas"),
-                             over(r, "onednn_bf16")])
+            env = {} if formats == "mxfp4" else NO_PEERS
+            wanted = share if m == 1 else None
+            r = [bench.product(formats, (m, 4096, 4096), t, "--cold", env=env) for t in THREADS]
+            rows.append([formats, str(m), kernels(r), both(r, lambda x: f"{x['gflops']:.0f}"),
+                         both(r, lambda x: f"{x['b_gbs']:.1f}"),
+                         both(r, lambda x: f"`{x['ceiling']}`"),
+                         both(r, lambda x: against(x["share"], wanted)),
+                         f"{wanted:.2f}" if wanted else "-", both(r, lambda x: over(x, "openblas")),
+                         both(r, lambda x: over(x, "onednn_bf16"))])
     return table(heads, rows)
+
+
+def convert(bench, work, plain, wide, scaled, threads):
+    prefix = ("taskset", "-c", f"0-{threads - 1}")  # dequantize takes all that it may use
+    return bench(work, plain, wide, "--format", scaled, "-M", 8192, "-K", 8192, "--threads",
+                 threads, "--repeats", 3, prefix=prefix)
 
 
 def conversions(bench):
     """Quantize and dequantize, 8192 x 8192"""
-    heads = ["work", "from", "to"]
-    for threads in THREADS:
-        heads += [f"GB/s, {threads} thread{'s' * (threads > 1)}", "ceiling", "share"]
+    heads = ["work", "from", "to", "GB/s", "ceiling", "share", "wanted"]
     rows = []
-    for work, plain, wide, scaled in CONVERSIONS:
-        cells = []
-        for threads in THREADS:
-            # dequantize takes all processors that it may use
-            prefix = ("taskset", "-c", f"0-{threads - 1}")
-            r = bench(work, plain, wide, "--format", scaled, "-M", 8192, "-K", 8192, "--threads",
-                      threads, "--repeats", 3, prefix=prefix)
-            cells += [f"{r['gbs']:.2f}", f"{r['ceiling_gbs']:.1f}",
-                      against(r["share"], CONVERSION_SHARE)]
-        rows.append([r["work"], r["from"], r["to"], *cells])
+    for conversion in CONVERSIONS:
+        r = [convert(bench, *conversion, threads) for threads in THREADS]
+        rows.append([r[0]["work"], r[0]["from"], r[0]["to"], both(r, lambda x: f"{x['gbs']:.1f}"),
+                     both(r, lambda x: f"{x['ceiling_gbs']:.1f}"),
+                     both(r, lambda x: against(x["share"], CONVERSION_SHARE)),
+                     f"{CONVERSION_SHARE:.2f}"])
     return table(heads, rows)
 
 
 def avx2(bench):
     """AVX2 alone: mxfp4 against sgemm's AVX2 kernels (OPENBLAS_CORETYPE=Haswell)"""
-    heads = ["shape", "threads", "kernel", "GFLOP/s", "/ sgemm", "wanted"]
+    heads = ["shape", "kernel", "GFLOP/s", "over sgemm", "wanted"]
     env = {"OPENBLAS_CORETYPE": "Haswell", "BSMM_BENCH_ONEDNN": ""}
     rows = []
     for shape in PRODUCT_SHAPES:
-        for threads in THREADS:
-            r = bench.product("mxfp4", shape, threads, "--kernel", "cpu_avx2_int8dot", env=env)
-            rows.append([shape_name(shape), str(threads), kernel_name(r), f"{r['gflops']:.0f}",
-                         over(r, "openblas", OVER_SGEMM_AVX2), f"{OVER_SGEMM_AVX2:.2f}"])
+        r = [bench.product("mxfp4", shape, threads, "--kernel", "cpu_avx2_int8dot", env=env)
+             for threads in THREADS]
+        rows.append([shape_name(shape), kernels(r), both(r, lambda x: f"{x['gflops']:.0f}"),
+                     both(r, lambda x: over(x, "openblas", OVER_SGEMM_AVX2)),
+                     f"{OVER_SGEMM_AVX2:.2f}"])
     return table(heads, rows)
 
 

@@ -4,6 +4,7 @@
 #include "plot.h"
 #include "progress.h"
 #include "rows.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,6 +32,7 @@ const cli_column cli_bench_product_columns[] = {
      "largest |d - exact| / max(1, |exact|) over the validated outputs"},
     {"threads", NULL, true, "threads that all of them had"},
     {"b_packed", NULL, false, "B was packed ahead; false: in each run, or the kernel does not"},
+    {"pack_b_seconds", NULL, true, "how long that took, once; null if it was not"},
     {"cold", NULL, false, "B came from memory in each run"},
     {"b_gbs", NULL, true, "bytes of B as stored / seconds / 10^9"},
     {"intensity", NULL, true, "operations per byte of A, B, their scales and D"},
@@ -68,6 +70,7 @@ static void print_row(cli_rows *rows, const char *formats, const bench_job *job,
     cli_row_number(rows, result->max_error, "%.2g");
     cli_row_integer(rows, job->threads);
     cli_row_value(rows, json_boolean(result->packed), "%s", "");
+    cli_row_number(rows, result->packed ? result->pack_seconds : NAN, "%.3g");
     cli_row_value(rows, json_boolean(job->cold), "%s", "");
     cli_row_number(rows, result->b_bytes / result->seconds * 1e-9, "%.1f");
     cli_row_number(rows, result->intensity, "%.1f");

@@ -38,7 +38,7 @@ assert row["cold"] is False and row["threads"] >= 1 and row["ceiling"] != "dram_
 assert abs(row["b_gbs"] - (64 * 64 + 64 * 4) / row["seconds"] / 1e9) < 1e-9 * row["b_gbs"], row
 print(",".join(row))' "$out") || fail "bad row: $out"
 documented=format,m,n,k,device,kernel,seconds,gflops,ceiling_gflops,share,ceiling,peers,max_error
-documented+=,threads,b_packed,cold,b_gbs,intensity
+documented+=,threads,b_packed,pack_b_seconds,cold,b_gbs,intensity
 [ "$keys" = "$documented" ] || fail "keys are $keys"
 
 # Peers are slow to load: the rest does without, but where it is about them.
@@ -61,7 +61,7 @@ print([(row["m"], row["k"]) for row in map(json.loads, sys.argv[1].splitlines())
 
 # B is packed ahead where the kernel packs, and from memory where that is asked for.
 expect 0 $small --no-pack-b --json
-contains "$out" '"b_packed":false'
+contains "$out" '"b_packed":false,"pack_b_seconds":null'
 expect 0 --kernel cpu_f32 $small --cold --json
 contains "$out" '"cold":true'
 contains "$out" '"b_packed":false'
