@@ -146,17 +146,22 @@ static double exact_dot(const bsmm_product *p, int64_t r, int64_t j) {
     return sum;
 }
 
-static void replace_wide(const gemm *g, const block *b, int64_t r, double *values) {
-    bool row_wide = g->a.wide[r];
-    for (int64_t i = 0; i < b->cols; i++)
-        if (row_wide || g->b.wide[b->col + i]) values[i] = exact_dot(g->p, r, b->col + i);
-}
-
 static bool any_wide(const uint8_t *wide, int64_t n) {
     uint8_t found = 0;
     for (int64_t i = 0; i < n; i++)
         found |= wide[i];
     return found;
+}
+
+static void replace_wide(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
+    for (int64_t i = 0; i < row->cols; i++)
+        if (row->wide || row->column_wide[i]) values[i] = exact_dot(p, row->r, row->col + i);
+}
+
+void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
+    bsmm_finish_scale(row->acc, row->factor, row->column_factors, row->cols, values);
+    if (row->wide || any_wide(row->column_wide, row->cols)) replace_wide(p, row, values);
+    bsmm_finish_add(p, row->r, row->col, row->cols, values);
 }
 
 static void round_row(const double *values, int64_t cols, float *to) {
@@ -165,13 +170,17 @@ static void round_row(const double *values, int64_t cols, float *to) {
 }
 
 static void finish_block(const gemm *g, const block *b) {
-    bool columns_wide = any_wide(g->b.wide + b->col, b->cols);
     for (int64_t i = 0; i < b->rows; i++) {
         int64_t r = b->row + i;
-        bsmm_finish_scale(b->acc + i * g->nc, g->a.factors[r], g->b.factors + b->col, b->cols,
-                          b->values);
-        if (columns_wide || g->a.wide[r]) replace_wide(g, b, r, b->values);
-        bsmm_finish_add(g->p, r, b->col, b->cols, b->values);
+        bsmm_gemm_row row = {.r = r,
+                             .col = b->col,
+                             .cols = b->cols,
+                             .acc = b->acc + i * g->nc,
+                             .factor = g->a.factors[r],
+                             .wide = g->a.wide[r],
+                             .column_factors = g->b.factors + b->col,
+                             .column_wide = g->b.wide + b->col};
+        bsmm_gemm_finish_row(g->p, &row, b->values);
         if (g->p->recipe)
             round_row(b->values, b->cols, b->acc + i * g->nc);
         else

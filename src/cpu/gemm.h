@@ -48,6 +48,19 @@ bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void
 const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
                                     size_t size);
 
+/* Part of a row of sums, and what its row and its columns had taken out of them. */
+typedef struct bsmm_gemm_row {
+    int64_t r, col, cols;
+    const float *acc;
+    double factor;
+    bool wide;
+    const double *column_factors; /* cols of them, as of column_wide */
+    const uint8_t *column_wide;
+} bsmm_gemm_row;
+
+/* From sums to what the last rounding takes: factors, wide rows' sums, alpha, C and bias. */
+void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
+
 /* ---- finishing rows (finish.c) ---- */
 
 /* values[i] = acc[i] * row_factor * factors[i]. */

@@ -1,0 +1,400 @@
+/* cpu_avx512_int8_decode: few rows of e2m1 or e2m3 against e2m1 or e2m3 weights as stored.
+ *
+ * The bits of cpu_avx512_int8dot: a unit's sum is exact in whatever order, and the same fp32 FMA
+ * adds it. So lanes are columns, and K may be permuted inside a unit: e2m1 decodes into the even
+ * elements of eight and the odd ones, and A's bytes are brought into that order after packing.
+ * Constants of B's scales (integers are multiples of elements; e4m3 is read as f16) are powers of
+ * two and move to A's.
+ *
+ * Per step of 32 x 16 e2m1 weights (256 bytes) and one row: 16 loads, 8 unpacks, 8 byte permutes, 8
+ * dot products. */
+#include "base/cpu.h"
+#include "cpu/decode.h"
+#include "cpu/int8.h"
+
+#include <stdio.h>
+
+static const int64_t most_rows = 16;
+
+#if defined(__x86_64__)
+
+#    include "cpu/decode_avx512.h"
+
+#    include <string.h>
+
+#    define TARGET                                                                                 \
+        __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { LANES = BSMM_DECODE_LANES, GROUPS = BSMM_DECODE_STEP / 4 };
+
+/* ---- elements: 32 of K of 16 rows into 8 registers of unsigned bytes ---- */
+
+INLINE __m512i table_of_e2m1(void) {
+    return _mm512_broadcast_i32x4(
+        _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
+}
+
+/* The upper bits of an index are ignored or fall on another copy of the table. */
+INLINE void decode_e2m1(const __m512i word[4], __m512i table, __m512i byte[GROUPS]) {
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        byte[2 * i] = _mm512_permutexvar_epi8(word[i], table);
+        byte[2 * i + 1] = _mm512_permutexvar_epi8(_mm512_srli_epi16(word[i], 4), table);
+    }
+}
+
+static const uint8_t integers_of_e2m3[64] = {
+    60, 61, 62, 63, 64,  65,  66,  67,  68,  69,  70, 71, 72, 73, 74, 75, 76, 78, 80, 82, 84, 86,
+    88, 90, 92, 96, 100, 104, 108, 112, 116, 120, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49,
+    48, 47, 46, 45, 44,  42,  40,  38,  36,  34,  32, 30, 28, 24, 20, 16, 12, 8,  4,  0};
+
+/* 12 bytes of each row, from byte `skip` of the 16 that are loaded: 16 elements. */
+INLINE void decode_half_e2m3(const uint8_t *b, int64_t pitch, int skip, __m512i table,
+                             __m512i byte[GROUPS / 2]) {
+    const __m512i threes = _mm512_broadcast_i32x4(
+        _mm_add_epi8(_mm_setr_epi8(0, 1, 2, 0, 3, 4, 5, 3, 6, 7, 8, 6, 9, 10, 11, 9),
+                     _mm_set1_epi8((char)skip)));
+    const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
+    __m512i row[4], word[4];
+    bsmm_load_rows(b, pitch, row);
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        row[i] = _mm512_shuffle_epi8(row[i], threes);
+    bsmm_transpose(row, word);
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word[i]), table);
+}
+
+INLINE void decode_e2m3(const uint8_t *b, int64_t pitch, __m512i table, __m512i byte[GROUPS]) {
+    decode_half_e2m3(b, pitch, 0, table, byte);
+    decode_half_e2m3(b + 8, pitch, 4, table, byte + GROUPS / 2);
+}
+
+/* ---- scales ---- */
+
+/* e4m3 codes as f16 are 2^-8 of their values, subnormals included. */
+INLINE __m512i scales_of_e4m3(__m128i codes) {
+    __m256i half = _mm256_slli_epi16(_mm256_cvtepi8_epi16(codes), 7);
+    half = _mm256_and_si256(half, _mm256_set1_epi16((short)0xbfff));
+    return _mm512_castps_si512(_mm512_cvtph_ps(half));
+}
+
+INLINE __m512i load_scales(const uint8_t *codes, bool e4m3) {
+    __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
+    if (e4m3) return scales_of_e4m3(v);
+    return _mm512_slli_epi32(_mm512_cvtepu8_epi32(v), 23);
+}
+
+/* ---- units ---- */
+
+INLINE __m512 scale_product(int32_t a, __m512i b, bool by_exponent) {
+    __m512i bits = _mm512_set1_epi32(a);
+    if (by_exponent) return _mm512_castsi512_ps(_mm512_add_epi32(bits, b));
+    return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_castsi512_ps(b));
+}
+
+INLINE void add_unit(const uint8_t *a, const __m512i *byte, __m512i scales, int width, int unit,
+                     bool by_exponent, __m512 *acc) {
+    const int32_t *groups = (const int32_t *)(const void *)a;
+    const int32_t *begin = groups + unit / 4 * width, *a_scales = begin + width;
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++) {
+        __m512i sum = _mm512_set1_epi32(begin[r]), odd = _mm512_setzero_si512();
+#    pragma GCC unroll 4
+        for (int g = 0; g < unit / 4; g += 2) {
+            sum = _mm512_dpbusd_epi32(sum, byte[g], _mm512_set1_epi32(groups[g * width + r]));
+            odd = _mm512_dpbusd_epi32(odd, byte[g + 1],
+                                      _mm512_set1_epi32(groups[(g + 1) * width + r]));
+        }
+        sum = _mm512_add_epi32(sum, odd);
+        acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum),
+                                 scale_product(a_scales[r], scales, by_exponent), acc[r]);
+    }
+}
+
+INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[GROUPS], int width,
+                     bool by_exponent, bool e4m3, __m512 *acc) {
+    if (by_exponent) {
+        add_unit(a, byte, load_scales(codes, false), width, 32, true, acc);
+        return;
+    }
+    add_unit(a, byte, load_scales(codes, e4m3), width, 16, false, acc);
+    a += BSMM_INT8_UNIT_BYTES(width, 16, 1);
+    add_unit(a, byte + GROUPS / 2, load_scales(codes + LANES, e4m3), width, 16, false, acc);
+}
+
+INLINE void multiply(const bsmm_decode_span *s, int width, bool is_e2m1, bool by_exponent,
+                     bool e4m3) {
+    const int64_t step_bytes = is_e2m1 ? 16 : 24;
+    const int64_t a_bytes =
+        by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, 1) : 2 * BSMM_INT8_UNIT_BYTES(width, 16, 1);
+    const int64_t code_bytes = by_exponent ? LANES : 2 * LANES;
+    __m512i table = is_e2m1 ? table_of_e2m1() : _mm512_loadu_si512(integers_of_e2m3);
+    __m512 acc[BSMM_DECODE_WIDTH];
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++)
+        acc[r] = _mm512_loadu_ps(s->acc + r * BSMM_DECODE_COLUMNS);
+    for (int64_t i = 0; i < s->steps; i += BSMM_DECODE_GROUP) {
+        const uint8_t *b = s->b + i * step_bytes;
+        __m512i word[16];
+        if (is_e2m1) bsmm_transpose_lines(b, s->pitch, word);
+        for (int64_t j = 0; j < BSMM_DECODE_GROUP; j++) {
+            bsmm_prefetch_rows(b + s->ahead, s->pitch, j, BSMM_DECODE_GROUP * step_bytes);
+            __m512i byte[GROUPS];
+            if (is_e2m1)
+                decode_e2m1(word + 4 * j, table, byte);
+            else
+                decode_e2m3(b + j * step_bytes, s->pitch, table, byte);
+            add_step(s->a + (i + j) * a_bytes, s->codes + (i + j) * code_bytes, byte, width,
+                     by_exponent, e4m3, acc);
+        }
+    }
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++)
+        _mm512_storeu_ps(s->acc + r * BSMM_DECODE_COLUMNS, acc[r]);
+}
+
+/* ---- one function per tile, elements and form of the scales ---- */
+
+enum { EXPONENT, VALUE_E8M0, VALUE_E4M3, FORMS };
+static const int64_t widths[] = {1, 2, 4, 6, 8, 12, 16};
+
+#    define VARIANT(width, name, e2m1, exponent, e4m3)                                             \
+        TARGET static void multiply_##name##_##width(const bsmm_decode_span *s) {                  \
+            multiply(s, width, e2m1, exponent, e4m3);                                              \
+        }
+#    define VARIANTS(name, e2m1, exponent, e4m3)                                                   \
+        VARIANT(1, name, e2m1, exponent, e4m3)                                                     \
+        VARIANT(2, name, e2m1, exponent, e4m3)                                                     \
+        VARIANT(4, name, e2m1, exponent, e4m3)                                                     \
+        VARIANT(6, name, e2m1, exponent, e4m3)                                                     \
+        VARIANT(8, name, e2m1, exponent, e4m3)                                                     \
+        VARIANT(12, name, e2m1, exponent, e4m3)                                                    \
+        VARIANT(16, name, e2m1, exponent, e4m3)
+#    define ROW(name)                                                                              \
+        {                                                                                          \
+            multiply_##name##_1, multiply_##name##_2, multiply_##name##_4, multiply_##name##_6,    \
+                multiply_##name##_8, multiply_##name##_12, multiply_##name##_16                    \
+        }
+
+VARIANTS(e2m1_exponent, true, true, false)
+VARIANTS(e2m1_e8m0, true, false, false)
+VARIANTS(e2m1_e4m3, true, false, true)
+VARIANTS(e2m3_exponent, false, true, false)
+VARIANTS(e2m3_e8m0, false, false, false)
+VARIANTS(e2m3_e4m3, false, false, true)
+
+static void (*const multiplies[2][FORMS][BSMM_COUNT(widths)])(const bsmm_decode_span *) = {
+    {ROW(e2m3_exponent), ROW(e2m3_e8m0), ROW(e2m3_e4m3)},
+    {ROW(e2m1_exponent), ROW(e2m1_e8m0), ROW(e2m1_e4m3)},
+};
+
+/* ---- packed operands, brought into this kernel's order and scales ---- */
+
+static bool has_e2m1(const bsmm_product *p) {
+    return p->b.m.format.elem == BSMM_ELEM_E2M1;
+}
+
+static int form_of(const bsmm_product *p) {
+    if (bsmm_int8_by_exponent(p)) return EXPONENT;
+    return p->b.m.format.scale == BSMM_SCALE_E4M3 ? VALUE_E4M3 : VALUE_E8M0;
+}
+
+static int64_t unit_of(const bsmm_product *p) {
+    return bsmm_int8_by_exponent(p) ? BSMM_INT8_EXPONENT_UNIT : BSMM_INT8_MULTIPLY_UNIT;
+}
+
+/* The exponent that moves from B's scales to A's: integers are 2 or 8 times elements, and e4m3 read
+ * as f16 is 2^-8. */
+static int moved_exponent(const bsmm_product *p) {
+    return (form_of(p) == VALUE_E4M3 ? 8 : 0) - (has_e2m1(p) ? 1 : 3);
+}
+
+/* Of eight elements, the even ones and then the odd ones. */
+static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
+    uint32_t *at = (uint32_t *)(void *)groups;
+    for (int64_t g = 0; g < unit / 4; g += 2, at += 2 * width)
+        for (int64_t i = 0; i < width; i++) {
+            uint32_t x = at[i], y = at[width + i], swapped_x = x >> 8, swapped_y = y >> 8;
+            at[i] = (x & 0xff) | (x >> 8 & 0xff00) | (y & 0xff) << 16 | (y & 0xff0000) << 8;
+            at[width + i] = (swapped_x & 0xff) | (swapped_x >> 8 & 0xff00) |
+                            (swapped_y & 0xff) << 16 | (swapped_y & 0xff0000) << 8;
+        }
+}
+
+/* Scales times 2^exponent; all of them are normal, or 0 in padding. */
+static void shift_scales(int32_t *scales, int64_t width, int exponent) {
+    for (int64_t i = 0; i < width; i++)
+        scales[i] += exponent * (1 << 23);
+}
+
+static void adapt(const bsmm_product *p, uint8_t *units, int64_t width, bool is_a) {
+    int64_t unit = unit_of(p), bytes = BSMM_INT8_UNIT_BYTES(width, unit, is_a);
+    for (int64_t k = 0; k < p->a.m.cols; k += unit, units += bytes) {
+        if (has_e2m1(p)) part_even_and_odd(units, width, unit);
+        shift_scales((int32_t *)(void *)(units + width * (unit + (is_a ? 4 : 0))), width,
+                     is_a ? moved_exponent(p) : -moved_exponent(p));
+    }
+}
+
+static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
+                   bsmm_panel *to) {
+    bsmm_int8_pack(p, false, width, unit_of(p), row, rows, to);
+    adapt(p, to->units, width, true);
+}
+
+static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_int8_pack(p, true, LANES, unit_of(p), row, rows, to);
+    adapt(p, to->units, LANES, false);
+}
+
+INLINE void add_packed_unit(const uint8_t *a, const uint8_t *b, int64_t width, int64_t unit,
+                            bool by_exponent, float *acc) {
+    const int32_t *groups = (const int32_t *)(const void *)a;
+    const int32_t *begin = groups + unit / 4 * width, *a_scales = begin + width;
+    __m512i scales = _mm512_loadu_si512(b + LANES * unit);
+    for (int64_t r = 0; r < width; r++, acc += BSMM_DECODE_COLUMNS) {
+        __m512i sum = _mm512_set1_epi32(begin[r]);
+        for (int64_t g = 0; g < unit / 4; g++)
+            sum = _mm512_dpbusd_epi32(sum, _mm512_loadu_si512(b + g * LANES * 4),
+                                      _mm512_set1_epi32(groups[g * width + r]));
+        __m512 scale = scale_product(a_scales[r], scales, by_exponent);
+        _mm512_storeu_ps(acc,
+                         _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, _mm512_loadu_ps(acc)));
+    }
+}
+
+INLINE void multiply_packed(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
+                            int64_t unit, float *acc) {
+    for (int64_t u = 0; u < units; u++) {
+        add_packed_unit(a, b, width, unit, unit == BSMM_INT8_EXPONENT_UNIT, acc);
+        a += BSMM_INT8_UNIT_BYTES(width, unit, 1);
+        b += BSMM_INT8_UNIT_BYTES(LANES, unit, 0);
+    }
+}
+
+TARGET static void multiply_packed_exponent(const uint8_t *a, const uint8_t *b, int64_t width,
+                                            int64_t units, float *acc) {
+    multiply_packed(a, b, width, units, BSMM_INT8_EXPONENT_UNIT, acc);
+}
+
+TARGET static void multiply_packed_value(const uint8_t *a, const uint8_t *b, int64_t width,
+                                         int64_t units, float *acc) {
+    multiply_packed(a, b, width, units, BSMM_INT8_MULTIPLY_UNIT, acc);
+}
+
+/* ---- a panel's scales ---- */
+
+/* The codes that the packer takes as they are: e8m0 from 2^-50 to 2^50, e4m3 but zeros and NaN. */
+static bool is_usual(uint32_t scale, uint8_t code) {
+    if (scale == BSMM_SCALE_E8M0) return code >= 127 - 50 && code <= 127 + 50;
+    return (code & 0x7f) != 0 && (code & 0x7f) != 0x7f;
+}
+
+/* The code of 1 for a block without elements, as the packer takes it; else the panel is packed. */
+static bool replace_unusual(const bsmm_decode_scales *s, int64_t unit, int64_t lane) {
+    uint32_t scale = s->p->b.m.format.scale;
+    uint8_t *code = &s->codes[unit * LANES + lane];
+    if (is_usual(scale, *code)) return true;
+    bool is_nan = scale == BSMM_SCALE_E8M0 ? *code == 0xff : (*code & 0x7f) == 0x7f;
+    int64_t row = s->row + bsmm_min_i64(lane, s->rows - 1), length = unit_of(s->p);
+    if (is_nan || !bsmm_decode_is_empty(&s->p->b, row, unit * length, length)) return false;
+    *code = scale == BSMM_SCALE_E8M0 ? 127 : 0x38;
+    return true;
+}
+
+/* Of four units; unusual ones are few. */
+TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
+    __m512i v = _mm512_loadu_si512(codes);
+    if (e4m3) {
+        v = _mm512_and_si512(v, _mm512_set1_epi8(0x7f));
+        return _mm512_cmpgt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8(1)),
+                                      _mm512_set1_epi8(0x7d));
+    }
+    return _mm512_cmpgt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8(127 - 50)),
+                                  _mm512_set1_epi8(100));
+}
+
+static bool prepare(const bsmm_decode_scales *s) {
+    uint32_t scale = s->p->b.m.format.scale;
+    if (scale == BSMM_SCALE_NONE) memset(s->codes, 127, (size_t)(s->units * LANES));
+    for (int64_t i = 0; i < s->units; i += 4) {
+        uint64_t unusual = find_unusual(s->codes + i * LANES, scale == BSMM_SCALE_E4M3);
+        for (; unusual; unusual &= unusual - 1) {
+            int at = __builtin_ctzll(unusual);
+            if (i + at / LANES >= s->units) break;
+            if (!replace_unusual(s, i + at / LANES, at % LANES)) return false;
+        }
+    }
+    return true;
+}
+
+static bsmm_decoder decoder_of(const bsmm_product *p) {
+    int tile = bsmm_decode_choose_width(p, widths, BSMM_COUNT(widths));
+    int64_t width = widths[tile], unit = unit_of(p);
+    return (bsmm_decoder){
+        .width = width,
+        .unit = unit,
+        .a_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(width, unit, 1),
+        .b_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(LANES, unit, 0),
+        .scale_unit = unit,
+        .pack_a = pack_a,
+        .pack_b = pack_b,
+        .prepare = prepare,
+        .multiply = multiplies[has_e2m1(p)][form_of(p)][tile],
+        .multiply_packed =
+            bsmm_int8_by_exponent(p) ? multiply_packed_exponent : multiply_packed_value,
+    };
+}
+
+static bool is_supported(void) {
+    uint32_t needed = BSMM_CPU_AVX512_VNNI | BSMM_CPU_AVX512_VBMI;
+    return (bsmm_cpu_features() & needed) == needed;
+}
+
+#else
+
+static bsmm_decoder decoder_of(const bsmm_product *p) {
+    (void)p;
+    return (bsmm_decoder){0};
+}
+
+static bool is_supported(void) {
+    return false;
+}
+
+#endif
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    if (!is_supported()) return "the processor has no AVX-512 VNNI and VBMI";
+    const char *reason = bsmm_int8_refuse(p, why, size);
+    if (reason) return reason;
+    if (p->b.m.format.scale == BSMM_SCALE_F32) return "B has f32 scales; it takes scales of a byte";
+    return bsmm_decode_refuse(p, most_rows, why, size);
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    bsmm_decoder d = decoder_of(p);
+    return bsmm_decode_workspace_bytes(&d, p);
+}
+
+static bsmm_status run(const bsmm_product *p, void *workspace) {
+    bsmm_decoder d = decoder_of(p);
+    return bsmm_decode_run(&d, p, workspace);
+}
+
+static double bound(const bsmm_product *p) {
+    bsmm_decoder d = decoder_of(p);
+    return (double)(bsmm_ceil_div(p->a.m.cols, d.unit) + 1) * 0x1p-24;
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx512_int8_decode = {
+    .name = "cpu_avx512_int8_decode",
+    .device = "cpu",
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .run = run,
+};

@@ -1,0 +1,330 @@
+/* Panels, threads, scales and tails for the decode kernels. Columns are shared out in fixed pieces,
+ * so bits never depend on threads. */
+#include "cpu/decode.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LANES = BSMM_DECODE_LANES, COLUMNS = BSMM_DECODE_COLUMNS };
+
+/* Bytes ahead of the present ones that a panel prefetches, at least: a memory's latency. */
+static const int64_t least_ahead = 16384;
+
+const char *bsmm_decode_refuse(const bsmm_product *p, int64_t most_rows, char *why, size_t size) {
+    if (p->a.m.rows > most_rows) {
+        snprintf(why, size, "A has %lld rows; above %lld packing B is faster",
+                 (long long)p->a.m.rows, (long long)most_rows);
+        return why;
+    }
+    if (p->b.m.order != BSMM_ORDER_ROW) return "B is not ORDER_ROW: its rows are read along K";
+    if (p->a.m.cols == 0) return "K is 0";
+    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
+    return NULL;
+}
+
+int bsmm_decode_choose_width(const bsmm_product *p, const int64_t *widths, int count) {
+    int i = 0;
+    while (i < count - 1 && widths[i] < p->a.m.rows)
+        i++;
+    return i;
+}
+
+bool bsmm_decode_is_empty(const bsmm_operand *o, int64_t row, int64_t k0, int64_t n) {
+    uint32_t elem = o->m.format.elem;
+    uint32_t magnitude = (1u << (bsmm_elem_row(elem)->bits - 1)) - 1;
+    uint64_t index = bsmm_operand_index(o, row, k0);
+    uint32_t seen = 0;
+    for (int64_t i = 0; i < bsmm_min_i64(n, o->m.cols - k0); i++)
+        seen |= bsmm_elem_load(elem, o->m.data, index + (uint64_t)i);
+    return !(seen & magnitude);
+}
+
+/* ---- workspace ---- */
+
+typedef struct decode {
+    const bsmm_decoder *d;
+    const bsmm_product *p;
+    int64_t tiles; /* of A */
+    int64_t steps, units, scale_units;
+    int64_t step_bytes, row_bytes, pitch;
+    uint64_t tile_bytes, packed_bytes, thread_bytes;
+    int threads;
+    /* shared */
+    uint8_t *a;
+    double *a_factors;
+    uint8_t *a_wide;
+    uint64_t *scale_columns; /* offset of each scale unit's block, less its row's part */
+    int64_t run;             /* 16, 4 or 1 of them, from multiples of it on, lie side by side */
+    uint8_t *scratch;        /* one per thread */
+} decode;
+
+/* A thread's part. */
+typedef struct scratch {
+    float *acc;      /* [tiles * width][COLUMNS] */
+    double *values;  /* COLUMNS */
+    double *factors; /* COLUMNS */
+    uint8_t *wide;   /* COLUMNS */
+    uint8_t *codes;  /* [scale_units][LANES] */
+    float *scales;   /* [scale_units][LANES], of fp32 scales */
+    uint8_t *packed; /* one panel */
+} scratch;
+
+static uint64_t align64(uint64_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+static bool has_float_scales(const bsmm_product *p) {
+    return p->b.m.format.scale == BSMM_SCALE_F32;
+}
+
+static uint64_t scale_bytes(const decode *x) {
+    uint64_t count = (uint64_t)(x->scale_units * LANES);
+    return align64(count * (has_float_scales(x->p) ? sizeof(float) : 1));
+}
+
+static uint64_t acc_bytes(const decode *x) {
+    return (uint64_t)(x->tiles * x->d->width * COLUMNS) * sizeof(float);
+}
+
+static decode measure(const bsmm_decoder *d, const bsmm_product *p) {
+    int64_t k = p->a.m.cols, bits = bsmm_elem_row(p->b.m.format.elem)->bits;
+    decode x = {.d = d, .p = p, .tiles = bsmm_ceil_div(p->a.m.rows, d->width)};
+    x.steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_DECODE_STEP), BSMM_DECODE_GROUP);
+    x.units = x.steps * BSMM_DECODE_STEP / d->unit;
+    x.scale_units = x.steps * BSMM_DECODE_STEP / d->scale_unit;
+    x.step_bytes = BSMM_DECODE_STEP / 8 * bits;
+    uint32_t group = bsmm_elem_group(p->b.m.format.elem);
+    x.row_bytes = bsmm_round_up(k, group) * bits / 8;
+    x.pitch = p->b.m.ld * bits / 8;
+    x.tile_bytes = (uint64_t)x.units * d->a_unit_bytes;
+    x.packed_bytes = align64((uint64_t)x.units * d->b_unit_bytes);
+    x.thread_bytes =
+        acc_bytes(&x) + 2 * COLUMNS * sizeof(double) + COLUMNS + scale_bytes(&x) + x.packed_bytes;
+    x.threads = (int)bsmm_min_i64(p->threads, bsmm_ceil_div(p->b.m.rows, COLUMNS));
+    if (x.threads < 1) x.threads = 1;
+    return x;
+}
+
+static uint64_t shared_bytes(const decode *x) {
+    uint64_t rows = (uint64_t)(x->tiles * x->d->width);
+    return align64((uint64_t)x->tiles * x->tile_bytes) + align64(rows * sizeof(double)) +
+           align64(rows) + align64((uint64_t)x->scale_units * sizeof(uint64_t));
+}
+
+static void place(decode *x, uint8_t *at) {
+    uint64_t rows = (uint64_t)(x->tiles * x->d->width);
+    x->a = at;
+    at += align64((uint64_t)x->tiles * x->tile_bytes);
+    x->a_factors = (double *)(void *)at;
+    at += align64(rows * sizeof(double));
+    x->a_wide = at;
+    at += align64(rows);
+    x->scale_columns = (uint64_t *)(void *)at;
+    x->scratch = at + align64((uint64_t)x->scale_units * sizeof(uint64_t));
+}
+
+static scratch place_scratch(const decode *x) {
+    uint8_t *at = x->scratch + (uint64_t)omp_get_thread_num() * x->thread_bytes;
+    scratch s = {.acc = (float *)(void *)at};
+    at += acc_bytes(x);
+    s.values = (double *)(void *)at;
+    s.factors = s.values + COLUMNS;
+    s.wide = (uint8_t *)(s.factors + COLUMNS);
+    s.codes = s.wide + COLUMNS;
+    s.scales = (float *)(void *)s.codes;
+    s.packed = s.codes + scale_bytes(x);
+    return s;
+}
+
+uint64_t bsmm_decode_workspace_bytes(const bsmm_decoder *d, const bsmm_product *p) {
+    decode x = measure(d, p);
+    return shared_bytes(&x) + (uint64_t)x.threads * x.thread_bytes;
+}
+
+/* ---- A ---- */
+
+static void pack_tile(const decode *x, int64_t tile) {
+    int64_t width = x->d->width, row = tile * width;
+    bsmm_panel to = {x->a + (uint64_t)tile * x->tile_bytes, x->a_factors + row, x->a_wide + row};
+    for (int64_t i = 0; i < width; i++) {
+        to.factors[i] = 1;
+        to.wide[i] = 0;
+    }
+    uint64_t used = (uint64_t)bsmm_ceil_div(x->p->a.m.cols, x->d->unit) * x->d->a_unit_bytes;
+    memset(to.units + used, 0, x->tile_bytes - used);
+    x->d->pack_a(x->p, width, row, bsmm_min_i64(width, x->p->a.m.rows - row), &to);
+}
+
+/* ---- scales ---- */
+
+static bool lie_in_runs(const decode *x, int64_t run) {
+    for (int64_t i = 0; i < x->p->a.m.cols / x->d->scale_unit; i++)
+        if (i % run != 0 && x->scale_columns[i] != x->scale_columns[i - 1] + 1) return false;
+    return true;
+}
+
+/* A scale's offset is the sum of its row's part and its column's part, in every layout. */
+static void find_scale_columns(decode *x) {
+    const bsmm_operand *b = &x->p->b;
+    int64_t last = b->map.cols - 1;
+    for (int64_t i = 0; i < x->scale_units; i++) {
+        int64_t block = i * x->d->scale_unit / b->m.format.block_cols;
+        x->scale_columns[i] = bsmm_scale_map_at(&b->map, 0, bsmm_min_i64(block, last));
+    }
+    x->run = lie_in_runs(x, 16) ? 16 : lie_in_runs(x, 4) ? 4 : 1;
+}
+
+static int64_t lane_row(const bsmm_decode_scales *s, int64_t lane) {
+    return s->row + bsmm_min_i64(lane, s->rows - 1);
+}
+
+static void gather_floats(const decode *x, const bsmm_decode_scales *s, const uint64_t *rows) {
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        const float *scales = (const float *)x->p->b.m.scales + rows[lane];
+        for (int64_t i = 0; i < s->units; i++)
+            s->scales[i * LANES + lane] = scales[x->scale_columns[i]];
+    }
+}
+
+static void gather_codes(const decode *x, const bsmm_decode_scales *s, const uint64_t *rows) {
+    const uint8_t *row[LANES];
+    for (int64_t lane = 0; lane < LANES; lane++)
+        row[lane] = (const uint8_t *)x->p->b.m.scales + rows[lane];
+    int64_t done = bsmm_decode_gather_runs(row, x->scale_columns, s->used, x->run, s->codes);
+    for (int64_t i = done; i < s->units; i++)
+        for (int64_t lane = 0; lane < LANES; lane++)
+            s->codes[i * LANES + lane] = row[lane][x->scale_columns[i]];
+}
+
+static void gather(const decode *x, const bsmm_decode_scales *s) {
+    const bsmm_operand *b = &x->p->b;
+    uint64_t rows[LANES];
+    for (int64_t lane = 0; lane < LANES; lane++)
+        rows[lane] = bsmm_scale_map_at(&b->map, lane_row(s, lane) / b->m.format.block_rows, 0);
+    if (has_float_scales(x->p))
+        gather_floats(x, s, rows);
+    else
+        gather_codes(x, s, rows);
+}
+
+/* ---- panels ---- */
+
+enum { COPIED = 2 * BSMM_DECODE_GROUP, WIDEST_STEP = BSMM_DECODE_STEP };
+
+/* Steps [step, step + steps) of a panel through a padded copy: its last rows are fewer than the
+ * lanes, or K ends inside the last step. */
+static void multiply_copied(const decode *x, const bsmm_decode_scales *s, int64_t step,
+                            const bsmm_decode_span *whole) {
+    _Alignas(64) uint8_t copy[LANES * COPIED * WIDEST_STEP];
+    for (int64_t end = x->steps; step < end; step += COPIED) {
+        int64_t steps = bsmm_min_i64(COPIED, end - step), from = step * x->step_bytes;
+        int64_t pitch = COPIED * x->step_bytes;
+        int64_t bytes = bsmm_min_i64(steps * x->step_bytes, x->row_bytes - from);
+        memset(copy, 0, sizeof copy);
+        for (int64_t lane = 0; lane < LANES; lane++)
+            memcpy(copy + lane * pitch,
+                   (const uint8_t *)x->p->b.m.data + lane_row(s, lane) * x->pitch + from,
+                   (size_t)bytes);
+        bsmm_decode_span span = *whole;
+        span.a += (uint64_t)(step * BSMM_DECODE_STEP / x->d->unit) * x->d->a_unit_bytes;
+        span.b = copy;
+        span.pitch = pitch;
+        span.ahead = 0;
+        span.codes += step * BSMM_DECODE_STEP / x->d->scale_unit * LANES;
+        span.scales += step * BSMM_DECODE_STEP / x->d->scale_unit * LANES;
+        span.steps = steps;
+        x->d->multiply(&span);
+    }
+}
+
+/* Whole panels, so far ahead that even short rows come in time. */
+static int64_t distance_ahead(const decode *x) {
+    int64_t panel = LANES * x->pitch;
+    return bsmm_ceil_div(least_ahead, panel) * panel;
+}
+
+static void multiply_stored(const decode *x, const bsmm_decode_scales *s, float *acc) {
+    int64_t group = BSMM_DECODE_GROUP * BSMM_DECODE_STEP;
+    int64_t direct = s->rows == LANES ? x->p->a.m.cols / group * BSMM_DECODE_GROUP : 0;
+    for (int64_t tile = 0; tile < x->tiles; tile++) {
+        bsmm_decode_span span = {.a = x->a + (uint64_t)tile * x->tile_bytes,
+                                 .b = (const uint8_t *)x->p->b.m.data + s->row * x->pitch,
+                                 .pitch = x->pitch,
+                                 .ahead = tile == 0 ? distance_ahead(x) : 0,
+                                 .codes = s->codes,
+                                 .scales = s->scales,
+                                 .steps = direct,
+                                 .acc = acc + tile * x->d->width * COLUMNS};
+        if (direct > 0) x->d->multiply(&span);
+        if (direct < x->steps) multiply_copied(x, s, direct, &span);
+    }
+}
+
+static void multiply_packed(const decode *x, const bsmm_decode_scales *s, uint8_t *packed,
+                            uint8_t *wide, float *acc) {
+    bsmm_panel to = {packed, s->factors, wide};
+    x->d->pack_b(x->p, s->row, s->rows, &to);
+    int64_t units = bsmm_ceil_div(x->p->a.m.cols, x->d->unit);
+    for (int64_t tile = 0; tile < x->tiles; tile++)
+        x->d->multiply_packed(x->a + (uint64_t)tile * x->tile_bytes, packed, x->d->width, units,
+                              acc + tile * x->d->width * COLUMNS);
+}
+
+static void run_panel(const decode *x, const scratch *to, int64_t col, int64_t at) {
+    bsmm_decode_scales s = {.p = x->p,
+                            .row = col + at,
+                            .rows = bsmm_min_i64(LANES, x->p->b.m.rows - col - at),
+                            .units = x->scale_units,
+                            .used = x->p->a.m.cols / x->d->scale_unit,
+                            .codes = to->codes,
+                            .scales = to->scales,
+                            .factors = to->factors + at};
+    double global = bsmm_operand_global(&x->p->b);
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        s.factors[lane] = global;
+        to->wide[at + lane] = 0;
+    }
+    if (x->p->b.m.format.scale != BSMM_SCALE_NONE) gather(x, &s);
+    if (isfinite(global) && x->d->prepare(&s))
+        multiply_stored(x, &s, to->acc + at);
+    else
+        multiply_packed(x, &s, to->packed, to->wide + at, to->acc + at);
+}
+
+static void run_columns(const decode *x, int64_t col) {
+    scratch to = place_scratch(x);
+    int64_t cols = bsmm_min_i64(COLUMNS, x->p->b.m.rows - col);
+    memset(to.acc, 0, acc_bytes(x));
+    for (int64_t at = 0; at < cols; at += LANES)
+        run_panel(x, &to, col, at);
+    for (int64_t r = 0; r < x->p->a.m.rows; r++) {
+        bsmm_gemm_row row = {.r = r,
+                             .col = col,
+                             .cols = cols,
+                             .acc = to.acc + r * COLUMNS,
+                             .factor = x->a_factors[r],
+                             .wide = x->a_wide[r],
+                             .column_factors = to.factors,
+                             .column_wide = to.wide};
+        bsmm_gemm_finish_row(x->p, &row, to.values);
+        bsmm_finish_store(x->p, r, col, cols, to.values);
+    }
+}
+
+bsmm_status bsmm_decode_run(const bsmm_decoder *d, const bsmm_product *p, void *workspace) {
+    decode x = measure(d, p);
+    place(&x, workspace);
+    if (p->b.m.format.scale != BSMM_SCALE_NONE) find_scale_columns(&x);
+#pragma omp parallel num_threads(x.threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < x.tiles; i++)
+            pack_tile(&x, i);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t col = 0; col < p->b.m.rows; col += COLUMNS)
+            run_columns(&x, col);
+    }
+    return BSMM_OK;
+}

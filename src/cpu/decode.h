@@ -1,0 +1,85 @@
+/* The body that the decode kernels share: few rows of A against B as it is stored, bound by the
+ * bytes of B.
+ *
+ * A's rows are packed as the packed engines pack them, in tiles of `width` rows. B is taken in
+ * panels of 16 rows, which are the lanes of a register: 16 columns of D. A panel's scale codes are
+ * gathered first, [scale unit][16]; then its bytes are read once, in steps of 32 along K, and
+ * decoded in registers. A panel whose scales are out of the ordinary (a wide row, NaN) is packed
+ * into scratch by the packed engines' own packer and multiplied from there.
+ *
+ * A result has the bits that the packed engine gives: its sums run in the same order with the same
+ * roundings. */
+#ifndef BSMM_CPU_DECODE_H
+#define BSMM_CPU_DECODE_H
+
+#include "cpu/gemm.h"
+
+enum {
+    BSMM_DECODE_LANES = 16,
+    BSMM_DECODE_STEP = 32,     /* K of a step */
+    BSMM_DECODE_GROUP = 4,     /* spans are so many steps, or a multiple */
+    BSMM_DECODE_COLUMNS = 128, /* what a thread takes at once; from row to row of sums */
+    BSMM_DECODE_WIDTH = 16,    /* most rows of a tile of A */
+};
+
+/* A run of steps of one panel times one tile. */
+typedef struct bsmm_decode_span {
+    const uint8_t *a;     /* the tile's packed units */
+    const uint8_t *b;     /* the first row's bytes */
+    int64_t pitch;        /* bytes from row to row of b */
+    int64_t ahead;        /* from b to what to prefetch */
+    const uint8_t *codes; /* scale codes, as the decoder's prepare left them */
+    const float *scales;  /* fp32 scales, [segment of 128][16] */
+    int64_t steps;
+    float *acc; /* [width][BSMM_DECODE_COLUMNS]: added to */
+} bsmm_decode_span;
+
+/* One panel's scales, gathered. */
+typedef struct bsmm_decode_scales {
+    const bsmm_product *p;
+    int64_t row, rows; /* of B; lanes beyond repeat the last row */
+    int64_t units;     /* scale units, whole groups of steps */
+    int64_t used;      /* of them, those that K fills */
+    uint8_t *codes;    /* [units][16] */
+    float *scales;     /* [units][16], of a B with fp32 scales */
+    double *factors;   /* of the 16 rows; B's global scale to begin with */
+} bsmm_decode_scales;
+
+typedef struct bsmm_decoder {
+    int64_t width;         /* rows of a tile of A */
+    int64_t unit;          /* K of a packed unit */
+    uint64_t a_unit_bytes; /* of width rows */
+    uint64_t b_unit_bytes; /* of 16 rows, for panels that are packed after all */
+    int64_t scale_unit;    /* K of a gathered scale */
+    void (*pack_a)(const bsmm_product *p, int64_t width, int64_t row, int64_t rows, bsmm_panel *to);
+    void (*pack_b)(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to);
+    /* Checks a panel's scales and brings them into the form that multiply reads; false if the panel
+     * has to be packed. */
+    bool (*prepare)(const bsmm_decode_scales *s);
+    void (*multiply)(const bsmm_decode_span *span);
+    /* acc [width][BSMM_DECODE_COLUMNS] += the product of packed units. */
+    void (*multiply_packed)(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
+                            float *acc);
+} bsmm_decoder;
+
+/* NULL if the shape and the orders are ones for decoding, else the reason. */
+const char *bsmm_decode_refuse(const bsmm_product *p, int64_t most_rows, char *why, size_t size);
+
+/* The tile for a product: the narrowest of `widths` (ascending, `count` of them, the last 16) that
+ * holds all rows of A, else the last; an index. */
+int bsmm_decode_choose_width(const bsmm_product *p, const int64_t *widths, int count);
+
+uint64_t bsmm_decode_workspace_bytes(const bsmm_decoder *decoder, const bsmm_product *p);
+bsmm_status bsmm_decode_run(const bsmm_decoder *decoder, const bsmm_product *p, void *workspace);
+
+/* Gathers the codes of leading units, as many as come in whole runs of `run` (16 or 4 codes that
+ * lie side by side); returns how many. row: where each lane's row has column offset 0. For kernels
+ * that need AVX-512 VBMI themselves (decode_gather.c). */
+int64_t bsmm_decode_gather_runs(const uint8_t *const row[BSMM_DECODE_LANES],
+                                const uint64_t *columns, int64_t units, int64_t run,
+                                uint8_t *codes);
+
+/* Whether elements [k0, k0 + n) of a row, cut at K, are all zero. */
+bool bsmm_decode_is_empty(const bsmm_operand *o, int64_t row, int64_t k0, int64_t n);
+
+#endif

@@ -1,0 +1,74 @@
+/* What the decode kernels' loops share: 16 rows of bytes into lanes. */
+#ifndef BSMM_CPU_DECODE_AVX512_H
+#define BSMM_CPU_DECODE_AVX512_H
+
+#include "cpu/decode.h"
+
+#include <immintrin.h>
+
+#define BSMM_DECODE_INLINE                                                                         \
+    static inline __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl")))
+
+/* 16 bytes of each of 16 rows: rows i, i + 4, i + 8, i + 12 in the quarters of row[i]. */
+BSMM_DECODE_INLINE void bsmm_load_rows(const uint8_t *b, int64_t pitch, __m512i row[4]) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const uint8_t *at = b + i * pitch;
+        __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)at));
+        at += 4 * pitch;
+        v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)at), 1);
+        at += 4 * pitch;
+        v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)at), 2);
+        at += 4 * pitch;
+        row[i] = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)at), 3);
+    }
+}
+
+/* From what bsmm_load_rows gives to dwords: word[d] has dword d of row i in lane i. */
+BSMM_DECODE_INLINE void bsmm_transpose(const __m512i row[4], __m512i word[4]) {
+    __m512i low01 = _mm512_unpacklo_epi32(row[0], row[1]);
+    __m512i low23 = _mm512_unpacklo_epi32(row[2], row[3]);
+    __m512i high01 = _mm512_unpackhi_epi32(row[0], row[1]);
+    __m512i high23 = _mm512_unpackhi_epi32(row[2], row[3]);
+    word[0] = _mm512_unpacklo_epi64(low01, low23);
+    word[1] = _mm512_unpackhi_epi64(low01, low23);
+    word[2] = _mm512_unpacklo_epi64(high01, high23);
+    word[3] = _mm512_unpackhi_epi64(high01, high23);
+}
+
+/* 64 bytes of each of 16 rows: word[d] has dword d of row i in lane i. Whole cache lines, since
+ * rows at a power of two from each other share the sets of a cache and would drive each other out
+ * between smaller reads. */
+BSMM_DECODE_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, __m512i word[16]) {
+    __m512i part[4][4]; /* [rows 4i to 4i + 3][dword within a quarter] */
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        __m512i row[4];
+        for (int j = 0; j < 4; j++)
+            row[j] = _mm512_loadu_si512(b + (4 * i + j) * pitch);
+        bsmm_transpose(row, part[i]);
+    }
+#pragma GCC unroll 4
+    for (int d = 0; d < 4; d++) {
+        __m512i low01 = _mm512_shuffle_i32x4(part[0][d], part[1][d], 0x44);
+        __m512i high01 = _mm512_shuffle_i32x4(part[0][d], part[1][d], 0xee);
+        __m512i low23 = _mm512_shuffle_i32x4(part[2][d], part[3][d], 0x44);
+        __m512i high23 = _mm512_shuffle_i32x4(part[2][d], part[3][d], 0xee);
+        word[d] = _mm512_shuffle_i32x4(low01, low23, 0x88);
+        word[4 + d] = _mm512_shuffle_i32x4(low01, low23, 0xdd);
+        word[8 + d] = _mm512_shuffle_i32x4(high01, high23, 0x88);
+        word[12 + d] = _mm512_shuffle_i32x4(high01, high23, 0xdd);
+    }
+}
+
+/* Asks for what a later panel's rows 4j to 4j + 3 have at a group of steps of `bytes` a row. A few
+ * at a time, between computation: bursts of prefetches stall. */
+BSMM_DECODE_INLINE void bsmm_prefetch_rows(const uint8_t *at, int64_t pitch, int64_t j,
+                                           int64_t bytes) {
+#pragma GCC unroll 4
+    for (int64_t r = 4 * j; r < 4 * j + 4; r++)
+        for (int64_t i = 0; i < bytes; i += 64)
+            _mm_prefetch((const char *)at + r * pitch + i, _MM_HINT_T0);
+}
+
+#endif
