@@ -136,7 +136,7 @@ static void pack_value(const bsmm_product *p, bool is_b, int64_t row, int64_t ro
             .mr = MR, .nr = NR, .unit = unit_length,                                               \
             .a_unit_bytes = BSMM_INT8_UNIT_BYTES(MR, unit_length, 1),                              \
             .b_unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit_length, 0),                              \
-            .chunk = 1024 / (unit_length), .mc = 192, .nc = 256, .pack = packs,                    \
+            .chunk = 2048 / (unit_length), .mc = 192, .nc = 256, .pack = packs,                    \
             .multiply = multiplies                                                                 \
         }
 

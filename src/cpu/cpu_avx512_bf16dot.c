@@ -7,6 +7,7 @@
  * segmented. */
 #include "base/cpu.h"
 #include "cpu/bf16.h"
+#include "cpu/packed_kernel.h"
 
 #if defined(__x86_64__)
 
@@ -130,22 +131,6 @@ static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
-    return bsmm_gemm_workspace_bytes(engine_of(p), p);
-}
-
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    return bsmm_gemm_run(engine_of(p), p, workspace);
-}
-
-static uint64_t packed_b_bytes(const bsmm_product *p) {
-    return bsmm_gemm_packed_b_bytes(engine_of(p), p);
-}
-
-static void pack_b(const bsmm_product *p, void *packed) {
-    bsmm_gemm_pack_b(engine_of(p), p, packed);
-}
-
 static double bound(const bsmm_product *p) {
     double k = (double)p->a.m.cols;
     double terms = bsmm_bf16_by_segment(p) ? 128 + k / 128 : k;
@@ -154,11 +139,7 @@ static double bound(const bsmm_product *p) {
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot = {
     .name = "cpu_avx512_bf16dot",
-    .device = "cpu",
+    BSMM_PACKED_KERNEL,
     .refuse = refuse,
-    .workspace_bytes = workspace_bytes,
     .bound = bound,
-    .run = run,
-    .packed_b_bytes = packed_b_bytes,
-    .pack_b = pack_b,
 };

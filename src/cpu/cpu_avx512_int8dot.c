@@ -5,6 +5,7 @@
  * (units + 1) * 2^-24 * sum |a||b|, a unit being 32 of K (both sides e8m0) or 16. */
 #include "base/cpu.h"
 #include "cpu/int8.h"
+#include "cpu/packed_kernel.h"
 
 #if defined(__x86_64__)
 
@@ -136,33 +137,13 @@ static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
-    return bsmm_gemm_workspace_bytes(engine_of(p), p);
-}
-
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    return bsmm_gemm_run(engine_of(p), p, workspace);
-}
-
-static uint64_t packed_b_bytes(const bsmm_product *p) {
-    return bsmm_gemm_packed_b_bytes(engine_of(p), p);
-}
-
-static void pack_b(const bsmm_product *p, void *packed) {
-    bsmm_gemm_pack_b(engine_of(p), p, packed);
-}
-
 static double bound(const bsmm_product *p) {
     return (double)(bsmm_ceil_div(p->a.m.cols, engine_of(p)->unit) + 1) * 0x1p-24;
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_int8dot = {
     .name = "cpu_avx512_int8dot",
-    .device = "cpu",
+    BSMM_PACKED_KERNEL,
     .refuse = refuse,
-    .workspace_bytes = workspace_bytes,
     .bound = bound,
-    .run = run,
-    .packed_b_bytes = packed_b_bytes,
-    .pack_b = pack_b,
 };

@@ -65,10 +65,15 @@ static const struct {
     {NOTHING, "f32", "mxfp8", "cpu_f32"},
     {AVX2, "mxfp4", "mxfp4", "cpu_avx2_int8dot"},
     {AVX2, "nvfp4", "mxfp6_e2m3", "cpu_avx2_int8dot"},
+    {AVX2, "mxfp8", "mxfp4", "cpu_avx2_f32"},
+    {AVX2, "f32", "nvfp4", "cpu_avx2_f32"},
     {AVX512, "mxfp4", "mxfp4", "cpu_avx2_int8dot"},
+    {AVX512, "bf16", "mxfp4", "cpu_avx512_f32"},
     {VNNI, "mxfp4", "mxfp4", "cpu_avx512_int8dot"},
     {BF16, "mxfp4", "mxfp4", "cpu_avx512_int8dot"},
+    {VNNI, "fp8_group128", "fp8_block128", "cpu_avx512_f32"},
     {BF16, "mxfp8", "mxfp4", "cpu_avx512_bf16dot"},
+    {BF16, "f16", "mxfp4", "cpu_avx512_f32"},
 };
 
 static const char *chosen(const bsmm_matmul_desc *desc) {

@@ -1,0 +1,66 @@
+/* cpu_avx2_f32: any two formats by fp32 multiply-add of 8 lanes; see fma.h and fma_body.h.
+ *
+ * Tile: 6 rows of A x 16 of B in 12 of the 16 registers. Bound: 1.1 * (K + 4) * 2^-24 * sum |a||b|
+ * folded, and 1.1 * (128 + K / 128 + 4) * 2^-24 segmented. */
+#include "base/cpu.h"
+#include "cpu/fma.h"
+#include "cpu/packed_kernel.h"
+
+#if defined(__x86_64__)
+
+#    include <immintrin.h>
+
+#    define TARGET __attribute__((target("avx2,fma")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { LANES = 8, VECTORS = 2 };
+
+typedef __m256 vec;
+
+INLINE vec vec_load(const float *from) {
+    return _mm256_loadu_ps(from);
+}
+INLINE void vec_store(float *to, vec value) {
+    _mm256_storeu_ps(to, value);
+}
+INLINE vec vec_set1(float value) {
+    return _mm256_set1_ps(value);
+}
+INLINE vec vec_mul(vec a, vec b) {
+    return _mm256_mul_ps(a, b);
+}
+INLINE vec vec_fma(vec a, vec b, vec c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+#    include "cpu/fma_body.h"
+
+static bool is_supported(void) {
+    return bsmm_cpu_features() & BSMM_CPU_AVX2;
+}
+
+#else
+
+static const bsmm_engine *engine_of(const bsmm_product *p) {
+    (void)p;
+    return NULL;
+}
+
+static bool is_supported(void) {
+    return false;
+}
+
+#endif
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    if (!is_supported()) return "the processor has no AVX2";
+    const char *reason = bsmm_fma_refuse(p, why, size);
+    return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx2_f32 = {
+    .name = "cpu_avx2_f32",
+    BSMM_PACKED_KERNEL,
+    .refuse = refuse,
+    .bound = bsmm_fma_bound,
+};

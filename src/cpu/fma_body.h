@@ -1,0 +1,107 @@
+/* The f32 engines' multiply, included by a kernel's file after it has defined the vector: `vec` of
+ * LANES floats, VECTORS of them side by side in a tile, INLINE and TARGET (its attributes),
+ * vec_load and vec_store (unaligned), vec_set1, vec_mul and vec_fma.
+ *
+ * Tile: MR rows of A x VECTORS * LANES of B, A broadcast from memory. Segmented form: the
+ * accumulators begin anew every 128 of K and are added to the tile in memory, times A's scale and
+ * then B's (the product of two scales alone might leave fp32's range). */
+#ifndef BSMM_CPU_FMA_BODY_H
+#define BSMM_CPU_FMA_BODY_H
+
+enum { MR = 6, NR = VECTORS * LANES };
+
+/* Adds k columns. */
+INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][VECTORS]) {
+    for (int64_t i = 0; i < k; i++, a += MR, b += NR) {
+        vec column[VECTORS];
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            column[v] = vec_load(b + v * LANES);
+#pragma GCC unroll 6
+        for (int r = 0; r < MR; r++) {
+            vec x = vec_set1(a[r]);
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++)
+                acc[r][v] = vec_fma(x, column[v], acc[r][v]);
+        }
+    }
+}
+
+INLINE void clear(vec acc[MR][VECTORS]) {
+#pragma GCC unroll 6
+    for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            acc[r][v] = vec_set1(0);
+}
+
+TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                   int64_t pitch, bool add) {
+    vec acc[MR][VECTORS];
+    clear(acc);
+    if (add)
+#pragma GCC unroll 6
+        for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++)
+                acc[r][v] = vec_load(c + r * pitch + v * LANES);
+    add_columns((const float *)(const void *)a, (const float *)(const void *)b,
+                units * BSMM_FMA_FOLDED_UNIT, acc);
+#pragma GCC unroll 6
+    for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            vec_store(c + r * pitch + v * LANES, acc[r][v]);
+}
+
+/* c = (or +=) acc times the unit's scales. */
+INLINE void add_scaled(const float *a_scales, const float *b_scales, vec acc[MR][VECTORS], float *c,
+                       int64_t pitch, bool add) {
+#pragma GCC unroll 6
+    for (int r = 0; r < MR; r++) {
+        vec row = vec_set1(a_scales[r]);
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) {
+            float *at = c + r * pitch + v * LANES;
+            vec before = add ? vec_load(at) : vec_set1(0);
+            vec_store(at, vec_fma(vec_mul(acc[r][v], row), vec_load(b_scales + v * LANES), before));
+        }
+    }
+}
+
+TARGET static void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                     int64_t pitch, bool add) {
+    for (int64_t u = 0; u < units; u++) {
+        const float *a_unit = (const float *)(const void *)a;
+        const float *b_unit = (const float *)(const void *)b;
+        vec acc[MR][VECTORS];
+        clear(acc);
+        add_columns(a_unit, b_unit, BSMM_FMA_SEGMENT_UNIT, acc);
+        add_scaled(a_unit + MR * BSMM_FMA_SEGMENT_UNIT, b_unit + NR * BSMM_FMA_SEGMENT_UNIT, acc, c,
+                   pitch, add || u > 0);
+        a += BSMM_FMA_UNIT_BYTES(MR, BSMM_FMA_SEGMENT_UNIT);
+        b += BSMM_FMA_UNIT_BYTES(NR, BSMM_FMA_SEGMENT_UNIT);
+    }
+}
+
+static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_fma_pack(p, is_b, is_b ? NR : MR, row, rows, to);
+}
+
+#define ENGINE(unit_length, multiplies)                                                            \
+    {                                                                                              \
+        .mr = MR, .nr = NR, .unit = unit_length,                                                   \
+        .a_unit_bytes = BSMM_FMA_UNIT_BYTES(MR, unit_length),                                      \
+        .b_unit_bytes = BSMM_FMA_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),        \
+        .mc = 192, .nc = 256, .wide_limit = BSMM_FMA_SPAN_LIMIT, .pack = pack,                     \
+        .multiply = multiplies                                                                     \
+    }
+
+static const bsmm_engine folded = ENGINE(BSMM_FMA_FOLDED_UNIT, multiply_folded);
+static const bsmm_engine segmented = ENGINE(BSMM_FMA_SEGMENT_UNIT, multiply_segments);
+
+static const bsmm_engine *engine_of(const bsmm_product *p) {
+    return bsmm_fma_by_segment(p) ? &segmented : &folded;
+}
+
+#endif

@@ -1,0 +1,183 @@
+/* Rows whose values lie as far apart as the f32 engines' sums carry, and farther: the bound holds
+ * on either side of the limit, whatever the processor does with subnormals. */
+#include "cpu/fma.h"
+#include "operand.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#if defined(__x86_64__)
+#    include <immintrin.h>
+static void flush_subnormals(bool flush) {
+    _mm_setcsr((_mm_getcsr() & ~0x8040u) | (flush ? 0x8040u : 0));
+}
+#else
+static void flush_subnormals(bool flush) {
+    (void)flush;
+}
+#endif
+
+enum { K = 300, BIG_IN_A = 0, BIG_IN_B = 1 };
+
+/* K values of about 2^-50, but one of 2^(span - 50), and 0 where the other row has its large one:
+ * every term of the sum is as small as the spans allow. */
+static void fill_row(float *row, int span, int big, int hole, rng *r) {
+    for (int i = 0; i < K; i++)
+        row[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * (i % 3 ? 0x1p-50f : -0x1p-50f);
+    row[big] = ldexpf(1, span - 50);
+    row[hole] = 0;
+}
+
+static void expect_within(const bsmm_explanation *e, float got, double want, double magnitude) {
+    /* The bound, and D's own rounding. */
+    double slack = e->bound * magnitude + fabs(want) * 0x1p-24;
+    if (!(fabs((double)got - want) <= slack))
+        fail_msg("%s: got %a, want %a, slack %a", e->kernel, (double)got, want, slack);
+}
+
+/* One result by every kernel that takes it, with subnormals and without. */
+static void check_result(bsmm_matmul_desc *desc, const float *d, double want, double magnitude) {
+    bsmm_explanation e = {.struct_size = sizeof e};
+    for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++) {
+        if (!e.accepts) continue;
+        desc->kernel = e.kernel;
+        for (int flush = 0; flush < 2; flush++) {
+            flush_subnormals(flush);
+            bsmm_status status = bsmm_matmul(desc);
+            flush_subnormals(false);
+            assert_int_equal(status, BSMM_OK);
+            expect_within(&e, *d, want, magnitude);
+        }
+    }
+    desc->kernel = NULL;
+}
+
+static void check_spans(int a_span, int b_span, rng *r) {
+    float a[K], b[K], d;
+    double want = 0, magnitude = 0;
+    fill_row(a, a_span, BIG_IN_A, BIG_IN_B, r);
+    fill_row(b, b_span, BIG_IN_B, BIG_IN_A, r);
+    for (int i = 0; i < K; i++) {
+        want += (double)a[i] * (double)b[i];
+        magnitude += fabs((double)a[i] * (double)b[i]);
+    }
+    bsmm_matrix am = describe(format_named("f32"), 1, K), bm = am;
+    bsmm_matrix dm = describe(format_named("f32"), 1, 1);
+    am.data = a;
+    bm.data = b;
+    dm.data = &d;
+    bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .threads = 1};
+    check_result(&desc, &d, want, magnitude);
+}
+
+static void test_elements(void **state) {
+    (void)state;
+    static const int sums[] = {150, 201, 202, 203, 210, 250, 300};
+    rng r = {1};
+    for (size_t i = 0; i < BSMM_COUNT(sums); i++)
+        for (int a_span = 0; a_span <= 177; a_span += 59)
+            if (sums[i] - a_span <= 177) check_spans(a_span, sums[i] - a_span, &r);
+}
+
+/* The same with fp32 scales: the span is in them. */
+static void check_scale_spans(int a_span, int b_span, rng *r) {
+    enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
+    uint8_t a[LENGTH], b[LENGTH];
+    float a_scales[BLOCKS], b_scales[BLOCKS], d;
+    double want = 0, magnitude = 0;
+    for (int i = 0; i < BLOCKS; i++)
+        a_scales[i] = b_scales[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * 0x1p-20f;
+    a_scales[0] = ldexpf(1, a_span - 20);
+    b_scales[1] = ldexpf(1, b_span - 20);
+    for (int i = 0; i < LENGTH; i++) {
+        a[i] = i / 128 == 1 ? 0 : (uint8_t)(rng_below(r, 126) + 1); /* finite e4m3 */
+        b[i] = i / 128 == 0 ? 0x80 : (uint8_t)(rng_below(r, 126) + 1);
+        double term = bsmm_elem_decode(BSMM_ELEM_E4M3, a[i]) * (double)a_scales[i / 128] *
+                      bsmm_elem_decode(BSMM_ELEM_E4M3, b[i]) * (double)b_scales[i / 128];
+        want += term;
+        magnitude += fabs(term);
+    }
+    bsmm_matrix am = describe(format_named("fp8_group128"), 1, LENGTH), bm = am;
+    bsmm_matrix dm = describe(format_named("f32"), 1, 1);
+    am.data = a;
+    am.scales = a_scales;
+    bm.data = b;
+    bm.scales = b_scales;
+    dm.data = &d;
+    bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .threads = 1};
+    check_result(&desc, &d, want, magnitude);
+}
+
+static void test_scales(void **state) {
+    (void)state;
+    rng r = {2};
+    for (int a_span = 0; a_span <= 140; a_span += 20)
+        for (int b_span = 0; b_span <= 140; b_span += 20)
+            check_scale_spans(a_span, b_span, &r);
+}
+
+/* ---- what is packed ---- */
+
+static int span_of(bsmm_matrix *m) {
+    bsmm_product p = {0};
+    uint8_t *units = malloc(BSMM_FMA_UNIT_BYTES(8, BSMM_FMA_SEGMENT_UNIT)), wide[8] = {0};
+    double factors[8];
+    bsmm_panel to = {units, factors, wide};
+    assert_int_equal(bsmm_operand_take(m, "a", &p.a), BSMM_OK);
+    p.b = p.a;
+    bsmm_fma_pack(&p, false, 8, 0, 1, &to);
+    free(units);
+    return wide[0];
+}
+
+static int span_of_floats(const float *values, int64_t count) {
+    float copy[8];
+    bsmm_matrix m = describe(format_named("f32"), 1, count);
+    memcpy(copy, values, (size_t)count * sizeof(float));
+    m.data = copy;
+    return span_of(&m);
+}
+
+/* fp32's subnormals beside 1 leave room for a row of weights; its whole range does not. */
+static void test_spans_of_floats(void **state) {
+    (void)state;
+    assert_int_equal(span_of_floats((float[]){1, 0x1p-149f, 0}, 3), 149);
+    assert_int_equal(span_of_floats((float[]){0x1p-149f}, 1), 0);
+    assert_int_equal(span_of_floats((float[]){0, -0.0f}, 2), 0);
+    assert_int_equal(span_of_floats((float[]){3, -5, INFINITY, NAN}, 4), 1);
+    assert_int_equal(span_of_floats((float[]){0x1p27f, 0x1p-149f}, 2), 176);
+    assert_int_equal(span_of_floats((float[]){0x1p28f, 0x1p-149f}, 2), UINT8_MAX);
+    assert_int_equal(span_of_floats((float[]){0x1p127f, 0x1p-149f}, 2), UINT8_MAX);
+}
+
+/* Empty blocks under the smallest scale, as many quantizers leave them, do not count. */
+static void test_spans_of_blocks(void **state) {
+    (void)state;
+    uint8_t codes[96], scales[3] = {127, 0, 130};
+    bsmm_matrix m = describe(format_named("mxfp8"), 1, 96);
+    m.data = codes;
+    m.scales = scales;
+    memset(codes, 0x38, sizeof codes); /* 1 */
+    assert_int_equal(span_of(&m), 130);
+    memset(codes + 32, 0, 32);
+    assert_int_equal(span_of(&m), 3);
+    scales[1] = 255;
+    assert_true(span_of(&m) + 149 <= BSMM_FMA_SPAN_LIMIT);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_spans_of_floats),
+        cmocka_unit_test(test_spans_of_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
