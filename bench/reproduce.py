@@ -67,6 +67,11 @@ CONVERSIONS = tuple(
 CONVERSION_SHARE = 0.60
 
 
+def environment(changes=None):
+    """Nothing shall tie OpenBLAS to a kernel but what is asked for here."""
+    return {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"} | (changes or {})
+
+
 class Bench:
     """Runs bsmm bench; a product or kernel that cannot run ends the script."""
 
@@ -75,9 +80,7 @@ class Bench:
 
     def __call__(self, *arguments, env=None, prefix=()):
         words = [*prefix, self.program, "bench", "--json", *map(str, arguments)]
-        # Nothing in the environment shall tie OpenBLAS to a kernel but what is asked for here.
-        clean = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
-        done = subprocess.run(words, env=clean | (env or {}), stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(words, env=environment(env), stdout=subprocess.PIPE, text=True)
         if done.returncode:
             raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}")
         if self.log:
@@ -228,7 +231,7 @@ SECTIONS = (products, shapes, decode, conversions, avx2)
 
 
 def output_of(*words):
-    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(words, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True)
     return done.stdout.strip() if done.returncode == 0 else "unknown"
 
 

@@ -106,11 +106,13 @@ static void print_ceilings(int threads) {
 }
 
 static void print_peer(const bench_found *found) {
+    const bench_peer *peer = found->peer;
     if (found->library)
-        printf("peer %s: %s, %s\n", found->peer->name, found->version, found->peer->work);
+        printf("peer %s: %s, %s\n", peer->name, found->version, peer->work);
+    else if (*found->file)
+        printf("peer %s: none (%s cannot be loaded)\n", peer->name, found->file);
     else
-        printf("peer %s: none (%s cannot be loaded)\n", found->peer->name,
-               *found->file ? found->file : "nothing");
+        printf("peer %s: none (%s is empty)\n", peer->name, peer->variable);
 }
 
 static void print_heading(const bench_job *job) {

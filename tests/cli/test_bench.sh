@@ -76,7 +76,7 @@ expect 0 $small --json
 contains "$out" '"peers":{}'
 expect 0 $small
 contains "$out" "peer openblas: none (/nonexistent/libopenblas.so cannot be loaded)"
-contains "$out" "peer onednn_bf16: none"
+contains "$out" "peer onednn_bf16: none (BSMM_BENCH_ONEDNN is empty)"
 BSMM_BENCH_OPENBLAS=
 
 # Conversions.
