@@ -146,19 +146,8 @@ static double exact_dot(const bsmm_product *p, int64_t r, int64_t j) {
     return sum;
 }
 
-<<<<<<< HEAD
-static bool any_wide(const uint8_t *wide, int64_t n) {
-    uint8_t found = 0;
-=======
-static void replace_wide(const gemm *g, const block *b, int64_t r, double *values) {
-    for (int64_t i = 0; i < b->cols; i++)
-        if (g->a.wide[r] + g->b.wide[b->col + i] > g->engine->wide_limit)
-            values[i] = exact_dot(g->p, r, b->col + i);
-}
-
 static int widest(const uint8_t *wide, int64_t n) {
     uint8_t most = 0;
->>>>>>> 437a343 (f32 engines by AVX-512 and AVX2 multiply-add, for every pair of formats)
     for (int64_t i = 0; i < n; i++)
         most = wide[i] > most ? wide[i] : most;
     return most;
@@ -166,12 +155,14 @@ static int widest(const uint8_t *wide, int64_t n) {
 
 static void replace_wide(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
     for (int64_t i = 0; i < row->cols; i++)
-        if (row->wide || row->column_wide[i]) values[i] = exact_dot(p, row->r, row->col + i);
+        if (row->wide + row->column_wide[i] > row->wide_limit)
+            values[i] = exact_dot(p, row->r, row->col + i);
 }
 
 void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
     bsmm_finish_scale(row->acc, row->factor, row->column_factors, row->cols, values);
-    if (row->wide || any_wide(row->column_wide, row->cols)) replace_wide(p, row, values);
+    if (row->wide + widest(row->column_wide, row->cols) > row->wide_limit)
+        replace_wide(p, row, values);
     bsmm_finish_add(p, row->r, row->col, row->cols, values);
 }
 
@@ -181,7 +172,6 @@ static void round_row(const double *values, int64_t cols, float *to) {
 }
 
 static void finish_block(const gemm *g, const block *b) {
-<<<<<<< HEAD
     for (int64_t i = 0; i < b->rows; i++) {
         int64_t r = b->row + i;
         bsmm_gemm_row row = {.r = r,
@@ -190,18 +180,10 @@ static void finish_block(const gemm *g, const block *b) {
                              .acc = b->acc + i * g->nc,
                              .factor = g->a.factors[r],
                              .wide = g->a.wide[r],
+                             .wide_limit = g->engine->wide_limit,
                              .column_factors = g->b.factors + b->col,
                              .column_wide = g->b.wide + b->col};
         bsmm_gemm_finish_row(g->p, &row, b->values);
-=======
-    int widest_column = widest(g->b.wide + b->col, b->cols);
-    for (int64_t i = 0; i < b->rows; i++) {
-        int64_t r = b->row + i;
-        bsmm_finish_scale(b->acc + i * g->nc, g->a.factors[r], g->b.factors + b->col, b->cols,
-                          b->values);
-        if (g->a.wide[r] + widest_column > g->engine->wide_limit) replace_wide(g, b, r, b->values);
-        bsmm_finish_add(g->p, r, b->col, b->cols, b->values);
->>>>>>> 437a343 (f32 engines by AVX-512 and AVX2 multiply-add, for every pair of formats)
         if (g->p->recipe)
             round_row(b->values, b->cols, b->acc + i * g->nc);
         else

@@ -1,253 +1,78 @@
-/* Packing, cache blocks and threads for every packed engine. D is cut into blocks of mc x nc; a
- * block takes K in chunks, so that a chunk of both operands' panels stays in the second-level
- * cache, and sums in fp32 in the thread's scratch. Chunks have a fixed length: the bits of a result
- * depend on K and on its two rows, never on M, N or the number of threads. */
-#include "cpu/gemm.h"
+/* The body that the packed CPU engines share: pack both operands, multiply tile by tile, finish
+ * rows.
+ *
+ * An operand is packed in panels of `width` rows (mr for A, nr for B). A panel holds K in units,
+ * one after another; a unit is a run of K with one scale per row, laid out as the engine's multiply
+ * reads it. K is padded with zero elements to whole units, rows with zero rows to whole panels.
+ *
+ * Beside the panels each row has a factor, taken out of it while packing, and says how `wide` it
+ * is: how far its scales or elements span. Where two rows span more than the engine's fp32 sums
+ * carry, their result is summed in double from the operands themselves, so the whole domain keeps
+ * the bound; which way a result takes depends on its two rows alone. */
+#ifndef BSMM_CPU_GEMM_H
+#define BSMM_CPU_GEMM_H
 
-#include <omp.h>
-#include <stdio.h>
-#include <string.h>
+#include "core/kernel.h"
 
-/* One operand, packed. */
-typedef struct side {
-    int64_t rows, panels, width;
-    uint64_t panel_bytes;
+typedef struct bsmm_engine bsmm_engine;
+
+/* Where one panel of one operand is packed. */
+typedef struct bsmm_panel {
     uint8_t *units;
-    double *factors;
-    uint8_t *wide;
-} side;
+    double *factors; /* width of them; 1 in padding rows */
+    uint8_t *wide;   /* width of them; 0 in padding rows */
+} bsmm_panel;
 
-typedef struct gemm {
-    const bsmm_engine *engine;
-    const bsmm_product *p;
-    side a, b;
-    int64_t units;  /* along K */
-    int64_t mc, nc; /* of this run: smaller where there are few blocks for the threads */
-    int threads;
-    uint8_t *scratch; /* one per thread */
-} gemm;
+struct bsmm_engine {
+    int64_t mr, nr;        /* the register tile */
+    int64_t unit;          /* K of a unit */
+    uint64_t a_unit_bytes; /* of mr rows */
+    uint64_t b_unit_bytes; /* of nr rows; both multiples of 64 */
+    int64_t chunk;         /* units that a cache block spans along K */
+    int64_t mc, nc;        /* rows of A and B in a cache block: multiples of mr and nr */
+    int wide_limit;        /* how wide two rows may be together, wide added to wide */
+    /* Packs rows [row, row + rows) of an operand, rows <= width, over all of K. */
+    void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
+    /* c[mr][nr], `pitch` floats from row to row: = (or += when add) the product over `units`. */
+    void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
+                     bool add);
+};
 
-static uint64_t align64(uint64_t bytes) {
-    return (bytes + 63) / 64 * 64;
-}
+/* B packed ahead: the same bytes that a run would make. */
+uint64_t bsmm_gemm_packed_b_bytes(const bsmm_engine *engine, const bsmm_product *p);
+void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *packed);
 
-static side measure_side(int64_t rows, int64_t width, int64_t units, uint64_t unit_bytes) {
-    side s = {.rows = rows, .panels = bsmm_ceil_div(rows, width), .width = width};
-    s.panel_bytes = (uint64_t)units * unit_bytes;
-    return s;
-}
+uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p);
+bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace);
 
-static uint64_t side_bytes(const side *s) {
-    uint64_t padded = (uint64_t)(s->panels * s->width);
-    return (uint64_t)s->panels * s->panel_bytes + align64(padded * sizeof(double)) +
-           align64(padded);
-}
-
-static uint8_t *place_side(side *s, uint8_t *at) {
-    uint64_t padded = (uint64_t)(s->panels * s->width);
-    s->units = at;
-    at += (uint64_t)s->panels * s->panel_bytes;
-    s->factors = (double *)(void *)at;
-    at += align64(padded * sizeof(double));
-    s->wide = at;
-    return at + align64(padded);
-}
-
-/* A thread's scratch: mc x nc floats of sums (which become the values of a block-scaled D), then a
- * row of doubles. */
-static uint64_t scratch_bytes(const bsmm_engine *e) {
-    return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double);
-}
-
-/* Blocks are halved until every thread has a few, but not below one panel; whole ones hold whole
- * blocks of a block-scaled D. */
-static void choose_blocks(gemm *g) {
-    const bsmm_engine *e = g->engine;
-    g->mc = e->mc;
-    g->nc = e->nc;
-    if (g->p->recipe) return;
-    int64_t wanted = g->threads > 1 ? (int64_t)g->threads * 4 : 1;
-    while (bsmm_ceil_div(g->a.rows, g->mc) * bsmm_ceil_div(g->b.rows, g->nc) < wanted) {
-        if (g->nc / 2 >= e->nr && g->nc / 2 % e->nr == 0)
-            g->nc /= 2;
-        else if (g->mc / 2 >= e->mr && g->mc / 2 % e->mr == 0)
-            g->mc /= 2;
-        else
-            break;
-    }
-}
-
-static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
-    gemm g = {.engine = engine, .p = p, .threads = p->threads};
-    g.units = bsmm_ceil_div(p->a.m.cols, engine->unit);
-    g.a = measure_side(p->a.m.rows, engine->mr, g.units, engine->a_unit_bytes);
-    g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
-    int64_t most = bsmm_ceil_div(g.a.rows, engine->mr) * bsmm_ceil_div(g.b.rows, engine->nr);
-    if (g.threads > most) g.threads = most > 0 ? (int)most : 1;
-    choose_blocks(&g);
-    return g;
-}
-
-uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p) {
-    gemm g = measure(engine, p);
-    return side_bytes(&g.a) + (p->b_packed ? 0 : side_bytes(&g.b)) +
-           (uint64_t)g.threads * scratch_bytes(engine);
-}
-
-uint64_t bsmm_gemm_packed_b_bytes(const bsmm_engine *engine, const bsmm_product *p) {
-    gemm g = measure(engine, p);
-    return side_bytes(&g.b);
-}
-
-static void pack_panel(const gemm *g, const side *s, bool is_b, int64_t panel) {
-    int64_t row = panel * s->width;
-    bsmm_panel to = {s->units + (uint64_t)panel * s->panel_bytes, s->factors + row, s->wide + row};
-    for (int64_t i = 0; i < s->width; i++) {
-        to.factors[i] = 1;
-        to.wide[i] = 0;
-    }
-    g->engine->pack(g->p, is_b, row, bsmm_min_i64(s->width, s->rows - row), &to);
-}
-
-/* ---- one block of D ---- */
-
-typedef struct block {
-    int64_t row, rows, col, cols;
-    float *acc;     /* nc from row to row */
-    double *values; /* one row */
-} block;
-
-static void multiply_block(const gemm *g, const block *b) {
-    const bsmm_engine *e = g->engine;
-    if (g->units == 0) memset(b->acc, 0, (size_t)(g->mc * g->nc) * sizeof(float));
-    for (int64_t k = 0; k < g->units; k += e->chunk) {
-        int64_t units = bsmm_min_i64(e->chunk, g->units - k);
-        for (int64_t j = 0; j < b->cols; j += e->nr)
-            for (int64_t i = 0; i < b->rows; i += e->mr)
-                e->multiply(g->a.units + (uint64_t)((b->row + i) / e->mr) * g->a.panel_bytes +
-                                (uint64_t)k * e->a_unit_bytes,
-                            g->b.units + (uint64_t)((b->col + j) / e->nr) * g->b.panel_bytes +
-                                (uint64_t)k * e->b_unit_bytes,
-                            units, b->acc + i * g->nc + j, g->nc, k > 0);
-    }
-}
-
-/* The sum for one pair of rows, in double, scales included: what a wide row takes. */
-static double exact_dot(const bsmm_product *p, int64_t r, int64_t j) {
-    enum { RUN = 128 };
-    double a[RUN], b[RUN], sum = 0;
-    for (int64_t k = 0; k < p->a.m.cols; k += RUN) {
-        int64_t n = bsmm_min_i64(RUN, p->a.m.cols - k);
-        bsmm_operand_decode_row(&p->a, r, k, n, a);
-        bsmm_operand_decode_row(&p->b, j, k, n, b);
-        for (int64_t i = 0; i < n; i++)
-            sum += a[i] * b[i];
-    }
-    return sum;
-}
-
-static int widest(const uint8_t *wide, int64_t n) {
-    uint8_t most = 0;
-    for (int64_t i = 0; i < n; i++)
-        most = wide[i] > most ? wide[i] : most;
-    return most;
-}
-
-static void replace_wide(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
-    for (int64_t i = 0; i < row->cols; i++)
-        if (row->wide + row->column_wide[i] > row->wide_limit)
-            values[i] = exact_dot(p, row->r, row->col + i);
-}
-
-void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
-    bsmm_finish_scale(row->acc, row->factor, row->column_factors, row->cols, values);
-    if (row->wide + widest(row->column_wide, row->cols) > row->wide_limit)
-        replace_wide(p, row, values);
-    bsmm_finish_add(p, row->r, row->col, row->cols, values);
-}
-
-static void round_row(const double *values, int64_t cols, float *to) {
-    for (int64_t i = 0; i < cols; i++)
-        to[i] = (float)values[i];
-}
-
-static void finish_block(const gemm *g, const block *b) {
-    for (int64_t i = 0; i < b->rows; i++) {
-        int64_t r = b->row + i;
-        bsmm_gemm_row row = {.r = r,
-                             .col = b->col,
-                             .cols = b->cols,
-                             .acc = b->acc + i * g->nc,
-                             .factor = g->a.factors[r],
-                             .wide = g->a.wide[r],
-                             .wide_limit = g->engine->wide_limit,
-                             .column_factors = g->b.factors + b->col,
-                             .column_wide = g->b.wide + b->col};
-        bsmm_gemm_finish_row(g->p, &row, b->values);
-        if (g->p->recipe)
-            round_row(b->values, b->cols, b->acc + i * g->nc);
-        else
-            bsmm_finish_store(g->p, r, b->col, b->cols, b->values);
-    }
-    if (g->p->recipe)
-        bsmm_recipe_store(g->p->recipe, &g->p->d, b->row, b->rows, b->col, b->cols, b->acc, g->nc,
-                          (float)bsmm_operand_global(&g->p->d));
-}
-
-static void run_block(const gemm *g, int64_t index) {
-    int64_t across = bsmm_ceil_div(g->b.rows, g->nc);
-    uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
-    uint8_t *scratch = g->scratch + (uint64_t)omp_get_thread_num() * scratch_bytes(g->engine);
-    block b = {.row = index / across * g->mc, .col = index % across * g->nc};
-    b.rows = bsmm_min_i64(g->mc, g->a.rows - b.row);
-    b.cols = bsmm_min_i64(g->nc, g->b.rows - b.col);
-    b.acc = (float *)(void *)scratch;
-    b.values = (double *)(void *)(scratch + tile);
-    multiply_block(g, &b);
-    finish_block(g, &b);
-}
-
-void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *packed) {
-    gemm g = measure(engine, p);
-    uint8_t *end = place_side(&g.b, packed);
-    /* The alignment's gaps too: the bytes may go to a file. */
-    uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
-    memset(g.b.factors, 0, align64(padded * sizeof(double)));
-    memset(g.b.wide, 0, (size_t)(end - g.b.wide));
-#pragma omp parallel for num_threads(p->threads) schedule(dynamic)
-    for (int64_t i = 0; i < g.b.panels; i++)
-        pack_panel(&g, &g.b, true, i);
-}
-
-bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace) {
-    gemm g = measure(engine, p);
-    uint8_t *after_a = place_side(&g.a, workspace);
-    /* A packed B is only read: it is placed as if it were workspace. */
-    g.scratch = p->b_packed ? after_a : place_side(&g.b, after_a);
-    if (p->b_packed) place_side(&g.b, (uint8_t *)(uintptr_t)p->packed_b);
-    int64_t blocks = bsmm_ceil_div(g.a.rows, g.mc) * bsmm_ceil_div(g.b.rows, g.nc);
-#pragma omp parallel num_threads(g.threads)
-    {
-#pragma omp for schedule(dynamic, 4) nowait
-        for (int64_t i = 0; i < g.a.panels; i++)
-            pack_panel(&g, &g.a, false, i);
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < (p->b_packed ? 0 : g.b.panels); i++)
-            pack_panel(&g, &g.b, true, i);
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < blocks; i++)
-            run_block(&g, i);
-    }
-    if (p->recipe) bsmm_recipe_pad(&p->d);
-    return BSMM_OK;
-}
-
+/* NULL if the engine's cache blocks hold whole blocks of a block-scaled D, else the reason. */
 const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
-                                    size_t size) {
-    const bsmm_format *f = &p->d.m.format;
-    if (!p->recipe || (engine->mc % f->block_rows == 0 && engine->nc % f->block_cols == 0))
-        return NULL;
-    snprintf(why, size, "D's blocks of %u x %u do not divide its cache blocks of %lld x %lld",
-             f->block_rows, f->block_cols, (long long)engine->mc, (long long)engine->nc);
-    return why;
-}
+                                    size_t size);
+
+/* Part of a row of sums, and what its row and its columns had taken out of them. */
+typedef struct bsmm_gemm_row {
+    int64_t r, col, cols;
+    const float *acc;
+    double factor;
+    int wide, wide_limit;         /* see bsmm_engine */
+    const double *column_factors; /* cols of them, as of column_wide */
+    const uint8_t *column_wide;
+} bsmm_gemm_row;
+
+/* From sums to what the last rounding takes: factors, wide rows' sums, alpha, C and bias. */
+void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
+
+/* ---- finishing rows (finish.c) ---- */
+
+/* values[i] = acc[i] * row_factor * factors[i]. */
+void bsmm_finish_scale(const float *acc, double row_factor, const double *factors, int64_t cols,
+                       double *values);
+
+/* alpha, C and bias on values of row `row`, columns [col, col + cols), in place. */
+void bsmm_finish_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols, double *values);
+
+/* The last rounding into an unscaled D. */
+void bsmm_finish_store(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
+                       const double *values);
+
+#endif
