@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 THREADS = (1, 2)
 NO_PEERS = {"BSMM_BENCH_OPENBLAS": "", "BSMM_BENCH_ONEDNN": ""}
 
-# Products: formats, the share of the ceiling that is wanted.
+# Products: formats, the share of the ceiling that is wanted, if any is.
 PRODUCTS = (
     ("mxfp4", 0.80),
     ("mxfp6_e2m3", 0.80),
@@ -34,6 +34,8 @@ PRODUCTS = (
     ("bf16:mxfp4", 0.93),
     ("bf16:nvfp4", 0.93),
     ("fp8_groupwise", 0.92),
+    ("f32:mxfp4", None),
+    ("f32", None),
 )
 BASE = (2048, 2048, 2048)
 PRODUCT_SHAPES = (BASE, (512, 4096, 4096))
@@ -104,6 +106,10 @@ def against(value, wanted):
     return text if wanted is None or value >= wanted else f"**{text}**"
 
 
+def aim(wanted):
+    return f"{wanted:.2f}" if wanted else "-"
+
+
 def over(row, peer, wanted=None):
     rate = row["peers"].get(peer)
     return against(row["gflops"] / rate, wanted) if rate else "-"
@@ -142,7 +148,7 @@ def products(bench):
             rows.append([formats, shape_name(shape), kernels(r),
                          both(r, lambda x: f"{x['gflops']:.0f}"),
                          both(r, lambda x: f"{x['ceiling_gflops']:.0f}"),
-                         both(r, lambda x: against(x["share"], wanted)), f"{wanted:.2f}",
+                         both(r, lambda x: against(x["share"], wanted)), aim(wanted),
                          both(r, lambda x: over(x, "openblas")),
                          both(r, lambda x: over(x, "onednn_bf16")), both(r, packing)])
     return table(heads, rows)
@@ -170,7 +176,7 @@ def shapes(bench):
         heads += [formats, "part"] + (["over sgemm"] if formats == "mxfp4" else [])
         columns.append([shape_cells(bench, formats, shape, wanted, bases)
                         for shape, wanted in SHAPES])
-    return table(heads, ([shape_name(shape), f"{wanted:.2f}" if wanted else "-",
+    return table(heads, ([shape_name(shape), aim(wanted),
                           *(cell for column in columns for cell in column[i])]
                          for i, (shape, wanted) in enumerate(SHAPES)))
 
@@ -189,7 +195,7 @@ def decode(bench):
                          both(r, lambda x: f"{x['b_gbs']:.1f}"),
                          both(r, lambda x: f"`{x['ceiling']}`"),
                          both(r, lambda x: against(x["share"], wanted)),
-                         f"{wanted:.2f}" if wanted else "-", both(r, lambda x: over(x, "openblas")),
+                         aim(wanted), both(r, lambda x: over(x, "openblas")),
                          both(r, lambda x: over(x, "onednn_bf16"))])
     return table(heads, rows)
 
@@ -209,7 +215,7 @@ def conversions(bench):
         rows.append([r[0]["work"], r[0]["from"], r[0]["to"], both(r, lambda x: f"{x['gbs']:.1f}"),
                      both(r, lambda x: f"{x['ceiling_gbs']:.1f}"),
                      both(r, lambda x: against(x["share"], CONVERSION_SHARE)),
-                     f"{CONVERSION_SHARE:.2f}"])
+                     aim(CONVERSION_SHARE)])
     return table(heads, rows)
 
 
@@ -223,7 +229,7 @@ def avx2(bench):
              for threads in THREADS]
         rows.append([shape_name(shape), kernels(r), both(r, lambda x: f"{x['gflops']:.0f}"),
                      both(r, lambda x: over(x, "openblas", OVER_SGEMM_AVX2)),
-                     f"{OVER_SGEMM_AVX2:.2f}"])
+                     aim(OVER_SGEMM_AVX2)])
     return table(heads, rows)
 
 
