@@ -57,6 +57,23 @@ static inline float bsmm_bits_float(uint32_t bits) {
     return both.value;
 }
 
+/* Nearest e4m3, ties to even, saturating: the coder for scales. */
+static inline uint32_t bsmm_e4m3_code(float value) {
+    uint32_t bits = bsmm_float_bits(value), a = bits & 0x7fffffffu, sign = bits >> 24 & 0x80;
+    uint32_t normal = (a - (120u << 23) + 0x7ffff + (a >> 20 & 1)) >> 20;
+    uint32_t small = bsmm_float_bits(bsmm_bits_float(a) + 0x1p14f) - bsmm_float_bits(0x1p14f);
+    uint32_t code = a < 0x3c800000u ? small : normal; /* 2^-6 */
+    code = code < 0x7e ? code : 0x7e;
+    return (a > 0x7f800000u ? 0x7f : code) | sign;
+}
+
+static inline float bsmm_e4m3_value(uint32_t code) {
+    uint32_t a = code & 0x7f, sign = (code & 0x80) << 24;
+    float small = (float)(int32_t)a * 0x1p-9f;
+    uint32_t bits = a < 8 ? bsmm_float_bits(small) : (a << 20) + (120u << 23);
+    return a == 0x7f ? __builtin_nanf("") : bsmm_bits_float(bits | sign);
+}
+
 /* Stores a run of codes at element (r, c) of a matrix, along its columns; the padding that
  * completes the last group of 4- or 6-bit elements is written 0. In ORDER_ROW c must start a group;
  * in ORDER_COL the rows of one group must be stored by one thread. */

@@ -28,7 +28,7 @@ static void dequantize_row(const bsmm_operand *src, const bsmm_recipe_run *run, 
         int64_t n = bsmm_min_i64(RUN, cols - c);
         bsmm_values_decode(src, r, c, n, values);
         narrow(values, n, run->dst->m.format.elem != BSMM_ELEM_F32, rounded);
-        bsmm_recipe_store_part(run, r, 1, c, n, rounded, n);
+        bsmm_recipe_store_part(run, r, 1, c, n, &(bsmm_plain){BSMM_ELEM_F32, rounded, n});
     }
 }
 

@@ -1,5 +1,5 @@
 /* Runs of codes into a matrix's memory, and values out of it. */
-#include "quantize/coder.h"
+#include "quantize/strip.h"
 
 #include <string.h>
 
@@ -128,13 +128,18 @@ static void load_f16(const uint8_t *from, int64_t step, int64_t n, float *to, in
         to[i * to_step] = f16_value(load_u16(from + i * step));
 }
 
+static int64_t bytes_of(uint32_t elem) {
+    return elem == BSMM_ELEM_F32 ? 4 : 2;
+}
+
+static load_run *load_of(uint32_t elem) {
+    return elem == BSMM_ELEM_F32 ? load_f32 : elem == BSMM_ELEM_F16 ? load_f16 : load_bf16;
+}
+
 void bsmm_values_load(const bsmm_operand *src, int64_t r, int64_t rows, int64_t c, int64_t cols,
                       float *values, int64_t pitch) {
-    uint32_t elem = src->m.format.elem;
-    int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
-    load_run *load = elem == BSMM_ELEM_F32   ? load_f32
-                     : elem == BSMM_ELEM_F16 ? load_f16
-                                             : load_bf16;
+    int64_t bytes = bytes_of(src->m.format.elem);
+    load_run *load = load_of(src->m.format.elem);
     const uint8_t *data = src->m.data;
     if (src->m.order == BSMM_ORDER_ROW)
         for (int64_t i = 0; i < rows; i++)
@@ -144,4 +149,9 @@ void bsmm_values_load(const bsmm_operand *src, int64_t r, int64_t rows, int64_t 
         for (int64_t j = 0; j < cols; j++)
             load(data + bsmm_operand_index(src, r, c + j) * (uint64_t)bytes, bytes, rows,
                  values + j, pitch);
+}
+
+void bsmm_plain_load(const bsmm_plain *row, int64_t first, int64_t count, float *to) {
+    bsmm_plain at = bsmm_plain_at(row, 0, first);
+    load_of(at.elem)(at.data, bytes_of(at.elem), count, to, 1);
 }

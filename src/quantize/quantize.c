@@ -90,10 +90,17 @@ static task_shape shape_tasks(const quantize_call *call) {
 static void convert_rows(const quantize_call *call, const bsmm_recipe_run *run, task_shape shape,
                          int64_t task, float *values) {
     int64_t row = task * shape.rows, rows = bsmm_min_i64(shape.rows, call->src.m.rows - row);
-    for (int64_t c = 0; c < call->src.m.cols; c += shape.panel) {
-        int64_t cols = bsmm_min_i64(shape.panel, call->src.m.cols - c);
-        bsmm_values_load(&call->src, row, rows, c, cols, values, cols);
-        bsmm_recipe_store_part(run, row, rows, c, cols, values, cols);
+    const bsmm_operand *src = &call->src;
+    if (src->m.order == BSMM_ORDER_ROW) {
+        bsmm_plain all = {src->m.format.elem, src->m.data, src->m.ld};
+        bsmm_plain from = bsmm_plain_at(&all, row, 0);
+        bsmm_recipe_store_part(run, row, rows, 0, src->m.cols, &from);
+        return;
+    }
+    for (int64_t c = 0; c < src->m.cols; c += shape.panel) {
+        int64_t cols = bsmm_min_i64(shape.panel, src->m.cols - c);
+        bsmm_values_load(src, row, rows, c, cols, values, cols);
+        bsmm_recipe_store_part(run, row, rows, c, cols, &(bsmm_plain){BSMM_ELEM_F32, values, cols});
     }
 }
 
@@ -111,6 +118,7 @@ static void store_level(const quantize_call *call, const bsmm_tensor_step *tenso
 static void run_tasks(const quantize_call *call, task_shape shape, int threads, float *scratch) {
     bsmm_recipe_run run =
         bsmm_recipe_start(call->recipe, &call->dst, call->src.m.format.elem, call->desc.flags);
+    run.line = bsmm_scale_line_make(&call->dst.map);
     if (call->two_level) call->recipe->tensor(tensor_amax(call), &run.tensor);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t task = 0; task < shape.tasks; task++)

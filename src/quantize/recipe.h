@@ -8,7 +8,8 @@
 #define BSMM_QUANTIZE_RECIPE_H
 
 #include "core/kernel.h"
-#include "quantize/coder.h"
+#include "format/scale_line.h"
+#include "quantize/strip.h"
 
 /* One tensor's numbers, as the steps see them. */
 typedef struct bsmm_tensor_step {
@@ -21,21 +22,36 @@ typedef struct bsmm_tensor_step {
     bool pow2; /* BSMM_QUANTIZE_POW2 */
 } bsmm_tensor_step;
 
-/* One block's scale: its code, and what the values meet. */
+/* A strip's blocks. Aligned, for a register that is stored across two cache lines is read back only
+ * after every store before it. */
+typedef struct bsmm_strip_scales {
+    _Alignas(64) uint32_t amax[BSMM_STRIP_BLOCKS]; /* as fp32 bits */
+    uint32_t codes[BSMM_STRIP_BLOCKS];
+    float factors[BSMM_STRIP_BLOCKS]; /* what the values meet */
+} bsmm_strip_scales;
+
+/* Codes and factors of the first n blocks from their amax. */
+typedef void bsmm_block_rule(bsmm_strip_scales *scales, int64_t n, const bsmm_tensor_step *tensor);
+typedef void bsmm_tensor_rule(float amax, bsmm_tensor_step *tensor);
+
+/* One block's code and factor; rules are written so, and become loops without branches. */
 typedef struct bsmm_block_step {
     uint32_t code;
     float factor;
 } bsmm_block_step;
+typedef bsmm_block_step bsmm_one_block(float amax, const bsmm_tensor_step *tensor);
 
-typedef void bsmm_tensor_rule(float amax, bsmm_tensor_step *tensor);
-typedef bsmm_block_step bsmm_block_rule(float amax, const bsmm_tensor_step *tensor);
-
-/* How a value meets its block's factor. */
-typedef enum bsmm_element_step {
-    BSMM_STEP_MULTIPLY = 0,
-    BSMM_STEP_DIVIDE = 1,
-    BSMM_STEP_COMPARE = 2 /* with the rounding bounds times factor: bsmm_coder_run_bounds */
-} bsmm_element_step;
+static inline __attribute__((always_inline)) void bsmm_each_block(bsmm_one_block *rule,
+                                                                  bsmm_strip_scales *scales,
+                                                                  int64_t n,
+                                                                  const bsmm_tensor_step *tensor) {
+    const bsmm_tensor_step t = *tensor; /* which the stores below cannot change */
+    for (int64_t i = 0; i < n; i++) {
+        bsmm_block_step step = rule(bsmm_bits_float(scales->amax[i]), &t);
+        scales->codes[i] = step.code;
+        scales->factors[i] = step.factor;
+    }
+}
 
 #define BSMM_ELEM_BIT(elem) (1u << (elem))
 #define BSMM_ELEM_ANY       UINT32_MAX
@@ -98,15 +114,17 @@ typedef struct bsmm_recipe_run {
     const bsmm_operand *dst;
     bsmm_tensor_step tensor;
     bsmm_coder coder;
+    bsmm_scale_line line;
+    const bsmm_strip_ops *ops;
 } bsmm_recipe_run;
 
 /* Without the second level, for values that came from format source_elem. */
 bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand *dst,
                                   uint32_t source_elem, uint32_t flags);
 
-/* Stores rows x cols values at (row, col), whole blocks from there; `pitch` floats between rows. */
+/* Stores rows x cols values at (row, col), whole blocks from there. */
 void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t rows, int64_t col,
-                            int64_t cols, const float *values, int64_t pitch);
+                            int64_t cols, const bsmm_plain *values);
 
 /* ---- scales in memory (scales.c) ---- */
 

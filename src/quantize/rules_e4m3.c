@@ -6,15 +6,6 @@
 
 static const float e4m3_max = 448;
 
-/* Nearest e4m3, ties to even, saturating; NaN stays NaN. */
-static uint32_t e4m3_code(float value) {
-    return bsmm_elem_encode(BSMM_ELEM_E4M3, (double)value, true);
-}
-
-static float e4m3_value(uint32_t code) {
-    return (float)bsmm_elem_decode(BSMM_ELEM_E4M3, code);
-}
-
 float bsmm_round_to(uint32_t elem, float value) {
     if (elem == BSMM_ELEM_F32) return value;
     return (float)bsmm_elem_decode(elem, bsmm_elem_encode(elem, (double)value, false));
@@ -35,10 +26,10 @@ void bsmm_tensor_torchao(float amax, bsmm_tensor_step *t) {
     t->divisor = 1 / t->multiplier;
 }
 
-bsmm_block_step bsmm_e4m3_torchao(float amax, const bsmm_tensor_step *t) {
+static inline bsmm_block_step e4m3_torchao(float amax, const bsmm_tensor_step *t) {
     float scale = at_least((amax / t->max) / t->multiplier, 0x1p-6f);
-    uint32_t code = e4m3_code(scale);
-    return (bsmm_block_step){code, (1 / t->multiplier) / e4m3_value(code)};
+    uint32_t code = bsmm_e4m3_code(scale);
+    return (bsmm_block_step){code, (1 / t->multiplier) / bsmm_e4m3_value(code)};
 }
 
 /* ---- TransformerEngine: quantization_ref_nvfp4.py, core_nvfp4.cuh ---- */
@@ -51,9 +42,9 @@ void bsmm_tensor_te(float amax, bsmm_tensor_step *t) {
     t->multiplier = 1 / encode;
 }
 
-bsmm_block_step bsmm_e4m3_te(float amax, const bsmm_tensor_step *t) {
-    uint32_t code = e4m3_code(amax * (t->divisor * (1 / t->max)));
-    float factor = 1 / (e4m3_value(code) * t->multiplier);
+static inline bsmm_block_step e4m3_te(float amax, const bsmm_tensor_step *t) {
+    uint32_t code = bsmm_e4m3_code(amax * (t->divisor * (1 / t->max)));
+    float factor = 1 / (bsmm_e4m3_value(code) * t->multiplier);
     return (bsmm_block_step){code, factor > FLT_MAX ? FLT_MAX : factor};
 }
 
@@ -66,10 +57,10 @@ void bsmm_tensor_modelopt(float amax, bsmm_tensor_step *t) {
     t->divisor = 1 / t->multiplier;
 }
 
-bsmm_block_step bsmm_e4m3_modelopt(float amax, const bsmm_tensor_step *t) {
+static inline bsmm_block_step e4m3_modelopt(float amax, const bsmm_tensor_step *t) {
     float scale = amax / (t->max * t->multiplier);
-    uint32_t code = e4m3_code(scale == 0 ? 1 : at_least(scale, 0x1p-9f));
-    return (bsmm_block_step){code, e4m3_value(code) * t->multiplier};
+    uint32_t code = bsmm_e4m3_code(scale == 0 ? 1 : at_least(scale, 0x1p-9f));
+    return (bsmm_block_step){code, bsmm_e4m3_value(code) * t->multiplier};
 }
 
 /* ---- compressed-tensors: generate_gparam, calculate_qparams ---- */
@@ -84,10 +75,10 @@ void bsmm_tensor_compressed_tensors(float amax, bsmm_tensor_step *t) {
     t->multiplier = 1 / t->divisor;
 }
 
-bsmm_block_step bsmm_e4m3_compressed_tensors(float amax, const bsmm_tensor_step *t) {
-    uint32_t code = e4m3_code(t->divisor * bsmm_round_to(t->source_elem, amax / t->max));
-    if (code == 0) code = e4m3_code(0.125f);
-    return (bsmm_block_step){code, e4m3_value(code) / t->divisor};
+static inline bsmm_block_step e4m3_compressed_tensors(float amax, const bsmm_tensor_step *t) {
+    uint32_t code = bsmm_e4m3_code(t->divisor * bsmm_round_to(t->source_elem, amax / t->max));
+    if (code == 0) code = bsmm_e4m3_code(0.125f);
+    return (bsmm_block_step){code, bsmm_e4m3_value(code) / t->divisor};
 }
 
 /* ---- ggml: quantize_row_nvfp4_ref ---- */
@@ -102,7 +93,29 @@ static uint32_t ggml_e4m3_code(float value) {
     return code < 15u << 3 ? code : 0x7e;
 }
 
-bsmm_block_step bsmm_e4m3_ggml(float amax, const bsmm_tensor_step *t) {
+static inline bsmm_block_step e4m3_ggml(float amax, const bsmm_tensor_step *t) {
     uint32_t code = ggml_e4m3_code(amax / t->max);
-    return (bsmm_block_step){code, e4m3_value(code)};
+    return (bsmm_block_step){code, bsmm_e4m3_value(code)};
+}
+
+/* ---- over a strip ---- */
+
+void bsmm_e4m3_torchao(bsmm_strip_scales *s, int64_t n, const bsmm_tensor_step *t) {
+    bsmm_each_block(e4m3_torchao, s, n, t);
+}
+
+void bsmm_e4m3_te(bsmm_strip_scales *s, int64_t n, const bsmm_tensor_step *t) {
+    bsmm_each_block(e4m3_te, s, n, t);
+}
+
+void bsmm_e4m3_modelopt(bsmm_strip_scales *s, int64_t n, const bsmm_tensor_step *t) {
+    bsmm_each_block(e4m3_modelopt, s, n, t);
+}
+
+void bsmm_e4m3_compressed_tensors(bsmm_strip_scales *s, int64_t n, const bsmm_tensor_step *t) {
+    bsmm_each_block(e4m3_compressed_tensors, s, n, t);
+}
+
+void bsmm_e4m3_ggml(bsmm_strip_scales *s, int64_t n, const bsmm_tensor_step *t) {
+    bsmm_each_block(e4m3_ggml, s, n, t);
 }

@@ -1,10 +1,8 @@
 /* The pipeline below the tensor's scale: block amax, block scale, element codes, memory. */
 #include "quantize/recipe.h"
 
-#include <float.h>
 #include <math.h>
-
-enum { RUN = 256 };
+#include <string.h>
 
 bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand *dst,
                                   uint32_t source_elem, uint32_t flags) {
@@ -20,6 +18,8 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
                    .multiplier = 1,
                    .divisor = 1,
                    .pow2 = flags & BSMM_QUANTIZE_POW2},
+        .line = {.map = &dst->map},
+        .ops = bsmm_strip_ops_for(dst),
     };
     /* An unscaled f16 or bf16 overflows to Inf, as IEEE arithmetic does. */
     bool saturate = info->bits <= 8 || dst->m.format.scale != BSMM_SCALE_NONE;
@@ -28,113 +28,106 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
     return run;
 }
 
-/* ---- elements ---- */
+/* ---- strips ---- */
 
-static void store_f32(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
-                      const float *values) {
-    for (int64_t i = 0; i < n; i++)
-        bsmm_elem_store(BSMM_ELEM_F32, dst->m.data, bsmm_operand_index(dst, r, c + i),
-                        bsmm_float_bits(values[i]));
+/* Blocks [c / width, ...) of one row of blocks: `rows` rows and `cols` columns of values. */
+typedef struct strip {
+    int64_t r, rows, c, cols, blocks;
+    bsmm_plain values;
+} strip;
+
+static void choose_scales(const bsmm_recipe_run *run, const strip *s, bsmm_strip_scales *to) {
+    uint32_t limit = run->recipe->skips_nan ? 0x7f800000u : UINT32_MAX;
+    run->ops->amax(&s->values, s->rows, s->cols, run->dst->m.format.block_cols, limit, to->amax);
+    run->recipe->block(to, s->blocks, &run->tensor);
 }
 
-static void scale_run(const bsmm_recipe_run *run, const float *values, int64_t n, float factor,
-                      float *scaled) {
-    if (run->recipe->step == BSMM_STEP_DIVIDE)
+/* Finite values and normal factors: then no NaN arises. */
+static bool is_tame(const bsmm_strip_scales *scales, int64_t blocks) {
+    const uint32_t inf = 0x7f800000u, least_normal = 0x00800000u;
+    bool wild = false;
+    for (int64_t i = 0; i < blocks; i++) {
+        uint32_t factor = bsmm_float_bits(scales->factors[i]) & 0x7fffffffu;
+        wild |= (scales->amax[i] >= inf) | (factor - least_normal >= inf - least_normal);
+    }
+    return !wild;
+}
+
+static void store_codes(uint32_t scale, void *base, const uint64_t *offsets, int64_t n,
+                        const uint32_t *codes) {
+    if (scale == BSMM_SCALE_F32)
         for (int64_t i = 0; i < n; i++)
-            scaled[i] = values[i] / factor;
+            memcpy((uint32_t *)base + offsets[i], &codes[i], sizeof codes[i]);
     else
         for (int64_t i = 0; i < n; i++)
-            scaled[i] = values[i] * factor;
+            ((uint8_t *)base)[offsets[i]] = (uint8_t)codes[i];
 }
 
-static void store_codes(const bsmm_recipe_run *run, int64_t r, int64_t c, int64_t n,
-                        const float *values, float factor) {
-    float scaled[RUN];
-    uint16_t codes[RUN];
-    if (run->recipe->step == BSMM_STEP_COMPARE)
-        bsmm_coder_run_bounds(&run->coder, values, n, factor, codes);
-    else {
-        scale_run(run, values, n, factor, scaled);
-        bsmm_coder_run(&run->coder, scaled, n, codes);
-    }
-    bsmm_codes_store(run->dst, r, c, n, codes);
-}
-
-/* f32 elements of a scaled format: no format is narrower than they are, but they saturate too. */
-static void store_wide(const bsmm_recipe_run *run, int64_t r, int64_t c, int64_t n,
-                       const float *values, float factor) {
-    float scaled[RUN];
-    scale_run(run, values, n, factor, scaled);
-    for (int64_t i = 0; i < n; i++)
-        if (isinf(scaled[i])) scaled[i] = copysignf(FLT_MAX, scaled[i]);
-    store_f32(run->dst, r, c, n, scaled);
-}
-
-/* One row of a block. */
-static void store_run(const bsmm_recipe_run *run, int64_t r, int64_t c, int64_t n,
-                      const float *values, float factor) {
-    bool wide = run->dst->m.format.elem == BSMM_ELEM_F32;
-    for (int64_t i = 0; i < n; i += RUN)
-        (wide ? store_wide : store_codes)(run, r, c + i, bsmm_min_i64(RUN, n - i), values + i,
-                                          factor);
-}
-
-/* ---- blocks ---- */
-
-/* max |x| as fp32 bits, which order as magnitudes do and put NaN on top. */
-static uint32_t largest_bits(const float *values, int64_t n, uint32_t limit) {
-    uint32_t largest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t a = bsmm_float_bits(values[i]) & 0x7fffffffu;
-        a = a > limit ? 0 : a;
-        largest = a > largest ? a : largest;
-    }
-    return largest;
-}
-
-static float block_amax(const bsmm_recipe *recipe, const float *values, int64_t rows, int64_t cols,
-                        int64_t pitch) {
-    uint32_t limit = recipe->skips_nan ? 0x7f800000u : UINT32_MAX, amax = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        uint32_t row = largest_bits(values + i * pitch, cols, limit);
-        amax = row > amax ? row : amax;
-    }
-    return bsmm_bits_float(amax);
-}
-
-static void store_block(const bsmm_recipe_run *run, int64_t r, int64_t rows, int64_t c,
-                        int64_t cols, const float *values, int64_t pitch) {
+static void store_scales(const bsmm_recipe_run *run, const strip *s, uint64_t row,
+                         const uint32_t *codes) {
     const bsmm_operand *dst = run->dst;
-    const bsmm_format *f = &dst->m.format;
-    float amax = block_amax(run->recipe, values, rows, cols, pitch);
-    bsmm_block_step step = run->recipe->block(amax, &run->tensor);
-    uint64_t at = bsmm_scale_map_at(&dst->map, r / f->block_rows, c / f->block_cols);
-    bsmm_scale_store_code(f->scale, dst->m.scales, at, step.code);
-    for (int64_t i = 0; i < rows; i++)
-        store_run(run, r + i, c, cols, values + i * pitch, step.factor);
+    uint64_t offsets[BSMM_STRIP_BLOCKS];
+    bsmm_scale_line_at(&run->line, row, s->c / dst->m.format.block_cols, s->blocks, offsets);
+    store_codes(dst->m.format.scale, dst->m.scales, offsets, s->blocks, codes);
+}
+
+static bsmm_strip_job job_of(const bsmm_recipe_run *run, int64_t width) {
+    return (bsmm_strip_job){run->dst, &run->coder, run->recipe->step, width};
+}
+
+static void store_strip(const bsmm_recipe_run *run, const bsmm_strip_job *job, const strip *s,
+                        uint64_t scale_row) {
+    bsmm_strip_scales scales;
+    choose_scales(run, s, &scales);
+    store_scales(run, s, scale_row, scales.codes);
+    bool tame = is_tame(&scales, s->blocks);
+    for (int64_t i = 0; i < s->rows; i++) {
+        bsmm_plain row = bsmm_plain_at(&s->values, i, 0);
+        run->ops->encode(job, &row, s->r + i, s->c, s->cols, scales.factors, tame);
+    }
+}
+
+/* So many blocks that the values of a strip stay in the second cache until they are encoded. */
+static int64_t strip_cols(const bsmm_format *f) {
+    static const int64_t elements = 1 << 16;
+    int64_t block = (int64_t)f->block_rows * f->block_cols, blocks = elements / block;
+    return bsmm_min_i64(blocks ? blocks : 1, BSMM_STRIP_BLOCKS) * f->block_cols;
+}
+
+/* One row of blocks. */
+static void store_blocks(const bsmm_recipe_run *run, int64_t r, int64_t rows, int64_t col,
+                         int64_t cols, const bsmm_plain *values) {
+    const bsmm_format *f = &run->dst->m.format;
+    bsmm_strip_job job = job_of(run, f->block_cols);
+    uint64_t scale_row = bsmm_scale_map_at(&run->dst->map, r / f->block_rows, 0);
+    for (int64_t c = 0, step = strip_cols(f); c < cols; c += step) {
+        strip s = {.r = r, .rows = rows, .c = col + c, .cols = bsmm_min_i64(step, cols - c)};
+        s.blocks = bsmm_ceil_div(s.cols, f->block_cols);
+        s.values = bsmm_plain_at(values, 0, c);
+        store_strip(run, &job, &s, scale_row);
+    }
 }
 
 static void store_unscaled(const bsmm_recipe_run *run, int64_t row, int64_t rows, int64_t col,
-                           int64_t cols, const float *values, int64_t pitch) {
-    bool wide = run->dst->m.format.elem == BSMM_ELEM_F32;
-    for (int64_t i = 0; i < rows; i++)
-        if (wide)
-            store_f32(run->dst, row + i, col, cols, values + i * pitch);
-        else
-            store_run(run, row + i, col, cols, values + i * pitch, 1);
+                           int64_t cols, const bsmm_plain *values) {
+    bsmm_strip_job job = job_of(run, cols);
+    for (int64_t i = 0; i < rows; i++) {
+        bsmm_plain from = bsmm_plain_at(values, i, 0);
+        run->ops->encode(&job, &from, row + i, col, cols, NULL, false);
+    }
 }
 
 void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t rows, int64_t col,
-                            int64_t cols, const float *values, int64_t pitch) {
+                            int64_t cols, const bsmm_plain *values) {
     const bsmm_format *f = &run->dst->m.format;
     if (f->scale == BSMM_SCALE_NONE) {
-        store_unscaled(run, row, rows, col, cols, values, pitch);
+        store_unscaled(run, row, rows, col, cols, values);
         return;
     }
-    for (int64_t r = 0; r < rows; r += f->block_rows)
-        for (int64_t c = 0; c < cols; c += f->block_cols)
-            store_block(run, row + r, bsmm_min_i64(f->block_rows, rows - r), col + c,
-                        bsmm_min_i64(f->block_cols, cols - c), values + r * pitch + c, pitch);
+    for (int64_t r = 0; r < rows; r += f->block_rows) {
+        bsmm_plain from = bsmm_plain_at(values, r, 0);
+        store_blocks(run, row + r, bsmm_min_i64(f->block_rows, rows - r), col, cols, &from);
+    }
 }
 
 /* ---- for kernels ---- */
@@ -151,8 +144,9 @@ void bsmm_recipe_store(const bsmm_recipe *recipe, const bsmm_operand *dst, int64
                        int64_t rows, int64_t col, int64_t cols, const float *values, int64_t pitch,
                        float global) {
     bsmm_recipe_run run = bsmm_recipe_start(recipe, dst, BSMM_ELEM_F32, 0);
+    bsmm_plain from = {BSMM_ELEM_F32, values, pitch};
     set_level(&run.tensor, &dst->m, global);
-    bsmm_recipe_store_part(&run, row, rows, col, cols, values, pitch);
+    bsmm_recipe_store_part(&run, row, rows, col, cols, &from);
 }
 
 void bsmm_recipe_pad(const bsmm_operand *dst) {

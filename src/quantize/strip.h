@@ -1,0 +1,67 @@
+/* A strip: some blocks side by side, the pipeline's unit of work. What a processor's vector unit
+ * changes about the pipeline are the operations below; all of them give the same bytes. */
+#ifndef BSMM_QUANTIZE_STRIP_H
+#define BSMM_QUANTIZE_STRIP_H
+
+#include "quantize/coder.h"
+
+enum { BSMM_STRIP_BLOCKS = 16 };
+
+/* f32, f16 or bf16 values whose rows are contiguous. */
+typedef struct bsmm_plain {
+    uint32_t elem;
+    const void *data;
+    int64_t pitch; /* elements from row to row */
+} bsmm_plain;
+
+/* How a value meets its block's factor. */
+typedef enum bsmm_element_step {
+    BSMM_STEP_MULTIPLY = 0,
+    BSMM_STEP_DIVIDE = 1,
+    BSMM_STEP_COMPARE = 2 /* with the rounding bounds times factor: bsmm_coder_run_bounds */
+} bsmm_element_step;
+
+/* From values to the codes of `dst`, in blocks of `width` columns. */
+typedef struct bsmm_strip_job {
+    const bsmm_operand *dst;
+    const bsmm_coder *coder;
+    bsmm_element_step step;
+    int64_t width;
+} bsmm_strip_job;
+
+typedef struct bsmm_strip_ops {
+    /* amax[i] = the largest magnitude, as fp32 bits, of columns [i * width, (i + 1) * width) of
+     * rows x cols values; at least one column, at most BSMM_STRIP_BLOCKS blocks, for
+     * all of which there is room. fp32 bits order as
+     * magnitudes do and put NaN on top; those above `limit` do not count. */
+    void (*amax)(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
+                 uint32_t limit, uint32_t *amax);
+
+    /* Stores row[0 .. cols) at element (r, c) of job->dst, where a block begins; block i meets
+     * factors[i] of BSMM_STRIP_BLOCKS, none when factors is NULL. tame: values are finite, factors
+     * normal. */
+    void (*encode)(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
+                   int64_t cols, const float *factors, bool tame);
+} bsmm_strip_ops;
+
+extern const bsmm_strip_ops bsmm_strip_portable;
+#if defined(__x86_64__)
+extern const bsmm_strip_ops bsmm_strip_avx512;
+#endif
+
+/* The best operations that this processor has for a destination. */
+const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst);
+
+/* `count` values of a row, from `first` on, as fp32. */
+void bsmm_plain_load(const bsmm_plain *row, int64_t first, int64_t count, float *to);
+
+/* The same rows from (row, col) on. Inlined, for a struct that a call returns is read back by
+ * wider loads than the stores that wrote it, which then wait for every store before them: here,
+ * of codes that miss the caches. */
+static inline bsmm_plain bsmm_plain_at(const bsmm_plain *values, int64_t row, int64_t col) {
+    int64_t bytes = values->elem == BSMM_ELEM_F32 ? 4 : 2;
+    const uint8_t *data = (const uint8_t *)values->data + (row * values->pitch + col) * bytes;
+    return (bsmm_plain){values->elem, data, values->pitch};
+}
+
+#endif

@@ -1,0 +1,253 @@
+/* bsmm_quantize, bsmm_dequantize and bsmm_amax give the same bytes whatever the processor has:
+ * every recipe, element format, input type, scale layout and order, odd sizes and pitches, and
+ * values that rounding, zeros, NaN and subnormals make hard. Buffers end where an unreadable page
+ * begins. */
+#include "base/cpu.h"
+#include "operand.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint32_t processors[] = {0, BSMM_CPU_AVX2, ~0u};
+
+/* ---- values ---- */
+
+enum { ORDINARY, TIES, SPRINKLED, ANY_BITS, TINY, MIXES };
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Small multiples of 1/16, which lie on values and halfway between them. */
+static double tie(rng *r) {
+    return ((double)rng_below(r, 257) - 128) / 16;
+}
+
+static double ordinary(rng *r) {
+    return ldexp((double)(int64_t)rng_next(r) * 0x1p-63, (int)rng_below(r, 8));
+}
+
+static double sprinkled(rng *r) {
+    static const float rare[] = {0,   -0.0f, INFINITY,  -INFINITY,
+                                 NAN, -NAN,  0x1p-149f, 0x1.fffffep127f};
+    if (rng_below(r, 24) == 0) return (double)rare[rng_below(r, BSMM_COUNT(rare))];
+    return ordinary(r);
+}
+
+static double value_of(int mix, rng *r) {
+    switch (mix) {
+    case TIES:
+        return tie(r);
+    case SPRINKLED:
+        return sprinkled(r);
+    case ANY_BITS:
+        return (double)float_of((uint32_t)rng_next(r));
+    case TINY:
+        return ldexp(tie(r), -126 - (int)rng_below(r, 20));
+    default:
+        return ordinary(r);
+    }
+}
+
+static void fill_matrix(const test_matrix *t, int mix, rng *r) {
+    uint32_t elem = t->m.format.elem;
+    uint64_t count = t->data_bytes * 8 / bsmm_elem_row(elem)->bits;
+    for (uint64_t i = 0; i < count; i++) {
+        int shift = mix == ORDINARY || mix == TIES ? (int)(i / 48 % 9) - 4 : 0;
+        uint32_t code = bsmm_elem_encode(elem, ldexp(value_of(mix, r), shift), false);
+        bsmm_elem_store(elem, t->m.data, i, code);
+    }
+}
+
+/* ---- one call on every processor ---- */
+
+typedef struct call {
+    const char *recipe;
+    uint32_t flags;
+    const float *amax;
+} call;
+
+static void poison(test_matrix *t) {
+    memset(t->m.data, 0xa5, t->data_bytes);
+    if (t->m.scales) memset(t->m.scales, 0xa5, t->scale_bytes);
+    t->global = -1;
+}
+
+static void run_quantize(const call *how, const test_matrix *src, test_matrix *dst) {
+    bsmm_quantize_desc desc = {.struct_size = sizeof desc,
+                               .flags = how->flags,
+                               .src = &src->m,
+                               .dst = &dst->m,
+                               .recipe = how->recipe,
+                               .amax = how->amax};
+    poison(dst);
+    if (bsmm_quantize(&desc, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+}
+
+static void assert_same_bytes(const test_matrix *a, const test_matrix *b, const char *what) {
+    if (memcmp(a->m.data, b->m.data, a->data_bytes) != 0) fail_msg("%s: elements differ", what);
+    if (a->m.scales && memcmp(a->m.scales, b->m.scales, a->scale_bytes) != 0)
+        fail_msg("%s: scales differ", what);
+    if (memcmp(&a->global, &b->global, sizeof a->global) != 0) fail_msg("%s: levels differ", what);
+}
+
+static void check_quantize(const call *how, const test_matrix *src, const bsmm_matrix *shape) {
+    test_matrix plain, fast;
+    rng r = {0};
+    char what[128];
+    test_matrix_make(&plain, *shape, FILL_ORDINARY, &r);
+    test_matrix_make(&fast, *shape, FILL_ORDINARY, &r);
+    if (shape->global_scale) {
+        plain.m.global_scale = &plain.global;
+        fast.m.global_scale = &fast.global;
+    }
+    bsmm_cpu_mask_features(processors[0]);
+    run_quantize(how, src, &plain);
+    for (size_t i = 1; i < BSMM_COUNT(processors); i++) {
+        bsmm_cpu_mask_features(processors[i]);
+        run_quantize(how, src, &fast);
+        snprintf(what, sizeof what, "%s, %s to %s, %d x %d, processor %d", how->recipe,
+                 bsmm_format_name(src->m.format), bsmm_format_name(shape->format), (int)shape->rows,
+                 (int)shape->cols, (int)i);
+        assert_same_bytes(&plain, &fast, what);
+    }
+    bsmm_cpu_mask_features(~0u);
+    test_matrix_free(&plain);
+    test_matrix_free(&fast);
+}
+
+/* ---- every recipe ---- */
+
+/* Sizes, pitches, layouts and orders from the bits of `variant`. */
+static void shape_both(uint32_t variant, bsmm_matrix *src, bsmm_matrix *dst) {
+    static const int64_t sizes[][2] = {{3, 512}, {2, 1031}, {5, 70}, {133, 33}, {2, 2305}, {4, 1}};
+    src->rows = dst->rows = sizes[variant % 6][0];
+    src->cols = dst->cols = sizes[variant % 6][1];
+    src->order = variant % 5 == 4;
+    dst->order = variant % 7 == 6;
+    if (variant & 1) src->ld = (src->order ? src->rows : src->cols) + 3;
+    if (variant & 2) dst->ld = bsmm_round_up(dst->order ? dst->rows : dst->cols, 4) + 4;
+    if (dst->format.scale == BSMM_SCALE_NONE) return;
+    dst->scale_layout = variant % 9;
+    if (dst->scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS) {
+        dst->scale_tile_rows = 3;
+        dst->scale_tile_cols = variant & 4 ? 8 : 5;
+    }
+}
+
+static void check_recipe(const bsmm_recipe_info *info, bsmm_format format, rng *r) {
+    static float level;
+    for (uint32_t variant = 0; variant < 30; variant++) {
+        test_matrix src;
+        bsmm_matrix from = describe((bsmm_format){.elem = BSMM_ELEM_F32 + variant % 3}, 0, 0);
+        bsmm_matrix to = describe(format, 0, 0);
+        const float given = 3.0f;
+        call how = {info->name, variant & 1 ? info->flags : 0, variant % 4 == 3 ? &given : NULL};
+        shape_both(variant, &from, &to);
+        if (!(how.flags & BSMM_QUANTIZE_ONE_LEVEL) && format.scale == BSMM_SCALE_E4M3 &&
+            strcmp(info->name, "ggml") != 0)
+            to.global_scale = &level;
+        to.global_kind = strcmp(info->name, "compressed-tensors") == 0 && to.global_scale;
+        test_matrix_make(&src, from, FILL_ORDINARY, r);
+        fill_matrix(&src, (int)(variant / 3) % MIXES, r);
+        check_quantize(&how, &src, &to);
+        test_matrix_free(&src);
+    }
+}
+
+static void check_formats(const bsmm_recipe_info *info, rng *r) {
+    char names[256];
+    snprintf(names, sizeof names, "%s", info->formats);
+    for (char *rest = names, *name; (name = strtok_r(rest, " ", &rest));) {
+        bsmm_format format = format_named(name);
+        check_recipe(info, format, r);
+        if (format.scale == BSMM_SCALE_NONE) continue;
+        /* Blocks that are no preset's: odd ones, and several rows high. */
+        format.block_cols = 12;
+        check_recipe(info, format, r);
+        format.block_cols = 48;
+        format.block_rows = 3;
+        check_recipe(info, format, r);
+    }
+}
+
+static void test_every_recipe(void **state) {
+    (void)state;
+    bsmm_recipe_info info = {.struct_size = sizeof info};
+    rng r = {1};
+    for (uint32_t i = 0; bsmm_recipe_at(i, &info) == BSMM_OK; i++)
+        check_formats(&info, &r);
+}
+
+/* ---- every value of 16 bits, and what lies around them in 32 ---- */
+
+static void store_patterns(const test_matrix *t, uint32_t low) {
+    bool wide = t->m.format.elem == BSMM_ELEM_F32;
+    for (uint32_t i = 0; i < 1u << 16; i++)
+        bsmm_elem_store(t->m.format.elem, t->m.data, i, wide ? i << 16 | low : i);
+}
+
+/* Unscaled, so that each value is rounded by itself, and in blocks of like values. */
+static void check_patterns(const test_matrix *src) {
+    static const char *const formats[] = {"e4m3",  "e4m3fnuz",   "e5m2",        "e5m2fnuz",
+                                          "e3m2",  "e2m3",       "e2m1",        "mxfp4",
+                                          "mxfp8", "mxfp6_e2m3", "fp8_group128"};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+        bsmm_matrix shape = describe(format_named(formats[i]), 1, 1 << 16);
+        check_quantize(&(call){NULL, 0, NULL}, src, &shape);
+    }
+}
+
+static void test_every_pattern(void **state) {
+    (void)state;
+    static const uint32_t lows[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
+    rng r = {2};
+    for (uint32_t elem = BSMM_ELEM_F32; elem <= BSMM_ELEM_BF16; elem++)
+        for (size_t i = 0; i < (elem == BSMM_ELEM_F32 ? BSMM_COUNT(lows) : 1); i++) {
+            test_matrix src;
+            test_matrix_make(&src, describe((bsmm_format){.elem = elem}, 1, 1 << 16), FILL_ORDINARY,
+                             &r);
+            store_patterns(&src, lows[i]);
+            check_patterns(&src);
+            test_matrix_free(&src);
+        }
+}
+
+/* ---- amax ---- */
+
+static void test_amax(void **state) {
+    (void)state;
+    rng r = {3};
+    for (uint32_t variant = 0; variant < 90; variant++) {
+        test_matrix src;
+        float plain, fast;
+        bsmm_matrix shape = describe((bsmm_format){.elem = BSMM_ELEM_F32 + variant % 3},
+                                     1 + variant % 4, 1 + rng_below(&r, 3000));
+        shape.order = variant >> 2 & 1;
+        test_matrix_make(&src, shape, FILL_ORDINARY, &r);
+        fill_matrix(&src, (int)variant % MIXES, &r);
+        bsmm_cpu_mask_features(0);
+        assert_int_equal(bsmm_amax(&src.m, &plain), BSMM_OK);
+        bsmm_cpu_mask_features(~0u);
+        assert_int_equal(bsmm_amax(&src.m, &fast), BSMM_OK);
+        assert_memory_equal(&plain, &fast, sizeof plain);
+        test_matrix_free(&src);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_recipe),
+        cmocka_unit_test(test_every_pattern),
+        cmocka_unit_test(test_amax),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
