@@ -1,0 +1,100 @@
+/* The epilogue's rows against the codec: every value is rounded once, from double. */
+#include "cpu/gemm.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { COLS = 1024 };
+
+static void check_row(uint32_t elem, const double *values) {
+    static uint32_t out[COLS];
+    bsmm_product p = {0};
+    p.d.m.format.elem = elem;
+    p.d.m.rows = 1, p.d.m.cols = p.d.m.ld = COLS;
+    p.d.m.data = out;
+    bsmm_finish_store(&p, 0, 0, COLS, values);
+    for (int i = 0; i < COLS; i++) {
+        uint32_t code = bsmm_elem_load(elem, out, (uint64_t)i);
+        uint32_t expected = bsmm_elem_encode(elem, values[i], false);
+        if (code != expected)
+            fail_msg("%s of %a: %#x, expected %#x", bsmm_elem_row(elem)->name, values[i], code,
+                     expected);
+    }
+}
+
+static double from_bits(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Around every code's value and around the middle to the next one, nearer than fp32 can tell. */
+static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
+    for (uint32_t i = 0; i < COLS / 8; i++) {
+        double low = bsmm_elem_decode(elem, (first + i) & 0xffff);
+        double high = bsmm_elem_decode(elem, (first + i + 1) & 0xffff);
+        double middle = isfinite(low) && isfinite(high) ? (low + high) / 2 : low;
+        const double group[8] = {low,
+                                 nextafter(low, INFINITY),
+                                 nextafter(low, -INFINITY),
+                                 middle,
+                                 nextafter(middle, INFINITY),
+                                 nextafter(middle, -INFINITY),
+                                 middle * (1 + 0x1p-40),
+                                 middle * (1 - 0x1p-40)};
+        memcpy(values + (size_t)i * 8, group, sizeof group);
+    }
+}
+
+static void test_neighbours(void **state) {
+    (void)state;
+    static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16};
+    double values[COLS];
+    for (size_t e = 0; e < sizeof elems / sizeof elems[0]; e++)
+        for (uint32_t first = 0; first < 0x10000; first += COLS / 8) {
+            fill_neighbours(elems[e], first, values);
+            check_row(elems[e], values);
+        }
+}
+
+static void test_random_doubles(void **state) {
+    (void)state;
+    static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
+    uint64_t seed = 1;
+    double values[COLS];
+    for (int round = 0; round < 300; round++) {
+        for (int i = 0; i < COLS; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            uint64_t exponent = 1023 - 160 + (seed >> 33) % 320; /* past both ends of fp32 */
+            values[i] = from_bits((seed & 0x800fffffffffffff) | exponent << 52);
+        }
+        const double special[] = {0.0,
+                                  -0.0,
+                                  INFINITY,
+                                  -INFINITY,
+                                  NAN,
+                                  -NAN,
+                                  65519.999999,
+                                  65520,
+                                  from_bits(0x7ff0000000000001),
+                                  from_bits(0xfff0000000000001),
+                                  0x1p-1074,
+                                  -0x1p-1074,
+                                  0x1.fffffffffffffp1023};
+        if (round % 2) memcpy(values, special, sizeof special);
+        for (size_t e = 0; e < sizeof elems / sizeof elems[0]; e++)
+            check_row(elems[e], values);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_random_doubles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
