@@ -1,22 +1,6 @@
 /* The largest magnitude of a matrix. */
 #include "quantize/recipe.h"
 
-enum { RUN = 1024 };
-
-static uint32_t row_amax(const bsmm_operand *src, int64_t r) {
-    float values[RUN];
-    uint32_t amax = 0;
-    for (int64_t c = 0; c < src->m.cols; c += RUN) {
-        int64_t n = bsmm_min_i64(RUN, src->m.cols - c);
-        bsmm_values_load(src, r, 1, c, n, values, n);
-        for (int64_t i = 0; i < n; i++) {
-            uint32_t a = bsmm_float_bits(values[i]) & 0x7fffffffu;
-            amax = a > amax ? a : amax;
-        }
-    }
-    return amax;
-}
-
 /* A transposed view walks the contiguous index too: magnitudes have no order. */
 static bsmm_operand along_memory(const bsmm_operand *src) {
     bsmm_operand view = *src;
@@ -29,11 +13,16 @@ static bsmm_operand along_memory(const bsmm_operand *src) {
 
 uint32_t bsmm_amax_bits(const bsmm_operand *src, int threads) {
     bsmm_operand view = along_memory(src);
+    const bsmm_plain all = {view.m.format.elem, view.m.data, view.m.ld};
+    const bsmm_strip_ops *ops = bsmm_strip_ops_best();
     uint32_t amax = 0;
+    if (view.m.cols == 0) return 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(max : amax)
     for (int64_t r = 0; r < view.m.rows; r++) {
-        uint32_t row = row_amax(&view, r);
-        amax = row > amax ? row : amax;
+        uint32_t of_row[BSMM_STRIP_BLOCKS];
+        bsmm_plain row = bsmm_plain_at(&all, r, 0);
+        ops->amax(&row, 1, view.m.cols, view.m.cols, UINT32_MAX, of_row);
+        amax = of_row[0] > amax ? of_row[0] : amax;
     }
     return amax;
 }

@@ -57,21 +57,31 @@ static inline float bsmm_bits_float(uint32_t bits) {
     return both.value;
 }
 
+/* condition ? a : b, but both are computed: a compiler that may not move floating-point operations
+ * out of a branch then still makes loops of it into vectors. */
+static inline uint32_t bsmm_select(bool condition, uint32_t a, uint32_t b) {
+    return b ^ ((a ^ b) & (0u - (uint32_t)condition));
+}
+
+static inline float bsmm_select_float(bool condition, float a, float b) {
+    return bsmm_bits_float(bsmm_select(condition, bsmm_float_bits(a), bsmm_float_bits(b)));
+}
+
 /* Nearest e4m3, ties to even, saturating: the coder for scales. */
 static inline uint32_t bsmm_e4m3_code(float value) {
     uint32_t bits = bsmm_float_bits(value), a = bits & 0x7fffffffu, sign = bits >> 24 & 0x80;
     uint32_t normal = (a - (120u << 23) + 0x7ffff + (a >> 20 & 1)) >> 20;
     uint32_t small = bsmm_float_bits(bsmm_bits_float(a) + 0x1p14f) - bsmm_float_bits(0x1p14f);
-    uint32_t code = a < 0x3c800000u ? small : normal; /* 2^-6 */
+    uint32_t code = bsmm_select(a < 0x3c800000u, small, normal); /* 2^-6 */
     code = code < 0x7e ? code : 0x7e;
-    return (a > 0x7f800000u ? 0x7f : code) | sign;
+    return bsmm_select(a > 0x7f800000u, 0x7f, code) | sign;
 }
 
 static inline float bsmm_e4m3_value(uint32_t code) {
     uint32_t a = code & 0x7f, sign = (code & 0x80) << 24;
-    float small = (float)(int32_t)a * 0x1p-9f;
-    uint32_t bits = a < 8 ? bsmm_float_bits(small) : (a << 20) + (120u << 23);
-    return a == 0x7f ? __builtin_nanf("") : bsmm_bits_float(bits | sign);
+    uint32_t small = bsmm_float_bits((float)(int32_t)a * 0x1p-9f);
+    uint32_t finite = bsmm_select(a < 8, small, (a << 20) + (120u << 23)) | sign;
+    return bsmm_bits_float(bsmm_select(a == 0x7f, 0x7fc00000u, finite));
 }
 
 /* Stores a run of codes at element (r, c) of a matrix, along its columns; the padding that

@@ -13,7 +13,7 @@ float bsmm_round_to(uint32_t elem, float value) {
 
 /* NaN passes, as in torch.clamp. */
 static float at_least(float value, float low) {
-    return value < low ? low : value;
+    return bsmm_select_float(value < low, low, value);
 }
 
 /* ---- torchao: per_tensor_amax_to_scale, nvfp4_quantize ---- */
@@ -45,7 +45,7 @@ void bsmm_tensor_te(float amax, bsmm_tensor_step *t) {
 static inline bsmm_block_step e4m3_te(float amax, const bsmm_tensor_step *t) {
     uint32_t code = bsmm_e4m3_code(amax * (t->divisor * (1 / t->max)));
     float factor = 1 / (bsmm_e4m3_value(code) * t->multiplier);
-    return (bsmm_block_step){code, factor > FLT_MAX ? FLT_MAX : factor};
+    return (bsmm_block_step){code, bsmm_select_float(factor > FLT_MAX, FLT_MAX, factor)};
 }
 
 /* ---- ModelOpt: NVFP4QTensor ---- */
@@ -59,7 +59,7 @@ void bsmm_tensor_modelopt(float amax, bsmm_tensor_step *t) {
 
 static inline bsmm_block_step e4m3_modelopt(float amax, const bsmm_tensor_step *t) {
     float scale = amax / (t->max * t->multiplier);
-    uint32_t code = bsmm_e4m3_code(scale == 0 ? 1 : at_least(scale, 0x1p-9f));
+    uint32_t code = bsmm_e4m3_code(bsmm_select_float(scale == 0, 1, at_least(scale, 0x1p-9f)));
     return (bsmm_block_step){code, bsmm_e4m3_value(code) * t->multiplier};
 }
 

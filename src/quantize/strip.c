@@ -106,10 +106,14 @@ const bsmm_strip_ops bsmm_strip_portable = {amax_blocks, encode};
 
 /* ---- which ---- */
 
-const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst) {
+const bsmm_strip_ops *bsmm_strip_ops_best(void) {
 #if defined(__x86_64__)
-    bool packed = dst->m.order == BSMM_ORDER_ROW && dst->m.format.elem > BSMM_ELEM_BF16;
-    if (packed && bsmm_cpu_features() & BSMM_CPU_AVX512) return &bsmm_strip_avx512;
+    if (bsmm_cpu_features() & BSMM_CPU_AVX512) return &bsmm_strip_avx512;
 #endif
     return &bsmm_strip_portable;
+}
+
+const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst) {
+    bool packed = dst->m.order == BSMM_ORDER_ROW && dst->m.format.elem > BSMM_ELEM_BF16;
+    return packed ? bsmm_strip_ops_best() : &bsmm_strip_portable;
 }

@@ -49,7 +49,8 @@ extern const bsmm_strip_ops bsmm_strip_portable;
 extern const bsmm_strip_ops bsmm_strip_avx512;
 #endif
 
-/* The best operations that this processor has for a destination. */
+/* The best operations that this processor has, for any use of amax and for a destination. */
+const bsmm_strip_ops *bsmm_strip_ops_best(void);
 const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst);
 
 /* `count` values of a row, from `first` on, as fp32. */

@@ -42,22 +42,23 @@ INLINE __m512i reduce_all(const __m512i v[BSMM_STRIP_BLOCKS]) {
 
 INLINE __m512i max_f32(__m512i max, const float *from, int64_t n) {
     const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
-    for (int64_t i = 0; i < n; i += LANES) {
-        __m512i x = _mm512_maskz_loadu_epi32(first_lanes(n - i), from + i);
-        max = _mm512_max_epu32(max, _mm512_and_si512(x, magnitude));
-    }
-    return max;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        max = _mm512_max_epu32(max, _mm512_and_si512(_mm512_loadu_si512(from + i), magnitude));
+    if (i >= n) return max;
+    __m512i last = _mm512_maskz_loadu_epi32(first_lanes(n - i), from + i);
+    return _mm512_max_epu32(max, _mm512_and_si512(last, magnitude));
 }
 
 /* Of f16 or bf16 codes; `max` holds words. */
 INLINE __m512i max_words(__m512i max, const uint16_t *from, int64_t n) {
     const __m512i magnitude = _mm512_set1_epi16(0x7fff);
-    for (int64_t i = 0; i < n; i += WORDS) {
-        __mmask32 lanes = n - i >= WORDS ? UINT32_MAX : (1u << (n - i)) - 1;
-        __m512i x = _mm512_maskz_loadu_epi16(lanes, from + i);
-        max = _mm512_max_epu16(max, _mm512_and_si512(x, magnitude));
-    }
-    return max;
+    int64_t i = 0;
+    for (; i + WORDS <= n; i += WORDS)
+        max = _mm512_max_epu16(max, _mm512_and_si512(_mm512_loadu_si512(from + i), magnitude));
+    if (i >= n) return max;
+    __m512i last = _mm512_maskz_loadu_epi16((1u << (n - i)) - 1, from + i);
+    return _mm512_max_epu16(max, _mm512_and_si512(last, magnitude));
 }
 
 /* The larger of each pair of words, as 32 bits. */
@@ -180,11 +181,19 @@ INLINE signed_codes apply_rules(const vector_coder *k, __m512i a, signed_codes c
     return c;
 }
 
-INLINE signed_codes codes_of(const vector_coder *k, __m512 values, bool plain) {
+/* How much has to be seen to: -0 + 0 is 0, and any other sum with 0 changes nothing. */
+typedef enum encode_care {
+    CARE_NONE, /* no NaN arises, zeros keep their signs */
+    CARE_PLUS, /* no NaN arises, -0 becomes +0 */
+    CARE_ALL
+} encode_care;
+
+INLINE signed_codes codes_of(const vector_coder *k, __m512 values, encode_care care) {
+    if (care == CARE_PLUS) values = _mm512_add_ps(values, _mm512_setzero_ps());
     signed_codes c = {.signs = _mm512_castps_si512(values)};
     __m512i a = _mm512_and_si512(c.signs, _mm512_set1_epi32(0x7fffffff));
     c.codes = nearest_even(k, a);
-    return plain ? c : apply_rules(k, a, c);
+    return care == CARE_ALL ? apply_rules(k, a, c) : c;
 }
 
 /* ---- packing ---- */
@@ -270,7 +279,7 @@ INLINE __m512 keep_nan(__m512 y, __m512 x) {
 }
 
 INLINE __m512i encode_chunk(const vector_coder *k, const void *from, uint32_t elem,
-                            factor_cursor *cursor, bool divide, bool plain) {
+                            factor_cursor *cursor, bool divide, encode_care care) {
     __m512 x[4];
     signed_codes c[4];
     load_chunk(from, elem, x);
@@ -278,8 +287,8 @@ INLINE __m512i encode_chunk(const vector_coder *k, const void *from, uint32_t el
     for (int i = 0; i < 4; i++) {
         __m512 factor = next_factor(cursor);
         __m512 y = divide ? _mm512_div_ps(x[i], factor) : _mm512_mul_ps(x[i], factor);
-        if (!plain) y = keep_nan(y, x[i]);
-        c[i] = codes_of(k, y, plain);
+        if (care == CARE_ALL) y = keep_nan(y, x[i]);
+        c[i] = codes_of(k, y, care);
     }
     return bytes_of(k, c);
 }
@@ -308,7 +317,7 @@ typedef struct encode_row {
     uint8_t *to;
 } encode_row;
 
-INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, bool plain) {
+INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, encode_care care) {
     const vector_coder k = vector_coder_of(coder, row->bits);
     const int64_t bytes = row->elem == BSMM_ELEM_F32 ? 4 : 2;
     const uint8_t *from = row->from;
@@ -317,26 +326,31 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, bool plai
     factor_cursor cursor = {row->factors, row->factors + blocks - 1, row->width, row->width};
     for (; left >= CHUNK; left -= CHUNK, from += CHUNK * bytes, to += CHUNK / 8 * row->bits) {
         prefetch_chunk(from, row->elem);
-        __m512i codes = encode_chunk(&k, from, row->elem, &cursor, row->divide, plain);
+        __m512i codes = encode_chunk(&k, from, row->elem, &cursor, row->divide, care);
         store_chunk(to, pack(codes, row->bits), row->bits);
     }
     if (left == 0) return;
     float last[CHUNK] = {0};
     memcpy(last, from, (size_t)(left * bytes));
-    store_last(to, encode_chunk(&k, last, row->elem, &cursor, row->divide, plain), left, row->bits);
+    store_last(to, encode_chunk(&k, last, row->elem, &cursor, row->divide, care), left, row->bits);
 }
 
-TARGET static void encode_plain(const bsmm_coder *coder, const encode_row *row) {
-    encode_all(coder, row, true);
+TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *row) {
+    encode_all(coder, row, CARE_NONE);
 }
 
-TARGET static void encode_special(const bsmm_coder *coder, const encode_row *row) {
-    encode_all(coder, row, false);
+TARGET static void encode_care_plus(const bsmm_coder *coder, const encode_row *row) {
+    encode_all(coder, row, CARE_PLUS);
 }
 
-/* Zeros need no rule: what is negative keeps its sign. */
-static bool keeps_signs(const bsmm_coder *k) {
-    return k->zero_and == UINT32_MAX && k->zero_or == 0 && k->zero_code_and == UINT32_MAX;
+TARGET static void encode_care_all(const bsmm_coder *coder, const encode_row *row) {
+    encode_all(coder, row, CARE_ALL);
+}
+
+static encode_care care_of(const bsmm_coder *k, bool tame) {
+    bool one_zero = k->zero_code_and == 0;
+    if (!tame || one_zero || k->zero_or) return CARE_ALL;
+    return k->zero_and ? CARE_NONE : CARE_PLUS;
 }
 
 static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
@@ -357,7 +371,11 @@ static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, 
                       .divide = job->step == BSMM_STEP_DIVIDE,
                       .to = (uint8_t *)job->dst->m.data +
                             bsmm_operand_index(job->dst, r, c) * bits / 8};
-    (tame && keeps_signs(job->coder) ? encode_plain : encode_special)(job->coder, &all);
+    static void (*const encoders[])(const bsmm_coder *,
+                                    const encode_row *) = {[CARE_NONE] = encode_care_none,
+                                                           [CARE_PLUS] = encode_care_plus,
+                                                           [CARE_ALL] = encode_care_all};
+    encoders[care_of(job->coder, tame)](job->coder, &all);
 }
 
 const bsmm_strip_ops bsmm_strip_avx512 = {amax, encode};
