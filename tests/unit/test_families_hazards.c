@@ -233,6 +233,31 @@ static void test_unaligned(void **state) {
     assert_int_equal(found, 6); /* three of four positions are unaligned, for x and for y */
 }
 
+/* Quark's exponent of -128 has no code in e8m0: unpacking names the block. */
+static void test_quark_exponent(void **state) {
+    (void)state;
+    static const char config[] =
+        "{\"quantization_config\":\"{\\\"quant_method\\\":\\\"quark\\\",\\\"global_quant_"
+        "config\\\":"
+        "{\\\"weight\\\":{\\\"dtype\\\":\\\"mx\\\",\\\"mx_element_dtype\\\":\\\"fp4\\\"}}}\"}";
+    uint8_t blocks[2][2][17] = {{{0}}}, codes[2 * 32], scales[4];
+    blocks[1][0][0] = 0x80;
+    stored tensor = T("x.weight", "U8", 2, {2, 34});
+    tensor.bytes = sizeof blocks;
+    tensor.data = blocks;
+    bsmm_file *file = open_stored(&tensor, 1, config);
+    bsmm_weight weight = BSMM_INIT(bsmm_weight);
+    bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
+    assert_int_equal(bsmm_file_weight_at(file, 0, &weight), BSMM_OK);
+    assert_string_equal(weight.family, "quark-legacy");
+    assert_int_equal(bsmm_weight_matrix(file, 0, 0, &matrix), BSMM_OK);
+    matrix.data = codes;
+    matrix.scales = scales;
+    expect_failure(bsmm_weight_unpack(file, 0, 0, &matrix), BSMM_E_FORMAT,
+                   "exponent of row 1, column 0 is -128");
+    bsmm_file_close(file);
+}
+
 static void test_arguments(void **state) {
     (void)state;
     stored tensor = T("x", "F32", 2, {1, 1});
@@ -255,8 +280,8 @@ static void test_arguments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hazards), cmocka_unit_test(test_lone_fp8),
+        cmocka_unit_test(test_hazards),          cmocka_unit_test(test_lone_fp8),
         cmocka_unit_test(test_what_is_a_weight), cmocka_unit_test(test_unaligned),
-        cmocka_unit_test(test_arguments)};
+        cmocka_unit_test(test_quark_exponent),   cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
