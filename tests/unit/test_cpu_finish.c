@@ -1,4 +1,6 @@
-/* The epilogue's rows against the codec: every value is rounded once, from double. */
+/* The epilogue's rows against the codec: every value is rounded once, from double; by the loops of
+ * every target that this processor has. */
+#include "base/cpu.h"
 #include "cpu/gemm.h"
 
 #include <math.h>
@@ -91,10 +93,26 @@ static void test_random_doubles(void **state) {
     }
 }
 
+static int mask(void **state) {
+    bsmm_cpu_mask_features(*(const uint32_t *)*state);
+    return 0;
+}
+
+static int unmask(void **state) {
+    (void)state;
+    bsmm_cpu_mask_features(~0u);
+    return 0;
+}
+
 int main(void) {
+    static uint32_t all = ~0u, avx2 = BSMM_CPU_AVX2, none = 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neighbours),
-        cmocka_unit_test(test_random_doubles),
+        cmocka_unit_test_prestate_setup_teardown(test_neighbours, mask, unmask, &all),
+        cmocka_unit_test_prestate_setup_teardown(test_neighbours, mask, unmask, &avx2),
+        cmocka_unit_test_prestate_setup_teardown(test_neighbours, mask, unmask, &none),
+        cmocka_unit_test_prestate_setup_teardown(test_random_doubles, mask, unmask, &all),
+        cmocka_unit_test_prestate_setup_teardown(test_random_doubles, mask, unmask, &avx2),
+        cmocka_unit_test_prestate_setup_teardown(test_random_doubles, mask, unmask, &none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
