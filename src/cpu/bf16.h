@@ -11,6 +11,7 @@
 #define BSMM_CPU_BF16_H
 
 #include "cpu/gemm.h"
+#include "cpu/pack.h"
 
 enum { BSMM_BF16_FOLDED_UNIT = 32, BSMM_BF16_SEGMENT_UNIT = 128 };
 
@@ -24,8 +25,11 @@ bool bsmm_bf16_by_segment(const bsmm_product *p);
 #define BSMM_BF16_UNIT_BYTES(width, unit)                                                          \
     (((width) * ((unit)*2 + ((unit) == BSMM_BF16_SEGMENT_UNIT ? 4 : 0)) + 63) / 64 * 64)
 
-/* Packs one panel of `width` rows. */
+/* Packs one panel of `width` rows, by the best instruction set there is, or by the one that is
+ * given; the bytes are the same. */
 void bsmm_bf16_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t row, int64_t rows,
                     bsmm_panel *to);
+void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,
+                       int64_t row, int64_t rows, bsmm_panel *to);
 
 #endif

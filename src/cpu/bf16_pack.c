@@ -21,8 +21,16 @@ bool bsmm_bf16_by_segment(const bsmm_product *p) {
     return has_segments(&p->a) || has_segments(&p->b);
 }
 
+/* What a block along K must be a multiple of. */
+static const int64_t block_multiples[] = {
+    [BSMM_SCALE_NONE] = 1,
+    [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,
+    [BSMM_SCALE_E4M3] = BSMM_PACK_STEP,
+    [BSMM_SCALE_F32] = BSMM_BF16_SEGMENT_UNIT,
+};
+
 static const char *refuse_blocks(const bsmm_operand *o, const char *what, char *why, size_t size) {
-    int64_t multiple = has_segments(o) ? BSMM_BF16_SEGMENT_UNIT : 2;
+    int64_t multiple = block_multiples[o->m.format.scale];
     if (o->m.format.block_cols % multiple == 0) return NULL;
     snprintf(why, size, "%s has blocks of %u along K; with %s scales it takes multiples of %lld",
              what, o->m.format.block_cols, bsmm_scale_row_of(o->m.format.scale)->name,
@@ -53,227 +61,273 @@ const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size) {
     return NULL;
 }
 
-/* ---- elements ---- */
+/* ---- a tile of rows ---- */
 
-static uint16_t bf16_of(double value) {
-    return (uint16_t)bsmm_elem_encode(BSMM_ELEM_BF16, value, false);
-}
+enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS };
 
-/* Code -> bf16, and how far a shift down may go before the smallest bit of any value falls below
- * lowest_bit. */
-typedef struct elements {
-    uint32_t elem, bits;
-    int deepest; /* smallest exponent that values may be shifted by */
-    uint16_t table[256];
-} elements;
+/* Below any exponent. */
+enum { NOTHING = -1000 };
 
-static elements elements_of(uint32_t elem) {
-    elements t = {.elem = elem, .bits = bsmm_elem_row(elem)->bits};
-    if (t.bits > 8) return t;
-    for (uint32_t code = 0; code < 1u << t.bits; code++)
-        t.table[code] = bf16_of(bsmm_elem_decode(elem, code));
-    t.deepest = lowest_bit - ilogb(bsmm_elem_row(elem)->min_subnormal);
-    return t;
-}
-
-/* bf16 times 2^shift; zeros, NaN and Inf stay. The result is normal: rows that are not wide keep
- * their shifts within `deepest`. */
-static uint16_t shifted(uint16_t bf16, int shift) {
-    uint32_t exponent = bf16 >> 7 & 0xff;
-    if (exponent == 0 || exponent == 0xff) return bf16;
-    return (uint16_t)(bf16 + shift * 128);
-}
-
-static uint32_t load(const bsmm_operand *o, int64_t r, int64_t k) {
-    return bsmm_elem_load(o->m.format.elem, o->m.data, bsmm_operand_index(o, r, k));
-}
-
-/* A lane of a unit: element i goes to pairs[(i / 2 * width) * 2 + i % 2]. */
-static void store(uint16_t *lane, int64_t width, int64_t i, uint16_t bf16) {
-    lane[i / 2 * width * 2 + i % 2] = bf16;
-}
-
-static double scale_at(const bsmm_operand *o, int64_t r, int64_t k) {
-    const bsmm_format *f = &o->m.format;
-    return bsmm_scale_load(f->scale, o->m.scales,
-                           bsmm_scale_map_at(&o->map, r / f->block_rows, k / f->block_cols));
-}
-
-/* ---- one row, by kind of scale ---- */
-
-typedef struct row_job {
-    const bsmm_operand *o;
-    const elements *t;
-    int64_t r, k;
-    int64_t width, unit, unit_bytes;
-    uint8_t *lane; /* of the first unit: element pairs of this row */
-    double factor;
+/* What is known of a row before it is packed. */
+typedef struct lane {
+    int top;    /* exponent that leaves the row, of its largest scale or element; or NOTHING */
+    int bottom; /* of bf16 elements: exponent of the smallest */
     bool wide;
-} row_job;
+} lane;
 
-static uint16_t *lane_at(const row_job *job, int64_t k) {
-    return (uint16_t *)(void *)(job->lane + k / job->unit * job->unit_bytes);
+typedef struct tile {
+    const bsmm_operand *o;
+    const bsmm_pack_isa *isa;
+    const bsmm_pack_table *t;
+    int64_t row, rows;  /* rows may be 0 */
+    bsmm_pack_place at; /* of K = 0 */
+    lane lanes[LANES];
+} tile;
+
+/* Part of a tile's K, and what its elements are multiplied by. */
+typedef struct span {
+    int64_t k, n;
+    uint64_t offsets[STEPS]; /* of the scales */
+    bsmm_pack_codes codes;
+    bsmm_pack_buffer buffer;
+    int16_t shifts[LANES][STEPS / 2];
+    float factors[LANES][STEPS];
+    int32_t scales[LANES][STEPS]; /* fp32 that stay beside the elements */
+} span;
+
+/* One way to treat rows. */
+typedef struct treatment {
+    void (*survey)(tile *t, span *s, int64_t i); /* looks at lane i before any is packed */
+    void (*scale)(tile *t, span *s, int64_t i);  /* says what lane i is multiplied by */
+    bool by_shifts, by_factors;
+} treatment;
+
+static void raise_top(lane *l, int exponent) {
+    if (exponent > l->top) l->top = exponent;
 }
 
-/* Elements [k0, k1), inside one unit or many, shifted by one exponent or times one e4m3 scale. */
-static void pack_run(const row_job *job, int64_t k0, int64_t k1, int shift) {
-    for (int64_t k = k0; k < k1; k++)
-        store(lane_at(job, k), job->width, k % job->unit,
-              shifted(job->t->table[load(job->o, job->r, k)], shift));
+/* ---- e8m0 scales: exponents, folded into the elements ---- */
+
+enum { BLOCK = BSMM_BF16_FOLDED_UNIT, E8M0_BIAS = 127, E8M0_NAN = 255 };
+
+static int64_t load_codes(const tile *t, const span *s, int64_t i, uint8_t *codes) {
+    const uint8_t *row = (const uint8_t *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
+    int64_t blocks = bsmm_ceil_div(s->n, BLOCK);
+    for (int64_t b = 0; b < blocks; b++)
+        codes[b] = row[s->offsets[b]];
+    return blocks;
 }
 
-static void pack_products(const row_job *job, int64_t k0, int64_t k1, double scale) {
-    uint16_t products[256];
-    for (uint32_t code = 0; code < 1u << job->t->bits; code++)
-        products[code] = bf16_of(bsmm_elem_decode(job->t->elem, code) * scale);
-    for (int64_t k = k0; k < k1; k++)
-        store(lane_at(job, k), job->width, k % job->unit, products[load(job->o, job->r, k)]);
+static bool is_empty(const tile *t, const span *s, int64_t i, int64_t block) {
+    int64_t first = s->k + block * BLOCK;
+    return bsmm_pack_is_empty(t->o, t->row + i, first, bsmm_min_i64(first + BLOCK, s->k + s->n));
 }
 
-static bool is_empty(const row_job *job, int64_t k0, int64_t k1) {
-    for (int64_t k = k0; k < k1; k++)
-        if (job->t->table[load(job->o, job->r, k)] & 0x7fff) return false;
-    return true;
-}
-
-/* The largest exponent of a block with elements; INT32_MIN if there is none. */
-static int largest_exponent(const row_job *job) {
-    int64_t block = job->o->m.format.block_cols;
-    int largest = INT32_MIN;
-    for (int64_t k = 0; k < job->k; k += block) {
-        double scale = scale_at(job->o, job->r, k);
-        if (isnan(scale) || ilogb(scale) <= largest) continue;
-        if (!is_empty(job, k, bsmm_min_i64(job->k, k + block))) largest = ilogb(scale);
-    }
+/* The largest code below `limit`; NOTHING if there is none. */
+static int largest_below(const uint8_t *codes, int64_t blocks, int limit) {
+    int largest = NOTHING;
+    for (int64_t b = 0; b < blocks; b++)
+        largest = codes[b] < limit && codes[b] > largest ? codes[b] : largest;
     return largest;
 }
 
-static void pack_nan(const row_job *job, int64_t k0, int64_t k1) {
-    for (int64_t k = k0; k < k1; k++)
-        store(lane_at(job, k), job->width, k % job->unit, 0x7fc0);
+/* The top is the largest exponent of a block that has elements. */
+static void survey_e8m0(tile *t, span *s, int64_t i) {
+    uint8_t codes[STEPS / 2];
+    int64_t blocks = load_codes(t, s, i, codes);
+    int code = largest_below(codes, blocks, E8M0_NAN);
+    for (; code - E8M0_BIAS > t->lanes[i].top; code = largest_below(codes, blocks, code))
+        for (int64_t b = 0; b < blocks; b++)
+            if (codes[b] == code && !is_empty(t, s, i, b)) {
+                raise_top(&t->lanes[i], code - E8M0_BIAS);
+                return;
+            }
 }
 
-static void pack_e8m0(row_job *job) {
-    int64_t block = job->o->m.format.block_cols;
-    int largest = largest_exponent(job);
-    if (largest != INT32_MIN) job->factor *= ldexp(1, largest);
-    for (int64_t k = 0; k < job->k; k += block) {
-        int64_t end = bsmm_min_i64(job->k, k + block);
-        double scale = scale_at(job->o, job->r, k);
-        if (isnan(scale)) {
-            pack_nan(job, k, end);
-            continue;
-        }
-        int shift = largest == INT32_MIN ? 0 : ilogb(scale) - largest;
-        bool empty = shift > 0 || shift < job->t->deepest ? is_empty(job, k, end) : false;
-        if (shift < job->t->deepest && !empty) job->wide = true;
-        pack_run(job, k, end, empty || job->wide ? 0 : shift);
+/* Blocks above the top are empty; ones too far below it make the row wide unless they are. */
+static void scale_e8m0(tile *t, span *s, int64_t i) {
+    uint8_t codes[STEPS / 2];
+    int64_t blocks = load_codes(t, s, i, codes);
+    lane *l = &t->lanes[i];
+    int top = (l->top == NOTHING ? 0 : l->top) + E8M0_BIAS, deepest = lowest_bit - t->t->lowest_bit;
+    int lowest = E8M0_NAN;
+    for (int64_t b = 0; b < blocks; b++) {
+        int code = codes[b], shift = code - top;
+        int inside = shift >= deepest && shift <= 0 ? shift * 128 : 0;
+        s->shifts[i][b] = (int16_t)(code == E8M0_NAN ? BSMM_PACK_NAN : inside);
+        lowest = code < lowest ? code : lowest;
     }
+    if (lowest - top >= deepest) return;
+    for (int64_t b = 0; b < blocks && !l->wide; b++)
+        l->wide = codes[b] - top < deepest && !is_empty(t, s, i, b);
 }
 
-/* e4m3 scales span 2^-9 to 448: no exponent needs to leave the row. */
-static void pack_e4m3(row_job *job) {
-    int64_t block = job->o->m.format.block_cols;
-    for (int64_t k = 0; k < job->k; k += block)
-        pack_products(job, k, bsmm_min_i64(job->k, k + block), scale_at(job->o, job->r, k));
+/* ---- e4m3 scales span 2^-9 to 448: no exponent needs to leave the row ---- */
+
+static void scale_e4m3(tile *t, span *s, int64_t i) {
+    const uint8_t *codes = (const uint8_t *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
+    const float *values = bsmm_pack_scales_of(BSMM_SCALE_E4M3);
+    for (int64_t b = 0; b * BSMM_PACK_STEP < s->n; b++)
+        s->factors[i][b] = values[codes[s->offsets[b]]];
 }
 
-static void pack_unscaled(row_job *job) {
-    pack_run(job, 0, job->k, 0);
+/* ---- fp32 scales stay beside the elements, the row's largest power of two taken out ---- */
+
+static const float *f32_scales(const tile *t, int64_t i) {
+    return (const float *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
 }
 
-static int bf16_exponent(uint16_t bf16) {
-    return ilogb(bsmm_elem_decode(BSMM_ELEM_BF16, bf16 & 0x7fff));
-}
-
-/* bf16 elements have their own exponents: the row's largest one leaves it. */
-static void pack_bf16(row_job *job) {
-    int largest = INT32_MIN;
-    for (int64_t k = 0; k < job->k; k++) {
-        uint16_t code = (uint16_t)load(job->o, job->r, k);
-        if ((code & 0x7fff) && (code & 0x7f80) != 0x7f80 && bf16_exponent(code) > largest)
-            largest = bf16_exponent(code);
-    }
-    if (largest != INT32_MIN) job->factor *= ldexp(1, largest);
-    for (int64_t k = 0; k < job->k; k++) {
-        uint16_t code = (uint16_t)load(job->o, job->r, k);
-        bool finite = (code & 0x7fff) && (code & 0x7f80) != 0x7f80;
-        if (finite && bf16_exponent(code) - 7 - largest < lowest_bit) job->wide = true;
-        if (finite && !job->wide)
-            code = bf16_of(ldexp(bsmm_elem_decode(BSMM_ELEM_BF16, code), -largest));
-        store(lane_at(job, k), job->width, k % job->unit, code);
-    }
-}
-
-/* fp32 scales stay beside the elements, the row's largest power of two taken out. */
-static void pack_segments(row_job *job, int64_t lane) {
-    double largest = 0;
-    for (int64_t k = 0; k < job->k; k += job->unit) {
-        double magnitude = fabs(scale_at(job->o, job->r, k));
-        if (isinf(magnitude)) job->wide = true;
+static void survey_f32(tile *t, span *s, int64_t i) {
+    const float *scales = f32_scales(t, i);
+    float largest = 0;
+    for (int64_t b = 0; b * BSMM_BF16_SEGMENT_UNIT < s->n; b++) {
+        float magnitude = fabsf(scales[s->offsets[b]]);
+        if (isinf(magnitude)) t->lanes[i].wide = true;
         if (magnitude > largest && isfinite(magnitude)) largest = magnitude;
     }
-    int exponent = largest > 0 ? ilogb(largest) : 0;
-    job->factor *= ldexp(1, exponent);
-    for (int64_t k = 0; k < job->k; k += job->unit) {
-        double scale = ldexp(scale_at(job->o, job->r, k), -exponent);
-        if (scale != 0 && fabs(scale) < ldexp(1, lowest_bit / 2)) job->wide = true;
-        float *scales = (float *)(void *)(job->lane - lane * 4 + k / job->unit * job->unit_bytes +
-                                          job->unit * job->width * 2);
-        scales[lane] = (float)scale;
-    }
-    pack_run(job, 0, job->k, 0);
+    if (largest > 0) raise_top(&t->lanes[i], ilogbf(largest));
 }
 
-static void set_scales_to_one(uint8_t *units, int64_t count, int64_t width, int64_t unit_bytes) {
-    for (int64_t u = 0; u < count; u++) {
-        float *scales =
-            (float *)(void *)(units + u * unit_bytes + BSMM_BF16_SEGMENT_UNIT * width * 2);
-        for (int64_t i = 0; i < width; i++)
-            scales[i] = 1;
+static void scale_f32(tile *t, span *s, int64_t i) {
+    const float *scales = f32_scales(t, i);
+    lane *l = &t->lanes[i];
+    double inverse = ldexp(1, l->top == NOTHING ? 0 : -l->top);
+    double smallest = ldexp(1, lowest_bit / 2);
+    for (int64_t b = 0; b * BSMM_BF16_SEGMENT_UNIT < s->n; b++) {
+        double scale = (double)scales[s->offsets[b]] * inverse;
+        float value = (float)scale;
+        if (scale != 0 && fabs(scale) < smallest) l->wide = true;
+        memcpy(&s->scales[i][b], &value, 4);
     }
 }
 
-static void pack_row(row_job *job, int64_t lane) {
-    switch (job->o->m.format.scale) {
-    case BSMM_SCALE_E8M0:
-        pack_e8m0(job);
-        break;
-    case BSMM_SCALE_E4M3:
-        pack_e4m3(job);
-        break;
-    case BSMM_SCALE_F32:
-        pack_segments(job, lane);
-        break;
-    default:
-        job->t->bits > 8 ? pack_bf16(job) : pack_unscaled(job);
+/* ---- bf16 elements have their own exponents: the row's largest one leaves it ---- */
+
+static int exponent_of(int16_t magnitude) {
+    return ilogb(bsmm_elem_decode(BSMM_ELEM_BF16, (uint32_t)magnitude));
+}
+
+static void survey_bf16(tile *t, span *s, int64_t i) {
+    int16_t largest, smallest;
+    lane *l = &t->lanes[i];
+    t->isa->extent((const uint16_t *)(const void *)s->codes.row[i], s->n, &largest, &smallest);
+    if (largest == 0) return;
+    raise_top(l, exponent_of(largest));
+    int bottom = exponent_of(smallest);
+    if (bottom < l->bottom) l->bottom = bottom;
+    if (l->bottom - 7 - l->top < lowest_bit) l->wide = true;
+}
+
+/* Subnormals are normalized ahead: a shift adds to exponents that are there. */
+static void normalize(tile *t, span *s, int64_t i) {
+    const uint16_t *from = (const uint16_t *)(const void *)s->codes.row[i];
+    uint16_t *to = s->buffer.codes[i];
+    for (int64_t k = 0; k < s->n; k++) {
+        double value = bsmm_elem_decode(BSMM_ELEM_BF16, from[k]);
+        bool moves = value != 0 && isfinite(value);
+        to[k] = moves ? (uint16_t)bsmm_elem_encode(BSMM_ELEM_BF16, ldexp(value, -t->lanes[i].top),
+                                                   false)
+                      : from[k];
+    }
+    s->codes.row[i] = (const uint8_t *)to;
+}
+
+static void scale_bf16(tile *t, span *s, int64_t i) {
+    static const int smallest_normal = -126;
+    const lane *l = &t->lanes[i];
+    bool moves = l->top != NOTHING && !l->wide;
+    bool subnormal = moves && l->bottom < smallest_normal;
+    int16_t shift = (int16_t)(moves && !subnormal ? -l->top * 128 : 0);
+    if (subnormal) normalize(t, s, i);
+    for (int64_t b = 0; b < STEPS / 2; b++)
+        s->shifts[i][b] = shift;
+}
+
+/* ---- panels ---- */
+
+static const treatment by_scale[] = {
+    [BSMM_SCALE_NONE] = {.survey = NULL},
+    [BSMM_SCALE_E8M0] = {.survey = survey_e8m0, .scale = scale_e8m0, .by_shifts = true},
+    [BSMM_SCALE_E4M3] = {.scale = scale_e4m3, .by_factors = true},
+    [BSMM_SCALE_F32] = {.survey = survey_f32, .scale = scale_f32},
+};
+static const treatment of_bf16 = {.survey = survey_bf16, .scale = scale_bf16, .by_shifts = true};
+
+static const treatment *treatment_of(const bsmm_operand *o) {
+    return o->m.format.elem == BSMM_ELEM_BF16 ? &of_bf16 : &by_scale[o->m.format.scale];
+}
+
+static void open_span(const tile *t, int64_t k, span *s) {
+    const bsmm_operand *o = t->o;
+    s->k = k;
+    s->n = bsmm_min_i64(SPAN, o->m.cols - k);
+    if (o->m.format.scale != BSMM_SCALE_NONE)
+        bsmm_pack_offsets(o, k, s->n, block_multiples[o->m.format.scale], s->offsets);
+    bsmm_pack_read(o, t->row, t->rows, k, s->n, &s->buffer, &s->codes);
+}
+
+static void pack_span(tile *t, span *s, const treatment *how) {
+    bsmm_pack_place at = t->at;
+    bsmm_pack_scaling scaling = {how->by_shifts ? (const int16_t(*)[STEPS / 2]) s->shifts : NULL,
+                                 how->by_factors ? (const float(*)[STEPS])s->factors : NULL};
+    int64_t unit = at.unit_groups * 2, units = bsmm_ceil_div(s->n, unit);
+    at.to += s->k / unit * at.unit_bytes;
+    at.groups = units * at.unit_groups;
+    for (int64_t i = 0; i < t->rows && how->scale; i++)
+        how->scale(t, s, i);
+    t->isa->halves(&s->codes, t->t, &scaling, &at);
+    if (unit == BSMM_BF16_SEGMENT_UNIT)
+        t->isa->words((const int32_t(*)[STEPS])s->scales, units, at.lanes,
+                      at.to + at.unit_groups * at.pitch, at.unit_bytes);
+}
+
+static void pack_tile(tile *t) {
+    const treatment *how = treatment_of(t->o);
+    span s;
+    for (int64_t i = 0; i < LANES; i++) {
+        for (int64_t b = 0; b < STEPS; b++) {
+            s.factors[i][b] = 1;
+            s.scales[i][b] = 127 << 23; /* 1 */
+            s.shifts[i][b / 2] = 0;
+        }
+    }
+    for (int64_t k = 0; k < t->o->m.cols && how->survey; k += SPAN) {
+        open_span(t, k, &s);
+        for (int64_t i = 0; i < t->rows; i++)
+            how->survey(t, &s, i);
+    }
+    for (int64_t k = 0; k < t->o->m.cols; k += SPAN) {
+        open_span(t, k, &s);
+        pack_span(t, &s, how);
+    }
+}
+
+void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,
+                       int64_t row, int64_t rows, bsmm_panel *to) {
+    const bsmm_operand *o = is_b ? &p->b : &p->a;
+    int64_t unit = bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
+    double global = bsmm_operand_global(o);
+    for (int64_t first = 0; first < width; first += LANES) {
+        tile t = {.o = o, .isa = isa, .row = row + first};
+        if (o->m.format.elem != BSMM_ELEM_BF16) t.t = bsmm_pack_table_of(o->m.format.elem);
+        t.at = (bsmm_pack_place){.to = to->units + 4 * first,
+                                 .lanes = bsmm_min_i64(LANES, width - first),
+                                 .unit_groups = unit / 2,
+                                 .unit_bytes = BSMM_BF16_UNIT_BYTES(width, unit),
+                                 .pitch = 4 * width};
+        t.rows = rows < first ? 0 : bsmm_min_i64(t.at.lanes, rows - first);
+        for (int64_t i = 0; i < LANES; i++)
+            t.lanes[i] = (lane){NOTHING, INT32_MAX, !isfinite(global)};
+        pack_tile(&t);
+        for (int64_t i = 0; i < t.rows; i++) {
+            int top = t.lanes[i].top;
+            to->factors[first + i] = top == NOTHING ? global : global * ldexp(1, top);
+            to->wide[first + i] = t.lanes[i].wide;
+        }
     }
 }
 
 void bsmm_bf16_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t row, int64_t rows,
                     bsmm_panel *to) {
-    const bsmm_operand *o = is_b ? &p->b : &p->a;
-    bool segmented = bsmm_bf16_by_segment(p);
-    int64_t unit = segmented ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
-    int64_t unit_bytes = BSMM_BF16_UNIT_BYTES(width, unit), k = o->m.cols;
-    int64_t units = bsmm_ceil_div(k, unit);
-    elements t = elements_of(o->m.format.elem);
-    double global = bsmm_operand_global(o);
-    memset(to->units, 0, (size_t)(units * unit_bytes));
-    if (segmented) set_scales_to_one(to->units, units, width, unit_bytes);
-    for (int64_t lane = 0; lane < rows; lane++) {
-        row_job job = {.o = o,
-                       .t = &t,
-                       .r = row + lane,
-                       .k = k,
-                       .width = width,
-                       .unit = unit,
-                       .unit_bytes = unit_bytes,
-                       .lane = to->units + lane * 4,
-                       .factor = global,
-                       .wide = !isfinite(global)};
-        pack_row(&job, lane);
-        to->factors[lane] = job.factor;
-        to->wide[lane] = job.wide;
-    }
+    bsmm_bf16_pack_by(bsmm_pack_best(), p, is_b, width, row, rows, to);
 }

@@ -15,6 +15,7 @@
 #define BSMM_CPU_INT8_H
 
 #include "cpu/gemm.h"
+#include "cpu/pack.h"
 
 enum { BSMM_INT8_EXPONENT_UNIT = 32, BSMM_INT8_MULTIPLY_UNIT = 16 };
 
@@ -28,8 +29,11 @@ bool bsmm_int8_by_exponent(const bsmm_product *p);
 #define BSMM_INT8_UNIT_BYTES(width, unit, is_a)                                                    \
     (((width) * ((unit) + 4 + ((is_a) ? 4 : 0)) + 63) / 64 * 64)
 
-/* Packs one panel of `width` rows in units of `unit`. */
+/* Packs one panel of `width` rows in units of `unit`, by the best instruction set there is, or by
+ * the one that is given; the bytes are the same. */
 void bsmm_int8_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t unit, int64_t row,
                     int64_t rows, bsmm_panel *to);
+void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,
+                       int64_t unit, int64_t row, int64_t rows, bsmm_panel *to);
 
 #endif

@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LARGEST_UNIT = 32 };
-
-/* Scales from 2^-50 to 2^50 on either side: sums of K up to 2^20 stay within fp32. */
-static const double smallest_scale = 0x1p-50, largest_scale = 0x1p50;
+/* As fp32 bits. Scales from 2^-50 to 2^50 on either side: sums of K up to 2^20 stay within fp32. */
+enum { EXPONENT = 1 << 23, ONE = 127 * EXPONENT };
+static const uint32_t smallest_scale = (127 - 50) * EXPONENT, largest_scale = (127 + 50) * EXPONENT;
 
 static bool is_integer(uint32_t elem) {
     return elem == BSMM_ELEM_E2M1 || elem == BSMM_ELEM_E2M3;
@@ -46,123 +45,136 @@ const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size) {
     return NULL;
 }
 
-/* ---- elements ---- */
+/* ---- scales, as fp32 bits ---- */
 
-/* What a code is packed as. */
-typedef struct integers {
-    int32_t multiple; /* integer = element * multiple */
-    int32_t largest;
-    int8_t table[64]; /* code -> integer, for B with `largest` added */
-} integers;
-
-static integers integers_of(uint32_t elem, bool is_b) {
-    integers t = {.multiple = elem == BSMM_ELEM_E2M1 ? 2 : 8};
-    t.largest = (int32_t)(bsmm_elem_row(elem)->max * t.multiple);
-    for (uint32_t code = 0; code < 1u << bsmm_elem_row(elem)->bits; code++)
-        t.table[code] =
-            (int8_t)(bsmm_elem_decode(elem, code) * t.multiple + (is_b ? t.largest : 0));
-    return t;
+static void load_coded(const float *values, const uint8_t *codes, const uint64_t *offsets,
+                       int64_t n, int32_t *bits) {
+    for (int64_t i = 0; i < n; i++)
+        memcpy(&bits[i], &values[codes[offsets[i]]], 4);
 }
 
-/* Codes of row r, columns [k0, k0 + n), one per byte; beyond n code 0, which is the value 0. */
-static void load_codes(const bsmm_operand *o, int64_t r, int64_t k0, int64_t n, int64_t unit,
-                       uint8_t *codes) {
-    uint32_t elem = o->m.format.elem;
-    uint64_t index = bsmm_operand_index(o, r, k0);
-    memset(codes, 0, (size_t)unit);
-    if (elem == BSMM_ELEM_E2M1 && o->m.order == BSMM_ORDER_ROW && n == unit) {
-        const uint8_t *bytes = (const uint8_t *)o->m.data + index / 2;
-        for (int64_t i = 0; i < unit / 2; i++) {
-            codes[2 * i] = bytes[i] & 0xf;
-            codes[2 * i + 1] = bytes[i] >> 4;
-        }
-        return;
-    }
-    uint64_t step = o->m.order == BSMM_ORDER_ROW ? 1 : (uint64_t)o->m.ld;
-    for (int64_t i = 0; i < n; i++, index += step)
-        codes[i] = (uint8_t)bsmm_elem_load(elem, o->m.data, index);
+static void load_scales(const bsmm_operand *o, int64_t r, const uint64_t *offsets, int64_t n,
+                        int32_t *bits) {
+    uint64_t row = bsmm_pack_row_offset(o, r);
+    if (o->m.format.scale == BSMM_SCALE_F32)
+        for (int64_t i = 0; i < n; i++)
+            bits[i] = ((const int32_t *)o->m.scales)[row + offsets[i]];
+    else
+        load_coded(bsmm_pack_scales_of(o->m.format.scale), (const uint8_t *)o->m.scales + row,
+                   offsets, n, bits);
 }
 
-/* ---- scales ---- */
-
-typedef struct scale_rule {
-    bool by_exponent, is_b;
-    double inverse; /* 1 / multiple: integers times it are elements */
-} scale_rule;
-
-static double load_scale(const bsmm_operand *o, int64_t r, int64_t k) {
-    const bsmm_format *f = &o->m.format;
-    if (f->scale == BSMM_SCALE_NONE) return 1;
-    return bsmm_scale_load(f->scale, o->m.scales,
-                           bsmm_scale_map_at(&o->map, r / f->block_rows, k / f->block_cols));
+static bool is_usable(int32_t bits) {
+    return ((uint32_t)bits & INT32_MAX) - smallest_scale <= largest_scale - smallest_scale;
 }
 
-/* The four bytes of a scale. A unit without elements takes 1, whatever its scale (an empty block's
- * is often 2^-127); a scale out of range takes 1 and makes the row wide. */
-static int32_t pack_scale(const scale_rule *rule, double scale, bool empty, uint8_t *wide) {
-    double magnitude = fabs(scale);
-    bool usable = magnitude >= smallest_scale && magnitude <= largest_scale;
-    if (!usable && !(empty && isfinite(scale))) *wide = 1;
-    float value = (float)((usable ? scale : 1) * rule->inverse);
-    int32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return rule->by_exponent && !rule->is_b ? bits - (127 << 23) : bits;
+static bool all_usable(const int32_t *bits, int64_t n) {
+    uint32_t usable = 1;
+    for (int64_t i = 0; i < n; i++)
+        usable &= is_usable(bits[i]);
+    return usable;
+}
+
+static void set_to_one(int32_t *bits, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        bits[i] = ONE;
 }
 
 /* ---- panels ---- */
 
-typedef struct place {
-    uint8_t *groups;
-    int32_t *begin; /* NULL for B */
-    int32_t *scales;
-} place;
+typedef struct job {
+    const bsmm_operand *o;
+    const bsmm_pack_isa *isa;
+    const int8_t *integers;
+    int begin;     /* 0 for B */
+    int32_t lower; /* what a scale's bits lose: the integers' multiple, and A's bias */
+    int64_t unit;
+    bsmm_pack_place at; /* of K = 0 */
+    int64_t row, rows;  /* of the tile; rows may be 0 */
+    uint8_t *wide;
+} job;
 
-static place place_unit(uint8_t *unit, int64_t width, int64_t k, bool is_b) {
-    place at = {.groups = unit};
-    int32_t *after = (int32_t *)(void *)(unit + width * k);
-    at.begin = is_b ? NULL : after;
-    at.scales = is_b ? after : after + width;
-    return at;
+/* A unit without elements takes 1, whatever its scale (an empty block's is often 2^-127); a scale
+ * out of range takes 1 and makes the row wide. */
+static void replace_unusable(const job *j, int64_t lane, int64_t k, int64_t n, int32_t *bits) {
+    for (int64_t i = 0; i * j->unit < n; i++) {
+        if (is_usable(bits[i])) continue;
+        bool finite = ((uint32_t)bits[i] & INT32_MAX) < 255u * EXPONENT;
+        int64_t first = k + i * j->unit, end = bsmm_min_i64(first + j->unit, k + n);
+        if (!finite || !bsmm_pack_is_empty(j->o, j->row + lane, first, end)) j->wide[lane] = 1;
+        bits[i] = ONE;
+    }
 }
 
-/* One row's elements into its lane; tells whether all are zero. */
-static bool pack_lane(const uint8_t *codes, const integers *t, int32_t other_largest, int64_t unit,
-                      int64_t width, int64_t lane, const place *at) {
-    int8_t bytes[LARGEST_UNIT];
-    int32_t sum = 0;
-    uint8_t seen = 0;
-    uint8_t magnitude_mask = (uint8_t)(t->multiple == 2 ? 0x7 : 0x1f);
-    for (int64_t i = 0; i < unit; i++) {
-        bytes[i] = t->table[codes[i]];
-        seen |= codes[i];
-        sum += bytes[i];
+static void pack_scales(const job *j, int64_t k, int64_t n, const bsmm_pack_place *at) {
+    int32_t bits[BSMM_PACK_LANES][BSMM_PACK_STEPS];
+    uint64_t offsets[BSMM_PACK_STEPS];
+    int64_t units = bsmm_ceil_div(n, j->unit);
+    bool scaled = j->o->m.format.scale != BSMM_SCALE_NONE;
+    if (scaled) bsmm_pack_offsets(j->o, k, n, j->unit, offsets);
+    for (int64_t lane = 0; lane < at->lanes; lane++) {
+        if (scaled && lane < j->rows)
+            load_scales(j->o, j->row + lane, offsets, units, bits[lane]);
+        else
+            set_to_one(bits[lane], units);
+        if (!all_usable(bits[lane], units)) replace_unusable(j, lane, k, n, bits[lane]);
+        for (int64_t i = 0; i < units; i++)
+            bits[lane][i] -= j->lower;
     }
-    for (int64_t g = 0; g < unit / 4; g++)
-        memcpy(at->groups + (g * width + lane) * 4, bytes + g * 4, 4);
-    if (at->begin) at->begin[lane] = -other_largest * sum;
-    return !(seen & magnitude_mask);
+    j->isa->words((const int32_t(*)[BSMM_PACK_STEPS])bits, units, at->lanes,
+                  at->to + (at->unit_groups + (j->begin != 0)) * at->pitch, at->unit_bytes);
+}
+
+static void pack_tile(const job *j) {
+    bsmm_pack_buffer buffer;
+    bsmm_pack_codes codes;
+    int64_t cols = j->o->m.cols;
+    for (int64_t k = 0; k < cols; k += BSMM_PACK_SPAN) {
+        int64_t n = bsmm_min_i64(BSMM_PACK_SPAN, cols - k);
+        bsmm_pack_place at = j->at;
+        at.to += k / j->unit * at.unit_bytes;
+        at.groups = bsmm_ceil_div(n, j->unit) * at.unit_groups;
+        bsmm_pack_read(j->o, j->row, j->rows, k, n, &buffer, &codes);
+        j->isa->integers(&codes, j->integers, j->begin, &at);
+        pack_scales(j, k, n, &at);
+    }
+}
+
+/* What rounds a unit up to its size; B's may go to a file. */
+static void clear_padding(uint8_t *units, int64_t count, int64_t used, int64_t unit_bytes) {
+    for (int64_t u = 0; u < count && used < unit_bytes; u++)
+        memset(units + u * unit_bytes + used, 0, (size_t)(unit_bytes - used));
+}
+
+void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,
+                       int64_t unit, int64_t row, int64_t rows, bsmm_panel *to) {
+    const bsmm_operand *o = is_b ? &p->b : &p->a;
+    const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);
+    double global = bsmm_operand_global(o);
+    job j = {.o = o, .isa = isa, .integers = is_b ? t->b : t->a, .unit = unit};
+    j.begin = is_b ? 0 : bsmm_pack_table_of(p->b.m.format.elem)->largest;
+    j.lower = t->log2_multiple * EXPONENT + (bsmm_int8_by_exponent(p) && !is_b ? ONE : 0);
+    j.at = (bsmm_pack_place){.unit_groups = unit / 4,
+                             .unit_bytes = BSMM_INT8_UNIT_BYTES(width, unit, !is_b),
+                             .pitch = 4 * width};
+    for (int64_t i = 0; i < rows; i++) {
+        to->factors[i] = global;
+        if (!isfinite(global)) to->wide[i] = 1;
+    }
+    for (int64_t lane = 0; lane < width; lane += BSMM_PACK_LANES) {
+        j.at.to = to->units + 4 * lane;
+        j.at.lanes = bsmm_min_i64(BSMM_PACK_LANES, width - lane);
+        j.row = row + lane;
+        j.rows = rows < lane ? 0 : bsmm_min_i64(j.at.lanes, rows - lane);
+        j.wide = to->wide + lane;
+        pack_tile(&j);
+    }
+    if (is_b)
+        clear_padding(to->units, bsmm_ceil_div(o->m.cols, unit),
+                      (j.at.unit_groups + 1) * j.at.pitch, j.at.unit_bytes);
 }
 
 void bsmm_int8_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t unit, int64_t row,
                     int64_t rows, bsmm_panel *to) {
-    const bsmm_operand *o = is_b ? &p->b : &p->a;
-    integers t = integers_of(o->m.format.elem, is_b);
-    int32_t other = is_b ? 0 : integers_of(p->b.m.format.elem, false).largest;
-    scale_rule rule = {bsmm_int8_by_exponent(p), is_b, 1.0 / t.multiple};
-    int64_t k = o->m.cols, unit_bytes = BSMM_INT8_UNIT_BYTES(width, unit, !is_b);
-    double global = bsmm_operand_global(o);
-    static const uint8_t no_codes[LARGEST_UNIT];
-    for (int64_t lane = 0; lane < width; lane++) {
-        bool there = lane < rows;
-        if (there) to->factors[lane] = global;
-        if (there && !isfinite(global)) to->wide[lane] = 1;
-        for (int64_t k0 = 0; k0 < k; k0 += unit) {
-            place at = place_unit(to->units + k0 / unit * unit_bytes, width, unit, is_b);
-            uint8_t codes[LARGEST_UNIT];
-            if (there) load_codes(o, row + lane, k0, bsmm_min_i64(unit, k - k0), unit, codes);
-            bool empty = pack_lane(there ? codes : no_codes, &t, other, unit, width, lane, &at);
-            double scale = there ? load_scale(o, row + lane, k0) : 1;
-            at.scales[lane] = pack_scale(&rule, scale, empty, &to->wide[lane]);
-        }
-    }
+    bsmm_int8_pack_by(bsmm_pack_best(), p, is_b, width, unit, row, rows, to);
 }

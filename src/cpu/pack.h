@@ -1,0 +1,115 @@
+/* What the packers of the engines share: reading rows of any operand, and the instruction sets that
+ * pack them.
+ *
+ * A panel is filled in tiles of 8 rows (lanes) and spans of K. A group is the 4 bytes that one row
+ * gives to one step of an engine's multiply, and a panel interleaves the groups of its rows:
+ * packing is decoding codes and transposing 8 rows of 4-byte words. Only those two differ between
+ * instruction sets; which scale goes where, what leaves a row and which rows are wide is decided in
+ * int8_pack.c and bf16_pack.c. */
+#ifndef BSMM_CPU_PACK_H
+#define BSMM_CPU_PACK_H
+
+#include "format/format.h"
+
+enum {
+    BSMM_PACK_LANES = 8,
+    BSMM_PACK_RUN = 64,    /* of K: what an instruction set decodes at once */
+    BSMM_PACK_SPAN = 1024, /* of K: bounds the buffers; a multiple of every unit */
+    BSMM_PACK_STEP = 16,   /* of K: the shortest run with one scale */
+    BSMM_PACK_STEPS = BSMM_PACK_SPAN / BSMM_PACK_STEP,
+};
+
+/* ---- elements (pack_table.c) ---- */
+
+/* What the codes of an element format stand for. Tables of formats of fewer bits repeat. */
+typedef struct bsmm_pack_table {
+    _Alignas(64) uint8_t low[256]; /* the bytes of the bf16 that is the element */
+    _Alignas(64) uint8_t high[256];
+    _Alignas(64) int8_t a[64]; /* e2m1, e2m3: element * multiple */
+    _Alignas(64) int8_t b[64]; /* that plus `largest` */
+    int32_t log2_multiple, largest;
+    int lowest_bit; /* exponent of the smallest subnormal */
+} bsmm_pack_table;
+
+/* elem: of at most 8 bits. */
+const bsmm_pack_table *bsmm_pack_table_of(uint32_t elem);
+
+/* The values of the 256 codes of an e8m0 or e4m3 scale. */
+const float *bsmm_pack_scales_of(uint32_t scale);
+
+/* ---- rows (pack_source.c) ---- */
+
+/* Codes of LANES rows over a span, each packed as in memory. */
+typedef struct bsmm_pack_codes {
+    const uint8_t *row[BSMM_PACK_LANES];
+    uint32_t bits; /* of a code: 4, 6, 8 or 16 */
+    int64_t count; /* of codes in each row; what lies beyond counts as code 0 */
+} bsmm_pack_codes;
+
+/* Where codes lie that are not read where they are. */
+typedef struct bsmm_pack_buffer {
+    _Alignas(64) uint16_t codes[BSMM_PACK_LANES][BSMM_PACK_SPAN];
+} bsmm_pack_buffer;
+
+/* Rows [r, r + rows), columns [k, k + n); rows up to LANES are of code 0. n <= SPAN, k a multiple
+ * of SPAN. */
+void bsmm_pack_read(const bsmm_operand *o, int64_t r, int64_t rows, int64_t k, int64_t n,
+                    bsmm_pack_buffer *buffer, bsmm_pack_codes *codes);
+
+/* Whether columns [k, end) of row r are all zeros. */
+bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end);
+
+/* Offsets of the scales of columns k, k + step, ... below k + n, without the row's; there are at
+ * most STEPS. A block is a multiple of step, and k too. */
+void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step,
+                       uint64_t *offsets);
+
+/* What a row adds to them. */
+uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r);
+
+/* ---- instruction sets (pack_portable.c, pack_avx512.c) ---- */
+
+/* Where a tile of a span goes: group g of lane i is at
+ *   to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
+typedef struct bsmm_pack_place {
+    uint8_t *to;
+    int64_t lanes;       /* that are there: at most LANES */
+    int64_t groups;      /* whole units */
+    int64_t unit_groups; /* 4 or 8 of integers; a multiple of 16 of bf16 */
+    int64_t unit_bytes, pitch;
+} bsmm_pack_place;
+
+/* What elements are multiplied by; NULL: nothing. A shift is 128 times an exponent, or
+ * BSMM_PACK_NAN; zeros, Inf and NaN stay as they are. */
+typedef struct bsmm_pack_scaling {
+    const int16_t (*shifts)[BSMM_PACK_STEPS / 2]; /* of each lane and 32 of K */
+    const float (*factors)[BSMM_PACK_STEPS];      /* of each lane and 16 of K */
+} bsmm_pack_scaling;
+
+enum { BSMM_PACK_NAN = INT16_MIN };
+
+typedef struct bsmm_pack_isa {
+    /* Integers of `table`; where begin is not 0, each unit's groups are followed by -begin times
+     * the sums of its integers. */
+    void (*integers)(const bsmm_pack_codes *codes, const int8_t *table, int begin,
+                     const bsmm_pack_place *at);
+    /* bf16 of codes (of `table`, or 16-bit codes themselves) times their scaling. */
+    void (*halves)(const bsmm_pack_codes *codes, const bsmm_pack_table *table,
+                   const bsmm_pack_scaling *scaling, const bsmm_pack_place *at);
+    /* Word i of lane j, to to + i * pitch + 4 * j. */
+    void (*words)(const int32_t (*words)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
+                  uint8_t *to, int64_t pitch);
+    /* The largest and smallest magnitudes of the finite bf16 that are not 0, as codes; 0 and
+     * INT16_MAX if there are none. */
+    void (*extent)(const uint16_t *codes, int64_t n, int16_t *largest, int16_t *smallest);
+} bsmm_pack_isa;
+
+extern const bsmm_pack_isa bsmm_pack_portable;
+
+/* 512-bit vectors with byte permutes (VBMI); NULL where the processor has none. */
+const bsmm_pack_isa *bsmm_pack_avx512(void);
+
+/* The best that the processor has. */
+const bsmm_pack_isa *bsmm_pack_best(void);
+
+#endif

@@ -1,0 +1,152 @@
+/* Packing in plain C: any processor, and what the other instruction sets are tested against. */
+#include "cpu/pack.h"
+
+#include <string.h>
+
+enum { RUN = BSMM_PACK_RUN };
+
+/* ---- codes ---- */
+
+/* Codes of the run that begins at k; none where a unit is longer than a run and ends beyond K. */
+static int64_t run_length(const bsmm_pack_codes *c, int64_t k) {
+    return c->count < k ? 0 : bsmm_min_i64(RUN, c->count - k);
+}
+
+/* Codes [k, k + RUN) of a row, one per byte; beyond its end 0. */
+static void unpack(const bsmm_pack_codes *c, int64_t lane, int64_t k, uint8_t *to) {
+    int64_t n = run_length(c, k);
+    const uint8_t *from = c->row[lane] + k * c->bits / 8;
+    memset(to, 0, RUN);
+    if (c->bits == 8) memcpy(to, from, (size_t)n);
+    if (c->bits == 4)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = from[i / 2] >> i % 2 * 4 & 0xf;
+    if (c->bits != 6) return;
+    for (int64_t i = 0; i < n; i += 4, from += 3) {
+        uint32_t word = from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16;
+        for (int64_t j = i; j < i + 4 && j < n; j++, word >>= 6)
+            to[j] = word & 0x3f;
+    }
+}
+
+static uint8_t *group_at(const bsmm_pack_place *at, int64_t group) {
+    return at->to + group / at->unit_groups * at->unit_bytes + group % at->unit_groups * at->pitch;
+}
+
+/* One lane's groups of a run, `bytes` of it. */
+static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first, const void *from,
+                         int64_t bytes) {
+    const uint8_t *group = from;
+    int64_t n = bsmm_min_i64(bytes / 4, at->groups - first);
+    for (int64_t g = 0; g < n; g++, group += 4)
+        memcpy(group_at(at, first + g) + 4 * lane, group, 4);
+}
+
+/* ---- integers ---- */
+
+static void store_begins(const bsmm_pack_place *at, int64_t lane, int64_t first, int begin,
+                         const int8_t *integers) {
+    int64_t end = bsmm_min_i64(first + RUN / 4, at->groups);
+    for (int64_t g = first; g < end; g += at->unit_groups) {
+        int32_t sum = 0;
+        for (int64_t i = 0; i < at->unit_groups * 4; i++)
+            sum += *integers++;
+        sum *= -begin;
+        memcpy(group_at(at, g) + at->unit_groups * at->pitch + 4 * lane, &sum, 4);
+    }
+}
+
+static void integers(const bsmm_pack_codes *c, const int8_t *table, int begin,
+                     const bsmm_pack_place *at) {
+    for (int64_t lane = 0; lane < at->lanes; lane++)
+        for (int64_t first = 0; first < at->groups; first += RUN / 4) {
+            uint8_t codes[RUN];
+            int8_t values[RUN];
+            unpack(c, lane, first * 4, codes);
+            for (int64_t i = 0; i < RUN; i++)
+                values[i] = table[codes[i]];
+            store_groups(at, lane, first, values, RUN);
+            if (begin) store_begins(at, lane, first, begin, values);
+        }
+}
+
+/* ---- bf16 ---- */
+
+static uint16_t shifted(uint16_t bf16, int16_t shift) {
+    if (shift == BSMM_PACK_NAN) return 0x7fc0;
+    uint32_t exponent = bf16 >> 7 & 0xff;
+    return (uint16_t)(exponent == 0 || exponent == 0xff ? bf16 : bf16 + shift);
+}
+
+/* Exact: at most 8 significant bits. */
+static uint16_t multiplied(uint16_t bf16, float factor) {
+    uint32_t bits = (uint32_t)bf16 << 16;
+    float value;
+    memcpy(&value, &bits, 4);
+    value *= factor;
+    memcpy(&bits, &value, 4);
+    return (uint16_t)(bits >> 16);
+}
+
+static void load_halves(const bsmm_pack_codes *c, const bsmm_pack_table *t, int64_t lane, int64_t k,
+                        uint16_t *to) {
+    if (c->bits == 16) {
+        int64_t n = run_length(c, k);
+        memset(to, 0, RUN * sizeof *to);
+        memcpy(to, c->row[lane] + k * 2, (size_t)n * sizeof *to);
+        return;
+    }
+    uint8_t codes[RUN];
+    unpack(c, lane, k, codes);
+    for (int64_t i = 0; i < RUN; i++)
+        to[i] = (uint16_t)(t->low[codes[i]] | t->high[codes[i]] << 8);
+}
+
+static void halves(const bsmm_pack_codes *c, const bsmm_pack_table *t,
+                   const bsmm_pack_scaling *scaling, const bsmm_pack_place *at) {
+    for (int64_t lane = 0; lane < at->lanes; lane++)
+        for (int64_t first = 0; first < at->groups; first += RUN / 2) {
+            uint16_t values[RUN];
+            int64_t k = first * 2, n = run_length(c, k);
+            load_halves(c, t, lane, k, values);
+            if (scaling->shifts)
+                for (int64_t i = 0; i < n; i++)
+                    values[i] = shifted(values[i], scaling->shifts[lane][(k + i) / 32]);
+            if (scaling->factors)
+                for (int64_t i = 0; i < n; i++)
+                    values[i] = multiplied(values[i], scaling->factors[lane][(k + i) / 16]);
+            store_groups(at, lane, first, values, sizeof values);
+        }
+}
+
+static void extent(const uint16_t *codes, int64_t n, int16_t *largest, int16_t *smallest) {
+    *largest = 0;
+    *smallest = INT16_MAX;
+    for (int64_t i = 0; i < n; i++) {
+        int16_t magnitude = (int16_t)(codes[i] & 0x7fff);
+        if (magnitude == 0 || magnitude >= 0x7f80) continue;
+        if (magnitude > *largest) *largest = magnitude;
+        if (magnitude < *smallest) *smallest = magnitude;
+    }
+}
+
+/* ---- words ---- */
+
+static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes, uint8_t *to,
+                  int64_t pitch) {
+    for (int64_t i = 0; i < count; i++, to += pitch)
+        for (int64_t lane = 0; lane < lanes; lane++)
+            memcpy(to + 4 * lane, &from[lane][i], 4);
+}
+
+const bsmm_pack_isa bsmm_pack_portable = {
+    .integers = integers,
+    .halves = halves,
+    .words = words,
+    .extent = extent,
+};
+
+const bsmm_pack_isa *bsmm_pack_best(void) {
+    const bsmm_pack_isa *vector = bsmm_pack_avx512();
+    return vector ? vector : &bsmm_pack_portable;
+}

@@ -1,0 +1,267 @@
+/* The packers of the CPU engines: what a panel holds is what the operand says, and every
+ * instruction set writes the same bytes as plain C. Operands end where unreadable pages begin. */
+#include "core/describe.h"
+#include "cpu/bf16.h"
+#include "cpu/int8.h"
+#include "operand.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST_ROWS = 48 };
+
+/* One engine's way to pack one product's side. */
+typedef struct packing {
+    bsmm_request request;
+    bool integers, is_b;
+    int64_t width, unit, unit_bytes;
+} packing;
+
+/* One packed panel. */
+typedef struct packed {
+    uint8_t *units;
+    uint64_t bytes;
+    double factors[MOST_ROWS];
+    uint8_t wide[MOST_ROWS];
+} packed;
+
+static packed pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows) {
+    const bsmm_product *p = &w->request.product;
+    packed to = {.bytes = (uint64_t)(bsmm_ceil_div(p->a.m.cols, w->unit) * w->unit_bytes)};
+    to.units = guarded_alloc(to.bytes);
+    for (int64_t i = 0; i < MOST_ROWS; i++)
+        to.factors[i] = 1;
+    bsmm_panel panel = {to.units, to.factors, to.wide};
+    if (w->integers)
+        bsmm_int8_pack_by(isa, p, w->is_b, w->width, w->unit, row, rows, &panel);
+    else
+        bsmm_bf16_pack_by(isa, p, w->is_b, w->width, row, rows, &panel);
+    return to;
+}
+
+/* ---- what a panel holds ---- */
+
+static double word_at(const uint8_t *at, int32_t plus) {
+    int32_t bits;
+    float value;
+    memcpy(&bits, at, 4);
+    bits += plus;
+    memcpy(&value, &bits, 4);
+    return (double)value;
+}
+
+static double integer_value(const packing *w, const packed *p, int64_t lane, int64_t k) {
+    const bsmm_product *product = &w->request.product;
+    uint32_t elem = (w->is_b ? product->b : product->a).m.format.elem;
+    const uint8_t *unit = p->units + k / w->unit * w->unit_bytes;
+    const uint8_t *byte = unit + (k % w->unit / 4 * w->width + lane) * 4 + k % 4;
+    const uint8_t *scales = unit + w->width * (w->unit + (w->is_b ? 0 : 4));
+    double largest = bsmm_elem_row(elem)->max / bsmm_elem_row(elem)->min_subnormal;
+    double integer = w->is_b ? *byte - largest : (double)(int8_t)*byte;
+    bool biased = !w->is_b && bsmm_int8_by_exponent(product);
+    return integer * word_at(scales + 4 * lane, biased ? 127 << 23 : 0) * p->factors[lane];
+}
+
+static double half_value(const packing *w, const packed *p, int64_t lane, int64_t k) {
+    const uint8_t *unit = p->units + k / w->unit * w->unit_bytes;
+    const uint8_t *half = unit + (k % w->unit / 2 * w->width + lane) * 4 + k % 2 * 2;
+    const uint8_t *scales = unit + w->width * w->unit * 2;
+    double scale = w->unit == BSMM_BF16_SEGMENT_UNIT ? word_at(scales + 4 * lane, 0) : 1;
+    return bsmm_elem_decode(BSMM_ELEM_BF16, bsmm_elem_load(BSMM_ELEM_BF16, half, 0)) * scale *
+           p->factors[lane];
+}
+
+/* The sums of the integer engines begin at what B's offset takes away again. */
+static void check_begins(const packing *w, const packed *p, int64_t lane) {
+    if (!w->integers || w->is_b) return;
+    const bsmm_elem_info *b = bsmm_elem_row(w->request.product.b.m.format.elem);
+    for (int64_t u = 0; u * w->unit < w->request.product.a.m.cols; u++) {
+        const uint8_t *unit = p->units + u * w->unit_bytes;
+        int32_t sum = 0, begin;
+        for (int64_t i = 0; i < w->unit; i++)
+            sum += (int8_t)unit[(i / 4 * w->width + lane) * 4 + i % 4];
+        memcpy(&begin, unit + w->width * w->unit + 4 * lane, 4);
+        assert_int_equal(begin, -sum * (int32_t)(b->max / b->min_subnormal));
+    }
+}
+
+static void check_values(const packing *w, const packed *p, const test_matrix *t, int64_t row,
+                         int64_t rows) {
+    for (int64_t lane = 0; lane < w->width; lane++) {
+        check_begins(w, p, lane);
+        if (p->wide[lane]) continue;
+        for (int64_t k = 0; k < t->m.cols; k++) {
+            double got = (w->integers ? integer_value : half_value)(w, p, lane, k);
+            double want = lane < rows ? test_matrix_value(t, row + lane, k) : 0;
+            if (!(got == want || (isnan(got) && isnan(want))))
+                fail_msg("%s, order %u, width %lld: row %lld, k %lld: got %a, want %a",
+                         bsmm_format_name(t->m.format), t->m.order, (long long)w->width,
+                         (long long)(row + lane), (long long)k, got, want);
+        }
+    }
+}
+
+static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
+    int64_t rows = bsmm_min_i64(w->width, t->m.rows - row);
+    const bsmm_pack_isa *const isas[] = {&bsmm_pack_portable, bsmm_pack_avx512()};
+    packed plain = pack(isas[0], w, row, rows);
+    check_values(w, &plain, t, row, rows);
+    for (size_t i = 1; i < BSMM_COUNT(isas); i++) {
+        if (!isas[i]) continue;
+        packed other = pack(isas[i], w, row, rows);
+        if (plain.bytes) assert_memory_equal(plain.units, other.units, plain.bytes);
+        assert_memory_equal(plain.factors, other.factors, sizeof plain.factors);
+        assert_memory_equal(plain.wide, other.wide, sizeof plain.wide);
+        guarded_free(other.units, other.bytes);
+    }
+    guarded_free(plain.units, plain.bytes);
+}
+
+/* ---- cases ---- */
+
+static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
+    static const int64_t widths[] = {5, 6, 8, 13, 32, 48};
+    w->unit = unit;
+    for (size_t i = 0; i < BSMM_COUNT(widths); i++) {
+        w->width = widths[i];
+        w->unit_bytes = w->integers ? BSMM_INT8_UNIT_BYTES(w->width, unit, !w->is_b)
+                                    : BSMM_BF16_UNIT_BYTES(w->width, unit);
+        for (int64_t row = 0; row < t->m.rows; row += w->width)
+            check_panel(w, t, row);
+    }
+}
+
+/* Packs `shape` as A and as B of a product with `other` by every engine that takes them. */
+static void check_matrix(bsmm_matrix shape, const char *other, fill how, rng *r) {
+    test_matrix t;
+    test_matrix_make(&t, shape, how, r);
+    float global = 0.25f;
+    if (rng_below(r, 2)) t.m.global_scale = &global;
+    bsmm_matrix with = describe(format_named(other), 4, shape.cols);
+    bsmm_matrix d = describe(format_named("f32"), shape.rows, 4), turned = d;
+    turned.rows = d.cols;
+    turned.cols = d.rows;
+    for (int side = 0; side < 2; side++) {
+        packing w = {.is_b = side};
+        bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                 .a = side ? &with : &t.m,
+                                 .b = side ? &t.m : &with,
+                                 .d = side ? &turned : &d};
+        assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
+        const bsmm_product *p = &w.request.product;
+        char why[256];
+        w.integers = true;
+        if (!bsmm_int8_refuse(p, why, sizeof why))
+            check_widths(&w, &t,
+                         bsmm_int8_by_exponent(p) ? BSMM_INT8_EXPONENT_UNIT
+                                                  : BSMM_INT8_MULTIPLY_UNIT);
+        w.integers = false;
+        if (!bsmm_bf16_refuse(p, why, sizeof why))
+            check_widths(&w, &t,
+                         bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT);
+    }
+    test_matrix_free(&t);
+}
+
+static const char *const formats[] = {
+    "bf16",       "e4m3",         "e4m3fnuz",     "e5m2",       "e5m2fnuz", "e3m2",
+    "e2m3",       "e2m1",         "mxfp8",        "mxfp8_e5m2", "mxfp4",    "mxfp6_e2m3",
+    "mxfp6_e3m2", "fp8_group128", "fp8_block128", "nvfp4",
+};
+
+static void test_formats_and_lengths(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {0, 1, 2, 31, 33, 65, 127, 1060};
+    static const char *const others[] = {"mxfp4", "nvfp4", "fp8_group128"};
+    rng r = {1};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (size_t j = 0; j < BSMM_COUNT(lengths); j++) {
+            bsmm_matrix m = describe(format_named(formats[i]), 10 + (int64_t)j, lengths[j]);
+            check_matrix(m, others[j % 3], (fill)(j % 3), &r);
+            m.order = BSMM_ORDER_COL;
+            check_matrix(m, others[i % 3], (fill)((j + 1) % 3), &r);
+        }
+}
+
+/* Every code of up to 8 bits, with and without scales. */
+static void test_every_code(void **state) {
+    (void)state;
+    rng r = {2};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (int how = 0; how < 3; how++)
+            check_matrix(describe(format_named(formats[i]), 9, 512), "mxfp4", (fill)how, &r);
+}
+
+static void test_leading_dimensions(void **state) {
+    (void)state;
+    rng r = {3};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (uint32_t order = 0; order < 2; order++) {
+            bsmm_matrix m = describe(format_named(formats[i]), 11, 94);
+            m.order = order;
+            m.ld = order ? 20 : 100;
+            check_matrix(m, "nvfp4", FILL_EXTREME, &r);
+        }
+}
+
+static void test_scale_layouts(void **state) {
+    (void)state;
+    static const char *const scaled[] = {"mxfp4", "mxfp8", "nvfp4", "fp8_group128", "fp8_block128"};
+    rng r = {4};
+    for (size_t i = 0; i < BSMM_COUNT(scaled); i++)
+        for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
+            bsmm_matrix m = describe(format_named(scaled[i]), 39, 2100);
+            m.scale_layout = layout;
+            if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) m.scale_tile_rows = 7, m.scale_tile_cols = 5;
+            check_matrix(m, i % 2 ? "mxfp8" : "mxfp4", FILL_EXTREME, &r);
+        }
+}
+
+/* Scales that change more slowly than units, and blocks that end inside spans. */
+static void test_long_blocks(void **state) {
+    (void)state;
+    static const uint32_t blocks[] = {48, 96, 160, 384, 4096};
+    rng r = {5};
+    for (size_t i = 0; i < BSMM_COUNT(blocks); i++)
+        for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_F32; scale++) {
+            bsmm_format f = {BSMM_ELEM_E2M3, scale, 1 + (uint32_t)i, blocks[i]};
+            check_matrix(describe(f, 9, 1300), "mxfp8", FILL_ORDINARY, &r);
+            check_matrix(describe(f, 9, 1300), "mxfp4", FILL_ORDINARY, &r);
+        }
+}
+
+/* bf16 rows of normals and subnormals, close enough together to be packed. */
+static void test_subnormal_rows(void **state) {
+    (void)state;
+    rng r = {6};
+    test_matrix t;
+    test_matrix_make(&t, describe(format_named("bf16"), 9, 130), FILL_ORDINARY, &r);
+    uint16_t *codes = t.m.data;
+    for (int64_t i = 0; i < 9 * 130; i++)
+        codes[i] = (uint16_t)(rng_next(&r) & 0x8fff) % 0x1000;
+    bsmm_matrix b = describe(format_named("mxfp8"), 4, 130),
+                d = describe(format_named("f32"), 9, 4);
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &t.m, .b = &b, .d = &d};
+    packing w = {.integers = false};
+    assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
+    check_widths(&w, &t, BSMM_BF16_FOLDED_UNIT);
+    packed p = pack(&bsmm_pack_portable, &w, 0, 9);
+    for (int64_t i = 0; i < 9; i++)
+        assert_false(p.wide[i]);
+    guarded_free(p.units, p.bytes);
+    test_matrix_free(&t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formats_and_lengths), cmocka_unit_test(test_every_code),
+        cmocka_unit_test(test_leading_dimensions),  cmocka_unit_test(test_scale_layouts),
+        cmocka_unit_test(test_long_blocks),         cmocka_unit_test(test_subnormal_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
