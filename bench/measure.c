@@ -66,7 +66,7 @@ static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
 
 static bool copy_bytes(bench_copies *to, const void *from, uint64_t bytes, size_t count) {
     if (!bench_copies_create(to, bytes, count)) return false;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; bytes && i < count; i++) /* 0 bytes: from is NULL */
         memcpy(bench_copies_at(to, i), from, bytes);
     return true;
 }

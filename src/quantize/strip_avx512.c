@@ -19,7 +19,7 @@ enum { LANES = 16, WORDS = 32, CHUNK = 64 };
 
 /* The first n lanes, n being anything. */
 INLINE __mmask16 first_lanes(int64_t n) {
-    return n >= LANES ? 0xffff : n <= 0 ? 0 : (__mmask16)((1u << n) - 1);
+    return (__mmask16)(n >= LANES ? 0xffffu : n <= 0 ? 0u : (1u << n) - 1);
 }
 
 /* ---- the largest magnitude ---- */
