@@ -4,6 +4,8 @@
 #include "cpu/finish_loops.h"
 #include "cpu/gemm.h"
 
+#include <math.h>
+
 void bsmm_finish_scale(const float *acc, double row_factor, const double *factors, int64_t cols,
                        double *values) {
     bsmm_finish_loops_get()->scale(acc, row_factor, factors, cols, values);
@@ -11,13 +13,18 @@ void bsmm_finish_scale(const float *acc, double row_factor, const double *factor
 
 /* ---- C and bias ---- */
 
+/* Of an element that has loops of its own. */
+static uint64_t wide_bytes(uint32_t elem) {
+    return elem == BSMM_ELEM_F32 ? 4 : 2;
+}
+
 /* values[i] += factor * element index + i * step. */
 static void add_elements(uint32_t elem, const void *from, uint64_t index, uint64_t step,
                          double factor, int64_t cols, double *values) {
-    if (elem == BSMM_ELEM_F32 && step == 1) {
-        const float *row = (const float *)from + index;
-        for (int64_t i = 0; i < cols; i++)
-            values[i] += factor * (double)row[i];
+    bsmm_finish_add_loop *add =
+        elem < BSMM_FINISH_ELEMS && step == 1 ? bsmm_finish_loops_get()->add[elem] : NULL;
+    if (add) {
+        add((const char *)from + index * wide_bytes(elem), factor, cols, values);
         return;
     }
     for (int64_t i = 0; i < cols; i++, index += step)
@@ -45,6 +52,14 @@ void bsmm_finish_add(const bsmm_product *p, int64_t row, int64_t col, int64_t co
 
 /* ---- the last rounding ---- */
 
+static bsmm_finish_narrow narrow_of(uint32_t elem) {
+    const bsmm_elem_info *info = bsmm_elem_row(elem);
+    return (bsmm_finish_narrow){.mantissa_bits = info->mantissa_bits,
+                                .max_code = bsmm_elem_encode(elem, info->max, true),
+                                .nan_code = bsmm_elem_encode(elem, (double)NAN, true),
+                                .lowest = 1 - info->bias};
+}
+
 void bsmm_finish_store(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
                        const double *values) {
     const bsmm_operand *d = &p->d;
@@ -53,10 +68,15 @@ void bsmm_finish_store(const bsmm_product *p, int64_t row, int64_t col, int64_t 
     bsmm_finish_store_loop *store =
         elem < BSMM_FINISH_ELEMS && step == 1 ? bsmm_finish_loops_get()->store[elem] : NULL;
     if (store) {
-        store(values, cols, (char *)d->m.data + index * (elem == BSMM_ELEM_F32 ? 4 : 2));
+        store(values, cols, (char *)d->m.data + index * wide_bytes(elem));
         return;
     }
     bool saturate = bsmm_elem_row(elem)->bits == 8;
+    if (saturate && step == 1) {
+        bsmm_finish_narrow narrow = narrow_of(elem);
+        bsmm_finish_loops_get()->store_narrow(&narrow, values, cols, (uint8_t *)d->m.data + index);
+        return;
+    }
     for (int64_t i = 0; i < cols; i++, index += step)
         bsmm_elem_store(elem, d->m.data, index, bsmm_elem_encode(elem, values[i], saturate));
 }

@@ -15,6 +15,51 @@ INLINE void scale(const float *acc, double row_factor, const double *factors, in
         values[i] = (double)acc[i] * (row_factor * factors[i]);
 }
 
+/* ---- C and bias ---- */
+
+INLINE void add_f32(const void *from, double factor, int64_t cols, double *values) {
+    const float *row = from;
+    for (int64_t i = 0; i < cols; i++)
+        values[i] += factor * (double)row[i];
+}
+
+INLINE float float_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The codec's NaN, whatever the sign and payload of the code. */
+INLINE float bf16_value(uint16_t code) {
+    uint32_t bits = (uint32_t)code << 16;
+    return float_of_bits((code & 0x7fff) > 0x7f80 ? 255u << 23 | 1u << 22 : bits);
+}
+
+INLINE void add_bf16(const void *from, double factor, int64_t cols, double *values) {
+    const uint16_t *row = from;
+    for (int64_t i = 0; i < cols; i++)
+        values[i] += factor * (double)bf16_value(row[i]);
+}
+
+/* A subnormal is its last place times an integer. */
+INLINE float f16_value(uint16_t code) {
+    uint32_t magnitude = code & 0x7fff, normal = (magnitude << 13) + (112u << 23), small_bits;
+    float small = (float)(int32_t)magnitude * 0x1p-24f;
+    memcpy(&small_bits, &small, sizeof small_bits);
+    uint32_t bits = magnitude < 0x400 ? small_bits : normal;
+    bits = magnitude == 0x7c00 ? 255u << 23 : bits;
+    bits |= (uint32_t)(code & 0x8000) << 16;
+    return float_of_bits(magnitude > 0x7c00 ? 255u << 23 | 1u << 22 : bits);
+}
+
+INLINE void add_f16(const void *from, double factor, int64_t cols, double *values) {
+    const uint16_t *row = from;
+    for (int64_t i = 0; i < cols; i++)
+        values[i] += factor * (double)f16_value(row[i]);
+}
+
+/* ---- the last rounding ---- */
+
 INLINE void store_f32(const double *values, int64_t cols, void *out) {
     float *to = out;
     for (int64_t i = 0; i < cols; i++)
@@ -81,6 +126,30 @@ INLINE void store_bf16(const double *values, int64_t cols, void *out) {
         to[i] = bf16_from(values[i]);
 }
 
+/* As f16_from; one body for every format of 8 bits. */
+INLINE uint8_t narrow_from(const bsmm_finish_narrow *f, double value) {
+    uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, sum_bits, place_bits;
+    uint32_t shift = 23 - f->mantissa_bits, lowest = (uint32_t)(f->lowest + 127) << 23;
+    float place = float_of_bits(lowest + (shift << 23)), sum = float_of_bits(magnitude) + place;
+    memcpy(&sum_bits, &sum, sizeof sum_bits);
+    memcpy(&place_bits, &place, sizeof place_bits);
+    uint32_t half = (1u << (shift - 1)) - 1;
+    uint32_t normal = (magnitude - lowest + (1u << 23) + half + (magnitude >> shift & 1)) >> shift;
+    uint32_t code = magnitude < lowest ? sum_bits - place_bits : normal;
+    bool fnuz = f->nan_code == 0x80, nan = magnitude > 255u << 23;
+    code = code > f->max_code ? f->max_code : code;
+    code = nan ? f->nan_code : code;
+    uint32_t sign = fnuz & (nan | (code == 0)) ? 0 : bits >> 24 & 0x80;
+    return (uint8_t)(code | sign);
+}
+
+INLINE void store_narrow(const bsmm_finish_narrow *format, const double *values, int64_t cols,
+                         uint8_t *to) {
+    const bsmm_finish_narrow f = *format;
+    for (int64_t i = 0; i < cols; i++)
+        to[i] = narrow_from(&f, values[i]);
+}
+
 /* ---- targets ---- */
 
 static void scale_portable(const float *acc, double row_factor, const double *factors, int64_t cols,
@@ -96,8 +165,25 @@ static void store_f16_portable(const double *values, int64_t cols, void *to) {
 static void store_bf16_portable(const double *values, int64_t cols, void *to) {
     store_bf16(values, cols, to);
 }
+static void add_f32_portable(const void *from, double factor, int64_t cols, double *values) {
+    add_f32(from, factor, cols, values);
+}
+static void add_f16_portable(const void *from, double factor, int64_t cols, double *values) {
+    add_f16(from, factor, cols, values);
+}
+static void add_bf16_portable(const void *from, double factor, int64_t cols, double *values) {
+    add_bf16(from, factor, cols, values);
+}
+static void store_narrow_portable(const bsmm_finish_narrow *f, const double *values, int64_t cols,
+                                  uint8_t *to) {
+    store_narrow(f, values, cols, to);
+}
 static const bsmm_finish_loops portable = {
     .scale = scale_portable,
+    .add = {[BSMM_ELEM_F32] = add_f32_portable,
+            [BSMM_ELEM_F16] = add_f16_portable,
+            [BSMM_ELEM_BF16] = add_bf16_portable},
+    .store_narrow = store_narrow_portable,
     .store = {[BSMM_ELEM_F32] = store_f32_portable,
               [BSMM_ELEM_F16] = store_f16_portable,
               [BSMM_ELEM_BF16] = store_bf16_portable},
@@ -120,8 +206,25 @@ AVX2 static void store_f16_avx2(const double *values, int64_t cols, void *to) {
 AVX2 static void store_bf16_avx2(const double *values, int64_t cols, void *to) {
     store_bf16(values, cols, to);
 }
+AVX2 static void add_f32_avx2(const void *from, double factor, int64_t cols, double *values) {
+    add_f32(from, factor, cols, values);
+}
+AVX2 static void add_f16_avx2(const void *from, double factor, int64_t cols, double *values) {
+    add_f16(from, factor, cols, values);
+}
+AVX2 static void add_bf16_avx2(const void *from, double factor, int64_t cols, double *values) {
+    add_bf16(from, factor, cols, values);
+}
+AVX2 static void store_narrow_avx2(const bsmm_finish_narrow *f, const double *values, int64_t cols,
+                                   uint8_t *to) {
+    store_narrow(f, values, cols, to);
+}
 static const bsmm_finish_loops avx2 = {
     .scale = scale_avx2,
+    .add = {[BSMM_ELEM_F32] = add_f32_avx2,
+            [BSMM_ELEM_F16] = add_f16_avx2,
+            [BSMM_ELEM_BF16] = add_bf16_avx2},
+    .store_narrow = store_narrow_avx2,
     .store = {[BSMM_ELEM_F32] = store_f32_avx2,
               [BSMM_ELEM_F16] = store_f16_avx2,
               [BSMM_ELEM_BF16] = store_bf16_avx2},
@@ -140,8 +243,25 @@ AVX512 static void store_f16_avx512(const double *values, int64_t cols, void *to
 AVX512 static void store_bf16_avx512(const double *values, int64_t cols, void *to) {
     store_bf16(values, cols, to);
 }
+AVX512 static void add_f32_avx512(const void *from, double factor, int64_t cols, double *values) {
+    add_f32(from, factor, cols, values);
+}
+AVX512 static void add_f16_avx512(const void *from, double factor, int64_t cols, double *values) {
+    add_f16(from, factor, cols, values);
+}
+AVX512 static void add_bf16_avx512(const void *from, double factor, int64_t cols, double *values) {
+    add_bf16(from, factor, cols, values);
+}
+AVX512 static void store_narrow_avx512(const bsmm_finish_narrow *f, const double *values,
+                                       int64_t cols, uint8_t *to) {
+    store_narrow(f, values, cols, to);
+}
 static const bsmm_finish_loops avx512 = {
     .scale = scale_avx512,
+    .add = {[BSMM_ELEM_F32] = add_f32_avx512,
+            [BSMM_ELEM_F16] = add_f16_avx512,
+            [BSMM_ELEM_BF16] = add_bf16_avx512},
+    .store_narrow = store_narrow_avx512,
     .store = {[BSMM_ELEM_F32] = store_f32_avx512,
               [BSMM_ELEM_F16] = store_f16_avx512,
               [BSMM_ELEM_BF16] = store_bf16_avx512},

@@ -9,11 +9,26 @@ enum { BSMM_FINISH_ELEMS = BSMM_ELEM_BF16 + 1 };
 /* Rounds values once, to nearest even. */
 typedef void bsmm_finish_store_loop(const double *values, int64_t cols, void *to);
 
+/* values[i] += factor * from[i] */
+typedef void bsmm_finish_add_loop(const void *from, double factor, int64_t cols, double *values);
+
+/* An element format of 8 bits, as a loop takes it. */
+typedef struct bsmm_finish_narrow {
+    uint32_t mantissa_bits;
+    uint32_t max_code, nan_code; /* magnitudes; nan_code 0x80: there is no other code with a sign
+                                    and without magnitude */
+    int lowest;                  /* exponent of the smallest normal value */
+} bsmm_finish_narrow;
+
 typedef struct bsmm_finish_loops {
     /* values[i] = acc[i] * row_factor * factors[i] */
     void (*scale)(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values);
-    bsmm_finish_store_loop *store[BSMM_FINISH_ELEMS]; /* by element format */
+    bsmm_finish_add_loop *add[BSMM_FINISH_ELEMS];     /* by element format */
+    bsmm_finish_store_loop *store[BSMM_FINISH_ELEMS]; /* the same */
+    /* As store; what overflows becomes max_code. */
+    void (*store_narrow)(const bsmm_finish_narrow *format, const double *values, int64_t cols,
+                         uint8_t *to);
 } bsmm_finish_loops;
 
 /* All give the same bits. */

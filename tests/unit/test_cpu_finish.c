@@ -21,7 +21,7 @@ static void check_row(uint32_t elem, const double *values) {
     bsmm_finish_store(&p, 0, 0, COLS, values);
     for (int i = 0; i < COLS; i++) {
         uint32_t code = bsmm_elem_load(elem, out, (uint64_t)i);
-        uint32_t expected = bsmm_elem_encode(elem, values[i], false);
+        uint32_t expected = bsmm_elem_encode(elem, values[i], bsmm_elem_row(elem)->bits == 8);
         if (code != expected)
             fail_msg("%s of %a: %#x, expected %#x", bsmm_elem_row(elem)->name, values[i], code,
                      expected);
@@ -37,8 +37,8 @@ static double from_bits(uint64_t bits) {
 /* Around every code's value and around the middle to the next one, nearer than fp32 can tell. */
 static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
     for (uint32_t i = 0; i < COLS / 8; i++) {
-        double low = bsmm_elem_decode(elem, (first + i) & 0xffff);
-        double high = bsmm_elem_decode(elem, (first + i + 1) & 0xffff);
+        double low = bsmm_elem_decode(elem, first + i);
+        double high = bsmm_elem_decode(elem, first + i + 1);
         double middle = isfinite(low) && isfinite(high) ? (low + high) / 2 : low;
         const double group[8] = {low,
                                  nextafter(low, INFINITY),
@@ -54,10 +54,11 @@ static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
 
 static void test_neighbours(void **state) {
     (void)state;
-    static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16};
+    static const uint32_t elems[] = {BSMM_ELEM_F16,  BSMM_ELEM_BF16,     BSMM_ELEM_E4M3,
+                                     BSMM_ELEM_E5M2, BSMM_ELEM_E4M3FNUZ, BSMM_ELEM_E5M2FNUZ};
     double values[COLS];
     for (size_t e = 0; e < sizeof elems / sizeof elems[0]; e++)
-        for (uint32_t first = 0; first < 0x10000; first += COLS / 8) {
+        for (uint32_t first = 0; first < 1u << bsmm_elem_row(elems[e])->bits; first += COLS / 8) {
             fill_neighbours(elems[e], first, values);
             check_row(elems[e], values);
         }
@@ -65,13 +66,17 @@ static void test_neighbours(void **state) {
 
 static void test_random_doubles(void **state) {
     (void)state;
-    static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
+    static const uint32_t elems[] = {BSMM_ELEM_F32,     BSMM_ELEM_F16,  BSMM_ELEM_BF16,
+                                     BSMM_ELEM_E4M3,    BSMM_ELEM_E5M2, BSMM_ELEM_E4M3FNUZ,
+                                     BSMM_ELEM_E5M2FNUZ};
     uint64_t seed = 1;
     double values[COLS];
     for (int round = 0; round < 300; round++) {
         for (int i = 0; i < COLS; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
-            uint64_t exponent = 1023 - 160 + (seed >> 33) % 320; /* past both ends of fp32 */
+            /* Past both ends of fp32, and of 8 bits. */
+            uint64_t exponent =
+                round % 3 ? 1023 - 160 + (seed >> 33) % 320 : 1023 - 24 + (seed >> 33) % 42;
             values[i] = from_bits((seed & 0x800fffffffffffff) | exponent << 52);
         }
         const double special[] = {0.0,
@@ -93,6 +98,36 @@ static void test_random_doubles(void **state) {
     }
 }
 
+/* C of every code, times a factor; and a bias of f32. */
+static void test_added(void **state) {
+    (void)state;
+    static uint16_t codes[COLS];
+    static float bias[COLS];
+    static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16};
+    double values[COLS];
+    for (size_t e = 0; e < sizeof elems / sizeof elems[0]; e++)
+        for (uint32_t first = 0; first < 0x10000; first += COLS) {
+            for (uint32_t i = 0; i < COLS; i++) {
+                codes[i] = (uint16_t)(first + i);
+                bias[i] = (float)i / 3;
+                values[i] = (double)i / 7;
+            }
+            bsmm_product p = {.has_c = true, .alpha = 1, .beta = -0.3};
+            p.c.m = (bsmm_matrix){.format.elem = elems[e], .rows = 1, .cols = COLS, .ld = COLS};
+            p.c.m.data = codes;
+            p.bias_elem = BSMM_ELEM_F32;
+            p.bias = bias;
+            bsmm_finish_add(&p, 0, 0, COLS, values);
+            for (uint32_t i = 0; i < COLS; i++) {
+                double want = (double)i / 7 + p.beta * bsmm_elem_decode(elems[e], first + i);
+                want += (double)bias[i];
+                if (memcmp(&values[i], &want, sizeof want) != 0)
+                    fail_msg("%s code %#x: %a, expected %a", bsmm_elem_row(elems[e])->name,
+                             first + i, values[i], want);
+            }
+        }
+}
+
 static int mask(void **state) {
     bsmm_cpu_mask_features(*(const uint32_t *)*state);
     return 0;
@@ -111,8 +146,11 @@ int main(void) {
         cmocka_unit_test_prestate_setup_teardown(test_neighbours, mask, unmask, &avx2),
         cmocka_unit_test_prestate_setup_teardown(test_neighbours, mask, unmask, &none),
         cmocka_unit_test_prestate_setup_teardown(test_random_doubles, mask, unmask, &all),
+        cmocka_unit_test_prestate_setup_teardown(test_added, mask, unmask, &all),
         cmocka_unit_test_prestate_setup_teardown(test_random_doubles, mask, unmask, &avx2),
+        cmocka_unit_test_prestate_setup_teardown(test_added, mask, unmask, &avx2),
         cmocka_unit_test_prestate_setup_teardown(test_random_doubles, mask, unmask, &none),
+        cmocka_unit_test_prestate_setup_teardown(test_added, mask, unmask, &none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
