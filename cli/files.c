@@ -100,6 +100,13 @@ static bool load_named(cli_operand *operand, const char *path, char *name) {
     uint64_t weight = 0;
     int64_t slice = 0;
     uint64_t count = bsmm_file_weight_count(operand->file);
+    bsmm_tensor only = BSMM_INIT(bsmm_tensor);
+    if (!name && !count && !bsmm_file_tensor_at(operand->file, 0, &only)) {
+        /* Says why the file's tensor is no weight. */
+        bsmm_file_weight_find(operand->file, only.name, &weight);
+        cli_fail_library(path);
+        return false;
+    }
     if (name && !find_weight(operand->file, path, name, &weight, &slice)) return false;
     if (!name && count != 1) {
         cli_fail("%s: has %llu weights; name one as %s:NAME", path, (unsigned long long)count,

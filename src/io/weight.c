@@ -29,6 +29,18 @@ bsmm_status bsmm_file_weight_at(const bsmm_file *file, uint64_t index, bsmm_weig
     return status;
 }
 
+/* Why a name gives no weight: its tensor's type or shape, or that there is none. */
+static bsmm_status not_a_weight(const bsmm_file *file, const char *name) {
+    bsmm_tensor tensor = {.struct_size = sizeof tensor};
+    if (bsmm_file_tensor_find(file, name, &tensor) != BSMM_OK)
+        return bsmm_fail(BSMM_E_NOT_FOUND, "name: \"%.200s\" is not a weight of this file", name);
+    return bsmm_fail(
+        BSMM_E_NOT_FOUND,
+        "name: \"%.200s\" is not a weight: its dtype is %.32s, its dimensions are %u; a "
+        "plain weight has at least 2, of f32, f16, bf16 or an 8-bit float",
+        name, tensor.dtype, tensor.ndim);
+}
+
 bsmm_status bsmm_file_weight_find(const bsmm_file *file, const char *name, uint64_t *index) {
     static const char *const suffixes[] = {"", ".weight"};
     if (!file) return bsmm_fail(BSMM_E_INVALID, "file: value is NULL; must be an open file");
@@ -45,7 +57,7 @@ bsmm_status bsmm_file_weight_find(const bsmm_file *file, const char *name, uint6
         *index = found->index;
         return BSMM_OK;
     }
-    return bsmm_fail(BSMM_E_NOT_FOUND, "name: \"%.200s\" is not a weight of this file", name);
+    return not_a_weight(file, name);
 }
 
 bsmm_status bsmm_weight_tensors(const bsmm_file *file, uint64_t index,

@@ -21,8 +21,8 @@ def bf16(count):
     return b"".join(struct.pack("<f", value(i))[2:] for i in range(count))
 
 
-def npy(path, shape, data):
-    header = repr({"descr": "<f4", "fortran_order": False, "shape": shape}).encode()
+def npy(path, shape, data, descr="<f4"):
+    header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
@@ -73,6 +73,7 @@ def sharded(folder, shards):
 
 
 npy("x.npy", (4, 64), f32(4 * 64))
+npy("f64.npy", (2, 4), bytes(64), "<f8")
 safetensors("model.safetensors", {
     "embed.weight": ("BF16", [6, 64], bf16(6 * 64)),
     "layers.0.fc.weight": ("F32", [8, 64], f32(8 * 64)),
