@@ -32,6 +32,101 @@ static void dequantize_row(const bsmm_operand *src, const bsmm_recipe_run *run, 
     }
 }
 
+/* ---- in strips ---- */
+
+typedef struct strip_decoder {
+    const bsmm_strip_ops *ops; /* NULL: the general way */
+    const bsmm_operand *src, *dst;
+    bsmm_scale_line line;
+    bsmm_decode_job job;
+} strip_decoder;
+
+/* One product that is exact, one that is rounded: no global scale beside e8m0 or f32 scales, and no
+ * divisor. */
+static bool has_two_factors(const bsmm_matrix *m) {
+    if (!m->global_scale) return true;
+    bool first = m->format.scale == BSMM_SCALE_NONE || m->format.scale == BSMM_SCALE_E4M3;
+    return first && m->global_kind == BSMM_GLOBAL_MULTIPLIER && isfinite(*m->global_scale);
+}
+
+/* 8 bits go through f16, whose highest exponent e5m2fnuz uses for values. */
+static bool takes_strips(const bsmm_operand *src, const bsmm_operand *dst) {
+    uint32_t elem = src->m.format.elem;
+    return elem > BSMM_ELEM_BF16 && elem != BSMM_ELEM_E5M2FNUZ && src->m.order == BSMM_ORDER_ROW &&
+           dst->m.order == BSMM_ORDER_ROW && src->m.format.block_cols % 16 == 0 &&
+           has_two_factors(&src->m);
+}
+
+/* NaN codes are the last magnitudes, or 0x80 alone. */
+static void find_nans(const double *values, bsmm_decode_job *job) {
+    bool lone = isnan(values[0x80]);
+    int16_t nans = 0;
+    while (isnan(values[0x7f - nans]))
+        nans++;
+    job->nan_base = (int16_t)(0x80 - nans);
+    job->nan_mask = lone ? 0xff : 0x7f;
+    job->nans = lone ? 1 : nans;
+}
+
+static void set_elements(uint32_t elem, bsmm_decode_job *job) {
+    const bsmm_elem_info *info = bsmm_elem_row(elem);
+    const double *values = bsmm_elem_values(elem);
+    job->bits = info->bits;
+    for (int i = 0; i < bsmm_min_i64(32, 1 << info->bits); i++)
+        job->table[i] = (float)values[i];
+    if (info->bits < 8) return;
+    job->shift = 10 - (int)info->mantissa_bits;
+    job->bias = ldexpf(1, 15 - info->bias);
+    find_nans(values, job);
+}
+
+static strip_decoder strip_decoder_make(const bsmm_operand *src, const bsmm_operand *dst) {
+    const bsmm_format *f = &src->m.format;
+    strip_decoder d = {.ops = bsmm_strip_ops_best(), .src = src, .dst = dst};
+    bool global = src->m.global_scale != NULL, wide = f->scale == BSMM_SCALE_F32;
+    if (!d.ops->decode || !takes_strips(src, dst)) return (strip_decoder){0};
+    d.line = bsmm_scale_line_make(&src->map);
+    d.job = (bsmm_decode_job){.to_elem = dst->m.format.elem,
+                              .width = f->block_cols ? f->block_cols : src->m.cols,
+                              .scale_is_exact = !wide && f->scale != BSMM_SCALE_E8M0,
+                              .is_exact = !wide && !global,
+                              .other = global ? *src->m.global_scale : 1};
+    set_elements(f->elem, &d.job);
+    return d;
+}
+
+static float scale_value(uint32_t scale, const void *scales, uint64_t at) {
+    if (scale == BSMM_SCALE_F32) return (float)bsmm_scale_load(scale, scales, at);
+    return (float)bsmm_elem_values(bsmm_scale_row_of(scale)->elem)[((const uint8_t *)scales)[at]];
+}
+
+static void load_scales(const strip_decoder *d, uint64_t row, int64_t block, int64_t n,
+                        float *scales) {
+    uint64_t offsets[BSMM_STRIP_BLOCKS];
+    bsmm_scale_line_at(&d->line, row, block, n, offsets);
+    for (int64_t i = 0; i < n; i++)
+        scales[i] = scale_value(d->src->m.format.scale, d->src->m.scales, offsets[i]);
+}
+
+static void decode_strips(const strip_decoder *d, int64_t r) {
+    const bsmm_format *f = &d->src->m.format;
+    bool scaled = f->scale != BSMM_SCALE_NONE;
+    int64_t cols = d->src->m.cols, step = scaled ? f->block_cols * BSMM_STRIP_BLOCKS : cols;
+    uint64_t scale_row = scaled ? bsmm_scale_map_at(&d->src->map, r / f->block_rows, 0) : 0;
+    uint32_t bits = bsmm_elem_row(f->elem)->bits, size = d->job.to_elem == BSMM_ELEM_F32 ? 4 : 2;
+    const uint8_t *from = (uint8_t *)d->src->m.data + bsmm_operand_index(d->src, r, 0) * bits / 8;
+    uint8_t *to = (uint8_t *)d->dst->m.data + bsmm_operand_index(d->dst, r, 0) * size;
+    float scales[BSMM_STRIP_BLOCKS] = {1};
+    for (int64_t c = 0; c < cols; c += step) {
+        int64_t n = bsmm_min_i64(step, cols - c);
+        if (scaled)
+            load_scales(d, scale_row, c / f->block_cols, bsmm_ceil_div(n, f->block_cols), scales);
+        d->ops->decode(&d->job, from + c * bits / 8, n, scales, to + c * size);
+    }
+}
+
+/* ---- calls ---- */
+
 static bsmm_status check(const bsmm_operand *src, const bsmm_operand *dst) {
     BSMM_TRY(bsmm_check_plain(dst, "dst"));
     BSMM_TRY(bsmm_check_shape(src, dst));
@@ -48,8 +143,12 @@ bsmm_status bsmm_dequantize(const bsmm_matrix *src, const bsmm_matrix *dst) {
     BSMM_TRY(check(&from, &to));
     BSMM_TRY(bsmm_recipe_find(NULL, to.m.format, &cast));
     bsmm_recipe_run run = bsmm_recipe_start(cast, &to, BSMM_ELEM_F32, 0);
+    const strip_decoder strips = strip_decoder_make(&from, &to);
 #pragma omp parallel for num_threads(bsmm_thread_count(0)) schedule(static)
     for (int64_t r = 0; r < from.m.rows; r++)
-        dequantize_row(&from, &run, r);
+        if (strips.ops)
+            decode_strips(&strips, r);
+        else
+            dequantize_row(&from, &run, r);
     return BSMM_OK;
 }

@@ -29,6 +29,23 @@ typedef struct bsmm_strip_job {
     int64_t width;
 } bsmm_strip_job;
 
+/* From codes of 8 bits and fewer to f32, f16 or bf16: value = (element * exact) * rounded, where
+ * the first product is exact and the second is rounded once, into the destination. A block's scale
+ * is the one or the other factor; `other` is what the other one is. */
+typedef struct bsmm_decode_job {
+    uint32_t bits, to_elem;
+    int64_t width;
+    bool scale_is_exact; /* an e4m3 scale: its product with an element is a float */
+    bool is_exact;       /* so is the second product, or it overflows */
+    float other;
+    float table[32]; /* of the first codes; 4 and 6 bits */
+    /* 8 bits: an f16 code's magnitude is the code's, shifted; `bias` is what a value is multiplied
+     * by then. NaN: (code - nan_base) & nan_mask < nans. */
+    int shift;
+    float bias;
+    int16_t nan_base, nan_mask, nans;
+} bsmm_decode_job;
+
 typedef struct bsmm_strip_ops {
     /* amax[i] = the largest magnitude, as fp32 bits, of columns [i * width, (i + 1) * width) of
      * rows x cols values; at least one column, at most BSMM_STRIP_BLOCKS blocks, for
@@ -42,11 +59,18 @@ typedef struct bsmm_strip_ops {
      * normal. */
     void (*encode)(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
                    int64_t cols, const float *factors, bool tame);
+
+    /* The values of codes[0 .. cols), where a block begins, whose scales are scales[i] of
+     * BSMM_STRIP_BLOCKS; width is a multiple of 16 or cols. NULL: there is only the general way. */
+    void (*decode)(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
+                   const float *scales, void *to);
 } bsmm_strip_ops;
 
 extern const bsmm_strip_ops bsmm_strip_portable;
 #if defined(__x86_64__)
 extern const bsmm_strip_ops bsmm_strip_avx512;
+void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
+                        const float *scales, void *to);
 #endif
 
 /* The best operations that this processor has, for any use of amax and for a destination. */

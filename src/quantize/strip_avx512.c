@@ -1,26 +1,15 @@
-/* Strip operations by AVX-512: sixteen values at a time from memory to packed codes.
+/* Strip operations by AVX-512.
  *
  * amax:   one register of maxima for each block, then one transposing reduction for all sixteen.
- * encode: load, meet the factor, round as coder.c does, pack into the bytes of 16 codes, store.
+ * encode: 64 values at a time are loaded, meet their factors and are rounded as coder.c does, in
+ *         four registers; codes and signs become bytes in one, and packed codes.
  *
- * Whatever a block's width is, its last values come through a mask; nothing past them is touched.
- */
-#include "quantize/strip.h"
-
+ * The last values of a row come through masks or a copy; nothing past them is touched. */
 #if defined(__x86_64__)
 
-#    include <immintrin.h>
+#    include "quantize/lanes_avx512.h"
+
 #    include <string.h>
-
-#    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-#    define INLINE static inline __attribute__((always_inline)) TARGET
-
-enum { LANES = 16, WORDS = 32, CHUNK = 64 };
-
-/* The first n lanes, n being anything. */
-INLINE __mmask16 first_lanes(int64_t n) {
-    return (__mmask16)(n >= LANES ? 0xffffu : n <= 0 ? 0u : (1u << n) - 1);
-}
 
 /* ---- the largest magnitude ---- */
 
@@ -255,23 +244,6 @@ INLINE void prefetch_chunk(const uint8_t *from, uint32_t elem) {
         _mm_prefetch((const char *)from + ahead + 64 * i, _MM_HINT_T0);
 }
 
-/* What the next values meet, 16 columns at a time; after the last factor comes the last again.
- * Factors are read one by one: a register of all that were just stored one by one would have to
- * wait for every store before them, those that miss the caches too. */
-typedef struct factor_cursor {
-    const float *at, *last;
-    int64_t left, width;
-} factor_cursor;
-
-INLINE __m512 next_factor(factor_cursor *cursor) {
-    __m512 factor = _mm512_set1_ps(*cursor->at);
-    cursor->left -= LANES;
-    bool ends = cursor->left <= 0;
-    cursor->at += ends && cursor->at != cursor->last;
-    cursor->left += ends ? cursor->width : 0;
-    return factor;
-}
-
 /* A NaN keeps its sign whatever the factor is; of two NaNs the compiler's order of factors would
  * decide. */
 INLINE __m512 keep_nan(__m512 y, __m512 x) {
@@ -322,8 +294,8 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, encode_ca
     const int64_t bytes = row->elem == BSMM_ELEM_F32 ? 4 : 2;
     const uint8_t *from = row->from;
     uint8_t *to = row->to;
-    int64_t left = row->cols, blocks = bsmm_ceil_div(row->cols, row->width);
-    factor_cursor cursor = {row->factors, row->factors + blocks - 1, row->width, row->width};
+    factor_cursor cursor = factors_from(row->factors, row->cols, row->width);
+    int64_t left = row->cols;
     for (; left >= CHUNK; left -= CHUNK, from += CHUNK * bytes, to += CHUNK / 8 * row->bits) {
         prefetch_chunk(from, row->elem);
         __m512i codes = encode_chunk(&k, from, row->elem, &cursor, row->divide, care);
@@ -378,6 +350,6 @@ static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, 
     encoders[care_of(job->coder, tame)](job->coder, &all);
 }
 
-const bsmm_strip_ops bsmm_strip_avx512 = {amax, encode};
+const bsmm_strip_ops bsmm_strip_avx512 = {amax, encode, bsmm_decode_avx512};
 
 #endif

@@ -145,7 +145,8 @@ static void shape_both(uint32_t variant, bsmm_matrix *src, bsmm_matrix *dst) {
 
 static void check_recipe(const bsmm_recipe_info *info, bsmm_format format, rng *r) {
     static float level;
-    for (uint32_t variant = 0; variant < 30; variant++) {
+    for (int i = 0; i < 12; i++) {
+        uint32_t variant = rng_below(r, 4 * 5 * 7 * 9);
         test_matrix src;
         bsmm_matrix from = describe((bsmm_format){.elem = BSMM_ELEM_F32 + variant % 3}, 0, 0);
         bsmm_matrix to = describe(format, 0, 0);
@@ -157,7 +158,7 @@ static void check_recipe(const bsmm_recipe_info *info, bsmm_format format, rng *
             to.global_scale = &level;
         to.global_kind = strcmp(info->name, "compressed-tensors") == 0 && to.global_scale;
         test_matrix_make(&src, from, FILL_ORDINARY, r);
-        fill_matrix(&src, (int)(variant / 3) % MIXES, r);
+        fill_matrix(&src, (int)rng_below(r, MIXES), r);
         check_quantize(&how, &src, &to);
         test_matrix_free(&src);
     }
@@ -243,11 +244,90 @@ static void test_amax(void **state) {
     }
 }
 
+/* ---- dequantize ---- */
+
+static void check_dequantize(const test_matrix *src, const bsmm_matrix *shape) {
+    test_matrix plain, fast;
+    rng r = {0};
+    test_matrix_make(&plain, *shape, FILL_ORDINARY, &r);
+    test_matrix_make(&fast, *shape, FILL_ORDINARY, &r);
+    poison(&plain);
+    bsmm_cpu_mask_features(processors[0]);
+    assert_int_equal(bsmm_dequantize(&src->m, &plain.m), BSMM_OK);
+    for (size_t i = 1; i < BSMM_COUNT(processors); i++) {
+        char what[128];
+        poison(&fast);
+        bsmm_cpu_mask_features(processors[i]);
+        assert_int_equal(bsmm_dequantize(&src->m, &fast.m), BSMM_OK);
+        snprintf(what, sizeof what, "%s to %s, %d x %d, processor %d",
+                 bsmm_format_name(src->m.format), bsmm_format_name(shape->format), (int)shape->rows,
+                 (int)shape->cols, (int)i);
+        assert_same_bytes(&plain, &fast, what);
+    }
+    bsmm_cpu_mask_features(~0u);
+    test_matrix_free(&plain);
+    test_matrix_free(&fast);
+}
+
+/* Second levels: ordinary, one that makes subnormals, one that overflows, zero and NaN. */
+static void check_levels(bsmm_format format, rng *r) {
+    static const float levels[] = {0.7f, -0x1.234p-120f, 0x1.777p120f, 0, NAN};
+    for (int i = 0; i < 12; i++) {
+        uint32_t variant = rng_below(r, 3 * 4 * 5 * 7 * 11);
+        test_matrix src;
+        bsmm_matrix from = describe(format, 0, 0);
+        bsmm_matrix to = describe((bsmm_format){.elem = BSMM_ELEM_F32 + variant % 3}, 0, 0);
+        shape_both(variant / 3, &to, &from);
+        test_matrix_make(&src, from, (fill)(variant % 4 % 3), r);
+        src.global = levels[variant % BSMM_COUNT(levels)];
+        if (variant % 7 > 2) src.m.global_scale = &src.global;
+        src.m.global_kind = variant % 11 == 10;
+        check_dequantize(&src, &to);
+        test_matrix_free(&src);
+    }
+}
+
+static void test_dequantize(void **state) {
+    (void)state;
+    static const uint32_t blocks[][2] = {{1, 16}, {1, 32}, {2, 128}, {1, 48}, {3, 12}};
+    rng r = {4};
+    for (uint32_t elem = BSMM_ELEM_BF16; elem <= BSMM_ELEM_E2M1; elem++) {
+        check_levels((bsmm_format){.elem = elem}, &r);
+        for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_F32; scale++)
+            for (size_t b = 0; b < BSMM_COUNT(blocks); b++)
+                check_levels((bsmm_format){elem, scale, blocks[b][0], blocks[b][1]}, &r);
+    }
+}
+
+/* Every code under every e8m0 and every e4m3 scale. */
+static void test_every_code_and_scale(void **state) {
+    (void)state;
+    rng r = {5};
+    for (uint32_t elem = BSMM_ELEM_E4M3; elem <= BSMM_ELEM_E2M1; elem++)
+        for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_E4M3; scale++) {
+            test_matrix src;
+            uint32_t codes = 1u << bsmm_elem_row(elem)->bits;
+            bsmm_format format = {elem, scale, 1, codes};
+            test_matrix_make(&src, describe(format, 256, codes), FILL_ORDINARY, &r);
+            for (uint32_t i = 0; i < 256 * codes; i++)
+                bsmm_elem_store(elem, src.m.data, i, i % codes);
+            for (uint32_t i = 0; i < 256; i++)
+                ((uint8_t *)src.m.scales)[i] = (uint8_t)i;
+            for (uint32_t to = BSMM_ELEM_F32; to <= BSMM_ELEM_BF16; to++) {
+                bsmm_matrix shape = describe((bsmm_format){.elem = to}, 256, codes);
+                check_dequantize(&src, &shape);
+            }
+            test_matrix_free(&src);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_recipe),
         cmocka_unit_test(test_every_pattern),
         cmocka_unit_test(test_amax),
+        cmocka_unit_test(test_dequantize),
+        cmocka_unit_test(test_every_code_and_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,202 @@
+/* Codes to values by AVX-512: 64 codes become four registers of floats, meet two factors, and are
+ * rounded once.
+ *
+ * 4 bits: each dword takes its code from a broadcast one by a shift, and the value from a table.
+ * 6 bits: the same, four codes in each three bytes, a table of magnitudes, and the sign.
+ * 8 bits: shifted into an f16 code, whose exponent is wider or as wide; what the bias differs by is
+ *         a power of two. NaN codes are replaced.
+ *
+ * A product that is not exact goes to 16 bits through odd rounding: truncated, its last bit set if
+ * anything is lost; then rounding it again is rounding it once. */
+#if defined(__x86_64__)
+
+#    include "quantize/lanes_avx512.h"
+
+#    include <string.h>
+
+/* ---- elements ---- */
+
+/* A job's constants in registers. */
+typedef struct vector_values {
+    __m512 table[2], bias, other;
+    __m512i nan_base, nan_mask, nans;
+    __m128i shift;
+} vector_values;
+
+INLINE vector_values vector_values_of(const bsmm_decode_job *job) {
+    return (vector_values){
+        .table = {_mm512_loadu_ps(job->table), _mm512_loadu_ps(job->table + LANES)},
+        .bias = _mm512_set1_ps(job->bias),
+        .other = _mm512_set1_ps(job->other),
+        .nan_base = _mm512_set1_epi16(job->nan_base),
+        .nan_mask = _mm512_set1_epi16(job->nan_mask),
+        .nans = _mm512_set1_epi16(job->nans),
+        .shift = _mm_cvtsi32_si128(job->shift),
+    };
+}
+
+INLINE void values4(const vector_values *v, __m512i codes, __m512 x[4]) {
+    const __m512i shifts =
+        _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
+    const __m512i halves = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        __m512i index = _mm512_add_epi32(halves, _mm512_set1_epi32(2 * i));
+        __m512i code = _mm512_srlv_epi32(_mm512_permutexvar_epi32(index, codes), shifts);
+        x[i] = _mm512_permutexvar_ps(code, v->table[0]);
+    }
+}
+
+INLINE void values6(const vector_values *v, __m512i codes, __m512 x[4]) {
+    const __m512i shifts =
+        _mm512_setr_epi32(0, 6, 12, 18, 0, 6, 12, 18, 0, 6, 12, 18, 0, 6, 12, 18);
+    const __m512i threes = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12);
+    const __m512i spread =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+    __m512i groups = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(lanes, codes), spread);
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        __m512i index = _mm512_add_epi32(threes, _mm512_set1_epi32(4 * i));
+        __m512i code = _mm512_srlv_epi32(_mm512_permutexvar_epi32(index, groups), shifts);
+        __m512 magnitude = _mm512_permutex2var_ps(v->table[0], code, v->table[1]);
+        __m512i sign = _mm512_slli_epi32(code, 26);
+        /* magnitude | (sign & top bit) */
+        x[i] = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(magnitude), sign,
+                                                             _mm512_set1_epi32(INT32_MIN), 0xf8));
+    }
+}
+
+INLINE __m512i f16_codes(const vector_values *v, __m256i bytes) {
+    __m512i words = _mm512_cvtepu8_epi16(bytes);
+    __m512i magnitude = _mm512_and_si512(words, _mm512_set1_epi16(0x7f));
+    __m512i sign = _mm512_slli_epi16(words, 8);
+    __m512i shifted = _mm512_sll_epi16(magnitude, v->shift);
+    /* shifted | (sign & top bit) */
+    __m512i f16 = _mm512_ternarylogic_epi32(shifted, sign, _mm512_set1_epi16(INT16_MIN), 0xf8);
+    __m512i from_nan = _mm512_and_si512(_mm512_sub_epi16(words, v->nan_base), v->nan_mask);
+    __mmask32 is_nan = _mm512_cmplt_epu16_mask(from_nan, v->nans);
+    return _mm512_mask_mov_epi16(f16, is_nan, _mm512_set1_epi16(0x7e00));
+}
+
+INLINE void values8(const vector_values *v, __m512i codes, __m512 x[4]) {
+    __m512i f16[2] = {f16_codes(v, _mm512_castsi512_si256(codes)),
+                      f16_codes(v, _mm512_extracti64x4_epi64(codes, 1))};
+    for (int i = 0; i < 2; i++) {
+        __m512 low = _mm512_cvtph_ps(_mm512_castsi512_si256(f16[i]));
+        __m512 high = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(f16[i], 1));
+        x[2 * i] = _mm512_mul_ps(low, v->bias);
+        x[2 * i + 1] = _mm512_mul_ps(high, v->bias);
+    }
+}
+
+/* ---- products ---- */
+
+enum {
+    TRUNCATE = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC,
+    UP = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC,
+    NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC
+};
+
+/* Odd rounding of x * factor. What is lost is found of the magnitudes: rounded up, it does not
+ * underflow to 0. */
+INLINE __m512 multiply_odd(__m512 x, __m512 factor) {
+    __m512 y = _mm512_mul_round_ps(x, factor, TRUNCATE);
+    __m512 rest =
+        _mm512_fmsub_round_ps(_mm512_abs_ps(x), _mm512_abs_ps(factor), _mm512_abs_ps(y), UP);
+    __mmask16 is_less = _mm512_cmp_ps_mask(rest, _mm512_setzero_ps(), _CMP_GT_OQ);
+    __m512i bits = _mm512_castps_si512(y);
+    return _mm512_castsi512_ps(_mm512_mask_or_epi32(bits, is_less, bits, _mm512_set1_epi32(1)));
+}
+
+/* ---- stores ---- */
+
+INLINE void store_line(uint8_t *to, __m512i line, bool stream) {
+    if (stream)
+        _mm512_stream_si512((__m512i *)(void *)to, line);
+    else
+        _mm512_storeu_si512(to, line);
+}
+
+/* Nearest even in the upper halves. NaNs here have one payload, which no carry leaves. */
+INLINE __m512i round_bf16(__m512 value) {
+    __m512i bits = _mm512_castps_si512(value);
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    return _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
+}
+
+INLINE void store_bf16(uint8_t *to, const __m512 y[4], bool stream) {
+    const __m512i high =
+        _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
+                         25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    for (int i = 0; i < 2; i++)
+        store_line(to + 64 * i,
+                   _mm512_permutex2var_epi16(round_bf16(y[2 * i]), high, round_bf16(y[2 * i + 1])),
+                   stream);
+}
+
+INLINE void store_f16(uint8_t *to, const __m512 y[4], bool stream) {
+    for (int i = 0; i < 2; i++) {
+        __m256i low = _mm512_cvtps_ph(y[2 * i], NEAREST);
+        __m256i high = _mm512_cvtps_ph(y[2 * i + 1], NEAREST);
+        store_line(to + 64 * i, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), stream);
+    }
+}
+
+INLINE void store_f32(uint8_t *to, const __m512 y[4], bool stream) {
+    for (int i = 0; i < 4; i++)
+        store_line(to + 64 * i, _mm512_castps_si512(y[i]), stream);
+}
+
+/* ---- rows ---- */
+
+INLINE void decode_chunk(const bsmm_decode_job *job, const vector_values *v, __m512i codes,
+                         factor_cursor *cursor, __m512 y[4]) {
+    bool odd = !job->is_exact && job->to_elem != BSMM_ELEM_F32;
+    __m512 x[4];
+    if (job->bits == 4)
+        values4(v, codes, x);
+    else if (job->bits == 6)
+        values6(v, codes, x);
+    else
+        values8(v, codes, x);
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        __m512 scale = next_factor(cursor);
+        __m512 exact = _mm512_mul_ps(x[i], job->scale_is_exact ? scale : v->other);
+        __m512 factor = job->scale_is_exact ? v->other : scale;
+        y[i] = odd ? multiply_odd(exact, factor) : _mm512_mul_ps(exact, factor);
+    }
+}
+
+INLINE void store_chunk(const bsmm_decode_job *job, uint8_t *to, const __m512 y[4], bool stream) {
+    if (job->to_elem == BSMM_ELEM_F32)
+        store_f32(to, y, stream);
+    else if (job->to_elem == BSMM_ELEM_F16)
+        store_f16(to, y, stream);
+    else
+        store_bf16(to, y, stream);
+}
+
+TARGET void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
+                               const float *scales, void *to) {
+    const vector_values v = vector_values_of(job);
+    const uint32_t bits = job->bits;
+    int64_t size = job->to_elem == BSMM_ELEM_F32 ? 4 : 2, left = cols;
+    uint64_t whole = bits == 8 ? UINT64_MAX : (1ull << 8 * bits) - 1;
+    factor_cursor cursor = factors_from(scales, cols, job->width);
+    uint8_t *out = to;
+    __m512 y[4];
+    for (; left >= CHUNK; left -= CHUNK, codes += CHUNK / 8 * bits, out += CHUNK * size) {
+        decode_chunk(job, &v, _mm512_maskz_loadu_epi8(whole, codes), &cursor, y);
+        store_chunk(job, out, y, false);
+    }
+    if (left == 0) return;
+    float last[CHUNK];
+    uint64_t bytes = (uint64_t)bsmm_ceil_div(left * bits, 8);
+    decode_chunk(job, &v, _mm512_maskz_loadu_epi8((1ull << bytes) - 1, codes), &cursor, y);
+    store_chunk(job, (uint8_t *)last, y, false);
+    memcpy(out, last, (size_t)(left * size));
+}
+
+#endif
