@@ -281,16 +281,20 @@ static void pack_span(tile *t, span *s, const treatment *how) {
                       at.to + at.unit_groups * at.pitch, at.unit_bytes);
 }
 
+/* What rows that are not there, or have no scales, are multiplied by. */
+static void set_to_one(span *s, int64_t n) {
+    for (int64_t i = 0; i < LANES; i++)
+        for (int64_t b = 0; b * BSMM_PACK_STEP < n; b++) {
+            s->factors[i][b] = 1;
+            s->scales[i][b] = 127 << 23; /* of fp32 */
+            s->shifts[i][b / 2] = 0;
+        }
+}
+
 static void pack_tile(tile *t) {
     const treatment *how = treatment_of(t->o);
     span s;
-    for (int64_t i = 0; i < LANES; i++) {
-        for (int64_t b = 0; b < STEPS; b++) {
-            s.factors[i][b] = 1;
-            s.scales[i][b] = 127 << 23; /* 1 */
-            s.shifts[i][b / 2] = 0;
-        }
-    }
+    set_to_one(&s, bsmm_min_i64(SPAN, t->o->m.cols));
     for (int64_t k = 0; k < t->o->m.cols && how->survey; k += SPAN) {
         open_span(t, k, &s);
         for (int64_t i = 0; i < t->rows; i++)

@@ -47,37 +47,40 @@ const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size) {
 
 /* ---- scales, as fp32 bits ---- */
 
-static void load_coded(const float *values, const uint8_t *codes, const uint64_t *offsets,
-                       int64_t n, int32_t *bits) {
-    for (int64_t i = 0; i < n; i++)
-        memcpy(&bits[i], &values[codes[offsets[i]]], 4);
-}
-
-static void load_scales(const bsmm_operand *o, int64_t r, const uint64_t *offsets, int64_t n,
-                        int32_t *bits) {
-    uint64_t row = bsmm_pack_row_offset(o, r);
-    if (o->m.format.scale == BSMM_SCALE_F32)
-        for (int64_t i = 0; i < n; i++)
-            bits[i] = ((const int32_t *)o->m.scales)[row + offsets[i]];
-    else
-        load_coded(bsmm_pack_scales_of(o->m.format.scale), (const uint8_t *)o->m.scales + row,
-                   offsets, n, bits);
-}
-
 static bool is_usable(int32_t bits) {
     return ((uint32_t)bits & INT32_MAX) - smallest_scale <= largest_scale - smallest_scale;
 }
 
-static bool all_usable(const int32_t *bits, int64_t n) {
-    uint32_t usable = 1;
-    for (int64_t i = 0; i < n; i++)
-        usable &= is_usable(bits[i]);
+/* Bits minus `lower`; tells whether all are usable. */
+static bool load_coded(const float *values, const uint8_t *codes, const uint64_t *offsets,
+                       int64_t n, int32_t lower, int32_t *to) {
+    bool usable = true;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t bits;
+        memcpy(&bits, &values[codes[offsets[i]]], 4);
+        usable &= is_usable(bits);
+        to[i] = bits - lower;
+    }
     return usable;
 }
 
-static void set_to_one(int32_t *bits, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        bits[i] = ONE;
+static bool load_words(const int32_t *words, const uint64_t *offsets, int64_t n, int32_t lower,
+                       int32_t *to) {
+    bool usable = true;
+    for (int64_t i = 0; i < n; i++) {
+        usable &= is_usable(words[offsets[i]]);
+        to[i] = words[offsets[i]] - lower;
+    }
+    return usable;
+}
+
+static bool load_scales(const bsmm_operand *o, int64_t r, const uint64_t *offsets, int64_t n,
+                        int32_t lower, int32_t *to) {
+    uint64_t row = bsmm_pack_row_offset(o, r);
+    if (o->m.format.scale == BSMM_SCALE_F32)
+        return load_words((const int32_t *)o->m.scales + row, offsets, n, lower, to);
+    return load_coded(bsmm_pack_scales_of(o->m.format.scale), (const uint8_t *)o->m.scales + row,
+                      offsets, n, lower, to);
 }
 
 /* ---- panels ---- */
@@ -96,13 +99,14 @@ typedef struct job {
 
 /* A unit without elements takes 1, whatever its scale (an empty block's is often 2^-127); a scale
  * out of range takes 1 and makes the row wide. */
-static void replace_unusable(const job *j, int64_t lane, int64_t k, int64_t n, int32_t *bits) {
+static void replace_unusable(const job *j, int64_t lane, int64_t k, int64_t n, int32_t *lowered) {
     for (int64_t i = 0; i * j->unit < n; i++) {
-        if (is_usable(bits[i])) continue;
-        bool finite = ((uint32_t)bits[i] & INT32_MAX) < 255u * EXPONENT;
+        int32_t bits = lowered[i] + j->lower;
+        if (is_usable(bits)) continue;
+        bool finite = ((uint32_t)bits & INT32_MAX) < 255u * EXPONENT;
         int64_t first = k + i * j->unit, end = bsmm_min_i64(first + j->unit, k + n);
         if (!finite || !bsmm_pack_is_empty(j->o, j->row + lane, first, end)) j->wide[lane] = 1;
-        bits[i] = ONE;
+        lowered[i] = ONE - j->lower;
     }
 }
 
@@ -113,13 +117,11 @@ static void pack_scales(const job *j, int64_t k, int64_t n, const bsmm_pack_plac
     bool scaled = j->o->m.format.scale != BSMM_SCALE_NONE;
     if (scaled) bsmm_pack_offsets(j->o, k, n, j->unit, offsets);
     for (int64_t lane = 0; lane < at->lanes; lane++) {
-        if (scaled && lane < j->rows)
-            load_scales(j->o, j->row + lane, offsets, units, bits[lane]);
-        else
-            set_to_one(bits[lane], units);
-        if (!all_usable(bits[lane], units)) replace_unusable(j, lane, k, n, bits[lane]);
-        for (int64_t i = 0; i < units; i++)
-            bits[lane][i] -= j->lower;
+        if (!scaled || lane >= j->rows)
+            for (int64_t i = 0; i < units; i++)
+                bits[lane][i] = ONE - j->lower;
+        else if (!load_scales(j->o, j->row + lane, offsets, units, j->lower, bits[lane]))
+            replace_unusable(j, lane, k, n, bits[lane]);
     }
     j->isa->words((const int32_t(*)[BSMM_PACK_STEPS])bits, units, at->lanes,
                   at->to + (at->unit_groups + (j->begin != 0)) * at->pitch, at->unit_bytes);

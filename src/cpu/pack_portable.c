@@ -18,9 +18,13 @@ static void unpack(const bsmm_pack_codes *c, int64_t lane, int64_t k, uint8_t *t
     const uint8_t *from = c->row[lane] + k * c->bits / 8;
     memset(to, 0, RUN);
     if (c->bits == 8) memcpy(to, from, (size_t)n);
-    if (c->bits == 4)
-        for (int64_t i = 0; i < n; i++)
-            to[i] = from[i / 2] >> i % 2 * 4 & 0xf;
+    if (c->bits == 4) {
+        for (int64_t i = 0; i < n / 2; i++) {
+            to[2 * i] = from[i] & 0xf;
+            to[2 * i + 1] = from[i] >> 4;
+        }
+        if (n % 2) to[n - 1] = from[n / 2] & 0xf;
+    }
     if (c->bits != 6) return;
     for (int64_t i = 0; i < n; i += 4, from += 3) {
         uint32_t word = from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16;
@@ -36,23 +40,36 @@ static uint8_t *group_at(const bsmm_pack_place *at, int64_t group) {
 /* One lane's groups of a run, `bytes` of it. */
 static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first, const void *from,
                          int64_t bytes) {
-    const uint8_t *group = from;
-    int64_t n = bsmm_min_i64(bytes / 4, at->groups - first);
-    for (int64_t g = 0; g < n; g++, group += 4)
-        memcpy(group_at(at, first + g) + 4 * lane, group, 4);
+    const uint8_t *group = from, *end = group + bsmm_min_i64(bytes, 4 * (at->groups - first));
+    int64_t left = at->unit_groups - first % at->unit_groups; /* in the unit */
+    uint8_t *to = group_at(at, first) + 4 * lane;
+    for (; group < end; group += 4, to += at->pitch) {
+        memcpy(to, group, 4);
+        if (--left) continue;
+        left = at->unit_groups;
+        to += at->unit_bytes - at->unit_groups * at->pitch;
+    }
 }
 
 /* ---- integers ---- */
 
+static int32_t sum_of_16(const int8_t *integers) {
+    int32_t sum = 0;
+    for (int i = 0; i < 16; i++)
+        sum += integers[i];
+    return sum;
+}
+
 static void store_begins(const bsmm_pack_place *at, int64_t lane, int64_t first, int begin,
                          const int8_t *integers) {
     int64_t end = bsmm_min_i64(first + RUN / 4, at->groups);
-    for (int64_t g = first; g < end; g += at->unit_groups) {
+    uint8_t *to = group_at(at, first) + at->unit_groups * at->pitch + 4 * lane;
+    for (int64_t g = first; g < end; g += at->unit_groups, to += at->unit_bytes) {
         int32_t sum = 0;
-        for (int64_t i = 0; i < at->unit_groups * 4; i++)
-            sum += *integers++;
+        for (int64_t i = 0; i < at->unit_groups; i += 4, integers += 16)
+            sum += sum_of_16(integers);
         sum *= -begin;
-        memcpy(group_at(at, g) + at->unit_groups * at->pitch + 4 * lane, &sum, 4);
+        memcpy(to, &sum, 4);
     }
 }
 
@@ -72,10 +89,13 @@ static void integers(const bsmm_pack_codes *c, const int8_t *table, int begin,
 
 /* ---- bf16 ---- */
 
-static uint16_t shifted(uint16_t bf16, int16_t shift) {
-    if (shift == BSMM_PACK_NAN) return 0x7fc0;
-    uint32_t exponent = bf16 >> 7 & 0xff;
-    return (uint16_t)(exponent == 0 || exponent == 0xff ? bf16 : bf16 + shift);
+static void shift(uint16_t *bf16, int64_t n, int16_t by) {
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t exponent = bf16[i] & 0x7f80;
+        bool stays = exponent == 0 || exponent == 0x7f80;
+        uint16_t moved = (uint16_t)(stays ? bf16[i] : bf16[i] + by);
+        bf16[i] = by == BSMM_PACK_NAN ? 0x7fc0 : moved;
+    }
 }
 
 /* Exact: at most 8 significant bits. */
@@ -110,8 +130,8 @@ static void halves(const bsmm_pack_codes *c, const bsmm_pack_table *t,
             int64_t k = first * 2, n = run_length(c, k);
             load_halves(c, t, lane, k, values);
             if (scaling->shifts)
-                for (int64_t i = 0; i < n; i++)
-                    values[i] = shifted(values[i], scaling->shifts[lane][(k + i) / 32]);
+                for (int64_t i = 0; i < n; i += 32)
+                    shift(values + i, bsmm_min_i64(32, n - i), scaling->shifts[lane][(k + i) / 32]);
             if (scaling->factors)
                 for (int64_t i = 0; i < n; i++)
                     values[i] = multiplied(values[i], scaling->factors[lane][(k + i) / 16]);
