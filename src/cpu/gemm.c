@@ -132,18 +132,30 @@ static void multiply_block(const gemm *g, const block *b) {
     }
 }
 
-/* The sum for one pair of rows, in double, scales included: what a wide row takes. */
-static double exact_dot(const bsmm_product *p, int64_t r, int64_t j) {
-    enum { RUN = 128 };
-    double a[RUN], b[RUN], sum = 0;
-    for (int64_t k = 0; k < p->a.m.cols; k += RUN) {
-        int64_t n = bsmm_min_i64(RUN, p->a.m.cols - k);
+enum { EXACT_RUN = 128, EXACT_COLUMNS = 8 };
+
+/* Sums of several columns side by side, none of which waits for another's additions. */
+static void add_products(const double *a, const double b[EXACT_COLUMNS][EXACT_RUN], int64_t n,
+                         double *sums) {
+    for (int64_t i = 0; i < n; i++)
+        for (int c = 0; c < EXACT_COLUMNS; c++)
+            sums[c] += a[i] * b[c][i];
+}
+
+/* The sums for row r of A and `count` rows of B, in double, term by term, scales included: what
+ * wide rows take. */
+static void sum_exactly(const bsmm_product *p, int64_t r, const int64_t *columns, int count,
+                        double *sums) {
+    double a[EXACT_RUN], b[EXACT_COLUMNS][EXACT_RUN] = {0};
+    for (int c = 0; c < EXACT_COLUMNS; c++)
+        sums[c] = 0;
+    for (int64_t k = 0; k < p->a.m.cols; k += EXACT_RUN) {
+        int64_t n = bsmm_min_i64(EXACT_RUN, p->a.m.cols - k);
         bsmm_operand_decode_row(&p->a, r, k, n, a);
-        bsmm_operand_decode_row(&p->b, j, k, n, b);
-        for (int64_t i = 0; i < n; i++)
-            sum += a[i] * b[i];
+        for (int c = 0; c < count; c++)
+            bsmm_operand_decode_row(&p->b, columns[c], k, n, b[c]);
+        add_products(a, (const double(*)[EXACT_RUN])b, n, sums);
     }
-    return sum;
 }
 
 static int widest(const uint8_t *wide, int64_t n) {
@@ -154,9 +166,16 @@ static int widest(const uint8_t *wide, int64_t n) {
 }
 
 static void replace_wide(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
-    for (int64_t i = 0; i < row->cols; i++)
-        if (row->wide + row->column_wide[i] > row->wide_limit)
-            values[i] = exact_dot(p, row->r, row->col + i);
+    for (int64_t i = 0; i < row->cols;) {
+        int64_t columns[EXACT_COLUMNS];
+        double sums[EXACT_COLUMNS];
+        int count = 0;
+        for (; i < row->cols && count < EXACT_COLUMNS; i++)
+            if (row->wide + row->column_wide[i] > row->wide_limit) columns[count++] = row->col + i;
+        if (count) sum_exactly(p, row->r, columns, count, sums);
+        for (int c = 0; c < count; c++)
+            values[columns[c] - row->col] = sums[c];
+    }
 }
 
 void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
