@@ -65,7 +65,7 @@ static void find_nans(const double *values, bsmm_decode_job *job) {
         nans++;
     job->nan_base = (int16_t)(0x80 - nans);
     job->nan_mask = lone ? 0xff : 0x7f;
-    job->nans = lone ? 1 : nans;
+    job->nans = (int16_t)(lone ? 1 : nans);
 }
 
 static void set_elements(uint32_t elem, bsmm_decode_job *job) {
