@@ -49,27 +49,14 @@ static const uint8_t integers_of_e2m3[64] = {
     88, 90, 92, 96, 100, 104, 108, 112, 116, 120, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49,
     48, 47, 46, 45, 44,  42,  40,  38,  36,  34,  32, 30, 28, 24, 20, 16, 12, 8,  4,  0};
 
-/* 12 bytes of each row, from byte `skip` of the 16 that are loaded: 16 elements. */
-INLINE void decode_half_e2m3(const uint8_t *b, int64_t pitch, int skip, __m512i table,
-                             __m512i byte[GROUPS / 2]) {
-    const __m512i threes = _mm512_broadcast_i32x4(
-        _mm_add_epi8(_mm_setr_epi8(0, 1, 2, 0, 3, 4, 5, 3, 6, 7, 8, 6, 9, 10, 11, 9),
-                     _mm_set1_epi8((char)skip)));
-    const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
-    __m512i row[4], word[4];
-    bsmm_load_rows(b, pitch, row);
-#    pragma GCC unroll 4
-    for (int i = 0; i < 4; i++)
-        row[i] = _mm512_shuffle_epi8(row[i], threes);
-    bsmm_transpose(row, word);
-#    pragma GCC unroll 4
-    for (int i = 0; i < 4; i++)
-        byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word[i]), table);
-}
-
 INLINE void decode_e2m3(const uint8_t *b, int64_t pitch, __m512i table, __m512i byte[GROUPS]) {
-    decode_half_e2m3(b, pitch, 0, table, byte);
-    decode_half_e2m3(b + 8, pitch, 4, table, byte + GROUPS / 2);
+    const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
+    __m512i word[GROUPS];
+    bsmm_load_sixes(b, pitch, 0, word);
+    bsmm_load_sixes(b + 8, pitch, 4, word + GROUPS / 2);
+#    pragma GCC unroll 8
+    for (int i = 0; i < GROUPS; i++)
+        byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word[i]), table);
 }
 
 /* ---- scales ---- */
@@ -162,8 +149,9 @@ enum { EXPONENT, VALUE_E8M0, VALUE_E4M3, FORMS };
 static const int64_t widths[] = {1, 2, 4, 6, 8, 12, 16};
 
 #    define VARIANT(width, name, e2m1, exponent, e4m3)                                             \
-        TARGET static void multiply_##name##_##width(const bsmm_decode_span *s) {                  \
+        TARGET static uint32_t multiply_##name##_##width(const bsmm_decode_span *s) {              \
             multiply(s, width, e2m1, exponent, e4m3);                                              \
+            return 0;                                                                              \
         }
 #    define VARIANTS(name, e2m1, exponent, e4m3)                                                   \
         VARIANT(1, name, e2m1, exponent, e4m3)                                                     \
@@ -186,7 +174,7 @@ VARIANTS(e2m3_exponent, false, true, false)
 VARIANTS(e2m3_e8m0, false, false, false)
 VARIANTS(e2m3_e4m3, false, false, true)
 
-static void (*const multiplies[2][FORMS][BSMM_COUNT(widths)])(const bsmm_decode_span *) = {
+static uint32_t (*const multiplies[2][FORMS][BSMM_COUNT(widths)])(const bsmm_decode_span *) = {
     {ROW(e2m3_exponent), ROW(e2m3_e8m0), ROW(e2m3_e4m3)},
     {ROW(e2m1_exponent), ROW(e2m1_e8m0), ROW(e2m1_e4m3)},
 };
@@ -336,6 +324,7 @@ static bsmm_decoder decoder_of(const bsmm_product *p) {
     int64_t width = widths[tile], unit = unit_of(p);
     return (bsmm_decoder){
         .width = width,
+        .panels = 1,
         .unit = unit,
         .a_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(width, unit, 1),
         .b_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(LANES, unit, 0),

@@ -57,7 +57,8 @@ typedef struct decode {
     uint8_t *a_wide;
     uint64_t *scale_columns; /* offset of each scale unit's block, less its row's part */
     int64_t run;             /* 16, 4 or 1 of them, from multiples of it on, lie side by side */
-    uint8_t *scratch;        /* one per thread */
+    void *context;
+    uint8_t *scratch; /* one per thread */
 } decode;
 
 /* A thread's part. */
@@ -66,8 +67,8 @@ typedef struct scratch {
     double *values;  /* COLUMNS */
     double *factors; /* COLUMNS */
     uint8_t *wide;   /* COLUMNS */
-    uint8_t *codes;  /* [scale_units][LANES] */
-    float *scales;   /* [scale_units][LANES], of fp32 scales */
+    uint8_t *codes;  /* [panels][scale_units][LANES] */
+    float *scales;   /* the same, of fp32 scales */
     uint8_t *packed; /* one panel */
 } scratch;
 
@@ -80,7 +81,7 @@ static bool has_float_scales(const bsmm_product *p) {
 }
 
 static uint64_t scale_bytes(const decode *x) {
-    uint64_t count = (uint64_t)(x->scale_units * LANES);
+    uint64_t count = (uint64_t)(x->d->panels * x->scale_units * LANES);
     return align64(count * (has_float_scales(x->p) ? sizeof(float) : 1));
 }
 
@@ -110,7 +111,8 @@ static decode measure(const bsmm_decoder *d, const bsmm_product *p) {
 static uint64_t shared_bytes(const decode *x) {
     uint64_t rows = (uint64_t)(x->tiles * x->d->width);
     return align64((uint64_t)x->tiles * x->tile_bytes) + align64(rows * sizeof(double)) +
-           align64(rows) + align64((uint64_t)x->scale_units * sizeof(uint64_t));
+           align64(rows) + align64((uint64_t)x->scale_units * sizeof(uint64_t)) +
+           align64(x->d->context_bytes);
 }
 
 static void place(decode *x, uint8_t *at) {
@@ -122,7 +124,8 @@ static void place(decode *x, uint8_t *at) {
     x->a_wide = at;
     at += align64(rows);
     x->scale_columns = (uint64_t *)(void *)at;
-    x->scratch = at + align64((uint64_t)x->scale_units * sizeof(uint64_t));
+    x->context = at + align64((uint64_t)x->scale_units * sizeof(uint64_t));
+    x->scratch = (uint8_t *)x->context + align64(x->d->context_bytes);
 }
 
 static scratch place_scratch(const decode *x) {
@@ -181,11 +184,13 @@ static int64_t lane_row(const bsmm_decode_scales *s, int64_t lane) {
 }
 
 static void gather_floats(const decode *x, const bsmm_decode_scales *s, const uint64_t *rows) {
-    for (int64_t lane = 0; lane < LANES; lane++) {
-        const float *scales = (const float *)x->p->b.m.scales + rows[lane];
-        for (int64_t i = 0; i < s->units; i++)
-            s->scales[i * LANES + lane] = scales[x->scale_columns[i]];
-    }
+    const float *scales = (const float *)x->p->b.m.scales;
+    bool same = true; /* one block of rows holds them all */
+    for (int64_t lane = 1; lane < LANES; lane++)
+        same = same && rows[lane] == rows[0];
+    for (int64_t i = 0; i < s->units; i++)
+        for (int64_t lane = 0; lane < LANES; lane++)
+            s->scales[i * LANES + lane] = scales[rows[same ? 0 : lane] + x->scale_columns[i]];
 }
 
 static void gather_codes(const decode *x, const bsmm_decode_scales *s, const uint64_t *rows) {
@@ -211,75 +216,96 @@ static void gather(const decode *x, const bsmm_decode_scales *s) {
 
 /* ---- panels ---- */
 
-enum { COPIED = 2 * BSMM_DECODE_GROUP, WIDEST_STEP = BSMM_DECODE_STEP };
+/* Panels side by side: 16 columns each, as many as the decoder takes; the last may lie beyond D. */
+typedef struct strip {
+    int64_t col, at; /* first column of the thread's piece, and of the strip in it */
+    const scratch *to;
+    uint32_t packed; /* bit p: panel p has to be packed */
+} strip;
 
-/* Steps [step, step + steps) of a panel through a padded copy: its last rows are fewer than the
- * lanes, or K ends inside the last step. */
-static void multiply_copied(const decode *x, const bsmm_decode_scales *s, int64_t step,
-                            const bsmm_decode_span *whole) {
-    _Alignas(64) uint8_t copy[LANES * COPIED * WIDEST_STEP];
-    for (int64_t end = x->steps; step < end; step += COPIED) {
-        int64_t steps = bsmm_min_i64(COPIED, end - step), from = step * x->step_bytes;
-        int64_t pitch = COPIED * x->step_bytes;
-        int64_t bytes = bsmm_min_i64(steps * x->step_bytes, x->row_bytes - from);
+enum { COPIED = BSMM_DECODE_GROUP, WIDEST_STEP = BSMM_DECODE_STEP };
+
+/* Steps [step, end) through a padded copy: rows are fewer than the lanes, or K ends inside the last
+ * group. */
+static uint32_t multiply_copied(const decode *x, const strip *t, int64_t step,
+                                const bsmm_decode_span *whole) {
+    _Alignas(64) uint8_t copy[BSMM_DECODE_PANELS * LANES * COPIED * WIDEST_STEP];
+    uint32_t unusual = 0;
+    for (; step < x->steps; step += COPIED) {
+        int64_t from = step * x->step_bytes, pitch = COPIED * x->step_bytes;
+        int64_t bytes = bsmm_min_i64(pitch, x->row_bytes - from);
         memset(copy, 0, sizeof copy);
-        for (int64_t lane = 0; lane < LANES; lane++)
-            memcpy(copy + lane * pitch,
-                   (const uint8_t *)x->p->b.m.data + lane_row(s, lane) * x->pitch + from,
+        for (int64_t lane = 0; lane < x->d->panels * LANES; lane++) {
+            int64_t row = bsmm_min_i64(t->col + t->at + lane, x->p->b.m.rows - 1);
+            memcpy(copy + lane * pitch, (const uint8_t *)x->p->b.m.data + row * x->pitch + from,
                    (size_t)bytes);
+        }
+        int64_t k = step * BSMM_DECODE_STEP;
         bsmm_decode_span span = *whole;
-        span.a += (uint64_t)(step * BSMM_DECODE_STEP / x->d->unit) * x->d->a_unit_bytes;
+        span.a += (uint64_t)(k / x->d->unit) * x->d->a_unit_bytes;
         span.b = copy;
         span.pitch = pitch;
         span.ahead = 0;
-        span.codes += step * BSMM_DECODE_STEP / x->d->scale_unit * LANES;
-        span.scales += step * BSMM_DECODE_STEP / x->d->scale_unit * LANES;
-        span.steps = steps;
-        x->d->multiply(&span);
+        span.codes += k / x->d->scale_unit * LANES;
+        if (span.scales) span.scales += k / x->d->scale_unit * LANES;
+        span.steps = COPIED;
+        unusual |= x->d->multiply(&span);
     }
+    return unusual;
 }
 
-/* Whole panels, so far ahead that even short rows come in time. */
+/* Whole strips, so far ahead that even short rows come in time. */
 static int64_t distance_ahead(const decode *x) {
-    int64_t panel = LANES * x->pitch;
-    return bsmm_ceil_div(least_ahead, panel) * panel;
+    int64_t bytes = x->d->panels * LANES * x->pitch;
+    return bsmm_ceil_div(least_ahead, bytes) * bytes;
 }
 
-static void multiply_stored(const decode *x, const bsmm_decode_scales *s, float *acc) {
-    int64_t group = BSMM_DECODE_GROUP * BSMM_DECODE_STEP;
-    int64_t direct = s->rows == LANES ? x->p->a.m.cols / group * BSMM_DECODE_GROUP : 0;
+static uint32_t multiply_stored(const decode *x, const strip *t) {
+    int64_t row = t->col + t->at, group = BSMM_DECODE_GROUP * BSMM_DECODE_STEP;
+    bool whole = row + x->d->panels * LANES <= x->p->b.m.rows;
+    int64_t direct = whole ? x->p->a.m.cols / group * BSMM_DECODE_GROUP : 0;
+    uint32_t unusual = 0;
     for (int64_t tile = 0; tile < x->tiles; tile++) {
         bsmm_decode_span span = {.a = x->a + (uint64_t)tile * x->tile_bytes,
-                                 .b = (const uint8_t *)x->p->b.m.data + s->row * x->pitch,
+                                 .b = (const uint8_t *)x->p->b.m.data + row * x->pitch,
                                  .pitch = x->pitch,
                                  .ahead = tile == 0 ? distance_ahead(x) : 0,
-                                 .codes = s->codes,
-                                 .scales = s->scales,
+                                 .codes = t->to->codes,
+                                 .scales = has_float_scales(x->p) ? t->to->scales : NULL,
+                                 .scale_pitch = x->scale_units * LANES,
                                  .steps = direct,
-                                 .acc = acc + tile * x->d->width * COLUMNS};
-        if (direct > 0) x->d->multiply(&span);
-        if (direct < x->steps) multiply_copied(x, s, direct, &span);
+                                 .context = x->context,
+                                 .acc = t->to->acc + tile * x->d->width * COLUMNS + t->at};
+        if (direct > 0) unusual |= x->d->multiply(&span);
+        if (direct < x->steps) unusual |= multiply_copied(x, t, direct, &span);
     }
+    return unusual;
 }
 
-static void multiply_packed(const decode *x, const bsmm_decode_scales *s, uint8_t *packed,
-                            uint8_t *wide, float *acc) {
-    bsmm_panel to = {packed, s->factors, wide};
-    x->d->pack_b(x->p, s->row, s->rows, &to);
+static void multiply_packed(const decode *x, const scratch *to, int64_t col, int64_t at) {
+    bsmm_panel panel = {to->packed, to->factors + at, to->wide + at};
+    int64_t rows = bsmm_min_i64(LANES, x->p->b.m.rows - col - at);
+    for (int64_t lane = 0; lane < LANES; lane++)
+        panel.factors[lane] = 1;
+    x->d->pack_b(x->p, col + at, rows, &panel);
     int64_t units = bsmm_ceil_div(x->p->a.m.cols, x->d->unit);
+    for (int64_t r = 0; r < x->tiles * x->d->width; r++)
+        memset(to->acc + r * COLUMNS + at, 0, LANES * sizeof(float));
     for (int64_t tile = 0; tile < x->tiles; tile++)
-        x->d->multiply_packed(x->a + (uint64_t)tile * x->tile_bytes, packed, x->d->width, units,
-                              acc + tile * x->d->width * COLUMNS);
+        x->d->multiply_packed(x->a + (uint64_t)tile * x->tile_bytes, to->packed, x->d->width, units,
+                              to->acc + tile * x->d->width * COLUMNS + at);
 }
 
-static void run_panel(const decode *x, const scratch *to, int64_t col, int64_t at) {
+/* Gathers one panel's scales; false if it has to be packed. */
+static bool prepare_panel(const decode *x, const scratch *to, int64_t col, int64_t at, int64_t p) {
+    int64_t begin = p * x->scale_units * LANES;
     bsmm_decode_scales s = {.p = x->p,
                             .row = col + at,
                             .rows = bsmm_min_i64(LANES, x->p->b.m.rows - col - at),
                             .units = x->scale_units,
                             .used = x->p->a.m.cols / x->d->scale_unit,
-                            .codes = to->codes,
-                            .scales = to->scales,
+                            .codes = to->codes + begin,
+                            .scales = to->scales + begin,
                             .factors = to->factors + at};
     double global = bsmm_operand_global(&x->p->b);
     for (int64_t lane = 0; lane < LANES; lane++) {
@@ -287,18 +313,38 @@ static void run_panel(const decode *x, const scratch *to, int64_t col, int64_t a
         to->wide[at + lane] = 0;
     }
     if (x->p->b.m.format.scale != BSMM_SCALE_NONE) gather(x, &s);
-    if (isfinite(global) && x->d->prepare(&s))
-        multiply_stored(x, &s, to->acc + at);
+    return isfinite(global) && x->d->prepare(&s);
+}
+
+/* Scales that do no harm, of a panel whose sums are void. */
+static void clear_scales(const decode *x, const scratch *to, int64_t p) {
+    int64_t count = x->scale_units * LANES;
+    if (has_float_scales(x->p))
+        memset(to->scales + p * count, 0, (size_t)count * sizeof(float));
     else
-        multiply_packed(x, &s, to->packed, to->wide + at, to->acc + at);
+        memset(to->codes + p * count, 0, (size_t)count);
+}
+
+static void run_strip(const decode *x, const scratch *to, int64_t col, int64_t at) {
+    strip t = {.col = col, .at = at, .to = to};
+    int64_t panels = bsmm_min_i64(x->d->panels, bsmm_ceil_div(x->p->b.m.rows - col - at, LANES));
+    for (int64_t p = 0; p < x->d->panels; p++) {
+        bool there = p < panels && prepare_panel(x, to, col, at + p * LANES, p);
+        if (there) continue;
+        clear_scales(x, to, p);
+        if (p < panels) t.packed |= 1u << p;
+    }
+    if (t.packed != (1u << panels) - 1) t.packed |= multiply_stored(x, &t);
+    for (int64_t p = 0; p < panels; p++)
+        if (t.packed & 1u << p) multiply_packed(x, to, col, at + p * LANES);
 }
 
 static void run_columns(const decode *x, int64_t col) {
     scratch to = place_scratch(x);
     int64_t cols = bsmm_min_i64(COLUMNS, x->p->b.m.rows - col);
     memset(to.acc, 0, acc_bytes(x));
-    for (int64_t at = 0; at < cols; at += LANES)
-        run_panel(x, &to, col, at);
+    for (int64_t at = 0; at < cols; at += x->d->panels * LANES)
+        run_strip(x, &to, col, at);
     for (int64_t r = 0; r < x->p->a.m.rows; r++) {
         bsmm_gemm_row row = {.r = r,
                              .col = col,
@@ -317,6 +363,7 @@ bsmm_status bsmm_decode_run(const bsmm_decoder *d, const bsmm_product *p, void *
     decode x = measure(d, p);
     place(&x, workspace);
     if (p->b.m.format.scale != BSMM_SCALE_NONE) find_scale_columns(&x);
+    if (d->make_context) d->make_context(p, x.context);
 #pragma omp parallel num_threads(x.threads)
     {
 #pragma omp for schedule(dynamic, 1)

@@ -20,18 +20,21 @@ enum {
     BSMM_DECODE_GROUP = 4,     /* spans are so many steps, or a multiple */
     BSMM_DECODE_COLUMNS = 128, /* what a thread takes at once; from row to row of sums */
     BSMM_DECODE_WIDTH = 16,    /* most rows of a tile of A */
+    BSMM_DECODE_PANELS = 4,    /* most panels side by side */
 };
 
-/* A run of steps of one panel times one tile. */
+/* A run of steps of a few panels side by side times one tile. */
 typedef struct bsmm_decode_span {
     const uint8_t *a;     /* the tile's packed units */
-    const uint8_t *b;     /* the first row's bytes */
+    const uint8_t *b;     /* the first row's bytes; the panels' rows follow each other */
     int64_t pitch;        /* bytes from row to row of b */
     int64_t ahead;        /* from b to what to prefetch */
     const uint8_t *codes; /* scale codes, as the decoder's prepare left them */
-    const float *scales;  /* fp32 scales, [segment of 128][16] */
+    const float *scales;  /* fp32 scales, [segment of 128][16]; NULL: none */
+    int64_t scale_pitch;  /* codes or scales from panel to panel */
     int64_t steps;
-    float *acc; /* [width][BSMM_DECODE_COLUMNS]: added to */
+    const void *context; /* what the decoder made for the product */
+    float *acc;          /* [width][BSMM_DECODE_COLUMNS], 16 for each panel: added to */
 } bsmm_decode_span;
 
 /* One panel's scales, gathered. */
@@ -46,17 +49,21 @@ typedef struct bsmm_decode_scales {
 } bsmm_decode_scales;
 
 typedef struct bsmm_decoder {
-    int64_t width;         /* rows of a tile of A */
-    int64_t unit;          /* K of a packed unit */
-    uint64_t a_unit_bytes; /* of width rows */
-    uint64_t b_unit_bytes; /* of 16 rows, for panels that are packed after all */
-    int64_t scale_unit;    /* K of a gathered scale */
+    int64_t width;          /* rows of a tile of A */
+    int64_t panels;         /* taken side by side: independent sums, where a sum is slow */
+    int64_t unit;           /* K of a packed unit */
+    uint64_t a_unit_bytes;  /* of width rows */
+    uint64_t b_unit_bytes;  /* of 16 rows, for panels that are packed after all */
+    int64_t scale_unit;     /* K of a gathered scale */
+    uint64_t context_bytes; /* tables and the like, made once a run */
+    void (*make_context)(const bsmm_product *p, void *context);
     void (*pack_a)(const bsmm_product *p, int64_t width, int64_t row, int64_t rows, bsmm_panel *to);
     void (*pack_b)(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to);
     /* Checks a panel's scales and brings them into the form that multiply reads; false if the panel
      * has to be packed. */
     bool (*prepare)(const bsmm_decode_scales *s);
-    void (*multiply)(const bsmm_decode_span *span);
+    /* Bit p of the result: panel p has elements that have to be packed, and its sums are void. */
+    uint32_t (*multiply)(const bsmm_decode_span *span);
     /* acc [width][BSMM_DECODE_COLUMNS] += the product of packed units. */
     void (*multiply_packed)(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                             float *acc);

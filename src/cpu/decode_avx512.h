@@ -61,6 +61,21 @@ BSMM_DECODE_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, __
     }
 }
 
+/* 12 bytes of each of 16 rows, from byte `skip` of the 16 that are loaded: word[d] has elements 4d
+ * to 4d + 3 of 6 bits of row i in lane i. */
+BSMM_DECODE_INLINE void bsmm_load_sixes(const uint8_t *b, int64_t pitch, int skip,
+                                        __m512i word[4]) {
+    const __m512i threes = _mm512_broadcast_i32x4(
+        _mm_add_epi8(_mm_setr_epi8(0, 1, 2, 0, 3, 4, 5, 3, 6, 7, 8, 6, 9, 10, 11, 9),
+                     _mm_set1_epi8((char)skip)));
+    __m512i row[4];
+    bsmm_load_rows(b, pitch, row);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        row[i] = _mm512_shuffle_epi8(row[i], threes);
+    bsmm_transpose(row, word);
+}
+
 /* Asks for what a later panel's rows 4j to 4j + 3 have at a group of steps of `bytes` a row. A few
  * at a time, between computation: bursts of prefetches stall. */
 BSMM_DECODE_INLINE void bsmm_prefetch_rows(const uint8_t *at, int64_t pitch, int64_t j,

@@ -4,6 +4,7 @@
  * depend on K and on its two rows, never on M, N or the number of threads. */
 #include "cpu/gemm.h"
 
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -178,11 +179,19 @@ static void replace_wide(const bsmm_product *p, const bsmm_gemm_row *row, double
     }
 }
 
+/* Which of several NaN an instruction hands on depends on the order of its operands, which
+ * compilers choose. */
+static void make_nan_one(int64_t cols, double *values) {
+    for (int64_t i = 0; i < cols; i++)
+        values[i] = values[i] == values[i] ? values[i] : (double)NAN;
+}
+
 void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
     bsmm_finish_scale(row->acc, row->factor, row->column_factors, row->cols, values);
     if (row->wide + widest(row->column_wide, row->cols) > row->wide_limit)
         replace_wide(p, row, values);
     bsmm_finish_add(p, row->r, row->col, row->cols, values);
+    make_nan_one(row->cols, values);
 }
 
 static void round_row(const double *values, int64_t cols, float *to) {
