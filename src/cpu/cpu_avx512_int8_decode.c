@@ -212,10 +212,10 @@ static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
         }
 }
 
-/* Scales times 2^exponent; all of them are normal, or 0 in padding. */
-static void shift_scales(int32_t *scales, int64_t width, int exponent) {
+/* Scales times 2^exponent: bits of exponents, or values, which are normal or 0. */
+static void shift_scales(int32_t *scales, int64_t width, int exponent, bool by_exponent) {
     for (int64_t i = 0; i < width; i++)
-        scales[i] += exponent * (1 << 23);
+        if (by_exponent || scales[i]) scales[i] += exponent * (1 << 23);
 }
 
 static void adapt(const bsmm_product *p, uint8_t *units, int64_t width, bool is_a) {
@@ -223,7 +223,7 @@ static void adapt(const bsmm_product *p, uint8_t *units, int64_t width, bool is_
     for (int64_t k = 0; k < p->a.m.cols; k += unit, units += bytes) {
         if (has_e2m1(p)) part_even_and_odd(units, width, unit);
         shift_scales((int32_t *)(void *)(units + width * (unit + (is_a ? 4 : 0))), width,
-                     is_a ? moved_exponent(p) : -moved_exponent(p));
+                     is_a ? moved_exponent(p) : -moved_exponent(p), bsmm_int8_by_exponent(p));
     }
 }
 
@@ -275,10 +275,10 @@ TARGET static void multiply_packed_value(const uint8_t *a, const uint8_t *b, int
 
 /* ---- a panel's scales ---- */
 
-/* The codes that the packer takes as they are: e8m0 from 2^-50 to 2^50, e4m3 but zeros and NaN. */
+/* The codes that the packer takes as they are: e8m0 from 2^-50 to 2^50, e4m3 but NaN. */
 static bool is_usual(uint32_t scale, uint8_t code) {
     if (scale == BSMM_SCALE_E8M0) return code >= 127 - 50 && code <= 127 + 50;
-    return (code & 0x7f) != 0 && (code & 0x7f) != 0x7f;
+    return (code & 0x7f) != 0x7f;
 }
 
 /* The code of 1 for a block without elements, as the packer takes it; else the panel is packed. */
@@ -296,11 +296,9 @@ static bool replace_unusual(const bsmm_decode_scales *s, int64_t unit, int64_t l
 /* Of four units; unusual ones are few. */
 TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
     __m512i v = _mm512_loadu_si512(codes);
-    if (e4m3) {
-        v = _mm512_and_si512(v, _mm512_set1_epi8(0x7f));
-        return _mm512_cmpgt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8(1)),
-                                      _mm512_set1_epi8(0x7d));
-    }
+    if (e4m3)
+        return _mm512_cmpeq_epi8_mask(_mm512_and_si512(v, _mm512_set1_epi8(0x7f)),
+                                      _mm512_set1_epi8(0x7f));
     return _mm512_cmpgt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8(127 - 50)),
                                   _mm512_set1_epi8(100));
 }

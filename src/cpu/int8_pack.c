@@ -97,16 +97,18 @@ typedef struct job {
     uint8_t *wide;
 } job;
 
-/* A unit without elements takes 1, whatever its scale (an empty block's is often 2^-127); a scale
- * out of range takes 1 and makes the row wide. */
+/* A scale of 0, which e4m3 has, stays 0. A unit without elements takes 1, whatever its scale (an
+ * empty block's is often 2^-127); a scale out of range takes 1 and makes the row wide. */
 static void replace_unusable(const job *j, int64_t lane, int64_t k, int64_t n, int32_t *lowered) {
     for (int64_t i = 0; i * j->unit < n; i++) {
-        int32_t bits = lowered[i] + j->lower;
+        int32_t bits = (int32_t)((uint32_t)lowered[i] + (uint32_t)j->lower);
         if (is_usable(bits)) continue;
+        bool zero = ((uint32_t)bits & INT32_MAX) == 0;
         bool finite = ((uint32_t)bits & INT32_MAX) < 255u * EXPONENT;
         int64_t first = k + i * j->unit, end = bsmm_min_i64(first + j->unit, k + n);
-        if (!finite || !bsmm_pack_is_empty(j->o, j->row + lane, first, end)) j->wide[lane] = 1;
-        lowered[i] = ONE - j->lower;
+        if (!finite || !(zero || bsmm_pack_is_empty(j->o, j->row + lane, first, end)))
+            j->wide[lane] = 1;
+        lowered[i] = zero ? 0 : ONE - j->lower;
     }
 }
 

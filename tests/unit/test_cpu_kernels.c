@@ -185,12 +185,37 @@ static void test_largest_sums(void **state) {
         }
 }
 
+/* Scales of 0, of either sign, among others: blocks that quantizers find empty, or below e4m3. */
+static void test_zero_scales(void **state) {
+    (void)state;
+    static const uint8_t codes[] = {0x00, 0x38, 0x80, 0x40}; /* 0, 1, -0, 2 */
+    rng r = {5};
+    product p;
+    product_make(&p, "nvfp4", "nvfp4", 19, 37, 144, FILL_ORDINARY, &r);
+    set_to_largest(&p.a, true);
+    set_to_largest(&p.b, false);
+    for (size_t i = 0; i < 19 * 9; i++)
+        ((uint8_t *)p.a.m.scales)[i] = codes[i % 3];
+    for (size_t i = 0; i < 37 * 9; i++)
+        ((uint8_t *)p.b.m.scales)[i] = codes[i % 4];
+    bsmm_explanation e = {.struct_size = sizeof e};
+    float *expected = result_of(&p, "ref");
+    for (uint32_t q = 0; bsmm_explain(&p.desc, q, &e) == BSMM_OK; q++) {
+        if (!e.accepts) continue;
+        float *got = result_of(&p, e.kernel);
+        for (size_t i = 0; i < 19 * 37; i++)
+            assert_true(got[i] == expected[i]);
+        free(got);
+    }
+    free(expected);
+    product_free(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice_by_features),
-        cmocka_unit_test(test_refusal_without_features),
-        cmocka_unit_test(test_int8_engines_agree),
-        cmocka_unit_test(test_largest_sums),
+        cmocka_unit_test(test_choice_by_features), cmocka_unit_test(test_refusal_without_features),
+        cmocka_unit_test(test_int8_engines_agree), cmocka_unit_test(test_largest_sums),
+        cmocka_unit_test(test_zero_scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
