@@ -103,11 +103,17 @@ INLINE void store_lanes(uint8_t *to, __m256i lanes, __mmask8 there) {
     _mm256_mask_storeu_epi32(to, there, lanes);
 }
 
+/* How many groups ahead lines are asked for: a panel is written faster than lines come by
+ * themselves. */
+enum { AHEAD = 64 };
+
 /* Groups 0 to 7 (near) or 8 to 15 (far). */
 INLINE void store_eight(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
-    for (int g = 0; g < 8; g++)
+    for (int g = 0; g < 8; g++) {
         store_lanes(to + g * pitch, half(pair[g % 4], g / 4), there);
+        __builtin_prefetch(to + (g + AHEAD) * pitch, 1);
+    }
 }
 
 INLINE __mmask8 mask_of(int64_t lanes) {
