@@ -59,7 +59,7 @@ static bool load_coded(const float *values, const uint8_t *codes, const uint64_t
         int32_t bits;
         memcpy(&bits, &values[codes[offsets[i]]], 4);
         usable &= is_usable(bits);
-        to[i] = bits - lower;
+        to[i] = (int32_t)((uint32_t)bits - (uint32_t)lower); /* -0 wraps, and is not usable */
     }
     return usable;
 }
@@ -69,7 +69,7 @@ static bool load_words(const int32_t *words, const uint64_t *offsets, int64_t n,
     bool usable = true;
     for (int64_t i = 0; i < n; i++) {
         usable &= is_usable(words[offsets[i]]);
-        to[i] = words[offsets[i]] - lower;
+        to[i] = (int32_t)((uint32_t)words[offsets[i]] - (uint32_t)lower);
     }
     return usable;
 }
