@@ -38,7 +38,7 @@ docs: all
 ## make format: rewrite every source file after .clang-format
 format:
 	@tools/install-deps.sh check
-	@git ls-files '*.c' '*.h' '*.cpp' | xargs clang-format-14 -i
+	@git ls-files '*.c' '*.h' '*.cpp' '*.cu' | xargs clang-format-14 -i
 
 ## make install [PREFIX=/usr/local]: libraries, header, command, manual page
 install: all

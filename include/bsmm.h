@@ -268,6 +268,8 @@ typedef struct bsmm_buffers {
     uint64_t workspace_bytes; /* at least bsmm_plan_workspace_bytes */
     const void *packed_b;     /* of a plan with b_packed: what bsmm_pack_b filled */
     uint64_t packed_b_bytes;  /* its size */
+    void *stream; /* of a cuda device: the CUstream (cudaStream_t) that the run is queued
+                     in; NULL = the default stream. Of the cpu: not read */
 } bsmm_buffers;
 
 /* Packed weights: the form of B that the plan's kernel multiplies, made once. The bytes depend on

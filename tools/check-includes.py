@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: base <- format <- core; ref, quantize, cpu, sol and io see base,
+"""Checks who includes whom: base <- format <- core; ref, quantize, cpu, cuda, sol and io see base,
 format and core/kernel.h, never each other; cli, bench and examples see bsmm.h only.
 
 usage: check-includes.py [ROOT]"""
@@ -19,6 +19,7 @@ MAY_SEE = {
     "src/ref/": KERNEL_ROOM,
     "src/quantize/": KERNEL_ROOM,
     "src/cpu/": KERNEL_ROOM,
+    "src/cuda/": KERNEL_ROOM,
     "src/sol/": KERNEL_ROOM + ("src/core/describe.h",),
     "src/io/": KERNEL_ROOM,
     "cli/": (HEADER, "bench/"),  # one program: the command runs what bench measures
@@ -29,7 +30,7 @@ MAY_SEE = {
     "tests/consumer/": (HEADER,),
 }
 SEARCHED = ("include", "src", "cli", "bench", "tests/support")
-SOURCES = {".c", ".h", ".cpp", ".def"}
+SOURCES = {".c", ".h", ".cpp", ".def", ".cu"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(bsmm\.h)>)', re.MULTILINE)
 
 

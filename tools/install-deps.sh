@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs what the named purposes need from Debian's packages; does nothing when all is there.
-# usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs)
+# Installs what the named purposes need from Debian's packages, and for "cuda" nvcc and cuobjdump from
+# PyPI into .cache/.venv; does nothing when all is there.
+# usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda)
 set -eu
 packages_of() {
     case $1 in
@@ -10,23 +11,42 @@ packages_of() {
     check) echo "clang-14 clang-format-14 clang-tidy-14 libomp-14-dev" ;;
     fuzz) echo "clang-14 libclang-rt-14-dev libomp-14-dev" ;;
     docs) echo "doxygen" ;;
+    cuda) echo "g++ python3 python3-pip python3-venv" ;;
     *) echo "$0: $1 is no purpose" >&2; exit 2 ;;
     esac
 }
+# The toolkit's own nvcc is taken where it is (cmake/cuda.cmake looks in the same places).
+install_cuda() {
+    requirements=$(dirname "$0")/cuda-requirements.txt
+    folder=$(dirname "$0")/../.cache/.venv
+    mark=$folder/.cuda-$(cksum <"$requirements" | cut -d' ' -f1)
+    [ -e "$mark" ] && return
+    nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) &&
+        [ -x "$(dirname "$nvcc")/cuobjdump" ] && [ -x "$(dirname "$nvcc")/nvdisasm" ] && return
+    echo "installing nvcc and cuobjdump from PyPI into .cache/.venv"
+    python3 -m venv "$folder"
+    "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check -r "$requirements"
+    touch "$mark"
+}
+
 missing=""
+wants_cuda=""
 for purpose in "$@"; do
     packages=$(packages_of "$purpose")
+    [ "$purpose" != cuda ] || wants_cuda=yes
     for package in $packages; do
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
             missing="$missing $package"
     done
 done
-[ -z "$missing" ] && exit 0
-echo "installing:$missing"
 sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
 # A stale index is enough for most; it is refreshed only when it is not.
 install() {
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
 }
-install >/dev/null 2>&1 || { $sudo apt-get update -qq && install >/dev/null; }
+if [ -n "$missing" ]; then
+    echo "installing:$missing"
+    install >/dev/null 2>&1 || { $sudo apt-get update -qq && install >/dev/null; }
+fi
+[ -z "$wants_cuda" ] || install_cuda

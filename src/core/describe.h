@@ -11,21 +11,36 @@ typedef struct bsmm_request {
     const char *kernel; /* NULL: the best that accepts */
 } bsmm_request;
 
-/* Checks every field of desc but the memory behind the pointers of matrices and bias. */
+/* ---- devices (backend.c) ---- */
+
+const bsmm_backend *bsmm_backend_at(uint32_t index); /* NULL past the last */
+
+/* The backend and the record of a device ("cpu", "cuda:0"; "cuda" is "cuda:0"). */
+bsmm_status bsmm_device_open(const char *name, const bsmm_backend **backend, const void **device);
+
+/* ---- products (describe.c) ---- */
+
+/* Checks every field of desc but the memory behind the pointers of matrices and bias; the device is
+ * not opened. */
 bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request);
 
-/* Checks the memory of a product that is about to run: there, aligned, D apart from A, B, C. */
-bsmm_status bsmm_check_memory(const bsmm_product *product);
+/* Checks the memory of a product that is about to run: there, of the product's device, aligned as
+ * formats and the kernel want it, D apart from A, B, C. */
+bsmm_status bsmm_check_memory(const bsmm_product *product, const bsmm_kernel *kernel);
+
+/* The same for B alone, which is about to be packed. */
+bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel);
 
 /* ---- the registry (registry.c) ---- */
 
 const bsmm_kernel *bsmm_kernel_at(uint32_t index); /* NULL past the last */
 
-/* The kernel for a request: the forced one, or the first that accepts. */
-bsmm_status bsmm_kernel_choose(const bsmm_request *request, const bsmm_kernel **kernel);
+/* Opens the request's device and finds the kernel: the forced one, or the first that accepts. */
+bsmm_status bsmm_kernel_choose(bsmm_request *request, const bsmm_kernel **kernel);
 
-/* Why a kernel does not take a request (wrong device, or its own reason); NULL if it does. */
-const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, const bsmm_request *request, char *why,
+/* Why a kernel does not take a request (wrong device, one that cannot be opened, or its own
+ * reason); NULL if it does. Opens the request's device where that is not done. */
+const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, char *why,
                                 size_t size);
 
 #endif

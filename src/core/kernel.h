@@ -23,6 +23,29 @@ void bsmm_recipe_store(const bsmm_recipe *recipe, const bsmm_operand *dst, int64
 /* Writes 0 to all padding of dst's scales. */
 void bsmm_recipe_pad(const bsmm_operand *dst);
 
+/* ---- devices ---- */
+
+/* What a kind of device offers the core. One row in backends.def; `device` is what open gave. */
+typedef struct bsmm_backend {
+    const char *name; /* "cuda": the part of a device's name before ':' */
+    bool host_memory; /* whether the processor that calls may read and write buffers */
+    /* The record of device `ordinal`, which lives as long as the process. NOT_FOUND, UNSUPPORTED or
+     * DEVICE, with the reason. */
+    bsmm_status (*open)(uint32_t ordinal, const void **device);
+    /* Everything but struct_size; NOT_FOUND past the last device. */
+    bsmm_status (*describe)(uint32_t ordinal, bsmm_local_device *info);
+    /* INVALID, naming `what`, unless `pointer` (not NULL) is memory of the device. */
+    bsmm_status (*check_pointer)(const void *device, const void *pointer, const char *what);
+    /* Memory of the device, aligned to 64 bytes and more. */
+    bsmm_status (*allocate)(const void *device, uint64_t bytes, void **memory);
+    void (*release)(const void *device, void *memory);
+    /* Copies up to 128 bytes, a multiple of 4, in the stream's order; `from` is free afterwards. */
+    bsmm_status (*store)(const void *device, void *stream, void *to, const void *from,
+                         size_t bytes);
+    /* Waits until everything in the stream is done. */
+    bsmm_status (*finish)(const void *device, void *stream);
+} bsmm_backend;
+
 /* ---- products and kernels ---- */
 
 /* A validated bsmm_matmul_desc. Pointers inside the operands are those of the description; run
@@ -38,6 +61,10 @@ typedef struct bsmm_product {
     bool b_packed;             /* runs are given packed_b */
     const void *packed_b;      /* what the kernel's pack_b made, after the header that core keeps */
     const bsmm_recipe *recipe; /* of a block-scaled D, else NULL */
+    const bsmm_backend *backend; /* never NULL once a kernel is asked */
+    const void *device;          /* the backend's record: a kernel of "cuda" is given a
+                                    const bsmm_cuda_device * */
+    void *stream;                /* of a run: the backend's own type; NULL is its default */
 } bsmm_product;
 
 typedef struct bsmm_kernel {
@@ -48,10 +75,15 @@ typedef struct bsmm_kernel {
     uint64_t (*workspace_bytes)(const bsmm_product *product);
     /* The largest error before the last rounding, as a multiple of |alpha| * sum |a||b|. */
     double (*bound)(const bsmm_product *product);
+    /* Once when a plan is made, after refuse took the product: loads what runs will need, so that
+     * they allocate nothing. NULL: nothing to do. */
+    bsmm_status (*prepare)(const bsmm_product *product);
+    /* Where buffers are not host memory, run only queues work in product->stream. */
     bsmm_status (*run)(const bsmm_product *product, void *workspace);
     /* Bytes of B packed ahead, and the packing; NULL when the kernel takes B as it is stored. */
     uint64_t (*packed_b_bytes)(const bsmm_product *product);
-    void (*pack_b)(const bsmm_product *product, void *packed);
+    bsmm_status (*pack_b)(const bsmm_product *product, void *packed);
+    uint32_t alignment; /* in bytes, of the data and scales of A, B, C and D; 0: their elements' */
 } bsmm_kernel;
 
 /* ---- the epilogue that scalar kernels share (core/epilogue.c) ---- */

@@ -17,7 +17,7 @@ static void forget_memory(bsmm_operand *o) {
     o->m.global_scale = NULL;
 }
 
-static bsmm_status make(const bsmm_request *request, bsmm_plan *plan) {
+static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     BSMM_TRY(bsmm_kernel_choose(request, &plan->kernel));
     plan->product = request->product;
     bsmm_product *p = &plan->product;
@@ -31,7 +31,7 @@ static bsmm_status make(const bsmm_request *request, bsmm_plan *plan) {
         return bsmm_fail(BSMM_E_INVALID,
                          "a.cols: value is %lld; the workspace of kernel %s overflows",
                          (long long)p->a.m.cols, plan->kernel->name);
-    return BSMM_OK;
+    return plan->kernel->prepare ? plan->kernel->prepare(p) : BSMM_OK;
 }
 
 bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan) {
@@ -81,6 +81,7 @@ static bsmm_product bind(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     set_memory(&p.c, buffers->c, NULL, NULL);
     set_memory(&p.d, buffers->d, buffers->d_scales, buffers->d_global);
     p.bias = buffers->bias;
+    p.stream = buffers->stream;
     return p;
 }
 
@@ -113,11 +114,17 @@ uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
     return sizeof(packed_header) + plan->kernel->packed_b_bytes(&plan->product);
 }
 
+/* Memory that the caller brings for the kernel's use. */
+static bsmm_status check_room(const bsmm_plan *plan, const void *memory, const char *what) {
+    if (!memory || (uintptr_t)memory % workspace_alignment)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %zu bytes", what,
+                         memory, workspace_alignment);
+    return plan->product.backend->check_pointer(plan->product.device, memory, what);
+}
+
 static bsmm_status check_packed(const bsmm_plan *plan, const void *packed, uint64_t bytes) {
     uint64_t wanted = bsmm_plan_packed_b_bytes(plan);
-    if (!packed || (uintptr_t)packed % workspace_alignment)
-        return bsmm_fail(BSMM_E_INVALID, "packed_b: value is %p; must be aligned to %zu bytes",
-                         packed, workspace_alignment);
+    BSMM_TRY(check_room(plan, packed, "packed_b"));
     if (bytes < wanted)
         return bsmm_fail(BSMM_E_INVALID, "packed_b_bytes: value is %llu; must be at least %llu",
                          (unsigned long long)bytes, (unsigned long long)wanted);
@@ -141,11 +148,17 @@ bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void
     BSMM_TRY(check_packed(plan, packed, packed_bytes));
     bsmm_product p = plan->product;
     set_memory(&p.b, copy.b, copy.b_scales, copy.b_global);
-    BSMM_TRY(bsmm_operand_check_memory(&p.b, "b"));
+    p.stream = copy.stream;
+    BSMM_TRY(bsmm_check_b(&p, plan->kernel));
     packed_header header = header_of(plan);
-    memcpy(packed, &header, sizeof header);
-    plan->kernel->pack_b(&p, (uint8_t *)packed + sizeof header);
-    return BSMM_OK;
+    BSMM_TRY(p.backend->store(p.device, p.stream, packed, &header, sizeof header));
+    return plan->kernel->pack_b(&p, (uint8_t *)packed + sizeof header);
+}
+
+/* Only where the processor can read it: elsewhere that would have to wait for the stream. */
+static bool packed_for_another(const bsmm_plan *plan, const void *packed) {
+    packed_header header = header_of(plan);
+    return plan->product.backend->host_memory && memcmp(packed, &header, sizeof header) != 0;
 }
 
 static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffers,
@@ -154,14 +167,13 @@ static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffer
         return bsmm_fail(BSMM_E_INVALID, "packed_b: given, but the plan's desc.b_packed is 0");
     if (!p->b_packed) return BSMM_OK;
     BSMM_TRY(check_packed(plan, buffers->packed_b, buffers->packed_b_bytes));
-    packed_header header = header_of(plan);
-    if (memcmp(buffers->packed_b, &header, sizeof header) != 0)
+    if (packed_for_another(plan, buffers->packed_b))
         return bsmm_fail(
             BSMM_E_INVALID,
             "packed_b: was packed for another kernel, format or shape than %s's %lld x "
             "%lld",
-            plan->kernel->name, (long long)header.rows, (long long)header.cols);
-    p->packed_b = (const uint8_t *)buffers->packed_b + sizeof header;
+            plan->kernel->name, (long long)p->b.m.rows, (long long)p->b.m.cols);
+    p->packed_b = (const uint8_t *)buffers->packed_b + sizeof(packed_header);
     return BSMM_OK;
 }
 
@@ -171,10 +183,7 @@ static bsmm_status check_workspace(const bsmm_plan *plan, const bsmm_buffers *bu
         return bsmm_fail(BSMM_E_INVALID, "workspace_bytes: value is %llu; must be at least %llu",
                          (unsigned long long)buffers->workspace_bytes,
                          (unsigned long long)plan->workspace_bytes);
-    if (!buffers->workspace || (uintptr_t)buffers->workspace % workspace_alignment)
-        return bsmm_fail(BSMM_E_INVALID, "workspace: value is %p; must be aligned to %zu bytes",
-                         buffers->workspace, workspace_alignment);
-    return BSMM_OK;
+    return check_room(plan, buffers->workspace, "workspace");
 }
 
 bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
@@ -182,7 +191,7 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_buffers copy;
     BSMM_TRY(take_buffers(buffers, &copy));
     bsmm_product product = bind(plan, &copy);
-    BSMM_TRY(bsmm_check_memory(&product));
+    BSMM_TRY(bsmm_check_memory(&product, plan->kernel));
     BSMM_TRY(bind_packed(plan, &copy, &product));
     BSMM_TRY(check_workspace(plan, &copy));
     if (product.d.m.rows == 0 || product.d.m.cols == 0) return BSMM_OK;
@@ -215,13 +224,12 @@ bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc) {
     if (request.product.b_packed)
         return bsmm_fail(BSMM_E_INVALID, "b_packed: value is 1; only plans take packed weights");
     bsmm_buffers buffers = buffers_of(&request.product);
-    uint64_t bytes = (plan.workspace_bytes + workspace_alignment - 1) & ~(workspace_alignment - 1);
-    buffers.workspace = bytes ? aligned_alloc(workspace_alignment, bytes) : NULL;
+    const bsmm_backend *backend = plan.product.backend;
     buffers.workspace_bytes = plan.workspace_bytes;
-    if (bytes && !buffers.workspace)
-        return bsmm_fail(BSMM_E_MEMORY, "workspace: %llu bytes are not to be had",
-                         (unsigned long long)bytes);
+    if (plan.workspace_bytes)
+        BSMM_TRY(backend->allocate(plan.product.device, plan.workspace_bytes, &buffers.workspace));
     bsmm_status status = bsmm_plan_run(&plan, &buffers);
-    free(buffers.workspace);
+    if (status == BSMM_OK) status = backend->finish(plan.product.device, buffers.stream);
+    if (buffers.workspace) backend->release(plan.product.device, buffers.workspace);
     return status;
 }

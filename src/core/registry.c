@@ -24,17 +24,29 @@ static bool runs_on(const bsmm_kernel *kernel, const char *device) {
     return strlen(kernel->device) == length && memcmp(kernel->device, device, length) == 0;
 }
 
-const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, const bsmm_request *request, char *why,
+static bsmm_status open_device(bsmm_request *request) {
+    if (request->product.backend) return BSMM_OK;
+    const bsmm_backend *backend;
+    BSMM_TRY(bsmm_device_open(request->device, &backend, &request->product.device));
+    request->product.backend = backend;
+    return BSMM_OK;
+}
+
+const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, char *why,
                                 size_t size) {
     if (!runs_on(kernel, request->device)) {
         snprintf(why, size, "runs on %s, not on %.32s", kernel->device, request->device);
+        return why;
+    }
+    if (open_device(request) != BSMM_OK) {
+        snprintf(why, size, "%s", bsmm_error_message());
         return why;
     }
     if (request->product.b_packed && !kernel->pack_b) return "takes B as it is stored, not packed";
     return kernel->refuse(&request->product, why, size);
 }
 
-static bsmm_status choose_forced(const bsmm_request *request, const bsmm_kernel **kernel) {
+static bsmm_status choose_forced(bsmm_request *request, const bsmm_kernel **kernel) {
     char why[200];
     for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++) {
         if (strcmp((*kernel)->name, request->kernel) != 0) continue;
@@ -46,12 +58,16 @@ static bsmm_status choose_forced(const bsmm_request *request, const bsmm_kernel 
                      request->kernel);
 }
 
-bsmm_status bsmm_kernel_choose(const bsmm_request *request, const bsmm_kernel **kernel) {
+bsmm_status bsmm_kernel_choose(bsmm_request *request, const bsmm_kernel **kernel) {
+    *kernel = NULL;
+    BSMM_TRY(open_device(request));
     if (request->kernel) return choose_forced(request, kernel);
     char why[200];
     for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++)
         if (!bsmm_kernel_refusal(*kernel, request, why, sizeof why)) return BSMM_OK;
-    return bsmm_fail(BSMM_E_UNSUPPORTED, "device: value is \"%.64s\"; no kernel here runs on it",
+    return bsmm_fail(BSMM_E_UNSUPPORTED,
+                     "device: value is \"%.64s\"; no kernel of it takes this product (see "
+                     "bsmm_explain)",
                      request->device);
 }
 

@@ -20,8 +20,9 @@ static uint64_t packed_b_bytes(const bsmm_product *p) {
     return bsmm_gemm_packed_b_bytes(engine_of(p), p);
 }
 
-static void pack_b(const bsmm_product *p, void *packed) {
+static bsmm_status pack_b(const bsmm_product *p, void *packed) {
     bsmm_gemm_pack_b(engine_of(p), p, packed);
+    return BSMM_OK;
 }
 
 /* The members of a bsmm_kernel that these are. */

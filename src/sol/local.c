@@ -1,15 +1,14 @@
 /* What this machine offers. */
-#include "base/cpu.h"
-
-#include <stdio.h>
+#include "core/describe.h"
 
 bsmm_status bsmm_local_device_at(uint32_t index, bsmm_local_device *info) {
-    if (index > 0)
-        return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %u; this machine offers 1 device",
-                         index);
-    bsmm_local_device cpu = {.cores = (uint32_t)bsmm_thread_count(0)};
-    snprintf(cpu.name, sizeof cpu.name, "cpu");
-    bsmm_cpu_model(cpu.title, sizeof cpu.title);
-    bsmm_cpu_feature_names(bsmm_cpu_features(), cpu.features, sizeof cpu.features);
-    return bsmm_give_struct(info, &cpu, sizeof cpu, "info");
+    const bsmm_backend *backend;
+    uint32_t found = 0;
+    for (uint32_t i = 0; (backend = bsmm_backend_at(i)); i++) {
+        bsmm_local_device device = {0};
+        for (uint32_t ordinal = 0; backend->describe(ordinal, &device) == BSMM_OK; ordinal++)
+            if (found++ == index) return bsmm_give_struct(info, &device, sizeof device, "info");
+    }
+    return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %u; this machine offers %u device%s", index,
+                     found, found == 1 ? "" : "s");
 }

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Runs a compiler and keeps what it says in a file; shows it when it fails or warns.
+# usage: keep-report.sh REPORT COMMAND...
+report=$1
+shift
+"$@" >"$report" 2>&1
+status=$?
+if [ "$status" != 0 ] || grep -qiE 'warning|potential performance loss' "$report"; then
+    cat "$report" >&2
+fi
+exit "$status"

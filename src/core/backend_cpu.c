@@ -1,0 +1,66 @@
+/* The processor that calls, as a device. */
+#include "base/cpu.h"
+#include "core/describe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bsmm_status open_cpu(uint32_t ordinal, const void **device) {
+    *device = NULL;
+    if (ordinal == 0) return BSMM_OK;
+    return bsmm_fail(BSMM_E_NOT_FOUND, "device: value is \"cpu:%u\"; there is only \"cpu\"",
+                     ordinal);
+}
+
+static bsmm_status describe(uint32_t ordinal, bsmm_local_device *info) {
+    const void *device;
+    BSMM_TRY(open_cpu(ordinal, &device));
+    info->cores = (uint32_t)bsmm_thread_count(0);
+    snprintf(info->name, sizeof info->name, "cpu");
+    bsmm_cpu_model(info->title, sizeof info->title);
+    bsmm_cpu_feature_names(bsmm_cpu_features(), info->features, sizeof info->features);
+    return BSMM_OK;
+}
+
+static bsmm_status check_pointer(const void *device, const void *pointer, const char *what) {
+    (void)device, (void)pointer, (void)what;
+    return BSMM_OK;
+}
+
+static bsmm_status allocate(const void *device, uint64_t bytes, void **memory) {
+    (void)device;
+    *memory = aligned_alloc(64, (bytes + 63) & ~UINT64_C(63));
+    if (*memory) return BSMM_OK;
+    return bsmm_fail(BSMM_E_MEMORY, "workspace: %llu bytes are not to be had",
+                     (unsigned long long)bytes);
+}
+
+static void release(const void *device, void *memory) {
+    (void)device;
+    free(memory);
+}
+
+static bsmm_status store(const void *device, void *stream, void *to, const void *from,
+                         size_t bytes) {
+    (void)device, (void)stream;
+    memcpy(to, from, bytes);
+    return BSMM_OK;
+}
+
+static bsmm_status finish(const void *device, void *stream) {
+    (void)device, (void)stream;
+    return BSMM_OK;
+}
+
+const bsmm_backend bsmm_backend_cpu = {
+    .name = "cpu",
+    .host_memory = true,
+    .open = open_cpu,
+    .describe = describe,
+    .check_pointer = check_pointer,
+    .allocate = allocate,
+    .release = release,
+    .store = store,
+    .finish = finish,
+};

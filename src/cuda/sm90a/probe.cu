@@ -1,0 +1,11 @@
+/* What a launch set up, block by block: tests ask whether clusters and dynamic shared memory came
+ * through. */
+#include "cuda/ptx/cluster.h"
+
+extern __shared__ uint32_t memory[];
+
+extern "C" __global__ void probe_launch(uint32_t *ranks, uint32_t shared_words) {
+    memory[shared_words - 1 - threadIdx.x] = ptx_cluster_rank();
+    __syncthreads();
+    if (threadIdx.x == 0) ranks[blockIdx.x] = memory[shared_words - 1];
+}

@@ -1,0 +1,44 @@
+#include "cuda.h"
+
+#include "cuda/modules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+const bsmm_cuda_device *test_cuda_device_or_null(void) {
+    const bsmm_cuda_device *device;
+    const bsmm_cuda_image *image;
+    if (bsmm_cuda_image_find("sm80/words", &image) != BSMM_OK) return NULL;
+    return bsmm_cuda_device_get(0, &device) == BSMM_OK ? device : NULL;
+}
+
+const bsmm_cuda_device *test_cuda_device(void) {
+    const bsmm_cuda_device *device = test_cuda_device_or_null();
+    if (device) return device;
+    printf("skipped: no CUDA device: %s\n", bsmm_error_message());
+    skip();
+    return NULL;
+}
+
+void *test_cuda_new(const bsmm_cuda_device *device, const void *from, size_t bytes) {
+    CUdeviceptr memory = 0;
+    if (bytes == 0) return NULL;
+    TEST_CUDA(device, cuMemAlloc, &memory, bytes);
+    TEST_CUDA(device, cuMemsetD8Async, memory, 0xA5, bytes, NULL);
+    TEST_CUDA(device, cuStreamSynchronize, NULL);
+    if (from) TEST_CUDA(device, cuMemcpyHtoD, memory, from, bytes);
+    return (void *)(uintptr_t)memory;
+}
+
+void test_cuda_read(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes) {
+    if (bytes == 0) return;
+    TEST_CUDA(device, cuStreamSynchronize, NULL);
+    TEST_CUDA(device, cuMemcpyDtoH, to, (uintptr_t)from, bytes);
+}
+
+void test_cuda_free(const bsmm_cuda_device *device, void *memory) {
+    if (memory) TEST_CUDA(device, cuMemFree, (uintptr_t)memory);
+}

@@ -1,0 +1,28 @@
+/* GPUs in tests, and memory on them. */
+#ifndef BSMM_TEST_CUDA_H
+#define BSMM_TEST_CUDA_H
+
+#include "cuda/device.h"
+
+/* "cuda:0" where its kernels are built in and there is such a device; else skips the running test,
+ * saying "skipped: no CUDA device" and why. */
+const bsmm_cuda_device *test_cuda_device(void);
+
+/* The same without skipping: NULL where there is none. */
+const bsmm_cuda_device *test_cuda_device_or_null(void);
+
+/* Memory on the device, with a copy of `from` (NULL: 0xA5 everywhere); fails the test if that
+ * fails. */
+void *test_cuda_new(const bsmm_cuda_device *device, const void *from, size_t bytes);
+void test_cuda_read(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes);
+void test_cuda_free(const bsmm_cuda_device *device, void *memory);
+
+/* Calls a driver entry in the device's context; fails the test if that fails. */
+#define TEST_CUDA(device, entry, ...)                                                              \
+    do {                                                                                           \
+        assert_int_equal(bsmm_cuda_enter(device), BSMM_OK);                                        \
+        assert_int_equal((device)->driver->entry(__VA_ARGS__), CUDA_SUCCESS);                      \
+        bsmm_cuda_leave(device);                                                                   \
+    } while (0)
+
+#endif

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Checks the code that nvcc made of the CUDA kernels: no spills, no stack frames, registers within
+src/cuda/limits.txt, the instructions named there in the SASS. Prints one line per kernel.
+
+usage: check-cuda-code.py BUILD_FOLDER [LIMITS]"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\S+)'")
+STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers")
+COMPLAINT = re.compile(r"potential performance loss|warning", re.IGNORECASE)
+
+
+def read_limits(path):
+    for line in path.read_text(encoding="utf-8").splitlines():
+        fields = line.split("#")[0].split()
+        if fields:
+            module, kernel, registers, needs = fields
+            yield module, kernel, int(registers), [] if needs == "-" else needs.split(",")
+
+
+def read_report(path):
+    """(kernel, architecture) -> figures, and the compiler's complaints."""
+    kernels, complaints, entry = {}, [], None
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if match := ENTRY.search(line):
+            entry = kernels.setdefault((match[1], match[2]), {})
+        elif entry is not None and (match := STACK.search(line)):
+            entry["stack"], entry["spilled"] = int(match[1]), int(match[2]) + int(match[3])
+        elif entry is not None and (match := USED.search(line)):
+            entry["registers"] = int(match[1])
+        elif COMPLAINT.search(line):
+            complaints.append(line)
+    return kernels, complaints
+
+
+def extend_path():
+    """The toolkit, or NVIDIA's packages for Python; cuobjdump finds nvdisasm on the path."""
+    packages = (ROOT / ".cache/.venv").glob("lib/python3*/site-packages/nvidia/cu*/bin")
+    folders = ["/usr/local/cuda/bin", *map(str, packages)]
+    os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *folders])
+
+
+def read_sass(image):
+    """kernel -> the set of its mnemonics, the first part of HGMMA.64x128x16.F32."""
+    text = subprocess.run(["cuobjdump", "-sass", image], check=True, capture_output=True,
+                          text=True).stdout
+    found, current = {}, None
+    for line in text.splitlines():
+        if match := re.search(r"Function : (\S+)", line):
+            current = found.setdefault(match[1], set())
+        elif current is not None and (match := re.search(r"\*/\s+(?:@!?U?P\w+ +)?([A-Z][A-Z0-9]*)", line)):
+            current.add(match[1])
+    return found
+
+
+def check_kernel(name, kernel, figures, limits, mnemonics):
+    if figures.get("spilled"):
+        yield f"spills {figures['spilled']} bytes"
+    if figures.get("stack"):
+        yield f"has a stack frame of {figures['stack']} bytes"
+    for module, pattern, registers, needs in limits:
+        if not (fnmatchcase(name, module) and fnmatchcase(kernel, pattern)):
+            continue
+        if figures["registers"] > registers:
+            yield f"uses {figures['registers']} registers; at most {registers}"
+        for need in needs:
+            if not mnemonics & set(need.split("|")):
+                yield f"has no {need}"
+
+
+def main():
+    build = Path(sys.argv[1])
+    limits = list(read_limits(Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "src/cuda/limits.txt")))
+    extend_path()
+    if not (shutil.which("cuobjdump") and shutil.which("nvdisasm")):
+        sys.exit("check-cuda-code: no cuobjdump or no nvdisasm; run tools/install-deps.sh cuda")
+    wrong, seen = [], set()
+    for source in sorted((ROOT / "src/cuda").glob("*/*.cu")):
+        name = source.relative_to(ROOT / "src/cuda").with_suffix("").as_posix()
+        image = build / "cuda" / (name.replace("/", "_") + ".image")
+        if not image.is_file():
+            wrong.append(f"{name}: was not compiled")
+            continue
+        kernels, complaints = read_report(image.with_name(image.name + ".txt"))
+        wrong += [f"{name}: {line}" for line in complaints]
+        sass = read_sass(image)
+        for (kernel, arch), figures in kernels.items():
+            seen.add((name, kernel))
+            print(f"{name} {kernel} {arch}: {figures.get('registers')} registers, "
+                  f"{figures.get('stack', 0)} stack, {figures.get('spilled', 0)} spilled")
+            wrong += [f"{name} {kernel}: {what}" for what in
+                      check_kernel(name, kernel, figures, limits, sass.get(kernel, set()))]
+    wrong += [f"limits: {module} {kernel} matches no kernel" for module, kernel, *_ in limits
+              if not any(fnmatchcase(m, module) and fnmatchcase(k, kernel) for m, k in seen)]
+    print("\n".join(wrong) if wrong else f"{len(seen)} kernels: every limit kept")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
