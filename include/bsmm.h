@@ -224,7 +224,7 @@ typedef struct bsmm_matmul_desc {
     uint32_t bias_elem;   /* BSMM_ELEM_F32, F16 or BF16; NONE = no bias (then bias must be NULL) */
     uint32_t threads;     /* 0 = as many as the machine has; results never depend on it */
     const char *recipe;   /* for a block-scaled D; NULL = the format's default recipe */
-    const char *device;   /* "cpu"; NULL = "cpu" */
+    const char *device;   /* "cpu" or "cuda:0" (bsmm_local_device_at); NULL = "cpu" */
     const char *kernel;   /* force one by name ("ref", "cpu_f32"); NULL = the best that accepts */
     uint32_t b_packed;    /* 1: plans only; runs are given packed_b (bsmm_pack_b), and the workspace
                              has no room for B */
@@ -232,7 +232,9 @@ typedef struct bsmm_matmul_desc {
 } bsmm_matmul_desc;
 
 /* Multiplies, with the pointers in the matrices. Allocates the plan's workspace for the duration
- * of the call. A, B, C, bias are read, D (and D's scales) written. D must not overlap A or B. */
+ * of the call. A, B, C, bias are read, D (and D's scales) written. D must not overlap A or B.
+ * On a cuda device all pointers of matrices and bias, second-level scales included, are device
+ * memory; the call uses the default stream and returns when D is there. */
 BSMM_API bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc);
 
 /* ------------------------------------------------------------------------------------------
@@ -252,7 +254,10 @@ BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
 
-/* The memory of one run; fields as in bsmm_matrix. */
+/* The memory of one run; fields as in bsmm_matrix. On a cuda device every pointer but the stream is
+ * device memory (not managed by the host: cudaMalloc, cuMemAlloc, a framework's tensor),
+ * second-level scales included; kernels may want data and scales aligned to 16 bytes, and refuse
+ * others. */
 typedef struct bsmm_buffers {
     uint32_t struct_size;
     uint32_t reserved;        /* 0 */
@@ -278,11 +283,16 @@ typedef struct bsmm_buffers {
  * others). B itself must still be given to runs: rows whose scales span too much are read from it.
  * 0 bytes: the kernel multiplies B as it is stored, and desc->b_packed is UNSUPPORTED. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
-/* Packs buffers->b, b_scales and b_global (nothing else is read) into packed, 64-byte aligned. */
+/* Packs buffers->b, b_scales and b_global (nothing else is read) into packed, 64-byte aligned. On a
+ * cuda device the packing is queued in buffers->stream, and runs do not check what packed_b was
+ * made for, which the stream would have to be waited for: the caller sees to it. */
 BSMM_API bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
                                  uint64_t packed_bytes);
 
-/* Allocates nothing. Missing or misaligned pointers and a short workspace are INVALID. */
+/* Allocates nothing. Missing or misaligned pointers and a short workspace are INVALID. On a cuda
+ * device the work is queued in buffers->stream: the run does not wait, may be captured into a
+ * graph, and reports only what is known before it starts. Host memory and that of another GPU are
+ * INVALID. */
 BSMM_API bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers);
 
 /* What one kernel says of a product, best kernel first. */
@@ -322,7 +332,20 @@ typedef struct bsmm_quantize_desc {
                                it; NULL = of src */
     uint32_t threads;       /* 0 = as many as the machine has */
     uint32_t reserved;      /* 0 */
+    const char *device; /* "cpu" or "cuda:0"; NULL = "cpu". On a cuda device every pointer of the
+                           matrices and amax are device memory, and the work is only queued */
+    void *stream;       /* as in bsmm_buffers */
 } bsmm_quantize_desc;
+
+/* Where a conversion runs. On a cuda device every pointer of the matrices is device memory, the
+ * work is only queued in the stream, nothing is allocated, and the call may be captured into a
+ * graph. */
+typedef struct bsmm_exec {
+    uint32_t struct_size;
+    uint32_t threads;   /* of the cpu; 0 = as many as the machine has */
+    const char *device; /* "cpu" or "cuda:0"; NULL = "cpu" */
+    void *stream;       /* as in bsmm_buffers */
+} bsmm_exec;
 
 /* Error of a quantized matrix. Shares are fractions of all elements. */
 typedef struct bsmm_quantize_report {
@@ -337,7 +360,8 @@ typedef struct bsmm_quantize_report {
     int64_t count;      /* elements */
 } bsmm_quantize_report;
 
-/* Quantizes by a named recipe, reproducing its project's bytes. report may be NULL. */
+/* Quantizes by a named recipe, reproducing its project's bytes on every device. report may be NULL,
+ * and must be on a cuda device. */
 BSMM_API bsmm_status bsmm_quantize(const bsmm_quantize_desc *desc, bsmm_quantize_report *report);
 
 /* Compares values (f32, f16, bf16) with their quantized form of the same shape. */
@@ -346,18 +370,26 @@ BSMM_API bsmm_status bsmm_compare(const bsmm_matrix *src, const bsmm_matrix *qua
 
 /* max |x| over an unscaled f32, f16 or bf16 matrix; NaN if any is NaN; 0 if empty. */
 BSMM_API bsmm_status bsmm_amax(const bsmm_matrix *src, float *amax);
+/* The same where exec says; on a cuda device amax is device memory too. NULL exec: the cpu. */
+BSMM_API bsmm_status bsmm_amax_on(const bsmm_exec *exec, const bsmm_matrix *src, float *amax);
 
 /* Any format -> unscaled f32, f16 or bf16: the exact value rounded once, to nearest even. */
 BSMM_API bsmm_status bsmm_dequantize(const bsmm_matrix *src, const bsmm_matrix *dst);
+/* The same where exec says. NULL exec: the cpu. */
+BSMM_API bsmm_status bsmm_dequantize_on(const bsmm_exec *exec, const bsmm_matrix *src,
+                                        const bsmm_matrix *dst);
 
 /* Keeps every value bit for bit, or returns RANGE naming the block, with dst's content then
- * unspecified. mxfp4 -> nvfp4 (writes *dst->global_scale), mxfp4 -> fp8_block128 and any format to
- * itself in another order or scale layout. */
+ * unspecified. Host memory only. mxfp4 -> nvfp4 (writes *dst->global_scale), mxfp4 -> fp8_block128
+ * and any format to itself in another order or scale layout. */
 BSMM_API bsmm_status bsmm_convert(const bsmm_matrix *src, const bsmm_matrix *dst);
 
 /* Moves scales between layouts: src and dst describe the same rows, cols and format; only the
  * scale fields differ and only scales are touched. Padding is written 0. */
 BSMM_API bsmm_status bsmm_relayout_scales(const bsmm_matrix *src, const bsmm_matrix *dst);
+/* The same where exec says. NULL exec: the cpu. */
+BSMM_API bsmm_status bsmm_relayout_scales_on(const bsmm_exec *exec, const bsmm_matrix *src,
+                                             const bsmm_matrix *dst);
 
 /* ------------------------------------------------------------------------------------------
  * Tables. Index 0 and up until NOT_FOUND; strings have static storage.

@@ -1,6 +1,7 @@
 /* The table of backends, and devices by their names. */
 #include "core/describe.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BACKEND(name) extern const bsmm_backend bsmm_backend_##name;
@@ -47,4 +48,34 @@ bsmm_status bsmm_device_open(const char *name, const bsmm_backend **backend, con
         return bsmm_fail(BSMM_E_INVALID, "device: value is \"%.64s\"; must be %s or %s:NUMBER",
                          name, (*backend)->name, (*backend)->name);
     return (*backend)->open(ordinal, device);
+}
+
+bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place) {
+    bsmm_exec copy = {0};
+    if (exec) BSMM_TRY(bsmm_take_struct(&copy, sizeof copy, exec, "exec"));
+    *place = (bsmm_place){.stream = copy.stream, .threads = bsmm_thread_count(copy.threads)};
+    return bsmm_device_open(copy.device ? copy.device : "cpu", &place->backend, &place->device);
+}
+
+/* ---- memory ---- */
+
+static bsmm_status check_buffer(const bsmm_place *place, const void *pointer, const char *operand,
+                                const char *field, uint32_t alignment, const char *who) {
+    char what[64];
+    if (!pointer) return BSMM_OK; /* dealt with before */
+    snprintf(what, sizeof what, "%s.%s", operand, field);
+    if (alignment && (uintptr_t)pointer % alignment)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; %s needs it aligned to %u bytes", what,
+                         pointer, who, alignment);
+    return place->backend->check_pointer(place->device, pointer, what);
+}
+
+bsmm_status bsmm_place_check(const bsmm_place *place, const bsmm_operand *o, const char *what,
+                             uint32_t alignment, const char *who) {
+    const void *data = o->data_bytes ? o->m.data : NULL;
+    const void *scales = o->scale_bytes ? o->m.scales : NULL;
+    BSMM_TRY(bsmm_operand_check_memory(o, what));
+    BSMM_TRY(check_buffer(place, data, what, "data", alignment, who));
+    BSMM_TRY(check_buffer(place, scales, what, "scales", alignment, who));
+    return check_buffer(place, o->m.global_scale, what, "global_scale", 0, who);
 }

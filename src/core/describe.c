@@ -2,7 +2,6 @@
 #include "core/describe.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static bool is_wide(uint32_t elem) {
     return elem == BSMM_ELEM_F32 || elem == BSMM_ELEM_F16 || elem == BSMM_ELEM_BF16;
@@ -142,27 +141,10 @@ static bsmm_status check_bias(const bsmm_product *p) {
     return check_apart(&p->d, p->bias, (uint64_t)p->d.m.cols * bytes, "bias");
 }
 
-/* One buffer of an operand; absent ones were dealt with before. */
-static bsmm_status check_buffer(const bsmm_product *p, const bsmm_kernel *kernel,
-                                const void *pointer, const char *operand, const char *field) {
-    char what[32];
-    if (!pointer) return BSMM_OK;
-    snprintf(what, sizeof what, "%s.%s", operand, field);
-    if (kernel->alignment && (uintptr_t)pointer % kernel->alignment)
-        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; kernel %s needs it aligned to %u bytes",
-                         what, pointer, kernel->name, kernel->alignment);
-    return p->backend->check_pointer(p->device, pointer, what);
-}
-
 static bsmm_status check_operand(const bsmm_product *p, const bsmm_kernel *kernel,
                                  const bsmm_operand *o, const char *name) {
-    BSMM_TRY(bsmm_operand_check_memory(o, name));
-    BSMM_TRY(check_buffer(p, kernel, o->data_bytes ? o->m.data : NULL, name, "data"));
-    BSMM_TRY(check_buffer(p, kernel, o->scale_bytes ? o->m.scales : NULL, name, "scales"));
-    if (!o->m.global_scale) return BSMM_OK;
-    char what[32];
-    snprintf(what, sizeof what, "%s.global_scale", name);
-    return p->backend->check_pointer(p->device, o->m.global_scale, what);
+    const bsmm_place place = {.backend = p->backend, .device = p->device};
+    return bsmm_place_check(&place, o, name, kernel->alignment, kernel->name);
 }
 
 bsmm_status bsmm_check_b(const bsmm_product *p, const bsmm_kernel *kernel) {

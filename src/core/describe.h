@@ -15,9 +15,6 @@ typedef struct bsmm_request {
 
 const bsmm_backend *bsmm_backend_at(uint32_t index); /* NULL past the last */
 
-/* The backend and the record of a device ("cpu", "cuda:0"; "cuda" is "cuda:0"). */
-bsmm_status bsmm_device_open(const char *name, const bsmm_backend **backend, const void **device);
-
 /* ---- products (describe.c) ---- */
 
 /* Checks every field of desc but the memory behind the pointers of matrices and bias; the device is

@@ -25,6 +25,18 @@ void bsmm_recipe_pad(const bsmm_operand *dst);
 
 /* ---- devices ---- */
 
+/* A checked conversion of device memory: second-level scales and amax lie there as well. */
+typedef struct bsmm_recode {
+    const void *device;
+    void *stream;
+    bsmm_operand src, dst; /* dst is not read by amax */
+    const char *recipe;    /* of quantize: its name ("ocp"), never NULL */
+    uint32_t flags;        /* of quantize: bsmm_quantize_flags, those that the recipe knows */
+    bool two_level;    /* of quantize: *dst.m.global_scale is to be written, as dst.m.global_kind */
+    const float *amax; /* of quantize: given; NULL: that of src */
+    float *result;     /* of amax */
+} bsmm_recode;
+
 /* What a kind of device offers the core. One row in backends.def; `device` is what open gave. */
 typedef struct bsmm_backend {
     const char *name; /* "cuda": the part of a device's name before ':' */
@@ -44,7 +56,32 @@ typedef struct bsmm_backend {
                          size_t bytes);
     /* Waits until everything in the stream is done. */
     bsmm_status (*finish)(const void *device, void *stream);
+    /* Conversions of device memory, queued in the stream; without host_memory only. NULL: none.
+     * UNSUPPORTED, with the reason, for what one does not take. */
+    bsmm_status (*quantize)(const bsmm_recode *job);
+    bsmm_status (*dequantize)(const bsmm_recode *job);
+    bsmm_status (*relayout)(const bsmm_recode *job);
+    bsmm_status (*amax)(const bsmm_recode *job);
 } bsmm_backend;
+
+/* Where a call runs, opened. */
+typedef struct bsmm_place {
+    const bsmm_backend *backend;
+    const void *device;
+    void *stream;
+    int threads; /* of the cpu */
+} bsmm_place;
+
+/* The backend and the record of a device ("cpu", "cuda:0"; "cuda" is "cuda:0"). */
+bsmm_status bsmm_device_open(const char *name, const bsmm_backend **backend, const void **device);
+
+/* exec NULL: the cpu with all threads. */
+bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place);
+
+/* Checks an operand's memory: there, aligned to its elements and to `alignment` (which `who`
+ * needs), and the device's. */
+bsmm_status bsmm_place_check(const bsmm_place *place, const bsmm_operand *o, const char *what,
+                             uint32_t alignment, const char *who);
 
 /* ---- products and kernels ---- */
 

@@ -27,12 +27,25 @@ uint32_t bsmm_amax_bits(const bsmm_operand *src, int threads) {
     return amax;
 }
 
-bsmm_status bsmm_amax(const bsmm_matrix *src, float *amax) {
-    bsmm_operand from;
-    BSMM_TRY(bsmm_operand_take(src, "src", &from));
-    BSMM_TRY(bsmm_check_plain(&from, "src"));
-    BSMM_TRY(bsmm_operand_check_memory(&from, "src"));
+static bsmm_status check_result(const bsmm_place *place, const float *amax) {
     if (!amax) return bsmm_fail(BSMM_E_INVALID, "amax: value is NULL; must be given");
-    *amax = bsmm_bits_float(bsmm_amax_bits(&from, bsmm_thread_count(0)));
+    return place->backend->check_pointer(place->device, amax, "amax");
+}
+
+bsmm_status bsmm_amax_on(const bsmm_exec *exec, const bsmm_matrix *src, float *amax) {
+    bsmm_place place;
+    bsmm_recode job = {.result = amax};
+    BSMM_TRY(bsmm_place_take(exec, &place));
+    BSMM_TRY(bsmm_operand_take(src, "src", &job.src));
+    BSMM_TRY(bsmm_check_plain(&job.src, "src"));
+    BSMM_TRY(bsmm_place_check(&place, &job.src, "src", 0, NULL));
+    BSMM_TRY(check_result(&place, amax));
+    if (!place.backend->host_memory)
+        return bsmm_recode_on(&place, place.backend->amax, &job, "amax");
+    *amax = bsmm_bits_float(bsmm_amax_bits(&job.src, place.threads));
     return BSMM_OK;
+}
+
+bsmm_status bsmm_amax(const bsmm_matrix *src, float *amax) {
+    return bsmm_amax_on(NULL, src, amax);
 }

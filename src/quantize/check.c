@@ -63,6 +63,18 @@ bsmm_status bsmm_check_overlap(const bsmm_operand *src, const bsmm_operand *dst)
     return BSMM_OK;
 }
 
+/* ---- devices ---- */
+
+bsmm_status bsmm_recode_on(const bsmm_place *place, bsmm_status (*conversion)(const bsmm_recode *),
+                           bsmm_recode *job, const char *what) {
+    if (!conversion)
+        return bsmm_fail(BSMM_E_UNSUPPORTED, "device: there is no %s on %s devices", what,
+                         place->backend->name);
+    job->device = place->device;
+    job->stream = place->stream;
+    return conversion(job);
+}
+
 /* ---- tasks ---- */
 
 static int64_t least_common_multiple(int64_t a, int64_t b) {

@@ -127,28 +127,41 @@ static void decode_strips(const strip_decoder *d, int64_t r) {
 
 /* ---- calls ---- */
 
-static bsmm_status check(const bsmm_operand *src, const bsmm_operand *dst) {
+static bsmm_status check(const bsmm_place *place, const bsmm_operand *src,
+                         const bsmm_operand *dst) {
     BSMM_TRY(bsmm_check_plain(dst, "dst"));
     BSMM_TRY(bsmm_check_shape(src, dst));
-    BSMM_TRY(bsmm_operand_check_memory(src, "src"));
-    BSMM_TRY(bsmm_operand_check_memory(dst, "dst"));
+    BSMM_TRY(bsmm_place_check(place, src, "src", 0, NULL));
+    BSMM_TRY(bsmm_place_check(place, dst, "dst", 0, NULL));
     return bsmm_check_overlap(src, dst);
 }
 
-bsmm_status bsmm_dequantize(const bsmm_matrix *src, const bsmm_matrix *dst) {
-    bsmm_operand from, to;
+static bsmm_status dequantize_here(const bsmm_operand *from, const bsmm_operand *to, int threads) {
     const bsmm_recipe *cast;
-    BSMM_TRY(bsmm_operand_take(src, "src", &from));
-    BSMM_TRY(bsmm_operand_take(dst, "dst", &to));
-    BSMM_TRY(check(&from, &to));
-    BSMM_TRY(bsmm_recipe_find(NULL, to.m.format, &cast));
-    bsmm_recipe_run run = bsmm_recipe_start(cast, &to, BSMM_ELEM_F32, 0);
-    const strip_decoder strips = strip_decoder_make(&from, &to);
-#pragma omp parallel for num_threads(bsmm_thread_count(0)) schedule(static)
-    for (int64_t r = 0; r < from.m.rows; r++)
+    BSMM_TRY(bsmm_recipe_find(NULL, to->m.format, &cast));
+    bsmm_recipe_run run = bsmm_recipe_start(cast, to, BSMM_ELEM_F32, 0);
+    const strip_decoder strips = strip_decoder_make(from, to);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t r = 0; r < from->m.rows; r++)
         if (strips.ops)
             decode_strips(&strips, r);
         else
-            dequantize_row(&from, &run, r);
+            dequantize_row(from, &run, r);
     return BSMM_OK;
+}
+
+bsmm_status bsmm_dequantize_on(const bsmm_exec *exec, const bsmm_matrix *src,
+                               const bsmm_matrix *dst) {
+    bsmm_place place;
+    bsmm_recode job = {0};
+    BSMM_TRY(bsmm_place_take(exec, &place));
+    BSMM_TRY(bsmm_operand_take(src, "src", &job.src));
+    BSMM_TRY(bsmm_operand_take(dst, "dst", &job.dst));
+    BSMM_TRY(check(&place, &job.src, &job.dst));
+    if (place.backend->host_memory) return dequantize_here(&job.src, &job.dst, place.threads);
+    return bsmm_recode_on(&place, place.backend->dequantize, &job, "dequantizing");
+}
+
+bsmm_status bsmm_dequantize(const bsmm_matrix *src, const bsmm_matrix *dst) {
+    return bsmm_dequantize_on(NULL, src, dst);
 }

@@ -11,7 +11,7 @@ typedef struct quantize_call {
     bsmm_operand src, dst;
     const bsmm_recipe *recipe;
     bool two_level;
-    int threads;
+    bsmm_place place;
 } quantize_call;
 
 /* ---- checks ---- */
@@ -25,10 +25,17 @@ static bsmm_status check_flags(const quantize_call *call) {
                          call->desc.flags, info->name, info->formats, info->flags);
     if (call->desc.reserved)
         return bsmm_fail(BSMM_E_INVALID, "reserved: value is %u; must be 0", call->desc.reserved);
-    if (call->desc.amax && !(*call->desc.amax >= 0) && !isnan(*call->desc.amax))
-        return bsmm_fail(BSMM_E_INVALID, "amax: value is %g; must be 0 or more",
-                         (double)*call->desc.amax);
     return BSMM_OK;
+}
+
+/* A value on another device cannot be looked at. */
+static bsmm_status check_amax(const quantize_call *call) {
+    const float *amax = call->desc.amax;
+    if (!amax) return BSMM_OK;
+    if (!call->place.backend->host_memory)
+        return call->place.backend->check_pointer(call->place.device, amax, "amax");
+    if (*amax >= 0 || isnan(*amax)) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "amax: value is %g; must be 0 or more", (double)*amax);
 }
 
 /* The recipe's project stores the second level in the form that is wanted. */
@@ -53,8 +60,17 @@ static bsmm_status check_level(const quantize_call *call) {
         call->recipe->info.name, choice ? " unless BSMM_QUANTIZE_ONE_LEVEL is set" : "");
 }
 
+static bsmm_status take_place(quantize_call *call) {
+    bsmm_exec exec = {.struct_size = sizeof exec,
+                      .threads = call->desc.threads,
+                      .device = call->desc.device,
+                      .stream = call->desc.stream};
+    return bsmm_place_take(&exec, &call->place);
+}
+
 static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call) {
     BSMM_TRY(bsmm_take_struct(&call->desc, sizeof call->desc, desc, "desc"));
+    BSMM_TRY(take_place(call));
     BSMM_TRY(bsmm_operand_take(call->desc.src, "src", &call->src));
     BSMM_TRY(bsmm_operand_take(call->desc.dst, "dst", &call->dst));
     BSMM_TRY(bsmm_check_plain(&call->src, "src"));
@@ -62,10 +78,10 @@ static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call
     BSMM_TRY(bsmm_recipe_find(call->desc.recipe, call->dst.m.format, &call->recipe));
     call->two_level = call->recipe->tensor && !(call->desc.flags & BSMM_QUANTIZE_ONE_LEVEL);
     BSMM_TRY(check_flags(call));
+    BSMM_TRY(check_amax(call));
     BSMM_TRY(check_level(call));
-    BSMM_TRY(bsmm_operand_check_memory(&call->src, "src"));
-    BSMM_TRY(bsmm_operand_check_memory(&call->dst, "dst"));
-    call->threads = bsmm_thread_count(call->desc.threads);
+    BSMM_TRY(bsmm_place_check(&call->place, &call->src, "src", 0, NULL));
+    BSMM_TRY(bsmm_place_check(&call->place, &call->dst, "dst", 0, NULL));
     return bsmm_check_overlap(&call->src, &call->dst);
 }
 
@@ -106,7 +122,7 @@ static void convert_rows(const quantize_call *call, const bsmm_recipe_run *run, 
 
 static float tensor_amax(const quantize_call *call) {
     if (call->desc.amax) return *call->desc.amax;
-    return bsmm_bits_float(bsmm_amax_bits(&call->src, call->threads));
+    return bsmm_bits_float(bsmm_amax_bits(&call->src, call->place.threads));
 }
 
 static void store_level(const quantize_call *call, const bsmm_tensor_step *tensor) {
@@ -143,24 +159,45 @@ static bsmm_status allocate(const quantize_call *call, uint64_t values, bool rep
                      (long long)call->src.m.rows, (long long)call->src.m.cols);
 }
 
-bsmm_status bsmm_quantize(const bsmm_quantize_desc *desc, bsmm_quantize_report *report) {
-    quantize_call call;
+static bsmm_status quantize_here(const quantize_call *call, bsmm_quantize_report *report) {
     void *scratch;
-    BSMM_TRY(take_call(desc, &call));
-    task_shape shape = shape_tasks(&call);
-    int threads = (int)bsmm_min_i64(call.threads, shape.tasks ? shape.tasks : 1);
+    task_shape shape = shape_tasks(call);
+    int threads = (int)bsmm_min_i64(call->place.threads, shape.tasks ? shape.tasks : 1);
     uint64_t values = (uint64_t)threads * (uint64_t)shape.rows * (uint64_t)shape.panel;
-    BSMM_TRY(allocate(&call, values, report != NULL, &scratch));
+    BSMM_TRY(allocate(call, values, report != NULL, &scratch));
     bsmm_status status = BSMM_OK;
     bsmm_quantize_report result = {0};
     if (report) status = bsmm_give_struct(report, &result, sizeof result, "report");
     if (status == BSMM_OK) {
-        run_tasks(&call, shape, threads, scratch);
+        run_tasks(call, shape, threads, scratch);
         if (report) {
-            result = bsmm_report_make(&call.src, &call.dst, call.threads, scratch);
+            result = bsmm_report_make(&call->src, &call->dst, call->place.threads, scratch);
             status = bsmm_give_struct(report, &result, sizeof result, "report");
         }
     }
     free(scratch);
     return status;
+}
+
+static bsmm_status quantize_there(const quantize_call *call, const bsmm_quantize_report *report) {
+    if (report)
+        return bsmm_fail(
+            BSMM_E_UNSUPPORTED,
+            "report: given; must be NULL on %s devices (bsmm_compare makes one of host "
+            "memory)",
+            call->place.backend->name);
+    bsmm_recode job = {.src = call->src,
+                       .dst = call->dst,
+                       .recipe = call->recipe->info.name,
+                       .flags = call->desc.flags,
+                       .two_level = call->two_level,
+                       .amax = call->desc.amax};
+    return bsmm_recode_on(&call->place, call->place.backend->quantize, &job, "quantizing");
+}
+
+bsmm_status bsmm_quantize(const bsmm_quantize_desc *desc, bsmm_quantize_report *report) {
+    quantize_call call;
+    BSMM_TRY(take_call(desc, &call));
+    if (!call.place.backend->host_memory) return quantize_there(&call, report);
+    return quantize_here(&call, report);
 }

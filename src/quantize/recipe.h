@@ -137,6 +137,10 @@ void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst);
 
 /* ---- what the calls share (check.c, amax.c, compare.c) ---- */
 
+/* Hands a job to one of a backend's conversions. UNSUPPORTED where the backend has none. */
+bsmm_status bsmm_recode_on(const bsmm_place *place, bsmm_status (*conversion)(const bsmm_recode *),
+                           bsmm_recode *job, const char *what);
+
 /* INVALID when a buffer that dst writes overlaps one that src reads. */
 bsmm_status bsmm_check_overlap(const bsmm_operand *src, const bsmm_operand *dst);
 

@@ -59,21 +59,35 @@ static bsmm_status check_same(const bsmm_operand *src, const bsmm_operand *dst) 
 }
 
 /* Elements take no part: whatever their pointers are, the scales' are checked. */
-static bsmm_status take_scales(const bsmm_matrix *matrix, const char *what, bsmm_operand *to) {
+static bsmm_status take_scales(const bsmm_place *place, const bsmm_matrix *matrix, const char *what,
+                               bsmm_operand *to) {
     static const max_align_t unread;
     BSMM_TRY(bsmm_operand_take(matrix, what, to));
-    to->m.data = (void *)&unread;
-    to->m.global_scale = NULL;
-    return bsmm_operand_check_memory(to, what);
+    bsmm_operand checked = *to;
+    checked.m.data = (void *)&unread;
+    to->m.global_scale = checked.m.global_scale = NULL;
+    BSMM_TRY(bsmm_operand_check_memory(&checked, what)); /* an empty matrix needs no scales */
+    bool present = to->data_bytes != 0;
+    to->m.data = NULL;
+    to->data_bytes = 0;
+    return present ? bsmm_place_check(place, to, what, 0, NULL) : BSMM_OK;
+}
+
+bsmm_status bsmm_relayout_scales_on(const bsmm_exec *exec, const bsmm_matrix *src,
+                                    const bsmm_matrix *dst) {
+    bsmm_place place;
+    bsmm_recode job = {0};
+    BSMM_TRY(bsmm_place_take(exec, &place));
+    BSMM_TRY(take_scales(&place, src, "src", &job.src));
+    BSMM_TRY(take_scales(&place, dst, "dst", &job.dst));
+    BSMM_TRY(check_same(&job.src, &job.dst));
+    BSMM_TRY(bsmm_check_overlap(&job.src, &job.dst));
+    if (!place.backend->host_memory)
+        return bsmm_recode_on(&place, place.backend->relayout, &job, "moving of scales");
+    bsmm_scales_move(&job.src, &job.dst);
+    return BSMM_OK;
 }
 
 bsmm_status bsmm_relayout_scales(const bsmm_matrix *src, const bsmm_matrix *dst) {
-    bsmm_operand from, to;
-    BSMM_TRY(take_scales(src, "src", &from));
-    BSMM_TRY(take_scales(dst, "dst", &to));
-    BSMM_TRY(check_same(&from, &to));
-    from.data_bytes = to.data_bytes = 0;
-    BSMM_TRY(bsmm_check_overlap(&from, &to));
-    bsmm_scales_move(&from, &to);
-    return BSMM_OK;
+    return bsmm_relayout_scales_on(NULL, src, dst);
 }
