@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the named purposes need from Debian's packages, and for "cuda" nvcc and cuobjdump from
 # PyPI into .cache/.venv; does nothing when all is there.
-# usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda)
+# usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda, emulate)
 set -eu
 packages_of() {
     case $1 in
@@ -12,6 +12,10 @@ packages_of() {
     fuzz) echo "clang-14 libclang-rt-14-dev libomp-14-dev" ;;
     docs) echo "doxygen" ;;
     cuda) echo "g++ python3 python3-pip python3-venv" ;;
+    emulate)
+        echo "valgrind qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross"
+        echo "libjansson-dev:arm64 libcmocka-dev:arm64 libgomp1:arm64 zlib1g:arm64"
+        ;;
     *) echo "$0: $1 is no purpose" >&2; exit 2 ;;
     esac
 }
@@ -41,6 +45,7 @@ for purpose in "$@"; do
 done
 sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
+case $missing in *:arm64*) $sudo dpkg --add-architecture arm64 ;; esac
 # A stale index is enough for most; it is refreshed only when it is not.
 install() {
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing

@@ -8,6 +8,8 @@
  *
  * A product that is not exact goes to 16 bits through odd rounding: truncated, its last bit set if
  * anything is lost; then rounding it again is rounding it once. */
+#include "quantize/strip.h"
+
 #if defined(__x86_64__)
 
 #    include "quantize/lanes_avx512.h"

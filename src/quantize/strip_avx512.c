@@ -5,6 +5,8 @@
  *         four registers; codes and signs become bytes in one, and packed codes.
  *
  * The last values of a row come through masks or a copy; nothing past them is touched. */
+#include "quantize/strip.h"
+
 #if defined(__x86_64__)
 
 #    include "quantize/lanes_avx512.h"

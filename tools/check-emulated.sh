@@ -1,0 +1,76 @@
+#!/bin/bash
+# Runs unit tests on processors that this machine is not: 64-bit Arm (a build of its own, under
+# qemu-aarch64), x86-64 without AVX (qemu-x86_64) and with AVX2 alone (valgrind, whose processor ends
+# there; qemu computes floats in software, too slowly for these). Ends with: N passed, N failed.
+# usage: check-emulated.sh BUILD_FOLDER [JOBS]   (a build for x86-64; `install-deps.sh emulate` first)
+set -euo pipefail
+build=$(realpath "$1") jobs=${2:-$(nproc)}
+cd "$(dirname "$0")/.."
+arm=$PWD/build-arm64
+
+# Each processor: how to run a program, the features that `bsmm devices` must find, where programs
+# are. Their longest tests come first.
+declare -A run=(
+    [arm64]="qemu-aarch64"
+    [no_avx]="qemu-x86_64 -cpu Nehalem"
+    [avx2]="valgrind --tool=none -q"
+)
+declare -A features=([arm64]="" [no_avx]="" [avx2]="avx2")
+declare -A programs=([arm64]=$arm [no_avx]=$build [avx2]=$build)
+everywhere="test_matmul test_store test_quantize_fast test_quantize test_exact test_numerics
+    test_pack_b test_cpu_finish test_cpu_kernels test_f32_spans test_tables"
+declare -A tests=(
+    [arm64]="test_cpu_pack $everywhere test_golden_elements test_quantize_coder
+        test_quantize_fast_decode test_golden_layouts test_recipes test_recipes_golden test_describe
+        test_io_safetensors test_io_gguf test_io_npy test_families_fixtures"
+    [no_avx]="$everywhere"
+    [avx2]="$everywhere test_quantize_fast_decode"
+)
+
+build_for_arm() {
+    cmake --preset arm64 >/dev/null && cmake --build --preset arm64 -j "$jobs" >"$arm/build.log" ||
+        { cat "$arm/build.log"; return 1; }
+}
+
+# An emulator that passes on the machine's own features would test nothing.
+check_features() { # PROCESSOR
+    local found
+    found=$(${run[$1]} "${programs[$1]}/bsmm" devices --json |
+        sed -nE '1s/.*"features":"([^"]*)".*/found \1/p')
+    [ "$found" = "found ${features[$1]}" ] && return
+    echo "$1: the emulated processor has '${found#found }', not '${features[$1]}'"
+    return 1
+}
+
+# Prints what failed, or how long it took and which of its parts were skipped.
+run_test() { # PROCESSOR TEST COMMAND...
+    local processor=$1 test=$2 log start=$SECONDS skipped
+    shift 2
+    log=$(mktemp)
+    if OMP_WAIT_POLICY=passive timeout 600 "$@" >"$log" 2>&1; then
+        skipped=$(sed -nE 's/^\[  SKIPPED \] (test_[a-z0-9_]+)$/\1/p' "$log" | sort -u | xargs)
+        echo "passed: $processor $test, $((SECONDS - start)) s${skipped:+; skipped: $skipped}"
+    else
+        cat "$log"
+        echo "failed: $processor $test"
+    fi
+    rm -f "$log"
+}
+export -f run_test
+
+build_for_arm
+for processor in arm64 avx2 no_avx; do
+    check_features "$processor"
+done
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
+for processor in arm64 avx2 no_avx; do
+    for test in ${tests[$processor]}; do
+        echo "$processor $test ${run[$processor]} ${programs[$processor]}/tests/$test"
+    done
+done | xargs -P "$jobs" -L 1 bash -c 'run_test "$@"' run_test | tee "$results"
+passed=$(grep -c '^passed: ' "$results" || true)
+failed=$(grep -c '^failed: ' "$results" || true)
+echo
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
