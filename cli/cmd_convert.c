@@ -35,22 +35,23 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
 
 /* Families that store each other's reciprocal: the global scale moves as it is, then is inverted.
  */
-static bool convert_reciprocal(const bsmm_matrix *source, const bsmm_matrix *target) {
+static const char *convert_reciprocal(const bsmm_matrix *source, const bsmm_matrix *target) {
     bsmm_matrix moved = *target;
     moved.global_kind = source->global_kind;
-    if (bsmm_convert(source, &moved)) return false;
-    *target->global_scale = 1 / *source->global_scale;
-    return true;
+    const char *why = cli_reason(bsmm_convert(source, &moved));
+    if (!why) *target->global_scale = 1 / *source->global_scale;
+    return why;
 }
 
-static bool fill(const void *arguments, const bsmm_matrix *source, const bsmm_matrix *target) {
+static const char *fill(const void *arguments, const bsmm_matrix *source,
+                        const bsmm_matrix *target) {
     const values *options = arguments;
     bool reciprocal =
         source->global_scale && target->global_scale && source->global_kind != target->global_kind;
     if (reciprocal && options->round_global) return convert_reciprocal(source, target);
-    if (!bsmm_convert(source, target)) return true;
-    if (reciprocal) cli_fail("a global scale would change; --round-global allows it");
-    return false;
+    const char *why = cli_reason(bsmm_convert(source, target));
+    if (why && reciprocal) cli_fail("a global scale would change; --round-global allows it");
+    return why;
 }
 
 static int run(const void *arguments, char **args, int count) {

@@ -1,10 +1,13 @@
 /* bsmm dequantize: quantized weights of a file into plain ones. */
 #include "common.h"
+#include "device.h"
+#include "product.h"
 #include "transfer.h"
 
 typedef struct values {
     cli_transfer_values transfer;
-    const char *dtype;
+    const char *dtype, *device;
+    cli_device *opened;
 } values;
 
 static bool wants(const void *options, const bsmm_weight *weight) {
@@ -24,23 +27,45 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
     return !bsmm_format_from_name(options->dtype, &target->matrix.format);
 }
 
-static bool fill(const void *options, const bsmm_matrix *source, const bsmm_matrix *target) {
-    (void)options;
-    return !bsmm_dequantize(source, target);
+static const char *fill_there(const values *options, const bsmm_matrix *source,
+                              const bsmm_matrix *target) {
+    bsmm_matrix from, to;
+    cli_device *device = options->opened;
+    bsmm_exec exec = BSMM_INIT(bsmm_exec);
+    exec.device = options->device;
+    exec.stream = cli_device_stream(device);
+    if (!cli_device_put(device, source, true, &from) || !cli_device_put(device, target, false, &to))
+        return cli_device_error();
+    const char *why = cli_reason(bsmm_dequantize_on(&exec, &from, &to));
+    if (!why && !cli_device_get(device, &to, target)) why = cli_device_error();
+    cli_device_clear(device);
+    return why;
+}
+
+static const char *fill(const void *arguments, const bsmm_matrix *source,
+                        const bsmm_matrix *target) {
+    const values *options = arguments;
+    if (options->opened->cuda) return fill_there(options, source, target);
+    return cli_reason(bsmm_dequantize(source, target));
 }
 
 static int run(const void *arguments, char **args, int count) {
-    const values *options = arguments;
+    values options = *(const values *)arguments;
+    cli_device device;
     (void)count;
     const cli_transfer transfer = {.verb = "dequantize",
                                    .participle = "dequantized",
-                                   .values = &options->transfer,
-                                   .options = options,
+                                   .values = &options.transfer,
+                                   .options = &options,
                                    .wants = wants,
                                    .wants_quantized = true,
                                    .describe = describe,
                                    .fill = fill};
-    return cli_transfer_main(&transfer, args[0]);
+    if (!cli_device_open(&device, options.device)) return cli_fail("%s", cli_device_error());
+    options.opened = &device;
+    int status = cli_transfer_main(&transfer, args[0]);
+    cli_device_close(&device);
+    return status;
 }
 
 static const cli_option options[] = {
@@ -50,6 +75,7 @@ static const cli_option options[] = {
      .help = "type of the plain weights, bf16 unless given",
      .kind = CLI_TEXT,
      .offset = offsetof(values, dtype)},
+    CLI_OPTION_DEVICE(values),
     CLI_OPTION_JSON_AT(values, transfer.json),
     {0},
 };

@@ -1,6 +1,7 @@
 /* bsmm matmul: the product of two weights of files. */
 #include "check.h"
 #include "common.h"
+#include "device.h"
 #include "files.h"
 #include "output.h"
 #include "product.h"
@@ -39,6 +40,7 @@ typedef struct product {
     cli_operand a, b, c;
     cli_output output;
     bsmm_matmul_desc desc;
+    cli_device device;
     float alpha, beta;
     char kernel[64];
     double seconds;
@@ -75,40 +77,73 @@ static void describe(const values *options, product *job) {
     desc->compute = options->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
 }
 
-static bsmm_buffers buffers_of(const bsmm_matmul_desc *desc, void *workspace, uint64_t bytes) {
+/* The operands where the device reads them. */
+typedef struct placed {
+    bsmm_matrix a, b, c, d;
+} placed;
+
+static bool place(product *job, placed *there) {
+    const bsmm_matmul_desc *desc = &job->desc;
+    cli_device *device = &job->device;
+    return cli_device_put(device, desc->a, true, &there->a) &&
+           cli_device_put(device, desc->b, true, &there->b) &&
+           (!desc->c || cli_device_put(device, desc->c, true, &there->c)) &&
+           cli_device_put(device, desc->d, false, &there->d);
+}
+
+static bsmm_buffers buffers_of(const product *job, const placed *there) {
     bsmm_buffers buffers = BSMM_INIT(bsmm_buffers);
-    buffers.a = desc->a->data;
-    buffers.a_scales = desc->a->scales;
-    buffers.a_global = desc->a->global_scale;
-    buffers.b = desc->b->data;
-    buffers.b_scales = desc->b->scales;
-    buffers.b_global = desc->b->global_scale;
-    buffers.c = desc->c ? desc->c->data : NULL;
-    buffers.d = desc->d->data;
-    buffers.workspace = workspace;
-    buffers.workspace_bytes = bytes;
+    buffers.a = there->a.data;
+    buffers.a_scales = there->a.scales;
+    buffers.a_global = there->a.global_scale;
+    buffers.b = there->b.data;
+    buffers.b_scales = there->b.scales;
+    buffers.b_global = there->b.global_scale;
+    buffers.c = job->desc.c ? there->c.data : NULL;
+    buffers.d = there->d.data;
+    buffers.stream = cli_device_stream(&job->device);
     return buffers;
 }
 
-static bool run_plan(const bsmm_plan *plan, product *job) {
-    uint64_t bytes = bsmm_plan_workspace_bytes(plan);
-    void *workspace = aligned_alloc(64, (bytes + 127) / 64 * 64);
-    if (!workspace)
-        exit(cli_fail("no memory for a workspace of %llu bytes", (unsigned long long)bytes));
-    bsmm_buffers buffers = buffers_of(&job->desc, workspace, bytes);
-    snprintf(job->kernel, sizeof job->kernel, "%s", bsmm_plan_kernel(plan));
-    double started = now();
-    bool done = !bsmm_plan_run(plan, &buffers);
-    job->seconds = now() - started;
-    free(workspace);
-    return done;
+static bool device_failed(void) {
+    cli_fail("%s", cli_device_error());
+    return false;
 }
 
+static bool timed_run(const bsmm_plan *plan, const bsmm_buffers *buffers, product *job) {
+    double started = now();
+    if (bsmm_plan_run(plan, buffers)) {
+        cli_fail_library(NULL);
+        return false;
+    }
+    bool done = cli_device_wait(&job->device);
+    job->seconds = now() - started;
+    return done || device_failed();
+}
+
+static bool run_plan(const bsmm_plan *plan, product *job) {
+    placed there;
+    if (!cli_device_open(&job->device, job->desc.device) || !place(job, &there))
+        return device_failed();
+    bsmm_buffers buffers = buffers_of(job, &there);
+    buffers.workspace_bytes = bsmm_plan_workspace_bytes(plan);
+    if (!cli_device_allocate(&job->device, buffers.workspace_bytes, &buffers.workspace))
+        return device_failed();
+    snprintf(job->kernel, sizeof job->kernel, "%s", bsmm_plan_kernel(plan));
+    bool done = timed_run(plan, &buffers, job);
+    cli_device_release(&job->device, buffers.workspace);
+    return done && (cli_device_get(&job->device, &there.d, job->desc.d) || device_failed());
+}
+
+/* The plan comes first: it says better than opening the device what is wrong with its name. */
 static bool multiply(product *job) {
     bsmm_plan *plan = NULL;
-    bool done = !bsmm_plan_create(&job->desc, &plan) && run_plan(plan, job);
+    if (bsmm_plan_create(&job->desc, &plan)) {
+        cli_fail_library(NULL);
+        return false;
+    }
+    bool done = run_plan(plan, job);
     bsmm_plan_destroy(plan);
-    if (!done) cli_fail_library(NULL);
     return done;
 }
 
@@ -175,6 +210,7 @@ static int run(const void *arguments, char **args, int count) {
     product job = {0};
     bool done = work(options, args, &job);
     if (done) print_row(options, &job);
+    cli_device_close(&job.device);
     cli_output_free(&job.output);
     cli_operand_close(&job.a);
     cli_operand_close(&job.b);

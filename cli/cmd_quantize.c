@@ -1,6 +1,8 @@
 /* bsmm quantize: plain weights of a file into a block-scaled format. */
 #include "common.h"
+#include "device.h"
 #include "files.h"
+#include "product.h"
 #include "report.h"
 #include "tables.h"
 #include "transfer.h"
@@ -12,7 +14,8 @@ typedef struct values {
     cli_transfer_values transfer;
     bsmm_format format;
     cli_layout_values layout;
-    const char *recipe, *family;
+    const char *recipe, *family, *device;
+    cli_device *opened;
     int64_t threads;
     bool pow2, one_level, report;
     uint32_t global_kind; /* as the recipe stores it */
@@ -95,19 +98,50 @@ static const char *recipe_of(const values *options) {
     return NULL;
 }
 
-static bool fill(const void *arguments, const bsmm_matrix *source, const bsmm_matrix *target) {
-    const values *options = arguments;
-    bsmm_quantize_report report = BSMM_INIT(bsmm_quantize_report);
+static bsmm_quantize_desc desc_of(const values *options) {
     bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
-    desc.src = source;
-    desc.dst = target;
     desc.recipe = options->recipe;
     desc.flags = (options->pow2 ? BSMM_QUANTIZE_POW2 : 0u) |
                  (options->one_level ? BSMM_QUANTIZE_ONE_LEVEL : 0u);
     desc.threads = (uint32_t)options->threads;
-    if (bsmm_quantize(&desc, options->report ? &report : NULL)) return false;
-    if (options->report) cli_report_add(options->reports, &report);
-    return true;
+    desc.device = options->device;
+    return desc;
+}
+
+static const char *fill_here(const values *options, const bsmm_matrix *source,
+                             const bsmm_matrix *target, bsmm_quantize_report *report) {
+    bsmm_quantize_desc desc = desc_of(options);
+    desc.src = source;
+    desc.dst = target;
+    return cli_reason(bsmm_quantize(&desc, report));
+}
+
+/* Through copies on the device; the report is made of what came back. */
+static const char *fill_there(const values *options, const bsmm_matrix *source,
+                              const bsmm_matrix *target, bsmm_quantize_report *report) {
+    bsmm_matrix from, to;
+    cli_device *device = options->opened;
+    bsmm_quantize_desc desc = desc_of(options);
+    desc.src = &from;
+    desc.dst = &to;
+    desc.stream = cli_device_stream(device);
+    if (!cli_device_put(device, source, true, &from) || !cli_device_put(device, target, true, &to))
+        return cli_device_error();
+    const char *why = cli_reason(bsmm_quantize(&desc, NULL));
+    if (!why && !cli_device_get(device, &to, target)) why = cli_device_error();
+    cli_device_clear(device);
+    return why || !report ? why : cli_reason(bsmm_compare(source, target, report));
+}
+
+static const char *fill(const void *arguments, const bsmm_matrix *source,
+                        const bsmm_matrix *target) {
+    const values *options = arguments;
+    bsmm_quantize_report report = BSMM_INIT(bsmm_quantize_report);
+    bsmm_quantize_report *wanted = options->report ? &report : NULL;
+    const char *why =
+        (options->opened->cuda ? fill_there : fill_here)(options, source, target, wanted);
+    if (!why && wanted) cli_report_add(options->reports, wanted);
+    return why;
 }
 
 static void finish(const void *arguments, const bsmm_weight *weight) {
@@ -116,8 +150,18 @@ static void finish(const void *arguments, const bsmm_weight *weight) {
         cli_report_row(options->reports, weight->name, bsmm_format_name(options->format));
 }
 
+static int run_reported(const cli_transfer *transfer, values *options, const char *in) {
+    cli_transfer_result result;
+    options->reports = cli_report_open(options->transfer.json);
+    bool done = cli_transfer_run(transfer, in, &result);
+    cli_report_close(options->reports);
+    if (done && !options->transfer.json) cli_transfer_print(transfer, &result);
+    return done ? CLI_OK : CLI_FAILED;
+}
+
 static int run(const void *arguments, char **args, int count) {
     values options = *(const values *)arguments;
+    cli_device device;
     (void)count;
     if (!options.recipe) options.recipe = recipe_of(&options);
     options.global_kind = stores_global(&options, BSMM_GLOBAL_DIVISOR) &&
@@ -130,13 +174,12 @@ static int run(const void *arguments, char **args, int count) {
                              .describe = describe,
                              .fill = fill,
                              .finish = finish};
-    if (!options.report) return cli_transfer_main(&transfer, args[0]);
-    cli_transfer_result result;
-    options.reports = cli_report_open(options.transfer.json);
-    bool done = cli_transfer_run(&transfer, args[0], &result);
-    cli_report_close(options.reports);
-    if (done && !options.transfer.json) cli_transfer_print(&transfer, &result);
-    return done ? CLI_OK : CLI_FAILED;
+    if (!cli_device_open(&device, options.device)) return cli_fail("%s", cli_device_error());
+    options.opened = &device;
+    int status = options.report ? run_reported(&transfer, &options, args[0])
+                                : cli_transfer_main(&transfer, args[0]);
+    cli_device_close(&device);
+    return status;
 }
 
 static const cli_option options[] = {
@@ -172,6 +215,7 @@ static const cli_option options[] = {
      .help = "print each weight's error",
      .kind = CLI_FLAG,
      .offset = offsetof(values, report)},
+    CLI_OPTION_DEVICE(values),
     CLI_OPTION_THREADS(values),
     CLI_OPTION_JSON_AT(values, transfer.json),
     {0},

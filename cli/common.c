@@ -30,6 +30,10 @@ int cli_complain(int status, const char *format, ...) {
     return status;
 }
 
+const char *cli_reason(bsmm_status status) {
+    return status ? bsmm_error_message() : NULL;
+}
+
 int cli_fail_library(const char *what) {
     const char *message = bsmm_error_message();
     return what ? cli_fail("%s: %s", what, message) : cli_fail("%s", message);

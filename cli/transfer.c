@@ -208,13 +208,13 @@ static bool fill_slice(run *job, const step *what, int64_t slice) {
         cli_fail_library(what->weight.name);
         return false;
     }
-    bool filled = what->action == KEEP_WEIGHT
-                      ? !bsmm_convert(&source.matrix, &target)
-                      : transfer->fill(transfer->options, &source.matrix, &target);
+    const char *why = what->action == KEEP_WEIGHT
+                          ? cli_reason(bsmm_convert(&source.matrix, &target))
+                          : transfer->fill(transfer->options, &source.matrix, &target);
     cli_unload(&source);
-    if (!filled) cli_fail_library(what->weight.name);
+    if (why) cli_fail("%s: %s", what->weight.name, why);
     if (!bsmm_data_bytes(&target, &bytes)) cli_progress_add(&job->progress, bytes);
-    return filled && check_global(what, &target);
+    return !why && check_global(what, &target);
 }
 
 static bool fill_step(run *job, const step *what) {

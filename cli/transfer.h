@@ -35,8 +35,8 @@ typedef struct cli_transfer {
     /* What it becomes. The target comes with the source's description, without its memory, and no
      * family. False with a message printed. */
     bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
-    /* Makes the target's content from the source's. False with the library's message set. */
-    bool (*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
+    /* Makes the target's content from the source's. NULL, or why it cannot. */
+    const char *(*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
     /* After a weight's last matrix; may be NULL. */
     void (*finish)(const void *options, const bsmm_weight *weight);
 } cli_transfer;
