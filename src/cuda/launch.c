@@ -99,13 +99,13 @@ static bsmm_status load_locked(const bsmm_cuda_device *device, const bsmm_cuda_f
                                CUfunction *handle) {
     *handle = find_function(device, function);
     if (*handle) return BSMM_OK;
+    BSMM_TRY(bsmm_cuda_enter(device));
     /* Loading may allocate, which a capture in this thread would forbid, and does no harm to it. */
     int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    BSMM_CUDA_TRY(device->driver, cuThreadExchangeStreamCaptureMode, &mode);
-    BSMM_TRY(bsmm_cuda_enter(device));
-    bsmm_status status = make_function(device, function, handle);
-    bsmm_cuda_leave(device);
     device->driver->cuThreadExchangeStreamCaptureMode(&mode);
+    bsmm_status status = make_function(device, function, handle);
+    device->driver->cuThreadExchangeStreamCaptureMode(&mode);
+    bsmm_cuda_leave(device);
     return status == BSMM_OK ? keep(device, function, *handle) : status;
 }
 
