@@ -34,14 +34,14 @@ const char *bench_cuda_error(void) {
     return error;
 }
 
-static bool check(const bench_cuda *cuda, int result, const char *call) {
+static bool succeeded(const bench_cuda *cuda, int result, const char *call) {
     const char *name = NULL;
     if (result == 0) return true;
     if (cuda->error_name) cuda->error_name(result, &name);
     snprintf(error, sizeof error, "%s: %s (%d)", call, name ? name : "unknown error", result);
     return false;
 }
-#define CALL(cuda, name, ...) check(cuda, (cuda)->name(__VA_ARGS__), #name)
+#define CALL(cuda, name, ...) succeeded(cuda, (cuda)->name(__VA_ARGS__), #name)
 
 /* ---- opening ---- */
 
@@ -122,6 +122,22 @@ bool bench_cuda_new(bench_cuda *cuda, const void *from, uint64_t bytes, void **m
     *memory = (void *)(uintptr_t)made;
     if (from) return CALL(cuda, to_device, made, from, bytes);
     return CALL(cuda, fill, made, 0x5A, bytes, cuda->stream) && bench_cuda_wait(cuda);
+}
+
+bool bench_cuda_spread(bench_cuda *cuda, void *memory, uint64_t bytes, uint64_t stride,
+                       size_t sets) {
+    bool done = true;
+    for (size_t i = 1; i < sets && done && bytes; i++)
+        done = CALL(cuda, copy, (uintptr_t)memory + i * stride, (uintptr_t)memory, bytes,
+                    cuda->stream);
+    return done && bench_cuda_wait(cuda);
+}
+
+bool bench_cuda_new_sets(bench_cuda *cuda, const void *from, uint64_t bytes, uint64_t stride,
+                         size_t sets, void **memory) {
+    return bench_cuda_new(cuda, NULL, stride * sets, memory) &&
+           (bytes == 0 || CALL(cuda, to_device, (uintptr_t)*memory, from, bytes)) &&
+           bench_cuda_spread(cuda, *memory, bytes, stride, sets);
 }
 
 bool bench_cuda_read(bench_cuda *cuda, void *to, const void *from, uint64_t bytes) {

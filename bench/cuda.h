@@ -28,8 +28,14 @@ int bench_cuda_driver(const bench_cuda *cuda); /* 13000: CUDA 13.0 */
 
 /* ---- memory, freed by reset and close; false: bench_cuda_error() ---- */
 
-/* Holding copies of from's bytes, one after another (NULL: the byte 0x5A); aligned to 256. */
+/* Holding a copy of from's bytes (NULL: the byte 0x5A); aligned to 256. 0 bytes: NULL. */
 bool bench_cuda_new(bench_cuda *cuda, const void *from, uint64_t bytes, void **memory);
+/* Holding `sets` copies, `stride` bytes from one to the next. */
+bool bench_cuda_new_sets(bench_cuda *cuda, const void *from, uint64_t bytes, uint64_t stride,
+                         size_t sets, void **memory);
+/* Copies the first `bytes` bytes over the other sets. */
+bool bench_cuda_spread(bench_cuda *cuda, void *memory, uint64_t bytes, uint64_t stride,
+                       size_t sets);
 bool bench_cuda_read(bench_cuda *cuda, void *to, const void *from, uint64_t bytes);
 bool bench_cuda_fill_f32(bench_cuda *cuda, void *memory, float value, uint64_t count);
 bool bench_cuda_wait(bench_cuda *cuda);

@@ -118,3 +118,12 @@ bsmm_status bench_matrix_fill(bsmm_matrix *m, uint64_t seed) {
         scale_rows[scale].store(m->scales, i, next_uniform(&state));
     return BSMM_OK;
 }
+
+bsmm_status bench_operand_create(bsmm_matrix *m, bsmm_matrix *wide, bsmm_format format,
+                                 int64_t rows, int64_t cols, uint64_t seed) {
+    static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
+    bsmm_status status = bench_matrix_create(m, format, rows, cols);
+    if (!status) status = bench_matrix_create(wide, f32, rows, cols);
+    if (!status) status = bench_matrix_fill(m, seed);
+    return status ? status : bsmm_dequantize(m, wide);
+}

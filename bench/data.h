@@ -4,6 +4,8 @@
 
 #include <bsmm.h>
 
+enum { BENCH_FIRST_SEED = 42 }; /* the tutorial's */
+
 /* A row-major matrix, rows and scales packed, with memory of its own (64-byte aligned, unset).
  * The caller zeroes *matrix first and destroys it whether this succeeds or not. */
 bsmm_status bench_matrix_create(bsmm_matrix *matrix, bsmm_format format, int64_t rows,
@@ -15,5 +17,9 @@ void bench_matrix_destroy(bsmm_matrix *matrix);
  * down, to e4m3 to nearest. Other matrices as the FP8 groupwise challenge: normal values, uniform
  * fp32 scales. The same seed gives the same bytes. */
 bsmm_status bench_matrix_fill(bsmm_matrix *matrix, uint64_t seed);
+
+/* Both, and the matrix's values as a dense fp32 matrix, which is made and destroyed likewise. */
+bsmm_status bench_operand_create(bsmm_matrix *matrix, bsmm_matrix *wide, bsmm_format format,
+                                 int64_t rows, int64_t cols, uint64_t seed);
 
 #endif

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SEED = 42 }; /* the tutorial's */
-
 /* Everything that the runs of one job need. */
 typedef struct bench {
     const bench_job *job;
@@ -27,20 +25,12 @@ typedef struct bench {
 
 /* ---- operands ---- */
 
-static bsmm_status make_operand(bsmm_matrix *m, bsmm_matrix *wide, bsmm_format format, int64_t rows,
-                                int64_t cols, uint64_t seed) {
-    static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
-    bsmm_status status = bench_matrix_create(m, format, rows, cols);
-    if (!status) status = bench_matrix_create(wide, f32, rows, cols);
-    if (!status) status = bench_matrix_fill(m, seed);
-    return status ? status : bsmm_dequantize(m, wide);
-}
-
 static bsmm_status make_matrices(bench *b) {
     const bench_job *job = b->job;
     int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
-    bsmm_status status = make_operand(&b->a, &b->a_wide, job->a, m, k, FIRST_SEED);
-    if (!status) status = make_operand(&b->b, &b->b_wide, job->b, n, k, FIRST_SEED + 1);
+    bsmm_status status = bench_operand_create(&b->a, &b->a_wide, job->a, m, k, BENCH_FIRST_SEED);
+    if (!status)
+        status = bench_operand_create(&b->b, &b->b_wide, job->b, n, k, BENCH_FIRST_SEED + 1);
     return status ? status : bench_matrix_create(&b->d, job->out, m, n);
 }
 
@@ -50,6 +40,7 @@ static bsmm_matmul_desc describe(const bench *b) {
     desc.kernel = b->job->kernel;
     desc.device = b->job->device;
     desc.threads = (uint32_t)b->job->threads;
+    desc.compute = b->job->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
     return desc;
 }
 

@@ -16,6 +16,7 @@ typedef struct bench_job {
     int rounds;                  /* of timing, 1 and more */
     bool pack_b;                 /* ahead, where the kernel packs; else packing is timed too */
     bool cold;                   /* B comes from memory in every run */
+    bool fast;                   /* kernels with a wider bound are allowed */
     const bench_found *peers;    /* BENCH_PEERS of them, also those that are not there */
     void (*tick)(void *context); /* after each round; may be NULL */
     void *tick_context;
@@ -34,6 +35,7 @@ typedef struct bench_result {
     const char *ceiling; /* what limits this product: the unit or, where B is cold, "dram_read" */
     double ceiling_rate; /* operations per second that it allows */
     double peer_seconds[BENCH_PEERS]; /* medians; 0: no such peer */
+    double bound; /* the kernel's, as a multiple of sum |a||b| (bsmm_explanation); 0: not used */
     /* Validation: outputs that were compared with double sums over the dequantized operands, how
      * many of them were farther away than the tolerance, the largest |d - exact| / max(1, |exact|),
      * and the output where that was. */

@@ -50,7 +50,7 @@ static void put_data(FILE *to, const bench_plot *plot) {
         const bench_point *p = &plot->points[i];
         fprintf(to, "%lld %lld %.6g %.6g %.6g %.6g", (long long)p->m, (long long)p->k, p->intensity,
                 p->gflops, p->ceiling, p->unit);
-        for (int peer = 0; peer < BENCH_PEERS; peer++)
+        for (int peer = 0; peer < BENCH_CURVES; peer++)
             fprintf(to, " %.6g", p->peers[peer]);
         putc('\n', to);
     }
@@ -67,12 +67,12 @@ static void put_curve(FILE *to, const char *separator, int x, const char *value,
 }
 
 static void put_curves(FILE *to, const bench_plot *plot, int x, const char *value) {
-    static const char *const styles[BENCH_PEERS] = {"linespoints linetype 2",
-                                                    "linespoints linetype 3"};
+    static const char *const styles[BENCH_CURVES] = {
+        "linespoints linetype 2", "linespoints linetype 3", "linespoints linetype 5"};
     put_curve(to, "", x, value, OURS, plot->kernel, "linespoints linetype 1 linewidth 2");
-    for (int i = 0; i < BENCH_PEERS; i++)
+    for (int i = 0; i < BENCH_CURVES; i++)
         if (plot->points[0].peers[i] > 0)
-            put_curve(to, ",", x, value, PEERS + i, plot->peers[i].peer->name, styles[i]);
+            put_curve(to, ",", x, value, PEERS + i, plot->peers[i], styles[i]);
 }
 
 static void put_sweep(FILE *to, const bench_plot *plot) {

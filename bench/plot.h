@@ -2,22 +2,25 @@
 #ifndef BENCH_PLOT_H
 #define BENCH_PLOT_H
 
-#include "peer.h"
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+enum { BENCH_CURVES = 3 }; /* of peers, at most */
 
 /* One measured product. */
 typedef struct bench_point {
     int64_t m, k;
-    double gflops, ceiling, peers[BENCH_PEERS]; /* GFLOP/s; peers 0: none */
-    double unit;                                /* GFLOP/s of the arithmetic unit */
-    double intensity;                           /* operations per byte */
+    double gflops, ceiling, peers[BENCH_CURVES]; /* GFLOP/s; peers 0: none */
+    double unit;                                 /* GFLOP/s of the arithmetic unit */
+    double intensity;                            /* operations per byte */
 } bench_point;
 
 typedef struct bench_plot {
     const char *path; /* of the SVG */
     const char *title;
-    const char *kernel, *unit; /* names */
-    const bench_found *peers;
+    const char *kernel, *unit;       /* names */
+    const char *peers[BENCH_CURVES]; /* names; NULL: no more */
     const bench_point *points;
     size_t count;
     double bandwidth; /* GB/s of reading memory */

@@ -131,7 +131,7 @@ static void print_heading(const bench_job *job) {
 
 /* ---- measuring ---- */
 
-static int report_failure(const bench_job *job, const bench_result *result) {
+int cli_bench_report_failure(const bench_job *job, const bench_result *result) {
     return cli_fail("validation failed: M=%lld N=%lld K=%lld, kernel %s: %lld of %lld outputs are "
                     "not within 1e-3 and 1e-3 relative; d[%lld, %lld] is %.9g, exact %.9g",
                     (long long)job->sizes[0], (long long)job->sizes[1], (long long)job->sizes[2],
@@ -146,7 +146,7 @@ static int measure_one(const bench_job *job, bench_result *result) {
         return cli_fail("no memory for M=%lld N=%lld K=%lld", (long long)job->sizes[0],
                         (long long)job->sizes[1], (long long)job->sizes[2]);
     if (status) return cli_fail_library(NULL);
-    return result->failed ? report_failure(job, result) : CLI_OK;
+    return result->failed ? cli_bench_report_failure(job, result) : CLI_OK;
 }
 
 static void tick(void *context) {
@@ -169,11 +169,18 @@ int64_t cli_bench_shapes(const cli_bench_values *values) {
     return steps * steps_of_k(values);
 }
 
+void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t sizes[3]) {
+    int64_t ks = steps_of_k(values);
+    sizes[0] = values->m_range[0] << index / ks;
+    sizes[1] = values->n;
+    sizes[2] = values->k_range[0] + index % ks * values->k_step;
+}
+
 /* Measures every M and K; result keeps the last. */
 static int measure_all(const cli_bench_values *values, const bench_job *given, bench_point *points,
                        bench_result *result) {
     bench_job job = *given;
-    int64_t shapes = cli_bench_shapes(values), ks = steps_of_k(values);
+    int64_t shapes = cli_bench_shapes(values);
     int status = CLI_OK;
     cli_rows *rows = cli_rows_open(cli_bench_product_columns, values->json);
     cli_progress progress =
@@ -181,8 +188,7 @@ static int measure_all(const cli_bench_values *values, const bench_job *given, b
     job.tick = tick;
     job.tick_context = &progress;
     for (int64_t i = 0; i < shapes && status == CLI_OK; i++) {
-        job.sizes[0] = values->m_range[0] << i / ks;
-        job.sizes[2] = values->k_range[0] + i % ks * values->k_step;
+        cli_bench_shape_at(values, i, job.sizes);
         status = measure_one(&job, result);
         clear_line(&progress);
         if (status != CLI_OK) break;
@@ -203,7 +209,7 @@ static int draw(const cli_bench_values *values, const bench_job *job, const benc
                        .title = title,
                        .kernel = last->kernel,
                        .unit = last->unit,
-                       .peers = job->peers,
+                       .peers = {job->peers[0].peer->name, job->peers[1].peer->name},
                        .points = points,
                        .count = (size_t)cli_bench_shapes(values),
                        .bandwidth = bench_memory_best(1, 0, job->threads) * 1e-9};
@@ -223,6 +229,7 @@ int cli_bench_products(const cli_bench_values *values) {
                      .rounds = (int)values->repeats,
                      .pack_b = !values->no_pack_b,
                      .cold = values->cold,
+                     .fast = values->fast,
                      .peers = peers};
     bench_point *points = cli_alloc((size_t)cli_bench_shapes(values), sizeof *points);
     bench_peers_open(peers, job.threads);

@@ -36,6 +36,16 @@ static void print_row(const cli_bench_values *values, const bench_recode_job *jo
     cli_rows_close(rows);
 }
 
+static int recode_on_gpu(const cli_bench_values *values, const bench_recode_job *job) {
+    bench_recode_result result = {0};
+    bench_cuda *cuda = bench_cuda_open(values->device);
+    if (!cuda) return cli_fail("%s", bench_cuda_error());
+    const char *why = bench_recode_cuda(job, cuda, &result);
+    if (!why) print_row(values, job, &result);
+    bench_cuda_close(cuda);
+    return why ? cli_fail("%s", why) : CLI_OK;
+}
+
 int cli_bench_recode(const cli_bench_values *values) {
     bench_recode_result result = {0};
     bench_recode_job job = {.from = values->quantize ? values->from : values->formats.a,
@@ -44,7 +54,9 @@ int cli_bench_recode(const cli_bench_values *values) {
                             .cols = values->k_range[0],
                             .recipe = values->recipe,
                             .threads = (int)values->threads,
-                            .rounds = (int)values->repeats};
+                            .rounds = (int)values->repeats,
+                            .device = values->device};
+    if (bench_cuda_is(values->device)) return recode_on_gpu(values, &job);
     bsmm_status status = bench_recode(&job, &result);
     if (status == BSMM_E_MEMORY)
         return cli_fail("no memory for M=%lld K=%lld", (long long)job.rows, (long long)job.cols);

@@ -1,7 +1,10 @@
 /* bsmm bench: validate a product, then time it beside its ceiling and its peers. */
 #include "bench.h"
+#include "cuda.h"
 #include "plot.h"
+#include "product.h"
 #include <omp.h>
+#include <string.h>
 
 typedef cli_bench_values values;
 
@@ -74,6 +77,10 @@ static int check_values(const values *options) {
     if (options->repeats < 1 || options->repeats > 1000)
         return cli_usage("--repeats: value is %lld; must be 1 to 1000",
                          (long long)options->repeats);
+    if (options->peer && (strcmp(options->peer, "cublaslt") || !bench_cuda_is(options->device)))
+        return cli_usage("--peer: value is %s; there is only cublaslt, beside --device cuda:0; the "
+                         "cpu's peers need no option",
+                         options->peer);
     if (options->threads > 1024)
         return cli_usage("--threads: value is %lld; must be 0 to 1024",
                          (long long)options->threads);
@@ -103,8 +110,8 @@ static int run(const void *arguments, char **args, int count) {
     int status = check(&options);
     if (status != CLI_OK) return status;
     omp_set_num_threads((int)options.threads); /* for peers that take what OpenMP gives */
-    return options.quantize || options.dequantize ? cli_bench_recode(&options)
-                                                  : cli_bench_products(&options);
+    if (options.quantize || options.dequantize) return cli_bench_recode(&options);
+    return bench_cuda_is(options.device) ? cli_bench_cuda(&options) : cli_bench_products(&options);
 }
 
 #define SIZE(field, key, what)                                                                     \
@@ -186,6 +193,12 @@ static const cli_option options[] = {
      .help = "device of this machine, cpu unless given",
      .kind = CLI_TEXT,
      .offset = offsetof(values, device)},
+    {.name = "peer",
+     .arg = "PEER",
+     .help = "on a GPU, measure cublaslt too: fp8 unscaled and with 128-wide scales, and bf16",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, peer)},
+    CLI_OPTION_FAST(values),
     {.name = "plot",
      .arg = "FILE",
      .help = "draw GFLOP/s over K or M, and shares of the unit over operations per byte, as SVG, "
@@ -211,15 +224,23 @@ const cli_command cli_bench = {
             "OpenBLAS's sgemm and oneDNN's bf16 matmul (B packed ahead): libopenblas.so.0 and "
             "libdnnl.so.3 or .2, or the files that BSMM_BENCH_OPENBLAS and BSMM_BENCH_ONEDNN name "
             "(empty: none). With --cold, which is for few rows of A, reading B as stored is a "
-            "ceiling too. The tutorial's spellings --K_range, --K_step and --bench work as well.",
-    .examples = "  bsmm bench --format mxfp4 -M 512 -N 4096 -K 4096\n"
-                "  bsmm bench --format mixed --k-range 512 8192 --k-step 512 --plot mixed.svg\n"
-                "  bsmm bench --format fp8_groupwise -M 1024 -N 1536 -K 7168 --json\n"
-                "  bsmm bench --format mxfp4 --m-range 1 1024 -N 4096 -K 4096 --plot m.svg\n"
-                "  bsmm bench --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --cold --threads 1\n"
-                "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n",
+            "ceiling too. On a GPU each time is that of one launch in a graph of launches over "
+            "operands "
+            "that rotate, and the ceilings are cuBLASLt's product (--peer), else the H200's data "
+            "sheet, "
+            "and copying device memory. The tutorial's spellings --K_range, --K_step and --bench "
+            "work as well.",
+    .examples =
+        "  bsmm bench --format mxfp4 -M 512 -N 4096 -K 4096\n"
+        "  bsmm bench --format mixed --k-range 512 8192 --k-step 512 --plot mixed.svg\n"
+        "  bsmm bench --format fp8_groupwise -M 1024 -N 1536 -K 7168 --json\n"
+        "  bsmm bench --format mxfp4 --m-range 1 1024 -N 4096 -K 4096 --plot m.svg\n"
+        "  bsmm bench --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --cold --threads 1\n"
+        "  bsmm bench --device cuda:0 --peer cublaslt --format fp8_groupwise -M 4096 -N 4096 \\\n"
+        "      -K 4096\n"
+        "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n",
     .options = options,
-    .output = {cli_bench_product_columns, cli_bench_recode_columns},
+    .output = {cli_bench_product_columns, cli_bench_recode_columns, cli_bench_cuda_columns},
     .defaults = &defaults,
     .values_size = sizeof(values),
     .run = run,

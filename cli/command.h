@@ -55,7 +55,7 @@ typedef struct cli_command {
     const char *text;            /* further paragraphs; may be NULL */
     const char *examples;        /* lines of commands */
     const cli_option *options;   /* ends with an empty row */
-    const cli_column *output[3]; /* each ends with an empty row */
+    const cli_column *output[4]; /* each ends with an empty row */
     const void *defaults;        /* the values before parsing; NULL: zeros */
     size_t values_size;
     int min_args, max_args;      /* words that are not options; max -1: any number */

@@ -1,0 +1,293 @@
+#include "cublaslt.h"
+
+#include "data.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* cublasLt.h's and library_types.h's values. */
+enum { COMPUTE_32F = 68, R_32F = 0, R_16F = 2, R_16BF = 14, R_8F_E4M3 = 28, OP_N = 0, OP_T = 1 };
+enum {
+    DESC_TRANSA = 3,
+    DESC_TRANSB = 4,
+    DESC_A_SCALE_POINTER = 17,
+    DESC_B_SCALE_POINTER = 18,
+    DESC_FAST_ACCUM = 25,
+    DESC_A_SCALE_MODE = 31,
+    DESC_B_SCALE_MODE = 32,
+    SCALE_SCALAR = 0,
+    SCALE_VEC128 = 4,
+    SCALE_BLK128 = 5,
+    PREFERENCE_WORKSPACE_BYTES = 1,
+    ALGORITHMS = 8
+};
+
+typedef struct lt_result { /* cublasLtMatmulHeuristicResult_t */
+    uint64_t algorithm[8];
+    uint64_t workspace_bytes;
+    int state;
+    float waves;
+    int reserved[4];
+} lt_result;
+_Static_assert(sizeof(lt_result) == 96, "the library writes such results");
+
+static const uint64_t workspace_bytes = (uint64_t)64 << 20;
+
+struct bench_lt {
+    void *library, *handle;
+    char version[64];
+    int (*create)(void **handle);
+    int (*destroy)(void *handle);
+    size_t (*get_version)(void);
+    int (*desc_create)(void **desc, int compute, int scale_type);
+    int (*desc_destroy)(void *desc);
+    int (*desc_set)(void *desc, int attribute, const void *value, size_t size);
+    int (*layout_create)(void **layout, int type, uint64_t rows, uint64_t cols, int64_t ld);
+    int (*layout_destroy)(void *layout);
+    int (*preference_create)(void **preference);
+    int (*preference_destroy)(void *preference);
+    int (*preference_set)(void *preference, int attribute, const void *value, size_t size);
+    int (*heuristic)(void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference,
+                     int wanted, lt_result *results, int *found);
+    int (*matmul)(void *handle, void *desc, const void *alpha, const void *a, void *a_layout,
+                  const void *b, void *b_layout, const void *beta, const void *c, void *c_layout,
+                  void *d, void *d_layout, const void *algorithm, void *workspace, size_t size,
+                  void *stream);
+};
+
+static const struct {
+    const char *symbol;
+    size_t offset;
+} symbols[] = {
+    {"cublasLtCreate", offsetof(bench_lt, create)},
+    {"cublasLtDestroy", offsetof(bench_lt, destroy)},
+    {"cublasLtGetVersion", offsetof(bench_lt, get_version)},
+    {"cublasLtMatmulDescCreate", offsetof(bench_lt, desc_create)},
+    {"cublasLtMatmulDescDestroy", offsetof(bench_lt, desc_destroy)},
+    {"cublasLtMatmulDescSetAttribute", offsetof(bench_lt, desc_set)},
+    {"cublasLtMatrixLayoutCreate", offsetof(bench_lt, layout_create)},
+    {"cublasLtMatrixLayoutDestroy", offsetof(bench_lt, layout_destroy)},
+    {"cublasLtMatmulPreferenceCreate", offsetof(bench_lt, preference_create)},
+    {"cublasLtMatmulPreferenceDestroy", offsetof(bench_lt, preference_destroy)},
+    {"cublasLtMatmulPreferenceSetAttribute", offsetof(bench_lt, preference_set)},
+    {"cublasLtMatmulAlgoGetHeuristic", offsetof(bench_lt, heuristic)},
+    {"cublasLtMatmul", offsetof(bench_lt, matmul)},
+};
+
+const bench_lt_info bench_lt_infos[BENCH_LT_KINDS] = {
+    [BENCH_LT_FP8] = {"cublaslt_fp8", "    fp8", "e4m3, one scale per tensor, fast accumulation"},
+    [BENCH_LT_VEC128] = {"cublaslt_vec128", " vec128", "e4m3, scales of 1x128 and 128x128"},
+    [BENCH_LT_BF16] = {"cublaslt_bf16", "   bf16", "bf16"},
+};
+
+/* ---- the library ---- */
+
+static void *open_library(void) {
+    static const char *const usual[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
+    const char *named = getenv("BSMM_BENCH_CUBLASLT");
+    void *library = named ? dlopen(named, RTLD_NOW | RTLD_LOCAL) : NULL;
+    for (size_t i = 0; !named && !library && i < 2; i++)
+        library = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+/* POSIX has functions in dlsym's object pointers; ISO C has no cast for that. */
+static bool take_symbols(bench_lt *lt) {
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *symbol = dlsym(lt->library, symbols[i].symbol);
+        if (!symbol) return false;
+        memcpy((char *)lt + symbols[i].offset, &symbol, sizeof symbol);
+    }
+    return true;
+}
+
+bench_lt *bench_lt_open(void) {
+    bench_lt *lt = calloc(1, sizeof *lt);
+    bool there = lt && (lt->library = open_library()) && take_symbols(lt);
+    if (there && lt->create(&lt->handle) == 0) return lt;
+    free(lt);
+    return NULL;
+}
+
+void bench_lt_close(bench_lt *lt) {
+    if (!lt) return;
+    lt->destroy(lt->handle);
+    free(lt);
+}
+
+/* 130100: 13.1.0 */
+const char *bench_lt_version(bench_lt *lt) {
+    size_t v = lt->get_version();
+    snprintf(lt->version, sizeof lt->version, "cuBLASLt %zu.%zu.%zu", v / 10000, v / 100 % 100,
+             v % 100);
+    return lt->version;
+}
+
+/* ---- a product ---- */
+
+/* Its matrices are column-major: our row-major D = A B^T is their D' = B'^T A', so their first
+ * operand is our B. */
+struct bench_lt_product {
+    bench_lt *lt;
+    void *desc, *a_layout, *b_layout, *d_layout; /* ours by name */
+    void *a, *b, *d, *workspace, *scales[2];     /* of A, of B */
+    uint64_t a_bytes, b_bytes, d_bytes;          /* of each set, rounded up */
+    size_t sets;
+    void *stream;
+    lt_result algorithm;
+};
+
+static uint64_t round_up(uint64_t value, uint64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+/* `sets` copies of random values one after another. */
+static bool make_sets(bench_cuda *cuda, uint32_t elem, int64_t rows, int64_t cols, size_t sets,
+                      void **memory, uint64_t *stride) {
+    bsmm_matrix m = {0};
+    bool made = !bench_matrix_create(&m, (bsmm_format){.elem = elem}, rows, cols) &&
+                !bench_matrix_fill(&m, BENCH_FIRST_SEED);
+    *stride = round_up(m.data_bytes, 256);
+    made = made && bench_cuda_new_sets(cuda, m.data, m.data_bytes, *stride, sets, memory);
+    bench_matrix_destroy(&m);
+    return made;
+}
+
+static bool make_operands(bench_lt_product *p, bench_cuda *cuda, bench_lt_kind kind,
+                          const bench_lt_shape *s) {
+    uint32_t elem = kind == BENCH_LT_BF16 ? BSMM_ELEM_BF16 : BSMM_ELEM_E4M3;
+    uint64_t size = s->out == BSMM_ELEM_F32 ? 4 : 2;
+    p->d_bytes = round_up((uint64_t)s->m * (uint64_t)s->n * size, 256);
+    return make_sets(cuda, elem, s->m, s->k, s->sets, &p->a, &p->a_bytes) &&
+           make_sets(cuda, elem, s->n, s->k, s->sets, &p->b, &p->b_bytes) &&
+           bench_cuda_new(cuda, NULL, p->d_bytes * s->sets, &p->d) &&
+           bench_cuda_new(cuda, NULL, workspace_bytes, &p->workspace);
+}
+
+/* All scales are 1: their values take no time. One array is as large as the largest layout. */
+static bool make_scales(bench_lt_product *p, bench_cuda *cuda, const bench_lt_shape *s) {
+    uint64_t k_blocks = round_up((uint64_t)s->k, 512) / 128;
+    const int64_t rows[2] = {s->m, s->n};
+    for (int i = 0; i < 2; i++) {
+        uint64_t count = k_blocks * round_up((uint64_t)rows[i], 128);
+        if (!bench_cuda_new(cuda, NULL, count * sizeof(float), &p->scales[i]) ||
+            !bench_cuda_fill_f32(cuda, p->scales[i], 1, count))
+            return false;
+    }
+    return true;
+}
+
+static bool set(const bench_lt_product *p, int attribute, const void *value, size_t size) {
+    return p->lt->desc_set(p->desc, attribute, value, size) == 0;
+}
+
+static bool set_int(const bench_lt_product *p, int attribute, int32_t value) {
+    return set(p, attribute, &value, sizeof value);
+}
+
+static bool set_scaling(const bench_lt_product *p, bench_lt_kind kind) {
+    bool blocks = kind == BENCH_LT_VEC128;
+    int8_t fast = !blocks;
+    if (kind == BENCH_LT_BF16) return true;
+    return set(p, DESC_A_SCALE_POINTER, &p->scales[1], sizeof p->scales[1]) &&
+           set(p, DESC_B_SCALE_POINTER, &p->scales[0], sizeof p->scales[0]) &&
+           set_int(p, DESC_A_SCALE_MODE, blocks ? SCALE_BLK128 : SCALE_SCALAR) &&
+           set_int(p, DESC_B_SCALE_MODE, blocks ? SCALE_VEC128 : SCALE_SCALAR) &&
+           set(p, DESC_FAST_ACCUM, &fast, sizeof fast);
+}
+
+static int type_of(uint32_t elem) {
+    return elem == BSMM_ELEM_F32 ? R_32F : elem == BSMM_ELEM_F16 ? R_16F : R_16BF;
+}
+
+static bool describe(bench_lt_product *p, bench_lt_kind kind, const bench_lt_shape *s) {
+    bench_lt *lt = p->lt;
+    int type = kind == BENCH_LT_BF16 ? R_16BF : R_8F_E4M3;
+    uint64_t m = (uint64_t)s->m, n = (uint64_t)s->n, k = (uint64_t)s->k;
+    return lt->desc_create(&p->desc, COMPUTE_32F, R_32F) == 0 && set_int(p, DESC_TRANSA, OP_T) &&
+           set_int(p, DESC_TRANSB, OP_N) && set_scaling(p, kind) &&
+           lt->layout_create(&p->b_layout, type, k, n, s->k) == 0 &&
+           lt->layout_create(&p->a_layout, type, k, m, s->k) == 0 &&
+           lt->layout_create(&p->d_layout, type_of(s->out), n, m, s->n) == 0;
+}
+
+bool bench_lt_run(void *product, size_t turn) {
+    static const float one = 1, zero = 0;
+    bench_lt_product *p = product;
+    uint64_t at = turn % p->sets;
+    char *a = (char *)p->a + at * p->a_bytes, *b = (char *)p->b + at * p->b_bytes;
+    char *d = (char *)p->d + at * p->d_bytes;
+    return p->lt->matmul(p->lt->handle, p->desc, &one, b, p->b_layout, a, p->a_layout, &zero, d,
+                         p->d_layout, d, p->d_layout, p->algorithm.algorithm, p->workspace,
+                         workspace_bytes, p->stream) == 0;
+}
+
+/* ---- the choice of an algorithm ---- */
+
+static int find_algorithms(const bench_lt_product *p, lt_result *results) {
+    bench_lt *lt = p->lt;
+    void *preference = NULL;
+    int found = 0;
+    if (lt->preference_create(&preference) != 0) return 0;
+    lt->preference_set(preference, PREFERENCE_WORKSPACE_BYTES, &workspace_bytes,
+                       sizeof workspace_bytes);
+    if (lt->heuristic(lt->handle, p->desc, p->b_layout, p->a_layout, p->d_layout, p->d_layout,
+                      preference, ALGORITHMS, results, &found) != 0)
+        found = 0;
+    lt->preference_destroy(preference);
+    return found;
+}
+
+/* The best of some rounds over all sets; 0 if it does not run. */
+static double time_algorithm(bench_lt_product *p, bench_cuda *cuda) {
+    bench_cuda_graph graph = {0};
+    bench_samples seconds = {0};
+    double median = 0;
+    bool ran = bench_lt_run(p, 0) && bench_cuda_wait(cuda) &&
+               bench_cuda_record(cuda, bench_lt_run, p, p->sets, &graph);
+    for (int i = 0; i < 5 && ran; i++)
+        ran = bench_cuda_time(cuda, &graph, &seconds);
+    if (ran) median = bench_samples_median(&seconds);
+    bench_cuda_forget(cuda, &graph);
+    bench_samples_destroy(&seconds);
+    return median;
+}
+
+static bool choose(bench_lt_product *p, bench_cuda *cuda) {
+    lt_result results[ALGORITHMS];
+    double best = 0;
+    size_t taken = 0;
+    int found = find_algorithms(p, results);
+    for (int i = 0; i < found; i++) {
+        p->algorithm = results[i];
+        double seconds = results[i].state == 0 ? time_algorithm(p, cuda) : 0;
+        if (seconds > 0 && (best == 0 || seconds < best)) best = seconds, taken = (size_t)i;
+    }
+    p->algorithm = results[taken];
+    return best > 0;
+}
+
+bench_lt_product *bench_lt_create(bench_lt *lt, bench_cuda *cuda, bench_lt_kind kind,
+                                  const bench_lt_shape *shape) {
+    bench_lt_product *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->lt = lt;
+    p->sets = shape->sets;
+    p->stream = bench_cuda_stream(cuda);
+    if (make_operands(p, cuda, kind, shape) && make_scales(p, cuda, shape) &&
+        describe(p, kind, shape) && choose(p, cuda))
+        return p;
+    bench_lt_destroy(p);
+    return NULL;
+}
+
+void bench_lt_destroy(bench_lt_product *p) {
+    if (!p) return;
+    void *layouts[] = {p->a_layout, p->b_layout, p->d_layout};
+    for (size_t i = 0; i < 3; i++)
+        if (layouts[i]) p->lt->layout_destroy(layouts[i]);
+    if (p->desc) p->lt->desc_destroy(p->desc);
+    free(p);
+}

@@ -1,0 +1,299 @@
+#include "measure_cuda.h"
+#include "data.h"
+#include "validate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LAUNCHES = 4, LEAST_TURNS = 16 }; /* of a graph in a round; runs in a graph */
+
+/* One buffer in as many copies as there are sets. */
+typedef struct rotating {
+    void *memory;
+    uint64_t bytes, stride;
+} rotating;
+
+typedef struct bench {
+    const bench_cuda_job *on;
+    const bench_job *job;
+    bsmm_matrix a, b, d, a_wide, b_wide;         /* of the host */
+    rotating data[2], scales[2], packed, result; /* data, scales: of A, of B */
+    size_t sets;
+    bsmm_plan *plan;
+    bsmm_buffers buffers;
+    bench_cuda_graph graph, pack_graph;
+    bench_lt_product *peers[BENCH_LT_KINDS];
+    bench_cuda_graph peer_graphs[BENCH_LT_KINDS];
+    bench_samples ours, packing, theirs[BENCH_LT_KINDS], copies;
+} bench;
+
+size_t bench_cuda_sets(const bench_cuda *cuda, uint64_t bytes) {
+    uint64_t sets = 4 * bench_cuda_l2_bytes(cuda) / (bytes + 1) + 1;
+    return (size_t)(sets < 4 ? 4 : sets > 1024 ? 1024 : sets);
+}
+
+/* ---- operands ---- */
+
+static bsmm_status make_matrices(bench *b) {
+    const bench_job *job = b->job;
+    int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
+    bsmm_status status = bench_operand_create(&b->a, &b->a_wide, job->a, m, k, BENCH_FIRST_SEED);
+    if (!status)
+        status = bench_operand_create(&b->b, &b->b_wide, job->b, n, k, BENCH_FIRST_SEED + 1);
+    return status ? status : bench_matrix_create(&b->d, job->out, m, n);
+}
+
+static bsmm_matmul_desc describe(const bench *b) {
+    bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
+    desc.a = &b->a, desc.b = &b->b, desc.d = &b->d;
+    desc.kernel = b->job->kernel;
+    desc.device = b->job->device;
+    desc.compute = b->job->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
+    return desc;
+}
+
+/* A plan whose B is packed ahead, if that is wanted and its kernel packs. */
+static bsmm_status make_plan(bench *b) {
+    bsmm_matmul_desc desc = describe(b);
+    bsmm_status status = bsmm_plan_create(&desc, &b->plan);
+    b->packed.bytes = !status && b->job->pack_b ? bsmm_plan_packed_b_bytes(b->plan) : 0;
+    if (!b->packed.bytes) return status;
+    bsmm_plan_destroy(b->plan);
+    desc.b_packed = 1;
+    return bsmm_plan_create(&desc, &b->plan);
+}
+
+static bool rotate(bench *b, rotating *r, const void *from, uint64_t bytes) {
+    r->bytes = bytes;
+    r->stride = (bytes + 255) / 256 * 256;
+    return bench_cuda_new_sets(b->on->cuda, from, from ? bytes : 0, r->stride, b->sets, &r->memory);
+}
+
+static void *at(const rotating *r, size_t turn, size_t sets) {
+    return r->memory ? (char *)r->memory + turn % sets * r->stride : NULL;
+}
+
+static bool make_buffers(bench *b) {
+    bsmm_matrix *matrices[2] = {&b->a, &b->b};
+    uint64_t bytes = b->d.data_bytes + b->packed.bytes;
+    for (int i = 0; i < 2; i++)
+        bytes += matrices[i]->data_bytes + matrices[i]->scale_bytes;
+    b->sets = bench_cuda_sets(b->on->cuda, bytes);
+    for (int i = 0; i < 2; i++)
+        if (!rotate(b, &b->data[i], matrices[i]->data, matrices[i]->data_bytes) ||
+            !rotate(b, &b->scales[i], matrices[i]->scales, matrices[i]->scale_bytes))
+            return false;
+    b->buffers = BSMM_INIT(bsmm_buffers);
+    b->buffers.stream = bench_cuda_stream(b->on->cuda);
+    b->buffers.workspace_bytes = bsmm_plan_workspace_bytes(b->plan);
+    return rotate(b, &b->result, NULL, b->d.data_bytes) &&
+           rotate(b, &b->packed, NULL, b->packed.bytes) &&
+           bench_cuda_new(b->on->cuda, NULL, b->buffers.workspace_bytes, &b->buffers.workspace);
+}
+
+/* ---- ours ---- */
+
+static void turn_to(bench *b, size_t turn) {
+    b->buffers.a = at(&b->data[0], turn, b->sets);
+    b->buffers.a_scales = at(&b->scales[0], turn, b->sets);
+    b->buffers.b = at(&b->data[1], turn, b->sets);
+    b->buffers.b_scales = at(&b->scales[1], turn, b->sets);
+    b->buffers.d = at(&b->result, turn, b->sets);
+    b->buffers.packed_b = at(&b->packed, turn, b->sets);
+    b->buffers.packed_b_bytes = b->packed.bytes;
+}
+
+static bool run_ours(void *context, size_t turn) {
+    bench *b = context;
+    turn_to(b, turn);
+    return !bsmm_plan_run(b->plan, &b->buffers);
+}
+
+static bool pack_ours(void *context, size_t turn) {
+    bench *b = context;
+    turn_to(b, turn);
+    return !bsmm_pack_b(b->plan, &b->buffers, at(&b->packed, turn, b->sets), b->packed.bytes);
+}
+
+static const char *library_or_device(bool failed) {
+    return !failed ? NULL : *bsmm_error_message() ? bsmm_error_message() : bench_cuda_error();
+}
+
+/* Each set packs its own B. */
+static const char *pack(bench *b) {
+    if (!b->packed.bytes) return NULL;
+    for (size_t i = 0; i < b->sets; i++)
+        if (!pack_ours(b, i)) return bsmm_error_message();
+    if (!bench_cuda_record(b->on->cuda, pack_ours, b, b->sets, &b->pack_graph))
+        return library_or_device(true);
+    for (int i = 0; i < LAUNCHES; i++)
+        if (!bench_cuda_time(b->on->cuda, &b->pack_graph, &b->packing)) return bench_cuda_error();
+    return NULL;
+}
+
+static double bound_of(const bench *b) {
+    bsmm_explanation row = BSMM_INIT(bsmm_explanation);
+    bsmm_matmul_desc desc = describe(b);
+    for (uint32_t i = 0; !bsmm_explain(&desc, i, &row); i++)
+        if (row.accepts && !strcmp(row.kernel, bsmm_plan_kernel(b->plan))) return row.bound;
+    return 0;
+}
+
+static const char *validate(bench *b, bench_result *result) {
+    if (!run_ours(b, 0)) return bsmm_error_message();
+    if (!bench_cuda_wait(b->on->cuda) ||
+        !bench_cuda_read(b->on->cuda, b->d.data, b->result.memory, b->d.data_bytes))
+        return bench_cuda_error();
+    snprintf(result->kernel, sizeof result->kernel, "%s", bsmm_plan_kernel(b->plan));
+    result->bound = bound_of(b);
+    bench_validate(&b->d, b->a_wide.data, b->b_wide.data, b->job->sizes[2], result);
+    return NULL;
+}
+
+/* Whole turns of all sets. */
+static size_t turns_of(const bench *b) {
+    return (LEAST_TURNS + b->sets - 1) / b->sets * b->sets;
+}
+
+/* ---- peers and time ---- */
+
+static void prepare_peers(bench *b) {
+    const int64_t *sizes = b->job->sizes;
+    bench_cuda *cuda = b->on->cuda;
+    for (int i = 0; b->on->lt && i < BENCH_LT_KINDS; i++) {
+        uint64_t bytes =
+            (uint64_t)((sizes[0] + sizes[1]) * sizes[2] * (i == BENCH_LT_BF16 ? 2 : 1)) +
+            b->d.data_bytes;
+        bench_lt_shape shape = {sizes[0], sizes[1], sizes[2], b->job->out.elem,
+                                bench_cuda_sets(cuda, bytes)};
+        size_t turns = (LEAST_TURNS + shape.sets - 1) / shape.sets * shape.sets;
+        b->peers[i] = bench_lt_create(b->on->lt, cuda, (bench_lt_kind)i, &shape);
+        if (b->peers[i] &&
+            !bench_cuda_record(cuda, bench_lt_run, b->peers[i], turns, &b->peer_graphs[i]))
+            bench_cuda_forget(cuda, &b->peer_graphs[i]);
+    }
+}
+
+static bool time_graph(bench *b, const bench_cuda_graph *graph, bench_samples *seconds) {
+    bool done = true;
+    for (int i = 0; i < LAUNCHES && done; i++)
+        done = bench_cuda_time(b->on->cuda, graph, seconds);
+    return done;
+}
+
+static bool time_round(bench *b) {
+    bool done = time_graph(b, &b->graph, &b->ours);
+    for (int i = 0; i < BENCH_LT_KINDS && done; i++)
+        if (b->peer_graphs[i].executable) done = time_graph(b, &b->peer_graphs[i], &b->theirs[i]);
+    return done && bench_cuda_time_copy(b->on->cuda, &b->copies);
+}
+
+/* The first round warms up and is thrown away. */
+static const char *time_all(bench *b) {
+    if (!bench_cuda_record(b->on->cuda, run_ours, b, turns_of(b), &b->graph))
+        return library_or_device(true);
+    for (int round = -1; round < b->job->rounds; round++) {
+        if (!time_round(b)) return bench_cuda_error();
+        if (round < 0) {
+            b->ours.count = b->copies.count = 0;
+            for (int i = 0; i < BENCH_LT_KINDS; i++)
+                b->theirs[i].count = 0;
+        } else if (b->job->tick) {
+            b->job->tick(b->job->tick_context);
+        }
+    }
+    return NULL;
+}
+
+/* ---- the result ---- */
+
+/* The data sheet's peak of the unit that both formats fit. */
+static const char *estimate(const bench *b, bench_result *result) {
+    bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
+    bsmm_matmul_desc desc = describe(b);
+    desc.kernel = desc.device = NULL;
+    if (bsmm_estimate_sol("h200", &desc, &sol)) return bsmm_error_message();
+    result->operations = sol.operations;
+    result->intensity = sol.operations / sol.bytes;
+    result->b_bytes = (double)(b->b.data_bytes + b->b.scale_bytes);
+    result->unit = result->ceiling = "h200_sheet";
+    result->unit_rate = result->ceiling_rate = sol.operations / sol.compute_seconds;
+    return NULL;
+}
+
+/* Operands of 8 bits and fewer could ride the FP8 units, unscaled. */
+static bench_lt_kind ceiling_kind(const bench_job *job) {
+    bool wide = job->a.elem <= BSMM_ELEM_BF16 || job->b.elem <= BSMM_ELEM_BF16;
+    return wide ? BENCH_LT_BF16 : BENCH_LT_FP8;
+}
+
+/* The lowest of what was measured: the peer's rate on the same shape, and moving every byte of A, B
+ * and D once at the speed of a copy. */
+static void find_ceiling(const bench *b, bench_cuda_result *result) {
+    bench_result *ours = &result->ours;
+    bench_lt_kind kind = ceiling_kind(b->job);
+    double copy = result->copy_rate * ours->intensity;
+    if (result->peer_seconds[kind] > 0) {
+        ours->unit = ours->ceiling = bench_lt_infos[kind].name;
+        ours->unit_rate = ours->ceiling_rate = ours->operations / result->peer_seconds[kind];
+    }
+    /* A peer that reads wider operands than ours is no ceiling where bytes are. */
+    bool memory_bound = copy < ours->ceiling_rate || b->job->sizes[0] <= 32;
+    if (!memory_bound) return;
+    ours->ceiling = "copy";
+    ours->ceiling_rate = copy;
+}
+
+static void summarize(bench *b, bench_cuda_result *result) {
+    result->ours.seconds = bench_samples_median(&b->ours);
+    result->ours.packed = b->packed.bytes > 0;
+    result->ours.pack_seconds = bench_samples_median(&b->packing);
+    for (int i = 0; i < BENCH_LT_KINDS; i++)
+        result->peer_seconds[i] = bench_samples_median(&b->theirs[i]);
+    result->copy_rate = bench_samples_best(&b->copies);
+    result->sets = b->sets;
+    find_ceiling(b, result);
+}
+
+static const char *measure(bench *b, bench_cuda_result *result) {
+    const char *why = NULL;
+    bsmm_status status = make_matrices(b);
+    if (!status) status = make_plan(b);
+    if (status) return status == BSMM_E_MEMORY ? "no memory" : bsmm_error_message();
+    if (!make_buffers(b)) return bench_cuda_error();
+    why = estimate(b, &result->ours);
+    if (!why) why = pack(b);
+    if (!why) why = validate(b, &result->ours);
+    if (why || result->ours.failed) return why;
+    prepare_peers(b);
+    why = time_all(b);
+    if (!why) summarize(b, result);
+    return why;
+}
+
+static void release(bench *b) {
+    bench_cuda *cuda = b->on->cuda;
+    for (int i = 0; i < BENCH_LT_KINDS; i++) {
+        bench_cuda_forget(cuda, &b->peer_graphs[i]);
+        bench_lt_destroy(b->peers[i]);
+        bench_samples_destroy(&b->theirs[i]);
+    }
+    bench_cuda_forget(cuda, &b->graph);
+    bench_cuda_forget(cuda, &b->pack_graph);
+    bench_cuda_reset(cuda);
+    bsmm_plan_destroy(b->plan);
+    bsmm_matrix *matrices[] = {&b->a, &b->b, &b->d, &b->a_wide, &b->b_wide};
+    for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++)
+        bench_matrix_destroy(matrices[i]);
+    bench_samples *samples[] = {&b->ours, &b->packing, &b->copies};
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++)
+        bench_samples_destroy(samples[i]);
+}
+
+const char *bench_measure_cuda(const bench_cuda_job *job, bench_cuda_result *result) {
+    bench b = {.on = job, .job = job->job};
+    *result = (bench_cuda_result){0};
+    const char *why = measure(&b, result);
+    release(&b);
+    return why;
+}

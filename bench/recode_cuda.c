@@ -1,0 +1,97 @@
+/* Conversions on a GPU: graphs of launches over matrices that rotate. */
+#include "cuda.h"
+#include "data.h"
+#include "measure_cuda.h"
+#include "recode.h"
+
+#include <stdlib.h>
+
+enum { LAUNCHES = 4, LEAST_TURNS = 8 };
+
+typedef struct recode {
+    const bench_recode_job *job;
+    bench_cuda *cuda;
+    bsmm_matrix from, to; /* of the host */
+    float global;
+    bsmm_matrix *sets; /* from and to of each set, by turns */
+    size_t count;
+    bench_cuda_graph graph;
+    bench_samples seconds, rates;
+} recode;
+
+static bool put_sets(recode *r) {
+    uint64_t bytes =
+        r->from.data_bytes + r->from.scale_bytes + r->to.data_bytes + r->to.scale_bytes;
+    r->count = bench_cuda_sets(r->cuda, bytes);
+    r->sets = calloc(2 * r->count, sizeof *r->sets);
+    bool done = r->sets != NULL;
+    for (size_t i = 0; i < r->count && done; i++)
+        done = bench_cuda_put(r->cuda, &r->from, true, &r->sets[2 * i]) &&
+               bench_cuda_put(r->cuda, &r->to, true, &r->sets[2 * i + 1]);
+    return done;
+}
+
+static bool quantize(void *context, size_t turn) {
+    recode *r = context;
+    bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
+    desc.src = &r->sets[2 * (turn % r->count)];
+    desc.dst = &r->sets[2 * (turn % r->count) + 1];
+    desc.recipe = r->job->recipe;
+    desc.device = r->job->device;
+    desc.stream = bench_cuda_stream(r->cuda);
+    return !bsmm_quantize(&desc, NULL);
+}
+
+static bool dequantize(void *context, size_t turn) {
+    recode *r = context;
+    bsmm_exec exec = BSMM_INIT(bsmm_exec);
+    exec.device = r->job->device;
+    exec.stream = bench_cuda_stream(r->cuda);
+    return !bsmm_dequantize_on(&exec, &r->sets[2 * (turn % r->count)],
+                               &r->sets[2 * (turn % r->count) + 1]);
+}
+
+static bool time_all(recode *r) {
+    bool done = true;
+    for (int round = -1; round < r->job->rounds && done; round++) {
+        if (round == 0) r->seconds.count = r->rates.count = 0; /* the one before warmed up */
+        for (int i = 0; i < LAUNCHES && done; i++)
+            done = bench_cuda_time(r->cuda, &r->graph, &r->seconds);
+        done = done && bench_cuda_time_copy(r->cuda, &r->rates);
+    }
+    return done;
+}
+
+static const char *measure(recode *r) {
+    bench_cuda_work *work = r->to.format.scale ? quantize : dequantize;
+    if (!put_sets(r)) return bench_cuda_error();
+    if (!work(r, 0)) return bsmm_error_message();
+    size_t turns = (LEAST_TURNS + r->count - 1) / r->count * r->count;
+    if (!bench_cuda_wait(r->cuda) || !bench_cuda_record(r->cuda, work, r, turns, &r->graph) ||
+        !time_all(r))
+        return bench_cuda_error();
+    return NULL;
+}
+
+const char *bench_recode_cuda(const bench_recode_job *job, bench_cuda *cuda,
+                              bench_recode_result *result) {
+    recode r = {.job = job, .cuda = cuda, .global = 1};
+    bsmm_status status = bench_matrix_create(&r.from, job->from, job->rows, job->cols);
+    if (!status) status = bench_matrix_create(&r.to, job->to, job->rows, job->cols);
+    if (!status) status = bench_matrix_fill(&r.from, BENCH_FIRST_SEED);
+    bsmm_matrix *scaled = job->to.scale ? &r.to : &r.from;
+    if (scaled->format.scale == BSMM_SCALE_E4M3) scaled->global_scale = &r.global;
+    const char *why = status ? "no memory" : measure(&r);
+    result->bytes =
+        (double)(r.from.data_bytes + r.from.scale_bytes + r.to.data_bytes + r.to.scale_bytes);
+    result->seconds = bench_samples_median(&r.seconds);
+    result->ceiling_rate = bench_samples_best(&r.rates);
+    bench_cuda_forget(cuda, &r.graph);
+    bench_cuda_reset(cuda);
+    free(r.sets);
+    bench_matrix_destroy(&r.from);
+    bench_matrix_destroy(&r.to);
+    bench_samples_destroy(&r.seconds);
+    bench_samples_destroy(&r.rates);
+    return why;
+}

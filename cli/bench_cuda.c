@@ -1,0 +1,206 @@
+/* bsmm bench --device cuda:0: products on a GPU, beside their ceilings and cuBLASLt. */
+#include "bench.h"
+#include "measure_cuda.h"
+#include "plot.h"
+#include "progress.h"
+#include "rows.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const cli_column cli_bench_cuda_columns[] = {
+    {"format", "format", false, "the formats as they were given"},
+    {"m", "    M", true, "rows of A and D"},
+    {"n", "    N", true, "rows of B, columns of D"},
+    {"k", "    K", true, "columns of A and B"},
+    {"device", NULL, false, "device that ran it"},
+    {"kernel", "kernel", false, "kernel that ran it"},
+    {"seconds", "    time", true, "median time of one product, A's packing included"},
+    {"gflops", "GFLOP/s", true, "2 M N K / seconds / 10^9"},
+    {"ceiling_gflops", "ceiling", true, "what `ceiling` allowed beside it"},
+    {"share", "share", true, "gflops / ceiling_gflops, the share of the speed of light"},
+    {"ceiling", "of", false,
+     "cublaslt_fp8, or cublaslt_bf16 where an operand has 16 bits and more: its product of the "
+     "same "
+     "shape; h200_sheet without it; copy where that is lower or M is 32 and less: moving A, B and "
+     "D "
+     "as stored at the speed of a copy"},
+    {"peers", NULL, false,
+     "GFLOP/s of cuBLASLt on the same shape in the same run: cublaslt_fp8, cublaslt_vec128, "
+     "cublaslt_bf16"},
+    {NULL, "    fp8", true, NULL},
+    {NULL, "ratio", true, NULL},
+    {NULL, " vec128", true, NULL},
+    {NULL, "ratio", true, NULL},
+    {NULL, "   bf16", true, NULL},
+    {NULL, "ratio", true, NULL},
+    {"max_error", "max error", true,
+     "largest |d - exact| / max(1, |exact|) over the validated outputs"},
+    {"b_packed", NULL, false, "B was packed ahead; false: the kernel takes it as stored"},
+    {"pack_b_seconds", NULL, true, "how long that takes; null if it was not"},
+    {"b_gbs", "B GB/s", true, "bytes of B as stored / seconds / 10^9"},
+    {"copy_gbs", NULL, true, "bytes read and written by a copy of device memory, / 10^9 s"},
+    {"intensity", NULL, true, "operations per byte of A, B, their scales and D"},
+    {"sets", NULL, true, "sets of operands that take turns"},
+    {0},
+};
+
+typedef struct session {
+    const cli_bench_values *values;
+    bench_job job;
+    bench_cuda_job on;
+    cli_rows *rows;
+    cli_progress progress;
+    bench_point *points;
+} session;
+
+/* ---- rows ---- */
+
+static void print_peers(cli_rows *rows, const bench_point *point) {
+    json_t *peers = json_object();
+    for (int i = 0; i < BENCH_LT_KINDS; i++)
+        if (point->peers[i] > 0)
+            json_object_set_new(peers, bench_lt_infos[i].name, json_real(point->peers[i]));
+    cli_row_value(rows, peers, "%s", "");
+    for (int i = 0; i < BENCH_LT_KINDS; i++) {
+        bool there = point->peers[i] > 0;
+        cli_row_value(rows, NULL, there ? "%.0f" : "-", point->peers[i]);
+        cli_row_value(rows, NULL, there ? "%.3f" : "-", point->gflops / point->peers[i]);
+    }
+}
+
+static void print_row(const session *s, const bench_cuda_result *result, const bench_point *point) {
+    const bench_result *ours = &result->ours;
+    cli_rows *rows = s->rows;
+    double share = point->gflops / point->ceiling;
+    cli_row_text(rows, s->values->formats.name);
+    for (int i = 0; i < 3; i++)
+        cli_row_integer(rows, s->job.sizes[i]);
+    cli_row_text(rows, s->job.device);
+    cli_row_text(rows, ours->kernel);
+    cli_row_value(rows, json_real(ours->seconds), "%.2f us", ours->seconds * 1e6);
+    cli_row_number(rows, point->gflops, "%.0f");
+    cli_row_number(rows, point->ceiling, "%.0f");
+    cli_row_value(rows, json_real(share), "%.1f%%", 100 * share);
+    cli_row_text(rows, ours->ceiling);
+    print_peers(rows, point);
+    cli_row_number(rows, ours->max_error, "%.2g");
+    cli_row_value(rows, json_boolean(ours->packed), "%s", "");
+    cli_row_number(rows, ours->packed ? ours->pack_seconds : NAN, "%.3g");
+    cli_row_number(rows, ours->b_bytes / ours->seconds * 1e-9, "%.0f");
+    cli_row_number(rows, result->copy_rate * 1e-9, "%.0f");
+    cli_row_number(rows, ours->intensity, "%.1f");
+    cli_row_integer(rows, (int64_t)result->sets);
+    cli_rows_flush(rows);
+}
+
+static bench_point point_of(const session *s, const bench_cuda_result *result) {
+    const bench_result *ours = &result->ours;
+    bench_point point = {.m = s->job.sizes[0],
+                         .k = s->job.sizes[2],
+                         .gflops = ours->operations / ours->seconds * 1e-9,
+                         .ceiling = ours->ceiling_rate * 1e-9,
+                         .unit = ours->unit_rate * 1e-9,
+                         .intensity = ours->intensity};
+    for (int i = 0; i < BENCH_LT_KINDS; i++)
+        if (result->peer_seconds[i] > 0)
+            point.peers[i] = ours->operations / result->peer_seconds[i] * 1e-9;
+    return point;
+}
+
+static void print_heading(const session *s) {
+    bsmm_local_device info = BSMM_INIT(bsmm_local_device);
+    for (uint32_t i = 0; !bsmm_local_device_at(i, &info); i++)
+        if (bench_cuda_is(info.name)) break;
+    printf("%s, %u multiprocessors, %s\n", info.title, info.cores, info.features);
+    if (s->on.lt) {
+        printf("peers: %s:", bench_lt_version(s->on.lt));
+        for (int i = 0; i < BENCH_LT_KINDS; i++)
+            printf(" %s (%s)%s", bench_lt_infos[i].name, bench_lt_infos[i].work,
+                   i + 1 < BENCH_LT_KINDS ? "," : "\n");
+    }
+    printf("B: %s; operands from memory in each launch\n\n",
+           s->job.pack_b ? "packed ahead where the kernel packs it" : "packed in each run");
+    fflush(stdout);
+}
+
+/* ---- measuring ---- */
+
+static void tick(void *context) {
+    cli_progress_add(context, 1);
+}
+
+static int measure_one(session *s, bench_cuda_result *result) {
+    const char *why = bench_measure_cuda(&s->on, result);
+    if (why)
+        return cli_fail("M=%lld N=%lld K=%lld: %s", (long long)s->job.sizes[0],
+                        (long long)s->job.sizes[1], (long long)s->job.sizes[2], why);
+    return result->ours.failed ? cli_bench_report_failure(&s->job, &result->ours) : CLI_OK;
+}
+
+static int measure_all(session *s, bench_cuda_result *result) {
+    int64_t shapes = cli_bench_shapes(s->values);
+    int status = CLI_OK;
+    s->rows = cli_rows_open(cli_bench_cuda_columns, s->values->json);
+    s->progress = cli_progress_begin("measuring", (uint64_t)shapes * (uint64_t)s->job.rounds);
+    s->job.tick = tick;
+    s->job.tick_context = &s->progress;
+    for (int64_t i = 0; i < shapes && status == CLI_OK; i++) {
+        cli_bench_shape_at(s->values, i, s->job.sizes);
+        status = measure_one(s, result);
+        if (s->progress.active) fputs("\r\033[K", stderr);
+        if (status != CLI_OK) break;
+        s->points[i] = point_of(s, result);
+        print_row(s, result, &s->points[i]);
+    }
+    cli_progress_end(&s->progress);
+    cli_rows_close(s->rows);
+    return status;
+}
+
+static int draw(const session *s, const bench_cuda_result *last) {
+    char title[128];
+    snprintf(title, sizeof title, "bsmm bench: %s, N=%lld, %s", s->values->formats.name,
+             (long long)s->values->n, s->values->device);
+    bench_plot plot = {.path = s->values->plot,
+                       .title = title,
+                       .kernel = last->ours.kernel,
+                       .unit = last->ours.unit,
+                       .points = s->points,
+                       .count = (size_t)cli_bench_shapes(s->values),
+                       .bandwidth = last->copy_rate * 1e-9};
+    for (int i = 0; i < BENCH_LT_KINDS; i++)
+        plot.peers[i] = bench_lt_infos[i].name;
+    return bench_plot_draw(&plot) ? CLI_OK : cli_fail("%s: gnuplot failed", s->values->plot);
+}
+
+static int run(session *s) {
+    bench_cuda_result last = {0};
+    if (s->values->peer && !(s->on.lt = bench_lt_open()))
+        return cli_fail("--peer: neither libcublasLt.so.13 nor .12 can be loaded, nor what "
+                        "BSMM_BENCH_CUBLASLT names");
+    if (!s->values->json) print_heading(s);
+    int status = measure_all(s, &last);
+    if (status == CLI_OK && s->values->plot) status = draw(s, &last);
+    bench_lt_close(s->on.lt);
+    return status;
+}
+
+int cli_bench_cuda(const cli_bench_values *values) {
+    session s = {.values = values,
+                 .job = {.a = values->formats.a,
+                         .b = values->formats.b,
+                         .out = values->out,
+                         .kernel = values->kernel,
+                         .device = values->device,
+                         .rounds = (int)values->repeats,
+                         .pack_b = !values->no_pack_b,
+                         .fast = values->fast}};
+    s.on = (bench_cuda_job){.job = &s.job, .cuda = bench_cuda_open(values->device)};
+    if (!s.on.cuda) return cli_fail("%s", bench_cuda_error());
+    s.points = cli_alloc((size_t)cli_bench_shapes(values), sizeof *s.points);
+    int status = run(&s);
+    free(s.points);
+    bench_cuda_close(s.on.cuda);
+    return status;
+}
