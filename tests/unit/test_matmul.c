@@ -1,8 +1,10 @@
-/* Every kernel of the registry against a product that is summed here, in double, from the
- * definitions of the formats alone: all pairs of formats, shapes from 0 up, orders, layouts,
- * outputs, factors, extreme and special values, any number of threads; outputs poisoned before. */
+/* Every kernel of the registry, the GPU's where there is one, against a product that is summed
+ * here, in double, from the definitions of the formats alone: all pairs of formats, shapes from 0
+ * up, orders, layouts, outputs, factors, extreme and special values, any number of threads; outputs
+ * poisoned before. */
 #include "core/describe.h"
 #include "operand.h"
+#include "walk.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -136,21 +138,16 @@ static void check(const product *p, const char *kernel, double bound) {
     free(b);
 }
 
-/* Runs the product through every kernel that accepts it; returns how many. */
-static int check_every_kernel(product *p) {
+/* Runs the product through every kernel of every device that accepts it. */
+static void check_every_kernel(product *p) {
     int ran = 0;
-    bsmm_explanation e = {.struct_size = sizeof e};
-    for (uint32_t i = 0; bsmm_explain(&p->desc, i, &e) == BSMM_OK; i++) {
-        if (!e.accepts) continue;
-        memset(p->d.m.data ? p->d.m.data : &ran, 0xa5, p->d.m.data ? p->d.data_bytes : 0);
-        p->desc.kernel = e.kernel;
-        if (bsmm_matmul(&p->desc) != BSMM_OK) fail_msg("%s: %s", e.kernel, bsmm_error_message());
-        check(p, e.kernel, e.bound);
-        ran++;
+    for (test_walk w = test_walk_begin(&p->desc); test_walk_next(&w); ran++) {
+        if (p->d.data_bytes) memset(p->d.m.data, 0xa5, p->d.data_bytes);
+        if (test_multiply(&p->desc) != BSMM_OK)
+            fail_msg("%s: %s", w.e.kernel, bsmm_error_message());
+        check(p, w.e.kernel, w.e.bound);
     }
-    p->desc.kernel = NULL;
-    assert_true(ran > 0);
-    return ran;
+    assert_true(ran >= test_walk_least(1));
 }
 
 static void run_pair(const char *a, const char *b, const char *d, int64_t m, int64_t n, int64_t k,

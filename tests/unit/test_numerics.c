@@ -1,6 +1,7 @@
 /* The numerics contract of docs/NUMERICS.md on cases small enough to know by heart, for every
  * kernel that accepts them. */
 #include "operand.h"
+#include "walk.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -40,18 +41,14 @@ static void fixture_make(fixture *f) {
 
 /* Runs the fixture on each kernel that accepts it, with D poisoned, and hands D to `check`. */
 static void on_every_kernel(fixture *f, void (*check)(const float *d)) {
-    bsmm_explanation e = {.struct_size = sizeof e};
     int ran = 0;
-    for (uint32_t i = 0; bsmm_explain(&f->desc, i, &e) == BSMM_OK; i++) {
-        if (!e.accepts) continue;
+    for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w); ran++) {
         memset(f->d, 0xa5, sizeof f->d);
-        f->desc.kernel = e.kernel;
-        if (bsmm_matmul(&f->desc) != BSMM_OK) fail_msg("%s: %s", e.kernel, bsmm_error_message());
+        if (test_multiply(&f->desc) != BSMM_OK)
+            fail_msg("%s: %s", w.e.kernel, bsmm_error_message());
         check(f->d);
-        ran++;
     }
-    f->desc.kernel = NULL;
-    assert_true(ran >= 2);
+    assert_true(ran >= test_walk_least(2));
 }
 
 static void expect_all_64(const float *d) {

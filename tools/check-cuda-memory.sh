@@ -1,0 +1,28 @@
+#!/bin/bash
+# compute-sanitizer over the tests that launch CUDA kernels: memcheck with an allocation for each
+# buffer, then racecheck and synccheck. Needs a GPU. Ends with one line: N passed, N failed.
+# usage: check-cuda-memory.sh BUILD_FOLDER [TEST...]   (all that walk the registry unless given)
+set -uo pipefail
+build=${1:?usage: check-cuda-memory.sh BUILD_FOLDER [TEST...]}
+shift
+tests=("$@")
+[ ${#tests[@]} != 0 ] || tests=(test_cuda_device test_cuda_plan test_exact test_numerics)
+PATH=$PATH:/usr/local/cuda/bin
+command -v compute-sanitizer >/dev/null || { echo "skipped: no compute-sanitizer"; exit 0; }
+export BSMM_TEST_DEVICE=cuda BSMM_TEST_EXACT=1
+passed=0
+failed=0
+for tool in memcheck racecheck synccheck; do
+    for test in "${tests[@]}"; do
+        if log=$(compute-sanitizer --tool "$tool" --error-exitcode 99 --target-processes all \
+            "$build/tests/$test" 2>&1); then
+            passed=$((passed + 1))
+            printf '%s %s: clean\n' "$tool" "$test"
+        else
+            failed=$((failed + 1))
+            printf '%s %s: FAILED\n%s\n' "$tool" "$test" "$(grep -E '=====|FAILED|error' <<<"$log" | head -n 40)"
+        fi
+    done
+done
+printf '\n%d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" = 0 ]
