@@ -23,13 +23,19 @@ const bsmm_cuda_device *test_cuda_device(void) {
     return NULL;
 }
 
+/* The copy may return before its last bytes arrive, and other streams do not wait for it. */
+void test_cuda_write(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes) {
+    TEST_CUDA(device, cuMemcpyHtoD, (uintptr_t)to, from, bytes);
+    TEST_CUDA(device, cuStreamSynchronize, NULL);
+}
+
 void *test_cuda_new(const bsmm_cuda_device *device, const void *from, size_t bytes) {
     CUdeviceptr memory = 0;
     if (bytes == 0) return NULL;
     TEST_CUDA(device, cuMemAlloc, &memory, bytes);
     TEST_CUDA(device, cuMemsetD8Async, memory, 0xA5, bytes, NULL);
     TEST_CUDA(device, cuStreamSynchronize, NULL);
-    if (from) TEST_CUDA(device, cuMemcpyHtoD, memory, from, bytes);
+    if (from) test_cuda_write(device, (void *)(uintptr_t)memory, from, bytes);
     return (void *)(uintptr_t)memory;
 }
 

@@ -14,6 +14,7 @@ const bsmm_cuda_device *test_cuda_device_or_null(void);
 /* Memory on the device, with a copy of `from` (NULL: 0xA5 everywhere); fails the test if that
  * fails. */
 void *test_cuda_new(const bsmm_cuda_device *device, const void *from, size_t bytes);
+void test_cuda_write(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes);
 void test_cuda_read(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes);
 void test_cuda_free(const bsmm_cuda_device *device, void *memory);
 

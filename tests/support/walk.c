@@ -92,7 +92,7 @@ static void *take(const void *from, uint64_t bytes) {
     uint8_t *to = memory.base + memory.used;
     memory.used += room;
     TEST_CUDA(memory.device, cuMemsetD8Async, (uintptr_t)to, 0xA5, room, NULL);
-    TEST_CUDA(memory.device, cuMemcpyHtoD, (uintptr_t)to, from, bytes);
+    test_cuda_write(memory.device, to, from, bytes);
     return to;
 }
 

@@ -77,7 +77,9 @@ static void expect_product(const float *got, uint32_t elem, double tolerance) {
                 exact += product;
                 magnitude += fabs(product);
             }
-            assert_true(fabs((double)got[r * COLS + c] - exact) <= tolerance * magnitude);
+            if (!(fabs((double)got[r * COLS + c] - exact) <= tolerance * magnitude))
+                fail_msg("(%d, %d): got %g, exact %g, magnitude %g", r, c,
+                         (double)got[r * COLS + c], exact, magnitude);
         }
     free(a);
     free(b);

@@ -1,0 +1,247 @@
+#include "fake_cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#pragma GCC visibility push(default)
+
+#define ENTRY(name, symbol, parameters) CUresult symbol parameters;
+#include "cuda/driver.def"
+#undef ENTRY
+
+enum { MOST_BLOCKS = 256 };
+
+fake_cuda fake_cuda_state = {.devices = 2, .capability = 90, .free_bytes = 1u << 30};
+
+#pragma GCC visibility pop
+
+static struct {
+    char *begin;
+    size_t bytes;
+} blocks[MOST_BLOCKS];
+
+#define FAIL_IF_TOLD                                                                               \
+    do {                                                                                           \
+        const char *failing = fake_cuda_state.failing;                                             \
+        if (failing && strcmp(failing, __func__) == 0) return fake_cuda_state.failure;             \
+    } while (0)
+
+static void *address(CUdeviceptr pointer) {
+    return (void *)(uintptr_t)pointer;
+}
+
+/* ---- errors and devices ---- */
+
+CUresult cuInit(unsigned int flags) {
+    (void)flags;
+    FAIL_IF_TOLD;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *version) {
+    FAIL_IF_TOLD;
+    *version = 13010;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **name) {
+    static char text[32];
+    snprintf(text, sizeof text, "FAKE_ERROR_%d", error);
+    *name = text;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text) {
+    (void)error;
+    *text = "a fake failure";
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *count) {
+    FAIL_IF_TOLD;
+    *count = fake_cuda_state.devices;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+    FAIL_IF_TOLD;
+    *device = ordinal;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int size, CUdevice device) {
+    FAIL_IF_TOLD;
+    snprintf(name, (size_t)size, "Fake GPU %d", device);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
+    static const int values[][2] = {
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
+        {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 50 << 20},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
+    };
+    (void)device;
+    FAIL_IF_TOLD;
+    *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+                 ? fake_cuda_state.capability / 10
+                 : fake_cuda_state.capability % 10;
+    for (size_t i = 0; i < BSMM_COUNT(values); i++)
+        if (values[i][0] == attribute) *value = values[i][1];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
+    (void)device;
+    FAIL_IF_TOLD;
+    *bytes = fake_cuda_state.free_bytes;
+    return CUDA_SUCCESS;
+}
+
+/* ---- contexts ---- */
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+    static char contexts[64];
+    FAIL_IF_TOLD;
+    *context = (CUcontext)(void *)&contexts[device];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
+    FAIL_IF_TOLD;
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    fake_cuda_state.depth++;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *context) {
+    if (fake_cuda_state.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    fake_cuda_state.depth--;
+    *context = NULL;
+    return CUDA_SUCCESS;
+}
+
+/* What needs a context refuses without one, as the driver does. */
+#define NEED_CONTEXT                                                                               \
+    do {                                                                                           \
+        if (fake_cuda_state.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;                         \
+    } while (0)
+
+CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+    static int current = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    FAIL_IF_TOLD;
+    int before = current;
+    current = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
+/* ---- modules and launches ---- */
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+    FAIL_IF_TOLD;
+    NEED_CONTEXT;
+    fake_cuda_state.loads++;
+    union {
+        const void *from;
+        CUmodule to;
+    } same = {.from = image};
+    *module = same.to;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+    (void)module;
+    FAIL_IF_TOLD;
+    if (strcmp(name, "no_such_kernel") == 0) return CUDA_ERROR_NOT_FOUND;
+    union {
+        const void *from;
+        CUfunction to;
+    } same = {.from = name};
+    *function = same.to;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
+    (void)function, (void)attribute, (void)value;
+    FAIL_IF_TOLD;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
+                          void **extra) {
+    (void)function, (void)arguments, (void)extra;
+    FAIL_IF_TOLD;
+    NEED_CONTEXT;
+    fake_cuda_state.launches++;
+    fake_cuda_state.config = *config;
+    for (unsigned int i = 0; i < config->numAttrs && i < 4; i++)
+        fake_cuda_state.attributes[i] = config->attrs[i];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+    (void)stream;
+    FAIL_IF_TOLD;
+    NEED_CONTEXT;
+    fake_cuda_state.waits++;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank, void *pointer,
+                                const uint64_t *extents, const uint64_t *strides,
+                                const uint32_t *box, const uint32_t *element_strides,
+                                int interleave, int swizzle, int l2_promotion, int fill) {
+    (void)type, (void)rank, (void)extents, (void)strides, (void)box, (void)element_strides;
+    (void)interleave, (void)swizzle, (void)l2_promotion, (void)fill;
+    FAIL_IF_TOLD;
+    if ((uintptr_t)pointer % 16) return CUDA_ERROR_INVALID_VALUE;
+    memset(map, 0, sizeof *map);
+    return CUDA_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
+    FAIL_IF_TOLD;
+    NEED_CONTEXT;
+    size_t i = 0;
+    while (i < MOST_BLOCKS && blocks[i].begin)
+        i++;
+    if (bytes > fake_cuda_state.free_bytes || i == MOST_BLOCKS) return CUDA_ERROR_OUT_OF_MEMORY;
+    blocks[i].begin = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    blocks[i].bytes = bytes;
+    fake_cuda_state.free_bytes -= bytes;
+    fake_cuda_state.allocations++;
+    *pointer = (uintptr_t)blocks[i].begin;
+    return blocks[i].begin ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr pointer) {
+    NEED_CONTEXT;
+    for (size_t i = 0; i < MOST_BLOCKS; i++) {
+        if (blocks[i].begin != address(pointer)) continue;
+        free(blocks[i].begin);
+        blocks[i].begin = NULL;
+        fake_cuda_state.free_bytes += blocks[i].bytes;
+        fake_cuda_state.allocations--;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* What it knows nothing of keeps the values given, as the driver leaves them. */
+CUresult cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
+                                CUdeviceptr pointer) {
+    FAIL_IF_TOLD;
+    for (size_t i = 0; i < MOST_BLOCKS; i++) {
+        char *begin = blocks[i].begin, *at = address(pointer);
+        if (!begin || at < begin || at >= begin + blocks[i].bytes) continue;
+        for (unsigned int k = 0; k < count; k++)
+            *(int *)values[k] = attributes[k] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+                                    ? CU_MEMORYTYPE_DEVICE
+                                    : fake_cuda_state.owner;
+    }
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,308 @@
+/* What the host side does with a driver, on one that pretends (tests/fake_cuda): devices, failures
+ * of every entry, memory that is not the device's. No GPU takes part. */
+#include "../fake_cuda/fake_cuda.h"
+#include "core/describe.h"
+#include "cuda/kernel.h"
+#include "cuda/modules.h"
+#include "operand.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+extern const bsmm_backend bsmm_backend_cuda;
+static fake_cuda *fake;
+
+static int find_fake(void **state) {
+    (void)state;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    fake = library ? dlsym(library, "fake_cuda_state") : NULL;
+    if (!fake) print_message("the fake libcuda.so.1 is not on LD_LIBRARY_PATH\n");
+    return fake ? 0 : -1;
+}
+
+static void expect_message(const char *part) {
+    if (!strstr(bsmm_error_message(), part))
+        fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
+}
+
+/* Whatever happened, no context is left pushed. */
+static int check_balance(void **state) {
+    (void)state;
+    fake->failing = NULL;
+    fake->owner = 0;
+    return fake->depth;
+}
+
+/* ---- the driver and devices ---- */
+
+static bool fails_as(const char *entry, CUresult result, bsmm_status wanted) {
+    const bsmm_cuda_device *device;
+    fake->failing = entry;
+    fake->failure = result;
+    bool same = bsmm_cuda_device_get(0, &device) == wanted && !device &&
+                strstr(bsmm_error_message(), "cu") != NULL;
+    fake->failing = NULL;
+    return same;
+}
+
+/* A driver that does not start never will: tried in a process of its own. */
+static void a_driver_that_does_not_start(void **state) {
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        const bsmm_cuda_device *device;
+        bool same = fails_as("cuInit", CUDA_ERROR_NO_DEVICE, BSMM_E_NOT_FOUND) &&
+                    strstr(bsmm_error_message(), "cuInit") &&
+                    bsmm_cuda_device_get(0, &device) == BSMM_E_NOT_FOUND &&
+                    strstr(bsmm_error_message(), "nvidia-smi");
+        _exit(same ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* A failure is not kept: the next call finds the device. */
+static void devices_that_fail_once(void **state) {
+    (void)state;
+    static const char *const entries[] = {"cuDeviceGetCount",        "cuDeviceGet",
+                                          "cuDeviceGetName",         "cuDeviceGetAttribute",
+                                          "cuDeviceTotalMem_v2",     "cuDriverGetVersion",
+                                          "cuDevicePrimaryCtxRetain"};
+    const bsmm_cuda_device *device, *again;
+    for (size_t i = 0; i < BSMM_COUNT(entries); i++) {
+        assert_true(fails_as(entries[i], CUDA_ERROR_OUT_OF_MEMORY, BSMM_E_MEMORY));
+        expect_message("FAKE_ERROR_2");
+    }
+    assert_int_equal(bsmm_cuda_device_get(0, &device), BSMM_OK);
+    assert_int_equal(bsmm_cuda_device_get(0, &again), BSMM_OK);
+    assert_ptr_equal(device, again);
+    assert_string_equal(device->name, "Fake GPU 0");
+    assert_int_equal(device->capability, 90);
+    assert_int_equal(device->multiprocessors, 132);
+}
+
+static void devices_are_listed(void **state) {
+    (void)state;
+    bsmm_local_device info = BSMM_INIT(bsmm_local_device);
+    assert_int_equal(bsmm_local_device_at(0, &info), BSMM_OK);
+    assert_string_equal(info.name, "cpu");
+    assert_int_equal(bsmm_local_device_at(2, &info), BSMM_OK);
+    assert_string_equal(info.name, "cuda:1");
+    assert_string_equal(info.title, "Fake GPU 1");
+    assert_int_equal(info.cores, 132);
+    assert_non_null(strstr(info.features, "sm_90a"));
+    assert_int_equal(bsmm_local_device_at(3, &info), BSMM_E_NOT_FOUND);
+    expect_message("3 devices");
+}
+
+static void devices_that_are_not_there(void **state) {
+    (void)state;
+    bsmm_matrix matrix = describe(format_named("f32"), 0, 0);
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &matrix, .b = &matrix, .d = &matrix};
+    bsmm_plan *plan;
+    desc.device = "cuda:2";
+    assert_int_equal(bsmm_plan_create(&desc, &plan), BSMM_E_NOT_FOUND);
+    expect_message("sees 2 NVIDIA GPUs");
+    desc.device = "cuda:two";
+    assert_int_equal(bsmm_plan_create(&desc, &plan), BSMM_E_INVALID);
+}
+
+/* ---- modules and launches ---- */
+
+static const bsmm_cuda_device *device_0(void) {
+    const bsmm_cuda_device *device;
+    assert_int_equal(bsmm_cuda_device_get(0, &device), BSMM_OK);
+    if (!bsmm_cuda_images[0].name) skip(); /* built without nvcc */
+    return device;
+}
+
+static bsmm_status launch(const bsmm_cuda_device *device, const bsmm_cuda_function *function) {
+    int argument = 0;
+    return bsmm_cuda_launch(device, &(bsmm_cuda_launch_desc){
+                                        .function = function,
+                                        .grid = {3, 0, 2},
+                                        .block = {128},
+                                        .cluster = {2},
+                                        .shared_bytes = function->shared_bytes,
+                                        .overlap = true,
+                                        .stream = &argument,
+                                        .arguments = BSMM_CUDA_ARGUMENTS(&argument),
+                                    });
+}
+
+static void launches_say_what_they_are_told(void **state) {
+    (void)state;
+    static const bsmm_cuda_function words = {"sm80/words", "store_words", 1000};
+    const bsmm_cuda_device *device = device_0();
+    int loads = fake->loads, launches = fake->launches;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(launch(device, &words), BSMM_OK);
+    assert_int_equal(fake->loads, loads + 1);
+    assert_int_equal(fake->launches, launches + 3);
+    const CUlaunchConfig *c = &fake->config;
+    assert_true(c->gridDimX == 3 && c->gridDimY == 1 && c->gridDimZ == 2);
+    assert_true(c->blockDimX == 128 && c->blockDimY == 1 && c->sharedMemBytes == 1000);
+    assert_true(c->numAttrs == 2 && c->hStream);
+    assert_int_equal(fake->attributes[0].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    assert_int_equal(fake->attributes[0].value.clusterDim.x, 2);
+    assert_int_equal(fake->attributes[1].id, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+}
+
+static void each_failing_entry_is_named(void **state) {
+    (void)state;
+    static const bsmm_cuda_function probes[] = {{"sm90a/probe", "a", 64},
+                                                {"sm90a/probe", "b", 64},
+                                                {"sm90a/probe", "c", 64},
+                                                {"sm90a/probe", "d", 64},
+                                                {"sm90a/probe", "e", 64}};
+    static const struct {
+        const char *entry, *named;
+        CUresult result;
+        bsmm_status status;
+    } cases[] = {
+        {"cuModuleLoadData", "cuModuleLoadData", CUDA_ERROR_INVALID_IMAGE, BSMM_E_UNSUPPORTED},
+        {"cuModuleGetFunction", "cuModuleGetFunction", CUDA_ERROR_NOT_FOUND, BSMM_E_DEVICE},
+        {"cuFuncSetAttribute", "cuFuncSetAttribute", CUDA_ERROR_INVALID_VALUE, BSMM_E_DEVICE},
+        {"cuLaunchKernelEx", "cuLaunchKernelEx", CUDA_ERROR_ILLEGAL_ADDRESS, BSMM_E_DEVICE},
+        {"cuCtxPushCurrent_v2", "cuCtxPushCurrent", CUDA_ERROR_INVALID_CONTEXT, BSMM_E_DEVICE},
+    };
+    const bsmm_cuda_device *device = device_0();
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        fake->failing = cases[i].entry;
+        fake->failure = cases[i].result;
+        assert_int_equal(launch(device, &probes[i]), cases[i].status);
+        expect_message(cases[i].named);
+        assert_int_equal(fake->depth, 0);
+        fake->failing = NULL;
+        assert_int_equal(launch(device, &probes[i]), BSMM_OK); /* nothing is broken */
+    }
+}
+
+static void too_much_shared_memory(void **state) {
+    (void)state;
+    static const bsmm_cuda_function greedy = {"sm80/words", "greedy", 300000};
+    const bsmm_cuda_device *device = device_0();
+    assert_int_equal(bsmm_cuda_load(device, &greedy, NULL), BSMM_E_UNSUPPORTED);
+    expect_message("232448");
+}
+
+/* ---- memory ---- */
+
+static void memory_that_runs_out(void **state) {
+    (void)state;
+    const void *device = device_0();
+    void *memory, *more;
+    size_t left = fake->free_bytes;
+    assert_int_equal(bsmm_backend_cuda.allocate(device, left + 1, &memory), BSMM_E_MEMORY);
+    expect_message("workspace of");
+    assert_int_equal(bsmm_backend_cuda.allocate(device, left, &memory), BSMM_OK);
+    assert_int_equal(bsmm_backend_cuda.allocate(device, 1, &more), BSMM_E_MEMORY);
+    bsmm_backend_cuda.release(device, memory);
+    assert_int_equal(fake->free_bytes, left);
+    assert_int_equal(fake->allocations, 0);
+}
+
+typedef struct matrices {
+    test_matrix quantized, plain; /* of the host */
+    bsmm_matrix from, to;         /* on the device */
+    void *memory[3];
+} matrices;
+
+static void *upload(size_t bytes) {
+    void *memory;
+    assert_int_equal(bsmm_backend_cuda.allocate(device_0(), bytes, &memory), BSMM_OK);
+    return memory;
+}
+
+static void matrices_make(matrices *m) {
+    rng r = {5};
+    test_matrix_make(&m->quantized, describe(format_named("mxfp8"), 4, 64), FILL_ORDINARY, &r);
+    test_matrix_make(&m->plain, describe(format_named("bf16"), 4, 64), FILL_ORDINARY, &r);
+    m->from = m->quantized.m;
+    m->to = m->plain.m;
+    m->from.data = m->memory[0] = upload(m->quantized.data_bytes);
+    m->from.scales = m->memory[1] = upload(m->quantized.scale_bytes);
+    m->to.data = m->memory[2] = upload(m->plain.data_bytes);
+}
+
+static void matrices_free(matrices *m) {
+    for (int i = 0; i < 3; i++)
+        bsmm_backend_cuda.release(device_0(), m->memory[i]);
+    test_matrix_free(&m->quantized);
+    test_matrix_free(&m->plain);
+}
+
+static void expect_refusal(const matrices *m, bsmm_status status, const char *part) {
+    bsmm_exec exec = {.struct_size = sizeof exec, .device = "cuda:0"};
+    assert_int_equal(bsmm_dequantize_on(&exec, &m->from, &m->to), status);
+    expect_message(part);
+}
+
+static void conversions_want_device_memory(void **state) {
+    (void)state;
+    matrices m;
+    matrices_make(&m);
+    int launches = fake->launches;
+    m.from.data = m.quantized.m.data;
+    expect_refusal(&m, BSMM_E_INVALID, "src.data");
+    expect_message("host memory; must be memory of cuda:0");
+    m.from.data = m.memory[0];
+    m.from.scales = m.quantized.m.scales;
+    expect_refusal(&m, BSMM_E_INVALID, "src.scales");
+    m.from.scales = m.memory[1];
+    m.to.data = m.plain.m.data;
+    expect_refusal(&m, BSMM_E_INVALID, "dst.data");
+    m.to.data = (char *)m.memory[2] + 1;
+    expect_refusal(&m, BSMM_E_INVALID, "dst.data");
+    m.to.data = m.memory[2];
+    fake->owner = 1;
+    expect_refusal(&m, BSMM_E_INVALID, "memory of cuda:1; must be of cuda:0");
+    fake->owner = 0;
+    assert_int_equal(fake->launches, launches);
+    matrices_free(&m);
+}
+
+static void quantizing_wants_device_memory(void **state) {
+    (void)state;
+    matrices m;
+    matrices_make(&m);
+    float amax = 1;
+    bsmm_quantize_report report = BSMM_INIT(bsmm_quantize_report);
+    bsmm_quantize_desc desc = {
+        .struct_size = sizeof desc, .src = &m.to, .dst = &m.from, .device = "cuda:0"};
+    assert_int_equal(bsmm_quantize(&desc, &report), BSMM_E_UNSUPPORTED);
+    expect_message("report");
+    desc.amax = &amax;
+    assert_int_equal(bsmm_quantize(&desc, NULL), BSMM_E_INVALID);
+    expect_message("amax");
+    desc.amax = NULL;
+    desc.src = &m.plain.m;
+    assert_int_equal(bsmm_quantize(&desc, NULL), BSMM_E_INVALID);
+    expect_message("src.data");
+    desc.device = "cuda:7";
+    assert_int_equal(bsmm_quantize(&desc, NULL), BSMM_E_NOT_FOUND);
+    matrices_free(&m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_driver_that_does_not_start, check_balance),
+        cmocka_unit_test_teardown(devices_that_fail_once, check_balance),
+        cmocka_unit_test_teardown(devices_are_listed, check_balance),
+        cmocka_unit_test_teardown(devices_that_are_not_there, check_balance),
+        cmocka_unit_test_teardown(launches_say_what_they_are_told, check_balance),
+        cmocka_unit_test_teardown(each_failing_entry_is_named, check_balance),
+        cmocka_unit_test_teardown(too_much_shared_memory, check_balance),
+        cmocka_unit_test_teardown(memory_that_runs_out, check_balance),
+        cmocka_unit_test_teardown(conversions_want_device_memory, check_balance),
+        cmocka_unit_test_teardown(quantizing_wants_device_memory, check_balance),
+    };
+    return cmocka_run_group_tests(tests, find_fake, NULL);
+}
