@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: base <- format <- core; ref, quantize, cpu, cuda, sol and io see base,
+"""Checks who includes whom: base <- format <- recipe, core; ref, quantize, cpu, cuda, sol and io see base,
 format and core/kernel.h, never each other; cli, bench and examples see bsmm.h only.
 
 usage: check-includes.py [ROOT]"""
@@ -15,11 +15,12 @@ MAY_SEE = {
     "include/": (),
     "src/base/": (HEADER,),
     "src/format/": (HEADER, "src/base/"),
+    "src/recipe/": (HEADER, "src/base/", "src/format/"),
     "src/core/": (HEADER, "src/base/", "src/format/"),
     "src/ref/": KERNEL_ROOM,
-    "src/quantize/": KERNEL_ROOM,
+    "src/quantize/": KERNEL_ROOM + ("src/recipe/",),
     "src/cpu/": KERNEL_ROOM,
-    "src/cuda/": KERNEL_ROOM,
+    "src/cuda/": KERNEL_ROOM + ("src/recipe/",),
     "src/sol/": KERNEL_ROOM + ("src/core/describe.h",),
     "src/io/": KERNEL_ROOM,
     "cli/": (HEADER, "bench/"),  # one program: the command runs what bench measures

@@ -29,9 +29,10 @@ void bsmm_recipe_pad(const bsmm_operand *dst);
 typedef struct bsmm_recode {
     const void *device;
     void *stream;
-    bsmm_operand src, dst; /* dst is not read by amax */
-    const char *recipe;    /* of quantize: its name ("ocp"), never NULL */
-    uint32_t flags;        /* of quantize: bsmm_quantize_flags, those that the recipe knows */
+    bsmm_operand src, dst;                 /* dst is not read by amax */
+    const char *recipe;                    /* of quantize: its name ("ocp"), never NULL */
+    const struct bsmm_recipe_steps *steps; /* and what it does (recipe/step.h) */
+    uint32_t flags;    /* of quantize: bsmm_quantize_flags, those that the recipe knows */
     bool two_level;    /* of quantize: *dst.m.global_scale is to be written, as dst.m.global_kind */
     const float *amax; /* of quantize: given; NULL: that of src */
     float *result;     /* of amax */

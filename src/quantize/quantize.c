@@ -1,5 +1,6 @@
 /* bsmm_quantize: checks, the tensor's scale, and the pipeline over all rows. */
 #include "quantize/recipe.h"
+#include "recipe/rules.h"
 
 #include <math.h>
 #include <omp.h>
@@ -76,7 +77,7 @@ static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call
     BSMM_TRY(bsmm_check_plain(&call->src, "src"));
     BSMM_TRY(bsmm_check_shape(&call->src, &call->dst));
     BSMM_TRY(bsmm_recipe_find(call->desc.recipe, call->dst.m.format, &call->recipe));
-    call->two_level = call->recipe->tensor && !(call->desc.flags & BSMM_QUANTIZE_ONE_LEVEL);
+    call->two_level = call->recipe->steps.tensor && !(call->desc.flags & BSMM_QUANTIZE_ONE_LEVEL);
     BSMM_TRY(check_flags(call));
     BSMM_TRY(check_amax(call));
     BSMM_TRY(check_level(call));
@@ -135,7 +136,7 @@ static void run_tasks(const quantize_call *call, task_shape shape, int threads, 
     bsmm_recipe_run run =
         bsmm_recipe_start(call->recipe, &call->dst, call->src.m.format.elem, call->desc.flags);
     run.line = bsmm_scale_line_make(&call->dst.map);
-    if (call->two_level) call->recipe->tensor(tensor_amax(call), &run.tensor);
+    if (call->two_level) bsmm_tensor_by(call->recipe->steps.tensor, tensor_amax(call), &run.tensor);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t task = 0; task < shape.tasks; task++)
         convert_rows(call, &run, shape, task,
@@ -189,6 +190,7 @@ static bsmm_status quantize_there(const quantize_call *call, const bsmm_quantize
     bsmm_recode job = {.src = call->src,
                        .dst = call->dst,
                        .recipe = call->recipe->info.name,
+                       .steps = &call->recipe->steps,
                        .flags = call->desc.flags,
                        .two_level = call->two_level,
                        .amax = call->desc.amax};

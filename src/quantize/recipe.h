@@ -1,26 +1,11 @@
-/* Recipes: rows of one table that share one pipeline.
- *
- *     tensor amax -> tensor scale -> block amax -> block scale -> element factor -> rounding
- *
- * Every step is fp32 arithmetic in its project's own order (the build turns contraction into fused
- * multiply-adds off), because the order decides bytes. docs/RECIPES.md tells the differences. */
+/* Recipes: rows of one table that share one pipeline, made of the steps in src/recipe. */
 #ifndef BSMM_QUANTIZE_RECIPE_H
 #define BSMM_QUANTIZE_RECIPE_H
 
 #include "core/kernel.h"
 #include "format/scale_line.h"
 #include "quantize/strip.h"
-
-/* One tensor's numbers, as the steps see them. */
-typedef struct bsmm_tensor_step {
-    float max;              /* of the element format */
-    int emax;               /* floor(log2(max)) */
-    uint32_t mantissa_bits; /* of the element format */
-    uint32_t source_elem;   /* format of the values: f32, f16 or bf16 */
-    float multiplier;       /* the second level in both forms; 1 without one */
-    float divisor;
-    bool pow2; /* BSMM_QUANTIZE_POW2 */
-} bsmm_tensor_step;
+#include "recipe/step.h"
 
 /* A strip's blocks. Aligned, for a register that is stored across two cache lines is read back only
  * after every store before it. */
@@ -31,27 +16,10 @@ typedef struct bsmm_strip_scales {
 } bsmm_strip_scales;
 
 /* Codes and factors of the first n blocks from their amax. */
-typedef void bsmm_block_rule(bsmm_strip_scales *scales, int64_t n, const bsmm_tensor_step *tensor);
-typedef void bsmm_tensor_rule(float amax, bsmm_tensor_step *tensor);
+typedef void bsmm_strip_rule(bsmm_strip_scales *scales, int64_t n, const bsmm_tensor_step *tensor);
 
-/* One block's code and factor; rules are written so, and become loops without branches. */
-typedef struct bsmm_block_step {
-    uint32_t code;
-    float factor;
-} bsmm_block_step;
-typedef bsmm_block_step bsmm_one_block(float amax, const bsmm_tensor_step *tensor);
-
-static inline __attribute__((always_inline)) void bsmm_each_block(bsmm_one_block *rule,
-                                                                  bsmm_strip_scales *scales,
-                                                                  int64_t n,
-                                                                  const bsmm_tensor_step *tensor) {
-    const bsmm_tensor_step t = *tensor; /* which the stores below cannot change */
-    for (int64_t i = 0; i < n; i++) {
-        bsmm_block_step step = rule(bsmm_bits_float(scales->amax[i]), &t);
-        scales->codes[i] = step.code;
-        scales->factors[i] = step.factor;
-    }
-}
+/* The strip's form of a rule; NULL for BSMM_BLOCK_NONE. */
+bsmm_strip_rule *bsmm_strip_rule_of(bsmm_block_rule rule);
 
 #define BSMM_ELEM_BIT(elem) (1u << (elem))
 #define BSMM_ELEM_ANY       UINT32_MAX
@@ -59,52 +27,14 @@ static inline __attribute__((always_inline)) void bsmm_each_block(bsmm_one_block
 
 struct bsmm_recipe {
     bsmm_recipe_info info;
-    uint32_t scale;           /* bsmm_scale that it writes */
-    uint32_t elems;           /* BSMM_ELEM_BIT of the elements that it takes */
-    uint32_t kinds;           /* BSMM_KIND_BIT of the forms of the second level that it stores */
-    bsmm_tensor_rule *tensor; /* NULL: one level */
-    bsmm_block_rule *block;   /* NULL: no scales */
-    bsmm_element_step step;
-    bool skips_nan; /* the block's amax ignores NaN */
-    bsmm_ties ties;
-    bsmm_zero_sign zero_sign;
+    uint32_t scale; /* bsmm_scale that it writes */
+    uint32_t elems; /* BSMM_ELEM_BIT of the elements that it takes */
+    uint32_t kinds; /* BSMM_KIND_BIT of the forms of the second level that it stores */
+    bsmm_recipe_steps steps;
 };
 
 /* " te compressed-tensors": the recipes for a format that store the second level in a form. */
 void bsmm_recipe_list_kind(bsmm_format format, uint32_t kind, char *text, size_t size);
-
-/* ---- rules for e8m0 scales (rules_e8m0.c) ---- */
-bsmm_block_rule bsmm_e8m0_floor, bsmm_e8m0_ceil, bsmm_e8m0_even, bsmm_e8m0_rceil;
-bsmm_block_rule bsmm_e8m0_torchao, bsmm_e8m0_te, bsmm_e8m0_modelopt, bsmm_e8m0_ggml;
-bsmm_block_rule bsmm_e8m0_quark, bsmm_e8m0_compressed_tensors, bsmm_e8m0_deepgemm;
-
-/* ---- rules for e4m3 scales (rules_e4m3.c) ---- */
-bsmm_tensor_rule bsmm_tensor_torchao, bsmm_tensor_te, bsmm_tensor_modelopt;
-bsmm_tensor_rule bsmm_tensor_compressed_tensors;
-bsmm_block_rule bsmm_e4m3_torchao, bsmm_e4m3_te, bsmm_e4m3_modelopt;
-bsmm_block_rule bsmm_e4m3_compressed_tensors, bsmm_e4m3_ggml;
-
-/* ---- rules for f32 scales (rules_f32.c) ---- */
-bsmm_block_rule bsmm_f32_deepseek, bsmm_f32_deepgemm, bsmm_f32_te;
-
-/* DeepGEMM's ceil_to_ue8m0: the power of two >= scale as fp32, from 2^-126 to 2^127. */
-float bsmm_ceil_to_ue8m0(float scale);
-
-/* The least power of two >= a positive finite value, found in the exponent field: log2 in fp32
- * rounds to an integer just beside powers of two. Values of 2^-127 and less have field 0. Inf and
- * NaN give 255 and more. */
-static inline uint32_t bsmm_ceil_exponent(float value) {
-    uint32_t bits = bsmm_float_bits(value), exponent = bits >> 23, mantissa = bits & 0x7fffff;
-    if (exponent == 0) return mantissa > 0x400000;
-    return exponent + (mantissa != 0);
-}
-
-/* log2 in fp32, correctly rounded, which is what torch's and glibc's give where it matters here:
- * beside a power of two it is an integer, so that floor and ceil of it are off by one. */
-float bsmm_log2_fp32(float value);
-
-/* The value rounded to an unscaled format, and to fp32 again. */
-float bsmm_round_to(uint32_t elem, float value);
 
 /* ---- the pipeline (store.c) ---- */
 

@@ -11,20 +11,14 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
     bsmm_recipe_run run = {
         .recipe = recipe,
         .dst = dst,
-        .tensor = {.max = (float)info->max,
-                   .emax = ilogb(info->max),
-                   .mantissa_bits = info->mantissa_bits,
-                   .source_elem = source_elem,
-                   .multiplier = 1,
-                   .divisor = 1,
-                   .pow2 = flags & BSMM_QUANTIZE_POW2},
+        .tensor = bsmm_tensor_step_make(elem, source_elem, flags & BSMM_QUANTIZE_POW2),
         .line = {.map = &dst->map},
         .ops = bsmm_strip_ops_for(dst),
     };
     /* An unscaled f16 or bf16 overflows to Inf, as IEEE arithmetic does. */
     bool saturate = info->bits <= 8 || dst->m.format.scale != BSMM_SCALE_NONE;
     if (info->bits < 32)
-        run.coder = bsmm_coder_make(elem, saturate, recipe->ties, recipe->zero_sign);
+        run.coder = bsmm_coder_make(elem, saturate, recipe->steps.ties, recipe->steps.zero_sign);
     return run;
 }
 
@@ -37,9 +31,9 @@ typedef struct strip {
 } strip;
 
 static void choose_scales(const bsmm_recipe_run *run, const strip *s, bsmm_strip_scales *to) {
-    uint32_t limit = run->recipe->skips_nan ? 0x7f800000u : UINT32_MAX;
+    uint32_t limit = run->recipe->steps.skips_nan ? 0x7f800000u : UINT32_MAX;
     run->ops->amax(&s->values, s->rows, s->cols, run->dst->m.format.block_cols, limit, to->amax);
-    run->recipe->block(to, s->blocks, &run->tensor);
+    bsmm_strip_rule_of(run->recipe->steps.block)(to, s->blocks, &run->tensor);
 }
 
 /* Finite values and normal factors: then no NaN arises. */
@@ -72,7 +66,7 @@ static void store_scales(const bsmm_recipe_run *run, const strip *s, uint64_t ro
 }
 
 static bsmm_strip_job job_of(const bsmm_recipe_run *run, int64_t width) {
-    return (bsmm_strip_job){run->dst, &run->coder, run->recipe->step, width};
+    return (bsmm_strip_job){run->dst, &run->coder, run->recipe->steps.step, width};
 }
 
 static void store_strip(const bsmm_recipe_run *run, const bsmm_strip_job *job, const strip *s,

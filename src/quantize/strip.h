@@ -14,13 +14,6 @@ typedef struct bsmm_plain {
     int64_t pitch; /* elements from row to row */
 } bsmm_plain;
 
-/* How a value meets its block's factor. */
-typedef enum bsmm_element_step {
-    BSMM_STEP_MULTIPLY = 0,
-    BSMM_STEP_DIVIDE = 1,
-    BSMM_STEP_COMPARE = 2 /* with the rounding bounds times factor: bsmm_coder_run_bounds */
-} bsmm_element_step;
-
 /* From values to the codes of `dst`, in blocks of `width` columns. */
 typedef struct bsmm_strip_job {
     const bsmm_operand *dst;

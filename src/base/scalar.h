@@ -1,0 +1,101 @@
+/* Scalar functions that the host and GPU kernels share: C that nvcc takes too, so that a GPU
+ * computes what tests run on a CPU. */
+#ifndef BSMM_SCALAR_H
+#define BSMM_SCALAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__CUDACC__)
+#    define BSMM_SHARED static __host__ __device__ __forceinline__
+#else
+#    define BSMM_SHARED static inline
+#endif
+
+BSMM_SHARED uint32_t bsmm_float_bits(float value) {
+#if defined(__CUDA_ARCH__)
+    return __float_as_uint(value);
+#else
+    union {
+        float value;
+        uint32_t bits;
+    } both;
+    both.value = value;
+    return both.bits;
+#endif
+}
+
+BSMM_SHARED float bsmm_bits_float(uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+    return __uint_as_float(bits);
+#else
+    union {
+        uint32_t bits;
+        float value;
+    } both;
+    both.bits = bits;
+    return both.value;
+#endif
+}
+
+/* condition ? a : b, but both are computed: a compiler that may not move floating-point operations
+ * out of a branch then still makes loops of it into vectors. */
+BSMM_SHARED uint32_t bsmm_select(bool condition, uint32_t a, uint32_t b) {
+    return b ^ ((a ^ b) & (0u - (uint32_t)condition));
+}
+
+BSMM_SHARED float bsmm_select_float(bool condition, float a, float b) {
+    return bsmm_bits_float(bsmm_select(condition, bsmm_float_bits(a), bsmm_float_bits(b)));
+}
+
+/* a * b and a / b with the NaNs of x86: the first operand's, else the second's, each made quiet,
+ * else one with a sign. A GPU has but one NaN; bytes that come of it must not differ. */
+#if defined(__CUDA_ARCH__)
+BSMM_SHARED float bsmm_nan_of(float a, float b) {
+    if (a != a) return bsmm_bits_float(bsmm_float_bits(a) | 0x00400000u);
+    return bsmm_bits_float(b != b ? bsmm_float_bits(b) | 0x00400000u : 0xffc00000u);
+}
+
+BSMM_SHARED float bsmm_mul(float a, float b) {
+    float result = __fmul_rn(a, b);
+    return result == result ? result : bsmm_nan_of(a, b);
+}
+
+BSMM_SHARED float bsmm_div(float a, float b) {
+    float result = __fdiv_rn(a, b);
+    return result == result ? result : bsmm_nan_of(a, b);
+}
+#else
+BSMM_SHARED float bsmm_mul(float a, float b) {
+    return a * b;
+}
+
+BSMM_SHARED float bsmm_div(float a, float b) {
+    return a / b;
+}
+#endif
+
+/* 2^exponent, for exponents up to 127; 0 below fp32's subnormals. */
+BSMM_SHARED float bsmm_pow2(int exponent) {
+    if (exponent >= -126) return bsmm_bits_float((uint32_t)(exponent + 127) << 23);
+    return exponent < -149 ? 0 : bsmm_bits_float(1u << (exponent + 149));
+}
+
+/* Nearest e4m3, ties to even, saturating: the coder for scales. */
+BSMM_SHARED uint32_t bsmm_e4m3_code(float value) {
+    uint32_t bits = bsmm_float_bits(value), a = bits & 0x7fffffffu, sign = bits >> 24 & 0x80;
+    uint32_t normal = (a - (120u << 23) + 0x7ffff + (a >> 20 & 1)) >> 20;
+    uint32_t small = bsmm_float_bits(bsmm_bits_float(a) + 0x1p14f) - bsmm_float_bits(0x1p14f);
+    uint32_t code = bsmm_select(a < 0x3c800000u, small, normal); /* 2^-6 */
+    code = code < 0x7e ? code : 0x7e;
+    return bsmm_select(a > 0x7f800000u, 0x7f, code) | sign;
+}
+
+BSMM_SHARED float bsmm_e4m3_value(uint32_t code) {
+    uint32_t a = code & 0x7f, sign = (code & 0x80) << 24;
+    uint32_t small = bsmm_float_bits((float)(int32_t)a * 0x1p-9f);
+    uint32_t finite = bsmm_select(a < 8, small, (a << 20) + (120u << 23)) | sign;
+    return bsmm_bits_float(bsmm_select(a == 0x7f, 0x7fc00000u, finite));
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* Packing: an operand of any format becomes what the tensor cores eat, rows of bf16 or 8-bit floats
+ * with K contiguous, beside one fp32 scale for each row and 128 of K.
+ *
+ *     value(r, k) = packed(r, k) * group_scale[k / 128][r] * global       exactly, unless FAST
+ *
+ * A packed operand is one piece of device memory, as bsmm_pack_plan_make lays it out: a header of
+ * 64 bytes; group scales, fp32 [padded K / 128][rows padded to 4]; elements, row-major [rows][K
+ * padded to 128], zeros behind K. Rows that only padding has are not there (TMA reads them as 0).
+ *
+ * What does not fit is never lost silently: the kernels say in the header how far the values reach,
+ * and whoever multiplies two packed operands asks bsmm_pack_pair_fits first, on the device. */
+#ifndef BSMM_CUDA_PACK_H
+#define BSMM_CUDA_PACK_H
+
+#include "cuda/axis_map.h"
+#include "cuda/codec.h"
+
+enum { BSMM_PACK_GROUP = 128, BSMM_PACK_HEADER_BYTES = 64 };
+
+/* Into what, and how. */
+typedef enum bsmm_pack_route {
+    /* bf16. Any elements of 8 bits and fewer; bf16; f16 and f32 whose values bf16 holds. */
+    BSMM_PACK_BF16 = 0,
+    /* 8-bit floats. e2m1, e2m3, e3m2 with e8m0 scales: e4m3, the scales folded into its exponents;
+     * blocks that span more than 14, 11, 9 binades in a group make it WIDE. 8-bit elements with
+     * fp32 scales or none: their own bytes, in another order. */
+    BSMM_PACK_FP8 = 1,
+    /* 8-bit elements with e8m0 scales, folded with rounding: an element's error is at most 2^-17.9
+     * (e4m3; e5m2: 2^-32) of the largest magnitude in its row's group of 128, and only elements
+     * below 2^-13.9 (2^-29) of that lose bits. */
+    BSMM_PACK_FAST = 2
+} bsmm_pack_route;
+
+/* What all groups together look like; 0 in the fields of exponents: no value but 0, Inf and NaN.
+ * Atomic maxima, so that the order of threads cannot show. */
+typedef struct bsmm_pack_header {
+    uint32_t flags; /* bsmm_pack_flags */
+    uint32_t high;  /* 512 + h: every finite value is less than 2^h */
+    uint32_t low;   /* 512 - l: every nonzero value is at least 2^l */
+    uint32_t inner; /* 512 - i: every nonzero packed element is at least 2^i */
+    uint32_t reserved[12];
+} bsmm_pack_header;
+
+typedef enum bsmm_pack_flags {
+    BSMM_PACK_SCALED = 1, /* some group scale is not 1 */
+    BSMM_PACK_WIDE = 2    /* some group does not fit: its packed elements are not its values */
+} bsmm_pack_flags;
+
+/* Whether products of the two, their sums and their scaled sums over K <= 2^log2_k stay inside
+ * fp32's normal range, if group scales are multiplied with each other first. */
+BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_header *b,
+                                     uint32_t log2_k) {
+    bool fits = !((a->flags | b->flags) & BSMM_PACK_WIDE);
+    if (!a->high || !b->high) return fits; /* one has no values */
+    return fits && a->low + b->low <= 1024 + 110 && a->inner + b->inner <= 1024 + 110 &&
+           a->high + b->high + log2_k <= 1024 + 126;
+}
+
+/* Elements two at a time: a code at the top of a 16-bit half moves to where the exponent and
+ * mantissa of a 16-bit float lie, and one exact product corrects the bias. */
+typedef struct bsmm_pair_codec {
+    uint32_t down, mask; /* of the magnitudes, in both halves */
+    uint32_t unbias;     /* the power of two, in both halves */
+    uint32_t special;    /* in each byte: what makes bit 7 of a magnitude that is not finite */
+} bsmm_pair_codec;
+
+/* One launch's parameters, passed by value. */
+typedef struct bsmm_pack_job {
+    const uint8_t *data;
+    const uint8_t *scales;
+    uint64_t line_bytes; /* from one row (ORDER_COL: column) to the next */
+    uint32_t rows, cols;
+    uint32_t scale;            /* bsmm_scale */
+    uint32_t route;            /* bsmm_pack_route */
+    uint32_t aligned;          /* whole items of source elements may be loaded at once */
+    uint32_t lanes_log2;       /* threads side by side along K */
+    int32_t fit_low, fit_high; /* BF16: block exponents that need no group scale */
+    int32_t fold;    /* FP8: largest shift of the element's values that e4m3 holds exactly */
+    uint32_t window; /* FP8: how far below it the smallest is */
+    bsmm_narrow_codec codec, to; /* of the elements, of an 8-bit result */
+    bsmm_pair_codec pair;
+    bsmm_axis_map row_map, col_map; /* of elements */
+    void *elements;
+    uint64_t element_pitch; /* bytes from row to row */
+    float *group_scales;    /* NULL: a group whose scale is not 1 is WIDE */
+    uint64_t group_pitch;   /* floats from one 128 of K to the next */
+    bsmm_pack_header *header;
+    const uint32_t *gate; /* not NULL: does nothing unless *gate & gate_mask */
+    uint32_t gate_mask;
+} bsmm_pack_job;
+
+/* fp32 scales of fp8_group128 and fp8_block128 for an engine that takes the elements as they are:
+ * f32 [cols][pitch], to[c * pitch + r] for r < rows; padding (r < pitch) is 0. */
+typedef struct bsmm_pack_scales_job {
+    const float *scales;
+    float *to;
+    uint64_t row_pitch, col_pitch;   /* floats in `to` */
+    uint32_t rows, cols;             /* to write */
+    uint32_t known_rows, known_cols; /* beyond them 0 */
+    bsmm_axis_map row_map, col_map;
+} bsmm_pack_scales_job;
+
+#endif

@@ -1,0 +1,283 @@
+/* Which kernel packs an operand, and its parameters. */
+#include "cuda/pack_plan.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { THREADS = 256, ROW_ITEMS = 4, TILE = 128, WIDE_TILE_ROWS = 32 };
+
+/* ---- formats ---- */
+
+static uint32_t special_of(uint32_t elem) {
+    return elem == BSMM_ELEM_E4M3 ? 0x7f : elem == BSMM_ELEM_E5M2 ? 0x7c : 0x80;
+}
+
+bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem) {
+    const bsmm_elem_info *info = bsmm_elem_row(elem);
+    uint32_t shift = 23 - info->mantissa_bits, sign = 1u << (info->bits - 1);
+    bool fnuz = elem == BSMM_ELEM_E4M3FNUZ || elem == BSMM_ELEM_E5M2FNUZ;
+    return (bsmm_narrow_codec){
+        .up = 32 - info->bits,
+        .down = 32 - info->bits - shift,
+        .mask = 0x80000000u | (sign - 1) << shift,
+        .unbias = bsmm_pow2(127 - info->bias),
+        .sign = sign,
+        .special = special_of(elem),
+        .inf = elem == BSMM_ELEM_E5M2 ? 0x7c : 0xff,
+        .lone_nan = fnuz ? 0x80 : 0x100,
+        .low = (int32_t)ilogb(info->min_subnormal),
+        .high = (int32_t)ilogb(info->max) + 1,
+        .shift = shift,
+        .rebias = ((uint32_t)(info->bias - 127) << 23) + ((1u << shift) >> 1) - 1,
+        .min_normal = bsmm_float_bits((float)info->min_normal),
+        .magic = bsmm_float_bits(ldexpf((float)info->min_subnormal, 23)),
+        .max_code = bsmm_elem_encode(elem, INFINITY, true),
+    };
+}
+
+/* ---- scales ---- */
+
+static uint32_t log2_of(uint32_t value) {
+    return 31u - (uint32_t)__builtin_clz(value);
+}
+
+static bsmm_axis_digit digit_of(uint32_t extent, uint64_t stride) {
+    uint32_t shift = extent > 1 ? log2_of(extent - 1) + 1 : 0; /* log2, rounded up */
+    uint64_t power = 1ull << (31 + shift);
+    return (bsmm_axis_digit){.extent = extent,
+                             .magic = (uint32_t)((power + extent - 1) / extent),
+                             .shift = shift,
+                             .stride = stride};
+}
+
+bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_t block) {
+    bsmm_axis_map to = {.count = 0};
+    if (map->count == 0) return to;
+    if (block > 1) to.digits[to.count++] = digit_of(block, 0);
+    for (uint32_t i = 0; i < map->digit_count; i++)
+        if (map->digits[i].axis == axis)
+            to.digits[to.count++] = digit_of(map->digits[i].extent, map->digits[i].stride);
+    to.digits[to.count++] =
+        (bsmm_axis_digit){.stride = axis ? map->tile_col_step : map->tile_row_step};
+    return to;
+}
+
+/* ---- where ---- */
+
+bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route route) {
+    uint64_t padded = (uint64_t)bsmm_round_up(cols, BSMM_PACK_GROUP);
+    bsmm_pack_layout at = {.group_scales = 256,
+                           .element_pitch = padded * (route == BSMM_PACK_BF16 ? 2 : 1),
+                           .group_pitch = (uint64_t)bsmm_round_up(rows, 4)};
+    uint64_t scales = padded / BSMM_PACK_GROUP * at.group_pitch * sizeof(float);
+    at.elements = (uint64_t)bsmm_round_up((int64_t)(at.group_scales + scales), 1024);
+    at.bytes = at.elements + (uint64_t)rows * at.element_pitch;
+    return at;
+}
+
+/* ---- what is refused ---- */
+
+#define BIT(elem) (1u << (elem))
+enum {
+    MX_TO_E4M3 = BIT(BSMM_ELEM_E2M1) | BIT(BSMM_ELEM_E2M3) | BIT(BSMM_ELEM_E3M2),
+    FP8 = BIT(BSMM_ELEM_E4M3) | BIT(BSMM_ELEM_E5M2)
+};
+
+static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
+    bool e8m0 = f->scale == BSMM_SCALE_E8M0;
+    bool f32_or_none = f->scale == BSMM_SCALE_F32 || f->scale == BSMM_SCALE_NONE;
+    if (route == BSMM_PACK_FAST) return BIT(f->elem) & FP8 && e8m0;
+    if (route == BSMM_PACK_FP8)
+        return (BIT(f->elem) & MX_TO_E4M3 && e8m0) || (BIT(f->elem) & FP8 && f32_or_none);
+    return f->elem > BSMM_ELEM_BF16 || f->scale == BSMM_SCALE_NONE;
+}
+
+/* A group has one fp32 scale; an item has one scale of the others. */
+static uint32_t block_multiple(uint32_t scale) {
+    return scale == BSMM_SCALE_NONE ? 1 : scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : 16;
+}
+
+const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size) {
+    static const char *const results[] = {"bf16", "fp8", "rescaled fp8"};
+    const bsmm_format *f = &o->m.format;
+    uint32_t multiple = block_multiple(f->scale);
+    if (!takes_format(f, route)) {
+        snprintf(why, size, "%s does not pack to %s", bsmm_format_name(*f), results[route]);
+        return why;
+    }
+    if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0) {
+        snprintf(why, size, "blocks of %u along K do not pack; multiples of %u do", f->block_cols,
+                 multiple);
+        return why;
+    }
+    if (o->m.rows > INT32_MAX || o->m.cols > 1 << 22) return "2^31 rows or 2^22 of K do not pack";
+    return NULL;
+}
+
+/* ---- kernels ---- */
+
+#define WIDE(kernel)                                                                               \
+    { .module = "sm80/pack_wide", .name = kernel }
+#define NARROW(kernel)                                                                             \
+    { .module = "sm80/pack_narrow", .name = kernel }
+#define TO_FP8(kernel)                                                                             \
+    { .module = "sm90a/pack_fp8", .name = kernel }
+/* [element][columns] */
+static const bsmm_cuda_function wide_kernels[][2] = {
+    [BSMM_ELEM_F32] = {WIDE("pack_rows_f32"), WIDE("pack_columns_f32")},
+    [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},
+    [BSMM_ELEM_BF16] = {WIDE("pack_rows_bf16"), WIDE("pack_columns_bf16")},
+};
+/* [half of the bits][to 8 bits][columns] */
+static const bsmm_cuda_function narrow_kernels[][2][2] = {
+    [2] = {{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
+           {TO_FP8("pack_rows_4_fp8"), TO_FP8("pack_columns_4_fp8")}},
+    [3] = {{NARROW("pack_rows_6_bf16"), NARROW("pack_columns_6_bf16")},
+           {TO_FP8("pack_rows_6_fp8"), TO_FP8("pack_columns_6_fp8")}},
+    [4] = {{NARROW("pack_rows_8_bf16"), NARROW("pack_columns_8_bf16")},
+           {TO_FP8("pack_rows_8_fp8"), TO_FP8("pack_columns_8_fp8")}},
+};
+static const bsmm_cuda_function scales_kernel = {.module = "sm80/pack_scales",
+                                                 .name = "pack_scales"};
+
+static bool is_wide(const bsmm_operand *o) {
+    return o->m.format.elem <= BSMM_ELEM_BF16;
+}
+
+/* Codes of a thread's item. */
+static uint32_t item_codes(bsmm_pack_route route) {
+    return route == BSMM_PACK_BF16 ? 8 : 16;
+}
+
+static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_route route) {
+    uint32_t half = bsmm_elem_row(o->m.format.elem)->bits / 2;
+    bool columns = o->m.order == BSMM_ORDER_COL;
+    if (is_wide(o)) return &wide_kernels[o->m.format.elem][columns];
+    return &narrow_kernels[half][route != BSMM_PACK_BF16][columns];
+}
+
+/* ---- parameters ---- */
+
+/* The widest load that item_codes codes (or 16 along a column) take: their largest power of two. */
+static uint64_t alignment_of(const bsmm_operand *o, bsmm_pack_route route) {
+    uint32_t codes = o->m.order == BSMM_ORDER_COL ? 16 : item_codes(route);
+    uint64_t bytes = (uint64_t)bsmm_elem_row(o->m.format.elem)->bits * codes / 8;
+    uint64_t alignment = bytes & (~bytes + 1);
+    return alignment > 16 ? 16 : alignment;
+}
+
+static uint64_t line_bytes_of(const bsmm_operand *o) {
+    return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
+}
+
+/* e4m3 holds e2m1, e2m3, e3m2 times 2^s exactly for s in -8..6, -6..5, -5..4
+ * (tests/unit/test_cuda_pack.c enumerates it). */
+static void set_window(uint32_t elem, bsmm_pack_job *job) {
+    job->fold = elem == BSMM_ELEM_E2M1 ? 6 : elem == BSMM_ELEM_E2M3 ? 5 : 4;
+    job->window = elem == BSMM_ELEM_E2M1 ? 14 : elem == BSMM_ELEM_E2M3 ? 11 : 9;
+}
+
+/* bf16 for its route; f16 for the others. */
+static bsmm_pair_codec pair_codec_of(const bsmm_operand *o, bsmm_pack_route route) {
+    const bsmm_elem_info *info = bsmm_elem_row(o->m.format.elem);
+    uint32_t mantissa = route == BSMM_PACK_BF16 ? 7 : 10, magnitude = info->bits - 1;
+    uint32_t up = mantissa - info->mantissa_bits; /* of the magnitude, from bit 0 */
+    int bias = (route == BSMM_PACK_BF16 ? 127 : 15);
+    uint32_t unbias = (uint32_t)(2 * bias - info->bias) << mantissa;
+    return (bsmm_pair_codec){.down = 15 - magnitude - up,
+                             .mask = (((1u << magnitude) - 1) << up) * 0x00010001u,
+                             .unbias = unbias * 0x00010001u,
+                             .special = (0x80 - special_of(o->m.format.elem)) * 0x01010101u};
+}
+
+static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_job *job) {
+    const bsmm_format *f = &o->m.format;
+    uint64_t alignment = alignment_of(o, route);
+    job->data = o->m.data;
+    job->scales = o->m.scales;
+    job->line_bytes = line_bytes_of(o);
+    job->rows = (uint32_t)o->m.rows;
+    job->cols = (uint32_t)o->m.cols;
+    job->scale = f->scale;
+    job->route = route;
+    job->aligned = ((uintptr_t)o->m.data | job->line_bytes) % alignment == 0;
+    job->row_map = bsmm_axis_map_of(&o->map, 0, f->block_rows);
+    job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols);
+    if (is_wide(o)) {
+        job->codec.high = 1; /* over the exponent of the largest */
+        return;
+    }
+    job->codec = bsmm_narrow_codec_of(f->elem);
+    job->to = bsmm_elem_row(f->elem)->bits == 8 ? job->codec : bsmm_narrow_codec_of(BSMM_ELEM_E4M3);
+    job->pair = pair_codec_of(o, route);
+    job->fit_low = -126 - job->codec.low;
+    job->fit_high = 127 - job->codec.high;
+    set_window(f->elem, job);
+}
+
+static void set_result(const bsmm_pack_layout *at, bool with_scales, void *packed,
+                       bsmm_pack_job *job) {
+    uint8_t *to = packed;
+    job->header = packed;
+    job->group_scales = with_scales ? (float *)(void *)(to + at->group_scales) : NULL;
+    job->group_pitch = at->group_pitch;
+    job->elements = to + at->elements;
+    job->element_pitch = at->element_pitch;
+}
+
+uint32_t bsmm_lanes_log2(int64_t items, uint32_t least) {
+    uint32_t lanes = THREADS;
+    while (lanes > least && items % lanes != 0)
+        lanes /= 2;
+    return log2_of(lanes);
+}
+
+static void set_grid(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_launch *launch) {
+    int64_t padded = bsmm_round_up(o->m.cols, BSMM_PACK_GROUP), items = padded / item_codes(route);
+    int64_t rows = is_wide(o) ? WIDE_TILE_ROWS : TILE, columns = padded / TILE;
+    if (o->m.order == BSMM_ORDER_ROW) {
+        launch->job.lanes_log2 = bsmm_lanes_log2(items, BSMM_PACK_GROUP / item_codes(route));
+        rows = (THREADS >> launch->job.lanes_log2) * ROW_ITEMS;
+        columns = items >> launch->job.lanes_log2;
+    }
+    launch->block = THREADS;
+    launch->grid[0] = (uint32_t)bsmm_ceil_div(o->m.rows, rows);
+    launch->grid[1] = (uint32_t)columns;
+}
+
+bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route route, bool with_scales,
+                                     void *packed) {
+    bsmm_pack_layout at = bsmm_pack_layout_of(o->m.rows, o->m.cols, route);
+    bsmm_pack_launch launch = {.function = kernel_of(o, route)};
+    set_source(o, route, &launch.job);
+    set_result(&at, with_scales, packed, &launch.job);
+    set_grid(o, route, &launch);
+    return launch;
+}
+
+/* ---- scales alone ---- */
+
+static void set_scales_shape(const bsmm_operand *o, bool by_row, bsmm_pack_scales_job *job) {
+    const bsmm_format *f = &o->m.format;
+    int64_t columns = bsmm_ceil_div(o->m.cols, BSMM_PACK_GROUP);
+    int64_t rows = by_row ? o->m.rows : bsmm_ceil_div(o->m.rows, BSMM_PACK_GROUP);
+    int64_t padded = by_row ? bsmm_round_up(rows, 4) : rows;
+    job->rows = (uint32_t)padded;
+    job->cols = job->known_cols = (uint32_t)columns;
+    job->known_rows = (uint32_t)rows;
+    job->row_pitch = by_row ? 1 : (uint64_t)columns;
+    job->col_pitch = by_row ? (uint64_t)padded : 1;
+    uint32_t block_rows = by_row ? f->block_rows : f->block_rows / BSMM_PACK_GROUP;
+    job->row_map = bsmm_axis_map_of(&o->map, 0, block_rows);
+    job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols / BSMM_PACK_GROUP);
+}
+
+bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to) {
+    bsmm_pack_scales_launch launch = {.function = &scales_kernel};
+    launch.job = (bsmm_pack_scales_job){.scales = o->m.scales, .to = to};
+    set_scales_shape(o, by_row, &launch.job);
+    launch.block = THREADS;
+    launch.grid[0] = (uint32_t)bsmm_ceil_div(launch.job.rows, THREADS);
+    launch.grid[1] = launch.job.cols;
+    return launch;
+}

@@ -1,0 +1,62 @@
+/* Conversions; PTX ISA 9.7.9.21 "cvt". Pairs: the first element is in the low half or byte. */
+#ifndef BSMM_CUDA_PTX_CONVERT_H
+#define BSMM_CUDA_PTX_CONVERT_H
+
+#include <stdint.h>
+
+/* Exact. */
+static __device__ __forceinline__ float bsmm_ptx_cvt_f32_f16(uint16_t half) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+    return value;
+}
+
+/* f32 to 16 bits, nearest even. sm_80. */
+static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_bf16x2(float high, float low) {
+    uint32_t halves;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(halves) : "f"(high), "f"(low));
+    return halves;
+}
+
+static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_f16x2(float high, float low) {
+    uint32_t halves;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(halves) : "f"(high), "f"(low));
+    return halves;
+}
+
+#if __CUDA_ARCH__ >= 890
+/* f16 to 8 bits, nearest even, saturating; NaN to 0x7f. sm_89. */
+static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e4m3x2_f16x2(uint32_t halves) {
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e4m3x2.f16x2 %0, %1;" : "=h"(pair) : "r"(halves));
+    return pair;
+}
+
+static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e5m2x2_f16x2(uint32_t halves) {
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e5m2x2.f16x2 %0, %1;" : "=h"(pair) : "r"(halves));
+    return pair;
+}
+
+/* Exact. sm_89. */
+static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_f16x2_e4m3x2(uint16_t pair) {
+    uint32_t halves;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+    return halves;
+}
+
+/* f32 to 8 bits, nearest even, saturating; NaN to 0x7f. sm_89. */
+static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e4m3x2(float high, float low) {
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e5m2x2(float high, float low) {
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+#endif
+
+#endif

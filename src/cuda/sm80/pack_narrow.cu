@@ -1,0 +1,39 @@
+/* Packs elements of 4, 6 and 8 bits to bf16; cuda/pack.h says what that is.
+ * Bound by memory: 20 to 24 bytes move for 8 elements. */
+#include "cuda/sm80/pack_item.h"
+
+#define NAME    pack_rows_4_bf16
+#define BITS    4
+#define OUT     16
+#define BY_ROWS 1
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_rows_6_bf16
+#define BITS    6
+#define OUT     16
+#define BY_ROWS 1
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_rows_8_bf16
+#define BITS    8
+#define OUT     16
+#define BY_ROWS 1
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_columns_4_bf16
+#define BITS    4
+#define OUT     16
+#define BY_ROWS 0
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_columns_6_bf16
+#define BITS    6
+#define OUT     16
+#define BY_ROWS 0
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_columns_8_bf16
+#define BITS    8
+#define OUT     16
+#define BY_ROWS 0
+#include "cuda/sm80/pack_narrow_body.h"

@@ -1,0 +1,14 @@
+/* fp32 block scales from any layout into the one that an engine reads; cuda/pack.h. */
+#include "cuda/sm80/pack_memory.h"
+
+extern "C" __global__ void __launch_bounds__(PACK_THREADS)
+    pack_scales(const __grid_constant__ bsmm_pack_scales_job job) {
+    uint32_t row = blockIdx.x * PACK_THREADS + threadIdx.x, column = blockIdx.y;
+    if (row >= job.rows) return;
+    float value = 0;
+    if (row < job.known_rows && column < job.known_cols) {
+        uint64_t at = bsmm_axis_at(&job.row_map, row) + bsmm_axis_at(&job.col_map, column);
+        value = __ldg(job.scales + at);
+    }
+    job.to[row * job.row_pitch + column * job.col_pitch] = value;
+}

@@ -1,0 +1,76 @@
+/* Packs f32, f16 and bf16 to bf16 where that is exact; cuda/pack.h says what that is. */
+#include "cuda/sm80/pack_item.h"
+
+/* 8 values to 8 bf16. What is rare: Inf, NaN and fp32's subnormals, for they may need a group
+ * scale.
+ */
+static __device__ __forceinline__ bsmm_lane_group item_wide(const bsmm_pack_job *job,
+                                                            const float *values, bool there,
+                                                            item_reach *reach, uint32_t *to) {
+    bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
+    uint32_t most = 0, least = UINT32_MAX, low_bits = 0; /* least: of magnitudes - 1, 0 aside */
+    for (int i = 0; i < 8; i++) {
+        uint32_t magnitude = __float_as_uint(values[i]) & 0x7fffffffu;
+        most = max(most, magnitude);
+        least = min(least, magnitude - 1);
+        low_bits |= magnitude;
+    }
+    bool inexact = low_bits & 0xffff;
+    if (__any_sync(0xffffffffu, most >= 0x7f800000u || least < 0x007fffffu)) {
+        uint32_t maxima = max_over_lanes(bsmm_lane_look_wide(values, &inexact), 16);
+        g = bsmm_lane_decide_wide(job, maxima, inexact);
+        bsmm_lane_emit_wide(values, g.exponent, to);
+        if (there) extend(&reach->told, &g);
+        return g;
+    }
+    for (int i = 0; i < 4; i++)
+        to[i] =
+            __byte_perm(__float_as_uint(values[2 * i]), __float_as_uint(values[2 * i + 1]), 0x7632);
+    if (inexact) reach->told.flags |= BSMM_PACK_WIDE;
+    if (most) reach_out(reach, (int)(most >> 23) - 127, (int)((least + 1) >> 23) - 127);
+    return g;
+}
+
+static __device__ __forceinline__ float from_f32(uint32_t bits) {
+    return __uint_as_float(bits);
+}
+
+static __device__ __forceinline__ float from_bf16(uint16_t code) {
+    return __uint_as_float((uint32_t)code << 16);
+}
+
+#define NAME    pack_rows_f32
+#define TYPE    uint32_t
+#define TO_F32  from_f32
+#define BY_ROWS 1
+#include "cuda/sm80/pack_wide_body.h"
+
+#define NAME    pack_rows_f16
+#define TYPE    uint16_t
+#define TO_F32  bsmm_ptx_cvt_f32_f16
+#define BY_ROWS 1
+#include "cuda/sm80/pack_wide_body.h"
+
+#define NAME    pack_rows_bf16
+#define TYPE    uint16_t
+#define TO_F32  from_bf16
+#define BY_ROWS 1
+#include "cuda/sm80/pack_wide_body.h"
+
+#define NAME    pack_columns_f32
+#define TYPE    uint32_t
+#define TO_F32  from_f32
+#define BY_ROWS 0
+#include "cuda/sm80/pack_wide_body.h"
+
+#define NAME    pack_columns_f16
+#define TYPE    uint16_t
+#define TO_F32  bsmm_ptx_cvt_f32_f16
+#define BY_ROWS 0
+#include "cuda/sm80/pack_wide_body.h"
+
+#define NAME    pack_columns_bf16
+#define TYPE    uint16_t
+#define TO_F32  from_bf16
+#define BY_ROWS 0
+#include "cuda/sm80/pack_wide_body.h"

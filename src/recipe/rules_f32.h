@@ -1,0 +1,43 @@
+/* Rules that give a block an fp32 scale, as DeepSeek's fp8 has them. */
+#ifndef BSMM_RECIPE_RULES_F32_H
+#define BSMM_RECIPE_RULES_F32_H
+
+#include "recipe/rules_e8m0.h"
+
+/* NaN passes, as in torch.clamp. */
+BSMM_SHARED float bsmm_scale_of(float amax, const bsmm_tensor_step *t) {
+    return bsmm_div(amax < 1e-4f ? 1e-4f : amax, t->max);
+}
+
+/* exp2(ceil(log2(scale))) in fp32. Of Inf it is Inf, of NaN that NaN. */
+BSMM_SHARED float bsmm_ceil_pow2(float scale) {
+    if (!isfinite(scale)) return scale;
+    return bsmm_pow2((int)ceilf(bsmm_log2_fp32(scale)));
+}
+
+/* x / s; kernel.py's exp2(ceil(log2(s))) */
+BSMM_SHARED bsmm_block_step bsmm_f32_deepseek(float amax, const bsmm_tensor_step *t) {
+    float scale = bsmm_scale_of(amax, t);
+    if (t->pow2) scale = bsmm_ceil_pow2(scale);
+    return bsmm_block_step_of(bsmm_float_bits(scale), scale);
+}
+
+/* x * (1 / s) */
+BSMM_SHARED bsmm_block_step bsmm_f32_deepgemm(float amax, const bsmm_tensor_step *t) {
+    float scale = bsmm_scale_of(amax, t);
+    if (t->pow2) scale = bsmm_ceil_to_ue8m0(scale);
+    return bsmm_block_step_of(bsmm_float_bits(scale), bsmm_div(1, scale));
+}
+
+/* TransformerEngine's compute_scale_from_amax: the factor comes first, its reciprocal is stored. */
+BSMM_SHARED bsmm_block_step bsmm_f32_te(float amax, const bsmm_tensor_step *t) {
+    float factor = 1;
+    if (isfinite(amax) && amax != 0) {
+        factor = bsmm_div(t->max, amax);
+        if (isinf(factor)) factor = t->source_max;
+        if (t->pow2) factor = bsmm_bits_float(bsmm_float_bits(factor) & 0xff800000u);
+    }
+    return bsmm_block_step_of(bsmm_float_bits(bsmm_div(1, factor)), factor);
+}
+
+#endif

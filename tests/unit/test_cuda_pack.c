@@ -1,0 +1,184 @@
+/* The packing kernels' per-thread functions, run on the CPU over whole operands: every format that
+ * a route takes, both orders, every scale layout, odd sizes and pitches, ordinary and extreme
+ * values, NaN and Inf. A packed element times its group's scale is the operand's value, or the
+ * header says that it is not. */
+#include "cuda/pack_lane.h"
+#include "operand.h"
+#include "pack_model.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct packed {
+    void *memory;
+    uint64_t bytes;
+    bsmm_operand operand;
+    bsmm_pack_launch launch;
+} packed;
+
+static packed pack(const bsmm_matrix *m, bsmm_pack_route route, bool with_scales) {
+    packed p;
+    assert_int_equal(bsmm_operand_take(m, "m", &p.operand), BSMM_OK);
+    p.bytes = bsmm_pack_layout_of(m->rows, m->cols, route).bytes;
+    p.memory = guarded_alloc(p.bytes);
+    p.launch = bsmm_pack_launch_of(&p.operand, route, with_scales, p.memory);
+    pack_model(&p.launch, &p.operand);
+    return p;
+}
+
+static uint32_t check(const bsmm_matrix *m, bsmm_pack_route route, bool with_scales) {
+    packed p = pack(m, route, with_scales);
+    pack_verdict v = pack_check(&p.launch, &p.operand);
+    if (v.wrong)
+        fail_msg("%s route %d layout %u %lld x %lld: %llu wrong, first at %lld, %lld: %a, got %a",
+                 bsmm_format_name(m->format), (int)route, m->scale_layout, (long long)m->rows,
+                 (long long)m->cols, (unsigned long long)v.wrong, (long long)v.row,
+                 (long long)v.col, v.expected, v.got);
+    guarded_free(p.memory, p.bytes);
+    return v.flags;
+}
+
+static bool refused(const bsmm_matrix *m, bsmm_pack_route route) {
+    char why[160];
+    bsmm_operand o;
+    assert_int_equal(bsmm_operand_take(m, "m", &o), BSMM_OK);
+    return bsmm_pack_refuse(&o, route, why, sizeof why) != NULL;
+}
+
+static const char *const formats[] = {
+    "mxfp8",        "mxfp8_e5m2",   "mxfp6_e2m3",
+    "mxfp6_e3m2",   "mxfp4",        "nvfp4",
+    "fp8_group128", "fp8_block128", "fp8_group128_fnuz",
+    "e4m3",         "e5m2",         "e5m2fnuz",
+    "e2m1",         "bf16",         "f16",
+    "f32",
+};
+
+static bsmm_matrix shape_of(const char *name, uint32_t layout, uint32_t order, rng *r) {
+    bsmm_matrix m = describe(format_named(name), 1 + rng_below(r, 40), 1 + rng_below(r, 400));
+    m.order = order;
+    if (m.format.scale == BSMM_SCALE_NONE) return m;
+    m.scale_layout = layout;
+    if (layout != BSMM_LAYOUT_TILE_CONTIGUOUS) return m;
+    m.scale_tile_rows = 1 + rng_below(r, 9);
+    m.scale_tile_cols = 1 + rng_below(r, 5);
+    return m;
+}
+
+static void check_format(const char *name, rng *r, uint32_t seen[3]) {
+    for (uint32_t i = 0; i < 3 * 2 * 9; i++) {
+        test_matrix t;
+        test_matrix_make(&t, shape_of(name, i / 6, i % 2, r), (fill)(i / 2 % 3), r);
+        t.m.global_scale = NULL;
+        for (int route = 0; route < 3; route++)
+            if (!refused(&t.m, (bsmm_pack_route)route)) {
+                uint32_t flags = check(&t.m, (bsmm_pack_route)route, true);
+                check(&t.m, (bsmm_pack_route)route, false);
+                if (i / 2 % 3 == FILL_ORDINARY && !(flags & BSMM_PACK_WIDE)) seen[route]++;
+            }
+        test_matrix_free(&t);
+    }
+}
+
+static void packs_values(void **state) {
+    (void)state;
+    rng r = {20};
+    for (size_t f = 0; f < BSMM_COUNT(formats); f++) {
+        uint32_t seen[3] = {0};
+        check_format(formats[f], &r, seen);
+        bsmm_format format = format_named(formats[f]);
+        bool inexact = format.elem == BSMM_ELEM_F16 || format.elem == BSMM_ELEM_F32;
+        if (!inexact) assert_int_equal(seen[BSMM_PACK_BF16], 18);
+        if (format.scale == BSMM_SCALE_E8M0)
+            assert_int_not_equal(seen[BSMM_PACK_FP8] + seen[BSMM_PACK_FAST], 0);
+    }
+}
+
+/* Every shift that facts and set_window claim is exact, and no wider one. */
+static void e4m3_holds_the_window(void **state) {
+    static const uint32_t elems[] = {BSMM_ELEM_E2M1, BSMM_ELEM_E2M3, BSMM_ELEM_E3M2};
+    (void)state;
+    for (size_t e = 0; e < BSMM_COUNT(elems); e++) {
+        bsmm_format format = {elems[e], BSMM_SCALE_E8M0, 1, 32};
+        test_matrix t;
+        rng r = {1};
+        test_matrix_make(&t, describe(format, 1, 128), FILL_ORDINARY, &r);
+        packed p = pack(&t.m, BSMM_PACK_FP8, true);
+        int top = p.launch.job.fold, bottom = top - (int)p.launch.job.window;
+        for (int shift = bottom - 1; shift <= top + 1; shift++) {
+            bool exact = true;
+            for (uint32_t c = 0; c < 1u << bsmm_elem_row(elems[e])->bits; c++) {
+                double value = ldexp(bsmm_elem_decode(elems[e], c), shift);
+                uint32_t code = bsmm_elem_encode(BSMM_ELEM_E4M3, value, true);
+                exact &= bsmm_elem_decode(BSMM_ELEM_E4M3, code) == value;
+            }
+            assert_int_equal(exact, shift >= bottom && shift <= top);
+        }
+        guarded_free(p.memory, p.bytes);
+        test_matrix_free(&t);
+    }
+}
+
+/* A group of four blocks with chosen exponents, every code of the element among them. */
+static uint32_t flags_of(const char *name, bsmm_pack_route route, const int exponents[4],
+                         uint32_t empty) {
+    test_matrix t;
+    rng r = {2};
+    test_matrix_make(&t, describe(format_named(name), 3, 128), FILL_ORDINARY, &r);
+    uint32_t elem = t.m.format.elem, codes = 1u << bsmm_elem_row(elem)->bits;
+    for (uint64_t i = 0; i < 3 * 128; i++) {
+        uint32_t code = (uint32_t)(i * 37 % codes);
+        if (!isfinite(bsmm_elem_decode(elem, code)) || (empty >> i % 128 / 32 & 1)) code = 0;
+        bsmm_elem_store(elem, t.m.data, i, code);
+    }
+    for (uint64_t i = 0; i < 12; i++)
+        ((uint8_t *)t.m.scales)[i] = (uint8_t)(exponents[i % 4] + 127);
+    uint32_t flags = check(&t.m, route, true);
+    test_matrix_free(&t);
+    return flags;
+}
+
+static void spreads_are_told(void **state) {
+    (void)state;
+    const uint32_t wide = BSMM_PACK_WIDE;
+    const int in[4] = {3, -11, 0, 2}, out[4] = {3, -12, 0, 2}, far[4] = {127, 0, 1, 2};
+    assert_false(flags_of("mxfp4", BSMM_PACK_FP8, in, 0) & wide);
+    assert_true(flags_of("mxfp4", BSMM_PACK_FP8, out, 0) & wide);
+    assert_false(flags_of("mxfp4", BSMM_PACK_FP8, out, 1 << 1) & wide); /* that block is empty */
+    assert_false(flags_of("mxfp4", BSMM_PACK_BF16, out, 0));
+    assert_true(flags_of("mxfp6_e3m2", BSMM_PACK_FP8, in, 0) & wide);
+    assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, far, 0), wide | BSMM_PACK_SCALED);
+    assert_false(flags_of("mxfp8", BSMM_PACK_BF16, far, 1));
+    assert_false(flags_of("mxfp8", BSMM_PACK_FAST, far, 0) & wide);
+    const int low[4] = {-127, -126, -125, -120}, high[4] = {127, 126, 120, 115};
+    assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, low, 0), BSMM_PACK_SCALED);
+    assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, high, 0), BSMM_PACK_SCALED);
+}
+
+/* 2^-127 on one side and 2^127 on the other are harmless; both on one side are not. */
+static void pairs_are_judged(void **state) {
+    (void)state;
+    bsmm_pack_header small = {1, 512 - 118, 512 + 136, 512 + 9, {0}},
+                     large = {1, 512 + 136, 512 - 118, 512 + 9, {0}}, wide = small;
+    wide.flags = BSMM_PACK_WIDE;
+    assert_true(bsmm_pack_pair_fits(&small, &large, 13));
+    assert_false(bsmm_pack_pair_fits(&small, &small, 13));
+    assert_false(bsmm_pack_pair_fits(&large, &large, 13));
+    assert_false(bsmm_pack_pair_fits(&wide, &large, 13));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packs_values),
+        cmocka_unit_test(e4m3_holds_the_window),
+        cmocka_unit_test(spreads_are_told),
+        cmocka_unit_test(pairs_are_judged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

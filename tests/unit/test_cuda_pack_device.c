@@ -1,0 +1,192 @@
+/* The packing kernels on a GPU write the very bytes that their per-thread functions make on the CPU
+ * (tests/support/pack_model.h), which test_cuda_pack.c holds to the operand's values: every format,
+ * route, order and scale layout, odd sizes and pitches, any codes, into poisoned memory. */
+#include "cuda.h"
+#include "operand.h"
+#include "pack_model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const formats[] = {
+    "mxfp8",        "mxfp8_e5m2",   "mxfp6_e2m3",
+    "mxfp6_e3m2",   "mxfp4",        "nvfp4",
+    "fp8_group128", "fp8_block128", "fp8_group128_fnuz",
+    "e4m3",         "e5m2",         "e5m2fnuz",
+    "e2m1",         "bf16",         "f16",
+    "f32",
+};
+
+typedef struct on_device {
+    const bsmm_cuda_device *device;
+    bsmm_operand host, operand; /* the same with host and device pointers */
+} on_device;
+
+static on_device upload(const bsmm_cuda_device *device, const test_matrix *t) {
+    on_device d = {.device = device};
+    assert_int_equal(bsmm_operand_take(&t->m, "m", &d.host), BSMM_OK);
+    d.operand = d.host;
+    d.operand.m.data = test_cuda_new(device, t->m.data, t->data_bytes);
+    if (t->m.scales) d.operand.m.scales = test_cuda_new(device, t->m.scales, t->scale_bytes);
+    return d;
+}
+
+static void release(const on_device *d) {
+    test_cuda_free(d->device, d->operand.m.data);
+    if (d->operand.m.scales) test_cuda_free(d->device, d->operand.m.scales);
+}
+
+/* Bytes that no launch writes: between header, group scales and elements. */
+static void poison_gaps(uint8_t *memory, const bsmm_pack_layout *at, bool with_scales) {
+    uint64_t padded = at->elements;
+    memset(memory + BSMM_PACK_HEADER_BYTES, 0xa5, at->group_scales - BSMM_PACK_HEADER_BYTES);
+    if (!with_scales) memset(memory + at->group_scales, 0xa5, padded - at->group_scales);
+}
+
+static void compare(const on_device *d, bsmm_pack_route route, bool with_scales) {
+    bsmm_pack_layout at = bsmm_pack_layout_of(d->host.m.rows, d->host.m.cols, route);
+    uint8_t *expected = malloc(at.bytes), *got = malloc(at.bytes);
+    void *memory = test_cuda_new(d->device, NULL, at.bytes);
+    memset(expected, 0xa5, at.bytes);
+    poison_gaps(expected, &at, with_scales);
+    bsmm_pack_launch host = bsmm_pack_launch_of(&d->host, route, with_scales, expected);
+    bsmm_pack_launch launch = bsmm_pack_launch_of(&d->operand, route, with_scales, memory);
+    pack_model(&host, &d->host);
+    assert_int_equal(bsmm_pack_run(d->device, &launch, NULL), BSMM_OK);
+    test_cuda_read(d->device, got, memory, at.bytes);
+    /* Elements that are not the values are nobody's. */
+    bool wide = ((bsmm_pack_header *)(void *)expected)->flags & BSMM_PACK_WIDE;
+    for (uint64_t i = 0; i < (wide ? at.elements : at.bytes); i++)
+        if (expected[i] != got[i])
+            fail_msg(
+                "%s (%s): %lld x %lld, order %u, layout %u, scales %d: byte %llu is %02x, must "
+                "be %02x (elements from %llu on)",
+                launch.function->name, bsmm_format_name(d->host.m.format),
+                (long long)d->host.m.rows, (long long)d->host.m.cols, d->host.m.order,
+                d->host.m.scale_layout, with_scales, (unsigned long long)i, got[i], expected[i],
+                (unsigned long long)at.elements);
+    test_cuda_free(d->device, memory);
+    free(expected);
+    free(got);
+}
+
+static void compare_routes(const bsmm_cuda_device *device, const test_matrix *t) {
+    char why[160];
+    on_device d = upload(device, t);
+    for (int route = 0; route < 3; route++)
+        if (!bsmm_pack_refuse(&d.host, (bsmm_pack_route)route, why, sizeof why)) {
+            compare(&d, (bsmm_pack_route)route, true);
+            compare(&d, (bsmm_pack_route)route, false);
+        }
+    release(&d);
+}
+
+/* Half of the shapes are whole tiles with aligned rows, which take the wide loads. */
+static bsmm_matrix shape_of(const char *name, uint32_t i, rng *r) {
+    bool whole = i % 4 < 2;
+    int64_t rows = whole ? (int64_t)128 << rng_below(r, 2) : 1 + (int64_t)rng_below(r, 300);
+    int64_t cols = whole ? (int64_t)128 << rng_below(r, 5) : 1 + (int64_t)rng_below(r, 700);
+    bsmm_matrix m = describe(format_named(name), rows, cols);
+    m.order = i % 2;
+    int64_t line = m.order == BSMM_ORDER_ROW ? cols : rows;
+    if (i % 3 == 0) m.ld = bsmm_round_up(line, 4) + 4 * rng_below(r, 9);
+    if (m.format.scale == BSMM_SCALE_NONE) return m;
+    m.scale_layout = i % 9;
+    if (m.scale_layout != BSMM_LAYOUT_TILE_CONTIGUOUS) return m;
+    m.scale_tile_rows = 1 + rng_below(r, 9);
+    m.scale_tile_cols = 1 + rng_below(r, 5);
+    return m;
+}
+
+static void kernels_write_the_models_bytes(void **state) {
+    const bsmm_cuda_device *device = test_cuda_device();
+    rng r = {40};
+    (void)state;
+    for (size_t f = 0; f < BSMM_COUNT(formats); f++)
+        for (uint32_t i = 0; i < 18; i++) {
+            test_matrix t;
+            test_matrix_make(&t, shape_of(formats[f], i, &r), (fill)(i % 3), &r);
+            t.m.global_scale = NULL;
+            compare_routes(device, &t);
+            test_matrix_free(&t);
+        }
+}
+
+/* A closed gate leaves everything but the header as it is. */
+static void a_closed_gate_writes_nothing(void **state) {
+    const bsmm_cuda_device *device = test_cuda_device();
+    static const uint32_t gates[] = {BSMM_PACK_SCALED, BSMM_PACK_WIDE};
+    rng r = {41};
+    test_matrix t;
+    uint8_t got[4];
+    (void)state;
+    test_matrix_make(&t, describe(format_named("mxfp4"), 5, 200), FILL_ORDINARY, &r);
+    on_device d = upload(device, &t);
+    bsmm_pack_layout at = bsmm_pack_layout_of(5, 200, BSMM_PACK_FP8);
+    void *memory = test_cuda_new(device, NULL, at.bytes);
+    uint32_t *gate = test_cuda_new(device, gates, sizeof gates);
+    bsmm_pack_launch launch = bsmm_pack_launch_of(&d.operand, BSMM_PACK_FP8, true, memory);
+    launch.job.gate_mask = BSMM_PACK_WIDE;
+    for (int i = 0; i < 2; i++) {
+        launch.job.gate = gate + i;
+        assert_int_equal(bsmm_pack_run(device, &launch, NULL), BSMM_OK);
+        test_cuda_read(device, got, (uint8_t *)memory + at.elements, sizeof got);
+        assert_int_equal(memcmp(got, "\xa5\xa5\xa5\xa5", 4) == 0, i == 0);
+    }
+    test_cuda_free(device, memory);
+    test_cuda_free(device, gate);
+    release(&d);
+    test_matrix_free(&t);
+}
+
+static void check_scales(const bsmm_cuda_device *device, const char *name, uint32_t layout,
+                         bool by_row, rng *r) {
+    test_matrix t;
+    bsmm_matrix shape = describe(format_named(name), 1 + rng_below(r, 400), 1 + rng_below(r, 900));
+    shape.scale_layout = layout;
+    shape.scale_tile_rows = shape.scale_tile_cols = layout == BSMM_LAYOUT_TILE_CONTIGUOUS ? 3 : 0;
+    test_matrix_make(&t, shape, FILL_ORDINARY, r);
+    on_device d = upload(device, &t);
+    float got[404 * 8], *to = test_cuda_new(device, NULL, sizeof got);
+    bsmm_pack_scales_launch launch = bsmm_pack_scales_launch_of(&d.operand, by_row, to);
+    assert_int_equal(bsmm_pack_scales_run(device, &launch, NULL), BSMM_OK);
+    test_cuda_read(device, got, to, sizeof got);
+    int64_t rows = by_row ? bsmm_round_up(shape.rows, 4) : bsmm_ceil_div(shape.rows, 128);
+    int64_t cols = bsmm_ceil_div(shape.cols, 128);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t c = 0; c < cols; c++) {
+            int64_t block = by_row ? i / shape.format.block_rows : i;
+            bool there = !by_row || i < shape.rows;
+            uint64_t at = there ? bsmm_scale_map_at(&d.host.map, block, c) : 0;
+            double expected = there ? bsmm_scale_load(BSMM_SCALE_F32, t.m.scales, at) : 0;
+            assert_true((double)got[by_row ? c * rows + i : i * cols + c] == expected);
+        }
+    test_cuda_free(device, to);
+    release(&d);
+    test_matrix_free(&t);
+}
+
+static void scales_come_from_any_layout(void **state) {
+    const bsmm_cuda_device *device = test_cuda_device();
+    rng r = {42};
+    (void)state;
+    for (uint32_t layout = 0; layout < 9; layout++) {
+        check_scales(device, "fp8_group128", layout, true, &r);
+        check_scales(device, "fp8_block128", layout, true, &r);
+        check_scales(device, "fp8_block128", layout, false, &r);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_write_the_models_bytes),
+        cmocka_unit_test(a_closed_gate_writes_nothing),
+        cmocka_unit_test(scales_come_from_any_layout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
