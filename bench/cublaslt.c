@@ -189,7 +189,7 @@ static bool set_int(const bench_lt_product *p, int attribute, int32_t value) {
 
 static bool set_scaling(const bench_lt_product *p, bench_lt_kind kind) {
     bool blocks = kind == BENCH_LT_VEC128;
-    int8_t fast = !blocks;
+    const int8_t fast = blocks ? 0 : 1;
     if (kind == BENCH_LT_BF16) return true;
     return set(p, DESC_A_SCALE_POINTER, &p->scales[1], sizeof p->scales[1]) &&
            set(p, DESC_B_SCALE_POINTER, &p->scales[0], sizeof p->scales[0]) &&

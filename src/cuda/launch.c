@@ -75,8 +75,8 @@ static bsmm_status raise_limits(const bsmm_cuda_device *device, const bsmm_cuda_
 
 static bsmm_status make_function(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
                                  CUfunction *handle) {
-    const bsmm_cuda_image *image;
-    CUmodule module;
+    const bsmm_cuda_image *image = NULL;
+    CUmodule module = NULL;
     BSMM_TRY(bsmm_cuda_image_find(function->module, &image));
     BSMM_TRY(load_module(device, image, &module));
     CUresult result = device->driver->cuModuleGetFunction(handle, module, function->name);
@@ -146,7 +146,7 @@ static unsigned int take_attributes(const bsmm_cuda_launch_desc *l, CUlaunchAttr
 }
 
 bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *l) {
-    CUfunction handle;
+    CUfunction handle = NULL;
     BSMM_TRY(bsmm_cuda_load(device, l->function, &handle));
     CUlaunchAttribute attributes[2] = {0};
     CUlaunchConfig config = {

@@ -189,18 +189,6 @@ CUresult cuStreamSynchronize(CUstream stream) {
     return CUDA_SUCCESS;
 }
 
-CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank, void *pointer,
-                                const uint64_t *extents, const uint64_t *strides,
-                                const uint32_t *box, const uint32_t *element_strides,
-                                int interleave, int swizzle, int l2_promotion, int fill) {
-    (void)type, (void)rank, (void)extents, (void)strides, (void)box, (void)element_strides;
-    (void)interleave, (void)swizzle, (void)l2_promotion, (void)fill;
-    FAIL_IF_TOLD;
-    if ((uintptr_t)pointer % 16) return CUDA_ERROR_INVALID_VALUE;
-    memset(map, 0, sizeof *map);
-    return CUDA_SUCCESS;
-}
-
 /* ---- memory ---- */
 
 CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+extern const bsmm_backend bsmm_backend_cuda;
+
 static void expect_message(const char *part) {
     if (!strstr(bsmm_error_message(), part))
         fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
@@ -163,7 +165,6 @@ static void the_callers_context_stays(void **state) {
     void *to = test_cuda_new(device, NULL, 64);
     static const uint32_t words[4] = {1, 2, 3, 4};
     uint32_t got[5];
-    extern const bsmm_backend bsmm_backend_cuda;
     assert_int_equal(bsmm_backend_cuda.store(device, NULL, to, words, sizeof words), BSMM_OK);
     test_cuda_read(device, got, to, sizeof got);
     assert_memory_equal(got, words, sizeof words);
@@ -176,7 +177,6 @@ static void the_callers_context_stays(void **state) {
 static void pointers_are_told_apart(void **state) {
     (void)state;
     const bsmm_cuda_device *device = test_cuda_device();
-    extern const bsmm_backend bsmm_backend_cuda;
     static int data;
     void *memory = test_cuda_new(device, NULL, 256);
     void *heap = test_malloc(16);
