@@ -144,11 +144,11 @@ static uint64_t round_up(uint64_t value, uint64_t unit) {
 }
 
 /* `sets` copies of random values one after another. */
-static bool make_sets(bench_cuda *cuda, uint32_t elem, int64_t rows, int64_t cols, size_t sets,
-                      void **memory, uint64_t *stride) {
+static bool make_sets(bench_cuda *cuda, uint32_t elem, int64_t rows, int64_t cols, uint64_t seed,
+                      size_t sets, void **memory, uint64_t *stride) {
     bsmm_matrix m = {0};
     bool made = !bench_matrix_create(&m, (bsmm_format){.elem = elem}, rows, cols) &&
-                !bench_matrix_fill(&m, BENCH_FIRST_SEED);
+                !bench_matrix_fill(&m, seed);
     *stride = round_up(m.data_bytes, 256);
     made = made && bench_cuda_new_sets(cuda, m.data, m.data_bytes, *stride, sets, memory);
     bench_matrix_destroy(&m);
@@ -160,8 +160,8 @@ static bool make_operands(bench_lt_product *p, bench_cuda *cuda, bench_lt_kind k
     uint32_t elem = kind == BENCH_LT_BF16 ? BSMM_ELEM_BF16 : BSMM_ELEM_E4M3;
     uint64_t size = s->out == BSMM_ELEM_F32 ? 4 : 2;
     p->d_bytes = round_up((uint64_t)s->m * (uint64_t)s->n * size, 256);
-    return make_sets(cuda, elem, s->m, s->k, s->sets, &p->a, &p->a_bytes) &&
-           make_sets(cuda, elem, s->n, s->k, s->sets, &p->b, &p->b_bytes) &&
+    return make_sets(cuda, elem, s->m, s->k, BENCH_FIRST_SEED, s->sets, &p->a, &p->a_bytes) &&
+           make_sets(cuda, elem, s->n, s->k, BENCH_FIRST_SEED + 1, s->sets, &p->b, &p->b_bytes) &&
            bench_cuda_new(cuda, NULL, p->d_bytes * s->sets, &p->d) &&
            bench_cuda_new(cuda, NULL, workspace_bytes, &p->workspace);
 }
