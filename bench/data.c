@@ -28,8 +28,14 @@ static void *allocate(uint64_t bytes) {
 }
 
 bsmm_status bench_matrix_create(bsmm_matrix *m, bsmm_format format, int64_t rows, int64_t cols) {
+    return bench_matrix_create_in(m, format, BSMM_LAYOUT_ROW_MAJOR, rows, cols);
+}
+
+bsmm_status bench_matrix_create_in(bsmm_matrix *m, bsmm_format format, uint32_t layout,
+                                   int64_t rows, int64_t cols) {
     *m = BSMM_INIT(bsmm_matrix);
     m->format = format;
+    m->scale_layout = layout;
     m->rows = rows;
     m->cols = cols;
     uint64_t data_bytes, scale_bytes;

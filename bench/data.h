@@ -10,6 +10,9 @@ enum { BENCH_FIRST_SEED = 42 }; /* the tutorial's */
  * The caller zeroes *matrix first and destroys it whether this succeeds or not. */
 bsmm_status bench_matrix_create(bsmm_matrix *matrix, bsmm_format format, int64_t rows,
                                 int64_t cols);
+/* The same with another scale layout. */
+bsmm_status bench_matrix_create_in(bsmm_matrix *matrix, bsmm_format format, uint32_t layout,
+                                   int64_t rows, int64_t cols);
 void bench_matrix_destroy(bsmm_matrix *matrix);
 
 /* Fills a matrix as Triton's block-scaled tutorial does where it has e8m0 or e4m3 scales: elements

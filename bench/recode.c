@@ -28,10 +28,35 @@ static bsmm_status dequantize(void *context, size_t turn) {
     return bsmm_dequantize(&r->from, &r->to);
 }
 
+static bsmm_status relayout(void *context, size_t turn) {
+    recode *r = context;
+    (void)turn;
+    return bsmm_relayout_scales(&r->from, &r->to);
+}
+
+bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from, bsmm_matrix *to,
+                                  float *global) {
+    bsmm_status status = bench_matrix_create(from, job->from, job->rows, job->cols);
+    if (!status) status = bench_matrix_create_in(to, job->to, job->layout, job->rows, job->cols);
+    if (!status) status = bench_matrix_fill(from, BENCH_FIRST_SEED);
+    bsmm_matrix *scaled = job->to.scale ? to : from;
+    *global = 1;
+    if (!job->relayout && scaled->format.scale == BSMM_SCALE_E4M3) scaled->global_scale = global;
+    return status;
+}
+
+void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, const bsmm_matrix *to,
+                        double *read, double *written) {
+    *read = (double)(from->scale_bytes + (job->relayout ? 0 : from->data_bytes));
+    *written = (double)(to->scale_bytes + (job->relayout ? 0 : to->data_bytes));
+}
+
 static bsmm_status time_all(recode *r, bench_recode_result *result) {
-    bsmm_status (*run)(void *, size_t) = r->to.format.scale ? quantize : dequantize;
-    double read = (double)(r->from.data_bytes + r->from.scale_bytes);
-    double written = (double)(r->to.data_bytes + r->to.scale_bytes);
+    bsmm_status (*run)(void *, size_t) = r->job->relayout     ? relayout
+                                         : r->to.format.scale ? quantize
+                                                              : dequantize;
+    double read, written;
+    bench_recode_bytes(r->job, &r->from, &r->to, &read, &written);
     bsmm_status status = run(r, 0);
     for (int round = 0; round < r->job->rounds && !status; round++) {
         status = bench_time(run, r, &r->seconds);
@@ -46,14 +71,8 @@ static bsmm_status time_all(recode *r, bench_recode_result *result) {
 }
 
 bsmm_status bench_recode(const bench_recode_job *job, bench_recode_result *result) {
-    recode r = {.job = job, .global = 1};
-    bsmm_status status = bench_matrix_create(&r.from, job->from, job->rows, job->cols);
-    if (!status) status = bench_matrix_create(&r.to, job->to, job->rows, job->cols);
-    if (!status) status = bench_matrix_fill(&r.from, 42);
-    if (job->to.scale)
-        r.to.global_scale = &r.global;
-    else
-        r.from.global_scale = &r.global;
+    recode r = {.job = job};
+    bsmm_status status = bench_recode_matrices(job, &r.from, &r.to, &r.global);
     if (!status && !bench_memory_create(&r.memory)) status = BSMM_E_MEMORY;
     if (!status) status = time_all(&r, result);
     bench_matrix_destroy(&r.from);

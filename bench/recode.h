@@ -1,4 +1,5 @@
-/* Quantizing and dequantizing, timed beside memory that is read and written as much. */
+/* Quantizing, dequantizing and moving scales, timed beside memory that is read and written as much.
+ */
 #ifndef BENCH_RECODE_H
 #define BENCH_RECODE_H
 
@@ -10,6 +11,8 @@ typedef struct bench_recode_job {
     const char *recipe; /* NULL: the format's default; of a quantization */
     int threads, rounds;
     const char *device; /* of bench_recode_cuda */
+    bool relayout;      /* from and to are one format: only its scales move, */
+    uint32_t layout;    /* from row_major to this layout */
 } bench_recode_job;
 
 typedef struct bench_recode_result {
@@ -18,9 +21,17 @@ typedef struct bench_recode_result {
     double ceiling_rate; /* bytes per second of reading and writing in the same proportion */
 } bench_recode_result;
 
-/* Quantizes if `to` is scaled, else dequantizes. Fails with the library's status, or
- * BSMM_E_MEMORY. */
+/* Moves scales, or quantizes if `to` is scaled, or else dequantizes. Fails with the library's
+ * status, or BSMM_E_MEMORY. */
 bsmm_status bench_recode(const bench_recode_job *job, bench_recode_result *result);
+
+/* The matrices of a job, filled; `global` is the second-level scale of the one that has any. They
+ * are destroyed whether this succeeds or not. */
+bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from, bsmm_matrix *to,
+                                  float *global);
+/* Bytes that are read and written, each once. */
+void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, const bsmm_matrix *to,
+                        double *read, double *written);
 
 /* The same on a GPU, beside copying its memory. NULL, or why it failed. */
 const char *bench_recode_cuda(const bench_recode_job *job, bench_cuda *cuda,

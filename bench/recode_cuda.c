@@ -20,9 +20,9 @@ typedef struct recode {
 } recode;
 
 static bool put_sets(recode *r) {
-    uint64_t bytes =
-        r->from.data_bytes + r->from.scale_bytes + r->to.data_bytes + r->to.scale_bytes;
-    r->count = bench_cuda_sets(r->cuda, bytes);
+    double read, written;
+    bench_recode_bytes(r->job, &r->from, &r->to, &read, &written);
+    r->count = bench_cuda_sets(r->cuda, (uint64_t)(read + written));
     r->sets = calloc(2 * r->count, sizeof *r->sets);
     bool done = r->sets != NULL;
     for (size_t i = 0; i < r->count && done; i++)
@@ -42,13 +42,25 @@ static bool quantize(void *context, size_t turn) {
     return !bsmm_quantize(&desc, NULL);
 }
 
-static bool dequantize(void *context, size_t turn) {
-    recode *r = context;
+static bsmm_exec exec_of(const recode *r) {
     bsmm_exec exec = BSMM_INIT(bsmm_exec);
     exec.device = r->job->device;
     exec.stream = bench_cuda_stream(r->cuda);
+    return exec;
+}
+
+static bool dequantize(void *context, size_t turn) {
+    recode *r = context;
+    bsmm_exec exec = exec_of(r);
     return !bsmm_dequantize_on(&exec, &r->sets[2 * (turn % r->count)],
                                &r->sets[2 * (turn % r->count) + 1]);
+}
+
+static bool relayout(void *context, size_t turn) {
+    recode *r = context;
+    bsmm_exec exec = exec_of(r);
+    return !bsmm_relayout_scales_on(&exec, &r->sets[2 * (turn % r->count)],
+                                    &r->sets[2 * (turn % r->count) + 1]);
 }
 
 static bool time_all(recode *r) {
@@ -63,7 +75,9 @@ static bool time_all(recode *r) {
 }
 
 static const char *measure(recode *r) {
-    bench_cuda_work *work = r->to.format.scale ? quantize : dequantize;
+    bench_cuda_work *work = r->job->relayout     ? relayout
+                            : r->to.format.scale ? quantize
+                                                 : dequantize;
     if (!put_sets(r)) return bench_cuda_error();
     if (!work(r, 0)) return bsmm_error_message();
     size_t turns = (LEAST_TURNS + r->count - 1) / r->count * r->count;
@@ -75,15 +89,12 @@ static const char *measure(recode *r) {
 
 const char *bench_recode_cuda(const bench_recode_job *job, bench_cuda *cuda,
                               bench_recode_result *result) {
-    recode r = {.job = job, .cuda = cuda, .global = 1};
-    bsmm_status status = bench_matrix_create(&r.from, job->from, job->rows, job->cols);
-    if (!status) status = bench_matrix_create(&r.to, job->to, job->rows, job->cols);
-    if (!status) status = bench_matrix_fill(&r.from, BENCH_FIRST_SEED);
-    bsmm_matrix *scaled = job->to.scale ? &r.to : &r.from;
-    if (scaled->format.scale == BSMM_SCALE_E4M3) scaled->global_scale = &r.global;
+    recode r = {.job = job, .cuda = cuda};
+    double read = 0, written = 0;
+    bsmm_status status = bench_recode_matrices(job, &r.from, &r.to, &r.global);
     const char *why = status ? "no memory" : measure(&r);
-    result->bytes =
-        (double)(r.from.data_bytes + r.from.scale_bytes + r.to.data_bytes + r.to.scale_bytes);
+    bench_recode_bytes(job, &r.from, &r.to, &read, &written);
+    result->bytes = read + written;
     result->seconds = bench_samples_median(&r.seconds);
     result->ceiling_rate = bench_samples_best(&r.rates);
     bench_cuda_forget(cuda, &r.graph);

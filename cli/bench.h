@@ -9,7 +9,7 @@ typedef struct cli_bench_values {
     cli_format_pair formats;
     bsmm_format out, from;
     int64_t m, n, k, m_range[2], k_range[2], k_step, threads, repeats;
-    const char *kernel, *device, *plot, *recipe, *peer;
+    const char *kernel, *device, *plot, *recipe, *peer, *relayout;
     bool json, bench, no_pack_b, cold, quantize, dequantize, fast;
 } cli_bench_values;
 

@@ -1,13 +1,13 @@
-/* bsmm bench --quantize, --dequantize: conversions beside the speed of memory. */
+/* bsmm bench --quantize, --dequantize, --relayout: conversions beside the speed of memory. */
 #include "bench.h"
 #include "recode.h"
 #include "rows.h"
 #include <stdio.h>
 
 const cli_column cli_bench_recode_columns[] = {
-    {"work", "work", false, "quantize or dequantize"},
+    {"work", "work", false, "quantize, dequantize or relayout"},
     {"from", "from", false, "format that is read"},
-    {"to", "to", false, "format that is written"},
+    {"to", "to", false, "format that is written, or scale layout"},
     {"rows", " rows", true, "rows of the matrix"},
     {"cols", " cols", true, "its columns"},
     {"seconds", "   time", true, "median time of one conversion"},
@@ -23,9 +23,11 @@ static void print_row(const cli_bench_values *values, const bench_recode_job *jo
                       const bench_recode_result *result) {
     cli_rows *rows = cli_rows_open(cli_bench_recode_columns, values->json);
     double gbs = result->bytes / result->seconds * 1e-9, ceiling = result->ceiling_rate * 1e-9;
-    cli_row_text(rows, values->quantize ? "quantize" : "dequantize");
+    cli_row_text(rows, values->relayout   ? "relayout"
+                       : values->quantize ? "quantize"
+                                          : "dequantize");
     cli_row_text(rows, bsmm_format_name(job->from));
-    cli_row_text(rows, bsmm_format_name(job->to));
+    cli_row_text(rows, values->relayout ? values->relayout : bsmm_format_name(job->to));
     cli_row_integer(rows, job->rows);
     cli_row_integer(rows, job->cols);
     cli_row_value(rows, json_real(result->seconds), "%s", cli_seconds(result->seconds).text);
@@ -48,14 +50,17 @@ static int recode_on_gpu(const cli_bench_values *values, const bench_recode_job 
 
 int cli_bench_recode(const cli_bench_values *values) {
     bench_recode_result result = {0};
-    bench_recode_job job = {.from = values->quantize ? values->from : values->formats.a,
-                            .to = values->quantize ? values->formats.a : values->out,
+    const bsmm_format format = values->formats.a;
+    bench_recode_job job = {.from = values->quantize ? values->from : format,
+                            .to = values->dequantize ? values->out : format,
+                            .relayout = values->relayout != NULL,
                             .rows = values->m,
                             .cols = values->k_range[0],
                             .recipe = values->recipe,
                             .threads = (int)values->threads,
                             .rounds = (int)values->repeats,
                             .device = values->device};
+    if (values->relayout) bsmm_layout_from_name(values->relayout, &job.layout);
     if (bench_cuda_is(values->device)) return recode_on_gpu(values, &job);
     bsmm_status status = bench_recode(&job, &result);
     if (status == BSMM_E_MEMORY)

@@ -57,18 +57,22 @@ static int check_ranges(const values *options) {
     return CLI_OK;
 }
 
+static bool is_conversion(const values *options) {
+    return options->quantize || options->dequantize || options->relayout;
+}
+
 static int check_conversion(const values *options) {
     const bsmm_format *a = &options->formats.a, *b = &options->formats.b;
-    if (options->quantize && options->dequantize)
-        return cli_usage("--dequantize: --quantize is given too; must be one of them");
+    if (options->quantize + options->dequantize + (options->relayout != NULL) > 1)
+        return cli_usage("--quantize, --dequantize, --relayout: only one of them can be measured");
     if (a->elem != b->elem || !a->scale || a->block_rows != b->block_rows)
         return cli_usage("--format: value is %s; must be one block-scaled format",
                          options->formats.name);
     if (cli_bench_shapes(options) > 1)
         return cli_usage("--k-range: conversions are of one shape, -M x -K");
-    if (options->dequantize && options->threads != omp_get_num_procs())
-        return cli_usage("--threads: value is %lld; dequantizing takes every processor that the "
-                         "process may use (%d)",
+    if ((options->dequantize || options->relayout) && options->threads != omp_get_num_procs())
+        return cli_usage("--threads: value is %lld; dequantizing and moving scales take every "
+                         "processor that the process may use (%d)",
                          (long long)options->threads, omp_get_num_procs());
     return CLI_OK;
 }
@@ -97,8 +101,7 @@ static int check(const values *options) {
     int status = check_sizes(options);
     if (status == CLI_OK) status = check_ranges(options);
     if (status == CLI_OK) status = check_values(options);
-    if (status == CLI_OK && (options->quantize || options->dequantize))
-        status = check_conversion(options);
+    if (status == CLI_OK && is_conversion(options)) status = check_conversion(options);
     const char *refusal =
         status == CLI_OK && options->plot ? bench_plot_refusal(options->plot) : NULL;
     return refusal ? cli_fail("%s: %s", options->plot, refusal) : status;
@@ -110,7 +113,7 @@ static int run(const void *arguments, char **args, int count) {
     int status = check(&options);
     if (status != CLI_OK) return status;
     omp_set_num_threads((int)options.threads); /* for peers that take what OpenMP gives */
-    if (options.quantize || options.dequantize) return cli_bench_recode(&options);
+    if (is_conversion(&options)) return cli_bench_recode(&options);
     return bench_cuda_is(options.device) ? cli_bench_cuda(&options) : cli_bench_products(&options);
 }
 
@@ -167,6 +170,12 @@ static const cli_option options[] = {
     FLAG("cold", cold, "B from memory: copies take turns, so that no cache holds the next one"),
     FLAG("quantize", quantize, "measure quantizing an M x K matrix into --format instead"),
     FLAG("dequantize", dequantize, "measure dequantizing an M x K matrix of --format instead"),
+    {.name = "relayout",
+     .arg = "LAYOUT",
+     .help =
+         "measure moving the scales of an M x K matrix of --format from row_major into a layout",
+     .kind = CLI_TEXT,
+     .offset = offsetof(values, relayout)},
     {.name = "from",
      .arg = "FORMAT",
      .help = "format that --quantize reads: f32, f16 or bf16; f32 unless given",
@@ -238,7 +247,8 @@ const cli_command cli_bench = {
         "  bsmm bench --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --cold --threads 1\n"
         "  bsmm bench --device cuda:0 --peer cublaslt --format fp8_groupwise -M 4096 -N 4096 \\\n"
         "      -K 4096\n"
-        "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n",
+        "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n"
+        "  bsmm bench --relayout nv_128x4 --format mxfp8 -M 8192 -K 8192 --device cuda:0\n",
     .options = options,
     .output = {cli_bench_product_columns, cli_bench_recode_columns, cli_bench_cuda_columns},
     .defaults = &defaults,

@@ -111,6 +111,9 @@ expect 2 --quantize --format bf16:mxfp4
 expect 2 --quantize --format mxfp4 --k-range 64 1024
 expect 2 --from mxfp4 $small
 contains "$err" "--from: value is mxfp4"
+expect 2 --quantize --relayout nv_128x4 --format mxfp4
+contains "$err" "only one"
+expect 2 --relayout nonesuch --format mxfp4
 expect 2 --dequantize --format mxfp4 --threads 1000
 contains "$err" "every processor"
 expect 2 -K many
