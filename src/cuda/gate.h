@@ -1,0 +1,35 @@
+/* Which of several kernels that are queued one after another does the work, decided on the device
+ * from what packing found out about the operands. */
+#ifndef BSMM_CUDA_GATE_H
+#define BSMM_CUDA_GATE_H
+
+#include "cuda/pack.h"
+
+typedef struct bsmm_cuda_gate {
+    const bsmm_pack_header *a, *b; /* NULL: an operand that is multiplied as it is stored */
+    uint32_t log2_k;
+    uint32_t when; /* bsmm_cuda_when */
+} bsmm_cuda_gate;
+
+typedef enum bsmm_cuda_when {
+    BSMM_WHEN_ALWAYS = 0,
+    BSMM_WHEN_FITS = 1,  /* packed elements and their scales are the values */
+    BSMM_WHEN_PLAIN = 2, /* and all scales are 1 */
+    BSMM_WHEN_NOT_FITS = 3,
+    BSMM_WHEN_NOT_PLAIN = 4 /* do not fit, or have scales */
+} bsmm_cuda_when;
+
+#if defined(__CUDACC__)
+static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_gate *gate) {
+    if (gate->when == BSMM_WHEN_ALWAYS) return true;
+    uint32_t flags = (gate->a ? gate->a->flags : 0) | (gate->b ? gate->b->flags : 0);
+    bool fits = gate->a && gate->b ? bsmm_pack_pair_fits(gate->a, gate->b, gate->log2_k)
+                                   : !(flags & BSMM_PACK_WIDE);
+    bool plain = fits && !(flags & BSMM_PACK_SCALED);
+    if (gate->when == BSMM_WHEN_FITS) return fits;
+    if (gate->when == BSMM_WHEN_PLAIN) return plain;
+    return gate->when == BSMM_WHEN_NOT_FITS ? !fits : !plain;
+}
+#endif
+
+#endif
