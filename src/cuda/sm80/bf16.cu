@@ -1,0 +1,35 @@
+/* Any two operands on the bf16 tensor cores of any GPU since sm_80: both are decoded on the way
+ * into shared memory. For what no faster kernel takes. */
+#include "cuda/sm80/bf16_finish.h"
+#include "cuda/sm80/bf16_multiply.h"
+#include "cuda/sm80/bf16_stage.h"
+
+#define BF16_NAME    bf16_1x1
+#define BF16_A_PARTS 1
+#define BF16_B_PARTS 1
+#define BF16_SCALED  0
+#include "cuda/sm80/bf16_body.h"
+
+#define BF16_NAME    bf16_1x1_scaled
+#define BF16_A_PARTS 1
+#define BF16_B_PARTS 1
+#define BF16_SCALED  1
+#include "cuda/sm80/bf16_body.h"
+
+#define BF16_NAME    bf16_1x3
+#define BF16_A_PARTS 1
+#define BF16_B_PARTS 3
+#define BF16_SCALED  0
+#include "cuda/sm80/bf16_body.h"
+
+#define BF16_NAME    bf16_3x1
+#define BF16_A_PARTS 3
+#define BF16_B_PARTS 1
+#define BF16_SCALED  0
+#include "cuda/sm80/bf16_body.h"
+
+#define BF16_NAME    bf16_3x3
+#define BF16_A_PARTS 3
+#define BF16_B_PARTS 3
+#define BF16_SCALED  0
+#include "cuda/sm80/bf16_body.h"

@@ -1,0 +1,91 @@
+/* A step on the tensor cores: 16 warps, 4 x 4, of 32 x 32 results each. A thread's share of 32
+ * along K lies in 16 bytes; K counts in another order than in memory, the same for both operands.
+ */
+#ifndef BSMM_CUDA_BF16_MULTIPLY_H
+#define BSMM_CUDA_BF16_MULTIPLY_H
+
+#include "cuda/ptx/mma.h"
+#include "cuda/sm80/bf16_stage.h"
+
+enum { BF16_ROW_TILES = 2, BF16_COL_TILES = 4 };
+
+static __device__ __forceinline__ uint4 bf16_fragment(const uint8_t *plane, uint32_t row) {
+    return *(const uint4 *)(plane + row * (BSMM_BF16_K * 2) + threadIdx.x % 4 * 16);
+}
+
+static __device__ __forceinline__ void bf16_mma(float sum[4], const uint4 *a, const uint4 *a8,
+                                                const uint4 *b) {
+    ptx_mma_bf16(sum, a->x, a8->x, a->y, a8->y, b->x, b->y);
+    ptx_mma_bf16(sum, a->z, a8->z, a->w, a8->w, b->z, b->w);
+}
+
+/* One part of b times parts [first, end) of a. */
+static __device__ __forceinline__ void bf16_multiply(const uint8_t *a, const int first,
+                                                     const int end,
+                                                     const uint4 right[BF16_COL_TILES],
+                                                     uint32_t row, float (*sums)[4]) {
+#pragma unroll
+    for (int part = first; part < end; part++)
+#pragma unroll
+        for (int m = 0; m < BF16_ROW_TILES; m++) {
+            uint4 low = bf16_fragment(a + part * BF16_PLANE, row + m * 16);
+            uint4 high = bf16_fragment(a + part * BF16_PLANE, row + m * 16 + 8);
+#pragma unroll
+            for (int n = 0; n < BF16_COL_TILES; n++)
+                bf16_mma(sums[m * BF16_COL_TILES + n], &low, &high, &right[n]);
+        }
+}
+
+static __device__ __forceinline__ void bf16_columns(const uint8_t *plane, uint32_t col,
+                                                    uint4 right[BF16_COL_TILES]) {
+#pragma unroll
+    for (int n = 0; n < BF16_COL_TILES; n++)
+        right[n] = bf16_fragment(plane, col + n * 8);
+}
+
+/* sums += first part of a x first part of b; rest += all other pairs of parts that count, those
+ * after the third are below 2^-23. Apart, so that the many sums of small terms round as small terms
+ * do. */
+static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_parts,
+                                                 const uint8_t *a, const uint8_t *b, uint32_t row,
+                                                 uint32_t col, float (*sums)[4], float (*rest)[4]) {
+    uint4 right[BF16_COL_TILES];
+    bf16_columns(b, col, right);
+    bf16_multiply(a, 0, 1, right, row, sums);
+    bf16_multiply(a, 1, a_parts, right, row, rest);
+#pragma unroll 1 /* registers */
+    for (int part = 1; part < b_parts; part++) {
+        bf16_columns(b + part * BF16_PLANE, col, right);
+        bf16_multiply(a, 0, 1, right, row, rest);
+        if (a_parts > 1 && part == 1) bf16_multiply(a, 1, 2, right, row, rest);
+    }
+}
+
+/* The same for one part each, the step's sums times the scales that were left outside. */
+static __device__ __forceinline__ void bf16_step_scaled(const uint8_t *a, const uint8_t *b,
+                                                        uint32_t row, uint32_t col,
+                                                        const float *a_factors,
+                                                        const float *b_factors, float (*sums)[4]) {
+    uint4 right[BF16_COL_TILES];
+#pragma unroll
+    for (int n = 0; n < BF16_COL_TILES; n++)
+        right[n] = bf16_fragment(b, col + n * 8);
+    const float *columns = b_factors + col - threadIdx.x % 32 / 4 + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int m = 0; m < BF16_ROW_TILES; m++) {
+        uint4 low = bf16_fragment(a, row + m * 16), high = bf16_fragment(a, row + m * 16 + 8);
+        float factor = a_factors[row + m * 16], factor8 = a_factors[row + m * 16 + 8];
+#pragma unroll
+        for (int n = 0; n < BF16_COL_TILES; n++) {
+            float part[4] = {0, 0, 0, 0}, *sum = sums[m * BF16_COL_TILES + n];
+            bf16_mma(part, &low, &high, &right[n]);
+            float2 column = *(const float2 *)(columns + n * 8);
+            sum[0] = fmaf(part[0], factor * column.x, sum[0]);
+            sum[1] = fmaf(part[1], factor * column.y, sum[1]);
+            sum[2] = fmaf(part[2], factor8 * column.x, sum[2]);
+            sum[3] = fmaf(part[3], factor8 * column.y, sum[3]);
+        }
+    }
+}
+
+#endif
