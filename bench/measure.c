@@ -163,7 +163,7 @@ static bsmm_status estimate(bench *b, bench_result *result) {
     desc.kernel = desc.device = NULL;
     bsmm_status status = bsmm_estimate_sol("zen4-2c", &desc, &sol);
     if (status) return status;
-    b->unit = bench_probe_of(sol.unit);
+    b->unit = bench_probe_ceiling(sol.unit);
     result->operations = sol.operations;
     result->intensity = sol.operations / sol.bytes;
     result->b_bytes = (double)(b->b.data_bytes + b->b.scale_bytes);

@@ -148,6 +148,12 @@ double bench_probe_run(const bench_probe *probe, int threads) {
     return probe->per_round * rounds * threads / time_rounds(probe, threads, rounds);
 }
 
+const bench_probe *bench_probe_ceiling(const char *unit) {
+    const bench_probe *own = bench_probe_of(unit), *f32 = find("f32");
+    if (own == f32) return f32;
+    return bench_probe_best(own, 1) > bench_probe_best(f32, 1) ? own : f32;
+}
+
 double bench_probe_best(const bench_probe *probe, int threads) {
     double best = 0;
     for (int i = 0; i < 5; i++) {

@@ -45,7 +45,8 @@ static uint32_t avx512_features(void) {
 static uint32_t detect(void) {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
-    return BSMM_CPU_AVX2 | avx512_features() | amx_features();
+    return BSMM_CPU_AVX2 | avx512_features() | amx_features() |
+           (__builtin_cpu_is("intel") ? BSMM_CPU_TWO_PORTS : 0u);
 }
 
 /* Leaves 0x80000002 to 0x80000004 hold 48 characters. */
@@ -75,7 +76,7 @@ static bool brand_string(char brand[49]) {
 
 /* cpuid is slow under hypervisors: asked once. Threads that race here find the same. */
 static atomic_uint detected;
-static atomic_uint feature_mask = ~0u;
+static atomic_uint feature_mask = ~0u, added_features;
 
 uint32_t bsmm_cpu_features(void) {
     const uint32_t known = 1u << 31;
@@ -84,11 +85,16 @@ uint32_t bsmm_cpu_features(void) {
         features = detect() | known;
         atomic_store_explicit(&detected, features, memory_order_relaxed);
     }
+    features |= atomic_load_explicit(&added_features, memory_order_relaxed);
     return features & ~known & atomic_load_explicit(&feature_mask, memory_order_relaxed);
 }
 
 void bsmm_cpu_mask_features(uint32_t mask) {
     atomic_store_explicit(&feature_mask, mask, memory_order_relaxed);
+}
+
+void bsmm_cpu_add_features(uint32_t features) {
+    atomic_store_explicit(&added_features, features, memory_order_relaxed);
 }
 
 static const struct {

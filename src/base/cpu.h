@@ -11,7 +11,10 @@ typedef enum bsmm_cpu_feature {
     BSMM_CPU_AVX512_BF16 = 1u << 3,
     BSMM_CPU_AVX512_VBMI = 1u << 4,
     BSMM_CPU_AMX_INT8 = 1u << 5,
-    BSMM_CPU_AMX_BF16 = 1u << 6
+    BSMM_CPU_AMX_BF16 = 1u << 6,
+    /* Made by Intel: 512-bit operations of every kind share two ports, so that an addition or a
+     * conversion costs as much as a dot product, and vdpbf16ps costs four FMAs. */
+    BSMM_CPU_TWO_PORTS = 1u << 7
 } bsmm_cpu_feature;
 
 /* The features that the processor has and the operating system lets programs use; the AVX-512
@@ -21,6 +24,10 @@ uint32_t bsmm_cpu_features(void);
 /* From now on features outside `mask` count as absent; ~0u ends that. For tests of what other
  * processors choose: plans that exist keep their kernels. */
 void bsmm_cpu_mask_features(uint32_t mask);
+
+/* From now on `features` count as there, where they are not masked; 0 ends that. For tests, and
+ * only of BSMM_CPU_TWO_PORTS, which stands for no instruction. */
+void bsmm_cpu_add_features(uint32_t features);
 
 /* The names of `features`, separated by spaces; cut at size. */
 void bsmm_cpu_feature_names(uint32_t features, char *text, size_t size);

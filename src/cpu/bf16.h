@@ -25,11 +25,19 @@ bool bsmm_bf16_by_segment(const bsmm_product *p);
 #define BSMM_BF16_UNIT_BYTES(width, unit)                                                          \
     (((width) * ((unit)*2 + ((unit) == BSMM_BF16_SEGMENT_UNIT ? 4 : 0)) + 63) / 64 * 64)
 
+/* The same of A with fp32 elements: of each pair, `width` odd ones and then `width` even ones. */
+#define BSMM_BF16_WIDE_UNIT_BYTES(width, unit)                                                     \
+    (BSMM_BF16_UNIT_BYTES(width, unit) + (width) * (unit)*2)
+
 /* Packs one panel of `width` rows, by the best instruction set there is, or by the one that is
  * given; the bytes are the same. */
 void bsmm_bf16_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t row, int64_t rows,
                     bsmm_panel *to);
 void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,
                        int64_t row, int64_t rows, bsmm_panel *to);
+
+/* Packs one panel of A with fp32 elements; width <= BSMM_PACK_LANES. */
+void bsmm_bf16_pack_wide(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
+                         bsmm_panel *to);
 
 #endif

@@ -335,3 +335,30 @@ void bsmm_bf16_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t row
                     bsmm_panel *to) {
     bsmm_bf16_pack_by(bsmm_pack_best(), p, is_b, width, row, rows, to);
 }
+
+/* In place: the narrow panel lies at the end of the wide one's room, so that no pair is overwritten
+ * before it is read. */
+static void widen_unit(const uint8_t *from, int64_t width, int64_t unit, uint8_t *to) {
+    for (int64_t pair = 0; pair < unit / 2; pair++) {
+        uint32_t bits[BSMM_PACK_LANES], *out = (uint32_t *)(void *)to + 2 * pair * width;
+        memcpy(bits, from + pair * width * 4, (size_t)width * 4);
+        for (int64_t i = 0; i < width; i++) {
+            out[i] = bits[i] & 0xffff0000;
+            out[width + i] = bits[i] << 16;
+        }
+    }
+    int64_t narrow = width * unit * 2;
+    memmove(to + 2 * narrow, from + narrow, (size_t)(BSMM_BF16_UNIT_BYTES(width, unit) - narrow));
+}
+
+void bsmm_bf16_pack_wide(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
+                         bsmm_panel *to) {
+    int64_t unit = bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
+    int64_t units = bsmm_ceil_div(p->a.m.cols, unit);
+    int64_t bytes = BSMM_BF16_UNIT_BYTES(width, unit);
+    int64_t wide = BSMM_BF16_WIDE_UNIT_BYTES(width, unit);
+    bsmm_panel narrow = {to->units + units * (wide - bytes), to->factors, to->wide};
+    bsmm_bf16_pack(p, false, width, row, rows, &narrow);
+    for (int64_t u = 0; u < units; u++)
+        widen_unit(narrow.units + u * bytes, width, unit, to->units + u * wide);
+}

@@ -93,8 +93,8 @@ INLINE void multiply(const uint8_t *a, const uint8_t *b, int64_t units, float *c
             memset(c + r * pitch, 0, NR * sizeof(float));
     for (int64_t u = 0; u < units; u++) {
         add_unit(a, b, unit, run, by_exponent, c, pitch);
-        a += BSMM_INT8_UNIT_BYTES(MR, unit, 1);
-        b += BSMM_INT8_UNIT_BYTES(NR, unit, 0);
+        a += BSMM_INT8_UNIT_BYTES(MR, unit, BSMM_INT8_A);
+        b += BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
     }
 }
 
@@ -121,30 +121,24 @@ TARGET static void multiply_value_e2m3(const uint8_t *a, const uint8_t *b, int64
     multiply(a, b, units, c, pitch, add, VALUE, 2, false);
 }
 
-static void pack_exponent(const bsmm_product *p, bool is_b, int64_t row, int64_t rows,
-                          bsmm_panel *to) {
-    bsmm_int8_pack(p, is_b, is_b ? NR : MR, EXPONENT, row, rows, to);
+static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_int8_pack(p, is_b ? BSMM_INT8_B : BSMM_INT8_A, is_b ? NR : MR, bsmm_int8_unit(p), row,
+                   rows, to);
 }
 
-static void pack_value(const bsmm_product *p, bool is_b, int64_t row, int64_t rows,
-                       bsmm_panel *to) {
-    bsmm_int8_pack(p, is_b, is_b ? NR : MR, VALUE, row, rows, to);
-}
-
-#    define ENGINE(unit_length, packs, multiplies)                                                 \
+#    define ENGINE(unit_length, multiplies)                                                        \
         {                                                                                          \
             .mr = MR, .nr = NR, .unit = unit_length,                                               \
-            .a_unit_bytes = BSMM_INT8_UNIT_BYTES(MR, unit_length, 1),                              \
-            .b_unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit_length, 0),                              \
-            .chunk = 2048 / (unit_length), .mc = 192, .nc = 256, .pack = packs,                    \
+            .a_unit_bytes = BSMM_INT8_UNIT_BYTES(MR, unit_length, BSMM_INT8_A),                    \
+            .b_unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit_length, BSMM_INT8_B),                    \
+            .chunk = 2048 / (unit_length), .mc = 192, .nc = 256, .pack = pack,                     \
             .multiply = multiplies                                                                 \
         }
 
 /* [whether by exponent][whether both sides are e2m3] */
 static const bsmm_engine engines[2][2] = {
-    {ENGINE(VALUE, pack_value, multiply_value), ENGINE(VALUE, pack_value, multiply_value_e2m3)},
-    {ENGINE(EXPONENT, pack_exponent, multiply_exponent),
-     ENGINE(EXPONENT, pack_exponent, multiply_exponent_e2m3)},
+    {ENGINE(VALUE, multiply_value), ENGINE(VALUE, multiply_value_e2m3)},
+    {ENGINE(EXPONENT, multiply_exponent), ENGINE(EXPONENT, multiply_exponent_e2m3)},
 };
 
 static const bsmm_engine *engine_of(const bsmm_product *p) {

@@ -108,15 +108,15 @@ INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[
         return;
     }
     add_unit(a, byte, load_scales(codes, e4m3), width, 16, false, acc);
-    a += BSMM_INT8_UNIT_BYTES(width, 16, 1);
+    a += BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);
     add_unit(a, byte + GROUPS / 2, load_scales(codes + LANES, e4m3), width, 16, false, acc);
 }
 
 INLINE void multiply(const bsmm_decode_span *s, int width, bool is_e2m1, bool by_exponent,
                      bool e4m3) {
     const int64_t step_bytes = is_e2m1 ? 16 : 24;
-    const int64_t a_bytes =
-        by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, 1) : 2 * BSMM_INT8_UNIT_BYTES(width, 16, 1);
+    const int64_t a_bytes = by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, BSMM_INT8_A)
+                                        : 2 * BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);
     const int64_t code_bytes = by_exponent ? LANES : 2 * LANES;
     __m512i table = is_e2m1 ? table_of_e2m1() : _mm512_loadu_si512(integers_of_e2m3);
     __m512 acc[BSMM_DECODE_WIDTH];
@@ -219,7 +219,8 @@ static void shift_scales(int32_t *scales, int64_t width, int exponent, bool by_e
 }
 
 static void adapt(const bsmm_product *p, uint8_t *units, int64_t width, bool is_a) {
-    int64_t unit = unit_of(p), bytes = BSMM_INT8_UNIT_BYTES(width, unit, is_a);
+    int64_t unit = unit_of(p),
+            bytes = BSMM_INT8_UNIT_BYTES(width, unit, is_a ? BSMM_INT8_A : BSMM_INT8_B);
     for (int64_t k = 0; k < p->a.m.cols; k += unit, units += bytes) {
         if (has_e2m1(p)) part_even_and_odd(units, width, unit);
         shift_scales((int32_t *)(void *)(units + width * (unit + (is_a ? 4 : 0))), width,
@@ -229,12 +230,12 @@ static void adapt(const bsmm_product *p, uint8_t *units, int64_t width, bool is_
 
 static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
                    bsmm_panel *to) {
-    bsmm_int8_pack(p, false, width, unit_of(p), row, rows, to);
+    bsmm_int8_pack(p, BSMM_INT8_A, width, unit_of(p), row, rows, to);
     adapt(p, to->units, width, true);
 }
 
 static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to) {
-    bsmm_int8_pack(p, true, LANES, unit_of(p), row, rows, to);
+    bsmm_int8_pack(p, BSMM_INT8_B, LANES, unit_of(p), row, rows, to);
     adapt(p, to->units, LANES, false);
 }
 
@@ -258,8 +259,8 @@ INLINE void multiply_packed(const uint8_t *a, const uint8_t *b, int64_t width, i
                             int64_t unit, float *acc) {
     for (int64_t u = 0; u < units; u++) {
         add_packed_unit(a, b, width, unit, unit == BSMM_INT8_EXPONENT_UNIT, acc);
-        a += BSMM_INT8_UNIT_BYTES(width, unit, 1);
-        b += BSMM_INT8_UNIT_BYTES(LANES, unit, 0);
+        a += BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A);
+        b += BSMM_INT8_UNIT_BYTES(LANES, unit, BSMM_INT8_B);
     }
 }
 
@@ -324,8 +325,8 @@ static bsmm_decoder decoder_of(const bsmm_product *p) {
         .width = width,
         .panels = 1,
         .unit = unit,
-        .a_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(width, unit, 1),
-        .b_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(LANES, unit, 0),
+        .a_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A),
+        .b_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(LANES, unit, BSMM_INT8_B),
         .scale_unit = unit,
         .pack_a = pack_a,
         .pack_b = pack_b,

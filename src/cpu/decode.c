@@ -354,8 +354,7 @@ static void run_columns(const decode *x, int64_t col) {
                              .wide = x->a_wide[r],
                              .column_factors = to.factors,
                              .column_wide = to.wide};
-        bsmm_gemm_finish_row(x->p, &row, to.values);
-        bsmm_finish_store(x->p, r, col, cols, to.values);
+        bsmm_gemm_store_row(x->p, &row, to.values);
     }
 }
 

@@ -52,6 +52,17 @@ void bsmm_finish_add(const bsmm_product *p, int64_t row, int64_t col, int64_t co
 
 /* ---- the last rounding ---- */
 
+bool bsmm_finish_direct(const bsmm_product *p, const bsmm_gemm_row *row) {
+    uint32_t elem = p->d.m.format.elem;
+    if (elem >= BSMM_FINISH_ELEMS || p->has_c || p->bias_elem || step_along_row(&p->d) != 1 ||
+        bsmm_operand_global(&p->d) != 1)
+        return false;
+    bsmm_finish_direct_loop *direct = bsmm_finish_loops_get()->direct[elem];
+    const bsmm_finish_row part = {row->acc, row->factor, p->alpha, row->column_factors, row->cols};
+    uint64_t index = bsmm_operand_index(&p->d, row->r, row->col);
+    return direct && direct(&part, (char *)p->d.m.data + index * wide_bytes(elem));
+}
+
 static bsmm_finish_narrow narrow_of(uint32_t elem) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     return (bsmm_finish_narrow){.mantissa_bits = info->mantissa_bits,

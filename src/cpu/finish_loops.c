@@ -265,6 +265,9 @@ static const bsmm_finish_loops avx512 = {
     .store = {[BSMM_ELEM_F32] = store_f32_avx512,
               [BSMM_ELEM_F16] = store_f16_avx512,
               [BSMM_ELEM_BF16] = store_bf16_avx512},
+    .direct = {[BSMM_ELEM_F32] = bsmm_finish_f32_avx512,
+               [BSMM_ELEM_F16] = bsmm_finish_f16_avx512,
+               [BSMM_ELEM_BF16] = bsmm_finish_bf16_avx512},
 };
 
 #endif

@@ -20,12 +20,28 @@ typedef struct bsmm_finish_narrow {
     int lowest;                  /* exponent of the smallest normal value */
 } bsmm_finish_narrow;
 
+/* Part of a row of sums on its way to D: acc[i] * (factor * column_factors[i]) * alpha. */
+typedef struct bsmm_finish_row {
+    const float *acc;
+    double factor, alpha;
+    const double *column_factors;
+    int64_t cols;
+} bsmm_finish_row;
+
+/* Rounds a row into D, its NaN being one; false, and the row is to take the other loops. */
+typedef bool bsmm_finish_direct_loop(const bsmm_finish_row *row, void *to);
+
+#if defined(__x86_64__)
+bsmm_finish_direct_loop bsmm_finish_f32_avx512, bsmm_finish_f16_avx512, bsmm_finish_bf16_avx512;
+#endif
+
 typedef struct bsmm_finish_loops {
     /* values[i] = acc[i] * row_factor * factors[i] */
     void (*scale)(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values);
-    bsmm_finish_add_loop *add[BSMM_FINISH_ELEMS];     /* by element format */
-    bsmm_finish_store_loop *store[BSMM_FINISH_ELEMS]; /* the same */
+    bsmm_finish_add_loop *add[BSMM_FINISH_ELEMS];       /* by element format */
+    bsmm_finish_store_loop *store[BSMM_FINISH_ELEMS];   /* the same */
+    bsmm_finish_direct_loop *direct[BSMM_FINISH_ELEMS]; /* the same; NULL: there is none */
     /* As store; what overflows becomes max_code. */
     void (*store_narrow)(const bsmm_finish_narrow *format, const double *values, int64_t cols,
                          uint8_t *to);

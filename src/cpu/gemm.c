@@ -186,12 +186,21 @@ static void make_nan_one(int64_t cols, double *values) {
         values[i] = values[i] == values[i] ? values[i] : (double)NAN;
 }
 
+static bool has_wide(const bsmm_gemm_row *row) {
+    return row->wide + widest(row->column_wide, row->cols) > row->wide_limit;
+}
+
 void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
     bsmm_finish_scale(row->acc, row->factor, row->column_factors, row->cols, values);
-    if (row->wide + widest(row->column_wide, row->cols) > row->wide_limit)
-        replace_wide(p, row, values);
+    if (has_wide(row)) replace_wide(p, row, values);
     bsmm_finish_add(p, row->r, row->col, row->cols, values);
     make_nan_one(row->cols, values);
+}
+
+void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
+    if (!has_wide(row) && bsmm_finish_direct(p, row)) return;
+    bsmm_gemm_finish_row(p, row, values);
+    bsmm_finish_store(p, row->r, row->col, row->cols, values);
 }
 
 static void round_row(const double *values, int64_t cols, float *to) {
@@ -211,11 +220,12 @@ static void finish_block(const gemm *g, const block *b) {
                              .wide_limit = g->engine->wide_limit,
                              .column_factors = g->b.factors + b->col,
                              .column_wide = g->b.wide + b->col};
+        if (!g->p->recipe) {
+            bsmm_gemm_store_row(g->p, &row, b->values);
+            continue;
+        }
         bsmm_gemm_finish_row(g->p, &row, b->values);
-        if (g->p->recipe)
-            round_row(b->values, b->cols, b->acc + i * g->nc);
-        else
-            bsmm_finish_store(g->p, r, b->col, b->cols, b->values);
+        round_row(b->values, b->cols, b->acc + i * g->nc);
     }
     if (g->p->recipe)
         bsmm_recipe_store(g->p->recipe, &g->p->d, b->row, b->rows, b->col, b->cols, b->acc, g->nc,

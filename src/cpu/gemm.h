@@ -62,6 +62,9 @@ typedef struct bsmm_gemm_row {
 /* From sums to what the last rounding takes: factors, wide rows' sums, alpha, C and bias. */
 void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
+/* The same and the last rounding, into an unscaled D; values: room for cols of them. */
+void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
+
 /* ---- finishing rows (finish.c) ---- */
 
 /* values[i] = acc[i] * row_factor * factors[i]. */
@@ -70,6 +73,10 @@ void bsmm_finish_scale(const float *acc, double row_factor, const double *factor
 
 /* alpha, C and bias on values of row `row`, columns [col, col + cols), in place. */
 void bsmm_finish_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols, double *values);
+
+/* All of it at once: a row without wide sums to an unscaled D without C and bias; false where there
+ * is no loop that does. */
+bool bsmm_finish_direct(const bsmm_product *p, const bsmm_gemm_row *row);
 
 /* The last rounding into an unscaled D. */
 void bsmm_finish_store(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,

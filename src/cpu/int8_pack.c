@@ -150,16 +150,33 @@ static void clear_padding(uint8_t *units, int64_t count, int64_t used, int64_t u
         memset(units + u * unit_bytes + used, 0, (size_t)(unit_bytes - used));
 }
 
-void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,
-                       int64_t unit, int64_t row, int64_t rows, bsmm_panel *to) {
+/* From the words of a summed unit, with scales that are values, to a floated one's. */
+static void float_sums(uint8_t *units, int64_t count, int64_t width, int64_t unit) {
+    int64_t bytes = BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A_FLOATED);
+    const float floated = BSMM_INT8_FLOATED;
+    int32_t bits;
+    memcpy(&bits, &floated, sizeof bits);
+    for (int64_t u = 0; u < count; u++) {
+        int32_t *begin = (int32_t *)(void *)(units + u * bytes + width * unit);
+        float *scale = (float *)(void *)(begin + width), *taken = scale + width;
+        for (int64_t i = 0; i < width; i++) {
+            begin[i] += bits;
+            taken[i] = scale[i] * floated;
+        }
+    }
+}
+
+void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_int8_form form,
+                       int64_t width, int64_t unit, int64_t row, int64_t rows, bsmm_panel *to) {
+    bool is_b = form == BSMM_INT8_B, adds = form == BSMM_INT8_A && bsmm_int8_by_exponent(p);
     const bsmm_operand *o = is_b ? &p->b : &p->a;
     const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);
     double global = bsmm_operand_global(o);
     job j = {.o = o, .isa = isa, .integers = is_b ? t->b : t->a, .unit = unit};
     j.begin = is_b ? 0 : bsmm_pack_table_of(p->b.m.format.elem)->largest;
-    j.lower = t->log2_multiple * EXPONENT + (bsmm_int8_by_exponent(p) && !is_b ? ONE : 0);
+    j.lower = t->log2_multiple * EXPONENT + (adds ? ONE : 0);
     j.at = (bsmm_pack_place){.unit_groups = unit / 4,
-                             .unit_bytes = BSMM_INT8_UNIT_BYTES(width, unit, !is_b),
+                             .unit_bytes = BSMM_INT8_UNIT_BYTES(width, unit, form),
                              .pitch = 4 * width};
     for (int64_t i = 0; i < rows; i++) {
         to->factors[i] = global;
@@ -173,12 +190,12 @@ void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_
         j.wide = to->wide + lane;
         pack_tile(&j);
     }
-    if (is_b)
-        clear_padding(to->units, bsmm_ceil_div(o->m.cols, unit),
-                      (j.at.unit_groups + 1) * j.at.pitch, j.at.unit_bytes);
+    int64_t units = bsmm_ceil_div(o->m.cols, unit);
+    if (is_b) clear_padding(to->units, units, (j.at.unit_groups + 1) * j.at.pitch, j.at.unit_bytes);
+    if (form == BSMM_INT8_A_FLOATED) float_sums(to->units, units, width, unit);
 }
 
-void bsmm_int8_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t unit, int64_t row,
-                    int64_t rows, bsmm_panel *to) {
-    bsmm_int8_pack_by(bsmm_pack_best(), p, is_b, width, unit, row, rows, to);
+void bsmm_int8_pack(const bsmm_product *p, bsmm_int8_form form, int64_t width, int64_t unit,
+                    int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_int8_pack_by(bsmm_pack_best(), p, form, width, unit, row, rows, to);
 }

@@ -191,7 +191,7 @@ TARGET void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes,
     __m512 y[4];
     for (; left >= CHUNK; left -= CHUNK, codes += CHUNK / 8 * bits, out += CHUNK * size) {
         decode_chunk(job, &v, _mm512_maskz_loadu_epi8(whole, codes), &cursor, y);
-        store_chunk(job, out, y, false);
+        store_chunk(job, out, y, job->streams && (uintptr_t)out % 64 == 0);
     }
     if (left == 0) return;
     float last[CHUNK];
@@ -199,6 +199,10 @@ TARGET void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes,
     decode_chunk(job, &v, _mm512_maskz_loadu_epi8((1ull << bytes) - 1, codes), &cursor, y);
     store_chunk(job, (uint8_t *)last, y, false);
     memcpy(out, last, (size_t)(left * size));
+}
+
+void bsmm_drain_avx512(void) {
+    _mm_sfence();
 }
 
 #endif

@@ -5,6 +5,9 @@
 
 enum { RUN = 256 };
 
+/* Bytes of output from which on none of it is expected to be in a cache when it is read. */
+enum { STREAMED = 32 << 20 };
+
 /* The nearest fp32 towards zero, with its last bit set when that is not the value: rounding it
  * again, to 22 bits or fewer, gives what rounding the value once would. */
 static float round_to_odd(double value) {
@@ -41,10 +44,14 @@ typedef struct strip_decoder {
     bsmm_decode_job job;
 } strip_decoder;
 
+static bool has_global(const bsmm_matrix *m) {
+    return m->global_scale && *m->global_scale != 1;
+}
+
 /* One product that is exact, one that is rounded: no global scale beside e8m0 or f32 scales, and no
  * divisor. */
 static bool has_two_factors(const bsmm_matrix *m) {
-    if (!m->global_scale) return true;
+    if (!has_global(m)) return true;
     bool first = m->format.scale == BSMM_SCALE_NONE || m->format.scale == BSMM_SCALE_E4M3;
     return first && m->global_kind == BSMM_GLOBAL_MULTIPLIER && isfinite(*m->global_scale);
 }
@@ -83,14 +90,15 @@ static void set_elements(uint32_t elem, bsmm_decode_job *job) {
 static strip_decoder strip_decoder_make(const bsmm_operand *src, const bsmm_operand *dst) {
     const bsmm_format *f = &src->m.format;
     strip_decoder d = {.ops = bsmm_strip_ops_best(), .src = src, .dst = dst};
-    bool global = src->m.global_scale != NULL, wide = f->scale == BSMM_SCALE_F32;
+    bool global = has_global(&src->m), wide = f->scale == BSMM_SCALE_F32;
     if (!d.ops->decode || !takes_strips(src, dst)) return (strip_decoder){0};
     d.line = bsmm_scale_line_make(&src->map);
     d.job = (bsmm_decode_job){.to_elem = dst->m.format.elem,
                               .width = f->block_cols ? f->block_cols : src->m.cols,
                               .scale_is_exact = !wide && f->scale != BSMM_SCALE_E8M0,
                               .is_exact = !wide && !global,
-                              .other = global ? *src->m.global_scale : 1};
+                              .other = global ? *src->m.global_scale : 1,
+                              .streams = dst->data_bytes >= STREAMED};
     set_elements(f->elem, &d.job);
     return d;
 }
@@ -123,6 +131,7 @@ static void decode_strips(const strip_decoder *d, int64_t r) {
             load_scales(d, scale_row, c / f->block_cols, bsmm_ceil_div(n, f->block_cols), scales);
         d->ops->decode(&d->job, from + c * bits / 8, n, scales, to + c * size);
     }
+    if (d->job.streams) d->ops->drain();
 }
 
 /* ---- calls ---- */

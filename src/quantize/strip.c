@@ -102,7 +102,7 @@ static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, 
     }
 }
 
-const bsmm_strip_ops bsmm_strip_portable = {amax_blocks, encode, NULL};
+const bsmm_strip_ops bsmm_strip_portable = {amax_blocks, encode, NULL, NULL};
 
 /* ---- which ---- */
 

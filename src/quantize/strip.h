@@ -30,6 +30,7 @@ typedef struct bsmm_decode_job {
     int64_t width;
     bool scale_is_exact; /* an e4m3 scale: its product with an element is a float */
     bool is_exact;       /* so is the second product, or it overflows */
+    bool streams;        /* stores whole cache lines past the caches */
     float other;
     float table[32]; /* of the first codes; 4 and 6 bits */
     /* 8 bits: an f16 code's magnitude is the code's, shifted; `bias` is what a value is multiplied
@@ -57,6 +58,9 @@ typedef struct bsmm_strip_ops {
      * BSMM_STRIP_BLOCKS; width is a multiple of 16 or cols. NULL: there is only the general way. */
     void (*decode)(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                    const float *scales, void *to);
+
+    /* After decode with job->streams, before another thread may read. */
+    void (*drain)(void);
 } bsmm_strip_ops;
 
 extern const bsmm_strip_ops bsmm_strip_portable;
@@ -64,6 +68,7 @@ extern const bsmm_strip_ops bsmm_strip_portable;
 extern const bsmm_strip_ops bsmm_strip_avx512;
 void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                         const float *scales, void *to);
+void bsmm_drain_avx512(void);
 #endif
 
 /* The best operations that this processor has, for any use of amax and for a destination. */

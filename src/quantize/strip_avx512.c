@@ -352,6 +352,6 @@ static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, 
     encoders[care_of(job->coder, tame)](job->coder, &all);
 }
 
-const bsmm_strip_ops bsmm_strip_avx512 = {amax, encode, bsmm_decode_avx512};
+const bsmm_strip_ops bsmm_strip_avx512 = {amax, encode, bsmm_decode_avx512, bsmm_drain_avx512};
 
 #endif

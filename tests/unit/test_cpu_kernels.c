@@ -147,6 +147,32 @@ static void test_int8_engines_agree(void **state) {
             }
 }
 
+/* What kernels do where 512-bit operations have two ports has the bits of what they do elsewhere.
+ */
+static void test_ports_do_not_matter(void **state) {
+    (void)state;
+    static const char *const formats[] = {"e2m1",  "e2m3", "mxfp4", "mxfp6_e2m3",   "nvfp4",
+                                          "mxfp8", "bf16", "e4m3",  "fp8_group128", "fp8_block128"};
+    if (BF16 & ~bsmm_cpu_features()) skip();
+    rng r = {5};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (size_t j = 0; j < BSMM_COUNT(formats); j++)
+            for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
+                product p;
+                product_make(&p, formats[i], formats[j], 37, 65, 645, how, &r);
+                bsmm_cpu_add_features(BSMM_CPU_TWO_PORTS);
+                float *two = result_of(&p, NULL);
+                bsmm_cpu_add_features(0);
+                bsmm_cpu_mask_features(~(uint32_t)BSMM_CPU_TWO_PORTS);
+                float *many = result_of(&p, NULL);
+                bsmm_cpu_mask_features(~0u);
+                assert_memory_equal(two, many, 37 * 65 * sizeof(float));
+                free(two);
+                free(many);
+                product_free(&p);
+            }
+}
+
 static void set_elements(test_matrix *t, uint32_t code) {
     for (int64_t i = 0; i < t->m.rows * t->m.cols; i++)
         bsmm_elem_store(t->m.format.elem, t->m.data, (uint64_t)i, code);
@@ -214,8 +240,8 @@ static void test_zero_scales(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choice_by_features), cmocka_unit_test(test_refusal_without_features),
-        cmocka_unit_test(test_int8_engines_agree), cmocka_unit_test(test_largest_sums),
-        cmocka_unit_test(test_zero_scales),
+        cmocka_unit_test(test_int8_engines_agree), cmocka_unit_test(test_ports_do_not_matter),
+        cmocka_unit_test(test_largest_sums),       cmocka_unit_test(test_zero_scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

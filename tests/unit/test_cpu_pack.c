@@ -19,6 +19,7 @@ enum { MOST_ROWS = 48 };
 typedef struct packing {
     bsmm_request request;
     bool integers, is_b;
+    bsmm_int8_form form; /* of integers */
     int64_t width, unit, unit_bytes;
 } packing;
 
@@ -38,7 +39,7 @@ static packed pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int6
         to.factors[i] = 1;
     bsmm_panel panel = {to.units, to.factors, to.wide};
     if (w->integers)
-        bsmm_int8_pack_by(isa, p, w->is_b, w->width, w->unit, row, rows, &panel);
+        bsmm_int8_pack_by(isa, p, w->form, w->width, w->unit, row, rows, &panel);
     else
         bsmm_bf16_pack_by(isa, p, w->is_b, w->width, row, rows, &panel);
     return to;
@@ -63,7 +64,7 @@ static double integer_value(const packing *w, const packed *p, int64_t lane, int
     const uint8_t *scales = unit + w->width * (w->unit + (w->is_b ? 0 : 4));
     double largest = bsmm_elem_row(elem)->max / bsmm_elem_row(elem)->min_subnormal;
     double integer = w->is_b ? *byte - largest : (double)(int8_t)*byte;
-    bool biased = !w->is_b && bsmm_int8_by_exponent(product);
+    bool biased = w->form == BSMM_INT8_A && bsmm_int8_by_exponent(product);
     return integer * word_at(scales + 4 * lane, biased ? 127 << 23 : 0) * p->factors[lane];
 }
 
@@ -86,7 +87,13 @@ static void check_begins(const packing *w, const packed *p, int64_t lane) {
         for (int64_t i = 0; i < w->unit; i++)
             sum += (int8_t)unit[(i / 4 * w->width + lane) * 4 + i % 4];
         memcpy(&begin, unit + w->width * w->unit + 4 * lane, 4);
-        assert_int_equal(begin, -sum * (int32_t)(b->max / b->min_subnormal));
+        bool floated = w->form == BSMM_INT8_A_FLOATED;
+        int32_t bits = floated ? (127 + 23) << 23 | 1 << 22 : 0; /* of 1.5 * 2^23 */
+        assert_int_equal(begin, bits - sum * (int32_t)(b->max / b->min_subnormal));
+        if (!floated) continue;
+        const uint8_t *scale = unit + w->width * (w->unit + 4) + 4 * lane;
+        float taken = 0x1.8p23f * (float)word_at(scale, 0);
+        assert_true(word_at(scale + 4 * w->width, 0) == (double)taken);
     }
 }
 
@@ -122,6 +129,31 @@ static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
     guarded_free(plain.units, plain.bytes);
 }
 
+/* A with fp32 elements is A with bf16 ones, taken apart. */
+static void check_wide_panel(const packing *w, int64_t row) {
+    const bsmm_product *p = &w->request.product;
+    int64_t rows = bsmm_min_i64(w->width, p->a.m.rows - row), scales = w->width * w->unit * 2;
+    int64_t bytes = BSMM_BF16_WIDE_UNIT_BYTES(w->width, w->unit);
+    int64_t units = bsmm_ceil_div(p->a.m.cols, w->unit);
+    packed narrow = pack(bsmm_pack_best(), w, row, rows),
+           wide = {.bytes = (uint64_t)(units * bytes)};
+    wide.units = guarded_alloc(wide.bytes);
+    bsmm_bf16_pack_wide(p, w->width, row, rows, &(bsmm_panel){wide.units, wide.factors, wide.wide});
+    for (int64_t u = 0; u < units; u++) {
+        const uint8_t *from = narrow.units + u * w->unit_bytes, *to = wide.units + u * bytes;
+        for (int64_t i = 0; i < scales / 2; i++) {
+            int64_t pair = i / 2 / w->width, lane = i / 2 % w->width;
+            uint64_t at = (uint64_t)((2 * pair + 1 - i % 2) * w->width + lane);
+            assert_int_equal(bsmm_elem_load(BSMM_ELEM_F32, to, at),
+                             bsmm_elem_load(BSMM_ELEM_BF16, from, (uint64_t)i) << 16);
+        }
+        if (w->unit == BSMM_BF16_SEGMENT_UNIT)
+            assert_memory_equal(to + 2 * scales, from + scales, (size_t)w->width * 4);
+    }
+    guarded_free(narrow.units, narrow.bytes);
+    guarded_free(wide.units, wide.bytes);
+}
+
 /* ---- cases ---- */
 
 static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
@@ -129,10 +161,12 @@ static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
     w->unit = unit;
     for (size_t i = 0; i < BSMM_COUNT(widths); i++) {
         w->width = widths[i];
-        w->unit_bytes = w->integers ? BSMM_INT8_UNIT_BYTES(w->width, unit, !w->is_b)
+        w->unit_bytes = w->integers ? BSMM_INT8_UNIT_BYTES(w->width, unit, w->form)
                                     : BSMM_BF16_UNIT_BYTES(w->width, unit);
-        for (int64_t row = 0; row < t->m.rows; row += w->width)
+        for (int64_t row = 0; row < t->m.rows; row += w->width) {
             check_panel(w, t, row);
+            if (!w->integers && !w->is_b && w->width == BSMM_PACK_LANES) check_wide_panel(w, row);
+        }
     }
 }
 
@@ -155,11 +189,11 @@ static void check_matrix(bsmm_matrix shape, const char *other, fill how, rng *r)
         assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
         const bsmm_product *p = &w.request.product;
         char why[256];
-        w.integers = true;
-        if (!bsmm_int8_refuse(p, why, sizeof why))
-            check_widths(&w, &t,
-                         bsmm_int8_by_exponent(p) ? BSMM_INT8_EXPONENT_UNIT
-                                                  : BSMM_INT8_MULTIPLY_UNIT);
+        w.integers = !bsmm_int8_refuse(p, why, sizeof why);
+        w.form = side ? BSMM_INT8_B : BSMM_INT8_A;
+        if (w.integers) check_widths(&w, &t, bsmm_int8_unit(p));
+        w.form = BSMM_INT8_A_FLOATED;
+        if (w.integers && !side) check_widths(&w, &t, bsmm_int8_unit(p));
         w.integers = false;
         if (!bsmm_bf16_refuse(p, why, sizeof why))
             check_widths(&w, &t,
