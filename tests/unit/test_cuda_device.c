@@ -191,6 +191,18 @@ static void pointers_are_told_apart(void **state) {
     test_cuda_free(device, memory);
 }
 
+/* More than any device has: a status, and the device goes on working. */
+static void memory_runs_out(void **state) {
+    (void)state;
+    const bsmm_cuda_device *device = test_cuda_device();
+    void *memory;
+    assert_int_equal(bsmm_backend_cuda.allocate(device, (uint64_t)1 << 50, &memory), BSMM_E_MEMORY);
+    expect_message("cuMemAlloc");
+    assert_int_equal(bsmm_backend_cuda.allocate(device, 1 << 20, &memory), BSMM_OK);
+    bsmm_backend_cuda.release(device, memory);
+    assert_int_equal(bsmm_backend_cuda.finish(device, NULL), BSMM_OK);
+}
+
 static void *load_in_thread(void *argument) {
     const bsmm_cuda_device *device;
     CUfunction handle = NULL;
@@ -226,6 +238,7 @@ int main(void) {
         cmocka_unit_test(failed_launches_leave_the_context_alive),
         cmocka_unit_test(the_callers_context_stays),
         cmocka_unit_test(pointers_are_told_apart),
+        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
