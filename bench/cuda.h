@@ -60,6 +60,10 @@ typedef struct bench_cuda_graph {
 /* Captures work(context, 0) ... work(context, turns - 1). */
 bool bench_cuda_record(bench_cuda *cuda, bench_cuda_work *work, void *context, size_t turns,
                        bench_cuda_graph *graph);
+/* The same with whole turns of all `sets` that take about a millisecond, 8 and more, so that what a
+ * graph's start costs is shared by many. */
+bool bench_cuda_record_sets(bench_cuda *cuda, bench_cuda_work *work, void *context, size_t sets,
+                            bench_cuda_graph *graph);
 /* Launches it and adds the mean seconds of one turn, measured by events. */
 bool bench_cuda_time(bench_cuda *cuda, const bench_cuda_graph *graph, bench_samples *seconds);
 void bench_cuda_forget(bench_cuda *cuda, bench_cuda_graph *graph);

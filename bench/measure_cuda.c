@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LAUNCHES = 4, LEAST_TURNS = 16 }; /* of a graph in a round; runs in a graph */
+enum { LAUNCHES = 4 }; /* of a graph in a round */
 
 /* One buffer in as many copies as there are sets. */
 typedef struct rotating {
@@ -150,11 +150,6 @@ static const char *validate(bench *b, bench_result *result) {
     return NULL;
 }
 
-/* Whole turns of all sets. */
-static size_t turns_of(const bench *b) {
-    return (LEAST_TURNS + b->sets - 1) / b->sets * b->sets;
-}
-
 /* ---- peers and time ---- */
 
 static void prepare_peers(bench *b) {
@@ -166,16 +161,17 @@ static void prepare_peers(bench *b) {
             b->d.data_bytes;
         bench_lt_shape shape = {sizes[0], sizes[1], sizes[2], b->job->out.elem,
                                 bench_cuda_sets(cuda, bytes)};
-        size_t turns = (LEAST_TURNS + shape.sets - 1) / shape.sets * shape.sets;
         b->peers[i] = bench_lt_create(b->on->lt, cuda, (bench_lt_kind)i, &shape);
-        if (b->peers[i] &&
-            !bench_cuda_record(cuda, bench_lt_run, b->peers[i], turns, &b->peer_graphs[i]))
+        if (b->peers[i] && !bench_cuda_record_sets(cuda, bench_lt_run, b->peers[i], shape.sets,
+                                                   &b->peer_graphs[i]))
             bench_cuda_forget(cuda, &b->peer_graphs[i]);
     }
 }
 
+/* After a rest: a GPU that was kept busy lowers its clocks, for whoever comes next. */
 static bool time_graph(bench *b, const bench_cuda_graph *graph, bench_samples *seconds) {
     bool done = true;
+    bench_settle();
     for (int i = 0; i < LAUNCHES && done; i++)
         done = bench_cuda_time(b->on->cuda, graph, seconds);
     return done;
@@ -190,7 +186,7 @@ static bool time_round(bench *b) {
 
 /* The first round warms up and is thrown away. */
 static const char *time_all(bench *b) {
-    if (!bench_cuda_record(b->on->cuda, run_ours, b, turns_of(b), &b->graph))
+    if (!bench_cuda_record_sets(b->on->cuda, run_ours, b, b->sets, &b->graph))
         return library_or_device(true);
     for (int round = -1; round < b->job->rounds; round++) {
         if (!time_round(b)) return bench_cuda_error();

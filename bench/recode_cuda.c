@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { LAUNCHES = 4, LEAST_TURNS = 8 };
+enum { LAUNCHES = 4 }; /* of a graph in a round */
 
 typedef struct recode {
     const bench_recode_job *job;
@@ -67,6 +67,7 @@ static bool time_all(recode *r) {
     bool done = true;
     for (int round = -1; round < r->job->rounds && done; round++) {
         if (round == 0) r->seconds.count = r->rates.count = 0; /* the one before warmed up */
+        bench_settle();
         for (int i = 0; i < LAUNCHES && done; i++)
             done = bench_cuda_time(r->cuda, &r->graph, &r->seconds);
         done = done && bench_cuda_time_copy(r->cuda, &r->rates);
@@ -80,9 +81,8 @@ static const char *measure(recode *r) {
                                                  : dequantize;
     if (!put_sets(r)) return bench_cuda_error();
     if (!work(r, 0)) return bsmm_error_message();
-    size_t turns = (LEAST_TURNS + r->count - 1) / r->count * r->count;
-    if (!bench_cuda_wait(r->cuda) || !bench_cuda_record(r->cuda, work, r, turns, &r->graph) ||
-        !time_all(r))
+    if (!bench_cuda_wait(r->cuda) ||
+        !bench_cuda_record_sets(r->cuda, work, r, r->count, &r->graph) || !time_all(r))
         return bench_cuda_error();
     return NULL;
 }
