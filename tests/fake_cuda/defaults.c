@@ -1,4 +1,5 @@
-/* Every entry that fake_cuda.c does not define says that it cannot: one function under all names. */
+/* Every entry that fake_cuda.c does not define says that it cannot: one function under all names.
+ */
 enum { CUDA_ERROR_NOT_SUPPORTED = 801 };
 
 int fake_cuda_refuse(void);

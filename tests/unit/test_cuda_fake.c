@@ -291,6 +291,177 @@ static void quantizing_wants_device_memory(void **state) {
     matrices_free(&m);
 }
 
+/* ---- plans ---- */
+
+typedef struct product {
+    test_matrix host[3]; /* A, B, D */
+    bsmm_matrix on[3];   /* on the device */
+    float *bias;
+    bsmm_matmul_desc desc;
+} product;
+
+static void product_make(product *p) {
+    static const char *const formats[3] = {"mxfp8", "mxfp4", "f32"};
+    static const int64_t rows[3] = {5, 8, 5}, cols[3] = {64, 64, 8};
+    rng r = {6};
+    for (int i = 0; i < 3; i++) {
+        test_matrix_make(&p->host[i], describe(format_named(formats[i]), rows[i], cols[i]),
+                         FILL_ORDINARY, &r);
+        p->on[i] = p->host[i].m;
+        p->on[i].data = upload(p->host[i].data_bytes);
+        if (p->on[i].scales) p->on[i].scales = upload(p->host[i].scale_bytes);
+    }
+    p->bias = upload(8 * sizeof(float));
+    p->desc = (bsmm_matmul_desc){.struct_size = sizeof p->desc,
+                                 .a = &p->on[0],
+                                 .b = &p->on[1],
+                                 .d = &p->on[2],
+                                 .bias = p->bias,
+                                 .bias_elem = BSMM_ELEM_F32,
+                                 .device = "cuda:0"};
+}
+
+static void product_free(product *p) {
+    const void *device = device_0();
+    for (int i = 0; i < 3; i++) {
+        bsmm_backend_cuda.release(device, p->on[i].data);
+        if (p->on[i].scales) bsmm_backend_cuda.release(device, p->on[i].scales);
+        test_matrix_free(&p->host[i]);
+    }
+    bsmm_backend_cuda.release(device, p->bias);
+    assert_int_equal(fake->allocations, 0);
+}
+
+static bsmm_buffers buffers_of(const product *p) {
+    return (bsmm_buffers){.struct_size = sizeof(bsmm_buffers),
+                          .a = p->on[0].data,
+                          .a_scales = p->on[0].scales,
+                          .b = p->on[1].data,
+                          .b_scales = p->on[1].scales,
+                          .d = p->on[2].data,
+                          .bias = p->bias,
+                          .stream = fake};
+}
+
+static bsmm_plan *plan_of(const product *p, bsmm_buffers *buffers) {
+    bsmm_plan *plan;
+    if (bsmm_plan_create(&p->desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    *buffers = buffers_of(p);
+    buffers->workspace_bytes = bsmm_plan_workspace_bytes(plan);
+    buffers->workspace = upload(buffers->workspace_bytes + 64);
+    return plan;
+}
+
+static void plan_free(bsmm_plan *plan, const bsmm_buffers *buffers) {
+    bsmm_backend_cuda.release(device_0(), buffers->workspace);
+    bsmm_plan_destroy(plan);
+}
+
+/* Runs queue work in the caller's stream, and neither wait nor load nor allocate. */
+static void runs_only_queue(void **state) {
+    (void)state;
+    device_0();
+    product p;
+    bsmm_buffers buffers;
+    product_make(&p);
+    bsmm_plan *plan = plan_of(&p, &buffers);
+    fake_cuda before = *fake;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
+    assert_true(fake->launches > before.launches);
+    assert_ptr_equal(fake->config.hStream, fake);
+    assert_int_equal(fake->loads, before.loads);
+    assert_int_equal(fake->waits, before.waits);
+    assert_int_equal(fake->allocations, before.allocations);
+    assert_int_equal(fake->free_bytes, before.free_bytes);
+    plan_free(plan, &buffers);
+    before = *fake;
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK); /* which does wait */
+    assert_int_equal(fake->waits, before.waits + 1);
+    assert_int_equal(fake->free_bytes, before.free_bytes);
+    product_free(&p);
+}
+
+static const struct {
+    const char *field;
+    size_t offset; /* in bsmm_buffers */
+} pointers[] = {
+    {"a.data", offsetof(bsmm_buffers, a)},
+    {"a.scales", offsetof(bsmm_buffers, a_scales)},
+    {"a.global_scale", offsetof(bsmm_buffers, a_global)},
+    {"b.data", offsetof(bsmm_buffers, b)},
+    {"b.scales", offsetof(bsmm_buffers, b_scales)},
+    {"d.data", offsetof(bsmm_buffers, d)},
+    {"bias", offsetof(bsmm_buffers, bias)},
+};
+
+static void expect_run(const bsmm_plan *plan, const bsmm_buffers *given, size_t i, void *value,
+                       const char *rule) {
+    bsmm_buffers buffers = *given;
+    memcpy((char *)&buffers + pointers[i].offset, &value, sizeof value);
+    int launches = fake->launches;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
+    assert_int_equal(fake->launches, launches);
+    if (strncmp(bsmm_error_message(), pointers[i].field, strlen(pointers[i].field)) != 0)
+        fail_msg("%s: the message is \"%s\"", pointers[i].field, bsmm_error_message());
+    expect_message(rule);
+}
+
+static void wrong_pointers_of_a_run(void **state) {
+    (void)state;
+    device_0();
+    static _Alignas(64) char host[4096];
+    product p;
+    bsmm_buffers buffers;
+    product_make(&p);
+    bsmm_plan *plan = plan_of(&p, &buffers);
+    for (size_t i = 0; i < BSMM_COUNT(pointers); i++)
+        expect_run(plan, &buffers, i, host, "host memory; must be memory of cuda:0");
+    for (size_t i = 5; i < BSMM_COUNT(pointers); i++) /* fp32 */
+        expect_run(plan, &buffers, i, (char *)buffers.workspace + 2, "aligned");
+    fake->owner = 1;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
+    expect_message("memory of cuda:1");
+    fake->owner = 0;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
+    plan_free(plan, &buffers);
+    product_free(&p);
+}
+
+/* What a run reports, and that the next one works. */
+static void failing_runs(void **state) {
+    (void)state;
+    static const struct {
+        const char *entry;
+        CUresult result;
+        bsmm_status status;
+    } cases[] = {
+        {"cuLaunchKernelEx", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, BSMM_E_DEVICE},
+        {"cuPointerGetAttributes", CUDA_ERROR_ILLEGAL_ADDRESS, BSMM_E_DEVICE},
+        {"cuCtxPushCurrent_v2", CUDA_ERROR_INVALID_CONTEXT, BSMM_E_DEVICE},
+    };
+    device_0();
+    product p;
+    bsmm_buffers buffers;
+    product_make(&p);
+    bsmm_plan *plan = plan_of(&p, &buffers);
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        fake->failing = cases[i].entry;
+        fake->failure = cases[i].result;
+        assert_int_equal(bsmm_plan_run(plan, &buffers), cases[i].status);
+        expect_message("FAKE_ERROR_");
+        assert_int_equal(fake->depth, 0);
+        fake->failing = NULL;
+        assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
+    }
+    fake->failing = "cuStreamSynchronize";
+    fake->failure = CUDA_ERROR_LAUNCH_FAILED;
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_E_DEVICE);
+    expect_message("cuStreamSynchronize");
+    fake->failing = NULL;
+    plan_free(plan, &buffers);
+    product_free(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_driver_that_does_not_start, check_balance),
@@ -303,6 +474,9 @@ int main(void) {
         cmocka_unit_test_teardown(memory_that_runs_out, check_balance),
         cmocka_unit_test_teardown(conversions_want_device_memory, check_balance),
         cmocka_unit_test_teardown(quantizing_wants_device_memory, check_balance),
+        cmocka_unit_test_teardown(runs_only_queue, check_balance),
+        cmocka_unit_test_teardown(wrong_pointers_of_a_run, check_balance),
+        cmocka_unit_test_teardown(failing_runs, check_balance),
     };
     return cmocka_run_group_tests(tests, find_fake, NULL);
 }
