@@ -69,9 +69,15 @@ CONVERSIONS = tuple(
 CONVERSION_SHARE = 0.60
 
 
+# What OpenBLAS is told of a processor that it does not know, where it takes SSE kernels for AVX-512.
+UNKNOWN = {"OPENBLAS_CORETYPE": "SapphireRapids"}
+peer_environment = {}
+
+
 def environment(changes=None):
     """Nothing shall tie OpenBLAS to a kernel but what is asked for here."""
-    return {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"} | (changes or {})
+    own = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
+    return own | peer_environment | (changes or {})
 
 
 class Bench:
@@ -241,14 +247,22 @@ def output_of(*words):
     return done.stdout.strip() if done.returncode == 0 else "unknown"
 
 
+def ceilings(program):
+    text = output_of(program, "bench", "-M", "64", "-N", "64", "-K", "64", "--repeats", "1")
+    return text.split("\n\n")[0].splitlines()
+
+
 def heading(program):
     """What was measured, on what."""
-    text = output_of(program, "bench", "-M", "64", "-N", "64", "-K", "64", "--repeats", "1")
-    lines = text.split("\n\n")[0].splitlines()
+    lines = ceilings(program)
+    if "Prescott" in "".join(lines) and "avx512" in "".join(lines):
+        peer_environment.update(UNKNOWN)
+        lines = ceilings(program)
     cpu = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
     family = re.search(r"cpu family\s*: (\d+)", cpu)
+    model = re.search(r"model\s*: (\d+)", cpu)
     yield f"Commit {output_of('git', 'rev-parse', '--short', 'HEAD')}, {platform.machine()}" + (
-        f", processor family {family[1]}" if family else "") + ":"
+        f", processor family {family[1]} model {model[1]}" if family and model else "") + ":"
     yield ""
     yield from (f"    {line}" for line in lines)
 

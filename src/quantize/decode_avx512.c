@@ -127,14 +127,20 @@ INLINE __m512i round_bf16(__m512 value) {
     return _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
 }
 
-INLINE void store_bf16(uint8_t *to, const __m512 y[4], bool stream) {
-    const __m512i high =
-        _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
-                         25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-    for (int i = 0; i < 2; i++)
-        store_line(to + 64 * i,
-                   _mm512_permutex2var_epi16(round_bf16(y[2 * i]), high, round_bf16(y[2 * i + 1])),
-                   stream);
+/* Two registers of upper halves in one; packing works in quarters of 128 bits. */
+INLINE __m512i upper_halves(__m512i low, __m512i high) {
+    __m512i pairs = _mm512_packus_epi32(_mm512_srli_epi32(low, 16), _mm512_srli_epi32(high, 16));
+    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), pairs);
+}
+
+/* whole: the values are bf16. So is every exact product of 6 bits and fewer: the smallest is
+ * 2^-131, the last place of bf16's subnormals is 2^-133. */
+INLINE void store_bf16(uint8_t *to, const __m512 y[4], bool whole, bool stream) {
+    for (int i = 0; i < 2; i++) {
+        __m512i low = whole ? _mm512_castps_si512(y[2 * i]) : round_bf16(y[2 * i]);
+        __m512i high = whole ? _mm512_castps_si512(y[2 * i + 1]) : round_bf16(y[2 * i + 1]);
+        store_line(to + 64 * i, upper_halves(low, high), stream);
+    }
 }
 
 INLINE void store_f16(uint8_t *to, const __m512 y[4], bool stream) {
@@ -152,53 +158,91 @@ INLINE void store_f32(uint8_t *to, const __m512 y[4], bool stream) {
 
 /* ---- rows ---- */
 
-INLINE void decode_chunk(const bsmm_decode_job *job, const vector_values *v, __m512i codes,
+/* What loops are made for, each with constants of its own. */
+typedef struct shape {
+    uint32_t bits, to_elem;
+    bool exact; /* as job->is_exact: the other factor is 1 */
+} shape;
+
+INLINE void decode_chunk(const shape s, bool scale_is_exact, const vector_values *v, __m512i codes,
                          factor_cursor *cursor, __m512 y[4]) {
-    bool odd = !job->is_exact && job->to_elem != BSMM_ELEM_F32;
     __m512 x[4];
-    if (job->bits == 4)
+    if (s.bits == 4)
         values4(v, codes, x);
-    else if (job->bits == 6)
+    else if (s.bits == 6)
         values6(v, codes, x);
     else
         values8(v, codes, x);
 #    pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         __m512 scale = next_factor(cursor);
-        __m512 exact = _mm512_mul_ps(x[i], job->scale_is_exact ? scale : v->other);
-        __m512 factor = job->scale_is_exact ? v->other : scale;
-        y[i] = odd ? multiply_odd(exact, factor) : _mm512_mul_ps(exact, factor);
+        if (s.exact) {
+            y[i] = _mm512_mul_ps(x[i], scale);
+            continue;
+        }
+        __m512 exact = _mm512_mul_ps(x[i], scale_is_exact ? scale : v->other);
+        __m512 factor = scale_is_exact ? v->other : scale;
+        y[i] =
+            s.to_elem == BSMM_ELEM_F32 ? _mm512_mul_ps(exact, factor) : multiply_odd(exact, factor);
     }
 }
 
-INLINE void store_chunk(const bsmm_decode_job *job, uint8_t *to, const __m512 y[4], bool stream) {
-    if (job->to_elem == BSMM_ELEM_F32)
+INLINE void store_chunk(const shape s, uint8_t *to, const __m512 y[4], bool stream) {
+    if (s.to_elem == BSMM_ELEM_F32)
         store_f32(to, y, stream);
-    else if (job->to_elem == BSMM_ELEM_F16)
+    else if (s.to_elem == BSMM_ELEM_F16)
         store_f16(to, y, stream);
     else
-        store_bf16(to, y, stream);
+        store_bf16(to, y, s.exact && s.bits < 8, stream);
+}
+
+INLINE void decode_row(const shape s, const bsmm_decode_job *job, const uint8_t *codes,
+                       int64_t cols, const float *scales, uint8_t *out) {
+    const vector_values v = vector_values_of(job);
+    const bool exact = job->scale_is_exact, streams = job->streams && (uintptr_t)out % 64 == 0;
+    const int64_t size = s.to_elem == BSMM_ELEM_F32 ? 4 : 2;
+    const uint64_t whole = s.bits == 8 ? UINT64_MAX : (1ull << 8 * s.bits) - 1;
+    factor_cursor cursor = factors_from(scales, cols, job->width);
+    int64_t left = cols;
+    __m512 y[4];
+    for (; left >= CHUNK; left -= CHUNK, codes += CHUNK / 8 * s.bits, out += CHUNK * size) {
+        decode_chunk(s, exact, &v, _mm512_maskz_loadu_epi8(whole, codes), &cursor, y);
+        store_chunk(s, out, y, streams);
+    }
+    if (left == 0) return;
+    float last[CHUNK];
+    uint64_t bytes = (uint64_t)bsmm_ceil_div(left * s.bits, 8);
+    decode_chunk(s, exact, &v, _mm512_maskz_loadu_epi8((1ull << bytes) - 1, codes), &cursor, y);
+    store_chunk(s, (uint8_t *)last, y, false);
+    memcpy(out, last, (size_t)(left * size));
+}
+
+INLINE void decode_to(uint32_t bits, bool exact, const bsmm_decode_job *job, const uint8_t *codes,
+                      int64_t cols, const float *scales, void *to) {
+    if (job->to_elem == BSMM_ELEM_F32)
+        decode_row((shape){bits, BSMM_ELEM_F32, exact}, job, codes, cols, scales, to);
+    else if (job->to_elem == BSMM_ELEM_F16)
+        decode_row((shape){bits, BSMM_ELEM_F16, exact}, job, codes, cols, scales, to);
+    else
+        decode_row((shape){bits, BSMM_ELEM_BF16, exact}, job, codes, cols, scales, to);
+}
+
+INLINE void decode_bits(uint32_t bits, const bsmm_decode_job *job, const uint8_t *codes,
+                        int64_t cols, const float *scales, void *to) {
+    if (job->is_exact)
+        decode_to(bits, true, job, codes, cols, scales, to);
+    else
+        decode_to(bits, false, job, codes, cols, scales, to);
 }
 
 TARGET void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                                const float *scales, void *to) {
-    const vector_values v = vector_values_of(job);
-    const uint32_t bits = job->bits;
-    int64_t size = job->to_elem == BSMM_ELEM_F32 ? 4 : 2, left = cols;
-    uint64_t whole = bits == 8 ? UINT64_MAX : (1ull << 8 * bits) - 1;
-    factor_cursor cursor = factors_from(scales, cols, job->width);
-    uint8_t *out = to;
-    __m512 y[4];
-    for (; left >= CHUNK; left -= CHUNK, codes += CHUNK / 8 * bits, out += CHUNK * size) {
-        decode_chunk(job, &v, _mm512_maskz_loadu_epi8(whole, codes), &cursor, y);
-        store_chunk(job, out, y, job->streams && (uintptr_t)out % 64 == 0);
-    }
-    if (left == 0) return;
-    float last[CHUNK];
-    uint64_t bytes = (uint64_t)bsmm_ceil_div(left * bits, 8);
-    decode_chunk(job, &v, _mm512_maskz_loadu_epi8((1ull << bytes) - 1, codes), &cursor, y);
-    store_chunk(job, (uint8_t *)last, y, false);
-    memcpy(out, last, (size_t)(left * size));
+    if (job->bits == 4)
+        decode_bits(4, job, codes, cols, scales, to);
+    else if (job->bits == 6)
+        decode_bits(6, job, codes, cols, scales, to);
+    else
+        decode_bits(8, job, codes, cols, scales, to);
 }
 
 void bsmm_drain_avx512(void) {

@@ -37,11 +37,14 @@ static void dequantize_row(const bsmm_operand *src, const bsmm_recipe_run *run, 
 
 /* ---- in strips ---- */
 
+enum { BLOCKS = 128 }; /* of a strip: an operation's constants are loaded once for each */
+
 typedef struct strip_decoder {
     const bsmm_strip_ops *ops; /* NULL: the general way */
     const bsmm_operand *src, *dst;
     bsmm_scale_line line;
     bsmm_decode_job job;
+    float scales[256]; /* of codes */
 } strip_decoder;
 
 static bool has_global(const bsmm_matrix *m) {
@@ -87,6 +90,13 @@ static void set_elements(uint32_t elem, bsmm_decode_job *job) {
     find_nans(values, job);
 }
 
+static void set_scales(uint32_t scale, float scales[256]) {
+    if (scale == BSMM_SCALE_NONE || scale == BSMM_SCALE_F32) return;
+    const double *values = bsmm_elem_values(bsmm_scale_row_of(scale)->elem);
+    for (int i = 0; i < 256; i++)
+        scales[i] = (float)values[i];
+}
+
 static strip_decoder strip_decoder_make(const bsmm_operand *src, const bsmm_operand *dst) {
     const bsmm_format *f = &src->m.format;
     strip_decoder d = {.ops = bsmm_strip_ops_best(), .src = src, .dst = dst};
@@ -100,31 +110,33 @@ static strip_decoder strip_decoder_make(const bsmm_operand *src, const bsmm_oper
                               .other = global ? *src->m.global_scale : 1,
                               .streams = dst->data_bytes >= STREAMED};
     set_elements(f->elem, &d.job);
+    set_scales(f->scale, d.scales);
     return d;
-}
-
-static float scale_value(uint32_t scale, const void *scales, uint64_t at) {
-    if (scale == BSMM_SCALE_F32) return (float)bsmm_scale_load(scale, scales, at);
-    return (float)bsmm_elem_values(bsmm_scale_row_of(scale)->elem)[((const uint8_t *)scales)[at]];
 }
 
 static void load_scales(const strip_decoder *d, uint64_t row, int64_t block, int64_t n,
                         float *scales) {
-    uint64_t offsets[BSMM_STRIP_BLOCKS];
-    bsmm_scale_line_at(&d->line, row, block, n, offsets);
-    for (int64_t i = 0; i < n; i++)
-        scales[i] = scale_value(d->src->m.format.scale, d->src->m.scales, offsets[i]);
+    const uint8_t *codes = d->src->m.scales;
+    const float *floats = d->src->m.scales;
+    bool wide = d->src->m.format.scale == BSMM_SCALE_F32;
+    uint64_t offsets[BSMM_SCALE_RUN];
+    for (int64_t first = 0; first < n; first += BSMM_SCALE_RUN) {
+        int64_t count = bsmm_min_i64(BSMM_SCALE_RUN, n - first);
+        bsmm_scale_line_at(&d->line, row, block + first, count, offsets);
+        for (int64_t i = 0; i < count; i++)
+            scales[first + i] = wide ? floats[offsets[i]] : d->scales[codes[offsets[i]]];
+    }
 }
 
 static void decode_strips(const strip_decoder *d, int64_t r) {
     const bsmm_format *f = &d->src->m.format;
     bool scaled = f->scale != BSMM_SCALE_NONE;
-    int64_t cols = d->src->m.cols, step = scaled ? f->block_cols * BSMM_STRIP_BLOCKS : cols;
+    int64_t cols = d->src->m.cols, step = scaled ? f->block_cols * BLOCKS : cols;
     uint64_t scale_row = scaled ? bsmm_scale_map_at(&d->src->map, r / f->block_rows, 0) : 0;
     uint32_t bits = bsmm_elem_row(f->elem)->bits, size = d->job.to_elem == BSMM_ELEM_F32 ? 4 : 2;
     const uint8_t *from = (uint8_t *)d->src->m.data + bsmm_operand_index(d->src, r, 0) * bits / 8;
     uint8_t *to = (uint8_t *)d->dst->m.data + bsmm_operand_index(d->dst, r, 0) * size;
-    float scales[BSMM_STRIP_BLOCKS] = {1};
+    float scales[BLOCKS] = {1};
     for (int64_t c = 0; c < cols; c += step) {
         int64_t n = bsmm_min_i64(step, cols - c);
         if (scaled)

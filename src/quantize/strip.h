@@ -54,8 +54,9 @@ typedef struct bsmm_strip_ops {
     void (*encode)(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
                    int64_t cols, const float *factors, bool tame);
 
-    /* The values of codes[0 .. cols), where a block begins, whose scales are scales[i] of
-     * BSMM_STRIP_BLOCKS; width is a multiple of 16 or cols. NULL: there is only the general way. */
+    /* The values of codes[0 .. cols), where a block begins, whose scales are scales[i] of as many
+     * blocks as there are; width is a multiple of 16 or cols. NULL: there is only the general way.
+     */
     void (*decode)(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                    const float *scales, void *to);
 

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -161,6 +163,54 @@ static void test_bytes_depend_on_b_alone(void **state) {
     fixture_free(&f);
 }
 
+/* The bytes of `packed` through a file, read-only; the memory that they were in is gone. */
+static void *map_through_file(void *packed, uint64_t bytes) {
+    char path[] = "/tmp/bsmm-test-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    unlink(path);
+    assert_int_equal(write(file, packed, bytes), (ssize_t)bytes);
+    memset(packed, 0xa5, bytes);
+    free(packed);
+    void *mapped = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    assert_true(mapped != MAP_FAILED);
+    close(file);
+    return mapped;
+}
+
+/* Packed for one plan, kept in a file, mapped and multiplied by another plan of another M. */
+static void test_mapped_from_a_file(void **state) {
+    (void)state;
+    rng r = {34};
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++) {
+        fixture f;
+        bsmm_plan *plan;
+        fixture_make(&f, pairs[i], MOST, FILL_EXTREME, &r);
+        assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
+        float *expected = malloc(f.d.data_bytes);
+        memcpy(expected, f.d.m.data, f.d.data_bytes);
+        f.desc.b_packed = 1;
+        f.a.m.rows = f.d.m.rows = 1;
+        if (bsmm_plan_create(&f.desc, &plan) == BSMM_OK) {
+            bsmm_buffers buffers = buffers_of(&f);
+            void *packed = pack(&f, plan, &buffers.packed_b_bytes);
+            bsmm_plan_destroy(plan);
+            void *mapped = map_through_file(packed, buffers.packed_b_bytes);
+            buffers.packed_b = mapped;
+            f.a.m.rows = f.d.m.rows = MOST;
+            f.a.m.data_bytes = f.a.m.scale_bytes = f.d.m.data_bytes = 0;
+            assert_int_equal(bsmm_plan_create(&f.desc, &plan), BSMM_OK);
+            memset(f.d.m.data, 0xa5, f.d.data_bytes);
+            if (run(plan, buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+            assert_memory_equal(expected, f.d.m.data, f.d.data_bytes);
+            bsmm_plan_destroy(plan);
+            munmap(mapped, buffers.packed_b_bytes);
+        }
+        free(expected);
+        fixture_free(&f);
+    }
+}
+
 static void test_refusals(void **state) {
     (void)state;
     rng r = {33};
@@ -207,6 +257,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_packed_gives_the_same_bits),
         cmocka_unit_test(test_bytes_depend_on_b_alone),
+        cmocka_unit_test(test_mapped_from_a_file),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
