@@ -1,10 +1,14 @@
 /* Rows from sums to D in one pass, in registers: what bsmm_finish_scale, bsmm_finish_add without C
- * and bias, and bsmm_finish_store do one after another, with the same roundings. */
+ * and bias, and bsmm_finish_store do one after another, with the same roundings.
+ *
+ * Where all that a sum is multiplied by is one power of two, fp32 does: the product is exact, or it
+ * overflows or is subnormal as the result does. */
 #include "cpu/finish_loops.h"
 
 #if defined(__x86_64__)
 
 #    include <immintrin.h>
+#    include <string.h>
 
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
@@ -27,6 +31,36 @@ INLINE void finish_lanes(const bsmm_finish_row *row, int64_t i, __mmask16 lanes,
     half[1] = finish_half(row, i + HALF, (__mmask8)(lanes >> HALF), _mm512_extractf32x8_ps(acc, 1));
 }
 
+/* ---- one power of two ---- */
+
+static bool is_power_of_two(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint64_t exponent = bits >> 52 & 0x7ff;
+    return (bits & ((1ull << 52) - 1)) == 0 && exponent > 1023 - 60 && exponent < 1023 + 60;
+}
+
+TARGET static bool has_one_factor(const bsmm_finish_row *row) {
+    if (!is_power_of_two(row->factor) || !is_power_of_two(row->alpha)) return false;
+    const __m512d one = _mm512_set1_pd(1);
+    __mmask8 other = 0;
+    for (int64_t i = 0; i < row->cols; i += HALF) {
+        __mmask8 lanes = (__mmask8)(row->cols - i >= HALF ? 0xff : (1 << (row->cols - i)) - 1);
+        other |= _mm512_mask_cmp_pd_mask(
+            lanes, _mm512_maskz_loadu_pd(lanes, row->column_factors + i), one, _CMP_NEQ_UQ);
+    }
+    return other == 0;
+}
+
+INLINE __m512 times_factor(const bsmm_finish_row *row, int64_t i, __mmask16 lanes, __m512 factor) {
+    __m512 value = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, row->acc + i), factor);
+    __mmask16 is_nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+    const __m512i nan = _mm512_set1_epi32(0x7fc00000);
+    return _mm512_mask_mov_ps(value, is_nan, _mm512_castsi512_ps(nan));
+}
+
+/* ---- any factors ---- */
+
 INLINE __mmask16 lanes_left(int64_t left) {
     return (__mmask16)(left >= LANES ? 0xffff : (1 << left) - 1);
 }
@@ -45,49 +79,51 @@ INLINE __m512d cut(__m512d value) {
     return _mm512_castsi512_pd(_mm512_ternarylogic_epi64(bits, carried, low, 0x54));
 }
 
-INLINE __m512 narrow_sticky(const __m512d half[2]) {
-    const __m512d sticky[2] = {cut(half[0]), cut(half[1])};
-    return narrow(sticky);
+/* Finished lanes as fp32, rounded, or with a sticky last bit. */
+INLINE __m512 finished(const bsmm_finish_row *row, int64_t i, __mmask16 lanes, bool sticky) {
+    __m512d half[2];
+    finish_lanes(row, i, lanes, half);
+    const __m512d cuts[2] = {cut(half[0]), cut(half[1])};
+    return narrow(sticky ? cuts : half);
 }
 
+/* ---- rows ---- */
+
 TARGET bool bsmm_finish_f32_avx512(const bsmm_finish_row *row, void *to) {
+    bool one = has_one_factor(row);
+    __m512 factor = _mm512_set1_ps((float)(row->factor * row->alpha));
     for (int64_t i = 0; i < row->cols; i += LANES) {
         __mmask16 lanes = lanes_left(row->cols - i);
-        __m512d half[2];
-        finish_lanes(row, i, lanes, half);
-        _mm512_mask_storeu_ps((float *)to + i, lanes, narrow(half));
+        __m512 value = one ? times_factor(row, i, lanes, factor) : finished(row, i, lanes, false);
+        _mm512_mask_storeu_ps((float *)to + i, lanes, value);
     }
     return true;
 }
 
 TARGET bool bsmm_finish_f16_avx512(const bsmm_finish_row *row, void *to) {
+    bool one = has_one_factor(row);
+    __m512 factor = _mm512_set1_ps((float)(row->factor * row->alpha));
     for (int64_t i = 0; i < row->cols; i += LANES) {
         __mmask16 lanes = lanes_left(row->cols - i);
-        __m512d half[2];
-        finish_lanes(row, i, lanes, half);
-        _mm256_mask_storeu_epi16((uint16_t *)to + i, lanes,
-                                 _mm512_cvtps_ph(narrow_sticky(half), NEAREST));
+        __m512 value = one ? times_factor(row, i, lanes, factor) : finished(row, i, lanes, true);
+        _mm256_mask_storeu_epi16((uint16_t *)to + i, lanes, _mm512_cvtps_ph(value, NEAREST));
     }
     return true;
 }
 
-INLINE bool has_subnormal(const __m512d half[2]) {
-    const __m512d smallest = _mm512_set1_pd(0x1p-126), zero = _mm512_setzero_pd();
-    __mmask8 found = 0;
-    for (int i = 0; i < 2; i++)
-        found |= _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(half[i], zero, _CMP_NEQ_OQ),
-                                         _mm512_abs_pd(half[i]), smallest, _CMP_LT_OQ);
-    return found;
-}
-
-/* Double rounding is none where fp32 is normal. */
+/* Two roundings are one where fp32 is normal: a row with a subnormal value goes another way. */
 TARGET bool bsmm_finish_bf16_avx512(const bsmm_finish_row *row, void *to) {
+    bool one = has_one_factor(row);
+    __m512 factor = _mm512_set1_ps((float)(row->factor * row->alpha));
+    const __m512i smallest = _mm512_set1_epi32(1 << 23);
     for (int64_t i = 0; i < row->cols; i += LANES) {
         __mmask16 lanes = lanes_left(row->cols - i);
-        __m512d half[2];
-        finish_lanes(row, i, lanes, half);
-        if (has_subnormal(half)) return false;
-        __m512i bits = _mm512_castps_si512(narrow_sticky(half));
+        __m512i bits = _mm512_castps_si512(one ? times_factor(row, i, lanes, factor)
+                                               : finished(row, i, lanes, true));
+        __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
+        if (_mm512_mask_cmplt_epu32_mask(_mm512_test_epi32_mask(magnitude, magnitude), magnitude,
+                                         smallest))
+            return false;
         __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
         bits = _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
         _mm256_mask_storeu_epi16((uint16_t *)to + i, lanes,

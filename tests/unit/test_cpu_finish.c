@@ -128,6 +128,56 @@ static void test_added(void **state) {
         }
 }
 
+static float random_float(uint64_t *seed, int round) {
+    static const uint32_t special[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00000,
+                                       0xffc12345, 1,          0x007fffff, 0x80800000, 0x7f7fffff};
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    uint32_t bits = (uint32_t)(*seed >> 32);
+    uint32_t exponent = round % 3 == 0   ? bits >> 23 & 255
+                        : round % 3 == 1 ? 127 - 30 + (bits >> 23) % 48
+                                         : (bits >> 23) % 20; /* near fp32's subnormals */
+    bits = (bits & 0x807fffff) | exponent << 23;
+    if (round % 2 && bits % 16 == 0) bits = special[bits / 16 % 10];
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* From sums to D in one pass, or in several by plain C: one factor or many, powers of two or not.
+ */
+static void test_direct_rows(void **state) {
+    (void)state;
+    static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
+    static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0};
+    static const double alphas[] = {1, -0.5, 1.7};
+    static float acc[COLS], got[COLS], want[COLS];
+    static double columns[COLS], values[COLS];
+    static uint8_t wide[COLS];
+    uint64_t seed = 7;
+    for (int round = 0; round < 540; round++) {
+        for (int i = 0; i < COLS; i++) {
+            acc[i] = random_float(&seed, round);
+            columns[i] = round % 4 < 2 ? 1 : ldexp(1 + i % 3, i % 7 - 3);
+        }
+        bsmm_product p = {.alpha = alphas[round % 3]};
+        int64_t cols = 1 + round % COLS;
+        p.d.m = (bsmm_matrix){.format.elem = elems[round / 3 % 3], .rows = 1, .cols = COLS};
+        p.d.m.ld = COLS;
+        bsmm_gemm_row row = {.cols = cols, .acc = acc, .factor = factors[round / 9 % 6]};
+        row.column_factors = columns;
+        row.column_wide = wide;
+        memset(got, 0xa5, sizeof got);
+        memset(want, 0xa5, sizeof want);
+        p.d.m.data = got;
+        bsmm_gemm_store_row(&p, &row, values);
+        bsmm_cpu_mask_features(0);
+        p.d.m.data = want;
+        bsmm_gemm_store_row(&p, &row, values);
+        bsmm_cpu_mask_features(~0u);
+        assert_memory_equal(got, want, sizeof got);
+    }
+}
+
 static int mask(void **state) {
     bsmm_cpu_mask_features(*(const uint32_t *)*state);
     return 0;
@@ -151,6 +201,7 @@ int main(void) {
         cmocka_unit_test_prestate_setup_teardown(test_added, mask, unmask, &avx2),
         cmocka_unit_test_prestate_setup_teardown(test_random_doubles, mask, unmask, &none),
         cmocka_unit_test_prestate_setup_teardown(test_added, mask, unmask, &none),
+        cmocka_unit_test(test_direct_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
