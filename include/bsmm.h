@@ -470,7 +470,8 @@ typedef struct bsmm_device_info {
 BSMM_API bsmm_status bsmm_device_at(uint32_t index, bsmm_device_info *info);
 
 /* What this machine offers: "cpu" and, when their backends are present, "cuda:0" and so on.
- * `features` lists instruction sets or the architecture. */
+ * `features` lists instruction sets, or the architecture ("sm_90a"), memory, level-2 cache and the
+ * CUDA version of the driver. */
 typedef struct bsmm_local_device {
     uint32_t struct_size;
     uint32_t cores;     /* CPU threads, or multiprocessors */

@@ -19,7 +19,7 @@ static bsmm_status describe(uint32_t ordinal, bsmm_local_device *info) {
     info->cores = (uint32_t)d->multiprocessors;
     snprintf(info->name, sizeof info->name, "cuda:%u", ordinal);
     snprintf(info->title, sizeof info->title, "%.95s", d->name);
-    snprintf(info->features, sizeof info->features, "sm_%d%s, %.0f GiB, L2 %.0f MiB, CUDA %u.%u",
+    snprintf(info->features, sizeof info->features, "sm_%d%s memory:%.0fGiB l2:%.0fMiB cuda:%u.%u",
              d->capability, d->capability == 90 ? "a" : "", (double)d->memory_bytes / (1 << 30),
              (double)d->l2_bytes / (1 << 20), d->driver_version / 1000,
              d->driver_version % 1000 / 10);
