@@ -1,0 +1,53 @@
+#!/bin/bash
+# Every figure of docs/PERFORMANCE.md's GPU part, in one call: JSON lines on standard output, each with
+# the command's own keys, after one line that describes the machine. Takes some minutes.
+# usage: bench-cuda.sh BUILD_FOLDER [DEVICE [PART...]]   (parts: groupwise mx exact fast small recode)
+set -uo pipefail
+bsmm=${1:?usage: bench-cuda.sh BUILD_FOLDER [DEVICE [PART...]]}/bsmm
+device=${2:-cuda:0}
+shift $(($# < 2 ? $# : 2))
+parts=("$@")
+[ ${#parts[@]} != 0 ] || parts=(groupwise mx exact fast small recode)
+failed=0
+bench() { "$bsmm" bench --device "$device" --json "$@" || failed=$((failed + 1)); }
+product() { bench --peer cublaslt "$@"; }
+square() { for size in 4096 8192; do product -M $size -N $size -K $size "$@"; done; }
+
+# M N K of the FP8 groupwise challenge, and two squares.
+groupwise() {
+    local shape
+    for shape in "1024 1536 7168" "1024 4608 7168" "6144 1536 7168" "6144 4608 7168" \
+        "1024 7168 256" "6144 7168 256" "4096 4096 4096" "8192 8192 8192"; do
+        set -- $shape
+        product --format fp8_groupwise -M "$1" -N "$2" -K "$3"
+    done
+}
+mx() { for format in mxfp4 mxfp6_e2m3 mxfp6_e3m2; do square --format $format; done; }
+exact() {
+    for format in mxfp8 nvfp4 mixed bf16:mxfp4 bf16:nvfp4 bf16:mxfp8; do square --format $format; done
+}
+fast() { square --format mxfp8 --fast; }
+small() {
+    local format m
+    for format in bf16:mxfp4 bf16:nvfp4 bf16:mxfp8 bf16:fp8_block128 mxfp8:mxfp4 mxfp8:mxfp8; do
+        for m in 1 2 4 8 16 32; do
+            product --format $format -M $m -N 8192 -K 8192
+            product --format $format -M $m -N 4096 -K 14336
+        done
+    done
+}
+recode() {
+    local format from
+    for format in mxfp8 mxfp4 nvfp4 fp8_group128; do
+        for from in bf16 f16 f32; do bench --quantize --from $from --format $format -M 8192 -K 8192; done
+        bench --dequantize --format $format --out bf16 -M 8192 -K 8192
+    done
+    for format in mxfp8 mxfp4 nvfp4; do bench --relayout nv_128x4 --format $format -M 8192 -K 8192; done
+    bench --relayout cublas_vec128 --format fp8_group128 -M 8192 -K 8192
+}
+
+"$bsmm" devices --json | grep "\"$device\""
+command -v nvidia-smi >/dev/null &&
+    nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,power.limit --format=csv,noheader >&2
+for part in "${parts[@]}"; do "$part"; done
+[ "$failed" = 0 ] || { echo "$failed measurements failed" >&2; exit 1; }
