@@ -1,0 +1,46 @@
+#!/bin/bash
+# The command on a GPU: what it writes is what the cpu writes, byte for byte where that is promised.
+# Skipped with a word without a GPU.
+set -euo pipefail
+: "${BSMM:?the command}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "FAILED: $*"; exit 1; }
+
+# Without a GPU the message says what is missing, and nothing is left behind.
+python3 - <<'PYTHON'
+import random, struct
+random.seed(7)
+for name, rows in (("x", 37), ("w", 96)):
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 256), }" % rows
+    header = header.ljust(117) + "\n"
+    values = [random.gauss(0, 1) for _ in range(rows * 256)]
+    with open(name + ".npy", "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        file.write(struct.pack("<%df" % len(values), *values))
+PYTHON
+for command in "quantize w.npy -o out.safetensors --format mxfp4" "matmul x.npy w.npy -o out.npy"; do
+    if "$BSMM" $command --device cuda:77 2>err; then fail "$command on cuda:77 worked"; fi
+    grep -qE 'NVIDIA|INVALID_DEVICE' err || fail "$command on cuda:77 said: $(cat err)"
+    [ ! -e out.safetensors ] && [ ! -e out.npy ] || fail "$command on cuda:77 wrote a file"
+done
+
+if ! "$BSMM" devices --json | grep -q '"cuda:0"' ||
+    "$BSMM" explain --device cuda:0 -f mxfp4 -M 1 -N 1 -K 32 --json | grep -q 'no nvcc'; then
+    echo "skipped: no CUDA device"
+    exit 0
+fi
+for format in mxfp8 mxfp4 nvfp4 fp8_group128; do
+    "$BSMM" quantize w.npy -o cpu.safetensors --format $format
+    "$BSMM" quantize w.npy -o gpu.safetensors --format $format --device cuda:0 --report
+    cmp cpu.safetensors gpu.safetensors || fail "quantize to $format: other bytes on the GPU"
+    "$BSMM" dequantize cpu.safetensors -o cpu.plain.safetensors
+    "$BSMM" dequantize cpu.safetensors -o gpu.plain.safetensors --device cuda:0
+    cmp cpu.plain.safetensors gpu.plain.safetensors || fail "dequantize $format: other bytes"
+    "$BSMM" matmul x.npy cpu.safetensors -o d.npy --device cuda:0 --check
+done
+"$BSMM" bench --device cuda:0 -M 37 -N 96 -K 256 --format mxfp8 --repeats 1
+"$BSMM" bench --device cuda:0 -M 37 -N 96 -K 256 --format mxfp8 --repeats 1 --json --peer cublaslt |
+    grep -q cublaslt_fp8 || echo "no peer: no cuBLASLt here"
+echo "the GPU's files are the cpu's"
