@@ -291,34 +291,52 @@ typedef struct encode_row {
     uint8_t *to;
 } encode_row;
 
-INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, encode_care care) {
-    const vector_coder k = vector_coder_of(coder, row->bits);
-    const int64_t bytes = row->elem == BSMM_ELEM_F32 ? 4 : 2;
+/* `bits` and `elem` are the row's. */
+INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t bits, uint32_t elem,
+                       encode_care care) {
+    const vector_coder k = vector_coder_of(coder, bits);
+    const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
     const uint8_t *from = row->from;
+    const bool divide = row->divide;
     uint8_t *to = row->to;
     factor_cursor cursor = factors_from(row->factors, row->cols, row->width);
     int64_t left = row->cols;
-    for (; left >= CHUNK; left -= CHUNK, from += CHUNK * bytes, to += CHUNK / 8 * row->bits) {
-        prefetch_chunk(from, row->elem);
-        __m512i codes = encode_chunk(&k, from, row->elem, &cursor, row->divide, care);
-        store_chunk(to, pack(codes, row->bits), row->bits);
+    for (; left >= CHUNK; left -= CHUNK, from += CHUNK * bytes, to += CHUNK / 8 * bits) {
+        prefetch_chunk(from, elem);
+        __m512i codes = encode_chunk(&k, from, elem, &cursor, divide, care);
+        store_chunk(to, pack(codes, bits), bits);
     }
     if (left == 0) return;
     float last[CHUNK] = {0};
     memcpy(last, from, (size_t)(left * bytes));
-    store_last(to, encode_chunk(&k, last, row->elem, &cursor, row->divide, care), left, row->bits);
+    store_last(to, encode_chunk(&k, last, elem, &cursor, divide, care), left, bits);
 }
 
+INLINE void encode_tame(const bsmm_coder *coder, const encode_row *row, uint32_t bits) {
+    if (row->elem == BSMM_ELEM_F32)
+        encode_all(coder, row, bits, BSMM_ELEM_F32, CARE_NONE);
+    else if (row->elem == BSMM_ELEM_BF16)
+        encode_all(coder, row, bits, BSMM_ELEM_BF16, CARE_NONE);
+    else
+        encode_all(coder, row, bits, BSMM_ELEM_F16, CARE_NONE);
+}
+
+/* The usual case has a loop for each width and element. */
 TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *row) {
-    encode_all(coder, row, CARE_NONE);
+    if (row->bits == 4)
+        encode_tame(coder, row, 4);
+    else if (row->bits == 6)
+        encode_tame(coder, row, 6);
+    else
+        encode_tame(coder, row, 8);
 }
 
 TARGET static void encode_care_plus(const bsmm_coder *coder, const encode_row *row) {
-    encode_all(coder, row, CARE_PLUS);
+    encode_all(coder, row, row->bits, row->elem, CARE_PLUS);
 }
 
 TARGET static void encode_care_all(const bsmm_coder *coder, const encode_row *row) {
-    encode_all(coder, row, CARE_ALL);
+    encode_all(coder, row, row->bits, row->elem, CARE_ALL);
 }
 
 static encode_care care_of(const bsmm_coder *k, bool tame) {
