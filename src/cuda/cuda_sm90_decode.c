@@ -1,0 +1,402 @@
+/* Few rows of A (up to 32 columns of bf16 after splitting f16 in two and f32 in three) times
+ * weights as checkpoints store them, at the speed of memory (sm90a/decode.cu).
+ *
+ * Work is cut into pieces of K that do not depend on M: `ranges` of whole steps of 128, each walked
+ * by one or two warps in turns. Blocks of a cluster have the same rows of B and different ranges;
+ * the warps' sums are added in the order of the ranges. So a row of D has the same bits whatever M
+ * is. */
+#include "cuda/decode_params.h"
+#include "cuda/kernel.h"
+#include "cuda/params.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    MOST_COLUMNS = 32,
+    MOST_SHARED = 227 * 1024,
+    MOST_SPLITS = 8, /* portable clusters */
+    LEAST_ROWS = 64, /* of B in a block */
+    WALKERS_4BIT = 2
+};
+
+/* ---- formats ---- */
+
+/* What B may be, and its kernels: for up to 8, 16 and 32 columns, first without fp32 scales. */
+typedef struct weights {
+    bsmm_format format;   /* fp32 scales: block_rows any multiple of 16, block_cols one of 128 */
+    uint32_t step_scales; /* bytes of scales for a row and step */
+    bsmm_cuda_function functions[2][3]; /* no module: there is no such kernel */
+} weights;
+
+/* clang-format off */
+#define FUNCTION(name) {"sm90a/decode", "decode_" name, MOST_SHARED}
+#define FUNCTIONS(name) {FUNCTION(name "_1"), FUNCTION(name "_2"), FUNCTION(name "_4")}
+#define TWO_FUNCTIONS(name) {FUNCTION(name "_1"), FUNCTION(name "_2"), {0}} /* registers do not suffice for more */
+
+static const weights all_weights[] = {
+    {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
+     .functions = {FUNCTIONS("mxfp4"), TWO_FUNCTIONS("mxfp4_grouped")}},
+    {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, .step_scales = 8,
+     .functions = {FUNCTIONS("nvfp4"), TWO_FUNCTIONS("nvfp4_grouped")}},
+    {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
+     .functions = {FUNCTIONS("mxfp8"), FUNCTIONS("mxfp8_grouped")}},
+    {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}, .step_scales = 4,
+     .functions = {FUNCTIONS("fp8_grouped"), FUNCTIONS("fp8_grouped")}},
+};
+/* clang-format on */
+
+static const bsmm_cuda_function prepare_a = {"sm90a/decode", "decode_prepare", 0};
+
+/* Each step of K lies in one block. */
+static bool has_steady_floats(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    return f->scale == BSMM_SCALE_F32 &&
+           (f->block_cols % BSMM_DECODE_K == 0 || f->block_cols >= o->m.cols);
+}
+
+static bool is_weights(const weights *w, const bsmm_operand *b) {
+    const bsmm_format *f = &b->m.format;
+    if (w->format.scale != BSMM_SCALE_F32) return bsmm_format_equal(w->format, *f);
+    return f->elem == w->format.elem && has_steady_floats(b) && f->block_rows % 16 == 0;
+}
+
+/* One scale for all of K: it is applied to results. */
+static bool has_row_floats(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_F32 && o->m.format.block_cols >= o->m.cols;
+}
+
+/* Sums of each step are scaled by themselves. */
+static bool is_grouped(const bsmm_product *p) {
+    return p->b.m.format.scale == BSMM_SCALE_F32 ||
+           (p->a.m.format.scale == BSMM_SCALE_F32 && !has_row_floats(&p->a));
+}
+
+static const weights *find_weights(const bsmm_operand *b) {
+    for (size_t i = 0; i < BSMM_COUNT(all_weights); i++)
+        if (is_weights(&all_weights[i], b)) return &all_weights[i];
+    return NULL;
+}
+
+static bool is_4bit(const weights *w) {
+    return w->format.elem == BSMM_ELEM_E2M1;
+}
+
+/* bf16 numbers that make one value of A. */
+static uint32_t count_parts(const bsmm_operand *a) {
+    uint32_t elem = a->m.format.elem;
+    return elem == BSMM_ELEM_F16 ? 2 : elem == BSMM_ELEM_F32 ? 3 : 1;
+}
+
+static bsmm_decode_source find_source(const bsmm_operand *a) {
+    const bsmm_format *f = &a->m.format;
+    uint32_t bits = bsmm_elem_row(f->elem)->bits;
+    if (a->m.order != BSMM_ORDER_ROW || (uint64_t)a->m.ld * bits / 8 % 16 || a->m.cols % 8)
+        return BSMM_DECODE_ANY;
+    if (f->elem == BSMM_ELEM_E4M3) {
+        bool mx = f->scale == BSMM_SCALE_E8M0 && f->block_rows == 1 && f->block_cols == 32 &&
+                  a->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;
+        bool plain = f->scale == BSMM_SCALE_NONE || has_steady_floats(a);
+        return mx || plain ? BSMM_DECODE_E4M3 : BSMM_DECODE_ANY;
+    }
+    if (f->scale != BSMM_SCALE_NONE) return BSMM_DECODE_ANY;
+    return f->elem == BSMM_ELEM_BF16  ? BSMM_DECODE_BF16
+           : f->elem == BSMM_ELEM_F16 ? BSMM_DECODE_F16
+                                      : BSMM_DECODE_ANY;
+}
+
+/* ---- shapes ---- */
+
+/* How a product is cut. */
+typedef struct cut {
+    uint32_t splits, k_warps, walkers;
+    uint32_t steps_each;    /* most steps of a block */
+    uint32_t rows;          /* of B in a block */
+    uint32_t tiles_log2;    /* of 8 columns */
+    uint32_t columns;       /* that shared memory has room for */
+    uint32_t scale_columns; /* rounded up to 16 bytes of fp32 scales */
+    uint32_t phases, phase_steps;
+    bool grouped;
+    uint32_t scales_at, a_scales_at, ring_at, barriers_at, scale_stride, shared;
+} cut;
+
+/* The first step of a range, as kernels compute it. */
+static uint32_t begin_of(uint32_t steps, uint32_t range, uint32_t ranges) {
+    return (uint32_t)((uint64_t)steps * range / ranges);
+}
+
+static uint32_t count_steps(const bsmm_product *p) {
+    return (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_DECODE_K);
+}
+
+/* Most steps of a part when K is cut into `count` parts. */
+static uint32_t most_steps(uint32_t steps, uint32_t count) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t part = begin_of(steps, i + 1, count) - begin_of(steps, i, count);
+        if (part > most) most = part;
+    }
+    return most;
+}
+
+static uint32_t ranges_each(const cut *c) {
+    return c->k_warps / c->walkers;
+}
+
+/* Shared memory: A, scales of B, fp32 scales of A, the weights' ring, two barriers; in the end the
+ * sums of all warps. An odd number of 16 bytes from row to row of scales: 8 rows lie in 8 groups of
+ * banks. */
+static void place(const weights *w, cut *c) {
+    uint32_t line = (c->steps_each * w->step_scales + 15) / 16, buffers = c->phases > 1 ? 2 : 1;
+    uint32_t a_steps = buffers * ranges_each(c) * c->phase_steps;
+    c->scale_stride = 16 * (line | 1);
+    c->scales_at = a_steps * c->columns * BSMM_DECODE_K * 2;
+    c->a_scales_at = c->scales_at + c->rows * c->scale_stride;
+    c->ring_at = c->a_scales_at + (c->grouped ? c->steps_each * c->scale_columns * 4 : 0);
+    c->barriers_at = c->ring_at + BSMM_DECODE_AHEAD * BSMM_DECODE_SLOT_BYTES;
+    c->shared = c->barriers_at + 16;
+    uint32_t sums = c->k_warps * (8u << c->tiles_log2) * (c->rows + 4) * 4;
+    if (sums > c->shared) c->shared = sums;
+}
+
+/* A in one piece, or in as few as fit. */
+static bool place_phases(const weights *w, uint32_t range_steps, cut *c) {
+    c->phases = 1;
+    c->phase_steps = range_steps;
+    for (;;) {
+        place(w, c);
+        if (c->shared <= MOST_SHARED) return true;
+        if (c->phase_steps <= 2) return false;
+        uint32_t wanted = (uint32_t)bsmm_ceil_div(range_steps, c->phases + 1);
+        uint32_t even = (uint32_t)bsmm_round_up(wanted, 2);
+        c->phase_steps = even < c->phase_steps ? even : c->phase_steps - 1 - c->phase_steps % 2;
+        c->phases = (uint32_t)bsmm_ceil_div(range_steps, c->phase_steps);
+    }
+}
+
+/* `lanes` warps along K in all, k_warps of them in a block; false if that does not fit. */
+static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uint32_t k_warps,
+                    cut *c) {
+    uint32_t columns = (uint32_t)p->a.m.rows * count_parts(&p->a), steps = count_steps(p);
+    *c = (cut){.k_warps = k_warps, .splits = lanes / k_warps};
+    if (c->splits > MOST_SPLITS) return false;
+    c->walkers = is_4bit(w) ? WALKERS_4BIT : 1;
+    c->rows = BSMM_DECODE_WARPS / k_warps * (is_4bit(w) ? 32 : 16);
+    c->steps_each = most_steps(steps, c->splits);
+    c->tiles_log2 = columns <= 8 ? 0 : columns <= 16 ? 1 : 2;
+    c->columns = c->tiles_log2 ? 8u << c->tiles_log2 : columns;
+    c->scale_columns = (uint32_t)bsmm_round_up(c->columns, 4);
+    c->grouped = is_grouped(p);
+    if ((uint64_t)c->steps_each * w->step_scales * c->rows > MOST_SHARED) return false;
+    return place_phases(w, most_steps(steps, c->splits * ranges_each(c)), c);
+}
+
+/* Warps along K: as many as fill the multiprocessors best with blocks of the fewest rows, whatever
+ * M is, so that sums have one order. */
+static uint32_t choose_lanes(const bsmm_product *p, const weights *w) {
+    const bsmm_cuda_device *device = p->device;
+    uint32_t most_k_warps = is_4bit(w) ? 8 : 4, best = 1;
+    double best_share = 0;
+    for (uint32_t splits = 1; splits <= MOST_SPLITS; splits *= 2) {
+        if (splits > 1 && splits * most_k_warps > count_steps(p)) break;
+        double blocks = ceil((double)p->b.m.rows / LEAST_ROWS) * splits;
+        double waves = blocks / device->multiprocessors, share = waves / ceil(waves);
+        if (share > best_share * 1.05) best = splits, best_share = share;
+    }
+    return best * most_k_warps;
+}
+
+/* The fewest rows whose part of A fits; with many columns twice as many, which share A. */
+static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
+    uint32_t lanes = choose_lanes(p, w), most = is_4bit(w) ? 8 : 4;
+    bool wide = p->a.m.rows * count_parts(&p->a) > 16;
+    for (uint32_t k_warps = wide ? most / 2 : most; k_warps >= most / 4; k_warps /= 2)
+        if (try_cut(p, w, lanes, k_warps, c)) return true;
+    return try_cut(p, w, lanes, most, c);
+}
+
+/* ---- the kernel ---- */
+
+static const bsmm_cuda_function *find_function(const weights *w, const cut *c) {
+    return &w->functions[c->grouped][c->tiles_log2];
+}
+
+static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
+    uint32_t parts = count_parts(a);
+    if (a->m.rows * parts > MOST_COLUMNS) {
+        snprintf(why, size, "A has %lld rows; takes up to %u of this element type",
+                 (long long)a->m.rows, MOST_COLUMNS / parts);
+        return why;
+    }
+    if (a->m.format.scale == BSMM_SCALE_F32 && !has_steady_floats(a))
+        return "A has fp32 scales for blocks that 128 columns do not divide";
+    return NULL;
+}
+
+static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
+    const weights *w = find_weights(b);
+    if (!w) return "B is none of mxfp4, nvfp4, mxfp8, e4m3 with fp32 scales for 128 columns";
+    if (b->m.order != BSMM_ORDER_ROW) return "B is not ORDER_ROW: its rows are read along K";
+    uint32_t unit = is_4bit(w) ? 32 : 16;
+    if (b->m.cols % unit == 0 && b->m.ld % unit == 0) return NULL;
+    snprintf(why, size, "K or B's ld is not a multiple of %u: rows are read in units of 16 bytes",
+             unit);
+    return why;
+}
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    const char *reason = bsmm_cuda_refuse(p, &all_weights[0].functions[0][0], why, size);
+    if (!reason) reason = refuse_a(&p->a, why, size);
+    if (!reason) reason = refuse_b(&p->b, why, size);
+    if (reason) return reason;
+    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
+    if (!bsmm_cuda_is_small(p)) return "an extent is beyond 32 bits";
+    if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
+    cut c;
+    const weights *w = find_weights(&p->b);
+    if (!find_cut(p, w, &c)) return "K is too long for shared memory";
+    if (!find_function(w, &c)->module)
+        return "A has fp32 scales along K: with 4-bit weights it takes up to 16 rows";
+    return NULL;
+}
+
+/* Of A's image without scales. */
+static uint64_t image_bytes(const bsmm_product *p, const cut *c) {
+    return (uint64_t)count_steps(p) * c->columns * BSMM_DECODE_K * 2;
+}
+
+/* Of the kernel that prepares A: a chunk of 8 along K for each thread. */
+static uint32_t blocks_per_row(const bsmm_product *p) {
+    return (uint32_t)bsmm_ceil_div((int64_t)count_steps(p) * 16, BSMM_DECODE_PREPARE_THREADS);
+}
+
+static uint64_t flag_bytes(const bsmm_product *p) {
+    uint64_t count = (uint64_t)p->a.m.rows * blocks_per_row(p);
+    return (count * sizeof(uint32_t) + 15) / 16 * 16;
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    cut c;
+    find_cut(p, find_weights(&p->b), &c);
+    return image_bytes(p, &c) + flag_bytes(p) +
+           (uint64_t)count_steps(p) * c.scale_columns * sizeof(float);
+}
+
+/* The tensor cores add 16 products and a sum, each cut off 23 bits below the largest: 17 * 2^-23
+ * for 16 terms; f16 and f32 come in 2 and 3 parts. Grouped: 128 terms so, then one FMA a step and
+ * two roundings of factors. */
+static double bound(const bsmm_product *p) {
+    double k = (double)p->a.m.cols, parts = count_parts(&p->a);
+    double sums = is_grouped(p) ? 2.2 * (BSMM_DECODE_K + 16) + k / BSMM_DECODE_K : 2.2 * (k + 16);
+    return (parts * sums + 64) * 0x1p-24;
+}
+
+static bsmm_status prepare(const bsmm_product *p) {
+    const weights *w = find_weights(&p->b);
+    cut c;
+    find_cut(p, w, &c);
+    BSMM_TRY(bsmm_cuda_load(p->device, &prepare_a, NULL));
+    return bsmm_cuda_load(p->device, find_function(w, &c), NULL);
+}
+
+/* Bytes that scales can be copied by; 0: they are gathered one by one. */
+static uint32_t scale_vector(const bsmm_product *p, const weights *w, const cut *c) {
+    const bsmm_operand *b = &p->b;
+    if (w->format.scale == BSMM_SCALE_F32 || b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR ||
+        b->m.cols % BSMM_DECODE_K)
+        return 0;
+    uint64_t all = (uint64_t)b->m.scale_ld | (uintptr_t)b->m.scales;
+    uint32_t ranges = c->splits * c->k_warps / c->walkers;
+    for (uint32_t i = 1; i < c->splits; i++)
+        all |=
+            (uint64_t)w->step_scales * begin_of(count_steps(p), i * (ranges / c->splits), ranges);
+    all |= (uint64_t)w->step_scales * count_steps(p);
+    return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 0;
+}
+
+static uint32_t log2_of(uint32_t power) {
+    return (uint32_t)__builtin_ctz(power);
+}
+
+static uint64_t pitch_of(const bsmm_operand *o) {
+    return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
+}
+
+static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, const cut *c,
+                                    uint8_t *image) {
+    return (bsmm_decode_params){
+        .a = bsmm_cuda_operand_of(&p->a),
+        .b = bsmm_cuda_operand_of(&p->b),
+        .epilogue = bsmm_cuda_epilogue_of(p),
+        .m = (uint32_t)p->d.m.rows,
+        .n = (uint32_t)p->d.m.cols,
+        .k = (uint32_t)p->a.m.cols,
+        .steps = count_steps(p),
+        .ranges_log2 = log2_of(c->splits * c->k_warps / c->walkers),
+        .splits_log2 = log2_of(c->splits),
+        .k_warps_log2 = log2_of(c->k_warps),
+        .source = find_source(&p->a),
+        .row_scaled = has_row_floats(&p->a) && !c->grouped,
+        .phases = c->phases,
+        .phase_steps = c->phase_steps,
+        .a_image = image,
+        .a_image_any = (uint32_t *)(void *)(image + image_bytes(p, c)),
+        .a_image_scales =
+            c->grouped ? (float *)(void *)(image + image_bytes(p, c) + flag_bytes(p)) : NULL,
+        .scale_columns = c->scale_columns,
+        .narrow = is_4bit(w),
+        .blocks_per_row = blocks_per_row(p),
+        .parts = count_parts(&p->a),
+        .columns = c->columns,
+        .a_pitch = pitch_of(&p->a),
+        .a_scale_pitch = (uint64_t)p->a.m.scale_ld,
+        .b_pitch16 = (uint32_t)(pitch_of(&p->b) / 16),
+        .b_scale_pitch = (uint64_t)p->b.m.scale_ld,
+        .b_bytes = (uint32_t)((uint64_t)p->b.m.cols * bsmm_elem_row(w->format.elem)->bits / 8),
+        .scale_stride = c->scale_stride,
+        .scale_vector = scale_vector(p, w, c),
+        .scales_at = c->scales_at,
+        .a_scales_at = c->a_scales_at,
+        .ring_at = c->ring_at,
+        .barriers_at = c->barriers_at,
+    };
+}
+
+static bsmm_status run(const bsmm_product *p, void *workspace) {
+    const weights *w = find_weights(&p->b);
+    cut c;
+    find_cut(p, w, &c);
+    bsmm_decode_params params = params_of(p, w, &c, workspace);
+    uint32_t blocks = (uint32_t)bsmm_ceil_div(p->d.m.cols, c.rows) * c.splits;
+    bsmm_cuda_launch_desc first = {
+        .function = &prepare_a,
+        .grid = {params.m * params.blocks_per_row},
+        .block = {BSMM_DECODE_PREPARE_THREADS},
+        .overlap = true,
+        .stream = p->stream,
+        .arguments = BSMM_CUDA_ARGUMENTS(&params),
+    };
+    bsmm_cuda_launch_desc second = {
+        .function = find_function(w, &c),
+        .grid = {blocks},
+        .block = {BSMM_DECODE_THREADS},
+        .cluster = {c.splits},
+        .shared_bytes = c.shared,
+        .overlap = true,
+        .stream = p->stream,
+        .arguments = BSMM_CUDA_ARGUMENTS(&params),
+    };
+    BSMM_TRY(bsmm_cuda_launch(p->device, &first));
+    return bsmm_cuda_launch(p->device, &second);
+}
+
+const bsmm_kernel bsmm_kernel_cuda_sm90_decode = {
+    .name = "cuda_sm90_decode",
+    .device = "cuda",
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .prepare = prepare,
+    .run = run,
+    .alignment = 16,
+};

@@ -1,0 +1,45 @@
+/* Weights in registers: a word of codes becomes pairs of bf16, and a scale code the factor that
+ * they are multiplied by. Pairs are not neighbours along K but what takes the fewest instructions;
+ * activations are stored in the same order. Plain C for the host too. */
+#ifndef BSMM_CUDA_DECODE_WEIGHTS_H
+#define BSMM_CUDA_DECODE_WEIGHTS_H
+
+#include "cuda/scalar.h"
+
+/* Eight e2m1 codes; pair i holds elements i and i + 4, times 2^-126: the code's exponent and
+ * mantissa stand at the lower end of bf16's exponent, where its subnormals are e2m1's. A product
+ * puts sign and magnitude to their places at once; the masks keep its terms apart. */
+BSMM_SHARED void bsmm_e2m1_pairs(uint32_t word, uint32_t pairs[4]) {
+    uint32_t high = word >> 8;
+    pairs[0] = (word & 0x000f000fu) * 0x1040u & 0x81c081c0u;
+    pairs[1] = (word & 0x00f000f0u) * 0x0104u & 0x81c081c0u;
+    pairs[2] = (high & 0x000f000fu) * 0x1040u & 0x81c081c0u;
+    pairs[3] = (high & 0x00f000f0u) * 0x0104u & 0x81c081c0u;
+}
+
+/* Four e4m3 codes; pair i holds elements i and i + 2, times 2^-120. NaN becomes 480. */
+BSMM_SHARED void bsmm_e4m3_pairs(uint32_t word, uint32_t pairs[2]) {
+    pairs[0] = (word << 4 & 0x07f007f0u) | (word << 8 & 0x80008000u);
+    pairs[1] = (word >> 4 & 0x07f007f0u) | (word & 0x80008000u);
+}
+
+/* Bit 7 of each byte of the result: the code is NaN. Other bits are anything. */
+BSMM_SHARED uint32_t bsmm_e4m3_nans(uint32_t word) {
+    return (word & 0x7f7f7f7fu) + 0x01010101u;
+}
+
+/* ---- scales ---- */
+
+enum {
+    BSMM_DECODE_LOWEST = 28,   /* the lowest e8m0 code that is decoded here: 2^-99 */
+    BSMM_DECODE_HIGHEST = 155, /* the highest: 2^28 */
+};
+
+/* 2^(code - 28) twice; both halves of a code out of range are NaN. */
+BSMM_SHARED uint32_t bsmm_e8m0_factor(uint32_t code) {
+    uint32_t above = code - BSMM_DECODE_LOWEST;
+    return above > BSMM_DECODE_HIGHEST - BSMM_DECODE_LOWEST ? 0x7fc07fc0u
+                                                            : (above + 127) * 0x00800080u;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* Grids that follow each other, and blocks of a cluster. sm_90. */
+#ifndef BSMM_CUDA_PTX_GRID_H
+#define BSMM_CUDA_PTX_GRID_H
+
+#include <stdint.h>
+
+/* PTX ISA 9.7.13.13 "griddepcontrol": until all grids before are done and their writes are seen. */
+static __device__ __forceinline__ void ptx_grid_wait(void) {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+/* PTX ISA 9.7.13.13 "griddepcontrol": the next grid may be placed. */
+static __device__ __forceinline__ void ptx_grid_release_next(void) {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+/* PTX ISA 9.7.9.24 "mapa": the address of the same place in another block's shared memory. */
+static __device__ __forceinline__ uint32_t ptx_grid_mapa(uint32_t address, uint32_t rank) {
+    uint32_t d;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(d) : "r"(address), "r"(rank));
+    return d;
+}
+
+/* PTX ISA 9.7.9.8 "ld": from any block of the cluster. */
+static __device__ __forceinline__ float ptx_grid_load_f32(uint32_t address) {
+    float d;
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(d) : "r"(address));
+    return d;
+}
+
+/* PTX ISA 10 "Special Registers": %cluster_ctarank. */
+static __device__ __forceinline__ uint32_t ptx_grid_cluster_rank(void) {
+    uint32_t d;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(d));
+    return d;
+}
+
+/* PTX ISA 9.7.13.4 "barrier.cluster": release. */
+static __device__ __forceinline__ void ptx_grid_cluster_arrive(void) {
+    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+}
+
+/* PTX ISA 9.7.13.4 "barrier.cluster": acquire. */
+static __device__ __forceinline__ void ptx_grid_cluster_wait(void) {
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+#endif

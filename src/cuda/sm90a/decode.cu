@@ -1,0 +1,152 @@
+/* Few rows of A times weights as they are stored, bound by the bytes of the weights.
+ *
+ * Weights are the 16-row operand of mma.sync m16n8k16 (bf16, fp32 sums), A's rows its 8 columns. A
+ * thread copies whole blocks of a row (16 bytes: 32 elements of 4 bits, 16 of 8) to its own places
+ * of a ring and decodes them in registers; 4 threads that share a row hold 4 different blocks, so K
+ * is counted in an order of its own, the same for A (decode_prepare.h). The block scale is
+ * multiplied into the decoded bf16, exactly, together with the power of two that decoding leaves
+ * over.
+ *
+ * Blocks: 16 warps, k_warps of them along K; 64, 128 or 256 rows of B; a cluster shares rows and
+ * cuts K. Shared memory: A (two phases where one has no room), scales of B, fp32 scales of A, the
+ * ring (2 x 32 KiB), two barriers for phases of A; in the end the sums of all warps over all of it.
+ * A warp: wait for its copies of a step, decode and multiply, copy the step after the next. No warp
+ * waits for another but at a phase's begin and at the end (decode_finish.h).
+ * Bound: cuda_sm90_decode.c. Measured: docs/PERFORMANCE.md, "Few rows of A on an H200". */
+#include "cuda/decode_params.h"
+
+extern __shared__ __align__(128) uint8_t decode_shared[];
+
+#include "cuda/sm90a/decode_finish.h"
+#include "cuda/sm90a/decode_multiply.h"
+#include "cuda/sm90a/decode_prepare.h"
+
+#define DECODE_PASTE(a, b) a##b
+#define DECODE_JOIN(a, b)  DECODE_PASTE(a, b)
+
+/* A, before any of the others: blocks_per_row blocks for each row. */
+extern "C" __global__ void __launch_bounds__(BSMM_DECODE_PREPARE_THREADS)
+    decode_prepare(const __grid_constant__ bsmm_decode_params p) {
+    ptx_grid_wait(); /* for what writes A, and for who reads the last image */
+    ptx_grid_release_next();
+    uint32_t row = blockIdx.x / p.blocks_per_row, part = blockIdx.x % p.blocks_per_row;
+    uint32_t i = part * BSMM_DECODE_PREPARE_THREADS + threadIdx.x, any = 0;
+    if (i < p.steps * 16) any = decode_prepare_chunk(&p, row, i);
+    if (p.a_image_scales && i < p.steps) decode_prepare_scale(&p, row, i);
+    any = __syncthreads_or(any != 0);
+    if (threadIdx.x == 0) p.a_image_any[blockIdx.x] = any;
+}
+
+#define DECODE_NAME    decode_mxfp4_1
+#define DECODE_FORMAT  DECODE_MXFP4
+#define DECODE_TILES   1
+#define DECODE_GROUPED 0
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp4_2
+#define DECODE_FORMAT  DECODE_MXFP4
+#define DECODE_TILES   2
+#define DECODE_GROUPED 0
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp4_4
+#define DECODE_FORMAT  DECODE_MXFP4
+#define DECODE_TILES   4
+#define DECODE_GROUPED 0
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_nvfp4_1
+#define DECODE_FORMAT  DECODE_NVFP4
+#define DECODE_TILES   1
+#define DECODE_GROUPED 0
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_nvfp4_2
+#define DECODE_FORMAT  DECODE_NVFP4
+#define DECODE_TILES   2
+#define DECODE_GROUPED 0
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_nvfp4_4
+#define DECODE_FORMAT  DECODE_NVFP4
+#define DECODE_TILES   4
+#define DECODE_GROUPED 0
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp8_1
+#define DECODE_FORMAT  DECODE_MXFP8
+#define DECODE_TILES   1
+#define DECODE_GROUPED 0
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp8_2
+#define DECODE_FORMAT  DECODE_MXFP8
+#define DECODE_TILES   2
+#define DECODE_GROUPED 0
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp8_4
+#define DECODE_FORMAT  DECODE_MXFP8
+#define DECODE_TILES   4
+#define DECODE_GROUPED 0
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp4_grouped_1
+#define DECODE_FORMAT  DECODE_MXFP4
+#define DECODE_TILES   1
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp4_grouped_2
+#define DECODE_FORMAT  DECODE_MXFP4
+#define DECODE_TILES   2
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_nvfp4_grouped_1
+#define DECODE_FORMAT  DECODE_NVFP4
+#define DECODE_TILES   1
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_nvfp4_grouped_2
+#define DECODE_FORMAT  DECODE_NVFP4
+#define DECODE_TILES   2
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp8_grouped_1
+#define DECODE_FORMAT  DECODE_MXFP8
+#define DECODE_TILES   1
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp8_grouped_2
+#define DECODE_FORMAT  DECODE_MXFP8
+#define DECODE_TILES   2
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp8_grouped_4
+#define DECODE_FORMAT  DECODE_MXFP8
+#define DECODE_TILES   4
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_fp8_grouped_1
+#define DECODE_FORMAT  DECODE_FP8_F32
+#define DECODE_TILES   1
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_fp8_grouped_2
+#define DECODE_FORMAT  DECODE_FP8_F32
+#define DECODE_TILES   2
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_fp8_grouped_4
+#define DECODE_FORMAT  DECODE_FP8_F32
+#define DECODE_TILES   4
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"

@@ -1,0 +1,152 @@
+/* A's values as the decode kernels multiply them, made once by a kernel of its own.
+ *
+ * For each step of 128 along K, chunk of 8 and column (a row of A, or one of the parts that its
+ * values are split into), 4 times 16 bytes: what the 4 threads that share a row of a fragment read.
+ * Values that bf16 cannot hold are stored as NaN: their row's results are NaN then, and summed
+ * again. */
+#ifndef BSMM_CUDA_DECODE_PREPARE_H
+#define BSMM_CUDA_DECODE_PREPARE_H
+
+#include "cuda/ptx/halves.h"
+#include "cuda/sm90a/decode_stage.h"
+
+/* Eight bf16 in the order of K become the pairs that weights are decoded into. */
+static __device__ __forceinline__ uint4 decode_arrange(uint32_t narrow, uint4 w) {
+    if (narrow)
+        return make_uint4(__byte_perm(w.x, w.z, 0x5410), __byte_perm(w.x, w.z, 0x7632),
+                          __byte_perm(w.y, w.w, 0x5410), __byte_perm(w.y, w.w, 0x7632));
+    return make_uint4(__byte_perm(w.x, w.y, 0x5410), __byte_perm(w.x, w.y, 0x7632),
+                      __byte_perm(w.z, w.w, 0x5410), __byte_perm(w.z, w.w, 0x7632));
+}
+
+/* The high part of two f16 values by truncation, the rest into `low`. Exact: 8 and 3 bits. */
+static __device__ __forceinline__ uint32_t decode_split_f16(uint32_t codes, uint32_t *low) {
+    float x = ptx_f32_of_f16(codes & 0xffff), y = ptx_f32_of_f16(codes >> 16);
+    uint32_t xh = __float_as_uint(x) & 0xffff0000u, yh = __float_as_uint(y) & 0xffff0000u;
+    *low = ptx_bf16x2_of_f32(y - __uint_as_float(yh), x - __uint_as_float(xh));
+    return __byte_perm(xh, yh, 0x7632);
+}
+
+/* Two codes, spread to the high bytes of halves. */
+static __device__ __forceinline__ uint32_t decode_e4m3_pair(uint32_t spread, uint32_t scale) {
+    uint32_t bits = (spread >> 4 & 0x07f007f0u) | (spread & 0x80008000u);
+    return ptx_mul_bf16x2(ptx_mul_bf16x2(bits, 0x7b807b80u), scale); /* 2^120 */
+}
+
+/* Below 2^-124 bf16 does not hold every product. */
+static __device__ __forceinline__ uint32_t decode_fold_scale(uint32_t code) {
+    return code < 3 || code == 255 ? 0x7fc07fc0u : code * 0x00800080u;
+}
+
+/* Eight codes of one block. */
+static __device__ __forceinline__ uint4 decode_values_e4m3(uint2 w, uint32_t scale_code) {
+    uint32_t nans = (bsmm_e4m3_nans(w.x) | bsmm_e4m3_nans(w.y)) & 0x80808080u;
+    uint32_t scale = nans ? 0x7fc07fc0u : decode_fold_scale(scale_code);
+    return make_uint4(decode_e4m3_pair(__byte_perm(w.x, 0, 0x1404), scale),
+                      decode_e4m3_pair(__byte_perm(w.x, 0, 0x3424), scale),
+                      decode_e4m3_pair(__byte_perm(w.y, 0, 0x1404), scale),
+                      decode_e4m3_pair(__byte_perm(w.y, 0, 0x3424), scale));
+}
+
+/* Part `part` of one value of any format, 8 bits of it; what the last part does not hold makes the
+ * first NaN. An fp32 scale stays outside. */
+static __device__ __forceinline__ uint32_t decode_split(const bsmm_decode_params *p, uint32_t row,
+                                                        uint32_t k, uint32_t part) {
+    float rest = bsmm_cuda_elem(&p->a, bsmm_cuda_code(&p->a, row, k));
+    if (p->a.scale != BSMM_SCALE_F32) rest *= bsmm_cuda_scale(&p->a, row, k);
+    uint32_t wanted = 0;
+    for (uint32_t i = 0; i < p->parts; i++) {
+        uint32_t piece = __float_as_uint(rest) & 0xffff0000u;
+        rest -= __uint_as_float(piece);
+        if (i == part) wanted = piece >> 16;
+    }
+    return rest == 0 || part > 0 ? wanted : 0x7fc0;
+}
+
+static __device__ __noinline__ uint32_t decode_split_pair(const bsmm_decode_params *p, uint32_t row,
+                                                          uint32_t k, uint32_t part) {
+    uint32_t low = k < p->k ? decode_split(p, row, k, part) : 0;
+    uint32_t high = k + 1 < p->k ? decode_split(p, row, k + 1, part) : 0;
+    return low | high << 16;
+}
+
+/* Chunk `chunk` of 8 in a step: bytes from the step's begin. */
+static __device__ __forceinline__ uint32_t decode_chunk_at(uint32_t narrow, uint32_t chunk,
+                                                           uint32_t columns) {
+    uint32_t fragment = narrow ? chunk % 4 : chunk / 8 * 2 + chunk % 2;
+    uint32_t thread = narrow ? chunk / 4 : chunk / 2 % 4;
+    return fragment * columns * 64 + thread * 16;
+}
+
+/* Rows of f16: the second part goes to the next column. */
+static __device__ __forceinline__ uint4 decode_read_f16(uint4 v, uint4 *low) {
+    uint4 high;
+    high.x = decode_split_f16(v.x, &low->x);
+    high.y = decode_split_f16(v.y, &low->y);
+    high.z = decode_split_f16(v.z, &low->z);
+    high.w = decode_split_f16(v.w, &low->w);
+    return high;
+}
+
+/* Eight values of a row from column k on, as bf16: parts[0] and, of f16, parts[1]. */
+static __device__ __forceinline__ void decode_read(const bsmm_decode_params *p, uint32_t row,
+                                                   uint32_t k, uint4 parts[2]) {
+    const uint8_t *from = p->a.data + row * p->a_pitch;
+    if (p->source == BSMM_DECODE_BF16) {
+        parts[0] = *(const uint4 *)(from + k * 2);
+    } else if (p->source == BSMM_DECODE_F16) {
+        parts[0] = decode_read_f16(*(const uint4 *)(from + k * 2), &parts[1]);
+    } else {
+        bool mx = p->a.scale == BSMM_SCALE_E8M0;
+        uint32_t scale = mx ? p->a.scales[row * p->a_scale_pitch + k / 32] : 127;
+        parts[0] = decode_values_e4m3(*(const uint2 *)(from + k), scale);
+    }
+}
+
+/* Part `part` of eight values of any format. */
+static __device__ __noinline__ uint4 decode_read_any(const bsmm_decode_params *p, uint32_t row,
+                                                     uint32_t k, uint32_t part) {
+    uint4 v;
+    v.x = decode_split_pair(p, row, k, part);
+    v.y = decode_split_pair(p, row, k + 2, part);
+    v.z = decode_split_pair(p, row, k + 4, part);
+    v.w = decode_split_pair(p, row, k + 6, part);
+    return v;
+}
+
+static __device__ __forceinline__ uint32_t decode_magnitude(uint4 v) {
+    return (v.x | v.y | v.z | v.w) & 0x7fff7fffu;
+}
+
+/* One chunk of one row; zeros behind K. Whether there is a value other than 0. */
+static __device__ __forceinline__ uint32_t decode_prepare_chunk(const bsmm_decode_params *p,
+                                                                uint32_t row, uint32_t chunk) {
+    uint32_t k = chunk * 8, any = 0;
+    uint8_t *to = p->a_image + (uint64_t)(chunk / 16) * p->columns * 256 +
+                  decode_chunk_at(p->narrow, chunk % 16, p->columns) + row * p->parts * 64;
+    uint4 parts[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+    if (p->source == BSMM_DECODE_ANY) {
+        for (uint32_t part = 0; part < p->parts; part++) {
+            uint4 v = decode_read_any(p, row, k, part);
+            *(uint4 *)(to + part * 64) = decode_arrange(p->narrow, v);
+            any |= decode_magnitude(v);
+        }
+        return any;
+    }
+    if (k < p->k) decode_read(p, row, k, parts);
+    *(uint4 *)to = decode_arrange(p->narrow, parts[0]);
+    if (p->parts == 2) *(uint4 *)(to + 64) = decode_arrange(p->narrow, parts[1]);
+    return decode_magnitude(parts[0]) | decode_magnitude(parts[1]);
+}
+
+/* The fp32 scale of a row and step, for all of its columns. */
+static __device__ __forceinline__ void decode_prepare_scale(const bsmm_decode_params *p,
+                                                            uint32_t row, uint32_t step) {
+    float scale = 1;
+    if (p->a.scale == BSMM_SCALE_F32)
+        scale = decode_tame(bsmm_cuda_scale(&p->a, row, step * BSMM_DECODE_K));
+    for (uint32_t part = 0; part < p->parts; part++)
+        p->a_image_scales[step * p->scale_columns + row * p->parts + part] = scale;
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* The first part of a decode kernel: A's values and the scales come into shared memory.
+ *
+ * A: for each step of 128 along K, chunk of 8 and column (a row of A, or one of the parts that its
+ * values are split into), 4 times 16 bytes: what the 4 threads that share a row of a fragment read.
+ * Values that bf16 cannot hold are stored as NaN: their row's results are NaN then, and summed
+ * again. */
+#ifndef BSMM_CUDA_DECODE_STAGE_H
+#define BSMM_CUDA_DECODE_STAGE_H
+
+#include "cuda/decode_params.h"
+#include "cuda/decode_weights.h"
+#include "cuda/ptx/halves.h"
+#include "cuda/ptx/stream.h"
+
+/* Formats of weights, which kernels are made for. */
+enum { DECODE_MXFP4 = 1, DECODE_NVFP4 = 2, DECODE_MXFP8 = 3, DECODE_FP8_F32 = 4 };
+
+/* What a block multiplies: ranges of K and their steps [begin, end), rows [row, row + rows) of B.
+ */
+typedef struct decode_block {
+    uint32_t first_range, ranges;
+    uint32_t begin, end;
+    uint32_t row, rows;
+} decode_block;
+
+static __device__ __forceinline__ uint32_t decode_begin(const bsmm_decode_params *p,
+                                                        uint32_t range) {
+    return p->steps * range >> p->ranges_log2;
+}
+
+static __device__ __forceinline__ uint32_t decode_address(const void *shared) {
+    return (uint32_t)__cvta_generic_to_shared(shared);
+}
+
+/* ---- scales ---- */
+
+/* fp32 factors outside this range become NaN, so that a product of two neither overflows nor loses
+ * bits. */
+static __device__ __forceinline__ float decode_tame(float scale) {
+    float magnitude = fabsf(scale);
+    bool tame = magnitude == 0 || (magnitude >= 0x1p-62f && magnitude <= 0x1p62f);
+    return tame ? scale : __uint_as_float(0x7fc00000u);
+}
+
+/* Scale codes, `per_step` bytes for each row and step, whole vectors; a warp takes a row at a time.
+ */
+static __device__ __forceinline__ void decode_copy_scales(const bsmm_decode_params *p,
+                                                          const decode_block *block,
+                                                          const uint32_t per_step, uint8_t *to) {
+    const uint32_t log2 = __ffs((int)p->scale_vector) - 1;
+    uint32_t vectors = (block->end - block->begin) * per_step >> log2;
+    for (uint32_t row = threadIdx.x / 32; row < block->rows; row += BSMM_DECODE_WARPS) {
+        const uint8_t *from = p->b.scales + min(block->row + row, p->n - 1) * p->b_scale_pitch +
+                              block->begin * per_step;
+        uint32_t target = decode_address(to + row * p->scale_stride);
+        for (uint32_t i = threadIdx.x % 32; i < vectors; i += 32) {
+            uint32_t at = i << log2;
+            if (p->scale_vector == 16)
+                ptx_copy16(target + at, from + at);
+            else if (p->scale_vector == 8)
+                ptx_copy8(target + at, from + at);
+            else
+                ptx_copy4(target + at, from + at);
+        }
+    }
+}
+
+/* Codes from any layout; behind K one that is an ordinary number in either format, for zeros times
+ * NaN are NaN. */
+static __device__ __noinline__ void decode_gather_scales(const bsmm_decode_params *p,
+                                                         const decode_block block,
+                                                         const uint32_t per_step, uint8_t *to) {
+    uint32_t count = (block.end - block.begin) * per_step, width = BSMM_DECODE_K / per_step;
+    for (uint32_t i = threadIdx.x; i < count * block.rows; i += BSMM_DECODE_THREADS) {
+        uint32_t row = min(block.row + i / count, p->n - 1);
+        uint32_t k = block.begin * BSMM_DECODE_K + i % count * width;
+        uint64_t at = bsmm_axis_at(&p->b.row_map, row) + bsmm_axis_at(&p->b.col_map, k);
+        to[i / count * p->scale_stride + i % count] = k < p->k ? p->b.scales[at] : 0x38;
+    }
+}
+
+/* fp32 scales of B, one for each 16 rows and step. */
+static __device__ __forceinline__ void
+decode_gather_floats(const bsmm_decode_params *p, const decode_block *block, uint8_t *to) {
+    uint32_t steps = block->end - block->begin;
+    for (uint32_t i = threadIdx.x; i < steps * (block->rows / 16); i += BSMM_DECODE_THREADS) {
+        uint32_t tile = i / steps, step = i % steps;
+        uint32_t row = min(block->row + tile * 16, p->n - 1);
+        float scale = bsmm_cuda_scale(&p->b, row, (block->begin + step) * BSMM_DECODE_K);
+        *(float *)(to + tile * p->scale_stride + step * 4) = decode_tame(scale);
+    }
+}
+
+static __device__ __forceinline__ void decode_stage_scales(const int format,
+                                                           const bsmm_decode_params *p,
+                                                           const decode_block *block, uint8_t *to) {
+    const uint32_t per_step = format == DECODE_NVFP4 ? 8 : 4;
+    if (format == DECODE_FP8_F32)
+        decode_gather_floats(p, block, to);
+    else if (p->scale_vector)
+        decode_copy_scales(p, block, per_step, to);
+    else
+        decode_gather_scales(p, *block, per_step, to);
+}
+
+#endif
