@@ -125,11 +125,23 @@ bsmm_status bench_matrix_fill(bsmm_matrix *m, uint64_t seed) {
     return BSMM_OK;
 }
 
+static bsmm_status fill_quantized(bsmm_matrix *m, bsmm_matrix *wide, uint64_t seed) {
+    bsmm_status status = bench_matrix_fill(wide, seed);
+    bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
+    desc.src = wide;
+    desc.dst = m;
+    desc.flags = m->format.scale == BSMM_SCALE_E4M3 ? BSMM_QUANTIZE_ONE_LEVEL : 0;
+    return status ? status : bsmm_quantize(&desc, NULL);
+}
+
 bsmm_status bench_operand_create(bsmm_matrix *m, bsmm_matrix *wide, bsmm_format format,
-                                 int64_t rows, int64_t cols, uint64_t seed) {
+                                 int64_t rows, int64_t cols, uint64_t seed, int quantized) {
     static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
     bsmm_status status = bench_matrix_create(m, format, rows, cols);
     if (!status) status = bench_matrix_create(wide, f32, rows, cols);
-    if (!status) status = bench_matrix_fill(m, seed);
+    if (!status && quantized && format.scale)
+        status = fill_quantized(m, wide, seed);
+    else if (!status)
+        status = bench_matrix_fill(m, seed);
     return status ? status : bsmm_dequantize(m, wide);
 }

@@ -16,6 +16,7 @@ typedef struct bench_job {
     int rounds;                  /* of timing, 1 and more */
     bool pack_b;                 /* ahead, where the kernel packs; else packing is timed too */
     bool cold;                   /* B comes from memory in every run */
+    bool quantized;              /* operands are normal values, quantized */
     bool fast;                   /* kernels with a wider bound are allowed */
     const bench_found *peers;    /* BENCH_PEERS of them, also those that are not there */
     void (*tick)(void *context); /* after each round; may be NULL */

@@ -229,6 +229,7 @@ int cli_bench_products(const cli_bench_values *values) {
                      .rounds = (int)values->repeats,
                      .pack_b = !values->no_pack_b,
                      .cold = values->cold,
+                     .quantized = values->quantized,
                      .fast = values->fast,
                      .peers = peers};
     bench_point *points = cli_alloc((size_t)cli_bench_shapes(values), sizeof *points);

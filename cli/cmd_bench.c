@@ -168,6 +168,8 @@ static const cli_option options[] = {
      .hidden = true},
     FLAG("no-pack-b", no_pack_b, "time the packing of B too, as for operands that change"),
     FLAG("cold", cold, "B from memory: copies take turns, so that no cache holds the next one"),
+    FLAG("quantized-data", quantized,
+         "operands are normal values, quantized by the format's default recipe"),
     FLAG("quantize", quantize, "measure quantizing an M x K matrix into --format instead"),
     FLAG("dequantize", dequantize, "measure dequantizing an M x K matrix of --format instead"),
     {.name = "relayout",
