@@ -8,7 +8,9 @@
 typedef struct bsmm_cuda_gate {
     const bsmm_pack_header *a, *b; /* NULL: an operand that is multiplied as it is stored */
     uint32_t log2_k;
-    uint32_t when; /* bsmm_cuda_when */
+    uint32_t when;        /* bsmm_cuda_when */
+    const uint32_t *only; /* not NULL: closed where 0 is there */
+    uint32_t *closed;     /* not NULL: 1 is written there if the gate is closed */
 } bsmm_cuda_gate;
 
 typedef enum bsmm_cuda_when {
@@ -21,6 +23,7 @@ typedef enum bsmm_cuda_when {
 
 #if defined(__CUDACC__)
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_gate *gate) {
+    if (gate->only && !*gate->only) return false;
     if (gate->when == BSMM_WHEN_ALWAYS) return true;
     uint32_t flags = (gate->a ? gate->a->flags : 0) | (gate->b ? gate->b->flags : 0);
     bool fits = gate->a && gate->b ? bsmm_pack_pair_fits(gate->a, gate->b, gate->log2_k)
@@ -29,6 +32,14 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_ga
     if (gate->when == BSMM_WHEN_FITS) return fits;
     if (gate->when == BSMM_WHEN_PLAIN) return plain;
     return gate->when == BSMM_WHEN_NOT_FITS ? !fits : !plain;
+}
+
+/* The same, for each thread of a kernel once; a gate that is closed by itself says so. */
+static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate *gate) {
+    if (gate->only && !*gate->only) return false;
+    bool open = bsmm_cuda_gate_is_open(gate);
+    if (!open && gate->closed && blockIdx.x == 0 && threadIdx.x == 0) *gate->closed = 1;
+    return open;
 }
 #endif
 

@@ -177,10 +177,12 @@ bsmm_status bsmm_cuda_tensor_map(const bsmm_cuda_device *device, const bsmm_cuda
         const void *given;
         void *taken;
     } address = {.given = desc->address};
+    BSMM_TRY(bsmm_cuda_enter(device)); /* works on the host, but not without a context */
     CUresult result = device->driver->cuTensorMapEncodeTiled(
         map, desc->type, desc->rank, address.taken, desc->extents, desc->strides, desc->box, dense,
         CU_TENSOR_MAP_INTERLEAVE_NONE, desc->swizzle, desc->l2_promotion,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    bsmm_cuda_leave(device);
     if (result == CUDA_SUCCESS) return BSMM_OK;
     return bsmm_fail(
         BSMM_E_DEVICE,

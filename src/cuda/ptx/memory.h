@@ -1,0 +1,42 @@
+/* Loads and stores with an order or a shape that C cannot say: PTX ISA 8.7. */
+#ifndef BSMM_CUDA_PTX_MEMORY_H
+#define BSMM_CUDA_PTX_MEMORY_H
+
+#include <stdint.h>
+
+/* 9.7.9.8 ld.acquire.gpu. */
+static __device__ __forceinline__ uint64_t ptx_load_acquire(const uint64_t *from) {
+    uint64_t value;
+    asm volatile("ld.acquire.gpu.global.b64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    return value;
+}
+
+/* 9.7.9.11 st.release.gpu. */
+static __device__ __forceinline__ void ptx_store_release(uint64_t *to, uint64_t value) {
+    asm volatile("st.release.gpu.global.b64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+}
+
+/* 9.7.14.5.16 stmatrix: four 8 x 8 matrices of 16-bit elements; lane 8 i + r gives the address of
+ * row r of matrix i. */
+static __device__ __forceinline__ void ptx_stmatrix_x4(uint32_t to, uint32_t a, uint32_t b,
+                                                       uint32_t c, uint32_t d) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
+                 "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+}
+
+/* 9.7.9.22 cvt.rn.bf16x2.f32: two values rounded to nearest even, `low` in the low half. */
+static __device__ __forceinline__ uint32_t ptx_pack_bf16(float low, float high) {
+    uint32_t packed;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+}
+
+/* 9.7.9.22 cvt.rn.f16x2.f32. */
+static __device__ __forceinline__ uint32_t ptx_pack_f16(float low, float high) {
+    uint32_t packed;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+}
+
+#endif

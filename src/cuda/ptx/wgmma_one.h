@@ -1,0 +1,92 @@
+/* One wgmma.mma_async (PTX ISA 8.7, section 9.7.15.5.2), chosen by macros; include it once for
+ * each.
+ *
+ *   WGMMA_NAME    the function's name; WGMMA_HOLD that of its compiler barrier
+ *   WGMMA_N       columns: 32, 64, 96, 128, 192 or 256
+ *   WGMMA_SHAPE   "m64n128k32"
+ *   WGMMA_TYPES   "f32.e4m3.e4m3"
+ *   WGMMA_TAIL    ", 1, 1" (no negation); for 16-bit types ", 1, 1, 0, 0" (nor transposition)
+ *
+ * d (64 x N) = a (64 x k) b (N x k)^T + (add ? d : 0). Thread t of the warpgroup holds, for each
+ * group j of 8 columns, with r = 16 (t / 32) + t % 32 / 4 and c = 8 j + 2 (t % 4): d[4 j], d[4 j +
+ * 1]        at (r, c), (r, c + 1) d[4 j + 2], d[4 j + 3]    at (r + 8, c), (r + 8, c + 1) */
+
+#ifndef BSMM_CUDA_PTX_WGMMA_LISTS
+#    define BSMM_CUDA_PTX_WGMMA_LISTS
+#    define WGMMA_TEXT_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#    define WGMMA_TEXT_16                                                                          \
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#    define WGMMA_TEXT_32                                                                          \
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#    define WGMMA_TEXT_48                                                                          \
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#    define WGMMA_TEXT_64                                                                          \
+        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "         \
+        "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#    define WGMMA_TEXT_96                                                                          \
+        "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, "   \
+        "%111, "                                                                                   \
+        "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, "     \
+        "%126, %127"
+#    define WGMMA_REG_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#    define WGMMA_REG_16(d, i)                                                                     \
+        WGMMA_REG_4(d, i), WGMMA_REG_4(d, i + 4), WGMMA_REG_4(d, i + 8), WGMMA_REG_4(d, i + 12)
+#    define WGMMA_REG_32(d, i) WGMMA_REG_16(d, i), WGMMA_REG_16(d, i + 16)
+#    define WGMMA_REG_64(d, i) WGMMA_REG_32(d, i), WGMMA_REG_32(d, i + 32)
+#endif
+
+#if WGMMA_N == 32
+#    define WGMMA_LIST "{" WGMMA_TEXT_0 "}, %16, %17, p"
+#    define WGMMA_ADD  "%18"
+#    define WGMMA_REGS WGMMA_REG_16(d, 0)
+#elif WGMMA_N == 64
+#    define WGMMA_LIST "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 "}, %32, %33, p"
+#    define WGMMA_ADD  "%34"
+#    define WGMMA_REGS WGMMA_REG_32(d, 0)
+#elif WGMMA_N == 96
+#    define WGMMA_LIST "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 ", " WGMMA_TEXT_32 "}, %48, %49, p"
+#    define WGMMA_ADD  "%50"
+#    define WGMMA_REGS WGMMA_REG_32(d, 0), WGMMA_REG_16(d, 32)
+#elif WGMMA_N == 128
+#    define WGMMA_LIST                                                                             \
+        "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 ", " WGMMA_TEXT_32 ", " WGMMA_TEXT_48 "}, %64, %65, p"
+#    define WGMMA_ADD  "%66"
+#    define WGMMA_REGS WGMMA_REG_64(d, 0)
+#elif WGMMA_N == 192
+#    define WGMMA_LIST                                                                             \
+        "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 ", " WGMMA_TEXT_32 ", " WGMMA_TEXT_48                  \
+        ", " WGMMA_TEXT_64 "}, %96, %97, p"
+#    define WGMMA_ADD  "%98"
+#    define WGMMA_REGS WGMMA_REG_64(d, 0), WGMMA_REG_32(d, 64)
+#elif WGMMA_N == 256
+#    define WGMMA_LIST                                                                             \
+        "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 ", " WGMMA_TEXT_32 ", " WGMMA_TEXT_48                  \
+        ", " WGMMA_TEXT_64 ", " WGMMA_TEXT_96 "}, %128, %129, p"
+#    define WGMMA_ADD  "%130"
+#    define WGMMA_REGS WGMMA_REG_64(d, 0), WGMMA_REG_64(d, 64)
+#endif
+
+static __device__ __forceinline__ void WGMMA_NAME(float *d, uint64_t a, uint64_t b, uint32_t add) {
+    asm volatile("{ .reg .pred p;\n\t"
+                 "setp.ne.b32 p, " WGMMA_ADD ", 0;\n\t"
+                 "wgmma.mma_async.sync.aligned." WGMMA_SHAPE "." WGMMA_TYPES
+                 " " WGMMA_LIST WGMMA_TAIL "; }"
+                 : WGMMA_REGS
+                 : "l"(a), "l"(b), "r"(add)
+                 : "memory");
+}
+
+/* No instruction: the compiler keeps d where it is, and neither reads nor writes it across. */
+static __device__ __forceinline__ void WGMMA_HOLD(float *d) {
+    asm volatile("" : WGMMA_REGS::"memory");
+}
+
+#undef WGMMA_LIST
+#undef WGMMA_ADD
+#undef WGMMA_REGS
+#undef WGMMA_NAME
+#undef WGMMA_HOLD
+#undef WGMMA_N
+#undef WGMMA_SHAPE
+#undef WGMMA_TYPES
+#undef WGMMA_TAIL

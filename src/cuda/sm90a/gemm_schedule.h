@@ -1,0 +1,91 @@
+/* Which pieces of work a cluster does, and in what order. A piece is a cluster tile and a range of
+ * its k blocks.
+ *
+ * The first `whole_tiles` tiles are dealt out one after another. The rest, between one and two per
+ * cluster, are laid end to end, k blocks after k blocks, and cut into equal shares, so that all
+ * clusters end together. A share that begins inside a tile goes on with the accumulators that the
+ * cluster before it hands over: additions happen in the order of an undivided tile, so the bits
+ * do not depend on where the cuts are. So that nobody waits, a cluster begins with the piece that
+ * it hands on (the end of its share) and ends with the piece that it is handed (the beginning). */
+#ifndef BSMM_CUDA_WGMMA_SCHEDULE_H
+#define BSMM_CUDA_WGMMA_SCHEDULE_H
+
+#include "cuda/wgmma_params.h"
+
+/* Shorter pieces than this cost more than they even out. */
+#define GEMM_SHORTEST_PIECE 4
+
+typedef struct gemm_piece {
+    int32_t tile, k_begin, k_end;
+} gemm_piece;
+
+typedef struct gemm_schedule {
+    int32_t cluster, clusters, k_blocks;
+    int32_t whole_tiles;
+    int32_t begin, end; /* of this cluster's share, in k blocks after the whole tiles */
+    int32_t next;       /* number of the piece to come */
+} gemm_schedule;
+
+/* Where share `index` begins. */
+static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t tiles,
+                                                   int32_t index, int32_t clusters) {
+    int64_t total = (int64_t)(tiles - p->whole_tiles) * p->k_blocks;
+    int32_t cut = (int32_t)(total * index / clusters);
+    int32_t inside = cut % p->k_blocks;
+    if (inside < GEMM_SHORTEST_PIECE) return cut - inside;
+    if (inside > p->k_blocks - GEMM_SHORTEST_PIECE) return cut - inside + p->k_blocks;
+    return cut;
+}
+
+static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wgmma_params *p,
+                                                                   int32_t cluster,
+                                                                   int32_t clusters) {
+    gemm_schedule s;
+    int32_t tiles = p->tiles_m * p->tiles_n;
+    s.cluster = cluster;
+    s.clusters = clusters;
+    s.k_blocks = p->k_blocks;
+    s.whole_tiles = p->whole_tiles;
+    s.begin = s.end = 0;
+    if (tiles > p->whole_tiles) {
+        s.begin = gemm_cut(p, tiles, cluster, clusters);
+        s.end = gemm_cut(p, tiles, cluster + 1, clusters);
+    }
+    s.next = 0;
+    return s;
+}
+
+/* The next piece; 0 when there is none. The order: the end of the share if it is cut inside a tile,
+ * whole tiles, whole tiles of the share, last the share's beginning if that is inside a tile. */
+static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_piece *piece) {
+    const int32_t blocks = s->k_blocks;
+    if (s->next == 0) {
+        s->next = 1;
+        int32_t tail = s->end % blocks;
+        if (tail && s->end - tail >= s->begin) {
+            s->end -= tail;
+            piece->tile = s->whole_tiles + s->end / blocks;
+            piece->k_begin = 0;
+            piece->k_end = tail;
+            return 1;
+        }
+    }
+    int32_t tile = s->cluster + (s->next - 1) * s->clusters;
+    if (tile < s->whole_tiles) {
+        s->next++;
+        piece->tile = tile;
+        piece->k_begin = 0;
+        piece->k_end = blocks;
+        return 1;
+    }
+    if (s->begin >= s->end) return 0;
+    int32_t last = (s->end - 1) / blocks; /* the tile that the rest of the share ends with */
+    int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
+    piece->tile = s->whole_tiles + last;
+    piece->k_begin = k_begin;
+    piece->k_end = s->end - last * blocks;
+    s->end = last * blocks + k_begin;
+    return 1;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* The three kernels of the sm_90a engine are one, with other operands: what they share. */
+#ifndef BSMM_CUDA_WGMMA_KERNEL_H
+#define BSMM_CUDA_WGMMA_KERNEL_H
+
+#include "cuda/wgmma_operands.h"
+
+/* What a kernel does with a product that it takes. */
+typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
+struct bsmm_wgmma_plan {
+    bsmm_wgmma_kind kind;
+    bsmm_pack_route routes[2]; /* of A and B */
+    uint32_t elems[2];         /* that the tensor cores see */
+    bsmm_cuda_when when;       /* the engine works; ALWAYS: whatever the packed operands are */
+    const bsmm_wgmma_plan *otherwise; /* what is tried else; NULL: the generic kernel */
+};
+
+/* Exact in bf16, or else the generic kernel. */
+extern const bsmm_wgmma_plan bsmm_wgmma_plan_bf16;
+
+/* As in bsmm_kernel, for a product that the kernel takes. */
+const char *bsmm_wgmma_plan_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan, char *why,
+                                   size_t size);
+uint64_t bsmm_wgmma_plan_workspace_bytes(const bsmm_product *p, const bsmm_wgmma_plan *plan);
+bsmm_status bsmm_wgmma_plan_prepare(const bsmm_product *p, const bsmm_wgmma_plan *plan);
+bsmm_status bsmm_wgmma_plan_run(const bsmm_product *p, const bsmm_wgmma_plan *plan,
+                                void *workspace);
+uint64_t bsmm_wgmma_plan_packed_b_bytes(const bsmm_product *p, const bsmm_wgmma_plan *plan);
+bsmm_status bsmm_wgmma_plan_pack_b(const bsmm_product *p, const bsmm_wgmma_plan *plan,
+                                   void *packed);
+
+#endif
