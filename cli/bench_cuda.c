@@ -195,6 +195,7 @@ int cli_bench_cuda(const cli_bench_values *values) {
                          .device = values->device,
                          .rounds = (int)values->repeats,
                          .pack_b = !values->no_pack_b,
+                         .quantized = values->quantized,
                          .fast = values->fast}};
     s.on = (bench_cuda_job){.job = &s.job, .cuda = bench_cuda_open(values->device)};
     if (!s.on.cuda) return cli_fail("%s", bench_cuda_error());
