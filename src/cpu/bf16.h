@@ -21,6 +21,9 @@ const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size);
 /* Whether the product takes the segmented form. */
 bool bsmm_bf16_by_segment(const bsmm_product *p);
 
+/* Of a result, in terms of sum |a||b|. */
+double bsmm_bf16_bound(const bsmm_product *p);
+
 /* Bytes of a unit of `width` rows, rounded up to 64. */
 #define BSMM_BF16_UNIT_BYTES(width, unit)                                                          \
     (((width) * ((unit)*2 + ((unit) == BSMM_BF16_SEGMENT_UNIT ? 4 : 0)) + 63) / 64 * 64)

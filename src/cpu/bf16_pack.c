@@ -336,6 +336,12 @@ void bsmm_bf16_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t row
     bsmm_bf16_pack_by(bsmm_pack_best(), p, is_b, width, row, rows, to);
 }
 
+double bsmm_bf16_bound(const bsmm_product *p) {
+    double k = (double)p->a.m.cols;
+    double terms = bsmm_bf16_by_segment(p) ? 128 + k / 128 : k;
+    return 1.1 * (terms + 4) * 0x1p-24;
+}
+
 /* In place: the narrow panel lies at the end of the wide one's room, so that no pair is overwritten
  * before it is read. */
 static void widen_unit(const uint8_t *from, int64_t width, int64_t unit, uint8_t *to) {

@@ -35,27 +35,11 @@ INLINE vec vec_fma(vec a, vec b, vec c) {
 
 #    include "cpu/fma_body.h"
 
-static bool is_supported(void) {
-    return bsmm_cpu_features() & BSMM_CPU_AVX2;
-}
-
-#else
-
-static const bsmm_engine *engine_of(const bsmm_product *p) {
-    (void)p;
-    return NULL;
-}
-
-static bool is_supported(void) {
-    return false;
-}
-
 #endif
 
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
-    if (!is_supported()) return "the processor has no AVX2";
-    const char *reason = bsmm_fma_refuse(p, why, size);
-    return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
+    static const packed_needs needs = {BSMM_CPU_AVX2, "the processor has no AVX2", bsmm_fma_refuse};
+    return refuse_packed(&needs, p, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx2_f32 = {

@@ -565,17 +565,11 @@ static bsmm_status run(const bsmm_product *p, void *workspace) {
     return bsmm_decode_run(&d, p, workspace);
 }
 
-static double bound(const bsmm_product *p) {
-    double k = (double)p->a.m.cols;
-    double terms = bsmm_bf16_by_segment(p) ? 128 + k / 128 : k;
-    return 1.1 * (terms + 4) * 0x1p-24;
-}
-
 const bsmm_kernel bsmm_kernel_cpu_avx512_bf16_decode = {
     .name = "cpu_avx512_bf16_decode",
     .device = "cpu",
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
-    .bound = bound,
+    .bound = bsmm_bf16_bound,
     .run = run,
 };

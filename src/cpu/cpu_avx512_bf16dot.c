@@ -183,38 +183,17 @@ static const bsmm_engine *engine_of(const bsmm_product *p) {
     return &engines[by_fma][bsmm_bf16_by_segment(p)];
 }
 
-static bool is_supported(void) {
-    return bsmm_cpu_features() & BSMM_CPU_AVX512_BF16;
-}
-
-#else
-
-static const bsmm_engine *engine_of(const bsmm_product *p) {
-    (void)p;
-    return NULL;
-}
-
-static bool is_supported(void) {
-    return false;
-}
-
 #endif
 
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
-    if (!is_supported()) return "the processor has no AVX-512 BF16";
-    const char *reason = bsmm_bf16_refuse(p, why, size);
-    return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
-}
-
-static double bound(const bsmm_product *p) {
-    double k = (double)p->a.m.cols;
-    double terms = bsmm_bf16_by_segment(p) ? 128 + k / 128 : k;
-    return 1.1 * (terms + 4) * 0x1p-24;
+    static const packed_needs needs = {BSMM_CPU_AVX512_BF16, "the processor has no AVX-512 BF16",
+                                       bsmm_bf16_refuse};
+    return refuse_packed(&needs, p, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot = {
     .name = "cpu_avx512_bf16dot",
     BSMM_PACKED_KERNEL,
     .refuse = refuse,
-    .bound = bound,
+    .bound = bsmm_bf16_bound,
 };

@@ -373,16 +373,11 @@ static bsmm_status run(const bsmm_product *p, void *workspace) {
     return bsmm_decode_run(&d, p, workspace);
 }
 
-static double bound(const bsmm_product *p) {
-    bsmm_decoder d = decoder_of(p);
-    return (double)(bsmm_ceil_div(p->a.m.cols, d.unit) + 1) * 0x1p-24;
-}
-
 const bsmm_kernel bsmm_kernel_cpu_avx512_int8_decode = {
     .name = "cpu_avx512_int8_decode",
     .device = "cpu",
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
-    .bound = bound,
+    .bound = bsmm_int8_bound,
     .run = run,
 };

@@ -185,36 +185,17 @@ static const bsmm_engine *engine_of(const bsmm_product *p) {
     return &engines[floated][bsmm_int8_by_exponent(p)];
 }
 
-static bool is_supported(void) {
-    return bsmm_cpu_features() & BSMM_CPU_AVX512_VNNI;
-}
-
-#else
-
-static const bsmm_engine *engine_of(const bsmm_product *p) {
-    (void)p;
-    return NULL;
-}
-
-static bool is_supported(void) {
-    return false;
-}
-
 #endif
 
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
-    if (!is_supported()) return "the processor has no AVX-512 VNNI";
-    const char *reason = bsmm_int8_refuse(p, why, size);
-    return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
-}
-
-static double bound(const bsmm_product *p) {
-    return (double)(bsmm_ceil_div(p->a.m.cols, engine_of(p)->unit) + 1) * 0x1p-24;
+    static const packed_needs needs = {BSMM_CPU_AVX512_VNNI, "the processor has no AVX-512 VNNI",
+                                       bsmm_int8_refuse};
+    return refuse_packed(&needs, p, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_int8dot = {
     .name = "cpu_avx512_int8dot",
     BSMM_PACKED_KERNEL,
     .refuse = refuse,
-    .bound = bound,
+    .bound = bsmm_int8_bound,
 };

@@ -48,6 +48,9 @@ static inline int64_t bsmm_int8_unit(const bsmm_product *p) {
     return bsmm_int8_by_exponent(p) ? BSMM_INT8_EXPONENT_UNIT : BSMM_INT8_MULTIPLY_UNIT;
 }
 
+/* Of a result, in terms of sum |a||b|. */
+double bsmm_int8_bound(const bsmm_product *p);
+
 /* Bytes of a unit, rounded up to 64. */
 #define BSMM_INT8_UNIT_BYTES(width, unit, form) (((width) * ((unit) + 4 * (form)) + 63) / 64 * 64)
 

@@ -45,6 +45,10 @@ const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size) {
     return NULL;
 }
 
+double bsmm_int8_bound(const bsmm_product *p) {
+    return (double)(bsmm_ceil_div(p->a.m.cols, bsmm_int8_unit(p)) + 1) * 0x1p-24;
+}
+
 /* ---- scales, as fp32 bits ---- */
 
 static bool is_usable(int32_t bits) {

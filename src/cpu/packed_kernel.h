@@ -1,12 +1,34 @@
-/* What the kernels of packed engines have in common: included by a kernel's file after its
- * engine_of(p), the engine that a product takes. On other processors than the engine's, where
- * refuse takes nothing, engine_of is not asked. */
+/* What the kernels of packed engines have in common. A kernel's file includes it, defines
+ * engine_of, the engine that a product takes, where the compiler has its instructions (on x86-64),
+ * and its needs. */
 #ifndef BSMM_CPU_PACKED_KERNEL_H
 #define BSMM_CPU_PACKED_KERNEL_H
 
+#include "base/cpu.h"
 #include "cpu/gemm.h"
 
+#if defined(__x86_64__)
 static const bsmm_engine *engine_of(const bsmm_product *p);
+#else
+static const bsmm_engine *engine_of(const bsmm_product *p) {
+    (void)p; /* all is refused */
+    return NULL;
+}
+#endif
+
+/* What a kernel of an instruction set takes: the reason of the first that refuses. */
+typedef struct packed_needs {
+    uint32_t feature;
+    const char *absent; /* the reason where the processor lacks it */
+    const char *(*refuse)(const bsmm_product *p, char *why, size_t size); /* operands */
+} packed_needs;
+
+static inline const char *refuse_packed(const packed_needs *needs, const bsmm_product *p, char *why,
+                                        size_t size) {
+    if (!(bsmm_cpu_features() & needs->feature)) return needs->absent;
+    const char *reason = needs->refuse(p, why, size);
+    return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
+}
 
 static uint64_t workspace_bytes(const bsmm_product *p) {
     return bsmm_gemm_workspace_bytes(engine_of(p), p);
