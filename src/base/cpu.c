@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 
@@ -95,6 +96,27 @@ void bsmm_cpu_mask_features(uint32_t mask) {
 
 void bsmm_cpu_add_features(uint32_t features) {
     atomic_store_explicit(&added_features, features, memory_order_relaxed);
+}
+
+static atomic_ullong pretended_l2, known_l2; /* known_l2: plus 1; asked once, as the features */
+
+uint64_t bsmm_cpu_l2_bytes(void) {
+    uint64_t pretended = atomic_load_explicit(&pretended_l2, memory_order_relaxed);
+    uint64_t known = atomic_load_explicit(&known_l2, memory_order_relaxed);
+    if (pretended) return pretended;
+    if (known) return known - 1;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#else
+    long bytes = 0;
+#endif
+    known = bytes > 0 ? (uint64_t)bytes : 0;
+    atomic_store_explicit(&known_l2, known + 1, memory_order_relaxed);
+    return known;
+}
+
+void bsmm_cpu_pretend_l2_bytes(uint64_t bytes) {
+    atomic_store_explicit(&pretended_l2, bytes, memory_order_relaxed);
 }
 
 static const struct {

@@ -29,6 +29,12 @@ void bsmm_cpu_mask_features(uint32_t mask);
  * only of BSMM_CPU_TWO_PORTS, which stands for no instruction. */
 void bsmm_cpu_add_features(uint32_t features);
 
+/* Bytes of a core's second-level cache; 0 where nothing says. */
+uint64_t bsmm_cpu_l2_bytes(void);
+
+/* From now on that is what the cache counts as; 0 ends it. For tests. */
+void bsmm_cpu_pretend_l2_bytes(uint64_t bytes);
+
 /* The names of `features`, separated by spaces; cut at size. */
 void bsmm_cpu_feature_names(uint32_t features, char *text, size_t size);
 

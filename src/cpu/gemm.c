@@ -4,6 +4,8 @@
  * depend on K and on its two rows, never on M, N or the number of threads. */
 #include "cpu/gemm.h"
 
+#include "base/cpu.h"
+
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -60,22 +62,35 @@ static uint64_t scratch_bytes(const bsmm_engine *e) {
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double);
 }
 
-/* Blocks are halved until every thread has a few, but not below one panel; whole ones hold whole
- * blocks of a block-scaled D. */
+static bool halve(int64_t *length, int64_t tile) {
+    bool even = *length / 2 >= tile && *length / 2 % tile == 0;
+    if (even) *length /= 2;
+    return even;
+}
+
+/* What a block touches: a chunk of both operands' panels, and its sums. */
+static uint64_t block_bytes(const gemm *g) {
+    const bsmm_engine *e = g->engine;
+    uint64_t units = (uint64_t)bsmm_min_i64(e->chunk, g->units);
+    return units * ((uint64_t)(g->mc / e->mr) * e->a_unit_bytes +
+                    (uint64_t)(g->nc / e->nr) * e->b_unit_bytes) +
+           (uint64_t)(g->mc * g->nc) * sizeof(float);
+}
+
+/* Blocks are halved, but not below one panel, until the second-level cache holds one and every
+ * thread has a few; whole ones hold whole blocks of a block-scaled D. */
 static void choose_blocks(gemm *g) {
     const bsmm_engine *e = g->engine;
+    uint64_t cache = bsmm_cpu_l2_bytes();
     g->mc = e->mc;
     g->nc = e->nc;
     if (g->p->recipe) return;
+    while (cache && block_bytes(g) > cache && (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
+        continue;
     int64_t wanted = g->threads > 1 ? (int64_t)g->threads * 4 : 1;
-    while (bsmm_ceil_div(g->a.rows, g->mc) * bsmm_ceil_div(g->b.rows, g->nc) < wanted) {
-        if (g->nc / 2 >= e->nr && g->nc / 2 % e->nr == 0)
-            g->nc /= 2;
-        else if (g->mc / 2 >= e->mr && g->mc / 2 % e->mr == 0)
-            g->mc /= 2;
-        else
-            break;
-    }
+    while (bsmm_ceil_div(g->a.rows, g->mc) * bsmm_ceil_div(g->b.rows, g->nc) < wanted &&
+           (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
+        continue;
 }
 
 static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {

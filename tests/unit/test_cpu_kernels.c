@@ -173,6 +173,29 @@ static void test_ports_do_not_matter(void **state) {
             }
 }
 
+/* Cache blocks are chosen by the cache's size; no bit is. */
+static void test_caches_do_not_matter(void **state) {
+    (void)state;
+    static const char *const formats[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};
+    static const uint64_t caches[] = {1 << 14, 1 << 18, 1 << 20, 1ull << 40};
+    rng r = {6};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+        product p;
+        product_make(&p, formats[i], formats[i], 201, 390, 1090, FILL_ORDINARY, &r);
+        float *expected = result_of(&p, NULL);
+        for (size_t j = 0; j < BSMM_COUNT(caches); j++) {
+            bsmm_cpu_pretend_l2_bytes(caches[j]);
+            assert_int_equal(bsmm_cpu_l2_bytes(), caches[j]);
+            float *got = result_of(&p, NULL);
+            assert_memory_equal(got, expected, 201 * 390 * sizeof(float));
+            free(got);
+        }
+        bsmm_cpu_pretend_l2_bytes(0);
+        free(expected);
+        product_free(&p);
+    }
+}
+
 static void set_elements(test_matrix *t, uint32_t code) {
     for (int64_t i = 0; i < t->m.rows * t->m.cols; i++)
         bsmm_elem_store(t->m.format.elem, t->m.data, (uint64_t)i, code);
@@ -239,9 +262,13 @@ static void test_zero_scales(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice_by_features), cmocka_unit_test(test_refusal_without_features),
-        cmocka_unit_test(test_int8_engines_agree), cmocka_unit_test(test_ports_do_not_matter),
-        cmocka_unit_test(test_largest_sums),       cmocka_unit_test(test_zero_scales),
+        cmocka_unit_test(test_choice_by_features),
+        cmocka_unit_test(test_refusal_without_features),
+        cmocka_unit_test(test_int8_engines_agree),
+        cmocka_unit_test(test_ports_do_not_matter),
+        cmocka_unit_test(test_caches_do_not_matter),
+        cmocka_unit_test(test_largest_sums),
+        cmocka_unit_test(test_zero_scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
