@@ -321,6 +321,24 @@ static void test_every_code_and_scale(void **state) {
         }
 }
 
+/* Outputs so large that whole cache lines go past the caches; rows that begin anywhere in a line.
+ */
+static void test_large_outputs(void **state) {
+    (void)state;
+    static const int64_t shapes[][3] = {{1050, 8192, BSMM_ELEM_F32}, {2050, 8200, BSMM_ELEM_BF16}};
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX512)) skip();
+    rng r = {6};
+    for (size_t i = 0; i < BSMM_COUNT(shapes); i++) {
+        test_matrix src;
+        test_matrix_make(&src, describe(format_named("mxfp4"), shapes[i][0], shapes[i][1]),
+                         FILL_ORDINARY, &r);
+        bsmm_matrix to =
+            describe((bsmm_format){.elem = (uint32_t)shapes[i][2]}, shapes[i][0], shapes[i][1]);
+        check_dequantize(&src, &to);
+        test_matrix_free(&src);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_recipe),
@@ -328,6 +346,7 @@ int main(void) {
         cmocka_unit_test(test_amax),
         cmocka_unit_test(test_dequantize),
         cmocka_unit_test(test_every_code_and_scale),
+        cmocka_unit_test(test_large_outputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
