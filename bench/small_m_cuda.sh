@@ -9,6 +9,6 @@ for shape in "8192 8192" "4096 14336"; do
     read -r n k <<<"$shape"
     for formats in bf16:mxfp4 mxfp8:mxfp4 bf16:nvfp4 bf16:fp8_block128 bf16:mxfp8 mxfp8:mxfp8 f16:mxfp4 \
         fp8_group128:fp8_block128; do
-        "$bsmm" bench --device cuda:0 --cold --out bf16 --format "$formats" --m-range 1 32 -N "$n" -K "$k"
+        "$bsmm" bench --device cuda:0 --cold --format "$formats" --m-range 1 32 -N "$n" -K "$k"
     done
 done

@@ -206,10 +206,11 @@ static uint32_t choose_lanes(const bsmm_product *p, const weights *w) {
     return best * most_k_warps;
 }
 
-/* The fewest rows whose part of A fits; with many columns twice as many, which share A. */
+/* The fewest rows whose part of A fits; with many columns twice as many, which share A. Clusters of
+ * more than 2 blocks would leave multiprocessors idle. */
 static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
     uint32_t lanes = choose_lanes(p, w), most = is_4bit(w) ? 8 : 4;
-    bool wide = p->a.m.rows * count_parts(&p->a) > 16;
+    bool wide = p->a.m.rows * count_parts(&p->a) > 16 && lanes == most;
     for (uint32_t k_warps = wide ? most / 2 : most; k_warps >= most / 4; k_warps /= 2)
         if (try_cut(p, w, lanes, k_warps, c)) return true;
     return try_cut(p, w, lanes, most, c);
@@ -305,7 +306,7 @@ static uint32_t scale_vector(const bsmm_product *p, const weights *w, const cut 
     if (w->format.scale == BSMM_SCALE_F32 || b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR ||
         b->m.cols % BSMM_DECODE_K)
         return 0;
-    uint64_t all = (uint64_t)b->m.scale_ld | (uintptr_t)b->m.scales;
+    uint64_t all = b->map.tile_row_step | (uintptr_t)b->m.scales;
     uint32_t ranges = c->splits * c->k_warps / c->walkers;
     for (uint32_t i = 1; i < c->splits; i++)
         all |=
@@ -349,9 +350,9 @@ static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, con
         .parts = count_parts(&p->a),
         .columns = c->columns,
         .a_pitch = pitch_of(&p->a),
-        .a_scale_pitch = (uint64_t)p->a.m.scale_ld,
+        .a_scale_pitch = p->a.map.tile_row_step, /* read of ROW_MAJOR alone */
         .b_pitch16 = (uint32_t)(pitch_of(&p->b) / 16),
-        .b_scale_pitch = (uint64_t)p->b.m.scale_ld,
+        .b_scale_pitch = p->b.map.tile_row_step,
         .b_bytes = (uint32_t)((uint64_t)p->b.m.cols * bsmm_elem_row(w->format.elem)->bits / 8),
         .scale_stride = c->scale_stride,
         .scale_vector = scale_vector(p, w, c),

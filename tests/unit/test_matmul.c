@@ -184,6 +184,22 @@ static void test_shapes(void **state) {
             }
 }
 
+/* Few rows, whole units of K: what kernels that read B as it is stored take without detours. */
+static void test_few_rows(void **state) {
+    (void)state;
+    static const char *const a[] = {"bf16", "f16", "mxfp8", "fp8_group128"};
+    static const char *const b[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_block128"};
+    static const int64_t rows[] = {1, 3, 16, 29};
+    rng r = {11};
+    for (size_t i = 0; i < BSMM_COUNT(a); i++)
+        for (size_t j = 0; j < BSMM_COUNT(b); j++)
+            for (size_t q = 0; q < BSMM_COUNT(rows); q++) {
+                run_pair(a[i], b[j], "f32", rows[q], 70, 256, FILL_EXTREME, &r);
+                run_pair(a[i], b[j], "bf16", rows[q], 33, 2048, FILL_ORDINARY, &r);
+                run_pair(a[i], b[j], "f32", rows[q], 20, 1152, FILL_SPECIAL, &r);
+            }
+}
+
 static void test_outputs_factors_and_bias(void **state) {
     (void)state;
     static const char *const outputs[] = {"f32", "f16", "bf16", "e4m3", "e5m2", "e4m3fnuz"};
@@ -376,6 +392,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_pairs_of_formats),
         cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_few_rows),
         cmocka_unit_test(test_outputs_factors_and_bias),
         cmocka_unit_test(test_orders_and_leading_dimensions),
         cmocka_unit_test(test_scale_layouts),

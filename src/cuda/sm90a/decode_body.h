@@ -49,16 +49,13 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
     decode_stage_scales(DECODE_FORMAT, &p, &block, scales);
     ptx_copy_commit();
 
-    /* A, then more weights: what comes first is asked for first. */
+    /* A, then more weights. 4-bit weights keep the arithmetic units busier than memory: nothing may
+     * delay A. */
+    const bool at_once = DECODE_FORMAT >= DECODE_MXFP8;
     ptx_grid_wait();
     if (threadIdx.x == 0) decode_fetch_a(&p, &block, 0, barriers);
-#pragma unroll
-    for (uint32_t i = 1; i < BSMM_DECODE_AHEAD; i++) {
-        if (step + i * WALKERS < end) decode_fetch(DECODE_FORMAT, &lane, i);
-        decode_go_on(DECODE_FORMAT, &lane);
-        ptx_copy_commit();
-    }
-    ptx_copy_wait(BSMM_DECODE_AHEAD - 1); /* for all but the last of those */
+    if (at_once) decode_fetch_ahead(DECODE_FORMAT, &lane, step, end);
+    ptx_copy_wait(at_once ? BSMM_DECODE_AHEAD - 1 : 0);
 
     uint32_t columns[DECODE_TILES];
 #pragma unroll
@@ -83,6 +80,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
         if (turn == 0) __syncthreads(); /* scales, barriers */
         while (!ptx_bulk_try_wait(barriers + turn % 2 * 8, turn / 2 % 2)) {
         }
+        if (turn == 0 && !at_once) decode_fetch_ahead(DECODE_FORMAT, &lane, step, end);
         if (turn > 0) __syncthreads(); /* none is behind in the phase before the last */
         if (threadIdx.x == 0 && turn + 1 < p.phases) decode_fetch_a(&p, &block, turn + 1, barriers);
         const uint32_t first = range_begin + turn * p.phase_steps;

@@ -81,6 +81,18 @@ static __device__ __forceinline__ void decode_go_on(const int format, decode_lan
     lane->left -= bytes;
 }
 
+/* The steps after the first, as many as the ring holds. */
+static __device__ __forceinline__ void decode_fetch_ahead(const int format, decode_lane *lane,
+                                                          uint32_t step, uint32_t end) {
+    const uint32_t walkers = format <= DECODE_NVFP4 ? 2 : 1;
+#pragma unroll
+    for (uint32_t i = 1; i < BSMM_DECODE_AHEAD; i++) {
+        if (step + i * walkers < end) decode_fetch(format, lane, i);
+        decode_go_on(format, lane);
+        ptx_copy_commit();
+    }
+}
+
 static __device__ __forceinline__ void decode_take(const decode_lane *lane, uint32_t slot,
                                                    decode_words *to) {
     const uint8_t *from =
