@@ -39,7 +39,8 @@ BSMM_SHARED float bsmm_bits_float(uint32_t bits) {
 }
 
 /* condition ? a : b, but both are computed: a compiler that may not move floating-point operations
- * out of a branch then still makes loops of it into vectors. */
+ * out of a branch then still makes loops of it into vectors, and none for a GPU makes a minimum of
+ * it, which would lose what a NaN carries. */
 BSMM_SHARED uint32_t bsmm_select(bool condition, uint32_t a, uint32_t b) {
     return b ^ ((a ^ b) & (0u - (uint32_t)condition));
 }

@@ -62,19 +62,13 @@ bsmm_status bsmm_kernel_choose(bsmm_request *request, const bsmm_kernel **kernel
     *kernel = NULL;
     BSMM_TRY(open_device(request));
     if (request->kernel) return choose_forced(request, kernel);
-    const bsmm_kernel *last = NULL; /* of the device; it takes the most */
     char why[200];
-    const char *reason = NULL;
-    for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++) {
-        if (!runs_on(*kernel, request->device)) continue;
-        last = *kernel;
-        reason = bsmm_kernel_refusal(last, request, why, sizeof why);
-        if (!reason) return BSMM_OK;
-    }
-    return bsmm_fail(
-        BSMM_E_UNSUPPORTED,
-        "device: value is \"%.64s\"; no kernel of it takes this product; %s refuses: %s",
-        request->device, last ? last->name : "none", last ? reason : "there is none");
+    for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++)
+        if (!bsmm_kernel_refusal(*kernel, request, why, sizeof why)) return BSMM_OK;
+    return bsmm_fail(BSMM_E_UNSUPPORTED,
+                     "device: value is \"%.64s\"; no kernel of it takes this product (see "
+                     "bsmm_explain)",
+                     request->device);
 }
 
 bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,

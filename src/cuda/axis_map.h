@@ -22,6 +22,7 @@ typedef struct bsmm_axis_map {
 
 BSMM_SHARED uint64_t bsmm_axis_at(const bsmm_axis_map *map, uint32_t index) {
     uint64_t offset = 0;
+    if (map->count == 1) return index * map->digits[0].stride; /* a plain pitch */
 #if defined(__CUDA_ARCH__)
 #    pragma unroll 1
 #endif

@@ -1,6 +1,7 @@
 /* NVIDIA GPUs as devices of the core. */
 #include "core/kernel.h"
 #include "cuda/device.h"
+#include "cuda/recode_calls.h"
 #include "cuda/words.h"
 
 #include <stdio.h>
@@ -92,4 +93,8 @@ const bsmm_backend bsmm_backend_cuda = {
     .release = release,
     .store = store,
     .finish = finish,
+    .quantize = bsmm_cuda_quantize,
+    .dequantize = bsmm_cuda_dequantize,
+    .relayout = bsmm_cuda_relayout,
+    .amax = bsmm_cuda_amax,
 };

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { THREADS = 256, ROW_ITEMS = 4, TILE = 128, WIDE_TILE_ROWS = 32 };
+enum { THREADS = 256, TILE = 128 };
 
 /* ---- formats ---- */
 
@@ -128,14 +128,18 @@ static const bsmm_cuda_function wide_kernels[][2] = {
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},
     [BSMM_ELEM_BF16] = {WIDE("pack_rows_bf16"), WIDE("pack_columns_bf16")},
 };
-/* [half of the bits][to 8 bits][columns] */
-static const bsmm_cuda_function narrow_kernels[][2][2] = {
-    [2] = {{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
-           {TO_FP8("pack_rows_4_fp8"), TO_FP8("pack_columns_4_fp8")}},
-    [3] = {{NARROW("pack_rows_6_bf16"), NARROW("pack_columns_6_bf16")},
-           {TO_FP8("pack_rows_6_fp8"), TO_FP8("pack_columns_6_fp8")}},
-    [4] = {{NARROW("pack_rows_8_bf16"), NARROW("pack_columns_8_bf16")},
-           {TO_FP8("pack_rows_8_fp8"), TO_FP8("pack_columns_8_fp8")}},
+/* [half of the bits][to 8 bits][e8m0 scales][columns]; to 8 bits what has fewer has e8m0 scales. */
+static const bsmm_cuda_function narrow_kernels[][2][2][2] = {
+    [2] = {{{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
+            {NARROW("pack_rows_4_bf16_e8m0"), NARROW("pack_columns_4_bf16_e8m0")}},
+           {[1] = {TO_FP8("pack_rows_4_fp8_e8m0"), TO_FP8("pack_columns_4_fp8_e8m0")}}},
+    [3] = {{{NARROW("pack_rows_6_bf16"), NARROW("pack_columns_6_bf16")},
+            {NARROW("pack_rows_6_bf16_e8m0"), NARROW("pack_columns_6_bf16_e8m0")}},
+           {[1] = {TO_FP8("pack_rows_6_fp8_e8m0"), TO_FP8("pack_columns_6_fp8_e8m0")}}},
+    [4] = {{{NARROW("pack_rows_8_bf16"), NARROW("pack_columns_8_bf16")},
+            {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
+           {{TO_FP8("pack_rows_8_fp8"), TO_FP8("pack_columns_8_fp8")},
+            {TO_FP8("pack_rows_8_fp8_e8m0"), TO_FP8("pack_columns_8_fp8_e8m0")}}},
 };
 static const bsmm_cuda_function scales_kernel = {.module = "sm80/pack_scales",
                                                  .name = "pack_scales"};
@@ -151,16 +155,16 @@ static uint32_t item_codes(bsmm_pack_route route) {
 
 static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t half = bsmm_elem_row(o->m.format.elem)->bits / 2;
-    bool columns = o->m.order == BSMM_ORDER_COL;
+    bool columns = o->m.order == BSMM_ORDER_COL, e8m0 = o->m.format.scale == BSMM_SCALE_E8M0;
     if (is_wide(o)) return &wide_kernels[o->m.format.elem][columns];
-    return &narrow_kernels[half][route != BSMM_PACK_BF16][columns];
+    return &narrow_kernels[half][route != BSMM_PACK_BF16][e8m0][columns];
 }
 
 /* ---- parameters ---- */
 
 /* The widest load that item_codes codes (or 16 along a column) take: their largest power of two. */
 static uint64_t alignment_of(const bsmm_operand *o, bsmm_pack_route route) {
-    uint32_t codes = o->m.order == BSMM_ORDER_COL ? 16 : item_codes(route);
+    uint32_t codes = o->m.order == BSMM_ORDER_COL && !is_wide(o) ? 16 : item_codes(route);
     uint64_t bytes = (uint64_t)bsmm_elem_row(o->m.format.elem)->bits * codes / 8;
     uint64_t alignment = bytes & (~bytes + 1);
     return alignment > 16 ? 16 : alignment;
@@ -178,16 +182,15 @@ static void set_window(uint32_t elem, bsmm_pack_job *job) {
 }
 
 /* bf16 for its route; f16 for the others. */
-static bsmm_pair_codec pair_codec_of(const bsmm_operand *o, bsmm_pack_route route) {
-    const bsmm_elem_info *info = bsmm_elem_row(o->m.format.elem);
-    uint32_t mantissa = route == BSMM_PACK_BF16 ? 7 : 10, magnitude = info->bits - 1;
+bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16) {
+    const bsmm_elem_info *info = bsmm_elem_row(elem);
+    uint32_t mantissa = to_bf16 ? 7 : 10, magnitude = info->bits - 1;
     uint32_t up = mantissa - info->mantissa_bits; /* of the magnitude, from bit 0 */
-    int bias = (route == BSMM_PACK_BF16 ? 127 : 15);
-    uint32_t unbias = (uint32_t)(2 * bias - info->bias) << mantissa;
+    uint32_t unbias = (uint32_t)(2 * (to_bf16 ? 127 : 15) - info->bias) << mantissa;
     return (bsmm_pair_codec){.down = 15 - magnitude - up,
                              .mask = (((1u << magnitude) - 1) << up) * 0x00010001u,
                              .unbias = unbias * 0x00010001u,
-                             .special = (0x80 - special_of(o->m.format.elem)) * 0x01010101u};
+                             .special = (0x80 - special_of(elem)) * 0x01010101u};
 }
 
 static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_job *job) {
@@ -209,7 +212,7 @@ static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_j
     }
     job->codec = bsmm_narrow_codec_of(f->elem);
     job->to = bsmm_elem_row(f->elem)->bits == 8 ? job->codec : bsmm_narrow_codec_of(BSMM_ELEM_E4M3);
-    job->pair = pair_codec_of(o, route);
+    job->pair = bsmm_pair_codec_of(f->elem, route == BSMM_PACK_BF16);
     job->fit_low = -126 - job->codec.low;
     job->fit_high = 127 - job->codec.high;
     set_window(f->elem, job);
@@ -232,12 +235,25 @@ uint32_t bsmm_lanes_log2(int64_t items, uint32_t least) {
     return log2_of(lanes);
 }
 
+static uint32_t share_of(const bsmm_format *f, bsmm_pack_route route) {
+    uint32_t items = f->block_cols / item_codes(route);
+    return items % 4 == 0 ? 4 : items % 2 == 0 ? 2 : 1;
+}
+
+/* Rows of a tile, by columns. */
+static int64_t tile_rows(const bsmm_operand *o) {
+    if (!is_wide(o)) return TILE;
+    return o->m.format.elem == BSMM_ELEM_F32 ? TILE / 4 : TILE / 2;
+}
+
 static void set_grid(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_launch *launch) {
     int64_t padded = bsmm_round_up(o->m.cols, BSMM_PACK_GROUP), items = padded / item_codes(route);
-    int64_t rows = is_wide(o) ? WIDE_TILE_ROWS : TILE, columns = padded / TILE;
+    int64_t rows = tile_rows(o), columns = padded / TILE;
+    int64_t row_items = is_wide(o) || route != BSMM_PACK_BF16 ? 4 : 8;
+    launch->job.share = share_of(&o->m.format, route);
     if (o->m.order == BSMM_ORDER_ROW) {
         launch->job.lanes_log2 = bsmm_lanes_log2(items, BSMM_PACK_GROUP / item_codes(route));
-        rows = (THREADS >> launch->job.lanes_log2) * ROW_ITEMS;
+        rows = (THREADS >> launch->job.lanes_log2) * row_items;
         columns = items >> launch->job.lanes_log2;
     }
     launch->block = THREADS;

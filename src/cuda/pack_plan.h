@@ -54,6 +54,9 @@ bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,
 /* An element format of 8 bits and fewer. */
 bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem);
 
+/* The same two at a time, to bf16 or f16. */
+bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16);
+
 /* What the index on axis 0 (rows) or 1 (columns) adds to an offset of the map, counted in units of
  * which `block` make a block of the map. */
 bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_t block);

@@ -48,7 +48,7 @@ BSMM_SHARED bsmm_block_step bsmm_e4m3_torchao(float amax, const bsmm_tensor_step
 
 BSMM_SHARED void bsmm_tensor_te(float amax, bsmm_tensor_step *t) {
     float encode = bsmm_div(BSMM_E4M3_MAX * t->max, amax);
-    if (encode > FLT_MAX) encode = FLT_MAX;
+    encode = bsmm_select_float(encode > FLT_MAX, FLT_MAX, encode);
     if (amax == 0 || encode == 0) encode = 1;
     t->divisor = encode;
     t->multiplier = bsmm_div(1, encode);

@@ -12,9 +12,11 @@ BSMM_SHARED uint32_t bsmm_clamp_exponent(int exponent, int low, int high) {
     return (uint32_t)(exponent < low ? low : exponent > high ? high : exponent);
 }
 
-/* 2^(127 - code): exact, down to the subnormal 2^-127 of code 254. */
+/* 2^(127 - code), of codes up to 254: exact, down to the subnormal 2^-127. A maximum and not a
+ * comparison with 254: ptxas of CUDA 13.0 merges that wrongly into the clamp that made the code. */
 BSMM_SHARED float bsmm_e8m0_reciprocal(uint32_t code) {
-    return bsmm_bits_float(code == 254 ? 0x00400000u : (254 - code) << 23);
+    uint32_t bits = (254 - code) << 23;
+    return bsmm_bits_float(bits > 0x00400000u ? bits : 0x00400000u);
 }
 
 /* A block whose scale is NaN keeps the signs of its finite values and nothing else: x / Inf. */

@@ -6,7 +6,7 @@
 
 /* NaN passes, as in torch.clamp. */
 BSMM_SHARED float bsmm_scale_of(float amax, const bsmm_tensor_step *t) {
-    return bsmm_div(amax < 1e-4f ? 1e-4f : amax, t->max);
+    return bsmm_div(bsmm_select_float(amax < 1e-4f, 1e-4f, amax), t->max);
 }
 
 /* exp2(ceil(log2(scale))) in fp32. Of Inf it is Inf, of NaN that NaN. */

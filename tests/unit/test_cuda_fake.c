@@ -427,19 +427,6 @@ static void wrong_pointers_of_a_run(void **state) {
     product_free(&p);
 }
 
-/* What no kernel takes: the message has the reason of the one that takes the most. */
-static void refused_products(void **state) {
-    (void)state;
-    bsmm_matrix a = describe(format_named("mxfp8"), 4, 64),
-                d = describe(format_named("mxfp8"), 4, 4);
-    bsmm_matmul_desc desc = {
-        .struct_size = sizeof desc, .a = &a, .b = &a, .d = &d, .device = "cuda:1"};
-    bsmm_plan *plan;
-    assert_int_equal(bsmm_plan_create(&desc, &plan), BSMM_E_UNSUPPORTED);
-    expect_message("refuses: ");
-    expect_message(bsmm_cuda_images[0].name ? "block-scaled" : "no nvcc");
-}
-
 /* What a run reports, and that the next one works. */
 static void failing_runs(void **state) {
     (void)state;
@@ -489,7 +476,6 @@ int main(void) {
         cmocka_unit_test_teardown(quantizing_wants_device_memory, check_balance),
         cmocka_unit_test_teardown(runs_only_queue, check_balance),
         cmocka_unit_test_teardown(wrong_pointers_of_a_run, check_balance),
-        cmocka_unit_test_teardown(refused_products, check_balance),
         cmocka_unit_test_teardown(failing_runs, check_balance),
     };
     return cmocka_run_group_tests(tests, find_fake, NULL);

@@ -12,6 +12,12 @@ static __device__ __forceinline__ uint32_t bsmm_ptx_fma_bf16x2(uint32_t a, uint3
     return d;
 }
 
+static __device__ __forceinline__ uint32_t bsmm_ptx_fma_f16x2(uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t d;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+    return d;
+}
+
 /* 9.7.4.3 "mul": a * b of two f16, subnormals kept. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_mul_f16x2(uint32_t a, uint32_t b) {
     uint32_t d;

@@ -7,6 +7,15 @@
 #include "cuda/ptx/convert.h"
 #include "cuda/sm80/pack_memory.h"
 
+/* Whether any code of an item is not a zero. */
+static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bits, int words,
+                                                const uint32_t *codes) {
+    uint32_t any = 0;
+    for (int i = 0; i < words; i++)
+        any |= codes[i];
+    return any & (bits == 4 ? 0x77777777u : (job->codec.sign - 1) * 0x01010101u);
+}
+
 /* Whether any code is not finite. fnuz: 0x80 is NaN; there bytes that are 0x80 are looked for. */
 static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int bits, int words,
                                                    const uint32_t *codes) {
@@ -23,12 +32,20 @@ static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int
     return found & 0x80808080u;
 }
 
-/* Codes i and i + 1 of a word of four, i = 0 or 2, each at the top of a half, to 16-bit floats that
- * still have the element's bias. */
-static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job, uint32_t top,
-                                                       int i) {
-    uint32_t halves = __byte_perm(top, 0, i ? 0x3424 : 0x1404);
+/* Two codes, each at the top of a half, to 16-bit floats that still have the element's bias. What
+ * is below the codes does not matter. */
+static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job, uint32_t halves) {
     return (halves >> job->pair.down & job->pair.mask) | (halves & 0x80008000u);
+}
+
+/* Codes 2 i and 2 i + 1 of an item, each at the top of a half. */
+static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *codes, int i) {
+    if (bits == 4) { /* byte j of `even` and `odd` begins with code 2 j and 2 j + 1 */
+        uint32_t even = codes[i / 4] << 4, odd = codes[i / 4];
+        int j = i % 4;
+        return __byte_perm(even, odd, j << 4 | j | (j + 4) << 12 | (j + 4) << 8);
+    }
+    return __byte_perm(codes[i / 2] << (8 - bits), 0, i % 2 ? 0x3424 : 0x1404);
 }
 
 static __device__ __forceinline__ uint32_t mul_bf16x2(uint32_t a, uint32_t b) {
@@ -37,18 +54,17 @@ static __device__ __forceinline__ uint32_t mul_bf16x2(uint32_t a, uint32_t b) {
 
 /* ---- to bf16 ---- */
 
-/* A block scale (e8m0: over the group's) as bf16, in both halves. */
-static __device__ __forceinline__ uint32_t factor_bf16x2(const bsmm_pack_job *job, uint32_t code,
-                                                         int exponent) {
+/* A block scale as bf16, in both halves. */
+static __device__ __forceinline__ uint32_t factor_bf16x2(uint32_t scale, uint32_t code) {
     uint32_t bits = 0x3f80;
-    if (job->scale == 1) {
-        int shift = (int)code - 127 - exponent;
+    if (scale == 1) {
+        int shift = (int)code - 127;
         bits = shift >= -126  ? (uint32_t)(shift + 127) << 7
                : shift < -133 ? 0
                               : 1u << (shift + 133);
         if (code == 255) bits = 0x7fff;
     }
-    if (job->scale == 2) bits = bsmm_lane_bf16(bsmm_e4m3_scale(code)) >> 16;
+    if (scale == 2) bits = bsmm_lane_bf16(bsmm_e4m3_scale(code)) >> 16;
     return bits * 0x00010001u;
 }
 
@@ -56,7 +72,7 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
                                                  const uint32_t *codes, uint32_t factor,
                                                  uint32_t *to) {
     for (int i = 0; i < 4; i++) {
-        uint32_t pair = biased_pair(job, codes[i / 2] << (8 - bits), i % 2 * 2);
+        uint32_t pair = biased_pair(job, top_pair(bits, codes, i));
         to[i] = mul_bf16x2(mul_bf16x2(pair, job->pair.unbias), factor);
     }
 }
@@ -72,6 +88,17 @@ static __device__ __forceinline__ uint32_t factor_f16x2(int shift) {
     return bits * 0x00010001u;
 }
 
+/* 16 packed e2m1 codes to e4m3 by a table of eight magnitudes; bsmm_lane_emit_e2m1's bytes. */
+static __device__ __forceinline__ void emit_fold4(int shift, const uint32_t *codes, uint32_t *to) {
+    uint32_t table[2];
+    bsmm_lane_e2m1_codes(shift, table);
+    for (int i = 0; i < 4; i++) {
+        uint32_t four = codes[i / 2] >> 16 * (i % 2); /* selectors are its low 16 bits */
+        uint32_t magnitudes = __byte_perm(table[0], table[1], four & 0x7777);
+        to[i] = magnitudes | __byte_perm(0x8000, 0, four >> 3 & 0x1111);
+    }
+}
+
 #if __CUDA_ARCH__ >= 890
 static __device__ __forceinline__ void emit_fold6(const bsmm_pack_job *job, int shift,
                                                   const uint32_t *codes, uint32_t *to) {
@@ -79,7 +106,7 @@ static __device__ __forceinline__ void emit_fold6(const bsmm_pack_job *job, int 
     for (int i = 0; i < 4; i++) {
         uint32_t pairs[2];
         for (int j = 0; j < 2; j++) {
-            uint32_t pair = biased_pair(job, codes[i] << 2, 2 * j);
+            uint32_t pair = biased_pair(job, top_pair(6, codes, 2 * i + j));
             pair = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(pair, job->pair.unbias), factor);
             pairs[j] = bsmm_ptx_cvt_e4m3x2_f16x2(pair);
         }
@@ -169,47 +196,63 @@ static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_jo
                                                               int out, uint32_t code,
                                                               const uint32_t *codes, uint32_t *to) {
     bsmm_lane_scale s = bsmm_lane_scale_of(job->scale, code);
-    uint32_t maxima = bsmm_lane_look(job, &s, codes, out == 16 ? 2 : 4);
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
+    uint32_t bytes[4];
+    for (int i = 0; i < (out == 16 ? 2 : 4); i++)
+        if (bits != 4)
+            bytes[i] = codes[i];
+        else if (i % 2 == 0)
+            bsmm_spread4(codes[i / 2], bytes + i);
+    uint32_t maxima = bsmm_lane_look(job, &s, bytes, out == 16 ? 2 : 4);
     if (job->scale == 1) {
         maxima = max_over_lanes(maxima, out == 16 ? 16 : 8);
         g = bsmm_lane_decide(job, &s, maxima);
     }
-    bsmm_lane_item(job, &s, &g, codes, bits, out, to);
+    bsmm_lane_item(job, &s, &g, bytes, bits, out, to);
     return g;
 }
 
+/* `scale` is job->scale, a constant in kernels that are made for one kind. Fast forms are straight
+ * lines, so that a thread's items overlap; items for which is_rare is true are not theirs. */
+static __device__ __forceinline__ bool is_rare(const bsmm_pack_job *job, int bits, int out,
+                                               uint32_t scale, uint32_t code,
+                                               const uint32_t *codes) {
+    int exponent = (int)code - 127;
+    if (out == 8) return bits == 8 && scale == 1 && any_special(job, 8, 4, codes);
+    bool outside = scale == 1 && (exponent < job->fit_low || exponent > job->fit_high);
+    return outside | any_special(job, bits, 2, codes);
+}
+
 static __device__ __forceinline__ bsmm_lane_group item_to_bf16(const bsmm_pack_job *job, int bits,
-                                                               uint32_t code, const uint32_t *codes,
+                                                               uint32_t scale, uint32_t code,
+                                                               const uint32_t *codes,
                                                                item_reach *reach, uint32_t *to) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
-    bool any = bsmm_lane_any(&job->codec, codes, 2),
-         reaches = job->scale == 1 && any && code != 255;
+    bool reaches = scale == 1 && code != 255 && item_any(job, bits, bits == 4 ? 1 : 2, codes);
     int exponent = (int)code - 127;
-    bool rare = reaches && (exponent < job->fit_low || exponent > job->fit_high);
-    if (__any_sync(0xffffffffu, rare || any_special(job, bits, 2, codes))) {
-        g = define_item(job, bits, 16, code, codes, to);
-        extend(&reach->told, &g);
-        return g;
-    }
-    emit_bf16(job, bits, codes, factor_bf16x2(job, code, 0), to);
-    if (reaches) reach_out(reach, exponent, exponent);
+    emit_bf16(job, bits, codes, factor_bf16x2(scale, code), to);
+    if (scale == 1)
+        reach_out(reach, reaches ? exponent : REACH_NOTHING, reaches ? exponent : -REACH_NOTHING);
     return g;
 }
 
 #if __CUDA_ARCH__ >= 890
-/* The group's scale, once its exponents are known. */
+/* The group's scale, once its exponents are known: bsmm_pow2 without a branch. */
 static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *job, int exponent,
                                                            bool wide) {
-    bsmm_lane_group g = {exponent, bsmm_pow2(exponent), exponent ? BSMM_PACK_SCALED : 0u, 0, 0, 0};
-    if (wide || (!job->group_scales && exponent)) g.flags |= BSMM_PACK_WIDE;
+    uint32_t normal = (uint32_t)(exponent + 127) << 23;
+    uint32_t subnormal = 0x00400000u >> min((uint32_t)(-127 - exponent), 31u);
+    bool scaled = exponent != 0, told_wide = wide | (scaled & (job->group_scales == NULL));
+    uint32_t flags = (scaled ? BSMM_PACK_SCALED : 0u) | (told_wide ? BSMM_PACK_WIDE : 0u);
+    bsmm_lane_group g = {
+        exponent, __uint_as_float(exponent >= -126 ? normal : subnormal), flags, 0, 0, 0};
     return g;
 }
 
 static __device__ __forceinline__ bsmm_lane_group item_fold(const bsmm_pack_job *job, int bits,
                                                             uint32_t code, const uint32_t *codes,
                                                             item_reach *reach, uint32_t *to) {
-    bool reaches = code != 255 && bsmm_lane_any(&job->codec, codes, 4);
+    bool reaches = code != 255 && item_any(job, bits, bits == 4 ? 2 : 4, codes);
     int exponent = (int)code - 127;
     uint32_t maxima = reaches ? (uint32_t)(1024 + exponent) << 16 | (uint32_t)(1024 - exponent) : 0;
     maxima = max_over_lanes(maxima, 8);
@@ -218,25 +261,19 @@ static __device__ __forceinline__ bsmm_lane_group item_fold(const bsmm_pack_job 
         group_of(job, maxima ? top - job->fold : 0, maxima && top - bottom > (int)job->window);
     int shift = reaches ? exponent - g.exponent : 0;
     if (bits == 4)
-        bsmm_lane_emit_e2m1(shift, codes, code == 255, to);
-    else {
+        emit_fold4(shift, codes, to);
+    else
         emit_fold6(job, shift, codes, to);
-        for (int i = 0; i < 4; i++)
-            to[i] = code == 255 ? 0x7f7f7f7fu : to[i];
-    }
+    for (int i = 0; i < 4; i++)
+        to[i] = code == 255 ? 0x7f7f7f7fu : to[i];
     reach->told.flags |= g.flags;
-    if (maxima) reach_out(reach, top, bottom);
+    reach_out(reach, maxima ? top : REACH_NOTHING, maxima ? bottom : -REACH_NOTHING);
     return g;
 }
 
 static __device__ __forceinline__ bsmm_lane_group item_fast(const bsmm_pack_job *job, uint32_t code,
                                                             const uint32_t *codes,
                                                             item_reach *reach, uint32_t *to) {
-    if (__any_sync(0xffffffffu, any_special(job, 8, 4, codes))) {
-        bsmm_lane_group g = define_item(job, 8, 8, code, codes, to);
-        extend(&reach->told, &g);
-        return g;
-    }
     bool reaches = code != 255 && bsmm_lane_any(&job->codec, codes, 4);
     int exponent = (int)code - 127, room = finite_room(&job->codec, codes);
     uint32_t maxima =
@@ -252,16 +289,17 @@ static __device__ __forceinline__ bsmm_lane_group item_fast(const bsmm_pack_job 
     for (int i = 0; i < 4; i++)
         to[i] = code == 255 ? 0x7f7f7f7fu : to[i];
     reach->told.flags |= g.flags;
-    if (maxima) reach_out(reach, top, bottom);
+    reach_out(reach, maxima ? top : REACH_NOTHING, maxima ? bottom : -REACH_NOTHING);
     return g;
 }
 #endif
 
 static __device__ __forceinline__ bsmm_lane_group item_to_fp8(const bsmm_pack_job *job, int bits,
-                                                              uint32_t code, const uint32_t *codes,
+                                                              uint32_t scale, uint32_t code,
+                                                              const uint32_t *codes,
                                                               item_reach *reach, uint32_t *to) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
-    if (bits == 8 && job->scale != 1) {
+    if (scale != 1) {
         for (int i = 0; i < 4; i++)
             to[i] = codes[i];
         return g;
@@ -270,17 +308,17 @@ static __device__ __forceinline__ bsmm_lane_group item_to_fp8(const bsmm_pack_jo
     return bits == 8 ? item_fast(job, code, codes, reach, to)
                      : item_fold(job, bits, code, codes, reach, to);
 #else
-    g = define_item(job, bits, 8, code, codes, to);
-    extend(&reach->told, &g);
-    return g;
+    return g; /* not reached: 8-bit floats are for sm_90 */
 #endif
 }
 
 /* The group of a thread whose item begins it, where the scale is fp32 or no group has one. */
 static __device__ __forceinline__ bsmm_lane_group leading_group(const bsmm_pack_job *job,
-                                                                uint32_t code) {
+                                                                uint32_t code, item_reach *reach) {
     bsmm_lane_scale s = bsmm_lane_scale_of(job->scale, code);
-    return bsmm_lane_decide(job, &s, 0);
+    bsmm_lane_group g = bsmm_lane_decide(job, &s, 0);
+    extend(&reach->told, &g);
+    return g;
 }
 
 #endif

@@ -33,29 +33,101 @@ static __device__ __forceinline__ void load_some(int bytes, const uint8_t *from,
     }
 }
 
-/* Packed codes of `bits` bits to one per byte; the ones from n on become 0. */
-static __device__ __forceinline__ void spread(int bits, int count, const uint32_t *raw, uint32_t n,
-                                              uint32_t *codes) {
-    for (int i = 0; i < count / 4; i++) {
+/* Packed codes of 6 bits to one per byte. */
+static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, uint32_t *codes) {
+    for (int i = 0; i < count / 4; i++) { /* 3 bytes from byte 3 i on */
+        int word = 3 * i / 4, shift = 8 * (3 * i % 4);
+        uint32_t high = shift > 8 ? raw[word + 1] : 0;
+        codes[i] = bsmm_spread6(__funnelshift_r(raw[word], high, shift));
+    }
+}
+
+/* The form in which items have their codes: 4 bits as they are packed, others one per byte. */
+static __device__ __forceinline__ void item_codes(int bits, int count, const uint32_t *raw,
+                                                  uint32_t *codes) {
+    int words = bits == 4 ? count / 8 : count / 4;
+    if (bits == 6)
+        spread6(count, raw, codes);
+    else
+        for (int i = 0; i < words; i++)
+            codes[i] = raw[i];
+}
+
+/* The codes from n on become 0. */
+static __device__ __forceinline__ void item_cut(int bits, int count, uint32_t n, uint32_t *codes) {
+    int width = bits == 4 ? 4 : 8, per_word = 32 / width;
+    if (n >= (uint32_t)count) return;
+    for (int i = 0; i < count / per_word; i++) {
+        int left = max((int)n - i * per_word, 0);
+        if (left < per_word) codes[i] &= (1u << left * width) - 1;
+    }
+}
+
+/* Bits from `count` on become 0. */
+static __device__ __forceinline__ void cut_bits(uint32_t count, int words, uint32_t *raw) {
+    for (int i = 0; i < words; i++) {
+        int left = max((int)count - 32 * i, 0);
+        if (left < 32) raw[i] &= (1u << left) - 1;
+    }
+}
+
+/* 16 packed codes, of which n are there, to one per byte. */
+static __device__ __forceinline__ void spread_rows(int bits, const uint32_t *raw, uint32_t n,
+                                                   uint32_t *codes) {
+    for (int i = 0; i < 4; i++) {
         if (bits == 8) codes[i] = raw[i];
         if (bits == 4 && i % 2 == 0) bsmm_spread4(raw[i / 2], codes + i);
-        if (bits == 6) { /* 3 bytes from byte 3 i on */
-            int word = 3 * i / 4, shift = 8 * (3 * i % 4);
-            uint32_t high = shift > 8 ? raw[word + 1] : 0;
-            codes[i] = bsmm_spread6(__funnelshift_r(raw[word], high, shift));
-        }
     }
-    if (n >= (uint32_t)count) return;
+    if (bits == 6) spread6(16, raw, codes);
+    item_cut(8, 16, n, codes);
+}
+
+/* Eight codes of 4 bits, from one per byte. */
+static __device__ __forceinline__ uint32_t nibbles(uint32_t low, uint32_t high) {
+    return __byte_perm(low | low >> 4, high | high >> 4, 0x6420);
+}
+
+/* A chunk of a row of a tile, `count` codes, whose words lie as pack_narrow_body.h says. */
+static __device__ __forceinline__ void tile_codes(int bits, int count, const uint32_t *tile,
+                                                  uint32_t row, uint32_t chunk, uint32_t *codes) {
+    const uint32_t *words = tile + row * 32 + (chunk * (count / 4) ^ row / 16 % 8 * 4);
     for (int i = 0; i < count / 4; i++)
-        for (int j = 0; j < 4; j++)
-            if (4 * i + j >= (int)n) codes[i] &= ~(0xffu << 8 * j);
+        if (bits != 4)
+            codes[i] = words[i];
+        else if (i % 2 == 0)
+            codes[i / 2] = nibbles(words[i], words[i + 1]);
 }
 
 /* The scale code of an element's block, given the column's part of the offset. */
-static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, uint32_t row,
-                                                      uint64_t column_offset) {
+static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, bool bytes,
+                                                      uint32_t row, uint64_t column_offset) {
     uint64_t at = bsmm_axis_at(&job->row_map, row) + column_offset;
-    return job->scale == 3 ? __ldg((const uint32_t *)job->scales + at) : __ldg(job->scales + at);
+    if (!bytes && job->scale == 3) return __ldg((const uint32_t *)job->scales + at);
+    return __ldg(job->scales + at);
+}
+
+/* The scale codes of `items` items in rows row0, row0 + rows_apart, ... Neighbours whose items have
+ * one block share the work: each loads the codes of other rows, and hands them over when all is
+ * loaded (scale_of), for a shuffle waits for what it gives. */
+static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, bool bytes, int items,
+                                                   uint32_t row0, uint32_t rows_apart,
+                                                   uint64_t column, bool wanted, uint32_t none,
+                                                   uint32_t *mine) {
+    uint32_t share = job->share, lane = threadIdx.x & (share - 1);
+#pragma unroll
+    for (int i = 0; i < items; i++) {
+        uint32_t row = row0 + (i * share + lane) * rows_apart;
+        if (i * share >= items) continue;
+        mine[i] = wanted && row < job->rows ? load_scale(job, bytes, row, column) : none;
+    }
+}
+
+/* The code of item i, by all threads of the warp. */
+static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, const uint32_t *mine,
+                                                    int i) {
+    uint32_t share = job->share, lane = threadIdx.x % PACK_WARP;
+    uint32_t code = share == 4 ? mine[i / 4] : share == 2 ? mine[i / 2] : mine[i];
+    return __shfl_sync(0xffffffffu, code, (lane & ~(share - 1)) + (i & (share - 1)));
 }
 
 /* Maximum of both halves over `lanes` neighbours, a power of two. */
@@ -65,15 +137,16 @@ static __device__ __forceinline__ uint32_t max_over_lanes(uint32_t halves, int l
     return halves;
 }
 
-/* A group's scale, and behind the last row the padding. */
-static __device__ __forceinline__ void store_group_scale(const bsmm_pack_job *job, uint32_t row,
-                                                         uint32_t k, float scale) {
+/* Behind the last row's group scale, if it is one of this thread's items: zeros. */
+static __device__ __forceinline__ void pad_group_scales(const bsmm_pack_job *job, uint32_t row0,
+                                                        uint32_t rows_apart, uint32_t items,
+                                                        uint32_t k) {
+    uint32_t behind = job->rows - 1 - row0; /* large where row0 is */
+    if ((behind & (rows_apart - 1)) || behind >= items * rows_apart) return;
     float *to = job->group_scales + k / BSMM_PACK_GROUP * job->group_pitch;
-    to[row] = scale;
-    if (row + 1 == job->rows)
 #pragma unroll 1
-        for (uint64_t r = job->rows; r < job->group_pitch; r++)
-            to[r] = 0;
+    for (uint64_t r = job->rows; r < job->group_pitch; r++)
+        to[r] = 0;
 }
 
 static __device__ __forceinline__ void extend(bsmm_lane_group *all, const bsmm_lane_group *g) {

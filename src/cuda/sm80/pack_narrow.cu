@@ -6,34 +6,82 @@
 #define BITS    4
 #define OUT     16
 #define BY_ROWS 1
+#define E8M0    0
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_rows_4_bf16_e8m0
+#define BITS    4
+#define OUT     16
+#define BY_ROWS 1
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
 #define NAME    pack_rows_6_bf16
 #define BITS    6
 #define OUT     16
 #define BY_ROWS 1
+#define E8M0    0
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_rows_6_bf16_e8m0
+#define BITS    6
+#define OUT     16
+#define BY_ROWS 1
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
 #define NAME    pack_rows_8_bf16
 #define BITS    8
 #define OUT     16
 #define BY_ROWS 1
+#define E8M0    0
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_rows_8_bf16_e8m0
+#define BITS    8
+#define OUT     16
+#define BY_ROWS 1
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
 #define NAME    pack_columns_4_bf16
 #define BITS    4
 #define OUT     16
 #define BY_ROWS 0
+#define E8M0    0
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_columns_4_bf16_e8m0
+#define BITS    4
+#define OUT     16
+#define BY_ROWS 0
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
 #define NAME    pack_columns_6_bf16
 #define BITS    6
 #define OUT     16
 #define BY_ROWS 0
+#define E8M0    0
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_columns_6_bf16_e8m0
+#define BITS    6
+#define OUT     16
+#define BY_ROWS 0
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
 #define NAME    pack_columns_8_bf16
 #define BITS    8
 #define OUT     16
 #define BY_ROWS 0
+#define E8M0    0
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_columns_8_bf16_e8m0
+#define BITS    8
+#define OUT     16
+#define BY_ROWS 0
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"

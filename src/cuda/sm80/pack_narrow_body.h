@@ -11,10 +11,11 @@
  * lanes that are 16 rows apart) nor the reads (16 bytes along a row) meet in a bank. */
 
 #define CODES       (128 / OUT)
-#define WORDS       (CODES / 4)
+#define WORDS       (BITS == 4 ? CODES / 8 : CODES / 4)
 #define GROUP_LANES (BSMM_PACK_GROUP / CODES)
 #define RAW_BYTES   (BITS * CODES / 8)
-#define ITEMS       (BY_ROWS ? 4 : 128 * GROUP_LANES / PACK_THREADS)
+#define ITEMS       (OUT == 16 ? 8 : 4)
+#define SCALE       (E8M0 ? 1 : job.scale)
 
 extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
@@ -36,16 +37,15 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #endif
 
     /* Block scales; behind K one. */
-    uint32_t one = job.scale == 2 ? 0x38 : 127;
-    uint64_t column = job.scale && n ? bsmm_axis_at(&job.col_map, k) : 0;
+    uint64_t column = SCALE ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
+    uint32_t one = SCALE == 2 ? 0x38 : 127;
+    bool within = (k & ~(job.share * CODES - 1)) < job.cols;
 #pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        uint32_t row = row0 + i * rows_apart;
-        bool wanted = job.scale == 3 ? k % BSMM_PACK_GROUP == 0 : n != 0;
-        scales[i] = job.scale && wanted && row < job.rows ? load_scale(&job, row, column) : one;
-    }
+    for (int i = 0; i < ITEMS; i++)
+        scales[i] = one;
+    if (SCALE) load_scales(&job, E8M0, ITEMS, row0, rows_apart, column, within, one, scales);
 
-    /* Elements. */
+        /* Elements. */
 #if BY_ROWS
     uint32_t raw[ITEMS][(RAW_BYTES + 3) / 4];
     const uint8_t *from = job.data + row0 * job.line_bytes + (uint64_t)k / 8 * BITS;
@@ -59,6 +59,9 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
         for (int i = 0; i < ITEMS; i++)
             load_some(RAW_BYTES, from + i * step,
                       row0 + i * rows_apart < job.rows ? (n * BITS + 7) / 8 : 0, raw[i]);
+#    pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            cut_bits(n * BITS, (RAW_BYTES + 3) / 4, raw[i]);
     }
 #else
     {
@@ -78,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
         }
 #    pragma unroll
         for (int j = 0; j < 4; j++)
-            spread(BITS, 16, raw[j], there, rows16[j]);
+            spread_rows(BITS, raw[j], there, rows16[j]);
 #    pragma unroll
         for (int i = 0; i < 4; i++) {
             uint32_t a = bsmm_pick_bytes(rows16[0][i], rows16[1][i], 0x5140);
@@ -95,30 +98,60 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     __syncthreads();
 #endif
 
-    bool leads = k % BSMM_PACK_GROUP == 0;
+    uint32_t codes[ITEMS][WORDS], code[ITEMS];
+    bool rare = false, leads = k % BSMM_PACK_GROUP == 0;
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
-        uint32_t row = row0 + i * rows_apart, codes[WORDS], out[4];
 #if BY_ROWS
-        spread(BITS, CODES, raw[i], n, codes);
+        item_codes(BITS, CODES, raw[i], codes[i]);
 #else
-        uint32_t local = row - tile_row;
-        const uint32_t *words = tile + local * 32 + (chunk * WORDS ^ local / 16 % 8 * 4);
-#    pragma unroll
-        for (int w = 0; w < WORDS; w++)
-            codes[w] = words[w];
+        tile_codes(BITS, CODES, tile, row0 - tile_row + i * rows_apart, chunk, codes[i]);
 #endif
-        bsmm_lane_group g = OUT == 16 ? item_to_bf16(&job, BITS, scales[i], codes, &reach, out)
-                                      : item_to_fp8(&job, BITS, scales[i], codes, &reach, out);
-        if (row >= job.rows) continue;
-        if (job.scale != 1 && leads) {
-            g = leading_group(&job, scales[i]);
-            extend(&reach.told, &g);
-        }
-        uint8_t *to = (uint8_t *)job.elements + row * job.element_pitch + (uint64_t)k * (OUT / 8);
-        *(uint4 *)to = make_uint4(out[0], out[1], out[2], out[3]);
-        if (job.group_scales && leads) store_group_scale(&job, row, k, g.scale);
+        code[i] = scale_of(&job, scales, i);
+        code[i] = n ? code[i] : one;
+        rare |= is_rare(&job, BITS, OUT, SCALE, code[i], codes[i]);
     }
+
+    uint8_t *to = (uint8_t *)job.elements + row0 * job.element_pitch + (uint64_t)k * (OUT / 8);
+    uint64_t to_step = rows_apart * job.element_pitch;
+    uint64_t group = job.group_scales ? k / BSMM_PACK_GROUP * job.group_pitch + row0 : 0;
+    if (!__any_sync(0xffffffffu, rare)) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            uint32_t out[4];
+            bool there = row0 + i * rows_apart < job.rows;
+            bsmm_lane_group g =
+                OUT == 16 ? item_to_bf16(&job, BITS, SCALE, code[i], codes[i], &reach, out)
+                          : item_to_fp8(&job, BITS, SCALE, code[i], codes[i], &reach, out);
+            if (!E8M0 && leads && there) g = leading_group(&job, code[i], &reach);
+            if (there) *(uint4 *)(to + i * to_step) = make_uint4(out[0], out[1], out[2], out[3]);
+            if (there && leads && job.group_scales)
+                job.group_scales[group + i * rows_apart] = g.scale;
+        }
+    } else {
+        /* Read again one by one: this is rare, and shall not be long. */
+#pragma unroll 1
+        for (int i = 0; i < ITEMS; i++) {
+            uint32_t row = row0 + i * rows_apart, again[WORDS], scale = one, out[4];
+            bool there = row < job.rows;
+#if BY_ROWS
+            uint32_t bits[(RAW_BYTES + 3) / 4];
+            load_some(RAW_BYTES, from + i * step, there ? (n * BITS + 7) / 8 : 0, bits);
+            cut_bits(n * BITS, (RAW_BYTES + 3) / 4, bits);
+            item_codes(BITS, CODES, bits, again);
+#else
+            tile_codes(BITS, CODES, tile, row - tile_row, chunk, again);
+#endif
+            if (SCALE && n && there) scale = load_scale(&job, E8M0, row, column);
+            bsmm_lane_group g = define_item(&job, BITS, OUT, scale, again, out);
+            if (there) extend(&reach.told, &g);
+            if (!E8M0 && leads && there) g = leading_group(&job, scale, &reach);
+            if (there) *(uint4 *)(to + i * to_step) = make_uint4(out[0], out[1], out[2], out[3]);
+            if (there && leads && job.group_scales)
+                job.group_scales[group + i * rows_apart] = g.scale;
+        }
+    }
+    if (leads && job.group_scales) pad_group_scales(&job, row0, rows_apart, ITEMS, k);
     bsmm_lane_group all = reach_told(&job, &reach);
     tell_header(job.header, &all);
 }
@@ -132,3 +165,5 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #undef BITS
 #undef OUT
 #undef BY_ROWS
+#undef E8M0
+#undef SCALE

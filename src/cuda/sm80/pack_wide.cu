@@ -39,38 +39,53 @@ static __device__ __forceinline__ float from_bf16(uint16_t code) {
     return __uint_as_float((uint32_t)code << 16);
 }
 
+/* The first n of 8 values. */
+static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t n, uint32_t *raw) {
+    const uint16_t *halves = (const uint16_t *)from;
+    for (int i = 0; i < 8; i++) {
+        uint32_t half = (uint32_t)i < n ? halves[i] : 0;
+        raw[i / 2] = i % 2 ? raw[i / 2] | half << 16 : half;
+    }
+}
+
 #define NAME    pack_rows_f32
 #define TYPE    uint32_t
 #define TO_F32  from_f32
 #define BY_ROWS 1
+#define HALVES  0
 #include "cuda/sm80/pack_wide_body.h"
 
 #define NAME    pack_rows_f16
 #define TYPE    uint16_t
 #define TO_F32  bsmm_ptx_cvt_f32_f16
 #define BY_ROWS 1
+#define HALVES  1
 #include "cuda/sm80/pack_wide_body.h"
 
 #define NAME    pack_rows_bf16
 #define TYPE    uint16_t
 #define TO_F32  from_bf16
 #define BY_ROWS 1
+#define HALVES  1
 #include "cuda/sm80/pack_wide_body.h"
 
 #define NAME    pack_columns_f32
 #define TYPE    uint32_t
 #define TO_F32  from_f32
 #define BY_ROWS 0
+#define HALVES  0
 #include "cuda/sm80/pack_wide_body.h"
 
 #define NAME    pack_columns_f16
 #define TYPE    uint16_t
 #define TO_F32  bsmm_ptx_cvt_f32_f16
 #define BY_ROWS 0
+#define HALVES  1
 #include "cuda/sm80/pack_wide_body.h"
 
 #define NAME    pack_columns_bf16
 #define TYPE    uint16_t
 #define TO_F32  from_bf16
 #define BY_ROWS 0
+#define HALVES  1
 #include "cuda/sm80/pack_wide_body.h"

@@ -1,11 +1,13 @@
 /* The packing kernel for f32, f16 or bf16 rows (BY_ROWS 1) or columns (0). Included by pack_wide.cu
- * with NAME, TYPE, TO_F32 and BY_ROWS.
+ * with NAME, TYPE, TO_F32, BY_ROWS, and HALVES 1 for 16 bits.
  *
- * By rows a thread has 8 values along K in each of ITEMS rows. By columns a block reads 32 rows x
- * 128 of K along the rows and hands the values over in shared memory, as fp32; a row of 129 words
- * puts neighbours along either axis into different banks. */
+ * By rows a thread has 8 values along K in each of ITEMS rows. By columns a block reads along the
+ * rows and hands values over in shared memory. 16 bits: 64 rows x 128 of K (16 KiB); a thread reads
+ * 8 rows at two neighbouring k, four times, and writes pairs along K; pair p of row r lies at word
+ * p ^ 4 * (r / 8), so that neither writes nor reads meet in a bank. 32 bits: 32 rows x 128 of K, a
+ * row of 129 words. */
 
-#define ITEMS (BY_ROWS ? 4 : 2)
+#define ITEMS (BY_ROWS || HALVES ? 4 : 2)
 
 extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
@@ -18,6 +20,32 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
     uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * 8;
     uint32_t row0 = blockIdx.x * rows_apart * ITEMS + (thread >> job.lanes_log2);
+#elif HALVES
+    __shared__ uint32_t tile[64 * 64];
+    uint32_t tile_row = blockIdx.x * 64, tile_k = blockIdx.y * 128, rows_apart = 16;
+    uint32_t k = tile_k + thread % 16 * 8, row0 = tile_row + thread / 16;
+    {
+        uint32_t strip = thread % 8, row = tile_row + strip * 8, raw[4][4];
+        uint32_t there = row < job.rows ? min(job.rows - row, 8) : 0;
+#    pragma unroll
+        for (int i = 0; i < 4; i++) {
+            uint32_t at = tile_k + thread / 8 * 2 + i / 2 * 64 + i % 2;
+            const uint8_t *from = (const uint8_t *)(data + at * line + row);
+            if (job.aligned && there == 8 && at < job.cols)
+                load_whole(16, from, raw[i]);
+            else
+                load_halves(from, at < job.cols ? there : 0, raw[i]);
+        }
+#    pragma unroll
+        for (int i = 0; i < 8; i++) {
+            uint32_t low = raw[i / 4 * 2][i % 4], high = raw[i / 4 * 2 + 1][i % 4];
+            uint32_t pair = thread / 8 + i / 4 * 32;
+            uint32_t *to = tile + (strip * 8 + i % 4 * 2) * 64 + (pair ^ strip * 4);
+            to[0] = __byte_perm(low, high, 0x5410);
+            to[64] = __byte_perm(low, high, 0x7632);
+        }
+    }
+    __syncthreads();
 #else
     __shared__ float tile[32 * 129];
     uint32_t tile_row = blockIdx.x * 32, rows_apart = 16;
@@ -54,6 +82,14 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                 values[i][j] = j < n && row < job.rows ? TO_F32(data[row * line + k + j]) : 0;
             }
     }
+#elif HALVES
+#    pragma unroll
+    for (int i = 0; i < ITEMS; i++)
+        for (int j = 0; j < 8; j++) {
+            uint32_t local = row0 - tile_row + i * rows_apart;
+            uint32_t word = tile[local * 64 + ((thread % 16 ^ local / 8) * 4) + j / 2];
+            values[i][j] = TO_F32((TYPE)(word >> 16 * (j % 2)));
+        }
 #else
 #    pragma unroll
     for (int i = 0; i < ITEMS; i++)
@@ -67,8 +103,11 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
         if (row >= job.rows) continue;
         uint8_t *to = (uint8_t *)job.elements + row * job.element_pitch + (uint64_t)k * 2;
         *(uint4 *)to = make_uint4(out[0], out[1], out[2], out[3]);
-        if (job.group_scales && k % BSMM_PACK_GROUP == 0) store_group_scale(&job, row, k, g.scale);
+        if (job.group_scales && k % BSMM_PACK_GROUP == 0)
+            job.group_scales[k / BSMM_PACK_GROUP * job.group_pitch + row] = g.scale;
     }
+    if (job.group_scales && k % BSMM_PACK_GROUP == 0)
+        pad_group_scales(&job, row0, rows_apart, ITEMS, k);
     bsmm_lane_group all = reach_told(&job, &reach);
     tell_header(job.header, &all);
 }
@@ -78,3 +117,4 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #undef TYPE
 #undef TO_F32
 #undef BY_ROWS
+#undef HALVES

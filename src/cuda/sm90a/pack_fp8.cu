@@ -3,38 +3,58 @@
  * tensor cores here eat 8-bit floats. */
 #include "cuda/sm80/pack_item.h"
 
-#define NAME    pack_rows_4_fp8
+#define NAME    pack_rows_4_fp8_e8m0
 #define BITS    4
 #define OUT     8
 #define BY_ROWS 1
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
-#define NAME    pack_rows_6_fp8
+#define NAME    pack_rows_6_fp8_e8m0
 #define BITS    6
 #define OUT     8
 #define BY_ROWS 1
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
 #define NAME    pack_rows_8_fp8
 #define BITS    8
 #define OUT     8
 #define BY_ROWS 1
+#define E8M0    0
 #include "cuda/sm80/pack_narrow_body.h"
 
-#define NAME    pack_columns_4_fp8
+#define NAME    pack_rows_8_fp8_e8m0
+#define BITS    8
+#define OUT     8
+#define BY_ROWS 1
+#define E8M0    1
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_columns_4_fp8_e8m0
 #define BITS    4
 #define OUT     8
 #define BY_ROWS 0
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
-#define NAME    pack_columns_6_fp8
+#define NAME    pack_columns_6_fp8_e8m0
 #define BITS    6
 #define OUT     8
 #define BY_ROWS 0
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
 #define NAME    pack_columns_8_fp8
 #define BITS    8
 #define OUT     8
 #define BY_ROWS 0
+#define E8M0    0
+#include "cuda/sm80/pack_narrow_body.h"
+
+#define NAME    pack_columns_8_fp8_e8m0
+#define BITS    8
+#define OUT     8
+#define BY_ROWS 0
+#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"

@@ -1,0 +1,115 @@
+/* One quantizing kernel: rows of TYPE (the bits of ELEM: f32, f16 or bf16) to codes of BITS bits.
+ * Included by quantize.cu with NAME, TYPE, ELEM, BITS and TILE.
+ *
+ * A thread has ITEMS items, 16 values along a row each. Blocks of one row (TILE 0): the threads
+ * side by side that share a block find its amax by shuffles. Blocks of 128 x 128 (TILE 1): a thread
+ * block has one, and finds its amax in shared memory. Everything is read once and stays in
+ * registers. */
+
+#define SPAN  (16 * (int)sizeof(TYPE) / 4) /* words of an item */
+#define ITEMS (TILE || sizeof(TYPE) == 2 ? 4 : 2)
+
+extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
+    NAME(const __grid_constant__ bsmm_quantize_job job) {
+    uint32_t raw[ITEMS][SPAN], amax[ITEMS], thread = threadIdx.x;
+#if TILE
+    uint32_t rows_apart = QUANTIZE_THREADS / 8, k = blockIdx.y * 128 + thread % 8 * 16;
+    uint32_t row0 = blockIdx.x * 128 + thread / 8;
+#else
+    uint32_t lanes = 1u << job.lanes_log2, rows_apart = QUANTIZE_THREADS >> job.lanes_log2;
+    uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * 16;
+    uint32_t row0 = blockIdx.x * rows_apart * ITEMS + (thread >> job.lanes_log2);
+#endif
+    uint32_t n = k < job.cols ? min(job.cols - k, 16) : 0;
+    const TYPE *from = (const TYPE *)job.src + row0 * job.src_lines.row_step + k;
+    uint64_t step = rows_apart * job.src_lines.row_step;
+    uint64_t line = job.dst_lines.row_step / 8 * BITS + job.dst_lines.row_step % 8 * BITS / 8;
+
+    if (job.aligned_src && n == 16 && row0 + (ITEMS - 1) * rows_apart < job.rows) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            load_item(SPAN, from + i * step, raw[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            load_part(sizeof(TYPE), from + i * step, row0 + i * rows_apart < job.rows ? n : 0,
+                      raw[i]);
+    }
+
+    uint8_t *to = job.dst + row0 * line + k / 8 * BITS;
+    uint64_t to_step = rows_apart * line;
+    bsmm_tensor_step tensor = job.tensor;
+    if (job.amax) tensor = bsmm_lane_tensor(&job.tensor, &job.steps, __ldg(job.amax));
+
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++)
+        amax[i] = job.steps.skips_nan ? item_amax_below(ELEM, raw[i], 0x7f800000u)
+                                      : item_amax(ELEM, raw[i]);
+#if TILE
+    __shared__ uint32_t of_warps[QUANTIZE_THREADS / 32];
+    uint32_t most =
+        __reduce_max_sync(0xffffffffu, max(max(amax[0], amax[1]), max(amax[2], amax[3])));
+    if (thread % 32 == 0) of_warps[thread / 32] = most;
+    __syncthreads();
+    for (int i = 0; i < QUANTIZE_THREADS / 32; i++)
+        most = max(most, of_warps[i]);
+    bsmm_block_step block = block_step(&job, most, tensor.multiplier, tensor.divisor);
+    if (thread == 0) store_scale(&job, row0, bsmm_axis_at(&job.col_map, k), block.code);
+#else
+    for (uint32_t apart = 1; apart < job.block_lanes; apart *= 2)
+#    pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            amax[i] = max(amax[i], __shfl_xor_sync(0xffffffffu, amax[i], apart));
+    /* Each of up to 4 threads that share a block finds the scales of other rows. */
+    uint32_t share = min(job.block_lanes, ITEMS), lane = thread & (share - 1);
+    uint64_t column = job.scale ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
+    bool stores = job.scale && (k & (job.block_cols - 1)) / 16 < share &&
+                  (k & ~(job.block_cols - 1)) < job.cols;
+    float factors[ITEMS];
+#    pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        if (i * share >= ITEMS) continue;
+        uint32_t mine = amax[i], row = row0 + (i * share + lane) * rows_apart;
+#    pragma unroll
+        for (int j = 0; j < ITEMS; j++)
+            mine = j == i * share + lane ? amax[j] : mine;
+        bsmm_block_step block = quick_step(&job, BITS, mine, &tensor);
+        if (stores && row < job.rows) store_scale(&job, row, column, block.code);
+        factors[i] = block.factor;
+    }
+#endif
+
+    float met[ITEMS]; /* factors of the items */
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+#if TILE
+        met[i] = block.factor;
+        amax[i] = most;
+#else
+        float factor = share == 4 ? factors[i / 4] : share == 2 ? factors[i / 2] : factors[i];
+        met[i] = __shfl_sync(0xffffffffu, factor, (thread % 32 & ~(share - 1)) + (i & (share - 1)));
+#endif
+    }
+
+    item_place place = {row0, rows_apart, n, to, to_step};
+#define QUICK(quick) quick_items(&job, ELEM, BITS, quick, ITEMS, SPAN, raw[0], amax, met, &place)
+    if (BITS == 8 && (QUICK(BSMM_QUICK_E4M3_MULTIPLY) || QUICK(BSMM_QUICK_E4M3_DIVIDE))) return;
+    if (BITS == 4 && (QUICK(BSMM_QUICK_E2M1_PAIRS) || QUICK(BSMM_QUICK_E2M1_MULTIPLY))) return;
+#undef QUICK
+
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        uint32_t codes[4];
+        encode_item(&job, ELEM, BITS, amax[i], met[i], n, raw[i], codes);
+        if (row0 + i * rows_apart < job.rows && n)
+            store_codes(&job, BITS, to + i * to_step, n, codes);
+    }
+}
+
+#undef SPAN
+#undef ITEMS
+#undef NAME
+#undef TYPE
+#undef ELEM
+#undef BITS
+#undef TILE

@@ -1,0 +1,411 @@
+/* What the quantizing kernels do with an item, 16 values along a row. */
+#ifndef BSMM_CUDA_QUANTIZE_ITEM_H
+#define BSMM_CUDA_QUANTIZE_ITEM_H
+
+#include "cuda/ptx/arith.h"
+#include "cuda/ptx/convert.h"
+#include "cuda/recode_lane.h"
+
+enum { QUANTIZE_THREADS = 256 };
+
+/* ---- loads ---- */
+
+static __device__ __forceinline__ void load_item(int words, const void *from, uint32_t *raw) {
+    for (int i = 0; i < words / 4; i++) {
+        uint4 v = __ldg((const uint4 *)from + i);
+        raw[4 * i] = v.x, raw[4 * i + 1] = v.y, raw[4 * i + 2] = v.z, raw[4 * i + 3] = v.w;
+    }
+}
+
+/* The first n values; zeros behind them. */
+static __device__ __forceinline__ void load_part(int bytes, const void *from, uint32_t n,
+                                                 uint32_t *raw) {
+    for (int i = 0; i < 16; i++) {
+        uint32_t value = 0;
+        if ((uint32_t)i < n)
+            value =
+                bytes == 4 ? __ldg((const uint32_t *)from + i) : __ldg((const uint16_t *)from + i);
+        if (bytes == 4)
+            raw[i] = value;
+        else
+            raw[i / 2] = i % 2 ? raw[i / 2] | value << 16 : value;
+    }
+}
+
+/* Value i of an item. */
+static __device__ __forceinline__ float item_value(uint32_t elem, const uint32_t *raw, int i) {
+    if (elem == BSMM_LANE_F32) return __uint_as_float(raw[i]);
+    if (elem == BSMM_LANE_F16) return bsmm_lane_f16(raw[i / 2] >> 16 * (i % 2) & 0xffff);
+    return __uint_as_float(i % 2 ? raw[i / 2] & 0xffff0000u : raw[i / 2] << 16);
+}
+
+/* ---- the largest magnitude ---- */
+
+/* As fp32 bits; those above `limit` do not count. */
+static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const uint32_t *raw,
+                                                           uint32_t limit) {
+    uint32_t amax = 0;
+    for (int i = 0; i < 16; i++) {
+        uint32_t a = __float_as_uint(item_value(elem, raw, i)) & 0x7fffffffu;
+        amax = max(amax, a > limit ? 0 : a);
+    }
+    return amax;
+}
+
+/* Codes of 16 bits order as their magnitudes do. */
+static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32_t *raw) {
+    uint32_t high = 0, low = 0;
+    if (elem == BSMM_LANE_F32) {
+        for (int i = 0; i < 16; i++)
+            high = max(high, raw[i] & 0x7fffffffu);
+        return high;
+    }
+    for (int i = 0; i < 8; i++) {
+        high = max(high, raw[i] & 0x7fff0000u);
+        low = max(low, raw[i] << 16 & 0x7fff0000u);
+    }
+    high = max(high, low);
+    return elem == BSMM_LANE_BF16 ? high : __float_as_uint(bsmm_lane_f16(high >> 16));
+}
+
+/* ---- scales ---- */
+
+/* Out of line: there are many rules, and each is used once for a block. */
+static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_job *job,
+                                                          uint32_t amax, float multiplier,
+                                                          float divisor) {
+    bsmm_tensor_step t = job->tensor;
+    t.multiplier = multiplier;
+    t.divisor = divisor;
+    return bsmm_block_by(job->steps.block, __uint_as_float(amax), &t);
+}
+
+/* The commonest rules in line, which lets what all blocks share be computed once. */
+static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize_job *job, int bits,
+                                                             uint32_t amax,
+                                                             const bsmm_tensor_step *t) {
+    if (job->steps.block == BSMM_BLOCK_E8M0_FLOOR) return bsmm_e8m0_floor(__uint_as_float(amax), t);
+    if (bits == 4 && job->steps.block == BSMM_BLOCK_E4M3_TORCHAO)
+        return bsmm_e4m3_torchao(__uint_as_float(amax), t);
+    return block_step(job, amax, t->multiplier, t->divisor);
+}
+
+static __device__ __forceinline__ void store_scale(const bsmm_quantize_job *job, uint32_t row,
+                                                   uint64_t column, uint32_t code) {
+    uint64_t at = bsmm_axis_at(&job->row_map, row) + column;
+    if (job->scale == 3)
+        ((uint32_t *)job->scales)[at] = code;
+    else
+        job->scales[at] = (uint8_t)code;
+}
+
+/* ---- codes ---- */
+
+/* Finite values and a normal factor: then no NaN arises. */
+static __device__ __forceinline__ bool is_tame(uint32_t amax, float factor) {
+    uint32_t a = __float_as_uint(factor) & 0x7fffffffu;
+    return amax < 0x7f800000u && a - 0x00800000u < 0x7f000000u;
+}
+
+/* Whether cvt makes 8-bit floats here. */
+static __device__ __forceinline__ bool has_conversions(void) {
+#if __CUDA_ARCH__ >= 890
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* The codes of any four values, each in a byte. Out of line: it is long, and for blocks that are
+ * rare or by rare recipes. */
+static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, float factor,
+                                                 float a, float b, float c, float d) {
+    bsmm_lane_encoder e = bsmm_lane_encoder_of(job, factor);
+    return bsmm_lane_encode(job, &e, a) | bsmm_lane_encode(job, &e, b) << 8 |
+           bsmm_lane_encode(job, &e, c) << 16 | bsmm_lane_encode(job, &e, d) << 24;
+}
+
+/* Value i of a tame item: without the care for what NaNs carry. */
+static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t *raw, int i) {
+    if (elem != BSMM_LANE_F16) return item_value(elem, raw, i);
+    return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));
+}
+
+/* a / b, correctly rounded, from the rounded reciprocal of b: the first step makes a faithful
+ * quotient of the product, the second (Markstein's) rounds it. Quotients and rests must be far from
+ * fp32's ends; ones so small that they are not become 0 in any format here. */
+static __device__ __forceinline__ float quotient(float a, float b, float reciprocal) {
+    float q = a * reciprocal;
+    q = fmaf(fmaf(-b, q, a), reciprocal, q);
+    return fmaf(fmaf(-b, q, a), reciprocal, q);
+}
+
+/* Whether quotient may: divisors and the largest quotient within 2^60. */
+static __device__ __forceinline__ bool divides_well(uint32_t amax, float factor) {
+    int divisor = (int)(__float_as_uint(factor) >> 23 & 0xff) - 127, most = (int)(amax >> 23) - 127;
+    return divisor >= -60 && divisor <= 60 && most - divisor <= 60 && most <= 60;
+}
+
+/* Values that met their factor, of a tame block: no NaN among them. */
+static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job, uint32_t elem,
+                                                   float factor, const uint32_t *raw,
+                                                   float *values) {
+    if (job->steps.step == BSMM_STEP_DIVIDE) {
+        float reciprocal = __frcp_rn(factor);
+        for (int i = 0; i < 16; i++)
+            values[i] = quotient(tame_value(elem, raw, i), factor, reciprocal);
+    } else
+        for (int i = 0; i < 16; i++)
+            values[i] = tame_value(elem, raw, i) * factor;
+}
+
+/* e2m1 of a magnitude. From 1 on a code is the exponent and first bit of the value, rounded (C:
+ * half of what is dropped, less one, over the bias); up to 1 it is twice the value. Where only one
+ * of the two holds, the other is smaller or cut to 2. */
+static __device__ __forceinline__ uint32_t e2m1_code(bool down, uint32_t a) {
+    const uint32_t c = ((1u - 127u) << 23) + (1u << 21) - 1;
+    int normal = (int)(a + c + (down ? 0 : a >> 22 & 1)) >> 22;
+    int small = down ? (a > 0x3e800000u) + (a > 0x3f400000u) /* 0.25, 0.75 */
+                     : (int)(__float_as_uint(__uint_as_float(a) + 0x1p22f) - 0x4a800000u);
+    return (uint32_t)min(max(normal, min(small, 2)), 7);
+}
+
+static __device__ __forceinline__ void e2m1_codes(const bsmm_quantize_job *job, bool down,
+                                                  const float *values, uint32_t *four) {
+    for (int i = 0; i < 16; i++) {
+        uint32_t bits = __float_as_uint(values[i]), a = bits & 0x7fffffffu;
+        uint32_t code = bsmm_coder_sign(&job->coder, bits, a, e2m1_code(down, a));
+        four[i / 4] = (i % 4 ? four[i / 4] : 0) | code << 8 * (i % 4);
+    }
+}
+
+static __device__ __forceinline__ void coder_codes(const bsmm_quantize_job *job,
+                                                   const float *values, uint32_t *four) {
+    for (int i = 0; i < 16; i++) {
+        uint32_t bits = __float_as_uint(values[i]), a = bits & 0x7fffffffu;
+        uint32_t code = bsmm_coder_sign(&job->coder, bits, a, bsmm_coder_nearest(&job->coder, a));
+        four[i / 4] = (i % 4 ? four[i / 4] : 0) | code << 8 * (i % 4);
+    }
+}
+
+/* Four codes in each of four words. */
+static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, int bits,
+                                                  const float *values, uint32_t *four) {
+    if (bits == 4) {
+        if (job->coder.down)
+            e2m1_codes(job, true, values, four);
+        else
+            e2m1_codes(job, false, values, four);
+        return;
+    }
+#if __CUDA_ARCH__ >= 890
+    if (bits == 8 && job->hardware) {
+        for (int i = 0; i < 4; i++) {
+            const float *v = values + 4 * i;
+            four[i] = job->hardware == 3
+                          ? bsmm_ptx_cvt_e4m3x2(v[1], v[0]) | bsmm_ptx_cvt_e4m3x2(v[3], v[2]) << 16
+                          : bsmm_ptx_cvt_e5m2x2(v[1], v[0]) | bsmm_ptx_cvt_e5m2x2(v[3], v[2]) << 16;
+        }
+        return;
+    }
+#endif
+    coder_codes(job, values, four);
+}
+
+/* ---- e2m1 two at a time ---- */
+
+/* Two f16 or bf16 values times a power of two, which is exact where it matters (what falls below
+ * the format's subnormals rounds to 0 anyway), to e2m1, nearest even; codes in the low bits of each
+ * half.
+ *
+ * From 1 on a code is the value's exponent and first mantissa bit; below 2 it is twice the value,
+ * which adding 2^(mantissa - 1) leaves in the low bits. Where only one of the two holds, the other
+ * is smaller. */
+static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pair, uint32_t first,
+                                                     uint32_t second) {
+    bool f16 = elem == BSMM_LANE_F16;
+    uint32_t shift = f16 ? 9 : 6, both = 0x00010001u, magic = (f16 ? 0x6000 : 0x4280) * both;
+    uint32_t below_1 = ((f16 ? 15u : 127u) - 1) * 2 * both, minus_0 = 0x80008000u;
+    uint32_t scaled = f16 ? bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(pair, first), second)
+                          : bsmm_ptx_fma_bf16x2(pair, first, minus_0);
+    uint32_t a = scaled & 0x7fff7fffu;
+    uint32_t rounded = a + ((1u << (shift - 1)) - 1) * both + (a >> shift & both);
+    uint32_t normal = __vmaxu2(rounded >> shift & (0xffffu >> shift) * both, below_1) - below_1;
+    uint32_t sum = f16 ? bsmm_ptx_fma_f16x2(a, 0x3c00 * both, magic)
+                       : bsmm_ptx_fma_bf16x2(a, 0x3f80 * both, magic);
+    uint32_t small = __vminu2(sum - magic, 2 * both);
+    return __vminu2(__vmaxu2(normal, small), 7 * both) | (scaled >> 12 & 0x00080008u);
+}
+
+/* 16 values of 16 bits to packed codes, by a factor that is a power of two. */
+static __device__ __forceinline__ void e2m1_item(uint32_t elem, float factor, const uint32_t *raw,
+                                                 uint32_t *to) {
+    int exponent = (int)(__float_as_uint(factor) >> 23) - 127, half = exponent / 2;
+    uint32_t first = (uint32_t)(half + 15) << 10, second = (uint32_t)(exponent - half + 15) << 10;
+    if (elem == BSMM_LANE_BF16) first = __float_as_uint(factor) >> 16;
+    for (int i = 0; i < 2; i++) {
+        uint32_t bytes[4];
+        for (int j = 0; j < 4; j++) {
+            uint32_t pair =
+                e2m1_pair(elem, raw[4 * i + j], first * 0x00010001u, second * 0x00010001u);
+            bytes[j] = pair | pair >> 12;
+        }
+        uint32_t low = __byte_perm(bytes[0], bytes[1], 0x0040);
+        uint32_t high = __byte_perm(bytes[2], bytes[3], 0x0040);
+        to[i] = __byte_perm(low, high, 0x5410);
+    }
+}
+
+/* Whether e2m1_item may: f16's range in two steps, and bf16's but for what factors of blocks with
+ * finite values never are. */
+static __device__ __forceinline__ bool takes_pairs(const bsmm_quantize_job *job, uint32_t elem,
+                                                   int bits, float factor) {
+    uint32_t f = __float_as_uint(factor);
+    int exponent = (int)(f >> 23) - 127;
+    if (bits != 4 || elem == BSMM_LANE_F32 || !job->pairs || (f & 0x7fffff)) return false;
+    return elem == BSMM_LANE_BF16 || (exponent >= -28 && exponent <= 28);
+}
+
+/* 16 codes of `bits` bits, packed; to has bits / 2 words. */
+static __device__ __forceinline__ void pack_codes(int bits, const uint32_t *four, uint32_t *to) {
+    if (bits == 8)
+        for (int i = 0; i < 4; i++)
+            to[i] = four[i];
+    if (bits == 4)
+        for (int i = 0; i < 2; i++) {
+            uint32_t low = four[2 * i] | four[2 * i] >> 4,
+                     high = four[2 * i + 1] | four[2 * i + 1] >> 4;
+            to[i] = __byte_perm(low, high, 0x6420);
+        }
+    if (bits == 6) {
+        uint32_t w[4];
+        for (int i = 0; i < 4; i++)
+            w[i] = (four[i] & 0x3f) | (four[i] >> 2 & 0xfc0) | (four[i] >> 4 & 0x3f000) |
+                   (four[i] >> 6 & 0xfc0000);
+        to[0] = w[0] | w[1] << 24;
+        to[1] = w[1] >> 8 | w[2] << 16;
+        to[2] = w[2] >> 16 | w[3] << 8;
+    }
+}
+
+static __device__ __forceinline__ void store_whole(int bits, uint8_t *to, const uint32_t *codes) {
+    if (bits == 8) *(uint4 *)to = make_uint4(codes[0], codes[1], codes[2], codes[3]);
+    if (bits == 4) *(uint2 *)to = make_uint2(codes[0], codes[1]);
+    for (int i = 0; i < 3 && bits == 6; i++)
+        ((uint32_t *)to)[i] = codes[i];
+}
+
+/* The first n codes, and what completes their group of packed ones. */
+static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job, int bits,
+                                                   uint8_t *to, uint32_t n, const uint32_t *codes) {
+    uint32_t bytes = bits == 8 ? n : bits == 4 ? (n + 1) / 2 : (n + 3) / 4 * 3;
+    if (job->aligned_dst && n == 16) {
+        store_whole(bits, to, codes);
+        return;
+    }
+    for (int i = 0; i < 2 * bits; i++)
+        if ((uint32_t)i < bytes) to[i] = (uint8_t)(codes[i / 4] >> 8 * (i % 4));
+}
+
+/* Codes of an item whose block has this amax and factor. */
+static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job, uint32_t elem,
+                                                   int bits, uint32_t amax, float factor,
+                                                   uint32_t n, const uint32_t *raw, uint32_t *to) {
+    uint32_t four[4];
+    bool usual = job->steps.step != BSMM_STEP_COMPARE && is_tame(amax, factor) &&
+                 (job->steps.step != BSMM_STEP_DIVIDE || divides_well(amax, factor));
+    if (job->steps.skips_nan) usual &= item_amax(elem, raw) < 0x7f800000u; /* amax has none */
+    if (usual) {
+        float values[16];
+        tame_values(job, elem, factor, raw, values);
+        tame_codes(job, bits, values, four);
+    } else
+        for (int i = 0; i < 4; i++)
+            four[i] = any_four(job, factor, item_value(elem, raw, 4 * i),
+                               item_value(elem, raw, 4 * i + 1), item_value(elem, raw, 4 * i + 2),
+                               item_value(elem, raw, 4 * i + 3));
+    for (int i = 0; i < 4; i++) { /* zeros may have a sign: padding has none */
+        int left = max((int)n - 4 * i, 0);
+        if (left < 4) four[i] &= (1u << 8 * left) - 1;
+    }
+    pack_codes(bits, four, to);
+}
+
+/* ---- straight lines ---- */
+
+/* Whether a kernel for codes of `bits` bits has one for the job. */
+static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, int bits,
+                                                 uint32_t quick) {
+    bool mine = bits == 8   ? quick == BSMM_QUICK_E4M3_MULTIPLY || quick == BSMM_QUICK_E4M3_DIVIDE
+                : bits == 4 ? quick == BSMM_QUICK_E2M1_MULTIPLY || quick == BSMM_QUICK_E2M1_PAIRS
+                            : false;
+    return mine && job->quick == quick && job->aligned_dst && has_conversions();
+}
+
+/* Whether an item may take it. */
+static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, uint32_t elem,
+                                                int bits, uint32_t quick, uint32_t amax,
+                                                float factor) {
+    bool tame = is_tame(amax, factor);
+    if (quick == BSMM_QUICK_E4M3_DIVIDE) return tame & divides_well(amax, factor);
+    return tame & (quick != BSMM_QUICK_E2M1_PAIRS || takes_pairs(job, elem, bits, factor));
+}
+
+static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick, float factor,
+                                                  const uint32_t *raw, uint32_t *to) {
+    float v[16], reciprocal = quick == BSMM_QUICK_E4M3_DIVIDE ? __frcp_rn(factor) : 0;
+    if (quick == BSMM_QUICK_E2M1_PAIRS) {
+        e2m1_item(elem, factor, raw, to);
+        return;
+    }
+    for (int i = 0; i < 16; i++) {
+        float value = tame_value(elem, raw, i);
+        v[i] =
+            quick == BSMM_QUICK_E4M3_DIVIDE ? quotient(value, factor, reciprocal) : value * factor;
+    }
+#if __CUDA_ARCH__ >= 890
+    if (quick != BSMM_QUICK_E2M1_MULTIPLY) {
+        for (int i = 0; i < 4; i++)
+            to[i] = bsmm_ptx_cvt_e4m3x2(v[4 * i + 1], v[4 * i]) |
+                    bsmm_ptx_cvt_e4m3x2(v[4 * i + 3], v[4 * i + 2]) << 16;
+        return;
+    }
+#endif
+    for (int i = 0; i < 16; i++) {
+        uint32_t bits = __float_as_uint(v[i]);
+        uint32_t code = e2m1_code(false, bits & 0x7fffffffu) | (bits >> 28 & 8);
+        to[i / 8] = i % 8 ? to[i / 8] | code << 4 * (i % 8) : code;
+    }
+}
+
+/* Where a thread's items go. */
+typedef struct item_place {
+    uint32_t row0, rows_apart;
+    uint32_t n; /* values of each that exist */
+    uint8_t *to;
+    uint64_t to_step;
+} item_place;
+
+/* All items of a thread in one straight line, if it is the job's and no item of the warp is rare;
+ * raw has `span` words for each. */
+static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job, uint32_t elem,
+                                                   int bits, uint32_t quick, int items, int span,
+                                                   const uint32_t *raw, const uint32_t *amax,
+                                                   const float *factors, const item_place *place) {
+    bool rare = place->n % 16;
+    if (!has_quick(job, bits, quick)) return false;
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        rare |= !is_quick(job, elem, bits, quick, amax[i], factors[i]);
+    if (__any_sync(0xffffffffu, rare)) return false;
+#pragma unroll
+    for (int i = 0; i < items; i++) {
+        uint32_t codes[4];
+        quick_item(elem, quick, factors[i], raw + i * span, codes);
+        if (place->row0 + i * place->rows_apart < job->rows && place->n)
+            store_whole(bits, place->to + i * place->to_step, codes);
+    }
+    return true;
+}
+
+#endif

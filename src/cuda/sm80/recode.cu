@@ -1,0 +1,74 @@
+/* The small parts of conversions: the largest magnitude, the second level, moving scales. */
+#include "cuda/sm80/quantize_item.h"
+
+/* ---- the largest magnitude ---- */
+
+/* Of one item of 16 bytes. */
+static __device__ __forceinline__ uint32_t amax_of(uint32_t elem, uint4 v) {
+    uint32_t words[4] = {v.x, v.y, v.z, v.w}, high = 0, low = 0;
+    for (int i = 0; i < 4; i++) {
+        high = max(high, words[i] & (elem == BSMM_LANE_F32 ? 0x7fffffffu : 0x7fff0000u));
+        low = max(low, elem == BSMM_LANE_F32 ? 0 : words[i] << 16 & 0x7fff0000u);
+    }
+    return max(high, low);
+}
+
+/* Each block walks over some of the line's items, four at a time. What is gathered are codes, moved
+ * to the top of a word, which order as magnitudes do. */
+extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
+    amax_lines(const __grid_constant__ bsmm_amax_job job) {
+    uint32_t bytes = job.src_elem == BSMM_LANE_F32 ? 4 : 2, most = 0;
+    uint64_t per_item = 16 / bytes, items = job.aligned ? job.count / per_item : 0;
+    uint64_t stride = (uint64_t)gridDim.x * QUANTIZE_THREADS;
+    for (uint64_t line = blockIdx.y; line < job.lines; line += gridDim.y) {
+        const uint8_t *from = job.src + line * job.line_bytes;
+        uint64_t i = (uint64_t)blockIdx.x * QUANTIZE_THREADS + threadIdx.x;
+        for (; i + 3 * stride < items; i += 4 * stride) {
+            uint4 v[4];
+            for (int j = 0; j < 4; j++)
+                v[j] = __ldg((const uint4 *)from + i + j * stride);
+            for (int j = 0; j < 4; j++)
+                most = max(most, amax_of(job.src_elem, v[j]));
+        }
+        for (; i < items; i += stride)
+            most = max(most, amax_of(job.src_elem, __ldg((const uint4 *)from + i)));
+        uint64_t e = items * per_item + (uint64_t)blockIdx.x * QUANTIZE_THREADS + threadIdx.x;
+        for (; e < job.count; e += stride)
+            most =
+                max(most, bytes == 4 ? ((const uint32_t *)from)[e] & 0x7fffffffu
+                                     : (uint32_t)((const uint16_t *)from)[e] << 16 & 0x7fff0000u);
+    }
+    most = __reduce_max_sync(0xffffffffu, most);
+    if (job.src_elem == BSMM_LANE_F16) most = __float_as_uint(bsmm_lane_f16(most >> 16));
+    if (threadIdx.x % 32 == 0 && most) atomicMax(job.result, most);
+}
+
+/* ---- the second level ---- */
+
+/* amax and level may be one place. */
+extern "C" __global__ void store_level(const __grid_constant__ bsmm_level_job job) {
+    float level = 1;
+    if (job.amax) {
+        bsmm_tensor_step t = bsmm_lane_tensor(&job.tensor, &job.steps, *job.amax);
+        level = job.by_divisor ? t.divisor : t.multiplier;
+    }
+    *job.level = level;
+}
+
+/* ---- scales ---- */
+
+extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
+    move_scales(const __grid_constant__ bsmm_relayout_job job) {
+    uint32_t column = blockIdx.x * QUANTIZE_THREADS + threadIdx.x;
+    if (column >= job.cols) return;
+    for (uint32_t row = blockIdx.y; row < job.rows; row += gridDim.y) {
+        bool known = row < job.known_rows && column < job.known_cols;
+        uint64_t to = bsmm_axis_at(&job.to_row_map, row) + bsmm_axis_at(&job.to_col_map, column);
+        uint64_t from =
+            bsmm_axis_at(&job.from_row_map, row) + bsmm_axis_at(&job.from_col_map, column);
+        if (job.wide)
+            ((uint32_t *)job.to)[to] = known ? ((const uint32_t *)job.from)[from] : 0;
+        else
+            job.to[to] = known ? job.from[from] : 0;
+    }
+}

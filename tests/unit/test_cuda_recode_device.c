@@ -1,0 +1,205 @@
+/* bsmm_quantize, bsmm_dequantize, bsmm_amax and bsmm_relayout_scales on a GPU write the bytes that
+ * they write on the CPU: what recode_cases.h lists, into poisoned memory, and every format back. */
+#include "cuda.h"
+#include "recode_cases.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A matrix's copy on the device, and on the way back. */
+typedef struct copy {
+    const bsmm_cuda_device *device;
+    bsmm_matrix m;
+    uint64_t data_bytes, scale_bytes;
+} copy;
+
+static copy copy_of(const bsmm_cuda_device *device, const test_matrix *t) {
+    copy c = {device, t->m, t->data_bytes, t->m.scales ? t->scale_bytes : 0};
+    c.m.data = test_cuda_new(device, t->m.data, t->data_bytes);
+    if (t->m.scales) c.m.scales = test_cuda_new(device, t->m.scales, t->scale_bytes);
+    if (t->m.global_scale) c.m.global_scale = test_cuda_new(device, t->m.global_scale, 4);
+    return c;
+}
+
+static void drop(copy *c) {
+    test_cuda_free(c->device, c->m.data);
+    if (c->m.scales) test_cuda_free(c->device, c->m.scales);
+    if (c->m.global_scale) test_cuda_free(c->device, c->m.global_scale);
+}
+
+static void expect_bytes(const recode_case *c, const char *what, const bsmm_cuda_device *device,
+                         const void *expected, const void *there, uint64_t bytes) {
+    uint8_t *got = malloc(bytes + 1);
+    if (bytes) test_cuda_read(device, got, there, bytes);
+    recode_expect(c, what, expected, got, bytes);
+    free(got);
+}
+
+/* ---- quantizing ---- */
+
+static void quantizes_alike(const recode_case *c, void *context) {
+    const bsmm_cuda_device *device = context;
+    copy src = copy_of(device, &c->src), dst = copy_of(device, &c->dst);
+    bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
+    desc.recipe = c->recipe;
+    desc.flags = c->flags;
+    desc.src = &c->src.m;
+    desc.dst = &c->dst.m;
+    assert_int_equal(bsmm_quantize(&desc, NULL), BSMM_OK);
+    desc.src = &src.m;
+    desc.dst = &dst.m;
+    desc.device = "cuda:0";
+    if (bsmm_quantize(&desc, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    expect_bytes(c, "scales", device, c->dst.m.scales, dst.m.scales, dst.scale_bytes);
+    expect_bytes(c, "elements", device, c->dst.m.data, dst.m.data, dst.data_bytes);
+    if (c->two_level)
+        expect_bytes(c, "level", device, c->dst.m.global_scale, dst.m.global_scale, sizeof(float));
+    drop(&src);
+    drop(&dst);
+}
+
+static void quantizes_as_the_cpu(void **state) {
+    const bsmm_cuda_device *device = test_cuda_device();
+    (void)state;
+    recode_cases_each(15, quantizes_alike, (void *)(uintptr_t)device);
+}
+
+/* ---- the largest magnitude ---- */
+
+static void amax_alike(const recode_case *c, void *context) {
+    const bsmm_cuda_device *device = context;
+    copy src = copy_of(device, &c->src);
+    bsmm_exec exec = BSMM_INIT(bsmm_exec);
+    float expected, *there = test_cuda_new(device, NULL, sizeof *there);
+    exec.device = "cuda:0";
+    assert_int_equal(bsmm_amax(&c->src.m, &expected), BSMM_OK);
+    assert_int_equal(bsmm_amax_on(&exec, &src.m, there), BSMM_OK);
+    expect_bytes(c, "amax", device, &expected, there, sizeof expected);
+    test_cuda_free(device, there);
+    drop(&src);
+}
+
+static void amax_as_the_cpu(void **state) {
+    const bsmm_cuda_device *device = test_cuda_device();
+    (void)state;
+    recode_cases_each(5, amax_alike, (void *)(uintptr_t)device);
+}
+
+/* ---- dequantizing ---- */
+
+static void dequantize_case(const bsmm_cuda_device *device, test_matrix *src, bsmm_matrix shape) {
+    static const float levels[] = {0.3728f, 1, 0x1p-100f, 0x1p100f, 0x1p-140f, 448 * 6};
+    recode_case c = {.src = *src, .recipe = "dequantize"};
+    rng r = {9};
+    test_matrix_make(&c.dst, shape, FILL_ORDINARY, &r);
+    memset(c.dst.m.data, 0xa5, c.dst.data_bytes);
+    for (size_t i = 0; i < (c.src.m.global_scale ? BSMM_COUNT(levels) : 1); i++) {
+        if (c.src.m.global_scale) *c.src.m.global_scale = levels[i];
+        copy from = copy_of(device, &c.src), to = copy_of(device, &c.dst);
+        bsmm_exec exec = BSMM_INIT(bsmm_exec);
+        exec.device = "cuda:0";
+        assert_int_equal(bsmm_dequantize(&c.src.m, &c.dst.m), BSMM_OK);
+        if (bsmm_dequantize_on(&exec, &from.m, &to.m) != BSMM_OK)
+            fail_msg("%s", bsmm_error_message());
+        expect_bytes(&c, "values", device, c.dst.m.data, to.m.data, to.data_bytes);
+        drop(&from);
+        drop(&to);
+    }
+    test_matrix_free(&c.dst);
+}
+
+static void dequantize_format(const bsmm_cuda_device *device, bsmm_format format, uint32_t i,
+                              rng *r) {
+    static const char *const types[] = {"f32", "f16", "bf16"};
+    bool whole = i % 2;
+    test_matrix src;
+    bsmm_matrix from = describe(format, whole ? 64 : 1 + (int64_t)rng_below(r, 40),
+                                whole ? (int64_t)128 << i % 3 : 1 + (int64_t)rng_below(r, 300));
+    bsmm_matrix to = describe(format_named(types[i % 3]), from.rows, from.cols);
+    from.order = i % 5 == 4;
+    to.order = i % 7 == 6;
+    from.global_kind = i % 8 >= 6;
+    if (format.scale) from.scale_layout = i % 9;
+    if (from.scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS)
+        from.scale_tile_rows = from.scale_tile_cols = 1 + rng_below(r, 5);
+    if (i % 4 == 3) from.ld = bsmm_round_up(from.order ? from.rows : from.cols, 4) + 4;
+    test_matrix_make(&src, from, (fill)(i / 3 % 3), r);
+    src.m.global_scale = i % 8 >= 4 && format.scale ? &src.global : NULL;
+    dequantize_case(device, &src, to);
+    test_matrix_free(&src);
+}
+
+static void dequantizes_as_the_cpu(void **state) {
+    static const char *const unscaled[] = {"e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "e3m2",
+                                           "e2m3", "e2m1", "f32",      "f16",      "bf16"};
+    const bsmm_cuda_device *device = test_cuda_device();
+    bsmm_preset_info info = {.struct_size = sizeof info};
+    rng r = {7};
+    (void)state;
+    for (uint32_t i = 0; i < 36; i++) {
+        for (uint32_t p = 0; bsmm_preset_at(p, &info) == BSMM_OK; p++)
+            dequantize_format(device, info.format, i, &r);
+        for (size_t u = 0; u < BSMM_COUNT(unscaled); u++)
+            dequantize_format(device, format_named(unscaled[u]), i, &r);
+    }
+}
+
+/* ---- moving scales ---- */
+
+static bsmm_matrix scales_shape(const char *name, int64_t rows, int64_t cols, uint32_t layout,
+                                rng *r) {
+    bsmm_matrix m = describe(format_named(name), rows, cols);
+    m.scale_layout = layout;
+    if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) {
+        m.scale_tile_rows = 1 + rng_below(r, 20);
+        m.scale_tile_cols = 1 + rng_below(r, 6);
+    }
+    return m;
+}
+
+static void move_case(const bsmm_cuda_device *device, const char *name, uint32_t from, uint32_t to,
+                      rng *r) {
+    recode_case c = {.recipe = "relayout"};
+    int64_t rows = 1 + rng_below(r, 500), cols = 1 + rng_below(r, 900);
+    test_matrix_make(&c.src, scales_shape(name, rows, cols, from, r), FILL_SPECIAL, r);
+    test_matrix_make(&c.dst, scales_shape(name, rows, cols, to, r), FILL_SPECIAL, r);
+    c.src.m.global_scale = c.dst.m.global_scale = NULL;
+    memset(c.dst.m.scales, 0xa5, c.dst.scale_bytes);
+    copy src = copy_of(device, &c.src), dst = copy_of(device, &c.dst);
+    bsmm_exec exec = BSMM_INIT(bsmm_exec);
+    exec.device = "cuda:0";
+    assert_int_equal(bsmm_relayout_scales(&c.src.m, &c.dst.m), BSMM_OK);
+    if (bsmm_relayout_scales_on(&exec, &src.m, &dst.m) != BSMM_OK)
+        fail_msg("%s", bsmm_error_message());
+    expect_bytes(&c, "scales", device, c.dst.m.scales, dst.m.scales, dst.scale_bytes);
+    drop(&src);
+    drop(&dst);
+    test_matrix_free(&c.src);
+    test_matrix_free(&c.dst);
+}
+
+static void moves_scales_as_the_cpu(void **state) {
+    static const char *const formats[] = {"mxfp8", "nvfp4", "fp8_group128", "fp8_block128"};
+    const bsmm_cuda_device *device = test_cuda_device();
+    rng r = {8};
+    (void)state;
+    for (size_t f = 0; f < BSMM_COUNT(formats); f++)
+        for (uint32_t from = 0; from < 9; from++)
+            for (uint32_t to = 0; to < 9; to++)
+                move_case(device, formats[f], from, to, &r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantizes_as_the_cpu),
+        cmocka_unit_test(amax_as_the_cpu),
+        cmocka_unit_test(dequantizes_as_the_cpu),
+        cmocka_unit_test(moves_scales_as_the_cpu),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
