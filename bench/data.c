@@ -135,9 +135,10 @@ static bsmm_status fill_quantized(bsmm_matrix *m, bsmm_matrix *wide, uint64_t se
 }
 
 bsmm_status bench_operand_create(bsmm_matrix *m, bsmm_matrix *wide, bsmm_format format,
-                                 int64_t rows, int64_t cols, uint64_t seed, int quantized) {
+                                 uint32_t layout, int64_t rows, int64_t cols, uint64_t seed,
+                                 int quantized) {
     static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
-    bsmm_status status = bench_matrix_create(m, format, rows, cols);
+    bsmm_status status = bench_matrix_create_in(m, format, layout, rows, cols);
     if (!status) status = bench_matrix_create(wide, f32, rows, cols);
     if (!status && quantized && format.scale)
         status = fill_quantized(m, wide, seed);

@@ -22,8 +22,10 @@ void bench_matrix_destroy(bsmm_matrix *matrix);
 bsmm_status bench_matrix_fill(bsmm_matrix *matrix, uint64_t seed);
 
 /* Both, and the matrix's values as a dense fp32 matrix, which is made and destroyed likewise.
- * quantized: normal values, quantized by the format's default recipe, instead of the tutorial's. */
+ * layout: of the scales. quantized: normal values, quantized by the format's default recipe,
+ * instead of the tutorial's. */
 bsmm_status bench_operand_create(bsmm_matrix *matrix, bsmm_matrix *wide, bsmm_format format,
-                                 int64_t rows, int64_t cols, uint64_t seed, int quantized);
+                                 uint32_t layout, int64_t rows, int64_t cols, uint64_t seed,
+                                 int quantized);
 
 #endif

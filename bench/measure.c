@@ -28,11 +28,11 @@ typedef struct bench {
 static bsmm_status make_matrices(bench *b) {
     const bench_job *job = b->job;
     int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
-    bsmm_status status =
-        bench_operand_create(&b->a, &b->a_wide, job->a, m, k, BENCH_FIRST_SEED, job->quantized);
+    bsmm_status status = bench_operand_create(&b->a, &b->a_wide, job->a, BSMM_LAYOUT_ROW_MAJOR, m,
+                                              k, BENCH_FIRST_SEED, job->quantized);
     if (!status)
-        status = bench_operand_create(&b->b, &b->b_wide, job->b, n, k, BENCH_FIRST_SEED + 1,
-                                      job->quantized);
+        status = bench_operand_create(&b->b, &b->b_wide, job->b, BSMM_LAYOUT_ROW_MAJOR, n, k,
+                                      BENCH_FIRST_SEED + 1, job->quantized);
     return status ? status : bench_matrix_create(&b->d, job->out, m, n);
 }
 

@@ -34,14 +34,21 @@ size_t bench_cuda_sets(const bench_cuda *cuda, uint64_t bytes) {
 
 /* ---- operands ---- */
 
+/* fp32 scales of 1 x 128 blocks lie as cuBLASLt, the peer, wants them; all others as checkpoints
+ * have them. */
+static uint32_t layout_of(bsmm_format f) {
+    bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;
+    return rows ? BSMM_LAYOUT_CUBLAS_VEC128 : BSMM_LAYOUT_ROW_MAJOR;
+}
+
 static bsmm_status make_matrices(bench *b) {
     const bench_job *job = b->job;
     int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
-    bsmm_status status =
-        bench_operand_create(&b->a, &b->a_wide, job->a, m, k, BENCH_FIRST_SEED, job->quantized);
+    bsmm_status status = bench_operand_create(&b->a, &b->a_wide, job->a, layout_of(job->a), m, k,
+                                              BENCH_FIRST_SEED, job->quantized);
     if (!status)
-        status = bench_operand_create(&b->b, &b->b_wide, job->b, n, k, BENCH_FIRST_SEED + 1,
-                                      job->quantized);
+        status = bench_operand_create(&b->b, &b->b_wide, job->b, layout_of(job->b), n, k,
+                                      BENCH_FIRST_SEED + 1, job->quantized);
     return status ? status : bench_matrix_create(&b->d, job->out, m, n);
 }
 

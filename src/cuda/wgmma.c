@@ -33,7 +33,7 @@ struct bsmm_wgmma_tile {
 
 static const bsmm_wgmma_tile tiles[] = {
     TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 4, 4, 3, 860, 3500),
-    TILE("gemm_block_256x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 256, 128, 4, 2, 2, 1180, 3500),
+    TILE("gemm_block_256x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 256, 128, 4, 2, 2, 1180, 4800),
     TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 6, 2, 2, 620, 3500),
     TILE("gemm_block_e4m3_e5m2", BSMM_WGMMA_BLOCK, E4M3, E5M2, 192, 128, 4, 4, 3, 860, 3500),
     TILE("gemm_block_e5m2_e4m3", BSMM_WGMMA_BLOCK, E5M2, E4M3, 192, 128, 4, 4, 3, 860, 3500),
