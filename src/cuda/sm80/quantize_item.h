@@ -131,13 +131,14 @@ static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t
     return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));
 }
 
-/* a / b, correctly rounded, from the rounded reciprocal of b: the first step makes a faithful
- * quotient of the product, the second (Markstein's) rounds it. Quotients and rests must be far from
- * fp32's ends; ones so small that they are not become 0 in any format here. */
+/* a / b, b > 0, correctly rounded, from the rounded reciprocal of b: the first step makes a
+ * faithful quotient of the product, the second (Markstein's) rounds it. Quotients and rests must be
+ * far from fp32's ends; ones so small that they are not become 0 in any format here. */
 static __device__ __forceinline__ float quotient(float a, float b, float reciprocal) {
     float q = a * reciprocal;
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
-    return fmaf(fmaf(-b, q, a), reciprocal, q);
+    q = fmaf(fmaf(-b, q, a), reciprocal, q);
+    return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u)); /* of -0 */
 }
 
 /* Whether quotient may: divisors and the largest quotient within 2^60. */
