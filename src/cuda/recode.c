@@ -192,7 +192,7 @@ static bsmm_status queue_fast(const bsmm_recode *job, bsmm_quantize_job *q) {
         uint32_t least = q->block_lanes > 8 ? q->block_lanes : 8;
         items = bsmm_round_up(items, least);
         q->lanes_log2 = bsmm_lanes_log2(items, least);
-        rows = (THREADS >> q->lanes_log2) * (q->src_elem == BSMM_ELEM_F32 ? 2 : 4);
+        rows = (int64_t)(THREADS >> q->lanes_log2) * (q->src_elem == BSMM_ELEM_F32 ? 2 : 4);
         columns = items >> q->lanes_log2;
     }
     const bsmm_cuda_function *function =
@@ -317,8 +317,8 @@ bsmm_status bsmm_cuda_dequantize(const bsmm_recode *job) {
         int64_t items = bsmm_round_up(bsmm_ceil_div(q.cols, 8), 8);
         q.lanes_log2 = bsmm_lanes_log2(items, 8);
         return launch(job, &dequantizers[q.src_bits / 2][q.dst_elem == BSMM_ELEM_F32],
-                      bsmm_ceil_div(q.rows, (THREADS >> q.lanes_log2) * 4), items >> q.lanes_log2,
-                      BSMM_CUDA_ARGUMENTS(&q));
+                      bsmm_ceil_div(q.rows, (int64_t)(THREADS >> q.lanes_log2) * 4),
+                      items >> q.lanes_log2, BSMM_CUDA_ARGUMENTS(&q));
     }
     int64_t fast = q.dst_lines.col_step == 1 ? q.cols : q.rows;
     int64_t slow = q.dst_lines.col_step == 1 ? q.rows : q.cols;
