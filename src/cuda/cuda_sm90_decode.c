@@ -169,7 +169,8 @@ static bool place_phases(const weights *w, uint32_t range_steps, cut *c) {
         if (c->phase_steps <= 2) return false;
         uint32_t wanted = (uint32_t)bsmm_ceil_div(range_steps, c->phases + 1);
         uint32_t even = (uint32_t)bsmm_round_up(wanted, 2);
-        c->phase_steps = even < c->phase_steps ? even : c->phase_steps - 1 - c->phase_steps % 2;
+        uint32_t less = c->phase_steps - (c->phase_steps % 2 ? 1 : 2); /* both walkers' steps */
+        c->phase_steps = even < c->phase_steps ? even : less;
         c->phases = (uint32_t)bsmm_ceil_div(range_steps, c->phase_steps);
     }
 }

@@ -12,7 +12,7 @@
  * ring (2 x 32 KiB), two barriers for phases of A; in the end the sums of all warps over all of it.
  * A warp: wait for its copies of a step, decode and multiply, copy the step after the next. No warp
  * waits for another but at a phase's begin and at the end (decode_finish.h).
- * Bound: cuda_sm90_decode.c. Measured: docs/PERFORMANCE.md, "Few rows of A on an H200". */
+ * Bound: cuda_sm90_decode.c. Measured: docs/PERFORMANCE.md, "Few rows of A on one H200". */
 #include "cuda/decode_params.h"
 
 extern __shared__ __align__(128) uint8_t decode_shared[];

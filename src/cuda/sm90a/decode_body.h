@@ -52,6 +52,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
     /* A, then more weights. 4-bit weights keep the arithmetic units busier than memory: nothing may
      * delay A. */
     const bool at_once = DECODE_FORMAT >= DECODE_MXFP8;
+    __syncthreads(); /* the barriers are there */
     ptx_grid_wait();
     if (threadIdx.x == 0) decode_fetch_a(&p, &block, 0, barriers);
     if (at_once) decode_fetch_ahead(DECODE_FORMAT, &lane, step, end);
