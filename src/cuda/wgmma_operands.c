@@ -24,7 +24,9 @@ static bool is_pitch(const bsmm_operand *o) {
 /* 1 x 128 scales with rows contiguous, or 128 x 128 ones at any pitch. */
 static bool are_stored_scales(const bsmm_operand *o, bool by_row) {
     if (o->m.format.scale != BSMM_SCALE_F32 || !is_pitch(o)) return false;
-    if (!by_row) return o->m.format.block_rows == 128;
+    /* Offsets have 32 bits in the engine, which loads up to 96 k blocks ahead of its last. */
+    uint64_t last = o->scale_bytes / sizeof(float) + 96 * o->map.tile_col_step;
+    if (!by_row) return o->m.format.block_rows == 128 && last <= UINT32_MAX;
     return o->m.format.block_rows == 1 && o->map.tile_row_step == 1 &&
            o->map.tile_col_step % 4 == 0;
 }
