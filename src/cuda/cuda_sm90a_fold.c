@@ -49,40 +49,5 @@ static double bound(const bsmm_product *p) {
     return bsmm_wgmma_bound(BSMM_WGMMA_POW2, p->a.m.cols);
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
-    const bsmm_wgmma_plan plan = plan_of(p);
-    return bsmm_wgmma_plan_workspace_bytes(p, &plan);
-}
-
-static bsmm_status prepare(const bsmm_product *p) {
-    const bsmm_wgmma_plan plan = plan_of(p);
-    return bsmm_wgmma_plan_prepare(p, &plan);
-}
-
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    const bsmm_wgmma_plan plan = plan_of(p);
-    return bsmm_wgmma_plan_run(p, &plan, workspace);
-}
-
-static uint64_t packed_b_bytes(const bsmm_product *p) {
-    const bsmm_wgmma_plan plan = plan_of(p);
-    return bsmm_wgmma_plan_packed_b_bytes(p, &plan);
-}
-
-static bsmm_status pack_b(const bsmm_product *p, void *packed) {
-    const bsmm_wgmma_plan plan = plan_of(p);
-    return bsmm_wgmma_plan_pack_b(p, &plan, packed);
-}
-
-const bsmm_kernel bsmm_kernel_cuda_sm90a_fold = {
-    .name = "cuda_sm90a_fold",
-    .device = "cuda",
-    .refuse = refuse,
-    .workspace_bytes = workspace_bytes,
-    .bound = bound,
-    .prepare = prepare,
-    .run = run,
-    .packed_b_bytes = packed_b_bytes,
-    .pack_b = pack_b,
-    .alignment = 16,
-};
+#define WGMMA_KERNEL cuda_sm90a_fold
+#include "cuda/wgmma_row.h"

@@ -25,18 +25,4 @@ static __device__ __forceinline__ void ptx_stmatrix_x4(uint32_t to, uint32_t a, 
                  : "memory");
 }
 
-/* 9.7.9.22 cvt.rn.bf16x2.f32: two values rounded to nearest even, `low` in the low half. */
-static __device__ __forceinline__ uint32_t ptx_pack_bf16(float low, float high) {
-    uint32_t packed;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-    return packed;
-}
-
-/* 9.7.9.22 cvt.rn.f16x2.f32. */
-static __device__ __forceinline__ uint32_t ptx_pack_f16(float low, float high) {
-    uint32_t packed;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-    return packed;
-}
-
 #endif

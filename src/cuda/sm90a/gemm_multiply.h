@@ -1,0 +1,330 @@
+/* The engine's consumers between a full stage and accumulators: products, scales, the main loop. A
+ * part of gemm_body.h, which includes it once, with its macros. */
+
+/* ---- multiply ---- */
+
+/* The scales of one subtile and k block: of this thread's two rows, and of the tile's columns: one
+ * (GEMM_ROW_BLOCK), or where they lie (GEMM_ROW_ROW). */
+typedef struct factors {
+    float row[2], col;
+    uint32_t cols;
+} factors;
+
+typedef struct consumer {
+    const bsmm_wgmma_params *p;
+    ring r;
+    int32_t warpgroup, warp, lane;
+    uint64_t a, b;             /* descriptors: this warpgroup's first subtile and B, of stage 0 */
+    uint32_t row_scales;       /* where in a stage's scales this thread's first row is */
+    uint32_t block, block_end; /* offset of B's scale to be loaded next, and the last */
+    float held, next;          /* B's scales of 32 k blocks, one a lane, and of the next 32 */
+} consumer;
+
+static __device__ __forceinline__ float get(uint32_t from) {
+    float value;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from) : "memory");
+    return value;
+}
+
+/* Tells every block whose copies write here that this warp has read the stage. */
+static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
+    uint32_t empty = empty_of(&c->r, stage);
+#if CLUSTER == 1
+    if (c->lane == 0) ptx_mbarrier_arrive(empty);
+#else
+    if (c->lane < CLUSTER) {
+        place here = place_make();
+        int32_t m = c->lane % CLUSTER_M, n = c->lane / CLUSTER_M;
+        if (m == here.rank_m || n == here.rank_n)
+            ptx_mbarrier_arrive_cluster(ptx_mapa(empty, (uint32_t)c->lane));
+    }
+#endif
+}
+
+/* Starts the products of one stage and subtile, and loads their factors meanwhile. */
+static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
+                                                uint32_t subtile, uint32_t k, uint32_t keep) {
+    uint64_t a_at = c->a + ((stage * STAGE_BYTES + subtile * (64 * K_BYTES)) >> 4);
+    uint64_t b_at = c->b + ((stage * STAGE_BYTES) >> 4);
+    if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
+    ptx_wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < K_BYTES / 32; i++)
+        wgmma_step(sum, a_at + 2 * i, b_at + 2 * i, i > 0 ? 1 : keep);
+    ptx_wgmma_commit();
+    if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
+    factors f = {{1, 1}, 1, 0};
+#if GEMM_SCALES != GEMM_UNSCALED
+    uint32_t row = c->r.scales + stage * SCALE_BYTES + c->row_scales + 4 * 64 * subtile;
+    f.row[0] = get(row);
+    f.row[1] = get(row + 32);
+#endif
+#if GEMM_SCALES == GEMM_ROW_BLOCK
+    f.col = __shfl_sync(0xffffffff, c->held, k);
+#elif GEMM_SCALES == GEMM_ROW_ROW
+    f.cols = c->r.scales + stage * SCALE_BYTES + 4 * TILE_M + 8 * (c->lane % 4);
+#endif
+    (void)k;
+    return f;
+}
+
+#if GEMM_SCALES == GEMM_ROW_BLOCK
+static_assert(128 % TILE_N == 0, "a tile's columns lie in one block of B");
+
+/* B's scales, 32 k blocks at a time and 32 ahead. */
+static __device__ __forceinline__ void load_block_scales(consumer *c) {
+    c->held = c->next;
+    c->next = __ldg(c->p->b_blocks.base + min(c->block, c->block_end));
+    c->block += 32 * c->p->b_blocks.k_step;
+}
+
+/* k: the piece's first k block. */
+static __device__ __forceinline__ void find_block_scales(consumer *c, corner at, int32_t k) {
+    const bsmm_wgmma_block_scales *b = &c->p->b_blocks;
+    uint32_t line = (uint32_t)min(at.col, c->p->n - 1) / 128 * b->n_step;
+    c->block = line + (uint32_t)(k + c->lane) * b->k_step;
+    c->block_end = line + (uint32_t)(c->p->k_blocks - 1) * b->k_step;
+    load_block_scales(c);
+}
+#else
+static __device__ __forceinline__ void load_block_scales(consumer *c) {
+    (void)c;
+}
+static __device__ __forceinline__ void find_block_scales(consumer *c, corner at, int32_t k) {
+    (void)c, (void)at, (void)k;
+}
+#endif
+
+/* ---- promote: total += factors * sum ---- */
+
+static __device__ __forceinline__ bool is_normal(float x) {
+    return (__float_as_uint(x) & 0x7fffffff) - 0x00800000u < 0x7f000000u;
+}
+
+static __device__ __forceinline__ float larger(float a, float b) {
+    return fabsf(a) > fabsf(b) ? a : b;
+}
+static __device__ __forceinline__ float smaller(float a, float b) {
+    return fabsf(a) > fabsf(b) ? b : a;
+}
+
+#if GEMM_SCALES == GEMM_ROW_BLOCK
+/* Two scales become one factor; where that is no normal number (2^-149 times 2^-149, say) the
+ * larger goes into the sums first. */
+static __device__ __forceinline__ void promote(const consumer *c, float *total, float *sum,
+                                               factors f) {
+    hold(sum);
+    float up = f.row[0] * f.col, down = f.row[1] * f.col;
+    if (!is_normal(up) || !is_normal(down)) {
+#    pragma unroll
+        for (int i = 0; i < ACCUMULATORS; i++)
+            sum[i] *= larger(f.row[i % 4 / 2], f.col);
+        up = smaller(f.row[0], f.col);
+        down = smaller(f.row[1], f.col);
+    }
+#    pragma unroll
+    for (int i = 0; i < ACCUMULATORS; i++)
+        total[i] = fmaf(i % 4 < 2 ? up : down, sum[i], total[i]);
+}
+#elif GEMM_SCALES == GEMM_ROW_ROW
+/* The scales of columns i / 2 and i / 2 + 1 of this thread, i a multiple of 4. */
+static __device__ __forceinline__ void get_cols(const factors *f, int i, float *col) {
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(col[0]), "=f"(col[1])
+                 : "r"(f->cols + 8 * i));
+}
+
+/* Four values: two rows, two columns. */
+static __device__ __forceinline__ void promote_four(float *total, const float *sum,
+                                                    const float *row, const float *col) {
+    for (int j = 0; j < 4; j++)
+        total[j] = fmaf(row[j / 2] * col[j % 2], sum[j], total[j]);
+}
+
+/* Where a factor may be no normal number: the larger scale goes into the sum first, see above. */
+static __device__ __forceinline__ void promote_careful(float *total, const float *sum,
+                                                       const float *row, const float *col) {
+    bool normal = true;
+    for (int j = 0; j < 4; j++)
+        normal = normal && is_normal(row[j / 2] * col[j % 2]);
+    if (__all_sync(0xffffffff, normal)) {
+        promote_four(total, sum, row, col);
+        return;
+    }
+    for (int j = 0; j < 4; j++) {
+        float a = row[j / 2], b = col[j % 2], factor = a * b;
+        float first = is_normal(factor) ? 1 : larger(a, b);
+        total[j] = fmaf(is_normal(factor) ? factor : smaller(a, b), first * sum[j], total[j]);
+    }
+}
+
+static __device__ __forceinline__ void promote(const consumer *c, float *total, float *sum,
+                                               factors f) {
+    hold(sum);
+#    pragma unroll
+    for (int i = 0; i < ACCUMULATORS; i += 4) {
+        float col[2];
+        get_cols(&f, i, col);
+        if (GEMM_CAREFUL)
+            promote_careful(total + i, sum + i, f.row, col);
+        else
+            promote_four(total + i, sum + i, f.row, col);
+    }
+}
+#endif
+
+/* ---- the main loop: total += the piece ---- */
+
+/* step(stage) for stage 0, 1, ... STAGES - 1, 0, ... until it returns 0. Written out, because the
+ * compiler does not unroll loops around wgmma by itself, and `stage` must be a constant. */
+#define FOR_STAGES(step)                                                                           \
+    while ((step(0)) && (step(1)) && (STAGES < 3 || (step(2))) && (STAGES < 4 || (step(3))) &&     \
+           (STAGES < 5 || (step(4))) && (STAGES < 6 || (step(5)))) {                               \
+    }
+static_assert(STAGES >= 2 && STAGES <= 6, "as many as FOR_STAGES has");
+
+static __device__ __forceinline__ uint32_t stage_before(uint32_t stage) {
+    return stage ? stage - 1 : STAGES - 1;
+}
+static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
+    return stage + 1 < STAGES ? stage + 1 : 0;
+}
+
+/* What the main loop carries from step to step. */
+typedef struct progress {
+    int32_t left; /* k blocks to come */
+    uint32_t k;   /* k blocks begun */
+    uint32_t last, tested;
+} progress;
+
+#if GEMM_SCALES == GEMM_UNSCALED
+/* Sums stay in the tensor cores' accumulators from the first k block to the last; a stage is given
+ * back one later, so that the next products are queued before the last are awaited. */
+static __device__ __forceinline__ int multiply_stage(consumer *c, float (*total)[ACCUMULATORS],
+                                                     progress *now, uint32_t stage) {
+    if (now->left-- == 0) return 0;
+    wait_full(&c->r, stage, 0);
+#    pragma unroll
+    for (uint32_t s = 0; s < SUBTILES; s++)
+        start(c, total[s], stage, s, 0, 1);
+    PTX_WGMMA_WAIT(SUBTILES);
+    release(stage_before(stage), c);
+    now->last = stage;
+    return 1;
+}
+
+static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
+                                                gemm_piece piece) {
+    progress now;
+    now.left = piece.k_end - piece.k_begin - 1;
+    now.last = 0;
+#    pragma unroll
+    for (int s = 0; s < SUBTILES; s++)
+        hold(total[s]);
+    wait_full(&c->r, 0, 0);
+#    pragma unroll
+    for (uint32_t s = 0; s < SUBTILES; s++)
+        start(c, total[s], 0, s, 0, piece.k_begin > 0);
+#    define STEP(i) multiply_stage(c, total, &now, (i + 1) % STAGES)
+    FOR_STAGES(STEP)
+#    undef STEP
+    PTX_WGMMA_WAIT(0);
+    release(now.last, c);
+#    pragma unroll
+    for (int s = 0; s < SUBTILES; s++)
+        hold(total[s]);
+}
+#elif PARTIALS == 1
+static __device__ __forceinline__ int multiply_stage(consumer *c, float (*total)[ACCUMULATORS],
+                                                     float *sum, progress *now, uint32_t stage) {
+    wait_full(&c->r, stage, now->tested);
+    now->left--;
+    if (now->k % 32 == 0) load_block_scales(c);
+#    pragma unroll
+    for (uint32_t s = 0; s < SUBTILES; s++) {
+        factors f = start(c, sum, stage, s, now->k, 0);
+        PTX_WGMMA_WAIT(0);
+        if (s == SUBTILES - 1) {
+            if (GEMM_SCALES != GEMM_ROW_ROW) release(stage, c);
+            now->tested = now->left > 0 ? is_full(&c->r, stage_after(stage)) : 0;
+        }
+        promote(c, total[s], sum, f);
+    }
+    if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
+    now->k++;
+    return now->left > 0;
+}
+
+static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
+                                                gemm_piece piece) {
+    float sum[ACCUMULATORS];
+    progress now;
+    now.left = piece.k_end - piece.k_begin;
+    now.k = now.tested = 0;
+#    define STEP(i) multiply_stage(c, total, sum, &now, i)
+    FOR_STAGES(STEP)
+#    undef STEP
+}
+#else
+/* Two sums alternate: while one is promoted the tensor cores work on the other. */
+static_assert(SUBTILES == 1 && STAGES % 2 == 0, "a stage always meets the same sum");
+
+static __device__ __forceinline__ void promote_stage(consumer *c, float *total, float *sum,
+                                                     uint32_t stage, factors f) {
+    if (GEMM_SCALES != GEMM_ROW_ROW) release(stage, c);
+    promote(c, total, sum, f);
+    if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
+}
+
+/* Queues a stage into `sum`, then promotes the one before it. */
+static __device__ __forceinline__ factors multiply_stage(consumer *c, float *total, float *sum,
+                                                         float *sum_before, factors before,
+                                                         progress *now, uint32_t stage) {
+    wait_full(&c->r, stage, now->tested);
+    if (now->k % 32 == 0) load_block_scales(c);
+    factors f = start(c, sum, stage, 0, now->k, 0);
+    PTX_WGMMA_WAIT(1);
+    now->left--;
+    now->k++;
+    now->tested = now->left > 0 ? is_full(&c->r, stage_after(stage)) : 0;
+    promote_stage(c, total, sum_before, now->last, before);
+    now->last = stage;
+    return f;
+}
+
+/* Two stages, an odd and an even one, so that the loop is left with one and the same sum under way.
+ */
+static __device__ __forceinline__ int multiply_pair(consumer *c, float *total, float *even,
+                                                    float *odd, factors *f, progress *now,
+                                                    uint32_t stage) {
+    if (now->left < 2) return 0;
+    now->last = stage_before(stage);
+    factors g = multiply_stage(c, total, odd, even, *f, now, stage);
+    *f = multiply_stage(c, total, even, odd, g, now, stage_after(stage));
+    return 1;
+}
+
+static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
+                                                gemm_piece piece) {
+    float even[ACCUMULATORS], odd[ACCUMULATORS];
+    progress now;
+    now.left = piece.k_end - piece.k_begin - 1;
+    now.last = now.tested = 0;
+    now.k = 1;
+    wait_full(&c->r, 0, 0);
+    load_block_scales(c);
+    factors f = start(c, even, 0, 0, 0, 0);
+#    define STEP(i)                                                                                \
+        (2 * (i) >= STAGES || multiply_pair(c, total[0], even, odd, &f, &now, 2 * (i) + 1))
+    FOR_STAGES(STEP)
+#    undef STEP
+    if (now.left) {
+        factors g = multiply_stage(c, total[0], odd, even, f, &now, stage_after(now.last));
+        PTX_WGMMA_WAIT(0);
+        promote_stage(c, total[0], odd, now.last, g);
+    } else {
+        PTX_WGMMA_WAIT(0);
+        promote_stage(c, total[0], even, now.last, f);
+    }
+}
+#endif
