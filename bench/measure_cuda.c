@@ -1,9 +1,8 @@
 #include "measure_cuda.h"
-
-#include "data.h"
 #include "validate.h"
 #include <math.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
