@@ -1,6 +1,7 @@
 #include "measure_cuda.h"
+
+#include "data.h"
 #include "validate.h"
-#include <math.h>
 
 #include <math.h>
 #include <stdio.h>
