@@ -15,10 +15,8 @@ typedef struct bsmm_cuda_gate {
 
 typedef enum bsmm_cuda_when {
     BSMM_WHEN_ALWAYS = 0,
-    BSMM_WHEN_FITS = 1,  /* packed elements and their scales are the values */
-    BSMM_WHEN_PLAIN = 2, /* and all scales are 1 */
-    BSMM_WHEN_NOT_FITS = 3,
-    BSMM_WHEN_NOT_PLAIN = 4 /* do not fit, or have scales */
+    BSMM_WHEN_FITS = 1, /* packed elements and their scales are the values */
+    BSMM_WHEN_PLAIN = 2 /* and all scales are 1 */
 } bsmm_cuda_when;
 
 #if defined(__CUDACC__)
@@ -28,10 +26,7 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_ga
     uint32_t flags = (gate->a ? gate->a->flags : 0) | (gate->b ? gate->b->flags : 0);
     bool fits = gate->a && gate->b ? bsmm_pack_pair_fits(gate->a, gate->b, gate->log2_k)
                                    : !(flags & BSMM_PACK_WIDE);
-    bool plain = fits && !(flags & BSMM_PACK_SCALED);
-    if (gate->when == BSMM_WHEN_FITS) return fits;
-    if (gate->when == BSMM_WHEN_PLAIN) return plain;
-    return gate->when == BSMM_WHEN_NOT_FITS ? !fits : !plain;
+    return fits && (gate->when == BSMM_WHEN_FITS || !(flags & BSMM_PACK_SCALED));
 }
 
 /* The same, for each thread of a kernel once; a gate that is closed by itself says so. */
