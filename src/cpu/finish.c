@@ -52,15 +52,22 @@ void bsmm_finish_add(const bsmm_product *p, int64_t row, int64_t col, int64_t co
 
 /* ---- the last rounding ---- */
 
-bool bsmm_finish_direct(const bsmm_product *p, const bsmm_gemm_row *row) {
+static bsmm_finish_direct_loop *direct_of(const bsmm_product *p) {
     uint32_t elem = p->d.m.format.elem;
-    if (elem >= BSMM_FINISH_ELEMS || p->has_c || p->bias_elem || step_along_row(&p->d) != 1 ||
-        bsmm_operand_global(&p->d) != 1)
-        return false;
-    bsmm_finish_direct_loop *direct = bsmm_finish_loops_get()->direct[elem];
-    const bsmm_finish_row part = {row->acc, row->factor, p->alpha, row->column_factors, row->cols};
-    uint64_t index = bsmm_operand_index(&p->d, row->r, row->col);
-    return direct && direct(&part, (char *)p->d.m.data + index * wide_bytes(elem));
+    return elem < BSMM_FINISH_ELEMS ? bsmm_finish_loops_get()->direct[elem] : NULL;
+}
+
+bool bsmm_finish_is_direct(const bsmm_product *p) {
+    return !p->recipe && !p->has_c && !p->bias_elem && step_along_row(&p->d) == 1 &&
+           bsmm_operand_global(&p->d) == 1 && direct_of(p);
+}
+
+int64_t bsmm_finish_direct(const bsmm_product *p, int64_t row, int64_t col, bsmm_finish_tile tile) {
+    uint64_t bytes = wide_bytes(p->d.m.format.elem);
+    tile.alpha = p->alpha;
+    tile.to = (uint8_t *)p->d.m.data + bsmm_operand_index(&p->d, row, col) * bytes;
+    tile.to_pitch = p->d.m.ld * (int64_t)bytes;
+    return direct_of(p)(&tile);
 }
 
 static bsmm_finish_narrow narrow_of(uint32_t elem) {

@@ -1,4 +1,4 @@
-/* Rows from sums to D in one pass, in registers: what bsmm_finish_scale, bsmm_finish_add without C
+/* Tiles from sums to D in one pass, in registers: what bsmm_finish_scale, bsmm_finish_add without C
  * and bias, and bsmm_finish_store do one after another, with the same roundings.
  *
  * Where all that a sum is multiplied by is one power of two, fp32 does: the product is exact, or it
@@ -15,20 +15,8 @@
 
 enum { LANES = 16, HALF = 8, NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
 
-INLINE __m512d finish_half(const bsmm_finish_row *row, int64_t i, __mmask8 lanes, __m256 acc) {
-    __m512d factor = _mm512_mul_pd(_mm512_set1_pd(row->factor),
-                                   _mm512_maskz_loadu_pd(lanes, row->column_factors + i));
-    __m512d value = _mm512_mul_pd(_mm512_cvtps_pd(acc), factor);
-    value = _mm512_mul_pd(value, _mm512_set1_pd(row->alpha));
-    __mmask8 is_nan = _mm512_cmp_pd_mask(value, value, _CMP_UNORD_Q);
-    const __m512i nan = _mm512_set1_epi64(0x7ff8000000000000);
-    return _mm512_mask_mov_pd(value, is_nan, _mm512_castsi512_pd(nan));
-}
-
-INLINE void finish_lanes(const bsmm_finish_row *row, int64_t i, __mmask16 lanes, __m512d half[2]) {
-    __m512 acc = _mm512_maskz_loadu_ps(lanes, row->acc + i);
-    half[0] = finish_half(row, i, (__mmask8)lanes, _mm512_castps512_ps256(acc));
-    half[1] = finish_half(row, i + HALF, (__mmask8)(lanes >> HALF), _mm512_extractf32x8_ps(acc, 1));
+INLINE __mmask16 lanes_left(int64_t left) {
+    return (__mmask16)(left >= LANES ? 0xffff : (1 << left) - 1);
 }
 
 /* ---- one power of two ---- */
@@ -40,20 +28,27 @@ static bool is_power_of_two(double value) {
     return (bits & ((1ull << 52) - 1)) == 0 && exponent > 1023 - 60 && exponent < 1023 + 60;
 }
 
-TARGET static bool has_one_factor(const bsmm_finish_row *row) {
-    if (!is_power_of_two(row->factor) || !is_power_of_two(row->alpha)) return false;
+INLINE bool are_ones(const double *factors, int64_t n) {
     const __m512d one = _mm512_set1_pd(1);
     __mmask8 other = 0;
-    for (int64_t i = 0; i < row->cols; i += HALF) {
-        __mmask8 lanes = (__mmask8)(row->cols - i >= HALF ? 0xff : (1 << (row->cols - i)) - 1);
-        other |= _mm512_mask_cmp_pd_mask(
-            lanes, _mm512_maskz_loadu_pd(lanes, row->column_factors + i), one, _CMP_NEQ_UQ);
+    for (int64_t i = 0; i < n; i += HALF) {
+        __mmask8 lanes = (__mmask8)(n - i >= HALF ? 0xff : (1 << (n - i)) - 1);
+        other |= _mm512_mask_cmp_pd_mask(lanes, _mm512_maskz_loadu_pd(lanes, factors + i), one,
+                                         _CMP_NEQ_UQ);
     }
     return other == 0;
 }
 
-INLINE __m512 times_factor(const bsmm_finish_row *row, int64_t i, __mmask16 lanes, __m512 factor) {
-    __m512 value = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, row->acc + i), factor);
+/* Part of a row: sums, and what they are multiplied by. */
+typedef struct part {
+    const float *acc;
+    const double *column_factors;
+    double factor, alpha;
+} part;
+
+INLINE __m512 times_factor(const part *p, __mmask16 lanes) {
+    const __m512 factor = _mm512_set1_ps((float)(p->factor * p->alpha));
+    __m512 value = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, p->acc), factor);
     __mmask16 is_nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
     const __m512i nan = _mm512_set1_epi32(0x7fc00000);
     return _mm512_mask_mov_ps(value, is_nan, _mm512_castsi512_ps(nan));
@@ -61,13 +56,19 @@ INLINE __m512 times_factor(const bsmm_finish_row *row, int64_t i, __mmask16 lane
 
 /* ---- any factors ---- */
 
-INLINE __mmask16 lanes_left(int64_t left) {
-    return (__mmask16)(left >= LANES ? 0xffff : (1 << left) - 1);
+INLINE __m512d finish_half(const part *p, int half, __mmask8 lanes, __m256 acc) {
+    __m512d factor = _mm512_mul_pd(_mm512_set1_pd(p->factor),
+                                   _mm512_maskz_loadu_pd(lanes, p->column_factors + half * HALF));
+    __m512d value = _mm512_mul_pd(_mm512_cvtps_pd(acc), factor);
+    value = _mm512_mul_pd(value, _mm512_set1_pd(p->alpha));
+    __mmask8 is_nan = _mm512_cmp_pd_mask(value, value, _CMP_UNORD_Q);
+    const __m512i nan = _mm512_set1_epi64(0x7ff8000000000000);
+    return _mm512_mask_mov_pd(value, is_nan, _mm512_castsi512_pd(nan));
 }
 
-INLINE __m512 narrow(const __m512d half[2]) {
-    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(half[0])),
-                              _mm512_cvtpd_ps(half[1]), 1);
+INLINE __m512 narrow(__m512d low, __m512d high) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high),
+                              1);
 }
 
 /* As sticky_bits of finish_loops.c. */
@@ -80,56 +81,78 @@ INLINE __m512d cut(__m512d value) {
 }
 
 /* Finished lanes as fp32, rounded, or with a sticky last bit. */
-INLINE __m512 finished(const bsmm_finish_row *row, int64_t i, __mmask16 lanes, bool sticky) {
-    __m512d half[2];
-    finish_lanes(row, i, lanes, half);
-    const __m512d cuts[2] = {cut(half[0]), cut(half[1])};
-    return narrow(sticky ? cuts : half);
+INLINE __m512 times_factors(const part *p, __mmask16 lanes, bool sticky) {
+    __m512 acc = _mm512_maskz_loadu_ps(lanes, p->acc);
+    __m512d low = finish_half(p, 0, (__mmask8)lanes, _mm512_castps512_ps256(acc));
+    __m512d high = finish_half(p, 1, (__mmask8)(lanes >> HALF), _mm512_extractf32x8_ps(acc, 1));
+    return sticky ? narrow(cut(low), cut(high)) : narrow(low, high);
+}
+
+/* ---- the last rounding of 16 values ---- */
+
+/* False, and the row takes another way. */
+typedef bool store_lanes(__m512 value, __mmask16 lanes, void *to);
+
+INLINE bool store_f32(__m512 value, __mmask16 lanes, void *to) {
+    _mm512_mask_storeu_ps(to, lanes, value);
+    return true;
+}
+
+INLINE bool store_f16(__m512 value, __mmask16 lanes, void *to) {
+    _mm256_mask_storeu_epi16(to, lanes, _mm512_cvtps_ph(value, NEAREST));
+    return true;
+}
+
+/* Two roundings are one where fp32 is normal: not where a value is subnormal. */
+INLINE bool store_bf16(__m512 value, __mmask16 lanes, void *to) {
+    __m512i bits = _mm512_castps_si512(value);
+    __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
+    if (_mm512_mask_cmplt_epu32_mask(_mm512_test_epi32_mask(magnitude, magnitude), magnitude,
+                                     _mm512_set1_epi32(1 << 23)))
+        return false;
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    bits = _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
+    _mm256_mask_storeu_epi16(to, lanes, _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
+    return true;
 }
 
 /* ---- rows ---- */
 
-TARGET bool bsmm_finish_f32_avx512(const bsmm_finish_row *row, void *to) {
-    bool one = has_one_factor(row);
-    __m512 factor = _mm512_set1_ps((float)(row->factor * row->alpha));
-    for (int64_t i = 0; i < row->cols; i += LANES) {
-        __mmask16 lanes = lanes_left(row->cols - i);
-        __m512 value = one ? times_factor(row, i, lanes, factor) : finished(row, i, lanes, false);
-        _mm512_mask_storeu_ps((float *)to + i, lanes, value);
+INLINE bool finish_row(const bsmm_finish_tile *t, int64_t r, bool one, store_lanes *store,
+                       int64_t bytes) {
+    part p = {t->acc + r * t->pitch, t->column_factors, t->factors[r], t->alpha};
+    uint8_t *to = t->to + r * t->to_pitch;
+    for (int64_t left = t->cols; left > 0; left -= LANES) {
+        __mmask16 lanes = lanes_left(left);
+        __m512 value = one ? times_factor(&p, lanes) : times_factors(&p, lanes, bytes == 2);
+        if (!store(value, lanes, to)) return false;
+        p.acc += LANES;
+        p.column_factors += LANES;
+        to += LANES * bytes;
     }
     return true;
 }
 
-TARGET bool bsmm_finish_f16_avx512(const bsmm_finish_row *row, void *to) {
-    bool one = has_one_factor(row);
-    __m512 factor = _mm512_set1_ps((float)(row->factor * row->alpha));
-    for (int64_t i = 0; i < row->cols; i += LANES) {
-        __mmask16 lanes = lanes_left(row->cols - i);
-        __m512 value = one ? times_factor(row, i, lanes, factor) : finished(row, i, lanes, true);
-        _mm256_mask_storeu_epi16((uint16_t *)to + i, lanes, _mm512_cvtps_ph(value, NEAREST));
+INLINE int64_t finish_rows(const bsmm_finish_tile *t, store_lanes *store, int64_t bytes) {
+    bool one = is_power_of_two(t->alpha) && are_ones(t->column_factors, t->cols);
+    for (int64_t r = 0; r < t->rows; r++) {
+        bool done = one && is_power_of_two(t->factors[r]) ? finish_row(t, r, true, store, bytes)
+                                                          : finish_row(t, r, false, store, bytes);
+        if (!done) return r;
     }
-    return true;
+    return t->rows;
 }
 
-/* Two roundings are one where fp32 is normal: a row with a subnormal value goes another way. */
-TARGET bool bsmm_finish_bf16_avx512(const bsmm_finish_row *row, void *to) {
-    bool one = has_one_factor(row);
-    __m512 factor = _mm512_set1_ps((float)(row->factor * row->alpha));
-    const __m512i smallest = _mm512_set1_epi32(1 << 23);
-    for (int64_t i = 0; i < row->cols; i += LANES) {
-        __mmask16 lanes = lanes_left(row->cols - i);
-        __m512i bits = _mm512_castps_si512(one ? times_factor(row, i, lanes, factor)
-                                               : finished(row, i, lanes, true));
-        __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
-        if (_mm512_mask_cmplt_epu32_mask(_mm512_test_epi32_mask(magnitude, magnitude), magnitude,
-                                         smallest))
-            return false;
-        __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-        bits = _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
-        _mm256_mask_storeu_epi16((uint16_t *)to + i, lanes,
-                                 _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
-    }
-    return true;
+TARGET int64_t bsmm_finish_f32_avx512(const bsmm_finish_tile *tile) {
+    return finish_rows(tile, store_f32, 4);
+}
+
+TARGET int64_t bsmm_finish_f16_avx512(const bsmm_finish_tile *tile) {
+    return finish_rows(tile, store_f16, 2);
+}
+
+TARGET int64_t bsmm_finish_bf16_avx512(const bsmm_finish_tile *tile) {
+    return finish_rows(tile, store_bf16, 2);
 }
 
 #endif

@@ -20,16 +20,20 @@ typedef struct bsmm_finish_narrow {
     int lowest;                  /* exponent of the smallest normal value */
 } bsmm_finish_narrow;
 
-/* Part of a row of sums on its way to D: acc[i] * (factor * column_factors[i]) * alpha. */
-typedef struct bsmm_finish_row {
+/* Sums on their way to D: acc[r * pitch + i] * (factors[r] * column_factors[i]) * alpha. */
+typedef struct bsmm_finish_tile {
     const float *acc;
-    double factor, alpha;
-    const double *column_factors;
-    int64_t cols;
-} bsmm_finish_row;
+    int64_t pitch;
+    const double *factors, *column_factors;
+    double alpha;
+    int64_t rows, cols;
+    uint8_t *to; /* the first value in D */
+    int64_t to_pitch;
+} bsmm_finish_tile;
 
-/* Rounds a row into D, its NaN being one; false, and the row is to take the other loops. */
-typedef bool bsmm_finish_direct_loop(const bsmm_finish_row *row, void *to);
+/* Rounds rows into D, their NaN being one; returns how many: the row that stops it is to take the
+ * other loops. */
+typedef int64_t bsmm_finish_direct_loop(const bsmm_finish_tile *tile);
 
 #if defined(__x86_64__)
 bsmm_finish_direct_loop bsmm_finish_f32_avx512, bsmm_finish_f16_avx512, bsmm_finish_bf16_avx512;

@@ -133,19 +133,24 @@ typedef struct block {
     double *values; /* one row */
 } block;
 
-static void multiply_block(const gemm *g, const block *b) {
+/* One panel of B, columns col + j on, times the block's panels of A, over units from k on. */
+static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k, float *acc,
+                           int64_t pitch) {
     const bsmm_engine *e = g->engine;
+    int64_t units = bsmm_min_i64(e->chunk, g->units - k);
+    for (int64_t i = 0; i < b->rows; i += e->mr)
+        e->multiply(g->a.units + (uint64_t)((b->row + i) / e->mr) * g->a.panel_bytes +
+                        (uint64_t)k * e->a_unit_bytes,
+                    g->b.units + (uint64_t)((b->col + j) / e->nr) * g->b.panel_bytes +
+                        (uint64_t)k * e->b_unit_bytes,
+                    units, acc + i * pitch, pitch, k > 0);
+}
+
+static void multiply_block(const gemm *g, const block *b) {
     if (g->units == 0) memset(b->acc, 0, (size_t)(g->mc * g->nc) * sizeof(float));
-    for (int64_t k = 0; k < g->units; k += e->chunk) {
-        int64_t units = bsmm_min_i64(e->chunk, g->units - k);
-        for (int64_t j = 0; j < b->cols; j += e->nr)
-            for (int64_t i = 0; i < b->rows; i += e->mr)
-                e->multiply(g->a.units + (uint64_t)((b->row + i) / e->mr) * g->a.panel_bytes +
-                                (uint64_t)k * e->a_unit_bytes,
-                            g->b.units + (uint64_t)((b->col + j) / e->nr) * g->b.panel_bytes +
-                                (uint64_t)k * e->b_unit_bytes,
-                            units, b->acc + i * g->nc + j, g->nc, k > 0);
-    }
+    for (int64_t k = 0; k < g->units; k += g->engine->chunk)
+        for (int64_t j = 0; j < b->cols; j += g->engine->nr)
+            multiply_strip(g, b, j, k, b->acc + j, g->nc);
 }
 
 enum { EXACT_RUN = 128, EXACT_COLUMNS = 8 };
@@ -213,7 +218,13 @@ void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, doubl
 }
 
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
-    if (!has_wide(row) && bsmm_finish_direct(p, row)) return;
+    const bsmm_finish_tile tile = {.acc = row->acc,
+                                   .factors = &row->factor,
+                                   .column_factors = row->column_factors,
+                                   .rows = 1,
+                                   .cols = row->cols};
+    if (!has_wide(row) && bsmm_finish_is_direct(p) && bsmm_finish_direct(p, row->r, row->col, tile))
+        return;
     bsmm_gemm_finish_row(p, row, values);
     bsmm_finish_store(p, row->r, row->col, row->cols, values);
 }
@@ -223,18 +234,22 @@ static void round_row(const double *values, int64_t cols, float *to) {
         to[i] = (float)values[i];
 }
 
+static bsmm_gemm_row row_of(const gemm *g, const block *b, int64_t i) {
+    int64_t r = b->row + i;
+    return (bsmm_gemm_row){.r = r,
+                           .col = b->col,
+                           .cols = b->cols,
+                           .acc = b->acc + i * g->nc,
+                           .factor = g->a.factors[r],
+                           .wide = g->a.wide[r],
+                           .wide_limit = g->engine->wide_limit,
+                           .column_factors = g->b.factors + b->col,
+                           .column_wide = g->b.wide + b->col};
+}
+
 static void finish_block(const gemm *g, const block *b) {
     for (int64_t i = 0; i < b->rows; i++) {
-        int64_t r = b->row + i;
-        bsmm_gemm_row row = {.r = r,
-                             .col = b->col,
-                             .cols = b->cols,
-                             .acc = b->acc + i * g->nc,
-                             .factor = g->a.factors[r],
-                             .wide = g->a.wide[r],
-                             .wide_limit = g->engine->wide_limit,
-                             .column_factors = g->b.factors + b->col,
-                             .column_wide = g->b.wide + b->col};
+        bsmm_gemm_row row = row_of(g, b, i);
         if (!g->p->recipe) {
             bsmm_gemm_store_row(g->p, &row, b->values);
             continue;
@@ -247,6 +262,43 @@ static void finish_block(const gemm *g, const block *b) {
                           (float)bsmm_operand_global(&g->p->d));
 }
 
+/* Rows from the first on that are not wide beside `columns`. */
+static int64_t narrow_rows(const gemm *g, const block *b, int64_t first, int columns) {
+    int64_t i = first;
+    while (i < b->rows && g->a.wide[b->row + i] + columns <= g->engine->wide_limit)
+        i++;
+    return i - first;
+}
+
+/* Finishes a block as wide as a panel of B, its sums nr from row to row. */
+static void finish_strip(const gemm *g, const block *b) {
+    int columns = widest(g->b.wide + b->col, b->cols);
+    for (int64_t i = 0; i < b->rows; i++) {
+        const bsmm_finish_tile tile = {.acc = b->acc + i * g->engine->nr,
+                                       .pitch = g->engine->nr,
+                                       .factors = g->a.factors + b->row + i,
+                                       .column_factors = g->b.factors + b->col,
+                                       .rows = narrow_rows(g, b, i, columns),
+                                       .cols = b->cols};
+        i += bsmm_finish_direct(g->p, b->row + i, b->col, tile);
+        if (i == b->rows) return;
+        bsmm_gemm_row row = row_of(g, b, i);
+        row.acc = b->acc + i * g->engine->nr;
+        bsmm_gemm_store_row(g->p, &row, b->values);
+    }
+}
+
+/* Sums that are complete at once leave for D strip by strip, from the first-level cache. */
+static void run_strips(const gemm *g, const block *b) {
+    for (int64_t j = 0; j < b->cols; j += g->engine->nr) {
+        block strip = *b;
+        strip.col += j;
+        strip.cols = bsmm_min_i64(g->engine->nr, b->cols - j);
+        multiply_strip(g, b, j, 0, strip.acc, g->engine->nr);
+        finish_strip(g, &strip);
+    }
+}
+
 static void run_block(const gemm *g, int64_t index) {
     int64_t across = bsmm_ceil_div(g->b.rows, g->nc);
     uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
@@ -256,6 +308,10 @@ static void run_block(const gemm *g, int64_t index) {
     b.cols = bsmm_min_i64(g->nc, g->b.rows - b.col);
     b.acc = (float *)(void *)scratch;
     b.values = (double *)(void *)(scratch + tile);
+    if (g->units > 0 && g->units <= g->engine->chunk && bsmm_finish_is_direct(g->p)) {
+        run_strips(g, &b);
+        return;
+    }
     multiply_block(g, &b);
     finish_block(g, &b);
 }

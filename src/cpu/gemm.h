@@ -13,6 +13,7 @@
 #define BSMM_CPU_GEMM_H
 
 #include "core/kernel.h"
+#include "cpu/finish_loops.h"
 
 typedef struct bsmm_engine bsmm_engine;
 
@@ -74,9 +75,12 @@ void bsmm_finish_scale(const float *acc, double row_factor, const double *factor
 /* alpha, C and bias on values of row `row`, columns [col, col + cols), in place. */
 void bsmm_finish_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols, double *values);
 
-/* All of it at once: a row without wide sums to an unscaled D without C and bias; false where there
- * is no loop that does. */
-bool bsmm_finish_direct(const bsmm_product *p, const bsmm_gemm_row *row);
+/* Whether there is a loop that does all of it at once: into an unscaled D, without C and bias. */
+bool bsmm_finish_is_direct(const bsmm_product *p);
+
+/* Does so with sums of which none is wide, from (row, col) of D on; the tile's alpha and where it
+ * goes are filled in. Returns the rows that are done: the next one is to take the other loops. */
+int64_t bsmm_finish_direct(const bsmm_product *p, int64_t row, int64_t col, bsmm_finish_tile tile);
 
 /* The last rounding into an unscaled D. */
 void bsmm_finish_store(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
