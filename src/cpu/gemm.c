@@ -6,7 +6,6 @@
 
 #include "base/cpu.h"
 
-#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +26,7 @@ typedef struct gemm {
     int64_t units;  /* along K */
     int64_t mc, nc; /* of this run: smaller where there are few blocks for the threads */
     int threads;
+    bool by_rows;     /* each thread takes its part of A's rows */
     uint8_t *scratch; /* one per thread */
 } gemm;
 
@@ -87,10 +87,25 @@ static void choose_blocks(gemm *g) {
     if (g->p->recipe) return;
     while (cache && block_bytes(g) > cache && (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
         continue;
-    int64_t wanted = g->threads > 1 ? (int64_t)g->threads * 4 : 1;
+    int64_t wanted = g->threads > 1 && !g->by_rows ? (int64_t)g->threads * 4 : 1;
     while (bsmm_ceil_div(g->a.rows, g->mc) * bsmm_ceil_div(g->b.rows, g->nc) < wanted &&
            (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
         continue;
+}
+
+/* In multiply-adds: what a thread must have to do to be worth waking (about a microsecond), and up
+ * to where A's rows are dealt out evenly instead of blocks to whoever is free, which costs barriers
+ * and moves lines between cores. */
+static const double least_of_thread = 1 << 18, most_by_rows = 1 << 27;
+
+static void choose_threads(gemm *g) {
+    double work = (double)g->a.rows * (double)g->b.rows * (double)g->p->a.m.cols;
+    int64_t tiles = g->a.panels * g->b.panels;
+    int64_t most = bsmm_min_i64(tiles, (int64_t)(work / least_of_thread));
+    if (g->threads > most) g->threads = most > 0 ? (int)most : 1;
+    int64_t longest = bsmm_ceil_div(g->a.panels, g->threads) * g->threads;
+    g->by_rows =
+        g->threads > 1 && !g->p->recipe && work <= most_by_rows && longest * 7 <= g->a.panels * 8;
 }
 
 static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
@@ -98,8 +113,7 @@ static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
     g.units = bsmm_ceil_div(p->a.m.cols, engine->unit);
     g.a = measure_side(p->a.m.rows, engine->mr, g.units, engine->a_unit_bytes);
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
-    int64_t most = bsmm_ceil_div(g.a.rows, engine->mr) * bsmm_ceil_div(g.b.rows, engine->nr);
-    if (g.threads > most) g.threads = most > 0 ? (int)most : 1;
+    choose_threads(&g);
     choose_blocks(&g);
     return g;
 }
@@ -153,82 +167,6 @@ static void multiply_block(const gemm *g, const block *b) {
             multiply_strip(g, b, j, k, b->acc + j, g->nc);
 }
 
-enum { EXACT_RUN = 128, EXACT_COLUMNS = 8 };
-
-/* Sums of several columns side by side, none of which waits for another's additions. */
-static void add_products(const double *a, const double b[EXACT_COLUMNS][EXACT_RUN], int64_t n,
-                         double *sums) {
-    for (int64_t i = 0; i < n; i++)
-        for (int c = 0; c < EXACT_COLUMNS; c++)
-            sums[c] += a[i] * b[c][i];
-}
-
-/* The sums for row r of A and `count` rows of B, in double, term by term, scales included: what
- * wide rows take. */
-static void sum_exactly(const bsmm_product *p, int64_t r, const int64_t *columns, int count,
-                        double *sums) {
-    double a[EXACT_RUN], b[EXACT_COLUMNS][EXACT_RUN] = {0};
-    for (int c = 0; c < EXACT_COLUMNS; c++)
-        sums[c] = 0;
-    for (int64_t k = 0; k < p->a.m.cols; k += EXACT_RUN) {
-        int64_t n = bsmm_min_i64(EXACT_RUN, p->a.m.cols - k);
-        bsmm_operand_decode_row(&p->a, r, k, n, a);
-        for (int c = 0; c < count; c++)
-            bsmm_operand_decode_row(&p->b, columns[c], k, n, b[c]);
-        add_products(a, (const double(*)[EXACT_RUN])b, n, sums);
-    }
-}
-
-static int widest(const uint8_t *wide, int64_t n) {
-    uint8_t most = 0;
-    for (int64_t i = 0; i < n; i++)
-        most = wide[i] > most ? wide[i] : most;
-    return most;
-}
-
-static void replace_wide(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
-    for (int64_t i = 0; i < row->cols;) {
-        int64_t columns[EXACT_COLUMNS];
-        double sums[EXACT_COLUMNS];
-        int count = 0;
-        for (; i < row->cols && count < EXACT_COLUMNS; i++)
-            if (row->wide + row->column_wide[i] > row->wide_limit) columns[count++] = row->col + i;
-        if (count) sum_exactly(p, row->r, columns, count, sums);
-        for (int c = 0; c < count; c++)
-            values[columns[c] - row->col] = sums[c];
-    }
-}
-
-/* Which of several NaN an instruction hands on depends on the order of its operands, which
- * compilers choose. */
-static void make_nan_one(int64_t cols, double *values) {
-    for (int64_t i = 0; i < cols; i++)
-        values[i] = values[i] == values[i] ? values[i] : (double)NAN;
-}
-
-static bool has_wide(const bsmm_gemm_row *row) {
-    return row->wide + widest(row->column_wide, row->cols) > row->wide_limit;
-}
-
-void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
-    bsmm_finish_scale(row->acc, row->factor, row->column_factors, row->cols, values);
-    if (has_wide(row)) replace_wide(p, row, values);
-    bsmm_finish_add(p, row->r, row->col, row->cols, values);
-    make_nan_one(row->cols, values);
-}
-
-void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
-    const bsmm_finish_tile tile = {.acc = row->acc,
-                                   .factors = &row->factor,
-                                   .column_factors = row->column_factors,
-                                   .rows = 1,
-                                   .cols = row->cols};
-    if (!has_wide(row) && bsmm_finish_is_direct(p) && bsmm_finish_direct(p, row->r, row->col, tile))
-        return;
-    bsmm_gemm_finish_row(p, row, values);
-    bsmm_finish_store(p, row->r, row->col, row->cols, values);
-}
-
 static void round_row(const double *values, int64_t cols, float *to) {
     for (int64_t i = 0; i < cols; i++)
         to[i] = (float)values[i];
@@ -272,7 +210,7 @@ static int64_t narrow_rows(const gemm *g, const block *b, int64_t first, int col
 
 /* Finishes a block as wide as a panel of B, its sums nr from row to row. */
 static void finish_strip(const gemm *g, const block *b) {
-    int columns = widest(g->b.wide + b->col, b->cols);
+    int columns = bsmm_gemm_widest(g->b.wide + b->col, b->cols);
     for (int64_t i = 0; i < b->rows; i++) {
         const bsmm_finish_tile tile = {.acc = b->acc + i * g->engine->nr,
                                        .pitch = g->engine->nr,
@@ -299,13 +237,12 @@ static void run_strips(const gemm *g, const block *b) {
     }
 }
 
-static void run_block(const gemm *g, int64_t index) {
-    int64_t across = bsmm_ceil_div(g->b.rows, g->nc);
+/* D's rows [row, row + rows) and nc columns from col on, or what is left of either. */
+static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int64_t col) {
     uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
-    uint8_t *scratch = g->scratch + (uint64_t)omp_get_thread_num() * scratch_bytes(g->engine);
-    block b = {.row = index / across * g->mc, .col = index % across * g->nc};
-    b.rows = bsmm_min_i64(g->mc, g->a.rows - b.row);
-    b.cols = bsmm_min_i64(g->nc, g->b.rows - b.col);
+    uint8_t *scratch = g->scratch + (uint64_t)thread * scratch_bytes(g->engine);
+    block b = {.row = row, .rows = rows, .col = col};
+    b.cols = bsmm_min_i64(g->nc, g->b.rows - col);
     b.acc = (float *)(void *)scratch;
     b.values = (double *)(void *)(scratch + tile);
     if (g->units > 0 && g->units <= g->engine->chunk && bsmm_finish_is_direct(g->p)) {
@@ -328,25 +265,70 @@ void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *pa
         pack_panel(&g, &g.b, true, i);
 }
 
+/* A thread's part of the rows, its panels of A packed block by block: nobody waits for anybody. */
+static void run_rows(const gemm *g, int thread, int threads) {
+    int64_t mr = g->engine->mr;
+    int64_t end = bsmm_min_i64(g->a.rows, g->a.panels * (thread + 1) / threads * mr);
+    for (int64_t row = g->a.panels * thread / threads * mr; row < end; row += g->mc) {
+        int64_t rows = bsmm_min_i64(g->mc, end - row);
+        for (int64_t i = row; i < row + rows; i += mr)
+            pack_panel(g, &g->a, false, i / mr);
+        for (int64_t col = 0; col < g->b.rows; col += g->nc)
+            run_block(g, thread, row, rows, col);
+    }
+}
+
+static void run_by_rows(const gemm *g) {
+    int64_t panels = g->p->b_packed ? 0 : g->b.panels;
+#pragma omp parallel num_threads(g->threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < panels; i++)
+            pack_panel(g, &g->b, true, i);
+        run_rows(g, omp_get_thread_num(), omp_get_num_threads());
+    }
+}
+
+static void run_by_blocks(const gemm *g) {
+    int64_t panels = g->p->b_packed ? 0 : g->b.panels;
+    int64_t across = bsmm_ceil_div(g->b.rows, g->nc);
+    int64_t blocks = bsmm_ceil_div(g->a.rows, g->mc) * across;
+#pragma omp parallel num_threads(g->threads)
+    {
+#pragma omp for schedule(dynamic, 4) nowait
+        for (int64_t i = 0; i < g->a.panels; i++)
+            pack_panel(g, &g->a, false, i);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < panels; i++)
+            pack_panel(g, &g->b, true, i);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < blocks; i++) {
+            int64_t row = i / across * g->mc;
+            run_block(g, omp_get_thread_num(), row, bsmm_min_i64(g->mc, g->a.rows - row),
+                      i % across * g->nc);
+        }
+    }
+}
+
+/* Without a team: one of a single thread takes a third of a microsecond. */
+static void run_alone(const gemm *g) {
+    for (int64_t i = 0; i < g->b.panels && !g->p->b_packed; i++)
+        pack_panel(g, &g->b, true, i);
+    run_rows(g, 0, 1);
+}
+
 bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace) {
     gemm g = measure(engine, p);
     uint8_t *after_a = place_side(&g.a, workspace);
     /* A packed B is only read: it is placed as if it were workspace. */
     g.scratch = p->b_packed ? after_a : place_side(&g.b, after_a);
     if (p->b_packed) place_side(&g.b, (uint8_t *)(uintptr_t)p->packed_b);
-    int64_t blocks = bsmm_ceil_div(g.a.rows, g.mc) * bsmm_ceil_div(g.b.rows, g.nc);
-#pragma omp parallel num_threads(g.threads)
-    {
-#pragma omp for schedule(dynamic, 4) nowait
-        for (int64_t i = 0; i < g.a.panels; i++)
-            pack_panel(&g, &g.a, false, i);
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < (p->b_packed ? 0 : g.b.panels); i++)
-            pack_panel(&g, &g.b, true, i);
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < blocks; i++)
-            run_block(&g, i);
-    }
+    if (g.threads == 1)
+        run_alone(&g);
+    else if (g.by_rows)
+        run_by_rows(&g);
+    else
+        run_by_blocks(&g);
     if (p->recipe) bsmm_recipe_pad(&p->d);
     return BSMM_OK;
 }

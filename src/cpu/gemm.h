@@ -60,6 +60,9 @@ typedef struct bsmm_gemm_row {
     const uint8_t *column_wide;
 } bsmm_gemm_row;
 
+/* The largest of n. */
+int bsmm_gemm_widest(const uint8_t *wide, int64_t n);
+
 /* From sums to what the last rounding takes: factors, wide rows' sums, alpha, C and bias. */
 void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
