@@ -87,11 +87,12 @@ INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, int64_t r
 }
 
 INLINE void multiply(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
-                     bool add, int64_t unit, int64_t run, bool by_exponent) {
+                     bool add, bsmm_ahead ahead, int64_t unit, int64_t run, bool by_exponent) {
     if (!add)
         for (int r = 0; r < MR; r++)
             memset(c + r * pitch, 0, NR * sizeof(float));
     for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
         add_unit(a, b, unit, run, by_exponent, c, pitch);
         a += BSMM_INT8_UNIT_BYTES(MR, unit, BSMM_INT8_A);
         b += BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
@@ -102,23 +103,23 @@ enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
 
 /* 16-bit sums over a whole unit, and over 2 groups where both sides are e2m3. */
 TARGET static void multiply_exponent(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                     int64_t pitch, bool add) {
-    multiply(a, b, units, c, pitch, add, EXPONENT, EXPONENT / 4, true);
+                                     int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply(a, b, units, c, pitch, add, ahead, EXPONENT, EXPONENT / 4, true);
 }
 
 TARGET static void multiply_exponent_e2m3(const uint8_t *a, const uint8_t *b, int64_t units,
-                                          float *c, int64_t pitch, bool add) {
-    multiply(a, b, units, c, pitch, add, EXPONENT, 2, true);
+                                          float *c, int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply(a, b, units, c, pitch, add, ahead, EXPONENT, 2, true);
 }
 
 TARGET static void multiply_value(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                  int64_t pitch, bool add) {
-    multiply(a, b, units, c, pitch, add, VALUE, VALUE / 4, false);
+                                  int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply(a, b, units, c, pitch, add, ahead, VALUE, VALUE / 4, false);
 }
 
 TARGET static void multiply_value_e2m3(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                       int64_t pitch, bool add) {
-    multiply(a, b, units, c, pitch, add, VALUE, 2, false);
+                                       int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply(a, b, units, c, pitch, add, ahead, VALUE, 2, false);
 }
 
 static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {

@@ -7,8 +7,9 @@
  * 1.1 * (128 + K / 128 + 4) * 2^-24 segmented.
  *
  * Where vdpbf16ps takes the time of four FMAs, those two FMAs are done instead: the same bits of
- * the same packed B, whose pairs are taken apart in registers; A is widened to fp32 when packed. So
- * 48 of 54 slots do FMAs. */
+ * the same packed B, of which a chunk of a panel is taken apart, into fp32, for all the tiles that
+ * it meets; A is widened when packed. So nearly all slots do FMAs (48 of 54 where each tile takes
+ * B's pairs apart in registers). */
 #include "base/cpu.h"
 #include "cpu/bf16.h"
 #include "cpu/packed_kernel.h"
@@ -16,13 +17,14 @@
 #if defined(__x86_64__)
 
 #    include <immintrin.h>
+#    include <string.h>
 
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum { MR = 8, NR = 48, VECTORS = 3 };
 
-/* ---- a pair of K ---- */
+/* ---- a pair of K, or one of its elements ---- */
 
 INLINE void add_dots(const uint8_t *a, const __m512i column[VECTORS], __m512 acc[MR][VECTORS]) {
 #    pragma GCC unroll 8
@@ -34,59 +36,51 @@ INLINE void add_dots(const uint8_t *a, const __m512i column[VECTORS], __m512 acc
     }
 }
 
-INLINE void add_element(const float *a, const __m512i column[VECTORS], __m512 acc[MR][VECTORS]) {
+INLINE void add_fmas(const uint8_t *a, const __m512i column[VECTORS], __m512 acc[MR][VECTORS]) {
 #    pragma GCC unroll 8
     for (int r = 0; r < MR; r++) {
-        __m512 x = _mm512_set1_ps(a[r]);
+        __m512 x = _mm512_set1_ps(((const float *)(const void *)a)[r]);
 #    pragma GCC unroll 3
         for (int v = 0; v < VECTORS; v++)
             acc[r][v] = _mm512_fmadd_ps(x, _mm512_castsi512_ps(column[v]), acc[r][v]);
     }
 }
 
-/* Even elements are taken after the odd ones are done with, and odd ones by a mask register: 24
- * accumulators leave 8 registers. */
-INLINE void add_fmas(const uint8_t *a, const __m512i column[VECTORS], __m512 acc[MR][VECTORS]) {
-    const float *values = (const float *)(const void *)a;
-    __m512i half[VECTORS];
-#    pragma GCC unroll 3
-    for (int v = 0; v < VECTORS; v++)
-        half[v] = _mm512_maskz_mov_epi16(0xaaaaaaaa, column[v]);
-    add_element(values, half, acc);
-#    pragma GCC unroll 3
-    for (int v = 0; v < VECTORS; v++)
-        half[v] = _mm512_slli_epi32(column[v], 16);
-    add_element(values + MR, half, acc);
-}
-
 /* ---- tiles ---- */
 
-/* Bytes of a pair of MR rows. */
-enum { PAIR = MR * 4, WIDE_PAIR = 2 * MR * 4 };
-
-INLINE void add_pairs(const uint8_t *a, const uint8_t *b, int64_t pairs, bool wide,
-                      __m512 acc[MR][VECTORS]) {
-    for (int64_t i = 0; i < pairs; i++) {
+/* Adds `unit` of K. A pair, and an element that is widened, have the same size. */
+INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide,
+                     __m512 acc[MR][VECTORS]) {
+    for (int64_t i = 0; i < (wide ? unit : unit / 2); i++) {
         __m512i column[VECTORS];
 #    pragma GCC unroll 3
         for (int v = 0; v < VECTORS; v++)
             column[v] = _mm512_load_si512(b + (i * VECTORS + v) * 64);
         if (wide)
-            add_fmas(a + i * WIDE_PAIR, column, acc);
+            add_fmas(a + i * MR * 4, column, acc);
         else
-            add_dots(a + i * PAIR, column, acc);
+            add_dots(a + i * MR * 4, column, acc);
     }
 }
 
+INLINE int64_t unit_bytes(int64_t width, int64_t unit, bool wide) {
+    return wide ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit) : BSMM_BF16_UNIT_BYTES(width, unit);
+}
+
 INLINE void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                            int64_t pitch, bool add, bool wide) {
+                            int64_t pitch, bool add, bsmm_ahead ahead, bool wide) {
     __m512 acc[MR][VECTORS];
 #    pragma GCC unroll 8
     for (int r = 0; r < MR; r++)
 #    pragma GCC unroll 3
         for (int v = 0; v < VECTORS; v++)
             acc[r][v] = add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps();
-    add_pairs(a, b, units * (BSMM_BF16_FOLDED_UNIT / 2), wide, acc);
+    for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
+        add_unit(a, b, BSMM_BF16_FOLDED_UNIT, wide, acc);
+        a += unit_bytes(MR, BSMM_BF16_FOLDED_UNIT, wide);
+        b += unit_bytes(NR, BSMM_BF16_FOLDED_UNIT, wide);
+    }
 #    pragma GCC unroll 8
     for (int r = 0; r < MR; r++)
 #    pragma GCC unroll 3
@@ -111,45 +105,69 @@ INLINE void add_scaled(const float *a_scales, const float *b_scales, __m512 acc[
 }
 
 INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                              int64_t pitch, bool add, bool wide) {
+                              int64_t pitch, bool add, bsmm_ahead ahead, bool wide) {
+    const int64_t elements = BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2); /* bytes of a row's */
     for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
         __m512 acc[MR][VECTORS];
 #    pragma GCC unroll 8
         for (int r = 0; r < MR; r++)
 #    pragma GCC unroll 3
             for (int v = 0; v < VECTORS; v++)
                 acc[r][v] = _mm512_setzero_ps();
-        add_pairs(a, b, BSMM_BF16_SEGMENT_UNIT / 2, wide, acc);
-        add_scaled((const float *)(const void *)(a + BSMM_BF16_SEGMENT_UNIT / 2 *
-                                                         (wide ? WIDE_PAIR : PAIR)),
-                   (const float *)(const void *)(b + NR * BSMM_BF16_SEGMENT_UNIT * 2), acc, c,
-                   pitch, add || u > 0);
-        a += wide ? BSMM_BF16_WIDE_UNIT_BYTES(MR, BSMM_BF16_SEGMENT_UNIT)
-                  : BSMM_BF16_UNIT_BYTES(MR, BSMM_BF16_SEGMENT_UNIT);
-        b += BSMM_BF16_UNIT_BYTES(NR, BSMM_BF16_SEGMENT_UNIT);
+        add_unit(a, b, BSMM_BF16_SEGMENT_UNIT, wide, acc);
+        add_scaled((const float *)(const void *)(a + MR * elements),
+                   (const float *)(const void *)(b + NR * elements), acc, c, pitch, add || u > 0);
+        a += unit_bytes(MR, BSMM_BF16_SEGMENT_UNIT, wide);
+        b += unit_bytes(NR, BSMM_BF16_SEGMENT_UNIT, wide);
     }
+}
+
+/* ---- B taken apart ---- */
+
+/* Of each pair NR odd elements and then NR even ones, as A's; then a segment's scales. */
+INLINE void widen_units(const uint8_t *b, int64_t units, int64_t unit, uint8_t *to) {
+    enum { ROW = VECTORS * 64 };
+    bool scaled = unit == BSMM_BF16_SEGMENT_UNIT;
+    for (int64_t u = 0; u < units; u++, b += scaled ? ROW : 0, to += scaled ? ROW : 0) {
+        for (int64_t i = 0; i < unit / 2; i++, b += ROW, to += 2 * ROW)
+            for (int v = 0; v < ROW; v += 64) {
+                __m512i pair = _mm512_load_si512(b + v);
+                _mm512_store_si512(to + v, _mm512_maskz_mov_epi16(0xaaaaaaaa, pair));
+                _mm512_store_si512(to + ROW + v, _mm512_slli_epi32(pair, 16));
+            }
+        if (scaled) memcpy(to, b, ROW);
+    }
+}
+
+TARGET static void widen_folded(const uint8_t *b, int64_t units, uint8_t *to) {
+    widen_units(b, units, BSMM_BF16_FOLDED_UNIT, to);
+}
+
+TARGET static void widen_segments(const uint8_t *b, int64_t units, uint8_t *to) {
+    widen_units(b, units, BSMM_BF16_SEGMENT_UNIT, to);
 }
 
 /* ---- engines ---- */
 
 TARGET static void dots_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                               int64_t pitch, bool add) {
-    multiply_folded(a, b, units, c, pitch, add, false);
+                               int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_folded(a, b, units, c, pitch, add, ahead, false);
 }
 
 TARGET static void dots_segmented(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                  int64_t pitch, bool add) {
-    multiply_segments(a, b, units, c, pitch, add, false);
+                                  int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_segments(a, b, units, c, pitch, add, ahead, false);
 }
 
 TARGET static void fmas_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                               int64_t pitch, bool add) {
-    multiply_folded(a, b, units, c, pitch, add, true);
+                               int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_folded(a, b, units, c, pitch, add, ahead, true);
 }
 
 TARGET static void fmas_segmented(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                  int64_t pitch, bool add) {
-    multiply_segments(a, b, units, c, pitch, add, true);
+                                  int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_segments(a, b, units, c, pitch, add, ahead, true);
 }
 
 static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
@@ -163,19 +181,28 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
         bsmm_bf16_pack_wide(p, MR, row, rows, to);
 }
 
-#    define ENGINE(unit_length, a_bytes, packs, multiplies)                                        \
+/* A chunk of a panel of B has 48 KiB in both, by FMA when it is widened. */
+#    define BY_DOTS(unit_length, multiplies)                                                       \
         {                                                                                          \
-            .mr = MR, .nr = NR, .unit = unit_length, .a_unit_bytes = a_bytes(MR, unit_length),     \
+            .mr = MR, .nr = NR, .unit = unit_length,                                               \
+            .a_unit_bytes = BSMM_BF16_UNIT_BYTES(MR, unit_length),                                 \
             .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
-            .mc = 128, .nc = 384, .pack = packs, .multiply = multiplies                            \
+            .mc = 128, .nc = 384, .pack = pack, .multiply = multiplies                             \
+        }
+#    define BY_FMAS(unit_length, widens, multiplies)                                               \
+        {                                                                                          \
+            .mr = MR, .nr = NR, .unit = unit_length,                                               \
+            .a_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(MR, unit_length),                            \
+            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 256 / (unit_length),   \
+            .mc = 256, .nc = 384, .pack = pack_wide, .widen = widens, .multiply = multiplies,      \
+            .widened_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(NR, unit_length)                       \
         }
 
 /* [whether by FMA][whether segmented] */
 static const bsmm_engine engines[2][2] = {
-    {ENGINE(BSMM_BF16_FOLDED_UNIT, BSMM_BF16_UNIT_BYTES, pack, dots_folded),
-     ENGINE(BSMM_BF16_SEGMENT_UNIT, BSMM_BF16_UNIT_BYTES, pack, dots_segmented)},
-    {ENGINE(BSMM_BF16_FOLDED_UNIT, BSMM_BF16_WIDE_UNIT_BYTES, pack_wide, fmas_folded),
-     ENGINE(BSMM_BF16_SEGMENT_UNIT, BSMM_BF16_WIDE_UNIT_BYTES, pack_wide, fmas_segmented)},
+    {BY_DOTS(BSMM_BF16_FOLDED_UNIT, dots_folded), BY_DOTS(BSMM_BF16_SEGMENT_UNIT, dots_segmented)},
+    {BY_FMAS(BSMM_BF16_FOLDED_UNIT, widen_folded, fmas_folded),
+     BY_FMAS(BSMM_BF16_SEGMENT_UNIT, widen_segments, fmas_segmented)},
 };
 
 static const bsmm_engine *engine_of(const bsmm_product *p) {

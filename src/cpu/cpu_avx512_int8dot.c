@@ -7,8 +7,8 @@
  * Summed: 6 rows of A x 32 of B in 12 int32 and 12 fp32 accumulators, 2 registers of B, A broadcast
  * from memory. A unit takes 8 (4) dot products, a conversion, a product of scales and an FMA.
  * Floated, where those cost as much as a dot product: 8 x 32 in 16 int32 accumulators; the sums are
- * bits of fp32 values, and 2 FMAs bring them to the tile in memory. So at most 8/10 (4/6) of all
- * slots do dot products, instead of 8/11 (4/7). */
+ * bits of fp32 values, and 2 FMAs add them to 16 fp32 ones, some of them in memory. So at most 8/10
+ * (4/6) of all slots do dot products, instead of 8/11 (4/7). */
 #include "base/cpu.h"
 #include "cpu/int8.h"
 #include "cpu/packed_kernel.h"
@@ -69,13 +69,15 @@ INLINE void add_summed(const uint8_t *a, const uint8_t *b, int64_t unit, bool by
 }
 
 INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                            int64_t pitch, bool add, int64_t unit, bool by_exponent) {
+                            int64_t pitch, bool add, bsmm_ahead ahead, int64_t unit,
+                            bool by_exponent) {
     __m512 acc[MR_SUMMED][VECTORS];
 #    pragma GCC unroll 6
     for (int r = 0; r < MR_SUMMED; r++)
         for (int v = 0; v < VECTORS; v++)
             acc[r][v] = add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps();
     for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
         add_summed(a, b, unit, by_exponent, acc);
         a += BSMM_INT8_UNIT_BYTES(MR_SUMMED, unit, BSMM_INT8_A);
         b += BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
@@ -88,9 +90,10 @@ INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, f
 
 /* ---- floated ---- */
 
-/* The tile in memory is the caller's own, not c: compilers know that no operand lies there. */
+/* The accumulators are the caller's own, not c: compilers know that no operand lies there, and keep
+ * as many as they can in registers. */
 INLINE void add_floated(const uint8_t *a, const uint8_t *b, int64_t unit,
-                        float tile[MR_FLOATED][NR]) {
+                        __m512 acc[MR_FLOATED][VECTORS]) {
     __m512i sum[MOST][VECTORS];
     sum_unit(a, b, MR_FLOATED, unit, sum);
     const float *a_scales = (const float *)(const void *)(a + MR_FLOATED * (unit + 4));
@@ -103,26 +106,29 @@ INLINE void add_floated(const uint8_t *a, const uint8_t *b, int64_t unit,
         for (int v = 0; v < VECTORS; v++) {
             __m512 scaled = _mm512_fmsub_ps(_mm512_castsi512_ps(sum[r][v]),
                                             _mm512_set1_ps(a_scales[r]), _mm512_set1_ps(taken[r]));
-            float *at = tile[r] + 16 * v;
-            _mm512_store_ps(at, _mm512_fmadd_ps(scaled, scale[v], _mm512_load_ps(at)));
+            acc[r][v] = _mm512_fmadd_ps(scaled, scale[v], acc[r][v]);
         }
 }
 
 INLINE void multiply_floated(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                             int64_t pitch, bool add, int64_t unit) {
-    _Alignas(64) float tile[MR_FLOATED][NR];
+                             int64_t pitch, bool add, bsmm_ahead ahead, int64_t unit) {
+    __m512 acc[MR_FLOATED][VECTORS];
+#    pragma GCC unroll 8
     for (int r = 0; r < MR_FLOATED; r++)
+#    pragma GCC unroll 2
         for (int v = 0; v < VECTORS; v++)
-            _mm512_store_ps(tile[r] + 16 * v,
-                            add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps());
+            acc[r][v] = add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps();
     for (int64_t u = 0; u < units; u++) {
-        add_floated(a, b, unit, tile);
+        bsmm_ask_ahead(&ahead);
+        add_floated(a, b, unit, acc);
         a += BSMM_INT8_UNIT_BYTES(MR_FLOATED, unit, BSMM_INT8_A_FLOATED);
         b += BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
     }
+#    pragma GCC unroll 8
     for (int r = 0; r < MR_FLOATED; r++)
+#    pragma GCC unroll 2
         for (int v = 0; v < VECTORS; v++)
-            _mm512_storeu_ps(c + r * pitch + 16 * v, _mm512_load_ps(tile[r] + 16 * v));
+            _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
 }
 
 /* ---- engines ---- */
@@ -130,23 +136,23 @@ INLINE void multiply_floated(const uint8_t *a, const uint8_t *b, int64_t units, 
 enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
 
 TARGET static void multiply_exponent(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                     int64_t pitch, bool add) {
-    multiply_summed(a, b, units, c, pitch, add, EXPONENT, true);
+                                     int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_summed(a, b, units, c, pitch, add, ahead, EXPONENT, true);
 }
 
 TARGET static void multiply_value(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                  int64_t pitch, bool add) {
-    multiply_summed(a, b, units, c, pitch, add, VALUE, false);
+                                  int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_summed(a, b, units, c, pitch, add, ahead, VALUE, false);
 }
 
 TARGET static void multiply_floated_32(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                       int64_t pitch, bool add) {
-    multiply_floated(a, b, units, c, pitch, add, EXPONENT);
+                                       int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_floated(a, b, units, c, pitch, add, ahead, EXPONENT);
 }
 
 TARGET static void multiply_floated_16(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                       int64_t pitch, bool add) {
-    multiply_floated(a, b, units, c, pitch, add, VALUE);
+                                       int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_floated(a, b, units, c, pitch, add, ahead, VALUE);
 }
 
 static void pack_summed(const bsmm_product *p, bool is_b, int64_t row, int64_t rows,

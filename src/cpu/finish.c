@@ -70,6 +70,18 @@ int64_t bsmm_finish_direct(const bsmm_product *p, int64_t row, int64_t col, bsmm
     return direct_of(p)(&tile);
 }
 
+void bsmm_finish_expect(const bsmm_product *p, int64_t row, int64_t rows, int64_t col,
+                        int64_t cols) {
+    enum { LINE = 64 };
+    int64_t bytes = (int64_t)wide_bytes(p->d.m.format.elem);
+    const char *at =
+        (const char *)p->d.m.data + (int64_t)bsmm_operand_index(&p->d, row, col) * bytes;
+    int64_t into_line = (int64_t)((uintptr_t)at % LINE);
+    for (int64_t r = 0; r < rows; r++, at += p->d.m.ld * bytes)
+        for (int64_t i = -into_line; i < cols * bytes; i += LINE)
+            __builtin_prefetch(at + i, 1, 2);
+}
+
 static bsmm_finish_narrow narrow_of(uint32_t elem) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     return (bsmm_finish_narrow){.mantissa_bits = info->mantissa_bits,

@@ -36,7 +36,7 @@ INLINE void clear(vec acc[MR][VECTORS]) {
 }
 
 TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                   int64_t pitch, bool add) {
+                                   int64_t pitch, bool add, bsmm_ahead ahead) {
     vec acc[MR][VECTORS];
     clear(acc);
     if (add)
@@ -45,8 +45,13 @@ TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t u
 #pragma GCC unroll 4
             for (int v = 0; v < VECTORS; v++)
                 acc[r][v] = vec_load(c + r * pitch + v * LANES);
-    add_columns((const float *)(const void *)a, (const float *)(const void *)b,
-                units * BSMM_FMA_FOLDED_UNIT, acc);
+    for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
+        add_columns((const float *)(const void *)a, (const float *)(const void *)b,
+                    BSMM_FMA_FOLDED_UNIT, acc);
+        a += BSMM_FMA_UNIT_BYTES(MR, BSMM_FMA_FOLDED_UNIT);
+        b += BSMM_FMA_UNIT_BYTES(NR, BSMM_FMA_FOLDED_UNIT);
+    }
 #pragma GCC unroll 6
     for (int r = 0; r < MR; r++)
 #pragma GCC unroll 4
@@ -70,8 +75,9 @@ INLINE void add_scaled(const float *a_scales, const float *b_scales, vec acc[MR]
 }
 
 TARGET static void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                                     int64_t pitch, bool add) {
+                                     int64_t pitch, bool add, bsmm_ahead ahead) {
     for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
         const float *a_unit = (const float *)(const void *)a;
         const float *b_unit = (const float *)(const void *)b;
         vec acc[MR][VECTORS];

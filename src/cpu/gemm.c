@@ -27,6 +27,7 @@ typedef struct gemm {
     int64_t mc, nc; /* of this run: smaller where there are few blocks for the threads */
     int threads;
     bool by_rows;     /* each thread takes its part of A's rows */
+    bool is_direct;   /* bsmm_finish_is_direct */
     uint8_t *scratch; /* one per thread */
 } gemm;
 
@@ -57,9 +58,10 @@ static uint8_t *place_side(side *s, uint8_t *at) {
 }
 
 /* A thread's scratch: mc x nc floats of sums (which become the values of a block-scaled D), then a
- * row of doubles. */
+ * row of doubles, then a chunk of a panel of B, widened. */
 static uint64_t scratch_bytes(const bsmm_engine *e) {
-    return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double);
+    return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
+           (uint64_t)e->chunk * e->widened_unit_bytes;
 }
 
 static bool halve(int64_t *length, int64_t tile) {
@@ -115,6 +117,7 @@ static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
     choose_threads(&g);
     choose_blocks(&g);
+    g.is_direct = bsmm_finish_is_direct(p);
     return g;
 }
 
@@ -145,19 +148,51 @@ typedef struct block {
     int64_t row, rows, col, cols;
     float *acc;     /* nc from row to row */
     double *values; /* one row */
+    uint8_t *widened;
+    int64_t next_col; /* of the block that this thread is likely to take after it */
 } block;
+
+static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
+    return g->b.units + (uint64_t)(row / g->engine->nr) * g->b.panel_bytes +
+           (uint64_t)unit * g->engine->b_unit_bytes;
+}
+
+/* What is read of B after the strip of columns col + j and units from k on: the chunk's next panel,
+ * the next chunk's first or another block's. */
+static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64_t k) {
+    const bsmm_engine *e = g->engine;
+    if (j + e->nr < b->cols) return b_at(g, b->col + j + e->nr, k);
+    if (k + e->chunk < g->units) return b_at(g, b->col, k + e->chunk);
+    return b_at(g, b->next_col, 0);
+}
+
+/* A tile's part of D, which is stored to some time after its sums are done. */
+static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
+    if (g->is_direct)
+        bsmm_finish_expect(g->p, b->row + i, bsmm_min_i64(g->engine->mr, b->rows - i), b->col + j,
+                           bsmm_min_i64(g->engine->nr, b->cols - j));
+}
 
 /* One panel of B, columns col + j on, times the block's panels of A, over units from k on. */
 static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k, float *acc,
                            int64_t pitch) {
     const bsmm_engine *e = g->engine;
     int64_t units = bsmm_min_i64(e->chunk, g->units - k);
-    for (int64_t i = 0; i < b->rows; i += e->mr)
-        e->multiply(g->a.units + (uint64_t)((b->row + i) / e->mr) * g->a.panel_bytes +
-                        (uint64_t)k * e->a_unit_bytes,
-                    g->b.units + (uint64_t)((b->col + j) / e->nr) * g->b.panel_bytes +
-                        (uint64_t)k * e->b_unit_bytes,
-                    units, acc + i * pitch, pitch, k > 0);
+    const uint8_t *a =
+        g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
+    const uint8_t *panel = b_at(g, b->col + j, k);
+    int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
+    int64_t left = (int64_t)e->b_unit_bytes / BSMM_AHEAD_LINE;
+    bsmm_ahead ahead = {next_panel(g, b, j, k), bsmm_ceil_div(left, tiles)};
+    if (e->widen) e->widen(panel, units, b->widened);
+    for (int64_t i = 0; i < tiles; i++, a += g->a.panel_bytes) {
+        if (k + units == g->units) expect_tile(g, b, i * e->mr, j);
+        e->multiply(a, e->widen ? b->widened : panel, units, acc + i * e->mr * pitch, pitch, k > 0,
+                    ahead);
+        ahead.at += units * ahead.lines * BSMM_AHEAD_LINE;
+        left -= ahead.lines;
+        if (left < ahead.lines) ahead.lines = left;
+    }
 }
 
 static void multiply_block(const gemm *g, const block *b) {
@@ -245,7 +280,10 @@ static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int6
     b.cols = bsmm_min_i64(g->nc, g->b.rows - col);
     b.acc = (float *)(void *)scratch;
     b.values = (double *)(void *)(scratch + tile);
-    if (g->units > 0 && g->units <= g->engine->chunk && bsmm_finish_is_direct(g->p)) {
+    b.widened = scratch + tile + (uint64_t)g->engine->nc * sizeof(double);
+    b.next_col = col + (g->by_rows ? 1 : g->threads) * g->nc;
+    if (b.next_col >= g->b.rows) b.next_col = 0;
+    if (g->units > 0 && g->units <= g->engine->chunk && g->is_direct) {
         run_strips(g, &b);
         return;
     }

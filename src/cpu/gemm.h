@@ -24,19 +24,36 @@ typedef struct bsmm_panel {
     uint8_t *wide;   /* width of them; 0 in padding rows */
 } bsmm_panel;
 
+/* Lines that are read soon, of which an engine asks for `lines` at each unit: memory then brings
+ * them while it multiplies, instead of all at once when it waits for them. */
+typedef struct bsmm_ahead {
+    const uint8_t *at;
+    int64_t lines;
+} bsmm_ahead;
+
+enum { BSMM_AHEAD_LINE = 64 };
+
+static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
+    for (int64_t i = 0; i < ahead->lines; i++, ahead->at += BSMM_AHEAD_LINE)
+        __builtin_prefetch(ahead->at, 0, 2);
+}
+
 struct bsmm_engine {
-    int64_t mr, nr;        /* the register tile */
-    int64_t unit;          /* K of a unit */
-    uint64_t a_unit_bytes; /* of mr rows */
-    uint64_t b_unit_bytes; /* of nr rows; both multiples of 64 */
-    int64_t chunk;         /* units that a cache block spans along K */
-    int64_t mc, nc;        /* rows of A and B in a cache block: multiples of mr and nr */
-    int wide_limit;        /* how wide two rows may be together, wide added to wide */
+    int64_t mr, nr;              /* the register tile */
+    int64_t unit;                /* K of a unit */
+    uint64_t a_unit_bytes;       /* of mr rows */
+    uint64_t b_unit_bytes;       /* of nr rows; both multiples of 64 */
+    int64_t chunk;               /* units that a cache block spans along K */
+    int64_t mc, nc;              /* rows of A and B in a cache block: multiples of mr and nr */
+    int wide_limit;              /* how wide two rows may be together, wide added to wide */
+    uint64_t widened_unit_bytes; /* of B, as widen leaves it; 0: multiply takes B as it is packed */
     /* Packs rows [row, row + rows) of an operand, rows <= width, over all of K. */
     void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
+    /* Takes the elements of B's units apart, once for all the panels of A that they meet. */
+    void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
     /* c[mr][nr], `pitch` floats from row to row: = (or += when add) the product over `units`. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
-                     bool add);
+                     bool add, bsmm_ahead ahead);
 };
 
 /* B packed ahead: the same bytes that a run would make. */
@@ -84,6 +101,10 @@ bool bsmm_finish_is_direct(const bsmm_product *p);
 /* Does so with sums of which none is wide, from (row, col) of D on; the tile's alpha and where it
  * goes are filled in. Returns the rows that are done: the next one is to take the other loops. */
 int64_t bsmm_finish_direct(const bsmm_product *p, int64_t row, int64_t col, bsmm_finish_tile tile);
+
+/* Asks for the lines of D that it will store to, where it does. */
+void bsmm_finish_expect(const bsmm_product *p, int64_t row, int64_t rows, int64_t col,
+                        int64_t cols);
 
 /* The last rounding into an unscaled D. */
 void bsmm_finish_store(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
