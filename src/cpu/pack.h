@@ -67,7 +67,7 @@ void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step
 /* What a row adds to them. */
 uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r);
 
-/* ---- instruction sets (pack_portable.c, pack_avx512.c) ---- */
+/* ---- instruction sets (pack_portable.c, pack_avx2.c, pack_avx512.c) ---- */
 
 /* Where a tile of a span goes: group g of lane i is at
  *   to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
@@ -105,6 +105,13 @@ typedef struct bsmm_pack_isa {
 } bsmm_pack_isa;
 
 extern const bsmm_pack_isa bsmm_pack_portable;
+void bsmm_pack_portable_halves(const bsmm_pack_codes *codes, const bsmm_pack_table *table,
+                               const bsmm_pack_scaling *scaling, const bsmm_pack_place *at);
+void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *largest,
+                               int16_t *smallest);
+
+/* 256-bit vectors; NULL where the processor has none. */
+const bsmm_pack_isa *bsmm_pack_avx2(void);
 
 /* 512-bit vectors with byte permutes (VBMI); NULL where the processor has none. */
 const bsmm_pack_isa *bsmm_pack_avx512(void);

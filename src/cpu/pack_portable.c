@@ -122,8 +122,8 @@ static void load_halves(const bsmm_pack_codes *c, const bsmm_pack_table *t, int6
         to[i] = (uint16_t)(t->low[codes[i]] | t->high[codes[i]] << 8);
 }
 
-static void halves(const bsmm_pack_codes *c, const bsmm_pack_table *t,
-                   const bsmm_pack_scaling *scaling, const bsmm_pack_place *at) {
+void bsmm_pack_portable_halves(const bsmm_pack_codes *c, const bsmm_pack_table *t,
+                               const bsmm_pack_scaling *scaling, const bsmm_pack_place *at) {
     for (int64_t lane = 0; lane < at->lanes; lane++)
         for (int64_t first = 0; first < at->groups; first += RUN / 2) {
             uint16_t values[RUN];
@@ -139,7 +139,8 @@ static void halves(const bsmm_pack_codes *c, const bsmm_pack_table *t,
         }
 }
 
-static void extent(const uint16_t *codes, int64_t n, int16_t *largest, int16_t *smallest) {
+void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *largest,
+                               int16_t *smallest) {
     *largest = 0;
     *smallest = INT16_MAX;
     for (int64_t i = 0; i < n; i++) {
@@ -161,12 +162,16 @@ static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t
 
 const bsmm_pack_isa bsmm_pack_portable = {
     .integers = integers,
-    .halves = halves,
+    .halves = bsmm_pack_portable_halves,
     .words = words,
-    .extent = extent,
+    .extent = bsmm_pack_portable_extent,
 };
 
 const bsmm_pack_isa *bsmm_pack_best(void) {
-    const bsmm_pack_isa *vector = bsmm_pack_avx512();
-    return vector ? vector : &bsmm_pack_portable;
+    const bsmm_pack_isa *const found[] = {bsmm_pack_avx512(), bsmm_pack_avx2(),
+                                          &bsmm_pack_portable};
+    int i = 0;
+    while (!found[i])
+        i++;
+    return found[i];
 }

@@ -115,7 +115,7 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
 
 static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
     int64_t rows = bsmm_min_i64(w->width, t->m.rows - row);
-    const bsmm_pack_isa *const isas[] = {&bsmm_pack_portable, bsmm_pack_avx512()};
+    const bsmm_pack_isa *const isas[] = {&bsmm_pack_portable, bsmm_pack_avx2(), bsmm_pack_avx512()};
     packed plain = pack(isas[0], w, row, rows);
     check_values(w, &plain, t, row, rows);
     for (size_t i = 1; i < BSMM_COUNT(isas); i++) {
