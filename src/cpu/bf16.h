@@ -32,15 +32,13 @@ double bsmm_bf16_bound(const bsmm_product *p);
 #define BSMM_BF16_WIDE_UNIT_BYTES(width, unit)                                                     \
     (BSMM_BF16_UNIT_BYTES(width, unit) + (width) * (unit)*2)
 
-/* Packs one panel of `width` rows, by the best instruction set there is, or by the one that is
- * given; the bytes are the same. */
-void bsmm_bf16_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t row, int64_t rows,
-                    bsmm_panel *to);
-void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,
-                       int64_t row, int64_t rows, bsmm_panel *to);
+typedef enum bsmm_bf16_form { BSMM_BF16_A, BSMM_BF16_A_WIDE, BSMM_BF16_B } bsmm_bf16_form;
 
-/* Packs one panel of A with fp32 elements; width <= BSMM_PACK_LANES. */
-void bsmm_bf16_pack_wide(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
-                         bsmm_panel *to);
+/* Packs panels of `width` rows, by the best instruction set there is, or by the one that is given;
+ * the bytes are the same. */
+void bsmm_bf16_pack(const bsmm_product *p, bsmm_bf16_form form, int64_t width, int64_t row,
+                    int64_t rows, bsmm_panel *to);
+void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_bf16_form form,
+                       int64_t width, int64_t row, int64_t rows, bsmm_panel *to);
 
 #endif

@@ -87,6 +87,7 @@ typedef struct tile {
 /* Part of a tile's K, and what its elements are multiplied by. */
 typedef struct span {
     int64_t k, n;
+    int64_t offsets_of;      /* the k that they are of; -1: of none */
     uint64_t offsets[STEPS]; /* of the scales */
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
@@ -261,8 +262,9 @@ static void open_span(const tile *t, int64_t k, span *s) {
     const bsmm_operand *o = t->o;
     s->k = k;
     s->n = bsmm_min_i64(SPAN, o->m.cols - k);
-    if (o->m.format.scale != BSMM_SCALE_NONE)
+    if (o->m.format.scale != BSMM_SCALE_NONE && s->offsets_of != k)
         bsmm_pack_offsets(o, k, s->n, block_multiples[o->m.format.scale], s->offsets);
+    s->offsets_of = k;
     bsmm_pack_read(o, t->row, t->rows, k, s->n, &s->buffer, &s->codes);
 }
 
@@ -281,9 +283,9 @@ static void pack_span(tile *t, span *s, const treatment *how) {
                       at.to + at.unit_groups * at.pitch, at.unit_bytes);
 }
 
-/* What rows that are not there, or have no scales, are multiplied by. */
-static void set_to_one(span *s, int64_t n) {
-    for (int64_t i = 0; i < LANES; i++)
+/* What rows that are not there, or have no scales, are multiplied by: lanes from `first` on. */
+static void set_to_one(span *s, int64_t first, int64_t n) {
+    for (int64_t i = first; i < LANES; i++)
         for (int64_t b = 0; b * BSMM_PACK_STEP < n; b++) {
             s->factors[i][b] = 1;
             s->scales[i][b] = 127 << 23; /* of fp32 */
@@ -291,80 +293,78 @@ static void set_to_one(span *s, int64_t n) {
         }
 }
 
-static void pack_tile(tile *t) {
+/* A span that holds all of K is opened once. */
+static void pack_tile(tile *t, span *s) {
     const treatment *how = treatment_of(t->o);
-    span s;
-    set_to_one(&s, bsmm_min_i64(SPAN, t->o->m.cols));
-    for (int64_t k = 0; k < t->o->m.cols && how->survey; k += SPAN) {
-        open_span(t, k, &s);
+    int64_t cols = t->o->m.cols;
+    bool is_open = false;
+    set_to_one(s, t->rows, bsmm_min_i64(SPAN, cols));
+    for (int64_t k = 0; k < cols && how->survey; k += SPAN, is_open = cols <= SPAN) {
+        open_span(t, k, s);
         for (int64_t i = 0; i < t->rows; i++)
-            how->survey(t, &s, i);
+            how->survey(t, s, i);
     }
-    for (int64_t k = 0; k < t->o->m.cols; k += SPAN) {
-        open_span(t, k, &s);
-        pack_span(t, &s, how);
+    for (int64_t k = 0; k < cols; k += SPAN) {
+        if (!is_open) open_span(t, k, s);
+        pack_span(t, s, how);
     }
 }
 
-void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,
-                       int64_t row, int64_t rows, bsmm_panel *to) {
-    const bsmm_operand *o = is_b ? &p->b : &p->a;
-    int64_t unit = bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
-    double global = bsmm_operand_global(o);
+/* 2^exponent of a normal double. */
+static double power_of_two(int exponent) {
+    uint64_t bits = (uint64_t)(1023 + exponent) << 52;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Rows of a panel whose first one goes to at.to, in place of `row` of the operand. */
+static void pack_panel(tile *t, span *s, int64_t width, int64_t row, int64_t rows, bsmm_panel *to) {
+    double global = bsmm_operand_global(t->o);
     for (int64_t first = 0; first < width; first += LANES) {
-        tile t = {.o = o, .isa = isa, .row = row + first};
-        if (o->m.format.elem != BSMM_ELEM_BF16) t.t = bsmm_pack_table_of(o->m.format.elem);
-        t.at = (bsmm_pack_place){.to = to->units + 4 * first,
-                                 .lanes = bsmm_min_i64(LANES, width - first),
-                                 .unit_groups = unit / 2,
-                                 .unit_bytes = BSMM_BF16_UNIT_BYTES(width, unit),
-                                 .pitch = 4 * width};
-        t.rows = rows < first ? 0 : bsmm_min_i64(t.at.lanes, rows - first);
+        t->row = row + first;
+        t->at.to = to->units + 4 * first;
+        t->at.lanes = bsmm_min_i64(LANES, width - first);
+        t->rows = rows < first ? 0 : bsmm_min_i64(t->at.lanes, rows - first);
         for (int64_t i = 0; i < LANES; i++)
-            t.lanes[i] = (lane){NOTHING, INT32_MAX, !isfinite(global)};
-        pack_tile(&t);
-        for (int64_t i = 0; i < t.rows; i++) {
-            int top = t.lanes[i].top;
-            to->factors[first + i] = top == NOTHING ? global : global * ldexp(1, top);
-            to->wide[first + i] = t.lanes[i].wide;
+            t->lanes[i] = (lane){NOTHING, INT32_MAX, !isfinite(global)};
+        pack_tile(t, s);
+        for (int64_t i = 0; i < t->rows; i++) {
+            int top = t->lanes[i].top;
+            to->factors[first + i] = top == NOTHING ? global : global * power_of_two(top);
+            to->wide[first + i] = t->lanes[i].wide;
         }
     }
 }
 
-void bsmm_bf16_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t row, int64_t rows,
-                    bsmm_panel *to) {
-    bsmm_bf16_pack_by(bsmm_pack_best(), p, is_b, width, row, rows, to);
+void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_bf16_form form,
+                       int64_t width, int64_t row, int64_t rows, bsmm_panel *to) {
+    int64_t unit = bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
+    bool wide = form == BSMM_BF16_A_WIDE;
+    tile t = {.o = form == BSMM_BF16_B ? &p->b : &p->a, .isa = isa};
+    if (t.o->m.format.elem != BSMM_ELEM_BF16) t.t = bsmm_pack_table_of(t.o->m.format.elem);
+    t.at = (bsmm_pack_place){.unit_groups = unit / 2,
+                             .unit_bytes = wide ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit)
+                                                : BSMM_BF16_UNIT_BYTES(width, unit),
+                             .pitch = (wide ? 8 : 4) * width,
+                             .widened = wide};
+    int64_t panel_bytes = bsmm_ceil_div(t.o->m.cols, unit) * t.at.unit_bytes;
+    span s;
+    s.offsets_of = -1;
+    set_to_one(&s, 0, bsmm_min_i64(SPAN, t.o->m.cols));
+    for (int64_t i = 0; i < rows; i += width) {
+        bsmm_panel panel = {to->units + i / width * panel_bytes, to->factors + i, to->wide + i};
+        pack_panel(&t, &s, width, row + i, bsmm_min_i64(width, rows - i), &panel);
+    }
+}
+
+void bsmm_bf16_pack(const bsmm_product *p, bsmm_bf16_form form, int64_t width, int64_t row,
+                    int64_t rows, bsmm_panel *to) {
+    bsmm_bf16_pack_by(bsmm_pack_best(), p, form, width, row, rows, to);
 }
 
 double bsmm_bf16_bound(const bsmm_product *p) {
     double k = (double)p->a.m.cols;
     double terms = bsmm_bf16_by_segment(p) ? 128 + k / 128 : k;
     return 1.1 * (terms + 4) * 0x1p-24;
-}
-
-/* In place: the narrow panel lies at the end of the wide one's room, so that no pair is overwritten
- * before it is read. */
-static void widen_unit(const uint8_t *from, int64_t width, int64_t unit, uint8_t *to) {
-    for (int64_t pair = 0; pair < unit / 2; pair++) {
-        uint32_t bits[BSMM_PACK_LANES], *out = (uint32_t *)(void *)to + 2 * pair * width;
-        memcpy(bits, from + pair * width * 4, (size_t)width * 4);
-        for (int64_t i = 0; i < width; i++) {
-            out[i] = bits[i] & 0xffff0000;
-            out[width + i] = bits[i] << 16;
-        }
-    }
-    int64_t narrow = width * unit * 2;
-    memmove(to + 2 * narrow, from + narrow, (size_t)(BSMM_BF16_UNIT_BYTES(width, unit) - narrow));
-}
-
-void bsmm_bf16_pack_wide(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
-                         bsmm_panel *to) {
-    int64_t unit = bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
-    int64_t units = bsmm_ceil_div(p->a.m.cols, unit);
-    int64_t bytes = BSMM_BF16_UNIT_BYTES(width, unit);
-    int64_t wide = BSMM_BF16_WIDE_UNIT_BYTES(width, unit);
-    bsmm_panel narrow = {to->units + units * (wide - bytes), to->factors, to->wide};
-    bsmm_bf16_pack(p, false, width, row, rows, &narrow);
-    for (int64_t u = 0; u < units; u++)
-        widen_unit(narrow.units + u * bytes, width, unit, to->units + u * wide);
 }

@@ -425,11 +425,11 @@ static bool prepare(const bsmm_decode_scales *s) {
 
 static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
                    bsmm_panel *to) {
-    bsmm_bf16_pack(p, false, width, row, rows, to);
+    bsmm_bf16_pack(p, BSMM_BF16_A, width, row, rows, to);
 }
 
 static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to) {
-    bsmm_bf16_pack(p, true, LANES, row, rows, to);
+    bsmm_bf16_pack(p, BSMM_BF16_B, LANES, row, rows, to);
 }
 
 INLINE __m512 add_packed_pairs(__m512 acc, const uint8_t *a, const uint8_t *b, int64_t width,

@@ -171,14 +171,11 @@ TARGET static void fmas_segmented(const uint8_t *a, const uint8_t *b, int64_t un
 }
 
 static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
-    bsmm_bf16_pack(p, is_b, is_b ? NR : MR, row, rows, to);
+    bsmm_bf16_pack(p, is_b ? BSMM_BF16_B : BSMM_BF16_A, is_b ? NR : MR, row, rows, to);
 }
 
 static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
-    if (is_b)
-        bsmm_bf16_pack(p, true, NR, row, rows, to);
-    else
-        bsmm_bf16_pack_wide(p, MR, row, rows, to);
+    bsmm_bf16_pack(p, is_b ? BSMM_BF16_B : BSMM_BF16_A_WIDE, is_b ? NR : MR, row, rows, to);
 }
 
 /* A chunk of a panel of B has 48 KiB in both, by FMA when it is widened. */

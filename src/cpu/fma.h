@@ -31,7 +31,7 @@ double bsmm_fma_bound(const bsmm_product *p);
 #define BSMM_FMA_UNIT_BYTES(width, unit)                                                           \
     (((width) * ((unit) + ((unit) == BSMM_FMA_SEGMENT_UNIT ? 1 : 0)) * 4 + 63) / 64 * 64)
 
-/* Packs rows [first, first + count), at most `width`, into one panel of `width`. */
+/* Packs rows [first, first + count) into panels of `width`. */
 void bsmm_fma_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t first, int64_t count,
                    bsmm_panel *to);
 

@@ -238,17 +238,14 @@ static void pack_scales(const source *s, const plan *plans, int64_t first, int64
 
 enum { WIDEST = 64 }; /* rows of a panel */
 
-void bsmm_fma_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t first, int64_t count,
-                   bsmm_panel *to) {
-    const bsmm_operand *o = is_b ? &p->b : &p->a;
-    bool segmented = bsmm_fma_by_segment(p);
+static void pack_panel(const source *s, bool segmented, int64_t width, int64_t first, int64_t count,
+                       const bsmm_panel *to) {
     int64_t unit = segmented ? BSMM_FMA_SEGMENT_UNIT : BSMM_FMA_FOLDED_UNIT;
-    int64_t unit_bytes = BSMM_FMA_UNIT_BYTES(width, unit), k = o->m.cols;
-    double global = bsmm_operand_global(o);
-    source s = source_of(o);
+    int64_t unit_bytes = BSMM_FMA_UNIT_BYTES(width, unit), k = s->o->m.cols;
+    double global = bsmm_operand_global(s->o);
     plan plans[WIDEST];
     for (int64_t lane = 0; lane < count; lane++) {
-        plans[lane] = plan_row(&s, first + lane);
+        plans[lane] = plan_row(s, first + lane);
         to->factors[lane] = plans[lane].factor * global;
         to->wide[lane] = isfinite(global) ? plans[lane].span : TOO_WIDE;
     }
@@ -258,8 +255,20 @@ void bsmm_fma_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t firs
         float *at = (float *)(void *)(to->units + k0 / unit * unit_bytes);
         int64_t n = bsmm_min_i64(RUN, k - k0);
         for (int64_t lane = 0; lane < count; lane++)
-            pack_run(&s, &plans[lane], first + lane, k0, n, width, at + lane);
-        if (segmented) pack_scales(&s, plans, first, count, k0, width, at + unit * width);
+            pack_run(s, &plans[lane], first + lane, k0, n, width, at + lane);
+        if (segmented) pack_scales(s, plans, first, count, k0, width, at + unit * width);
+    }
+}
+
+void bsmm_fma_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t first, int64_t count,
+                   bsmm_panel *to) {
+    const source s = source_of(is_b ? &p->b : &p->a);
+    bool segmented = bsmm_fma_by_segment(p);
+    int64_t unit = segmented ? BSMM_FMA_SEGMENT_UNIT : BSMM_FMA_FOLDED_UNIT;
+    int64_t bytes = bsmm_ceil_div(s.o->m.cols, unit) * BSMM_FMA_UNIT_BYTES(width, unit);
+    for (int64_t i = 0; i < count; i += width) {
+        const bsmm_panel panel = {to->units + i / width * bytes, to->factors + i, to->wide + i};
+        pack_panel(&s, segmented, width, first + i, bsmm_min_i64(width, count - i), &panel);
     }
 }
 

@@ -132,14 +132,13 @@ uint64_t bsmm_gemm_packed_b_bytes(const bsmm_engine *engine, const bsmm_product 
     return side_bytes(&g.b);
 }
 
-static void pack_panel(const gemm *g, const side *s, bool is_b, int64_t panel) {
-    int64_t row = panel * s->width;
-    bsmm_panel to = {s->units + (uint64_t)panel * s->panel_bytes, s->factors + row, s->wide + row};
-    for (int64_t i = 0; i < s->width; i++) {
+static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, int64_t count) {
+    int64_t row = first * s->width, end = row + count * s->width;
+    bsmm_panel to = {s->units + (uint64_t)first * s->panel_bytes, s->factors + row, s->wide + row};
+    for (int64_t i = 0; i < end - row; i++)
         to.factors[i] = 1;
-        to.wide[i] = 0;
-    }
-    g->engine->pack(g->p, is_b, row, bsmm_min_i64(s->width, s->rows - row), &to);
+    memset(to.wide, 0, (size_t)(end - row));
+    g->engine->pack(g->p, is_b, row, bsmm_min_i64(end, s->rows) - row, &to);
 }
 
 /* ---- one block of D ---- */
@@ -300,7 +299,7 @@ void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *pa
     memset(g.b.wide, 0, (size_t)(end - g.b.wide));
 #pragma omp parallel for num_threads(p->threads) schedule(dynamic)
     for (int64_t i = 0; i < g.b.panels; i++)
-        pack_panel(&g, &g.b, true, i);
+        pack_panels(&g, &g.b, true, i, 1);
 }
 
 /* A thread's part of the rows, its panels of A packed block by block: nobody waits for anybody. */
@@ -309,8 +308,7 @@ static void run_rows(const gemm *g, int thread, int threads) {
     int64_t end = bsmm_min_i64(g->a.rows, g->a.panels * (thread + 1) / threads * mr);
     for (int64_t row = g->a.panels * thread / threads * mr; row < end; row += g->mc) {
         int64_t rows = bsmm_min_i64(g->mc, end - row);
-        for (int64_t i = row; i < row + rows; i += mr)
-            pack_panel(g, &g->a, false, i / mr);
+        pack_panels(g, &g->a, false, row / mr, bsmm_ceil_div(rows, mr));
         for (int64_t col = 0; col < g->b.rows; col += g->nc)
             run_block(g, thread, row, rows, col);
     }
@@ -322,10 +320,12 @@ static void run_by_rows(const gemm *g) {
     {
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < panels; i++)
-            pack_panel(g, &g->b, true, i);
+            pack_panels(g, &g->b, true, i, 1);
         run_rows(g, omp_get_thread_num(), omp_get_num_threads());
     }
 }
+
+enum { AT_ONCE = 4 }; /* panels of A */
 
 static void run_by_blocks(const gemm *g) {
     int64_t panels = g->p->b_packed ? 0 : g->b.panels;
@@ -333,12 +333,12 @@ static void run_by_blocks(const gemm *g) {
     int64_t blocks = bsmm_ceil_div(g->a.rows, g->mc) * across;
 #pragma omp parallel num_threads(g->threads)
     {
-#pragma omp for schedule(dynamic, 4) nowait
-        for (int64_t i = 0; i < g->a.panels; i++)
-            pack_panel(g, &g->a, false, i);
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t i = 0; i < g->a.panels; i += AT_ONCE)
+            pack_panels(g, &g->a, false, i, bsmm_min_i64(AT_ONCE, g->a.panels - i));
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < panels; i++)
-            pack_panel(g, &g->b, true, i);
+            pack_panels(g, &g->b, true, i, 1);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < blocks; i++) {
             int64_t row = i / across * g->mc;
@@ -350,8 +350,7 @@ static void run_by_blocks(const gemm *g) {
 
 /* Without a team: one of a single thread takes a third of a microsecond. */
 static void run_alone(const gemm *g) {
-    for (int64_t i = 0; i < g->b.panels && !g->p->b_packed; i++)
-        pack_panel(g, &g->b, true, i);
+    if (!g->p->b_packed) pack_panels(g, &g->b, true, 0, g->b.panels);
     run_rows(g, 0, 1);
 }
 

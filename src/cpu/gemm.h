@@ -17,11 +17,11 @@
 
 typedef struct bsmm_engine bsmm_engine;
 
-/* Where one panel of one operand is packed. */
+/* Where panels of one operand are packed, one after another. */
 typedef struct bsmm_panel {
     uint8_t *units;
-    double *factors; /* width of them; 1 in padding rows */
-    uint8_t *wide;   /* width of them; 0 in padding rows */
+    double *factors; /* width of them in each; 1 in padding rows */
+    uint8_t *wide;   /* the same; 0 in padding rows */
 } bsmm_panel;
 
 /* Lines that are read soon, of which an engine asks for `lines` at each unit: memory then brings
@@ -47,7 +47,8 @@ struct bsmm_engine {
     int64_t mc, nc;              /* rows of A and B in a cache block: multiples of mr and nr */
     int wide_limit;              /* how wide two rows may be together, wide added to wide */
     uint64_t widened_unit_bytes; /* of B, as widen leaves it; 0: multiply takes B as it is packed */
-    /* Packs rows [row, row + rows) of an operand, rows <= width, over all of K. */
+    /* Packs rows [row, row + rows) of an operand over all of K, into as many panels as they take.
+     */
     void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
     /* Takes the elements of B's units apart, once for all the panels of A that they meet. */
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);

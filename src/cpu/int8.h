@@ -54,8 +54,8 @@ double bsmm_int8_bound(const bsmm_product *p);
 /* Bytes of a unit, rounded up to 64. */
 #define BSMM_INT8_UNIT_BYTES(width, unit, form) (((width) * ((unit) + 4 * (form)) + 63) / 64 * 64)
 
-/* Packs one panel of `width` rows in units of `unit`, by the best instruction set there is, or by
- * the one that is given; the bytes are the same. */
+/* Packs panels of `width` rows in units of `unit`, by the best instruction set there is, or by the
+ * one that is given; the bytes are the same. */
 void bsmm_int8_pack(const bsmm_product *p, bsmm_int8_form form, int64_t width, int64_t unit,
                     int64_t row, int64_t rows, bsmm_panel *to);
 void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_int8_form form,

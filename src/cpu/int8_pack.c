@@ -89,62 +89,112 @@ static bool load_scales(const bsmm_operand *o, int64_t r, const uint64_t *offset
 
 /* ---- panels ---- */
 
+/* What all tiles of a call have in common. */
 typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const int8_t *integers;
-    int begin;     /* 0 for B */
+    bsmm_pack_begin begin; /* factor 0 for B */
+    bool floated;
     int32_t lower; /* what a scale's bits lose: the integers' multiple, and A's bias */
     int64_t unit;
-    bsmm_pack_place at; /* of K = 0 */
-    int64_t row, rows;  /* of the tile; rows may be 0 */
-    uint8_t *wide;
 } job;
+
+/* Part of K. */
+typedef struct span {
+    int64_t k, n, units;
+    uint64_t offsets[BSMM_PACK_STEPS]; /* of the scales */
+} span;
+
+/* Up to LANES rows of a panel over a span; rows may be 0. */
+typedef struct tile {
+    int64_t row, rows;
+    bsmm_pack_place at;
+    uint8_t *wide;
+} tile;
 
 /* A scale of 0, which e4m3 has, stays 0. A unit without elements takes 1, whatever its scale (an
  * empty block's is often 2^-127); a scale out of range takes 1 and makes the row wide. */
-static void replace_unusable(const job *j, int64_t lane, int64_t k, int64_t n, int32_t *lowered) {
-    for (int64_t i = 0; i * j->unit < n; i++) {
+static void replace_unusable(const job *j, const span *s, int64_t r, uint8_t *wide,
+                             int32_t *lowered) {
+    for (int64_t i = 0; i < s->units; i++) {
         int32_t bits = (int32_t)((uint32_t)lowered[i] + (uint32_t)j->lower);
         if (is_usable(bits)) continue;
         bool zero = ((uint32_t)bits & INT32_MAX) == 0;
         bool finite = ((uint32_t)bits & INT32_MAX) < 255u * EXPONENT;
-        int64_t first = k + i * j->unit, end = bsmm_min_i64(first + j->unit, k + n);
-        if (!finite || !(zero || bsmm_pack_is_empty(j->o, j->row + lane, first, end)))
-            j->wide[lane] = 1;
+        int64_t first = s->k + i * j->unit, end = bsmm_min_i64(first + j->unit, s->k + s->n);
+        if (!finite || !(zero || bsmm_pack_is_empty(j->o, r, first, end))) *wide = 1;
         lowered[i] = zero ? 0 : ONE - j->lower;
     }
 }
 
-static void pack_scales(const job *j, int64_t k, int64_t n, const bsmm_pack_place *at) {
-    int32_t bits[BSMM_PACK_LANES][BSMM_PACK_STEPS];
-    uint64_t offsets[BSMM_PACK_STEPS];
-    int64_t units = bsmm_ceil_div(n, j->unit);
-    bool scaled = j->o->m.format.scale != BSMM_SCALE_NONE;
-    if (scaled) bsmm_pack_offsets(j->o, k, n, j->unit, offsets);
-    for (int64_t lane = 0; lane < at->lanes; lane++) {
-        if (!scaled || lane >= j->rows)
-            for (int64_t i = 0; i < units; i++)
-                bits[lane][i] = ONE - j->lower;
-        else if (!load_scales(j->o, j->row + lane, offsets, units, j->lower, bits[lane]))
-            replace_unusable(j, lane, k, n, bits[lane]);
+/* What the second FMA of a floated sum takes off it. */
+static void take_floated(const int32_t *scales, int64_t n, int32_t *to) {
+    for (int64_t i = 0; i < n; i++) {
+        float scale;
+        memcpy(&scale, &scales[i], sizeof scale);
+        scale *= (float)BSMM_INT8_FLOATED;
+        memcpy(&to[i], &scale, sizeof scale);
     }
-    j->isa->words((const int32_t(*)[BSMM_PACK_STEPS])bits, units, at->lanes,
-                  at->to + (at->unit_groups + (j->begin != 0)) * at->pitch, at->unit_bytes);
 }
 
-static void pack_tile(const job *j) {
+typedef int32_t scale_rows[BSMM_PACK_LANES][BSMM_PACK_STEPS];
+
+static void store_scales(const job *j, const span *s, const tile *t, const scale_rows bits) {
+    const bsmm_pack_place *at = &t->at;
+    uint8_t *to = at->to + (at->unit_groups + (j->begin.factor != 0)) * at->pitch;
+    j->isa->words(bits, s->units, at->lanes, to, at->unit_bytes);
+    if (!j->floated) return;
+    scale_rows taken;
+    for (int64_t lane = 0; lane < at->lanes; lane++)
+        take_floated(bits[lane], s->units, taken[lane]);
+    j->isa->words((const int32_t(*)[BSMM_PACK_STEPS])taken, s->units, at->lanes, to + at->pitch,
+                  at->unit_bytes);
+}
+
+static void pack_scales(const job *j, const span *s, const tile *t) {
+    scale_rows bits;
+    bool scaled = j->o->m.format.scale != BSMM_SCALE_NONE;
+    for (int64_t lane = 0; lane < t->at.lanes; lane++) {
+        if (!scaled || lane >= t->rows)
+            for (int64_t i = 0; i < s->units; i++)
+                bits[lane][i] = ONE - j->lower;
+        else if (!load_scales(j->o, t->row + lane, s->offsets, s->units, j->lower, bits[lane]))
+            replace_unusable(j, s, t->row + lane, t->wide + lane, bits[lane]);
+    }
+    store_scales(j, s, t, (const int32_t(*)[BSMM_PACK_STEPS])bits);
+}
+
+static void pack_tile(const job *j, const span *s, const tile *t) {
     bsmm_pack_buffer buffer;
     bsmm_pack_codes codes;
-    int64_t cols = j->o->m.cols;
-    for (int64_t k = 0; k < cols; k += BSMM_PACK_SPAN) {
-        int64_t n = bsmm_min_i64(BSMM_PACK_SPAN, cols - k);
-        bsmm_pack_place at = j->at;
-        at.to += k / j->unit * at.unit_bytes;
-        at.groups = bsmm_ceil_div(n, j->unit) * at.unit_groups;
-        bsmm_pack_read(j->o, j->row, j->rows, k, n, &buffer, &codes);
-        j->isa->integers(&codes, j->integers, j->begin, &at);
-        pack_scales(j, k, n, &at);
+    bsmm_pack_read(j->o, t->row, t->rows, s->k, s->n, &buffer, &codes);
+    j->isa->integers(&codes, j->integers, &j->begin, &t->at);
+    pack_scales(j, s, t);
+}
+
+static void open_span(const job *j, int64_t k, span *s) {
+    s->k = k;
+    s->n = bsmm_min_i64(BSMM_PACK_SPAN, j->o->m.cols - k);
+    s->units = bsmm_ceil_div(s->n, j->unit);
+    if (j->o->m.format.scale != BSMM_SCALE_NONE)
+        bsmm_pack_offsets(j->o, k, s->n, j->unit, s->offsets);
+}
+
+/* One panel over a span, from `units` on. */
+static void pack_span(const job *j, const span *s, int64_t width, int64_t row, int64_t rows,
+                      int64_t unit_bytes, uint8_t *units, uint8_t *wide) {
+    tile t = {.at = {.groups = s->units * (j->unit / 4),
+                     .unit_groups = j->unit / 4,
+                     .unit_bytes = unit_bytes,
+                     .pitch = 4 * width}};
+    for (int64_t lane = 0; lane < width; lane += BSMM_PACK_LANES) {
+        t.row = row + lane;
+        t.at.to = units + 4 * lane;
+        t.at.lanes = bsmm_min_i64(BSMM_PACK_LANES, width - lane);
+        t.rows = rows < lane ? 0 : bsmm_min_i64(t.at.lanes, rows - lane);
+        t.wide = wide + lane;
+        pack_tile(j, s, &t);
     }
 }
 
@@ -154,49 +204,41 @@ static void clear_padding(uint8_t *units, int64_t count, int64_t used, int64_t u
         memset(units + u * unit_bytes + used, 0, (size_t)(unit_bytes - used));
 }
 
-/* From the words of a summed unit, with scales that are values, to a floated one's. */
-static void float_sums(uint8_t *units, int64_t count, int64_t width, int64_t unit) {
-    int64_t bytes = BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A_FLOATED);
+static job job_of(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_int8_form form,
+                  int64_t unit) {
+    bool is_b = form == BSMM_INT8_B, adds = form == BSMM_INT8_A && bsmm_int8_by_exponent(p);
+    const bsmm_operand *o = is_b ? &p->b : &p->a;
+    const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);
     const float floated = BSMM_INT8_FLOATED;
-    int32_t bits;
-    memcpy(&bits, &floated, sizeof bits);
-    for (int64_t u = 0; u < count; u++) {
-        int32_t *begin = (int32_t *)(void *)(units + u * bytes + width * unit);
-        float *scale = (float *)(void *)(begin + width), *taken = scale + width;
-        for (int64_t i = 0; i < width; i++) {
-            begin[i] += bits;
-            taken[i] = scale[i] * floated;
-        }
-    }
+    job j = {.o = o, .isa = isa, .integers = is_b ? t->b : t->a, .unit = unit};
+    j.floated = form == BSMM_INT8_A_FLOATED;
+    j.begin.factor = is_b ? 0 : bsmm_pack_table_of(p->b.m.format.elem)->largest;
+    if (j.floated) memcpy(&j.begin.plus, &floated, sizeof floated);
+    j.lower = t->log2_multiple * EXPONENT + (adds ? ONE : 0);
+    return j;
 }
 
 void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_int8_form form,
                        int64_t width, int64_t unit, int64_t row, int64_t rows, bsmm_panel *to) {
-    bool is_b = form == BSMM_INT8_B, adds = form == BSMM_INT8_A && bsmm_int8_by_exponent(p);
-    const bsmm_operand *o = is_b ? &p->b : &p->a;
-    const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);
-    double global = bsmm_operand_global(o);
-    job j = {.o = o, .isa = isa, .integers = is_b ? t->b : t->a, .unit = unit};
-    j.begin = is_b ? 0 : bsmm_pack_table_of(p->b.m.format.elem)->largest;
-    j.lower = t->log2_multiple * EXPONENT + (adds ? ONE : 0);
-    j.at = (bsmm_pack_place){.unit_groups = unit / 4,
-                             .unit_bytes = BSMM_INT8_UNIT_BYTES(width, unit, form),
-                             .pitch = 4 * width};
+    const job j = job_of(isa, p, form, unit);
+    int64_t unit_bytes = BSMM_INT8_UNIT_BYTES(width, unit, form);
+    int64_t units = bsmm_ceil_div(j.o->m.cols, unit);
+    double global = bsmm_operand_global(j.o);
     for (int64_t i = 0; i < rows; i++) {
         to->factors[i] = global;
         if (!isfinite(global)) to->wide[i] = 1;
     }
-    for (int64_t lane = 0; lane < width; lane += BSMM_PACK_LANES) {
-        j.at.to = to->units + 4 * lane;
-        j.at.lanes = bsmm_min_i64(BSMM_PACK_LANES, width - lane);
-        j.row = row + lane;
-        j.rows = rows < lane ? 0 : bsmm_min_i64(j.at.lanes, rows - lane);
-        j.wide = to->wide + lane;
-        pack_tile(&j);
+    for (int64_t k = 0; k < j.o->m.cols; k += BSMM_PACK_SPAN) {
+        span s;
+        open_span(&j, k, &s);
+        uint8_t *at = to->units + k / unit * unit_bytes;
+        for (int64_t i = 0; i < rows; i += width, at += units * unit_bytes)
+            pack_span(&j, &s, width, row + i, bsmm_min_i64(width, rows - i), unit_bytes, at,
+                      to->wide + i);
     }
-    int64_t units = bsmm_ceil_div(o->m.cols, unit);
-    if (is_b) clear_padding(to->units, units, (j.at.unit_groups + 1) * j.at.pitch, j.at.unit_bytes);
-    if (form == BSMM_INT8_A_FLOATED) float_sums(to->units, units, width, unit);
+    if (form == BSMM_INT8_B)
+        clear_padding(to->units, bsmm_ceil_div(rows, width) * units, width * (unit + 4),
+                      unit_bytes);
 }
 
 void bsmm_int8_pack(const bsmm_product *p, bsmm_int8_form form, int64_t width, int64_t unit,

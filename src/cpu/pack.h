@@ -77,6 +77,7 @@ typedef struct bsmm_pack_place {
     int64_t groups;      /* whole units */
     int64_t unit_groups; /* 4 or 8 of integers; a multiple of 16 of bf16 */
     int64_t unit_bytes, pitch;
+    bool widened; /* of bf16: a group's odd element as fp32, its even one at + pitch / 2 */
 } bsmm_pack_place;
 
 /* What elements are multiplied by; NULL: nothing. A shift is 128 times an exponent, or
@@ -88,11 +89,16 @@ typedef struct bsmm_pack_scaling {
 
 enum { BSMM_PACK_NAN = INT16_MIN };
 
+/* Where the sums of a unit begin: at `plus` - factor times its own sum. */
+typedef struct bsmm_pack_begin {
+    int32_t factor, plus;
+} bsmm_pack_begin;
+
 typedef struct bsmm_pack_isa {
-    /* Integers of `table`; where begin is not 0, each unit's groups are followed by -begin times
-     * the sums of its integers. */
-    void (*integers)(const bsmm_pack_codes *codes, const int8_t *table, int begin,
-                     const bsmm_pack_place *at);
+    /* Integers of `table`; where begin's factor is not 0, each unit's groups are followed by where
+     * its sums begin. */
+    void (*integers)(const bsmm_pack_codes *codes, const int8_t *table,
+                     const bsmm_pack_begin *begin, const bsmm_pack_place *at);
     /* bf16 of codes (of `table`, or 16-bit codes themselves) times their scaling. */
     void (*halves)(const bsmm_pack_codes *codes, const bsmm_pack_table *table,
                    const bsmm_pack_scaling *scaling, const bsmm_pack_place *at);

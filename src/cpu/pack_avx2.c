@@ -128,11 +128,11 @@ INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
 
 /* ---- units ---- */
 
-/* -begin times the sums of `count` groups. 16 bits carry them: a sum of 16 products of at most
+/* Where the sums of `count` groups begin. 16 bits carry them: a sum of 16 products of at most
  * 60 * 60. */
-INLINE __m256i begin_of(const __m256i *group, int count, int begin) {
-    const __m256i factor = _mm256_set1_epi8((char)begin);
-    __m256i sum = _mm256_setzero_si256();
+INLINE __m256i begin_of(const __m256i *group, int count, const bsmm_pack_begin *begin) {
+    const __m256i factor = _mm256_set1_epi8((char)begin->factor);
+    __m256i sum = _mm256_set1_epi32(begin->plus);
 #    pragma GCC unroll 8
     for (int g = 0; g < count; g += 4) {
         __m256i part = _mm256_maddubs_epi16(factor, group[g]);
@@ -145,15 +145,17 @@ INLINE __m256i begin_of(const __m256i *group, int count, int begin) {
 }
 
 INLINE void store_unit(const bsmm_pack_place *at, uint8_t *to, const __m256i *group, int count,
-                       int begin) {
+                       const bsmm_pack_begin *begin) {
 #    pragma GCC unroll 8
     for (int g = 0; g < count; g++)
         store_lanes(to + g * at->pitch, group[g], at->lanes);
-    if (begin) store_lanes(to + count * at->pitch, begin_of(group, count, begin), at->lanes);
+    if (begin->factor)
+        store_lanes(to + count * at->pitch, begin_of(group, count, begin), at->lanes);
 }
 
-INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table, int begin,
-                          const bsmm_pack_place *at, int unit_groups, uint32_t bits) {
+INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table,
+                          const bsmm_pack_begin *begin, const bsmm_pack_place *at, int unit_groups,
+                          uint32_t bits) {
     const quarters t = quarters_of(table);
     uint8_t *to = at->to;
     for (int64_t g = 0; g < at->groups; g += GROUPS) {
@@ -167,7 +169,7 @@ INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table, int beg
     }
 }
 
-INLINE void pack_units(const bsmm_pack_codes *c, const int8_t *table, int begin,
+INLINE void pack_units(const bsmm_pack_codes *c, const int8_t *table, const bsmm_pack_begin *begin,
                        const bsmm_pack_place *at, uint32_t bits) {
     if (at->unit_groups == 8)
         pack_integers(c, table, begin, at, 8, bits);
@@ -175,8 +177,8 @@ INLINE void pack_units(const bsmm_pack_codes *c, const int8_t *table, int begin,
         pack_integers(c, table, begin, at, 4, bits);
 }
 
-TARGET static void integers(const bsmm_pack_codes *c, const int8_t *table, int begin,
-                            const bsmm_pack_place *at) {
+TARGET static void integers(const bsmm_pack_codes *c, const int8_t *table,
+                            const bsmm_pack_begin *begin, const bsmm_pack_place *at) {
     if (c->bits == 4)
         pack_units(c, table, begin, at, 4);
     else if (c->bits == 6)

@@ -107,6 +107,17 @@ INLINE void store_lanes(uint8_t *to, __m256i lanes, __mmask8 there) {
  * themselves. */
 enum { AHEAD = 64 };
 
+/* Pairs of bf16 as two fp32 each. */
+INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
+#    pragma GCC unroll 8
+    for (int g = 0; g < 8; g++, to += pitch) {
+        __m256i lanes = half(pair[g % 4], g / 4);
+        __m256i odd = _mm256_and_si256(lanes, _mm256_set1_epi32((int32_t)0xffff0000));
+        store_lanes(to, odd, there);
+        store_lanes(to + pitch / 2, _mm256_slli_epi32(lanes, 16), there);
+    }
+}
+
 /* Groups 0 to 7 (near) or 8 to 15 (far). */
 INLINE void store_eight(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
@@ -122,10 +133,10 @@ INLINE __mmask8 mask_of(int64_t lanes) {
 
 /* ---- integers ---- */
 
-/* -begin times the sums of 4 groups, in each half. 16 bits carry them: a sum of 16 products of at
+/* -factor times the sums of 4 groups, in each half. 16 bits carry them: a sum of 16 products of at
  * most 60 * 60. */
-INLINE __m512i begins(const __m512i pair[4], int begin) {
-    const __m512i factor = _mm512_set1_epi8((char)begin);
+INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
+    const __m512i factor = _mm512_set1_epi8((char)begin->factor);
     __m512i sum = _mm512_maddubs_epi16(factor, pair[0]);
 #    pragma GCC unroll 3
     for (int j = 1; j < 4; j++)
@@ -135,13 +146,14 @@ INLINE __m512i begins(const __m512i pair[4], int begin) {
 
 /* 8 groups: one unit or two. */
 INLINE void store_integers(uint8_t *to, const bsmm_pack_place *at, int64_t unit_groups,
-                           int64_t left, const __m512i pair[4], int begin) {
+                           int64_t left, const __m512i pair[4], const bsmm_pack_begin *begin) {
     __mmask8 there = mask_of(at->lanes);
     __m512i sums = begins(pair, begin);
+    const __m256i plus = _mm256_set1_epi32(begin->plus);
     if (unit_groups == 8) {
         store_eight(to, at->pitch, pair, there);
         __m256i sum = _mm256_add_epi32(half(sums, 0), half(sums, 1));
-        if (begin) store_lanes(to + 8 * at->pitch, sum, there);
+        if (begin->factor) store_lanes(to + 8 * at->pitch, _mm256_add_epi32(sum, plus), there);
         return;
     }
 #    pragma GCC unroll 2
@@ -150,13 +162,15 @@ INLINE void store_integers(uint8_t *to, const bsmm_pack_place *at, int64_t unit_
 #    pragma GCC unroll 4
         for (int g = 0; g < 4; g++)
             store_lanes(to + g * at->pitch, half(pair[g], h), there);
-        if (begin) store_lanes(to + 4 * at->pitch, half(sums, h), there);
+        if (begin->factor)
+            store_lanes(to + 4 * at->pitch, _mm256_add_epi32(half(sums, h), plus), there);
         to += at->unit_bytes;
     }
 }
 
-INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table, int begin,
-                          const bsmm_pack_place *at, int64_t unit_groups) {
+INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table,
+                          const bsmm_pack_begin *begin, const bsmm_pack_place *at,
+                          int64_t unit_groups) {
     const reader r = reader_of(c->bits, in_order);
     const __m512i values = _mm512_loadu_si512(table);
     uint8_t *to = at->to;
@@ -177,8 +191,8 @@ INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table, int beg
     }
 }
 
-TARGET static void integers(const bsmm_pack_codes *c, const int8_t *table, int begin,
-                            const bsmm_pack_place *at) {
+TARGET static void integers(const bsmm_pack_codes *c, const int8_t *table,
+                            const bsmm_pack_begin *begin, const bsmm_pack_place *at) {
     if (at->unit_groups == 8)
         pack_integers(c, table, begin, at, 8);
     else
@@ -257,9 +271,15 @@ INLINE void store_halves(const bsmm_pack_place *at, int64_t group, const __m512i
     __m512i near[4], far[4];
     uint8_t *to =
         at->to + group / at->unit_groups * at->unit_bytes + group % at->unit_groups * at->pitch;
+    __mmask8 there = mask_of(at->lanes);
     transpose(row, near, far);
-    store_eight(to, at->pitch, near, mask_of(at->lanes));
-    store_eight(to + 8 * at->pitch, at->pitch, far, mask_of(at->lanes));
+    if (at->widened) {
+        store_widened(to, at->pitch, near, there);
+        store_widened(to + 8 * at->pitch, at->pitch, far, there);
+        return;
+    }
+    store_eight(to, at->pitch, near, there);
+    store_eight(to + 8 * at->pitch, at->pitch, far, there);
 }
 
 INLINE void pack_halves(const bsmm_pack_codes *c, const decoder *d, const bsmm_pack_scaling *s,

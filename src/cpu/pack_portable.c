@@ -60,20 +60,20 @@ static int32_t sum_of_16(const int8_t *integers) {
     return sum;
 }
 
-static void store_begins(const bsmm_pack_place *at, int64_t lane, int64_t first, int begin,
-                         const int8_t *integers) {
+static void store_begins(const bsmm_pack_place *at, int64_t lane, int64_t first,
+                         const bsmm_pack_begin *begin, const int8_t *integers) {
     int64_t end = bsmm_min_i64(first + RUN / 4, at->groups);
     uint8_t *to = group_at(at, first) + at->unit_groups * at->pitch + 4 * lane;
     for (int64_t g = first; g < end; g += at->unit_groups, to += at->unit_bytes) {
         int32_t sum = 0;
         for (int64_t i = 0; i < at->unit_groups; i += 4, integers += 16)
             sum += sum_of_16(integers);
-        sum *= -begin;
+        sum = begin->plus - begin->factor * sum;
         memcpy(to, &sum, 4);
     }
 }
 
-static void integers(const bsmm_pack_codes *c, const int8_t *table, int begin,
+static void integers(const bsmm_pack_codes *c, const int8_t *table, const bsmm_pack_begin *begin,
                      const bsmm_pack_place *at) {
     for (int64_t lane = 0; lane < at->lanes; lane++)
         for (int64_t first = 0; first < at->groups; first += RUN / 4) {
@@ -83,7 +83,7 @@ static void integers(const bsmm_pack_codes *c, const int8_t *table, int begin,
             for (int64_t i = 0; i < RUN; i++)
                 values[i] = table[codes[i]];
             store_groups(at, lane, first, values, RUN);
-            if (begin) store_begins(at, lane, first, begin, values);
+            if (begin->factor) store_begins(at, lane, first, begin, values);
         }
 }
 
@@ -122,6 +122,18 @@ static void load_halves(const bsmm_pack_codes *c, const bsmm_pack_table *t, int6
         to[i] = (uint16_t)(t->low[codes[i]] | t->high[codes[i]] << 8);
 }
 
+/* As store_groups, each pair as two fp32. */
+static void store_widened(const bsmm_pack_place *at, int64_t lane, int64_t first,
+                          const uint16_t *values) {
+    int64_t end = bsmm_min_i64(first + RUN / 2, at->groups);
+    for (int64_t g = first; g < end; g++, values += 2) {
+        uint32_t odd = (uint32_t)values[1] << 16, even = (uint32_t)values[0] << 16;
+        uint8_t *to = group_at(at, g) + 4 * lane;
+        memcpy(to, &odd, 4);
+        memcpy(to + at->pitch / 2, &even, 4);
+    }
+}
+
 void bsmm_pack_portable_halves(const bsmm_pack_codes *c, const bsmm_pack_table *t,
                                const bsmm_pack_scaling *scaling, const bsmm_pack_place *at) {
     for (int64_t lane = 0; lane < at->lanes; lane++)
@@ -135,7 +147,10 @@ void bsmm_pack_portable_halves(const bsmm_pack_codes *c, const bsmm_pack_table *
             if (scaling->factors)
                 for (int64_t i = 0; i < n; i++)
                     values[i] = multiplied(values[i], scaling->factors[lane][(k + i) / 16]);
-            store_groups(at, lane, first, values, sizeof values);
+            if (at->widened)
+                store_widened(at, lane, first, values);
+            else
+                store_groups(at, lane, first, values, sizeof values);
         }
 }
 

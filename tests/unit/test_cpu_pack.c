@@ -31,17 +31,22 @@ typedef struct packed {
     uint8_t wide[MOST_ROWS];
 } packed;
 
+static void pack_panels(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows,
+                        bsmm_panel *to) {
+    const bsmm_product *p = &w->request.product;
+    if (w->integers)
+        bsmm_int8_pack_by(isa, p, w->form, w->width, w->unit, row, rows, to);
+    else
+        bsmm_bf16_pack_by(isa, p, w->is_b ? BSMM_BF16_B : BSMM_BF16_A, w->width, row, rows, to);
+}
+
 static packed pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows) {
     const bsmm_product *p = &w->request.product;
     packed to = {.bytes = (uint64_t)(bsmm_ceil_div(p->a.m.cols, w->unit) * w->unit_bytes)};
     to.units = guarded_alloc(to.bytes);
     for (int64_t i = 0; i < MOST_ROWS; i++)
         to.factors[i] = 1;
-    bsmm_panel panel = {to.units, to.factors, to.wide};
-    if (w->integers)
-        bsmm_int8_pack_by(isa, p, w->form, w->width, w->unit, row, rows, &panel);
-    else
-        bsmm_bf16_pack_by(isa, p, w->is_b, w->width, row, rows, &panel);
+    pack_panels(isa, w, row, rows, &(bsmm_panel){to.units, to.factors, to.wide});
     return to;
 }
 
@@ -130,17 +135,10 @@ static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
 }
 
 /* A with fp32 elements is A with bf16 ones, taken apart. */
-static void check_wide_panel(const packing *w, int64_t row) {
-    const bsmm_product *p = &w->request.product;
-    int64_t rows = bsmm_min_i64(w->width, p->a.m.rows - row), scales = w->width * w->unit * 2;
-    int64_t bytes = BSMM_BF16_WIDE_UNIT_BYTES(w->width, w->unit);
-    int64_t units = bsmm_ceil_div(p->a.m.cols, w->unit);
-    packed narrow = pack(bsmm_pack_best(), w, row, rows),
-           wide = {.bytes = (uint64_t)(units * bytes)};
-    wide.units = guarded_alloc(wide.bytes);
-    bsmm_bf16_pack_wide(p, w->width, row, rows, &(bsmm_panel){wide.units, wide.factors, wide.wide});
-    for (int64_t u = 0; u < units; u++) {
-        const uint8_t *from = narrow.units + u * w->unit_bytes, *to = wide.units + u * bytes;
+static void check_widened(const packing *w, const packed *narrow, const packed *wide) {
+    int64_t bytes = BSMM_BF16_WIDE_UNIT_BYTES(w->width, w->unit), scales = w->width * w->unit * 2;
+    for (int64_t u = 0; u * bytes < (int64_t)wide->bytes; u++) {
+        const uint8_t *from = narrow->units + u * w->unit_bytes, *to = wide->units + u * bytes;
         for (int64_t i = 0; i < scales / 2; i++) {
             int64_t pair = i / 2 / w->width, lane = i / 2 % w->width;
             uint64_t at = (uint64_t)((2 * pair + 1 - i % 2) * w->width + lane);
@@ -150,8 +148,45 @@ static void check_wide_panel(const packing *w, int64_t row) {
         if (w->unit == BSMM_BF16_SEGMENT_UNIT)
             assert_memory_equal(to + 2 * scales, from + scales, (size_t)w->width * 4);
     }
+}
+
+static void check_wide_panel(const packing *w, int64_t row) {
+    const bsmm_product *p = &w->request.product;
+    const bsmm_pack_isa *const isas[] = {&bsmm_pack_portable, bsmm_pack_avx512()};
+    int64_t rows = bsmm_min_i64(w->width, p->a.m.rows - row);
+    int64_t bytes = BSMM_BF16_WIDE_UNIT_BYTES(w->width, w->unit);
+    packed narrow = pack(isas[0], w, row, rows);
+    for (size_t i = 0; i < BSMM_COUNT(isas); i++) {
+        if (!isas[i]) continue;
+        packed wide = {.bytes = (uint64_t)(bsmm_ceil_div(p->a.m.cols, w->unit) * bytes)};
+        wide.units = guarded_alloc(wide.bytes);
+        bsmm_bf16_pack_by(isas[i], p, BSMM_BF16_A_WIDE, w->width, row, rows,
+                          &(bsmm_panel){wide.units, wide.factors, wide.wide});
+        check_widened(w, &narrow, &wide);
+        guarded_free(wide.units, wide.bytes);
+    }
     guarded_free(narrow.units, narrow.bytes);
-    guarded_free(wide.units, wide.bytes);
+}
+
+/* All of an operand's panels at once are its panels one by one. */
+static void check_at_once(const packing *w, const test_matrix *t) {
+    int64_t panel_bytes = bsmm_ceil_div(t->m.cols, w->unit) * w->unit_bytes;
+    const bsmm_pack_isa *isa = bsmm_pack_best();
+    packed all = {.bytes = (uint64_t)(bsmm_ceil_div(t->m.rows, w->width) * panel_bytes)};
+    all.units = guarded_alloc(all.bytes);
+    bsmm_panel panels = {all.units, all.factors, all.wide};
+    pack_panels(isa, w, 0, t->m.rows, &panels);
+    for (int64_t row = 0; row < t->m.rows; row += w->width) {
+        packed one = pack(isa, w, row, bsmm_min_i64(w->width, t->m.rows - row));
+        const uint8_t *part = all.units + row / w->width * panel_bytes;
+        if (one.bytes) assert_memory_equal(one.units, part, one.bytes);
+        for (int64_t i = 0; i < bsmm_min_i64(w->width, t->m.rows - row); i++) {
+            assert_memory_equal(&one.factors[i], &all.factors[row + i], sizeof(double));
+            assert_int_equal(one.wide[i], all.wide[row + i]);
+        }
+        guarded_free(one.units, one.bytes);
+    }
+    guarded_free(all.units, all.bytes);
 }
 
 /* ---- cases ---- */
@@ -167,6 +202,7 @@ static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
             check_panel(w, t, row);
             if (!w->integers && !w->is_b && w->width == BSMM_PACK_LANES) check_wide_panel(w, row);
         }
+        check_at_once(w, t);
     }
 }
 
