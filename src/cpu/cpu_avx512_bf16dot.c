@@ -178,7 +178,6 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
     bsmm_bf16_pack(p, is_b ? BSMM_BF16_B : BSMM_BF16_A_WIDE, is_b ? NR : MR, row, rows, to);
 }
 
-/* A chunk of a panel of B has 48 KiB in both, by FMA when it is widened. */
 #    define BY_DOTS(unit_length, multiplies)                                                       \
         {                                                                                          \
             .mr = MR, .nr = NR, .unit = unit_length,                                               \
@@ -190,7 +189,7 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
         {                                                                                          \
             .mr = MR, .nr = NR, .unit = unit_length,                                               \
             .a_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(MR, unit_length),                            \
-            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 256 / (unit_length),   \
+            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
             .mc = 256, .nc = 384, .pack = pack_wide, .widen = widens, .multiply = multiplies,      \
             .widened_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(NR, unit_length)                       \
         }
