@@ -1,0 +1,283 @@
+/* bsmm_plan_run allocates nothing on the cpu: with every kernel of the registry that this processor
+ * has, whoever's memory it is, OpenMP's included once its threads are there. */
+#include "operand.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- an allocator that counts ---- */
+
+#if defined(__has_feature)
+#    if __has_feature(address_sanitizer)
+#        define SANITIZED 1
+#    endif
+#endif
+
+/* Sanitizers bring an allocator of their own; other libraries than glibc do not offer theirs under
+ * a second name. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
+
+void *libc_malloc(size_t bytes) __asm__("__libc_malloc");
+void *libc_calloc(size_t count, size_t bytes) __asm__("__libc_calloc");
+void *libc_realloc(void *memory, size_t bytes) __asm__("__libc_realloc");
+void *libc_memalign(size_t alignment, size_t bytes) __asm__("__libc_memalign");
+
+static atomic_bool counting;
+static atomic_int counted;
+
+static void count(void) {
+    if (atomic_load(&counting)) atomic_fetch_add(&counted, 1);
+}
+
+void *malloc(size_t bytes) {
+    count();
+    return libc_malloc(bytes);
+}
+
+void *calloc(size_t items, size_t bytes) {
+    count();
+    return libc_calloc(items, bytes);
+}
+
+void *realloc(void *memory, size_t bytes) {
+    count();
+    return libc_realloc(memory, bytes);
+}
+
+void *memalign(size_t alignment, size_t bytes);
+void *memalign(size_t alignment, size_t bytes) {
+    count();
+    return libc_memalign(alignment, bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes) {
+    count();
+    return libc_memalign(alignment, bytes);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t bytes) {
+    count();
+    *memory = libc_memalign(alignment, bytes);
+    return *memory ? 0 : ENOMEM;
+}
+
+static void start_counting(void) {
+    atomic_store(&counted, 0);
+    atomic_store(&counting, true);
+}
+
+static int stop_counting(void) {
+    atomic_store(&counting, false);
+    return atomic_load(&counted);
+}
+
+static bool can_count(void) {
+    return true;
+}
+
+#else
+
+static void start_counting(void) {}
+
+static int stop_counting(void) {
+    return 0;
+}
+
+static bool can_count(void) {
+    return false;
+}
+
+#endif
+
+/* Through a pointer that compilers do not see through: they may leave out memory that nobody uses.
+ */
+static void test_every_allocator_counts(void **state) {
+    (void)state;
+    if (!can_count()) {
+        print_message("skipped: this allocator is not glibc's\n");
+        skip();
+    }
+    void *volatile memory[6] = {0};
+    void *aligned = NULL;
+    start_counting();
+    memory[0] = malloc(10);
+    memory[1] = calloc(2, 10);
+    memory[2] = realloc(NULL, 10);
+    memory[3] = aligned_alloc(64, 64);
+    int failed = posix_memalign(&aligned, 64, 10);
+    int found = stop_counting();
+    memory[4] = aligned;
+    for (size_t i = 0; i < 5; i++)
+        free(memory[i]);
+    assert_int_equal(failed, 0);
+    assert_int_equal(found, 5);
+}
+
+/* ---- products ---- */
+
+/* Between them every kernel takes one; D with scales, C and bias, and rows that are summed in
+ * double. M and threads lead through every way of dealing out work. */
+static const struct {
+    const char *a, *b, *d;
+    int64_t m;
+    fill how;
+    bool adds; /* C and bias */
+} cases[] = {
+    {"mxfp4", "mxfp4", "f32", 1, FILL_ORDINARY, false},
+    {"nvfp4", "nvfp4", "bf16", 5, FILL_ORDINARY, true},
+    {"mxfp4", "mxfp4", "f32", 40, FILL_ORDINARY, false},
+    {"mxfp4", "mxfp4", "f32", 128, FILL_EXTREME, false},
+    {"nvfp4", "mxfp6_e2m3", "f16", 65, FILL_ORDINARY, true},
+    {"nvfp4", "nvfp4", "mxfp8", 65, FILL_ORDINARY, false},
+    {"mxfp8", "mxfp4", "f32", 1, FILL_EXTREME, false},
+    {"mxfp8", "mxfp8", "f32", 128, FILL_ORDINARY, false},
+    {"bf16", "mxfp4", "e4m3", 70, FILL_EXTREME, true},
+    {"fp8_group128", "fp8_block128", "bf16", 3, FILL_ORDINARY, false},
+    {"fp8_group128", "fp8_block128", "f32", 130, FILL_ORDINARY, false},
+    {"f32", "mxfp4", "f32", 1, FILL_ORDINARY, false},
+    {"f16", "f32", "f32", 60, FILL_EXTREME, false},
+};
+
+enum { N = 140, K = 300, MOST_KERNELS = 32 };
+
+/* Kernels by rank. */
+typedef struct seen {
+    bool ran[MOST_KERNELS], absent[MOST_KERNELS];
+    char names[MOST_KERNELS][32];
+    uint32_t count;
+} seen;
+
+typedef struct product {
+    test_matrix a, b, c, d;
+    test_matrix bias;
+    bsmm_matmul_desc desc;
+    float beta;
+} product;
+
+static void product_make(product *p, size_t i, rng *r) {
+    bool adds = cases[i].adds;
+    *p = (product){.beta = 0.5f};
+    test_matrix_make(&p->a, describe(format_named(cases[i].a), cases[i].m, K), cases[i].how, r);
+    test_matrix_make(&p->b, describe(format_named(cases[i].b), N, K), cases[i].how, r);
+    test_matrix_make(&p->c, describe(format_named("f16"), cases[i].m, N), FILL_ORDINARY, r);
+    test_matrix_make(&p->d, describe(format_named(cases[i].d), cases[i].m, N), FILL_ORDINARY, r);
+    test_matrix_make(&p->bias, describe(format_named("f32"), 1, N), FILL_ORDINARY, r);
+    p->desc =
+        (bsmm_matmul_desc){.struct_size = sizeof p->desc, .a = &p->a.m, .b = &p->b.m, .d = &p->d.m};
+    if (!adds) return;
+    p->desc.c = &p->c.m;
+    p->desc.beta = &p->beta;
+    p->desc.bias = p->bias.m.data;
+    p->desc.bias_elem = BSMM_ELEM_F32;
+}
+
+static void product_free(product *p) {
+    test_matrix *const all[] = {&p->a, &p->b, &p->c, &p->d, &p->bias};
+    for (size_t i = 0; i < BSMM_COUNT(all); i++)
+        test_matrix_free(all[i]);
+}
+
+static bsmm_buffers buffers_of(const product *p) {
+    return (bsmm_buffers){.struct_size = sizeof(bsmm_buffers),
+                          .a = p->a.m.data,
+                          .a_scales = p->a.m.scales,
+                          .b = p->b.m.data,
+                          .b_scales = p->b.m.scales,
+                          .c = p->desc.beta ? p->c.m.data : NULL,
+                          .d = p->d.m.data,
+                          .d_scales = p->d.m.scales,
+                          .bias = p->desc.bias};
+}
+
+static void *room(uint64_t bytes) {
+    return aligned_alloc(64, (bytes + 64) / 64 * 64);
+}
+
+/* The first run makes threads, and tables that are made once per process. */
+static int allocations_of(const product *p) {
+    bsmm_plan *plan;
+    if (bsmm_plan_create(&p->desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    bsmm_buffers buffers = buffers_of(p);
+    buffers.workspace_bytes = bsmm_plan_workspace_bytes(plan);
+    buffers.workspace = room(buffers.workspace_bytes);
+    if (p->desc.b_packed) {
+        uint64_t bytes = bsmm_plan_packed_b_bytes(plan);
+        void *packed = room(bytes);
+        assert_int_equal(bsmm_pack_b(plan, &buffers, packed, bytes), BSMM_OK);
+        buffers.packed_b = packed;
+        buffers.packed_b_bytes = bytes;
+    }
+    if (bsmm_plan_run(plan, &buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    start_counting();
+    bsmm_status status = bsmm_plan_run(plan, &buffers);
+    if (status == BSMM_OK) status = bsmm_plan_run(plan, &buffers);
+    int found = stop_counting();
+    assert_int_equal(status, BSMM_OK);
+    free(buffers.workspace);
+    free((void *)(uintptr_t)buffers.packed_b);
+    bsmm_plan_destroy(plan);
+    return found;
+}
+
+static void check_threads(product *p, const char *kernel) {
+    static const uint32_t threads[] = {0, 1, 2, 3};
+    p->desc.kernel = kernel;
+    for (size_t i = 0; i < BSMM_COUNT(threads); i++)
+        for (uint32_t packed = 0; packed < 2; packed++) {
+            bsmm_plan *plan;
+            p->desc.threads = threads[i];
+            p->desc.b_packed = packed;
+            if (bsmm_plan_create(&p->desc, &plan) == BSMM_E_UNSUPPORTED && packed) continue;
+            bsmm_plan_destroy(plan);
+            int found = allocations_of(p);
+            if (found)
+                fail_msg("%s with %u threads, %s x %s, %lld rows: %d allocations", kernel,
+                         threads[i], bsmm_format_name(p->a.m.format),
+                         bsmm_format_name(p->b.m.format), (long long)p->a.m.rows, found);
+        }
+    p->desc.kernel = NULL;
+    p->desc.b_packed = 0;
+}
+
+static void check_kernels(product *p, seen *kernels) {
+    bsmm_explanation e = {.struct_size = sizeof e};
+    for (uint32_t i = 0; bsmm_explain(&p->desc, i, &e) == BSMM_OK; i++) {
+        assert_true(i < MOST_KERNELS);
+        strncpy(kernels->names[i], e.kernel, sizeof kernels->names[i] - 1);
+        kernels->count = i + 1;
+        kernels->absent[i] |= strstr(e.reason, "the processor has no") != NULL;
+        kernels->absent[i] |= strncmp(e.kernel, "cuda", 4) == 0;
+        if (!e.accepts) continue;
+        check_threads(p, e.kernel);
+        kernels->ran[i] = true;
+    }
+}
+
+static void test_runs_allocate_nothing(void **state) {
+    (void)state;
+    seen kernels = {0};
+    rng r = {1};
+    if (!can_count()) skip();
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        product p;
+        product_make(&p, i, &r);
+        check_kernels(&p, &kernels);
+        product_free(&p);
+    }
+    for (uint32_t i = 0; i < kernels.count; i++)
+        if (!kernels.ran[i] && !kernels.absent[i]) fail_msg("%s took no case", kernels.names[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_allocator_counts),
+        cmocka_unit_test(test_runs_allocate_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
