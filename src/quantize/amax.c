@@ -21,7 +21,7 @@ uint32_t bsmm_amax_bits(const bsmm_operand *src, int threads) {
     for (int64_t r = 0; r < view.m.rows; r++) {
         uint32_t of_row[BSMM_STRIP_BLOCKS];
         bsmm_plain row = bsmm_plain_at(&all, r, 0);
-        ops->amax(&row, 1, view.m.cols, view.m.cols, UINT32_MAX, of_row);
+        ops->amax(&row, 1, view.m.cols, view.m.cols, false, of_row);
         amax = of_row[0] > amax ? of_row[0] : amax;
     }
     return amax;

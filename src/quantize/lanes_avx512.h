@@ -38,4 +38,10 @@ INLINE __m512 next_factor(factor_cursor *cursor) {
     return factor;
 }
 
+/* For 32 columns, two to a lane: the lower half's lanes are the first sixteen's. */
+INLINE __m512 next_factors(factor_cursor *cursor) {
+    __m512 first = next_factor(cursor), second = next_factor(cursor);
+    return _mm512_mask_mov_ps(first, 0xff00, second);
+}
+
 #endif

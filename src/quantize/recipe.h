@@ -18,7 +18,7 @@ typedef struct bsmm_strip_scales {
 /* Codes and factors of the first n blocks from their amax. */
 typedef void bsmm_strip_rule(bsmm_strip_scales *scales, int64_t n, const bsmm_tensor_step *tensor);
 
-/* The strip's form of a rule; NULL for BSMM_BLOCK_NONE. */
+/* The strip's form of a rule, for the vectors that the processor has; NULL for BSMM_BLOCK_NONE. */
 bsmm_strip_rule *bsmm_strip_rule_of(bsmm_block_rule rule);
 
 #define BSMM_ELEM_BIT(elem) (1u << (elem))
@@ -46,6 +46,7 @@ typedef struct bsmm_recipe_run {
     bsmm_coder coder;
     bsmm_scale_line line;
     const bsmm_strip_ops *ops;
+    bsmm_strip_rule *rule;
 } bsmm_recipe_run;
 
 /* Without the second level, for values that came from format source_elem. */

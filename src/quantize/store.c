@@ -14,6 +14,7 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
         .tensor = bsmm_tensor_step_make(elem, source_elem, flags & BSMM_QUANTIZE_POW2),
         .line = {.map = &dst->map},
         .ops = bsmm_strip_ops_for(dst),
+        .rule = bsmm_strip_rule_of(recipe->steps.block),
     };
     /* An unscaled f16 or bf16 overflows to Inf, as IEEE arithmetic does. */
     bool saturate = info->bits <= 8 || dst->m.format.scale != BSMM_SCALE_NONE;
@@ -31,18 +32,28 @@ typedef struct strip {
 } strip;
 
 static void choose_scales(const bsmm_recipe_run *run, const strip *s, bsmm_strip_scales *to) {
-    uint32_t limit = run->recipe->steps.skips_nan ? 0x7f800000u : UINT32_MAX;
-    run->ops->amax(&s->values, s->rows, s->cols, run->dst->m.format.block_cols, limit, to->amax);
-    bsmm_strip_rule_of(run->recipe->steps.block)(to, s->blocks, &run->tensor);
+    run->ops->amax(&s->values, s->rows, s->cols, run->dst->m.format.block_cols,
+                   run->recipe->steps.skips_nan, to->amax);
+    run->rule(to, s->blocks, &run->tensor);
 }
 
-/* Finite values and normal factors: then no NaN arises. */
-static bool is_tame(const bsmm_strip_scales *scales, int64_t blocks) {
-    const uint32_t inf = 0x7f800000u, least_normal = 0x00800000u;
-    bool wild = false;
+/* Bounds of what needs no care, as fp32 bits. */
+typedef struct tame_bounds {
+    uint32_t amax, least_factor, most_factor;
+} tame_bounds;
+
+/* Finite values and positive normal factors: no NaN arises. Of divisors also quotients that do not
+ * overflow, and remainders that do not underflow unless the quotient is below 2^-40. */
+static const tame_bounds tame_multiplying = {0x7f7fffffu, 0x00800000u, 0x7f7fffffu};
+static const tame_bounds tame_dividing = {0x5d800000u, 0x21800000u, 0x5d800000u}; /* 2^-60, 2^60 */
+
+static bool is_tame(const bsmm_strip_scales *scales, int64_t blocks, bsmm_element_step step) {
+    const tame_bounds bounds = step == BSMM_STEP_DIVIDE ? tame_dividing : tame_multiplying;
+    uint32_t wild = 0;
     for (int64_t i = 0; i < blocks; i++) {
-        uint32_t factor = bsmm_float_bits(scales->factors[i]) & 0x7fffffffu;
-        wild |= (scales->amax[i] >= inf) | (factor - least_normal >= inf - least_normal);
+        uint32_t above = bsmm_float_bits(scales->factors[i]) - bounds.least_factor;
+        wild |= (uint32_t)(scales->amax[i] > bounds.amax);
+        wild |= (uint32_t)(above > bounds.most_factor - bounds.least_factor);
     }
     return !wild;
 }
@@ -60,9 +71,12 @@ static void store_codes(uint32_t scale, void *base, const uint64_t *offsets, int
 static void store_scales(const bsmm_recipe_run *run, const strip *s, uint64_t row,
                          const uint32_t *codes) {
     const bsmm_operand *dst = run->dst;
-    uint64_t offsets[BSMM_STRIP_BLOCKS];
-    bsmm_scale_line_at(&run->line, row, s->c / dst->m.format.block_cols, s->blocks, offsets);
-    store_codes(dst->m.format.scale, dst->m.scales, offsets, s->blocks, codes);
+    uint64_t offsets[BSMM_SCALE_RUN];
+    for (int64_t first = 0; first < s->blocks; first += BSMM_SCALE_RUN) {
+        int64_t n = bsmm_min_i64(BSMM_SCALE_RUN, s->blocks - first);
+        bsmm_scale_line_at(&run->line, row, s->c / dst->m.format.block_cols + first, n, offsets);
+        store_codes(dst->m.format.scale, dst->m.scales, offsets, n, codes + first);
+    }
 }
 
 static bsmm_strip_job job_of(const bsmm_recipe_run *run, int64_t width) {
@@ -74,16 +88,17 @@ static void store_strip(const bsmm_recipe_run *run, const bsmm_strip_job *job, c
     bsmm_strip_scales scales;
     choose_scales(run, s, &scales);
     store_scales(run, s, scale_row, scales.codes);
-    bool tame = is_tame(&scales, s->blocks);
+    bool tame = is_tame(&scales, s->blocks, job->step);
     for (int64_t i = 0; i < s->rows; i++) {
         bsmm_plain row = bsmm_plain_at(&s->values, i, 0);
         run->ops->encode(job, &row, s->r + i, s->c, s->cols, scales.factors, tame);
     }
 }
 
-/* So many blocks that the values of a strip stay in the second cache until they are encoded. */
+/* So many blocks that the values of a strip and of the next, which are on their way meanwhile, stay
+ * in the first cache until they are encoded; of blocks of many rows in the second. */
 static int64_t strip_cols(const bsmm_format *f) {
-    static const int64_t elements = 1 << 16;
+    const int64_t elements = f->block_rows == 1 ? 1 << 12 : 1 << 16;
     int64_t block = (int64_t)f->block_rows * f->block_cols, blocks = elements / block;
     return bsmm_min_i64(blocks ? blocks : 1, BSMM_STRIP_BLOCKS) * f->block_cols;
 }

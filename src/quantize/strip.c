@@ -34,7 +34,8 @@ static uint32_t row_amax(const bsmm_plain *row, int64_t n, uint32_t limit) {
 }
 
 static void amax_blocks(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
-                        uint32_t limit, uint32_t *amax) {
+                        bool skips_nan, uint32_t *amax) {
+    const uint32_t limit = skips_nan ? 0x7f800000u : UINT32_MAX;
     for (int64_t c = 0; c < cols; c += width, amax++) {
         *amax = 0;
         for (int64_t r = 0; r < rows; r++) {

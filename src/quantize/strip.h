@@ -5,7 +5,8 @@
 
 #include "quantize/coder.h"
 
-enum { BSMM_STRIP_BLOCKS = 16 };
+/* So many that what a call costs is shared; a multiple of 32. */
+enum { BSMM_STRIP_BLOCKS = 64 };
 
 /* f32, f16 or bf16 values whose rows are contiguous. */
 typedef struct bsmm_plain {
@@ -44,13 +45,13 @@ typedef struct bsmm_strip_ops {
     /* amax[i] = the largest magnitude, as fp32 bits, of columns [i * width, (i + 1) * width) of
      * rows x cols values; at least one column, at most BSMM_STRIP_BLOCKS blocks, for
      * all of which there is room. fp32 bits order as
-     * magnitudes do and put NaN on top; those above `limit` do not count. */
+     * magnitudes do and put NaN on top, unless skips_nan says that it does not count. */
     void (*amax)(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
-                 uint32_t limit, uint32_t *amax);
+                 bool skips_nan, uint32_t *amax);
 
     /* Stores row[0 .. cols) at element (r, c) of job->dst, where a block begins; block i meets
      * factors[i] of BSMM_STRIP_BLOCKS, none when factors is NULL. tame: values are finite, factors
-     * normal. */
+     * positive and normal; divisors and values are within 2^60, divisors above 2^-60. */
     void (*encode)(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
                    int64_t cols, const float *factors, bool tame);
 
@@ -67,6 +68,8 @@ typedef struct bsmm_strip_ops {
 extern const bsmm_strip_ops bsmm_strip_portable;
 #if defined(__x86_64__)
 extern const bsmm_strip_ops bsmm_strip_avx512;
+void bsmm_amax_avx512(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
+                      bool skips_nan, uint32_t *amax);
 void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                         const float *scales, void *to);
 void bsmm_drain_avx512(void);

@@ -1,0 +1,396 @@
+/* Values to codes by AVX-512: 64 values at a time are loaded, meet their factors and are rounded as
+ * coder.c does, in four registers; codes and signs become bytes in one, and packed codes.
+ *
+ * bf16 values are not widened one by one: a register of 32 is taken apart into its even and its odd
+ * ones, which are the upper halves of floats already, and codes go back into the words they came
+ * from.
+ *
+ * The last values of a row come through masks or a copy; nothing past them is touched. */
+#include "quantize/strip.h"
+
+#if defined(__x86_64__)
+
+#    include "quantize/lanes_avx512.h"
+
+#    include <string.h>
+
+/* ---- elements ---- */
+
+/* A coder's constants in registers. */
+typedef struct vector_coder {
+    __m512 max;
+    __m512i min_normal, ruler;
+    __m512i magnitude, words_magnitude; /* of a code, in each dword and in each word */
+    __m512i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
+    __m512i shift, sign_shift, words_sign_shift; /* from the top bit to the code's */
+} vector_coder;
+
+/* The fp32 bits of the largest value: a normal one, with the exponent field that 1 in min_normal's
+ * code stands for. */
+INLINE int max_bits(const bsmm_coder *k) {
+    return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
+}
+
+INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
+    const int magnitude = (int)(1u << (bits - 1)) - 1;
+    int nan_sign_and = k->nan_code && !k->nan_sign ? -1 : 0;
+    int ruler = (int)((k->shift << 23) + 0x00400000u - (k->min_normal >> k->shift));
+    return (vector_coder){
+        .max = _mm512_castsi512_ps(_mm512_set1_epi32(max_bits(k))),
+        .min_normal = _mm512_set1_epi32((int)k->min_normal),
+        .ruler = _mm512_set1_epi32(ruler),
+        .magnitude = _mm512_set1_epi32(magnitude),
+        .words_magnitude = _mm512_set1_epi16((short)magnitude),
+        .nan_code = _mm512_set1_epi32((int)k->nan_code),
+        .nan_sign_and = _mm512_set1_epi32(nan_sign_and),
+        .zero_and = _mm512_set1_epi32((int)k->zero_and),
+        .zero_or = _mm512_set1_epi32((int)k->zero_or),
+        .zero_code_and = _mm512_set1_epi32((int)k->zero_code_and),
+        .shift = _mm512_set1_epi32((int)k->shift),
+        .sign_shift = _mm512_set1_epi32(32 - (int)bits),
+        .words_sign_shift = _mm512_set1_epi16((short)(16 - (int)bits)),
+    };
+}
+
+/* The codes of magnitudes, in the lowest bits; above bit 21 something is left. What coder.c's
+ * bsmm_coder_nearest gives: adding a number whose last place is the element's at this magnitude
+ * rounds to it, ties to even. That number has the exponent, or the least one of normal elements,
+ * plus `shift`; and its own last bits are where codes of that exponent begin, so that the sum's
+ * are the code. Those are even, and 2^22 keeps what is added from changing its exponent. */
+INLINE __m512i nearest_even(const vector_coder *k, __m512 magnitude) {
+    __m512i field = _mm512_and_si512(_mm512_castps_si512(magnitude), _mm512_set1_epi32(0x7f800000));
+    __m512i exponent = _mm512_max_epu32(field, k->min_normal);
+    __m512i ruler = _mm512_add_epi32(_mm512_add_epi32(exponent, k->ruler),
+                                     _mm512_srlv_epi32(exponent, k->shift));
+    __m512 sum = _mm512_add_ps(magnitude, _mm512_castsi512_ps(ruler));
+    return _mm512_sub_epi32(_mm512_castps_si512(sum), exponent);
+}
+
+/* |value|, but no more than the largest. NaN counts as that. */
+INLINE __m512 clamp(const vector_coder *k, __m512 value) {
+    return _mm512_range_ps(value, k->max, 0x0a);
+}
+
+/* Codes without their signs, which are the top bits of `signs`. */
+typedef struct signed_codes {
+    __m512i codes, signs;
+} signed_codes;
+
+/* coder.c's rules for zeros and NaN. A NaN's code may hold the sign bit already: fnuz. */
+INLINE signed_codes apply_rules(const vector_coder *k, __m512i a, signed_codes c) {
+    __mmask16 is_nan = _mm512_cmpgt_epu32_mask(a, _mm512_set1_epi32(0x7f800000));
+    __mmask16 is_zero = _mm512_testn_epi32_mask(a, a);
+    __mmask16 is_code0 = _mm512_testn_epi32_mask(c.codes, k->magnitude);
+    c.signs = _mm512_mask_and_epi32(c.signs, is_zero, c.signs, k->zero_and);
+    c.signs = _mm512_mask_or_epi32(c.signs, is_zero, c.signs, k->zero_or);
+    c.signs = _mm512_mask_and_epi32(c.signs, is_code0, c.signs, k->zero_code_and);
+    c.signs = _mm512_mask_and_epi32(c.signs, is_nan, c.signs, k->nan_sign_and);
+    c.codes = _mm512_mask_mov_epi32(c.codes, is_nan, k->nan_code);
+    return c;
+}
+
+/* How much has to be seen to: -0 + 0 is 0, and any other sum with 0 changes nothing. */
+typedef enum encode_care {
+    CARE_NONE, /* no NaN arises, zeros keep their signs */
+    CARE_PLUS, /* no NaN arises, -0 becomes +0 */
+    CARE_ALL
+} encode_care;
+
+/* How values meet their factors. */
+typedef enum element_way {
+    WAY_MULTIPLY,
+    WAY_DIVIDE_TAME, /* strip.h's tame */
+    WAY_DIVIDE
+} element_way;
+
+/* which ? a : b, bit by bit. */
+INLINE __m512i choose_bits(__m512i which, __m512i a, __m512i b) {
+    return _mm512_ternarylogic_epi32(which, a, b, 0xca);
+}
+
+/* Codes with their signs; nothing else is in a dword. x is what y was made of: of the same sign,
+ * but that tame quotients lose the one of -0. */
+INLINE __m512i codes_of(const vector_coder *k, __m512 y, __m512 x, encode_care care) {
+    if (care == CARE_PLUS) y = _mm512_add_ps(y, _mm512_setzero_ps());
+    __m512i signs = _mm512_castps_si512(care == CARE_NONE ? x : y);
+    signed_codes c = {nearest_even(k, clamp(k, y)), signs};
+    if (care != CARE_ALL)
+        return choose_bits(k->magnitude, c.codes, _mm512_srlv_epi32(c.signs, k->sign_shift));
+    __m512i a = _mm512_and_si512(c.signs, _mm512_set1_epi32(0x7fffffff));
+    c = apply_rules(k, a, c);
+    /* A NaN's code may hold the sign bit. */
+    __m512i sign = _mm512_andnot_si512(k->magnitude, _mm512_srlv_epi32(c.signs, k->sign_shift));
+    __m512i code = _mm512_and_si512(c.codes, _mm512_set1_epi32(0xff));
+    return _mm512_or_si512(code, sign);
+}
+
+/* ---- packing ---- */
+
+/* Four times 16 codes as bytes. Register i's dwords end up as dwords i, 4 + i, 8 + i and 12 + i,
+ * which `natural` puts right. */
+INLINE __m512i bytes_of_dwords(const __m512i c[4]) {
+    const __m512i natural = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i bytes =
+        _mm512_packus_epi16(_mm512_packus_epi32(c[0], c[1]), _mm512_packus_epi32(c[2], c[3]));
+    return _mm512_permutexvar_epi32(natural, bytes);
+}
+
+INLINE __m512i bytes_of_words(__m512i low, __m512i high) {
+    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7),
+                                    _mm512_packus_epi16(low, high));
+}
+
+/* 64 codes of 4 or 6 bits from bytes; the rest of the register is 0. */
+INLINE __m512i pack4(__m512i bytes) {
+    __m512i pairs = _mm512_maddubs_epi16(bytes, _mm512_set1_epi16(16 << 8 | 1));
+    return _mm512_zextsi256_si512(_mm512_cvtepi16_epi8(pairs));
+}
+
+INLINE __m512i pack6(__m512i bytes) {
+    const __m512i dense = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
+    const __m512i three_of_four = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    __m512i pairs = _mm512_maddubs_epi16(bytes, _mm512_set1_epi16(64 << 8 | 1));
+    __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32(4096 << 16 | 1));
+    return _mm512_permutexvar_epi32(dense, _mm512_shuffle_epi8(fours, three_of_four));
+}
+
+INLINE __m512i pack(__m512i bytes, uint32_t bits) {
+    return bits == 4 ? pack4(bytes) : bits == 6 ? pack6(bytes) : bytes;
+}
+
+/* ---- rows ---- */
+
+INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
+    const uint16_t *words = from;
+    if (elem == BSMM_ELEM_F32)
+        for (int i = 0; i < 4; i++)
+            x[i] = _mm512_loadu_ps((const float *)from + i * LANES);
+    else if (elem == BSMM_ELEM_F16)
+        for (int i = 0; i < 4; i++)
+            x[i] = _mm512_cvtph_ps(_mm256_loadu_epi16(words + i * LANES));
+    else
+        for (int i = 0; i < 4; i++) {
+            __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_epi16(words + i * LANES));
+            x[i] = _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+        }
+}
+
+/* The processor's own prefetching stops where strips are read twice. */
+INLINE void prefetch_chunk(const uint8_t *from, uint32_t elem, int64_t ahead) {
+    for (int64_t i = 0; i < (elem == BSMM_ELEM_F32 ? 4 : 2); i++)
+        _mm_prefetch((const char *)from + ahead + 64 * i, _MM_HINT_T0);
+}
+
+/* What values meet: a factor, or a divisor and its reciprocal. */
+typedef struct meeting {
+    __m512 by, reciprocal;
+} meeting;
+
+/* The cursors of factors and of their reciprocals. */
+typedef struct meeting_cursor {
+    factor_cursor by, reciprocal;
+} meeting_cursor;
+
+INLINE meeting next_meeting(meeting_cursor *cursor, element_way way) {
+    __m512 by = next_factor(&cursor->by);
+    return (meeting){by, way == WAY_DIVIDE_TAME ? next_factor(&cursor->reciprocal) : by};
+}
+
+INLINE meeting next_meetings(meeting_cursor *cursor, element_way way) {
+    __m512 by = next_factors(&cursor->by);
+    return (meeting){by, way == WAY_DIVIDE_TAME ? next_factors(&cursor->reciprocal) : by};
+}
+
+/* x / m.by, correctly rounded (Markstein): of a reciprocal that is correctly rounded, the first
+ * step makes the quotient faithful and the second exact. Remainders of tame values underflow only
+ * where the quotient is too small to be anything but zero. */
+INLINE __m512 divide(__m512 x, meeting m) {
+    __m512 q = _mm512_mul_ps(x, m.reciprocal);
+    for (int i = 0; i < 2; i++)
+        q = _mm512_fmadd_ps(_mm512_fnmadd_ps(q, m.by, x), m.reciprocal, q);
+    return q;
+}
+
+INLINE __m512 meet(__m512 x, meeting m, element_way way) {
+    if (way == WAY_DIVIDE_TAME) return divide(x, m);
+    return way == WAY_DIVIDE ? _mm512_div_ps(x, m.by) : _mm512_mul_ps(x, m.by);
+}
+
+/* A NaN keeps its sign whatever the factor is; of two NaNs the compiler's order of factors would
+ * decide. */
+INLINE __m512 keep_nan(__m512 y, __m512 x) {
+    return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
+}
+
+INLINE __m512i encode_floats(const vector_coder *k, const void *from, uint32_t elem,
+                             meeting_cursor *cursor, element_way way, encode_care care) {
+    __m512 x[4];
+    __m512i c[4];
+    load_chunk(from, elem, x);
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        __m512 y = meet(x[i], next_meeting(cursor, way), way);
+        if (care == CARE_ALL) y = keep_nan(y, x[i]);
+        c[i] = codes_of(k, y, x[i], care);
+    }
+    return bytes_of_dwords(c);
+}
+
+/* The codes of 32 bf16 values in their places; nothing else is in a word. Signs are the values'. */
+INLINE __m512i encode_words(const vector_coder *k, __m512i words, meeting m, element_way way) {
+    const __m512i lower = _mm512_set1_epi32(0xffff);
+    __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
+    __m512 odd = _mm512_castsi512_ps(_mm512_andnot_si512(lower, words));
+    __m512i even_code = nearest_even(k, clamp(k, meet(even, m, way)));
+    __m512i odd_code = nearest_even(k, clamp(k, meet(odd, m, way)));
+    __m512i codes = choose_bits(lower, even_code, _mm512_slli_epi32(odd_code, 16));
+    return choose_bits(k->words_magnitude, codes, _mm512_srlv_epi16(words, k->words_sign_shift));
+}
+
+/* Even and odd values of one register share a lane's factor. */
+INLINE __m512i encode_bf16(const vector_coder *k, const uint16_t *from, meeting_cursor *cursor,
+                           element_way way) {
+    __m512i codes[2];
+#    pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        __m512i words = _mm512_loadu_si512(from + i * WORDS);
+        codes[i] = encode_words(k, words, next_meetings(cursor, way), way);
+    }
+    return bytes_of_words(codes[0], codes[1]);
+}
+
+INLINE __m512i encode_chunk(const vector_coder *k, const void *from, uint32_t elem,
+                            meeting_cursor *cursor, element_way way, encode_care care) {
+    if (elem == BSMM_ELEM_BF16 && care == CARE_NONE) return encode_bf16(k, from, cursor, way);
+    return encode_floats(k, from, elem, cursor, way, care);
+}
+
+INLINE void store_chunk(uint8_t *to, __m512i packed, uint32_t bits) {
+    if (bits == 4)
+        _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(packed));
+    else
+        _mm512_mask_storeu_epi8(to, bits == 6 ? UINT64_MAX >> 16 : UINT64_MAX, packed);
+}
+
+/* The first n codes; what completes their group is 0. */
+INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
+    int64_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1;
+    int64_t used = bsmm_ceil_div(n, group) * group * bits / 8;
+    bytes = _mm512_maskz_mov_epi8((1ull << n) - 1, bytes);
+    _mm512_mask_storeu_epi8(to, (1ull << used) - 1, pack(bytes, bits));
+}
+
+typedef struct encode_row {
+    const void *from;
+    uint32_t elem, bits;
+    int64_t cols, width;
+    const float *factors, *reciprocals; /* these of WAY_DIVIDE_TAME */
+    element_way way;
+    uint8_t *to;
+} encode_row;
+
+/* `bits`, `elem` and `way` are the row's. */
+INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t bits, uint32_t elem,
+                       element_way way, encode_care care) {
+    const vector_coder k = vector_coder_of(coder, bits);
+    const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
+    const uint8_t *from = row->from;
+    uint8_t *to = row->to;
+    meeting_cursor cursor = {factors_from(row->factors, row->cols, row->width),
+                             factors_from(row->reciprocals, row->cols, row->width)};
+    int64_t left = row->cols;
+    for (; left >= CHUNK; left -= CHUNK, from += CHUNK * bytes, to += CHUNK / 8 * bits) {
+        prefetch_chunk(from, elem, row->cols * bytes);
+        __m512i codes = encode_chunk(&k, from, elem, &cursor, way, care);
+        store_chunk(to, pack(codes, bits), bits);
+    }
+    if (left == 0) return;
+    float last[CHUNK] = {0};
+    memcpy(last, from, (size_t)(left * bytes));
+    store_last(to, encode_chunk(&k, last, elem, &cursor, way, care), left, bits);
+}
+
+INLINE void encode_tame(const bsmm_coder *coder, const encode_row *row, uint32_t bits,
+                        element_way way) {
+    if (row->elem == BSMM_ELEM_F32)
+        encode_all(coder, row, bits, BSMM_ELEM_F32, way, CARE_NONE);
+    else if (row->elem == BSMM_ELEM_BF16)
+        encode_all(coder, row, bits, BSMM_ELEM_BF16, way, CARE_NONE);
+    else
+        encode_all(coder, row, bits, BSMM_ELEM_F16, way, CARE_NONE);
+}
+
+/* The usual case has a loop for each width, element and way. */
+TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *row) {
+    if (row->way == WAY_DIVIDE_TAME)
+        encode_tame(coder, row, row->bits, WAY_DIVIDE_TAME);
+    else if (row->bits == 4)
+        encode_tame(coder, row, 4, WAY_MULTIPLY);
+    else if (row->bits == 6)
+        encode_tame(coder, row, 6, WAY_MULTIPLY);
+    else
+        encode_tame(coder, row, 8, WAY_MULTIPLY);
+}
+
+TARGET static void encode_care_plus(const bsmm_coder *coder, const encode_row *row) {
+    if (row->way == WAY_MULTIPLY)
+        encode_all(coder, row, row->bits, row->elem, WAY_MULTIPLY, CARE_PLUS);
+    else
+        encode_all(coder, row, row->bits, row->elem, WAY_DIVIDE, CARE_PLUS);
+}
+
+TARGET static void encode_care_all(const bsmm_coder *coder, const encode_row *row) {
+    encode_all(coder, row, row->bits, row->elem, row->way, CARE_ALL);
+}
+
+static encode_care care_of(const bsmm_coder *k, bool tame) {
+    bool one_zero = k->zero_code_and == 0;
+    if (!tame || one_zero || k->zero_or) return CARE_ALL;
+    return k->zero_and ? CARE_NONE : CARE_PLUS;
+}
+
+static element_way way_of(const bsmm_strip_job *job, encode_care care) {
+    if (job->step != BSMM_STEP_DIVIDE) return WAY_MULTIPLY;
+    return care == CARE_NONE ? WAY_DIVIDE_TAME : WAY_DIVIDE;
+}
+
+static void reciprocals_of(const float *factors, int64_t n, float *reciprocals) {
+    for (int64_t i = 0; i < n; i++)
+        reciprocals[i] = 1 / factors[i];
+}
+
+static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
+                   int64_t cols, const float *factors, bool tame) {
+    bool across = factors && job->width < cols && job->width % LANES;
+    if (job->step == BSMM_STEP_COMPARE || job->coder->down || across) {
+        bsmm_strip_portable.encode(job, row, r, c, cols, factors, tame);
+        return;
+    }
+    static const float one = 1;
+    float reciprocals[BSMM_STRIP_BLOCKS];
+    const encode_care care = care_of(job->coder, tame);
+    uint32_t bits = bsmm_elem_row(job->dst->m.format.elem)->bits;
+    encode_row all = {.from = row->data,
+                      .elem = row->elem,
+                      .bits = bits,
+                      .cols = cols,
+                      .width = job->width,
+                      .factors = factors ? factors : &one,
+                      .reciprocals = reciprocals,
+                      .way = way_of(job, care),
+                      .to = (uint8_t *)job->dst->m.data +
+                            bsmm_operand_index(job->dst, r, c) * bits / 8};
+    if (all.way == WAY_DIVIDE_TAME)
+        reciprocals_of(factors, bsmm_ceil_div(cols, job->width), reciprocals);
+    static void (*const encoders[])(const bsmm_coder *,
+                                    const encode_row *) = {[CARE_NONE] = encode_care_none,
+                                                           [CARE_PLUS] = encode_care_plus,
+                                                           [CARE_ALL] = encode_care_all};
+    encoders[care](job->coder, &all);
+}
+
+const bsmm_strip_ops bsmm_strip_avx512 = {bsmm_amax_avx512, encode, bsmm_decode_avx512,
+                                          bsmm_drain_avx512};
+
+#endif
