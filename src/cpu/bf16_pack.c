@@ -265,7 +265,7 @@ static void open_span(const tile *t, int64_t k, span *s) {
     if (o->m.format.scale != BSMM_SCALE_NONE && s->offsets_of != k)
         bsmm_pack_offsets(o, k, s->n, block_multiples[o->m.format.scale], s->offsets);
     s->offsets_of = k;
-    bsmm_pack_read(o, t->row, t->rows, k, s->n, &s->buffer, &s->codes);
+    bsmm_pack_read(t->isa, o, t->row, t->rows, k, s->n, &s->buffer, &s->codes);
 }
 
 static void pack_span(tile *t, span *s, const treatment *how) {

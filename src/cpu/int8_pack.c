@@ -168,7 +168,7 @@ static void pack_scales(const job *j, const span *s, const tile *t) {
 static void pack_tile(const job *j, const span *s, const tile *t) {
     bsmm_pack_buffer buffer;
     bsmm_pack_codes codes;
-    bsmm_pack_read(j->o, t->row, t->rows, s->k, s->n, &buffer, &codes);
+    bsmm_pack_read(j->isa, j->o, t->row, t->rows, s->k, s->n, &buffer, &codes);
     j->isa->integers(&codes, j->integers, &j->begin, &t->at);
     pack_scales(j, s, t);
 }

@@ -39,6 +39,8 @@ const float *bsmm_pack_scales_of(uint32_t scale);
 
 /* ---- rows (pack_source.c) ---- */
 
+typedef struct bsmm_pack_isa bsmm_pack_isa;
+
 /* Codes of LANES rows over a span, each packed as in memory. */
 typedef struct bsmm_pack_codes {
     const uint8_t *row[BSMM_PACK_LANES];
@@ -53,8 +55,8 @@ typedef struct bsmm_pack_buffer {
 
 /* Rows [r, r + rows), columns [k, k + n); rows up to LANES are of code 0. n <= SPAN, k a multiple
  * of SPAN. */
-void bsmm_pack_read(const bsmm_operand *o, int64_t r, int64_t rows, int64_t k, int64_t n,
-                    bsmm_pack_buffer *buffer, bsmm_pack_codes *codes);
+void bsmm_pack_read(const bsmm_pack_isa *isa, const bsmm_operand *o, int64_t r, int64_t rows,
+                    int64_t k, int64_t n, bsmm_pack_buffer *buffer, bsmm_pack_codes *codes);
 
 /* Whether columns [k, end) of row r are all zeros. */
 bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end);
@@ -67,7 +69,7 @@ void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step
 /* What a row adds to them. */
 uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r);
 
-/* ---- instruction sets (pack_portable.c, pack_avx2.c, pack_avx512.c) ---- */
+/* ---- instruction sets (pack_*.c) ---- */
 
 /* Where a tile of a span goes: group g of lane i is at
  *   to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
@@ -94,7 +96,17 @@ typedef struct bsmm_pack_begin {
     int32_t factor, plus;
 } bsmm_pack_begin;
 
-typedef struct bsmm_pack_isa {
+/* Columns of codes: one begins at bit `bit` of base, the next one `step` bits on. */
+typedef struct bsmm_pack_columns {
+    const uint8_t *base;
+    uint64_t bit, step;
+    uint32_t bits; /* of a code */
+} bsmm_pack_columns;
+
+struct bsmm_pack_isa {
+    /* Codes of LANES rows of RUN columns: lane i's go to `to` + i * SPAN codes, one to a byte, or
+     * to 16 bits where they have 16. Reads 8 bytes of a column, or 16. */
+    void (*columns)(const bsmm_pack_columns *columns, uint8_t *to);
     /* Integers of `table`; where begin's factor is not 0, each unit's groups are followed by where
      * its sums begin. */
     void (*integers)(const bsmm_pack_codes *codes, const int8_t *table,
@@ -108,11 +120,12 @@ typedef struct bsmm_pack_isa {
     /* The largest and smallest magnitudes of the finite bf16 that are not 0, as codes; 0 and
      * INT16_MAX if there are none. */
     void (*extent)(const uint16_t *codes, int64_t n, int16_t *largest, int16_t *smallest);
-} bsmm_pack_isa;
+};
 
 extern const bsmm_pack_isa bsmm_pack_portable;
 void bsmm_pack_portable_halves(const bsmm_pack_codes *codes, const bsmm_pack_table *table,
                                const bsmm_pack_scaling *scaling, const bsmm_pack_place *at);
+void bsmm_pack_portable_columns(const bsmm_pack_columns *columns, uint8_t *to);
 void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *largest,
                                int16_t *smallest);
 
@@ -120,6 +133,7 @@ void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *larges
 const bsmm_pack_isa *bsmm_pack_avx2(void);
 
 /* 512-bit vectors with byte permutes (VBMI); NULL where the processor has none. */
+void bsmm_pack_avx512_columns(const bsmm_pack_columns *columns, uint8_t *to);
 const bsmm_pack_isa *bsmm_pack_avx512(void);
 
 /* The best that the processor has. */

@@ -206,6 +206,7 @@ TARGET static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, 
 const bsmm_pack_isa *bsmm_pack_avx2(void) {
     static const bsmm_pack_isa isa = {
         .integers = integers,
+        .columns = bsmm_pack_portable_columns,
         .halves = bsmm_pack_portable_halves,
         .words = words,
         .extent = bsmm_pack_portable_extent,

@@ -355,6 +355,7 @@ TARGET static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, 
 
 const bsmm_pack_isa *bsmm_pack_avx512(void) {
     static const bsmm_pack_isa isa = {
+        .columns = bsmm_pack_avx512_columns,
         .integers = integers,
         .halves = halves,
         .words = words,

@@ -176,6 +176,7 @@ static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t
 }
 
 const bsmm_pack_isa bsmm_pack_portable = {
+    .columns = bsmm_pack_portable_columns,
     .integers = integers,
     .halves = bsmm_pack_portable_halves,
     .words = words,
