@@ -118,12 +118,10 @@ INLINE bool store_bf16(__m512 value, __mmask16 lanes, void *to) {
 
 /* ---- rows ---- */
 
-INLINE bool finish_row(const bsmm_finish_tile *t, int64_t r, bool one, store_lanes *store,
-                       int64_t bytes) {
-    part p = {t->acc + r * t->pitch, t->column_factors, t->factors[r], t->alpha};
-    uint8_t *to = t->to + r * t->to_pitch;
-    for (int64_t left = t->cols; left > 0; left -= LANES) {
-        __mmask16 lanes = lanes_left(left);
+INLINE bool finish_row(part p, int64_t cols, bool one, store_lanes *store, int64_t bytes,
+                       uint8_t *to) {
+    for (; cols > 0; cols -= LANES) {
+        __mmask16 lanes = lanes_left(cols);
         __m512 value = one ? times_factor(&p, lanes) : times_factors(&p, lanes, bytes == 2);
         if (!store(value, lanes, to)) return false;
         p.acc += LANES;
@@ -134,10 +132,14 @@ INLINE bool finish_row(const bsmm_finish_tile *t, int64_t r, bool one, store_lan
 }
 
 INLINE int64_t finish_rows(const bsmm_finish_tile *t, store_lanes *store, int64_t bytes) {
-    bool one = is_power_of_two(t->alpha) && are_ones(t->column_factors, t->cols);
-    for (int64_t r = 0; r < t->rows; r++) {
-        bool done = one && is_power_of_two(t->factors[r]) ? finish_row(t, r, true, store, bytes)
-                                                          : finish_row(t, r, false, store, bytes);
+    bool ones = is_power_of_two(t->alpha) && are_ones(t->column_factors, t->cols), one = false;
+    part p = {t->acc, t->column_factors, 0, t->alpha};
+    uint8_t *to = t->to;
+    for (int64_t r = 0; r < t->rows; r++, p.acc += t->pitch, to += t->to_pitch) {
+        if (r == 0 || p.factor != t->factors[r]) one = ones && is_power_of_two(t->factors[r]);
+        p.factor = t->factors[r];
+        bool done = one ? finish_row(p, t->cols, true, store, bytes, to)
+                        : finish_row(p, t->cols, false, store, bytes, to);
         if (!done) return r;
     }
     return t->rows;

@@ -28,6 +28,7 @@ typedef struct gemm {
     int threads;
     bool by_rows;     /* each thread takes its part of A's rows */
     bool is_direct;   /* bsmm_finish_is_direct */
+    bool expects;     /* D's lines are asked for ahead: caches do not hold it */
     uint8_t *scratch; /* one per thread */
 } gemm;
 
@@ -118,6 +119,7 @@ static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
     choose_threads(&g);
     choose_blocks(&g);
     g.is_direct = bsmm_finish_is_direct(p);
+    g.expects = g.is_direct && p->d.data_bytes > bsmm_cpu_l2_bytes() / 4;
     return g;
 }
 
@@ -167,7 +169,7 @@ static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64
 
 /* A tile's part of D, which is stored to some time after its sums are done. */
 static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
-    if (g->is_direct)
+    if (g->expects)
         bsmm_finish_expect(g->p, b->row + i, bsmm_min_i64(g->engine->mr, b->rows - i), b->col + j,
                            bsmm_min_i64(g->engine->nr, b->cols - j));
 }

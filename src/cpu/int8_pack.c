@@ -55,40 +55,6 @@ static bool is_usable(int32_t bits) {
     return ((uint32_t)bits & INT32_MAX) - smallest_scale <= largest_scale - smallest_scale;
 }
 
-/* Bits minus `lower`; tells whether all are usable. */
-static bool load_coded(const float *values, const uint8_t *codes, const uint64_t *offsets,
-                       int64_t n, int32_t lower, int32_t *to) {
-    bool usable = true;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t bits;
-        memcpy(&bits, &values[codes[offsets[i]]], 4);
-        usable &= is_usable(bits);
-        to[i] = (int32_t)((uint32_t)bits - (uint32_t)lower); /* -0 wraps, and is not usable */
-    }
-    return usable;
-}
-
-static bool load_words(const int32_t *words, const uint64_t *offsets, int64_t n, int32_t lower,
-                       int32_t *to) {
-    bool usable = true;
-    for (int64_t i = 0; i < n; i++) {
-        usable &= is_usable(words[offsets[i]]);
-        to[i] = (int32_t)((uint32_t)words[offsets[i]] - (uint32_t)lower);
-    }
-    return usable;
-}
-
-static bool load_scales(const bsmm_operand *o, int64_t r, const uint64_t *offsets, int64_t n,
-                        int32_t lower, int32_t *to) {
-    uint64_t row = bsmm_pack_row_offset(o, r);
-    if (o->m.format.scale == BSMM_SCALE_F32)
-        return load_words((const int32_t *)o->m.scales + row, offsets, n, lower, to);
-    return load_coded(bsmm_pack_scales_of(o->m.format.scale), (const uint8_t *)o->m.scales + row,
-                      offsets, n, lower, to);
-}
-
-/* ---- panels ---- */
-
 /* What all tiles of a call have in common. */
 typedef struct job {
     const bsmm_operand *o;
@@ -113,57 +79,117 @@ typedef struct tile {
     uint8_t *wide;
 } tile;
 
+/* ---- a tile's scales ---- */
+
+enum { LANES = BSMM_PACK_LANES };
+
+/* Rows of scales; those that are not there are the first one again. */
+typedef struct scale_rows {
+    const uint8_t *row[LANES];
+    const float *values; /* of codes; NULL: scales are fp32 */
+} scale_rows;
+
+static scale_rows scales_of(const bsmm_operand *o, int64_t row, int64_t rows) {
+    bool coded = o->m.format.scale != BSMM_SCALE_F32;
+    scale_rows s = {.values = coded ? bsmm_pack_scales_of(o->m.format.scale) : NULL};
+    for (int64_t i = 0; i < LANES; i++) {
+        uint64_t offset = i < rows ? bsmm_pack_row_offset(o, row + i) : 0;
+        s.row[i] = i < rows ? (const uint8_t *)o->m.scales + offset * (coded ? 1 : 4) : s.row[0];
+    }
+    return s;
+}
+
+static inline int32_t bits_at(const scale_rows *s, int64_t lane, uint64_t offset, bool coded) {
+    int32_t bits;
+    if (coded)
+        memcpy(&bits, &s->values[s->row[lane][offset]], sizeof bits);
+    else
+        memcpy(&bits, s->row[lane] + 4 * offset, sizeof bits);
+    return bits;
+}
+
+static inline void store_words(const tile *t, const void *words, uint8_t *to) {
+    if (t->at.lanes == LANES)
+        memcpy(to, words, LANES * 4); /* no call */
+    else
+        memcpy(to, words, (size_t)t->at.lanes * 4);
+}
+
+/* A unit's scales without `lower`, and where sums are floated what the second FMA takes off. */
+static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
+    float taken[LANES];
+    store_words(t, bits, to);
+    if (!j->floated) return;
+    memcpy(taken, bits, sizeof taken);
+    for (int64_t i = 0; i < LANES; i++)
+        taken[i] *= (float)BSMM_INT8_FLOATED;
+    store_words(t, taken, to + t->at.pitch);
+}
+
+/* Whether all are usable. */
+static inline bool load_unit(const job *j, const tile *t, const scale_rows *from, uint64_t offset,
+                             bool coded, uint8_t *to) {
+    int32_t bits[LANES];
+    bool usable = true;
+    for (int64_t i = 0; i < LANES; i++)
+        bits[i] = bits_at(from, i, offset, coded);
+    for (int64_t i = 0; i < LANES; i++) {
+        usable &= is_usable(bits[i]);
+        bits[i] = (int32_t)((uint32_t)bits[i] - (uint32_t)j->lower); /* -0 wraps: not usable */
+    }
+    for (int64_t i = t->rows; i < LANES; i++)
+        bits[i] = ONE - j->lower;
+    store_unit(j, t, bits, to);
+    return usable;
+}
+
 /* A scale of 0, which e4m3 has, stays 0. A unit without elements takes 1, whatever its scale (an
  * empty block's is often 2^-127); a scale out of range takes 1 and makes the row wide. */
-static void replace_unusable(const job *j, const span *s, int64_t r, uint8_t *wide,
-                             int32_t *lowered) {
-    for (int64_t i = 0; i < s->units; i++) {
-        int32_t bits = (int32_t)((uint32_t)lowered[i] + (uint32_t)j->lower);
-        if (is_usable(bits)) continue;
-        bool zero = ((uint32_t)bits & INT32_MAX) == 0;
-        bool finite = ((uint32_t)bits & INT32_MAX) < 255u * EXPONENT;
-        int64_t first = s->k + i * j->unit, end = bsmm_min_i64(first + j->unit, s->k + s->n);
-        if (!finite || !(zero || bsmm_pack_is_empty(j->o, r, first, end))) *wide = 1;
-        lowered[i] = zero ? 0 : ONE - j->lower;
-    }
+static int32_t replaced(const job *j, const span *s, const tile *t, int64_t lane, int64_t unit,
+                        int32_t bits) {
+    if (is_usable(bits)) return (int32_t)((uint32_t)bits - (uint32_t)j->lower);
+    bool zero = ((uint32_t)bits & INT32_MAX) == 0;
+    bool finite = ((uint32_t)bits & INT32_MAX) < 255u * EXPONENT;
+    int64_t first = s->k + unit * j->unit, end = bsmm_min_i64(first + j->unit, s->k + s->n);
+    if (!finite || !(zero || bsmm_pack_is_empty(j->o, t->row + lane, first, end)))
+        t->wide[lane] = 1;
+    return zero ? 0 : ONE - j->lower;
 }
 
-/* What the second FMA of a floated sum takes off it. */
-static void take_floated(const int32_t *scales, int64_t n, int32_t *to) {
-    for (int64_t i = 0; i < n; i++) {
-        float scale;
-        memcpy(&scale, &scales[i], sizeof scale);
-        scale *= (float)BSMM_INT8_FLOATED;
-        memcpy(&to[i], &scale, sizeof scale);
-    }
+static void replace_unit(const job *j, const span *s, const tile *t, const scale_rows *from,
+                         int64_t unit, uint8_t *to) {
+    int32_t bits[LANES];
+    for (int64_t i = 0; i < LANES; i++)
+        bits[i] = i < t->rows ? replaced(j, s, t, i, unit,
+                                         bits_at(from, i, s->offsets[unit], from->values != NULL))
+                              : ONE - j->lower;
+    store_unit(j, t, bits, to);
 }
 
-typedef int32_t scale_rows[BSMM_PACK_LANES][BSMM_PACK_STEPS];
-
-static void store_scales(const job *j, const span *s, const tile *t, const scale_rows bits) {
-    const bsmm_pack_place *at = &t->at;
-    uint8_t *to = at->to + (at->unit_groups + (j->begin.factor != 0)) * at->pitch;
-    j->isa->words(bits, s->units, at->lanes, to, at->unit_bytes);
-    if (!j->floated) return;
-    scale_rows taken;
-    for (int64_t lane = 0; lane < at->lanes; lane++)
-        take_floated(bits[lane], s->units, taken[lane]);
-    j->isa->words((const int32_t(*)[BSMM_PACK_STEPS])taken, s->units, at->lanes, to + at->pitch,
-                  at->unit_bytes);
+static void pack_ones(const job *j, const span *s, const tile *t, uint8_t *to) {
+    int32_t bits[LANES];
+    for (int64_t i = 0; i < LANES; i++)
+        bits[i] = ONE - j->lower;
+    for (int64_t i = 0; i < s->units; i++, to += t->at.unit_bytes)
+        store_unit(j, t, bits, to);
 }
 
 static void pack_scales(const job *j, const span *s, const tile *t) {
-    scale_rows bits;
-    bool scaled = j->o->m.format.scale != BSMM_SCALE_NONE;
-    for (int64_t lane = 0; lane < t->at.lanes; lane++) {
-        if (!scaled || lane >= t->rows)
-            for (int64_t i = 0; i < s->units; i++)
-                bits[lane][i] = ONE - j->lower;
-        else if (!load_scales(j->o, t->row + lane, s->offsets, s->units, j->lower, bits[lane]))
-            replace_unusable(j, s, t->row + lane, t->wide + lane, bits[lane]);
+    uint8_t *to = t->at.to + (t->at.unit_groups + (j->begin.factor != 0)) * t->at.pitch;
+    if (t->rows == 0 || j->o->m.format.scale == BSMM_SCALE_NONE) {
+        pack_ones(j, s, t, to);
+        return;
     }
-    store_scales(j, s, t, (const int32_t(*)[BSMM_PACK_STEPS])bits);
+    const scale_rows from = scales_of(j->o, t->row, t->rows);
+    for (int64_t i = 0; i < s->units; i++, to += t->at.unit_bytes) {
+        uint64_t offset = s->offsets[i];
+        bool usable = from.values ? load_unit(j, t, &from, offset, true, to)
+                                  : load_unit(j, t, &from, offset, false, to);
+        if (!usable) replace_unit(j, s, t, &from, i, to);
+    }
 }
+
+/* ---- panels ---- */
 
 static void pack_tile(const job *j, const span *s, const tile *t) {
     bsmm_pack_buffer buffer;

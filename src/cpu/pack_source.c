@@ -105,5 +105,8 @@ void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step
 }
 
 uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r) {
-    return bsmm_scale_map_at(&o->map, r / o->m.format.block_rows, 0);
+    int64_t rows = o->m.format.block_rows;
+    if (rows != 1) r /= rows;
+    return o->map.digit_count ? bsmm_scale_map_at(&o->map, r, 0)
+                              : (uint64_t)r * o->map.tile_row_step; /* a plain pitch */
 }
