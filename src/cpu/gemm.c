@@ -183,16 +183,17 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k, 
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
     int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
-    int64_t left = (int64_t)e->b_unit_bytes / BSMM_AHEAD_LINE;
-    bsmm_ahead ahead = {next_panel(g, b, j, k), bsmm_ceil_div(left, tiles)};
+    int64_t left = (int64_t)e->b_unit_bytes; /* of each unit of the next panel, to be asked for */
+    bsmm_ahead ahead = {next_panel(g, b, j, k),
+                        bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};
     if (e->widen) e->widen(panel, units, b->widened);
     for (int64_t i = 0; i < tiles; i++, a += g->a.panel_bytes) {
         if (k + units == g->units) expect_tile(g, b, i * e->mr, j);
         e->multiply(a, e->widen ? b->widened : panel, units, acc + i * e->mr * pitch, pitch, k > 0,
                     ahead);
-        ahead.at += units * ahead.lines * BSMM_AHEAD_LINE;
-        left -= ahead.lines;
-        if (left < ahead.lines) ahead.lines = left;
+        ahead.at += units * ahead.bytes;
+        left -= ahead.bytes;
+        ahead.bytes = bsmm_min_i64(ahead.bytes, left);
     }
 }
 

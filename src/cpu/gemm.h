@@ -24,18 +24,21 @@ typedef struct bsmm_panel {
     uint8_t *wide;   /* the same; 0 in padding rows */
 } bsmm_panel;
 
-/* Lines that are read soon, of which an engine asks for `lines` at each unit: memory then brings
- * them while it multiplies, instead of all at once when it waits for them. */
+/* What is read soon, of which an engine asks for `bytes` (whole lines) at each unit: memory then
+ * brings it while it multiplies, instead of all at once when it waits for it. */
 typedef struct bsmm_ahead {
     const uint8_t *at;
-    int64_t lines;
+    int64_t bytes;
 } bsmm_ahead;
 
 enum { BSMM_AHEAD_LINE = 64 };
 
+/* One line as a rule, without a branch around it: where bytes is 0 the same one again. */
 static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
-    for (int64_t i = 0; i < ahead->lines; i++, ahead->at += BSMM_AHEAD_LINE)
-        __builtin_prefetch(ahead->at, 0, 2);
+    __builtin_prefetch(ahead->at, 0, 2);
+    for (int64_t i = BSMM_AHEAD_LINE; i < ahead->bytes; i += BSMM_AHEAD_LINE)
+        __builtin_prefetch(ahead->at + i, 0, 2);
+    ahead->at += ahead->bytes;
 }
 
 struct bsmm_engine {
