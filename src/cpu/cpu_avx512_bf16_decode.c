@@ -229,11 +229,12 @@ INLINE uint32_t multiply(const bsmm_decode_span *s, int width, weights kind, boo
                 ? _mm512_setzero_ps()
                 : _mm512_loadu_ps(s->acc + i % width * BSMM_DECODE_COLUMNS + i / width * LANES);
     for (int64_t i = 0; i < s->steps; i += BSMM_DECODE_GROUP) {
+        const uint8_t *ahead = bsmm_decode_ahead(s, i * row_bytes, s->steps * row_bytes);
         __m512i word[PANELS][32];
         for (int p = 0; p < panels; p++) {
             const uint8_t *b = s->b + i * row_bytes + p * LANES * s->pitch;
             for (int j = 0; j < 4; j++)
-                bsmm_prefetch_rows(b + s->ahead, s->pitch, j, BSMM_DECODE_GROUP * row_bytes);
+                bsmm_prefetch_rows(ahead + p * LANES * s->pitch, s->pitch, j, BSMM_DECODE_GROUP * row_bytes);
             load_group(b, s->pitch, kind, word[p]);
         }
         const uint8_t *a = s->a + i * BSMM_DECODE_STEP / unit * a_unit;

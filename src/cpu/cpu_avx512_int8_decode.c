@@ -125,10 +125,11 @@ INLINE void multiply(const bsmm_decode_span *s, int width, bool is_e2m1, bool by
         acc[r] = _mm512_loadu_ps(s->acc + r * BSMM_DECODE_COLUMNS);
     for (int64_t i = 0; i < s->steps; i += BSMM_DECODE_GROUP) {
         const uint8_t *b = s->b + i * step_bytes;
+        const uint8_t *ahead = bsmm_decode_ahead(s, i * step_bytes, s->steps * step_bytes);
         __m512i word[16];
         if (is_e2m1) bsmm_transpose_lines(b, s->pitch, word);
         for (int64_t j = 0; j < BSMM_DECODE_GROUP; j++) {
-            bsmm_prefetch_rows(b + s->ahead, s->pitch, j, BSMM_DECODE_GROUP * step_bytes);
+            bsmm_prefetch_rows(ahead, s->pitch, j, BSMM_DECODE_GROUP * step_bytes);
             __m512i byte[GROUPS];
             if (is_e2m1)
                 decode_e2m1(word + 4 * j, table, byte);

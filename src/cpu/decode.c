@@ -9,8 +9,9 @@
 
 enum { LANES = BSMM_DECODE_LANES, COLUMNS = BSMM_DECODE_COLUMNS };
 
-/* Bytes ahead of the present ones that a panel prefetches, at least: a memory's latency. */
-static const int64_t least_ahead = 16384;
+/* Bytes that are asked for ahead of the present ones, of all rows that are read side by side: a
+ * memory's latency. */
+static const int64_t ahead = 16384;
 
 const char *bsmm_decode_refuse(const bsmm_product *p, int64_t most_rows, char *why, size_t size) {
     if (p->a.m.rows > most_rows) {
@@ -219,6 +220,7 @@ static void gather(const decode *x, const bsmm_decode_scales *s) {
 /* Panels side by side: 16 columns each, as many as the decoder takes; the last may lie beyond D. */
 typedef struct strip {
     int64_t col, at; /* first column of the thread's piece, and of the strip in it */
+    int64_t next;    /* first column of the thread's next piece; N: none */
     const scratch *to;
     uint32_t packed; /* bit p: panel p has to be packed */
 } strip;
@@ -243,9 +245,9 @@ static uint32_t multiply_copied(const decode *x, const strip *t, int64_t step,
         int64_t k = step * BSMM_DECODE_STEP;
         bsmm_decode_span span = *whole;
         span.a += (uint64_t)(k / x->d->unit) * x->d->a_unit_bytes;
-        span.b = copy;
+        span.b = span.next = copy;
         span.pitch = pitch;
-        span.ahead = 0;
+        span.lead = 0;
         span.codes += k / x->d->scale_unit * LANES;
         if (span.scales) span.scales += k / x->d->scale_unit * LANES;
         span.steps = COPIED;
@@ -254,22 +256,27 @@ static uint32_t multiply_copied(const decode *x, const strip *t, int64_t step,
     return unusual;
 }
 
-/* Whole strips, so far ahead that even short rows come in time. */
-static int64_t distance_ahead(const decode *x) {
-    int64_t bytes = x->d->panels * LANES * x->pitch;
-    return bsmm_ceil_div(least_ahead, bytes) * bytes;
+/* Where the strip lies that a thread comes to after `count` others; itself where there is none. */
+static int64_t later_row(const decode *x, const strip *t, int64_t count) {
+    int64_t rows = x->d->panels * LANES, at = t->at + count * rows;
+    int64_t row = at < COLUMNS ? t->col + at : t->next + at - COLUMNS;
+    return row + rows <= x->p->b.m.rows ? row : t->col + t->at;
 }
 
 static uint32_t multiply_stored(const decode *x, const strip *t) {
     int64_t row = t->col + t->at, group = BSMM_DECODE_GROUP * BSMM_DECODE_STEP;
     bool whole = row + x->d->panels * LANES <= x->p->b.m.rows;
     int64_t direct = whole ? x->p->a.m.cols / group * BSMM_DECODE_GROUP : 0;
+    /* So many strips ahead that even short rows come in time. */
+    int64_t row_bytes = direct * x->step_bytes, rows = x->d->panels * LANES;
+    int64_t later = later_row(x, t, bsmm_ceil_div(ahead, rows * x->pitch));
     uint32_t unusual = 0;
     for (int64_t tile = 0; tile < x->tiles; tile++) {
         bsmm_decode_span span = {.a = x->a + (uint64_t)tile * x->tile_bytes,
                                  .b = (const uint8_t *)x->p->b.m.data + row * x->pitch,
                                  .pitch = x->pitch,
-                                 .ahead = tile == 0 ? distance_ahead(x) : 0,
+                                 .next = (const uint8_t *)x->p->b.m.data + later * x->pitch,
+                                 .lead = bsmm_min_i64(ahead / rows, row_bytes),
                                  .codes = t->to->codes,
                                  .scales = has_float_scales(x->p) ? t->to->scales : NULL,
                                  .scale_pitch = x->scale_units * LANES,
@@ -325,8 +332,8 @@ static void clear_scales(const decode *x, const scratch *to, int64_t p) {
         memset(to->codes + p * count, 0, (size_t)count);
 }
 
-static void run_strip(const decode *x, const scratch *to, int64_t col, int64_t at) {
-    strip t = {.col = col, .at = at, .to = to};
+static void run_strip(const decode *x, const scratch *to, int64_t col, int64_t next, int64_t at) {
+    strip t = {.col = col, .at = at, .next = next, .to = to};
     int64_t panels = bsmm_min_i64(x->d->panels, bsmm_ceil_div(x->p->b.m.rows - col - at, LANES));
     for (int64_t p = 0; p < x->d->panels; p++) {
         bool there = p < panels && prepare_panel(x, to, col, at + p * LANES, p);
@@ -339,12 +346,12 @@ static void run_strip(const decode *x, const scratch *to, int64_t col, int64_t a
         if (t.packed & 1u << p) multiply_packed(x, to, col, at + p * LANES);
 }
 
-static void run_columns(const decode *x, int64_t col) {
+static void run_columns(const decode *x, int64_t col, int64_t next) {
     scratch to = place_scratch(x);
     int64_t cols = bsmm_min_i64(COLUMNS, x->p->b.m.rows - col);
     memset(to.acc, 0, acc_bytes(x));
     for (int64_t at = 0; at < cols; at += x->d->panels * LANES)
-        run_strip(x, &to, col, at);
+        run_strip(x, &to, col, next, at);
     for (int64_t r = 0; r < x->p->a.m.rows; r++) {
         bsmm_gemm_row row = {.r = r,
                              .col = col,
@@ -358,19 +365,40 @@ static void run_columns(const decode *x, int64_t col) {
     }
 }
 
+/* The first column of a piece that no thread has taken. */
+static int64_t take_columns(int64_t *taken) {
+    int64_t col;
+#pragma omp atomic capture
+    {
+        col = *taken;
+        *taken += COLUMNS;
+    }
+    return col;
+}
+
+/* Pieces in turn. Each is taken while the one before is worked on, so that the thread asks memory
+ * for its own next rows and not for another's. */
+static void run_pieces(const decode *x, int64_t *taken) {
+    int64_t col = take_columns(taken);
+    while (col < x->p->b.m.rows) {
+        int64_t next = take_columns(taken);
+        run_columns(x, col, next);
+        col = next;
+    }
+}
+
 bsmm_status bsmm_decode_run(const bsmm_decoder *d, const bsmm_product *p, void *workspace) {
     decode x = measure(d, p);
     place(&x, workspace);
     if (p->b.m.format.scale != BSMM_SCALE_NONE) find_scale_columns(&x);
     if (d->make_context) d->make_context(p, x.context);
+    int64_t taken = 0;
 #pragma omp parallel num_threads(x.threads)
     {
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < x.tiles; i++)
             pack_tile(&x, i);
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t col = 0; col < p->b.m.rows; col += COLUMNS)
-            run_columns(&x, col);
+        run_pieces(&x, &taken);
     }
     return BSMM_OK;
 }

@@ -28,7 +28,8 @@ typedef struct bsmm_decode_span {
     const uint8_t *a;     /* the tile's packed units */
     const uint8_t *b;     /* the first row's bytes; the panels' rows follow each other */
     int64_t pitch;        /* bytes from row to row of b */
-    int64_t ahead;        /* from b to what to prefetch */
+    const uint8_t *next;  /* what is read after b: asked for ahead of time */
+    int64_t lead;         /* by so many bytes along a row */
     const uint8_t *codes; /* scale codes, as the decoder's prepare left them */
     const float *scales;  /* fp32 scales, [segment of 128][16]; NULL: none */
     int64_t scale_pitch;  /* codes or scales from panel to panel */

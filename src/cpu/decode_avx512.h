@@ -76,8 +76,15 @@ BSMM_DECODE_INLINE void bsmm_load_sixes(const uint8_t *b, int64_t pitch, int ski
     bsmm_transpose(row, word);
 }
 
-/* Asks for what a later panel's rows 4j to 4j + 3 have at a group of steps of `bytes` a row. A few
- * at a time, between computation: bursts of prefetches stall. */
+/* What to ask for while byte `at` of the rows is read, of `bytes` in each: further along them, and
+ * then the beginning of the next ones. */
+BSMM_DECODE_INLINE const uint8_t *bsmm_decode_ahead(const bsmm_decode_span *s, int64_t at,
+                                                    int64_t bytes) {
+    at += s->lead;
+    return at < bytes ? s->b + at : s->next + (at - bytes);
+}
+
+/* Asks for rows 4j to 4j + 3. A few at a time, between computation: bursts of prefetches stall. */
 BSMM_DECODE_INLINE void bsmm_prefetch_rows(const uint8_t *at, int64_t pitch, int64_t j,
                                            int64_t bytes) {
 #pragma GCC unroll 4
