@@ -149,28 +149,36 @@ static void test_int8_engines_agree(void **state) {
 
 /* What kernels do where 512-bit operations have two ports has the bits of what they do elsewhere.
  */
+static void check_ports(const char *a, const char *b, int64_t rows, fill how, rng *r) {
+    enum { N = 65, K = 645 };
+    product p;
+    product_make(&p, a, b, rows, N, K, how, r);
+    bsmm_cpu_add_features(BSMM_CPU_TWO_PORTS);
+    float *two = result_of(&p, NULL);
+    bsmm_cpu_add_features(0);
+    bsmm_cpu_mask_features(~(uint32_t)BSMM_CPU_TWO_PORTS);
+    float *many = result_of(&p, NULL);
+    bsmm_cpu_mask_features(~0u);
+    assert_memory_equal(two, many, (size_t)(rows * N) * sizeof(float));
+    free(two);
+    free(many);
+    product_free(&p);
+}
+
+/* Packed engines, and the decode kernels' tiles. */
 static void test_ports_do_not_matter(void **state) {
     (void)state;
-    static const char *const formats[] = {"e2m1",  "e2m3", "mxfp4", "mxfp6_e2m3",   "nvfp4",
-                                          "mxfp8", "bf16", "e4m3",  "fp8_group128", "fp8_block128"};
+    static const char *const formats[] = {"e2m1",  "e2m3",  "mxfp4",        "mxfp6_e2m3",
+                                          "nvfp4", "mxfp8", "mxfp6_e3m2",   "mxfp8_e5m2",
+                                          "bf16",  "e4m3",  "fp8_group128", "fp8_block128"};
+    static const int64_t rows[] = {37, 16, 7, 3, 2, 1};
     if (BF16 & ~bsmm_cpu_features()) skip();
     rng r = {5};
     for (size_t i = 0; i < BSMM_COUNT(formats); i++)
         for (size_t j = 0; j < BSMM_COUNT(formats); j++)
-            for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
-                product p;
-                product_make(&p, formats[i], formats[j], 37, 65, 645, how, &r);
-                bsmm_cpu_add_features(BSMM_CPU_TWO_PORTS);
-                float *two = result_of(&p, NULL);
-                bsmm_cpu_add_features(0);
-                bsmm_cpu_mask_features(~(uint32_t)BSMM_CPU_TWO_PORTS);
-                float *many = result_of(&p, NULL);
-                bsmm_cpu_mask_features(~0u);
-                assert_memory_equal(two, many, 37 * 65 * sizeof(float));
-                free(two);
-                free(many);
-                product_free(&p);
-            }
+            for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++)
+                for (size_t m = 0; m < BSMM_COUNT(rows); m++)
+                    check_ports(formats[i], formats[j], rows[m], how, &r);
 }
 
 static void check_caches(product *p, const uint64_t *caches, size_t count) {

@@ -1,0 +1,58 @@
+/* The parts of cpu_avx512_bf16_decode: how weights are stored, what their codes become, and the
+ * loops that multiply them, in two forms with the same bits.
+ *
+ * By dots: codes become pairs of bf16 with their scales folded in, for vdpbf16ps. By FMAs, where
+ * vdpbf16ps takes the time of four: codes become fp32, the odd element of a pair first; an e8m0
+ * scale moves the sum instead of the elements, since powers of two change no rounding. */
+#ifndef BSMM_CPU_BF16_DECODE_H
+#define BSMM_CPU_BF16_DECODE_H
+
+#include "cpu/decode.h"
+
+/* How elements are stored and scaled: bits, and whether by e4m3 (products) or by less. */
+typedef enum bsmm_weights {
+    BSMM_SHIFTED4,
+    BSMM_PRODUCTS4,
+    BSMM_SHIFTED6,
+    BSMM_SHIFTED8,
+    BSMM_WEIGHTS
+} bsmm_weights;
+
+bsmm_weights bsmm_weights_of(const bsmm_format *format);
+
+/* Scale codes of a step: one, or two halves'. */
+#define BSMM_STEP_CODES(kind) ((kind) == BSMM_PRODUCTS4 ? 2 * BSMM_DECODE_LANES : BSMM_DECODE_LANES)
+
+/* What codes become, made once a run; what the bytes hold depends on kind and form. */
+typedef struct bsmm_decode_tables {
+    _Alignas(64) uint8_t bytes[4][64];
+    uint8_t special; /* magnitudes of 8 bits from here on are packed: Inf and NaN */
+    /* by FMAs, 6 and 8 bits: f16 is the code at the top of 16 bits, shifted down and masked */
+    uint16_t down, mask;
+} bsmm_decode_tables;
+
+void bsmm_decode_tables_for_dots(const bsmm_product *p, void *tables);
+void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *tables);
+
+/* bsmm_decoder's prepare; by FMAs the factors also take back what f16's bias adds. */
+bool bsmm_decode_prepare_for_dots(const bsmm_decode_scales *s);
+bool bsmm_decode_prepare_for_fmas(const bsmm_decode_scales *s);
+
+/* Tiles of 1, 2, 4, 8 and 16 rows. */
+enum { BSMM_BF16_TILES = 5 };
+
+/* One form's loops; [2] is by segment. */
+typedef struct bsmm_bf16_decode_form {
+    int64_t panels[BSMM_BF16_TILES]; /* side by side */
+    uint32_t (*multiply[BSMM_WEIGHTS][2][BSMM_BF16_TILES])(const bsmm_decode_span *span);
+} bsmm_bf16_decode_form;
+
+#if defined(__x86_64__)
+extern const bsmm_bf16_decode_form bsmm_bf16_decode_dots, bsmm_bf16_decode_fmas;
+
+/* bsmm_decoder's multiply_packed: [by FMAs][by segment]. */
+extern void (*const bsmm_bf16_decode_packed[2][2])(const uint8_t *a, const uint8_t *b,
+                                                   int64_t width, int64_t units, float *acc);
+#endif
+
+#endif
