@@ -3,8 +3,11 @@
 bsmm_scale_line bsmm_scale_line_make(const bsmm_scale_map *map) {
     bsmm_scale_line line = {.map = map};
     line.regular = map->tile_cols && BSMM_SCALE_RUN % map->tile_cols == 0;
-    for (int64_t i = 0; line.regular && i < BSMM_SCALE_RUN; i++)
+    line.contiguous = line.regular;
+    for (int64_t i = 0; line.regular && i < BSMM_SCALE_RUN; i++) {
         line.steps[i] = bsmm_scale_map_at(map, 0, i);
+        line.contiguous &= line.steps[i] == (uint64_t)i;
+    }
     return line;
 }
 

@@ -12,6 +12,7 @@ enum { BSMM_SCALE_RUN = 16 };
 typedef struct bsmm_scale_line {
     const bsmm_scale_map *map;
     bool regular;                   /* whole tiles make BSMM_SCALE_RUN */
+    bool contiguous;                /* and lie side by side */
     uint64_t steps[BSMM_SCALE_RUN]; /* of columns beside a multiple of BSMM_SCALE_RUN */
 } bsmm_scale_line;
 

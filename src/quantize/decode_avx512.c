@@ -6,6 +6,10 @@
  * 8 bits: shifted into an f16 code, whose exponent is wider or as wide; what the bias differs by is
  *         a power of two. NaN codes are replaced.
  *
+ * 8 bits to bf16: 32 codes become bf16 values by integer arithmetic, are taken apart into even and
+ *         odd floats to meet their factors, and put together again. Codes that are not finite, and
+ *         products halfway between two bf16 values, take the way above.
+ *
  * A product that is not exact goes to 16 bits through odd rounding: truncated, its last bit set if
  * anything is lost; then rounding it again is rounding it once. */
 #include "quantize/strip.h"
@@ -23,6 +27,9 @@ typedef struct vector_values {
     __m512 table[2], bias, other;
     __m512i nan_base, nan_mask, nans;
     __m128i shift;
+    /* to bf16 */
+    __m512i special_base, special_mask, specials;
+    __m512i pairs_shift, pairs_field, pairs_base, exponent, subnormals;
 } vector_values;
 
 INLINE vector_values vector_values_of(const bsmm_decode_job *job) {
@@ -34,6 +41,14 @@ INLINE vector_values vector_values_of(const bsmm_decode_job *job) {
         .nan_mask = _mm512_set1_epi16(job->nan_mask),
         .nans = _mm512_set1_epi16(job->nans),
         .shift = _mm_cvtsi32_si128(job->shift),
+        .special_base = _mm512_set1_epi8((char)job->special_base),
+        .special_mask = _mm512_set1_epi8((char)job->nan_mask),
+        .specials = _mm512_set1_epi8((char)job->specials),
+        .pairs_shift = _mm512_set1_epi16((int16_t)(7 - job->mantissa_bits)),
+        .pairs_field = _mm512_set1_epi16((int16_t)(0x7f << (7 - job->mantissa_bits))),
+        .pairs_base = _mm512_set1_epi16(job->pairs_base),
+        .exponent = _mm512_set1_epi16((int16_t)(0x7f >> job->mantissa_bits << job->mantissa_bits)),
+        .subnormals = _mm512_loadu_si512(job->subnormals),
     };
 }
 
@@ -158,6 +173,9 @@ INLINE void store_f32(uint8_t *to, const __m512 y[4], bool stream) {
 
 /* ---- rows ---- */
 
+/* Bytes of codes: stores past the caches hold up the processor's own prefetching. */
+enum { AHEAD = 4096 };
+
 /* What loops are made for, each with constants of its own. */
 typedef struct shape {
     uint32_t bits, to_elem;
@@ -196,16 +214,89 @@ INLINE void store_chunk(const shape s, uint8_t *to, const __m512 y[4], bool stre
         store_bf16(to, y, s.exact && s.bits < 8, stream);
 }
 
+/* The bf16 values of 32 finite codes of 8 bits. A subnormal code's magnitude is all that its low
+ * bits hold. */
+INLINE __m512i bf16_of_codes(const vector_values *v, __m256i bytes) {
+    __m512i codes = _mm512_cvtepi8_epi16(bytes);
+    __m512i field = _mm512_and_si512(_mm512_sllv_epi16(codes, v->pairs_shift), v->pairs_field);
+    __m512i normal = _mm512_add_epi16(field, v->pairs_base);
+    __mmask32 is_small = _mm512_testn_epi16_mask(codes, v->exponent);
+    __m512i magnitude = _mm512_mask_permutexvar_epi16(normal, is_small, codes, v->subnormals);
+    return choose_bits(_mm512_set1_epi16(INT16_MIN), codes, magnitude);
+}
+
+/* How products become bf16: they are, or are rounded. */
+INLINE __m512 pair_product(const shape s, bool scale_is_exact, const vector_values *v, __m512 x,
+                           __m512 scale) {
+    if (s.exact) return _mm512_mul_ps(x, scale);
+    __m512 exact = _mm512_mul_ps(x, scale_is_exact ? scale : v->other);
+    return _mm512_mul_ps(exact, scale_is_exact ? v->other : scale);
+}
+
+/* Lower halves of exactly one half; of a product that was rounded, nothing tells on which side. */
+INLINE __mmask32 halfway(__m512 y) {
+    return _mm512_mask_cmpeq_epi16_mask(0x55555555, _mm512_castps_si512(y),
+                                        _mm512_set1_epi16(INT16_MIN));
+}
+
+/* 32 products; false where it cannot tell how to round one. */
+INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
+                         __m256i bytes, __m512 scale, __m512i *to) {
+    const __m512i lower = _mm512_set1_epi32(0xffff);
+    __m512i x = bf16_of_codes(v, bytes);
+    __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(x, 16));
+    __m512 odd = _mm512_castsi512_ps(_mm512_andnot_si512(lower, x));
+    even = pair_product(s, scale_is_exact, v, even, scale);
+    odd = pair_product(s, scale_is_exact, v, odd, scale);
+    __m512i low = whole ? _mm512_castps_si512(even) : round_bf16(even);
+    __m512i high = whole ? _mm512_castps_si512(odd) : round_bf16(odd);
+    *to = choose_bits(lower, _mm512_srli_epi32(low, 16), high);
+    return whole || (halfway(even) | halfway(odd)) == 0;
+}
+
+/* 64 codes of 8 bits to bf16; false, with nothing stored, where that takes more care. */
+INLINE bool decode_words(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
+                         __m512i codes, factor_cursor *cursor, uint8_t *to, bool stream) {
+    __m512i special = _mm512_and_si512(_mm512_sub_epi8(codes, v->special_base), v->special_mask);
+    __m512i low, high;
+    bool known = _mm512_cmplt_epu8_mask(special, v->specials) == 0;
+    known &= decode_pairs(s, scale_is_exact, whole, v, _mm512_castsi512_si256(codes),
+                          next_factors(cursor), &low);
+    known &= decode_pairs(s, scale_is_exact, whole, v, _mm512_extracti64x4_epi64(codes, 1),
+                          next_factors(cursor), &high);
+    if (!known) return false;
+    store_line(to, low, stream);
+    store_line(to + 64, high, stream);
+    return true;
+}
+
+/* Whether exact products of 8 bits are normal bf16 values, or zero; NaN is. */
+INLINE bool are_whole(const float *scales, int64_t blocks) {
+    bool tiny = false;
+    for (int64_t i = 0; i < blocks; i++)
+        tiny |= scales[i] < 0x1p-96f;
+    return !tiny;
+}
+
 INLINE void decode_row(const shape s, const bsmm_decode_job *job, const uint8_t *codes,
                        int64_t cols, const float *scales, uint8_t *out) {
     const vector_values v = vector_values_of(job);
     const bool exact = job->scale_is_exact, streams = job->streams && (uintptr_t)out % 64 == 0;
     const int64_t size = s.to_elem == BSMM_ELEM_F32 ? 4 : 2;
     const uint64_t whole = s.bits == 8 ? UINT64_MAX : (1ull << 8 * s.bits) - 1;
+    const bool words = s.bits == 8 && s.to_elem == BSMM_ELEM_BF16;
+    const bool all_whole = words && s.exact && are_whole(scales, bsmm_ceil_div(cols, job->width));
     factor_cursor cursor = factors_from(scales, cols, job->width);
     int64_t left = cols;
     __m512 y[4];
     for (; left >= CHUNK; left -= CHUNK, codes += CHUNK / 8 * s.bits, out += CHUNK * size) {
+        _mm_prefetch((const char *)codes + AHEAD, _MM_HINT_T0);
+        factor_cursor ahead = cursor;
+        if (words && decode_words(s, exact, all_whole, &v, _mm512_loadu_si512(codes), &ahead, out,
+                                  streams)) {
+            cursor = ahead;
+            continue;
+        }
         decode_chunk(s, exact, &v, _mm512_maskz_loadu_epi8(whole, codes), &cursor, y);
         store_chunk(s, out, y, streams);
     }

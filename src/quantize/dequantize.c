@@ -67,15 +67,27 @@ static bool takes_strips(const bsmm_operand *src, const bsmm_operand *dst) {
            has_two_factors(&src->m);
 }
 
-/* NaN codes are the last magnitudes, or 0x80 alone. */
+/* NaN codes are the last magnitudes, Inf before them, or 0x80 alone. */
 static void find_nans(const double *values, bsmm_decode_job *job) {
     bool lone = isnan(values[0x80]);
-    int16_t nans = 0;
+    int16_t nans = 0, specials = 0;
     while (isnan(values[0x7f - nans]))
         nans++;
+    while (!isfinite(values[0x7f - specials]))
+        specials++;
     job->nan_base = (int16_t)(0x80 - nans);
+    job->special_base = (int16_t)(0x80 - specials);
     job->nan_mask = lone ? 0xff : 0x7f;
     job->nans = (int16_t)(lone ? 1 : nans);
+    job->specials = (int16_t)(lone ? 1 : specials);
+}
+
+/* Every finite value of 8 bits is a bf16. */
+static void set_pairs(const bsmm_elem_info *info, const double *values, bsmm_decode_job *job) {
+    job->mantissa_bits = (int)info->mantissa_bits;
+    job->pairs_base = (int16_t)((127 - info->bias) << 7);
+    for (int i = 0; i < 1 << info->mantissa_bits; i++)
+        job->subnormals[i] = (uint16_t)(bsmm_float_bits((float)values[i]) >> 16);
 }
 
 static void set_elements(uint32_t elem, bsmm_decode_job *job) {
@@ -88,6 +100,7 @@ static void set_elements(uint32_t elem, bsmm_decode_job *job) {
     job->shift = 10 - (int)info->mantissa_bits;
     job->bias = ldexpf(1, 15 - info->bias);
     find_nans(values, job);
+    set_pairs(info, values, job);
 }
 
 static void set_scales(uint32_t scale, float scales[256]) {
@@ -114,6 +127,11 @@ static strip_decoder strip_decoder_make(const bsmm_operand *src, const bsmm_oper
     return d;
 }
 
+/* NaN has one code: what rounds values could carry a payload into the sign. */
+static float one_nan(float scale) {
+    return isnan(scale) ? NAN : scale;
+}
+
 static void load_scales(const strip_decoder *d, uint64_t row, int64_t block, int64_t n,
                         float *scales) {
     const uint8_t *codes = d->src->m.scales;
@@ -124,7 +142,7 @@ static void load_scales(const strip_decoder *d, uint64_t row, int64_t block, int
         int64_t count = bsmm_min_i64(BSMM_SCALE_RUN, n - first);
         bsmm_scale_line_at(&d->line, row, block + first, count, offsets);
         for (int64_t i = 0; i < count; i++)
-            scales[first + i] = wide ? floats[offsets[i]] : d->scales[codes[offsets[i]]];
+            scales[first + i] = wide ? one_nan(floats[offsets[i]]) : d->scales[codes[offsets[i]]];
     }
 }
 

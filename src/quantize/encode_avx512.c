@@ -103,11 +103,6 @@ typedef enum element_way {
     WAY_DIVIDE
 } element_way;
 
-/* which ? a : b, bit by bit. */
-INLINE __m512i choose_bits(__m512i which, __m512i a, __m512i b) {
-    return _mm512_ternarylogic_epi32(which, a, b, 0xca);
-}
-
 /* Codes with their signs; nothing else is in a dword. x is what y was made of: of the same sign,
  * but that tame quotients lose the one of -0. */
 INLINE __m512i codes_of(const vector_coder *k, __m512 y, __m512 x, encode_care care) {

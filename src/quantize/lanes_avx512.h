@@ -16,6 +16,11 @@ INLINE __mmask16 first_lanes(int64_t n) {
     return (__mmask16)(n >= LANES ? 0xffffu : n <= 0 ? 0u : (1u << n) - 1);
 }
 
+/* which ? a : b, bit by bit. */
+INLINE __m512i choose_bits(__m512i which, __m512i a, __m512i b) {
+    return _mm512_ternarylogic_epi32(which, a, b, 0xca);
+}
+
 /* The factors of blocks, 16 columns at a time; after the last comes the last again. Factors are
  * read one by one: a register of all that were just stored one by one would have to wait for every
  * store before them, those that miss the caches too. */

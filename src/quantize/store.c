@@ -68,14 +68,32 @@ static void store_codes(uint32_t scale, void *base, const uint64_t *offsets, int
             ((uint8_t *)base)[offsets[i]] = (uint8_t)codes[i];
 }
 
+/* BSMM_SCALE_RUN codes side by side. */
+static void store_run(uint32_t scale, void *base, uint64_t offset, const uint32_t *codes) {
+    uint8_t bytes[BSMM_SCALE_RUN];
+    if (scale == BSMM_SCALE_F32) {
+        memcpy((uint32_t *)base + offset, codes, BSMM_SCALE_RUN * sizeof *codes);
+        return;
+    }
+    for (int i = 0; i < BSMM_SCALE_RUN; i++)
+        bytes[i] = (uint8_t)codes[i];
+    memcpy((uint8_t *)base + offset, bytes, sizeof bytes);
+}
+
 static void store_scales(const bsmm_recipe_run *run, const strip *s, uint64_t row,
                          const uint32_t *codes) {
-    const bsmm_operand *dst = run->dst;
+    const bsmm_matrix *m = &run->dst->m;
     uint64_t offsets[BSMM_SCALE_RUN];
+    int64_t block = s->c / m->format.block_cols;
+    bool aligned = run->line.contiguous && block % BSMM_SCALE_RUN == 0;
     for (int64_t first = 0; first < s->blocks; first += BSMM_SCALE_RUN) {
         int64_t n = bsmm_min_i64(BSMM_SCALE_RUN, s->blocks - first);
-        bsmm_scale_line_at(&run->line, row, s->c / dst->m.format.block_cols + first, n, offsets);
-        store_codes(dst->m.format.scale, dst->m.scales, offsets, n, codes + first);
+        bool side_by_side = aligned && n == BSMM_SCALE_RUN;
+        bsmm_scale_line_at(&run->line, row, block + first, side_by_side ? 1 : n, offsets);
+        if (side_by_side)
+            store_run(m->format.scale, m->scales, offsets[0], codes + first);
+        else
+            store_codes(m->format.scale, m->scales, offsets, n, codes + first);
     }
 }
 

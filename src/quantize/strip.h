@@ -39,6 +39,11 @@ typedef struct bsmm_decode_job {
     int shift;
     float bias;
     int16_t nan_base, nan_mask, nans;
+    /* 8 bits to bf16: a normal code's magnitude, shifted, plus `pairs_base`; that of one below
+     * 2^mantissa_bits from a table. Not finite: (code - special_base) & nan_mask < specials. */
+    int mantissa_bits;
+    int16_t pairs_base, special_base, specials;
+    uint16_t subnormals[32];
 } bsmm_decode_job;
 
 typedef struct bsmm_strip_ops {

@@ -321,6 +321,35 @@ static void test_every_code_and_scale(void **state) {
         }
 }
 
+/* fp32 scales: any bits, few bits (products halfway between two bf16 values), NaN that carries
+ * something. */
+static uint32_t wide_scale(int mix, rng *r) {
+    uint32_t bits = (uint32_t)rng_next(r);
+    if (mix == 0) return bits;
+    if (mix == 1) return (bits & 0x00ff8000u) | 0x3f000000u;
+    return rng_below(r, 4) ? (bits & 0x007fffffu) | rng_below(r, 30) << 23 : 0x7fffffffu;
+}
+
+static void test_wide_scales(void **state) {
+    (void)state;
+    rng r = {7};
+    for (uint32_t variant = 0; variant < 60; variant++) {
+        bool fnuz = variant % 2;
+        test_matrix src;
+        bsmm_format format = format_named(fnuz ? "fp8_group128_fnuz" : "fp8_group128");
+        test_matrix_make(&src, describe(format, 3, 1000), FILL_ORDINARY, &r);
+        for (uint64_t i = 0; i < src.data_bytes; i++)
+            ((uint8_t *)src.m.data)[i] = (uint8_t)rng_next(&r);
+        for (uint64_t i = 0; i < src.scale_bytes / 4; i++)
+            ((uint32_t *)src.m.scales)[i] = wide_scale((int)variant / 2 % 3, &r);
+        for (uint32_t to = BSMM_ELEM_F32; to <= BSMM_ELEM_BF16; to++) {
+            bsmm_matrix shape = describe((bsmm_format){.elem = to}, 3, 1000);
+            check_dequantize(&src, &shape);
+        }
+        test_matrix_free(&src);
+    }
+}
+
 /* Outputs so large that whole cache lines go past the caches; rows that begin anywhere in a line.
  */
 static void test_large_outputs(void **state) {
@@ -346,6 +375,7 @@ int main(void) {
         cmocka_unit_test(test_amax),
         cmocka_unit_test(test_dequantize),
         cmocka_unit_test(test_every_code_and_scale),
+        cmocka_unit_test(test_wide_scales),
         cmocka_unit_test(test_large_outputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
