@@ -26,40 +26,42 @@ enum { MR = 8, NR = 48, VECTORS = 3 };
 
 /* ---- a pair of K, or one of its elements ---- */
 
-INLINE void add_dots(const uint8_t *a, const __m512i column[VECTORS], __m512 acc[MR][VECTORS]) {
+INLINE void add_dots(const uint8_t *a, const __m512i column[VECTORS], int vectors,
+                     __m512 acc[MR][VECTORS]) {
 #    pragma GCC unroll 8
     for (int r = 0; r < MR; r++) {
         __m512i x = _mm512_set1_epi32(((const int32_t *)(const void *)a)[r]);
 #    pragma GCC unroll 3
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vectors; v++)
             acc[r][v] = _mm512_dpbf16_ps(acc[r][v], (__m512bh)x, (__m512bh)column[v]);
     }
 }
 
-INLINE void add_fmas(const uint8_t *a, const __m512i column[VECTORS], __m512 acc[MR][VECTORS]) {
+INLINE void add_fmas(const uint8_t *a, const __m512i column[VECTORS], int vectors,
+                     __m512 acc[MR][VECTORS]) {
 #    pragma GCC unroll 8
     for (int r = 0; r < MR; r++) {
         __m512 x = _mm512_set1_ps(((const float *)(const void *)a)[r]);
 #    pragma GCC unroll 3
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vectors; v++)
             acc[r][v] = _mm512_fmadd_ps(x, _mm512_castsi512_ps(column[v]), acc[r][v]);
     }
 }
 
-/* ---- tiles ---- */
+/* ---- tiles, or the first `vectors` registers of their columns ---- */
 
 /* Adds `unit` of K. A pair, and an element that is widened, have the same size. */
-INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide,
+INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide, int vectors,
                      __m512 acc[MR][VECTORS]) {
     for (int64_t i = 0; i < (wide ? unit : unit / 2); i++) {
         __m512i column[VECTORS];
 #    pragma GCC unroll 3
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vectors; v++)
             column[v] = _mm512_load_si512(b + (i * VECTORS + v) * 64);
         if (wide)
-            add_fmas(a + i * MR * 4, column, acc);
+            add_fmas(a + i * MR * 4, column, vectors, acc);
         else
-            add_dots(a + i * MR * 4, column, acc);
+            add_dots(a + i * MR * 4, column, vectors, acc);
     }
 }
 
@@ -68,31 +70,31 @@ INLINE int64_t unit_bytes(int64_t width, int64_t unit, bool wide) {
 }
 
 INLINE void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                            int64_t pitch, bool add, bsmm_ahead ahead, bool wide) {
+                            int64_t pitch, bool add, bsmm_ahead ahead, bool wide, int vectors) {
     __m512 acc[MR][VECTORS];
 #    pragma GCC unroll 8
     for (int r = 0; r < MR; r++)
 #    pragma GCC unroll 3
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vectors; v++)
             acc[r][v] = add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps();
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);
-        add_unit(a, b, BSMM_BF16_FOLDED_UNIT, wide, acc);
+        add_unit(a, b, BSMM_BF16_FOLDED_UNIT, wide, vectors, acc);
         a += unit_bytes(MR, BSMM_BF16_FOLDED_UNIT, wide);
         b += unit_bytes(NR, BSMM_BF16_FOLDED_UNIT, wide);
     }
 #    pragma GCC unroll 8
     for (int r = 0; r < MR; r++)
 #    pragma GCC unroll 3
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vectors; v++)
             _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
 }
 
 /* c = (or +=) acc times the products of the unit's scales. */
-INLINE void add_scaled(const float *a_scales, const float *b_scales, __m512 acc[MR][VECTORS],
-                       float *c, int64_t pitch, bool add) {
+INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors,
+                       __m512 acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
 #    pragma GCC unroll 3
-    for (int v = 0; v < VECTORS; v++) {
+    for (int v = 0; v < vectors; v++) {
         __m512 column = _mm512_load_ps(b_scales + 16 * v);
 #    pragma GCC unroll 8
         for (int r = 0; r < MR; r++) {
@@ -105,7 +107,7 @@ INLINE void add_scaled(const float *a_scales, const float *b_scales, __m512 acc[
 }
 
 INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
-                              int64_t pitch, bool add, bsmm_ahead ahead, bool wide) {
+                              int64_t pitch, bool add, bsmm_ahead ahead, bool wide, int vectors) {
     const int64_t elements = BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2); /* bytes of a row's */
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);
@@ -113,11 +115,12 @@ INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units,
 #    pragma GCC unroll 8
         for (int r = 0; r < MR; r++)
 #    pragma GCC unroll 3
-            for (int v = 0; v < VECTORS; v++)
+            for (int v = 0; v < vectors; v++)
                 acc[r][v] = _mm512_setzero_ps();
-        add_unit(a, b, BSMM_BF16_SEGMENT_UNIT, wide, acc);
+        add_unit(a, b, BSMM_BF16_SEGMENT_UNIT, wide, vectors, acc);
         add_scaled((const float *)(const void *)(a + MR * elements),
-                   (const float *)(const void *)(b + NR * elements), acc, c, pitch, add || u > 0);
+                   (const float *)(const void *)(b + NR * elements), vectors, acc, c, pitch,
+                   add || u > 0);
         a += unit_bytes(MR, BSMM_BF16_SEGMENT_UNIT, wide);
         b += unit_bytes(NR, BSMM_BF16_SEGMENT_UNIT, wide);
     }
@@ -152,22 +155,60 @@ TARGET static void widen_segments(const uint8_t *b, int64_t units, uint8_t *to) 
 
 TARGET static void dots_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                int64_t pitch, bool add, bsmm_ahead ahead) {
-    multiply_folded(a, b, units, c, pitch, add, ahead, false);
+    multiply_folded(a, b, units, c, pitch, add, ahead, false, VECTORS);
 }
 
 TARGET static void dots_segmented(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                   int64_t pitch, bool add, bsmm_ahead ahead) {
-    multiply_segments(a, b, units, c, pitch, add, ahead, false);
+    multiply_segments(a, b, units, c, pitch, add, ahead, false, VECTORS);
 }
 
 TARGET static void fmas_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                int64_t pitch, bool add, bsmm_ahead ahead) {
-    multiply_folded(a, b, units, c, pitch, add, ahead, true);
+    multiply_folded(a, b, units, c, pitch, add, ahead, true, VECTORS);
 }
 
 TARGET static void fmas_segmented(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                   int64_t pitch, bool add, bsmm_ahead ahead) {
-    multiply_segments(a, b, units, c, pitch, add, ahead, true);
+    multiply_segments(a, b, units, c, pitch, add, ahead, true, VECTORS);
+}
+
+/* ---- a panel's last columns ---- */
+
+/* K's own loop for one register of columns and for two. */
+INLINE void multiply_narrow(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                            int64_t pitch, bool add, bsmm_ahead ahead, int64_t cols, bool wide,
+                            bool segmented) {
+    if (segmented && cols > 16)
+        multiply_segments(a, b, units, c, pitch, add, ahead, wide, 2);
+    else if (segmented)
+        multiply_segments(a, b, units, c, pitch, add, ahead, wide, 1);
+    else if (cols > 16)
+        multiply_folded(a, b, units, c, pitch, add, ahead, wide, 2);
+    else
+        multiply_folded(a, b, units, c, pitch, add, ahead, wide, 1);
+}
+
+TARGET static void dots_folded_narrow(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                      int64_t pitch, bool add, bsmm_ahead ahead, int64_t cols) {
+    multiply_narrow(a, b, units, c, pitch, add, ahead, cols, false, false);
+}
+
+TARGET static void dots_segmented_narrow(const uint8_t *a, const uint8_t *b, int64_t units,
+                                         float *c, int64_t pitch, bool add, bsmm_ahead ahead,
+                                         int64_t cols) {
+    multiply_narrow(a, b, units, c, pitch, add, ahead, cols, false, true);
+}
+
+TARGET static void fmas_folded_narrow(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                      int64_t pitch, bool add, bsmm_ahead ahead, int64_t cols) {
+    multiply_narrow(a, b, units, c, pitch, add, ahead, cols, true, false);
+}
+
+TARGET static void fmas_segmented_narrow(const uint8_t *a, const uint8_t *b, int64_t units,
+                                         float *c, int64_t pitch, bool add, bsmm_ahead ahead,
+                                         int64_t cols) {
+    multiply_narrow(a, b, units, c, pitch, add, ahead, cols, true, true);
 }
 
 static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
@@ -183,7 +224,8 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
             .mr = MR, .nr = NR, .unit = unit_length,                                               \
             .a_unit_bytes = BSMM_BF16_UNIT_BYTES(MR, unit_length),                                 \
             .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
-            .mc = 128, .nc = 384, .pack = pack, .multiply = multiplies                             \
+            .mc = 128, .nc = 384, .pack = pack, .multiply = multiplies,                            \
+            .narrow = multiplies##_narrow, .narrow_cols = NR - 16                                  \
         }
 #    define BY_FMAS(unit_length, widens, multiplies)                                               \
         {                                                                                          \
@@ -191,6 +233,7 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
             .a_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(MR, unit_length),                            \
             .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
             .mc = 256, .nc = 384, .pack = pack_wide, .widen = widens, .multiply = multiplies,      \
+            .narrow = multiplies##_narrow, .narrow_cols = NR - 16,                                 \
             .widened_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(NR, unit_length)                       \
         }
 

@@ -186,11 +186,17 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k, 
     int64_t left = (int64_t)e->b_unit_bytes; /* of each unit of the next panel, to be asked for */
     bsmm_ahead ahead = {next_panel(g, b, j, k),
                         bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};
-    if (e->widen) e->widen(panel, units, b->widened);
+    if (e->widen) {
+        e->widen(panel, units, b->widened);
+        panel = b->widened;
+    }
     for (int64_t i = 0; i < tiles; i++, a += g->a.panel_bytes) {
         if (k + units == g->units) expect_tile(g, b, i * e->mr, j);
-        e->multiply(a, e->widen ? b->widened : panel, units, acc + i * e->mr * pitch, pitch, k > 0,
-                    ahead);
+        float *c = acc + i * e->mr * pitch;
+        if (b->cols - j <= e->narrow_cols)
+            e->narrow(a, panel, units, c, pitch, k > 0, ahead, b->cols - j);
+        else
+            e->multiply(a, panel, units, c, pitch, k > 0, ahead);
         ahead.at += units * ahead.bytes;
         left -= ahead.bytes;
         ahead.bytes = bsmm_min_i64(ahead.bytes, left);

@@ -58,6 +58,10 @@ struct bsmm_engine {
     /* c[mr][nr], `pitch` floats from row to row: = (or += when add) the product over `units`. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
+    /* The same for a panel that ends after `cols` columns, at most narrow_cols; NULL: multiply. */
+    void (*narrow)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
+                   bool add, bsmm_ahead ahead, int64_t cols);
+    int64_t narrow_cols;
 };
 
 /* B packed ahead: the same bytes that a run would make. */
