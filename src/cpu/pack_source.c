@@ -68,10 +68,11 @@ void bsmm_pack_read(const bsmm_pack_isa *isa, const bsmm_operand *o, int64_t r, 
 }
 
 bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end) {
-    uint32_t bits = bsmm_elem_row(o->m.format.elem)->bits;
+    uint32_t elem = o->m.format.elem, bits = bsmm_elem_row(elem)->bits;
+    const double *values = bsmm_elem_values(elem);
     for (; k < end; k++) {
         uint32_t code = load_code(bits, o->m.data, bsmm_operand_index(o, r, k));
-        if (bsmm_elem_decode(o->m.format.elem, code) != 0) return false;
+        if ((values ? values[code] : bsmm_elem_decode(elem, code)) != 0) return false;
     }
     return true;
 }

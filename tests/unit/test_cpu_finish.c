@@ -178,6 +178,51 @@ static void test_direct_rows(void **state) {
     }
 }
 
+/* A tile at once is its rows one by one, whatever their factors, up to one that takes another way.
+ */
+static void test_direct_tiles(void **state) {
+    (void)state;
+    enum { ROWS = 7, PITCH = 64 };
+    static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
+    static const double factors[ROWS] = {1, 1, 0.3, 0x1p-20, 0.3, 0.3, -2};
+    static float acc[ROWS * PITCH], got[ROWS * PITCH], want[ROWS * PITCH];
+    double columns[PITCH], values[PITCH];
+    uint8_t wide[PITCH] = {0};
+    uint64_t seed = 9;
+    for (int round = 0; round < 240; round++) {
+        uint32_t elem = elems[round % 3];
+        int64_t cols = 1 + round % PITCH, done = 0;
+        for (int i = 0; i < ROWS * PITCH; i++)
+            acc[i] = random_float(&seed, round % 7 ? 1 : 2);
+        for (int i = 0; i < PITCH; i++)
+            columns[i] = round % 4 < 2 ? 1 : 1.5;
+        bsmm_product p = {.alpha = 1};
+        p.d.m = (bsmm_matrix){.format.elem = elem, .rows = ROWS, .cols = PITCH, .ld = PITCH};
+        p.d.m.data = want;
+        for (int64_t r = 0; r < ROWS; r++) {
+            bsmm_gemm_row row = {.r = r, .cols = cols, .acc = acc + r * PITCH};
+            row.factor = factors[r];
+            row.column_factors = columns;
+            row.column_wide = wide;
+            bsmm_gemm_store_row(&p, &row, values);
+        }
+        p.d.m.data = got;
+        if (!bsmm_finish_is_direct(&p)) skip();
+        const bsmm_finish_tile tile = {.acc = acc,
+                                       .pitch = PITCH,
+                                       .factors = factors,
+                                       .column_factors = columns,
+                                       .rows = ROWS,
+                                       .cols = cols};
+        done = bsmm_finish_direct(&p, 0, 0, tile);
+        if (elem != BSMM_ELEM_BF16) assert_int_equal(done, ROWS);
+        size_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
+        for (size_t r = 0; r < (size_t)done; r++)
+            assert_memory_equal((char *)got + r * PITCH * bytes, (char *)want + r * PITCH * bytes,
+                                (size_t)cols * bytes);
+    }
+}
+
 static int mask(void **state) {
     bsmm_cpu_mask_features(*(const uint32_t *)*state);
     return 0;
@@ -202,6 +247,7 @@ int main(void) {
         cmocka_unit_test_prestate_setup_teardown(test_random_doubles, mask, unmask, &none),
         cmocka_unit_test_prestate_setup_teardown(test_added, mask, unmask, &none),
         cmocka_unit_test(test_direct_rows),
+        cmocka_unit_test(test_direct_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
