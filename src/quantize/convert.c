@@ -29,9 +29,20 @@ static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, 
 
 enum { RUN = 256 };
 
+/* Whole groups of codes that lie side by side on both sides; how many. */
+static int64_t copy_groups(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
+    uint32_t bits = bsmm_elem_row(src->m.format.elem)->bits;
+    int64_t cols = src->m.cols / RUN * RUN;
+    if (src->m.order != BSMM_ORDER_ROW || dst->m.order != BSMM_ORDER_ROW || cols == 0) return 0;
+    memcpy((uint8_t *)dst->m.data + bsmm_operand_index(dst, r, 0) * bits / 8,
+           (const uint8_t *)src->m.data + bsmm_operand_index(src, r, 0) * bits / 8,
+           (size_t)(cols * bits / 8));
+    return cols;
+}
+
 static void copy_row(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
     uint16_t codes[RUN];
-    for (int64_t c = 0; c < src->m.cols; c += RUN) {
+    for (int64_t c = copy_groups(src, dst, r); c < src->m.cols; c += RUN) {
         int64_t n = bsmm_min_i64(RUN, src->m.cols - c);
         bsmm_codes_load(src, r, c, n, codes);
         bsmm_codes_store(dst, r, c, n, codes);

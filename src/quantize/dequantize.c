@@ -35,6 +35,26 @@ static void dequantize_row(const bsmm_operand *src, const bsmm_recipe_run *run, 
     }
 }
 
+/* Unscaled f32, f16 and bf16 values are floats already. */
+static bool is_plain(const bsmm_operand *src) {
+    return src->m.format.elem <= BSMM_ELEM_BF16 && src->m.format.scale == BSMM_SCALE_NONE &&
+           !src->m.global_scale;
+}
+
+/* NaNs become quiet, as arithmetic makes them. */
+static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_t r) {
+    float values[RUN];
+    for (int64_t c = 0, cols = src->m.cols; c < cols; c += RUN) {
+        int64_t n = bsmm_min_i64(RUN, cols - c);
+        bsmm_values_load(src, r, 1, c, n, values, n);
+        for (int64_t i = 0; i < n; i++) {
+            uint32_t bits = bsmm_float_bits(values[i]), quiet = isnan(values[i]) ? 0x00400000u : 0;
+            values[i] = bsmm_bits_float(bits | quiet);
+        }
+        bsmm_recipe_store_part(run, r, 1, c, n, &(bsmm_plain){BSMM_ELEM_F32, values, n});
+    }
+}
+
 /* ---- in strips ---- */
 
 enum { BLOCKS = 128 }; /* of a strip: an operation's constants are loaded once for each */
@@ -180,12 +200,14 @@ static bsmm_status dequantize_here(const bsmm_operand *from, const bsmm_operand 
     BSMM_TRY(bsmm_recipe_find(NULL, to->m.format, &cast));
     bsmm_recipe_run run = bsmm_recipe_start(cast, to, BSMM_ELEM_F32, 0);
     const strip_decoder strips = strip_decoder_make(from, to);
+    void (*const by_row)(const bsmm_operand *, const bsmm_recipe_run *, int64_t) =
+        is_plain(from) ? cast_row : dequantize_row;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < from->m.rows; r++)
         if (strips.ops)
             decode_strips(&strips, r);
         else
-            dequantize_row(from, &run, r);
+            by_row(from, &run, r);
     return BSMM_OK;
 }
 

@@ -10,84 +10,11 @@
 
 #if defined(__x86_64__)
 
-#    include "quantize/lanes_avx512.h"
+#    include "quantize/coder_avx512.h"
 
 #    include <string.h>
 
 /* ---- elements ---- */
-
-/* A coder's constants in registers. */
-typedef struct vector_coder {
-    __m512 max;
-    __m512i min_normal, ruler;
-    __m512i magnitude, words_magnitude; /* of a code, in each dword and in each word */
-    __m512i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
-    __m512i shift, sign_shift, words_sign_shift; /* from the top bit to the code's */
-} vector_coder;
-
-/* The fp32 bits of the largest value: a normal one, with the exponent field that 1 in min_normal's
- * code stands for. */
-INLINE int max_bits(const bsmm_coder *k) {
-    return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
-}
-
-INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
-    const int magnitude = (int)(1u << (bits - 1)) - 1;
-    int nan_sign_and = k->nan_code && !k->nan_sign ? -1 : 0;
-    int ruler = (int)((k->shift << 23) + 0x00400000u - (k->min_normal >> k->shift));
-    return (vector_coder){
-        .max = _mm512_castsi512_ps(_mm512_set1_epi32(max_bits(k))),
-        .min_normal = _mm512_set1_epi32((int)k->min_normal),
-        .ruler = _mm512_set1_epi32(ruler),
-        .magnitude = _mm512_set1_epi32(magnitude),
-        .words_magnitude = _mm512_set1_epi16((short)magnitude),
-        .nan_code = _mm512_set1_epi32((int)k->nan_code),
-        .nan_sign_and = _mm512_set1_epi32(nan_sign_and),
-        .zero_and = _mm512_set1_epi32((int)k->zero_and),
-        .zero_or = _mm512_set1_epi32((int)k->zero_or),
-        .zero_code_and = _mm512_set1_epi32((int)k->zero_code_and),
-        .shift = _mm512_set1_epi32((int)k->shift),
-        .sign_shift = _mm512_set1_epi32(32 - (int)bits),
-        .words_sign_shift = _mm512_set1_epi16((short)(16 - (int)bits)),
-    };
-}
-
-/* The codes of magnitudes, in the lowest bits; above bit 21 something is left. What coder.c's
- * bsmm_coder_nearest gives: adding a number whose last place is the element's at this magnitude
- * rounds to it, ties to even. That number has the exponent, or the least one of normal elements,
- * plus `shift`; and its own last bits are where codes of that exponent begin, so that the sum's
- * are the code. Those are even, and 2^22 keeps what is added from changing its exponent. */
-INLINE __m512i nearest_even(const vector_coder *k, __m512 magnitude) {
-    __m512i field = _mm512_and_si512(_mm512_castps_si512(magnitude), _mm512_set1_epi32(0x7f800000));
-    __m512i exponent = _mm512_max_epu32(field, k->min_normal);
-    __m512i ruler = _mm512_add_epi32(_mm512_add_epi32(exponent, k->ruler),
-                                     _mm512_srlv_epi32(exponent, k->shift));
-    __m512 sum = _mm512_add_ps(magnitude, _mm512_castsi512_ps(ruler));
-    return _mm512_sub_epi32(_mm512_castps_si512(sum), exponent);
-}
-
-/* |value|, but no more than the largest. NaN counts as that. */
-INLINE __m512 clamp(const vector_coder *k, __m512 value) {
-    return _mm512_range_ps(value, k->max, 0x0a);
-}
-
-/* Codes without their signs, which are the top bits of `signs`. */
-typedef struct signed_codes {
-    __m512i codes, signs;
-} signed_codes;
-
-/* coder.c's rules for zeros and NaN. A NaN's code may hold the sign bit already: fnuz. */
-INLINE signed_codes apply_rules(const vector_coder *k, __m512i a, signed_codes c) {
-    __mmask16 is_nan = _mm512_cmpgt_epu32_mask(a, _mm512_set1_epi32(0x7f800000));
-    __mmask16 is_zero = _mm512_testn_epi32_mask(a, a);
-    __mmask16 is_code0 = _mm512_testn_epi32_mask(c.codes, k->magnitude);
-    c.signs = _mm512_mask_and_epi32(c.signs, is_zero, c.signs, k->zero_and);
-    c.signs = _mm512_mask_or_epi32(c.signs, is_zero, c.signs, k->zero_or);
-    c.signs = _mm512_mask_and_epi32(c.signs, is_code0, c.signs, k->zero_code_and);
-    c.signs = _mm512_mask_and_epi32(c.signs, is_nan, c.signs, k->nan_sign_and);
-    c.codes = _mm512_mask_mov_epi32(c.codes, is_nan, k->nan_code);
-    return c;
-}
 
 /* How much has to be seen to: -0 + 0 is 0, and any other sum with 0 changes nothing. */
 typedef enum encode_care {
@@ -100,23 +27,33 @@ typedef enum encode_care {
 typedef enum element_way {
     WAY_MULTIPLY,
     WAY_DIVIDE_TAME, /* strip.h's tame */
-    WAY_DIVIDE
+    WAY_DIVIDE,
+    WAY_COMPARE
 } element_way;
 
-/* Codes with their signs; nothing else is in a dword. x is what y was made of: of the same sign,
- * but that tame quotients lose the one of -0. */
+/* c's codes and signs together; nothing else is in a dword. A NaN's code may hold the sign bit. */
+INLINE __m512i joined(const vector_coder *k, signed_codes c) {
+    __m512i sign = _mm512_andnot_si512(k->magnitude, _mm512_srlv_epi32(c.signs, k->sign_shift));
+    __m512i code = _mm512_and_si512(c.codes, _mm512_set1_epi32(0xff));
+    return _mm512_or_si512(code, sign);
+}
+
+/* Codes with their signs of y, made of x: of the same sign, but that tame quotients lose the one of
+ * -0. */
 INLINE __m512i codes_of(const vector_coder *k, __m512 y, __m512 x, encode_care care) {
     if (care == CARE_PLUS) y = _mm512_add_ps(y, _mm512_setzero_ps());
     __m512i signs = _mm512_castps_si512(care == CARE_NONE ? x : y);
     signed_codes c = {nearest_even(k, clamp(k, y)), signs};
     if (care != CARE_ALL)
         return choose_bits(k->magnitude, c.codes, _mm512_srlv_epi32(c.signs, k->sign_shift));
-    __m512i a = _mm512_and_si512(c.signs, _mm512_set1_epi32(0x7fffffff));
-    c = apply_rules(k, a, c);
-    /* A NaN's code may hold the sign bit. */
-    __m512i sign = _mm512_andnot_si512(k->magnitude, _mm512_srlv_epi32(c.signs, k->sign_shift));
-    __m512i code = _mm512_and_si512(c.codes, _mm512_set1_epi32(0xff));
-    return _mm512_or_si512(code, sign);
+    return joined(k, apply_rules(k, _mm512_and_si512(signs, _mm512_set1_epi32(0x7fffffff)), c));
+}
+
+/* Under BSMM_TIES_DOWN; WAY_COMPARE: of x itself, by bounds times its factor. */
+INLINE __m512i codes_down_of(const vector_coder *k, __m512 y, __m512 x, __m512 factor,
+                             element_way way) {
+    if (way == WAY_COMPARE) return joined(k, codes_down(k, _mm512_castps_si512(x), factor, false));
+    return joined(k, codes_down(k, _mm512_castps_si512(y), _mm512_set1_ps(1), true));
 }
 
 /* ---- packing ---- */
@@ -225,9 +162,11 @@ INLINE __m512i encode_floats(const vector_coder *k, const void *from, uint32_t e
     load_chunk(from, elem, x);
 #    pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        __m512 y = meet(x[i], next_meeting(cursor, way), way);
+        meeting m = next_meeting(cursor, way);
+        __m512 y = meet(x[i], m, way);
         if (care == CARE_ALL) y = keep_nan(y, x[i]);
-        c[i] = codes_of(k, y, x[i], care);
+        c[i] = care == CARE_ALL && k->down ? codes_down_of(k, y, x[i], m.by, way)
+                                           : codes_of(k, y, x[i], care);
     }
     return bytes_of_dwords(c);
 }
@@ -341,12 +280,13 @@ TARGET static void encode_care_all(const bsmm_coder *coder, const encode_row *ro
 
 static encode_care care_of(const bsmm_coder *k, bool tame) {
     bool one_zero = k->zero_code_and == 0;
-    if (!tame || one_zero || k->zero_or) return CARE_ALL;
+    if (!tame || one_zero || k->zero_or || k->down) return CARE_ALL;
     return k->zero_and ? CARE_NONE : CARE_PLUS;
 }
 
 static element_way way_of(const bsmm_strip_job *job, encode_care care) {
-    if (job->step != BSMM_STEP_DIVIDE) return WAY_MULTIPLY;
+    if (job->step == BSMM_STEP_COMPARE) return WAY_COMPARE;
+    if (job->step == BSMM_STEP_MULTIPLY) return WAY_MULTIPLY;
     return care == CARE_NONE ? WAY_DIVIDE_TAME : WAY_DIVIDE;
 }
 
@@ -358,7 +298,7 @@ static void reciprocals_of(const float *factors, int64_t n, float *reciprocals) 
 static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
                    int64_t cols, const float *factors, bool tame) {
     bool across = factors && job->width < cols && job->width % LANES;
-    if (job->step == BSMM_STEP_COMPARE || job->coder->down || across) {
+    if (across) {
         bsmm_strip_portable.encode(job, row, r, c, cols, factors, tame);
         return;
     }

@@ -27,10 +27,7 @@ static void pack8(uint8_t *to, const uint16_t *codes, int64_t n) {
 }
 
 static void pack16(uint8_t *to, const uint16_t *codes, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        to[2 * i] = (uint8_t)codes[i];
-        to[2 * i + 1] = (uint8_t)(codes[i] >> 8);
-    }
+    memcpy(to, codes, (size_t)n * sizeof *codes);
 }
 
 static void store_strided(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
@@ -81,8 +78,7 @@ static void unpack8(const uint8_t *from, uint16_t *codes, int64_t n) {
 }
 
 static void unpack16(const uint8_t *from, uint16_t *codes, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        codes[i] = (uint16_t)(from[2 * i] | from[2 * i + 1] << 8);
+    memcpy(codes, from, (size_t)n * sizeof *codes);
 }
 
 void bsmm_codes_load(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, uint16_t *codes) {
@@ -107,12 +103,13 @@ static void load_f32(const uint8_t *from, int64_t step, int64_t n, float *to, in
 }
 
 static uint32_t load_u16(const uint8_t *from) {
-    return from[0] | (uint32_t)from[1] << 8;
+    uint16_t code;
+    memcpy(&code, from, sizeof code);
+    return code;
 }
 
-static void load_bf16(const uint8_t *from, int64_t step, int64_t n, float *to, int64_t to_step) {
-    for (int64_t i = 0; i < n; i++)
-        to[i * to_step] = bsmm_bits_float(load_u16(from + i * step) << 16);
+static float bf16_value(uint32_t code) {
+    return bsmm_bits_float(code << 16);
 }
 
 /* Multiplying by 2^112 moves an f16's exponent field, subnormals included, to fp32's bias; Inf and
@@ -123,9 +120,23 @@ static float f16_value(uint32_t code) {
     return bsmm_bits_float(bsmm_float_bits(scaled) | special | (code & 0x8000) << 16);
 }
 
+/* Side by side they are a loop that a compiler can make of vectors. */
+static inline void load_words(const uint8_t *from, int64_t step, int64_t n, float *to,
+                              int64_t to_step, float (*value)(uint32_t)) {
+    if (step == 2 && to_step == 1)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = value(load_u16(from + i * 2));
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i * to_step] = value(load_u16(from + i * step));
+}
+
+static void load_bf16(const uint8_t *from, int64_t step, int64_t n, float *to, int64_t to_step) {
+    load_words(from, step, n, to, to_step, bf16_value);
+}
+
 static void load_f16(const uint8_t *from, int64_t step, int64_t n, float *to, int64_t to_step) {
-    for (int64_t i = 0; i < n; i++)
-        to[i * to_step] = f16_value(load_u16(from + i * step));
+    load_words(from, step, n, to, to_step, f16_value);
 }
 
 static int64_t bytes_of(uint32_t elem) {

@@ -116,7 +116,7 @@ static void store_strip(const bsmm_recipe_run *run, const bsmm_strip_job *job, c
 /* So many blocks that the values of a strip and of the next, which are on their way meanwhile, stay
  * in the first cache until they are encoded; of blocks of many rows in the second. */
 static int64_t strip_cols(const bsmm_format *f) {
-    const int64_t elements = f->block_rows == 1 ? 1 << 12 : 1 << 16;
+    const int64_t elements = f->block_rows == 1 ? 1 << 12 : 1 << 17;
     int64_t block = (int64_t)f->block_rows * f->block_cols, blocks = elements / block;
     return bsmm_min_i64(blocks ? blocks : 1, BSMM_STRIP_BLOCKS) * f->block_cols;
 }

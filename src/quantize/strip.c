@@ -75,11 +75,14 @@ static void encode_codes(const bsmm_strip_job *job, int64_t r, int64_t c, int64_
 static void encode_f32(const bsmm_strip_job *job, int64_t r, int64_t c, int64_t n,
                        const float *factor, float *values) {
     if (factor) scale_run(job->step, *factor, n, values);
-    for (int64_t i = 0; i < n; i++) {
-        if (factor && isinf(values[i])) values[i] = copysignf(FLT_MAX, values[i]);
-        bsmm_elem_store(BSMM_ELEM_F32, job->dst->m.data, bsmm_operand_index(job->dst, r, c + i),
-                        bsmm_float_bits(values[i]));
-    }
+    for (int64_t i = 0; factor && i < n; i++)
+        if (isinf(values[i])) values[i] = copysignf(FLT_MAX, values[i]);
+    float *to = job->dst->m.data;
+    if (job->dst->m.order == BSMM_ORDER_ROW)
+        memcpy(to + bsmm_operand_index(job->dst, r, c), values, (size_t)n * sizeof *values);
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[bsmm_operand_index(job->dst, r, c + i)] = values[i];
 }
 
 static void encode_block(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,

@@ -1,0 +1,117 @@
+/* coder.c's rounding, 16 values at a time. */
+#ifndef BSMM_QUANTIZE_CODER_AVX512_H
+#define BSMM_QUANTIZE_CODER_AVX512_H
+
+#include "quantize/lanes_avx512.h"
+
+/* A coder's constants in registers. */
+typedef struct vector_coder {
+    uint32_t bits;
+    bool down; /* BSMM_TIES_DOWN */
+    __m512 max;
+    __m512i min_normal, ruler;
+    __m512i magnitude, words_magnitude; /* of a code, in each dword and in each word */
+    __m512i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
+    __m512i shift, sign_shift, words_sign_shift; /* from the top bit to the code's */
+} vector_coder;
+
+/* The fp32 bits of the largest value: a normal one, with the exponent field that 1 in min_normal's
+ * code stands for. */
+INLINE int max_bits(const bsmm_coder *k) {
+    return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
+}
+
+INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
+    const int magnitude = (int)(1u << (bits - 1)) - 1;
+    int nan_sign_and = k->nan_code && !k->nan_sign ? -1 : 0;
+    int ruler = (int)((k->shift << 23) + 0x00400000u - (k->min_normal >> k->shift));
+    return (vector_coder){
+        .bits = bits,
+        .down = k->down,
+        .max = _mm512_castsi512_ps(_mm512_set1_epi32(max_bits(k))),
+        .min_normal = _mm512_set1_epi32((int)k->min_normal),
+        .ruler = _mm512_set1_epi32(ruler),
+        .magnitude = _mm512_set1_epi32(magnitude),
+        .words_magnitude = _mm512_set1_epi16((short)magnitude),
+        .nan_code = _mm512_set1_epi32((int)k->nan_code),
+        .nan_sign_and = _mm512_set1_epi32(nan_sign_and),
+        .zero_and = _mm512_set1_epi32((int)k->zero_and),
+        .zero_or = _mm512_set1_epi32((int)k->zero_or),
+        .zero_code_and = _mm512_set1_epi32((int)k->zero_code_and),
+        .shift = _mm512_set1_epi32((int)k->shift),
+        .sign_shift = _mm512_set1_epi32(32 - (int)bits),
+        .words_sign_shift = _mm512_set1_epi16((short)(16 - (int)bits)),
+    };
+}
+
+/* e2m1's codes follow 2 a up to 2, then a + 2, from 4 on a / 2 + 4: the least of the three, which
+ * each are rounded once, to an integer, by what is added. */
+INLINE __m512i nearest_e2m1(__m512 a) {
+    const __m512 integer = _mm512_set1_ps(0x1.8p23f);
+    __m512 half = _mm512_fmadd_ps(a, _mm512_set1_ps(0.5f), _mm512_set1_ps(0x1.8p23f + 4));
+    __m512 one = _mm512_add_ps(a, _mm512_set1_ps(0x1.8p23f + 2));
+    __m512 twice = _mm512_fmadd_ps(a, _mm512_set1_ps(2), integer);
+    return _mm512_castps_si512(_mm512_min_ps(_mm512_min_ps(half, one), twice));
+}
+
+/* The codes of magnitudes, in the lowest bits; above bit 21 something is left. What coder.c's
+ * bsmm_coder_nearest gives: adding a number whose last place is the element's at this magnitude
+ * rounds to it, ties to even. That number has the exponent, or the least one of normal elements,
+ * plus `shift`; and its own last bits are where codes of that exponent begin, so that the sum's
+ * are the code. Those are even, and 2^22 keeps what is added from changing its exponent. */
+INLINE __m512i nearest_even(const vector_coder *k, __m512 magnitude) {
+    if (k->bits == 4) return nearest_e2m1(magnitude);
+    __m512i field = _mm512_and_si512(_mm512_castps_si512(magnitude), _mm512_set1_epi32(0x7f800000));
+    __m512i exponent = _mm512_max_epu32(field, k->min_normal);
+    __m512i ruler = _mm512_add_epi32(_mm512_add_epi32(exponent, k->ruler),
+                                     _mm512_srlv_epi32(exponent, k->shift));
+    __m512 sum = _mm512_add_ps(magnitude, _mm512_castsi512_ps(ruler));
+    return _mm512_sub_epi32(_mm512_castps_si512(sum), exponent);
+}
+
+/* |value|, but no more than the largest. NaN counts as that. */
+INLINE __m512 clamp(const vector_coder *k, __m512 value) {
+    return _mm512_range_ps(value, k->max, 0x0a);
+}
+
+/* Codes without their signs, which are the top bits of `signs`. */
+typedef struct signed_codes {
+    __m512i codes, signs;
+} signed_codes;
+
+/* coder.c's rules for zeros. */
+INLINE signed_codes signs_by_rules(const vector_coder *k, __m512i a, signed_codes c) {
+    __mmask16 is_zero = _mm512_testn_epi32_mask(a, a);
+    __mmask16 is_code0 = _mm512_testn_epi32_mask(c.codes, k->magnitude);
+    c.signs = _mm512_mask_and_epi32(c.signs, is_zero, c.signs, k->zero_and);
+    c.signs = _mm512_mask_or_epi32(c.signs, is_zero, c.signs, k->zero_or);
+    c.signs = _mm512_mask_and_epi32(c.signs, is_code0, c.signs, k->zero_code_and);
+    return c;
+}
+
+/* And for NaN. Its code may hold the sign bit already: fnuz. */
+INLINE signed_codes apply_rules(const vector_coder *k, __m512i a, signed_codes c) {
+    __mmask16 is_nan = _mm512_cmpgt_epu32_mask(a, _mm512_set1_epi32(0x7f800000));
+    c = signs_by_rules(k, a, c);
+    c.signs = _mm512_mask_and_epi32(c.signs, is_nan, c.signs, k->nan_sign_and);
+    c.codes = _mm512_mask_mov_epi32(c.codes, is_nan, k->nan_code);
+    return c;
+}
+
+/* bsmm_coder_down's codes of values under bounds times `scale`. Inf counts where `infinite`. */
+INLINE signed_codes codes_down(const vector_coder *k, __m512i bits, __m512 scale, bool infinite) {
+    const __m512i inf = _mm512_set1_epi32(0x7f800000), one = _mm512_set1_epi32(1);
+    __m512i a = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
+    __mmask16 counts = _mm512_cmple_epu32_mask(a, infinite ? inf : _mm512_sub_epi32(inf, one));
+    counts &= _mm512_cmp_ps_mask(scale, _mm512_setzero_ps(), _CMP_GT_OQ);
+    signed_codes c = {_mm512_setzero_si512(), bits};
+#pragma GCC unroll 7
+    for (int j = 0; j < 7; j++) {
+        __m512 bound = _mm512_mul_ps(scale, _mm512_set1_ps(bsmm_e2m1_midpoint(j)));
+        __mmask16 above = _mm512_mask_cmpgt_epu32_mask(counts, a, _mm512_castps_si512(bound));
+        c.codes = _mm512_mask_add_epi32(c.codes, above, c.codes, one);
+    }
+    return signs_by_rules(k, a, c);
+}
+
+#endif
