@@ -25,4 +25,17 @@ static __device__ __forceinline__ void ptx_stmatrix_x4(uint32_t to, uint32_t a, 
                  : "memory");
 }
 
+/* 9.7.9.8 ld.shared: a float, at a shared-window address. */
+static __device__ __forceinline__ float ptx_load_shared_f32(uint32_t from) {
+    float value;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from) : "memory");
+    return value;
+}
+
+/* The same: two, aligned to 8 bytes. Not ordered against other accesses: of what nothing writes
+ * meanwhile. */
+static __device__ __forceinline__ void ptx_load_shared_f32x2(uint32_t from, float to[2]) {
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from));
+}
+
 #endif

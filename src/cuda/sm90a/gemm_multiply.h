@@ -20,12 +20,6 @@ typedef struct consumer {
     float held, next;          /* B's scales of 32 k blocks, one a lane, and of the next 32 */
 } consumer;
 
-static __device__ __forceinline__ float get(uint32_t from) {
-    float value;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from) : "memory");
-    return value;
-}
-
 /* Tells every block whose copies write here that this warp has read the stage. */
 static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
     uint32_t empty = empty_of(&c->r, stage);
@@ -56,8 +50,8 @@ static __device__ __forceinline__ factors start(const consumer *c, float *sum, u
     factors f = {{1, 1}, 1, 0};
 #if GEMM_SCALES != GEMM_UNSCALED
     uint32_t row = c->r.scales + stage * SCALE_BYTES + c->row_scales + 4 * 64 * subtile;
-    f.row[0] = get(row);
-    f.row[1] = get(row + 32);
+    f.row[0] = ptx_load_shared_f32(row);
+    f.row[1] = ptx_load_shared_f32(row + 32);
 #endif
 #if GEMM_SCALES == GEMM_ROW_BLOCK
     f.col = __shfl_sync(0xffffffff, c->held, k);
@@ -129,9 +123,7 @@ static __device__ __forceinline__ void promote(const consumer *c, float *total, 
 #elif GEMM_SCALES == GEMM_ROW_ROW
 /* The scales of columns i / 2 and i / 2 + 1 of this thread, i a multiple of 4. */
 static __device__ __forceinline__ void get_cols(const factors *f, int i, float *col) {
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                 : "=f"(col[0]), "=f"(col[1])
-                 : "r"(f->cols + 8 * i));
+    ptx_load_shared_f32x2(f->cols + 8 * i, col);
 }
 
 /* Four values: two rows, two columns. */

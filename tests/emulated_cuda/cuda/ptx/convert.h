@@ -1,0 +1,34 @@
+#ifndef BSMM_CUDA_PTX_CONVERT_H
+#define BSMM_CUDA_PTX_CONVERT_H
+
+#include "values.h"
+
+static inline float bsmm_ptx_cvt_f32_f16(uint16_t half) {
+    return emulated_value(EMULATED_F16, half);
+}
+static inline uint32_t bsmm_ptx_cvt_bf16x2(float high, float low) {
+    return emulated_pair(EMULATED_BF16, 16, high, low);
+}
+static inline uint32_t bsmm_ptx_cvt_f16x2(float high, float low) {
+    return emulated_pair(EMULATED_F16, 16, high, low);
+}
+static inline uint32_t bsmm_ptx_cvt_e4m3x2(float high, float low) {
+    return emulated_pair(EMULATED_E4M3, 8, high, low);
+}
+static inline uint32_t bsmm_ptx_cvt_e5m2x2(float high, float low) {
+    return emulated_pair(EMULATED_E5M2, 8, high, low);
+}
+static inline uint32_t bsmm_ptx_cvt_e4m3x2_f16x2(uint32_t halves) {
+    return bsmm_ptx_cvt_e4m3x2(emulated_value(EMULATED_F16, halves >> 16),
+                               emulated_value(EMULATED_F16, halves & 0xffff));
+}
+static inline uint32_t bsmm_ptx_cvt_e5m2x2_f16x2(uint32_t halves) {
+    return bsmm_ptx_cvt_e5m2x2(emulated_value(EMULATED_F16, halves >> 16),
+                               emulated_value(EMULATED_F16, halves & 0xffff));
+}
+static inline uint32_t bsmm_ptx_cvt_f16x2_e4m3x2(uint16_t pair) {
+    return emulated_pair(EMULATED_F16, 16, emulated_decode(EMULATED_E4M3, pair >> 8),
+                         emulated_decode(EMULATED_E4M3, pair & 0xff));
+}
+
+#endif

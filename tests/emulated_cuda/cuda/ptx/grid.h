@@ -1,0 +1,23 @@
+#ifndef BSMM_CUDA_PTX_GRID_H
+#define BSMM_CUDA_PTX_GRID_H
+
+/* Grids run one after another. */
+static inline void ptx_grid_wait(void) {}
+static inline void ptx_grid_release_next(void) {}
+static inline uint32_t ptx_grid_mapa(uint32_t address, uint32_t rank) {
+    return emulated_mapped(address, rank);
+}
+static inline float ptx_grid_load_f32(uint32_t address) {
+    return *static_cast<const float *>(emulated_pointer(address));
+}
+static inline uint32_t ptx_grid_cluster_rank(void) {
+    return emulated_rank();
+}
+static inline void ptx_grid_cluster_arrive(void) {
+    emulated_cluster_arrive();
+}
+static inline void ptx_grid_cluster_wait(void) {
+    emulated_cluster_wait();
+}
+
+#endif

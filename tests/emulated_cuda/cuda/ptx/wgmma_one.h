@@ -1,0 +1,12 @@
+/* As the kernels' own: once for each product. Done when it is waited for. */
+static inline void WGMMA_NAME(float *d, uint64_t a, uint64_t b, uint32_t add) {
+    emulated_push(EMULATED_PRODUCTS, [=] { emulated_wgmma(d, a, b, add, WGMMA_N, WGMMA_TYPES); });
+}
+static inline void WGMMA_HOLD(float *) {}
+
+#undef WGMMA_NAME
+#undef WGMMA_HOLD
+#undef WGMMA_N
+#undef WGMMA_SHAPE
+#undef WGMMA_TYPES
+#undef WGMMA_TAIL

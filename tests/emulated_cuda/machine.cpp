@@ -1,0 +1,482 @@
+#include "machine.h"
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+/* Dynamic shared memory begins at a multiple of 128, but not of 1024. */
+enum { SHARED_AT = 1152, STACK_BYTES = 256 << 10, WARP = 32, ROUNDS_WITHOUT_PROGRESS = 20000 };
+
+typedef std::function<void()> work;
+
+struct queue {
+    std::vector<work> open;
+    std::deque<std::vector<work>> groups;
+};
+
+/* Contexts only start fibers: setcontext calls the system each time, longjmp does not. */
+struct fiber : emulated_thread {
+    ucontext_t context;
+    jmp_buf at;
+    bool started, ended;
+    uint32_t exchanges; /* of its warp that it took part in */
+    queue queues[EMULATED_QUEUES];
+};
+
+struct mbarrier {
+    int64_t count, arrivals_left, bytes_left;
+    uint32_t phase;
+};
+
+} // namespace
+
+struct emulated_warp {
+    uint64_t values[2][WARP];
+    uint32_t arrived[2], left[2], ended;
+};
+
+namespace {
+
+struct meeting {
+    uint32_t arrived, number;
+};
+
+} // namespace
+
+struct emulated_block {
+    uint32_t rank, threads_left;
+    uint8_t *shared;
+    size_t shared_bytes;
+    std::vector<emulated_warp> warps;
+    meeting barriers[16];
+    bool any;
+};
+
+namespace {
+
+struct cluster {
+    std::vector<emulated_block> blocks;
+    std::vector<fiber> fibers;
+    std::map<void *, mbarrier> mbarriers;
+    std::vector<work> later;
+    meeting together;
+    uint32_t threads_left;
+    uint64_t random;
+    bool progress;
+};
+
+cluster *running;
+jmp_buf scheduler;
+emulated_kernel running_kernel;
+void **running_arguments;
+char anchor; /* static variables' addresses are relative to it */
+
+fiber *now() {
+    return static_cast<fiber *>(emulated_now);
+}
+
+uint32_t random_below(uint32_t n) {
+    running->random = running->random * 6364136223846793005u + 1442695040888963407u;
+    return uint32_t(running->random >> 33) % n;
+}
+
+void run_all(std::vector<work> &list) {
+    std::vector<work> taken;
+    taken.swap(list);
+    for (work &w : taken)
+        w();
+    if (!taken.empty()) running->progress = true;
+}
+
+/* A few of the copy engine's, in any order. */
+void run_some_later() {
+    std::vector<work> &list = running->later;
+    for (size_t i = 0; i < list.size();) {
+        if (random_below(3)) {
+            i++;
+            continue;
+        }
+        work w = std::move(list[i]);
+        list.erase(list.begin() + std::ptrdiff_t(i));
+        w();
+        running->progress = true;
+    }
+}
+
+} // namespace
+
+emulated_thread *emulated_now;
+
+void emulated_give_way(void) {
+    if (!_setjmp(now()->at)) _longjmp(scheduler, 1);
+}
+
+static void run_fiber(fiber *f) {
+    emulated_now = f;
+    if (_setjmp(scheduler)) return;
+    if (f->started) _longjmp(f->at, 1);
+    f->started = true;
+    setcontext(&f->context);
+}
+
+template <typename F> static void wait_until(F ready) {
+    while (!ready())
+        emulated_give_way();
+    running->progress = true;
+}
+
+/* ---- warps and blocks ---- */
+
+/* Values alternate between two places: nobody writes a place again before all have passed the other
+ * one, and so read this one. */
+const uint64_t *emulated_exchange(uint64_t value) {
+    fiber *me = now();
+    emulated_warp *w = me->warp;
+    uint32_t place = me->exchanges++ % 2;
+    w->values[place][me->lane] = value;
+    w->arrived[place] |= 1u << me->lane;
+    w->left[place] = 0;
+    wait_until([=] { return (w->arrived[place] | w->ended) == UINT32_MAX; });
+    w->left[place] |= 1u << me->lane;
+    if ((w->left[place] | w->ended) == UINT32_MAX) w->arrived[place] = 0;
+    return w->values[place];
+}
+
+uint32_t emulated_ballot(bool value) {
+    const uint64_t *all = emulated_exchange(value);
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < WARP; i++)
+        if (!(now()->warp->ended >> i & 1) && all[i]) bits |= 1u << i;
+    return bits;
+}
+
+void emulated_barrier(uint32_t id, uint32_t threads) {
+    emulated_block *b = now()->in;
+    meeting *m = &b->barriers[id];
+    uint32_t number = m->number;
+    m->arrived++;
+    wait_until([=] {
+        if (m->number == number && m->arrived >= (threads ? threads : b->threads_left)) {
+            m->arrived = 0;
+            m->number++;
+        }
+        return m->number != number;
+    });
+}
+
+void emulated_cluster_arrive(void) {
+    running->together.arrived++;
+}
+
+/* A thread arrives once and waits once in each turn. */
+void emulated_cluster_wait(void) {
+    meeting *m = &running->together;
+    uint32_t number = m->number;
+    wait_until([=] {
+        if (m->number == number && m->arrived >= running->threads_left) {
+            m->arrived = 0;
+            m->number++;
+        }
+        return m->number != number;
+    });
+}
+
+uint32_t emulated_rank(void) {
+    return now()->in->rank;
+}
+
+/* ---- shared memory ---- */
+
+void *emulated_shared(void) {
+    return now()->in->shared + SHARED_AT;
+}
+
+/* Bits 24 to 30: the block's rank; bit 31: a static variable, as a distance from `anchor`. */
+uint32_t emulated_address(const void *pointer) {
+    const emulated_block *b = now()->in;
+    const uint8_t *at = static_cast<const uint8_t *>(pointer);
+    if (at >= b->shared && at <= b->shared + b->shared_bytes)
+        return b->rank << 24 | uint32_t(at - b->shared);
+    return 1u << 31 | (uint32_t(at - reinterpret_cast<uint8_t *>(&anchor)) & INT32_MAX);
+}
+
+void *emulated_pointer(uint32_t address) {
+    if (address >> 31) return &anchor + (int32_t(address << 1) >> 1);
+    const emulated_block *b = &running->blocks.at(address >> 24);
+    if ((address & 0xffffff) > b->shared_bytes) {
+        fprintf(stderr, "shared memory: offset %u of %zu\n", address & 0xffffff, b->shared_bytes);
+        abort();
+    }
+    return b->shared + (address & 0xffffff);
+}
+
+uint32_t emulated_mapped(uint32_t address, uint32_t rank) {
+    return (address & 0xffffff) | rank << 24;
+}
+
+/* ---- what runs later ---- */
+
+void emulated_push(emulated_queue queue, std::function<void()> w) {
+    now()->queues[queue].open.push_back(std::move(w));
+}
+
+void emulated_commit(emulated_queue queue) {
+    auto &q = now()->queues[queue];
+    q.groups.push_back(std::move(q.open));
+    q.open.clear();
+}
+
+void emulated_wait_groups(emulated_queue queue, uint32_t pending) {
+    auto &q = now()->queues[queue];
+    while (q.groups.size() > pending) {
+        run_all(q.groups.front());
+        q.groups.pop_front();
+    }
+}
+
+void emulated_later(std::function<void()> w) {
+    running->later.push_back(std::move(w));
+}
+
+/* ---- mbarriers ---- */
+
+static void turn_if_complete(mbarrier *b) {
+    if (b->arrivals_left != 0 || b->bytes_left != 0) return;
+    b->arrivals_left = b->count;
+    b->phase++;
+    running->progress = true;
+}
+
+static mbarrier *mbarrier_at(uint32_t address) {
+    auto found = running->mbarriers.find(emulated_pointer(address));
+    if (found == running->mbarriers.end()) {
+        fprintf(stderr, "no mbarrier at %#x\n", address);
+        abort();
+    }
+    return &found->second;
+}
+
+void emulated_mbarrier_init(uint32_t barrier, uint32_t count) {
+    running->mbarriers[emulated_pointer(barrier)] = {count, count, 0, 0};
+}
+
+void emulated_mbarrier_arrive(uint32_t barrier, uint32_t expected_bytes) {
+    mbarrier *b = mbarrier_at(barrier);
+    if (b->arrivals_left == 0) {
+        fprintf(stderr, "mbarrier at %#x: more arrivals than its count\n", barrier);
+        abort();
+    }
+    b->bytes_left += expected_bytes;
+    b->arrivals_left--;
+    turn_if_complete(b);
+}
+
+void emulated_mbarrier_complete(uint32_t barrier, uint32_t bytes) {
+    mbarrier *b = mbarrier_at(barrier);
+    b->bytes_left -= bytes;
+    turn_if_complete(b);
+}
+
+bool emulated_mbarrier_passed(uint32_t barrier, uint32_t parity) {
+    mbarrier *b = mbarrier_at(barrier);
+    if ((b->phase & 1) != parity) return true;
+    emulated_give_way();
+    return (b->phase & 1) != parity;
+}
+
+/* ---- tensor maps ---- */
+
+static uint32_t row_bytes(const emulated_map *m) {
+    return m->box[0] * m->elem_bytes;
+}
+
+/* Units of 16 bytes: their number in 128 bytes, as far as the swizzle goes, takes that of the 128
+ * bytes upon it. */
+static uint32_t swizzled(const emulated_map *m, uint32_t address) {
+    uint32_t units = m->swizzle_bytes / 16;
+    return units ? address ^ (address / 128 % units) << 4 : address;
+}
+
+/* unit(address in shared memory, address in memory, bytes of the unit that are inside). */
+template <typename F>
+static void each_unit(const emulated_map *m, int32_t x, int32_t y, uint32_t shared, F unit) {
+    const uint32_t bytes = row_bytes(m);
+    for (uint32_t at = 0; at < bytes * m->box[1]; at += 16) {
+        int64_t row = y + int64_t(at / bytes);
+        int64_t column = x * int64_t(m->elem_bytes) + at % bytes;
+        int64_t left = int64_t(m->extents[0] * m->elem_bytes) - column;
+        bool inside = row >= 0 && uint64_t(row) < m->extents[1] && column >= 0 && left > 0;
+        unit(emulated_pointer(swizzled(m, shared + at)),
+             m->address + row * int64_t(m->stride) + column,
+             size_t(inside ? left < 16 ? left : 16 : 0));
+    }
+}
+
+void emulated_map_load(const void *map, int32_t x, int32_t y, uint32_t to) {
+    each_unit(static_cast<const emulated_map *>(map), x, y, to,
+              [](void *shared, const uint8_t *memory, size_t inside) {
+                  memset(shared, 0, 16);
+                  if (inside) memcpy(shared, memory, inside);
+              });
+}
+
+void emulated_map_store(const void *map, int32_t x, int32_t y, uint32_t from) {
+    each_unit(static_cast<const emulated_map *>(map), x, y, from,
+              [](const void *shared, uint8_t *memory, size_t inside) {
+                  if (inside) memcpy(memory, shared, inside);
+              });
+}
+
+uint32_t emulated_map_bytes(const void *map) {
+    const emulated_map *m = static_cast<const emulated_map *>(map);
+    return row_bytes(m) * m->box[1];
+}
+
+/* ---- kernels ---- */
+
+static std::map<std::string, emulated_kernel> &kernels() {
+    static std::map<std::string, emulated_kernel> all;
+    return all;
+}
+
+extern "C" void *emulated_find(const char *name) {
+    auto found = kernels().find(name);
+    return found == kernels().end() ? nullptr : reinterpret_cast<void *>(found->second);
+}
+
+emulated_registration::emulated_registration(const char *name, emulated_kernel kernel) {
+    kernels()[name] = kernel;
+}
+
+/* What was not waited for happens at the end. */
+static void finish_queues(fiber *me) {
+    for (queue &q : me->queues) {
+        while (!q.groups.empty()) {
+            run_all(q.groups.front());
+            q.groups.pop_front();
+        }
+        run_all(q.open);
+    }
+}
+
+static void fiber_main() {
+    running_kernel(running_arguments);
+    fiber *me = now();
+    finish_queues(me);
+    me->ended = true;
+    me->warp->ended |= 1u << me->lane;
+    me->in->threads_left--;
+    running->threads_left--;
+    running->progress = true;
+    _longjmp(scheduler, 1);
+}
+
+static char *stack_of(size_t number) {
+    static std::vector<std::unique_ptr<char[]>> stacks;
+    while (stacks.size() <= number)
+        stacks.emplace_back(new char[STACK_BYTES]);
+    return stacks[number].get();
+}
+
+static void make_fiber(fiber *f, emulated_block *in, uint32_t number, size_t stack,
+                       const emulated_thread &like) {
+    static_cast<emulated_thread &>(*f) = like;
+    f->thread = {number % like.threads.x, number / like.threads.x % like.threads.y,
+                 number / like.threads.x / like.threads.y};
+    f->in = in;
+    f->warp = &in->warps[number / WARP];
+    f->lane = number % WARP;
+    f->started = f->ended = false;
+    f->exchanges = 0;
+    getcontext(&f->context);
+    f->context.uc_stack.ss_sp = stack_of(stack);
+    f->context.uc_stack.ss_size = STACK_BYTES;
+    f->context.uc_link = nullptr;
+    makecontext(&f->context, fiber_main, 0);
+}
+
+static bool run_cluster(cluster *c) {
+    uint32_t idle = 0;
+    running = c;
+    while (c->threads_left) {
+        c->progress = false;
+        run_some_later();
+        for (fiber &f : c->fibers) {
+            if (!f.ended) run_fiber(&f);
+        }
+        idle = c->progress ? 0 : idle + 1;
+        if (idle > ROUNDS_WITHOUT_PROGRESS) return false;
+    }
+    while (!c->later.empty())
+        run_some_later();
+    return true;
+}
+
+static void make_block(emulated_block *b, uint32_t rank, uint32_t threads, uint32_t shared_bytes) {
+    b->rank = rank;
+    b->threads_left = threads;
+    if (b->shared_bytes != SHARED_AT + shared_bytes) {
+        free(b->shared);
+        b->shared_bytes = SHARED_AT + shared_bytes;
+        b->shared =
+            static_cast<uint8_t *>(aligned_alloc(1024, (b->shared_bytes + 1023) / 1024 * 1024));
+    }
+    memset(b->shared, 0xA5, b->shared_bytes);
+    b->warps.assign((threads + WARP - 1) / WARP, emulated_warp());
+    uint32_t last = threads % WARP;
+    if (last) b->warps.back().ended = ~((1u << last) - 1);
+    memset(b->barriers, 0, sizeof b->barriers);
+}
+
+extern "C" int emulated_launch(void *kernel, void **arguments, const uint32_t grid[3],
+                               const uint32_t block[3], uint32_t size, uint32_t shared_bytes) {
+    static cluster c;
+    const emulated_index blocks = {grid[0], grid[1], grid[2]};
+    const emulated_index threads = {block[0], block[1], block[2]};
+    uint32_t each = threads.x * threads.y * threads.z, all = blocks.x * blocks.y * blocks.z;
+    running_kernel = reinterpret_cast<emulated_kernel>(kernel);
+    running_arguments = arguments;
+    c.blocks.resize(size);
+    c.fibers.resize(size_t(size) * each);
+    for (uint32_t first = 0; first < all; first += size) {
+        c.mbarriers.clear();
+        c.later.clear();
+        c.together = {0, 0};
+        c.threads_left = size * each;
+        for (uint32_t i = 0; i < size; i++) {
+            uint32_t number = first + i;
+            make_block(&c.blocks[i], i, each, shared_bytes);
+            emulated_thread like = {};
+            like.threads = threads;
+            like.blocks = blocks;
+            like.block = {number % blocks.x, number / blocks.x % blocks.y,
+                          number / blocks.x / blocks.y};
+            for (uint32_t t = 0; t < each; t++)
+                make_fiber(&c.fibers[i * each + t], &c.blocks[i], t, i * each + t, like);
+        }
+        if (!run_cluster(&c)) return 0;
+    }
+    return 1;
+}
+
+/* Values are gathered between two barriers and read before a third. */
+bool emulated_block_or(bool value) {
+    emulated_block *b = now()->in;
+    b->any = false;
+    emulated_barrier(0, 0);
+    b->any = b->any || value;
+    emulated_barrier(0, 0);
+    bool any = b->any;
+    emulated_barrier(0, 0);
+    return any;
+}

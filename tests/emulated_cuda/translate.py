@@ -1,0 +1,21 @@
+#!/usr/bin/env python3
+"""From a preprocessed .cu to C++: shared memory becomes a block's own, kernels are registered.
+
+    translate.py PREPROCESSED SOURCE
+"""
+import re
+import sys
+
+text = open(sys.argv[1]).read()
+names = re.findall(r'extern "C" EMULATED_GLOBAL void\s+(\w+)\s*\(', text)
+text = text.replace('extern "C" EMULATED_GLOBAL', "static")
+# Dynamic: the array that the launch sizes. Static: one of each block of a cluster.
+text = re.sub(r"extern EMULATED_SHARED\s+(?:alignas\(\d+\)\s*)?(\w+)\s+(\w+)\[\];",
+              r"\n#define \2 ((\1 *)emulated_shared())\n", text)
+text = re.sub(r"EMULATED_SHARED\s+(?:alignas\((\d+)\)\s*)?(\w+)\s+(\w+)((?:\[[^\]]*\])*);",
+              r"alignas(64) static \2 \3_of[16]\4; auto &\3 = \3_of[emulated_rank()];", text)
+assert names and "EMULATED_GLOBAL" not in text and "EMULATED_SHARED" not in text
+for name in names:
+    text += (f"static void call_{name}(void **arguments) {{ emulated_call({name}, arguments); }}\n"
+             f'static const emulated_registration register_{name}("{name}", call_{name});\n')
+open(sys.argv[2], "w").write(text)
