@@ -21,7 +21,7 @@ struct bsmm_wgmma_tile {
 #define SCALE_BYTES(kind, m, n)                                                                    \
     ((kind) == BSMM_WGMMA_BF16 ? 0 : 4 * (m) + ((kind) >= BSMM_WGMMA_ROW ? 4 * (n) : 0))
 #define SHARED(kind, m, n, stages, chunks, consumers)                                              \
-    ((stages) * (((m) + (n)) * 128 + SCALE_BYTES(kind, m, n) + 16) +                               \
+    ((stages) * (((m) + (n)) * 128 + SCALE_BYTES(kind, m, n) + 16) + 8 * (((stages) + 1) / 2) +    \
      4u * (consumers) * (chunks)*1024 + 1024)
 #define TILE(file, kind_, a, b, m, n, stages_, chunks_, consumers_, block, tile)                   \
     {                                                                                              \
@@ -112,7 +112,7 @@ static uint64_t flag_bytes(const bsmm_cuda_device *device, const bsmm_wgmma_tile
 uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     const bsmm_cuda_device *device = p->device;
     return flag_bytes(device, t) +
-           (uint64_t)device->multiprocessors * t->tile_m * t->tile_n * sizeof(float);
+           (uint64_t)device->multiprocessors * t->tile_m * (t->tile_n + 4) * sizeof(float);
 }
 
 /* Unlike any other launch's, so that what lies in a workspace by chance or from an earlier launch
@@ -233,6 +233,8 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *t,
         .b_blocks = {b->blocks, (uint32_t)b->n_step, (uint32_t)b->k_step},
         .epilogue = bsmm_cuda_epilogue_of(p),
         .gate = *gate,
+        .stored = {bsmm_cuda_operand_of(&p->a), bsmm_cuda_operand_of(&p->b)},
+        .k = (uint32_t)p->a.m.cols,
         .overflowed = overflowed,
         .handed_flag = workspace,
         .handed = (float *)((uint8_t *)workspace + flag_bytes(p->device, t)),

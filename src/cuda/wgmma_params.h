@@ -28,6 +28,8 @@ typedef struct bsmm_wgmma_params {
     bsmm_wgmma_block_scales b_blocks; /* GEMM_ROW_BLOCK only */
     bsmm_cuda_epilogue epilogue;
     bsmm_cuda_gate gate;
+    bsmm_cuda_operand stored[2]; /* A and B, for sums that are made again */
+    uint32_t k;
     uint32_t *overflowed;  /* not NULL: 1 is written there if a sum is not finite */
     float *handed;         /* per block: a tile's accumulators, on their way to the next cluster */
     uint64_t *handed_flag; /* per block and warpgroup: `ticket` when they are there */

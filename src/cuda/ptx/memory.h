@@ -38,4 +38,9 @@ static __device__ __forceinline__ void ptx_load_shared_f32x2(uint32_t from, floa
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from));
 }
 
+/* 9.7.9.11 st.shared: a float, at a shared-window address. */
+static __device__ __forceinline__ void ptx_store_shared_f32(uint32_t to, float value) {
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(value) : "memory");
+}
+
 #endif

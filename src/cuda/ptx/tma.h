@@ -50,4 +50,7 @@ static __device__ __forceinline__ void ptx_tma_commit(void) {
 #define PTX_TMA_WAIT_READ(pending)                                                                 \
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory")
 
+/* 9.7.9.25.4.2 cp.async.bulk.wait_group: the same, and their writes are visible to this thread. */
+#define PTX_TMA_WAIT(pending) asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory")
+
 #endif

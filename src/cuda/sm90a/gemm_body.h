@@ -17,7 +17,8 @@
  * at u ^ (r % 8).
  *
  * Shared memory, from a 1024-byte boundary: STAGES x { A tile, B tile }, staging for D (CHUNKS
- * chunks of 16 x 32 16-bit values a warp), each stage's scales, then two barriers a stage.
+ * chunks of 16 x 32 16-bit values a warp), each stage's scales, then two barriers a stage. What the
+ * blocks say about pieces of work lies in `shared`.
  *
  * Roles: one thread of warpgroup 0 issues the copies. The others multiply, scale, add and store.
  *
@@ -47,6 +48,8 @@
 #define GEMM_ROW_BLOCK 1
 #define GEMM_ROW_ROW   2
 
+/* Whether results may have to be made again. */
+#define AGAIN          (GEMM_SCALES == GEMM_ROW_BLOCK || GEMM_CAREFUL)
 #define CONSUMER_WARPS (4 * CONSUMERS)
 #define BLOCK_THREADS  (128 * (1 + CONSUMERS))
 #define TILE_M         (64 * SUBTILES * CONSUMERS)
@@ -62,7 +65,8 @@
     (GEMM_SCALES == GEMM_UNSCALED ? 0 : 4 * TILE_M + (GEMM_SCALES == GEMM_ROW_ROW ? 4 * TILE_N : 0))
 #define STAGING_AT   (STAGES * STAGE_BYTES)
 #define SCALES_AT    (STAGING_AT + CONSUMER_WARPS * CHUNKS * CHUNK_BYTES)
-#define BARRIERS_AT  (SCALES_AT + STAGES * SCALE_BYTES)
+#define COLS_AT      (SCALES_AT + STAGES * SCALE_BYTES) /* B's scale of each stage: GEMM_ROW_BLOCK */
+#define BARRIERS_AT  (COLS_AT + 8 * ((STAGES + 1) / 2))
 #define SHARED_BYTES (BARRIERS_AT + STAGES * 16)
 #define ACCUMULATORS (TILE_N / 2) /* per thread and subtile */
 /* Of 65536: 128 * 40 + 256 * 232, or 128 * 32 + 384 * 160 */
@@ -138,6 +142,19 @@ typedef struct corner {
     int32_t row, col; /* of D: where a block's tile begins */
 } corner;
 
+/* A piece of work of this block, as the feed tells it to the consumers. */
+typedef struct work {
+    corner at;
+    int32_t k_begin, k_end; /* equal: there is no more */
+} work;
+
+/* Piece number i is in pieces[i % 2] before its first stage is full: nobody still reads piece i -
+ * 2, for all have given back a stage of piece i - 1. */
+typedef struct shared {
+    work pieces[2];
+    bsmm_epilogue_factors factors; /* of D */
+} shared;
+
 /* Tiles are walked in bands of group_m cluster tiles of M, down each column of the band, so that
  * the blocks that run at one time read few different rows of A and B. */
 static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, int32_t tile,
@@ -164,7 +181,6 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
     uint32_t b = r->tiles + stage * STAGE_BYTES + A_BYTES + here.rank_m * b_rows * K_BYTES;
     int32_t a_row = at.row + here.rank_n * a_rows, b_row = at.col + here.rank_m * b_rows;
     int32_t x = k * (K_BYTES / (GEMM_WIDE ? 2 : 1));
-    ptx_mbarrier_arrive_expect(full, STAGE_BYTES + SCALE_BYTES);
 #if GEMM_SCALES != GEMM_UNSCALED
     uint32_t scales = r->scales + stage * SCALE_BYTES;
     ptx_tma_load(scales, &p->a_rows, at.row, k, full);
@@ -188,19 +204,55 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
 #endif
 }
 
-static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ring r, place here,
-                                                  gemm_schedule s) {
-    gemm_piece piece;
-    while (gemm_schedule_next(&s, &piece)) {
-        corner at = corner_of(p, piece.tile, here);
-        uint32_t stage = 0;
-        for (int32_t k = piece.k_begin; k < piece.k_end; k++) {
-            wait_empty(&r, stage);
-            load_stage(p, &r, stage, here, at, k);
-            r.phases ^= 1u << stage;
-            if (++stage == STAGES) stage = 0;
-        }
+/* B's scale for k block k. */
+static __device__ __forceinline__ float block_scale(const bsmm_wgmma_params *p, corner at,
+                                                    int32_t k) {
+#if GEMM_SCALES == GEMM_ROW_BLOCK
+    const bsmm_wgmma_block_scales *b = &p->b_blocks;
+    uint32_t line = (uint32_t)min(at.col, p->n - 1) / 128 * b->n_step;
+    return __ldg(b->base + line + (uint32_t)min(k, p->k_blocks - 1) * b->k_step);
+#else
+    return 1;
+#endif
+}
+
+static __device__ __forceinline__ void put_block_scale(const ring *r, uint32_t stage, float scale) {
+    if (GEMM_SCALES == GEMM_ROW_BLOCK)
+        ptx_store_shared_f32(r->scales + (COLS_AT - SCALES_AT) + 4 * stage, scale);
+}
+
+/* What this thread itself writes to shared memory precedes its arrival, which completes the stage
+ * together with the copies' bytes. */
+static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ring *r, place here,
+                                                  const work *piece) {
+    uint32_t stage = 0;
+    float scale = block_scale(p, piece->at, piece->k_begin);
+    for (int32_t k = piece->k_begin; k < piece->k_end; k++) {
+        float next = block_scale(p, piece->at, k + 1);
+        wait_empty(r, stage);
+        load_stage(p, r, stage, here, piece->at, k);
+        put_block_scale(r, stage, scale);
+        ptx_mbarrier_arrive_expect(full_of(r, stage), STAGE_BYTES + SCALE_BYTES);
+        r->phases ^= 1u << stage;
+        if (++stage == STAGES) stage = 0;
+        scale = next;
     }
+}
+
+static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ring r, place here,
+                                                  gemm_schedule s, shared *told) {
+    gemm_piece piece;
+    uint32_t number = 0;
+    for (; gemm_schedule_next(&s, &piece); number++) {
+        work next = {corner_of(p, piece.tile, here), piece.k_begin, piece.k_end};
+        wait_empty(&r, 0);
+        told->pieces[number % 2] = next;
+        feed_piece(p, &r, here, &next);
+    }
+    work none = {{0, 0}, 0, 0};
+    wait_empty(&r, 0);
+    told->pieces[number % 2] = none;
+    ptx_mbarrier_arrive(full_of(&r, 0));
 }
 
 #include "cuda/sm90a/gemm_multiply.h"
@@ -208,8 +260,20 @@ static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ri
 
 /* ---- consumers ---- */
 
-static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring r, place here,
-                                               gemm_schedule s, uint32_t staging) {
+/* The piece that stage 0, once full, begins. Shuffled so that the compiler knows that it is the
+ * same in all lanes. */
+static __device__ __forceinline__ work next_work(consumer *c, const shared *told, uint32_t number) {
+    wait_for(full_of(&c->r, 0), c->r.phases & 1);
+    work next = told->pieces[number % 2];
+    next.at.row = __shfl_sync(0xffffffff, next.at.row, 0);
+    next.at.col = __shfl_sync(0xffffffff, next.at.col, 0);
+    next.k_begin = __shfl_sync(0xffffffff, next.k_begin, 0);
+    next.k_end = __shfl_sync(0xffffffff, next.k_end, 0);
+    return next;
+}
+
+static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring r, uint32_t staging,
+                                               const shared *told) {
     consumer c;
     c.p = p;
     c.r = r;
@@ -220,11 +284,11 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.b = ptx_wgmma_descriptor(r.tiles + A_BYTES);
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
     staging += (uint32_t)(4 * c.warpgroup + c.warp) * (CHUNKS * CHUNK_BYTES);
-    gemm_piece piece;
-    while (gemm_schedule_next(&s, &piece)) {
+    for (uint32_t number = 0;; number++) {
         float total[SUBTILES][ACCUMULATORS];
-        corner at = corner_of(p, piece.tile, here);
-        find_block_scales(&c, at, piece.k_begin);
+        const work piece = next_work(&c, told, number);
+        if (piece.k_begin == piece.k_end) return;
+        c.unsafe = 0;
         if (piece.k_begin > 0) {
             take_over(&c, total);
         } else {
@@ -236,13 +300,15 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
         if (piece.k_end < p->k_blocks)
             hand_over(&c, total);
         else
-            store(&c, total, staging, at);
+            store(&c, &told->factors, total, staging, piece.at);
     }
 }
 
 /* ---- the kernel ---- */
 
-static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32_t barriers) {
+static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32_t barriers,
+                                              shared *told) {
+    if (threadIdx.x == 32) told->factors = bsmm_epilogue_begin(&p->epilogue);
     if (threadIdx.x != 0) return;
     ptx_tma_prefetch_map(&p->a);
     ptx_tma_prefetch_map(&p->b);
@@ -258,27 +324,27 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     GEMM_NAME(const __grid_constant__ bsmm_wgmma_params params) {
     if (!bsmm_cuda_gate_pass(&params.gate)) return;
     extern __shared__ uint8_t memory[];
+    __shared__ shared told;
     const bsmm_wgmma_params *p = &params;
     /* The same in all lanes, and shuffled so that the compiler knows it: addresses then stay in
      * uniform registers, where wgmma wants its descriptors. */
     uint32_t base = __shfl_sync(0xffffffff, (ptx_shared_address(memory) + 1023) & ~1023u, 0);
     ring r = {base, base + SCALES_AT, base + BARRIERS_AT, 0};
-    set_up(p, r.barriers);
+    set_up(p, r.barriers, &told);
     if (CLUSTER > 1) {
         ptx_cluster_arrive();
         ptx_cluster_wait();
     } else {
         __syncthreads();
     }
-    place here = place_make();
-    gemm_schedule s =
-        gemm_schedule_make(p, (int32_t)blockIdx.x / CLUSTER, (int32_t)gridDim.x / CLUSTER);
     if (threadIdx.x < 128) {
         PTX_REGISTERS_LESS(FEED_REGISTERS);
-        if (threadIdx.x < 32 && ptx_elect()) feed_tiles(p, r, here, s);
+        gemm_schedule s =
+            gemm_schedule_make(p, (int32_t)blockIdx.x / CLUSTER, (int32_t)gridDim.x / CLUSTER);
+        if (threadIdx.x < 32 && ptx_elect()) feed_tiles(p, r, place_make(), s, &told);
     } else {
         PTX_REGISTERS_MORE(MATH_REGISTERS);
-        consume(p, r, here, s, base + STAGING_AT);
+        consume(p, r, base + STAGING_AT, &told);
         if (threadIdx.x % 32 == 0) PTX_TMA_WAIT_READ(0);
     }
     /* A block whose shared memory others still write or signal must not end. */

@@ -14,10 +14,9 @@ typedef struct consumer {
     const bsmm_wgmma_params *p;
     ring r;
     int32_t warpgroup, warp, lane;
-    uint64_t a, b;             /* descriptors: this warpgroup's first subtile and B, of stage 0 */
-    uint32_t row_scales;       /* where in a stage's scales this thread's first row is */
-    uint32_t block, block_end; /* offset of B's scale to be loaded next, and the last */
-    float held, next;          /* B's scales of 32 k blocks, one a lane, and of the next 32 */
+    uint64_t a, b;       /* descriptors: this warpgroup's first subtile and B, of stage 0 */
+    uint32_t row_scales; /* where in a stage's scales this thread's first row is */
+    uint32_t unsafe;     /* bit 2 s + i: a factor of row i of subtile s was out of range */
 } consumer;
 
 /* Tells every block whose copies write here that this warp has read the stage. */
@@ -37,7 +36,7 @@ static __device__ __forceinline__ void release(uint32_t stage, const consumer *c
 
 /* Starts the products of one stage and subtile, and loads their factors meanwhile. */
 static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
-                                                uint32_t subtile, uint32_t k, uint32_t keep) {
+                                                uint32_t subtile, uint32_t keep) {
     uint64_t a_at = c->a + ((stage * STAGE_BYTES + subtile * (64 * K_BYTES)) >> 4);
     uint64_t b_at = c->b + ((stage * STAGE_BYTES) >> 4);
     if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
@@ -54,113 +53,51 @@ static __device__ __forceinline__ factors start(const consumer *c, float *sum, u
     f.row[1] = ptx_load_shared_f32(row + 32);
 #endif
 #if GEMM_SCALES == GEMM_ROW_BLOCK
-    f.col = __shfl_sync(0xffffffff, c->held, k);
+    f.col = ptx_load_shared_f32(c->r.scales + (COLS_AT - SCALES_AT) + 4 * stage);
 #elif GEMM_SCALES == GEMM_ROW_ROW
     f.cols = c->r.scales + stage * SCALE_BYTES + 4 * TILE_M + 8 * (c->lane % 4);
 #endif
-    (void)k;
     return f;
 }
 
-#if GEMM_SCALES == GEMM_ROW_BLOCK
-static_assert(128 % TILE_N == 0, "a tile's columns lie in one block of B");
-
-/* B's scales, 32 k blocks at a time and 32 ahead. */
-static __device__ __forceinline__ void load_block_scales(consumer *c) {
-    c->held = c->next;
-    c->next = __ldg(c->p->b_blocks.base + min(c->block, c->block_end));
-    c->block += 32 * c->p->b_blocks.k_step;
-}
-
-/* k: the piece's first k block. */
-static __device__ __forceinline__ void find_block_scales(consumer *c, corner at, int32_t k) {
-    const bsmm_wgmma_block_scales *b = &c->p->b_blocks;
-    uint32_t line = (uint32_t)min(at.col, c->p->n - 1) / 128 * b->n_step;
-    c->block = line + (uint32_t)(k + c->lane) * b->k_step;
-    c->block_end = line + (uint32_t)(c->p->k_blocks - 1) * b->k_step;
-    load_block_scales(c);
-}
-#else
-static __device__ __forceinline__ void load_block_scales(consumer *c) {
-    (void)c;
-}
-static __device__ __forceinline__ void find_block_scales(consumer *c, corner at, int32_t k) {
-    (void)c, (void)at, (void)k;
-}
-#endif
+static_assert(GEMM_SCALES != GEMM_ROW_BLOCK || 128 % TILE_N == 0,
+              "a tile's columns lie in one block of B");
 
 /* ---- promote: total += factors * sum ---- */
 
-static __device__ __forceinline__ bool is_normal(float x) {
-    return (__float_as_uint(x) & 0x7fffffff) - 0x00800000u < 0x7f000000u;
-}
-
-static __device__ __forceinline__ float larger(float a, float b) {
-    return fabsf(a) > fabsf(b) ? a : b;
-}
-static __device__ __forceinline__ float smaller(float a, float b) {
-    return fabsf(a) > fabsf(b) ? b : a;
+/* Two scales become one factor. Below 2^-118 its terms may be too small for fp32's sums, above
+ * 2^127 it is Inf on its way: the row's results in this tile are then made again (store_again).
+ * Scales of 0 are harmless. */
+static __device__ __forceinline__ bool is_safe(float a, float b) {
+    return (__float_as_uint(a * b) & 0x7fffffff) - 0x04800000u < 0x7a800000u || a == 0 || b == 0;
 }
 
 #if GEMM_SCALES == GEMM_ROW_BLOCK
-/* Two scales become one factor; where that is no normal number (2^-149 times 2^-149, say) the
- * larger goes into the sums first. */
-static __device__ __forceinline__ void promote(const consumer *c, float *total, float *sum,
-                                               factors f) {
+static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, float *total,
+                                               float *sum, factors f) {
     hold(sum);
     float up = f.row[0] * f.col, down = f.row[1] * f.col;
-    if (!is_normal(up) || !is_normal(down)) {
-#    pragma unroll
-        for (int i = 0; i < ACCUMULATORS; i++)
-            sum[i] *= larger(f.row[i % 4 / 2], f.col);
-        up = smaller(f.row[0], f.col);
-        down = smaller(f.row[1], f.col);
-    }
+    if (!is_safe(f.row[0], f.col)) c->unsafe |= 1 << 2 * subtile;
+    if (!is_safe(f.row[1], f.col)) c->unsafe |= 2 << 2 * subtile;
 #    pragma unroll
     for (int i = 0; i < ACCUMULATORS; i++)
         total[i] = fmaf(i % 4 < 2 ? up : down, sum[i], total[i]);
 }
 #elif GEMM_SCALES == GEMM_ROW_ROW
-/* The scales of columns i / 2 and i / 2 + 1 of this thread, i a multiple of 4. */
-static __device__ __forceinline__ void get_cols(const factors *f, int i, float *col) {
-    ptx_load_shared_f32x2(f->cols + 8 * i, col);
-}
-
-/* Four values: two rows, two columns. */
-static __device__ __forceinline__ void promote_four(float *total, const float *sum,
-                                                    const float *row, const float *col) {
-    for (int j = 0; j < 4; j++)
-        total[j] = fmaf(row[j / 2] * col[j % 2], sum[j], total[j]);
-}
-
-/* Where a factor may be no normal number: the larger scale goes into the sum first, see above. */
-static __device__ __forceinline__ void promote_careful(float *total, const float *sum,
-                                                       const float *row, const float *col) {
-    bool normal = true;
-    for (int j = 0; j < 4; j++)
-        normal = normal && is_normal(row[j / 2] * col[j % 2]);
-    if (__all_sync(0xffffffff, normal)) {
-        promote_four(total, sum, row, col);
-        return;
-    }
-    for (int j = 0; j < 4; j++) {
-        float a = row[j / 2], b = col[j % 2], factor = a * b;
-        float first = is_normal(factor) ? 1 : larger(a, b);
-        total[j] = fmaf(is_normal(factor) ? factor : smaller(a, b), first * sum[j], total[j]);
-    }
-}
-
-static __device__ __forceinline__ void promote(const consumer *c, float *total, float *sum,
-                                               factors f) {
+/* Four values (two rows, two columns) at a time. */
+static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, float *total,
+                                               float *sum, factors f) {
     hold(sum);
 #    pragma unroll
     for (int i = 0; i < ACCUMULATORS; i += 4) {
         float col[2];
-        get_cols(&f, i, col);
-        if (GEMM_CAREFUL)
-            promote_careful(total + i, sum + i, f.row, col);
-        else
-            promote_four(total + i, sum + i, f.row, col);
+        ptx_load_shared_f32x2(f.cols + 8 * i, col);
+#    pragma unroll
+        for (int j = 0; j < 4; j++) {
+            float row = f.row[j / 2];
+            if (GEMM_CAREFUL && !is_safe(row, col[j % 2])) c->unsafe |= 1 << (2 * subtile + j / 2);
+            total[i + j] = fmaf(row * col[j % 2], sum[i + j], total[i + j]);
+        }
     }
 }
 #endif
@@ -185,7 +122,6 @@ static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
 /* What the main loop carries from step to step. */
 typedef struct progress {
     int32_t left; /* k blocks to come */
-    uint32_t k;   /* k blocks begun */
     uint32_t last, tested;
 } progress;
 
@@ -198,7 +134,7 @@ static __device__ __forceinline__ int multiply_stage(consumer *c, float (*total)
     wait_full(&c->r, stage, 0);
 #    pragma unroll
     for (uint32_t s = 0; s < SUBTILES; s++)
-        start(c, total[s], stage, s, 0, 1);
+        start(c, total[s], stage, s, 1);
     PTX_WGMMA_WAIT(SUBTILES);
     release(stage_before(stage), c);
     now->last = stage;
@@ -206,7 +142,7 @@ static __device__ __forceinline__ int multiply_stage(consumer *c, float (*total)
 }
 
 static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
-                                                gemm_piece piece) {
+                                                work piece) {
     progress now;
     now.left = piece.k_end - piece.k_begin - 1;
     now.last = 0;
@@ -216,7 +152,7 @@ static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCU
     wait_full(&c->r, 0, 0);
 #    pragma unroll
     for (uint32_t s = 0; s < SUBTILES; s++)
-        start(c, total[s], 0, s, 0, piece.k_begin > 0);
+        start(c, total[s], 0, s, piece.k_begin > 0);
 #    define STEP(i) multiply_stage(c, total, &now, (i + 1) % STAGES)
     FOR_STAGES(STEP)
 #    undef STEP
@@ -231,28 +167,26 @@ static __device__ __forceinline__ int multiply_stage(consumer *c, float (*total)
                                                      float *sum, progress *now, uint32_t stage) {
     wait_full(&c->r, stage, now->tested);
     now->left--;
-    if (now->k % 32 == 0) load_block_scales(c);
 #    pragma unroll
     for (uint32_t s = 0; s < SUBTILES; s++) {
-        factors f = start(c, sum, stage, s, now->k, 0);
+        factors f = start(c, sum, stage, s, 0);
         PTX_WGMMA_WAIT(0);
         if (s == SUBTILES - 1) {
             if (GEMM_SCALES != GEMM_ROW_ROW) release(stage, c);
             now->tested = now->left > 0 ? is_full(&c->r, stage_after(stage)) : 0;
         }
-        promote(c, total[s], sum, f);
+        promote(c, s, total[s], sum, f);
     }
     if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
-    now->k++;
     return now->left > 0;
 }
 
 static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
-                                                gemm_piece piece) {
+                                                work piece) {
     float sum[ACCUMULATORS];
     progress now;
     now.left = piece.k_end - piece.k_begin;
-    now.k = now.tested = 0;
+    now.tested = 1;
 #    define STEP(i) multiply_stage(c, total, sum, &now, i)
     FOR_STAGES(STEP)
 #    undef STEP
@@ -264,7 +198,7 @@ static_assert(SUBTILES == 1 && STAGES % 2 == 0, "a stage always meets the same s
 static __device__ __forceinline__ void promote_stage(consumer *c, float *total, float *sum,
                                                      uint32_t stage, factors f) {
     if (GEMM_SCALES != GEMM_ROW_ROW) release(stage, c);
-    promote(c, total, sum, f);
+    promote(c, 0, total, sum, f);
     if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
 }
 
@@ -273,11 +207,9 @@ static __device__ __forceinline__ factors multiply_stage(consumer *c, float *tot
                                                          float *sum_before, factors before,
                                                          progress *now, uint32_t stage) {
     wait_full(&c->r, stage, now->tested);
-    if (now->k % 32 == 0) load_block_scales(c);
-    factors f = start(c, sum, stage, 0, now->k, 0);
+    factors f = start(c, sum, stage, 0, 0);
     PTX_WGMMA_WAIT(1);
     now->left--;
-    now->k++;
     now->tested = now->left > 0 ? is_full(&c->r, stage_after(stage)) : 0;
     promote_stage(c, total, sum_before, now->last, before);
     now->last = stage;
@@ -297,15 +229,13 @@ static __device__ __forceinline__ int multiply_pair(consumer *c, float *total, f
 }
 
 static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
-                                                gemm_piece piece) {
+                                                work piece) {
     float even[ACCUMULATORS], odd[ACCUMULATORS];
     progress now;
     now.left = piece.k_end - piece.k_begin - 1;
     now.last = now.tested = 0;
-    now.k = 1;
     wait_full(&c->r, 0, 0);
-    load_block_scales(c);
-    factors f = start(c, even, 0, 0, 0, 0);
+    factors f = start(c, even, 0, 0, 0);
 #    define STEP(i)                                                                                \
         (2 * (i) >= STAGES || multiply_pair(c, total[0], even, odd, &f, &now, 2 * (i) + 1))
     FOR_STAGES(STEP)

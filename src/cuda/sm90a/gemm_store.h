@@ -7,7 +7,8 @@
  * operands then meet in the same register banks. */
 static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, int32_t block,
                                                    const consumer *c) {
-    int64_t at = (int64_t)(block * CONSUMERS + c->warpgroup) * (SUBTILES * ACCUMULATORS * 128);
+    int64_t at =
+        (int64_t)(block * CONSUMERS + c->warpgroup) * ((SUBTILES * ACCUMULATORS + 1) * 128);
     return p->handed + at + threadIdx.x % 128;
 }
 
@@ -16,6 +17,7 @@ static __device__ __forceinline__ void hand_over(const consumer *c, float (*tota
 #pragma unroll
     for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
         __stcg(to + 128 * i, total[i / ACCUMULATORS][i % ACCUMULATORS]);
+    if (AGAIN) __stcg(to + 128 * SUBTILES * ACCUMULATORS, __uint_as_float(c->unsafe));
     /* The barrier orders all threads' stores before the one that follows it, whose release is
      * cumulative. */
     ptx_barrier_sync(1 + c->warpgroup, 128);
@@ -24,7 +26,7 @@ static __device__ __forceinline__ void hand_over(const consumer *c, float (*tota
 }
 
 /* Takes what the block of the cluster before left, and clears its flag for the next launch. */
-static __device__ __forceinline__ void take_over(const consumer *c, float (*total)[ACCUMULATORS]) {
+static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACCUMULATORS]) {
     int32_t block = (int32_t)blockIdx.x - CLUSTER;
     uint64_t *flag = c->p->handed_flag + block * CONSUMERS + c->warpgroup;
     if (threadIdx.x % 128 == 0) {
@@ -37,6 +39,7 @@ static __device__ __forceinline__ void take_over(const consumer *c, float (*tota
 #pragma unroll
     for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
         total[i / ACCUMULATORS][i % ACCUMULATORS] = __ldcg(from + 128 * i);
+    if (AGAIN) c->unsafe = __float_as_uint(__ldcg(from + 128 * SUBTILES * ACCUMULATORS));
 }
 
 /* ---- store ---- */
@@ -99,6 +102,27 @@ static __device__ __noinline__ void store_any(const bsmm_wgmma_params *p,
     if (row < p->m && col < p->n) bsmm_epilogue_store(&p->epilogue, f, row, col, (double)value);
 }
 
+/* Which of the warp's 16 rows of a subtile have had a factor out of range, one bit each. */
+static __device__ __forceinline__ uint32_t unsafe_rows(const consumer *c, int subtile) {
+    uint32_t mine = c->unsafe >> 2 * subtile, rows = (mine & 1) | (mine & 2) << 7;
+    return __reduce_or_sync(0xffffffff, rows << c->lane / 4);
+}
+
+/* The rows of `again` over what has been stored: from the operands as they are, in double. */
+static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
+                                                const bsmm_epilogue_factors *f, uint32_t again,
+                                                int32_t row, int32_t col) {
+    if (threadIdx.x % 32 == 0) PTX_TMA_WAIT(0);
+    __syncwarp();
+    for (; again; again &= again - 1) {
+        int32_t r = row + __ffs((int32_t)again) - 1;
+        for (int32_t c = col; c < min(col + TILE_N, p->n) && r < p->m; c++) {
+            double sum = bsmm_epilogue_sum_again(&p->stored[0], &p->stored[1], r, c, p->k);
+            if (threadIdx.x % 32 == 0) bsmm_epilogue_store(&p->epilogue, f, r, c, sum);
+        }
+    }
+}
+
 static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *total) {
     if (!overflowed) return;
     bool finite = true;
@@ -108,10 +132,10 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
     if (!finite) *overflowed = 1;
 }
 
-static __device__ __forceinline__ void store(const consumer *c, float (*total)[ACCUMULATORS],
-                                             uint32_t staging, corner at) {
+static __device__ __forceinline__ void store(const consumer *c, const bsmm_epilogue_factors *f,
+                                             float (*total)[ACCUMULATORS], uint32_t staging,
+                                             corner at) {
     const bsmm_wgmma_params *p = c->p;
-    bsmm_epilogue_factors f = bsmm_epilogue_begin(&p->epilogue);
 #pragma unroll
     for (int s = 0; s < SUBTILES; s++) {
         int32_t row = at.row + (c->warpgroup * SUBTILES + s) * 64 + c->warp * 16;
@@ -120,13 +144,15 @@ static __device__ __forceinline__ void store(const consumer *c, float (*total)[A
         if (p->store == BSMM_WGMMA_STORE_ANY) {
 #pragma unroll
             for (int i = 0; i < ACCUMULATORS; i++)
-                store_any(p, &f, my_row + i % 4 / 2 * 8, my_col + i / 4 * 8 + i % 2, total[s][i]);
-            continue;
+                store_any(p, f, my_row + i % 4 / 2 * 8, my_col + i / 4 * 8 + i % 2, total[s][i]);
+        } else {
+            scale_total(f->factor, total[s]);
+            if (p->store == BSMM_WGMMA_STORE_F32)
+                store_floats(p, total[s], my_row, my_col);
+            else
+                store_by_map(c, total[s], staging, row, at.col);
         }
-        scale_total(f.factor, total[s]);
-        if (p->store == BSMM_WGMMA_STORE_F32)
-            store_floats(p, total[s], my_row, my_col);
-        else
-            store_by_map(c, total[s], staging, row, at.col);
+        const uint32_t again = AGAIN ? unsafe_rows(c, s) : 0;
+        if (again) store_again(p, f, again, row, at.col);
     }
 }
