@@ -1,0 +1,80 @@
+/* Tiles that are cut along K over multiprocessors give the bits of whole ones. */
+#include "cuda.h"
+#include "operand.h"
+#include "walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { COLUMNS = 200, K = 4096, LAST = 100, TALLEST = 256 };
+
+/* Tiles of up to TALLEST rows, one beside another for all COLUMNS, that leave the last wave of the
+ * device's pairs of multiprocessors partly idle: five thirds of a wave. */
+static int64_t rows_to_cut(const bsmm_cuda_device *device) {
+    return TALLEST * (device->multiprocessors / 2) * 5 / 3;
+}
+
+/* Rows [first, first + LAST) alone, by the same kernel. */
+static void check_last_rows(const bsmm_matmul_desc *all, int64_t first, const uint16_t *want) {
+    bsmm_matrix a = *all->a, d = *all->d;
+    bsmm_operand o;
+    assert_int_equal(bsmm_operand_take(&a, "a", &o), BSMM_OK);
+    a.rows = d.rows = LAST;
+    a.data = (uint8_t *)a.data + first * o.m.ld * bsmm_elem_row(a.format.elem)->bits / 8;
+    if (a.scales)
+        a.scales =
+            (uint8_t *)a.scales + first * o.map.cols * bsmm_scale_row_of(a.format.scale)->bytes;
+    bsmm_matmul_desc few = *all;
+    few.a = &a;
+    few.d = &d;
+    assert_int_equal(test_multiply(&few), BSMM_OK);
+    assert_memory_equal(d.data, want, LAST * COLUMNS * sizeof *want);
+}
+
+static void check_kernel(const char *kernel, const char *a_name, const char *b_name, rng *r) {
+    const bsmm_cuda_device *device = test_cuda_device();
+    int64_t rows = rows_to_cut(device);
+    test_matrix a, b, d;
+    test_matrix_make(&a, describe(format_named(a_name), rows, K), FILL_ORDINARY, r);
+    test_matrix_make(&b, describe(format_named(b_name), COLUMNS, K), FILL_ORDINARY, r);
+    test_matrix_make(&d, describe(format_named("bf16"), rows, COLUMNS), FILL_ORDINARY, r);
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                             .a = &a.m,
+                             .b = &b.m,
+                             .d = &d.m,
+                             .device = "cuda:0",
+                             .kernel = kernel};
+    assert_int_equal(test_multiply(&desc), BSMM_OK);
+    uint16_t *whole = malloc(d.data_bytes);
+    memcpy(whole, d.m.data, d.data_bytes);
+    check_last_rows(&desc, rows - LAST, whole + (rows - LAST) * COLUMNS);
+    check_last_rows(&desc, rows / 2, whole + rows / 2 * COLUMNS);
+    free(whole);
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+}
+
+static void test_cut_tiles(void **state) {
+    (void)state;
+    static const char *const cases[][3] = {
+        {"cuda_sm90a_fp8", "fp8_group128", "fp8_block128"},
+        {"cuda_sm90a_fp8", "fp8_group128", "fp8_group128"},
+        {"cuda_sm90a_fold", "mxfp4", "mxfp4"},
+        {"cuda_sm90a_bf16", "bf16", "bf16"},
+    };
+    const bsmm_cuda_device *device = test_cuda_device();
+    if (device->capability != 90) skip();
+    rng r = {1};
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++)
+        check_kernel(cases[i][0], cases[i][1], cases[i][2], &r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cut_tiles)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
