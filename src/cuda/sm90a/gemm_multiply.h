@@ -65,9 +65,10 @@ static_assert(GEMM_SCALES != GEMM_ROW_BLOCK || 128 % TILE_N == 0,
 
 /* ---- promote: total += factors * sum ---- */
 
-/* Two scales become one factor. Below 2^-104 fp32's last place, 2^-149, may be more of a term (e5m2:
- * down to 2^-32 of the factor) than the bound allows, from 2^127 on the factor is Inf on its way: the
- * row's results in this tile are then made again (store_again). Scales of 0 are harmless. */
+/* Two scales become one factor. Below 2^-104 fp32's last place, 2^-149, may be more of a term
+ * (e5m2: down to 2^-32 of the factor) than the bound allows, from 2^127 on the factor is Inf on its
+ * way: the row's results in this tile are then made again (store_again). Scales of 0 are harmless.
+ */
 static __device__ __forceinline__ bool is_safe(float a, float b) {
     const uint32_t lowest = (127 - 104) << 23, highest = (127 + 127) << 23;
     return (__float_as_uint(a * b) & 0x7fffffff) - lowest < highest - lowest || a == 0 || b == 0;
