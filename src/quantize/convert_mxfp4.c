@@ -8,6 +8,8 @@
  * zeros fits any scale and takes no part in choosing one. */
 #include "quantize/convert.h"
 
+#include <string.h>
+
 enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
 
 /* What a scale of 2^k splits into. */
@@ -28,10 +30,21 @@ static uint32_t scale_code(const bsmm_operand *src, int64_t r, int64_t block) {
 
 enum { RUN = 256 };
 
+/* Of whole bytes. */
+static bool bytes_are_zero(const uint8_t *codes, int64_t n) {
+    uint8_t any = 0;
+    for (int64_t i = 0; i < n; i++)
+        any |= codes[i];
+    return (any & 0x77) == 0;
+}
+
 static bool block_is_zero(const bsmm_operand *src, int64_t r, int64_t block) {
     uint16_t codes[RUN];
     int64_t width = src->m.format.block_cols, begin = block * width;
     int64_t end = bsmm_min_i64(begin + width, src->m.cols);
+    if (src->m.order == BSMM_ORDER_ROW && width % 2 == 0 && end == begin + width)
+        return bytes_are_zero((const uint8_t *)src->m.data + bsmm_operand_index(src, r, begin) / 2,
+                              width / 2);
     for (int64_t c = begin; c < end; c += RUN) {
         int64_t n = bsmm_min_i64(RUN, end - c);
         bsmm_codes_load(src, r, c, n, codes);
@@ -123,9 +136,11 @@ static bool takes_nvfp4(const bsmm_format *src, const bsmm_format *dst) {
 static void store_nvfp4_scales(const bsmm_operand *src, const bsmm_operand *dst, int64_t r,
                                int outer) {
     int64_t parts = src->m.format.block_cols / dst->m.format.block_cols;
+    uint32_t code = 0;
     for (int64_t b = 0; b < dst->map.cols; b++) {
-        int inner = inner_exponent(src, r, b / parts, outer, &nvfp4_rule);
-        uint32_t code = bsmm_elem_encode(BSMM_ELEM_E4M3, (double)power_of_two(inner), true);
+        if (b % parts == 0)
+            code =
+                bsmm_e4m3_code(power_of_two(inner_exponent(src, r, b / parts, outer, &nvfp4_rule)));
         bsmm_scale_store_code(BSMM_SCALE_E4M3, dst->m.scales, bsmm_scale_map_at(&dst->map, r, b),
                               code);
     }
@@ -139,6 +154,7 @@ static bsmm_status run_nvfp4(const bsmm_operand *src, const bsmm_operand *dst) {
     if (src->m.global_scale)
         return bsmm_fail(BSMM_E_INVALID, "src.global_scale: given; must be NULL for mxfp4");
     BSMM_TRY(choose_outer(src, (region){0, src->map.rows, 0, src->map.cols}, &nvfp4_rule, &outer));
+#pragma omp parallel for num_threads(bsmm_thread_count(0)) schedule(static)
     for (int64_t r = 0; r < src->m.rows; r++)
         store_nvfp4_scales(src, dst, r, outer);
     bsmm_codes_copy(src, dst);
@@ -165,9 +181,10 @@ static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_
                     bsmm_min_i64((tc + 1) * width, src->map.cols)};
 }
 
-/* The e4m3 code of each e2m1 code times 2^inner. */
+/* The e4m3 code of each e2m1 code times 2^inner; of both codes in a byte. */
 typedef struct shifted {
     uint16_t codes[16];
+    uint8_t pairs[256][2];
 } shifted;
 
 static shifted shift_codes(int inner) {
@@ -176,7 +193,20 @@ static shifted shift_codes(int inner) {
         table.codes[code] = (uint16_t)bsmm_elem_encode(
             BSMM_ELEM_E4M3, bsmm_elem_decode(BSMM_ELEM_E2M1, code) * (double)power_of_two(inner),
             true);
+    for (int byte = 0; byte < 256; byte++) {
+        table.pairs[byte][0] = (uint8_t)table.codes[byte & 0xf];
+        table.pairs[byte][1] = (uint8_t)table.codes[byte >> 4];
+    }
     return table;
+}
+
+/* A block of whole bytes whose codes lie side by side on both sides. */
+static void store_pairs(const bsmm_operand *src, const bsmm_operand *dst, int64_t r, int64_t c,
+                        int64_t width, const shifted *table) {
+    const uint8_t *from = (const uint8_t *)src->m.data + bsmm_operand_index(src, r, c) / 2;
+    uint8_t *to = (uint8_t *)dst->m.data + bsmm_operand_index(dst, r, c);
+    for (int64_t i = 0; i < width / 2; i++)
+        memcpy(to + 2 * i, table->pairs[from[i]], 2);
 }
 
 static void store_fp8_block(const bsmm_operand *src, const bsmm_operand *dst, int64_t r,
@@ -184,6 +214,11 @@ static void store_fp8_block(const bsmm_operand *src, const bsmm_operand *dst, in
     uint16_t codes[RUN];
     int64_t width = src->m.format.block_cols, begin = block * width;
     int64_t end = bsmm_min_i64(begin + width, src->m.cols);
+    bool in_rows = src->m.order == BSMM_ORDER_ROW && dst->m.order == BSMM_ORDER_ROW;
+    if (in_rows && width % 2 == 0 && end == begin + width) {
+        store_pairs(src, dst, r, begin, width, table);
+        return;
+    }
     for (int64_t c = begin; c < end; c += RUN) {
         int64_t n = bsmm_min_i64(RUN, end - c);
         bsmm_codes_load(src, r, c, n, codes);

@@ -112,12 +112,16 @@ static float bf16_value(uint32_t code) {
     return bsmm_bits_float(code << 16);
 }
 
-/* Multiplying by 2^112 moves an f16's exponent field, subnormals included, to fp32's bias; Inf and
- * NaN keep an exponent of all ones. */
+/* fp32's bias is 112 more; Inf and NaN keep an exponent of all ones. Subnormals lose the leading 1
+ * that the exponent field above theirs has: no subnormal fp32 is met, which processors are slow at.
+ */
 static float f16_value(uint32_t code) {
-    float scaled = bsmm_bits_float((code & 0x7fff) << 13) * 0x1p112f;
-    uint32_t special = (code & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
-    return bsmm_bits_float(bsmm_float_bits(scaled) | special | (code & 0x8000) << 16);
+    uint32_t shifted = (code & 0x7fff) << 13, sign = (code & 0x8000) << 16;
+    uint32_t special = bsmm_select((code & 0x7c00) == 0x7c00, 0x7f800000u, 0);
+    float small = bsmm_bits_float(shifted + (113u << 23)) - 0x1p-14f;
+    bool is_small = (code & 0x7c00) == 0;
+    uint32_t bits = bsmm_select(is_small, bsmm_float_bits(small), shifted + (112u << 23));
+    return bsmm_bits_float(bits | special | sign);
 }
 
 /* Side by side they are a loop that a compiler can make of vectors. */
