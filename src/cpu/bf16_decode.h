@@ -31,8 +31,8 @@ typedef struct bsmm_decode_tables {
     uint16_t down, mask;
 } bsmm_decode_tables;
 
-void bsmm_decode_tables_for_dots(const bsmm_product *p, void *tables);
-void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *tables);
+void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to);
+void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to);
 
 /* bsmm_decoder's prepare; by FMAs the factors also take back what f16's bias adds. */
 bool bsmm_decode_prepare_for_dots(const bsmm_decode_scales *s);

@@ -255,7 +255,7 @@ void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_int
         if (!isfinite(global)) to->wide[i] = 1;
     }
     for (int64_t k = 0; k < j.o->m.cols; k += BSMM_PACK_SPAN) {
-        span s;
+        span s = {0};
         open_span(&j, k, &s);
         uint8_t *at = to->units + k / unit * unit_bytes;
         for (int64_t i = 0; i < rows; i += width, at += units * unit_bytes)

@@ -28,6 +28,14 @@ void *libc_calloc(size_t count, size_t bytes) __asm__("__libc_calloc");
 void *libc_realloc(void *memory, size_t bytes) __asm__("__libc_realloc");
 void *libc_memalign(size_t alignment, size_t bytes) __asm__("__libc_memalign");
 
+/* The program's own, in the place of libc's. */
+void *counted_malloc(size_t bytes) __asm__("malloc");
+void *counted_calloc(size_t items, size_t bytes) __asm__("calloc");
+void *counted_realloc(void *memory, size_t bytes) __asm__("realloc");
+void *counted_memalign(size_t alignment, size_t bytes) __asm__("memalign");
+void *counted_aligned_alloc(size_t alignment, size_t bytes) __asm__("aligned_alloc");
+int counted_posix_memalign(void **memory, size_t alignment, size_t bytes) __asm__("posix_memalign");
+
 static atomic_bool counting;
 static atomic_int counted;
 
@@ -35,33 +43,32 @@ static void count(void) {
     if (atomic_load(&counting)) atomic_fetch_add(&counted, 1);
 }
 
-void *malloc(size_t bytes) {
+void *counted_malloc(size_t bytes) {
     count();
     return libc_malloc(bytes);
 }
 
-void *calloc(size_t items, size_t bytes) {
+void *counted_calloc(size_t items, size_t bytes) {
     count();
     return libc_calloc(items, bytes);
 }
 
-void *realloc(void *memory, size_t bytes) {
+void *counted_realloc(void *memory, size_t bytes) {
     count();
     return libc_realloc(memory, bytes);
 }
 
-void *memalign(size_t alignment, size_t bytes);
-void *memalign(size_t alignment, size_t bytes) {
+void *counted_memalign(size_t alignment, size_t bytes) {
     count();
     return libc_memalign(alignment, bytes);
 }
 
-void *aligned_alloc(size_t alignment, size_t bytes) {
+void *counted_aligned_alloc(size_t alignment, size_t bytes) {
     count();
     return libc_memalign(alignment, bytes);
 }
 
-int posix_memalign(void **memory, size_t alignment, size_t bytes) {
+int counted_posix_memalign(void **memory, size_t alignment, size_t bytes) {
     count();
     *memory = libc_memalign(alignment, bytes);
     return *memory ? 0 : ENOMEM;
