@@ -1,7 +1,7 @@
 /* Few rows times weights as stored, by FMAs of fp32, the odd element of a pair first.
  *
- * In bytes the vector operations of 16 rows x 64 of K, one row of A: 64 shuffles bring dwords of K
- * into lanes. Then 4-bit codes need a shift and a permute for 16 elements each. Codes of 6 and 8
+ * The vector operations of 16 rows x 64 bytes and one row of A: 64 shuffles bring dwords of K into
+ * lanes. Then 4-bit codes need a shift and a permute for 16 elements each. Codes of 6 and 8
  * bits become f16, which holds them all and their subnormals: a permute, a shift and a mask for 32
  * elements, and a conversion for 16, which is two operations. So 16 x 64 codes of 8 bits are 64
  * shuffles, 96 for f16, 32 to look for NaN, 128 for fp32 and 64 FMAs: 192 cycles of two ports.
