@@ -3,7 +3,7 @@
  * products) runs here as late as the program allows, or at a random moment, so that a missing wait
  * shows.
  *
- * Told by the kernels: results, addresses out of bounds where a sanitizer looks, deadlocks. Not:
+ * It shows wrong results, accesses beyond an allocation's last page (driver.c), deadlocks. Not:
  * races between threads, the order of weakly ordered memory, speed. FP8 products are summed
  * exactly; the tensor cores keep about 14 bits. */
 #ifndef EMULATED_CUDA_MACHINE_H

@@ -4,6 +4,7 @@
  * begins. */
 #include "base/cpu.h"
 #include "operand.h"
+#include "recode_cases.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,57 +16,6 @@
 #include <cmocka.h>
 
 static const uint32_t processors[] = {0, BSMM_CPU_AVX2, ~0u};
-
-/* ---- values ---- */
-
-enum { ORDINARY, TIES, SPRINKLED, ANY_BITS, TINY, MIXES };
-
-static float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* Small multiples of 1/16, which lie on values and halfway between them. */
-static double tie(rng *r) {
-    return ((double)rng_below(r, 257) - 128) / 16;
-}
-
-static double ordinary(rng *r) {
-    return ldexp((double)(int64_t)rng_next(r) * 0x1p-63, (int)rng_below(r, 8));
-}
-
-static double sprinkled(rng *r) {
-    static const float rare[] = {0,   -0.0f, INFINITY,  -INFINITY,
-                                 NAN, -NAN,  0x1p-149f, 0x1.fffffep127f};
-    if (rng_below(r, 24) == 0) return (double)rare[rng_below(r, BSMM_COUNT(rare))];
-    return ordinary(r);
-}
-
-static double value_of(int mix, rng *r) {
-    switch (mix) {
-    case TIES:
-        return tie(r);
-    case SPRINKLED:
-        return sprinkled(r);
-    case ANY_BITS:
-        return (double)float_of((uint32_t)rng_next(r));
-    case TINY:
-        return ldexp(tie(r), -126 - (int)rng_below(r, 20));
-    default:
-        return ordinary(r);
-    }
-}
-
-static void fill_matrix(const test_matrix *t, int mix, rng *r) {
-    uint32_t elem = t->m.format.elem;
-    uint64_t count = t->data_bytes * 8 / bsmm_elem_row(elem)->bits;
-    for (uint64_t i = 0; i < count; i++) {
-        int shift = mix == ORDINARY || mix == TIES ? (int)(i / 48 % 9) - 4 : 0;
-        uint32_t code = bsmm_elem_encode(elem, ldexp(value_of(mix, r), shift), false);
-        bsmm_elem_store(elem, t->m.data, i, code);
-    }
-}
 
 /* ---- one call on every processor ---- */
 
@@ -158,7 +108,7 @@ static void check_recipe(const bsmm_recipe_info *info, bsmm_format format, rng *
             to.global_scale = &level;
         to.global_kind = strcmp(info->name, "compressed-tensors") == 0 && to.global_scale;
         test_matrix_make(&src, from, FILL_ORDINARY, r);
-        fill_matrix(&src, (int)rng_below(r, MIXES), r);
+        recode_fill(&src, rng_below(r, RECODE_MIXES), r);
         check_quantize(&how, &src, &to);
         test_matrix_free(&src);
     }
@@ -234,7 +184,7 @@ static void test_amax(void **state) {
                                      1 + variant % 4, 1 + rng_below(&r, 3000));
         shape.order = variant >> 2 & 1;
         test_matrix_make(&src, shape, FILL_ORDINARY, &r);
-        fill_matrix(&src, (int)variant % MIXES, &r);
+        recode_fill(&src, variant % RECODE_MIXES, &r);
         bsmm_cpu_mask_features(0);
         assert_int_equal(bsmm_amax(&src.m, &plain), BSMM_OK);
         bsmm_cpu_mask_features(~0u);
