@@ -82,14 +82,17 @@ BSMM_SHARED float bsmm_pow2(int exponent) {
     return exponent < -149 ? 0 : bsmm_bits_float(1u << (exponent + 149));
 }
 
-/* Nearest e4m3, ties to even, saturating: the coder for scales. */
-BSMM_SHARED uint32_t bsmm_e4m3_code(float value) {
-    uint32_t bits = bsmm_float_bits(value), a = bits & 0x7fffffffu, sign = bits >> 24 & 0x80;
+/* Nearest e4m3, ties to even, saturating: the coder for scales; of a magnitude that is no NaN. */
+BSMM_SHARED uint32_t bsmm_e4m3_magnitude(uint32_t a) {
     uint32_t normal = (a - (120u << 23) + 0x7ffff + (a >> 20 & 1)) >> 20;
     uint32_t small = bsmm_float_bits(bsmm_bits_float(a) + 0x1p14f) - bsmm_float_bits(0x1p14f);
     uint32_t code = bsmm_select(a < 0x3c800000u, small, normal); /* 2^-6 */
-    code = code < 0x7e ? code : 0x7e;
-    return bsmm_select(a > 0x7f800000u, 0x7f, code) | sign;
+    return code < 0x7e ? code : 0x7e;
+}
+
+BSMM_SHARED uint32_t bsmm_e4m3_code(float value) {
+    uint32_t bits = bsmm_float_bits(value), a = bits & 0x7fffffffu, sign = bits >> 24 & 0x80;
+    return bsmm_select(a > 0x7f800000u, 0x7f, bsmm_e4m3_magnitude(a)) | sign;
 }
 
 BSMM_SHARED float bsmm_e4m3_value(uint32_t code) {

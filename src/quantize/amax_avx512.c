@@ -93,7 +93,7 @@ INLINE __m512i load_first(const uint8_t *from, int64_t n, uint32_t elem) {
 }
 
 /* Four streams keep more lines of memory on their way than one. */
-enum { STREAMS = 4, LONG = 64 }; /* registers from which on they are worth it */
+enum { AHEAD = 1024, STREAMS = 4, LONG = 64 }; /* registers from which on they are worth it */
 
 INLINE __m512i long_max(__m512i max, const uint8_t *from, int64_t registers, uint32_t elem,
                         bool skips_nan) {
@@ -101,9 +101,11 @@ INLINE __m512i long_max(__m512i max, const uint8_t *from, int64_t registers, uin
     int64_t part = registers / STREAMS;
     for (int64_t i = 0; i < part; i++)
 #    pragma GCC unroll 4
-        for (int s = 0; s < STREAMS; s++)
-            maxima[s] =
-                with(maxima[s], _mm512_loadu_si512(from + 64 * (s * part + i)), elem, skips_nan);
+        for (int s = 0; s < STREAMS; s++) {
+            const uint8_t *line = from + 64 * (s * part + i);
+            _mm_prefetch((const char *)line + AHEAD, _MM_HINT_T0);
+            maxima[s] = with(maxima[s], _mm512_loadu_si512(line), elem, skips_nan);
+        }
     for (int s = 0; s < STREAMS; s++) /* what is the largest of one is of all */
         max = with(max, maxima[s], elem, false);
     return max;

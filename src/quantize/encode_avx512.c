@@ -218,7 +218,7 @@ INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
 typedef struct encode_row {
     const void *from;
     uint32_t elem, bits;
-    int64_t cols, width;
+    int64_t cols, width, ahead;
     const float *factors, *reciprocals; /* these of WAY_DIVIDE_TAME */
     element_way way;
     uint8_t *to;
@@ -235,7 +235,7 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t 
                              factors_from(row->reciprocals, row->cols, row->width)};
     int64_t left = row->cols;
     for (; left >= CHUNK; left -= CHUNK, from += CHUNK * bytes, to += CHUNK / 8 * bits) {
-        prefetch_chunk(from, elem, row->cols * bytes);
+        prefetch_chunk(from, elem, row->ahead * bytes);
         __m512i codes = encode_chunk(&k, from, elem, &cursor, way, care);
         store_chunk(to, pack(codes, bits), bits);
     }
@@ -311,6 +311,7 @@ static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, 
                       .bits = bits,
                       .cols = cols,
                       .width = job->width,
+                      .ahead = job->ahead,
                       .factors = factors ? factors : &one,
                       .reciprocals = reciprocals,
                       .way = way_of(job, care),

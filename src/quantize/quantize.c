@@ -136,7 +136,10 @@ static void run_tasks(const quantize_call *call, task_shape shape, int threads, 
     bsmm_recipe_run run =
         bsmm_recipe_start(call->recipe, &call->dst, call->src.m.format.elem, call->desc.flags);
     run.line = bsmm_scale_line_make(&call->dst.map);
+    bsmm_tame_rule tame;
     if (call->two_level) bsmm_tensor_by(call->recipe->steps.tensor, tensor_amax(call), &run.tensor);
+    bsmm_tame_rule_make(call->recipe->steps.block, &run.tensor, &tame);
+    run.tame = &tame;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t task = 0; task < shape.tasks; task++)
         convert_rows(call, &run, shape, task,

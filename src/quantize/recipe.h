@@ -21,6 +21,26 @@ typedef void bsmm_strip_rule(bsmm_strip_scales *scales, int64_t n, const bsmm_te
 /* The strip's form of a rule, for the vectors that the processor has; NULL for BSMM_BLOCK_NONE. */
 bsmm_strip_rule *bsmm_strip_rule_of(bsmm_block_rule rule);
 
+enum { BSMM_E4M3_CODES = 128 }; /* without a sign */
+
+/* A rule for e4m3 scales under one tensor's scale, for blocks whose amax is moderate. */
+typedef struct bsmm_tame_rule {
+    bsmm_strip_rule *codes; /* codes alone; NULL: there is none */
+    float factors[BSMM_E4M3_CODES];
+} bsmm_tame_rule;
+void bsmm_tame_rule_make(bsmm_block_rule rule, const bsmm_tensor_step *tensor,
+                         bsmm_tame_rule *made);
+
+/* What the rule's strip form gives, or false: not for these. `rule` may be NULL. */
+bool bsmm_tame_rule_apply(const bsmm_tame_rule *rule, bsmm_strip_scales *scales, int64_t n,
+                          const bsmm_tensor_step *tensor);
+
+/* The bits of all n fp32 values are within [least, most] or are `also`. */
+typedef struct bsmm_bits_range {
+    uint32_t least, most, also;
+} bsmm_bits_range;
+bool bsmm_strip_within(const void *values, int64_t n, bsmm_bits_range range);
+
 #define BSMM_ELEM_BIT(elem) (1u << (elem))
 #define BSMM_ELEM_ANY       UINT32_MAX
 #define BSMM_KIND_BIT(kind) (1u << (kind))
@@ -47,6 +67,7 @@ typedef struct bsmm_recipe_run {
     bsmm_scale_line line;
     const bsmm_strip_ops *ops;
     bsmm_strip_rule *rule;
+    const bsmm_tame_rule *tame; /* NULL: none */
 } bsmm_recipe_run;
 
 /* Without the second level, for values that came from format source_elem. */

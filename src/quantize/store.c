@@ -29,33 +29,35 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
 typedef struct strip {
     int64_t r, rows, c, cols, blocks;
     bsmm_plain values;
+    bool tame; /* values and factors need no care */
+    bsmm_strip_scales scales;
 } strip;
 
-static void choose_scales(const bsmm_recipe_run *run, const strip *s, bsmm_strip_scales *to) {
-    run->ops->amax(&s->values, s->rows, s->cols, run->dst->m.format.block_cols,
-                   run->recipe->steps.skips_nan, to->amax);
-    run->rule(to, s->blocks, &run->tensor);
-}
-
-/* Bounds of what needs no care, as fp32 bits. */
-typedef struct tame_bounds {
-    uint32_t amax, least_factor, most_factor;
-} tame_bounds;
+/* What needs no care, as fp32 bits. */
+typedef struct tame_ranges {
+    bsmm_bits_range amax, factors;
+} tame_ranges;
 
 /* Finite values and positive normal factors: no NaN arises. Of divisors also quotients that do not
  * overflow, and remainders that do not underflow unless the quotient is below 2^-40. */
-static const tame_bounds tame_multiplying = {0x7f7fffffu, 0x00800000u, 0x7f7fffffu};
-static const tame_bounds tame_dividing = {0x5d800000u, 0x21800000u, 0x5d800000u}; /* 2^-60, 2^60 */
+static const tame_ranges tame_multiplying = {{0, 0x7f7fffffu, 0},
+                                             {0x00800000u, 0x7f7fffffu, 0x00800000u}};
+static const tame_ranges tame_dividing = {{0, 0x5d800000u, 0},                      /* 2^60 */
+                                          {0x21800000u, 0x5d800000u, 0x21800000u}}; /* 2^-60 */
 
-static bool is_tame(const bsmm_strip_scales *scales, int64_t blocks, bsmm_element_step step) {
-    const tame_bounds bounds = step == BSMM_STEP_DIVIDE ? tame_dividing : tame_multiplying;
-    uint32_t wild = 0;
-    for (int64_t i = 0; i < blocks; i++) {
-        uint32_t above = bsmm_float_bits(scales->factors[i]) - bounds.least_factor;
-        wild |= (uint32_t)(scales->amax[i] > bounds.amax);
-        wild |= (uint32_t)(above > bounds.most_factor - bounds.least_factor);
+/* What the rule for tame blocks takes is below 2^60. */
+static void choose_scales(const bsmm_recipe_run *run, strip *s) {
+    const bsmm_recipe_steps *steps = &run->recipe->steps;
+    const tame_ranges *ranges =
+        steps->step == BSMM_STEP_DIVIDE ? &tame_dividing : &tame_multiplying;
+    run->ops->amax(&s->values, s->rows, s->cols, run->dst->m.format.block_cols, steps->skips_nan,
+                   s->scales.amax);
+    s->tame = bsmm_tame_rule_apply(run->tame, &s->scales, s->blocks, &run->tensor);
+    if (!s->tame) {
+        run->rule(&s->scales, s->blocks, &run->tensor);
+        s->tame = bsmm_strip_within(s->scales.amax, s->blocks, ranges->amax);
     }
-    return !wild;
+    s->tame = s->tame && bsmm_strip_within(s->scales.factors, s->blocks, ranges->factors);
 }
 
 static void store_codes(uint32_t scale, void *base, const uint64_t *offsets, int64_t n,
@@ -80,8 +82,8 @@ static void store_run(uint32_t scale, void *base, uint64_t offset, const uint32_
     memcpy((uint8_t *)base + offset, bytes, sizeof bytes);
 }
 
-static void store_scales(const bsmm_recipe_run *run, const strip *s, uint64_t row,
-                         const uint32_t *codes) {
+static void store_scales(const bsmm_recipe_run *run, const strip *s, uint64_t row) {
+    const uint32_t *codes = s->scales.codes;
     const bsmm_matrix *m = &run->dst->m;
     uint64_t offsets[BSMM_SCALE_RUN];
     int64_t block = s->c / m->format.block_cols;
@@ -97,47 +99,81 @@ static void store_scales(const bsmm_recipe_run *run, const strip *s, uint64_t ro
     }
 }
 
-static bsmm_strip_job job_of(const bsmm_recipe_run *run, int64_t width) {
-    return (bsmm_strip_job){run->dst, &run->coder, run->recipe->steps.step, width};
+static bsmm_strip_job job_of(const bsmm_recipe_run *run, int64_t width, int64_t ahead) {
+    return (bsmm_strip_job){run->dst, &run->coder, run->recipe->steps.step, width, ahead};
 }
 
 static void store_strip(const bsmm_recipe_run *run, const bsmm_strip_job *job, const strip *s,
                         uint64_t scale_row) {
-    bsmm_strip_scales scales;
-    choose_scales(run, s, &scales);
-    store_scales(run, s, scale_row, scales.codes);
-    bool tame = is_tame(&scales, s->blocks, job->step);
+    store_scales(run, s, scale_row);
     for (int64_t i = 0; i < s->rows; i++) {
         bsmm_plain row = bsmm_plain_at(&s->values, i, 0);
-        run->ops->encode(job, &row, s->r + i, s->c, s->cols, scales.factors, tame);
+        run->ops->encode(job, &row, s->r + i, s->c, s->cols, s->scales.factors, s->tame);
     }
 }
 
 /* So many blocks that the values of a strip and of the next, which are on their way meanwhile, stay
  * in the first cache until they are encoded; of blocks of many rows in the second. */
 static int64_t strip_cols(const bsmm_format *f) {
-    const int64_t elements = f->block_rows == 1 ? 1 << 12 : 1 << 17;
+    const int64_t elements = f->block_rows == 1 ? 1 << 11 : 1 << 17;
     int64_t block = (int64_t)f->block_rows * f->block_cols, blocks = elements / block;
     return bsmm_min_i64(blocks ? blocks : 1, BSMM_STRIP_BLOCKS) * f->block_cols;
 }
 
-/* One row of blocks. */
-static void store_blocks(const bsmm_recipe_run *run, int64_t r, int64_t rows, int64_t col,
-                         int64_t cols, const bsmm_plain *values) {
+/* One row of blocks of the destination, as its strips are. */
+typedef struct block_row {
+    int64_t r, rows, c, cols;
+    const bsmm_plain *values;
+} block_row;
+
+/* Its strip from its column `c` on. */
+static void strip_at(const block_row *row, const bsmm_format *f, int64_t c, int64_t step,
+                     strip *s) {
+    s->r = row->r;
+    s->rows = row->rows;
+    s->c = row->c + c;
+    s->cols = bsmm_min_i64(step, row->cols - c);
+    s->blocks = bsmm_ceil_div(s->cols, f->block_cols);
+    s->values = bsmm_plain_at(row->values, 0, c);
+}
+
+/* Asks for the first lines of what lies `cols` columns on: without it memory has nothing to do
+ * while scales are found. */
+static void ask_ahead(const bsmm_plain *values, int64_t cols) {
+    enum { LINES = 16 }; /* as many as a core waits for at a time */
+    const char *at = bsmm_plain_at(values, 0, cols).data;
+    for (int i = 0; i < LINES; i++)
+        __builtin_prefetch(at + 64 * i);
+}
+
+/* Of blocks of one row a strip's scales are found before the strip before it is encoded, which
+ * hides that they wait for each other; more rows would leave the cache meanwhile. */
+static void store_blocks(const bsmm_recipe_run *run, const block_row *row) {
     const bsmm_format *f = &run->dst->m.format;
-    bsmm_strip_job job = job_of(run, f->block_cols);
-    uint64_t scale_row = bsmm_scale_map_at(&run->dst->map, r / f->block_rows, 0);
-    for (int64_t c = 0, step = strip_cols(f); c < cols; c += step) {
-        strip s = {.r = r, .rows = rows, .c = col + c, .cols = bsmm_min_i64(step, cols - c)};
-        s.blocks = bsmm_ceil_div(s.cols, f->block_cols);
-        s.values = bsmm_plain_at(values, 0, c);
-        store_strip(run, &job, &s, scale_row);
+    const bool early = f->block_rows == 1;
+    const int64_t step = strip_cols(f);
+    bsmm_strip_job job = job_of(run, f->block_cols, early ? 2 * step : step);
+    uint64_t scale_row = bsmm_scale_map_at(&run->dst->map, row->r / f->block_rows, 0);
+    strip turns[2], *now = &turns[0], *next = &turns[1];
+    if (row->cols <= 0) return;
+    strip_at(row, f, 0, step, now);
+    choose_scales(run, now);
+    for (int64_t c = step; c < row->cols; c += step) {
+        strip_at(row, f, c, step, next);
+        if (early) ask_ahead(&next->values, step);
+        if (early) choose_scales(run, next);
+        store_strip(run, &job, now, scale_row);
+        if (!early) choose_scales(run, next);
+        strip *done = now;
+        now = next;
+        next = done;
     }
+    store_strip(run, &job, now, scale_row);
 }
 
 static void store_unscaled(const bsmm_recipe_run *run, int64_t row, int64_t rows, int64_t col,
                            int64_t cols, const bsmm_plain *values) {
-    bsmm_strip_job job = job_of(run, cols);
+    bsmm_strip_job job = job_of(run, cols, cols);
     for (int64_t i = 0; i < rows; i++) {
         bsmm_plain from = bsmm_plain_at(values, i, 0);
         run->ops->encode(&job, &from, row + i, col, cols, NULL, false);
@@ -153,7 +189,8 @@ void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t row
     }
     for (int64_t r = 0; r < rows; r += f->block_rows) {
         bsmm_plain from = bsmm_plain_at(values, r, 0);
-        store_blocks(run, row + r, bsmm_min_i64(f->block_rows, rows - r), col, cols, &from);
+        int64_t height = bsmm_min_i64(f->block_rows, rows - r);
+        store_blocks(run, &(block_row){row + r, height, col, cols, &from});
     }
 }
 

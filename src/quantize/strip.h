@@ -6,7 +6,7 @@
 #include "quantize/coder.h"
 
 /* So many that what a call costs is shared; a multiple of 32. */
-enum { BSMM_STRIP_BLOCKS = 64 };
+enum { BSMM_STRIP_BLOCKS = 128 };
 
 /* f32, f16 or bf16 values whose rows are contiguous. */
 typedef struct bsmm_plain {
@@ -21,6 +21,7 @@ typedef struct bsmm_strip_job {
     const bsmm_coder *coder;
     bsmm_element_step step;
     int64_t width;
+    int64_t ahead; /* columns from a value that is encoded to the one that memory is asked for */
 } bsmm_strip_job;
 
 /* From codes of 8 bits and fewer to f32, f16 or bf16: value = (element * exact) * rounded, where

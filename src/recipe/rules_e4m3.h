@@ -1,4 +1,6 @@
-/* Rules that give a block an e4m3 scale, below an fp32 scale per tensor. 448 is e4m3's max. */
+/* Rules that give a block an e4m3 scale, below an fp32 scale per tensor. 448 is e4m3's max. What a
+ * block's values meet follows from its code, so each rule is two functions: amax to code, in which
+ * `tame` is bsmm_ratio's, and code to factor. */
 #ifndef BSMM_RECIPE_RULES_E4M3_H
 #define BSMM_RECIPE_RULES_E4M3_H
 
@@ -9,9 +11,31 @@
 
 enum { BSMM_E4M3_MAX = 448 };
 
-/* NaN passes, as in torch.clamp. */
-BSMM_SHARED float bsmm_at_least(float value, float low) {
+/* NaN passes, as in torch.clamp. tame: neither is NaN, nor negative. */
+BSMM_SHARED float bsmm_at_least(float value, float low, bool tame) {
+    uint32_t bits = bsmm_float_bits(value), least = bsmm_float_bits(low);
+    if (tame) return bsmm_bits_float(bits < least ? least : bits);
     return bsmm_select_float(value < low, low, value);
+}
+
+/* tame: of no NaN, nor anything negative. */
+BSMM_SHARED uint32_t bsmm_e4m3_code_of(float value, bool tame) {
+    return tame ? bsmm_e4m3_magnitude(bsmm_float_bits(value)) : bsmm_e4m3_code(value);
+}
+
+/* a / b. tame: a is 0 or, like b, within 2^-63 and 2^63. A b that is the same for many then costs
+ * one division: of its reciprocal, correctly rounded, two corrections make the quotient's bits
+ * (Markstein). */
+BSMM_SHARED float bsmm_ratio(float a, float b, bool tame) {
+#if !defined(__CUDACC__)
+    if (tame) {
+        float reciprocal = 1 / b, q = a * reciprocal;
+        q = fmaf(fmaf(-q, b, a), reciprocal, q);
+        return fmaf(fmaf(-q, b, a), reciprocal, q);
+    }
+#endif
+    (void)tame;
+    return bsmm_div(a, b);
 }
 
 /* fp32 rounded to bf16 or f16, to nearest even, and to fp32 again: to 23 - `dropped` bits of
@@ -38,10 +62,13 @@ BSMM_SHARED void bsmm_tensor_torchao(float amax, bsmm_tensor_step *t) {
     t->divisor = bsmm_div(1, t->multiplier);
 }
 
-BSMM_SHARED bsmm_block_step bsmm_e4m3_torchao(float amax, const bsmm_tensor_step *t) {
-    float scale = bsmm_at_least(bsmm_div(bsmm_div(amax, t->max), t->multiplier), 0x1p-6f);
-    uint32_t code = bsmm_e4m3_code(scale);
-    return bsmm_block_step_of(code, bsmm_div(bsmm_div(1, t->multiplier), bsmm_e4m3_value(code)));
+BSMM_SHARED uint32_t bsmm_e4m3_torchao_code(float amax, const bsmm_tensor_step *t, bool tame) {
+    float scale = bsmm_ratio(bsmm_ratio(amax, t->max, tame), t->multiplier, tame);
+    return bsmm_e4m3_code_of(bsmm_at_least(scale, 0x1p-6f, tame), tame);
+}
+
+BSMM_SHARED float bsmm_e4m3_torchao_factor(uint32_t code, const bsmm_tensor_step *t) {
+    return bsmm_div(bsmm_div(1, t->multiplier), bsmm_e4m3_value(code));
 }
 
 /* ---- TransformerEngine: quantization_ref_nvfp4.py, core_nvfp4.cuh ---- */
@@ -54,10 +81,13 @@ BSMM_SHARED void bsmm_tensor_te(float amax, bsmm_tensor_step *t) {
     t->multiplier = bsmm_div(1, encode);
 }
 
-BSMM_SHARED bsmm_block_step bsmm_e4m3_te(float amax, const bsmm_tensor_step *t) {
-    uint32_t code = bsmm_e4m3_code(bsmm_mul(amax, bsmm_mul(t->divisor, 1 / t->max)));
+BSMM_SHARED uint32_t bsmm_e4m3_te_code(float amax, const bsmm_tensor_step *t, bool tame) {
+    return bsmm_e4m3_code_of(bsmm_mul(amax, bsmm_mul(t->divisor, 1 / t->max)), tame);
+}
+
+BSMM_SHARED float bsmm_e4m3_te_factor(uint32_t code, const bsmm_tensor_step *t) {
     float factor = bsmm_div(1, bsmm_mul(bsmm_e4m3_value(code), t->multiplier));
-    return bsmm_block_step_of(code, bsmm_select_float(factor > FLT_MAX, FLT_MAX, factor));
+    return bsmm_select_float(factor > FLT_MAX, FLT_MAX, factor);
 }
 
 /* ---- ModelOpt: NVFP4QTensor ---- */
@@ -69,10 +99,14 @@ BSMM_SHARED void bsmm_tensor_modelopt(float amax, bsmm_tensor_step *t) {
     t->divisor = bsmm_div(1, t->multiplier);
 }
 
-BSMM_SHARED bsmm_block_step bsmm_e4m3_modelopt(float amax, const bsmm_tensor_step *t) {
-    float scale = bsmm_div(amax, bsmm_mul(t->max, t->multiplier));
-    uint32_t code = bsmm_e4m3_code(bsmm_select_float(scale == 0, 1, bsmm_at_least(scale, 0x1p-9f)));
-    return bsmm_block_step_of(code, bsmm_mul(bsmm_e4m3_value(code), t->multiplier));
+BSMM_SHARED uint32_t bsmm_e4m3_modelopt_code(float amax, const bsmm_tensor_step *t, bool tame) {
+    float scale = bsmm_ratio(amax, bsmm_mul(t->max, t->multiplier), tame);
+    scale = bsmm_select_float(scale == 0, 1, bsmm_at_least(scale, 0x1p-9f, tame));
+    return bsmm_e4m3_code_of(scale, tame);
+}
+
+BSMM_SHARED float bsmm_e4m3_modelopt_factor(uint32_t code, const bsmm_tensor_step *t) {
+    return bsmm_mul(bsmm_e4m3_value(code), t->multiplier);
 }
 
 /* ---- compressed-tensors: generate_gparam, calculate_qparams ---- */
@@ -80,16 +114,22 @@ BSMM_SHARED bsmm_block_step bsmm_e4m3_modelopt(float amax, const bsmm_tensor_ste
 /* torch divides a number by a tensor as reciprocal times number; both, and amax / 6, are rounded to
  * the weight's own type. */
 BSMM_SHARED void bsmm_tensor_compressed_tensors(float amax, bsmm_tensor_step *t) {
-    float reciprocal = bsmm_round_to(t, bsmm_div(1, bsmm_at_least(amax, t->source_min_normal)));
+    float reciprocal =
+        bsmm_round_to(t, bsmm_div(1, bsmm_at_least(amax, t->source_min_normal, false)));
     float divisor = bsmm_round_to(t, bsmm_mul(reciprocal, BSMM_E4M3_MAX * t->max));
     t->divisor = isfinite(divisor) ? divisor : 1;
     t->multiplier = bsmm_div(1, t->divisor);
 }
 
-BSMM_SHARED bsmm_block_step bsmm_e4m3_compressed_tensors(float amax, const bsmm_tensor_step *t) {
-    uint32_t code = bsmm_e4m3_code(bsmm_mul(t->divisor, bsmm_round_to(t, bsmm_div(amax, t->max))));
-    if (code == 0) code = bsmm_e4m3_code(0.125f);
-    return bsmm_block_step_of(code, bsmm_div(bsmm_e4m3_value(code), t->divisor));
+BSMM_SHARED uint32_t bsmm_e4m3_compressed_tensors_code(float amax, const bsmm_tensor_step *t,
+                                                       bool tame) {
+    float scale = bsmm_round_to(t, bsmm_ratio(amax, t->max, tame));
+    uint32_t code = bsmm_e4m3_code_of(bsmm_mul(t->divisor, scale), tame);
+    return code ? code : bsmm_e4m3_code(0.125f);
+}
+
+BSMM_SHARED float bsmm_e4m3_compressed_tensors_factor(uint32_t code, const bsmm_tensor_step *t) {
+    return bsmm_div(bsmm_e4m3_value(code), t->divisor);
 }
 
 /* ---- ggml: quantize_row_nvfp4_ref ---- */
@@ -104,9 +144,27 @@ BSMM_SHARED uint32_t bsmm_ggml_e4m3_code(float value) {
     return code < 15u << 3 ? code : 0x7e;
 }
 
-BSMM_SHARED bsmm_block_step bsmm_e4m3_ggml(float amax, const bsmm_tensor_step *t) {
-    uint32_t code = bsmm_ggml_e4m3_code(bsmm_div(amax, t->max));
-    return bsmm_block_step_of(code, bsmm_e4m3_value(code));
+BSMM_SHARED uint32_t bsmm_e4m3_ggml_code(float amax, const bsmm_tensor_step *t, bool tame) {
+    return bsmm_ggml_e4m3_code(bsmm_ratio(amax, t->max, tame));
 }
+
+BSMM_SHARED float bsmm_e4m3_ggml_factor(uint32_t code, const bsmm_tensor_step *t) {
+    (void)t;
+    return bsmm_e4m3_value(code);
+}
+
+/* ---- whole rules ---- */
+
+#define BSMM_E4M3_RULE(rule)                                                                       \
+    BSMM_SHARED bsmm_block_step rule(float amax, const bsmm_tensor_step *t) {                      \
+        uint32_t code = rule##_code(amax, t, false);                                               \
+        return bsmm_block_step_of(code, rule##_factor(code, t));                                   \
+    }
+BSMM_E4M3_RULE(bsmm_e4m3_torchao)
+BSMM_E4M3_RULE(bsmm_e4m3_te)
+BSMM_E4M3_RULE(bsmm_e4m3_modelopt)
+BSMM_E4M3_RULE(bsmm_e4m3_compressed_tensors)
+BSMM_E4M3_RULE(bsmm_e4m3_ggml)
+#undef BSMM_E4M3_RULE
 
 #endif

@@ -3,6 +3,7 @@
  * values that rounding, zeros, NaN and subnormals make hard. Buffers end where an unreadable page
  * begins. */
 #include "base/cpu.h"
+#include "base/scalar.h"
 #include "operand.h"
 #include "recode_cases.h"
 
@@ -136,6 +137,51 @@ static void test_every_recipe(void **state) {
     rng r = {1};
     for (uint32_t i = 0; bsmm_recipe_at(i, &info) == BSMM_OK; i++)
         check_formats(&info, &r);
+}
+
+/* ---- amaxes beside every bound between e4m3 scales ---- */
+
+enum { BOUNDS = 126, NEAR = 7, BLOCK = 16 }; /* as many ulp from -3 on */
+
+/* Blocks of 16 whose amax lies up to 3 ulp below or above one that `tensor` puts halfway between
+ * two codes; 0 for the first. */
+static void store_bounds(const test_matrix *src, float tensor, rng *r) {
+    for (uint32_t i = 0; i < BOUNDS * NEAR; i++) {
+        uint32_t code = i / NEAR;
+        float bound = (bsmm_e4m3_value(code) + bsmm_e4m3_value(code + 1)) / 2 * (tensor / 448);
+        float amax = code ? bsmm_bits_float(bsmm_float_bits(bound) - 3 + i % NEAR) : 0;
+        for (uint32_t j = 0; j < BLOCK; j++) {
+            double part = j == i % BLOCK ? 1 : rng_below(r, 2000) / 1000.0 - 1;
+            uint32_t value = bsmm_elem_encode(src->m.format.elem, part * (double)amax, true);
+            bsmm_elem_store(src->m.format.elem, src->m.data, i * BLOCK + j, value);
+        }
+    }
+}
+
+static void check_bounds(const char *recipe, const test_matrix *src, float tensor) {
+    static float level;
+    bsmm_matrix shape = describe(format_named("nvfp4"), src->m.rows, src->m.cols);
+    if (strcmp(recipe, "ggml") != 0) shape.global_scale = &level;
+    shape.global_kind = strcmp(recipe, "compressed-tensors") == 0;
+    check_quantize(&(call){recipe, 0, shape.global_scale ? &tensor : NULL}, src, &shape);
+}
+
+static void test_scale_bounds(void **state) {
+    (void)state;
+    static const char *const recipes[] = {"torchao", "te", "modelopt", "compressed-tensors",
+                                          "ggml"};
+    static const float tensors[] = {1, 2688, 0.37f, 3.3e-5f, 0x1.9p-50f, 0x1.7p59f, 0x1.3p-110f};
+    rng r = {6};
+    for (uint32_t i = 0; i < BSMM_COUNT(recipes) * BSMM_COUNT(tensors); i++)
+        for (uint32_t elem = BSMM_ELEM_F32; elem <= BSMM_ELEM_BF16; elem++) {
+            float tensor = tensors[i / BSMM_COUNT(recipes)];
+            test_matrix src;
+            test_matrix_make(&src, describe((bsmm_format){.elem = elem}, 1, BOUNDS * NEAR * BLOCK),
+                             FILL_ORDINARY, &r);
+            store_bounds(&src, tensor, &r);
+            check_bounds(recipes[i % BSMM_COUNT(recipes)], &src, tensor);
+            test_matrix_free(&src);
+        }
 }
 
 /* ---- every value of 16 bits, and what lies around them in 32 ---- */
@@ -320,13 +366,10 @@ static void test_large_outputs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_recipe),
-        cmocka_unit_test(test_every_pattern),
-        cmocka_unit_test(test_amax),
-        cmocka_unit_test(test_dequantize),
-        cmocka_unit_test(test_every_code_and_scale),
-        cmocka_unit_test(test_wide_scales),
-        cmocka_unit_test(test_large_outputs),
+        cmocka_unit_test(test_every_recipe),  cmocka_unit_test(test_scale_bounds),
+        cmocka_unit_test(test_every_pattern), cmocka_unit_test(test_amax),
+        cmocka_unit_test(test_dequantize),    cmocka_unit_test(test_every_code_and_scale),
+        cmocka_unit_test(test_wide_scales),   cmocka_unit_test(test_large_outputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
