@@ -22,7 +22,7 @@ struct bsmm_wgmma_tile {
     ((kind) == BSMM_WGMMA_BF16 ? 0 : 4 * (m) + ((kind) >= BSMM_WGMMA_ROW ? 4 * (n) : 0))
 #define SHARED(kind, m, n, stages, chunks, consumers)                                              \
     ((stages) * (((m) + (n)) * 128 + SCALE_BYTES(kind, m, n) + 16) + 8 * (((stages) + 1) / 2) +    \
-     4u * (consumers) * (chunks)*1024 + 1024)
+     (consumers) * (chunks) * (8192u + 16) + 1024)
 #define TILE(file, kind_, a, b, m, n, stages_, chunks_, consumers_, block, tile)                   \
     {                                                                                              \
         .function = {"sm90a/" file, file, SHARED(kind_, m, n, stages_, chunks_, consumers_)},      \
@@ -32,21 +32,21 @@ struct bsmm_wgmma_tile {
     }
 
 static const bsmm_wgmma_tile tiles[] = {
-    TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 4, 4, 3, 860, 3500),
-    TILE("gemm_block_256x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 256, 128, 4, 2, 2, 1180, 4800),
-    TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 6, 2, 2, 620, 3500),
-    TILE("gemm_block_e4m3_e5m2", BSMM_WGMMA_BLOCK, E4M3, E5M2, 192, 128, 4, 4, 3, 860, 3500),
-    TILE("gemm_block_e5m2_e4m3", BSMM_WGMMA_BLOCK, E5M2, E4M3, 192, 128, 4, 4, 3, 860, 3500),
-    TILE("gemm_block_e5m2_e5m2", BSMM_WGMMA_BLOCK, E5M2, E5M2, 192, 128, 4, 4, 3, 860, 3500),
-    TILE("gemm_row_e4m3_e4m3", BSMM_WGMMA_ROW, E4M3, E4M3, 192, 128, 4, 4, 3, 1000, 3500),
-    TILE("gemm_row_e4m3_e5m2", BSMM_WGMMA_ROW, E4M3, E5M2, 192, 128, 4, 4, 3, 1000, 3500),
-    TILE("gemm_row_e5m2_e4m3", BSMM_WGMMA_ROW, E5M2, E4M3, 192, 128, 4, 4, 3, 1000, 3500),
-    TILE("gemm_row_e5m2_e5m2", BSMM_WGMMA_ROW, E5M2, E5M2, 192, 128, 4, 4, 3, 1000, 3500),
-    TILE("gemm_pow2_e4m3_e4m3", BSMM_WGMMA_POW2, E4M3, E4M3, 192, 128, 4, 4, 3, 1000, 3500),
-    TILE("gemm_pow2_e4m3_e5m2", BSMM_WGMMA_POW2, E4M3, E5M2, 192, 128, 4, 4, 3, 1000, 3500),
-    TILE("gemm_pow2_e5m2_e4m3", BSMM_WGMMA_POW2, E5M2, E4M3, 192, 128, 4, 4, 3, 1000, 3500),
-    TILE("gemm_pow2_e5m2_e5m2", BSMM_WGMMA_POW2, E5M2, E5M2, 192, 128, 4, 4, 3, 1000, 3500),
-    TILE("gemm_bf16", BSMM_WGMMA_BF16, BF16, BF16, 128, 256, 4, 4, 2, 1060, 4000),
+    TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 4, 2, 3, 860, 3500),
+    TILE("gemm_block_256x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 256, 128, 4, 1, 2, 1180, 4800),
+    TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 6, 1, 2, 620, 3500),
+    TILE("gemm_block_e4m3_e5m2", BSMM_WGMMA_BLOCK, E4M3, E5M2, 192, 128, 4, 2, 3, 860, 3500),
+    TILE("gemm_block_e5m2_e4m3", BSMM_WGMMA_BLOCK, E5M2, E4M3, 192, 128, 4, 2, 3, 860, 3500),
+    TILE("gemm_block_e5m2_e5m2", BSMM_WGMMA_BLOCK, E5M2, E5M2, 192, 128, 4, 2, 3, 860, 3500),
+    TILE("gemm_row_e4m3_e4m3", BSMM_WGMMA_ROW, E4M3, E4M3, 192, 128, 4, 2, 3, 1000, 3500),
+    TILE("gemm_row_e4m3_e5m2", BSMM_WGMMA_ROW, E4M3, E5M2, 192, 128, 4, 2, 3, 1000, 3500),
+    TILE("gemm_row_e5m2_e4m3", BSMM_WGMMA_ROW, E5M2, E4M3, 192, 128, 4, 2, 3, 1000, 3500),
+    TILE("gemm_row_e5m2_e5m2", BSMM_WGMMA_ROW, E5M2, E5M2, 192, 128, 4, 2, 3, 1000, 3500),
+    TILE("gemm_pow2_e4m3_e4m3", BSMM_WGMMA_POW2, E4M3, E4M3, 192, 128, 4, 2, 3, 1000, 3500),
+    TILE("gemm_pow2_e4m3_e5m2", BSMM_WGMMA_POW2, E4M3, E5M2, 192, 128, 4, 2, 3, 1000, 3500),
+    TILE("gemm_pow2_e5m2_e4m3", BSMM_WGMMA_POW2, E5M2, E4M3, 192, 128, 4, 2, 3, 1000, 3500),
+    TILE("gemm_pow2_e5m2_e5m2", BSMM_WGMMA_POW2, E5M2, E5M2, 192, 128, 4, 2, 3, 1000, 3500),
+    TILE("gemm_bf16", BSMM_WGMMA_BF16, BF16, BF16, 128, 256, 4, 2, 2, 1060, 4000),
 };
 
 static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
@@ -80,7 +80,9 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     if (all <= room || all % room == 0 || blocks < FEWEST_BLOCKS_TO_CUT) return d;
     double cut = (double)all / (double)room * one + HANDING_BLOCKS * t->block_cycles;
     if (cut >= d.cycles) return d;
-    d.whole = (all / room - 1) * room;
+    int64_t whole = (all / room - 1) * room;
+    if ((all - whole) * blocks > INT32_MAX) return d;
+    d.whole = whole;
     d.cycles = cut;
     return d;
 }
@@ -182,18 +184,18 @@ static bsmm_wgmma_store store_of(const bsmm_product *p) {
     return elem == BSMM_ELEM_F16 ? BSMM_WGMMA_STORE_F16 : BSMM_WGMMA_STORE_ANY;
 }
 
-/* A warp stores 16 rows x 32 columns at a time. */
+/* A warpgroup stores 64 rows x 64 columns at a time. */
 static bsmm_status map_result(const bsmm_product *p, CUtensorMap *map) {
     return bsmm_cuda_tensor_map(p->device,
                                 &(bsmm_cuda_tensor_desc){
                                     .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-                                    .swizzle = CU_TENSOR_MAP_SWIZZLE_64B,
+                                    .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
                                     .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
                                     .rank = 2,
                                     .address = p->d.m.data,
                                     .extents = {(uint64_t)p->d.m.cols, (uint64_t)p->d.m.rows},
                                     .strides = {(uint64_t)p->d.m.ld * 2},
-                                    .box = {32, 16},
+                                    .box = {64, 64},
                                 },
                                 map);
 }
@@ -219,6 +221,14 @@ static bsmm_status make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t,
     return BSMM_OK;
 }
 
+static bsmm_wgmma_divisor divisor(int64_t d) {
+    uint32_t shift = 31;
+    while ((int64_t)1 << (shift - 31) < d)
+        shift++;
+    return (bsmm_wgmma_divisor){(uint32_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d),
+                                shift};
+}
+
 /* Rows of a band: about as many rows of A as columns of B are under way at one time. */
 static int64_t band(const bsmm_wgmma_tile *t) {
     int64_t tiles_m = 2048 / (t->tile_m * t->cluster_m);
@@ -229,6 +239,7 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *t,
                            const bsmm_wgmma_side *a, const bsmm_wgmma_side *b,
                            const bsmm_cuda_gate *gate, uint32_t *overflowed, void *workspace) {
     const deal d = deal_of(p, t);
+    const int64_t cut = (d.tiles_m * d.tiles_n - d.whole) * k_blocks(p, t);
     bsmm_wgmma_params params = {
         .b_blocks = {b->blocks, (uint32_t)b->n_step, (uint32_t)b->k_step},
         .epilogue = bsmm_cuda_epilogue_of(p),
@@ -246,6 +257,11 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *t,
         .tiles_n = (int32_t)d.tiles_n,
         .group_m = (int32_t)band(t),
         .whole_tiles = (int32_t)d.whole,
+        .share = (int32_t)(cut / d.clusters),
+        .longer_shares = (int32_t)(cut % d.clusters),
+        .by_k = divisor(k_blocks(p, t)),
+        .by_group = divisor(band(t)),
+        .by_band = divisor(band(t) * d.tiles_n),
         .store = store_of(p),
     };
     BSMM_TRY(make_maps(p, t, a, b, &params));
@@ -257,6 +273,7 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *t,
                                            .cluster = {blocks},
                                            .shared_bytes = t->function.shared_bytes,
                                            .stream = p->stream,
+                                           .overlap = true,
                                            .arguments = BSMM_CUDA_ARGUMENTS(&params),
                                        });
 }

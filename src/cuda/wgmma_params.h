@@ -12,6 +12,13 @@ typedef struct bsmm_wgmma_block_scales {
     uint32_t n_step, k_step; /* all offsets are below 2^32 */
 } bsmm_wgmma_block_scales;
 
+/* Division of 0 <= n < 2^31 by d >= 1: n * multiplier >> shift, where 2^(shift - 31) is the power of
+ * two from d on and multiplier is 2^shift / d, rounded up (Granlund, Montgomery: Division by
+ * Invariant Integers using Multiplication, 1994). */
+typedef struct bsmm_wgmma_divisor {
+    uint32_t multiplier, shift;
+} bsmm_wgmma_divisor;
+
 /* How D is written. */
 typedef enum bsmm_wgmma_store {
     BSMM_WGMMA_STORE_ANY = 0,  /* value by value, by the epilogue that all kernels share */
@@ -38,7 +45,9 @@ typedef struct bsmm_wgmma_params {
     int32_t tiles_m, tiles_n; /* in cluster tiles */
     int32_t group_m;          /* cluster tiles of M that are walked together */
     int32_t whole_tiles; /* the first tiles are dealt out whole, the rest in equal shares of k */
-    uint32_t store;      /* bsmm_wgmma_store */
+    int32_t share, longer_shares; /* k blocks of a share; the first longer_shares have one more */
+    bsmm_wgmma_divisor by_k, by_group, by_band; /* k_blocks, group_m, group_m * tiles_n */
+    uint32_t store;                             /* bsmm_wgmma_store */
 } bsmm_wgmma_params;
 
 #endif

@@ -9,6 +9,6 @@
 #define CLUSTER_M   1
 #define CLUSTER_N   2
 #define STAGES      4
-#define CHUNKS      4
+#define CHUNKS      2
 #define CONSUMERS   3
 #include "cuda/sm90a/gemm_body.h"

@@ -20,7 +20,8 @@
  * chunks of 16 x 32 16-bit values a warp), each stage's scales, then two barriers a stage. What the
  * blocks say about pieces of work lies in `shared`.
  *
- * Roles: one thread of warpgroup 0 issues the copies. The others multiply, scale, add and store.
+ * Roles: one thread of warpgroup 0 issues the copies to shared memory; one thread for each of the
+ * other warpgroups, of another warp, those to D. The other warpgroups multiply, scale, add and stage.
  *
  * Barriers of a stage: `full` completes when this block's tiles and scales have arrived, whichever
  * block of the cluster sent them; `empty` when every consumer warp of every block that this one's
@@ -31,6 +32,7 @@
 #include "cuda/ptx/address.h"
 #include "cuda/ptx/cluster.h"
 #include "cuda/ptx/convert.h"
+#include "cuda/ptx/grid.h"
 #include "cuda/ptx/mbarrier.h"
 #include "cuda/ptx/memory.h"
 #include "cuda/ptx/tma.h"
@@ -58,16 +60,16 @@
 #define A_BYTES        (TILE_M * K_BYTES)
 #define B_BYTES        (TILE_N * K_BYTES)
 #define STAGE_BYTES    (A_BYTES + B_BYTES)
-#define CHUNK_COLS     32
-#define CHUNK_BYTES    (16 * 2 * CHUNK_COLS)
+#define CHUNK_COLS  64
+#define CHUNK_BYTES  (64 * 2 * CHUNK_COLS)
 /* A stage's scales: of each row of A and, with GEMM_ROW_ROW, of B. */
 #define SCALE_BYTES                                                                                \
     (GEMM_SCALES == GEMM_UNSCALED ? 0 : 4 * TILE_M + (GEMM_SCALES == GEMM_ROW_ROW ? 4 * TILE_N : 0))
 #define STAGING_AT   (STAGES * STAGE_BYTES)
-#define SCALES_AT    (STAGING_AT + CONSUMER_WARPS * CHUNKS * CHUNK_BYTES)
+#define SCALES_AT    (STAGING_AT + CONSUMERS * CHUNKS * CHUNK_BYTES)
 #define COLS_AT      (SCALES_AT + STAGES * SCALE_BYTES) /* B's scale of each stage: GEMM_ROW_BLOCK */
 #define BARRIERS_AT  (COLS_AT + 8 * ((STAGES + 1) / 2))
-#define SHARED_BYTES (BARRIERS_AT + STAGES * 16)
+#define SHARED_BYTES (BARRIERS_AT + (STAGES + CONSUMERS * CHUNKS) * 16)
 #define ACCUMULATORS (TILE_N / 2) /* per thread and subtile */
 /* Of 65536: 128 * 40 + 256 * 232, or 128 * 32 + 384 * 160 */
 #define FEED_REGISTERS (CONSUMERS == 2 ? 40 : 32)
@@ -114,6 +116,16 @@ static __device__ __forceinline__ void wait_for(uint32_t barrier, uint32_t parit
     while (!ptx_mbarrier_try_wait(barrier, parity)) {
     }
 }
+/* Of a warpgroup's place for a chunk: `staged` completes when its four warps have written it,
+ * `written` when it may be written again. */
+static __device__ __forceinline__ uint32_t staged_of(const ring *r, uint32_t warpgroup,
+                                                     uint32_t place) {
+    return r->barriers + 16 * (STAGES + warpgroup * CHUNKS + place);
+}
+static __device__ __forceinline__ uint32_t written_of(const ring *r, uint32_t warpgroup,
+                                                      uint32_t place) {
+    return staged_of(r, warpgroup, place) + 8;
+}
 static __device__ __forceinline__ void wait_empty(const ring *r, uint32_t stage) {
     wait_for(empty_of(r, stage), ~(r->phases >> stage) & 1);
 }
@@ -148,24 +160,42 @@ typedef struct work {
     int32_t k_begin, k_end; /* equal: there is no more */
 } work;
 
+/* What a warpgroup tells its writer. */
+enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
+typedef struct chunk {
+    uint32_t what;
+    corner at;          /* CHUNK_STORE: of the 64 rows of CHUNK_COLS columns of D in its place */
+    uint32_t to_memory; /* not 0: the place is given back when they are in memory */
+} chunk;
+
 /* Piece number i is in pieces[i % 2] before its first stage is full: nobody still reads piece i -
  * 2, for all have given back a stage of piece i - 1. */
 typedef struct shared {
     work pieces[2];
     bsmm_epilogue_factors factors; /* of D */
+    uint32_t plain;                /* factors.factor is 1 */
+    chunk chunks[CONSUMERS][CHUNKS];
 } shared;
+
+static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, shared *told) {
+    told->factors = bsmm_epilogue_begin(&p->epilogue);
+    told->plain = told->factors.factor == 1;
+    for (int i = 0; i < CONSUMERS * CHUNKS; i++)
+        told->chunks[i / CHUNKS][i % CHUNKS].to_memory = 0;
+}
 
 /* Tiles are walked in bands of group_m cluster tiles of M, down each column of the band, so that
  * the blocks that run at one time read few different rows of A and B. */
 static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, int32_t tile,
                                                    place here) {
-    int32_t band_tiles = p->group_m * p->tiles_n;
-    int32_t first = tile / band_tiles * p->group_m;
+    int32_t band = gemm_divide(tile, &p->by_band);
+    int32_t first = band * p->group_m;
     int32_t height = min(p->group_m, p->tiles_m - first);
-    int32_t inside = tile % band_tiles;
+    int32_t inside = tile - first * p->tiles_n;
+    int32_t column = height == p->group_m ? gemm_divide(inside, &p->by_group) : inside / height;
     corner at;
-    at.row = ((first + inside % height) * CLUSTER_M + here.rank_m) * TILE_M;
-    at.col = (inside / height * CLUSTER_N + here.rank_n) * TILE_N;
+    at.row = ((first + inside - column * height) * CLUSTER_M + here.rank_m) * TILE_M;
+    at.col = (column * CLUSTER_N + here.rank_n) * TILE_N;
     return at;
 }
 
@@ -181,13 +211,6 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
     uint32_t b = r->tiles + stage * STAGE_BYTES + A_BYTES + here.rank_m * b_rows * K_BYTES;
     int32_t a_row = at.row + here.rank_n * a_rows, b_row = at.col + here.rank_m * b_rows;
     int32_t x = k * (K_BYTES / (GEMM_WIDE ? 2 : 1));
-#if GEMM_SCALES != GEMM_UNSCALED
-    uint32_t scales = r->scales + stage * SCALE_BYTES;
-    ptx_tma_load(scales, &p->a_rows, at.row, k, full);
-#endif
-#if GEMM_SCALES == GEMM_ROW_ROW
-    ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, k, full);
-#endif
 #if CLUSTER_N > 1
     uint16_t row_mask = 0;
     for (int j = 0; j < CLUSTER_N; j++)
@@ -201,6 +224,13 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
     ptx_tma_load_multicast(b, &p->b, x, b_row, full, col_mask);
 #else
     ptx_tma_load(b, &p->b, x, b_row, full);
+#endif
+#if GEMM_SCALES != GEMM_UNSCALED
+    uint32_t scales = r->scales + stage * SCALE_BYTES;
+    ptx_tma_load(scales, &p->a_rows, at.row, k, full);
+#endif
+#if GEMM_SCALES == GEMM_ROW_ROW
+    ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, k, full);
 #endif
 }
 
@@ -226,11 +256,12 @@ static __device__ __forceinline__ void put_block_scale(const ring *r, uint32_t s
 static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ring *r, place here,
                                                   const work *piece) {
     uint32_t stage = 0;
-    float scale = block_scale(p, piece->at, piece->k_begin);
+    float scale = 0;
     for (int32_t k = piece->k_begin; k < piece->k_end; k++) {
-        float next = block_scale(p, piece->at, k + 1);
         wait_empty(r, stage);
         load_stage(p, r, stage, here, piece->at, k);
+        if (k == piece->k_begin) scale = block_scale(p, piece->at, k);
+        float next = block_scale(p, piece->at, k + 1);
         put_block_scale(r, stage, scale);
         ptx_mbarrier_arrive_expect(full_of(r, stage), STAGE_BYTES + SCALE_BYTES);
         r->phases ^= 1u << stage;
@@ -239,19 +270,27 @@ static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ri
     }
 }
 
-static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ring r, place here,
-                                                  gemm_schedule s, shared *told) {
+/* The next piece of work of this block. */
+static __device__ __forceinline__ work next_work(const bsmm_wgmma_params *p, place here,
+                                                 gemm_schedule *s) {
     gemm_piece piece;
+    work none = {{0, 0}, 0, 0};
+    if (!gemm_schedule_next(s, &piece)) return none;
+    work next = {corner_of(p, piece.tile, here), piece.k_begin, piece.k_end};
+    return next;
+}
+
+static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ring r, place here,
+                                                  gemm_schedule s, work next, shared *told) {
     uint32_t number = 0;
-    for (; gemm_schedule_next(&s, &piece); number++) {
-        work next = {corner_of(p, piece.tile, here), piece.k_begin, piece.k_end};
-        wait_empty(&r, 0);
+    for (; next.k_begin < next.k_end; number++) {
+        if (number > 0) wait_empty(&r, 0);
         told->pieces[number % 2] = next;
         feed_piece(p, &r, here, &next);
+        next = next_work(p, here, &s);
     }
-    work none = {{0, 0}, 0, 0};
     wait_empty(&r, 0);
-    told->pieces[number % 2] = none;
+    told->pieces[number % 2] = next;
     ptx_mbarrier_arrive(full_of(&r, 0));
 }
 
@@ -262,7 +301,7 @@ static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ri
 
 /* The piece that stage 0, once full, begins. Shuffled so that the compiler knows that it is the
  * same in all lanes. */
-static __device__ __forceinline__ work next_work(consumer *c, const shared *told, uint32_t number) {
+static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
     wait_for(full_of(&c->r, 0), c->r.phases & 1);
     work next = told->pieces[number % 2];
     next.at.row = __shfl_sync(0xffffffff, next.at.row, 0);
@@ -273,7 +312,7 @@ static __device__ __forceinline__ work next_work(consumer *c, const shared *told
 }
 
 static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring r, uint32_t staging,
-                                               const shared *told) {
+                                               shared *told) {
     consumer c;
     c.p = p;
     c.r = r;
@@ -283,11 +322,12 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.a = ptx_wgmma_descriptor(r.tiles + c.warpgroup * (SUBTILES * 64 * K_BYTES));
     c.b = ptx_wgmma_descriptor(r.tiles + A_BYTES);
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
-    staging += (uint32_t)(4 * c.warpgroup + c.warp) * (CHUNKS * CHUNK_BYTES);
+    c.staging = staging + (uint32_t)c.warpgroup * (CHUNKS * CHUNK_BYTES);
+    c.chunks = 0;
     for (uint32_t number = 0;; number++) {
         float total[SUBTILES][ACCUMULATORS];
-        const work piece = next_work(&c, told, number);
-        if (piece.k_begin == piece.k_end) return;
+        const work piece = told_work(&c, told, number);
+        if (piece.k_begin == piece.k_end) break;
         c.unsafe = 0;
         if (piece.k_begin > 0) {
             take_over(&c, total);
@@ -298,31 +338,32 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
         }
         multiply(&c, total, piece);
         if (piece.k_end < p->k_blocks)
-            hand_over(&c, total);
+            hand_over(&c, told, total);
         else
-            store(&c, &told->factors, total, staging, piece.at);
+            store(&c, told, total, piece.at);
     }
+    give_word(&c, told, CHUNK_END);
 }
 
 /* ---- the kernel ---- */
 
-static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32_t barriers,
-                                              shared *told) {
-    if (threadIdx.x == 32) told->factors = bsmm_epilogue_begin(&p->epilogue);
-    if (threadIdx.x != 0) return;
-    ptx_tma_prefetch_map(&p->a);
-    ptx_tma_prefetch_map(&p->b);
-    if (p->store >= BSMM_WGMMA_STORE_BF16) ptx_tma_prefetch_map(&p->d);
+static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32_t barriers) {
     for (int i = 0; i < STAGES; i++) {
         ptx_mbarrier_init(barriers + 16 * i, 1);
         ptx_mbarrier_init(barriers + 16 * i + 8, CONSUMER_WARPS * (CLUSTER_M + CLUSTER_N - 1));
     }
+    for (int i = 0; i < CONSUMERS * CHUNKS; i++) {
+        ptx_mbarrier_init(barriers + 16 * (STAGES + i), 4);
+        ptx_mbarrier_init(barriers + 16 * (STAGES + i) + 8, 1);
+    }
     ptx_fence_mbarrier_init();
+    ptx_tma_prefetch_map(&p->a);
+    ptx_tma_prefetch_map(&p->b);
+    if (p->store >= BSMM_WGMMA_STORE_BF16) ptx_tma_prefetch_map(&p->d);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     GEMM_NAME(const __grid_constant__ bsmm_wgmma_params params) {
-    if (!bsmm_cuda_gate_pass(&params.gate)) return;
     extern __shared__ uint8_t memory[];
     __shared__ shared told;
     const bsmm_wgmma_params *p = &params;
@@ -330,7 +371,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
      * uniform registers, where wgmma wants its descriptors. */
     uint32_t base = __shfl_sync(0xffffffff, (ptx_shared_address(memory) + 1023) & ~1023u, 0);
     ring r = {base, base + SCALES_AT, base + BARRIERS_AT, 0};
-    set_up(p, r.barriers, &told);
+    /* What needs no memory is done while the kernel before this one ends. */
+    if (threadIdx.x == 32) set_up(p, r.barriers);
+    gemm_schedule s;
+    work first;
+    if (threadIdx.x < 32) {
+        s = gemm_schedule_make(p, (int32_t)blockIdx.x / CLUSTER, (int32_t)gridDim.x / CLUSTER);
+        first = next_work(p, place_make(), &s);
+    }
+    ptx_grid_wait();
+    ptx_grid_release_next();
+    if (!bsmm_cuda_gate_pass(&params.gate)) return;
+    if (threadIdx.x == 64) told_factors(p, &told);
     if (CLUSTER > 1) {
         ptx_cluster_arrive();
         ptx_cluster_wait();
@@ -339,13 +391,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     }
     if (threadIdx.x < 128) {
         PTX_REGISTERS_LESS(FEED_REGISTERS);
-        gemm_schedule s =
-            gemm_schedule_make(p, (int32_t)blockIdx.x / CLUSTER, (int32_t)gridDim.x / CLUSTER);
-        if (threadIdx.x < 32 && ptx_elect()) feed_tiles(p, r, place_make(), s, &told);
+        if (threadIdx.x < 32 && ptx_elect()) feed_tiles(p, r, place_make(), s, first, &told);
+        if (threadIdx.x % 32 == 0 && threadIdx.x / 32 - 1 < CONSUMERS)
+            write_chunks(p, &r, base + STAGING_AT, &told, threadIdx.x / 32 - 1);
     } else {
         PTX_REGISTERS_MORE(MATH_REGISTERS);
         consume(p, r, base + STAGING_AT, &told);
-        if (threadIdx.x % 32 == 0) PTX_TMA_WAIT_READ(0);
     }
     /* A block whose shared memory others still write or signal must not end. */
     if (CLUSTER > 1) {

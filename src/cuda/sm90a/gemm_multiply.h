@@ -16,6 +16,8 @@ typedef struct consumer {
     int32_t warpgroup, warp, lane;
     uint64_t a, b;       /* descriptors: this warpgroup's first subtile and B, of stage 0 */
     uint32_t row_scales; /* where in a stage's scales this thread's first row is */
+    uint32_t staging;    /* of this warpgroup */
+    uint32_t chunks;     /* bit i: the parity of the phase that place i for chunks is in */
     uint32_t unsafe;     /* bit 2 s + i: a factor of row i of subtile s was out of range */
 } consumer;
 

@@ -21,17 +21,21 @@ typedef struct gemm_piece {
 
 typedef struct gemm_schedule {
     int32_t cluster, clusters, k_blocks;
+    const bsmm_wgmma_divisor *by_k;
     int32_t whole_tiles;
     int32_t begin, end; /* of this cluster's share, in k blocks after the whole tiles */
     int32_t next;       /* number of the piece to come */
 } gemm_schedule;
 
-/* Where share `index` begins. */
-static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t tiles,
-                                                   int32_t index, int32_t clusters) {
-    int64_t total = (int64_t)(tiles - p->whole_tiles) * p->k_blocks;
-    int32_t cut = (int32_t)(total * index / clusters);
-    int32_t inside = cut % p->k_blocks;
+/* n / d, 0 <= n < 2^31. */
+static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmma_divisor *d) {
+    return (int32_t)((uint64_t)(uint32_t)n * d->multiplier >> d->shift);
+}
+
+/* Where share `index` begins: the first shares are a k block longer than the rest. */
+static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t index) {
+    int32_t cut = index * p->share + min(index, p->longer_shares);
+    int32_t inside = cut - gemm_divide(cut, &p->by_k) * p->k_blocks;
     if (inside < GEMM_SHORTEST_PIECE) return cut - inside;
     if (inside > p->k_blocks - GEMM_SHORTEST_PIECE) return cut - inside + p->k_blocks;
     return cut;
@@ -45,11 +49,12 @@ static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wg
     s.cluster = cluster;
     s.clusters = clusters;
     s.k_blocks = p->k_blocks;
+    s.by_k = &p->by_k;
     s.whole_tiles = p->whole_tiles;
     s.begin = s.end = 0;
     if (tiles > p->whole_tiles) {
-        s.begin = gemm_cut(p, tiles, cluster, clusters);
-        s.end = gemm_cut(p, tiles, cluster + 1, clusters);
+        s.begin = gemm_cut(p, cluster);
+        s.end = gemm_cut(p, cluster + 1);
     }
     s.next = 0;
     return s;
@@ -61,10 +66,10 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
     const int32_t blocks = s->k_blocks;
     if (s->next == 0) {
         s->next = 1;
-        int32_t tail = s->end % blocks;
+        int32_t tail = s->end - gemm_divide(s->end, s->by_k) * blocks;
         if (tail && s->end - tail >= s->begin) {
             s->end -= tail;
-            piece->tile = s->whole_tiles + s->end / blocks;
+            piece->tile = s->whole_tiles + gemm_divide(s->end, s->by_k);
             piece->k_begin = 0;
             piece->k_end = tail;
             return 1;
@@ -79,7 +84,7 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
         return 1;
     }
     if (s->begin >= s->end) return 0;
-    int32_t last = (s->end - 1) / blocks; /* the tile that the rest of the share ends with */
+    int32_t last = gemm_divide(s->end - 1, s->by_k); /* the tile that the rest of the share ends with */
     int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
     piece->tile = s->whole_tiles + last;
     piece->k_begin = k_begin;

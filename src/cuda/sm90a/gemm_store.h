@@ -1,6 +1,90 @@
 /* Where the engine's accumulators go: to the block that goes on with them, or to D. A part of
  * gemm_body.h, which includes it once, with its macros. */
 
+/* ---- store ---- */
+
+/* alpha and the operands' global scales, where the simple stores are used: no C, no bias. The
+ * comparison with 1 was made before: fp64 shares a pipe with the tensor cores, and waits for them. */
+static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
+    if (told->plain) return;
+    const double factor = told->factors.factor;
+#pragma unroll
+    for (int i = 0; i < ACCUMULATORS; i++)
+        total[i] = (float)(factor * (double)total[i]);
+}
+
+static __device__ __forceinline__ uint32_t pack_pair(uint32_t kind, float low, float high) {
+    return kind == BSMM_WGMMA_STORE_BF16 ? bsmm_ptx_cvt_bf16x2(high, low)
+                                         : bsmm_ptx_cvt_f16x2(high, low);
+}
+
+/* 64 columns of a warp's 16 rows into its warpgroup's place, which is swizzled by 128 bytes: 16-byte
+ * unit u of row r lies at u ^ (r % 8). */
+static __device__ __forceinline__ void stage_chunk(const consumer *c, const float *total,
+                                                   uint32_t to) {
+    const uint32_t line = (uint32_t)c->lane % 16, half = (uint32_t)c->lane / 16, kind = c->p->store;
+    to += (16 * (uint32_t)c->warp + line) * (2 * CHUNK_COLS);
+#pragma unroll
+    for (int j = 0; j < CHUNK_COLS / 8; j += 2) {
+        const float *t = total + 4 * j;
+        uint32_t unit = ((uint32_t)j + half) ^ line % 8;
+        ptx_stmatrix_x4(to + unit * 16, pack_pair(kind, t[0], t[1]), pack_pair(kind, t[2], t[3]),
+                        pack_pair(kind, t[4], t[5]), pack_pair(kind, t[6], t[7]));
+    }
+}
+
+/* ---- chunks: what consumers hand to their writer ---- */
+
+static __device__ __forceinline__ void wait_written(const consumer *c, uint32_t place) {
+    wait_for(written_of(&c->r, (uint32_t)c->warpgroup, place), ~(c->chunks >> place) & 1);
+}
+
+/* Hands a place to the warpgroup's writer: what each warp has written before is for it to see. */
+static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uint32_t place,
+                                                  uint32_t what, corner at) {
+    chunk *mine = &told->chunks[c->warpgroup][place];
+    ptx_fence_proxy_async();
+    if (c->warp == 0 && c->lane == 0) mine->what = what, mine->at = at;
+    __syncwarp();
+    if (c->lane == 0) ptx_mbarrier_arrive(staged_of(&c->r, (uint32_t)c->warpgroup, place));
+    c->chunks ^= 1u << place;
+}
+
+/* In the last place of the ring, so that the next chunk is in the first. */
+static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint32_t what) {
+    corner nowhere = {0, 0};
+#pragma unroll
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        wait_written(c, i);
+        give_chunk(c, told, i, i == CHUNKS - 1 ? what : CHUNK_NOTHING, nowhere);
+    }
+}
+
+/* The writer's part, one thread: until CHUNK_END. */
+static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, const ring *r,
+                                                    uint32_t staging, shared *told,
+                                                    uint32_t warpgroup) {
+    staging += warpgroup * (CHUNKS * CHUNK_BYTES);
+    for (uint32_t number = 0;; number++) {
+        uint32_t place = number % CHUNKS;
+        wait_for(staged_of(r, warpgroup, place), number / CHUNKS & 1);
+        chunk *next = &told->chunks[warpgroup][place];
+        if (next->what == CHUNK_END) return;
+        if (next->what == CHUNK_HANDED)
+            ptx_store_release(p->handed_flag + blockIdx.x * CONSUMERS + warpgroup, p->ticket);
+        if (next->what == CHUNK_STORE) {
+            ptx_tma_store(&p->d, staging + place * CHUNK_BYTES, next->at.col, next->at.row);
+            ptx_tma_commit();
+            if (next->to_memory)
+                PTX_TMA_WAIT(0);
+            else
+                PTX_TMA_WAIT_READ(0);
+            next->to_memory = 0;
+        }
+        ptx_mbarrier_arrive(written_of(r, warpgroup, place));
+    }
+}
+
 /* ---- accumulators from block to block ---- */
 
 /* One float at a time: wider accesses would tie accumulators to aligned registers, and promote's
@@ -12,17 +96,15 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
     return p->handed + at + threadIdx.x % 128;
 }
 
-static __device__ __forceinline__ void hand_over(const consumer *c, float (*total)[ACCUMULATORS]) {
+/* The writer tells the next block: its release, which is cumulative, waits for these stores. */
+static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
+                                                 float (*total)[ACCUMULATORS]) {
     float *to = handed_to(c->p, (int32_t)blockIdx.x, c);
 #pragma unroll
     for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
         __stcg(to + 128 * i, total[i / ACCUMULATORS][i % ACCUMULATORS]);
     if (AGAIN) __stcg(to + 128 * SUBTILES * ACCUMULATORS, __uint_as_float(c->unsafe));
-    /* The barrier orders all threads' stores before the one that follows it, whose release is
-     * cumulative. */
-    ptx_barrier_sync(1 + c->warpgroup, 128);
-    if (threadIdx.x % 128 == 0)
-        ptx_store_release(c->p->handed_flag + blockIdx.x * CONSUMERS + c->warpgroup, c->p->ticket);
+    give_word(c, told, CHUNK_HANDED);
 }
 
 /* Takes what the block of the cluster before left, and clears its flag for the next launch. */
@@ -42,47 +124,20 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
     if (AGAIN) c->unsafe = __float_as_uint(__ldcg(from + 128 * SUBTILES * ACCUMULATORS));
 }
 
-/* ---- store ---- */
+/* ---- D ---- */
 
-/* alpha and the operands' global scales, where the simple stores are used: no C, no bias. */
-static __device__ __forceinline__ void scale_total(double factor, float *total) {
-    if (factor == 1) return;
+/* A subtile by the copy engine, which clips at D's edges. Writers issue the copies, for those that
+ * fill the ring may keep an instruction waiting for a thousand cycles. */
+static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
+                                                    corner at, bool to_memory) {
 #pragma unroll
-    for (int i = 0; i < ACCUMULATORS; i++)
-        total[i] = (float)(factor * (double)total[i]);
-}
-
-static __device__ __forceinline__ uint32_t pack_pair(uint32_t kind, float low, float high) {
-    return kind == BSMM_WGMMA_STORE_BF16 ? bsmm_ptx_cvt_bf16x2(high, low)
-                                         : bsmm_ptx_cvt_f16x2(high, low);
-}
-
-/* A warp's 16 rows of a subtile by the copy engine: 32 columns at a time through its own staging,
- * which is swizzled by 64 bytes (16-byte unit u of row r at u ^ (r / 2 % 4)). Clips at D's edges.
- */
-static __device__ __forceinline__ void store_by_map(const consumer *c, const float *total,
-                                                    uint32_t staging, int32_t row, int32_t col) {
-    const uint32_t lane = (uint32_t)c->lane, kind = c->p->store;
-    const uint32_t line = lane % 16, swizzle = line / 2 % 4;
-#pragma unroll
-    for (int chunk = 0; chunk < TILE_N / CHUNK_COLS; chunk++) {
-        uint32_t to = staging + (chunk % CHUNKS) * CHUNK_BYTES;
-        if (lane == 0) PTX_TMA_WAIT_READ(CHUNKS - 1);
-        __syncwarp();
-#pragma unroll
-        for (int j = 0; j < CHUNK_COLS / 8; j += 2) {
-            const float *t = total + 4 * (chunk * (CHUNK_COLS / 8) + j);
-            uint32_t unit = ((uint32_t)j + lane / 16) ^ swizzle;
-            ptx_stmatrix_x4(to + line * (2 * CHUNK_COLS) + unit * 16, pack_pair(kind, t[0], t[1]),
-                            pack_pair(kind, t[2], t[3]), pack_pair(kind, t[4], t[5]),
-                            pack_pair(kind, t[6], t[7]));
-        }
-        ptx_fence_proxy_async();
-        __syncwarp();
-        if (lane == 0) {
-            ptx_tma_store(&c->p->d, to, col + chunk * CHUNK_COLS, row);
-            ptx_tma_commit();
-        }
+    for (uint32_t i = 0; i < TILE_N / CHUNK_COLS; i++) {
+        const uint32_t place = i % CHUNKS;
+        wait_written(c, place);
+        stage_chunk(c, total + i * (CHUNK_COLS / 2), c->staging + place * CHUNK_BYTES);
+        if (to_memory && c->lane == 0) told->chunks[c->warpgroup][place].to_memory = 1;
+        corner chunk_at = {at.row, at.col + (int32_t)i * CHUNK_COLS};
+        give_chunk(c, told, place, CHUNK_STORE, chunk_at);
     }
 }
 
@@ -112,8 +167,6 @@ static __device__ __forceinline__ uint32_t unsafe_rows(const consumer *c, int su
 static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
                                                 const bsmm_epilogue_factors *f, uint32_t again,
                                                 int32_t row, int32_t col) {
-    if (threadIdx.x % 32 == 0) PTX_TMA_WAIT(0);
-    __syncwarp();
     for (; again; again &= again - 1) {
         int32_t r = row + __ffs((int32_t)again) - 1;
         for (int32_t c = col; c < min(col + TILE_N, p->n) && r < p->m; c++) {
@@ -132,27 +185,33 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
     if (!finite) *overflowed = 1;
 }
 
-static __device__ __forceinline__ void store(const consumer *c, const bsmm_epilogue_factors *f,
-                                             float (*total)[ACCUMULATORS], uint32_t staging,
-                                             corner at) {
+static __device__ __forceinline__ void store(consumer *c, shared *told,
+                                             float (*total)[ACCUMULATORS], corner at) {
     const bsmm_wgmma_params *p = c->p;
 #pragma unroll
     for (int s = 0; s < SUBTILES; s++) {
-        int32_t row = at.row + (c->warpgroup * SUBTILES + s) * 64 + c->warp * 16;
+        corner mine = {at.row + (c->warpgroup * SUBTILES + s) * 64, at.col};
+        int32_t row = mine.row + c->warp * 16;
         int32_t my_row = row + c->lane / 4, my_col = at.col + 2 * (c->lane % 4);
+        const uint32_t again = AGAIN && __any_sync(0xffffffff, c->unsafe) ? unsafe_rows(c, s) : 0;
         if (GEMM_WIDE) watch(p->overflowed, total[s]);
         if (p->store == BSMM_WGMMA_STORE_ANY) {
 #pragma unroll
             for (int i = 0; i < ACCUMULATORS; i++)
-                store_any(p, f, my_row + i % 4 / 2 * 8, my_col + i / 4 * 8 + i % 2, total[s][i]);
+                store_any(p, &told->factors, my_row + i % 4 / 2 * 8, my_col + i / 4 * 8 + i % 2,
+                          total[s][i]);
         } else {
-            scale_total(f->factor, total[s]);
+            scale_total(told, total[s]);
             if (p->store == BSMM_WGMMA_STORE_F32)
                 store_floats(p, total[s], my_row, my_col);
             else
-                store_by_map(c, total[s], staging, row, at.col);
+                store_by_map(c, told, total[s], mine, again != 0);
         }
-        const uint32_t again = AGAIN ? unsafe_rows(c, s) : 0;
-        if (again) store_again(p, f, again, row, at.col);
+        if (!again) continue;
+        if (p->store >= BSMM_WGMMA_STORE_BF16)
+            for (uint32_t i = 0; i < CHUNKS; i++)
+                wait_written(c, i);
+        __syncwarp();
+        store_again(p, &told->factors, again, row, at.col);
     }
 }
