@@ -23,30 +23,30 @@ struct bsmm_wgmma_tile {
 #define SHARED(kind, m, n, stages, chunks, consumers)                                              \
     ((stages) * (((m) + (n)) * 128 + SCALE_BYTES(kind, m, n) + 16) + 8 * (((stages) + 1) / 2) +    \
      (consumers) * (chunks) * (8192u + 16) + 1024)
-#define TILE(file, kind_, a, b, m, n, stages_, chunks_, consumers_, block, tile)                   \
+#define TILE(file, kind_, a, b, m, n, cluster, stages_, chunks_, consumers_, block, tile)          \
     {                                                                                              \
         .function = {"sm90a/" file, file, SHARED(kind_, m, n, stages_, chunks_, consumers_)},      \
         .kind = kind_, .a_elem = BSMM_ELEM_##a, .b_elem = BSMM_ELEM_##b, .tile_m = m, .tile_n = n, \
-        .cluster_m = 1, .cluster_n = 2, .stages = stages_, .chunks = chunks_,                      \
+        .cluster_m = 1, .cluster_n = cluster, .stages = stages_, .chunks = chunks_,                \
         .consumers = consumers_, .block_cycles = block, .tile_cycles = tile,                       \
     }
 
 static const bsmm_wgmma_tile tiles[] = {
-    TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 4, 2, 3, 860, 3500),
-    TILE("gemm_block_256x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 256, 128, 4, 1, 2, 1180, 4800),
-    TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 6, 1, 2, 620, 3500),
-    TILE("gemm_block_e4m3_e5m2", BSMM_WGMMA_BLOCK, E4M3, E5M2, 192, 128, 4, 2, 3, 860, 3500),
-    TILE("gemm_block_e5m2_e4m3", BSMM_WGMMA_BLOCK, E5M2, E4M3, 192, 128, 4, 2, 3, 860, 3500),
-    TILE("gemm_block_e5m2_e5m2", BSMM_WGMMA_BLOCK, E5M2, E5M2, 192, 128, 4, 2, 3, 860, 3500),
-    TILE("gemm_row_e4m3_e4m3", BSMM_WGMMA_ROW, E4M3, E4M3, 192, 128, 4, 2, 3, 1000, 3500),
-    TILE("gemm_row_e4m3_e5m2", BSMM_WGMMA_ROW, E4M3, E5M2, 192, 128, 4, 2, 3, 1000, 3500),
-    TILE("gemm_row_e5m2_e4m3", BSMM_WGMMA_ROW, E5M2, E4M3, 192, 128, 4, 2, 3, 1000, 3500),
-    TILE("gemm_row_e5m2_e5m2", BSMM_WGMMA_ROW, E5M2, E5M2, 192, 128, 4, 2, 3, 1000, 3500),
-    TILE("gemm_pow2_e4m3_e4m3", BSMM_WGMMA_POW2, E4M3, E4M3, 192, 128, 4, 2, 3, 1000, 3500),
-    TILE("gemm_pow2_e4m3_e5m2", BSMM_WGMMA_POW2, E4M3, E5M2, 192, 128, 4, 2, 3, 1000, 3500),
-    TILE("gemm_pow2_e5m2_e4m3", BSMM_WGMMA_POW2, E5M2, E4M3, 192, 128, 4, 2, 3, 1000, 3500),
-    TILE("gemm_pow2_e5m2_e5m2", BSMM_WGMMA_POW2, E5M2, E5M2, 192, 128, 4, 2, 3, 1000, 3500),
-    TILE("gemm_bf16", BSMM_WGMMA_BF16, BF16, BF16, 128, 256, 4, 2, 2, 1060, 4000),
+    TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 2, 4, 2, 3, 855, 2500),
+    TILE("gemm_block_192x128_alone", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 4, 2, 3, 870, 2300),
+    TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 2, 6, 1, 2, 575, 2500),
+    TILE("gemm_block_e4m3_e5m2", BSMM_WGMMA_BLOCK, E4M3, E5M2, 192, 128, 2, 4, 2, 3, 855, 2500),
+    TILE("gemm_block_e5m2_e4m3", BSMM_WGMMA_BLOCK, E5M2, E4M3, 192, 128, 2, 4, 2, 3, 855, 2500),
+    TILE("gemm_block_e5m2_e5m2", BSMM_WGMMA_BLOCK, E5M2, E5M2, 192, 128, 2, 4, 2, 3, 855, 2500),
+    TILE("gemm_row_e4m3_e4m3", BSMM_WGMMA_ROW, E4M3, E4M3, 192, 128, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_row_e4m3_e5m2", BSMM_WGMMA_ROW, E4M3, E5M2, 192, 128, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_row_e5m2_e4m3", BSMM_WGMMA_ROW, E5M2, E4M3, 192, 128, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_row_e5m2_e5m2", BSMM_WGMMA_ROW, E5M2, E5M2, 192, 128, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_pow2_e4m3_e4m3", BSMM_WGMMA_POW2, E4M3, E4M3, 192, 128, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_pow2_e4m3_e5m2", BSMM_WGMMA_POW2, E4M3, E5M2, 192, 128, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_pow2_e5m2_e4m3", BSMM_WGMMA_POW2, E5M2, E4M3, 192, 128, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_pow2_e5m2_e5m2", BSMM_WGMMA_POW2, E5M2, E5M2, 192, 128, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_bf16", BSMM_WGMMA_BF16, BF16, BF16, 128, 256, 2, 4, 2, 2, 1060, 4000),
 };
 
 static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
@@ -225,8 +225,8 @@ static bsmm_wgmma_divisor divisor(int64_t d) {
     uint32_t shift = 31;
     while ((int64_t)1 << (shift - 31) < d)
         shift++;
-    return (bsmm_wgmma_divisor){(uint32_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d),
-                                shift};
+    return (bsmm_wgmma_divisor){
+        (uint32_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d), shift};
 }
 
 /* Rows of a band: about as many rows of A as columns of B are under way at one time. */

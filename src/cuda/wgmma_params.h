@@ -12,8 +12,8 @@ typedef struct bsmm_wgmma_block_scales {
     uint32_t n_step, k_step; /* all offsets are below 2^32 */
 } bsmm_wgmma_block_scales;
 
-/* Division of 0 <= n < 2^31 by d >= 1: n * multiplier >> shift, where 2^(shift - 31) is the power of
- * two from d on and multiplier is 2^shift / d, rounded up (Granlund, Montgomery: Division by
+/* Division of 0 <= n < 2^31 by d >= 1: n * multiplier >> shift, where 2^(shift - 31) is the power
+ * of two from d on and multiplier is 2^shift / d, rounded up (Granlund, Montgomery: Division by
  * Invariant Integers using Multiplication, 1994). */
 typedef struct bsmm_wgmma_divisor {
     uint32_t multiplier, shift;

@@ -8,20 +8,23 @@
  *   GEMM_CAREFUL   GEMM_ROW_ROW: products of scales may be no normal fp32 numbers
  *   SUBTILES       64-row subtiles of each consumer warpgroup, 1 or 2
  *   PARTIALS       1 or 2 sets of wgmma accumulators; with 2 the tensor cores work on one while the
- * other is scaled and added CLUSTER_M, CLUSTER_N   blocks of a cluster; those in a row share A,
- * those in a column B STAGES         of the ring of operand tiles CHUNKS         of 32 columns,
- * that each warp's staging for D has CONSUMERS      warpgroups that multiply, 2 or 3
+ *                  other is scaled and added
+ *   CLUSTER_M, CLUSTER_N   blocks of a cluster; those in a row share A, those in a column B
+ *   STAGES         of the ring of operand tiles
+ *   CHUNKS         places of 64 x 64 16-bit values in which each warpgroup stages results
+ *   CONSUMERS      warpgroups that multiply, 2 or 3
  *
  * Both operands are K-major; a k block is 128 bytes of K. Operand tiles lie in shared memory as the
  * copy engine writes them with a 128-byte swizzle: rows of 128 bytes, the 16-byte unit u of row r
  * at u ^ (r % 8).
  *
- * Shared memory, from a 1024-byte boundary: STAGES x { A tile, B tile }, staging for D (CHUNKS
- * chunks of 16 x 32 16-bit values a warp), each stage's scales, then two barriers a stage. What the
- * blocks say about pieces of work lies in `shared`.
+ * Shared memory, from a 1024-byte boundary: STAGES x { A tile, B tile }, each warpgroup's CHUNKS
+ * places, each stage's scales, then two barriers a stage and two a place. What the threads say to
+ * each other about pieces of work and results lies in `shared`.
  *
  * Roles: one thread of warpgroup 0 issues the copies to shared memory; one thread for each of the
- * other warpgroups, of another warp, those to D. The other warpgroups multiply, scale, add and stage.
+ * other warpgroups, of another warp, those to D. The other warpgroups multiply, scale, add and
+ * stage.
  *
  * Barriers of a stage: `full` completes when this block's tiles and scales have arrived, whichever
  * block of the cluster sent them; `empty` when every consumer warp of every block that this one's
@@ -60,8 +63,8 @@
 #define A_BYTES        (TILE_M * K_BYTES)
 #define B_BYTES        (TILE_N * K_BYTES)
 #define STAGE_BYTES    (A_BYTES + B_BYTES)
-#define CHUNK_COLS  64
-#define CHUNK_BYTES  (64 * 2 * CHUNK_COLS)
+#define CHUNK_COLS     64
+#define CHUNK_BYTES    (64 * 2 * CHUNK_COLS)
 /* A stage's scales: of each row of A and, with GEMM_ROW_ROW, of B. */
 #define SCALE_BYTES                                                                                \
     (GEMM_SCALES == GEMM_UNSCALED ? 0 : 4 * TILE_M + (GEMM_SCALES == GEMM_ROW_ROW ? 4 * TILE_N : 0))

@@ -84,7 +84,8 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
         return 1;
     }
     if (s->begin >= s->end) return 0;
-    int32_t last = gemm_divide(s->end - 1, s->by_k); /* the tile that the rest of the share ends with */
+    int32_t last =
+        gemm_divide(s->end - 1, s->by_k); /* the tile that the rest of the share ends with */
     int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
     piece->tile = s->whole_tiles + last;
     piece->k_begin = k_begin;

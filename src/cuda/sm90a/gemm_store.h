@@ -4,7 +4,8 @@
 /* ---- store ---- */
 
 /* alpha and the operands' global scales, where the simple stores are used: no C, no bias. The
- * comparison with 1 was made before: fp64 shares a pipe with the tensor cores, and waits for them. */
+ * comparison with 1 was made before: fp64 shares a pipe with the tensor cores, and waits for them.
+ */
 static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
     if (told->plain) return;
     const double factor = told->factors.factor;
@@ -18,8 +19,8 @@ static __device__ __forceinline__ uint32_t pack_pair(uint32_t kind, float low, f
                                          : bsmm_ptx_cvt_f16x2(high, low);
 }
 
-/* 64 columns of a warp's 16 rows into its warpgroup's place, which is swizzled by 128 bytes: 16-byte
- * unit u of row r lies at u ^ (r % 8). */
+/* 64 columns of a warp's 16 rows into its warpgroup's place, which is swizzled by 128 bytes:
+ * 16-byte unit u of row r lies at u ^ (r % 8). */
 static __device__ __forceinline__ void stage_chunk(const consumer *c, const float *total,
                                                    uint32_t to) {
     const uint32_t line = (uint32_t)c->lane % 16, half = (uint32_t)c->lane / 16, kind = c->p->store;
