@@ -57,9 +57,24 @@ static bsmm_finish_direct_loop *direct_of(const bsmm_product *p) {
     return elem < BSMM_FINISH_ELEMS ? bsmm_finish_loops_get()->direct[elem] : NULL;
 }
 
+/* C in D's own place is not read again where a row may have to begin anew. */
+static bool adds_directly(const bsmm_product *p) {
+    if (!p->has_c) return true;
+    bool anew = p->d.m.format.elem == BSMM_ELEM_BF16 && p->c.m.data == p->d.m.data;
+    return !anew && p->c.m.format.elem < BSMM_FINISH_ELEMS && step_along_row(&p->c) == 1;
+}
+
 bool bsmm_finish_is_direct(const bsmm_product *p) {
-    return !p->recipe && !p->has_c && !p->bias_elem && step_along_row(&p->d) == 1 &&
+    return !p->recipe && adds_directly(p) && step_along_row(&p->d) == 1 &&
            bsmm_operand_global(&p->d) == 1 && direct_of(p);
+}
+
+/* C's, or bias's with `pitch` 0, from an element on. */
+static void add_to_tile(bsmm_finish_tile *tile, uint32_t elem, const void *from, uint64_t index,
+                        int64_t pitch, double factor) {
+    int64_t bytes = (int64_t)wide_bytes(elem);
+    tile->added[tile->added_count++] = (bsmm_finish_added){
+        (const uint8_t *)from + index * (uint64_t)bytes, pitch * bytes, elem, factor};
 }
 
 int64_t bsmm_finish_direct(const bsmm_product *p, int64_t row, int64_t col, bsmm_finish_tile tile) {
@@ -67,19 +82,33 @@ int64_t bsmm_finish_direct(const bsmm_product *p, int64_t row, int64_t col, bsmm
     tile.alpha = p->alpha;
     tile.to = (uint8_t *)p->d.m.data + bsmm_operand_index(&p->d, row, col) * bytes;
     tile.to_pitch = p->d.m.ld * (int64_t)bytes;
+    tile.added_count = 0;
+    if (p->has_c)
+        add_to_tile(&tile, p->c.m.format.elem, p->c.m.data, bsmm_operand_index(&p->c, row, col),
+                    p->c.m.ld, p->beta);
+    if (p->bias_elem) add_to_tile(&tile, p->bias_elem, p->bias, (uint64_t)col, 0, 1);
     return direct_of(p)(&tile);
+}
+
+/* Asks for the lines of an operand's part; `writes` is a constant of the prefetch. */
+static inline void expect_part(const bsmm_operand *o, int64_t row, int64_t rows, int64_t col,
+                               int64_t cols, const bool writes) {
+    enum { LINE = 64 };
+    int64_t bytes = (int64_t)wide_bytes(o->m.format.elem);
+    const char *at = (const char *)o->m.data + (int64_t)bsmm_operand_index(o, row, col) * bytes;
+    int64_t into_line = (int64_t)((uintptr_t)at % LINE);
+    for (int64_t r = 0; r < rows; r++, at += o->m.ld * bytes)
+        for (int64_t i = -into_line; i < cols * bytes; i += LINE)
+            if (writes)
+                __builtin_prefetch(at + i, 1, 2);
+            else
+                __builtin_prefetch(at + i, 0, 2);
 }
 
 void bsmm_finish_expect(const bsmm_product *p, int64_t row, int64_t rows, int64_t col,
                         int64_t cols) {
-    enum { LINE = 64 };
-    int64_t bytes = (int64_t)wide_bytes(p->d.m.format.elem);
-    const char *at =
-        (const char *)p->d.m.data + (int64_t)bsmm_operand_index(&p->d, row, col) * bytes;
-    int64_t into_line = (int64_t)((uintptr_t)at % LINE);
-    for (int64_t r = 0; r < rows; r++, at += p->d.m.ld * bytes)
-        for (int64_t i = -into_line; i < cols * bytes; i += LINE)
-            __builtin_prefetch(at + i, 1, 2);
+    expect_part(&p->d, row, rows, col, cols, true);
+    if (p->has_c && p->c.m.data != p->d.m.data) expect_part(&p->c, row, rows, col, cols, false);
 }
 
 static bsmm_finish_narrow narrow_of(uint32_t elem) {

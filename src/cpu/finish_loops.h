@@ -20,7 +20,16 @@ typedef struct bsmm_finish_narrow {
     int lowest;                  /* exponent of the smallest normal value */
 } bsmm_finish_narrow;
 
-/* Sums on their way to D: acc[r * pitch + i] * (factors[r] * column_factors[i]) * alpha. */
+/* What is added to a finished tile, C or bias: factor times value i of row r. */
+typedef struct bsmm_finish_added {
+    const uint8_t *from;
+    int64_t pitch; /* bytes from row to row */
+    uint32_t elem; /* f32, f16 or bf16 */
+    double factor;
+} bsmm_finish_added;
+
+/* Sums on their way to D: acc[r * pitch + i] * (factors[r] * column_factors[i]) * alpha, and what
+ * is added to them in turn. */
 typedef struct bsmm_finish_tile {
     const float *acc;
     int64_t pitch;
@@ -29,6 +38,8 @@ typedef struct bsmm_finish_tile {
     int64_t rows, cols;
     uint8_t *to; /* the first value in D */
     int64_t to_pitch;
+    int added_count;
+    bsmm_finish_added added[2];
 } bsmm_finish_tile;
 
 /* Rounds rows into D, their NaN being one; returns how many: the row that stops it is to take the

@@ -103,14 +103,14 @@ void bsmm_finish_scale(const float *acc, double row_factor, const double *factor
 /* alpha, C and bias on values of row `row`, columns [col, col + cols), in place. */
 void bsmm_finish_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols, double *values);
 
-/* Whether there is a loop that does all of it at once: into an unscaled D, without C and bias. */
+/* Whether there is a loop that does all of it at once: into an unscaled D. */
 bool bsmm_finish_is_direct(const bsmm_product *p);
 
 /* Does so with sums of which none is wide, from (row, col) of D on; the tile's alpha and where it
  * goes are filled in. Returns the rows that are done: the next one is to take the other loops. */
 int64_t bsmm_finish_direct(const bsmm_product *p, int64_t row, int64_t col, bsmm_finish_tile tile);
 
-/* Asks for the lines of D that it will store to, where it does. */
+/* Asks for the lines of D that it will store to, and of C, where it does. */
 void bsmm_finish_expect(const bsmm_product *p, int64_t row, int64_t rows, int64_t col,
                         int64_t cols);
 

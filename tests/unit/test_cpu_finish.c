@@ -143,11 +143,32 @@ static float random_float(uint64_t *seed, int round) {
     return value;
 }
 
-/* From sums to D in one pass, or in several by plain C: one factor or many, powers of two or not.
- */
+static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
+
+enum { ADDED_C = 1, ADDED_BIAS = 2 };
+
+/* C of `rows` rows in random codes, and a bias; which of the two, `added` says. */
+static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t rows, int64_t cols) {
+    enum { MOST = 7 * COLS };
+    static float c[MOST], bias[COLS];
+    uint64_t seed = (uint64_t)round;
+    for (int i = 0; i < MOST; i++)
+        c[i] = random_float(&seed, round);
+    for (int i = 0; i < COLS; i++)
+        bias[i] = random_float(&seed, round % 7 ? 1 : round);
+    p->has_c = added & ADDED_C;
+    p->beta = round % 2 ? -0.3 : 2;
+    p->c.m = (bsmm_matrix){.format.elem = elems[round % 3], .rows = rows, .cols = cols};
+    p->c.m.ld = cols + round % 4;
+    p->c.m.data = c;
+    p->bias = added & ADDED_BIAS ? bias : NULL;
+    p->bias_elem = added & ADDED_BIAS ? elems[round / 3 % 3] : BSMM_ELEM_NONE;
+}
+
+/* From sums to D in one pass, or in several by plain C: one factor or many, powers of two or not,
+ * with C and bias; C may be D. */
 static void test_direct_rows(void **state) {
     (void)state;
-    static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
     static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0};
     static const double alphas[] = {1, -0.5, 1.7};
     static float acc[COLS], got[COLS], want[COLS];
@@ -163,15 +184,23 @@ static void test_direct_rows(void **state) {
         int64_t cols = 1 + round % COLS;
         p.d.m = (bsmm_matrix){.format.elem = elems[round / 3 % 3], .rows = 1, .cols = COLS};
         p.d.m.ld = COLS;
+        uint32_t added = (uint32_t)round / 54;
+        add_c_and_bias(&p, added % 4, round / 2, 1, COLS);
+        bool in_place = added >= 6;
+        if (in_place) p.c.m = p.d.m;
         bsmm_gemm_row row = {.cols = cols, .acc = acc, .factor = factors[round / 9 % 6]};
         row.column_factors = columns;
         row.column_wide = wide;
         memset(got, 0xa5, sizeof got);
         memset(want, 0xa5, sizeof want);
+        for (int i = 0; i < (in_place ? COLS : 0); i++)
+            got[i] = want[i] = random_float(&seed, round);
         p.d.m.data = got;
+        if (in_place) p.c.m.data = got;
         bsmm_gemm_store_row(&p, &row, values);
         bsmm_cpu_mask_features(0);
         p.d.m.data = want;
+        if (in_place) p.c.m.data = want;
         bsmm_gemm_store_row(&p, &row, values);
         bsmm_cpu_mask_features(~0u);
         assert_memory_equal(got, want, sizeof got);
@@ -183,7 +212,6 @@ static void test_direct_rows(void **state) {
 static void test_direct_tiles(void **state) {
     (void)state;
     enum { ROWS = 7, PITCH = 64 };
-    static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
     static const double factors[ROWS] = {1, 1, 0.3, 0x1p-20, 0.3, 0.3, -2};
     static float acc[ROWS * PITCH], got[ROWS * PITCH], want[ROWS * PITCH];
     double columns[PITCH], values[PITCH];
@@ -197,6 +225,7 @@ static void test_direct_tiles(void **state) {
         for (int i = 0; i < PITCH; i++)
             columns[i] = round % 4 < 2 ? 1 : 1.5;
         bsmm_product p = {.alpha = 1};
+        add_c_and_bias(&p, (uint32_t)round / 15 % 4, round / 2, ROWS, PITCH);
         p.d.m = (bsmm_matrix){.format.elem = elem, .rows = ROWS, .cols = PITCH, .ld = PITCH};
         p.d.m.data = want;
         for (int64_t r = 0; r < ROWS; r++) {
