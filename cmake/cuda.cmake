@@ -13,9 +13,10 @@ if(BSMM_CUDA)
 endif()
 
 # What an architecture's kernels are compiled to. sm80's PTX serves whatever has no cubin; the sm_90
-# cubin saves the commonest such device the driver's compiler.
+# cubin has that device's own conversions and kernels that overlap.
 set(cuda_code_sm90a -cubin -gencode arch=compute_90a,code=sm_90a)
-set(cuda_code_sm80 -fatbin -gencode arch=compute_80,code=[compute_80,sm_90])
+set(cuda_code_sm80 -fatbin -gencode arch=compute_80,code=compute_80
+    -gencode arch=compute_90,code=sm_90)
 # Contraction into FMA is off as on the host: what the same C gives there it gives here. Kernels
 # that want a fused multiply-add write fmaf.
 set(cuda_flags -O3 -std=c++17 -fmad=false --ptxas-options=-v,-warn-spills

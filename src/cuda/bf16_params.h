@@ -26,7 +26,8 @@ typedef struct bsmm_bf16_params {
     bsmm_cuda_epilogue epilogue;
     bsmm_cuda_gate gate;
     uint32_t k;
-    uint32_t b_tiles; /* tiles of B; a block's number is A's tile * b_tiles + B's tile */
+    uint32_t b_tiles; /* tiles of B; a tile's number is A's tile * b_tiles + B's tile */
+    uint32_t tiles;   /* in all; blocks take them in turn */
 } bsmm_bf16_params;
 
 #endif

@@ -119,6 +119,7 @@ bsmm_status bsmm_cuda_generic_prepare(const bsmm_product *p) {
 }
 
 bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_gate *gate) {
+    const bsmm_cuda_device *d = p->device;
     int kind = choose(p);
     bsmm_bf16_params params = {
         .sides = {side_of(&p->a, kind == SCALED && has_floats(&p->a)),
@@ -127,12 +128,17 @@ bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_gate *g
         .gate = gate ? *gate : (bsmm_cuda_gate){.when = BSMM_WHEN_ALWAYS},
         .k = (uint32_t)p->a.m.cols,
         .b_tiles = (uint32_t)tiles(p->d.m.cols),
+        .tiles = (uint32_t)(tiles(p->d.m.rows) * tiles(p->d.m.cols)),
     };
+    /* Behind a gate that is seldom open, few blocks are to find it closed. */
+    int64_t blocks =
+        gate ? bsmm_min_i64(params.tiles, 2 * (int64_t)d->multiprocessors) : params.tiles;
     return bsmm_cuda_launch(p->device, &(bsmm_cuda_launch_desc){
                                            .function = &functions[kind],
-                                           .grid = {(uint32_t)tiles(p->d.m.rows) * params.b_tiles},
+                                           .grid = {(uint32_t)blocks},
                                            .block = {BSMM_BF16_THREADS},
                                            .shared_bytes = functions[kind].shared_bytes,
+                                           .overlap = d->capability == 90, /* the gate waits */
                                            .stream = p->stream,
                                            .arguments = BSMM_CUDA_ARGUMENTS(&params),
                                        });

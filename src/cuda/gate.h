@@ -20,7 +20,26 @@ typedef enum bsmm_cuda_when {
 } bsmm_cuda_when;
 
 #if defined(__CUDACC__)
+#    include "cuda/ptx/grid.h"
+
+/* Kernels may be placed while the one before them still runs (bsmm_cuda_launch_desc.overlap): what
+ * that one has written, or still reads, they touch behind this. */
+static __device__ __forceinline__ void bsmm_cuda_await_kernel_before(void) {
+#    if __CUDA_ARCH__ >= 900
+    ptx_grid_wait();
+#    endif
+}
+
+/* The kernel that follows may be placed from now on. */
+static __device__ __forceinline__ void bsmm_cuda_admit_next_kernel(void) {
+#    if __CUDA_ARCH__ >= 900
+    ptx_grid_release_next();
+#    endif
+}
+
+/* First thing in a kernel, by all of its threads. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_gate *gate) {
+    bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;
     if (gate->when == BSMM_WHEN_ALWAYS) return true;
     uint32_t flags = (gate->a ? gate->a->flags : 0) | (gate->b ? gate->b->flags : 0);
@@ -31,6 +50,7 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_ga
 
 /* The same, for each thread of a kernel once; a gate that is closed by itself says so. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate *gate) {
+    bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;
     bool open = bsmm_cuda_gate_is_open(gate);
     if (!open && gate->closed && blockIdx.x == 0 && threadIdx.x == 0) *gate->closed = 1;

@@ -75,6 +75,7 @@ typedef struct bsmm_pack_job {
     uint32_t aligned;          /* whole items of source elements may be loaded at once */
     uint32_t lanes_log2;       /* threads side by side along K */
     uint32_t share;            /* neighbours whose items have one block: 1, 2 or 4 */
+    uint32_t fours;            /* e8m0 scales of 128 of K lie side by side, in an aligned word */
     int32_t fit_low, fit_high; /* BF16: block exponents that need no group scale */
     int32_t fold;    /* FP8: largest shift of the element's values that e4m3 holds exactly */
     uint32_t window; /* FP8: how far below it the smallest is */

@@ -92,15 +92,18 @@ static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
     return f->elem > BSMM_ELEM_BF16 || f->scale == BSMM_SCALE_NONE;
 }
 
-/* A group has one fp32 scale; an item has one scale of the others. */
-static uint32_t block_multiple(uint32_t scale) {
-    return scale == BSMM_SCALE_NONE ? 1 : scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : 16;
+/* A group has one fp32 scale; an item has one scale of the others, which to 8 bits may be folded
+ * in.
+ */
+static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
+    if (scale == BSMM_SCALE_NONE) return 1;
+    return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;
 }
 
 const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size) {
     static const char *const results[] = {"bf16", "fp8", "rescaled fp8"};
     const bsmm_format *f = &o->m.format;
-    uint32_t multiple = block_multiple(f->scale);
+    uint32_t multiple = block_multiple(f->scale, route);
     if (!takes_format(f, route)) {
         snprintf(why, size, "%s does not pack to %s", bsmm_format_name(*f), results[route]);
         return why;
@@ -193,6 +196,20 @@ bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16) {
                              .special = (0x80 - special_of(elem)) * 0x01010101u};
 }
 
+/* Whether the scales of an aligned 128 of K are the bytes of an aligned word. */
+static bool are_fours(const bsmm_operand *o, const bsmm_pack_job *job) {
+    const bsmm_axis_map *across = &job->col_map, *down = &job->row_map;
+    const bsmm_format *f = &o->m.format;
+    if (f->scale != BSMM_SCALE_E8M0 || f->block_cols != 32 || job->cols % 128) return false;
+    uint64_t strides = (uintptr_t)job->scales; /* all of which are multiples of 4 */
+    for (uint32_t i = 0; i < down->count; i++)
+        strides |= down->digits[i].stride;
+    for (uint32_t i = 2; i < across->count; i++) /* behind the block and its number's first digit */
+        strides |= across->digits[i].stride;
+    bool is_last = across->count == 2, whole = is_last || across->digits[1].extent % 4 == 0;
+    return across->digits[1].stride == 1 && whole && strides % 4 == 0;
+}
+
 static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_job *job) {
     const bsmm_format *f = &o->m.format;
     uint64_t alignment = alignment_of(o, route);
@@ -206,6 +223,7 @@ static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_j
     job->aligned = ((uintptr_t)o->m.data | job->line_bytes) % alignment == 0;
     job->row_map = bsmm_axis_map_of(&o->map, 0, f->block_rows);
     job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols);
+    job->fours = are_fours(o, job);
     if (is_wide(o)) {
         job->codec.high = 1; /* over the exponent of the largest */
         return;
@@ -249,7 +267,8 @@ static int64_t tile_rows(const bsmm_operand *o) {
 static void set_grid(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_launch *launch) {
     int64_t padded = bsmm_round_up(o->m.cols, BSMM_PACK_GROUP), items = padded / item_codes(route);
     int64_t rows = tile_rows(o), columns = padded / TILE;
-    int64_t row_items = is_wide(o) || route != BSMM_PACK_BF16 ? 4 : 8;
+    bool many = !is_wide(o) && (route == BSMM_PACK_BF16 || o->m.format.elem == BSMM_ELEM_E2M1);
+    int64_t row_items = many ? 8 : 4;
     launch->job.share = share_of(&o->m.format, route);
     if (o->m.order == BSMM_ORDER_ROW) {
         launch->job.lanes_log2 = bsmm_lanes_log2(items, BSMM_PACK_GROUP / item_codes(route));

@@ -24,6 +24,9 @@ typedef struct bsmm_pack_launch {
     uint32_t grid[2], block;
     bsmm_pack_job job;    /* gate and gate_mask are the caller's to set */
     bool header_is_clear; /* the caller has queued the zeros, of several headers at once maybe */
+    /* Since then the caller has queued nothing but packing: its inputs were ready before, and the
+     * kernel need not wait. */
+    bool overlaps;
 } bsmm_pack_launch;
 
 /* The launch that packs o (device pointers; not refused) to `packed`, aligned to 1024 bytes.
@@ -41,6 +44,10 @@ typedef struct bsmm_pack_scales_launch {
 } bsmm_pack_scales_launch;
 
 bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to);
+
+/* Queues zeros: up to 256 words, aligned to 4 bytes. */
+bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, void *to, uint32_t bytes, void *stream);
+extern const bsmm_cuda_function bsmm_pack_clear_function; /* for bsmm_cuda_load */
 
 /* Queues the packing: the header becomes zero, then the kernel runs. Nothing, not even the header,
  * is written for an operand without elements. */

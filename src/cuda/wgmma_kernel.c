@@ -71,19 +71,12 @@ static bsmm_status prepare_attempt(const bsmm_product *p, const bsmm_wgmma_plan 
 
 bsmm_status bsmm_wgmma_plan_prepare(const bsmm_product *p, const bsmm_wgmma_plan *plan) {
     BSMM_TRY(prepare_attempt(p, plan));
+    BSMM_TRY(bsmm_cuda_load(p->device, &bsmm_pack_clear_function, NULL));
     if (plan->otherwise) BSMM_TRY(prepare_attempt(p, plan->otherwise));
     return plan->when == BSMM_WHEN_ALWAYS ? BSMM_OK : bsmm_cuda_generic_prepare(p);
 }
 
 /* ---- running ---- */
-
-static bsmm_status clear(const bsmm_product *p, head *h) {
-    const bsmm_cuda_device *device = p->device;
-    BSMM_TRY(bsmm_cuda_enter(device));
-    CUresult result = device->driver->cuMemsetD8Async((uintptr_t)h, 0, sizeof *h, p->stream);
-    bsmm_cuda_leave(device);
-    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(result, "cuMemsetD8Async");
-}
 
 /* Packed weights are only read; one function places them and finds them. */
 static void *mutable(const void *pointer) {
@@ -107,7 +100,9 @@ static bsmm_status attempt(const bsmm_product *p, const bsmm_wgmma_plan *plan, b
     const parts x = parts_of(p, plan);
     uint8_t *b_room = b_packed ? mutable(p->packed_b) : room + x.a.bytes;
     uint8_t *rest = room + x.a.bytes + (b_packed ? 0 : x.b.bytes);
-    bsmm_wgmma_packing a_how = {&headers[0], gate.only}, b_how = {&headers[1], gate.only};
+    bool cleared = plan->when != BSMM_WHEN_ALWAYS; /* or gated, which waits anyway */
+    bsmm_wgmma_packing a_how = {&headers[0], gate.only, cleared};
+    bsmm_wgmma_packing b_how = {&headers[1], gate.only, cleared};
     BSMM_TRY(bsmm_wgmma_fill(p, &p->a, &x.a, &a_how, room));
     if (!b_packed) BSMM_TRY(bsmm_wgmma_fill(p, &p->b, &x.b, &b_how, b_room));
     bsmm_wgmma_side a = bsmm_wgmma_side_of(&p->a, &x.a, room, &gate.a);
@@ -131,7 +126,8 @@ bsmm_status bsmm_wgmma_plan_run(const bsmm_product *p, const bsmm_wgmma_plan *pl
     head *h = aligned(workspace);
     uint8_t *room = (uint8_t *)h + HEAD_BYTES;
     bsmm_cuda_gate gate = {.log2_k = log2_of(p->a.m.cols), .closed = &h->closed[0]};
-    if (plan->when != BSMM_WHEN_ALWAYS) BSMM_TRY(clear(p, h));
+    if (plan->when != BSMM_WHEN_ALWAYS)
+        BSMM_TRY(bsmm_pack_clear(p->device, h, sizeof *h, p->stream));
     BSMM_TRY(attempt(p, plan, p->b_packed, &h->headers[0], room, gate));
     if (plan->when == BSMM_WHEN_ALWAYS) return BSMM_OK;
     gate.only = gate.closed;

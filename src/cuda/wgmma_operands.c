@@ -82,6 +82,7 @@ bsmm_status bsmm_wgmma_source_prepare(const bsmm_product *p, const bsmm_operand 
     if (!s->stored) {
         bsmm_pack_launch launch = bsmm_pack_launch_of(o, s->route, s->scaled, NULL);
         BSMM_TRY(bsmm_cuda_load(p->device, launch.function, NULL));
+        BSMM_TRY(bsmm_cuda_load(p->device, &bsmm_pack_clear_function, NULL));
     }
     if (!packs_scales(s)) return BSMM_OK;
     return bsmm_cuda_load(p->device, bsmm_pack_scales_launch_of(o, s->by_row, NULL).function, NULL);
@@ -95,6 +96,7 @@ bsmm_status bsmm_wgmma_fill(const bsmm_product *p, const bsmm_operand *o,
         launch.job.gate_mask = UINT32_MAX;
         if (how->header) launch.job.header = how->header;
         launch.header_is_clear = how->header != NULL;
+        launch.overlaps = how->overlaps;
         BSMM_TRY(bsmm_pack_run(p->device, &launch, p->stream));
     }
     if (!packs_scales(s)) return BSMM_OK;

@@ -28,6 +28,7 @@ bsmm_status bsmm_wgmma_source_prepare(const bsmm_product *p, const bsmm_operand 
 typedef struct bsmm_wgmma_packing {
     bsmm_pack_header *header; /* apart from the room, and already zero; NULL: the room's */
     const uint32_t *only;     /* packs nothing where 0 is there */
+    bool overlaps;            /* as in bsmm_pack_launch */
 } bsmm_wgmma_packing;
 
 /* Queues the packing, if any, into `room` (device memory, aligned to 64 bytes; places in it count

@@ -117,6 +117,29 @@ static void kernels_write_the_models_bytes(void **state) {
         }
 }
 
+/* Blocks of the least codes, which folding with rounding moves up the most. */
+static void least_codes_are_folded(void **state) {
+    static const struct {
+        const char *format;
+        uint8_t mask;
+    } cases[] = {{"mxfp8", 0x81}, {"mxfp8", 0x83}, {"mxfp8", 0x87}, {"mxfp8_e5m2", 0x81},
+                 {"mxfp8_e5m2", 0x83}};
+    const bsmm_cuda_device *device = test_cuda_device();
+    rng r = {43};
+    (void)state;
+    for (size_t i = 0; i < 2 * BSMM_COUNT(cases); i++) {
+        test_matrix t;
+        bsmm_matrix shape = describe(format_named(cases[i / 2].format), 20, 400);
+        shape.order = i % 2;
+        test_matrix_make(&t, shape, FILL_ORDINARY, &r);
+        uint8_t *codes = t.m.data;
+        for (uint64_t b = 0; b < t.data_bytes; b++)
+            codes[b] &= cases[i / 2].mask;
+        compare_routes(device, &t);
+        test_matrix_free(&t);
+    }
+}
+
 /* A closed gate leaves everything but the header as it is. */
 static void a_closed_gate_writes_nothing(void **state) {
     const bsmm_cuda_device *device = test_cuda_device();
@@ -185,6 +208,7 @@ static void scales_come_from_any_layout(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_write_the_models_bytes),
+        cmocka_unit_test(least_codes_are_folded),
         cmocka_unit_test(a_closed_gate_writes_nothing),
         cmocka_unit_test(scales_come_from_any_layout),
     };

@@ -5,7 +5,7 @@
 
 #include "cuda/ptx/arith.h"
 #include "cuda/ptx/convert.h"
-#include "cuda/sm80/pack_memory.h"
+#include "cuda/sm80/pack_load.h"
 
 /* Whether any code of an item is not a zero. */
 static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bits, int words,
@@ -77,83 +77,6 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
     }
 }
 
-/* ---- to 8 bits ---- */
-
-/* 2^shift in two factors of f16, each in both halves; shifts beyond what both hold give 0 for
- * numbers that it makes 0 anyway. */
-static __device__ __forceinline__ uint32_t factor_f16x2(int shift) {
-    uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
-                    : shift < -24 ? 0
-                                  : 1u << (shift + 24);
-    return bits * 0x00010001u;
-}
-
-/* 16 packed e2m1 codes to e4m3 by a table of eight magnitudes; bsmm_lane_emit_e2m1's bytes. */
-static __device__ __forceinline__ void emit_fold4(int shift, const uint32_t *codes, uint32_t *to) {
-    uint32_t table[2];
-    bsmm_lane_e2m1_codes(shift, table);
-    for (int i = 0; i < 4; i++) {
-        uint32_t four = codes[i / 2] >> 16 * (i % 2); /* selectors are its low 16 bits */
-        uint32_t magnitudes = __byte_perm(table[0], table[1], four & 0x7777);
-        to[i] = magnitudes | __byte_perm(0x8000, 0, four >> 3 & 0x1111);
-    }
-}
-
-#if __CUDA_ARCH__ >= 890
-static __device__ __forceinline__ void emit_fold6(const bsmm_pack_job *job, int shift,
-                                                  const uint32_t *codes, uint32_t *to) {
-    uint32_t factor = factor_f16x2(shift);
-    for (int i = 0; i < 4; i++) {
-        uint32_t pairs[2];
-        for (int j = 0; j < 2; j++) {
-            uint32_t pair = biased_pair(job, top_pair(6, codes, 2 * i + j));
-            pair = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(pair, job->pair.unbias), factor);
-            pairs[j] = bsmm_ptx_cvt_e4m3x2_f16x2(pair);
-        }
-        to[i] = __byte_perm(pairs[0], pairs[1], 0x5410);
-    }
-}
-
-static __device__ __forceinline__ void emit_fast_e4m3(int shift, const uint32_t *codes,
-                                                      uint32_t *to) {
-    uint32_t factor = factor_f16x2(shift);
-    for (int i = 0; i < 4; i++) {
-        uint32_t low = bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)codes[i]);
-        uint32_t high = bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)(codes[i] >> 16));
-        low = bsmm_ptx_cvt_e4m3x2_f16x2(bsmm_ptx_mul_f16x2(low, factor));
-        high = bsmm_ptx_cvt_e4m3x2_f16x2(bsmm_ptx_mul_f16x2(high, factor));
-        to[i] = __byte_perm(low, high, 0x5410);
-    }
-}
-
-/* e5m2 is the high byte of f16. */
-static __device__ __forceinline__ void emit_fast_e5m2(int shift, const uint32_t *codes,
-                                                      uint32_t *to) {
-    uint32_t first = factor_f16x2(shift / 2), second = factor_f16x2(shift - shift / 2);
-    for (int i = 0; i < 4; i++) {
-        uint32_t low = __byte_perm(codes[i], 0, 0x1404), high = __byte_perm(codes[i], 0, 0x3424);
-        low = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(low, first), second);
-        high = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(high, first), second);
-        to[i] =
-            __byte_perm(bsmm_ptx_cvt_e5m2x2_f16x2(low), bsmm_ptx_cvt_e5m2x2_f16x2(high), 0x5410);
-    }
-}
-#endif
-
-/* bsmm_lane_room for finite codes: the largest magnitude, two bytes at a time. */
-static __device__ __forceinline__ int finite_room(const bsmm_narrow_codec *k,
-                                                  const uint32_t *codes) {
-    uint32_t even = 0, odd = 0, mantissa = 23 - k->shift;
-    for (int i = 0; i < 4; i++) {
-        even = __vmaxu2(even, codes[i] & 0x007f007fu);
-        odd = __vmaxu2(odd, codes[i] >> 8 & 0x007f007fu);
-    }
-    even = __vmaxu2(even, odd);
-    uint32_t largest = max(max(even & 0xffff, even >> 16), 1);
-    int normalized = max(__clz((int)largest) - (31 - (int)mantissa), 0);
-    return (int)((k->max_code - (largest << normalized)) >> mantissa) + normalized;
-}
-
 /* ---- items: codes and the scale's code -> 16 bytes and the group ---- */
 
 /* Every function here is called by whole warps, whose threads hold whole groups. */
@@ -218,7 +141,7 @@ static __device__ __forceinline__ bool is_rare(const bsmm_pack_job *job, int bit
                                                uint32_t scale, uint32_t code,
                                                const uint32_t *codes) {
     int exponent = (int)code - 127;
-    if (out == 8) return bits == 8 && scale == 1 && any_special(job, 8, 4, codes);
+    if (out == 8) return false;
     bool outside = scale == 1 && (exponent < job->fit_low || exponent > job->fit_high);
     return outside | any_special(job, bits, 2, codes);
 }
@@ -234,82 +157,6 @@ static __device__ __forceinline__ bsmm_lane_group item_to_bf16(const bsmm_pack_j
     if (scale == 1)
         reach_out(reach, reaches ? exponent : REACH_NOTHING, reaches ? exponent : -REACH_NOTHING);
     return g;
-}
-
-#if __CUDA_ARCH__ >= 890
-/* The group's scale, once its exponents are known: bsmm_pow2 without a branch. */
-static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *job, int exponent,
-                                                           bool wide) {
-    uint32_t normal = (uint32_t)(exponent + 127) << 23;
-    uint32_t subnormal = 0x00400000u >> min((uint32_t)(-127 - exponent), 31u);
-    bool scaled = exponent != 0, told_wide = wide | (scaled & (job->group_scales == NULL));
-    uint32_t flags = (scaled ? BSMM_PACK_SCALED : 0u) | (told_wide ? BSMM_PACK_WIDE : 0u);
-    bsmm_lane_group g = {
-        exponent, __uint_as_float(exponent >= -126 ? normal : subnormal), flags, 0, 0, 0};
-    return g;
-}
-
-static __device__ __forceinline__ bsmm_lane_group item_fold(const bsmm_pack_job *job, int bits,
-                                                            uint32_t code, const uint32_t *codes,
-                                                            item_reach *reach, uint32_t *to) {
-    bool reaches = code != 255 && item_any(job, bits, bits == 4 ? 2 : 4, codes);
-    int exponent = (int)code - 127;
-    uint32_t maxima = reaches ? (uint32_t)(1024 + exponent) << 16 | (uint32_t)(1024 - exponent) : 0;
-    maxima = max_over_lanes(maxima, 8);
-    int top = (int)(maxima >> 16) - 1024, bottom = 1024 - (int)(maxima & 0xffff);
-    bsmm_lane_group g =
-        group_of(job, maxima ? top - job->fold : 0, maxima && top - bottom > (int)job->window);
-    int shift = reaches ? exponent - g.exponent : 0;
-    if (bits == 4)
-        emit_fold4(shift, codes, to);
-    else
-        emit_fold6(job, shift, codes, to);
-    for (int i = 0; i < 4; i++)
-        to[i] = code == 255 ? 0x7f7f7f7fu : to[i];
-    reach->told.flags |= g.flags;
-    reach_out(reach, maxima ? top : REACH_NOTHING, maxima ? bottom : -REACH_NOTHING);
-    return g;
-}
-
-static __device__ __forceinline__ bsmm_lane_group item_fast(const bsmm_pack_job *job, uint32_t code,
-                                                            const uint32_t *codes,
-                                                            item_reach *reach, uint32_t *to) {
-    bool reaches = code != 255 && bsmm_lane_any(&job->codec, codes, 4);
-    int exponent = (int)code - 127, room = finite_room(&job->codec, codes);
-    uint32_t maxima =
-        reaches ? (uint32_t)(1024 + exponent - room) << 16 | (uint32_t)(1024 - exponent) : 0;
-    maxima = max_over_lanes(maxima, 8);
-    int top = (int)(maxima >> 16) - 1024, bottom = 1024 - (int)(maxima & 0xffff);
-    bsmm_lane_group g = group_of(job, maxima ? max(top, -149) : 0, false);
-    int shift = reaches ? exponent - g.exponent : 0;
-    if (job->codec.shift == 20)
-        emit_fast_e4m3(shift, codes, to);
-    else
-        emit_fast_e5m2(shift, codes, to);
-    for (int i = 0; i < 4; i++)
-        to[i] = code == 255 ? 0x7f7f7f7fu : to[i];
-    reach->told.flags |= g.flags;
-    reach_out(reach, maxima ? top : REACH_NOTHING, maxima ? bottom : -REACH_NOTHING);
-    return g;
-}
-#endif
-
-static __device__ __forceinline__ bsmm_lane_group item_to_fp8(const bsmm_pack_job *job, int bits,
-                                                              uint32_t scale, uint32_t code,
-                                                              const uint32_t *codes,
-                                                              item_reach *reach, uint32_t *to) {
-    bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
-    if (scale != 1) {
-        for (int i = 0; i < 4; i++)
-            to[i] = codes[i];
-        return g;
-    }
-#if __CUDA_ARCH__ >= 890
-    return bits == 8 ? item_fast(job, code, codes, reach, to)
-                     : item_fold(job, bits, code, codes, reach, to);
-#else
-    return g; /* not reached: 8-bit floats are for sm_90 */
-#endif
 }
 
 /* The group of a thread whose item begins it, where the scale is fp32 or no group has one. */

@@ -2,6 +2,7 @@
 #ifndef BSMM_CUDA_PACK_MEMORY_H
 #define BSMM_CUDA_PACK_MEMORY_H
 
+#include "cuda/gate.h"
 #include "cuda/pack_lane.h"
 
 enum { PACK_THREADS = 256, PACK_WARP = 32 };
@@ -82,22 +83,6 @@ static __device__ __forceinline__ void spread_rows(int bits, const uint32_t *raw
     item_cut(8, 16, n, codes);
 }
 
-/* Eight codes of 4 bits, from one per byte. */
-static __device__ __forceinline__ uint32_t nibbles(uint32_t low, uint32_t high) {
-    return __byte_perm(low | low >> 4, high | high >> 4, 0x6420);
-}
-
-/* A chunk of a row of a tile, `count` codes, whose words lie as pack_narrow_body.h says. */
-static __device__ __forceinline__ void tile_codes(int bits, int count, const uint32_t *tile,
-                                                  uint32_t row, uint32_t chunk, uint32_t *codes) {
-    const uint32_t *words = tile + row * 32 + (chunk * (count / 4) ^ row / 16 % 8 * 4);
-    for (int i = 0; i < count / 4; i++)
-        if (bits != 4)
-            codes[i] = words[i];
-        else if (i % 2 == 0)
-            codes[i / 2] = nibbles(words[i], words[i + 1]);
-}
-
 /* The scale code of an element's block, given the column's part of the offset. */
 static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, bool bytes,
                                                       uint32_t row, uint64_t column_offset) {
@@ -165,6 +150,7 @@ static __device__ __forceinline__ void tell_header(bsmm_pack_header *header,
     uint32_t low = __reduce_max_sync(0xffffffffu, all->low);
     uint32_t inner = __reduce_max_sync(0xffffffffu, all->inner);
     if (threadIdx.x % PACK_WARP) return;
+    bsmm_cuda_await_kernel_before();
     uint4 seen = __ldcg((const uint4 *)header);
     if (flags & ~seen.x) atomicOr(&header->flags, flags);
     if (high > seen.y) atomicMax(&header->high, high);
@@ -172,8 +158,13 @@ static __device__ __forceinline__ void tell_header(bsmm_pack_header *header,
     if (inner > seen.w) atomicMax(&header->inner, inner);
 }
 
+/* First thing in a packing kernel. What follows may be placed as soon as all blocks are; without a
+ * gate only the header waits for what is before (bsmm_pack_launch.overlaps). */
 static __device__ __forceinline__ bool gate_closed(const uint32_t *gate, uint32_t mask) {
-    return gate && !(__ldg(gate) & mask);
+    bsmm_cuda_admit_next_kernel();
+    if (!gate) return false;
+    bsmm_cuda_await_kernel_before();
+    return !(__ldcg(gate) & mask);
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* fp32 block scales from any layout into the one that an engine reads; cuda/pack.h. */
+/* fp32 block scales from any layout into the one that an engine reads (cuda/pack.h), and zeros
+ * where packing gathers maxima. */
 #include "cuda/sm80/pack_memory.h"
 
 extern "C" __global__ void __launch_bounds__(PACK_THREADS)
@@ -11,4 +12,11 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS)
         value = __ldg(job.scales + at);
     }
     job.to[row * job.row_pitch + column * job.col_pitch] = value;
+}
+
+/* Fewer words than threads. */
+extern "C" __global__ void __launch_bounds__(PACK_THREADS)
+    clear_words(uint32_t *to, uint32_t count) {
+    bsmm_cuda_admit_next_kernel();
+    if (threadIdx.x < count) to[threadIdx.x] = 0;
 }

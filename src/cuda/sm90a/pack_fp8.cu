@@ -1,21 +1,17 @@
 /* Packs elements of 4, 6 and 8 bits to 8-bit floats; cuda/pack.h says what that is. Bound by
  * memory: 24 to 32 bytes move for 16 elements. In sm90a for its conversions, and because only its
  * tensor cores here eat 8-bit floats. */
-#include "cuda/sm80/pack_item.h"
+#include "cuda/sm80/pack_fold.h"
 
 #define NAME    pack_rows_4_fp8_e8m0
 #define BITS    4
-#define OUT     8
 #define BY_ROWS 1
-#define E8M0    1
-#include "cuda/sm80/pack_narrow_body.h"
+#include "cuda/sm80/pack_fold_body.h"
 
 #define NAME    pack_rows_6_fp8_e8m0
 #define BITS    6
-#define OUT     8
 #define BY_ROWS 1
-#define E8M0    1
-#include "cuda/sm80/pack_narrow_body.h"
+#include "cuda/sm80/pack_fold_body.h"
 
 #define NAME    pack_rows_8_fp8
 #define BITS    8
@@ -26,24 +22,18 @@
 
 #define NAME    pack_rows_8_fp8_e8m0
 #define BITS    8
-#define OUT     8
 #define BY_ROWS 1
-#define E8M0    1
-#include "cuda/sm80/pack_narrow_body.h"
+#include "cuda/sm80/pack_fold_body.h"
 
 #define NAME    pack_columns_4_fp8_e8m0
 #define BITS    4
-#define OUT     8
 #define BY_ROWS 0
-#define E8M0    1
-#include "cuda/sm80/pack_narrow_body.h"
+#include "cuda/sm80/pack_fold_body.h"
 
 #define NAME    pack_columns_6_fp8_e8m0
 #define BITS    6
-#define OUT     8
 #define BY_ROWS 0
-#define E8M0    1
-#include "cuda/sm80/pack_narrow_body.h"
+#include "cuda/sm80/pack_fold_body.h"
 
 #define NAME    pack_columns_8_fp8
 #define BITS    8
@@ -54,7 +44,5 @@
 
 #define NAME    pack_columns_8_fp8_e8m0
 #define BITS    8
-#define OUT     8
 #define BY_ROWS 0
-#define E8M0    1
-#include "cuda/sm80/pack_narrow_body.h"
+#include "cuda/sm80/pack_fold_body.h"

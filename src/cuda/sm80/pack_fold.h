@@ -1,0 +1,332 @@
+/* Items of 16 codes with e8m0 scales that become 8-bit floats, the scales folded in. Eight lanes
+ * have a group of 128 codes in each of some rows; what a group needs is found once, by lanes that
+ * take a row each, and handed to the others. */
+#ifndef BSMM_CUDA_PACK_FOLD_H
+#define BSMM_CUDA_PACK_FOLD_H
+
+#include "cuda/sm80/pack_item.h"
+
+enum { FOLD_LANES = 8, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 };
+
+/* ---- what the lanes of a row find out ---- */
+
+/* The group's four block scales, in bytes; behind K 127. */
+static __device__ __forceinline__ uint32_t group_codes(const bsmm_pack_job *job, uint32_t row,
+                                                       uint32_t k) {
+    uint32_t codes = 0x7f7f7f7f;
+    if (row >= job->rows) return codes;
+    uint64_t at = bsmm_axis_at(&job->row_map, row);
+    if (job->fours)
+        return __ldg((const uint32_t *)(job->scales + at + bsmm_axis_at(&job->col_map, k)));
+#pragma unroll 1
+    for (uint32_t i = 0; i < 4 && k + i * FOLD_BLOCK < job->cols; i++) {
+        uint64_t column = bsmm_axis_at(&job->col_map, k + i * FOLD_BLOCK);
+        uint32_t shift = 8 * i, code = __ldg(job->scales + at + column);
+        codes = (codes & ~(0xffu << shift)) | code << shift;
+    }
+    return codes;
+}
+
+/* 0xff in the bytes that are 255. */
+static __device__ __forceinline__ uint32_t nan_bytes(uint32_t codes) {
+    uint32_t found = ((codes & 0x7f7f7f7fu) + 0x01010101u) & codes & 0x80808080u;
+    return (found >> 7) * 0xff;
+}
+
+/* 0xff in the bytes of blocks of which either lane has its bit. */
+static __device__ __forceinline__ uint32_t block_bytes(uint32_t lanes) {
+    uint32_t blocks = (lanes | lanes >> 1) & 0x55;
+    return (blocks * 0x00041041u & 0x01010101u) * 0xff;
+}
+
+/* The largest byte of each, a's in the high half. */
+static __device__ __forceinline__ uint32_t largest_bytes(uint32_t a, uint32_t b) {
+    const uint32_t even = 0x00ff00ffu;
+    a = __vmaxu2(a & even, a >> 8 & even);
+    b = __vmaxu2(b & even, b >> 8 & even);
+    return __vmaxu2(__byte_perm(b, a, 0x5410), __byte_perm(b, a, 0x7632));
+}
+
+/* The group's scale, once its exponents are known: bsmm_pow2 without a branch. */
+static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *job, int exponent,
+                                                           bool wide) {
+    uint32_t normal = (uint32_t)(exponent + 127) << 23;
+    uint32_t subnormal = 0x00400000u >> min((uint32_t)(-127 - exponent), 31u);
+    bool scaled = exponent != 0, told_wide = wide | (scaled & (job->group_scales == NULL));
+    uint32_t flags = (scaled ? BSMM_PACK_SCALED : 0u) | (told_wide ? BSMM_PACK_WIDE : 0u);
+    bsmm_lane_group g = {
+        exponent, __uint_as_float(exponent >= -126 ? normal : subnormal), flags, 0, 0, 0};
+    return g;
+}
+
+/* Elements of 4 and 6 bits; `lanes`: which of the group's have a value other than 0. The result
+ * has each block's place in the table of fold_entry, in bytes. */
+static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, uint32_t codes,
+                                                      uint32_t lanes, item_reach *reach,
+                                                      float *scale) {
+    uint32_t nans = nan_bytes(codes), counts = block_bytes(lanes) & ~nans;
+    uint32_t ends = largest_bytes(codes & counts, ~codes & counts);
+    int top = (int)(ends >> 16), bottom = 255 - (int)(ends & 0xffff);
+    bsmm_lane_group g = group_of(job, counts ? top - 127 - job->fold : 0,
+                                 counts && top - bottom > (int)job->window);
+    reach->told.flags |= g.flags;
+    reach_out(reach, counts ? top - 127 : REACH_NOTHING, counts ? bottom - 127 : -REACH_NOTHING);
+    *scale = g.scale;
+    uint32_t steps = (codes & 0x0f0f0f0fu) + (uint32_t)(14 - top & 15) * 0x01010101u;
+    return ((steps | nans) & 0x0f0f0f0fu) << 4;
+}
+
+/* 8-bit elements, from the maxima of the group's items; the result is the exponent. */
+static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint32_t maxima,
+                                                 item_reach *reach, float *scale) {
+    int top = (int)(maxima >> 16) - BSMM_LANE_BIAS,
+        bottom = BSMM_LANE_BIAS - (int)(maxima & 0xffff);
+    bsmm_lane_group g = group_of(job, maxima ? max(top, -149) : 0, false);
+    reach->told.flags |= g.flags;
+    reach_out(reach, maxima ? top : REACH_NOTHING, maxima ? bottom : -REACH_NOTHING);
+    *scale = g.scale;
+    return g.exponent;
+}
+
+/* Maxima of both halves over eight lanes, of a row in each lane: that of its number. */
+static __device__ __forceinline__ uint32_t max_of_rows(int rows, const uint32_t *maxima) {
+    uint32_t most[FOLD_LANES], lane = threadIdx.x;
+    for (int i = 0; i < rows; i++)
+        most[i] = maxima[i];
+    for (int apart = rows / 2; apart > 0; apart /= 2)
+        for (int i = 0; i < apart; i++) {
+            bool upper = lane & apart;
+            uint32_t given = upper ? most[i] : most[i + apart];
+            uint32_t kept = upper ? most[i + apart] : most[i];
+            most[i] = bsmm_max_halves(kept, __shfl_xor_sync(0xffffffffu, given, apart));
+        }
+    for (int apart = rows; apart < FOLD_LANES; apart *= 2)
+        most[0] = bsmm_max_halves(most[0], __shfl_xor_sync(0xffffffffu, most[0], apart));
+    return most[0];
+}
+
+/* What the lane of row i has, of a thread's rows. */
+static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
+    return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(FOLD_LANES - 1u)) + i);
+}
+
+/* The byte of a group's word that is this thread's block's. */
+static __device__ __forceinline__ uint32_t byte_of_block(uint32_t word) {
+    return word >> threadIdx.x % FOLD_LANES / 2 * 8 & 0xff;
+}
+
+/* ---- elements of 4 and 6 bits ---- */
+
+/* 2^shift as f16, in both halves. */
+static __device__ __forceinline__ uint32_t factor_f16x2(int shift) {
+    uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
+                    : shift < -24 ? 0
+                                  : 1u << (shift + 24);
+    return bits * 0x00010001u;
+}
+
+/* How codes with step `i` become e4m3. Of 4 bits: eight magnitudes and where signs may be. Of 6: a
+ * factor, and what is kept and added. */
+static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int bits, int i) {
+    int shift = i - 14 + job->fold;
+    const uint32_t nan = 0x7f7f7f7fu;
+    if (bits == 6)
+        return i == FOLD_NAN ? make_uint4(0, 0, nan, 0)
+                             : make_uint4(factor_f16x2(shift), ~0u, 0, 0);
+    uint32_t codes[2];
+    bsmm_lane_e2m1_codes(shift, codes);
+    return i == FOLD_NAN ? make_uint4(nan, nan, 0, 0)
+                         : make_uint4(codes[0], codes[1], 0x80808080u, 0);
+}
+
+/* 16 packed e2m1 codes; bsmm_lane_emit_e2m1's bytes. */
+static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *codes,
+                                                  uint32_t *to) {
+    for (int i = 0; i < 2; i++) {
+        uint32_t magnitudes = codes[i] & 0x77777777u, even = codes[i] << 4;
+        to[2 * i] = __byte_perm(entry.x, entry.y, magnitudes) |
+                    (__byte_perm(even, codes[i], 0x5140) & entry.z);
+        to[2 * i + 1] = __byte_perm(entry.x, entry.y, magnitudes >> 16) |
+                        (__byte_perm(even, codes[i], 0x7362) & entry.z);
+    }
+}
+
+#if __CUDA_ARCH__ >= 890
+static __device__ __forceinline__ void emit_fold6(const bsmm_pack_job *job, uint4 entry,
+                                                  const uint32_t *codes, uint32_t *to) {
+    for (int i = 0; i < 4; i++) {
+        uint32_t pairs[2];
+        for (int j = 0; j < 2; j++) {
+            uint32_t pair = biased_pair(job, top_pair(6, codes, 2 * i + j));
+            pair = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(pair, job->pair.unbias), entry.x);
+            pairs[j] = bsmm_ptx_cvt_e4m3x2_f16x2(pair);
+        }
+        to[i] = (__byte_perm(pairs[0], pairs[1], 0x5410) & entry.y) | entry.z;
+    }
+}
+
+/* ---- elements of 8 bits ---- */
+
+/* bsmm_lane_room for finite codes: the largest magnitude, two bytes at a time. */
+static __device__ __forceinline__ int finite_room(const bsmm_narrow_codec *k,
+                                                  const uint32_t *codes) {
+    uint32_t even = 0, odd = 0, mantissa = 23 - k->shift;
+    for (int i = 0; i < 4; i++) {
+        even = __vmaxu2(even, codes[i] & 0x007f007fu);
+        odd = __vmaxu2(odd, codes[i] >> 8 & 0x007f007fu);
+    }
+    even = __vmaxu2(even, odd);
+    uint32_t largest = max(max(even & 0xffff, even >> 16), 1);
+    int normalized = max(__clz((int)largest) - (31 - (int)mantissa), 0);
+    return (int)((k->max_code - (largest << normalized)) >> mantissa) + normalized;
+}
+
+/* What an item tells of itself: as bsmm_lane_look. *rare becomes true for what is not finite, and
+ * for elements so small that they may go up by more than the factors of emit_fast hold. */
+static __device__ __forceinline__ uint32_t fast_look(const bsmm_pack_job *job, uint32_t code,
+                                                     const uint32_t *codes, bool *rare) {
+    int exponent = (int)code - 127, room = finite_room(&job->codec, codes);
+    bool reaches = code != 255 && bsmm_lane_any(&job->codec, codes, 4);
+    *rare |=
+        any_special(job, 8, 4, codes) | (reaches & (room > (job->codec.shift == 20 ? 15 : 30)));
+    return reaches ? (uint32_t)(BSMM_LANE_BIAS + exponent - room) << 16 |
+                         (uint32_t)(BSMM_LANE_BIAS - exponent)
+                   : 0;
+}
+
+static __device__ __forceinline__ uint32_t fast_e4m3(uint32_t codes, uint32_t factor) {
+    uint32_t low = bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)codes);
+    uint32_t high = bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)(codes >> 16));
+    low = bsmm_ptx_mul_f16x2(low, factor);
+    high = bsmm_ptx_mul_f16x2(high, factor);
+    return __byte_perm(bsmm_ptx_cvt_e4m3x2_f16x2(low), bsmm_ptx_cvt_e4m3x2_f16x2(high), 0x5410);
+}
+
+/* e5m2 is the high byte of f16. */
+static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t first,
+                                                     uint32_t second) {
+    uint32_t low = __byte_perm(codes, 0, 0x1404), high = __byte_perm(codes, 0, 0x3424);
+    low = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(low, first), second);
+    high = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(high, first), second);
+    return __byte_perm(bsmm_ptx_cvt_e5m2x2_f16x2(low), bsmm_ptx_cvt_e5m2x2_f16x2(high), 0x5410);
+}
+
+static __device__ __forceinline__ void emit_fast(const bsmm_pack_job *job, uint32_t code,
+                                                 int exponent, const uint32_t *codes,
+                                                 uint32_t *to) {
+    int shift = (int)code - 127 - exponent, half = job->codec.shift == 20 ? 0 : shift / 2;
+    uint32_t first = factor_f16x2(min(half, 15)), second = factor_f16x2(min(shift - half, 15));
+    for (int i = 0; i < 4; i++) {
+        to[i] = job->codec.shift == 20 ? fast_e4m3(codes[i], second)
+                                       : fast_e5m2(codes[i], first, second);
+        to[i] = code == 255 ? 0x7f7f7f7fu : to[i];
+    }
+}
+
+/* ---- a thread's items ---- */
+
+/* Where they go. */
+typedef struct fold_target {
+    uint8_t *to; /* the next item's bytes */
+    uint64_t step;
+    uint32_t row, rows_apart, rows;
+} fold_target;
+
+static __device__ __forceinline__ fold_target fold_target_of(const bsmm_pack_job *job,
+                                                             const pack_place *p) {
+    uint8_t *to = (uint8_t *)job->elements + p->row0 * job->element_pitch + p->k;
+    fold_target t = {to, p->rows_apart * job->element_pitch, p->row0, p->rows_apart, job->rows};
+    return t;
+}
+
+static __device__ __forceinline__ void store_next(fold_target *t, const uint32_t *out) {
+    if (t->row < t->rows) *(uint4 *)t->to = make_uint4(out[0], out[1], out[2], out[3]);
+    t->to += t->step;
+    t->row += t->rows_apart;
+}
+
+/* The group's scale, by the lane of its row. */
+static __device__ __forceinline__ void
+store_group(const bsmm_pack_job *job, const pack_place *place, int items, float scale) {
+    uint32_t lane = threadIdx.x % FOLD_LANES, row = place->row0 + lane * place->rows_apart;
+    if (job->group_scales && lane < (uint32_t)items && row < job->rows)
+        job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
+}
+
+/* Items of `words` words with codes of 4 and 6 bits; group: the block scales of this lane's row. */
+static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, int bits, int items,
+                                                  int words, const uint4 *table, uint32_t group,
+                                                  const uint32_t *codes, const pack_place *place,
+                                                  item_reach *reach) {
+    uint32_t mine = threadIdx.x % FOLD_LANES & (items - 1), lanes = 0;
+    float scale;
+#    pragma unroll
+    for (int i = 0; i < items; i++) {
+        uint32_t found = __ballot_sync(0xffffffffu, item_any(job, bits, words, codes + i * words));
+        lanes = mine == (uint32_t)i ? found : lanes;
+    }
+    lanes = lanes >> (threadIdx.x % PACK_WARP & ~(FOLD_LANES - 1u)) & 0xff;
+    uint32_t steps = fold_group(job, group, lanes, reach, &scale);
+    store_group(job, place, items, scale);
+    fold_target target = fold_target_of(job, place);
+    uint32_t within = place->n ? 0xf0 : 0, offsets[FOLD_LANES];
+#    pragma unroll
+    for (int i = 0; i < items; i++)
+        offsets[i] = byte_of_block(from_row(steps, i)) & within;
+#    pragma unroll
+    for (int i = 0; i < items; i++) {
+        uint32_t out[4];
+        uint4 entry = *(const uint4 *)((const uint8_t *)table + offsets[i]);
+        if (bits == 4)
+            emit_fold4(entry, codes + i * words, out);
+        else
+            emit_fold6(job, entry, codes + i * words, out);
+        store_next(&target, out);
+    }
+}
+
+/* The same with codes of 8 bits; false: an item of the warp is rare, and nothing has been done. */
+static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, int items,
+                                                  uint32_t group, const uint32_t *codes,
+                                                  const pack_place *place, item_reach *reach) {
+    uint32_t maxima[FOLD_LANES], code[FOLD_LANES];
+    bool rare = false;
+    float scale;
+#    pragma unroll
+    for (int i = 0; i < items; i++) {
+        code[i] = byte_of_block(from_row(group, i));
+        code[i] = place->n ? code[i] : 127;
+        maxima[i] = fast_look(job, code[i], codes + 4 * i, &rare);
+    }
+    if (__any_sync(0xffffffffu, rare)) return false;
+    int exponent = fast_group(job, max_of_rows(items, maxima), reach, &scale);
+    store_group(job, place, items, scale);
+    fold_target target = fold_target_of(job, place);
+#    pragma unroll
+    for (int i = 0; i < items; i++) {
+        uint32_t out[4];
+        emit_fast(job, code[i], (int)from_row((uint32_t)exponent, i), codes + 4 * i, out);
+        store_next(&target, out);
+    }
+    return true;
+}
+
+/* Item i by the definitions. */
+static __device__ __forceinline__ void define_fold(const bsmm_pack_job *job, int bits, int i,
+                                                   uint32_t group, const uint32_t *codes,
+                                                   const pack_place *place, item_reach *reach) {
+    uint32_t code = byte_of_block(from_row(group, i)), row = place->row0 + i * place->rows_apart;
+    uint32_t out[4];
+    bsmm_lane_group g = define_item(job, bits, 8, place->n ? code : 127, codes, out);
+    fold_target target = fold_target_of(job, place);
+    target.to += i * target.step;
+    target.row = row;
+    store_next(&target, out);
+    if (row >= job->rows) return;
+    extend(&reach->told, &g);
+    if (job->group_scales && place->k % BSMM_PACK_GROUP == 0)
+        job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = g.scale;
+}
+#endif
+
+#endif

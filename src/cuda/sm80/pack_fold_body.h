@@ -1,0 +1,77 @@
+/* One packing kernel for elements of BITS bits with e8m0 scales that become 8-bit floats, from rows
+ * (BY_ROWS 1) or columns (0) in memory. Included by sm90a/pack_fp8.cu with NAME, BITS, BY_ROWS.
+ *
+ * A thread has 16 codes along K, which make 16 bytes, at one k in ITEMS rows. Everything is loaded
+ * before anything is computed, so that many loads are in flight. */
+
+#define WORDS (BITS == 4 ? 2 : 4)
+#define ITEMS (BY_ROWS && BITS == 4 ? 8 : 4)
+
+extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
+    NAME(const __grid_constant__ bsmm_pack_job job) {
+    uint32_t thread = threadIdx.x, codes[ITEMS][WORDS];
+    item_reach reach = reach_nothing();
+    if (gate_closed(job.gate, job.gate_mask)) return;
+#if BY_ROWS
+    uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
+    uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * FOLD_CODES;
+    uint32_t row0 = blockIdx.x * rows_apart * ITEMS + (thread >> job.lanes_log2);
+#else
+    __shared__ uint32_t tile[TILE_WORDS];
+    uint32_t tile_row = blockIdx.x * TILE_SIDE, chunk = thread % FOLD_LANES;
+    uint32_t rows_apart = PACK_THREADS / FOLD_LANES, row0 = tile_row + thread / FOLD_LANES;
+    uint32_t k = blockIdx.y * TILE_SIDE + chunk * FOLD_CODES;
+#endif
+    const pack_place place = {row0, rows_apart, k,
+                              k < job.cols ? min(job.cols - k, FOLD_CODES) : 0};
+
+#if BY_ROWS
+    uint32_t raw[ITEMS][BITS / 2];
+    load_rows(&job, BITS, FOLD_CODES, ITEMS, &place, raw[0]);
+#else
+    fill_tile(&job, BITS, tile_row, k - chunk * FOLD_CODES, tile);
+#endif
+    uint32_t group = group_codes(&job, row0 + (thread & (ITEMS - 1)) * rows_apart,
+                                 k - thread % FOLD_LANES * FOLD_CODES);
+#if BITS < 8
+    __shared__ uint4 table[16];
+    if (thread < 16) table[thread] = fold_entry(&job, BITS, (int)thread);
+#endif
+    if (BITS < 8 || !BY_ROWS) __syncthreads();
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+#if BY_ROWS
+        item_codes(BITS, FOLD_CODES, raw[i], codes[i]);
+#else
+        tile_codes(BITS, FOLD_CODES, tile, row0 - tile_row + i * rows_apart, chunk, codes[i]);
+#endif
+    }
+
+#if BITS < 8
+    fold_items(&job, BITS, ITEMS, WORDS, table, group, codes[0], &place, &reach);
+#else
+    if (!fast_items(&job, ITEMS, group, codes[0], &place, &reach)) {
+        /* Read again one by one: this is rare, and shall not be long. */
+#    pragma unroll 1
+        for (int i = 0; i < ITEMS; i++) {
+            uint32_t again[WORDS], out[4];
+#    if BY_ROWS
+            load_row_again(&job, BITS, FOLD_CODES, i, &place, again);
+#    else
+            tile_codes(BITS, FOLD_CODES, tile, row0 - tile_row + i * rows_apart, chunk, again);
+#    endif
+            define_fold(&job, BITS, i, group, again, &place, &reach);
+        }
+    }
+#endif
+    if (k % BSMM_PACK_GROUP == 0 && job.group_scales)
+        pad_group_scales(&job, row0, rows_apart, ITEMS, k);
+    bsmm_lane_group all = reach_told(&job, &reach);
+    tell_header(job.header, &all);
+}
+
+#undef WORDS
+#undef ITEMS
+#undef NAME
+#undef BITS
+#undef BY_ROWS

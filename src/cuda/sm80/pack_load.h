@@ -1,0 +1,109 @@
+/* How the packing kernels for elements of 8 bits and fewer get their codes: from rows, or from
+ * columns by way of a tile in shared memory. */
+#ifndef BSMM_CUDA_PACK_LOAD_H
+#define BSMM_CUDA_PACK_LOAD_H
+
+#include "cuda/sm80/pack_memory.h"
+
+enum { TILE_SIDE = 128, TILE_WORDS = TILE_SIDE * 32 }; /* a code a byte */
+
+/* A thread's items: `count` codes along K, of which n exist, in rows row0, row0 + rows_apart, ...
+ */
+typedef struct pack_place {
+    uint32_t row0, rows_apart, k, n;
+} pack_place;
+
+static __device__ __forceinline__ const uint8_t *row_address(const bsmm_pack_job *job, int bits,
+                                                             const pack_place *p) {
+    return job->data + p->row0 * job->line_bytes + (uint64_t)p->k / 8 * bits;
+}
+
+/* All items are asked for before any is used. `raw` has (bits * count / 8 + 3) / 4 words for each.
+ */
+static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int bits, int count,
+                                                 int items, const pack_place *p, uint32_t *raw) {
+    int bytes = bits * count / 8, words = (bytes + 3) / 4;
+    const uint8_t *from = row_address(job, bits, p);
+    uint64_t step = p->rows_apart * job->line_bytes;
+    bool whole = p->n == (uint32_t)count && p->row0 + (items - 1) * p->rows_apart < job->rows;
+    if (job->aligned && whole) {
+#pragma unroll
+        for (int i = 0; i < items; i++)
+            load_whole(bytes, from + i * step, raw + i * words);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < items; i++) {
+        bool there = p->row0 + i * p->rows_apart < job->rows;
+        load_some(bytes, from + i * step, there ? (p->n * bits + 7) / 8 : 0, raw + i * words);
+    }
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        cut_bits(p->n * bits, words, raw + i * words);
+}
+
+/* The codes of item i alone, if its row exists, to words as item_codes makes them. */
+static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, int bits, int count,
+                                                      int i, const pack_place *p, uint32_t *codes) {
+    uint32_t raw[4];
+    bool there = p->row0 + i * p->rows_apart < job->rows;
+    const uint8_t *from = row_address(job, bits, p) + i * (p->rows_apart * job->line_bytes);
+    load_some(bits * count / 8, from, there ? (p->n * bits + 7) / 8 : 0, raw);
+    cut_bits(p->n * bits, (bits * count / 8 + 3) / 4, raw);
+    item_codes(bits, count, raw, codes);
+}
+
+/* By columns: a block has a tile of 128 rows x 128 of K. Each thread reads 16 rows at 4
+ * neighbouring k, transposes 4 x 4 bytes in registers and writes words of one row to shared memory.
+ * Word w of row r lies at w ^ 4 * (r / 16 % 8): neither the writes (8 lanes that are 16 rows apart)
+ * nor the reads (16 bytes along a row) meet in a bank. */
+static __device__ __forceinline__ void
+fill_tile(const bsmm_pack_job *job, int bits, uint32_t tile_row, uint32_t tile_k, uint32_t *tile) {
+    uint32_t raw[4][4], rows16[4][4], strip = threadIdx.x % 8, quad = threadIdx.x / 8;
+    uint32_t row = tile_row + strip * 16, first_k = tile_k + quad * 4;
+    uint32_t there = row < job->rows ? min(job->rows - row, 16) : 0;
+    const uint8_t *from = job->data + first_k * job->line_bytes + (uint64_t)row / 8 * bits;
+    if (job->aligned && there == 16 && first_k + 3 < job->cols) {
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            load_whole(2 * bits, from + j * job->line_bytes, raw[j]);
+    } else {
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            load_some(2 * bits, from + j * job->line_bytes,
+                      first_k + j < job->cols ? (there * bits + 7) / 8 : 0, raw[j]);
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        spread_rows(bits, raw[j], there, rows16[j]);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        uint32_t a = bsmm_pick_bytes(rows16[0][i], rows16[1][i], 0x5140);
+        uint32_t b = bsmm_pick_bytes(rows16[0][i], rows16[1][i], 0x7362);
+        uint32_t c = bsmm_pick_bytes(rows16[2][i], rows16[3][i], 0x5140);
+        uint32_t d = bsmm_pick_bytes(rows16[2][i], rows16[3][i], 0x7362);
+        uint32_t *to = tile + (strip * 16 + i * 4) * 32 + (quad ^ strip * 4);
+        to[0] = bsmm_pick_bytes(a, c, 0x5410);
+        to[32] = bsmm_pick_bytes(a, c, 0x7632);
+        to[64] = bsmm_pick_bytes(b, d, 0x5410);
+        to[96] = bsmm_pick_bytes(b, d, 0x7632);
+    }
+}
+
+/* Eight codes of 4 bits, from one per byte. */
+static __device__ __forceinline__ uint32_t nibbles(uint32_t low, uint32_t high) {
+    return __byte_perm(low | low >> 4, high | high >> 4, 0x6420);
+}
+
+/* A chunk of a row of a tile, `count` codes. */
+static __device__ __forceinline__ void tile_codes(int bits, int count, const uint32_t *tile,
+                                                  uint32_t row, uint32_t chunk, uint32_t *codes) {
+    const uint32_t *words = tile + row * 32 + (chunk * (count / 4) ^ row / 16 % 8 * 4);
+    for (int i = 0; i < count / 4; i++)
+        if (bits != 4)
+            codes[i] = words[i];
+        else if (i % 2 == 0)
+            codes[i / 2] = nibbles(words[i], words[i + 1]);
+}
+
+#endif
