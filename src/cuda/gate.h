@@ -56,6 +56,11 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate 
     if (!open && gate->closed && blockIdx.x == 0 && threadIdx.x == 0) *gate->closed = 1;
     return open;
 }
+
+/* Behind an open gate: whether no row's scale changes along K, in either operand. */
+static __device__ __forceinline__ bool bsmm_cuda_gate_is_even(const bsmm_cuda_gate *gate) {
+    return gate->a && gate->b && !((gate->a->flags | gate->b->flags) & BSMM_PACK_UNEVEN);
+}
 #endif
 
 #endif

@@ -43,7 +43,8 @@ typedef struct bsmm_pack_header {
 
 typedef enum bsmm_pack_flags {
     BSMM_PACK_SCALED = 1, /* some group scale is not 1 */
-    BSMM_PACK_WIDE = 2    /* some group does not fit: its packed elements are not its values */
+    BSMM_PACK_WIDE = 2,   /* some group does not fit: its packed elements are not its values */
+    BSMM_PACK_UNEVEN = 4  /* FP8, FAST of e8m0: a row may have groups of different scales */
 } bsmm_pack_flags;
 
 /* Whether products of the two, their sums and their scaled sums over K <= 2^log2_k stay inside

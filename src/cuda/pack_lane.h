@@ -105,28 +105,48 @@ BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int l
     if (low - g->exponent < -126) g->flags |= BSMM_PACK_WIDE;
 }
 
-BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uint32_t maxima) {
+/* The largest block exponent that a row's groups share a scale for: a little above the largest of
+ * its first group's, so that the whole window is likely to hold. */
+BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
+    return first_top + (int)job->window / 4;
+}
+
+/* FP8: the row's scale where all of the group's blocks fit in its window, else its own. */
+BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
+                                   int top, int bottom, int row_top) {
+    bool fits = !maxima || (top <= row_top && row_top - bottom <= (int)job->window);
+    if (fits) top = row_top;
+    if (!fits) g->flags |= BSMM_PACK_UNEVEN;
+    if (!fits && top - bottom > (int)job->window) g->flags |= BSMM_PACK_WIDE;
+    g->exponent = top - job->fold;
+    return top;
+}
+
+BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uint32_t maxima,
+                                                   int row_top) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
-    if (maxima == 0) return g;
+    if (maxima == 0 && job->route != BSMM_PACK_FP8) return g;
     int top = (int)(maxima >> 16) - BSMM_LANE_BIAS;
     int bottom = BSMM_LANE_BIAS - (int)(maxima & 0xffff);
-    int high = top + job->codec.high, low = bottom + job->codec.low, inner;
+    if (job->route == BSMM_PACK_FP8)
+        top = bsmm_lane_fold_top(job, &g, maxima, top, bottom, row_top);
+    int high = top + job->codec.high, low = bottom + job->codec.low;
     if (job->route == BSMM_PACK_BF16) bsmm_lane_fit_bf16(&g, top, high, low);
-    if (job->route == BSMM_PACK_FP8) {
-        g.exponent = top - job->fold;
-        if (top - bottom > (int)job->window) g.flags |= BSMM_PACK_WIDE;
+    if (job->route == BSMM_PACK_FAST) {
+        g.exponent = top < -149 ? -149 : top; /* fp32's least */
+        g.flags |= BSMM_PACK_UNEVEN;
     }
-    if (job->route == BSMM_PACK_FAST) g.exponent = top < -149 ? -149 : top; /* fp32's least */
-    inner = job->route == BSMM_PACK_FAST ? job->codec.low : low - g.exponent;
-    bsmm_lane_extent(&g, high, low, inner);
+    int inner = job->route == BSMM_PACK_FAST ? job->codec.low : low - g.exponent;
+    if (maxima) bsmm_lane_extent(&g, high, low, inner);
     g.scale = bsmm_pow2(g.exponent);
     if (g.exponent != 0) g.flags |= BSMM_PACK_SCALED;
     return g;
 }
 
+/* row_top: as bsmm_lane_row_top has it; of FP8 with e8m0 scales only. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
-                                             uint32_t maxima) {
-    bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima)
+                                             uint32_t maxima, int row_top) {
+    bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)
                         : job->scale == 3 ? bsmm_lane_by_f32(&job->codec, s->factor)
                                           : bsmm_lane_unscaled(&job->codec);
     if (job->scale == 2) /* e4m3 scales: 2^-9 to 448 */

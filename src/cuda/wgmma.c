@@ -272,7 +272,6 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *t,
                                            .block = {128 * (1 + t->consumers)},
                                            .cluster = {blocks},
                                            .shared_bytes = t->function.shared_bytes,
-                                           .overlap = true, /* the gate waits */
                                            .stream = p->stream,
                                            .overlap = true,
                                            .arguments = BSMM_CUDA_ARGUMENTS(&params),

@@ -56,6 +56,17 @@ static int bits_of(const bsmm_operand *o) {
     return (int)bsmm_elem_row(o->m.format.elem)->bits;
 }
 
+/* The largest of the row's first four block exponents; those behind K count as 0. */
+static int first_top(const bsmm_pack_job *job, const bsmm_operand *o, int64_t r) {
+    int top = -127;
+    for (int64_t k = 0; k < BSMM_PACK_GROUP; k += 32) {
+        item first = {0};
+        if (k < o->m.cols) fetch(job, o, r, k, &first);
+        if (!first.scale.is_nan && first.scale.exponent > top) top = first.scale.exponent;
+    }
+    return top;
+}
+
 static void pack_group(const bsmm_pack_job *job, const bsmm_operand *o, int64_t r, int64_t k) {
     enum { MOST = BSMM_PACK_GROUP / 8 };
     item items[MOST];
@@ -66,13 +77,15 @@ static void pack_group(const bsmm_pack_job *job, const bsmm_operand *o, int64_t 
     }
     uint8_t *to =
         (uint8_t *)job->elements + (uint64_t)r * job->element_pitch + (uint64_t)k * (16 / n);
+    const bool folds = job->route == BSMM_PACK_FP8 && job->scale == BSMM_SCALE_E8M0;
+    const int row_top = folds ? bsmm_lane_row_top(job, first_top(job, o, r)) : 0;
     float scale = 1;
     for (uint32_t i = 0; i < BSMM_PACK_GROUP / n; i++) {
         uint32_t out[4];
         bsmm_lane_scale s = items[i].scale;
         s.factor = job->scale == BSMM_SCALE_F32 ? items[0].scale.factor : s.factor;
         bsmm_lane_group g = is_wide(o) ? bsmm_lane_decide_wide(job, maxima, items[i].inexact)
-                                       : bsmm_lane_decide(job, &s, maxima);
+                                       : bsmm_lane_decide(job, &s, maxima, row_top);
         if (is_wide(o))
             bsmm_lane_emit_wide(items[i].values, g.exponent, out);
         else

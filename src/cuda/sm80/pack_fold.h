@@ -59,21 +59,25 @@ static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *
     return g;
 }
 
-/* Elements of 4 and 6 bits; `lanes`: which of the group's have a value other than 0. The result
- * has each block's place in the table of fold_entry, in bytes. */
+/* Elements of 4 and 6 bits; `lanes`: which of the group's have a value other than 0; first: the
+ * scales of the row's first group; there: the row is the operand's. The result has each block's
+ * place in the table of fold_entry, in bytes. */
 static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, uint32_t codes,
-                                                      uint32_t lanes, item_reach *reach,
-                                                      float *scale) {
+                                                      uint32_t first, uint32_t lanes, bool there,
+                                                      item_reach *reach, float *scale) {
     uint32_t nans = nan_bytes(codes), counts = block_bytes(lanes) & ~nans;
     uint32_t ends = largest_bytes(codes & counts, ~codes & counts);
     int top = (int)(ends >> 16), bottom = 255 - (int)(ends & 0xffff);
-    bsmm_lane_group g = group_of(job, counts ? top - 127 - job->fold : 0,
-                                 counts && top - bottom > (int)job->window);
-    reach->told.flags |= g.flags;
+    int even = bsmm_lane_row_top(job, (int)(largest_bytes(first & ~nan_bytes(first), 0) >> 16));
+    bool uneven = counts && (top > even || even - bottom > (int)job->window);
+    top = uneven ? top : even;
+    bsmm_lane_group g =
+        group_of(job, top - 127 - job->fold, counts && top - bottom > (int)job->window);
+    if (there) reach->told.flags |= g.flags | (uneven ? BSMM_PACK_UNEVEN : 0u);
     reach_out(reach, counts ? top - 127 : REACH_NOTHING, counts ? bottom - 127 : -REACH_NOTHING);
     *scale = g.scale;
     uint32_t steps = (codes & 0x0f0f0f0fu) + (uint32_t)(14 - top & 15) * 0x01010101u;
-    return ((steps | nans) & 0x0f0f0f0fu) << 4;
+    return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;
 }
 
 /* 8-bit elements, from the maxima of the group's items; the result is the exponent. */
@@ -82,7 +86,7 @@ static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint3
     int top = (int)(maxima >> 16) - BSMM_LANE_BIAS,
         bottom = BSMM_LANE_BIAS - (int)(maxima & 0xffff);
     bsmm_lane_group g = group_of(job, maxima ? max(top, -149) : 0, false);
-    reach->told.flags |= g.flags;
+    reach->told.flags |= g.flags | BSMM_PACK_UNEVEN;
     reach_out(reach, maxima ? top : REACH_NOTHING, maxima ? bottom : -REACH_NOTHING);
     *scale = g.scale;
     return g.exponent;
@@ -253,11 +257,12 @@ store_group(const bsmm_pack_job *job, const pack_place *place, int items, float 
         job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
-/* Items of `words` words with codes of 4 and 6 bits; group: the block scales of this lane's row. */
+/* Items of `words` words with codes of 4 and 6 bits; group, first: the block scales of this lane's
+ * row, of this group and the row's first, in bytes. */
 static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, int bits, int items,
                                                   int words, const uint4 *table, uint32_t group,
-                                                  const uint32_t *codes, const pack_place *place,
-                                                  item_reach *reach) {
+                                                  uint32_t first, const uint32_t *codes,
+                                                  const pack_place *place, item_reach *reach) {
     uint32_t mine = threadIdx.x % FOLD_LANES & (items - 1), lanes = 0;
     float scale;
 #    pragma unroll
@@ -265,8 +270,9 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, int 
         uint32_t found = __ballot_sync(0xffffffffu, item_any(job, bits, words, codes + i * words));
         lanes = mine == (uint32_t)i ? found : lanes;
     }
+    bool there = place->row0 + mine * place->rows_apart < job->rows;
     lanes = lanes >> (threadIdx.x % PACK_WARP & ~(FOLD_LANES - 1u)) & 0xff;
-    uint32_t steps = fold_group(job, group, lanes, reach, &scale);
+    uint32_t steps = fold_group(job, group, first, lanes, there, reach, &scale);
     store_group(job, place, items, scale);
     fold_target target = fold_target_of(job, place);
     uint32_t within = place->n ? 0xf0 : 0, offsets[FOLD_LANES];

@@ -31,9 +31,10 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #else
     fill_tile(&job, BITS, tile_row, k - chunk * FOLD_CODES, tile);
 #endif
-    uint32_t group = group_codes(&job, row0 + (thread & (ITEMS - 1)) * rows_apart,
-                                 k - thread % FOLD_LANES * FOLD_CODES);
+    uint32_t row = row0 + (thread & (ITEMS - 1)) * rows_apart;
+    uint32_t group = group_codes(&job, row, k - thread % FOLD_LANES * FOLD_CODES);
 #if BITS < 8
+    uint32_t first = group_codes(&job, row, 0);
     __shared__ uint4 table[16];
     if (thread < 16) table[thread] = fold_entry(&job, BITS, (int)thread);
 #endif
@@ -48,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     }
 
 #if BITS < 8
-    fold_items(&job, BITS, ITEMS, WORDS, table, group, codes[0], &place, &reach);
+    fold_items(&job, BITS, ITEMS, WORDS, table, group, first, codes[0], &place, &reach);
 #else
     if (!fast_items(&job, ITEMS, group, codes[0], &place, &reach)) {
         /* Read again one by one: this is rare, and shall not be long. */

@@ -129,7 +129,7 @@ static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_jo
     uint32_t maxima = bsmm_lane_look(job, &s, bytes, out == 16 ? 2 : 4);
     if (job->scale == 1) {
         maxima = max_over_lanes(maxima, out == 16 ? 16 : 8);
-        g = bsmm_lane_decide(job, &s, maxima);
+        g = bsmm_lane_decide(job, &s, maxima, 0);
     }
     bsmm_lane_item(job, &s, &g, bytes, bits, out, to);
     return g;
@@ -163,7 +163,7 @@ static __device__ __forceinline__ bsmm_lane_group item_to_bf16(const bsmm_pack_j
 static __device__ __forceinline__ bsmm_lane_group leading_group(const bsmm_pack_job *job,
                                                                 uint32_t code, item_reach *reach) {
     bsmm_lane_scale s = bsmm_lane_scale_of(job->scale, code);
-    bsmm_lane_group g = bsmm_lane_decide(job, &s, 0);
+    bsmm_lane_group g = bsmm_lane_decide(job, &s, 0, 0);
     extend(&reach->told, &g);
     return g;
 }

@@ -53,6 +53,8 @@
 #define GEMM_ROW_BLOCK 1
 #define GEMM_ROW_ROW   2
 
+/* Whether there is a shorter way for scales that do not change along K. */
+#define EVENS (GEMM_SCALES == GEMM_ROW_ROW && !GEMM_CAREFUL)
 /* Whether results may have to be made again. */
 #define AGAIN          (GEMM_SCALES == GEMM_ROW_BLOCK || GEMM_CAREFUL)
 #define CONSUMER_WARPS (4 * CONSUMERS)
@@ -177,12 +179,14 @@ typedef struct shared {
     work pieces[2];
     bsmm_epilogue_factors factors; /* of D */
     uint32_t plain;                /* factors.factor is 1 */
+    uint32_t even;                 /* as packing has told of both operands */
     chunk chunks[CONSUMERS][CHUNKS];
 } shared;
 
 static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, shared *told) {
     told->factors = bsmm_epilogue_begin(&p->epilogue);
     told->plain = told->factors.factor == 1;
+    told->even = bsmm_cuda_gate_is_even(&p->gate);
     for (int i = 0; i < CONSUMERS * CHUNKS; i++)
         told->chunks[i / CHUNKS][i % CHUNKS].to_memory = 0;
 }
@@ -233,6 +237,7 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
     c.staging = staging + (uint32_t)c.warpgroup * (CHUNKS * CHUNK_BYTES);
     c.chunks = 0;
+    c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);
     for (uint32_t number = 0;; number++) {
         float total[SUBTILES][ACCUMULATORS];
         const work piece = told_work(&c, told, number);

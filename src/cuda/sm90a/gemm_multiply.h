@@ -18,6 +18,7 @@ typedef struct consumer {
     uint32_t row_scales; /* where in a stage's scales this thread's first row is */
     uint32_t staging;    /* of this warpgroup */
     uint32_t chunks;     /* bit i: the parity of the phase that place i for chunks is in */
+    bool even;           /* EVENS: each row of A and B has one scale for all of K */
     uint32_t unsafe;     /* bit 2 s + i: a factor of row i of subtile s was out of range */
 } consumer;
 
@@ -36,18 +37,8 @@ static __device__ __forceinline__ void release(uint32_t stage, const consumer *c
 #endif
 }
 
-/* Starts the products of one stage and subtile, and loads their factors meanwhile. */
-static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
-                                                uint32_t subtile, uint32_t keep) {
-    uint64_t a_at = c->a + ((stage * STAGE_BYTES + subtile * (64 * K_BYTES)) >> 4);
-    uint64_t b_at = c->b + ((stage * STAGE_BYTES) >> 4);
-    if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
-    ptx_wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < K_BYTES / 32; i++)
-        wgmma_step(sum, a_at + 2 * i, b_at + 2 * i, i > 0 ? 1 : keep);
-    ptx_wgmma_commit();
-    if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
+static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t stage,
+                                                     uint32_t subtile) {
     factors f = {{1, 1}, 1, 0};
 #if GEMM_SCALES != GEMM_UNSCALED
     uint32_t row = c->r.scales + stage * SCALE_BYTES + c->row_scales + 4 * 64 * subtile;
@@ -60,6 +51,21 @@ static __device__ __forceinline__ factors start(const consumer *c, float *sum, u
     f.cols = c->r.scales + stage * SCALE_BYTES + 4 * TILE_M + 8 * (c->lane % 4);
 #endif
     return f;
+}
+
+/* Starts the products of one stage and subtile, and loads their factors meanwhile. */
+static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
+                                                uint32_t subtile, uint32_t keep) {
+    uint64_t a_at = c->a + ((stage * STAGE_BYTES + subtile * (64 * K_BYTES)) >> 4);
+    uint64_t b_at = c->b + ((stage * STAGE_BYTES) >> 4);
+    if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
+    ptx_wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < K_BYTES / 32; i++)
+        wgmma_step(sum, a_at + 2 * i, b_at + 2 * i, i > 0 ? 1 : keep);
+    ptx_wgmma_commit();
+    if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
+    return factors_of(c, stage, subtile);
 }
 
 static_assert(GEMM_SCALES != GEMM_ROW_BLOCK || 128 % TILE_N == 0,
@@ -167,6 +173,61 @@ static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCU
         hold(total[s]);
 }
 #elif PARTIALS == 1
+#    if EVENS
+/* Where a row's scale is the same everywhere sums are added as they are, to the same bits, which
+ * leaves the multiprocessor half of the instructions; the scales of the last k block are those of
+ * all. */
+static __device__ __forceinline__ int multiply_even(consumer *c, float (*total)[ACCUMULATORS],
+                                                    float *sum, progress *now, uint32_t stage) {
+    wait_full(&c->r, stage, now->tested);
+    now->left--;
+#        pragma unroll
+    for (uint32_t s = 0; s < SUBTILES; s++) {
+        start(c, sum, stage, s, 0);
+        PTX_WGMMA_WAIT(0);
+        if (s == SUBTILES - 1) {
+            if (now->left > 0) release(stage, c);
+            now->tested = now->left > 0 ? is_full(&c->r, stage_after(stage)) : 0;
+        }
+        hold(sum);
+#        pragma unroll
+        for (int i = 0; i < ACCUMULATORS; i++)
+            total[s][i] += sum[i];
+    }
+    now->last = stage;
+    return now->left > 0;
+}
+
+/* The scales at last, where the tile ends. A row of zeros may have any scale: 0 stays 0. */
+static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t subtile,
+                                                  uint32_t stage, float *total) {
+    factors f = factors_of(c, stage, subtile);
+#        pragma unroll
+    for (int i = 0; i < ACCUMULATORS; i += 4) {
+        float col[2];
+        ptx_load_shared_f32x2(f.cols + 8 * i, col);
+#        pragma unroll
+        for (int j = 0; j < 4; j++)
+            total[i + j] = total[i + j] == 0 ? 0 : total[i + j] * (f.row[j / 2] * col[j % 2]);
+    }
+}
+
+static __device__ __forceinline__ void multiply_evenly(consumer *c, float (*total)[ACCUMULATORS],
+                                                       work piece) {
+    float sum[ACCUMULATORS];
+    progress now;
+    now.left = piece.k_end - piece.k_begin;
+    now.tested = 1;
+#        define STEP(i) multiply_even(c, total, sum, &now, i)
+    FOR_STAGES(STEP)
+#        undef STEP
+#        pragma unroll
+    for (uint32_t s = 0; s < SUBTILES && piece.k_end == c->p->k_blocks; s++)
+        scale_even(c, s, now.last, total[s]);
+    release(now.last, c);
+}
+#    endif
+
 static __device__ __forceinline__ int multiply_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                      float *sum, progress *now, uint32_t stage) {
     wait_full(&c->r, stage, now->tested);
@@ -187,6 +248,12 @@ static __device__ __forceinline__ int multiply_stage(consumer *c, float (*total)
 
 static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
                                                 work piece) {
+#    if EVENS
+    if (c->even) {
+        multiply_evenly(c, total, piece);
+        return;
+    }
+#    endif
     float sum[ACCUMULATORS];
     progress now;
     now.left = piece.k_end - piece.k_begin;
