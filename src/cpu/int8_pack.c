@@ -174,6 +174,27 @@ static void pack_ones(const job *j, const span *s, const tile *t, uint8_t *to) {
         store_unit(j, t, bits, to);
 }
 
+/* Units whose scales are packed several at once, from the first on. */
+static int64_t pack_exponents(const job *j, const span *s, const tile *t, const scale_rows *from,
+                              uint8_t *to) {
+    bool coded = j->o->m.format.scale == BSMM_SCALE_E8M0;
+    if (!j->isa->exponents || !coded || t->at.lanes != LANES) return 0;
+    bsmm_pack_exponents e = {.row = from->row,
+                             .rows = t->rows,
+                             .lower = j->lower,
+                             .floated = j->floated ? BSMM_INT8_FLOATED : 0,
+                             .unit_bytes = t->at.unit_bytes,
+                             .pitch = t->at.pitch};
+    int64_t done = 0;
+    for (; done + BSMM_PACK_EXPONENTS <= s->units; done += BSMM_PACK_EXPONENTS) {
+        e.offset = s->offsets[done];
+        for (uint64_t i = 1; i < BSMM_PACK_EXPONENTS; i++)
+            if (s->offsets[done + (int64_t)i] != e.offset + i) return done;
+        if (!j->isa->exponents(&e, to + done * t->at.unit_bytes)) return done;
+    }
+    return done;
+}
+
 static void pack_scales(const job *j, const span *s, const tile *t) {
     uint8_t *to = t->at.to + (t->at.unit_groups + (j->begin.factor != 0)) * t->at.pitch;
     if (t->rows == 0 || j->o->m.format.scale == BSMM_SCALE_NONE) {
@@ -181,7 +202,9 @@ static void pack_scales(const job *j, const span *s, const tile *t) {
         return;
     }
     const scale_rows from = scales_of(j->o, t->row, t->rows);
-    for (int64_t i = 0; i < s->units; i++, to += t->at.unit_bytes) {
+    int64_t done = pack_exponents(j, s, t, &from, to);
+    to += done * t->at.unit_bytes;
+    for (int64_t i = done; i < s->units; i++, to += t->at.unit_bytes) {
         uint64_t offset = s->offsets[i];
         bool usable = from.values ? load_unit(j, t, &from, offset, true, to)
                                   : load_unit(j, t, &from, offset, false, to);

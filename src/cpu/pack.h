@@ -103,6 +103,18 @@ typedef struct bsmm_pack_columns {
     uint32_t bits; /* of a code */
 } bsmm_pack_columns;
 
+enum { BSMM_PACK_EXPONENTS = 4 };
+
+/* e8m0 codes of LANES rows, of units that lie side by side: as fp32 bits less `lower`, and if
+ * `floated` is not 0 that times it, `pitch` bytes on. */
+typedef struct bsmm_pack_exponents {
+    const uint8_t *const *row;
+    uint64_t offset; /* of the first unit */
+    int64_t rows;    /* that are there; the others take 1 */
+    int32_t lower, floated;
+    int64_t unit_bytes, pitch;
+} bsmm_pack_exponents;
+
 struct bsmm_pack_isa {
     /* Codes of LANES rows of RUN columns: lane i's go to `to` + i * SPAN codes, one to a byte, or
      * to 16 bits where they have 16. Reads 8 bytes of a column, or 16. */
@@ -120,6 +132,9 @@ struct bsmm_pack_isa {
     /* The largest and smallest magnitudes of the finite bf16 that are not 0, as codes; 0 and
      * INT16_MAX if there are none. */
     void (*extent)(const uint16_t *codes, int64_t n, int16_t *largest, int16_t *smallest);
+    /* EXPONENTS units' scales; false, and nothing is stored, if one of them is not within 2^-50 and
+     * 2^50. NULL: scales are packed one by one. */
+    bool (*exponents)(const bsmm_pack_exponents *exponents, uint8_t *to);
 };
 
 extern const bsmm_pack_isa bsmm_pack_portable;
@@ -134,6 +149,7 @@ const bsmm_pack_isa *bsmm_pack_avx2(void);
 
 /* 512-bit vectors with byte permutes (VBMI); NULL where the processor has none. */
 void bsmm_pack_avx512_columns(const bsmm_pack_columns *columns, uint8_t *to);
+bool bsmm_pack_avx512_exponents(const bsmm_pack_exponents *exponents, uint8_t *to);
 const bsmm_pack_isa *bsmm_pack_avx512(void);
 
 /* The best that the processor has. */

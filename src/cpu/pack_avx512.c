@@ -360,6 +360,7 @@ const bsmm_pack_isa *bsmm_pack_avx512(void) {
         .halves = halves,
         .words = words,
         .extent = extent,
+        .exponents = bsmm_pack_avx512_exponents,
     };
     return bsmm_cpu_features() & BSMM_CPU_AVX512_VBMI ? &isa : NULL;
 }
