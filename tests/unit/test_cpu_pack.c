@@ -206,35 +206,39 @@ static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
     }
 }
 
-/* Packs `shape` as A and as B of a product with `other` by every engine that takes them. */
-static void check_matrix(bsmm_matrix shape, const char *other, fill how, rng *r) {
-    test_matrix t;
-    test_matrix_make(&t, shape, how, r);
-    float global = 0.25f;
-    if (rng_below(r, 2)) t.m.global_scale = &global;
-    bsmm_matrix with = describe(format_named(other), 4, shape.cols);
-    bsmm_matrix d = describe(format_named("f32"), shape.rows, 4), turned = d;
+/* Packs a matrix as A and as B of a product with `other` by every engine that takes them. */
+static void check_operand(const test_matrix *t, const char *other) {
+    bsmm_matrix with = describe(format_named(other), 4, t->m.cols);
+    bsmm_matrix d = describe(format_named("f32"), t->m.rows, 4), turned = d;
     turned.rows = d.cols;
     turned.cols = d.rows;
     for (int side = 0; side < 2; side++) {
         packing w = {.is_b = side};
         bsmm_matmul_desc desc = {.struct_size = sizeof desc,
-                                 .a = side ? &with : &t.m,
-                                 .b = side ? &t.m : &with,
+                                 .a = side ? &with : &t->m,
+                                 .b = side ? &t->m : &with,
                                  .d = side ? &turned : &d};
         assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
         const bsmm_product *p = &w.request.product;
         char why[256];
         w.integers = !bsmm_int8_refuse(p, why, sizeof why);
         w.form = side ? BSMM_INT8_B : BSMM_INT8_A;
-        if (w.integers) check_widths(&w, &t, bsmm_int8_unit(p));
+        if (w.integers) check_widths(&w, t, bsmm_int8_unit(p));
         w.form = BSMM_INT8_A_FLOATED;
-        if (w.integers && !side) check_widths(&w, &t, bsmm_int8_unit(p));
+        if (w.integers && !side) check_widths(&w, t, bsmm_int8_unit(p));
         w.integers = false;
         if (!bsmm_bf16_refuse(p, why, sizeof why))
-            check_widths(&w, &t,
+            check_widths(&w, t,
                          bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT);
     }
+}
+
+static void check_matrix(bsmm_matrix shape, const char *other, fill how, rng *r) {
+    test_matrix t;
+    test_matrix_make(&t, shape, how, r);
+    float global = 0.25f;
+    if (rng_below(r, 2)) t.m.global_scale = &global;
+    check_operand(&t, other);
     test_matrix_free(&t);
 }
 
@@ -292,6 +296,22 @@ static void test_scale_layouts(void **state) {
         }
 }
 
+/* Scales on both sides of the least and the largest that integers take, a few of each kind. */
+static void test_scales_at_bounds(void **state) {
+    (void)state;
+    static const uint8_t codes[] = {76, 77, 127, 177, 178, 0, 254, 255};
+    rng r = {7};
+    for (size_t i = 0; i < BSMM_COUNT(codes) * 4; i++) {
+        test_matrix t;
+        test_matrix_make(&t, describe(format_named(i % 2 ? "mxfp4" : "mxfp6_e2m3"), 13, 1060),
+                         FILL_ORDINARY, &r);
+        for (uint64_t at = i; at < t.scale_bytes; at += 1 + rng_below(&r, 60))
+            ((uint8_t *)t.m.scales)[at] = codes[i / 4];
+        check_operand(&t, "mxfp4");
+        test_matrix_free(&t);
+    }
+}
+
 /* Scales that change more slowly than units, and blocks that end inside spans. */
 static void test_long_blocks(void **state) {
     (void)state;
@@ -331,7 +351,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formats_and_lengths), cmocka_unit_test(test_every_code),
         cmocka_unit_test(test_leading_dimensions),  cmocka_unit_test(test_scale_layouts),
-        cmocka_unit_test(test_long_blocks),         cmocka_unit_test(test_subnormal_rows),
+        cmocka_unit_test(test_scales_at_bounds),    cmocka_unit_test(test_long_blocks),
+        cmocka_unit_test(test_subnormal_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
