@@ -5,7 +5,7 @@
  * by one or two warps in turns. Blocks of a cluster have the same rows of B and different ranges;
  * the warps' sums are added in the order of the ranges. So a row of D has the same bits whatever M
  * is. */
-#include "cuda/decode_params.h"
+#include "cuda/decode_operand.h"
 #include "cuda/kernel.h"
 #include "cuda/params.h"
 
@@ -13,7 +13,6 @@
 #include <stdio.h>
 
 enum {
-    MOST_COLUMNS = 32,
     MOST_SHARED = 227 * 1024,
     MOST_SPLITS = 8, /* portable clusters */
     LEAST_ROWS = 64, /* of B in a block */
@@ -48,28 +47,16 @@ static const weights all_weights[] = {
 
 static const bsmm_cuda_function prepare_a = {"sm90a/decode", "decode_prepare", 0};
 
-/* Each step of K lies in one block. */
-static bool has_steady_floats(const bsmm_operand *o) {
-    const bsmm_format *f = &o->m.format;
-    return f->scale == BSMM_SCALE_F32 &&
-           (f->block_cols % BSMM_DECODE_K == 0 || f->block_cols >= o->m.cols);
-}
-
 static bool is_weights(const weights *w, const bsmm_operand *b) {
     const bsmm_format *f = &b->m.format;
     if (w->format.scale != BSMM_SCALE_F32) return bsmm_format_equal(w->format, *f);
-    return f->elem == w->format.elem && has_steady_floats(b) && f->block_rows % 16 == 0;
-}
-
-/* One scale for all of K: it is applied to results. */
-static bool has_row_floats(const bsmm_operand *o) {
-    return o->m.format.scale == BSMM_SCALE_F32 && o->m.format.block_cols >= o->m.cols;
+    return f->elem == w->format.elem && bsmm_decode_has_steady_floats(b) && f->block_rows % 16 == 0;
 }
 
 /* Sums of each step are scaled by themselves. */
 static bool is_grouped(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_F32 ||
-           (p->a.m.format.scale == BSMM_SCALE_F32 && !has_row_floats(&p->a));
+           (p->a.m.format.scale == BSMM_SCALE_F32 && !bsmm_decode_has_row_floats(&p->a));
 }
 
 static const weights *find_weights(const bsmm_operand *b) {
@@ -82,29 +69,6 @@ static bool is_4bit(const weights *w) {
     return w->format.elem == BSMM_ELEM_E2M1;
 }
 
-/* bf16 numbers that make one value of A. */
-static uint32_t count_parts(const bsmm_operand *a) {
-    uint32_t elem = a->m.format.elem;
-    return elem == BSMM_ELEM_F16 ? 2 : elem == BSMM_ELEM_F32 ? 3 : 1;
-}
-
-static bsmm_decode_source find_source(const bsmm_operand *a) {
-    const bsmm_format *f = &a->m.format;
-    uint32_t bits = bsmm_elem_row(f->elem)->bits;
-    if (a->m.order != BSMM_ORDER_ROW || (uint64_t)a->m.ld * bits / 8 % 16 || a->m.cols % 8)
-        return BSMM_DECODE_ANY;
-    if (f->elem == BSMM_ELEM_E4M3) {
-        bool mx = f->scale == BSMM_SCALE_E8M0 && f->block_rows == 1 && f->block_cols == 32 &&
-                  a->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;
-        bool plain = f->scale == BSMM_SCALE_NONE || has_steady_floats(a);
-        return mx || plain ? BSMM_DECODE_E4M3 : BSMM_DECODE_ANY;
-    }
-    if (f->scale != BSMM_SCALE_NONE) return BSMM_DECODE_ANY;
-    return f->elem == BSMM_ELEM_BF16  ? BSMM_DECODE_BF16
-           : f->elem == BSMM_ELEM_F16 ? BSMM_DECODE_F16
-                                      : BSMM_DECODE_ANY;
-}
-
 /* ---- shapes ---- */
 
 /* How a product is cut. */
@@ -115,9 +79,11 @@ typedef struct cut {
     uint32_t tiles_log2;    /* of 8 columns */
     uint32_t columns;       /* that shared memory has room for */
     uint32_t scale_columns; /* rounded up to 16 bytes of fp32 scales */
-    uint32_t phases, phase_steps;
+    uint32_t a_slots;       /* steps of A that a warp along K has room for; 0: the block has all */
     bool grouped;
-    uint32_t scales_at, a_scales_at, ring_at, barriers_at, scale_stride, shared;
+    bool own; /* blocks make A's image for themselves */
+    uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
+    uint32_t chunk_bytes, scale_stride, shared;
 } cut;
 
 /* The first step of a range, as kernels compute it. */
@@ -139,46 +105,56 @@ static uint32_t most_steps(uint32_t steps, uint32_t count) {
     return most;
 }
 
-static uint32_t ranges_each(const cut *c) {
-    return c->k_warps / c->walkers;
-}
-
-/* Shared memory: A, scales of B, fp32 scales of A, the weights' ring, two barriers; in the end the
- * sums of all warps. An odd number of 16 bytes from row to row of scales: 8 rows lie in 8 groups of
- * banks. */
-static void place(const weights *w, cut *c) {
-    uint32_t line = (c->steps_each * w->step_scales + 15) / 16, buffers = c->phases > 1 ? 2 : 1;
-    uint32_t a_steps = buffers * ranges_each(c) * c->phase_steps;
+/* Shared memory: A, scales of B, fp32 scales of A, the weights' ring, barriers; in the end the sums
+ * of all warps; behind them, which rows of A are not zero. An odd number of 16 bytes from row to
+ * row of scales: 8 rows lie in 8 groups of banks. */
+static bool place(const weights *w, uint32_t a_slots, bool own, cut *c) {
+    uint32_t line = (c->steps_each * w->step_scales + 15) / 16;
+    uint32_t a_steps = a_slots ? c->k_warps * a_slots : c->steps_each;
+    c->own = own;
+    c->a_slots = a_slots;
     c->scale_stride = 16 * (line | 1);
-    c->scales_at = a_steps * c->columns * BSMM_DECODE_K * 2;
+    c->chunk_bytes = c->columns * 64 + (own ? 16 : 0);
+    c->scales_at = a_steps * 4 * c->chunk_bytes;
     c->a_scales_at = c->scales_at + c->rows * c->scale_stride;
     c->ring_at = c->a_scales_at + (c->grouped ? c->steps_each * c->scale_columns * 4 : 0);
     c->barriers_at = c->ring_at + BSMM_DECODE_AHEAD * BSMM_DECODE_SLOT_BYTES;
-    c->shared = c->barriers_at + 16;
     uint32_t sums = c->k_warps * (8u << c->tiles_log2) * (c->rows + 4) * 4;
-    if (sums > c->shared) c->shared = sums;
+    uint32_t all = c->barriers_at + (1 + 2 * c->k_warps * a_slots) * 8;
+    c->flags_at = (uint32_t)bsmm_round_up(sums > all ? sums : all, 16);
+    c->shared = c->flags_at + BSMM_DECODE_COLUMNS * 4;
+    return c->shared <= MOST_SHARED;
 }
 
-/* A in one piece, or in as few as fit. */
-static bool place_phases(const weights *w, uint32_t range_steps, cut *c) {
-    c->phases = 1;
-    c->phase_steps = range_steps;
-    for (;;) {
-        place(w, c);
-        if (c->shared <= MOST_SHARED) return true;
-        if (c->phase_steps <= 2) return false;
-        uint32_t wanted = (uint32_t)bsmm_ceil_div(range_steps, c->phases + 1);
-        uint32_t even = (uint32_t)bsmm_round_up(wanted, 2);
-        uint32_t less = c->phase_steps - (c->phase_steps % 2 ? 1 : 2); /* both walkers' steps */
-        c->phase_steps = even < c->phase_steps ? even : less;
-        c->phases = (uint32_t)bsmm_ceil_div(range_steps, c->phase_steps);
-    }
+/* All of A, made by blocks themselves if `own` says that they can; or as much of it as fits. */
+static bool place_a(const weights *w, bool own, cut *c) {
+    if (own && place(w, 0, true, c)) return true;
+    if (place(w, 0, false, c)) return true;
+    uint32_t slots = (uint32_t)bsmm_ceil_div(c->steps_each, c->k_warps);
+    while (slots >= 2 && !place(w, slots, false, c))
+        slots--;
+    return slots >= 2;
+}
+
+/* The logarithm, rounded up. */
+static uint32_t log2_up(uint32_t count) {
+    return 31 - (uint32_t)__builtin_clz(2 * count - 1);
+}
+
+/* Whether blocks can make A's image for themselves. With more than a row or two, all blocks reading
+ * all of A takes longer than a kernel that does it once. */
+static bool can_make_own(const bsmm_product *p, const cut *c) {
+    uint64_t chunks = (uint64_t)c->steps_each * (BSMM_DECODE_K / 8)
+                      << log2_up((uint32_t)p->a.m.rows);
+    return bsmm_decode_find_source(&p->a) != BSMM_DECODE_ANY && c->tiles_log2 == 0 &&
+           chunks <= (uint64_t)BSMM_DECODE_OWN_CHUNKS * BSMM_DECODE_THREADS;
 }
 
 /* `lanes` warps along K in all, k_warps of them in a block; false if that does not fit. */
 static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uint32_t k_warps,
                     cut *c) {
-    uint32_t columns = (uint32_t)p->a.m.rows * count_parts(&p->a), steps = count_steps(p);
+    uint32_t columns = (uint32_t)p->a.m.rows * bsmm_decode_count_parts(&p->a),
+             steps = count_steps(p);
     *c = (cut){.k_warps = k_warps, .splits = lanes / k_warps};
     if (c->splits > MOST_SPLITS) return false;
     c->walkers = is_4bit(w) ? WALKERS_4BIT : 1;
@@ -189,7 +165,7 @@ static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uin
     c->scale_columns = (uint32_t)bsmm_round_up(c->columns, 4);
     c->grouped = is_grouped(p);
     if ((uint64_t)c->steps_each * w->step_scales * c->rows > MOST_SHARED) return false;
-    return place_phases(w, most_steps(steps, c->splits * ranges_each(c)), c);
+    return place_a(w, can_make_own(p, c), c);
 }
 
 /* Warps along K: as many as fill the multiprocessors best with blocks of the fewest rows, whatever
@@ -207,12 +183,13 @@ static uint32_t choose_lanes(const bsmm_product *p, const weights *w) {
     return best * most_k_warps;
 }
 
-/* The fewest rows whose part of A fits; with many columns twice as many, which share A. Clusters of
- * more than 2 blocks would leave multiprocessors idle. */
+/* The fewest rows whose part of A fits in one piece; where none does, twice the fewest, which share
+ * A. Clusters of more than 2 blocks would leave multiprocessors idle. */
 static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
     uint32_t lanes = choose_lanes(p, w), most = is_4bit(w) ? 8 : 4;
-    bool wide = p->a.m.rows * count_parts(&p->a) > 16 && lanes == most;
-    for (uint32_t k_warps = wide ? most / 2 : most; k_warps >= most / 4; k_warps /= 2)
+    bool fits = try_cut(p, w, lanes, most, c);
+    if (fits && (c->a_slots == 0 || lanes != most)) return true;
+    for (uint32_t k_warps = most / 2; k_warps >= most / 4; k_warps /= 2)
         if (try_cut(p, w, lanes, k_warps, c)) return true;
     return try_cut(p, w, lanes, most, c);
 }
@@ -224,13 +201,13 @@ static const bsmm_cuda_function *find_function(const weights *w, const cut *c) {
 }
 
 static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
-    uint32_t parts = count_parts(a);
-    if (a->m.rows * parts > MOST_COLUMNS) {
+    uint32_t parts = bsmm_decode_count_parts(a);
+    if (a->m.rows * parts > BSMM_DECODE_COLUMNS) {
         snprintf(why, size, "A has %lld rows; takes up to %u of this element type",
-                 (long long)a->m.rows, MOST_COLUMNS / parts);
+                 (long long)a->m.rows, BSMM_DECODE_COLUMNS / parts);
         return why;
     }
-    if (a->m.format.scale == BSMM_SCALE_F32 && !has_steady_floats(a))
+    if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_decode_has_steady_floats(a))
         return "A has fp32 scales for blocks that 128 columns do not divide";
     return NULL;
 }
@@ -280,6 +257,7 @@ static uint64_t flag_bytes(const bsmm_product *p) {
 static uint64_t workspace_bytes(const bsmm_product *p) {
     cut c;
     find_cut(p, find_weights(&p->b), &c);
+    if (c.own) return 0;
     return image_bytes(p, &c) + flag_bytes(p) +
            (uint64_t)count_steps(p) * c.scale_columns * sizeof(float);
 }
@@ -288,7 +266,7 @@ static uint64_t workspace_bytes(const bsmm_product *p) {
  * for 16 terms; f16 and f32 come in 2 and 3 parts. Grouped: 128 terms so, then one FMA a step and
  * two roundings of factors. */
 static double bound(const bsmm_product *p) {
-    double k = (double)p->a.m.cols, parts = count_parts(&p->a);
+    double k = (double)p->a.m.cols, parts = bsmm_decode_count_parts(&p->a);
     double sums = is_grouped(p) ? 2.2 * (BSMM_DECODE_K + 16) + k / BSMM_DECODE_K : 2.2 * (k + 16);
     return (parts * sums + 64) * 0x1p-24;
 }
@@ -324,8 +302,7 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, const cut *c,
-                                    uint8_t *image) {
+static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, const cut *c) {
     return (bsmm_decode_params){
         .a = bsmm_cuda_operand_of(&p->a),
         .b = bsmm_cuda_operand_of(&p->b),
@@ -337,19 +314,16 @@ static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, con
         .ranges_log2 = log2_of(c->splits * c->k_warps / c->walkers),
         .splits_log2 = log2_of(c->splits),
         .k_warps_log2 = log2_of(c->k_warps),
-        .source = find_source(&p->a),
-        .row_scaled = has_row_floats(&p->a) && !c->grouped,
-        .phases = c->phases,
-        .phase_steps = c->phase_steps,
-        .a_image = image,
-        .a_image_any = (uint32_t *)(void *)(image + image_bytes(p, c)),
-        .a_image_scales =
-            c->grouped ? (float *)(void *)(image + image_bytes(p, c) + flag_bytes(p)) : NULL,
+        .source = bsmm_decode_find_source(&p->a),
+        .row_scaled = bsmm_decode_has_row_floats(&p->a) && !c->grouped,
+        .a_slots = c->a_slots,
         .scale_columns = c->scale_columns,
         .narrow = is_4bit(w),
         .blocks_per_row = blocks_per_row(p),
-        .parts = count_parts(&p->a),
+        .parts = bsmm_decode_count_parts(&p->a),
         .columns = c->columns,
+        .chunk_bytes = c->chunk_bytes,
+        .m_log2 = log2_up((uint32_t)p->d.m.rows),
         .a_pitch = pitch_of(&p->a),
         .a_scale_pitch = p->a.map.tile_row_step, /* read of ROW_MAJOR alone */
         .b_pitch16 = (uint32_t)(pitch_of(&p->b) / 16),
@@ -361,26 +335,37 @@ static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, con
         .a_scales_at = c->a_scales_at,
         .ring_at = c->ring_at,
         .barriers_at = c->barriers_at,
+        .flags_at = c->flags_at,
     };
+}
+
+/* A's image in the workspace, by a kernel of its own. */
+static bsmm_status make_image(const bsmm_product *p, const cut *c, uint8_t *image,
+                              bsmm_decode_params *params) {
+    uint8_t *behind = image + image_bytes(p, c);
+    params->a_image = image;
+    params->a_image_any = (uint32_t *)(void *)behind;
+    if (c->grouped) params->a_image_scales = (float *)(void *)(behind + flag_bytes(p));
+    bsmm_cuda_launch_desc launch = {
+        .function = &prepare_a,
+        .grid = {params->m * params->blocks_per_row},
+        .block = {BSMM_DECODE_PREPARE_THREADS},
+        .overlap = true,
+        .stream = p->stream,
+        .arguments = BSMM_CUDA_ARGUMENTS(params),
+    };
+    return bsmm_cuda_launch(p->device, &launch);
 }
 
 static bsmm_status run(const bsmm_product *p, void *workspace) {
     const weights *w = find_weights(&p->b);
     cut c;
     find_cut(p, w, &c);
-    bsmm_decode_params params = params_of(p, w, &c, workspace);
-    uint32_t blocks = (uint32_t)bsmm_ceil_div(p->d.m.cols, c.rows) * c.splits;
-    bsmm_cuda_launch_desc first = {
-        .function = &prepare_a,
-        .grid = {params.m * params.blocks_per_row},
-        .block = {BSMM_DECODE_PREPARE_THREADS},
-        .overlap = true,
-        .stream = p->stream,
-        .arguments = BSMM_CUDA_ARGUMENTS(&params),
-    };
-    bsmm_cuda_launch_desc second = {
+    bsmm_decode_params params = params_of(p, w, &c);
+    if (!c.own) BSMM_TRY(make_image(p, &c, workspace, &params));
+    bsmm_cuda_launch_desc launch = {
         .function = find_function(w, &c),
-        .grid = {blocks},
+        .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, c.rows) * c.splits},
         .block = {BSMM_DECODE_THREADS},
         .cluster = {c.splits},
         .shared_bytes = c.shared,
@@ -388,8 +373,7 @@ static bsmm_status run(const bsmm_product *p, void *workspace) {
         .stream = p->stream,
         .arguments = BSMM_CUDA_ARGUMENTS(&params),
     };
-    BSMM_TRY(bsmm_cuda_launch(p->device, &first));
-    return bsmm_cuda_launch(p->device, &second);
+    return bsmm_cuda_launch(p->device, &launch);
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90_decode = {

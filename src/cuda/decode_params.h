@@ -8,8 +8,10 @@ enum {
     BSMM_DECODE_WARPS = 16,
     BSMM_DECODE_THREADS = 32 * BSMM_DECODE_WARPS,
     BSMM_DECODE_PREPARE_THREADS = 256,
-    BSMM_DECODE_K = 128,   /* K of a step */
-    BSMM_DECODE_AHEAD = 2, /* steps that a thread's copies of weights are ahead */
+    BSMM_DECODE_COLUMNS = 32,   /* most of A, with the parts that values are split into */
+    BSMM_DECODE_K = 128,        /* K of a step */
+    BSMM_DECODE_OWN_CHUNKS = 4, /* of 8 along K of A that a thread makes, at most */
+    BSMM_DECODE_AHEAD = 2,      /* steps that a thread's copies of weights are ahead */
     BSMM_DECODE_SLOT_BYTES = BSMM_DECODE_THREADS * 64, /* of one such step */
 };
 
@@ -30,9 +32,9 @@ typedef struct bsmm_decode_params {
     uint32_t ranges_log2;    /* K is cut in so many pieces of whole steps */
     uint32_t splits_log2;    /* blocks of a cluster: each has whole ranges */
     uint32_t k_warps_log2;   /* warps along K of a block */
-    uint32_t phases;         /* A comes to a block in so many pieces */
-    uint32_t phase_steps;    /* of each range in a piece; a multiple of 2 if there are more */
-    uint8_t *a_image;        /* A as sm90a/decode_prepare.h makes it, in the workspace */
+    uint32_t a_slots;        /* steps of A that each warp along K has room for; 0: all are there */
+    uint8_t *a_image;        /* A as sm90a/decode_prepare.h makes it, in the workspace; NULL:
+                                each block makes it in shared memory */
     uint32_t *a_image_any;   /* [row][blocks_per_row]: whether there is a value other than 0 */
     uint32_t blocks_per_row; /* of the kernel that prepares A */
     float *a_image_scales;   /* its fp32 scales, [step][scale_columns] */
@@ -40,9 +42,10 @@ typedef struct bsmm_decode_params {
     uint32_t narrow;         /* weights of 4 bits */
     uint32_t source;         /* bsmm_decode_source */
     uint32_t row_scaled;     /* A has one fp32 scale for all of a row */
-    uint32_t lanes_log2;     /* threads side by side along K that copy A */
     uint32_t parts;          /* bf16 numbers that make one value of A: 1, 2 (f16), 3 (f32) */
     uint32_t columns;        /* m * parts, or more: what shared memory has room for */
+    uint32_t chunk_bytes;    /* of 8 along K of all columns in shared memory */
+    uint32_t m_log2;         /* of m, rounded up */
     uint64_t a_pitch;        /* bytes from row to row */
     uint64_t a_scale_pitch;
     uint32_t b_pitch16; /* bytes / 16 */
@@ -50,7 +53,8 @@ typedef struct bsmm_decode_params {
     uint32_t b_bytes;      /* of a row */
     uint32_t scale_stride; /* bytes from row to row of the scales in shared memory */
     uint32_t scale_vector; /* bytes that can be copied at once: 16, 8, 4 or 1; 0: from anywhere */
-    uint32_t scales_at, a_scales_at, ring_at, barriers_at; /* where they begin in shared memory */
+    uint32_t scales_at, a_scales_at, ring_at, barriers_at,
+        flags_at; /* where they begin in shared memory */
 } bsmm_decode_params;
 
 #endif

@@ -35,11 +35,20 @@ enum {
     BSMM_DECODE_HIGHEST = 155, /* the highest: 2^28 */
 };
 
-/* 2^(code - 28) twice; both halves of a code out of range are NaN. */
+/* 2^(code - 28) twice, of a code in range; of others anything. */
 BSMM_SHARED uint32_t bsmm_e8m0_factor(uint32_t code) {
+    return code * 0x00800080u + (127 - BSMM_DECODE_LOWEST) * 0x00800080u;
+}
+
+/* The greater of `most` and what a code has above the lowest; one look at it in the end says
+ * whether a code was out of range. */
+BSMM_SHARED uint32_t bsmm_e8m0_most(uint32_t most, uint32_t code) {
     uint32_t above = code - BSMM_DECODE_LOWEST;
-    return above > BSMM_DECODE_HIGHEST - BSMM_DECODE_LOWEST ? 0x7fc07fc0u
-                                                            : (above + 127) * 0x00800080u;
+    return above > most ? above : most;
+}
+
+BSMM_SHARED bool bsmm_e8m0_beyond(uint32_t most) {
+    return most > BSMM_DECODE_HIGHEST - BSMM_DECODE_LOWEST;
 }
 
 #endif

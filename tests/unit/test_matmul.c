@@ -200,6 +200,17 @@ static void test_few_rows(void **state) {
             }
 }
 
+/* Rows of A that no multiprocessor has room for at once. */
+static void test_few_long_rows(void **state) {
+    (void)state;
+    rng r = {12};
+    run_pair("bf16", "mxfp4", "f32", 32, 40, 25600, FILL_ORDINARY, &r);
+    run_pair("mxfp8", "mxfp8", "bf16", 29, 20, 22000, FILL_ORDINARY, &r);
+    run_pair("fp8_group128", "fp8_block128", "f32", 30, 20, 24704, FILL_ORDINARY, &r);
+    run_pair("f16", "nvfp4", "f32", 14, 20, 20480, FILL_EXTREME, &r);
+    run_pair("bf16", "fp8_block128", "f32", 7, 20, 82048, FILL_ORDINARY, &r);
+}
+
 static void test_outputs_factors_and_bias(void **state) {
     (void)state;
     static const char *const outputs[] = {"f32", "f16", "bf16", "e4m3", "e5m2", "e4m3fnuz"};
@@ -393,6 +404,7 @@ int main(void) {
         cmocka_unit_test(test_all_pairs_of_formats),
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_few_long_rows),
         cmocka_unit_test(test_outputs_factors_and_bias),
         cmocka_unit_test(test_orders_and_leading_dimensions),
         cmocka_unit_test(test_scale_layouts),

@@ -20,6 +20,11 @@ static __device__ __forceinline__ void ptx_bulk_expect(uint32_t barrier, uint32_
                  : "memory");
 }
 
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": once; what was read before has been read. */
+static __device__ __forceinline__ void ptx_bulk_arrive(uint32_t barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 /* PTX ISA 9.7.9.25.4.1 "cp.async.bulk": bytes a multiple of 16, both addresses aligned to 16. */
 static __device__ __forceinline__ void ptx_bulk_copy(uint32_t to, const void *from, uint32_t bytes,
                                                      uint32_t barrier) {

@@ -28,6 +28,12 @@ static __device__ __forceinline__ float ptx_grid_load_f32(uint32_t address) {
     return d;
 }
 
+static __device__ __forceinline__ uint32_t ptx_grid_load_u32(uint32_t address) {
+    uint32_t d;
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(d) : "r"(address));
+    return d;
+}
+
 /* PTX ISA 10 "Special Registers": %cluster_ctarank. */
 static __device__ __forceinline__ uint32_t ptx_grid_cluster_rank(void) {
     uint32_t d;
@@ -38,6 +44,11 @@ static __device__ __forceinline__ uint32_t ptx_grid_cluster_rank(void) {
 /* PTX ISA 9.7.13.4 "barrier.cluster": release. */
 static __device__ __forceinline__ void ptx_grid_cluster_arrive(void) {
     asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+}
+
+/* PTX ISA 9.7.13.4 "barrier.cluster": what was written before need not be seen. */
+static __device__ __forceinline__ void ptx_grid_cluster_arrive_relaxed(void) {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
 /* PTX ISA 9.7.13.4 "barrier.cluster": acquire. */

@@ -8,10 +8,12 @@
  * over.
  *
  * Blocks: 16 warps, k_warps of them along K; 64, 128 or 256 rows of B; a cluster shares rows and
- * cuts K. Shared memory: A (two phases where one has no room), scales of B, fp32 scales of A, the
- * ring (2 x 32 KiB), two barriers for phases of A; in the end the sums of all warps over all of it.
+ * cuts K. Shared memory: A (all of the block's, or a ring of steps for the warps that share them),
+ * scales of B, fp32 scales of A, the weights' ring (2 x 32 KiB), barriers of A; in the end the sums
+ * of all warps over all of it; behind them, which rows of A are not zero.
  * A warp: wait for its copies of a step, decode and multiply, copy the step after the next. No warp
- * waits for another but at a phase's begin and at the end (decode_finish.h).
+ * waits for another but for slots of A's ring, at the begin and at the end (decode_finish.h).
+ * One or two rows of A: blocks make A ready (decode_own.h); more: a kernel before (decode_prepare.h).
  * Bound: cuda_sm90_decode.c. Measured: docs/PERFORMANCE.md, "Few rows of A on one H200". */
 #include "cuda/decode_params.h"
 
@@ -19,7 +21,7 @@ extern __shared__ __align__(128) uint8_t decode_shared[];
 
 #include "cuda/sm90a/decode_finish.h"
 #include "cuda/sm90a/decode_multiply.h"
-#include "cuda/sm90a/decode_prepare.h"
+#include "cuda/sm90a/decode_own.h"
 
 #define DECODE_PASTE(a, b) a##b
 #define DECODE_JOIN(a, b)  DECODE_PASTE(a, b)

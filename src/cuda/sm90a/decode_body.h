@@ -23,7 +23,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
     block.rows = row_warps * ROW_TILES * 16;
     block.row = (blockIdx.x >> p.splits_log2) * block.rows;
 
-    /* The first weights and the scales: nothing that the grid before this one writes. */
+    /* With an image, the grid before this one has made it, and waited for all before: it writes
+     * neither weights nor scales. Otherwise any may be written still. */
+    const bool own = DECODE_TILES == 1 && !p.a_image, narrow = DECODE_FORMAT <= DECODE_NVFP4;
+    uint32_t *const flags = (uint32_t *)(decode_shared + p.flags_at);
     const uint32_t row = row_warp * ROW_TILES * 16 + g; /* in the block */
     const uint32_t range = block.first_range + k_warp / WALKERS;
     const uint32_t range_begin = decode_begin(&p, range), end = decode_begin(&p, range + 1);
@@ -36,35 +39,48 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
     for (int i = 0; i < 2 * ROW_TILES; i++)
         lane.weights[i] = p.b.data + first_byte +
                           (uint64_t)min(block.row + row + i * 8, p.n - 1) * p.b_pitch16 * 16;
-    if (step < end) decode_fetch(DECODE_FORMAT, &lane, 0);
+    decode_raw raw[BSMM_DECODE_OWN_CHUNKS];
+    if (own) {
+        if (threadIdx.x < BSMM_DECODE_COLUMNS) flags[threadIdx.x] = 0;
+        ptx_grid_wait();
+        decode_own_load(&p, narrow, &block, threadIdx.x, raw); /* behind nothing else */
+    }
+    if (step < end) decode_fetch(DECODE_FORMAT, &lane, lane.ring);
     decode_go_on(DECODE_FORMAT, &lane);
     ptx_copy_commit();
-    const uint32_t barriers = decode_address(decode_shared + p.barriers_at);
-    if (threadIdx.x == 0) {
-        ptx_bulk_init(barriers, 1);
-        ptx_bulk_init(barriers + 8, 1);
-        ptx_bulk_fence_init();
-    }
+    if (!own) decode_make_barriers(&p, row_warps);
     uint8_t *const scales = decode_shared + p.scales_at;
     decode_stage_scales(DECODE_FORMAT, &p, &block, scales);
     ptx_copy_commit();
 
     /* A, then more weights. 4-bit weights keep the arithmetic units busier than memory: nothing may
      * delay A. */
-    const bool at_once = DECODE_FORMAT >= DECODE_MXFP8;
-    __syncthreads(); /* the barriers are there */
-    ptx_grid_wait();
-    if (threadIdx.x == 0) decode_fetch_a(&p, &block, 0, barriers);
+    const bool at_once = own || DECODE_FORMAT >= DECODE_MXFP8;
+    __syncthreads(); /* the barriers are there, flags too */
+    if (!own) ptx_grid_wait();
+    decode_ring ring = decode_find_ring(&p, k_warp);
+    const bool fills = row_warp == 0 && lane_id == 0;
+    if (!own && threadIdx.x == 0) decode_fetch_whole(&p, &block);
+    if (!own && fills)
+        for (uint32_t i = 0; i < ring.slots && step + i * WALKERS < end; i++)
+            decode_fill_slot(&p, &ring, i, step + i * WALKERS);
     if (at_once) decode_fetch_ahead(DECODE_FORMAT, &lane, step, end);
-    ptx_copy_wait(at_once ? BSMM_DECODE_AHEAD - 1 : 0);
+    if (own) {
+        decode_own_store(&p, narrow, &block, threadIdx.x, raw, decode_shared, flags);
+        if (DECODE_GROUPED) decode_own_scales(&p, &block, (float *)(decode_shared + p.a_scales_at));
+    }
+    if (at_once)
+        ptx_copy_wait(BSMM_DECODE_AHEAD - 1);
+    else
+        ptx_copy_wait(0);
 
     uint32_t columns[DECODE_TILES];
 #pragma unroll
     for (int n = 0; n < DECODE_TILES; n++)
         columns[n] = (DECODE_TILES > 1 ? n * 8 + g : min(g, p.columns - 1)) * 64 + t * 16;
-    const uint32_t chunk_bytes = p.columns * 64;
+    const uint32_t chunk_bytes = p.chunk_bytes;
     float sums[SUMS][4];
-    uint32_t nans[2] = {0, 0};
+    uint32_t nans[2] = {0, 0}, most = 0;
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
         sums[i][0] = sums[i][1] = sums[i][2] = sums[i][3] = 0;
@@ -76,74 +92,76 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
                       : DECODE_FORMAT == DECODE_NVFP4 ? t * 2
                       : DECODE_FORMAT == DECODE_MXFP8 ? t / 2
                                                       : 0);
-    uint32_t slot = 0;
-    for (uint32_t turn = 0; turn < p.phases; turn++) {
-        if (turn == 0) __syncthreads(); /* scales, barriers */
-        while (!ptx_bulk_try_wait(barriers + turn % 2 * 8, turn / 2 % 2)) {
+    __syncthreads(); /* scales, and A if it was made here */
+    if (!own)
+        while (!ptx_bulk_try_wait(decode_address(decode_shared + p.barriers_at), 0)) {
         }
-        if (turn == 0 && !at_once) decode_fetch_ahead(DECODE_FORMAT, &lane, step, end);
-        if (turn > 0) __syncthreads(); /* none is behind in the phase before the last */
-        if (threadIdx.x == 0 && turn + 1 < p.phases) decode_fetch_a(&p, &block, turn + 1, barriers);
-        const uint32_t first = range_begin + turn * p.phase_steps;
-        const uint32_t stop = min(first + p.phase_steps, end);
-        uint32_t at =
-            decode_address(decode_shared) + (decode_phase_place(&p, &block, turn) +
-                                             k_warp / WALKERS * p.phase_steps + step - first) *
-                                                4 * chunk_bytes;
-        for (; step < stop; step += WALKERS) {
-            decode_words words;
-            decode_factors factors;
-            ptx_copy_wait(BSMM_DECODE_AHEAD - 1);
-            decode_take(&lane, slot, &words);
-            decode_find_factors(DECODE_FORMAT, scale, p.scale_stride, &factors);
-#if DECODE_GROUPED
-            const float *const a_scales = (const float *)(decode_shared + p.a_scales_at);
-            float row_scales[2] = {1, 1};
-            if (DECODE_FORMAT == DECODE_FP8_F32)
-                row_scales[0] = row_scales[1] = *(const float *)__cvta_shared_to_generic(scale);
-                /* One tile of rows after the other: there are no registers for both. */
-#    pragma unroll
-            for (int r = 0; r < ROW_TILES; r++) {
-                if (DECODE_TILES > 2) __syncwarp(); /* no load of A may move up */
-                float parts[DECODE_TILES][4];
-#    pragma unroll
-                for (int n = 0; n < DECODE_TILES; n++)
-                    parts[n][0] = parts[n][1] = parts[n][2] = parts[n][3] = 0;
-                decode_step(DECODE_FORMAT, DECODE_TILES, r, r + 1, &words, &factors, at,
-                            chunk_bytes, columns, parts, nans);
-#    pragma unroll
-                for (int n = 0; n < DECODE_TILES; n++) {
-                    float column_scales[2];
-#    pragma unroll
-                    for (uint32_t c = 0; c < 2; c++)
-                        column_scales[c] =
-                            a_scales[(step - block.begin) * p.scale_columns +
-                                     (DECODE_TILES > 1 ? n * 8 + t * 2 + c
-                                                       : min(t * 2 + c, p.columns - 1))];
-                    decode_add_scaled(sums[r * DECODE_TILES + n], parts[n], row_scales,
-                                      column_scales);
-                }
+    if (!at_once) decode_fetch_ahead(DECODE_FORMAT, &lane, step, end);
+    const uint32_t first_step = step;
+    uint32_t slot = 0; /* of the weights, of two */
+    uint32_t at = ring.first;
+    if (ring.slots == 0) at += (step - block.begin) * 4 * chunk_bytes;
+    for (; step < end; step += WALKERS) {
+        if (ring.slots)
+            while (!ptx_bulk_try_wait(ring.full + ring.slot * 8, ring.parity)) {
             }
+        decode_words words;
+        decode_factors factors;
+        ptx_copy_wait(BSMM_DECODE_AHEAD - 1);
+        decode_take(lane.ring + slot * BSMM_DECODE_SLOT_BYTES, &words);
+        decode_find_factors(DECODE_FORMAT, scale, p.scale_stride, &factors, &most);
+#if DECODE_GROUPED
+        const float *const a_scales = (const float *)(decode_shared + p.a_scales_at);
+        float row_scales[2] = {1, 1};
+        if (DECODE_FORMAT == DECODE_FP8_F32)
+            row_scales[0] = row_scales[1] = *(const float *)__cvta_shared_to_generic(scale);
+            /* One tile of rows after the other: there are no registers for both. */
+#    pragma unroll
+        for (int r = 0; r < ROW_TILES; r++) {
+            if (DECODE_TILES > 2) __syncwarp(); /* no load of A may move up */
+            float parts[DECODE_TILES][4];
+#    pragma unroll
+            for (int n = 0; n < DECODE_TILES; n++)
+                parts[n][0] = parts[n][1] = parts[n][2] = parts[n][3] = 0;
+            decode_step(DECODE_FORMAT, DECODE_TILES, r, r + 1, &words, &factors, at, chunk_bytes,
+                        columns, parts, nans);
+#    pragma unroll
+            for (int n = 0; n < DECODE_TILES; n++) {
+                float column_scales[2];
+#    pragma unroll
+                for (uint32_t c = 0; c < 2; c++)
+                    column_scales[c] = a_scales[(step - block.begin) * p.scale_columns +
+                                                (DECODE_TILES > 1 ? n * 8 + t * 2 + c
+                                                                  : min(t * 2 + c, p.columns - 1))];
+                decode_add_scaled(sums[r * DECODE_TILES + n], parts[n], row_scales, column_scales);
+            }
+        }
 #else
-            decode_step(DECODE_FORMAT, DECODE_TILES, 0, ROW_TILES, &words, &factors, at,
-                        chunk_bytes, columns, sums, nans);
+        decode_step(DECODE_FORMAT, DECODE_TILES, 0, ROW_TILES, &words, &factors, at, chunk_bytes,
+                    columns, sums, nans);
 #endif
-            /* The slot's words are in registers: what they were multiplied by has been waited for.
-             */
-            if (step + BSMM_DECODE_AHEAD * WALKERS < end) decode_fetch(DECODE_FORMAT, &lane, slot);
-            decode_go_on(DECODE_FORMAT, &lane);
-            ptx_copy_commit();
-            slot = slot == BSMM_DECODE_AHEAD - 1 ? 0 : slot + 1;
-            at += WALKERS * 4 * chunk_bytes;
-            scale += WALKERS * STEP_SCALES;
+        /* The slot's words are in registers: what they were multiplied by has been waited for.
+         */
+        if (step + BSMM_DECODE_AHEAD * WALKERS < end)
+            decode_fetch(DECODE_FORMAT, &lane, lane.ring + slot * BSMM_DECODE_SLOT_BYTES);
+        decode_go_on(DECODE_FORMAT, &lane);
+        ptx_copy_commit();
+        slot ^= 1;
+        scale += WALKERS * STEP_SCALES;
+        at += (ring.slots ? 1 : WALKERS) * 4 * chunk_bytes;
+        if (ring.slots) {
+            decode_leave_slot(&p, &ring, fills, WALKERS, step, first_step, end);
+            if (++ring.slot == ring.slots) ring.slot = 0, ring.parity ^= 1, at = ring.first;
         }
     }
 
-    /* Elements that are NaN were taken for 480. The four threads of a row have seen all of it. */
+    /* Elements that are NaN were taken for 480, scales out of range for anything. The four threads
+     * of a row have seen all of it. */
+    const bool beyond = bsmm_e8m0_beyond(most);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        if (DECODE_FORMAT < DECODE_MXFP8) break;
-        uint32_t any = nans[i] & 0x80808080u;
+        if (DECODE_FORMAT == DECODE_NVFP4) break;
+        uint32_t any = (nans[i] & 0x80808080u) | beyond;
         any |= __shfl_xor_sync(0xffffffffu, any, 1);
         any |= __shfl_xor_sync(0xffffffffu, any, 2);
 #pragma unroll

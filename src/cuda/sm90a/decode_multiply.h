@@ -12,36 +12,78 @@
 
 /* ---- A ---- */
 
-/* A's phase `turn`: up to phase_steps steps of each of the block's ranges. Two phases have room
- * where there is more than one: the next is copied while this one is used. In steps. */
-static __device__ __forceinline__ uint32_t decode_phase_place(const bsmm_decode_params *p,
-                                                              const decode_block *block,
-                                                              uint32_t turn) {
-    return turn % 2 * block->ranges * p->phase_steps;
+/* Warps of the same steps share A's: where there is no room for all, a ring of slots, each with a
+ * barrier that it is full and one that all of these warps are done with it. Barrier 0 is for what
+ * comes in one piece. */
+typedef struct decode_ring {
+    uint32_t slots, slot, parity; /* the next step's */
+    uint32_t full, done;          /* barriers of the first slot */
+    uint32_t first, bytes;        /* where it begins, its size */
+} decode_ring;
+
+static __device__ __forceinline__ decode_ring decode_find_ring(const bsmm_decode_params *p,
+                                                               uint32_t k_warp) {
+    decode_ring ring;
+    ring.slots = p->a_slots;
+    ring.slot = ring.parity = 0;
+    ring.full = decode_address(decode_shared + p->barriers_at) + 8 + k_warp * p->a_slots * 8;
+    ring.done = ring.full + (p->a_slots * 8 << p->k_warps_log2);
+    ring.bytes = p->columns * 256;
+    ring.first = decode_address(decode_shared) + k_warp * p->a_slots * ring.bytes;
+    return ring;
 }
 
-/* Copies a phase, with the first also the fp32 scales of all, if there are such. By one thread. */
-static __device__ __forceinline__ void decode_fetch_a(const bsmm_decode_params *p,
-                                                      const decode_block *block, uint32_t turn,
-                                                      uint32_t barriers) {
-    uint32_t shared = decode_address(decode_shared), barrier = barriers + turn % 2 * 8;
-    uint32_t step_bytes = p->columns * 256, place = decode_phase_place(p, block, turn), all = 0;
-    for (uint32_t i = 0; i < block->ranges; i++) {
-        uint32_t begin = decode_begin(p, block->first_range + i) + turn * p->phase_steps;
-        uint32_t end = min(begin + p->phase_steps, decode_begin(p, block->first_range + i + 1));
-        if (begin >= end) continue;
-        ptx_bulk_copy(shared + (place + i * p->phase_steps) * step_bytes,
-                      p->a_image + (uint64_t)begin * step_bytes, (end - begin) * step_bytes,
-                      barrier);
-        all += (end - begin) * step_bytes;
+/* Makes all barriers; row_warps use each slot. */
+static __device__ __forceinline__ void decode_make_barriers(const bsmm_decode_params *p,
+                                                            uint32_t row_warps) {
+    uint32_t barriers = decode_address(decode_shared + p->barriers_at);
+    uint32_t slots = p->a_slots << p->k_warps_log2;
+    for (uint32_t i = threadIdx.x; i <= 2 * slots; i += BSMM_DECODE_THREADS)
+        ptx_bulk_init(barriers + i * 8, i > slots ? row_warps : 1);
+    if (threadIdx.x <= 2 * slots) ptx_bulk_fence_init();
+}
+
+/* By one thread of the warps that share it. */
+static __device__ __forceinline__ void decode_fill_slot(const bsmm_decode_params *p,
+                                                        const decode_ring *ring, uint32_t slot,
+                                                        uint32_t step) {
+    ptx_bulk_expect(ring->full + slot * 8, ring->bytes);
+    ptx_bulk_copy(ring->first + slot * ring->bytes, p->a_image + (uint64_t)step * ring->bytes,
+                  ring->bytes, ring->full + slot * 8);
+}
+
+/* Done with a step of A, of [step, end): the slot before is filled anew, which the other warps have
+ * left by now, with the step that comes next there. */
+static __device__ __forceinline__ void decode_leave_slot(const bsmm_decode_params *p,
+                                                         const decode_ring *ring, bool fills,
+                                                         uint32_t walkers, uint32_t step,
+                                                         uint32_t begin, uint32_t end) {
+    uint32_t next = step + (ring->slots - 1) * walkers;
+    if (next >= end) return;
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) ptx_bulk_arrive(ring->done + ring->slot * 8);
+    if (!fills || step == begin) return;
+    uint32_t slot = ring->slot ? ring->slot - 1 : ring->slots - 1;
+    uint32_t parity = ring->slot ? ring->parity : ring->parity ^ 1;
+    while (!ptx_bulk_try_wait(ring->done + slot * 8, parity)) {
     }
-    if (turn == 0 && p->a_image_scales) {
-        uint32_t bytes = (block->end - block->begin) * p->scale_columns * 4;
+    decode_fill_slot(p, ring, slot, next);
+}
+
+/* What comes in one piece: all of the block's A, or the fp32 scales of all; whether there is
+ * anything. By one thread. */
+static __device__ __forceinline__ void decode_fetch_whole(const bsmm_decode_params *p,
+                                                          const decode_block *block) {
+    uint32_t shared = decode_address(decode_shared), barrier = shared + p->barriers_at;
+    uint32_t steps = block->end - block->begin, step_bytes = p->columns * 256;
+    uint32_t values = p->a_slots ? 0 : steps * step_bytes;
+    uint32_t scales = p->a_image_scales ? steps * p->scale_columns * 4 : 0;
+    ptx_bulk_expect(barrier, values + scales);
+    if (values)
+        ptx_bulk_copy(shared, p->a_image + (uint64_t)block->begin * step_bytes, values, barrier);
+    if (scales)
         ptx_bulk_copy(shared + p->a_scales_at, p->a_image_scales + block->begin * p->scale_columns,
-                      bytes, barrier);
-        all += bytes;
-    }
-    ptx_bulk_expect(barrier, all);
+                      scales, barrier);
 }
 
 /* ---- weights ---- */
@@ -61,8 +103,7 @@ typedef struct decode_lane {
 
 /* Copies one step, zeros behind the row's end, and goes on to the next. */
 static __device__ __forceinline__ void decode_fetch(const int format, decode_lane *lane,
-                                                    uint32_t slot) {
-    uint32_t to = lane->ring + slot * BSMM_DECODE_SLOT_BYTES;
+                                                    uint32_t to) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const int row = format <= DECODE_NVFP4 ? i : i % 2;
@@ -81,22 +122,17 @@ static __device__ __forceinline__ void decode_go_on(const int format, decode_lan
     lane->left -= bytes;
 }
 
-/* The steps after the first, as many as the ring holds. */
+/* The step after the first: the ring holds two. */
 static __device__ __forceinline__ void decode_fetch_ahead(const int format, decode_lane *lane,
                                                           uint32_t step, uint32_t end) {
     const uint32_t walkers = format <= DECODE_NVFP4 ? 2 : 1;
-#pragma unroll
-    for (uint32_t i = 1; i < BSMM_DECODE_AHEAD; i++) {
-        if (step + i * walkers < end) decode_fetch(format, lane, i);
-        decode_go_on(format, lane);
-        ptx_copy_commit();
-    }
+    if (step + walkers < end) decode_fetch(format, lane, lane->ring + BSMM_DECODE_SLOT_BYTES);
+    decode_go_on(format, lane);
+    ptx_copy_commit();
 }
 
-static __device__ __forceinline__ void decode_take(const decode_lane *lane, uint32_t slot,
-                                                   decode_words *to) {
-    const uint8_t *from =
-        (const uint8_t *)__cvta_shared_to_generic(lane->ring + slot * BSMM_DECODE_SLOT_BYTES);
+static __device__ __forceinline__ void decode_take(uint32_t slot, decode_words *to) {
+    const uint8_t *from = (const uint8_t *)__cvta_shared_to_generic(slot);
 #pragma unroll
     for (int i = 0; i < 4; i++)
         to->w[i / 2][i % 2] = *(const uint4 *)(from + i * (BSMM_DECODE_THREADS * 16));
@@ -127,23 +163,26 @@ typedef struct decode_factors {
     uint32_t f[2][2][2];
 } decode_factors;
 
-/* at: shared address of the thread's first row's scales of the step; stride: from row to row. */
+/* at: shared address of the thread's first row's scales of the step; stride: from row to row.
+ * most: bsmm_e8m0_most of all codes so far. */
 static __device__ __forceinline__ void decode_find_factors(const int format, uint32_t at,
-                                                           uint32_t stride, decode_factors *to) {
+                                                           uint32_t stride, decode_factors *to,
+                                                           uint32_t *most) {
 #pragma unroll
     for (int half = 0; half < 2; half++)
 #pragma unroll
         for (int row = 0; row < 2; row++) {
             uint32_t *f = to->f[half][row];
             uint32_t here = at + (row * 8 + (format <= DECODE_NVFP4 ? half * 16 : 0)) * stride;
-            if (format == DECODE_MXFP4)
-                f[0] = f[1] = bsmm_e8m0_factor(decode_shared_u8(here));
-            else if (format == DECODE_NVFP4)
+            if (format == DECODE_MXFP4 || format == DECODE_MXFP8) {
+                uint32_t code = decode_shared_u8(here + (format == DECODE_MXFP8 ? half * 2 : 0));
+                f[0] = f[1] = bsmm_e8m0_factor(code);
+                *most = bsmm_e8m0_most(*most, code);
+            } else if (format == DECODE_NVFP4) {
                 decode_nv_factors(decode_shared_u16(here), f);
-            else if (format == DECODE_MXFP8)
-                f[0] = f[1] = bsmm_e8m0_factor(decode_shared_u8(here + half * 2));
-            else
+            } else {
                 f[0] = f[1] = 0x7b807b80u; /* 2^120 */
+            }
         }
 }
 

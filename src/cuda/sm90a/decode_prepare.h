@@ -88,19 +88,38 @@ static __device__ __forceinline__ uint4 decode_read_f16(uint4 v, uint4 *low) {
     return high;
 }
 
-/* Eight values of a row from column k on, as bf16: parts[0] and, of f16, parts[1]. */
-static __device__ __forceinline__ void decode_read(const bsmm_decode_params *p, uint32_t row,
-                                                   uint32_t k, uint4 parts[2]) {
+/* Eight values of a row as they are stored, and the code of their scale. */
+typedef struct decode_raw {
+    uint4 codes;
+    uint32_t scale;
+} decode_raw;
+
+/* From column k on; zeros behind K. */
+static __device__ __forceinline__ void decode_load(const bsmm_decode_params *p, uint32_t row,
+                                                   uint32_t k, decode_raw *to) {
     const uint8_t *from = p->a.data + row * p->a_pitch;
-    if (p->source == BSMM_DECODE_BF16) {
-        parts[0] = *(const uint4 *)(from + k * 2);
-    } else if (p->source == BSMM_DECODE_F16) {
-        parts[0] = decode_read_f16(*(const uint4 *)(from + k * 2), &parts[1]);
+    to->codes = make_uint4(0, 0, 0, 0);
+    to->scale = 127;
+    if (k >= p->k) return;
+    if (p->source == BSMM_DECODE_E4M3) {
+        uint2 codes = *(const uint2 *)(from + k);
+        to->codes.x = codes.x;
+        to->codes.y = codes.y;
+        if (p->a.scale == BSMM_SCALE_E8M0) to->scale = p->a.scales[row * p->a_scale_pitch + k / 32];
     } else {
-        bool mx = p->a.scale == BSMM_SCALE_E8M0;
-        uint32_t scale = mx ? p->a.scales[row * p->a_scale_pitch + k / 32] : 127;
-        parts[0] = decode_values_e4m3(*(const uint2 *)(from + k), scale);
+        to->codes = *(const uint4 *)(from + k * 2);
     }
+}
+
+/* As bf16: parts[0] and, of f16, parts[1]. */
+static __device__ __forceinline__ void decode_convert(const bsmm_decode_params *p,
+                                                      const decode_raw *raw, uint4 parts[2]) {
+    parts[0] = raw->codes;
+    parts[1] = make_uint4(0, 0, 0, 0);
+    if (p->source == BSMM_DECODE_F16)
+        parts[0] = decode_read_f16(raw->codes, &parts[1]);
+    else if (p->source == BSMM_DECODE_E4M3)
+        parts[0] = decode_values_e4m3(make_uint2(raw->codes.x, raw->codes.y), raw->scale);
 }
 
 /* Part `part` of eight values of any format. */
@@ -124,7 +143,7 @@ static __device__ __forceinline__ uint32_t decode_prepare_chunk(const bsmm_decod
     uint32_t k = chunk * 8, any = 0;
     uint8_t *to = p->a_image + (uint64_t)(chunk / 16) * p->columns * 256 +
                   decode_chunk_at(p->narrow, chunk % 16, p->columns) + row * p->parts * 64;
-    uint4 parts[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+    uint4 parts[2];
     if (p->source == BSMM_DECODE_ANY) {
         for (uint32_t part = 0; part < p->parts; part++) {
             uint4 v = decode_read_any(p, row, k, part);
@@ -133,7 +152,9 @@ static __device__ __forceinline__ uint32_t decode_prepare_chunk(const bsmm_decod
         }
         return any;
     }
-    if (k < p->k) decode_read(p, row, k, parts);
+    decode_raw raw;
+    decode_load(p, row, k, &raw);
+    decode_convert(p, &raw, parts);
     *(uint4 *)to = decode_arrange(p->narrow, parts[0]);
     if (p->parts == 2) *(uint4 *)(to + 64) = decode_arrange(p->narrow, parts[1]);
     return decode_magnitude(parts[0]) | decode_magnitude(parts[1]);

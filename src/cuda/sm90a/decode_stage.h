@@ -32,6 +32,10 @@ static __device__ __forceinline__ uint32_t decode_address(const void *shared) {
     return (uint32_t)__cvta_generic_to_shared(shared);
 }
 
+static __device__ __forceinline__ float decode_shared_f32(uint32_t address) {
+    return *(const float *)__cvta_shared_to_generic(address);
+}
+
 /* ---- scales ---- */
 
 /* fp32 factors outside this range become NaN, so that a product of two neither overflows nor loses

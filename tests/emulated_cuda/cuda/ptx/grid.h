@@ -10,10 +10,16 @@ static inline uint32_t ptx_grid_mapa(uint32_t address, uint32_t rank) {
 static inline float ptx_grid_load_f32(uint32_t address) {
     return *static_cast<const float *>(emulated_pointer(address));
 }
+static inline uint32_t ptx_grid_load_u32(uint32_t address) {
+    return *static_cast<const uint32_t *>(emulated_pointer(address));
+}
 static inline uint32_t ptx_grid_cluster_rank(void) {
     return emulated_rank();
 }
 static inline void ptx_grid_cluster_arrive(void) {
+    emulated_cluster_arrive();
+}
+static inline void ptx_grid_cluster_arrive_relaxed(void) {
     emulated_cluster_arrive();
 }
 static inline void ptx_grid_cluster_wait(void) {
