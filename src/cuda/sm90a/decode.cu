@@ -13,7 +13,8 @@
  * of all warps over all of it; behind them, which rows of A are not zero.
  * A warp: wait for its copies of a step, decode and multiply, copy the step after the next. No warp
  * waits for another but for slots of A's ring, at the begin and at the end (decode_finish.h).
- * One or two rows of A: blocks make A ready (decode_own.h); more: a kernel before (decode_prepare.h).
+ * One or two rows of A: blocks make A ready (decode_own.h); more: a kernel before them does
+ * (decode_prepare.h).
  * Bound: cuda_sm90_decode.c. Measured: docs/PERFORMANCE.md, "Few rows of A on one H200". */
 #include "cuda/decode_params.h"
 
