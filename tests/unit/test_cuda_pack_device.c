@@ -122,7 +122,10 @@ static void least_codes_are_folded(void **state) {
     static const struct {
         const char *format;
         uint8_t mask;
-    } cases[] = {{"mxfp8", 0x81}, {"mxfp8", 0x83}, {"mxfp8", 0x87}, {"mxfp8_e5m2", 0x81},
+    } cases[] = {{"mxfp8", 0x81},
+                 {"mxfp8", 0x83},
+                 {"mxfp8", 0x87},
+                 {"mxfp8_e5m2", 0x81},
                  {"mxfp8_e5m2", 0x83}};
     const bsmm_cuda_device *device = test_cuda_device();
     rng r = {43};
