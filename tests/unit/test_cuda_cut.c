@@ -1,4 +1,5 @@
-/* Tiles that are cut along K over multiprocessors give the bits of whole ones. */
+/* What may not show in a row's bits: how tiles are cut along K over multiprocessors, and whether
+ * other rows need scales that change along K. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -78,8 +79,54 @@ static void test_cut_tiles(void **state) {
         check_kernel(cases[i][0], cases[i][1], cases[i][2], &r);
 }
 
+/* Block scales close to each other, so that each row keeps one after packing. */
+static void level_scales(test_matrix *m, rng *r) {
+    uint8_t *codes = m->m.scales;
+    for (uint64_t i = 0; i < m->scale_bytes; i++)
+        codes[i] = (uint8_t)(126 + rng_below(r, 3));
+}
+
+static void test_uneven_rows(void **state) {
+    (void)state;
+    enum { ROWS = 200, SHORT_K = 1024, ODD_ROW = 77, BLOCKS = SHORT_K / 32 };
+    if (test_cuda_device()->capability != 90) skip();
+    static const char *const formats[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2"};
+    rng r = {2};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+        bsmm_format format = format_named(formats[i]);
+        test_matrix a, b, d;
+        test_matrix_make(&a, describe(format, ROWS, SHORT_K), FILL_ORDINARY, &r);
+        test_matrix_make(&b, describe(format, COLUMNS, SHORT_K), FILL_ORDINARY, &r);
+        test_matrix_make(&d, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
+        level_scales(&a, &r);
+        level_scales(&b, &r);
+        bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                 .a = &a.m,
+                                 .b = &b.m,
+                                 .d = &d.m,
+                                 .device = "cuda:0",
+                                 .kernel = "cuda_sm90a_fold"};
+        assert_int_equal(test_multiply(&desc), BSMM_OK);
+        float *even = malloc(d.data_bytes);
+        memcpy(even, d.m.data, d.data_bytes);
+        uint8_t *odd = (uint8_t *)a.m.scales + ODD_ROW * BLOCKS;
+        memset(odd + 20, 140, 4); /* one group, far above the row's first */
+        assert_int_equal(test_multiply(&desc), BSMM_OK);
+        const float *got = d.m.data;
+        for (int64_t row = 0; row < ROWS; row++) {
+            int differs = memcmp(got + row * COLUMNS, even + row * COLUMNS, COLUMNS * sizeof *got);
+            assert_int_equal(differs != 0, row == ODD_ROW);
+        }
+        free(even);
+        test_matrix_free(&a);
+        test_matrix_free(&b);
+        test_matrix_free(&d);
+    }
+}
+
 int main(void) {
     setenv("BSMM_TEST_EXACT", "1", 1); /* buffers of their own: a GPU's waves are large */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cut_tiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cut_tiles),
+                                       cmocka_unit_test(test_uneven_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
