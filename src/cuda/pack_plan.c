@@ -196,18 +196,23 @@ bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16) {
                              .special = (0x80 - special_of(elem)) * 0x01010101u};
 }
 
-/* Whether the scales of an aligned 128 of K are the bytes of an aligned word. */
-static bool are_fours(const bsmm_operand *o, const bsmm_pack_job *job) {
-    const bsmm_axis_map *across = &job->col_map, *down = &job->row_map;
-    const bsmm_format *f = &o->m.format;
-    if (f->scale != BSMM_SCALE_E8M0 || f->block_cols != 32 || job->cols % 128) return false;
-    uint64_t strides = (uintptr_t)job->scales; /* all of which are multiples of 4 */
+bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
+                     uint32_t number) {
+    const bsmm_axis_digit *d = &across->digits[number];
+    uint64_t strides = (uintptr_t)scales; /* all of which are multiples of 4 */
     for (uint32_t i = 0; i < down->count; i++)
         strides |= down->digits[i].stride;
-    for (uint32_t i = 2; i < across->count; i++) /* behind the block and its number's first digit */
+    for (uint32_t i = number + 1; i < across->count; i++)
         strides |= across->digits[i].stride;
-    bool is_last = across->count == 2, whole = is_last || across->digits[1].extent % 4 == 0;
-    return across->digits[1].stride == 1 && whole && strides % 4 == 0;
+    bool whole = across->count == number + 1 || d->extent % 4 == 0;
+    return across->count > number && d->stride == 1 && whole && strides % 4 == 0;
+}
+
+/* Whether the scales of an aligned 128 of K are the bytes of an aligned word. */
+static bool are_fours(const bsmm_operand *o, const bsmm_pack_job *job) {
+    const bsmm_format *f = &o->m.format;
+    return f->scale == BSMM_SCALE_E8M0 && f->block_cols == 32 && job->cols % 128 == 0 &&
+           bsmm_axis_fours(job->scales, &job->row_map, &job->col_map, 1);
 }
 
 static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_job *job) {

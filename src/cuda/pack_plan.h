@@ -68,6 +68,11 @@ bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16);
  * which `block` make a block of the map. */
 bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_t block);
 
+/* Whether each four scale codes of a byte, from a multiple of 4 on, are the bytes of an aligned
+ * word; digit `number` of `across` is the first of a scale's column. */
+bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
+                     uint32_t number);
+
 /* log2 of the threads side by side over `items` items, a multiple of `least`: the most, up to 256,
  * that leave none idle. */
 uint32_t bsmm_lanes_log2(int64_t items, uint32_t least);

@@ -89,17 +89,11 @@ bsmm_status bsmm_cuda_amax(const bsmm_recode *job) {
 /* ---- quantizing ---- */
 
 #define ROWS(type, bits)                                                                           \
-    {                                                                                              \
-        {.module = "sm80/quantize", .name = "quantize_rows_" type "_" bits},                       \
-            {.module = "sm90a/quantize", .name = "quantize_rows_" type "_" bits},                  \
-    }
+    { .module = "sm80/quantize", .name = "quantize_rows_" type "_" bits }
 #define TILES(type)                                                                                \
-    {                                                                                              \
-        {.module = "sm80/quantize", .name = "quantize_tiles_" type "_8"},                          \
-            {.module = "sm90a/quantize", .name = "quantize_tiles_" type "_8"},                     \
-    }
-/* [values][half of the bits; last: tiles][sm_90] */
-static const bsmm_cuda_function quantizers[][6][2] = {
+    { .module = "sm80/quantize", .name = "quantize_tiles_" type "_8" }
+/* [values][half of the bits; last: tiles] */
+static const bsmm_cuda_function quantizers[][6] = {
     [BSMM_ELEM_F32] = {[2] = ROWS("f32", "4"), ROWS("f32", "6"), ROWS("f32", "8"), TILES("f32")},
     [BSMM_ELEM_F16] = {[2] = ROWS("f16", "4"), ROWS("f16", "6"), ROWS("f16", "8"), TILES("f16")},
     [BSMM_ELEM_BF16] = {[2] = ROWS("bf16", "4"),
@@ -141,9 +135,20 @@ static uint32_t quick_of(const bsmm_quantize_job *q) {
     bool divides = q->steps.step == BSMM_STEP_DIVIDE;
     if (q->dst_bits == 8 && q->hardware == 3 && q->steps.step != BSMM_STEP_COMPARE)
         return divides ? BSMM_QUICK_E4M3_DIVIDE : BSMM_QUICK_E4M3_MULTIPLY;
+    const bsmm_coder *k = &q->coder;
+    bool plus = !k->zero_and && !k->zero_or && k->zero_code_and == UINT32_MAX; /* -0 becomes 0 */
+    if (q->dst_bits == 4 && plus && !k->down && q->steps.step != BSMM_STEP_COMPARE)
+        return divides ? BSMM_QUICK_E2M1_PLUS_DIVIDE : BSMM_QUICK_E2M1_PLUS;
     if (!q->pairs) return BSMM_QUICK_NONE;
     bool pow2 = q->scale == BSMM_SCALE_E8M0 && q->src_elem != BSMM_ELEM_F32;
     return pow2 ? BSMM_QUICK_E2M1_PAIRS : BSMM_QUICK_E2M1_MULTIPLY;
+}
+
+static bool has_tables(const bsmm_quantize_job *q) {
+    bsmm_block_rule rule = q->steps.block;
+    return q->dst_bits == 4 &&
+           (rule == BSMM_BLOCK_E4M3_TORCHAO || rule == BSMM_BLOCK_E4M3_TE ||
+            rule == BSMM_BLOCK_E4M3_MODELOPT || rule == BSMM_BLOCK_E4M3_COMPRESSED_TENSORS);
 }
 
 static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
@@ -163,6 +168,7 @@ static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
     q->pairs = f->elem == BSMM_ELEM_E2M1 && is_plain(&q->coder) && !q->coder.down &&
                q->steps.step == BSMM_STEP_MULTIPLY;
     q->quick = quick_of(q);
+    q->tables = has_tables(q);
     q->row_map = bsmm_axis_map_of(&job->dst.map, 0, q->block_rows);
     q->col_map = bsmm_axis_map_of(&job->dst.map, 1, q->block_cols);
 }
@@ -184,7 +190,6 @@ bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax
 }
 
 static bsmm_status queue_fast(const bsmm_recode *job, bsmm_quantize_job *q) {
-    const bsmm_cuda_device *d = job->device;
     bool tiled = is_tiled(&job->dst.m.format) && q->block_rows == 128;
     int64_t items = bsmm_ceil_div(q->cols, ITEM), rows = 128, columns = bsmm_ceil_div(q->cols, 128);
     if (!tiled) {
@@ -195,8 +200,7 @@ static bsmm_status queue_fast(const bsmm_recode *job, bsmm_quantize_job *q) {
         rows = (int64_t)(THREADS >> q->lanes_log2) * (q->src_elem == BSMM_ELEM_F32 ? 2 : 4);
         columns = items >> q->lanes_log2;
     }
-    const bsmm_cuda_function *function =
-        &quantizers[q->src_elem][tiled ? 5 : q->dst_bits / 2][d->capability == 90];
+    const bsmm_cuda_function *function = &quantizers[q->src_elem][tiled ? 5 : q->dst_bits / 2];
     return launch(job, function, bsmm_ceil_div(q->rows, rows), columns, BSMM_CUDA_ARGUMENTS(q));
 }
 
@@ -293,6 +297,9 @@ bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
                              .aligned_dst = is_aligned(&job->dst, 16),
                              .by_divisor = src->global_kind == BSMM_GLOBAL_DIVISOR,
                              .way = way_of(src),
+                             .hardware = src->format.elem == BSMM_ELEM_E4M3   ? 3
+                                         : src->format.elem == BSMM_ELEM_E5M2 ? 2
+                                                                              : 0,
                              .global = src->global_scale};
     q.row_map = bsmm_axis_map_of(&job->src.map, 0, src->format.block_rows);
     q.col_map = bsmm_axis_map_of(&job->src.map, 1, src->format.block_cols);
@@ -345,6 +352,14 @@ bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
     BSMM_TRY(check_size(&job->src));
     BSMM_TRY(clear_padding(job));
     if (is_empty(&job->src)) return BSMM_OK;
-    return launch(job, &function, bsmm_ceil_div(q.cols, THREADS), bsmm_min_i64(q.rows, MOST_DOWN),
+    q.by_words = !q.wide && q.cols % 4 == 0 && q.known_cols % 4 == 0 &&
+                 bsmm_axis_fours(q.from, &q.from_row_map, &q.from_col_map, 0) &&
+                 bsmm_axis_fours(q.to, &q.to_row_map, &q.to_col_map, 0);
+    int64_t items = q.by_words ? q.cols / 4 : q.cols, lanes = 1;
+    while (lanes < items && lanes < THREADS)
+        lanes *= 2;
+    q.lanes_log2 = 31u - (uint32_t)__builtin_clz((uint32_t)lanes);
+    int64_t down = bsmm_ceil_div(q.rows, THREADS / lanes * BSMM_MOVED_ROWS);
+    return launch(job, &function, bsmm_ceil_div(items, lanes), bsmm_min_i64(down, MOST_DOWN),
                   BSMM_CUDA_ARGUMENTS(&q));
 }

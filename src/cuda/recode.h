@@ -19,7 +19,9 @@ typedef enum bsmm_quantize_quick {
     BSMM_QUICK_E4M3_MULTIPLY = 1, /* by cvt */
     BSMM_QUICK_E4M3_DIVIDE = 2,
     BSMM_QUICK_E2M1_MULTIPLY = 3, /* nearest even, zeros with their signs */
-    BSMM_QUICK_E2M1_PAIRS = 4     /* and factors that are powers of two */
+    BSMM_QUICK_E2M1_PAIRS = 4,    /* and factors that are powers of two */
+    BSMM_QUICK_E2M1_PLUS = 5,     /* as MULTIPLY, but -0 becomes 0 */
+    BSMM_QUICK_E2M1_PLUS_DIVIDE = 6
 } bsmm_quantize_quick;
 
 /* f32, f16 or bf16 to codes and scales. */
@@ -37,6 +39,7 @@ typedef struct bsmm_quantize_job {
     uint32_t hardware;              /* mantissa bits, where cvt gives the coder's codes; else 0 */
     uint32_t pairs;                 /* e2m1, nearest even, by multiplying, zeros with their signs */
     uint32_t quick;                 /* bsmm_quantize_quick */
+    uint32_t tables;                /* e2m1 by a rule that quick_e4m3 (sm80/quantize_scale.h) has */
     bsmm_axis_map row_map, col_map; /* of elements */
     bsmm_recipe_steps steps;
     bsmm_tensor_step tensor; /* without the second level */
@@ -63,7 +66,8 @@ typedef struct bsmm_dequantize_job {
     uint32_t lanes_log2;
     uint32_t share; /* neighbours whose items of 8 have one block: 1, 2 or 4 */
     uint32_t by_divisor;
-    uint32_t way; /* bsmm_dequantize_way */
+    uint32_t way;      /* bsmm_dequantize_way */
+    uint32_t hardware; /* mantissa bits of 8-bit floats that cvt knows; else 0 */
     bsmm_axis_map row_map, col_map;
     bsmm_narrow_codec codec;
     bsmm_pair_codec pair; /* to bf16 */
@@ -71,13 +75,17 @@ typedef struct bsmm_dequantize_job {
     const float *global;  /* NULL: 1 */
 } bsmm_dequantize_job;
 
+enum { BSMM_MOVED_ROWS = 4 }; /* of a thread of move_scales */
+
 /* Scale codes from one layout to another, with the second one's padding: rows x cols of `to`, of
  * which known_rows x known_cols are scales and the rest is 0. */
 typedef struct bsmm_relayout_job {
     const uint8_t *from;
     uint8_t *to;
     uint32_t rows, cols, known_rows, known_cols;
-    uint32_t wide; /* codes of 4 bytes, else 1 */
+    uint32_t wide;       /* codes of 4 bytes, else 1 */
+    uint32_t by_words;   /* four codes are an aligned word in both, and are all scales or none */
+    uint32_t lanes_log2; /* threads side by side along a row */
     bsmm_axis_map from_row_map, from_col_map, to_row_map, to_col_map;
 } bsmm_relayout_job;
 

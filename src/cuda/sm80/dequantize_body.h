@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     for (int i = 0; i < ITEMS; i++) {
         spread_item(BITS, raw[i], codes[i]);
         factors[i] = 1;
-        if (job.scale) factors[i] = bsmm_lane_scale_value(job.scale, code_of(&job, scales, i));
+        if (job.scale) factors[i] = quick_scale(&job, code_of(&job, scales, i));
         bool there = n && row0 + i * rows_apart < job.rows;
         rare |= there && !is_usual(&job, BITS, codes[i], factors[i], global);
     }
@@ -59,21 +59,38 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                 scale = bsmm_lane_scale_value(job.scale, load_scale_code(&job, row, column));
             define_item(&job, again, scale, global, n, at + i * at_step);
         }
-    } else if (!WIDE && job.way == BSMM_WAY_EXACT && job.dst_elem == BSMM_LANE_BF16) {
-        decode_items(&job, BITS, WIDE, TO_PAIRS, ITEMS, codes, factors, global, row0, rows_apart,
-                     there, at, at_step);
-    } else if (job.way == BSMM_WAY_EXACT) {
-        decode_items(&job, BITS, WIDE, BSMM_WAY_EXACT, ITEMS, codes, factors, global, row0,
-                     rows_apart, there, at, at_step);
-    } else if (job.way == BSMM_WAY_MULTIPLY) {
-        decode_items(&job, BITS, WIDE, BSMM_WAY_MULTIPLY, ITEMS, codes, factors, global, row0,
-                     rows_apart, there, at, at_step);
-    } else {
-        decode_items(&job, BITS, WIDE, BSMM_WAY_DIVIDE, ITEMS, codes, factors, global, row0,
-                     rows_apart, there, at, at_step);
+        return;
     }
+
+#define DECODE(way, words, from)                                                                   \
+    decode_items(&job, BITS, WIDE, way, ITEMS, words, from, factors, global, row0, rows_apart,     \
+                 there, at, at_step)
+#if BITS == 4 && !WIDE
+    if (job.way == BSMM_WAY_EXACT && job.dst_elem == BSMM_LANE_BF16)
+        DECODE(TO_BF16, 2, codes[0]);
+    else
+        DECODE(BY_TABLE, 1, raw[0]);
+#else
+    bool is_exact = job.way == BSMM_WAY_EXACT, by_cvt = converts(&job, BITS), halves = !WIDE;
+#    pragma unroll
+    for (int i = 0; i < ITEMS; i++)
+        halves &= fits_half(factors[i]);
+    if (!WIDE && is_exact && job.dst_elem == BSMM_LANE_BF16)
+        DECODE(TO_BF16, 2, codes[0]);
+    else if (!WIDE && is_exact && by_cvt && __all_sync(0xffffffffu, halves))
+        DECODE(TO_F16, 2, codes[0]);
+    else if (is_exact)
+        DECODE(BSMM_WAY_EXACT, 2, codes[0]);
+    else if (BITS == 8 && job.way == BSMM_WAY_MULTIPLY && by_cvt)
+        DECODE(BSMM_WAY_MULTIPLY | BY_CVT, 2, codes[0]);
+    else if (job.way == BSMM_WAY_MULTIPLY)
+        DECODE(BSMM_WAY_MULTIPLY, 2, codes[0]);
+    else
+        DECODE(BSMM_WAY_DIVIDE, 2, codes[0]);
+#endif
 }
 
+#undef DECODE
 #undef ITEMS
 #undef RAW_BYTES
 #undef NAME

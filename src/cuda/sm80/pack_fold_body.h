@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
         /* Read again one by one: this is rare, and shall not be long. */
 #    pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
-            uint32_t again[WORDS], out[4];
+            uint32_t again[WORDS];
 #    if BY_ROWS
             load_row_again(&job, BITS, FOLD_CODES, i, &place, again);
 #    else

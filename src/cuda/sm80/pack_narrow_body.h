@@ -29,7 +29,6 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     uint32_t row0 = tile_row + thread / GROUP_LANES, k = tile_k + chunk * CODES;
 #endif
     uint32_t n = k < job.cols ? min(job.cols - k, CODES) : 0;
-    const pack_place place = {row0, rows_apart, k, n};
 
     /* Block scales; behind K one. */
     uint64_t column = SCALE ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
@@ -41,6 +40,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     if (SCALE) load_scales(&job, E8M0, ITEMS, row0, rows_apart, column, within, one, scales);
 
 #if BY_ROWS
+    const pack_place place = {row0, rows_apart, k, n};
     uint32_t raw[ITEMS][(RAW_BYTES + 3) / 4];
     load_rows(&job, BITS, CODES, ITEMS, &place, raw[0]);
 #else

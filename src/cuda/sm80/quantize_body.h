@@ -38,8 +38,15 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
 
     uint8_t *to = job.dst + row0 * line + k / 8 * BITS;
     uint64_t to_step = rows_apart * line;
+#if BITS == 4
+    __shared__ quantize_level level;
+    if (thread < LEVEL_FACTORS) make_level(&job, thread, &level);
+    __syncthreads();
+#else
     bsmm_tensor_step tensor = job.tensor;
     if (job.amax) tensor = bsmm_lane_tensor(&job.tensor, &job.steps, __ldg(job.amax));
+    const float multiplier = tensor.multiplier, divisor = tensor.divisor;
+#endif
 
 #pragma unroll
     for (int i = 0; i < ITEMS; i++)
@@ -53,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     __syncthreads();
     for (int i = 0; i < QUANTIZE_THREADS / 32; i++)
         most = max(most, of_warps[i]);
-    bsmm_block_step block = block_step(&job, most, tensor.multiplier, tensor.divisor);
+    bsmm_block_step block = block_step(&job, most, multiplier, divisor);
     if (thread == 0) store_scale(&job, row0, bsmm_axis_at(&job.col_map, k), block.code);
 #else
     for (uint32_t apart = 1; apart < job.block_lanes; apart *= 2)
@@ -73,7 +80,11 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
 #    pragma unroll
         for (int j = 0; j < ITEMS; j++)
             mine = j == i * share + lane ? amax[j] : mine;
-        bsmm_block_step block = quick_step(&job, BITS, mine, &tensor);
+#    if BITS == 4
+        bsmm_block_step block = quick_step_by(&job, mine, &level);
+#    else
+        bsmm_block_step block = quick_step(&job, mine, multiplier, divisor);
+#    endif
         if (stores && row < job.rows) store_scale(&job, row, column, block.code);
         factors[i] = block.factor;
     }
@@ -95,6 +106,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
 #define QUICK(quick) quick_items(&job, ELEM, BITS, quick, ITEMS, SPAN, raw[0], amax, met, &place)
     if (BITS == 8 && (QUICK(BSMM_QUICK_E4M3_MULTIPLY) || QUICK(BSMM_QUICK_E4M3_DIVIDE))) return;
     if (BITS == 4 && (QUICK(BSMM_QUICK_E2M1_PAIRS) || QUICK(BSMM_QUICK_E2M1_MULTIPLY))) return;
+    if (BITS == 4 && (QUICK(BSMM_QUICK_E2M1_PLUS) || QUICK(BSMM_QUICK_E2M1_PLUS_DIVIDE))) return;
 #undef QUICK
 
 #pragma unroll

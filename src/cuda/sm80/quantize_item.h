@@ -2,9 +2,8 @@
 #ifndef BSMM_CUDA_QUANTIZE_ITEM_H
 #define BSMM_CUDA_QUANTIZE_ITEM_H
 
-#include "cuda/ptx/arith.h"
-#include "cuda/ptx/convert.h"
-#include "cuda/recode_lane.h"
+#include "cuda/sm80/quantize_e2m1.h"
+#include "cuda/sm80/quantize_scale.h"
 
 enum { QUANTIZE_THREADS = 256 };
 
@@ -54,49 +53,14 @@ static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const 
 
 /* Codes of 16 bits order as their magnitudes do. */
 static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32_t *raw) {
-    uint32_t high = 0, low = 0;
-    if (elem == BSMM_LANE_F32) {
-        for (int i = 0; i < 16; i++)
-            high = max(high, raw[i] & 0x7fffffffu);
-        return high;
-    }
-    for (int i = 0; i < 8; i++) {
-        high = max(high, raw[i] & 0x7fff0000u);
-        low = max(low, raw[i] << 16 & 0x7fff0000u);
-    }
-    high = max(high, low);
-    return elem == BSMM_LANE_BF16 ? high : __float_as_uint(bsmm_lane_f16(high >> 16));
-}
-
-/* ---- scales ---- */
-
-/* Out of line: there are many rules, and each is used once for a block. */
-static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_job *job,
-                                                          uint32_t amax, float multiplier,
-                                                          float divisor) {
-    bsmm_tensor_step t = job->tensor;
-    t.multiplier = multiplier;
-    t.divisor = divisor;
-    return bsmm_block_by(job->steps.block, __uint_as_float(amax), &t);
-}
-
-/* The commonest rules in line, which lets what all blocks share be computed once. */
-static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize_job *job, int bits,
-                                                             uint32_t amax,
-                                                             const bsmm_tensor_step *t) {
-    if (job->steps.block == BSMM_BLOCK_E8M0_FLOOR) return bsmm_e8m0_floor(__uint_as_float(amax), t);
-    if (bits == 4 && job->steps.block == BSMM_BLOCK_E4M3_TORCHAO)
-        return bsmm_e4m3_torchao(__uint_as_float(amax), t);
-    return block_step(job, amax, t->multiplier, t->divisor);
-}
-
-static __device__ __forceinline__ void store_scale(const bsmm_quantize_job *job, uint32_t row,
-                                                   uint64_t column, uint32_t code) {
-    uint64_t at = bsmm_axis_at(&job->row_map, row) + column;
-    if (job->scale == 3)
-        ((uint32_t *)job->scales)[at] = code;
-    else
-        job->scales[at] = (uint8_t)code;
+    uint32_t most = 0;
+    for (int i = 0; i < 16 && elem == BSMM_LANE_F32; i++)
+        most = max(most, raw[i] & 0x7fffffffu);
+    if (elem == BSMM_LANE_F32) return most;
+    for (int i = 0; i < 8; i++)
+        most = __vmaxu2(most, raw[i] & 0x7fff7fffu);
+    most = max(most >> 16, most & 0xffff);
+    return elem == BSMM_LANE_BF16 ? most << 16 : __float_as_uint(bsmm_lane_f16(most));
 }
 
 /* ---- codes ---- */
@@ -129,16 +93,6 @@ static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, f
 static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem != BSMM_LANE_F16) return item_value(elem, raw, i);
     return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));
-}
-
-/* a / b, b > 0, correctly rounded, from the rounded reciprocal of b: the first step makes a
- * faithful quotient of the product, the second (Markstein's) rounds it. Quotients and rests must be
- * far from fp32's ends; ones so small that they are not become 0 in any format here. */
-static __device__ __forceinline__ float quotient(float a, float b, float reciprocal) {
-    float q = a * reciprocal;
-    q = fmaf(fmaf(-b, q, a), reciprocal, q);
-    q = fmaf(fmaf(-b, q, a), reciprocal, q);
-    return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u)); /* of -0 */
 }
 
 /* Whether quotient may: divisors and the largest quotient within 2^60. */
@@ -211,50 +165,6 @@ static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, 
     }
 #endif
     coder_codes(job, values, four);
-}
-
-/* ---- e2m1 two at a time ---- */
-
-/* Two f16 or bf16 values times a power of two, which is exact where it matters (what falls below
- * the format's subnormals rounds to 0 anyway), to e2m1, nearest even; codes in the low bits of each
- * half.
- *
- * From 1 on a code is the value's exponent and first mantissa bit; below 2 it is twice the value,
- * which adding 2^(mantissa - 1) leaves in the low bits. Where only one of the two holds, the other
- * is smaller. */
-static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pair, uint32_t first,
-                                                     uint32_t second) {
-    bool f16 = elem == BSMM_LANE_F16;
-    uint32_t shift = f16 ? 9 : 6, both = 0x00010001u, magic = (f16 ? 0x6000 : 0x4280) * both;
-    uint32_t below_1 = ((f16 ? 15u : 127u) - 1) * 2 * both, minus_0 = 0x80008000u;
-    uint32_t scaled = f16 ? bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(pair, first), second)
-                          : bsmm_ptx_fma_bf16x2(pair, first, minus_0);
-    uint32_t a = scaled & 0x7fff7fffu;
-    uint32_t rounded = a + ((1u << (shift - 1)) - 1) * both + (a >> shift & both);
-    uint32_t normal = __vmaxu2(rounded >> shift & (0xffffu >> shift) * both, below_1) - below_1;
-    uint32_t sum = f16 ? bsmm_ptx_fma_f16x2(a, 0x3c00 * both, magic)
-                       : bsmm_ptx_fma_bf16x2(a, 0x3f80 * both, magic);
-    uint32_t small = __vminu2(sum - magic, 2 * both);
-    return __vminu2(__vmaxu2(normal, small), 7 * both) | (scaled >> 12 & 0x00080008u);
-}
-
-/* 16 values of 16 bits to packed codes, by a factor that is a power of two. */
-static __device__ __forceinline__ void e2m1_item(uint32_t elem, float factor, const uint32_t *raw,
-                                                 uint32_t *to) {
-    int exponent = (int)(__float_as_uint(factor) >> 23) - 127, half = exponent / 2;
-    uint32_t first = (uint32_t)(half + 15) << 10, second = (uint32_t)(exponent - half + 15) << 10;
-    if (elem == BSMM_LANE_BF16) first = __float_as_uint(factor) >> 16;
-    for (int i = 0; i < 2; i++) {
-        uint32_t bytes[4];
-        for (int j = 0; j < 4; j++) {
-            uint32_t pair =
-                e2m1_pair(elem, raw[4 * i + j], first * 0x00010001u, second * 0x00010001u);
-            bytes[j] = pair | pair >> 12;
-        }
-        uint32_t low = __byte_perm(bytes[0], bytes[1], 0x0040);
-        uint32_t high = __byte_perm(bytes[2], bytes[3], 0x0040);
-        to[i] = __byte_perm(low, high, 0x5410);
-    }
 }
 
 /* Whether e2m1_item may: f16's range in two steps, and bf16's but for what factors of blocks with
@@ -338,7 +248,7 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
 static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, int bits,
                                                  uint32_t quick) {
     bool mine = bits == 8   ? quick == BSMM_QUICK_E4M3_MULTIPLY || quick == BSMM_QUICK_E4M3_DIVIDE
-                : bits == 4 ? quick == BSMM_QUICK_E2M1_MULTIPLY || quick == BSMM_QUICK_E2M1_PAIRS
+                : bits == 4 ? quick >= BSMM_QUICK_E2M1_MULTIPLY
                             : false;
     return mine && job->quick == quick && job->aligned_dst && has_conversions();
 }
@@ -349,34 +259,34 @@ static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, ui
                                                 float factor) {
     bool tame = is_tame(amax, factor);
     if (quick == BSMM_QUICK_E4M3_DIVIDE) return tame & divides_well(amax, factor);
+    if (quick == BSMM_QUICK_E2M1_PLUS_DIVIDE) /* the least value's quotient is not 0 */
+        return tame & divides_well(amax, factor) & (factor <= (elem == BSMM_LANE_F32 ? 1 : 256));
+    if (quick == BSMM_QUICK_E2M1_MULTIPLY) return tame & (factor >= 0x1p-112f);
     return tame & (quick != BSMM_QUICK_E2M1_PAIRS || takes_pairs(job, elem, bits, factor));
 }
 
 static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick, float factor,
                                                   const uint32_t *raw, uint32_t *to) {
-    float v[16], reciprocal = quick == BSMM_QUICK_E4M3_DIVIDE ? __frcp_rn(factor) : 0;
+    bool divides = quick == BSMM_QUICK_E4M3_DIVIDE || quick == BSMM_QUICK_E2M1_PLUS_DIVIDE;
+    bool plus = quick == BSMM_QUICK_E2M1_PLUS || quick == BSMM_QUICK_E2M1_PLUS_DIVIDE;
+    bool to_e2m1 = plus || quick == BSMM_QUICK_E2M1_MULTIPLY, own = plus || elem == BSMM_LANE_F32;
+    float v[16], reciprocal = divides ? __frcp_rn(factor) : 0;
     if (quick == BSMM_QUICK_E2M1_PAIRS) {
         e2m1_item(elem, factor, raw, to);
         return;
     }
+    if (quick == BSMM_QUICK_E2M1_MULTIPLY) factor *= 0x1p-14f;
     for (int i = 0; i < 16; i++) {
         float value = tame_value(elem, raw, i);
-        v[i] =
-            quick == BSMM_QUICK_E4M3_DIVIDE ? quotient(value, factor, reciprocal) : value * factor;
+        v[i] = divides ? quotient(value, factor, reciprocal) : value * factor;
+        if (plus) v[i] = (v[i] + 0.0f) * 0x1p-14f; /* -0 + 0 is 0 */
     }
+    if (to_e2m1) e2m1_values(v, own ? NULL : raw, to);
 #if __CUDA_ARCH__ >= 890
-    if (quick != BSMM_QUICK_E2M1_MULTIPLY) {
-        for (int i = 0; i < 4; i++)
-            to[i] = bsmm_ptx_cvt_e4m3x2(v[4 * i + 1], v[4 * i]) |
-                    bsmm_ptx_cvt_e4m3x2(v[4 * i + 3], v[4 * i + 2]) << 16;
-        return;
-    }
+    for (int i = 0; i < 4 && !to_e2m1; i++)
+        to[i] = bsmm_ptx_cvt_e4m3x2(v[4 * i + 1], v[4 * i]) |
+                bsmm_ptx_cvt_e4m3x2(v[4 * i + 3], v[4 * i + 2]) << 16;
 #endif
-    for (int i = 0; i < 16; i++) {
-        uint32_t bits = __float_as_uint(v[i]);
-        uint32_t code = e2m1_code(false, bits & 0x7fffffffu) | (bits >> 28 & 8);
-        to[i / 8] = i % 8 ? to[i / 8] | code << 4 * (i % 8) : code;
-    }
 }
 
 /* Where a thread's items go. */

@@ -57,18 +57,42 @@ extern "C" __global__ void store_level(const __grid_constant__ bsmm_level_job jo
 
 /* ---- scales ---- */
 
+/* What is moved at once: a word, or a byte. */
+static __device__ __forceinline__ uint32_t load_code(const bsmm_relayout_job *job, bool word,
+                                                     uint32_t row, uint32_t column) {
+    if (row >= job->known_rows || column >= job->known_cols) return 0;
+    uint64_t at = bsmm_axis_at(&job->from_row_map, row) + bsmm_axis_at(&job->from_col_map, column);
+    const uint8_t *from = job->from + (job->wide ? 4 * at : at);
+    return word ? __ldg((const uint32_t *)from) : __ldg(from);
+}
+
+static __device__ __forceinline__ void store_code(const bsmm_relayout_job *job, bool word,
+                                                  uint32_t row, uint32_t column, uint32_t code) {
+    uint64_t at = bsmm_axis_at(&job->to_row_map, row) + bsmm_axis_at(&job->to_col_map, column);
+    uint8_t *to = job->to + (job->wide ? 4 * at : at);
+    if (word)
+        *(uint32_t *)to = code;
+    else
+        *to = (uint8_t)code;
+}
+
+/* Each thread has one column, or four neighbouring ones, of MOVED rows. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     move_scales(const __grid_constant__ bsmm_relayout_job job) {
-    uint32_t column = blockIdx.x * QUANTIZE_THREADS + threadIdx.x;
+    uint32_t lanes = 1u << job.lanes_log2, rows_apart = QUANTIZE_THREADS >> job.lanes_log2;
+    uint32_t index = blockIdx.x * lanes + (threadIdx.x & (lanes - 1));
+    uint32_t column = job.by_words ? 4 * index : index, codes[BSMM_MOVED_ROWS];
+    bool word = job.by_words || job.wide;
     if (column >= job.cols) return;
-    for (uint32_t row = blockIdx.y; row < job.rows; row += gridDim.y) {
-        bool known = row < job.known_rows && column < job.known_cols;
-        uint64_t to = bsmm_axis_at(&job.to_row_map, row) + bsmm_axis_at(&job.to_col_map, column);
-        uint64_t from =
-            bsmm_axis_at(&job.from_row_map, row) + bsmm_axis_at(&job.from_col_map, column);
-        if (job.wide)
-            ((uint32_t *)job.to)[to] = known ? ((const uint32_t *)job.from)[from] : 0;
-        else
-            job.to[to] = known ? job.from[from] : 0;
+    for (uint32_t down = blockIdx.y;; down += gridDim.y) {
+        uint32_t row0 = down * rows_apart * BSMM_MOVED_ROWS + (threadIdx.x >> job.lanes_log2);
+        if (row0 >= job.rows) return;
+#pragma unroll
+        for (int i = 0; i < BSMM_MOVED_ROWS; i++)
+            codes[i] = load_code(&job, word, row0 + i * rows_apart, column);
+#pragma unroll
+        for (int i = 0; i < BSMM_MOVED_ROWS; i++)
+            if (row0 + i * rows_apart < job.rows)
+                store_code(&job, word, row0 + i * rows_apart, column, codes[i]);
     }
 }

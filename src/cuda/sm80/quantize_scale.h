@@ -1,0 +1,135 @@
+/* Block scales of the quantizing kernels. */
+#ifndef BSMM_CUDA_QUANTIZE_SCALE_H
+#define BSMM_CUDA_QUANTIZE_SCALE_H
+
+#include "cuda/ptx/convert.h"
+#include "cuda/recode_lane.h"
+
+/* a / b, b > 0, correctly rounded, from the rounded reciprocal of b: the first step makes a
+ * faithful quotient of the product, the second (Markstein's) rounds it. Quotients and rests must be
+ * far from fp32's ends; ones so small that they are not become 0 in any format here. */
+static __device__ __forceinline__ float quotient(float a, float b, float reciprocal) {
+    float q = a * reciprocal;
+    q = fmaf(fmaf(-b, q, a), reciprocal, q);
+    q = fmaf(fmaf(-b, q, a), reciprocal, q);
+    return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u)); /* of -0 */
+}
+
+/* Out of line: there are many rules, and each is used once for a block. */
+static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_job *job,
+                                                          uint32_t amax, float multiplier,
+                                                          float divisor) {
+    bsmm_tensor_step t = job->tensor;
+    t.multiplier = multiplier;
+    t.divisor = divisor;
+    return bsmm_block_by(job->steps.block, __uint_as_float(amax), &t);
+}
+
+/* What all blocks share, found once by a thread block. */
+typedef struct quantize_level {
+    float multiplier, divisor; /* the tensor's */
+    float by, reciprocal;      /* what e4m3_scale multiplies or divides by */
+    uint32_t known;            /* they and the factors are moderate */
+    float factors[8];          /* of scales 1 to 1.875 */
+} quantize_level;
+
+enum { LEVEL_FACTORS = 8 };
+
+/* Within 2^60 of 1. */
+static __device__ __forceinline__ bool is_moderate(float value) {
+    return __float_as_uint(value) - (67u << 23) <= 120u << 23;
+}
+
+/* By threads 0 to 7. A factor's powers of two come out of the scale's unchanged. */
+static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, uint32_t thread,
+                                                  quantize_level *level) {
+    bsmm_tensor_step t = job->tensor;
+    if (job->amax) t = bsmm_lane_tensor(&job->tensor, &job->steps, __ldg(job->amax));
+    uint32_t code = (7u << 3) + thread; /* 1 to 1.875 */
+    float by = t.multiplier, factor = 1;
+    if (job->steps.block == BSMM_BLOCK_E4M3_TORCHAO) factor = bsmm_e4m3_torchao_factor(code, &t);
+    if (job->steps.block == BSMM_BLOCK_E4M3_TE) {
+        by = bsmm_mul(t.divisor, 1 / t.max);
+        factor = bsmm_e4m3_te_factor(code, &t);
+    }
+    if (job->steps.block == BSMM_BLOCK_E4M3_MODELOPT) {
+        by = bsmm_mul(t.max, t.multiplier);
+        factor = bsmm_e4m3_modelopt_factor(code, &t);
+    }
+    if (job->steps.block == BSMM_BLOCK_E4M3_COMPRESSED_TENSORS) {
+        by = t.divisor;
+        factor = bsmm_e4m3_compressed_tensors_factor(code, &t);
+    }
+    level->factors[thread] = factor;
+    if (thread) return;
+    level->multiplier = t.multiplier;
+    level->divisor = t.divisor;
+    level->by = by;
+    level->reciprocal = bsmm_div(1, by);
+    level->known = is_moderate(by) & is_moderate(factor);
+}
+
+#if __CUDA_ARCH__ >= 890
+/* A block's scale before it is rounded; as the rules of recipe/rules_e4m3.h, with quotients of what
+ * is_moderate. */
+static __device__ __forceinline__ float e4m3_scale(const bsmm_quantize_job *job, float amax,
+                                                   const quantize_level *level) {
+    bsmm_block_rule rule = job->steps.block;
+    if (rule == BSMM_BLOCK_E4M3_TE) return amax * level->by;
+    if (rule == BSMM_BLOCK_E4M3_MODELOPT)
+        return fmaxf(quotient(amax, level->by, level->reciprocal), 0x1p-9f);
+    float part = quotient(amax, 6, 1 / 6.0f);
+    if (rule == BSMM_BLOCK_E4M3_COMPRESSED_TENSORS)
+        return level->by * bsmm_round_to(&job->tensor, part);
+    return fmaxf(quotient(part, level->by, level->reciprocal), 0x1p-6f);
+}
+
+/* The rules for e2m1 under e4m3 scales without divisions, where everything is_moderate and the
+ * scale is normal; else *known is false. */
+static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize_job *job,
+                                                             float amax,
+                                                             const quantize_level *level,
+                                                             bool *known) {
+    float scale = e4m3_scale(job, amax, level);
+    uint32_t code = bsmm_ptx_cvt_e4m3x2(0, scale), exponent = code >> 3;
+    bool grows = job->steps.step == BSMM_STEP_DIVIDE; /* the factor, with the scale */
+    uint32_t binades = grows ? exponent - 7 : 7 - exponent;
+    float factor = __uint_as_float(__float_as_uint(level->factors[code & 7]) + (binades << 23));
+    *known = ((amax == 0) | is_moderate(amax)) & level->known & (exponent != 0);
+    return bsmm_block_step_of(code, factor);
+}
+#endif
+
+/* The commonest rule in line. */
+static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize_job *job,
+                                                             uint32_t amax, float multiplier,
+                                                             float divisor) {
+    if (job->steps.block == BSMM_BLOCK_E8M0_FLOOR)
+        return bsmm_e8m0_floor(__uint_as_float(amax), &job->tensor);
+    return block_step(job, amax, multiplier, divisor);
+}
+
+/* The same, and e4m3 scales of e2m1. */
+static __device__ __forceinline__ bsmm_block_step quick_step_by(const bsmm_quantize_job *job,
+                                                                uint32_t amax,
+                                                                const quantize_level *level) {
+#if __CUDA_ARCH__ >= 890
+    if (job->tables) {
+        bool known;
+        bsmm_block_step step = quick_e4m3(job, __uint_as_float(amax), level, &known);
+        if (known) return step;
+    }
+#endif
+    return quick_step(job, amax, level->multiplier, level->divisor);
+}
+
+static __device__ __forceinline__ void store_scale(const bsmm_quantize_job *job, uint32_t row,
+                                                   uint64_t column, uint32_t code) {
+    uint64_t at = bsmm_axis_at(&job->row_map, row) + column;
+    if (job->scale == 3)
+        ((uint32_t *)job->scales)[at] = code;
+    else
+        job->scales[at] = (uint8_t)code;
+}
+
+#endif

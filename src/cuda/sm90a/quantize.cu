@@ -1,2 +1,0 @@
-/* The quantizing kernels with the conversions that sm_90 has. */
-#include "cuda/sm80/quantize.cu"
