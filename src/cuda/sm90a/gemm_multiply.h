@@ -8,6 +8,8 @@
 typedef struct factors {
     float row[2], col;
     uint32_t cols;
+    bool
+        moderate; /* GEMM_CAREFUL: no product of the warp's rows' and the columns' leaves is_safe */
 } factors;
 
 typedef struct consumer {
@@ -37,9 +39,29 @@ static __device__ __forceinline__ void release(uint32_t stage, const consumer *c
 #endif
 }
 
+/* 0, or such that the product of two is safe. */
+static __device__ __forceinline__ bool is_moderate(float scale) {
+    const uint32_t lowest = (127 - 52) << 23, highest = (127 + 63) << 23;
+    return (__float_as_uint(scale) & 0x7fffffff) - lowest < highest - lowest || scale == 0;
+}
+
+/* Each lane looks at its rows' scales and at four columns'. */
+static __device__ __forceinline__ bool are_moderate(const consumer *c, const factors *f) {
+    static_assert(!GEMM_CAREFUL || TILE_N == 128, "32 lanes have four columns each");
+    uint32_t cols = f->cols - 8 * (c->lane % 4) + 16 * c->lane;
+    bool moderate = is_moderate(f->row[0]) && is_moderate(f->row[1]);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float col[2];
+        ptx_load_shared_f32x2(cols + 8 * i, col);
+        moderate = moderate && is_moderate(col[0]) && is_moderate(col[1]);
+    }
+    return __all_sync(0xffffffff, moderate);
+}
+
 static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t stage,
                                                      uint32_t subtile) {
-    factors f = {{1, 1}, 1, 0};
+    factors f = {{1, 1}, 1, 0, true};
 #if GEMM_SCALES != GEMM_UNSCALED
     uint32_t row = c->r.scales + stage * SCALE_BYTES + c->row_scales + 4 * 64 * subtile;
     f.row[0] = ptx_load_shared_f32(row);
@@ -49,6 +71,7 @@ static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t
     f.col = ptx_load_shared_f32(c->r.scales + (COLS_AT - SCALES_AT) + 4 * stage);
 #elif GEMM_SCALES == GEMM_ROW_ROW
     f.cols = c->r.scales + stage * SCALE_BYTES + 4 * TILE_M + 8 * (c->lane % 4);
+    if (GEMM_CAREFUL) f.moderate = are_moderate(c, &f);
 #endif
     return f;
 }
@@ -95,20 +118,29 @@ static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, fl
 }
 #elif GEMM_SCALES == GEMM_ROW_ROW
 /* Four values (two rows, two columns) at a time. */
-static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, float *total,
-                                               float *sum, factors f) {
-    hold(sum);
+static __device__ __forceinline__ void promote_each(consumer *c, uint32_t subtile, float *total,
+                                                    const float *sum, const factors *f,
+                                                    bool checked) {
 #    pragma unroll
     for (int i = 0; i < ACCUMULATORS; i += 4) {
         float col[2];
-        ptx_load_shared_f32x2(f.cols + 8 * i, col);
+        ptx_load_shared_f32x2(f->cols + 8 * i, col);
 #    pragma unroll
         for (int j = 0; j < 4; j++) {
-            float row = f.row[j / 2];
-            if (GEMM_CAREFUL && !is_safe(row, col[j % 2])) c->unsafe |= 1 << (2 * subtile + j / 2);
+            float row = f->row[j / 2];
+            if (checked && !is_safe(row, col[j % 2])) c->unsafe |= 1 << (2 * subtile + j / 2);
             total[i + j] = fmaf(row * col[j % 2], sum[i + j], total[i + j]);
         }
     }
+}
+
+static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, float *total,
+                                               float *sum, factors f) {
+    hold(sum);
+    if (f.moderate)
+        promote_each(c, subtile, total, sum, &f, false);
+    else
+        promote_each(c, subtile, total, sum, &f, true);
 }
 #endif
 
