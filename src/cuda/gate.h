@@ -37,7 +37,7 @@ static __device__ __forceinline__ void bsmm_cuda_admit_next_kernel(void) {
 #    endif
 }
 
-/* First thing in a kernel, by all of its threads. */
+/* Before a kernel touches memory, by all of its threads. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;

@@ -111,11 +111,14 @@ BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }
 
-/* FP8: the row's scale where all of the group's blocks fit in its window, else its own. */
+/* FP8: the row's scale where all of the group's blocks fit in its window, else its own. An empty
+ * group, of which the header tells nothing, has one of at most 1, lest it become Inf times 0. */
 BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                    int top, int bottom, int row_top) {
-    bool fits = !maxima || (top <= row_top && row_top - bottom <= (int)job->window);
+    bool fits =
+        maxima ? top <= row_top && row_top - bottom <= (int)job->window : row_top <= job->fold;
     if (fits) top = row_top;
+    if (!fits && !maxima) top = bottom = job->fold;
     if (!fits) g->flags |= BSMM_PACK_UNEVEN;
     if (!fits && top - bottom > (int)job->window) g->flags |= BSMM_PACK_WIDE;
     g->exponent = top - job->fold;

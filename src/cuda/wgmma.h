@@ -26,7 +26,7 @@ typedef struct bsmm_wgmma_side {
     uint64_t n_step, k_step; /* n / 128 * n_step + k / 128 * k_step */
 } bsmm_wgmma_side;
 
-typedef struct bsmm_wgmma_tile bsmm_wgmma_tile; /* a row of the table of tiles (gemm.c) */
+typedef struct bsmm_wgmma_tile bsmm_wgmma_tile; /* a row of the table of tiles (wgmma.c) */
 
 /* The tile with the least estimated time for the product's shape. elem: of A and B. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,

@@ -1,6 +1,7 @@
 /* What may not show in a row's bits: how tiles are cut along K over multiprocessors, and whether
  * other rows need scales that change along K. */
 #include "cuda.h"
+#include "cuda/pack.h"
 #include "operand.h"
 #include "walk.h"
 
@@ -80,10 +81,10 @@ static void test_cut_tiles(void **state) {
 }
 
 /* Block scales close to each other, so that each row keeps one after packing. */
-static void level_scales(test_matrix *m, rng *r) {
+static void level_scales(test_matrix *m, uint32_t least, rng *r) {
     uint8_t *codes = m->m.scales;
     for (uint64_t i = 0; i < m->scale_bytes; i++)
-        codes[i] = (uint8_t)(126 + rng_below(r, 3));
+        codes[i] = (uint8_t)(least + rng_below(r, 3));
 }
 
 static void test_uneven_rows(void **state) {
@@ -98,8 +99,8 @@ static void test_uneven_rows(void **state) {
         test_matrix_make(&a, describe(format, ROWS, SHORT_K), FILL_ORDINARY, &r);
         test_matrix_make(&b, describe(format, COLUMNS, SHORT_K), FILL_ORDINARY, &r);
         test_matrix_make(&d, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
-        level_scales(&a, &r);
-        level_scales(&b, &r);
+        level_scales(&a, 126, &r);
+        level_scales(&b, 126, &r);
         bsmm_matmul_desc desc = {.struct_size = sizeof desc,
                                  .a = &a.m,
                                  .b = &b.m,
@@ -124,9 +125,54 @@ static void test_uneven_rows(void **state) {
     }
 }
 
+/* Whatever the scales of a row of zeros, its results are 0, and the others' bits stay. */
+static void test_empty_rows(void **state) {
+    (void)state;
+    enum { ROWS = 70, SHORT_K = 512, EMPTY = 3, PARTLY = 40, BLOCKS = SHORT_K / 32 };
+    if (test_cuda_device()->capability != 90) skip();
+    static const uint8_t codes[] = {127, 254, 0};
+    rng r = {3};
+    test_matrix a, b, d;
+    test_matrix_make(&a, describe(format_named("mxfp4"), ROWS, SHORT_K), FILL_ORDINARY, &r);
+    test_matrix_make(&b, describe(format_named("mxfp4"), COLUMNS, SHORT_K), FILL_ORDINARY, &r);
+    test_matrix_make(&d, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
+    level_scales(&a, 126, &r);
+    level_scales(&b, 134, &r);
+    memset((uint8_t *)a.m.data + EMPTY * (SHORT_K / 2), 0, SHORT_K / 2);
+    memset((uint8_t *)a.m.data + PARTLY * (SHORT_K / 2), 0, BSMM_PACK_GROUP / 2);
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                             .a = &a.m,
+                             .b = &b.m,
+                             .d = &d.m,
+                             .device = "cuda:0",
+                             .kernel = "cuda_sm90a_fold"};
+    float *first = malloc(d.data_bytes);
+    for (size_t i = 0; i < 2 * BSMM_COUNT(codes); i++) {
+        uint8_t *scales = a.m.scales;
+        memset(scales + EMPTY * BLOCKS, codes[i / 2], BLOCKS);
+        memset(scales + PARTLY * BLOCKS, codes[i / 2], 4);
+        /* The second time another row needs scales that change along K. */
+        memset(scales + 20 * BLOCKS, i % 2 ? 150 : 127, 4);
+        assert_int_equal(test_multiply(&desc), BSMM_OK);
+        const float *got = d.m.data;
+        for (int64_t j = 0; j < COLUMNS; j++)
+            assert_true(got[EMPTY * COLUMNS + j] == 0);
+        if (i == 0) memcpy(first, got, d.data_bytes);
+        for (int64_t row = 0; row < ROWS; row++)
+            if (row != 20)
+                assert_memory_equal(got + row * COLUMNS, first + row * COLUMNS,
+                                    COLUMNS * sizeof *got);
+    }
+    free(first);
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+}
+
 int main(void) {
     setenv("BSMM_TEST_EXACT", "1", 1); /* buffers of their own: a GPU's waves are large */
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cut_tiles),
-                                       cmocka_unit_test(test_uneven_rows)};
+                                       cmocka_unit_test(test_uneven_rows),
+                                       cmocka_unit_test(test_empty_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,11 +69,12 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
     uint32_t ends = largest_bytes(codes & counts, ~codes & counts);
     int top = (int)(ends >> 16), bottom = 255 - (int)(ends & 0xffff);
     int even = bsmm_lane_row_top(job, (int)(largest_bytes(first & ~nan_bytes(first), 0) >> 16));
-    bool uneven = counts && (top > even || even - bottom > (int)job->window);
-    top = uneven ? top : even;
+    bool fits = counts ? top <= even && even - bottom <= (int)job->window : even <= 127 + job->fold;
+    int alone = counts ? top : 127 + job->fold;
+    top = fits ? even : alone;
     bsmm_lane_group g =
         group_of(job, top - 127 - job->fold, counts && top - bottom > (int)job->window);
-    if (there) reach->told.flags |= g.flags | (uneven ? BSMM_PACK_UNEVEN : 0u);
+    if (there) reach->told.flags |= g.flags | (fits ? 0u : BSMM_PACK_UNEVEN);
     reach_out(reach, counts ? top - 127 : REACH_NOTHING, counts ? bottom - 127 : -REACH_NOTHING);
     *scale = g.scale;
     uint32_t steps = (codes & 0x0f0f0f0fu) + (uint32_t)(14 - top & 15) * 0x01010101u;

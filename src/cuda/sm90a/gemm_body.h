@@ -313,6 +313,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
         consume(p, r, base + STAGING_AT, &told);
     }
     /* A block whose shared memory others still write or signal must not end. */
+    __syncwarp();
     if (CLUSTER > 1) {
         ptx_cluster_arrive();
         ptx_cluster_wait();

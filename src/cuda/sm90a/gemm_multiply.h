@@ -230,7 +230,7 @@ static __device__ __forceinline__ int multiply_even(consumer *c, float (*total)[
     return now->left > 0;
 }
 
-/* The scales at last, where the tile ends. A row of zeros may have any scale: 0 stays 0. */
+/* The scales at last, where the tile ends. */
 static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t subtile,
                                                   uint32_t stage, float *total) {
     factors f = factors_of(c, stage, subtile);
@@ -240,7 +240,7 @@ static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t su
         ptx_load_shared_f32x2(f.cols + 8 * i, col);
 #        pragma unroll
         for (int j = 0; j < 4; j++)
-            total[i + j] = total[i + j] == 0 ? 0 : total[i + j] * (f.row[j / 2] * col[j % 2]);
+            total[i + j] *= f.row[j / 2] * col[j % 2];
     }
 }
 

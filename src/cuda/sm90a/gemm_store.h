@@ -186,6 +186,22 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
     if (!finite) *overflowed = 1;
 }
 
+/* Value by value. Not the rows that are made again: D may be their C. */
+static __device__ __forceinline__ void store_each(const consumer *c, const shared *told,
+                                                  const float *total, uint32_t again, int32_t row,
+                                                  int32_t col) {
+    const bsmm_wgmma_params *p = c->p;
+    const int32_t upper = again >> c->lane / 4 & 1 ? p->m : row;
+    const int32_t lower = again >> (c->lane / 4 + 8) & 1 ? p->m : row + 8;
+#pragma unroll
+    for (int i = 0; i < ACCUMULATORS; i++)
+        store_any(p, &told->factors, i % 4 < 2 ? upper : lower, col + i / 4 * 8 + i % 2, total[i]);
+}
+
+static __device__ __forceinline__ uint32_t rows_again(const consumer *c, int subtile) {
+    return AGAIN && __any_sync(0xffffffff, c->unsafe) ? unsafe_rows(c, subtile) : 0;
+}
+
 static __device__ __forceinline__ void store(consumer *c, shared *told,
                                              float (*total)[ACCUMULATORS], corner at) {
     const bsmm_wgmma_params *p = c->p;
@@ -194,20 +210,17 @@ static __device__ __forceinline__ void store(consumer *c, shared *told,
         corner mine = {at.row + (c->warpgroup * SUBTILES + s) * 64, at.col};
         int32_t row = mine.row + c->warp * 16;
         int32_t my_row = row + c->lane / 4, my_col = at.col + 2 * (c->lane % 4);
-        const uint32_t again = AGAIN && __any_sync(0xffffffff, c->unsafe) ? unsafe_rows(c, s) : 0;
         if (GEMM_WIDE) watch(p->overflowed, total[s]);
         if (p->store == BSMM_WGMMA_STORE_ANY) {
-#pragma unroll
-            for (int i = 0; i < ACCUMULATORS; i++)
-                store_any(p, &told->factors, my_row + i % 4 / 2 * 8, my_col + i / 4 * 8 + i % 2,
-                          total[s][i]);
+            store_each(c, told, total[s], rows_again(c, s), my_row, my_col);
         } else {
             scale_total(told, total[s]);
             if (p->store == BSMM_WGMMA_STORE_F32)
                 store_floats(p, total[s], my_row, my_col);
             else
-                store_by_map(c, told, total[s], mine, again != 0);
+                store_by_map(c, told, total[s], mine, rows_again(c, s) != 0);
         }
+        const uint32_t again = rows_again(c, s);
         if (!again) continue;
         if (p->store >= BSMM_WGMMA_STORE_BF16)
             for (uint32_t i = 0; i < CHUNKS; i++)
