@@ -169,10 +169,53 @@ static void test_empty_rows(void **state) {
     test_matrix_free(&d);
 }
 
+/* Scales whose products fp32 does not hold: those rows are made again, with the same C in D's place
+ * as beside it. */
+static void test_rows_made_again(void **state) {
+    (void)state;
+    enum { ROWS = 70, SHORT_K = 256, SMALL = 5, BLOCKS = SHORT_K / 128 };
+    if (test_cuda_device()->capability != 90) skip();
+    static const float one = 1;
+    rng r = {4};
+    test_matrix a, b, c, d;
+    test_matrix_make(&a, describe(format_named("fp8_group128"), ROWS, SHORT_K), FILL_ORDINARY, &r);
+    test_matrix_make(&b, describe(format_named("fp8_block128"), COLUMNS, SHORT_K), FILL_ORDINARY,
+                     &r);
+    test_matrix_make(&c, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
+    test_matrix_make(&d, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
+    float *scales[] = {a.m.scales, b.m.scales}, *beside = c.m.data, *in_place = d.m.data;
+    for (uint64_t i = 0; i < a.scale_bytes / sizeof(float); i++)
+        scales[0][i] = i / BLOCKS == SMALL ? 0x1p-60f : 1;
+    for (uint64_t i = 0; i < b.scale_bytes / sizeof(float); i++)
+        scales[1][i] = 0x1p-60f;
+    for (int64_t i = 0; i < ROWS * COLUMNS; i++)
+        beside[i] = in_place[i] = i / COLUMNS == SMALL ? 0x1p-110f : 0x1p-50f;
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                             .a = &a.m,
+                             .b = &b.m,
+                             .c = &d.m,
+                             .d = &d.m,
+                             .beta = &one,
+                             .device = "cuda:0",
+                             .kernel = "cuda_sm90a_fp8"};
+    assert_int_equal(test_multiply(&desc), BSMM_OK);
+    float *want = malloc(d.data_bytes);
+    memcpy(want, in_place, d.data_bytes);
+    desc.c = &c.m;
+    assert_int_equal(test_multiply(&desc), BSMM_OK);
+    assert_memory_equal(in_place, want, d.data_bytes);
+    assert_true(want[SMALL * COLUMNS] != 0x1p-110f);
+    free(want);
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&c);
+    test_matrix_free(&d);
+}
+
 int main(void) {
     setenv("BSMM_TEST_EXACT", "1", 1); /* buffers of their own: a GPU's waves are large */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cut_tiles),
-                                       cmocka_unit_test(test_uneven_rows),
-                                       cmocka_unit_test(test_empty_rows)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cut_tiles), cmocka_unit_test(test_uneven_rows),
+        cmocka_unit_test(test_empty_rows), cmocka_unit_test(test_rows_made_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
