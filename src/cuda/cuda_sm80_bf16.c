@@ -46,10 +46,17 @@ static bool may_stay_outside(const bsmm_operand *o) {
     return has_floats(o) && (cols % BSMM_BF16_K == 0 || cols >= o->m.cols);
 }
 
+/* A product of two bf16 may be too small for fp32 before scales bring it back; of bf16 and an
+ * element of 8 bits none is. */
+static bool may_vanish(const bsmm_product *p) {
+    return p->a.m.format.elem == BSMM_ELEM_BF16 && p->b.m.format.elem == BSMM_ELEM_BF16;
+}
+
 static int choose(const bsmm_product *p) {
     bool a = fits_bf16(&p->a) && (!has_floats(&p->a) || may_stay_outside(&p->a));
     bool b = fits_bf16(&p->b) && (!has_floats(&p->b) || may_stay_outside(&p->b));
-    if (a && b) return has_floats(&p->a) || has_floats(&p->b) ? SCALED : ONE_BY_ONE;
+    bool floats = has_floats(&p->a) || has_floats(&p->b);
+    if (a && b && !(floats && may_vanish(p))) return floats ? SCALED : ONE_BY_ONE;
     a = fits_bf16(&p->a) && !has_floats(&p->a);
     b = fits_bf16(&p->b) && !has_floats(&p->b);
     return a ? ONE_BY_THREE : b ? THREE_BY_ONE : THREE_BY_THREE;

@@ -209,6 +209,10 @@ static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     }
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_decode_has_steady_floats(a))
         return "A has fp32 scales for blocks that 128 columns do not divide";
+    /* Products may be too small for fp32 before such a scale brings them back. */
+    if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_decode_has_row_floats(a) &&
+        bsmm_elem_row(a->m.format.elem)->bits > 8)
+        return "A has fp32 scales along K for elements of more than 8 bits";
     return NULL;
 }
 

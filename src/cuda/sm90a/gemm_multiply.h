@@ -41,7 +41,7 @@ static __device__ __forceinline__ void release(uint32_t stage, const consumer *c
 
 /* 0, or such that the product of two is safe. */
 static __device__ __forceinline__ bool is_moderate(float scale) {
-    const uint32_t lowest = (127 - 52) << 23, highest = (127 + 63) << 23;
+    const uint32_t lowest = (127 - 52) << 23, highest = (127 + 32) << 23;
     return (__float_as_uint(scale) & 0x7fffffff) - lowest < highest - lowest || scale == 0;
 }
 
@@ -97,11 +97,11 @@ static_assert(GEMM_SCALES != GEMM_ROW_BLOCK || 128 % TILE_N == 0,
 /* ---- promote: total += factors * sum ---- */
 
 /* Two scales become one factor. Below 2^-104 fp32's last place, 2^-149, may be more of a term
- * (e5m2: down to 2^-32 of the factor) than the bound allows, from 2^127 on the factor is Inf on its
- * way: the row's results in this tile are then made again (store_again). Scales of 0 are harmless.
- */
+ * (e5m2: down to 2^-32 of the factor) than the bound allows, from 2^64 on sums (of 2^31 products of
+ * up to 2^32) may be Inf on their way: the row's results in this tile are then made again
+ * (store_again). Scales of 0 are harmless. */
 static __device__ __forceinline__ bool is_safe(float a, float b) {
-    const uint32_t lowest = (127 - 104) << 23, highest = (127 + 127) << 23;
+    const uint32_t lowest = (127 - 104) << 23, highest = (127 + 64) << 23;
     return (__float_as_uint(a * b) & 0x7fffffff) - lowest < highest - lowest || a == 0 || b == 0;
 }
 

@@ -177,13 +177,22 @@ static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
     }
 }
 
+/* A sum that left fp32, or is so small that terms may have; zeros have lost nothing or, where all
+ * products were below 2^-149, all. */
 static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *total) {
     if (!overflowed) return;
-    bool finite = true;
+    bool finite = true, lost = false;
+    float least = 1;
 #pragma unroll
-    for (int i = 0; i < ACCUMULATORS; i++)
+    for (int i = 0; i < ACCUMULATORS; i++) {
         finite = finite && fabsf(total[i]) <= 3.402823466e38f;
-    if (!finite) *overflowed = 1;
+        least = fminf(least, fabsf(total[i]));
+    }
+    if (least < 0x1p-118f)
+#pragma unroll
+        for (int i = 0; i < ACCUMULATORS; i++)
+            lost = lost || (total[i] != 0 && fabsf(total[i]) < 0x1p-118f);
+    if (!finite || lost) *overflowed = 1;
 }
 
 /* Value by value. Not the rows that are made again: D may be their C. */

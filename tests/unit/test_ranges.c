@@ -1,0 +1,130 @@
+/* What is beyond fp32 on its way, but not in the end: sums and products that alpha, scales or other
+ * terms bring back, for every kernel that accepts them, within the bound that it states. */
+#include "base/scalar.h"
+#include "operand.h"
+#include "walk.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { N = 20, K = 512 };
+
+/* Values of one magnitude under scales of one magnitude. */
+typedef struct side {
+    bsmm_format format;
+    double value;
+    float scale;
+    bool alternates; /* the scales' signs, every other 128 along K */
+} side;
+
+static void put_values(const test_matrix *t, double value, rng *r) {
+    uint32_t elem = t->m.format.elem;
+    for (uint64_t i = 0; i < (uint64_t)(t->m.rows * K); i++)
+        bsmm_elem_store(
+            elem, t->m.data, i,
+            bsmm_elem_encode(elem, value * (1 + (double)rng_below(r, 1000) * 1e-3), true));
+}
+
+static void put_scales(const test_matrix *t, const side *s) {
+    const bsmm_format *f = &s->format;
+    uint64_t along = K / (f->scale ? f->block_cols : K);
+    uint64_t lines = f->scale ? t->scale_bytes / bsmm_scale_row_of(f->scale)->bytes / along : 0;
+    for (uint64_t i = 0; i < lines * along; i++) {
+        bool minus = s->alternates && i % along * f->block_cols / 128 % 2;
+        float scale = minus ? -s->scale : s->scale;
+        uint32_t code =
+            f->scale == BSMM_SCALE_E8M0 ? (uint32_t)(127 + ilogbf(scale)) : bsmm_float_bits(scale);
+        bsmm_scale_store_code(f->scale, t->m.scales, i, code);
+    }
+}
+
+static void make(test_matrix *t, const side *s, int64_t rows, rng *r) {
+    test_matrix_make(t, describe(s->format, rows, K), FILL_ORDINARY, r);
+    put_values(t, s->value, r);
+    put_scales(t, s);
+}
+
+static void expect_close(const test_matrix *a, const test_matrix *b, const test_matrix *d,
+                         double alpha, const bsmm_explanation *e) {
+    for (int64_t i = 0; i < d->m.rows; i++)
+        for (int64_t j = 0; j < N; j++) {
+            double sum = 0, magnitude = 0;
+            for (int64_t k = 0; k < K; k++) {
+                double term = alpha * test_matrix_value(a, i, k) * test_matrix_value(b, j, k);
+                sum += term;
+                magnitude += fabs(term);
+            }
+            double got = test_matrix_value(d, i, j);
+            double slack = e->bound * magnitude + 0x1p-24 * fabs(sum);
+            if (!(fabs(got - sum) <= slack))
+                fail_msg("%s, %lld rows, at (%lld, %lld): got %a, want %a, slack %a", e->kernel,
+                         (long long)d->m.rows, (long long)i, (long long)j, got, sum, slack);
+        }
+}
+
+static void check_rows(const side *a_side, const side *b_side, float alpha, int64_t rows) {
+    rng r = {21};
+    test_matrix a, b, d;
+    make(&a, a_side, rows, &r);
+    make(&b, b_side, N, &r);
+    test_matrix_make(&d, describe(format_named("f32"), rows, N), FILL_SPECIAL, &r);
+    bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m, .alpha = &alpha};
+    for (test_walk w = test_walk_begin(&desc); test_walk_next(&w);) {
+        if (test_multiply(&desc) != BSMM_OK) fail_msg("%s: %s", w.e.kernel, bsmm_error_message());
+        expect_close(&a, &b, &d, (double)alpha, &w.e);
+    }
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+}
+
+static void check(side a, side b, float alpha) {
+    check_rows(&a, &b, alpha, 3);
+    check_rows(&a, &b, alpha, 35);
+}
+
+static void test_alpha_brings_back_sums_beyond_fp32(void **state) {
+    (void)state;
+    bsmm_format rows = format_named("fp8_group128"), blocks = format_named("fp8_block128");
+    check((side){rows, 100, 0x1p60f, false}, (side){blocks, 100, 0x1p60f, false}, 0x1p-100f);
+    check((side){rows, 100, 0x1p60f, false}, (side){rows, 100, 0x1p60f, false}, 0x1p-100f);
+}
+
+static void test_sums_beyond_fp32_cancel(void **state) {
+    (void)state;
+    bsmm_format rows = format_named("fp8_group128"), blocks = format_named("fp8_block128");
+    check((side){rows, 100, 0x1p54f, true}, (side){blocks, 100, 0x1p54f, false}, 1);
+    check((side){rows, 100, 0x1p54f, true}, (side){rows, 100, 0x1p54f, false}, 1);
+}
+
+static void test_alpha_brings_back_products_below_fp32(void **state) {
+    (void)state;
+    bsmm_format bf16 = format_named("bf16"), mx = format_named("mxfp8");
+    check((side){bf16, 0x1p-70, 1, false}, (side){bf16, 0x1p-76, 1, false}, 0x1p100f);
+    check((side){bf16, 0x1p-70, 1, false}, (side){mx, 1, 0x1p-76f, false}, 0x1p100f);
+}
+
+static void test_scales_bring_back_products_below_fp32(void **state) {
+    (void)state;
+    static const bsmm_format bf16 = {BSMM_ELEM_BF16, BSMM_SCALE_F32, 1, 32};
+    static const bsmm_format groups = {BSMM_ELEM_BF16, BSMM_SCALE_F32, 1, 128};
+    check((side){bf16, 0x1p-72, 0x1p60f, false}, (side){bf16, 0x1p-72, 0x1p60f, false}, 1);
+    check((side){format_named("bf16"), 0x1p-110, 1, false}, (side){bf16, 0x1p-35, 0x1p60f, false},
+          1);
+    check((side){groups, 0x1p-20, 0x1p60f, false},
+          (side){format_named("mxfp4"), 1, 0x1p-99f, false}, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alpha_brings_back_sums_beyond_fp32),
+        cmocka_unit_test(test_sums_beyond_fp32_cancel),
+        cmocka_unit_test(test_alpha_brings_back_products_below_fp32),
+        cmocka_unit_test(test_scales_bring_back_products_below_fp32),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
