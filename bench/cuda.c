@@ -49,6 +49,17 @@ bool bench_cuda_is(const char *device) {
     return device && strncmp(device, "cuda", 4) == 0 && (!device[4] || device[4] == ':');
 }
 
+bool bench_cuda_find(const char *device, bsmm_local_device *info) {
+    bsmm_local_device row = *info;
+    const char *name = device[4] ? device : "cuda:0";
+    for (uint32_t i = 0; !bsmm_local_device_at(i, &row); i++) {
+        if (strcmp(row.name, name) != 0) continue;
+        *info = row;
+        return true;
+    }
+    return false;
+}
+
 static bool take_entries(bench_cuda *cuda) {
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         void *symbol = dlsym(cuda->library, entries[i].symbol);

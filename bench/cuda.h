@@ -14,6 +14,10 @@ typedef struct bench_cuda bench_cuda;
 /* Whether a device's name is one of these: "cuda", "cuda:0". */
 bool bench_cuda_is(const char *device);
 
+/* What the library says of such a device ("cuda" is cuda:0), with struct_size set; false, and *info
+ * as it was, if it knows none. */
+bool bench_cuda_find(const char *device, bsmm_local_device *info);
+
 /* NULL with the reason in bench_cuda_error() if there is no such device. Its memory and the rest
  * end with close; NULL is allowed there. The device stays current for this thread. */
 bench_cuda *bench_cuda_open(const char *device);

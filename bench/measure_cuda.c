@@ -3,6 +3,7 @@
 #include "data.h"
 #include "validate.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -217,17 +218,36 @@ static const char *time_all(bench *b) {
 
 /* ---- the result ---- */
 
+/* The known device whose name is in the title that the driver gives ("NVIDIA H200"); h200, which
+ * the kernels are for, where none is. */
+static const char *known_device(const char *device) {
+    bsmm_local_device local = BSMM_INIT(bsmm_local_device);
+    bsmm_device_info known = BSMM_INIT(bsmm_device_info);
+    bench_cuda_find(device, &local);
+    for (uint32_t i = 0; !bsmm_device_at(i, &known); i++) {
+        char name[32] = "";
+        for (size_t c = 0; known.name[c] && c + 1 < sizeof name; c++)
+            name[c] = (char)toupper((unsigned char)known.name[c]);
+        if (strstr(local.title, name)) return known.name;
+    }
+    return "h200";
+}
+
 /* The data sheet's peak of the unit that both formats fit. */
-static const char *estimate(const bench *b, bench_result *result) {
+static const char *estimate(const bench *b, bench_cuda_result *all) {
+    bench_result *result = &all->ours;
+    const char *device = known_device(b->job->device);
     bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
     bsmm_matmul_desc desc = describe(b);
     desc.kernel = desc.device = NULL;
-    if (bsmm_estimate_sol("h200", &desc, &sol)) return bsmm_error_message();
+    if (bsmm_estimate_sol(device, &desc, &sol)) return bsmm_error_message();
     result->operations = sol.operations;
     result->intensity = sol.operations / sol.bytes;
     result->b_bytes = (double)(b->b.data_bytes + b->b.scale_bytes);
-    result->unit = result->ceiling = "h200_sheet";
-    result->unit_rate = result->ceiling_rate = sol.operations / sol.compute_seconds;
+    snprintf(all->sheet, sizeof all->sheet, "%s_sheet", device);
+    result->unit = result->ceiling = all->sheet;
+    all->sheet_rate = sol.operations / sol.compute_seconds;
+    result->unit_rate = result->ceiling_rate = all->sheet_rate;
     return NULL;
 }
 
@@ -271,7 +291,7 @@ static const char *measure(bench *b, bench_cuda_result *result) {
     if (!status) status = make_plan(b);
     if (status) return status == BSMM_E_MEMORY ? "no memory" : bsmm_error_message();
     if (!make_buffers(b)) return bench_cuda_error();
-    why = estimate(b, &result->ours);
+    why = estimate(b, result);
     if (!why) why = pack(b);
     if (!why) why = validate(b, &result->ours);
     if (why || result->ours.failed) return why;

@@ -13,7 +13,9 @@ typedef struct bench_cuda_job {
 } bench_cuda_job;
 
 typedef struct bench_cuda_result {
-    bench_result ours; /* ceiling: "cublaslt_fp8", "cublaslt_bf16", "h200_sheet" or "copy" */
+    bench_result ours; /* ceiling: "cublaslt_fp8", "cublaslt_bf16", sheet or "copy" */
+    char sheet[32];    /* "h200_sheet": the peak of the data sheet for the formats' unit, */
+    double sheet_rate; /* operations per second */
     double peer_seconds[BENCH_LT_KINDS]; /* medians; 0: no such peer */
     double copy_rate;                    /* bytes per second, read and written, the best round */
     size_t sets;                         /* of operands that rotate */

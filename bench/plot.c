@@ -18,10 +18,16 @@ static bool can_write(const char *path) {
     return true;
 }
 
+static bool is_script(const char *path) {
+    size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".gp") == 0;
+}
+
 const char *bench_plot_refusal(const char *path) {
     /* NOLINTNEXTLINE(cert-env33-c): nothing of the user's is in the command */
-    if (system("command -v gnuplot >/dev/null 2>&1") != 0)
-        return "gnuplot, which draws it, is not installed";
+    if (!is_script(path) && system("command -v gnuplot >/dev/null 2>&1") != 0)
+        return "gnuplot, which draws it, is not installed (a name that ends in .gp keeps a script "
+               "for it)";
     return can_write(path) ? NULL : strerror(errno);
 }
 
@@ -44,14 +50,18 @@ static void put_setting(FILE *to, const char *name, const char *value) {
 /* Columns of the data: M, K, intensity, and GFLOP/s of ours, the ceiling, the unit and peers. */
 enum { M = 1, K, INTENSITY, OURS, CEILING, UNIT, PEERS };
 
+/* A peer that has no product of a shape leaves a gap there. */
 static void put_data(FILE *to, const bench_plot *plot) {
-    fputs("$data << END\n", to);
+    fputs("# M, K, operations per byte, GFLOP/s: ours, ceiling, unit, peers\n$data << END\n", to);
     for (size_t i = 0; i < plot->count; i++) {
         const bench_point *p = &plot->points[i];
         fprintf(to, "%lld %lld %.6g %.6g %.6g %.6g", (long long)p->m, (long long)p->k, p->intensity,
                 p->gflops, p->ceiling, p->unit);
         for (int peer = 0; peer < BENCH_CURVES; peer++)
-            fprintf(to, " %.6g", p->peers[peer]);
+            if (p->peers[peer] > 0)
+                fprintf(to, " %.6g", p->peers[peer]);
+            else
+                fputs(" NaN", to);
         putc('\n', to);
     }
     fputs("END\n", to);
@@ -66,24 +76,48 @@ static void put_curve(FILE *to, const char *separator, int x, const char *value,
     put_quoted(to, name);
 }
 
+static bool has_peer(const bench_plot *plot, int peer) {
+    for (size_t i = 0; i < plot->count; i++)
+        if (plot->points[i].peers[peer] > 0) return true;
+    return false;
+}
+
+/* The names that points have at `offset`, each once, in order. */
+static void list_names(const bench_plot *plot, size_t offset, char *list, size_t size) {
+    size_t used = strlen(list);
+    for (size_t i = 0; i < plot->count && used < size; i++) {
+        const char *name = (const char *)&plot->points[i] + offset;
+        bool known = false;
+        for (size_t j = 0; j < i && !known; j++)
+            known = strcmp((const char *)&plot->points[j] + offset, name) == 0;
+        if (!known) used += (size_t)snprintf(list + used, size - used, "%s%s", i ? ", " : "", name);
+    }
+}
+
 static void put_curves(FILE *to, const bench_plot *plot, int x, const char *value) {
+    char kernels[256] = "";
     static const char *const styles[BENCH_CURVES] = {
         "linespoints linetype 2", "linespoints linetype 3", "linespoints linetype 5"};
-    put_curve(to, "", x, value, OURS, plot->kernel, "linespoints linetype 1 linewidth 2");
+    list_names(plot, offsetof(bench_point, kernel), kernels, sizeof kernels);
+    put_curve(to, "", x, value, OURS, kernels, "linespoints linetype 1 linewidth 2");
     for (int i = 0; i < BENCH_CURVES; i++)
-        if (plot->points[0].peers[i] > 0)
-            put_curve(to, ",", x, value, PEERS + i, plot->peers[i], styles[i]);
+        if (has_peer(plot, i)) put_curve(to, ",", x, value, PEERS + i, plot->peers[i], styles[i]);
 }
 
 static void put_sweep(FILE *to, const bench_plot *plot) {
     bool over_m = plot->points[0].m != plot->points[plot->count - 1].m;
-    fprintf(to, "set xlabel '%c'\nset ylabel 'GFLOP/s'\nset yrange [0:*]\n", over_m ? 'M' : 'K');
+    char ceilings[256] = "ceiling: ";
+    bool large = plot->points[0].unit >= 1e5;
+    const char *value = large ? "(column(%d) / 1000)" : "%d";
+    fprintf(to, "set xlabel '%c'\nset ylabel '%s'\nset yrange [0:*]\n", over_m ? 'M' : 'K',
+            large ? "TFLOP/s" : "GFLOP/s");
     if (over_m) fputs("set logscale x 2\n", to);
     if (plot->count == 1) /* a range of one has no width of its own */
         fprintf(to, "set xrange [0:%lld]\n", 2 * (long long)plot->points[0].k);
     fputs("plot", to);
-    put_curves(to, plot, over_m ? M : K, "%d");
-    put_curve(to, ",", over_m ? M : K, "%d", CEILING, "ceiling",
+    put_curves(to, plot, over_m ? M : K, value);
+    list_names(plot, offsetof(bench_point, limit), ceilings, sizeof ceilings);
+    put_curve(to, ",", over_m ? M : K, value, CEILING, ceilings,
               "linespoints linetype 4 dashtype 2");
     fputs("\nreset\n", to);
 }
@@ -97,24 +131,26 @@ static void put_roofline(FILE *to, const bench_plot *plot) {
         high = p->intensity > high ? p->intensity : high;
         unit = p->unit > unit ? p->unit : unit;
     }
-    fprintf(
-        to,
-        "set grid\nset key outside bottom center horizontal noenhanced\n"
-        "set xlabel 'operations per byte'\nset ylabel 'share of %s' noenhanced\nset logscale xy\n"
-        "set xrange [%g:%g]\nset yrange [*:1.5]\nset samples 400\n"
-        "roof(x) = x * %g < 1 ? x * %g : 1\nplot roof(x) with lines linetype 4 "
-        "dashtype 2 title 'roof',",
-        plot->unit, low / 2, high * 2, plot->bandwidth / unit, plot->bandwidth / unit);
+    fprintf(to,
+            "set grid\nset key outside top center horizontal noenhanced\n"
+            "set xlabel 'operations per byte'\nset ylabel 'share of %s' noenhanced\n"
+            "set logscale x 2\nset logscale y 10\nset format '%%g'\n"
+            "set xrange [%g:%g]\nset yrange [*:1.5]\nset samples 400\n"
+            "roof(x) = x * %g < 1 ? x * %g : 1\nplot roof(x) with lines linetype 4 "
+            "dashtype 2 title 'roof: %s, %s',",
+            plot->unit, low / 2, high * 2, plot->bandwidth / unit, plot->bandwidth / unit,
+            plot->memory, plot->unit);
     put_curves(to, plot, INTENSITY, "(column(%d) / column(6))");
     putc('\n', to);
 }
 
-static void put_script(FILE *to, const bench_plot *plot) {
+static void put_script(FILE *to, const bench_plot *plot, const char *drawing) {
     fputs("set terminal svg size 1200,500 dynamic background 'white'\n", to);
-    put_setting(to, "output", plot->path);
+    put_setting(to, "output", drawing);
     put_data(to, plot);
-    put_setting(to, "multiplot layout 1,2 title", plot->title);
-    fputs("set grid\nset key outside bottom center horizontal noenhanced\n"
+    fputs("set multiplot layout 1,2 title ", to);
+    put_quoted(to, plot->title);
+    fputs(" noenhanced\nset grid\nset key outside top center horizontal noenhanced\n"
           "set offsets graph 0.02, graph 0.02, graph 0.05, 0\n",
           to);
     put_sweep(to, plot);
@@ -142,16 +178,38 @@ static bool is_whole(const char *path) {
     return strstr(tail, end) != NULL;
 }
 
-bool bench_plot_draw(const bench_plot *plot) {
+static const char *draw(const bench_plot *plot) {
     /* A gnuplot that stops early must not take this process with it. */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     FILE *gnuplot = popen("gnuplot", "w"); /* NOLINT(cert-env33-c): as above */
     bool drawn = gnuplot != NULL;
     if (gnuplot) {
-        put_script(gnuplot, plot);
+        put_script(gnuplot, plot, plot->path);
         drawn = pclose(gnuplot) == 0 && is_whole(plot->path);
         if (!drawn && is_regular(plot->path)) remove(plot->path);
     }
     signal(SIGPIPE, before);
-    return drawn;
+    return drawn ? NULL : "gnuplot failed";
+}
+
+/* For a gnuplot elsewhere: FILE.gp draws FILE.svg. */
+static const char *keep_script(const bench_plot *plot) {
+    int stem = (int)(strlen(plot->path) - strlen("gp"));
+    size_t size = (size_t)stem + sizeof "svg";
+    char *drawing = malloc(size);
+    FILE *file = drawing ? fopen(plot->path, "w") : NULL;
+    bool written = file != NULL;
+    if (file) {
+        snprintf(drawing, size, "%.*ssvg", stem, plot->path);
+        put_script(file, plot, drawing);
+        written = !ferror(file);
+        written = fclose(file) == 0 && written;
+        if (!written && is_regular(plot->path)) remove(plot->path);
+    }
+    free(drawing);
+    return written ? NULL : "the script could not be written";
+}
+
+const char *bench_plot_draw(const bench_plot *plot) {
+    return is_script(plot->path) ? keep_script(plot) : draw(plot);
 }

@@ -22,7 +22,8 @@ const cli_column cli_bench_cuda_columns[] = {
     {"ceiling", "of", false,
      "cublaslt_fp8, or cublaslt_bf16 where an operand has 16 bits and more: its product of the "
      "same "
-     "shape; h200_sheet without it; copy where that is lower or M is 32 and less: moving A, B and "
+     "shape; without it the unit of the device's data sheet, h200_sheet; copy where that is lower "
+     "or M is 32 and less: moving A, B and "
      "D "
      "as stored at the speed of a copy"},
     {"peers", NULL, false,
@@ -52,6 +53,7 @@ typedef struct session {
     cli_rows *rows;
     cli_progress progress;
     bench_point *points;
+    double copy_rate; /* the best of all shapes */
 } session;
 
 /* ---- rows ---- */
@@ -100,8 +102,10 @@ static bench_point point_of(const session *s, const bench_cuda_result *result) {
                          .k = s->job.sizes[2],
                          .gflops = ours->operations / ours->seconds * 1e-9,
                          .ceiling = ours->ceiling_rate * 1e-9,
-                         .unit = ours->unit_rate * 1e-9,
+                         .unit = result->sheet_rate * 1e-9,
                          .intensity = ours->intensity};
+    snprintf(point.kernel, sizeof point.kernel, "%s", ours->kernel);
+    snprintf(point.limit, sizeof point.limit, "%s", ours->ceiling);
     for (int i = 0; i < BENCH_LT_KINDS; i++)
         if (result->peer_seconds[i] > 0)
             point.peers[i] = ours->operations / result->peer_seconds[i] * 1e-9;
@@ -110,8 +114,7 @@ static bench_point point_of(const session *s, const bench_cuda_result *result) {
 
 static void print_heading(const session *s) {
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
-    for (uint32_t i = 0; !bsmm_local_device_at(i, &info); i++)
-        if (bench_cuda_is(info.name)) break;
+    bench_cuda_find(s->values->device, &info);
     printf("%s, %u multiprocessors, %s\n", info.title, info.cores, info.features);
     if (s->on.lt) {
         printf("peers: %s:", bench_lt_version(s->on.lt));
@@ -151,6 +154,7 @@ static int measure_all(session *s, bench_cuda_result *result) {
         if (s->progress.active) fputs("\r\033[K", stderr);
         if (status != CLI_OK) break;
         s->points[i] = point_of(s, result);
+        s->copy_rate = fmax(s->copy_rate, result->copy_rate);
         print_row(s, result, &s->points[i]);
     }
     cli_progress_end(&s->progress);
@@ -159,19 +163,22 @@ static int measure_all(session *s, bench_cuda_result *result) {
 }
 
 static int draw(const session *s, const bench_cuda_result *last) {
-    char title[128];
+    char title[256];
+    bsmm_local_device info = BSMM_INIT(bsmm_local_device);
+    bench_cuda_find(s->values->device, &info);
     snprintf(title, sizeof title, "bsmm bench: %s, N=%lld, %s", s->values->formats.name,
-             (long long)s->values->n, s->values->device);
+             (long long)s->values->n, info.title);
     bench_plot plot = {.path = s->values->plot,
                        .title = title,
-                       .kernel = last->ours.kernel,
-                       .unit = last->ours.unit,
+                       .unit = last->sheet,
+                       .memory = "copy",
                        .points = s->points,
                        .count = (size_t)cli_bench_shapes(s->values),
-                       .bandwidth = last->copy_rate * 1e-9};
+                       .bandwidth = s->copy_rate * 1e-9};
     for (int i = 0; i < BENCH_LT_KINDS; i++)
         plot.peers[i] = bench_lt_infos[i].name;
-    return bench_plot_draw(&plot) ? CLI_OK : cli_fail("%s: gnuplot failed", s->values->plot);
+    const char *why = bench_plot_draw(&plot);
+    return why ? cli_fail("%s: %s", s->values->plot, why) : CLI_OK;
 }
 
 static int run(session *s) {

@@ -84,6 +84,8 @@ static bench_point point_of(const bench_job *job, const bench_result *result) {
                          .ceiling = result->ceiling_rate * 1e-9,
                          .unit = result->unit_rate * 1e-9,
                          .intensity = result->intensity};
+    snprintf(point.kernel, sizeof point.kernel, "%s", result->kernel);
+    snprintf(point.limit, sizeof point.limit, "%s", result->ceiling);
     for (int i = 0; i < BENCH_PEERS; i++)
         if (result->peer_seconds[i] > 0)
             point.peers[i] = result->operations / result->peer_seconds[i] * 1e-9;
@@ -207,13 +209,14 @@ static int draw(const cli_bench_values *values, const bench_job *job, const benc
              (long long)values->n, job->threads);
     bench_plot plot = {.path = values->plot,
                        .title = title,
-                       .kernel = last->kernel,
                        .unit = last->unit,
+                       .memory = "memory",
                        .peers = {job->peers[0].peer->name, job->peers[1].peer->name},
                        .points = points,
                        .count = (size_t)cli_bench_shapes(values),
                        .bandwidth = bench_memory_best(1, 0, job->threads) * 1e-9};
-    return bench_plot_draw(&plot) ? CLI_OK : cli_fail("%s: gnuplot failed", values->plot);
+    const char *why = bench_plot_draw(&plot);
+    return why ? cli_fail("%s: %s", values->plot, why) : CLI_OK;
 }
 
 int cli_bench_products(const cli_bench_values *values) {

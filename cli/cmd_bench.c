@@ -52,6 +52,9 @@ static int check_ranges(const values *options) {
                              ranges[i].name, (long long)ranges[i].range[0],
                              (long long)ranges[i].range[1]);
     if (options->k_step < 1) return cli_usage("--k-step: value is 0; must be 1 or more");
+    if (options->plot && options->m_range[0] != options->m_range[1] &&
+        options->k_range[0] != options->k_range[1])
+        return cli_usage("--plot: draws a range of M or of K; both are given");
     if (cli_bench_shapes(options) > most)
         return cli_usage("--k-range: more than %lld shapes", (long long)most);
     return CLI_OK;
@@ -213,7 +216,7 @@ static const cli_option options[] = {
     {.name = "plot",
      .arg = "FILE",
      .help = "draw GFLOP/s over K or M, and shares of the unit over operations per byte, as SVG, "
-             "with gnuplot",
+             "with gnuplot; FILE.gp is a script for gnuplot instead, which draws FILE.svg",
      .kind = CLI_TEXT,
      .offset = offsetof(values, plot)},
     CLI_OPTION_THREADS(values),
@@ -237,8 +240,8 @@ const cli_command cli_bench = {
             "(empty: none). With --cold, which is for few rows of A, reading B as stored is a "
             "ceiling too. On a GPU each time is that of one launch in a graph of launches over "
             "operands "
-            "that rotate, and the ceilings are cuBLASLt's product (--peer), else the H200's data "
-            "sheet, "
+            "that rotate, and the ceilings are cuBLASLt's product (--peer), else the data sheet "
+            "of the device (the H200's where it is not known), "
             "and copying device memory. The tutorial's spellings --K_range, --K_step and --bench "
             "work as well.",
     .examples =

@@ -278,9 +278,10 @@ typedef struct bsmm_buffers {
 } bsmm_buffers;
 
 /* Packed weights: the form of B that the plan's kernel multiplies, made once. The bytes depend on
- * B, the formats and the kernel, not on M, D, factors or threads; they may be written to a file and
- * mapped back for any plan that takes the same kernel, formats and B's shape (a run refuses
- * others). B itself must still be given to runs: rows whose scales span too much are read from it.
+ * B, the formats and the kernel (on a cuda device, for a bf16 B, also on whether there is a C), not
+ * on M, D, factors or threads; they may be written to a file and mapped back for any plan that
+ * takes the same kernel, formats and B's shape (a run refuses others). B itself must still be given
+ * to runs: rows whose scales span too much are read from it.
  * 0 bytes: the kernel multiplies B as it is stored, and desc->b_packed is UNSUPPORTED. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global (nothing else is read) into packed, 64-byte aligned. On a

@@ -1,0 +1,67 @@
+#!/bin/bash
+# bsmm bench --plot: the script that FILE.gp keeps says what is drawn; on a GPU too, with its peers,
+# where there is one. $BSMM is the command.
+set -euo pipefail
+: "${BSMM:?the command}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "FAILED: $*"; exit 1; }
+holds() { grep -qF -- "$2" "$1" || fail "$1 has no '$2': $(cat "$1")"; }
+lacks() { if grep -qF -- "$2" "$1"; then fail "$1 has '$2': $(cat "$1")"; fi; }
+bench() { "$BSMM" bench --repeats 1 "$@" >out; }
+
+# Without gnuplot too. The script draws beside itself.
+mkdir nothing
+(PATH=$work/nothing bench --k-range 64 128 --k-step 64 -M 16 -N 16 --format mxfp4 --plot "it's.gp")
+holds "it's.gp" "set output 'it''s.svg'"
+holds "it's.gp" "set xlabel 'K'"
+holds "it's.gp" "set ylabel 'GFLOP/s'"
+[ "$(grep -c '^16 ' "it's.gp")" = 2 ] || fail "not two points: $(cat "it's.gp")"
+[ ! -e "it's.svg" ] || fail "it was drawn"
+if command -v gnuplot >/dev/null; then
+    gnuplot "it's.gp" 2>err || fail "gnuplot: $(cat err)"
+    [ ! -s err ] || fail "gnuplot: $(cat err)"
+    holds "it's.svg" "</svg>"
+fi
+
+# One line a kernel would hide where another takes over: all are named.
+bench --m-range 1 64 -K 128 -N 64 --format mxfp4 --plot m.gp
+holds m.gp "set xlabel 'M'"
+for kernel in $(awk '$6 ~ /^(cpu|ref)/ { print $6 } $5 ~ /^(cpu|ref)/ { print $5 }' out | sort -u); do
+    holds m.gp "$kernel"
+done
+
+if bench --m-range 1 2 --k-range 64 128 --k-step 64 -N 16 --plot x.gp 2>err; then
+    fail "a range of both was drawn"
+fi
+holds err "--plot"
+if bench -M 1 -N 1 -K 32 --plot "$work/nowhere/x.gp" 2>err; then fail "x.gp was kept"; fi
+holds err "No such file or directory"
+
+if ! "$BSMM" devices --json | grep '"cuda:0"' >/dev/null ||
+    "$BSMM" explain --device cuda:0 -f mxfp4 -M 1 -N 1 -K 32 --json | grep 'no nvcc' >/dev/null; then
+    echo "skipped the GPU's part: no CUDA device"
+    exit 0
+fi
+on_gpu() { bench --device cuda:0 -N 128 "$@"; }
+on_gpu --format fp8_groupwise -M 40 --k-range 128 256 --k-step 128 --plot k.gp
+holds k.gp "set ylabel 'TFLOP/s'"
+holds k.gp "set xlabel 'K'"
+holds k.gp "_sheet'"
+holds k.gp "title 'ceiling: "
+holds k.gp "cuda_sm90a_fp8"
+lacks k.gp "title 'cublaslt_fp8'"
+if on_gpu --format mxfp4 --m-range 16 64 -K 256 --peer cublaslt --plot m.gp; then
+    holds m.gp "cuda_sm90_decode, cuda_sm90a_fold"
+    holds m.gp "title 'cublaslt_fp8'"
+    # The roof is the data sheet's, whatever the peers reach.
+    holds m.gp "set ylabel 'share of h"
+    [ "$(awk '/^(16|32|64) / { print $6 }' m.gp | sort -u | wc -l)" = 1 ] || fail "$(cat m.gp)"
+fi
+if command -v gnuplot >/dev/null; then
+    for plot in k m; do
+        if [ -e $plot.gp ]; then gnuplot $plot.gp 2>err && [ ! -s err ] || fail "$(cat err)"; fi
+    done
+fi
+echo "plots: all passed"
