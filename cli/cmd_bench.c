@@ -73,6 +73,9 @@ static int check_conversion(const values *options) {
                          options->formats.name);
     if (cli_bench_shapes(options) > 1)
         return cli_usage("--k-range: conversions are of one shape, -M x -K");
+    if (options->plot || options->peer)
+        return cli_usage("%s: is for products, not for conversions",
+                         options->plot ? "--plot" : "--peer");
     if ((options->dequantize || options->relayout) && options->threads != omp_get_num_procs())
         return cli_usage("--threads: value is %lld; dequantizing and moving scales take every "
                          "processor that the process may use (%d)",

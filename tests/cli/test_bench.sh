@@ -109,6 +109,8 @@ expect 2 --quantize --format bf16
 contains "$err" "must be one block-scaled format"
 expect 2 --quantize --format bf16:mxfp4
 expect 2 --quantize --format mxfp4 --k-range 64 1024
+expect 2 --quantize --format mxfp4 --plot "$err_file.gp"
+contains "$err" "--plot: is for products"
 expect 2 --from mxfp4 $small
 contains "$err" "--from: value is mxfp4"
 expect 2 --quantize --relayout nv_128x4 --format mxfp4
