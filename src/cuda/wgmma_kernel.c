@@ -22,11 +22,18 @@ static parts parts_of(const bsmm_product *p, const bsmm_wgmma_plan *plan) {
     };
 }
 
+/* A grid has 65535 blocks down, one for each 128 of K where scales are moved. */
+static bool moves_too_much(const bsmm_product *p, const bsmm_wgmma_source *s) {
+    return s->scaled && !s->stored_scales && p->a.m.cols > (int64_t)UINT16_MAX * BSMM_PACK_GROUP;
+}
+
 const char *bsmm_wgmma_plan_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan, char *why,
                                    size_t size) {
     const parts x = parts_of(p, plan);
     const char *reason = bsmm_cuda_refuse(p, bsmm_wgmma_function(x.tile), why, size);
     if (!reason) reason = bsmm_wgmma_refuse(p);
+    if (!reason && (moves_too_much(p, &x.a) || moves_too_much(p, &x.b)))
+        reason = "K is beyond 65535 scales that are not where the engine reads them";
     if (!reason && !x.a.stored) reason = bsmm_pack_refuse(&p->a, plan->routes[0], why, size);
     if (!reason && !x.b.stored) reason = bsmm_pack_refuse(&p->b, plan->routes[1], why, size);
     return reason;
