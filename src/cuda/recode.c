@@ -4,33 +4,33 @@
 #include "cuda/pack_plan.h"
 #include "recipe/make.h"
 
-enum { THREADS = 256, ITEM = 16, MOST_DOWN = 65535 /* blocks along a grid's y */ };
+enum { THREADS = BSMM_RECODE_THREADS, ITEM = 16, MOST_DOWN = BSMM_RECODE_MOST_DOWN };
 
 /* ---- what all share ---- */
 
-static uint32_t bits_of(uint32_t elem) {
+uint32_t bsmm_recode_bits(uint32_t elem) {
     return bsmm_elem_row(elem)->bits;
 }
 
-static bsmm_recode_lines lines_of(const bsmm_operand *o) {
+bsmm_recode_lines bsmm_recode_lines_of(const bsmm_operand *o) {
     bool rows = o->m.order == BSMM_ORDER_ROW;
     return (bsmm_recode_lines){rows ? (uint64_t)o->m.ld : 1, rows ? 1 : (uint64_t)o->m.ld};
 }
 
-static bool is_aligned(const bsmm_operand *o, uint64_t bytes) {
-    uint64_t line = (uint64_t)o->m.ld * bits_of(o->m.format.elem) / 8;
+bool bsmm_recode_aligned(const bsmm_operand *o, uint64_t bytes) {
+    uint64_t line = (uint64_t)o->m.ld * bsmm_recode_bits(o->m.format.elem) / 8;
     return ((uintptr_t)o->m.data | line) % bytes == 0;
 }
 
 /* Indices in kernels have 32 bits, and one to spare. */
-static bsmm_status check_size(const bsmm_operand *o) {
+bsmm_status bsmm_recode_check_size(const bsmm_operand *o) {
     if (o->m.rows <= INT32_MAX - 1024 && o->m.cols <= INT32_MAX - 1024) return BSMM_OK;
     return bsmm_fail(BSMM_E_UNSUPPORTED,
                      "src.rows x cols: value is %lld x %lld; on cuda devices at most %d each",
                      (long long)o->m.rows, (long long)o->m.cols, INT32_MAX - 1024);
 }
 
-static bool is_empty(const bsmm_operand *o) {
+bool bsmm_recode_is_empty(const bsmm_operand *o) {
     return o->m.rows == 0 || o->m.cols == 0;
 }
 
@@ -42,8 +42,8 @@ static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(result, "cuMemsetD8Async");
 }
 
-static bsmm_status launch(const bsmm_recode *job, const bsmm_cuda_function *function, int64_t x,
-                          int64_t y, void **arguments) {
+bsmm_status bsmm_recode_launch(const bsmm_recode *job, const bsmm_cuda_function *function,
+                               int64_t x, int64_t y, void **arguments) {
     return bsmm_cuda_launch(job->device, &(bsmm_cuda_launch_desc){
                                              .function = function,
                                              .grid = {(uint32_t)x, (uint32_t)y},
@@ -60,16 +60,17 @@ static bsmm_status queue_amax(const bsmm_recode *job, float *result) {
     const bsmm_cuda_device *d = job->device;
     const bsmm_matrix *m = &job->src.m;
     bool rows = m->order == BSMM_ORDER_ROW;
-    uint64_t bytes = bits_of(m->format.elem) / 8, count = (uint64_t)(rows ? m->cols : m->rows);
+    uint64_t bytes = bsmm_recode_bits(m->format.elem) / 8,
+             count = (uint64_t)(rows ? m->cols : m->rows);
     bsmm_amax_job amax = {.src = m->data,
                           .line_bytes = (uint64_t)m->ld * bytes,
                           .lines = (uint64_t)(rows ? m->rows : m->cols),
                           .count = count,
                           .src_elem = m->format.elem,
-                          .aligned = is_aligned(&job->src, 16),
+                          .aligned = bsmm_recode_aligned(&job->src, 16),
                           .result = (uint32_t *)(void *)result};
     BSMM_TRY(clear(job, result, sizeof *result));
-    if (is_empty(&job->src)) return BSMM_OK;
+    if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
     if ((uint64_t)m->ld == count) { /* one long line */
         amax.count *= amax.lines;
         amax.lines = 1;
@@ -78,8 +79,9 @@ static bsmm_status queue_amax(const bsmm_recode *job, float *result) {
     int64_t most = (int64_t)d->multiprocessors * 8, item = 16 / (int64_t)bytes;
     int64_t blocks = bsmm_ceil_div((int64_t)amax.count, item * THREADS);
     int64_t x = bsmm_min_i64(blocks, most), y = bsmm_ceil_div(most, x);
-    return launch(job, &function, x, bsmm_min_i64(y, bsmm_min_i64((int64_t)amax.lines, MOST_DOWN)),
-                  BSMM_CUDA_ARGUMENTS(&amax));
+    return bsmm_recode_launch(job, &function, x,
+                              bsmm_min_i64(y, bsmm_min_i64((int64_t)amax.lines, MOST_DOWN)),
+                              BSMM_CUDA_ARGUMENTS(&amax));
 }
 
 bsmm_status bsmm_cuda_amax(const bsmm_recode *job) {
@@ -103,7 +105,8 @@ static const bsmm_cuda_function quantizers[][6] = {
 };
 
 static bool is_tiled(const bsmm_format *f) {
-    return f->scale && f->block_rows == 128 && f->block_cols == 128 && bits_of(f->elem) == 8;
+    return f->scale && f->block_rows == 128 && f->block_cols == 128 &&
+           bsmm_recode_bits(f->elem) == 8;
 }
 
 /* Blocks of one row, of 16, 32, ... 512 values, or none. */
@@ -117,7 +120,7 @@ static bool takes_fast(const bsmm_recode *job) {
     const bsmm_format *f = &job->dst.m.format;
     bool rows = job->src.m.order == BSMM_ORDER_ROW && job->dst.m.order == BSMM_ORDER_ROW;
     bool fits = job->src.m.cols <= (int64_t)MOST_DOWN * 128;
-    return rows && fits && bits_of(f->elem) <= 8 && (is_tiled(f) || is_by_rows(f));
+    return rows && fits && bsmm_recode_bits(f->elem) <= 8 && (is_tiled(f) || is_by_rows(f));
 }
 
 /* Zeros keep their signs. */
@@ -154,12 +157,13 @@ static bool has_tables(const bsmm_quantize_job *q) {
 static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
     const bsmm_format *f = &job->dst.m.format;
     uint32_t source = job->src.m.format.elem;
-    bool pow2 = job->flags & BSMM_QUANTIZE_POW2, saturate = bits_of(f->elem) <= 8 || f->scale;
+    bool pow2 = job->flags & BSMM_QUANTIZE_POW2,
+         saturate = bsmm_recode_bits(f->elem) <= 8 || f->scale;
     q->block_rows = f->scale ? f->block_rows : 1;
     q->block_cols = f->scale ? f->block_cols : ITEM;
     q->scale = f->scale;
     q->src_elem = source;
-    q->dst_bits = bits_of(f->elem);
+    q->dst_bits = bsmm_recode_bits(f->elem);
     q->steps = *job->steps;
     q->tensor = bsmm_tensor_step_make(f->elem, source, pow2);
     if (q->dst_bits < 32)
@@ -174,16 +178,16 @@ static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
 }
 
 bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax) {
-    uint32_t bits = bits_of(job->dst.m.format.elem);
+    uint32_t bits = bsmm_recode_bits(job->dst.m.format.elem);
     bsmm_quantize_job q = {.src = job->src.m.data,
                            .dst = job->dst.m.data,
                            .scales = job->dst.m.scales,
-                           .src_lines = lines_of(&job->src),
-                           .dst_lines = lines_of(&job->dst),
+                           .src_lines = bsmm_recode_lines_of(&job->src),
+                           .dst_lines = bsmm_recode_lines_of(&job->dst),
                            .rows = (uint32_t)job->src.m.rows,
                            .cols = (uint32_t)job->src.m.cols,
-                           .aligned_src = is_aligned(&job->src, 16),
-                           .aligned_dst = is_aligned(&job->dst, bits == 6 ? 4 : 2 * bits),
+                           .aligned_src = bsmm_recode_aligned(&job->src, 16),
+                           .aligned_dst = bsmm_recode_aligned(&job->dst, bits == 6 ? 4 : 2 * bits),
                            .amax = amax};
     set_format(job, &q);
     return q;
@@ -201,7 +205,8 @@ static bsmm_status queue_fast(const bsmm_recode *job, bsmm_quantize_job *q) {
         columns = items >> q->lanes_log2;
     }
     const bsmm_cuda_function *function = &quantizers[q->src_elem][tiled ? 5 : q->dst_bits / 2];
-    return launch(job, function, bsmm_ceil_div(q->rows, rows), columns, BSMM_CUDA_ARGUMENTS(q));
+    return bsmm_recode_launch(job, function, bsmm_ceil_div(q->rows, rows), columns,
+                              BSMM_CUDA_ARGUMENTS(q));
 }
 
 static uint32_t common_multiple(uint32_t a, uint32_t b) {
@@ -220,8 +225,9 @@ static bsmm_status queue_any(const bsmm_recode *job, bsmm_quantize_job *q) {
     uint32_t unit_cols = along_rows ? common_multiple(q->block_cols, group) : q->block_cols;
     int64_t down = bsmm_ceil_div(q->rows, unit_rows), across = bsmm_ceil_div(q->cols, unit_cols);
     int64_t fast = rows ? across : down, slow = rows ? down : across;
-    return launch(job, &function, bsmm_ceil_div(fast, THREADS), bsmm_min_i64(slow, MOST_DOWN),
-                  BSMM_CUDA_ARGUMENTS(q, &unit_rows, &unit_cols));
+    return bsmm_recode_launch(job, &function, bsmm_ceil_div(fast, THREADS),
+                              bsmm_min_i64(slow, MOST_DOWN),
+                              BSMM_CUDA_ARGUMENTS(q, &unit_rows, &unit_cols));
 }
 
 static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *q) {
@@ -249,88 +255,13 @@ static bsmm_status clear_padding(const bsmm_recode *job) {
 /* The tensor's amax lies where the second level goes until the values are converted. */
 bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
-    BSMM_TRY(check_size(&job->src));
+    BSMM_TRY(bsmm_recode_check_size(&job->src));
     if (job->two_level && !job->amax) BSMM_TRY(queue_amax(job, job->dst.m.global_scale));
     bsmm_quantize_job q = bsmm_quantize_job_of(job, job->two_level ? amax : NULL);
     BSMM_TRY(clear_padding(job));
-    if (!is_empty(&job->src)) BSMM_TRY((takes_fast(job) ? queue_fast : queue_any)(job, &q));
+    if (!bsmm_recode_is_empty(&job->src))
+        BSMM_TRY((takes_fast(job) ? queue_fast : queue_any)(job, &q));
     return job->dst.m.global_scale ? queue_level(job, &q) : BSMM_OK;
-}
-
-/* ---- dequantizing ---- */
-
-#define MODULE "sm80/dequantize"
-/* [half of the bits][to f32] */
-static const bsmm_cuda_function dequantizers[][2] = {
-    [2] = {{.module = MODULE, .name = "dequantize_rows_4_f16"},
-           {.module = MODULE, .name = "dequantize_rows_4_f32"}},
-    [3] = {{.module = MODULE, .name = "dequantize_rows_6_f16"},
-           {.module = MODULE, .name = "dequantize_rows_6_f32"}},
-    [4] = {{.module = MODULE, .name = "dequantize_rows_8_f16"},
-           {.module = MODULE, .name = "dequantize_rows_8_f32"}},
-};
-static const bsmm_cuda_function dequantize_any = {.module = MODULE, .name = "dequantize_any"};
-
-static uint32_t way_of(const bsmm_matrix *m) {
-    bool wide = m->format.scale == BSMM_SCALE_F32;
-    if (!m->global_scale) return wide ? BSMM_WAY_MULTIPLY : BSMM_WAY_EXACT;
-    if (wide) return BSMM_WAY_DOUBLE;
-    return m->global_kind == BSMM_GLOBAL_DIVISOR ? BSMM_WAY_DIVIDE : BSMM_WAY_MULTIPLY;
-}
-
-bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
-    const bsmm_matrix *src = &job->src.m;
-    uint32_t bits = bits_of(src->format.elem), elem = job->dst.m.format.elem;
-    uint64_t needed = bits == 6 ? 2 : bits; /* of 8 codes */
-    bsmm_dequantize_job q = {.src = src->data,
-                             .scales = src->scales,
-                             .dst = job->dst.m.data,
-                             .src_lines = lines_of(&job->src),
-                             .dst_lines = lines_of(&job->dst),
-                             .rows = (uint32_t)src->rows,
-                             .cols = (uint32_t)src->cols,
-                             .src_elem = src->format.elem,
-                             .src_bits = bits,
-                             .dst_elem = elem,
-                             .scale = src->format.scale,
-                             .aligned_src = is_aligned(&job->src, needed),
-                             .aligned_dst = is_aligned(&job->dst, 16),
-                             .by_divisor = src->global_kind == BSMM_GLOBAL_DIVISOR,
-                             .way = way_of(src),
-                             .hardware = src->format.elem == BSMM_ELEM_E4M3   ? 3
-                                         : src->format.elem == BSMM_ELEM_E5M2 ? 2
-                                                                              : 0,
-                             .global = src->global_scale};
-    q.row_map = bsmm_axis_map_of(&job->src.map, 0, src->format.block_rows);
-    q.col_map = bsmm_axis_map_of(&job->src.map, 1, src->format.block_cols);
-    if (bits <= 8) {
-        q.codec = bsmm_narrow_codec_of(src->format.elem);
-        q.pair = bsmm_pair_codec_of(src->format.elem, true);
-    }
-    uint32_t items = src->format.block_cols / 8;
-    q.share = items % 4 == 0 ? 4 : items % 2 == 0 ? 2 : 1;
-    if (elem != BSMM_ELEM_F32) q.coder = bsmm_coder_make(elem, false, BSMM_TIES_EVEN, 0);
-    return q;
-}
-
-bsmm_status bsmm_cuda_dequantize(const bsmm_recode *job) {
-    const bsmm_format *f = &job->src.m.format;
-    BSMM_TRY(check_size(&job->src));
-    if (is_empty(&job->src)) return BSMM_OK;
-    bsmm_dequantize_job q = bsmm_dequantize_job_of(job);
-    bool rows = job->src.m.order == BSMM_ORDER_ROW && job->dst.m.order == BSMM_ORDER_ROW;
-    bool whole = !f->scale || f->block_cols % 8 == 0;
-    if (rows && whole && q.src_bits <= 8 && job->src.m.cols <= (int64_t)MOST_DOWN * 64) {
-        int64_t items = bsmm_round_up(bsmm_ceil_div(q.cols, 8), 8);
-        q.lanes_log2 = bsmm_lanes_log2(items, 8);
-        return launch(job, &dequantizers[q.src_bits / 2][q.dst_elem == BSMM_ELEM_F32],
-                      bsmm_ceil_div(q.rows, (int64_t)(THREADS >> q.lanes_log2) * 4),
-                      items >> q.lanes_log2, BSMM_CUDA_ARGUMENTS(&q));
-    }
-    int64_t fast = q.dst_lines.col_step == 1 ? q.cols : q.rows;
-    int64_t slow = q.dst_lines.col_step == 1 ? q.rows : q.cols;
-    return launch(job, &dequantize_any, bsmm_ceil_div(fast, THREADS), bsmm_min_i64(slow, MOST_DOWN),
-                  BSMM_CUDA_ARGUMENTS(&q));
 }
 
 /* ---- moving scales ---- */
@@ -349,9 +280,9 @@ bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
                            .from_col_map = bsmm_axis_map_of(from, 1, 1),
                            .to_row_map = bsmm_axis_map_of(to, 0, 1),
                            .to_col_map = bsmm_axis_map_of(to, 1, 1)};
-    BSMM_TRY(check_size(&job->src));
+    BSMM_TRY(bsmm_recode_check_size(&job->src));
     BSMM_TRY(clear_padding(job));
-    if (is_empty(&job->src)) return BSMM_OK;
+    if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
     q.by_words = !q.wide && q.cols % 4 == 0 && q.known_cols % 4 == 0 &&
                  bsmm_axis_fours(q.from, &q.from_row_map, &q.from_col_map, 0) &&
                  bsmm_axis_fours(q.to, &q.to_row_map, &q.to_col_map, 0);
@@ -360,6 +291,6 @@ bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
         lanes *= 2;
     q.lanes_log2 = 31u - (uint32_t)__builtin_clz((uint32_t)lanes);
     int64_t down = bsmm_ceil_div(q.rows, THREADS / lanes * BSMM_MOVED_ROWS);
-    return launch(job, &function, bsmm_ceil_div(items, lanes), bsmm_min_i64(down, MOST_DOWN),
-                  BSMM_CUDA_ARGUMENTS(&q));
+    return bsmm_recode_launch(job, &function, bsmm_ceil_div(items, lanes),
+                              bsmm_min_i64(down, MOST_DOWN), BSMM_CUDA_ARGUMENTS(&q));
 }

@@ -75,7 +75,11 @@ typedef struct bsmm_dequantize_job {
     const float *global;  /* NULL: 1 */
 } bsmm_dequantize_job;
 
-enum { BSMM_MOVED_ROWS = 4 }; /* of a thread of move_scales */
+enum {
+    BSMM_MOVED_ROWS = 4,            /* of a thread of move_scales */
+    BSMM_DEQUANTIZED_ROWS = 4,      /* of one that dequantizes rows */
+    BSMM_DEQUANTIZED_ROWS_MADE = 8, /* where it is made for one kind of scales */
+};
 
 /* Scale codes from one layout to another, with the second one's padding: rows x cols of `to`, of
  * which known_rows x known_cols are scales and the rest is 0. */

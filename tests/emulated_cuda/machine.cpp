@@ -143,6 +143,7 @@ const uint64_t *emulated_exchange(uint64_t value) {
     fiber *me = now();
     emulated_warp *w = me->warp;
     uint32_t place = me->exchanges++ % 2;
+    if (w->arrived[place] == 0) memset(w->values[place], 0, sizeof w->values[place]);
     w->values[place][me->lane] = value;
     w->arrived[place] |= 1u << me->lane;
     w->left[place] = 0;
@@ -156,7 +157,7 @@ uint32_t emulated_ballot(bool value) {
     const uint64_t *all = emulated_exchange(value);
     uint32_t bits = 0;
     for (uint32_t i = 0; i < WARP; i++)
-        if (!(now()->warp->ended >> i & 1) && all[i]) bits |= 1u << i;
+        if (all[i]) bits |= 1u << i;
     return bits;
 }
 

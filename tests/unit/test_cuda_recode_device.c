@@ -92,13 +92,14 @@ static void amax_as_the_cpu(void **state) {
 
 /* ---- dequantizing ---- */
 
-static void dequantize_case(const bsmm_cuda_device *device, test_matrix *src, bsmm_matrix shape) {
-    static const float levels[] = {0.3728f, 1, 0x1p-100f, 0x1p100f, 0x1p-140f, 448 * 6};
+/* At each of the second levels, if src has one. */
+static void dequantize_case(const bsmm_cuda_device *device, test_matrix *src, bsmm_matrix shape,
+                            const float *levels, size_t count) {
     recode_case c = {.src = *src, .recipe = "dequantize"};
     rng r = {9};
     test_matrix_make(&c.dst, shape, FILL_ORDINARY, &r);
     memset(c.dst.m.data, 0xa5, c.dst.data_bytes);
-    for (size_t i = 0; i < (c.src.m.global_scale ? BSMM_COUNT(levels) : 1); i++) {
+    for (size_t i = 0; i < (c.src.m.global_scale ? count : 1); i++) {
         if (c.src.m.global_scale) *c.src.m.global_scale = levels[i];
         copy from = copy_of(device, &c.src), to = copy_of(device, &c.dst);
         bsmm_exec exec = BSMM_INIT(bsmm_exec);
@@ -116,6 +117,7 @@ static void dequantize_case(const bsmm_cuda_device *device, test_matrix *src, bs
 static void dequantize_format(const bsmm_cuda_device *device, bsmm_format format, uint32_t i,
                               rng *r) {
     static const char *const types[] = {"f32", "f16", "bf16"};
+    static const float levels[] = {0.3728f, 1, 0x1p-100f, 0x1p100f, 0x1p-140f, 448 * 6};
     bool whole = i % 2;
     test_matrix src;
     bsmm_matrix from = describe(format, whole ? 64 : 1 + (int64_t)rng_below(r, 40),
@@ -130,8 +132,56 @@ static void dequantize_format(const bsmm_cuda_device *device, bsmm_format format
     if (i % 4 == 3) from.ld = bsmm_round_up(from.order ? from.rows : from.cols, 4) + 4;
     test_matrix_make(&src, from, (fill)(i / 3 % 3), r);
     src.m.global_scale = i % 8 >= 4 && format.scale ? &src.global : NULL;
-    dequantize_case(device, &src, to);
+    dequantize_case(device, &src, to, levels, BSMM_COUNT(levels));
     test_matrix_free(&src);
+}
+
+/* A number whose product with `factor` is next to the middle between two bf16 or f16, so next that
+ * fp32 takes it for the middle; the quotient likewise. */
+static float near_middle(rng *r, float factor, bool divides) {
+    uint32_t halves = rng_below(r, 2) ? 8 : 11; /* bits of the type */
+    float middle = (float)((1u << halves) + 2 * rng_below(r, 1u << (halves - 1)) + 1);
+    middle *= rng_below(r, 2) ? 0x1p-9f : 0x1p-3f;
+    return divides ? factor / middle : middle / factor;
+}
+
+/* Products and quotients whose rounding decides: an odd number of up to 4 bits, or up to 8 bits
+ * where a block's e4m3 scale has made it, and the scale that brings it next to a middle. Some
+ * scales are 0.
+ */
+static void dequantize_hard(const bsmm_cuda_device *device, const char *name, const char *type,
+                            int64_t cols, uint32_t kind, rng *r) {
+    bsmm_matrix from = describe(format_named(name), 70, cols);
+    test_matrix src;
+    float levels[8];
+    from.global_kind = kind;
+    test_matrix_make(&src, from, FILL_ORDINARY, r);
+    for (uint64_t i = 0; i < src.scale_bytes / 4 && from.format.scale == BSMM_SCALE_F32; i++)
+        ((float *)src.m.scales)[i] =
+            rng_below(r, 9) ? near_middle(r, (float)(2 * rng_below(r, 8) + 1), false) : 0;
+    for (uint64_t i = 0; i < src.scale_bytes && from.format.scale == BSMM_SCALE_E4M3; i++)
+        ((uint8_t *)src.m.scales)[i] = rng_below(r, 9) ? (uint8_t)(0x28 + rng_below(r, 0x20)) : 0;
+    for (size_t i = 0; i < BSMM_COUNT(levels); i++)
+        levels[i] = near_middle(r, (float)((2 * rng_below(r, 8) + 1) * (i % 2 ? 3 : 1)),
+                                kind == BSMM_GLOBAL_DIVISOR);
+    src.m.global_scale = from.format.scale == BSMM_SCALE_E4M3 ? &src.global : NULL;
+    dequantize_case(device, &src, describe(format_named(type), 70, cols), levels,
+                    BSMM_COUNT(levels));
+    test_matrix_free(&src);
+}
+
+static void dequantizes_hard_scales_as_the_cpu(void **state) {
+    static const char *const types[] = {"bf16", "f16", "f32"};
+    const bsmm_cuda_device *device = test_cuda_device();
+    rng r = {11};
+    (void)state;
+    for (size_t t = 0; t < BSMM_COUNT(types); t++)
+        for (int64_t cols = 8; cols <= 520; cols = 3 * cols + 48) {
+            dequantize_hard(device, "fp8_group128", types[t], cols, 0, &r);
+            dequantize_hard(device, "fp8_block128", types[t], cols, 0, &r);
+            dequantize_hard(device, "nvfp4", types[t], cols, BSMM_GLOBAL_MULTIPLIER, &r);
+            dequantize_hard(device, "nvfp4", types[t], cols, BSMM_GLOBAL_DIVISOR, &r);
+        }
 }
 
 static void dequantizes_as_the_cpu(void **state) {
@@ -199,6 +249,7 @@ int main(void) {
         cmocka_unit_test(quantizes_as_the_cpu),
         cmocka_unit_test(amax_as_the_cpu),
         cmocka_unit_test(dequantizes_as_the_cpu),
+        cmocka_unit_test(dequantizes_hard_scales_as_the_cpu),
         cmocka_unit_test(moves_scales_as_the_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

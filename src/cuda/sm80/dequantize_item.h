@@ -1,0 +1,327 @@
+/* What a thread does with 8 codes along a row: finds their block's scale, decides whether a fast
+ * way gives the same bits as the definition (recode_lane.h), and goes it. `scale` is bsmm_scale,
+ * `way` bsmm_dequantize_way or one of those beside them, `to_bf16` whether results are: constants
+ * where a kernel is made for them, else the job's. */
+#ifndef BSMM_CUDA_DEQUANTIZE_ITEM_H
+#define BSMM_CUDA_DEQUANTIZE_ITEM_H
+
+#include "cuda/decode_weights.h"
+#include "cuda/ptx/arith.h"
+#include "cuda/ptx/convert.h"
+#include "cuda/recode_lane.h"
+#include "cuda/sm80/pack_memory.h"
+
+static __device__ __forceinline__ uint32_t load_scale_code(const bsmm_dequantize_job *job,
+                                                           uint32_t scale, uint32_t row,
+                                                           uint64_t column_offset) {
+    uint64_t at = bsmm_axis_at(&job->row_map, row) + column_offset;
+    return scale == 3 ? __ldg((const uint32_t *)job->scales + at) : __ldg(job->scales + at);
+}
+
+/* As load_scales and scale_of of the packing kernels. */
+static __device__ __forceinline__ void
+load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t share, int items,
+                 uint32_t row0, uint32_t rows_apart, uint64_t column, bool wanted, uint32_t *mine) {
+    uint32_t lane = threadIdx.x & (share - 1);
+#pragma unroll
+    for (int i = 0; i < items; i++) {
+        uint32_t row = row0 + (i * share + lane) * rows_apart;
+        if (i * share >= items) continue;
+        mine[i] = wanted && row < job->rows ? load_scale_code(job, scale, row, column) : 0;
+    }
+}
+
+static __device__ __forceinline__ uint32_t code_of(uint32_t share, const uint32_t *mine, int i) {
+    uint32_t lane = threadIdx.x % PACK_WARP;
+    uint32_t code = share == 4 ? mine[i / 4] : share == 2 ? mine[i / 2] : mine[i];
+    return __shfl_sync(0xffffffffu, code, (lane & ~(share - 1)) + (i & (share - 1)));
+}
+
+/* 8 packed codes to one per byte. */
+static __device__ __forceinline__ void spread_item(int bits, const uint32_t *raw, uint32_t *codes) {
+    if (bits == 4)
+        bsmm_spread4(raw[0], codes);
+    else
+        item_codes(bits, 8, raw, codes);
+}
+
+/* bsmm_lane_scale_value without branches; 255 of e8m0 gives Inf, which is rare too. */
+static __device__ __forceinline__ float quick_scale(uint32_t scale, uint32_t code) {
+    uint32_t bits = scale == 3 ? code : code ? code << 23 : 0x00400000u;
+#if __CUDA_ARCH__ >= 890
+    uint32_t e4m3 =
+        __float_as_uint(bsmm_ptx_cvt_f32_f16((uint16_t)bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)code)));
+#else
+    uint32_t e4m3 = __float_as_uint(bsmm_e4m3_value(code));
+#endif
+    return __uint_as_float(scale == 2 ? e4m3 : bits);
+}
+
+static __device__ __forceinline__ bool within(float factor, int binades) {
+    int exponent = (int)(__float_as_uint(factor) >> 23 & 0xff) - 127;
+    return exponent >= -binades && exponent <= binades;
+}
+
+/* What the fast ways take: every code finite, and factors 0 or so far from fp32's ends that
+ * products and what is left of them are exact. */
+static __device__ __forceinline__ bool is_usual(const bsmm_dequantize_job *job, int bits,
+                                                uint32_t scale, uint32_t way, const uint32_t *codes,
+                                                float factor, float global) {
+    float first = scale != 3 ? factor : 1, second = scale != 3 ? global : factor;
+    uint32_t found = 0;
+    for (int i = 0; i < 2 && bits == 8; i++) {
+        uint32_t lone = codes[i] ^ 0x80808080u;
+        found |= job->codec.lone_nan == 0x80
+                     ? (lone - 0x01010101u) & ~lone
+                     : (codes[i] & 0x7f7f7f7fu) + (0x80 - job->codec.special) * 0x01010101u;
+    }
+    bool known = way == BSMM_WAY_EXACT ? first - first == 0
+                                       : (first == 0 || within(first, 20)) &&
+                                             ((scale == 3 && second == 0) || within(second, 60));
+    return !(found & 0x80808080u) && known && way != BSMM_WAY_DOUBLE;
+}
+
+/* a * b or a / b to odd: towards zero, and the last bit set when there is a rest. */
+static __device__ __forceinline__ float to_odd(float result, float rest) {
+    return rest != 0 ? __uint_as_float(__float_as_uint(result) | 1) : result;
+}
+
+static __device__ __forceinline__ float multiplied(int wide, float a, float b) {
+    float cut = __fmul_rz(a, b);
+    return wide ? a * b : to_odd(cut, fmaf(a, b, -cut));
+}
+
+/* The quotient is one of a / b's neighbours; what is left says which. */
+static __device__ __forceinline__ float divided_to_odd(float a, float b, float reciprocal) {
+    float quotient = a * reciprocal;
+    quotient = fmaf(fmaf(-quotient, b, a), reciprocal, quotient);
+    float rest = fmaf(-quotient, b, a);
+    uint32_t bits = __float_as_uint(quotient);
+    uint32_t beyond = (__float_as_uint(rest) ^ __float_as_uint(b) ^ bits) >> 31;
+    return rest != 0 ? __uint_as_float((bits - beyond) | 1) : quotient;
+}
+
+/* reciprocal: of b, rounded to nearest. */
+static __device__ __forceinline__ float divided(int wide, float a, float b, float reciprocal) {
+    return wide ? __fdiv_rn(a, b) : divided_to_odd(a, b, reciprocal);
+}
+
+static __device__ __forceinline__ uint32_t to_halves(bool to_bf16, float high, float low) {
+    return to_bf16 ? bsmm_ptx_cvt_bf16x2(high, low) : bsmm_ptx_cvt_f16x2(high, low);
+}
+
+/* bf16 of element times a scale with few bits, two at a time: the first product is exact, and the
+ * second is the one that rounds. */
+static __device__ __forceinline__ uint32_t twice_scaled(uint32_t pair, uint32_t unbias,
+                                                        uint32_t factor) {
+    const uint32_t minus_0 = 0x80008000u;
+    return bsmm_ptx_fma_bf16x2(bsmm_ptx_fma_bf16x2(pair, unbias, minus_0), factor, minus_0);
+}
+
+static __device__ __forceinline__ void exact_bf16(const bsmm_dequantize_job *job, int bits,
+                                                  const uint32_t *codes, float scale,
+                                                  uint32_t *out) {
+    uint32_t factor = (__float_as_uint(scale) >> 16) * 0x00010001u;
+    for (int i = 0; i < 4; i++) {
+        uint32_t halves = __byte_perm(codes[i / 2] << (8 - bits), 0, i % 2 ? 0x3424 : 0x1404);
+        uint32_t pair = (halves >> job->pair.down & job->pair.mask) | (halves & 0x80008000u);
+        out[i] = twice_scaled(pair, job->pair.unbias, factor);
+    }
+}
+
+/* The same of 8 packed e2m1. */
+static __device__ __forceinline__ void exact_bf16_of_e2m1(uint32_t codes, float scale,
+                                                          uint32_t *out) {
+    uint32_t factor = (__float_as_uint(scale) >> 16) * 0x00010001u, pairs[4];
+    bsmm_e2m1_pairs(codes, pairs);
+    for (int i = 0; i < 4; i++)
+        pairs[i] = twice_scaled(pairs[i], 0x7e807e80u /* 2^126 */, factor);
+    for (int i = 0; i < 2; i++) {
+        out[i] = __byte_perm(pairs[2 * i], pairs[2 * i + 1], 0x5410);
+        out[2 + i] = __byte_perm(pairs[2 * i], pairs[2 * i + 1], 0x7632);
+    }
+}
+
+/* ---- e2m1 to 16 bits: eight magnitudes of a block, of which all but two are powers of two apart
+ * ---- */
+
+/* The low bytes of the eight results, then the high ones, two words each. */
+static __device__ __forceinline__ void make_table(uint32_t way, bool to_bf16, float first,
+                                                  float second, float reciprocal, uint32_t *table) {
+    float one = first, more = 1.5f * first;
+    if (way == BSMM_WAY_MULTIPLY) {
+        one = multiplied(0, one, second);
+        more = multiplied(0, more, second);
+    }
+    if (way == BSMM_WAY_DIVIDE) {
+        one = divided(0, one, second, reciprocal);
+        more = divided(0, more, second, reciprocal);
+    }
+    uint32_t pairs[4];
+    pairs[0] = to_halves(to_bf16, 0.5f * one, 0 * one);
+    pairs[1] = to_halves(to_bf16, more, one);
+    pairs[2] = to_halves(to_bf16, 2 * more, 2 * one);
+    pairs[3] = to_halves(to_bf16, 4 * more, 4 * one);
+    for (int i = 0; i < 2; i++) {
+        table[i] = __byte_perm(pairs[2 * i], pairs[2 * i + 1], 0x6420);
+        table[2 + i] = __byte_perm(pairs[2 * i], pairs[2 * i + 1], 0x7531);
+    }
+}
+
+/* 8 packed codes. */
+static __device__ __forceinline__ void look_up(const uint32_t *table, uint32_t codes,
+                                               uint32_t *out) {
+    uint32_t magnitudes = codes & 0x77777777u, even = codes << 4;
+    for (int i = 0; i < 2; i++) {
+        uint32_t four = magnitudes >> 16 * i;
+        uint32_t low = __byte_perm(table[0], table[1], four);
+        uint32_t high = __byte_perm(table[2], table[3], four);
+        high ^= __byte_perm(even, codes, i ? 0x7362 : 0x5140) & 0x80808080u;
+        out[2 * i] = __byte_perm(low, high, 0x5140);
+        out[2 * i + 1] = __byte_perm(low, high, 0x7362);
+    }
+}
+
+/* ---- 8-bit floats that the hardware converts ---- */
+
+/* Elements 2 i and 2 i + 1 as f16. */
+static __device__ __forceinline__ uint32_t element_halves(const bsmm_dequantize_job *job,
+                                                          const uint32_t *codes, int i) {
+#if __CUDA_ARCH__ >= 890
+    if (job->hardware == 3)
+        return bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)(codes[i / 2] >> 16 * (i % 2)));
+#endif
+    return __byte_perm(codes[i / 2], 0, i % 2 ? 0x3424 : 0x1404);
+}
+
+static __device__ __forceinline__ bool converts(const bsmm_dequantize_job *job, int bits) {
+#if __CUDA_ARCH__ >= 890
+    return bits == 8 && job->hardware;
+#else
+    return bits == 8 && job->hardware == 2;
+#endif
+}
+
+/* Whether f16 holds a scale that is a power of two; then one product of halves rounds once. */
+static __device__ __forceinline__ bool fits_half(float scale) {
+    return scale >= 0x1p-24f && scale <= 0x1p15f;
+}
+
+static __device__ __forceinline__ void
+exact_f16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale, uint32_t *out) {
+    uint32_t factor = bsmm_ptx_cvt_f16x2(scale, scale);
+    for (int i = 0; i < 4; i++)
+        out[i] = bsmm_ptx_mul_f16x2(element_halves(job, codes, i), factor);
+}
+
+/* ---- e4m3 and e5m2 times fp32 to bf16 ---- */
+
+/* Elements have four significant bits at most, so odd numbers up to 15 stand for all of them. Where
+ * fp32 of one such times the scale is cut short and lies halfway between two bf16, rounding it
+ * again is not rounding once. The 16 lanes and more that share a block look at one each. */
+static __device__ __forceinline__ bool halfway(float scale) {
+    float number = (float)(threadIdx.x % 8 * 2 + 1), product = number * scale;
+    return (__float_as_uint(product) & 0xffff) == 0x8000 && fmaf(number, scale, -product) != 0;
+}
+
+static __device__ __forceinline__ void
+rounded_bf16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale, uint32_t *out) {
+    for (int i = 0; i < 4; i++) {
+        uint32_t pair = element_halves(job, codes, i);
+        out[i] = bsmm_ptx_cvt_bf16x2(bsmm_ptx_cvt_f32_f16((uint16_t)(pair >> 16)) * scale,
+                                     bsmm_ptx_cvt_f32_f16((uint16_t)pair) * scale);
+    }
+}
+
+/* ---- results of 32 bytes ---- */
+
+/* A thread's 32 bytes as two stores: neighbours share them so that both fill whole sectors of 32
+ * bytes. out[0..3] go 16 bytes times `first` from where the thread's own begin, out[4..7] times
+ * `second`; the first are the even thread's item's, the others the odd one's. By all threads of the
+ * warp. */
+static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int *second) {
+    const bool odd = threadIdx.x % 2;
+    for (int i = 0; i < 4; i++) {
+        uint32_t given = __shfl_xor_sync(0xffffffffu, odd ? out[i] : out[4 + i], 1);
+        out[i] = odd ? given : out[i];
+        out[4 + i] = odd ? out[4 + i] : given;
+    }
+    *first = odd ? -1 : 0;
+    *second = odd ? 1 : 2;
+}
+
+/* ---- all ways ---- */
+
+/* Values of 8 codes by a fast way, before the last rounding. */
+static __device__ __forceinline__ void usual_values(const bsmm_dequantize_job *job, bool converts,
+                                                    int wide, int way, const uint32_t *codes,
+                                                    float first, float second, float reciprocal,
+                                                    float *values) {
+    for (int i = 0; i < 8; i++) {
+        uint32_t pair = converts ? element_halves(job, codes, i / 2) : 0;
+        values[i] = converts ? bsmm_ptx_cvt_f32_f16((uint16_t)(pair >> 16 * (i % 2)))
+                             : bsmm_narrow_finite(&job->codec, codes[i / 4] >> 8 * (i % 4));
+        values[i] *= first;
+        if (way == BSMM_WAY_MULTIPLY) values[i] = multiplied(wide, values[i], second);
+        if (way == BSMM_WAY_DIVIDE) values[i] = divided(wide, values[i], second, reciprocal);
+    }
+}
+
+/* What is not usual, by the definition; out of line, for it is rare or slow anyway. */
+static __device__ __noinline__ uint32_t define_value(const bsmm_dequantize_job *job, uint32_t code,
+                                                     float scale, float global) {
+    float element = bsmm_narrow_value(&job->codec, code);
+    return bsmm_lane_result(job, bsmm_lane_product(job, element, scale, global));
+}
+
+/* n values of an item to element `at`, by the definition. */
+static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *job,
+                                                   const uint32_t *codes, float scale, float global,
+                                                   uint32_t n, uint64_t at) {
+    for (int i = 0; i < 8; i++) {
+        if ((uint32_t)i >= n) continue;
+        uint32_t code = codes[i / 4] >> 8 * (i % 4) & 0xff;
+        uint32_t result = define_value(job, code, scale, global);
+        if (job->dst_elem == BSMM_LANE_F32)
+            ((uint32_t *)job->dst)[at + i] = result;
+        else
+            ((uint16_t *)job->dst)[at + i] = (uint16_t)result;
+    }
+}
+
+/* Beside the ways: to 16 bits two at a time, e2m1 by table, 8-bit floats by cvt; all but the last
+ * have their own code. */
+enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, BY_CVT = 32 };
+
+/* 8 usual codes of one block to 8 words of f32, or 4 of pairs. `codes` has one a byte, but packed
+ * ones of 4 bits BY_TABLE and TO_BF16. */
+static __device__ __forceinline__ void decode_item(const bsmm_dequantize_job *job, int bits,
+                                                   int wide, uint32_t scale, uint32_t way,
+                                                   uint32_t fast, bool to_bf16,
+                                                   const uint32_t *codes, float factor,
+                                                   float global, float reciprocal, uint32_t *out) {
+    float first = scale != 3 ? factor : 1, second = scale != 3 ? global : factor;
+    float values[8];
+    if (fast == TO_BF16 && bits == 4) {
+        exact_bf16_of_e2m1(codes[0], first, out);
+    } else if (fast == TO_BF16) {
+        exact_bf16(job, bits, codes, first, out);
+    } else if (fast == TO_F16) {
+        exact_f16(job, codes, first, out);
+    } else if (fast == ROUNDED_BF16) {
+        rounded_bf16(job, codes, second, out);
+    } else if (fast == BY_TABLE) {
+        uint32_t table[4];
+        make_table(way, to_bf16, first, second, reciprocal, table);
+        look_up(table, codes[0], out);
+    } else {
+        usual_values(job, fast & BY_CVT, wide, fast & ~BY_CVT, codes, first, second, reciprocal,
+                     values);
+        for (int i = 0; i < 8 && wide; i++)
+            out[i] = __float_as_uint(values[i]);
+        for (int i = 0; i < 4 && !wide; i++)
+            out[i] = to_halves(to_bf16, values[2 * i + 1], values[2 * i]);
+    }
+}
+
+#endif
