@@ -21,13 +21,18 @@ typedef struct bsmm_bf16_side {
     uint32_t outside;  /* fp32 scales, one for each row and step, are applied to sums */
 } bsmm_bf16_side;
 
-typedef struct bsmm_bf16_params {
+/* A product. */
+typedef struct bsmm_bf16_job {
     bsmm_bf16_side sides[2]; /* A, B */
     bsmm_cuda_epilogue epilogue;
-    bsmm_cuda_gate gate;
     uint32_t k;
     uint32_t b_tiles; /* tiles of B; a tile's number is A's tile * b_tiles + B's tile */
     uint32_t tiles;   /* in all; blocks take them in turn */
+} bsmm_bf16_job;
+
+typedef struct bsmm_bf16_params {
+    bsmm_bf16_job job;
+    bsmm_cuda_gate gate;
 } bsmm_bf16_params;
 
 #endif

@@ -125,21 +125,28 @@ bsmm_status bsmm_cuda_generic_prepare(const bsmm_product *p) {
     return bsmm_cuda_load(p->device, &functions[choose(p)], NULL);
 }
 
-bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_gate *gate) {
-    const bsmm_cuda_device *d = p->device;
-    int kind = choose(p);
-    bsmm_bf16_params params = {
-        .sides = {side_of(&p->a, kind == SCALED && has_floats(&p->a)),
-                  side_of(&p->b, kind == SCALED && has_floats(&p->b))},
+bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p) {
+    bool scaled = choose(p) == SCALED;
+    return (bsmm_bf16_job){
+        .sides = {side_of(&p->a, scaled && has_floats(&p->a)),
+                  side_of(&p->b, scaled && has_floats(&p->b))},
         .epilogue = bsmm_cuda_epilogue_of(p),
-        .gate = gate ? *gate : (bsmm_cuda_gate){.when = BSMM_WHEN_ALWAYS},
         .k = (uint32_t)p->a.m.cols,
         .b_tiles = (uint32_t)tiles(p->d.m.cols),
         .tiles = (uint32_t)(tiles(p->d.m.rows) * tiles(p->d.m.cols)),
     };
+}
+
+bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_gate *gate) {
+    const bsmm_cuda_device *d = p->device;
+    int kind = choose(p);
+    bsmm_bf16_params params = {
+        .job = bsmm_cuda_generic_job(p),
+        .gate = gate ? *gate : (bsmm_cuda_gate){.when = BSMM_WHEN_ALWAYS},
+    };
     /* Behind a gate that is seldom open, few blocks are to find it closed. */
     int64_t blocks =
-        gate ? bsmm_min_i64(params.tiles, 2 * (int64_t)d->multiprocessors) : params.tiles;
+        gate ? bsmm_min_i64(params.job.tiles, 2 * (int64_t)d->multiprocessors) : params.job.tiles;
     return bsmm_cuda_launch(p->device, &(bsmm_cuda_launch_desc){
                                            .function = &functions[kind],
                                            .grid = {(uint32_t)blocks},

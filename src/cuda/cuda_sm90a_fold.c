@@ -23,9 +23,13 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
     return is_mx(o) && (is_narrow(o) || is_fast(p, o));
 }
 
+/* Binades that the largest value of a block may go up before 8 bits do not hold it, and more. */
+enum { MOST_ROOM = 32 };
+
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     bsmm_wgmma_plan plan = {
         .kind = BSMM_WGMMA_POW2, .when = BSMM_WHEN_FITS, .otherwise = &bsmm_wgmma_plan_bf16};
+    if (!is_narrow(&p->a) || !is_narrow(&p->b)) plan.slack = MOST_ROOM;
     const bsmm_operand *sides[] = {&p->a, &p->b};
     for (int i = 0; i < 2; i++) {
         plan.routes[i] = is_narrow(sides[i]) ? BSMM_PACK_FP8 : BSMM_PACK_FAST;

@@ -4,13 +4,16 @@
 #define BSMM_CUDA_GENERIC_H
 
 #include "core/kernel.h"
-#include "cuda/gate.h"
+#include "cuda/bf16_params.h"
 
 /* NULL if it takes the product, else the reason. */
 const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t size);
 
 /* Loads what the run needs. */
 bsmm_status bsmm_cuda_generic_prepare(const bsmm_product *p);
+
+/* What it is told of the product. */
+bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p);
 
 /* Queues it in p->stream. gate: device memory behind it is read when the kernel runs; NULL: always
  * open. */

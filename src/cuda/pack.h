@@ -57,6 +57,21 @@ BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_
            a->high + b->high + log2_k <= 1024 + 126;
 }
 
+/* Whether bf16 holds the values of both, packed to 8 bits by any route, as they are, and
+ * bsmm_pack_pair_fits would hold for them as bf16. slack: by how many binades the largest value may
+ * lie below what its block's exponent allows (FAST). What FP8 tells is at most some binades too
+ * high. */
+BSMM_SHARED bool bsmm_pack_is_plain(const bsmm_pack_header *h, uint32_t slack) {
+    return !h->high || (h->high + slack <= 512 + 127 && h->low <= 512 + 126);
+}
+
+BSMM_SHARED bool bsmm_pack_pair_plain(const bsmm_pack_header *a, const bsmm_pack_header *b,
+                                      uint32_t slack, uint32_t log2_k) {
+    if (!bsmm_pack_is_plain(a, slack) || !bsmm_pack_is_plain(b, slack)) return false;
+    if (!a->high || !b->high) return true;
+    return a->low + b->low <= 1024 + 110 && a->high + b->high + log2_k <= 1024 + 126;
+}
+
 /* Elements two at a time: a code at the top of a 16-bit half moves to where the exponent and
  * mantissa of a 16-bit float lie, and one exact product corrects the bias. */
 typedef struct bsmm_pair_codec {
@@ -76,7 +91,8 @@ typedef struct bsmm_pack_job {
     uint32_t aligned;          /* whole items of source elements may be loaded at once */
     uint32_t lanes_log2;       /* threads side by side along K */
     uint32_t share;            /* neighbours whose items have one block: 1, 2 or 4 */
-    uint32_t fours;            /* e8m0 scales of 128 of K lie side by side, in an aligned word */
+    uint32_t fours;            /* e8m0 scales of 128 of K lie side by side, in an aligned word;
+                                  2: and rows and columns of scales are plain pitches */
     int32_t fit_low, fit_high; /* BF16: block exponents that need no group scale */
     int32_t fold;    /* FP8: largest shift of the element's values that e4m3 holds exactly */
     uint32_t window; /* FP8: how far below it the smallest is */
@@ -88,9 +104,15 @@ typedef struct bsmm_pack_job {
     float *group_scales;    /* NULL: a group whose scale is not 1 is WIDE */
     uint64_t group_pitch;   /* floats from one 128 of K to the next */
     bsmm_pack_header *header;
-    const uint32_t *gate; /* not NULL: does nothing unless *gate & gate_mask */
-    uint32_t gate_mask;
 } bsmm_pack_job;
+
+/* Packing to bf16 by the blocks of another kernel (sm80/pack_plain.h), of values that bf16 is known
+ * to hold as they are. */
+typedef struct bsmm_pack_plain {
+    bsmm_pack_job job;       /* of elements of 4, 6 or 8 bits with e8m0 scales */
+    uint32_t bits, by_rows;  /* by_rows: 1, K is contiguous; or 0 */
+    uint32_t columns, parts; /* of what a launch's blocks would pack: along K, in all */
+} bsmm_pack_plain;
 
 /* fp32 scales of fp8_group128 and fp8_block128 for an engine that takes the elements as they are:
  * f32 [cols][pitch], to[c * pitch + r] for r < rows; padding (r < pitch) is 0. */

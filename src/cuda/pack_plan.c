@@ -208,11 +208,14 @@ bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_a
     return across->count > number && d->stride == 1 && whole && strides % 4 == 0;
 }
 
-/* Whether the scales of an aligned 128 of K are the bytes of an aligned word. */
-static bool are_fours(const bsmm_operand *o, const bsmm_pack_job *job) {
+/* Whether the scales of an aligned 128 of K are the bytes of an aligned word; 2: and a row's, a
+ * column's number has one digit, behind that of the block. */
+static uint32_t fours_of(const bsmm_operand *o, const bsmm_pack_job *job) {
     const bsmm_format *f = &o->m.format;
-    return f->scale == BSMM_SCALE_E8M0 && f->block_cols == 32 && job->cols % 128 == 0 &&
-           bsmm_axis_fours(job->scales, &job->row_map, &job->col_map, 1);
+    if (f->scale != BSMM_SCALE_E8M0 || f->block_cols != 32 || job->cols % 128 != 0 ||
+        !bsmm_axis_fours(job->scales, &job->row_map, &job->col_map, 1))
+        return 0;
+    return job->row_map.count == 1 && job->col_map.count == 2 ? 2 : 1;
 }
 
 static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_job *job) {
@@ -228,7 +231,7 @@ static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_j
     job->aligned = ((uintptr_t)o->m.data | job->line_bytes) % alignment == 0;
     job->row_map = bsmm_axis_map_of(&o->map, 0, f->block_rows);
     job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols);
-    job->fours = are_fours(o, job);
+    job->fours = fours_of(o, job);
     if (is_wide(o)) {
         job->codec.high = 1; /* over the exponent of the largest */
         return;
@@ -293,6 +296,17 @@ bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route rout
     set_result(&at, with_scales, packed, &launch.job);
     set_grid(o, route, &launch);
     return launch;
+}
+
+bsmm_pack_plain bsmm_pack_plain_of(const bsmm_operand *o, void *packed) {
+    const bsmm_pack_launch launch = bsmm_pack_launch_of(o, BSMM_PACK_BF16, false, packed);
+    return (bsmm_pack_plain){
+        .job = launch.job,
+        .bits = bsmm_elem_row(o->m.format.elem)->bits,
+        .by_rows = o->m.order == BSMM_ORDER_ROW,
+        .columns = launch.grid[1],
+        .parts = launch.grid[0] * launch.grid[1],
+    };
 }
 
 /* ---- scales alone ---- */

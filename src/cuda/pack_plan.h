@@ -22,7 +22,7 @@ const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char 
 typedef struct bsmm_pack_launch {
     const bsmm_cuda_function *function; /* for bsmm_cuda_load when a plan is made */
     uint32_t grid[2], block;
-    bsmm_pack_job job;    /* gate and gate_mask are the caller's to set */
+    bsmm_pack_job job;
     bool header_is_clear; /* the caller has queued the zeros, of several headers at once maybe */
     /* Since then the caller has queued nothing but packing: its inputs were ready before, and the
      * kernel need not wait. */
@@ -34,6 +34,9 @@ typedef struct bsmm_pack_launch {
  * WIDE. */
 bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route route, bool with_scales,
                                      void *packed);
+
+/* The same to bf16 without group scales, for blocks that have other work if it is not wanted. */
+bsmm_pack_plain bsmm_pack_plain_of(const bsmm_operand *o, void *packed);
 
 /* fp32 scales for an engine that reads 8-bit elements as they are. by_row: to[k / 128][row], rows
  * padded to 4 with zeros; else to[row / 128][k / 128], for blocks of 128 rows. */

@@ -1,5 +1,7 @@
 #include "cuda/wgmma.h"
 
+#include "cuda/generic.h"
+#include "cuda/pack_plan.h"
 #include "cuda/params.h"
 #include "cuda/wgmma_params.h"
 
@@ -73,7 +75,9 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     d.tiles_n = bsmm_ceil_div(p->d.m.cols, (int64_t)t->tile_n * t->cluster_n);
     int64_t all = d.tiles_m * d.tiles_n, blocks = k_blocks(p, t);
     int64_t room = device->multiprocessors / (int)(t->cluster_m * t->cluster_n);
-    d.clusters = all == 0 ? 1 : all < room ? all : room;
+    /* Behind its gate POW2 has other work, for all blocks. */
+    bool few = all < room && t->kind != BSMM_WGMMA_POW2;
+    d.clusters = !few ? room : all == 0 ? 1 : all;
     d.whole = all;
     double one = (double)blocks * t->block_cycles + t->tile_cycles;
     d.cycles = (double)bsmm_ceil_div(all, d.clusters) * one;
@@ -210,8 +214,8 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p) {
 /* ---- the launch ---- */
 
 static bsmm_status make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t,
-                             const bsmm_wgmma_side *a, const bsmm_wgmma_side *b,
-                             bsmm_wgmma_params *params) {
+                             const bsmm_wgmma_input *in, bsmm_wgmma_params *params) {
+    const bsmm_wgmma_side *a = &in->a, *b = &in->b;
     int64_t m = p->d.m.rows, n = p->d.m.cols;
     BSMM_TRY(map_elements(p, a, m, t->tile_m / t->cluster_n, &params->a));
     BSMM_TRY(map_elements(p, b, n, t->tile_n / t->cluster_m, &params->b));
@@ -236,19 +240,16 @@ static int64_t band(const bsmm_wgmma_tile *t) {
 }
 
 bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *t,
-                           const bsmm_wgmma_side *a, const bsmm_wgmma_side *b,
-                           const bsmm_cuda_gate *gate, uint32_t *overflowed, void *workspace) {
+                           const bsmm_wgmma_input *in) {
     const deal d = deal_of(p, t);
     const int64_t cut = (d.tiles_m * d.tiles_n - d.whole) * k_blocks(p, t);
     bsmm_wgmma_params params = {
-        .b_blocks = {b->blocks, (uint32_t)b->n_step, (uint32_t)b->k_step},
-        .epilogue = bsmm_cuda_epilogue_of(p),
-        .gate = *gate,
-        .stored = {bsmm_cuda_operand_of(&p->a), bsmm_cuda_operand_of(&p->b)},
-        .k = (uint32_t)p->a.m.cols,
-        .overflowed = overflowed,
-        .handed_flag = workspace,
-        .handed = (float *)((uint8_t *)workspace + flag_bytes(p->device, t)),
+        .b_blocks = {in->b.blocks, (uint32_t)in->b.n_step, (uint32_t)in->b.k_step},
+        .whole = bsmm_cuda_generic_job(p),
+        .gate = in->gate,
+        .overflowed = in->overflowed,
+        .handed_flag = in->workspace,
+        .handed = (float *)((uint8_t *)in->workspace + flag_bytes(p->device, t)),
         .ticket = new_ticket(),
         .m = (int32_t)p->d.m.rows,
         .n = (int32_t)p->d.m.cols,
@@ -264,7 +265,9 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *t,
         .by_band = divisor(band(t) * d.tiles_n),
         .store = store_of(p),
     };
-    BSMM_TRY(make_maps(p, t, a, b, &params));
+    if (in->plain[0]) params.plain[0] = bsmm_pack_plain_of(&p->a, in->plain[0]);
+    if (in->plain[1]) params.plain[1] = bsmm_pack_plain_of(&p->b, in->plain[1]);
+    BSMM_TRY(make_maps(p, t, in, &params));
     uint32_t blocks = t->cluster_m * t->cluster_n;
     return bsmm_cuda_launch(p->device, &(bsmm_cuda_launch_desc){
                                            .function = &t->function,

@@ -42,11 +42,22 @@ uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const bsmm_wgmma_tile
 /* NULL, or why the engine cannot take the product's D and extents. */
 const char *bsmm_wgmma_refuse(const bsmm_product *p);
 
-/* Queues the product. overflowed (NULL: not wanted): device memory where 1 is written if a sum
- * leaves fp32, which only a kernel for bf16 looks for. */
+/* What a launch is given. */
+typedef struct bsmm_wgmma_input {
+    bsmm_wgmma_side a, b;
+    bsmm_cuda_gate gate;
+    /* BSMM_WGMMA_POW2, where the gate is closed: room for both operands as bf16, packed there if
+     * that is exact; else the kernel makes the product from the operands as they are stored. */
+    void *plain[2];
+    /* NULL: not wanted. Device memory where 1 is written if a sum leaves fp32, which only a kernel
+     * for bf16 looks for. */
+    uint32_t *overflowed;
+    void *workspace;
+} bsmm_wgmma_input;
+
+/* Queues the product. */
 bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *tile,
-                           const bsmm_wgmma_side *a, const bsmm_wgmma_side *b,
-                           const bsmm_cuda_gate *gate, uint32_t *overflowed, void *workspace);
+                           const bsmm_wgmma_input *input);
 
 /* The largest error before the last rounding, as a multiple of sum |a||b|; see docs/NUMERICS.md. */
 double bsmm_wgmma_bound(bsmm_wgmma_kind kind, int64_t k);

@@ -41,11 +41,11 @@ const char *bsmm_wgmma_plan_refuse(const bsmm_product *p, const bsmm_wgmma_plan 
 
 /* ---- workspace ---- */
 
-/* Headers of what a run packs, and for each attempt whether it was not exact; cleared at once.
- * Behind it, of each attempt, A, B (unless it is packed ahead) and the engine's own. */
+/* Headers of what a run packs, and whether the engine was not to be trusted with it; cleared at
+ * once. Behind it, of each attempt, A, B (unless it is packed ahead) and the engine's own. */
 typedef struct head {
-    bsmm_pack_header headers[4];
-    uint32_t closed[2];
+    bsmm_pack_header headers[2];
+    uint32_t closed;
 } head;
 
 enum { HEAD_BYTES = 1024 };
@@ -79,8 +79,10 @@ static bsmm_status prepare_attempt(const bsmm_product *p, const bsmm_wgmma_plan 
 bsmm_status bsmm_wgmma_plan_prepare(const bsmm_product *p, const bsmm_wgmma_plan *plan) {
     BSMM_TRY(prepare_attempt(p, plan));
     BSMM_TRY(bsmm_cuda_load(p->device, &bsmm_pack_clear_function, NULL));
-    if (plan->otherwise) BSMM_TRY(prepare_attempt(p, plan->otherwise));
-    return plan->when == BSMM_WHEN_ALWAYS ? BSMM_OK : bsmm_cuda_generic_prepare(p);
+    if (plan->when == BSMM_WHEN_ALWAYS) return BSMM_OK;
+    if (!plan->otherwise) return bsmm_cuda_generic_prepare(p);
+    const bsmm_wgmma_tile *tile = parts_of(p, plan->otherwise).tile;
+    return bsmm_cuda_load(p->device, bsmm_wgmma_function(tile), NULL);
 }
 
 /* ---- running ---- */
@@ -100,25 +102,52 @@ static bool is_unknown(const bsmm_wgmma_plan *plan, const parts *x) {
     return plan->kind == BSMM_WGMMA_BF16 && (x->a.stored || x->b.stored);
 }
 
-/* One attempt: packs, and multiplies if what came out is exact. gate: says where its result is
- * wanted (only) and where it tells that it was not exact (closed). */
-static bsmm_status attempt(const bsmm_product *p, const bsmm_wgmma_plan *plan, bool b_packed,
-                           bsmm_pack_header *headers, uint8_t *room, bsmm_cuda_gate gate) {
-    const parts x = parts_of(p, plan);
-    uint8_t *b_room = b_packed ? mutable(p->packed_b) : room + x.a.bytes;
-    uint8_t *rest = room + x.a.bytes + (b_packed ? 0 : x.b.bytes);
-    bool cleared = plan->when != BSMM_WHEN_ALWAYS; /* or gated, which waits anyway */
-    bsmm_wgmma_packing a_how = {&headers[0], gate.only, cleared};
-    bsmm_wgmma_packing b_how = {&headers[1], gate.only, cleared};
-    BSMM_TRY(bsmm_wgmma_fill(p, &p->a, &x.a, &a_how, room));
-    if (!b_packed) BSMM_TRY(bsmm_wgmma_fill(p, &p->b, &x.b, &b_how, b_room));
-    bsmm_wgmma_side a = bsmm_wgmma_side_of(&p->a, &x.a, room, &gate.a);
-    bsmm_wgmma_side b = bsmm_wgmma_side_of(&p->b, &x.b, b_room, &gate.b);
-    if (gate.a) gate.a = &headers[0];
-    if (gate.b && !b_packed) gate.b = &headers[1];
-    gate.when = gate.a || gate.b ? plan->when : BSMM_WHEN_ALWAYS;
-    return bsmm_wgmma_run(p, x.tile, &a, &b, &gate, is_unknown(plan, &x) ? gate.closed : NULL,
-                          rest);
+/* Where an attempt's operands are: of `room`, A, B (unless it is packed ahead), the engine's. */
+typedef struct rooms {
+    uint8_t *a, *b, *rest;
+} rooms;
+
+static rooms rooms_of(const bsmm_product *p, const parts *x, bool b_packed, uint8_t *room) {
+    return (rooms){
+        .a = room,
+        .b = b_packed ? mutable(p->packed_b) : room + x->a.bytes,
+        .rest = room + x->a.bytes + (b_packed ? 0 : x->b.bytes),
+    };
+}
+
+/* Packs, but for a B that was ahead. */
+static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_plan *plan, const parts *x,
+                        const rooms *at, head *h) {
+    bool cleared = plan->when != BSMM_WHEN_ALWAYS;
+    bsmm_wgmma_packing a_how = {&h->headers[0], cleared}, b_how = {&h->headers[1], cleared};
+    BSMM_TRY(bsmm_wgmma_fill(p, &p->a, &x->a, &a_how, at->a));
+    return p->b_packed ? BSMM_OK : bsmm_wgmma_fill(p, &p->b, &x->b, &b_how, at->b);
+}
+
+/* Queues the engine behind packing; *gate is for what comes behind it. */
+static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_plan *plan, const parts *x,
+                            const rooms *at, head *h, void *const plain[2], bsmm_cuda_gate *gate) {
+    bsmm_wgmma_input in = {.gate = *gate, .plain = {plain[0], plain[1]}, .workspace = at->rest};
+    in.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a, &in.gate.a);
+    in.b = bsmm_wgmma_side_of(&p->b, &x->b, at->b, &in.gate.b);
+    if (in.gate.a) in.gate.a = &h->headers[0];
+    if (in.gate.b && !p->b_packed) in.gate.b = &h->headers[1];
+    in.gate.when = in.gate.a || in.gate.b ? plan->when : BSMM_WHEN_ALWAYS;
+    in.overflowed = is_unknown(plan, x) ? gate->closed : NULL;
+    gate->a = in.gate.a;
+    gate->b = in.gate.b;
+    return bsmm_wgmma_run(p, x->tile, &in);
+}
+
+/* Queues what multiplies the operands that `multiply` has packed again; gate: as that left it. */
+static bsmm_status multiply_plain(const bsmm_product *p, const parts *x, const rooms *at,
+                                  const bsmm_cuda_gate *gate) {
+    bsmm_wgmma_input in = {.gate = *gate, .workspace = at->rest};
+    const bsmm_pack_header *unused;
+    in.gate.when = BSMM_WHEN_ELSE_PLAIN;
+    in.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a, &unused);
+    in.b = bsmm_wgmma_side_of(&p->b, &x->b, at->b, &unused);
+    return bsmm_wgmma_run(p, x->tile, &in);
 }
 
 static uint32_t log2_of(int64_t k) {
@@ -128,24 +157,32 @@ static uint32_t log2_of(int64_t k) {
     return log2;
 }
 
+/* As plan.otherwise says, the rooms of that behind the plan's. */
+static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_plan *plan, const parts *x,
+                              const rooms *at, head *h, bsmm_cuda_gate *gate) {
+    const parts other = parts_of(p, plan->otherwise);
+    const rooms there = rooms_of(p, &other, false, at->a + attempt_bytes(p, plan, p->b_packed));
+    void *const plain[2] = {there.a, there.b};
+    gate->slack = plan->slack;
+    BSMM_TRY(multiply(p, plan, x, at, h, plain, gate));
+    return multiply_plain(p, &other, &there, gate);
+}
+
 bsmm_status bsmm_wgmma_plan_run(const bsmm_product *p, const bsmm_wgmma_plan *plan,
                                 void *workspace) {
     head *h = aligned(workspace);
-    uint8_t *room = (uint8_t *)h + HEAD_BYTES;
-    bsmm_cuda_gate gate = {.log2_k = log2_of(p->a.m.cols), .closed = &h->closed[0]};
+    const parts x = parts_of(p, plan);
+    const rooms at = rooms_of(p, &x, p->b_packed, (uint8_t *)h + HEAD_BYTES);
+    void *const none[2] = {NULL, NULL};
+    bsmm_cuda_gate gate = {.log2_k = log2_of(p->a.m.cols)};
     if (plan->when != BSMM_WHEN_ALWAYS)
         BSMM_TRY(bsmm_pack_clear(p->device, h, sizeof *h, p->stream));
-    BSMM_TRY(attempt(p, plan, p->b_packed, &h->headers[0], room, gate));
+    BSMM_TRY(fill(p, plan, &x, &at, h));
+    if (plan->otherwise) return run_either(p, plan, &x, &at, h, &gate);
+    gate.closed = &h->closed;
+    BSMM_TRY(multiply(p, plan, &x, &at, h, none, &gate));
     if (plan->when == BSMM_WHEN_ALWAYS) return BSMM_OK;
-    gate.only = gate.closed;
-    if (plan->otherwise) {
-        room += attempt_bytes(p, plan, p->b_packed);
-        gate.closed = &h->closed[1];
-        BSMM_TRY(attempt(p, plan->otherwise, false, &h->headers[2], room, gate));
-        gate.only = gate.closed;
-    }
-    gate.closed = NULL;
-    return bsmm_cuda_generic_run(p, &gate);
+    return bsmm_cuda_generic_run(p, &(bsmm_cuda_gate){.only = gate.closed});
 }
 
 uint64_t bsmm_wgmma_plan_packed_b_bytes(const bsmm_product *p, const bsmm_wgmma_plan *plan) {

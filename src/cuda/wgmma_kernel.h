@@ -11,7 +11,11 @@ struct bsmm_wgmma_plan {
     bsmm_pack_route routes[2]; /* of A and B */
     uint32_t elems[2];         /* that the tensor cores see */
     bsmm_cuda_when when;       /* the engine works; ALWAYS: whatever the packed operands are */
-    const bsmm_wgmma_plan *otherwise; /* what is tried else; NULL: the generic kernel */
+    /* Where FITS does not hold but bf16 the values: the engine's blocks pack what this one, queued
+     * behind it, multiplies; or they make the product by the generic kernel's code. NULL: the
+     * generic kernel is queued behind it. */
+    const bsmm_wgmma_plan *otherwise;
+    uint32_t slack; /* with otherwise: of bsmm_pack_pair_plain */
 };
 
 /* Exact in bf16, or else the generic kernel. */

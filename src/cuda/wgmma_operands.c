@@ -92,8 +92,6 @@ bsmm_status bsmm_wgmma_fill(const bsmm_product *p, const bsmm_operand *o,
                             const bsmm_wgmma_source *s, const bsmm_wgmma_packing *how, void *room) {
     if (!s->stored) {
         bsmm_pack_launch launch = bsmm_pack_launch_of(o, s->route, s->scaled, room);
-        launch.job.gate = how->only;
-        launch.job.gate_mask = UINT32_MAX;
         if (how->header) launch.job.header = how->header;
         launch.header_is_clear = how->header != NULL;
         launch.overlaps = how->overlaps;

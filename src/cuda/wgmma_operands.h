@@ -27,7 +27,6 @@ bsmm_status bsmm_wgmma_source_prepare(const bsmm_product *p, const bsmm_operand 
 /* What packing needs beside its operand and room; all may be 0. */
 typedef struct bsmm_wgmma_packing {
     bsmm_pack_header *header; /* apart from the room, and already zero; NULL: the room's */
-    const uint32_t *only;     /* packs nothing where 0 is there */
     bool overlaps;            /* as in bsmm_pack_launch */
 } bsmm_wgmma_packing;
 

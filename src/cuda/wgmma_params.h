@@ -2,8 +2,7 @@
 #ifndef BSMM_CUDA_WGMMA_PARAMS_H
 #define BSMM_CUDA_WGMMA_PARAMS_H
 
-#include "cuda/epilogue.h"
-#include "cuda/gate.h"
+#include "cuda/bf16_params.h"
 #include "cuda/tensor_map.h"
 
 /* fp32 scales of 128 x 128 blocks: that of block (n, k) at base[n * n_step + k * k_step]. */
@@ -33,11 +32,10 @@ typedef struct bsmm_wgmma_params {
      */
     CUtensorMap a_rows, b_rows;
     bsmm_wgmma_block_scales b_blocks; /* GEMM_ROW_BLOCK only */
-    bsmm_cuda_epilogue epilogue;
+    bsmm_bf16_job whole; /* the product of the operands as they are stored: D, sums made again */
     bsmm_cuda_gate gate;
-    bsmm_cuda_operand stored[2]; /* A and B, for sums that are made again */
-    uint32_t k;
-    uint32_t *overflowed;  /* not NULL: 1 is written there if a sum is not finite */
+    bsmm_pack_plain plain[2]; /* GEMM_ROW_ROW behind a gate: A and B, for who is queued next */
+    uint32_t *overflowed;     /* not NULL: 1 is written there if a sum is not finite */
     float *handed;         /* per block: a tile's accumulators, on their way to the next cluster */
     uint64_t *handed_flag; /* per block and warpgroup: `ticket` when they are there */
     uint64_t ticket;

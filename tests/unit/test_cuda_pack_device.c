@@ -143,33 +143,6 @@ static void least_codes_are_folded(void **state) {
     }
 }
 
-/* A closed gate leaves everything but the header as it is. */
-static void a_closed_gate_writes_nothing(void **state) {
-    const bsmm_cuda_device *device = test_cuda_device();
-    static const uint32_t gates[] = {BSMM_PACK_SCALED, BSMM_PACK_WIDE};
-    rng r = {41};
-    test_matrix t;
-    uint8_t got[4];
-    (void)state;
-    test_matrix_make(&t, describe(format_named("mxfp4"), 5, 200), FILL_ORDINARY, &r);
-    on_device d = upload(device, &t);
-    bsmm_pack_layout at = bsmm_pack_layout_of(5, 200, BSMM_PACK_FP8);
-    void *memory = test_cuda_new(device, NULL, at.bytes);
-    uint32_t *gate = test_cuda_new(device, gates, sizeof gates);
-    bsmm_pack_launch launch = bsmm_pack_launch_of(&d.operand, BSMM_PACK_FP8, true, memory);
-    launch.job.gate_mask = BSMM_PACK_WIDE;
-    for (int i = 0; i < 2; i++) {
-        launch.job.gate = gate + i;
-        assert_int_equal(bsmm_pack_run(device, &launch, NULL), BSMM_OK);
-        test_cuda_read(device, got, (uint8_t *)memory + at.elements, sizeof got);
-        assert_int_equal(memcmp(got, "\xa5\xa5\xa5\xa5", 4) == 0, i == 0);
-    }
-    test_cuda_free(device, memory);
-    test_cuda_free(device, gate);
-    release(&d);
-    test_matrix_free(&t);
-}
-
 static void check_scales(const bsmm_cuda_device *device, const char *name, uint32_t layout,
                          bool by_row, rng *r) {
     test_matrix t;
@@ -212,7 +185,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_write_the_models_bytes),
         cmocka_unit_test(least_codes_are_folded),
-        cmocka_unit_test(a_closed_gate_writes_nothing),
         cmocka_unit_test(scales_come_from_any_layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,6 @@
 /* Any two operands on the bf16 tensor cores of any GPU since sm_80: both are decoded on the way
  * into shared memory. For what no faster kernel takes. */
-#include "cuda/sm80/bf16_finish.h"
-#include "cuda/sm80/bf16_multiply.h"
-#include "cuda/sm80/bf16_stage.h"
+#include "cuda/sm80/bf16_tiles.h"
 
 #define BF16_NAME    bf16_1x1
 #define BF16_A_PARTS 1

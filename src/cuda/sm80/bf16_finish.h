@@ -14,7 +14,7 @@ static __device__ __forceinline__ bool bf16_doubts(float sum, bool zero) {
     return !(fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f);
 }
 
-static __device__ __noinline__ void bf16_finish(const bsmm_bf16_params *p, const float *strip,
+static __device__ __noinline__ void bf16_finish(const bsmm_bf16_job *p, const float *strip,
                                                 const uint32_t *nonzero, uint32_t a_base,
                                                 uint32_t b_base, uint32_t row, uint32_t col) {
     const bsmm_bf16_side *a = &p->sides[0], *b = &p->sides[1];

@@ -8,6 +8,11 @@
 
 enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 }; /* bytes */
 
+/* What is seldom done; inline in kernels whose registers calls would bind. */
+#ifndef BF16_RARE
+#    define BF16_RARE __noinline__
+#endif
+
 /* Eight codes along K, one in each word. */
 typedef struct bf16_codes {
     uint32_t c[8];
@@ -62,8 +67,8 @@ static __device__ __forceinline__ float bf16_scale_at(const bsmm_bf16_side *side
 
 /* Element times scale in fp32, rounded once where it has more than 24 bits (fp32 scales); NaN where
  * fp32's range cuts bits off. Any operand; for what the fast way below does not take. */
-static __device__ __noinline__ float bf16_value_at(const bsmm_bf16_side *side, uint32_t row,
-                                                   uint32_t k) {
+static __device__ BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row,
+                                                uint32_t k) {
     float element = bsmm_cuda_elem(&side->o, bsmm_cuda_code(&side->o, row, k));
     float scale = bf16_scale_at(side, row, k);
     float value = element * scale;

@@ -10,9 +10,9 @@ enum { FOLD_LANES = 8, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 };
 
 /* ---- what the lanes of a row find out ---- */
 
-/* The group's four block scales, in bytes; behind K 127. */
-static __device__ __forceinline__ uint32_t group_codes(const bsmm_pack_job *job, uint32_t row,
-                                                       uint32_t k) {
+/* From any layout. A call, so that the others' code stays together. */
+static __device__ __noinline__ uint32_t group_codes_any(const bsmm_pack_job *job, uint32_t row,
+                                                        uint32_t k) {
     uint32_t codes = 0x7f7f7f7f;
     if (row >= job->rows) return codes;
     uint64_t at = bsmm_axis_at(&job->row_map, row);
@@ -25,6 +25,14 @@ static __device__ __forceinline__ uint32_t group_codes(const bsmm_pack_job *job,
         codes = (codes & ~(0xffu << shift)) | code << shift;
     }
     return codes;
+}
+
+/* The group's four block scales, in bytes; behind K 127. */
+static __device__ __forceinline__ uint32_t group_codes(const bsmm_pack_job *job, uint32_t row,
+                                                       uint32_t k) {
+    if (job->fours != 2 || row >= job->rows) return group_codes_any(job, row, k);
+    uint64_t across = k / FOLD_BLOCK * job->col_map.digits[1].stride;
+    return __ldg((const uint32_t *)(job->scales + row * job->row_map.digits[0].stride + across));
 }
 
 /* 0xff in the bytes that are 255. */

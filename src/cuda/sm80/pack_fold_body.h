@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
     uint32_t thread = threadIdx.x, codes[ITEMS][WORDS];
     item_reach reach = reach_nothing();
-    if (gate_closed(job.gate, job.gate_mask)) return;
+    bsmm_cuda_admit_next_kernel(); /* only the header waits for what is before */
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
     uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * FOLD_CODES;

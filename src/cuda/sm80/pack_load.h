@@ -18,6 +18,32 @@ static __device__ __forceinline__ const uint8_t *row_address(const bsmm_pack_job
     return job->data + p->row0 * job->line_bytes + (uint64_t)p->k / 8 * bits;
 }
 
+/* All items, each whole, from aligned memory. */
+static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job, int bits,
+                                                       int count, int items, const pack_place *p,
+                                                       uint32_t *raw) {
+    int bytes = bits * count / 8, words = (bytes + 3) / 4;
+    const uint8_t *from = row_address(job, bits, p);
+    uint64_t step = p->rows_apart * job->line_bytes;
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        load_whole(bytes, from + i * step, raw + i * words);
+}
+
+/* `bits` * n bits of any alignment. A call, so that what is fast stays together. */
+static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, uint32_t n) {
+    uint32_t raw[4] = {0, 0, 0, 0};
+#pragma unroll 1
+    for (uint32_t i = (n * bits + 7) / 8; i-- > 0;) {
+        raw[3] = raw[3] << 8 | raw[2] >> 24;
+        raw[2] = raw[2] << 8 | raw[1] >> 24;
+        raw[1] = raw[1] << 8 | raw[0] >> 24;
+        raw[0] = raw[0] << 8 | from[i];
+    }
+    cut_bits(n * bits, 4, raw);
+    return make_uint4(raw[0], raw[1], raw[2], raw[3]);
+}
+
 /* All items are asked for before any is used. `raw` has (bits * count / 8 + 3) / 4 words for each.
  */
 static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int bits, int count,
@@ -27,19 +53,17 @@ static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int b
     uint64_t step = p->rows_apart * job->line_bytes;
     bool whole = p->n == (uint32_t)count && p->row0 + (items - 1) * p->rows_apart < job->rows;
     if (job->aligned && whole) {
-#pragma unroll
-        for (int i = 0; i < items; i++)
-            load_whole(bytes, from + i * step, raw + i * words);
+        load_rows_whole(job, bits, count, items, p, raw);
         return;
     }
 #pragma unroll
     for (int i = 0; i < items; i++) {
         bool there = p->row0 + i * p->rows_apart < job->rows;
-        load_some(bytes, from + i * step, there ? (p->n * bits + 7) / 8 : 0, raw + i * words);
+        uint4 loaded = load_slow(bits, from + i * step, there ? p->n : 0);
+        const uint32_t all[] = {loaded.x, loaded.y, loaded.z, loaded.w};
+        for (int j = 0; j < words; j++)
+            raw[i * words + j] = all[j];
     }
-#pragma unroll
-    for (int i = 0; i < items; i++)
-        cut_bits(p->n * bits, words, raw + i * words);
 }
 
 /* The codes of item i alone, if its row exists, to words as item_codes makes them. */

@@ -141,30 +141,32 @@ static __device__ __forceinline__ void extend(bsmm_lane_group *all, const bsmm_l
     all->inner = bsmm_max_u32(all->inner, g->inner);
 }
 
-/* The header is read first, so that threads that tell nothing new cost no atomic operation; what is
+/* By all threads of a block, of which one speaks for all: the header is one place for the whole
+ * grid. It is read first, so that who has nothing new to tell costs no atomic operation; what is
  * read may be old, which only costs one. */
 static __device__ __forceinline__ void tell_header(bsmm_pack_header *header,
                                                    const bsmm_lane_group *all) {
+    __shared__ uint4 warps[PACK_THREADS / PACK_WARP];
     uint32_t flags = __reduce_or_sync(0xffffffffu, all->flags);
     uint32_t high = __reduce_max_sync(0xffffffffu, all->high);
     uint32_t low = __reduce_max_sync(0xffffffffu, all->low);
     uint32_t inner = __reduce_max_sync(0xffffffffu, all->inner);
-    if (threadIdx.x % PACK_WARP) return;
+    if (threadIdx.x % PACK_WARP == 0)
+        warps[threadIdx.x / PACK_WARP] = make_uint4(flags, high, low, inner);
+    __syncthreads();
+    if (threadIdx.x >= PACK_WARP) return;
+    const uint4 one = warps[threadIdx.x % (PACK_THREADS / PACK_WARP)];
+    flags = __reduce_or_sync(0xffffffffu, one.x);
+    high = __reduce_max_sync(0xffffffffu, one.y);
+    low = __reduce_max_sync(0xffffffffu, one.z);
+    inner = __reduce_max_sync(0xffffffffu, one.w);
+    if (threadIdx.x) return;
     bsmm_cuda_await_kernel_before();
     uint4 seen = __ldcg((const uint4 *)header);
     if (flags & ~seen.x) atomicOr(&header->flags, flags);
     if (high > seen.y) atomicMax(&header->high, high);
     if (low > seen.z) atomicMax(&header->low, low);
     if (inner > seen.w) atomicMax(&header->inner, inner);
-}
-
-/* First thing in a packing kernel. What follows may be placed as soon as all blocks are; without a
- * gate only the header waits for what is before (bsmm_pack_launch.overlaps). */
-static __device__ __forceinline__ bool gate_closed(const uint32_t *gate, uint32_t mask) {
-    bsmm_cuda_admit_next_kernel();
-    if (!gate) return false;
-    bsmm_cuda_await_kernel_before();
-    return !(__ldcg(gate) & mask);
 }
 
 #endif

@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     uint64_t line = job.line_bytes / sizeof(TYPE);
     uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    if (gate_closed(job.gate, job.gate_mask)) return;
+    bsmm_cuda_admit_next_kernel(); /* only the header waits for what is before */
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
     uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * 8;

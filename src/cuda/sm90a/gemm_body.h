@@ -184,7 +184,7 @@ typedef struct shared {
 } shared;
 
 static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, shared *told) {
-    told->factors = bsmm_epilogue_begin(&p->epilogue);
+    told->factors = bsmm_epilogue_begin(&p->whole.epilogue);
     told->plain = told->factors.factor == 1;
     told->even = bsmm_cuda_gate_is_even(&p->gate);
     for (int i = 0; i < CONSUMERS * CHUNKS; i++)
@@ -209,6 +209,9 @@ static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, i
 #include "cuda/sm90a/gemm_feed.h"
 #include "cuda/sm90a/gemm_multiply.h"
 #include "cuda/sm90a/gemm_store.h"
+#if EVENS
+#    include "cuda/sm90a/gemm_otherwise.h"
+#endif
 
 /* ---- consumers ---- */
 
@@ -281,6 +284,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     extern __shared__ uint8_t memory[];
     __shared__ shared told;
     const bsmm_wgmma_params *p = &params;
+    if (GEMM_SCALES == GEMM_UNSCALED && bsmm_cuda_gate_skips(&p->gate)) return;
     /* The same in all lanes, and shuffled so that the compiler knows it: addresses then stay in
      * uniform registers, where wgmma wants its descriptors. */
     uint32_t base = __shfl_sync(0xffffffff, (ptx_shared_address(memory) + 1023) & ~1023u, 0);
@@ -295,7 +299,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     }
     ptx_grid_wait();
     ptx_grid_release_next();
-    if (!bsmm_cuda_gate_pass(&params.gate)) return;
+    if (!bsmm_cuda_gate_pass(&params.gate)) {
+#if EVENS
+        work_otherwise(p, memory + (base - ptx_shared_address(memory)));
+#endif
+        return;
+    }
     if (threadIdx.x == 64) told_factors(p, &told);
     if (CLUSTER > 1) {
         ptx_cluster_arrive();

@@ -144,18 +144,19 @@ static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, c
 
 static __device__ __forceinline__ void store_floats(const bsmm_wgmma_params *p, const float *total,
                                                     int32_t row, int32_t col) {
-    float *d = (float *)p->epilogue.d;
+    float *d = (float *)p->whole.epilogue.d;
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i++) {
         int32_t r = row + i % 4 / 2 * 8, c = col + i / 4 * 8 + i % 2;
-        if (r < p->m && c < p->n) d[r * p->epilogue.d_row + c] = total[i];
+        if (r < p->m && c < p->n) d[r * p->whole.epilogue.d_row + c] = total[i];
     }
 }
 
 static __device__ __noinline__ void store_any(const bsmm_wgmma_params *p,
                                               const bsmm_epilogue_factors *f, int32_t row,
                                               int32_t col, float value) {
-    if (row < p->m && col < p->n) bsmm_epilogue_store(&p->epilogue, f, row, col, (double)value);
+    if (row < p->m && col < p->n)
+        bsmm_epilogue_store(&p->whole.epilogue, f, row, col, (double)value);
 }
 
 /* Which of the warp's 16 rows of a subtile have had a factor out of range, one bit each. */
@@ -171,8 +172,9 @@ static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
     for (; again; again &= again - 1) {
         int32_t r = row + __ffs((int32_t)again) - 1;
         for (int32_t c = col; c < min(col + TILE_N, p->n) && r < p->m; c++) {
-            double sum = bsmm_epilogue_sum_again(&p->stored[0], &p->stored[1], r, c, p->k);
-            if (threadIdx.x % 32 == 0) bsmm_epilogue_store(&p->epilogue, f, r, c, sum);
+            double sum = bsmm_epilogue_sum_again(&p->whole.sides[0].o, &p->whole.sides[1].o, r, c,
+                                                 p->whole.k);
+            if (threadIdx.x % 32 == 0) bsmm_epilogue_store(&p->whole.epilogue, f, r, c, sum);
         }
     }
 }

@@ -1,0 +1,104 @@
+/* Elements of 4, 6 and 8 bits with e8m0 scales whose values are known to be bf16 as they are:
+ * packed by blocks of any kernel, without group scales and without telling a header. 256 threads
+ * pack what a block of the launch that the job was made for would; larger blocks take several such
+ * parts at a time. Rows of 4 and 6 bits are fast, all else is short. */
+#ifndef BSMM_CUDA_PACK_PLAIN_H
+#define BSMM_CUDA_PACK_PLAIN_H
+
+#include "cuda/operand.h"
+#include "cuda/sm80/pack_item.h"
+
+enum { PLAIN_CODES = 8, PLAIN_ROWS = 8 };
+
+/* part: x and y of the launch's grid in one; behind its end there are no rows. */
+static __device__ __forceinline__ pack_place plain_place(const bsmm_pack_plain *p, uint32_t part) {
+    uint32_t lanes = 1u << p->job.lanes_log2, thread = threadIdx.x % PACK_THREADS;
+    pack_place at;
+    at.rows_apart = PACK_THREADS >> p->job.lanes_log2;
+    at.row0 = part / p->columns * at.rows_apart * PLAIN_ROWS + (thread >> p->job.lanes_log2);
+    at.k = (part % p->columns * lanes + (thread & (lanes - 1))) * PLAIN_CODES;
+    at.n = at.k < p->job.cols ? min(p->job.cols - at.k, PLAIN_CODES) : 0;
+    return at;
+}
+
+static __device__ __forceinline__ uint4 *plain_target(const bsmm_pack_job *job, uint32_t row,
+                                                      uint32_t k) {
+    return (uint4 *)((uint8_t *)job->elements + row * job->element_pitch + (uint64_t)k * 2);
+}
+
+/* Eight values along K, one after another; behind K zeros. */
+static __device__ __forceinline__ void plain_define(const bsmm_cuda_operand *o, uint32_t row,
+                                                    uint32_t k, uint32_t n, uint4 *to) {
+    uint4 w = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+    for (uint32_t i = 0; i < PLAIN_CODES; i++) {
+        uint32_t bits = i < n ? bsmm_lane_bf16((float)bsmm_cuda_value(o, row, k + i)) : 0;
+        w.x = w.x >> 16 | w.y << 16;
+        w.y = w.y >> 16 | w.z << 16;
+        w.z = w.z >> 16 | w.w << 16;
+        w.w = w.w >> 16 | (bits & 0xffff0000u);
+    }
+    *to = w;
+}
+
+/* bits: 4 or 6, a constant where this is inlined. An empty block's scale and that of NaN may be
+ * beyond bf16: 0 stays 0, and NaN NaN. */
+static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pack_plain *p,
+                                                  const bsmm_cuda_operand *o, uint32_t part) {
+    const int words = bits == 4 ? 1 : 2;
+    const bsmm_pack_job *job = &p->job;
+    const pack_place at = plain_place(p, part);
+    uint32_t scales[PLAIN_ROWS], raw[2 * PLAIN_ROWS], codes[2], out[4];
+    uint64_t column = bsmm_axis_at(&job->col_map, min(at.k, job->cols - 1));
+    bool within = (at.k & ~(job->share * PLAIN_CODES - 1)) < job->cols;
+    bool last = at.row0 + (PLAIN_ROWS - 1) * at.rows_apart >= job->rows;
+    bool whole = job->aligned && at.n == PLAIN_CODES && !last;
+    load_scales(job, true, PLAIN_ROWS, at.row0, at.rows_apart, column, within, 127, scales);
+    if (whole) load_rows_whole(job, bits, PLAIN_CODES, PLAIN_ROWS, &at, raw);
+#pragma unroll
+    for (int i = 0; i < PLAIN_ROWS; i++) {
+        uint32_t code = scale_of(job, scales, i);
+        if (!whole) continue;
+        item_codes(bits, PLAIN_CODES, raw + i * words, codes);
+        emit_bf16(job, bits, codes, factor_bf16x2(1, code), out);
+        *plain_target(job, at.row0 + i * at.rows_apart, at.k) =
+            make_uint4(out[0], out[1], out[2], out[3]);
+    }
+    uint32_t row = at.row0;
+#pragma unroll 1
+    for (int i = 0; i < PLAIN_ROWS && !whole; i++, row += at.rows_apart)
+        if (row < job->rows) plain_define(o, row, at.k, at.n, plain_target(job, row, at.k));
+}
+
+/* Neighbouring threads have neighbouring items, along K or along columns. */
+static __device__ __noinline__ void plain_all(const bsmm_pack_plain *p,
+                                              const bsmm_cuda_operand *o) {
+    const bsmm_pack_job *job = &p->job;
+    const uint32_t chunks = (job->cols + PLAIN_CODES - 1) / PLAIN_CODES;
+    const uint64_t items = (uint64_t)job->rows * chunks, step = (uint64_t)gridDim.x * blockDim.x;
+#pragma unroll 1
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < items; i += step) {
+        uint32_t by = p->by_rows ? chunks : job->rows, slow = (uint32_t)(i / by);
+        uint32_t fast = (uint32_t)(i - (uint64_t)slow * by);
+        uint32_t row = p->by_rows ? slow : fast, k = (p->by_rows ? fast : slow) * PLAIN_CODES;
+        plain_define(o, row, k, min(job->cols - k, PLAIN_CODES), plain_target(job, row, k));
+    }
+}
+
+/* By all threads of all blocks. o: the job's operand. */
+static __device__ __forceinline__ void pack_plain(const bsmm_pack_plain *p,
+                                                  const bsmm_cuda_operand *o) {
+    const uint32_t mine = threadIdx.x / PACK_THREADS, at_once = blockDim.x / PACK_THREADS;
+    if (!p->by_rows || p->bits == 8) {
+        plain_all(p, o);
+        return;
+    }
+#pragma unroll 1
+    for (uint32_t part = blockIdx.x * at_once; part < p->parts; part += gridDim.x * at_once)
+        if (p->bits == 4)
+            plain_rows(4, p, o, part + mine);
+        else
+            plain_rows(6, p, o, part + mine);
+}
+
+#endif

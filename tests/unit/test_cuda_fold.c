@@ -1,0 +1,135 @@
+/* The ways that a product of MX operands goes on Hopper: 8-bit floats where their window holds the
+ * block scales; else bf16 where that holds the values; else what takes anything. Seen by bits,
+ * which are those of the kernels that know one way only. */
+#include "cuda.h"
+#include "operand.h"
+#include "walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 72, COLUMNS = 200 };
+
+/* Codes that a group's scales are drawn from. */
+typedef struct scales {
+    uint8_t low, high;
+} scales;
+
+typedef struct fold_case {
+    const char *a, *b;
+    uint32_t a_order, b_order;
+    int64_t k;
+    scales scales;
+    const char *same; /* the kernel whose bits they are */
+} fold_case;
+
+static void draw_scales(test_matrix *m, scales from, rng *r) {
+    uint8_t *codes = m->m.scales;
+    for (uint64_t i = 0; i < m->scale_bytes; i++)
+        codes[i] = rng_below(r, 2) ? from.low : from.high;
+}
+
+static test_matrix make(const char *format, uint32_t order, int64_t rows, int64_t k, scales from,
+                        rng *r) {
+    test_matrix t;
+    bsmm_matrix shape = describe(format_named(format), rows, k);
+    shape.order = order;
+    if (order == BSMM_ORDER_COL) shape.ld = rows;
+    test_matrix_make(&t, shape, FILL_ORDINARY, r);
+    if (from.high) draw_scales(&t, from, r);
+    return t;
+}
+
+static float *product(bsmm_matmul_desc *desc, const char *kernel) {
+    const uint64_t bytes = ROWS * COLUMNS * sizeof(float);
+    float *got = malloc(bytes);
+    desc->kernel = kernel;
+    memset(desc->d->data, 0xa5, bytes);
+    assert_int_equal(test_multiply(desc), BSMM_OK);
+    memcpy(got, desc->d->data, bytes);
+    return got;
+}
+
+static void check(const fold_case *c, rng *r) {
+    const uint64_t bytes = ROWS * COLUMNS * sizeof(float);
+    test_matrix a = make(c->a, c->a_order, ROWS, c->k, c->scales, r);
+    test_matrix b = make(c->b, c->b_order, COLUMNS, c->k, c->scales, r);
+    test_matrix d = make("f32", BSMM_ORDER_ROW, ROWS, COLUMNS, (scales){0, 0}, r);
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                             .a = &a.m,
+                             .b = &b.m,
+                             .d = &d.m,
+                             .compute = BSMM_COMPUTE_FAST,
+                             .device = "cuda:0"};
+    float *fold = product(&desc, "cuda_sm90a_fold"), *bf16 = product(&desc, "cuda_sm90a_bf16");
+    float *generic = product(&desc, "cuda_sm80_bf16");
+    bool is_bf16 = memcmp(fold, bf16, bytes) == 0, is_generic = memcmp(fold, generic, bytes) == 0;
+    if (!c->same) assert_true(!is_bf16 && !is_generic);
+    if (c->same) assert_true(strcmp(c->same, "cuda_sm90a_bf16") == 0 ? is_bf16 : is_generic);
+    free(fold);
+    free(bf16);
+    free(generic);
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+}
+
+/* Near: one window. Apart: 20 binades and more, beside each other. Beyond: values below 2^-126, or
+ * products of the largest two beyond fp32. */
+static const scales near = {120, 128}, apart = {110, 135}, low = {2, 127}, high = {110, 190};
+static const char bf16_kernel[] = "cuda_sm90a_bf16", generic_kernel[] = "cuda_sm80_bf16";
+
+static void test_ways(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    static const char *const formats[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2"};
+    rng r = {5};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+        const char *f = formats[i];
+        const fold_case cases[] = {
+            {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, near, NULL},
+            {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, apart, bf16_kernel},
+            {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, low, generic_kernel},
+            {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, high, generic_kernel},
+            {f, formats[(i + 1) % 3], BSMM_ORDER_ROW, BSMM_ORDER_ROW, 1024, apart, bf16_kernel},
+            /* Rows that do not fill a group, or end inside eight elements' bytes. */
+            {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 288, apart, bf16_kernel},
+            {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 300, apart, bf16_kernel},
+            {f, f, BSMM_ORDER_COL, BSMM_ORDER_ROW, 256, apart, bf16_kernel},
+            {f, f, BSMM_ORDER_ROW, BSMM_ORDER_COL, 288, apart, bf16_kernel},
+            {f, f, BSMM_ORDER_COL, BSMM_ORDER_COL, 288, low, generic_kernel},
+        };
+        for (size_t j = 0; j < BSMM_COUNT(cases); j++)
+            check(&cases[j], &r);
+    }
+}
+
+/* With compute fast an operand of 8 bits, whose groups always fit, beside one whose do not. */
+static void test_ways_of_8_bits(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    static const char *const formats[] = {"mxfp8_e4m3", "mxfp8_e5m2"};
+    rng r = {6};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+        const char *f = formats[i];
+        const fold_case cases[] = {
+            {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, apart, NULL},
+            {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, low, generic_kernel},
+            {f, "mxfp4", BSMM_ORDER_ROW, BSMM_ORDER_ROW, 288, apart, bf16_kernel},
+            {"mxfp4", f, BSMM_ORDER_ROW, BSMM_ORDER_COL, 288, apart, bf16_kernel},
+            {"mxfp4", f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, low, generic_kernel},
+        };
+        for (size_t j = 0; j < BSMM_COUNT(cases); j++)
+            check(&cases[j], &r);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ways),
+                                       cmocka_unit_test(test_ways_of_8_bits)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
