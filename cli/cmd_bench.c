@@ -247,16 +247,17 @@ const cli_command cli_bench = {
             "of the device (the H200's where it is not known), "
             "and copying device memory. The tutorial's spellings --K_range, --K_step and --bench "
             "work as well.",
-    .examples =
-        "  bsmm bench --format mxfp4 -M 512 -N 4096 -K 4096\n"
-        "  bsmm bench --format mixed --k-range 512 8192 --k-step 512 --plot mixed.svg\n"
-        "  bsmm bench --format fp8_groupwise -M 1024 -N 1536 -K 7168 --json\n"
-        "  bsmm bench --format mxfp4 --m-range 1 1024 -N 4096 -K 4096 --plot m.svg\n"
-        "  bsmm bench --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --cold --threads 1\n"
-        "  bsmm bench --device cuda:0 --peer cublaslt --format fp8_groupwise -M 4096 -N 4096 \\\n"
-        "      -K 4096\n"
-        "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n"
-        "  bsmm bench --relayout nv_128x4 --format mxfp8 -M 8192 -K 8192 --device cuda:0\n",
+    .examples = "  bsmm bench --format mxfp4 -M 512 -N 4096 -K 4096\n"
+                "  bsmm bench --format mixed --k-range 512 8192 --k-step 512 --plot mixed.svg\n"
+                "  bsmm bench --format fp8_groupwise -M 1024 -N 1536 -K 7168 --json\n"
+                "  bsmm bench --format mxfp4 --m-range 1 1024 -N 4096 -K 4096 --plot m.svg\n"
+                "  bsmm bench --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --cold --threads 1\n"
+                "  bsmm bench --device cuda:0 --peer cublaslt --format fp8_groupwise -M 4096 \\\n"
+                "      -N 4096 -K 4096\n"
+                "  bsmm bench --device cuda:0 --peer cublaslt --format mxfp4 \\\n"
+                "      --m-range 1 4096 -N 4096 -K 4096 --plot m.gp\n"
+                "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n"
+                "  bsmm bench --relayout nv_128x4 --format mxfp8 -M 8192 -K 8192 --device cuda:0\n",
     .options = options,
     .output = {cli_bench_product_columns, cli_bench_recode_columns, cli_bench_cuda_columns},
     .defaults = &defaults,
