@@ -18,28 +18,38 @@ static const bsmm_cuda_function dequantizers[][2] = {
 };
 static const bsmm_cuda_function dequantize_any = {.module = MODULE, .name = "dequantize_any"};
 
-/* To bf16, made for one kind of scales. */
+/* Made for one kind of scales and results. */
 typedef struct made_for {
-    uint32_t bits, scale, way;
+    uint32_t bits, scale, way, dst_elem;
     bsmm_cuda_function function;
 } made_for;
 
+/* clang-format off */
+#define MADE(bits, scale, way, to, last)                                                           \
+    {bits, BSMM_SCALE_##scale, BSMM_WAY_##way, BSMM_ELEM_##to, {.module = MODULE, .name = "dequantize_" last}}
+
 static const made_for all_made[] = {
-    {4, BSMM_SCALE_E8M0, BSMM_WAY_EXACT, {.module = MODULE, .name = "dequantize_mx_4_bf16"}},
-    {6, BSMM_SCALE_E8M0, BSMM_WAY_EXACT, {.module = MODULE, .name = "dequantize_mx_6_bf16"}},
-    {8, BSMM_SCALE_E8M0, BSMM_WAY_EXACT, {.module = MODULE, .name = "dequantize_mx_8_bf16"}},
-    {4, BSMM_SCALE_E4M3, BSMM_WAY_MULTIPLY, {.module = MODULE, .name = "dequantize_nv_4_multiply"}},
-    {4, BSMM_SCALE_E4M3, BSMM_WAY_DIVIDE, {.module = MODULE, .name = "dequantize_nv_4_divide"}},
-    {8, BSMM_SCALE_F32, BSMM_WAY_MULTIPLY, {.module = MODULE, .name = "dequantize_fp8_bf16"}},
+    MADE(4, E8M0, EXACT, BF16, "mx_4_bf16"),
+    MADE(6, E8M0, EXACT, BF16, "mx_6_bf16"),
+    MADE(8, E8M0, EXACT, BF16, "mx_8_bf16"),
+    MADE(4, E8M0, EXACT, F16, "mx_4_f16"),
+    MADE(4, E4M3, MULTIPLY, BF16, "nv_4_bf16_multiply"),
+    MADE(4, E4M3, DIVIDE, BF16, "nv_4_bf16_divide"),
+    MADE(4, E4M3, MULTIPLY, F16, "nv_4_f16_multiply"),
+    MADE(4, E4M3, DIVIDE, F16, "nv_4_f16_divide"),
+    MADE(8, F32, MULTIPLY, BF16, "fp8_bf16"),
+    MADE(8, F32, MULTIPLY, F16, "fp8_f16"),
 };
+/* clang-format on */
 
 /* fp32 scales need 8 threads, of 8 codes each, for a block, and codes that the hardware knows. */
 static const bsmm_cuda_function *find_made(const bsmm_dequantize_job *q, const bsmm_format *f) {
-    if (q->dst_elem != BSMM_ELEM_BF16) return NULL;
     if (f->scale == BSMM_SCALE_F32 && (f->block_cols % 64 || !q->hardware)) return NULL;
     for (size_t i = 0; i < BSMM_COUNT(all_made); i++) {
         const made_for *m = &all_made[i];
-        if (m->bits == q->src_bits && m->scale == q->scale && m->way == q->way) return &m->function;
+        if (m->bits == q->src_bits && m->scale == q->scale && m->way == q->way &&
+            m->dst_elem == q->dst_elem)
+            return &m->function;
     }
     return NULL;
 }

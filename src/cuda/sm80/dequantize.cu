@@ -61,7 +61,7 @@
 #define IS_BF16 1
 #include "cuda/sm80/dequantize_body.h"
 
-#define NAME    dequantize_nv_4_multiply
+#define NAME    dequantize_nv_4_bf16_multiply
 #define BITS    4
 #define WIDE    0
 #define SCALE   2
@@ -70,7 +70,7 @@
 #define IS_BF16 1
 #include "cuda/sm80/dequantize_body.h"
 
-#define NAME    dequantize_nv_4_divide
+#define NAME    dequantize_nv_4_bf16_divide
 #define BITS    4
 #define WIDE    0
 #define SCALE   2
@@ -86,6 +86,42 @@
 #define WAY     BSMM_WAY_MULTIPLY
 #define FAST    ROUNDED_BF16
 #define IS_BF16 1
+#include "cuda/sm80/dequantize_body.h"
+
+#define NAME    dequantize_mx_4_f16
+#define BITS    4
+#define WIDE    0
+#define SCALE   1
+#define WAY     BSMM_WAY_EXACT
+#define FAST    BY_TABLE
+#define IS_BF16 0
+#include "cuda/sm80/dequantize_body.h"
+
+#define NAME    dequantize_nv_4_f16_multiply
+#define BITS    4
+#define WIDE    0
+#define SCALE   2
+#define WAY     BSMM_WAY_MULTIPLY
+#define FAST    BY_TABLE
+#define IS_BF16 0
+#include "cuda/sm80/dequantize_body.h"
+
+#define NAME    dequantize_nv_4_f16_divide
+#define BITS    4
+#define WIDE    0
+#define SCALE   2
+#define WAY     BSMM_WAY_DIVIDE
+#define FAST    BY_TABLE
+#define IS_BF16 0
+#include "cuda/sm80/dequantize_body.h"
+
+#define NAME    dequantize_fp8_f16
+#define BITS    8
+#define WIDE    0
+#define SCALE   3
+#define WAY     BSMM_WAY_MULTIPLY
+#define FAST    (BSMM_WAY_MULTIPLY | BY_CVT)
+#define IS_BF16 0
 #include "cuda/sm80/dequantize_body.h"
 
 /* ---- anything ---- */

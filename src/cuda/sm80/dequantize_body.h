@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
         }                                                                                          \
     } while (0)
 
-    if (rounds && !converts(&job, BITS)) {
+    if ((rounds || FAST >= BY_CVT) && !converts(&job, BITS)) {
         DECODE(BSMM_WAY_MULTIPLY);
     } else if (rounds && __any_sync(0xffffffffu, twice)) {
         DECODE(BSMM_WAY_MULTIPLY | BY_CVT);
