@@ -192,15 +192,17 @@ static const char *draw(const bench_plot *plot) {
     return drawn ? NULL : "gnuplot failed";
 }
 
-/* For a gnuplot elsewhere: FILE.gp draws FILE.svg. */
+/* For a gnuplot elsewhere, where there may be no such folder: FILE.gp draws FILE.svg where gnuplot
+ * runs. */
 static const char *keep_script(const bench_plot *plot) {
-    int stem = (int)(strlen(plot->path) - strlen("gp"));
+    const char *slash = strrchr(plot->path, '/'), *name = slash ? slash + 1 : plot->path;
+    int stem = (int)(strlen(name) - strlen("gp"));
     size_t size = (size_t)stem + sizeof "svg";
     char *drawing = malloc(size);
     FILE *file = drawing ? fopen(plot->path, "w") : NULL;
     bool written = file != NULL;
     if (file) {
-        snprintf(drawing, size, "%.*ssvg", stem, plot->path);
+        snprintf(drawing, size, "%.*ssvg", stem, name);
         put_script(file, plot, drawing);
         written = !ferror(file);
         written = fclose(file) == 0 && written;

@@ -22,6 +22,9 @@ int64_t cli_bench_shapes(const cli_bench_values *values);
 /* Shape number `index`, in the order of the output. */
 void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t sizes[3]);
 
+/* The title of a plot: formats, the sizes that stay the same, and where it ran. */
+void cli_bench_title(const cli_bench_values *values, const char *where, char *title, size_t size);
+
 /* Prints why an output was wrong; returns an exit status. */
 int cli_bench_report_failure(const bench_job *job, const bench_result *result);
 

@@ -166,8 +166,7 @@ static int draw(const session *s, const bench_cuda_result *last) {
     char title[256];
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
     bench_cuda_find(s->values->device, &info);
-    snprintf(title, sizeof title, "bsmm bench: %s, N=%lld, %s", s->values->formats.name,
-             (long long)s->values->n, info.title);
+    cli_bench_title(s->values, info.title, title, sizeof title);
     bench_plot plot = {.path = s->values->plot,
                        .title = title,
                        .unit = last->sheet,

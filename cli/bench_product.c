@@ -202,11 +202,18 @@ static int measure_all(const cli_bench_values *values, const bench_job *given, b
     return status;
 }
 
+void cli_bench_title(const cli_bench_values *values, const char *where, char *title, size_t size) {
+    bool by_m = values->m_range[0] != values->m_range[1];
+    snprintf(title, size, "bsmm bench: %s, N=%lld, %c=%lld, %s", values->formats.name,
+             (long long)values->n, by_m ? 'K' : 'M',
+             (long long)(by_m ? values->k_range[0] : values->m_range[0]), where);
+}
+
 static int draw(const cli_bench_values *values, const bench_job *job, const bench_result *last,
                 const bench_point *points) {
-    char title[128];
-    snprintf(title, sizeof title, "bsmm bench: %s, N=%lld, %d threads", values->formats.name,
-             (long long)values->n, job->threads);
+    char title[256], threads[32];
+    snprintf(threads, sizeof threads, "%d threads", job->threads);
+    cli_bench_title(values, threads, title, sizeof title);
     bench_plot plot = {.path = values->plot,
                        .title = title,
                        .unit = last->unit,

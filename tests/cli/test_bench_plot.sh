@@ -11,7 +11,7 @@ holds() { grep -qF -- "$2" "$1" || fail "$1 has no '$2': $(cat "$1")"; }
 lacks() { if grep -qF -- "$2" "$1"; then fail "$1 has '$2': $(cat "$1")"; fi; }
 bench() { "$BSMM" bench --repeats 1 "$@" >out; }
 
-# Without gnuplot too. The script draws beside itself.
+# Without gnuplot too. The script draws where gnuplot runs.
 mkdir nothing
 (PATH=$work/nothing bench --k-range 64 128 --k-step 64 -M 16 -N 16 --format mxfp4 --plot "it's.gp")
 holds "it's.gp" "set output 'it''s.svg'"
@@ -26,8 +26,12 @@ if command -v gnuplot >/dev/null; then
 fi
 
 # One line a kernel would hide where another takes over: all are named.
-bench --m-range 1 64 -K 128 -N 64 --format mxfp4 --plot m.gp
+mkdir folder
+bench --m-range 1 64 -K 128 -N 64 --format mxfp4 --plot folder/m.gp
+mv folder/m.gp m.gp
+holds m.gp "set output 'm.svg'"
 holds m.gp "set xlabel 'M'"
+holds m.gp "mxfp4, N=64, K=128, "
 for kernel in $(awk '$6 ~ /^(cpu|ref)/ { print $6 } $5 ~ /^(cpu|ref)/ { print $5 }' out | sort -u); do
     holds m.gp "$kernel"
 done
