@@ -215,15 +215,17 @@ static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, i
 
 /* ---- consumers ---- */
 
-/* The piece that stage 0, once full, begins. Shuffled so that the compiler knows that it is the
- * same in all lanes. */
+/* The piece that stage 0, once full, begins. Read by the lane that gives this block's stages back
+ * (release), so that its word for the stage is its word for the piece too. */
 static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
+    const int32_t reader = CLUSTER > 1 ? (int32_t)ptx_cluster_rank() : 0;
+    work next = {{0, 0}, 0, 0};
     wait_for(full_of(&c->r, 0), c->r.phases & 1);
-    work next = told->pieces[number % 2];
-    next.at.row = __shfl_sync(0xffffffff, next.at.row, 0);
-    next.at.col = __shfl_sync(0xffffffff, next.at.col, 0);
-    next.k_begin = __shfl_sync(0xffffffff, next.k_begin, 0);
-    next.k_end = __shfl_sync(0xffffffff, next.k_end, 0);
+    if (c->lane == reader) next = told->pieces[number % 2];
+    next.at.row = __shfl_sync(0xffffffff, next.at.row, reader);
+    next.at.col = __shfl_sync(0xffffffff, next.at.col, reader);
+    next.k_begin = __shfl_sync(0xffffffff, next.k_begin, reader);
+    next.k_end = __shfl_sync(0xffffffff, next.k_end, reader);
     return next;
 }
 
