@@ -1,12 +1,7 @@
 #!/bin/bash
 # bsmm bench --plot: the script that FILE.gp keeps says what is drawn; on a GPU too, with its peers,
 # where there is one. $BSMM is the command.
-set -euo pipefail
-: "${BSMM:?the command}"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-fail() { echo "FAILED: $*"; exit 1; }
+source "$(dirname "$0")/scratch.sh"
 holds() { grep -qF -- "$2" "$1" || fail "$1 has no '$2': $(cat "$1")"; }
 lacks() { if grep -qF -- "$2" "$1"; then fail "$1 has '$2': $(cat "$1")"; fi; }
 # The CPU's peers are other libraries, with threads of their own that a leak checker stumbles over.

@@ -1,12 +1,7 @@
 #!/bin/bash
 # The command on a GPU: what it writes is what the cpu writes, byte for byte where that is promised.
 # Skipped with a word without a GPU.
-set -euo pipefail
-: "${BSMM:?the command}"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-fail() { echo "FAILED: $*"; exit 1; }
+source "$(dirname "$0")/scratch.sh"
 
 # Without a GPU the message says what is missing, and nothing is left behind.
 python3 - <<'PYTHON'

@@ -20,6 +20,16 @@ static int64_t rows_to_cut(const bsmm_cuda_device *device) {
     return TALLEST * (device->multiprocessors / 2) * 5 / 3;
 }
 
+static bsmm_matmul_desc product(const char *kernel, const test_matrix *a, const test_matrix *b,
+                                test_matrix *d) {
+    return (bsmm_matmul_desc){.struct_size = sizeof(bsmm_matmul_desc),
+                              .a = &a->m,
+                              .b = &b->m,
+                              .d = &d->m,
+                              .device = "cuda:0",
+                              .kernel = kernel};
+}
+
 /* Rows [first, first + count) by themselves, by the same kernel. */
 static void check_rows(const bsmm_matmul_desc *all, int64_t first, int64_t count,
                        const uint16_t *want) {
@@ -46,12 +56,7 @@ static void check_kernel(const char *kernel, const char *a_name, const char *b_n
     test_matrix_make(&a, describe(format_named(a_name), rows, K), FILL_ORDINARY, r);
     test_matrix_make(&b, describe(format_named(b_name), COLUMNS, K), FILL_ORDINARY, r);
     test_matrix_make(&d, describe(format_named("bf16"), rows, COLUMNS), FILL_ORDINARY, r);
-    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
-                             .a = &a.m,
-                             .b = &b.m,
-                             .d = &d.m,
-                             .device = "cuda:0",
-                             .kernel = kernel};
+    bsmm_matmul_desc desc = product(kernel, &a, &b, &d);
     assert_int_equal(test_multiply(&desc), BSMM_OK);
     uint16_t *whole = malloc(d.data_bytes);
     memcpy(whole, d.m.data, d.data_bytes);
@@ -101,12 +106,7 @@ static void test_uneven_rows(void **state) {
         test_matrix_make(&d, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
         level_scales(&a, 126, &r);
         level_scales(&b, 126, &r);
-        bsmm_matmul_desc desc = {.struct_size = sizeof desc,
-                                 .a = &a.m,
-                                 .b = &b.m,
-                                 .d = &d.m,
-                                 .device = "cuda:0",
-                                 .kernel = "cuda_sm90a_fold"};
+        bsmm_matmul_desc desc = product("cuda_sm90a_fold", &a, &b, &d);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         float *even = malloc(d.data_bytes);
         memcpy(even, d.m.data, d.data_bytes);
@@ -140,12 +140,7 @@ static void test_empty_rows(void **state) {
     level_scales(&b, 134, &r);
     memset((uint8_t *)a.m.data + EMPTY * (SHORT_K / 2), 0, SHORT_K / 2);
     memset((uint8_t *)a.m.data + PARTLY * (SHORT_K / 2), 0, BSMM_PACK_GROUP / 2);
-    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
-                             .a = &a.m,
-                             .b = &b.m,
-                             .d = &d.m,
-                             .device = "cuda:0",
-                             .kernel = "cuda_sm90a_fold"};
+    bsmm_matmul_desc desc = product("cuda_sm90a_fold", &a, &b, &d);
     float *first = malloc(d.data_bytes);
     for (size_t i = 0; i < 2 * BSMM_COUNT(codes); i++) {
         uint8_t *scales = a.m.scales;
@@ -190,14 +185,9 @@ static void test_rows_made_again(void **state) {
         scales[1][i] = 0x1p-60f;
     for (int64_t i = 0; i < ROWS * COLUMNS; i++)
         beside[i] = in_place[i] = i / COLUMNS == SMALL ? 0x1p-110f : 0x1p-50f;
-    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
-                             .a = &a.m,
-                             .b = &b.m,
-                             .c = &d.m,
-                             .d = &d.m,
-                             .beta = &one,
-                             .device = "cuda:0",
-                             .kernel = "cuda_sm90a_fp8"};
+    bsmm_matmul_desc desc = product("cuda_sm90a_fp8", &a, &b, &d);
+    desc.c = &d.m;
+    desc.beta = &one;
     assert_int_equal(test_multiply(&desc), BSMM_OK);
     float *want = malloc(d.data_bytes);
     memcpy(want, in_place, d.data_bytes);

@@ -10,7 +10,7 @@
 #    define ITEMS                     BSMM_DEQUANTIZED_ROWS_MADE
 #else
 #    define MADE_FOR(constant, field) (job.field)
-#    define FAST                      (-1)
+#    define FAST                      CHOSEN
 #    define ITEMS                     BSMM_DEQUANTIZED_ROWS
 #endif
 
@@ -104,8 +104,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
         DECODE(BSMM_WAY_MULTIPLY);
     } else if (rounds && __any_sync(0xffffffffu, twice)) {
         DECODE(BSMM_WAY_MULTIPLY | BY_CVT);
-    } else if (FAST >= 0) {
-        DECODE(FAST < 0 ? 0 : FAST);
+    } else if (FAST != CHOSEN) {
+        DECODE(FAST);
     } else if (BITS == 4 && !WIDE) {
         if (way == BSMM_WAY_EXACT && to_bf16)
             DECODE(TO_BF16);

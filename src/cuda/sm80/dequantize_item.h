@@ -289,9 +289,9 @@ static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *jo
     }
 }
 
-/* Beside the ways: to 16 bits two at a time, e2m1 by table, 8-bit floats by cvt; all but the last
- * have their own code. */
-enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, BY_CVT = 32 };
+/* Beside the ways: to 16 bits two at a time, e2m1 by table, 8-bit floats by cvt, which is a bit of
+ * the others; CHOSEN: which one, the kernel sees from the job. */
+enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, CHOSEN = 20, BY_CVT = 32 };
 
 /* 8 usual codes of one block to 8 words of f32, or 4 of pairs. `codes` has one a byte, but packed
  * ones of 4 bits BY_TABLE and TO_BF16. */
