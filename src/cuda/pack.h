@@ -25,9 +25,10 @@ typedef enum bsmm_pack_route {
      * blocks that span more than 14, 11, 9 binades in a group make it WIDE. 8-bit elements with
      * fp32 scales or none: their own bytes, in another order. */
     BSMM_PACK_FP8 = 1,
-    /* 8-bit elements with e8m0 scales, folded with rounding: an element's error is at most 2^-17.9
-     * (e4m3; e5m2: 2^-32) of the largest magnitude in its row's group of 128, and only elements
-     * below 2^-13.9 (2^-29) of that lose bits. */
+    /* 8-bit elements with e8m0 scales, folded with rounding: an element's error is at most 2^-10
+     * (e4m3; e5m2: 2^-17) of its group's scale, and only elements below 2^-6 (2^-14) of that lose
+     * bits. A group's scale is at most 2^8 times the one that puts its largest magnitude at 240
+     * (2^15) or more. */
     BSMM_PACK_FAST = 2
 } bsmm_pack_route;
 
@@ -95,7 +96,8 @@ typedef struct bsmm_pack_job {
                                   2: and rows and columns of scales are plain pitches */
     int32_t fit_low, fit_high; /* BF16: block exponents that need no group scale */
     int32_t fold;    /* FP8: largest shift of the element's values that e4m3 holds exactly */
-    uint32_t window; /* FP8: how far below it the smallest is */
+    uint32_t window; /* FP8: how far below it the smallest is; FAST: how far below the row's scale
+                        the least lies that a group may have in its place */
     bsmm_narrow_codec codec, to; /* of the elements, of an 8-bit result */
     bsmm_pair_codec pair;
     bsmm_axis_map row_map, col_map; /* of elements */

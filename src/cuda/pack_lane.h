@@ -105,8 +105,8 @@ BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int l
     if (low - g->exponent < -126) g->flags |= BSMM_PACK_WIDE;
 }
 
-/* The largest block exponent that a row's groups share a scale for: a little above the largest of
- * its first group's, so that the whole window is likely to hold. */
+/* The largest exponent that a row's groups share a scale for: a little above the largest of its
+ * first group's blocks', so that the whole window is likely to hold. */
 BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }
@@ -125,20 +125,29 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
     return top;
 }
 
+/* FAST: the row's scale, where fp32 holds it and the group's own, the least that keeps its elements
+ * from overflowing, lies in its window. */
+BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
+                                    int top, int row_top) {
+    bool fits = maxima ? top <= row_top && row_top - top <= (int)job->window : row_top <= 0;
+    fits &= row_top <= 127;
+    if (!fits) g->flags |= BSMM_PACK_UNEVEN;
+    int own = maxima ? top : 0;
+    if (fits) own = row_top;
+    g->exponent = own < -149 ? -149 : own; /* fp32's least */
+}
+
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uint32_t maxima,
                                                    int row_top) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
-    if (maxima == 0 && job->route != BSMM_PACK_FP8) return g;
+    if (maxima == 0 && job->route == BSMM_PACK_BF16) return g;
     int top = (int)(maxima >> 16) - BSMM_LANE_BIAS;
     int bottom = BSMM_LANE_BIAS - (int)(maxima & 0xffff);
     if (job->route == BSMM_PACK_FP8)
         top = bsmm_lane_fold_top(job, &g, maxima, top, bottom, row_top);
     int high = top + job->codec.high, low = bottom + job->codec.low;
     if (job->route == BSMM_PACK_BF16) bsmm_lane_fit_bf16(&g, top, high, low);
-    if (job->route == BSMM_PACK_FAST) {
-        g.exponent = top < -149 ? -149 : top; /* fp32's least */
-        g.flags |= BSMM_PACK_UNEVEN;
-    }
+    if (job->route == BSMM_PACK_FAST) bsmm_lane_fast_fit(job, &g, maxima, top, row_top);
     int inner = job->route == BSMM_PACK_FAST ? job->codec.low : low - g.exponent;
     if (maxima) bsmm_lane_extent(&g, high, low, inner);
     g.scale = bsmm_pow2(g.exponent);
@@ -146,7 +155,7 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
     return g;
 }
 
-/* row_top: as bsmm_lane_row_top has it; of FP8 with e8m0 scales only. */
+/* row_top: as bsmm_lane_row_top has it; of FP8 and FAST with e8m0 scales only. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                              uint32_t maxima, int row_top) {
     bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)

@@ -178,10 +178,19 @@ static uint64_t line_bytes_of(const bsmm_operand *o) {
 }
 
 /* e4m3 holds e2m1, e2m3, e3m2 times 2^s exactly for s in -8..6, -6..5, -5..4
- * (tests/unit/test_cuda_pack.c enumerates it). */
+ * (tests/unit/test_cuda_pack.c enumerates it). 8 bits are not folded but rounded: the window is
+ * what that may cost. */
 static void set_window(uint32_t elem, bsmm_pack_job *job) {
-    job->fold = elem == BSMM_ELEM_E2M1 ? 6 : elem == BSMM_ELEM_E2M3 ? 5 : 4;
-    job->window = elem == BSMM_ELEM_E2M1 ? 14 : elem == BSMM_ELEM_E2M3 ? 11 : 9;
+    static const struct {
+        uint8_t fold, window;
+    } of[] = {[BSMM_ELEM_E2M1] = {6, 14},
+              [BSMM_ELEM_E2M3] = {5, 11},
+              [BSMM_ELEM_E3M2] = {4, 9},
+              [BSMM_ELEM_E4M3] = {0, 8},
+              [BSMM_ELEM_E5M2] = {0, 8}};
+    if (elem >= BSMM_COUNT(of)) return;
+    job->fold = of[elem].fold;
+    job->window = of[elem].window;
 }
 
 /* bf16 for its route; f16 for the others. */

@@ -77,7 +77,7 @@ static void pack_group(const bsmm_pack_job *job, const bsmm_operand *o, int64_t 
     }
     uint8_t *to =
         (uint8_t *)job->elements + (uint64_t)r * job->element_pitch + (uint64_t)k * (16 / n);
-    const bool folds = job->route == BSMM_PACK_FP8 && job->scale == BSMM_SCALE_E8M0;
+    const bool folds = job->route != BSMM_PACK_BF16 && job->scale == BSMM_SCALE_E8M0;
     const int row_top = folds ? bsmm_lane_row_top(job, first_top(job, o, r)) : 0;
     float scale = 1;
     for (uint32_t i = 0; i < BSMM_PACK_GROUP / n; i++) {
@@ -125,12 +125,20 @@ static void complain(pack_verdict *v, int64_t r, int64_t k, double expected, dou
     v->row = r, v->col = k, v->expected = expected, v->got = got;
 }
 
-/* How far a packed value may be off, in a group with the largest magnitude amax. */
-static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expected, double amax) {
+/* How far a packed value may be off, in a group of this scale. */
+static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expected,
+                    double scale) {
     bool e4m3 = o->m.format.elem == BSMM_ELEM_E4M3;
     if (job->route != BSMM_PACK_FAST) return 0;
-    if (fabs(expected) >= amax * exp2(e4m3 ? -13.9 : -29)) return 0;
-    return amax * exp2(e4m3 ? -17.9 : -32);
+    if (fabs(expected) >= scale * exp2(e4m3 ? -6 : -14)) return 0;
+    return scale * exp2(e4m3 ? -10 : -17);
+}
+
+/* Whether FAST gave a group with the largest magnitude amax a scale that costs more than it may. */
+static bool is_coarse(const bsmm_pack_job *job, const bsmm_operand *o, double scale, double amax) {
+    double normal = o->m.format.elem == BSMM_ELEM_E4M3 ? 240 : exp2(15);
+    if (job->route != BSMM_PACK_FAST || !job->group_scales || amax == 0) return false;
+    return scale > exp2(-149) && scale * normal > amax * exp2(8);
 }
 
 static void check_extent(const bsmm_pack_header *h, int64_t r, int64_t k, double expected,
@@ -151,11 +159,12 @@ static void check_group(const bsmm_pack_job *job, const bsmm_operand *o, int64_t
     bsmm_operand_decode_row(o, r, k, n, expected);
     for (int64_t i = 0; i < n; i++)
         if (isfinite(expected[i])) amax = fmax(amax, fabs(expected[i]));
+    if (is_coarse(job, o, (double)scale, amax)) complain(v, r, k, amax, (double)scale);
     for (int64_t i = 0; i < BSMM_PACK_GROUP; i++) {
         double packed = packed_value(job, o, r, k + i), got = packed * (double)scale;
         bool same =
             got == expected[i] || (isnan(got) && isnan(expected[i])) || (i >= n && isnan(got));
-        if (!same && !(fabs(got - expected[i]) <= slack(job, o, expected[i], amax)))
+        if (!same && !(fabs(got - expected[i]) <= slack(job, o, expected[i], (double)scale)))
             complain(v, r, k + i, expected[i], got);
         check_extent(job->header, r, k + i, expected[i], packed, v);
     }

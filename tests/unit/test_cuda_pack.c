@@ -161,6 +161,22 @@ static void spreads_are_told(void **state) {
     assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, high, 0), BSMM_PACK_SCALED);
 }
 
+/* Which rows keep one scale, so that the engine adds their groups as they are. */
+static void even_rows_are_told(void **state) {
+    (void)state;
+    const uint32_t uneven = BSMM_PACK_UNEVEN;
+    const int near[4] = {3, -3, 0, 2}, apart[4] = {3, -20, 0, 2}, top[4] = {127, 126, 127, 127};
+    static const char *const rounded[] = {"mxfp8", "mxfp8_e5m2"};
+    for (size_t i = 0; i < BSMM_COUNT(rounded); i++) {
+        assert_false(flags_of(rounded[i], BSMM_PACK_FAST, near, 0) & uneven);
+        assert_false(flags_of(rounded[i], BSMM_PACK_FAST, apart, 0) & uneven); /* one group */
+        assert_true(flags_of(rounded[i], BSMM_PACK_FAST, apart, 1 | 4 | 8) & uneven);
+        assert_true(flags_of(rounded[i], BSMM_PACK_FAST, near, 15) & uneven); /* empty, above 1 */
+        assert_true(flags_of(rounded[i], BSMM_PACK_FAST, top, 0) & uneven);   /* 2^129 */
+    }
+    assert_false(flags_of("mxfp4", BSMM_PACK_FP8, near, 0) & uneven);
+}
+
 /* 2^-127 on one side and 2^127 on the other are harmless; both on one side are not. */
 static void pairs_are_judged(void **state) {
     (void)state;
@@ -175,9 +191,8 @@ static void pairs_are_judged(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packs_values),
-        cmocka_unit_test(e4m3_holds_the_window),
-        cmocka_unit_test(spreads_are_told),
+        cmocka_unit_test(packs_values),     cmocka_unit_test(e4m3_holds_the_window),
+        cmocka_unit_test(spreads_are_told), cmocka_unit_test(even_rows_are_told),
         cmocka_unit_test(pairs_are_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,11 @@ static __device__ __forceinline__ uint32_t largest_bytes(uint32_t a, uint32_t b)
     return __vmaxu2(__byte_perm(b, a, 0x5410), __byte_perm(b, a, 0x7632));
 }
 
+/* bsmm_lane_row_top from the scales of the row's first group, as an e8m0 code. */
+static __device__ __forceinline__ int row_top_code(const bsmm_pack_job *job, uint32_t first) {
+    return bsmm_lane_row_top(job, (int)(largest_bytes(first & ~nan_bytes(first), 0) >> 16));
+}
+
 /* The group's scale, once its exponents are known: bsmm_pow2 without a branch. */
 static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *job, int exponent,
                                                            bool wide) {
@@ -76,7 +81,7 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
     uint32_t nans = nan_bytes(codes), counts = block_bytes(lanes) & ~nans;
     uint32_t ends = largest_bytes(codes & counts, ~codes & counts);
     int top = (int)(ends >> 16), bottom = 255 - (int)(ends & 0xffff);
-    int even = bsmm_lane_row_top(job, (int)(largest_bytes(first & ~nan_bytes(first), 0) >> 16));
+    int even = row_top_code(job, first);
     bool fits = counts ? top <= even && even - bottom <= (int)job->window : even <= 127 + job->fold;
     int alone = counts ? top : 127 + job->fold;
     top = fits ? even : alone;
@@ -91,11 +96,14 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
 
 /* 8-bit elements, from the maxima of the group's items; the result is the exponent. */
 static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint32_t maxima,
-                                                 item_reach *reach, float *scale) {
+                                                 int row_top, bool there, item_reach *reach,
+                                                 float *scale) {
     int top = (int)(maxima >> 16) - BSMM_LANE_BIAS,
         bottom = BSMM_LANE_BIAS - (int)(maxima & 0xffff);
-    bsmm_lane_group g = group_of(job, maxima ? max(top, -149) : 0, false);
-    reach->told.flags |= g.flags | BSMM_PACK_UNEVEN;
+    bsmm_lane_group own = {0, 1, 0, 0, 0, 0};
+    bsmm_lane_fast_fit(job, &own, maxima, top, row_top);
+    bsmm_lane_group g = group_of(job, own.exponent, false);
+    if (there) reach->told.flags |= g.flags | own.flags;
     reach_out(reach, maxima ? top : REACH_NOTHING, maxima ? bottom : -REACH_NOTHING);
     *scale = g.scale;
     return g.exponent;
@@ -300,10 +308,12 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, int 
     }
 }
 
-/* The same with codes of 8 bits; false: an item of the warp is rare, and nothing has been done. */
+/* The same with codes of 8 bits; row_top: of this lane's row. False: an item of the warp is rare,
+ * and nothing has been done. */
 static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, int items,
-                                                  uint32_t group, const uint32_t *codes,
-                                                  const pack_place *place, item_reach *reach) {
+                                                  uint32_t group, int row_top,
+                                                  const uint32_t *codes, const pack_place *place,
+                                                  item_reach *reach) {
     uint32_t maxima[FOLD_LANES], code[FOLD_LANES];
     bool rare = false;
     float scale;
@@ -314,7 +324,9 @@ static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, int 
         maxima[i] = fast_look(job, code[i], codes + 4 * i, &rare);
     }
     if (__any_sync(0xffffffffu, rare)) return false;
-    int exponent = fast_group(job, max_of_rows(items, maxima), reach, &scale);
+    uint32_t mine = threadIdx.x % FOLD_LANES & (items - 1);
+    bool there = place->row0 + mine * place->rows_apart < job->rows;
+    int exponent = fast_group(job, max_of_rows(items, maxima), row_top, there, reach, &scale);
     store_group(job, place, items, scale);
     fold_target target = fold_target_of(job, place);
 #    pragma unroll
@@ -328,11 +340,13 @@ static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, int 
 
 /* Item i by the definitions. */
 static __device__ __forceinline__ void define_fold(const bsmm_pack_job *job, int bits, int i,
-                                                   uint32_t group, const uint32_t *codes,
-                                                   const pack_place *place, item_reach *reach) {
+                                                   uint32_t group, int row_top,
+                                                   const uint32_t *codes, const pack_place *place,
+                                                   item_reach *reach) {
     uint32_t code = byte_of_block(from_row(group, i)), row = place->row0 + i * place->rows_apart;
     uint32_t out[4];
-    bsmm_lane_group g = define_item(job, bits, 8, place->n ? code : 127, codes, out);
+    row_top = (int)from_row((uint32_t)row_top, i);
+    bsmm_lane_group g = define_item(job, bits, 8, place->n ? code : 127, row_top, codes, out);
     fold_target target = fold_target_of(job, place);
     target.to += i * target.step;
     target.row = row;

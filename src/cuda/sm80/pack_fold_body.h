@@ -33,8 +33,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #endif
     uint32_t row = row0 + (thread & (ITEMS - 1)) * rows_apart;
     uint32_t group = group_codes(&job, row, k - thread % FOLD_LANES * FOLD_CODES);
-#if BITS < 8
     uint32_t first = group_codes(&job, row, 0);
+#if BITS < 8
     __shared__ uint4 table[16];
     if (thread < 16) table[thread] = fold_entry(&job, BITS, (int)thread);
 #endif
@@ -51,7 +51,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #if BITS < 8
     fold_items(&job, BITS, ITEMS, WORDS, table, group, first, codes[0], &place, &reach);
 #else
-    if (!fast_items(&job, ITEMS, group, codes[0], &place, &reach)) {
+    int row_top = row_top_code(&job, first) - 127;
+    if (!fast_items(&job, ITEMS, group, row_top, codes[0], &place, &reach)) {
         /* Read again one by one: this is rare, and shall not be long. */
 #    pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
@@ -61,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #    else
             tile_codes(BITS, FOLD_CODES, tile, row0 - tile_row + i * rows_apart, chunk, again);
 #    endif
-            define_fold(&job, BITS, i, group, again, &place, &reach);
+            define_fold(&job, BITS, i, group, row_top, again, &place, &reach);
         }
     }
 #endif

@@ -114,9 +114,9 @@ static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job
     return all;
 }
 
-/* The definitions. */
+/* The definitions; row_top: as bsmm_lane_decide has it. */
 static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_job *job, int bits,
-                                                              int out, uint32_t code,
+                                                              int out, uint32_t code, int row_top,
                                                               const uint32_t *codes, uint32_t *to) {
     bsmm_lane_scale s = bsmm_lane_scale_of(job->scale, code);
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
@@ -129,7 +129,7 @@ static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_jo
     uint32_t maxima = bsmm_lane_look(job, &s, bytes, out == 16 ? 2 : 4);
     if (job->scale == 1) {
         maxima = max_over_lanes(maxima, out == 16 ? 16 : 8);
-        g = bsmm_lane_decide(job, &s, maxima, 0);
+        g = bsmm_lane_decide(job, &s, maxima, row_top);
     }
     bsmm_lane_item(job, &s, &g, bytes, bits, out, to);
     return g;

@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
             tile_codes(BITS, CODES, tile, row - tile_row, chunk, again);
 #endif
             if (SCALE && n && there) scale = load_scale(&job, E8M0, row, column);
-            bsmm_lane_group g = define_item(&job, BITS, OUT, scale, again, out);
+            bsmm_lane_group g = define_item(&job, BITS, OUT, scale, 0, again, out);
             if (there) extend(&reach.told, &g);
             if (!E8M0 && leads && there) g = leading_group(&job, scale, &reach);
             if (there) *(uint4 *)(to + i * to_step) = make_uint4(out[0], out[1], out[2], out[3]);
