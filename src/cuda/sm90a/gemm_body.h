@@ -12,7 +12,7 @@
  *   CLUSTER_M, CLUSTER_N   blocks of a cluster; those in a row share A, those in a column B
  *   STAGES         of the ring of operand tiles
  *   CHUNKS         places of 64 x 64 16-bit values in which each warpgroup stages results
- *   CONSUMERS      warpgroups that multiply, 2 or 3
+ *   CONSUMERS      warpgroups that multiply, 1 to 3
  *
  * Both operands are K-major; a k block is 128 bytes of K. Operand tiles lie in shared memory as the
  * copy engine writes them with a 128-byte swizzle: rows of 128 bytes, the 16-byte unit u of row r
@@ -58,15 +58,17 @@
 /* Whether results may have to be made again. */
 #define AGAIN          (GEMM_SCALES == GEMM_ROW_BLOCK || GEMM_CAREFUL)
 #define CONSUMER_WARPS (4 * CONSUMERS)
-#define BLOCK_THREADS  (128 * (1 + CONSUMERS))
-#define TILE_M         (64 * SUBTILES * CONSUMERS)
-#define CLUSTER        (CLUSTER_M * CLUSTER_N)
-#define K_BYTES        128
-#define A_BYTES        (TILE_M * K_BYTES)
-#define B_BYTES        (TILE_N * K_BYTES)
-#define STAGE_BYTES    (A_BYTES + B_BYTES)
-#define CHUNK_COLS     64
-#define CHUNK_BYTES    (64 * 2 * CHUNK_COLS)
+/* Where the blocks may have other work to do (EVENS), warps that have no role here help with that.
+ */
+#define BLOCK_THREADS (EVENS ? 512 : 128 * (1 + CONSUMERS))
+#define TILE_M        (64 * SUBTILES * CONSUMERS)
+#define CLUSTER       (CLUSTER_M * CLUSTER_N)
+#define K_BYTES       128
+#define A_BYTES       (TILE_M * K_BYTES)
+#define B_BYTES       (TILE_N * K_BYTES)
+#define STAGE_BYTES   (A_BYTES + B_BYTES)
+#define CHUNK_COLS    64
+#define CHUNK_BYTES   (64 * 2 * CHUNK_COLS)
 /* A stage's scales: of each row of A and, with GEMM_ROW_ROW, of B. */
 #define SCALE_BYTES                                                                                \
     (GEMM_SCALES == GEMM_UNSCALED ? 0 : 4 * TILE_M + (GEMM_SCALES == GEMM_ROW_ROW ? 4 * TILE_N : 0))
@@ -76,10 +78,11 @@
 #define BARRIERS_AT  (COLS_AT + 8 * ((STAGES + 1) / 2))
 #define SHARED_BYTES (BARRIERS_AT + (STAGES + CONSUMERS * CHUNKS) * 16)
 #define ACCUMULATORS (TILE_N / 2) /* per thread and subtile */
-/* Of 65536: 128 * 40 + 256 * 232, or 128 * 32 + 384 * 160 */
-#define FEED_REGISTERS (CONSUMERS == 2 ? 40 : 32)
-#define MATH_REGISTERS (CONSUMERS == 2 ? 232 : 160)
-static_assert(CONSUMERS == 2 || CONSUMERS == 3, "register shares are known for these");
+/* A thread begins with 168 of two consumers' 65536 registers, with 128 else; what the feed gives
+ * back the consumers share. */
+#define FEED_REGISTERS (CONSUMERS == 3 ? 32 : 40)
+#define MATH_REGISTERS (CONSUMERS == 3 ? 160 : EVENS ? 168 : CONSUMERS == 2 ? 232 : 216)
+static_assert(CONSUMERS >= 1 && CONSUMERS <= 3, "register shares are known for these");
 static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each subtile begins with the oldest chunk");
 
 static_assert(SHARED_BYTES + 1024 <= 232448, "a multiprocessor lends 227 KiB to a block");
@@ -281,7 +284,7 @@ static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32
     if (p->store >= BSMM_WGMMA_STORE_BF16) ptx_tma_prefetch_map(&p->d);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256 ? 2 : 1)
     GEMM_NAME(const __grid_constant__ bsmm_wgmma_params params) {
     extern __shared__ uint8_t memory[];
     __shared__ shared told;
@@ -319,7 +322,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
         if (threadIdx.x < 32 && ptx_elect()) feed_tiles(p, r, place_make(), s, first, &told);
         if (threadIdx.x % 32 == 0 && threadIdx.x / 32 - 1 < CONSUMERS)
             write_chunks(p, &r, base + STAGING_AT, &told, threadIdx.x / 32 - 1);
-    } else {
+    } else if (threadIdx.x < 128 * (1 + CONSUMERS)) {
         PTX_REGISTERS_MORE(MATH_REGISTERS);
         consume(p, r, base + STAGING_AT, &told);
     }

@@ -150,9 +150,11 @@ static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, fl
  * compiler does not unroll loops around wgmma by itself, and `stage` must be a constant. */
 #define FOR_STAGES(step)                                                                           \
     while ((step(0)) && (step(1)) && (STAGES < 3 || (step(2))) && (STAGES < 4 || (step(3))) &&     \
-           (STAGES < 5 || (step(4))) && (STAGES < 6 || (step(5)))) {                               \
+           (STAGES < 5 || (step(4))) && (STAGES < 6 || (step(5))) && (STAGES < 7 || (step(6))) &&  \
+           (STAGES < 8 || (step(7))) && (STAGES < 9 || (step(8))) && (STAGES < 10 || (step(9))) && \
+           (STAGES < 11 || (step(10))) && (STAGES < 12 || (step(11)))) {                           \
     }
-static_assert(STAGES >= 2 && STAGES <= 6, "as many as FOR_STAGES has");
+static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
 
 static __device__ __forceinline__ uint32_t stage_before(uint32_t stage) {
     return stage ? stage - 1 : STAGES - 1;

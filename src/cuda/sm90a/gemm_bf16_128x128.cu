@@ -1,0 +1,14 @@
+/* The same as gemm_bf16: tiles of 128 x 128, for few rows. */
+#define GEMM_NAME   gemm_bf16_128x128
+#define GEMM_TYPES  "f32.bf16.bf16"
+#define GEMM_WIDE   1
+#define GEMM_SCALES GEMM_UNSCALED
+#define TILE_N      128
+#define SUBTILES    1
+#define PARTIALS    0
+#define CLUSTER_M   1
+#define CLUSTER_N   2
+#define STAGES      6
+#define CHUNKS      1
+#define CONSUMERS   2
+#include "cuda/sm90a/gemm_body.h"

@@ -1,0 +1,14 @@
+/* The same as gemm_pow2_e4m3_e4m3: tiles of 64 x 64, for few rows. */
+#define GEMM_NAME   gemm_pow2_64x64
+#define GEMM_TYPES  "f32.e4m3.e4m3"
+#define GEMM_WIDE   0
+#define GEMM_SCALES GEMM_ROW_ROW
+#define TILE_N      64
+#define SUBTILES    1
+#define PARTIALS    1
+#define CLUSTER_M   1
+#define CLUSTER_N   1
+#define STAGES      12
+#define CHUNKS      1
+#define CONSUMERS   1
+#include "cuda/sm90a/gemm_body.h"

@@ -1,0 +1,146 @@
+/* Every tile of the sm_90a engine, each at a shape of its own: a row's bits are the same in all. */
+#include "core/describe.h"
+#include "cuda.h"
+#include "cuda/wgmma.h"
+#include "operand.h"
+#include "walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* K: more k blocks than the longest ring has stages, the last one short. */
+enum { BAND = 64, SHORT_K = 128 * 13 + 32, LONG_K = 128 * 40 + 32 };
+
+typedef struct tile_case {
+    const char *tile, *kernel, *a, *b;
+    uint32_t kind;
+    uint32_t level; /* not 0: e8m0 scales of A and B differ by 3 binades at most */
+    int64_t k;
+} tile_case;
+
+static const tile_case cases[] = {
+    {"gemm_bf16", "cuda_sm90a_bf16", "bf16", "bf16", BSMM_WGMMA_BF16, 0, SHORT_K},
+    {"gemm_bf16_128x128", "cuda_sm90a_bf16", "bf16", "bf16", BSMM_WGMMA_BF16, 0, SHORT_K},
+    {"gemm_bf16_64x128", "cuda_sm90a_bf16", "bf16", "bf16", BSMM_WGMMA_BF16, 0, LONG_K},
+    {"gemm_bf16_64x64", "cuda_sm90a_bf16", "bf16", "bf16", BSMM_WGMMA_BF16, 0, SHORT_K},
+    {"gemm_block_192x128", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
+     SHORT_K},
+    {"gemm_block_192x128_alone", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK,
+     0, 256},
+    {"gemm_block_128x128", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
+     SHORT_K},
+    {"gemm_block_64x128", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
+     LONG_K},
+    {"gemm_block_64x64", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
+     SHORT_K},
+    {"gemm_pow2_e4m3_e4m3", "cuda_sm90a_fold", "mxfp4", "mxfp4", BSMM_WGMMA_POW2, 1, SHORT_K},
+    {"gemm_pow2_128x128", "cuda_sm90a_fold", "mxfp4", "mxfp6_e2m3", BSMM_WGMMA_POW2, 1, SHORT_K},
+    {"gemm_pow2_64x64", "cuda_sm90a_fold", "mxfp6_e3m2", "mxfp4", BSMM_WGMMA_POW2, 1, SHORT_K},
+};
+
+static const char *tile_of(const tile_case *c, int64_t rows, int64_t cols,
+                           const bsmm_cuda_device *device) {
+    bsmm_product p = {.device = device};
+    p.a.m.cols = c->k;
+    p.d.m.rows = rows;
+    p.d.m.cols = cols;
+    uint32_t elem = c->kind == BSMM_WGMMA_BF16 ? BSMM_ELEM_BF16 : BSMM_ELEM_E4M3;
+    return bsmm_wgmma_function(bsmm_wgmma_choose(&p, (bsmm_wgmma_kind)c->kind, elem, elem))->name;
+}
+
+typedef struct shape {
+    int64_t rows, cols;
+} shape;
+
+/* The smallest product, a little less than whole tiles, that takes the case's tile. */
+static shape shape_of(const tile_case *c, const bsmm_cuda_device *device) {
+    enum { MOST = 64 };
+    shape best = {0, 0};
+    for (int64_t m = 1; m <= MOST; m++)
+        for (int64_t n = 1; n <= MOST; n++) {
+            const shape s = {BAND * m - 3, 64 * n - 8};
+            bool smaller = !best.rows || s.rows * s.cols < best.rows * best.cols;
+            if (smaller && strcmp(tile_of(c, s.rows, s.cols, device), c->tile) == 0) best = s;
+        }
+    return best;
+}
+
+static test_matrix operand(const tile_case *c, const char *format, int64_t rows, rng *r) {
+    test_matrix t;
+    test_matrix_make(&t, describe(format_named(format), rows, c->k), FILL_ORDINARY, r);
+    uint8_t *codes = t.m.scales;
+    for (uint64_t i = 0; c->level && i < t.scale_bytes; i++)
+        codes[i] = (uint8_t)(126 + rng_below(r, 3));
+    return t;
+}
+
+/* Rows [first, first + BAND) by themselves: few enough for the smallest tile, or another. */
+static void check_band(const bsmm_matmul_desc *all, int64_t first, const uint16_t *want) {
+    bsmm_matrix a = *all->a, d = *all->d;
+    bsmm_operand o;
+    assert_int_equal(bsmm_operand_take(&a, "a", &o), BSMM_OK);
+    a.rows = d.rows = bsmm_min_i64(BAND, all->d->rows - first);
+    a.data_bytes = a.scale_bytes = d.data_bytes = 0;
+    a.data = (uint8_t *)a.data + first * o.m.ld * bsmm_elem_row(a.format.elem)->bits / 8;
+    if (a.scales)
+        a.scales =
+            (uint8_t *)a.scales + first * o.map.cols * bsmm_scale_row_of(a.format.scale)->bytes;
+    bsmm_matmul_desc few = *all;
+    few.a = &a;
+    few.d = &d;
+    assert_int_equal(test_multiply(&few), BSMM_OK);
+    assert_memory_equal(d.data, want, (size_t)(a.rows * d.cols) * sizeof *want);
+}
+
+static void check_product(const tile_case *c, const test_matrix *a, const test_matrix *b,
+                          test_matrix *d) {
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                             .a = &a->m,
+                             .b = &b->m,
+                             .d = &d->m,
+                             .device = "cuda:0",
+                             .kernel = c->kernel};
+    const int64_t rows = d->m.rows, cols = d->m.cols;
+    memset(d->m.data, 0xa5, d->data_bytes);
+    assert_int_equal(test_multiply(&desc), BSMM_OK);
+    uint16_t *whole = malloc(d->data_bytes);
+    memcpy(whole, d->m.data, d->data_bytes);
+    const int64_t bands[] = {0, rows / 2 / BAND * BAND, (rows - 1) / BAND * BAND};
+    for (size_t i = 0; i < BSMM_COUNT(bands); i++)
+        check_band(&desc, bands[i], whole + bands[i] * cols);
+    free(whole);
+}
+
+static void check_case(const tile_case *c, const bsmm_cuda_device *device, rng *r) {
+    const shape s = shape_of(c, device);
+    if (!s.rows) fail_msg("%s: no shape takes it", c->tile);
+    test_matrix a = operand(c, c->a, s.rows, r), b = operand(c, c->b, s.cols, r), d;
+    test_matrix_make(&d, describe(format_named("bf16"), s.rows, s.cols), FILL_ORDINARY, r);
+    check_product(c, &a, &b, &d);
+    if (c->level) { /* a row whose scale changes along K */
+        memset((uint8_t *)a.m.scales + 8, 150, 4);
+        check_product(c, &a, &b, &d);
+    }
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+}
+
+static void test_tiles(void **state) {
+    (void)state;
+    const bsmm_cuda_device *device = test_cuda_device();
+    if (device->capability != 90) skip();
+    rng r = {1};
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++)
+        check_case(&cases[i], device, &r);
+}
+
+int main(void) {
+    setenv("BSMM_TEST_EXACT", "1", 1); /* buffers of their own: a GPU's waves are large */
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
