@@ -53,7 +53,7 @@ static const bsmm_wgmma_tile tiles[] = {
     TILE("gemm_pow2_64x64", BSMM_WGMMA_POW2, E4M3, E4M3, 64, 64, 1, 1, 12, 1, 1, 330, 2500),
     TILE("gemm_block_64x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 64, 128, 1, 1, 8, 1, 1, 460, 2500),
     TILE("gemm_block_64x64", BSMM_WGMMA_BLOCK, E4M3, E4M3, 64, 64, 1, 1, 12, 1, 1, 360, 2500),
-    TILE("gemm_bf16", BSMM_WGMMA_BF16, BF16, BF16, 128, 256, 1, 2, 4, 2, 2, 1060, 4000),
+    TILE("gemm_bf16", BSMM_WGMMA_BF16, BF16, BF16, 128, 256, 2, 1, 4, 2, 2, 1030, 4000),
     TILE("gemm_bf16_128x128", BSMM_WGMMA_BF16, BF16, BF16, 128, 128, 1, 2, 6, 1, 2, 560, 3000),
     TILE("gemm_bf16_64x128", BSMM_WGMMA_BF16, BF16, BF16, 64, 128, 2, 1, 8, 1, 1, 360, 3000),
     TILE("gemm_bf16_64x64", BSMM_WGMMA_BF16, BF16, BF16, 64, 64, 1, 1, 12, 1, 1, 260, 3000),

@@ -6,8 +6,8 @@
 #define TILE_N      256
 #define SUBTILES    1
 #define PARTIALS    0
-#define CLUSTER_M   1
-#define CLUSTER_N   2
+#define CLUSTER_M   2
+#define CLUSTER_N   1
 #define STAGES      4
 #define CHUNKS      2
 #define CONSUMERS   2

@@ -1,12 +1,15 @@
 /* Which pieces of work a cluster does, and in what order. A piece is a cluster tile and a range of
  * its k blocks.
  *
- * The first `whole_tiles` tiles are dealt out one after another. The rest, between one and two per
- * cluster, are laid end to end, k blocks after k blocks, and cut into equal shares, so that all
- * clusters end together. A share that begins inside a tile goes on with the accumulators that the
- * cluster before it hands over: additions happen in the order of an undivided tile, so the bits
- * do not depend on where the cuts are. So that nobody waits, a cluster begins with the piece that
- * it hands on (the end of its share) and ends with the piece that it is handed (the beginning). */
+ * The first `whole_tiles` tiles are dealt out one after another: all clusters then walk along K
+ * side by side, and what one reads the others find in the level-2 cache, which does not hold the
+ * rows of a wave of tiles for all of a long K. The rest, between one and two per cluster, are laid
+ * end to end, k blocks after k blocks, and cut into equal shares, so that all clusters end
+ * together. A share that begins inside a tile goes on with the accumulators that the cluster before
+ * it hands over: additions happen in the order of an undivided tile, so the bits do not depend on
+ * where the cuts are. A share is walked from its end, the piece that is handed on, to its
+ * beginning, the piece that is handed over, so that nobody waits: what the cluster before does
+ * first and this one last are a tile together, and a share is hardly shorter. */
 #ifndef BSMM_CUDA_WGMMA_SCHEDULE_H
 #define BSMM_CUDA_WGMMA_SCHEDULE_H
 
@@ -24,7 +27,7 @@ typedef struct gemm_schedule {
     const bsmm_wgmma_divisor *by_k;
     int32_t whole_tiles;
     int32_t begin, end; /* of this cluster's share, in k blocks after the whole tiles */
-    int32_t next;       /* number of the piece to come */
+    int32_t next;       /* number of the whole tile to come */
 } gemm_schedule;
 
 /* n / d, 0 <= n < 2^31. */
@@ -60,22 +63,10 @@ static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wg
     return s;
 }
 
-/* The next piece; 0 when there is none. The order: the end of the share if it is cut inside a tile,
- * whole tiles, whole tiles of the share, last the share's beginning if that is inside a tile. */
+/* The next piece; 0 when there is none. */
 static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_piece *piece) {
     const int32_t blocks = s->k_blocks;
-    if (s->next == 0) {
-        s->next = 1;
-        int32_t tail = s->end - gemm_divide(s->end, s->by_k) * blocks;
-        if (tail && s->end - tail >= s->begin) {
-            s->end -= tail;
-            piece->tile = s->whole_tiles + gemm_divide(s->end, s->by_k);
-            piece->k_begin = 0;
-            piece->k_end = tail;
-            return 1;
-        }
-    }
-    int32_t tile = s->cluster + (s->next - 1) * s->clusters;
+    int32_t tile = s->cluster + s->next * s->clusters;
     if (tile < s->whole_tiles) {
         s->next++;
         piece->tile = tile;

@@ -183,14 +183,16 @@ static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
  * products were below 2^-149, all. */
 static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *total) {
     if (!overflowed) return;
-    bool finite = true, lost = false;
-    float least = 1;
+    bool lost = false;
+    /* Four chains of each, whose latencies hide each other's. Inf and NaN times 0 are NaN. */
+    float zero[4] = {0, 0, 0, 0}, least[4] = {1, 1, 1, 1};
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i++) {
-        finite = finite && fabsf(total[i]) <= 3.402823466e38f;
-        least = fminf(least, fabsf(total[i]));
+        zero[i % 4] = fmaf(total[i], 0, zero[i % 4]);
+        least[i % 4] = fminf(least[i % 4], fabsf(total[i]));
     }
-    if (least < 0x1p-118f)
+    const bool finite = zero[0] + zero[1] + zero[2] + zero[3] == 0;
+    if (fminf(fminf(least[0], least[1]), fminf(least[2], least[3])) < 0x1p-118f)
 #pragma unroll
         for (int i = 0; i < ACCUMULATORS; i++)
             lost = lost || (total[i] != 0 && fabsf(total[i]) < 0x1p-118f);
