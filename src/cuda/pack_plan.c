@@ -131,19 +131,25 @@ static const bsmm_cuda_function wide_kernels[][2] = {
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},
     [BSMM_ELEM_BF16] = {WIDE("pack_rows_bf16"), WIDE("pack_columns_bf16")},
 };
-/* [half of the bits][to 8 bits][e8m0 scales][columns]; to 8 bits what has fewer has e8m0 scales. */
-static const bsmm_cuda_function narrow_kernels[][2][2][2] = {
-    [2] = {{{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
-            {NARROW("pack_rows_4_bf16_e8m0"), NARROW("pack_columns_4_bf16_e8m0")}},
-           {[1] = {TO_FP8("pack_rows_4_fp8_e8m0"), TO_FP8("pack_columns_4_fp8_e8m0")}}},
-    [3] = {{{NARROW("pack_rows_6_bf16"), NARROW("pack_columns_6_bf16")},
-            {NARROW("pack_rows_6_bf16_e8m0"), NARROW("pack_columns_6_bf16_e8m0")}},
-           {[1] = {TO_FP8("pack_rows_6_fp8_e8m0"), TO_FP8("pack_columns_6_fp8_e8m0")}}},
-    [4] = {{{NARROW("pack_rows_8_bf16"), NARROW("pack_columns_8_bf16")},
-            {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
-           {{TO_FP8("pack_rows_8_fp8"), TO_FP8("pack_columns_8_fp8")},
-            {TO_FP8("pack_rows_8_fp8_e8m0"), TO_FP8("pack_columns_8_fp8_e8m0")}}},
+/* To bf16: [half of the bits][e8m0 scales][columns]. */
+static const bsmm_cuda_function narrow_kernels[][2][2] = {
+    [2] = {{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
+           {NARROW("pack_rows_4_bf16_e8m0"), NARROW("pack_columns_4_bf16_e8m0")}},
+    [3] = {{NARROW("pack_rows_6_bf16"), NARROW("pack_columns_6_bf16")},
+           {NARROW("pack_rows_6_bf16_e8m0"), NARROW("pack_columns_6_bf16_e8m0")}},
+    [4] = {{NARROW("pack_rows_8_bf16"), NARROW("pack_columns_8_bf16")},
+           {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
 };
+/* To 8 bits: [element][columns], with e8m0 scales; and 8 bits that stay as they are. */
+static const bsmm_cuda_function fold_kernels[][2] = {
+    [BSMM_ELEM_E4M3] = {TO_FP8("pack_rows_8_fp8_e8m0"), TO_FP8("pack_columns_8_fp8_e8m0")},
+    [BSMM_ELEM_E5M2] = {TO_FP8("pack_rows_8_fp8_e8m0"), TO_FP8("pack_columns_8_fp8_e8m0")},
+    [BSMM_ELEM_E2M3] = {TO_FP8("pack_rows_e2m3_fp8"), TO_FP8("pack_columns_e2m3_fp8")},
+    [BSMM_ELEM_E3M2] = {TO_FP8("pack_rows_e3m2_fp8"), TO_FP8("pack_columns_e3m2_fp8")},
+    [BSMM_ELEM_E2M1] = {TO_FP8("pack_rows_e2m1_fp8"), TO_FP8("pack_columns_e2m1_fp8")},
+};
+static const bsmm_cuda_function copy_kernels[] = {TO_FP8("pack_rows_8_fp8"),
+                                                  TO_FP8("pack_columns_8_fp8")};
 static const bsmm_cuda_function scales_kernel = {.module = "sm80/pack_scales",
                                                  .name = "pack_scales"};
 
@@ -160,7 +166,8 @@ static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_rout
     uint32_t half = bsmm_elem_row(o->m.format.elem)->bits / 2;
     bool columns = o->m.order == BSMM_ORDER_COL, e8m0 = o->m.format.scale == BSMM_SCALE_E8M0;
     if (is_wide(o)) return &wide_kernels[o->m.format.elem][columns];
-    return &narrow_kernels[half][route != BSMM_PACK_BF16][e8m0][columns];
+    if (route == BSMM_PACK_BF16) return &narrow_kernels[half][e8m0][columns];
+    return e8m0 ? &fold_kernels[o->m.format.elem][columns] : &copy_kernels[columns];
 }
 
 /* ---- parameters ---- */
@@ -284,7 +291,8 @@ static int64_t tile_rows(const bsmm_operand *o) {
 static void set_grid(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_launch *launch) {
     int64_t padded = bsmm_round_up(o->m.cols, BSMM_PACK_GROUP), items = padded / item_codes(route);
     int64_t rows = tile_rows(o), columns = padded / TILE;
-    bool many = !is_wide(o) && (route == BSMM_PACK_BF16 || o->m.format.elem == BSMM_ELEM_E2M1);
+    bool many = !is_wide(o) &&
+                (route == BSMM_PACK_BF16 || bsmm_elem_row(o->m.format.elem)->bits < 8);
     int64_t row_items = many ? 8 : 4;
     launch->job.share = share_of(&o->m.format, route);
     if (o->m.order == BSMM_ORDER_ROW) {

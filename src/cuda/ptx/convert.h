@@ -24,6 +24,12 @@ static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_f16x2(float high, float 
     return halves;
 }
 
+/* A register's halves; PTX ISA 9.7.9.3 "mov". */
+static __device__ __forceinline__ void bsmm_ptx_mov_halves(uint32_t word, uint16_t *low,
+                                                           uint16_t *high) {
+    asm("mov.b32 {%0, %1}, %2;" : "=h"(*low), "=h"(*high) : "r"(word));
+}
+
 #if __CUDA_ARCH__ >= 890
 /* f16 to 8 bits, nearest even, saturating; NaN to 0x7f. sm_89. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e4m3x2_f16x2(uint32_t halves) {

@@ -8,6 +8,9 @@
 
 enum { FOLD_LANES = 8, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 };
 
+/* Elements of 4 and 6 bits: what the kernel is made for. */
+typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2 } fold_kind;
+
 /* ---- what the lanes of a row find out ---- */
 
 /* From any layout. A call, so that the others' code stays together. */
@@ -72,11 +75,21 @@ static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *
     return g;
 }
 
+/* How the codes of each block become e4m3, in bytes, from steps of 0 to 14 binades. Of 4 bits: its
+ * place in the table of fold_entry. Of 6: the high byte of emit_fold6's factor, a power of two
+ * in f16, or NaN. */
+static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t steps, uint32_t counts,
+                                                    uint32_t nans) {
+    if (kind == FOLD_E2M1) return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;
+    uint32_t exponents = (steps & 0x0f0f0f0fu) + (kind == FOLD_E2M3 ? 12 : 9) * 0x01010101u;
+    return exponents << 2 & counts | nans & 0x7e7e7e7eu;
+}
+
 /* Elements of 4 and 6 bits; `lanes`: which of the group's have a value other than 0; first: the
- * scales of the row's first group; there: the row is the operand's. The result has each block's
- * place in the table of fold_entry, in bytes. */
-static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, uint32_t codes,
-                                                      uint32_t first, uint32_t lanes, bool there,
+ * scales of the row's first group; there: the row is the operand's. The result is fold_how's. */
+static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, fold_kind kind,
+                                                      uint32_t codes, uint32_t first,
+                                                      uint32_t lanes, bool there,
                                                       item_reach *reach, float *scale) {
     uint32_t nans = nan_bytes(codes), counts = block_bytes(lanes) & ~nans;
     uint32_t ends = largest_bytes(codes & counts, ~codes & counts);
@@ -91,7 +104,7 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
     reach_out(reach, counts ? top - 127 : REACH_NOTHING, counts ? bottom - 127 : -REACH_NOTHING);
     *scale = g.scale;
     uint32_t steps = (codes & 0x0f0f0f0fu) + (uint32_t)(14 - top & 15) * 0x01010101u;
-    return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;
+    return fold_how(kind, steps, counts, nans);
 }
 
 /* 8-bit elements, from the maxima of the group's items; the result is the exponent. */
@@ -138,24 +151,11 @@ static __device__ __forceinline__ uint32_t byte_of_block(uint32_t word) {
 
 /* ---- elements of 4 and 6 bits ---- */
 
-/* 2^shift as f16, in both halves. */
-static __device__ __forceinline__ uint32_t factor_f16x2(int shift) {
-    uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
-                    : shift < -24 ? 0
-                                  : 1u << (shift + 24);
-    return bits * 0x00010001u;
-}
-
-/* How codes with step `i` become e4m3. Of 4 bits: eight magnitudes and where signs may be. Of 6: a
- * factor, and what is kept and added. */
-static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int bits, int i) {
-    int shift = i - 14 + job->fold;
+/* How e2m1 codes with step `i` become e4m3: eight magnitudes and where signs may be. */
+static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int i) {
     const uint32_t nan = 0x7f7f7f7fu;
-    if (bits == 6)
-        return i == FOLD_NAN ? make_uint4(0, 0, nan, 0)
-                             : make_uint4(factor_f16x2(shift), ~0u, 0, 0);
     uint32_t codes[2];
-    bsmm_lane_e2m1_codes(shift, codes);
+    bsmm_lane_e2m1_codes(i - 14 + job->fold, codes);
     return i == FOLD_NAN ? make_uint4(nan, nan, 0, 0)
                          : make_uint4(codes[0], codes[1], 0x80808080u, 0);
 }
@@ -172,18 +172,40 @@ static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *c
     }
 }
 
-#if __CUDA_ARCH__ >= 890
-static __device__ __forceinline__ void emit_fold6(const bsmm_pack_job *job, uint4 entry,
-                                                  const uint32_t *codes, uint32_t *to) {
+/* 16 packed codes of 6 bits, each to a byte of its own, at its lower end or (raised) a bit above.
+ * Products move what is masked. */
+static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t *raw,
+                                                    uint32_t *bytes) {
+    const uint32_t less = raised, low = 0xfffu << less;
+    const uint32_t from[] = {raw[0] << less, __funnelshift_r(raw[0], raw[1], 24 - less),
+                             __funnelshift_r(raw[1], raw[2], 16 - less), raw[2] >> (8 - less)};
     for (int i = 0; i < 4; i++) {
-        uint32_t pairs[2];
-        for (int j = 0; j < 2; j++) {
-            uint32_t pair = biased_pair(job, top_pair(6, codes, 2 * i + j));
-            pair = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(pair, job->pair.unbias), entry.x);
-            pairs[j] = bsmm_ptx_cvt_e4m3x2_f16x2(pair);
-        }
-        to[i] = (__byte_perm(pairs[0], pairs[1], 0x5410) & entry.y) | entry.z;
+        uint32_t halves = (from[i] & low) + (from[i] & low << 12) * 16;
+        bytes[i] = halves + (halves & 0x0fc00fc0u << less) * 3;
     }
+}
+
+/* Signs from above the magnitudes to bit 7: e4m3 codes of the values times 2^-6 (e2m3), 2^-4 (e3m2,
+ * raised, whose mantissa is a bit shorter). */
+static __device__ __forceinline__ uint32_t small_e4m3(bool raised, uint32_t bytes) {
+    return raised ? bytes + (bytes & 0x40404040u) : bytes + (bytes & 0x20202020u) * 3;
+}
+
+#if __CUDA_ARCH__ >= 890
+/* Four e4m3 codes times a factor of f16, of which they hold the product. */
+static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t factor) {
+    uint16_t low, high;
+    bsmm_ptx_mov_halves(codes, &low, &high);
+    uint32_t first = bsmm_ptx_mul_f16x2(bsmm_ptx_cvt_f16x2_e4m3x2(low), factor);
+    uint32_t second = bsmm_ptx_mul_f16x2(bsmm_ptx_cvt_f16x2_e4m3x2(high), factor);
+    return bsmm_ptx_cvt_e4m3x2_f16x2(first) | bsmm_ptx_cvt_e4m3x2_f16x2(second) << 16;
+}
+
+/* bytes: as spread_fold6 makes them. */
+static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t factor,
+                                                  const uint32_t *bytes, uint32_t *to) {
+    for (int i = 0; i < 4; i++)
+        to[i] = times_e4m3(small_e4m3(kind == FOLD_E3M2, bytes[i]), factor);
 }
 
 /* ---- elements of 8 bits ---- */
@@ -215,21 +237,21 @@ static __device__ __forceinline__ uint32_t fast_look(const bsmm_pack_job *job, u
                    : 0;
 }
 
-static __device__ __forceinline__ uint32_t fast_e4m3(uint32_t codes, uint32_t factor) {
-    uint32_t low = bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)codes);
-    uint32_t high = bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)(codes >> 16));
-    low = bsmm_ptx_mul_f16x2(low, factor);
-    high = bsmm_ptx_mul_f16x2(high, factor);
-    return __byte_perm(bsmm_ptx_cvt_e4m3x2_f16x2(low), bsmm_ptx_cvt_e4m3x2_f16x2(high), 0x5410);
-}
-
 /* e5m2 is the high byte of f16. */
 static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t first,
                                                      uint32_t second) {
     uint32_t low = __byte_perm(codes, 0, 0x1404), high = __byte_perm(codes, 0, 0x3424);
     low = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(low, first), second);
     high = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(high, first), second);
-    return __byte_perm(bsmm_ptx_cvt_e5m2x2_f16x2(low), bsmm_ptx_cvt_e5m2x2_f16x2(high), 0x5410);
+    return bsmm_ptx_cvt_e5m2x2_f16x2(low) | bsmm_ptx_cvt_e5m2x2_f16x2(high) << 16;
+}
+
+/* 2^shift as f16, in both halves. */
+static __device__ __forceinline__ uint32_t factor_f16x2(int shift) {
+    uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
+                    : shift < -24 ? 0
+                                  : 1u << (shift + 24);
+    return bits * 0x00010001u;
 }
 
 static __device__ __forceinline__ void emit_fast(const bsmm_pack_job *job, uint32_t code,
@@ -238,7 +260,7 @@ static __device__ __forceinline__ void emit_fast(const bsmm_pack_job *job, uint3
     int shift = (int)code - 127 - exponent, half = job->codec.shift == 20 ? 0 : shift / 2;
     uint32_t first = factor_f16x2(min(half, 15)), second = factor_f16x2(min(shift - half, 15));
     for (int i = 0; i < 4; i++) {
-        to[i] = job->codec.shift == 20 ? fast_e4m3(codes[i], second)
+        to[i] = job->codec.shift == 20 ? times_e4m3(codes[i], second)
                                        : fast_e5m2(codes[i], first, second);
         to[i] = code == 255 ? 0x7f7f7f7fu : to[i];
     }
@@ -274,36 +296,54 @@ store_group(const bsmm_pack_job *job, const pack_place *place, int items, float 
         job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
-/* Items of `words` words with codes of 4 and 6 bits; group, first: the block scales of this lane's
- * row, of this group and the row's first, in bytes. */
-static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, int bits, int items,
-                                                  int words, const uint4 *table, uint32_t group,
-                                                  uint32_t first, const uint32_t *codes,
-                                                  const pack_place *place, item_reach *reach) {
+/* Whether any code of an item is not a zero. packed: of 6 bits, as they are in memory. */
+static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_kind kind,
+                                                bool packed, const uint32_t *codes) {
+    if (kind == FOLD_E2M1) return item_any(job, 4, 2, codes);
+    if (!packed) return item_any(job, 6, 4, codes);
+    return codes[0] & ~0x20820820u | codes[1] & ~0x08208208u | codes[2] & ~0x82082082u;
+}
+
+/* Items with codes of 4 and 6 bits (packed, or one in each byte); group, first: the block scales of
+ * this lane's row, of this group and the row's first, in bytes; table: fold_entry's, of 4 bits. */
+static __device__ __forceinline__ void
+fold_items(const bsmm_pack_job *job, fold_kind kind, bool packed, int items, const uint4 *table,
+           uint32_t group, uint32_t first, const uint32_t *codes, const pack_place *place,
+           item_reach *reach) {
+    const int words = kind == FOLD_E2M1 ? 2 : packed ? 3 : 4;
     uint32_t mine = threadIdx.x % FOLD_LANES & (items - 1), lanes = 0;
     float scale;
 #    pragma unroll
     for (int i = 0; i < items; i++) {
-        uint32_t found = __ballot_sync(0xffffffffu, item_any(job, bits, words, codes + i * words));
+        uint32_t found =
+            __ballot_sync(0xffffffffu, fold_any(job, kind, packed, codes + i * words));
         lanes = mine == (uint32_t)i ? found : lanes;
     }
     bool there = place->row0 + mine * place->rows_apart < job->rows;
     lanes = lanes >> (threadIdx.x % PACK_WARP & ~(FOLD_LANES - 1u)) & 0xff;
-    uint32_t steps = fold_group(job, group, first, lanes, there, reach, &scale);
+    uint32_t how = fold_group(job, kind, group, first, lanes, there, reach, &scale);
     store_group(job, place, items, scale);
     fold_target target = fold_target_of(job, place);
-    uint32_t within = place->n ? 0xf0 : 0, offsets[FOLD_LANES];
+    /* This lane's block's byte, of 4 bits alone, of 6 in both halves; behind K 0. */
+    uint32_t block = threadIdx.x % FOLD_LANES / 2;
+    uint32_t byte = place->n == 0 ? 0x4444 : kind == FOLD_E2M1 ? 0x4440 | block : block * 0x1010 | 0x0404;
+    uint32_t hows[FOLD_LANES];
 #    pragma unroll
     for (int i = 0; i < items; i++)
-        offsets[i] = byte_of_block(from_row(steps, i)) & within;
+        hows[i] = __byte_perm(from_row(how, i), 0, byte);
 #    pragma unroll
     for (int i = 0; i < items; i++) {
         uint32_t out[4];
-        uint4 entry = *(const uint4 *)((const uint8_t *)table + offsets[i]);
-        if (bits == 4)
+        if (kind == FOLD_E2M1) {
+            uint4 entry = *(const uint4 *)((const uint8_t *)table + hows[i]);
             emit_fold4(entry, codes + i * words, out);
-        else
-            emit_fold6(job, entry, codes + i * words, out);
+        } else {
+            uint32_t bytes[4];
+            if (packed) spread_fold6(kind == FOLD_E3M2, codes + i * words, bytes);
+            for (int j = 0; j < 4 && !packed; j++)
+                bytes[j] = codes[i * words + j] << (kind == FOLD_E3M2);
+            emit_fold6(kind, hows[i], bytes, out);
+        }
         store_next(&target, out);
     }
 }

@@ -1,15 +1,17 @@
 /* One packing kernel for elements of BITS bits with e8m0 scales that become 8-bit floats, from rows
- * (BY_ROWS 1) or columns (0) in memory. Included by sm90a/pack_fp8.cu with NAME, BITS, BY_ROWS.
+ * (BY_ROWS 1) or columns (0) in memory. Included by sm90a/pack_fp8.cu with NAME, BITS, BY_ROWS, and
+ * KIND, a fold_kind, for those of 4 and 6 bits.
  *
  * A thread has 16 codes along K, which make 16 bytes, at one k in ITEMS rows. Everything is loaded
  * before anything is computed, so that many loads are in flight. */
 
-#define WORDS (BITS == 4 ? 2 : 4)
-#define ITEMS (BY_ROWS && BITS == 4 ? 8 : 4)
+#define PACKED (BITS == 6 && BY_ROWS)
+#define WORDS  (BITS == 4 ? 2 : PACKED ? 3 : 4)
+#define ITEMS  (BY_ROWS && BITS < 8 ? 8 : 4)
 
 extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
-    uint32_t thread = threadIdx.x, codes[ITEMS][WORDS];
+    uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
     bsmm_cuda_admit_next_kernel(); /* only the header waits for what is before */
 #if BY_ROWS
@@ -26,30 +28,30 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                               k < job.cols ? min(job.cols - k, FOLD_CODES) : 0};
 
 #if BY_ROWS
-    uint32_t raw[ITEMS][BITS / 2];
-    load_rows(&job, BITS, FOLD_CODES, ITEMS, &place, raw[0]);
+    uint32_t codes[ITEMS][BITS / 2]; /* as they are in memory */
+    load_rows(&job, BITS, FOLD_CODES, ITEMS, &place, codes[0]);
 #else
     fill_tile(&job, BITS, tile_row, k - chunk * FOLD_CODES, tile);
 #endif
     uint32_t row = row0 + (thread & (ITEMS - 1)) * rows_apart;
     uint32_t group = group_codes(&job, row, k - thread % FOLD_LANES * FOLD_CODES);
     uint32_t first = group_codes(&job, row, 0);
-#if BITS < 8
+#if BITS == 4
     __shared__ uint4 table[16];
-    if (thread < 16) table[thread] = fold_entry(&job, BITS, (int)thread);
+    if (thread < 16) table[thread] = fold_entry(&job, (int)thread);
+#elif BITS == 6
+    const uint4 *table = NULL;
 #endif
-    if (BITS < 8 || !BY_ROWS) __syncthreads();
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-#if BY_ROWS
-        item_codes(BITS, FOLD_CODES, raw[i], codes[i]);
-#else
+    if (BITS == 4 || !BY_ROWS) __syncthreads();
+#if !BY_ROWS
+    uint32_t codes[ITEMS][WORDS];
+#    pragma unroll
+    for (int i = 0; i < ITEMS; i++)
         tile_codes(BITS, FOLD_CODES, tile, row0 - tile_row + i * rows_apart, chunk, codes[i]);
 #endif
-    }
 
 #if BITS < 8
-    fold_items(&job, BITS, ITEMS, WORDS, table, group, first, codes[0], &place, &reach);
+    fold_items(&job, KIND, PACKED, ITEMS, table, group, first, codes[0], &place, &reach);
 #else
     int row_top = row_top_code(&job, first) - 127;
     if (!fast_items(&job, ITEMS, group, row_top, codes[0], &place, &reach)) {
@@ -72,8 +74,10 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     tell_header(job.header, &all);
 }
 
+#undef PACKED
 #undef WORDS
 #undef ITEMS
 #undef NAME
 #undef BITS
 #undef BY_ROWS
+#undef KIND

@@ -3,12 +3,20 @@
  * tensor cores here eat 8-bit floats. */
 #include "cuda/sm80/pack_fold.h"
 
-#define NAME    pack_rows_4_fp8_e8m0
+#define NAME    pack_rows_e2m1_fp8
+#define KIND    FOLD_E2M1
 #define BITS    4
 #define BY_ROWS 1
 #include "cuda/sm80/pack_fold_body.h"
 
-#define NAME    pack_rows_6_fp8_e8m0
+#define NAME    pack_rows_e2m3_fp8
+#define KIND    FOLD_E2M3
+#define BITS    6
+#define BY_ROWS 1
+#include "cuda/sm80/pack_fold_body.h"
+
+#define NAME    pack_rows_e3m2_fp8
+#define KIND    FOLD_E3M2
 #define BITS    6
 #define BY_ROWS 1
 #include "cuda/sm80/pack_fold_body.h"
@@ -25,12 +33,20 @@
 #define BY_ROWS 1
 #include "cuda/sm80/pack_fold_body.h"
 
-#define NAME    pack_columns_4_fp8_e8m0
+#define NAME    pack_columns_e2m1_fp8
+#define KIND    FOLD_E2M1
 #define BITS    4
 #define BY_ROWS 0
 #include "cuda/sm80/pack_fold_body.h"
 
-#define NAME    pack_columns_6_fp8_e8m0
+#define NAME    pack_columns_e2m3_fp8
+#define KIND    FOLD_E2M3
+#define BITS    6
+#define BY_ROWS 0
+#include "cuda/sm80/pack_fold_body.h"
+
+#define NAME    pack_columns_e3m2_fp8
+#define KIND    FOLD_E3M2
 #define BITS    6
 #define BY_ROWS 0
 #include "cuda/sm80/pack_fold_body.h"

@@ -3,6 +3,10 @@
 
 #include "values.h"
 
+static inline void bsmm_ptx_mov_halves(uint32_t word, uint16_t *low, uint16_t *high) {
+    *low = uint16_t(word);
+    *high = uint16_t(word >> 16);
+}
 static inline float bsmm_ptx_cvt_f32_f16(uint16_t half) {
     return emulated_value(EMULATED_F16, half);
 }
