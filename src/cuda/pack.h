@@ -77,9 +77,18 @@ BSMM_SHARED bool bsmm_pack_pair_plain(const bsmm_pack_header *a, const bsmm_pack
  * mantissa of a 16-bit float lie, and one exact product corrects the bias. */
 typedef struct bsmm_pair_codec {
     uint32_t down, mask; /* of the magnitudes, in both halves */
+    uint32_t up;         /* bf16: the factor that moves there what stands at the top of a byte */
     uint32_t unbias;     /* the power of two, in both halves */
     uint32_t special;    /* in each byte: what makes bit 7 of a magnitude that is not finite */
 } bsmm_pair_codec;
+
+/* Where words of four scale codes lie, in bytes: row r's w-th from r % 32 * low + r / 32 % 4 *
+ * middle
+ * + r / 128 * high + w * across on. */
+typedef struct bsmm_pack_words {
+    uint32_t low, middle;
+    uint64_t high, across;
+} bsmm_pack_words;
 
 /* One launch's parameters, passed by value. */
 typedef struct bsmm_pack_job {
@@ -92,8 +101,8 @@ typedef struct bsmm_pack_job {
     uint32_t aligned;          /* whole items of source elements may be loaded at once */
     uint32_t lanes_log2;       /* threads side by side along K */
     uint32_t share;            /* neighbours whose items have one block: 1, 2 or 4 */
-    uint32_t fours;            /* e8m0 scales of 128 of K lie side by side, in an aligned word;
-                                  2: and rows and columns of scales are plain pitches */
+    uint32_t fours;            /* scales of four blocks (32 of e8m0, 16 of e4m3) from a multiple of
+                                  four on lie side by side, in an aligned word; 2: as words has it */
     int32_t fit_low, fit_high; /* BF16: block exponents that need no group scale */
     int32_t fold;    /* FP8: largest shift of the element's values that e4m3 holds exactly */
     uint32_t window; /* FP8: how far below it the smallest is; FAST: how far below the row's scale
@@ -101,6 +110,7 @@ typedef struct bsmm_pack_job {
     bsmm_narrow_codec codec, to; /* of the elements, of an 8-bit result */
     bsmm_pair_codec pair;
     bsmm_axis_map row_map, col_map; /* of elements */
+    bsmm_pack_words words;
     void *elements;
     uint64_t element_pitch; /* bytes from row to row */
     float *group_scales;    /* NULL: a group whose scale is not 1 is WIDE */

@@ -87,6 +87,13 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_unscaled(const bsmm_narrow_codec *k) {
     return g;
 }
 
+/* e4m3 scales: 2^-9 to 448. */
+BSMM_SHARED bsmm_lane_group bsmm_lane_by_e4m3(const bsmm_narrow_codec *k) {
+    bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
+    bsmm_lane_extent(&g, k->high + 9, k->low - 9, k->low - 9);
+    return g;
+}
+
 /* A scale of Inf makes Inf - Inf of a group's products where the group's sum is one Inf. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float scale) {
     bsmm_lane_group g = {0, scale, BSMM_PACK_SCALED, 0, 0, 0};
@@ -159,10 +166,9 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                              uint32_t maxima, int row_top) {
     bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)
+                        : job->scale == 2 ? bsmm_lane_by_e4m3(&job->codec)
                         : job->scale == 3 ? bsmm_lane_by_f32(&job->codec, s->factor)
                                           : bsmm_lane_unscaled(&job->codec);
-    if (job->scale == 2) /* e4m3 scales: 2^-9 to 448 */
-        bsmm_lane_extent(&g, job->codec.high + 9, job->codec.low - 9, job->codec.low - 9);
     if (!job->group_scales && g.flags) g.flags |= BSMM_PACK_WIDE;
     return g;
 }

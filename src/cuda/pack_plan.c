@@ -131,7 +131,7 @@ static const bsmm_cuda_function wide_kernels[][2] = {
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},
     [BSMM_ELEM_BF16] = {WIDE("pack_rows_bf16"), WIDE("pack_columns_bf16")},
 };
-/* To bf16: [half of the bits][e8m0 scales][columns]. */
+/* To bf16: [half of the bits][made for their e8m0 scales][columns]. */
 static const bsmm_cuda_function narrow_kernels[][2][2] = {
     [2] = {{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
            {NARROW("pack_rows_4_bf16_e8m0"), NARROW("pack_columns_4_bf16_e8m0")}},
@@ -140,6 +140,7 @@ static const bsmm_cuda_function narrow_kernels[][2][2] = {
     [4] = {{NARROW("pack_rows_8_bf16"), NARROW("pack_columns_8_bf16")},
            {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
 };
+static const bsmm_cuda_function nvfp4_kernel = NARROW("pack_rows_4_bf16_e4m3");
 /* To 8 bits: [element][columns], with e8m0 scales; and 8 bits that stay as they are. */
 static const bsmm_cuda_function fold_kernels[][2] = {
     [BSMM_ELEM_E4M3] = {TO_FP8("pack_rows_8_fp8_e8m0"), TO_FP8("pack_columns_8_fp8_e8m0")},
@@ -162,11 +163,23 @@ static uint32_t item_codes(bsmm_pack_route route) {
     return route == BSMM_PACK_BF16 ? 8 : 16;
 }
 
+/* By rows those made for one kind of scale take blocks of 32 and more (e4m3: 16), and no elements
+ * with a NaN by itself. */
+static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t half,
+                                                bool columns) {
+    const bsmm_format *f = &o->m.format;
+    bool e8m0 = f->scale == BSMM_SCALE_E8M0, e4m3 = f->scale == BSMM_SCALE_E4M3;
+    bool lone_nan = f->elem == BSMM_ELEM_E4M3FNUZ || f->elem == BSMM_ELEM_E5M2FNUZ;
+    if (e4m3 && !columns && f->elem == BSMM_ELEM_E2M1) return &nvfp4_kernel;
+    bool made = e8m0 && (columns || (f->block_cols % 32 == 0 && !lone_nan));
+    return &narrow_kernels[half][made][columns];
+}
+
 static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t half = bsmm_elem_row(o->m.format.elem)->bits / 2;
     bool columns = o->m.order == BSMM_ORDER_COL, e8m0 = o->m.format.scale == BSMM_SCALE_E8M0;
     if (is_wide(o)) return &wide_kernels[o->m.format.elem][columns];
-    if (route == BSMM_PACK_BF16) return &narrow_kernels[half][e8m0][columns];
+    if (route == BSMM_PACK_BF16) return bf16_kernel_of(o, half, columns);
     return e8m0 ? &fold_kernels[o->m.format.elem][columns] : &copy_kernels[columns];
 }
 
@@ -206,7 +219,9 @@ bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16) {
     uint32_t mantissa = to_bf16 ? 7 : 10, magnitude = info->bits - 1;
     uint32_t up = mantissa - info->mantissa_bits; /* of the magnitude, from bit 0 */
     uint32_t unbias = (uint32_t)(2 * (to_bf16 ? 127 : 15) - info->bias) << mantissa;
-    return (bsmm_pair_codec){.down = 15 - magnitude - up,
+    uint32_t down = 15 - magnitude - up;
+    return (bsmm_pair_codec){.down = down,
+                             .up = 1u << (8 - down),
                              .mask = (((1u << magnitude) - 1) << up) * 0x00010001u,
                              .unbias = unbias * 0x00010001u,
                              .special = (0x80 - special_of(elem)) * 0x01010101u};
@@ -224,14 +239,33 @@ bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_a
     return across->count > number && d->stride == 1 && whole && strides % 4 == 0;
 }
 
-/* Whether the scales of an aligned 128 of K are the bytes of an aligned word; 2: and a row's, a
- * column's number has one digit, behind that of the block. */
-static uint32_t fours_of(const bsmm_operand *o, const bsmm_pack_job *job) {
-    const bsmm_format *f = &o->m.format;
-    if (f->scale != BSMM_SCALE_E8M0 || f->block_cols != 32 || job->cols % 128 != 0 ||
+/* Row major, or tiles of 128 x 4 with the words of rows 0, 32, 64 and 96 side by side or apart. */
+static bool words_of(const bsmm_pack_job *job, bsmm_pack_words *words) {
+    const bsmm_axis_map *down = &job->row_map, *across = &job->col_map;
+    const bsmm_axis_digit *d = down->digits;
+    bool plain = down->count == 1 && across->count == 2;
+    bool tiled = down->count == 3 && d[0].extent == 32 && d[1].extent == 4 && across->count == 3 &&
+                 across->digits[1].extent == 4;
+    if (!plain && !tiled) return false;
+    uint64_t low = d[0].stride, middle = plain ? 32 * low : d[1].stride;
+    *words = (bsmm_pack_words){.low = (uint32_t)low,
+                               .middle = (uint32_t)middle,
+                               .high = plain ? 128 * low : d[2].stride,
+                               .across = plain ? 4 : across->digits[2].stride};
+    return low <= UINT32_MAX >> 8 && middle <= UINT32_MAX >> 3;
+}
+
+/* Blocks of which kernels load four scales at once; 0: of no kernel. */
+static uint32_t word_block(const bsmm_format *f) {
+    return f->scale == BSMM_SCALE_E8M0 ? 32 : f->scale == BSMM_SCALE_E4M3 ? 16 : 0;
+}
+
+static void set_words(const bsmm_operand *o, bsmm_pack_job *job) {
+    uint32_t block = word_block(&o->m.format);
+    if (block == 0 || o->m.format.block_cols != block || job->cols % (4 * block) != 0 ||
         !bsmm_axis_fours(job->scales, &job->row_map, &job->col_map, 1))
-        return 0;
-    return job->row_map.count == 1 && job->col_map.count == 2 ? 2 : 1;
+        return;
+    job->fours = words_of(job, &job->words) ? 2 : 1;
 }
 
 static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_job *job) {
@@ -247,7 +281,7 @@ static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_j
     job->aligned = ((uintptr_t)o->m.data | job->line_bytes) % alignment == 0;
     job->row_map = bsmm_axis_map_of(&o->map, 0, f->block_rows);
     job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols);
-    job->fours = fours_of(o, job);
+    set_words(o, job);
     if (is_wide(o)) {
         job->codec.high = 1; /* over the exponent of the largest */
         return;
@@ -291,8 +325,8 @@ static int64_t tile_rows(const bsmm_operand *o) {
 static void set_grid(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_launch *launch) {
     int64_t padded = bsmm_round_up(o->m.cols, BSMM_PACK_GROUP), items = padded / item_codes(route);
     int64_t rows = tile_rows(o), columns = padded / TILE;
-    bool many = !is_wide(o) &&
-                (route == BSMM_PACK_BF16 || bsmm_elem_row(o->m.format.elem)->bits < 8);
+    bool many =
+        !is_wide(o) && (route == BSMM_PACK_BF16 || bsmm_elem_row(o->m.format.elem)->bits < 8);
     int64_t row_items = many ? 8 : 4;
     launch->job.share = share_of(&o->m.format, route);
     if (o->m.order == BSMM_ORDER_ROW) {

@@ -62,10 +62,8 @@ static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
     uint64_t both = uint64_t(b) << 32 | a;
     uint32_t result = 0;
     for (int i = 0; i < 4; i++) {
-        uint32_t which = selector >> 4 * i & 0xf;
-        uint32_t byte = uint32_t(both >> 8 * (which & 7)) & 0xff;
-        if (which & 8) byte = byte & 0x80 ? 0xff : 0;
-        result |= byte << 8 * i;
+        uint32_t which = selector >> 4 * i & 7;
+        result |= uint32_t(both >> 8 * which & 0xff) << 8 * i;
     }
     return result;
 }

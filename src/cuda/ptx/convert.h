@@ -30,6 +30,15 @@ static __device__ __forceinline__ void bsmm_ptx_mov_halves(uint32_t word, uint16
     asm("mov.b32 {%0, %1}, %2;" : "=h"(*low), "=h"(*high) : "r"(word));
 }
 
+/* Byte i of the result is byte `nibble i & 7` of low and high, or, where the nibble's highest bit
+ * is set, that byte's highest bit eight times; PTX ISA 9.7.9.7 "prmt". */
+static __device__ __forceinline__ uint32_t bsmm_ptx_prmt(uint32_t low, uint32_t high,
+                                                         uint32_t selectors) {
+    uint32_t bytes;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(low), "r"(high), "r"(selectors));
+    return bytes;
+}
+
 #if __CUDA_ARCH__ >= 890
 /* f16 to 8 bits, nearest even, saturating; NaN to 0x7f. sm_89. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e4m3x2_f16x2(uint32_t halves) {

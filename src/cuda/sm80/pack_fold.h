@@ -5,57 +5,19 @@
 #define BSMM_CUDA_PACK_FOLD_H
 
 #include "cuda/sm80/pack_item.h"
+#include "cuda/sm80/pack_words.h"
 
-enum { FOLD_LANES = 8, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 };
+enum { FOLD_LANES = WORD_LANES, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 };
 
 /* Elements of 4 and 6 bits: what the kernel is made for. */
 typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2 } fold_kind;
 
 /* ---- what the lanes of a row find out ---- */
 
-/* From any layout. A call, so that the others' code stays together. */
-static __device__ __noinline__ uint32_t group_codes_any(const bsmm_pack_job *job, uint32_t row,
-                                                        uint32_t k) {
-    uint32_t codes = 0x7f7f7f7f;
-    if (row >= job->rows) return codes;
-    uint64_t at = bsmm_axis_at(&job->row_map, row);
-    if (job->fours)
-        return __ldg((const uint32_t *)(job->scales + at + bsmm_axis_at(&job->col_map, k)));
-#pragma unroll 1
-    for (uint32_t i = 0; i < 4 && k + i * FOLD_BLOCK < job->cols; i++) {
-        uint64_t column = bsmm_axis_at(&job->col_map, k + i * FOLD_BLOCK);
-        uint32_t shift = 8 * i, code = __ldg(job->scales + at + column);
-        codes = (codes & ~(0xffu << shift)) | code << shift;
-    }
-    return codes;
-}
-
-/* The group's four block scales, in bytes; behind K 127. */
-static __device__ __forceinline__ uint32_t group_codes(const bsmm_pack_job *job, uint32_t row,
-                                                       uint32_t k) {
-    if (job->fours != 2 || row >= job->rows) return group_codes_any(job, row, k);
-    uint64_t across = k / FOLD_BLOCK * job->col_map.digits[1].stride;
-    return __ldg((const uint32_t *)(job->scales + row * job->row_map.digits[0].stride + across));
-}
-
-/* 0xff in the bytes that are 255. */
-static __device__ __forceinline__ uint32_t nan_bytes(uint32_t codes) {
-    uint32_t found = ((codes & 0x7f7f7f7fu) + 0x01010101u) & codes & 0x80808080u;
-    return (found >> 7) * 0xff;
-}
-
 /* 0xff in the bytes of blocks of which either lane has its bit. */
 static __device__ __forceinline__ uint32_t block_bytes(uint32_t lanes) {
     uint32_t blocks = (lanes | lanes >> 1) & 0x55;
     return (blocks * 0x00041041u & 0x01010101u) * 0xff;
-}
-
-/* The largest byte of each, a's in the high half. */
-static __device__ __forceinline__ uint32_t largest_bytes(uint32_t a, uint32_t b) {
-    const uint32_t even = 0x00ff00ffu;
-    a = __vmaxu2(a & even, a >> 8 & even);
-    b = __vmaxu2(b & even, b >> 8 & even);
-    return __vmaxu2(__byte_perm(b, a, 0x5410), __byte_perm(b, a, 0x7632));
 }
 
 /* bsmm_lane_row_top from the scales of the row's first group, as an e8m0 code. */
@@ -89,8 +51,8 @@ static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t ste
  * scales of the row's first group; there: the row is the operand's. The result is fold_how's. */
 static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, fold_kind kind,
                                                       uint32_t codes, uint32_t first,
-                                                      uint32_t lanes, bool there,
-                                                      item_reach *reach, float *scale) {
+                                                      uint32_t lanes, bool there, item_reach *reach,
+                                                      float *scale) {
     uint32_t nans = nan_bytes(codes), counts = block_bytes(lanes) & ~nans;
     uint32_t ends = largest_bytes(codes & counts, ~codes & counts);
     int top = (int)(ends >> 16), bottom = 255 - (int)(ends & 0xffff);
@@ -137,11 +99,6 @@ static __device__ __forceinline__ uint32_t max_of_rows(int rows, const uint32_t 
     for (int apart = rows; apart < FOLD_LANES; apart *= 2)
         most[0] = bsmm_max_halves(most[0], __shfl_xor_sync(0xffffffffu, most[0], apart));
     return most[0];
-}
-
-/* What the lane of row i has, of a thread's rows. */
-static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
-    return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(FOLD_LANES - 1u)) + i);
 }
 
 /* The byte of a group's word that is this thread's block's. */
@@ -306,17 +263,17 @@ static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_k
 
 /* Items with codes of 4 and 6 bits (packed, or one in each byte); group, first: the block scales of
  * this lane's row, of this group and the row's first, in bytes; table: fold_entry's, of 4 bits. */
-static __device__ __forceinline__ void
-fold_items(const bsmm_pack_job *job, fold_kind kind, bool packed, int items, const uint4 *table,
-           uint32_t group, uint32_t first, const uint32_t *codes, const pack_place *place,
-           item_reach *reach) {
+static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold_kind kind,
+                                                  bool packed, int items, const uint4 *table,
+                                                  uint32_t group, uint32_t first,
+                                                  const uint32_t *codes, const pack_place *place,
+                                                  item_reach *reach) {
     const int words = kind == FOLD_E2M1 ? 2 : packed ? 3 : 4;
     uint32_t mine = threadIdx.x % FOLD_LANES & (items - 1), lanes = 0;
     float scale;
 #    pragma unroll
     for (int i = 0; i < items; i++) {
-        uint32_t found =
-            __ballot_sync(0xffffffffu, fold_any(job, kind, packed, codes + i * words));
+        uint32_t found = __ballot_sync(0xffffffffu, fold_any(job, kind, packed, codes + i * words));
         lanes = mine == (uint32_t)i ? found : lanes;
     }
     bool there = place->row0 + mine * place->rows_apart < job->rows;
@@ -326,7 +283,9 @@ fold_items(const bsmm_pack_job *job, fold_kind kind, bool packed, int items, con
     fold_target target = fold_target_of(job, place);
     /* This lane's block's byte, of 4 bits alone, of 6 in both halves; behind K 0. */
     uint32_t block = threadIdx.x % FOLD_LANES / 2;
-    uint32_t byte = place->n == 0 ? 0x4444 : kind == FOLD_E2M1 ? 0x4440 | block : block * 0x1010 | 0x0404;
+    uint32_t byte = place->n == 0       ? 0x4444
+                    : kind == FOLD_E2M1 ? 0x4440 | block
+                                        : block * 0x1010 | 0x0404;
     uint32_t hows[FOLD_LANES];
 #    pragma unroll
     for (int i = 0; i < items; i++)

@@ -1,19 +1,12 @@
 /* Packs elements of 4, 6 and 8 bits to bf16; cuda/pack.h says what that is.
  * Bound by memory: 20 to 24 bytes move for 8 elements. */
-#include "cuda/sm80/pack_item.h"
+#include "cuda/sm80/pack_bf16.h"
 
 #define NAME    pack_rows_4_bf16
 #define BITS    4
 #define OUT     16
 #define BY_ROWS 1
 #define E8M0    0
-#include "cuda/sm80/pack_narrow_body.h"
-
-#define NAME    pack_rows_4_bf16_e8m0
-#define BITS    4
-#define OUT     16
-#define BY_ROWS 1
-#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
 #define NAME    pack_rows_6_bf16
@@ -23,25 +16,11 @@
 #define E8M0    0
 #include "cuda/sm80/pack_narrow_body.h"
 
-#define NAME    pack_rows_6_bf16_e8m0
-#define BITS    6
-#define OUT     16
-#define BY_ROWS 1
-#define E8M0    1
-#include "cuda/sm80/pack_narrow_body.h"
-
 #define NAME    pack_rows_8_bf16
 #define BITS    8
 #define OUT     16
 #define BY_ROWS 1
 #define E8M0    0
-#include "cuda/sm80/pack_narrow_body.h"
-
-#define NAME    pack_rows_8_bf16_e8m0
-#define BITS    8
-#define OUT     16
-#define BY_ROWS 1
-#define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
 #define NAME    pack_columns_4_bf16
@@ -85,3 +64,25 @@
 #define BY_ROWS 0
 #define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
+
+/* ---- made for one kind of scale ---- */
+
+#define NAME  pack_rows_4_bf16_e8m0
+#define BITS  4
+#define SCALE 1
+#include "cuda/sm80/pack_bf16_body.h"
+
+#define NAME  pack_rows_6_bf16_e8m0
+#define BITS  6
+#define SCALE 1
+#include "cuda/sm80/pack_bf16_body.h"
+
+#define NAME  pack_rows_8_bf16_e8m0
+#define BITS  8
+#define SCALE 1
+#include "cuda/sm80/pack_bf16_body.h"
+
+#define NAME  pack_rows_4_bf16_e4m3
+#define BITS  4
+#define SCALE 2
+#include "cuda/sm80/pack_bf16_body.h"

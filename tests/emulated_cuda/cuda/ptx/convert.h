@@ -7,6 +7,12 @@ static inline void bsmm_ptx_mov_halves(uint32_t word, uint16_t *low, uint16_t *h
     *low = uint16_t(word);
     *high = uint16_t(word >> 16);
 }
+static inline uint32_t bsmm_ptx_prmt(uint32_t low, uint32_t high, uint32_t selectors) {
+    uint32_t tops = 0, bytes = __byte_perm(low, high, selectors);
+    for (int i = 0; i < 4; i++)
+        if (selectors >> 4 * i & 8) tops |= 0xffu << 8 * i;
+    return (bytes & ~tops) | ((bytes >> 7 & 0x01010101u) * 0xff & tops);
+}
 static inline float bsmm_ptx_cvt_f32_f16(uint16_t half) {
     return emulated_value(EMULATED_F16, half);
 }

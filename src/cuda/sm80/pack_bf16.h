@@ -1,0 +1,140 @@
+/* Rows of elements with e8m0 or e4m3 scales that become bf16: eight items of 8 codes a thread, of
+ * kernels made for one kind of scale. What their blocks' scales are is found once for all lanes
+ * that share them; what is rare takes the definitions. */
+#ifndef BSMM_CUDA_PACK_BF16_H
+#define BSMM_CUDA_PACK_BF16_H
+
+#include "cuda/sm80/pack_item.h"
+#include "cuda/sm80/pack_words.h"
+
+enum { BF16_CODES = 8, BF16_ROWS = WORD_LANES };
+
+/* ---- scales ---- */
+
+/* Elements of a block, and lanes that have its codes. */
+static __device__ __forceinline__ uint32_t bf16_block(uint32_t scale) {
+    return scale == 1 ? 32 : 16;
+}
+
+static __device__ __forceinline__ uint32_t bf16_scale_of_one(uint32_t scale) {
+    return scale == 1 ? 127 : 0x38;
+}
+
+/* The scales of this lane's row, of the four blocks of which one is its own. */
+static __device__ __forceinline__ uint32_t bf16_scales(const bsmm_pack_job *job, uint32_t scale,
+                                                       const pack_place *p) {
+    uint32_t block = bf16_block(scale), row = p->row0 + threadIdx.x % BF16_ROWS * p->rows_apart;
+    return scale_word(job, block, bf16_scale_of_one(scale), row, p->k & ~(4 * block - 1));
+}
+
+/* Selects this lane's block's byte of a word with zeros above; behind K 0. */
+static __device__ __forceinline__ uint32_t bf16_byte(uint32_t scale, const pack_place *p) {
+    return p->n ? 0x4440 | p->k / bf16_block(scale) % 4 : 0x4444;
+}
+
+/* As factor_bf16x2, of codes that are not rare. */
+static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t code) {
+    if (scale == 1) return code * 0x00800080u;
+#if __CUDA_ARCH__ >= 890
+    uint32_t half = bsmm_ptx_cvt_f16x2_e4m3x2((uint16_t)code);
+    uint32_t bits = __float_as_uint(bsmm_ptx_cvt_f32_f16((uint16_t)half));
+    return __byte_perm(bits, 0, 0x3232);
+#else
+    return factor_bf16x2(scale, code);
+#endif
+}
+
+/* ---- codes ---- */
+
+/* Whether any of an item's codes is not a zero, from codes as they are in memory. */
+static __device__ __forceinline__ bool bf16_any(int bits, const uint32_t *raw) {
+    if (bits == 4) return raw[0] & 0x77777777u;
+    if (bits == 6) return raw[0] & ~0x20820820u | raw[1] & 0x7df7u;
+    return (raw[0] | raw[1]) & 0x7f7f7f7fu;
+}
+
+/* 0x80 in bytes of codes of 8 bits that are not finite, in elements without a lone NaN. */
+static __device__ __forceinline__ uint32_t bf16_special(const bsmm_pack_job *job,
+                                                        const uint32_t *raw) {
+    return (raw[0] & 0x7f7f7f7fu) + job->pair.special | (raw[1] & 0x7f7f7f7fu) + job->pair.special;
+}
+
+/* As emit_bf16. A code at the top of a byte becomes a half by its sign, repeated in the byte above,
+ * and a product that moves it to where its exponent and mantissa stand; the mask leaves one sign.
+ */
+static __device__ __forceinline__ void
+bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t factor, uint32_t *to) {
+    uint32_t up = bits == 4 ? 4 : job->pair.up;
+    uint32_t mask = (bits == 4 ? 0x01c001c0u : job->pair.mask) | 0x80008000u;
+    uint32_t codes[2] = {raw[0] << 4, raw[0]}; /* of 4 bits: the even ones, the odd ones */
+    if (bits == 6) spread6(8, raw, codes);
+    if (bits == 8) codes[1] = raw[1];
+    for (int i = 0; i < 4; i++) {
+        const uint32_t pick = i | (8 + i) << 4 | (4 + i) << 8 | (12 + i) << 12;
+        uint32_t tops = bits == 8 ? raw[i / 2] : codes[i / 2] << 2;
+        uint32_t pair = bits == 4 ? bsmm_ptx_prmt(codes[0], codes[1], pick)
+                                  : bsmm_ptx_prmt(tops, 0, i % 2 ? 0xb3a2 : 0x9180);
+        to[i] = mul_bf16x2(mul_bf16x2(pair * up & mask, job->pair.unbias), factor);
+    }
+}
+
+/* ---- what a thread's items tell ---- */
+
+/* Which of the block's lanes' items of this lane's row have a value other than 0, 16 bits. */
+static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *raw) {
+    const int words = bits == 4 ? 1 : 2;
+    uint32_t mine = threadIdx.x % BF16_ROWS, lanes = 0;
+#pragma unroll
+    for (int i = 0; i < BF16_ROWS; i++) {
+        uint32_t found = __ballot_sync(0xffffffffu, bf16_any(bits, raw + i * words));
+        lanes = mine == (uint32_t)i ? found : lanes;
+    }
+    return lanes >> (threadIdx.x & 16) & 0xffff;
+}
+
+/* 0xff in the bytes of blocks, four lanes each, of which any has its bit. */
+static __device__ __forceinline__ uint32_t blocks_of_four(uint32_t lanes) {
+    uint32_t pairs = lanes | lanes >> 1, blocks = (pairs | pairs >> 2) & 0x1111;
+    blocks = (blocks & 0x0011) | (blocks & 0x1100) << 8;
+    return ((blocks | blocks << 4) & 0x01010101u) * 0xff;
+}
+
+/* e8m0: true if the blocks of this lane's row need the definitions. */
+static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, uint32_t codes,
+                                                    uint32_t lanes, item_reach *reach) {
+    uint32_t counts = blocks_of_four(lanes), ends = largest_bytes(codes & counts, ~codes & counts);
+    int top = (int)(ends >> 16) - 127, bottom = 255 - 127 - (int)(ends & 0xffff);
+    reach_out(reach, counts ? top : REACH_NOTHING, counts ? bottom : -REACH_NOTHING);
+    bool outside = (top > job->fit_high) | (bottom < job->fit_low);
+    return (nan_bytes(codes) != 0) | (outside & (counts != 0));
+}
+
+/* The row's group scale, by the lane of its row. */
+static __device__ __forceinline__ void
+bf16_store_scale(const bsmm_pack_job *job, const pack_place *p, uint32_t row, float scale) {
+    if (job->group_scales && row < job->rows)
+        job->group_scales[p->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
+}
+
+/* All items by the definitions, read again one by one: this is rare, and shall not be long. */
+static __device__ __forceinline__ void bf16_define(const bsmm_pack_job *job, int bits,
+                                                   uint32_t scale, const pack_place *p,
+                                                   item_reach *reach) {
+    uint8_t *to = (uint8_t *)job->elements + p->row0 * job->element_pitch + (uint64_t)p->k * 2;
+    uint64_t column = bsmm_axis_at(&job->col_map, min(p->k, job->cols - 1));
+#pragma unroll 1
+    for (int i = 0; i < BF16_ROWS; i++, to += p->rows_apart * job->element_pitch) {
+        uint32_t row = p->row0 + i * p->rows_apart, again[2], code = bf16_scale_of_one(scale),
+                 out[4];
+        bool there = row < job->rows;
+        load_row_again(job, bits, BF16_CODES, i, p, again);
+        if (p->n && there) code = load_scale(job, true, row, column);
+        bsmm_lane_group g = define_item(job, bits, 16, code, 0, again, out);
+        if (!there) continue;
+        extend(&reach->told, &g);
+        *(uint4 *)to = make_uint4(out[0], out[1], out[2], out[3]);
+        if (p->k % BSMM_PACK_GROUP == 0) bf16_store_scale(job, p, row, g.scale);
+    }
+}
+
+#endif

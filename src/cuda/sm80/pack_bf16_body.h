@@ -1,0 +1,62 @@
+/* One packing kernel from rows of codes of BITS bits with scales of kind SCALE (bsmm_scale: e8m0 in
+ * blocks of 32 or more, e4m3) to bf16. Included by pack_narrow.cu with NAME, BITS, SCALE. A thread
+ * has 8 codes along K, which make 16 bytes, at one k in BF16_ROWS rows; codes are asked for before
+ * anything else is computed. */
+
+#define WORDS (BITS == 4 ? 1 : 2)
+
+extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
+    NAME(const __grid_constant__ bsmm_pack_job job) {
+    const uint32_t thread = threadIdx.x, lanes = 1u << job.lanes_log2;
+    const uint32_t rows_apart = PACK_THREADS >> job.lanes_log2;
+    const uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * BF16_CODES;
+    const uint32_t row0 = blockIdx.x * rows_apart * BF16_ROWS + (thread >> job.lanes_log2);
+    const pack_place place = {row0, rows_apart, k,
+                              k < job.cols ? min(job.cols - k, BF16_CODES) : 0};
+    const uint32_t my_row = row0 + thread % BF16_ROWS * rows_apart;
+    item_reach reach = reach_nothing();
+    uint32_t raw[BF16_ROWS][WORDS], found = 0;
+    bsmm_cuda_admit_next_kernel(); /* only the header waits for what is before */
+
+    load_rows(&job, BITS, BF16_CODES, BF16_ROWS, &place, raw[0]);
+    const uint32_t codes = bf16_scales(&job, SCALE, &place);
+
+    bool rare = false;
+    if (SCALE == 1) {
+        item_reach fast = reach_nothing();
+        rare = bf16_reaches(&job, codes, bf16_lanes(BITS, raw[0]), &fast);
+#pragma unroll
+        for (int i = 0; i < BF16_ROWS && BITS == 8; i++)
+            found |= bf16_special(&job, raw[i]);
+        rare = __any_sync(0xffffffffu, rare | ((found & 0x80808080u) != 0));
+        if (!rare) reach = fast;
+    } else {
+        reach.told = bsmm_lane_by_e4m3(&job.codec);
+    }
+    if (rare) {
+        bf16_define(&job, BITS, SCALE, &place, &reach);
+    } else {
+        const uint32_t byte = bf16_byte(SCALE, &place);
+        const uint64_t to_step = rows_apart * job.element_pitch;
+        uint8_t *to = (uint8_t *)job.elements + row0 * job.element_pitch + (uint64_t)k * 2;
+        if (thread % (BSMM_PACK_GROUP / BF16_CODES) < BF16_ROWS)
+            bf16_store_scale(&job, &place, my_row, 1);
+#pragma unroll
+        for (int i = 0; i < BF16_ROWS; i++) {
+            uint32_t out[4], code = __byte_perm(from_row(codes, i), 0, byte);
+            bf16_emit(&job, BITS, raw[i], usual_factor(SCALE, code), out);
+            if (row0 + i * rows_apart < job.rows)
+                *(uint4 *)to = make_uint4(out[0], out[1], out[2], out[3]);
+            to += to_step;
+        }
+    }
+    if (k % BSMM_PACK_GROUP == 0 && job.group_scales)
+        pad_group_scales(&job, row0, rows_apart, BF16_ROWS, k);
+    bsmm_lane_group all = reach_told(&job, &reach);
+    tell_header(job.header, &all);
+}
+
+#undef WORDS
+#undef NAME
+#undef BITS
+#undef SCALE

@@ -1,0 +1,63 @@
+/* Block scales four at a time: eight neighbouring lanes have the same four blocks of eight rows, or
+ * fewer, so each lane loads one row's, finds out what is to be known of them, and hands it over. */
+#ifndef BSMM_CUDA_PACK_WORDS_H
+#define BSMM_CUDA_PACK_WORDS_H
+
+#include "cuda/sm80/pack_memory.h"
+
+enum { WORD_LANES = 8 };
+
+static __device__ __forceinline__ uint64_t column_at(const bsmm_pack_job *job, uint32_t block,
+                                                     uint32_t k) {
+    const bsmm_axis_map *map = &job->col_map;
+    bool plain = map->count == 2 && map->digits[0].extent == block;
+    return plain ? k / block * map->digits[1].stride : bsmm_axis_at(map, k);
+}
+
+/* From any layout. A call, so that the others' code stays together. */
+static __device__ __noinline__ uint32_t scale_word_any(const bsmm_pack_job *job, uint32_t block,
+                                                       uint32_t none, uint32_t row, uint32_t k) {
+    uint32_t codes = none * 0x01010101u;
+    if (row >= job->rows) return codes;
+    uint64_t at = bsmm_axis_at(&job->row_map, row);
+    if (job->fours)
+        return __ldg((const uint32_t *)(job->scales + at + bsmm_axis_at(&job->col_map, k)));
+#pragma unroll 1
+    for (uint32_t i = 0; i < 4 && k + i * block < job->cols; i++) {
+        uint32_t code = __ldg(job->scales + at + column_at(job, block, k + i * block));
+        codes = (codes & ~(0xffu << 8 * i)) | code << 8 * i;
+    }
+    return codes;
+}
+
+/* The scales of four blocks of `block` from k on, in bytes; behind K and behind the last row
+ * `none`. */
+static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, uint32_t block,
+                                                      uint32_t none, uint32_t row, uint32_t k) {
+    const bsmm_pack_words *words = &job->words;
+    if (job->fours != 2 || row >= job->rows) return scale_word_any(job, block, none, row, k);
+    uint64_t at = row / 128 * words->high + k / (4 * block) * words->across;
+    uint32_t within = row % 32 * words->low + row / 32 % 4 * words->middle;
+    return __ldg((const uint32_t *)(job->scales + at + within));
+}
+
+/* What the lane of row i has, of a thread's rows. */
+static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
+    return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(WORD_LANES - 1u)) + i);
+}
+
+/* 0xff in the bytes that are 255. */
+static __device__ __forceinline__ uint32_t nan_bytes(uint32_t codes) {
+    uint32_t found = ((codes & 0x7f7f7f7fu) + 0x01010101u) & codes & 0x80808080u;
+    return (found >> 7) * 0xff;
+}
+
+/* The largest byte of each, a's in the high half. */
+static __device__ __forceinline__ uint32_t largest_bytes(uint32_t a, uint32_t b) {
+    const uint32_t even = 0x00ff00ffu;
+    a = __vmaxu2(a & even, a >> 8 & even);
+    b = __vmaxu2(b & even, b >> 8 & even);
+    return __vmaxu2(__byte_perm(b, a, 0x5410), __byte_perm(b, a, 0x7632));
+}
+
+#endif
