@@ -27,23 +27,20 @@ bsmm_weights bsmm_weights_of(const bsmm_format *format);
 typedef struct bsmm_decode_tables {
     _Alignas(64) uint8_t bytes[4][64];
     uint8_t special; /* magnitudes of 8 bits from here on are packed: Inf and NaN */
-    /* by FMAs, 6 and 8 bits: f16 is the code at the top of 16 bits, shifted down and masked */
-    uint16_t down, mask;
 } bsmm_decode_tables;
 
 void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to);
 void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to);
 
-/* bsmm_decoder's prepare; by FMAs the factors also take back what f16's bias adds. */
-bool bsmm_decode_prepare_for_dots(const bsmm_decode_scales *s);
-bool bsmm_decode_prepare_for_fmas(const bsmm_decode_scales *s);
+/* bsmm_decoder's prepare. */
+bool bsmm_bf16_decode_prepare(const bsmm_decode_scales *s);
 
 /* Tiles of 1, 2, 4, 8 and 16 rows. */
 enum { BSMM_BF16_TILES = 5 };
 
 /* One form's loops; [2] is by segment. */
 typedef struct bsmm_bf16_decode_form {
-    int64_t panels[BSMM_BF16_TILES]; /* side by side */
+    int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES]; /* side by side */
     uint32_t (*multiply[BSMM_WEIGHTS][2][BSMM_BF16_TILES])(const bsmm_decode_span *span);
 } bsmm_bf16_decode_form;
 

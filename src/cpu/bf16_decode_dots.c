@@ -231,8 +231,14 @@ INLINE uint32_t multiply(const bsmm_decode_span *s, int width, bsmm_weights kind
 
 #    include "cpu/bf16_decode_variants.h"
 
+#    define PANELS_OF_TILES                                                                        \
+        { 4, 2, 1, 1, 1 }
+
 const bsmm_bf16_decode_form bsmm_bf16_decode_dots = {
-    .panels = {4, 2, 1, 1, 1},
+    .panels = {[BSMM_SHIFTED4] = PANELS_OF_TILES,
+               [BSMM_PRODUCTS4] = PANELS_OF_TILES,
+               [BSMM_SHIFTED6] = PANELS_OF_TILES,
+               [BSMM_SHIFTED8] = PANELS_OF_TILES},
     .multiply = BSMM_DECODE_VARIANTS,
 };
 

@@ -1,10 +1,14 @@
 /* Few rows times weights as stored, by FMAs of fp32, the odd element of a pair first.
  *
- * The vector operations of 16 rows x 64 bytes and one row of A: 64 shuffles bring dwords of K into
- * lanes. Then 4-bit codes need a shift and a permute for 16 elements each. Codes of 6 and 8
- * bits become f16, which holds them all and their subnormals: a permute, a shift and a mask for 32
- * elements, and a conversion for 16, which is two operations. So 16 x 64 codes of 8 bits are 64
- * shuffles, 96 for f16, 32 to look for NaN, 128 for fp32 and 64 FMAs: 192 cycles of two ports.
+ * Rows come into lanes by way of memory: each line of a row is copied, a batch ahead, to where its
+ * quarters lie beside those of other rows, which takes no port that computes and reads each line
+ * once. Of 16 quarters, 8 shuffles make dwords of K of 16 rows. Then 4-bit codes need a shift and a
+ * permute for 16 elements each. Of longer ones tables give the two bytes of bf16, which are
+ * interleaved to pairs; an element is then the upper half of a dword, or the lower one shifted.
+ *
+ * The vector operations of 16 rows x 64 bytes and one row of A, for two ports: 32 shuffles; of 8
+ * bits 96 for two tables of 128 bytes, 16 for signs, 32 to interleave, 64 for fp32 and 64 FMAs:
+ * 304, or 9.5 cycles for 64 weights. Of 4 bits 32, 112 shifts, 128 permutes and 128 FMAs: 400.
  *
  * An e8m0 scale moves the sum, once in 32 of K, and not the elements. */
 #include "cpu/bf16.h"
@@ -27,44 +31,72 @@ enum { LANES = BSMM_DECODE_LANES, PANELS = BSMM_DECODE_PANELS, WORDS = 16 };
 #    define SCALED(kind)    ((kind) == BSMM_PRODUCTS4 ? 16 : 32) /* K of a scale */
 
 typedef struct decoder {
-    __m512 table;     /* of 4 bits */
-    __m512i order[2]; /* of 6 and 8 bits: where the bytes of a pair's odd and even element are */
-    __m512i down, mask;
-    __m512i largest; /* magnitude met, of 8 bits */
+    __m512 table;            /* of 4 bits */
+    __m512i low[2], high[2]; /* of more: the bytes of bf16 */
 } decoder;
 
 INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
     d->table = _mm512_load_ps(from->bytes[0]);
-    d->order[0] = _mm512_load_si512(from->bytes[0]);
-    d->order[1] = _mm512_load_si512(from->bytes[1]);
-    d->down = _mm512_set1_epi16((short)from->down);
-    d->mask = _mm512_set1_epi16((short)from->mask);
-    d->largest = _mm512_setzero_si512();
-}
-
-INLINE void load_batch(const uint8_t *b, int64_t pitch, bsmm_weights kind, __m512i word[WORDS]) {
-    if (kind != BSMM_SHIFTED6) {
-        bsmm_transpose_lines(b, pitch, word);
-        return;
-    }
     for (int i = 0; i < 2; i++) {
-        bsmm_load_sixes(b + 24 * i, pitch, 0, word + 8 * i);
-        bsmm_load_sixes(b + 24 * i + 8, pitch, 4, word + 8 * i + 4);
+        d->low[i] = _mm512_load_si512(from->bytes[i]);
+        d->high[i] = _mm512_load_si512(from->bytes[2 + i]);
     }
 }
 
-/* Four codes to f16: of each pair the odd elements, and then the even ones. */
-INLINE void make_halves(decoder *d, bsmm_weights kind, __m512i word, __m512i half[2]) {
-    /* Codes of 6 bits to the top of bytes; what the window of 8 has beside them is masked. */
-    const __m512i tops = _mm512_set1_epi64(0x302a241e100a043e);
-    if (kind == BSMM_SHIFTED6) word = _mm512_multishift_epi64_epi8(tops, word);
-    if (kind == BSMM_SHIFTED8)
-        d->largest = _mm512_max_epu8(d->largest, _mm512_and_si512(word, _mm512_set1_epi8(0x7f)));
-#    pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-        __m512i top = _mm512_maskz_permutexvar_epi8(0xaaaaaaaaaaaaaaaa, d->order[i], word);
-        half[i] = _mm512_and_si512(_mm512_srav_epi16(top, d->down), d->mask);
+/* ---- rows into lanes ---- */
+
+enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANES };
+
+/* Where a batch of a panel's rows lies: of each quarter the rows i, i + 4, i + 8, i + 12 in the
+ * quarters of register i. */
+typedef uint8_t panel_rows[QUARTERS][QUARTER_BYTES];
+
+/* 12 bytes of 16 elements of 6 bits are read as 16, of which the last of each pair of quarters
+ * skips the first 4: nothing is read behind the row. */
+INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows to) {
+#    pragma GCC unroll 4
+    for (int q = 0; q < QUARTERS; q++) {
+        const uint8_t *at = from + (kind == BSMM_SHIFTED6 ? 12 * q - 4 * (q & 1) : 16 * q);
+        _mm_store_si128((__m128i *)(void *)(to[q] + row % 4 * 64 + row / 4 * 16),
+                        _mm_loadu_si128((const __m128i *)(const void *)at));
     }
+}
+
+/* Codes of 6 bits into bytes, whose upper two bits are others'. */
+INLINE __m512i spread_sixes(__m512i row, int skip) {
+    const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
+    return _mm512_multishift_epi64_epi8(sixes, _mm512_shuffle_epi8(row, bsmm_sixes_order(skip)));
+}
+
+/* word[d] has dword d of row i in lane i; of bytes, its pairs lie apart: four rows' first ones, and
+ * then their second ones. */
+INLINE void take_quarter(panel_rows from, bsmm_weights kind, int q, __m512i word[QUARTER_WORDS]) {
+    __m512i row[4];
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        row[i] = _mm512_load_si512(from[q] + i * 64);
+        if (kind == BSMM_SHIFTED6) row[i] = spread_sixes(row[i], 4 * (q & 1));
+    }
+    if (IS_NARROW(kind))
+        bsmm_transpose(row, word);
+    else
+        bsmm_transpose_pairs(row, word);
+}
+
+/* Bytes to pairs of bf16: pair[0] has the first pair of each row. */
+INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512i pair[2]) {
+    __m512i low, high;
+    if (kind == BSMM_SHIFTED6) {
+        low = _mm512_permutexvar_epi8(word, d->low[0]);
+        high = _mm512_permutexvar_epi8(word, d->high[0]);
+    } else {
+        low = _mm512_permutex2var_epi8(d->low[0], word, d->low[1]);
+        high = _mm512_permutex2var_epi8(d->high[0], word, d->high[1]);
+        /* the sign, which the tables' index leaves out */
+        high = _mm512_ternarylogic_epi32(high, word, _mm512_set1_epi8((char)0x80), 0xf8);
+    }
+    pair[0] = _mm512_unpacklo_epi8(low, high);
+    pair[1] = _mm512_unpackhi_epi8(low, high);
 }
 
 /* ---- sums ---- */
@@ -108,23 +140,34 @@ INLINE void add_element(sums *to, int panel, int width, const float *a, __m512 b
             _mm512_fmadd_ps(_mm512_set1_ps(a[r]), b, to->acc[panel * width + r]);
 }
 
-/* A dword of 4-bit codes of each lane. */
-INLINE void add_nibbles(sums *to, const decoder *d, int panel, int width, const float *a,
-                        __m512i word, bsmm_weights kind) {
-#    pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) {
-        __m512 b =
-            _mm512_permutexvar_ps(_mm512_srli_epi32(word, (unsigned)(4 * (i ^ 1))), d->table);
-        if (kind == BSMM_PRODUCTS4) b = _mm512_mul_ps(b, to->scale[panel]);
-        add_element(to, panel, width, a + i * width, b);
-    }
+/* Element i in the order of sums: the odd one of a pair first. */
+INLINE __m512 take_nibble(const sums *from, const decoder *d, int panel, int i, __m512i word,
+                          bsmm_weights kind) {
+    __m512 b = _mm512_permutexvar_ps(_mm512_srli_epi32(word, (unsigned)(4 * (i ^ 1))), d->table);
+    return kind == BSMM_PRODUCTS4 ? _mm512_mul_ps(b, from->scale[panel]) : b;
 }
 
-INLINE void add_halves(sums *to, int panel, int width, const float *a, const __m512i half[2]) {
-    const __m256i *from = (const __m256i *)(const void *)half;
+INLINE __m512 take_half(const __m512i pair[2], int i) {
+    __m512i b = i % 2 == 0 ? _mm512_and_si512(pair[i / 2], _mm512_set1_epi32((int)0xffff0000))
+                           : _mm512_slli_epi32(pair[i / 2], 16);
+    return _mm512_castsi512_ps(b);
+}
+
+/* A dword of each row of the panels, whose sums take turns: each waits for itself. */
+INLINE void add_word(sums *to, const decoder *d, int panels, int width, const float *a,
+                     const __m512i word[PANELS], bsmm_weights kind) {
+    const int codes = CODES(kind);
+    __m512i pair[PANELS][2];
 #    pragma GCC unroll 4
-    for (int i = 0; i < 4; i++)
-        add_element(to, panel, width, a + i * width, _mm512_cvtph_ps(_mm256_load_si256(from + i)));
+    for (int p = 0; p < panels && !IS_NARROW(kind); p++)
+        make_pairs(d, kind, word[p], pair[p]);
+#    pragma GCC unroll 8
+    for (int i = 0; i < codes; i++)
+#    pragma GCC unroll 4
+        for (int p = 0; p < panels; p++)
+            add_element(to, p, width, a + i * width,
+                        IS_NARROW(kind) ? take_nibble(to, d, p, i, word[p], kind)
+                                        : take_half(pair[p], i));
 }
 
 /* Sums of a segment, times the product of its scales, into D's. */
@@ -153,47 +196,53 @@ INLINE void take_scale(const bsmm_decode_span *s, const uint8_t *codes, int pane
         change_unit(to, panel, width, unit_of_codes(codes));
 }
 
-/* What is in flight of the panels' rows. */
-typedef struct window {
-    __m512i word[2][PANELS][WORDS]; /* of a batch and of the next */
-    __m512i half[2][PANELS][2];     /* f16 of a word and of the next */
-} window;
-
 /* A batch that lies `at` bytes along the rows. */
 typedef struct batch {
     const uint8_t *b;     /* of the next one, */
     const uint8_t *ahead; /* of a later one, to ask memory for */
     const float *a;
     const uint8_t *codes;
-    int turn; /* which half of the window holds it */
+    panel_rows *rows, *next; /* [panels], of this one and the next */
 } batch;
 
-/* The next batch is brought into lanes a panel at a time, and the next word into halves, while
- * others wait in the multipliers: each keeps another port busy. */
+/* A line of each panel: the next batch's, and one to ask for. Into the second cache where many rows
+ * are read side by side: those at a power of two from each other share the first one's sets. */
+INLINE void bring_row(const bsmm_decode_span *s, const batch *b, int panels, bsmm_weights kind,
+                      int row) {
+#    pragma GCC unroll 4
+    for (int p = 0; p < panels; p++) {
+        int64_t at = (p * LANES + row) * s->pitch;
+        copy_row(b->b + at, kind, row, b->next[p]);
+        if (IS_NARROW(kind))
+            _mm_prefetch((const char *)b->ahead + at, _MM_HINT_T1);
+        else
+            _mm_prefetch((const char *)b->ahead + at, _MM_HINT_T0);
+    }
+}
+
 INLINE void add_batch(const bsmm_decode_span *s, const batch *b, int width, int panels,
-                      bsmm_weights kind, window *w, decoder *d, sums *to) {
-    const int scaled = SCALED(kind) / CODES(kind), share = WORDS / panels;
+                      bsmm_weights kind, const decoder *d, sums *to) {
+    const int scaled = SCALED(kind) / CODES(kind);
     const float *a = b->a;
     const uint8_t *codes = b->codes;
-    for (int i = 0; i < WORDS; i++, a += CODES(kind) * width) {
-        if (i % share == 0)
-            load_batch(b->b + i / share * LANES * s->pitch, s->pitch, kind,
-                       w->word[!b->turn][i / share]);
-        if (i % scaled == 0) {
-            for (int p = 0; p < panels; p++)
-                take_scale(s, codes, p, width, kind, to);
-            codes += LANES;
-        }
-        const int next = (i + 1) % WORDS, turn = i + 1 < WORDS ? b->turn : !b->turn;
+    for (int q = 0; q < QUARTERS; q++) {
+        __m512i word[PANELS][QUARTER_WORDS];
 #    pragma GCC unroll 4
-        for (int p = 0; p < panels; p++) {
-            _mm_prefetch((const char *)b->ahead + (p * LANES + i) * s->pitch, _MM_HINT_T0);
-            if (IS_NARROW(kind)) {
-                add_nibbles(to, d, p, width, a, w->word[b->turn][p][i], kind);
-                continue;
+        for (int p = 0; p < panels; p++)
+            take_quarter(b->rows[p], kind, q, word[p]);
+#    pragma GCC unroll 4
+        for (int i = 0; i < QUARTER_WORDS; i++, a += CODES(kind) * width) {
+            bring_row(s, b, panels, kind, QUARTERS * i + q);
+            if ((QUARTER_WORDS * q + i) % scaled == 0) {
+                for (int p = 0; p < panels; p++)
+                    take_scale(s, codes, p, width, kind, to);
+                codes += LANES;
             }
-            make_halves(d, kind, w->word[turn][p][next], w->half[next % 2][p]);
-            add_halves(to, p, width, a, w->half[i % 2][p]);
+            __m512i of_each[PANELS];
+#    pragma GCC unroll 4
+            for (int p = 0; p < panels; p++)
+                of_each[p] = word[p][i];
+            add_word(to, d, panels, width, a, of_each, kind);
         }
     }
 }
@@ -219,47 +268,87 @@ INLINE void store_sums(const bsmm_decode_span *s, int width, int panels, sums *f
     }
 }
 
-INLINE uint32_t find_special(const decoder *d, uint8_t special, int panels) {
-    bool found = _mm512_cmpge_epu8_mask(d->largest, _mm512_set1_epi8((char)special)) != 0;
-    return found ? (1u << panels) - 1 : 0;
+/* ---- Inf and NaN ---- */
+
+TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, uint8_t special) {
+    __m512i largest = _mm512_setzero_si512();
+    for (int row = 0; row < LANES; row++)
+        for (int64_t i = 0; i < bytes; i += 64)
+            largest =
+                _mm512_max_epu8(largest, _mm512_and_si512(_mm512_loadu_si512(b + row * pitch + i),
+                                                          _mm512_set1_epi8(0x7f)));
+    return _mm512_cmpge_epu8_mask(largest, _mm512_set1_epi8((char)special)) != 0;
 }
 
-INLINE uint32_t multiply(const bsmm_decode_span *s, int width, bsmm_weights kind, bool by_segment) {
+/* Inf and NaN leave no sum finite: codes are looked at again only where one is not. */
+TARGET static uint32_t find_special(const bsmm_decode_span *s, int width, int panels,
+                                    int64_t bytes) {
     const bsmm_decode_tables *from = s->context;
-    const int panels = width <= 4 ? 2 : 1;
+    uint32_t found = 0;
+    for (int p = 0; p < panels; p++) {
+        __mmask16 any = 0;
+        for (int r = 0; r < width; r++) {
+            __m512 sum = _mm512_loadu_ps(s->acc + r * BSMM_DECODE_COLUMNS + p * LANES);
+            any |= _mm512_fpclass_ps_mask(sum, 0x99); /* quiet and signalling NaN, both Inf */
+        }
+        if (any && has_special(s->b + p * LANES * s->pitch, s->pitch, bytes, from->special))
+            found |= 1u << p;
+    }
+    return found;
+}
+
+/* ---- spans ---- */
+
+/* Sums wait for themselves four cycles an element. Memory gives less to more rows side by side,
+ * which only the fastest loop makes up for. */
+#    define PANELS_OF(kind, width)                                                                 \
+        ((kind) == BSMM_SHIFTED4 && (width) == 1 ? 4 : (width) <= 4 ? 2 : 1)
+
+INLINE uint32_t multiply(const bsmm_decode_span *s, int width, bsmm_weights kind, bool by_segment) {
+    const int panels = PANELS_OF(kind, width);
     const int64_t unit = by_segment ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
     const int64_t unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(width, unit);
     const int64_t k_end = s->steps * BSMM_DECODE_STEP;
     const int64_t row_bytes = k_end / BATCH(kind) * ROW_BYTES(kind);
     decoder d;
     sums t;
-    set_up(from, &d);
+    set_up(s->context, &d);
     load_sums(s, width, panels, by_segment, &t);
-    window w;
-    for (int p = 0; p < panels; p++) {
-        load_batch(s->b + p * LANES * s->pitch, s->pitch, kind, w.word[0][p]);
-        if (!IS_NARROW(kind)) make_halves(&d, kind, w.word[0][p][0], w.half[0][p]);
-    }
+    _Alignas(64) panel_rows rows[2][PANELS];
+    for (int p = 0; p < panels; p++)
+        for (int r = 0; r < LANES; r++)
+            copy_row(s->b + (p * LANES + r) * s->pitch, kind, r, rows[0][p]);
     for (int64_t k = 0, at = 0; k < k_end; k += BATCH(kind), at += ROW_BYTES(kind)) {
         const uint8_t *a = s->a + k / unit * unit_bytes;
+        const int64_t turn = k / BATCH(kind) % 2;
         batch b = {.b = s->b + (k + BATCH(kind) < k_end ? at + ROW_BYTES(kind) : at),
                    .ahead = bsmm_decode_ahead(s, at, row_bytes),
                    .a = (const float *)(const void *)a + k % unit * width,
                    .codes = s->codes + k / BSMM_DECODE_STEP * BSMM_STEP_CODES(kind),
-                   .turn = (int)(k / BATCH(kind) % 2)};
-        add_batch(s, &b, width, panels, kind, &w, &d, &t);
+                   .rows = rows[turn],
+                   .next = rows[!turn]};
+        add_batch(s, &b, width, panels, kind, &d, &t);
         if (by_segment && (k + BATCH(kind)) % unit == 0)
             add_segment(s, k / unit, (const float *)(const void *)a + unit * width, width, panels,
                         &t);
     }
     if (!by_segment) store_sums(s, width, panels, &t);
-    return kind == BSMM_SHIFTED8 ? find_special(&d, from->special, panels) : 0;
+    return kind == BSMM_SHIFTED8 ? find_special(s, width, panels, row_bytes) : 0;
 }
 
 #    include "cpu/bf16_decode_variants.h"
 
+#    define PANELS_OF_TILES(kind)                                                                  \
+        {                                                                                          \
+            PANELS_OF(kind, 1), PANELS_OF(kind, 2), PANELS_OF(kind, 4), PANELS_OF(kind, 8),        \
+                PANELS_OF(kind, 16)                                                                \
+        }
+
 const bsmm_bf16_decode_form bsmm_bf16_decode_fmas = {
-    .panels = {2, 2, 2, 1, 1},
+    .panels = {[BSMM_SHIFTED4] = PANELS_OF_TILES(BSMM_SHIFTED4),
+               [BSMM_PRODUCTS4] = PANELS_OF_TILES(BSMM_PRODUCTS4),
+               [BSMM_SHIFTED6] = PANELS_OF_TILES(BSMM_SHIFTED6),
+               [BSMM_SHIFTED8] = PANELS_OF_TILES(BSMM_SHIFTED8)},
     .multiply = BSMM_DECODE_VARIANTS,
 };
 

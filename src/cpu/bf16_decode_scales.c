@@ -120,7 +120,7 @@ static bool prepare_none(const bsmm_decode_scales *s) {
     return true;
 }
 
-bool bsmm_decode_prepare_for_dots(const bsmm_decode_scales *s) {
+bool bsmm_bf16_decode_prepare(const bsmm_decode_scales *s) {
     static bool (*const prepares[])(const bsmm_decode_scales *) = {
         [BSMM_SCALE_NONE] = prepare_none,
         [BSMM_SCALE_E8M0] = prepare_shifts,
@@ -128,14 +128,4 @@ bool bsmm_decode_prepare_for_dots(const bsmm_decode_scales *s) {
         [BSMM_SCALE_F32] = prepare_floats,
     };
     return prepares[s->p->b.m.format.scale](s);
-}
-
-/* Elements of 6 and 8 bits are read as f16, whose bias is larger. */
-bool bsmm_decode_prepare_for_fmas(const bsmm_decode_scales *s) {
-    static const int bias_of_f16 = 15;
-    const bsmm_elem_info *row = bsmm_elem_row(s->p->b.m.format.elem);
-    if (!bsmm_decode_prepare_for_dots(s)) return false;
-    for (int lane = 0; row->bits > 4 && lane < LANES; lane++)
-        s->factors[lane] *= ldexp(1, bias_of_f16 - row->bias);
-    return true;
 }

@@ -81,26 +81,23 @@ static void make_floats(const bsmm_format *f, tables *t) {
     }
 }
 
-/* A code's mantissa begins at bit 9 of f16, below its exponent. Orders gather, from dwords of four
- * codes, a pair's odd bytes into the top bytes of 16 halves, and its even ones after them. */
-static void make_shift(const bsmm_format *f, tables *t) {
-    const bsmm_elem_info *row = bsmm_elem_row(f->elem);
-    uint32_t magnitude = row->bits - 1;
-    t->down = (uint16_t)(5 - row->exponent_bits);
-    t->mask = (uint16_t)(0x8000 | ((1u << magnitude) - 1) << (10 - row->mantissa_bits));
-    t->special = first_special(f->elem);
-    for (int i = 0; i < BSMM_DECODE_LANES; i++)
-        for (int pair = 0; pair < 2; pair++) {
-            t->bytes[pair][2 * i + 1] = (uint8_t)(4 * i + 2 * pair + 1);
-            t->bytes[pair][2 * (i + BSMM_DECODE_LANES) + 1] = (uint8_t)(4 * i + 2 * pair);
-        }
+/* Bytes as for dots, but of all codes of 6 bits. */
+static void make_all_bytes(uint32_t elem, tables *t) {
+    for (uint32_t i = 0; i < 64; i++) {
+        uint16_t word = word_of(elem, i);
+        t->bytes[0][i] = (uint8_t)word;
+        t->bytes[2][i] = (uint8_t)(word >> 8);
+    }
 }
 
 void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to) {
     const bsmm_format *f = &p->b.m.format;
     memset(to, 0, sizeof(tables));
-    if (bsmm_elem_row(f->elem)->bits == 4)
+    uint32_t bits = bsmm_elem_row(f->elem)->bits;
+    if (bits == 4)
         make_floats(f, to);
+    else if (bits == 6)
+        make_all_bytes(f->elem, to);
     else
-        make_shift(f, to);
+        make_bytes(f->elem, to);
 }

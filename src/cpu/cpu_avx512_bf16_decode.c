@@ -38,23 +38,20 @@ static int64_t scale_unit_of(uint32_t scale) {
 /* What a decoder has of its form. */
 static bsmm_decoder form_of(bool by_fma) {
     if (by_fma)
-        return (bsmm_decoder){.make_context = bsmm_decode_tables_for_fmas,
-                              .pack_a = pack_wide,
-                              .prepare = bsmm_decode_prepare_for_fmas};
-    return (bsmm_decoder){.make_context = bsmm_decode_tables_for_dots,
-                          .pack_a = pack_a,
-                          .prepare = bsmm_decode_prepare_for_dots};
+        return (bsmm_decoder){.make_context = bsmm_decode_tables_for_fmas, .pack_a = pack_wide};
+    return (bsmm_decoder){.make_context = bsmm_decode_tables_for_dots, .pack_a = pack_a};
 }
 
 static bsmm_decoder decoder_of(const bsmm_product *p) {
     bool by_fma = bsmm_cpu_features() & BSMM_CPU_TWO_PORTS, by_segment = bsmm_bf16_by_segment(p);
     const bsmm_bf16_decode_form *form = by_fma ? &bsmm_bf16_decode_fmas : &bsmm_bf16_decode_dots;
+    bsmm_weights weights = bsmm_weights_of(&p->b.m.format);
     int tile = bsmm_decode_choose_width(p, widths, BSMM_COUNT(widths));
     int64_t width = widths[tile];
     int64_t unit = by_segment ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
     bsmm_decoder d = form_of(by_fma);
     d.width = width;
-    d.panels = form->panels[tile];
+    d.panels = form->panels[weights][tile];
     d.unit = unit;
     d.a_unit_bytes = (uint64_t)(by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit)
                                        : BSMM_BF16_UNIT_BYTES(width, unit));
@@ -62,7 +59,8 @@ static bsmm_decoder decoder_of(const bsmm_product *p) {
     d.scale_unit = scale_unit_of(p->b.m.format.scale);
     d.context_bytes = sizeof(bsmm_decode_tables);
     d.pack_b = pack_b;
-    d.multiply = form->multiply[bsmm_weights_of(&p->b.m.format)][by_segment][tile];
+    d.prepare = bsmm_bf16_decode_prepare;
+    d.multiply = form->multiply[weights][by_segment][tile];
     d.multiply_packed = bsmm_bf16_decode_packed[by_fma][by_segment];
     return d;
 }

@@ -36,6 +36,19 @@ BSMM_DECODE_INLINE void bsmm_transpose(const __m512i row[4], __m512i word[4]) {
     word[3] = _mm512_unpackhi_epi64(high01, high23);
 }
 
+/* The same, but of each dword the two pairs of bytes lie apart: each four lanes have four rows'
+ * first pairs, and then their second ones. Bytes that are interleaved with others come to lanes. */
+BSMM_DECODE_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word[4]) {
+    __m512i low01 = _mm512_unpacklo_epi16(row[0], row[1]);
+    __m512i low23 = _mm512_unpacklo_epi16(row[2], row[3]);
+    __m512i high01 = _mm512_unpackhi_epi16(row[0], row[1]);
+    __m512i high23 = _mm512_unpackhi_epi16(row[2], row[3]);
+    word[0] = _mm512_unpacklo_epi32(low01, low23);
+    word[1] = _mm512_unpackhi_epi32(low01, low23);
+    word[2] = _mm512_unpacklo_epi32(high01, high23);
+    word[3] = _mm512_unpackhi_epi32(high01, high23);
+}
+
 /* 64 bytes of each of 16 rows: word[d] has dword d of row i in lane i. Whole cache lines, since
  * rows at a power of two from each other share the sets of a cache and would drive each other out
  * between smaller reads. */
@@ -61,13 +74,19 @@ BSMM_DECODE_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, __
     }
 }
 
+/* For byte shuffles: three bytes of four elements of 6 bits into each dword, from byte `skip` of
+ * each 16 on. */
+BSMM_DECODE_INLINE __m512i bsmm_sixes_order(int skip) {
+    return _mm512_broadcast_i32x4(
+        _mm_add_epi8(_mm_setr_epi8(0, 1, 2, 0, 3, 4, 5, 3, 6, 7, 8, 6, 9, 10, 11, 9),
+                     _mm_set1_epi8((char)skip)));
+}
+
 /* 12 bytes of each of 16 rows, from byte `skip` of the 16 that are loaded: word[d] has elements 4d
  * to 4d + 3 of 6 bits of row i in lane i. */
 BSMM_DECODE_INLINE void bsmm_load_sixes(const uint8_t *b, int64_t pitch, int skip,
                                         __m512i word[4]) {
-    const __m512i threes = _mm512_broadcast_i32x4(
-        _mm_add_epi8(_mm_setr_epi8(0, 1, 2, 0, 3, 4, 5, 3, 6, 7, 8, 6, 9, 10, 11, 9),
-                     _mm_set1_epi8((char)skip)));
+    const __m512i threes = bsmm_sixes_order(skip);
     __m512i row[4];
     bsmm_load_rows(b, pitch, row);
 #pragma GCC unroll 4
