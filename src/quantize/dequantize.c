@@ -152,12 +152,23 @@ static float one_nan(float scale) {
     return isnan(scale) ? NAN : scale;
 }
 
+/* Of codes that lie side by side. */
+static void look_up_scales(const strip_decoder *d, const uint8_t *codes, int64_t n, float *scales) {
+    for (int64_t i = 0; i < n; i++)
+        scales[i] = d->scales[codes[i]];
+}
+
 static void load_scales(const strip_decoder *d, uint64_t row, int64_t block, int64_t n,
                         float *scales) {
     const uint8_t *codes = d->src->m.scales;
     const float *floats = d->src->m.scales;
     bool wide = d->src->m.format.scale == BSMM_SCALE_F32;
     uint64_t offsets[BSMM_SCALE_RUN];
+    if (d->line.contiguous && !wide) {
+        bsmm_scale_line_at(&d->line, row, block, 1, offsets);
+        look_up_scales(d, codes + offsets[0], n, scales);
+        return;
+    }
     for (int64_t first = 0; first < n; first += BSMM_SCALE_RUN) {
         int64_t count = bsmm_min_i64(BSMM_SCALE_RUN, n - first);
         bsmm_scale_line_at(&d->line, row, block + first, count, offsets);
