@@ -282,9 +282,9 @@ typedef struct bsmm_buffers {
  * on M, D, factors or threads; they may be written to a file and mapped back for any plan that
  * takes the same kernel, formats and B's shape (a run refuses others). B itself must still be given
  * to runs: rows whose scales span too much are read from it.
- * 0 bytes: the kernel has no such form, and desc->b_packed is UNSUPPORTED. A kernel of a cuda device
- * that multiplies this B as it is stored takes plans with b_packed all the same; the form is then
- * its header alone, 128 bytes. */
+ * 0 bytes: the kernel has no such form, and desc->b_packed is UNSUPPORTED. A kernel of a cuda
+ * device that multiplies this B as it is stored takes plans with b_packed all the same; the form is
+ * then its header alone, 128 bytes. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global (nothing else is read) into packed, 64-byte aligned. On a
  * cuda device the packing is queued in buffers->stream, and runs do not check what packed_b was
