@@ -10,5 +10,6 @@
 #define CLUSTER_N   1
 #define STAGES      4
 #define CHUNKS      2
+#define GEMM_TURNS  1
 #define CONSUMERS   2
 #include "cuda/sm90a/gemm_body.h"

@@ -12,6 +12,9 @@
  *   CLUSTER_M, CLUSTER_N   blocks of a cluster; those in a row share A, those in a column B
  *   STAGES         of the ring of operand tiles
  *   CHUNKS         places of 64 x 64 16-bit values in which each warpgroup stages results
+ *   GEMM_TURNS     both warpgroups' places are one, which holds one's part of a tile; they take
+ *                  turns. So that neither waits, the second falls behind by as much as the copies
+ *                  to D take, and multiplies while the first stages, and the other way round
  *   CONSUMERS      warpgroups that multiply, 1 to 3
  *
  * Both operands are K-major; a k block is 128 bytes of K. Operand tiles lie in shared memory as the
@@ -48,6 +51,9 @@
 #ifndef GEMM_CAREFUL
 #    define GEMM_CAREFUL 0
 #endif
+#ifndef GEMM_TURNS
+#    define GEMM_TURNS 0
+#endif
 
 #define GEMM_UNSCALED  0
 #define GEMM_ROW_BLOCK 1
@@ -64,11 +70,15 @@
 #define TILE_M        (64 * SUBTILES * CONSUMERS)
 #define CLUSTER       (CLUSTER_M * CLUSTER_N)
 #define K_BYTES       128
+#define K_ELEMENTS    (K_BYTES / (GEMM_WIDE ? 2 : 1))
 #define A_BYTES       (TILE_M * K_BYTES)
 #define B_BYTES       (TILE_N * K_BYTES)
 #define STAGE_BYTES   (A_BYTES + B_BYTES)
 #define CHUNK_COLS    64
 #define CHUNK_BYTES   (64 * 2 * CHUNK_COLS)
+/* Of a warpgroup; in one they are handed to its writer together. */
+#define PLACES       (GEMM_TURNS ? 1 : CHUNKS)
+#define PLACE_CHUNKS (GEMM_TURNS ? CONSUMERS * CHUNKS : 1)
 /* A stage's scales: of each row of A and, with GEMM_ROW_ROW, of B. */
 #define SCALE_BYTES                                                                                \
     (GEMM_SCALES == GEMM_UNSCALED ? 0 : 4 * TILE_M + (GEMM_SCALES == GEMM_ROW_ROW ? 4 * TILE_N : 0))
@@ -84,6 +94,9 @@
 #define MATH_REGISTERS (CONSUMERS == 3 ? 160 : EVENS ? 168 : CONSUMERS == 2 ? 232 : 216)
 static_assert(CONSUMERS >= 1 && CONSUMERS <= 3, "register shares are known for these");
 static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each subtile begins with the oldest chunk");
+static_assert(!GEMM_TURNS || (CONSUMERS == 2 && SUBTILES * TILE_N == PLACE_CHUNKS * CHUNK_COLS),
+              "a turn is a warpgroup's part of a tile");
+static_assert(!GEMM_TURNS || !AGAIN, "rows that are made again wait for places out of turn");
 
 static_assert(SHARED_BYTES + 1024 <= 232448, "a multiprocessor lends 227 KiB to a block");
 static_assert(TILE_M % CLUSTER_N == 0 && TILE_N % CLUSTER_M == 0, "a shared tile is cut evenly");
@@ -124,11 +137,19 @@ static __device__ __forceinline__ void wait_for(uint32_t barrier, uint32_t parit
     while (!ptx_mbarrier_try_wait(barrier, parity)) {
     }
 }
-/* Of a warpgroup's place for a chunk: `staged` completes when its four warps have written it,
- * `written` when it may be written again. */
+/* Of a warpgroup's place: `staged` completes when its four warps have written it, `written` when
+ * they may write it (again). */
 static __device__ __forceinline__ uint32_t staged_of(const ring *r, uint32_t warpgroup,
                                                      uint32_t place) {
-    return r->barriers + 16 * (STAGES + warpgroup * CHUNKS + place);
+    return r->barriers + 16 * (STAGES + warpgroup * PLACES + place);
+}
+/* Where a warpgroup's places begin. */
+static __device__ __forceinline__ uint32_t staging_of(uint32_t staging, uint32_t warpgroup) {
+    return staging + (GEMM_TURNS ? 0 : warpgroup * (CHUNKS * CHUNK_BYTES));
+}
+/* Who may write a place that this warpgroup has filled, once that is in D. */
+static __device__ __forceinline__ uint32_t next_in_turn(uint32_t warpgroup) {
+    return GEMM_TURNS ? 1 - warpgroup : warpgroup;
 }
 static __device__ __forceinline__ uint32_t written_of(const ring *r, uint32_t warpgroup,
                                                       uint32_t place) {
@@ -172,26 +193,28 @@ typedef struct work {
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;
-    corner at;          /* CHUNK_STORE: of the 64 rows of CHUNK_COLS columns of D in its place */
+    corner at;          /* CHUNK_STORE: of the 64 rows of D in its place */
     uint32_t to_memory; /* not 0: the place is given back when they are in memory */
 } chunk;
 
 /* Piece number i is in pieces[i % 2] before its first stage is full: nobody still reads piece i -
  * 2, for all have given back a stage of piece i - 1. */
 typedef struct shared {
+    uint64_t ready; /* a barrier: what follows `pieces` has been told */
     work pieces[2];
     bsmm_epilogue_factors factors; /* of D */
     uint32_t plain;                /* factors.factor is 1 */
     uint32_t even;                 /* as packing has told of both operands */
-    chunk chunks[CONSUMERS][CHUNKS];
+    chunk chunks[CONSUMERS][PLACES];
 } shared;
 
 static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, shared *told) {
     told->factors = bsmm_epilogue_begin(&p->whole.epilogue);
     told->plain = told->factors.factor == 1;
     told->even = bsmm_cuda_gate_is_even(&p->gate);
-    for (int i = 0; i < CONSUMERS * CHUNKS; i++)
-        told->chunks[i / CHUNKS][i % CHUNKS].to_memory = 0;
+    for (int i = 0; i < CONSUMERS * PLACES; i++)
+        told->chunks[i / PLACES][i % PLACES].to_memory = 0;
+    ptx_mbarrier_arrive(ptx_shared_address(&told->ready));
 }
 
 /* Tiles are walked in bands of group_m cluster tiles of M, down each column of the band, so that
@@ -243,8 +266,10 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.a = ptx_wgmma_descriptor(r.tiles + c.warpgroup * (SUBTILES * 64 * K_BYTES));
     c.b = ptx_wgmma_descriptor(r.tiles + A_BYTES);
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
-    c.staging = staging + (uint32_t)c.warpgroup * (CHUNKS * CHUNK_BYTES);
-    c.chunks = 0;
+    c.staging = staging_of(staging, (uint32_t)c.warpgroup);
+    /* The first one in turn finds its place free, the second waits for the first. */
+    c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
+    wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);
     for (uint32_t number = 0;; number++) {
         float total[SUBTILES][ACCUMULATORS];
@@ -269,15 +294,17 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
 
 /* ---- the kernel ---- */
 
-static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32_t barriers) {
+static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32_t barriers,
+                                              const shared *told) {
     for (int i = 0; i < STAGES; i++) {
         ptx_mbarrier_init(barriers + 16 * i, 1);
         ptx_mbarrier_init(barriers + 16 * i + 8, CONSUMER_WARPS * (CLUSTER_M + CLUSTER_N - 1));
     }
-    for (int i = 0; i < CONSUMERS * CHUNKS; i++) {
+    for (int i = 0; i < CONSUMERS * PLACES; i++) {
         ptx_mbarrier_init(barriers + 16 * (STAGES + i), 4);
         ptx_mbarrier_init(barriers + 16 * (STAGES + i) + 8, 1);
     }
+    ptx_mbarrier_init(ptx_shared_address(&told->ready), 1);
     ptx_fence_mbarrier_init();
     ptx_tma_prefetch_map(&p->a);
     ptx_tma_prefetch_map(&p->b);
@@ -295,12 +322,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     uint32_t base = __shfl_sync(0xffffffff, (ptx_shared_address(memory) + 1023) & ~1023u, 0);
     ring r = {base, base + SCALES_AT, base + BARRIERS_AT, 0};
     /* What needs no memory is done while the kernel before this one ends. */
-    if (threadIdx.x == 32) set_up(p, r.barriers);
+    if (threadIdx.x == 32) set_up(p, r.barriers, &told);
     gemm_schedule s;
     work first;
     if (threadIdx.x < 32) {
         s = gemm_schedule_make(p, (int32_t)blockIdx.x / CLUSTER, (int32_t)gridDim.x / CLUSTER);
         first = next_work(p, place_make(), &s);
+    }
+    __syncwarp();
+    if (CLUSTER > 1) {
+        ptx_cluster_arrive();
+        ptx_cluster_wait();
+    } else {
+        __syncthreads();
     }
     ptx_grid_wait();
     ptx_grid_release_next();
@@ -311,12 +345,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
         return;
     }
     if (threadIdx.x == 64) told_factors(p, &told);
-    if (CLUSTER > 1) {
-        ptx_cluster_arrive();
-        ptx_cluster_wait();
-    } else {
-        __syncthreads();
-    }
     if (threadIdx.x < 128) {
         PTX_REGISTERS_LESS(FEED_REGISTERS);
         if (threadIdx.x < 32 && ptx_elect()) feed_tiles(p, r, place_make(), s, first, &told);

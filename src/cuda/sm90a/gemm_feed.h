@@ -10,7 +10,7 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
     uint32_t a = r->tiles + stage * STAGE_BYTES + here.rank_n * a_rows * K_BYTES;
     uint32_t b = r->tiles + stage * STAGE_BYTES + A_BYTES + here.rank_m * b_rows * K_BYTES;
     int32_t a_row = at.row + here.rank_n * a_rows, b_row = at.col + here.rank_m * b_rows;
-    int32_t x = k * (K_BYTES / (GEMM_WIDE ? 2 : 1));
+    int32_t x = k * K_ELEMENTS;
 #if CLUSTER_N > 1
     uint16_t row_mask = 0;
     for (int j = 0; j < CLUSTER_N; j++)

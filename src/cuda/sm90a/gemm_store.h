@@ -51,13 +51,15 @@ static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uin
     c->chunks ^= 1u << place;
 }
 
-/* In the last place of the ring, so that the next chunk is in the first. */
+/* In the last place of the ring, so that the next chunk is in the first; after the end there is
+ * none. */
 static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint32_t what) {
+    const uint32_t last = what == CHUNK_END ? 0 : PLACES - 1;
     corner nowhere = {0, 0};
 #pragma unroll
-    for (uint32_t i = 0; i < CHUNKS; i++) {
+    for (uint32_t i = 0; i < PLACES && i <= last; i++) {
         wait_written(c, i);
-        give_chunk(c, told, i, i == CHUNKS - 1 ? what : CHUNK_NOTHING, nowhere);
+        give_chunk(c, told, i, i == last ? what : CHUNK_NOTHING, nowhere);
     }
 }
 
@@ -65,16 +67,19 @@ static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint
 static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, const ring *r,
                                                     uint32_t staging, shared *told,
                                                     uint32_t warpgroup) {
-    staging += warpgroup * (CHUNKS * CHUNK_BYTES);
+    staging = staging_of(staging, warpgroup);
     for (uint32_t number = 0;; number++) {
-        uint32_t place = number % CHUNKS;
-        wait_for(staged_of(r, warpgroup, place), number / CHUNKS & 1);
+        uint32_t place = number % PLACES;
+        wait_for(staged_of(r, warpgroup, place), number / PLACES & 1);
         chunk *next = &told->chunks[warpgroup][place];
-        if (next->what == CHUNK_END) return;
-        if (next->what == CHUNK_HANDED)
+        const uint32_t what = next->what;
+        if (what == CHUNK_HANDED)
             ptx_store_release(p->handed_flag + blockIdx.x * CONSUMERS + warpgroup, p->ticket);
-        if (next->what == CHUNK_STORE) {
-            ptx_tma_store(&p->d, staging + place * CHUNK_BYTES, next->at.col, next->at.row);
+        if (what == CHUNK_STORE) {
+#pragma unroll
+            for (int i = 0; i < PLACE_CHUNKS; i++)
+                ptx_tma_store(&p->d, staging + (place + (uint32_t)i) * CHUNK_BYTES,
+                              next->at.col + i * CHUNK_COLS, next->at.row);
             ptx_tma_commit();
             if (next->to_memory)
                 PTX_TMA_WAIT(0);
@@ -82,7 +87,8 @@ static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, 
                 PTX_TMA_WAIT_READ(0);
             next->to_memory = 0;
         }
-        ptx_mbarrier_arrive(written_of(r, warpgroup, place));
+        ptx_mbarrier_arrive(written_of(r, next_in_turn(warpgroup), place));
+        if (what == CHUNK_END) return;
     }
 }
 
@@ -132,10 +138,13 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
 static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
                                                     corner at, bool to_memory) {
 #pragma unroll
-    for (uint32_t i = 0; i < TILE_N / CHUNK_COLS; i++) {
-        const uint32_t place = i % CHUNKS;
+    for (uint32_t i = 0; i < TILE_N / CHUNK_COLS; i += PLACE_CHUNKS) {
+        const uint32_t place = i % PLACES;
         wait_written(c, place);
-        stage_chunk(c, total + i * (CHUNK_COLS / 2), c->staging + place * CHUNK_BYTES);
+#pragma unroll
+        for (uint32_t j = 0; j < PLACE_CHUNKS; j++)
+            stage_chunk(c, total + (i + j) * (CHUNK_COLS / 2),
+                        c->staging + (place + j) * CHUNK_BYTES);
         if (to_memory && c->lane == 0) told->chunks[c->warpgroup][place].to_memory = 1;
         corner chunk_at = {at.row, at.col + (int32_t)i * CHUNK_COLS};
         give_chunk(c, told, place, CHUNK_STORE, chunk_at);
@@ -236,7 +245,7 @@ static __device__ __forceinline__ void store(consumer *c, shared *told,
         const uint32_t again = rows_again(c, s);
         if (!again) continue;
         if (p->store >= BSMM_WGMMA_STORE_BF16)
-            for (uint32_t i = 0; i < CHUNKS; i++)
+            for (uint32_t i = 0; i < PLACES; i++)
                 wait_written(c, i);
         __syncwarp();
         store_again(p, &told->factors, again, row, at.col);
