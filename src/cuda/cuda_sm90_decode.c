@@ -25,19 +25,18 @@ enum {
 typedef struct weights {
     bsmm_format format;   /* fp32 scales: block_rows any multiple of 16, block_cols one of 128 */
     uint32_t step_scales; /* bytes of scales for a row and step */
-    bsmm_cuda_function functions[2][3]; /* no module: there is no such kernel */
+    bsmm_cuda_function functions[2][3];
 } weights;
 
 /* clang-format off */
 #define FUNCTION(name) {"sm90a/decode", "decode_" name, MOST_SHARED}
 #define FUNCTIONS(name) {FUNCTION(name "_1"), FUNCTION(name "_2"), FUNCTION(name "_4")}
-#define TWO_FUNCTIONS(name) {FUNCTION(name "_1"), FUNCTION(name "_2"), {0}} /* registers do not suffice for more */
 
 static const weights all_weights[] = {
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = {FUNCTIONS("mxfp4"), TWO_FUNCTIONS("mxfp4_grouped")}},
+     .functions = {FUNCTIONS("mxfp4"), FUNCTIONS("mxfp4_grouped")}},
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, .step_scales = 8,
-     .functions = {FUNCTIONS("nvfp4"), TWO_FUNCTIONS("nvfp4_grouped")}},
+     .functions = {FUNCTIONS("nvfp4"), FUNCTIONS("nvfp4_grouped")}},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
      .functions = {FUNCTIONS("mxfp8"), FUNCTIONS("mxfp8_grouped")}},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}, .step_scales = 4,
@@ -236,10 +235,7 @@ static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     if (!bsmm_cuda_is_small(p)) return "an extent is beyond 32 bits";
     if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
     cut c;
-    const weights *w = find_weights(&p->b);
-    if (!find_cut(p, w, &c)) return "K is too long for shared memory";
-    if (!find_function(w, &c)->module)
-        return "A has fp32 scales along K: with 4-bit weights it takes up to 16 rows";
+    if (!find_cut(p, find_weights(&p->b), &c)) return "K is too long for shared memory";
     return NULL;
 }
 
@@ -306,6 +302,14 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
+/* Nothing is multiplied or added to the sums. */
+static bool is_plain(const bsmm_product *p, const cut *c) {
+    bsmm_cuda_epilogue e = bsmm_cuda_epilogue_of(p);
+    bool row_scaled = bsmm_decode_has_row_floats(&p->a) && !c->grouped;
+    return bsmm_elem_row(e.d_elem)->bits > 8 && !row_scaled && e.alpha == 1 && !e.c && !e.bias &&
+           !e.globals[0] && !e.globals[1] && !e.globals[2];
+}
+
 static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, const cut *c) {
     return (bsmm_decode_params){
         .a = bsmm_cuda_operand_of(&p->a),
@@ -320,6 +324,7 @@ static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, con
         .k_warps_log2 = log2_of(c->k_warps),
         .source = bsmm_decode_find_source(&p->a),
         .row_scaled = bsmm_decode_has_row_floats(&p->a) && !c->grouped,
+        .plain = is_plain(p, c),
         .a_slots = c->a_slots,
         .scale_columns = c->scale_columns,
         .narrow = is_4bit(w),
@@ -327,6 +332,7 @@ static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, con
         .parts = bsmm_decode_count_parts(&p->a),
         .columns = c->columns,
         .chunk_bytes = c->chunk_bytes,
+        .for_wgmma = c->columns >= BSMM_DECODE_WGMMA_COLUMNS,
         .m_log2 = log2_up((uint32_t)p->d.m.rows),
         .a_pitch = pitch_of(&p->a),
         .a_scale_pitch = p->a.map.tile_row_step, /* read of ROW_MAJOR alone */

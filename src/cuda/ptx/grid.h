@@ -21,13 +21,14 @@ static __device__ __forceinline__ uint32_t ptx_grid_mapa(uint32_t address, uint3
     return d;
 }
 
-/* PTX ISA 9.7.9.8 "ld": from any block of the cluster. */
-static __device__ __forceinline__ float ptx_grid_load_f32(uint32_t address) {
-    float d;
-    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(d) : "r"(address));
+/* The same of a pointer, for loads that need not find its window each time. */
+static __device__ __forceinline__ const void *ptx_grid_map(const void *pointer, uint32_t rank) {
+    const void *d;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(d) : "l"(pointer), "r"(rank));
     return d;
 }
 
+/* PTX ISA 9.7.9.8 "ld": from any block of the cluster. */
 static __device__ __forceinline__ uint32_t ptx_grid_load_u32(uint32_t address) {
     uint32_t d;
     asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(d) : "r"(address));

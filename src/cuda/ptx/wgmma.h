@@ -27,4 +27,18 @@ static __device__ __forceinline__ uint64_t ptx_wgmma_descriptor(uint32_t address
     return (uint64_t)((address & 0x3FFFF) >> 4) | (stride << 32) | (swizzle_128 << 62);
 }
 
+/* The same of a K-major tile as it lies without swizzle: 8 rows of 16 bytes after each other;
+ * `along` bytes from there to the next 16 along K, `across` to the next 8 rows. */
+static __device__ __forceinline__ uint64_t ptx_wgmma_descriptor_plain(uint32_t address,
+                                                                      uint32_t along,
+                                                                      uint32_t across) {
+    return (uint64_t)((address & 0x3FFFF) >> 4) | (uint64_t)(along >> 4) << 16 |
+           (uint64_t)(across >> 4) << 32;
+}
+
+/* No instruction: what products read of registers stays there until here. */
+static __device__ __forceinline__ void ptx_wgmma_hold_words(uint32_t a[4]) {
+    asm volatile("" : "+r"(a[0]), "+r"(a[1]), "+r"(a[2]), "+r"(a[3]));
+}
+
 #endif

@@ -2,10 +2,13 @@
  * each.
  *
  *   WGMMA_NAME    the function's name; WGMMA_HOLD that of its compiler barrier
- *   WGMMA_N       columns: 32, 64, 96, 128, 192 or 256
+ *   WGMMA_N       columns: 32, 64, 96, 128, 192 or 256; with WGMMA_WORDS 32
  *   WGMMA_SHAPE   "m64n128k32"
  *   WGMMA_TYPES   "f32.e4m3.e4m3"
  *   WGMMA_TAIL    ", 1, 1" (no negation); for 16-bit types ", 1, 1, 0, 0" (nor transposition)
+ *   WGMMA_WORDS   where it is defined, a is in registers: four of each thread, which hold what
+ *                 mma.m16n8k16's do of the warp's 16 rows and stay as they are until the product is
+ *                 waited for. WGMMA_TAIL is ", 1, 1, 0" then
  *
  * d (64 x N) = a (64 x k) b (N x k)^T + (add ? d : 0). Thread t of the warpgroup holds, for each
  * group j of 8 columns, with r = 16 (t / 32) + t % 32 / 4 and c = 8 j + 2 (t % 4): d[4 j], d[4 j +
@@ -35,7 +38,11 @@
 #    define WGMMA_REG_64(d, i) WGMMA_REG_32(d, i), WGMMA_REG_32(d, i + 32)
 #endif
 
-#if WGMMA_N == 32
+#if WGMMA_N == 32 && defined(WGMMA_WORDS)
+#    define WGMMA_LIST "{" WGMMA_TEXT_0 "}, {%16, %17, %18, %19}, %20, p"
+#    define WGMMA_ADD  "%21"
+#    define WGMMA_REGS WGMMA_REG_16(d, 0)
+#elif WGMMA_N == 32
 #    define WGMMA_LIST "{" WGMMA_TEXT_0 "}, %16, %17, p"
 #    define WGMMA_ADD  "%18"
 #    define WGMMA_REGS WGMMA_REG_16(d, 0)
@@ -66,13 +73,21 @@
 #    define WGMMA_REGS WGMMA_REG_64(d, 0), WGMMA_REG_64(d, 64)
 #endif
 
-static __device__ __forceinline__ void WGMMA_NAME(float *d, uint64_t a, uint64_t b, uint32_t add) {
+#ifdef WGMMA_WORDS
+#    define WGMMA_A      const uint32_t *a
+#    define WGMMA_A_REGS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])
+#else
+#    define WGMMA_A      uint64_t a
+#    define WGMMA_A_REGS "l"(a)
+#endif
+
+static __device__ __forceinline__ void WGMMA_NAME(float *d, WGMMA_A, uint64_t b, uint32_t add) {
     asm volatile("{ .reg .pred p;\n\t"
                  "setp.ne.b32 p, " WGMMA_ADD ", 0;\n\t"
                  "wgmma.mma_async.sync.aligned." WGMMA_SHAPE "." WGMMA_TYPES
                  " " WGMMA_LIST WGMMA_TAIL "; }"
                  : WGMMA_REGS
-                 : "l"(a), "l"(b), "r"(add)
+                 : WGMMA_A_REGS, "l"(b), "r"(add)
                  : "memory");
 }
 
@@ -84,6 +99,9 @@ static __device__ __forceinline__ void WGMMA_HOLD(float *d) {
 #undef WGMMA_LIST
 #undef WGMMA_ADD
 #undef WGMMA_REGS
+#undef WGMMA_A
+#undef WGMMA_A_REGS
+#undef WGMMA_WORDS
 #undef WGMMA_NAME
 #undef WGMMA_HOLD
 #undef WGMMA_N

@@ -7,21 +7,24 @@
  * multiplied into the decoded bf16, exactly, together with the power of two that decoding leaves
  * over.
  *
+ * From 17 columns on four warps multiply together, by wgmma, with A where it lies in shared memory
+ * (decode_group.h).
+ *
  * Blocks: 16 warps, k_warps of them along K; 64, 128 or 256 rows of B; a cluster shares rows and
  * cuts K. Shared memory: A (all of the block's, or a ring of steps for the warps that share them),
  * scales of B, fp32 scales of A, the weights' ring (2 x 32 KiB), barriers of A; in the end the sums
  * of all warps over all of it; behind them, which rows of A are not zero.
  * A warp: wait for its copies of a step, decode and multiply, copy the step after the next. No warp
- * waits for another but for slots of A's ring, at the begin and at the end (decode_finish.h).
- * One or two rows of A: blocks make A ready (decode_own.h); more: a kernel before them does
- * (decode_prepare.h).
- * Bound: cuda_sm90_decode.c. Measured: docs/PERFORMANCE.md, "Few rows of A on one H200". */
+ * waits for another but for slots of A's ring, at the begin and at the end (decode_finish.h), and
+ * the four of a warpgroup for each product. One or two rows of A: blocks make A ready
+ * (decode_own.h); more: a kernel before them does (decode_prepare.h). Bound: cuda_sm90_decode.c.
+ * Measured: docs/PERFORMANCE.md, "Few rows of A on one H200". */
 #include "cuda/decode_params.h"
 
 extern __shared__ __align__(128) uint8_t decode_shared[];
 
 #include "cuda/sm90a/decode_finish.h"
-#include "cuda/sm90a/decode_multiply.h"
+#include "cuda/sm90a/decode_group.h"
 #include "cuda/sm90a/decode_own.h"
 
 #define DECODE_PASTE(a, b) a##b
@@ -106,6 +109,12 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_PREPARE_THREADS)
 #define DECODE_GROUPED 1
 #include "cuda/sm90a/decode_body.h"
 
+#define DECODE_NAME    decode_mxfp4_grouped_4
+#define DECODE_FORMAT  DECODE_MXFP4
+#define DECODE_TILES   4
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
 #define DECODE_NAME    decode_nvfp4_grouped_1
 #define DECODE_FORMAT  DECODE_NVFP4
 #define DECODE_TILES   1
@@ -115,6 +124,12 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_PREPARE_THREADS)
 #define DECODE_NAME    decode_nvfp4_grouped_2
 #define DECODE_FORMAT  DECODE_NVFP4
 #define DECODE_TILES   2
+#define DECODE_GROUPED 1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_nvfp4_grouped_4
+#define DECODE_FORMAT  DECODE_NVFP4
+#define DECODE_TILES   4
 #define DECODE_GROUPED 1
 #include "cuda/sm90a/decode_body.h"
 

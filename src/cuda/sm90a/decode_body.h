@@ -1,19 +1,26 @@
 /* A decode kernel: DECODE_NAME, for weights of DECODE_FORMAT, DECODE_TILES tiles of 8 columns (rows
- * of A, or their parts), and DECODE_GROUPED: partial sums of 128 along K are scaled in fp32. */
+ * of A, or their parts), and DECODE_GROUPED: partial sums of 128 along K are scaled in fp32.
+ * DECODE_WGMMA: warpgroups multiply. A warp has 64 bytes of weights for each thread at a time: with
+ * 4 bits two tiles of 16 rows, and takes turns at a range's steps with another warp; or, of a
+ * warpgroup, one tile and a span of two steps, whose sums stay apart, so that both add alike. */
 
-enum { DECODE_JOIN(DECODE_NAME, _row_tiles) = DECODE_FORMAT <= DECODE_NVFP4 ? 2 : 1 };
-#define ROW_TILES   DECODE_JOIN(DECODE_NAME, _row_tiles)
-#define SUMS        (ROW_TILES * DECODE_TILES)
-#define WALKERS     (DECODE_FORMAT <= DECODE_NVFP4 ? 2 : 1)
-#define STEP_SCALES (DECODE_FORMAT == DECODE_NVFP4 ? 8 : 4)
+#define DECODE_WGMMA (DECODE_TILES * 8 >= BSMM_DECODE_WGMMA_COLUMNS)
+#define ROW_TILES    (DECODE_FORMAT <= DECODE_NVFP4 && !DECODE_WGMMA ? 2 : 1)
+#define SPAN         (DECODE_FORMAT <= DECODE_NVFP4 && DECODE_WGMMA ? 2 : 1)
+#define SUMS         (ROW_TILES * SPAN * DECODE_TILES)
+#define WALKERS      (DECODE_FORMAT <= DECODE_NVFP4 ? 2 : 1)
+#define STEP_SCALES  (DECODE_FORMAT == DECODE_NVFP4 ? 8 : 4)
 
 extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
     DECODE_NAME(const __grid_constant__ bsmm_decode_params p) {
     ptx_grid_release_next();
-    const uint32_t warp = threadIdx.x / 32, lane_id = threadIdx.x % 32;
+    /* A warpgroup's descriptors are the same for all lanes; the compiler should know. */
+    const uint32_t warp =
+        DECODE_WGMMA ? __shfl_sync(0xffffffffu, threadIdx.x / 32, 0) : threadIdx.x / 32;
+    const uint32_t lane_id = threadIdx.x % 32;
     const uint32_t g = lane_id / 4, t = lane_id % 4;
-    const uint32_t row_warps = BSMM_DECODE_WARPS >> p.k_warps_log2;
-    const uint32_t row_warp = warp & (row_warps - 1), k_warp = warp / row_warps;
+    const uint32_t row_warps = BSMM_DECODE_WARPS * SPAN >> p.k_warps_log2;
+    const uint32_t row_warp = warp & (row_warps - 1), k_warp = warp / row_warps * SPAN;
     const uint32_t rank = ptx_grid_cluster_rank();
     decode_block block;
     block.ranges = (1u << p.k_warps_log2) / WALKERS;
@@ -45,8 +52,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
         ptx_grid_wait();
         decode_own_load(&p, narrow, &block, threadIdx.x, raw); /* behind nothing else */
     }
-    if (step < end) decode_fetch(DECODE_FORMAT, &lane, lane.ring);
-    decode_go_on(DECODE_FORMAT, &lane);
+    if (step < end) decode_fetch(2 * ROW_TILES, &lane, lane.ring);
+    decode_go_on(2 * ROW_TILES, &lane);
     ptx_copy_commit();
     if (!own) decode_make_barriers(&p, row_warps);
     uint8_t *const scales = decode_shared + p.scales_at;
@@ -58,13 +65,15 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
     const bool at_once = own || DECODE_FORMAT >= DECODE_MXFP8;
     __syncthreads(); /* the barriers are there, flags too */
     if (!own) ptx_grid_wait();
-    decode_ring ring = decode_find_ring(&p, k_warp);
+    /* A warpgroup's warps are done with a slot together; others may need longer. */
+    decode_ring ring =
+        decode_find_ring(&p, k_warp, SPAN, WALKERS, DECODE_WGMMA && row_warps == 4 ? 0 : 1);
     const bool fills = row_warp == 0 && lane_id == 0;
     if (!own && threadIdx.x == 0) decode_fetch_whole(&p, &block);
     if (!own && fills)
         for (uint32_t i = 0; i < ring.slots && step + i * WALKERS < end; i++)
-            decode_fill_slot(&p, &ring, i, step + i * WALKERS);
-    if (at_once) decode_fetch_ahead(DECODE_FORMAT, &lane, step, end);
+            decode_fill_slot(&p, &ring, i, step + i * WALKERS, end);
+    if (at_once) decode_fetch_ahead(2 * ROW_TILES, &lane, step, WALKERS, end);
     if (own) {
         decode_own_store(&p, narrow, &block, threadIdx.x, raw, decode_shared, flags);
         if (DECODE_GROUPED) decode_own_scales(&p, &block, (float *)(decode_shared + p.a_scales_at));
@@ -74,11 +83,16 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
     else
         ptx_copy_wait(0);
 
+#if DECODE_WGMMA
+    const uint32_t chunk_bytes = DECODE_GROUP_CHUNK;
+    decode_fragments fragments = {{{0}}};
+#else
+    const uint32_t chunk_bytes = p.chunk_bytes;
     uint32_t columns[DECODE_TILES];
-#pragma unroll
+#    pragma unroll
     for (int n = 0; n < DECODE_TILES; n++)
         columns[n] = (DECODE_TILES > 1 ? n * 8 + g : min(g, p.columns - 1)) * 64 + t * 16;
-    const uint32_t chunk_bytes = p.chunk_bytes;
+#endif
     float sums[SUMS][4];
     uint32_t nans[2] = {0, 0}, most = 0;
 #pragma unroll
@@ -96,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
     if (!own)
         while (!ptx_bulk_try_wait(decode_address(decode_shared + p.barriers_at), 0)) {
         }
-    if (!at_once) decode_fetch_ahead(DECODE_FORMAT, &lane, step, end);
+    if (!at_once) decode_fetch_ahead(2 * ROW_TILES, &lane, step, WALKERS, end);
     const uint32_t first_step = step;
     uint32_t slot = 0; /* of the weights, of two */
     uint32_t at = ring.first;
@@ -109,51 +123,68 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
         decode_factors factors;
         ptx_copy_wait(BSMM_DECODE_AHEAD - 1);
         decode_take(lane.ring + slot * BSMM_DECODE_SLOT_BYTES, &words);
-        decode_find_factors(DECODE_FORMAT, scale, p.scale_stride, &factors, &most);
-#if DECODE_GROUPED
-        const float *const a_scales = (const float *)(decode_shared + p.a_scales_at);
-        float row_scales[2] = {1, 1};
-        if (DECODE_FORMAT == DECODE_FP8_F32)
-            row_scales[0] = row_scales[1] = *(const float *)__cvta_shared_to_generic(scale);
-            /* One tile of rows after the other: there are no registers for both. */
-#    pragma unroll
-        for (int r = 0; r < ROW_TILES; r++) {
-            if (DECODE_TILES > 2) __syncwarp(); /* no load of A may move up */
-            float parts[DECODE_TILES][4];
-#    pragma unroll
-            for (int n = 0; n < DECODE_TILES; n++)
-                parts[n][0] = parts[n][1] = parts[n][2] = parts[n][3] = 0;
-            decode_step(DECODE_FORMAT, DECODE_TILES, r, r + 1, &words, &factors, at, chunk_bytes,
-                        columns, parts, nans);
-#    pragma unroll
-            for (int n = 0; n < DECODE_TILES; n++) {
-                float column_scales[2];
-#    pragma unroll
-                for (uint32_t c = 0; c < 2; c++)
-                    column_scales[c] = a_scales[(step - block.begin) * p.scale_columns +
-                                                (DECODE_TILES > 1 ? n * 8 + t * 2 + c
-                                                                  : min(t * 2 + c, p.columns - 1))];
-                decode_add_scaled(sums[r * DECODE_TILES + n], parts[n], row_scales, column_scales);
-            }
+        if (SPAN == 1) decode_find_factors(DECODE_FORMAT, scale, p.scale_stride, &factors, &most);
+#if DECODE_WGMMA
+        if (step != first_step) {
+            decode_wait_products(&fragments); /* the last span's: done by now, or soon */
+            decode_ring last = ring;
+            decode_enter_last(&last);
+            if (ring.slots) decode_leave_slot(&p, last, fills, step - WALKERS, first_step, end);
         }
-#else
-        decode_step(DECODE_FORMAT, DECODE_TILES, 0, ROW_TILES, &words, &factors, at, chunk_bytes,
-                    columns, sums, nans);
 #endif
-        /* The slot's words are in registers: what they were multiplied by has been waited for.
-         */
+        /* One tile of rows, or step, after the other: there are no registers for all parts. */
+        const int in_turns = DECODE_GROUPED ? ROW_TILES * SPAN : SPAN;
+#pragma unroll
+        for (int r = 0; r < in_turns; r++) {
+            float(*const total)[4] = &sums[r * DECODE_TILES];
+#if DECODE_GROUPED
+            float parts[DECODE_TILES][4];
+#else
+            float(*const parts)[4] = total;
+#endif
+#if DECODE_WGMMA
+            if (SPAN == 2 && r == 1 && step + 1 == end) break;
+            if (SPAN == 2)
+                decode_find_half(DECODE_FORMAT, scale + r * STEP_SCALES, p.scale_stride,
+                                 factors.f[r], &most);
+            decode_group_step(DECODE_FORMAT, r, &words, &factors,
+                              decode_describe(at + r * 4 * chunk_bytes), &fragments, &parts[0][0],
+                              !DECODE_GROUPED, nans);
+            if (DECODE_GROUPED) {
+                decode_wait_products(&fragments);
+                decode_hold(&parts[0][0]);
+            }
+#else
+#    pragma unroll
+            for (int n = 0; DECODE_GROUPED && n < DECODE_TILES; n++)
+                parts[n][0] = parts[n][1] = parts[n][2] = parts[n][3] = 0;
+            decode_step(DECODE_FORMAT, DECODE_TILES, r, DECODE_GROUPED ? r + 1 : ROW_TILES, &words,
+                        &factors, at, chunk_bytes, columns, parts, nans);
+#endif
+            if (DECODE_GROUPED)
+                decode_add_step(DECODE_FORMAT, DECODE_TILES, &p,
+                                step + (SPAN == 2 ? r : 0) - block.begin, t, scale, parts, total);
+        }
+        /* The slot's words have been decoded. */
         if (step + BSMM_DECODE_AHEAD * WALKERS < end)
-            decode_fetch(DECODE_FORMAT, &lane, lane.ring + slot * BSMM_DECODE_SLOT_BYTES);
-        decode_go_on(DECODE_FORMAT, &lane);
+            decode_fetch(2 * ROW_TILES, &lane, lane.ring + slot * BSMM_DECODE_SLOT_BYTES);
+        decode_go_on(2 * ROW_TILES, &lane);
         ptx_copy_commit();
         slot ^= 1;
         scale += WALKERS * STEP_SCALES;
-        at += (ring.slots ? 1 : WALKERS) * 4 * chunk_bytes;
+        at += (ring.slots ? SPAN : WALKERS) * 4 * chunk_bytes;
         if (ring.slots) {
-            decode_leave_slot(&p, &ring, fills, WALKERS, step, first_step, end);
-            if (++ring.slot == ring.slots) ring.slot = 0, ring.parity ^= 1, at = ring.first;
+            if (!DECODE_WGMMA) decode_leave_slot(&p, ring, fills, step, first_step, end);
+            decode_enter_next(&ring);
+            if (ring.slot == 0) at = ring.first;
         }
     }
+#if DECODE_WGMMA
+    decode_wait_products(&fragments);
+#    pragma unroll
+    for (int r = 0; r < SPAN; r++)
+        decode_hold(&sums[r * DECODE_TILES][0]);
+#endif
 
     /* Elements that are NaN were taken for 480, scales out of range for anything. The four threads
      * of a row have seen all of it. */
@@ -174,11 +205,12 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
     float *mine =
         (float *)decode_shared + k_warp * DECODE_TILES * 8 * pitch + row_warp * ROW_TILES * 16;
 #pragma unroll
-    for (int s = 0; s < SUMS; s++)
+    for (int s = 0; s < SUMS; s++) {
+        float *to = mine + s / DECODE_TILES * (SPAN == 2 ? DECODE_TILES * 8 * pitch : 16);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            mine[(s % DECODE_TILES * 8 + t * 2 + i % 2) * pitch + s / DECODE_TILES * 16 +
-                 i / 2 * 8 + g] = sums[s][i];
+            to[(s % DECODE_TILES * 8 + t * 2 + i % 2) * pitch + i / 2 * 8 + g] = sums[s][i];
+    }
     decode_finish(&p, &block, rank, DECODE_TILES, pitch,
                   DECODE_FORMAT == DECODE_MXFP4   ? 0x1p27
                   : DECODE_FORMAT == DECODE_MXFP8 ? 0x1p21
@@ -187,6 +219,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
 }
 
 #undef ROW_TILES
+#undef SPAN
 #undef SUMS
 #undef WALKERS
 #undef STEP_SCALES
@@ -194,3 +227,4 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
 #undef DECODE_FORMAT
 #undef DECODE_TILES
 #undef DECODE_GROUPED
+#undef DECODE_WGMMA

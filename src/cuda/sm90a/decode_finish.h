@@ -7,29 +7,46 @@
 #include "cuda/ptx/grid.h"
 #include "cuda/sm90a/decode_stage.h"
 
-static __device__ __forceinline__ float decode_load_term(const bsmm_decode_params *p, uint32_t at,
-                                                         uint32_t warp_bytes, uint32_t index) {
-    uint32_t rank = index >> p->k_warps_log2, warp = index & ((1u << p->k_warps_log2) - 1);
-    if (p->splits_log2 == 0) return decode_shared_f32(at + warp * warp_bytes);
-    return ptx_grid_load_f32(ptx_grid_mapa(at, rank) + warp * warp_bytes);
+enum { DECODE_TERMS = 8 }; /* warps along K of a block, at most */
+
+/* Of the warps along K of one block, whose first sum is at `from`. */
+static __device__ __forceinline__ void decode_load_terms(const bsmm_decode_params *p,
+                                                         const uint8_t *from, uint32_t warp_bytes,
+                                                         float term[DECODE_TERMS]) {
+#pragma unroll
+    for (uint32_t i = 0; i < DECODE_TERMS; i++)
+        if (i >> p->k_warps_log2 == 0) term[i] = *(const float *)(from + i * warp_bytes);
+}
+
+static __device__ __forceinline__ float decode_add_terms(const bsmm_decode_params *p, float sum,
+                                                         const float term[DECODE_TERMS]) {
+#pragma unroll
+    for (uint32_t i = 0; i < DECODE_TERMS; i++)
+        if (i >> p->k_warps_log2 == 0) sum += term[i];
+    return sum;
 }
 
 /* The sum of a column (a row of A or a part of one), [warp along K][column][row] in every block of
- * the cluster, in the order of K. */
-static __device__ __forceinline__ float decode_collect(const bsmm_decode_params *p, uint32_t at,
+ * the cluster, in the order of K; a block's are asked for before those of the block before it are
+ * added. */
+static __device__ __forceinline__ float decode_collect(const bsmm_decode_params *p, uint32_t offset,
                                                        uint32_t warp_bytes) {
-    float sum = 0;
-    uint32_t count = 1u << (p->splits_log2 + p->k_warps_log2);
-    for (uint32_t i = 0; i < count; i += 8) {
-        float term[8];
-#pragma unroll
-        for (uint32_t j = 0; j < 8; j++)
-            if (i + j < count) term[j] = decode_load_term(p, at, warp_bytes, i + j);
-#pragma unroll
-        for (uint32_t j = 0; j < 8; j++)
-            if (i + j < count) sum += term[j];
+    const uint8_t *const own = decode_shared + offset;
+    float sum = 0, term[DECODE_TERMS], next[DECODE_TERMS];
+    if (p->splits_log2 == 0) {
+        decode_load_terms(p, own, warp_bytes, term);
+        return decode_add_terms(p, sum, term);
     }
-    return sum;
+    decode_load_terms(p, (const uint8_t *)ptx_grid_map(own, 0), warp_bytes, term);
+#pragma unroll 1
+    for (uint32_t rank = 1; rank < 1u << p->splits_log2; rank++) {
+        decode_load_terms(p, (const uint8_t *)ptx_grid_map(own, rank), warp_bytes, next);
+        sum = decode_add_terms(p, sum, term);
+#pragma unroll
+        for (uint32_t i = 0; i < DECODE_TERMS; i++)
+            term[i] = next[i];
+    }
+    return decode_add_terms(p, sum, term);
 }
 
 /* Below it, terms may have been lost; above, something overflowed. NaN is neither. */
@@ -74,32 +91,57 @@ static __device__ __forceinline__ void decode_sync(const bsmm_decode_params *p) 
     }
 }
 
+/* A sum that can be trusted, times a power of two, is exact in fp32, or infinite in D too. */
+static __device__ __forceinline__ void decode_store_plain(const bsmm_cuda_epilogue *e, uint32_t row,
+                                                          uint32_t col, float value) {
+    uint64_t index = row * e->d_row + col * e->d_col;
+    if (e->d_elem == BSMM_ELEM_F32)
+        ((float *)e->d)[index] = value;
+    else
+        ((uint16_t *)e->d)[index] =
+            (uint16_t)(e->d_elem == BSMM_ELEM_BF16 ? bsmm_epilogue_bf16(value)
+                                                   : bsmm_epilogue_f16(value));
+}
+
+/* Stores D(row, col) from the sum of its terms; by whole warps. */
+static __device__ __forceinline__ void decode_finish_one(const bsmm_decode_params *p,
+                                                         const bsmm_epilogue_factors *factors,
+                                                         bool wanted, uint32_t row, uint32_t col,
+                                                         float total, const double unfold) {
+    bool plain = p->plain && (decode_trusts(total) || !wanted);
+    if (__all_sync(0xffffffffu, plain)) {
+        if (wanted) decode_store_plain(&p->epilogue, row, col, total * (float)unfold);
+        return;
+    }
+    double sum = 0;
+    bool doubtful = false;
+    if (wanted) {
+        float scale = p->row_scaled ? bsmm_cuda_scale(&p->a, row, 0) : 1;
+        bool zero = total == 0 && decode_row_is_zero(p, row); /* NaN in B would show */
+        doubtful = !(decode_trusts(total) || zero) || !isfinite(scale);
+        sum = total * unfold * (double)scale;
+    }
+    sum = decode_repair(p, doubtful, row, col, sum);
+    if (wanted) bsmm_epilogue_store(&p->epilogue, factors, row, col, sum);
+}
+
 static __device__ __forceinline__ void decode_finish(const bsmm_decode_params *p,
                                                      const decode_block *block, uint32_t rank,
                                                      const int tiles, uint32_t pitch,
                                                      const double unfold) {
     decode_sync(p);
-    const uint32_t sums = decode_address(decode_shared), rows = block->rows >> p->splits_log2;
+    const uint32_t rows = block->rows >> p->splits_log2, rows_log2 = 31 - __clz((int)rows);
     const uint32_t warp_bytes = tiles * 8 * pitch * 4;
-    const bsmm_epilogue_factors factors = bsmm_epilogue_begin(&p->epilogue);
+    bsmm_epilogue_factors factors = {1, 1};
+    if (!p->plain) factors = bsmm_epilogue_begin(&p->epilogue);
     for (uint32_t base = 0; base < rows * p->m; base += BSMM_DECODE_THREADS) {
         uint32_t i = base + threadIdx.x, inner = rank * rows + (i & (rows - 1));
-        uint32_t row = i >> (31 - __clz((int)rows)), col = block->row + inner; /* of D */
+        uint32_t row = i >> rows_log2, col = block->row + inner; /* of D */
         bool wanted = row < p->m && col < p->n;
-        double sum = 0;
-        bool doubtful = false;
-        if (wanted) {
-            float total = 0;
-            for (uint32_t part = 0; part < p->parts; part++)
-                total += decode_collect(p, sums + ((row * p->parts + part) * pitch + inner) * 4,
-                                        warp_bytes);
-            float scale = p->row_scaled ? bsmm_cuda_scale(&p->a, row, 0) : 1;
-            bool zero = total == 0 && decode_row_is_zero(p, row); /* NaN in B would show */
-            doubtful = !(decode_trusts(total) || zero) || !isfinite(scale);
-            sum = total * unfold * (double)scale;
-        }
-        sum = decode_repair(p, doubtful, row, col, sum);
-        if (wanted) bsmm_epilogue_store(&p->epilogue, &factors, row, col, sum);
+        float total = 0;
+        for (uint32_t part = 0; part < p->parts && wanted; part++)
+            total += decode_collect(p, ((row * p->parts + part) * pitch + inner) * 4, warp_bytes);
+        decode_finish_one(p, &factors, wanted, row, col, total, unfold);
     }
     if (p->splits_log2 == 0) return;
     ptx_grid_cluster_arrive_relaxed(); /* shared memory lives until the others have read it */

@@ -16,20 +16,26 @@
  * barrier that it is full and one that all of these warps are done with it. Barrier 0 is for what
  * comes in one piece. */
 typedef struct decode_ring {
-    uint32_t slots, slot, parity; /* the next step's */
-    uint32_t full, done;          /* barriers of the first slot */
-    uint32_t first, bytes;        /* where it begins, its size */
+    uint32_t slots, slot, parity;     /* the next span's */
+    uint32_t full, done;              /* barriers of the first slot */
+    uint32_t first, step_bytes, span; /* where it begins; a step's size; steps of a slot */
+    uint32_t stride;                  /* steps from span to span */
+    uint32_t lag;                     /* spans after which a slot that was left is filled */
 } decode_ring;
 
 static __device__ __forceinline__ decode_ring decode_find_ring(const bsmm_decode_params *p,
-                                                               uint32_t k_warp) {
+                                                               uint32_t k_warp, uint32_t span,
+                                                               uint32_t stride, uint32_t lag) {
     decode_ring ring;
     ring.slots = p->a_slots;
     ring.slot = ring.parity = 0;
-    ring.full = decode_address(decode_shared + p->barriers_at) + 8 + k_warp * p->a_slots * 8;
+    ring.span = span;
+    ring.stride = stride;
+    ring.lag = lag;
+    ring.full = decode_address(decode_shared + p->barriers_at) + 8 + k_warp / span * p->a_slots * 8;
     ring.done = ring.full + (p->a_slots * 8 << p->k_warps_log2);
-    ring.bytes = p->columns * 256;
-    ring.first = decode_address(decode_shared) + k_warp * p->a_slots * ring.bytes;
+    ring.step_bytes = p->columns * 256;
+    ring.first = decode_address(decode_shared) + k_warp * p->a_slots * ring.step_bytes;
     return ring;
 }
 
@@ -43,31 +49,40 @@ static __device__ __forceinline__ void decode_make_barriers(const bsmm_decode_pa
     if (threadIdx.x <= 2 * slots) ptx_bulk_fence_init();
 }
 
-/* By one thread of the warps that share it. */
+/* With the span from `step` on, of a range until `end`; by one thread of the warps that share it.
+ */
 static __device__ __forceinline__ void decode_fill_slot(const bsmm_decode_params *p,
                                                         const decode_ring *ring, uint32_t slot,
-                                                        uint32_t step) {
-    ptx_bulk_expect(ring->full + slot * 8, ring->bytes);
-    ptx_bulk_copy(ring->first + slot * ring->bytes, p->a_image + (uint64_t)step * ring->bytes,
-                  ring->bytes, ring->full + slot * 8);
+                                                        uint32_t step, uint32_t end) {
+    uint32_t bytes = min(ring->span, end - step) * ring->step_bytes;
+    ptx_bulk_expect(ring->full + slot * 8, bytes);
+    ptx_bulk_copy(ring->first + slot * ring->span * ring->step_bytes,
+                  p->a_image + (uint64_t)step * ring->step_bytes, bytes, ring->full + slot * 8);
 }
 
-/* Done with a step of A, of [step, end): the slot before is filled anew, which the other warps have
- * left by now, with the step that comes next there. */
+static __device__ __forceinline__ void decode_enter_next(decode_ring *ring) {
+    if (++ring->slot == ring->slots) ring->slot = 0, ring->parity ^= 1;
+}
+
+static __device__ __forceinline__ void decode_enter_last(decode_ring *ring) {
+    if (ring->slot-- == 0) ring->slot = ring->slots - 1, ring->parity ^= 1;
+}
+
+/* Done with the span of A at `step`, of [begin, end), in the ring's slot: it or, with lag, the one
+ * before, which the other warps have left by now, is filled with the span that comes next there. */
 static __device__ __forceinline__ void decode_leave_slot(const bsmm_decode_params *p,
-                                                         const decode_ring *ring, bool fills,
-                                                         uint32_t walkers, uint32_t step,
-                                                         uint32_t begin, uint32_t end) {
-    uint32_t next = step + (ring->slots - 1) * walkers;
+                                                         decode_ring ring, bool fills,
+                                                         uint32_t step, uint32_t begin,
+                                                         uint32_t end) {
+    uint32_t next = step + (ring.slots - ring.lag) * ring.stride;
     if (next >= end) return;
     __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx_bulk_arrive(ring->done + ring->slot * 8);
-    if (!fills || step == begin) return;
-    uint32_t slot = ring->slot ? ring->slot - 1 : ring->slots - 1;
-    uint32_t parity = ring->slot ? ring->parity : ring->parity ^ 1;
-    while (!ptx_bulk_try_wait(ring->done + slot * 8, parity)) {
+    if (threadIdx.x % 32 == 0) ptx_bulk_arrive(ring.done + ring.slot * 8);
+    if (!fills || (ring.lag && step == begin)) return;
+    if (ring.lag) decode_enter_last(&ring);
+    while (!ptx_bulk_try_wait(ring.done + ring.slot * 8, ring.parity)) {
     }
-    decode_fill_slot(p, ring, slot, next);
+    decode_fill_slot(p, &ring, ring.slot, next, end);
 }
 
 /* What comes in one piece: all of the block's A, or the fp32 scales of all; whether there is
@@ -88,8 +103,9 @@ static __device__ __forceinline__ void decode_fetch_whole(const bsmm_decode_para
 
 /* ---- weights ---- */
 
-/* One step's weights of a thread: [half][row, row + 8]. 4 bits: halves are 16 rows apart, 16 bytes
- * hold 32 elements. 8 bits: halves are 64 apart along K, 16 bytes hold 16. */
+/* One step's weights of a thread, or one span's: [half][row, row + 8]. 16 bytes hold 32 elements of
+ * 4 bits: halves are 16 rows apart, or, in a span of two steps, one step. They hold 16 of 8 bits:
+ * halves are 64 apart along K. */
 typedef struct decode_words {
     uint4 w[2][2];
 } decode_words;
@@ -101,21 +117,19 @@ typedef struct decode_lane {
     uint32_t ring;             /* shared address of its place in the first slot */
 } decode_lane;
 
-/* Copies one step, zeros behind the row's end, and goes on to the next. */
-static __device__ __forceinline__ void decode_fetch(const int format, decode_lane *lane,
+/* Copies 64 bytes, 16 of each of 4 rows or twice 16 of each of 2, zeros behind the row's end. */
+static __device__ __forceinline__ void decode_fetch(const int rows, decode_lane *lane,
                                                     uint32_t to) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const int row = format <= DECODE_NVFP4 ? i : i % 2;
-        const int along = format <= DECODE_NVFP4 ? 0 : i / 2 * 64;
+        const int row = i % rows, along = i / rows * 64;
         ptx_copy16_once(to + i * (BSMM_DECODE_THREADS * 16), lane->weights[row] + along,
                         lane->left > along ? 16 : 0);
     }
 }
 
-static __device__ __forceinline__ void decode_go_on(const int format, decode_lane *lane) {
-    const int rows = format <= DECODE_NVFP4 ? 4 : 2,
-              bytes = 128; /* two steps of 4 bits, one of 8 */
+static __device__ __forceinline__ void decode_go_on(const int rows, decode_lane *lane) {
+    const int bytes = 128; /* two steps of 4 bits, one of 8 */
 #pragma unroll
     for (int i = 0; i < rows; i++)
         lane->weights[i] += bytes;
@@ -123,11 +137,11 @@ static __device__ __forceinline__ void decode_go_on(const int format, decode_lan
 }
 
 /* The step after the first: the ring holds two. */
-static __device__ __forceinline__ void decode_fetch_ahead(const int format, decode_lane *lane,
-                                                          uint32_t step, uint32_t end) {
-    const uint32_t walkers = format <= DECODE_NVFP4 ? 2 : 1;
-    if (step + walkers < end) decode_fetch(format, lane, lane->ring + BSMM_DECODE_SLOT_BYTES);
-    decode_go_on(format, lane);
+static __device__ __forceinline__ void decode_fetch_ahead(const int rows, decode_lane *lane,
+                                                          uint32_t step, uint32_t walkers,
+                                                          uint32_t end) {
+    if (step + walkers < end) decode_fetch(rows, lane, lane->ring + BSMM_DECODE_SLOT_BYTES);
+    decode_go_on(rows, lane);
     ptx_copy_commit();
 }
 
@@ -163,27 +177,33 @@ typedef struct decode_factors {
     uint32_t f[2][2][2];
 } decode_factors;
 
-/* at: shared address of the thread's first row's scales of the step; stride: from row to row.
+/* Of one half: at: shared address of its first row's scales; stride: from row to row.
  * most: bsmm_e8m0_most of all codes so far. */
+static __device__ __forceinline__ void decode_find_half(const int format, uint32_t at,
+                                                        uint32_t stride, uint32_t to[2][2],
+                                                        uint32_t *most) {
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        uint32_t *f = to[row], here = at + row * 8 * stride;
+        if (format == DECODE_MXFP4 || format == DECODE_MXFP8) {
+            uint32_t code = decode_shared_u8(here);
+            f[0] = f[1] = bsmm_e8m0_factor(code);
+            *most = bsmm_e8m0_most(*most, code);
+        } else if (format == DECODE_NVFP4) {
+            decode_nv_factors(decode_shared_u16(here), f);
+        } else {
+            f[0] = f[1] = 0x7b807b80u; /* 2^120 */
+        }
+    }
+}
+
+/* Of both halves of one step; at: of its scales of the thread's first row. */
 static __device__ __forceinline__ void decode_find_factors(const int format, uint32_t at,
                                                            uint32_t stride, decode_factors *to,
                                                            uint32_t *most) {
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-#pragma unroll
-        for (int row = 0; row < 2; row++) {
-            uint32_t *f = to->f[half][row];
-            uint32_t here = at + (row * 8 + (format <= DECODE_NVFP4 ? half * 16 : 0)) * stride;
-            if (format == DECODE_MXFP4 || format == DECODE_MXFP8) {
-                uint32_t code = decode_shared_u8(here + (format == DECODE_MXFP8 ? half * 2 : 0));
-                f[0] = f[1] = bsmm_e8m0_factor(code);
-                *most = bsmm_e8m0_most(*most, code);
-            } else if (format == DECODE_NVFP4) {
-                decode_nv_factors(decode_shared_u16(here), f);
-            } else {
-                f[0] = f[1] = 0x7b807b80u; /* 2^120 */
-            }
-        }
+    decode_find_half(format, at, stride, to->f[0], most);
+    decode_find_half(format, at + (format <= DECODE_NVFP4 ? 16 * stride : 2), stride, to->f[1],
+                     most);
 }
 
 /* A chunk of 8 along K: pairs of bf16, scaled, of one row. */
@@ -233,12 +253,23 @@ decode_step(const int format, const int tiles, const int first, const int end,
     }
 }
 
-/* sums += part * scale of the row * scale of the column, for each of a tile's four. */
-static __device__ __forceinline__ void
-decode_add_scaled(float sum[4], const float part[4], const float row[2], const float column[2]) {
+/* sums[tile of 8 columns][4] += parts * scale of the rows * scale of the column, of step `step` of
+ * the block. scale: shared address of B's. */
+static __device__ __forceinline__ void decode_add_step(const int format, const int tiles,
+                                                       const bsmm_decode_params *p, uint32_t step,
+                                                       uint32_t t, uint32_t scale,
+                                                       const float (*parts)[4], float (*sums)[4]) {
+    const float *const columns =
+        (const float *)(decode_shared + p->a_scales_at) + step * p->scale_columns;
+    const float row = format == DECODE_FP8_F32 ? decode_shared_f32(scale) : 1;
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        sum[i] = fmaf(part[i], row[i / 2] * column[i % 2], sum[i]);
+    for (int n = 0; n < tiles; n++)
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t c = t * 2 + i % 2;
+            float column = columns[tiles > 1 ? n * 8 + c : min(c, p->columns - 1)];
+            sums[n][i] = fmaf(parts[n][i], row * column, sums[n][i]);
+        }
 }
 
 #endif

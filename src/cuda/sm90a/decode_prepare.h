@@ -2,6 +2,7 @@
  *
  * For each step of 128 along K, chunk of 8 and column (a row of A, or one of the parts that its
  * values are split into), 4 times 16 bytes: what the 4 threads that share a row of a fragment read.
+ * For warpgroups 4 bytes of each thread lie together: for each chunk 4 parts of 16 bytes a column.
  * Values that bf16 cannot hold are stored as NaN: their row's results are NaN then, and summed
  * again. */
 #ifndef BSMM_CUDA_DECODE_PREPARE_H
@@ -70,12 +71,24 @@ static __device__ __noinline__ uint32_t decode_split_pair(const bsmm_decode_para
     return low | high << 16;
 }
 
-/* Chunk `chunk` of 8 in a step: bytes from the step's begin. */
-static __device__ __forceinline__ uint32_t decode_chunk_at(uint32_t narrow, uint32_t chunk,
-                                                           uint32_t columns) {
-    uint32_t fragment = narrow ? chunk % 4 : chunk / 8 * 2 + chunk % 2;
-    uint32_t thread = narrow ? chunk / 4 : chunk / 2 % 4;
-    return fragment * columns * 64 + thread * 16;
+/* Stores chunk `chunk` of 8 along K, arranged, of a column: four words that one thread reads, or
+ * that lie in four 16-byte parts of a chunk for warpgroups, each with all columns. */
+static __device__ __forceinline__ void
+decode_store_chunk(const bsmm_decode_params *p, uint32_t chunk, uint32_t column, uint4 v) {
+    uint32_t inner = chunk % 16;
+    uint32_t fragment = p->narrow ? inner % 4 : inner / 8 * 2 + inner % 2;
+    uint32_t thread = p->narrow ? inner / 4 : inner / 2 % 4;
+    uint8_t *to = p->a_image + ((uint64_t)(chunk / 16) * 4 + fragment) * p->columns * 64;
+    v = decode_arrange(p->narrow, v);
+    if (!p->for_wgmma) {
+        *(uint4 *)(to + column * 64 + thread * 16) = v;
+        return;
+    }
+    const uint32_t words[4] = {v.x, v.y, v.z, v.w};
+    to += column * 16 + thread * 4;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++, to += p->columns * 16)
+        *(uint32_t *)to = words[i];
 }
 
 /* Rows of f16: the second part goes to the next column. */
@@ -123,8 +136,8 @@ static __device__ __forceinline__ void decode_convert(const bsmm_decode_params *
 }
 
 /* Part `part` of eight values of any format. */
-static __device__ __noinline__ uint4 decode_read_any(const bsmm_decode_params *p, uint32_t row,
-                                                     uint32_t k, uint32_t part) {
+static __device__ __forceinline__ uint4 decode_read_any(const bsmm_decode_params *p, uint32_t row,
+                                                        uint32_t k, uint32_t part) {
     uint4 v;
     v.x = decode_split_pair(p, row, k, part);
     v.y = decode_split_pair(p, row, k + 2, part);
@@ -137,26 +150,29 @@ static __device__ __forceinline__ uint32_t decode_magnitude(uint4 v) {
     return (v.x | v.y | v.z | v.w) & 0x7fff7fffu;
 }
 
+/* One chunk of one row of any format. */
+static __device__ __noinline__ uint32_t decode_prepare_any(const bsmm_decode_params *p,
+                                                           uint32_t row, uint32_t chunk) {
+    uint32_t any = 0;
+    for (uint32_t part = 0; part < p->parts; part++) {
+        uint4 v = decode_read_any(p, row, chunk * 8, part);
+        decode_store_chunk(p, chunk, row * p->parts + part, v);
+        any |= decode_magnitude(v);
+    }
+    return any;
+}
+
 /* One chunk of one row; zeros behind K. Whether there is a value other than 0. */
 static __device__ __forceinline__ uint32_t decode_prepare_chunk(const bsmm_decode_params *p,
                                                                 uint32_t row, uint32_t chunk) {
-    uint32_t k = chunk * 8, any = 0;
-    uint8_t *to = p->a_image + (uint64_t)(chunk / 16) * p->columns * 256 +
-                  decode_chunk_at(p->narrow, chunk % 16, p->columns) + row * p->parts * 64;
-    uint4 parts[2];
-    if (p->source == BSMM_DECODE_ANY) {
-        for (uint32_t part = 0; part < p->parts; part++) {
-            uint4 v = decode_read_any(p, row, k, part);
-            *(uint4 *)(to + part * 64) = decode_arrange(p->narrow, v);
-            any |= decode_magnitude(v);
-        }
-        return any;
-    }
+    const uint32_t column = row * p->parts;
+    if (p->source == BSMM_DECODE_ANY) return decode_prepare_any(p, row, chunk);
     decode_raw raw;
-    decode_load(p, row, k, &raw);
+    uint4 parts[2];
+    decode_load(p, row, chunk * 8, &raw);
     decode_convert(p, &raw, parts);
-    *(uint4 *)to = decode_arrange(p->narrow, parts[0]);
-    if (p->parts == 2) *(uint4 *)(to + 64) = decode_arrange(p->narrow, parts[1]);
+    decode_store_chunk(p, chunk, column, parts[0]);
+    if (p->parts == 2) decode_store_chunk(p, chunk, column + 1, parts[1]);
     return decode_magnitude(parts[0]) | decode_magnitude(parts[1]);
 }
 

@@ -2,6 +2,7 @@
  *
  * A: for each step of 128 along K, chunk of 8 and column (a row of A, or one of the parts that its
  * values are split into), 4 times 16 bytes: what the 4 threads that share a row of a fragment read.
+ * For warpgroups 4 bytes of each thread lie together: for each chunk 4 parts of 16 bytes a column.
  * Values that bf16 cannot hold are stored as NaN: their row's results are NaN then, and summed
  * again. */
 #ifndef BSMM_CUDA_DECODE_STAGE_H

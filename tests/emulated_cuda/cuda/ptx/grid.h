@@ -7,8 +7,8 @@ static inline void ptx_grid_release_next(void) {}
 static inline uint32_t ptx_grid_mapa(uint32_t address, uint32_t rank) {
     return emulated_mapped(address, rank);
 }
-static inline float ptx_grid_load_f32(uint32_t address) {
-    return *static_cast<const float *>(emulated_pointer(address));
+static inline const void *ptx_grid_map(const void *pointer, uint32_t rank) {
+    return emulated_pointer(emulated_mapped(emulated_address(pointer), rank));
 }
 static inline uint32_t ptx_grid_load_u32(uint32_t address) {
     return *static_cast<const uint32_t *>(emulated_pointer(address));

@@ -1,6 +1,7 @@
 #ifndef BSMM_CUDA_PTX_WGMMA_H
 #define BSMM_CUDA_PTX_WGMMA_H
 
+#include "mma.h"
 #include "values.h"
 
 static inline void ptx_wgmma_fence(void) {}
@@ -14,6 +15,13 @@ static inline uint64_t ptx_wgmma_descriptor(uint32_t address) {
     assert(address % 1024 == 0);
     return (address & 0x3FFFF) >> 4;
 }
+
+static inline uint64_t ptx_wgmma_descriptor_plain(uint32_t address, uint32_t along,
+                                                  uint32_t across) {
+    assert(address % 16 == 0 && along % 16 == 0 && across % 16 == 0);
+    return (address & 0x3FFFF) >> 4 | uint64_t(along >> 4) << 16 | uint64_t(across >> 4) << 32;
+}
+static inline void ptx_wgmma_hold_words(uint32_t *) {}
 
 /* Values of the codes of e4m3 and e5m2. */
 static inline const float *emulated_wgmma_values(char type) {
@@ -61,6 +69,39 @@ static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add
             float *to = &d[c / 2 * 4 + 2 * r + c % 2];
             double sum = add ? *to : 0;
             for (int i = 0; i < k; i++)
+                sum += double(rows[r][i]) * double(column[i]);
+            *to = float(sum);
+        }
+    }
+}
+
+/* 16 bf16 along K of row `row` of a tile without swizzle. */
+static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row, float to[16]) {
+    uint32_t along = uint32_t(descriptor >> 16 & 0x3FFF) << 4;
+    uint32_t across = uint32_t(descriptor >> 32 & 0x3FFF) << 4;
+    uint32_t start = (uint32_t(descriptor & 0x3FFF) << 4) + row / 8 * across + row % 8 * 16;
+    for (uint32_t k = 0; k < 16; k++) {
+        uint32_t at = emulated_mapped(start + k / 8 * along + k % 8 * 2, emulated_rank());
+        uint16_t code;
+        memcpy(&code, emulated_pointer(at), sizeof code);
+        to[k] = __uint_as_float(uint32_t(code) << 16);
+    }
+}
+
+/* bf16; a: this thread's four words, as they are when the product is waited for, of its warp's 16
+ * rows. */
+static inline void emulated_wgmma_words(float *d, const uint32_t *a, uint64_t b, uint32_t add,
+                                        uint32_t n) {
+    const uint32_t group = emulated_now->lane / 4, t = emulated_now->lane % 4;
+    float rows[2][16], column[16];
+    emulated_mma_values(emulated_exchange(uint64_t(a[2]) << 32 | a[0]) + 4 * group, rows[0]);
+    emulated_mma_values(emulated_exchange(uint64_t(a[3]) << 32 | a[1]) + 4 * group, rows[1]);
+    for (uint32_t c = 0; c < n / 4; c++) { /* two columns of every eight */
+        emulated_wgmma_plain_row(b, c / 2 * 8 + 2 * t + c % 2, column);
+        for (uint32_t r = 0; r < 2; r++) {
+            float *to = &d[c / 2 * 4 + 2 * r + c % 2];
+            double sum = add ? *to : 0;
+            for (int i = 0; i < 16; i++)
                 sum += double(rows[r][i]) * double(column[i]);
             *to = float(sum);
         }

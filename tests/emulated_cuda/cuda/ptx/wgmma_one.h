@@ -1,7 +1,13 @@
 /* As the kernels' own: once for each product. Done when it is waited for. */
+#ifdef WGMMA_WORDS
+static inline void WGMMA_NAME(float *d, const uint32_t *a, uint64_t b, uint32_t add) {
+    emulated_push(EMULATED_PRODUCTS, [=] { emulated_wgmma_words(d, a, b, add, WGMMA_N); });
+}
+#else
 static inline void WGMMA_NAME(float *d, uint64_t a, uint64_t b, uint32_t add) {
     emulated_push(EMULATED_PRODUCTS, [=] { emulated_wgmma(d, a, b, add, WGMMA_N, WGMMA_TYPES); });
 }
+#endif
 static inline void WGMMA_HOLD(float *) {}
 
 #undef WGMMA_NAME
@@ -10,3 +16,4 @@ static inline void WGMMA_HOLD(float *) {}
 #undef WGMMA_SHAPE
 #undef WGMMA_TYPES
 #undef WGMMA_TAIL
+#undef WGMMA_WORDS
