@@ -143,8 +143,8 @@ static const bsmm_cuda_function narrow_kernels[][2][2] = {
 static const bsmm_cuda_function nvfp4_kernel = NARROW("pack_rows_4_bf16_e4m3");
 /* To 8 bits: [element][columns], with e8m0 scales; and 8 bits that stay as they are. */
 static const bsmm_cuda_function fold_kernels[][2] = {
-    [BSMM_ELEM_E4M3] = {TO_FP8("pack_rows_8_fp8_e8m0"), TO_FP8("pack_columns_8_fp8_e8m0")},
-    [BSMM_ELEM_E5M2] = {TO_FP8("pack_rows_8_fp8_e8m0"), TO_FP8("pack_columns_8_fp8_e8m0")},
+    [BSMM_ELEM_E4M3] = {TO_FP8("pack_rows_e4m3_fast"), TO_FP8("pack_columns_e4m3_fast")},
+    [BSMM_ELEM_E5M2] = {TO_FP8("pack_rows_e5m2_fast"), TO_FP8("pack_columns_e5m2_fast")},
     [BSMM_ELEM_E2M3] = {TO_FP8("pack_rows_e2m3_fp8"), TO_FP8("pack_columns_e2m3_fp8")},
     [BSMM_ELEM_E3M2] = {TO_FP8("pack_rows_e3m2_fp8"), TO_FP8("pack_columns_e3m2_fp8")},
     [BSMM_ELEM_E2M1] = {TO_FP8("pack_rows_e2m1_fp8"), TO_FP8("pack_columns_e2m1_fp8")},
@@ -325,8 +325,7 @@ static int64_t tile_rows(const bsmm_operand *o) {
 static void set_grid(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_launch *launch) {
     int64_t padded = bsmm_round_up(o->m.cols, BSMM_PACK_GROUP), items = padded / item_codes(route);
     int64_t rows = tile_rows(o), columns = padded / TILE;
-    bool many =
-        !is_wide(o) && (route == BSMM_PACK_BF16 || bsmm_elem_row(o->m.format.elem)->bits < 8);
+    bool many = !is_wide(o) && (route == BSMM_PACK_BF16 || o->m.format.scale == BSMM_SCALE_E8M0);
     int64_t row_items = many ? 8 : 4;
     launch->job.share = share_of(&o->m.format, route);
     if (o->m.order == BSMM_ORDER_ROW) {

@@ -9,8 +9,8 @@
 
 enum { FOLD_LANES = WORD_LANES, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 };
 
-/* Elements of 4 and 6 bits: what the kernel is made for. */
-typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2 } fold_kind;
+/* What a kernel is made for. */
+typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2, FOLD_E4M3, FOLD_E5M2 } fold_kind;
 
 /* ---- what the lanes of a row find out ---- */
 
@@ -67,43 +67,6 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
     *scale = g.scale;
     uint32_t steps = (codes & 0x0f0f0f0fu) + (uint32_t)(14 - top & 15) * 0x01010101u;
     return fold_how(kind, steps, counts, nans);
-}
-
-/* 8-bit elements, from the maxima of the group's items; the result is the exponent. */
-static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint32_t maxima,
-                                                 int row_top, bool there, item_reach *reach,
-                                                 float *scale) {
-    int top = (int)(maxima >> 16) - BSMM_LANE_BIAS,
-        bottom = BSMM_LANE_BIAS - (int)(maxima & 0xffff);
-    bsmm_lane_group own = {0, 1, 0, 0, 0, 0};
-    bsmm_lane_fast_fit(job, &own, maxima, top, row_top);
-    bsmm_lane_group g = group_of(job, own.exponent, false);
-    if (there) reach->told.flags |= g.flags | own.flags;
-    reach_out(reach, maxima ? top : REACH_NOTHING, maxima ? bottom : -REACH_NOTHING);
-    *scale = g.scale;
-    return g.exponent;
-}
-
-/* Maxima of both halves over eight lanes, of a row in each lane: that of its number. */
-static __device__ __forceinline__ uint32_t max_of_rows(int rows, const uint32_t *maxima) {
-    uint32_t most[FOLD_LANES], lane = threadIdx.x;
-    for (int i = 0; i < rows; i++)
-        most[i] = maxima[i];
-    for (int apart = rows / 2; apart > 0; apart /= 2)
-        for (int i = 0; i < apart; i++) {
-            bool upper = lane & apart;
-            uint32_t given = upper ? most[i] : most[i + apart];
-            uint32_t kept = upper ? most[i + apart] : most[i];
-            most[i] = bsmm_max_halves(kept, __shfl_xor_sync(0xffffffffu, given, apart));
-        }
-    for (int apart = rows; apart < FOLD_LANES; apart *= 2)
-        most[0] = bsmm_max_halves(most[0], __shfl_xor_sync(0xffffffffu, most[0], apart));
-    return most[0];
-}
-
-/* The byte of a group's word that is this thread's block's. */
-static __device__ __forceinline__ uint32_t byte_of_block(uint32_t word) {
-    return word >> threadIdx.x % FOLD_LANES / 2 * 8 & 0xff;
 }
 
 /* ---- elements of 4 and 6 bits ---- */
@@ -165,64 +128,6 @@ static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t facto
         to[i] = times_e4m3(small_e4m3(kind == FOLD_E3M2, bytes[i]), factor);
 }
 
-/* ---- elements of 8 bits ---- */
-
-/* bsmm_lane_room for finite codes: the largest magnitude, two bytes at a time. */
-static __device__ __forceinline__ int finite_room(const bsmm_narrow_codec *k,
-                                                  const uint32_t *codes) {
-    uint32_t even = 0, odd = 0, mantissa = 23 - k->shift;
-    for (int i = 0; i < 4; i++) {
-        even = __vmaxu2(even, codes[i] & 0x007f007fu);
-        odd = __vmaxu2(odd, codes[i] >> 8 & 0x007f007fu);
-    }
-    even = __vmaxu2(even, odd);
-    uint32_t largest = max(max(even & 0xffff, even >> 16), 1);
-    int normalized = max(__clz((int)largest) - (31 - (int)mantissa), 0);
-    return (int)((k->max_code - (largest << normalized)) >> mantissa) + normalized;
-}
-
-/* What an item tells of itself: as bsmm_lane_look. *rare becomes true for what is not finite, and
- * for elements so small that they may go up by more than the factors of emit_fast hold. */
-static __device__ __forceinline__ uint32_t fast_look(const bsmm_pack_job *job, uint32_t code,
-                                                     const uint32_t *codes, bool *rare) {
-    int exponent = (int)code - 127, room = finite_room(&job->codec, codes);
-    bool reaches = code != 255 && bsmm_lane_any(&job->codec, codes, 4);
-    *rare |=
-        any_special(job, 8, 4, codes) | (reaches & (room > (job->codec.shift == 20 ? 15 : 30)));
-    return reaches ? (uint32_t)(BSMM_LANE_BIAS + exponent - room) << 16 |
-                         (uint32_t)(BSMM_LANE_BIAS - exponent)
-                   : 0;
-}
-
-/* e5m2 is the high byte of f16. */
-static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t first,
-                                                     uint32_t second) {
-    uint32_t low = __byte_perm(codes, 0, 0x1404), high = __byte_perm(codes, 0, 0x3424);
-    low = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(low, first), second);
-    high = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(high, first), second);
-    return bsmm_ptx_cvt_e5m2x2_f16x2(low) | bsmm_ptx_cvt_e5m2x2_f16x2(high) << 16;
-}
-
-/* 2^shift as f16, in both halves. */
-static __device__ __forceinline__ uint32_t factor_f16x2(int shift) {
-    uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
-                    : shift < -24 ? 0
-                                  : 1u << (shift + 24);
-    return bits * 0x00010001u;
-}
-
-static __device__ __forceinline__ void emit_fast(const bsmm_pack_job *job, uint32_t code,
-                                                 int exponent, const uint32_t *codes,
-                                                 uint32_t *to) {
-    int shift = (int)code - 127 - exponent, half = job->codec.shift == 20 ? 0 : shift / 2;
-    uint32_t first = factor_f16x2(min(half, 15)), second = factor_f16x2(min(shift - half, 15));
-    for (int i = 0; i < 4; i++) {
-        to[i] = job->codec.shift == 20 ? times_e4m3(codes[i], second)
-                                       : fast_e5m2(codes[i], first, second);
-        to[i] = code == 255 ? 0x7f7f7f7fu : to[i];
-    }
-}
-
 /* ---- a thread's items ---- */
 
 /* Where they go. */
@@ -245,11 +150,12 @@ static __device__ __forceinline__ void store_next(fold_target *t, const uint32_t
     t->row += t->rows_apart;
 }
 
-/* The group's scale, by the lane of its row. */
-static __device__ __forceinline__ void
-store_group(const bsmm_pack_job *job, const pack_place *place, int items, float scale) {
-    uint32_t lane = threadIdx.x % FOLD_LANES, row = place->row0 + lane * place->rows_apart;
-    if (job->group_scales && lane < (uint32_t)items && row < job->rows)
+/* The group's scale, by the lane of row `mine` of its items, if that is the one that stores. */
+static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
+                                                   const pack_place *place, uint32_t mine,
+                                                   bool stores, float scale) {
+    uint32_t row = place->row0 + mine * place->rows_apart;
+    if (job->group_scales && stores && row < job->rows)
         job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
@@ -279,7 +185,7 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold
     bool there = place->row0 + mine * place->rows_apart < job->rows;
     lanes = lanes >> (threadIdx.x % PACK_WARP & ~(FOLD_LANES - 1u)) & 0xff;
     uint32_t how = fold_group(job, kind, group, first, lanes, there, reach, &scale);
-    store_group(job, place, items, scale);
+    store_group(job, place, mine, threadIdx.x % FOLD_LANES < (uint32_t)items, scale);
     fold_target target = fold_target_of(job, place);
     /* This lane's block's byte, of 4 bits alone, of 6 in both halves; behind K 0. */
     uint32_t block = threadIdx.x % FOLD_LANES / 2;
@@ -307,54 +213,6 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold
     }
 }
 
-/* The same with codes of 8 bits; row_top: of this lane's row. False: an item of the warp is rare,
- * and nothing has been done. */
-static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, int items,
-                                                  uint32_t group, int row_top,
-                                                  const uint32_t *codes, const pack_place *place,
-                                                  item_reach *reach) {
-    uint32_t maxima[FOLD_LANES], code[FOLD_LANES];
-    bool rare = false;
-    float scale;
-#    pragma unroll
-    for (int i = 0; i < items; i++) {
-        code[i] = byte_of_block(from_row(group, i));
-        code[i] = place->n ? code[i] : 127;
-        maxima[i] = fast_look(job, code[i], codes + 4 * i, &rare);
-    }
-    if (__any_sync(0xffffffffu, rare)) return false;
-    uint32_t mine = threadIdx.x % FOLD_LANES & (items - 1);
-    bool there = place->row0 + mine * place->rows_apart < job->rows;
-    int exponent = fast_group(job, max_of_rows(items, maxima), row_top, there, reach, &scale);
-    store_group(job, place, items, scale);
-    fold_target target = fold_target_of(job, place);
-#    pragma unroll
-    for (int i = 0; i < items; i++) {
-        uint32_t out[4];
-        emit_fast(job, code[i], (int)from_row((uint32_t)exponent, i), codes + 4 * i, out);
-        store_next(&target, out);
-    }
-    return true;
-}
-
-/* Item i by the definitions. */
-static __device__ __forceinline__ void define_fold(const bsmm_pack_job *job, int bits, int i,
-                                                   uint32_t group, int row_top,
-                                                   const uint32_t *codes, const pack_place *place,
-                                                   item_reach *reach) {
-    uint32_t code = byte_of_block(from_row(group, i)), row = place->row0 + i * place->rows_apart;
-    uint32_t out[4];
-    row_top = (int)from_row((uint32_t)row_top, i);
-    bsmm_lane_group g = define_item(job, bits, 8, place->n ? code : 127, row_top, codes, out);
-    fold_target target = fold_target_of(job, place);
-    target.to += i * target.step;
-    target.row = row;
-    store_next(&target, out);
-    if (row >= job->rows) return;
-    extend(&reach->told, &g);
-    if (job->group_scales && place->k % BSMM_PACK_GROUP == 0)
-        job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = g.scale;
-}
 #endif
 
 #endif

@@ -1,13 +1,13 @@
 /* One packing kernel for elements of BITS bits with e8m0 scales that become 8-bit floats, from rows
- * (BY_ROWS 1) or columns (0) in memory. Included by sm90a/pack_fp8.cu with NAME, BITS, BY_ROWS, and
- * KIND, a fold_kind, for those of 4 and 6 bits.
+ * (BY_ROWS 1) or columns (0) in memory. Included by sm90a/pack_fp8.cu with NAME, BITS, BY_ROWS and
+ * KIND, a fold_kind.
  *
  * A thread has 16 codes along K, which make 16 bytes, at one k in ITEMS rows. Everything is loaded
  * before anything is computed, so that many loads are in flight. */
 
 #define PACKED (BITS == 6 && BY_ROWS)
 #define WORDS  (BITS == 4 ? 2 : PACKED ? 3 : 4)
-#define ITEMS  (BY_ROWS && BITS < 8 ? 8 : 4)
+#define ITEMS  (BY_ROWS ? 8 : 4)
 
 extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #else
     fill_tile(&job, BITS, tile_row, k - chunk * FOLD_CODES, tile);
 #endif
-    uint32_t row = row0 + (thread & (ITEMS - 1)) * rows_apart;
+    uint32_t row = row0 + (BITS < 8 ? thread & (ITEMS - 1) : fast_row(ITEMS)) * rows_apart;
     uint32_t group = scale_word(&job, FOLD_BLOCK, 127, row, k - thread % FOLD_LANES * FOLD_CODES);
     uint32_t first = scale_word(&job, FOLD_BLOCK, 127, row, 0);
 #if BITS == 4
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     fold_items(&job, KIND, PACKED, ITEMS, table, group, first, codes[0], &place, &reach);
 #else
     int row_top = row_top_code(&job, first) - 127;
-    if (!fast_items(&job, ITEMS, group, row_top, codes[0], &place, &reach)) {
+    if (!fast_items(&job, KIND, ITEMS, group, row_top, codes[0], &place, &reach)) {
         /* Read again one by one: this is rare, and shall not be long. */
 #    pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #    else
             tile_codes(BITS, FOLD_CODES, tile, row0 - tile_row + i * rows_apart, chunk, again);
 #    endif
-            define_fold(&job, BITS, i, group, row_top, again, &place, &reach);
+            define_fast(&job, ITEMS, i, group, row_top, again, &place, &reach);
         }
     }
 #endif

@@ -46,6 +46,15 @@ static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
     return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(WORD_LANES - 1u)) + i);
 }
 
+/* Of four lanes `apart` and twice that apart: lane i gets byte i of each, in their order. */
+static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint32_t apart) {
+    const uint32_t lane = threadIdx.x;
+    uint32_t other = __shfl_xor_sync(0xffffffffu, word, apart);
+    word = __byte_perm(word, other, lane & apart ? 0x3715 : 0x6240);
+    other = __shfl_xor_sync(0xffffffffu, word, 2 * apart);
+    return __byte_perm(word, other, lane & 2 * apart ? 0x3276 : 0x5410);
+}
+
 /* 0xff in the bytes that are 255. */
 static __device__ __forceinline__ uint32_t nan_bytes(uint32_t codes) {
     uint32_t found = ((codes & 0x7f7f7f7fu) + 0x01010101u) & codes & 0x80808080u;

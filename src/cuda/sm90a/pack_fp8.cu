@@ -1,7 +1,7 @@
 /* Packs elements of 4, 6 and 8 bits to 8-bit floats; cuda/pack.h says what that is. Bound by
  * memory: 24 to 32 bytes move for 16 elements. In sm90a for its conversions, and because only its
  * tensor cores here eat 8-bit floats. */
-#include "cuda/sm80/pack_fold.h"
+#include "cuda/sm80/pack_fast.h"
 
 #define NAME    pack_rows_e2m1_fp8
 #define KIND    FOLD_E2M1
@@ -28,7 +28,14 @@
 #define E8M0    0
 #include "cuda/sm80/pack_narrow_body.h"
 
-#define NAME    pack_rows_8_fp8_e8m0
+#define NAME    pack_rows_e4m3_fast
+#define KIND    FOLD_E4M3
+#define BITS    8
+#define BY_ROWS 1
+#include "cuda/sm80/pack_fold_body.h"
+
+#define NAME    pack_rows_e5m2_fast
+#define KIND    FOLD_E5M2
 #define BITS    8
 #define BY_ROWS 1
 #include "cuda/sm80/pack_fold_body.h"
@@ -58,7 +65,14 @@
 #define E8M0    0
 #include "cuda/sm80/pack_narrow_body.h"
 
-#define NAME    pack_columns_8_fp8_e8m0
+#define NAME    pack_columns_e4m3_fast
+#define KIND    FOLD_E4M3
+#define BITS    8
+#define BY_ROWS 0
+#include "cuda/sm80/pack_fold_body.h"
+
+#define NAME    pack_columns_e5m2_fast
+#define KIND    FOLD_E5M2
 #define BITS    8
 #define BY_ROWS 0
 #include "cuda/sm80/pack_fold_body.h"

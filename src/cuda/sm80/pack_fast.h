@@ -1,0 +1,178 @@
+/* Items of 16 codes of 8 bits with e8m0 scales that become 8-bit floats with rounding (cuda/pack.h,
+ * FAST). As in pack_fold.h eight lanes have a group of 128; which lane takes which row follows from
+ * how the largest magnitudes of its four blocks come together there. */
+#ifndef BSMM_CUDA_PACK_FAST_H
+#define BSMM_CUDA_PACK_FAST_H
+
+#include "cuda/sm80/pack_fold.h"
+
+/* The row, of a thread's eight or four, that this lane takes, and which lane takes row i. Of four
+ * each is taken by two. */
+static __device__ __forceinline__ uint32_t fast_row(int items) {
+    uint32_t lane = threadIdx.x % FOLD_LANES;
+    return lane / 2 + (items == 8 ? lane % 2 * 4 : 0);
+}
+
+static __device__ __forceinline__ uint32_t fast_lane(int items, int i) {
+    return (uint32_t)(items == 8 ? i % 4 * 2 + i / 4 : i * 2);
+}
+
+/* ---- the largest magnitudes ---- */
+
+/* Of an item, in two halves' high bytes; what is below them decides nothing. */
+static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
+    uint32_t most = 0;
+    for (int i = 0; i < 4; i++) {
+        uint32_t magnitudes = codes[i] & 0x7f7f7f7fu;
+        most = __vmaxu2(most, __vmaxu2(magnitudes, magnitudes << 8));
+    }
+    return most;
+}
+
+/* The largest magnitudes of the four blocks of this lane's row, in bytes. */
+static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t *codes) {
+    uint32_t rows[4], apart = items / 4; /* two rows' of a block in each */
+    for (int i = 0; i < items / 2; i++) {
+        uint32_t a = item_most(codes + 8 * i), b = item_most(codes + 8 * i + 4);
+        rows[i] = __vmaxu2(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        bool upper = threadIdx.x % 2 && apart == 2;
+        uint32_t given = apart == 2 && !upper ? rows[i + 2] : rows[i];
+        uint32_t kept = upper ? rows[i + 2] : rows[i];
+        rows[i] = __vmaxu2(kept, __shfl_xor_sync(0xffffffffu, given, 1));
+    }
+    return transposed_bytes(__byte_perm(rows[0], rows[1], 0x7531), 2);
+}
+
+/* What the blocks of this lane's row tell: as bsmm_lane_look, of all four. *rare becomes true for
+ * what is not finite, and for elements so small that they may go up by more than factors hold. */
+static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t codes, uint32_t most,
+                                                     bool *rare) {
+    const uint32_t mantissa = kind == FOLD_E4M3 ? 3 : 2, max_code = kind == FOLD_E4M3 ? 0x7e : 0x7b;
+    uint32_t maxima = 0;
+    for (int i = 0; i < 4; i++) {
+        uint32_t code = codes >> 8 * i & 0xff, largest = most >> 8 * i & 0xff;
+        int exponent = (int)code - 127;
+        int normalized = max(__clz((int)max(largest, 1)) - (31 - (int)mantissa), 0);
+        int room = (int)((max_code - (largest << normalized)) >> mantissa) + normalized;
+        bool reaches = code != 255 && largest != 0;
+        uint32_t found = (uint32_t)(BSMM_LANE_BIAS + exponent - room) << 16 |
+                         (uint32_t)(BSMM_LANE_BIAS - exponent);
+        *rare |= (largest > max_code) | (reaches & (room > (kind == FOLD_E4M3 ? 15 : 30)));
+        maxima = __vmaxu2(maxima, reaches ? found : 0);
+    }
+    return maxima;
+}
+
+/* From the maxima of the group's items; the result is the exponent. */
+static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint32_t maxima,
+                                                 int row_top, bool there, item_reach *reach,
+                                                 float *scale) {
+    int top = (int)(maxima >> 16) - BSMM_LANE_BIAS,
+        bottom = BSMM_LANE_BIAS - (int)(maxima & 0xffff);
+    bsmm_lane_group own = {0, 1, 0, 0, 0, 0};
+    bsmm_lane_fast_fit(job, &own, maxima, top, row_top);
+    bsmm_lane_group g = group_of(job, own.exponent, false);
+    if (there) reach->told.flags |= g.flags | own.flags;
+    reach_out(reach, maxima ? top : REACH_NOTHING, maxima ? bottom : -REACH_NOTHING);
+    *scale = g.scale;
+    return g.exponent;
+}
+
+/* ---- codes ---- */
+
+/* 2^shift as f16; of a scale that is NaN: NaN. */
+static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) {
+    uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
+                    : shift < -24 ? 0
+                                  : 1u << (shift + 24);
+    return code == 255 ? 0x7e00 : bits;
+}
+
+/* The factors of the four blocks: two words of f16, and of e5m2, whose range takes two steps, two
+ * more that come first. */
+static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t codes, int exponent,
+                                                    uint32_t *factors) {
+    for (int i = 0; i < 4; i++) {
+        uint32_t code = codes >> 8 * i & 0xff;
+        int shift = (int)code - 127 - exponent, half = kind == FOLD_E4M3 ? 0 : shift / 2;
+        uint32_t last = factor_f16(min(shift - half, 15), code) << 16 * (i % 2);
+        uint32_t first = factor_f16(min(half, 15), 0) << 16 * (i % 2);
+        factors[i / 2] = i % 2 ? factors[i / 2] | last : last;
+        if (kind == FOLD_E5M2) factors[2 + i / 2] = i % 2 ? factors[2 + i / 2] | first : first;
+    }
+}
+
+#if __CUDA_ARCH__ >= 890
+/* e5m2 is the high byte of f16. */
+static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t first,
+                                                     uint32_t second) {
+    uint32_t low = __byte_perm(codes, 0, 0x1404), high = __byte_perm(codes, 0, 0x3424);
+    low = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(low, first), second);
+    high = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(high, first), second);
+    return bsmm_ptx_cvt_e5m2x2_f16x2(low) | bsmm_ptx_cvt_e5m2x2_f16x2(high) << 16;
+}
+
+/* Row i's codes; n: how many are there. */
+static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int i, uint32_t n,
+                                                 const uint32_t *factors, const uint32_t *codes,
+                                                 uint32_t *to) {
+    const uint32_t lane = fast_lane(items, i);
+    const uint32_t half = 0x1010 + 0x2222 * (threadIdx.x % FOLD_LANES / 2);
+    uint32_t last = __byte_perm(from_row(factors[0], lane), from_row(factors[1], lane), half);
+    uint32_t first = 0;
+    if (kind == FOLD_E5M2)
+        first = __byte_perm(from_row(factors[2], lane), from_row(factors[3], lane), half);
+    last = n ? last : 0;
+    for (int j = 0; j < 4; j++)
+        to[j] = kind == FOLD_E4M3 ? times_e4m3(codes[j], last) : fast_e5m2(codes[j], first, last);
+}
+
+/* ---- a thread's items ---- */
+
+/* row_top: of this lane's row. False: an item of the warp is rare, and nothing has been done. */
+static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold_kind kind,
+                                                  int items, uint32_t group, int row_top,
+                                                  const uint32_t *codes, const pack_place *place,
+                                                  item_reach *reach) {
+    const uint32_t mine = fast_row(items);
+    uint32_t factors[4];
+    bool rare = false, there = place->row0 + mine * place->rows_apart < job->rows;
+    float scale;
+    uint32_t maxima = fast_look(kind, group, blocks_most(items, codes), &rare);
+    if (__any_sync(0xffffffffu, rare)) return false;
+    int exponent = fast_group(job, maxima, row_top, there, reach, &scale);
+    store_group(job, place, mine, items == 8 || threadIdx.x % 2 == 0, scale);
+    fast_factors(kind, group, exponent, factors);
+    fold_target target = fold_target_of(job, place);
+#    pragma unroll
+    for (int i = 0; i < items; i++) {
+        uint32_t out[4];
+        emit_fast(kind, items, i, place->n, factors, codes + 4 * i, out);
+        store_next(&target, out);
+    }
+    return true;
+}
+
+/* Item i by the definitions. */
+static __device__ __forceinline__ void define_fast(const bsmm_pack_job *job, int items, int i,
+                                                   uint32_t group, int row_top,
+                                                   const uint32_t *codes, const pack_place *place,
+                                                   item_reach *reach) {
+    uint32_t lane = fast_lane(items, i), row = place->row0 + i * place->rows_apart, out[4];
+    uint32_t code = from_row(group, lane) >> threadIdx.x % FOLD_LANES / 2 * 8 & 0xff;
+    row_top = (int)from_row((uint32_t)row_top, lane);
+    bsmm_lane_group g = define_item(job, 8, 8, place->n ? code : 127, row_top, codes, out);
+    fold_target target = fold_target_of(job, place);
+    target.to += i * target.step;
+    target.row = row;
+    store_next(&target, out);
+    if (row >= job->rows) return;
+    extend(&reach->told, &g);
+    if (job->group_scales && place->k % BSMM_PACK_GROUP == 0)
+        job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = g.scale;
+}
+#endif
+
+#endif
