@@ -239,9 +239,7 @@ bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_a
     return across->count > number && d->stride == 1 && whole && strides % 4 == 0;
 }
 
-/* Row major, or tiles of 128 x 4 with the words of rows 0, 32, 64 and 96 side by side or apart. */
-static bool words_of(const bsmm_pack_job *job, bsmm_pack_words *words) {
-    const bsmm_axis_map *down = &job->row_map, *across = &job->col_map;
+bool bsmm_words_of(const bsmm_axis_map *down, const bsmm_axis_map *across, bsmm_pack_words *words) {
     const bsmm_axis_digit *d = down->digits;
     bool plain = down->count == 1 && across->count == 2;
     bool tiled = down->count == 3 && d[0].extent == 32 && d[1].extent == 4 && across->count == 3 &&
@@ -265,7 +263,7 @@ static void set_words(const bsmm_operand *o, bsmm_pack_job *job) {
     if (block == 0 || o->m.format.block_cols != block || job->cols % (4 * block) != 0 ||
         !bsmm_axis_fours(job->scales, &job->row_map, &job->col_map, 1))
         return;
-    job->fours = words_of(job, &job->words) ? 2 : 1;
+    job->fours = bsmm_words_of(&job->row_map, &job->col_map, &job->words) ? 2 : 1;
 }
 
 static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_job *job) {

@@ -76,6 +76,10 @@ bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number);
 
+/* Words of four such codes, where both maps begin with a block's digit along K and none down: row
+ * major, or in tiles of 128 x 4 with the words of rows 0, 32, 64 and 96 side by side or apart. */
+bool bsmm_words_of(const bsmm_axis_map *down, const bsmm_axis_map *across, bsmm_pack_words *words);
+
 /* log2 of the threads side by side over `items` items, a multiple of `least`: the most, up to 256,
  * that leave none idle. */
 uint32_t bsmm_lanes_log2(int64_t items, uint32_t least);

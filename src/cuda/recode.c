@@ -104,6 +104,11 @@ static const bsmm_cuda_function quantizers[][6] = {
                         TILES("bf16")},
 };
 
+#define NV(type)                                                                                   \
+    { .module = "sm80/quantize_nv", .name = "quantize_nv_" type }
+static const bsmm_cuda_function nv_quantizers[] = {
+    [BSMM_ELEM_F32] = NV("f32"), [BSMM_ELEM_F16] = NV("f16"), [BSMM_ELEM_BF16] = NV("bf16")};
+
 static bool is_tiled(const bsmm_format *f) {
     return f->scale && f->block_rows == 128 && f->block_cols == 128 &&
            bsmm_recode_bits(f->elem) == 8;
@@ -154,6 +159,14 @@ static bool has_tables(const bsmm_quantize_job *q) {
             rule == BSMM_BLOCK_E4M3_MODELOPT || rule == BSMM_BLOCK_E4M3_COMPRESSED_TENSORS);
 }
 
+/* nvfp4 by the default rule, for which there are kernels. */
+static bool is_nv(const bsmm_quantize_job *q) {
+    bool known = !q->amax || q->steps.tensor == BSMM_TENSOR_TORCHAO;
+    return known && q->steps.block == BSMM_BLOCK_E4M3_TORCHAO && q->block_rows == 1 &&
+           q->block_cols == ITEM && q->quick == BSMM_QUICK_E2M1_MULTIPLY && q->aligned_src &&
+           q->aligned_dst;
+}
+
 static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
     const bsmm_format *f = &job->dst.m.format;
     uint32_t source = job->src.m.format.elem;
@@ -175,6 +188,9 @@ static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
     q->tables = has_tables(q);
     q->row_map = bsmm_axis_map_of(&job->dst.map, 0, q->block_rows);
     q->col_map = bsmm_axis_map_of(&job->dst.map, 1, q->block_cols);
+    q->by_words = is_nv(q) && q->cols % (4 * ITEM) == 0 &&
+                  bsmm_axis_fours(q->scales, &q->row_map, &q->col_map, 1) &&
+                  bsmm_words_of(&q->row_map, &q->col_map, &q->words);
 }
 
 bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax) {
@@ -204,9 +220,14 @@ static bsmm_status queue_fast(const bsmm_recode *job, bsmm_quantize_job *q) {
         rows = (int64_t)(THREADS >> q->lanes_log2) * (q->src_elem == BSMM_ELEM_F32 ? 2 : 4);
         columns = items >> q->lanes_log2;
     }
+    int64_t down = bsmm_ceil_div(q->rows, rows);
+    if (is_nv(q) && down * columns <= INT32_MAX) {
+        q->columns = (uint32_t)columns;
+        return bsmm_recode_launch(job, &nv_quantizers[q->src_elem], down * columns, 1,
+                                  BSMM_CUDA_ARGUMENTS(q));
+    }
     const bsmm_cuda_function *function = &quantizers[q->src_elem][tiled ? 5 : q->dst_bits / 2];
-    return bsmm_recode_launch(job, function, bsmm_ceil_div(q->rows, rows), columns,
-                              BSMM_CUDA_ARGUMENTS(q));
+    return bsmm_recode_launch(job, function, down, columns, BSMM_CUDA_ARGUMENTS(q));
 }
 
 static uint32_t common_multiple(uint32_t a, uint32_t b) {

@@ -40,6 +40,9 @@ typedef struct bsmm_quantize_job {
     uint32_t pairs;                 /* e2m1, nearest even, by multiplying, zeros with their signs */
     uint32_t quick;                 /* bsmm_quantize_quick */
     uint32_t tables;                /* e2m1 by a rule that quick_e4m3 (sm80/quantize_scale.h) has */
+    uint32_t columns;               /* nvfp4 by the default rule: blocks of threads along a row */
+    uint32_t by_words;              /* scales are stored four at a time: */
+    bsmm_pack_words words;          /* where */
     bsmm_axis_map row_map, col_map; /* of elements */
     bsmm_recipe_steps steps;
     bsmm_tensor_step tensor; /* without the second level */

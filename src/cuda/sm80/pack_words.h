@@ -30,15 +30,19 @@ static __device__ __noinline__ uint32_t scale_word_any(const bsmm_pack_job *job,
     return codes;
 }
 
+/* Where row's word number `word` begins. */
+static __device__ __forceinline__ uint64_t word_at(const bsmm_pack_words *words, uint32_t row,
+                                                   uint32_t word) {
+    uint64_t far = row / 128 * words->high + word * words->across;
+    return far + (row % 32 * words->low + row / 32 % 4 * words->middle);
+}
+
 /* The scales of four blocks of `block` from k on, in bytes; behind K and behind the last row
  * `none`. */
 static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, uint32_t block,
                                                       uint32_t none, uint32_t row, uint32_t k) {
-    const bsmm_pack_words *words = &job->words;
     if (job->fours != 2 || row >= job->rows) return scale_word_any(job, block, none, row, k);
-    uint64_t at = row / 128 * words->high + k / (4 * block) * words->across;
-    uint32_t within = row % 32 * words->low + row / 32 % 4 * words->middle;
-    return __ldg((const uint32_t *)(job->scales + at + within));
+    return __ldg((const uint32_t *)(job->scales + word_at(&job->words, row, k / (4 * block))));
 }
 
 /* What the lane of row i has, of a thread's rows. */

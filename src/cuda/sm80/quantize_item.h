@@ -218,6 +218,14 @@ static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job,
         if ((uint32_t)i < bytes) to[i] = (uint8_t)(codes[i / 4] >> 8 * (i % 4));
 }
 
+/* Zeros may have a sign: padding has none. */
+static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
+    for (int i = 0; i < 4; i++) {
+        int left = max((int)n - 4 * i, 0);
+        if (left < 4) four[i] &= (1u << 8 * left) - 1;
+    }
+}
+
 /* Codes of an item whose block has this amax and factor. */
 static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t amax, float factor,
@@ -235,10 +243,7 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
             four[i] = any_four(job, factor, item_value(elem, raw, 4 * i),
                                item_value(elem, raw, 4 * i + 1), item_value(elem, raw, 4 * i + 2),
                                item_value(elem, raw, 4 * i + 3));
-    for (int i = 0; i < 4; i++) { /* zeros may have a sign: padding has none */
-        int left = max((int)n - 4 * i, 0);
-        if (left < 4) four[i] &= (1u << 8 * left) - 1;
-    }
+    cut_codes(n, four);
     pack_codes(bits, four, to);
 }
 

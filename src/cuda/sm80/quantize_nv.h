@@ -1,0 +1,135 @@
+/* nvfp4 by the default rule (torchao's), zeros with their signs: what a thread of the kernels that
+ * are made for it does with an item, 16 values, which are a block. */
+#ifndef BSMM_CUDA_QUANTIZE_NV_H
+#define BSMM_CUDA_QUANTIZE_NV_H
+
+#include "cuda/sm80/pack_words.h"
+#include "cuda/sm80/quantize_item.h"
+
+/* As make_level, by threads 0 to 7. Factors are those of scales 1 to 1.875, times 2^-14: with them
+ * e2m1's least normal number becomes f16's. */
+static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, uint32_t thread,
+                                                quantize_level *level) {
+    bsmm_tensor_step t = job->tensor;
+    if (job->amax) bsmm_tensor_torchao(__ldg(job->amax), &t);
+    float factor = bsmm_e4m3_torchao_factor((7u << 3) + thread, &t);
+    level->factors[thread] = factor * 0x1p-14f;
+    if (thread) return;
+    level->multiplier = t.multiplier;
+    level->divisor = t.divisor;
+    level->by = t.multiplier;
+    level->reciprocal = bsmm_div(1, t.multiplier);
+    level->known = is_moderate(t.multiplier) & is_moderate(factor);
+}
+
+#if __CUDA_ARCH__ >= 890
+/* The block's scale code; its factor times 2^-14. *rare becomes true for blocks that are not
+ * moderate, and for those whose scale e4m3 cannot reach, for whose values there is no limit. */
+static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level, uint32_t amax,
+                                                    float *factor, bool *rare) {
+    float part = quotient(__uint_as_float(amax), 6, 1 / 6.0f);
+    float scale = fmaxf(quotient(part, level->by, level->reciprocal), 0x1p-6f);
+    uint32_t code = bsmm_ptx_cvt_e4m3x2(0, scale), exponent = code >> 3;
+    *rare |= ((amax != 0) & !is_moderate(__uint_as_float(amax))) | (scale > 464);
+    *factor =
+        __uint_as_float(__float_as_uint(level->factors[code & 7]) + (7 << 23) - (exponent << 23));
+    return code;
+}
+#endif
+
+/* e2m1_rounded, of values that are below 7 times 2^-14. */
+static __device__ __forceinline__ float nv_rounded(float value) {
+    uint32_t unit = (__float_as_uint(value) & 0x7f800000u) + (22u << 23);
+    float magic = __uint_as_float(max(unit, (127u - 14 + 22) << 23));
+    return (fabsf(value) + magic) - magic;
+}
+
+/* Codes of values 2 i and 2 i + 1, on top of their halves. */
+static __device__ __forceinline__ uint32_t nv_tops(uint32_t elem, const uint32_t *raw, float factor,
+                                                   int i) {
+    float low = tame_value(elem, raw, 2 * i) * factor;
+    float high = tame_value(elem, raw, 2 * i + 1) * factor;
+    uint32_t signs =
+        elem == BSMM_LANE_F32 ? __byte_perm(raw[2 * i], raw[2 * i + 1], 0x7632) : raw[i];
+    return bsmm_ptx_cvt_f16x2(nv_rounded(high), nv_rounded(low)) * 8 | (signs & 0x80008000u);
+}
+
+static __device__ __forceinline__ void nv_item(uint32_t elem, const uint32_t *raw, float factor,
+                                               uint32_t *to) {
+    uint32_t tops[8];
+    for (int i = 0; i < 8; i++)
+        tops[i] = nv_tops(elem, raw, factor, i);
+    to[0] = e2m1_packed(tops);
+    to[1] = e2m1_packed(tops + 4);
+}
+
+/* ---- a thread's items ---- */
+
+static __device__ __forceinline__ item_place nv_place(const bsmm_quantize_job *job, uint32_t row0,
+                                                      uint32_t k) {
+    const uint64_t line = job->dst_lines.row_step / 2;
+    const uint32_t rows_apart = QUANTIZE_THREADS >> job->lanes_log2;
+    const uint32_t n = k < job->cols ? min(job->cols - k, 16) : 0;
+    item_place p = {row0, rows_apart, n, job->dst + row0 * line + k / 2, rows_apart * line};
+    return p;
+}
+
+/* The scale codes of a thread's items, one in each byte. By words: four neighbours have four blocks
+ * side by side, and store a row's each. */
+static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *job, int items,
+                                                       const item_place *place, uint32_t k,
+                                                       uint32_t codes) {
+    if (job->by_words) {
+        uint32_t mine = threadIdx.x % 4, row = place->row0 + mine * place->rows_apart;
+        uint32_t word = transposed_bytes(codes, 1);
+        uint64_t at = word_at(&job->words, row, k / 64);
+        if (mine < (uint32_t)items && row < job->rows && place->n)
+            *(uint32_t *)(job->scales + at) = word;
+        return;
+    }
+    uint64_t column = bsmm_axis_at(&job->col_map, min(k, job->cols - 1));
+#pragma unroll 1
+    for (int i = 0; i < items; i++) {
+        uint32_t row = place->row0 + i * place->rows_apart;
+        if (row < job->rows && place->n) store_scale(job, row, column, codes >> 8 * i & 0xff);
+    }
+}
+
+/* One item by the definitions; the result is its scale's code. */
+static __device__ __forceinline__ uint32_t nv_define_item(const bsmm_quantize_job *job,
+                                                          uint32_t elem, uint32_t n,
+                                                          const uint8_t *from, uint8_t *to,
+                                                          const quantize_level *level) {
+    uint32_t raw[16], four[4], codes[2];
+    load_part(elem == BSMM_LANE_F32 ? 4 : 2, from, n, raw);
+    bsmm_block_step block =
+        block_step(job, item_amax(elem, raw), level->multiplier, level->divisor);
+    for (int j = 0; j < 4; j++)
+        four[j] = any_four(job, block.factor, item_value(elem, raw, 4 * j),
+                           item_value(elem, raw, 4 * j + 1), item_value(elem, raw, 4 * j + 2),
+                           item_value(elem, raw, 4 * j + 3));
+    cut_codes(n, four);
+    pack_codes(4, four, codes);
+    if (n) store_codes(job, 4, to, n, codes);
+    return block.code;
+}
+
+/* All of them. A call: this is rare, and shall leave the others their registers. */
+static __device__ __noinline__ void nv_define(const bsmm_quantize_job *job, uint32_t elem,
+                                              int items, uint32_t row0, uint32_t k,
+                                              const quantize_level *level) {
+    const uint32_t bytes = elem == BSMM_LANE_F32 ? 4 : 2;
+    const item_place p = nv_place(job, row0, k);
+    uint32_t scales = 0;
+#pragma unroll 1
+    for (int i = 0; i < items; i++) {
+        uint32_t row = row0 + i * p.rows_apart;
+        const uint8_t *from = job->src + (row * job->src_lines.row_step + k) * bytes;
+        scales |=
+            nv_define_item(job, elem, row < job->rows ? p.n : 0, from, p.to + i * p.to_step, level)
+            << 8 * i;
+    }
+    nv_store_scales(job, items, &p, k, scales);
+}
+
+#endif
