@@ -28,7 +28,8 @@ typedef enum bsmm_pack_route {
     /* 8-bit elements with e8m0 scales, folded with rounding: an element's error is at most 2^-10
      * (e4m3; e5m2: 2^-17) of its group's scale, and only elements below 2^-6 (2^-14) of that lose
      * bits. A group's scale is at most 2^8 times the one that puts its largest magnitude at 240
-     * (2^15) or more. */
+     * (2^15) or more, and 2^8 times any of its blocks' scales, or it is that one. Inf makes it
+     * WIDE. */
     BSMM_PACK_FAST = 2
 } bsmm_pack_route;
 
@@ -106,7 +107,7 @@ typedef struct bsmm_pack_job {
     int32_t fit_low, fit_high; /* BF16: block exponents that need no group scale */
     int32_t fold;    /* FP8: largest shift of the element's values that e4m3 holds exactly */
     uint32_t window; /* FP8: how far below it the smallest is; FAST: how far below the row's scale
-                        the least lies that a group may have in its place */
+                        a group's own and its blocks' may lie */
     bsmm_narrow_codec codec, to; /* of the elements, of an 8-bit result */
     bsmm_pair_codec pair;
     bsmm_axis_map row_map, col_map; /* of elements */

@@ -66,6 +66,17 @@ BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_sc
     return (uint32_t)(BSMM_LANE_BIAS + top) << 16 | (uint32_t)(BSMM_LANE_BIAS - s->exponent);
 }
 
+/* FAST: Inf times an element that has become 0 would be NaN, so the packed form is not for it. */
+BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_lane_scale *s,
+                                          const uint32_t *codes) {
+    const bsmm_narrow_codec *k = &job->codec;
+    uint32_t inf = k->special, met = 0;
+    if (job->route != BSMM_PACK_FAST || k->shift != 21 || s->is_nan) return 0; /* not e5m2 */
+    for (int i = 0; i < 16; i++)
+        met |= (codes[i / 4] >> 8 * (i % 4) & (k->sign - 1)) == inf;
+    return met ? BSMM_PACK_WIDE : 0u;
+}
+
 /* ---- decide ---- */
 
 /* A group's scale and what its items tell the header. */
@@ -132,11 +143,12 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
     return top;
 }
 
-/* FAST: the row's scale, where fp32 holds it and the group's own, the least that keeps its elements
- * from overflowing, lies in its window. */
+/* FAST: the row's scale, where fp32 holds it and both the group's own, the least that keeps its
+ * elements from overflowing, and its smallest block's lie in the window. */
 BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
-                                    int top, int row_top) {
-    bool fits = maxima ? top <= row_top && row_top - top <= (int)job->window : row_top <= 0;
+                                    int top, int bottom, int row_top) {
+    int least = top < bottom ? top : bottom;
+    bool fits = maxima ? top <= row_top && row_top - least <= (int)job->window : row_top <= 0;
     fits &= row_top <= 127;
     if (!fits) g->flags |= BSMM_PACK_UNEVEN;
     int own = maxima ? top : 0;
@@ -154,7 +166,7 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
         top = bsmm_lane_fold_top(job, &g, maxima, top, bottom, row_top);
     int high = top + job->codec.high, low = bottom + job->codec.low;
     if (job->route == BSMM_PACK_BF16) bsmm_lane_fit_bf16(&g, top, high, low);
-    if (job->route == BSMM_PACK_FAST) bsmm_lane_fast_fit(job, &g, maxima, top, row_top);
+    if (job->route == BSMM_PACK_FAST) bsmm_lane_fast_fit(job, &g, maxima, top, bottom, row_top);
     int inner = job->route == BSMM_PACK_FAST ? job->codec.low : low - g.exponent;
     if (maxima) bsmm_lane_extent(&g, high, low, inner);
     g.scale = bsmm_pow2(g.exponent);

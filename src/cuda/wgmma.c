@@ -6,6 +6,7 @@
 #include "cuda/wgmma_params.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 /* ---- tiles ---- */
 
@@ -88,6 +89,7 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     d.tiles_n = bsmm_ceil_div(p->d.m.cols, (int64_t)t->tile_n * t->cluster_n);
     int64_t all = d.tiles_m * d.tiles_n, blocks = k_blocks(p, t);
     int64_t room = device->multiprocessors / (int)(t->cluster_m * t->cluster_n);
+    if (room == 0) room = 1; /* too small a device: the launch says so */
     /* Behind its gate POW2 has other work, for all blocks. */
     bool few = all < room && t->kind != BSMM_WGMMA_POW2;
     d.clusters = !few ? room : all == 0 ? 1 : all;
@@ -104,6 +106,12 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     return d;
 }
 
+const char *bsmm_wgmma_only_tile;
+
+static bool is_only_tile(const bsmm_wgmma_tile *t) {
+    return bsmm_wgmma_only_tile && strcmp(t->function.name, bsmm_wgmma_only_tile) == 0;
+}
+
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem) {
     const bsmm_wgmma_tile *best = NULL;
@@ -111,6 +119,7 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
     for (size_t i = 0; i < BSMM_COUNT(tiles); i++) {
         const bsmm_wgmma_tile *t = &tiles[i];
         if (t->kind != kind || t->a_elem != a_elem || t->b_elem != b_elem) continue;
+        if (is_only_tile(t)) return t;
         double cycles = p->device ? deal_of(p, t).cycles : 0;
         if (!best || cycles < least) best = t, least = cycles;
     }

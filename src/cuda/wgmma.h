@@ -32,6 +32,10 @@ typedef struct bsmm_wgmma_tile bsmm_wgmma_tile; /* a row of the table of tiles (
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem);
 
+/* Of tests, which want every tile to meet what is rare: where this names a tile, it is chosen for
+ * its kind and elements, whatever it costs. NULL, and set before any product is made. */
+extern const char *bsmm_wgmma_only_tile;
+
 /* For bsmm_cuda_refuse and bsmm_cuda_load. */
 const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile);
 

@@ -1,15 +1,18 @@
 #include "cuda.h"
 
 #include "cuda/modules.h"
+#include "cuda/wgmma.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
 const bsmm_cuda_device *test_cuda_device_or_null(void) {
     const bsmm_cuda_device *device;
+    bsmm_wgmma_only_tile = getenv("BSMM_TEST_TILE");
     const bsmm_cuda_image *image;
     if (bsmm_cuda_image_find("sm80/words", &image) != BSMM_OK) return NULL;
     return bsmm_cuda_device_get(0, &device) == BSMM_OK ? device : NULL;

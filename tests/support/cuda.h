@@ -5,7 +5,8 @@
 #include "cuda/device.h"
 
 /* "cuda:0" where its kernels are built in and there is such a device; else skips the running test,
- * saying "skipped: no CUDA device" and why. */
+ * saying "skipped: no CUDA device" and why. BSMM_TEST_TILE=gemm_bf16 keeps the sm_90a engine to one
+ * of its tiles, for all products that it can do. */
 const bsmm_cuda_device *test_cuda_device(void);
 
 /* The same without skipping: NULL where there is none. */

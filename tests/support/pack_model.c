@@ -56,12 +56,12 @@ static int bits_of(const bsmm_operand *o) {
     return (int)bsmm_elem_row(o->m.format.elem)->bits;
 }
 
-/* The largest of the row's first four block exponents; those behind K count as 0. */
+/* The largest of the row's first four block exponents. */
 static int first_top(const bsmm_pack_job *job, const bsmm_operand *o, int64_t r) {
     int top = -127;
-    for (int64_t k = 0; k < BSMM_PACK_GROUP; k += 32) {
-        item first = {0};
-        if (k < o->m.cols) fetch(job, o, r, k, &first);
+    for (int64_t k = 0; k < bsmm_min_i64(BSMM_PACK_GROUP, o->m.cols); k += 32) {
+        item first;
+        fetch(job, o, r, k, &first);
         if (!first.scale.is_nan && first.scale.exponent > top) top = first.scale.exponent;
     }
     return top;
@@ -91,6 +91,7 @@ static void pack_group(const bsmm_pack_job *job, const bsmm_operand *o, int64_t 
         else
             bsmm_lane_item(job, &items[i].scale, &g, items[i].codes, bits_of(o), n == 8 ? 16 : 8,
                            out);
+        if (!is_wide(o)) g.flags |= bsmm_lane_fast_flags(job, &items[i].scale, items[i].codes);
         tell(job->header, &g);
         memcpy(to + 16 * i, out, sizeof out);
         scale = g.scale;

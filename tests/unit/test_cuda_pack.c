@@ -161,20 +161,68 @@ static void spreads_are_told(void **state) {
     assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, high, 0), BSMM_PACK_SCALED);
 }
 
+/* Whether FAST leaves rows of two groups uneven, the first with block scales of 1: the second's are
+ * 2^top but for one of 2^bottom. Every code but those that are not finite, so that groups' own
+ * scales are their largest block's. */
+static bool is_uneven(const char *name, int top, int bottom) {
+    test_matrix t;
+    rng r = {3};
+    test_matrix_make(&t, describe(format_named(name), 3, 256), FILL_ORDINARY, &r);
+    uint32_t elem = t.m.format.elem;
+    for (uint64_t i = 0; i < 3 * 256; i++) {
+        uint32_t code = (uint32_t)(i * 37 % 256);
+        if (!isfinite(bsmm_elem_decode(elem, code))) code = 0;
+        bsmm_elem_store(elem, t.m.data, i, code);
+    }
+    for (uint64_t i = 0; i < 3 * 8; i++)
+        ((uint8_t *)t.m.scales)[i] = (uint8_t)(127 + (i % 8 < 4 ? 0 : i % 8 == 6 ? bottom : top));
+    uint32_t flags = check(&t.m, BSMM_PACK_FAST, true);
+    test_matrix_free(&t);
+    return flags & BSMM_PACK_UNEVEN;
+}
+
 /* Which rows keep one scale, so that the engine adds their groups as they are. */
 static void even_rows_are_told(void **state) {
     (void)state;
     const uint32_t uneven = BSMM_PACK_UNEVEN;
-    const int near[4] = {3, -3, 0, 2}, apart[4] = {3, -20, 0, 2}, top[4] = {127, 126, 127, 127};
+    const int near[4] = {3, -3, 0, 2}, apart[4] = {3, -4, 0, 2}, top[4] = {127, 126, 127, 127};
     static const char *const rounded[] = {"mxfp8", "mxfp8_e5m2"};
     for (size_t i = 0; i < BSMM_COUNT(rounded); i++) {
-        assert_false(flags_of(rounded[i], BSMM_PACK_FAST, near, 0) & uneven);
-        assert_false(flags_of(rounded[i], BSMM_PACK_FAST, apart, 0) & uneven); /* one group */
-        assert_true(flags_of(rounded[i], BSMM_PACK_FAST, apart, 1 | 4 | 8) & uneven);
-        assert_true(flags_of(rounded[i], BSMM_PACK_FAST, near, 15) & uneven); /* empty, above 1 */
-        assert_true(flags_of(rounded[i], BSMM_PACK_FAST, top, 0) & uneven);   /* 2^129 */
+        const char *f = rounded[i];
+        assert_false(flags_of(f, BSMM_PACK_FAST, near, 0) & uneven);
+        assert_true(flags_of(f, BSMM_PACK_FAST, apart, 0) & uneven);
+        assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven); /* that one is empty */
+        assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);       /* all, above 1 */
+        assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);         /* 2^129 */
+        assert_false(is_uneven(f, 0, 0));
+        assert_false(is_uneven(f, 2, 2));
+        assert_true(is_uneven(f, 3, 3)); /* above the row's scale, 2^2 */
+        assert_false(is_uneven(f, -6, -6));
+        assert_true(is_uneven(f, -7, -7));
+        assert_false(is_uneven(f, 1, -6));
+        assert_true(is_uneven(f, 1, -7));
     }
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, near, 0) & uneven);
+}
+
+/* FAST: an Inf makes an operand WIDE; NaN, and e4m3, which has none, do not. */
+static void infinities_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *format;
+        uint32_t code;
+        bool wide;
+    } cases[] = {{"mxfp8_e5m2", 0x7c, true},  {"mxfp8_e5m2", 0xfc, true},
+                 {"mxfp8_e5m2", 0x7d, false}, {"mxfp8_e5m2", 0x7b, false},
+                 {"mxfp8", 0x7c, false},      {"mxfp8", 0x7f, false}};
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        test_matrix t;
+        rng r = {4};
+        test_matrix_make(&t, describe(format_named(cases[i].format), 5, 300), FILL_ORDINARY, &r);
+        ((uint8_t *)t.m.data)[2 * 300 + 290] = (uint8_t)cases[i].code;
+        assert_int_equal((check(&t.m, BSMM_PACK_FAST, true) & BSMM_PACK_WIDE) != 0, cases[i].wide);
+        test_matrix_free(&t);
+    }
 }
 
 /* 2^-127 on one side and 2^127 on the other are harmless; both on one side are not. */
@@ -191,9 +239,9 @@ static void pairs_are_judged(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packs_values),     cmocka_unit_test(e4m3_holds_the_window),
-        cmocka_unit_test(spreads_are_told), cmocka_unit_test(even_rows_are_told),
-        cmocka_unit_test(pairs_are_judged),
+        cmocka_unit_test(packs_values),        cmocka_unit_test(e4m3_holds_the_window),
+        cmocka_unit_test(spreads_are_told),    cmocka_unit_test(even_rows_are_told),
+        cmocka_unit_test(infinities_are_told), cmocka_unit_test(pairs_are_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,11 +56,12 @@ typedef struct shape {
     int64_t rows, cols;
 } shape;
 
-/* The smallest product, a little less than whole tiles, that takes the case's tile. */
+/* The smallest product of more than a band, a little less than whole tiles, that takes the case's
+ * tile. */
 static shape shape_of(const tile_case *c, const bsmm_cuda_device *device) {
     enum { MOST = 64 };
     shape best = {0, 0};
-    for (int64_t m = 1; m <= MOST; m++)
+    for (int64_t m = 2; m <= MOST; m++)
         for (int64_t n = 1; n <= MOST; n++) {
             const shape s = {BAND * m - 3, 64 * n - 8};
             bool smaller = !best.rows || s.rows * s.cols < best.rows * best.cols;

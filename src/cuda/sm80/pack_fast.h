@@ -72,7 +72,7 @@ static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint3
     int top = (int)(maxima >> 16) - BSMM_LANE_BIAS,
         bottom = BSMM_LANE_BIAS - (int)(maxima & 0xffff);
     bsmm_lane_group own = {0, 1, 0, 0, 0, 0};
-    bsmm_lane_fast_fit(job, &own, maxima, top, row_top);
+    bsmm_lane_fast_fit(job, &own, maxima, top, bottom, row_top);
     bsmm_lane_group g = group_of(job, own.exponent, false);
     if (there) reach->told.flags |= g.flags | own.flags;
     reach_out(reach, maxima ? top : REACH_NOTHING, maxima ? bottom : -REACH_NOTHING);

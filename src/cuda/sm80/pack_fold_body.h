@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #endif
     uint32_t row = row0 + (BITS < 8 ? thread & (ITEMS - 1) : fast_row(ITEMS)) * rows_apart;
     uint32_t group = scale_word(&job, FOLD_BLOCK, 127, row, k - thread % FOLD_LANES * FOLD_CODES);
-    uint32_t first = scale_word(&job, FOLD_BLOCK, 127, row, 0);
+    uint32_t first = scale_word(&job, FOLD_BLOCK, 0, row, 0);
 #if BITS == 4
     __shared__ uint4 table[16];
     if (thread < 16) table[thread] = fold_entry(&job, (int)thread);

@@ -130,6 +130,7 @@ static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_jo
     if (job->scale == 1) {
         maxima = max_over_lanes(maxima, out == 16 ? 16 : 8);
         g = bsmm_lane_decide(job, &s, maxima, row_top);
+        if (out == 8) g.flags |= bsmm_lane_fast_flags(job, &s, bytes);
     }
     bsmm_lane_item(job, &s, &g, bytes, bits, out, to);
     return g;

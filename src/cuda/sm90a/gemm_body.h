@@ -88,11 +88,15 @@
 #define BARRIERS_AT  (COLS_AT + 8 * ((STAGES + 1) / 2))
 #define SHARED_BYTES (BARRIERS_AT + (STAGES + CONSUMERS * CHUNKS) * 16)
 #define ACCUMULATORS (TILE_N / 2) /* per thread and subtile */
-/* A thread begins with 168 of two consumers' 65536 registers, with 128 else; what the feed gives
- * back the consumers share. */
+/* A thread begins with 168 registers of 384 threads', else with 128; what the feed gives back the
+ * consumers share. */
 #define FEED_REGISTERS (CONSUMERS == 3 ? 32 : 40)
 #define MATH_REGISTERS (CONSUMERS == 3 ? 160 : EVENS ? 168 : CONSUMERS == 2 ? 232 : 216)
 static_assert(CONSUMERS >= 1 && CONSUMERS <= 3, "register shares are known for these");
+static_assert(128 * FEED_REGISTERS + 128 * CONSUMERS * MATH_REGISTERS +
+                      (BLOCK_THREADS - 128 * (1 + CONSUMERS)) * 128 <=
+                  BLOCK_THREADS * (BLOCK_THREADS == 384 ? 168 : 128),
+              "a block waits forever for registers that it does not have");
 static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each subtile begins with the oldest chunk");
 static_assert(!GEMM_TURNS || (CONSUMERS == 2 && SUBTILES * TILE_N == PLACE_CHUNKS * CHUNK_COLS),
               "a turn is a warpgroup's part of a tile");
