@@ -83,9 +83,8 @@ typedef struct bsmm_pair_codec {
     uint32_t special;    /* in each byte: what makes bit 7 of a magnitude that is not finite */
 } bsmm_pair_codec;
 
-/* Where words of four scale codes lie, in bytes: row r's w-th from r % 32 * low + r / 32 % 4 *
- * middle
- * + r / 128 * high + w * across on. */
+/* Where words of four scale codes lie: the first byte of row r's w-th is at
+ * r % 32 * low + r / 32 % 4 * middle + r / 128 * high + w * across. */
 typedef struct bsmm_pack_words {
     uint32_t low, middle;
     uint64_t high, across;

@@ -119,6 +119,22 @@ void test_matrix_free(test_matrix *t) {
     *t = (test_matrix){0};
 }
 
+bsmm_matrix rows_of(const bsmm_matrix *m, int64_t first, int64_t count) {
+    bsmm_operand o;
+    assert_int_equal(bsmm_operand_take(m, "m", &o), BSMM_OK);
+    assert_int_equal(m->order, BSMM_ORDER_ROW);
+    bsmm_matrix some = *m;
+    some.rows = count;
+    some.data_bytes = some.scale_bytes = 0;
+    some.data = (uint8_t *)m->data + first * o.m.ld * bsmm_elem_row(m->format.elem)->bits / 8;
+    if (!m->scales) return some;
+    assert_int_equal(m->scale_layout, BSMM_LAYOUT_ROW_MAJOR);
+    assert_int_equal(first % o.m.format.block_rows, 0);
+    some.scales = (uint8_t *)m->scales + first / o.m.format.block_rows * o.map.cols *
+                                             bsmm_scale_row_of(m->format.scale)->bytes;
+    return some;
+}
+
 double test_matrix_value(const test_matrix *t, int64_t r, int64_t c) {
     bsmm_operand o;
     assert_int_equal(bsmm_operand_take(&t->m, "test", &o), BSMM_OK);

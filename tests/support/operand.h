@@ -37,6 +37,10 @@ void test_matrix_free(test_matrix *t);
 /* A description: row-major order, packed. */
 bsmm_matrix describe(bsmm_format format, int64_t rows, int64_t cols);
 
+/* Rows [first, first + count) of a row-major matrix, whose block scales are row-major too; first
+ * is the first row of a block. */
+bsmm_matrix rows_of(const bsmm_matrix *m, int64_t first, int64_t count);
+
 /* The format of a preset or element name; fails the test if there is none. */
 bsmm_format format_named(const char *name);
 

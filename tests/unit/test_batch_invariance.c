@@ -46,9 +46,8 @@ static void sprinkle(test_matrix *t, int64_t every, rng *r) {
 }
 
 static const char *run_rows(fixture *f, int64_t m) {
-    bsmm_matrix a = f->a.m, d = f->d.m;
-    a.rows = d.rows = m;
-    a.data_bytes = d.data_bytes = a.scale_bytes = 0;
+    const bsmm_matrix a = rows_of(&f->a.m, 0, m);
+    bsmm_matrix d = rows_of(&f->d.m, 0, m);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a, .b = &f->b.m, .d = &d};
     memset(d.data, 0xa5, f->d.data_bytes);
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);

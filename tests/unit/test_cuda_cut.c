@@ -33,15 +33,8 @@ static bsmm_matmul_desc product(const char *kernel, const test_matrix *a, const 
 /* Rows [first, first + count) by themselves, by the same kernel. */
 static void check_rows(const bsmm_matmul_desc *all, int64_t first, int64_t count,
                        const uint16_t *want) {
-    bsmm_matrix a = *all->a, d = *all->d;
-    bsmm_operand o;
-    assert_int_equal(bsmm_operand_take(&a, "a", &o), BSMM_OK);
-    a.rows = d.rows = count;
-    a.data_bytes = a.scale_bytes = d.data_bytes = 0;
-    a.data = (uint8_t *)a.data + first * o.m.ld * bsmm_elem_row(a.format.elem)->bits / 8;
-    if (a.scales)
-        a.scales =
-            (uint8_t *)a.scales + first * o.map.cols * bsmm_scale_row_of(a.format.scale)->bytes;
+    const bsmm_matrix a = rows_of(all->a, first, count);
+    bsmm_matrix d = rows_of(all->d, 0, count);
     bsmm_matmul_desc few = *all;
     few.a = &a;
     few.d = &d;

@@ -2,9 +2,11 @@
  * block scales; else bf16 where that holds the values; else what takes anything. Seen by bits,
  * which are those of the kernels that know one way only. */
 #include "cuda.h"
+#include "cuda/wgmma.h"
 #include "operand.h"
 #include "walk.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -128,8 +130,66 @@ static void test_ways_of_8_bits(void **state) {
     }
 }
 
+/* Elements of 1 and more under scales within 2 binades of each other: packing has nothing to round
+ * (docs/NUMERICS.md), so the bound is that of the sums alone. */
+static test_matrix make_large(const char *format, int64_t rows, int64_t k, rng *r) {
+    test_matrix t = make(format, BSMM_ORDER_ROW, rows, k, (scales){126, 128}, r);
+    const uint32_t elem = t.m.format.elem;
+    uint8_t *codes = t.m.data;
+    for (uint64_t i = 0; i < t.data_bytes; i++)
+        while (!(fabs(bsmm_elem_decode(elem, codes[i])) >= 1 &&
+                 isfinite(bsmm_elem_decode(elem, codes[i]))))
+            codes[i] = (uint8_t)rng_below(r, 256);
+    return t;
+}
+
+static void check_fast(const char *a_format, const char *b_format, rng *r) {
+    enum { LONG = 640 };
+    test_matrix a = make_large(a_format, ROWS, LONG, r), b = make_large(b_format, COLUMNS, LONG, r);
+    test_matrix d = make("f32", BSMM_ORDER_ROW, ROWS, COLUMNS, (scales){0, 0}, r);
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                             .a = &a.m,
+                             .b = &b.m,
+                             .d = &d.m,
+                             .compute = BSMM_COMPUTE_FAST,
+                             .device = "cuda:0"};
+    float *got = product(&desc, "cuda_sm90a_fold");
+    const double bound = bsmm_wgmma_bound(BSMM_WGMMA_POW2, LONG);
+    bsmm_operand x, y;
+    assert_int_equal(bsmm_operand_take(&a.m, "a", &x), BSMM_OK);
+    assert_int_equal(bsmm_operand_take(&b.m, "b", &y), BSMM_OK);
+    double rows[ROWS][LONG], row[LONG];
+    for (int64_t m = 0; m < ROWS; m++)
+        bsmm_operand_decode_row(&x, m, 0, LONG, rows[m]);
+    for (int64_t n = 0; n < COLUMNS; n++) {
+        bsmm_operand_decode_row(&y, n, 0, LONG, row);
+        for (int64_t m = 0; m < ROWS; m++) {
+            double sum = 0, most = 0;
+            for (int64_t k = 0; k < LONG; k++) {
+                sum += rows[m][k] * row[k];
+                most += fabs(rows[m][k] * row[k]);
+            }
+            assert_true(fabs((double)got[m * COLUMNS + n] - sum) <= bound * most);
+        }
+    }
+    free(got);
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+}
+
+static void test_fast_where_nothing_is_lost(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    static const char *const formats[] = {"mxfp8_e4m3", "mxfp8_e5m2"};
+    rng r = {7};
+    for (size_t i = 0; i < 2 * BSMM_COUNT(formats); i++)
+        check_fast(formats[i / 2], formats[i % 2], &r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ways),
-                                       cmocka_unit_test(test_ways_of_8_bits)};
+                                       cmocka_unit_test(test_ways_of_8_bits),
+                                       cmocka_unit_test(test_fast_where_nothing_is_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ typedef struct fixture {
 } fixture;
 
 static bool multiply(fixture *f, int64_t m) {
-    bsmm_matrix a = f->a.m, d = f->d.m;
-    a.rows = d.rows = m;
-    a.data_bytes = a.scale_bytes = d.data_bytes = 0;
+    const bsmm_matrix a = rows_of(&f->a.m, 0, m);
+    bsmm_matrix d = rows_of(&f->d.m, 0, m);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc,
                              .a = &a,
                              .b = &f->b.m,

@@ -81,20 +81,14 @@ static test_matrix operand(const tile_case *c, const char *format, int64_t rows,
 
 /* Rows [first, first + BAND) by themselves: few enough for the smallest tile, or another. */
 static void check_band(const bsmm_matmul_desc *all, int64_t first, const uint16_t *want) {
-    bsmm_matrix a = *all->a, d = *all->d;
-    bsmm_operand o;
-    assert_int_equal(bsmm_operand_take(&a, "a", &o), BSMM_OK);
-    a.rows = d.rows = bsmm_min_i64(BAND, all->d->rows - first);
-    a.data_bytes = a.scale_bytes = d.data_bytes = 0;
-    a.data = (uint8_t *)a.data + first * o.m.ld * bsmm_elem_row(a.format.elem)->bits / 8;
-    if (a.scales)
-        a.scales =
-            (uint8_t *)a.scales + first * o.map.cols * bsmm_scale_row_of(a.format.scale)->bytes;
+    const int64_t count = bsmm_min_i64(BAND, all->d->rows - first);
+    const bsmm_matrix a = rows_of(all->a, first, count);
+    bsmm_matrix d = rows_of(all->d, 0, count);
     bsmm_matmul_desc few = *all;
     few.a = &a;
     few.d = &d;
     assert_int_equal(test_multiply(&few), BSMM_OK);
-    assert_memory_equal(d.data, want, (size_t)(a.rows * d.cols) * sizeof *want);
+    assert_memory_equal(d.data, want, (size_t)(count * d.cols) * sizeof *want);
 }
 
 static void check_product(const tile_case *c, const test_matrix *a, const test_matrix *b,

@@ -337,16 +337,8 @@ static void check_bits(product *p, float *first) {
     static const int64_t rows[] = {0, 1, 127, 129};
     int64_t n = p->d.m.cols;
     for (size_t q = 0; q < BSMM_COUNT(rows); q++) {
-        bsmm_matrix a = p->a.m, d = p->d.m;
-        a.rows = d.rows = 1;
-        a.data_bytes = a.scale_bytes = d.data_bytes = 0;
-        bsmm_operand o;
-        assert_int_equal(bsmm_operand_take(&p->a.m, "a", &o), BSMM_OK);
-        uint32_t bits = bsmm_elem_row(a.format.elem)->bits;
-        a.data = (uint8_t *)p->a.m.data + rows[q] * o.m.ld * bits / 8;
-        if (a.scales)
-            a.scales = (uint8_t *)p->a.m.scales +
-                       rows[q] * o.map.cols * bsmm_scale_row_of(a.format.scale)->bytes;
+        const bsmm_matrix a = rows_of(&p->a.m, rows[q], 1);
+        bsmm_matrix d = rows_of(&p->d.m, 0, 1);
         bsmm_matmul_desc one = p->desc;
         one.a = &a;
         one.d = &d;
