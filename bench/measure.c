@@ -138,7 +138,11 @@ static void prepare_peers(bench *b) {
 static bsmm_status time_ceilings(bench *b) {
     int threads = b->job->threads;
     bench_settle();
-    bsmm_status status = bench_samples_add(&b->unit_rates, bench_probe_run(b->unit, threads));
+    double rate, began = bench_now();
+    do
+        rate = bench_probe_run(b->unit, threads);
+    while (!bench_is_warm(began, threads));
+    bsmm_status status = bench_samples_add(&b->unit_rates, rate);
     if (status || !b->job->cold) return status;
     return bench_samples_add(&b->read_rates, bench_memory_run(&b->memory, 1, 0, threads));
 }
@@ -146,9 +150,10 @@ static bsmm_status time_ceilings(bench *b) {
 static bsmm_status time_all(bench *b) {
     bsmm_status status = BSMM_OK;
     for (int round = 0; round < b->job->rounds && !status; round++) {
-        status = bench_time(run_ours, b, &b->ours);
+        status = bench_time(run_ours, b, b->job->threads, &b->ours);
         for (int i = 0; i < BENCH_PEERS && !status; i++)
-            if (b->peers[i]) status = bench_time(run_peer, (void *)b->peers[i], &b->theirs[i]);
+            if (b->peers[i])
+                status = bench_time(run_peer, (void *)b->peers[i], b->job->threads, &b->theirs[i]);
         if (!status) status = time_ceilings(b);
         if (b->job->tick) b->job->tick(b->job->tick_context);
     }

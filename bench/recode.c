@@ -59,9 +59,12 @@ static bsmm_status time_all(recode *r, bench_recode_result *result) {
     bench_recode_bytes(r->job, &r->from, &r->to, &read, &written);
     bsmm_status status = run(r, 0);
     for (int round = 0; round < r->job->rounds && !status; round++) {
-        status = bench_time(run, r, &r->seconds);
+        status = bench_time(run, r, r->job->threads, &r->seconds);
         bench_settle();
-        double rate = bench_memory_run(&r->memory, read, written, r->job->threads);
+        double rate, began = bench_now();
+        do
+            rate = bench_memory_run(&r->memory, read, written, r->job->threads);
+        while (!bench_is_warm(began, r->job->threads));
         if (!status) status = bench_samples_add(&r->rates, rate);
     }
     result->bytes = read + written;

@@ -6,9 +6,10 @@ usage: reproduce.py [--bsmm BSMM] [--only SECTION] [--json FILE] [--update DOCUM
 --json    also keeps every line that bsmm bench printed
 --update  replaces the part of the document between `<!-- measured -->` and `<!-- measured end -->`
 
-The processors must be free (`chrt -f 1 bench/reproduce.py` keeps others away). Shares are of ceilings
-measured beside each figure, so that runs on different machines can be compared. Two figures in a cell
-are those of one and of two threads; one that falls short of what is wanted is bold."""
+The processors must be free (`nice -n -20 bench/reproduce.py` keeps others away; under a real-time
+policy a thread that spins holds up what waits for its processor, so none is accepted). Shares are of
+ceilings measured beside each figure, so that runs on different machines can be compared. Two figures
+in a cell are those of one and of two threads; one that falls short of what is wanted is bold."""
 import argparse
 import json
 import os
@@ -295,6 +296,8 @@ def main():
     parser.add_argument("--json", type=Path)
     parser.add_argument("--update", type=Path)
     options = parser.parse_args()
+    if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
+        raise SystemExit("under a real-time policy threads that spin hold up others: use nice")
     log = options.json.open("w", encoding="utf-8") if options.json else None
     text = "\n".join(report(Bench(options.bsmm, log), options.only)).rstrip() + "\n"
     print(text, end="")

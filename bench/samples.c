@@ -5,6 +5,10 @@
 
 static const double round_seconds = 0.02;
 
+/* Threads that sleep may wake on one processor, and take this long until the scheduler has moved
+ * one away; a run that takes so long is not changed by it. */
+static const double warm_seconds = 0.05, long_seconds = 1;
+
 bsmm_status bench_samples_add(bench_samples *s, double value) {
     if (s->count == s->capacity) {
         size_t capacity = s->capacity ? 2 * s->capacity : 64;
@@ -51,16 +55,24 @@ void bench_settle(void) {
     nanosleep(&rest, NULL);
 }
 
-bsmm_status bench_time(bsmm_status (*run)(void *context, size_t turn), void *context,
+bool bench_is_warm(double began, int threads) {
+    return threads == 1 || bench_now() - began >= warm_seconds;
+}
+
+bsmm_status bench_time(bsmm_status (*run)(void *context, size_t turn), void *context, int threads,
                        bench_samples *seconds) {
     bench_settle();
-    double started = bench_now(), last = started;
+    double began = bench_now(), counted = 0;
     do {
-        bsmm_status status = run(context, seconds->count);
-        double now = bench_now();
-        if (!status) status = bench_samples_add(seconds, now - last);
+        bool warm = bench_is_warm(began, threads);
+        double started = bench_now();
+        bsmm_status status = run(context, seconds->turns++);
+        double took = bench_now() - started;
         if (status) return status;
-        last = bench_now();
-    } while (last - started < round_seconds);
+        if (!warm && took < long_seconds) continue;
+        status = bench_samples_add(seconds, took);
+        if (status) return status;
+        counted += took;
+    } while (counted < round_seconds);
     return BSMM_OK;
 }

@@ -38,14 +38,30 @@ static void test_time(void **state) {
     (void)state;
     bench_samples s = {0};
     size_t turn = 0;
-    assert_int_equal(bench_time(fail_third, &turn, &s), BSMM_E_MEMORY);
+    assert_int_equal(bench_time(fail_third, &turn, 1, &s), BSMM_E_MEMORY);
     assert_int_equal(turn, 2);
     assert_int_equal(s.count, 2);
-    turn = 2;
+    turn = 3;
     double started = bench_now();
-    assert_int_equal(bench_time(count_turns, &turn, &s), BSMM_OK);
+    assert_int_equal(bench_time(count_turns, &turn, 1, &s), BSMM_OK);
     assert_true(bench_now() - started >= round_seconds);
-    assert_int_equal(s.count, turn);
+    assert_int_equal(s.count, turn - 1); /* all but the one that failed */
+    bench_samples_destroy(&s);
+}
+
+/* Runs of several threads count from when those are warm; turns go on. */
+static void test_warm(void **state) {
+    (void)state;
+    bench_samples s = {0};
+    size_t turn = 0;
+    double started = bench_now();
+    assert_true(bench_is_warm(started, 1) && !bench_is_warm(started, 2));
+    assert_true(bench_is_warm(started - warm_seconds, 2));
+    for (int round = 1; round <= 2; round++) {
+        assert_int_equal(bench_time(count_turns, &turn, 2, &s), BSMM_OK);
+        assert_true(bench_now() - started >= round * (warm_seconds + round_seconds));
+        assert_true(s.count > 0 && s.count < s.turns && s.turns == turn);
+    }
     bench_samples_destroy(&s);
 }
 
@@ -96,10 +112,8 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_time),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_samples), cmocka_unit_test(test_time),   cmocka_unit_test(test_warm),
+        cmocka_unit_test(test_copies),  cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
