@@ -1,7 +1,8 @@
 /* Packing, cache blocks and threads for every packed engine. D is cut into blocks of mc x nc; a
  * block takes K in chunks, so that a chunk of both operands' panels stays in the second-level
- * cache, and sums in fp32 in the thread's scratch. Chunks have a fixed length: the bits of a result
- * depend on K and on its two rows, never on M, N or the number of threads. */
+ * cache, and sums in fp32 in the thread's scratch. A chunk goes on with the sums of the one before
+ * it: the bits of a result depend on K and on its two rows, never on M, N or the number of threads.
+ */
 #include "cpu/gemm.h"
 
 #include "base/cpu.h"
@@ -24,6 +25,7 @@ typedef struct gemm {
     const bsmm_product *p;
     side a, b;
     int64_t units;  /* along K */
+    int64_t chunk;  /* of them at a time */
     int64_t mc, nc; /* of this run: smaller where there are few blocks for the threads */
     int threads;
     bool by_rows;     /* each thread takes its part of A's rows */
@@ -60,9 +62,17 @@ static uint8_t *place_side(side *s, uint8_t *at) {
 
 /* A thread's scratch: mc x nc floats of sums (which become the values of a block-scaled D), then a
  * row of doubles, then a chunk of a panel of B, widened. */
-static uint64_t scratch_bytes(const bsmm_engine *e) {
+static uint64_t scratch_bytes(const gemm *g) {
+    const bsmm_engine *e = g->engine;
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
-           (uint64_t)e->chunk * e->widened_unit_bytes;
+           (uint64_t)g->chunk * e->widened_unit_bytes;
+}
+
+/* About as many as the engine asks for, all chunks alike: a short last one would read and write all
+ * sums for little. Up to a quarter more make one chunk less. */
+static int64_t chunk_length(const bsmm_engine *e, int64_t units) {
+    int64_t chunks = bsmm_ceil_div(units, e->chunk + e->chunk / 4);
+    return chunks > 1 ? bsmm_ceil_div(units, chunks) : units;
 }
 
 static bool halve(int64_t *length, int64_t tile) {
@@ -74,9 +84,8 @@ static bool halve(int64_t *length, int64_t tile) {
 /* What a block touches: a chunk of both operands' panels, and its sums. */
 static uint64_t block_bytes(const gemm *g) {
     const bsmm_engine *e = g->engine;
-    uint64_t units = (uint64_t)bsmm_min_i64(e->chunk, g->units);
-    return units * ((uint64_t)(g->mc / e->mr) * e->a_unit_bytes +
-                    (uint64_t)(g->nc / e->nr) * e->b_unit_bytes) +
+    return (uint64_t)g->chunk * ((uint64_t)(g->mc / e->mr) * e->a_unit_bytes +
+                                 (uint64_t)(g->nc / e->nr) * e->b_unit_bytes) +
            (uint64_t)(g->mc * g->nc) * sizeof(float);
 }
 
@@ -114,6 +123,7 @@ static void choose_threads(gemm *g) {
 static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
     gemm g = {.engine = engine, .p = p, .threads = p->threads};
     g.units = bsmm_ceil_div(p->a.m.cols, engine->unit);
+    g.chunk = chunk_length(engine, g.units);
     g.a = measure_side(p->a.m.rows, engine->mr, g.units, engine->a_unit_bytes);
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
     choose_threads(&g);
@@ -126,7 +136,7 @@ static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
 uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p) {
     gemm g = measure(engine, p);
     return side_bytes(&g.a) + (p->b_packed ? 0 : side_bytes(&g.b)) +
-           (uint64_t)g.threads * scratch_bytes(engine);
+           (uint64_t)g.threads * scratch_bytes(&g);
 }
 
 uint64_t bsmm_gemm_packed_b_bytes(const bsmm_engine *engine, const bsmm_product *p) {
@@ -147,7 +157,8 @@ static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, 
 
 typedef struct block {
     int64_t row, rows, col, cols;
-    float *acc;     /* nc from row to row */
+    float *acc;
+    int64_t pitch;  /* of acc, from row to row: nc, or nr where panels of B take turns with it */
     double *values; /* one row */
     uint8_t *widened;
     int64_t next_col; /* of the block that this thread is likely to take after it */
@@ -163,7 +174,7 @@ static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
 static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     if (j + e->nr < b->cols) return b_at(g, b->col + j + e->nr, k);
-    if (k + e->chunk < g->units) return b_at(g, b->col, k + e->chunk);
+    if (k + g->chunk < g->units) return b_at(g, b->col, k + g->chunk);
     return b_at(g, b->next_col, 0);
 }
 
@@ -174,11 +185,16 @@ static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
                            bsmm_min_i64(g->engine->nr, b->cols - j));
 }
 
+/* Where the sums of columns col + j on are. */
+static float *strip_acc(const gemm *g, const block *b, int64_t j) {
+    return b->acc + (b->pitch == g->engine->nr ? 0 : j);
+}
+
 /* One panel of B, columns col + j on, times the block's panels of A, over units from k on. */
-static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k, float *acc,
-                           int64_t pitch) {
+static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
-    int64_t units = bsmm_min_i64(e->chunk, g->units - k);
+    float *acc = strip_acc(g, b, j);
+    int64_t units = bsmm_min_i64(g->chunk, g->units - k);
     const uint8_t *a =
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
@@ -192,22 +208,15 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k, 
     }
     for (int64_t i = 0; i < tiles; i++, a += g->a.panel_bytes) {
         if (k + units == g->units) expect_tile(g, b, i * e->mr, j);
-        float *c = acc + i * e->mr * pitch;
+        float *c = acc + i * e->mr * b->pitch;
         if (b->cols - j <= e->narrow_cols)
-            e->narrow(a, panel, units, c, pitch, k > 0, ahead, b->cols - j);
+            e->narrow(a, panel, units, c, b->pitch, k > 0, ahead, b->cols - j);
         else
-            e->multiply(a, panel, units, c, pitch, k > 0, ahead);
+            e->multiply(a, panel, units, c, b->pitch, k > 0, ahead);
         ahead.at += units * ahead.bytes;
         left -= ahead.bytes;
         ahead.bytes = bsmm_min_i64(ahead.bytes, left);
     }
-}
-
-static void multiply_block(const gemm *g, const block *b) {
-    if (g->units == 0) memset(b->acc, 0, (size_t)(g->mc * g->nc) * sizeof(float));
-    for (int64_t k = 0; k < g->units; k += g->engine->chunk)
-        for (int64_t j = 0; j < b->cols; j += g->engine->nr)
-            multiply_strip(g, b, j, k, b->acc + j, g->nc);
 }
 
 static void round_row(const double *values, int64_t cols, float *to) {
@@ -220,7 +229,7 @@ static bsmm_gemm_row row_of(const gemm *g, const block *b, int64_t i) {
     return (bsmm_gemm_row){.r = r,
                            .col = b->col,
                            .cols = b->cols,
-                           .acc = b->acc + i * g->nc,
+                           .acc = b->acc + i * b->pitch,
                            .factor = g->a.factors[r],
                            .wide = g->a.wide[r],
                            .wide_limit = g->engine->wide_limit,
@@ -251,39 +260,40 @@ static int64_t narrow_rows(const gemm *g, const block *b, int64_t first, int col
     return i - first;
 }
 
-/* Finishes a block as wide as a panel of B, its sums nr from row to row. */
-static void finish_strip(const gemm *g, const block *b) {
-    int columns = bsmm_gemm_widest(g->b.wide + b->col, b->cols);
-    for (int64_t i = 0; i < b->rows; i++) {
-        const bsmm_finish_tile tile = {.acc = b->acc + i * g->engine->nr,
-                                       .pitch = g->engine->nr,
-                                       .factors = g->a.factors + b->row + i,
-                                       .column_factors = g->b.factors + b->col,
-                                       .rows = narrow_rows(g, b, i, columns),
-                                       .cols = b->cols};
-        i += bsmm_finish_direct(g->p, b->row + i, b->col, tile);
-        if (i == b->rows) return;
-        bsmm_gemm_row row = row_of(g, b, i);
-        row.acc = b->acc + i * g->engine->nr;
-        bsmm_gemm_store_row(g->p, &row, b->values);
+/* Sums of a panel of B leave for D as soon as they are complete, and while near caches hold them.
+ */
+static void finish_strip(const gemm *g, block strip, int64_t j) {
+    strip.acc = strip_acc(g, &strip, j);
+    strip.col += j;
+    strip.cols = bsmm_min_i64(g->engine->nr, strip.cols - j);
+    int columns = bsmm_gemm_widest(g->b.wide + strip.col, strip.cols);
+    for (int64_t i = 0; i < strip.rows; i++) {
+        const bsmm_finish_tile tile = {.acc = strip.acc + i * strip.pitch,
+                                       .pitch = strip.pitch,
+                                       .factors = g->a.factors + strip.row + i,
+                                       .column_factors = g->b.factors + strip.col,
+                                       .rows = narrow_rows(g, &strip, i, columns),
+                                       .cols = strip.cols};
+        i += bsmm_finish_direct(g->p, strip.row + i, strip.col, tile);
+        if (i == strip.rows) return;
+        bsmm_gemm_row row = row_of(g, &strip, i);
+        bsmm_gemm_store_row(g->p, &row, strip.values);
     }
 }
 
-/* Sums that are complete at once leave for D strip by strip, from the first-level cache. */
-static void run_strips(const gemm *g, const block *b) {
-    for (int64_t j = 0; j < b->cols; j += g->engine->nr) {
-        block strip = *b;
-        strip.col += j;
-        strip.cols = bsmm_min_i64(g->engine->nr, b->cols - j);
-        multiply_strip(g, b, j, 0, strip.acc, g->engine->nr);
-        finish_strip(g, &strip);
-    }
+static void multiply_block(const gemm *g, const block *b) {
+    if (g->units == 0) memset(b->acc, 0, (size_t)(g->mc * g->nc) * sizeof(float));
+    for (int64_t k = 0; k < g->units; k += g->chunk)
+        for (int64_t j = 0; j < b->cols; j += g->engine->nr) {
+            multiply_strip(g, b, j, k);
+            if (g->is_direct && k + g->chunk >= g->units) finish_strip(g, *b, j);
+        }
 }
 
 /* D's rows [row, row + rows) and nc columns from col on, or what is left of either. */
 static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int64_t col) {
     uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
-    uint8_t *scratch = g->scratch + (uint64_t)thread * scratch_bytes(g->engine);
+    uint8_t *scratch = g->scratch + (uint64_t)thread * scratch_bytes(g);
     block b = {.row = row, .rows = rows, .col = col};
     b.cols = bsmm_min_i64(g->nc, g->b.rows - col);
     b.acc = (float *)(void *)scratch;
@@ -291,12 +301,9 @@ static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int6
     b.widened = scratch + tile + (uint64_t)g->engine->nc * sizeof(double);
     b.next_col = col + (g->by_rows ? 1 : g->threads) * g->nc;
     if (b.next_col >= g->b.rows) b.next_col = 0;
-    if (g->units > 0 && g->units <= g->engine->chunk && g->is_direct) {
-        run_strips(g, &b);
-        return;
-    }
+    b.pitch = g->is_direct && g->units == g->chunk ? g->engine->nr : g->nc;
     multiply_block(g, &b);
-    finish_block(g, &b);
+    if (!g->is_direct || g->units == 0) finish_block(g, &b);
 }
 
 void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *packed) {

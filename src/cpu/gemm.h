@@ -46,7 +46,7 @@ struct bsmm_engine {
     int64_t unit;                /* K of a unit */
     uint64_t a_unit_bytes;       /* of mr rows */
     uint64_t b_unit_bytes;       /* of nr rows; both multiples of 64 */
-    int64_t chunk;               /* units that a cache block spans along K */
+    int64_t chunk;               /* units that a cache block spans along K, about */
     int64_t mc, nc;              /* rows of A and B in a cache block: multiples of mr and nr */
     int wide_limit;              /* how wide two rows may be together, wide added to wide */
     uint64_t widened_unit_bytes; /* of B, as widen leaves it; 0: multiply takes B as it is packed */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { N = 45, K = 548, MOST = 64, WALKED = 40 };
+enum { N = 45, K = 676, MOST = 64, WALKED = 40 };
 
 static const char *const formats[] = {
     "f32",   "f16",   "bf16",         "e4m3",         "e5m2",       "e3m2",

@@ -213,7 +213,7 @@ static void test_caches_do_not_matter(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(formats); i++)
         for (size_t j = 0; j < BSMM_COUNT(shapes); j++) {
             product p;
-            product_make(&p, formats[i], formats[i], shapes[j].rows, 390, 580, FILL_ORDINARY, &r);
+            product_make(&p, formats[i], formats[i], shapes[j].rows, 390, 660, FILL_ORDINARY, &r);
             p.desc.threads = shapes[j].threads;
             check_caches(&p, caches, count);
             product_free(&p);

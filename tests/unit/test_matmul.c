@@ -184,6 +184,18 @@ static void test_shapes(void **state) {
             }
 }
 
+/* K around the lengths that packed engines cut into chunks. */
+static void test_chunks(void **state) {
+    (void)state;
+    static const char *const names[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};
+    static const int64_t depths[] = {512, 640, 641, 1281, 2050, 2560, 2561, 5121};
+    rng r = {13};
+    for (size_t i = 0; i < BSMM_COUNT(names); i++)
+        for (size_t q = 0; q < BSMM_COUNT(depths); q++)
+            run_pair(names[i], names[i], q % 2 ? "f32" : "bf16", 33, 50, depths[q], FILL_ORDINARY,
+                     &r);
+}
+
 /* Few rows, whole units of K: what kernels that read B as it is stored take without detours. */
 static void test_few_rows(void **state) {
     (void)state;
@@ -395,6 +407,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_pairs_of_formats),
         cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_few_rows),
         cmocka_unit_test(test_few_long_rows),
         cmocka_unit_test(test_outputs_factors_and_bias),
