@@ -6,6 +6,13 @@
 #include <math.h>
 #include <string.h>
 
+/* What the kernels that call this need anyway. */
+#if defined(__x86_64__)
+#    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#else
+#    define TARGET
+#endif
+
 enum { LANES = BSMM_DECODE_LANES };
 
 /* Lanes of a unit by themselves, so that compilers see what they are: a vector. */
@@ -17,42 +24,68 @@ typedef struct floats16 {
     float lane[LANES];
 } floats16;
 
-static codes16 load_codes(const bsmm_decode_scales *s, int64_t unit) {
+/* The bits of floats; of magnitudes, in the order of their values, and NaN above all. */
+typedef struct bits16 {
+    uint32_t lane[LANES];
+} bits16;
+
+static double power_of_two(int exponent) {
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+TARGET static inline codes16 load_codes(const bsmm_decode_scales *s, int64_t unit) {
     codes16 v;
     memcpy(&v, s->codes + unit * LANES, sizeof v);
     return v;
 }
 
-static floats16 load_floats(const bsmm_decode_scales *s, int64_t unit) {
+TARGET static inline floats16 load_floats(const bsmm_decode_scales *s, int64_t unit) {
     floats16 v;
     memcpy(&v, s->scales + unit * LANES, sizeof v);
     return v;
 }
 
-/* Shifts down from each row's largest scale; a row that spans more than the packer folds is its. */
-static bool prepare_shifts(const bsmm_decode_scales *s) {
-    int deepest = 60 + ilogb(bsmm_elem_row(s->p->b.m.format.elem)->min_subnormal);
+TARGET static inline bits16 load_magnitudes(const bsmm_decode_scales *s, int64_t unit) {
+    bits16 v;
+    memcpy(&v, s->scales + unit * LANES, sizeof v);
+    for (int lane = 0; lane < LANES; lane++)
+        v.lane[lane] &= 0x7fffffff;
+    return v;
+}
+
+/* The lanes' largest codes or, of their complements, the largest: in a form that compilers
+ * vectorize, as find_extreme. */
+TARGET static inline codes16 find_extreme_code(const bsmm_decode_scales *s, uint8_t flipped) {
     const int64_t units = s->units;
-    codes16 largest = {{0}}, smallest;
-    memset(&smallest, 0xff, sizeof smallest);
+    codes16 found = {{0}};
     for (int64_t i = 0; i < units; i++) {
         codes16 v = load_codes(s, i);
         for (int lane = 0; lane < LANES; lane++) {
-            largest.lane[lane] =
-                v.lane[lane] > largest.lane[lane] ? v.lane[lane] : largest.lane[lane];
-            smallest.lane[lane] =
-                v.lane[lane] < smallest.lane[lane] ? v.lane[lane] : smallest.lane[lane];
+            uint8_t code = v.lane[lane] ^ flipped;
+            found.lane[lane] = code > found.lane[lane] ? code : found.lane[lane];
         }
     }
-    for (int lane = 0; lane < LANES; lane++) {
-        int top = largest.lane[lane];
-        if (top == 0xff || top - smallest.lane[lane] > deepest) return false;
-        s->factors[lane] *= ldexp(1, top - 127);
-    }
+    return found;
+}
+
+/* Shifts down from each row's largest scale; a row that spans more than the packer folds is its. */
+TARGET static bool prepare_shifts(const bsmm_decode_scales *s) {
+    int deepest = 60 + ilogb(bsmm_elem_row(s->p->b.m.format.elem)->min_subnormal);
+    codes16 top = find_extreme_code(s, 0), bottom = find_extreme_code(s, 0xff);
+    int unusual = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        unusual |= (top.lane[lane] == 0xff) | (top.lane[lane] + bottom.lane[lane] - 0xff > deepest);
+    if (unusual) return false;
+    for (int lane = 0; lane < LANES; lane++)
+        s->factors[lane] *= power_of_two(top.lane[lane] - 127);
+    const int64_t units = s->units;
     for (int64_t i = 0; i < units; i++) {
         codes16 v = load_codes(s, i);
         for (int lane = 0; lane < LANES; lane++)
-            v.lane[lane] = (uint8_t)(largest.lane[lane] - v.lane[lane]);
+            v.lane[lane] = (uint8_t)(top.lane[lane] - v.lane[lane]);
         memcpy(s->codes + i * LANES, &v, sizeof v);
     }
     return true;
@@ -66,53 +99,49 @@ static bool prepare_products(const bsmm_decode_scales *s) {
     return largest < 0x7f;
 }
 
-static const uint32_t magnitude_bits = 0x7fffffff;
-
-/* Largest magnitudes, compared as bits, in whose order NaN is above all. */
-static floats16 largest_magnitudes(const bsmm_decode_scales *s) {
+/* The lanes' largest magnitudes or, where they are subtracted from 0, the least that are not 0: in
+ * a form that compilers vectorize. */
+TARGET static inline bits16 find_extreme(const bsmm_decode_scales *s, bool subtract) {
     const int64_t units = s->units;
-    uint32_t largest[LANES] = {0};
+    bits16 found = {{0}};
     for (int64_t i = 0; i < units; i++) {
-        floats16 v = load_floats(s, i);
-        uint32_t bits[LANES];
-        memcpy(bits, &v, sizeof v);
+        bits16 v = load_magnitudes(s, i);
         for (int lane = 0; lane < LANES; lane++) {
-            uint32_t magnitude = bits[lane] & magnitude_bits;
-            largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
+            uint32_t value = subtract ? 0 - v.lane[lane] : v.lane[lane];
+            found.lane[lane] = value > found.lane[lane] ? value : found.lane[lane];
         }
     }
-    floats16 values;
-    memcpy(&values, largest, sizeof values);
-    return values;
+    return found;
 }
 
-/* Times the lanes' powers of two; false if that makes one of them small. */
-static bool divide_floats(const bsmm_decode_scales *s, const floats16 *inverse) {
+TARGET static void multiply_floats(const bsmm_decode_scales *s, const floats16 *factor) {
     const int64_t units = s->units;
-    uint32_t unusual = 0;
     for (int64_t i = 0; i < units; i++) {
         floats16 v = load_floats(s, i);
-        for (int lane = 0; lane < LANES; lane++) {
-            v.lane[lane] *= inverse->lane[lane];
-            float magnitude = fabsf(v.lane[lane]);
-            unusual |= (uint32_t)(magnitude > 0) & (uint32_t)(magnitude < 0x1p-30f);
-        }
+        for (int lane = 0; lane < LANES; lane++)
+            v.lane[lane] *= factor->lane[lane];
         memcpy(s->scales + i * LANES, &v, sizeof v);
     }
-    return !unusual;
 }
 
-/* Each row's largest power of two leaves its scales, as in the packer. */
-static bool prepare_floats(const bsmm_decode_scales *s) {
-    floats16 largest = largest_magnitudes(s), inverse;
+/* Each row's largest power of two leaves its scales, as in the packer. What that would make small,
+ * less than 2^-30, is the packer's, and so are NaN and powers far from 1. */
+TARGET static bool prepare_floats(const bsmm_decode_scales *s) {
+    bits16 most = find_extreme(s, false), least = find_extreme(s, true), inverse_bits;
+    uint32_t unusual = 0;
     for (int lane = 0; lane < LANES; lane++) {
-        /* NaN too; and powers of two whose inverse is subnormal. */
-        if (!(largest.lane[lane] >= 0x1p-100f && largest.lane[lane] <= 0x1p100f)) return false;
-        int exponent = ilogbf(largest.lane[lane]);
-        inverse.lane[lane] = ldexpf(1, -exponent);
-        s->factors[lane] *= ldexp(1, exponent);
+        uint32_t top = most.lane[lane] >> 23; /* biased */
+        unusual |= (uint32_t)(top < 37) | (uint32_t)(top > 226);
+        unusual |= (uint32_t)(0 - least.lane[lane] - 1 < ((top - 30) << 23) - 1);
+        inverse_bits.lane[lane] = (254 - top) << 23;
     }
-    return divide_floats(s, &inverse);
+    if (unusual) return false;
+    for (int lane = 0; lane < LANES; lane++)
+        s->factors[lane] *= power_of_two((int)(most.lane[lane] >> 23) - 127);
+    floats16 inverse;
+    memcpy(&inverse, &inverse_bits, sizeof inverse);
+    multiply_floats(s, &inverse);
+    return true;
 }
 
 static bool prepare_none(const bsmm_decode_scales *s) {

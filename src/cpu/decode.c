@@ -159,9 +159,12 @@ static void gather_floats(const decode *x, const bsmm_decode_scales *s, const ui
     bool same = true; /* one block of rows holds them all */
     for (int64_t lane = 1; lane < LANES; lane++)
         same = same && rows[lane] == rows[0];
-    for (int64_t i = 0; i < s->units; i++)
+    for (int64_t i = 0; i < s->units; i++) {
+        const float *unit = scales + x->scale_columns[i], first = unit[rows[0]];
+        float *to = s->scales + i * LANES;
         for (int64_t lane = 0; lane < LANES; lane++)
-            s->scales[i * LANES + lane] = scales[rows[same ? 0 : lane] + x->scale_columns[i]];
+            to[lane] = same ? first : unit[rows[lane]];
+    }
 }
 
 static void gather_codes(const decode *x, const bsmm_decode_scales *s, const uint64_t *rows) {

@@ -85,16 +85,17 @@ static void test_elements(void **state) {
             if (sums[i] - a_span <= 177) check_spans(a_span, sums[i] - a_span, &r);
 }
 
-/* The same with fp32 scales: the span is in them. */
-static void check_scale_spans(int a_span, int b_span, rng *r) {
+/* The same with fp32 scales: the span is in them, B's from 2^b_base on. */
+static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
     uint8_t a[LENGTH], b[LENGTH];
     float a_scales[BLOCKS], b_scales[BLOCKS], d;
     double want = 0, magnitude = 0;
     for (int i = 0; i < BLOCKS; i++)
-        a_scales[i] = b_scales[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * 0x1p-20f;
+        a_scales[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * 0x1p-20f,
+        b_scales[i] = ldexpf(a_scales[i], b_base + 20);
     a_scales[0] = ldexpf(1, a_span - 20);
-    b_scales[1] = ldexpf(1, b_span - 20);
+    b_scales[1] = ldexpf(1, b_base + b_span);
     for (int i = 0; i < LENGTH; i++) {
         a[i] = i / 128 == 1 ? 0 : (uint8_t)(rng_below(r, 126) + 1); /* finite e4m3 */
         b[i] = i / 128 == 0 ? 0x80 : (uint8_t)(rng_below(r, 126) + 1);
@@ -120,7 +121,10 @@ static void test_scales(void **state) {
     rng r = {2};
     for (int a_span = 0; a_span <= 140; a_span += 20)
         for (int b_span = 0; b_span <= 140; b_span += 20)
-            check_scale_spans(a_span, b_span, &r);
+            check_scale_spans(a_span, -20, b_span, &r);
+    /* Over the largest, B's least is 0 in fp32. */
+    for (int b_span = 145; b_span <= 185; b_span += 5)
+        check_scale_spans(0, -90, b_span, &r);
 }
 
 /* ---- what is packed ---- */
