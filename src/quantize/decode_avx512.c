@@ -193,7 +193,7 @@ INLINE void decode_chunk(const shape s, bool scale_is_exact, const vector_values
         values8(v, codes, x);
 #    pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        __m512 scale = next_factor(cursor);
+        __m512 scale = next_factor(cursor, LANES);
         if (s.exact) {
             y[i] = _mm512_mul_ps(x[i], scale);
             continue;

@@ -10,7 +10,9 @@
 
 #if defined(__x86_64__)
 
+#    include "base/cpu.h"
 #    include "quantize/coder_avx512.h"
+#    include "quantize/window_avx512.h"
 
 #    include <string.h>
 
@@ -125,8 +127,8 @@ typedef struct meeting_cursor {
 } meeting_cursor;
 
 INLINE meeting next_meeting(meeting_cursor *cursor, element_way way) {
-    __m512 by = next_factor(&cursor->by);
-    return (meeting){by, way == WAY_DIVIDE_TAME ? next_factor(&cursor->reciprocal) : by};
+    __m512 by = next_factor(&cursor->by, LANES);
+    return (meeting){by, way == WAY_DIVIDE_TAME ? next_factor(&cursor->reciprocal, LANES) : by};
 }
 
 INLINE meeting next_meetings(meeting_cursor *cursor, element_way way) {
@@ -245,6 +247,33 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t 
     store_last(to, encode_chunk(&k, last, elem, &cursor, way, care), left, bits);
 }
 
+/* ---- bf16 to e2m1 under powers of two ---- */
+
+/* 64 values, blocks having whole registers of them. */
+BYTES_TARGET static inline __m512i encode_windows(const uint16_t *from, factor_cursor *cursor) {
+    __m512i places[2];
+#    pragma GCC unroll 2
+    for (int i = 0; i < 2; i++)
+        places[i] = place_words(_mm512_loadu_si512(from + i * WORDS), next_factor(cursor, WORDS));
+    return codes_at(bytes_of_words(places[0], places[1]));
+}
+
+/* As encode_all; the row's factors are windows. */
+BYTES_TARGET static void encode_by_windows(const encode_row *row) {
+    const uint16_t *from = row->from;
+    uint8_t *to = row->to;
+    factor_cursor cursor = factors_from(row->factors, row->cols, row->width);
+    int64_t left = row->cols;
+    for (; left >= CHUNK; left -= CHUNK, from += CHUNK, to += CHUNK / 2) {
+        prefetch_chunk((const uint8_t *)from, BSMM_ELEM_BF16, row->ahead * 2);
+        store_chunk(to, pack4(encode_windows(from, &cursor)), 4);
+    }
+    if (left == 0) return;
+    uint16_t last[CHUNK] = {0};
+    memcpy(last, from, (size_t)(left * 2));
+    store_last(to, encode_windows(last, &cursor), left, 4);
+}
+
 INLINE void encode_tame(const bsmm_coder *coder, const encode_row *row, uint32_t bits,
                         element_way way) {
     if (row->elem == BSMM_ELEM_F32)
@@ -290,6 +319,12 @@ static element_way way_of(const bsmm_strip_job *job, encode_care care) {
     return care == CARE_NONE ? WAY_DIVIDE_TAME : WAY_DIVIDE;
 }
 
+static bool takes_windows(const encode_row *row) {
+    return row->elem == BSMM_ELEM_BF16 && row->bits == 4 && row->way == WAY_MULTIPLY &&
+           (row->width % WORDS == 0 || row->cols <= row->width) &&
+           bsmm_cpu_features() & BSMM_CPU_AVX512_VBMI;
+}
+
 static void reciprocals_of(const float *factors, int64_t n, float *reciprocals) {
     for (int64_t i = 0; i < n; i++)
         reciprocals[i] = 1 / factors[i];
@@ -303,7 +338,7 @@ static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, 
         return;
     }
     static const float one = 1;
-    float reciprocals[BSMM_STRIP_BLOCKS];
+    float reciprocals[BSMM_STRIP_BLOCKS], windows[BSMM_STRIP_BLOCKS];
     const encode_care care = care_of(job->coder, tame);
     uint32_t bits = bsmm_elem_row(job->dst->m.format.elem)->bits;
     encode_row all = {.from = row->data,
@@ -319,6 +354,12 @@ static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, 
                             bsmm_operand_index(job->dst, r, c) * bits / 8};
     if (all.way == WAY_DIVIDE_TAME)
         reciprocals_of(factors, bsmm_ceil_div(cols, job->width), reciprocals);
+    if (care == CARE_NONE && factors && takes_windows(&all) &&
+        find_windows(factors, bsmm_ceil_div(cols, job->width), windows)) {
+        all.factors = windows;
+        encode_by_windows(&all);
+        return;
+    }
     static void (*const encoders[])(const bsmm_coder *,
                                     const encode_row *) = {[CARE_NONE] = encode_care_none,
                                                            [CARE_PLUS] = encode_care_plus,

@@ -34,9 +34,10 @@ INLINE factor_cursor factors_from(const float *factors, int64_t cols, int64_t wi
     return (factor_cursor){factors, factors + blocks - 1, width, width};
 }
 
-INLINE __m512 next_factor(factor_cursor *cursor) {
+/* That of the next `count` columns. */
+INLINE __m512 next_factor(factor_cursor *cursor, int count) {
     __m512 factor = _mm512_set1_ps(*cursor->at);
-    cursor->left -= LANES;
+    cursor->left -= count;
     bool ends = cursor->left <= 0;
     cursor->at += ends && cursor->at != cursor->last;
     cursor->left += ends ? cursor->width : 0;
@@ -45,7 +46,7 @@ INLINE __m512 next_factor(factor_cursor *cursor) {
 
 /* For 32 columns, two to a lane: the lower half's lanes are the first sixteen's. */
 INLINE __m512 next_factors(factor_cursor *cursor) {
-    __m512 first = next_factor(cursor), second = next_factor(cursor);
+    __m512 first = next_factor(cursor, LANES), second = next_factor(cursor, LANES);
     return _mm512_mask_mov_ps(first, 0xff00, second);
 }
 

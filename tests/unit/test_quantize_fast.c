@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-static const uint32_t processors[] = {0, BSMM_CPU_AVX2, ~0u};
+static const uint32_t processors[] = {0, BSMM_CPU_AVX2, ~(uint32_t)BSMM_CPU_AVX512_VBMI, ~0u};
 
 /* ---- one call on every processor ---- */
 
@@ -218,6 +218,25 @@ static void test_every_pattern(void **state) {
         }
 }
 
+/* Row e: blocks that begin with the largest bf16 of exponent e; in them what lies up to six powers
+ * of two below, of both signs. */
+static void test_bf16_in_blocks(void **state) {
+    (void)state;
+    enum { WIDTH = 32, COLS = 50 * WIDTH, EXPONENTS = 255 };
+    test_matrix src;
+    rng r = {7};
+    test_matrix_make(&src, describe(format_named("bf16"), EXPONENTS, COLS), FILL_ORDINARY, &r);
+    for (uint32_t i = 0; i < EXPONENTS * COLS; i++) {
+        uint32_t top = i / COLS << 7 | 0x7f, c = i % COLS, n = c - c / WIDTH - 1;
+        uint32_t below = c % WIDTH == 0 || n / 2 > top ? 0 : n / 2;
+        bsmm_elem_store(BSMM_ELEM_BF16, src.m.data, i, (top - below) | (n & 1) << 15);
+    }
+    bsmm_matrix shape = describe(format_named("mxfp4"), EXPONENTS, COLS);
+    check_quantize(&(call){NULL, 0, NULL}, &src, &shape);
+    check_quantize(&(call){"rceil", 0, NULL}, &src, &shape);
+    test_matrix_free(&src);
+}
+
 /* ---- amax ---- */
 
 static void test_amax(void **state) {
@@ -366,10 +385,15 @@ static void test_large_outputs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_recipe),  cmocka_unit_test(test_scale_bounds),
-        cmocka_unit_test(test_every_pattern), cmocka_unit_test(test_amax),
-        cmocka_unit_test(test_dequantize),    cmocka_unit_test(test_every_code_and_scale),
-        cmocka_unit_test(test_wide_scales),   cmocka_unit_test(test_large_outputs),
+        cmocka_unit_test(test_every_recipe),
+        cmocka_unit_test(test_scale_bounds),
+        cmocka_unit_test(test_every_pattern),
+        cmocka_unit_test(test_bf16_in_blocks),
+        cmocka_unit_test(test_amax),
+        cmocka_unit_test(test_dequantize),
+        cmocka_unit_test(test_every_code_and_scale),
+        cmocka_unit_test(test_wide_scales),
+        cmocka_unit_test(test_large_outputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
