@@ -163,7 +163,7 @@ def products(bench):
 
 def shape_cells(bench, formats, shape, wanted, bases):
     """GFLOP/s, the part of the figure at BASE and, for mxfp4, the ratio to sgemm."""
-    repeats = 1 if shape[0] >= 8192 else 5
+    repeats = 1 if shape[0] >= 8192 else 3 if shape[0] >= 4096 else 5
     peers = {"BSMM_BENCH_ONEDNN": ""} if formats == "mxfp4" else NO_PEERS
     r = [bench.product(formats, shape, threads, "--repeats", repeats, env=peers) | {"base": base}
          for threads, base in zip(THREADS, bases)]
