@@ -92,10 +92,12 @@ TARGET static bool prepare_shifts(const bsmm_decode_scales *s) {
 }
 
 /* Negative scales and NaN are left to the packer. */
-static bool prepare_products(const bsmm_decode_scales *s) {
+TARGET static bool prepare_products(const bsmm_decode_scales *s) {
+    const uint8_t *codes = s->codes;
+    const int64_t count = s->units * LANES;
     uint8_t largest = 0;
-    for (int64_t i = 0; i < s->units * LANES; i++)
-        largest = s->codes[i] > largest ? s->codes[i] : largest;
+    for (int64_t i = 0; i < count; i++)
+        largest = codes[i] > largest ? codes[i] : largest;
     return largest < 0x7f;
 }
 
