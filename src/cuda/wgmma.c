@@ -23,9 +23,10 @@ struct bsmm_wgmma_tile {
 /* Bytes of dynamic shared memory, as sm90a/gemm_body.h lays them out. */
 #define SCALE_BYTES(kind, m, n)                                                                    \
     ((kind) == BSMM_WGMMA_BF16 ? 0 : 4 * (m) + ((kind) >= BSMM_WGMMA_ROW ? 4 * (n) : 0))
+#define CHUNK_COLS(n) ((n) % 64 ? 32u : 64u)
 #define SHARED(kind, m, n, stages, chunks, consumers)                                              \
-    ((stages) * (((m) + (n)) * 128 + SCALE_BYTES(kind, m, n) + 16) + 8 * (((stages) + 1) / 2) +    \
-     (consumers) * (chunks) * (8192u + 16) + 1024)
+    ((stages) * (((m) + (n)) * 128 + SCALE_BYTES(kind, m, n) + 24) +                               \
+     (consumers) * (chunks) * (CHUNK_COLS(n) * 128 + 16) + 1024)
 #define TILE(file, kind_, a, b, m, n, cm, cn, stages_, chunks_, consumers_, block, tile)           \
     {                                                                                              \
         .function = {"sm90a/" file, file, SHARED(kind_, m, n, stages_, chunks_, consumers_)},      \
@@ -35,13 +36,14 @@ struct bsmm_wgmma_tile {
     }
 
 static const bsmm_wgmma_tile tiles[] = {
-    TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 855, 2500),
-    TILE("gemm_block_192x128_alone", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 1, 4, 2, 3, 870,
-         2300),
-    TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 1, 2, 6, 1, 2, 575, 2500),
-    TILE("gemm_block_e4m3_e5m2", BSMM_WGMMA_BLOCK, E4M3, E5M2, 192, 128, 1, 2, 4, 2, 3, 855, 2500),
-    TILE("gemm_block_e5m2_e4m3", BSMM_WGMMA_BLOCK, E5M2, E4M3, 192, 128, 1, 2, 4, 2, 3, 855, 2500),
-    TILE("gemm_block_e5m2_e5m2", BSMM_WGMMA_BLOCK, E5M2, E5M2, 192, 128, 1, 2, 4, 2, 3, 855, 2500),
+    TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
+    TILE("gemm_block_192x128_alone", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 1, 4, 2, 3, 860,
+         2530),
+    TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 1, 2, 6, 1, 2, 595, 2500),
+    TILE("gemm_block_128x96", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 96, 1, 1, 6, 3, 2, 510, 2500),
+    TILE("gemm_block_e4m3_e5m2", BSMM_WGMMA_BLOCK, E4M3, E5M2, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
+    TILE("gemm_block_e5m2_e4m3", BSMM_WGMMA_BLOCK, E5M2, E4M3, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
+    TILE("gemm_block_e5m2_e5m2", BSMM_WGMMA_BLOCK, E5M2, E5M2, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
     TILE("gemm_row_e4m3_e4m3", BSMM_WGMMA_ROW, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
     TILE("gemm_row_e4m3_e5m2", BSMM_WGMMA_ROW, E4M3, E5M2, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
     TILE("gemm_row_e5m2_e4m3", BSMM_WGMMA_ROW, E5M2, E4M3, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
@@ -210,20 +212,22 @@ static bsmm_wgmma_store store_of(const bsmm_product *p) {
     return elem == BSMM_ELEM_F16 ? BSMM_WGMMA_STORE_F16 : BSMM_WGMMA_STORE_ANY;
 }
 
-/* A warpgroup stores 64 rows x 64 columns at a time. */
-static bsmm_status map_result(const bsmm_product *p, CUtensorMap *map) {
-    return bsmm_cuda_tensor_map(p->device,
-                                &(bsmm_cuda_tensor_desc){
-                                    .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-                                    .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
-                                    .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                    .rank = 2,
-                                    .address = p->d.m.data,
-                                    .extents = {(uint64_t)p->d.m.cols, (uint64_t)p->d.m.rows},
-                                    .strides = {(uint64_t)p->d.m.ld * 2},
-                                    .box = {64, 64},
-                                },
-                                map);
+/* A warpgroup stores 64 rows of 64 columns at a time, or of 32. */
+static bsmm_status map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, CUtensorMap *map) {
+    const uint32_t cols = CHUNK_COLS(t->tile_n);
+    return bsmm_cuda_tensor_map(
+        p->device,
+        &(bsmm_cuda_tensor_desc){
+            .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+            .swizzle = cols == 64 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+            .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
+            .rank = 2,
+            .address = p->d.m.data,
+            .extents = {(uint64_t)p->d.m.cols, (uint64_t)p->d.m.rows},
+            .strides = {(uint64_t)p->d.m.ld * 2},
+            .box = {cols, 64},
+        },
+        map);
 }
 
 const char *bsmm_wgmma_refuse(const bsmm_product *p) {
@@ -239,11 +243,11 @@ static bsmm_status make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t,
                              const bsmm_wgmma_input *in, bsmm_wgmma_params *params) {
     const bsmm_wgmma_side *a = &in->a, *b = &in->b;
     int64_t m = p->d.m.rows, n = p->d.m.cols;
-    BSMM_TRY(map_elements(p, a, m, t->tile_m / t->cluster_n, &params->a));
-    BSMM_TRY(map_elements(p, b, n, t->tile_n / t->cluster_m, &params->b));
+    BSMM_TRY(map_elements(p, a, m, t->tile_m, &params->a));
+    BSMM_TRY(map_elements(p, b, n, t->tile_n, &params->b));
     BSMM_TRY(map_scales(p, a, m, t->tile_m, &params->a_rows));
     BSMM_TRY(map_scales(p, b, n, t->tile_n, &params->b_rows));
-    if (params->store >= BSMM_WGMMA_STORE_BF16) BSMM_TRY(map_result(p, &params->d));
+    if (params->store >= BSMM_WGMMA_STORE_BF16) BSMM_TRY(map_result(p, t, &params->d));
     return BSMM_OK;
 }
 

@@ -197,10 +197,50 @@ static void test_rows_made_again(void **state) {
     test_matrix_free(&d);
 }
 
+/* Only the columns of a block whose scales are out of range with a row's are made again, whichever
+ * tile they share with others: these keep the bits that they have without them. Scales below 0 are
+ * in range as others are. */
+static void test_blocks_made_again(void **state) {
+    (void)state;
+    enum { ROWS = 70, SHORT_K = 256, SMALL = 5, LESS = 9, BLOCK = 128, REST = COLUMNS - BLOCK };
+    if (test_cuda_device()->capability != 90) skip();
+    rng r = {5};
+    test_matrix a, b, d, rest;
+    test_matrix_make(&a, describe(format_named("fp8_group128"), ROWS, SHORT_K), FILL_ORDINARY, &r);
+    test_matrix_make(&b, describe(format_named("fp8_block128"), COLUMNS, SHORT_K), FILL_ORDINARY,
+                     &r);
+    test_matrix_make(&d, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
+    test_matrix_make(&rest, describe(format_named("f32"), ROWS, REST), FILL_ORDINARY, &r);
+    float *scales[] = {a.m.scales, b.m.scales};
+    for (int i = 0; i < 2 * ROWS; i++)
+        scales[0][i] = i / 2 == SMALL ? 0x1p-60f : i / 2 == LESS ? -3 : 3;
+    for (int i = 0; i < 4; i++)
+        scales[1][i] = i / 2 == 0 ? 0x1p-60f : 1;
+    memcpy((uint8_t *)a.m.data + (LESS + 1) * SHORT_K, (uint8_t *)a.m.data + LESS * SHORT_K,
+           SHORT_K);
+    bsmm_matmul_desc desc = product("cuda_sm90a_fp8", &a, &b, &d);
+    assert_int_equal(test_multiply(&desc), BSMM_OK);
+    bsmm_matrix second = rows_of(&b.m, BLOCK, REST);
+    desc.b = &second;
+    desc.d = &rest.m;
+    assert_int_equal(test_multiply(&desc), BSMM_OK);
+    const float *all = d.m.data, *alone = rest.m.data;
+    for (int row = 0; row < ROWS; row++)
+        assert_memory_equal(all + row * COLUMNS + BLOCK, alone + row * REST, REST * sizeof *all);
+    for (int col = 0; col < COLUMNS; col++)
+        assert_true(all[LESS * COLUMNS + col] == -all[(LESS + 1) * COLUMNS + col]);
+    assert_true(all[SMALL * COLUMNS] != 0);
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+    test_matrix_free(&rest);
+}
+
 int main(void) {
     setenv("BSMM_TEST_EXACT", "1", 1); /* buffers of their own: a GPU's waves are large */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_tiles), cmocka_unit_test(test_uneven_rows),
-        cmocka_unit_test(test_empty_rows), cmocka_unit_test(test_rows_made_again)};
+        cmocka_unit_test(test_empty_rows), cmocka_unit_test(test_rows_made_again),
+        cmocka_unit_test(test_blocks_made_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

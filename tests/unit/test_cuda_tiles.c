@@ -33,6 +33,8 @@ static const tile_case cases[] = {
      0, 256},
     {"gemm_block_128x128", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
      SHORT_K},
+    {"gemm_block_128x96", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
+     SHORT_K},
     {"gemm_block_64x128", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
      LONG_K},
     {"gemm_block_64x64", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,

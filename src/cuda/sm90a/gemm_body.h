@@ -16,6 +16,8 @@
  *                  turns. So that neither waits, the second falls behind by as much as the copies
  *                  to D take, and multiplies while the first stages, and the other way round
  *   CONSUMERS      warpgroups that multiply, 1 to 3
+ *   GEMM_EARLY     1: a warpgroup starts the next tile's products before it stages this one's
+ *                  results; for long K, for it keeps the store of D waiting
  *
  * Both operands are K-major; a k block is 128 bytes of K. Operand tiles lie in shared memory as the
  * copy engine writes them with a 128-byte swizzle: rows of 128 bytes, the 16-byte unit u of row r
@@ -41,6 +43,7 @@
 #include "cuda/ptx/grid.h"
 #include "cuda/ptx/mbarrier.h"
 #include "cuda/ptx/memory.h"
+#include "cuda/ptx/stream.h"
 #include "cuda/ptx/tma.h"
 #include "cuda/ptx/wgmma.h"
 #include "cuda/sm90a/gemm_schedule.h"
@@ -61,6 +64,15 @@
 
 /* Whether there is a shorter way for scales that do not change along K. */
 #define EVENS (GEMM_SCALES == GEMM_ROW_ROW && !GEMM_CAREFUL)
+/* Whether the first products of a piece of work are under way while results of the one before are
+ * staged. */
+#ifndef GEMM_EARLY
+#    define GEMM_EARLY 0
+#endif
+/* Whether B's scales are copied to shared memory where the feed would load and store them: its
+ * waits show where a k block is short. */
+#define FEED_COPIES   (GEMM_SCALES == GEMM_ROW_BLOCK && PARTIALS == 2)
+#define FULL_ARRIVALS (1 + FEED_COPIES)
 /* Whether results may have to be made again. */
 #define AGAIN          (GEMM_SCALES == GEMM_ROW_BLOCK || GEMM_CAREFUL)
 #define CONSUMER_WARPS (4 * CONSUMERS)
@@ -74,7 +86,7 @@
 #define A_BYTES       (TILE_M * K_BYTES)
 #define B_BYTES       (TILE_N * K_BYTES)
 #define STAGE_BYTES   (A_BYTES + B_BYTES)
-#define CHUNK_COLS    64
+#define CHUNK_COLS    (TILE_N % 64 ? 32 : 64)
 #define CHUNK_BYTES   (64 * 2 * CHUNK_COLS)
 /* Of a warpgroup; in one they are handed to its writer together. */
 #define PLACES       (GEMM_TURNS ? 1 : CHUNKS)
@@ -84,17 +96,27 @@
     (GEMM_SCALES == GEMM_UNSCALED ? 0 : 4 * TILE_M + (GEMM_SCALES == GEMM_ROW_ROW ? 4 * TILE_N : 0))
 #define STAGING_AT   (STAGES * STAGE_BYTES)
 #define SCALES_AT    (STAGING_AT + CONSUMERS * CHUNKS * CHUNK_BYTES)
-#define COLS_AT      (SCALES_AT + STAGES * SCALE_BYTES) /* B's scale of each stage: GEMM_ROW_BLOCK */
-#define BARRIERS_AT  (COLS_AT + 8 * ((STAGES + 1) / 2))
+#define COLS_AT      (SCALES_AT + STAGES * SCALE_BYTES) /* B's scales of each stage: GEMM_ROW_BLOCK */
+#define BARRIERS_AT  (COLS_AT + STAGES * 8)
 #define SHARED_BYTES (BARRIERS_AT + (STAGES + CONSUMERS * CHUNKS) * 16)
 #define ACCUMULATORS (TILE_N / 2) /* per thread and subtile */
-/* A thread begins with 168 registers of 384 threads', else with 128; what the feed gives back the
- * consumers share. */
-#define FEED_REGISTERS (CONSUMERS == 3 ? 32 : 40)
-#define MATH_REGISTERS (CONSUMERS == 3 ? 160 : EVENS ? 168 : CONSUMERS == 2 ? 232 : 216)
+/* GEMM_ROW_BLOCK: a tile's columns lie in one block of B or, where its width does not divide 128,
+ * in two, each of which has whole groups of COL_GROUP columns. */
+#define COL_BLOCKS (GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1)
+#define COL_GROUP  (COL_BLOCKS == 1 ? TILE_N : TILE_N % 64 ? 32 : 64)
+static_assert(COL_BLOCKS == 1 || (TILE_N % COL_GROUP == 0 && TILE_N <= 128 + COL_GROUP),
+              "a tile's columns lie in two blocks of B");
+static_assert(COL_BLOCKS == 1 || FEED_COPIES, "the feed loads one scale");
+
+/* A thread begins with 168 registers of 384 threads', else with 128; what the feed and warpgroups
+ * without a role give back the consumers share. */
+#define FEED_REGISTERS  (BLOCK_THREADS == 512 ? 32 : 40)
+#define SPARE_REGISTERS 24
+#define MATH_REGISTERS                                                                             \
+    (CONSUMERS == 3 ? 160 : CONSUMERS == 1 ? 216 : BLOCK_THREADS == 512 ? 224 : 232)
 static_assert(CONSUMERS >= 1 && CONSUMERS <= 3, "register shares are known for these");
 static_assert(128 * FEED_REGISTERS + 128 * CONSUMERS * MATH_REGISTERS +
-                      (BLOCK_THREADS - 128 * (1 + CONSUMERS)) * 128 <=
+                      (BLOCK_THREADS - 128 * (1 + CONSUMERS)) * SPARE_REGISTERS <=
                   BLOCK_THREADS * (BLOCK_THREADS == 384 ? 168 : 128),
               "a block waits forever for registers that it does not have");
 static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each subtile begins with the oldest chunk");
@@ -103,9 +125,6 @@ static_assert(!GEMM_TURNS || (CONSUMERS == 2 && SUBTILES * TILE_N == PLACE_CHUNK
 static_assert(!GEMM_TURNS || !AGAIN, "rows that are made again wait for places out of turn");
 
 static_assert(SHARED_BYTES + 1024 <= 232448, "a multiprocessor lends 227 KiB to a block");
-static_assert(TILE_M % CLUSTER_N == 0 && TILE_N % CLUSTER_M == 0, "a shared tile is cut evenly");
-static_assert((TILE_M / CLUSTER_N) % 8 == 0 && (TILE_N / CLUSTER_M) % 8 == 0,
-              "cuts keep whole swizzle atoms");
 
 #define TEXT_OF(x)  #x
 #define TEXT(x)     TEXT_OF(x)
@@ -171,16 +190,37 @@ static __device__ __forceinline__ void wait_full(ring *r, uint32_t stage, uint32
     r->phases ^= 1u << stage;
 }
 
+static __device__ __forceinline__ uint32_t stage_before(uint32_t stage) {
+    return stage ? stage - 1 : STAGES - 1;
+}
+static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
+    return stage + 1 < STAGES ? stage + 1 : 0;
+}
+
 /* ---- where things are ---- */
 
 typedef struct place {
     int32_t rank_m, rank_n; /* of this block in its cluster */
 } place;
 
+static __device__ __forceinline__ place place_of(uint32_t rank) {
+    place there = {(int32_t)(rank % CLUSTER_M), (int32_t)(rank / CLUSTER_M)};
+    return there;
+}
 static __device__ __forceinline__ place place_make(void) {
-    uint32_t rank = CLUSTER > 1 ? ptx_cluster_rank() : 0;
-    place here = {(int32_t)(rank % CLUSTER_M), (int32_t)(rank / CLUSTER_M)};
-    return here;
+    return place_of(CLUSTER > 1 ? ptx_cluster_rank() : 0);
+}
+
+/* Whether copies of the block at `from` come to the one at `to`: its own, and what the first block
+ * of a row or a column brings for all. */
+static __device__ __forceinline__ bool feeds(place from, place to) {
+    const bool in_row = from.rank_m == to.rank_m && (from.rank_n == 0 || from.rank_n == to.rank_n);
+    const bool in_col = from.rank_n == to.rank_n && (from.rank_m == 0 || from.rank_m == to.rank_m);
+    return in_row || in_col;
+}
+/* Of how many blocks. */
+static __device__ __forceinline__ uint32_t blocks_fed(place from) {
+    return 1 + (from.rank_n == 0 ? CLUSTER_N - 1 : 0) + (from.rank_m == 0 ? CLUSTER_M - 1 : 0);
 }
 
 typedef struct corner {
@@ -245,19 +285,7 @@ static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, i
 
 /* ---- consumers ---- */
 
-/* The piece that stage 0, once full, begins. Read by the lane that gives this block's stages back
- * (release), so that its word for the stage is its word for the piece too. */
-static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
-    const int32_t reader = CLUSTER > 1 ? (int32_t)ptx_cluster_rank() : 0;
-    work next = {{0, 0}, 0, 0};
-    wait_for(full_of(&c->r, 0), c->r.phases & 1);
-    if (c->lane == reader) next = told->pieces[number % 2];
-    next.at.row = __shfl_sync(0xffffffff, next.at.row, reader);
-    next.at.col = __shfl_sync(0xffffffff, next.at.col, reader);
-    next.k_begin = __shfl_sync(0xffffffff, next.k_begin, reader);
-    next.k_end = __shfl_sync(0xffffffff, next.k_end, reader);
-    return next;
-}
+#include "cuda/sm90a/gemm_pieces.h"
 
 static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring r, uint32_t staging,
                                                shared *told) {
@@ -275,24 +303,7 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);
-    for (uint32_t number = 0;; number++) {
-        float total[SUBTILES][ACCUMULATORS];
-        const work piece = told_work(&c, told, number);
-        if (piece.k_begin == piece.k_end) break;
-        c.unsafe = 0;
-        if (piece.k_begin > 0) {
-            take_over(&c, total);
-        } else {
-#pragma unroll
-            for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
-                total[i / ACCUMULATORS][i % ACCUMULATORS] = 0;
-        }
-        multiply(&c, total, piece);
-        if (piece.k_end < p->k_blocks)
-            hand_over(&c, told, total);
-        else
-            store(&c, told, total, piece.at);
-    }
+    consume_pieces(&c, told);
     give_word(&c, told, CHUNK_END);
 }
 
@@ -301,8 +312,8 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
 static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32_t barriers,
                                               const shared *told) {
     for (int i = 0; i < STAGES; i++) {
-        ptx_mbarrier_init(barriers + 16 * i, 1);
-        ptx_mbarrier_init(barriers + 16 * i + 8, CONSUMER_WARPS * (CLUSTER_M + CLUSTER_N - 1));
+        ptx_mbarrier_init(barriers + 16 * i, FULL_ARRIVALS);
+        ptx_mbarrier_init(barriers + 16 * i + 8, CONSUMER_WARPS * blocks_fed(place_make()));
     }
     for (int i = 0; i < CONSUMERS * PLACES; i++) {
         ptx_mbarrier_init(barriers + 16 * (STAGES + i), 4);
@@ -357,6 +368,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     } else if (threadIdx.x < 128 * (1 + CONSUMERS)) {
         PTX_REGISTERS_MORE(MATH_REGISTERS);
         consume(p, r, base + STAGING_AT, &told);
+    } else {
+        PTX_REGISTERS_LESS(SPARE_REGISTERS);
     }
     /* A block whose shared memory others still write or signal must not end. */
     __syncwarp();

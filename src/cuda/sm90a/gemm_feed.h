@@ -1,29 +1,25 @@
 /* The engine's feed: one thread fills the ring of stages, piece of work after piece. A part of
  * gemm_body.h, which includes it once, with its macros. */
 
-/* One stage: this block's parts of the shared tiles, to every block that uses them. */
+/* One stage. A tile that blocks of the cluster share comes to all of them from the first's copy. */
 static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, const ring *r,
                                                   uint32_t stage, place here, corner at,
                                                   int32_t k) {
-    const int32_t a_rows = TILE_M / CLUSTER_N, b_rows = TILE_N / CLUSTER_M;
-    uint32_t full = full_of(r, stage);
-    uint32_t a = r->tiles + stage * STAGE_BYTES + here.rank_n * a_rows * K_BYTES;
-    uint32_t b = r->tiles + stage * STAGE_BYTES + A_BYTES + here.rank_m * b_rows * K_BYTES;
-    int32_t a_row = at.row + here.rank_n * a_rows, b_row = at.col + here.rank_m * b_rows;
-    int32_t x = k * K_ELEMENTS;
+    const uint32_t full = full_of(r, stage), a = r->tiles + stage * STAGE_BYTES, b = a + A_BYTES;
+    const int32_t x = k * K_ELEMENTS;
 #if CLUSTER_N > 1
     uint16_t row_mask = 0;
     for (int j = 0; j < CLUSTER_N; j++)
         row_mask |= (uint16_t)(1 << (here.rank_m + CLUSTER_M * j));
-    ptx_tma_load_multicast(a, &p->a, x, a_row, full, row_mask);
+    if (here.rank_n == 0) ptx_tma_load_multicast(a, &p->a, x, at.row, full, row_mask);
 #else
-    ptx_tma_load(a, &p->a, x, a_row, full);
+    ptx_tma_load(a, &p->a, x, at.row, full);
 #endif
 #if CLUSTER_M > 1
-    uint16_t col_mask = (uint16_t)(((1 << CLUSTER_M) - 1) << (CLUSTER_M * here.rank_n));
-    ptx_tma_load_multicast(b, &p->b, x, b_row, full, col_mask);
+    const uint16_t col_mask = (uint16_t)(((1 << CLUSTER_M) - 1) << (CLUSTER_M * here.rank_n));
+    if (here.rank_m == 0) ptx_tma_load_multicast(b, &p->b, x, at.col, full, col_mask);
 #else
-    ptx_tma_load(b, &p->b, x, b_row, full);
+    ptx_tma_load(b, &p->b, x, at.col, full);
 #endif
 #if GEMM_SCALES != GEMM_UNSCALED
     uint32_t scales = r->scales + stage * SCALE_BYTES;
@@ -34,36 +30,54 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
 #endif
 }
 
-/* B's scale for k block k. */
-static __device__ __forceinline__ float block_scale(const bsmm_wgmma_params *p, corner at,
-                                                    int32_t k) {
-#if GEMM_SCALES == GEMM_ROW_BLOCK
+/* ---- B's scales ---- */
+
+/* That of k block k and of a tile's first block of B, or of its second. */
+static __device__ __forceinline__ const float *scale_at(const bsmm_wgmma_params *p, corner at,
+                                                        int32_t k, int32_t block) {
     const bsmm_wgmma_block_scales *b = &p->b_blocks;
-    uint32_t line = (uint32_t)min(at.col, p->n - 1) / 128 * b->n_step;
-    return __ldg(b->base + line + (uint32_t)min(k, p->k_blocks - 1) * b->k_step);
-#else
-    return 1;
+    uint32_t line = (uint32_t)min(at.col + 128 * block, p->n - 1) / 128 * b->n_step;
+    return b->base + line + (uint32_t)min(k, p->k_blocks - 1) * b->k_step;
+}
+
+static __device__ __forceinline__ float load_scale(const bsmm_wgmma_params *p, corner at,
+                                                   int32_t k) {
+    if (GEMM_SCALES != GEMM_ROW_BLOCK || FEED_COPIES) return 1;
+    return __ldg(scale_at(p, at, k, 0));
+}
+
+static __device__ __forceinline__ uint32_t place_of_scales(const ring *r, uint32_t stage) {
+    return r->scales + (COLS_AT - SCALES_AT) + 8 * stage;
+}
+
+/* The one that was loaded; or, with FEED_COPIES, copies, which arrive at the stage's barrier by
+ * themselves. */
+static __device__ __forceinline__ void put_scales(const bsmm_wgmma_params *p, const ring *r,
+                                                  uint32_t stage, corner at, int32_t k,
+                                                  float scale) {
+#if FEED_COPIES
+#    pragma unroll
+    for (int i = 0; i < COL_BLOCKS; i++)
+        ptx_copy4(place_of_scales(r, stage) + 4 * i, scale_at(p, at, k, i));
+    ptx_mbarrier_arrive_copies(full_of(r, stage));
+#elif GEMM_SCALES == GEMM_ROW_BLOCK
+    ptx_store_shared_f32(place_of_scales(r, stage), scale);
 #endif
 }
 
-static __device__ __forceinline__ void put_block_scale(const ring *r, uint32_t stage, float scale) {
-    if (GEMM_SCALES == GEMM_ROW_BLOCK)
-        ptx_store_shared_f32(r->scales + (COLS_AT - SCALES_AT) + 4 * stage, scale);
-}
-
 /* What this thread itself writes to shared memory precedes its arrival, which completes the stage
- * together with the copies' bytes. B's scale of a stage is asked for a stage before, for the copies
- * must not wait for it. */
+ * together with the copies' bytes. Where it loads B's scale it asks for it a stage before, for the
+ * copies must not wait for it. */
 static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ring *r, place here,
                                                   const work *piece) {
     int32_t k = piece->k_begin;
     uint32_t stage = 0;
     wait_empty(r, 0);
     load_stage(p, r, 0, here, piece->at, k);
-    float scale = block_scale(p, piece->at, k);
+    float scale = load_scale(p, piece->at, k);
     for (;;) {
-        float next = block_scale(p, piece->at, k + 1);
-        put_block_scale(r, stage, scale);
+        const float next = load_scale(p, piece->at, k + 1);
+        put_scales(p, r, stage, piece->at, k, scale);
         ptx_mbarrier_arrive_expect(full_of(r, stage), STAGE_BYTES + SCALE_BYTES);
         r->phases ^= 1u << stage;
         if (++k == piece->k_end) return;
@@ -95,5 +109,6 @@ static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ri
     }
     wait_empty(&r, 0);
     told->pieces[number % 2] = next;
-    ptx_mbarrier_arrive(full_of(&r, 0));
+    for (int i = 0; i < FULL_ARRIVALS; i++)
+        ptx_mbarrier_arrive(full_of(&r, 0));
 }

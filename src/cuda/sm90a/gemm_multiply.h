@@ -3,10 +3,10 @@
 
 /* ---- multiply ---- */
 
-/* The scales of one subtile and k block: of this thread's two rows, and of the tile's columns: one
- * (GEMM_ROW_BLOCK), or where they lie (GEMM_ROW_ROW). */
+/* The scales of one subtile and k block: of this thread's two rows, and of the tile's columns: of
+ * blocks (GEMM_ROW_BLOCK), or where they lie (GEMM_ROW_ROW). */
 typedef struct factors {
-    float row[2], col;
+    float row[2], col[2];
     uint32_t cols;
     bool
         moderate; /* GEMM_CAREFUL: no product of the warp's rows' and the columns' leaves is_safe */
@@ -16,24 +16,25 @@ typedef struct consumer {
     const bsmm_wgmma_params *p;
     ring r;
     int32_t warpgroup, warp, lane;
-    uint64_t a, b;       /* descriptors: this warpgroup's first subtile and B, of stage 0 */
-    uint32_t row_scales; /* where in a stage's scales this thread's first row is */
-    uint32_t staging;    /* of this warpgroup */
-    uint32_t chunks;     /* bit i: the parity of the phase that place i for chunks is in */
-    bool even;           /* EVENS: each row of A and B has one scale for all of K */
-    uint32_t unsafe;     /* bit 2 s + i: a factor of row i of subtile s was out of range */
+    uint64_t a, b;        /* descriptors: this warpgroup's first subtile and B, of stage 0 */
+    uint32_t row_scales;  /* where in a stage's scales this thread's first row is */
+    uint32_t staging;     /* of this warpgroup */
+    uint32_t chunks;      /* bit i: the parity of the phase that place i for chunks is in */
+    bool even;            /* EVENS: each row of A and B has one scale for all of K */
+    int32_t split;        /* COL_BLOCKS 2: groups of columns that lie in the first of them */
+    uint32_t unsafe;      /* GEMM_CAREFUL, bit 2 s + i: a factor of row i of subtile s is unsafe */
+    uint32_t least, most; /* GEMM_ROW_BLOCK: among the bits of factors */
 } consumer;
 
-/* Tells every block whose copies write here that this warp has read the stage. */
+/* Tells every block whose copies come here that this warp has read the stage. */
 static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
     uint32_t empty = empty_of(&c->r, stage);
 #if CLUSTER == 1
     if (c->lane == 0) ptx_mbarrier_arrive(empty);
 #else
     if (c->lane < CLUSTER) {
-        place here = place_make();
-        int32_t m = c->lane % CLUSTER_M, n = c->lane / CLUSTER_M;
-        if (m == here.rank_m || n == here.rank_n)
+        place there = place_of((uint32_t)c->lane);
+        if (feeds(there, place_make()))
             ptx_mbarrier_arrive_cluster(ptx_mapa(empty, (uint32_t)c->lane));
     }
 #endif
@@ -59,16 +60,25 @@ static __device__ __forceinline__ bool are_moderate(const consumer *c, const fac
     return __all_sync(0xffffffff, moderate);
 }
 
+/* Which block of B an accumulator's columns lie in: the tile's first or second. */
+static __device__ __forceinline__ int block_of(const consumer *c, int accumulator) {
+    return COL_BLOCKS == 2 && accumulator / (COL_GROUP / 2) >= c->split;
+}
+
 static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t stage,
                                                      uint32_t subtile) {
-    factors f = {{1, 1}, 1, 0, true};
+    factors f = {{1, 1}, {1, 1}, 0, true};
 #if GEMM_SCALES != GEMM_UNSCALED
     uint32_t row = c->r.scales + stage * SCALE_BYTES + c->row_scales + 4 * 64 * subtile;
     f.row[0] = ptx_load_shared_f32(row);
     f.row[1] = ptx_load_shared_f32(row + 32);
 #endif
 #if GEMM_SCALES == GEMM_ROW_BLOCK
-    f.col = ptx_load_shared_f32(c->r.scales + (COLS_AT - SCALES_AT) + 4 * stage);
+    const uint32_t cols = c->r.scales + (COLS_AT - SCALES_AT) + 8 * stage;
+    if (COL_BLOCKS == 2)
+        ptx_load_shared_f32x2(cols, f.col);
+    else
+        f.col[0] = ptx_load_shared_f32(cols);
 #elif GEMM_SCALES == GEMM_ROW_ROW
     f.cols = c->r.scales + stage * SCALE_BYTES + 4 * TILE_M + 8 * (c->lane % 4);
     if (GEMM_CAREFUL) f.moderate = are_moderate(c, &f);
@@ -91,30 +101,48 @@ static __device__ __forceinline__ factors start(const consumer *c, float *sum, u
     return factors_of(c, stage, subtile);
 }
 
-static_assert(GEMM_SCALES != GEMM_ROW_BLOCK || 128 % TILE_N == 0,
-              "a tile's columns lie in one block of B");
-
 /* ---- promote: total += factors * sum ---- */
 
 /* Two scales become one factor. Below 2^-104 fp32's last place, 2^-149, may be more of a term
  * (e5m2: down to 2^-32 of the factor) than the bound allows, from 2^64 on sums (of 2^31 products of
  * up to 2^32) may be Inf on their way: the row's results in this tile are then made again
  * (store_again). Scales of 0 are harmless. */
+#define LOWEST_SAFE  ((uint32_t)(127 - 104) << 23)
+#define HIGHEST_SAFE ((uint32_t)(127 + 64) << 23)
 static __device__ __forceinline__ bool is_safe(float a, float b) {
-    const uint32_t lowest = (127 - 104) << 23, highest = (127 + 64) << 23;
-    return (__float_as_uint(a * b) & 0x7fffffff) - lowest < highest - lowest || a == 0 || b == 0;
+    return (__float_as_uint(a * b) & 0x7fffffff) - LOWEST_SAFE < HIGHEST_SAFE - LOWEST_SAFE ||
+           a == 0 || b == 0;
+}
+
+/* What watch_factors has seen. */
+static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
+    return c->least >= LOWEST_SAFE && c->most < HIGHEST_SAFE;
 }
 
 #if GEMM_SCALES == GEMM_ROW_BLOCK
+/* Two instructions, where asking is_safe takes a dozen: only tiles whose factors' bits leave the
+ * range of safe ones, as 0 and negative ones do too, ask it afterwards, of each row. */
+static __device__ __forceinline__ void watch_factors(consumer *c, const float *by) {
+    const uint32_t up = __float_as_uint(by[0]), down = __float_as_uint(by[1]);
+    c->least = min(min(up, down), c->least);
+    c->most = max(max(up, down), c->most);
+}
+
 static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, float *total,
                                                float *sum, factors f) {
     hold(sum);
-    float up = f.row[0] * f.col, down = f.row[1] * f.col;
-    if (!is_safe(f.row[0], f.col)) c->unsafe |= 1 << 2 * subtile;
-    if (!is_safe(f.row[1], f.col)) c->unsafe |= 2 << 2 * subtile;
+    float by[COL_BLOCKS][2];
 #    pragma unroll
-    for (int i = 0; i < ACCUMULATORS; i++)
-        total[i] = fmaf(i % 4 < 2 ? up : down, sum[i], total[i]);
+    for (int i = 0; i < COL_BLOCKS; i++) {
+        by[i][0] = f.row[0] * f.col[i];
+        by[i][1] = f.row[1] * f.col[i];
+        watch_factors(c, by[i]);
+    }
+#    pragma unroll
+    for (int i = 0; i < ACCUMULATORS; i++) {
+        const float factor = by[0][i % 4 / 2], other = by[COL_BLOCKS - 1][i % 4 / 2];
+        total[i] = fmaf(block_of(c, i) ? other : factor, sum[i], total[i]);
+    }
 }
 #elif GEMM_SCALES == GEMM_ROW_ROW
 /* Four values (two rows, two columns) at a time. */
@@ -155,13 +183,6 @@ static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, fl
            (STAGES < 11 || (step(10))) && (STAGES < 12 || (step(11)))) {                           \
     }
 static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
-
-static __device__ __forceinline__ uint32_t stage_before(uint32_t stage) {
-    return stage ? stage - 1 : STAGES - 1;
-}
-static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
-    return stage + 1 < STAGES ? stage + 1 : 0;
-}
 
 /* What the main loop carries from step to step. */
 typedef struct progress {

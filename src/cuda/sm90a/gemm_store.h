@@ -19,8 +19,8 @@ static __device__ __forceinline__ uint32_t pack_pair(uint32_t kind, float low, f
                                          : bsmm_ptx_cvt_f16x2(high, low);
 }
 
-/* 64 columns of a warp's 16 rows into its warpgroup's place, which is swizzled by 128 bytes:
- * 16-byte unit u of row r lies at u ^ (r % 8). */
+/* CHUNK_COLS columns of a warp's 16 rows into its warpgroup's place, which is swizzled by a row's
+ * bytes: of 128, 16-byte unit u of row r lies at u ^ (r % 8); of 64, at u ^ (r / 2 % 4). */
 static __device__ __forceinline__ void stage_chunk(const consumer *c, const float *total,
                                                    uint32_t to) {
     const uint32_t line = (uint32_t)c->lane % 16, half = (uint32_t)c->lane / 16, kind = c->p->store;
@@ -28,7 +28,7 @@ static __device__ __forceinline__ void stage_chunk(const consumer *c, const floa
 #pragma unroll
     for (int j = 0; j < CHUNK_COLS / 8; j += 2) {
         const float *t = total + 4 * j;
-        uint32_t unit = ((uint32_t)j + half) ^ line % 8;
+        uint32_t unit = ((uint32_t)j + half) ^ line * CHUNK_COLS / 64 % (CHUNK_COLS / 8);
         ptx_stmatrix_x4(to + unit * 16, pack_pair(kind, t[0], t[1]), pack_pair(kind, t[2], t[3]),
                         pack_pair(kind, t[4], t[5]), pack_pair(kind, t[6], t[7]));
     }
@@ -103,6 +103,16 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
     return p->handed + at + threadIdx.x % 128;
 }
 
+/* What is known of factors, in a word: `unsafe`, or 1 where they have left the range. */
+static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
+    if (GEMM_SCALES != GEMM_ROW_BLOCK) return c->unsafe;
+    return !are_factors_safe(c);
+}
+static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
+    c->unsafe = word;
+    if (GEMM_SCALES == GEMM_ROW_BLOCK && word) c->least = 0;
+}
+
 /* The writer tells the next block: its release, which is cumulative, waits for these stores. */
 static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
                                                  float (*total)[ACCUMULATORS]) {
@@ -110,7 +120,7 @@ static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
 #pragma unroll
     for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
         __stcg(to + 128 * i, total[i / ACCUMULATORS][i % ACCUMULATORS]);
-    if (AGAIN) __stcg(to + 128 * SUBTILES * ACCUMULATORS, __uint_as_float(c->unsafe));
+    if (AGAIN) __stcg(to + 128 * SUBTILES * ACCUMULATORS, __uint_as_float(word_of(c)));
     give_word(c, told, CHUNK_HANDED);
 }
 
@@ -128,7 +138,7 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
 #pragma unroll
     for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
         total[i / ACCUMULATORS][i % ACCUMULATORS] = __ldcg(from + 128 * i);
-    if (AGAIN) c->unsafe = __float_as_uint(__ldcg(from + 128 * SUBTILES * ACCUMULATORS));
+    if (AGAIN) take_word(c, __float_as_uint(__ldcg(from + 128 * SUBTILES * ACCUMULATORS)));
 }
 
 /* ---- D ---- */
@@ -168,19 +178,66 @@ static __device__ __noinline__ void store_any(const bsmm_wgmma_params *p,
         bsmm_epilogue_store(&p->whole.epilogue, f, row, col, (double)value);
 }
 
-/* Which of the warp's 16 rows of a subtile have had a factor out of range, one bit each. */
-static __device__ __forceinline__ uint32_t unsafe_rows(const consumer *c, int subtile) {
-    uint32_t mine = c->unsafe >> 2 * subtile, rows = (mine & 1) | (mine & 2) << 7;
-    return __reduce_or_sync(0xffffffff, rows << c->lane / 4);
+/* Which of the warp's 16 rows of a subtile are made again, one bit each, in the columns of each
+ * block of B. */
+typedef struct rows_again {
+    uint32_t of[COL_BLOCKS];
+} rows_again;
+
+#if GEMM_SCALES == GEMM_ROW_BLOCK
+/* Whether a row has an unsafe factor in the columns of the block that `col` lies in. */
+static __device__ __noinline__ bool is_row_unsafe(const bsmm_wgmma_params *p, uint32_t row,
+                                                  uint32_t col) {
+    bool safe = true;
+    for (uint32_t k = threadIdx.x % 32 * 128; k < p->whole.k; k += 32 * 128)
+        safe = safe && is_safe(bsmm_cuda_scale(&p->whole.sides[0].o, row, k),
+                               bsmm_cuda_scale(&p->whole.sides[1].o, col, k));
+    return !__all_sync(0xffffffff, safe);
 }
 
-/* The rows of `again` over what has been stored: from the operands as they are, in double. */
+static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
+                                                    int32_t col) {
+    uint32_t rows = 0;
+    for (int32_t i = 0; i < 16 && row + i < p->m && col < p->n; i++)
+        if (is_row_unsafe(p, (uint32_t)(row + i), (uint32_t)col)) rows |= 1u << i;
+    return rows;
+}
+
+static __device__ __forceinline__ rows_again rows_again_of(const consumer *c, int subtile,
+                                                           int32_t row, int32_t col) {
+    rows_again again = {};
+    (void)subtile;
+    if (__all_sync(0xffffffff, are_factors_safe(c))) return again;
+#    pragma unroll
+    for (int i = 0; i < COL_BLOCKS; i++)
+        again.of[i] = unsafe_rows(c->p, row, i ? col + c->split * COL_GROUP : col);
+    return again;
+}
+#else
+static __device__ __forceinline__ rows_again rows_again_of(const consumer *c, int subtile,
+                                                           int32_t row, int32_t col) {
+    rows_again again = {};
+    (void)row;
+    (void)col;
+    if (!AGAIN || !__any_sync(0xffffffff, c->unsafe)) return again;
+    const uint32_t mine = c->unsafe >> 2 * subtile, rows = (mine & 1) | (mine & 2) << 7;
+    again.of[0] = __reduce_or_sync(0xffffffff, rows << c->lane / 4);
+    return again;
+}
+#endif
+
+static __device__ __forceinline__ uint32_t any_again(const rows_again *again) {
+    return again->of[0] | again->of[COL_BLOCKS - 1];
+}
+
+/* The rows of `again`, columns [col, end), over what has been stored: from the operands as they
+ * are, in double. */
 static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
                                                 const bsmm_epilogue_factors *f, uint32_t again,
-                                                int32_t row, int32_t col) {
+                                                int32_t row, int32_t col, int32_t end) {
     for (; again; again &= again - 1) {
         int32_t r = row + __ffs((int32_t)again) - 1;
-        for (int32_t c = col; c < min(col + TILE_N, p->n) && r < p->m; c++) {
+        for (int32_t c = col; c < min(end, p->n) && r < p->m; c++) {
             double sum = bsmm_epilogue_sum_again(&p->whole.sides[0].o, &p->whole.sides[1].o, r, c,
                                                  p->whole.k);
             if (threadIdx.x % 32 == 0) bsmm_epilogue_store(&p->whole.epilogue, f, r, c, sum);
@@ -210,18 +267,29 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
 
 /* Value by value. Not the rows that are made again: D may be their C. */
 static __device__ __forceinline__ void store_each(const consumer *c, const shared *told,
-                                                  const float *total, uint32_t again, int32_t row,
-                                                  int32_t col) {
+                                                  const float *total, const rows_again *again,
+                                                  int32_t row, int32_t col) {
     const bsmm_wgmma_params *p = c->p;
-    const int32_t upper = again >> c->lane / 4 & 1 ? p->m : row;
-    const int32_t lower = again >> (c->lane / 4 + 8) & 1 ? p->m : row + 8;
 #pragma unroll
-    for (int i = 0; i < ACCUMULATORS; i++)
-        store_any(p, &told->factors, i % 4 < 2 ? upper : lower, col + i / 4 * 8 + i % 2, total[i]);
+    for (int i = 0; i < ACCUMULATORS; i++) {
+        const uint32_t rows = block_of(c, i) ? again->of[COL_BLOCKS - 1] : again->of[0];
+        const int32_t below = i % 4 / 2 * 8;
+        store_any(p, &told->factors, rows >> (c->lane / 4 + below) & 1 ? p->m : row + below,
+                  col + i / 4 * 8 + i % 2, total[i]);
+    }
 }
 
-static __device__ __forceinline__ uint32_t rows_again(const consumer *c, int subtile) {
-    return AGAIN && __any_sync(0xffffffff, c->unsafe) ? unsafe_rows(c, subtile) : 0;
+static __device__ __forceinline__ void store_rows_again(const consumer *c, const shared *told,
+                                                        const rows_again *again, int32_t row,
+                                                        int32_t col) {
+    const int32_t middle = COL_BLOCKS == 2 ? col + c->split * COL_GROUP : col + TILE_N;
+    if (c->p->store >= BSMM_WGMMA_STORE_BF16)
+        for (uint32_t i = 0; i < PLACES; i++)
+            wait_written(c, i);
+    __syncwarp();
+    store_again(c->p, &told->factors, again->of[0], row, col, min(middle, col + TILE_N));
+    if (COL_BLOCKS == 2)
+        store_again(c->p, &told->factors, again->of[COL_BLOCKS - 1], row, middle, col + TILE_N);
 }
 
 static __device__ __forceinline__ void store(consumer *c, shared *told,
@@ -232,22 +300,17 @@ static __device__ __forceinline__ void store(consumer *c, shared *told,
         corner mine = {at.row + (c->warpgroup * SUBTILES + s) * 64, at.col};
         int32_t row = mine.row + c->warp * 16;
         int32_t my_row = row + c->lane / 4, my_col = at.col + 2 * (c->lane % 4);
+        const rows_again again = rows_again_of(c, s, row, at.col);
         if (GEMM_WIDE) watch(p->overflowed, total[s]);
         if (p->store == BSMM_WGMMA_STORE_ANY) {
-            store_each(c, told, total[s], rows_again(c, s), my_row, my_col);
+            store_each(c, told, total[s], &again, my_row, my_col);
         } else {
             scale_total(told, total[s]);
             if (p->store == BSMM_WGMMA_STORE_F32)
                 store_floats(p, total[s], my_row, my_col);
             else
-                store_by_map(c, told, total[s], mine, rows_again(c, s) != 0);
+                store_by_map(c, told, total[s], mine, any_again(&again) != 0);
         }
-        const uint32_t again = rows_again(c, s);
-        if (!again) continue;
-        if (p->store >= BSMM_WGMMA_STORE_BF16)
-            for (uint32_t i = 0; i < PLACES; i++)
-                wait_written(c, i);
-        __syncwarp();
-        store_again(p, &told->factors, again, row, at.col);
+        if (any_again(&again)) store_rows_again(c, told, &again, row, at.col);
     }
 }
