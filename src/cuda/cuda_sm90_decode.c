@@ -21,11 +21,12 @@ enum {
 
 /* ---- formats ---- */
 
-/* What B may be, and its kernels: for up to 8, 16 and 32 columns, first without fp32 scales. */
+/* What B may be, and its kernels: for up to 8, 16 and 32 columns, first without fp32 scales, then
+ * with such along K, then with one for a row of A. */
 typedef struct weights {
     bsmm_format format;   /* fp32 scales: block_rows any multiple of 16, block_cols one of 128 */
     uint32_t step_scales; /* bytes of scales for a row and step */
-    bsmm_cuda_function functions[2][3];
+    bsmm_cuda_function functions[3][3];
 } weights;
 
 /* clang-format off */
@@ -34,11 +35,11 @@ typedef struct weights {
 
 static const weights all_weights[] = {
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = {FUNCTIONS("mxfp4"), FUNCTIONS("mxfp4_grouped")}},
+     .functions = {FUNCTIONS("mxfp4"), FUNCTIONS("mxfp4_grouped"), FUNCTIONS("mxfp4_scaled")}},
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, .step_scales = 8,
-     .functions = {FUNCTIONS("nvfp4"), FUNCTIONS("nvfp4_grouped")}},
+     .functions = {FUNCTIONS("nvfp4"), FUNCTIONS("nvfp4_grouped"), FUNCTIONS("nvfp4_scaled")}},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = {FUNCTIONS("mxfp8"), FUNCTIONS("mxfp8_grouped")}},
+     .functions = {FUNCTIONS("mxfp8"), FUNCTIONS("mxfp8_grouped"), FUNCTIONS("mxfp8_scaled")}},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}, .step_scales = 4,
      .functions = {FUNCTIONS("fp8_grouped"), FUNCTIONS("fp8_grouped")}},
 };
@@ -79,7 +80,7 @@ typedef struct cut {
     uint32_t columns;       /* that shared memory has room for */
     uint32_t scale_columns; /* rounded up to 16 bytes of fp32 scales */
     uint32_t a_slots;       /* steps of A that a warp along K has room for; 0: the block has all */
-    bool grouped;
+    bool grouped, row_scaled;
     bool own; /* blocks make A's image for themselves */
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;
@@ -163,6 +164,7 @@ static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uin
     c->columns = c->tiles_log2 ? 8u << c->tiles_log2 : columns;
     c->scale_columns = (uint32_t)bsmm_round_up(c->columns, 4);
     c->grouped = is_grouped(p);
+    c->row_scaled = bsmm_decode_has_row_floats(&p->a) && !c->grouped;
     if ((uint64_t)c->steps_each * w->step_scales * c->rows > MOST_SHARED) return false;
     return place_a(w, can_make_own(p, c), c);
 }
@@ -196,7 +198,7 @@ static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
 /* ---- the kernel ---- */
 
 static const bsmm_cuda_function *find_function(const weights *w, const cut *c) {
-    return &w->functions[c->grouped][c->tiles_log2];
+    return &w->functions[c->row_scaled ? 2 : c->grouped][c->tiles_log2];
 }
 
 static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
@@ -302,12 +304,11 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Nothing is multiplied or added to the sums. */
-static bool is_plain(const bsmm_product *p, const cut *c) {
+/* Nothing but scales of A's rows is multiplied or added to the sums. */
+static bool is_plain(const bsmm_product *p) {
     bsmm_cuda_epilogue e = bsmm_cuda_epilogue_of(p);
-    bool row_scaled = bsmm_decode_has_row_floats(&p->a) && !c->grouped;
-    return bsmm_elem_row(e.d_elem)->bits > 8 && !row_scaled && e.alpha == 1 && !e.c && !e.bias &&
-           !e.globals[0] && !e.globals[1] && !e.globals[2];
+    return bsmm_elem_row(e.d_elem)->bits > 8 && e.alpha == 1 && !e.c && !e.bias && !e.globals[0] &&
+           !e.globals[1] && !e.globals[2];
 }
 
 static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, const cut *c) {
@@ -323,8 +324,8 @@ static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, con
         .splits_log2 = log2_of(c->splits),
         .k_warps_log2 = log2_of(c->k_warps),
         .source = bsmm_decode_find_source(&p->a),
-        .row_scaled = bsmm_decode_has_row_floats(&p->a) && !c->grouped,
-        .plain = is_plain(p, c),
+        .row_scaled = c->row_scaled,
+        .plain = is_plain(p),
         .a_slots = c->a_slots,
         .scale_columns = c->scale_columns,
         .narrow = is_4bit(w),

@@ -45,13 +45,13 @@ typedef struct bsmm_decode_params {
     uint32_t narrow;         /* weights of 4 bits */
     uint32_t source;         /* bsmm_decode_source */
     uint32_t row_scaled;     /* A has one fp32 scale for all of a row */
-    uint32_t plain;          /* a result is a sum, times a power of two, rounded */
-    uint32_t parts;          /* bf16 numbers that make one value of A: 1, 2 (f16), 3 (f32) */
-    uint32_t columns;        /* m * parts, or more: what shared memory has room for */
-    uint32_t chunk_bytes;    /* of 8 along K of all columns in shared memory */
-    uint32_t for_wgmma;      /* the image is what warpgroups multiply by */
-    uint32_t m_log2;         /* of m, rounded up */
-    uint64_t a_pitch;        /* bytes from row to row */
+    uint32_t plain;       /* a result is a sum, times a power of two and the row's scale, rounded */
+    uint32_t parts;       /* bf16 numbers that make one value of A: 1, 2 (f16), 3 (f32) */
+    uint32_t columns;     /* m * parts, or more: what shared memory has room for */
+    uint32_t chunk_bytes; /* of 8 along K of all columns in shared memory */
+    uint32_t for_wgmma;   /* the image is what warpgroups multiply by */
+    uint32_t m_log2;      /* of m, rounded up */
+    uint64_t a_pitch;     /* bytes from row to row */
     uint64_t a_scale_pitch;
     uint32_t b_pitch16; /* bytes / 16 */
     uint64_t b_scale_pitch;

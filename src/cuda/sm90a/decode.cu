@@ -168,3 +168,68 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_PREPARE_THREADS)
 #define DECODE_TILES   4
 #define DECODE_GROUPED 1
 #include "cuda/sm90a/decode_body.h"
+
+/* ---- one fp32 scale for a row of A ---- */
+
+#define DECODE_NAME    decode_mxfp4_scaled_1
+#define DECODE_FORMAT  DECODE_MXFP4
+#define DECODE_TILES   1
+#define DECODE_GROUPED 0
+#define DECODE_SCALED  1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp4_scaled_2
+#define DECODE_FORMAT  DECODE_MXFP4
+#define DECODE_TILES   2
+#define DECODE_GROUPED 0
+#define DECODE_SCALED  1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp4_scaled_4
+#define DECODE_FORMAT  DECODE_MXFP4
+#define DECODE_TILES   4
+#define DECODE_GROUPED 0
+#define DECODE_SCALED  1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_nvfp4_scaled_1
+#define DECODE_FORMAT  DECODE_NVFP4
+#define DECODE_TILES   1
+#define DECODE_GROUPED 0
+#define DECODE_SCALED  1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_nvfp4_scaled_2
+#define DECODE_FORMAT  DECODE_NVFP4
+#define DECODE_TILES   2
+#define DECODE_GROUPED 0
+#define DECODE_SCALED  1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_nvfp4_scaled_4
+#define DECODE_FORMAT  DECODE_NVFP4
+#define DECODE_TILES   4
+#define DECODE_GROUPED 0
+#define DECODE_SCALED  1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp8_scaled_1
+#define DECODE_FORMAT  DECODE_MXFP8
+#define DECODE_TILES   1
+#define DECODE_GROUPED 0
+#define DECODE_SCALED  1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp8_scaled_2
+#define DECODE_FORMAT  DECODE_MXFP8
+#define DECODE_TILES   2
+#define DECODE_GROUPED 0
+#define DECODE_SCALED  1
+#include "cuda/sm90a/decode_body.h"
+
+#define DECODE_NAME    decode_mxfp8_scaled_4
+#define DECODE_FORMAT  DECODE_MXFP8
+#define DECODE_TILES   4
+#define DECODE_GROUPED 0
+#define DECODE_SCALED  1
+#include "cuda/sm90a/decode_body.h"

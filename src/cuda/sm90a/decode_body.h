@@ -1,9 +1,13 @@
 /* A decode kernel: DECODE_NAME, for weights of DECODE_FORMAT, DECODE_TILES tiles of 8 columns (rows
- * of A, or their parts), and DECODE_GROUPED: partial sums of 128 along K are scaled in fp32.
+ * of A, or their parts), and DECODE_GROUPED: partial sums of 128 along K are scaled in fp32; or
+ * DECODE_SCALED: A has one fp32 scale for all of a row.
  * DECODE_WGMMA: warpgroups multiply. A warp has 64 bytes of weights for each thread at a time: with
  * 4 bits two tiles of 16 rows, and takes turns at a range's steps with another warp; or, of a
  * warpgroup, one tile and a span of two steps, whose sums stay apart, so that both add alike. */
 
+#ifndef DECODE_SCALED
+#    define DECODE_SCALED 0
+#endif
 #define DECODE_WGMMA (DECODE_TILES * 8 >= BSMM_DECODE_WGMMA_COLUMNS)
 #define ROW_TILES    (DECODE_FORMAT <= DECODE_NVFP4 && !DECODE_WGMMA ? 2 : 1)
 #define SPAN         (DECODE_FORMAT <= DECODE_NVFP4 && DECODE_WGMMA ? 2 : 1)
@@ -215,7 +219,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
                   DECODE_FORMAT == DECODE_MXFP4   ? 0x1p27
                   : DECODE_FORMAT == DECODE_MXFP8 ? 0x1p21
                   : DECODE_FORMAT == DECODE_NVFP4 ? 0x1p8
-                                                  : 1);
+                                                  : 1,
+                  DECODE_SCALED);
 }
 
 #undef ROW_TILES
@@ -227,4 +232,5 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
 #undef DECODE_FORMAT
 #undef DECODE_TILES
 #undef DECODE_GROUPED
+#undef DECODE_SCALED
 #undef DECODE_WGMMA

@@ -103,12 +103,55 @@ static __device__ __forceinline__ void decode_store_plain(const bsmm_cuda_epilog
                                                    : bsmm_epilogue_f16(value));
 }
 
-/* Stores D(row, col) from the sum of its terms; by whole warps. */
-static __device__ __forceinline__ void decode_finish_one(const bsmm_decode_params *p,
-                                                         const bsmm_epilogue_factors *factors,
-                                                         bool wanted, uint32_t row, uint32_t col,
-                                                         float total, const double unfold) {
-    bool plain = p->plain && (decode_trusts(total) || !wanted);
+/* ---- A with one fp32 scale a row: kernels of their own ---- */
+
+/* Of row number `lane` of A, for all of K. */
+static __device__ __forceinline__ float decode_row_scale(const bsmm_decode_params *p) {
+    const uint32_t row = threadIdx.x % 32;
+    return row < p->m ? bsmm_cuda_scale(&p->a, row, 0) : 1;
+}
+
+/* bsmm_epilogue_odd of a product that lies well inside fp32: what is cut off is not lost then. */
+static __device__ __forceinline__ float decode_times_odd(float a, float b) {
+    float toward_zero = __fmul_rz(a, b);
+    uint32_t inexact = fmaf(a, b, -toward_zero) != 0;
+    return __uint_as_float(__float_as_uint(toward_zero) | inexact);
+}
+
+/* Whether that holds, of a sum that can be trusted as it stands. */
+static __device__ __forceinline__ bool decode_is_inside(float value, float scale) {
+    return fabsf(value) <= 0x1p127f && fabsf(value * scale) >= 0x1p-100f &&
+           fabsf(value * scale) <= 0x1p126f;
+}
+
+/* Such a product, rounded once. */
+static __device__ __forceinline__ void decode_store_scaled(const bsmm_cuda_epilogue *e,
+                                                           uint32_t row, uint32_t col, float value,
+                                                           float scale) {
+    const bool wide = e->d_elem == BSMM_ELEM_F32;
+    decode_store_plain(e, row, col, wide ? value * scale : decode_times_odd(value, scale));
+}
+
+/* By whole warps; false if one of its results cannot be had so, and none has been stored. */
+static __device__ __forceinline__ bool decode_finish_scaled(const bsmm_decode_params *p,
+                                                            bool wanted, uint32_t row, uint32_t col,
+                                                            float total, float scale,
+                                                            const double unfold) {
+    const float value = total * (float)unfold;
+    const bool inside = p->plain && decode_trusts(total) && decode_is_inside(value, scale);
+    if (!__all_sync(0xffffffffu, inside || !wanted)) return false;
+    if (wanted) decode_store_scaled(&p->epilogue, row, col, value, scale);
+    return true;
+}
+
+/* ---- any ---- */
+
+/* Stores D(row, col) from the sum of its terms; by whole warps. scaled: what decode_finish_scaled
+ * has left. */
+static __device__ __forceinline__ void
+decode_finish_one(const bsmm_decode_params *p, const bsmm_epilogue_factors *factors, bool wanted,
+                  uint32_t row, uint32_t col, float total, const double unfold, const bool scaled) {
+    bool plain = !scaled && p->plain && (decode_trusts(total) || !wanted);
     if (__all_sync(0xffffffffu, plain)) {
         if (wanted) decode_store_plain(&p->epilogue, row, col, total * (float)unfold);
         return;
@@ -128,7 +171,8 @@ static __device__ __forceinline__ void decode_finish_one(const bsmm_decode_param
 static __device__ __forceinline__ void decode_finish(const bsmm_decode_params *p,
                                                      const decode_block *block, uint32_t rank,
                                                      const int tiles, uint32_t pitch,
-                                                     const double unfold) {
+                                                     const double unfold, const bool scaled) {
+    const float row_scale = scaled ? decode_row_scale(p) : 1; /* asked for before the wait */
     decode_sync(p);
     const uint32_t rows = block->rows >> p->splits_log2, rows_log2 = 31 - __clz((int)rows);
     const uint32_t warp_bytes = tiles * 8 * pitch * 4;
@@ -141,7 +185,11 @@ static __device__ __forceinline__ void decode_finish(const bsmm_decode_params *p
         float total = 0;
         for (uint32_t part = 0; part < p->parts && wanted; part++)
             total += decode_collect(p, ((row * p->parts + part) * pitch + inner) * 4, warp_bytes);
-        decode_finish_one(p, &factors, wanted, row, col, total, unfold);
+        if (scaled) {
+            const float scale = __shfl_sync(0xffffffffu, row_scale, (int)(row % 32));
+            if (decode_finish_scaled(p, wanted, row, col, total, scale, unfold)) continue;
+        }
+        decode_finish_one(p, &factors, wanted, row, col, total, unfold, scaled);
     }
     if (p->splits_log2 == 0) return;
     ptx_grid_cluster_arrive_relaxed(); /* shared memory lives until the others have read it */
