@@ -185,22 +185,22 @@ typedef struct rows_again {
 } rows_again;
 
 #if GEMM_SCALES == GEMM_ROW_BLOCK
-/* Whether a row has an unsafe factor in the columns of the block that `col` lies in. */
-static __device__ __noinline__ bool is_row_unsafe(const bsmm_wgmma_params *p, uint32_t row,
-                                                  uint32_t col) {
-    bool safe = true;
-    for (uint32_t k = threadIdx.x % 32 * 128; k < p->whole.k; k += 32 * 128)
-        safe = safe && is_safe(bsmm_cuda_scale(&p->whole.sides[0].o, row, k),
-                               bsmm_cuda_scale(&p->whole.sides[1].o, col, k));
-    return !__all_sync(0xffffffff, safe);
-}
-
+/* The warp's rows, from `row` on, that have an unsafe factor in the columns of the block that `col`
+ * lies in: each lane goes through k blocks of its own, all rows of one at once. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
-    uint32_t rows = 0;
-    for (int32_t i = 0; i < 16 && row + i < p->m && col < p->n; i++)
-        if (is_row_unsafe(p, (uint32_t)(row + i), (uint32_t)col)) rows |= 1u << i;
-    return rows;
+    if (row >= p->m || col >= p->n) return 0;
+    const int32_t rows = min(16, p->m - row);
+    uint32_t unsafe = 0;
+    for (uint32_t k = threadIdx.x % 32 * 128; k < p->whole.k; k += 32 * 128) {
+        const float by = bsmm_cuda_scale(&p->whole.sides[1].o, (uint32_t)col, k);
+#    pragma unroll 4
+        for (int32_t i = 0; i < rows; i++) {
+            const float scale = bsmm_cuda_scale(&p->whole.sides[0].o, (uint32_t)(row + i), k);
+            if (!is_safe(scale, by)) unsafe |= 1u << i;
+        }
+    }
+    return __reduce_or_sync(0xffffffff, unsafe);
 }
 
 static __device__ __forceinline__ rows_again rows_again_of(const consumer *c, int subtile,
