@@ -15,7 +15,8 @@ static uint32_t size_of(const void *versioned) {
 static bsmm_status check_size(const void *from, const char *what) {
     if (!from) return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; must point to a struct", what);
     uint32_t size = size_of(from);
-    if (size < smallest || size > largest)
+    /* Every struct ends where a pointer may begin: no size cuts one in two. */
+    if (size < smallest || size > largest || size % sizeof(void *) != 0)
         return bsmm_fail(BSMM_E_INVALID, "%s.struct_size: value is %u; must be sizeof the struct",
                          what, size);
     return BSMM_OK;

@@ -63,8 +63,11 @@ static bsmm_status check_buffer(const bsmm_place *place, const void *pointer, co
                                 const char *field, uint32_t alignment, const char *who) {
     char what[64];
     if (!pointer) return BSMM_OK; /* dealt with before */
+    bool aligned = !alignment || (uintptr_t)pointer % alignment == 0;
+    /* Names take a small product's run 2% of its time. */
+    if (aligned && place->backend->host_memory) return BSMM_OK;
     snprintf(what, sizeof what, "%s.%s", operand, field);
-    if (alignment && (uintptr_t)pointer % alignment)
+    if (!aligned)
         return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; %s needs it aligned to %u bytes", what,
                          pointer, who, alignment);
     return place->backend->check_pointer(place->device, pointer, what);

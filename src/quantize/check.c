@@ -11,6 +11,10 @@ bsmm_status bsmm_check_shape(const bsmm_operand *src, const bsmm_operand *dst) {
     return BSMM_OK;
 }
 
+void bsmm_drop_empty_rows(bsmm_operand *operand) {
+    if (operand->m.cols == 0) operand->m.rows = operand->map.rows = 0;
+}
+
 bsmm_status bsmm_check_plain(const bsmm_operand *operand, const char *what) {
     const bsmm_format *f = &operand->m.format;
     if (f->elem > BSMM_ELEM_BF16 || f->scale != BSMM_SCALE_NONE)

@@ -15,7 +15,9 @@ static double block_limit(const bsmm_operand *q, int64_t r, int64_t c) {
     if (f->scale != BSMM_SCALE_NONE)
         limit *= bsmm_scale_load(f->scale, q->m.scales,
                                  bsmm_scale_map_at(&q->map, r / f->block_rows, c / f->block_cols));
-    return fabs(limit * bsmm_operand_global(q));
+    double level = q->m.global_scale ? (double)*q->m.global_scale : 1;
+    /* Divided as values are: times a reciprocal it might fall short of what the block holds. */
+    return fabs(q->m.global_kind == BSMM_GLOBAL_DIVISOR ? limit / level : limit * level);
 }
 
 /* NaN wins, so that it cannot hide. */

@@ -105,5 +105,7 @@ bsmm_status bsmm_convert(const bsmm_matrix *src, const bsmm_matrix *dst) {
     BSMM_TRY(bsmm_operand_check_memory(&from, "src"));
     BSMM_TRY(bsmm_operand_check_memory(&to, "dst"));
     BSMM_TRY(bsmm_check_overlap(&from, &to));
+    bsmm_drop_empty_rows(&from);
+    bsmm_drop_empty_rows(&to);
     return conversion->run(&from, &to);
 }

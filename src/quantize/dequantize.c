@@ -230,6 +230,8 @@ bsmm_status bsmm_dequantize_on(const bsmm_exec *exec, const bsmm_matrix *src,
     BSMM_TRY(bsmm_operand_take(src, "src", &job.src));
     BSMM_TRY(bsmm_operand_take(dst, "dst", &job.dst));
     BSMM_TRY(check(&place, &job.src, &job.dst));
+    bsmm_drop_empty_rows(&job.src);
+    bsmm_drop_empty_rows(&job.dst);
     if (place.backend->host_memory) return dequantize_here(&job.src, &job.dst, place.threads);
     return bsmm_recode_on(&place, place.backend->dequantize, &job, "dequantizing");
 }

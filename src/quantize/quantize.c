@@ -91,18 +91,17 @@ static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call
 /* Each task is some rows; a thread converts them a panel of columns at a time. */
 typedef struct task_shape {
     int64_t rows, tasks, panel;
-    int64_t turn; /* tasks that a thread takes at a time: one that is slowed shall not end late */
 } task_shape;
 
 static task_shape shape_tasks(const quantize_call *call) {
     static const int64_t elements = 1 << 16;
     int64_t rows = bsmm_min_i64(bsmm_rows_per_task(&call->src, &call->dst), call->src.m.rows);
-    if (rows == 0 || call->src.m.cols == 0) return (task_shape){1, 0, 1, 1};
+    if (rows == 0 || call->src.m.cols == 0) return (task_shape){1, 0, 1};
     int64_t block = call->dst.m.format.block_cols, group = bsmm_elem_group(call->dst.m.format.elem);
     int64_t unit = block ? block : group;
     int64_t panel = elements / rows / unit * unit;
     return (task_shape){rows, bsmm_ceil_div(call->src.m.rows, rows),
-                        bsmm_min_i64(panel ? panel : unit, call->src.m.cols), 1};
+                        bsmm_min_i64(panel ? panel : unit, call->src.m.cols)};
 }
 
 static void convert_rows(const quantize_call *call, const bsmm_recipe_run *run, task_shape shape,
@@ -133,6 +132,11 @@ static void store_level(const quantize_call *call, const bsmm_tensor_step *tenso
             call->dst.m.global_kind == BSMM_GLOBAL_DIVISOR ? tensor->divisor : tensor->multiplier;
 }
 
+/* What a thread takes at a time: one that is slowed shall not end late. */
+static int64_t tasks_at_a_time(const task_shape *shape, int threads) {
+    return shape->tasks / ((int64_t)threads * 16) + 1;
+}
+
 static void run_tasks(const quantize_call *call, task_shape shape, int threads, float *scratch) {
     bsmm_recipe_run run =
         bsmm_recipe_start(call->recipe, &call->dst, call->src.m.format.elem, call->desc.flags);
@@ -141,7 +145,7 @@ static void run_tasks(const quantize_call *call, task_shape shape, int threads, 
     if (call->two_level) bsmm_tensor_by(call->recipe->steps.tensor, tensor_amax(call), &run.tensor);
     bsmm_tame_rule_make(call->recipe->steps.block, &run.tensor, &tame);
     run.tame = &tame;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, shape.turn)
+#pragma omp parallel for num_threads(threads) schedule(dynamic, tasks_at_a_time(&shape, threads))
     for (int64_t task = 0; task < shape.tasks; task++)
         convert_rows(call, &run, shape, task,
                      scratch + omp_get_thread_num() * shape.rows * shape.panel);
@@ -168,7 +172,6 @@ static bsmm_status quantize_here(const quantize_call *call, bsmm_quantize_report
     void *scratch;
     task_shape shape = shape_tasks(call);
     int threads = (int)bsmm_min_i64(call->place.threads, shape.tasks ? shape.tasks : 1);
-    shape.turn = shape.tasks / ((int64_t)threads * 16) + 1;
     uint64_t values = (uint64_t)threads * (uint64_t)shape.rows * (uint64_t)shape.panel;
     BSMM_TRY(allocate(call, values, report != NULL, &scratch));
     bsmm_status status = BSMM_OK;

@@ -99,6 +99,9 @@ bsmm_status bsmm_check_overlap(const bsmm_operand *src, const bsmm_operand *dst)
 /* src and dst have the same rows and cols. */
 bsmm_status bsmm_check_shape(const bsmm_operand *src, const bsmm_operand *dst);
 
+/* Rows without columns, of which there may be 2^57, are nothing to walk through. */
+void bsmm_drop_empty_rows(bsmm_operand *operand);
+
 /* The operand is an unscaled f32, f16 or bf16 without a second level. */
 bsmm_status bsmm_check_plain(const bsmm_operand *operand, const char *what);
 

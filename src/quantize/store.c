@@ -1,6 +1,7 @@
 /* The pipeline below the tensor's scale: block amax, block scale, element codes, memory. */
 #include "quantize/recipe.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -197,10 +198,12 @@ void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t row
 /* ---- for kernels ---- */
 
 /* Both forms of a second level that is already chosen. A divisor in memory is taken as it is: the
- * factor would be its rounded reciprocal. */
+ * factor would be its rounded reciprocal. Where that of a multiplier overflows, the divisor is the
+ * largest that there is, as in bsmm_tensor_te. */
 static void set_level(bsmm_tensor_step *tensor, const bsmm_matrix *m, float global) {
     bool by_divisor = m->global_kind == BSMM_GLOBAL_DIVISOR && m->global_scale;
     tensor->divisor = by_divisor ? *m->global_scale : 1 / global;
+    if (!by_divisor && tensor->divisor > FLT_MAX) tensor->divisor = FLT_MAX;
     tensor->multiplier = by_divisor ? 1 / tensor->divisor : global;
 }
 

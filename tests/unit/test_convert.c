@@ -296,6 +296,21 @@ static void test_missing_level_and_overlap(void **state) {
     free_pair(&p);
 }
 
+/* Ends at once, however many there are. */
+static void test_rows_without_columns(void **state) {
+    (void)state;
+    float level = 0;
+    bsmm_matrix src = describe(format_named("mxfp4"), (int64_t)1 << 56, 0), same = src, nv = src;
+    bsmm_matrix plain = describe(format_named("f32"), src.rows, 0);
+    same.order = BSMM_ORDER_COL;
+    nv.format = format_named("nvfp4");
+    nv.global_scale = &level;
+    assert_int_equal(bsmm_convert(&src, &same), BSMM_OK);
+    assert_int_equal(bsmm_convert(&src, &nv), BSMM_OK);
+    assert_true(level == 1);
+    assert_int_equal(bsmm_dequantize(&src, &plain), BSMM_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_format_to_itself),
@@ -308,6 +323,7 @@ int main(void) {
         cmocka_unit_test(test_outer_scales),
         cmocka_unit_test(test_other_pairs_are_unsupported),
         cmocka_unit_test(test_missing_level_and_overlap),
+        cmocka_unit_test(test_rows_without_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

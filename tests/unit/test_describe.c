@@ -59,6 +59,9 @@ static void desc_size_zero(fixture *f) {
 static void matrix_size_small(fixture *f) {
     f->am.struct_size = 4;
 }
+static void desc_size_cuts_a_pointer(fixture *f) {
+    f->desc.struct_size = offsetof(bsmm_matmul_desc, a) + 4;
+}
 static void unknown_elem(fixture *f) {
     f->am.format.elem = 99;
 }
@@ -261,6 +264,8 @@ static const struct {
     {"no d", no_d, BSMM_E_INVALID, "d:"},
     {"desc size zero", desc_size_zero, BSMM_E_INVALID, "desc.struct_size"},
     {"matrix size small", matrix_size_small, BSMM_E_INVALID, "a.struct_size"},
+    {"desc size cuts a pointer", desc_size_cuts_a_pointer, BSMM_E_INVALID,
+     "desc.struct_size: value is 12"},
     {"unknown elem", unknown_elem, BSMM_E_INVALID, "a.format.elem"},
     {"elem none", elem_none, BSMM_E_INVALID, "a.format.elem"},
     {"elem e8m0", elem_e8m0, BSMM_E_INVALID, "a.format.elem"},
@@ -373,6 +378,16 @@ static void test_smaller_struct(void **state) {
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }
 
+/* Of no columns, like the elements of empty matrices, it may be NULL. */
+static void test_bias_of_no_columns(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    f.bm.rows = f.cm.cols = f.dm.cols = 0;
+    f.desc.bias = NULL;
+    assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
+}
+
 static bsmm_buffers buffers_of(fixture *f, void *workspace, uint64_t bytes) {
     return (bsmm_buffers){.struct_size = sizeof(bsmm_buffers),
                           .a = f->a,
@@ -458,6 +473,7 @@ int main(void) {
         cmocka_unit_test(test_each_broken_rule),
         cmocka_unit_test(test_larger_struct),
         cmocka_unit_test(test_smaller_struct),
+        cmocka_unit_test(test_bias_of_no_columns),
         cmocka_unit_test(test_plan_outlives_its_description),
         cmocka_unit_test(test_plan_failures),
         cmocka_unit_test(test_explain),

@@ -40,15 +40,20 @@ static void fixture_make(fixture *f) {
 }
 
 /* Runs the fixture on each kernel that accepts it, with D poisoned, and hands D to `check`. */
-static void on_every_kernel(fixture *f, void (*check)(const float *d)) {
+static void on_kernels(fixture *f, bool of_cpu_alone, void (*check)(const float *d)) {
     int ran = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w); ran++) {
+        if (of_cpu_alone && !test_walk_on_cpu(&w)) continue;
         memset(f->d, 0xa5, sizeof f->d);
         if (test_multiply(&f->desc) != BSMM_OK)
             fail_msg("%s: %s", w.e.kernel, bsmm_error_message());
         check(f->d);
     }
     assert_true(ran >= test_walk_least(2));
+}
+
+static void on_every_kernel(fixture *f, void (*check)(const float *d)) {
+    on_kernels(f, false, check);
 }
 
 static void expect_all_64(const float *d) {
@@ -169,6 +174,49 @@ static void test_signed_zeros(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
+/* The same under a negative second level, which comes before the sum; alpha comes after it. GPUs
+ * multiply sums by both. */
+static void expect_negative_zero(const float *d) {
+    for (int i = 0; i < M * N; i++)
+        assert_true(d[i] == 0 && signbit(d[i]));
+}
+
+static void test_signed_zeros_of_factors(void **state) {
+    (void)state;
+    static const struct {
+        float global, bias; /* a bias of -0 adds nothing; 1: none */
+    } cases[] = {{-1, 1}, {-3, 1}, {-1, -0.0f}, {0, 1}, {-0.0f, -0.0f}};
+    const float minus = -1;
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        fixture f;
+        fixture_make(&f);
+        float global = cases[i].global, bias[N];
+        for (int j = 0; j < N; j++)
+            bias[j] = cases[i].bias;
+        for (int j = 0; j < M * K && global != 0; j++)
+            f.a[j] = j % 2 ? one : minus_one;
+        f.a_matrix.global_scale = &global;
+        f.desc.bias = cases[i].bias == 0 ? bias : NULL;
+        f.desc.bias_elem = cases[i].bias == 0 ? BSMM_ELEM_F32 : BSMM_ELEM_NONE;
+        on_kernels(&f, true, expect_positive_zero);
+        f.desc.alpha = &minus;
+        on_kernels(&f, true, expect_negative_zero);
+    }
+}
+
+/* Block scales come before the sum everywhere, also where one holds for a whole row. */
+static void test_signed_zeros_of_scales(void **state) {
+    (void)state;
+    float scales[M] = {-1, -3, -0x1p-20f};
+    fixture f;
+    fixture_make(&f);
+    f.a_matrix.format = (bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128};
+    f.a_matrix.scales = scales;
+    for (int i = 0; i < M * K; i++)
+        f.a[i] = i % 2 ? one : minus_one;
+    on_every_kernel(&f, expect_positive_zero);
+}
+
 static void test_beta_zero_does_not_read_c(void **state) {
     (void)state;
     fixture f;
@@ -228,6 +276,8 @@ int main(void) {
         cmocka_unit_test(test_subnormal_elements),
         cmocka_unit_test(test_subnormal_results),
         cmocka_unit_test(test_signed_zeros),
+        cmocka_unit_test(test_signed_zeros_of_factors),
+        cmocka_unit_test(test_signed_zeros_of_scales),
         cmocka_unit_test(test_beta_zero_does_not_read_c),
         cmocka_unit_test(test_one_rounding),
         cmocka_unit_test(test_overflow_of_outputs),

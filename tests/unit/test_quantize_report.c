@@ -126,6 +126,26 @@ static void test_report_of_three_values(void **state) {
     assert_int_equal(report.struct_size, sizeof report);
 }
 
+/* The largest value that a block can hold, 448 * 7 * 2^-9 / 49, is not clipped; times a reciprocal
+ * in place of the divisor the limit would lie below it. */
+static void test_report_under_a_divisor(void **state) {
+    (void)state;
+    uint8_t codes[16], scale = 7;
+    float values[16], level = 49;
+    bsmm_matrix src = describe(format_named("f32"), 1, 16);
+    bsmm_matrix quantized = describe((bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_E4M3, 1, 16}, 1, 16);
+    memset(codes, 0x7e, sizeof codes);
+    for (int i = 0; i < 16; i++)
+        values[i] = 0.125f;
+    src.data = values;
+    quantized.data = codes;
+    quantized.scales = &scale;
+    quantized.global_scale = &level;
+    quantized.global_kind = BSMM_GLOBAL_DIVISOR;
+    assert_true(compare(&src, &quantized).noise == 0);
+    assert_true(compare(&src, &quantized).clipped == 0);
+}
+
 static void test_report_of_exact_and_empty(void **state) {
     (void)state;
     float values[] = {6, -1.5f, 0, 2};
@@ -258,6 +278,7 @@ int main(void) {
         cmocka_unit_test(test_dequantize_does_not_round_twice),
         cmocka_unit_test(test_dequantize_refuses),
         cmocka_unit_test(test_report_of_three_values),
+        cmocka_unit_test(test_report_under_a_divisor),
         cmocka_unit_test(test_report_of_exact_and_empty),
         cmocka_unit_test(test_report_shows_nan),
         cmocka_unit_test(test_largest_error_stays_nan),

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -47,39 +48,64 @@ static void make(test_matrix *t, const side *s, int64_t rows, rng *r) {
     put_scales(t, s);
 }
 
-static void expect_close(const test_matrix *a, const test_matrix *b, const test_matrix *d,
-                         double alpha, const bsmm_explanation *e) {
-    for (int64_t i = 0; i < d->m.rows; i++)
-        for (int64_t j = 0; j < N; j++) {
-            double sum = 0, magnitude = 0;
-            for (int64_t k = 0; k < K; k++) {
-                double term = alpha * test_matrix_value(a, i, k) * test_matrix_value(b, j, k);
-                sum += term;
-                magnitude += fabs(term);
-            }
-            double got = test_matrix_value(d, i, j);
-            double slack = e->bound * magnitude + 0x1p-24 * fabs(sum);
-            if (!(fabs(got - sum) <= slack))
-                fail_msg("%s, %lld rows, at (%lld, %lld): got %a, want %a, slack %a", e->kernel,
-                         (long long)d->m.rows, (long long)i, (long long)j, got, sum, slack);
+/* What a result must be: the sum of its terms, and of their magnitudes. */
+typedef struct expected {
+    double sum, magnitude;
+} expected;
+
+static double *values_of(const test_matrix *t) {
+    double *values = malloc(sizeof(double) * (size_t)(t->m.rows * K + 1));
+    for (int64_t i = 0; i < t->m.rows * K; i++)
+        values[i] = test_matrix_value(t, i / K, i % K);
+    return values;
+}
+
+static expected *sum_terms(const test_matrix *a, const test_matrix *b, double alpha) {
+    double *left = values_of(a), *right = values_of(b);
+    expected *sums = calloc((size_t)(a->m.rows * N), sizeof *sums);
+    for (int64_t i = 0; i < a->m.rows * N; i++)
+        for (int64_t k = 0; k < K; k++) {
+            double term = alpha * left[i / N * K + k] * right[i % N * K + k];
+            sums[i].sum += term;
+            sums[i].magnitude += fabs(term);
         }
+    free(left);
+    free(right);
+    return sums;
+}
+
+static void expect_close(const test_matrix *d, const expected *want, const bsmm_explanation *e) {
+    for (int64_t i = 0; i < d->m.rows * N; i++) {
+        double got = test_matrix_value(d, i / N, i % N), sum = want[i].sum;
+        double slack = e->bound * want[i].magnitude + 0x1p-24 * fabs(sum);
+        if (isinf(sum) ? got != sum : !(fabs(got - sum) <= slack))
+            fail_msg("%s, %lld rows, at (%lld, %lld): got %a, want %a, slack %a", e->kernel,
+                     (long long)d->m.rows, (long long)i / N, (long long)i % N, got, sum, slack);
+    }
+}
+
+static void check_product(const test_matrix *a, const test_matrix *b, float alpha, rng *r) {
+    test_matrix d;
+    test_matrix_make(&d, describe(format_named("f32"), a->m.rows, N), FILL_SPECIAL, r);
+    expected *want = sum_terms(a, b, (double)alpha);
+    bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &a->m, .b = &b->m, .d = &d.m, .alpha = &alpha};
+    for (test_walk w = test_walk_begin(&desc); test_walk_next(&w);) {
+        if (test_multiply(&desc) != BSMM_OK) fail_msg("%s: %s", w.e.kernel, bsmm_error_message());
+        expect_close(&d, want, &w.e);
+    }
+    free(want);
+    test_matrix_free(&d);
 }
 
 static void check_rows(const side *a_side, const side *b_side, float alpha, int64_t rows) {
     rng r = {21};
-    test_matrix a, b, d;
+    test_matrix a, b;
     make(&a, a_side, rows, &r);
     make(&b, b_side, N, &r);
-    test_matrix_make(&d, describe(format_named("f32"), rows, N), FILL_SPECIAL, &r);
-    bsmm_matmul_desc desc = {
-        .struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m, .alpha = &alpha};
-    for (test_walk w = test_walk_begin(&desc); test_walk_next(&w);) {
-        if (test_multiply(&desc) != BSMM_OK) fail_msg("%s: %s", w.e.kernel, bsmm_error_message());
-        expect_close(&a, &b, &d, (double)alpha, &w.e);
-    }
+    check_product(&a, &b, alpha, &r);
     test_matrix_free(&a);
     test_matrix_free(&b);
-    test_matrix_free(&d);
 }
 
 static void check(side a, side b, float alpha) {
@@ -119,12 +145,65 @@ static void test_scales_bring_back_products_below_fp32(void **state) {
           (side){format_named("mxfp4"), 1, 0x1p-99f, false}, 1);
 }
 
+/* Every row's first 128 of K hold one value under one fp32 scale, beside ordinary terms that are
+ * ones under another. */
+typedef struct apart {
+    uint32_t elem;
+    double value;
+    float scale, rest;
+} apart;
+
+static void put_apart(const test_matrix *t, const apart *x) {
+    uint32_t one = bsmm_elem_encode(x->elem, 1, true);
+    uint32_t code = bsmm_elem_encode(x->elem, x->value, false);
+    for (uint64_t i = 0; i < (uint64_t)(t->m.rows * K); i++)
+        bsmm_elem_store(x->elem, t->m.data, i, i % K < 128 ? code : one);
+    for (uint64_t i = 0; i < (uint64_t)(t->m.rows * K / 128); i++)
+        bsmm_scale_store_code(BSMM_SCALE_F32, t->m.scales, i,
+                              bsmm_float_bits(i % (K / 128) == 0 ? x->scale : x->rest));
+}
+
+static void check_apart(const apart *x, const char *other, int64_t rows, bool in_b) {
+    const float alpha = x->rest < 0x1p-100f ? 0x1p100f : 1; /* results are normal */
+    const bsmm_format f = {x->elem, BSMM_SCALE_F32, 1, 128};
+    rng r = {22};
+    test_matrix t, o;
+    test_matrix_make(&t, describe(f, in_b ? N : rows, K), FILL_ORDINARY, &r);
+    test_matrix_make(&o, describe(format_named(other), in_b ? rows : N, K), FILL_ORDINARY, &r);
+    put_apart(&t, x);
+    if (isinf(x->value)) put_values(&o, 1, &r);
+    check_product(in_b ? &o : &t, in_b ? &t : &o, alpha, &r);
+    test_matrix_free(&t);
+    test_matrix_free(&o);
+}
+
+/* Values under a scale of 0, and the scale of zeros or of Inf, may be anything. */
+static void test_blocks_that_do_not_count(void **state) {
+    (void)state;
+    static const apart cases[] = {
+        {BSMM_ELEM_BF16, 0x1p120, 0, 1},
+        {BSMM_ELEM_F32, 0x1p120, 0, 0x1p-20f},
+        {BSMM_ELEM_E4M3, 0, 0x1p120f, 0x1p-60f},
+        {BSMM_ELEM_E5M2, 0, -0x1.fp127f, 0x1p-149f},
+        {BSMM_ELEM_BF16, 0, 1, 0x1p-149f},
+        {BSMM_ELEM_E5M2, (double)INFINITY, 0x1p-60f, 0x1p100f},
+        {BSMM_ELEM_E5M2, -(double)INFINITY, 0x1p-149f, 1},
+    };
+    static const char *const others[] = {"e4m3", "mxfp8", "fp8_group128", "bf16"};
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++)
+        for (size_t j = 0; j < BSMM_COUNT(others); j++) {
+            check_apart(&cases[i], others[j], 3, false);
+            check_apart(&cases[i], others[j], 35, true);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alpha_brings_back_sums_beyond_fp32),
         cmocka_unit_test(test_sums_beyond_fp32_cancel),
         cmocka_unit_test(test_alpha_brings_back_products_below_fp32),
         cmocka_unit_test(test_scales_bring_back_products_below_fp32),
+        cmocka_unit_test(test_blocks_that_do_not_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

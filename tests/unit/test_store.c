@@ -13,11 +13,15 @@ enum { M = 137, N = 270, K = 96 };
 
 typedef struct fixture {
     test_matrix a, b, plain, quantized, stored;
+    float alpha;
 } fixture;
 
 static bsmm_matmul_desc product_of(fixture *f, const bsmm_matrix *d) {
-    return (bsmm_matmul_desc){
-        .struct_size = sizeof(bsmm_matmul_desc), .a = &f->a.m, .b = &f->b.m, .d = d};
+    return (bsmm_matmul_desc){.struct_size = sizeof(bsmm_matmul_desc),
+                              .a = &f->a.m,
+                              .b = &f->b.m,
+                              .d = d,
+                              .alpha = &f->alpha};
 }
 
 static void poison(test_matrix *t) {
@@ -60,8 +64,8 @@ static void check_kernel(fixture *f, const char *kernel, const char *recipe) {
 }
 
 /* Every kernel that stores this D from A x mxfp4; returns how many. */
-static int check_product(const char *a, bsmm_matrix d, const char *recipe, rng *r) {
-    fixture f;
+static int check_product(const char *a, bsmm_matrix d, const char *recipe, float alpha, rng *r) {
+    fixture f = {.alpha = alpha};
     test_matrix_make(&f.a, describe(format_named(a), M, K), FILL_ORDINARY, r);
     test_matrix_make(&f.b, describe(format_named("mxfp4"), N, K), FILL_ORDINARY, r);
     test_matrix_make(&f.plain, describe(format_named("f32"), M, N), FILL_ORDINARY, r);
@@ -84,8 +88,8 @@ static int check_product(const char *a, bsmm_matrix d, const char *recipe, rng *
 }
 
 static void check_preset(bsmm_matrix d, const char *recipe, rng *r) {
-    assert_true(check_product("mxfp4", d, recipe, r) > 0);
-    assert_true(check_product("mxfp8", d, recipe, r) > 0);
+    assert_true(check_product("mxfp4", d, recipe, 1, r) > 0);
+    assert_true(check_product("mxfp8", d, recipe, 1, r) > 0);
 }
 
 static void test_every_preset(void **state) {
@@ -110,10 +114,18 @@ static void test_named_recipes(void **state) {
     check_preset(describe(format_named("fp8_group128"), M, N), "deepgemm", &r);
 }
 
+/* Results among fp32's least, under a second level whose reciprocal overflows. */
+static void test_least_results(void **state) {
+    (void)state;
+    rng r = {23};
+    check_product("mxfp4", describe(format_named("nvfp4"), M, N), "te", 0x1p-140f, &r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_preset),
         cmocka_unit_test(test_named_recipes),
+        cmocka_unit_test(test_least_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
