@@ -13,7 +13,17 @@
 #include "cpu/gemm.h"
 #include "cpu/pack.h"
 
+#include <string.h>
+
 enum { BSMM_BF16_FOLDED_UNIT = 32, BSMM_BF16_SEGMENT_UNIT = 128 };
+
+/* 2^exponent of a normal double. */
+static inline double bsmm_double_pow2(int exponent) {
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 /* NULL if the bf16 engines take both operands and D, else the reason. */
 const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size);

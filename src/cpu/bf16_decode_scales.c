@@ -29,13 +29,6 @@ typedef struct bits16 {
     uint32_t lane[LANES];
 } bits16;
 
-static double power_of_two(int exponent) {
-    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 TARGET static inline codes16 load_codes(const bsmm_decode_scales *s, int64_t unit) {
     codes16 v;
     memcpy(&v, s->codes + unit * LANES, sizeof v);
@@ -80,7 +73,7 @@ TARGET static bool prepare_shifts(const bsmm_decode_scales *s) {
         unusual |= (top.lane[lane] == 0xff) | (top.lane[lane] + bottom.lane[lane] - 0xff > deepest);
     if (unusual) return false;
     for (int lane = 0; lane < LANES; lane++)
-        s->factors[lane] *= power_of_two(top.lane[lane] - 127);
+        s->factors[lane] *= bsmm_double_pow2(top.lane[lane] - 127);
     const int64_t units = s->units;
     for (int64_t i = 0; i < units; i++) {
         codes16 v = load_codes(s, i);
@@ -139,7 +132,7 @@ TARGET static bool prepare_floats(const bsmm_decode_scales *s) {
     }
     if (unusual) return false;
     for (int lane = 0; lane < LANES; lane++)
-        s->factors[lane] *= power_of_two((int)(most.lane[lane] >> 23) - 127);
+        s->factors[lane] *= bsmm_double_pow2((int)(most.lane[lane] >> 23) - 127);
     floats16 inverse;
     memcpy(&inverse, &inverse_bits, sizeof inverse);
     multiply_floats(s, &inverse);

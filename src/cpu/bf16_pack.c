@@ -82,6 +82,8 @@ typedef struct tile {
     int64_t row, rows;  /* rows may be 0 */
     bsmm_pack_place at; /* of K = 0 */
     lane lanes[LANES];
+    double *factors; /* of `rows` rows */
+    uint8_t *wide;
 } tile;
 
 /* Part of a tile's K, and what its elements are multiplied by. */
@@ -100,6 +102,7 @@ typedef struct span {
 typedef struct treatment {
     void (*survey)(tile *t, span *s, int64_t i); /* looks at lane i before any is packed */
     void (*scale)(tile *t, span *s, int64_t i);  /* says what lane i is multiplied by */
+    bool by_codes;                               /* it looks at elements */
     bool by_shifts, by_factors;
 } treatment;
 
@@ -240,7 +243,7 @@ static void scale_bf16(tile *t, span *s, int64_t i) {
     bool subnormal = moves && l->bottom < smallest_normal;
     int16_t shift = (int16_t)(moves && !subnormal ? -l->top * 128 : 0);
     if (subnormal) normalize(t, s, i);
-    for (int64_t b = 0; b < STEPS / 2; b++)
+    for (int64_t b = 0; b * BLOCK < s->n; b++)
         s->shifts[i][b] = shift;
 }
 
@@ -252,7 +255,8 @@ static const treatment by_scale[] = {
     [BSMM_SCALE_E4M3] = {.scale = scale_e4m3, .by_factors = true},
     [BSMM_SCALE_F32] = {.survey = survey_f32, .scale = scale_f32},
 };
-static const treatment of_bf16 = {.survey = survey_bf16, .scale = scale_bf16, .by_shifts = true};
+static const treatment of_bf16 = {
+    .survey = survey_bf16, .scale = scale_bf16, .by_codes = true, .by_shifts = true};
 
 static const treatment *treatment_of(const bsmm_operand *o) {
     return o->m.format.elem == BSMM_ELEM_BF16 ? &of_bf16 : &by_scale[o->m.format.scale];
@@ -261,26 +265,14 @@ static const treatment *treatment_of(const bsmm_operand *o) {
 static void open_span(const tile *t, int64_t k, span *s) {
     const bsmm_operand *o = t->o;
     s->k = k;
-    s->n = bsmm_min_i64(SPAN, o->m.cols - k);
+    s->n = bsmm_min_i64(bsmm_pack_columns_at_once(o), o->m.cols - k);
     if (o->m.format.scale != BSMM_SCALE_NONE && s->offsets_of != k)
         bsmm_pack_offsets(o, k, s->n, block_multiples[o->m.format.scale], s->offsets);
     s->offsets_of = k;
-    bsmm_pack_read(t->isa, o, t->row, t->rows, k, s->n, &s->buffer, &s->codes);
 }
 
-static void pack_span(tile *t, span *s, const treatment *how) {
-    bsmm_pack_place at = t->at;
-    bsmm_pack_scaling scaling = {how->by_shifts ? (const int16_t(*)[STEPS / 2]) s->shifts : NULL,
-                                 how->by_factors ? (const float(*)[STEPS])s->factors : NULL};
-    int64_t unit = at.unit_groups * 2, units = bsmm_ceil_div(s->n, unit);
-    at.to += s->k / unit * at.unit_bytes;
-    at.groups = units * at.unit_groups;
-    for (int64_t i = 0; i < t->rows && how->scale; i++)
-        how->scale(t, s, i);
-    t->isa->halves(&s->codes, t->t, &scaling, &at);
-    if (unit == BSMM_BF16_SEGMENT_UNIT)
-        t->isa->words((const int32_t(*)[STEPS])s->scales, units, at.lanes,
-                      at.to + at.unit_groups * at.pitch, at.unit_bytes);
+static void read_codes(const tile *t, span *s) {
+    bsmm_pack_read(t->isa, t->o, t->row, t->rows, s->k, s->n, &s->buffer, &s->codes);
 }
 
 /* What rows that are not there, or have no scales, are multiplied by: lanes from `first` on. */
@@ -293,69 +285,104 @@ static void set_to_one(span *s, int64_t first, int64_t n) {
         }
 }
 
-/* A span that holds all of K is opened once. */
-static void pack_tile(tile *t, span *s) {
-    const treatment *how = treatment_of(t->o);
-    int64_t cols = t->o->m.cols;
-    bool is_open = false;
-    set_to_one(s, t->rows, bsmm_min_i64(SPAN, cols));
-    for (int64_t k = 0; k < cols && how->survey; k += SPAN, is_open = cols <= SPAN) {
-        open_span(t, k, s);
-        for (int64_t i = 0; i < t->rows; i++)
-            how->survey(t, s, i);
-    }
-    for (int64_t k = 0; k < cols; k += SPAN) {
-        if (!is_open) open_span(t, k, s);
-        pack_span(t, s, how);
-    }
+static void pack_span(tile *t, span *s, const treatment *how) {
+    bsmm_pack_place at = t->at;
+    bsmm_pack_scaling scaling = {how->by_shifts ? (const int16_t(*)[STEPS / 2]) s->shifts : NULL,
+                                 how->by_factors ? (const float(*)[STEPS])s->factors : NULL};
+    int64_t unit = at.unit_groups * 2, units = bsmm_ceil_div(s->n, unit);
+    at.to += s->k / unit * at.unit_bytes;
+    at.groups = units * at.unit_groups;
+    set_to_one(s, t->rows, s->n);
+    for (int64_t i = 0; i < t->rows && how->scale; i++)
+        how->scale(t, s, i);
+    t->isa->halves(&s->codes, t->t, &scaling, &at);
+    if (unit == BSMM_BF16_SEGMENT_UNIT)
+        t->isa->words((const int32_t(*)[STEPS])s->scales, units, at.lanes,
+                      at.to + at.unit_groups * at.pitch, at.unit_bytes);
 }
 
-/* 2^exponent of a normal double. */
-static double power_of_two(int exponent) {
-    uint64_t bits = (uint64_t)(1023 + exponent) << 52;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* Rows of a panel whose first one goes to at.to, in place of `row` of the operand. */
-static void pack_panel(tile *t, span *s, int64_t width, int64_t row, int64_t rows, bsmm_panel *to) {
-    double global = bsmm_operand_global(t->o);
-    for (int64_t first = 0; first < width; first += LANES) {
-        t->row = row + first;
-        t->at.to = to->units + 4 * first;
-        t->at.lanes = bsmm_min_i64(LANES, width - first);
-        t->rows = rows < first ? 0 : bsmm_min_i64(t->at.lanes, rows - first);
-        for (int64_t i = 0; i < LANES; i++)
-            t->lanes[i] = (lane){NOTHING, INT32_MAX, !isfinite(global)};
-        pack_tile(t, s);
-        for (int64_t i = 0; i < t->rows; i++) {
-            int top = t->lanes[i].top;
-            to->factors[first + i] = top == NOTHING ? global : global * power_of_two(top);
-            to->wide[first + i] = t->lanes[i].wide;
+/* Tiles that take turns with each span. One whose K is one span reads its codes once. */
+static void pack_tiles(tile *tiles, int64_t count, span *s) {
+    const treatment *how = treatment_of(tiles->o);
+    int64_t cols = tiles->o->m.cols;
+    bool are_read = false;
+    for (int64_t k = 0; k < cols && how->survey; k += s->n)
+        for (int64_t j = 0; j < count; j++) {
+            open_span(&tiles[j], k, s);
+            if (how->by_codes) read_codes(&tiles[j], s);
+            for (int64_t i = 0; i < tiles[j].rows; i++)
+                how->survey(&tiles[j], s, i);
+            are_read = how->by_codes && count == 1 && s->n == cols;
         }
+    for (int64_t k = 0; k < cols; k += s->n)
+        for (int64_t j = 0; j < count; j++) {
+            open_span(&tiles[j], k, s);
+            if (!are_read) read_codes(&tiles[j], s);
+            pack_span(&tiles[j], s, how);
+        }
+}
+
+/* What leaves rows, once they are packed. */
+static void finish_tile(const tile *t, double global) {
+    for (int64_t i = 0; i < t->rows; i++) {
+        int top = t->lanes[i].top;
+        t->factors[i] = top == NOTHING ? global : global * bsmm_double_pow2(top);
+        t->wide[i] = t->lanes[i].wide;
     }
+}
+
+enum { AT_ONCE = 16 }; /* tiles, where they take turns */
+
+static void pack_some(tile *tiles, int64_t count, span *s) {
+    double global = bsmm_operand_global(tiles->o);
+    for (int64_t j = 0; j < count; j++)
+        for (int64_t i = 0; i < LANES; i++)
+            tiles[j].lanes[i] = (lane){NOTHING, INT32_MAX, !isfinite(global)};
+    pack_tiles(tiles, count, s);
+    for (int64_t j = 0; j < count; j++)
+        finish_tile(&tiles[j], global);
+}
+
+/* The tile of a panel that begins at its row `first`. */
+static tile tile_of(const tile *like, int64_t width, int64_t first, int64_t row, int64_t rows,
+                    const bsmm_panel *to) {
+    tile t = *like;
+    t.row = row + first;
+    t.at.to = to->units + 4 * first;
+    t.at.lanes = bsmm_min_i64(LANES, width - first);
+    t.rows = rows < first ? 0 : bsmm_min_i64(t.at.lanes, rows - first);
+    t.factors = to->factors + first;
+    t.wide = to->wide + first;
+    return t;
 }
 
 void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_bf16_form form,
                        int64_t width, int64_t row, int64_t rows, bsmm_panel *to) {
     int64_t unit = bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
     bool wide = form == BSMM_BF16_A_WIDE;
-    tile t = {.o = form == BSMM_BF16_B ? &p->b : &p->a, .isa = isa};
+    tile t = {.o = form == BSMM_BF16_B ? &p->b : &p->a, .isa = isa}, tiles[AT_ONCE];
     if (t.o->m.format.elem != BSMM_ELEM_BF16) t.t = bsmm_pack_table_of(t.o->m.format.elem);
     t.at = (bsmm_pack_place){.unit_groups = unit / 2,
                              .unit_bytes = wide ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit)
                                                 : BSMM_BF16_UNIT_BYTES(width, unit),
                              .pitch = (wide ? 8 : 4) * width,
                              .widened = wide};
-    int64_t panel_bytes = bsmm_ceil_div(t.o->m.cols, unit) * t.at.unit_bytes;
+    int64_t panel_bytes = bsmm_ceil_div(t.o->m.cols, unit) * t.at.unit_bytes, count = 0;
+    int64_t most = bsmm_pack_columns_at_once(t.o) < SPAN ? AT_ONCE : 1;
     span s;
     s.offsets_of = -1;
+    s.buffer.n = 0;
     set_to_one(&s, 0, bsmm_min_i64(SPAN, t.o->m.cols));
-    for (int64_t i = 0; i < rows; i += width) {
-        bsmm_panel panel = {to->units + i / width * panel_bytes, to->factors + i, to->wide + i};
-        pack_panel(&t, &s, width, row + i, bsmm_min_i64(width, rows - i), &panel);
-    }
+    for (int64_t i = 0; i < rows; i += width)
+        for (int64_t first = 0; first < width; first += LANES) {
+            bsmm_panel panel = {to->units + i / width * panel_bytes, to->factors + i, to->wide + i};
+            tiles[count++] =
+                tile_of(&t, width, first, row + i, bsmm_min_i64(width, rows - i), &panel);
+            bool is_last = i + width >= rows && first + LANES >= width;
+            if (count < most && !is_last) continue;
+            pack_some(tiles, count, &s);
+            count = 0;
+        }
 }
 
 void bsmm_bf16_pack(const bsmm_product *p, bsmm_bf16_form form, int64_t width, int64_t row,

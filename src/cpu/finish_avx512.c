@@ -2,7 +2,8 @@
  * bsmm_finish_store do one after another, with the same roundings.
  *
  * Where all that a sum is multiplied by is one power of two and nothing is added, fp32 does: the
- * product is exact, or it overflows or is subnormal as the result does. */
+ * product is exact, or it overflows or is subnormal as the result does. Only alpha may be negative,
+ * for it alone makes a sum of zeros -0. */
 #include "cpu/finish_loops.h"
 
 #if defined(__x86_64__)
@@ -48,7 +49,8 @@ typedef struct part {
 
 INLINE __m512 times_factor(const part *p, __mmask16 lanes) {
     const __m512 factor = _mm512_set1_ps((float)(p->factor * p->alpha));
-    __m512 value = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, p->acc), factor);
+    __m512 acc = _mm512_add_ps(_mm512_maskz_loadu_ps(lanes, p->acc), _mm512_setzero_ps());
+    __m512 value = _mm512_mul_ps(acc, factor); /* acc is not -0 */
     __mmask16 is_nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
     const __m512i nan = _mm512_set1_epi32(0x7fc00000);
     return _mm512_mask_mov_ps(value, is_nan, _mm512_castsi512_ps(nan));
@@ -59,7 +61,7 @@ INLINE __m512 times_factor(const part *p, __mmask16 lanes) {
 INLINE __m512d finish_half(const part *p, int half, __mmask8 lanes, __m256 acc) {
     __m512d factor = _mm512_mul_pd(_mm512_set1_pd(p->factor),
                                    _mm512_maskz_loadu_pd(lanes, p->column_factors + half * HALF));
-    __m512d value = _mm512_mul_pd(_mm512_cvtps_pd(acc), factor);
+    __m512d value = _mm512_fmadd_pd(_mm512_cvtps_pd(acc), factor, _mm512_setzero_pd()); /* no -0 */
     return _mm512_mul_pd(value, _mm512_set1_pd(p->alpha));
 }
 
@@ -165,7 +167,8 @@ INLINE int64_t finish_rows(const bsmm_finish_tile *t, store_lanes *store, int64_
     part p = {t->acc, t->column_factors, 0, t->alpha};
     uint8_t *to = t->to;
     for (int64_t r = 0; r < t->rows; r++, p.acc += t->pitch, to += t->to_pitch) {
-        if (r == 0 || p.factor != t->factors[r]) one = ones && is_power_of_two(t->factors[r]);
+        if (r == 0 || p.factor != t->factors[r])
+            one = ones && t->factors[r] > 0 && is_power_of_two(t->factors[r]);
         p.factor = t->factors[r];
         bool done = one ? finish_row(p, t->cols, true, NULL, r, store, bytes, to)
                         : finish_row(p, t->cols, false, NULL, r, store, bytes, to);

@@ -9,10 +9,11 @@
 /* A function of a target takes in these whole, whatever their size. */
 #define INLINE static inline __attribute__((always_inline))
 
+/* A sum of zeros is +0, whatever the signs of its factors are: adding 0 makes it so. */
 INLINE void scale(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values) {
     for (int64_t i = 0; i < cols; i++)
-        values[i] = (double)acc[i] * (row_factor * factors[i]);
+        values[i] = (double)acc[i] * (row_factor * factors[i]) + 0.0;
 }
 
 /* ---- C and bias ---- */

@@ -51,7 +51,7 @@ bsmm_finish_direct_loop bsmm_finish_f32_avx512, bsmm_finish_f16_avx512, bsmm_fin
 #endif
 
 typedef struct bsmm_finish_loops {
-    /* values[i] = acc[i] * row_factor * factors[i] */
+    /* values[i] = acc[i] * row_factor * factors[i], a zero being +0 */
     void (*scale)(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values);
     bsmm_finish_add_loop *add[BSMM_FINISH_ELEMS];       /* by element format */

@@ -6,11 +6,12 @@
  * multiple) along K the form is segmented: a unit is 128 of K, unscaled by them, and ends in
  * `width` fp32 scales.
  *
- * Which rows fp32 carries: fma_pack.c. */
+ * Which rows fp32 carries: fma_rows.c. */
 #ifndef BSMM_CPU_FMA_H
 #define BSMM_CPU_FMA_H
 
 #include "cpu/gemm.h"
+#include "cpu/pack.h"
 
 enum {
     BSMM_FMA_FOLDED_UNIT = 32,
@@ -31,8 +32,11 @@ double bsmm_fma_bound(const bsmm_product *p);
 #define BSMM_FMA_UNIT_BYTES(width, unit)                                                           \
     (((width) * ((unit) + ((unit) == BSMM_FMA_SEGMENT_UNIT ? 1 : 0)) * 4 + 63) / 64 * 64)
 
-/* Packs rows [first, first + count) into panels of `width`. */
+/* Packs rows [first, first + count) into panels of `width`, at most 64, by the best instruction set
+ * there is, or by the one that is given; the bytes are the same. */
 void bsmm_fma_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t first, int64_t count,
                    bsmm_panel *to);
+void bsmm_fma_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,
+                      int64_t first, int64_t count, bsmm_panel *to);
 
 #endif

@@ -341,17 +341,20 @@ static void run_by_rows(const gemm *g) {
     }
 }
 
-enum { AT_ONCE = 4 }; /* panels of A */
+/* Panels of A that a thread packs at once: of columns that lie apart more, for they share lines. */
+static int64_t panels_at_once(const gemm *g) {
+    return g->p->a.m.order == BSMM_ORDER_COL && g->a.panels >= 64 * g->threads ? 16 : 4;
+}
 
 static void run_by_blocks(const gemm *g) {
     int64_t panels = g->p->b_packed ? 0 : g->b.panels;
-    int64_t across = bsmm_ceil_div(g->b.rows, g->nc);
+    int64_t across = bsmm_ceil_div(g->b.rows, g->nc), at_once = panels_at_once(g);
     int64_t blocks = bsmm_ceil_div(g->a.rows, g->mc) * across;
 #pragma omp parallel num_threads(g->threads)
     {
 #pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t i = 0; i < g->a.panels; i += AT_ONCE)
-            pack_panels(g, &g->a, false, i, bsmm_min_i64(AT_ONCE, g->a.panels - i));
+        for (int64_t i = 0; i < g->a.panels; i += at_once)
+            pack_panels(g, &g->a, false, i, bsmm_min_i64(at_once, g->a.panels - i));
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < panels; i++)
             pack_panels(g, &g->b, true, i, 1);

@@ -96,7 +96,7 @@ void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double
 
 /* ---- finishing rows (finish.c) ---- */
 
-/* values[i] = acc[i] * row_factor * factors[i]. */
+/* values[i] = acc[i] * row_factor * factors[i], a zero being +0. */
 void bsmm_finish_scale(const float *acc, double row_factor, const double *factors, int64_t cols,
                        double *values);
 

@@ -66,10 +66,11 @@ typedef struct job {
     int64_t unit;
 } job;
 
-/* Part of K. */
+/* Part of K, and what is read of it. */
 typedef struct span {
     int64_t k, n, units;
     uint64_t offsets[BSMM_PACK_STEPS]; /* of the scales */
+    bsmm_pack_buffer buffer;
 } span;
 
 /* Up to LANES rows of a panel over a span; rows may be 0. */
@@ -214,24 +215,23 @@ static void pack_scales(const job *j, const span *s, const tile *t) {
 
 /* ---- panels ---- */
 
-static void pack_tile(const job *j, const span *s, const tile *t) {
-    bsmm_pack_buffer buffer;
+static void pack_tile(const job *j, span *s, const tile *t) {
     bsmm_pack_codes codes;
-    bsmm_pack_read(j->isa, j->o, t->row, t->rows, s->k, s->n, &buffer, &codes);
+    bsmm_pack_read(j->isa, j->o, t->row, t->rows, s->k, s->n, &s->buffer, &codes);
     j->isa->integers(&codes, j->integers, &j->begin, &t->at);
     pack_scales(j, s, t);
 }
 
 static void open_span(const job *j, int64_t k, span *s) {
     s->k = k;
-    s->n = bsmm_min_i64(BSMM_PACK_SPAN, j->o->m.cols - k);
+    s->n = bsmm_min_i64(bsmm_pack_columns_at_once(j->o), j->o->m.cols - k);
     s->units = bsmm_ceil_div(s->n, j->unit);
     if (j->o->m.format.scale != BSMM_SCALE_NONE)
         bsmm_pack_offsets(j->o, k, s->n, j->unit, s->offsets);
 }
 
 /* One panel over a span, from `units` on. */
-static void pack_span(const job *j, const span *s, int64_t width, int64_t row, int64_t rows,
+static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t rows,
                       int64_t unit_bytes, uint8_t *units, uint8_t *wide) {
     tile t = {.at = {.groups = s->units * (j->unit / 4),
                      .unit_groups = j->unit / 4,
@@ -277,8 +277,9 @@ void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_int
         to->factors[i] = global;
         if (!isfinite(global)) to->wide[i] = 1;
     }
-    for (int64_t k = 0; k < j.o->m.cols; k += BSMM_PACK_SPAN) {
-        span s = {0};
+    span s;
+    s.buffer.n = 0;
+    for (int64_t k = 0; k < j.o->m.cols; k += s.n) {
         open_span(&j, k, &s);
         uint8_t *at = to->units + k / unit * unit_bytes;
         for (int64_t i = 0; i < rows; i += width, at += units * unit_bytes)

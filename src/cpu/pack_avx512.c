@@ -312,6 +312,13 @@ TARGET static void halves(const bsmm_pack_codes *c, const bsmm_pack_table *t,
     pack_halves(c, &d, scaling, at);
 }
 
+/* None is negative. */
+INLINE int16_t least_of(__m512i words) {
+    __m256i x = _mm256_min_epi16(half(words, 0), half(words, 1));
+    __m128i y = _mm_min_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    return (int16_t)_mm_extract_epi16(_mm_minpos_epu16(y), 0);
+}
+
 TARGET static void extent(const uint16_t *codes, int64_t n, int16_t *largest, int16_t *smallest) {
     __m512i most = _mm512_setzero_si512(), least = _mm512_set1_epi16(INT16_MAX);
     for (int64_t k = 0; k < n; k += 32) {
@@ -323,15 +330,9 @@ TARGET static void extent(const uint16_t *codes, int64_t n, int16_t *largest, in
         most = _mm512_mask_max_epi16(most, finite, most, magnitude);
         least = _mm512_mask_min_epi16(least, nonzero, least, magnitude);
     }
-    int16_t high[32], low[32];
-    _mm512_storeu_si512(high, most);
-    _mm512_storeu_si512(low, least);
-    *largest = 0;
-    *smallest = INT16_MAX;
-    for (int i = 0; i < 32; i++) {
-        if (high[i] > *largest) *largest = high[i];
-        if (low[i] < *smallest) *smallest = low[i];
-    }
+    const __m512i mirror = _mm512_set1_epi16(INT16_MAX);
+    *largest = (int16_t)(INT16_MAX - least_of(_mm512_sub_epi16(mirror, most)));
+    *smallest = least_of(least);
 }
 
 /* ---- words ---- */
@@ -360,6 +361,8 @@ const bsmm_pack_isa *bsmm_pack_avx512(void) {
         .halves = halves,
         .words = words,
         .extent = extent,
+        .floats = bsmm_pack_avx2_floats,
+        .reach = bsmm_pack_avx2_reach,
         .exponents = bsmm_pack_avx512_exponents,
     };
     return bsmm_cpu_features() & BSMM_CPU_AVX512_VBMI ? &isa : NULL;

@@ -5,7 +5,6 @@
 #if defined(__x86_64__)
 
 #    include <immintrin.h>
-#    include <string.h>
 
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
@@ -49,21 +48,23 @@ INLINE void store_rows(const __m512i x[LANES], uint8_t *to, int64_t pitch) {
     }
 }
 
+/* 8 columns to a vector, all at the same bit of a byte. */
 INLINE void store_bytes(const bsmm_pack_columns *c, uint8_t *to) {
-    _Alignas(64) uint64_t words[RUN];
-    uint64_t bit = c->bit;
-    for (int i = 0; i < RUN; i++, bit += c->step) {
-        uint64_t word;
-        memcpy(&word, c->base + bit / 8, sizeof word);
-        words[i] = word >> bit % 8;
-    }
-    const __m512i codes = _mm512_set1_epi64((int64_t)(0x0706050403020100u * c->bits));
+    const uint8_t *at = c->base + c->bit / 8;
+    const __m512i codes =
+        _mm512_add_epi8(_mm512_set1_epi64((int64_t)(0x0706050403020100u * c->bits)),
+                        _mm512_set1_epi8((char)(c->bit % 8)));
     const __m512i mask = _mm512_set1_epi8((char)((1u << c->bits) - 1));
     const __m512i order = _mm512_load_si512(bytes_to_rows);
     __m512i row[LANES];
 #    pragma GCC unroll 8
     for (int i = 0; i < LANES; i++) {
-        __m512i byte = _mm512_multishift_epi64_epi8(codes, _mm512_load_si512(words + 8 * i));
+        __m512i words = _mm512_setzero_si512();
+#    pragma GCC unroll 8
+        for (int j = 0; j < 8; j++, at += c->step / 8)
+            words = _mm512_mask_broadcastq_epi64(
+                words, (__mmask8)(1 << j), _mm_loadl_epi64((const __m128i *)(const void *)at));
+        __m512i byte = _mm512_multishift_epi64_epi8(codes, words);
         row[i] = _mm512_permutexvar_epi8(order, _mm512_and_si512(byte, mask));
     }
     store_rows(row, to, BSMM_PACK_SPAN);
@@ -84,10 +85,14 @@ INLINE void store_halves(const bsmm_pack_columns *c, uint64_t first, uint8_t *to
                                             _mm_loadu_si128((const __m128i *)(const void *)at));
         row[i] = _mm512_permutexvar_epi16(order, columns);
     }
-    store_rows(row, to, 2 * BSMM_PACK_SPAN);
+    store_rows(row, to, BSMM_PACK_PITCH);
 }
 
 TARGET void bsmm_pack_avx512_columns(const bsmm_pack_columns *columns, uint8_t *to) {
+    if (columns->bits == 32) {
+        bsmm_pack_avx2_columns(columns, to);
+        return;
+    }
     if (columns->bits == 16) {
         store_halves(columns, 0, to);
         store_halves(columns, RUN / 2, to + VECTOR);

@@ -166,6 +166,51 @@ void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *larges
     }
 }
 
+/* ---- fp32 ---- */
+
+/* Subnormals are integers times 2^-24; Inf and NaN take fp32's exponent and keep their mantissas.
+ */
+static uint32_t from_f16(uint32_t code) {
+    uint32_t magnitude = code & 0x7fff, sign = (code & 0x8000) << 16, subnormal;
+    float value = (float)(int32_t)magnitude * 0x1p-24f;
+    memcpy(&subnormal, &value, sizeof subnormal);
+    uint32_t rebias = magnitude < 0x7c00 ? 112u << 23 : 224u << 23;
+    return (magnitude < 0x400 ? subnormal : (magnitude << 13) + rebias) | sign;
+}
+
+void bsmm_pack_portable_floats(const bsmm_pack_codes *c, const bsmm_pack_table *t, int64_t lane,
+                               int64_t k, const float *factors, float *to) {
+    uint32_t bits[RUN];
+    if (c->bits == 32) {
+        uint8_t room[RUN * 4];
+        memcpy(bits, bsmm_pack_run_at(c, lane, k, room), sizeof bits);
+    } else {
+        uint16_t halves[RUN];
+        load_halves(c, t, lane, k, halves);
+        for (int i = 0; i < RUN; i++)
+            bits[i] = t->elem == BSMM_ELEM_F16 ? from_f16(halves[i]) : (uint32_t)halves[i] << 16;
+    }
+    memcpy(to, bits, sizeof bits);
+    for (int i = 0; i < RUN && factors; i++)
+        to[i] *= factors[i / BSMM_PACK_STEP];
+}
+
+/* Magnitudes are compared as integers; 0 less 1 is the largest. */
+void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
+                              int32_t *smallest_less_1) {
+    int32_t most = 0, least = INT32_MAX;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t magnitude;
+        memcpy(&magnitude, &values[i], sizeof magnitude);
+        magnitude &= INT32_MAX;
+        int32_t less_1 = (magnitude - 1) & INT32_MAX;
+        most = magnitude > most ? magnitude : most;
+        least = less_1 < least ? less_1 : least;
+    }
+    *largest = most;
+    *smallest_less_1 = least;
+}
+
 /* ---- words ---- */
 
 static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes, uint8_t *to,
@@ -181,6 +226,8 @@ const bsmm_pack_isa bsmm_pack_portable = {
     .halves = bsmm_pack_portable_halves,
     .words = words,
     .extent = bsmm_pack_portable_extent,
+    .floats = bsmm_pack_portable_floats,
+    .reach = bsmm_pack_portable_reach,
 };
 
 const bsmm_pack_isa *bsmm_pack_best(void) {

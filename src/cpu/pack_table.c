@@ -37,8 +37,10 @@ static void make_table(uint32_t elem, bsmm_pack_table *t) {
 }
 
 static void make_tables(void) {
-    for (uint32_t elem = BSMM_ELEM_F32; elem <= BSMM_ELEM_E2M1; elem++)
+    for (uint32_t elem = BSMM_ELEM_F32; elem <= BSMM_ELEM_E2M1; elem++) {
+        tables[elem].elem = elem;
         if (bsmm_elem_row(elem)->bits <= 8) make_table(elem, &tables[elem]);
+    }
     for (uint32_t scale = BSMM_SCALE_E8M0; scale < BSMM_SCALE_F32; scale++)
         for (uint32_t code = 0; code < 256; code++)
             scales[scale][code] = (float)bsmm_elem_decode(bsmm_scale_row_of(scale)->elem, code);

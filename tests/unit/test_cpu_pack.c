@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_ROWS = 48 };
+enum { MOST_ROWS = 304 };
 
 /* One engine's way to pack one product's side. */
 typedef struct packing {
@@ -283,6 +283,18 @@ static void test_leading_dimensions(void **state) {
         }
 }
 
+/* Columns of several strips of bytes, which tiles share. */
+static void test_long_columns(void **state) {
+    (void)state;
+    static const char *const some[] = {"bf16", "mxfp8", "mxfp6_e3m2", "mxfp4"};
+    rng r = {8};
+    for (size_t i = 0; i < BSMM_COUNT(some); i++) {
+        bsmm_matrix m = describe(format_named(some[i]), 301, 200);
+        m.order = BSMM_ORDER_COL;
+        check_matrix(m, "mxfp4", FILL_ORDINARY, &r);
+    }
+}
+
 static void test_scale_layouts(void **state) {
     (void)state;
     static const char *const scaled[] = {"mxfp4", "mxfp8", "nvfp4", "fp8_group128", "fp8_block128"};
@@ -350,9 +362,9 @@ static void test_subnormal_rows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formats_and_lengths), cmocka_unit_test(test_every_code),
-        cmocka_unit_test(test_leading_dimensions),  cmocka_unit_test(test_scale_layouts),
-        cmocka_unit_test(test_scales_at_bounds),    cmocka_unit_test(test_long_blocks),
-        cmocka_unit_test(test_subnormal_rows),
+        cmocka_unit_test(test_leading_dimensions),  cmocka_unit_test(test_long_columns),
+        cmocka_unit_test(test_scale_layouts),       cmocka_unit_test(test_scales_at_bounds),
+        cmocka_unit_test(test_long_blocks),         cmocka_unit_test(test_subnormal_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
