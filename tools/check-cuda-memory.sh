@@ -8,7 +8,7 @@ build=${1:?usage: check-cuda-memory.sh BUILD_FOLDER [TEST...]}
 shift
 tests=("$@")
 [ ${#tests[@]} != 0 ] || tests=(test_cuda_device test_cuda_plan test_cuda_fold test_cuda_rows \
-    test_cuda_tiles test_exact test_numerics test_ranges)
+    test_cuda_row_scales test_cuda_tiles test_exact test_numerics test_ranges)
 PATH=$PATH:/usr/local/cuda/bin
 command -v compute-sanitizer >/dev/null || { echo "skipped: no compute-sanitizer"; exit 0; }
 export BSMM_TEST_DEVICE=cuda BSMM_TEST_EXACT=1

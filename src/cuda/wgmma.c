@@ -10,14 +10,15 @@
 
 /* ---- tiles ---- */
 
-/* One kernel. The two times are cycles of a multiprocessor, fitted to measurements: of a k block
- * (128 bytes of K), and what a tile costs beside its k blocks; POW2 of rows with one scale. */
+/* One kernel. The times are cycles of a multiprocessor, fitted to measurements: of a k block (128
+ * bytes of K), what a tile costs beside its k blocks (POW2 of rows with one scale), and what it
+ * costs more when all tiles are cut, so that no two clusters walk along K together. */
 struct bsmm_wgmma_tile {
     bsmm_cuda_function function;
     uint32_t kind, a_elem, b_elem;
     uint32_t tile_m, tile_n, cluster_m, cluster_n;
     uint32_t stages, chunks, consumers; /* as in the kernel's file */
-    double block_cycles, tile_cycles;
+    double block_cycles, tile_cycles, all_cut_cycles;
 };
 
 /* Bytes of dynamic shared memory, as sm90a/gemm_body.h lays them out. */
@@ -27,19 +28,21 @@ struct bsmm_wgmma_tile {
 #define SHARED(kind, m, n, stages, chunks, consumers)                                              \
     ((stages) * (((m) + (n)) * 128 + SCALE_BYTES(kind, m, n) + 24) +                               \
      (consumers) * (chunks) * (CHUNK_COLS(n) * 128 + 16) + 1024)
-#define TILE(file, kind_, a, b, m, n, cm, cn, stages_, chunks_, consumers_, block, tile)           \
+#define TILE(file, kind_, a, b, m, n, cm, cn, stages_, chunks_, consumers_, ...)                   \
     {                                                                                              \
         .function = {"sm90a/" file, file, SHARED(kind_, m, n, stages_, chunks_, consumers_)},      \
         .kind = kind_, .a_elem = BSMM_ELEM_##a, .b_elem = BSMM_ELEM_##b, .tile_m = m, .tile_n = n, \
         .cluster_m = cm, .cluster_n = cn, .stages = stages_, .chunks = chunks_,                    \
-        .consumers = consumers_, .block_cycles = block, .tile_cycles = tile,                       \
+        .consumers = consumers_, __VA_ARGS__                                                       \
     }
 
 static const bsmm_wgmma_tile tiles[] = {
-    TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
-    TILE("gemm_block_192x128_alone", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 1, 4, 2, 3, 860,
-         2530),
-    TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 1, 2, 6, 1, 2, 595, 2500),
+    TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 770, 2200,
+         6500),
+    TILE("gemm_block_192x128_alone", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 1, 4, 2, 3, 900,
+         1800),
+    TILE("gemm_block_256x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 256, 128, 1, 2, 4, 1, 2, 1110, 7500),
+    TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 1, 2, 6, 1, 2, 600, 3400),
     TILE("gemm_block_128x96", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 96, 1, 1, 6, 3, 2, 510, 2500),
     TILE("gemm_block_e4m3_e5m2", BSMM_WGMMA_BLOCK, E4M3, E5M2, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
     TILE("gemm_block_e5m2_e4m3", BSMM_WGMMA_BLOCK, E5M2, E4M3, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
@@ -99,9 +102,10 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     double one = (double)blocks * t->block_cycles + t->tile_cycles;
     d.cycles = (double)bsmm_ceil_div(all, d.clusters) * one;
     if (all <= room || all % room == 0 || blocks < FEWEST_BLOCKS_TO_CUT) return d;
-    double cut = (double)all / (double)room * one + HANDING_BLOCKS * t->block_cycles;
-    if (cut >= d.cycles) return d;
     int64_t whole = (all / room - 1) * room;
+    double cut = (double)all / (double)room * one + HANDING_BLOCKS * t->block_cycles;
+    if (whole == 0) cut += t->all_cut_cycles;
+    if (cut >= d.cycles) return d;
     if ((all - whole) * blocks > INT32_MAX) return d;
     d.whole = whole;
     d.cycles = cut;

@@ -159,6 +159,12 @@ static void test_empty_rows(void **state) {
     test_matrix_free(&d);
 }
 
+static test_matrix make(const char *format, int64_t rows, int64_t cols, rng *r) {
+    test_matrix t;
+    test_matrix_make(&t, describe(format_named(format), rows, cols), FILL_ORDINARY, r);
+    return t;
+}
+
 /* Scales whose products fp32 does not hold: those rows are made again, with the same C in D's place
  * as beside it. */
 static void test_rows_made_again(void **state) {
@@ -167,12 +173,9 @@ static void test_rows_made_again(void **state) {
     if (test_cuda_device()->capability != 90) skip();
     static const float one = 1;
     rng r = {4};
-    test_matrix a, b, c, d;
-    test_matrix_make(&a, describe(format_named("fp8_group128"), ROWS, SHORT_K), FILL_ORDINARY, &r);
-    test_matrix_make(&b, describe(format_named("fp8_block128"), COLUMNS, SHORT_K), FILL_ORDINARY,
-                     &r);
-    test_matrix_make(&c, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
-    test_matrix_make(&d, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
+    test_matrix a = make("fp8_group128", ROWS, SHORT_K, &r);
+    test_matrix b = make("fp8_block128", COLUMNS, SHORT_K, &r);
+    test_matrix c = make("f32", ROWS, COLUMNS, &r), d = make("f32", ROWS, COLUMNS, &r);
     float *scales[] = {a.m.scales, b.m.scales}, *beside = c.m.data, *in_place = d.m.data;
     for (uint64_t i = 0; i < a.scale_bytes / sizeof(float); i++)
         scales[0][i] = i / BLOCKS == SMALL ? 0x1p-60f : 1;
@@ -205,12 +208,9 @@ static void test_blocks_made_again(void **state) {
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, LESS = 9, BLOCK = 128, REST = COLUMNS - BLOCK };
     if (test_cuda_device()->capability != 90) skip();
     rng r = {5};
-    test_matrix a, b, d, rest;
-    test_matrix_make(&a, describe(format_named("fp8_group128"), ROWS, SHORT_K), FILL_ORDINARY, &r);
-    test_matrix_make(&b, describe(format_named("fp8_block128"), COLUMNS, SHORT_K), FILL_ORDINARY,
-                     &r);
-    test_matrix_make(&d, describe(format_named("f32"), ROWS, COLUMNS), FILL_ORDINARY, &r);
-    test_matrix_make(&rest, describe(format_named("f32"), ROWS, REST), FILL_ORDINARY, &r);
+    test_matrix a = make("fp8_group128", ROWS, SHORT_K, &r);
+    test_matrix b = make("fp8_block128", COLUMNS, SHORT_K, &r);
+    test_matrix d = make("f32", ROWS, COLUMNS, &r), rest = make("f32", ROWS, REST, &r);
     float *scales[] = {a.m.scales, b.m.scales};
     for (int i = 0; i < 2 * ROWS; i++)
         scales[0][i] = i / 2 == SMALL ? 0x1p-60f : i / 2 == LESS ? -3 : 3;

@@ -46,6 +46,15 @@ static test_matrix make(const char *format, uint32_t order, int64_t rows, int64_
     return t;
 }
 
+static bsmm_matmul_desc fast(const test_matrix *a, const test_matrix *b, const test_matrix *d) {
+    return (bsmm_matmul_desc){.struct_size = sizeof(bsmm_matmul_desc),
+                              .a = &a->m,
+                              .b = &b->m,
+                              .d = &d->m,
+                              .compute = BSMM_COMPUTE_FAST,
+                              .device = "cuda:0"};
+}
+
 static float *product(bsmm_matmul_desc *desc, const char *kernel) {
     const uint64_t bytes = ROWS * COLUMNS * sizeof(float);
     float *got = malloc(bytes);
@@ -61,12 +70,7 @@ static void check(const fold_case *c, rng *r) {
     test_matrix a = make(c->a, c->a_order, ROWS, c->k, c->scales, r);
     test_matrix b = make(c->b, c->b_order, COLUMNS, c->k, c->scales, r);
     test_matrix d = make("f32", BSMM_ORDER_ROW, ROWS, COLUMNS, (scales){0, 0}, r);
-    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
-                             .a = &a.m,
-                             .b = &b.m,
-                             .d = &d.m,
-                             .compute = BSMM_COMPUTE_FAST,
-                             .device = "cuda:0"};
+    bsmm_matmul_desc desc = fast(&a, &b, &d);
     float *fold = product(&desc, "cuda_sm90a_fold"), *bf16 = product(&desc, "cuda_sm90a_bf16");
     float *generic = product(&desc, "cuda_sm80_bf16");
     bool is_bf16 = memcmp(fold, bf16, bytes) == 0, is_generic = memcmp(fold, generic, bytes) == 0;
@@ -147,12 +151,7 @@ static void check_fast(const char *a_format, const char *b_format, rng *r) {
     enum { LONG = 640 };
     test_matrix a = make_large(a_format, ROWS, LONG, r), b = make_large(b_format, COLUMNS, LONG, r);
     test_matrix d = make("f32", BSMM_ORDER_ROW, ROWS, COLUMNS, (scales){0, 0}, r);
-    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
-                             .a = &a.m,
-                             .b = &b.m,
-                             .d = &d.m,
-                             .compute = BSMM_COMPUTE_FAST,
-                             .device = "cuda:0"};
+    bsmm_matmul_desc desc = fast(&a, &b, &d);
     float *got = product(&desc, "cuda_sm90a_fold");
     const double bound = bsmm_wgmma_bound(BSMM_WGMMA_POW2, LONG);
     bsmm_operand x, y;

@@ -199,6 +199,29 @@ static void dequantizes_as_the_cpu(void **state) {
     }
 }
 
+/* Codes of -0 under second levels of either kind and sign. */
+static void zeros_keep_their_signs(void **state) {
+    static const char *const formats[] = {"mxfp8", "mxfp6_e2m3", "mxfp4", "nvfp4", "fp8_group128"};
+    static const char *const types[] = {"f32", "f16", "bf16"};
+    static const float levels[] = {1, 0.5f, -0.5f, 3};
+    const bsmm_cuda_device *device = test_cuda_device();
+    rng r = {12};
+    (void)state;
+    for (uint32_t i = 0; i < BSMM_COUNT(formats) * BSMM_COUNT(types) * 2; i++) {
+        test_matrix src;
+        bsmm_matrix from = describe(format_named(formats[i / 6]), 5, 144);
+        uint32_t elem = from.format.elem;
+        from.global_kind = i % 2;
+        test_matrix_make(&src, from, FILL_ORDINARY, &r);
+        for (uint64_t k = 0; k < 5 * 144; k += 3)
+            bsmm_elem_store(elem, src.m.data, k, bsmm_elem_encode(elem, -0.0, true));
+        src.m.global_scale = &src.global;
+        dequantize_case(device, &src, describe(format_named(types[i / 2 % 3]), 5, 144), levels,
+                        BSMM_COUNT(levels));
+        test_matrix_free(&src);
+    }
+}
+
 /* ---- moving scales ---- */
 
 static bsmm_matrix scales_shape(const char *name, int64_t rows, int64_t cols, uint32_t layout,
@@ -250,6 +273,7 @@ int main(void) {
         cmocka_unit_test(amax_as_the_cpu),
         cmocka_unit_test(dequantizes_as_the_cpu),
         cmocka_unit_test(dequantizes_hard_scales_as_the_cpu),
+        cmocka_unit_test(zeros_keep_their_signs),
         cmocka_unit_test(moves_scales_as_the_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,12 +22,6 @@ static __device__ __forceinline__ void ptx_mbarrier_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* 9.7.13.15.17 cp.async.mbarrier.arrive: one arrival, once the copies (ptx/stream.h) that this
- * thread has started are there. */
-static __device__ __forceinline__ void ptx_mbarrier_arrive_copies(uint32_t barrier) {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
-}
-
 /* 9.7.13.15.13 mbarrier.arrive on a barrier anywhere in the cluster (ptx_mapa's address). Without
  * .release.cluster, which would wait for this thread's whole memory traffic: what is released here
  * are reads that have ended. */

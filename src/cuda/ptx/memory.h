@@ -43,4 +43,13 @@ static __device__ __forceinline__ void ptx_store_shared_f32(uint32_t to, float v
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(value) : "memory");
 }
 
+/* 9.7.9.12 st.async: a float to shared memory, whose 4 bytes complete at a barrier there. */
+static __device__ __forceinline__ void ptx_store_async_f32(uint32_t to, float value,
+                                                           uint32_t barrier) {
+    asm volatile(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(to),
+        "f"(value), "r"(barrier)
+        : "memory");
+}
+
 #endif

@@ -91,13 +91,15 @@ static __device__ __forceinline__ float multiplied(int wide, float a, float b) {
     return wide ? a * b : to_odd(cut, fmaf(a, b, -cut));
 }
 
-/* The quotient is one of a / b's neighbours; what is left says which. */
+/* The quotient is one of a / b's neighbours; what is left says which. Of a = -0 only the first
+ * product has the sign. */
 static __device__ __forceinline__ float divided_to_odd(float a, float b, float reciprocal) {
-    float quotient = a * reciprocal;
-    quotient = fmaf(fmaf(-quotient, b, a), reciprocal, quotient);
+    const float first = a * reciprocal;
+    float quotient = fmaf(fmaf(-first, b, a), reciprocal, first);
     float rest = fmaf(-quotient, b, a);
     uint32_t bits = __float_as_uint(quotient);
     uint32_t beyond = (__float_as_uint(rest) ^ __float_as_uint(b) ^ bits) >> 31;
+    if (a == 0) return first;
     return rest != 0 ? __uint_as_float((bits - beyond) | 1) : quotient;
 }
 

@@ -162,7 +162,7 @@ decode_finish_one(const bsmm_decode_params *p, const bsmm_epilogue_factors *fact
         float scale = p->row_scaled ? bsmm_cuda_scale(&p->a, row, 0) : 1;
         bool zero = total == 0 && decode_row_is_zero(p, row); /* NaN in B would show */
         doubtful = !(decode_trusts(total) || zero) || !isfinite(scale);
-        sum = total * unfold * (double)scale;
+        sum = total * unfold * (double)scale + 0.0; /* not -0 by the scale's sign */
     }
     sum = decode_repair(p, doubtful, row, col, sum);
     if (wanted) bsmm_epilogue_store(&p->epilogue, factors, row, col, sum);

@@ -17,7 +17,9 @@
  *                  to D take, and multiplies while the first stages, and the other way round
  *   CONSUMERS      warpgroups that multiply, 1 to 3
  *   GEMM_EARLY     1: a warpgroup starts the next tile's products before it stages this one's
- *                  results; for long K, for it keeps the store of D waiting
+ *                  results; for long K or GEMM_SHORT, where those stages are there by then
+ *   GEMM_SHORT     1: a piece of work begins with the stage after the one before's last, so that
+ *                  pieces of fewer k blocks than STAGES use all of them; else with stage 0
  *
  * Both operands are K-major; a k block is 128 bytes of K. Operand tiles lie in shared memory as the
  * copy engine writes them with a 128-byte swizzle: rows of 128 bytes, the 16-byte unit u of row r
@@ -28,8 +30,8 @@
  * each other about pieces of work and results lies in `shared`.
  *
  * Roles: one thread of warpgroup 0 issues the copies to shared memory; one thread for each of the
- * other warpgroups, of another warp, those to D. The other warpgroups multiply, scale, add and
- * stage.
+ * other warpgroups, of another warp, those to D; the last warp brings B's scales where it has no
+ * such thread. The other warpgroups multiply, scale, add and stage.
  *
  * Barriers of a stage: `full` completes when this block's tiles and scales have arrived, whichever
  * block of the cluster sent them; `empty` when every consumer warp of every block that this one's
@@ -69,10 +71,9 @@
 #ifndef GEMM_EARLY
 #    define GEMM_EARLY 0
 #endif
-/* Whether B's scales are copied to shared memory where the feed would load and store them: its
- * waits show where a k block is short. */
-#define FEED_COPIES   (GEMM_SCALES == GEMM_ROW_BLOCK && PARTIALS == 2)
-#define FULL_ARRIVALS (1 + FEED_COPIES)
+#ifndef GEMM_SHORT
+#    define GEMM_SHORT 0
+#endif
 /* Whether results may have to be made again. */
 #define AGAIN          (GEMM_SCALES == GEMM_ROW_BLOCK || GEMM_CAREFUL)
 #define CONSUMER_WARPS (4 * CONSUMERS)
@@ -103,10 +104,15 @@
 /* GEMM_ROW_BLOCK: a tile's columns lie in one block of B or, where its width does not divide 128,
  * in two, each of which has whole groups of COL_GROUP columns. */
 #define COL_BLOCKS (GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1)
-#define COL_GROUP  (COL_BLOCKS == 1 ? TILE_N : TILE_N % 64 ? 32 : 64)
+/* Of B's scales that complete at a stage's barrier by st.async, which is for clusters; where there
+ * is none, the warp that brings them arrives there too. */
+#define COL_BYTES     (GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0)
+#define FULL_ARRIVALS (CLUSTER == 1 && SCALES_WARP ? 2 : 1)
+/* Whether the warp that has no writer's part brings B's scales. */
+#define SCALES_WARP (GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3)
+#define COL_GROUP   (COL_BLOCKS == 1 ? TILE_N : TILE_N % 64 ? 32 : 64)
 static_assert(COL_BLOCKS == 1 || (TILE_N % COL_GROUP == 0 && TILE_N <= 128 + COL_GROUP),
               "a tile's columns lie in two blocks of B");
-static_assert(COL_BLOCKS == 1 || FEED_COPIES, "the feed loads one scale");
 
 /* A thread begins with 168 registers of 384 threads', else with 128; what the feed and warpgroups
  * without a role give back the consumers share. */
@@ -119,6 +125,8 @@ static_assert(128 * FEED_REGISTERS + 128 * CONSUMERS * MATH_REGISTERS +
                       (BLOCK_THREADS - 128 * (1 + CONSUMERS)) * SPARE_REGISTERS <=
                   BLOCK_THREADS * (BLOCK_THREADS == 384 ? 168 : 128),
               "a block waits forever for registers that it does not have");
+static_assert(!GEMM_SHORT || (GEMM_SCALES == GEMM_ROW_BLOCK && PARTIALS == 1),
+              "other loops know a stage's addresses");
 static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each subtile begins with the oldest chunk");
 static_assert(!GEMM_TURNS || (CONSUMERS == 2 && SUBTILES * TILE_N == PLACE_CHUNKS * CHUNK_COLS),
               "a turn is a warpgroup's part of a tile");
@@ -144,11 +152,17 @@ static_assert(SHARED_BYTES + 1024 <= 232448, "a multiprocessor lends 227 KiB to 
 /* ---- the ring of stages ---- */
 
 /* Every piece of work begins with stage 0, so that the main loop, unrolled over the stages, knows
- * all addresses. Bit s of `phases` is the parity of the phase that stage s is in. */
+ * all addresses; but see GEMM_SHORT. Bit s of `phases` is the parity of the phase that stage s is
+ * in. */
 typedef struct ring {
     uint32_t tiles, scales, barriers; /* shared-window addresses */
     uint32_t phases;
+    uint32_t next; /* GEMM_SHORT: the stage that the next piece begins with */
 } ring;
+
+static __device__ __forceinline__ uint32_t first_stage(const ring *r) {
+    return GEMM_SHORT ? r->next : 0;
+}
 
 static __device__ __forceinline__ uint32_t full_of(const ring *r, uint32_t stage) {
     return r->barriers + 16 * stage;
@@ -242,10 +256,11 @@ typedef struct chunk {
 } chunk;
 
 /* Piece number i is in pieces[i % 2] before its first stage is full: nobody still reads piece i -
- * 2, for all have given back a stage of piece i - 1. */
+ * 2, for all have given back a stage of piece i - 1. With GEMM_SHORT it is in pieces[its first
+ * stage], and all have given that stage back since they read the one before. */
 typedef struct shared {
     uint64_t ready; /* a barrier: what follows `pieces` has been told */
-    work pieces[2];
+    work pieces[GEMM_SHORT ? STAGES : 2];
     bsmm_epilogue_factors factors; /* of D */
     uint32_t plain;                /* factors.factor is 1 */
     uint32_t even;                 /* as packing has told of both operands */
@@ -298,6 +313,7 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.a = ptx_wgmma_descriptor(r.tiles + c.warpgroup * (SUBTILES * 64 * K_BYTES));
     c.b = ptx_wgmma_descriptor(r.tiles + A_BYTES);
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
+    c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
     /* The first one in turn finds its place free, the second waits for the first. */
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
@@ -335,12 +351,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     /* The same in all lanes, and shuffled so that the compiler knows it: addresses then stay in
      * uniform registers, where wgmma wants its descriptors. */
     uint32_t base = __shfl_sync(0xffffffff, (ptx_shared_address(memory) + 1023) & ~1023u, 0);
-    ring r = {base, base + SCALES_AT, base + BARRIERS_AT, 0};
+    ring r = {base, base + SCALES_AT, base + BARRIERS_AT, 0, 0};
     /* What needs no memory is done while the kernel before this one ends. */
     if (threadIdx.x == 32) set_up(p, r.barriers, &told);
     gemm_schedule s;
     work first;
-    if (threadIdx.x < 32) {
+    if (threadIdx.x < 32 || (SCALES_WARP && threadIdx.x / 32 == 3)) {
         s = gemm_schedule_make(p, (int32_t)blockIdx.x / CLUSTER, (int32_t)gridDim.x / CLUSTER);
         first = next_work(p, place_make(), &s);
     }
@@ -363,6 +379,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     if (threadIdx.x < 128) {
         PTX_REGISTERS_LESS(FEED_REGISTERS);
         if (threadIdx.x < 32 && ptx_elect()) feed_tiles(p, r, place_make(), s, first, &told);
+        if (SCALES_WARP && threadIdx.x / 32 == 3) feed_scales(p, r, place_make(), s, first);
         if (threadIdx.x % 32 == 0 && threadIdx.x / 32 - 1 < CONSUMERS)
             write_chunks(p, &r, base + STAGING_AT, &told, threadIdx.x / 32 - 1);
     } else if (threadIdx.x < 128 * (1 + CONSUMERS)) {

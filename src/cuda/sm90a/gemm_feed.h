@@ -32,60 +32,69 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
 
 /* ---- B's scales ---- */
 
-/* That of k block k and of a tile's first block of B, or of its second. */
-static __device__ __forceinline__ const float *scale_at(const bsmm_wgmma_params *p, corner at,
-                                                        int32_t k, int32_t block) {
+/* Of one k block: of the tile's first block of B and, where it has two, of its second. */
+typedef struct block_scales {
+    float of[COL_BLOCKS];
+} block_scales;
+
+/* Of k block k, or of the last one. */
+static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_params *p, corner at,
+                                                           int32_t k) {
+    block_scales scales = {};
+#if GEMM_SCALES == GEMM_ROW_BLOCK
     const bsmm_wgmma_block_scales *b = &p->b_blocks;
-    uint32_t line = (uint32_t)min(at.col + 128 * block, p->n - 1) / 128 * b->n_step;
-    return b->base + line + (uint32_t)min(k, p->k_blocks - 1) * b->k_step;
-}
-
-static __device__ __forceinline__ float load_scale(const bsmm_wgmma_params *p, corner at,
-                                                   int32_t k) {
-    if (GEMM_SCALES != GEMM_ROW_BLOCK || FEED_COPIES) return 1;
-    return __ldg(scale_at(p, at, k, 0));
-}
-
-static __device__ __forceinline__ uint32_t place_of_scales(const ring *r, uint32_t stage) {
-    return r->scales + (COLS_AT - SCALES_AT) + 8 * stage;
-}
-
-/* The one that was loaded; or, with FEED_COPIES, copies, which arrive at the stage's barrier by
- * themselves. */
-static __device__ __forceinline__ void put_scales(const bsmm_wgmma_params *p, const ring *r,
-                                                  uint32_t stage, corner at, int32_t k,
-                                                  float scale) {
-#if FEED_COPIES
 #    pragma unroll
-    for (int i = 0; i < COL_BLOCKS; i++)
-        ptx_copy4(place_of_scales(r, stage) + 4 * i, scale_at(p, at, k, i));
-    ptx_mbarrier_arrive_copies(full_of(r, stage));
-#elif GEMM_SCALES == GEMM_ROW_BLOCK
-    ptx_store_shared_f32(place_of_scales(r, stage), scale);
+    for (int i = 0; i < COL_BLOCKS; i++) {
+        const uint32_t line = (uint32_t)min(at.col + 128 * i, p->n - 1) / 128 * b->n_step;
+        scales.of[i] = __ldg(b->base + line + (uint32_t)min(k, p->k_blocks - 1) * b->k_step);
+    }
+#endif
+    return scales;
+}
+
+/* In a cluster each completes its bytes at the stage's barrier, as the copies do. */
+static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
+                                                  block_scales scales) {
+#if GEMM_SCALES == GEMM_ROW_BLOCK
+    const uint32_t to = r->scales + (COLS_AT - SCALES_AT) + 8 * stage;
+#    pragma unroll
+    for (uint32_t i = 0; i < COL_BLOCKS; i++)
+        if (CLUSTER > 1)
+            ptx_store_async_f32(to + 4 * i, scales.of[i], full_of(r, stage));
+        else
+            ptx_store_shared_f32(to + 4 * i, scales.of[i]);
+    if (FULL_ARRIVALS > 1) ptx_mbarrier_arrive(full_of(r, stage));
 #endif
 }
 
-/* What this thread itself writes to shared memory precedes its arrival, which completes the stage
- * together with the copies' bytes. Where it loads B's scale it asks for it a stage before, for the
- * copies must not wait for it. */
+/* Where no warp of their own brings B's scales, each is asked for a stage before, for the copies
+ * must not wait for it. */
 static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ring *r, place here,
                                                   const work *piece) {
     int32_t k = piece->k_begin;
-    uint32_t stage = 0;
-    wait_empty(r, 0);
-    load_stage(p, r, 0, here, piece->at, k);
-    float scale = load_scale(p, piece->at, k);
+    uint32_t stage = first_stage(r);
+    wait_empty(r, stage);
+    load_stage(p, r, stage, here, piece->at, k);
+    block_scales scales = {};
+    if (!SCALES_WARP) scales = load_scales(p, piece->at, k);
     for (;;) {
-        const float next = load_scale(p, piece->at, k + 1);
-        put_scales(p, r, stage, piece->at, k, scale);
-        ptx_mbarrier_arrive_expect(full_of(r, stage), STAGE_BYTES + SCALE_BYTES);
+        block_scales next = {};
+        if (!SCALES_WARP) next = load_scales(p, piece->at, k + 1);
+        if (!SCALES_WARP) put_scales(r, stage, scales);
+        ptx_mbarrier_arrive_expect(full_of(r, stage), STAGE_BYTES + SCALE_BYTES + COL_BYTES);
         r->phases ^= 1u << stage;
+        if (GEMM_SHORT) r->next = stage_after(stage);
         if (++k == piece->k_end) return;
         if (++stage == STAGES) stage = 0;
         wait_empty(r, stage);
         load_stage(p, r, stage, here, piece->at, k);
-        scale = next;
+        scales = next;
     }
+}
+
+/* Where in `pieces` piece number `number` is, which begins with the ring's next stage. */
+static __device__ __forceinline__ uint32_t piece_place(const ring *r, uint32_t number) {
+    return GEMM_SHORT ? first_stage(r) : number % 2;
 }
 
 /* The next piece of work of this block. */
@@ -102,13 +111,32 @@ static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ri
                                                   gemm_schedule s, work next, shared *told) {
     uint32_t number = 0;
     for (; next.k_begin < next.k_end; number++) {
-        if (number > 0) wait_empty(&r, 0);
-        told->pieces[number % 2] = next;
+        if (GEMM_SHORT || number > 0) wait_empty(&r, first_stage(&r));
+        told->pieces[piece_place(&r, number)] = next;
         feed_piece(p, &r, here, &next);
         next = next_work(p, here, &s);
     }
-    wait_empty(&r, 0);
-    told->pieces[number % 2] = next;
+    wait_empty(&r, first_stage(&r));
+    told->pieces[piece_place(&r, number)] = next;
     for (int i = 0; i < FULL_ARRIVALS; i++)
-        ptx_mbarrier_arrive(full_of(&r, 0));
+        ptx_mbarrier_arrive(full_of(&r, first_stage(&r)));
+}
+
+/* The part of the warp that brings B's scales where a k block is shorter than a load: lane i loads
+ * and puts those of each 32nd k block from the i-th of a piece on. */
+static __device__ __forceinline__ void feed_scales(const bsmm_wgmma_params *p, ring r, place here,
+                                                   gemm_schedule s, work next) {
+    for (; next.k_begin < next.k_end; next = next_work(p, here, &s)) {
+        uint32_t stage = 0;
+        for (int32_t k = next.k_begin; k < next.k_end; k += 32) {
+            const block_scales mine = load_scales(p, next.at, k + (int32_t)threadIdx.x % 32);
+#pragma unroll 1
+            for (uint32_t turn = 0; turn < (uint32_t)min(32, next.k_end - k); turn++) {
+                wait_empty(&r, stage);
+                if (threadIdx.x % 32 == turn) put_scales(&r, stage, mine);
+                r.phases ^= 1u << stage;
+                if (++stage == STAGES) stage = 0;
+            }
+        }
+    }
 }

@@ -18,6 +18,7 @@ typedef struct consumer {
     int32_t warpgroup, warp, lane;
     uint64_t a, b;        /* descriptors: this warpgroup's first subtile and B, of stage 0 */
     uint32_t row_scales;  /* where in a stage's scales this thread's first row is */
+    uint32_t empty;       /* empty_to_tell: of clusters */
     uint32_t staging;     /* of this warpgroup */
     uint32_t chunks;      /* bit i: the parity of the phase that place i for chunks is in */
     bool even;            /* EVENS: each row of A and B has one scale for all of K */
@@ -26,71 +27,35 @@ typedef struct consumer {
     uint32_t least, most; /* GEMM_ROW_BLOCK: among the bits of factors */
 } consumer;
 
+/* Which barrier this lane tells that its warp has read stage 0: that of this block, or of another
+ * one whose copies come here. 0: none. */
+static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t lane) {
+    if (lane >= CLUSTER || !feeds(place_of((uint32_t)lane), place_make())) return 0;
+    return ptx_mapa(empty_of(r, 0), (uint32_t)lane);
+}
+
 /* Tells every block whose copies come here that this warp has read the stage. */
 static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
-    uint32_t empty = empty_of(&c->r, stage);
 #if CLUSTER == 1
-    if (c->lane == 0) ptx_mbarrier_arrive(empty);
+    if (c->lane == 0) ptx_mbarrier_arrive(empty_of(&c->r, stage));
 #else
-    if (c->lane < CLUSTER) {
-        place there = place_of((uint32_t)c->lane);
-        if (feeds(there, place_make()))
-            ptx_mbarrier_arrive_cluster(ptx_mapa(empty, (uint32_t)c->lane));
-    }
+    if (c->empty) ptx_mbarrier_arrive_cluster(c->empty + 16 * stage);
 #endif
 }
 
-/* 0, or such that the product of two is safe. */
-static __device__ __forceinline__ bool is_moderate(float scale) {
-    const uint32_t lowest = (127 - 52) << 23, highest = (127 + 32) << 23;
-    return (__float_as_uint(scale) & 0x7fffffff) - lowest < highest - lowest || scale == 0;
-}
+#include "cuda/sm90a/gemm_factors.h"
 
-/* Each lane looks at its rows' scales and at four columns'. */
-static __device__ __forceinline__ bool are_moderate(const consumer *c, const factors *f) {
-    static_assert(!GEMM_CAREFUL || TILE_N == 128, "32 lanes have four columns each");
-    uint32_t cols = f->cols - 8 * (c->lane % 4) + 16 * c->lane;
-    bool moderate = is_moderate(f->row[0]) && is_moderate(f->row[1]);
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        float col[2];
-        ptx_load_shared_f32x2(cols + 8 * i, col);
-        moderate = moderate && is_moderate(col[0]) && is_moderate(col[1]);
-    }
-    return __all_sync(0xffffffff, moderate);
-}
-
-/* Which block of B an accumulator's columns lie in: the tile's first or second. */
-static __device__ __forceinline__ int block_of(const consumer *c, int accumulator) {
-    return COL_BLOCKS == 2 && accumulator / (COL_GROUP / 2) >= c->split;
-}
-
-static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t stage,
-                                                     uint32_t subtile) {
-    factors f = {{1, 1}, {1, 1}, 0, true};
-#if GEMM_SCALES != GEMM_UNSCALED
-    uint32_t row = c->r.scales + stage * SCALE_BYTES + c->row_scales + 4 * 64 * subtile;
-    f.row[0] = ptx_load_shared_f32(row);
-    f.row[1] = ptx_load_shared_f32(row + 32);
-#endif
-#if GEMM_SCALES == GEMM_ROW_BLOCK
-    const uint32_t cols = c->r.scales + (COLS_AT - SCALES_AT) + 8 * stage;
-    if (COL_BLOCKS == 2)
-        ptx_load_shared_f32x2(cols, f.col);
-    else
-        f.col[0] = ptx_load_shared_f32(cols);
-#elif GEMM_SCALES == GEMM_ROW_ROW
-    f.cols = c->r.scales + stage * SCALE_BYTES + 4 * TILE_M + 8 * (c->lane % 4);
-    if (GEMM_CAREFUL) f.moderate = are_moderate(c, &f);
-#endif
-    return f;
-}
+/* Loads of factors behind the first product would let the other warpgroup's come between this one's
+ * where two take turns: both then end, and promote, together. */
+#define FACTORS_FIRST (GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2)
 
 /* Starts the products of one stage and subtile, and loads their factors meanwhile. */
 static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
                                                 uint32_t subtile, uint32_t keep) {
     uint64_t a_at = c->a + ((stage * STAGE_BYTES + subtile * (64 * K_BYTES)) >> 4);
     uint64_t b_at = c->b + ((stage * STAGE_BYTES) >> 4);
+    factors f = {};
+    if (FACTORS_FIRST) f = factors_of(c, stage, subtile);
     if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
     ptx_wgmma_fence();
 #pragma unroll
@@ -98,14 +63,14 @@ static __device__ __forceinline__ factors start(const consumer *c, float *sum, u
         wgmma_step(sum, a_at + 2 * i, b_at + 2 * i, i > 0 ? 1 : keep);
     ptx_wgmma_commit();
     if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
-    return factors_of(c, stage, subtile);
+    return FACTORS_FIRST ? f : factors_of(c, stage, subtile);
 }
 
 /* ---- promote: total += factors * sum ---- */
 
 /* Two scales become one factor. Below 2^-104 fp32's last place, 2^-149, may be more of a term
  * (e5m2: down to 2^-32 of the factor) than the bound allows, from 2^64 on sums (of 2^31 products of
- * up to 2^32) may be Inf on their way: the row's results in this tile are then made again
+ * up to 2^32) may be Inf on their way: the row's results in these 128 columns are then made again
  * (store_again). Scales of 0 are harmless. */
 #define LOWEST_SAFE  ((uint32_t)(127 - 104) << 23)
 #define HIGHEST_SAFE ((uint32_t)(127 + 64) << 23)
@@ -228,95 +193,122 @@ static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCU
         hold(total[s]);
 }
 #elif PARTIALS == 1
-#    if EVENS
-/* Where a row's scale is the same everywhere sums are added as they are, to the same bits, which
- * leaves the multiprocessor half of the instructions; the scales of the last k block are those of
- * all. */
-static __device__ __forceinline__ int multiply_even(consumer *c, float (*total)[ACCUMULATORS],
-                                                    float *sum, progress *now, uint32_t stage) {
-    wait_full(&c->r, stage, now->tested);
-    now->left--;
-#        pragma unroll
-    for (uint32_t s = 0; s < SUBTILES; s++) {
-        start(c, sum, stage, s, 0);
-        PTX_WGMMA_WAIT(0);
-        if (s == SUBTILES - 1) {
-            if (now->left > 0) release(stage, c);
-            now->tested = now->left > 0 ? is_full(&c->r, stage_after(stage)) : 0;
-        }
-        hold(sum);
-#        pragma unroll
-        for (int i = 0; i < ACCUMULATORS; i++)
-            total[s][i] += sum[i];
+/* What a step does with the sum of a subtile and k block: scale and add, or, with `even`, add as it
+ * is. Where a row's scale is the same everywhere that gives the same bits, and leaves the
+ * multiprocessor half of the instructions; the scales of the last k block are those of all. */
+static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, float *total,
+                                               float *sum, factors f, bool even) {
+    if (!even) {
+        promote(c, subtile, total, sum, f);
+        return;
     }
-    now->last = stage;
-    return now->left > 0;
+    hold(sum);
+#    pragma unroll
+    for (int i = 0; i < ACCUMULATORS; i++)
+        total[i] += sum[i];
 }
 
-/* The scales at last, where the tile ends. */
+/* The scales at last, where a tile ends. */
 static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t subtile,
                                                   uint32_t stage, float *total) {
-    factors f = factors_of(c, stage, subtile);
-#        pragma unroll
+    const factors f = factors_of(c, stage, subtile);
+#    pragma unroll
     for (int i = 0; i < ACCUMULATORS; i += 4) {
         float col[2];
         ptx_load_shared_f32x2(f.cols + 8 * i, col);
-#        pragma unroll
+#    pragma unroll
         for (int j = 0; j < 4; j++)
             total[i + j] *= f.row[j / 2] * col[j % 2];
     }
 }
 
-static __device__ __forceinline__ void multiply_evenly(consumer *c, float (*total)[ACCUMULATORS],
-                                                       work piece) {
-    float sum[ACCUMULATORS];
-    progress now;
-    now.left = piece.k_end - piece.k_begin;
-    now.tested = 1;
-#        define STEP(i) multiply_even(c, total, sum, &now, i)
-    FOR_STAGES(STEP)
-#        undef STEP
-#        pragma unroll
-    for (uint32_t s = 0; s < SUBTILES && piece.k_end == c->p->k_blocks; s++)
-        scale_even(c, s, now.last, total[s]);
-    release(now.last, c);
+/* Ends the products of a stage, of which the first subtile's are under way, and gives it back once
+ * its scales have been read; but not the last one of an even piece, whose are to come. Whether
+ * there is another stage. */
+static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCUMULATORS],
+                                                float *sum, factors f, progress *now,
+                                                uint32_t stage, bool even) {
+    const bool more = --now->left > 0, read = GEMM_SCALES != GEMM_ROW_ROW || even;
+    now->last = stage;
+#    pragma unroll
+    for (int s = 0; s < SUBTILES; s++) {
+        const bool all = s + 1 == SUBTILES;
+        PTX_WGMMA_WAIT(0);
+        if (all && read && (more || !even)) release(stage, c);
+        if (all) now->tested = more ? is_full(&c->r, stage_after(stage)) : 0;
+        add_sum(c, (uint32_t)s, total[s], sum, f, even);
+        if (!all) f = start(c, sum, stage, (uint32_t)s + 1, 0);
+    }
+    if (!read) release(stage, c);
+    return more;
+}
+
+static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCUMULATORS],
+                                                const progress *now, const work *piece) {
+#    pragma unroll
+    for (int s = 0; s < SUBTILES && piece->k_end == c->p->k_blocks; s++)
+        scale_even(c, (uint32_t)s, now->last, total[s]);
+    release(now->last, c);
+}
+
+#    if GEMM_EARLY
+/* Ends the stage that is under way and starts the next one. */
+static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
+                                            factors *f, progress *now, uint32_t stage, bool even) {
+    if (!end_stage(c, total, sum, *f, now, stage, even)) return 0;
+    wait_full(&c->r, stage_after(stage), now->tested);
+    *f = start(c, sum, stage_after(stage), 0, 0);
+    return 1;
+}
+#    else
+static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
+                                            factors *f, progress *now, uint32_t stage, bool even) {
+    wait_full(&c->r, stage, now->tested);
+    *f = start(c, sum, stage, 0, 0);
+    return end_stage(c, total, sum, *f, now, stage, even);
 }
 #    endif
 
-static __device__ __forceinline__ int multiply_stage(consumer *c, float (*total)[ACCUMULATORS],
-                                                     float *sum, progress *now, uint32_t stage) {
-    wait_full(&c->r, stage, now->tested);
-    now->left--;
-#    pragma unroll
-    for (uint32_t s = 0; s < SUBTILES; s++) {
-        factors f = start(c, sum, stage, s, 0);
-        PTX_WGMMA_WAIT(0);
-        if (s == SUBTILES - 1) {
-            if (GEMM_SCALES != GEMM_ROW_ROW) release(stage, c);
-            now->tested = now->left > 0 ? is_full(&c->r, stage_after(stage)) : 0;
-        }
-        promote(c, s, total[s], sum, f);
-    }
-    if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
-    return now->left > 0;
+/* GEMM_SHORT: of the consumers; shuffled, for addresses in uniform registers. */
+static __device__ __forceinline__ uint32_t next_stage(ring *r) {
+    const uint32_t stage = __shfl_sync(0xffffffff, r->next, 0);
+    r->next = stage_after(stage);
+    return stage;
 }
 
-static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
-                                                work piece) {
+/* With GEMM_EARLY the first products are under way, into `sum`; f: their factors. */
+static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)[ACCUMULATORS],
+                                                     float *sum, factors f, const work *piece) {
+    progress now;
+    now.left = piece->k_end - piece->k_begin;
+    now.tested = 1;
+#    define STEP(i) go_on(c, total, sum, &f, &now, i, false)
+#    define EVEN(i) go_on(c, total, sum, &f, &now, i, true)
 #    if EVENS
     if (c->even) {
-        multiply_evenly(c, total, piece);
+        FOR_STAGES(EVEN)
+        end_even(c, total, &now, piece);
         return;
     }
 #    endif
-    float sum[ACCUMULATORS];
-    progress now;
-    now.left = piece.k_end - piece.k_begin;
-    now.tested = 1;
-#    define STEP(i) multiply_stage(c, total, sum, &now, i)
+#    if GEMM_SHORT
+    while (go_on(c, total, sum, &f, &now, next_stage(&c->r), false)) {
+    }
+#    else
     FOR_STAGES(STEP)
+#    endif
 #    undef STEP
+#    undef EVEN
 }
+
+#    if !GEMM_EARLY
+static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
+                                                work piece) {
+    float sum[ACCUMULATORS];
+    const factors none = {{1, 1}, {1, 1}, 0, true};
+    multiply_from(c, total, sum, none, &piece);
+}
+#    endif
 #else
 /* Two sums alternate: while one is promoted the tensor cores work on the other. */
 static_assert(SUBTILES == 1 && STAGES % 2 == 0, "a stage always meets the same sum");

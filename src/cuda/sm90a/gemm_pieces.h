@@ -1,13 +1,18 @@
 /* The engine's consumers from piece of work to piece of work. A part of gemm_body.h, which includes
  * it once, with its macros. */
 
-/* The piece that stage 0, once full, begins. Read by the lane that gives this block's stages back
- * (release), so that its word for the stage is its word for the piece too. */
+/* The piece that the next stage, once full, begins. Read by the lane that gives this block's stages
+ * back (release), so that its word for the stage is its word for the piece too. */
 static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
     const int32_t reader = CLUSTER > 1 ? (int32_t)ptx_cluster_rank() : 0;
     work next = {{0, 0}, 0, 0};
+#if GEMM_SHORT
+    wait_for(full_of(&c->r, c->r.next), c->r.phases >> c->r.next & 1);
+    if (c->lane == reader) next = told->pieces[c->r.next];
+#else
     wait_for(full_of(&c->r, 0), c->r.phases & 1);
     if (c->lane == reader) next = told->pieces[number % 2];
+#endif
     next.at.row = __shfl_sync(0xffffffff, next.at.row, reader);
     next.at.col = __shfl_sync(0xffffffff, next.at.col, reader);
     next.k_begin = __shfl_sync(0xffffffff, next.k_begin, reader);

@@ -11,4 +11,5 @@
 #define STAGES      4
 #define CHUNKS      2
 #define CONSUMERS   3
+#define GEMM_EARLY  1
 #include "cuda/sm90a/gemm_body.h"

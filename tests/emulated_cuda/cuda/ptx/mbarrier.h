@@ -10,11 +10,6 @@ static inline void ptx_mbarrier_arrive_expect(uint32_t barrier, uint32_t bytes) 
 static inline void ptx_mbarrier_arrive(uint32_t barrier) {
     emulated_mbarrier_arrive(barrier, 0);
 }
-static inline void ptx_mbarrier_arrive_copies(uint32_t barrier) {
-    emulated_commit(EMULATED_COPIES);
-    emulated_wait_groups(EMULATED_COPIES, 0);
-    emulated_mbarrier_arrive(barrier, 0);
-}
 static inline void ptx_mbarrier_arrive_cluster(uint32_t barrier) {
     emulated_mbarrier_arrive(barrier, 0);
 }
