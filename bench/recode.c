@@ -7,6 +7,7 @@ typedef struct recode {
     const bench_recode_job *job;
     bsmm_matrix from, to;
     float global; /* of a format that has one, chosen by the recipe */
+    float amax;   /* of `from` */
     bench_memory memory;
     bench_samples seconds, rates;
 } recode;
@@ -18,6 +19,7 @@ static bsmm_status quantize(void *context, size_t turn) {
     desc.src = &r->from;
     desc.dst = &r->to;
     desc.recipe = r->job->recipe;
+    desc.amax = r->job->amax ? &r->amax : NULL;
     desc.threads = (uint32_t)r->job->threads;
     return bsmm_quantize(&desc, NULL);
 }
@@ -77,6 +79,7 @@ bsmm_status bench_recode(const bench_recode_job *job, bench_recode_result *resul
     recode r = {.job = job};
     bsmm_status status = bench_recode_matrices(job, &r.from, &r.to, &r.global);
     if (!status && !bench_memory_create(&r.memory)) status = BSMM_E_MEMORY;
+    if (!status && job->amax) status = bsmm_amax(&r.from, &r.amax);
     if (!status) status = time_all(&r, result);
     bench_matrix_destroy(&r.from);
     bench_matrix_destroy(&r.to);

@@ -10,6 +10,7 @@ typedef struct bench_recode_job {
     int64_t rows, cols;
     const char *recipe; /* NULL: the format's default; of a quantization */
     int threads, rounds;
+    bool amax;          /* bench_recode's quantization is given the tensor's, found untimed */
     const char *device; /* of bench_recode_cuda */
     bool relayout;      /* from and to are one format: only its scales move, */
     uint32_t layout;    /* from row_major to this layout */

@@ -13,18 +13,25 @@ typedef struct recode {
     bench_cuda *cuda;
     bsmm_matrix from, to; /* of the host */
     float global;
+    void *amax;        /* of `from`, where the job gives it: on the device */
     bsmm_matrix *sets; /* from and to of each set, by turns */
     size_t count;
     bench_cuda_graph graph;
     bench_samples seconds, rates;
 } recode;
 
+static bool put_amax(recode *r) {
+    float amax;
+    return !r->job->amax ||
+           (!bsmm_amax(&r->from, &amax) && bench_cuda_new(r->cuda, &amax, sizeof amax, &r->amax));
+}
+
 static bool put_sets(recode *r) {
     double read, written;
     bench_recode_bytes(r->job, &r->from, &r->to, &read, &written);
     r->count = bench_cuda_sets(r->cuda, (uint64_t)(read + written));
     r->sets = calloc(2 * r->count, sizeof *r->sets);
-    bool done = r->sets != NULL;
+    bool done = r->sets != NULL && put_amax(r);
     for (size_t i = 0; i < r->count && done; i++)
         done = bench_cuda_put(r->cuda, &r->from, true, &r->sets[2 * i]) &&
                bench_cuda_put(r->cuda, &r->to, true, &r->sets[2 * i + 1]);
@@ -37,6 +44,7 @@ static bool quantize(void *context, size_t turn) {
     desc.src = &r->sets[2 * (turn % r->count)];
     desc.dst = &r->sets[2 * (turn % r->count) + 1];
     desc.recipe = r->job->recipe;
+    desc.amax = r->amax;
     desc.device = r->job->device;
     desc.stream = bench_cuda_stream(r->cuda);
     return !bsmm_quantize(&desc, NULL);

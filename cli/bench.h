@@ -10,7 +10,7 @@ typedef struct cli_bench_values {
     bsmm_format out, from;
     int64_t m, n, k, m_range[2], k_range[2], k_step, threads, repeats;
     const char *kernel, *device, *plot, *recipe, *peer, *relayout;
-    bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, fast;
+    bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast;
 } cli_bench_values;
 
 extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],

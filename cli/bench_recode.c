@@ -8,6 +8,8 @@ const cli_column cli_bench_recode_columns[] = {
     {"work", "work", false, "quantize, dequantize or relayout"},
     {"from", "from", false, "format that is read"},
     {"to", "to", false, "format that is written, or scale layout"},
+    {"amax", "amax", false,
+     "given: the tensor's largest magnitude is, and the recipe need not look for it"},
     {"rows", " rows", true, "rows of the matrix"},
     {"cols", " cols", true, "its columns"},
     {"seconds", "   time", true, "median time of one conversion"},
@@ -28,6 +30,7 @@ static void print_row(const cli_bench_values *values, const bench_recode_job *jo
                                           : "dequantize");
     cli_row_text(rows, bsmm_format_name(job->from));
     cli_row_text(rows, values->relayout ? values->relayout : bsmm_format_name(job->to));
+    cli_row_text(rows, job->amax ? "given" : NULL);
     cli_row_integer(rows, job->rows);
     cli_row_integer(rows, job->cols);
     cli_row_value(rows, json_real(result->seconds), "%s", cli_seconds(result->seconds).text);
@@ -57,6 +60,7 @@ int cli_bench_recode(const cli_bench_values *values) {
                             .rows = values->m,
                             .cols = values->k_range[0],
                             .recipe = values->recipe,
+                            .amax = values->amax,
                             .threads = (int)values->threads,
                             .rounds = (int)values->repeats,
                             .device = values->device};

@@ -91,6 +91,7 @@ static int check_values(const values *options) {
         return cli_usage("--peer: value is %s; there is only cublaslt, beside --device cuda:0; the "
                          "cpu's peers need no option",
                          options->peer);
+    if (options->amax && !options->quantize) return cli_usage("--amax: is for --quantize");
     if (options->threads > 1024)
         return cli_usage("--threads: value is %lld; must be 0 to 1024",
                          (long long)options->threads);
@@ -195,6 +196,10 @@ static const cli_option options[] = {
      .help = "of --quantize; the format's default unless given",
      .kind = CLI_TEXT,
      .offset = offsetof(values, recipe)},
+    FLAG(
+        "amax", amax,
+        "--quantize is given the largest magnitude, as where it is calibrated: a tensor scale then "
+        "needs no reading of its own"),
     {.name = "repeats",
      .arg = "COUNT",
      .help = "rounds of measuring; 5 unless given",

@@ -48,6 +48,7 @@ recode() {
         for from in bf16 f16 f32; do bench --quantize --from $from --format $format -M 8192 -K 8192; done
         bench --dequantize --format $format --out bf16 -M 8192 -K 8192
     done
+    for from in bf16 f16 f32; do bench --quantize --amax --from $from --format nvfp4 -M 8192 -K 8192; done
     for format in mxfp8 mxfp4 nvfp4; do bench --relayout nv_128x4 --format $format -M 8192 -K 8192; done
     bench --relayout cublas_vec128 --format fp8_group128 -M 8192 -K 8192
 }

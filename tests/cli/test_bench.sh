@@ -89,6 +89,10 @@ for pair in f32:mxfp4 bf16:nvfp4 f32:fp8_block128; do
     expect 0 --dequantize --out $wide --format $format -M 96 -K 256 --repeats 1 --json
     contains "$out" "\"work\":\"dequantize\",\"from\":\"$format\",\"to\":\"$wide\""
 done
+expect 0 --quantize --from bf16 --format nvfp4 -M 96 -K 256 --repeats 1 --json
+contains "$out" '"amax":null'
+expect 0 --quantize --amax --from bf16 --format nvfp4 -M 96 -K 256 --repeats 1 --json
+contains "$out" '"amax":"given"'
 
 # Wrong usage is 2, and says what is wrong.
 expect 2 -M 0
@@ -113,6 +117,8 @@ expect 2 --quantize --format mxfp4 --plot "$err_file.gp"
 contains "$err" "--plot: is for products"
 expect 2 --from mxfp4 $small
 contains "$err" "--from: value is mxfp4"
+expect 2 --amax --dequantize --format nvfp4
+contains "$err" "--amax: is for --quantize"
 expect 2 --quantize --relayout nv_128x4 --format mxfp4
 contains "$err" "only one"
 expect 2 --relayout nonesuch --format mxfp4
