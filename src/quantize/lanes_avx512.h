@@ -2,6 +2,7 @@
 #ifndef BSMM_QUANTIZE_LANES_AVX512_H
 #define BSMM_QUANTIZE_LANES_AVX512_H
 
+#include "quantize/factor_cursor.h"
 #include "quantize/strip.h"
 
 #include <immintrin.h>
@@ -21,26 +22,10 @@ INLINE __m512i choose_bits(__m512i which, __m512i a, __m512i b) {
     return _mm512_ternarylogic_epi32(which, a, b, 0xca);
 }
 
-/* The factors of blocks, 16 columns at a time; after the last comes the last again. Factors are
- * read one by one: a register of all that were just stored one by one would have to wait for every
- * store before them, those that miss the caches too. */
-typedef struct factor_cursor {
-    const float *at, *last;
-    int64_t left, width;
-} factor_cursor;
-
-INLINE factor_cursor factors_from(const float *factors, int64_t cols, int64_t width) {
-    int64_t blocks = bsmm_ceil_div(cols, width);
-    return (factor_cursor){factors, factors + blocks - 1, width, width};
-}
-
 /* That of the next `count` columns. */
 INLINE __m512 next_factor(factor_cursor *cursor, int count) {
     __m512 factor = _mm512_set1_ps(*cursor->at);
-    cursor->left -= count;
-    bool ends = cursor->left <= 0;
-    cursor->at += ends && cursor->at != cursor->last;
-    cursor->left += ends ? cursor->width : 0;
+    pass_columns(cursor, count);
     return factor;
 }
 

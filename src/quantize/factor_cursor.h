@@ -1,0 +1,29 @@
+/* The factors of a strip's blocks, some columns at a time, for vectors of any width. */
+#ifndef BSMM_QUANTIZE_FACTOR_CURSOR_H
+#define BSMM_QUANTIZE_FACTOR_CURSOR_H
+
+#include "base/base.h"
+
+/* After the last factor comes the last again. Factors are read one by one: a register of all that
+ * were just stored one by one would have to wait for every store before them, those that miss the
+ * caches too. */
+typedef struct factor_cursor {
+    const float *at, *last;
+    int64_t left, width;
+} factor_cursor;
+
+static inline __attribute__((always_inline)) factor_cursor
+factors_from(const float *factors, int64_t cols, int64_t width) {
+    int64_t blocks = bsmm_ceil_div(cols, width);
+    return (factor_cursor){factors, factors + blocks - 1, width, width};
+}
+
+/* `count` columns on. */
+static inline __attribute__((always_inline)) void pass_columns(factor_cursor *cursor, int count) {
+    cursor->left -= count;
+    bool ends = cursor->left <= 0;
+    cursor->at += ends && cursor->at != cursor->last;
+    cursor->left += ends ? cursor->width : 0;
+}
+
+#endif
