@@ -43,9 +43,15 @@ static uint32_t avx512_features(void) {
            (__builtin_cpu_supports("avx512vbmi") ? BSMM_CPU_AVX512_VBMI : 0u);
 }
 
+/* __builtin_cpu_supports does not know it in every compiler. */
+static bool has_f16c(void) {
+    uint32_t a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+
 static uint32_t detect(void) {
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c()) return 0;
     return BSMM_CPU_AVX2 | avx512_features() | amx_features() |
            (__builtin_cpu_is("intel") ? BSMM_CPU_TWO_PORTS : 0u);
 }

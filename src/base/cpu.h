@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 typedef enum bsmm_cpu_feature {
-    BSMM_CPU_AVX2 = 1u << 0,   /* with FMA */
+    BSMM_CPU_AVX2 = 1u << 0,   /* with FMA and F16C */
     BSMM_CPU_AVX512 = 1u << 1, /* F, BW, DQ and VL */
     BSMM_CPU_AVX512_VNNI = 1u << 2,
     BSMM_CPU_AVX512_BF16 = 1u << 3,

@@ -7,7 +7,10 @@
 
 #    include "quantize/lanes_avx512.h"
 
-enum { REGISTERS = 16 };
+enum { REGISTERS = LANES, PAIRED = WORDS / 2 };
+typedef __m512i vec;
+#    define vec_zero _mm512_setzero_si512
+#    define vec_load _mm512_loadu_si512
 
 /* ---- reductions ---- */
 
@@ -61,11 +64,7 @@ INLINE void store_words(uint32_t *amax, __m256i words, uint32_t elem) {
                         elem == BSMM_ELEM_BF16 ? _mm512_slli_epi32(codes, 16) : f16_bits(codes));
 }
 
-/* ---- spans of a row ---- */
-
-INLINE int64_t lanes_of(uint32_t elem) {
-    return elem == BSMM_ELEM_F32 ? LANES : WORDS;
-}
+/* ---- one register ---- */
 
 /* The larger of `max` and the magnitudes in a register. */
 INLINE __m512i with_f32(__m512i max, __m512i values, bool skips_nan) {
@@ -82,71 +81,9 @@ INLINE __m512i with_words(__m512i max, __m512i values, int inf, bool skips_nan) 
     return _mm512_max_epu16(max, a);
 }
 
-INLINE __m512i with(__m512i max, __m512i values, uint32_t elem, bool skips_nan) {
-    if (elem == BSMM_ELEM_F32) return with_f32(max, values, skips_nan);
-    return with_words(max, values, elem == BSMM_ELEM_BF16 ? 0x7f80 : 0x7c00, skips_nan);
-}
-
 INLINE __m512i load_first(const uint8_t *from, int64_t n, uint32_t elem) {
     if (elem == BSMM_ELEM_F32) return _mm512_maskz_loadu_epi32(first_lanes(n), from);
     return _mm512_maskz_loadu_epi16((1u << n) - 1, from);
-}
-
-/* Four streams keep more lines of memory on their way than one. */
-enum { AHEAD = 1024, STREAMS = 4, LONG = 64 }; /* registers from which on they are worth it */
-
-INLINE __m512i long_max(__m512i max, const uint8_t *from, int64_t registers, uint32_t elem,
-                        bool skips_nan) {
-    __m512i maxima[STREAMS] = {max, max, max, max};
-    int64_t part = registers / STREAMS;
-    for (int64_t i = 0; i < part; i++)
-#    pragma GCC unroll 4
-        for (int s = 0; s < STREAMS; s++) {
-            const uint8_t *line = from + 64 * (s * part + i);
-            _mm_prefetch((const char *)line + AHEAD, _MM_HINT_T0);
-            maxima[s] = with(maxima[s], _mm512_loadu_si512(line), elem, skips_nan);
-        }
-    for (int s = 0; s < STREAMS; s++) /* what is the largest of one is of all */
-        max = with(max, maxima[s], elem, false);
-    return max;
-}
-
-INLINE __m512i span_max(__m512i max, const uint8_t *from, int64_t n, uint32_t elem,
-                        bool skips_nan) {
-    const int64_t lanes = lanes_of(elem);
-    int64_t registers = n / lanes;
-    if (registers >= LONG) {
-        max = long_max(max, from, registers, elem, skips_nan);
-        registers = registers / STREAMS * STREAMS;
-    } else
-        for (int64_t i = 0; i < registers; i++)
-            max = with(max, _mm512_loadu_si512(from + 64 * i), elem, skips_nan);
-    for (int64_t i = registers; i * lanes < n; i++) {
-        int64_t left = bsmm_min_i64(lanes, n - i * lanes);
-        __m512i values = left == lanes ? _mm512_loadu_si512(from + 64 * i)
-                                       : load_first(from + 64 * i, left, elem);
-        max = with(max, values, elem, skips_nan);
-    }
-    return max;
-}
-
-/* ---- blocks ---- */
-
-/* `from` is the first of `span` columns for each register; `cols` are left. */
-INLINE void maxima(const uint8_t *from, int64_t cols, int64_t span, uint32_t elem, bool skips_nan,
-                   __m512i max[REGISTERS]) {
-    const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
-    for (int64_t i = 0; i * span < cols; i++)
-        max[i] = span_max(max[i], from + i * span * bytes, bsmm_min_i64(span, cols - i * span),
-                          elem, skips_nan);
-}
-
-INLINE void whole_maxima(const uint8_t *from, int64_t span, uint32_t elem, bool skips_nan,
-                         __m512i max[REGISTERS]) {
-    const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
-#    pragma GCC unroll 16
-    for (int64_t i = 0; i < REGISTERS; i++)
-        max[i] = span_max(_mm512_setzero_si512(), from + i * span * bytes, span, elem, skips_nan);
 }
 
 /* Each register's, or those of each half when there are two blocks in one. */
@@ -169,50 +106,11 @@ INLINE void store_maxima(const __m512i max[REGISTERS], bool halves, uint32_t ele
     store_words(amax + 16, _mm512_extracti64x4_epi64(ordered, 1), elem);
 }
 
-/* `width` and `elem` are the values'; `simple`: one row, and whole groups of registers. */
-INLINE void amax_of(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
-                    uint32_t elem, bool skips_nan, bool simple, uint32_t *amax) {
-    const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
-    const bool halves = width == 16 && elem != BSMM_ELEM_F32;
-    const int64_t span = halves ? WORDS : width, blocks = halves ? 2 * REGISTERS : REGISTERS;
-    for (int64_t c = 0; c < cols; c += REGISTERS * span, amax += blocks) {
-        const uint8_t *from = (const uint8_t *)values->data + c * bytes;
-        __m512i max[REGISTERS];
-        if (simple)
-            whole_maxima(from, span, elem, skips_nan, max);
-        else {
-            int64_t left = bsmm_min_i64(REGISTERS * span, cols - c);
-            for (int i = 0; i < REGISTERS; i++)
-                max[i] = _mm512_setzero_si512();
-            for (int64_t r = 0; r < rows; r++)
-                maxima(from + r * values->pitch * bytes, left, span, elem, skips_nan, max);
-        }
-        store_maxima(max, halves, elem, amax);
-    }
-}
-
-/* The widths of the usual formats are constants of their own loops. */
-INLINE void amax_by_width(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
-                          uint32_t elem, uint32_t *amax) {
-    bool whole = rows == 1 && cols % (32 * REGISTERS) == 0;
-    if (whole && width == 16)
-        amax_of(values, 1, cols, 16, elem, false, true, amax);
-    else if (whole && width == 32)
-        amax_of(values, 1, cols, 32, elem, false, true, amax);
-    else
-        amax_of(values, rows, cols, width, elem, false, false, amax);
-}
+#    include "quantize/amax_body.h"
 
 TARGET void bsmm_amax_avx512(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                              bool skips_nan, uint32_t *amax) {
-    if (skips_nan)
-        amax_of(values, rows, cols, width, values->elem, true, false, amax);
-    else if (values->elem == BSMM_ELEM_F32)
-        amax_by_width(values, rows, cols, width, BSMM_ELEM_F32, amax);
-    else if (values->elem == BSMM_ELEM_BF16)
-        amax_by_width(values, rows, cols, width, BSMM_ELEM_BF16, amax);
-    else
-        amax_by_width(values, rows, cols, width, BSMM_ELEM_F16, amax);
+    amax_any(values, rows, cols, width, skips_nan, amax);
 }
 
 #endif

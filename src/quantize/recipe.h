@@ -26,6 +26,7 @@ enum { BSMM_E4M3_CODES = 128 }; /* without a sign */
 /* A rule for e4m3 scales under one tensor's scale, for blocks whose amax is moderate. */
 typedef struct bsmm_tame_rule {
     bsmm_strip_rule *codes; /* codes alone; NULL: there is none */
+    void (*look_up)(const float *table, const uint32_t *codes, int64_t n, float *factors);
     float factors[BSMM_E4M3_CODES];
 } bsmm_tame_rule;
 void bsmm_tame_rule_make(bsmm_block_rule rule, const bsmm_tensor_step *tensor,

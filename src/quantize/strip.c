@@ -112,7 +112,9 @@ const bsmm_strip_ops bsmm_strip_portable = {amax_blocks, encode, NULL, NULL};
 
 const bsmm_strip_ops *bsmm_strip_ops_best(void) {
 #if defined(__x86_64__)
-    if (bsmm_cpu_features() & BSMM_CPU_AVX512) return &bsmm_strip_avx512;
+    uint32_t features = bsmm_cpu_features();
+    if (features & BSMM_CPU_AVX512) return &bsmm_strip_avx512;
+    if (features & BSMM_CPU_AVX2) return &bsmm_strip_avx2;
 #endif
     return &bsmm_strip_portable;
 }

@@ -73,7 +73,9 @@ typedef struct bsmm_strip_ops {
 
 extern const bsmm_strip_ops bsmm_strip_portable;
 #if defined(__x86_64__)
-extern const bsmm_strip_ops bsmm_strip_avx512;
+extern const bsmm_strip_ops bsmm_strip_avx2, bsmm_strip_avx512;
+void bsmm_amax_avx2(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
+                    bool skips_nan, uint32_t *amax);
 void bsmm_amax_avx512(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                       bool skips_nan, uint32_t *amax);
 void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,

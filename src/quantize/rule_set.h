@@ -1,0 +1,26 @@
+/* The rules over a strip, for one instruction set. */
+#ifndef BSMM_QUANTIZE_RULE_SET_H
+#define BSMM_QUANTIZE_RULE_SET_H
+
+#include "quantize/recipe.h"
+
+/* A rule for e4m3 scales in two halves, for tame blocks. NULL: there is none. */
+typedef struct bsmm_tame_halves {
+    bsmm_strip_rule *codes;
+    void (*factors)(const bsmm_tensor_step *tensor, float factors[BSMM_E4M3_CODES]);
+} bsmm_tame_halves;
+
+typedef struct bsmm_rule_set {
+    bsmm_strip_rule *rules[BSMM_BLOCK_RULES];
+    bool (*within)(const void *values, int64_t n, bsmm_bits_range range); /* bsmm_strip_within */
+    bsmm_tame_halves tame[BSMM_BLOCK_RULES];
+
+    /* factors[i] = table[codes[i]], of n codes and what completes a register. */
+    void (*look_up)(const float *table, const uint32_t *codes, int64_t n, float *factors);
+} bsmm_rule_set;
+
+#if defined(__x86_64__)
+extern const bsmm_rule_set bsmm_rules_avx2, bsmm_rules_avx512;
+#endif
+
+#endif

@@ -1,0 +1,18 @@
+/* The rules by AVX2. */
+#if defined(__x86_64__)
+
+#    include "quantize/lanes_avx2.h"
+#    include "quantize/rules_tame_body.h"
+
+/* In vectors: what is stored one by one and read back by vectors waits for every store before it.
+ * Codes past the first n were never written. */
+TARGET static void look_up(const float *table, const uint32_t *codes, int64_t n, float *factors) {
+    for (int64_t i = 0; i < n; i += LANES) {
+        __m256i code = _mm256_and_si256(load_bits(codes + i), _mm256_set1_epi32(0x7f));
+        _mm256_storeu_ps(factors + i, _mm256_i32gather_ps(table, code, 4));
+    }
+}
+
+const bsmm_rule_set bsmm_rules_avx2 = {PLAIN_RULES, TAME_RULES, .look_up = look_up};
+
+#endif

@@ -1,0 +1,27 @@
+/* Rules for e4m3 scales once more, for tame blocks: without divisions, and with a table of what
+ * follows from a code. Included as rules_body.h is; TAME_RULES is what they are. */
+#ifndef BSMM_QUANTIZE_RULES_TAME_BODY_H
+#define BSMM_QUANTIZE_RULES_TAME_BODY_H
+
+#include "quantize/rules_body.h"
+
+#define TAME_RULE(name, function)                                                                  \
+    TARGET static void tame_##function(bsmm_strip_scales *scales, int64_t n,                       \
+                                       const bsmm_tensor_step *tensor) {                           \
+        const bsmm_tensor_step t = *tensor;                                                        \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            scales->codes[i] = function##_code(bsmm_bits_float(scales->amax[i]), &t, true);        \
+    }                                                                                              \
+    TARGET static void factors_##function(const bsmm_tensor_step *tensor,                          \
+                                          float factors[BSMM_E4M3_CODES]) {                        \
+        const bsmm_tensor_step t = *tensor;                                                        \
+        for (uint32_t code = 0; code < BSMM_E4M3_CODES; code++)                                    \
+            factors[code] = function##_factor(code, &t);                                           \
+    }
+#define TAME_ROW(name, function) [name] = {tame_##function, factors_##function},
+
+BSMM_RULES_E4M3(TAME_RULE)
+
+#define TAME_RULES .tame = {BSMM_RULES_E4M3(TAME_ROW)}
+
+#endif
