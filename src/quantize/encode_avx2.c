@@ -1,12 +1,236 @@
-/* Values to codes by AVX2. */
+/* Values to codes by AVX2: 32 values at a time are loaded, meet their factors and are rounded as
+ * coder.c does, in four registers; codes and signs become bytes in one, and packed codes.
+ *
+ * bf16 values are not widened one by one: a register of 16 is taken apart into its even and its odd
+ * ones, which are the upper halves of floats already, and codes go back into the words they came
+ * from. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
 
-static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
-                   int64_t cols, const float *factors, bool tame) {
-    bsmm_strip_portable.encode(job, row, r, c, cols, factors, tame);
+#    include "quantize/coder_avx2.h"
+#    include "quantize/encode_row.h"
+#    include "quantize/window_avx2.h"
+
+#    include <string.h>
+
+typedef __m256i vec;
+
+/* ---- bytes ---- */
+
+/* Four times 8 dwords as bytes; they shall be within these. Register i's come as dwords i and
+ * 4 + i, which `natural` puts right. */
+INLINE __m256i natural(__m256i bytes) {
+    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
+
+INLINE __m256i bytes_of_dwords(const __m256i c[4]) {
+    return _mm256_packus_epi16(_mm256_packus_epi32(c[0], c[1]), _mm256_packus_epi32(c[2], c[3]));
+}
+
+/* The signs of dwords, in the same places, and of words, as those of bytes. */
+INLINE __m256i signs_of_dwords(const __m256i x[4]) {
+    return _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+}
+
+/* Codes in bytes, with the signs of other bytes. */
+INLINE __m256i with_signs(int bits, __m256i codes, __m256i signs) {
+    __m256i sign = _mm256_and_si256(signs, _mm256_set1_epi8(-128));
+    return _mm256_or_si256(codes, _mm256_srli_epi16(sign, 8 - bits));
+}
+
+/* ---- packing ---- */
+
+/* 32 codes of 4 or 6 bits from bytes; the rest of the register is 0. */
+INLINE __m256i pack4(__m256i bytes) {
+    __m256i pairs = _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(16 << 8 | 1));
+    __m256i packed = _mm256_packus_epi16(pairs, _mm256_setzero_si256());
+    return _mm256_permute4x64_epi64(packed, 0xd8);
+}
+
+INLINE __m256i pack6(__m256i bytes) {
+    const __m256i three_of_four = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    __m256i pairs = _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(64 << 8 | 1));
+    __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32(4096 << 16 | 1));
+    return _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(fours, three_of_four),
+                                       _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7));
+}
+
+INLINE __m256i pack(__m256i bytes, uint32_t bits) {
+    return bits == 4 ? pack4(bytes) : bits == 6 ? pack6(bytes) : bytes;
+}
+
+INLINE void store_chunk(uint8_t *to, __m256i packed, uint32_t bits) {
+    __m128i first = _mm256_castsi256_si128(packed);
+    if (bits == 8)
+        store_bits(to, packed);
+    else
+        _mm_storeu_si128((__m128i *)(void *)to, first);
+    if (bits == 6)
+        _mm_storel_epi64((__m128i *)(void *)(to + 16), _mm256_extracti128_si256(packed, 1));
+}
+
+/* The first n codes; what completes their group is 0. */
+INLINE void store_last(uint8_t *to, __m256i bytes, int64_t n, uint32_t bits) {
+    int64_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1;
+    uint8_t all[CHUNK] = {0};
+    store_bits(all, bytes);
+    memset(all + n, 0, (size_t)(CHUNK - n));
+    store_bits(all, pack(load_bits(all), bits));
+    memcpy(to, all, (size_t)(bsmm_ceil_div(n, group) * group * bits / 8));
+}
+
+/* ---- values and their factors ---- */
+
+INLINE __m256 next_factor(factor_cursor *cursor) {
+    __m256 factor = _mm256_set1_ps(*cursor->at);
+    pass_columns(cursor, FACTOR_RUN);
+    return factor;
+}
+
+/* What values meet: a factor, or a divisor and its reciprocal. */
+typedef struct meeting {
+    __m256 by, reciprocal;
+} meeting;
+
+INLINE meeting next_meeting(meeting_cursor *cursor, element_way way) {
+    __m256 by = next_factor(&cursor->by);
+    return (meeting){by, way == WAY_DIVIDE_TAME ? next_factor(&cursor->reciprocal) : by};
+}
+
+/* x / m.by, correctly rounded (Markstein): of a reciprocal that is correctly rounded, the first
+ * step makes the quotient faithful and the second exact. Remainders of tame values underflow only
+ * where the quotient is too small to be anything but zero. */
+INLINE __m256 divide(__m256 x, meeting m) {
+    __m256 q = _mm256_mul_ps(x, m.reciprocal);
+    for (int i = 0; i < 2; i++)
+        q = _mm256_fmadd_ps(_mm256_fnmadd_ps(q, m.by, x), m.reciprocal, q);
+    return q;
+}
+
+INLINE __m256 meet(__m256 x, meeting m, element_way way) {
+    if (way == WAY_DIVIDE_TAME) return divide(x, m);
+    return way == WAY_DIVIDE ? _mm256_div_ps(x, m.by) : _mm256_mul_ps(x, m.by);
+}
+
+/* A NaN keeps its sign whatever the factor is; of two NaNs the compiler's order of factors would
+ * decide. */
+INLINE __m256 keep_nan(__m256 y, __m256 x) {
+    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+}
+
+/* Value 8 i and the seven after it. */
+INLINE __m256 load_lanes(const void *from, uint32_t elem, int i) {
+    const uint16_t *words = from;
+    if (elem == BSMM_ELEM_F32) return _mm256_loadu_ps((const float *)from + i * LANES);
+    __m128i codes = _mm_loadu_si128((const __m128i *)(const void *)(words + i * LANES));
+    if (elem == BSMM_ELEM_F16) return _mm256_cvtph_ps(codes);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(codes), 16));
+}
+
+/* ---- with every care ---- */
+
+/* c's codes and signs together; nothing else is in a dword. A NaN's code may hold the sign bit. */
+INLINE __m256i joined(const vector_coder *k, signed_codes c) {
+    __m256i sign = _mm256_andnot_si256(k->magnitude, _mm256_srli_epi32(c.signs, k->sign_shift));
+    return _mm256_or_si256(_mm256_and_si256(c.codes, _mm256_set1_epi32(0xff)), sign);
+}
+
+/* Under BSMM_TIES_DOWN; WAY_COMPARE: of x itself, by bounds times its factor. */
+INLINE signed_codes codes_down_of(const vector_coder *k, __m256 y, __m256 x, __m256 factor,
+                                  element_way way) {
+    if (way == WAY_COMPARE) return codes_down(k, _mm256_castps_si256(x), factor, false);
+    return codes_down(k, _mm256_castps_si256(y), _mm256_set1_ps(1), true);
+}
+
+INLINE __m256i careful_codes(const vector_coder *k, __m256 x, meeting m, element_way way) {
+    __m256 y = keep_nan(meet(x, m, way), x);
+    if (k->down) return joined(k, codes_down_of(k, y, x, m.by, way));
+    signed_codes c = {nearest_even(k, clamp(k, y)), _mm256_castps_si256(y)};
+    return joined(k, apply_rules(k, magnitude_bits(y), c));
+}
+
+/* ---- 32 values ---- */
+
+INLINE __m256i encode_carefully(const vector_coder *k, const void *from, uint32_t elem,
+                                meeting_cursor *cursor, element_way way) {
+    __m256i c[4];
+#    pragma GCC unroll 2
+    for (int i = 0; i < 4; i += 2) {
+        meeting m = next_meeting(cursor, way);
+        c[i] = careful_codes(k, load_lanes(from, elem, i), m, way);
+        c[i + 1] = careful_codes(k, load_lanes(from, elem, i + 1), m, way);
+    }
+    return natural(bytes_of_dwords(c));
+}
+
+/* Signs are those of what is rounded, but that tame quotients lose the one of -0: of the values. */
+INLINE __m256i encode_floats(const vector_coder *k, const void *from, uint32_t elem,
+                             meeting_cursor *cursor, element_way way, encode_care care) {
+    __m256i c[4], signs[4];
+    meeting m;
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        if (i % 2 == 0) m = next_meeting(cursor, way);
+        __m256 x = load_lanes(from, elem, i), y = meet(x, m, way);
+        if (care == CARE_PLUS) y = _mm256_add_ps(y, _mm256_setzero_ps());
+        c[i] = _mm256_and_si256(nearest_even(k, clamp(k, y)), k->magnitude);
+        signs[i] = _mm256_castps_si256(care == CARE_PLUS ? y : x);
+    }
+    return natural(with_signs((int)k->bits, bytes_of_dwords(c), signs_of_dwords(signs)));
+}
+
+/* The codes of 16 bf16 values in their places, without signs; nothing else is in a word. */
+INLINE __m256i encode_words(const vector_coder *k, __m256i words, meeting m, element_way way) {
+    __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
+    __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(words, _mm256_set1_epi32(-0x10000)));
+    __m256i even_code = nearest_even(k, clamp(k, meet(even, m, way)));
+    __m256i odd_code = nearest_even(k, clamp(k, meet(odd, m, way)));
+    return _mm256_blend_epi16(even_code, _mm256_slli_epi32(odd_code, 16), 0xaa);
+}
+
+INLINE __m256i in_order(__m256i bytes) {
+    return _mm256_permute4x64_epi64(bytes, 0xd8);
+}
+
+INLINE __m256i encode_bf16(const vector_coder *k, const uint16_t *from, meeting_cursor *cursor,
+                           element_way way) {
+    __m256i words[2], c[2];
+#    pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        words[i] = load_bits(from + i * WORDS);
+        c[i] = encode_words(k, words[i], next_meeting(cursor, way), way);
+    }
+    return in_order(with_signs((int)k->bits, _mm256_packus_epi16(c[0], c[1]),
+                               _mm256_packs_epi16(words[0], words[1])));
+}
+
+INLINE __m256i encode_chunk(const vector_coder *k, const void *from, uint32_t elem,
+                            meeting_cursor *cursor, element_way way, encode_care care) {
+    if (care == CARE_ALL) return encode_carefully(k, from, elem, cursor, way);
+    if (elem == BSMM_ELEM_BF16 && care == CARE_NONE) return encode_bf16(k, from, cursor, way);
+    return encode_floats(k, from, elem, cursor, way, care);
+}
+
+/* ---- bf16 to e2m1 under powers of two ---- */
+
+INLINE __m256i encode_windows(const uint16_t *from, factor_cursor *cursor) {
+    __m256i words[2], places[2];
+#    pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        words[i] = load_bits(from + i * WORDS);
+        places[i] = place_words(words[i], _mm256_castps_si256(next_factor(cursor)));
+    }
+    __m256i codes = codes_at(_mm256_packus_epi16(places[0], places[1]));
+    return in_order(with_signs(4, codes, _mm256_packs_epi16(words[0], words[1])));
+}
+
+static bool has_windows(void) {
+    return true;
+}
+
+#    include "quantize/encode_body.h"
 
 const bsmm_strip_ops bsmm_strip_avx2 = {.amax = bsmm_amax_avx2, .encode = encode};
 

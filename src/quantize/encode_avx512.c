@@ -3,35 +3,19 @@
  *
  * bf16 values are not widened one by one: a register of 32 is taken apart into its even and its odd
  * ones, which are the upper halves of floats already, and codes go back into the words they came
- * from.
- *
- * The last values of a row come through masks or a copy; nothing past them is touched. */
+ * from. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
 
 #    include "base/cpu.h"
 #    include "quantize/coder_avx512.h"
+#    include "quantize/encode_row.h"
 #    include "quantize/window_avx512.h"
 
-#    include <string.h>
+typedef __m512i vec;
 
 /* ---- elements ---- */
-
-/* How much has to be seen to: -0 + 0 is 0, and any other sum with 0 changes nothing. */
-typedef enum encode_care {
-    CARE_NONE, /* no NaN arises, zeros keep their signs */
-    CARE_PLUS, /* no NaN arises, -0 becomes +0 */
-    CARE_ALL
-} encode_care;
-
-/* How values meet their factors. */
-typedef enum element_way {
-    WAY_MULTIPLY,
-    WAY_DIVIDE_TAME, /* strip.h's tame */
-    WAY_DIVIDE,
-    WAY_COMPARE
-} element_way;
 
 /* c's codes and signs together; nothing else is in a dword. A NaN's code may hold the sign bit. */
 INLINE __m512i joined(const vector_coder *k, signed_codes c) {
@@ -110,21 +94,10 @@ INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
         }
 }
 
-/* The processor's own prefetching stops where strips are read twice. */
-INLINE void prefetch_chunk(const uint8_t *from, uint32_t elem, int64_t ahead) {
-    for (int64_t i = 0; i < (elem == BSMM_ELEM_F32 ? 4 : 2); i++)
-        _mm_prefetch((const char *)from + ahead + 64 * i, _MM_HINT_T0);
-}
-
 /* What values meet: a factor, or a divisor and its reciprocal. */
 typedef struct meeting {
     __m512 by, reciprocal;
 } meeting;
-
-/* The cursors of factors and of their reciprocals. */
-typedef struct meeting_cursor {
-    factor_cursor by, reciprocal;
-} meeting_cursor;
 
 INLINE meeting next_meeting(meeting_cursor *cursor, element_way way) {
     __m512 by = next_factor(&cursor->by, LANES);
@@ -217,40 +190,10 @@ INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
     _mm512_mask_storeu_epi8(to, (1ull << used) - 1, pack(bytes, bits));
 }
 
-typedef struct encode_row {
-    const void *from;
-    uint32_t elem, bits;
-    int64_t cols, width, ahead;
-    const float *factors, *reciprocals; /* these of WAY_DIVIDE_TAME */
-    element_way way;
-    uint8_t *to;
-} encode_row;
-
-/* `bits`, `elem` and `way` are the row's. */
-INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t bits, uint32_t elem,
-                       element_way way, encode_care care) {
-    const vector_coder k = vector_coder_of(coder, bits);
-    const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
-    const uint8_t *from = row->from;
-    uint8_t *to = row->to;
-    meeting_cursor cursor = {factors_from(row->factors, row->cols, row->width),
-                             factors_from(row->reciprocals, row->cols, row->width)};
-    int64_t left = row->cols;
-    for (; left >= CHUNK; left -= CHUNK, from += CHUNK * bytes, to += CHUNK / 8 * bits) {
-        prefetch_chunk(from, elem, row->ahead * bytes);
-        __m512i codes = encode_chunk(&k, from, elem, &cursor, way, care);
-        store_chunk(to, pack(codes, bits), bits);
-    }
-    if (left == 0) return;
-    float last[CHUNK] = {0};
-    memcpy(last, from, (size_t)(left * bytes));
-    store_last(to, encode_chunk(&k, last, elem, &cursor, way, care), left, bits);
-}
-
 /* ---- bf16 to e2m1 under powers of two ---- */
 
 /* 64 values, blocks having whole registers of them. */
-BYTES_TARGET static inline __m512i encode_windows(const uint16_t *from, factor_cursor *cursor) {
+WINDOW_TARGET static inline __m512i encode_windows(const uint16_t *from, factor_cursor *cursor) {
     __m512i places[2];
 #    pragma GCC unroll 2
     for (int i = 0; i < 2; i++)
@@ -258,114 +201,11 @@ BYTES_TARGET static inline __m512i encode_windows(const uint16_t *from, factor_c
     return codes_at(bytes_of_words(places[0], places[1]));
 }
 
-/* As encode_all; the row's factors are windows. */
-BYTES_TARGET static void encode_by_windows(const encode_row *row) {
-    const uint16_t *from = row->from;
-    uint8_t *to = row->to;
-    factor_cursor cursor = factors_from(row->factors, row->cols, row->width);
-    int64_t left = row->cols;
-    for (; left >= CHUNK; left -= CHUNK, from += CHUNK, to += CHUNK / 2) {
-        prefetch_chunk((const uint8_t *)from, BSMM_ELEM_BF16, row->ahead * 2);
-        store_chunk(to, pack4(encode_windows(from, &cursor)), 4);
-    }
-    if (left == 0) return;
-    uint16_t last[CHUNK] = {0};
-    memcpy(last, from, (size_t)(left * 2));
-    store_last(to, encode_windows(last, &cursor), left, 4);
+static bool has_windows(void) {
+    return bsmm_cpu_features() & BSMM_CPU_AVX512_VBMI;
 }
 
-INLINE void encode_tame(const bsmm_coder *coder, const encode_row *row, uint32_t bits,
-                        element_way way) {
-    if (row->elem == BSMM_ELEM_F32)
-        encode_all(coder, row, bits, BSMM_ELEM_F32, way, CARE_NONE);
-    else if (row->elem == BSMM_ELEM_BF16)
-        encode_all(coder, row, bits, BSMM_ELEM_BF16, way, CARE_NONE);
-    else
-        encode_all(coder, row, bits, BSMM_ELEM_F16, way, CARE_NONE);
-}
-
-/* The usual case has a loop for each width, element and way. */
-TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *row) {
-    if (row->way == WAY_DIVIDE_TAME)
-        encode_tame(coder, row, row->bits, WAY_DIVIDE_TAME);
-    else if (row->bits == 4)
-        encode_tame(coder, row, 4, WAY_MULTIPLY);
-    else if (row->bits == 6)
-        encode_tame(coder, row, 6, WAY_MULTIPLY);
-    else
-        encode_tame(coder, row, 8, WAY_MULTIPLY);
-}
-
-TARGET static void encode_care_plus(const bsmm_coder *coder, const encode_row *row) {
-    if (row->way == WAY_MULTIPLY)
-        encode_all(coder, row, row->bits, row->elem, WAY_MULTIPLY, CARE_PLUS);
-    else
-        encode_all(coder, row, row->bits, row->elem, WAY_DIVIDE, CARE_PLUS);
-}
-
-TARGET static void encode_care_all(const bsmm_coder *coder, const encode_row *row) {
-    encode_all(coder, row, row->bits, row->elem, row->way, CARE_ALL);
-}
-
-static encode_care care_of(const bsmm_coder *k, bool tame) {
-    bool one_zero = k->zero_code_and == 0;
-    if (!tame || one_zero || k->zero_or || k->down) return CARE_ALL;
-    return k->zero_and ? CARE_NONE : CARE_PLUS;
-}
-
-static element_way way_of(const bsmm_strip_job *job, encode_care care) {
-    if (job->step == BSMM_STEP_COMPARE) return WAY_COMPARE;
-    if (job->step == BSMM_STEP_MULTIPLY) return WAY_MULTIPLY;
-    return care == CARE_NONE ? WAY_DIVIDE_TAME : WAY_DIVIDE;
-}
-
-static bool takes_windows(const encode_row *row) {
-    return row->elem == BSMM_ELEM_BF16 && row->bits == 4 && row->way == WAY_MULTIPLY &&
-           (row->width % WORDS == 0 || row->cols <= row->width) &&
-           bsmm_cpu_features() & BSMM_CPU_AVX512_VBMI;
-}
-
-static void reciprocals_of(const float *factors, int64_t n, float *reciprocals) {
-    for (int64_t i = 0; i < n; i++)
-        reciprocals[i] = 1 / factors[i];
-}
-
-static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
-                   int64_t cols, const float *factors, bool tame) {
-    bool across = factors && job->width < cols && job->width % LANES;
-    if (across) {
-        bsmm_strip_portable.encode(job, row, r, c, cols, factors, tame);
-        return;
-    }
-    static const float one = 1;
-    float reciprocals[BSMM_STRIP_BLOCKS], windows[BSMM_STRIP_BLOCKS];
-    const encode_care care = care_of(job->coder, tame);
-    uint32_t bits = bsmm_elem_row(job->dst->m.format.elem)->bits;
-    encode_row all = {.from = row->data,
-                      .elem = row->elem,
-                      .bits = bits,
-                      .cols = cols,
-                      .width = job->width,
-                      .ahead = job->ahead,
-                      .factors = factors ? factors : &one,
-                      .reciprocals = reciprocals,
-                      .way = way_of(job, care),
-                      .to = (uint8_t *)job->dst->m.data +
-                            bsmm_operand_index(job->dst, r, c) * bits / 8};
-    if (all.way == WAY_DIVIDE_TAME)
-        reciprocals_of(factors, bsmm_ceil_div(cols, job->width), reciprocals);
-    if (care == CARE_NONE && factors && takes_windows(&all) &&
-        find_windows(factors, bsmm_ceil_div(cols, job->width), windows)) {
-        all.factors = windows;
-        encode_by_windows(&all);
-        return;
-    }
-    static void (*const encoders[])(const bsmm_coder *,
-                                    const encode_row *) = {[CARE_NONE] = encode_care_none,
-                                                           [CARE_PLUS] = encode_care_plus,
-                                                           [CARE_ALL] = encode_care_all};
-    encoders[care](job->coder, &all);
-}
+#    include "quantize/encode_body.h"
 
 const bsmm_strip_ops bsmm_strip_avx512 = {bsmm_amax_avx512, encode, bsmm_decode_avx512,
                                           bsmm_drain_avx512};

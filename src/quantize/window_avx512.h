@@ -9,25 +9,15 @@
 
 #include "quantize/lanes_avx512.h"
 
-#define BYTES_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
+#define WINDOW_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 
 static const uint8_t codes_of_places[64] = {
     0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, /* 0.25, 0.5: tie at 0.75 */
     2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 6, /* 1, 2: ties at 1.25, 1.75, 2.5, 3.5 */
     6, 6, 6, 7, 7, 7, 7, 7, 7, 7};                  /* 4: tie at 5 */
 
-/* Windows, twice in a dword, of factors; false unless those are powers of two and what becomes 0.25
- * is normal. */
-TARGET static inline bool find_windows(const float *factors, int64_t n, float *windows) {
-    uint32_t unusual = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t factor = bsmm_float_bits(factors[i]);
-        uint32_t window = (252u << 8) - (factor >> 15);
-        unusual |= (factor & 0x807fffff) | (uint32_t)(factor - 1 >= 251u << 23);
-        windows[i] = bsmm_bits_float(window << 16 | window);
-    }
-    return !unusual;
-}
+/* What factor 0's window would be. */
+enum { WINDOW_BASE = 252 << 8 };
 
 /* Places of 32 values, with their signs in bit 7. */
 INLINE __m512i place_words(__m512i words, __m512 window) {
@@ -40,7 +30,7 @@ INLINE __m512i place_words(__m512i words, __m512 window) {
 }
 
 /* Places in bytes to codes with signs. */
-BYTES_TARGET static inline __m512i codes_at(__m512i places) {
+WINDOW_TARGET static inline __m512i codes_at(__m512i places) {
     __m512i codes = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(codes_of_places));
     __m512i signs = _mm512_srli_epi16(places, 4);
     return _mm512_ternarylogic_epi32(codes, signs, _mm512_set1_epi8(8), 0xf8);

@@ -1,0 +1,122 @@
+/* coder.c's rounding, 8 values at a time. */
+#ifndef BSMM_QUANTIZE_CODER_AVX2_H
+#define BSMM_QUANTIZE_CODER_AVX2_H
+
+#include "quantize/lanes_avx2.h"
+
+/* A coder's constants in registers. */
+typedef struct vector_coder {
+    uint32_t bits;
+    int sign_shift; /* from the top bit to the code's */
+    bool down;      /* BSMM_TIES_DOWN */
+    __m256 max;
+    __m256i min_normal, ruler, shift;
+    __m256i magnitude; /* of a code */
+    __m256i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
+} vector_coder;
+
+/* The fp32 bits of the largest value: a normal one, with the exponent field that 1 in min_normal's
+ * code stands for. */
+INLINE int max_bits(const bsmm_coder *k) {
+    return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
+}
+
+INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
+    const int nan_sign_and = k->nan_code && !k->nan_sign ? -1 : 0;
+    const int ruler = (int)((k->shift << 23) + 0x00400000u - (k->min_normal >> k->shift));
+    return (vector_coder){
+        .bits = bits,
+        .sign_shift = 32 - (int)bits,
+        .down = k->down,
+        .max = _mm256_castsi256_ps(_mm256_set1_epi32(max_bits(k))),
+        .min_normal = _mm256_set1_epi32((int)k->min_normal),
+        .ruler = _mm256_set1_epi32(ruler),
+        .shift = _mm256_set1_epi32((int)k->shift),
+        .magnitude = _mm256_set1_epi32((int)(1u << (bits - 1)) - 1),
+        .nan_code = _mm256_set1_epi32((int)k->nan_code),
+        .nan_sign_and = _mm256_set1_epi32(nan_sign_and),
+        .zero_and = _mm256_set1_epi32((int)k->zero_and),
+        .zero_or = _mm256_set1_epi32((int)k->zero_or),
+        .zero_code_and = _mm256_set1_epi32((int)k->zero_code_and),
+    };
+}
+
+/* e2m1's codes follow 2 a up to 2, then a + 2, from 4 on a / 2 + 4: the least of the three, which
+ * each are rounded once, to an integer, by what is added. */
+INLINE __m256i nearest_e2m1(__m256 a) {
+    const __m256 integer = _mm256_set1_ps(0x1.8p23f);
+    __m256 half = _mm256_fmadd_ps(a, _mm256_set1_ps(0.5f), _mm256_set1_ps(0x1.8p23f + 4));
+    __m256 one = _mm256_add_ps(a, _mm256_set1_ps(0x1.8p23f + 2));
+    __m256 twice = _mm256_fmadd_ps(a, _mm256_set1_ps(2), integer);
+    return _mm256_castps_si256(_mm256_min_ps(_mm256_min_ps(half, one), twice));
+}
+
+/* The codes of magnitudes, in the lowest bits; above bit 21 something is left. What coder.c's
+ * bsmm_coder_nearest gives: adding a number whose last place is the element's at this magnitude
+ * rounds to it, ties to even. That number has the exponent, or the least one of normal elements,
+ * plus `shift`; and its own last bits are where codes of that exponent begin, so that the sum's
+ * are the code. Those are even, and 2^22 keeps what is added from changing its exponent. */
+INLINE __m256i nearest_even(const vector_coder *k, __m256 magnitude) {
+    if (k->bits == 4) return nearest_e2m1(magnitude);
+    __m256i field = _mm256_and_si256(_mm256_castps_si256(magnitude), _mm256_set1_epi32(0x7f800000));
+    __m256i exponent = _mm256_max_epi32(field, k->min_normal);
+    __m256i ruler = _mm256_add_epi32(_mm256_add_epi32(exponent, k->ruler),
+                                     _mm256_srlv_epi32(exponent, k->shift));
+    return _mm256_castps_si256(_mm256_add_ps(magnitude, _mm256_castsi256_ps(ruler)));
+}
+
+INLINE __m256i magnitude_bits(__m256 value) {
+    return _mm256_and_si256(_mm256_castps_si256(value), _mm256_set1_epi32(0x7fffffff));
+}
+
+/* |value|, but no more than the largest. NaN counts as that. */
+INLINE __m256 clamp(const vector_coder *k, __m256 value) {
+    return _mm256_min_ps(_mm256_castsi256_ps(magnitude_bits(value)), k->max);
+}
+
+/* Codes without their signs, which are the top bits of `signs`. */
+typedef struct signed_codes {
+    __m256i codes, signs;
+} signed_codes;
+
+/* which ? x & and : x. */
+INLINE __m256i and_where(__m256i which, __m256i x, __m256i and) {
+    return _mm256_andnot_si256(_mm256_andnot_si256(and, which), x);
+}
+
+/* coder.c's rules for zeros. */
+INLINE signed_codes signs_by_rules(const vector_coder *k, __m256i a, signed_codes c) {
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i is_zero = _mm256_cmpeq_epi32(a, zero);
+    __m256i is_code0 = _mm256_cmpeq_epi32(_mm256_and_si256(c.codes, k->magnitude), zero);
+    c.signs = and_where(is_zero, c.signs, k->zero_and);
+    c.signs = _mm256_or_si256(c.signs, _mm256_and_si256(is_zero, k->zero_or));
+    c.signs = and_where(is_code0, c.signs, k->zero_code_and);
+    return c;
+}
+
+/* And for NaN. Its code may hold the sign bit already: fnuz. */
+INLINE signed_codes apply_rules(const vector_coder *k, __m256i a, signed_codes c) {
+    __m256i is_nan = _mm256_cmpgt_epi32(a, _mm256_set1_epi32(0x7f800000));
+    c = signs_by_rules(k, a, c);
+    c.signs = and_where(is_nan, c.signs, k->nan_sign_and);
+    c.codes = _mm256_blendv_epi8(c.codes, k->nan_code, is_nan);
+    return c;
+}
+
+/* bsmm_coder_down's codes of values under bounds times `scale`. Inf counts where `infinite`. */
+INLINE signed_codes codes_down(const vector_coder *k, __m256i bits, __m256 scale, bool infinite) {
+    __m256i a = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
+    __m256i beyond = _mm256_cmpgt_epi32(a, _mm256_set1_epi32(0x7f800000 - !infinite));
+    __m256i positive = _mm256_castps_si256(_mm256_cmp_ps(scale, _mm256_setzero_ps(), _CMP_GT_OQ));
+    signed_codes c = {_mm256_setzero_si256(), bits};
+#pragma GCC unroll 7
+    for (int j = 0; j < 7; j++) {
+        __m256 bound = _mm256_mul_ps(scale, _mm256_set1_ps(bsmm_e2m1_midpoint(j)));
+        c.codes = _mm256_sub_epi32(c.codes, _mm256_cmpgt_epi32(a, _mm256_castps_si256(bound)));
+    }
+    c.codes = _mm256_and_si256(c.codes, _mm256_andnot_si256(beyond, positive));
+    return signs_by_rules(k, a, c);
+}
+
+#endif

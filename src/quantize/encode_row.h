@@ -1,0 +1,56 @@
+/* Rows of values on their way to codes: what the files of all instruction sets agree on. */
+#ifndef BSMM_QUANTIZE_ENCODE_ROW_H
+#define BSMM_QUANTIZE_ENCODE_ROW_H
+
+#include "quantize/factor_cursor.h"
+#include "quantize/strip.h"
+
+enum { FACTOR_RUN = 16 }; /* columns that share a factor, where there are several */
+
+/* How much has to be seen to: -0 + 0 is 0, and any other sum with 0 changes nothing. */
+typedef enum encode_care {
+    CARE_NONE, /* no NaN arises, zeros keep their signs */
+    CARE_PLUS, /* no NaN arises, -0 becomes +0 */
+    CARE_ALL
+} encode_care;
+
+/* How values meet their factors. */
+typedef enum element_way {
+    WAY_MULTIPLY,
+    WAY_DIVIDE_TAME, /* strip.h's tame */
+    WAY_DIVIDE,
+    WAY_COMPARE
+} element_way;
+
+/* The cursors of factors and of their reciprocals. */
+typedef struct meeting_cursor {
+    factor_cursor by, reciprocal;
+} meeting_cursor;
+
+typedef struct encode_row {
+    const void *from;
+    uint32_t elem, bits;
+    int64_t cols, width, ahead;
+    const float *factors, *reciprocals; /* these of WAY_DIVIDE_TAME */
+    element_way way;
+    uint8_t *to;
+} encode_row;
+
+static inline encode_care care_of(const bsmm_coder *k, bool tame) {
+    bool one_zero = k->zero_code_and == 0;
+    if (!tame || one_zero || k->zero_or || k->down) return CARE_ALL;
+    return k->zero_and ? CARE_NONE : CARE_PLUS;
+}
+
+static inline element_way way_of(const bsmm_strip_job *job, encode_care care) {
+    if (job->step == BSMM_STEP_COMPARE) return WAY_COMPARE;
+    if (job->step == BSMM_STEP_MULTIPLY) return WAY_MULTIPLY;
+    return care == CARE_NONE ? WAY_DIVIDE_TAME : WAY_DIVIDE;
+}
+
+static inline void reciprocals_of(const float *factors, int64_t n, float *reciprocals) {
+    for (int64_t i = 0; i < n; i++)
+        reciprocals[i] = 1 / factors[i];
+}
+
+#endif
