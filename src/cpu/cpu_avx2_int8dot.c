@@ -32,68 +32,77 @@ INLINE __m256i broadcast(const uint8_t *words, int64_t i) {
     return _mm256_set1_epi32(((const int32_t *)(const void *)words)[i]);
 }
 
-/* Sums of `groups` groups in 16 bits. Two groups at a time: unrolled whole, compilers reorder the
- * sums and run out of registers. */
-INLINE void sum_groups(const uint8_t *a, const uint8_t *b, int64_t groups,
-                       __m256i part[MR][VECTORS]) {
-#    pragma GCC unroll 2
-    for (int64_t g = 0; g < groups; g++) {
-        __m256i b0 = load(b + g * NR * 4), b1 = load(b + g * NR * 4 + 32);
+/* Compilers give sums of integers another order, for which registers are too few: not past this. */
+INLINE void keep_order(__m256i *sum) {
+    __asm__("" : "+x"(*sum));
+}
+
+/* Sums of one unit, two groups at a time: exact in 16 bits, of which vpmaddwd has yet to add pairs,
+ * or in 32 where 16 do not carry them further than two groups. */
+INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide,
+                     __m256i sum[MR][VECTORS]) {
+#    pragma GCC unroll 4
+    for (int64_t g = 0; g < unit / 4; g += 2, a += 2 * MR * 4, b += 2 * NR * 4) {
+        __m256i even[VECTORS], odd[VECTORS];
+        for (int v = 0; v < VECTORS; v++) {
+            even[v] = load(b + 32 * v);
+            odd[v] = load(b + NR * 4 + 32 * v);
+        }
 #    pragma GCC unroll 4
         for (int r = 0; r < MR; r++) {
-            __m256i x = broadcast(a, g * MR + r);
-            part[r][0] = _mm256_add_epi16(part[r][0], _mm256_maddubs_epi16(b0, x));
-            part[r][1] = _mm256_add_epi16(part[r][1], _mm256_maddubs_epi16(b1, x));
+            __m256i x = broadcast(a, r), y = broadcast(a, MR + r);
+            for (int v = 0; v < VECTORS; v++) {
+                __m256i part = _mm256_add_epi16(_mm256_maddubs_epi16(even[v], x),
+                                                _mm256_maddubs_epi16(odd[v], y));
+                if (wide) part = _mm256_madd_epi16(part, _mm256_set1_epi16(1));
+                sum[r][v] = g == 0 ? part
+                            : wide ? _mm256_add_epi32(sum[r][v], part)
+                                   : _mm256_add_epi16(sum[r][v], part);
+                keep_order(&sum[r][v]);
+            }
         }
     }
 }
 
-/* Sums of one unit, exact, `run` groups at a time in 16 bits. */
-INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int64_t unit, int64_t run,
-                     __m256i sum[MR][VECTORS]) {
-    const uint8_t *begin = a + MR * unit;
-#    pragma GCC unroll 4
-    for (int64_t g = 0; g < unit / 4; g += run) {
-        __m256i part[MR][VECTORS] = {0};
-        sum_groups(a + g * MR * 4, b + g * NR * 4, run, part);
-#    pragma GCC unroll 4
-        for (int r = 0; r < MR; r++)
-            for (int v = 0; v < VECTORS; v++)
-                sum[r][v] = _mm256_add_epi32(g == 0 ? broadcast(begin, r) : sum[r][v],
-                                             _mm256_madd_epi16(part[r][v], _mm256_set1_epi16(1)));
+/* The product of A's scale and B's, in both forms. */
+INLINE __m256 scale_product(__m256i a_scale, __m256i b_scale, bool by_exponent) {
+    if (by_exponent) return _mm256_castsi256_ps(_mm256_add_epi32(a_scale, b_scale));
+    return _mm256_mul_ps(_mm256_castsi256_ps(a_scale), _mm256_castsi256_ps(b_scale));
+}
+
+/* A row's scales are read before its sums are stored: what is read after may have been written. */
+INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide, bool by_exponent,
+                     float *c, int64_t pitch) {
+    const uint8_t *begins = a + MR * unit, *a_scales = begins + MR * 4;
+    __m256i sum[MR][VECTORS], b_scale[VECTORS];
+    sum_unit(a, b, unit, wide, sum);
+    for (int v = 0; v < VECTORS; v++) {
+        b_scale[v] = load(b + NR * unit + 32 * v);
+        keep_order(&b_scale[v]);
     }
-}
-
-/* The product of A's scale r and B's, in both forms. */
-INLINE __m256 scale_product(const uint8_t *a_scales, int r, __m256i b_scales, bool by_exponent) {
-    __m256i scale = broadcast(a_scales, r);
-    if (by_exponent) return _mm256_castsi256_ps(_mm256_add_epi32(scale, b_scales));
-    return _mm256_mul_ps(_mm256_castsi256_ps(scale), _mm256_castsi256_ps(b_scales));
-}
-
-INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, int64_t run,
-                     bool by_exponent, float *c, int64_t pitch) {
-    const uint8_t *a_scales = a + MR * unit + MR * 4, *b_scales = b + NR * unit;
-    __m256i sum[MR][VECTORS];
-    sum_unit(a, b, unit, run, sum);
 #    pragma GCC unroll 4
-    for (int r = 0; r < MR; r++)
+    for (int r = 0; r < MR; r++, c += pitch) {
+        __m256i begin = broadcast(begins, r), a_scale = broadcast(a_scales, r);
+        __m256 total[VECTORS];
         for (int v = 0; v < VECTORS; v++) {
-            float *at = c + r * pitch + 8 * v;
-            __m256 scale = scale_product(a_scales, r, load(b_scales + 32 * v), by_exponent);
-            _mm256_storeu_ps(
-                at, _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[r][v]), scale, _mm256_loadu_ps(at)));
+            __m256i exact = wide ? sum[r][v] : _mm256_madd_epi16(sum[r][v], _mm256_set1_epi16(1));
+            total[v] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(begin, exact)),
+                                       scale_product(a_scale, b_scale[v], by_exponent),
+                                       _mm256_loadu_ps(c + 8 * v));
         }
+        for (int v = 0; v < VECTORS; v++)
+            _mm256_storeu_ps(c + 8 * v, total[v]);
+    }
 }
 
 INLINE void multiply(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
-                     bool add, bsmm_ahead ahead, int64_t unit, int64_t run, bool by_exponent) {
+                     bool add, bsmm_ahead ahead, int64_t unit, bool wide, bool by_exponent) {
     if (!add)
         for (int r = 0; r < MR; r++)
             memset(c + r * pitch, 0, NR * sizeof(float));
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);
-        add_unit(a, b, unit, run, by_exponent, c, pitch);
+        add_unit(a, b, unit, wide, by_exponent, c, pitch);
         a += BSMM_INT8_UNIT_BYTES(MR, unit, BSMM_INT8_A);
         b += BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
     }
@@ -104,22 +113,22 @@ enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
 /* 16-bit sums over a whole unit, and over 2 groups where both sides are e2m3. */
 TARGET static void multiply_exponent(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                      int64_t pitch, bool add, bsmm_ahead ahead) {
-    multiply(a, b, units, c, pitch, add, ahead, EXPONENT, EXPONENT / 4, true);
+    multiply(a, b, units, c, pitch, add, ahead, EXPONENT, false, true);
 }
 
 TARGET static void multiply_exponent_e2m3(const uint8_t *a, const uint8_t *b, int64_t units,
                                           float *c, int64_t pitch, bool add, bsmm_ahead ahead) {
-    multiply(a, b, units, c, pitch, add, ahead, EXPONENT, 2, true);
+    multiply(a, b, units, c, pitch, add, ahead, EXPONENT, true, true);
 }
 
 TARGET static void multiply_value(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                   int64_t pitch, bool add, bsmm_ahead ahead) {
-    multiply(a, b, units, c, pitch, add, ahead, VALUE, VALUE / 4, false);
+    multiply(a, b, units, c, pitch, add, ahead, VALUE, false, false);
 }
 
 TARGET static void multiply_value_e2m3(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                        int64_t pitch, bool add, bsmm_ahead ahead) {
-    multiply(a, b, units, c, pitch, add, ahead, VALUE, 2, false);
+    multiply(a, b, units, c, pitch, add, ahead, VALUE, true, false);
 }
 
 static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {

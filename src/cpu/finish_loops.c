@@ -229,6 +229,9 @@ static const bsmm_finish_loops avx2 = {
     .store = {[BSMM_ELEM_F32] = store_f32_avx2,
               [BSMM_ELEM_F16] = store_f16_avx2,
               [BSMM_ELEM_BF16] = store_bf16_avx2},
+    .direct = {[BSMM_ELEM_F32] = bsmm_finish_f32_avx2,
+               [BSMM_ELEM_F16] = bsmm_finish_f16_avx2,
+               [BSMM_ELEM_BF16] = bsmm_finish_bf16_avx2},
 };
 
 AVX512 static void scale_avx512(const float *acc, double row_factor, const double *factors,

@@ -48,6 +48,7 @@ typedef int64_t bsmm_finish_direct_loop(const bsmm_finish_tile *tile);
 
 #if defined(__x86_64__)
 bsmm_finish_direct_loop bsmm_finish_f32_avx512, bsmm_finish_f16_avx512, bsmm_finish_bf16_avx512;
+bsmm_finish_direct_loop bsmm_finish_f32_avx2, bsmm_finish_f16_avx2, bsmm_finish_bf16_avx2;
 #endif
 
 typedef struct bsmm_finish_loops {

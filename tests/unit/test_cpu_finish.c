@@ -168,7 +168,6 @@ static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t r
 /* From sums to D in one pass, or in several by plain C: one factor or many, powers of two or not,
  * with C and bias; C may be D. */
 static void test_direct_rows(void **state) {
-    (void)state;
     static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0};
     static const double alphas[] = {1, -0.5, 1.7};
     static float acc[COLS], got[COLS], want[COLS];
@@ -202,7 +201,7 @@ static void test_direct_rows(void **state) {
         p.d.m.data = want;
         if (in_place) p.c.m.data = want;
         bsmm_gemm_store_row(&p, &row, values);
-        bsmm_cpu_mask_features(~0u);
+        bsmm_cpu_mask_features(*(const uint32_t *)*state);
         assert_memory_equal(got, want, sizeof got);
     }
 }
@@ -275,8 +274,10 @@ int main(void) {
         cmocka_unit_test_prestate_setup_teardown(test_added, mask, unmask, &avx2),
         cmocka_unit_test_prestate_setup_teardown(test_random_doubles, mask, unmask, &none),
         cmocka_unit_test_prestate_setup_teardown(test_added, mask, unmask, &none),
-        cmocka_unit_test(test_direct_rows),
-        cmocka_unit_test(test_direct_tiles),
+        cmocka_unit_test_prestate_setup_teardown(test_direct_rows, mask, unmask, &all),
+        cmocka_unit_test_prestate_setup_teardown(test_direct_rows, mask, unmask, &avx2),
+        cmocka_unit_test_prestate_setup_teardown(test_direct_tiles, mask, unmask, &all),
+        cmocka_unit_test_prestate_setup_teardown(test_direct_tiles, mask, unmask, &avx2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
