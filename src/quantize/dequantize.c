@@ -104,21 +104,30 @@ static void find_nans(const double *values, bsmm_decode_job *job) {
 
 /* Every finite value of 8 bits is a bf16. */
 static void set_pairs(const bsmm_elem_info *info, const double *values, bsmm_decode_job *job) {
-    job->mantissa_bits = (int)info->mantissa_bits;
     job->pairs_base = (int16_t)((127 - info->bias) << 7);
     for (int i = 0; i < 1 << info->mantissa_bits; i++)
         job->subnormals[i] = (uint16_t)(bsmm_float_bits((float)values[i]) >> 16);
+}
+
+/* Every value of 4 bits is a bf16. */
+static void set_bytes(bsmm_decode_job *job) {
+    for (int i = 0; i < 16; i++) {
+        job->low_bytes[i] = (uint8_t)(bsmm_float_bits(job->table[i]) >> 16);
+        job->high_bytes[i] = (uint8_t)(bsmm_float_bits(job->table[i]) >> 24);
+    }
 }
 
 static void set_elements(uint32_t elem, bsmm_decode_job *job) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     const double *values = bsmm_elem_values(elem);
     job->bits = info->bits;
+    job->mantissa_bits = (int)info->mantissa_bits;
     for (int i = 0; i < bsmm_min_i64(32, 1 << info->bits); i++)
         job->table[i] = (float)values[i];
-    if (info->bits < 8) return;
+    set_bytes(job);
     job->shift = 10 - (int)info->mantissa_bits;
     job->bias = ldexpf(1, 15 - info->bias);
+    if (info->bits < 8) return;
     find_nans(values, job);
     set_pairs(info, values, job);
 }

@@ -232,6 +232,6 @@ static bool has_windows(void) {
 
 #    include "quantize/encode_body.h"
 
-const bsmm_strip_ops bsmm_strip_avx2 = {.amax = bsmm_amax_avx2, .encode = encode};
+const bsmm_strip_ops bsmm_strip_avx2 = {bsmm_amax_avx2, encode, bsmm_decode_avx2, bsmm_drain_avx2};
 
 #endif

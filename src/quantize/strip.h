@@ -29,20 +29,21 @@ typedef struct bsmm_strip_job {
  * is the one or the other factor; `other` is what the other one is. */
 typedef struct bsmm_decode_job {
     uint32_t bits, to_elem;
+    int mantissa_bits;
     int64_t width;
     bool scale_is_exact; /* an e4m3 scale: its product with an element is a float */
     bool is_exact;       /* so is the second product, or it overflows */
     bool streams;        /* stores whole cache lines past the caches */
     float other;
-    float table[32]; /* of the first codes; 4 and 6 bits */
-    /* 8 bits: an f16 code's magnitude is the code's, shifted; `bias` is what a value is multiplied
-     * by then. NaN: (code - nan_base) & nan_mask < nans. */
+    float table[32];                       /* of the first codes; 4 and 6 bits */
+    uint8_t low_bytes[16], high_bytes[16]; /* 4 bits: of the values as bf16 */
+    /* 6 and 8 bits: an f16 code's magnitude is the code's, shifted; `bias` is what a value is
+     * multiplied by then. NaN, of 8 bits: (code - nan_base) & nan_mask < nans. */
     int shift;
     float bias;
     int16_t nan_base, nan_mask, nans;
     /* 8 bits to bf16: a normal code's magnitude, shifted, plus `pairs_base`; that of one below
      * 2^mantissa_bits from a table. Not finite: (code - special_base) & nan_mask < specials. */
-    int mantissa_bits;
     int16_t pairs_base, special_base, specials;
     uint16_t subnormals[32];
 } bsmm_decode_job;
@@ -78,8 +79,11 @@ void bsmm_amax_avx2(const bsmm_plain *values, int64_t rows, int64_t cols, int64_
                     bool skips_nan, uint32_t *amax);
 void bsmm_amax_avx512(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                       bool skips_nan, uint32_t *amax);
+void bsmm_decode_avx2(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
+                      const float *scales, void *to);
 void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                         const float *scales, void *to);
+void bsmm_drain_avx2(void);
 void bsmm_drain_avx512(void);
 #endif
 

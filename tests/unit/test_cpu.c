@@ -37,7 +37,7 @@ static void test_features_agree_with_the_kernel(void **state) {
         uint32_t feature;
         const char *flags[4];
     } known[] = {
-        {BSMM_CPU_AVX2, {"avx2", "fma"}},
+        {BSMM_CPU_AVX2, {"avx2", "fma", "f16c"}},
         {BSMM_CPU_AVX512, {"avx512f", "avx512bw", "avx512dq", "avx512vl"}},
         {BSMM_CPU_AVX512_VNNI, {"avx512_vnni", "avx512f", "avx512bw", "avx512vl"}},
         {BSMM_CPU_AVX512_BF16, {"avx512_bf16", "avx512f", "avx512bw", "avx512vl"}},
