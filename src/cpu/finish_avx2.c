@@ -65,11 +65,6 @@ INLINE dvec dvec_fma(dvec a, dvec b, dvec c) {
     return _mm256_fmadd_pd(a, b, c);
 }
 
-INLINE bool dvec_are_ones(lanes there, const double *from) {
-    dvec other = _mm256_cmp_pd(load_doubles(there, from), dvec_set1(1), _CMP_NEQ_UQ);
-    return (_mm256_movemask_pd(other) & ((1 << there) - 1)) == 0;
-}
-
 INLINE dvec dvec_of(vec values, int half) {
     return _mm256_cvtps_pd(half ? _mm256_extractf128_ps(values, 1)
                                 : _mm256_castps256_ps128(values));

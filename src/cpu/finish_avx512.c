@@ -48,11 +48,6 @@ INLINE dvec dvec_fma(dvec a, dvec b, dvec c) {
     return _mm512_fmadd_pd(a, b, c);
 }
 
-INLINE bool dvec_are_ones(__mmask8 there, const double *from) {
-    return _mm512_mask_cmp_pd_mask(there, load_doubles(there, from), dvec_set1(1), _CMP_NEQ_UQ) ==
-           0;
-}
-
 INLINE dvec dvec_of(vec values, int half) {
     return _mm512_cvtps_pd(half ? _mm512_extractf32x8_ps(values, 1)
                                 : _mm512_castps512_ps256(values));

@@ -5,31 +5,53 @@
  *   lanes, those of a vec that are there: lanes_left(n), half_lanes(lanes, half);
  *   load_floats and load_doubles of lanes, 0 beyond; load_values, of C or bias;
  *   vec_set1, vec_add, vec_mul, vec_with_one_nan, dvec_set1, dvec_add, dvec_mul,
- *   dvec_fma, dvec_with_one_nan, dvec_are_ones of lanes, dvec_of (a vec's half), cut, narrow;
+ *   dvec_fma, dvec_with_one_nan, dvec_of (a vec's half), cut, narrow;
  *   store_f32, store_f16 and store_bf16 of lanes: false, and the row takes another way.
  *
- * Where all that a sum is multiplied by is one power of two and nothing is added, fp32 does: the
- * product is exact, or it overflows or is subnormal as the result does. Only alpha may be negative,
- * for it alone makes a sum of zeros -0. */
+ * Where all that a sum is multiplied by is a normal power of two and nothing is added, fp32 does:
+ * the product is exact, or it overflows or is subnormal as the result does. Only alpha may be
+ * negative, for it alone makes a sum of zeros -0. */
 #ifndef BSMM_CPU_FINISH_DIRECT_BODY_H
 #define BSMM_CPU_FINISH_DIRECT_BODY_H
 
 #include <string.h>
 
-/* ---- one power of two ---- */
+/* ---- powers of two ---- */
 
-static bool is_power_of_two(double value) {
+enum { NO_POWER = 1 << 16, LEAST = -126, MOST = 127 }; /* exponents; fp32's normal ones */
+
+/* Of a positive power of two. */
+static int exponent_of(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    uint64_t exponent = bits >> 52 & 0x7ff;
-    return (bits & ((1ull << 52) - 1)) == 0 && exponent > 1023 - 60 && exponent < 1023 + 60;
+    int64_t exponent = (int64_t)(bits >> 52); /* above 2046: Inf, NaN, negative */
+    bool is_power = (bits & ((1ull << 52) - 1)) == 0 && exponent > 0 && exponent < 2047;
+    return is_power ? (int)exponent - 1023 : NO_POWER;
 }
 
-INLINE bool are_ones(const double *factors, int64_t n) {
-    bool ones = true;
-    for (int64_t i = 0; i < n; i += HALF)
-        ones &= dvec_are_ones(half_lanes(lanes_left(n - i), 0), factors + i);
-    return ones;
+typedef struct exponents {
+    int least, most;
+} exponents;
+
+static exponents exponents_of(const double *factors, int64_t n) {
+    exponents all = {NO_POWER, -NO_POWER};
+    for (int64_t i = 0; i < n; i++) {
+        int exponent = exponent_of(factors[i]);
+        all.least = exponent < all.least ? exponent : all.least;
+        all.most = exponent > all.most ? exponent : all.most;
+    }
+    return all;
+}
+
+/* What a row's sums are multiplied by: one power of two, one for each column, or anything. */
+typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
+
+static multiplier multiplier_of(double factor, double alpha, exponents columns) {
+    int row = exponent_of(factor) + exponent_of(alpha < 0 ? -alpha : alpha);
+    bool normal = row >= LEAST && row <= MOST && columns.least >= LEAST && columns.most <= MOST &&
+                  row + columns.least >= LEAST && row + columns.most <= MOST;
+    if (!normal) return BY_ANY;
+    return columns.least == 0 && columns.most == 0 ? BY_ONE : BY_POWERS;
 }
 
 /* Part of a row: sums, and what they are multiplied by. */
@@ -39,8 +61,12 @@ typedef struct part {
     double factor, alpha;
 } part;
 
-INLINE vec times_factor(const part *p, lanes there) {
-    const vec factor = vec_set1((float)(p->factor * p->alpha));
+INLINE vec times_powers(const part *p, lanes there, bool one) {
+    vec factor = vec_set1((float)(p->factor * p->alpha));
+    if (!one)
+        factor =
+            vec_mul(factor, narrow(load_doubles(half_lanes(there, 0), p->column_factors),
+                                   load_doubles(half_lanes(there, 1), p->column_factors + HALF)));
     vec acc = vec_add(load_floats(there, p->acc), vec_set1(0));
     return vec_with_one_nan(vec_mul(acc, factor)); /* acc is not -0 */
 }
@@ -82,11 +108,12 @@ INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_fin
 /* The last rounding of LANES values. */
 typedef bool store_lanes(vec value, lanes there, void *to);
 
-INLINE bool finish_row(part p, int64_t cols, bool one, const bsmm_finish_tile *t, int64_t row,
+INLINE bool finish_row(part p, int64_t cols, multiplier by, const bsmm_finish_tile *t, int64_t row,
                        store_lanes *store, int64_t bytes, uint8_t *to) {
     for (; cols > 0; cols -= LANES) {
         lanes there = lanes_left(cols);
-        vec value = one ? times_factor(&p, there) : times_factors(&p, there, bytes == 2, t, row);
+        vec value = by == BY_ANY ? times_factors(&p, there, bytes == 2, t, row)
+                                 : times_powers(&p, there, by == BY_ONE);
         if (!store(value, there, to)) return false;
         p.acc += LANES;
         p.column_factors += LANES;
@@ -96,15 +123,17 @@ INLINE bool finish_row(part p, int64_t cols, bool one, const bsmm_finish_tile *t
 }
 
 INLINE int64_t finish_rows(const bsmm_finish_tile *t, store_lanes *store, int64_t bytes) {
-    bool ones = is_power_of_two(t->alpha) && are_ones(t->column_factors, t->cols), one = false;
+    const exponents columns = exponents_of(t->column_factors, t->cols);
+    multiplier by = BY_ANY;
     part p = {t->acc, t->column_factors, 0, t->alpha};
     uint8_t *to = t->to;
     for (int64_t r = 0; r < t->rows; r++, p.acc += t->pitch, to += t->to_pitch) {
         if (r == 0 || p.factor != t->factors[r])
-            one = ones && t->factors[r] > 0 && is_power_of_two(t->factors[r]);
+            by = multiplier_of(t->factors[r], t->alpha, columns);
         p.factor = t->factors[r];
-        bool done = one ? finish_row(p, t->cols, true, NULL, r, store, bytes, to)
-                        : finish_row(p, t->cols, false, NULL, r, store, bytes, to);
+        bool done = by == BY_ONE      ? finish_row(p, t->cols, BY_ONE, NULL, r, store, bytes, to)
+                    : by == BY_POWERS ? finish_row(p, t->cols, BY_POWERS, NULL, r, store, bytes, to)
+                                      : finish_row(p, t->cols, BY_ANY, NULL, r, store, bytes, to);
         if (!done) return r;
     }
     return t->rows;
@@ -116,7 +145,7 @@ INLINE int64_t finish_added_rows(const bsmm_finish_tile *t, store_lanes *store, 
     uint8_t *to = t->to;
     for (int64_t r = 0; r < t->rows; r++, p.acc += t->pitch, to += t->to_pitch) {
         p.factor = t->factors[r];
-        if (!finish_row(p, t->cols, false, t, r, store, bytes, to)) return r;
+        if (!finish_row(p, t->cols, BY_ANY, t, r, store, bytes, to)) return r;
     }
     return t->rows;
 }

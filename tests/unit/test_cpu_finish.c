@@ -165,10 +165,17 @@ static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t r
     p->bias_elem = added & ADDED_BIAS ? elems[round / 3 % 3] : BSMM_ELEM_NONE;
 }
 
+/* Of columns: ones; any; powers of two, some of which leave fp32's range beside a row's. */
+static double column_factor(int round, int i) {
+    if (round % 4 < 2) return 1;
+    if (round % 4 == 2) return ldexp(1 + i % 3, i % 7 - 3);
+    return ldexp(1, (i % 7 - 3) * (round % 8 == 3 ? 1 : 25));
+}
+
 /* From sums to D in one pass, or in several by plain C: one factor or many, powers of two or not,
  * with C and bias; C may be D. */
 static void test_direct_rows(void **state) {
-    static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0};
+    static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0, 0x1p-80};
     static const double alphas[] = {1, -0.5, 1.7};
     static float acc[COLS], got[COLS], want[COLS];
     static double columns[COLS], values[COLS];
@@ -177,7 +184,7 @@ static void test_direct_rows(void **state) {
     for (int round = 0; round < 540; round++) {
         for (int i = 0; i < COLS; i++) {
             acc[i] = random_float(&seed, round);
-            columns[i] = round % 4 < 2 ? 1 : ldexp(1 + i % 3, i % 7 - 3);
+            columns[i] = column_factor(round, i);
         }
         bsmm_product p = {.alpha = alphas[round % 3]};
         int64_t cols = 1 + round % COLS;
@@ -187,7 +194,7 @@ static void test_direct_rows(void **state) {
         add_c_and_bias(&p, added % 4, round / 2, 1, COLS);
         bool in_place = added >= 6;
         if (in_place) p.c.m = p.d.m;
-        bsmm_gemm_row row = {.cols = cols, .acc = acc, .factor = factors[round / 9 % 6]};
+        bsmm_gemm_row row = {.cols = cols, .acc = acc, .factor = factors[round / 9 % 7]};
         row.column_factors = columns;
         row.column_wide = wide;
         memset(got, 0xa5, sizeof got);
@@ -222,7 +229,7 @@ static void test_direct_tiles(void **state) {
         for (int i = 0; i < ROWS * PITCH; i++)
             acc[i] = random_float(&seed, round % 7 ? 1 : 2);
         for (int i = 0; i < PITCH; i++)
-            columns[i] = round % 4 < 2 ? 1 : 1.5;
+            columns[i] = column_factor(round, i);
         bsmm_product p = {.alpha = 1};
         add_c_and_bias(&p, (uint32_t)round / 15 % 4, round / 2, ROWS, PITCH);
         p.d.m = (bsmm_matrix){.format.elem = elem, .rows = ROWS, .cols = PITCH, .ld = PITCH};
