@@ -43,13 +43,19 @@ static exponents exponents_of(const double *factors, int64_t n) {
     return all;
 }
 
-/* What a row's sums are multiplied by: one power of two, one for each column, or anything. */
+/* What a tile's sums are multiplied by: in each row one power of two, one for each column, or
+ * anything. */
 typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
 
-static multiplier multiplier_of(double factor, double alpha, exponents columns) {
-    int row = exponent_of(factor) + exponent_of(alpha < 0 ? -alpha : alpha);
-    bool normal = row >= LEAST && row <= MOST && columns.least >= LEAST && columns.most <= MOST &&
-                  row + columns.least >= LEAST && row + columns.most <= MOST;
+static multiplier multiplier_of(const bsmm_finish_tile *t) {
+    const exponents columns = exponents_of(t->column_factors, t->cols);
+    exponents rows = exponents_of(t->factors, t->rows);
+    int alpha = exponent_of(t->alpha < 0 ? -t->alpha : t->alpha);
+    rows.least += alpha;
+    rows.most += alpha;
+    bool normal = rows.least >= LEAST && rows.most <= MOST && columns.least >= LEAST &&
+                  columns.most <= MOST && rows.least + columns.least >= LEAST &&
+                  rows.most + columns.most <= MOST;
     if (!normal) return BY_ANY;
     return columns.least == 0 && columns.most == 0 ? BY_ONE : BY_POWERS;
 }
@@ -122,37 +128,23 @@ INLINE bool finish_row(part p, int64_t cols, multiplier by, const bsmm_finish_ti
     return true;
 }
 
-INLINE int64_t finish_rows(const bsmm_finish_tile *t, store_lanes *store, int64_t bytes) {
-    const exponents columns = exponents_of(t->column_factors, t->cols);
-    multiplier by = BY_ANY;
-    part p = {t->acc, t->column_factors, 0, t->alpha};
-    uint8_t *to = t->to;
-    for (int64_t r = 0; r < t->rows; r++, p.acc += t->pitch, to += t->to_pitch) {
-        if (r == 0 || p.factor != t->factors[r])
-            by = multiplier_of(t->factors[r], t->alpha, columns);
-        p.factor = t->factors[r];
-        bool done = by == BY_ONE      ? finish_row(p, t->cols, BY_ONE, NULL, r, store, bytes, to)
-                    : by == BY_POWERS ? finish_row(p, t->cols, BY_POWERS, NULL, r, store, bytes, to)
-                                      : finish_row(p, t->cols, BY_ANY, NULL, r, store, bytes, to);
-        if (!done) return r;
-    }
-    return t->rows;
-}
-
-/* The same with C, bias or both. */
-INLINE int64_t finish_added_rows(const bsmm_finish_tile *t, store_lanes *store, int64_t bytes) {
+INLINE int64_t finish_rows(const bsmm_finish_tile *t, multiplier by, const bsmm_finish_tile *adds,
+                           store_lanes *store, int64_t bytes) {
     part p = {t->acc, t->column_factors, 0, t->alpha};
     uint8_t *to = t->to;
     for (int64_t r = 0; r < t->rows; r++, p.acc += t->pitch, to += t->to_pitch) {
         p.factor = t->factors[r];
-        if (!finish_row(p, t->cols, BY_ANY, t, r, store, bytes, to)) return r;
+        if (!finish_row(p, t->cols, by, adds, r, store, bytes, to)) return r;
     }
     return t->rows;
 }
 
 INLINE int64_t finish_tile(const bsmm_finish_tile *t, store_lanes *store, int64_t bytes) {
-    if (t->added_count) return finish_added_rows(t, store, bytes);
-    return finish_rows(t, store, bytes);
+    if (t->added_count) return finish_rows(t, BY_ANY, t, store, bytes);
+    multiplier by = multiplier_of(t);
+    if (by == BY_ONE) return finish_rows(t, BY_ONE, NULL, store, bytes);
+    if (by == BY_POWERS) return finish_rows(t, BY_POWERS, NULL, store, bytes);
+    return finish_rows(t, BY_ANY, NULL, store, bytes);
 }
 
 #endif
