@@ -1,0 +1,105 @@
+/* Values of 32 codes of 4, 6 and 8 bits, in four registers of floats.
+ *
+ * 4 bits: codes look up the two bytes of a bf16.
+ * 8 bits: shifted into an f16 code, whose exponent is wider or as wide; what the bias differs by is
+ *         a power of two. NaN codes are replaced.
+ * 6 bits: moved to the upper bits of bytes, then the same. */
+#ifndef BSMM_QUANTIZE_VALUES_AVX2_H
+#define BSMM_QUANTIZE_VALUES_AVX2_H
+
+#include "quantize/lanes_avx2.h"
+
+enum { PARTS = CHUNK / LANES };
+
+/* A job's constants in registers. */
+typedef struct vector_values {
+    __m256i low_bytes, high_bytes; /* 4 bits */
+    __m256 magnitudes;
+    __m256i nan_base, nan_mask, last_nan, field; /* 8 bits */
+    __m128i shift;
+    __m256 bias, level;
+} vector_values;
+
+INLINE __m256i twice(const void *from) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(from));
+}
+
+INLINE vector_values vector_values_of(const bsmm_decode_job *job) {
+    const int shift = job->mantissa_bits + 6 - (int)job->bits;
+    return (vector_values){
+        .low_bytes = twice(job->low_bytes),
+        .high_bytes = twice(job->high_bytes),
+        .magnitudes = _mm256_loadu_ps(job->table),
+        .nan_base = _mm256_set1_epi8((char)job->nan_base),
+        .nan_mask = _mm256_set1_epi8((char)job->nan_mask),
+        .last_nan = _mm256_set1_epi8((char)(job->nans - 1)),
+        .field = _mm256_set1_epi16((int16_t)(0x8000 | 0x7f00 >> shift)),
+        .shift = _mm_cvtsi32_si128(shift),
+        .bias = _mm256_set1_ps(job->bias),
+        .level = _mm256_set1_ps(job->other),
+    };
+}
+
+/* Bytes are taken so that unpacking, which works in halves of registers, leaves columns in order.
+ */
+INLINE void values4(const vector_values *v, const uint8_t *codes, __m256 x[PARTS]) {
+    const __m256i fours =
+        _mm256_setr_epi8(0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1, /* */
+                         2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1);
+    __m256i words = _mm256_shuffle_epi8(twice(codes), fours), zero = _mm256_setzero_si256();
+    __m256i code = _mm256_or_si256(words, _mm256_slli_epi16(words, 4));
+    code = _mm256_and_si256(code, _mm256_set1_epi8(0xf));
+    __m256i low = _mm256_shuffle_epi8(v->low_bytes, code);
+    __m256i high = _mm256_shuffle_epi8(v->high_bytes, code);
+    __m256i first = _mm256_unpacklo_epi8(low, high), second = _mm256_unpackhi_epi8(low, high);
+    x[0] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, first));
+    x[1] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, first));
+    x[2] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, second));
+    x[3] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, second));
+}
+
+/* Codes in the upper bits of bytes. Each two codes are brought into a word of their own, first into
+ * its bits 4 to 15. */
+INLINE __m256i codes6(const uint8_t *codes) {
+    const __m256i pairs =
+        _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, /* bytes 0 to 11 */
+                         4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15); /* 8 to 23 */
+    __m256i bytes = _mm256_castsi128_si256(_mm_loadu_si128((const void *)codes));
+    bytes = _mm256_inserti128_si256(bytes, _mm_loadu_si128((const void *)(codes + 8)), 1);
+    __m256i words = _mm256_shuffle_epi8(bytes, pairs);
+    words = _mm256_blend_epi16(_mm256_slli_epi16(words, 4), words, 0xaa);
+    __m256i even = _mm256_and_si256(_mm256_srli_epi16(words, 2), _mm256_set1_epi16(0xfc));
+    return _mm256_or_si256(even, _mm256_and_si256(words, _mm256_set1_epi16((int16_t)0xfc00)));
+}
+
+/* f16 codes of codes in the upper bytes of words. */
+INLINE __m256i f16_codes(const vector_values *v, __m256i words) {
+    return _mm256_and_si256(_mm256_sra_epi16(words, v->shift), v->field);
+}
+
+INLINE __m256 floats(const vector_values *v, __m128i f16) {
+    return _mm256_mul_ps(_mm256_cvtph_ps(f16), v->bias);
+}
+
+/* pairs: even columns, then odd ones, of each sixteen. */
+INLINE void values8(const vector_values *v, __m256i codes, bool has_nans, bool pairs,
+                    __m256 x[PARTS]) {
+    const __m256i zero = _mm256_setzero_si256(), quiet = _mm256_set1_epi16(0x7e00);
+    __m256i first = pairs ? _mm256_slli_epi16(codes, 8) : _mm256_unpacklo_epi8(zero, codes);
+    __m256i second = pairs ? codes : _mm256_unpackhi_epi8(zero, codes);
+    first = f16_codes(v, first), second = f16_codes(v, second);
+    __m256i above = _mm256_and_si256(_mm256_sub_epi8(codes, v->nan_base), v->nan_mask);
+    __m256i nan = _mm256_cmpeq_epi8(_mm256_min_epu8(above, v->last_nan), above);
+    if (has_nans && _mm256_movemask_epi8(nan)) {
+        __m256i low = pairs ? _mm256_slli_epi16(nan, 8) : _mm256_unpacklo_epi8(zero, nan);
+        __m256i high = pairs ? nan : _mm256_unpackhi_epi8(zero, nan);
+        first = _mm256_blendv_epi8(first, quiet, _mm256_srai_epi16(low, 8));
+        second = _mm256_blendv_epi8(second, quiet, _mm256_srai_epi16(high, 8));
+    }
+    x[0] = floats(v, _mm256_castsi256_si128(first));
+    x[1] = floats(v, _mm256_castsi256_si128(second));
+    x[2] = floats(v, _mm256_extracti128_si256(first, 1));
+    x[3] = floats(v, _mm256_extracti128_si256(second, 1));
+}
+
+#endif
