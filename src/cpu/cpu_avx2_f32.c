@@ -13,7 +13,7 @@
 #    define TARGET __attribute__((target("avx2,fma")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
-enum { LANES = 8, VECTORS = 2 };
+enum { LANES = 8, VECTORS = 2, COLUMNS = 8 };
 
 typedef __m256 vec;
 
@@ -31,6 +31,12 @@ INLINE vec vec_mul(vec a, vec b) {
 }
 INLINE vec vec_fma(vec a, vec b, vec c) {
     return _mm256_fmadd_ps(a, b, c);
+}
+
+/* Where instructions are few, a neighbour on the core costs less: unrolled, and of FMA's three
+ * forms the one that needs no moves, which compilers do not choose then. */
+INLINE void vec_accumulate(vec *acc, vec a, vec b) {
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(*acc) : "x"(a), "x"(b));
 }
 
 #    include "cpu/fma_body.h"

@@ -13,7 +13,7 @@
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
-enum { LANES = 16, VECTORS = 4 };
+enum { LANES = 16, VECTORS = 4, COLUMNS = 1 };
 
 typedef __m512 vec;
 
@@ -31,6 +31,10 @@ INLINE vec vec_mul(vec a, vec b) {
 }
 INLINE vec vec_fma(vec a, vec b, vec c) {
     return _mm512_fmadd_ps(a, b, c);
+}
+
+INLINE void vec_accumulate(vec *acc, vec a, vec b) {
+    *acc = vec_fma(a, b, *acc);
 }
 
 #    include "cpu/fma_body.h"

@@ -1,6 +1,7 @@
 /* The f32 engines' multiply, included by a kernel's file after it has defined the vector: `vec` of
- * LANES floats, VECTORS of them side by side in a tile, INLINE and TARGET (its attributes),
- * vec_load and vec_store (unaligned), vec_set1, vec_mul and vec_fma.
+ * LANES floats, VECTORS of them side by side in a tile, COLUMNS of K from branch to branch, INLINE
+ * and TARGET (its attributes), vec_load and vec_store (unaligned), vec_set1, vec_mul, vec_fma and
+ * vec_accumulate (*acc += a * b, rounded once).
  *
  * Tile: MR rows of A x VECTORS * LANES of B, A broadcast from memory. Segmented form: the
  * accumulators begin anew every 128 of K and are added to the tile in memory, times A's scale and
@@ -10,21 +11,26 @@
 
 enum { MR = 6, NR = VECTORS * LANES };
 
-/* Adds k columns. */
-INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][VECTORS]) {
-    for (int64_t i = 0; i < k; i++, a += MR, b += NR) {
-        vec column[VECTORS];
+INLINE void add_column(const float *a, const float *b, vec acc[MR][VECTORS]) {
+    vec column[VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; v++)
+        column[v] = vec_load(b + v * LANES);
+#pragma GCC unroll 6
+    for (int r = 0; r < MR; r++) {
+        vec x = vec_set1(a[r]);
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; v++)
-            column[v] = vec_load(b + v * LANES);
-#pragma GCC unroll 6
-        for (int r = 0; r < MR; r++) {
-            vec x = vec_set1(a[r]);
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
-                acc[r][v] = vec_fma(x, column[v], acc[r][v]);
-        }
+            vec_accumulate(&acc[r][v], x, column[v]);
     }
+}
+
+/* Adds k columns, a multiple of COLUMNS. */
+INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][VECTORS]) {
+    for (int64_t i = 0; i < k; i += COLUMNS, a += COLUMNS * MR, b += COLUMNS * NR)
+#pragma GCC unroll 8
+        for (int j = 0; j < COLUMNS; j++)
+            add_column(a + j * MR, b + j * NR, acc);
 }
 
 INLINE void clear(vec acc[MR][VECTORS]) {
