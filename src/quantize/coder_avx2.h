@@ -41,17 +41,17 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
     };
 }
 
-/* e2m1's codes follow 2 a up to 2, then a + 2, from 4 on a / 2 + 4: the least of the three, which
- * each are rounded once, to an integer, by what is added. */
+/* e2m1's codes follow 2 a up to 2, then a + 2, from 4 on a / 2 + 4: the least of the three. Each is
+ * rounded once, by adding a number whose last place is one code and whose last bits are 0, 2 or 4;
+ * above them something is left. */
 INLINE __m256i nearest_e2m1(__m256 a) {
-    const __m256 integer = _mm256_set1_ps(0x1.8p23f);
-    __m256 half = _mm256_fmadd_ps(a, _mm256_set1_ps(0.5f), _mm256_set1_ps(0x1.8p23f + 4));
-    __m256 one = _mm256_add_ps(a, _mm256_set1_ps(0x1.8p23f + 2));
-    __m256 twice = _mm256_fmadd_ps(a, _mm256_set1_ps(2), integer);
-    return _mm256_castps_si256(_mm256_min_ps(_mm256_min_ps(half, one), twice));
+    __m256i twice = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p22f)));
+    __m256i one = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p23f + 2)));
+    __m256i half = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p24f + 8)));
+    return _mm256_min_epu16(_mm256_min_epu16(half, one), twice);
 }
 
-/* The codes of magnitudes, in the lowest bits; above bit 21 something is left. What coder.c's
+/* The codes of magnitudes, in the lowest bits; above bit 15 something is left. What coder.c's
  * bsmm_coder_nearest gives: adding a number whose last place is the element's at this magnitude
  * rounds to it, ties to even. That number has the exponent, or the least one of normal elements,
  * plus `shift`; and its own last bits are where codes of that exponent begin, so that the sum's

@@ -14,78 +14,97 @@
 
 #    include <string.h>
 
-typedef __m256i vec;
-
 /* ---- bytes ---- */
 
-/* Four times 8 dwords as bytes; they shall be within these. Register i's come as dwords i and
- * 4 + i, which `natural` puts right. */
-INLINE __m256i natural(__m256i bytes) {
-    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
+/* 32 codes in bytes, not yet in their order: as groups of so many, of which each half of a register
+ * has every second. */
+typedef struct vec {
+    __m256i bytes;
+    int group;
+} vec;
 
+/* Four times 8 dwords as bytes; they shall be within these. */
 INLINE __m256i bytes_of_dwords(const __m256i c[4]) {
     return _mm256_packus_epi16(_mm256_packus_epi32(c[0], c[1]), _mm256_packus_epi32(c[2], c[3]));
 }
 
-/* The signs of dwords, in the same places, and of words, as those of bytes. */
+/* The signs of dwords as those of bytes, in the same places. */
 INLINE __m256i signs_of_dwords(const __m256i x[4]) {
     return _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
 }
 
-/* Codes in bytes, with the signs of other bytes. */
+/* Codes of so many bits with the signs of other bytes. */
 INLINE __m256i with_signs(int bits, __m256i codes, __m256i signs) {
     __m256i sign = _mm256_and_si256(signs, _mm256_set1_epi8(-128));
     return _mm256_or_si256(codes, _mm256_srli_epi16(sign, 8 - bits));
 }
 
-/* ---- packing ---- */
-
-/* 32 codes of 4 or 6 bits from bytes; the rest of the register is 0. */
-INLINE __m256i pack4(__m256i bytes) {
-    __m256i pairs = _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(16 << 8 | 1));
-    __m256i packed = _mm256_packus_epi16(pairs, _mm256_setzero_si256());
-    return _mm256_permute4x64_epi64(packed, 0xd8);
+INLINE __m256i in_order(vec codes) {
+    const __m256i turns = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    if (codes.group == 8) return _mm256_permute4x64_epi64(codes.bytes, 0xd8);
+    return _mm256_permutevar8x32_epi32(codes.bytes, turns);
 }
 
-INLINE __m256i pack6(__m256i bytes) {
+/* The place in order of a byte. */
+INLINE int place_of(int i, int group) {
+    int half = i / 16, turn = i % 16 / group;
+    return (2 * turn + half) * group + i % group;
+}
+
+/* ---- packing ---- */
+
+INLINE __m128i pack4(vec codes) {
+    __m256i pairs = _mm256_maddubs_epi16(codes.bytes, _mm256_set1_epi16(16 << 8 | 1));
+    __m256i packed = _mm256_packus_epi16(pairs, pairs);
+    __m128i even = _mm256_castsi256_si128(packed), odd = _mm256_extracti128_si256(packed, 1);
+    return codes.group == 8 ? _mm_unpacklo_epi32(even, odd) : _mm_unpacklo_epi16(even, odd);
+}
+
+/* The rest of the register is 0. */
+INLINE __m256i pack6(vec codes) {
     const __m256i three_of_four = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-    __m256i pairs = _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(64 << 8 | 1));
+    __m256i pairs = _mm256_maddubs_epi16(in_order(codes), _mm256_set1_epi16(64 << 8 | 1));
     __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32(4096 << 16 | 1));
     return _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(fours, three_of_four),
                                        _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7));
 }
 
-INLINE __m256i pack(__m256i bytes, uint32_t bits) {
-    return bits == 4 ? pack4(bytes) : bits == 6 ? pack6(bytes) : bytes;
+INLINE void store_half(uint8_t *to, __m128i bytes) {
+    _mm_storeu_si128((__m128i *)(void *)to, bytes);
 }
 
-INLINE void store_chunk(uint8_t *to, __m256i packed, uint32_t bits) {
-    __m128i first = _mm256_castsi256_si128(packed);
-    if (bits == 8)
-        store_bits(to, packed);
-    else
-        _mm_storeu_si128((__m128i *)(void *)to, first);
-    if (bits == 6)
-        _mm_storel_epi64((__m128i *)(void *)(to + 16), _mm256_extracti128_si256(packed, 1));
+INLINE void store_chunk(uint8_t *to, vec codes, uint32_t bits) {
+    if (bits == 4) store_half(to, pack4(codes));
+    if (bits == 8) store_bits(to, in_order(codes));
+    if (bits != 6) return;
+    __m256i packed = pack6(codes);
+    store_half(to, _mm256_castsi256_si128(packed));
+    _mm_storel_epi64((__m128i *)(void *)(to + 16), _mm256_extracti128_si256(packed, 1));
+}
+
+/* Ones where the first n codes are. */
+INLINE __m256i first_codes(int64_t n, int group) {
+    uint8_t ones[CHUNK];
+    for (int i = 0; i < CHUNK; i++)
+        ones[i] = place_of(i, group) < n ? 0xff : 0;
+    return load_bits(ones);
 }
 
 /* The first n codes; what completes their group is 0. */
-INLINE void store_last(uint8_t *to, __m256i bytes, int64_t n, uint32_t bits) {
+INLINE void store_last(uint8_t *to, vec codes, int64_t n, uint32_t bits) {
     int64_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1;
-    uint8_t all[CHUNK] = {0};
-    store_bits(all, bytes);
-    memset(all + n, 0, (size_t)(CHUNK - n));
-    store_bits(all, pack(load_bits(all), bits));
+    uint8_t all[CHUNK];
+    codes.bytes = _mm256_and_si256(codes.bytes, first_codes(n, codes.group));
+    store_chunk(all, codes, bits);
     memcpy(to, all, (size_t)(bsmm_ceil_div(n, group) * group * bits / 8));
 }
 
 /* ---- values and their factors ---- */
 
-INLINE __m256 next_factor(factor_cursor *cursor) {
+INLINE __m256 next_factor(factor_cursor *cursor, int count) {
     __m256 factor = _mm256_set1_ps(*cursor->at);
-    pass_columns(cursor, FACTOR_RUN);
+    pass_columns(cursor, count);
     return factor;
 }
 
@@ -94,9 +113,16 @@ typedef struct meeting {
     __m256 by, reciprocal;
 } meeting;
 
-INLINE meeting next_meeting(meeting_cursor *cursor, element_way way) {
-    __m256 by = next_factor(&cursor->by);
-    return (meeting){by, way == WAY_DIVIDE_TAME ? next_factor(&cursor->reciprocal) : by};
+INLINE meeting next_meeting(meeting_cursor *cursor, int count, element_way way) {
+    __m256 by = next_factor(&cursor->by, count);
+    return (meeting){by, way == WAY_DIVIDE_TAME ? next_factor(&cursor->reciprocal, count) : by};
+}
+
+/* Of 32 values: the halves'. */
+INLINE void next_meetings(meeting_cursor *cursor, element_way way, meeting m[2]) {
+    bool one = cursor->by.width % CHUNK == 0;
+    m[0] = next_meeting(cursor, one ? CHUNK : FACTOR_RUN, way);
+    m[1] = one ? m[0] : next_meeting(cursor, FACTOR_RUN, way);
 }
 
 /* x / m.by, correctly rounded (Markstein): of a reciprocal that is correctly rounded, the first
@@ -153,32 +179,31 @@ INLINE __m256i careful_codes(const vector_coder *k, __m256 x, meeting m, element
 
 /* ---- 32 values ---- */
 
-INLINE __m256i encode_carefully(const vector_coder *k, const void *from, uint32_t elem,
-                                meeting_cursor *cursor, element_way way) {
+INLINE vec encode_carefully(const vector_coder *k, const void *from, uint32_t elem,
+                            meeting_cursor *cursor, element_way way) {
     __m256i c[4];
-#    pragma GCC unroll 2
-    for (int i = 0; i < 4; i += 2) {
-        meeting m = next_meeting(cursor, way);
-        c[i] = careful_codes(k, load_lanes(from, elem, i), m, way);
-        c[i + 1] = careful_codes(k, load_lanes(from, elem, i + 1), m, way);
-    }
-    return natural(bytes_of_dwords(c));
+    meeting m[2];
+    next_meetings(cursor, way, m);
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        c[i] = careful_codes(k, load_lanes(from, elem, i), m[i / 2], way);
+    return (vec){bytes_of_dwords(c), 4};
 }
 
 /* Signs are those of what is rounded, but that tame quotients lose the one of -0: of the values. */
-INLINE __m256i encode_floats(const vector_coder *k, const void *from, uint32_t elem,
-                             meeting_cursor *cursor, element_way way, encode_care care) {
+INLINE vec encode_floats(const vector_coder *k, const void *from, uint32_t elem,
+                         meeting_cursor *cursor, element_way way, encode_care care) {
     __m256i c[4], signs[4];
-    meeting m;
+    meeting m[2];
+    next_meetings(cursor, way, m);
 #    pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        if (i % 2 == 0) m = next_meeting(cursor, way);
-        __m256 x = load_lanes(from, elem, i), y = meet(x, m, way);
+        __m256 x = load_lanes(from, elem, i), y = meet(x, m[i / 2], way);
         if (care == CARE_PLUS) y = _mm256_add_ps(y, _mm256_setzero_ps());
         c[i] = _mm256_and_si256(nearest_even(k, clamp(k, y)), k->magnitude);
         signs[i] = _mm256_castps_si256(care == CARE_PLUS ? y : x);
     }
-    return natural(with_signs((int)k->bits, bytes_of_dwords(c), signs_of_dwords(signs)));
+    return (vec){with_signs((int)k->bits, bytes_of_dwords(c), signs_of_dwords(signs)), 4};
 }
 
 /* The codes of 16 bf16 values in their places, without signs; nothing else is in a word. */
@@ -190,24 +215,18 @@ INLINE __m256i encode_words(const vector_coder *k, __m256i words, meeting m, ele
     return _mm256_blend_epi16(even_code, _mm256_slli_epi32(odd_code, 16), 0xaa);
 }
 
-INLINE __m256i in_order(__m256i bytes) {
-    return _mm256_permute4x64_epi64(bytes, 0xd8);
+INLINE vec encode_bf16(const vector_coder *k, const uint16_t *from, meeting_cursor *cursor,
+                       element_way way) {
+    meeting m[2];
+    next_meetings(cursor, way, m);
+    __m256i first = load_bits(from), second = load_bits(from + WORDS);
+    __m256i codes =
+        _mm256_packus_epi16(encode_words(k, first, m[0], way), encode_words(k, second, m[1], way));
+    return (vec){with_signs((int)k->bits, codes, _mm256_packs_epi16(first, second)), 8};
 }
 
-INLINE __m256i encode_bf16(const vector_coder *k, const uint16_t *from, meeting_cursor *cursor,
-                           element_way way) {
-    __m256i words[2], c[2];
-#    pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-        words[i] = load_bits(from + i * WORDS);
-        c[i] = encode_words(k, words[i], next_meeting(cursor, way), way);
-    }
-    return in_order(with_signs((int)k->bits, _mm256_packus_epi16(c[0], c[1]),
-                               _mm256_packs_epi16(words[0], words[1])));
-}
-
-INLINE __m256i encode_chunk(const vector_coder *k, const void *from, uint32_t elem,
-                            meeting_cursor *cursor, element_way way, encode_care care) {
+INLINE vec encode_chunk(const vector_coder *k, const void *from, uint32_t elem,
+                        meeting_cursor *cursor, element_way way, encode_care care) {
     if (care == CARE_ALL) return encode_carefully(k, from, elem, cursor, way);
     if (elem == BSMM_ELEM_BF16 && care == CARE_NONE) return encode_bf16(k, from, cursor, way);
     return encode_floats(k, from, elem, cursor, way, care);
@@ -215,15 +234,15 @@ INLINE __m256i encode_chunk(const vector_coder *k, const void *from, uint32_t el
 
 /* ---- bf16 to e2m1 under powers of two ---- */
 
-INLINE __m256i encode_windows(const uint16_t *from, factor_cursor *cursor) {
-    __m256i words[2], places[2];
-#    pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-        words[i] = load_bits(from + i * WORDS);
-        places[i] = place_words(words[i], _mm256_castps_si256(next_factor(cursor)));
-    }
-    __m256i codes = codes_at(_mm256_packus_epi16(places[0], places[1]));
-    return in_order(with_signs(4, codes, _mm256_packs_epi16(words[0], words[1])));
+INLINE vec encode_windows(const uint16_t *from, factor_cursor *cursor) {
+    meeting m[2];
+    meeting_cursor both = {*cursor, *cursor};
+    next_meetings(&both, WAY_MULTIPLY, m);
+    *cursor = both.by;
+    __m256i first = load_bits(from), second = load_bits(from + WORDS);
+    __m256i places = _mm256_packus_epi16(place_words(first, _mm256_castps_si256(m[0].by)),
+                                         place_words(second, _mm256_castps_si256(m[1].by)));
+    return (vec){with_signs(4, codes_at(places), _mm256_packs_epi16(first, second)), 8};
 }
 
 static bool has_windows(void) {

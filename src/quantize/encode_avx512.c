@@ -175,7 +175,8 @@ INLINE __m512i encode_chunk(const vector_coder *k, const void *from, uint32_t el
     return encode_floats(k, from, elem, cursor, way, care);
 }
 
-INLINE void store_chunk(uint8_t *to, __m512i packed, uint32_t bits) {
+INLINE void store_chunk(uint8_t *to, __m512i codes, uint32_t bits) {
+    __m512i packed = pack(codes, bits);
     if (bits == 4)
         _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(packed));
     else

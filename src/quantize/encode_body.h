@@ -1,11 +1,10 @@
 /* Rows of values to codes, CHUNK at a time, included by an instruction set's file after it has
- * defined INLINE, TARGET, `vec`, a register of CHUNK codes in bytes, vector_coder and
+ * defined INLINE, TARGET, `vec`, CHUNK codes in bytes, vector_coder and
  *
  *     vector_coder_of  a coder's constants in registers
  *     encode_chunk     CHUNK values to codes
- *     pack             codes to codes side by side
- *     store_chunk      these to memory
- *     store_last       the first few codes packed, with 0 for what completes their group
+ *     store_chunk      codes packed to memory
+ *     store_last       the first few, with 0 for what completes their group
  *     encode_windows   CHUNK values, bf16, to codes of e2m1 under powers of two, where has_windows
  *                      says so and blocks have whole WORDS; WINDOW_TARGET are its attributes,
  *                      WINDOW_BASE is what factor 0's window would be */
@@ -36,7 +35,7 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t 
     for (; left >= CHUNK; left -= CHUNK, from += CHUNK * bytes, to += CHUNK / 8 * bits) {
         prefetch_chunk(from, elem, row->ahead * bytes);
         vec codes = encode_chunk(&k, from, elem, &cursor, way, care);
-        store_chunk(to, pack(codes, bits), bits);
+        store_chunk(to, codes, bits);
     }
     if (left == 0) return;
     float last[CHUNK] = {0};
@@ -67,7 +66,7 @@ WINDOW_TARGET static void encode_by_windows(const encode_row *row) {
     int64_t left = row->cols;
     for (; left >= CHUNK; left -= CHUNK, from += CHUNK, to += CHUNK / 2) {
         prefetch_chunk((const uint8_t *)from, BSMM_ELEM_BF16, row->ahead * 2);
-        store_chunk(to, pack4(encode_windows(from, &cursor)), 4);
+        store_chunk(to, encode_windows(from, &cursor), 4);
     }
     if (left == 0) return;
     uint16_t last[CHUNK] = {0};
