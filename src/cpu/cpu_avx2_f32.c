@@ -39,6 +39,10 @@ INLINE void vec_accumulate(vec *acc, vec a, vec b) {
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*acc) : "x"(a), "x"(b));
 }
 
+INLINE void vec_settle(vec *value) {
+    __asm__("" : "+x"(*value));
+}
+
 #    include "cpu/fma_body.h"
 
 #endif

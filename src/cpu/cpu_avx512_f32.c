@@ -37,6 +37,10 @@ INLINE void vec_accumulate(vec *acc, vec a, vec b) {
     *acc = vec_fma(a, b, *acc);
 }
 
+INLINE void vec_settle(vec *value) {
+    (void)value;
+}
+
 #    include "cpu/fma_body.h"
 
 #endif

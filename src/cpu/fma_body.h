@@ -1,7 +1,7 @@
 /* The f32 engines' multiply, included by a kernel's file after it has defined the vector: `vec` of
  * LANES floats, VECTORS of them side by side in a tile, COLUMNS of K from branch to branch, INLINE
- * and TARGET (its attributes), vec_load and vec_store (unaligned), vec_set1, vec_mul, vec_fma and
- * vec_accumulate (*acc += a * b, rounded once).
+ * and TARGET (its attributes), vec_load and vec_store (unaligned), vec_set1, vec_mul, vec_fma,
+ * vec_accumulate (*acc += a * b, rounded once) and vec_settle, which may do nothing.
  *
  * Tile: MR rows of A x VECTORS * LANES of B, A broadcast from memory. Segmented form: the
  * accumulators begin anew every 128 of K and are added to the tile in memory, times A's scale and
@@ -31,6 +31,15 @@ INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][V
 #pragma GCC unroll 8
         for (int j = 0; j < COLUMNS; j++)
             add_column(a + j * MR, b + j * NR, acc);
+}
+
+/* Compilers that see sums through to where they are scaled keep some in memory all along. */
+INLINE void settle(vec acc[MR][VECTORS]) {
+#pragma GCC unroll 6
+    for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            vec_settle(&acc[r][v]);
 }
 
 INLINE void clear(vec acc[MR][VECTORS]) {
@@ -89,6 +98,7 @@ TARGET static void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t
         vec acc[MR][VECTORS];
         clear(acc);
         add_columns(a_unit, b_unit, BSMM_FMA_SEGMENT_UNIT, acc);
+        settle(acc);
         add_scaled(a_unit + MR * BSMM_FMA_SEGMENT_UNIT, b_unit + NR * BSMM_FMA_SEGMENT_UNIT, acc, c,
                    pitch, add || u > 0);
         a += BSMM_FMA_UNIT_BYTES(MR, BSMM_FMA_SEGMENT_UNIT);
