@@ -94,7 +94,22 @@ INLINE bool any_halfway(uint32_t to_elem, const __m256 *y, int n) {
     return (_mm256_movemask_epi8(any) & 0x33333333) != 0;
 }
 
-/* n registers, each with scales of its own, ready to be rounded. */
+/* Nearest even in the upper half. NaNs here have one payload, which no carry leaves. */
+INLINE __m256 round_bf16(__m256 value) {
+    __m256i bits = _mm256_castps_si256(value);
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    bits = _mm256_add_epi32(_mm256_add_epi32(bits, odd), _mm256_set1_epi32(0x7fff));
+    return _mm256_castsi256_ps(bits);
+}
+
+/* The same of what is not halfway. */
+INLINE __m256 round_up_bf16(__m256 value) {
+    __m256i bits = _mm256_add_epi32(_mm256_castps_si256(value), _mm256_set1_epi32(0x8000));
+    return _mm256_castsi256_ps(bits);
+}
+
+/* n registers, each with scales of its own. What is not exact is rounded to bf16, or ready to be
+ * rounded to f16. */
 INLINE void multiply(const shape s, const vector_values *v, int n, const __m256 *x,
                      const __m256 *scales, __m256 *y) {
     __m256 exact[PARTS];
@@ -104,13 +119,21 @@ INLINE void multiply(const shape s, const vector_values *v, int n, const __m256 
         y[i] = s.kind == EXACT ? exact[i]
                                : _mm256_mul_ps(exact[i], s.kind == BY_LEVEL ? v->level : scales[i]);
     }
-    if (s.kind == EXACT || s.to_elem == BSMM_ELEM_F32 || !any_halfway(s.to_elem, y, n)) return;
+    if (s.kind == EXACT || s.to_elem == BSMM_ELEM_F32) return;
+    bool plain = !any_halfway(s.to_elem, y, n), is_bf16 = s.to_elem == BSMM_ELEM_BF16;
+    if (plain && !is_bf16) return;
 #    pragma GCC unroll 4
-    for (int i = 0; i < n; i++)
-        y[i] = to_odd(exact[i], s.kind == BY_LEVEL ? v->level : scales[i], y[i]);
+    for (int i = 0; i < n; i++) {
+        if (plain) {
+            y[i] = round_up_bf16(y[i]);
+            continue;
+        }
+        __m256 odd = to_odd(exact[i], s.kind == BY_LEVEL ? v->level : scales[i], y[i]);
+        y[i] = is_bf16 ? round_bf16(odd) : odd;
+    }
 }
 
-/* ---- rounding and stores ---- */
+/* ---- stores ---- */
 
 INLINE void store(uint8_t *to, __m256i values, bool stream) {
     if (stream)
@@ -119,23 +142,13 @@ INLINE void store(uint8_t *to, __m256i values, bool stream) {
         store_bits(to, values);
 }
 
-/* Nearest even, in the upper halves. NaNs here have one payload, which no carry leaves. whole: the
- * values are bf16. So is every exact product of 6 bits and fewer: the smallest is 2^-131, the last
- * place of bf16's subnormals is 2^-133. */
-INLINE __m256i round_bf16(__m256 value, bool whole) {
-    __m256i bits = _mm256_castps_si256(value);
-    if (whole) return bits;
-    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    return _mm256_add_epi32(_mm256_add_epi32(bits, odd), _mm256_set1_epi32(0x7fff));
-}
-
-/* Two registers in 16 bits. */
-INLINE __m256i narrow(const shape s, __m256 low, __m256 high, bool whole) {
+/* Two registers in 16 bits; those that become bf16 are rounded. */
+INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
     if (s.to_elem == BSMM_ELEM_F16)
         return _mm256_set_m128i(_mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT),
                                 _mm256_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT));
-    __m256i first = _mm256_srli_epi32(round_bf16(low, whole), 16);
-    __m256i second = round_bf16(high, whole);
+    __m256i first = _mm256_srli_epi32(_mm256_castps_si256(low), 16);
+    __m256i second = _mm256_castps_si256(high);
     if (in_pairs(s)) return _mm256_blend_epi16(first, second, 0xaa);
     __m256i words = _mm256_packus_epi32(first, _mm256_srli_epi32(second, 16));
     return _mm256_permute4x64_epi64(words, _MM_SHUFFLE(3, 1, 2, 0));
@@ -145,8 +158,8 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high, bool whole) {
 
 /* Of a row's products and scales. */
 typedef struct row_facts {
-    bool whole; /* what round_bf16 means */
-    bool one;   /* 32 columns have one factor */
+    bool rounds; /* exact products to bf16 */
+    bool one;    /* 32 columns have one factor */
     bool streams;
 } row_facts;
 
@@ -172,8 +185,10 @@ INLINE void decode_chunk(const shape s, const vector_values *v, const uint8_t *c
             store(to + 32 * i, _mm256_castps_si256(y[i]), stream);
         return;
     }
-    store(to, narrow(s, y[0], y[1], facts->whole), stream);
-    store(to + 32, narrow(s, y[2], y[3], facts->whole), stream);
+    for (int i = 0; facts->rounds && i < PARTS; i++)
+        y[i] = round_bf16(y[i]);
+    store(to, narrow(s, y[0], y[1]), stream);
+    store(to + 32, narrow(s, y[2], y[3]), stream);
 }
 
 /* ---- 4 bits to 16 ---- */
@@ -183,7 +198,7 @@ typedef struct code_tables {
     __m256i low, high;
 } code_tables;
 
-/* False where a product is NaN, which has no sign to change. */
+/* False where a product is NaN, which has no sign to change; or was rounded up from Inf. */
 INLINE bool code_tables_of(const shape s, const vector_values *v, __m256 first, __m256 second,
                            code_tables *t) {
     const __m256i lows = _mm256_set1_epi64x(0x0e0c0a0806040200), one = _mm256_set1_epi8(1);
@@ -192,7 +207,7 @@ INLINE bool code_tables_of(const shape s, const vector_values *v, __m256 first, 
     const __m256 x[2] = {v->magnitudes, v->magnitudes};
     __m256 y[2];
     multiply(s, v, 2, x, (const __m256[]){first, second}, y);
-    __m256i words = narrow(s, y[0], y[1], s.kind == EXACT);
+    __m256i words = narrow(s, y[0], y[1]);
     t->low = _mm256_shuffle_epi8(words, lows);
     t->high = _mm256_shuffle_epi8(words, _mm256_or_si256(lows, one));
     t->high = _mm256_xor_si256(t->high, signs);
@@ -233,19 +248,20 @@ INLINE bool decode_by_tables(const shape s, const vector_values *v, const uint8_
 
 /* ---- rows ---- */
 
-/* Whether exact products of 8 bits are normal bf16 values, or zero; NaN is. */
-INLINE bool are_whole(const float *scales, int64_t blocks) {
+/* Whether an exact product of 8 bits may lie below bf16's last place. Of 6 bits and fewer none
+ * does: the smallest is 2^-131, the last place of bf16's subnormals is 2^-133. */
+INLINE bool any_tiny(const float *scales, int64_t blocks) {
     bool tiny = false;
     for (int64_t i = 0; i < blocks; i++)
         tiny |= scales[i] < 0x1p-96f;
-    return !tiny;
+    return tiny;
 }
 
 INLINE row_facts facts_of(const shape s, const bsmm_decode_job *job, int64_t cols,
                           const float *scales, const void *to) {
-    bool whole = s.to_elem == BSMM_ELEM_BF16 && s.kind == EXACT;
+    bool may_be_tiny = s.to_elem == BSMM_ELEM_BF16 && s.kind == EXACT && s.bits == 8;
     return (row_facts){
-        .whole = whole && (s.bits < 8 || are_whole(scales, bsmm_ceil_div(cols, job->width))),
+        .rounds = may_be_tiny && any_tiny(scales, bsmm_ceil_div(cols, job->width)),
         .one = job->width % CHUNK == 0 || job->width >= cols,
         .streams = job->streams && (uintptr_t)to % 64 == 0,
     };
