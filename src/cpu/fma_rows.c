@@ -188,6 +188,14 @@ static void include_scales(bsmm_fma_source *s, uint64_t row, reach *all) {
     }
 }
 
+/* ldexp(1, exponent), of exponents that double has. */
+static double power_of_two(int exponent) {
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static void finish_row(const reach *all, bsmm_fma_row *row) {
     exponents elements = all->elements, scales = all->scales;
     row->element_factor = row->scale_factor = row->factor = 1;
@@ -197,9 +205,9 @@ static void finish_row(const reach *all, bsmm_fma_row *row) {
         bool fits = elements.top - elements.bottom <= DEEPEST_ELEMENT &&
                     scales.top - scales.bottom <= DEEPEST_SCALE &&
                     top - all->bottom <= BSMM_FMA_SPAN_LIMIT;
-        row->element_factor = ldexp(1, TOP - elements.top);
-        row->scale_factor = ldexp(1, -scales.top);
-        row->factor = ldexp(1, top - TOP);
+        row->element_factor = power_of_two(TOP - elements.top);
+        row->scale_factor = power_of_two(-scales.top);
+        row->factor = power_of_two(top - TOP);
         row->span = (uint8_t)(fits ? top - all->bottom : BSMM_FMA_TOO_WIDE);
     }
     if (all->infinite) row->span = BSMM_FMA_TOO_WIDE;

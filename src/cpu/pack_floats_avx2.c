@@ -152,6 +152,12 @@ TARGET void bsmm_pack_avx2_floats(const bsmm_pack_codes *c, const bsmm_pack_tabl
 
 /* ---- magnitudes ---- */
 
+INLINE int32_t largest_of(__m256i words) {
+    __m128i most = _mm_max_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0x4e));
+    return _mm_cvtsi128_si32(_mm_max_epi32(most, _mm_shuffle_epi32(most, 0xb1)));
+}
+
 TARGET void bsmm_pack_avx2_reach(const float *values, int64_t n, int32_t *largest,
                                  int32_t *smallest_less_1) {
     const __m256i all = _mm256_set1_epi32(INT32_MAX), one = _mm256_set1_epi32(1);
@@ -164,13 +170,10 @@ TARGET void bsmm_pack_avx2_reach(const float *values, int64_t n, int32_t *larges
         least = _mm256_min_epi32(least, _mm256_and_si256(_mm256_sub_epi32(magnitude, one), all));
     }
     bsmm_pack_portable_reach(values + i, n - i, largest, smallest_less_1);
-    int32_t high[LANES], low[LANES];
-    _mm256_storeu_si256((__m256i *)(void *)high, most);
-    _mm256_storeu_si256((__m256i *)(void *)low, least);
-    for (int lane = 0; lane < LANES; lane++) {
-        *largest = high[lane] > *largest ? high[lane] : *largest;
-        *smallest_less_1 = low[lane] < *smallest_less_1 ? low[lane] : *smallest_less_1;
-    }
+    int32_t high = largest_of(most);
+    int32_t low = ~largest_of(_mm256_xor_si256(least, _mm256_set1_epi32(-1)));
+    *largest = high > *largest ? high : *largest;
+    *smallest_less_1 = low < *smallest_less_1 ? low : *smallest_less_1;
 }
 
 #else
