@@ -286,7 +286,9 @@ static bool prepare_panel(const decode *x, const scratch *to, int64_t col, int64
                             .used = x->p->a.m.cols / x->d->scale_unit,
                             .codes = to->codes + begin,
                             .scales = to->scales + begin,
-                            .factors = to->factors + at};
+                            .factors = to->factors + at,
+                            .wide = to->wide + at,
+                            .a_wide = bsmm_gemm_widest(x->a_wide, x->p->a.m.rows)};
     double global = bsmm_operand_global(&x->p->b);
     for (int64_t lane = 0; lane < LANES; lane++) {
         s.factors[lane] = global;
@@ -332,6 +334,7 @@ static void run_columns(const decode *x, int64_t col, int64_t next) {
                              .acc = to.acc + r * COLUMNS,
                              .factor = x->a_factors[r],
                              .wide = x->a_wide[r],
+                             .wide_limit = x->d->wide_limit,
                              .column_factors = to.factors,
                              .column_wide = to.wide};
         bsmm_gemm_store_row(x->p, &row, to.values);

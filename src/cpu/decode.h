@@ -47,6 +47,8 @@ typedef struct bsmm_decode_scales {
     uint8_t *codes;    /* [units][16] */
     float *scales;     /* [units][16], of a B with fp32 scales */
     double *factors;   /* of the 16 rows; B's global scale to begin with */
+    uint8_t *wide;     /* the same; 0 to begin with */
+    int a_wide;        /* the widest row of A */
 } bsmm_decode_scales;
 
 typedef struct bsmm_decoder {
@@ -56,6 +58,7 @@ typedef struct bsmm_decoder {
     uint64_t a_unit_bytes;  /* of width rows */
     uint64_t b_unit_bytes;  /* of 16 rows, for panels that are packed after all */
     int64_t scale_unit;     /* K of a gathered scale */
+    int wide_limit;         /* see bsmm_engine */
     uint64_t context_bytes; /* tables and the like, made once a run */
     void (*make_context)(const bsmm_product *p, void *context);
     void (*pack_a)(const bsmm_product *p, int64_t width, int64_t row, int64_t rows, bsmm_panel *to);
@@ -82,8 +85,13 @@ bsmm_status bsmm_decode_run(const bsmm_decoder *decoder, const bsmm_product *p, 
 
 /* Gathers the codes of leading units, as many as come in whole runs of `run` (16 or 4 codes that
  * lie side by side); returns how many. row: where each lane's row has column offset 0. For kernels
- * that need AVX-512 VBMI themselves (decode_gather.c). */
+ * that need AVX2 themselves (decode_gather.c). */
 int64_t bsmm_decode_gather_runs(const uint8_t *const row[BSMM_DECODE_LANES],
+                                const uint64_t *columns, int64_t units, int64_t run,
+                                uint8_t *codes);
+
+/* The same by 128-bit vectors (decode_gather_avx2.c). */
+int64_t bsmm_decode_gather_avx2(const uint8_t *const row[BSMM_DECODE_LANES],
                                 const uint64_t *columns, int64_t units, int64_t run,
                                 uint8_t *codes);
 

@@ -1,4 +1,5 @@
 /* Scale codes of 16 rows into lanes, for layouts whose codes lie in runs along K. */
+#include "base/cpu.h"
 #include "cpu/decode.h"
 
 #if defined(__x86_64__)
@@ -67,9 +68,9 @@ INLINE void prefetch_next(const uint8_t *const row[BSMM_DECODE_LANES], uint64_t 
         _mm_prefetch((const char *)row[i] + column + panel, _MM_HINT_T1);
 }
 
-TARGET int64_t bsmm_decode_gather_runs(const uint8_t *const row[BSMM_DECODE_LANES],
-                                       const uint64_t *columns, int64_t units, int64_t run,
-                                       uint8_t *codes) {
+TARGET static int64_t gather_by_512(const uint8_t *const row[BSMM_DECODE_LANES],
+                                    const uint64_t *columns, int64_t units, int64_t run,
+                                    uint8_t *codes) {
     int64_t i = 0;
     if (run >= 16)
         for (; i + 16 <= units; i += 16) {
@@ -80,6 +81,13 @@ TARGET int64_t bsmm_decode_gather_runs(const uint8_t *const row[BSMM_DECODE_LANE
         for (; i + 4 <= units; i += 4)
             gather_four(row, columns[i], codes + i * BSMM_DECODE_LANES);
     return i;
+}
+
+int64_t bsmm_decode_gather_runs(const uint8_t *const row[BSMM_DECODE_LANES],
+                                const uint64_t *columns, int64_t units, int64_t run,
+                                uint8_t *codes) {
+    bool has_512 = bsmm_cpu_features() & BSMM_CPU_AVX512_VBMI;
+    return (has_512 ? gather_by_512 : bsmm_decode_gather_avx2)(row, columns, units, run, codes);
 }
 
 #else

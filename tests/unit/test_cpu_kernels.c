@@ -147,6 +147,81 @@ static void test_int8_engines_agree(void **state) {
             }
 }
 
+/* ---- few rows on AVX2 ---- */
+
+static void check_decoding(product *p) {
+    float *packed = result_of(p, "cpu_avx2_f32"), *stored = result_of(p, "cpu_avx2_f32_decode");
+    assert_memory_equal(stored, packed, (size_t)(p->d.rows * p->d.cols) * sizeof(float));
+    free(packed);
+    free(stored);
+}
+
+/* Columns of whole strips of panels and fewer, K of whole batches and a part of one. */
+enum { DECODED_N = 141, DECODED_K = 722 };
+
+static const int64_t decoded_rows[] = {1, 2, 3, 8, 9, 16};
+
+static void test_decoding_agrees(void **state) {
+    (void)state;
+    static const char *const as[] = {"bf16", "f32", "mxfp8", "fp8_group128"};
+    static const char *const bs[] = {"mxfp8",        "mxfp8_e5m2",  "mxfp6_e2m3", "mxfp6_e3m2",
+                                     "mxfp4",        "nvfp4",       "e4m3",       "e5m2",
+                                     "fp8_group128", "fp8_block128"};
+    if (AVX2 & ~bsmm_cpu_features()) skip();
+    rng r = {7};
+    for (size_t i = 0; i < BSMM_COUNT(as) * BSMM_COUNT(bs); i++)
+        for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++)
+            for (size_t m = i % 2; m < BSMM_COUNT(decoded_rows); m += 2) {
+                product p;
+                product_make(&p, as[i % 4], bs[i / 4], decoded_rows[m], DECODED_N, DECODED_K, how,
+                             &r);
+                check_decoding(&p);
+                product_free(&p);
+            }
+}
+
+/* One code of NaN, and scales as deep as sums carry them and deeper, each in a panel of its own:
+ * what is decoded and what is packed after all lie side by side. */
+static void test_decoding_unusual(void **state) {
+    (void)state;
+    static const char *const bs[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp4"};
+    static const uint8_t depths[][7] = {{20, 37, 38, 39, 52, 53, 54}, {60, 61, 62, 66, 70, 74, 90}};
+    if (AVX2 & ~bsmm_cpu_features()) skip();
+    rng r = {8};
+    for (size_t i = 0; i < BSMM_COUNT(bs) * 4; i++) {
+        product p;
+        product_make(&p, i & 1 ? "e4m3" : "fp8_group128", bs[i / 4], 1 + (int64_t)i / 2 % 3,
+                     DECODED_N, DECODED_K, FILL_ORDINARY, &r);
+        uint8_t *scales = p.b.m.scales, *data = p.b.m.data;
+        size_t units = p.b.scale_bytes / DECODED_N;
+        for (size_t d = 0; d < 7; d++)
+            scales[(16 * d + 3) * units + units - 2 - d] -= depths[i / 2 % 2][d];
+        if (i < 8) data[120 * DECODED_K + 77] = i / 2 % 2 ? 0x7f : 0xff;
+        check_decoding(&p);
+        product_free(&p);
+    }
+}
+
+/* Scales that lie four in a row. */
+static void test_decoding_layouts(void **state) {
+    (void)state;
+    static const char *const bs[] = {"mxfp8", "mxfp4", "nvfp4"};
+    if (AVX2 & ~bsmm_cpu_features()) skip();
+    rng r = {9};
+    for (size_t i = 0; i < BSMM_COUNT(bs); i++) {
+        product p = {.d = describe(format_named("f32"), 2, DECODED_N)};
+        bsmm_matrix b = describe(format_named(bs[i]), DECODED_N, DECODED_K);
+        b.scale_layout = BSMM_LAYOUT_NV_128X4;
+        test_matrix_make(&p.a, describe(format_named("bf16"), 2, DECODED_K), FILL_ORDINARY, &r);
+        test_matrix_make(&p.b, b, FILL_ORDINARY, &r);
+        p.d.data = malloc((size_t)(2 * DECODED_N) * sizeof(float));
+        p.desc =
+            (bsmm_matmul_desc){.struct_size = sizeof p.desc, .a = &p.a.m, .b = &p.b.m, .d = &p.d};
+        check_decoding(&p);
+        product_free(&p);
+    }
+}
+
 /* What kernels do where 512-bit operations have two ports has the bits of what they do elsewhere.
  */
 static void check_ports(const char *a, const char *b, int64_t rows, fill how, rng *r) {
@@ -286,13 +361,11 @@ static void test_zero_scales(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice_by_features),
-        cmocka_unit_test(test_refusal_without_features),
-        cmocka_unit_test(test_int8_engines_agree),
-        cmocka_unit_test(test_ports_do_not_matter),
-        cmocka_unit_test(test_caches_do_not_matter),
-        cmocka_unit_test(test_largest_sums),
-        cmocka_unit_test(test_zero_scales),
+        cmocka_unit_test(test_choice_by_features),  cmocka_unit_test(test_refusal_without_features),
+        cmocka_unit_test(test_int8_engines_agree),  cmocka_unit_test(test_decoding_agrees),
+        cmocka_unit_test(test_decoding_unusual),    cmocka_unit_test(test_decoding_layouts),
+        cmocka_unit_test(test_ports_do_not_matter), cmocka_unit_test(test_caches_do_not_matter),
+        cmocka_unit_test(test_largest_sums),        cmocka_unit_test(test_zero_scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

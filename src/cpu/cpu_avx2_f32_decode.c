@@ -1,0 +1,108 @@
+/* cpu_avx2_f32_decode: few rows of anything that cpu_avx2_f32 takes against weights of 4, 6 and 8
+ * bits as stored.
+ *
+ * The bits of cpu_avx2_f32: lanes are columns, and each column's sum runs along K, element by
+ * element, with the same FMAs; powers of two that leave a row elsewhere change no bit. f32_decode.h
+ * says how the work is shared. */
+#include "base/cpu.h"
+#include "cpu/f32_decode.h"
+#include "cpu/fma.h"
+
+#include <stdio.h>
+
+static const int64_t most_rows = 16;
+
+/* K of a scale, of which blocks are multiples. */
+static int64_t scale_unit_of(uint32_t scale) {
+    if (scale == BSMM_SCALE_F32) return BSMM_FMA_SEGMENT_UNIT;
+    return scale == BSMM_SCALE_E4M3 ? BSMM_DECODE_STEP / 2 : BSMM_DECODE_STEP;
+}
+
+#if defined(__x86_64__)
+
+static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
+                   bsmm_panel *to) {
+    bsmm_fma_pack(p, false, width, row, rows, to);
+}
+
+static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_fma_pack(p, true, BSMM_DECODE_LANES, row, rows, to);
+}
+
+static bsmm_decoder decoder_of(const bsmm_product *p) {
+    bool by_segment = bsmm_fma_by_segment(p);
+    int64_t unit = by_segment ? BSMM_FMA_SEGMENT_UNIT : BSMM_FMA_FOLDED_UNIT;
+    int64_t width = bsmm_f32_decode_width(p);
+    return (bsmm_decoder){
+        .width = width,
+        .panels = bsmm_f32_decode_panels(width),
+        .unit = unit,
+        .a_unit_bytes = (uint64_t)BSMM_FMA_UNIT_BYTES(width, unit),
+        .b_unit_bytes = (uint64_t)BSMM_FMA_UNIT_BYTES(BSMM_DECODE_LANES, unit),
+        .scale_unit = scale_unit_of(p->b.m.format.scale),
+        .wide_limit = BSMM_FMA_SPAN_LIMIT,
+        .context_bytes = BSMM_F32_CONTEXT_BYTES,
+        .make_context = bsmm_f32_decode_make,
+        .pack_a = pack_a,
+        .pack_b = pack_b,
+        .prepare = bsmm_f32_decode_prepare,
+        .multiply = bsmm_f32_decode_multiply,
+        .multiply_packed = bsmm_f32_decode_packed[by_segment],
+    };
+}
+
+#else
+
+static bsmm_decoder decoder_of(const bsmm_product *p) {
+    (void)p;
+    return (bsmm_decoder){0};
+}
+
+#endif
+
+static const char *refuse_weights(const bsmm_format *f, char *why, size_t size) {
+    if (!bsmm_f32_halves_of(f->elem)) {
+        snprintf(why, size, "B has %s elements; it takes e2m1, e2m3, e3m2, e4m3 and e5m2",
+                 bsmm_elem_row(f->elem)->name);
+        return why;
+    }
+    if (f->scale == BSMM_SCALE_E4M3 && f->elem != BSMM_ELEM_E2M1) {
+        snprintf(why, size, "B has e4m3 scales over %s elements; it takes them over e2m1",
+                 bsmm_elem_row(f->elem)->name);
+        return why;
+    }
+    int64_t multiple = scale_unit_of(f->scale);
+    if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0) {
+        snprintf(why, size,
+                 "B has blocks of %u along K; with these scales it takes multiples of %lld",
+                 f->block_cols, (long long)multiple);
+        return why;
+    }
+    return NULL;
+}
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) return "the processor has no AVX2";
+    const char *reason = bsmm_fma_refuse(p, why, size);
+    if (!reason) reason = refuse_weights(&p->b.m.format, why, size);
+    return reason ? reason : bsmm_decode_refuse(p, most_rows, why, size);
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    bsmm_decoder d = decoder_of(p);
+    return bsmm_decode_workspace_bytes(&d, p);
+}
+
+static bsmm_status run(const bsmm_product *p, void *workspace) {
+    bsmm_decoder d = decoder_of(p);
+    return bsmm_decode_run(&d, p, workspace);
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx2_f32_decode = {
+    .name = "cpu_avx2_f32_decode",
+    .device = "cpu",
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bsmm_fma_bound,
+    .run = run,
+};
