@@ -26,6 +26,7 @@ enum {
     MOST_PARTS = 8, /* in a batch */
     CHUNK = 8,      /* batches of each row that are asked for side by side */
     MOST_GROUPS = BSMM_DECODE_PANELS * LANES / GROUP,
+    AT_ONCE = 4, /* columns in registers beside 8 sums */
     TILES = 3,
 };
 
@@ -64,28 +65,38 @@ INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256
     }
 }
 
+/* Columns of the groups from `first` on, `count` of them, times the rows' elements. */
+INLINE void add_columns(const uint8_t *b, const float *a, const float *scales, int rows, int groups,
+                        int first, int count, int run, bsmm_f32_scaling scaling, __m256 *sum) {
+    __m256 column[AT_ONCE];
+#    pragma GCC unroll 4
+    for (int g = 0; g < count; g++) {
+        const uint8_t *at = b + (first + g) * BSMM_F32_GROUP_BYTES(run);
+        column[g] = _mm256_cvtph_ps(_mm_load_si128((const __m128i *)(const void *)at));
+        if (scaling == BSMM_F32_ELEMENTS)
+            column[g] = _mm256_mul_ps(column[g], _mm256_load_ps(scales + (first + g) * GROUP));
+    }
+#    pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+        __m256 element = _mm256_set1_ps(a[r]);
+#    pragma GCC unroll 4
+        for (int g = 0; g < count; g++) {
+            __m256 *at = &sum[r * groups + first + g];
+            *at = _mm256_fmadd_ps(element, column[g], *at);
+        }
+    }
+}
+
 INLINE void add_part(const batch *x, const float *a, int rows, int groups, int run,
                      bsmm_f32_scaling scaling, int64_t part, __m256 *sum) {
     const uint8_t *b = x->halves + place_of(part, run);
     const float *scales = x->scales + part * groups * GROUP;
+    const int count = groups < AT_ONCE ? groups : AT_ONCE;
 #    pragma GCC unroll 4
-    for (int i = 0; i < PART; i++, b += 32, a += x->width) {
-        __m256 column[MOST_GROUPS];
-#    pragma GCC unroll 8
-        for (int g = 0; g < groups; g++) {
-            column[g] = _mm256_cvtph_ps(
-                _mm_load_si128((const __m128i *)(const void *)(b + g * BSMM_F32_GROUP_BYTES(run))));
-            if (scaling == BSMM_F32_ELEMENTS)
-                column[g] = _mm256_mul_ps(column[g], _mm256_load_ps(scales + g * GROUP));
-        }
-#    pragma GCC unroll 4
-        for (int r = 0; r < rows; r++) {
-            __m256 element = _mm256_set1_ps(a[r]);
-#    pragma GCC unroll 8
-            for (int g = 0; g < groups; g++)
-                sum[r * groups + g] = _mm256_fmadd_ps(element, column[g], sum[r * groups + g]);
-        }
-    }
+    for (int i = 0; i < PART; i++, b += 32, a += x->width)
+#    pragma GCC unroll 2
+        for (int first = 0; first < groups; first += count)
+            add_columns(b, a, scales, rows, groups, first, count, run, scaling, sum);
 }
 
 /* `rows` at a time of A's: 8 sums in registers. */
