@@ -81,30 +81,33 @@ static bool takes_windows(const encode_row *row) {
 
 /* ---- which loop ---- */
 
-INLINE void encode_tame(const bsmm_coder *coder, const encode_row *row, uint32_t bits,
-                        element_way way) {
+INLINE void encode_elem(const bsmm_coder *coder, const encode_row *row, uint32_t bits,
+                        element_way way, encode_care care) {
     if (row->elem == BSMM_ELEM_F32)
-        encode_all(coder, row, bits, BSMM_ELEM_F32, way, CARE_NONE);
+        encode_all(coder, row, bits, BSMM_ELEM_F32, way, care);
     else if (row->elem == BSMM_ELEM_BF16)
-        encode_all(coder, row, bits, BSMM_ELEM_BF16, way, CARE_NONE);
+        encode_all(coder, row, bits, BSMM_ELEM_BF16, way, care);
     else
-        encode_all(coder, row, bits, BSMM_ELEM_F16, way, CARE_NONE);
+        encode_all(coder, row, bits, BSMM_ELEM_F16, way, care);
 }
 
 /* The usual case has a loop for each width, element and way. */
 TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *row) {
     if (row->way == WAY_DIVIDE_TAME)
-        encode_tame(coder, row, row->bits, WAY_DIVIDE_TAME);
+        encode_elem(coder, row, row->bits, WAY_DIVIDE_TAME, CARE_NONE);
     else if (row->bits == 4)
-        encode_tame(coder, row, 4, WAY_MULTIPLY);
+        encode_elem(coder, row, 4, WAY_MULTIPLY, CARE_NONE);
     else if (row->bits == 6)
-        encode_tame(coder, row, 6, WAY_MULTIPLY);
+        encode_elem(coder, row, 6, WAY_MULTIPLY, CARE_NONE);
     else
-        encode_tame(coder, row, 8, WAY_MULTIPLY);
+        encode_elem(coder, row, 8, WAY_MULTIPLY, CARE_NONE);
 }
 
+/* Nearly all recipes that ask for it are e2m1's. */
 TARGET static void encode_care_plus(const bsmm_coder *coder, const encode_row *row) {
-    if (row->way == WAY_MULTIPLY)
+    if (row->way == WAY_MULTIPLY && row->bits == 4)
+        encode_elem(coder, row, 4, WAY_MULTIPLY, CARE_PLUS);
+    else if (row->way == WAY_MULTIPLY)
         encode_all(coder, row, row->bits, row->elem, WAY_MULTIPLY, CARE_PLUS);
     else
         encode_all(coder, row, row->bits, row->elem, WAY_DIVIDE, CARE_PLUS);
