@@ -24,7 +24,7 @@ declare -A tests=(
         test_quantize_fast_decode test_golden_layouts test_recipes test_recipes_golden test_describe
         test_io_safetensors test_io_gguf test_io_npy test_families_fixtures"
     [no_avx]="$everywhere"
-    [avx2]="$everywhere test_quantize_fast_decode test_dequantize_halves"
+    [avx2]="$everywhere test_quantize_fast_decode test_dequantize_halves test_dequantize_casts"
 )
 
 build_for_arm() {

@@ -1,6 +1,8 @@
 /* Any format to f32, f16 or bf16. */
 #include "quantize/recipe.h"
 
+#include "base/cpu.h"
+
 #include <math.h>
 
 enum { RUN = 256 };
@@ -41,11 +43,38 @@ static bool is_plain(const bsmm_operand *src) {
            !src->m.global_scale;
 }
 
+#if defined(__x86_64__)
+
+static uint8_t *plain_at(const bsmm_operand *o, int64_t r, int64_t c) {
+    uint32_t bytes = bsmm_elem_row(o->m.format.elem)->bits / 8;
+    return (uint8_t *)o->m.data + bsmm_operand_index(o, r, c) * bytes;
+}
+
+/* Columns [c, c + n) by vectors; false: not these, or not on this processor. */
+static bool cast_fast(const bsmm_operand *src, const bsmm_operand *dst, int64_t r, int64_t c,
+                      int64_t n) {
+    bool rows = src->m.order == BSMM_ORDER_ROW && dst->m.order == BSMM_ORDER_ROW;
+    return rows && bsmm_cpu_features() & BSMM_CPU_AVX2 &&
+           bsmm_cast_avx2(src->m.format.elem, dst->m.format.elem, plain_at(src, r, c),
+                          plain_at(dst, r, c), n);
+}
+
+#else
+
+static bool cast_fast(const bsmm_operand *src, const bsmm_operand *dst, int64_t r, int64_t c,
+                      int64_t n) {
+    (void)src, (void)dst, (void)r, (void)c, (void)n;
+    return false;
+}
+
+#endif
+
 /* NaNs become quiet, as arithmetic makes them. */
 static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_t r) {
     float values[RUN];
     for (int64_t c = 0, cols = src->m.cols; c < cols; c += RUN) {
         int64_t n = bsmm_min_i64(RUN, cols - c);
+        if (cast_fast(src, run->dst, r, c, n)) continue;
         bsmm_values_load(src, r, 1, c, n, values, n);
         for (int64_t i = 0; i < n; i++) {
             uint32_t bits = bsmm_float_bits(values[i]), quiet = isnan(values[i]) ? 0x00400000u : 0;

@@ -84,6 +84,10 @@ void bsmm_decode_avx2(const bsmm_decode_job *job, const uint8_t *codes, int64_t 
 void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                         const float *scales, void *to);
 void bsmm_drain_avx2(void);
+
+/* n values of f32, f16 or bf16 to one of these; false where one is NaN, what is stored then being
+ * none of it right. */
+bool bsmm_cast_avx2(uint32_t from_elem, uint32_t to_elem, const void *from, void *to, int64_t n);
 void bsmm_drain_avx512(void);
 #endif
 
