@@ -4,7 +4,8 @@
 usage: reproduce.py [--bsmm BSMM] [--only SECTION] [--json FILE] [--update DOCUMENT]
 --only    one section: products, shapes, decode, conversions or avx2
 --json    also keeps every line that bsmm bench printed
---update  replaces the part of the document between `<!-- measured -->` and `<!-- measured end -->`
+--update  replaces the part of the document between `<!-- measured avx512 -->`, of a processor without
+          it `<!-- measured avx2 -->`, and `<!-- measured end -->`
 
 The processors must be free (`nice -n -20 bench/reproduce.py` keeps others away; under a real-time
 policy a thread that spins holds up what waits for its processor, so none is accepted). Shares are of
@@ -48,8 +49,7 @@ SHAPES = (
     *(((m, 4096, 4096), 0.75 if m >= 64 else None) for m in (16, 32, 64, 128)),
     ((2047, 2049, 2050), 0.85),
 )
-OVER_SGEMM = 2.8  # wanted of mxfp4 from 64 rows on
-OVER_SGEMM_AVX2 = 1.5
+OVER_SGEMM = {"avx512": 2.8, "avx2": 1.5}  # wanted of mxfp4 from 64 rows on
 
 # Few rows: formats, the share of reading memory that is wanted, numbers of rows.
 DECODE = (
@@ -90,6 +90,11 @@ class Bench:
 
     def __init__(self, program, log):
         self.program, self.log = program, log
+        self.ceilings = ceilings(program)
+        self.vectors = "avx512" if "avx512" in "".join(self.ceilings) else "avx2"
+        if "Prescott" in "".join(self.ceilings) and self.vectors == "avx512":
+            peer_environment.update(UNKNOWN)
+            self.ceilings = ceilings(program)
 
     def __call__(self, *arguments, env=None, prefix=()):
         words = [*prefix, self.program, "bench", "--json", *map(str, arguments)]
@@ -153,7 +158,8 @@ def products(bench):
     heads = ["product", "shape", "kernel", "GFLOP/s", "ceiling", "share", "wanted", "over sgemm",
              "over oneDNN bf16", "packing B"]
     rows = []
-    for formats, wanted in PRODUCTS:
+    for formats, share in PRODUCTS:
+        wanted = share if bench.vectors == "avx512" else None  # of units that AVX2 has not
         for shape in PRODUCT_SHAPES:
             r = [bench.product(formats, shape, threads) for threads in THREADS]
             rows.append([formats, shape_name(shape), kernels(r),
@@ -174,7 +180,7 @@ def shape_cells(bench, formats, shape, wanted, bases):
     cells = [both(r, lambda x: f"{x['gflops']:.0f}"),
              both(r, lambda x: against(x["gflops"] / x["base"], wanted))]
     if formats == "mxfp4":
-        least = OVER_SGEMM if shape[0] >= 64 else None
+        least = OVER_SGEMM[bench.vectors] if shape[0] >= 64 else None
         cells.append(both(r, lambda x: over(x, "openblas", least)))
     return cells
 
@@ -240,8 +246,8 @@ def avx2(bench):
         r = [bench.product("mxfp4", shape, threads, "--kernel", "cpu_avx2_int8dot", env=env)
              for threads in THREADS]
         rows.append([shape_name(shape), kernels(r), both(r, lambda x: f"{x['gflops']:.0f}"),
-                     both(r, lambda x: over(x, "openblas", OVER_SGEMM_AVX2)),
-                     aim(OVER_SGEMM_AVX2)])
+                     both(r, lambda x: over(x, "openblas", OVER_SGEMM["avx2"])),
+                     aim(OVER_SGEMM["avx2"])])
     return table(heads, rows)
 
 
@@ -258,26 +264,22 @@ def ceilings(program):
     return text.split("\n\n")[0].splitlines()
 
 
-def heading(program):
+def heading(bench):
     """What was measured, on what."""
-    lines = ceilings(program)
-    if "Prescott" in "".join(lines) and "avx512" in "".join(lines):
-        peer_environment.update(UNKNOWN)
-        lines = ceilings(program)
     cpu = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
     family = re.search(r"cpu family\s*: (\d+)", cpu)
     model = re.search(r"model\s*: (\d+)", cpu)
     yield f"Commit {output_of('git', 'rev-parse', '--short', 'HEAD')}, {platform.machine()}" + (
         f", processor family {family[1]} model {model[1]}" if family and model else "") + ":"
     yield ""
-    yield from (f"    {line}" for line in lines)
+    yield from (f"    {line}" for line in bench.ceilings)
 
 
 def report(bench, only):
-    yield from heading(bench.program)
+    yield from heading(bench)
     for section in SECTIONS:
-        if only and section.__name__ != only:
-            continue
+        if section.__name__ != only if only else section is avx2 and bench.vectors == "avx2":
+            continue  # where there is no AVX-512, every section is of AVX2 alone
         started = time.monotonic()
         yield ""
         yield f"### {section.__doc__}"
@@ -286,11 +288,11 @@ def report(bench, only):
         print(f"{section.__name__}: {time.monotonic() - started:.0f} s", file=sys.stderr)
 
 
-def update(document, text):
-    part = re.compile(r"(<!-- measured -->\n).*?(<!-- measured end -->)", re.DOTALL)
+def update(document, vectors, text):
+    part = re.compile(rf"(<!-- measured {vectors} -->\n).*?(<!-- measured end -->)", re.DOTALL)
     old = document.read_text(encoding="utf-8")
     if not part.search(old):
-        raise SystemExit(f"{document}: no <!-- measured --> ... <!-- measured end -->")
+        raise SystemExit(f"{document}: no <!-- measured {vectors} --> ... <!-- measured end -->")
     document.write_text(part.sub(lambda m: m[1] + text + m[2], old), encoding="utf-8")
 
 
@@ -304,10 +306,11 @@ def main():
     if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
         raise SystemExit("under a real-time policy threads that spin hold up others: use nice")
     log = options.json.open("w", encoding="utf-8") if options.json else None
-    text = "\n".join(report(Bench(options.bsmm, log), options.only)).rstrip() + "\n"
+    bench = Bench(options.bsmm, log)
+    text = "\n".join(report(bench, options.only)).rstrip() + "\n"
     print(text, end="")
     if options.update:
-        update(options.update, text)
+        update(options.update, bench.vectors, text)
 
 
 if __name__ == "__main__":
