@@ -152,8 +152,8 @@ TARGET void bsmm_pack_avx2_floats(const bsmm_pack_codes *c, const bsmm_pack_tabl
 
 /* ---- magnitudes ---- */
 
-INLINE int32_t largest_of(__m256i words) {
-    __m128i most = _mm_max_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+INLINE int32_t largest_of(__m256i v) {
+    __m128i most = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0x4e));
     return _mm_cvtsi128_si32(_mm_max_epi32(most, _mm_shuffle_epi32(most, 0xb1)));
 }
