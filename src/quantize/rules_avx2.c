@@ -1,4 +1,6 @@
 /* The rules by AVX2. */
+#include "quantize/rule_set.h"
+
 #if defined(__x86_64__)
 
 #    include "quantize/lanes_avx2.h"
