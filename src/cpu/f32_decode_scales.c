@@ -3,8 +3,9 @@
  *
  * What fp32 carries. Halves are at most 2^(top + 1), and A's elements below 2^52: sums of 2^20
  * products stay below 2^(top + 73), and below 2^126 in units of a scale that is up to 2^-(53 - top)
- * of the row's largest. The smallest product is 2^(51 + top) less both spans; down to 2^-74 what it
- * adds in its last place, and what rounding a sum times a scale leaves, is normal. */
+ * of the row's largest: one binade more is for what their roundings add, another for nothing. The
+ * smallest product is 2^(51 + top) less both spans; down to 2^-74 what it adds in its last place,
+ * and what rounding a sum times a scale leaves, is normal. */
 #include "cpu/f32_decode.h"
 
 #include "cpu/decode_scales.h"

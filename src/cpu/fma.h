@@ -16,7 +16,7 @@
 enum {
     BSMM_FMA_FOLDED_UNIT = 32,
     BSMM_FMA_SEGMENT_UNIT = 128,
-    BSMM_FMA_SPAN_LIMIT = 202, /* of two rows: an engine's wide_limit */
+    BSMM_FMA_SPAN_LIMIT = 202, /* of two rows: an engine's wide_limit; the bound holds up to 208 */
 };
 
 /* NULL if the f32 engines take both operands, else the reason. */

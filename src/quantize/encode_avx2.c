@@ -125,14 +125,11 @@ INLINE void next_meetings(meeting_cursor *cursor, element_way way, meeting m[2])
     m[1] = one ? m[0] : next_meeting(cursor, FACTOR_RUN, way);
 }
 
-/* x / m.by, correctly rounded (Markstein): of a reciprocal that is correctly rounded, the first
- * step makes the quotient faithful and the second exact. Remainders of tame values underflow only
+/* x / m.by, correctly rounded: rules_e4m3.h's bsmm_ratio. Remainders of tame values underflow only
  * where the quotient is too small to be anything but zero. */
 INLINE __m256 divide(__m256 x, meeting m) {
     __m256 q = _mm256_mul_ps(x, m.reciprocal);
-    for (int i = 0; i < 2; i++)
-        q = _mm256_fmadd_ps(_mm256_fnmadd_ps(q, m.by, x), m.reciprocal, q);
-    return q;
+    return _mm256_fmadd_ps(_mm256_fnmadd_ps(q, m.by, x), m.reciprocal, q);
 }
 
 INLINE __m256 meet(__m256 x, meeting m, element_way way) {

@@ -85,6 +85,31 @@ static void test_elements(void **state) {
             if (sums[i] - a_span <= 177) check_spans(a_span, sums[i] - a_span, &r);
 }
 
+/* Two products as small as the spans allow that leave 15 * 2^(span - 232) of one: where the limit
+ * lay above 208 this would be subnormal, and more than the bound of so short a sum. */
+static void check_cancelled(int a_span, int b_span) {
+    float a[] = {0x1p-50f, 0, -0x1p-50f, 0x1p-50f}, b[] = {0, 0x1p-50f, 0x1p-50f, 0x1p-50f}, d;
+    a[0] = ldexpf(a[0], a_span);
+    b[1] = ldexpf(b[1], b_span);
+    b[3] += ldexpf(15, a_span + b_span - 232 - 50);
+    double want = (double)a[3] * ((double)b[3] - (double)b[2]);
+    bsmm_matrix am = describe(format_named("f32"), 1, BSMM_COUNT(a)), bm = am;
+    bsmm_matrix dm = describe(format_named("f32"), 1, 1);
+    am.data = a;
+    bm.data = b;
+    dm.data = &d;
+    bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .threads = 1};
+    check_result(&desc, &d, want, 0x1p-99);
+}
+
+static void test_cancelled_products(void **state) {
+    (void)state;
+    for (int span = 200; span < 229; span++)
+        for (int a_span = 60; a_span <= 170; a_span += 55)
+            check_cancelled(a_span, span - a_span);
+}
+
 /* The same with fp32 scales: the span is in them, B's from 2^b_base on. */
 static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
@@ -127,6 +152,57 @@ static void test_scales(void **state) {
         check_scale_spans(0, -90, b_span, &r);
 }
 
+/* The largest sums that K allows, under scales of 1, before a last block whose scale is so much
+ * smaller: in units of that they may leave fp32. */
+static void check_depth(bsmm_matmul_desc *desc, const float *d, int depth) {
+    const bsmm_matrix *b = desc->b;
+    int64_t last = b->cols / 32 - 1;
+    uint32_t elem = b->format.elem;
+    double largest = bsmm_elem_row(elem)->max;
+    memset(b->scales, 127, (size_t)last);
+    ((uint8_t *)b->scales)[last] = (uint8_t)(127 - depth);
+    double want = 0x1.fffffep0 * largest * (32 * (double)last + ldexp(32, -depth));
+    bsmm_explanation e = {.struct_size = sizeof e};
+    for (uint32_t i = 0; !e.accepts; i++)
+        assert_int_equal(bsmm_explain(desc, i, &e), BSMM_OK);
+    assert_int_equal(bsmm_matmul(desc), BSMM_OK);
+    expect_within(&e, *d, want, want);
+}
+
+static void check_depths(const char *format, float *a) {
+    enum { LONGEST = 1 << 20 };
+    test_matrix b;
+    float d;
+    rng r = {3};
+    test_matrix_make(&b, describe(format_named(format), 1, LONGEST), FILL_ORDINARY, &r);
+    uint32_t elem = b.m.format.elem;
+    uint32_t code = bsmm_elem_encode(elem, bsmm_elem_row(elem)->max, true);
+    for (int i = 0; i < LONGEST; i++)
+        bsmm_elem_store(elem, b.m.data, (uint64_t)i, code);
+    bsmm_matrix am = describe(format_named("f32"), 1, LONGEST);
+    bsmm_matrix dm = describe(format_named("f32"), 1, 1);
+    am.data = a;
+    dm.data = &d;
+    bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &am, .b = &b.m, .d = &dm, .threads = 1};
+    static const int depths[] = {42, 56, 64, 69};
+    for (size_t i = 0; i < BSMM_COUNT(depths); i++)
+        check_depth(&desc, &d, depths[i]);
+    test_matrix_free(&b);
+}
+
+static void test_largest_sums(void **state) {
+    (void)state;
+    static const char *const formats[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3",
+                                          "mxfp4"};
+    float *a = malloc(sizeof(float) << 20);
+    for (int i = 0; i < 1 << 20; i++)
+        a[i] = 0x1.fffffep0f;
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        check_depths(formats[i], a);
+    free(a);
+}
+
 /* ---- what is packed ---- */
 
 static int span_of(bsmm_matrix *m) {
@@ -157,6 +233,7 @@ static void test_spans_of_floats(void **state) {
     assert_int_equal(span_of_floats((float[]){0, -0.0f}, 2), 0);
     assert_int_equal(span_of_floats((float[]){3, -5, INFINITY, NAN}, 4), 1);
     assert_int_equal(span_of_floats((float[]){0x1p27f, 0x1p-149f}, 2), 176);
+    assert_true(span_of_floats((float[]){0x1p20f, 0x1p-149f}, 2) + 32 <= BSMM_FMA_SPAN_LIMIT);
     assert_int_equal(span_of_floats((float[]){0x1p28f, 0x1p-149f}, 2), UINT8_MAX);
     assert_int_equal(span_of_floats((float[]){0x1p127f, 0x1p-149f}, 2), UINT8_MAX);
 }
@@ -178,10 +255,9 @@ static void test_spans_of_blocks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elements),
-        cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_spans_of_floats),
-        cmocka_unit_test(test_spans_of_blocks),
+        cmocka_unit_test(test_elements),        cmocka_unit_test(test_cancelled_products),
+        cmocka_unit_test(test_scales),          cmocka_unit_test(test_largest_sums),
+        cmocka_unit_test(test_spans_of_floats), cmocka_unit_test(test_spans_of_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

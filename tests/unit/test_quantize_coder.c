@@ -1,6 +1,8 @@
-/* The fast coder gives bsmm_elem_encode's code for every value, and the rules beside it. */
+/* The fast coder gives bsmm_elem_encode's code for every value, and the rules beside it; quotients
+ * without divisions. */
 #include "operand.h"
 #include "quantize/coder.h"
+#include "recipe/rules.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -178,6 +180,37 @@ static void test_values_of_every_code(void **state) {
     }
 }
 
+/* ---- quotients ---- */
+
+/* 1 / odd modulo 2^32. */
+static uint32_t inverse(uint32_t odd) {
+    uint32_t y = odd;
+    for (int i = 0; i < 4; i++)
+        y *= 2 - odd * y;
+    return y;
+}
+
+/* Those of b that lie nearest to the middle between two floats: a * 2^shift = middle * b + rest, of
+ * a middle of 25 bits and a small rest. */
+static void check_ratio(uint32_t b, uint32_t rest, uint32_t shift) {
+    uint32_t below = (1u << shift) - 1, middle = (0 - rest) * inverse(b) & below;
+    uint64_t product = (uint64_t)(middle | 1u << 24) * b + (uint64_t)(int64_t)(int32_t)rest;
+    float a = (float)(product >> shift), got = bsmm_ratio(a, (float)b, true);
+    if (product >> shift >> 24 == 0 && got != a / (float)b)
+        fail_msg("%a / %a is %a", (double)a, (double)b, (double)got);
+}
+
+static void test_ratios(void **state) {
+    (void)state;
+    rng r = {8};
+    for (int i = 0; i < 1 << 15; i++) {
+        uint32_t b = 1u << 23 | rng_below(&r, 1 << 22) << 1 | 1;
+        for (uint32_t rest = 0; rest < 16; rest++)
+            for (uint32_t shift = 24; shift <= 25; shift++)
+                check_ratio(b, rest - 8, shift);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_coder_is_the_scalar_codec),
@@ -186,6 +219,7 @@ int main(void) {
         cmocka_unit_test(test_bounds_have_no_answer_for_what_is_not_near),
         cmocka_unit_test(test_zero_signs),
         cmocka_unit_test(test_values_of_every_code),
+        cmocka_unit_test(test_ratios),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
