@@ -1,6 +1,8 @@
 /* A panel's scales, before its codes are read. Which rows take which way is what the packer would
  * decide (fma_rows.c), from the scales alone; what it would measure is left to it.
  *
+ * No row spans more than 70 binades then, and so many the packer takes from scales too.
+ *
  * What fp32 carries. Halves are at most 2^(top + 1), and A's elements below 2^52: sums of 2^20
  * products stay below 2^(top + 73), and below 2^126 in units of a scale that is up to 2^-(53 - top)
  * of the row's largest: one binade more is for what their roundings add, another for nothing. The
@@ -21,10 +23,9 @@
 #endif
 
 enum {
-    SPAN_LIMIT = 125,                       /* of two rows, less top */
-    DEEPEST = 53,                           /* of a scale, less top */
-    GUESSED = (int)BSMM_FMA_SPAN_LIMIT / 2, /* wider rows are measured */
-    E4M3_SPREAD = 17,                       /* from the smallest e4m3 scale to the largest */
+    SPAN_LIMIT = 125, /* of two rows, less top */
+    DEEPEST = 53,     /* of a scale, less top */
+    E4M3_SPREAD = 17, /* from the smallest e4m3 scale to the largest */
     E8M0_NAN = 0xff,
 };
 
@@ -38,7 +39,7 @@ static bool set_spans(const bsmm_decode_scales *s, const int scales[LANES], int 
     const bsmm_f32_halves *h = halves_of(s);
     for (int lane = 0; lane < LANES; lane++) {
         int span = h->extent + scales[lane];
-        if (span > GUESSED || s->a_wide + span > SPAN_LIMIT + h->top - lower) return false;
+        if (s->a_wide + span > SPAN_LIMIT + h->top - lower) return false;
         s->wide[lane] = (uint8_t)span;
     }
     return true;

@@ -24,11 +24,10 @@ typedef struct tile {
 
 /* ---- factors ---- */
 
-/* A product in fp32 is then that in double, rounded once, whatever becomes of subnormals. */
+/* A product in fp32 is then that in double, rounded once; where processors flush subnormals to zero
+ * no factor that is one equals what it becomes. */
 static bool is_narrow(double factor) {
-    float narrow = (float)factor;
-    return isnan(factor) ||
-           ((double)narrow == factor && (fabsf(narrow) >= 0x1p-126f || narrow == 0));
+    return isnan(factor) || (double)(float)factor == factor;
 }
 
 static double scale_beside(const bsmm_fma_source *s, const tile *t, int64_t lane) {
@@ -61,7 +60,7 @@ static bool factors_of(const bsmm_fma_source *s, const tile *t, int64_t lane, fl
 
 static void multiply(float *values, int64_t n, double factor) {
     float narrow = (float)factor;
-    if ((double)narrow == factor && fabsf(narrow) >= 0x1p-126f)
+    if ((double)narrow == factor)
         for (int64_t i = 0; i < n; i++)
             values[i] *= narrow;
     else
