@@ -62,6 +62,9 @@ static void test_neighbours(void **state) {
             fill_neighbours(elems[e], first, values);
             check_row(elems[e], values);
         }
+    /* The larger half of bf16's subnormals, with no smaller one beside them. */
+    fill_neighbours(BSMM_ELEM_BF16, 65, values);
+    check_row(BSMM_ELEM_BF16, values);
 }
 
 static void test_random_doubles(void **state) {
@@ -213,6 +216,32 @@ static void test_direct_rows(void **state) {
     }
 }
 
+/* Beside the middles between bf16's subnormals, where fp32 has no bits left to tell the side: by a
+ * factor that fp32 has and by one that it has not. */
+static void test_direct_subnormals(void **state) {
+    (void)state;
+    enum { CODES = 127 };
+    for (int shift = 0; shift <= 20; shift += 20) {
+        float acc[CODES];
+        double columns[CODES], values[CODES];
+        uint8_t wide[CODES] = {0};
+        uint16_t codes[CODES];
+        for (int i = 0; i < CODES; i++) {
+            acc[i] = nextafterf(ldexpf((float)i + 0.5f, -shift), i % 2 ? 0 : 1e9f);
+            columns[i] = 1;
+        }
+        bsmm_product p = {.alpha = 1};
+        p.d.m = (bsmm_matrix){
+            .format.elem = BSMM_ELEM_BF16, .rows = 1, .cols = CODES, .ld = CODES, .data = codes};
+        bsmm_gemm_row row = {.cols = CODES, .acc = acc, .factor = ldexp(1, shift - 133)};
+        row.column_factors = columns;
+        row.column_wide = wide;
+        bsmm_gemm_store_row(&p, &row, values);
+        for (int i = 0; i < CODES; i++)
+            assert_int_equal(codes[i], i % 2 ? i : i + 1);
+    }
+}
+
 /* A tile at once is its rows one by one, whatever their factors, up to one that takes another way.
  */
 static void test_direct_tiles(void **state) {
@@ -283,6 +312,8 @@ int main(void) {
         cmocka_unit_test_prestate_setup_teardown(test_added, mask, unmask, &none),
         cmocka_unit_test_prestate_setup_teardown(test_direct_rows, mask, unmask, &all),
         cmocka_unit_test_prestate_setup_teardown(test_direct_rows, mask, unmask, &avx2),
+        cmocka_unit_test_prestate_setup_teardown(test_direct_subnormals, mask, unmask, &all),
+        cmocka_unit_test_prestate_setup_teardown(test_direct_subnormals, mask, unmask, &avx2),
         cmocka_unit_test_prestate_setup_teardown(test_direct_tiles, mask, unmask, &all),
         cmocka_unit_test_prestate_setup_teardown(test_direct_tiles, mask, unmask, &avx2),
     };

@@ -3,6 +3,7 @@
 #include "base/cpu.h"
 #include "operand.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -202,17 +203,47 @@ static void test_decoding_unusual(void **state) {
     }
 }
 
-/* Scales that lie four in a row. */
+/* One NaN among scales whose code is that of the next one, and among elements that are ones; and a
+ * second level of Inf, under which terms of both signs are NaN. */
+static void test_decoding_nan(void **state) {
+    (void)state;
+    static const struct {
+        const char *b;
+        uint8_t nan;
+        bool is_scale;
+    } rows[] = {{"mxfp8", 0xff, true},       {"mxfp4", 0xff, true},       {"nvfp4", 0x7f, true},
+                {"nvfp4", 0xff, true},       {"mxfp8", 0x7f, false},      {"mxfp8", 0xff, false},
+                {"mxfp8_e5m2", 0x7f, false}, {"mxfp8_e5m2", 0xff, false}, {"nvfp4", 0x38, true}};
+    if (AVX2 & ~bsmm_cpu_features()) skip();
+    rng r = {10};
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        product p;
+        product_make(&p, "bf16", rows[i].b, 2, DECODED_N, DECODED_K, FILL_ORDINARY, &r);
+        uint8_t *codes = rows[i].is_scale ? p.b.m.scales : p.b.m.data;
+        size_t bytes = rows[i].is_scale ? p.b.scale_bytes : p.b.data_bytes;
+        float level = rows[i].nan == 0x38 ? INFINITY : 1;
+        if (rows[i].b[0] == 'n') p.b.m.global_scale = &level;
+        memset(codes, rows[i].is_scale && rows[i].b[0] == 'm' ? 0xfe : 0x38, bytes);
+        codes[5 * (bytes / DECODED_N) + 3] = rows[i].nan;
+        check_decoding(&p);
+        assert_true(isnan(((float *)p.d.data)[5]));
+        product_free(&p);
+    }
+}
+
+/* Scales that lie four in a row, and three: a fourth then lies elsewhere. */
 static void test_decoding_layouts(void **state) {
     (void)state;
     static const char *const bs[] = {"mxfp8", "mxfp4", "nvfp4"};
     if (AVX2 & ~bsmm_cpu_features()) skip();
     rng r = {9};
-    for (size_t i = 0; i < BSMM_COUNT(bs); i++) {
+    for (size_t i = 0; i < BSMM_COUNT(bs) * 2; i++) {
+        int64_t k = i % 2 ? 128 : DECODED_K;
         product p = {.d = describe(format_named("f32"), 2, DECODED_N)};
-        bsmm_matrix b = describe(format_named(bs[i]), DECODED_N, DECODED_K);
-        b.scale_layout = BSMM_LAYOUT_NV_128X4;
-        test_matrix_make(&p.a, describe(format_named("bf16"), 2, DECODED_K), FILL_ORDINARY, &r);
+        bsmm_matrix b = describe(format_named(bs[i / 2]), DECODED_N, k);
+        b.scale_layout = i % 2 ? BSMM_LAYOUT_TILE_CONTIGUOUS : BSMM_LAYOUT_NV_128X4;
+        if (i % 2) b.scale_tile_rows = b.scale_tile_cols = 3;
+        test_matrix_make(&p.a, describe(format_named("bf16"), 2, k), FILL_ORDINARY, &r);
         test_matrix_make(&p.b, b, FILL_ORDINARY, &r);
         p.d.data = malloc((size_t)(2 * DECODED_N) * sizeof(float));
         p.desc =
@@ -361,11 +392,17 @@ static void test_zero_scales(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice_by_features),  cmocka_unit_test(test_refusal_without_features),
-        cmocka_unit_test(test_int8_engines_agree),  cmocka_unit_test(test_decoding_agrees),
-        cmocka_unit_test(test_decoding_unusual),    cmocka_unit_test(test_decoding_layouts),
-        cmocka_unit_test(test_ports_do_not_matter), cmocka_unit_test(test_caches_do_not_matter),
-        cmocka_unit_test(test_largest_sums),        cmocka_unit_test(test_zero_scales),
+        cmocka_unit_test(test_choice_by_features),
+        cmocka_unit_test(test_refusal_without_features),
+        cmocka_unit_test(test_int8_engines_agree),
+        cmocka_unit_test(test_decoding_agrees),
+        cmocka_unit_test(test_decoding_unusual),
+        cmocka_unit_test(test_decoding_nan),
+        cmocka_unit_test(test_decoding_layouts),
+        cmocka_unit_test(test_ports_do_not_matter),
+        cmocka_unit_test(test_caches_do_not_matter),
+        cmocka_unit_test(test_largest_sums),
+        cmocka_unit_test(test_zero_scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,7 +192,7 @@ static void check_at_once(const packing *w, const test_matrix *t) {
 /* ---- cases ---- */
 
 static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
-    static const int64_t widths[] = {5, 6, 8, 13, 32, 48};
+    static const int64_t widths[] = {5, 6, 8, 15, 32, 48};
     w->unit = unit;
     for (size_t i = 0; i < BSMM_COUNT(widths); i++) {
         w->width = widths[i];

@@ -11,14 +11,18 @@
 
 #include <cmocka.h>
 
+/* What becomes of subnormals: operands and results are 0, or operands alone. */
+typedef enum flushed { FLUSH_NONE, FLUSH_ALL, FLUSH_OPERANDS, FLUSHES } flushed;
+
 #if defined(__x86_64__)
 #    include <immintrin.h>
-static void flush_subnormals(bool flush) {
-    _mm_setcsr((_mm_getcsr() & ~0x8040u) | (flush ? 0x8040u : 0));
+static void flush_subnormals(flushed which) {
+    static const uint32_t bits[FLUSHES] = {0, 0x8040, 0x40};
+    _mm_setcsr((_mm_getcsr() & ~0x8040u) | bits[which]);
 }
 #else
-static void flush_subnormals(bool flush) {
-    (void)flush;
+static void flush_subnormals(flushed which) {
+    (void)which;
 }
 #endif
 
@@ -46,10 +50,10 @@ static void check_result(bsmm_matmul_desc *desc, const float *d, double want, do
     for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++) {
         if (!e.accepts) continue;
         desc->kernel = e.kernel;
-        for (int flush = 0; flush < 2; flush++) {
+        for (flushed flush = FLUSH_NONE; flush < FLUSHES; flush++) {
             flush_subnormals(flush);
             bsmm_status status = bsmm_matmul(desc);
-            flush_subnormals(false);
+            flush_subnormals(FLUSH_NONE);
             assert_int_equal(status, BSMM_OK);
             expect_within(&e, *d, want, magnitude);
         }
@@ -150,6 +154,62 @@ static void test_scales(void **state) {
     /* Over the largest, B's least is 0 in fp32. */
     for (int b_span = 145; b_span <= 185; b_span += 5)
         check_scale_spans(0, -90, b_span, &r);
+}
+
+/* Elements and scales as stored: two products of A's smallest by B's smallest, under a scale that
+ * is `depth` below the largest, leave 2^-15 of one, which then meets the largest. */
+static void check_stored(const char *format, int a_span, int depth) {
+    enum { LENGTH = 96 };
+    uint8_t codes[LENGTH] = {0}, scales[] = {127, (uint8_t)(127 - depth), 127};
+    float a[LENGTH] = {0}, d;
+    bsmm_matrix am = describe(format_named("f32"), 1, LENGTH), dm = describe(am.format, 1, 1);
+    bsmm_matrix bm = describe(format_named(format), 1, LENGTH);
+    const bsmm_elem_info *elem = bsmm_elem_row(bm.format.elem);
+    a[0] = ldexpf(1, a_span);
+    a[32] = -1;
+    a[33] = 1 + 0x1p-15f;
+    bsmm_elem_store(bm.format.elem, codes, 1, bsmm_elem_encode(bm.format.elem, elem->max, true));
+    bsmm_elem_store(bm.format.elem, codes, 32, 1);
+    bsmm_elem_store(bm.format.elem, codes, 33, 1);
+    am.data = a;
+    bm.data = codes;
+    bm.scales = scales;
+    dm.data = &d;
+    bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .threads = 1};
+    double each = ldexp(elem->min_subnormal, -depth);
+    check_result(&desc, &d, 0x1p-15 * each, 2 * each);
+}
+
+static void test_stored_weights(void **state) {
+    (void)state;
+    static const char *const formats[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3",
+                                          "mxfp4"};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (int a_span = 0; a_span <= 120; a_span += 8)
+            for (int depth = 0; depth <= 92; depth += 4)
+                check_stored(formats[i], a_span, depth);
+}
+
+/* Large elements under a scale whose product with the row's factor is subnormal. */
+static void test_subnormal_factors(void **state) {
+    (void)state;
+    enum { LENGTH = 64 };
+    uint8_t scales[] = {127, 1};
+    float a[LENGTH] = {[0] = 0x1p60f, [40] = 0x1.8p120f}, b[LENGTH] = {[40] = 3}, d;
+    bsmm_matrix bm = describe(format_named("f32"), 1, LENGTH), dm = describe(bm.format, 1, 1);
+    bsmm_matrix am = describe((bsmm_format){BSMM_ELEM_F32, BSMM_SCALE_E8M0, 1, 32}, 1, LENGTH);
+    am.data = a;
+    am.scales = scales;
+    bm.data = b;
+    dm.data = &d;
+    bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .threads = 1};
+    check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);
+    am.format.block_cols = 20; /* scales one by one */
+    uint8_t more[] = {127, 127, 1, 127};
+    am.scales = more;
+    check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);
 }
 
 /* The largest sums that K allows, under scales of 1, before a last block whose scale is so much
@@ -255,9 +315,14 @@ static void test_spans_of_blocks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elements),        cmocka_unit_test(test_cancelled_products),
-        cmocka_unit_test(test_scales),          cmocka_unit_test(test_largest_sums),
-        cmocka_unit_test(test_spans_of_floats), cmocka_unit_test(test_spans_of_blocks),
+        cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_cancelled_products),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_stored_weights),
+        cmocka_unit_test(test_subnormal_factors),
+        cmocka_unit_test(test_largest_sums),
+        cmocka_unit_test(test_spans_of_floats),
+        cmocka_unit_test(test_spans_of_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -312,14 +312,19 @@ static void test_global_scales(void **state) {
         check_every_kernel(&p);
         product_free(&p);
     }
-    product p; /* a per-tensor scale on both inputs and on an 8-bit output */
+    /* A per-tensor scale on an input and on the output. */
+    static const char *const outputs[] = {"e4m3", "f32", "f16", "bf16"};
     float gd = 0.25f;
-    product_make(&p, describe(format_named("e4m3"), 8, 64), describe(format_named("e5m2"), 9, 64),
-                 describe(format_named("e4m3"), 8, 9), FILL_ORDINARY, &r);
-    p.a.m.global_scale = &ga;
-    p.d.m.global_scale = &gd;
-    check_every_kernel(&p);
-    product_free(&p);
+    for (size_t i = 0; i < BSMM_COUNT(outputs); i++) {
+        product p;
+        product_make(&p, describe(format_named("e4m3"), 8, 64),
+                     describe(format_named("e5m2"), 9, 64),
+                     describe(format_named(outputs[i]), 8, 9), FILL_ORDINARY, &r);
+        p.a.m.global_scale = &ga;
+        p.d.m.global_scale = &gd;
+        check_every_kernel(&p);
+        product_free(&p);
+    }
 }
 
 static void test_odd_blocks(void **state) {

@@ -261,6 +261,27 @@ static void test_amax(void **state) {
     }
 }
 
+/* Long rows are read in several streams, which leave some of the last values. */
+static void test_amax_of_last_values(void **state) {
+    (void)state;
+    enum { LENGTH = 1109 };
+    rng r = {9};
+    for (uint32_t elem = BSMM_ELEM_F32; elem <= BSMM_ELEM_BF16; elem++) {
+        test_matrix src;
+        test_matrix_make(&src, describe((bsmm_format){.elem = elem}, 1, LENGTH), FILL_ORDINARY, &r);
+        for (uint32_t i = 0; i < LENGTH; i++)
+            bsmm_elem_store(elem, src.m.data, i, 0);
+        for (uint32_t i = LENGTH - 60; i < LENGTH; i++) {
+            float amax;
+            bsmm_elem_store(elem, src.m.data, i, bsmm_elem_encode(elem, -1, true));
+            assert_int_equal(bsmm_amax(&src.m, &amax), BSMM_OK);
+            assert_true(amax == 1);
+            bsmm_elem_store(elem, src.m.data, i, 0);
+        }
+        test_matrix_free(&src);
+    }
+}
+
 /* ---- dequantize ---- */
 
 static void check_dequantize(const test_matrix *src, const bsmm_matrix *shape) {
@@ -338,6 +359,24 @@ static void test_every_code_and_scale(void **state) {
         }
 }
 
+/* Each of a few blocks alone under a scale of NaN, whose sign is no element's. */
+static void test_nan_scales(void **state) {
+    (void)state;
+    static const char *const formats[] = {"nvfp4", "mxfp4", "mxfp6_e2m3", "mxfp8"};
+    rng r = {10};
+    for (uint32_t i = 0; i < BSMM_COUNT(formats) * 8; i++) {
+        bsmm_format format = format_named(formats[i / 8]);
+        test_matrix src;
+        test_matrix_make(&src, describe(format, 1, 8 * format.block_cols), FILL_ORDINARY, &r);
+        ((uint8_t *)src.m.scales)[i % 8] = 0xff;
+        for (uint32_t to = BSMM_ELEM_F32; to <= BSMM_ELEM_BF16; to++) {
+            bsmm_matrix shape = describe((bsmm_format){.elem = to}, 1, src.m.cols);
+            check_dequantize(&src, &shape);
+        }
+        test_matrix_free(&src);
+    }
+}
+
 /* fp32 scales: any bits, few bits (products halfway between two bf16 values), NaN that carries
  * something. */
 static uint32_t wide_scale(int mix, rng *r) {
@@ -392,6 +431,8 @@ int main(void) {
         cmocka_unit_test(test_every_pattern),
         cmocka_unit_test(test_bf16_in_blocks),
         cmocka_unit_test(test_amax),
+        cmocka_unit_test(test_amax_of_last_values),
+        cmocka_unit_test(test_nan_scales),
         cmocka_unit_test(test_dequantize),
         cmocka_unit_test(test_every_code_and_scale),
         cmocka_unit_test(test_wide_scales),

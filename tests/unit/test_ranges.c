@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -78,7 +79,8 @@ static void expect_close(const test_matrix *d, const expected *want, const bsmm_
     for (int64_t i = 0; i < d->m.rows * N; i++) {
         double got = test_matrix_value(d, i / N, i % N), sum = want[i].sum;
         double slack = e->bound * want[i].magnitude + 0x1p-24 * fabs(sum);
-        if (isinf(sum) ? got != sum : !(fabs(got - sum) <= slack))
+        bool same = isnan(sum) ? isnan(got) : got == sum;
+        if (!(isfinite(sum) ? fabs(got - sum) <= slack : same))
             fail_msg("%s, %lld rows, at (%lld, %lld): got %a, want %a, slack %a", e->kernel,
                      (long long)d->m.rows, (long long)i / N, (long long)i % N, got, sum, slack);
     }
@@ -118,6 +120,40 @@ static void test_alpha_brings_back_sums_beyond_fp32(void **state) {
     bsmm_format rows = format_named("fp8_group128"), blocks = format_named("fp8_block128");
     check((side){rows, 100, 0x1p60f, false}, (side){blocks, 100, 0x1p60f, false}, 0x1p-100f);
     check((side){rows, 100, 0x1p60f, false}, (side){rows, 100, 0x1p60f, false}, 0x1p-100f);
+    bsmm_format f32 = format_named("f32");
+    check((side){f32, 0x1p60, 1, false}, (side){f32, 0x1p60, 1, false}, 0x1p-100f);
+}
+
+/* A product of small values of rows whose large ones, of which powers of two are taken out, meet
+ * zeros. */
+static void check_factors(float a_large, float a_small, float b_large, float b_small, float alpha) {
+    rng r = {23};
+    test_matrix a, b, d;
+    bsmm_format f32 = format_named("f32");
+    test_matrix_make(&a, describe(f32, 1, 3), FILL_ORDINARY, &r);
+    test_matrix_make(&b, describe(f32, 1, 3), FILL_ORDINARY, &r);
+    test_matrix_make(&d, describe(f32, 1, 1), FILL_ORDINARY, &r);
+    memcpy(a.m.data, (float[]){a_large, 0, a_small}, a.data_bytes);
+    memcpy(b.m.data, (float[]){0, b_large, b_small}, b.data_bytes);
+    bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m, .alpha = &alpha};
+    double want = (double)alpha * (double)a_small * (double)b_small;
+    for (test_walk w = test_walk_begin(&desc); test_walk_next(&w);) {
+        if (test_multiply(&desc) != BSMM_OK) fail_msg("%s: %s", w.e.kernel, bsmm_error_message());
+        if (fabs(test_matrix_value(&d, 0, 0) - want) > (w.e.bound + 0x1p-24) * fabs(want))
+            fail_msg("%s: got %a, want %a", w.e.kernel, test_matrix_value(&d, 0, 0), want);
+    }
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+}
+
+static void test_factors_beyond_fp32(void **state) {
+    (void)state;
+    check_factors(0x1p127f, 0x1p26f, 0x1p127f, 0x1p26f, 1);
+    check_factors(0x1p127f, 0x1p26f, 0x1p51f, 1, 0x1p52f);
+    check_factors(0x1p51f, 1, 0x1p127f, 0x1p26f, 0x1p52f);
+    check_factors(0x1p-100f, 0x1p-100f, 0x1p127f, 0x1p26f, 0x1p90f);
 }
 
 static void test_sums_beyond_fp32_cancel(void **state) {
@@ -177,7 +213,8 @@ static void check_apart(const apart *x, const char *other, int64_t rows, bool in
     test_matrix_free(&o);
 }
 
-/* Values under a scale of 0, and the scale of zeros or of Inf, may be anything. */
+/* Values under a scale of 0, and the scale of zeros or of Inf, may be anything; under a scale of
+ * Inf the terms' signs make NaN. */
 static void test_blocks_that_do_not_count(void **state) {
     (void)state;
     static const apart cases[] = {
@@ -188,6 +225,8 @@ static void test_blocks_that_do_not_count(void **state) {
         {BSMM_ELEM_BF16, 0, 1, 0x1p-149f},
         {BSMM_ELEM_E5M2, (double)INFINITY, 0x1p-60f, 0x1p100f},
         {BSMM_ELEM_E5M2, -(double)INFINITY, 0x1p-149f, 1},
+        {BSMM_ELEM_E4M3, 1, INFINITY, 1},
+        {BSMM_ELEM_BF16, 1, INFINITY, 1},
     };
     static const char *const others[] = {"e4m3", "mxfp8", "fp8_group128", "bf16"};
     for (size_t i = 0; i < BSMM_COUNT(cases); i++)
@@ -200,6 +239,7 @@ static void test_blocks_that_do_not_count(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alpha_brings_back_sums_beyond_fp32),
+        cmocka_unit_test(test_factors_beyond_fp32),
         cmocka_unit_test(test_sums_beyond_fp32_cancel),
         cmocka_unit_test(test_alpha_brings_back_products_below_fp32),
         cmocka_unit_test(test_scales_bring_back_products_below_fp32),
