@@ -18,7 +18,7 @@ declare -A run=(
 declare -A features=([arm64]="" [no_avx]="" [avx2]="avx2")
 declare -A programs=([arm64]=$arm [no_avx]=$build [avx2]=$build)
 everywhere="test_matmul test_store test_quantize_fast test_quantize test_exact test_numerics
-    test_pack_b test_cpu_finish test_cpu_kernels test_f32_spans test_tables"
+    test_pack_b test_cpu_finish test_cpu_kernels test_cpu_decode test_f32_spans test_tables"
 declare -A tests=(
     [arm64]="test_cpu_pack $everywhere test_golden_elements test_quantize_coder
         test_quantize_fast_decode test_golden_layouts test_recipes test_recipes_golden test_describe

@@ -1,26 +1,17 @@
 /* cpu_avx512_int8_decode: few rows of e2m1 or e2m3 against e2m1 or e2m3 weights as stored.
  *
- * The bits of cpu_avx512_int8dot: a unit's sum is exact in whatever order, and the same fp32 FMA
- * adds it. So lanes are columns, and K may be permuted inside a unit: e2m1 decodes into the even
- * elements of eight and the odd ones, and A's bytes are brought into that order after packing.
- * Constants of B's scales (integers are multiples of elements; e4m3 is read as f16) are powers of
- * two and move to A's.
+ * The bits of cpu_avx512_int8dot: int8_decode.h says how, and what it has from there.
  *
  * Per step of 32 x 16 e2m1 weights (256 bytes) and one row: 16 loads, 8 unpacks, 8 byte permutes, 8
  * dot products. */
 #include "base/cpu.h"
-#include "cpu/decode.h"
-#include "cpu/int8.h"
-
-#include <stdio.h>
+#include "cpu/int8_decode.h"
 
 static const int64_t most_rows = 16;
 
 #if defined(__x86_64__)
 
 #    include "cpu/decode_avx512.h"
-
-#    include <string.h>
 
 #    define TARGET                                                                                 \
         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi")))
@@ -146,7 +137,6 @@ INLINE void multiply(const bsmm_decode_span *s, int width, bool is_e2m1, bool by
 
 /* ---- one function per tile, elements and form of the scales ---- */
 
-enum { EXPONENT, VALUE_E8M0, VALUE_E4M3, FORMS };
 static const int64_t widths[] = {1, 2, 4, 6, 8, 12, 16};
 
 #    define VARIANT(width, name, e2m1, exponent, e4m3)                                             \
@@ -175,70 +165,13 @@ VARIANTS(e2m3_exponent, false, true, false)
 VARIANTS(e2m3_e8m0, false, false, false)
 VARIANTS(e2m3_e4m3, false, false, true)
 
-static uint32_t (*const multiplies[2][FORMS][BSMM_COUNT(widths)])(const bsmm_decode_span *) = {
+static uint32_t (*const multiplies[2][BSMM_INT8_SCALINGS][BSMM_COUNT(widths)])(
+    const bsmm_decode_span *) = {
     {ROW(e2m3_exponent), ROW(e2m3_e8m0), ROW(e2m3_e4m3)},
     {ROW(e2m1_exponent), ROW(e2m1_e8m0), ROW(e2m1_e4m3)},
 };
 
-/* ---- packed operands, brought into this kernel's order and scales ---- */
-
-static bool has_e2m1(const bsmm_product *p) {
-    return p->b.m.format.elem == BSMM_ELEM_E2M1;
-}
-
-static int form_of(const bsmm_product *p) {
-    if (bsmm_int8_by_exponent(p)) return EXPONENT;
-    return p->b.m.format.scale == BSMM_SCALE_E4M3 ? VALUE_E4M3 : VALUE_E8M0;
-}
-
-static int64_t unit_of(const bsmm_product *p) {
-    return bsmm_int8_by_exponent(p) ? BSMM_INT8_EXPONENT_UNIT : BSMM_INT8_MULTIPLY_UNIT;
-}
-
-/* The exponent that moves from B's scales to A's: integers are 2 or 8 times elements, and e4m3 read
- * as f16 is 2^-8. */
-static int moved_exponent(const bsmm_product *p) {
-    return (form_of(p) == VALUE_E4M3 ? 8 : 0) - (has_e2m1(p) ? 1 : 3);
-}
-
-/* Of eight elements, the even ones and then the odd ones. */
-static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
-    uint32_t *at = (uint32_t *)(void *)groups;
-    for (int64_t g = 0; g < unit / 4; g += 2, at += 2 * width)
-        for (int64_t i = 0; i < width; i++) {
-            uint32_t x = at[i], y = at[width + i], swapped_x = x >> 8, swapped_y = y >> 8;
-            at[i] = (x & 0xff) | (x >> 8 & 0xff00) | (y & 0xff) << 16 | (y & 0xff0000) << 8;
-            at[width + i] = (swapped_x & 0xff) | (swapped_x >> 8 & 0xff00) |
-                            (swapped_y & 0xff) << 16 | (swapped_y & 0xff0000) << 8;
-        }
-}
-
-/* Scales times 2^exponent: bits of exponents, or values, which are normal or 0. */
-static void shift_scales(int32_t *scales, int64_t width, int exponent, bool by_exponent) {
-    for (int64_t i = 0; i < width; i++)
-        if (by_exponent || scales[i]) scales[i] += exponent * (1 << 23);
-}
-
-static void adapt(const bsmm_product *p, uint8_t *units, int64_t width, bool is_a) {
-    int64_t unit = unit_of(p),
-            bytes = BSMM_INT8_UNIT_BYTES(width, unit, is_a ? BSMM_INT8_A : BSMM_INT8_B);
-    for (int64_t k = 0; k < p->a.m.cols; k += unit, units += bytes) {
-        if (has_e2m1(p)) part_even_and_odd(units, width, unit);
-        shift_scales((int32_t *)(void *)(units + width * (unit + (is_a ? 4 : 0))), width,
-                     is_a ? moved_exponent(p) : -moved_exponent(p), bsmm_int8_by_exponent(p));
-    }
-}
-
-static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
-                   bsmm_panel *to) {
-    bsmm_int8_pack(p, BSMM_INT8_A, width, unit_of(p), row, rows, to);
-    adapt(p, to->units, width, true);
-}
-
-static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to) {
-    bsmm_int8_pack(p, BSMM_INT8_B, LANES, unit_of(p), row, rows, to);
-    adapt(p, to->units, LANES, false);
-}
+/* ---- packed panels ---- */
 
 INLINE void add_packed_unit(const uint8_t *a, const uint8_t *b, int64_t width, int64_t unit,
                             bool by_exponent, float *acc) {
@@ -277,25 +210,6 @@ TARGET static void multiply_packed_value(const uint8_t *a, const uint8_t *b, int
 
 /* ---- a panel's scales ---- */
 
-/* The codes that the packer takes as they are: e8m0 from 2^-50 to 2^50, e4m3 but NaN. */
-static bool is_usual(uint32_t scale, uint8_t code) {
-    if (scale == BSMM_SCALE_E8M0) return code >= 127 - 50 && code <= 127 + 50;
-    return (code & 0x7f) != 0x7f;
-}
-
-/* The code of 1 for a block without elements, as the packer takes it; else the panel is packed. */
-static bool replace_unusual(const bsmm_decode_scales *s, int64_t unit, int64_t lane) {
-    uint32_t scale = s->p->b.m.format.scale;
-    uint8_t *code = &s->codes[unit * LANES + lane];
-    if (is_usual(scale, *code)) return true;
-    bool is_nan = scale == BSMM_SCALE_E8M0 ? *code == 0xff : (*code & 0x7f) == 0x7f;
-    int64_t row = s->row + bsmm_min_i64(lane, s->rows - 1), length = unit_of(s->p);
-    if (is_nan || !bsmm_decode_is_empty(&s->p->b, row, unit * length, length)) return false;
-    *code = scale == BSMM_SCALE_E8M0 ? 127 : 0x38;
-    return true;
-}
-
-/* Of four units; unusual ones are few. */
 TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
     __m512i v = _mm512_loadu_si512(codes);
     if (e4m3)
@@ -306,36 +220,17 @@ TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
 }
 
 static bool prepare(const bsmm_decode_scales *s) {
-    uint32_t scale = s->p->b.m.format.scale;
-    if (scale == BSMM_SCALE_NONE) memset(s->codes, 127, (size_t)(s->units * LANES));
-    for (int64_t i = 0; i < s->units; i += 4) {
-        uint64_t unusual = find_unusual(s->codes + i * LANES, scale == BSMM_SCALE_E4M3);
-        for (; unusual; unusual &= unusual - 1) {
-            int at = __builtin_ctzll(unusual);
-            if (i + at / LANES >= s->units) break;
-            if (!replace_unusual(s, i + at / LANES, at % LANES)) return false;
-        }
-    }
-    return true;
+    return bsmm_int8_decode_prepare(s, find_unusual);
 }
 
 static bsmm_decoder decoder_of(const bsmm_product *p) {
     int tile = bsmm_decode_choose_width(p, widths, BSMM_COUNT(widths));
-    int64_t width = widths[tile], unit = unit_of(p);
-    return (bsmm_decoder){
-        .width = width,
-        .panels = 1,
-        .unit = unit,
-        .a_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A),
-        .b_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(LANES, unit, BSMM_INT8_B),
-        .scale_unit = unit,
-        .pack_a = pack_a,
-        .pack_b = pack_b,
-        .prepare = prepare,
-        .multiply = multiplies[has_e2m1(p)][form_of(p)][tile],
-        .multiply_packed =
-            bsmm_int8_by_exponent(p) ? multiply_packed_exponent : multiply_packed_value,
-    };
+    bool e2m1 = p->b.m.format.elem == BSMM_ELEM_E2M1;
+    bsmm_decoder d = bsmm_int8_decoder_of(p, widths[tile]);
+    d.prepare = prepare;
+    d.multiply = multiplies[e2m1][bsmm_int8_scaling_of(p)][tile];
+    d.multiply_packed = bsmm_int8_by_exponent(p) ? multiply_packed_exponent : multiply_packed_value;
+    return d;
 }
 
 static bool is_supported(void) {
@@ -358,10 +253,7 @@ static bool is_supported(void) {
 
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 VNNI and VBMI";
-    const char *reason = bsmm_int8_refuse(p, why, size);
-    if (reason) return reason;
-    if (p->b.m.format.scale == BSMM_SCALE_F32) return "B has f32 scales; it takes scales of a byte";
-    return bsmm_decode_refuse(p, most_rows, why, size);
+    return bsmm_int8_decode_refuse(p, most_rows, why, size);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p) {

@@ -38,6 +38,33 @@ typedef struct bsmm_decode_span {
     float *acc;          /* [width][BSMM_DECODE_COLUMNS], 16 for each panel: added to */
 } bsmm_decode_span;
 
+/* What memory is asked for while a span is worked on, line by line: `bytes` of each row, so that
+ * the processor's own prefetching, which follows few rows, brings most of it. */
+typedef struct bsmm_decode_later {
+    const uint8_t *row;
+    int64_t pitch, bytes, at;
+} bsmm_decode_later;
+
+/* Of rows of `end` bytes, at whose byte `at` the next `bytes` begin: what follows these, and where
+ * they reach the end what follows in the rows that come next. */
+static inline bsmm_decode_later bsmm_decode_follow(const bsmm_decode_span *s, int64_t at,
+                                                   int64_t bytes, int64_t end) {
+    const uint8_t *row = at + bytes < end ? s->b + at + bytes : s->next;
+    return (bsmm_decode_later){.row = row, .pitch = s->pitch, .bytes = bytes < end ? bytes : end};
+}
+
+/* Asks for so many lines of a row, or to its end. */
+static inline void bsmm_decode_ask(bsmm_decode_later *x, int lines) {
+#pragma GCC unroll 12
+    for (int i = 0; i < lines; i++)
+        __builtin_prefetch(x->row + x->at + 64 * (int64_t)i, 0, 2);
+    x->at += 64 * (int64_t)lines;
+    if (x->at >= x->bytes) {
+        x->at = 0;
+        x->row += x->pitch;
+    }
+}
+
 /* One panel's scales, gathered. */
 typedef struct bsmm_decode_scales {
     const bsmm_product *p;

@@ -53,16 +53,10 @@ typedef struct bsmm_f32_seen {
 /* e4m3's NaN, 0x7f of either sign, would become finite; e5m2 has it there too. */
 bool bsmm_f32_has_nan(const bsmm_f32_seen *codes);
 
-/* What memory is asked for, line by line: `bytes` of each row. */
-typedef struct bsmm_f32_later {
-    const uint8_t *row;
-    int64_t pitch, bytes, at;
-} bsmm_f32_later;
-
 /* A batch of 8 rows: words of them side by side, two runs along K in the lower and upper halves of
  * 32 bytes, and then two more. A run is 32 of 4 bits, 16 of more. */
 typedef void bsmm_f32_spread(const uint8_t *b, int64_t pitch, const bsmm_f32_halves *h, uint8_t *to,
-                             bsmm_f32_later *next, bsmm_f32_seen *codes);
+                             bsmm_decode_later *next, bsmm_f32_seen *codes);
 
 bsmm_f32_spread *bsmm_f32_spread_of(uint32_t bits);
 

@@ -6,8 +6,7 @@
  * then 64 conversions and 64 FMAs for each row of A. With one row 3.5 and 4.4 for 8 weights.
  *
  * Batches are whole lines of 4 and 8 bits, and read at once: rows at a power of two from each other
- * share the sets of a cache. What comes next is asked for row by row, some lines of each, so that
- * the processor's own prefetching, which follows few rows, brings most of it. */
+ * share the sets of a cache. What comes next is asked for row by row, some lines of each. */
 #include "cpu/f32_decode.h"
 #include "cpu/fma.h"
 
@@ -224,19 +223,14 @@ typedef struct space {
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
     float sums[BSMM_DECODE_WIDTH * 2 * GROUP]; /* of a segment; few rows are of more panels */
     bsmm_f32_seen codes[BSMM_DECODE_PANELS];
-    bsmm_f32_later next;
+    bsmm_decode_later next;
 } space;
-
-/* What follows the batches from `first` on: their rows' next ones, or the next rows. */
-INLINE bsmm_f32_later follow(const bsmm_decode_span *s, const loops *l, int64_t first) {
-    const int64_t batches = s->steps * BSMM_DECODE_STEP / l->batch, bytes = CHUNK * l->row_bytes;
-    const uint8_t *row = first + CHUNK < batches ? s->b + (first + CHUNK) * l->row_bytes : s->next;
-    return (bsmm_f32_later){.row = row, .pitch = s->pitch, .bytes = bytes};
-}
 
 /* The halves of batch i. */
 INLINE void spread_batch(const bsmm_decode_span *s, const loops *l, int64_t i, space *w) {
-    if (i % CHUNK == 0) w->next = follow(s, l, i);
+    if (i % CHUNK == 0)
+        w->next = bsmm_decode_follow(s, i * l->row_bytes, CHUNK * l->row_bytes,
+                                     s->steps * BSMM_DECODE_STEP / l->batch * l->row_bytes);
     for (int64_t g = 0; g < l->groups; g++)
         l->spread(s->b + i * l->row_bytes + g * GROUP * s->pitch, s->pitch, &l->halves,
                   w->halves + g * GROUP * 2 * l->batch, &w->next, &w->codes[g / 2]);

@@ -40,15 +40,6 @@ INLINE __m256i load(const uint8_t *from) {
     return _mm256_loadu_si256((const __m256i *)(const void *)from);
 }
 
-INLINE void ask(bsmm_f32_later *x) {
-    _mm_prefetch((const char *)x->row + x->at, _MM_HINT_T1);
-    x->at += 64;
-    if (x->at >= x->bytes) {
-        x->at = 0;
-        x->row += x->pitch;
-    }
-}
-
 /* 64 bytes of each row. */
 INLINE void load_lines(const uint8_t *b, int64_t pitch, __m256i row[2][GROUP]) {
 #    pragma GCC unroll 8
@@ -59,7 +50,7 @@ INLINE void load_lines(const uint8_t *b, int64_t pitch, __m256i row[2][GROUP]) {
 }
 
 /* A code in the upper byte of f16 is all of it. */
-INLINE void spread_four(const __m256i row[GROUP], uint8_t *to, bsmm_f32_later *next) {
+INLINE void spread_four(const __m256i row[GROUP], uint8_t *to, bsmm_decode_later *next) {
     const __m256i table = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 0x30, 0x34, 0x36, 0x38, 0x3a, 0x3c, 0x3e, (char)0x80, (char)0xb0,
                       (char)0xb4, (char)0xb6, (char)0xb8, (char)0xba, (char)0xbc, (char)0xbe));
@@ -68,7 +59,7 @@ INLINE void spread_four(const __m256i row[GROUP], uint8_t *to, bsmm_f32_later *n
     transpose(row, word);
 #    pragma GCC unroll 8
     for (int w = 0; w < GROUP; w++) {
-        if (w % 2 == 0) ask(next);
+        if (w % 2 == 0) bsmm_decode_ask(next, 1);
         __m256i even = _mm256_and_si256(word[w], nibble);
         __m256i odd = _mm256_and_si256(_mm256_srli_epi16(word[w], 4), nibble);
         even = _mm256_shuffle_epi8(table, even);
@@ -81,7 +72,7 @@ INLINE void spread_four(const __m256i row[GROUP], uint8_t *to, bsmm_f32_later *n
 }
 
 TARGET static void spread_fours(const uint8_t *b, int64_t pitch, const bsmm_f32_halves *h,
-                                uint8_t *to, bsmm_f32_later *next, bsmm_f32_seen *codes) {
+                                uint8_t *to, bsmm_decode_later *next, bsmm_f32_seen *codes) {
     __m256i row[2][GROUP];
     (void)h, (void)codes;
     load_lines(b, pitch, row);
@@ -109,7 +100,7 @@ INLINE __m256i load_sixes(const uint8_t *at) {
 }
 
 TARGET static void spread_sixes(const uint8_t *b, int64_t pitch, const bsmm_f32_halves *h,
-                                uint8_t *to, bsmm_f32_later *next, bsmm_f32_seen *codes) {
+                                uint8_t *to, bsmm_decode_later *next, bsmm_f32_seen *codes) {
     (void)codes;
     for (int64_t t = 0; t < 2; t++, to += BSMM_F32_GROUP_BYTES(16) / 2) {
         __m256i row[GROUP], word[GROUP];
@@ -119,7 +110,7 @@ TARGET static void spread_sixes(const uint8_t *b, int64_t pitch, const bsmm_f32_
         transpose(row, word);
 #    pragma GCC unroll 4
         for (int w = 0; w < GROUP; w += 2) {
-            if (w != 0) ask(next);
+            if (w != 0) bsmm_decode_ask(next, 1);
             store(to, 2 * w, halves_of(_mm256_slli_epi16(word[w], 10), h));
             store(to, 2 * w + 1, halves_of(_mm256_slli_epi16(word[w], 4), h));
             store(to, 2 * w + 2, halves_of(_mm256_slli_epi16(word[w + 1], 6), h));
@@ -129,7 +120,7 @@ TARGET static void spread_sixes(const uint8_t *b, int64_t pitch, const bsmm_f32_
 }
 
 TARGET static void spread_eights(const uint8_t *b, int64_t pitch, const bsmm_f32_halves *h,
-                                 uint8_t *to, bsmm_f32_later *next, bsmm_f32_seen *codes) {
+                                 uint8_t *to, bsmm_decode_later *next, bsmm_f32_seen *codes) {
     __m256i most = load(codes->most), most_signed = load(codes->most_signed);
     __m256i row[2][GROUP], word[GROUP];
     load_lines(b, pitch, row);
@@ -138,7 +129,7 @@ TARGET static void spread_eights(const uint8_t *b, int64_t pitch, const bsmm_f32
         transpose(row[t], word);
 #    pragma GCC unroll 8
         for (int w = 0; w < GROUP; w++) {
-            if (w % 2 == 0) ask(next);
+            if (w % 2 == 0) bsmm_decode_ask(next, 1);
             most = _mm256_max_epu8(most, word[w]);
             most_signed = _mm256_max_epi8(most_signed, word[w]);
             store(to, 2 * w, halves_of(_mm256_slli_epi16(word[w], 8), h));

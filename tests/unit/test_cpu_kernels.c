@@ -1,54 +1,14 @@
 /* The CPU kernels beside each other: what a processor with fewer features chooses, and which
  * kernels have the same bits. That each is right is test_matmul's. */
 #include "base/cpu.h"
-#include "operand.h"
+#include "product.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-typedef struct product {
-    test_matrix a, b;
-    bsmm_matrix d;
-    bsmm_matmul_desc desc;
-} product;
-
-static void product_make_of(product *p, bsmm_format a, bsmm_format b, int64_t m, int64_t n,
-                            int64_t k, fill how, rng *r) {
-    *p = (product){.d = describe(format_named("f32"), m, n)};
-    test_matrix_make(&p->a, describe(a, m, k), how, r);
-    test_matrix_make(&p->b, describe(b, n, k), how, r);
-    p->d.data = malloc((size_t)(m * n) * sizeof(float));
-    p->desc =
-        (bsmm_matmul_desc){.struct_size = sizeof p->desc, .a = &p->a.m, .b = &p->b.m, .d = &p->d};
-}
-
-static void product_make(product *p, const char *a, const char *b, int64_t m, int64_t n, int64_t k,
-                         fill how, rng *r) {
-    product_make_of(p, format_named(a), format_named(b), m, n, k, how, r);
-}
-
-static void product_free(product *p) {
-    test_matrix_free(&p->a);
-    test_matrix_free(&p->b);
-    free(p->d.data);
-}
-
-/* D by a kernel; NULL: by the one that is chosen. */
-static float *result_of(product *p, const char *kernel) {
-    size_t bytes = (size_t)(p->d.rows * p->d.cols) * sizeof(float);
-    float *copy = malloc(bytes);
-    p->desc.kernel = kernel;
-    memset(p->d.data, 0xa5, bytes);
-    if (bsmm_matmul(&p->desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
-    p->desc.kernel = NULL;
-    memcpy(copy, p->d.data, bytes);
-    return copy;
-}
 
 enum {
     NOTHING = 0,
@@ -107,6 +67,28 @@ static void test_choice_by_features(void **state) {
     }
 }
 
+/* Few rows are decoded, unless B is packed ahead. */
+static void test_choice_by_rows(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *decode, *engine;
+    } kinds[] = {{"mxfp4", "cpu_avx2_int8_decode", "cpu_avx2_int8dot"},
+                 {"bf16", "cpu_avx2_f32_decode", "cpu_avx2_f32"}};
+    if (AVX2 & ~bsmm_cpu_features()) skip();
+    rng r = {13};
+    bsmm_cpu_mask_features(AVX2);
+    for (size_t i = 0; i < BSMM_COUNT(kinds); i++)
+        for (int64_t rows = 32; rows <= 33; rows++) {
+            product p;
+            product_make(&p, kinds[i].a, "mxfp4", rows, 50, 96, FILL_ORDINARY, &r);
+            assert_string_equal(chosen(&p.desc), rows == 32 ? kinds[i].decode : kinds[i].engine);
+            p.desc.b_packed = 1;
+            assert_string_equal(chosen(&p.desc), kinds[i].engine);
+            product_free(&p);
+        }
+    bsmm_cpu_mask_features(~0u);
+}
+
 /* A kernel whose instructions are absent refuses, whoever asks. */
 static void test_refusal_without_features(void **state) {
     (void)state;
@@ -146,111 +128,6 @@ static void test_int8_engines_agree(void **state) {
                 free(narrow);
                 product_free(&p);
             }
-}
-
-/* ---- few rows on AVX2 ---- */
-
-static void check_decoding(product *p) {
-    float *packed = result_of(p, "cpu_avx2_f32"), *stored = result_of(p, "cpu_avx2_f32_decode");
-    assert_memory_equal(stored, packed, (size_t)(p->d.rows * p->d.cols) * sizeof(float));
-    free(packed);
-    free(stored);
-}
-
-/* Columns of whole strips of panels and fewer, K of whole batches and a part of one. */
-enum { DECODED_N = 141, DECODED_K = 722 };
-
-static const int64_t decoded_rows[] = {1, 2, 3, 8, 9, 16};
-
-static void test_decoding_agrees(void **state) {
-    (void)state;
-    static const char *const as[] = {"bf16", "f32", "mxfp8", "fp8_group128"};
-    static const char *const bs[] = {"mxfp8",        "mxfp8_e5m2",  "mxfp6_e2m3", "mxfp6_e3m2",
-                                     "mxfp4",        "nvfp4",       "e4m3",       "e5m2",
-                                     "fp8_group128", "fp8_block128"};
-    if (AVX2 & ~bsmm_cpu_features()) skip();
-    rng r = {7};
-    for (size_t i = 0; i < BSMM_COUNT(as) * BSMM_COUNT(bs); i++)
-        for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++)
-            for (size_t m = i % 2; m < BSMM_COUNT(decoded_rows); m += 2) {
-                product p;
-                product_make(&p, as[i % 4], bs[i / 4], decoded_rows[m], DECODED_N, DECODED_K, how,
-                             &r);
-                check_decoding(&p);
-                product_free(&p);
-            }
-}
-
-/* One code of NaN, and scales as deep as sums carry them and deeper, each in a panel of its own:
- * what is decoded and what is packed after all lie side by side. */
-static void test_decoding_unusual(void **state) {
-    (void)state;
-    static const char *const bs[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp4"};
-    static const uint8_t depths[][7] = {{20, 37, 38, 39, 52, 53, 54}, {60, 61, 62, 66, 70, 74, 90}};
-    if (AVX2 & ~bsmm_cpu_features()) skip();
-    rng r = {8};
-    for (size_t i = 0; i < BSMM_COUNT(bs) * 4; i++) {
-        product p;
-        product_make(&p, i & 1 ? "e4m3" : "fp8_group128", bs[i / 4], 1 + (int64_t)i / 2 % 3,
-                     DECODED_N, DECODED_K, FILL_ORDINARY, &r);
-        uint8_t *scales = p.b.m.scales, *data = p.b.m.data;
-        size_t units = p.b.scale_bytes / DECODED_N;
-        for (size_t d = 0; d < 7; d++)
-            scales[(16 * d + 3) * units + units - 2 - d] -= depths[i / 2 % 2][d];
-        if (i < 8) data[120 * DECODED_K + 77] = i / 2 % 2 ? 0x7f : 0xff;
-        check_decoding(&p);
-        product_free(&p);
-    }
-}
-
-/* One NaN among scales whose code is that of the next one, and among elements that are ones; and a
- * second level of Inf, under which terms of both signs are NaN. */
-static void test_decoding_nan(void **state) {
-    (void)state;
-    static const struct {
-        const char *b;
-        uint8_t nan;
-        bool is_scale;
-    } rows[] = {{"mxfp8", 0xff, true},       {"mxfp4", 0xff, true},       {"nvfp4", 0x7f, true},
-                {"nvfp4", 0xff, true},       {"mxfp8", 0x7f, false},      {"mxfp8", 0xff, false},
-                {"mxfp8_e5m2", 0x7f, false}, {"mxfp8_e5m2", 0xff, false}, {"nvfp4", 0x38, true}};
-    if (AVX2 & ~bsmm_cpu_features()) skip();
-    rng r = {10};
-    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
-        product p;
-        product_make(&p, "bf16", rows[i].b, 2, DECODED_N, DECODED_K, FILL_ORDINARY, &r);
-        uint8_t *codes = rows[i].is_scale ? p.b.m.scales : p.b.m.data;
-        size_t bytes = rows[i].is_scale ? p.b.scale_bytes : p.b.data_bytes;
-        float level = rows[i].nan == 0x38 ? INFINITY : 1;
-        if (rows[i].b[0] == 'n') p.b.m.global_scale = &level;
-        memset(codes, rows[i].is_scale && rows[i].b[0] == 'm' ? 0xfe : 0x38, bytes);
-        codes[5 * (bytes / DECODED_N) + 3] = rows[i].nan;
-        check_decoding(&p);
-        assert_true(isnan(((float *)p.d.data)[5]));
-        product_free(&p);
-    }
-}
-
-/* Scales that lie four in a row, and three: a fourth then lies elsewhere. */
-static void test_decoding_layouts(void **state) {
-    (void)state;
-    static const char *const bs[] = {"mxfp8", "mxfp4", "nvfp4"};
-    if (AVX2 & ~bsmm_cpu_features()) skip();
-    rng r = {9};
-    for (size_t i = 0; i < BSMM_COUNT(bs) * 2; i++) {
-        int64_t k = i % 2 ? 128 : DECODED_K;
-        product p = {.d = describe(format_named("f32"), 2, DECODED_N)};
-        bsmm_matrix b = describe(format_named(bs[i / 2]), DECODED_N, k);
-        b.scale_layout = i % 2 ? BSMM_LAYOUT_TILE_CONTIGUOUS : BSMM_LAYOUT_NV_128X4;
-        if (i % 2) b.scale_tile_rows = b.scale_tile_cols = 3;
-        test_matrix_make(&p.a, describe(format_named("bf16"), 2, k), FILL_ORDINARY, &r);
-        test_matrix_make(&p.b, b, FILL_ORDINARY, &r);
-        p.d.data = malloc((size_t)(2 * DECODED_N) * sizeof(float));
-        p.desc =
-            (bsmm_matmul_desc){.struct_size = sizeof p.desc, .a = &p.a.m, .b = &p.b.m, .d = &p.d};
-        check_decoding(&p);
-        product_free(&p);
-    }
 }
 
 /* What kernels do where 512-bit operations have two ports has the bits of what they do elsewhere.
@@ -345,10 +222,12 @@ static void test_largest_sums(void **state) {
                                           {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16},
                                           {BSMM_ELEM_E2M3, BSMM_SCALE_E4M3, 1, 16}};
     rng r = {4};
-    for (size_t i = 0; i < 16; i++)
+    for (size_t i = 0; i < 16 * 5; i++)
         for (int signs = 0; signs < 4; signs++) {
+            int64_t rows = i / 16 ? (int64_t)i / 16 : 9; /* 1 to 4 have loops of their own */
             product p;
-            product_make_of(&p, formats[i / 4], formats[i % 4], 9, 17, 64, FILL_ORDINARY, &r);
+            product_make_of(&p, formats[i / 4 % 4], formats[i % 4], rows, 17, 64, FILL_ORDINARY,
+                            &r);
             set_to_largest(&p.a, signs & 1);
             set_to_largest(&p.b, signs & 2);
             bsmm_explanation e = {.struct_size = sizeof e};
@@ -356,7 +235,7 @@ static void test_largest_sums(void **state) {
             for (uint32_t q = 0; bsmm_explain(&p.desc, q, &e) == BSMM_OK; q++) {
                 if (!e.accepts || !strstr(e.kernel, "int8")) continue;
                 float *got = result_of(&p, e.kernel);
-                assert_memory_equal(got, expected, 9 * 17 * sizeof(float));
+                assert_memory_equal(got, expected, (size_t)rows * 17 * sizeof(float));
                 free(got);
             }
             free(expected);
@@ -393,12 +272,9 @@ static void test_zero_scales(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choice_by_features),
+        cmocka_unit_test(test_choice_by_rows),
         cmocka_unit_test(test_refusal_without_features),
         cmocka_unit_test(test_int8_engines_agree),
-        cmocka_unit_test(test_decoding_agrees),
-        cmocka_unit_test(test_decoding_unusual),
-        cmocka_unit_test(test_decoding_nan),
-        cmocka_unit_test(test_decoding_layouts),
         cmocka_unit_test(test_ports_do_not_matter),
         cmocka_unit_test(test_caches_do_not_matter),
         cmocka_unit_test(test_largest_sums),

@@ -1,0 +1,22 @@
+/* A product with its operands in guarded memory, for tests that set kernels beside each other. */
+#ifndef BSMM_TEST_PRODUCT_H
+#define BSMM_TEST_PRODUCT_H
+
+#include "operand.h"
+
+typedef struct product {
+    test_matrix a, b;
+    bsmm_matrix d; /* fp32 */
+    bsmm_matmul_desc desc;
+} product;
+
+void product_make_of(product *p, bsmm_format a, bsmm_format b, int64_t m, int64_t n, int64_t k,
+                     fill how, rng *r);
+void product_make(product *p, const char *a, const char *b, int64_t m, int64_t n, int64_t k,
+                  fill how, rng *r);
+void product_free(product *p);
+
+/* D by a kernel; NULL: by the one that is chosen. Freed by the caller. */
+float *result_of(product *p, const char *kernel);
+
+#endif
