@@ -39,6 +39,7 @@ static __device__ __forceinline__ void ptx_copy_commit(void) {
 
 /* PTX ISA 9.7.9.25.3.3 "cp.async.wait_group": until at most `groups` of the last ones are under
  * way. */
-#define ptx_copy_wait(groups) asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
+#define ptx_copy_wait(groups)                                                                      \
+    asm volatile("cp.async.wait_group %0;" ::"n"((int)(groups)) : "memory")
 
 #endif

@@ -56,13 +56,26 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
         ptx_grid_wait();
         decode_own_load(&p, narrow, &block, threadIdx.x, raw); /* behind nothing else */
     }
+    /* All warps wait for all scales. Where blocks make A they are asked for before weights, but for
+     * mxfp4, which gains nothing by that. */
+    uint8_t *const scales = decode_shared + p.scales_at;
+    const bool first =
+        own && p.scale_vector && (DECODE_FORMAT == DECODE_NVFP4 || DECODE_FORMAT == DECODE_MXFP8);
+    const bool floats = DECODE_FORMAT == DECODE_FP8_F32;
+    float scale_of_b = own && floats ? decode_load_float(&p, &block, threadIdx.x) : 0;
+    if (first) {
+        decode_copy_scales(&p, &block, STEP_SCALES, scales);
+        ptx_copy_commit();
+    }
     if (step < end) decode_fetch(2 * ROW_TILES, &lane, lane.ring);
     decode_go_on(2 * ROW_TILES, &lane);
     ptx_copy_commit();
     if (!own) decode_make_barriers(&p, row_warps);
-    uint8_t *const scales = decode_shared + p.scales_at;
-    decode_stage_scales(DECODE_FORMAT, &p, &block, scales);
-    ptx_copy_commit();
+    if (!own && floats) scale_of_b = decode_load_float(&p, &block, threadIdx.x);
+    if (!first) {
+        decode_stage_scales(DECODE_FORMAT, &p, &block, scale_of_b, scales);
+        ptx_copy_commit();
+    }
 
     /* A, then more weights. 4-bit weights keep the arithmetic units busier than memory: nothing may
      * delay A. */
@@ -82,7 +95,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
         decode_own_store(&p, narrow, &block, threadIdx.x, raw, decode_shared, flags);
         if (DECODE_GROUPED) decode_own_scales(&p, &block, (float *)(decode_shared + p.a_scales_at));
     }
-    if (at_once)
+    if (first)
+        ptx_copy_wait(BSMM_DECODE_AHEAD); /* for scales alone: a warp waits for its own weights */
+    else if (at_once)
         ptx_copy_wait(BSMM_DECODE_AHEAD - 1);
     else
         ptx_copy_wait(0);

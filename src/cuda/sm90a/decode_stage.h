@@ -84,24 +84,35 @@ static __device__ __noinline__ void decode_gather_scales(const bsmm_decode_param
     }
 }
 
-/* fp32 scales of B, one for each 16 rows and step. */
-static __device__ __forceinline__ void
-decode_gather_floats(const bsmm_decode_params *p, const decode_block *block, uint8_t *to) {
+/* fp32 scales of B, one for each 16 rows and step: number i, 0 behind the last. */
+static __device__ __forceinline__ float decode_load_float(const bsmm_decode_params *p,
+                                                          const decode_block *block, uint32_t i) {
+    uint32_t steps = block->end - block->begin;
+    if (i >= steps * (block->rows / 16)) return 0;
+    uint32_t tile = i / steps, step = i % steps;
+    uint32_t row = min(block->row + tile * 16, p->n - 1);
+    return bsmm_cuda_scale(&p->b, row, (block->begin + step) * BSMM_DECODE_K);
+}
+
+/* All of them; scale: of number threadIdx.x. */
+static __device__ __forceinline__ void decode_stage_floats(const bsmm_decode_params *p,
+                                                           const decode_block *block, float scale,
+                                                           uint8_t *to) {
     uint32_t steps = block->end - block->begin;
     for (uint32_t i = threadIdx.x; i < steps * (block->rows / 16); i += BSMM_DECODE_THREADS) {
-        uint32_t tile = i / steps, step = i % steps;
-        uint32_t row = min(block->row + tile * 16, p->n - 1);
-        float scale = bsmm_cuda_scale(&p->b, row, (block->begin + step) * BSMM_DECODE_K);
-        *(float *)(to + tile * p->scale_stride + step * 4) = decode_tame(scale);
+        if (i != threadIdx.x) scale = decode_load_float(p, block, i);
+        *(float *)(to + i / steps * p->scale_stride + i % steps * 4) = decode_tame(scale);
     }
 }
 
+/* mine: of fp32 scales, this thread's first. */
 static __device__ __forceinline__ void decode_stage_scales(const int format,
                                                            const bsmm_decode_params *p,
-                                                           const decode_block *block, uint8_t *to) {
+                                                           const decode_block *block, float mine,
+                                                           uint8_t *to) {
     const uint32_t per_step = format == DECODE_NVFP4 ? 8 : 4;
     if (format == DECODE_FP8_F32)
-        decode_gather_floats(p, block, to);
+        decode_stage_floats(p, block, mine, to);
     else if (p->scale_vector)
         decode_copy_scales(p, block, per_step, to);
     else

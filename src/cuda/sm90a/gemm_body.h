@@ -108,6 +108,9 @@
  * is none, the warp that brings them arrives there too. */
 #define COL_BYTES     (GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0)
 #define FULL_ARRIVALS (CLUSTER == 1 && SCALES_WARP ? 2 : 1)
+/* Of each warp that has read a stage. Where B's scales are stored, not copied, each lane speaks for
+ * its own reads: of one lane's word for all racecheck knows nothing, and these take as long. */
+#define EMPTY_ARRIVALS (CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1)
 /* Whether the warp that has no writer's part brings B's scales. */
 #define SCALES_WARP (GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3)
 #define COL_GROUP   (COL_BLOCKS == 1 ? TILE_N : TILE_N % 64 ? 32 : 64)
@@ -329,7 +332,8 @@ static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32
                                               const shared *told) {
     for (int i = 0; i < STAGES; i++) {
         ptx_mbarrier_init(barriers + 16 * i, FULL_ARRIVALS);
-        ptx_mbarrier_init(barriers + 16 * i + 8, CONSUMER_WARPS * blocks_fed(place_make()));
+        ptx_mbarrier_init(barriers + 16 * i + 8,
+                          EMPTY_ARRIVALS * CONSUMER_WARPS * blocks_fed(place_make()));
     }
     for (int i = 0; i < CONSUMERS * PLACES; i++) {
         ptx_mbarrier_init(barriers + 16 * (STAGES + i), 4);

@@ -37,7 +37,7 @@ static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t 
 /* Tells every block whose copies come here that this warp has read the stage. */
 static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
 #if CLUSTER == 1
-    if (c->lane == 0) ptx_mbarrier_arrive(empty_of(&c->r, stage));
+    if (c->lane < EMPTY_ARRIVALS) ptx_mbarrier_arrive(empty_of(&c->r, stage));
 #else
     if (c->empty) ptx_mbarrier_arrive_cluster(c->empty + 16 * stage);
 #endif
