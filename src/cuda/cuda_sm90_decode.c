@@ -120,7 +120,7 @@ static bool place(const weights *w, uint32_t a_slots, bool own, cut *c) {
     c->ring_at = c->a_scales_at + (c->grouped ? c->steps_each * c->scale_columns * 4 : 0);
     c->barriers_at = c->ring_at + BSMM_DECODE_AHEAD * BSMM_DECODE_SLOT_BYTES;
     uint32_t sums = c->k_warps * (8u << c->tiles_log2) * (c->rows + 4) * 4;
-    uint32_t all = c->barriers_at + (1 + 2 * c->k_warps * a_slots) * 8;
+    uint32_t all = c->barriers_at + (2 + 2 * c->k_warps * a_slots) * 8;
     c->flags_at = (uint32_t)bsmm_round_up(sums > all ? sums : all, 16);
     c->shared = c->flags_at + BSMM_DECODE_COLUMNS * 4;
     return c->shared <= MOST_SHARED;

@@ -14,7 +14,7 @@
 
 /* Warps of the same steps share A's: where there is no room for all, a ring of slots, each with a
  * barrier that it is full and one that all of these warps are done with it. Barrier 0 is for what
- * comes in one piece. */
+ * comes in one piece; with no ring, barrier 1 for the second of two. */
 typedef struct decode_ring {
     uint32_t slots, slot, parity;     /* the next span's */
     uint32_t full, done;              /* barriers of the first slot */
@@ -43,10 +43,10 @@ static __device__ __forceinline__ decode_ring decode_find_ring(const bsmm_decode
 static __device__ __forceinline__ void decode_make_barriers(const bsmm_decode_params *p,
                                                             uint32_t row_warps) {
     uint32_t barriers = decode_address(decode_shared + p->barriers_at);
-    uint32_t slots = p->a_slots << p->k_warps_log2;
-    for (uint32_t i = threadIdx.x; i <= 2 * slots; i += BSMM_DECODE_THREADS)
-        ptx_bulk_init(barriers + i * 8, i > slots ? row_warps : 1);
-    if (threadIdx.x <= 2 * slots) ptx_bulk_fence_init();
+    uint32_t slots = p->a_slots << p->k_warps_log2, last = slots ? 2 * slots : 1;
+    for (uint32_t i = threadIdx.x; i <= last; i += BSMM_DECODE_THREADS)
+        ptx_bulk_init(barriers + i * 8, slots && i > slots ? row_warps : 1);
+    if (threadIdx.x <= last) ptx_bulk_fence_init();
 }
 
 /* With the span from `step` on, of a range until `end`; by one thread of the warps that share it.
@@ -85,20 +85,52 @@ static __device__ __forceinline__ void decode_leave_slot(const bsmm_decode_param
     decode_fill_slot(p, &ring, ring.slot, next, end);
 }
 
-/* What comes in one piece: all of the block's A, or the fp32 scales of all; whether there is
- * anything. By one thread. */
-static __device__ __forceinline__ void decode_fetch_whole(const bsmm_decode_params *p,
-                                                          const decode_block *block) {
-    uint32_t shared = decode_address(decode_shared), barrier = shared + p->barriers_at;
-    uint32_t steps = block->end - block->begin, step_bytes = p->columns * 256;
-    uint32_t values = p->a_slots ? 0 : steps * step_bytes;
-    uint32_t scales = p->a_image_scales ? steps * p->scale_columns * 4 : 0;
-    ptx_bulk_expect(barrier, values + scales);
-    if (values)
-        ptx_bulk_copy(shared, p->a_image + (uint64_t)block->begin * step_bytes, values, barrier);
+/* Steps [first, end) of the block's A, where all of it has room; the bytes count towards `barrier`.
+ */
+static __device__ __forceinline__ void decode_fetch_steps(const bsmm_decode_params *p,
+                                                          const decode_block *block, uint32_t first,
+                                                          uint32_t end, uint32_t barrier) {
+    const uint32_t step_bytes = p->columns * 256;
+    if (first < end)
+        ptx_bulk_copy(decode_address(decode_shared) + (first - block->begin) * step_bytes,
+                      p->a_image + (uint64_t)first * step_bytes, (end - first) * step_bytes,
+                      barrier);
+}
+
+/* Where the steps of a range that come first end; head: how many. */
+static __device__ __forceinline__ uint32_t decode_head_end(const bsmm_decode_params *p,
+                                                           uint32_t range, uint32_t head) {
+    return min(decode_begin(p, range) + head, decode_begin(p, range + 1));
+}
+
+/* What does not come by a ring: all of the block's A, or the fp32 scales of all. With a head, the
+ * first steps of each range come at the first barrier and the rest of A at the second; else all at
+ * the first. By one thread. */
+static __device__ __forceinline__ void
+decode_fetch_whole(const bsmm_decode_params *p, const decode_block *block, const uint32_t head) {
+    const uint32_t barrier = decode_address(decode_shared + p->barriers_at);
+    const uint32_t scales_at = decode_address(decode_shared) + p->a_scales_at;
+    const uint32_t all = block->end - block->begin, step_bytes = p->columns * 256;
+    const uint32_t scales = p->a_image_scales ? all * p->scale_columns * 4 : 0;
+    const uint32_t end = block->first_range + block->ranges;
+    uint32_t first = p->a_slots ? 0 : all;
+    if (head && first) {
+        first = 0;
+        for (uint32_t i = block->first_range; i < end; i++)
+            first += decode_head_end(p, i, head) - decode_begin(p, i);
+        ptx_bulk_expect(barrier + 8, (all - first) * step_bytes);
+    }
+    ptx_bulk_expect(barrier, first * step_bytes + scales);
     if (scales)
-        ptx_bulk_copy(shared + p->a_scales_at, p->a_image_scales + block->begin * p->scale_columns,
-                      scales, barrier);
+        ptx_bulk_copy(scales_at, p->a_image_scales + block->begin * p->scale_columns, scales,
+                      barrier);
+    if (p->a_slots) return;
+    if (!head) decode_fetch_steps(p, block, block->begin, block->end, barrier);
+    for (uint32_t i = block->first_range; head && i < end; i++)
+        decode_fetch_steps(p, block, decode_begin(p, i), decode_head_end(p, i, head), barrier);
+    for (uint32_t i = block->first_range; head && i < end; i++)
+        decode_fetch_steps(p, block, decode_head_end(p, i, head), decode_begin(p, i + 1),
+                           barrier + 8);
 }
 
 /* ---- weights ---- */
