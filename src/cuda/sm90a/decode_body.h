@@ -15,8 +15,8 @@
 #define WALKERS      (DECODE_FORMAT <= DECODE_NVFP4 ? 2 : 1)
 #define STEP_SCALES  (DECODE_FORMAT == DECODE_NVFP4 ? 8 : 4)
 /* Steps of a range that A comes for first, so that they need not wait for the rest. For fewer
- * columns and 8 bits asking takes as long as is gained. */
-#define HEAD (DECODE_FORMAT <= DECODE_NVFP4 && DECODE_TILES == 2 ? WALKERS : 0)
+ * columns and 8 bits asking takes as long as is gained; grouped kernels have no register left. */
+#define HEAD (DECODE_FORMAT <= DECODE_NVFP4 && DECODE_TILES == 2 && !DECODE_GROUPED ? WALKERS : 0)
 
 extern "C" __global__ void __launch_bounds__(BSMM_DECODE_THREADS, 1)
     DECODE_NAME(const __grid_constant__ bsmm_decode_params p) {
