@@ -109,14 +109,11 @@ INLINE meeting next_meetings(meeting_cursor *cursor, element_way way) {
     return (meeting){by, way == WAY_DIVIDE_TAME ? next_factors(&cursor->reciprocal) : by};
 }
 
-/* x / m.by, correctly rounded (Markstein): of a reciprocal that is correctly rounded, the first
- * step makes the quotient faithful and the second exact. Remainders of tame values underflow only
+/* x / m.by, correctly rounded: rules_e4m3.h's bsmm_ratio. Remainders of tame values underflow only
  * where the quotient is too small to be anything but zero. */
 INLINE __m512 divide(__m512 x, meeting m) {
     __m512 q = _mm512_mul_ps(x, m.reciprocal);
-    for (int i = 0; i < 2; i++)
-        q = _mm512_fmadd_ps(_mm512_fnmadd_ps(q, m.by, x), m.reciprocal, q);
-    return q;
+    return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, m.by, x), m.reciprocal, q);
 }
 
 INLINE __m512 meet(__m512 x, meeting m, element_way way) {
