@@ -1,12 +1,17 @@
 #!/bin/bash
 # Runs unit tests on processors that this machine is not: 64-bit Arm (a build of its own, under
 # qemu-aarch64), x86-64 without AVX (qemu-x86_64) and with AVX2 alone (valgrind, whose processor ends
-# there; qemu computes floats in software, too slowly for these). Ends with: N passed, N failed.
+# there; qemu computes floats in software, too slowly for these); and AVX-512's kernels where the
+# machine ends at AVX2 (a build of its own, tests/emulated_avx512). Ends with: N passed, N failed.
 # usage: check-emulated.sh BUILD_FOLDER [JOBS]   (a build for x86-64; `install-deps.sh emulate` first)
 set -euo pipefail
 build=$(realpath "$1") jobs=${2:-$(nproc)}
 cd "$(dirname "$0")/.."
-arm=$PWD/build-arm64
+arm=$PWD/build-arm64 wide=$PWD/build-avx512
+processors="arm64 avx2 no_avx"
+if grep -qw avx2 /proc/cpuinfo && ! grep -qw avx512bw /proc/cpuinfo; then
+    processors="avx512 $processors"
+fi
 
 # Each processor: how to run a program, the features that `bsmm devices` must find, where programs
 # are. Their longest tests come first.
@@ -14,9 +19,11 @@ declare -A run=(
     [arm64]="qemu-aarch64"
     [no_avx]="qemu-x86_64 -cpu Nehalem"
     [avx2]="valgrind --tool=none -q"
+    [avx512]="env"
 )
-declare -A features=([arm64]="" [no_avx]="" [avx2]="avx2")
-declare -A programs=([arm64]=$arm [no_avx]=$build [avx2]=$build)
+declare -A features=([arm64]="" [no_avx]="" [avx2]="avx2"
+    [avx512]="avx2 avx512 avx512_vnni avx512_bf16 avx512_vbmi")
+declare -A programs=([arm64]=$arm [no_avx]=$build [avx2]=$build [avx512]=$wide)
 everywhere="test_matmul test_store test_quantize_fast test_quantize test_exact test_numerics
     test_pack_b test_cpu_finish test_cpu_kernels test_cpu_decode test_f32_spans test_tables"
 declare -A tests=(
@@ -25,11 +32,15 @@ declare -A tests=(
         test_io_safetensors test_io_gguf test_io_npy test_families_fixtures"
     [no_avx]="$everywhere"
     [avx2]="$everywhere test_quantize_fast_decode test_dequantize_halves test_dequantize_casts"
+    [avx512]="test_batch_invariance test_cpu_kernels test_quantize_fast test_cpu_pack test_cpu_decode
+        test_fma_pack test_exact test_dequantize_casts test_quantize_fast_decode test_ranges
+        test_cpu_finish test_numerics"
 )
 
-build_for_arm() {
-    cmake --preset arm64 >/dev/null && cmake --build --preset arm64 -j "$jobs" >"$arm/build.log" ||
-        { cat "$arm/build.log"; return 1; }
+build_for() { # PRESET
+    cmake --preset "$1" >/dev/null &&
+        cmake --build --preset "$1" -j "$jobs" >"build-$1/build.log" 2>&1 ||
+        { cat "build-$1/build.log"; return 1; }
 }
 
 # An emulator that passes on the machine's own features would test nothing.
@@ -58,13 +69,13 @@ run_test() { # PROCESSOR TEST COMMAND...
 }
 export -f run_test
 
-build_for_arm
-for processor in arm64 avx2 no_avx; do
+for processor in $processors; do
+    [ "${programs[$processor]}" = "$build" ] || build_for "$processor"
     check_features "$processor"
 done
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
-for processor in arm64 avx2 no_avx; do
+for processor in $processors; do
     for test in ${tests[$processor]}; do
         echo "$processor $test ${run[$processor]} ${programs[$processor]}/tests/$test"
     done

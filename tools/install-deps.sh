@@ -13,7 +13,7 @@ packages_of() {
     docs) echo "doxygen" ;;
     cuda) echo "g++ python3 python3-pip python3-venv" ;;
     emulate)
-        echo "valgrind qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross"
+        echo "valgrind qemu-user libsimde-dev gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross"
         echo "libjansson-dev:arm64 libcmocka-dev:arm64 libgomp1:arm64 zlib1g:arm64"
         ;;
     *) echo "$0: $1 is no purpose" >&2; exit 2 ;;
