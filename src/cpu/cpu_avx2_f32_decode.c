@@ -4,7 +4,7 @@
  * The bits of cpu_avx2_f32: lanes are columns, and each column's sum runs along K, element by
  * element, with the same FMAs; powers of two that leave a row elsewhere change no bit. f32_decode.h
  * says how the work is shared. */
-#include "base/cpu.h"
+#include "cpu/decode_kernel.h"
 #include "cpu/f32_decode.h"
 #include "cpu/fma.h"
 
@@ -55,13 +55,6 @@ static bsmm_decoder decoder_of(const bsmm_product *p) {
     };
 }
 
-#else
-
-static bsmm_decoder decoder_of(const bsmm_product *p) {
-    (void)p;
-    return (bsmm_decoder){0};
-}
-
 #endif
 
 static const char *refuse_weights(const bsmm_format *f, char *why, size_t size) {
@@ -92,21 +85,9 @@ static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     return reason ? reason : bsmm_decode_refuse(p, most_rows, why, size);
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
-    bsmm_decoder d = decoder_of(p);
-    return bsmm_decode_workspace_bytes(&d, p);
-}
-
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    bsmm_decoder d = decoder_of(p);
-    return bsmm_decode_run(&d, p, workspace);
-}
-
 const bsmm_kernel bsmm_kernel_cpu_avx2_f32_decode = {
+    BSMM_DECODE_KERNEL,
     .name = "cpu_avx2_f32_decode",
-    .device = "cpu",
     .refuse = refuse,
-    .workspace_bytes = workspace_bytes,
     .bound = bsmm_fma_bound,
-    .run = run,
 };

@@ -2,7 +2,7 @@
  *
  * The bits of cpu_avx2_int8dot: int8_decode.h says how. Up to 4 rows are multiplied by e2m1 with K
  * along the lanes (int8_decode_row.c), others with columns there (int8_decode_columns.c). */
-#include "base/cpu.h"
+#include "cpu/decode_kernel.h"
 #include "cpu/int8_decode_avx2.h"
 
 /* Where decoding is faster than packing in the run: on a Zen 3, 4096 x 4096 mxfp4 from memory, it
@@ -112,13 +112,6 @@ static bsmm_decoder decoder_of(const bsmm_product *p) {
     return d;
 }
 
-#else
-
-static bsmm_decoder decoder_of(const bsmm_product *p) {
-    (void)p;
-    return (bsmm_decoder){0};
-}
-
 #endif
 
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
@@ -126,21 +119,9 @@ static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     return bsmm_int8_decode_refuse(p, most_rows, why, size);
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
-    bsmm_decoder d = decoder_of(p);
-    return bsmm_decode_workspace_bytes(&d, p);
-}
-
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    bsmm_decoder d = decoder_of(p);
-    return bsmm_decode_run(&d, p, workspace);
-}
-
 const bsmm_kernel bsmm_kernel_cpu_avx2_int8_decode = {
+    BSMM_DECODE_KERNEL,
     .name = "cpu_avx2_int8_decode",
-    .device = "cpu",
     .refuse = refuse,
-    .workspace_bytes = workspace_bytes,
     .bound = bsmm_int8_bound,
-    .run = run,
 };

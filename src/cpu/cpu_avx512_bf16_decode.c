@@ -4,9 +4,9 @@
  * The bits of cpu_avx512_bf16dot: lanes are columns, and each column's sum runs along K in the same
  * order, pair by pair. A different power of two than the packer takes out of a row changes no bit.
  * bf16_decode.h says how the work is shared. */
-#include "base/cpu.h"
 #include "cpu/bf16.h"
 #include "cpu/bf16_decode.h"
+#include "cpu/decode_kernel.h"
 
 #include <stdio.h>
 
@@ -65,25 +65,11 @@ static bsmm_decoder decoder_of(const bsmm_product *p) {
     return d;
 }
 
-static bool is_supported(void) {
-    uint32_t needed = BSMM_CPU_AVX512_BF16 | BSMM_CPU_AVX512_VBMI;
-    return (bsmm_cpu_features() & needed) == needed;
-}
-
 #else
 
 static int64_t scale_unit_of(uint32_t scale) {
     (void)scale;
     return BSMM_DECODE_STEP;
-}
-
-static bsmm_decoder decoder_of(const bsmm_product *p) {
-    (void)p;
-    return (bsmm_decoder){0};
-}
-
-static bool is_supported(void) {
-    return false;
 }
 
 #endif
@@ -117,6 +103,11 @@ static const char *refuse_weights(const bsmm_format *f, char *why, size_t size) 
     return NULL;
 }
 
+static bool is_supported(void) {
+    uint32_t needed = BSMM_CPU_AVX512_BF16 | BSMM_CPU_AVX512_VBMI;
+    return (bsmm_cpu_features() & needed) == needed;
+}
+
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 BF16 and VBMI";
     const char *reason = bsmm_bf16_refuse(p, why, size);
@@ -124,21 +115,9 @@ static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     return reason ? reason : bsmm_decode_refuse(p, most_rows, why, size);
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
-    bsmm_decoder d = decoder_of(p);
-    return bsmm_decode_workspace_bytes(&d, p);
-}
-
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    bsmm_decoder d = decoder_of(p);
-    return bsmm_decode_run(&d, p, workspace);
-}
-
 const bsmm_kernel bsmm_kernel_cpu_avx512_bf16_decode = {
+    BSMM_DECODE_KERNEL,
     .name = "cpu_avx512_bf16_decode",
-    .device = "cpu",
     .refuse = refuse,
-    .workspace_bytes = workspace_bytes,
     .bound = bsmm_bf16_bound,
-    .run = run,
 };

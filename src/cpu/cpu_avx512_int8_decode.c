@@ -4,7 +4,7 @@
  *
  * Per step of 32 x 16 e2m1 weights (256 bytes) and one row: 16 loads, 8 unpacks, 8 byte permutes, 8
  * dot products. */
-#include "base/cpu.h"
+#include "cpu/decode_kernel.h"
 #include "cpu/int8_decode.h"
 
 static const int64_t most_rows = 16;
@@ -233,44 +233,21 @@ static bsmm_decoder decoder_of(const bsmm_product *p) {
     return d;
 }
 
+#endif
+
 static bool is_supported(void) {
     uint32_t needed = BSMM_CPU_AVX512_VNNI | BSMM_CPU_AVX512_VBMI;
     return (bsmm_cpu_features() & needed) == needed;
 }
-
-#else
-
-static bsmm_decoder decoder_of(const bsmm_product *p) {
-    (void)p;
-    return (bsmm_decoder){0};
-}
-
-static bool is_supported(void) {
-    return false;
-}
-
-#endif
 
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 VNNI and VBMI";
     return bsmm_int8_decode_refuse(p, most_rows, why, size);
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
-    bsmm_decoder d = decoder_of(p);
-    return bsmm_decode_workspace_bytes(&d, p);
-}
-
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    bsmm_decoder d = decoder_of(p);
-    return bsmm_decode_run(&d, p, workspace);
-}
-
 const bsmm_kernel bsmm_kernel_cpu_avx512_int8_decode = {
+    BSMM_DECODE_KERNEL,
     .name = "cpu_avx512_int8_decode",
-    .device = "cpu",
     .refuse = refuse,
-    .workspace_bytes = workspace_bytes,
     .bound = bsmm_int8_bound,
-    .run = run,
 };
