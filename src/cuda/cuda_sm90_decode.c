@@ -9,7 +9,6 @@
 #include "cuda/kernel.h"
 #include "cuda/params.h"
 
-#include <math.h>
 #include <stdio.h>
 
 enum {
@@ -86,25 +85,6 @@ typedef struct cut {
     uint32_t chunk_bytes, scale_stride, shared;
 } cut;
 
-/* The first step of a range, as kernels compute it. */
-static uint32_t begin_of(uint32_t steps, uint32_t range, uint32_t ranges) {
-    return (uint32_t)((uint64_t)steps * range / ranges);
-}
-
-static uint32_t count_steps(const bsmm_product *p) {
-    return (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_DECODE_K);
-}
-
-/* Most steps of a part when K is cut into `count` parts. */
-static uint32_t most_steps(uint32_t steps, uint32_t count) {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t part = begin_of(steps, i + 1, count) - begin_of(steps, i, count);
-        if (part > most) most = part;
-    }
-    return most;
-}
-
 /* Shared memory: A, scales of B, fp32 scales of A, the weights' ring, barriers; in the end the sums
  * of all warps; behind them, which rows of A are not zero. An odd number of 16 bytes from row to
  * row of scales: 8 rows lie in 8 groups of banks. */
@@ -136,16 +116,11 @@ static bool place_a(const weights *w, bool own, cut *c) {
     return slots >= 2;
 }
 
-/* The logarithm, rounded up. */
-static uint32_t log2_up(uint32_t count) {
-    return 31 - (uint32_t)__builtin_clz(2 * count - 1);
-}
-
 /* Whether blocks can make A's image for themselves. With more than a row or two, all blocks reading
  * all of A takes longer than a kernel that does it once. */
 static bool can_make_own(const bsmm_product *p, const cut *c) {
     uint64_t chunks = (uint64_t)c->steps_each * (BSMM_DECODE_K / 8)
-                      << log2_up((uint32_t)p->a.m.rows);
+                      << bsmm_decode_log2_up((uint32_t)p->a.m.rows);
     return bsmm_decode_find_source(&p->a) != BSMM_DECODE_ANY && c->tiles_log2 == 0 &&
            chunks <= (uint64_t)BSMM_DECODE_OWN_CHUNKS * BSMM_DECODE_THREADS;
 }
@@ -154,12 +129,12 @@ static bool can_make_own(const bsmm_product *p, const cut *c) {
 static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uint32_t k_warps,
                     cut *c) {
     uint32_t columns = (uint32_t)p->a.m.rows * bsmm_decode_count_parts(&p->a),
-             steps = count_steps(p);
+             steps = bsmm_decode_count_steps(p);
     *c = (cut){.k_warps = k_warps, .splits = lanes / k_warps};
     if (c->splits > MOST_SPLITS) return false;
     c->walkers = is_4bit(w) ? WALKERS_4BIT : 1;
     c->rows = BSMM_DECODE_WARPS / k_warps * (is_4bit(w) ? 32 : 16);
-    c->steps_each = most_steps(steps, c->splits);
+    c->steps_each = bsmm_decode_most_steps(steps, c->splits);
     c->tiles_log2 = columns <= 8 ? 0 : columns <= 16 ? 1 : 2;
     c->columns = c->tiles_log2 ? 8u << c->tiles_log2 : columns;
     c->scale_columns = (uint32_t)bsmm_round_up(c->columns, 4);
@@ -169,19 +144,10 @@ static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uin
     return place_a(w, can_make_own(p, c), c);
 }
 
-/* Warps along K: as many as fill the multiprocessors best with blocks of the fewest rows, whatever
- * M is, so that sums have one order. */
+/* Warps along K: of blocks of the fewest rows. */
 static uint32_t choose_lanes(const bsmm_product *p, const weights *w) {
-    const bsmm_cuda_device *device = p->device;
-    uint32_t most_k_warps = is_4bit(w) ? 8 : 4, best = 1;
-    double best_share = 0;
-    for (uint32_t splits = 1; splits <= MOST_SPLITS; splits *= 2) {
-        if (splits > 1 && splits * most_k_warps > count_steps(p)) break;
-        double blocks = ceil((double)p->b.m.rows / LEAST_ROWS) * splits;
-        double waves = blocks / device->multiprocessors, share = waves / ceil(waves);
-        if (share > best_share * 1.05) best = splits, best_share = share;
-    }
-    return best * most_k_warps;
+    uint32_t most_k_warps = is_4bit(w) ? 8 : 4;
+    return bsmm_decode_choose_splits(p, LEAST_ROWS, most_k_warps) * most_k_warps;
 }
 
 /* The fewest rows whose part of A fits in one piece; where none does, twice the fewest, which share
@@ -243,12 +209,13 @@ static const char *refuse(const bsmm_product *p, char *why, size_t size) {
 
 /* Of A's image without scales. */
 static uint64_t image_bytes(const bsmm_product *p, const cut *c) {
-    return (uint64_t)count_steps(p) * c->columns * BSMM_DECODE_K * 2;
+    return (uint64_t)bsmm_decode_count_steps(p) * c->columns * BSMM_DECODE_K * 2;
 }
 
 /* Of the kernel that prepares A: a chunk of 8 along K for each thread. */
 static uint32_t blocks_per_row(const bsmm_product *p) {
-    return (uint32_t)bsmm_ceil_div((int64_t)count_steps(p) * 16, BSMM_DECODE_PREPARE_THREADS);
+    return (uint32_t)bsmm_ceil_div((int64_t)bsmm_decode_count_steps(p) * 16,
+                                   BSMM_DECODE_PREPARE_THREADS);
 }
 
 static uint64_t flag_bytes(const bsmm_product *p) {
@@ -261,7 +228,7 @@ static uint64_t workspace_bytes(const bsmm_product *p) {
     find_cut(p, find_weights(&p->b), &c);
     if (c.own) return 0;
     return image_bytes(p, &c) + flag_bytes(p) +
-           (uint64_t)count_steps(p) * c.scale_columns * sizeof(float);
+           (uint64_t)bsmm_decode_count_steps(p) * c.scale_columns * sizeof(float);
 }
 
 /* The tensor cores add 16 products and a sum, each cut off 23 bits below the largest: 17 * 2^-23
@@ -281,73 +248,29 @@ static bsmm_status prepare(const bsmm_product *p) {
     return bsmm_cuda_load(p->device, find_function(w, &c), NULL);
 }
 
-/* Bytes that scales can be copied by; 0: they are gathered one by one. */
-static uint32_t scale_vector(const bsmm_product *p, const weights *w, const cut *c) {
-    const bsmm_operand *b = &p->b;
-    if (w->format.scale == BSMM_SCALE_F32 || b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR ||
-        b->m.cols % BSMM_DECODE_K)
-        return 0;
-    uint64_t all = b->map.tile_row_step | (uintptr_t)b->m.scales;
-    uint32_t ranges = c->splits * c->k_warps / c->walkers;
-    for (uint32_t i = 1; i < c->splits; i++)
-        all |=
-            (uint64_t)w->step_scales * begin_of(count_steps(p), i * (ranges / c->splits), ranges);
-    all |= (uint64_t)w->step_scales * count_steps(p);
-    return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 0;
-}
-
-static uint32_t log2_of(uint32_t power) {
-    return (uint32_t)__builtin_ctz(power);
-}
-
-static uint64_t pitch_of(const bsmm_operand *o) {
-    return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
-}
-
-/* Nothing but scales of A's rows is multiplied or added to the sums. */
-static bool is_plain(const bsmm_product *p) {
-    bsmm_cuda_epilogue e = bsmm_cuda_epilogue_of(p);
-    return bsmm_elem_row(e.d_elem)->bits > 8 && e.alpha == 1 && !e.c && !e.bias && !e.globals[0] &&
-           !e.globals[1] && !e.globals[2];
-}
-
 static bsmm_decode_params params_of(const bsmm_product *p, const weights *w, const cut *c) {
-    return (bsmm_decode_params){
-        .a = bsmm_cuda_operand_of(&p->a),
-        .b = bsmm_cuda_operand_of(&p->b),
-        .epilogue = bsmm_cuda_epilogue_of(p),
-        .m = (uint32_t)p->d.m.rows,
-        .n = (uint32_t)p->d.m.cols,
-        .k = (uint32_t)p->a.m.cols,
-        .steps = count_steps(p),
-        .ranges_log2 = log2_of(c->splits * c->k_warps / c->walkers),
-        .splits_log2 = log2_of(c->splits),
-        .k_warps_log2 = log2_of(c->k_warps),
-        .source = bsmm_decode_find_source(&p->a),
-        .row_scaled = c->row_scaled,
-        .plain = is_plain(p),
-        .a_slots = c->a_slots,
-        .scale_columns = c->scale_columns,
-        .narrow = is_4bit(w),
-        .blocks_per_row = blocks_per_row(p),
-        .parts = bsmm_decode_count_parts(&p->a),
-        .columns = c->columns,
-        .chunk_bytes = c->chunk_bytes,
-        .for_wgmma = c->columns >= BSMM_DECODE_WGMMA_COLUMNS,
-        .m_log2 = log2_up((uint32_t)p->d.m.rows),
-        .a_pitch = pitch_of(&p->a),
-        .a_scale_pitch = p->a.map.tile_row_step, /* read of ROW_MAJOR alone */
-        .b_pitch16 = (uint32_t)(pitch_of(&p->b) / 16),
-        .b_scale_pitch = p->b.map.tile_row_step,
-        .b_bytes = (uint32_t)((uint64_t)p->b.m.cols * bsmm_elem_row(w->format.elem)->bits / 8),
-        .scale_stride = c->scale_stride,
-        .scale_vector = scale_vector(p, w, c),
-        .scales_at = c->scales_at,
-        .a_scales_at = c->a_scales_at,
-        .ring_at = c->ring_at,
-        .barriers_at = c->barriers_at,
-        .flags_at = c->flags_at,
-    };
+    const uint32_t ranges = c->splits * c->k_warps / c->walkers;
+    bsmm_decode_params params = bsmm_decode_params_of(p);
+    params.ranges_log2 = bsmm_decode_log2(ranges);
+    params.splits_log2 = bsmm_decode_log2(c->splits);
+    params.k_warps_log2 = bsmm_decode_log2(c->k_warps);
+    params.source = bsmm_decode_find_source(&p->a);
+    params.row_scaled = c->row_scaled;
+    params.a_slots = c->a_slots;
+    params.scale_columns = c->scale_columns;
+    params.narrow = is_4bit(w);
+    params.blocks_per_row = blocks_per_row(p);
+    params.columns = c->columns;
+    params.chunk_bytes = c->chunk_bytes;
+    params.for_wgmma = c->columns >= BSMM_DECODE_WGMMA_COLUMNS;
+    params.scale_stride = c->scale_stride;
+    params.scale_vector = bsmm_decode_scale_vector(p, w->step_scales, c->splits, ranges);
+    params.scales_at = c->scales_at;
+    params.a_scales_at = c->a_scales_at;
+    params.ring_at = c->ring_at;
+    params.barriers_at = c->barriers_at;
+    params.flags_at = c->flags_at;
+    return params;
 }
 
 /* A's image in the workspace, by a kernel of its own. */

@@ -1,4 +1,5 @@
-/* How the decode kernels take an operand: its fp32 scales, and what blocks read A from. */
+/* How the decode kernels take a product: their operands, how K is cut, and what of their parameters
+ * does not depend on that. */
 #ifndef BSMM_CUDA_DECODE_OPERAND_H
 #define BSMM_CUDA_DECODE_OPERAND_H
 
@@ -15,5 +16,31 @@ bool bsmm_decode_has_row_floats(const bsmm_operand *o);
 uint32_t bsmm_decode_count_parts(const bsmm_operand *a);
 
 bsmm_decode_source bsmm_decode_find_source(const bsmm_operand *a);
+
+/* ---- K ---- */
+
+/* Steps of BSMM_DECODE_K. */
+uint32_t bsmm_decode_count_steps(const bsmm_product *p);
+
+/* Most steps of a part when K is cut into `count` parts. */
+uint32_t bsmm_decode_most_steps(uint32_t steps, uint32_t count);
+
+/* Blocks of a cluster that share `rows` rows of B and cut K: as many as fill the multiprocessors
+ * best, of parts that have `least` steps. Whatever M is, so that sums have one order. */
+uint32_t bsmm_decode_choose_splits(const bsmm_product *p, uint32_t rows, uint32_t least);
+
+/* ---- parameters ---- */
+
+/* Bytes that B's scales, `step_scales` of a row and step, can be copied by, when each of `splits`
+ * blocks begins with one of `ranges` of K; 0: they are gathered one by one. */
+uint32_t bsmm_decode_scale_vector(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
+                                  uint32_t ranges);
+
+/* The logarithms of a power of two, and of any number, rounded up. */
+uint32_t bsmm_decode_log2(uint32_t power);
+uint32_t bsmm_decode_log2_up(uint32_t count);
+
+/* What the product alone says. */
+bsmm_decode_params bsmm_decode_params_of(const bsmm_product *p);
 
 #endif

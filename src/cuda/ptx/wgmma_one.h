@@ -2,7 +2,7 @@
  * each.
  *
  *   WGMMA_NAME    the function's name; WGMMA_HOLD that of its compiler barrier
- *   WGMMA_N       columns: 32, 64, 96, 128, 192 or 256; with WGMMA_WORDS 32
+ *   WGMMA_N       columns: 8, 16, 32, 64, 96, 128, 192 or 256; with WGMMA_WORDS 32
  *   WGMMA_SHAPE   "m64n128k32"
  *   WGMMA_TYPES   "f32.e4m3.e4m3"
  *   WGMMA_TAIL    ", 1, 1" (no negation); for 16-bit types ", 1, 1, 0, 0" (nor transposition)
@@ -16,7 +16,9 @@
 
 #ifndef BSMM_CUDA_PTX_WGMMA_LISTS
 #    define BSMM_CUDA_PTX_WGMMA_LISTS
-#    define WGMMA_TEXT_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#    define WGMMA_LEAST_4 "%0, %1, %2, %3"
+#    define WGMMA_LEAST_8 WGMMA_LEAST_4 ", %4, %5, %6, %7"
+#    define WGMMA_TEXT_0  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #    define WGMMA_TEXT_16                                                                          \
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #    define WGMMA_TEXT_32                                                                          \
@@ -38,7 +40,15 @@
 #    define WGMMA_REG_64(d, i) WGMMA_REG_32(d, i), WGMMA_REG_32(d, i + 32)
 #endif
 
-#if WGMMA_N == 32 && defined(WGMMA_WORDS)
+#if WGMMA_N == 8
+#    define WGMMA_LIST "{" WGMMA_LEAST_4 "}, %4, %5, p"
+#    define WGMMA_ADD  "%6"
+#    define WGMMA_REGS WGMMA_REG_4(d, 0)
+#elif WGMMA_N == 16
+#    define WGMMA_LIST "{" WGMMA_LEAST_8 "}, %8, %9, p"
+#    define WGMMA_ADD  "%10"
+#    define WGMMA_REGS WGMMA_REG_4(d, 0), WGMMA_REG_4(d, 4)
+#elif WGMMA_N == 32 && defined(WGMMA_WORDS)
 #    define WGMMA_LIST "{" WGMMA_TEXT_0 "}, {%16, %17, %18, %19}, %20, p"
 #    define WGMMA_ADD  "%21"
 #    define WGMMA_REGS WGMMA_REG_16(d, 0)

@@ -1,0 +1,148 @@
+/* Few rows of e4m3 A (up to 32) times e4m3 weights with fp32 scales as checkpoints store them, on
+ * Hopper's FP8 tensor cores, at the speed of memory (sm90a/fp8_decode.cu).
+ *
+ * Blocks have 64 rows of B; those of a cluster have the same and cut K, in parts that do not depend
+ * on M. */
+#include "cuda/decode_operand.h"
+#include "cuda/fp8_decode_shape.h"
+#include "cuda/kernel.h"
+#include "cuda/params.h"
+
+#include <stdio.h>
+
+enum { MOST_SHARED = 227 * 1024, MOST_ROWS = 32, UNIT = 16 /* bytes of a row read at once */ };
+
+#define FUNCTION(name)                                                                             \
+    { "sm90a/fp8_decode", name, MOST_SHARED }
+
+/* For up to 8, 16 and 32 rows of A. */
+static const bsmm_cuda_function functions[] = {FUNCTION("fp8_decode_8"), FUNCTION("fp8_decode_16"),
+                                               FUNCTION("fp8_decode_32")};
+
+/* ---- shapes ---- */
+
+/* How a product is cut, and where its parts lie in shared memory. */
+typedef struct cut {
+    uint32_t splits, columns;
+    uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
+} cut;
+
+/* B's scales: a row for each 16 rows of B, a float for each step. A's: a row for each step. */
+static cut find_cut(const bsmm_product *p) {
+    const uint32_t rows = (uint32_t)p->a.m.rows;
+    cut c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
+    c.splits = bsmm_decode_choose_splits(p, BSMM_FP8_DECODE_ROWS, BSMM_FP8_DECODE_GROUPS);
+    const uint32_t steps = bsmm_decode_most_steps(bsmm_decode_count_steps(p), c.splits);
+    c.scale_stride = (uint32_t)bsmm_round_up((int64_t)steps * 4, 16);
+    c.scales_at = BSMM_FP8_DECODE_ALIGNMENT + BSMM_FP8_DECODE_GROUPS * BSMM_FP8_DECODE_SLOTS *
+                                                  BSMM_FP8_DECODE_SLOT_BYTES(c.columns);
+    c.a_scales_at = c.scales_at + BSMM_FP8_DECODE_ROWS / 16 * c.scale_stride;
+    c.barriers_at = c.a_scales_at + steps * c.columns * 4;
+    const uint32_t end = c.barriers_at + BSMM_FP8_DECODE_GROUPS * 8;
+    const uint32_t sums = BSMM_FP8_DECODE_GROUPS * c.columns * (BSMM_FP8_DECODE_ROWS + 4) * 4;
+    c.flags_at = end > sums ? end : sums;
+    c.shared = c.flags_at + BSMM_DECODE_COLUMNS * 4;
+    return c;
+}
+
+/* ---- the kernel ---- */
+
+/* How A or B must lie: name is "A" or "B". */
+static const char *refuse_operand(const bsmm_operand *o, const char *name, char *why, size_t size) {
+    const char *rule = NULL;
+    if (o->m.format.elem != BSMM_ELEM_E4M3)
+        rule = "elements are not e4m3";
+    else if (o->m.order != BSMM_ORDER_ROW)
+        rule = "order is not ORDER_ROW: its rows are read along K";
+    else if (o->m.cols % UNIT || o->m.ld % UNIT)
+        rule = "K or ld is not a multiple of 16: rows are read in units of 16 bytes";
+    if (!rule) return NULL;
+    snprintf(why, size, "%s's %s", name, rule);
+    return why;
+}
+
+static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
+    if (a->m.rows > MOST_ROWS) {
+        snprintf(why, size, "A has %lld rows; takes up to %d", (long long)a->m.rows, MOST_ROWS);
+        return why;
+    }
+    if (a->m.format.scale != BSMM_SCALE_NONE && !bsmm_decode_has_steady_floats(a))
+        return "A has scales other than fp32 ones for blocks that 128 columns divide";
+    return refuse_operand(a, "A", why, size);
+}
+
+static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
+    if (!bsmm_decode_has_steady_floats(b) || b->m.format.block_rows % 16)
+        return "B has no fp32 scales for blocks that 16 rows and 128 columns divide";
+    return refuse_operand(b, "B", why, size);
+}
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
+    if (!reason) reason = refuse_a(&p->a, why, size);
+    if (!reason) reason = refuse_b(&p->b, why, size);
+    if (reason) return reason;
+    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
+    if (!bsmm_cuda_is_small(p)) return "an extent is beyond 32 bits";
+    if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
+    /* Far more than fits, so that what does is counted in 32 bits. */
+    if (p->a.m.cols / BSMM_DECODE_K > MOST_SHARED || find_cut(p).shared > MOST_SHARED)
+        return "K is too long for shared memory";
+    return NULL;
+}
+
+static const bsmm_cuda_function *find_function(const cut *c) {
+    return &functions[bsmm_decode_log2(c->columns / 8)];
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    (void)p;
+    return 0;
+}
+
+/* 32 products and a sum, four times for each 128 along K, each cut off 13 bits below the largest;
+ * then a factor and an FMA for each 128, and the sums of warpgroups and of the cluster. */
+static double bound(const bsmm_product *p) {
+    return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_DECODE_K + 40) * 0x1p-24;
+}
+
+static bsmm_status prepare(const bsmm_product *p) {
+    const cut c = find_cut(p);
+    return bsmm_cuda_load(p->device, find_function(&c), NULL);
+}
+
+static bsmm_status run(const bsmm_product *p, void *workspace) {
+    (void)workspace;
+    const cut c = find_cut(p);
+    bsmm_decode_params params = bsmm_decode_params_of(p);
+    params.ranges_log2 = params.splits_log2 = bsmm_decode_log2(c.splits);
+    params.k_warps_log2 = bsmm_decode_log2(BSMM_FP8_DECODE_GROUPS);
+    params.columns = c.columns;
+    params.scale_stride = c.scale_stride;
+    params.scales_at = c.scales_at;
+    params.a_scales_at = c.a_scales_at;
+    params.barriers_at = c.barriers_at;
+    params.flags_at = c.flags_at;
+    bsmm_cuda_launch_desc launch = {
+        .function = find_function(&c),
+        .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, BSMM_FP8_DECODE_ROWS) * c.splits},
+        .block = {BSMM_DECODE_THREADS},
+        .cluster = {c.splits},
+        .shared_bytes = c.shared,
+        .overlap = true,
+        .stream = p->stream,
+        .arguments = BSMM_CUDA_ARGUMENTS(&params),
+    };
+    return bsmm_cuda_launch(p->device, &launch);
+}
+
+const bsmm_kernel bsmm_kernel_cuda_sm90a_fp8_decode = {
+    .name = "cuda_sm90a_fp8_decode",
+    .device = "cuda",
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .prepare = prepare,
+    .run = run,
+    .alignment = UNIT,
+};
