@@ -204,7 +204,9 @@ BSMM_API bsmm_status bsmm_scale_bytes(const bsmm_matrix *matrix, uint64_t *bytes
 
 /* What a kernel may trade. */
 typedef enum bsmm_compute {
-    BSMM_COMPUTE_EXACT = 0, /* products exact, sums fp32 or better (docs/NUMERICS.md) */
+    BSMM_COMPUTE_EXACT = 0, /* products exact, sums fp32 or better; FP8 with fp32 scales of 1 x 128
+                               or 128 x 128 on Hopper: what its FP8 tensor cores sum
+                               (docs/NUMERICS.md) */
     BSMM_COMPUTE_FAST = 1   /* kernels with a wider, documented bound may be chosen */
 } bsmm_compute;
 

@@ -13,7 +13,6 @@
 
 enum {
     MOST_SHARED = 227 * 1024,
-    MOST_SPLITS = 8, /* portable clusters */
     LEAST_ROWS = 64, /* of B in a block */
     WALKERS_4BIT = 2
 };
@@ -131,7 +130,7 @@ static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uin
     uint32_t columns = (uint32_t)p->a.m.rows * bsmm_decode_count_parts(&p->a),
              steps = bsmm_decode_count_steps(p);
     *c = (cut){.k_warps = k_warps, .splits = lanes / k_warps};
-    if (c->splits > MOST_SPLITS) return false;
+    if (c->splits > BSMM_DECODE_MOST_SPLITS) return false;
     c->walkers = is_4bit(w) ? WALKERS_4BIT : 1;
     c->rows = BSMM_DECODE_WARPS / k_warps * (is_4bit(w) ? 32 : 16);
     c->steps_each = bsmm_decode_most_steps(steps, c->splits);
@@ -144,7 +143,7 @@ static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uin
     return place_a(w, can_make_own(p, c), c);
 }
 
-/* Warps along K: of blocks of the fewest rows. */
+/* Warps along K, in all blocks of a cluster: what blocks of the fewest rows have. */
 static uint32_t choose_lanes(const bsmm_product *p, const weights *w) {
     uint32_t most_k_warps = is_4bit(w) ? 8 : 4;
     return bsmm_decode_choose_splits(p, LEAST_ROWS, most_k_warps) * most_k_warps;

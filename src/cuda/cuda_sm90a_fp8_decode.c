@@ -1,5 +1,6 @@
 /* Few rows of e4m3 A (up to 32) times e4m3 weights with fp32 scales as checkpoints store them, on
- * Hopper's FP8 tensor cores, at the speed of memory (sm90a/fp8_decode.cu).
+ * Hopper's FP8 tensor cores, at the speed of memory (sm90a/fp8_decode.cu). With compute EXACT what
+ * cuda_sm90a_fp8 takes with more rows; with FAST any such scales, and A without.
  *
  * Blocks have 64 rows of B; those of a cluster have the same and cut K, in parts that do not depend
  * on M. */
@@ -28,8 +29,7 @@ typedef struct cut {
 } cut;
 
 /* B's scales: a row for each 16 rows of B, a float for each step. A's: a row for each step. */
-static cut find_cut(const bsmm_product *p) {
-    const uint32_t rows = (uint32_t)p->a.m.rows;
+static cut find_cut(const bsmm_product *p, int64_t rows) {
     cut c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
     c.splits = bsmm_decode_choose_splits(p, BSMM_FP8_DECODE_ROWS, BSMM_FP8_DECODE_GROUPS);
     const uint32_t steps = bsmm_decode_most_steps(bsmm_decode_count_steps(p), c.splits);
@@ -77,16 +77,27 @@ static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
     return refuse_operand(b, "B", why, size);
 }
 
+/* Scales of 1 x 128 or 128 x 128, as cuda_sm90a_fp8 takes them: what these tensor cores are asked
+ * for whatever M is. */
+static bool has_groups(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    return f->scale == BSMM_SCALE_F32 && f->block_cols == 128 &&
+           (f->block_rows == 1 || f->block_rows == 128);
+}
+
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, why, size);
     if (reason) return reason;
+    if (p->compute != BSMM_COMPUTE_FAST && !(has_groups(&p->a) && has_groups(&p->b)))
+        return "FP8 tensor cores round sums: without compute fast only for scales of 1 x 128, 128 "
+               "x 128";
     if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
     if (!bsmm_cuda_is_small(p)) return "an extent is beyond 32 bits";
     if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
-    /* Far more than fits, so that what does is counted in 32 bits. */
-    if (p->a.m.cols / BSMM_DECODE_K > MOST_SHARED || find_cut(p).shared > MOST_SHARED)
+    /* Far more than fits, so that what does is counted in 32 bits. The same for any rows of A. */
+    if (p->a.m.cols / BSMM_DECODE_K > MOST_SHARED || find_cut(p, MOST_ROWS).shared > MOST_SHARED)
         return "K is too long for shared memory";
     return NULL;
 }
@@ -107,13 +118,13 @@ static double bound(const bsmm_product *p) {
 }
 
 static bsmm_status prepare(const bsmm_product *p) {
-    const cut c = find_cut(p);
+    const cut c = find_cut(p, p->a.m.rows);
     return bsmm_cuda_load(p->device, find_function(&c), NULL);
 }
 
 static bsmm_status run(const bsmm_product *p, void *workspace) {
     (void)workspace;
-    const cut c = find_cut(p);
+    const cut c = find_cut(p, p->a.m.rows);
     bsmm_decode_params params = bsmm_decode_params_of(p);
     params.ranges_log2 = params.splits_log2 = bsmm_decode_log2(c.splits);
     params.k_warps_log2 = bsmm_decode_log2(BSMM_FP8_DECODE_GROUPS);

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-enum { MOST_SPLITS = 8 }; /* portable clusters */
-
 bool bsmm_decode_has_steady_floats(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     return f->scale == BSMM_SCALE_F32 &&
@@ -63,7 +61,7 @@ uint32_t bsmm_decode_choose_splits(const bsmm_product *p, uint32_t rows, uint32_
     const bsmm_cuda_device *device = p->device;
     uint32_t best = 1;
     double best_share = 0;
-    for (uint32_t splits = 1; splits <= MOST_SPLITS; splits *= 2) {
+    for (uint32_t splits = 1; splits <= BSMM_DECODE_MOST_SPLITS; splits *= 2) {
         if (splits > 1 && splits * least > bsmm_decode_count_steps(p)) break;
         double blocks = ceil((double)p->b.m.rows / rows) * splits;
         double waves = blocks / device->multiprocessors, share = waves / ceil(waves);

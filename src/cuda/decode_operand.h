@@ -19,6 +19,8 @@ bsmm_decode_source bsmm_decode_find_source(const bsmm_operand *a);
 
 /* ---- K ---- */
 
+enum { BSMM_DECODE_MOST_SPLITS = 8 }; /* portable clusters */
+
 /* Steps of BSMM_DECODE_K. */
 uint32_t bsmm_decode_count_steps(const bsmm_product *p);
 

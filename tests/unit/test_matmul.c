@@ -282,6 +282,46 @@ static void test_scale_layouts(void **state) {
         }
 }
 
+/* Kernels for few rows have readers of their own. */
+static void test_scales_of_few_rows(void **state) {
+    (void)state;
+    rng r = {51};
+    for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
+        product p;
+        bsmm_matrix a = describe(format_named("fp8_group128"), 11, 656);
+        bsmm_matrix b = describe(format_named("fp8_block128"), 135, 656);
+        a.scale_layout = layout;
+        b.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128 - layout;
+        if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) a.scale_tile_rows = 16, a.scale_tile_cols = 3;
+        if (b.scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS)
+            b.scale_tile_rows = 5, b.scale_tile_cols = 4;
+        product_make(&p, a, b, describe(format_named("f32"), 11, 135), FILL_EXTREME, &r);
+        check_every_kernel(&p);
+        product_free(&p);
+    }
+}
+
+/* What FP8 tensor cores sum with compute fast alone. */
+static void test_fp8_with_any_floats(void **state) {
+    static const bsmm_format a[] = {{BSMM_ELEM_E4M3, BSMM_SCALE_NONE, 0, 0},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 656},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 3, 256}};
+    static const bsmm_format b[] = {{BSMM_ELEM_E4M3, BSMM_SCALE_F32, 16, 256},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 48, 656}};
+    (void)state;
+    rng r = {52};
+    for (size_t i = 0; i < BSMM_COUNT(a); i++)
+        for (uint32_t fast = 0; fast < 2; fast++) {
+            product p;
+            product_make(&p, describe(a[i], 19, 656), describe(b[i], 135, 656),
+                         describe(format_named("bf16"), 19, 135), FILL_ORDINARY, &r);
+            p.desc.compute = fast;
+            check_every_kernel(&p);
+            product_free(&p);
+        }
+}
+
 static void test_scale_pitch(void **state) {
     (void)state;
     rng r = {6};
@@ -418,6 +458,8 @@ int main(void) {
         cmocka_unit_test(test_outputs_factors_and_bias),
         cmocka_unit_test(test_orders_and_leading_dimensions),
         cmocka_unit_test(test_scale_layouts),
+        cmocka_unit_test(test_scales_of_few_rows),
+        cmocka_unit_test(test_fp8_with_any_floats),
         cmocka_unit_test(test_scale_pitch),
         cmocka_unit_test(test_global_scales),
         cmocka_unit_test(test_odd_blocks),

@@ -54,8 +54,8 @@ static __device__ __forceinline__ bool decode_trusts(float sum) {
     return fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f;
 }
 
-/* Whether A's row has no value other than 0: as the blocks of the cluster saw in making its image,
- * or as the kernel before did. */
+/* Whether A's row has no value other than 0: as the blocks of the cluster have seen, or, with
+ * an image, as the kernel before did. */
 static __device__ __forceinline__ bool decode_row_is_zero(const bsmm_decode_params *p,
                                                           uint32_t row) {
     uint32_t any = 0, flag = decode_address(decode_shared) + p->flags_at + row * 4;

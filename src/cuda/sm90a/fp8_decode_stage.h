@@ -17,7 +17,7 @@ typedef struct fp8_decode_copies {
     const uint8_t *from[FP8_DECODE_MOST_PASSES]; /* of the next step */
     uint32_t to;                                 /* in a slot */
     int32_t left;                                /* bytes of a row from there on */
-    int32_t rows; /* 16 times the passes before the matrix ends, or up to 15 more */
+    int32_t rows;                                /* from its first one to the matrix's last */
 } fp8_decode_copies;
 
 /* Of a matrix with `rows` rows of `bytes` bytes, from row `first` and step `step` on. */
