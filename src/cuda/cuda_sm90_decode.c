@@ -5,14 +5,12 @@
  * by one or two warps in turns. Blocks of a cluster have the same rows of B and different ranges;
  * the warps' sums are added in the order of the ranges. So a row of D has the same bits whatever M
  * is. */
-#include "cuda/decode_operand.h"
+#include "cuda/decode_product.h"
 #include "cuda/kernel.h"
-#include "cuda/params.h"
 
 #include <stdio.h>
 
 enum {
-    MOST_SHARED = 227 * 1024,
     LEAST_ROWS = 64, /* of B in a block */
     WALKERS_4BIT = 2
 };
@@ -28,7 +26,7 @@ typedef struct weights {
 } weights;
 
 /* clang-format off */
-#define FUNCTION(name) {"sm90a/decode", "decode_" name, MOST_SHARED}
+#define FUNCTION(name) {"sm90a/decode", "decode_" name, BSMM_DECODE_MOST_SHARED}
 #define FUNCTIONS(name) {FUNCTION(name "_1"), FUNCTION(name "_2"), FUNCTION(name "_4")}
 
 static const weights all_weights[] = {
@@ -48,7 +46,7 @@ static const bsmm_cuda_function prepare_a = {"sm90a/decode", "decode_prepare", 0
 static bool is_weights(const weights *w, const bsmm_operand *b) {
     const bsmm_format *f = &b->m.format;
     if (w->format.scale != BSMM_SCALE_F32) return bsmm_format_equal(w->format, *f);
-    return f->elem == w->format.elem && bsmm_decode_has_steady_floats(b) && f->block_rows % 16 == 0;
+    return f->elem == w->format.elem && bsmm_decode_has_tile_floats(b);
 }
 
 /* Sums of each step are scaled by themselves. */
@@ -102,7 +100,7 @@ static bool place(const weights *w, uint32_t a_slots, bool own, cut *c) {
     uint32_t all = c->barriers_at + (2 + 2 * c->k_warps * a_slots) * 8;
     c->flags_at = (uint32_t)bsmm_round_up(sums > all ? sums : all, 16);
     c->shared = c->flags_at + BSMM_DECODE_COLUMNS * 4;
-    return c->shared <= MOST_SHARED;
+    return c->shared <= BSMM_DECODE_MOST_SHARED;
 }
 
 /* All of A, made by blocks themselves if `own` says that they can; or as much of it as fits. */
@@ -139,7 +137,7 @@ static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uin
     c->scale_columns = (uint32_t)bsmm_round_up(c->columns, 4);
     c->grouped = is_grouped(p);
     c->row_scaled = bsmm_decode_has_row_floats(&p->a) && !c->grouped;
-    if ((uint64_t)c->steps_each * w->step_scales * c->rows > MOST_SHARED) return false;
+    if ((uint64_t)c->steps_each * w->step_scales * c->rows > BSMM_DECODE_MOST_SHARED) return false;
     return place_a(w, can_make_own(p, c), c);
 }
 
@@ -197,10 +195,8 @@ static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     const char *reason = bsmm_cuda_refuse(p, &all_weights[0].functions[0][0], why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, why, size);
+    if (!reason) reason = bsmm_cuda_refuse_product(p);
     if (reason) return reason;
-    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
-    if (!bsmm_cuda_is_small(p)) return "an extent is beyond 32 bits";
-    if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
     cut c;
     if (!find_cut(p, find_weights(&p->b), &c)) return "K is too long for shared memory";
     return NULL;

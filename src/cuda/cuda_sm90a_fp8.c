@@ -5,10 +5,8 @@
 #include "cuda/wgmma_kernel.h"
 
 static bool takes(const bsmm_operand *o) {
-    bsmm_format f = o->m.format;
-    bool fp8 = f.elem == BSMM_ELEM_E4M3 || f.elem == BSMM_ELEM_E5M2;
-    return fp8 && f.scale == BSMM_SCALE_F32 && f.block_cols == 128 &&
-           (f.block_rows == 1 || f.block_rows == 128);
+    const uint32_t elem = o->m.format.elem;
+    return (elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2) && bsmm_cuda_has_groups(o);
 }
 
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {

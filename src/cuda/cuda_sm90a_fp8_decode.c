@@ -4,17 +4,16 @@
  *
  * Blocks have 64 rows of B; those of a cluster have the same and cut K, in parts that do not depend
  * on M. */
-#include "cuda/decode_operand.h"
+#include "cuda/decode_product.h"
 #include "cuda/fp8_decode_shape.h"
 #include "cuda/kernel.h"
-#include "cuda/params.h"
 
 #include <stdio.h>
 
-enum { MOST_SHARED = 227 * 1024, MOST_ROWS = 32, UNIT = 16 /* bytes of a row read at once */ };
+enum { MOST_ROWS = 32, UNIT = 16 /* bytes of a row read at once */ };
 
 #define FUNCTION(name)                                                                             \
-    { "sm90a/fp8_decode", name, MOST_SHARED }
+    { "sm90a/fp8_decode", name, BSMM_DECODE_MOST_SHARED }
 
 /* For up to 8, 16 and 32 rows of A. */
 static const bsmm_cuda_function functions[] = {FUNCTION("fp8_decode_8"), FUNCTION("fp8_decode_16"),
@@ -72,32 +71,25 @@ static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
 }
 
 static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
-    if (!bsmm_decode_has_steady_floats(b) || b->m.format.block_rows % 16)
+    if (!bsmm_decode_has_tile_floats(b))
         return "B has no fp32 scales for blocks that 16 rows and 128 columns divide";
     return refuse_operand(b, "B", why, size);
-}
-
-/* Scales of 1 x 128 or 128 x 128, as cuda_sm90a_fp8 takes them: what these tensor cores are asked
- * for whatever M is. */
-static bool has_groups(const bsmm_operand *o) {
-    const bsmm_format *f = &o->m.format;
-    return f->scale == BSMM_SCALE_F32 && f->block_cols == 128 &&
-           (f->block_rows == 1 || f->block_rows == 128);
 }
 
 static const char *refuse(const bsmm_product *p, char *why, size_t size) {
     const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, why, size);
+    if (!reason) reason = bsmm_cuda_refuse_product(p);
     if (reason) return reason;
-    if (p->compute != BSMM_COMPUTE_FAST && !(has_groups(&p->a) && has_groups(&p->b)))
+    /* As cuda_sm90a_fp8 takes them: the same sums whatever M is. */
+    const bool groups = bsmm_cuda_has_groups(&p->a) && bsmm_cuda_has_groups(&p->b);
+    if (p->compute != BSMM_COMPUTE_FAST && !groups)
         return "FP8 tensor cores round sums: without compute fast only for scales of 1 x 128, 128 "
                "x 128";
-    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
-    if (!bsmm_cuda_is_small(p)) return "an extent is beyond 32 bits";
-    if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
     /* Far more than fits, so that what does is counted in 32 bits. The same for any rows of A. */
-    if (p->a.m.cols / BSMM_DECODE_K > MOST_SHARED || find_cut(p, MOST_ROWS).shared > MOST_SHARED)
+    if (p->a.m.cols / BSMM_DECODE_K > BSMM_DECODE_MOST_SHARED ||
+        find_cut(p, MOST_ROWS).shared > BSMM_DECODE_MOST_SHARED)
         return "K is too long for shared memory";
     return NULL;
 }

@@ -11,4 +11,11 @@
 const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_function *function,
                              char *why, size_t size);
 
+/* The reasons of all kernels but the one that takes what no other does: a block-scaled D, extents
+ * that are 0 or beyond 32 bits. NULL: none. */
+const char *bsmm_cuda_refuse_product(const bsmm_product *product);
+
+/* fp32 scales of 1 x 128 or 128 x 128. */
+bool bsmm_cuda_has_groups(const bsmm_operand *o);
+
 #endif

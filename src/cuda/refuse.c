@@ -1,6 +1,7 @@
-/* Why a device cannot run a module. */
+/* Reasons that CUDA kernels share: why a device cannot run a module, and what of a product. */
 #include "cuda/kernel.h"
 #include "cuda/modules.h"
+#include "cuda/params.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,4 +35,17 @@ const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_functi
              (int)strcspn(function->module, "/"), function->module, device->name,
              device->capability / 10, device->capability % 10);
     return why;
+}
+
+const char *bsmm_cuda_refuse_product(const bsmm_product *p) {
+    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
+    if (!bsmm_cuda_is_small(p)) return "an extent is beyond 32 bits";
+    if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
+    return NULL;
+}
+
+bool bsmm_cuda_has_groups(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    return f->scale == BSMM_SCALE_F32 && f->block_cols == 128 &&
+           (f->block_rows == 1 || f->block_rows == 128);
 }

@@ -234,13 +234,6 @@ static bsmm_status map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, C
         map);
 }
 
-const char *bsmm_wgmma_refuse(const bsmm_product *p) {
-    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
-    if (!bsmm_cuda_is_small(p)) return "an extent is beyond 32 bits";
-    if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
-    return NULL;
-}
-
 /* ---- the launch ---- */
 
 static bsmm_status make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t,

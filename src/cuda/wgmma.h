@@ -43,9 +43,6 @@ const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile);
  * bytes; its content does not matter. */
 uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const bsmm_wgmma_tile *tile);
 
-/* NULL, or why the engine cannot take the product's D and extents. */
-const char *bsmm_wgmma_refuse(const bsmm_product *p);
-
 /* What a launch is given. */
 typedef struct bsmm_wgmma_input {
     bsmm_wgmma_side a, b;

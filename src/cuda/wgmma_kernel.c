@@ -31,7 +31,7 @@ const char *bsmm_wgmma_plan_refuse(const bsmm_product *p, const bsmm_wgmma_plan 
                                    size_t size) {
     const parts x = parts_of(p, plan);
     const char *reason = bsmm_cuda_refuse(p, bsmm_wgmma_function(x.tile), why, size);
-    if (!reason) reason = bsmm_wgmma_refuse(p);
+    if (!reason) reason = bsmm_cuda_refuse_product(p);
     if (!reason && (moves_too_much(p, &x.a) || moves_too_much(p, &x.b)))
         reason = "K is beyond 65535 scales that are not where the engine reads them";
     if (!reason && !x.a.stored) reason = bsmm_pack_refuse(&p->a, plan->routes[0], why, size);

@@ -18,19 +18,23 @@ enum { N = 77, MOST = 32 };
 typedef struct takes {
     const char *kernel;
     const char *a[4], *b[4];
+    uint32_t compute;
 } takes;
 
-static const takes decode_all = {"cuda_sm90_decode",
-                                 {"bf16", "f16", "mxfp8", "fp8_group128"},
-                                 {"mxfp4", "nvfp4", "mxfp8", "fp8_block128"}};
-/* bf16 holds its values with their scales. */
-static const takes decode_held = {"cuda_sm90_decode",
-                                  {"bf16", "mxfp8", "fp8_group128"},
-                                  {"mxfp4", "nvfp4", "mxfp8", "fp8_block128"}};
-static const takes decode_one = {
-    "cuda_sm90_decode", {"bf16"}, {"mxfp4", "nvfp4", "mxfp8", "fp8_block128"}};
+#define WEIGHTS                                                                                    \
+    { "mxfp4", "nvfp4", "mxfp8", "fp8_block128" }
+static const takes decode_all = {
+    .kernel = "cuda_sm90_decode", .a = {"bf16", "f16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
+/* Not in two parts. */
+static const takes decode_whole = {
+    .kernel = "cuda_sm90_decode", .a = {"bf16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
+static const takes decode_bf16 = {.kernel = "cuda_sm90_decode", .a = {"bf16"}, .b = WEIGHTS};
 static const takes fp8_decode = {
-    "cuda_sm90a_fp8_decode", {"fp8_group128", "e4m3"}, {"fp8_block128"}};
+    .kernel = "cuda_sm90a_fp8_decode", .a = {"fp8_group128"}, .b = {"fp8_block128"}};
+static const takes fp8_decode_fast = {.kernel = "cuda_sm90a_fp8_decode",
+                                      .a = {"e4m3"},
+                                      .b = {"fp8_block128"},
+                                      .compute = BSMM_COMPUTE_FAST};
 
 static const int64_t rows[] = {1, 2, 3, 8, 9, 16, 17, 24, 31};
 
@@ -39,18 +43,18 @@ typedef struct fixture {
     float whole[MOST * N]; /* D of all rows */
 } fixture;
 
-static bool multiply(fixture *f, const char *kernel, int64_t m) {
+static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, int64_t m) {
     const bsmm_matrix a = rows_of(&f->a.m, 0, m);
     bsmm_matrix d = rows_of(&f->d.m, 0, m);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc,
                              .a = &a,
                              .b = &f->b.m,
                              .d = &d,
-                             .compute = BSMM_COMPUTE_FAST,
+                             .compute = compute,
                              .device = "cuda:0",
                              .kernel = kernel};
     memset(d.data, 0xa5, f->d.data_bytes);
-    return test_multiply(&desc) == BSMM_OK;
+    return test_multiply(&desc);
 }
 
 /* f16 in two parts: half of the rows. */
@@ -58,17 +62,17 @@ static int64_t most_rows(const fixture *f) {
     return f->a.m.format.elem == BSMM_ELEM_F16 ? MOST / 2 : MOST;
 }
 
-static void check_pair(const char *kernel, const char *a, const char *b, int64_t k, fill how,
-                       rng *r) {
+static void check_pair(const takes *of, const char *a, const char *b, int64_t k, fill how, rng *r) {
     fixture f;
     test_matrix_make(&f.a, describe(format_named(a), MOST, k), how, r);
     test_matrix_make(&f.b, describe(format_named(b), N, k), how, r);
     test_matrix_make(&f.d, describe(format_named("f32"), MOST, N), FILL_ORDINARY, r);
     const int64_t most = most_rows(&f);
-    if (!multiply(&f, kernel, most)) fail_msg("%s x %s: %s", a, b, bsmm_error_message());
+    if (multiply(&f, of->kernel, of->compute, most))
+        fail_msg("%s x %s: %s", a, b, bsmm_error_message());
     memcpy(f.whole, f.d.m.data, f.d.data_bytes);
     for (size_t i = 0; i < BSMM_COUNT(rows) && rows[i] < most; i++) {
-        assert_true(multiply(&f, kernel, rows[i]));
+        assert_int_equal(multiply(&f, of->kernel, of->compute, rows[i]), BSMM_OK);
         if (memcmp(f.whole, f.d.m.data, (size_t)rows[i] * N * sizeof(float)) != 0)
             fail_msg("%s x %s, K %lld: %lld rows differ from %lld", a, b, (long long)k,
                      (long long)rows[i], (long long)most);
@@ -83,7 +87,7 @@ static void check_all(const takes *of, int64_t k, fill how, uint64_t seed) {
     rng r = {seed};
     for (size_t i = 0; i < BSMM_COUNT(of->a) && of->a[i]; i++)
         for (size_t j = 0; j < BSMM_COUNT(of->b) && of->b[j]; j++)
-            check_pair(of->kernel, of->a[i], of->b[j], k, how, &r);
+            check_pair(of, of->a[i], of->b[j], k, how, &r);
 }
 
 /* K ends inside a step of 128. */
@@ -95,35 +99,69 @@ static void test_ordinary(void **state) {
 /* K long enough for blocks of a cluster to share it, an odd number of steps. */
 static void test_long(void **state) {
     (void)state;
-    check_all(&decode_one, 4224, FILL_ORDINARY, 62);
+    check_all(&decode_bf16, 4224, FILL_ORDINARY, 62);
 }
 
 static void test_extreme(void **state) {
     (void)state;
-    check_all(&decode_held, 672, FILL_EXTREME, 63);
+    check_all(&decode_whole, 672, FILL_EXTREME, 63);
 }
 
 static void test_special(void **state) {
     (void)state;
-    check_all(&decode_held, 672, FILL_SPECIAL, 64);
+    check_all(&decode_whole, 672, FILL_SPECIAL, 64);
 }
 
 /* K ends 16 behind a step; one step, where four warpgroups take turns; 8 blocks of a cluster with
  * more steps each than their rings have slots. */
+static void check_fp8(const takes *of) {
+    check_all(of, 1296, FILL_ORDINARY, 65);
+    check_all(of, 16, FILL_ORDINARY, 66);
+    check_all(of, 8 * 17 * 128 + 16, FILL_ORDINARY, 67);
+    check_all(of, 672, FILL_EXTREME, 68);
+    check_all(of, 672, FILL_SPECIAL, 69);
+}
+
 static void test_fp8(void **state) {
     (void)state;
-    check_all(&fp8_decode, 1296, FILL_ORDINARY, 65);
-    check_all(&fp8_decode, 16, FILL_ORDINARY, 66);
-    check_all(&fp8_decode, 8 * 17 * 128 + 16, FILL_ORDINARY, 67);
-    check_all(&fp8_decode, 672, FILL_EXTREME, 68);
-    check_all(&fp8_decode, 672, FILL_SPECIAL, 69);
+    check_fp8(&fp8_decode);
+}
+
+static void test_fp8_fast(void **state) {
+    (void)state;
+    check_fp8(&fp8_decode_fast);
+}
+
+/* Sums that FP8 tensor cores round are not for compute exact where the formats do not ask for it;
+ * D is left alone. */
+static void test_fp8_fast_alone(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    rng r = {70};
+    fixture f;
+    test_matrix_make(&f.a, describe(format_named("e4m3"), 5, 256), FILL_ORDINARY, &r);
+    test_matrix_make(&f.b, describe(format_named("fp8_block128"), N, 256), FILL_ORDINARY, &r);
+    test_matrix_make(&f.d, describe(format_named("f32"), 5, N), FILL_ORDINARY, &r);
+    const char *kernel = fp8_decode_fast.kernel;
+    assert_int_equal(multiply(&f, kernel, BSMM_COMPUTE_FAST, 5), BSMM_OK);
+    assert_int_equal(multiply(&f, kernel, BSMM_COMPUTE_EXACT, 5), BSMM_E_UNSUPPORTED);
+    assert_non_null(strstr(bsmm_error_message(), "compute fast"));
+    for (uint64_t i = 0; i < f.d.data_bytes; i++)
+        assert_int_equal(((const uint8_t *)f.d.m.data)[i], 0xa5);
+    test_matrix_free(&f.a);
+    test_matrix_free(&f.b);
+    test_matrix_free(&f.d);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ordinary), cmocka_unit_test(test_long),
-        cmocka_unit_test(test_extreme),  cmocka_unit_test(test_special),
+        cmocka_unit_test(test_ordinary),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_extreme),
+        cmocka_unit_test(test_special),
         cmocka_unit_test(test_fp8),
+        cmocka_unit_test(test_fp8_fast),
+        cmocka_unit_test(test_fp8_fast_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

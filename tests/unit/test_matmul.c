@@ -261,44 +261,36 @@ static void test_orders_and_leading_dimensions(void **state) {
         }
 }
 
-static void test_scale_layouts(void **state) {
-    (void)state;
-    static const char *const scaled[] = {"mxfp4", "nvfp4", "fp8_group128", "fp8_block128"};
-    rng r = {5};
-    for (size_t i = 0; i < BSMM_COUNT(scaled); i++)
-        for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
-            product p;
-            bsmm_matrix a = describe(format_named(scaled[i]), 41, 650), b = a;
-            b.rows = 135;
-            a.scale_layout = layout;
-            b.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128 - layout;
-            if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS)
-                a.scale_tile_rows = 16, a.scale_tile_cols = 3;
-            if (b.scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS)
-                b.scale_tile_rows = 5, b.scale_tile_cols = 4;
-            product_make(&p, a, b, describe(format_named("f32"), 41, 135), FILL_EXTREME, &r);
-            check_every_kernel(&p);
-            product_free(&p);
-        }
-}
-
-/* Kernels for few rows have readers of their own. */
-static void test_scales_of_few_rows(void **state) {
-    (void)state;
-    rng r = {51};
+static void check_scale_layouts(const char *a_name, const char *b_name, int64_t m, int64_t k,
+                                rng *r) {
     for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
         product p;
-        bsmm_matrix a = describe(format_named("fp8_group128"), 11, 656);
-        bsmm_matrix b = describe(format_named("fp8_block128"), 135, 656);
+        bsmm_matrix a = describe(format_named(a_name), m, k);
+        bsmm_matrix b = describe(format_named(b_name), 135, k);
         a.scale_layout = layout;
         b.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128 - layout;
         if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) a.scale_tile_rows = 16, a.scale_tile_cols = 3;
         if (b.scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS)
             b.scale_tile_rows = 5, b.scale_tile_cols = 4;
-        product_make(&p, a, b, describe(format_named("f32"), 11, 135), FILL_EXTREME, &r);
+        product_make(&p, a, b, describe(format_named("f32"), m, 135), FILL_EXTREME, r);
         check_every_kernel(&p);
         product_free(&p);
     }
+}
+
+static void test_scale_layouts(void **state) {
+    (void)state;
+    static const char *const scaled[] = {"mxfp4", "nvfp4", "fp8_group128", "fp8_block128"};
+    rng r = {5};
+    for (size_t i = 0; i < BSMM_COUNT(scaled); i++)
+        check_scale_layouts(scaled[i], scaled[i], 41, 650, &r);
+}
+
+/* Kernels for few rows have readers of their own. */
+static void test_scale_layouts_of_few_rows(void **state) {
+    (void)state;
+    rng r = {51};
+    check_scale_layouts("fp8_group128", "fp8_block128", 11, 656, &r);
 }
 
 /* What FP8 tensor cores sum with compute fast alone. */
@@ -458,7 +450,7 @@ int main(void) {
         cmocka_unit_test(test_outputs_factors_and_bias),
         cmocka_unit_test(test_orders_and_leading_dimensions),
         cmocka_unit_test(test_scale_layouts),
-        cmocka_unit_test(test_scales_of_few_rows),
+        cmocka_unit_test(test_scale_layouts_of_few_rows),
         cmocka_unit_test(test_fp8_with_any_floats),
         cmocka_unit_test(test_scale_pitch),
         cmocka_unit_test(test_global_scales),

@@ -50,8 +50,8 @@ static __device__ __forceinline__ void fp8_decode_copy(fp8_decode_copies *c, con
     c->left -= BSMM_FP8_DECODE_GROUPS * BSMM_DECODE_K;
 }
 
-/* A warpgroup's four warps meet at a barrier in shared memory: beside named ones racecheck loses
- * sight of the block's. All of them, by one thread: */
+/* Barriers at which the four warps of each warpgroup meet, in shared memory: beside named ones
+ * racecheck loses sight of the block's. By one thread. */
 static __device__ __forceinline__ void fp8_decode_make_meetings(uint32_t barriers) {
     for (uint32_t i = 0; i < BSMM_FP8_DECODE_GROUPS; i++)
         ptx_bulk_init(barriers + i * 8, 4);

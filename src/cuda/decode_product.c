@@ -1,5 +1,5 @@
 /* How the decode kernels take a product. */
-#include "cuda/decode_operand.h"
+#include "cuda/decode_product.h"
 
 #include "cuda/params.h"
 
@@ -9,6 +9,10 @@ bool bsmm_decode_has_steady_floats(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     return f->scale == BSMM_SCALE_F32 &&
            (f->block_cols % BSMM_DECODE_K == 0 || f->block_cols >= o->m.cols);
+}
+
+bool bsmm_decode_has_tile_floats(const bsmm_operand *o) {
+    return bsmm_decode_has_steady_floats(o) && o->m.format.block_rows % 16 == 0;
 }
 
 bool bsmm_decode_has_row_floats(const bsmm_operand *o) {

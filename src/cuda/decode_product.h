@@ -1,13 +1,16 @@
 /* How the decode kernels take a product: their operands, how K is cut, and what of their parameters
  * does not depend on that. */
-#ifndef BSMM_CUDA_DECODE_OPERAND_H
-#define BSMM_CUDA_DECODE_OPERAND_H
+#ifndef BSMM_CUDA_DECODE_PRODUCT_H
+#define BSMM_CUDA_DECODE_PRODUCT_H
 
 #include "cuda/decode_params.h"
 #include "cuda/kernel.h"
 
 /* It has fp32 scales, and each step of K lies in one block. */
 bool bsmm_decode_has_steady_floats(const bsmm_operand *o);
+
+/* And each 16 rows too. */
+bool bsmm_decode_has_tile_floats(const bsmm_operand *o);
 
 /* One fp32 scale for all of K: it is applied to results. */
 bool bsmm_decode_has_row_floats(const bsmm_operand *o);
@@ -19,7 +22,10 @@ bsmm_decode_source bsmm_decode_find_source(const bsmm_operand *a);
 
 /* ---- K ---- */
 
-enum { BSMM_DECODE_MOST_SPLITS = 8 }; /* portable clusters */
+enum {
+    BSMM_DECODE_MOST_SPLITS = 8,          /* portable clusters */
+    BSMM_DECODE_MOST_SHARED = 227 * 1024, /* of a block */
+};
 
 /* Steps of BSMM_DECODE_K. */
 uint32_t bsmm_decode_count_steps(const bsmm_product *p);
