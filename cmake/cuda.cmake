@@ -1,5 +1,5 @@
 # The CUDA kernels: each src/cuda/ARCH/FILE.cu becomes one image, embedded in the library by a
-# generated table (src/cuda/modules.h). What ptxas says of each is kept as cuda/ARCH_FILE.txt in the
+# generated table (src/gpu/images.h). What ptxas says of each is kept as cuda/ARCH_FILE.txt in the
 # build folder, where tools/check-cuda-code.py reads it.
 set(BSMM_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc is found), ON or OFF")
 set_property(CACHE BSMM_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -34,7 +34,7 @@ endfunction()
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*/*.cu)
 set(cuda_images)
-set(cuda_table "#include \"cuda/modules.h\"\n\n")
+set(cuda_table "#include \"gpu/images.h\"\n\n")
 set(cuda_rows)
 if(BSMM_NVCC AND BSMM_CUDA)
   foreach(source ${cuda_sources})
@@ -44,8 +44,8 @@ if(BSMM_NVCC AND BSMM_CUDA)
     set(image ${PROJECT_BINARY_DIR}/cuda/${symbol}.image)
     compile_cuda(${source} ${image})
     list(APPEND cuda_images ${image})
-    string(APPEND cuda_table "BSMM_CUDA_IMAGE(${symbol}, \"${image}\");\n")
-    string(APPEND cuda_rows "    {\"${name}\", bsmm_cuda_image_${symbol}},\n")
+    string(APPEND cuda_table "BSMM_GPU_IMAGE(${symbol}, \"${image}\");\n")
+    string(APPEND cuda_rows "    {\"${name}\", bsmm_gpu_image_${symbol}},\n")
   endforeach()
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/cuda)
   message(STATUS "CUDA kernels: compiled by ${BSMM_NVCC}")
@@ -55,7 +55,7 @@ elseif(BSMM_CUDA STREQUAL "ON")
 else()
   message(STATUS "CUDA kernels: left out (no nvcc, or BSMM_CUDA=OFF); cuda devices will be refused")
 endif()
-string(APPEND cuda_table "\nconst bsmm_cuda_image bsmm_cuda_images[] = {\n${cuda_rows}    {0},\n};\n")
+string(APPEND cuda_table "\nconst bsmm_gpu_image bsmm_gpu_images[] = {\n${cuda_rows}    {0},\n};\n")
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cuda_images.c CONTENT "${cuda_table}" @ONLY)
 set_source_files_properties(${PROJECT_BINARY_DIR}/cuda_images.c PROPERTIES
                             OBJECT_DEPENDS "${cuda_images}")

@@ -25,16 +25,16 @@ declare -A features=([arm64]="" [no_avx]="" [avx2]="avx2"
     [avx512]="avx2 avx512 avx512_vnni avx512_bf16 avx512_vbmi")
 declare -A programs=([arm64]=$arm [no_avx]=$build [avx2]=$build [avx512]=$wide)
 everywhere="test_matmul test_store test_quantize_fast test_quantize test_exact test_numerics
-    test_pack_b test_cpu_finish test_cpu_kernels test_cpu_decode test_f32_spans test_tables"
+    test_pack_b test_cpu_epilogue test_cpu_kernels test_cpu_small_m test_cpu_f32fma_spans test_tables"
 declare -A tests=(
     [arm64]="test_cpu_pack $everywhere test_golden_elements test_quantize_coder
         test_quantize_fast_decode test_golden_layouts test_recipes test_recipes_golden test_describe
         test_io_safetensors test_io_gguf test_io_npy test_families_fixtures"
     [no_avx]="$everywhere"
     [avx2]="$everywhere test_quantize_fast_decode test_dequantize_halves test_dequantize_casts"
-    [avx512]="test_batch_invariance test_cpu_kernels test_quantize_fast test_cpu_pack test_cpu_decode
-        test_fma_pack test_exact test_dequantize_casts test_quantize_fast_decode test_ranges
-        test_cpu_finish test_numerics"
+    [avx512]="test_batch_invariance test_cpu_kernels test_quantize_fast test_cpu_pack test_cpu_small_m
+        test_cpu_pack_f32fma test_exact test_dequantize_casts test_quantize_fast_decode test_ranges
+        test_cpu_epilogue test_numerics"
 )
 
 build_for() { # PRESET

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: base <- format <- recipe, core; ref, quantize, cpu, cuda, sol and io see base,
-format and core/kernel.h, never each other; cli, bench and examples see bsmm.h only.
+"""Checks who includes whom: base <- format <- recipe, core; ref, quantize, cpu, gpu, sol and io see base,
+format and core's four headers for backends, never each other; cuda sees gpu; backends never see each other;
+cli, bench and examples see bsmm.h only.
 
 usage: check-includes.py [ROOT]"""
 import re
@@ -8,7 +9,8 @@ import sys
 from pathlib import Path
 
 HEADER = "include/bsmm.h"
-KERNEL_ROOM = (HEADER, "src/base/", "src/format/", "src/core/kernel.h")
+CORE_HEADERS = tuple(f"src/core/{name}.h" for name in ("backend", "kernel", "recipe", "epilogue"))
+KERNEL_ROOM = (HEADER, "src/base/", "src/format/", *CORE_HEADERS)
 
 # Folder -> what its files may include besides its own files. The longest folder wins.
 MAY_SEE = {
@@ -20,7 +22,8 @@ MAY_SEE = {
     "src/ref/": KERNEL_ROOM,
     "src/quantize/": KERNEL_ROOM + ("src/recipe/",),
     "src/cpu/": KERNEL_ROOM,
-    "src/cuda/": KERNEL_ROOM + ("src/recipe/",),
+    "src/gpu/": KERNEL_ROOM + ("src/recipe/",),
+    "src/cuda/": KERNEL_ROOM + ("src/recipe/", "src/gpu/"),
     "src/sol/": KERNEL_ROOM + ("src/core/describe.h",),
     "src/io/": KERNEL_ROOM,
     "cli/": (HEADER, "bench/"),  # one program: the command runs what bench measures

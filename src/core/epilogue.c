@@ -1,6 +1,6 @@
 /* alpha * acc + beta * C + bias, rounded once into D. Eight-bit results saturate, as the units that
  * produce them do; f16 and bf16 overflow to Inf, as IEEE 754 says. */
-#include "core/kernel.h"
+#include "core/epilogue.h"
 
 /* Everything but the last rounding; exact sums stay in double. */
 static double finish(const bsmm_product *p, int64_t r, int64_t c, double acc) {

@@ -4,7 +4,7 @@
  * Rows of A are taken in groups, so that a row of B is decoded once per group and not once per
  * row; a group is a whole number of D's row blocks. The sum over K runs in one order, whatever the
  * number of threads: they share out the columns. */
-#include "core/kernel.h"
+#include "core/epilogue.h"
 
 #include <omp.h>
 

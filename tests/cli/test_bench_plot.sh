@@ -54,7 +54,7 @@ holds k.gp "title 'ceiling: "
 holds k.gp "cuda_sm90a_fp8"
 lacks k.gp "title 'cublaslt_fp8'"
 if on_gpu --format mxfp4 --m-range 16 64 -K 256 --peer cublaslt --plot m.gp; then
-    holds m.gp "cuda_sm90_decode, cuda_sm90a_fold"
+    holds m.gp "cuda_sm90_small_m, cuda_sm90a_fold"
     holds m.gp "title 'cublaslt_fp8'"
     # The roof is the data sheet's, whatever the peers reach.
     holds m.gp "set ylabel 'share of h"

@@ -4,7 +4,7 @@
  * EMULATED_CUDA_MULTIPROCESSORS (6): few, so that small products take several waves.
  * EMULATED_CUDA_L2_BYTES (50 MiB): bench rotates operands over four times as much. */
 #define _GNU_SOURCE
-#include "cuda/driver.h"
+#include "cuda/runtime/driver.h"
 #include "map.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(default)
 #define ENTRY(name, symbol, parameters) CUresult symbol parameters;
-#include "cuda/driver.def"
+#include "cuda/runtime/driver.def"
 #undef ENTRY
 #pragma GCC visibility pop
 

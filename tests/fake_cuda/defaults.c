@@ -9,5 +9,5 @@ int fake_cuda_refuse(void) {
 
 #define ENTRY(name, symbol, parameters)                                                            \
     int symbol(void) __attribute__((weak, alias("fake_cuda_refuse"), visibility("default")));
-#include "cuda/driver.def"
+#include "cuda/runtime/driver.def"
 #undef ENTRY

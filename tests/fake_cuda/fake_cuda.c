@@ -7,7 +7,7 @@
 #pragma GCC visibility push(default)
 
 #define ENTRY(name, symbol, parameters) CUresult symbol parameters;
-#include "cuda/driver.def"
+#include "cuda/runtime/driver.def"
 #undef ENTRY
 
 enum { MOST_BLOCKS = 256 };

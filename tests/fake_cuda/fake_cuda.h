@@ -3,7 +3,7 @@
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
-#include "cuda/driver.h"
+#include "cuda/runtime/driver.h"
 
 typedef struct fake_cuda {
     int devices, capability; /* of all; 90 */

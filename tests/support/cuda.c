@@ -1,7 +1,7 @@
 #include "cuda.h"
 
-#include "cuda/modules.h"
-#include "cuda/wgmma.h"
+#include "cuda/host/wgmma.h"
+#include "gpu/images.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +13,8 @@
 const bsmm_cuda_device *test_cuda_device_or_null(void) {
     const bsmm_cuda_device *device;
     bsmm_wgmma_only_tile = getenv("BSMM_TEST_TILE");
-    const bsmm_cuda_image *image;
-    if (bsmm_cuda_image_find("sm80/words", &image) != BSMM_OK) return NULL;
+    const bsmm_gpu_image *image;
+    if (bsmm_gpu_image_find("sm80/words", &image) != BSMM_OK) return NULL;
     return bsmm_cuda_device_get(0, &device) == BSMM_OK ? device : NULL;
 }
 

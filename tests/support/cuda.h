@@ -2,7 +2,7 @@
 #ifndef BSMM_TEST_CUDA_H
 #define BSMM_TEST_CUDA_H
 
-#include "cuda/device.h"
+#include "cuda/runtime/device.h"
 
 /* "cuda:0" where its kernels are built in and there is such a device; else skips the running test,
  * saying "skipped: no CUDA device" and why. BSMM_TEST_TILE=gemm_bf16 keeps the sm_90a engine to one

@@ -1,6 +1,6 @@
 #include "pack_model.h"
 
-#include "cuda/pack_lane.h"
+#include "gpu/pack_lane.h"
 
 #include <math.h>
 #include <string.h>

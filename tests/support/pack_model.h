@@ -4,7 +4,7 @@
 #ifndef BSMM_TEST_PACK_MODEL_H
 #define BSMM_TEST_PACK_MODEL_H
 
-#include "cuda/pack_plan.h"
+#include "cuda/host/pack_plan.h"
 
 /* Writes every byte that the launch would, at the addresses in its job; o is what it packs. */
 void pack_model(const bsmm_pack_launch *launch, const bsmm_operand *o);

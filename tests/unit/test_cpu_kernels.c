@@ -72,8 +72,8 @@ static void test_choice_by_rows(void **state) {
     (void)state;
     static const struct {
         const char *a, *decode, *engine;
-    } kinds[] = {{"mxfp4", "cpu_avx2_int8_decode", "cpu_avx2_int8dot"},
-                 {"bf16", "cpu_avx2_f32_decode", "cpu_avx2_f32"}};
+    } kinds[] = {{"mxfp4", "cpu_avx2_int8dot_small_m", "cpu_avx2_int8dot"},
+                 {"bf16", "cpu_avx2_f32_small_m", "cpu_avx2_f32"}};
     if (AVX2 & ~bsmm_cpu_features()) skip();
     rng r = {13};
     bsmm_cpu_mask_features(AVX2);
@@ -148,7 +148,7 @@ static void check_ports(const char *a, const char *b, int64_t rows, fill how, rn
     product_free(&p);
 }
 
-/* Packed engines, and the decode kernels' tiles. */
+/* Packed engines, and the small-M kernels' tiles. */
 static void test_ports_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"e2m1",  "e2m3",  "mxfp4",        "mxfp6_e2m3",

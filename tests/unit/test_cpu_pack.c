@@ -1,8 +1,8 @@
 /* The packers of the CPU engines: what a panel holds is what the operand says, and every
  * instruction set writes the same bytes as plain C. Operands end where unreadable pages begin. */
 #include "core/describe.h"
-#include "cpu/bf16.h"
-#include "cpu/int8.h"
+#include "cpu/pack/pack_bf16dot.h"
+#include "cpu/pack/pack_int8dot.h"
 #include "operand.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* What may not show in a row's bits: how tiles are cut along K over multiprocessors, and whether
  * other rows need scales that change along K. */
 #include "cuda.h"
-#include "cuda/pack.h"
+#include "gpu/pack.h"
 #include "operand.h"
 #include "walk.h"
 

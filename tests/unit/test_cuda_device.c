@@ -1,9 +1,9 @@
 /* The driver's loader, devices by name, and launches. What needs a GPU is skipped without one. */
 #include "core/describe.h"
 #include "cuda.h"
-#include "cuda/kernel.h"
-#include "cuda/modules.h"
-#include "cuda/words.h"
+#include "cuda/host/kernel.h"
+#include "gpu/images.h"
+#include "gpu/words.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -81,23 +81,23 @@ static void names_of_devices_are_checked(void **state) {
 
 static void modules_are_found_by_name(void **state) {
     (void)state;
-    const bsmm_cuda_image *image;
-    if (!bsmm_cuda_images[0].name) {
-        assert_int_equal(bsmm_cuda_image_find("sm80/words", &image), BSMM_E_UNSUPPORTED);
+    const bsmm_gpu_image *image;
+    if (!bsmm_gpu_images[0].name) {
+        assert_int_equal(bsmm_gpu_image_find("sm80/words", &image), BSMM_E_UNSUPPORTED);
         expect_message("no nvcc");
         return;
     }
     static const unsigned char elf[] = {0x7F, 'E', 'L', 'F'}, fatbin[] = {0x50, 0xED, 0x55, 0xBA};
-    assert_int_equal(bsmm_cuda_image_find("sm90a/probe", &image), BSMM_OK);
+    assert_int_equal(bsmm_gpu_image_find("sm90a/probe", &image), BSMM_OK);
     assert_memory_equal(image->bytes, elf, sizeof elf);
-    assert_int_equal(bsmm_cuda_image_find("sm80/words", &image), BSMM_OK);
+    assert_int_equal(bsmm_gpu_image_find("sm80/words", &image), BSMM_OK);
     assert_memory_equal(image->bytes, fatbin, sizeof fatbin);
-    assert_int_equal(bsmm_cuda_image_find("sm90a/none", &image), BSMM_E_NOT_FOUND);
+    assert_int_equal(bsmm_gpu_image_find("sm90a/none", &image), BSMM_E_NOT_FOUND);
 }
 
 static void other_architectures_are_refused(void **state) {
     (void)state;
-    if (!bsmm_cuda_images[0].name) skip();
+    if (!bsmm_gpu_images[0].name) skip();
     static const struct {
         int capability;
         bool probe, words; /* sm90a/probe, sm80/words */

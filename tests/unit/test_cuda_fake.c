@@ -2,8 +2,8 @@
  * of every entry, memory that is not the device's. No GPU takes part. */
 #include "../fake_cuda/fake_cuda.h"
 #include "core/describe.h"
-#include "cuda/kernel.h"
-#include "cuda/modules.h"
+#include "cuda/host/kernel.h"
+#include "gpu/images.h"
 #include "operand.h"
 
 #include <dlfcn.h>
@@ -119,7 +119,7 @@ static void devices_that_are_not_there(void **state) {
 static const bsmm_cuda_device *device_0(void) {
     const bsmm_cuda_device *device;
     assert_int_equal(bsmm_cuda_device_get(0, &device), BSMM_OK);
-    if (!bsmm_cuda_images[0].name) skip(); /* built without nvcc */
+    if (!bsmm_gpu_images[0].name) skip(); /* built without nvcc */
     return device;
 }
 

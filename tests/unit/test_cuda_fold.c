@@ -2,7 +2,7 @@
  * block scales; else bf16 where that holds the values; else what takes anything. Seen by bits,
  * which are those of the kernels that know one way only. */
 #include "cuda.h"
-#include "cuda/wgmma.h"
+#include "cuda/host/wgmma.h"
 #include "operand.h"
 #include "walk.h"
 

@@ -2,7 +2,7 @@
  * a route takes, both orders, every scale layout, odd sizes and pitches, ordinary and extreme
  * values, NaN and Inf. A packed element times its group's scale is the operand's value, or the
  * header says that it is not. */
-#include "cuda/pack_lane.h"
+#include "gpu/pack_lane.h"
 #include "operand.h"
 #include "pack_model.h"
 

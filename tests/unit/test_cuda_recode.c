@@ -1,9 +1,9 @@
 /* The per-element functions of the GPU's conversions, run on the CPU over whole matrices, give
  * bsmm_quantize's and bsmm_dequantize's bytes: every recipe and format, and what recode_cases.h
  * lists. */
-#include "cuda/pack_plan.h"
-#include "cuda/recode_calls.h"
-#include "cuda/recode_lane.h"
+#include "cuda/host/pack_plan.h"
+#include "cuda/host/recode_calls.h"
+#include "gpu/recode_lane.h"
 #include "quantize/recipe.h"
 #include "recipe/make.h"
 #include "recode_cases.h"

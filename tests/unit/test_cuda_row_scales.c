@@ -40,7 +40,7 @@ static void check_product(const test_matrix *a, const test_matrix *b, const char
                              .b = &b->m,
                              .d = &d.m,
                              .device = "cuda:0",
-                             .kernel = "cuda_sm90_decode"};
+                             .kernel = "cuda_sm90_small_m"};
     if (test_multiply(&desc)) fail_msg("%s", bsmm_error_message());
     uint8_t *plain = malloc(d.data_bytes);
     memcpy(plain, d.m.data, d.data_bytes);

@@ -1,5 +1,5 @@
-/* A row of D has the same bits however many rows of A a decode kernel takes: cuda_sm90_decode
- * multiplies few by mma.sync, more by wgmma, in blocks of other sizes, cuda_sm90a_fp8_decode by
+/* A row of D has the same bits however many rows of A a small-M kernel takes: cuda_sm90_small_m
+ * multiplies few by mma.sync, more by wgmma, in blocks of other sizes, cuda_sm90a_fp8_small_m by
  * wgmma of three widths. Skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
@@ -24,17 +24,17 @@ typedef struct takes {
 #define WEIGHTS                                                                                    \
     { "mxfp4", "nvfp4", "mxfp8", "fp8_block128" }
 static const takes decode_all = {
-    .kernel = "cuda_sm90_decode", .a = {"bf16", "f16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
+    .kernel = "cuda_sm90_small_m", .a = {"bf16", "f16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
 /* Not in two parts. */
 static const takes decode_whole = {
-    .kernel = "cuda_sm90_decode", .a = {"bf16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
-static const takes decode_bf16 = {.kernel = "cuda_sm90_decode", .a = {"bf16"}, .b = WEIGHTS};
-static const takes fp8_decode = {
-    .kernel = "cuda_sm90a_fp8_decode", .a = {"fp8_group128"}, .b = {"fp8_block128"}};
-static const takes fp8_decode_fast = {.kernel = "cuda_sm90a_fp8_decode",
-                                      .a = {"e4m3"},
-                                      .b = {"fp8_block128"},
-                                      .compute = BSMM_COMPUTE_FAST};
+    .kernel = "cuda_sm90_small_m", .a = {"bf16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
+static const takes decode_bf16 = {.kernel = "cuda_sm90_small_m", .a = {"bf16"}, .b = WEIGHTS};
+static const takes fp8_small_m = {
+    .kernel = "cuda_sm90a_fp8_small_m", .a = {"fp8_group128"}, .b = {"fp8_block128"}};
+static const takes fp8_small_m_fast = {.kernel = "cuda_sm90a_fp8_small_m",
+                                       .a = {"e4m3"},
+                                       .b = {"fp8_block128"},
+                                       .compute = BSMM_COMPUTE_FAST};
 
 static const int64_t rows[] = {1, 2, 3, 8, 9, 16, 17, 24, 31};
 
@@ -124,12 +124,12 @@ static void check_fp8(const takes *of) {
 
 static void test_fp8(void **state) {
     (void)state;
-    check_fp8(&fp8_decode);
+    check_fp8(&fp8_small_m);
 }
 
 static void test_fp8_fast(void **state) {
     (void)state;
-    check_fp8(&fp8_decode_fast);
+    check_fp8(&fp8_small_m_fast);
 }
 
 /* Sums that FP8 tensor cores round are not for compute exact where the formats do not ask for it;
@@ -142,7 +142,7 @@ static void test_fp8_fast_alone(void **state) {
     test_matrix_make(&f.a, describe(format_named("e4m3"), 5, 256), FILL_ORDINARY, &r);
     test_matrix_make(&f.b, describe(format_named("fp8_block128"), N, 256), FILL_ORDINARY, &r);
     test_matrix_make(&f.d, describe(format_named("f32"), 5, N), FILL_ORDINARY, &r);
-    const char *kernel = fp8_decode_fast.kernel;
+    const char *kernel = fp8_small_m_fast.kernel;
     assert_int_equal(multiply(&f, kernel, BSMM_COMPUTE_FAST, 5), BSMM_OK);
     assert_int_equal(multiply(&f, kernel, BSMM_COMPUTE_EXACT, 5), BSMM_E_UNSUPPORTED);
     assert_non_null(strstr(bsmm_error_message(), "compute fast"));

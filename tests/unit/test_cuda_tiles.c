@@ -1,7 +1,7 @@
 /* Every tile of the sm_90a engine, each at a shape of its own: a row's bits are the same in all. */
 #include "core/describe.h"
 #include "cuda.h"
-#include "cuda/wgmma.h"
+#include "cuda/host/wgmma.h"
 #include "operand.h"
 #include "walk.h"
 

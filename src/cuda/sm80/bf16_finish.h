@@ -1,7 +1,7 @@
 /* Results: a warp's 32 x 32, in shared memory, are tried, repaired where they have to be, and
  * stored. */
-#ifndef BSMM_CUDA_BF16_FINISH_H
-#define BSMM_CUDA_BF16_FINISH_H
+#ifndef BSMM_CUDA_SM80_BF16_FINISH_H
+#define BSMM_CUDA_SM80_BF16_FINISH_H
 
 #include "cuda/sm80/bf16_multiply.h"
 

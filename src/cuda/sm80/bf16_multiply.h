@@ -1,8 +1,8 @@
 /* A step on the tensor cores: 16 warps, 4 x 4, of 32 x 32 results each. A thread's share of 32
  * along K lies in 16 bytes; K counts in another order than in memory, the same for both operands.
  */
-#ifndef BSMM_CUDA_BF16_MULTIPLY_H
-#define BSMM_CUDA_BF16_MULTIPLY_H
+#ifndef BSMM_CUDA_SM80_BF16_MULTIPLY_H
+#define BSMM_CUDA_SM80_BF16_MULTIPLY_H
 
 #include "cuda/ptx/mma.h"
 #include "cuda/sm80/bf16_stage.h"

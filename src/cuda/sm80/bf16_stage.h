@@ -1,10 +1,10 @@
 /* One step of an operand comes into shared memory as bf16: rows of 32 along K, in as many planes as
  * it takes parts to hold a value. What they do not hold exactly is stored as NaN, and the results
  * that it touches are summed again. */
-#ifndef BSMM_CUDA_BF16_STAGE_H
-#define BSMM_CUDA_BF16_STAGE_H
+#ifndef BSMM_CUDA_SM80_BF16_STAGE_H
+#define BSMM_CUDA_SM80_BF16_STAGE_H
 
-#include "cuda/bf16_params.h"
+#include "cuda/sm80/bf16_params.h"
 
 enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 }; /* bytes */
 
@@ -24,7 +24,7 @@ static __device__ __forceinline__ uint32_t bf16_load16(const uint8_t *from) {
 
 /* 8 codes from a multiple of 8 on: their bytes are aligned to 2 for 6-bit codes, else to all of
  * them (16 bytes at most). */
-static __device__ __forceinline__ bf16_codes bf16_load_together(const bsmm_cuda_operand *o,
+static __device__ __forceinline__ bf16_codes bf16_load_together(const bsmm_gpu_operand *o,
                                                                 uint32_t row, uint32_t k) {
     bf16_codes to;
     const uint8_t *from = o->data + (row * o->row_step + k) * o->bits / 8;
@@ -62,14 +62,14 @@ static __device__ __forceinline__ bf16_codes bf16_load_together(const bsmm_cuda_
 /* Scales are 1 where they stay outside. */
 static __device__ __forceinline__ float bf16_scale_at(const bsmm_bf16_side *side, uint32_t row,
                                                       uint32_t k) {
-    return side->outside ? 1 : bsmm_cuda_scale(&side->o, row, k);
+    return side->outside ? 1 : bsmm_gpu_scale(&side->o, row, k);
 }
 
 /* Element times scale in fp32, rounded once where it has more than 24 bits (fp32 scales); NaN where
  * fp32's range cuts bits off. Any operand; for what the fast way below does not take. */
 static __device__ BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row,
                                                 uint32_t k) {
-    float element = bsmm_cuda_elem(&side->o, bsmm_cuda_code(&side->o, row, k));
+    float element = bsmm_gpu_elem(&side->o, bsmm_gpu_code(&side->o, row, k));
     float scale = bf16_scale_at(side, row, k);
     float value = element * scale;
     bool cut = fabsf(value) < 0x1p-126f && (double)element * (double)scale != (double)value;
@@ -92,7 +92,7 @@ static __device__ __forceinline__ void bf16_values(const bsmm_bf16_side *side, u
         bf16_codes codes = bf16_load_together(&side->o, row, k);
 #pragma unroll
         for (int i = 0; i < 8; i++)
-            values[i] = bsmm_cuda_elem(&side->o, codes.c[i]) * scale;
+            values[i] = bsmm_gpu_elem(&side->o, codes.c[i]) * scale;
         return;
     }
 #pragma unroll
@@ -166,7 +166,7 @@ bf16_stage_factors(const bsmm_bf16_side *side, uint32_t first_row, uint32_t k, f
     for (uint32_t i = threadIdx.x; i < BSMM_BF16_TILE; i += BSMM_BF16_THREADS) {
         float scale = 1;
         if (side->outside && first_row + i < side->rows)
-            scale = bsmm_cuda_scale(&side->o, first_row + i, k);
+            scale = bsmm_gpu_scale(&side->o, first_row + i, k);
         float magnitude = fabsf(scale);
         bool tame = magnitude == 0 || (magnitude >= 0x1p-62f && magnitude <= 0x1p62f);
         to[i] = tame ? scale : __uint_as_float(0x7fc00000u);

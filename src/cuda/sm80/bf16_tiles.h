@@ -1,8 +1,8 @@
 /* The bf16 product, tile after tile: so many parts of A's and B's values; scaled: fp32 scales are
  * applied to the sums of each step. `shared`: 8 planes, or two for each part if that is more;
  * `factors` of scaled ones only. By all BSMM_BF16_THREADS threads of a block. */
-#ifndef BSMM_CUDA_BF16_TILES_H
-#define BSMM_CUDA_BF16_TILES_H
+#ifndef BSMM_CUDA_SM80_BF16_TILES_H
+#define BSMM_CUDA_SM80_BF16_TILES_H
 
 #include "cuda/sm80/bf16_finish.h"
 #include "cuda/sm80/bf16_multiply.h"

@@ -2,14 +2,14 @@
  * way gives the same bits as the definition (recode_lane.h), and goes it. `scale` is bsmm_scale,
  * `way` bsmm_dequantize_way or one of those beside them, `to_bf16` whether results are: constants
  * where a kernel is made for them, else the job's. */
-#ifndef BSMM_CUDA_DEQUANTIZE_ITEM_H
-#define BSMM_CUDA_DEQUANTIZE_ITEM_H
+#ifndef BSMM_CUDA_SM80_DEQUANTIZE_ITEM_H
+#define BSMM_CUDA_SM80_DEQUANTIZE_ITEM_H
 
-#include "cuda/decode_weights.h"
 #include "cuda/ptx/arith.h"
 #include "cuda/ptx/convert.h"
-#include "cuda/recode_lane.h"
 #include "cuda/sm80/pack_memory.h"
+#include "gpu/recode_lane.h"
+#include "gpu/small_m_weights.h"
 
 static __device__ __forceinline__ uint32_t load_scale_code(const bsmm_dequantize_job *job,
                                                            uint32_t scale, uint32_t row,

@@ -1,8 +1,8 @@
 /* Rows of elements with e8m0 or e4m3 scales that become bf16: eight items of 8 codes a thread, of
  * kernels made for one kind of scale. What their blocks' scales are is found once for all lanes
  * that share them; what is rare takes the definitions. */
-#ifndef BSMM_CUDA_PACK_BF16_H
-#define BSMM_CUDA_PACK_BF16_H
+#ifndef BSMM_CUDA_SM80_PACK_BF16_H
+#define BSMM_CUDA_SM80_PACK_BF16_H
 
 #include "cuda/sm80/pack_item.h"
 #include "cuda/sm80/pack_words.h"

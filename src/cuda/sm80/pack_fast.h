@@ -1,8 +1,8 @@
 /* Items of 16 codes of 8 bits with e8m0 scales that become 8-bit floats with rounding (cuda/pack.h,
  * FAST). As in pack_fold.h eight lanes have a group of 128; which lane takes which row follows from
  * how the largest magnitudes of its four blocks come together there. */
-#ifndef BSMM_CUDA_PACK_FAST_H
-#define BSMM_CUDA_PACK_FAST_H
+#ifndef BSMM_CUDA_SM80_PACK_FAST_H
+#define BSMM_CUDA_SM80_PACK_FAST_H
 
 #include "cuda/sm80/pack_fold.h"
 

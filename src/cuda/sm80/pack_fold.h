@@ -1,8 +1,8 @@
 /* Items of 16 codes with e8m0 scales that become 8-bit floats, the scales folded in. Eight lanes
  * have a group of 128 codes in each of some rows; what a group needs is found once, by lanes that
  * take a row each, and handed to the others. */
-#ifndef BSMM_CUDA_PACK_FOLD_H
-#define BSMM_CUDA_PACK_FOLD_H
+#ifndef BSMM_CUDA_SM80_PACK_FOLD_H
+#define BSMM_CUDA_SM80_PACK_FOLD_H
 
 #include "cuda/sm80/pack_item.h"
 #include "cuda/sm80/pack_words.h"

@@ -1,7 +1,7 @@
 /* The fast forms of what cuda/pack_lane.h defines, for finite elements: two at a time in 16-bit
  * floats. What is not finite, and groups that need a scale of their own, take the definitions. */
-#ifndef BSMM_CUDA_PACK_ITEM_H
-#define BSMM_CUDA_PACK_ITEM_H
+#ifndef BSMM_CUDA_SM80_PACK_ITEM_H
+#define BSMM_CUDA_SM80_PACK_ITEM_H
 
 #include "cuda/ptx/arith.h"
 #include "cuda/ptx/convert.h"

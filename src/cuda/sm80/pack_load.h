@@ -1,7 +1,7 @@
 /* How the packing kernels for elements of 8 bits and fewer get their codes: from rows, or from
  * columns by way of a tile in shared memory. */
-#ifndef BSMM_CUDA_PACK_LOAD_H
-#define BSMM_CUDA_PACK_LOAD_H
+#ifndef BSMM_CUDA_SM80_PACK_LOAD_H
+#define BSMM_CUDA_SM80_PACK_LOAD_H
 
 #include "cuda/sm80/pack_memory.h"
 

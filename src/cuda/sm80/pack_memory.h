@@ -1,9 +1,9 @@
 /* What the packing kernels share of loads, stores, and maxima over threads. */
-#ifndef BSMM_CUDA_PACK_MEMORY_H
-#define BSMM_CUDA_PACK_MEMORY_H
+#ifndef BSMM_CUDA_SM80_PACK_MEMORY_H
+#define BSMM_CUDA_SM80_PACK_MEMORY_H
 
-#include "cuda/gate.h"
-#include "cuda/pack_lane.h"
+#include "cuda/sm80/gate.h"
+#include "gpu/pack_lane.h"
 
 enum { PACK_THREADS = 256, PACK_WARP = 32 };
 

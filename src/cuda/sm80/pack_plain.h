@@ -2,11 +2,11 @@
  * packed by blocks of any kernel, without group scales and without telling a header. 256 threads
  * pack what a block of the launch that the job was made for would; larger blocks take several such
  * parts at a time. Rows of 4 and 6 bits are fast, all else is short. */
-#ifndef BSMM_CUDA_PACK_PLAIN_H
-#define BSMM_CUDA_PACK_PLAIN_H
+#ifndef BSMM_CUDA_SM80_PACK_PLAIN_H
+#define BSMM_CUDA_SM80_PACK_PLAIN_H
 
-#include "cuda/operand.h"
 #include "cuda/sm80/pack_item.h"
+#include "gpu/operand.h"
 
 enum { PLAIN_CODES = 8, PLAIN_ROWS = 8 };
 
@@ -27,12 +27,12 @@ static __device__ __forceinline__ uint4 *plain_target(const bsmm_pack_job *job, 
 }
 
 /* Eight values along K, one after another; behind K zeros. */
-static __device__ __forceinline__ void plain_define(const bsmm_cuda_operand *o, uint32_t row,
+static __device__ __forceinline__ void plain_define(const bsmm_gpu_operand *o, uint32_t row,
                                                     uint32_t k, uint32_t n, uint4 *to) {
     uint4 w = make_uint4(0, 0, 0, 0);
 #pragma unroll 1
     for (uint32_t i = 0; i < PLAIN_CODES; i++) {
-        uint32_t bits = i < n ? bsmm_lane_bf16((float)bsmm_cuda_value(o, row, k + i)) : 0;
+        uint32_t bits = i < n ? bsmm_lane_bf16((float)bsmm_gpu_value(o, row, k + i)) : 0;
         w.x = w.x >> 16 | w.y << 16;
         w.y = w.y >> 16 | w.z << 16;
         w.z = w.z >> 16 | w.w << 16;
@@ -44,7 +44,7 @@ static __device__ __forceinline__ void plain_define(const bsmm_cuda_operand *o, 
 /* bits: 4 or 6, a constant where this is inlined. An empty block's scale and that of NaN may be
  * beyond bf16: 0 stays 0, and NaN NaN. */
 static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pack_plain *p,
-                                                  const bsmm_cuda_operand *o, uint32_t part) {
+                                                  const bsmm_gpu_operand *o, uint32_t part) {
     const int words = bits == 4 ? 1 : 2;
     const bsmm_pack_job *job = &p->job;
     const pack_place at = plain_place(p, part);
@@ -71,8 +71,7 @@ static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pac
 }
 
 /* Neighbouring threads have neighbouring items, along K or along columns. */
-static __device__ __noinline__ void plain_all(const bsmm_pack_plain *p,
-                                              const bsmm_cuda_operand *o) {
+static __device__ __noinline__ void plain_all(const bsmm_pack_plain *p, const bsmm_gpu_operand *o) {
     const bsmm_pack_job *job = &p->job;
     const uint32_t chunks = (job->cols + PLAIN_CODES - 1) / PLAIN_CODES;
     const uint64_t items = (uint64_t)job->rows * chunks, step = (uint64_t)gridDim.x * blockDim.x;
@@ -87,7 +86,7 @@ static __device__ __noinline__ void plain_all(const bsmm_pack_plain *p,
 
 /* By all threads of all blocks. o: the job's operand. */
 static __device__ __forceinline__ void pack_plain(const bsmm_pack_plain *p,
-                                                  const bsmm_cuda_operand *o) {
+                                                  const bsmm_gpu_operand *o) {
     const uint32_t mine = threadIdx.x / PACK_THREADS, at_once = blockDim.x / PACK_THREADS;
     if (!p->by_rows || p->bits == 8) {
         plain_all(p, o);

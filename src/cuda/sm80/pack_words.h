@@ -1,7 +1,7 @@
 /* Block scales four at a time: eight neighbouring lanes have the same four blocks of eight rows, or
  * fewer, so each lane loads one row's, finds out what is to be known of them, and hands it over. */
-#ifndef BSMM_CUDA_PACK_WORDS_H
-#define BSMM_CUDA_PACK_WORDS_H
+#ifndef BSMM_CUDA_SM80_PACK_WORDS_H
+#define BSMM_CUDA_SM80_PACK_WORDS_H
 
 #include "cuda/sm80/pack_memory.h"
 

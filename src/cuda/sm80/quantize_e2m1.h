@@ -5,12 +5,12 @@
  * least normal number, 1, is that of a 16-bit float, the rounded value's bits are the code, in
  * place. Additions and products go where logical operations, which issue at half the rate, do not.
  */
-#ifndef BSMM_CUDA_QUANTIZE_E2M1_H
-#define BSMM_CUDA_QUANTIZE_E2M1_H
+#ifndef BSMM_CUDA_SM80_QUANTIZE_E2M1_H
+#define BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 
 #include "cuda/ptx/arith.h"
 #include "cuda/ptx/convert.h"
-#include "cuda/recode_lane.h"
+#include "gpu/recode_lane.h"
 
 enum { E2M1_MOST = 7 };
 

@@ -1,6 +1,6 @@
 /* What the quantizing kernels do with an item, 16 values along a row. */
-#ifndef BSMM_CUDA_QUANTIZE_ITEM_H
-#define BSMM_CUDA_QUANTIZE_ITEM_H
+#ifndef BSMM_CUDA_SM80_QUANTIZE_ITEM_H
+#define BSMM_CUDA_SM80_QUANTIZE_ITEM_H
 
 #include "cuda/sm80/quantize_e2m1.h"
 #include "cuda/sm80/quantize_scale.h"

@@ -1,7 +1,7 @@
 /* nvfp4 by the default rule (torchao's), zeros with their signs: what a thread of the kernels that
  * are made for it does with an item, 16 values, which are a block. */
-#ifndef BSMM_CUDA_QUANTIZE_NV_H
-#define BSMM_CUDA_QUANTIZE_NV_H
+#ifndef BSMM_CUDA_SM80_QUANTIZE_NV_H
+#define BSMM_CUDA_SM80_QUANTIZE_NV_H
 
 #include "cuda/sm80/pack_words.h"
 #include "cuda/sm80/quantize_item.h"

@@ -1,9 +1,9 @@
 /* Block scales of the quantizing kernels. */
-#ifndef BSMM_CUDA_QUANTIZE_SCALE_H
-#define BSMM_CUDA_QUANTIZE_SCALE_H
+#ifndef BSMM_CUDA_SM80_QUANTIZE_SCALE_H
+#define BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 
 #include "cuda/ptx/convert.h"
-#include "cuda/recode_lane.h"
+#include "gpu/recode_lane.h"
 
 /* a / b, b > 0, correctly rounded, from the rounded reciprocal of b: the first step makes a
  * faithful quotient of the product, the second (Markstein's) rounds it. Quotients and rests must be

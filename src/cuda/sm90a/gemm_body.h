@@ -48,8 +48,8 @@
 #include "cuda/ptx/stream.h"
 #include "cuda/ptx/tma.h"
 #include "cuda/ptx/wgmma.h"
+#include "cuda/sm90a/gemm_params.h"
 #include "cuda/sm90a/gemm_schedule.h"
-#include "cuda/wgmma_params.h"
 
 #include <assert.h>
 

@@ -10,10 +10,10 @@
  * where the cuts are. A share is walked from its end, the piece that is handed on, to its
  * beginning, the piece that is handed over, so that nobody waits: what the cluster before does
  * first and this one last are a tile together, and a share is hardly shorter. */
-#ifndef BSMM_CUDA_WGMMA_SCHEDULE_H
-#define BSMM_CUDA_WGMMA_SCHEDULE_H
+#ifndef BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
+#define BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 
-#include "cuda/wgmma_params.h"
+#include "cuda/sm90a/gemm_params.h"
 
 /* Shorter pieces than this cost more than they even out. */
 #define GEMM_SHORTEST_PIECE 4

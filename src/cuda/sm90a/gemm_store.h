@@ -193,10 +193,10 @@ static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, 
     const int32_t rows = min(16, p->m - row);
     uint32_t unsafe = 0;
     for (uint32_t k = threadIdx.x % 32 * 128; k < p->whole.k; k += 32 * 128) {
-        const float by = bsmm_cuda_scale(&p->whole.sides[1].o, (uint32_t)col, k);
+        const float by = bsmm_gpu_scale(&p->whole.sides[1].o, (uint32_t)col, k);
 #    pragma unroll 4
         for (int32_t i = 0; i < rows; i++) {
-            const float scale = bsmm_cuda_scale(&p->whole.sides[0].o, (uint32_t)(row + i), k);
+            const float scale = bsmm_gpu_scale(&p->whole.sides[0].o, (uint32_t)(row + i), k);
             if (!is_safe(scale, by)) unsafe |= 1u << i;
         }
     }

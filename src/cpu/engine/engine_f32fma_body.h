@@ -1,0 +1,129 @@
+/* The f32 engines' multiply, included by a kernel's file after it has defined the vector: `vec` of
+ * LANES floats, VECTORS of them side by side in a tile, COLUMNS of K from branch to branch, INLINE
+ * and TARGET (its attributes), vec_load and vec_store (unaligned), vec_set1, vec_mul, vec_fma,
+ * vec_accumulate (*acc += a * b, rounded once) and vec_settle, which may do nothing.
+ *
+ * Tile: MR rows of A x VECTORS * LANES of B, A broadcast from memory. Segmented form: the
+ * accumulators begin anew every 128 of K and are added to the tile in memory, times A's scale and
+ * then B's (the product of two scales alone might leave fp32's range). */
+#ifndef BSMM_CPU_ENGINE_F32FMA_BODY_H
+#define BSMM_CPU_ENGINE_F32FMA_BODY_H
+
+enum { MR = 6, NR = VECTORS * LANES };
+
+INLINE void add_column(const float *a, const float *b, vec acc[MR][VECTORS]) {
+    vec column[VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; v++)
+        column[v] = vec_load(b + v * LANES);
+#pragma GCC unroll 6
+    for (int r = 0; r < MR; r++) {
+        vec x = vec_set1(a[r]);
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            vec_accumulate(&acc[r][v], x, column[v]);
+    }
+}
+
+/* Adds k columns, a multiple of COLUMNS. */
+INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][VECTORS]) {
+    for (int64_t i = 0; i < k; i += COLUMNS, a += COLUMNS * MR, b += COLUMNS * NR)
+#pragma GCC unroll 8
+        for (int j = 0; j < COLUMNS; j++)
+            add_column(a + j * MR, b + j * NR, acc);
+}
+
+/* Compilers that see sums through to where they are scaled keep some in memory all along. */
+INLINE void settle(vec acc[MR][VECTORS]) {
+#pragma GCC unroll 6
+    for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            vec_settle(&acc[r][v]);
+}
+
+INLINE void clear(vec acc[MR][VECTORS]) {
+#pragma GCC unroll 6
+    for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            acc[r][v] = vec_set1(0);
+}
+
+TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                   int64_t pitch, bool add, bsmm_ahead ahead) {
+    vec acc[MR][VECTORS];
+    clear(acc);
+    if (add)
+#pragma GCC unroll 6
+        for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++)
+                acc[r][v] = vec_load(c + r * pitch + v * LANES);
+    for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
+        add_columns((const float *)(const void *)a, (const float *)(const void *)b,
+                    BSMM_F32FMA_FOLDED_UNIT, acc);
+        a += BSMM_F32FMA_UNIT_BYTES(MR, BSMM_F32FMA_FOLDED_UNIT);
+        b += BSMM_F32FMA_UNIT_BYTES(NR, BSMM_F32FMA_FOLDED_UNIT);
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < MR; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            vec_store(c + r * pitch + v * LANES, acc[r][v]);
+}
+
+/* c = (or +=) acc times the unit's scales. */
+INLINE void add_scaled(const float *a_scales, const float *b_scales, vec acc[MR][VECTORS], float *c,
+                       int64_t pitch, bool add) {
+#pragma GCC unroll 6
+    for (int r = 0; r < MR; r++) {
+        vec row = vec_set1(a_scales[r]);
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) {
+            float *at = c + r * pitch + v * LANES;
+            vec before = add ? vec_load(at) : vec_set1(0);
+            vec_store(at, vec_fma(vec_mul(acc[r][v], row), vec_load(b_scales + v * LANES), before));
+        }
+    }
+}
+
+TARGET static void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                     int64_t pitch, bool add, bsmm_ahead ahead) {
+    for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
+        const float *a_unit = (const float *)(const void *)a;
+        const float *b_unit = (const float *)(const void *)b;
+        vec acc[MR][VECTORS];
+        clear(acc);
+        add_columns(a_unit, b_unit, BSMM_F32FMA_SEGMENT_UNIT, acc);
+        settle(acc);
+        add_scaled(a_unit + MR * BSMM_F32FMA_SEGMENT_UNIT, b_unit + NR * BSMM_F32FMA_SEGMENT_UNIT,
+                   acc, c, pitch, add || u > 0);
+        a += BSMM_F32FMA_UNIT_BYTES(MR, BSMM_F32FMA_SEGMENT_UNIT);
+        b += BSMM_F32FMA_UNIT_BYTES(NR, BSMM_F32FMA_SEGMENT_UNIT);
+    }
+}
+
+static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_f32fma_pack(p, is_b, is_b ? NR : MR, row, rows, to);
+}
+
+#define ENGINE(unit_length, multiplies)                                                            \
+    {                                                                                              \
+        .mr = MR, .nr = NR, .unit = unit_length,                                                   \
+        .a_unit_bytes = BSMM_F32FMA_UNIT_BYTES(MR, unit_length),                                   \
+        .b_unit_bytes = BSMM_F32FMA_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),     \
+        .mc = 192, .nc = 256, .wide_limit = BSMM_F32FMA_SPAN_LIMIT, .pack = pack,                  \
+        .multiply = multiplies                                                                     \
+    }
+
+static const bsmm_engine folded = ENGINE(BSMM_F32FMA_FOLDED_UNIT, multiply_folded);
+static const bsmm_engine segmented = ENGINE(BSMM_F32FMA_SEGMENT_UNIT, multiply_segments);
+
+static const bsmm_engine *engine_of(const bsmm_product *p) {
+    return bsmm_f32fma_by_segment(p) ? &segmented : &folded;
+}
+
+#endif

@@ -1,0 +1,400 @@
+/* Packing, cache blocks and threads for every packed engine. D is cut into blocks of mc x nc; a
+ * block takes K in chunks, so that a chunk of both operands' panels stays in the second-level
+ * cache, and sums in fp32 in the thread's scratch. A chunk goes on with the sums of the one before
+ * it: the bits of a result depend on K and on its two rows, never on M, N or the number of threads.
+ */
+#include "cpu/engine/engine_gemm.h"
+
+#include "base/cpu.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One operand, packed. */
+typedef struct side {
+    int64_t rows, panels, width;
+    uint64_t panel_bytes;
+    uint8_t *units;
+    double *factors;
+    uint8_t *wide;
+} side;
+
+typedef struct gemm {
+    const bsmm_engine *engine;
+    const bsmm_product *p;
+    side a, b;
+    int64_t units;  /* along K */
+    int64_t chunk;  /* of them at a time */
+    int64_t mc, nc; /* of this run: smaller where there are few blocks for the threads */
+    int threads;
+    bool by_rows;     /* each thread takes its part of A's rows */
+    bool is_direct;   /* bsmm_cpu_epilogue_is_direct */
+    bool expects;     /* D's lines are asked for ahead: caches do not hold it */
+    uint8_t *scratch; /* one per thread */
+} gemm;
+
+static uint64_t align64(uint64_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+static side measure_side(int64_t rows, int64_t width, int64_t units, uint64_t unit_bytes) {
+    side s = {.rows = rows, .panels = bsmm_ceil_div(rows, width), .width = width};
+    s.panel_bytes = (uint64_t)units * unit_bytes;
+    return s;
+}
+
+static uint64_t side_bytes(const side *s) {
+    uint64_t padded = (uint64_t)(s->panels * s->width);
+    return (uint64_t)s->panels * s->panel_bytes + align64(padded * sizeof(double)) +
+           align64(padded);
+}
+
+static uint8_t *place_side(side *s, uint8_t *at) {
+    uint64_t padded = (uint64_t)(s->panels * s->width);
+    s->units = at;
+    at += (uint64_t)s->panels * s->panel_bytes;
+    s->factors = (double *)(void *)at;
+    at += align64(padded * sizeof(double));
+    s->wide = at;
+    return at + align64(padded);
+}
+
+/* A thread's scratch: mc x nc floats of sums (which become the values of a block-scaled D), then a
+ * row of doubles, then a chunk of a panel of B, widened. */
+static uint64_t scratch_bytes(const gemm *g) {
+    const bsmm_engine *e = g->engine;
+    return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
+           (uint64_t)g->chunk * e->widened_unit_bytes;
+}
+
+/* About as many as the engine asks for, all chunks alike: a short last one would read and write all
+ * sums for little. Up to a quarter more make one chunk less. */
+static int64_t chunk_length(const bsmm_engine *e, int64_t units) {
+    int64_t chunks = bsmm_ceil_div(units, e->chunk + e->chunk / 4);
+    return chunks > 1 ? bsmm_ceil_div(units, chunks) : units;
+}
+
+static bool halve(int64_t *length, int64_t tile) {
+    bool even = *length / 2 >= tile && *length / 2 % tile == 0;
+    if (even) *length /= 2;
+    return even;
+}
+
+/* What a block touches: a chunk of both operands' panels, and its sums. */
+static uint64_t block_bytes(const gemm *g) {
+    const bsmm_engine *e = g->engine;
+    return (uint64_t)g->chunk * ((uint64_t)(g->mc / e->mr) * e->a_unit_bytes +
+                                 (uint64_t)(g->nc / e->nr) * e->b_unit_bytes) +
+           (uint64_t)(g->mc * g->nc) * sizeof(float);
+}
+
+/* Blocks are halved, but not below one panel, until the second-level cache holds one and every
+ * thread has a few; whole ones hold whole blocks of a block-scaled D. */
+static void choose_blocks(gemm *g) {
+    const bsmm_engine *e = g->engine;
+    uint64_t cache = bsmm_cpu_l2_bytes();
+    g->mc = e->mc;
+    g->nc = e->nc;
+    if (g->p->recipe) return;
+    while (cache && block_bytes(g) > cache && (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
+        continue;
+    int64_t wanted = g->threads > 1 && !g->by_rows ? (int64_t)g->threads * 4 : 1;
+    while (bsmm_ceil_div(g->a.rows, g->mc) * bsmm_ceil_div(g->b.rows, g->nc) < wanted &&
+           (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
+        continue;
+}
+
+/* In multiply-adds: what a thread must have to do to be worth waking (about a microsecond), and up
+ * to where A's rows are dealt out evenly instead of blocks to whoever is free, which costs barriers
+ * and moves lines between cores. */
+static const double least_of_thread = 1 << 18, most_by_rows = 1 << 27;
+
+static void choose_threads(gemm *g) {
+    double work = (double)g->a.rows * (double)g->b.rows * (double)g->p->a.m.cols;
+    int64_t tiles = g->a.panels * g->b.panels;
+    int64_t most = bsmm_min_i64(tiles, (int64_t)(work / least_of_thread));
+    if (g->threads > most) g->threads = most > 0 ? (int)most : 1;
+    int64_t longest = bsmm_ceil_div(g->a.panels, g->threads) * g->threads;
+    g->by_rows =
+        g->threads > 1 && !g->p->recipe && work <= most_by_rows && longest * 7 <= g->a.panels * 8;
+}
+
+static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
+    gemm g = {.engine = engine, .p = p, .threads = p->threads};
+    g.units = bsmm_ceil_div(p->a.m.cols, engine->unit);
+    g.chunk = chunk_length(engine, g.units);
+    g.a = measure_side(p->a.m.rows, engine->mr, g.units, engine->a_unit_bytes);
+    g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
+    choose_threads(&g);
+    choose_blocks(&g);
+    g.is_direct = bsmm_cpu_epilogue_is_direct(p);
+    g.expects = g.is_direct && p->d.data_bytes > bsmm_cpu_l2_bytes() / 4;
+    return g;
+}
+
+uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p) {
+    gemm g = measure(engine, p);
+    return side_bytes(&g.a) + (p->b_packed ? 0 : side_bytes(&g.b)) +
+           (uint64_t)g.threads * scratch_bytes(&g);
+}
+
+uint64_t bsmm_gemm_packed_b_bytes(const bsmm_engine *engine, const bsmm_product *p) {
+    gemm g = measure(engine, p);
+    return side_bytes(&g.b);
+}
+
+static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, int64_t count) {
+    int64_t row = first * s->width, end = row + count * s->width;
+    bsmm_panel to = {s->units + (uint64_t)first * s->panel_bytes, s->factors + row, s->wide + row};
+    for (int64_t i = 0; i < end - row; i++)
+        to.factors[i] = 1;
+    memset(to.wide, 0, (size_t)(end - row));
+    g->engine->pack(g->p, is_b, row, bsmm_min_i64(end, s->rows) - row, &to);
+}
+
+/* ---- one block of D ---- */
+
+typedef struct block {
+    int64_t row, rows, col, cols;
+    float *acc;
+    int64_t pitch;  /* of acc, from row to row: nc, or nr where panels of B take turns with it */
+    double *values; /* one row */
+    uint8_t *widened;
+    int64_t next_col; /* of the block that this thread is likely to take after it */
+} block;
+
+static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
+    return g->b.units + (uint64_t)(row / g->engine->nr) * g->b.panel_bytes +
+           (uint64_t)unit * g->engine->b_unit_bytes;
+}
+
+/* What is read of B after the strip of columns col + j and units from k on: the chunk's next panel,
+ * the next chunk's first or another block's. */
+static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64_t k) {
+    const bsmm_engine *e = g->engine;
+    if (j + e->nr < b->cols) return b_at(g, b->col + j + e->nr, k);
+    if (k + g->chunk < g->units) return b_at(g, b->col, k + g->chunk);
+    return b_at(g, b->next_col, 0);
+}
+
+/* A tile's part of D, which is stored to some time after its sums are done. */
+static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
+    if (g->expects)
+        bsmm_cpu_epilogue_expect(g->p, b->row + i, bsmm_min_i64(g->engine->mr, b->rows - i),
+                                 b->col + j, bsmm_min_i64(g->engine->nr, b->cols - j));
+}
+
+/* Where the sums of columns col + j on are. */
+static float *strip_acc(const gemm *g, const block *b, int64_t j) {
+    return b->acc + (b->pitch == g->engine->nr ? 0 : j);
+}
+
+/* One panel of B, columns col + j on, times the block's panels of A, over units from k on. */
+static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) {
+    const bsmm_engine *e = g->engine;
+    float *acc = strip_acc(g, b, j);
+    int64_t units = bsmm_min_i64(g->chunk, g->units - k);
+    const uint8_t *a =
+        g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
+    const uint8_t *panel = b_at(g, b->col + j, k);
+    int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
+    int64_t left = (int64_t)e->b_unit_bytes; /* of each unit of the next panel, to be asked for */
+    bsmm_ahead ahead = {next_panel(g, b, j, k),
+                        bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};
+    if (e->widen) {
+        e->widen(panel, units, b->widened);
+        panel = b->widened;
+    }
+    for (int64_t i = 0; i < tiles; i++, a += g->a.panel_bytes) {
+        if (k + units == g->units) expect_tile(g, b, i * e->mr, j);
+        float *c = acc + i * e->mr * b->pitch;
+        if (b->cols - j <= e->narrow_cols)
+            e->narrow(a, panel, units, c, b->pitch, k > 0, ahead, b->cols - j);
+        else
+            e->multiply(a, panel, units, c, b->pitch, k > 0, ahead);
+        ahead.at += units * ahead.bytes;
+        left -= ahead.bytes;
+        ahead.bytes = bsmm_min_i64(ahead.bytes, left);
+    }
+}
+
+static void round_row(const double *values, int64_t cols, float *to) {
+    for (int64_t i = 0; i < cols; i++)
+        to[i] = (float)values[i];
+}
+
+static bsmm_gemm_row row_of(const gemm *g, const block *b, int64_t i) {
+    int64_t r = b->row + i;
+    return (bsmm_gemm_row){.r = r,
+                           .col = b->col,
+                           .cols = b->cols,
+                           .acc = b->acc + i * b->pitch,
+                           .factor = g->a.factors[r],
+                           .wide = g->a.wide[r],
+                           .wide_limit = g->engine->wide_limit,
+                           .column_factors = g->b.factors + b->col,
+                           .column_wide = g->b.wide + b->col};
+}
+
+static void finish_block(const gemm *g, const block *b) {
+    for (int64_t i = 0; i < b->rows; i++) {
+        bsmm_gemm_row row = row_of(g, b, i);
+        if (!g->p->recipe) {
+            bsmm_gemm_store_row(g->p, &row, b->values);
+            continue;
+        }
+        bsmm_gemm_finish_row(g->p, &row, b->values);
+        round_row(b->values, b->cols, b->acc + i * g->nc);
+    }
+    if (g->p->recipe)
+        bsmm_recipe_store(g->p->recipe, &g->p->d, b->row, b->rows, b->col, b->cols, b->acc, g->nc,
+                          (float)bsmm_operand_global(&g->p->d));
+}
+
+/* Rows from the first on that are not wide beside `columns`. */
+static int64_t narrow_rows(const gemm *g, const block *b, int64_t first, int columns) {
+    int64_t i = first;
+    while (i < b->rows && g->a.wide[b->row + i] + columns <= g->engine->wide_limit)
+        i++;
+    return i - first;
+}
+
+/* Sums of a panel of B leave for D as soon as they are complete, and while near caches hold them.
+ */
+static void finish_strip(const gemm *g, block strip, int64_t j) {
+    strip.acc = strip_acc(g, &strip, j);
+    strip.col += j;
+    strip.cols = bsmm_min_i64(g->engine->nr, strip.cols - j);
+    int columns = bsmm_gemm_widest(g->b.wide + strip.col, strip.cols);
+    for (int64_t i = 0; i < strip.rows; i++) {
+        const bsmm_cpu_epilogue_tile tile = {.acc = strip.acc + i * strip.pitch,
+                                             .pitch = strip.pitch,
+                                             .factors = g->a.factors + strip.row + i,
+                                             .column_factors = g->b.factors + strip.col,
+                                             .rows = narrow_rows(g, &strip, i, columns),
+                                             .cols = strip.cols};
+        i += bsmm_cpu_epilogue_direct(g->p, strip.row + i, strip.col, tile);
+        if (i == strip.rows) return;
+        bsmm_gemm_row row = row_of(g, &strip, i);
+        bsmm_gemm_store_row(g->p, &row, strip.values);
+    }
+}
+
+static void multiply_block(const gemm *g, const block *b) {
+    if (g->units == 0) memset(b->acc, 0, (size_t)(g->mc * g->nc) * sizeof(float));
+    for (int64_t k = 0; k < g->units; k += g->chunk)
+        for (int64_t j = 0; j < b->cols; j += g->engine->nr) {
+            multiply_strip(g, b, j, k);
+            if (g->is_direct && k + g->chunk >= g->units) finish_strip(g, *b, j);
+        }
+}
+
+/* D's rows [row, row + rows) and nc columns from col on, or what is left of either. */
+static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int64_t col) {
+    uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
+    uint8_t *scratch = g->scratch + (uint64_t)thread * scratch_bytes(g);
+    block b = {.row = row, .rows = rows, .col = col};
+    b.cols = bsmm_min_i64(g->nc, g->b.rows - col);
+    b.acc = (float *)(void *)scratch;
+    b.values = (double *)(void *)(scratch + tile);
+    b.widened = scratch + tile + (uint64_t)g->engine->nc * sizeof(double);
+    b.next_col = col + (g->by_rows ? 1 : g->threads) * g->nc;
+    if (b.next_col >= g->b.rows) b.next_col = 0;
+    b.pitch = g->is_direct && g->units == g->chunk ? g->engine->nr : g->nc;
+    multiply_block(g, &b);
+    if (!g->is_direct || g->units == 0) finish_block(g, &b);
+}
+
+void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *packed) {
+    gemm g = measure(engine, p);
+    uint8_t *end = place_side(&g.b, packed);
+    /* The alignment's gaps too: the bytes may go to a file. */
+    uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
+    memset(g.b.factors, 0, align64(padded * sizeof(double)));
+    memset(g.b.wide, 0, (size_t)(end - g.b.wide));
+#pragma omp parallel for num_threads(p->threads) schedule(dynamic)
+    for (int64_t i = 0; i < g.b.panels; i++)
+        pack_panels(&g, &g.b, true, i, 1);
+}
+
+/* A thread's part of the rows, its panels of A packed block by block: nobody waits for anybody. */
+static void run_rows(const gemm *g, int thread, int threads) {
+    int64_t mr = g->engine->mr;
+    int64_t end = bsmm_min_i64(g->a.rows, g->a.panels * (thread + 1) / threads * mr);
+    for (int64_t row = g->a.panels * thread / threads * mr; row < end; row += g->mc) {
+        int64_t rows = bsmm_min_i64(g->mc, end - row);
+        pack_panels(g, &g->a, false, row / mr, bsmm_ceil_div(rows, mr));
+        for (int64_t col = 0; col < g->b.rows; col += g->nc)
+            run_block(g, thread, row, rows, col);
+    }
+}
+
+static void run_by_rows(const gemm *g) {
+    int64_t panels = g->p->b_packed ? 0 : g->b.panels;
+#pragma omp parallel num_threads(g->threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < panels; i++)
+            pack_panels(g, &g->b, true, i, 1);
+        run_rows(g, omp_get_thread_num(), omp_get_num_threads());
+    }
+}
+
+/* Panels of A that a thread packs at once: of columns that lie apart more, for they share lines. */
+static int64_t panels_at_once(const gemm *g) {
+    return g->p->a.m.order == BSMM_ORDER_COL && g->a.panels >= 64 * g->threads ? 16 : 4;
+}
+
+static void run_by_blocks(const gemm *g) {
+    int64_t panels = g->p->b_packed ? 0 : g->b.panels;
+    int64_t across = bsmm_ceil_div(g->b.rows, g->nc), at_once = panels_at_once(g);
+    int64_t blocks = bsmm_ceil_div(g->a.rows, g->mc) * across;
+#pragma omp parallel num_threads(g->threads)
+    {
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t i = 0; i < g->a.panels; i += at_once)
+            pack_panels(g, &g->a, false, i, bsmm_min_i64(at_once, g->a.panels - i));
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < panels; i++)
+            pack_panels(g, &g->b, true, i, 1);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < blocks; i++) {
+            int64_t row = i / across * g->mc;
+            run_block(g, omp_get_thread_num(), row, bsmm_min_i64(g->mc, g->a.rows - row),
+                      i % across * g->nc);
+        }
+    }
+}
+
+/* Without a team: one of a single thread takes a third of a microsecond. */
+static void run_alone(const gemm *g) {
+    if (!g->p->b_packed) pack_panels(g, &g->b, true, 0, g->b.panels);
+    run_rows(g, 0, 1);
+}
+
+bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace) {
+    gemm g = measure(engine, p);
+    uint8_t *after_a = place_side(&g.a, workspace);
+    /* A packed B is only read: it is placed as if it were workspace. */
+    g.scratch = p->b_packed ? after_a : place_side(&g.b, after_a);
+    if (p->b_packed) place_side(&g.b, (uint8_t *)(uintptr_t)p->packed_b);
+    if (g.threads == 1)
+        run_alone(&g);
+    else if (g.by_rows)
+        run_by_rows(&g);
+    else
+        run_by_blocks(&g);
+    if (p->recipe) bsmm_recipe_pad(&p->d);
+    return BSMM_OK;
+}
+
+const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
+                                    size_t size) {
+    const bsmm_format *f = &p->d.m.format;
+    if (!p->recipe || (engine->mc % f->block_rows == 0 && engine->nc % f->block_cols == 0))
+        return NULL;
+    snprintf(why, size, "D's blocks of %u x %u do not divide its cache blocks of %lld x %lld",
+             f->block_rows, f->block_cols, (long long)engine->mc, (long long)engine->nc);
+    return why;
+}

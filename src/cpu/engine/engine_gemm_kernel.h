@@ -1,0 +1,55 @@
+/* What the kernels of packed engines have in common. A kernel's file includes it, defines
+ * engine_of, the engine that a product takes, where the compiler has its instructions (on x86-64),
+ * and its needs. */
+#ifndef BSMM_CPU_ENGINE_GEMM_KERNEL_H
+#define BSMM_CPU_ENGINE_GEMM_KERNEL_H
+
+#include "base/cpu.h"
+#include "cpu/engine/engine_gemm.h"
+
+#if defined(__x86_64__)
+static const bsmm_engine *engine_of(const bsmm_product *p);
+#else
+static const bsmm_engine *engine_of(const bsmm_product *p) {
+    (void)p; /* all is refused */
+    return NULL;
+}
+#endif
+
+/* What a kernel of an instruction set takes: the reason of the first that refuses. */
+typedef struct packed_needs {
+    uint32_t feature;
+    const char *absent; /* the reason where the processor lacks it */
+    const char *(*refuse)(const bsmm_product *p, char *why, size_t size); /* operands */
+} packed_needs;
+
+static inline const char *refuse_packed(const packed_needs *needs, const bsmm_product *p, char *why,
+                                        size_t size) {
+    if (!(bsmm_cpu_features() & needs->feature)) return needs->absent;
+    const char *reason = needs->refuse(p, why, size);
+    return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    return bsmm_gemm_workspace_bytes(engine_of(p), p);
+}
+
+static bsmm_status run(const bsmm_product *p, void *workspace) {
+    return bsmm_gemm_run(engine_of(p), p, workspace);
+}
+
+static uint64_t packed_b_bytes(const bsmm_product *p) {
+    return bsmm_gemm_packed_b_bytes(engine_of(p), p);
+}
+
+static bsmm_status pack_b(const bsmm_product *p, void *packed) {
+    bsmm_gemm_pack_b(engine_of(p), p, packed);
+    return BSMM_OK;
+}
+
+/* The members of a bsmm_kernel that these are. */
+#define BSMM_PACKED_KERNEL                                                                         \
+    .device = "cpu", .workspace_bytes = workspace_bytes, .run = run,                               \
+    .packed_b_bytes = packed_b_bytes, .pack_b = pack_b
+
+#endif

@@ -1,0 +1,82 @@
+/* Rows of sums on their way to D: where two rows span more than the engine's sums carry, the sum is
+ * made again from the operands themselves. */
+#include "cpu/engine/engine_gemm.h"
+
+#include <math.h>
+
+enum { EXACT_RUN = 128, EXACT_COLUMNS = 8 };
+
+/* Sums of several columns side by side, none of which waits for another's additions. */
+static void add_products(const double *a, const double b[EXACT_COLUMNS][EXACT_RUN], int64_t n,
+                         double *sums) {
+    for (int64_t i = 0; i < n; i++)
+        for (int c = 0; c < EXACT_COLUMNS; c++)
+            sums[c] += a[i] * b[c][i];
+}
+
+/* The sums for row r of A and `count` rows of B, in double, term by term, scales included: what
+ * wide rows take. */
+static void sum_exactly(const bsmm_product *p, int64_t r, const int64_t *columns, int count,
+                        double *sums) {
+    double a[EXACT_RUN], b[EXACT_COLUMNS][EXACT_RUN] = {0};
+    for (int c = 0; c < EXACT_COLUMNS; c++)
+        sums[c] = 0;
+    for (int64_t k = 0; k < p->a.m.cols; k += EXACT_RUN) {
+        int64_t n = bsmm_min_i64(EXACT_RUN, p->a.m.cols - k);
+        bsmm_operand_decode_row(&p->a, r, k, n, a);
+        for (int c = 0; c < count; c++)
+            bsmm_operand_decode_row(&p->b, columns[c], k, n, b[c]);
+        add_products(a, (const double(*)[EXACT_RUN])b, n, sums);
+    }
+}
+
+int bsmm_gemm_widest(const uint8_t *wide, int64_t n) {
+    uint8_t most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = wide[i] > most ? wide[i] : most;
+    return most;
+}
+
+static void replace_wide(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
+    for (int64_t i = 0; i < row->cols;) {
+        int64_t columns[EXACT_COLUMNS];
+        double sums[EXACT_COLUMNS];
+        int count = 0;
+        for (; i < row->cols && count < EXACT_COLUMNS; i++)
+            if (row->wide + row->column_wide[i] > row->wide_limit) columns[count++] = row->col + i;
+        if (count) sum_exactly(p, row->r, columns, count, sums);
+        for (int c = 0; c < count; c++)
+            values[columns[c] - row->col] = sums[c];
+    }
+}
+
+/* Which of several NaN an instruction hands on depends on the order of its operands, which
+ * compilers choose. */
+static void make_nan_one(int64_t cols, double *values) {
+    for (int64_t i = 0; i < cols; i++)
+        values[i] = values[i] == values[i] ? values[i] : (double)NAN;
+}
+
+static bool has_wide(const bsmm_gemm_row *row) {
+    return row->wide + bsmm_gemm_widest(row->column_wide, row->cols) > row->wide_limit;
+}
+
+void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
+    bsmm_cpu_epilogue_scale(row->acc, row->factor, row->column_factors, row->cols, values);
+    if (has_wide(row)) replace_wide(p, row, values);
+    bsmm_cpu_epilogue_add(p, row->r, row->col, row->cols, values);
+    make_nan_one(row->cols, values);
+}
+
+void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
+    const bsmm_cpu_epilogue_tile tile = {.acc = row->acc,
+                                         .factors = &row->factor,
+                                         .column_factors = row->column_factors,
+                                         .rows = 1,
+                                         .cols = row->cols};
+    if (!has_wide(row) && bsmm_cpu_epilogue_is_direct(p) &&
+        bsmm_cpu_epilogue_direct(p, row->r, row->col, tile))
+        return;
+    bsmm_gemm_finish_row(p, row, values);
+    bsmm_cpu_epilogue_store(p, row->r, row->col, row->cols, values);
+}

@@ -1,0 +1,145 @@
+/* The epilogue by rows: sums in fp32 leave the engine, everything after is in double, and one
+ * rounding ends in D. Rows of fp32, f16 and bf16 that lie contiguous take the loops of
+ * epilogue_loops.c. */
+#include "cpu/engine/engine_gemm.h"
+#include "cpu/epilogue/epilogue_loops.h"
+
+#include <math.h>
+
+void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *factors,
+                             int64_t cols, double *values) {
+    bsmm_cpu_epilogue_loops_get()->scale(acc, row_factor, factors, cols, values);
+}
+
+/* ---- C and bias ---- */
+
+/* Of an element that has loops of its own. */
+static uint64_t wide_bytes(uint32_t elem) {
+    return elem == BSMM_ELEM_F32 ? 4 : 2;
+}
+
+/* values[i] += factor * element index + i * step. */
+static void add_elements(uint32_t elem, const void *from, uint64_t index, uint64_t step,
+                         double factor, int64_t cols, double *values) {
+    bsmm_cpu_epilogue_add_loop *add = elem < BSMM_CPU_EPILOGUE_ELEMS && step == 1
+                                          ? bsmm_cpu_epilogue_loops_get()->add[elem]
+                                          : NULL;
+    if (add) {
+        add((const char *)from + index * wide_bytes(elem), factor, cols, values);
+        return;
+    }
+    for (int64_t i = 0; i < cols; i++, index += step)
+        values[i] += factor * bsmm_elem_decode(elem, bsmm_elem_load(elem, from, index));
+}
+
+static uint64_t step_along_row(const bsmm_operand *o) {
+    return o->m.order == BSMM_ORDER_ROW ? 1 : (uint64_t)o->m.ld;
+}
+
+void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
+                           double *values) {
+    if (p->alpha != 1)
+        for (int64_t i = 0; i < cols; i++)
+            values[i] *= p->alpha;
+    if (p->has_c)
+        add_elements(p->c.m.format.elem, p->c.m.data, bsmm_operand_index(&p->c, row, col),
+                     step_along_row(&p->c), p->beta, cols, values);
+    if (p->bias_elem) add_elements(p->bias_elem, p->bias, (uint64_t)col, 1, 1, cols, values);
+    double global = p->recipe ? 1 : bsmm_operand_global(&p->d); /* a recipe applies it itself */
+    if (global != 1)
+        for (int64_t i = 0; i < cols; i++)
+            values[i] /= global;
+}
+
+/* ---- the last rounding ---- */
+
+static bsmm_cpu_epilogue_direct_loop *direct_of(const bsmm_product *p) {
+    uint32_t elem = p->d.m.format.elem;
+    return elem < BSMM_CPU_EPILOGUE_ELEMS ? bsmm_cpu_epilogue_loops_get()->direct[elem] : NULL;
+}
+
+/* C in D's own place is not read again where a row may have to begin anew. */
+static bool adds_directly(const bsmm_product *p) {
+    if (!p->has_c) return true;
+    bool anew = p->d.m.format.elem == BSMM_ELEM_BF16 && p->c.m.data == p->d.m.data;
+    return !anew && p->c.m.format.elem < BSMM_CPU_EPILOGUE_ELEMS && step_along_row(&p->c) == 1;
+}
+
+bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p) {
+    return !p->recipe && adds_directly(p) && step_along_row(&p->d) == 1 &&
+           bsmm_operand_global(&p->d) == 1 && direct_of(p);
+}
+
+/* C's, or bias's with `pitch` 0, from an element on. */
+static void add_to_tile(bsmm_cpu_epilogue_tile *tile, uint32_t elem, const void *from,
+                        uint64_t index, int64_t pitch, double factor) {
+    int64_t bytes = (int64_t)wide_bytes(elem);
+    tile->added[tile->added_count++] = (bsmm_cpu_epilogue_added){
+        (const uint8_t *)from + index * (uint64_t)bytes, pitch * bytes, elem, factor};
+}
+
+int64_t bsmm_cpu_epilogue_direct(const bsmm_product *p, int64_t row, int64_t col,
+                                 bsmm_cpu_epilogue_tile tile) {
+    uint64_t bytes = wide_bytes(p->d.m.format.elem);
+    tile.alpha = p->alpha;
+    tile.to = (uint8_t *)p->d.m.data + bsmm_operand_index(&p->d, row, col) * bytes;
+    tile.to_pitch = p->d.m.ld * (int64_t)bytes;
+    tile.added_count = 0;
+    if (p->has_c)
+        add_to_tile(&tile, p->c.m.format.elem, p->c.m.data, bsmm_operand_index(&p->c, row, col),
+                    p->c.m.ld, p->beta);
+    if (p->bias_elem) add_to_tile(&tile, p->bias_elem, p->bias, (uint64_t)col, 0, 1);
+    return direct_of(p)(&tile);
+}
+
+/* Asks for the lines of an operand's part; `writes` is a constant of the prefetch. */
+static inline void expect_part(const bsmm_operand *o, int64_t row, int64_t rows, int64_t col,
+                               int64_t cols, const bool writes) {
+    enum { LINE = 64 };
+    int64_t bytes = (int64_t)wide_bytes(o->m.format.elem);
+    const char *at = (const char *)o->m.data + (int64_t)bsmm_operand_index(o, row, col) * bytes;
+    int64_t into_line = (int64_t)((uintptr_t)at % LINE);
+    for (int64_t r = 0; r < rows; r++, at += o->m.ld * bytes)
+        for (int64_t i = -into_line; i < cols * bytes; i += LINE)
+            if (writes)
+                __builtin_prefetch(at + i, 1, 2);
+            else
+                __builtin_prefetch(at + i, 0, 2);
+}
+
+void bsmm_cpu_epilogue_expect(const bsmm_product *p, int64_t row, int64_t rows, int64_t col,
+                              int64_t cols) {
+    expect_part(&p->d, row, rows, col, cols, true);
+    if (p->has_c && p->c.m.data != p->d.m.data) expect_part(&p->c, row, rows, col, cols, false);
+}
+
+static bsmm_cpu_epilogue_narrow narrow_of(uint32_t elem) {
+    const bsmm_elem_info *info = bsmm_elem_row(elem);
+    return (bsmm_cpu_epilogue_narrow){.mantissa_bits = info->mantissa_bits,
+                                      .max_code = bsmm_elem_encode(elem, info->max, true),
+                                      .nan_code = bsmm_elem_encode(elem, (double)NAN, true),
+                                      .lowest = 1 - info->bias};
+}
+
+void bsmm_cpu_epilogue_store(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
+                             const double *values) {
+    const bsmm_operand *d = &p->d;
+    uint32_t elem = d->m.format.elem;
+    uint64_t index = bsmm_operand_index(d, row, col), step = step_along_row(d);
+    bsmm_cpu_epilogue_store_loop *store = elem < BSMM_CPU_EPILOGUE_ELEMS && step == 1
+                                              ? bsmm_cpu_epilogue_loops_get()->store[elem]
+                                              : NULL;
+    if (store) {
+        store(values, cols, (char *)d->m.data + index * wide_bytes(elem));
+        return;
+    }
+    bool saturate = bsmm_elem_row(elem)->bits == 8;
+    if (saturate && step == 1) {
+        bsmm_cpu_epilogue_narrow narrow = narrow_of(elem);
+        bsmm_cpu_epilogue_loops_get()->store_narrow(&narrow, values, cols,
+                                                    (uint8_t *)d->m.data + index);
+        return;
+    }
+    for (int64_t i = 0; i < cols; i++, index += step)
+        bsmm_elem_store(elem, d->m.data, index, bsmm_elem_encode(elem, values[i], saturate));
+}

@@ -1,0 +1,149 @@
+/* Tiles from sums to D in one pass, in registers: what bsmm_cpu_epilogue_scale,
+ * bsmm_cpu_epilogue_add and bsmm_cpu_epilogue_store do one after another, with the same roundings.
+ * Included by the file of an instruction set after it has defined INLINE and TARGET (its
+ * attributes), vec of LANES floats, dvec of HALF = LANES / 2 doubles; lanes, those of a vec that
+ * are there: lanes_left(n), half_lanes(lanes, half); load_floats and load_doubles of lanes, 0
+ * beyond; load_values, of C or bias; vec_set1, vec_add, vec_mul, vec_with_one_nan, dvec_set1,
+ * dvec_add, dvec_mul, dvec_fma, dvec_with_one_nan, dvec_of (a vec's half), cut, narrow; store_f32,
+ * store_f16 and store_bf16 of lanes: false, and the row takes another way.
+ *
+ * Where all that a sum is multiplied by is a normal power of two and nothing is added, fp32 does:
+ * the product is exact, or it overflows or is subnormal as the result does. Only alpha may be
+ * negative, for it alone makes a sum of zeros -0. */
+#ifndef BSMM_CPU_EPILOGUE_DIRECT_BODY_H
+#define BSMM_CPU_EPILOGUE_DIRECT_BODY_H
+
+#include <string.h>
+
+/* ---- powers of two ---- */
+
+enum { NO_POWER = 1 << 16, LEAST = -126, MOST = 127 }; /* exponents; fp32's normal ones */
+
+/* Of a positive power of two. */
+static int exponent_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int64_t exponent = (int64_t)(bits >> 52); /* above 2046: Inf, NaN, negative */
+    bool is_power = (bits & ((1ull << 52) - 1)) == 0 && exponent > 0 && exponent < 2047;
+    return is_power ? (int)exponent - 1023 : NO_POWER;
+}
+
+typedef struct exponents {
+    int least, most;
+} exponents;
+
+static exponents exponents_of(const double *factors, int64_t n) {
+    exponents all = {NO_POWER, -NO_POWER};
+    for (int64_t i = 0; i < n; i++) {
+        int exponent = exponent_of(factors[i]);
+        all.least = exponent < all.least ? exponent : all.least;
+        all.most = exponent > all.most ? exponent : all.most;
+    }
+    return all;
+}
+
+/* What a tile's sums are multiplied by: in each row one power of two, one for each column, or
+ * anything. */
+typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
+
+static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
+    const exponents columns = exponents_of(t->column_factors, t->cols);
+    exponents rows = exponents_of(t->factors, t->rows);
+    int alpha = exponent_of(t->alpha < 0 ? -t->alpha : t->alpha);
+    rows.least += alpha;
+    rows.most += alpha;
+    bool normal = rows.least >= LEAST && rows.most <= MOST && columns.least >= LEAST &&
+                  columns.most <= MOST && rows.least + columns.least >= LEAST &&
+                  rows.most + columns.most <= MOST;
+    if (!normal) return BY_ANY;
+    return columns.least == 0 && columns.most == 0 ? BY_ONE : BY_POWERS;
+}
+
+/* Part of a row: sums, and what they are multiplied by. */
+typedef struct part {
+    const float *acc;
+    const double *column_factors;
+    double factor, alpha;
+} part;
+
+INLINE vec times_powers(const part *p, lanes there, bool one) {
+    vec factor = vec_set1((float)(p->factor * p->alpha));
+    if (!one)
+        factor =
+            vec_mul(factor, narrow(load_doubles(half_lanes(there, 0), p->column_factors),
+                                   load_doubles(half_lanes(there, 1), p->column_factors + HALF)));
+    vec acc = vec_add(load_floats(there, p->acc), vec_set1(0));
+    return vec_with_one_nan(vec_mul(acc, factor)); /* acc is not -0 */
+}
+
+/* ---- any factors ---- */
+
+INLINE dvec finish_half(const part *p, int half, lanes there, vec acc) {
+    const double *factors = p->column_factors + half * HALF;
+    dvec factor = dvec_mul(dvec_set1(p->factor), load_doubles(half_lanes(there, half), factors));
+    dvec value = dvec_fma(dvec_of(acc, half), factor, dvec_set1(0)); /* no -0 */
+    return dvec_mul(value, dvec_set1(p->alpha));
+}
+
+/* At a place in the tile. */
+INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_t col, lanes there,
+                       dvec half[2]) {
+    const int64_t bytes = added->elem == BSMM_ELEM_F32 ? 4 : 2;
+    const uint8_t *from = added->from + row * added->pitch + col * bytes;
+    const vec values = load_values(from, added->elem, there);
+    const dvec factor = dvec_set1(added->factor);
+    for (int i = 0; i < 2; i++)
+        half[i] = dvec_add(half[i], dvec_mul(factor, dvec_of(values, i)));
+}
+
+/* Finished lanes as fp32, rounded, or with a sticky last bit; t: the tile, where something is added
+ * to its row `row`. */
+INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu_epilogue_tile *t,
+                         int64_t row) {
+    vec acc = load_floats(there, p->acc);
+    dvec half[2] = {finish_half(p, 0, there, acc), finish_half(p, 1, there, acc)};
+    for (int i = 0; t && i < t->added_count; i++)
+        add_values(&t->added[i], row, p->column_factors - t->column_factors, there, half);
+    dvec low = dvec_with_one_nan(half[0]), high = dvec_with_one_nan(half[1]);
+    return sticky ? narrow(cut(low), cut(high)) : narrow(low, high);
+}
+
+/* ---- rows ---- */
+
+/* The last rounding of LANES values. */
+typedef bool store_lanes(vec value, lanes there, void *to);
+
+INLINE bool finish_row(part p, int64_t cols, multiplier by, const bsmm_cpu_epilogue_tile *t,
+                       int64_t row, store_lanes *store, int64_t bytes, uint8_t *to) {
+    for (; cols > 0; cols -= LANES) {
+        lanes there = lanes_left(cols);
+        vec value = by == BY_ANY ? times_factors(&p, there, bytes == 2, t, row)
+                                 : times_powers(&p, there, by == BY_ONE);
+        if (!store(value, there, to)) return false;
+        p.acc += LANES;
+        p.column_factors += LANES;
+        to += LANES * bytes;
+    }
+    return true;
+}
+
+INLINE int64_t finish_rows(const bsmm_cpu_epilogue_tile *t, multiplier by,
+                           const bsmm_cpu_epilogue_tile *adds, store_lanes *store, int64_t bytes) {
+    part p = {t->acc, t->column_factors, 0, t->alpha};
+    uint8_t *to = t->to;
+    for (int64_t r = 0; r < t->rows; r++, p.acc += t->pitch, to += t->to_pitch) {
+        p.factor = t->factors[r];
+        if (!finish_row(p, t->cols, by, adds, r, store, bytes, to)) return r;
+    }
+    return t->rows;
+}
+
+INLINE int64_t finish_tile(const bsmm_cpu_epilogue_tile *t, store_lanes *store, int64_t bytes) {
+    if (t->added_count) return finish_rows(t, BY_ANY, t, store, bytes);
+    multiplier by = multiplier_of(t);
+    if (by == BY_ONE) return finish_rows(t, BY_ONE, NULL, store, bytes);
+    if (by == BY_POWERS) return finish_rows(t, BY_POWERS, NULL, store, bytes);
+    return finish_rows(t, BY_ANY, NULL, store, bytes);
+}
+
+#endif

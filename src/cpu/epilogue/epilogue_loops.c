@@ -1,0 +1,286 @@
+/* One body for each loop; the targets below only differ in what the compiler may vectorize with. */
+#include "cpu/epilogue/epilogue_loops.h"
+
+#include "base/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A function of a target takes in these whole, whatever their size. */
+#define INLINE static inline __attribute__((always_inline))
+
+/* A sum of zeros is +0, whatever the signs of its factors are: adding 0 makes it so. */
+INLINE void scale(const float *acc, double row_factor, const double *factors, int64_t cols,
+                  double *values) {
+    for (int64_t i = 0; i < cols; i++)
+        values[i] = (double)acc[i] * (row_factor * factors[i]) + 0.0;
+}
+
+/* ---- C and bias ---- */
+
+INLINE void add_f32(const void *from, double factor, int64_t cols, double *values) {
+    const float *row = from;
+    for (int64_t i = 0; i < cols; i++)
+        values[i] += factor * (double)row[i];
+}
+
+INLINE float float_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The codec's NaN, whatever the sign and payload of the code. */
+INLINE float bf16_value(uint16_t code) {
+    uint32_t bits = (uint32_t)code << 16;
+    return float_of_bits((code & 0x7fff) > 0x7f80 ? 255u << 23 | 1u << 22 : bits);
+}
+
+INLINE void add_bf16(const void *from, double factor, int64_t cols, double *values) {
+    const uint16_t *row = from;
+    for (int64_t i = 0; i < cols; i++)
+        values[i] += factor * (double)bf16_value(row[i]);
+}
+
+/* A subnormal is its last place times an integer. */
+INLINE float f16_value(uint16_t code) {
+    uint32_t magnitude = code & 0x7fff, normal = (magnitude << 13) + (112u << 23), small_bits;
+    float small = (float)(int32_t)magnitude * 0x1p-24f;
+    memcpy(&small_bits, &small, sizeof small_bits);
+    uint32_t bits = magnitude < 0x400 ? small_bits : normal;
+    bits = magnitude == 0x7c00 ? 255u << 23 : bits;
+    bits |= (uint32_t)(code & 0x8000) << 16;
+    return float_of_bits(magnitude > 0x7c00 ? 255u << 23 | 1u << 22 : bits);
+}
+
+INLINE void add_f16(const void *from, double factor, int64_t cols, double *values) {
+    const uint16_t *row = from;
+    for (int64_t i = 0; i < cols; i++)
+        values[i] += factor * (double)f16_value(row[i]);
+}
+
+/* ---- the last rounding ---- */
+
+INLINE void store_f32(const double *values, int64_t cols, void *out) {
+    float *to = out;
+    for (int64_t i = 0; i < cols; i++)
+        to[i] = (float)values[i];
+}
+
+/* The bits of a value as fp32, cut to 24 bits of which the last one tells whether anything was cut:
+ * a second rounding then equals one from double. Not so below fp32's normal values. */
+INLINE uint32_t sticky_bits(double value) {
+    static const uint64_t cut = 0x1fffffff;
+    uint64_t bits;
+    uint32_t single_bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits | ((bits & cut) + cut)) & ~cut;
+    memcpy(&value, &bits, sizeof value);
+    float single = (float)value;
+    memcpy(&single_bits, &single, sizeof single_bits);
+    return single_bits;
+}
+
+/* Without branches, so that compilers vectorize the loop. Adding 1/2 makes a subnormal's last place
+ * that of the sum. */
+INLINE uint16_t f16_from(double value) {
+    uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, shifted_bits;
+    uint32_t normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
+    float shifted;
+    memcpy(&shifted, &magnitude, sizeof shifted);
+    shifted += 0.5f;
+    memcpy(&shifted_bits, &shifted, sizeof shifted_bits);
+    uint32_t code = magnitude < 113u << 23 ? shifted_bits - (126u << 23) : normal;
+    code = magnitude >= 143u << 23 ? 0x7c00 : code;
+    code = magnitude > 255u << 23 ? 0x7e00 : code;
+    return (uint16_t)(code | (bits >> 16 & 0x8000));
+}
+
+INLINE void store_f16(const double *values, int64_t cols, void *out) {
+    uint16_t *to = out;
+    for (int64_t i = 0; i < cols; i++)
+        to[i] = f16_from(values[i]);
+}
+
+INLINE uint16_t bf16_from(double value) {
+    uint32_t bits = sticky_bits(value), code = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    code = (bits & 0x7fffffff) > 255u << 23 ? (bits >> 16 & 0x8000) | 0x7fc0 : code;
+    return (uint16_t)code;
+}
+
+/* bf16 is subnormal where fp32 is: a row with such a value takes the codec. */
+INLINE bool has_subnormal(const double *values, int64_t cols) {
+    int found = 0;
+    for (int64_t i = 0; i < cols; i++)
+        found |= (fabs(values[i]) < 0x1p-126) & (values[i] != 0);
+    return found;
+}
+
+INLINE void store_bf16(const double *values, int64_t cols, void *out) {
+    uint16_t *to = out;
+    if (has_subnormal(values, cols)) {
+        for (int64_t i = 0; i < cols; i++)
+            to[i] = (uint16_t)bsmm_elem_encode(BSMM_ELEM_BF16, values[i], false);
+        return;
+    }
+    for (int64_t i = 0; i < cols; i++)
+        to[i] = bf16_from(values[i]);
+}
+
+/* As f16_from; one body for every format of 8 bits. */
+INLINE uint8_t narrow_from(const bsmm_cpu_epilogue_narrow *f, double value) {
+    uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, sum_bits, place_bits;
+    uint32_t shift = 23 - f->mantissa_bits, lowest = (uint32_t)(f->lowest + 127) << 23;
+    float place = float_of_bits(lowest + (shift << 23)), sum = float_of_bits(magnitude) + place;
+    memcpy(&sum_bits, &sum, sizeof sum_bits);
+    memcpy(&place_bits, &place, sizeof place_bits);
+    uint32_t half = (1u << (shift - 1)) - 1;
+    uint32_t normal = (magnitude - lowest + (1u << 23) + half + (magnitude >> shift & 1)) >> shift;
+    uint32_t code = magnitude < lowest ? sum_bits - place_bits : normal;
+    bool fnuz = f->nan_code == 0x80, nan = magnitude > 255u << 23;
+    code = code > f->max_code ? f->max_code : code;
+    code = nan ? f->nan_code : code;
+    uint32_t sign = fnuz & (nan | (code == 0)) ? 0 : bits >> 24 & 0x80;
+    return (uint8_t)(code | sign);
+}
+
+INLINE void store_narrow(const bsmm_cpu_epilogue_narrow *format, const double *values, int64_t cols,
+                         uint8_t *to) {
+    const bsmm_cpu_epilogue_narrow f = *format;
+    for (int64_t i = 0; i < cols; i++)
+        to[i] = narrow_from(&f, values[i]);
+}
+
+/* ---- targets ---- */
+
+static void scale_portable(const float *acc, double row_factor, const double *factors, int64_t cols,
+                           double *values) {
+    scale(acc, row_factor, factors, cols, values);
+}
+static void store_f32_portable(const double *values, int64_t cols, void *to) {
+    store_f32(values, cols, to);
+}
+static void store_f16_portable(const double *values, int64_t cols, void *to) {
+    store_f16(values, cols, to);
+}
+static void store_bf16_portable(const double *values, int64_t cols, void *to) {
+    store_bf16(values, cols, to);
+}
+static void add_f32_portable(const void *from, double factor, int64_t cols, double *values) {
+    add_f32(from, factor, cols, values);
+}
+static void add_f16_portable(const void *from, double factor, int64_t cols, double *values) {
+    add_f16(from, factor, cols, values);
+}
+static void add_bf16_portable(const void *from, double factor, int64_t cols, double *values) {
+    add_bf16(from, factor, cols, values);
+}
+static void store_narrow_portable(const bsmm_cpu_epilogue_narrow *f, const double *values,
+                                  int64_t cols, uint8_t *to) {
+    store_narrow(f, values, cols, to);
+}
+static const bsmm_cpu_epilogue_loops portable = {
+    .scale = scale_portable,
+    .add = {[BSMM_ELEM_F32] = add_f32_portable,
+            [BSMM_ELEM_F16] = add_f16_portable,
+            [BSMM_ELEM_BF16] = add_bf16_portable},
+    .store_narrow = store_narrow_portable,
+    .store = {[BSMM_ELEM_F32] = store_f32_portable,
+              [BSMM_ELEM_F16] = store_f16_portable,
+              [BSMM_ELEM_BF16] = store_bf16_portable},
+};
+
+#if defined(__x86_64__)
+#    define AVX2   __attribute__((target("avx2")))
+#    define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+
+AVX2 static void scale_avx2(const float *acc, double row_factor, const double *factors,
+                            int64_t cols, double *values) {
+    scale(acc, row_factor, factors, cols, values);
+}
+AVX2 static void store_f32_avx2(const double *values, int64_t cols, void *to) {
+    store_f32(values, cols, to);
+}
+AVX2 static void store_f16_avx2(const double *values, int64_t cols, void *to) {
+    store_f16(values, cols, to);
+}
+AVX2 static void store_bf16_avx2(const double *values, int64_t cols, void *to) {
+    store_bf16(values, cols, to);
+}
+AVX2 static void add_f32_avx2(const void *from, double factor, int64_t cols, double *values) {
+    add_f32(from, factor, cols, values);
+}
+AVX2 static void add_f16_avx2(const void *from, double factor, int64_t cols, double *values) {
+    add_f16(from, factor, cols, values);
+}
+AVX2 static void add_bf16_avx2(const void *from, double factor, int64_t cols, double *values) {
+    add_bf16(from, factor, cols, values);
+}
+AVX2 static void store_narrow_avx2(const bsmm_cpu_epilogue_narrow *f, const double *values,
+                                   int64_t cols, uint8_t *to) {
+    store_narrow(f, values, cols, to);
+}
+static const bsmm_cpu_epilogue_loops avx2 = {
+    .scale = scale_avx2,
+    .add = {[BSMM_ELEM_F32] = add_f32_avx2,
+            [BSMM_ELEM_F16] = add_f16_avx2,
+            [BSMM_ELEM_BF16] = add_bf16_avx2},
+    .store_narrow = store_narrow_avx2,
+    .store = {[BSMM_ELEM_F32] = store_f32_avx2,
+              [BSMM_ELEM_F16] = store_f16_avx2,
+              [BSMM_ELEM_BF16] = store_bf16_avx2},
+    .direct = {[BSMM_ELEM_F32] = bsmm_cpu_epilogue_f32_avx2,
+               [BSMM_ELEM_F16] = bsmm_cpu_epilogue_f16_avx2,
+               [BSMM_ELEM_BF16] = bsmm_cpu_epilogue_bf16_avx2},
+};
+
+AVX512 static void scale_avx512(const float *acc, double row_factor, const double *factors,
+                                int64_t cols, double *values) {
+    scale(acc, row_factor, factors, cols, values);
+}
+AVX512 static void store_f32_avx512(const double *values, int64_t cols, void *to) {
+    store_f32(values, cols, to);
+}
+AVX512 static void store_f16_avx512(const double *values, int64_t cols, void *to) {
+    store_f16(values, cols, to);
+}
+AVX512 static void store_bf16_avx512(const double *values, int64_t cols, void *to) {
+    store_bf16(values, cols, to);
+}
+AVX512 static void add_f32_avx512(const void *from, double factor, int64_t cols, double *values) {
+    add_f32(from, factor, cols, values);
+}
+AVX512 static void add_f16_avx512(const void *from, double factor, int64_t cols, double *values) {
+    add_f16(from, factor, cols, values);
+}
+AVX512 static void add_bf16_avx512(const void *from, double factor, int64_t cols, double *values) {
+    add_bf16(from, factor, cols, values);
+}
+AVX512 static void store_narrow_avx512(const bsmm_cpu_epilogue_narrow *f, const double *values,
+                                       int64_t cols, uint8_t *to) {
+    store_narrow(f, values, cols, to);
+}
+static const bsmm_cpu_epilogue_loops avx512 = {
+    .scale = scale_avx512,
+    .add = {[BSMM_ELEM_F32] = add_f32_avx512,
+            [BSMM_ELEM_F16] = add_f16_avx512,
+            [BSMM_ELEM_BF16] = add_bf16_avx512},
+    .store_narrow = store_narrow_avx512,
+    .store = {[BSMM_ELEM_F32] = store_f32_avx512,
+              [BSMM_ELEM_F16] = store_f16_avx512,
+              [BSMM_ELEM_BF16] = store_bf16_avx512},
+    .direct = {[BSMM_ELEM_F32] = bsmm_cpu_epilogue_f32_avx512,
+               [BSMM_ELEM_F16] = bsmm_cpu_epilogue_f16_avx512,
+               [BSMM_ELEM_BF16] = bsmm_cpu_epilogue_bf16_avx512},
+};
+
+#endif
+
+const bsmm_cpu_epilogue_loops *bsmm_cpu_epilogue_loops_get(void) {
+#if defined(__x86_64__)
+    uint32_t features = bsmm_cpu_features();
+    if (features & BSMM_CPU_AVX512) return &avx512;
+    if (features & BSMM_CPU_AVX2) return &avx2;
+#endif
+    return &portable;
+}

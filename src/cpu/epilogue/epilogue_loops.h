@@ -1,0 +1,73 @@
+/* The epilogue's loops over contiguous rows, compiled for what the processor has. */
+#ifndef BSMM_CPU_EPILOGUE_LOOPS_H
+#define BSMM_CPU_EPILOGUE_LOOPS_H
+
+#include "format/format.h"
+
+enum { BSMM_CPU_EPILOGUE_ELEMS = BSMM_ELEM_BF16 + 1 };
+
+/* Rounds values once, to nearest even. */
+typedef void bsmm_cpu_epilogue_store_loop(const double *values, int64_t cols, void *to);
+
+/* values[i] += factor * from[i] */
+typedef void bsmm_cpu_epilogue_add_loop(const void *from, double factor, int64_t cols,
+                                        double *values);
+
+/* An element format of 8 bits, as a loop takes it. */
+typedef struct bsmm_cpu_epilogue_narrow {
+    uint32_t mantissa_bits;
+    uint32_t max_code, nan_code; /* magnitudes; nan_code 0x80: there is no other code with a sign
+                                    and without magnitude */
+    int lowest;                  /* exponent of the smallest normal value */
+} bsmm_cpu_epilogue_narrow;
+
+/* What is added to a finished tile, C or bias: factor times value i of row r. */
+typedef struct bsmm_cpu_epilogue_added {
+    const uint8_t *from;
+    int64_t pitch; /* bytes from row to row */
+    uint32_t elem; /* f32, f16 or bf16 */
+    double factor;
+} bsmm_cpu_epilogue_added;
+
+/* Sums on their way to D: acc[r * pitch + i] * (factors[r] * column_factors[i]) * alpha, and what
+ * is added to them in turn. */
+typedef struct bsmm_cpu_epilogue_tile {
+    const float *acc;
+    int64_t pitch;
+    const double *factors, *column_factors;
+    double alpha;
+    int64_t rows, cols;
+    uint8_t *to; /* the first value in D */
+    int64_t to_pitch;
+    int added_count;
+    bsmm_cpu_epilogue_added added[2];
+} bsmm_cpu_epilogue_tile;
+
+/* Rounds rows into D, their NaN being one; returns how many: the row that stops it is to take the
+ * other loops. */
+typedef int64_t bsmm_cpu_epilogue_direct_loop(const bsmm_cpu_epilogue_tile *tile);
+
+#if defined(__x86_64__)
+bsmm_cpu_epilogue_direct_loop bsmm_cpu_epilogue_f32_avx512, bsmm_cpu_epilogue_f16_avx512,
+    bsmm_cpu_epilogue_bf16_avx512;
+bsmm_cpu_epilogue_direct_loop bsmm_cpu_epilogue_f32_avx2, bsmm_cpu_epilogue_f16_avx2,
+    bsmm_cpu_epilogue_bf16_avx2;
+#endif
+
+typedef struct bsmm_cpu_epilogue_loops {
+    /* values[i] = acc[i] * row_factor * factors[i], a zero being +0 */
+    void (*scale)(const float *acc, double row_factor, const double *factors, int64_t cols,
+                  double *values);
+    bsmm_cpu_epilogue_add_loop *add[BSMM_CPU_EPILOGUE_ELEMS];     /* by element format */
+    bsmm_cpu_epilogue_store_loop *store[BSMM_CPU_EPILOGUE_ELEMS]; /* the same */
+    bsmm_cpu_epilogue_direct_loop
+        *direct[BSMM_CPU_EPILOGUE_ELEMS]; /* the same; NULL: there is none */
+    /* As store; what overflows becomes max_code. */
+    void (*store_narrow)(const bsmm_cpu_epilogue_narrow *format, const double *values, int64_t cols,
+                         uint8_t *to);
+} bsmm_cpu_epilogue_loops;
+
+/* All give the same bits. */
+const bsmm_cpu_epilogue_loops *bsmm_cpu_epilogue_loops_get(void);
+
+#endif

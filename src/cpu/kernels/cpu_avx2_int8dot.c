@@ -1,0 +1,99 @@
+/* cpu_avx2_int8dot: e2m1 and e2m3 on both sides, by AVX2's multiply-add of bytes.
+ *
+ * Sums are exact, in 16 bits as far as these carry them and then in 32: engine_int8dot_avx2.h.
+ *
+ * Tile: 4 rows of A x 16 of B in 8 registers of sums, which leaves compilers room; the fp32 sums
+ * stay in D's block in L1, touched once per unit. A unit's sum is exact and one fp32 FMA adds it,
+ * as in cpu_avx512_int8dot: the results have the same bits. Bound: (units + 1) * 2^-24 *
+ * sum |a||b|, a unit being 32 of K (both sides e8m0) or 16. */
+#include "base/cpu.h"
+#include "cpu/engine/engine_gemm_kernel.h"
+#include "cpu/pack/pack_int8dot.h"
+
+#if defined(__x86_64__)
+
+#    include "cpu/engine/engine_int8dot_avx2.h"
+
+#    include <string.h>
+
+#    define TARGET __attribute__((target("avx2,fma")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { MR = BSMM_INT8_MR, NR = BSMM_INT8_NR };
+
+INLINE void multiply(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
+                     bool add, bsmm_ahead ahead, int64_t unit, bool wide, bool by_exponent) {
+    if (!add)
+        for (int r = 0; r < MR; r++)
+            memset(c + r * pitch, 0, NR * sizeof(float));
+    const bsmm_int8_places places = {.row = 4, .odd = MR * 4, .pair = 2 * MR * 4, .scale = MR * 4};
+    for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
+        bsmm_int8_add_unit(a, a + MR * unit, &places, MR, b, unit, wide, by_exponent, c, pitch);
+        a += BSMM_INT8_UNIT_BYTES(MR, unit, BSMM_INT8_A);
+        b += BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
+    }
+}
+
+enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
+
+/* 16-bit sums over a whole unit, and over 2 groups where both sides are e2m3. */
+TARGET static void multiply_exponent(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                     int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply(a, b, units, c, pitch, add, ahead, EXPONENT, false, true);
+}
+
+TARGET static void multiply_exponent_e2m3(const uint8_t *a, const uint8_t *b, int64_t units,
+                                          float *c, int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply(a, b, units, c, pitch, add, ahead, EXPONENT, true, true);
+}
+
+TARGET static void multiply_value(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                  int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply(a, b, units, c, pitch, add, ahead, VALUE, false, false);
+}
+
+TARGET static void multiply_value_e2m3(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                       int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply(a, b, units, c, pitch, add, ahead, VALUE, true, false);
+}
+
+static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_int8_pack(p, is_b ? BSMM_INT8_B : BSMM_INT8_A, is_b ? NR : MR, bsmm_int8_unit(p), row,
+                   rows, to);
+}
+
+#    define ENGINE(unit_length, multiplies)                                                        \
+        {                                                                                          \
+            .mr = MR, .nr = NR, .unit = unit_length,                                               \
+            .a_unit_bytes = BSMM_INT8_UNIT_BYTES(MR, unit_length, BSMM_INT8_A),                    \
+            .b_unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit_length, BSMM_INT8_B),                    \
+            .chunk = 2048 / (unit_length), .mc = 192, .nc = 256, .pack = pack,                     \
+            .multiply = multiplies                                                                 \
+        }
+
+/* [whether by exponent][whether both sides are e2m3] */
+static const bsmm_engine engines[2][2] = {
+    {ENGINE(VALUE, multiply_value), ENGINE(VALUE, multiply_value_e2m3)},
+    {ENGINE(EXPONENT, multiply_exponent), ENGINE(EXPONENT, multiply_exponent_e2m3)},
+};
+
+static const bsmm_engine *engine_of(const bsmm_product *p) {
+    bool e2m3 = p->a.m.format.elem == BSMM_ELEM_E2M3 && p->b.m.format.elem == BSMM_ELEM_E2M3;
+    return &engines[bsmm_int8_by_exponent(p)][e2m3];
+}
+
+#endif
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    static const packed_needs needs = {BSMM_CPU_AVX2, "the processor has no AVX2",
+                                       bsmm_int8_refuse};
+    return refuse_packed(&needs, p, why, size);
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx2_int8dot = {
+    .name = "cpu_avx2_int8dot",
+    BSMM_PACKED_KERNEL,
+    .refuse = refuse,
+    .bound = bsmm_int8_bound,
+};

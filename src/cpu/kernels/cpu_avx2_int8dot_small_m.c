@@ -1,0 +1,128 @@
+/* cpu_avx2_int8dot_small_m: few rows of e2m1 or e2m3 against e2m1 or e2m3 weights as stored.
+ *
+ * The bits of cpu_avx2_int8dot: small_m_int8dot.h says how. Up to 4 rows are multiplied by e2m1
+ * with K along the lanes (small_m_int8dot_row_avx2.c), others with columns there
+ * (small_m_int8dot_columns_avx2.c). */
+#include "cpu/small_m/small_m_int8dot_avx2.h"
+#include "cpu/small_m/small_m_kernel.h"
+
+/* Where decoding is faster than packing in the run: on a Zen 3, 4096 x 4096 mxfp4 from memory, it
+ * takes 0.13 of the time with one row, 0.35 with 8, 0.5 with 16, 0.7 with 32 and 0.85 with 48;
+ * nvfp4 the same. With a B packed ahead, which plans have to ask for, cpu_avx2_int8dot is faster
+ * from 4 on. */
+static const int64_t most_rows = 32;
+
+#if defined(__x86_64__)
+
+#    include "cpu/engine/engine_int8dot_avx2.h"
+
+#    include <string.h>
+
+#    define TARGET __attribute__((target("avx2")))
+
+enum {
+    MOST_PART_BYTES = BSMM_INT8_PART_BYTES(BSMM_SMALL_M_WIDTH, BSMM_INT8_MULTIPLY_UNIT),
+};
+
+static bool has_e2m1(const bsmm_product *p) {
+    return p->b.m.format.elem == BSMM_ELEM_E2M1;
+}
+
+static bool goes_by_rows(const bsmm_product *p) {
+    return has_e2m1(p) && p->a.m.rows <= BSMM_INT8_SINGLE;
+}
+
+/* Tiles of one size. */
+static int64_t width_of(const bsmm_product *p) {
+    int64_t rows = p->a.m.rows < 1 ? 1 : p->a.m.rows;
+    if (goes_by_rows(p)) return rows;
+    int64_t tiles = bsmm_ceil_div(rows, BSMM_SMALL_M_WIDTH);
+    return bsmm_round_up(bsmm_ceil_div(rows, tiles), BSMM_INT8_MR);
+}
+
+/* ---- A ---- */
+
+/* Where a part of a row has group g of unit u: against e2m1 groups are even and odd in turns. */
+static int64_t place_of(int64_t u, int64_t g, int64_t unit, bool parted) {
+    return parted ? u * unit / 2 + g / 2 * 4 + g % 2 * (BSMM_INT8_PART / 2) : u * unit + 4 * g;
+}
+
+/* A part's units become rows. */
+static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
+    uint32_t units[MOST_PART_BYTES / 4];
+    const int64_t count = BSMM_INT8_PART_UNITS(unit), row_bytes = BSMM_INT8_ROW_BYTES(unit);
+    const int64_t unit_words = BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A) / 4;
+    memcpy(units, part, (size_t)(count * unit_words * 4));
+    for (int64_t u = 0; u < count; u++)
+        for (int64_t r = 0; r < width; r++) {
+            const uint32_t *from = units + u * unit_words + r;
+            uint8_t *to = part + r * row_bytes, *begin = to + BSMM_INT8_PART + 4 * u;
+            for (int64_t g = 0; g < unit / 4; g++, from += width)
+                memcpy(to + place_of(u, g, unit, parted), from, sizeof *from);
+            memcpy(begin, from, sizeof *from);
+            memcpy(begin + 4 * count, from + width, sizeof *from); /* the scale */
+        }
+}
+
+static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
+                   bsmm_panel *to) {
+    const int64_t unit = bsmm_int8_unit(p), bytes = BSMM_INT8_PART_BYTES(width, unit);
+    bsmm_small_m_int8_pack_a(p, width, row, rows, to);
+    for (int64_t k = 0; k < p->a.m.cols; k += BSMM_INT8_PART)
+        arrange(to->units + k / BSMM_INT8_PART * bytes, width, unit, has_e2m1(p));
+}
+
+/* ---- a product ---- */
+
+TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
+    const __m256i nan = _mm256_set1_epi8(0x7f), most = _mm256_set1_epi8(100);
+    uint64_t unusual = 0;
+    for (int i = 0; i < 64; i += 32) {
+        __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(codes + i));
+        __m256i biased = _mm256_sub_epi8(v, _mm256_set1_epi8(127 - 50));
+        uint32_t found =
+            e4m3 ? (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_and_si256(v, nan), nan))
+                 : ~(uint32_t)_mm256_movemask_epi8(
+                       _mm256_cmpeq_epi8(_mm256_max_epu8(biased, most), most));
+        unusual |= (uint64_t)found << i;
+    }
+    return unusual;
+}
+
+static bool prepare(const bsmm_small_m_scales *s) {
+    return bsmm_small_m_int8_prepare(s, find_unusual);
+}
+
+static void make_tables(const bsmm_product *p, void *context) {
+    bsmm_int8_tables t = {bsmm_pack_table_of(p->b.m.format.elem)->b, width_of(p)};
+    memcpy(context, &t, sizeof t);
+}
+
+static bsmm_small_m_engine engine_of(const bsmm_product *p) {
+    uint32_t elem = p->b.m.format.elem;
+    bool wide = elem == BSMM_ELEM_E2M3 && p->a.m.format.elem == BSMM_ELEM_E2M3;
+    bsmm_int8_scaling scaling = bsmm_int8_scaling_of(p);
+    bsmm_small_m_engine d = bsmm_small_m_int8_engine_of(p, width_of(p));
+    d.context_bytes = sizeof(bsmm_int8_tables);
+    d.make_context = make_tables;
+    d.pack_a = pack_a;
+    d.prepare = prepare;
+    d.multiply = goes_by_rows(p) ? bsmm_int8_row_loop(d.width, scaling)
+                                 : bsmm_int8_column_loop(elem, scaling, wide);
+    d.multiply_packed = bsmm_int8_packed_loop_of(p);
+    return d;
+}
+
+#endif
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) return "the processor has no AVX2";
+    return bsmm_small_m_int8_refuse(p, most_rows, why, size);
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx2_int8dot_small_m = {
+    BSMM_SMALL_M_KERNEL,
+    .name = "cpu_avx2_int8dot_small_m",
+    .refuse = refuse,
+    .bound = bsmm_int8_bound,
+};

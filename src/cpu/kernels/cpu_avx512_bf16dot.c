@@ -1,0 +1,265 @@
+/* cpu_avx512_bf16dot: everything that is exact in bf16, by AVX512-BF16's dot product of pairs.
+ *
+ * Tile: 8 rows of A x 48 of B in 24 fp32 accumulators, 3 registers of B, A broadcast from memory.
+ * Folded form: nothing but dot products. Segmented form: the accumulators begin anew every 128 of K
+ * and are added to the tile in memory, times the product of two fp32 scales. vdpbf16ps rounds like
+ * two FMAs, of the odd element first; bound: 1.1 * (K + 4) * 2^-24 * sum |a||b| folded, and
+ * 1.1 * (128 + K / 128 + 4) * 2^-24 segmented.
+ *
+ * Where vdpbf16ps takes the time of four FMAs, those two FMAs are done instead: the same bits of
+ * the same packed B, of which a chunk of a panel is taken apart, into fp32, for all the tiles that
+ * it meets; A is widened when packed. So nearly all slots do FMAs (48 of 54 where each tile takes
+ * B's pairs apart in registers). */
+#include "base/cpu.h"
+#include "cpu/engine/engine_gemm_kernel.h"
+#include "cpu/pack/pack_bf16dot.h"
+
+#if defined(__x86_64__)
+
+#    include <immintrin.h>
+#    include <string.h>
+
+#    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { MR = 8, NR = 48, VECTORS = 3 };
+
+/* ---- a pair of K, or one of its elements ---- */
+
+INLINE void add_dots(const uint8_t *a, const __m512i column[VECTORS], int vectors,
+                     __m512 acc[MR][VECTORS]) {
+#    pragma GCC unroll 8
+    for (int r = 0; r < MR; r++) {
+        __m512i x = _mm512_set1_epi32(((const int32_t *)(const void *)a)[r]);
+#    pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            acc[r][v] = _mm512_dpbf16_ps(acc[r][v], (__m512bh)x, (__m512bh)column[v]);
+    }
+}
+
+INLINE void add_fmas(const uint8_t *a, const __m512i column[VECTORS], int vectors,
+                     __m512 acc[MR][VECTORS]) {
+#    pragma GCC unroll 8
+    for (int r = 0; r < MR; r++) {
+        __m512 x = _mm512_set1_ps(((const float *)(const void *)a)[r]);
+#    pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            acc[r][v] = _mm512_fmadd_ps(x, _mm512_castsi512_ps(column[v]), acc[r][v]);
+    }
+}
+
+/* ---- tiles, or the first `vectors` registers of their columns ---- */
+
+/* Adds `unit` of K. A pair, and an element that is widened, have the same size. */
+INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide, int vectors,
+                     __m512 acc[MR][VECTORS]) {
+    for (int64_t i = 0; i < (wide ? unit : unit / 2); i++) {
+        __m512i column[VECTORS];
+#    pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            column[v] = _mm512_load_si512(b + (i * VECTORS + v) * 64);
+        if (wide)
+            add_fmas(a + i * MR * 4, column, vectors, acc);
+        else
+            add_dots(a + i * MR * 4, column, vectors, acc);
+    }
+}
+
+INLINE int64_t unit_bytes(int64_t width, int64_t unit, bool wide) {
+    return wide ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit) : BSMM_BF16_UNIT_BYTES(width, unit);
+}
+
+INLINE void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                            int64_t pitch, bool add, bsmm_ahead ahead, bool wide, int vectors) {
+    __m512 acc[MR][VECTORS];
+#    pragma GCC unroll 8
+    for (int r = 0; r < MR; r++)
+#    pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            acc[r][v] = add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps();
+    for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
+        add_unit(a, b, BSMM_BF16_FOLDED_UNIT, wide, vectors, acc);
+        a += unit_bytes(MR, BSMM_BF16_FOLDED_UNIT, wide);
+        b += unit_bytes(NR, BSMM_BF16_FOLDED_UNIT, wide);
+    }
+#    pragma GCC unroll 8
+    for (int r = 0; r < MR; r++)
+#    pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
+}
+
+/* c = (or +=) acc times the products of the unit's scales. */
+INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors,
+                       __m512 acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
+#    pragma GCC unroll 3
+    for (int v = 0; v < vectors; v++) {
+        __m512 column = _mm512_load_ps(b_scales + 16 * v);
+#    pragma GCC unroll 8
+        for (int r = 0; r < MR; r++) {
+            __m512 scale = _mm512_mul_ps(_mm512_set1_ps(a_scales[r]), column);
+            float *at = c + r * pitch + 16 * v;
+            __m512 before = add ? _mm512_loadu_ps(at) : _mm512_setzero_ps();
+            _mm512_storeu_ps(at, _mm512_fmadd_ps(acc[r][v], scale, before));
+        }
+    }
+}
+
+INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                              int64_t pitch, bool add, bsmm_ahead ahead, bool wide, int vectors) {
+    const int64_t elements = BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2); /* bytes of a row's */
+    for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
+        __m512 acc[MR][VECTORS];
+#    pragma GCC unroll 8
+        for (int r = 0; r < MR; r++)
+#    pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++)
+                acc[r][v] = _mm512_setzero_ps();
+        add_unit(a, b, BSMM_BF16_SEGMENT_UNIT, wide, vectors, acc);
+        add_scaled((const float *)(const void *)(a + MR * elements),
+                   (const float *)(const void *)(b + NR * elements), vectors, acc, c, pitch,
+                   add || u > 0);
+        a += unit_bytes(MR, BSMM_BF16_SEGMENT_UNIT, wide);
+        b += unit_bytes(NR, BSMM_BF16_SEGMENT_UNIT, wide);
+    }
+}
+
+/* ---- B taken apart ---- */
+
+/* Of each pair NR odd elements and then NR even ones, as A's; then a segment's scales. */
+INLINE void widen_units(const uint8_t *b, int64_t units, int64_t unit, uint8_t *to) {
+    enum { ROW = VECTORS * 64 };
+    bool scaled = unit == BSMM_BF16_SEGMENT_UNIT;
+    for (int64_t u = 0; u < units; u++, b += scaled ? ROW : 0, to += scaled ? ROW : 0) {
+        for (int64_t i = 0; i < unit / 2; i++, b += ROW, to += 2 * ROW)
+            for (int v = 0; v < ROW; v += 64) {
+                __m512i pair = _mm512_load_si512(b + v);
+                _mm512_store_si512(to + v, _mm512_maskz_mov_epi16(0xaaaaaaaa, pair));
+                _mm512_store_si512(to + ROW + v, _mm512_slli_epi32(pair, 16));
+            }
+        if (scaled) memcpy(to, b, ROW);
+    }
+}
+
+TARGET static void widen_folded(const uint8_t *b, int64_t units, uint8_t *to) {
+    widen_units(b, units, BSMM_BF16_FOLDED_UNIT, to);
+}
+
+TARGET static void widen_segments(const uint8_t *b, int64_t units, uint8_t *to) {
+    widen_units(b, units, BSMM_BF16_SEGMENT_UNIT, to);
+}
+
+/* ---- engines ---- */
+
+TARGET static void dots_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                               int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_folded(a, b, units, c, pitch, add, ahead, false, VECTORS);
+}
+
+TARGET static void dots_segmented(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                  int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_segments(a, b, units, c, pitch, add, ahead, false, VECTORS);
+}
+
+TARGET static void fmas_folded(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                               int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_folded(a, b, units, c, pitch, add, ahead, true, VECTORS);
+}
+
+TARGET static void fmas_segmented(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                  int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_segments(a, b, units, c, pitch, add, ahead, true, VECTORS);
+}
+
+/* ---- a panel's last columns ---- */
+
+/* K's own loop for one register of columns and for two. */
+INLINE void multiply_narrow(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                            int64_t pitch, bool add, bsmm_ahead ahead, int64_t cols, bool wide,
+                            bool segmented) {
+    if (segmented && cols > 16)
+        multiply_segments(a, b, units, c, pitch, add, ahead, wide, 2);
+    else if (segmented)
+        multiply_segments(a, b, units, c, pitch, add, ahead, wide, 1);
+    else if (cols > 16)
+        multiply_folded(a, b, units, c, pitch, add, ahead, wide, 2);
+    else
+        multiply_folded(a, b, units, c, pitch, add, ahead, wide, 1);
+}
+
+TARGET static void dots_folded_narrow(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                      int64_t pitch, bool add, bsmm_ahead ahead, int64_t cols) {
+    multiply_narrow(a, b, units, c, pitch, add, ahead, cols, false, false);
+}
+
+TARGET static void dots_segmented_narrow(const uint8_t *a, const uint8_t *b, int64_t units,
+                                         float *c, int64_t pitch, bool add, bsmm_ahead ahead,
+                                         int64_t cols) {
+    multiply_narrow(a, b, units, c, pitch, add, ahead, cols, false, true);
+}
+
+TARGET static void fmas_folded_narrow(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                      int64_t pitch, bool add, bsmm_ahead ahead, int64_t cols) {
+    multiply_narrow(a, b, units, c, pitch, add, ahead, cols, true, false);
+}
+
+TARGET static void fmas_segmented_narrow(const uint8_t *a, const uint8_t *b, int64_t units,
+                                         float *c, int64_t pitch, bool add, bsmm_ahead ahead,
+                                         int64_t cols) {
+    multiply_narrow(a, b, units, c, pitch, add, ahead, cols, true, true);
+}
+
+static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_bf16_pack(p, is_b ? BSMM_BF16_B : BSMM_BF16_A, is_b ? NR : MR, row, rows, to);
+}
+
+static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_bf16_pack(p, is_b ? BSMM_BF16_B : BSMM_BF16_A_WIDE, is_b ? NR : MR, row, rows, to);
+}
+
+#    define BY_DOTS(unit_length, multiplies)                                                       \
+        {                                                                                          \
+            .mr = MR, .nr = NR, .unit = unit_length,                                               \
+            .a_unit_bytes = BSMM_BF16_UNIT_BYTES(MR, unit_length),                                 \
+            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
+            .mc = 128, .nc = 384, .pack = pack, .multiply = multiplies,                            \
+            .narrow = multiplies##_narrow, .narrow_cols = NR - 16                                  \
+        }
+#    define BY_FMAS(unit_length, widens, multiplies)                                               \
+        {                                                                                          \
+            .mr = MR, .nr = NR, .unit = unit_length,                                               \
+            .a_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(MR, unit_length),                            \
+            .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
+            .mc = 256, .nc = 384, .pack = pack_wide, .widen = widens, .multiply = multiplies,      \
+            .narrow = multiplies##_narrow, .narrow_cols = NR - 16,                                 \
+            .widened_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(NR, unit_length)                       \
+        }
+
+/* [whether by FMA][whether segmented] */
+static const bsmm_engine engines[2][2] = {
+    {BY_DOTS(BSMM_BF16_FOLDED_UNIT, dots_folded), BY_DOTS(BSMM_BF16_SEGMENT_UNIT, dots_segmented)},
+    {BY_FMAS(BSMM_BF16_FOLDED_UNIT, widen_folded, fmas_folded),
+     BY_FMAS(BSMM_BF16_SEGMENT_UNIT, widen_segments, fmas_segmented)},
+};
+
+static const bsmm_engine *engine_of(const bsmm_product *p) {
+    bool by_fma = bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;
+    return &engines[by_fma][bsmm_bf16_by_segment(p)];
+}
+
+#endif
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    static const packed_needs needs = {BSMM_CPU_AVX512_BF16, "the processor has no AVX-512 BF16",
+                                       bsmm_bf16_refuse};
+    return refuse_packed(&needs, p, why, size);
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot = {
+    .name = "cpu_avx512_bf16dot",
+    BSMM_PACKED_KERNEL,
+    .refuse = refuse,
+    .bound = bsmm_bf16_bound,
+};

@@ -1,0 +1,124 @@
+/* cpu_avx512_bf16dot_small_m: few rows of anything exact in bf16 against weights of 4, 6 and 8 bits
+ * as stored.
+ *
+ * The bits of cpu_avx512_bf16dot: lanes are columns, and each column's sum runs along K in the same
+ * order, pair by pair. A different power of two than the packer takes out of a row changes no bit.
+ * small_m_bf16dot.h says how the work is shared. */
+#include "cpu/pack/pack_bf16dot.h"
+#include "cpu/small_m/small_m_bf16dot.h"
+#include "cpu/small_m/small_m_kernel.h"
+
+#include <stdio.h>
+
+static const int64_t most_rows = 16;
+
+#if defined(__x86_64__)
+
+static const int64_t widths[BSMM_BF16_TILES] = {1, 2, 4, 8, 16};
+
+static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
+                   bsmm_panel *to) {
+    bsmm_bf16_pack(p, BSMM_BF16_A, width, row, rows, to);
+}
+
+static void pack_wide(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
+                      bsmm_panel *to) {
+    bsmm_bf16_pack(p, BSMM_BF16_A_WIDE, width, row, rows, to);
+}
+
+static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_bf16_pack(p, BSMM_BF16_B, BSMM_SMALL_M_LANES, row, rows, to);
+}
+
+static int64_t scale_unit_of(uint32_t scale) {
+    if (scale == BSMM_SCALE_F32) return BSMM_BF16_SEGMENT_UNIT;
+    return scale == BSMM_SCALE_E4M3 ? BSMM_SMALL_M_STEP / 2 : BSMM_SMALL_M_STEP;
+}
+
+/* The parts of an engine that follow from its form. */
+static bsmm_small_m_engine form_of(bool by_fma) {
+    if (by_fma)
+        return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_fmas,
+                                     .pack_a = pack_wide};
+    return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_dots, .pack_a = pack_a};
+}
+
+static bsmm_small_m_engine engine_of(const bsmm_product *p) {
+    bool by_fma = bsmm_cpu_features() & BSMM_CPU_TWO_PORTS, by_segment = bsmm_bf16_by_segment(p);
+    const bsmm_small_m_bf16_form *form = by_fma ? &bsmm_small_m_bf16_fmas : &bsmm_small_m_bf16_dots;
+    bsmm_weights weights = bsmm_weights_of(&p->b.m.format);
+    int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths));
+    int64_t width = widths[tile];
+    int64_t unit = by_segment ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
+    bsmm_small_m_engine d = form_of(by_fma);
+    d.width = width;
+    d.panels = form->panels[weights][tile];
+    d.unit = unit;
+    d.a_unit_bytes = (uint64_t)(by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit)
+                                       : BSMM_BF16_UNIT_BYTES(width, unit));
+    d.b_unit_bytes = (uint64_t)BSMM_BF16_UNIT_BYTES(BSMM_SMALL_M_LANES, unit);
+    d.scale_unit = scale_unit_of(p->b.m.format.scale);
+    d.context_bytes = sizeof(bsmm_decode_tables);
+    d.pack_b = pack_b;
+    d.prepare = bsmm_small_m_bf16_prepare;
+    d.multiply = form->multiply[weights][by_segment][tile];
+    d.multiply_packed = bsmm_small_m_bf16_packed[by_fma][by_segment];
+    return d;
+}
+
+#else
+
+static int64_t scale_unit_of(uint32_t scale) {
+    (void)scale;
+    return BSMM_SMALL_M_STEP;
+}
+
+#endif
+
+/* Elements whose sign is their top bit, and nothing else in it. */
+static bool takes_element(uint32_t elem) {
+    static const uint32_t taken[] = {BSMM_ELEM_E2M1, BSMM_ELEM_E2M3, BSMM_ELEM_E3M2, BSMM_ELEM_E4M3,
+                                     BSMM_ELEM_E5M2};
+    for (size_t i = 0; i < BSMM_COUNT(taken); i++)
+        if (taken[i] == elem) return true;
+    return false;
+}
+
+static const char *refuse_weights(const bsmm_format *f, char *why, size_t size) {
+    const char *elem = bsmm_elem_row(f->elem)->name;
+    if (!takes_element(f->elem)) {
+        snprintf(why, size, "B has %s elements; it takes e2m1, e2m3, e3m2, e4m3 and e5m2", elem);
+        return why;
+    }
+    if (f->scale == BSMM_SCALE_E4M3 && f->elem != BSMM_ELEM_E2M1) {
+        snprintf(why, size, "B has e4m3 scales over %s elements; it takes them over e2m1", elem);
+        return why;
+    }
+    int64_t multiple = scale_unit_of(f->scale);
+    if (f->block_cols % multiple != 0) {
+        snprintf(why, size,
+                 "B has blocks of %u along K; with these scales it takes multiples of %lld",
+                 f->block_cols, (long long)multiple);
+        return why;
+    }
+    return NULL;
+}
+
+static bool is_supported(void) {
+    uint32_t needed = BSMM_CPU_AVX512_BF16 | BSMM_CPU_AVX512_VBMI;
+    return (bsmm_cpu_features() & needed) == needed;
+}
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    if (!is_supported()) return "the processor has no AVX-512 BF16 and VBMI";
+    const char *reason = bsmm_bf16_refuse(p, why, size);
+    if (!reason) reason = refuse_weights(&p->b.m.format, why, size);
+    return reason ? reason : bsmm_small_m_refuse(p, most_rows, why, size);
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot_small_m = {
+    BSMM_SMALL_M_KERNEL,
+    .name = "cpu_avx512_bf16dot_small_m",
+    .refuse = refuse,
+    .bound = bsmm_bf16_bound,
+};

@@ -1,0 +1,60 @@
+/* cpu_avx512_f32: any two formats by fp32 multiply-add of 16 lanes; see pack_f32fma.h and
+ * engine_f32fma_body.h.
+ *
+ * Tile: 6 rows of A x 64 of B in 24 of the 32 registers. Bound: 1.1 * (K + 4) * 2^-24 * sum |a||b|
+ * folded, and 1.1 * (128 + K / 128 + 4) * 2^-24 segmented. */
+#include "base/cpu.h"
+#include "cpu/engine/engine_gemm_kernel.h"
+#include "cpu/pack/pack_f32fma.h"
+
+#if defined(__x86_64__)
+
+#    include <immintrin.h>
+
+#    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { LANES = 16, VECTORS = 4, COLUMNS = 1 };
+
+typedef __m512 vec;
+
+INLINE vec vec_load(const float *from) {
+    return _mm512_loadu_ps(from);
+}
+INLINE void vec_store(float *to, vec value) {
+    _mm512_storeu_ps(to, value);
+}
+INLINE vec vec_set1(float value) {
+    return _mm512_set1_ps(value);
+}
+INLINE vec vec_mul(vec a, vec b) {
+    return _mm512_mul_ps(a, b);
+}
+INLINE vec vec_fma(vec a, vec b, vec c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+INLINE void vec_accumulate(vec *acc, vec a, vec b) {
+    *acc = vec_fma(a, b, *acc);
+}
+
+INLINE void vec_settle(vec *value) {
+    (void)value;
+}
+
+#    include "cpu/engine/engine_f32fma_body.h"
+
+#endif
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    static const packed_needs needs = {BSMM_CPU_AVX512, "the processor has no AVX-512",
+                                       bsmm_f32fma_refuse};
+    return refuse_packed(&needs, p, why, size);
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx512_f32 = {
+    .name = "cpu_avx512_f32",
+    BSMM_PACKED_KERNEL,
+    .refuse = refuse,
+    .bound = bsmm_f32fma_bound,
+};

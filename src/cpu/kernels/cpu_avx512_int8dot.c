@@ -1,0 +1,207 @@
+/* cpu_avx512_int8dot: e2m1 and e2m3 on both sides, by VNNI's dot product of bytes.
+ *
+ * A unit's sum is exact; one fp32 FMA adds it, times the product of two scales. Bound:
+ * (units + 1) * 2^-24 * sum |a||b|, a unit being 32 of K (both sides e8m0) or 16. Two forms, with
+ * the same bits, of the same packed B:
+ *
+ * Summed: 6 rows of A x 32 of B in 12 int32 and 12 fp32 accumulators, 2 registers of B, A broadcast
+ * from memory. A unit takes 8 (4) dot products, a conversion, a product of scales and an FMA.
+ * Floated, where those cost as much as a dot product: 8 x 32 in 16 int32 accumulators; the sums are
+ * bits of fp32 values, and 2 FMAs add them to 16 fp32 ones, some of them in memory. So at most 8/10
+ * (4/6) of all slots do dot products, instead of 8/11 (4/7). */
+#include "base/cpu.h"
+#include "cpu/engine/engine_gemm_kernel.h"
+#include "cpu/pack/pack_int8dot.h"
+
+#if defined(__x86_64__)
+
+#    include <immintrin.h>
+
+#    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { MR_SUMMED = 6, MR_FLOATED = 8, MOST = 8, NR = 32, VECTORS = 2 };
+
+/* Sums of one unit of mr rows, exact, from where they begin. */
+INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int mr, int64_t unit,
+                     __m512i sum[MOST][VECTORS]) {
+    const int32_t *begin = (const int32_t *)(const void *)(a + mr * unit);
+#    pragma GCC unroll 8
+    for (int r = 0; r < mr; r++)
+        sum[r][0] = sum[r][1] = _mm512_set1_epi32(begin[r]);
+#    pragma GCC unroll 8
+    for (int64_t g = 0; g < unit / 4; g++) {
+        __m512i b0 = _mm512_load_si512(b + g * NR * 4);
+        __m512i b1 = _mm512_load_si512(b + g * NR * 4 + 64);
+#    pragma GCC unroll 8
+        for (int r = 0; r < mr; r++) {
+            __m512i x = _mm512_set1_epi32(((const int32_t *)(const void *)a)[g * mr + r]);
+            sum[r][0] = _mm512_dpbusd_epi32(sum[r][0], b0, x);
+            sum[r][1] = _mm512_dpbusd_epi32(sum[r][1], b1, x);
+        }
+    }
+}
+
+/* ---- summed ---- */
+
+/* The product of A's scale r and B's, in both forms. */
+INLINE __m512 scale_product(const uint8_t *a_scales, int r, __m512i b_scales, bool by_exponent) {
+    int32_t bits = ((const int32_t *)(const void *)a_scales)[r];
+    if (by_exponent)
+        return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_set1_epi32(bits), b_scales));
+    return _mm512_mul_ps(_mm512_castsi512_ps(_mm512_set1_epi32(bits)),
+                         _mm512_castsi512_ps(b_scales));
+}
+
+INLINE void add_summed(const uint8_t *a, const uint8_t *b, int64_t unit, bool by_exponent,
+                       __m512 acc[MR_SUMMED][VECTORS]) {
+    __m512i sum[MOST][VECTORS];
+    sum_unit(a, b, MR_SUMMED, unit, sum);
+    const uint8_t *a_scales = a + MR_SUMMED * (unit + 4), *b_scales = b + NR * unit;
+    __m512i s0 = _mm512_load_si512(b_scales), s1 = _mm512_load_si512(b_scales + 64);
+#    pragma GCC unroll 6
+    for (int r = 0; r < MR_SUMMED; r++) {
+        acc[r][0] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r][0]),
+                                    scale_product(a_scales, r, s0, by_exponent), acc[r][0]);
+        acc[r][1] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r][1]),
+                                    scale_product(a_scales, r, s1, by_exponent), acc[r][1]);
+    }
+}
+
+INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                            int64_t pitch, bool add, bsmm_ahead ahead, int64_t unit,
+                            bool by_exponent) {
+    __m512 acc[MR_SUMMED][VECTORS];
+#    pragma GCC unroll 6
+    for (int r = 0; r < MR_SUMMED; r++)
+        for (int v = 0; v < VECTORS; v++)
+            acc[r][v] = add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps();
+    for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
+        add_summed(a, b, unit, by_exponent, acc);
+        a += BSMM_INT8_UNIT_BYTES(MR_SUMMED, unit, BSMM_INT8_A);
+        b += BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
+    }
+#    pragma GCC unroll 6
+    for (int r = 0; r < MR_SUMMED; r++)
+        for (int v = 0; v < VECTORS; v++)
+            _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
+}
+
+/* ---- floated ---- */
+
+/* The accumulators are the caller's own, not c: compilers know that no operand lies there, and keep
+ * as many as they can in registers. */
+INLINE void add_floated(const uint8_t *a, const uint8_t *b, int64_t unit,
+                        __m512 acc[MR_FLOATED][VECTORS]) {
+    __m512i sum[MOST][VECTORS];
+    sum_unit(a, b, MR_FLOATED, unit, sum);
+    const float *a_scales = (const float *)(const void *)(a + MR_FLOATED * (unit + 4));
+    const float *taken = a_scales + MR_FLOATED;
+    const float *b_scales = (const float *)(const void *)(b + NR * unit);
+    __m512 scale[VECTORS] = {_mm512_load_ps(b_scales), _mm512_load_ps(b_scales + 16)};
+#    pragma GCC unroll 8
+    for (int r = 0; r < MR_FLOATED; r++)
+#    pragma GCC unroll 2
+        for (int v = 0; v < VECTORS; v++) {
+            __m512 scaled = _mm512_fmsub_ps(_mm512_castsi512_ps(sum[r][v]),
+                                            _mm512_set1_ps(a_scales[r]), _mm512_set1_ps(taken[r]));
+            acc[r][v] = _mm512_fmadd_ps(scaled, scale[v], acc[r][v]);
+        }
+}
+
+INLINE void multiply_floated(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                             int64_t pitch, bool add, bsmm_ahead ahead, int64_t unit) {
+    __m512 acc[MR_FLOATED][VECTORS];
+#    pragma GCC unroll 8
+    for (int r = 0; r < MR_FLOATED; r++)
+#    pragma GCC unroll 2
+        for (int v = 0; v < VECTORS; v++)
+            acc[r][v] = add ? _mm512_loadu_ps(c + r * pitch + 16 * v) : _mm512_setzero_ps();
+    for (int64_t u = 0; u < units; u++) {
+        bsmm_ask_ahead(&ahead);
+        add_floated(a, b, unit, acc);
+        a += BSMM_INT8_UNIT_BYTES(MR_FLOATED, unit, BSMM_INT8_A_FLOATED);
+        b += BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
+    }
+#    pragma GCC unroll 8
+    for (int r = 0; r < MR_FLOATED; r++)
+#    pragma GCC unroll 2
+        for (int v = 0; v < VECTORS; v++)
+            _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
+}
+
+/* ---- engines ---- */
+
+enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
+
+TARGET static void multiply_exponent(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                     int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_summed(a, b, units, c, pitch, add, ahead, EXPONENT, true);
+}
+
+TARGET static void multiply_value(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                  int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_summed(a, b, units, c, pitch, add, ahead, VALUE, false);
+}
+
+TARGET static void multiply_floated_32(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                       int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_floated(a, b, units, c, pitch, add, ahead, EXPONENT);
+}
+
+TARGET static void multiply_floated_16(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
+                                       int64_t pitch, bool add, bsmm_ahead ahead) {
+    multiply_floated(a, b, units, c, pitch, add, ahead, VALUE);
+}
+
+static void pack_summed(const bsmm_product *p, bool is_b, int64_t row, int64_t rows,
+                        bsmm_panel *to) {
+    bsmm_int8_pack(p, is_b ? BSMM_INT8_B : BSMM_INT8_A, is_b ? NR : MR_SUMMED, bsmm_int8_unit(p),
+                   row, rows, to);
+}
+
+static void pack_floated(const bsmm_product *p, bool is_b, int64_t row, int64_t rows,
+                         bsmm_panel *to) {
+    bsmm_int8_pack(p, is_b ? BSMM_INT8_B : BSMM_INT8_A_FLOATED, is_b ? NR : MR_FLOATED,
+                   bsmm_int8_unit(p), row, rows, to);
+}
+
+#    define ENGINE(rows, form, unit_length, packs, multiplies)                                     \
+        {                                                                                          \
+            .mr = rows, .nr = NR, .unit = unit_length,                                             \
+            .a_unit_bytes = BSMM_INT8_UNIT_BYTES(rows, unit_length, form),                         \
+            .b_unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit_length, BSMM_INT8_B),                    \
+            .chunk = 2048 / (unit_length), .mc = 192, .nc = 256, .pack = packs,                    \
+            .multiply = multiplies                                                                 \
+        }
+
+/* [whether floated][whether by exponent] */
+static const bsmm_engine engines[2][2] = {
+    {ENGINE(MR_SUMMED, BSMM_INT8_A, VALUE, pack_summed, multiply_value),
+     ENGINE(MR_SUMMED, BSMM_INT8_A, EXPONENT, pack_summed, multiply_exponent)},
+    {ENGINE(MR_FLOATED, BSMM_INT8_A_FLOATED, VALUE, pack_floated, multiply_floated_16),
+     ENGINE(MR_FLOATED, BSMM_INT8_A_FLOATED, EXPONENT, pack_floated, multiply_floated_32)},
+};
+
+/* Products with fp32 scales are not exact, and only the summed form rounds as other kernels do. */
+static const bsmm_engine *engine_of(const bsmm_product *p) {
+    bool exact = p->a.m.format.scale != BSMM_SCALE_F32 && p->b.m.format.scale != BSMM_SCALE_F32;
+    bool floated = exact && bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;
+    return &engines[floated][bsmm_int8_by_exponent(p)];
+}
+
+#endif
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    static const packed_needs needs = {BSMM_CPU_AVX512_VNNI, "the processor has no AVX-512 VNNI",
+                                       bsmm_int8_refuse};
+    return refuse_packed(&needs, p, why, size);
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx512_int8dot = {
+    .name = "cpu_avx512_int8dot",
+    BSMM_PACKED_KERNEL,
+    .refuse = refuse,
+    .bound = bsmm_int8_bound,
+};

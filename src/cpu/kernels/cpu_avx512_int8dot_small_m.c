@@ -1,0 +1,253 @@
+/* cpu_avx512_int8dot_small_m: few rows of e2m1 or e2m3 against e2m1 or e2m3 weights as stored.
+ *
+ * The bits of cpu_avx512_int8dot: small_m_int8dot.h says how, and what it has from there.
+ *
+ * Per step of 32 x 16 e2m1 weights (256 bytes) and one row: 16 loads, 8 unpacks, 8 byte permutes, 8
+ * dot products. */
+#include "cpu/small_m/small_m_int8dot.h"
+#include "cpu/small_m/small_m_kernel.h"
+
+static const int64_t most_rows = 16;
+
+#if defined(__x86_64__)
+
+#    include "cpu/small_m/small_m_avx512.h"
+
+#    define TARGET                                                                                 \
+        __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { LANES = BSMM_SMALL_M_LANES, GROUPS = BSMM_SMALL_M_STEP / 4 };
+
+/* ---- elements: 32 of K of 16 rows into 8 registers of unsigned bytes ---- */
+
+INLINE __m512i table_of_e2m1(void) {
+    return _mm512_broadcast_i32x4(
+        _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
+}
+
+/* The upper bits of an index are ignored or fall on another copy of the table. */
+INLINE void decode_e2m1(const __m512i word[4], __m512i table, __m512i byte[GROUPS]) {
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        byte[2 * i] = _mm512_permutexvar_epi8(word[i], table);
+        byte[2 * i + 1] = _mm512_permutexvar_epi8(_mm512_srli_epi16(word[i], 4), table);
+    }
+}
+
+static const uint8_t integers_of_e2m3[64] = {
+    60, 61, 62, 63, 64,  65,  66,  67,  68,  69,  70, 71, 72, 73, 74, 75, 76, 78, 80, 82, 84, 86,
+    88, 90, 92, 96, 100, 104, 108, 112, 116, 120, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49,
+    48, 47, 46, 45, 44,  42,  40,  38,  36,  34,  32, 30, 28, 24, 20, 16, 12, 8,  4,  0};
+
+INLINE void decode_e2m3(const uint8_t *b, int64_t pitch, __m512i table, __m512i byte[GROUPS]) {
+    const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
+    __m512i word[GROUPS];
+    bsmm_load_sixes(b, pitch, 0, word);
+    bsmm_load_sixes(b + 8, pitch, 4, word + GROUPS / 2);
+#    pragma GCC unroll 8
+    for (int i = 0; i < GROUPS; i++)
+        byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word[i]), table);
+}
+
+/* ---- scales ---- */
+
+/* e4m3 codes as f16 are 2^-8 of their values, subnormals included. */
+INLINE __m512i scales_of_e4m3(__m128i codes) {
+    __m256i half = _mm256_slli_epi16(_mm256_cvtepi8_epi16(codes), 7);
+    half = _mm256_and_si256(half, _mm256_set1_epi16((short)0xbfff));
+    return _mm512_castps_si512(_mm512_cvtph_ps(half));
+}
+
+INLINE __m512i load_scales(const uint8_t *codes, bool e4m3) {
+    __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
+    if (e4m3) return scales_of_e4m3(v);
+    return _mm512_slli_epi32(_mm512_cvtepu8_epi32(v), 23);
+}
+
+/* ---- units ---- */
+
+INLINE __m512 scale_product(int32_t a, __m512i b, bool by_exponent) {
+    __m512i bits = _mm512_set1_epi32(a);
+    if (by_exponent) return _mm512_castsi512_ps(_mm512_add_epi32(bits, b));
+    return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_castsi512_ps(b));
+}
+
+INLINE void add_unit(const uint8_t *a, const __m512i *byte, __m512i scales, int width, int unit,
+                     bool by_exponent, __m512 *acc) {
+    const int32_t *groups = (const int32_t *)(const void *)a;
+    const int32_t *begin = groups + unit / 4 * width, *a_scales = begin + width;
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++) {
+        __m512i sum = _mm512_set1_epi32(begin[r]), odd = _mm512_setzero_si512();
+#    pragma GCC unroll 4
+        for (int g = 0; g < unit / 4; g += 2) {
+            sum = _mm512_dpbusd_epi32(sum, byte[g], _mm512_set1_epi32(groups[g * width + r]));
+            odd = _mm512_dpbusd_epi32(odd, byte[g + 1],
+                                      _mm512_set1_epi32(groups[(g + 1) * width + r]));
+        }
+        sum = _mm512_add_epi32(sum, odd);
+        acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum),
+                                 scale_product(a_scales[r], scales, by_exponent), acc[r]);
+    }
+}
+
+INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[GROUPS], int width,
+                     bool by_exponent, bool e4m3, __m512 *acc) {
+    if (by_exponent) {
+        add_unit(a, byte, load_scales(codes, false), width, 32, true, acc);
+        return;
+    }
+    add_unit(a, byte, load_scales(codes, e4m3), width, 16, false, acc);
+    a += BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);
+    add_unit(a, byte + GROUPS / 2, load_scales(codes + LANES, e4m3), width, 16, false, acc);
+}
+
+INLINE void multiply(const bsmm_small_m_span *s, int width, bool is_e2m1, bool by_exponent,
+                     bool e4m3) {
+    const int64_t step_bytes = is_e2m1 ? 16 : 24;
+    const int64_t a_bytes = by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, BSMM_INT8_A)
+                                        : 2 * BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);
+    const int64_t code_bytes = by_exponent ? LANES : 2 * LANES;
+    __m512i table = is_e2m1 ? table_of_e2m1() : _mm512_loadu_si512(integers_of_e2m3);
+    __m512 acc[BSMM_SMALL_M_WIDTH];
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++)
+        acc[r] = _mm512_loadu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS);
+    for (int64_t i = 0; i < s->steps; i += BSMM_SMALL_M_GROUP) {
+        const uint8_t *b = s->b + i * step_bytes;
+        const uint8_t *ahead = bsmm_small_m_ahead(s, i * step_bytes, s->steps * step_bytes);
+        __m512i word[16];
+        if (is_e2m1) bsmm_transpose_lines(b, s->pitch, word);
+        for (int64_t j = 0; j < BSMM_SMALL_M_GROUP; j++) {
+            bsmm_prefetch_rows(ahead, s->pitch, j, BSMM_SMALL_M_GROUP * step_bytes);
+            __m512i byte[GROUPS];
+            if (is_e2m1)
+                decode_e2m1(word + 4 * j, table, byte);
+            else
+                decode_e2m3(b + j * step_bytes, s->pitch, table, byte);
+            add_step(s->a + (i + j) * a_bytes, s->codes + (i + j) * code_bytes, byte, width,
+                     by_exponent, e4m3, acc);
+        }
+    }
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++)
+        _mm512_storeu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS, acc[r]);
+}
+
+/* ---- one function per tile, elements and form of the scales ---- */
+
+static const int64_t widths[] = {1, 2, 4, 6, 8, 12, 16};
+
+#    define VARIANT(width, name, e2m1, exponent, e4m3)                                             \
+        TARGET static uint32_t multiply_##name##_##width(const bsmm_small_m_span *s) {             \
+            multiply(s, width, e2m1, exponent, e4m3);                                              \
+            return 0;                                                                              \
+        }
+#    define VARIANTS(name, e2m1, exponent, e4m3)                                                   \
+        VARIANT(1, name, e2m1, exponent, e4m3)                                                     \
+        VARIANT(2, name, e2m1, exponent, e4m3)                                                     \
+        VARIANT(4, name, e2m1, exponent, e4m3)                                                     \
+        VARIANT(6, name, e2m1, exponent, e4m3)                                                     \
+        VARIANT(8, name, e2m1, exponent, e4m3)                                                     \
+        VARIANT(12, name, e2m1, exponent, e4m3)                                                    \
+        VARIANT(16, name, e2m1, exponent, e4m3)
+#    define ROW(name)                                                                              \
+        {                                                                                          \
+            multiply_##name##_1, multiply_##name##_2, multiply_##name##_4, multiply_##name##_6,    \
+                multiply_##name##_8, multiply_##name##_12, multiply_##name##_16                    \
+        }
+
+VARIANTS(e2m1_exponent, true, true, false)
+VARIANTS(e2m1_e8m0, true, false, false)
+VARIANTS(e2m1_e4m3, true, false, true)
+VARIANTS(e2m3_exponent, false, true, false)
+VARIANTS(e2m3_e8m0, false, false, false)
+VARIANTS(e2m3_e4m3, false, false, true)
+
+static uint32_t (*const multiplies[2][BSMM_INT8_SCALINGS][BSMM_COUNT(widths)])(
+    const bsmm_small_m_span *) = {
+    {ROW(e2m3_exponent), ROW(e2m3_e8m0), ROW(e2m3_e4m3)},
+    {ROW(e2m1_exponent), ROW(e2m1_e8m0), ROW(e2m1_e4m3)},
+};
+
+/* ---- packed panels ---- */
+
+INLINE void add_packed_unit(const uint8_t *a, const uint8_t *b, int64_t width, int64_t unit,
+                            bool by_exponent, float *acc) {
+    const int32_t *groups = (const int32_t *)(const void *)a;
+    const int32_t *begin = groups + unit / 4 * width, *a_scales = begin + width;
+    __m512i scales = _mm512_loadu_si512(b + LANES * unit);
+    for (int64_t r = 0; r < width; r++, acc += BSMM_SMALL_M_COLUMNS) {
+        __m512i sum = _mm512_set1_epi32(begin[r]);
+        for (int64_t g = 0; g < unit / 4; g++)
+            sum = _mm512_dpbusd_epi32(sum, _mm512_loadu_si512(b + g * LANES * 4),
+                                      _mm512_set1_epi32(groups[g * width + r]));
+        __m512 scale = scale_product(a_scales[r], scales, by_exponent);
+        _mm512_storeu_ps(acc,
+                         _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, _mm512_loadu_ps(acc)));
+    }
+}
+
+INLINE void multiply_packed(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
+                            int64_t unit, float *acc) {
+    for (int64_t u = 0; u < units; u++) {
+        add_packed_unit(a, b, width, unit, unit == BSMM_INT8_EXPONENT_UNIT, acc);
+        a += BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A);
+        b += BSMM_INT8_UNIT_BYTES(LANES, unit, BSMM_INT8_B);
+    }
+}
+
+TARGET static void multiply_packed_exponent(const uint8_t *a, const uint8_t *b, int64_t width,
+                                            int64_t units, float *acc) {
+    multiply_packed(a, b, width, units, BSMM_INT8_EXPONENT_UNIT, acc);
+}
+
+TARGET static void multiply_packed_value(const uint8_t *a, const uint8_t *b, int64_t width,
+                                         int64_t units, float *acc) {
+    multiply_packed(a, b, width, units, BSMM_INT8_MULTIPLY_UNIT, acc);
+}
+
+/* ---- a panel's scales ---- */
+
+TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
+    __m512i v = _mm512_loadu_si512(codes);
+    if (e4m3)
+        return _mm512_cmpeq_epi8_mask(_mm512_and_si512(v, _mm512_set1_epi8(0x7f)),
+                                      _mm512_set1_epi8(0x7f));
+    return _mm512_cmpgt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8(127 - 50)),
+                                  _mm512_set1_epi8(100));
+}
+
+static bool prepare(const bsmm_small_m_scales *s) {
+    return bsmm_small_m_int8_prepare(s, find_unusual);
+}
+
+static bsmm_small_m_engine engine_of(const bsmm_product *p) {
+    int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths));
+    bool e2m1 = p->b.m.format.elem == BSMM_ELEM_E2M1;
+    bsmm_small_m_engine d = bsmm_small_m_int8_engine_of(p, widths[tile]);
+    d.prepare = prepare;
+    d.multiply = multiplies[e2m1][bsmm_int8_scaling_of(p)][tile];
+    d.multiply_packed = bsmm_int8_by_exponent(p) ? multiply_packed_exponent : multiply_packed_value;
+    return d;
+}
+
+#endif
+
+static bool is_supported(void) {
+    uint32_t needed = BSMM_CPU_AVX512_VNNI | BSMM_CPU_AVX512_VBMI;
+    return (bsmm_cpu_features() & needed) == needed;
+}
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    if (!is_supported()) return "the processor has no AVX-512 VNNI and VBMI";
+    return bsmm_small_m_int8_refuse(p, most_rows, why, size);
+}
+
+const bsmm_kernel bsmm_kernel_cpu_avx512_int8dot_small_m = {
+    BSMM_SMALL_M_KERNEL,
+    .name = "cpu_avx512_int8dot_small_m",
+    .refuse = refuse,
+    .bound = bsmm_int8_bound,
+};

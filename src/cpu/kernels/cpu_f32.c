@@ -1,0 +1,91 @@
+/* cpu_f32: any formats through fp32, in portable C. Blocks of D of 128 x 128 are shared out to the
+ * threads; each packs its own A and B, 512 of K at a time, and sums in double. The share of K, its
+ * order and the segments depend on K and the formats alone: the same bits at any number of threads.
+ *
+ * Workspace per thread: A 256 KiB, B 256 KiB, scales and flags, D's block 128 KiB. */
+#include "cpu/engine/engine_f32seg.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MC = BSMM_F32SEG_MC, NC = BSMM_F32SEG_NC, KC = BSMM_F32SEG_KC };
+
+/* One thread's memory: segments are at least 2 long (block_cols is). */
+typedef struct workspace {
+    _Alignas(64) float a[MC * KC];
+    float b[NC * KC];
+    double a_scales[MC * KC / 2], b_scales[NC * KC / 2];
+    double acc[MC * NC];
+    uint8_t a_wide[MC * KC / 2], b_wide[NC * KC / 2];
+} workspace;
+
+static void multiply_block(const bsmm_product *p, int64_t row, int64_t col, workspace *w) {
+    bsmm_f32seg_block a = {w->a, w->a_scales, w->a_wide}, b = {w->b, w->b_scales, w->b_wide};
+    int64_t rows = bsmm_min_i64(MC, p->d.m.rows - row), cols = bsmm_min_i64(NC, p->d.m.cols - col);
+    int64_t padded_m = bsmm_round_up(rows, BSMM_F32SEG_MR);
+    int64_t padded_n = bsmm_round_up(cols, BSMM_F32SEG_NR);
+    int64_t segment = bsmm_f32seg_segment(&p->a, &p->b), k = p->a.m.cols;
+    /* KC begins a segment, for it is cut to a multiple of it. */
+    int64_t step = KC / segment * segment;
+    memset(w->acc, 0, sizeof(double) * (size_t)(padded_m * padded_n));
+    for (int64_t k0 = 0; k0 < k; k0 += step) {
+        int64_t part = bsmm_min_i64(step, k - k0);
+        bsmm_f32seg_pack(&p->a, row, rows, padded_m, BSMM_F32SEG_MR, k0, part, segment, &a);
+        bsmm_f32seg_pack(&p->b, col, cols, padded_n, BSMM_F32SEG_NR, k0, part, segment, &b);
+        bsmm_f32seg_engine(&a, padded_m, &b, padded_n, part, segment, w->acc);
+    }
+    bsmm_epilogue_store(p, row, rows, col, cols, w->acc, padded_n);
+}
+
+static int64_t count_blocks(const bsmm_product *p) {
+    return bsmm_ceil_div(p->d.m.cols, NC) * bsmm_ceil_div(p->d.m.rows, MC);
+}
+
+static int count_threads(const bsmm_product *p) {
+    return (int)bsmm_min_i64(p->threads, count_blocks(p));
+}
+
+static bsmm_status run(const bsmm_product *p, void *memory) {
+    workspace *workspaces = memory;
+    int64_t across = bsmm_ceil_div(p->d.m.cols, NC), blocks = count_blocks(p);
+#pragma omp parallel for num_threads(count_threads(p)) schedule(dynamic)
+    for (int64_t i = 0; i < blocks; i++)
+        multiply_block(p, i / across * MC, i % across * NC, &workspaces[omp_get_thread_num()]);
+    return BSMM_OK;
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    return (uint64_t)count_threads(p) * sizeof(workspace);
+}
+
+/* See engine_f32seg.c. */
+static double bound(const bsmm_product *p) {
+    (void)p;
+    return BSMM_F32SEG_SEGMENT * 0x1p-24;
+}
+
+/* A segment of odd length, or an element per scale, is nothing that it was written for. */
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    if (p->recipe) {
+        snprintf(why, size, "D is block-scaled (%s): it stores unscaled formats only",
+                 bsmm_format_name(p->d.m.format));
+        return why;
+    }
+    int64_t segment = bsmm_f32seg_segment(&p->a, &p->b);
+    if (segment < 2) {
+        snprintf(why, size, "blocks of %u and %u along K share no run of 2 or more with 128",
+                 p->a.m.format.block_cols, p->b.m.format.block_cols);
+        return why;
+    }
+    return NULL;
+}
+
+const bsmm_kernel bsmm_kernel_cpu_f32 = {
+    .name = "cpu_f32",
+    .device = "cpu",
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .run = run,
+};

@@ -1,0 +1,397 @@
+/* The bf16 engines' packing; see pack_bf16dot.h for the layout of a unit.
+ *
+ * vdpbf16ps flushes subnormals to zero, inputs and sums. Packed values are therefore multiples of
+ * 2^-60 (a row that is not is wide): every product and every sum is a multiple of 2^-120, far from
+ * fp32's subnormals, and at most K * 2^34 in magnitude. */
+#include "cpu/pack/pack_bf16dot.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int lowest_bit = -60; /* of anything packed */
+
+/* ---- which products ---- */
+
+static bool has_segments(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_F32;
+}
+
+bool bsmm_bf16_by_segment(const bsmm_product *p) {
+    return has_segments(&p->a) || has_segments(&p->b);
+}
+
+/* What a block along K must be a multiple of. */
+static const int64_t block_multiples[] = {
+    [BSMM_SCALE_NONE] = 1,
+    [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,
+    [BSMM_SCALE_E4M3] = BSMM_PACK_STEP,
+    [BSMM_SCALE_F32] = BSMM_BF16_SEGMENT_UNIT,
+};
+
+static const char *refuse_blocks(const bsmm_operand *o, const char *what, char *why, size_t size) {
+    int64_t multiple = block_multiples[o->m.format.scale];
+    if (o->m.format.block_cols % multiple == 0) return NULL;
+    snprintf(why, size, "%s has blocks of %u along K; with %s scales it takes multiples of %lld",
+             what, o->m.format.block_cols, bsmm_scale_row_of(o->m.format.scale)->name,
+             (long long)multiple);
+    return why;
+}
+
+static const char *refuse_operand(const bsmm_operand *o, const char *what, char *why, size_t size) {
+    uint32_t elem = o->m.format.elem;
+    bool narrow = bsmm_elem_row(elem)->bits <= 8;
+    if (!narrow && elem != BSMM_ELEM_BF16) {
+        snprintf(why, size, "%s has %s elements, which bf16 does not hold exactly", what,
+                 bsmm_elem_row(elem)->name);
+        return why;
+    }
+    if (!narrow && o->m.format.scale != BSMM_SCALE_NONE) {
+        snprintf(why, size, "%s has bf16 elements with scales", what);
+        return why;
+    }
+    return refuse_blocks(o, what, why, size);
+}
+
+const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size) {
+    const char *reason = refuse_operand(&p->a, "A", why, size);
+    if (!reason) reason = refuse_operand(&p->b, "B", why, size);
+    if (reason) return reason;
+    if (p->a.m.cols > 1 << 20) return "K is above 2^20: fp32 sums might leave their range";
+    return NULL;
+}
+
+/* ---- a tile of rows ---- */
+
+enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS };
+
+/* Below any exponent. */
+enum { NOTHING = -1000 };
+
+/* What is known of a row before it is packed. */
+typedef struct lane {
+    int top;    /* exponent that leaves the row, of its largest scale or element; or NOTHING */
+    int bottom; /* of bf16 elements: exponent of the smallest */
+    bool wide;
+} lane;
+
+typedef struct tile {
+    const bsmm_operand *o;
+    const bsmm_pack_isa *isa;
+    const bsmm_pack_table *t;
+    int64_t row, rows;  /* rows may be 0 */
+    bsmm_pack_place at; /* of K = 0 */
+    lane lanes[LANES];
+    double *factors; /* of `rows` rows */
+    uint8_t *wide;
+} tile;
+
+/* Part of a tile's K, and what its elements are multiplied by. */
+typedef struct span {
+    int64_t k, n;
+    int64_t offsets_of;      /* the k that they are of; -1: of none */
+    uint64_t offsets[STEPS]; /* of the scales */
+    bsmm_pack_codes codes;
+    bsmm_pack_buffer buffer;
+    int16_t shifts[LANES][STEPS / 2];
+    float factors[LANES][STEPS];
+    int32_t scales[LANES][STEPS]; /* fp32 that stay beside the elements */
+} span;
+
+/* One way to treat rows. */
+typedef struct treatment {
+    void (*survey)(tile *t, span *s, int64_t i); /* looks at lane i before any is packed */
+    void (*scale)(tile *t, span *s, int64_t i);  /* says what lane i is multiplied by */
+    bool by_codes;                               /* it looks at elements */
+    bool by_shifts, by_factors;
+} treatment;
+
+static void raise_top(lane *l, int exponent) {
+    if (exponent > l->top) l->top = exponent;
+}
+
+/* ---- e8m0 scales: exponents, folded into the elements ---- */
+
+enum { BLOCK = BSMM_BF16_FOLDED_UNIT, E8M0_BIAS = 127, E8M0_NAN = 255 };
+
+static int64_t load_codes(const tile *t, const span *s, int64_t i, uint8_t *codes) {
+    const uint8_t *row = (const uint8_t *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
+    int64_t blocks = bsmm_ceil_div(s->n, BLOCK);
+    for (int64_t b = 0; b < blocks; b++)
+        codes[b] = row[s->offsets[b]];
+    return blocks;
+}
+
+static bool is_empty(const tile *t, const span *s, int64_t i, int64_t block) {
+    int64_t first = s->k + block * BLOCK;
+    return bsmm_pack_is_empty(t->o, t->row + i, first, bsmm_min_i64(first + BLOCK, s->k + s->n));
+}
+
+/* The largest code below `limit`; NOTHING if there is none. */
+static int largest_below(const uint8_t *codes, int64_t blocks, int limit) {
+    int largest = NOTHING;
+    for (int64_t b = 0; b < blocks; b++)
+        largest = codes[b] < limit && codes[b] > largest ? codes[b] : largest;
+    return largest;
+}
+
+/* The top is the largest exponent of a block that has elements. */
+static void survey_e8m0(tile *t, span *s, int64_t i) {
+    uint8_t codes[STEPS / 2];
+    int64_t blocks = load_codes(t, s, i, codes);
+    int code = largest_below(codes, blocks, E8M0_NAN);
+    for (; code - E8M0_BIAS > t->lanes[i].top; code = largest_below(codes, blocks, code))
+        for (int64_t b = 0; b < blocks; b++)
+            if (codes[b] == code && !is_empty(t, s, i, b)) {
+                raise_top(&t->lanes[i], code - E8M0_BIAS);
+                return;
+            }
+}
+
+/* Blocks above the top are empty; ones too far below it make the row wide unless they are. */
+static void scale_e8m0(tile *t, span *s, int64_t i) {
+    uint8_t codes[STEPS / 2];
+    int64_t blocks = load_codes(t, s, i, codes);
+    lane *l = &t->lanes[i];
+    int top = (l->top == NOTHING ? 0 : l->top) + E8M0_BIAS, deepest = lowest_bit - t->t->lowest_bit;
+    int lowest = E8M0_NAN;
+    for (int64_t b = 0; b < blocks; b++) {
+        int code = codes[b], shift = code - top;
+        int inside = shift >= deepest && shift <= 0 ? shift * 128 : 0;
+        s->shifts[i][b] = (int16_t)(code == E8M0_NAN ? BSMM_PACK_NAN : inside);
+        lowest = code < lowest ? code : lowest;
+    }
+    if (lowest - top >= deepest) return;
+    for (int64_t b = 0; b < blocks && !l->wide; b++)
+        l->wide = codes[b] - top < deepest && !is_empty(t, s, i, b);
+}
+
+/* ---- e4m3 scales span 2^-9 to 448: no exponent needs to leave the row ---- */
+
+static void scale_e4m3(tile *t, span *s, int64_t i) {
+    const uint8_t *codes = (const uint8_t *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
+    const float *values = bsmm_pack_scales_of(BSMM_SCALE_E4M3);
+    for (int64_t b = 0; b * BSMM_PACK_STEP < s->n; b++)
+        s->factors[i][b] = values[codes[s->offsets[b]]];
+}
+
+/* ---- fp32 scales stay beside the elements, the row's largest power of two taken out ---- */
+
+static const float *f32_scales(const tile *t, int64_t i) {
+    return (const float *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
+}
+
+static void survey_f32(tile *t, span *s, int64_t i) {
+    const float *scales = f32_scales(t, i);
+    float largest = 0;
+    for (int64_t b = 0; b * BSMM_BF16_SEGMENT_UNIT < s->n; b++) {
+        float magnitude = fabsf(scales[s->offsets[b]]);
+        if (isinf(magnitude)) t->lanes[i].wide = true;
+        if (magnitude > largest && isfinite(magnitude)) largest = magnitude;
+    }
+    if (largest > 0) raise_top(&t->lanes[i], ilogbf(largest));
+}
+
+static void scale_f32(tile *t, span *s, int64_t i) {
+    const float *scales = f32_scales(t, i);
+    lane *l = &t->lanes[i];
+    double inverse = ldexp(1, l->top == NOTHING ? 0 : -l->top);
+    double smallest = ldexp(1, lowest_bit / 2);
+    for (int64_t b = 0; b * BSMM_BF16_SEGMENT_UNIT < s->n; b++) {
+        double scale = (double)scales[s->offsets[b]] * inverse;
+        float value = (float)scale;
+        if (scale != 0 && fabs(scale) < smallest) l->wide = true;
+        memcpy(&s->scales[i][b], &value, 4);
+    }
+}
+
+/* ---- bf16 elements have their own exponents: the row's largest one leaves it ---- */
+
+static int exponent_of(int16_t magnitude) {
+    return ilogb(bsmm_elem_decode(BSMM_ELEM_BF16, (uint32_t)magnitude));
+}
+
+static void survey_bf16(tile *t, span *s, int64_t i) {
+    int16_t largest, smallest;
+    lane *l = &t->lanes[i];
+    t->isa->extent((const uint16_t *)(const void *)s->codes.row[i], s->n, &largest, &smallest);
+    if (largest == 0) return;
+    raise_top(l, exponent_of(largest));
+    int bottom = exponent_of(smallest);
+    if (bottom < l->bottom) l->bottom = bottom;
+    if (l->bottom - 7 - l->top < lowest_bit) l->wide = true;
+}
+
+/* Subnormals are normalized ahead: a shift adds to exponents that are there. */
+static void normalize(tile *t, span *s, int64_t i) {
+    const uint16_t *from = (const uint16_t *)(const void *)s->codes.row[i];
+    uint16_t *to = s->buffer.codes[i];
+    for (int64_t k = 0; k < s->n; k++) {
+        double value = bsmm_elem_decode(BSMM_ELEM_BF16, from[k]);
+        bool moves = value != 0 && isfinite(value);
+        to[k] = moves ? (uint16_t)bsmm_elem_encode(BSMM_ELEM_BF16, ldexp(value, -t->lanes[i].top),
+                                                   false)
+                      : from[k];
+    }
+    s->codes.row[i] = (const uint8_t *)to;
+}
+
+static void scale_bf16(tile *t, span *s, int64_t i) {
+    static const int smallest_normal = -126;
+    const lane *l = &t->lanes[i];
+    bool moves = l->top != NOTHING && !l->wide;
+    bool subnormal = moves && l->bottom < smallest_normal;
+    int16_t shift = (int16_t)(moves && !subnormal ? -l->top * 128 : 0);
+    if (subnormal) normalize(t, s, i);
+    for (int64_t b = 0; b * BLOCK < s->n; b++)
+        s->shifts[i][b] = shift;
+}
+
+/* ---- panels ---- */
+
+static const treatment by_scale[] = {
+    [BSMM_SCALE_NONE] = {.survey = NULL},
+    [BSMM_SCALE_E8M0] = {.survey = survey_e8m0, .scale = scale_e8m0, .by_shifts = true},
+    [BSMM_SCALE_E4M3] = {.scale = scale_e4m3, .by_factors = true},
+    [BSMM_SCALE_F32] = {.survey = survey_f32, .scale = scale_f32},
+};
+static const treatment of_bf16 = {
+    .survey = survey_bf16, .scale = scale_bf16, .by_codes = true, .by_shifts = true};
+
+static const treatment *treatment_of(const bsmm_operand *o) {
+    return o->m.format.elem == BSMM_ELEM_BF16 ? &of_bf16 : &by_scale[o->m.format.scale];
+}
+
+static void open_span(const tile *t, int64_t k, span *s) {
+    const bsmm_operand *o = t->o;
+    s->k = k;
+    s->n = bsmm_min_i64(bsmm_pack_columns_at_once(o), o->m.cols - k);
+    if (o->m.format.scale != BSMM_SCALE_NONE && s->offsets_of != k)
+        bsmm_pack_offsets(o, k, s->n, block_multiples[o->m.format.scale], s->offsets);
+    s->offsets_of = k;
+}
+
+static void read_codes(const tile *t, span *s) {
+    bsmm_pack_read(t->isa, t->o, t->row, t->rows, s->k, s->n, &s->buffer, &s->codes);
+}
+
+/* What rows that are not there, or have no scales, are multiplied by: lanes from `first` on. */
+static void set_to_one(span *s, int64_t first, int64_t n) {
+    for (int64_t i = first; i < LANES; i++)
+        for (int64_t b = 0; b * BSMM_PACK_STEP < n; b++) {
+            s->factors[i][b] = 1;
+            s->scales[i][b] = 127 << 23; /* of fp32 */
+            s->shifts[i][b / 2] = 0;
+        }
+}
+
+static void pack_span(tile *t, span *s, const treatment *how) {
+    bsmm_pack_place at = t->at;
+    bsmm_pack_scaling scaling = {how->by_shifts ? (const int16_t(*)[STEPS / 2]) s->shifts : NULL,
+                                 how->by_factors ? (const float(*)[STEPS])s->factors : NULL};
+    int64_t unit = at.unit_groups * 2, units = bsmm_ceil_div(s->n, unit);
+    at.to += s->k / unit * at.unit_bytes;
+    at.groups = units * at.unit_groups;
+    set_to_one(s, t->rows, s->n);
+    for (int64_t i = 0; i < t->rows && how->scale; i++)
+        how->scale(t, s, i);
+    t->isa->halves(&s->codes, t->t, &scaling, &at);
+    if (unit == BSMM_BF16_SEGMENT_UNIT)
+        t->isa->words((const int32_t(*)[STEPS])s->scales, units, at.lanes,
+                      at.to + at.unit_groups * at.pitch, at.unit_bytes);
+}
+
+/* Tiles that take turns with each span. One whose K is one span reads its codes once. */
+static void pack_tiles(tile *tiles, int64_t count, span *s) {
+    const treatment *how = treatment_of(tiles->o);
+    int64_t cols = tiles->o->m.cols;
+    bool are_read = false;
+    for (int64_t k = 0; k < cols && how->survey; k += s->n)
+        for (int64_t j = 0; j < count; j++) {
+            open_span(&tiles[j], k, s);
+            if (how->by_codes) read_codes(&tiles[j], s);
+            for (int64_t i = 0; i < tiles[j].rows; i++)
+                how->survey(&tiles[j], s, i);
+            are_read = how->by_codes && count == 1 && s->n == cols;
+        }
+    for (int64_t k = 0; k < cols; k += s->n)
+        for (int64_t j = 0; j < count; j++) {
+            open_span(&tiles[j], k, s);
+            if (!are_read) read_codes(&tiles[j], s);
+            pack_span(&tiles[j], s, how);
+        }
+}
+
+/* What leaves rows, once they are packed. */
+static void finish_tile(const tile *t, double global) {
+    for (int64_t i = 0; i < t->rows; i++) {
+        int top = t->lanes[i].top;
+        t->factors[i] = top == NOTHING ? global : global * bsmm_double_pow2(top);
+        t->wide[i] = t->lanes[i].wide;
+    }
+}
+
+enum { AT_ONCE = 16 }; /* tiles, where they take turns */
+
+static void pack_some(tile *tiles, int64_t count, span *s) {
+    double global = bsmm_operand_global(tiles->o);
+    for (int64_t j = 0; j < count; j++)
+        for (int64_t i = 0; i < LANES; i++)
+            tiles[j].lanes[i] = (lane){NOTHING, INT32_MAX, !isfinite(global)};
+    pack_tiles(tiles, count, s);
+    for (int64_t j = 0; j < count; j++)
+        finish_tile(&tiles[j], global);
+}
+
+/* The tile of a panel that begins at its row `first`. */
+static tile tile_of(const tile *like, int64_t width, int64_t first, int64_t row, int64_t rows,
+                    const bsmm_panel *to) {
+    tile t = *like;
+    t.row = row + first;
+    t.at.to = to->units + 4 * first;
+    t.at.lanes = bsmm_min_i64(LANES, width - first);
+    t.rows = rows < first ? 0 : bsmm_min_i64(t.at.lanes, rows - first);
+    t.factors = to->factors + first;
+    t.wide = to->wide + first;
+    return t;
+}
+
+void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_bf16_form form,
+                       int64_t width, int64_t row, int64_t rows, bsmm_panel *to) {
+    int64_t unit = bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
+    bool wide = form == BSMM_BF16_A_WIDE;
+    tile t = {.o = form == BSMM_BF16_B ? &p->b : &p->a, .isa = isa}, tiles[AT_ONCE];
+    if (t.o->m.format.elem != BSMM_ELEM_BF16) t.t = bsmm_pack_table_of(t.o->m.format.elem);
+    t.at = (bsmm_pack_place){.unit_groups = unit / 2,
+                             .unit_bytes = wide ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit)
+                                                : BSMM_BF16_UNIT_BYTES(width, unit),
+                             .pitch = (wide ? 8 : 4) * width,
+                             .widened = wide};
+    int64_t panel_bytes = bsmm_ceil_div(t.o->m.cols, unit) * t.at.unit_bytes, count = 0;
+    int64_t most = bsmm_pack_columns_at_once(t.o) < SPAN ? AT_ONCE : 1;
+    span s;
+    s.offsets_of = -1;
+    s.buffer.n = 0;
+    set_to_one(&s, 0, bsmm_min_i64(SPAN, t.o->m.cols));
+    for (int64_t i = 0; i < rows; i += width)
+        for (int64_t first = 0; first < width; first += LANES) {
+            bsmm_panel panel = {to->units + i / width * panel_bytes, to->factors + i, to->wide + i};
+            tiles[count++] =
+                tile_of(&t, width, first, row + i, bsmm_min_i64(width, rows - i), &panel);
+            bool is_last = i + width >= rows && first + LANES >= width;
+            if (count < most && !is_last) continue;
+            pack_some(tiles, count, &s);
+            count = 0;
+        }
+}
+
+void bsmm_bf16_pack(const bsmm_product *p, bsmm_bf16_form form, int64_t width, int64_t row,
+                    int64_t rows, bsmm_panel *to) {
+    bsmm_bf16_pack_by(bsmm_pack_best(), p, form, width, row, rows, to);
+}
+
+double bsmm_bf16_bound(const bsmm_product *p) {
+    double k = (double)p->a.m.cols;
+    double terms = bsmm_bf16_by_segment(p) ? 128 + k / 128 : k;
+    return 1.1 * (terms + 4) * 0x1p-24;
+}

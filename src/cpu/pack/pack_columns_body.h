@@ -1,0 +1,79 @@
+/* Columns that lie apart, included by a file after it has defined INLINE, WORDS and `word`: 64
+ * bits, or a vector of WORDS of them, each of which takes a block of its own. One after another
+ * columns give a word of codes, of as many rows; a square of those, transposed, is a word of each
+ * row. */
+#ifndef BSMM_CPU_PACK_COLUMNS_BODY_H
+#define BSMM_CPU_PACK_COLUMNS_BODY_H
+
+#include "cpu/pack/pack.h"
+
+#include <string.h>
+
+/* What lies above `low` in x moves to where it lies in y, and back. */
+INLINE void exchange(word *x, word *y, int shift, uint64_t low) {
+    word moved = (*x >> shift ^ *y) & low;
+    *y ^= moved;
+    *x ^= moved << shift;
+}
+
+enum { BYTES = 8 }; /* of a word */
+
+INLINE void transpose_bytes(word x[BYTES]) {
+    for (int i = 0; i < 4; i++)
+        exchange(&x[i], &x[i + 4], 32, 0x00000000ffffffff);
+    for (int i = 0; i < 8; i += i % 2 ? 3 : 1)
+        exchange(&x[i], &x[i + 2], 16, 0x0000ffff0000ffff);
+    for (int i = 0; i < 8; i += 2)
+        exchange(&x[i], &x[i + 1], 8, 0x00ff00ff00ff00ff);
+}
+
+/* 8 codes, one to a byte. */
+INLINE void spread(word *codes, uint32_t bits) {
+    word x = *codes;
+    if (bits == 4) {
+        x &= 0x00000000ffffffff;
+        x = (x | x << 16) & 0x0000ffff0000ffff;
+        x = (x | x << 8) & 0x00ff00ff00ff00ff;
+        x = (x | x << 4) & 0x0f0f0f0f0f0f0f0f;
+    }
+    if (bits == 6) {
+        x = (x & 0x0000000000ffffff) | (x & 0x0000ffffff000000) << 8;
+        x = (x & 0x00000fff00000fff) | (x & 0x00fff00000fff000) << 4;
+        x = (x & 0x003f003f003f003f) | (x & 0x0fc00fc00fc00fc0) << 2;
+    }
+    *codes = x;
+}
+
+/* Of columns i, i + apart and on, `skip` bytes into each. */
+INLINE void load_words(const bsmm_pack_columns *c, uint64_t i, uint64_t apart, uint64_t skip,
+                       word *to) {
+    uint64_t words[WORDS];
+    for (uint64_t w = 0; w < WORDS; w++) {
+        uint64_t bit = c->bit + (i + w * apart) * c->step;
+        memcpy(&words[w], c->base + skip + bit / 8, sizeof words[w]);
+        words[w] >>= bit % 8;
+    }
+    memcpy(to, words, sizeof *to);
+}
+
+INLINE void store_bytes(const bsmm_pack_columns *c, uint32_t bits, uint8_t *to) {
+    for (uint64_t i = 0; i < BSMM_PACK_RUN; i += BYTES * WORDS) {
+        word words[BYTES];
+        for (uint64_t j = 0; j < BYTES; j++) {
+            load_words(c, i + j, BYTES, 0, &words[j]);
+            spread(&words[j], bits);
+        }
+        transpose_bytes(words);
+        for (int lane = 0; lane < BYTES; lane++)
+            memcpy(to + lane * BSMM_PACK_SPAN + i, &words[lane], sizeof words[lane]);
+    }
+}
+
+/* Codes of up to 8 bits. */
+INLINE void store_narrow(const bsmm_pack_columns *c, uint8_t *to) {
+    if (c->bits == 4) store_bytes(c, 4, to);
+    if (c->bits == 6) store_bytes(c, 6, to);
+    if (c->bits == 8) store_bytes(c, 8, to);
+}
+
+#endif

@@ -1,0 +1,276 @@
+/* Which products the f32 engines take, and what leaves a row before it is packed; see
+ * pack_f32fma.h.
+ *
+ * What fp32 carries. A row's largest power of two leaves it as its factor, so that what is packed
+ * lies below 2^(TOP + 1): sums of 2^20 products stay below 2^126, fp32 scales included. A row's
+ * `span` says how many binades its values cover, and so how deep its smallest lies below TOP; two
+ * rows whose spans add up to at most SPAN_LIMIT have no product of nonzero values below
+ * 2^(2 * TOP - SPAN_LIMIT) = 2^-100 (2^-102 before fp32 scales). Sums that fall among fp32's
+ * subnormals are then off by 2^-24 of such a product at most, even where the processor flushes
+ * them to zero: within the bound. Other pairs are wide. So 32-bit activations may hold values
+ * 2^-150 of their largest, and subnormals, against rows of 8-bit weights. */
+#include "cpu/pack/pack_f32fma_source.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TOP = 51, STEPS = BSMM_PACK_STEPS, SPAN = BSMM_PACK_SPAN };
+
+/* Exponents below TOP at which packed elements, and packed scales below 1, are still normal. */
+enum { DEEPEST_ELEMENT = TOP + 125, DEEPEST_SCALE = 126 };
+
+/* ---- which products ---- */
+
+static bool has_segments(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_F32;
+}
+
+bool bsmm_f32fma_by_segment(const bsmm_product *p) {
+    return has_segments(&p->a) || has_segments(&p->b);
+}
+
+static const char *refuse_operand(const bsmm_operand *o, const char *what, char *why, size_t size) {
+    const bsmm_format *f = &o->m.format;
+    if (has_segments(o) && f->block_cols % BSMM_F32FMA_SEGMENT_UNIT != 0) {
+        snprintf(why, size, "%s has f32 scales of %u along K; it takes multiples of %d", what,
+                 f->block_cols, BSMM_F32FMA_SEGMENT_UNIT);
+        return why;
+    }
+    if (f->scale == BSMM_SCALE_E4M3 && f->elem == BSMM_ELEM_F32) {
+        snprintf(why, size, "%s has f32 elements with e4m3 scales, whose product fp32 rounds",
+                 what);
+        return why;
+    }
+    return NULL;
+}
+
+const char *bsmm_f32fma_refuse(const bsmm_product *p, char *why, size_t size) {
+    const char *reason = refuse_operand(&p->a, "A", why, size);
+    if (!reason) reason = refuse_operand(&p->b, "B", why, size);
+    if (reason) return reason;
+    if (p->a.m.cols > 1 << 20) return "K is above 2^20: fp32 sums might leave their range";
+    return NULL;
+}
+
+double bsmm_f32fma_bound(const bsmm_product *p) {
+    double k = (double)p->a.m.cols;
+    double terms =
+        bsmm_f32fma_by_segment(p) ? BSMM_F32FMA_SEGMENT_UNIT + k / BSMM_F32FMA_SEGMENT_UNIT : k;
+    return 1.1 * (terms + 4) * 0x1p-24;
+}
+
+/* ---- exponents ---- */
+
+/* Of the nonzero finite values of something; bottom > top where there are none. */
+typedef struct exponents {
+    int top, bottom;
+} exponents;
+
+static const exponents nothing = {INT_MIN, INT_MAX};
+
+static void include(exponents *all, exponents part) {
+    if (part.top > all->top) all->top = part.top;
+    if (part.bottom < all->bottom) all->bottom = part.bottom;
+}
+
+/* Exponent of the fp32 with these bits, positive and not 0. */
+static int exponent_of(uint32_t bits) {
+    return bits >> 23 ? (int)(bits >> 23) - 127 : 31 - __builtin_clz(bits) - 149;
+}
+
+enum { INFINITE = 0x7f800000 }; /* magnitudes from here on are Inf and NaN */
+
+static int32_t largest_finite(const float *values, int64_t n) {
+    int32_t largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t magnitude;
+        memcpy(&magnitude, &values[i], sizeof magnitude);
+        magnitude &= INT32_MAX;
+        if (magnitude < INFINITE && magnitude > largest) largest = magnitude;
+    }
+    return largest;
+}
+
+static exponents exponents_of(const bsmm_pack_isa *isa, const float *values, int64_t n) {
+    int32_t largest, smallest_less_1;
+    isa->reach(values, n, &largest, &smallest_less_1);
+    if (largest >= INFINITE) largest = largest_finite(values, n);
+    if (largest == 0) return nothing;
+    return (exponents){exponent_of((uint32_t)largest), exponent_of((uint32_t)smallest_less_1 + 1)};
+}
+
+/* ---- scales ---- */
+
+double bsmm_f32fma_scale_at(const bsmm_operand *o, int64_t r, int64_t k) {
+    const bsmm_format *f = &o->m.format;
+    if (f->scale == BSMM_SCALE_NONE) return 1;
+    return bsmm_scale_load(f->scale, o->m.scales,
+                           bsmm_scale_map_at(&o->map, r / f->block_rows, k / f->block_cols));
+}
+
+const uint64_t *bsmm_f32fma_offsets(bsmm_f32fma_source *s, int64_t k) {
+    int64_t first = k / SPAN * SPAN;
+    if (!s->step) return NULL;
+    if (s->offsets_of != first)
+        bsmm_pack_offsets(s->o, first, bsmm_min_i64(SPAN, s->o->m.cols - first), s->step,
+                          s->offsets);
+    s->offsets_of = first;
+    return s->offsets + (k - first) / s->step;
+}
+
+/* Those of a row from column k on, as many as `to` has room for. */
+static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float to[STEPS]) {
+    const uint64_t *offsets = bsmm_f32fma_offsets(s, k);
+    int64_t n = bsmm_ceil_div(bsmm_min_i64(SPAN, s->o->m.cols - k), s->step);
+    if (s->o->m.format.scale == BSMM_SCALE_F32) {
+        const float *scales = (const float *)s->o->m.scales + row;
+        for (int64_t i = 0; i < n; i++)
+            to[i] = scales[offsets[i]];
+        return n;
+    }
+    const uint8_t *codes = (const uint8_t *)s->o->m.scales + row;
+    const float *values = bsmm_pack_scales_of(s->o->m.format.scale);
+    for (int64_t i = 0; i < n; i++)
+        to[i] = values[codes[offsets[i]]];
+    return n;
+}
+
+/* ---- rows ---- */
+
+/* What is known of a row: its elements (with scales that are folded in), scales that are not, and
+ * its smallest value. */
+typedef struct reach {
+    exponents elements, scales;
+    int bottom;
+    bool infinite;
+} reach;
+
+static const reach of_nothing = {{INT_MIN, INT_MAX}, {INT_MIN, INT_MAX}, INT_MAX, false};
+
+/* Elements under scales; neither is nothing. */
+static void include_blocks(reach *all, bool folded, exponents e, exponents scale) {
+    const exponents one = {0, 0};
+    exponents inside = folded ? scale : one;
+    include(&all->elements, (exponents){e.top + inside.top, e.bottom + inside.bottom});
+    include(&all->scales, folded ? one : scale);
+    if (e.bottom + scale.bottom < all->bottom) all->bottom = e.bottom + scale.bottom;
+}
+
+static exponents format_of(const bsmm_f32fma_source *s) {
+    const bsmm_elem_info *elem = bsmm_elem_row(s->o->m.format.elem);
+    return (exponents){ilogb(elem->max), ilogb(elem->min_subnormal)};
+}
+
+/* Columns [k, k + n), of which `values` are the elements; NULL: any that the format has. */
+static void include_columns(const bsmm_f32fma_source *s, int64_t r, int64_t k, int64_t n,
+                            const float *values, reach *all) {
+    int64_t end = (k / s->block + 1) * s->block - k;
+    for (int64_t i = 0; i < n; i = end, end += s->block) {
+        double scale = bsmm_f32fma_scale_at(s->o, r, k + i);
+        all->infinite |= isinf(scale) != 0;
+        if (scale == 0 || !isfinite(scale)) continue;
+        exponents e =
+            values ? exponents_of(s->isa, values + i, bsmm_min_i64(n, end) - i) : format_of(s);
+        int exponent = ilogb(scale);
+        if (e.top >= e.bottom) include_blocks(all, s->folded, e, (exponents){exponent, exponent});
+    }
+}
+
+/* A scale of Inf makes terms of either sign infinite: only their sum one by one shows NaN. */
+static void include_scales(bsmm_f32fma_source *s, uint64_t row, reach *all) {
+    float scales[STEPS];
+    for (int64_t k = 0; k < s->o->m.cols; k += SPAN) {
+        int64_t n = load_scales(s, row, k, scales);
+        exponents e = exponents_of(s->isa, scales, n);
+        if (e.top >= e.bottom) include_blocks(all, s->folded, format_of(s), e);
+        for (int64_t i = 0; i < n && !s->folded; i++)
+            all->infinite |= isinf(scales[i]) != 0;
+    }
+}
+
+/* ldexp(1, exponent), of exponents that double has. */
+static double power_of_two(int exponent) {
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void finish_row(const reach *all, bsmm_f32fma_row *row) {
+    exponents elements = all->elements, scales = all->scales;
+    row->element_factor = row->scale_factor = row->factor = 1;
+    row->span = 0;
+    if (elements.top >= elements.bottom) {
+        int top = elements.top + scales.top;
+        bool fits = elements.top - elements.bottom <= DEEPEST_ELEMENT &&
+                    scales.top - scales.bottom <= DEEPEST_SCALE &&
+                    top - all->bottom <= BSMM_F32FMA_SPAN_LIMIT;
+        row->element_factor = power_of_two(TOP - elements.top);
+        row->scale_factor = power_of_two(-scales.top);
+        row->factor = power_of_two(top - TOP);
+        row->span = (uint8_t)(fits ? top - all->bottom : BSMM_F32FMA_TOO_WIDE);
+    }
+    if (all->infinite) row->span = BSMM_F32FMA_TOO_WIDE;
+}
+
+/* From the scales alone. */
+static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
+    reach all = of_nothing;
+    if (s->step)
+        include_scales(s, row->scale_offset, &all);
+    else
+        include_columns(s, r, 0, s->o->m.cols, NULL, &all);
+    finish_row(&all, row);
+}
+
+enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN, WINDOW = BSMM_PACK_STRIP };
+
+/* What is read of a window of rows. */
+typedef struct window {
+    bsmm_pack_buffer buffer;
+    bsmm_pack_codes codes;
+    float values[WINDOW];
+} window;
+
+/* Rows [r, r + rows), at most LANES, of which `which` are measured, columns [k, k + n). */
+static void measure_window(bsmm_f32fma_source *s, window *w, int64_t r, int64_t rows,
+                           const bool *which, int64_t k, int64_t n, reach *all) {
+    bsmm_pack_read(s->isa, s->o, r, rows, k, n, &w->buffer, &w->codes);
+    for (int64_t lane = 0; lane < rows; lane++) {
+        if (!which[lane]) continue;
+        for (int64_t i = 0; i < n; i += RUN)
+            s->isa->floats(&w->codes, s->table, lane, i, NULL, w->values + i);
+        include_columns(s, r + lane, k, n, w->values, &all[lane]);
+    }
+}
+
+static void measure(bsmm_f32fma_source *s, int64_t r, int64_t rows, const bool *which,
+                    bsmm_f32fma_row *plans) {
+    reach all[BSMM_F32FMA_MOST_ROWS];
+    window w;
+    w.buffer.n = 0;
+    for (int64_t i = 0; i < rows; i++)
+        all[i] = of_nothing;
+    for (int64_t k = 0; k < s->o->m.cols; k += WINDOW)
+        for (int64_t i = 0; i < rows; i += LANES)
+            measure_window(s, &w, r + i, bsmm_min_i64(LANES, rows - i), which + i, k,
+                           bsmm_min_i64(WINDOW, s->o->m.cols - k), all + i);
+    for (int64_t i = 0; i < rows; i++)
+        if (which[i]) finish_row(&all[i], &plans[i]);
+}
+
+/* From the scales alone where they lie close together, and elements have no exponents of 8 bits;
+ * many quantizers give empty blocks the smallest scale there is, which must not count. */
+void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans) {
+    bool wide = bsmm_elem_row(s->o->m.format.elem)->exponent_bits >= 8, any = false;
+    bool which[BSMM_F32FMA_MOST_ROWS];
+    for (int64_t i = 0; i < rows; i++) {
+        plans[i].scale_offset = s->step ? bsmm_pack_row_offset(s->o, r + i) : 0;
+        if (!wide) guess(s, r + i, &plans[i]);
+        which[i] = wide || plans[i].span > BSMM_F32FMA_SPAN_LIMIT / 2;
+        any |= which[i];
+    }
+    if (any) measure(s, r, rows, which, plans);
+}

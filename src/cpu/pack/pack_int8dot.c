@@ -1,0 +1,297 @@
+/* The int8 engines' packing; see pack_int8dot.h for the layout of a unit. */
+#include "cpu/pack/pack_int8dot.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* As fp32 bits. Scales from 2^-50 to 2^50 on either side: sums of K up to 2^20 stay within fp32. */
+enum { EXPONENT = 1 << 23, ONE = 127 * EXPONENT };
+static const uint32_t smallest_scale = (127 - 50) * EXPONENT, largest_scale = (127 + 50) * EXPONENT;
+
+static bool is_integer(uint32_t elem) {
+    return elem == BSMM_ELEM_E2M1 || elem == BSMM_ELEM_E2M3;
+}
+
+static bool is_power_of_two(uint32_t scale) {
+    return scale == BSMM_SCALE_E8M0 || scale == BSMM_SCALE_NONE;
+}
+
+bool bsmm_int8_by_exponent(const bsmm_product *p) {
+    return is_power_of_two(p->a.m.format.scale) && is_power_of_two(p->b.m.format.scale) &&
+           p->a.m.format.block_cols % BSMM_INT8_EXPONENT_UNIT == 0 &&
+           p->b.m.format.block_cols % BSMM_INT8_EXPONENT_UNIT == 0;
+}
+
+static const char *refuse_operand(const bsmm_operand *o, const char *what, char *why, size_t size) {
+    if (!is_integer(o->m.format.elem)) {
+        snprintf(why, size, "%s has %s elements; it takes e2m1 and e2m3, which are small integers",
+                 what, bsmm_elem_row(o->m.format.elem)->name);
+        return why;
+    }
+    if (o->m.format.block_cols % BSMM_INT8_MULTIPLY_UNIT != 0) {
+        snprintf(why, size, "%s has blocks of %u along K; it takes multiples of %d", what,
+                 o->m.format.block_cols, BSMM_INT8_MULTIPLY_UNIT);
+        return why;
+    }
+    return NULL;
+}
+
+const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size) {
+    const char *reason = refuse_operand(&p->a, "A", why, size);
+    if (!reason) reason = refuse_operand(&p->b, "B", why, size);
+    if (reason) return reason;
+    if (p->a.m.cols > 1 << 20) return "K is above 2^20: fp32 sums might leave their range";
+    return NULL;
+}
+
+double bsmm_int8_bound(const bsmm_product *p) {
+    return (double)(bsmm_ceil_div(p->a.m.cols, bsmm_int8_unit(p)) + 1) * 0x1p-24;
+}
+
+/* ---- scales, as fp32 bits ---- */
+
+static bool is_usable(int32_t bits) {
+    return ((uint32_t)bits & INT32_MAX) - smallest_scale <= largest_scale - smallest_scale;
+}
+
+/* What all tiles of a call have in common. */
+typedef struct job {
+    const bsmm_operand *o;
+    const bsmm_pack_isa *isa;
+    const int8_t *integers;
+    bsmm_pack_begin begin; /* factor 0 for B */
+    bool floated;
+    int32_t lower; /* what a scale's bits lose: the integers' multiple, and A's bias */
+    int64_t unit;
+} job;
+
+/* Part of K, and what is read of it. */
+typedef struct span {
+    int64_t k, n, units;
+    uint64_t offsets[BSMM_PACK_STEPS]; /* of the scales */
+    bsmm_pack_buffer buffer;
+} span;
+
+/* Up to LANES rows of a panel over a span; rows may be 0. */
+typedef struct tile {
+    int64_t row, rows;
+    bsmm_pack_place at;
+    uint8_t *wide;
+} tile;
+
+/* ---- a tile's scales ---- */
+
+enum { LANES = BSMM_PACK_LANES };
+
+/* Rows of scales; those that are not there are the first one again. */
+typedef struct scale_rows {
+    const uint8_t *row[LANES];
+    const float *values; /* of codes; NULL: scales are fp32 */
+} scale_rows;
+
+static scale_rows scales_of(const bsmm_operand *o, int64_t row, int64_t rows) {
+    bool coded = o->m.format.scale != BSMM_SCALE_F32;
+    scale_rows s = {.values = coded ? bsmm_pack_scales_of(o->m.format.scale) : NULL};
+    for (int64_t i = 0; i < LANES; i++) {
+        uint64_t offset = i < rows ? bsmm_pack_row_offset(o, row + i) : 0;
+        s.row[i] = i < rows ? (const uint8_t *)o->m.scales + offset * (coded ? 1 : 4) : s.row[0];
+    }
+    return s;
+}
+
+static inline int32_t bits_at(const scale_rows *s, int64_t lane, uint64_t offset, bool coded) {
+    int32_t bits;
+    if (coded)
+        memcpy(&bits, &s->values[s->row[lane][offset]], sizeof bits);
+    else
+        memcpy(&bits, s->row[lane] + 4 * offset, sizeof bits);
+    return bits;
+}
+
+static inline void store_words(const tile *t, const void *words, uint8_t *to) {
+    if (t->at.lanes == LANES)
+        memcpy(to, words, LANES * 4); /* no call */
+    else
+        memcpy(to, words, (size_t)t->at.lanes * 4);
+}
+
+/* A unit's scales without `lower`, and where sums are floated what the second FMA takes off. */
+static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
+    float taken[LANES];
+    store_words(t, bits, to);
+    if (!j->floated) return;
+    memcpy(taken, bits, sizeof taken);
+    for (int64_t i = 0; i < LANES; i++)
+        taken[i] *= (float)BSMM_INT8_FLOATED;
+    store_words(t, taken, to + t->at.pitch);
+}
+
+/* Whether all are usable. */
+static inline bool load_unit(const job *j, const tile *t, const scale_rows *from, uint64_t offset,
+                             bool coded, uint8_t *to) {
+    int32_t bits[LANES];
+    bool usable = true;
+    for (int64_t i = 0; i < LANES; i++)
+        bits[i] = bits_at(from, i, offset, coded);
+    for (int64_t i = 0; i < LANES; i++) {
+        usable &= is_usable(bits[i]);
+        bits[i] = (int32_t)((uint32_t)bits[i] - (uint32_t)j->lower); /* -0 wraps: not usable */
+    }
+    for (int64_t i = t->rows; i < LANES; i++)
+        bits[i] = ONE - j->lower;
+    store_unit(j, t, bits, to);
+    return usable;
+}
+
+/* A scale of 0, which e4m3 has, stays 0. A unit without elements takes 1, whatever its scale (an
+ * empty block's is often 2^-127); a scale out of range takes 1 and makes the row wide. */
+static int32_t replaced(const job *j, const span *s, const tile *t, int64_t lane, int64_t unit,
+                        int32_t bits) {
+    if (is_usable(bits)) return (int32_t)((uint32_t)bits - (uint32_t)j->lower);
+    bool zero = ((uint32_t)bits & INT32_MAX) == 0;
+    bool finite = ((uint32_t)bits & INT32_MAX) < 255u * EXPONENT;
+    int64_t first = s->k + unit * j->unit, end = bsmm_min_i64(first + j->unit, s->k + s->n);
+    if (!finite || !(zero || bsmm_pack_is_empty(j->o, t->row + lane, first, end)))
+        t->wide[lane] = 1;
+    return zero ? 0 : ONE - j->lower;
+}
+
+static void replace_unit(const job *j, const span *s, const tile *t, const scale_rows *from,
+                         int64_t unit, uint8_t *to) {
+    int32_t bits[LANES];
+    for (int64_t i = 0; i < LANES; i++)
+        bits[i] = i < t->rows ? replaced(j, s, t, i, unit,
+                                         bits_at(from, i, s->offsets[unit], from->values != NULL))
+                              : ONE - j->lower;
+    store_unit(j, t, bits, to);
+}
+
+static void pack_ones(const job *j, const span *s, const tile *t, uint8_t *to) {
+    int32_t bits[LANES];
+    for (int64_t i = 0; i < LANES; i++)
+        bits[i] = ONE - j->lower;
+    for (int64_t i = 0; i < s->units; i++, to += t->at.unit_bytes)
+        store_unit(j, t, bits, to);
+}
+
+/* Units whose scales are packed several at once, from the first on. */
+static int64_t pack_exponents(const job *j, const span *s, const tile *t, const scale_rows *from,
+                              uint8_t *to) {
+    bool coded = j->o->m.format.scale == BSMM_SCALE_E8M0;
+    if (!j->isa->exponents || !coded || t->at.lanes != LANES) return 0;
+    bsmm_pack_exponents e = {.row = from->row,
+                             .rows = t->rows,
+                             .lower = j->lower,
+                             .floated = j->floated ? BSMM_INT8_FLOATED : 0,
+                             .unit_bytes = t->at.unit_bytes,
+                             .pitch = t->at.pitch};
+    int64_t done = 0;
+    for (; done + BSMM_PACK_EXPONENTS <= s->units; done += BSMM_PACK_EXPONENTS) {
+        e.offset = s->offsets[done];
+        for (uint64_t i = 1; i < BSMM_PACK_EXPONENTS; i++)
+            if (s->offsets[done + (int64_t)i] != e.offset + i) return done;
+        if (!j->isa->exponents(&e, to + done * t->at.unit_bytes)) return done;
+    }
+    return done;
+}
+
+static void pack_scales(const job *j, const span *s, const tile *t) {
+    uint8_t *to = t->at.to + (t->at.unit_groups + (j->begin.factor != 0)) * t->at.pitch;
+    if (t->rows == 0 || j->o->m.format.scale == BSMM_SCALE_NONE) {
+        pack_ones(j, s, t, to);
+        return;
+    }
+    const scale_rows from = scales_of(j->o, t->row, t->rows);
+    int64_t done = pack_exponents(j, s, t, &from, to);
+    to += done * t->at.unit_bytes;
+    for (int64_t i = done; i < s->units; i++, to += t->at.unit_bytes) {
+        uint64_t offset = s->offsets[i];
+        bool usable = from.values ? load_unit(j, t, &from, offset, true, to)
+                                  : load_unit(j, t, &from, offset, false, to);
+        if (!usable) replace_unit(j, s, t, &from, i, to);
+    }
+}
+
+/* ---- panels ---- */
+
+static void pack_tile(const job *j, span *s, const tile *t) {
+    bsmm_pack_codes codes;
+    bsmm_pack_read(j->isa, j->o, t->row, t->rows, s->k, s->n, &s->buffer, &codes);
+    j->isa->integers(&codes, j->integers, &j->begin, &t->at);
+    pack_scales(j, s, t);
+}
+
+static void open_span(const job *j, int64_t k, span *s) {
+    s->k = k;
+    s->n = bsmm_min_i64(bsmm_pack_columns_at_once(j->o), j->o->m.cols - k);
+    s->units = bsmm_ceil_div(s->n, j->unit);
+    if (j->o->m.format.scale != BSMM_SCALE_NONE)
+        bsmm_pack_offsets(j->o, k, s->n, j->unit, s->offsets);
+}
+
+/* One panel over a span, from `units` on. */
+static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t rows,
+                      int64_t unit_bytes, uint8_t *units, uint8_t *wide) {
+    tile t = {.at = {.groups = s->units * (j->unit / 4),
+                     .unit_groups = j->unit / 4,
+                     .unit_bytes = unit_bytes,
+                     .pitch = 4 * width}};
+    for (int64_t lane = 0; lane < width; lane += BSMM_PACK_LANES) {
+        t.row = row + lane;
+        t.at.to = units + 4 * lane;
+        t.at.lanes = bsmm_min_i64(BSMM_PACK_LANES, width - lane);
+        t.rows = rows < lane ? 0 : bsmm_min_i64(t.at.lanes, rows - lane);
+        t.wide = wide + lane;
+        pack_tile(j, s, &t);
+    }
+}
+
+/* What rounds a unit up to its size; B's may go to a file. */
+static void clear_padding(uint8_t *units, int64_t count, int64_t used, int64_t unit_bytes) {
+    for (int64_t u = 0; u < count && used < unit_bytes; u++)
+        memset(units + u * unit_bytes + used, 0, (size_t)(unit_bytes - used));
+}
+
+static job job_of(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_int8_form form,
+                  int64_t unit) {
+    bool is_b = form == BSMM_INT8_B, adds = form == BSMM_INT8_A && bsmm_int8_by_exponent(p);
+    const bsmm_operand *o = is_b ? &p->b : &p->a;
+    const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);
+    const float floated = BSMM_INT8_FLOATED;
+    job j = {.o = o, .isa = isa, .integers = is_b ? t->b : t->a, .unit = unit};
+    j.floated = form == BSMM_INT8_A_FLOATED;
+    j.begin.factor = is_b ? 0 : bsmm_pack_table_of(p->b.m.format.elem)->largest;
+    if (j.floated) memcpy(&j.begin.plus, &floated, sizeof floated);
+    j.lower = t->log2_multiple * EXPONENT + (adds ? ONE : 0);
+    return j;
+}
+
+void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_int8_form form,
+                       int64_t width, int64_t unit, int64_t row, int64_t rows, bsmm_panel *to) {
+    const job j = job_of(isa, p, form, unit);
+    int64_t unit_bytes = BSMM_INT8_UNIT_BYTES(width, unit, form);
+    int64_t units = bsmm_ceil_div(j.o->m.cols, unit);
+    double global = bsmm_operand_global(j.o);
+    for (int64_t i = 0; i < rows; i++) {
+        to->factors[i] = global;
+        if (!isfinite(global)) to->wide[i] = 1;
+    }
+    span s;
+    s.buffer.n = 0;
+    for (int64_t k = 0; k < j.o->m.cols; k += s.n) {
+        open_span(&j, k, &s);
+        uint8_t *at = to->units + k / unit * unit_bytes;
+        for (int64_t i = 0; i < rows; i += width, at += units * unit_bytes)
+            pack_span(&j, &s, width, row + i, bsmm_min_i64(width, rows - i), unit_bytes, at,
+                      to->wide + i);
+    }
+    if (form == BSMM_INT8_B)
+        clear_padding(to->units, bsmm_ceil_div(rows, width) * units, width * (unit + 4),
+                      unit_bytes);
+}
+
+void bsmm_int8_pack(const bsmm_product *p, bsmm_int8_form form, int64_t width, int64_t unit,
+                    int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_int8_pack_by(bsmm_pack_best(), p, form, width, unit, row, rows, to);
+}

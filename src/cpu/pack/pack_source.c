@@ -1,0 +1,135 @@
+/* Reading rows of any operand for the packers. */
+#include "cpu/pack/pack.h"
+
+#include <string.h>
+
+/* ---- elements ---- */
+
+static uint32_t load_code(uint32_t bits, const uint8_t *base, uint64_t index) {
+    if (bits == 4) return base[index / 2] >> index % 2 * 4 & 0xf;
+    if (bits == 8) return base[index];
+    if (bits == 16) return base[2 * index] | (uint32_t)base[2 * index + 1] << 8;
+    uint64_t bit = index * 6;
+    const uint8_t *at = base + bit / 8;
+    uint32_t word = at[0];
+    if (bit % 8 > 2) word |= (uint32_t)at[1] << 8;
+    return word >> bit % 8 & 0x3f;
+}
+
+/* ---- columns that lie apart ---- */
+
+int64_t bsmm_pack_columns_at_once(const bsmm_operand *o) {
+    return o->m.order == BSMM_ORDER_ROW ? BSMM_PACK_SPAN : BSMM_PACK_STRIP;
+}
+
+static uint32_t bytes_of(uint32_t bits) {
+    return bits > 8 ? bits / 8 : 1;
+}
+
+/* Bytes from row to row of a buffer. */
+static int64_t pitch_of(uint32_t bits) {
+    return bits > 8 ? BSMM_PACK_PITCH : BSMM_PACK_SPAN;
+}
+
+/* The column so many further on is asked for, of which the processor knows nothing: a copy alone
+ * waits for memory twice as long. Into the second cache: of columns 4 KB apart the first holds a
+ * dozen. */
+enum { AHEAD = 48, CACHE_LINE = 64 };
+
+static inline void ask_for(const uint8_t *base, uint64_t at) {
+    for (uint64_t i = 0; i < BSMM_PACK_LINE; i += CACHE_LINE)
+        __builtin_prefetch((const void *)((uintptr_t)base + (uintptr_t)(at + i)), 0, 2);
+}
+
+/* From byte `first` of columns [k, k + n) on; the last ones may end sooner. */
+static void copy_strip(const bsmm_operand *o, uint32_t bits, int64_t k, int64_t n, uint64_t first,
+                       bsmm_pack_buffer *to) {
+    const uint8_t *base = o->m.data;
+    uint64_t step = (uint64_t)o->m.ld * bits / 8, at = (uint64_t)k * step + first;
+    int64_t i = 0;
+    for (; i < n && at + BSMM_PACK_LINE <= o->data_bytes; i++, at += step) {
+        ask_for(base, at + AHEAD * step);
+        memcpy(to->strip[i], base + at, BSMM_PACK_LINE);
+    }
+    memset(to->strip[i], 0, (size_t)(bsmm_round_up(n, BSMM_PACK_RUN) - i) * BSMM_PACK_LINE);
+    for (; i < n; i++, at += step)
+        memcpy(to->strip[i], base + at,
+               (size_t)bsmm_min_i64(BSMM_PACK_LINE, (int64_t)(o->data_bytes - at)));
+    to->k = k;
+    to->n = n;
+    to->first = first;
+}
+
+/* Rows from r on of columns [k, k + n) are squares of codes to transpose. What is read for rows
+ * that are not there is of no account. */
+static void gather(const bsmm_pack_isa *isa, const bsmm_operand *o, uint32_t bits, int64_t r,
+                   int64_t k, int64_t n, bsmm_pack_buffer *to) {
+    uint32_t bytes = bytes_of(bits);
+    uint64_t bit = (uint64_t)r * bits, byte = bit / 8, length = (uint64_t)bytes * 8;
+    bool held = k == to->k && n == to->n && byte >= to->first &&
+                byte + length <= to->first + BSMM_PACK_LINE;
+    if (!held) {
+        uint64_t inside = byte % BSMM_PACK_LINE;
+        copy_strip(o, bits, k, n, inside + length <= BSMM_PACK_LINE ? byte - inside : byte, to);
+    }
+    for (int64_t i = 0; i < n; i += BSMM_PACK_RUN) {
+        const bsmm_pack_columns columns = {to->strip[i], bit - to->first * 8, BSMM_PACK_LINE * 8,
+                                           bits};
+        isa->columns(&columns, (uint8_t *)to->codes + i * bytes);
+    }
+}
+
+void bsmm_pack_read(const bsmm_pack_isa *isa, const bsmm_operand *o, int64_t r, int64_t rows,
+                    int64_t k, int64_t n, bsmm_pack_buffer *buffer, bsmm_pack_codes *codes) {
+    static const uint8_t zeros[BSMM_PACK_PITCH];
+    uint32_t bits = bsmm_elem_row(o->m.format.elem)->bits;
+    bool by_rows = o->m.order == BSMM_ORDER_ROW;
+    uint8_t *gathered = (uint8_t *)buffer->codes;
+    if (!by_rows && rows > 0) gather(isa, o, bits, r, k, n, buffer);
+    codes->bits = by_rows || bits > 8 ? bits : 8;
+    codes->count = n;
+    for (int64_t lane = 0; lane < BSMM_PACK_LANES; lane++) {
+        const uint8_t *row = gathered + lane * pitch_of(bits);
+        if (by_rows && lane < rows)
+            row = (const uint8_t *)o->m.data + bsmm_operand_index(o, r + lane, k) * bits / 8;
+        codes->row[lane] = lane < rows ? row : zeros;
+    }
+}
+
+bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end) {
+    uint32_t elem = o->m.format.elem, bits = bsmm_elem_row(elem)->bits;
+    const double *values = bsmm_elem_values(elem);
+    for (; k < end; k++) {
+        uint32_t code = load_code(bits, o->m.data, bsmm_operand_index(o, r, k));
+        if ((values ? values[code] : bsmm_elem_decode(elem, code)) != 0) return false;
+    }
+    return true;
+}
+
+/* ---- scales ---- */
+
+/* An offset is the sum of one of the row and one of the column, and the column's repeats, a step
+ * further, from tile to tile. */
+static void column_offsets(const bsmm_scale_map *map, int64_t c, int64_t n, uint64_t *offsets) {
+    int64_t period = map->tile_cols;
+    for (int64_t i = 0; i < n; i++)
+        offsets[i] = i < period ? bsmm_scale_map_at(map, 0, c + i)
+                                : offsets[i - period] + map->tile_col_step;
+}
+
+void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step,
+                       uint64_t *offsets) {
+    uint64_t columns[BSMM_PACK_STEPS] = {0};
+    int64_t block = o->m.format.block_cols, c = k / block;
+    if (n == 0) return;
+    column_offsets(&o->map, c, (k + n - 1) / block - c + 1, columns);
+    int64_t left = (c + 1) * block - k; /* of K in the block */
+    const uint64_t *column = columns;
+    for (int64_t i = 0; i * step < n; i++, left -= step) {
+        if (left == 0) {
+            left = block;
+            column++;
+        }
+        offsets[i] = *column;
+    }
+}

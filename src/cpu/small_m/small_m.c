@@ -1,0 +1,383 @@
+/* Panels, threads, scales and tails for the small-M kernels. Columns are shared out in fixed
+ * pieces, so bits never depend on threads. */
+#include "cpu/small_m/small_m.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+enum { LANES = BSMM_SMALL_M_LANES, COLUMNS = BSMM_SMALL_M_COLUMNS };
+
+/* Bytes that are asked for ahead of the present ones, of all rows that are read side by side: a
+ * memory's latency. */
+static const int64_t ahead = 16384;
+
+/* ---- workspace ---- */
+
+typedef struct product_run {
+    const bsmm_small_m_engine *d;
+    const bsmm_product *p;
+    int64_t tiles; /* of A */
+    int64_t steps, units, scale_units;
+    int64_t step_bytes, row_bytes, pitch;
+    uint64_t tile_bytes, packed_bytes, thread_bytes;
+    int threads;
+    /* shared */
+    uint8_t *a;
+    double *a_factors;
+    uint8_t *a_wide;
+    uint64_t *scale_columns; /* offset of each scale unit's block, less its row's part */
+    int64_t run;             /* 16, 4 or 1 of them, from multiples of it on, lie side by side */
+    void *context;
+    uint8_t *scratch; /* one per thread */
+} product_run;
+
+/* A thread's part. */
+typedef struct scratch {
+    float *acc;      /* [tiles * width][COLUMNS] */
+    double *values;  /* COLUMNS */
+    double *factors; /* COLUMNS */
+    uint8_t *wide;   /* COLUMNS */
+    uint8_t *codes;  /* [panels][scale_units][LANES] */
+    float *scales;   /* the same, of fp32 scales */
+    uint8_t *packed; /* one panel */
+} scratch;
+
+static uint64_t align64(uint64_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+static bool has_float_scales(const bsmm_product *p) {
+    return p->b.m.format.scale == BSMM_SCALE_F32;
+}
+
+static uint64_t scale_bytes(const product_run *x) {
+    uint64_t count = (uint64_t)(x->d->panels * x->scale_units * LANES);
+    return align64(count * (has_float_scales(x->p) ? sizeof(float) : 1));
+}
+
+static uint64_t acc_bytes(const product_run *x) {
+    return (uint64_t)(x->tiles * x->d->width * COLUMNS) * sizeof(float);
+}
+
+static product_run measure(const bsmm_small_m_engine *d, const bsmm_product *p) {
+    int64_t k = p->a.m.cols, bits = bsmm_elem_row(p->b.m.format.elem)->bits;
+    product_run x = {.d = d, .p = p, .tiles = bsmm_ceil_div(p->a.m.rows, d->width)};
+    x.steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), BSMM_SMALL_M_GROUP);
+    x.units = x.steps * BSMM_SMALL_M_STEP / d->unit;
+    x.scale_units = x.steps * BSMM_SMALL_M_STEP / d->scale_unit;
+    x.step_bytes = BSMM_SMALL_M_STEP / 8 * bits;
+    uint32_t group = bsmm_elem_group(p->b.m.format.elem);
+    x.row_bytes = bsmm_round_up(k, group) * bits / 8;
+    x.pitch = p->b.m.ld * bits / 8;
+    x.tile_bytes = (uint64_t)x.units * d->a_unit_bytes;
+    x.packed_bytes = align64((uint64_t)x.units * d->b_unit_bytes);
+    x.thread_bytes =
+        acc_bytes(&x) + 2 * COLUMNS * sizeof(double) + COLUMNS + scale_bytes(&x) + x.packed_bytes;
+    x.threads = (int)bsmm_min_i64(p->threads, bsmm_ceil_div(p->b.m.rows, COLUMNS));
+    if (x.threads < 1) x.threads = 1;
+    return x;
+}
+
+static uint64_t shared_bytes(const product_run *x) {
+    uint64_t rows = (uint64_t)(x->tiles * x->d->width);
+    return align64((uint64_t)x->tiles * x->tile_bytes) + align64(rows * sizeof(double)) +
+           align64(rows) + align64((uint64_t)x->scale_units * sizeof(uint64_t)) +
+           align64(x->d->context_bytes);
+}
+
+static void place(product_run *x, uint8_t *at) {
+    uint64_t rows = (uint64_t)(x->tiles * x->d->width);
+    x->a = at;
+    at += align64((uint64_t)x->tiles * x->tile_bytes);
+    x->a_factors = (double *)(void *)at;
+    at += align64(rows * sizeof(double));
+    x->a_wide = at;
+    at += align64(rows);
+    x->scale_columns = (uint64_t *)(void *)at;
+    x->context = at + align64((uint64_t)x->scale_units * sizeof(uint64_t));
+    x->scratch = (uint8_t *)x->context + align64(x->d->context_bytes);
+}
+
+static scratch place_scratch(const product_run *x) {
+    uint8_t *at = x->scratch + (uint64_t)omp_get_thread_num() * x->thread_bytes;
+    scratch s = {.acc = (float *)(void *)at};
+    at += acc_bytes(x);
+    s.values = (double *)(void *)at;
+    s.factors = s.values + COLUMNS;
+    s.wide = (uint8_t *)(s.factors + COLUMNS);
+    s.codes = s.wide + COLUMNS;
+    s.scales = (float *)(void *)s.codes;
+    s.packed = s.codes + scale_bytes(x);
+    return s;
+}
+
+uint64_t bsmm_small_m_workspace_bytes(const bsmm_small_m_engine *d, const bsmm_product *p) {
+    product_run x = measure(d, p);
+    return shared_bytes(&x) + (uint64_t)x.threads * x.thread_bytes;
+}
+
+/* ---- A ---- */
+
+static void pack_tile(const product_run *x, int64_t tile) {
+    int64_t width = x->d->width, row = tile * width;
+    bsmm_panel to = {x->a + (uint64_t)tile * x->tile_bytes, x->a_factors + row, x->a_wide + row};
+    for (int64_t i = 0; i < width; i++) {
+        to.factors[i] = 1;
+        to.wide[i] = 0;
+    }
+    uint64_t used = (uint64_t)bsmm_ceil_div(x->p->a.m.cols, x->d->unit) * x->d->a_unit_bytes;
+    memset(to.units + used, 0, x->tile_bytes - used);
+    x->d->pack_a(x->p, width, row, bsmm_min_i64(width, x->p->a.m.rows - row), &to);
+}
+
+/* ---- scales ---- */
+
+static bool lie_in_runs(const product_run *x, int64_t run) {
+    for (int64_t i = 0; i < x->p->a.m.cols / x->d->scale_unit; i++)
+        if (i % run != 0 && x->scale_columns[i] != x->scale_columns[i - 1] + 1) return false;
+    return true;
+}
+
+/* A scale's offset is the sum of its row's part and its column's part, in every layout. */
+static void find_scale_columns(product_run *x) {
+    const bsmm_operand *b = &x->p->b;
+    int64_t last = b->map.cols - 1;
+    for (int64_t i = 0; i < x->scale_units; i++) {
+        int64_t block = i * x->d->scale_unit / b->m.format.block_cols;
+        x->scale_columns[i] = bsmm_scale_map_at(&b->map, 0, bsmm_min_i64(block, last));
+    }
+    x->run = lie_in_runs(x, 16) ? 16 : lie_in_runs(x, 4) ? 4 : 1;
+}
+
+static int64_t lane_row(const bsmm_small_m_scales *s, int64_t lane) {
+    return s->row + bsmm_min_i64(lane, s->rows - 1);
+}
+
+static void gather_floats(const product_run *x, const bsmm_small_m_scales *s,
+                          const uint64_t *rows) {
+    const float *scales = (const float *)x->p->b.m.scales;
+    bool same = true; /* one block of rows holds them all */
+    for (int64_t lane = 1; lane < LANES; lane++)
+        same = same && rows[lane] == rows[0];
+    for (int64_t i = 0; i < s->units; i++) {
+        const float *unit = scales + x->scale_columns[i], first = unit[rows[0]];
+        float *to = s->scales + i * LANES;
+        for (int64_t lane = 0; lane < LANES; lane++)
+            to[lane] = same ? first : unit[rows[lane]];
+    }
+}
+
+static void gather_codes(const product_run *x, const bsmm_small_m_scales *s, const uint64_t *rows) {
+    const uint8_t *row[LANES];
+    for (int64_t lane = 0; lane < LANES; lane++)
+        row[lane] = (const uint8_t *)x->p->b.m.scales + rows[lane];
+    int64_t done = bsmm_small_m_gather_runs(row, x->scale_columns, s->used, x->run, s->codes);
+    for (int64_t i = done; i < s->units; i++)
+        for (int64_t lane = 0; lane < LANES; lane++)
+            s->codes[i * LANES + lane] = row[lane][x->scale_columns[i]];
+}
+
+static void gather(const product_run *x, const bsmm_small_m_scales *s) {
+    const bsmm_operand *b = &x->p->b;
+    uint64_t rows[LANES];
+    for (int64_t lane = 0; lane < LANES; lane++)
+        rows[lane] = bsmm_scale_map_at(&b->map, lane_row(s, lane) / b->m.format.block_rows, 0);
+    if (has_float_scales(x->p))
+        gather_floats(x, s, rows);
+    else
+        gather_codes(x, s, rows);
+}
+
+/* ---- panels ---- */
+
+/* Panels side by side: 16 columns each, as many as the engine takes; the last may lie beyond D. */
+typedef struct strip {
+    int64_t col, at; /* first column of the thread's piece, and of the strip in it */
+    int64_t next;    /* first column of the thread's next piece; N: none */
+    const scratch *to;
+    uint32_t packed; /* bit p: panel p has to be packed */
+} strip;
+
+enum { COPIED = BSMM_SMALL_M_GROUP, WIDEST_STEP = BSMM_SMALL_M_STEP };
+
+/* Steps [step, end) through a padded copy: rows are fewer than the lanes, or K ends inside the last
+ * group. */
+static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
+                                const bsmm_small_m_span *whole) {
+    _Alignas(64) uint8_t copy[BSMM_SMALL_M_PANELS * LANES * COPIED * WIDEST_STEP];
+    uint32_t unusual = 0;
+    for (; step < x->steps; step += COPIED) {
+        int64_t from = step * x->step_bytes, pitch = COPIED * x->step_bytes;
+        int64_t bytes = bsmm_min_i64(pitch, x->row_bytes - from);
+        memset(copy, 0, sizeof copy);
+        for (int64_t lane = 0; lane < x->d->panels * LANES; lane++) {
+            int64_t row = bsmm_min_i64(t->col + t->at + lane, x->p->b.m.rows - 1);
+            memcpy(copy + lane * pitch, (const uint8_t *)x->p->b.m.data + row * x->pitch + from,
+                   (size_t)bytes);
+        }
+        int64_t k = step * BSMM_SMALL_M_STEP;
+        bsmm_small_m_span span = *whole;
+        span.a += (uint64_t)(k / x->d->unit) * x->d->a_unit_bytes;
+        span.b = span.next = copy;
+        span.pitch = pitch;
+        span.lead = 0;
+        span.codes += k / x->d->scale_unit * LANES;
+        if (span.scales) span.scales += k / x->d->scale_unit * LANES;
+        span.steps = COPIED;
+        unusual |= x->d->multiply(&span);
+    }
+    return unusual;
+}
+
+/* Where the strip lies that a thread comes to after `count` others; itself where there is none. */
+static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
+    int64_t rows = x->d->panels * LANES, at = t->at + count * rows;
+    int64_t row = at < COLUMNS ? t->col + at : t->next + at - COLUMNS;
+    return row + rows <= x->p->b.m.rows ? row : t->col + t->at;
+}
+
+static uint32_t multiply_stored(const product_run *x, const strip *t) {
+    int64_t row = t->col + t->at, group = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP;
+    bool whole = row + x->d->panels * LANES <= x->p->b.m.rows;
+    int64_t direct = whole ? x->p->a.m.cols / group * BSMM_SMALL_M_GROUP : 0;
+    /* So many strips ahead that even short rows come in time. */
+    int64_t row_bytes = direct * x->step_bytes, rows = x->d->panels * LANES;
+    int64_t later = later_row(x, t, bsmm_ceil_div(ahead, rows * x->pitch));
+    uint32_t unusual = 0;
+    for (int64_t tile = 0; tile < x->tiles; tile++) {
+        bsmm_small_m_span span = {.a = x->a + (uint64_t)tile * x->tile_bytes,
+                                  .b = (const uint8_t *)x->p->b.m.data + row * x->pitch,
+                                  .pitch = x->pitch,
+                                  .next = (const uint8_t *)x->p->b.m.data + later * x->pitch,
+                                  .lead = bsmm_min_i64(ahead / rows, row_bytes),
+                                  .codes = t->to->codes,
+                                  .scales = has_float_scales(x->p) ? t->to->scales : NULL,
+                                  .scale_pitch = x->scale_units * LANES,
+                                  .steps = direct,
+                                  .context = x->context,
+                                  .acc = t->to->acc + tile * x->d->width * COLUMNS + t->at};
+        if (direct > 0) unusual |= x->d->multiply(&span);
+        if (direct < x->steps) unusual |= multiply_copied(x, t, direct, &span);
+    }
+    return unusual;
+}
+
+static void multiply_packed(const product_run *x, const scratch *to, int64_t col, int64_t at) {
+    bsmm_panel panel = {to->packed, to->factors + at, to->wide + at};
+    int64_t rows = bsmm_min_i64(LANES, x->p->b.m.rows - col - at);
+    for (int64_t lane = 0; lane < LANES; lane++)
+        panel.factors[lane] = 1;
+    x->d->pack_b(x->p, col + at, rows, &panel);
+    int64_t units = bsmm_ceil_div(x->p->a.m.cols, x->d->unit);
+    for (int64_t r = 0; r < x->tiles * x->d->width; r++)
+        memset(to->acc + r * COLUMNS + at, 0, LANES * sizeof(float));
+    for (int64_t tile = 0; tile < x->tiles; tile++)
+        x->d->multiply_packed(x->a + (uint64_t)tile * x->tile_bytes, to->packed, x->d->width, units,
+                              to->acc + tile * x->d->width * COLUMNS + at);
+}
+
+/* Gathers one panel's scales; false if it has to be packed. */
+static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, int64_t at,
+                          int64_t p) {
+    int64_t begin = p * x->scale_units * LANES;
+    bsmm_small_m_scales s = {.p = x->p,
+                             .row = col + at,
+                             .rows = bsmm_min_i64(LANES, x->p->b.m.rows - col - at),
+                             .units = x->scale_units,
+                             .used = x->p->a.m.cols / x->d->scale_unit,
+                             .codes = to->codes + begin,
+                             .scales = to->scales + begin,
+                             .factors = to->factors + at,
+                             .wide = to->wide + at,
+                             .a_wide = bsmm_gemm_widest(x->a_wide, x->p->a.m.rows)};
+    double global = bsmm_operand_global(&x->p->b);
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        s.factors[lane] = global;
+        to->wide[at + lane] = 0;
+    }
+    if (x->p->b.m.format.scale != BSMM_SCALE_NONE) gather(x, &s);
+    return isfinite(global) && x->d->prepare(&s);
+}
+
+/* Scales that do no harm, of a panel whose sums are void. */
+static void clear_scales(const product_run *x, const scratch *to, int64_t p) {
+    int64_t count = x->scale_units * LANES;
+    if (has_float_scales(x->p))
+        memset(to->scales + p * count, 0, (size_t)count * sizeof(float));
+    else
+        memset(to->codes + p * count, 0, (size_t)count);
+}
+
+static void run_strip(const product_run *x, const scratch *to, int64_t col, int64_t next,
+                      int64_t at) {
+    strip t = {.col = col, .at = at, .next = next, .to = to};
+    int64_t panels = bsmm_min_i64(x->d->panels, bsmm_ceil_div(x->p->b.m.rows - col - at, LANES));
+    for (int64_t p = 0; p < x->d->panels; p++) {
+        bool there = p < panels && prepare_panel(x, to, col, at + p * LANES, p);
+        if (there) continue;
+        clear_scales(x, to, p);
+        if (p < panels) t.packed |= 1u << p;
+    }
+    if (t.packed != (1u << panels) - 1) t.packed |= multiply_stored(x, &t);
+    for (int64_t p = 0; p < panels; p++)
+        if (t.packed & 1u << p) multiply_packed(x, to, col, at + p * LANES);
+}
+
+static void run_columns(const product_run *x, int64_t col, int64_t next) {
+    scratch to = place_scratch(x);
+    int64_t cols = bsmm_min_i64(COLUMNS, x->p->b.m.rows - col);
+    memset(to.acc, 0, acc_bytes(x));
+    for (int64_t at = 0; at < cols; at += x->d->panels * LANES)
+        run_strip(x, &to, col, next, at);
+    for (int64_t r = 0; r < x->p->a.m.rows; r++) {
+        bsmm_gemm_row row = {.r = r,
+                             .col = col,
+                             .cols = cols,
+                             .acc = to.acc + r * COLUMNS,
+                             .factor = x->a_factors[r],
+                             .wide = x->a_wide[r],
+                             .wide_limit = x->d->wide_limit,
+                             .column_factors = to.factors,
+                             .column_wide = to.wide};
+        bsmm_gemm_store_row(x->p, &row, to.values);
+    }
+}
+
+/* The first column of a piece that no thread has taken. */
+static int64_t take_columns(int64_t *taken) {
+    int64_t col;
+#pragma omp atomic capture
+    {
+        col = *taken;
+        *taken += COLUMNS;
+    }
+    return col;
+}
+
+/* Pieces in turn. Each is taken while the one before is worked on, so that the thread asks memory
+ * for its own next rows and not for another's. */
+static void run_pieces(const product_run *x, int64_t *taken) {
+    int64_t col = take_columns(taken);
+    while (col < x->p->b.m.rows) {
+        int64_t next = take_columns(taken);
+        run_columns(x, col, next);
+        col = next;
+    }
+}
+
+bsmm_status bsmm_small_m_run(const bsmm_small_m_engine *d, const bsmm_product *p, void *workspace) {
+    product_run x = measure(d, p);
+    place(&x, workspace);
+    if (p->b.m.format.scale != BSMM_SCALE_NONE) find_scale_columns(&x);
+    if (d->make_context) d->make_context(p, x.context);
+    int64_t taken = 0;
+#pragma omp parallel num_threads(x.threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < x.tiles; i++)
+            pack_tile(&x, i);
+        run_pieces(&x, &taken);
+    }
+    return BSMM_OK;
+}

@@ -1,0 +1,250 @@
+/* Few rows times weights as stored, by AVX512-BF16's dot product of pairs.
+ *
+ * Elements become bf16 by table; an e8m0 scale shifts them down from the row's largest scale, by a
+ * saturating subtraction that keeps zeros; an e4m3 scale gives an e2m1 element one of two
+ * mantissas, 1 or 1.5 of itself.
+ *
+ * A dot product's latency is six cycles, and a column's products wait for each other: with one or
+ * two rows of A several panels run side by side. */
+#include "cpu/pack/pack_bf16dot.h"
+#include "cpu/small_m/small_m_bf16dot.h"
+
+#if defined(__x86_64__)
+
+#    include "cpu/small_m/small_m_avx512.h"
+
+#    define TARGET                                                                                 \
+        __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
+
+/* Dwords of a row in a group of steps, and pairs in a dword. */
+#    define WORDS(kind) ((kind) <= BSMM_PRODUCTS4 ? 16 : 32)
+#    define PAIRS(kind) ((kind) <= BSMM_PRODUCTS4 ? 4 : 2)
+
+typedef struct decoder {
+    __m512i table[4];
+    __m512i select[4]; /* for each pair of a dword: where its codes are */
+    __m512i largest;   /* magnitude met, of 8 bits */
+} decoder;
+
+/* ---- elements to pairs ---- */
+
+/* Bit offsets of a pair's two codes in both dwords of a quadword; `sign` puts the code's sign on
+ * top of the word. */
+INLINE __m512i select_pair(int first, int bits, bool sign) {
+    int64_t low = first, high = first + bits, mask = 0x3f;
+    int64_t low_top = sign ? low - 4 : low, high_top = sign ? high - 4 : high;
+    int64_t even =
+        (low & mask) | (low_top & mask) << 8 | (high & mask) << 16 | (high_top & mask) << 24;
+    int64_t odd = ((low + 32) & mask) | ((low_top + 32) & mask) << 8 | ((high + 32) & mask) << 16 |
+                  ((high_top + 32) & mask) << 24;
+    return _mm512_set1_epi64(even | odd << 32);
+}
+
+INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d) {
+    for (int i = 0; i < 4; i++)
+        d->table[i] = _mm512_load_si512(from->bytes[i]);
+    int bits = kind == BSMM_SHIFTED6 ? 6 : 4;
+    for (int i = 0; i < 4; i++)
+        d->select[i] = select_pair(2 * bits * i, bits, kind == BSMM_PRODUCTS4);
+    d->largest = _mm512_setzero_si512();
+}
+
+/* One row's scale for a step, or a half of it, in each lane. */
+typedef struct scaling {
+    __m512i shift;        /* SHIFTED: to subtract from both words */
+    __m512i one, onehalf; /* PRODUCTS: the largest products of either mantissa */
+} scaling;
+
+INLINE scaling no_scaling(void) {
+    __m512i zero = _mm512_setzero_si512();
+    return (scaling){zero, zero, zero};
+}
+
+INLINE scaling load_scaling(const uint8_t *codes, bsmm_weights kind) {
+    __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
+    scaling s;
+    if (kind == BSMM_PRODUCTS4) {
+        /* e4m3 read as f16 is 2^-8 of its value; the largest powers in e2m1 are 4 and 6. */
+        __m512 value = _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7));
+        __m512i one = _mm512_castps_si512(_mm512_mul_ps(value, _mm512_set1_ps(0x1p10f)));
+        __m512i half = _mm512_castps_si512(_mm512_mul_ps(value, _mm512_set1_ps(0x1.8p10f)));
+        s.one = _mm512_or_si512(one, _mm512_srli_epi32(one, 16));
+        half = _mm512_or_si512(half, _mm512_srli_epi32(half, 16));
+        s.onehalf = _mm512_add_epi16(half, _mm512_set1_epi16(1));
+        s.shift = _mm512_setzero_si512();
+        return s;
+    }
+    __m512i wide = _mm512_cvtepu8_epi32(v);
+    s.shift = _mm512_or_si512(_mm512_slli_epi32(wide, 7), _mm512_slli_epi32(wide, 23));
+    s.one = s.onehalf = s.shift;
+    return s;
+}
+
+/* table[0]: how far each product lies below the largest of its mantissa; bit 0 marks 1.5, whose
+ * largest is stored with 1 added. Zero is farther below than anything. */
+INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
+    __m512i below = _mm512_permutexvar_epi16(codes, d->table[0]);
+    __mmask32 marked = _mm512_test_epi16_mask(below, _mm512_set1_epi16(1));
+    __m512i product = _mm512_subs_epu16(_mm512_mask_blend_epi16(marked, s->one, s->onehalf), below);
+    return _mm512_ternarylogic_epi32(product, codes, _mm512_set1_epi16((short)0x8000), 0xf8);
+}
+
+/* The bytes of bf16 by two tables of 128, and the sign, but of zero: the subtraction would not keep
+ * a negative one. */
+INLINE void decode_bytes(decoder *d, __m512i word, const scaling *s, __m512i pair[2]) {
+    const __m512i order =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    word = _mm512_shuffle_epi8(word, order);
+    d->largest = _mm512_max_epu8(d->largest, _mm512_and_si512(word, _mm512_set1_epi8(0x7f)));
+    __m512i low = _mm512_permutex2var_epi8(d->table[0], word, d->table[1]);
+    __m512i high = _mm512_permutex2var_epi8(d->table[2], word, d->table[3]);
+    const __m512i sign = _mm512_set1_epi8((char)0x80);
+    high = _mm512_mask_add_epi8(high, _mm512_cmpgt_epu8_mask(word, sign), high, sign);
+    pair[0] = _mm512_subs_epu16(_mm512_unpacklo_epi8(low, high), s->shift);
+    pair[1] = _mm512_subs_epu16(_mm512_unpackhi_epi8(low, high), s->shift);
+}
+
+INLINE void decode_word(decoder *d, bsmm_weights kind, __m512i word, const scaling *s,
+                        __m512i *pair) {
+    if (kind == BSMM_SHIFTED8) {
+        decode_bytes(d, word, s, pair);
+        return;
+    }
+    const int pairs = PAIRS(kind);
+#    pragma GCC unroll 4
+    for (int i = 0; i < pairs; i++) {
+        __m512i codes = _mm512_multishift_epi64_epi8(d->select[i], word);
+        if (kind == BSMM_PRODUCTS4)
+            pair[i] = product_pair(d, codes, s);
+        else if (kind == BSMM_SHIFTED4)
+            pair[i] = _mm512_subs_epu16(_mm512_permutexvar_epi16(codes, d->table[0]), s->shift);
+        else
+            pair[i] = _mm512_subs_epu16(_mm512_permutex2var_epi16(d->table[0], codes, d->table[1]),
+                                        s->shift);
+    }
+}
+
+/* A group of one panel. */
+INLINE void load_group(const uint8_t *b, int64_t pitch, bsmm_weights kind, __m512i *word) {
+    if (kind == BSMM_SHIFTED6) {
+        for (int j = 0; j < BSMM_SMALL_M_GROUP; j++) {
+            bsmm_load_sixes(b + 24 * j, pitch, 0, word + 8 * j);
+            bsmm_load_sixes(b + 24 * j + 8, pitch, 4, word + 8 * j + 4);
+        }
+        return;
+    }
+    for (int i = 0; i < WORDS(kind) / 16; i++)
+        bsmm_transpose_lines(b + 64 * i, pitch, word + 16 * i);
+}
+
+/* ---- sums ---- */
+
+INLINE __m512 add_pair(__m512 acc, int32_t a, __m512i b) {
+    return _mm512_dpbf16_ps(acc, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
+}
+
+INLINE void add_group(const bsmm_small_m_span *s, int64_t step, const int32_t *a,
+                      __m512i word[PANELS][32], int width, int panels, bsmm_weights kind,
+                      decoder *d, __m512 acc[BSMM_SMALL_M_WIDTH]) {
+    const int words = WORDS(kind) / BSMM_SMALL_M_GROUP, pairs = PAIRS(kind);
+    const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words; /* words that share a scale */
+    const uint8_t *codes = s->codes + step * BSMM_STEP_CODES(kind);
+    for (int i = 0; i < WORDS(kind) / scaled; i++, codes += LANES) {
+        scaling scale[PANELS];
+        for (int p = 0; p < panels; p++)
+            scale[p] = s->scales ? no_scaling() : load_scaling(codes + p * s->scale_pitch, kind);
+        for (int w = 0; w < scaled; w++) {
+#    pragma GCC unroll 4
+            for (int p = 0; p < panels; p++) {
+                __m512i pair[4];
+                decode_word(d, kind, word[p][i * scaled + w], &scale[p], pair);
+#    pragma GCC unroll 4
+                for (int q = 0; q < pairs; q++)
+#    pragma GCC unroll 16
+                    for (int r = 0; r < width; r++)
+                        acc[p * width + r] =
+                            add_pair(acc[p * width + r], a[q * width + r], pair[q]);
+            }
+            a += pairs * width;
+        }
+    }
+}
+
+/* Sums of a segment, times the product of its scales, into D's. */
+INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
+                        int width, int panels, const __m512 *acc) {
+    for (int p = 0; p < panels; p++) {
+        __m512 column = _mm512_set1_ps(1);
+        if (s->scales) column = _mm512_loadu_ps(s->scales + p * s->scale_pitch + segment * LANES);
+        for (int r = 0; r < width; r++) {
+            float *at = s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES;
+            __m512 scale = _mm512_mul_ps(_mm512_set1_ps(a_scales[r]), column);
+            _mm512_storeu_ps(at, _mm512_fmadd_ps(acc[p * width + r], scale, _mm512_loadu_ps(at)));
+        }
+    }
+}
+
+INLINE uint32_t find_special(const decoder *d, uint8_t special, int panels) {
+    bool found = _mm512_cmpge_epu8_mask(d->largest, _mm512_set1_epi8((char)special)) != 0;
+    return found ? (1u << panels) - 1 : 0;
+}
+
+INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kind,
+                         bool by_segment) {
+    const bsmm_decode_tables *from = s->context;
+    const int panels = width >= 4 ? 1 : 4 / width, step_bytes = WORDS(kind);
+    const int64_t unit = by_segment ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
+    const int64_t a_unit = BSMM_BF16_UNIT_BYTES(width, unit);
+    const int64_t row_bytes = kind == BSMM_SHIFTED6 ? 24 : step_bytes;
+    decoder d;
+    set_up(from, kind, &d);
+    __m512 acc[BSMM_SMALL_M_WIDTH];
+    for (int i = 0; i < panels * width; i++)
+        acc[i] =
+            by_segment
+                ? _mm512_setzero_ps()
+                : _mm512_loadu_ps(s->acc + i % width * BSMM_SMALL_M_COLUMNS + i / width * LANES);
+    for (int64_t i = 0; i < s->steps; i += BSMM_SMALL_M_GROUP) {
+        const uint8_t *ahead = bsmm_small_m_ahead(s, i * row_bytes, s->steps * row_bytes);
+        __m512i word[PANELS][32];
+        for (int p = 0; p < panels; p++) {
+            const uint8_t *b = s->b + i * row_bytes + p * LANES * s->pitch;
+            for (int j = 0; j < 4; j++)
+                bsmm_prefetch_rows(ahead + p * LANES * s->pitch, s->pitch, j,
+                                   BSMM_SMALL_M_GROUP * row_bytes);
+            load_group(b, s->pitch, kind, word[p]);
+        }
+        const uint8_t *a = s->a + i * BSMM_SMALL_M_STEP / unit * a_unit;
+        add_group(s, i, (const int32_t *)(const void *)a, word, width, panels, kind, &d, acc);
+        if (!by_segment) continue;
+        add_segment(s, i / BSMM_SMALL_M_GROUP, (const float *)(const void *)(a + width * unit * 2),
+                    width, panels, acc);
+        for (int q = 0; q < panels * width; q++)
+            acc[q] = _mm512_setzero_ps();
+    }
+    for (int i = 0; i < panels * width && !by_segment; i++)
+        _mm512_storeu_ps(s->acc + i % width * BSMM_SMALL_M_COLUMNS + i / width * LANES, acc[i]);
+    return kind == BSMM_SHIFTED8 ? find_special(&d, from->special, panels) : 0;
+}
+
+#    include "cpu/small_m/small_m_bf16dot_variants.h"
+
+#    define PANELS_OF_TILES                                                                        \
+        { 4, 2, 1, 1, 1 }
+
+const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots = {
+    .panels = {[BSMM_SHIFTED4] = PANELS_OF_TILES,
+               [BSMM_PRODUCTS4] = PANELS_OF_TILES,
+               [BSMM_SHIFTED6] = PANELS_OF_TILES,
+               [BSMM_SHIFTED8] = PANELS_OF_TILES},
+    .multiply = BSMM_SMALL_M_VARIANTS,
+};
+
+#else
+
+typedef int bsmm_small_m_bf16_dots_needs_x86_64;
+
+#endif

@@ -1,0 +1,361 @@
+/* Few rows times weights as stored, by FMAs of fp32, the odd element of a pair first.
+ *
+ * Rows come into lanes by way of memory: each line of a row is copied, a batch ahead, to where its
+ * quarters lie beside those of other rows, which takes no port that computes and reads each line
+ * once. Of 16 quarters, 8 shuffles make dwords of K of 16 rows. Then 4-bit codes need a shift and a
+ * permute for 16 elements each. Of longer ones tables give the two bytes of bf16, which are
+ * interleaved to pairs; an element is then the upper half of a dword, or the lower one shifted.
+ *
+ * The vector operations of 16 rows x 64 bytes and one row of A, for two ports: 32 shuffles; of 8
+ * bits 96 for two tables of 128 bytes, 16 for signs, 32 to interleave, 64 for fp32 and 64 FMAs:
+ * 304, or 9.5 cycles for 64 weights. Of 4 bits 32, 112 shifts, 128 permutes and 128 FMAs: 400.
+ *
+ * An e8m0 scale moves the sum, once in 32 of K, and not the elements. */
+#include "cpu/pack/pack_bf16dot.h"
+#include "cpu/small_m/small_m_bf16dot.h"
+
+#if defined(__x86_64__)
+
+#    include "cpu/small_m/small_m_avx512.h"
+
+#    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS, WORDS = 16 };
+
+/* A batch is 16 dwords of each row: 128 of K of 4 bits, else 64. */
+#    define IS_NARROW(kind) ((kind) <= BSMM_PRODUCTS4)
+#    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4) /* in a dword */
+#    define BATCH(kind)     (WORDS * CODES(kind))
+#    define ROW_BYTES(kind) ((kind) == BSMM_SHIFTED6 ? 48 : 64)
+#    define SCALED(kind)    ((kind) == BSMM_PRODUCTS4 ? 16 : 32) /* K of a scale */
+
+typedef struct decoder {
+    __m512 table;            /* of 4 bits */
+    __m512i low[2], high[2]; /* of more: the bytes of bf16 */
+} decoder;
+
+INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
+    d->table = _mm512_load_ps(from->bytes[0]);
+    for (int i = 0; i < 2; i++) {
+        d->low[i] = _mm512_load_si512(from->bytes[i]);
+        d->high[i] = _mm512_load_si512(from->bytes[2 + i]);
+    }
+}
+
+/* ---- rows into lanes ---- */
+
+enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANES };
+
+/* Where a batch of a panel's rows lies: of each quarter the rows i, i + 4, i + 8, i + 12 in the
+ * quarters of register i. */
+typedef uint8_t panel_rows[QUARTERS][QUARTER_BYTES];
+
+/* 12 bytes of 16 elements of 6 bits are read as 16, of which the last of each pair of quarters
+ * skips the first 4: nothing is read behind the row. */
+INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows to) {
+#    pragma GCC unroll 4
+    for (int q = 0; q < QUARTERS; q++) {
+        const uint8_t *at = from + (kind == BSMM_SHIFTED6 ? 12 * q - 4 * (q & 1) : 16 * q);
+        _mm_store_si128((__m128i *)(void *)(to[q] + row % 4 * 64 + row / 4 * 16),
+                        _mm_loadu_si128((const __m128i *)(const void *)at));
+    }
+}
+
+/* Codes of 6 bits into bytes, whose upper two bits are others'. */
+INLINE __m512i spread_sixes(__m512i row, int skip) {
+    const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
+    return _mm512_multishift_epi64_epi8(sixes, _mm512_shuffle_epi8(row, bsmm_sixes_order(skip)));
+}
+
+/* word[d] has dword d of row i in lane i; of bytes, its pairs lie apart: four rows' first ones, and
+ * then their second ones. */
+INLINE void take_quarter(panel_rows from, bsmm_weights kind, int q, __m512i word[QUARTER_WORDS]) {
+    __m512i row[4];
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        row[i] = _mm512_load_si512(from[q] + i * 64);
+        if (kind == BSMM_SHIFTED6) row[i] = spread_sixes(row[i], 4 * (q & 1));
+    }
+    if (IS_NARROW(kind))
+        bsmm_transpose(row, word);
+    else
+        bsmm_transpose_pairs(row, word);
+}
+
+/* Bytes to pairs of bf16: pair[0] has the first pair of each row. */
+INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512i pair[2]) {
+    __m512i low, high;
+    if (kind == BSMM_SHIFTED6) {
+        low = _mm512_permutexvar_epi8(word, d->low[0]);
+        high = _mm512_permutexvar_epi8(word, d->high[0]);
+    } else {
+        low = _mm512_permutex2var_epi8(d->low[0], word, d->low[1]);
+        high = _mm512_permutex2var_epi8(d->high[0], word, d->high[1]);
+        /* the sign, which the tables' index leaves out */
+        high = _mm512_ternarylogic_epi32(high, word, _mm512_set1_epi8((char)0x80), 0xf8);
+    }
+    pair[0] = _mm512_unpacklo_epi8(low, high);
+    pair[1] = _mm512_unpackhi_epi8(low, high);
+}
+
+/* ---- sums ---- */
+
+/* Sums of all panels and rows, in units of what e8m0 scales of each column have become last. */
+typedef struct sums {
+    __m512 acc[BSMM_SMALL_M_WIDTH];
+    __m512i unit[PANELS]; /* an exponent: how far the scale lies below the row's largest */
+    __m512 scale[PANELS]; /* of e4m3, last taken */
+} sums;
+
+INLINE __m512 power_of_two(__m512i exponent) {
+    return _mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_set1_epi32(127 << 23)));
+}
+
+/* Exact: sums and what is added to them are multiples of 2^-149 and far below fp32's largest in any
+ * unit (pack_bf16dot.c). */
+INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
+    __m512 factor = power_of_two(_mm512_sub_epi32(unit, to->unit[panel]));
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++)
+        to->acc[panel * width + r] = _mm512_mul_ps(to->acc[panel * width + r], factor);
+    to->unit[panel] = unit;
+}
+
+INLINE __m512i unit_of_codes(const uint8_t *codes) {
+    __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
+    return _mm512_slli_epi32(_mm512_cvtepu8_epi32(v), 23);
+}
+
+/* e4m3 read as f16, which the table makes up for. */
+INLINE __m512 scale_of_codes(const uint8_t *codes) {
+    __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
+    return _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7));
+}
+
+INLINE void add_element(sums *to, int panel, int width, const float *a, __m512 b) {
+#    pragma GCC unroll 16
+    for (int r = 0; r < width; r++)
+        to->acc[panel * width + r] =
+            _mm512_fmadd_ps(_mm512_set1_ps(a[r]), b, to->acc[panel * width + r]);
+}
+
+/* Element i in the order of sums: the odd one of a pair first. */
+INLINE __m512 take_nibble(const sums *from, const decoder *d, int panel, int i, __m512i word,
+                          bsmm_weights kind) {
+    __m512 b = _mm512_permutexvar_ps(_mm512_srli_epi32(word, (unsigned)(4 * (i ^ 1))), d->table);
+    return kind == BSMM_PRODUCTS4 ? _mm512_mul_ps(b, from->scale[panel]) : b;
+}
+
+INLINE __m512 take_half(const __m512i pair[2], int i) {
+    __m512i b = i % 2 == 0 ? _mm512_and_si512(pair[i / 2], _mm512_set1_epi32((int)0xffff0000))
+                           : _mm512_slli_epi32(pair[i / 2], 16);
+    return _mm512_castsi512_ps(b);
+}
+
+/* A dword of each row of the panels, whose sums take turns: each waits for itself. */
+INLINE void add_word(sums *to, const decoder *d, int panels, int width, const float *a,
+                     const __m512i word[PANELS], bsmm_weights kind) {
+    const int codes = CODES(kind);
+    __m512i pair[PANELS][2];
+#    pragma GCC unroll 4
+    for (int p = 0; p < panels && !IS_NARROW(kind); p++)
+        make_pairs(d, kind, word[p], pair[p]);
+#    pragma GCC unroll 8
+    for (int i = 0; i < codes; i++)
+#    pragma GCC unroll 4
+        for (int p = 0; p < panels; p++)
+            add_element(to, p, width, a + i * width,
+                        IS_NARROW(kind) ? take_nibble(to, d, p, i, word[p], kind)
+                                        : take_half(pair[p], i));
+}
+
+/* Sums of a segment, times the product of its scales, into D's. */
+INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
+                        int width, int panels, sums *from) {
+    for (int p = 0; p < panels; p++) {
+        if (!s->scales) change_unit(from, p, width, _mm512_setzero_si512());
+        __m512 column = _mm512_set1_ps(1);
+        if (s->scales) column = _mm512_loadu_ps(s->scales + p * s->scale_pitch + segment * LANES);
+        for (int r = 0; r < width; r++) {
+            float *at = s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES;
+            __m512 scale = _mm512_mul_ps(_mm512_set1_ps(a_scales[r]), column);
+            _mm512_storeu_ps(at,
+                             _mm512_fmadd_ps(from->acc[p * width + r], scale, _mm512_loadu_ps(at)));
+            from->acc[p * width + r] = _mm512_setzero_ps();
+        }
+    }
+}
+
+INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int panel, int width,
+                       bsmm_weights kind, sums *to) {
+    codes += panel * s->scale_pitch;
+    if (kind == BSMM_PRODUCTS4)
+        to->scale[panel] = scale_of_codes(codes);
+    else if (!s->scales)
+        change_unit(to, panel, width, unit_of_codes(codes));
+}
+
+/* A batch that lies `at` bytes along the rows. */
+typedef struct batch {
+    const uint8_t *b;     /* of the next one, */
+    const uint8_t *ahead; /* of a later one, to ask memory for */
+    const float *a;
+    const uint8_t *codes;
+    panel_rows *rows, *next; /* [panels], of this one and the next */
+} batch;
+
+/* A line of each panel: the next batch's, and one to ask for. Into the second cache where many rows
+ * are read side by side: those at a power of two from each other share the first one's sets. */
+INLINE void bring_row(const bsmm_small_m_span *s, const batch *b, int panels, bsmm_weights kind,
+                      int row) {
+#    pragma GCC unroll 4
+    for (int p = 0; p < panels; p++) {
+        int64_t at = (p * LANES + row) * s->pitch;
+        copy_row(b->b + at, kind, row, b->next[p]);
+        if (IS_NARROW(kind))
+            _mm_prefetch((const char *)b->ahead + at, _MM_HINT_T1);
+        else
+            _mm_prefetch((const char *)b->ahead + at, _MM_HINT_T0);
+    }
+}
+
+INLINE void add_batch(const bsmm_small_m_span *s, const batch *b, int width, int panels,
+                      bsmm_weights kind, const decoder *d, sums *to) {
+    const int scaled = SCALED(kind) / CODES(kind);
+    const float *a = b->a;
+    const uint8_t *codes = b->codes;
+    for (int q = 0; q < QUARTERS; q++) {
+        __m512i word[PANELS][QUARTER_WORDS];
+#    pragma GCC unroll 4
+        for (int p = 0; p < panels; p++)
+            take_quarter(b->rows[p], kind, q, word[p]);
+#    pragma GCC unroll 4
+        for (int i = 0; i < QUARTER_WORDS; i++, a += CODES(kind) * width) {
+            bring_row(s, b, panels, kind, QUARTERS * i + q);
+            if ((QUARTER_WORDS * q + i) % scaled == 0) {
+                for (int p = 0; p < panels; p++)
+                    take_scale(s, codes, p, width, kind, to);
+                codes += LANES;
+            }
+            __m512i of_each[PANELS];
+#    pragma GCC unroll 4
+            for (int p = 0; p < panels; p++)
+                of_each[p] = word[p][i];
+            add_word(to, d, panels, width, a, of_each, kind);
+        }
+    }
+}
+
+/* From and to D's sums, which are in units of 1. */
+INLINE void load_sums(const bsmm_small_m_span *s, int width, int panels, bool begin_anew,
+                      sums *to) {
+    for (int p = 0; p < panels; p++) {
+        to->unit[p] = _mm512_setzero_si512();
+        to->scale[p] = _mm512_setzero_ps();
+        for (int r = 0; r < width; r++)
+            to->acc[p * width + r] =
+                begin_anew ? _mm512_setzero_ps()
+                           : _mm512_loadu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES);
+    }
+}
+
+INLINE void store_sums(const bsmm_small_m_span *s, int width, int panels, sums *from) {
+    for (int p = 0; p < panels; p++) {
+        if (!s->scales) change_unit(from, p, width, _mm512_setzero_si512());
+        for (int r = 0; r < width; r++)
+            _mm512_storeu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES,
+                             from->acc[p * width + r]);
+    }
+}
+
+/* ---- Inf and NaN ---- */
+
+TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, uint8_t special) {
+    __m512i largest = _mm512_setzero_si512();
+    for (int row = 0; row < LANES; row++)
+        for (int64_t i = 0; i < bytes; i += 64)
+            largest =
+                _mm512_max_epu8(largest, _mm512_and_si512(_mm512_loadu_si512(b + row * pitch + i),
+                                                          _mm512_set1_epi8(0x7f)));
+    return _mm512_cmpge_epu8_mask(largest, _mm512_set1_epi8((char)special)) != 0;
+}
+
+/* Inf and NaN leave no sum finite: codes are looked at again only where one is not. */
+TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int panels,
+                                    int64_t bytes) {
+    const bsmm_decode_tables *from = s->context;
+    uint32_t found = 0;
+    for (int p = 0; p < panels; p++) {
+        __mmask16 any = 0;
+        for (int r = 0; r < width; r++) {
+            __m512 sum = _mm512_loadu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES);
+            any |= _mm512_fpclass_ps_mask(sum, 0x99); /* quiet and signalling NaN, both Inf */
+        }
+        if (any && has_special(s->b + p * LANES * s->pitch, s->pitch, bytes, from->special))
+            found |= 1u << p;
+    }
+    return found;
+}
+
+/* ---- spans ---- */
+
+/* Sums wait for themselves four cycles an element. Memory gives less to more rows side by side,
+ * which only the fastest loop makes up for. */
+#    define PANELS_OF(kind, width)                                                                 \
+        ((kind) == BSMM_SHIFTED4 && (width) == 1 ? 4 : (width) <= 4 ? 2 : 1)
+
+INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kind,
+                         bool by_segment) {
+    const int panels = PANELS_OF(kind, width);
+    const int64_t unit = by_segment ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT;
+    const int64_t unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(width, unit);
+    const int64_t k_end = s->steps * BSMM_SMALL_M_STEP;
+    const int64_t row_bytes = k_end / BATCH(kind) * ROW_BYTES(kind);
+    decoder d;
+    sums t;
+    set_up(s->context, &d);
+    load_sums(s, width, panels, by_segment, &t);
+    _Alignas(64) panel_rows rows[2][PANELS];
+    for (int p = 0; p < panels; p++)
+        for (int r = 0; r < LANES; r++)
+            copy_row(s->b + (p * LANES + r) * s->pitch, kind, r, rows[0][p]);
+    for (int64_t k = 0, at = 0; k < k_end; k += BATCH(kind), at += ROW_BYTES(kind)) {
+        const uint8_t *a = s->a + k / unit * unit_bytes;
+        const int64_t turn = k / BATCH(kind) % 2;
+        batch b = {.b = s->b + (k + BATCH(kind) < k_end ? at + ROW_BYTES(kind) : at),
+                   .ahead = bsmm_small_m_ahead(s, at, row_bytes),
+                   .a = (const float *)(const void *)a + k % unit * width,
+                   .codes = s->codes + k / BSMM_SMALL_M_STEP * BSMM_STEP_CODES(kind),
+                   .rows = rows[turn],
+                   .next = rows[!turn]};
+        add_batch(s, &b, width, panels, kind, &d, &t);
+        if (by_segment && (k + BATCH(kind)) % unit == 0)
+            add_segment(s, k / unit, (const float *)(const void *)a + unit * width, width, panels,
+                        &t);
+    }
+    if (!by_segment) store_sums(s, width, panels, &t);
+    return kind == BSMM_SHIFTED8 ? find_special(s, width, panels, row_bytes) : 0;
+}
+
+#    include "cpu/small_m/small_m_bf16dot_variants.h"
+
+#    define PANELS_OF_TILES(kind)                                                                  \
+        {                                                                                          \
+            PANELS_OF(kind, 1), PANELS_OF(kind, 2), PANELS_OF(kind, 4), PANELS_OF(kind, 8),        \
+                PANELS_OF(kind, 16)                                                                \
+        }
+
+const bsmm_small_m_bf16_form bsmm_small_m_bf16_fmas = {
+    .panels = {[BSMM_SHIFTED4] = PANELS_OF_TILES(BSMM_SHIFTED4),
+               [BSMM_PRODUCTS4] = PANELS_OF_TILES(BSMM_PRODUCTS4),
+               [BSMM_SHIFTED6] = PANELS_OF_TILES(BSMM_SHIFTED6),
+               [BSMM_SHIFTED8] = PANELS_OF_TILES(BSMM_SHIFTED8)},
+    .multiply = BSMM_SMALL_M_VARIANTS,
+};
+
+#else
+
+typedef int bsmm_small_m_bf16_fmas_needs_x86_64;
+
+#endif

@@ -1,0 +1,65 @@
+/* A panel's scales, before its codes are read; what the packer keeps out of fp32 sums is left to
+ * it. */
+#include "cpu/pack/pack_bf16dot.h"
+#include "cpu/small_m/small_m_bf16dot.h"
+#include "cpu/small_m/small_m_scales.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What the kernels that call this need anyway. */
+#if defined(__x86_64__)
+#    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#else
+#    define TARGET
+#endif
+
+/* Shifts down from each row's largest scale; a row that spans more than the packer folds is its. */
+TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
+    int deepest = 60 + ilogb(bsmm_elem_row(s->p->b.m.format.elem)->min_subnormal);
+    codes16 top = find_extreme_code(s, 0, 0), bottom = find_extreme_code(s, 0xff, 0);
+    int unusual = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        unusual |= (top.lane[lane] == 0xff) | (top.lane[lane] + bottom.lane[lane] - 0xff > deepest);
+    if (unusual) return false;
+    for (int lane = 0; lane < LANES; lane++)
+        s->factors[lane] *= bsmm_double_pow2(top.lane[lane] - 127);
+    const int64_t units = s->units;
+    for (int64_t i = 0; i < units; i++) {
+        codes16 v = load_codes(s, i);
+        for (int lane = 0; lane < LANES; lane++)
+            v.lane[lane] = (uint8_t)(top.lane[lane] - v.lane[lane]);
+        memcpy(s->codes + i * LANES, &v, sizeof v);
+    }
+    return true;
+}
+
+/* Negative scales and NaN are left to the packer. */
+TARGET static bool prepare_products(const bsmm_small_m_scales *s) {
+    const uint8_t *codes = s->codes;
+    const int64_t count = s->units * LANES;
+    uint8_t largest = 0;
+    for (int64_t i = 0; i < count; i++)
+        largest = codes[i] > largest ? codes[i] : largest;
+    return largest < 0x7f;
+}
+
+TARGET static bool prepare_floats(const bsmm_small_m_scales *s) {
+    bits16 most = find_extreme(s, false), least = find_extreme(s, true);
+    return divide_floats(s, &most, &least);
+}
+
+static bool prepare_none(const bsmm_small_m_scales *s) {
+    memset(s->codes, 0, (size_t)(s->units * LANES));
+    return true;
+}
+
+bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s) {
+    static bool (*const prepares[])(const bsmm_small_m_scales *) = {
+        [BSMM_SCALE_NONE] = prepare_none,
+        [BSMM_SCALE_E8M0] = prepare_shifts,
+        [BSMM_SCALE_E4M3] = prepare_products,
+        [BSMM_SCALE_F32] = prepare_floats,
+    };
+    return prepares[s->p->b.m.format.scale](s);
+}

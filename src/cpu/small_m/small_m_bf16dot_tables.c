@@ -1,0 +1,103 @@
+/* What the codes of weights become: pairs of bf16 for vdpbf16ps, or what fp32 is made from. */
+#include "cpu/small_m/small_m_bf16dot.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef bsmm_decode_tables tables;
+
+bsmm_weights bsmm_weights_of(const bsmm_format *f) {
+    uint32_t bits = bsmm_elem_row(f->elem)->bits;
+    if (bits == 4) return f->scale == BSMM_SCALE_E4M3 ? BSMM_PRODUCTS4 : BSMM_SHIFTED4;
+    return bits == 6 ? BSMM_SHIFTED6 : BSMM_SHIFTED8;
+}
+
+/* The first magnitude that is Inf or NaN. */
+static uint8_t first_special(uint32_t elem) {
+    uint8_t code = 0;
+    while (code < 0x80 && isfinite(bsmm_elem_decode(elem, code)))
+        code++;
+    return code;
+}
+
+/* ---- by dots ---- */
+
+static uint16_t bf16_of(double value) {
+    return (uint16_t)bsmm_elem_encode(BSMM_ELEM_BF16, value, false);
+}
+
+/* Zero is +0: what a product of zero adds is nothing, whatever its sign. */
+static uint16_t word_of(uint32_t elem, uint32_t code) {
+    double value = bsmm_elem_decode(elem, code);
+    return value == 0 ? 0 : bf16_of(value);
+}
+
+static void make_words(uint32_t elem, tables *t) {
+    uint32_t codes = 1u << bsmm_elem_row(elem)->bits;
+    for (uint32_t i = 0; i < 64; i++) {
+        uint16_t word = word_of(elem, i % codes);
+        memcpy(&t->bytes[i / 32][i % 32 * 2], &word, sizeof word);
+    }
+}
+
+/* Products of e2m1 are 2^-k of the largest with their mantissa, 4 or 6: how far each lies below it;
+ * bit 0 marks 6. */
+static void make_products(uint32_t elem, tables *t) {
+    for (uint32_t i = 0; i < 32; i++) {
+        int exponent = 0;
+        double value = bsmm_elem_decode(elem, i & 7);
+        bool half = value != 0 && frexp(value, &exponent) == 0.75;
+        uint16_t below = value == 0 ? 0xffff : (uint16_t)((3 - exponent) * 128 | half);
+        memcpy(&t->bytes[0][i * 2], &below, sizeof below);
+    }
+}
+
+static void make_bytes(uint32_t elem, tables *t) {
+    t->special = first_special(elem);
+    for (uint32_t i = 0; i < 128; i++) {
+        uint16_t word = bf16_of(bsmm_elem_decode(elem, i));
+        t->bytes[i / 64][i % 64] = (uint8_t)word;
+        t->bytes[2 + i / 64][i % 64] = (uint8_t)(word >> 8);
+    }
+}
+
+void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to) {
+    static void (*const makes[])(uint32_t elem, tables * t) = {[BSMM_SHIFTED4] = make_words,
+                                                               [BSMM_PRODUCTS4] = make_products,
+                                                               [BSMM_SHIFTED6] = make_words,
+                                                               [BSMM_SHIFTED8] = make_bytes};
+    memset(to, 0, sizeof(tables));
+    makes[bsmm_weights_of(&p->b.m.format)](p->b.m.format.elem, to);
+}
+
+/* ---- by FMAs ---- */
+
+/* e4m3 scales are read as f16, which makes them 2^-8 of their values. */
+static void make_floats(const bsmm_format *f, tables *t) {
+    double factor = f->scale == BSMM_SCALE_E4M3 ? 0x1p8 : 1;
+    for (uint32_t i = 0; i < 16; i++) {
+        float value = (float)(bsmm_elem_decode(f->elem, i) * factor);
+        memcpy(&t->bytes[0][i * 4], &value, sizeof value);
+    }
+}
+
+/* Bytes as for dots, but of all codes of 6 bits. */
+static void make_all_bytes(uint32_t elem, tables *t) {
+    for (uint32_t i = 0; i < 64; i++) {
+        uint16_t word = word_of(elem, i);
+        t->bytes[0][i] = (uint8_t)word;
+        t->bytes[2][i] = (uint8_t)(word >> 8);
+    }
+}
+
+void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to) {
+    const bsmm_format *f = &p->b.m.format;
+    memset(to, 0, sizeof(tables));
+    uint32_t bits = bsmm_elem_row(f->elem)->bits;
+    if (bits == 4)
+        make_floats(f, to);
+    else if (bits == 6)
+        make_all_bytes(f->elem, to);
+    else
+        make_bytes(f->elem, to);
+}

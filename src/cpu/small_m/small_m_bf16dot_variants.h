@@ -1,0 +1,42 @@
+/* One function per kind of weights, way to sum and tile, of the `multiply` and the TARGET of the
+ * file that includes this. */
+#ifndef BSMM_CPU_SMALL_M_BF16DOT_VARIANTS_H
+#define BSMM_CPU_SMALL_M_BF16DOT_VARIANTS_H
+
+#define VARIANT(width, kind, segments)                                                             \
+    TARGET static uint32_t multiply_##kind##_##segments##_##width(const bsmm_small_m_span *s) {    \
+        return multiply(s, width, BSMM_##kind, segments);                                          \
+    }
+#define VARIANTS(kind, segments)                                                                   \
+    VARIANT(1, kind, segments)                                                                     \
+    VARIANT(2, kind, segments)                                                                     \
+    VARIANT(4, kind, segments)                                                                     \
+    VARIANT(8, kind, segments)                                                                     \
+    VARIANT(16, kind, segments)
+#define ROW(kind, segments)                                                                        \
+    {                                                                                              \
+        multiply_##kind##_##segments##_1, multiply_##kind##_##segments##_2,                        \
+            multiply_##kind##_##segments##_4, multiply_##kind##_##segments##_8,                    \
+            multiply_##kind##_##segments##_16                                                      \
+    }
+#define KIND(kind)                                                                                 \
+    { ROW(kind, FOLDED), ROW(kind, SEGMENTED) }
+
+enum { FOLDED = 0, SEGMENTED = 1 };
+VARIANTS(SHIFTED4, FOLDED)
+VARIANTS(SHIFTED4, SEGMENTED)
+VARIANTS(PRODUCTS4, FOLDED)
+VARIANTS(PRODUCTS4, SEGMENTED)
+VARIANTS(SHIFTED6, FOLDED)
+VARIANTS(SHIFTED6, SEGMENTED)
+VARIANTS(SHIFTED8, FOLDED)
+VARIANTS(SHIFTED8, SEGMENTED)
+
+/* [kind][by segment][tile] */
+#define BSMM_SMALL_M_VARIANTS                                                                      \
+    {                                                                                              \
+        [BSMM_SHIFTED4] = KIND(SHIFTED4), [BSMM_PRODUCTS4] = KIND(PRODUCTS4),                      \
+        [BSMM_SHIFTED6] = KIND(SHIFTED6), [BSMM_SHIFTED8] = KIND(SHIFTED8)                         \
+    }
+
+#endif

@@ -1,0 +1,304 @@
+/* Few rows times weights as stored, a batch of K at a time: codes are spread as halves into the
+ * first cache, 8 rows side by side, and these are multiplied by A in the order of K.
+ *
+ * The vector operations of 64 x 8 weights, for four ports of which two shift, shuffle, convert and
+ * multiply each: of 4 bits 24 unpacks and 72 others, of 8 bits 48, 88 and 16 that look for NaN;
+ * then 64 conversions and 64 FMAs for each row of A. With one row 3.5 and 4.4 for 8 weights.
+ *
+ * Batches are whole lines of 4 and 8 bits, and read at once: rows at a power of two from each other
+ * share the sets of a cache. What comes next is asked for row by row, some lines of each. */
+#include "cpu/pack/pack_f32fma.h"
+#include "cpu/small_m/small_m_f32fma.h"
+
+#if defined(__x86_64__)
+
+#    include <immintrin.h>
+#    include <string.h>
+
+#    define TARGET __attribute__((target("avx2,fma,f16c")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum {
+    LANES = BSMM_SMALL_M_LANES,
+    GROUP = BSMM_SMALL_M_F32_GROUP,
+    PART = 16,      /* of K */
+    MOST_PARTS = 8, /* in a batch */
+    CHUNK = 8,      /* batches of each row that are asked for side by side */
+    MOST_GROUPS = BSMM_SMALL_M_PANELS * LANES / GROUP,
+    AT_ONCE = 4, /* columns in registers beside 8 sums */
+    TILES = 3,
+};
+
+/* ---- products ---- */
+
+/* A batch of halves times a tile of A. */
+typedef struct batch {
+    const uint8_t *halves; /* [group][batch][GROUP], the order along K being `run`'s */
+    const float *a;        /* [batch][width] */
+    const uint8_t *codes;  /* of SUMS */
+    int64_t scale_pitch;
+    const float *scales; /* of ELEMENTS, [part][group][GROUP] */
+    int64_t width;
+    float *sums; /* [width][pitch] */
+    int64_t pitch;
+} batch;
+
+/* Where a part's first halves lie: the lower and upper halves of registers are runs of `run`
+ * along K. */
+INLINE int64_t place_of(int64_t part, int run) {
+    int64_t k = part * PART;
+    return k / (2 * run) * (2 * run * GROUP * 2) + k / run % 2 * 16 + k % run * 32;
+}
+
+/* From the unit of the last scale to that of the next. */
+INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256 *sum) {
+#    pragma GCC unroll 8
+    for (int g = 0; g < groups; g++) {
+        const uint8_t *codes = x->codes + g / 2 * x->scale_pitch + part / 2 * LANES + g % 2 * 8;
+        __m256i factor =
+            _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)codes));
+        factor = _mm256_slli_epi32(factor, 23);
+#    pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+            sum[r * groups + g] = _mm256_mul_ps(sum[r * groups + g], _mm256_castsi256_ps(factor));
+    }
+}
+
+/* Columns of the groups from `first` on, `count` of them, times the rows' elements. */
+INLINE void add_columns(const uint8_t *b, const float *a, const float *scales, int rows, int groups,
+                        int first, int count, int run, bsmm_small_m_f32_scaling scaling,
+                        __m256 *sum) {
+    __m256 column[AT_ONCE];
+#    pragma GCC unroll 4
+    for (int g = 0; g < count; g++) {
+        const uint8_t *at = b + (first + g) * BSMM_SMALL_M_F32_GROUP_BYTES(run);
+        column[g] = _mm256_cvtph_ps(_mm_load_si128((const __m128i *)(const void *)at));
+        if (scaling == BSMM_SMALL_M_F32_ELEMENTS)
+            column[g] = _mm256_mul_ps(column[g], _mm256_load_ps(scales + (first + g) * GROUP));
+    }
+#    pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+        __m256 element = _mm256_set1_ps(a[r]);
+#    pragma GCC unroll 4
+        for (int g = 0; g < count; g++) {
+            __m256 *at = &sum[r * groups + first + g];
+            *at = _mm256_fmadd_ps(element, column[g], *at);
+        }
+    }
+}
+
+INLINE void add_part(const batch *x, const float *a, int rows, int groups, int run,
+                     bsmm_small_m_f32_scaling scaling, int64_t part, __m256 *sum) {
+    const uint8_t *b = x->halves + place_of(part, run);
+    const float *scales = x->scales + part * groups * GROUP;
+    const int count = groups < AT_ONCE ? groups : AT_ONCE;
+#    pragma GCC unroll 4
+    for (int i = 0; i < PART; i++, b += 32, a += x->width)
+#    pragma GCC unroll 2
+        for (int first = 0; first < groups; first += count)
+            add_columns(b, a, scales, rows, groups, first, count, run, scaling, sum);
+}
+
+/* `rows` at a time of A's: 8 sums in registers. */
+INLINE void add_batch(const batch *x, int rows, int groups, int run,
+                      bsmm_small_m_f32_scaling scaling) {
+    for (int64_t first = 0; first < x->width; first += rows) {
+        __m256 sum[8];
+        float *at = x->sums + first * x->pitch;
+#    pragma GCC unroll 8
+        for (int i = 0; i < rows * groups; i++)
+            sum[i] = _mm256_loadu_ps(at + i / groups * x->pitch + i % groups * GROUP);
+        for (int64_t q = 0; q < BSMM_SMALL_M_F32_BATCH(run) / PART; q++) {
+            if (scaling == BSMM_SMALL_M_F32_SUMS && q % 2 == 0) move_sums(x, rows, groups, q, sum);
+            add_part(x, x->a + first + q * PART * x->width, rows, groups, run, scaling, q, sum);
+        }
+#    pragma GCC unroll 8
+        for (int i = 0; i < rows * groups; i++)
+            _mm256_storeu_ps(at + i / groups * x->pitch + i % groups * GROUP, sum[i]);
+    }
+}
+
+/* One function per tile, run and way of scaling. */
+#    define VARIANT(rows, groups, run, scaling)                                                    \
+        TARGET static void add_##rows##_##run##_##scaling(const batch *x) {                        \
+            add_batch(x, rows, groups, run, BSMM_SMALL_M_F32_##scaling);                           \
+        }
+#    define VARIANTS(run, scaling)                                                                 \
+        VARIANT(1, 8, run, scaling) VARIANT(2, 4, run, scaling) VARIANT(4, 2, run, scaling)
+#    define ROW(run, scaling)                                                                      \
+        { add_1_##run##_##scaling, add_2_##run##_##scaling, add_4_##run##_##scaling }
+#    define SCALINGS(run)                                                                          \
+        {                                                                                          \
+            [BSMM_SMALL_M_F32_SUMS] = ROW(run, SUMS),                                              \
+            [BSMM_SMALL_M_F32_ELEMENTS] = ROW(run, ELEMENTS),                                      \
+            [BSMM_SMALL_M_F32_NONE] = ROW(run, NONE)                                               \
+        }
+
+VARIANTS(16, SUMS)
+VARIANTS(16, ELEMENTS)
+VARIANTS(16, NONE)
+VARIANTS(32, SUMS)
+VARIANTS(32, ELEMENTS)
+VARIANTS(32, NONE)
+
+static void (*const adds[2][BSMM_SMALL_M_F32_SCALINGS][TILES])(const batch *) = {SCALINGS(16),
+                                                                                 SCALINGS(32)};
+
+/* ---- spans ---- */
+
+/* What a product's loops are, made once a run. */
+typedef struct loops {
+    bsmm_small_m_f32_halves halves;
+    bsmm_small_m_f32_spread *spread;
+    void (*add)(const batch *x);
+    int64_t width, groups;
+    int64_t batch, row_bytes; /* of K, of a row */
+    uint32_t scale;           /* of B */
+    bool by_segment, by_elements;
+} loops;
+
+_Static_assert(sizeof(loops) <= BSMM_SMALL_M_F32_CONTEXT_BYTES, "loops have room");
+
+static int tile_of(int64_t width) {
+    return width == 1 ? 0 : width == 2 ? 1 : 2;
+}
+
+int64_t bsmm_small_m_f32_width(const bsmm_product *p) {
+    static const int64_t widths[] = {1, 2, 4, 8, 12, 16};
+    return widths[bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths))];
+}
+
+int64_t bsmm_small_m_f32_panels(int64_t width) {
+    return 4 >> tile_of(width);
+}
+
+void bsmm_small_m_f32_make(const bsmm_product *p, void *context) {
+    const bsmm_format *f = &p->b.m.format;
+    uint32_t bits = bsmm_elem_row(f->elem)->bits;
+    bsmm_small_m_f32_scaling scaling = bsmm_small_m_f32_scaling_of(p);
+    int64_t width = bsmm_small_m_f32_width(p);
+    loops l = {.halves = *bsmm_small_m_f32_halves_of(f->elem), .scale = f->scale};
+    l.spread = bsmm_small_m_f32_spread_of(bits);
+    l.add = adds[bits == 4][scaling][tile_of(width)];
+    l.width = width;
+    l.groups = bsmm_small_m_f32_panels(width) * LANES / GROUP;
+    l.batch = bits == 4 ? BSMM_SMALL_M_F32_BATCH(32) : BSMM_SMALL_M_F32_BATCH(16);
+    l.row_bytes = l.batch * bits / 8;
+    l.by_segment = bsmm_f32fma_by_segment(p);
+    l.by_elements = scaling == BSMM_SMALL_M_F32_ELEMENTS;
+    memcpy(context, &l, sizeof l);
+}
+
+/* The scales of a batch's parts: e4m3 as f16, or biased exponents of twice as much of K. */
+INLINE __m256 scales_of(const uint8_t *codes, bool e4m3) {
+    __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
+    if (e4m3) return _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(v), 7));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu8_epi32(v), 23));
+}
+
+INLINE void take_scales(const loops *l, const uint8_t *codes, int64_t pitch, float *to) {
+    bool e4m3 = l->scale == BSMM_SCALE_E4M3;
+    for (int64_t q = 0; q < l->batch / PART; q++)
+        for (int64_t g = 0; g < l->groups; g++, to += GROUP)
+            _mm256_store_ps(
+                to, scales_of(codes + g / 2 * pitch + (e4m3 ? q : q / 2) * LANES + g % 2 * GROUP,
+                              e4m3));
+}
+
+/* Sums of a segment, times A's scale and then B's, into D's: as engine_f32fma_body.h does. */
+INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segment,
+                        const float *a_scales, const float *sums) {
+    for (int64_t r = 0; r < l->width; r++)
+        for (int64_t g = 0; g < l->groups; g++, sums += GROUP) {
+            float *at = s->acc + r * BSMM_SMALL_M_COLUMNS + g * GROUP;
+            __m256 column = _mm256_set1_ps(1);
+            if (s->scales)
+                column = _mm256_loadu_ps(s->scales + g / 2 * s->scale_pitch + segment * LANES +
+                                         g % 2 * GROUP);
+            __m256 sum = _mm256_mul_ps(_mm256_loadu_ps(sums), _mm256_set1_ps(a_scales[r]));
+            _mm256_storeu_ps(at, _mm256_fmadd_ps(sum, column, _mm256_loadu_ps(at)));
+        }
+}
+
+/* A span's work space. */
+typedef struct space {
+    _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];
+    _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
+    float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP]; /* of a segment; few rows are of more panels */
+    bsmm_small_m_f32_seen codes[BSMM_SMALL_M_PANELS];
+    bsmm_small_m_later next;
+} space;
+
+/* The halves of batch i. */
+INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, space *w) {
+    if (i % CHUNK == 0)
+        w->next = bsmm_small_m_follow(s, i * l->row_bytes, CHUNK * l->row_bytes,
+                                      s->steps * BSMM_SMALL_M_STEP / l->batch * l->row_bytes);
+    for (int64_t g = 0; g < l->groups; g++)
+        l->spread(s->b + i * l->row_bytes + g * GROUP * s->pitch, s->pitch, &l->halves,
+                  w->halves + g * GROUP * 2 * l->batch, &w->next, &w->codes[g / 2]);
+}
+
+/* Of sums of the whole of K. */
+INLINE void multiply_folded(const bsmm_small_m_span *s, const loops *l, space *w) {
+    const int64_t step_codes = l->scale == BSMM_SCALE_E4M3 ? 2 * LANES : LANES;
+    batch x = {.halves = w->halves,
+               .a = (const float *)(const void *)s->a,
+               .codes = s->codes,
+               .scale_pitch = s->scale_pitch,
+               .scales = w->scales,
+               .width = l->width,
+               .sums = s->acc,
+               .pitch = BSMM_SMALL_M_COLUMNS};
+    for (int64_t i = 0; i < s->steps * BSMM_SMALL_M_STEP / l->batch; i++) {
+        spread_batch(s, l, i, w);
+        if (l->by_elements) take_scales(l, x.codes, s->scale_pitch, w->scales);
+        l->add(&x);
+        x.a += l->batch * l->width;
+        x.codes += l->batch / BSMM_SMALL_M_STEP * step_codes;
+    }
+}
+
+INLINE void multiply_segments(const bsmm_small_m_span *s, const loops *l, space *w) {
+    const int64_t segment_k = BSMM_F32FMA_SEGMENT_UNIT;
+    const int64_t unit_bytes = BSMM_F32FMA_UNIT_BYTES(l->width, segment_k);
+    const int64_t step_codes = l->scale == BSMM_SCALE_E4M3 ? 2 * LANES : LANES;
+    batch x = {.halves = w->halves,
+               .scales = w->scales,
+               .width = l->width,
+               .sums = w->sums,
+               .pitch = l->groups * GROUP};
+    for (int64_t i = 0; i < s->steps * BSMM_SMALL_M_STEP / l->batch; i++) {
+        const int64_t k = i * l->batch;
+        const float *a = (const float *)(const void *)(s->a + k / segment_k * unit_bytes);
+        if (k % segment_k == 0) memset(w->sums, 0, sizeof w->sums);
+        spread_batch(s, l, i, w);
+        if (l->by_elements)
+            take_scales(l, s->codes + k / BSMM_SMALL_M_STEP * step_codes, s->scale_pitch,
+                        w->scales);
+        x.a = a + k % segment_k * l->width;
+        l->add(&x);
+        if ((k + l->batch) % segment_k == 0)
+            add_segment(s, l, k / segment_k, a + segment_k * l->width, w->sums);
+    }
+}
+
+TARGET uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s) {
+    const loops *l = s->context;
+    space w;
+    memset(w.codes, 0, sizeof w.codes);
+    if (l->by_segment)
+        multiply_segments(s, l, &w);
+    else
+        multiply_folded(s, l, &w);
+    uint32_t found = 0;
+    for (int p = 0; p < l->groups / 2 && l->row_bytes == l->batch; p++)
+        if (bsmm_small_m_f32_has_nan(&w.codes[p])) found |= 1u << p;
+    return found;
+}
+
+#else
+
+typedef int bsmm_small_m_f32_loops_needs_x86_64;
+
+#endif

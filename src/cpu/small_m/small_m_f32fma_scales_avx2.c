@@ -1,0 +1,167 @@
+/* A panel's scales, before its codes are read. Which rows take which way is what the packer would
+ * decide (pack_f32fma_rows.c), from the scales alone; what it would measure is left to it.
+ *
+ * No row spans more than 70 binades then, and so many the packer takes from scales too.
+ *
+ * What fp32 carries. Halves are at most 2^(top + 1), and A's elements below 2^52: sums of 2^20
+ * products stay below 2^(top + 73), and below 2^126 in units of a scale that is up to 2^-(53 - top)
+ * of the row's largest: one binade more is for what their roundings add, another for nothing. The
+ * smallest product is 2^(51 + top) less both spans; down to 2^-74 what it adds in its last place,
+ * and what rounding a sum times a scale leaves, is normal. */
+#include "cpu/small_m/small_m_f32fma.h"
+
+#include "cpu/pack/pack_f32fma.h"
+#include "cpu/small_m/small_m_scales.h"
+
+#include <math.h>
+
+/* What the kernels that call this need anyway. */
+#if defined(__x86_64__)
+#    define TARGET __attribute__((target("avx2,fma")))
+#else
+#    define TARGET
+#endif
+
+enum {
+    SPAN_LIMIT = 125, /* of two rows, less top */
+    DEEPEST = 53,     /* of a scale, less top */
+    E4M3_SPREAD = 17, /* from the smallest e4m3 scale to the largest */
+    E8M0_NAN = 0xff,
+};
+
+static const bsmm_small_m_f32_halves *halves_of(const bsmm_small_m_scales *s) {
+    return bsmm_small_m_f32_halves_of(s->p->b.m.format.elem);
+}
+
+/* Rows whose scales span `scales`; false if they are the packer's. What is left out of fp32's range
+ * below: `lower`. */
+static bool set_spans(const bsmm_small_m_scales *s, const int scales[LANES], int lower) {
+    const bsmm_small_m_f32_halves *h = halves_of(s);
+    for (int lane = 0; lane < LANES; lane++) {
+        int span = h->extent + scales[lane];
+        if (s->a_wide + span > SPAN_LIMIT + h->top - lower) return false;
+        s->wide[lane] = (uint8_t)span;
+    }
+    return true;
+}
+
+static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[LANES]) {
+    for (int lane = 0; lane < LANES; lane++)
+        s->factors[lane] *= bsmm_double_pow2(exponents[lane] + halves_of(s)->raw);
+}
+
+/* ---- powers of two ---- */
+
+/* The factors, as biased exponents, that take sums from the unit of one scale to that of the next;
+ * the last one's is the row's. */
+TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES]) {
+    codes16 before = load_codes(s, 0);
+    for (int64_t i = 0; i < s->units; i++) {
+        codes16 v = load_codes(s, i), step;
+        for (int lane = 0; lane < LANES; lane++)
+            step.lane[lane] = (uint8_t)(127 + before.lane[lane] - v.lane[lane]);
+        memcpy(s->codes + i * LANES, &step, sizeof step);
+        before = v;
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        exponents[lane] = before.lane[lane] - 127;
+}
+
+/* Biased exponents, of which each row's largest becomes 1. */
+TARGET static void leave_exponents(const bsmm_small_m_scales *s, const codes16 *top,
+                                   int exponents[LANES]) {
+    for (int64_t i = 0; i < s->units; i++) {
+        codes16 v = load_codes(s, i);
+        for (int lane = 0; lane < LANES; lane++)
+            v.lane[lane] = (uint8_t)(v.lane[lane] - top->lane[lane] + 127);
+        memcpy(s->codes + i * LANES, &v, sizeof v);
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        exponents[lane] = top->lane[lane] - 127;
+}
+
+TARGET static bool prepare_e8m0(const bsmm_small_m_scales *s) {
+    codes16 top = find_extreme_code(s, 0, 0), bottom = find_extreme_code(s, 0xff, 0);
+    int depths[LANES], exponents[LANES];
+    for (int lane = 0; lane < LANES; lane++) {
+        depths[lane] = top.lane[lane] + bottom.lane[lane] - 0xff;
+        if (top.lane[lane] == E8M0_NAN || depths[lane] > DEEPEST - halves_of(s)->top) return false;
+    }
+    if (!set_spans(s, depths, 0)) return false;
+    if (bsmm_small_m_f32_scaling_of(s->p) == BSMM_SMALL_M_F32_SUMS)
+        leave_steps(s, exponents);
+    else
+        leave_exponents(s, &top, exponents);
+    multiply_factors(s, exponents);
+    return true;
+}
+
+static bool prepare_none(const bsmm_small_m_scales *s) {
+    static const int zeros[LANES];
+    memset(s->codes, 127, (size_t)(s->units * LANES));
+    if (!set_spans(s, zeros, 0)) return false;
+    multiply_factors(s, zeros);
+    return true;
+}
+
+/* ---- others ---- */
+
+/* Negative scales and NaN are left to the packer, and rows of zeros. They are read as f16, at 2^-8
+ * of their values. */
+TARGET static bool prepare_e4m3(const bsmm_small_m_scales *s) {
+    codes16 top = find_extreme_code(s, 0, 0), least = find_extreme_code(s, 0xff, 1);
+    int spans[LANES], exponents[LANES];
+    for (int lane = 0; lane < LANES; lane++) {
+        if (top.lane[lane] == 0 || top.lane[lane] >= 0x7f) return false;
+        uint32_t bottom = 0x100u - least.lane[lane];
+        spans[lane] = ilogb(bsmm_elem_decode(BSMM_ELEM_E4M3, top.lane[lane])) -
+                      ilogb(bsmm_elem_decode(BSMM_ELEM_E4M3, bottom));
+        exponents[lane] = 8;
+    }
+    if (!set_spans(s, spans, E4M3_SPREAD)) return false;
+    multiply_factors(s, exponents);
+    return true;
+}
+
+TARGET static bool prepare_floats(const bsmm_small_m_scales *s) {
+    bits16 most = find_extreme(s, false), least = find_extreme(s, true);
+    int spans[LANES];
+    static const int zeros[LANES];
+    if (!divide_floats(s, &most, &least)) return false;
+    for (int lane = 0; lane < LANES; lane++)
+        spans[lane] = (int)(most.lane[lane] >> 23) - (int)((0 - least.lane[lane]) >> 23);
+    if (!set_spans(s, spans, 0)) return false;
+    multiply_factors(s, zeros);
+    return true;
+}
+
+bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s) {
+    static bool (*const prepares[])(const bsmm_small_m_scales *) = {
+        [BSMM_SCALE_NONE] = prepare_none,
+        [BSMM_SCALE_E8M0] = prepare_e8m0,
+        [BSMM_SCALE_E4M3] = prepare_e4m3,
+        [BSMM_SCALE_F32] = prepare_floats,
+    };
+    return prepares[s->p->b.m.format.scale](s);
+}
+
+/* ---- elements ---- */
+
+const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem) {
+    static const bsmm_small_m_f32_halves halves[] = {
+        [BSMM_ELEM_E4M3] = {.raw = 8, .top = 0, .extent = 17, .shift = 1, .mask = 0xbf80},
+        [BSMM_ELEM_E5M2] = {.raw = 0, .top = 15, .extent = 31, .shift = 0, .mask = 0xff00},
+        [BSMM_ELEM_E3M2] = {.raw = 12, .top = -8, .extent = 8, .shift = 2, .mask = 0x9f00},
+        [BSMM_ELEM_E2M3] = {.raw = 14, .top = -12, .extent = 5, .shift = 3, .mask = 0x8f80},
+        [BSMM_ELEM_E2M1] = {.raw = 2, .top = 0, .extent = 3},
+    };
+    if (elem >= BSMM_COUNT(halves) || halves[elem].extent == 0) return NULL;
+    return &halves[elem];
+}
+
+bsmm_small_m_f32_scaling bsmm_small_m_f32_scaling_of(const bsmm_product *p) {
+    uint32_t scale = p->b.m.format.scale;
+    if (scale == BSMM_SCALE_E4M3) return BSMM_SMALL_M_F32_ELEMENTS;
+    if (!bsmm_f32fma_by_segment(p)) return BSMM_SMALL_M_F32_SUMS;
+    return scale == BSMM_SCALE_E8M0 ? BSMM_SMALL_M_F32_ELEMENTS : BSMM_SMALL_M_F32_NONE;
+}

@@ -1,0 +1,162 @@
+/* Rows of weights as stored into halves, a batch of K of 8 rows at a time: see
+ * small_m_f32fma_loops_avx2.c.
+ */
+#include "cpu/small_m/small_m_f32fma.h"
+
+#if defined(__x86_64__)
+
+#    include <immintrin.h>
+
+#    define TARGET __attribute__((target("avx2")))
+#    define INLINE static inline __attribute__((always_inline)) TARGET
+
+enum { GROUP = BSMM_SMALL_M_F32_GROUP };
+
+/* In each half of 128 bits word[w] has word w of rows 0 to 7. */
+INLINE void transpose(const __m256i row[GROUP], __m256i word[GROUP]) {
+    __m256i pair[GROUP], four[GROUP];
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        pair[2 * i] = _mm256_unpacklo_epi16(row[2 * i], row[2 * i + 1]);
+        pair[2 * i + 1] = _mm256_unpackhi_epi16(row[2 * i], row[2 * i + 1]);
+    }
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        int from = i / 2 * 4 + i % 2;
+        four[2 * i] = _mm256_unpacklo_epi32(pair[from], pair[from + 2]);
+        four[2 * i + 1] = _mm256_unpackhi_epi32(pair[from], pair[from + 2]);
+    }
+#    pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        word[2 * i] = _mm256_unpacklo_epi64(four[i], four[i + 4]);
+        word[2 * i + 1] = _mm256_unpackhi_epi64(four[i], four[i + 4]);
+    }
+}
+
+INLINE void store(uint8_t *to, int64_t i, __m256i halves) {
+    _mm256_store_si256((__m256i *)(void *)(to + 32 * i), halves);
+}
+
+INLINE __m256i load(const uint8_t *from) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)from);
+}
+
+/* 64 bytes of each row. */
+INLINE void load_lines(const uint8_t *b, int64_t pitch, __m256i row[2][GROUP]) {
+#    pragma GCC unroll 8
+    for (int i = 0; i < GROUP; i++) {
+        row[0][i] = load(b + i * pitch);
+        row[1][i] = load(b + i * pitch + 32);
+    }
+}
+
+/* A code in the upper byte of f16 is all of it. */
+INLINE void spread_four(const __m256i row[GROUP], uint8_t *to, bsmm_small_m_later *next) {
+    const __m256i table = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 0x30, 0x34, 0x36, 0x38, 0x3a, 0x3c, 0x3e, (char)0x80, (char)0xb0,
+                      (char)0xb4, (char)0xb6, (char)0xb8, (char)0xba, (char)0xbc, (char)0xbe));
+    const __m256i nibble = _mm256_set1_epi8(0xf), upper = _mm256_set1_epi16((short)0xff00);
+    __m256i word[GROUP];
+    transpose(row, word);
+#    pragma GCC unroll 8
+    for (int w = 0; w < GROUP; w++) {
+        if (w % 2 == 0) bsmm_small_m_ask(next, 1);
+        __m256i even = _mm256_and_si256(word[w], nibble);
+        __m256i odd = _mm256_and_si256(_mm256_srli_epi16(word[w], 4), nibble);
+        even = _mm256_shuffle_epi8(table, even);
+        odd = _mm256_shuffle_epi8(table, odd);
+        store(to, 4 * w, _mm256_slli_epi16(even, 8));
+        store(to, 4 * w + 1, _mm256_slli_epi16(odd, 8));
+        store(to, 4 * w + 2, _mm256_and_si256(even, upper));
+        store(to, 4 * w + 3, _mm256_and_si256(odd, upper));
+    }
+}
+
+TARGET static void spread_fours(const uint8_t *b, int64_t pitch, const bsmm_small_m_f32_halves *h,
+                                uint8_t *to, bsmm_small_m_later *next,
+                                bsmm_small_m_f32_seen *codes) {
+    __m256i row[2][GROUP];
+    (void)h, (void)codes;
+    load_lines(b, pitch, row);
+    spread_four(row[0], to, next);
+    spread_four(row[1], to + BSMM_SMALL_M_F32_GROUP_BYTES(32) / 2, next);
+}
+
+/* Codes in the upper bits of words. */
+INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32_halves *h) {
+    return _mm256_and_si256(_mm256_sra_epi16(word, _mm_cvtsi32_si128(h->shift)),
+                            _mm256_set1_epi16((short)h->mask));
+}
+
+/* 12 bytes from byte 0 of the lower half and from byte 4 of the upper one: of each 3, which are 4
+ * codes, the first two and the last two become words. */
+INLINE __m256i load_sixes(const uint8_t *at) {
+    const __m256i order =
+        _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, /* lower */
+                         4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15);
+    __m128i low = _mm_loadu_si128((const __m128i *)(const void *)at);
+    __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(at + 8));
+    __m256i both =
+        _mm256_blend_epi32(_mm256_castsi128_si256(low), _mm256_broadcastsi128_si256(high), 0xf0);
+    return _mm256_shuffle_epi8(both, order);
+}
+
+TARGET static void spread_sixes(const uint8_t *b, int64_t pitch, const bsmm_small_m_f32_halves *h,
+                                uint8_t *to, bsmm_small_m_later *next,
+                                bsmm_small_m_f32_seen *codes) {
+    (void)codes;
+    for (int64_t t = 0; t < 2; t++, to += BSMM_SMALL_M_F32_GROUP_BYTES(16) / 2) {
+        __m256i row[GROUP], word[GROUP];
+#    pragma GCC unroll 8
+        for (int i = 0; i < GROUP; i++)
+            row[i] = load_sixes(b + i * pitch + 24 * t);
+        transpose(row, word);
+#    pragma GCC unroll 4
+        for (int w = 0; w < GROUP; w += 2) {
+            if (w != 0) bsmm_small_m_ask(next, 1);
+            store(to, 2 * w, halves_of(_mm256_slli_epi16(word[w], 10), h));
+            store(to, 2 * w + 1, halves_of(_mm256_slli_epi16(word[w], 4), h));
+            store(to, 2 * w + 2, halves_of(_mm256_slli_epi16(word[w + 1], 6), h));
+            store(to, 2 * w + 3, halves_of(word[w + 1], h));
+        }
+    }
+}
+
+TARGET static void spread_eights(const uint8_t *b, int64_t pitch, const bsmm_small_m_f32_halves *h,
+                                 uint8_t *to, bsmm_small_m_later *next,
+                                 bsmm_small_m_f32_seen *codes) {
+    __m256i most = load(codes->most), most_signed = load(codes->most_signed);
+    __m256i row[2][GROUP], word[GROUP];
+    load_lines(b, pitch, row);
+#    pragma GCC unroll 2
+    for (int t = 0; t < 2; t++, to += BSMM_SMALL_M_F32_GROUP_BYTES(16) / 2) {
+        transpose(row[t], word);
+#    pragma GCC unroll 8
+        for (int w = 0; w < GROUP; w++) {
+            if (w % 2 == 0) bsmm_small_m_ask(next, 1);
+            most = _mm256_max_epu8(most, word[w]);
+            most_signed = _mm256_max_epi8(most_signed, word[w]);
+            store(to, 2 * w, halves_of(_mm256_slli_epi16(word[w], 8), h));
+            store(to, 2 * w + 1, halves_of(word[w], h));
+        }
+    }
+    store(codes->most, 0, most);
+    store(codes->most_signed, 0, most_signed);
+}
+
+TARGET bool bsmm_small_m_f32_has_nan(const bsmm_small_m_f32_seen *codes) {
+    __m256i nan =
+        _mm256_or_si256(_mm256_cmpeq_epi8(load(codes->most), _mm256_set1_epi8(-1)),
+                        _mm256_cmpeq_epi8(load(codes->most_signed), _mm256_set1_epi8(0x7f)));
+    return _mm256_movemask_epi8(nan) != 0;
+}
+
+bsmm_small_m_f32_spread *bsmm_small_m_f32_spread_of(uint32_t bits) {
+    return bits == 4 ? spread_fours : bits == 6 ? spread_sixes : spread_eights;
+}
+
+#else
+
+typedef int bsmm_small_m_f32_spread_needs_x86_64;
+
+#endif

@@ -1,0 +1,119 @@
+/* Packing, scales and refusals of the int8 small-M kernels: see small_m_int8dot.h. */
+#include "cpu/small_m/small_m_int8dot.h"
+
+#include <string.h>
+
+enum { LANES = BSMM_SMALL_M_LANES };
+
+static bool has_e2m1(const bsmm_product *p) {
+    return p->b.m.format.elem == BSMM_ELEM_E2M1;
+}
+
+bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p) {
+    if (bsmm_int8_by_exponent(p)) return BSMM_INT8_EXPONENT;
+    return p->b.m.format.scale == BSMM_SCALE_E4M3 ? BSMM_INT8_E4M3 : BSMM_INT8_E8M0;
+}
+
+/* ---- packed operands, brought into the order and scales of the loops ---- */
+
+/* The exponent that moves from B's scales to A's: integers are 2 or 8 times elements, and e4m3 read
+ * as f16 is 2^-8. */
+static int moved_exponent(const bsmm_product *p) {
+    return (bsmm_int8_scaling_of(p) == BSMM_INT8_E4M3 ? 8 : 0) - (has_e2m1(p) ? 1 : 3);
+}
+
+/* Of eight elements, the even ones and then the odd ones. */
+static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
+    uint32_t *at = (uint32_t *)(void *)groups;
+    for (int64_t g = 0; g < unit / 4; g += 2, at += 2 * width)
+        for (int64_t i = 0; i < width; i++) {
+            uint32_t x = at[i], y = at[width + i], swapped_x = x >> 8, swapped_y = y >> 8;
+            at[i] = (x & 0xff) | (x >> 8 & 0xff00) | (y & 0xff) << 16 | (y & 0xff0000) << 8;
+            at[width + i] = (swapped_x & 0xff) | (swapped_x >> 8 & 0xff00) |
+                            (swapped_y & 0xff) << 16 | (swapped_y & 0xff0000) << 8;
+        }
+}
+
+/* Scales times 2^exponent: bits of exponents, or values, which are normal or 0. */
+static void shift_scales(int32_t *scales, int64_t width, int exponent, bool by_exponent) {
+    for (int64_t i = 0; i < width; i++)
+        if (by_exponent || scales[i]) scales[i] += exponent * (1 << 23);
+}
+
+static void adapt(const bsmm_product *p, uint8_t *units, int64_t width, bool is_a) {
+    int64_t unit = bsmm_int8_unit(p),
+            bytes = BSMM_INT8_UNIT_BYTES(width, unit, is_a ? BSMM_INT8_A : BSMM_INT8_B);
+    for (int64_t k = 0; k < p->a.m.cols; k += unit, units += bytes) {
+        if (has_e2m1(p)) part_even_and_odd(units, width, unit);
+        shift_scales((int32_t *)(void *)(units + width * (unit + (is_a ? 4 : 0))), width,
+                     is_a ? moved_exponent(p) : -moved_exponent(p), bsmm_int8_by_exponent(p));
+    }
+}
+
+void bsmm_small_m_int8_pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
+                              bsmm_panel *to) {
+    bsmm_int8_pack(p, BSMM_INT8_A, width, bsmm_int8_unit(p), row, rows, to);
+    adapt(p, to->units, width, true);
+}
+
+static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to) {
+    bsmm_int8_pack(p, BSMM_INT8_B, LANES, bsmm_int8_unit(p), row, rows, to);
+    adapt(p, to->units, LANES, false);
+}
+
+bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t width) {
+    int64_t unit = bsmm_int8_unit(p);
+    return (bsmm_small_m_engine){
+        .width = width,
+        .panels = 1,
+        .unit = unit,
+        .a_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A),
+        .b_unit_bytes = (uint64_t)BSMM_INT8_UNIT_BYTES(LANES, unit, BSMM_INT8_B),
+        .scale_unit = unit,
+        .pack_a = bsmm_small_m_int8_pack_a,
+        .pack_b = pack_b,
+    };
+}
+
+/* ---- a panel's scales ---- */
+
+/* The codes that the packer takes as they are: e8m0 from 2^-50 to 2^50, e4m3 but NaN. */
+static bool is_usual(uint32_t scale, uint8_t code) {
+    if (scale == BSMM_SCALE_E8M0) return code >= 127 - 50 && code <= 127 + 50;
+    return (code & 0x7f) != 0x7f;
+}
+
+/* The code of 1 for a block without elements, as the packer takes it; else the panel is packed. */
+static bool replace_unusual(const bsmm_small_m_scales *s, int64_t unit, int64_t lane) {
+    uint32_t scale = s->p->b.m.format.scale;
+    uint8_t *code = &s->codes[unit * LANES + lane];
+    if (is_usual(scale, *code)) return true;
+    bool is_nan = scale == BSMM_SCALE_E8M0 ? *code == 0xff : (*code & 0x7f) == 0x7f;
+    int64_t row = s->row + bsmm_min_i64(lane, s->rows - 1), length = bsmm_int8_unit(s->p);
+    if (is_nan || !bsmm_small_m_is_empty(&s->p->b, row, unit * length, length)) return false;
+    *code = scale == BSMM_SCALE_E8M0 ? 127 : 0x38;
+    return true;
+}
+
+/* Unusual codes are few. */
+bool bsmm_small_m_int8_prepare(const bsmm_small_m_scales *s, bsmm_int8_find_unusual *find_unusual) {
+    uint32_t scale = s->p->b.m.format.scale;
+    if (scale == BSMM_SCALE_NONE) memset(s->codes, 127, (size_t)(s->units * LANES));
+    for (int64_t i = 0; i < s->units; i += 4) {
+        uint64_t unusual = find_unusual(s->codes + i * LANES, scale == BSMM_SCALE_E4M3);
+        for (; unusual; unusual &= unusual - 1) {
+            int at = __builtin_ctzll(unusual);
+            if (i + at / LANES >= s->units) break;
+            if (!replace_unusual(s, i + at / LANES, at % LANES)) return false;
+        }
+    }
+    return true;
+}
+
+const char *bsmm_small_m_int8_refuse(const bsmm_product *p, int64_t most_rows, char *why,
+                                     size_t size) {
+    const char *reason = bsmm_int8_refuse(p, why, size);
+    if (reason) return reason;
+    if (p->b.m.format.scale == BSMM_SCALE_F32) return "B has f32 scales; it takes scales of a byte";
+    return bsmm_small_m_refuse(p, most_rows, why, size);
+}

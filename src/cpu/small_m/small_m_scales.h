@@ -1,0 +1,111 @@
+/* Loops over a panel's scales, for functions of any instruction set: they take that of the function
+ * that they are inlined into. */
+#ifndef BSMM_CPU_SMALL_M_SCALES_H
+#define BSMM_CPU_SMALL_M_SCALES_H
+
+#include "cpu/pack/pack_bf16dot.h"
+#include "cpu/small_m/small_m.h"
+
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { LANES = BSMM_SMALL_M_LANES };
+
+/* Lanes of a unit by themselves, so that compilers see what they are: a vector. */
+typedef struct codes16 {
+    uint8_t lane[LANES];
+} codes16;
+
+typedef struct floats16 {
+    float lane[LANES];
+} floats16;
+
+/* The bits of floats; of magnitudes, in the order of their values, and NaN above all. */
+typedef struct bits16 {
+    uint32_t lane[LANES];
+} bits16;
+
+INLINE codes16 load_codes(const bsmm_small_m_scales *s, int64_t unit) {
+    codes16 v;
+    memcpy(&v, s->codes + unit * LANES, sizeof v);
+    return v;
+}
+
+INLINE floats16 load_floats(const bsmm_small_m_scales *s, int64_t unit) {
+    floats16 v;
+    memcpy(&v, s->scales + unit * LANES, sizeof v);
+    return v;
+}
+
+INLINE bits16 load_magnitudes(const bsmm_small_m_scales *s, int64_t unit) {
+    bits16 v;
+    memcpy(&v, s->scales + unit * LANES, sizeof v);
+    for (int lane = 0; lane < LANES; lane++)
+        v.lane[lane] &= 0x7fffffff;
+    return v;
+}
+
+/* The lanes' largest codes or, of their complements or what these are after an addition, the
+ * largest: in a form that compilers vectorize, as find_extreme. */
+INLINE codes16 find_extreme_code(const bsmm_small_m_scales *s, uint8_t flipped, uint8_t added) {
+    const int64_t units = s->units;
+    codes16 found = {{0}};
+    for (int64_t i = 0; i < units; i++) {
+        codes16 v = load_codes(s, i);
+        for (int lane = 0; lane < LANES; lane++) {
+            uint8_t code = (uint8_t)((v.lane[lane] ^ flipped) + added);
+            found.lane[lane] = code > found.lane[lane] ? code : found.lane[lane];
+        }
+    }
+    return found;
+}
+
+/* The lanes' largest magnitudes or, where they are subtracted from 0, the least that are not 0: in
+ * a form that compilers vectorize. */
+INLINE bits16 find_extreme(const bsmm_small_m_scales *s, bool subtract) {
+    const int64_t units = s->units;
+    bits16 found = {{0}};
+    for (int64_t i = 0; i < units; i++) {
+        bits16 v = load_magnitudes(s, i);
+        for (int lane = 0; lane < LANES; lane++) {
+            uint32_t value = subtract ? 0 - v.lane[lane] : v.lane[lane];
+            found.lane[lane] = value > found.lane[lane] ? value : found.lane[lane];
+        }
+    }
+    return found;
+}
+
+INLINE void multiply_floats(const bsmm_small_m_scales *s, const floats16 *factor) {
+    const int64_t units = s->units;
+    for (int64_t i = 0; i < units; i++) {
+        floats16 v = load_floats(s, i);
+        for (int lane = 0; lane < LANES; lane++)
+            v.lane[lane] *= factor->lane[lane];
+        memcpy(s->scales + i * LANES, &v, sizeof v);
+    }
+}
+
+/* Each row's largest power of two leaves its scales, as in the packers. False for what that would
+ * make small, less than 2^-30, for NaN and for powers far from 1: they are the packers'. */
+INLINE bool divide_floats(const bsmm_small_m_scales *s, const bits16 *most, const bits16 *least) {
+    bits16 inverse_bits;
+    uint32_t unusual = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        uint32_t top = most->lane[lane] >> 23; /* biased */
+        unusual |= (uint32_t)(top < 37) | (uint32_t)(top > 226);
+        unusual |= (uint32_t)(0 - least->lane[lane] - 1 < ((top - 30) << 23) - 1);
+        inverse_bits.lane[lane] = (254 - top) << 23;
+    }
+    if (unusual) return false;
+    for (int lane = 0; lane < LANES; lane++)
+        s->factors[lane] *= bsmm_double_pow2((int)(most->lane[lane] >> 23) - 127);
+    floats16 inverse;
+    memcpy(&inverse, &inverse_bits, sizeof inverse);
+    multiply_floats(s, &inverse);
+    return true;
+}
+
+#undef INLINE
+
+#endif

@@ -1,0 +1,174 @@
+/* Any product on the bf16 tensor cores of any GPU since compute capability 8.0 (sm80/bf16.cu): what
+ * no tuned kernel takes.
+ *
+ * A value is element times block scale. One bf16 holds it for elements of 8 bits and fewer and for
+ * bf16, with scales that are powers of two or e4m3 beside at most 4 bits; three hold any fp32
+ * value. fp32 scales stay outside where the other operand fits one bf16 too and a step of K has one
+ * scale: they are applied to the step's sums; else they are multiplied in with one fp32 rounding.
+ */
+#include "cuda/host/generic.h"
+#include "cuda/host/kernel.h"
+#include "cuda/sm80/bf16_params.h"
+#include "gpu/params.h"
+
+#include <stdio.h>
+
+enum { ONE_BY_ONE, SCALED, ONE_BY_THREE, THREE_BY_ONE, THREE_BY_THREE };
+enum { PLANE_BYTES = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
+
+/* Two buffers of one plane for each part; in the end the tile in fp32. */
+#define SHARED(parts) ((parts) < 4 ? 8 * PLANE_BYTES : 2 * (parts)*PLANE_BYTES)
+
+static const bsmm_cuda_function functions[] = {
+    [ONE_BY_ONE] = {"sm80/bf16", "bf16_1x1", SHARED(2)},
+    [SCALED] = {"sm80/bf16", "bf16_1x1_scaled", SHARED(2)},
+    [ONE_BY_THREE] = {"sm80/bf16", "bf16_1x3", SHARED(4)},
+    [THREE_BY_ONE] = {"sm80/bf16", "bf16_3x1", SHARED(4)},
+    [THREE_BY_THREE] = {"sm80/bf16", "bf16_3x3", SHARED(6)},
+};
+
+/* ---- which kernel ---- */
+
+/* Without its fp32 scales. */
+static bool fits_bf16(const bsmm_operand *o) {
+    uint32_t elem = o->m.format.elem;
+    if (elem == BSMM_ELEM_BF16) return o->m.format.scale != BSMM_SCALE_E4M3;
+    return bsmm_elem_row(elem)->bits <= 8;
+}
+
+static bool has_floats(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_F32;
+}
+
+/* Each step of K lies in one block. */
+static bool may_stay_outside(const bsmm_operand *o) {
+    uint32_t cols = o->m.format.block_cols;
+    return has_floats(o) && (cols % BSMM_BF16_K == 0 || cols >= o->m.cols);
+}
+
+/* A product of two bf16 may be too small for fp32 before scales bring it back; of bf16 and an
+ * element of 8 bits none is. */
+static bool may_vanish(const bsmm_product *p) {
+    return p->a.m.format.elem == BSMM_ELEM_BF16 && p->b.m.format.elem == BSMM_ELEM_BF16;
+}
+
+static int choose(const bsmm_product *p) {
+    bool a = fits_bf16(&p->a) && (!has_floats(&p->a) || may_stay_outside(&p->a));
+    bool b = fits_bf16(&p->b) && (!has_floats(&p->b) || may_stay_outside(&p->b));
+    bool floats = has_floats(&p->a) || has_floats(&p->b);
+    if (a && b && !(floats && may_vanish(p))) return floats ? SCALED : ONE_BY_ONE;
+    a = fits_bf16(&p->a) && !has_floats(&p->a);
+    b = fits_bf16(&p->b) && !has_floats(&p->b);
+    return a ? ONE_BY_THREE : b ? THREE_BY_ONE : THREE_BY_THREE;
+}
+
+/* ---- parameters ---- */
+
+static bool is_together(const bsmm_operand *o) {
+    static const uint32_t alignments[] = {[4] = 4, [6] = 2, [8] = 8, [16] = 16, [32] = 16};
+    uint32_t bits = bsmm_elem_row(o->m.format.elem)->bits;
+    uint64_t pitch = (uint64_t)o->m.ld * bits / 8;
+    return o->m.order == BSMM_ORDER_ROW && ((uintptr_t)o->m.data | pitch) % alignments[bits] == 0;
+}
+
+static bsmm_bf16_side side_of(const bsmm_operand *o, bool outside) {
+    uint32_t cols = o->m.format.block_cols;
+    return (bsmm_bf16_side){
+        .o = bsmm_gpu_operand_of(o),
+        .rows = (uint32_t)o->m.rows,
+        .by_rows = o->m.order == BSMM_ORDER_ROW,
+        .together = is_together(o),
+        .one = cols % 8 == 0 || cols >= o->m.cols,
+        .outside = outside,
+    };
+}
+
+static int64_t tiles(int64_t rows) {
+    return bsmm_ceil_div(rows, BSMM_BF16_TILE);
+}
+
+/* ---- the kernel ---- */
+
+const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t size) {
+    const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
+    if (reason) return reason;
+    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
+    if (!bsmm_gpu_is_small(p) || tiles(p->d.m.rows) > INT32_MAX / tiles(p->d.m.cols + 1))
+        return "an extent is beyond 32 bits";
+    return NULL;
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    (void)p;
+    return 0;
+}
+
+/* The tensor cores add 16 products and a sum, each cut off 23 bits below the largest: 17 * 2^-23
+ * for 16 terms. Scaled: two of those inside a step, one FMA a step and two roundings of factors. In
+ * parts: those after the third are left out (2^-23), fp32 scales are multiplied in (2^-23); three
+ * by three has six such sums in one register. */
+double bsmm_cuda_generic_bound(const bsmm_product *p) {
+    double k = (double)p->a.m.cols;
+    switch (choose(p)) {
+    case ONE_BY_ONE:
+        return 2.2 * (k + 16) * 0x1p-24;
+    case SCALED:
+        return (k / BSMM_BF16_K + 80) * 0x1p-24;
+    case THREE_BY_THREE:
+        return 13 * (k + 16) * 0x1p-24;
+    default:
+        return 2.3 * (k + 32) * 0x1p-24;
+    }
+}
+
+bsmm_status bsmm_cuda_generic_prepare(const bsmm_product *p) {
+    return bsmm_cuda_load(p->device, &functions[choose(p)], NULL);
+}
+
+bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p) {
+    bool scaled = choose(p) == SCALED;
+    return (bsmm_bf16_job){
+        .sides = {side_of(&p->a, scaled && has_floats(&p->a)),
+                  side_of(&p->b, scaled && has_floats(&p->b))},
+        .epilogue = bsmm_gpu_epilogue_of(p),
+        .k = (uint32_t)p->a.m.cols,
+        .b_tiles = (uint32_t)tiles(p->d.m.cols),
+        .tiles = (uint32_t)(tiles(p->d.m.rows) * tiles(p->d.m.cols)),
+    };
+}
+
+bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_gate *gate) {
+    const bsmm_cuda_device *d = p->device;
+    int kind = choose(p);
+    bsmm_bf16_params params = {
+        .job = bsmm_cuda_generic_job(p),
+        .gate = gate ? *gate : (bsmm_cuda_gate){.when = BSMM_WHEN_ALWAYS},
+    };
+    /* Behind a gate that is seldom open, few blocks are to find it closed. */
+    int64_t blocks =
+        gate ? bsmm_min_i64(params.job.tiles, 2 * (int64_t)d->multiprocessors) : params.job.tiles;
+    return bsmm_cuda_launch(p->device, &(bsmm_cuda_launch_desc){
+                                           .function = &functions[kind],
+                                           .grid = {(uint32_t)blocks},
+                                           .block = {BSMM_BF16_THREADS},
+                                           .shared_bytes = functions[kind].shared_bytes,
+                                           .overlap = d->capability == 90, /* the gate waits */
+                                           .stream = p->stream,
+                                           .arguments = BSMM_CUDA_ARGUMENTS(&params),
+                                       });
+}
+
+static bsmm_status run(const bsmm_product *p, void *workspace) {
+    (void)workspace;
+    return bsmm_cuda_generic_run(p, NULL);
+}
+
+const bsmm_kernel bsmm_kernel_cuda_sm80_bf16 = {
+    .name = "cuda_sm80_bf16",
+    .device = "cuda",
+    .refuse = bsmm_cuda_generic_refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bsmm_cuda_generic_bound,
+    .prepare = bsmm_cuda_generic_prepare,
+    .run = run,
+};

@@ -1,0 +1,317 @@
+/* Few rows of A (up to 32 columns of bf16 after splitting f16 in two and f32 in three) times
+ * weights as checkpoints store them, at the speed of memory (sm90a/small_m.cu).
+ *
+ * Work is cut into pieces of K that do not depend on M: `ranges` of whole steps of 128, each walked
+ * by one or two warps in turns. Blocks of a cluster have the same rows of B and different ranges;
+ * the warps' sums are added in the order of the ranges. So a row of D has the same bits whatever M
+ * is. */
+#include "cuda/host/kernel.h"
+#include "cuda/host/small_m_product.h"
+
+#include <stdio.h>
+
+enum {
+    LEAST_ROWS = 64, /* of B in a block */
+    WALKERS_4BIT = 2
+};
+
+/* ---- formats ---- */
+
+/* What B may be, and its kernels: for up to 8, 16 and 32 columns, first without fp32 scales, then
+ * with such along K, then with one for a row of A. */
+typedef struct weights {
+    bsmm_format format;   /* fp32 scales: block_rows any multiple of 16, block_cols one of 128 */
+    uint32_t step_scales; /* bytes of scales for a row and step */
+    bsmm_cuda_function functions[3][3];
+} weights;
+
+/* clang-format off */
+#define FUNCTION(name) {"sm90a/small_m", "small_m_" name, BSMM_SMALL_M_MOST_SHARED}
+#define FUNCTIONS(name) {FUNCTION(name "_1"), FUNCTION(name "_2"), FUNCTION(name "_4")}
+
+static const weights all_weights[] = {
+    {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
+     .functions = {FUNCTIONS("mxfp4"), FUNCTIONS("mxfp4_grouped"), FUNCTIONS("mxfp4_scaled")}},
+    {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, .step_scales = 8,
+     .functions = {FUNCTIONS("nvfp4"), FUNCTIONS("nvfp4_grouped"), FUNCTIONS("nvfp4_scaled")}},
+    {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
+     .functions = {FUNCTIONS("mxfp8"), FUNCTIONS("mxfp8_grouped"), FUNCTIONS("mxfp8_scaled")}},
+    {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}, .step_scales = 4,
+     .functions = {FUNCTIONS("fp8_grouped"), FUNCTIONS("fp8_grouped")}},
+};
+/* clang-format on */
+
+static const bsmm_cuda_function prepare_a = {"sm90a/small_m", "small_m_prepare", 0};
+
+static bool is_weights(const weights *w, const bsmm_operand *b) {
+    const bsmm_format *f = &b->m.format;
+    if (w->format.scale != BSMM_SCALE_F32) return bsmm_format_equal(w->format, *f);
+    return f->elem == w->format.elem && bsmm_small_m_has_tile_floats(b);
+}
+
+/* Sums of each step are scaled by themselves. */
+static bool is_grouped(const bsmm_product *p) {
+    return p->b.m.format.scale == BSMM_SCALE_F32 ||
+           (p->a.m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(&p->a));
+}
+
+static const weights *find_weights(const bsmm_operand *b) {
+    for (size_t i = 0; i < BSMM_COUNT(all_weights); i++)
+        if (is_weights(&all_weights[i], b)) return &all_weights[i];
+    return NULL;
+}
+
+static bool is_4bit(const weights *w) {
+    return w->format.elem == BSMM_ELEM_E2M1;
+}
+
+/* ---- shapes ---- */
+
+/* How a product is cut. */
+typedef struct cut {
+    uint32_t splits, k_warps, walkers;
+    uint32_t steps_each;    /* most steps of a block */
+    uint32_t rows;          /* of B in a block */
+    uint32_t tiles_log2;    /* of 8 columns */
+    uint32_t columns;       /* that shared memory has room for */
+    uint32_t scale_columns; /* rounded up to 16 bytes of fp32 scales */
+    uint32_t a_slots;       /* steps of A that a warp along K has room for; 0: the block has all */
+    bool grouped, row_scaled;
+    bool own; /* blocks make A's image for themselves */
+    uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
+    uint32_t chunk_bytes, scale_stride, shared;
+} cut;
+
+/* Shared memory: A, scales of B, fp32 scales of A, the weights' ring, barriers; in the end the sums
+ * of all warps; behind them, which rows of A are not zero. An odd number of 16 bytes from row to
+ * row of scales: 8 rows lie in 8 groups of banks. */
+static bool place(const weights *w, uint32_t a_slots, bool own, cut *c) {
+    uint32_t line = (c->steps_each * w->step_scales + 15) / 16;
+    uint32_t a_steps = a_slots ? c->k_warps * a_slots : c->steps_each;
+    c->own = own;
+    c->a_slots = a_slots;
+    c->scale_stride = 16 * (line | 1);
+    c->chunk_bytes = c->columns * 64 + (own ? 16 : 0);
+    c->scales_at = a_steps * 4 * c->chunk_bytes;
+    c->a_scales_at = c->scales_at + c->rows * c->scale_stride;
+    c->ring_at = c->a_scales_at + (c->grouped ? c->steps_each * c->scale_columns * 4 : 0);
+    c->barriers_at = c->ring_at + BSMM_SMALL_M_AHEAD * BSMM_SMALL_M_SLOT_BYTES;
+    uint32_t sums = c->k_warps * (8u << c->tiles_log2) * (c->rows + 4) * 4;
+    uint32_t all = c->barriers_at + (2 + 2 * c->k_warps * a_slots) * 8;
+    c->flags_at = (uint32_t)bsmm_round_up(sums > all ? sums : all, 16);
+    c->shared = c->flags_at + BSMM_SMALL_M_COLUMNS * 4;
+    return c->shared <= BSMM_SMALL_M_MOST_SHARED;
+}
+
+/* All of A, made by blocks themselves if `own` says that they can; or as much of it as fits. */
+static bool place_a(const weights *w, bool own, cut *c) {
+    if (own && place(w, 0, true, c)) return true;
+    if (place(w, 0, false, c)) return true;
+    uint32_t slots = (uint32_t)bsmm_ceil_div(c->steps_each, c->k_warps);
+    while (slots >= 2 && !place(w, slots, false, c))
+        slots--;
+    return slots >= 2;
+}
+
+/* Whether blocks can make A's image for themselves. With more than a row or two, all blocks reading
+ * all of A takes longer than a kernel that does it once. */
+static bool can_make_own(const bsmm_product *p, const cut *c) {
+    uint64_t chunks = (uint64_t)c->steps_each * (BSMM_SMALL_M_K / 8)
+                      << bsmm_small_m_log2_up((uint32_t)p->a.m.rows);
+    return bsmm_small_m_find_source(&p->a) != BSMM_SMALL_M_ANY && c->tiles_log2 == 0 &&
+           chunks <= (uint64_t)BSMM_SMALL_M_OWN_CHUNKS * BSMM_SMALL_M_THREADS;
+}
+
+/* `lanes` warps along K in all, k_warps of them in a block; false if that does not fit. */
+static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uint32_t k_warps,
+                    cut *c) {
+    uint32_t columns = (uint32_t)p->a.m.rows * bsmm_small_m_count_parts(&p->a),
+             steps = bsmm_small_m_count_steps(p);
+    *c = (cut){.k_warps = k_warps, .splits = lanes / k_warps};
+    if (c->splits > BSMM_SMALL_M_MOST_SPLITS) return false;
+    c->walkers = is_4bit(w) ? WALKERS_4BIT : 1;
+    c->rows = BSMM_SMALL_M_WARPS / k_warps * (is_4bit(w) ? 32 : 16);
+    c->steps_each = bsmm_small_m_most_steps(steps, c->splits);
+    c->tiles_log2 = columns <= 8 ? 0 : columns <= 16 ? 1 : 2;
+    c->columns = c->tiles_log2 ? 8u << c->tiles_log2 : columns;
+    c->scale_columns = (uint32_t)bsmm_round_up(c->columns, 4);
+    c->grouped = is_grouped(p);
+    c->row_scaled = bsmm_small_m_has_row_floats(&p->a) && !c->grouped;
+    if ((uint64_t)c->steps_each * w->step_scales * c->rows > BSMM_SMALL_M_MOST_SHARED) return false;
+    return place_a(w, can_make_own(p, c), c);
+}
+
+/* Warps along K, in all blocks of a cluster: what blocks of the fewest rows have. */
+static uint32_t choose_lanes(const bsmm_product *p, const weights *w) {
+    uint32_t most_k_warps = is_4bit(w) ? 8 : 4;
+    return bsmm_small_m_choose_splits(p, LEAST_ROWS, most_k_warps) * most_k_warps;
+}
+
+/* The fewest rows whose part of A fits in one piece; where none does, twice the fewest, which share
+ * A. Clusters of more than 2 blocks would leave multiprocessors idle. */
+static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
+    uint32_t lanes = choose_lanes(p, w), most = is_4bit(w) ? 8 : 4;
+    bool fits = try_cut(p, w, lanes, most, c);
+    if (fits && (c->a_slots == 0 || lanes != most)) return true;
+    for (uint32_t k_warps = most / 2; k_warps >= most / 4; k_warps /= 2)
+        if (try_cut(p, w, lanes, k_warps, c)) return true;
+    return try_cut(p, w, lanes, most, c);
+}
+
+/* ---- the kernel ---- */
+
+static const bsmm_cuda_function *find_function(const weights *w, const cut *c) {
+    return &w->functions[c->row_scaled ? 2 : c->grouped][c->tiles_log2];
+}
+
+static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
+    uint32_t parts = bsmm_small_m_count_parts(a);
+    if (a->m.rows * parts > BSMM_SMALL_M_COLUMNS) {
+        snprintf(why, size, "A has %lld rows; takes up to %u of this element type",
+                 (long long)a->m.rows, BSMM_SMALL_M_COLUMNS / parts);
+        return why;
+    }
+    if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_steady_floats(a))
+        return "A has fp32 scales for blocks that 128 columns do not divide";
+    /* Products may be too small for fp32 before such a scale brings them back. */
+    if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(a) &&
+        bsmm_elem_row(a->m.format.elem)->bits > 8)
+        return "A has fp32 scales along K for elements of more than 8 bits";
+    return NULL;
+}
+
+static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
+    const weights *w = find_weights(b);
+    if (!w) return "B is none of mxfp4, nvfp4, mxfp8, e4m3 with fp32 scales for 128 columns";
+    if (b->m.order != BSMM_ORDER_ROW) return "B is not ORDER_ROW: its rows are read along K";
+    uint32_t unit = is_4bit(w) ? 32 : 16;
+    if (b->m.cols % unit == 0 && b->m.ld % unit == 0) return NULL;
+    snprintf(why, size, "K or B's ld is not a multiple of %u: rows are read in units of 16 bytes",
+             unit);
+    return why;
+}
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    const char *reason = bsmm_cuda_refuse(p, &all_weights[0].functions[0][0], why, size);
+    if (!reason) reason = refuse_a(&p->a, why, size);
+    if (!reason) reason = refuse_b(&p->b, why, size);
+    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (reason) return reason;
+    cut c;
+    if (!find_cut(p, find_weights(&p->b), &c)) return "K is too long for shared memory";
+    return NULL;
+}
+
+/* Of A's image without scales. */
+static uint64_t image_bytes(const bsmm_product *p, const cut *c) {
+    return (uint64_t)bsmm_small_m_count_steps(p) * c->columns * BSMM_SMALL_M_K * 2;
+}
+
+/* Of the kernel that prepares A: a chunk of 8 along K for each thread. */
+static uint32_t blocks_per_row(const bsmm_product *p) {
+    return (uint32_t)bsmm_ceil_div((int64_t)bsmm_small_m_count_steps(p) * 16,
+                                   BSMM_SMALL_M_PREPARE_THREADS);
+}
+
+static uint64_t flag_bytes(const bsmm_product *p) {
+    uint64_t count = (uint64_t)p->a.m.rows * blocks_per_row(p);
+    return (count * sizeof(uint32_t) + 15) / 16 * 16;
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    cut c;
+    find_cut(p, find_weights(&p->b), &c);
+    if (c.own) return 0;
+    return image_bytes(p, &c) + flag_bytes(p) +
+           (uint64_t)bsmm_small_m_count_steps(p) * c.scale_columns * sizeof(float);
+}
+
+/* The tensor cores add 16 products and a sum, each cut off 23 bits below the largest: 17 * 2^-23
+ * for 16 terms; f16 and f32 come in 2 and 3 parts. Grouped: 128 terms so, then one FMA a step and
+ * two roundings of factors. */
+static double bound(const bsmm_product *p) {
+    double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);
+    double sums = is_grouped(p) ? 2.2 * (BSMM_SMALL_M_K + 16) + k / BSMM_SMALL_M_K : 2.2 * (k + 16);
+    return (parts * sums + 64) * 0x1p-24;
+}
+
+static bsmm_status prepare(const bsmm_product *p) {
+    const weights *w = find_weights(&p->b);
+    cut c;
+    find_cut(p, w, &c);
+    BSMM_TRY(bsmm_cuda_load(p->device, &prepare_a, NULL));
+    return bsmm_cuda_load(p->device, find_function(w, &c), NULL);
+}
+
+static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, const cut *c) {
+    const uint32_t ranges = c->splits * c->k_warps / c->walkers;
+    bsmm_small_m_params params = bsmm_small_m_params_of(p);
+    params.ranges_log2 = bsmm_small_m_log2(ranges);
+    params.splits_log2 = bsmm_small_m_log2(c->splits);
+    params.k_warps_log2 = bsmm_small_m_log2(c->k_warps);
+    params.source = bsmm_small_m_find_source(&p->a);
+    params.row_scaled = c->row_scaled;
+    params.a_slots = c->a_slots;
+    params.scale_columns = c->scale_columns;
+    params.narrow = is_4bit(w);
+    params.blocks_per_row = blocks_per_row(p);
+    params.columns = c->columns;
+    params.chunk_bytes = c->chunk_bytes;
+    params.for_wgmma = c->columns >= BSMM_SMALL_M_WGMMA_COLUMNS;
+    params.scale_stride = c->scale_stride;
+    params.scale_vector = bsmm_small_m_scale_vector(p, w->step_scales, c->splits, ranges);
+    params.scales_at = c->scales_at;
+    params.a_scales_at = c->a_scales_at;
+    params.ring_at = c->ring_at;
+    params.barriers_at = c->barriers_at;
+    params.flags_at = c->flags_at;
+    return params;
+}
+
+/* A's image in the workspace, by a kernel of its own. */
+static bsmm_status make_image(const bsmm_product *p, const cut *c, uint8_t *image,
+                              bsmm_small_m_params *params) {
+    uint8_t *behind = image + image_bytes(p, c);
+    params->a_image = image;
+    params->a_image_any = (uint32_t *)(void *)behind;
+    if (c->grouped) params->a_image_scales = (float *)(void *)(behind + flag_bytes(p));
+    bsmm_cuda_launch_desc launch = {
+        .function = &prepare_a,
+        .grid = {params->m * params->blocks_per_row},
+        .block = {BSMM_SMALL_M_PREPARE_THREADS},
+        .overlap = true,
+        .stream = p->stream,
+        .arguments = BSMM_CUDA_ARGUMENTS(params),
+    };
+    return bsmm_cuda_launch(p->device, &launch);
+}
+
+static bsmm_status run(const bsmm_product *p, void *workspace) {
+    const weights *w = find_weights(&p->b);
+    cut c;
+    find_cut(p, w, &c);
+    bsmm_small_m_params params = params_of(p, w, &c);
+    if (!c.own) BSMM_TRY(make_image(p, &c, workspace, &params));
+    bsmm_cuda_launch_desc launch = {
+        .function = find_function(w, &c),
+        .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, c.rows) * c.splits},
+        .block = {BSMM_SMALL_M_THREADS},
+        .cluster = {c.splits},
+        .shared_bytes = c.shared,
+        .overlap = true,
+        .stream = p->stream,
+        .arguments = BSMM_CUDA_ARGUMENTS(&params),
+    };
+    return bsmm_cuda_launch(p->device, &launch);
+}
+
+const bsmm_kernel bsmm_kernel_cuda_sm90_small_m = {
+    .name = "cuda_sm90_small_m",
+    .device = "cuda",
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .prepare = prepare,
+    .run = run,
+    .alignment = 16,
+};

@@ -1,0 +1,57 @@
+/* MXFP4 and MXFP6 on Hopper's FP8 tensor cores: power-of-two scales move into e4m3's exponents,
+ * exactly, but for one factor for each row and 128 of K. Where blocks of such a group are too far
+ * apart for that, which packing finds out, the bf16 tensor cores do the work instead. With compute
+ * FAST also MXFP8, whose elements lose bits where blocks of a group are far apart
+ * (docs/NUMERICS.md). */
+#include "cuda/host/wgmma_kernel.h"
+
+static bool is_mx(const bsmm_operand *o) {
+    bsmm_format f = o->m.format;
+    return f.scale == BSMM_SCALE_E8M0 && f.block_rows == 1 && f.block_cols == 32;
+}
+
+static bool is_narrow(const bsmm_operand *o) {
+    return bsmm_elem_row(o->m.format.elem)->bits < 8;
+}
+
+static bool is_fast(const bsmm_product *p, const bsmm_operand *o) {
+    uint32_t elem = o->m.format.elem;
+    return p->compute == BSMM_COMPUTE_FAST && (elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2);
+}
+
+static bool takes(const bsmm_product *p, const bsmm_operand *o) {
+    return is_mx(o) && (is_narrow(o) || is_fast(p, o));
+}
+
+/* Binades that the largest value of a block may go up before 8 bits do not hold it, and more. */
+enum { MOST_ROOM = 32 };
+
+static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
+    bsmm_wgmma_plan plan = {
+        .kind = BSMM_WGMMA_POW2, .when = BSMM_WHEN_FITS, .otherwise = &bsmm_wgmma_plan_bf16};
+    if (!is_narrow(&p->a) || !is_narrow(&p->b)) plan.slack = MOST_ROOM;
+    const bsmm_operand *sides[] = {&p->a, &p->b};
+    for (int i = 0; i < 2; i++) {
+        plan.routes[i] = is_narrow(sides[i]) ? BSMM_PACK_FP8 : BSMM_PACK_FAST;
+        plan.elems[i] = is_narrow(sides[i]) ? BSMM_ELEM_E4M3 : sides[i]->m.format.elem;
+    }
+    return plan;
+}
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    if (!takes(p, &p->a)) return "a is not mxfp4 or mxfp6 (nor, with compute fast, mxfp8)";
+    if (!takes(p, &p->b)) return "b is not mxfp4 or mxfp6 (nor, with compute fast, mxfp8)";
+    const bsmm_wgmma_plan plan = plan_of(p);
+    return bsmm_wgmma_plan_refuse(p, &plan, why, size);
+}
+
+/* FAST's rounding to nearest moves an element by at most itself: a factor of 2 for each side. That
+ * is all that sum |a||b| can say; in terms of a group's largest element it is far less
+ * (docs/NUMERICS.md). */
+static double bound(const bsmm_product *p) {
+    double sides = (is_fast(p, &p->a) ? 2 : 1) * (is_fast(p, &p->b) ? 2 : 1);
+    return sides * (1 + bsmm_wgmma_bound(BSMM_WGMMA_POW2, p->a.m.cols)) - 1;
+}
+
+#define WGMMA_KERNEL cuda_sm90a_fold
+#include "cuda/host/wgmma_row.h"

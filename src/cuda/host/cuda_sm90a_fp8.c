@@ -1,0 +1,33 @@
+/* FP8 groupwise products on Hopper's FP8 tensor cores: e4m3 and e5m2 with fp32 scales of 1 x 128 or
+ * 128 x 128 on either side. Rows are multiplied as they are stored; columns (ORDER_COL) are
+ * transposed into the workspace first, and scales go there when they are not where the engine reads
+ * them. */
+#include "cuda/host/wgmma_kernel.h"
+
+static bool takes(const bsmm_operand *o) {
+    const uint32_t elem = o->m.format.elem;
+    return (elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2) && bsmm_cuda_has_groups(o);
+}
+
+static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
+    return (bsmm_wgmma_plan){
+        .kind = p->b.m.format.block_rows == 128 ? BSMM_WGMMA_BLOCK : BSMM_WGMMA_ROW,
+        .routes = {BSMM_PACK_FP8, BSMM_PACK_FP8},
+        .elems = {p->a.m.format.elem, p->b.m.format.elem},
+        .when = BSMM_WHEN_ALWAYS,
+    };
+}
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    if (!takes(&p->a)) return "a is not e4m3 or e5m2 with fp32 scales of 1 x 128 or 128 x 128";
+    if (!takes(&p->b)) return "b is not e4m3 or e5m2 with fp32 scales of 1 x 128 or 128 x 128";
+    const bsmm_wgmma_plan plan = plan_of(p);
+    return bsmm_wgmma_plan_refuse(p, &plan, why, size);
+}
+
+static double bound(const bsmm_product *p) {
+    return bsmm_wgmma_bound(plan_of(p).kind, p->a.m.cols);
+}
+
+#define WGMMA_KERNEL cuda_sm90a_fp8
+#include "cuda/host/wgmma_row.h"

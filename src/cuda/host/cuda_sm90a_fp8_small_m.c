@@ -1,0 +1,151 @@
+/* Few rows of e4m3 A (up to 32) times e4m3 weights with fp32 scales as checkpoints store them, on
+ * Hopper's FP8 tensor cores, at the speed of memory (sm90a/fp8_small_m.cu). With compute EXACT what
+ * cuda_sm90a_fp8 takes with more rows; with FAST any such scales, and A without.
+ *
+ * Blocks have 64 rows of B; those of a cluster have the same and cut K, in parts that do not depend
+ * on M. */
+#include "cuda/host/kernel.h"
+#include "cuda/host/small_m_product.h"
+#include "cuda/sm90a/fp8_small_m_shape.h"
+
+#include <stdio.h>
+
+enum { MOST_ROWS = 32, UNIT = 16 /* bytes of a row read at once */ };
+
+#define FUNCTION(name)                                                                             \
+    { "sm90a/fp8_small_m", name, BSMM_SMALL_M_MOST_SHARED }
+
+/* For up to 8, 16 and 32 rows of A. */
+static const bsmm_cuda_function functions[] = {
+    FUNCTION("fp8_small_m_8"), FUNCTION("fp8_small_m_16"), FUNCTION("fp8_small_m_32")};
+
+/* ---- shapes ---- */
+
+/* How a product is cut, and where its parts lie in shared memory. */
+typedef struct cut {
+    uint32_t splits, columns;
+    uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
+} cut;
+
+/* B's scales: a row for each 16 rows of B, a float for each step. A's: a row for each step. */
+static cut find_cut(const bsmm_product *p, int64_t rows) {
+    cut c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
+    c.splits = bsmm_small_m_choose_splits(p, BSMM_FP8_SMALL_M_ROWS, BSMM_FP8_SMALL_M_GROUPS);
+    const uint32_t steps = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c.splits);
+    c.scale_stride = (uint32_t)bsmm_round_up((int64_t)steps * 4, 16);
+    c.scales_at = BSMM_FP8_SMALL_M_ALIGNMENT + BSMM_FP8_SMALL_M_GROUPS * BSMM_FP8_SMALL_M_SLOTS *
+                                                   BSMM_FP8_SMALL_M_SLOT_BYTES(c.columns);
+    c.a_scales_at = c.scales_at + BSMM_FP8_SMALL_M_ROWS / 16 * c.scale_stride;
+    c.barriers_at = c.a_scales_at + steps * c.columns * 4;
+    const uint32_t end = c.barriers_at + BSMM_FP8_SMALL_M_GROUPS * 8;
+    const uint32_t sums = BSMM_FP8_SMALL_M_GROUPS * c.columns * (BSMM_FP8_SMALL_M_ROWS + 4) * 4;
+    c.flags_at = end > sums ? end : sums;
+    c.shared = c.flags_at + BSMM_SMALL_M_COLUMNS * 4;
+    return c;
+}
+
+/* ---- the kernel ---- */
+
+/* How A or B must lie: name is "A" or "B". */
+static const char *refuse_operand(const bsmm_operand *o, const char *name, char *why, size_t size) {
+    const char *rule = NULL;
+    if (o->m.format.elem != BSMM_ELEM_E4M3)
+        rule = "elements are not e4m3";
+    else if (o->m.order != BSMM_ORDER_ROW)
+        rule = "order is not ORDER_ROW: its rows are read along K";
+    else if (o->m.cols % UNIT || o->m.ld % UNIT)
+        rule = "K or ld is not a multiple of 16: rows are read in units of 16 bytes";
+    if (!rule) return NULL;
+    snprintf(why, size, "%s's %s", name, rule);
+    return why;
+}
+
+static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
+    if (a->m.rows > MOST_ROWS) {
+        snprintf(why, size, "A has %lld rows; takes up to %d", (long long)a->m.rows, MOST_ROWS);
+        return why;
+    }
+    if (a->m.format.scale != BSMM_SCALE_NONE && !bsmm_small_m_has_steady_floats(a))
+        return "A has scales other than fp32 ones for blocks that 128 columns divide";
+    return refuse_operand(a, "A", why, size);
+}
+
+static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
+    if (!bsmm_small_m_has_tile_floats(b))
+        return "B has no fp32 scales for blocks that 16 rows and 128 columns divide";
+    return refuse_operand(b, "B", why, size);
+}
+
+static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+    const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
+    if (!reason) reason = refuse_a(&p->a, why, size);
+    if (!reason) reason = refuse_b(&p->b, why, size);
+    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (reason) return reason;
+    /* As cuda_sm90a_fp8 takes them: the same sums whatever M is. */
+    const bool groups = bsmm_cuda_has_groups(&p->a) && bsmm_cuda_has_groups(&p->b);
+    if (p->compute != BSMM_COMPUTE_FAST && !groups)
+        return "FP8 tensor cores round sums: without compute fast only for scales of 1 x 128, 128 "
+               "x 128";
+    /* Far more than fits, so that what does is counted in 32 bits. The same for any rows of A. */
+    if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
+        find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
+        return "K is too long for shared memory";
+    return NULL;
+}
+
+static const bsmm_cuda_function *find_function(const cut *c) {
+    return &functions[bsmm_small_m_log2(c->columns / 8)];
+}
+
+static uint64_t workspace_bytes(const bsmm_product *p) {
+    (void)p;
+    return 0;
+}
+
+/* 32 products and a sum, four times for each 128 along K, each cut off 13 bits below the largest;
+ * then a factor and an FMA for each 128, and the sums of warpgroups and of the cluster. */
+static double bound(const bsmm_product *p) {
+    return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SMALL_M_K + 40) * 0x1p-24;
+}
+
+static bsmm_status prepare(const bsmm_product *p) {
+    const cut c = find_cut(p, p->a.m.rows);
+    return bsmm_cuda_load(p->device, find_function(&c), NULL);
+}
+
+static bsmm_status run(const bsmm_product *p, void *workspace) {
+    (void)workspace;
+    const cut c = find_cut(p, p->a.m.rows);
+    bsmm_small_m_params params = bsmm_small_m_params_of(p);
+    params.ranges_log2 = params.splits_log2 = bsmm_small_m_log2(c.splits);
+    params.k_warps_log2 = bsmm_small_m_log2(BSMM_FP8_SMALL_M_GROUPS);
+    params.columns = c.columns;
+    params.scale_stride = c.scale_stride;
+    params.scales_at = c.scales_at;
+    params.a_scales_at = c.a_scales_at;
+    params.barriers_at = c.barriers_at;
+    params.flags_at = c.flags_at;
+    bsmm_cuda_launch_desc launch = {
+        .function = find_function(&c),
+        .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, BSMM_FP8_SMALL_M_ROWS) * c.splits},
+        .block = {BSMM_SMALL_M_THREADS},
+        .cluster = {c.splits},
+        .shared_bytes = c.shared,
+        .overlap = true,
+        .stream = p->stream,
+        .arguments = BSMM_CUDA_ARGUMENTS(&params),
+    };
+    return bsmm_cuda_launch(p->device, &launch);
+}
+
+const bsmm_kernel bsmm_kernel_cuda_sm90a_fp8_small_m = {
+    .name = "cuda_sm90a_fp8_small_m",
+    .device = "cuda",
+    .refuse = refuse,
+    .workspace_bytes = workspace_bytes,
+    .bound = bound,
+    .prepare = prepare,
+    .run = run,
+    .alignment = UNIT,
+};

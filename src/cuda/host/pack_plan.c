@@ -1,0 +1,292 @@
+/* Which kernel packs an operand, and its parameters. */
+#include "cuda/host/pack_plan.h"
+
+#include <stdio.h>
+
+enum { THREADS = 256, TILE = 128 };
+
+static uint32_t log2_of(uint32_t value) {
+    return 31u - (uint32_t)__builtin_clz(value);
+}
+
+/* ---- where ---- */
+
+bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route route) {
+    uint64_t padded = (uint64_t)bsmm_round_up(cols, BSMM_PACK_GROUP);
+    bsmm_pack_layout at = {.group_scales = 256,
+                           .element_pitch = padded * (route == BSMM_PACK_BF16 ? 2 : 1),
+                           .group_pitch = (uint64_t)bsmm_round_up(rows, 4)};
+    uint64_t scales = padded / BSMM_PACK_GROUP * at.group_pitch * sizeof(float);
+    at.elements = (uint64_t)bsmm_round_up((int64_t)(at.group_scales + scales), 1024);
+    at.bytes = at.elements + (uint64_t)rows * at.element_pitch;
+    return at;
+}
+
+/* ---- what is refused ---- */
+
+#define BIT(elem) (1u << (elem))
+enum {
+    MX_TO_E4M3 = BIT(BSMM_ELEM_E2M1) | BIT(BSMM_ELEM_E2M3) | BIT(BSMM_ELEM_E3M2),
+    FP8 = BIT(BSMM_ELEM_E4M3) | BIT(BSMM_ELEM_E5M2)
+};
+
+static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
+    bool e8m0 = f->scale == BSMM_SCALE_E8M0;
+    bool f32_or_none = f->scale == BSMM_SCALE_F32 || f->scale == BSMM_SCALE_NONE;
+    if (route == BSMM_PACK_FAST) return BIT(f->elem) & FP8 && e8m0;
+    if (route == BSMM_PACK_FP8)
+        return (BIT(f->elem) & MX_TO_E4M3 && e8m0) || (BIT(f->elem) & FP8 && f32_or_none);
+    return f->elem > BSMM_ELEM_BF16 || f->scale == BSMM_SCALE_NONE;
+}
+
+/* A group has one fp32 scale; an item has one scale of the others, which to 8 bits may be folded
+ * in.
+ */
+static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
+    if (scale == BSMM_SCALE_NONE) return 1;
+    return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;
+}
+
+const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size) {
+    static const char *const results[] = {"bf16", "fp8", "rescaled fp8"};
+    const bsmm_format *f = &o->m.format;
+    uint32_t multiple = block_multiple(f->scale, route);
+    if (!takes_format(f, route)) {
+        snprintf(why, size, "%s does not pack to %s", bsmm_format_name(*f), results[route]);
+        return why;
+    }
+    if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0) {
+        snprintf(why, size, "blocks of %u along K do not pack; multiples of %u do", f->block_cols,
+                 multiple);
+        return why;
+    }
+    if (o->m.rows > INT32_MAX || o->m.cols > 1 << 22) return "2^31 rows or 2^22 of K do not pack";
+    return NULL;
+}
+
+/* ---- kernels ---- */
+
+#define WIDE(kernel)                                                                               \
+    { .module = "sm80/pack_wide", .name = kernel }
+#define NARROW(kernel)                                                                             \
+    { .module = "sm80/pack_narrow", .name = kernel }
+#define TO_FP8(kernel)                                                                             \
+    { .module = "sm90a/pack_fp8", .name = kernel }
+/* [element][columns] */
+static const bsmm_cuda_function wide_kernels[][2] = {
+    [BSMM_ELEM_F32] = {WIDE("pack_rows_f32"), WIDE("pack_columns_f32")},
+    [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},
+    [BSMM_ELEM_BF16] = {WIDE("pack_rows_bf16"), WIDE("pack_columns_bf16")},
+};
+/* To bf16: [half of the bits][made for their e8m0 scales][columns]. */
+static const bsmm_cuda_function narrow_kernels[][2][2] = {
+    [2] = {{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
+           {NARROW("pack_rows_4_bf16_e8m0"), NARROW("pack_columns_4_bf16_e8m0")}},
+    [3] = {{NARROW("pack_rows_6_bf16"), NARROW("pack_columns_6_bf16")},
+           {NARROW("pack_rows_6_bf16_e8m0"), NARROW("pack_columns_6_bf16_e8m0")}},
+    [4] = {{NARROW("pack_rows_8_bf16"), NARROW("pack_columns_8_bf16")},
+           {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
+};
+static const bsmm_cuda_function nvfp4_kernel = NARROW("pack_rows_4_bf16_e4m3");
+/* To 8 bits: [element][columns], with e8m0 scales; and 8 bits that stay as they are. */
+static const bsmm_cuda_function fold_kernels[][2] = {
+    [BSMM_ELEM_E4M3] = {TO_FP8("pack_rows_e4m3_fast"), TO_FP8("pack_columns_e4m3_fast")},
+    [BSMM_ELEM_E5M2] = {TO_FP8("pack_rows_e5m2_fast"), TO_FP8("pack_columns_e5m2_fast")},
+    [BSMM_ELEM_E2M3] = {TO_FP8("pack_rows_e2m3_fp8"), TO_FP8("pack_columns_e2m3_fp8")},
+    [BSMM_ELEM_E3M2] = {TO_FP8("pack_rows_e3m2_fp8"), TO_FP8("pack_columns_e3m2_fp8")},
+    [BSMM_ELEM_E2M1] = {TO_FP8("pack_rows_e2m1_fp8"), TO_FP8("pack_columns_e2m1_fp8")},
+};
+static const bsmm_cuda_function copy_kernels[] = {TO_FP8("pack_rows_8_fp8"),
+                                                  TO_FP8("pack_columns_8_fp8")};
+static const bsmm_cuda_function scales_kernel = {.module = "sm80/pack_scales",
+                                                 .name = "pack_scales"};
+
+static bool is_wide(const bsmm_operand *o) {
+    return o->m.format.elem <= BSMM_ELEM_BF16;
+}
+
+/* Codes of a thread's item. */
+static uint32_t item_codes(bsmm_pack_route route) {
+    return route == BSMM_PACK_BF16 ? 8 : 16;
+}
+
+/* By rows those made for one kind of scale take blocks of 32 and more (e4m3: 16), and no elements
+ * with a NaN by itself. */
+static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t half,
+                                                bool columns) {
+    const bsmm_format *f = &o->m.format;
+    bool e8m0 = f->scale == BSMM_SCALE_E8M0, e4m3 = f->scale == BSMM_SCALE_E4M3;
+    bool lone_nan = f->elem == BSMM_ELEM_E4M3FNUZ || f->elem == BSMM_ELEM_E5M2FNUZ;
+    if (e4m3 && !columns && f->elem == BSMM_ELEM_E2M1) return &nvfp4_kernel;
+    bool made = e8m0 && (columns || (f->block_cols % 32 == 0 && !lone_nan));
+    return &narrow_kernels[half][made][columns];
+}
+
+static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_route route) {
+    uint32_t half = bsmm_elem_row(o->m.format.elem)->bits / 2;
+    bool columns = o->m.order == BSMM_ORDER_COL, e8m0 = o->m.format.scale == BSMM_SCALE_E8M0;
+    if (is_wide(o)) return &wide_kernels[o->m.format.elem][columns];
+    if (route == BSMM_PACK_BF16) return bf16_kernel_of(o, half, columns);
+    return e8m0 ? &fold_kernels[o->m.format.elem][columns] : &copy_kernels[columns];
+}
+
+/* ---- parameters ---- */
+
+/* The widest load that item_codes codes (or 16 along a column) take: their largest power of two. */
+static uint64_t alignment_of(const bsmm_operand *o, bsmm_pack_route route) {
+    uint32_t codes = o->m.order == BSMM_ORDER_COL && !is_wide(o) ? 16 : item_codes(route);
+    uint64_t bytes = (uint64_t)bsmm_elem_row(o->m.format.elem)->bits * codes / 8;
+    uint64_t alignment = bytes & (~bytes + 1);
+    return alignment > 16 ? 16 : alignment;
+}
+
+static uint64_t line_bytes_of(const bsmm_operand *o) {
+    return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
+}
+
+/* e4m3 holds e2m1, e2m3, e3m2 times 2^s exactly for s in -8..6, -6..5, -5..4
+ * (tests/unit/test_cuda_pack.c enumerates it). 8 bits are not folded but rounded: the window is
+ * what that may cost. */
+static void set_window(uint32_t elem, bsmm_pack_job *job) {
+    static const struct {
+        uint8_t fold, window;
+    } of[] = {[BSMM_ELEM_E2M1] = {6, 14},
+              [BSMM_ELEM_E2M3] = {5, 11},
+              [BSMM_ELEM_E3M2] = {4, 9},
+              [BSMM_ELEM_E4M3] = {0, 8},
+              [BSMM_ELEM_E5M2] = {0, 8}};
+    if (elem >= BSMM_COUNT(of)) return;
+    job->fold = of[elem].fold;
+    job->window = of[elem].window;
+}
+
+/* Blocks of which kernels load four scales at once; 0: of no kernel. */
+static uint32_t word_block(const bsmm_format *f) {
+    return f->scale == BSMM_SCALE_E8M0 ? 32 : f->scale == BSMM_SCALE_E4M3 ? 16 : 0;
+}
+
+static void set_words(const bsmm_operand *o, bsmm_pack_job *job) {
+    uint32_t block = word_block(&o->m.format);
+    if (block == 0 || o->m.format.block_cols != block || job->cols % (4 * block) != 0 ||
+        !bsmm_axis_fours(job->scales, &job->row_map, &job->col_map, 1))
+        return;
+    job->fours = bsmm_words_of(&job->row_map, &job->col_map, &job->words) ? 2 : 1;
+}
+
+static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_job *job) {
+    const bsmm_format *f = &o->m.format;
+    uint64_t alignment = alignment_of(o, route);
+    job->data = o->m.data;
+    job->scales = o->m.scales;
+    job->line_bytes = line_bytes_of(o);
+    job->rows = (uint32_t)o->m.rows;
+    job->cols = (uint32_t)o->m.cols;
+    job->scale = f->scale;
+    job->route = route;
+    job->aligned = ((uintptr_t)o->m.data | job->line_bytes) % alignment == 0;
+    job->row_map = bsmm_axis_map_of(&o->map, 0, f->block_rows);
+    job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols);
+    set_words(o, job);
+    if (is_wide(o)) {
+        job->codec.high = 1; /* over the exponent of the largest */
+        return;
+    }
+    job->codec = bsmm_narrow_codec_of(f->elem);
+    job->to = bsmm_elem_row(f->elem)->bits == 8 ? job->codec : bsmm_narrow_codec_of(BSMM_ELEM_E4M3);
+    job->pair = bsmm_pair_codec_of(f->elem, route == BSMM_PACK_BF16);
+    job->fit_low = -126 - job->codec.low;
+    job->fit_high = 127 - job->codec.high;
+    set_window(f->elem, job);
+}
+
+static void set_result(const bsmm_pack_layout *at, bool with_scales, void *packed,
+                       bsmm_pack_job *job) {
+    uint8_t *to = packed;
+    job->header = packed;
+    job->group_scales = with_scales ? (float *)(void *)(to + at->group_scales) : NULL;
+    job->group_pitch = at->group_pitch;
+    job->elements = to + at->elements;
+    job->element_pitch = at->element_pitch;
+}
+
+uint32_t bsmm_lanes_log2(int64_t items, uint32_t least) {
+    uint32_t lanes = THREADS;
+    while (lanes > least && items % lanes != 0)
+        lanes /= 2;
+    return log2_of(lanes);
+}
+
+static uint32_t share_of(const bsmm_format *f, bsmm_pack_route route) {
+    uint32_t items = f->block_cols / item_codes(route);
+    return items % 4 == 0 ? 4 : items % 2 == 0 ? 2 : 1;
+}
+
+/* Rows of a tile, by columns. */
+static int64_t tile_rows(const bsmm_operand *o) {
+    if (!is_wide(o)) return TILE;
+    return o->m.format.elem == BSMM_ELEM_F32 ? TILE / 4 : TILE / 2;
+}
+
+static void set_grid(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_launch *launch) {
+    int64_t padded = bsmm_round_up(o->m.cols, BSMM_PACK_GROUP), items = padded / item_codes(route);
+    int64_t rows = tile_rows(o), columns = padded / TILE;
+    bool many = !is_wide(o) && (route == BSMM_PACK_BF16 || o->m.format.scale == BSMM_SCALE_E8M0);
+    int64_t row_items = many ? 8 : 4;
+    launch->job.share = share_of(&o->m.format, route);
+    if (o->m.order == BSMM_ORDER_ROW) {
+        launch->job.lanes_log2 = bsmm_lanes_log2(items, BSMM_PACK_GROUP / item_codes(route));
+        rows = (THREADS >> launch->job.lanes_log2) * row_items;
+        columns = items >> launch->job.lanes_log2;
+    }
+    launch->block = THREADS;
+    launch->grid[0] = (uint32_t)bsmm_ceil_div(o->m.rows, rows);
+    launch->grid[1] = (uint32_t)columns;
+}
+
+bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route route, bool with_scales,
+                                     void *packed) {
+    bsmm_pack_layout at = bsmm_pack_layout_of(o->m.rows, o->m.cols, route);
+    bsmm_pack_launch launch = {.function = kernel_of(o, route)};
+    set_source(o, route, &launch.job);
+    set_result(&at, with_scales, packed, &launch.job);
+    set_grid(o, route, &launch);
+    return launch;
+}
+
+bsmm_pack_plain bsmm_pack_plain_of(const bsmm_operand *o, void *packed) {
+    const bsmm_pack_launch launch = bsmm_pack_launch_of(o, BSMM_PACK_BF16, false, packed);
+    return (bsmm_pack_plain){
+        .job = launch.job,
+        .bits = bsmm_elem_row(o->m.format.elem)->bits,
+        .by_rows = o->m.order == BSMM_ORDER_ROW,
+        .columns = launch.grid[1],
+        .parts = launch.grid[0] * launch.grid[1],
+    };
+}
+
+/* ---- scales alone ---- */
+
+static void set_scales_shape(const bsmm_operand *o, bool by_row, bsmm_pack_scales_job *job) {
+    const bsmm_format *f = &o->m.format;
+    int64_t columns = bsmm_ceil_div(o->m.cols, BSMM_PACK_GROUP);
+    int64_t rows = by_row ? o->m.rows : bsmm_ceil_div(o->m.rows, BSMM_PACK_GROUP);
+    int64_t padded = by_row ? bsmm_round_up(rows, 4) : rows;
+    job->rows = (uint32_t)padded;
+    job->cols = job->known_cols = (uint32_t)columns;
+    job->known_rows = (uint32_t)rows;
+    job->row_pitch = by_row ? 1 : (uint64_t)columns;
+    job->col_pitch = by_row ? (uint64_t)padded : 1;
+    uint32_t block_rows = by_row ? f->block_rows : f->block_rows / BSMM_PACK_GROUP;
+    job->row_map = bsmm_axis_map_of(&o->map, 0, block_rows);
+    job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols / BSMM_PACK_GROUP);
+}
+
+bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to) {
+    bsmm_pack_scales_launch launch = {.function = &scales_kernel};
+    launch.job = (bsmm_pack_scales_job){.scales = o->m.scales, .to = to};
+    set_scales_shape(o, by_row, &launch.job);
+    launch.block = THREADS;
+    launch.grid[0] = (uint32_t)bsmm_ceil_div(launch.job.rows, THREADS);
+    launch.grid[1] = launch.job.cols;
+    return launch;
+}

@@ -1,0 +1,129 @@
+/* How the small-M kernels take a product. */
+#include "cuda/host/small_m_product.h"
+
+#include "gpu/params.h"
+
+#include <math.h>
+
+bool bsmm_small_m_has_steady_floats(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    return f->scale == BSMM_SCALE_F32 &&
+           (f->block_cols % BSMM_SMALL_M_K == 0 || f->block_cols >= o->m.cols);
+}
+
+bool bsmm_small_m_has_tile_floats(const bsmm_operand *o) {
+    return bsmm_small_m_has_steady_floats(o) && o->m.format.block_rows % 16 == 0;
+}
+
+bool bsmm_small_m_has_row_floats(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_F32 && o->m.format.block_cols >= o->m.cols;
+}
+
+uint32_t bsmm_small_m_count_parts(const bsmm_operand *a) {
+    uint32_t elem = a->m.format.elem;
+    return elem == BSMM_ELEM_F16 ? 2 : elem == BSMM_ELEM_F32 ? 3 : 1;
+}
+
+bsmm_small_m_source bsmm_small_m_find_source(const bsmm_operand *a) {
+    const bsmm_format *f = &a->m.format;
+    uint32_t bits = bsmm_elem_row(f->elem)->bits;
+    if (a->m.order != BSMM_ORDER_ROW || (uint64_t)a->m.ld * bits / 8 % 16 || a->m.cols % 8)
+        return BSMM_SMALL_M_ANY;
+    if (f->elem == BSMM_ELEM_E4M3) {
+        bool mx = f->scale == BSMM_SCALE_E8M0 && f->block_rows == 1 && f->block_cols == 32 &&
+                  a->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;
+        bool plain = f->scale == BSMM_SCALE_NONE || bsmm_small_m_has_steady_floats(a);
+        return mx || plain ? BSMM_SMALL_M_E4M3 : BSMM_SMALL_M_ANY;
+    }
+    if (f->scale != BSMM_SCALE_NONE) return BSMM_SMALL_M_ANY;
+    return f->elem == BSMM_ELEM_BF16  ? BSMM_SMALL_M_BF16
+           : f->elem == BSMM_ELEM_F16 ? BSMM_SMALL_M_F16
+                                      : BSMM_SMALL_M_ANY;
+}
+
+/* ---- K ---- */
+
+uint32_t bsmm_small_m_count_steps(const bsmm_product *p) {
+    return (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_SMALL_M_K);
+}
+
+/* The first step of a range, as kernels compute it. */
+static uint32_t begin_of(uint32_t steps, uint32_t range, uint32_t ranges) {
+    return (uint32_t)((uint64_t)steps * range / ranges);
+}
+
+uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t part = begin_of(steps, i + 1, count) - begin_of(steps, i, count);
+        if (part > most) most = part;
+    }
+    return most;
+}
+
+uint32_t bsmm_small_m_choose_splits(const bsmm_product *p, uint32_t rows, uint32_t least) {
+    const bsmm_cuda_device *device = p->device;
+    uint32_t best = 1;
+    double best_share = 0;
+    for (uint32_t splits = 1; splits <= BSMM_SMALL_M_MOST_SPLITS; splits *= 2) {
+        if (splits > 1 && splits * least > bsmm_small_m_count_steps(p)) break;
+        double blocks = ceil((double)p->b.m.rows / rows) * splits;
+        double waves = blocks / device->multiprocessors, share = waves / ceil(waves);
+        if (share > best_share * 1.05) best = splits, best_share = share;
+    }
+    return best;
+}
+
+/* ---- parameters ---- */
+
+uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
+                                   uint32_t ranges) {
+    const bsmm_operand *b = &p->b;
+    if (b->m.format.scale == BSMM_SCALE_F32 || b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR ||
+        b->m.cols % BSMM_SMALL_M_K)
+        return 0;
+    const uint32_t steps = bsmm_small_m_count_steps(p);
+    uint64_t all = b->map.tile_row_step | (uintptr_t)b->m.scales;
+    for (uint32_t i = 1; i <= splits; i++)
+        all |= (uint64_t)step_scales * begin_of(steps, i * (ranges / splits), ranges);
+    return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 0;
+}
+
+uint32_t bsmm_small_m_log2(uint32_t power) {
+    return (uint32_t)__builtin_ctz(power);
+}
+
+uint32_t bsmm_small_m_log2_up(uint32_t count) {
+    return 31 - (uint32_t)__builtin_clz(2 * count - 1);
+}
+
+static uint64_t pitch_of(const bsmm_operand *o) {
+    return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
+}
+
+/* Nothing but scales of A's rows is multiplied or added to the sums. */
+static bool is_plain(const bsmm_product *p) {
+    bsmm_gpu_epilogue e = bsmm_gpu_epilogue_of(p);
+    return bsmm_elem_row(e.d_elem)->bits > 8 && e.alpha == 1 && !e.c && !e.bias && !e.globals[0] &&
+           !e.globals[1] && !e.globals[2];
+}
+
+bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p) {
+    return (bsmm_small_m_params){
+        .a = bsmm_gpu_operand_of(&p->a),
+        .b = bsmm_gpu_operand_of(&p->b),
+        .epilogue = bsmm_gpu_epilogue_of(p),
+        .m = (uint32_t)p->d.m.rows,
+        .n = (uint32_t)p->d.m.cols,
+        .k = (uint32_t)p->a.m.cols,
+        .steps = bsmm_small_m_count_steps(p),
+        .plain = is_plain(p),
+        .parts = bsmm_small_m_count_parts(&p->a),
+        .m_log2 = bsmm_small_m_log2_up((uint32_t)p->d.m.rows),
+        .a_pitch = pitch_of(&p->a),
+        .a_scale_pitch = p->a.map.tile_row_step, /* read of ROW_MAJOR alone */
+        .b_pitch16 = (uint32_t)(pitch_of(&p->b) / 16),
+        .b_scale_pitch = p->b.map.tile_row_step,
+        .b_bytes = (uint32_t)((uint64_t)p->b.m.cols * bsmm_elem_row(p->b.m.format.elem)->bits / 8),
+    };
+}

@@ -1,0 +1,313 @@
+#include "cuda/host/wgmma.h"
+
+#include "cuda/host/generic.h"
+#include "cuda/host/pack_plan.h"
+#include "cuda/sm90a/gemm_params.h"
+#include "gpu/params.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* ---- tiles ---- */
+
+/* One kernel. The times are cycles of a multiprocessor, fitted to measurements: of a k block (128
+ * bytes of K), what a tile costs beside its k blocks (POW2 of rows with one scale), and what it
+ * costs more when all tiles are cut, so that no two clusters walk along K together. */
+struct bsmm_wgmma_tile {
+    bsmm_cuda_function function;
+    uint32_t kind, a_elem, b_elem;
+    uint32_t tile_m, tile_n, cluster_m, cluster_n;
+    uint32_t stages, chunks, consumers; /* as in the kernel's file */
+    double block_cycles, tile_cycles, all_cut_cycles;
+};
+
+/* Bytes of dynamic shared memory, as sm90a/gemm_body.h lays them out. */
+#define SCALE_BYTES(kind, m, n)                                                                    \
+    ((kind) == BSMM_WGMMA_BF16 ? 0 : 4 * (m) + ((kind) >= BSMM_WGMMA_ROW ? 4 * (n) : 0))
+#define CHUNK_COLS(n) ((n) % 64 ? 32u : 64u)
+#define SHARED(kind, m, n, stages, chunks, consumers)                                              \
+    ((stages) * (((m) + (n)) * 128 + SCALE_BYTES(kind, m, n) + 24) +                               \
+     (consumers) * (chunks) * (CHUNK_COLS(n) * 128 + 16) + 1024)
+#define TILE(file, kind_, a, b, m, n, cm, cn, stages_, chunks_, consumers_, ...)                   \
+    {                                                                                              \
+        .function = {"sm90a/" file, file, SHARED(kind_, m, n, stages_, chunks_, consumers_)},      \
+        .kind = kind_, .a_elem = BSMM_ELEM_##a, .b_elem = BSMM_ELEM_##b, .tile_m = m, .tile_n = n, \
+        .cluster_m = cm, .cluster_n = cn, .stages = stages_, .chunks = chunks_,                    \
+        .consumers = consumers_, __VA_ARGS__                                                       \
+    }
+
+static const bsmm_wgmma_tile tiles[] = {
+    TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 770, 2200,
+         6500),
+    TILE("gemm_block_192x128_alone", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 1, 4, 2, 3, 900,
+         1800),
+    TILE("gemm_block_256x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 256, 128, 1, 2, 4, 1, 2, 1110, 7500),
+    TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 1, 2, 6, 1, 2, 600, 3400),
+    TILE("gemm_block_128x96", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 96, 1, 1, 6, 3, 2, 510, 2500),
+    TILE("gemm_block_e4m3_e5m2", BSMM_WGMMA_BLOCK, E4M3, E5M2, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
+    TILE("gemm_block_e5m2_e4m3", BSMM_WGMMA_BLOCK, E5M2, E4M3, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
+    TILE("gemm_block_e5m2_e5m2", BSMM_WGMMA_BLOCK, E5M2, E5M2, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
+    TILE("gemm_row_e4m3_e4m3", BSMM_WGMMA_ROW, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_row_e4m3_e5m2", BSMM_WGMMA_ROW, E4M3, E5M2, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_row_e5m2_e4m3", BSMM_WGMMA_ROW, E5M2, E4M3, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_row_e5m2_e5m2", BSMM_WGMMA_ROW, E5M2, E5M2, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_pow2_e4m3_e4m3", BSMM_WGMMA_POW2, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 855, 2500),
+    TILE("gemm_pow2_e4m3_e5m2", BSMM_WGMMA_POW2, E4M3, E5M2, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_pow2_e5m2_e4m3", BSMM_WGMMA_POW2, E5M2, E4M3, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_pow2_e5m2_e5m2", BSMM_WGMMA_POW2, E5M2, E5M2, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
+    TILE("gemm_pow2_128x128", BSMM_WGMMA_POW2, E4M3, E4M3, 128, 128, 1, 2, 6, 1, 2, 600, 2500),
+    TILE("gemm_pow2_64x64", BSMM_WGMMA_POW2, E4M3, E4M3, 64, 64, 1, 1, 12, 1, 1, 330, 2500),
+    TILE("gemm_block_64x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 64, 128, 1, 1, 8, 1, 1, 460, 2500),
+    TILE("gemm_block_64x64", BSMM_WGMMA_BLOCK, E4M3, E4M3, 64, 64, 1, 1, 12, 1, 1, 360, 2500),
+    TILE("gemm_bf16", BSMM_WGMMA_BF16, BF16, BF16, 128, 256, 2, 1, 4, 2, 2, 1030, 4000),
+    TILE("gemm_bf16_128x128", BSMM_WGMMA_BF16, BF16, BF16, 128, 128, 1, 2, 6, 1, 2, 560, 3000),
+    TILE("gemm_bf16_64x128", BSMM_WGMMA_BF16, BF16, BF16, 64, 128, 2, 1, 8, 1, 1, 360, 3000),
+    TILE("gemm_bf16_64x64", BSMM_WGMMA_BF16, BF16, BF16, 64, 64, 1, 1, 12, 1, 1, 260, 3000),
+};
+
+/* Behind its gate POW2 has other work, for the blocks of another kernel. */
+static uint32_t threads_of(const bsmm_wgmma_tile *t) {
+    return t->kind == BSMM_WGMMA_POW2 ? BSMM_BF16_THREADS : 128 * (1 + t->consumers);
+}
+
+static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
+    return bsmm_ceil_div(p->a.m.cols, t->kind == BSMM_WGMMA_BF16 ? 64 : 128);
+}
+
+/* ---- how tiles are dealt out ---- */
+
+enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8 };
+
+typedef struct deal {
+    int64_t tiles_m, tiles_n; /* in cluster tiles */
+    int64_t clusters;         /* that run */
+    int64_t whole;            /* tiles that are not cut */
+    double cycles;            /* estimated */
+} deal;
+
+/* Cutting the last tiles' K over all clusters costs about as much as HANDING_BLOCKS k blocks; it
+ * pays where the last wave of whole tiles would leave more than that idle. */
+static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
+    const bsmm_cuda_device *device = p->device;
+    deal d;
+    d.tiles_m = bsmm_ceil_div(p->d.m.rows, (int64_t)t->tile_m * t->cluster_m);
+    d.tiles_n = bsmm_ceil_div(p->d.m.cols, (int64_t)t->tile_n * t->cluster_n);
+    int64_t all = d.tiles_m * d.tiles_n, blocks = k_blocks(p, t);
+    int64_t room = device->multiprocessors / (int)(t->cluster_m * t->cluster_n);
+    if (room == 0) room = 1; /* too small a device: the launch says so */
+    /* Behind its gate POW2 has other work, for all blocks. */
+    bool few = all < room && t->kind != BSMM_WGMMA_POW2;
+    d.clusters = !few ? room : all == 0 ? 1 : all;
+    d.whole = all;
+    double one = (double)blocks * t->block_cycles + t->tile_cycles;
+    d.cycles = (double)bsmm_ceil_div(all, d.clusters) * one;
+    if (all <= room || all % room == 0 || blocks < FEWEST_BLOCKS_TO_CUT) return d;
+    int64_t whole = (all / room - 1) * room;
+    double cut = (double)all / (double)room * one + HANDING_BLOCKS * t->block_cycles;
+    if (whole == 0) cut += t->all_cut_cycles;
+    if (cut >= d.cycles) return d;
+    if ((all - whole) * blocks > INT32_MAX) return d;
+    d.whole = whole;
+    d.cycles = cut;
+    return d;
+}
+
+const char *bsmm_wgmma_only_tile;
+
+static bool is_only_tile(const bsmm_wgmma_tile *t) {
+    return bsmm_wgmma_only_tile && strcmp(t->function.name, bsmm_wgmma_only_tile) == 0;
+}
+
+const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
+                                         uint32_t a_elem, uint32_t b_elem) {
+    const bsmm_wgmma_tile *best = NULL;
+    double least = 0;
+    for (size_t i = 0; i < BSMM_COUNT(tiles); i++) {
+        const bsmm_wgmma_tile *t = &tiles[i];
+        if (t->kind != kind || t->a_elem != a_elem || t->b_elem != b_elem) continue;
+        if (is_only_tile(t)) return t;
+        double cycles = p->device ? deal_of(p, t).cycles : 0;
+        if (!best || cycles < least) best = t, least = cycles;
+    }
+    return best;
+}
+
+const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile) {
+    return &tile->function;
+}
+
+/* ---- workspace: flags, then accumulators ---- */
+
+static uint64_t flag_bytes(const bsmm_cuda_device *device, const bsmm_wgmma_tile *t) {
+    return (uint64_t)bsmm_round_up(
+        (int64_t)((uint64_t)device->multiprocessors * t->consumers * sizeof(uint64_t)), 256);
+}
+
+uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t) {
+    const bsmm_cuda_device *device = p->device;
+    return flag_bytes(device, t) +
+           (uint64_t)device->multiprocessors * t->tile_m * (t->tile_n + 4) * sizeof(float);
+}
+
+/* Unlike any other launch's, so that what lies in a workspace by chance or from an earlier launch
+ * is not taken for a flag: a counter, mixed by splitmix64 (Steele, Lea, Flood: Fast splittable
+ * pseudorandom number generators, 2014). A launch that a graph repeats finds its flags cleared. */
+static uint64_t new_ticket(void) {
+    static _Atomic uint64_t count;
+    uint64_t x = (atomic_fetch_add(&count, 1) + 1) * 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+/* ---- tensor maps ---- */
+
+static bsmm_status map_elements(const bsmm_product *p, const bsmm_wgmma_side *side, int64_t rows,
+                                uint32_t box_rows, CUtensorMap *map) {
+    bool wide = side->elem == BSMM_ELEM_BF16;
+    return bsmm_cuda_tensor_map(
+        p->device,
+        &(bsmm_cuda_tensor_desc){
+            .type = wide ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_UINT8,
+            .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
+            .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            .rank = 2,
+            .address = side->elements,
+            .extents = {(uint64_t)p->a.m.cols, (uint64_t)rows},
+            .strides = {side->pitch},
+            .box = {wide ? 64 : 128, box_rows},
+        },
+        map);
+}
+
+static bsmm_status map_scales(const bsmm_product *p, const bsmm_wgmma_side *side, int64_t rows,
+                              uint32_t box_rows, CUtensorMap *map) {
+    if (!side->rows) return BSMM_OK;
+    return bsmm_cuda_tensor_map(
+        p->device,
+        &(bsmm_cuda_tensor_desc){
+            .type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+            .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
+            .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+            .rank = 2,
+            .address = side->rows,
+            .extents = {(uint64_t)rows, (uint64_t)bsmm_ceil_div(p->a.m.cols, 128)},
+            .strides = {side->rows_pitch * sizeof(float)},
+            .box = {box_rows, 1},
+        },
+        map);
+}
+
+/* ---- D ---- */
+
+/* Whether a simple store does: rows of D, nothing but a factor. */
+static bool is_simple(const bsmm_product *p) {
+    return p->d.m.order == BSMM_ORDER_ROW && !p->has_c && p->bias_elem == BSMM_ELEM_NONE &&
+           !p->d.m.global_scale;
+}
+
+static bsmm_wgmma_store store_of(const bsmm_product *p) {
+    uint32_t elem = p->d.m.format.elem;
+    if (!is_simple(p)) return BSMM_WGMMA_STORE_ANY;
+    if (elem == BSMM_ELEM_F32) return BSMM_WGMMA_STORE_F32;
+    bool aligned = p->d.m.ld % 8 == 0 && (uintptr_t)p->d.m.data % 16 == 0;
+    if (!aligned) return BSMM_WGMMA_STORE_ANY;
+    if (elem == BSMM_ELEM_BF16) return BSMM_WGMMA_STORE_BF16;
+    return elem == BSMM_ELEM_F16 ? BSMM_WGMMA_STORE_F16 : BSMM_WGMMA_STORE_ANY;
+}
+
+/* A warpgroup stores 64 rows of 64 columns at a time, or of 32. */
+static bsmm_status map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, CUtensorMap *map) {
+    const uint32_t cols = CHUNK_COLS(t->tile_n);
+    return bsmm_cuda_tensor_map(
+        p->device,
+        &(bsmm_cuda_tensor_desc){
+            .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+            .swizzle = cols == 64 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+            .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
+            .rank = 2,
+            .address = p->d.m.data,
+            .extents = {(uint64_t)p->d.m.cols, (uint64_t)p->d.m.rows},
+            .strides = {(uint64_t)p->d.m.ld * 2},
+            .box = {cols, 64},
+        },
+        map);
+}
+
+/* ---- the launch ---- */
+
+static bsmm_status make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t,
+                             const bsmm_wgmma_input *in, bsmm_wgmma_params *params) {
+    const bsmm_wgmma_side *a = &in->a, *b = &in->b;
+    int64_t m = p->d.m.rows, n = p->d.m.cols;
+    BSMM_TRY(map_elements(p, a, m, t->tile_m, &params->a));
+    BSMM_TRY(map_elements(p, b, n, t->tile_n, &params->b));
+    BSMM_TRY(map_scales(p, a, m, t->tile_m, &params->a_rows));
+    BSMM_TRY(map_scales(p, b, n, t->tile_n, &params->b_rows));
+    if (params->store >= BSMM_WGMMA_STORE_BF16) BSMM_TRY(map_result(p, t, &params->d));
+    return BSMM_OK;
+}
+
+static bsmm_wgmma_divisor divisor(int64_t d) {
+    uint32_t shift = 31;
+    while ((int64_t)1 << (shift - 31) < d)
+        shift++;
+    return (bsmm_wgmma_divisor){
+        (uint32_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d), shift};
+}
+
+/* Rows of a band: about as many rows of A as columns of B are under way at one time. */
+static int64_t band(const bsmm_wgmma_tile *t) {
+    int64_t tiles_m = 2048 / (t->tile_m * t->cluster_m);
+    return tiles_m > 0 ? tiles_m : 1;
+}
+
+bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *t,
+                           const bsmm_wgmma_input *in) {
+    const deal d = deal_of(p, t);
+    const int64_t cut = (d.tiles_m * d.tiles_n - d.whole) * k_blocks(p, t);
+    bsmm_wgmma_params params = {
+        .b_blocks = {in->b.blocks, (uint32_t)in->b.n_step, (uint32_t)in->b.k_step},
+        .whole = bsmm_cuda_generic_job(p),
+        .gate = in->gate,
+        .overflowed = in->overflowed,
+        .handed_flag = in->workspace,
+        .handed = (float *)((uint8_t *)in->workspace + flag_bytes(p->device, t)),
+        .ticket = new_ticket(),
+        .m = (int32_t)p->d.m.rows,
+        .n = (int32_t)p->d.m.cols,
+        .k_blocks = (int32_t)k_blocks(p, t),
+        .tiles_m = (int32_t)d.tiles_m,
+        .tiles_n = (int32_t)d.tiles_n,
+        .group_m = (int32_t)band(t),
+        .whole_tiles = (int32_t)d.whole,
+        .share = (int32_t)(cut / d.clusters),
+        .longer_shares = (int32_t)(cut % d.clusters),
+        .by_k = divisor(k_blocks(p, t)),
+        .by_group = divisor(band(t)),
+        .by_band = divisor(band(t) * d.tiles_n),
+        .store = store_of(p),
+    };
+    if (in->plain[0]) params.plain[0] = bsmm_pack_plain_of(&p->a, in->plain[0]);
+    if (in->plain[1]) params.plain[1] = bsmm_pack_plain_of(&p->b, in->plain[1]);
+    BSMM_TRY(make_maps(p, t, in, &params));
+    uint32_t blocks = t->cluster_m * t->cluster_n;
+    return bsmm_cuda_launch(p->device, &(bsmm_cuda_launch_desc){
+                                           .function = &t->function,
+                                           .grid = {(uint32_t)d.clusters * blocks},
+                                           .block = {threads_of(t)},
+                                           .cluster = {blocks},
+                                           .shared_bytes = t->function.shared_bytes,
+                                           .stream = p->stream,
+                                           .overlap = true,
+                                           .arguments = BSMM_CUDA_ARGUMENTS(&params),
+                                       });
+}
+
+/* bf16: each instruction adds 16 products to a sum, all cut off at 2^-23 of the largest. FP8: an
+ * instruction adds 32 products and the group's sum, cut off at 2^-13 of the largest; 4 make a group
+ * of 128. Then one rounding of the scales' product and one FMA for each group. */
+double bsmm_wgmma_bound(bsmm_wgmma_kind kind, int64_t k) {
+    if (kind == BSMM_WGMMA_BF16) return 17 * 0x1p-23 * (double)bsmm_ceil_div(k, 16) + 0x1p-23;
+    return 4 * 33 * 0x1p-13 + (double)(bsmm_ceil_div(k, 128) + 2) * 0x1p-24;
+}

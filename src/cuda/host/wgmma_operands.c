@@ -1,0 +1,150 @@
+#include "cuda/host/wgmma_operands.h"
+
+/* ---- as stored ---- */
+
+static uint64_t pitch_of(const bsmm_operand *o) {
+    return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
+}
+
+/* Whether the copy engine reads the elements where they lie; their address is checked by the core.
+ */
+static bool are_stored(const bsmm_operand *o, bsmm_wgmma_kind kind) {
+    uint32_t elem = o->m.format.elem;
+    bool eaten = kind == BSMM_WGMMA_BF16
+                     ? elem == BSMM_ELEM_BF16 && o->m.format.scale == BSMM_SCALE_NONE
+                     : (elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2) &&
+                           o->m.format.scale == BSMM_SCALE_F32;
+    return eaten && o->m.order == BSMM_ORDER_ROW && pitch_of(o) % 16 == 0;
+}
+
+static bool is_pitch(const bsmm_operand *o) {
+    return o->map.digit_count == 0 && o->map.tile_rows == 1 && o->map.tile_cols == 1;
+}
+
+/* 1 x 128 scales with rows contiguous, or 128 x 128 ones at any pitch. */
+static bool are_stored_scales(const bsmm_operand *o, bool by_row) {
+    if (o->m.format.scale != BSMM_SCALE_F32 || !is_pitch(o)) return false;
+    /* Offsets have 32 bits in the engine, which loads up to 96 k blocks ahead of its last. */
+    uint64_t last = o->scale_bytes / sizeof(float) + 96 * o->map.tile_col_step;
+    if (!by_row) return o->m.format.block_rows == 128 && last <= UINT32_MAX;
+    return o->m.format.block_rows == 1 && o->map.tile_row_step == 1 &&
+           o->map.tile_col_step % 4 == 0;
+}
+
+/* ---- room: a packed operand, or only its scales ---- */
+
+static uint64_t scale_room(const bsmm_operand *o, bool by_row) {
+    uint64_t groups = (uint64_t)bsmm_ceil_div(o->m.cols, 128);
+    uint64_t lines =
+        (uint64_t)(by_row ? bsmm_round_up(o->m.rows, 4) : bsmm_ceil_div(o->m.rows, 128));
+    return (uint64_t)bsmm_round_up((int64_t)(groups * lines * sizeof(float)), 1024);
+}
+
+static uint64_t room_of(const bsmm_operand *o, const bsmm_wgmma_source *s) {
+    uint64_t bytes = 0;
+    if (!s->stored) bytes = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route).bytes;
+    /* Packing by groups writes row scales too; block scales, and those of stored elements, are
+     * apart. */
+    if (s->scaled && !s->stored_scales && (s->stored || !s->by_row))
+        bytes = (uint64_t)bsmm_round_up((int64_t)bytes, 1024) + scale_room(o, s->by_row);
+    return (uint64_t)bsmm_round_up((int64_t)bytes, 1024);
+}
+
+/* What a stored bf16 operand's values are shows only when sums leave fp32; then the product is made
+ * again, which a C that D has overwritten would not survive. */
+bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
+                                       bsmm_pack_route route) {
+    const bsmm_operand *o = is_b ? &p->b : &p->a;
+    bsmm_wgmma_source s = {
+        .route = route,
+        .stored = are_stored(o, kind) && !(kind == BSMM_WGMMA_BF16 && p->has_c),
+        .scaled = kind != BSMM_WGMMA_BF16,
+        .by_row = !(is_b && kind == BSMM_WGMMA_BLOCK),
+    };
+    s.stored_scales = s.scaled && are_stored_scales(o, s.by_row);
+    s.bytes = room_of(o, &s);
+    return s;
+}
+
+/* ---- what is launched ---- */
+
+static bool packs_scales(const bsmm_wgmma_source *s) {
+    return s->scaled && !s->stored_scales && (s->stored || !s->by_row);
+}
+
+static float *scales_in(const bsmm_operand *o, const bsmm_wgmma_source *s, void *room) {
+    uint64_t at = s->stored ? 0 : bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route).bytes;
+    return (float *)((uint8_t *)room + bsmm_round_up((int64_t)at, 1024));
+}
+
+bsmm_status bsmm_wgmma_source_prepare(const bsmm_product *p, const bsmm_operand *o,
+                                      const bsmm_wgmma_source *s) {
+    if (!s->stored) {
+        bsmm_pack_launch launch = bsmm_pack_launch_of(o, s->route, s->scaled, NULL);
+        BSMM_TRY(bsmm_cuda_load(p->device, launch.function, NULL));
+        BSMM_TRY(bsmm_cuda_load(p->device, &bsmm_pack_clear_function, NULL));
+    }
+    if (!packs_scales(s)) return BSMM_OK;
+    return bsmm_cuda_load(p->device, bsmm_pack_scales_launch_of(o, s->by_row, NULL).function, NULL);
+}
+
+bsmm_status bsmm_wgmma_fill(const bsmm_product *p, const bsmm_operand *o,
+                            const bsmm_wgmma_source *s, const bsmm_wgmma_packing *how, void *room) {
+    if (!s->stored) {
+        bsmm_pack_launch launch = bsmm_pack_launch_of(o, s->route, s->scaled, room);
+        if (how->header) launch.job.header = how->header;
+        launch.header_is_clear = how->header != NULL;
+        launch.overlaps = how->overlaps;
+        BSMM_TRY(bsmm_pack_run(p->device, &launch, p->stream));
+    }
+    if (!packs_scales(s)) return BSMM_OK;
+    bsmm_pack_scales_launch scales =
+        bsmm_pack_scales_launch_of(o, s->by_row, scales_in(o, s, room));
+    return bsmm_pack_scales_run(p->device, &scales, p->stream);
+}
+
+/* ---- what the engine is given ---- */
+
+static void give_elements(const bsmm_operand *o, const bsmm_wgmma_source *s, uint8_t *room,
+                          bsmm_wgmma_side *side) {
+    bsmm_pack_layout layout = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route);
+    side->elements = s->stored ? o->m.data : room + layout.elements;
+    side->pitch = s->stored ? pitch_of(o) : layout.element_pitch;
+    if (s->route == BSMM_PACK_BF16)
+        side->elem = BSMM_ELEM_BF16;
+    else
+        side->elem = o->m.format.elem == BSMM_ELEM_E5M2 ? BSMM_ELEM_E5M2 : BSMM_ELEM_E4M3;
+}
+
+static void give_rows(const bsmm_operand *o, const bsmm_wgmma_source *s, uint8_t *room,
+                      bsmm_wgmma_side *side) {
+    if (s->stored_scales) {
+        side->rows = o->m.scales;
+        side->rows_pitch = o->map.tile_col_step;
+    } else if (packs_scales(s)) {
+        side->rows = scales_in(o, s, room);
+        side->rows_pitch = (uint64_t)bsmm_round_up(o->m.rows, 4);
+    } else {
+        bsmm_pack_layout layout = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route);
+        side->rows = (const float *)(room + layout.group_scales);
+        side->rows_pitch = layout.group_pitch;
+    }
+}
+
+static void give_blocks(const bsmm_operand *o, const bsmm_wgmma_source *s, uint8_t *room,
+                        bsmm_wgmma_side *side) {
+    side->blocks = s->stored_scales ? o->m.scales : scales_in(o, s, room);
+    side->n_step =
+        s->stored_scales ? o->map.tile_row_step : (uint64_t)bsmm_ceil_div(o->m.cols, 128);
+    side->k_step = s->stored_scales ? o->map.tile_col_step : 1;
+}
+
+bsmm_wgmma_side bsmm_wgmma_side_of(const bsmm_operand *o, const bsmm_wgmma_source *s, void *room,
+                                   const bsmm_pack_header **header) {
+    bsmm_wgmma_side side = {0};
+    give_elements(o, s, room, &side);
+    if (s->scaled && s->by_row) give_rows(o, s, room, &side);
+    if (s->scaled && !s->by_row) give_blocks(o, s, room, &side);
+    *header = s->stored ? NULL : room;
+    return side;
+}

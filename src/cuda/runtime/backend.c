@@ -1,0 +1,100 @@
+/* NVIDIA GPUs as devices of the core. */
+#include "core/kernel.h"
+#include "cuda/host/recode_calls.h"
+#include "cuda/runtime/device.h"
+#include "gpu/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bsmm_status open_cuda(uint32_t ordinal, const void **device) {
+    const bsmm_cuda_device *record;
+    BSMM_TRY(bsmm_cuda_device_get(ordinal, &record));
+    *device = record;
+    return BSMM_OK;
+}
+
+static bsmm_status describe(uint32_t ordinal, bsmm_local_device *info) {
+    bsmm_cuda_device record, *d = &record;
+    BSMM_TRY(bsmm_cuda_device_read(ordinal, d));
+    info->cores = (uint32_t)d->multiprocessors;
+    snprintf(info->name, sizeof info->name, "cuda:%u", ordinal);
+    snprintf(info->title, sizeof info->title, "%.95s", d->name);
+    snprintf(info->features, sizeof info->features, "sm_%d%s memory:%.0fGiB l2:%.0fMiB cuda:%u.%u",
+             d->capability, d->capability == 90 ? "a" : "", (double)d->memory_bytes / (1 << 30),
+             (double)d->l2_bytes / (1 << 20), d->driver_version / 1000,
+             d->driver_version % 1000 / 10);
+    return BSMM_OK;
+}
+
+static bsmm_status check_pointer(const void *device, const void *pointer, const char *what) {
+    const bsmm_cuda_device *d = device;
+    int type = 0, ordinal = -1;
+    int attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void *values[] = {&type, &ordinal};
+    /* Succeeds for every address; what it knows nothing of keeps type 0. */
+    BSMM_CUDA_TRY(d->driver, cuPointerGetAttributes, 2, attributes, values, (uintptr_t)pointer);
+    if (type != CU_MEMORYTYPE_DEVICE)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p, host memory; must be memory of cuda:%d",
+                         what, pointer, d->ordinal);
+    if (ordinal != d->ordinal)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p, memory of cuda:%d; must be of cuda:%d",
+                         what, pointer, ordinal, d->ordinal);
+    return BSMM_OK;
+}
+
+static bsmm_status allocate(const void *device, uint64_t bytes, void **memory) {
+    const bsmm_cuda_device *d = device;
+    CUdeviceptr pointer = 0;
+    BSMM_TRY(bsmm_cuda_enter(d));
+    CUresult result = d->driver->cuMemAlloc(&pointer, bytes);
+    bsmm_cuda_leave(d);
+    *memory = (void *)(uintptr_t)pointer;
+    if (result == CUDA_SUCCESS) return BSMM_OK;
+    char what[64];
+    snprintf(what, sizeof what, "workspace of %llu bytes", (unsigned long long)bytes);
+    return bsmm_fail_within(bsmm_cuda_fail(result, "cuMemAlloc"), what);
+}
+
+static void release(const void *device, void *memory) {
+    const bsmm_cuda_device *d = device;
+    if (bsmm_cuda_enter(d) != BSMM_OK) return;
+    d->driver->cuMemFree((uintptr_t)memory);
+    bsmm_cuda_leave(d);
+}
+
+static bsmm_status store(const void *device, void *stream, void *to, const void *from,
+                         size_t bytes) {
+    static const bsmm_cuda_function store_words = {.module = "sm80/words", .name = "store_words"};
+    bsmm_gpu_words words = {.count = (uint32_t)(bytes / sizeof words.words[0])};
+    memcpy(words.words, from, bytes);
+    return bsmm_cuda_launch(device, &(bsmm_cuda_launch_desc){
+                                        .function = &store_words,
+                                        .block = {BSMM_GPU_MOST_WORDS},
+                                        .stream = stream,
+                                        .arguments = BSMM_CUDA_ARGUMENTS(&to, &words),
+                                    });
+}
+
+static bsmm_status finish(const void *device, void *stream) {
+    const bsmm_cuda_device *d = device;
+    BSMM_TRY(bsmm_cuda_enter(d));
+    CUresult result = d->driver->cuStreamSynchronize(stream);
+    bsmm_cuda_leave(d);
+    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(result, "cuStreamSynchronize");
+}
+
+const bsmm_backend bsmm_backend_cuda = {
+    .name = "cuda",
+    .open = open_cuda,
+    .describe = describe,
+    .check_pointer = check_pointer,
+    .allocate = allocate,
+    .release = release,
+    .store = store,
+    .finish = finish,
+    .quantize = bsmm_cuda_quantize,
+    .dequantize = bsmm_cuda_dequantize,
+    .relayout = bsmm_cuda_relayout,
+    .amax = bsmm_cuda_amax,
+};

@@ -1,0 +1,131 @@
+/* Opens libcuda.so.1 and says what its errors mean. */
+#include "cuda/runtime/driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static bsmm_cuda_driver library;
+static bsmm_status outcome; /* of opening; `reason` says more of a failure */
+static char reason[256];
+
+static const struct {
+    const char *symbol;
+    size_t offset; /* in bsmm_cuda_driver */
+} entries[] = {
+#define ENTRY(name, symbol, parameters) {#symbol, offsetof(bsmm_cuda_driver, name)},
+#include "cuda/runtime/driver.def"
+#undef ENTRY
+};
+
+/* ---- errors ---- */
+
+static const struct meaning {
+    CUresult result;
+    bsmm_status status;
+    const char *advice;
+} meanings[] = {
+    {CUDA_ERROR_OUT_OF_MEMORY, BSMM_E_MEMORY, "the device has no memory left; free some"},
+    {CUDA_ERROR_NOT_INITIALIZED, BSMM_E_DEVICE,
+     "this process was forked after the driver's first use; use cuda devices in one of the two"},
+    {CUDA_ERROR_STUB_LIBRARY, BSMM_E_NOT_FOUND,
+     "libcuda.so.1 is the toolkit's stub; install the NVIDIA driver or take stubs/ off the path"},
+    {CUDA_ERROR_DEVICE_UNAVAILABLE, BSMM_E_DEVICE,
+     "another process holds the device exclusively; see nvidia-smi -c"},
+    {CUDA_ERROR_NO_DEVICE, BSMM_E_NOT_FOUND,
+     "the driver sees no NVIDIA GPU; check nvidia-smi and CUDA_VISIBLE_DEVICES"},
+    {CUDA_ERROR_INVALID_DEVICE, BSMM_E_NOT_FOUND, "there is no such GPU; nvidia-smi -L lists them"},
+    {CUDA_ERROR_INVALID_IMAGE, BSMM_E_UNSUPPORTED,
+     "the driver is older than the toolkit that compiled the kernels; update it"},
+    {CUDA_ERROR_INVALID_CONTEXT, BSMM_E_DEVICE,
+     "the stream or the device's primary context was destroyed"},
+    {CUDA_ERROR_NO_BINARY_FOR_GPU, BSMM_E_UNSUPPORTED,
+     "the kernel was not compiled for this GPU's architecture"},
+    {CUDA_ERROR_INVALID_PTX, BSMM_E_UNSUPPORTED,
+     "this GPU or its driver does not take the kernel's PTX; update the driver"},
+    {CUDA_ERROR_JIT_COMPILER_NOT_FOUND, BSMM_E_UNSUPPORTED,
+     "libnvidia-ptxjitcompiler.so.1 is missing; install the whole driver"},
+    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, BSMM_E_UNSUPPORTED,
+     "the driver is older than the toolkit that compiled the kernels; update it"},
+    {CUDA_ERROR_INVALID_HANDLE, BSMM_E_INVALID, "the stream is none of this device"},
+    {CUDA_ERROR_ILLEGAL_ADDRESS, BSMM_E_DEVICE,
+     "an earlier kernel of this process read or wrote outside its memory; its context is lost"},
+    {CUDA_ERROR_MISALIGNED_ADDRESS, BSMM_E_DEVICE,
+     "an earlier kernel of this process used a misaligned address; its context is lost"},
+    {CUDA_ERROR_LAUNCH_FAILED, BSMM_E_DEVICE,
+     "an earlier kernel of this process failed; its context is lost"},
+    {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, BSMM_E_DEVICE,
+     "libcuda.so.1 and the kernel module differ in version; reboot or reinstall the driver"},
+    {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, BSMM_E_INVALID,
+     "the stream is being captured, and this call cannot be"},
+};
+
+static const struct meaning *meaning_of(CUresult result) {
+    static const struct meaning other = {0, BSMM_E_DEVICE, NULL};
+    for (size_t i = 0; i < BSMM_COUNT(meanings); i++)
+        if (meanings[i].result == result) return &meanings[i];
+    return &other;
+}
+
+bsmm_status bsmm_cuda_fail(CUresult result, const char *call) {
+    const char *name = NULL, *text = NULL;
+    if (library.cuGetErrorName) library.cuGetErrorName(result, &name);
+    if (library.cuGetErrorString) library.cuGetErrorString(result, &text);
+    const struct meaning *known = meaning_of(result);
+    return bsmm_fail(known->status, "%s: %s (%d): %s", call, name ? name : "unknown error", result,
+                     known->advice ? known->advice
+                     : text        ? text
+                                   : "no more is known");
+}
+
+/* ---- opening ---- */
+
+static void refuse(bsmm_status status, const char *text) {
+    outcome = status;
+    snprintf(reason, sizeof reason, "%s", text);
+}
+
+/* POSIX lets a data pointer from dlsym be a function's; ISO C has no cast for it. */
+static bool take_entries(void *handle) {
+    for (size_t i = 0; i < BSMM_COUNT(entries); i++) {
+        void *symbol = dlsym(handle, entries[i].symbol);
+        if (!symbol) {
+            char text[160];
+            snprintf(text, sizeof text,
+                     "libcuda.so.1 has no %s; the driver is too old, 525 (CUDA 12.0) or newer is "
+                     "needed",
+                     entries[i].symbol);
+            refuse(BSMM_E_UNSUPPORTED, text);
+            return false;
+        }
+        memcpy((char *)&library + entries[i].offset, &symbol, sizeof symbol);
+    }
+    return true;
+}
+
+static void open_driver(void) {
+    /* Never closed: the driver starts threads of its own, which must not lose their code. */
+    void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        char text[256];
+        snprintf(text, sizeof text, "no NVIDIA driver here (%s); install it to use cuda devices",
+                 dlerror());
+        refuse(BSMM_E_NOT_FOUND, text);
+        return;
+    }
+    if (!take_entries(handle)) return;
+    CUresult result = library.cuInit(0);
+    if (result == CUDA_SUCCESS) return;
+    outcome = bsmm_cuda_fail(result, "cuInit");
+    snprintf(reason, sizeof reason, "%s", bsmm_error_message());
+}
+
+bsmm_status bsmm_cuda_driver_get(const bsmm_cuda_driver **driver) {
+    *driver = NULL;
+    pthread_once(&opened, open_driver);
+    if (outcome != BSMM_OK) return bsmm_fail(outcome, "%s", reason);
+    *driver = &library;
+    return BSMM_OK;
+}

@@ -1,0 +1,139 @@
+/* An FP8 small-M kernel: FP8_SMALL_M_NAME, for up to FP8_SMALL_M_COLUMNS rows of A, which are the
+ * columns of its products. */
+
+#define TEXT_OF(x)    #x
+#define TEXT(x)       TEXT_OF(x)
+#define JOIN_OF(a, b) a##b
+#define JOIN(a, b)    JOIN_OF(a, b)
+
+#define MULTIPLY    JOIN(fp8_small_m_multiply_, FP8_SMALL_M_COLUMNS)
+#define HOLD        JOIN(fp8_small_m_hold_, FP8_SMALL_M_COLUMNS)
+#define WGMMA_NAME  MULTIPLY
+#define WGMMA_HOLD  HOLD
+#define WGMMA_N     FP8_SMALL_M_COLUMNS
+#define WGMMA_SHAPE "m64n" TEXT(FP8_SMALL_M_COLUMNS) "k32"
+#define WGMMA_TYPES "f32.e4m3.e4m3"
+#define WGMMA_TAIL  ", 1, 1"
+#include "cuda/ptx/wgmma_one.h"
+
+#define SUMS       (FP8_SMALL_M_COLUMNS / 2) /* of a thread */
+#define B_PASSES   FP8_SMALL_M_MOST_PASSES
+#define A_PASSES   (FP8_SMALL_M_COLUMNS > 16 ? 2 : 1)
+#define SLOTS      BSMM_FP8_SMALL_M_SLOTS
+#define SLOT_BYTES BSMM_FP8_SMALL_M_SLOT_BYTES(FP8_SMALL_M_COLUMNS)
+
+extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
+    FP8_SMALL_M_NAME(const __grid_constant__ bsmm_small_m_params p) {
+    ptx_grid_release_next();
+    /* A warpgroup's descriptors are the same for all lanes; the compiler should know. */
+    const uint32_t warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0), group = warp / 4;
+    const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const uint32_t rank = ptx_grid_cluster_rank();
+    small_m_block block;
+    block.first_range = rank;
+    block.ranges = 1;
+    block.begin = small_m_begin(&p, rank);
+    block.end = small_m_begin(&p, rank + 1);
+    block.rows = BSMM_FP8_SMALL_M_ROWS;
+    block.row = (blockIdx.x >> p.splits_log2) * BSMM_FP8_SMALL_M_ROWS;
+    uint32_t step = block.begin + group;
+    const uint32_t first_ring = (small_m_address(small_m_shared) + BSMM_FP8_SMALL_M_ALIGNMENT - 1) &
+                                ~(uint32_t)(BSMM_FP8_SMALL_M_ALIGNMENT - 1);
+    const uint32_t ring = first_ring + group * (SLOTS * SLOT_BYTES);
+    fp8_small_m_copies weights = fp8_small_m_find_copies(p.b.data, (uint64_t)p.b_pitch16 * 16,
+                                                         p.b_bytes, p.n, block.row, step);
+    fp8_small_m_copies columns = fp8_small_m_find_copies(p.a.data, p.a_pitch, p.k, p.m, 0, step);
+    const bool copies_a = threadIdx.x % BSMM_FP8_SMALL_M_GROUP < FP8_SMALL_M_COLUMNS * 8;
+    uint32_t *const flags = (uint32_t *)(small_m_shared + p.flags_at);
+    if (threadIdx.x < BSMM_SMALL_M_COLUMNS) flags[threadIdx.x] = 0;
+    const uint32_t meetings = small_m_address(small_m_shared + p.barriers_at);
+    const uint32_t meeting = meetings + group * 8;
+    if (threadIdx.x == 0) fp8_small_m_make_meetings(meetings);
+
+    ptx_grid_wait();
+    const float b_first = small_m_load_float(&p, &block, threadIdx.x); /* behind nothing else */
+#pragma unroll
+    for (int i = 0; i < SLOTS - 1; i++) {
+        const uint32_t to = ring + i * SLOT_BYTES;
+        if (step + i * BSMM_FP8_SMALL_M_GROUPS < block.end) {
+            fp8_small_m_copy(&weights, B_PASSES, to);
+            if (copies_a) fp8_small_m_copy(&columns, A_PASSES, to + BSMM_FP8_SMALL_M_WEIGHT_BYTES);
+        }
+        ptx_copy_commit();
+    }
+    uint8_t *const b_scales = small_m_shared + p.scales_at;
+    float *const a_scales = (float *)(small_m_shared + p.a_scales_at);
+    small_m_stage_floats(&p, &block, b_first, b_scales);
+    fp8_small_m_stage_a_scales(&p, &block, FP8_SMALL_M_COLUMNS, a_scales);
+    __syncthreads(); /* all scales, and the barriers */
+
+    /* Sums of rows g and g + 8 of the warp, columns 8 j + 2 t and the next (wgmma_one.h). */
+    float total[SUMS];
+#pragma unroll
+    for (int i = 0; i < SUMS; i++)
+        total[i] = 0;
+    const float *const b_scale = (const float *)(b_scales + warp % 4 * p.scale_stride);
+    uint32_t slot = 0, parity = 0, any[A_PASSES] = {0};
+    for (; step < block.end; step += BSMM_FP8_SMALL_M_GROUPS) {
+        const uint32_t at = ring + slot * SLOT_BYTES, a_at = at + BSMM_FP8_SMALL_M_WEIGHT_BYTES;
+        ptx_copy_wait(SLOTS - 2);
+#pragma unroll
+        for (int i = 0; i < A_PASSES; i++) { /* what this thread has copied of A */
+            if (!copies_a) break;
+            const uint4 v = *(const uint4 *)__cvta_shared_to_generic(a_at + columns.to +
+                                                                     i * 16 * BSMM_SMALL_M_K);
+            any[i] |= v.x | v.y | v.z | v.w;
+        }
+        ptx_fence_proxy_async();
+        fp8_small_m_meet(meeting, parity);
+        parity ^= 1;
+        /* All of the warpgroup have left the slot before. */
+        if (step + (SLOTS - 1) * BSMM_FP8_SMALL_M_GROUPS < block.end) {
+            const uint32_t to = ring + (slot == 0 ? SLOTS - 1 : slot - 1) * SLOT_BYTES;
+            fp8_small_m_copy(&weights, B_PASSES, to);
+            if (copies_a) fp8_small_m_copy(&columns, A_PASSES, to + BSMM_FP8_SMALL_M_WEIGHT_BYTES);
+        }
+        ptx_copy_commit();
+        const uint64_t b = ptx_wgmma_descriptor(at), a = ptx_wgmma_descriptor(a_at);
+        float part[SUMS];
+        ptx_wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < 4; i++) /* 32 along K each */
+            MULTIPLY(part, b + 2 * i, a + 2 * i, i > 0);
+        ptx_wgmma_commit();
+        const float row = b_scale[step - block.begin];
+        const float *const column = a_scales + (step - block.begin) * FP8_SMALL_M_COLUMNS + t * 2;
+        PTX_WGMMA_WAIT(0);
+        HOLD(part);
+#pragma unroll
+        for (int i = 0; i < SUMS; i++)
+            total[i] = fmaf(part[i], row * column[i / 4 * 8 + i % 2], total[i]);
+        slot = slot == SLOTS - 1 ? 0 : slot + 1;
+    }
+
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < A_PASSES; i++)
+        if (any[i] & 0x7f7f7f7fu) flags[threadIdx.x % BSMM_FP8_SMALL_M_GROUP / 8 + i * 16] = 1;
+    const uint32_t pitch = BSMM_FP8_SMALL_M_ROWS + 4; /* no two threads of a warp in one bank */
+    float *const sums =
+        (float *)small_m_shared + group * FP8_SMALL_M_COLUMNS * pitch + warp % 4 * 16 + g;
+#pragma unroll
+    for (int i = 0; i < SUMS; i++)
+        sums[(i / 4 * 8 + t * 2 + i % 2) * pitch + i % 4 / 2 * 8] = total[i];
+    small_m_epilogue(&p, &block, rank, FP8_SMALL_M_COLUMNS / 8, pitch, 1, false);
+}
+
+#undef TEXT_OF
+#undef TEXT
+#undef JOIN_OF
+#undef JOIN
+#undef MULTIPLY
+#undef HOLD
+#undef SUMS
+#undef B_PASSES
+#undef A_PASSES
+#undef SLOTS
+#undef SLOT_BYTES
+#undef FP8_SMALL_M_NAME
+#undef FP8_SMALL_M_COLUMNS

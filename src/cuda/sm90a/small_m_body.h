@@ -1,0 +1,261 @@
+/* A small-M kernel: SMALL_M_NAME, for weights of SMALL_M_FORMAT, SMALL_M_TILES tiles of 8 columns
+ * (rows of A, or their parts), and SMALL_M_GROUPED: partial sums of 128 along K are scaled in fp32;
+ * or SMALL_M_SCALED: A has one fp32 scale for all of a row. SMALL_M_WGMMA: warpgroups multiply. A
+ * warp has 64 bytes of weights for each thread at a time: with 4 bits two tiles of 16 rows, and
+ * takes turns at a range's steps with another warp; or, of a warpgroup, one tile and a span of two
+ * steps, whose sums stay apart, so that both add alike. */
+
+#ifndef SMALL_M_SCALED
+#    define SMALL_M_SCALED 0
+#endif
+#define SMALL_M_WGMMA (SMALL_M_TILES * 8 >= BSMM_SMALL_M_WGMMA_COLUMNS)
+#define ROW_TILES     (SMALL_M_FORMAT <= SMALL_M_NVFP4 && !SMALL_M_WGMMA ? 2 : 1)
+#define SPAN          (SMALL_M_FORMAT <= SMALL_M_NVFP4 && SMALL_M_WGMMA ? 2 : 1)
+#define SUMS          (ROW_TILES * SPAN * SMALL_M_TILES)
+#define WALKERS       (SMALL_M_FORMAT <= SMALL_M_NVFP4 ? 2 : 1)
+#define STEP_SCALES   (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : 4)
+/* Steps of a range that A comes for first, so that they need not wait for the rest. For fewer
+ * columns and 8 bits asking takes as long as is gained; grouped kernels have no register left. */
+#define HEAD                                                                                       \
+    (SMALL_M_FORMAT <= SMALL_M_NVFP4 && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
+
+extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
+    SMALL_M_NAME(const __grid_constant__ bsmm_small_m_params p) {
+    ptx_grid_release_next();
+    /* A warpgroup's descriptors are the same for all lanes; the compiler should know. */
+    const uint32_t warp =
+        SMALL_M_WGMMA ? __shfl_sync(0xffffffffu, threadIdx.x / 32, 0) : threadIdx.x / 32;
+    const uint32_t lane_id = threadIdx.x % 32;
+    const uint32_t g = lane_id / 4, t = lane_id % 4;
+    const uint32_t row_warps = BSMM_SMALL_M_WARPS * SPAN >> p.k_warps_log2;
+    const uint32_t row_warp = warp & (row_warps - 1), k_warp = warp / row_warps * SPAN;
+    const uint32_t rank = ptx_grid_cluster_rank();
+    small_m_block block;
+    block.ranges = (1u << p.k_warps_log2) / WALKERS;
+    block.first_range = rank * block.ranges;
+    block.begin = small_m_begin(&p, block.first_range);
+    block.end = small_m_begin(&p, block.first_range + block.ranges);
+    block.rows = row_warps * ROW_TILES * 16;
+    block.row = (blockIdx.x >> p.splits_log2) * block.rows;
+
+    /* With an image, the grid before this one has made it, and waited for all before: it writes
+     * neither weights nor scales. Otherwise any may be written still. */
+    const bool own = SMALL_M_TILES == 1 && !p.a_image, narrow = SMALL_M_FORMAT <= SMALL_M_NVFP4;
+    uint32_t *const flags = (uint32_t *)(small_m_shared + p.flags_at);
+    const uint32_t row = row_warp * ROW_TILES * 16 + g; /* in the block */
+    const uint32_t range = block.first_range + k_warp / WALKERS;
+    const uint32_t range_begin = small_m_begin(&p, range), end = small_m_begin(&p, range + 1);
+    uint32_t step = range_begin + k_warp % WALKERS;
+    small_m_lane lane;
+    const uint32_t first_byte = step * (SMALL_M_FORMAT <= SMALL_M_NVFP4 ? 64 : 128) + t * 16;
+    lane.left = (int32_t)(p.b_bytes - first_byte);
+    lane.ring = small_m_address(small_m_shared + p.ring_at) + threadIdx.x * 16;
+#pragma unroll
+    for (int i = 0; i < 2 * ROW_TILES; i++)
+        lane.weights[i] = p.b.data + first_byte +
+                          (uint64_t)min(block.row + row + i * 8, p.n - 1) * p.b_pitch16 * 16;
+    small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS];
+    if (own) {
+        if (threadIdx.x < BSMM_SMALL_M_COLUMNS) flags[threadIdx.x] = 0;
+        ptx_grid_wait();
+        small_m_own_load(&p, narrow, &block, threadIdx.x, raw); /* behind nothing else */
+    }
+    /* All warps wait for all scales. Where blocks make A they are asked for before weights, but for
+     * mxfp4, which gains nothing by that. */
+    uint8_t *const scales = small_m_shared + p.scales_at;
+    const bool first = own && p.scale_vector &&
+                       (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8);
+    const bool floats = SMALL_M_FORMAT == SMALL_M_FP8_F32;
+    float scale_of_b = own && floats ? small_m_load_float(&p, &block, threadIdx.x) : 0;
+    if (first) {
+        small_m_copy_scales(&p, &block, STEP_SCALES, scales);
+        ptx_copy_commit();
+    }
+    if (step < end) small_m_fetch(2 * ROW_TILES, &lane, lane.ring);
+    small_m_go_on(2 * ROW_TILES, &lane);
+    ptx_copy_commit();
+    if (!own) small_m_make_barriers(&p, row_warps);
+    if (!own && floats) scale_of_b = small_m_load_float(&p, &block, threadIdx.x);
+    if (!first) {
+        small_m_stage_scales(SMALL_M_FORMAT, &p, &block, scale_of_b, scales);
+        ptx_copy_commit();
+    }
+
+    /* A, then more weights. 4-bit weights keep the arithmetic units busier than memory: nothing may
+     * delay A. */
+    const bool at_once = own || SMALL_M_FORMAT >= SMALL_M_MXFP8;
+    __syncthreads(); /* the barriers are there, flags too */
+    if (!own) ptx_grid_wait();
+    /* A warpgroup's warps are done with a slot together; others may need longer. */
+    small_m_ring ring =
+        small_m_find_ring(&p, k_warp, SPAN, WALKERS, SMALL_M_WGMMA && row_warps == 4 ? 0 : 1);
+    const bool fills = row_warp == 0 && lane_id == 0;
+    if (!own && threadIdx.x == 0) small_m_fetch_whole(&p, &block, HEAD);
+    if (!own && fills)
+        for (uint32_t i = 0; i < ring.slots && step + i * WALKERS < end; i++)
+            small_m_fill_slot(&p, &ring, i, step + i * WALKERS, end);
+    if (at_once) small_m_fetch_ahead(2 * ROW_TILES, &lane, step, WALKERS, end);
+    if (own) {
+        small_m_own_store(&p, narrow, &block, threadIdx.x, raw, small_m_shared, flags);
+        if (SMALL_M_GROUPED)
+            small_m_own_scales(&p, &block, (float *)(small_m_shared + p.a_scales_at));
+    }
+    if (first)
+        ptx_copy_wait(BSMM_SMALL_M_AHEAD); /* for scales alone: a warp waits for its own weights */
+    else if (at_once)
+        ptx_copy_wait(BSMM_SMALL_M_AHEAD - 1);
+    else
+        ptx_copy_wait(0);
+
+#if SMALL_M_WGMMA
+    const uint32_t chunk_bytes = SMALL_M_GROUP_CHUNK;
+    small_m_fragments fragments = {{{0}}};
+#else
+    const uint32_t chunk_bytes = p.chunk_bytes;
+    uint32_t columns[SMALL_M_TILES];
+#    pragma unroll
+    for (int n = 0; n < SMALL_M_TILES; n++)
+        columns[n] = (SMALL_M_TILES > 1 ? n * 8 + g : min(g, p.columns - 1)) * 64 + t * 16;
+#endif
+    float sums[SUMS][4];
+    uint32_t nans[2] = {0, 0}, most = 0;
+#pragma unroll
+    for (int i = 0; i < SUMS; i++)
+        sums[i][0] = sums[i][1] = sums[i][2] = sums[i][3] = 0;
+
+    uint32_t scale = small_m_address(scales) +
+                     (SMALL_M_FORMAT == SMALL_M_FP8_F32 ? row_warp : row) * p.scale_stride +
+                     (step - block.begin) * STEP_SCALES +
+                     (SMALL_M_FORMAT == SMALL_M_MXFP4   ? t
+                      : SMALL_M_FORMAT == SMALL_M_NVFP4 ? t * 2
+                      : SMALL_M_FORMAT == SMALL_M_MXFP8 ? t / 2
+                                                        : 0);
+    __syncthreads(); /* scales, and A if it was made here */
+    if (!own)
+        while (!ptx_bulk_try_wait(small_m_address(small_m_shared + p.barriers_at), 0)) {
+        }
+    if (!at_once) small_m_fetch_ahead(2 * ROW_TILES, &lane, step, WALKERS, end);
+    const uint32_t first_step = step;
+    const uint32_t second = ring.slots ? end : step + HEAD; /* which the rest of A is there for */
+    uint32_t slot = 0;                                      /* of the weights, of two */
+    uint32_t at = ring.first;
+    if (ring.slots == 0) at += (step - block.begin) * 4 * chunk_bytes;
+    for (; step < end; step += WALKERS) {
+        if (ring.slots)
+            while (!ptx_bulk_try_wait(ring.full + ring.slot * 8, ring.parity)) {
+            }
+        if (HEAD && step == second)
+            while (!ptx_bulk_try_wait(small_m_address(small_m_shared + p.barriers_at) + 8, 0)) {
+            }
+        small_m_words words;
+        small_m_factors factors;
+        ptx_copy_wait(BSMM_SMALL_M_AHEAD - 1);
+        small_m_take(lane.ring + slot * BSMM_SMALL_M_SLOT_BYTES, &words);
+        if (SPAN == 1) small_m_find_factors(SMALL_M_FORMAT, scale, p.scale_stride, &factors, &most);
+#if SMALL_M_WGMMA
+        if (step != first_step) {
+            small_m_wait_products(&fragments); /* the last span's: done by now, or soon */
+            small_m_ring last = ring;
+            small_m_enter_last(&last);
+            if (ring.slots) small_m_leave_slot(&p, last, fills, step - WALKERS, first_step, end);
+        }
+#endif
+        /* One tile of rows, or step, after the other: there are no registers for all parts. */
+        const int in_turns = SMALL_M_GROUPED ? ROW_TILES * SPAN : SPAN;
+#pragma unroll
+        for (int r = 0; r < in_turns; r++) {
+            float(*const total)[4] = &sums[r * SMALL_M_TILES];
+#if SMALL_M_GROUPED
+            float parts[SMALL_M_TILES][4];
+#else
+            float(*const parts)[4] = total;
+#endif
+#if SMALL_M_WGMMA
+            if (SPAN == 2 && r == 1 && step + 1 == end) break;
+            if (SPAN == 2)
+                small_m_find_half(SMALL_M_FORMAT, scale + r * STEP_SCALES, p.scale_stride,
+                                  factors.f[r], &most);
+            small_m_group_step(SMALL_M_FORMAT, r, &words, &factors,
+                               small_m_describe(at + r * 4 * chunk_bytes), &fragments, &parts[0][0],
+                               !SMALL_M_GROUPED, nans);
+            if (SMALL_M_GROUPED) {
+                small_m_wait_products(&fragments);
+                small_m_hold(&parts[0][0]);
+            }
+#else
+#    pragma unroll
+            for (int n = 0; SMALL_M_GROUPED && n < SMALL_M_TILES; n++)
+                parts[n][0] = parts[n][1] = parts[n][2] = parts[n][3] = 0;
+            small_m_step(SMALL_M_FORMAT, SMALL_M_TILES, r, SMALL_M_GROUPED ? r + 1 : ROW_TILES,
+                         &words, &factors, at, chunk_bytes, columns, parts, nans);
+#endif
+            if (SMALL_M_GROUPED)
+                small_m_add_step(SMALL_M_FORMAT, SMALL_M_TILES, &p,
+                                 step + (SPAN == 2 ? r : 0) - block.begin, t, scale, parts, total);
+        }
+        /* The slot's words have been decoded. */
+        if (step + BSMM_SMALL_M_AHEAD * WALKERS < end)
+            small_m_fetch(2 * ROW_TILES, &lane, lane.ring + slot * BSMM_SMALL_M_SLOT_BYTES);
+        small_m_go_on(2 * ROW_TILES, &lane);
+        ptx_copy_commit();
+        slot ^= 1;
+        scale += WALKERS * STEP_SCALES;
+        at += (ring.slots ? SPAN : WALKERS) * 4 * chunk_bytes;
+        if (ring.slots) {
+            if (!SMALL_M_WGMMA) small_m_leave_slot(&p, ring, fills, step, first_step, end);
+            small_m_enter_next(&ring);
+            if (ring.slot == 0) at = ring.first;
+        }
+    }
+#if SMALL_M_WGMMA
+    small_m_wait_products(&fragments);
+#    pragma unroll
+    for (int r = 0; r < SPAN; r++)
+        small_m_hold(&sums[r * SMALL_M_TILES][0]);
+#endif
+
+    /* Elements that are NaN were taken for 480, scales out of range for anything. The four threads
+     * of a row have seen all of it. */
+    const bool beyond = bsmm_e8m0_beyond(most);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        if (SMALL_M_FORMAT == SMALL_M_NVFP4) break;
+        uint32_t any = (nans[i] & 0x80808080u) | beyond;
+        any |= __shfl_xor_sync(0xffffffffu, any, 1);
+        any |= __shfl_xor_sync(0xffffffffu, any, 2);
+#pragma unroll
+        for (int s = 0; s < SUMS; s++)
+            if (any) sums[s][2 * i] = sums[s][2 * i + 1] = __uint_as_float(0x7fc00000u);
+    }
+
+    __syncthreads();
+    const uint32_t pitch = block.rows + 4; /* no two threads of a warp in one bank */
+    float *mine =
+        (float *)small_m_shared + k_warp * SMALL_M_TILES * 8 * pitch + row_warp * ROW_TILES * 16;
+#pragma unroll
+    for (int s = 0; s < SUMS; s++) {
+        float *to = mine + s / SMALL_M_TILES * (SPAN == 2 ? SMALL_M_TILES * 8 * pitch : 16);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            to[(s % SMALL_M_TILES * 8 + t * 2 + i % 2) * pitch + i / 2 * 8 + g] = sums[s][i];
+    }
+    small_m_epilogue(&p, &block, rank, SMALL_M_TILES, pitch,
+                     SMALL_M_FORMAT == SMALL_M_MXFP4   ? 0x1p27
+                     : SMALL_M_FORMAT == SMALL_M_MXFP8 ? 0x1p21
+                     : SMALL_M_FORMAT == SMALL_M_NVFP4 ? 0x1p8
+                                                       : 1,
+                     SMALL_M_SCALED);
+}
+
+#undef ROW_TILES
+#undef SPAN
+#undef SUMS
+#undef WALKERS
+#undef STEP_SCALES
+#undef HEAD
+#undef SMALL_M_NAME
+#undef SMALL_M_FORMAT
+#undef SMALL_M_TILES
+#undef SMALL_M_GROUPED
+#undef SMALL_M_SCALED
+#undef SMALL_M_WGMMA

@@ -1,0 +1,201 @@
+/* The last part of a small-M kernel: the sums of the warps along K, of all blocks of the cluster,
+ * are added in the order of K, and stored. */
+#ifndef BSMM_CUDA_SM90A_SMALL_M_EPILOGUE_H
+#define BSMM_CUDA_SM90A_SMALL_M_EPILOGUE_H
+
+#include "cuda/ptx/grid.h"
+#include "cuda/sm90a/small_m_params.h"
+#include "cuda/sm90a/small_m_stage.h"
+
+enum { SMALL_M_TERMS = 8 }; /* warps along K of a block, at most */
+
+/* Of the warps along K of one block, whose first sum is at `from`. */
+static __device__ __forceinline__ void small_m_load_terms(const bsmm_small_m_params *p,
+                                                          const uint8_t *from, uint32_t warp_bytes,
+                                                          float term[SMALL_M_TERMS]) {
+#pragma unroll
+    for (uint32_t i = 0; i < SMALL_M_TERMS; i++)
+        if (i >> p->k_warps_log2 == 0) term[i] = *(const float *)(from + i * warp_bytes);
+}
+
+static __device__ __forceinline__ float small_m_add_terms(const bsmm_small_m_params *p, float sum,
+                                                          const float term[SMALL_M_TERMS]) {
+#pragma unroll
+    for (uint32_t i = 0; i < SMALL_M_TERMS; i++)
+        if (i >> p->k_warps_log2 == 0) sum += term[i];
+    return sum;
+}
+
+/* The sum of a column (a row of A or a part of one), [warp along K][column][row] in every block of
+ * the cluster, in the order of K; a block's are asked for before those of the block before it are
+ * added. */
+static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_params *p,
+                                                        uint32_t offset, uint32_t warp_bytes) {
+    const uint8_t *const own = small_m_shared + offset;
+    float sum = 0, term[SMALL_M_TERMS], next[SMALL_M_TERMS];
+    if (p->splits_log2 == 0) {
+        small_m_load_terms(p, own, warp_bytes, term);
+        return small_m_add_terms(p, sum, term);
+    }
+    small_m_load_terms(p, (const uint8_t *)ptx_grid_map(own, 0), warp_bytes, term);
+#pragma unroll 1
+    for (uint32_t rank = 1; rank < 1u << p->splits_log2; rank++) {
+        small_m_load_terms(p, (const uint8_t *)ptx_grid_map(own, rank), warp_bytes, next);
+        sum = small_m_add_terms(p, sum, term);
+#pragma unroll
+        for (uint32_t i = 0; i < SMALL_M_TERMS; i++)
+            term[i] = next[i];
+    }
+    return small_m_add_terms(p, sum, term);
+}
+
+/* Below it, terms may have been lost; above, something overflowed. NaN is neither. */
+static __device__ __forceinline__ bool small_m_trusts(float sum) {
+    return fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f;
+}
+
+/* Whether A's row has no value other than 0: as the blocks of the cluster have seen, or, with
+ * an image, as the kernel before did. */
+static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_params *p,
+                                                           uint32_t row) {
+    uint32_t any = 0, flag = small_m_address(small_m_shared) + p->flags_at + row * 4;
+    for (uint32_t rank = 0; !p->a_image && rank < 1u << p->splits_log2; rank++)
+        any |= ptx_grid_load_u32(ptx_grid_mapa(flag, rank));
+    for (uint32_t i = 0; p->a_image && i < p->blocks_per_row; i++)
+        any |= p->a_image_any[row * p->blocks_per_row + i];
+    return any == 0;
+}
+
+/* What the warp's lanes cannot trust is summed again, one after the other. */
+static __device__ __forceinline__ double small_m_repair(const bsmm_small_m_params *p, bool doubtful,
+                                                        uint32_t row, uint32_t col, double sum) {
+    uint32_t left = __ballot_sync(0xffffffffu, doubtful);
+    while (left) {
+        int lane = __ffs((int)left) - 1;
+        double again = bsmm_epilogue_sum_again(&p->a, &p->b, __shfl_sync(0xffffffffu, row, lane),
+                                               __shfl_sync(0xffffffffu, col, lane), p->k);
+        if ((int)(threadIdx.x % 32) == lane) sum = again;
+        left &= left - 1;
+    }
+    return sum;
+}
+
+/* Sums are seen by who adds them. A cluster's barrier waits for all of a thread's memory traffic:
+ * 1 us that a block by itself need not spend. */
+static __device__ __forceinline__ void small_m_sync(const bsmm_small_m_params *p) {
+    if (p->splits_log2 == 0) {
+        __syncthreads();
+    } else {
+        ptx_grid_cluster_arrive();
+        ptx_grid_cluster_wait();
+    }
+}
+
+/* A sum that can be trusted, times a power of two, is exact in fp32, or infinite in D too. */
+static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilogue *e, uint32_t row,
+                                                           uint32_t col, float value) {
+    uint64_t index = row * e->d_row + col * e->d_col;
+    if (e->d_elem == BSMM_ELEM_F32)
+        ((float *)e->d)[index] = value;
+    else
+        ((uint16_t *)e->d)[index] =
+            (uint16_t)(e->d_elem == BSMM_ELEM_BF16 ? bsmm_epilogue_bf16(value)
+                                                   : bsmm_epilogue_f16(value));
+}
+
+/* ---- A with one fp32 scale a row: kernels of their own ---- */
+
+/* Of row number `lane` of A, for all of K. */
+static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_params *p) {
+    const uint32_t row = threadIdx.x % 32;
+    return row < p->m ? bsmm_gpu_scale(&p->a, row, 0) : 1;
+}
+
+/* bsmm_epilogue_odd of a product that lies well inside fp32: what is cut off is not lost then. */
+static __device__ __forceinline__ float small_m_times_odd(float a, float b) {
+    float toward_zero = __fmul_rz(a, b);
+    uint32_t inexact = fmaf(a, b, -toward_zero) != 0;
+    return __uint_as_float(__float_as_uint(toward_zero) | inexact);
+}
+
+/* Whether that holds, of a sum that can be trusted as it stands. */
+static __device__ __forceinline__ bool small_m_is_inside(float value, float scale) {
+    return fabsf(value) <= 0x1p127f && fabsf(value * scale) >= 0x1p-100f &&
+           fabsf(value * scale) <= 0x1p126f;
+}
+
+/* Such a product, rounded once. */
+static __device__ __forceinline__ void small_m_store_scaled(const bsmm_gpu_epilogue *e,
+                                                            uint32_t row, uint32_t col, float value,
+                                                            float scale) {
+    const bool wide = e->d_elem == BSMM_ELEM_F32;
+    small_m_store_plain(e, row, col, wide ? value * scale : small_m_times_odd(value, scale));
+}
+
+/* By whole warps; false if one of its results cannot be had so, and none has been stored. */
+static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_m_params *p,
+                                                               bool wanted, uint32_t row,
+                                                               uint32_t col, float total,
+                                                               float scale, const double unfold) {
+    const float value = total * (float)unfold;
+    const bool inside = p->plain && small_m_trusts(total) && small_m_is_inside(value, scale);
+    if (!__all_sync(0xffffffffu, inside || !wanted)) return false;
+    if (wanted) small_m_store_scaled(&p->epilogue, row, col, value, scale);
+    return true;
+}
+
+/* ---- any ---- */
+
+/* Stores D(row, col) from the sum of its terms; by whole warps. scaled: what
+ * small_m_epilogue_scaled has left. */
+static __device__ __forceinline__ void small_m_epilogue_one(const bsmm_small_m_params *p,
+                                                            const bsmm_epilogue_factors *factors,
+                                                            bool wanted, uint32_t row, uint32_t col,
+                                                            float total, const double unfold,
+                                                            const bool scaled) {
+    bool plain = !scaled && p->plain && (small_m_trusts(total) || !wanted);
+    if (__all_sync(0xffffffffu, plain)) {
+        if (wanted) small_m_store_plain(&p->epilogue, row, col, total * (float)unfold);
+        return;
+    }
+    double sum = 0;
+    bool doubtful = false;
+    if (wanted) {
+        float scale = p->row_scaled ? bsmm_gpu_scale(&p->a, row, 0) : 1;
+        bool zero = total == 0 && small_m_row_is_zero(p, row); /* NaN in B would show */
+        doubtful = !(small_m_trusts(total) || zero) || !isfinite(scale);
+        sum = total * unfold * (double)scale + 0.0; /* not -0 by the scale's sign */
+    }
+    sum = small_m_repair(p, doubtful, row, col, sum);
+    if (wanted) bsmm_epilogue_store(&p->epilogue, factors, row, col, sum);
+}
+
+static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_params *p,
+                                                        const small_m_block *block, uint32_t rank,
+                                                        const int tiles, uint32_t pitch,
+                                                        const double unfold, const bool scaled) {
+    const float row_scale = scaled ? small_m_row_scale(p) : 1; /* asked for before the wait */
+    small_m_sync(p);
+    const uint32_t rows = block->rows >> p->splits_log2, rows_log2 = 31 - __clz((int)rows);
+    const uint32_t warp_bytes = tiles * 8 * pitch * 4;
+    bsmm_epilogue_factors factors = {1, 1};
+    if (!p->plain) factors = bsmm_epilogue_begin(&p->epilogue);
+    for (uint32_t base = 0; base < rows * p->m; base += BSMM_SMALL_M_THREADS) {
+        uint32_t i = base + threadIdx.x, inner = rank * rows + (i & (rows - 1));
+        uint32_t row = i >> rows_log2, col = block->row + inner; /* of D */
+        bool wanted = row < p->m && col < p->n;
+        float total = 0;
+        for (uint32_t part = 0; part < p->parts && wanted; part++)
+            total += small_m_collect(p, ((row * p->parts + part) * pitch + inner) * 4, warp_bytes);
+        if (scaled) {
+            const float scale = __shfl_sync(0xffffffffu, row_scale, (int)(row % 32));
+            if (small_m_epilogue_scaled(p, wanted, row, col, total, scale, unfold)) continue;
+        }
+        small_m_epilogue_one(p, &factors, wanted, row, col, total, unfold, scaled);
+    }
+    if (p->splits_log2 == 0) return;
+    ptx_grid_cluster_arrive_relaxed(); /* shared memory lives until the others have read it */
+    ptx_grid_cluster_wait();
+}
+
+#endif

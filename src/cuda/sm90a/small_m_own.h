@@ -1,0 +1,75 @@
+/* A row or two of A: each block makes its image of A (small_m_prepare.h) for itself, which takes
+ * less time than waiting for another kernel. A warp's lanes hold the four chunks that one thread
+ * of the multiplication reads of a step, side by side where A lies and 64 bytes for each column
+ * apart in the image; 16 more keep them in different banks. */
+#ifndef BSMM_CUDA_SM90A_SMALL_M_OWN_H
+#define BSMM_CUDA_SM90A_SMALL_M_OWN_H
+
+#include "cuda/sm90a/small_m_prepare.h"
+
+/* Chunk `index` of the block's, in the order in which threads take them. */
+typedef struct small_m_place {
+    uint32_t row, step, k; /* step: of the block */
+    uint32_t to;           /* bytes from the image's begin */
+    bool wanted;
+} small_m_place;
+
+static __device__ __forceinline__ small_m_place small_m_find_place(const bsmm_small_m_params *p,
+                                                                   const bool narrow,
+                                                                   const small_m_block *block,
+                                                                   uint32_t index) {
+    uint32_t fragment = index % 4, group = index >> 2 >> p->m_log2, t = group % 4;
+    small_m_place at;
+    at.row = index >> 2 & ((1u << p->m_log2) - 1);
+    at.step = group / 4;
+    at.wanted = at.row < p->m && at.step < block->end - block->begin;
+    at.k = (block->begin + at.step) * BSMM_SMALL_M_K +
+           (narrow ? t * 32 + fragment * 8 : fragment / 2 * 64 + t * 16 + fragment % 2 * 8);
+    at.to = (at.step * 4 + fragment) * p->chunk_bytes + at.row * p->parts * 64 + t * 16;
+    return at;
+}
+
+/* A thread's chunks `first`, first + 512, ... as they lie in memory. */
+static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_params *p,
+                                                        const bool narrow,
+                                                        const small_m_block *block, uint32_t first,
+                                                        small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS]) {
+#pragma unroll
+    for (uint32_t i = 0; i < BSMM_SMALL_M_OWN_CHUNKS; i++) {
+        small_m_place at = small_m_find_place(p, narrow, block, first + i * BSMM_SMALL_M_THREADS);
+        if (at.wanted) small_m_load(p, at.row, at.k, &raw[i]);
+    }
+}
+
+/* Into the image; flags[column] becomes 1 where a value is not 0. */
+static __device__ __forceinline__ void
+small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const small_m_block *block,
+                  uint32_t first, const small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS], uint8_t *image,
+                  uint32_t *flags) {
+#pragma unroll
+    for (uint32_t i = 0; i < BSMM_SMALL_M_OWN_CHUNKS; i++) {
+        small_m_place at = small_m_find_place(p, narrow, block, first + i * BSMM_SMALL_M_THREADS);
+        if (!at.wanted) continue;
+        uint4 parts[2];
+        small_m_convert(p, &raw[i], parts);
+        *(uint4 *)(image + at.to) = small_m_arrange(narrow, parts[0]);
+        if (p->parts == 2) *(uint4 *)(image + at.to + 64) = small_m_arrange(narrow, parts[1]);
+        if (small_m_magnitude(parts[0]) | small_m_magnitude(parts[1])) flags[at.row] = 1;
+    }
+}
+
+/* The fp32 scales of A's rows in the block's steps; 1 where there are none. */
+static __device__ __forceinline__ void small_m_own_scales(const bsmm_small_m_params *p,
+                                                          const small_m_block *block, float *to) {
+    const uint32_t count = (block->end - block->begin) * p->scale_columns;
+    for (uint32_t i = threadIdx.x; i < count; i += BSMM_SMALL_M_THREADS) {
+        uint32_t step = i / p->scale_columns, row = i % p->scale_columns / p->parts;
+        float scale = 1;
+        if (p->a.scale == BSMM_SCALE_F32 && row < p->m)
+            scale =
+                small_m_tame(bsmm_gpu_scale(&p->a, row, (block->begin + step) * BSMM_SMALL_M_K));
+        to[i] = scale;
+    }
+}
+
+#endif

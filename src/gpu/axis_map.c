@@ -1,0 +1,53 @@
+/* From a scale layout's digits to the offsets that kernels compute. */
+#include "gpu/params.h"
+
+static uint32_t log2_of(uint32_t value) {
+    return 31u - (uint32_t)__builtin_clz(value);
+}
+
+static bsmm_axis_digit digit_of(uint32_t extent, uint64_t stride) {
+    uint32_t shift = extent > 1 ? log2_of(extent - 1) + 1 : 0; /* log2, rounded up */
+    uint64_t power = 1ull << (31 + shift);
+    return (bsmm_axis_digit){.extent = extent,
+                             .magic = (uint32_t)((power + extent - 1) / extent),
+                             .shift = shift,
+                             .stride = stride};
+}
+
+bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_t block) {
+    bsmm_axis_map to = {.count = 0};
+    if (map->count == 0) return to;
+    if (block > 1) to.digits[to.count++] = digit_of(block, 0);
+    for (uint32_t i = 0; i < map->digit_count; i++)
+        if (map->digits[i].axis == axis)
+            to.digits[to.count++] = digit_of(map->digits[i].extent, map->digits[i].stride);
+    to.digits[to.count++] =
+        (bsmm_axis_digit){.stride = axis ? map->tile_col_step : map->tile_row_step};
+    return to;
+}
+
+bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
+                     uint32_t number) {
+    const bsmm_axis_digit *d = &across->digits[number];
+    uint64_t strides = (uintptr_t)scales; /* all of which are multiples of 4 */
+    for (uint32_t i = 0; i < down->count; i++)
+        strides |= down->digits[i].stride;
+    for (uint32_t i = number + 1; i < across->count; i++)
+        strides |= across->digits[i].stride;
+    bool whole = across->count == number + 1 || d->extent % 4 == 0;
+    return across->count > number && d->stride == 1 && whole && strides % 4 == 0;
+}
+
+bool bsmm_words_of(const bsmm_axis_map *down, const bsmm_axis_map *across, bsmm_pack_words *words) {
+    const bsmm_axis_digit *d = down->digits;
+    bool plain = down->count == 1 && across->count == 2;
+    bool tiled = down->count == 3 && d[0].extent == 32 && d[1].extent == 4 && across->count == 3 &&
+                 across->digits[1].extent == 4;
+    if (!plain && !tiled) return false;
+    uint64_t low = d[0].stride, middle = plain ? 32 * low : d[1].stride;
+    *words = (bsmm_pack_words){.low = (uint32_t)low,
+                               .middle = (uint32_t)middle,
+                               .high = plain ? 128 * low : d[2].stride,
+                               .across = plain ? 4 : across->digits[2].stride};
+    return low <= UINT32_MAX >> 8 && middle <= UINT32_MAX >> 3;
+}

@@ -1,0 +1,69 @@
+/* An operand as kernels see it where no faster reader knows its format: any element, order and
+ * scale layout. Plain C for the host too, so that tests read on a CPU what a GPU computes. */
+#ifndef BSMM_GPU_OPERAND_H
+#define BSMM_GPU_OPERAND_H
+
+#include "bsmm.h"
+#include "gpu/axis_map.h"
+#include "gpu/codec.h"
+
+typedef struct bsmm_gpu_operand {
+    const uint8_t *data, *scales;
+    uint64_t row_step, col_step;    /* elements from one row, one column to the next */
+    uint32_t elem, bits;            /* bsmm_elem and its width */
+    uint32_t scale;                 /* bsmm_scale */
+    bsmm_narrow_codec codec;        /* of elements of 8 bits and fewer */
+    bsmm_axis_map row_map, col_map; /* offset of an element's scale: the sum of both, in scales */
+} bsmm_gpu_operand;
+
+/* Bytes at any address: 6-bit codes lie across bytes, and operands need no more alignment than
+ * their elements. */
+BSMM_SHARED uint32_t bsmm_gpu_code(const bsmm_gpu_operand *o, uint32_t row, uint32_t col) {
+    uint64_t index = row * o->row_step + col * o->col_step;
+    if (o->bits == 8) return o->data[index];
+    if (o->bits == 16) return ((const uint16_t *)(const void *)o->data)[index];
+    if (o->bits == 32) return ((const uint32_t *)(const void *)o->data)[index];
+    if (o->bits == 4) return o->data[index >> 1] >> 4 * (index & 1) & 0xf;
+    const uint8_t *group = o->data + index / 4 * 3;
+    uint32_t word = group[0] | (uint32_t)group[1] << 8 | (uint32_t)group[2] << 16;
+    return word >> 6 * (index & 3) & 0x3f;
+}
+
+BSMM_SHARED float bsmm_gpu_f16_value(uint32_t code) {
+    uint32_t bits = (uint32_t)((int32_t)(code << 16) >> 3) & 0x8fffe000u;
+    float value = bsmm_bits_float(bits) * bsmm_pow2(112);
+    if ((code & 0x7c00) != 0x7c00) return value;
+    return bsmm_bits_float((code & 0x8000) << 16 | 0x7f800000u | (code & 0x3ff) << 13);
+}
+
+/* An element's value, which fp32 holds exactly. */
+BSMM_SHARED float bsmm_gpu_elem(const bsmm_gpu_operand *o, uint32_t code) {
+    if (o->bits <= 8) return bsmm_narrow_value(&o->codec, code);
+    if (o->elem == BSMM_ELEM_BF16) return bsmm_bits_float(code << 16);
+    return o->elem == BSMM_ELEM_F16 ? bsmm_gpu_f16_value(code) : bsmm_bits_float(code);
+}
+
+/* The value of a scale code; 2^-127 is a subnormal of fp32. */
+BSMM_SHARED float bsmm_gpu_scale_value(uint32_t scale, uint32_t code) {
+    if (scale == BSMM_SCALE_E8M0)
+        return bsmm_bits_float(code == 255 ? 0x7fc00000u : code ? code << 23 : 0x00400000u);
+    if (scale == BSMM_SCALE_E4M3) return bsmm_e4m3_scale(code);
+    return scale == BSMM_SCALE_F32 ? bsmm_bits_float(code) : 1;
+}
+
+/* The scale of the block that holds (row, col). */
+BSMM_SHARED float bsmm_gpu_scale(const bsmm_gpu_operand *o, uint32_t row, uint32_t col) {
+    if (o->scale == BSMM_SCALE_NONE) return 1;
+    uint64_t offset = bsmm_axis_at(&o->row_map, row) + bsmm_axis_at(&o->col_map, col);
+    uint32_t code = o->scale == BSMM_SCALE_F32 ? ((const uint32_t *)(const void *)o->scales)[offset]
+                                               : o->scales[offset];
+    return bsmm_gpu_scale_value(o->scale, code);
+}
+
+/* Element times block scale, exact. */
+BSMM_SHARED double bsmm_gpu_value(const bsmm_gpu_operand *o, uint32_t row, uint32_t col) {
+    return (double)bsmm_gpu_elem(o, bsmm_gpu_code(o, row, col)) *
+           (double)bsmm_gpu_scale(o, row, col);
+}
+
+#endif

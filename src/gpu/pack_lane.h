@@ -1,0 +1,324 @@
+/* What one thread of the packing kernels does with its item, a run of elements along K inside one
+ * block and one row. An item's 8 (bf16 out) or 16 codes come one per byte in words.
+ *
+ *     look -> maxima over the items of the group -> decide -> emit
+ */
+#ifndef BSMM_GPU_PACK_LANE_H
+#define BSMM_GPU_PACK_LANE_H
+
+#include "gpu/pack.h"
+
+enum { BSMM_LANE_BIAS = 1024 }; /* keeps exponents positive */
+
+/* An item's block scale. */
+typedef struct bsmm_lane_scale {
+    int exponent; /* e8m0 */
+    float factor; /* e4m3, f32 */
+    bool is_nan;  /* e8m0, e4m3 */
+} bsmm_lane_scale;
+
+BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
+    bsmm_lane_scale s = {0, 1, false};
+    if (scale == 1) { /* e8m0 */
+        s.exponent = (int)code - 127;
+        s.is_nan = code == 255;
+    }
+    if (scale == 2) {
+        s.factor = bsmm_e4m3_scale(code);
+        s.is_nan = (code & 0x7f) == 0x7f;
+    }
+    if (scale == 3) s.factor = bsmm_bits_float(code);
+    return s;
+}
+
+/* ---- look ---- */
+
+/* Whether any of the words' codes is not a zero. */
+BSMM_SHARED bool bsmm_lane_any(const bsmm_narrow_codec *k, const uint32_t *codes, int words) {
+    uint32_t any = 0;
+    for (int i = 0; i < words; i++)
+        any |= codes[i];
+    return any & (k->sign - 1) * 0x01010101u;
+}
+
+/* How many binades the item's values can go up before the largest overflows. */
+BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes, int words) {
+    uint32_t mantissa = 23 - k->shift, largest = 1;
+    for (int i = 0; i < 4 * words; i++) {
+        uint32_t magnitude = codes[i / 4] >> 8 * (i % 4) & (k->sign - 1);
+        if (magnitude < k->special) largest = bsmm_max_u32(largest, magnitude);
+    }
+    int normalized = 0; /* binades by which a subnormal goes up to the least normal */
+    while (largest >> mantissa == 0) {
+        largest <<= 1;
+        normalized++;
+    }
+    return (int)((k->max_code - largest) >> mantissa) + normalized;
+}
+
+/* What of an item the group's maxima are made of: in the high half the exponent that may not be
+ * exceeded, in the low half, negated, the lowest. 0: nothing. */
+BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_scale *s,
+                                    const uint32_t *codes, int words) {
+    if (job->scale != 1 || s->is_nan || !bsmm_lane_any(&job->codec, codes, words)) return 0;
+    int top = s->exponent;
+    if (job->route == BSMM_PACK_FAST) top -= bsmm_lane_room(&job->codec, codes, words);
+    return (uint32_t)(BSMM_LANE_BIAS + top) << 16 | (uint32_t)(BSMM_LANE_BIAS - s->exponent);
+}
+
+/* FAST: Inf times an element that has become 0 would be NaN, so the packed form is not for it. */
+BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_lane_scale *s,
+                                          const uint32_t *codes) {
+    const bsmm_narrow_codec *k = &job->codec;
+    uint32_t inf = k->special, met = 0;
+    if (job->route != BSMM_PACK_FAST || k->shift != 21 || s->is_nan) return 0; /* not e5m2 */
+    for (int i = 0; i < 16; i++)
+        met |= (codes[i / 4] >> 8 * (i % 4) & (k->sign - 1)) == inf;
+    return met ? BSMM_PACK_WIDE : 0u;
+}
+
+/* ---- decide ---- */
+
+/* A group's scale and what its items tell the header. */
+typedef struct bsmm_lane_group {
+    int exponent; /* e8m0: of the scale */
+    float scale;
+    uint32_t flags, high, low, inner; /* as in bsmm_pack_header */
+} bsmm_lane_group;
+
+BSMM_SHARED void bsmm_lane_extent(bsmm_lane_group *g, int high, int low, int inner) {
+    g->high = (uint32_t)(512 + high);
+    g->low = (uint32_t)(512 - low);
+    g->inner = (uint32_t)(512 - inner);
+}
+
+BSMM_SHARED bsmm_lane_group bsmm_lane_unscaled(const bsmm_narrow_codec *k) {
+    bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
+    bsmm_lane_extent(&g, k->high, k->low, k->low);
+    return g;
+}
+
+/* e4m3 scales: 2^-9 to 448. */
+BSMM_SHARED bsmm_lane_group bsmm_lane_by_e4m3(const bsmm_narrow_codec *k) {
+    bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
+    bsmm_lane_extent(&g, k->high + 9, k->low - 9, k->low - 9);
+    return g;
+}
+
+/* A scale of Inf makes Inf - Inf of a group's products where the group's sum is one Inf. */
+BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float scale) {
+    bsmm_lane_group g = {0, scale, BSMM_PACK_SCALED, 0, 0, 0};
+    uint32_t magnitude = bsmm_float_bits(scale) & 0x7fffffffu;
+    if (magnitude == 0x7f800000u) g.flags |= BSMM_PACK_WIDE;
+    if (magnitude == 0 || magnitude >= 0x7f800000u) return g;
+    int exponent = bsmm_exponent_of(scale);
+    bsmm_lane_extent(&g, exponent + 1 + k->high, exponent + k->low, k->low);
+    return g;
+}
+
+/* bf16: as they are where they fit, else the largest block's exponent leaves the group. */
+BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int low) {
+    bool fits = low >= -126 && high <= 127;
+    g->exponent = fits ? 0 : top;
+    if (low - g->exponent < -126) g->flags |= BSMM_PACK_WIDE;
+}
+
+/* The largest exponent that a row's groups share a scale for: a little above the largest of its
+ * first group's blocks', so that the whole window is likely to hold. */
+BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
+    return first_top + (int)job->window / 4;
+}
+
+/* FP8: the row's scale where all of the group's blocks fit in its window, else its own. An empty
+ * group, of which the header tells nothing, has one of at most 1, lest it become Inf times 0. */
+BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
+                                   int top, int bottom, int row_top) {
+    bool fits =
+        maxima ? top <= row_top && row_top - bottom <= (int)job->window : row_top <= job->fold;
+    if (fits) top = row_top;
+    if (!fits && !maxima) top = bottom = job->fold;
+    if (!fits) g->flags |= BSMM_PACK_UNEVEN;
+    if (!fits && top - bottom > (int)job->window) g->flags |= BSMM_PACK_WIDE;
+    g->exponent = top - job->fold;
+    return top;
+}
+
+/* FAST: the row's scale, where fp32 holds it and both the group's own, the least that keeps its
+ * elements from overflowing, and its smallest block's lie in the window. */
+BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
+                                    int top, int bottom, int row_top) {
+    int least = top < bottom ? top : bottom;
+    bool fits = maxima ? top <= row_top && row_top - least <= (int)job->window : row_top <= 0;
+    fits &= row_top <= 127;
+    if (!fits) g->flags |= BSMM_PACK_UNEVEN;
+    int own = maxima ? top : 0;
+    if (fits) own = row_top;
+    g->exponent = own < -149 ? -149 : own; /* fp32's least */
+}
+
+BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uint32_t maxima,
+                                                   int row_top) {
+    bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
+    if (maxima == 0 && job->route == BSMM_PACK_BF16) return g;
+    int top = (int)(maxima >> 16) - BSMM_LANE_BIAS;
+    int bottom = BSMM_LANE_BIAS - (int)(maxima & 0xffff);
+    if (job->route == BSMM_PACK_FP8)
+        top = bsmm_lane_fold_top(job, &g, maxima, top, bottom, row_top);
+    int high = top + job->codec.high, low = bottom + job->codec.low;
+    if (job->route == BSMM_PACK_BF16) bsmm_lane_fit_bf16(&g, top, high, low);
+    if (job->route == BSMM_PACK_FAST) bsmm_lane_fast_fit(job, &g, maxima, top, bottom, row_top);
+    int inner = job->route == BSMM_PACK_FAST ? job->codec.low : low - g.exponent;
+    if (maxima) bsmm_lane_extent(&g, high, low, inner);
+    g.scale = bsmm_pow2(g.exponent);
+    if (g.exponent != 0) g.flags |= BSMM_PACK_SCALED;
+    return g;
+}
+
+/* row_top: as bsmm_lane_row_top has it; of FP8 and FAST with e8m0 scales only. */
+BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
+                                             uint32_t maxima, int row_top) {
+    bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)
+                        : job->scale == 2 ? bsmm_lane_by_e4m3(&job->codec)
+                        : job->scale == 3 ? bsmm_lane_by_f32(&job->codec, s->factor)
+                                          : bsmm_lane_unscaled(&job->codec);
+    if (!job->group_scales && g.flags) g.flags |= BSMM_PACK_WIDE;
+    return g;
+}
+
+/* ---- emit ---- */
+
+/* fp32 bits whose high half is the bf16 of a value that bf16 holds; one NaN, the hardware's. */
+BSMM_SHARED uint32_t bsmm_lane_bf16(float value) {
+    uint32_t bits = bsmm_float_bits(value);
+    return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fff0000u : bits;
+}
+
+/* 8 codes to 8 bf16; exact, so that the low halves are 0. */
+BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t *codes,
+                                     float factor, bool is_nan, uint32_t *to) {
+    for (int i = 0; i < 4; i++) {
+        uint32_t pair = codes[i / 2] >> 16 * (i % 2);
+        uint32_t low = bsmm_lane_bf16(bsmm_narrow_value(k, pair & 0xff) * factor);
+        uint32_t high = bsmm_lane_bf16(bsmm_narrow_value(k, pair >> 8 & 0xff) * factor);
+        to[i] = bsmm_pick_bytes(low, high, 0x7632);
+        if (is_nan) to[i] = 0x7fff7fffu;
+    }
+}
+
+/* e4m3 codes of e2m1's magnitudes times 2^shift, -8 <= shift <= 6: bytes 0 to 3 and 4 to 7. From
+ * 2^-5 on all are normal and a shift adds to the exponents. */
+BSMM_SHARED void bsmm_lane_e2m1_codes(int shift, uint32_t codes[2]) {
+    uint32_t step = (uint32_t)shift * 8u;
+    codes[0] = 0x3c383000u + step * 0x01010100u; /* 0 stays 0 */
+    codes[1] = 0x4c484440u + step * 0x01010101u;
+    if (shift == -6) codes[0] = 0x0c080400u, codes[1] = 0x1c181410u;
+    if (shift == -7) codes[0] = 0x06040200u, codes[1] = 0x14100c08u;
+    if (shift == -8) codes[0] = 0x03020100u, codes[1] = 0x0c080604u;
+}
+
+/* Four e2m1 codes, one per byte, to e4m3. */
+BSMM_SHARED uint32_t bsmm_lane_look_up(const uint32_t table[2], uint32_t codes) {
+    uint32_t magnitudes = codes & 0x07070707u, pairs = magnitudes | magnitudes >> 4;
+    uint32_t selectors = bsmm_pick_bytes(pairs, 0, 0x4420);
+    return bsmm_pick_bytes(table[0], table[1], selectors) | (codes & 0x08080808u) << 4;
+}
+
+/* Four codes of `from`, all finite, times factor, to codes of `to`. */
+BSMM_SHARED uint32_t bsmm_lane_recode(const bsmm_narrow_codec *from, const bsmm_narrow_codec *to,
+                                      uint32_t codes, float factor) {
+    uint32_t recoded = 0;
+    for (int i = 0; i < 4; i++) {
+        float value = bsmm_narrow_finite(from, codes >> 8 * i & 0xff) * factor;
+        recoded |= bsmm_narrow_code(to, value) << 8 * i;
+    }
+    return recoded;
+}
+
+/* Codes that are not finite stay as they are. */
+BSMM_SHARED uint32_t bsmm_lane_keep_special(const bsmm_narrow_codec *k, uint32_t codes,
+                                            uint32_t recoded) {
+    for (int i = 0; i < 4; i++)
+        if ((codes >> 8 * i & 0x7f) >= k->special) {
+            recoded &= ~(0xffu << 8 * i);
+            recoded |= codes & 0xffu << 8 * i;
+        }
+    return recoded;
+}
+
+/* 16 codes to 8-bit floats, the scale folded in. same: source and result have one format, so that
+ * codes that are not finite, and all where the factor is 1, stay as they are. */
+BSMM_SHARED void bsmm_lane_emit_fp8(const bsmm_pack_job *job, const uint32_t *codes, bool same,
+                                    float factor, bool is_nan, uint32_t *to) {
+    bool copied = same && factor == 1;
+    for (int i = 0; i < 4; i++) {
+        to[i] = copied ? codes[i] : bsmm_lane_recode(&job->codec, &job->to, codes[i], factor);
+        if (same && !copied) to[i] = bsmm_lane_keep_special(&job->codec, codes[i], to[i]);
+        if (is_nan) to[i] = 0x7f7f7f7fu;
+    }
+}
+
+BSMM_SHARED void bsmm_lane_emit_e2m1(int shift, const uint32_t *codes, bool is_nan, uint32_t *to) {
+    uint32_t table[2];
+    bsmm_lane_e2m1_codes(shift, table);
+    for (int i = 0; i < 4; i++)
+        to[i] = is_nan ? 0x7f7f7f7fu : bsmm_lane_look_up(table, codes[i]);
+}
+
+/* An item's 16 bytes. `bits` (of the source) and `out` are constants where this is inlined. */
+BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale *s,
+                                const bsmm_lane_group *g, const uint32_t *codes, int bits, int out,
+                                uint32_t *to) {
+    bool any = bsmm_lane_any(&job->codec, codes, out == 16 ? 2 : 4);
+    int shift = job->scale == 1 && any ? s->exponent - g->exponent : 0;
+    float factor = job->scale == 2 ? s->factor : bsmm_pow2(shift);
+    if (out == 16)
+        bsmm_lane_emit_bf16(&job->codec, codes, factor, s->is_nan, to);
+    else if (bits == 4)
+        bsmm_lane_emit_e2m1(shift, codes, s->is_nan, to);
+    else
+        bsmm_lane_emit_fp8(job, codes, bits == 8, factor, s->is_nan, to);
+}
+
+/* ---- f32, f16 and bf16, 8 values to bf16 ---- */
+
+/* As bsmm_lane_look; *inexact: bf16 does not hold one of the values. */
+BSMM_SHARED uint32_t bsmm_lane_look_wide(const float *values, bool *inexact) {
+    uint32_t maxima = 0;
+    *inexact = false;
+    for (int i = 0; i < 8; i++) {
+        uint32_t magnitude = bsmm_float_bits(values[i]) & 0x7fffffffu;
+        if (magnitude == 0 || magnitude >= 0x7f800000u) continue;
+        int exponent = bsmm_exponent_of(values[i]);
+        uint32_t halves = (uint32_t)(BSMM_LANE_BIAS + exponent) << 16;
+        maxima = bsmm_max_halves(maxima, halves | (uint32_t)(BSMM_LANE_BIAS - exponent));
+        if (magnitude & 0xffff) *inexact = true;
+    }
+    return maxima;
+}
+
+BSMM_SHARED bsmm_lane_group bsmm_lane_decide_wide(const bsmm_pack_job *job, uint32_t maxima,
+                                                  bool inexact) {
+    bsmm_lane_group g = {0, 1, inexact ? BSMM_PACK_WIDE : 0u, 0, 0, 0};
+    if (maxima == 0) return g;
+    int top = (int)(maxima >> 16) - BSMM_LANE_BIAS;
+    int bottom = BSMM_LANE_BIAS - (int)(maxima & 0xffff);
+    if (bottom < -126) g.exponent = top;
+    if (bottom - g.exponent < -126) g.flags |= BSMM_PACK_WIDE;
+    g.scale = bsmm_pow2(g.exponent);
+    if (g.exponent) g.flags |= BSMM_PACK_SCALED;
+    if (!job->group_scales && g.flags) g.flags |= BSMM_PACK_WIDE;
+    bsmm_lane_extent(&g, top + 1, bottom, bottom - g.exponent);
+    return g;
+}
+
+/* The factor 2^-exponent may itself be beyond fp32: two steps. */
+BSMM_SHARED void bsmm_lane_emit_wide(const float *values, int exponent, uint32_t *to) {
+    float half = bsmm_pow2(-exponent / 2), rest = bsmm_pow2(-exponent - -exponent / 2);
+    uint32_t bits[2];
+    for (int i = 0; i < 8; i++) {
+        bits[i % 2] = bsmm_lane_bf16(values[i] * half * rest);
+        if (i % 2) to[i / 2] = bsmm_pick_bytes(bits[0], bits[1], 0x7632);
+    }
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* The per-element work of quantizing and dequantizing; what the CPU's pipeline does, bit for bit.
+ */
+#ifndef BSMM_GPU_RECODE_LANE_H
+#define BSMM_GPU_RECODE_LANE_H
+
+#include "gpu/recode.h"
+#include "recipe/rules.h"
+
+/* ---- values ---- */
+
+enum { BSMM_LANE_F32 = 1, BSMM_LANE_F16 = 2, BSMM_LANE_BF16 = 3 }; /* bsmm_elem */
+
+/* Multiplying by 2^112 moves an f16's exponent field, subnormals included, to fp32's bias; Inf and
+ * NaN keep an exponent of all ones and what they carry. */
+BSMM_SHARED float bsmm_lane_f16(uint32_t code) {
+    float scaled = bsmm_bits_float((code & 0x7fff) << 13) * 0x1p112f;
+    uint32_t special = (code & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
+    return bsmm_bits_float(bsmm_float_bits(scaled) | special | (code & 0x8000) << 16);
+}
+
+BSMM_SHARED float bsmm_lane_value(uint32_t elem, uint32_t code) {
+    if (elem == BSMM_LANE_F32) return bsmm_bits_float(code);
+    return elem == BSMM_LANE_F16 ? bsmm_lane_f16(code) : bsmm_bits_float(code << 16);
+}
+
+/* ---- scales ---- */
+
+/* The tensor's numbers with its second level. */
+BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
+                                              const bsmm_recipe_steps *steps, float amax) {
+    bsmm_tensor_step t = *base;
+    bsmm_tensor_by(steps->tensor, amax, &t);
+    return t;
+}
+
+/* ---- codes ---- */
+
+/* How one block's values become codes. */
+typedef struct bsmm_lane_encoder {
+    float factor;
+    uint32_t nan_mask, bounds[7], limit;
+} bsmm_lane_encoder;
+
+BSMM_SHARED bsmm_lane_encoder bsmm_lane_encoder_of(const bsmm_quantize_job *job, float factor) {
+    bsmm_lane_encoder e;
+    bool compares = job->steps.step == BSMM_STEP_COMPARE;
+    e.factor = factor;
+    e.nan_mask = bsmm_coder_nan_mask(&job->coder);
+    e.limit = compares ? 0x7f7fffffu : 0x7f800000u;
+    for (int j = 0; j < 7; j++) {
+        float bound = compares ? bsmm_e2m1_midpoint(j) * factor : bsmm_e2m1_midpoint(j);
+        e.bounds[j] = compares && !(factor > 0) ? 0x7f800000u : bsmm_float_bits(bound);
+    }
+    return e;
+}
+
+BSMM_SHARED uint32_t bsmm_lane_encode(const bsmm_quantize_job *job, const bsmm_lane_encoder *e,
+                                      float value) {
+    if (job->scale && job->steps.step == BSMM_STEP_MULTIPLY) value = bsmm_mul(value, e->factor);
+    if (job->scale && job->steps.step == BSMM_STEP_DIVIDE) value = bsmm_div(value, e->factor);
+    uint32_t bits = bsmm_float_bits(value);
+    return job->coder.down ? bsmm_coder_down(&job->coder, e->bounds, e->limit, bits)
+                           : bsmm_coder_even(&job->coder, e->nan_mask, bits);
+}
+
+/* f32 elements: no format is narrower than they are, but scaled ones saturate too. */
+BSMM_SHARED uint32_t bsmm_lane_encode_f32(const bsmm_quantize_job *job, float factor, float value) {
+    if (!job->scale) return bsmm_float_bits(value);
+    value = job->steps.step == BSMM_STEP_DIVIDE ? bsmm_div(value, factor) : bsmm_mul(value, factor);
+    uint32_t bits = bsmm_float_bits(value);
+    return (bits & 0x7fffffffu) == 0x7f800000u ? bits - 1 : bits;
+}
+
+/* ---- dequantizing ---- */
+
+/* The nearest fp32 towards zero, with its last bit set when that is not the value: rounding it
+ * again, to 22 bits or fewer, gives what rounding the value once would. */
+BSMM_SHARED float bsmm_lane_round_to_odd(double value) {
+    float nearest = (float)value;
+    uint32_t bits = bsmm_float_bits(nearest);
+    double magnitude = value < 0 ? -value : value;
+    double rest = magnitude - (double)bsmm_bits_float(bits & 0x7fffffffu);
+    if (!(magnitude <= 1.7976931348623157e308) || rest == 0) return nearest;
+    if (rest < 0) bits--; /* towards zero, from Inf to the largest too */
+    return bsmm_bits_float(bits | 1);
+}
+
+/* A scale's value; NaN without what it carries. */
+BSMM_SHARED float bsmm_lane_scale_value(uint32_t scale, uint32_t code) {
+    if (scale == 1) return code == 255 ? bsmm_bits_float(0x7fc00000u) : bsmm_pow2((int)code - 127);
+    if (scale == 2) return bsmm_e4m3_value(code);
+    float value = bsmm_bits_float(code);
+    return value == value ? value : bsmm_bits_float(0x7fc00000u);
+}
+
+/* The NaN that x86 makes of them: an operand's, else one with a sign. */
+BSMM_SHARED float bsmm_lane_nan(float element, float scale, float global) {
+    float given = element != element ? element : scale != scale ? scale : global;
+    return bsmm_bits_float(given != given ? bsmm_float_bits(given) | 0x00400000u : 0xffc00000u);
+}
+
+/* fp32 of element * scale * global (or / global): for f32 results rounded once, for others to odd,
+ * so that the coder's rounding is the only one. Factors that are not there are 1. */
+BSMM_SHARED float bsmm_lane_product(const bsmm_dequantize_job *job, float element, float scale,
+                                    float global) {
+    double value = (double)element * (double)scale;
+    value = job->by_divisor ? value / (double)global : value * (double)global;
+    if (value != value) return bsmm_lane_nan(element, scale, global);
+    return job->dst_elem == BSMM_LANE_F32 ? (float)value : bsmm_lane_round_to_odd(value);
+}
+
+BSMM_SHARED uint32_t bsmm_lane_result(const bsmm_dequantize_job *job, float value) {
+    uint32_t bits = bsmm_float_bits(value);
+    if (job->dst_elem == BSMM_LANE_F32) return bits;
+    return bsmm_coder_even(&job->coder, bsmm_coder_nan_mask(&job->coder), bits);
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* The parameter of sm80/words.cu. */
+#ifndef BSMM_GPU_WORDS_H
+#define BSMM_GPU_WORDS_H
+
+#include <stdint.h>
+
+enum { BSMM_GPU_MOST_WORDS = 32 };
+
+typedef struct bsmm_gpu_words {
+    uint32_t count;
+    uint32_t words[BSMM_GPU_MOST_WORDS];
+} bsmm_gpu_words;
+
+#endif

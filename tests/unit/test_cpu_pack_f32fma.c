@@ -1,0 +1,264 @@
+/* The f32 engines' packing: what a panel holds is what the operand says, and every instruction set
+ * writes the same as plain C. Operands end where unreadable pages begin. */
+#include "core/describe.h"
+#include "cpu/pack/pack_f32fma.h"
+#include "operand.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST_ROWS = 64, MOST_IN_ALL = 128 };
+
+typedef struct packing {
+    bsmm_request request;
+    bool is_b;
+    int64_t width, unit, unit_bytes;
+} packing;
+
+typedef struct packed {
+    uint8_t *units;
+    uint64_t bytes;
+    double factors[MOST_ROWS];
+    uint8_t wide[MOST_ROWS];
+} packed;
+
+static packed pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows) {
+    const bsmm_product *p = &w->request.product;
+    packed to = {.bytes = (uint64_t)(bsmm_ceil_div(p->a.m.cols, w->unit) * w->unit_bytes)};
+    to.units = guarded_alloc(to.bytes);
+    if (to.bytes) memset(to.units, 0xff, to.bytes);
+    for (int64_t i = 0; i < MOST_ROWS; i++)
+        to.factors[i] = 1;
+    bsmm_f32fma_pack_by(isa, p, w->is_b, w->width, row, rows,
+                        &(bsmm_panel){to.units, to.factors, to.wide});
+    return to;
+}
+
+static float float_at(const packed *p, int64_t byte) {
+    float value;
+    memcpy(&value, p->units + byte, sizeof value);
+    return value;
+}
+
+static double value_at(const packing *w, const packed *p, int64_t lane, int64_t k) {
+    int64_t unit = k / w->unit * w->unit_bytes;
+    double value = (double)float_at(p, unit + 4 * (k % w->unit * w->width + lane));
+    if (w->unit == BSMM_F32FMA_SEGMENT_UNIT)
+        value *= (double)float_at(p, unit + 4 * (w->unit * w->width + lane));
+    return value * p->factors[lane];
+}
+
+static void check_values(const packing *w, const packed *p, const test_matrix *t, int64_t row,
+                         int64_t rows) {
+    for (int64_t lane = 0; lane < w->width; lane++) {
+        if (p->wide[lane] == UINT8_MAX) continue;
+        for (int64_t k = 0; k < bsmm_round_up(t->m.cols, w->unit); k++) {
+            bool there = lane < rows && k < t->m.cols;
+            double got = value_at(w, p, lane, k);
+            double want = there ? test_matrix_value(t, row + lane, k) : 0;
+            /* Behind the last column stands 0, times a scale that may be anything. */
+            if (got == want || (isnan(got) && (isnan(want) || !there))) continue;
+            fail_msg("%s, order %u, width %lld: row %lld, k %lld: got %a, want %a",
+                     bsmm_format_name(t->m.format), t->m.order, (long long)w->width,
+                     (long long)(row + lane), (long long)k, got, want);
+        }
+    }
+}
+
+/* NaN is NaN, whichever of two that met it is. */
+static void check_same(const packed *a, const packed *b) {
+    for (uint64_t i = 0; i < a->bytes; i += sizeof(float)) {
+        if (memcmp(a->units + i, b->units + i, sizeof(float)) == 0) continue;
+        assert_true(isnan(float_at(a, (int64_t)i)) && isnan(float_at(b, (int64_t)i)));
+    }
+    assert_memory_equal(a->factors, b->factors, sizeof a->factors);
+    assert_memory_equal(a->wide, b->wide, sizeof a->wide);
+}
+
+static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
+    int64_t rows = bsmm_min_i64(w->width, t->m.rows - row);
+    const bsmm_pack_isa *const isas[] = {&bsmm_pack_portable, bsmm_pack_avx2(), bsmm_pack_avx512()};
+    packed plain = pack(isas[0], w, row, rows);
+    check_values(w, &plain, t, row, rows);
+    for (size_t i = 1; i < BSMM_COUNT(isas); i++) {
+        if (!isas[i]) continue;
+        packed other = pack(isas[i], w, row, rows);
+        check_same(&plain, &other);
+        guarded_free(other.units, other.bytes);
+    }
+    guarded_free(plain.units, plain.bytes);
+}
+
+/* All of an operand's panels at once are its panels one by one. */
+static void check_at_once(const packing *w, const test_matrix *t) {
+    const bsmm_pack_isa *isa = bsmm_pack_best();
+    int64_t panel_bytes = bsmm_ceil_div(t->m.cols, w->unit) * w->unit_bytes;
+    uint64_t bytes = (uint64_t)(bsmm_ceil_div(t->m.rows, w->width) * panel_bytes);
+    uint8_t *units = guarded_alloc(bytes), wide[MOST_IN_ALL] = {0};
+    double factors[MOST_IN_ALL] = {0};
+    bsmm_f32fma_pack_by(isa, &w->request.product, w->is_b, w->width, 0, t->m.rows,
+                        &(bsmm_panel){units, factors, wide});
+    for (int64_t row = 0; row < t->m.rows; row += w->width) {
+        int64_t rows = bsmm_min_i64(w->width, t->m.rows - row);
+        packed one = pack(isa, w, row, rows);
+        if (one.bytes)
+            assert_memory_equal(one.units, units + row / w->width * panel_bytes, one.bytes);
+        assert_memory_equal(one.factors, factors + row, sizeof *factors * (size_t)rows);
+        assert_memory_equal(one.wide, wide + row, (size_t)rows);
+        guarded_free(one.units, one.bytes);
+    }
+    guarded_free(units, bytes);
+}
+
+/* As A and as B, in panels of the widths that engines have and of odd ones. */
+static void check_operand(const test_matrix *t, const char *other) {
+    static const int64_t widths[] = {5, 6, 16, 64};
+    bsmm_matrix with = describe(format_named(other), 4, t->m.cols);
+    bsmm_matrix d = describe(format_named("f32"), t->m.rows, 4), turned = d;
+    turned.rows = d.cols;
+    turned.cols = d.rows;
+    for (int side = 0; side < 2; side++) {
+        packing w = {.is_b = side};
+        bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                 .a = side ? &with : &t->m,
+                                 .b = side ? &t->m : &with,
+                                 .d = side ? &turned : &d};
+        char why[256];
+        assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
+        assert_null(bsmm_f32fma_refuse(&w.request.product, why, sizeof why));
+        bool segmented = bsmm_f32fma_by_segment(&w.request.product);
+        w.unit = segmented ? BSMM_F32FMA_SEGMENT_UNIT : BSMM_F32FMA_FOLDED_UNIT;
+        for (size_t i = 0; i < BSMM_COUNT(widths); i++) {
+            w.width = widths[i];
+            w.unit_bytes = BSMM_F32FMA_UNIT_BYTES(w.width, w.unit);
+            for (int64_t row = 0; row < t->m.rows; row += w.width)
+                check_panel(&w, t, row);
+            check_at_once(&w, t);
+        }
+    }
+}
+
+static void check_matrix(bsmm_matrix shape, const char *other, fill how, rng *r) {
+    test_matrix t;
+    test_matrix_make(&t, shape, how, r);
+    float global = 0.25f;
+    if (rng_below(r, 2)) t.m.global_scale = &global;
+    check_operand(&t, other);
+    test_matrix_free(&t);
+}
+
+static const char *const formats[] = {
+    "f32",        "f16",        "bf16",  "e4m3",  "e4m3fnuz",     "e5m2",
+    "e5m2fnuz",   "e3m2",       "e2m3",  "e2m1",  "mxfp8",        "mxfp8_e5m2",
+    "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "nvfp4", "fp8_group128", "fp8_block128",
+};
+
+static void test_formats_and_lengths(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {0, 1, 2, 31, 33, 65, 127, 1060};
+    static const char *const others[] = {"mxfp4", "nvfp4", "fp8_group128"};
+    rng r = {1};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (size_t j = 0; j < BSMM_COUNT(lengths); j++) {
+            bsmm_matrix m = describe(format_named(formats[i]), 10 + (int64_t)j, lengths[j]);
+            check_matrix(m, others[j % 3], (fill)(j % 3), &r);
+            m.order = BSMM_ORDER_COL;
+            check_matrix(m, others[i % 3], (fill)((j + 1) % 3), &r);
+        }
+}
+
+/* Columns of several strips of bytes, which tiles share. */
+static void test_long_columns(void **state) {
+    (void)state;
+    rng r = {7};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++) {
+        bsmm_matrix m = describe(format_named(formats[i]), MOST_IN_ALL - 1, 290);
+        m.order = BSMM_ORDER_COL;
+        check_matrix(m, "mxfp4", FILL_ORDINARY, &r);
+    }
+}
+
+/* Every code of up to 8 bits, with and without scales; more rows than a panel has. */
+static void test_every_code(void **state) {
+    (void)state;
+    rng r = {2};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (int how = 0; how < 3; how++)
+            check_matrix(describe(format_named(formats[i]), 70, 512), "mxfp4", (fill)how, &r);
+}
+
+static void test_leading_dimensions(void **state) {
+    (void)state;
+    rng r = {3};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (uint32_t order = 0; order < 2; order++) {
+            bsmm_matrix m = describe(format_named(formats[i]), 11, 94);
+            m.order = order;
+            m.ld = order ? 20 : 100;
+            check_matrix(m, "nvfp4", FILL_EXTREME, &r);
+        }
+}
+
+static void test_scale_layouts(void **state) {
+    (void)state;
+    static const char *const scaled[] = {"mxfp4", "mxfp8", "nvfp4", "fp8_group128", "fp8_block128"};
+    rng r = {4};
+    for (size_t i = 0; i < BSMM_COUNT(scaled); i++)
+        for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
+            bsmm_matrix m = describe(format_named(scaled[i]), 39, 2100);
+            m.scale_layout = layout;
+            if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) m.scale_tile_rows = 7, m.scale_tile_cols = 5;
+            check_matrix(m, i % 2 ? "mxfp8" : "mxfp4", FILL_EXTREME, &r);
+        }
+}
+
+/* Blocks that steps of 16 do not divide or that end inside windows, of elements of any width. */
+static void test_blocks(void **state) {
+    (void)state;
+    static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16, BSMM_ELEM_E4M3, BSMM_ELEM_E3M2,
+                                     BSMM_ELEM_E2M1};
+    static const uint32_t blocks[] = {4, 20, 48, 112, 384, 4096};
+    rng r = {5};
+    for (size_t e = 0; e < BSMM_COUNT(elems); e++)
+        for (size_t i = 0; i < BSMM_COUNT(blocks); i++)
+            for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_E4M3; scale++) {
+                bsmm_format f = {elems[e], scale, 1 + (uint32_t)i, blocks[i]};
+                check_matrix(describe(f, 9, 1300), "mxfp8", (fill)(i % 3), &r);
+            }
+    bsmm_format long_blocks = {BSMM_ELEM_F32, BSMM_SCALE_F32, 3, 384};
+    check_matrix(describe(long_blocks, 9, 1300), "mxfp4", FILL_ORDINARY, &r);
+    bsmm_format of_floats = {BSMM_ELEM_F32, BSMM_SCALE_E8M0, 1, 32};
+    check_matrix(describe(of_floats, 9, 1300), "mxfp4", FILL_EXTREME, &r);
+}
+
+/* Rows of subnormals alone, whose factors fp32 does not hold. */
+static void test_subnormal_rows(void **state) {
+    (void)state;
+    rng r = {6};
+    for (uint32_t order = 0; order < 2; order++) {
+        test_matrix t;
+        bsmm_matrix m = describe(format_named("f32"), 9, 130);
+        m.order = order;
+        test_matrix_make(&t, m, FILL_ORDINARY, &r);
+        uint32_t *codes = t.m.data;
+        for (uint64_t i = 0; i < t.data_bytes / 4; i++)
+            codes[i] = (uint32_t)rng_next(&r) & 0x800fffff;
+        check_operand(&t, "mxfp8");
+        test_matrix_free(&t);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formats_and_lengths), cmocka_unit_test(test_every_code),
+        cmocka_unit_test(test_long_columns),        cmocka_unit_test(test_leading_dimensions),
+        cmocka_unit_test(test_scale_layouts),       cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_subnormal_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+/* Few rows of A on AVX2: kernels that take B as it is stored have the bits of those that pack it.
+ * That these are right is test_matmul's. */
+#include "base/cpu.h"
+#include "product.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void check_same(product *p, const char *engine, const char *decode) {
+    float *packed = result_of(p, engine), *stored = result_of(p, decode);
+    assert_memory_equal(stored, packed, (size_t)(p->d.rows * p->d.cols) * sizeof(float));
+    free(packed);
+    free(stored);
+}
+
+static void check_decoding(product *p) {
+    check_same(p, "cpu_avx2_f32", "cpu_avx2_f32_small_m");
+}
+
+static void check_int8_decoding(product *p) {
+    check_same(p, "cpu_avx2_int8dot", "cpu_avx2_int8dot_small_m");
+}
+
+/* Columns of whole strips of panels and fewer, K of whole batches and a part of one. */
+enum { DECODED_N = 141, DECODED_K = 722 };
+
+static const int64_t decoded_rows[] = {1, 2, 3, 8, 9, 16};
+
+static void test_decoding_agrees(void **state) {
+    (void)state;
+    static const char *const as[] = {"bf16", "f32", "mxfp8", "fp8_group128"};
+    static const char *const bs[] = {"mxfp8",        "mxfp8_e5m2",  "mxfp6_e2m3", "mxfp6_e3m2",
+                                     "mxfp4",        "nvfp4",       "e4m3",       "e5m2",
+                                     "fp8_group128", "fp8_block128"};
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) skip();
+    rng r = {7};
+    for (size_t i = 0; i < BSMM_COUNT(as) * BSMM_COUNT(bs); i++)
+        for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++)
+            for (size_t m = i % 2; m < BSMM_COUNT(decoded_rows); m += 2) {
+                product p;
+                product_make(&p, as[i % 4], bs[i / 4], decoded_rows[m], DECODED_N, DECODED_K, how,
+                             &r);
+                check_decoding(&p);
+                product_free(&p);
+            }
+}
+
+/* One code of NaN, and scales as deep as sums carry them and deeper, each in a panel of its own:
+ * what is decoded and what is packed after all lie side by side. */
+static void test_decoding_unusual(void **state) {
+    (void)state;
+    static const char *const bs[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp4"};
+    static const uint8_t depths[][7] = {{20, 37, 38, 39, 52, 53, 54}, {60, 61, 62, 66, 70, 74, 90}};
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) skip();
+    rng r = {8};
+    for (size_t i = 0; i < BSMM_COUNT(bs) * 4; i++) {
+        product p;
+        product_make(&p, i & 1 ? "e4m3" : "fp8_group128", bs[i / 4], 1 + (int64_t)i / 2 % 3,
+                     DECODED_N, DECODED_K, FILL_ORDINARY, &r);
+        uint8_t *scales = p.b.m.scales, *data = p.b.m.data;
+        size_t units = p.b.scale_bytes / DECODED_N;
+        for (size_t d = 0; d < 7; d++)
+            scales[(16 * d + 3) * units + units - 2 - d] -= depths[i / 2 % 2][d];
+        if (i < 8) data[120 * DECODED_K + 77] = i / 2 % 2 ? 0x7f : 0xff;
+        check_decoding(&p);
+        product_free(&p);
+    }
+}
+
+/* One NaN among scales whose code is that of the next one, and among elements that are ones; and a
+ * second level of Inf, under which terms of both signs are NaN. */
+static void test_decoding_nan(void **state) {
+    (void)state;
+    static const struct {
+        const char *b;
+        uint8_t nan;
+        bool is_scale;
+    } rows[] = {{"mxfp8", 0xff, true},       {"mxfp4", 0xff, true},       {"nvfp4", 0x7f, true},
+                {"nvfp4", 0xff, true},       {"mxfp8", 0x7f, false},      {"mxfp8", 0xff, false},
+                {"mxfp8_e5m2", 0x7f, false}, {"mxfp8_e5m2", 0xff, false}, {"nvfp4", 0x38, true}};
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) skip();
+    rng r = {10};
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        product p;
+        product_make(&p, "bf16", rows[i].b, 2, DECODED_N, DECODED_K, FILL_ORDINARY, &r);
+        uint8_t *codes = rows[i].is_scale ? p.b.m.scales : p.b.m.data;
+        size_t bytes = rows[i].is_scale ? p.b.scale_bytes : p.b.data_bytes;
+        float level = rows[i].nan == 0x38 ? INFINITY : 1;
+        if (rows[i].b[0] == 'n') p.b.m.global_scale = &level;
+        memset(codes, rows[i].is_scale && rows[i].b[0] == 'm' ? 0xfe : 0x38, bytes);
+        codes[5 * (bytes / DECODED_N) + 3] = rows[i].nan;
+        check_decoding(&p);
+        assert_true(isnan(((float *)p.d.data)[5]));
+        product_free(&p);
+    }
+}
+
+/* Scales that lie four in a row, and three: a fourth then lies elsewhere. */
+static void test_decoding_layouts(void **state) {
+    (void)state;
+    static const char *const bs[] = {"mxfp8", "mxfp4", "nvfp4"};
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) skip();
+    rng r = {9};
+    for (size_t i = 0; i < BSMM_COUNT(bs) * 2; i++) {
+        int64_t k = i % 2 ? 128 : DECODED_K;
+        product p = {.d = describe(format_named("f32"), 2, DECODED_N)};
+        bsmm_matrix b = describe(format_named(bs[i / 2]), DECODED_N, k);
+        b.scale_layout = i % 2 ? BSMM_LAYOUT_TILE_CONTIGUOUS : BSMM_LAYOUT_NV_128X4;
+        if (i % 2) b.scale_tile_rows = b.scale_tile_cols = 3;
+        test_matrix_make(&p.a, describe(format_named("bf16"), 2, k), FILL_ORDINARY, &r);
+        test_matrix_make(&p.b, b, FILL_ORDINARY, &r);
+        p.d.data = malloc((size_t)(2 * DECODED_N) * sizeof(float));
+        p.desc =
+            (bsmm_matmul_desc){.struct_size = sizeof p.desc, .a = &p.a.m, .b = &p.b.m, .d = &p.d};
+        check_decoding(&p);
+        product_free(&p);
+    }
+}
+
+/* ---- small integers ---- */
+
+static const char *const integers[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
+
+/* Each loop for very few rows, tiles that are full and not, and two of them; K of whole lines and a
+ * part of one, and less than any. */
+static void test_int8_decoding_agrees(void **state) {
+    (void)state;
+    static const struct {
+        int64_t m, k;
+    } sizes[] = {{1, DECODED_K}, {2, DECODED_K}, {3, 40},         {4, DECODED_K},
+                 {5, 4},         {8, DECODED_K}, {15, DECODED_K}, {21, DECODED_K}};
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) skip();
+    rng r = {10};
+    for (size_t i = 0; i < BSMM_COUNT(integers) * BSMM_COUNT(integers); i++)
+        for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++)
+            for (size_t s = (i + how) % 4; s < BSMM_COUNT(sizes); s += 4) {
+                product p;
+                product_make(&p, integers[i / 5], integers[i % 5], sizes[s].m, DECODED_N,
+                             sizes[s].k, how, &r);
+                check_int8_decoding(&p);
+                product_free(&p);
+            }
+}
+
+/* A scale beyond what the loops take, in a panel of its own, of an empty block every other time:
+ * what is decoded and what is packed after all lie side by side. */
+static void test_int8_decoding_unusual(void **state) {
+    (void)state;
+    static const uint8_t codes[2][4] = {{0xff, 76, 178, 0}, {0x7f, 0xff, 0x80, 0x01}};
+    static const uint8_t others[2][4] = {{120, 77, 162, 120}, {0x38, 0x38, 0x38, 0x08}};
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) skip();
+    rng r = {11};
+    for (size_t i = 0; i < BSMM_COUNT(integers) * 6; i++) {
+        bool e4m3 = i / 6 % 2;
+        product p;
+        product_make(&p, integers[i / 6], e4m3 ? "nvfp4" : "mxfp4", 1 + (int64_t)i % 6, DECODED_N,
+                     DECODED_K, FILL_ORDINARY, &r);
+        uint8_t *scales = p.b.m.scales, *data = p.b.m.data;
+        size_t block = e4m3 ? 16 : 32, units = p.b.scale_bytes / DECODED_N;
+        for (size_t c = 0; c < 8; c++) {
+            size_t row = 16 * c + 5, unit = units - 2 - c;
+            for (size_t u = 0; u < units; u++) /* so far apart that sums are rounded */
+                scales[row * units + u] = (uint8_t)(others[e4m3][c % 4] + u * 7 % 16);
+            scales[row * units + unit] = codes[e4m3][c % 4];
+            if (c < 4) memset(data + (row * DECODED_K + unit * block) / 2, 0, block / 2);
+        }
+        check_int8_decoding(&p);
+        product_free(&p);
+    }
+}
+
+static void test_int8_decoding_layouts(void **state) {
+    (void)state;
+    static const char *const bs[] = {"mxfp4", "nvfp4", "mxfp6_e2m3"};
+    static const int64_t rows[] = {1, 6};
+    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) skip();
+    rng r = {12};
+    for (size_t i = 0; i < BSMM_COUNT(bs) * BSMM_COUNT(rows); i++) {
+        product p = {.d = describe(format_named("f32"), rows[i % 2], DECODED_N)};
+        bsmm_matrix b = describe(format_named(bs[i / 2]), DECODED_N, DECODED_K);
+        b.scale_layout = BSMM_LAYOUT_NV_128X4;
+        test_matrix_make(&p.a, describe(format_named("nvfp4"), rows[i % 2], DECODED_K),
+                         FILL_ORDINARY, &r);
+        test_matrix_make(&p.b, b, FILL_ORDINARY, &r);
+        p.d.data = malloc((size_t)(rows[i % 2] * DECODED_N) * sizeof(float));
+        p.desc =
+            (bsmm_matmul_desc){.struct_size = sizeof p.desc, .a = &p.a.m, .b = &p.b.m, .d = &p.d};
+        check_int8_decoding(&p);
+        product_free(&p);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decoding_agrees),       cmocka_unit_test(test_decoding_unusual),
+        cmocka_unit_test(test_decoding_nan),          cmocka_unit_test(test_decoding_layouts),
+        cmocka_unit_test(test_int8_decoding_agrees),  cmocka_unit_test(test_int8_decoding_unusual),
+        cmocka_unit_test(test_int8_decoding_layouts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

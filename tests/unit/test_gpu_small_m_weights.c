@@ -1,0 +1,119 @@
+/* What threads of the small-M kernels and of the bf16 kernel compute, on the CPU: weights in
+ * registers, scale factors, and values of any operand, against the scalar codec. */
+#include "gpu/params.h"
+#include "gpu/small_m_weights.h"
+#include "operand.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static double bf16_value(uint32_t code) {
+    return bsmm_elem_decode(BSMM_ELEM_BF16, code & 0xffff);
+}
+
+/* Every code in every place, random neighbours. */
+static void e2m1_pairs_hold_elements_4_apart(void **state) {
+    (void)state;
+    rng r = {1};
+    for (uint32_t code = 0; code < 16; code++)
+        for (uint32_t place = 0; place < 8; place++) {
+            uint32_t word = (uint32_t)rng_next(&r), pairs[4];
+            word = (word & ~(0xfu << 4 * place)) | code << 4 * place;
+            bsmm_e2m1_pairs(word, pairs);
+            for (uint32_t i = 0; i < 8; i++) {
+                double got = bf16_value(pairs[i % 4] >> 16 * (i / 4)) * 0x1p126;
+                double want = bsmm_elem_decode(BSMM_ELEM_E2M1, word >> 4 * i & 0xf);
+                assert_true(got == want && signbit(got) == signbit(want));
+            }
+        }
+}
+
+static void e4m3_pairs_hold_elements_2_apart(void **state) {
+    (void)state;
+    rng r = {2};
+    for (uint32_t code = 0; code < 256; code++)
+        for (uint32_t place = 0; place < 4; place++) {
+            uint32_t word = (uint32_t)rng_next(&r), pairs[2];
+            word = (word & ~(0xffu << 8 * place)) | code << 8 * place;
+            bsmm_e4m3_pairs(word, pairs);
+            uint32_t nans = bsmm_e4m3_nans(word);
+            for (uint32_t i = 0; i < 4; i++) {
+                double got = bf16_value(pairs[i % 2] >> 16 * (i / 2)) * 0x1p120;
+                double want = bsmm_elem_decode(BSMM_ELEM_E4M3, word >> 8 * i & 0xff);
+                assert_int_equal(nans >> (8 * i + 7) & 1, isnan(want) ? 1 : 0);
+                assert_true(isnan(want) ? fabs(got) == 480 : got == want);
+            }
+        }
+}
+
+/* Inside the range a power of two, in both halves; outside told, by itself and after any other. */
+static void e8m0_factors_are_exact_or_told(void **state) {
+    (void)state;
+    for (uint32_t code = 0; code < 256; code++) {
+        uint32_t factor = bsmm_e8m0_factor(code);
+        assert_int_equal(factor & 0xffff, factor >> 16);
+        bool inside = code >= BSMM_SMALL_M_LOWEST && code <= BSMM_SMALL_M_HIGHEST;
+        if (inside) assert_true(bf16_value(factor) == ldexp(1, (int)code - BSMM_SMALL_M_LOWEST));
+        for (uint32_t before = BSMM_SMALL_M_LOWEST; before <= BSMM_SMALL_M_HIGHEST; before++) {
+            uint32_t most = bsmm_e8m0_most(bsmm_e8m0_most(0, before), code);
+            assert_int_equal(bsmm_e8m0_beyond(most), !inside);
+            assert_int_equal(bsmm_e8m0_beyond(bsmm_e8m0_most(most, before)), !inside);
+        }
+    }
+}
+
+static const char *const formats[] = {
+    "f32",        "f16",        "bf16",  "e4m3",  "e4m3fnuz",     "e5m2",
+    "e5m2fnuz",   "e3m2",       "e2m3",  "e2m1",  "mxfp8",        "mxfp8_e5m2",
+    "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "nvfp4", "fp8_group128", "fp8_block128",
+};
+
+static void check_values(bsmm_matrix shape, rng *r) {
+    test_matrix t;
+    bsmm_operand o;
+    test_matrix_make(&t, shape, FILL_SPECIAL, r);
+    assert_int_equal(bsmm_operand_take(&t.m, "t", &o), BSMM_OK);
+    bsmm_gpu_operand c = bsmm_gpu_operand_of(&o);
+    for (int64_t i = 0; i < t.m.rows; i++)
+        for (int64_t j = 0; j < t.m.cols; j++) {
+            double want = test_matrix_value(&t, i, j);
+            double got = bsmm_gpu_value(&c, (uint32_t)i, (uint32_t)j);
+            if (isnan(want) ? !isnan(got) : got != want)
+                fail_msg("%s at (%lld, %lld): got %a, want %a", bsmm_format_name(t.m.format),
+                         (long long)i, (long long)j, got, want);
+        }
+    test_matrix_free(&t);
+}
+
+static void operands_have_their_values(void **state) {
+    (void)state;
+    rng r = {3};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (uint32_t order = 0; order < 2; order++) {
+            bsmm_matrix m = describe(format_named(formats[i]), 21, 140);
+            m.order = order;
+            m.ld = order ? 24 : 144;
+            check_values(m, &r);
+            if (m.format.scale == BSMM_SCALE_NONE) continue;
+            for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
+                m.scale_layout = layout;
+                m.scale_tile_rows = layout == BSMM_LAYOUT_TILE_CONTIGUOUS ? 5 : 0;
+                m.scale_tile_cols = layout == BSMM_LAYOUT_TILE_CONTIGUOUS ? 3 : 0;
+                check_values(m, &r);
+            }
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(e2m1_pairs_hold_elements_4_apart),
+        cmocka_unit_test(e4m3_pairs_hold_elements_2_apart),
+        cmocka_unit_test(e8m0_factors_are_exact_or_told),
+        cmocka_unit_test(operands_have_their_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
