@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ALIGNMENT = 64 };
@@ -11,6 +12,19 @@ bsmm_file *cli_file_open(const char *path) {
     bsmm_file *file = NULL;
     if (bsmm_file_open(path, &file)) cli_fail_library(NULL);
     return file;
+}
+
+bool cli_output_is_apart(const bsmm_file *file, const char *out) {
+    bsmm_file_part part = BSMM_INIT(bsmm_file_part);
+    struct stat target, own;
+    if (!file || stat(out, &target)) return true;
+    for (uint64_t i = 0; !bsmm_file_part_at(file, i, &part); i++) {
+        if (stat(part.path, &own) || own.st_dev != target.st_dev || own.st_ino != target.st_ino)
+            continue;
+        cli_fail("%s: is the input's file %s; name another output", out, part.path);
+        return false;
+    }
+    return true;
 }
 
 static bool ends_with(const char *text, const char *end) {

@@ -7,6 +7,10 @@
 /* NULL, with a message printed, if it cannot be opened. */
 bsmm_file *cli_file_open(const char *path);
 
+/* False, with a message printed, if `out` is one of the file's own files: replacing it would
+ * destroy what is being read. file NULL: true. */
+bool cli_output_is_apart(const bsmm_file *file, const char *out);
+
 /* A matrix of a weight. When the file stores it otherwise, it is unpacked into memory. */
 typedef struct cli_loaded {
     bsmm_matrix matrix;

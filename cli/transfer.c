@@ -256,6 +256,7 @@ static bool copy_metadata(run *job) {
 
 static bool write_file(run *job) {
     const char *out = job->transfer->values->out;
+    if (!cli_output_is_apart(job->file, out)) return false;
     if (bsmm_writer_create(out, cli_kind_of(out), &job->writer)) {
         cli_fail_library(NULL);
         return false;

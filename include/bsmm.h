@@ -520,6 +520,18 @@ BSMM_API void bsmm_file_close(bsmm_file *file); /* NULL is allowed */
 /* "safetensors", "gguf" or "npy". */
 BSMM_API const char *bsmm_file_kind(const bsmm_file *file);
 
+/* One file on disk that an open file consists of. */
+typedef struct bsmm_file_part {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char *path; /* as it was opened; of a shard: the index's folder and the shard's name */
+    const void *data; /* where it is mapped, read-only */
+    uint64_t bytes;   /* its size when it was opened */
+} bsmm_file_part;
+/* Part 0 is the file itself (of a sharded model its index), then come the shards. An output must be
+ * none of them. NOT_FOUND past the last. */
+BSMM_API bsmm_status bsmm_file_part_at(const bsmm_file *file, uint64_t index, bsmm_file_part *out);
+
 /* A metadata value (safetensors __metadata__, GGUF string key); NULL if absent. */
 BSMM_API const char *bsmm_file_metadata(const bsmm_file *file, const char *key);
 /* Metadata number `index`, in the order of keys; *value is NULL where it is no text (GGUF's numbers

@@ -17,6 +17,15 @@ void bsmm_file_clear(bsmm_file *file) {
     *file = (bsmm_file){0};
 }
 
+bsmm_status bsmm_file_map(bsmm_file *file, const char *path, bsmm_map *map) {
+    BSMM_TRY(bsmm_grow((void **)&file->maps, file->map_count, &file->map_room, sizeof *file->maps));
+    const char *kept = bsmm_arena_text(&file->arena, path, strlen(path));
+    if (!kept) return bsmm_fail_memory();
+    BSMM_TRY(bsmm_map_open(kept, map));
+    file->maps[file->map_count++] = *map;
+    return BSMM_OK;
+}
+
 void bsmm_file_close(bsmm_file *file) {
     if (!file) return;
     bsmm_file_clear(file);
@@ -132,6 +141,16 @@ bsmm_status bsmm_file_metadata_at(const bsmm_file *file, uint64_t index, const c
 
 const char *bsmm_file_kind(const bsmm_file *file) {
     return file ? file->kind : "";
+}
+
+bsmm_status bsmm_file_part_at(const bsmm_file *file, uint64_t index, bsmm_file_part *out) {
+    if (!file) return bsmm_fail(BSMM_E_INVALID, "file: value is NULL; must be an open file");
+    if (index >= file->map_count)
+        return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %llu; the file has %llu parts",
+                         (unsigned long long)index, (unsigned long long)file->map_count);
+    const bsmm_map *map = &file->maps[index];
+    bsmm_file_part part = {.path = map->path, .data = map->data, .bytes = map->bytes};
+    return bsmm_give_struct(out, &part, sizeof part, "out");
 }
 
 uint64_t bsmm_file_tensor_count(const bsmm_file *file) {

@@ -26,6 +26,7 @@ bsmm_status bsmm_grow(void **items, uint64_t count, uint64_t *room, size_t item_
 /* ---- the operating system (map.c) ---- */
 
 typedef struct bsmm_map {
+    const char *path; /* the caller's, not copied */
     const uint8_t *data;
     size_t bytes;
 } bsmm_map;
@@ -104,6 +105,8 @@ struct bsmm_file {
 };
 
 void bsmm_file_clear(bsmm_file *file); /* frees what it holds */
+bsmm_status bsmm_file_map(bsmm_file *file, const char *path,
+                          bsmm_map *map); /* also in file->maps */
 bsmm_status bsmm_file_add_tensor(bsmm_file *file, const bsmm_tensor *tensor); /* its name stays */
 /* Copies key and value; value NULL: no text. */
 bsmm_status bsmm_file_add_metadata(bsmm_file *file, const char *key, size_t key_length,

@@ -31,7 +31,7 @@ static bsmm_status map_descriptor(int descriptor, const char *path, bsmm_map *ma
 }
 
 bsmm_status bsmm_map_open(const char *path, bsmm_map *map) {
-    *map = (bsmm_map){.data = (const uint8_t *)""};
+    *map = (bsmm_map){.path = path, .data = (const uint8_t *)""};
     /* O_NONBLOCK: opening a pipe must not wait for its writer. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return bsmm_fail_system(path, "open", errno);

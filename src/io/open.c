@@ -58,10 +58,9 @@ static bsmm_status open_path(const char *path, bsmm_file *file) {
         slash == path ? "/" : bsmm_arena_text(&file->arena, slash ? path : ".", folder_length);
     const char *name = array_name(file, path);
     if (!file->folder || !name) return bsmm_fail_memory();
-    BSMM_TRY(bsmm_grow((void **)&file->maps, 0, &file->map_room, sizeof *file->maps));
-    BSMM_TRY(bsmm_map_open(path, &file->maps[0]));
-    file->map_count = 1;
-    bsmm_status status = parse_and_recognise(file->maps[0].data, file->maps[0].bytes, name, file);
+    bsmm_map map;
+    BSMM_TRY(bsmm_file_map(file, path, &map));
+    bsmm_status status = parse_and_recognise(map.data, map.bytes, name, file);
     return status == BSMM_OK ? BSMM_OK : bsmm_fail_within(status, path);
 }
 

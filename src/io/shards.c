@@ -49,12 +49,10 @@ static bsmm_status open_shard(const json_t *weight_map, const char *shard, bsmm_
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/%s", file->folder, shard) >= sizeof path)
         return bsmm_fail(BSMM_E_FORMAT, "weight_map: %.120s: the shard's path is too long", shard);
-    BSMM_TRY(bsmm_grow((void **)&file->maps, file->map_count, &file->map_room, sizeof *file->maps));
-    bsmm_map *map = &file->maps[file->map_count];
-    BSMM_TRY(bsmm_map_open(path, map));
-    file->map_count++;
+    bsmm_map map;
+    BSMM_TRY(bsmm_file_map(file, path, &map));
     bsmm_file inside = {0};
-    bsmm_status status = bsmm_safetensors_parse(map->data, map->bytes, &inside);
+    bsmm_status status = bsmm_safetensors_parse(map.data, map.bytes, &inside);
     if (status == BSMM_OK) status = take_tensors(weight_map, shard, &inside, file);
     bsmm_file_clear(&inside);
     return status == BSMM_OK ? BSMM_OK : bsmm_fail_within(status, shard);

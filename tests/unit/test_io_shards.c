@@ -46,6 +46,24 @@ static const char *make_model(const char *folder, const char *index) {
     "{\"metadata\":{\"total_size\":24},\"weight_map\":{\"b.weight\":\"2.safetensors\","            \
     "\"a.weight\":\"1.safetensors\",\"stale\":\"2.safetensors\"}}"
 
+/* The index first, then the shards in the order of their names. */
+static void check_parts(const bsmm_file *file) {
+    static const char *const names[] = {INDEX, "1.safetensors", "2.safetensors"};
+    bsmm_file_part part = BSMM_INIT(bsmm_file_part);
+    for (uint64_t i = 0; i < 3; i++) {
+        size_t bytes;
+        assert_int_equal(bsmm_file_part_at(file, i, &part), BSMM_OK);
+        const char *slash = strrchr(part.path, '/');
+        assert_string_equal(slash + 1, names[i]);
+        uint8_t *all = read_bytes(part.path, &bytes);
+        assert_int_equal(part.bytes, bytes);
+        assert_memory_equal(part.data, all, bytes);
+        free(all);
+    }
+    expect_failure(bsmm_file_part_at(file, 3, &part), BSMM_E_NOT_FOUND, "3 parts");
+    expect_failure(bsmm_file_part_at(NULL, 0, &part), BSMM_E_INVALID, "file");
+}
+
 static void check_good(const char *path) {
     bsmm_file *file;
     uint64_t index;
@@ -54,6 +72,7 @@ static void check_good(const char *path) {
     assert_string_equal(bsmm_file_kind(file), "safetensors");
     assert_int_equal(bsmm_file_tensor_count(file), 3);
     assert_int_equal(bsmm_file_weight_count(file), 2);
+    check_parts(file);
     assert_string_equal(bsmm_file_metadata(file, "which"), "1");
     assert_int_equal(bsmm_file_tensor_find(file, "stale", &t), BSMM_OK);
     assert_int_equal(t.bytes, 2); /* of the shard that the index names */
