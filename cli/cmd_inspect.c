@@ -2,6 +2,7 @@
 #include "common.h"
 #include "files.h"
 #include "rows.h"
+#include "shrink.h"
 #include "tables.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +108,8 @@ static int run(const void *arguments, char **args, int count) {
     list_others(file, rows, claimed);
     cli_rows_close(rows);
     free(claimed);
-    bsmm_file_close(file);
+    cli_file_close(file);
+    if (cli_fail_shrunk()) return CLI_FAILED;
     if (!broken) return CLI_OK;
     return cli_fail("%s: %llu broken %s", args[0], (unsigned long long)broken,
                     broken == 1 ? "weight" : "weights");

@@ -6,6 +6,7 @@
 #include "output.h"
 #include "product.h"
 #include "rows.h"
+#include "shrink.h"
 #include "tables.h"
 #include <math.h>
 #include <stdio.h>
@@ -202,7 +203,7 @@ static bool work(const values *options, char **args, product *job) {
         return false;
     }
     describe(options, job);
-    if (!multiply(job) || !within_bound(options, job)) return false;
+    if (!multiply(job) || !within_bound(options, job) || cli_fail_shrunk()) return false;
     if (cli_output_write(&job->output)) return true;
     cli_fail_library(NULL);
     return false;

@@ -1,4 +1,5 @@
 #include "common.h"
+#include "shrink.h"
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -17,11 +18,18 @@ char *cli_printable(char *text) {
 }
 
 int cli_complain(int status, const char *format, ...) {
+    static bool told;
     char message[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    /* Whatever else failed, failed for reading zeros. */
+    if (status == CLI_FAILED && cli_shrunk()) {
+        if (told) return status;
+        told = true;
+        snprintf(message, sizeof message, "%s: shrank while it was being read", cli_shrunk());
+    }
     fprintf(stderr, "%s: %s\n", cli_name, cli_printable(message));
     /* In argp's words. */
     if (status == CLI_USAGE)

@@ -1,5 +1,6 @@
 #include "files.h"
 #include "common.h"
+#include "shrink.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,21 @@ enum { ALIGNMENT = 64 };
 
 bsmm_file *cli_file_open(const char *path) {
     bsmm_file *file = NULL;
-    if (bsmm_file_open(path, &file)) cli_fail_library(NULL);
+    cli_shrink_opening(path);
+    bool failed = bsmm_file_open(path, &file) != BSMM_OK;
+    cli_shrink_opening(NULL);
+    if (failed || cli_shrunk()) {
+        bsmm_file_close(file);
+        cli_fail_library(NULL);
+        return NULL;
+    }
+    cli_shrink_watch(file);
     return file;
+}
+
+void cli_file_close(bsmm_file *file) {
+    if (file) cli_shrink_forget(file);
+    bsmm_file_close(file);
 }
 
 bool cli_output_is_apart(const bsmm_file *file, const char *out) {
@@ -147,6 +161,6 @@ bool cli_operand_open(const char *text, cli_operand *operand) {
 
 void cli_operand_close(cli_operand *operand) {
     cli_unload(&operand->loaded);
-    bsmm_file_close(operand->file);
+    cli_file_close(operand->file);
     operand->file = NULL;
 }

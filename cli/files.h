@@ -6,6 +6,7 @@
 
 /* NULL, with a message printed, if it cannot be opened. */
 bsmm_file *cli_file_open(const char *path);
+void cli_file_close(bsmm_file *file); /* NULL is allowed */
 
 /* False, with a message printed, if `out` is one of the file's own files: replacing it would
  * destroy what is being read. file NULL: true. */

@@ -4,6 +4,7 @@
 #include "interrupt.h"
 #include "progress.h"
 #include "rows.h"
+#include "shrink.h"
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
@@ -174,6 +175,10 @@ static bool plan(run *job) {
     return true;
 }
 
+static bool is_stopped(void) {
+    return cli_interrupted() || cli_shrunk();
+}
+
 static bool copy_tensor(run *job, const step *what) {
     bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
     void *to;
@@ -181,7 +186,7 @@ static bool copy_tensor(run *job, const step *what) {
     if (bsmm_file_tensor_at(job->file, what->source, &tensor) ||
         bsmm_writer_tensor(job->writer, what->target, &to, &bytes))
         return false;
-    for (uint64_t done = 0, part; done < bytes && !cli_interrupted(); done += part) {
+    for (uint64_t done = 0, part; done < bytes && !is_stopped(); done += part) {
         part = bytes - done < COPY_CHUNK ? bytes - done : COPY_CHUNK;
         memcpy((char *)to + done, (const char *)tensor.data + done, part);
         cli_progress_add(&job->progress, part);
@@ -219,9 +224,9 @@ static bool fill_slice(run *job, const step *what, int64_t slice) {
 
 static bool fill_step(run *job, const step *what) {
     if (what->action == COPY_TENSOR) return copy_tensor(job, what);
-    for (int64_t slice = 0; slice < what->weight.batch && !cli_interrupted(); slice++)
+    for (int64_t slice = 0; slice < what->weight.batch && !is_stopped(); slice++)
         if (!fill_slice(job, what, slice)) return false;
-    if (what->action == CHANGE_WEIGHT && job->transfer->finish && !cli_interrupted())
+    if (what->action == CHANGE_WEIGHT && job->transfer->finish && !is_stopped())
         job->transfer->finish(job->transfer->options, &what->weight);
     return true;
 }
@@ -236,7 +241,7 @@ static bool fill(run *job) {
     for (uint64_t i = 0; i < job->step_count && filled; i++)
         filled = fill_step(job, &job->steps[i]);
     cli_progress_end(&job->progress);
-    return filled && !cli_interrupted();
+    return filled && !cli_fail_shrunk() && !is_stopped();
 }
 
 /* Readers ask for it ("format": "pt"). What describes weights is the writer's own to write. */
@@ -280,7 +285,7 @@ bool cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer
     *result = (cli_transfer_result){job.changed, job.step_count - job.changed};
     free(job.claimed);
     free(job.steps);
-    bsmm_file_close(job.file);
+    cli_file_close(job.file);
     return written;
 }
 

@@ -610,8 +610,10 @@ BSMM_API bsmm_status bsmm_family_at(uint32_t index, bsmm_family_info *info);
 
 /* Writes a safetensors (or, with exactly one tensor, a .npy) file: add, begin, fill the mapped
  * memory, commit. The data goes to a temporary file in the same folder whose space is reserved at
- * begin (a full disk is an IO error there, not a crash later) and renamed over `path` at commit;
- * until then the old file is intact. One thread at a time, but the mapped memory is the caller's to
+ * begin (a full disk is an IO error there, not a crash later) and which becomes `path` at commit;
+ * until then the old file is intact, and its permissions are kept. Where the file system has
+ * O_TMPFILE the temporary file has no name, so that a process that is killed leaves nothing; else
+ * it is called .bsmm-*.tmp. One thread at a time, but the mapped memory is the caller's to
  * fill from any threads. */
 typedef struct bsmm_writer bsmm_writer;
 BSMM_API bsmm_status bsmm_writer_create(const char *path, const char *kind, bsmm_writer **writer);

@@ -1,4 +1,5 @@
 /* Atomic replacement of a file. */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "io/output.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The length of the folder in a path, its slash included; 0: the current folder. */
@@ -17,25 +19,73 @@ static size_t folder_length(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Not mkstemp: its files are for the owner only, and the result should follow the umask. */
-static bsmm_status create(const char *path, bsmm_output *output) {
-    static const int attempts = 100;
+/* A name beside `path` that nobody else has; NULL: no memory or no random numbers. free() it. */
+static char *temporary_name(const char *path) {
     size_t folder = folder_length(path), size = folder + 40;
-    output->path = malloc(size);
-    if (!output->path) return bsmm_fail_memory();
-    for (int i = 0; i < attempts; i++) {
-        uint64_t random;
-        if (getrandom(&random, sizeof random, 0) != sizeof random) break;
-        snprintf(output->path, size, "%.*s.bsmm-%016" PRIx64 ".tmp", (int)folder, path, random);
-        output->descriptor =
-            open(output->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (output->descriptor >= 0) return BSMM_OK;
+    uint64_t random;
+    char *name = malloc(size);
+    if (!name || getrandom(&random, sizeof random, 0) != sizeof random) {
+        free(name);
+        return NULL;
+    }
+    snprintf(name, size, "%.*s.bsmm-%016" PRIx64 ".tmp", (int)folder, path, random);
+    return name;
+}
+
+/* The name by which a file without a name is linked into a folder. */
+static void descriptor_name(int descriptor, char name[32]) {
+    snprintf(name, 32, "/proc/self/fd/%d", descriptor);
+}
+
+/* A file without a name vanishes with the process, however that ends. -1 where the file system has
+ * no such files, or where /proc, by which it will be given its name, is not mounted. */
+static int open_unnamed(const char *path, mode_t mode) {
+    char name[32], *folder = strndup(path, folder_length(path));
+    if (!folder) return -1;
+    int descriptor = open(folder[0] ? folder : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+    free(folder);
+    if (descriptor < 0) return -1;
+    descriptor_name(descriptor, name);
+    if (access(name, F_OK) == 0) return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+/* Not mkstemp: its files are for the owner only, and the result should follow the umask. */
+static int open_named(const char *path, mode_t mode, char **name) {
+    static const int attempts = 100;
+    for (int i = 0; i < attempts && (*name = temporary_name(path)); i++) {
+        int descriptor = open(*name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+        if (descriptor >= 0) return descriptor;
+        free(*name);
+        *name = NULL;
         if (errno != EEXIST) break;
     }
+    return -1;
+}
+
+/* A file that replaces another keeps its permissions. Where the old group cannot be kept, the new
+ * one gets none: its members might not have been able to read the old file. */
+static int keep_mode(int descriptor, const struct stat *old) {
+    mode_t mode = old->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+    bool kept = fchown(descriptor, old->st_uid, old->st_gid) == 0 ||
+                fchown(descriptor, (uid_t)-1, old->st_gid) == 0;
+    if (!kept) mode &= ~(mode_t)S_IRWXG;
+    return fchmod(descriptor, mode);
+}
+
+static bsmm_status create(const char *path, bsmm_output *output) {
+    struct stat old;
+    bool replaces = stat(path, &old) == 0;
+    mode_t mode = replaces ? S_IRUSR | S_IWUSR : 0666;
+    output->descriptor = open_unnamed(path, mode);
+    if (output->descriptor < 0) output->descriptor = open_named(path, mode, &output->path);
+    if (output->descriptor < 0)
+        return bsmm_fail_system(path, "create a temporary file beside it", errno);
+    if (!replaces || keep_mode(output->descriptor, &old) == 0) return BSMM_OK;
     int error = errno;
-    free(output->path);
-    output->path = NULL;
-    return bsmm_fail_system(path, "create a temporary file beside it", error);
+    bsmm_output_abandon(output);
+    return bsmm_fail_system(path, "keep its permissions", error);
 }
 
 static int write_zeros(int descriptor, uint64_t bytes) {
@@ -85,10 +135,30 @@ static int flush(bsmm_output *output) {
     if (msync(output->data, output->bytes, MS_SYNC) != 0) return errno;
     munmap(output->data, output->bytes);
     output->data = NULL;
-    if (fsync(output->descriptor) != 0) return errno;
-    int failed = close(output->descriptor);
-    output->descriptor = -1;
-    return failed ? errno : 0;
+    return fsync(output->descriptor) != 0 ? errno : 0;
+}
+
+static int link_as(int descriptor, const char *name) {
+    char from[32];
+    descriptor_name(descriptor, from);
+    return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0 ? errno : 0;
+}
+
+/* Gives the file its name. A link cannot replace a file, a rename can: then the file has another
+ * name for a moment. */
+static int give_name(bsmm_output *output, const char *path) {
+    int error = output->path ? EEXIST : link_as(output->descriptor, path);
+    if (error != EEXIST) return error;
+    if (!output->path) {
+        char *name = temporary_name(path);
+        error = name ? link_as(output->descriptor, name) : ENOMEM;
+        if (error) {
+            free(name);
+            return error;
+        }
+        output->path = name;
+    }
+    return rename(output->path, path) != 0 ? errno : 0;
 }
 
 /* Makes the rename last. A file system that cannot sync a folder has nothing to add. */
@@ -105,11 +175,12 @@ static void sync_folder(const char *path) {
 
 bsmm_status bsmm_output_commit(bsmm_output *output, const char *path) {
     int error = flush(output);
-    if (!error && rename(output->path, path) != 0) error = errno;
+    if (!error) error = give_name(output, path);
     if (error) {
         bsmm_output_abandon(output);
         return bsmm_fail_system(path, "write", error);
     }
+    close(output->descriptor);
     free(output->path);
     *output = (bsmm_output){.descriptor = -1};
     sync_folder(path);

@@ -1,98 +1,16 @@
-/* The writer: the bytes of the reference writers, the old file intact until commit, nothing left
- * behind by failures, a full disk reported at begin. */
+/* The writer: its rules, and the bytes of the reference writers. */
 #include "operand.h"
 #include "stored.h"
+#include "written.h"
 
-#include <dirent.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static unsigned entries_in(const char *folder) {
-    unsigned count = 0;
-    DIR *entries = opendir(folder);
-    assert_non_null(entries);
-    for (const struct dirent *entry; (entry = readdir(entries));)
-        count += entry->d_name[0] != '.' || strlen(entry->d_name) > 2;
-    closedir(entries);
-    return count;
-}
-
-/* A folder with the file "x" holding "old". */
-static const char *make_folder(const char *name) {
-    char inside[64];
-    mkdir(temp_path(name), 0755);
-    snprintf(inside, sizeof inside, "%s/x", name);
-    write_text(temp_path(inside), "old");
-    return temp_path(inside);
-}
-
-static void expect_old(const char *path) {
-    size_t bytes;
-    uint8_t *all = read_bytes(path, &bytes);
-    assert_int_equal(bytes, 3);
-    assert_memory_equal(all, "old", 3);
-    free(all);
-}
-
-static bsmm_writer *begin_one(const char *path, int64_t count) {
-    bsmm_writer *writer;
-    assert_int_equal(bsmm_writer_create(path, "safetensors", &writer), BSMM_OK);
-    assert_int_equal(bsmm_writer_add_tensor(writer, "t", "F32", 1, &count, NULL), BSMM_OK);
-    if (bsmm_writer_begin(writer)) fail_msg("%s", bsmm_error_message());
-    return writer;
-}
-
-static void test_rename(void **state) {
-    (void)state;
-    const char *path = make_folder("rename");
-    bsmm_writer *writer = begin_one(path, 100);
-    expect_old(path);
-    assert_int_equal(entries_in(temp_path("rename")), 2);
-    bsmm_writer_abort(writer);
-    expect_old(path);
-    assert_int_equal(entries_in(temp_path("rename")), 1);
-    writer = begin_one(path, 100);
-    expect_old(path);
-    assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
-    assert_int_equal(entries_in(temp_path("rename")), 1);
-    bsmm_file *file;
-    assert_int_equal(bsmm_file_open(path, &file), BSMM_OK);
-    bsmm_file_close(file);
-    bsmm_writer_abort(NULL);
-    expect_failure(bsmm_writer_commit(NULL), BSMM_E_INVALID, "writer");
-}
-
-/* The target became a folder after begin: rename fails, and nothing is left behind. */
-static void test_failing_commit(void **state) {
-    (void)state;
-    mkdir(temp_path("late"), 0755);
-    bsmm_writer *writer = begin_one(temp_path("late/y"), 4);
-    mkdir(temp_path("late/y"), 0755);
-    write_text(temp_path("late/y/inside"), "kept");
-    expect_failure(bsmm_writer_commit(writer), BSMM_E_IO, "cannot write");
-    assert_int_equal(entries_in(temp_path("late")), 1);
-    assert_int_equal(access(temp_path("late/y/inside"), F_OK), 0);
-}
-
-static void test_modes(void **state) {
-    (void)state;
-    struct stat info;
-    mode_t before = umask(027);
-    assert_int_equal(bsmm_writer_commit(begin_one(temp_path("mode"), 1)), BSMM_OK);
-    umask(before);
-    assert_int_equal(stat(temp_path("mode"), &info), 0);
-    assert_int_equal(info.st_mode & 0777, 0640);
-}
 
 static void test_bad_paths(void **state) {
     (void)state;
@@ -159,50 +77,6 @@ static void test_bad_tensors(void **state) {
     expect_failure(bsmm_writer_commit(writer), BSMM_E_INVALID, "must be called first");
     expect_old(path);
     free(path);
-}
-
-/* As on a full disk: the system refuses to reserve the space. */
-static void test_file_size_limit(void **state) {
-    (void)state;
-    struct rlimit before, small = {1u << 20, 0};
-    const char *path = make_folder("limited");
-    bsmm_writer *writer;
-    int64_t count = 1 << 20;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    small.rlim_max = before.rlim_max;
-    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    assert_int_equal(bsmm_writer_create(path, "safetensors", &writer), BSMM_OK);
-    assert_int_equal(bsmm_writer_add_tensor(writer, "t", "F32", 1, &count, NULL), BSMM_OK);
-    bsmm_status status = bsmm_writer_begin(writer);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, handler);
-    expect_failure(status, BSMM_E_IO, "cannot reserve its space: File too large");
-    bsmm_writer_abort(writer);
-    expect_old(path);
-    assert_int_equal(entries_in(temp_path("limited")), 1);
-}
-
-/* A real full disk, where the test may mount one. */
-static void test_full_disk(void **state) {
-    (void)state;
-    mkdir(temp_path("disk"), 0755);
-    if (mount("none", temp_path("disk"), "tmpfs", 0, "size=1m") != 0) {
-        print_message("no tmpfs can be mounted: not tested on a full disk\n");
-        skip();
-    }
-    bsmm_writer *writer;
-    int64_t count = 1 << 20;
-    write_text(temp_path("disk/x"), "old");
-    assert_int_equal(bsmm_writer_create(temp_path("disk/x"), "safetensors", &writer), BSMM_OK);
-    assert_int_equal(bsmm_writer_add_tensor(writer, "t", "F32", 1, &count, NULL), BSMM_OK);
-    bsmm_status status = bsmm_writer_begin(writer);
-    unsigned left = entries_in(temp_path("disk"));
-    bsmm_writer_abort(writer);
-    expect_old(temp_path("disk/x"));
-    assert_int_equal(umount(temp_path("disk")), 0);
-    expect_failure(status, BSMM_E_IO, "cannot reserve its space: No space left");
-    assert_int_equal(left, 1);
 }
 
 /* A fixture that the reference implementation wrote, written again: the same bytes. */
@@ -340,12 +214,12 @@ static void test_npy_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rename),        cmocka_unit_test(test_failing_commit),
-        cmocka_unit_test(test_modes),         cmocka_unit_test(test_bad_paths),
-        cmocka_unit_test(test_bad_tensors),   cmocka_unit_test(test_file_size_limit),
-        cmocka_unit_test(test_full_disk),     cmocka_unit_test(test_reference_bytes),
-        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_npy),
-        cmocka_unit_test(test_npy_types),     cmocka_unit_test(test_npy_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bad_paths),
+                                       cmocka_unit_test(test_bad_tensors),
+                                       cmocka_unit_test(test_reference_bytes),
+                                       cmocka_unit_test(test_deterministic),
+                                       cmocka_unit_test(test_npy),
+                                       cmocka_unit_test(test_npy_types),
+                                       cmocka_unit_test(test_npy_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
