@@ -227,7 +227,9 @@ const cli_command cli_quantize = {
     .summary = "Quantize the weights of a file into a block-scaled format",
     .text = "Without --include, these are quantized: f32, f16 and bf16 matrices called *.weight "
             "(or the array of a .npy file) whose columns are whole blocks, except *embed*, *norm*, "
-            "*lm_head* and GGUF's token_embd and output. All other tensors are copied as they are.",
+            "*lm_head* and GGUF's token_embd and output. All other tensors are copied as they are; "
+            "those "
+            "of GGUF's quantized types as the f32 values that ggml makes of them.",
     .examples = "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 --report\n"
                 "  bsmm quantize in.npy -o out.safetensors --format mxfp4 --recipe rceil\n"
                 "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 \\\n"

@@ -38,6 +38,15 @@ int cli_complain(int status, const char *format, ...) {
     return status;
 }
 
+void cli_warn(const char *format, ...) {
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "%s: warning: %s\n", cli_name, cli_printable(message));
+}
+
 const char *cli_reason(bsmm_status status) {
     return status ? bsmm_error_message() : NULL;
 }

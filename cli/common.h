@@ -14,6 +14,8 @@ int cli_complain(int status, const char *format, ...) __attribute__((format(prin
 #define cli_usage(...) cli_complain(CLI_USAGE, __VA_ARGS__)
 /* As cli_fail, with the library's message after `what` ("FILE", or NULL). */
 int cli_fail_library(const char *what);
+/* Prints "bsmm COMMAND: warning: message" to stderr. */
+void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* NULL for BSMM_OK, else the library's message. */
 const char *cli_reason(bsmm_status status);
 

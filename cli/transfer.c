@@ -18,6 +18,7 @@ const cli_column cli_transfer_columns[] = {
     {"output", NULL, false, "the file written"},
     {"changed", NULL, false, "weights that were changed"},
     {"kept", NULL, false, "other weights and tensors, copied as they are"},
+    {"left_out", NULL, false, "tensors of GGUF whose type is not decoded"},
     {"bytes", NULL, false, "size of the file"},
     {0},
 };
@@ -36,7 +37,7 @@ typedef struct run {
     bsmm_writer *writer;
     bool *claimed; /* tensors that a weight's step takes along */
     step *steps;
-    uint64_t step_count, changed;
+    uint64_t step_count, changed, left_out;
     uint64_t bytes; /* to be read */
     cli_progress progress;
 } run;
@@ -52,6 +53,10 @@ void cli_layout_apply(const cli_layout_values *layout, bsmm_matrix *target) {
     target->scale_ld = 0;
     target->scale_tile_rows = tile_size(layout->tile_rows);
     target->scale_tile_cols = tile_size(layout->tile_cols);
+}
+
+bool cli_is_ggml(const bsmm_weight *weight) {
+    return !strcmp(weight->family, "gguf");
 }
 
 static bool matches(const cli_list *globs, const char *name) {
@@ -116,12 +121,14 @@ static bool change_weight(run *job, uint64_t index, const bsmm_weight *weight) {
 }
 
 /* Through the writer, so that what the family declares outside the tensors comes along; a family
- * that cannot be written is copied tensor by tensor. */
+ * that cannot be written is copied tensor by tensor, but for blocks of ggml: their values are kept
+ * in the first family that can. */
 static void keep_weight(run *job, uint64_t index, const bsmm_weight *weight) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
-    if (!weight->mapped || !strcmp(weight->family, "plain")) return;
+    bool ggml = cli_is_ggml(weight);
+    if ((!weight->mapped && !ggml) || !strcmp(weight->family, "plain")) return;
     if (bsmm_weight_matrix(job->file, index, 0, &matrix)) return;
-    add_weight(job, KEEP_WEIGHT, index, weight, weight->family, &matrix);
+    add_weight(job, KEEP_WEIGHT, index, weight, ggml ? NULL : weight->family, &matrix);
 }
 
 static bool plan_weights(run *job) {
@@ -140,6 +147,18 @@ static bool plan_weights(run *job) {
     return true;
 }
 
+/* A tensor whose type only ggml knows. */
+static bool leave_out(run *job, const bsmm_tensor *tensor) {
+    job->left_out++;
+    if (!job->transfer->values->strict) {
+        cli_warn("%s: is left out: type %s is not decoded (--strict makes this an error)",
+                 tensor->name, tensor->dtype);
+        return true;
+    }
+    cli_fail("%s: type %s is not decoded", tensor->name, tensor->dtype);
+    return false;
+}
+
 static bool plan_tensor(run *job, uint64_t index) {
     bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
     uint64_t target;
@@ -148,8 +167,11 @@ static bool plan_tensor(run *job, uint64_t index) {
         cli_fail("%s: is stored column by column, which safetensors cannot say", tensor.name);
         return false;
     }
-    if (bsmm_writer_add_tensor(job->writer, tensor.name, tensor.dtype, tensor.ndim, tensor.shape,
-                               &target)) {
+    bsmm_status status = bsmm_writer_add_tensor(job->writer, tensor.name, tensor.dtype, tensor.ndim,
+                                                tensor.shape, &target);
+    if (status == BSMM_E_INVALID && !strcmp(bsmm_file_kind(job->file), "gguf"))
+        return leave_out(job, &tensor);
+    if (status) {
         cli_fail_library(tensor.name);
         return false;
     }
@@ -282,7 +304,7 @@ bool cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer
     run job = {.transfer = transfer, .file = cli_file_open(in)};
     if (!job.file) return false;
     bool written = write_file(&job);
-    *result = (cli_transfer_result){job.changed, job.step_count - job.changed};
+    *result = (cli_transfer_result){job.changed, job.step_count - job.changed, job.left_out};
     free(job.claimed);
     free(job.steps);
     cli_file_close(job.file);
@@ -294,15 +316,18 @@ void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result 
     struct stat file = {0};
     stat(values->out, &file);
     if (!values->json) {
-        printf("%s: %llu %s %s, %llu kept, %s\n", values->out, (unsigned long long)result->changed,
+        printf("%s: %llu %s %s, %llu kept, ", values->out, (unsigned long long)result->changed,
                result->changed == 1 ? "weight" : "weights", transfer->participle,
-               (unsigned long long)result->kept, cli_quantity((double)file.st_size, "B").text);
+               (unsigned long long)result->kept);
+        if (result->left_out) printf("%llu left out, ", (unsigned long long)result->left_out);
+        puts(cli_quantity((double)file.st_size, "B").text);
         return;
     }
     cli_rows *rows = cli_rows_open(cli_transfer_columns, true);
     cli_row_text(rows, values->out);
     cli_row_integer(rows, (int64_t)result->changed);
     cli_row_integer(rows, (int64_t)result->kept);
+    cli_row_integer(rows, (int64_t)result->left_out);
     cli_row_integer(rows, file.st_size);
     cli_rows_close(rows);
 }

@@ -9,7 +9,7 @@
 typedef struct cli_transfer_values {
     const char *out;
     cli_list include, exclude;
-    bool json;
+    bool json, strict;
 } cli_transfer_values;
 
 /* A scale layout as the commands take it; name NULL: not given. */
@@ -54,6 +54,11 @@ typedef struct cli_transfer {
          .help = verb " the weights whose name matches; may be repeated",                          \
          .kind = CLI_LIST,                                                                         \
          .offset = offsetof(type, transfer.include)},                                              \
+        {.name = "strict",                                                                         \
+         .help = "fail where a tensor of GGUF has a type that is not decoded, instead of leaving " \
+                 "it out",                                                                         \
+         .kind = CLI_FLAG,                                                                         \
+         .offset = offsetof(type, transfer.strict)},                                               \
     {                                                                                              \
         .name = "exclude", .arg = "GLOB", .help = "but not these; may be repeated",                \
         .kind = CLI_LIST, .offset = offsetof(type, transfer.exclude)                               \
@@ -77,13 +82,17 @@ typedef struct cli_transfer {
         .offset = offsetof(type, layout.tile_cols)                                                 \
     }
 
+/* Whether the weight is stored in blocks of ggml, which no file that is written has: it is decoded.
+ */
+bool cli_is_ggml(const bsmm_weight *weight);
+
 /* Replaces the target's scale layout when one is given. */
 void cli_layout_apply(const cli_layout_values *layout, bsmm_matrix *target);
 
 extern const cli_column cli_transfer_columns[];
 
 typedef struct cli_transfer_result {
-    uint64_t changed, kept; /* weights changed; weights and tensors copied */
+    uint64_t changed, kept, left_out; /* weights changed; weights and tensors copied; neither */
 } cli_transfer_result;
 
 /* Runs it on a file; false with a message printed. Nothing is written unless all goes well. */

@@ -41,8 +41,9 @@ static const bsmm_family_info families[] = {
      .detected_by = "X.weight U8 of 17- or 25-byte blocks, and quantization_config of quark with "
                     "weight dtype mx",
      .source = "Quark quark/torch/utils/pack.py Pack_mxfp4, Pack_mxfp6"},
-    {.name = "gguf", .formats = "mxfp4 nvfp4",
-     .detected_by = "tensor type MXFP4 (39), or NVFP4 (40) with X.scale F32 as global scale",
+    {.name = "gguf", .formats = "mxfp4 nvfp4, and as f32: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL",
+     .detected_by = "tensor type MXFP4 (39), or NVFP4 (40) with X.scale F32 as global scale, or a "
+                    "quantized type that ggml decodes to f32",
      .source = "ggml ggml-common.h, ggml-quants.c"},
     {.name = "bsmm", .formats = "every format, block shape, order and scale layout",
      .detected_by = "metadata bsmm.X declares tensor X, with X_scale and X_scale_2; or MX and nvfp4 "
@@ -55,6 +56,11 @@ static const bsmm_family_info families[] = {
 #define FP8_128     {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}
 #define FNUZ_128    {BSMM_ELEM_E4M3FNUZ, BSMM_SCALE_F32, 128, 128}
 #define E8M0_128    {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 128, 128}
+
+/* A type of ggml that is no block-scaled format of this library: its fp32 values are the weight. */
+#define GGML(type)                                                                                 \
+    {.family = "gguf", .data = "", .name = "", .data_dtype = type, .format = {BSMM_ELEM_F32},      \
+     .unpack = bsmm_unpack_gguf_plain}
 
 /* The first row that fits wins, for reading and, among those that write, for writing. */
 static const bsmm_storage rows[] = {
@@ -116,6 +122,8 @@ static const bsmm_storage rows[] = {
      .unpack = bsmm_unpack_gguf_nvfp4},
     {.family = "gguf", .data = "", .name = "", .data_dtype = "MXFP4", .format = MX(E2M1),
      .unpack = bsmm_unpack_gguf_mxfp4},
+    GGML("Q4_0"), GGML("Q4_1"), GGML("Q5_0"), GGML("Q5_1"), GGML("Q8_0"), GGML("IQ4_NL"),
+    GGML("Q2_K"), GGML("Q3_K"), GGML("Q4_K"), GGML("Q5_K"), GGML("Q6_K"),
     {.family = "bsmm", .data = ".weight", .scale = ".weight_scale", .name = ".weight",
      .data_dtype = "F4", .scale_dtype = "F8_E8M0", .format = MX(E2M1)},
     {.family = "bsmm", .data = ".weight", .scale = ".weight_scale", .global = ".weight_scale_2",

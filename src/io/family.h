@@ -5,8 +5,12 @@
 
 #include "io/io.h"
 
-/* Fills `to`'s data and scales from one stored matrix. `what` names the weight. */
-typedef bsmm_status (*bsmm_unpack)(const uint8_t *from, const bsmm_operand *to, const char *what);
+struct bsmm_storage;
+
+/* Fills `to`'s data and scales from one matrix that is stored as `row` says. `what` names the
+ * weight. */
+typedef bsmm_status (*bsmm_unpack)(const struct bsmm_storage *row, const uint8_t *from,
+                                   const bsmm_operand *to, const char *what);
 
 typedef struct bsmm_storage {
     const char *family;
@@ -92,9 +96,17 @@ char *bsmm_config_write(const char *const *layers, const char *const *evidence, 
 
 /* ---- blocks that interleave scales and elements (unpack.c) ---- */
 
-bsmm_status bsmm_unpack_gguf_mxfp4(const uint8_t *from, const bsmm_operand *to, const char *what);
-bsmm_status bsmm_unpack_gguf_nvfp4(const uint8_t *from, const bsmm_operand *to, const char *what);
-bsmm_status bsmm_unpack_quark_mxfp4(const uint8_t *from, const bsmm_operand *to, const char *what);
-bsmm_status bsmm_unpack_quark_mxfp6(const uint8_t *from, const bsmm_operand *to, const char *what);
+bsmm_status bsmm_unpack_gguf_mxfp4(const bsmm_storage *row, const uint8_t *from,
+                                   const bsmm_operand *to, const char *what);
+bsmm_status bsmm_unpack_gguf_nvfp4(const bsmm_storage *row, const uint8_t *from,
+                                   const bsmm_operand *to, const char *what);
+bsmm_status bsmm_unpack_quark_mxfp4(const bsmm_storage *row, const uint8_t *from,
+                                    const bsmm_operand *to, const char *what);
+bsmm_status bsmm_unpack_quark_mxfp6(const bsmm_storage *row, const uint8_t *from,
+                                    const bsmm_operand *to, const char *what);
+
+/* Blocks of ggml's quantized types, decoded to fp32 as ggml does. */
+bsmm_status bsmm_unpack_gguf_plain(const bsmm_storage *row, const uint8_t *from,
+                                   const bsmm_operand *to, const char *what);
 
 #endif

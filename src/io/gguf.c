@@ -142,11 +142,20 @@ static bsmm_status read_dims(reading *r, const char *what, bsmm_tensor *t) {
     return BSMM_OK;
 }
 
+/* ggml gains types. The tensor is listed by the number of its type; its bytes go up to the next
+ * tensor. */
+static bsmm_status name_unknown_type(reading *r, uint32_t type, bsmm_tensor *t) {
+    char name[32];
+    snprintf(name, sizeof name, "type %u", type);
+    t->dtype = bsmm_arena_text(&r->file->arena, name, strlen(name));
+    return t->dtype ? BSMM_OK : bsmm_fail_memory();
+}
+
 static bsmm_status read_type(reading *r, const char *what, bsmm_tensor *t) {
     uint32_t type;
     BSMM_TRY(read_u32(r, what, &type));
     const bsmm_gguf_type *row = bsmm_gguf_type_of(type);
-    if (!row) return bsmm_fail(BSMM_E_FORMAT, "%s: type is %u; is not a known type", what, type);
+    if (!row) return name_unknown_type(r, type, t);
     uint64_t inner = t->ndim ? (uint64_t)t->shape[t->ndim - 1] : 1, blocks = inner / row->block;
     if (inner % row->block)
         return bsmm_fail(BSMM_E_FORMAT,
@@ -196,6 +205,10 @@ static bsmm_status place(reading *r, placed *order, uint64_t start) {
     for (uint64_t i = 0; i < count; i++) {
         bsmm_tensor *t = &r->file->tensors[order[i].index];
         uint64_t offset = order[i].offset;
+        if (!bsmm_gguf_type_named(t->dtype)) {
+            uint64_t end = i + 1 < count && order[i + 1].offset < room ? order[i + 1].offset : room;
+            t->bytes = offset < end ? end - offset : 0;
+        }
         if (offset > room || t->bytes > room - offset)
             return bsmm_fail(BSMM_E_FORMAT,
                              "%.160s: %" PRIu64 " bytes at offset %" PRIu64 "; the file has "

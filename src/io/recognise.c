@@ -74,12 +74,20 @@ static void accept_declared(recognising *r) {
     }
 }
 
+/* Whether the tensor has rows and columns, and as many matrices as its other dimensions say. */
+static bool is_matrix(const bsmm_tensor *t) {
+    for (uint32_t i = 0; i + 2 < t->ndim; i++)
+        if (t->shape[i] == 0) return false;
+    return t->ndim >= 2;
+}
+
 static void accept_whole(recognising *r, uint64_t index) {
     const bsmm_storage *row;
     bsmm_record record;
     for (size_t i = 0; (row = bsmm_storage_at(i)); i++) {
         if (!match_data(r->file, row, index, &record)) continue;
         if (row->scale && !has_dtype(r->file, record.scale, row->scale_dtype)) continue;
+        if (row->format.scale == BSMM_SCALE_NONE && !is_matrix(&r->file->tensors[index])) continue;
         if (!match_evidence(r, row, index)) continue;
         r->seen[i] = true;
         accept(r, &record);
@@ -105,9 +113,7 @@ static void accept_broken(recognising *r, uint64_t index) {
 static void accept_plain(recognising *r, uint64_t index) {
     const bsmm_tensor *t = &r->file->tensors[index];
     bool is_float = t->elem != BSMM_ELEM_NONE && t->elem != BSMM_ELEM_E8M0;
-    if (!is_float || t->ndim < 2) return;
-    for (uint32_t i = 0; i + 2 < t->ndim; i++)
-        if (t->shape[i] == 0) return;
+    if (!is_float || !is_matrix(t)) return;
     accept(r, &(bsmm_record){.row = bsmm_storage_plain(),
                              .data = index,
                              .scale = BSMM_NO_TENSOR,

@@ -2,12 +2,12 @@
  * row-major matrix of scales. Layouts: ggml-common.h (block_mxfp4, block_nvfp4), Quark's pack.py
  * (Pack_mxfp4, Pack_mxfp6). */
 #include "io/family.h"
+#include "io/gguf.h"
 
 #include <inttypes.h>
 
 typedef struct block_shape {
     uint32_t bytes, elems;
-
 } block_shape;
 
 typedef struct block_target {
@@ -53,7 +53,9 @@ static bsmm_status gguf_mxfp4_block(const uint8_t *from, const block_target *t) 
     return BSMM_OK;
 }
 
-bsmm_status bsmm_unpack_gguf_mxfp4(const uint8_t *from, const bsmm_operand *to, const char *what) {
+bsmm_status bsmm_unpack_gguf_mxfp4(const bsmm_storage *row, const uint8_t *from,
+                                   const bsmm_operand *to, const char *what) {
+    (void)row;
     return unpack_blocks(from, to, what, (block_shape){17, 32}, gguf_mxfp4_block);
 }
 
@@ -72,7 +74,9 @@ static bsmm_status gguf_nvfp4_block(const uint8_t *from, const block_target *t) 
     return BSMM_OK;
 }
 
-bsmm_status bsmm_unpack_gguf_nvfp4(const uint8_t *from, const bsmm_operand *to, const char *what) {
+bsmm_status bsmm_unpack_gguf_nvfp4(const bsmm_storage *row, const uint8_t *from,
+                                   const bsmm_operand *to, const char *what) {
+    (void)row;
     return unpack_blocks(from, to, what, (block_shape){36, 64}, gguf_nvfp4_block);
 }
 
@@ -94,7 +98,9 @@ static bsmm_status quark_mxfp4_block(const uint8_t *from, const block_target *t)
     return BSMM_OK;
 }
 
-bsmm_status bsmm_unpack_quark_mxfp4(const uint8_t *from, const bsmm_operand *to, const char *what) {
+bsmm_status bsmm_unpack_quark_mxfp4(const bsmm_storage *row, const uint8_t *from,
+                                    const bsmm_operand *to, const char *what) {
+    (void)row;
     return unpack_blocks(from, to, what, (block_shape){17, 32}, quark_mxfp4_block);
 }
 
@@ -112,6 +118,20 @@ static bsmm_status quark_mxfp6_block(const uint8_t *from, const block_target *t)
     return BSMM_OK;
 }
 
-bsmm_status bsmm_unpack_quark_mxfp6(const uint8_t *from, const bsmm_operand *to, const char *what) {
+bsmm_status bsmm_unpack_quark_mxfp6(const bsmm_storage *row, const uint8_t *from,
+                                    const bsmm_operand *to, const char *what) {
+    (void)row;
     return unpack_blocks(from, to, what, (block_shape){25, 32}, quark_mxfp6_block);
+}
+
+bsmm_status bsmm_unpack_gguf_plain(const bsmm_storage *row, const uint8_t *from,
+                                   const bsmm_operand *to, const char *what) {
+    const bsmm_gguf_type *type = bsmm_gguf_type_named(row->data_dtype);
+    float *values = to->m.data;
+    (void)what;
+    if (to->data_bytes == 0) return BSMM_OK; /* a header may claim 2^50 rows of nothing */
+    for (int64_t r = 0; r < to->m.rows; r++)
+        for (int64_t c = 0; c < to->m.cols; c += type->block, from += type->bytes)
+            type->decode(from, values + bsmm_operand_index(to, r, c));
+    return BSMM_OK;
 }

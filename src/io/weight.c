@@ -130,7 +130,7 @@ bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, int64_t sl
     BSMM_TRY(check_destination(&resolved.operand, &to));
     BSMM_TRY(bsmm_operand_check_memory(&to, "dst"));
     const uint8_t *data = resolved.data + (uint64_t)slice * resolved.data_step;
-    if (record->row->unpack) return record->row->unpack(data, &to, record->name);
+    if (record->row->unpack) return record->row->unpack(record->row, data, &to, record->name);
     if (to.data_bytes) memcpy(to.m.data, data, (size_t)to.data_bytes);
     if (to.data_bytes && to.scale_bytes)
         memcpy(to.m.scales, resolved.scales + (uint64_t)slice * resolved.scale_step,
