@@ -10,9 +10,10 @@ PREFIX ?= /usr/local
 
 ## make: install what the build needs, then build the libraries and build/bsmm
 all: configure
+	@printf '\n== Building %s, %s jobs at a time\n' $(BUILD) $(JOBS)
 	@cmake --build $(BUILD) -j $(JOBS)
 
-## make test: build, run every test, print one summary line
+## make test: build, run every test, sum up by area; the last line is N passed, N failed
 test: all
 	@tools/run-tests.sh $(BUILD) $(JOBS)
 
@@ -49,9 +50,11 @@ clean:
 	rm -rf build build-*
 
 deps:
+	@printf '== Looking for packages\n'
 	@tools/install-deps.sh build test
 
 configure: deps
+	@printf '\n== Configuring %s\n' $(BUILD)
 	@cmake --preset release -B $(BUILD) $(CMAKE_FLAGS)
 
 help:

@@ -1,15 +1,12 @@
 #!/bin/bash
-# Runs CTest and ends with one line: N passed, N failed[, N skipped].
+# Runs CTest, then sums up by area; ends with one line: N passed, N failed[, N skipped].
 # usage: run-tests.sh BUILD_FOLDER [JOBS]
 set -uo pipefail
-results=$(mktemp)
-trap 'rm -f "$results"' EXIT
-ctest --test-dir "$1" -j "${2:-2}" --output-on-failure --no-tests=error --output-junit "$results"
+report=$(mktemp)
+trap 'rm -f "$report"' EXIT
+count=$(ctest --test-dir "$1" -N | sed -n 's/^Total Tests: //p')
+printf '\n== Running %s tests of %s, %s at a time\n' "${count:-no}" "$1" "${2:-2}"
+ctest --test-dir "$1" -j "${2:-2}" --output-on-failure --no-tests=error --output-junit "$report"
 status=$?
-count() { sed -nE "s/.*[[:space:]]$1=\"([0-9]+)\".*/\1/p" "$results" | head -n 1; }
-failed=$(count failures)
-skipped=$(($(count skipped) + $(count disabled)))
-passed=$(($(count tests) - failed - skipped))
-echo
-echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
-exit $status
+"$(dirname "$0")/summarize-tests.py" "$report" && exit $status
+exit 1

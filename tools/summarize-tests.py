@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""What CTest's JUnit report says, by area; the last line is N passed, N failed[, N skipped].
+
+    summarize-tests.py REPORT
+"""
+import re
+import sys
+import xml.etree.ElementTree
+
+# The areas in the order of the summary, each with the first words of its tests' names, after "test_".
+# The longest that fits decides; a name that none fits is counted as "other".
+AREAS = {
+    "format": ["golden", "tables", "layouts"],
+    "core": ["allocations", "batch", "describe", "exact", "matmul", "numerics", "pack", "ranges", "store",
+             "registry", "plan", "group", "epilogue"],
+    "cpu": ["cpu", "f32", "fma"],
+    "gpu": ["gpu"],
+    "cuda": ["cuda"],
+    "amd": ["amd", "gfx9", "cdna"],
+    "emulated": ["emulated"],
+    "quantize": ["quantize", "dequantize", "convert", "recipes"],
+    "io": ["io", "families", "weight"],
+    "sol": ["sol"],
+    "cli": ["cli", "main_job"],
+    "bench": ["bench"],
+    "fuzz": ["fuzz"],
+    "docs": ["docs", "example"],
+    "tree": ["check", "consumer", "run", "summarize"],
+}
+
+
+def area_of(name):
+    words = re.sub("^test_", "", name) + "_"
+    fits = [(len(first), area) for area, firsts in AREAS.items() for first in firsts
+            if words.startswith(first + "_")]
+    return max(fits)[1] if fits else "other"
+
+
+def outcome_of(case):
+    if case.find("failure") is not None or case.get("status") == "fail":
+        return "failed"
+    return "passed" if case.get("status") == "run" else "skipped"
+
+
+def main(report):
+    results = {area: {"passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0} for area in [*AREAS, "other"]}
+    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        row = results[area_of(case.get("name"))]
+        row[outcome_of(case)] += 1
+        row["seconds"] += float(case.get("time", 0))
+    print(f"\n{'area':<10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
+    for area, row in results.items():
+        if row["passed"] + row["failed"] + row["skipped"]:
+            print(f"{area:<10}{row['passed']:>8}{row['failed']:>8}{row['skipped']:>9}{row['seconds']:>9.0f}")
+    total = {key: sum(row[key] for row in results.values()) for key in ("passed", "failed", "skipped")}
+    skipped = f", {total['skipped']} skipped" if total["skipped"] else ""
+    print(f"\n{total['passed']} passed, {total['failed']} failed{skipped}")
+
+
+main(sys.argv[1])
