@@ -32,12 +32,14 @@ bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel)
 
 const bsmm_kernel *bsmm_kernel_at(uint32_t index); /* NULL past the last */
 
-/* Opens the request's device and finds the kernel: the forced one, or the first that accepts. */
-bsmm_status bsmm_kernel_choose(bsmm_request *request, const bsmm_kernel **kernel);
+/* Opens the request's device and finds the kernel: the forced one, or the first that accepts, which
+ * fills `state` (BSMM_STATE_BYTES). */
+bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_kernel **kernel);
 
 /* Why a kernel does not take a request (wrong device, one that cannot be opened, or its own
- * reason); NULL if it does. Opens the request's device where that is not done. */
-const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, char *why,
-                                size_t size);
+ * reason); NULL if it does, and fills `state`. Opens the request's device where that is not done.
+ */
+const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
+                                char *why, size_t size);
 
 #endif

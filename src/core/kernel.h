@@ -25,22 +25,39 @@ typedef struct bsmm_product {
     void *stream;                /* of a run: the backend's own type; NULL is its default */
 } bsmm_product;
 
+/* A kernel's state is what it knows of a product before it is given memory: choices, sizes, tables,
+ * parameters of launches. The plan keeps it, and runs only read it, in any number of threads. It is
+ * copied by memcpy, so it holds no pointer into itself, to the product or to the product's memory.
+ */
+enum {
+    BSMM_STATE_BYTES = 8192, /* the most that a kernel's state takes */
+    BSMM_STATE_ALIGNMENT = 128,
+};
+
+/* Fails to compile where a kernel's type of state is too large. */
+#define BSMM_CHECK_STATE(type)                                                                     \
+    _Static_assert(sizeof(type) <= BSMM_STATE_BYTES && _Alignof(type) <= BSMM_STATE_ALIGNMENT,     \
+                   "a plan has no room for a larger state")
+
 typedef struct bsmm_kernel {
     const char *name;
-    const char *device; /* the part before ':' of the devices that it runs on: "cpu" */
-    /* NULL if the kernel takes it, else the reason, written into why[size] or static. */
-    const char *(*refuse)(const bsmm_product *product, char *why, size_t size);
-    uint64_t (*workspace_bytes)(const bsmm_product *product);
+    const char *device;   /* the part before ':' of the devices that it runs on: "cpu" */
+    uint32_t state_bytes; /* 0: the kernel has no state */
+    /* NULL if the kernel takes the product, else the reason, written into why[size] or static.
+     * Fills `state` if the kernel takes the product; all functions below are given that state. Must
+     * not look at the product's memory, which each run has its own. */
+    const char *(*refuse)(const bsmm_product *product, void *state, char *why, size_t size);
+    uint64_t (*workspace_bytes)(const bsmm_product *product, const void *state);
     /* The largest error before the last rounding, as a multiple of |alpha| * sum |a||b|. */
-    double (*bound)(const bsmm_product *product);
-    /* Once when a plan is made, after refuse took the product: loads what runs will need, so that
-     * they allocate nothing. NULL: nothing to do. */
-    bsmm_status (*prepare)(const bsmm_product *product);
+    double (*bound)(const bsmm_product *product, const void *state);
+    /* Completes the state when a plan is made: loads what runs launch, so that they allocate
+     * nothing. NULL: nothing to do. */
+    bsmm_status (*make)(const bsmm_product *product, void *state);
     /* Where buffers are not host memory, run only queues work in product->stream. */
-    bsmm_status (*run)(const bsmm_product *product, void *workspace);
+    bsmm_status (*run)(const bsmm_product *product, const void *state, void *workspace);
     /* Bytes of B packed ahead, and the packing; NULL when the kernel takes B as it is stored. */
-    uint64_t (*packed_b_bytes)(const bsmm_product *product);
-    bsmm_status (*pack_b)(const bsmm_product *product, void *packed);
+    uint64_t (*packed_b_bytes)(const bsmm_product *product, const void *state);
+    bsmm_status (*pack_b)(const bsmm_product *product, const void *state, void *packed);
     uint32_t alignment; /* in bytes, of the data and scales of A, B, C and D; 0: their elements' */
 } bsmm_kernel;
 

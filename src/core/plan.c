@@ -8,43 +8,59 @@ struct bsmm_plan {
     bsmm_product product; /* without memory */
     const bsmm_kernel *kernel;
     uint64_t workspace_bytes;
+    void *state; /* the kernel's; of a plan that a caller holds, behind this struct */
 };
 
 static const size_t workspace_alignment = 64;
 
-static void forget_memory(bsmm_operand *o) {
+static void forget_operand(bsmm_operand *o) {
     o->m.data = o->m.scales = NULL;
     o->m.global_scale = NULL;
 }
 
-static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
-    BSMM_TRY(bsmm_kernel_choose(request, &plan->kernel));
-    plan->product = request->product;
-    bsmm_product *p = &plan->product;
-    forget_memory(&p->a);
-    forget_memory(&p->b);
-    forget_memory(&p->c);
-    forget_memory(&p->d);
+static void forget_memory(bsmm_product *p) {
+    forget_operand(&p->a);
+    forget_operand(&p->b);
+    forget_operand(&p->c);
+    forget_operand(&p->d);
     p->bias = NULL;
-    plan->workspace_bytes = plan->kernel->workspace_bytes(p);
+}
+
+/* plan->state: BSMM_STATE_BYTES. */
+static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
+    forget_memory(&request->product);
+    BSMM_TRY(bsmm_kernel_choose(request, plan->state, &plan->kernel));
+    plan->product = request->product;
+    const bsmm_product *p = &plan->product;
+    plan->workspace_bytes = plan->kernel->workspace_bytes(p, plan->state);
     if (plan->workspace_bytes > INT64_MAX)
         return bsmm_fail(BSMM_E_INVALID,
                          "a.cols: value is %lld; the workspace of kernel %s overflows",
                          (long long)p->a.m.cols, plan->kernel->name);
-    return plan->kernel->prepare ? plan->kernel->prepare(p) : BSMM_OK;
+    return plan->kernel->make ? plan->kernel->make(p, plan->state) : BSMM_OK;
+}
+
+/* One allocation: the plan, then its kernel's state. */
+static bsmm_status keep(const bsmm_plan *made, bsmm_plan **plan) {
+    size_t head = (size_t)bsmm_round_up(sizeof *made, BSMM_STATE_ALIGNMENT);
+    size_t bytes = head + (size_t)bsmm_round_up(made->kernel->state_bytes, BSMM_STATE_ALIGNMENT);
+    *plan = aligned_alloc(BSMM_STATE_ALIGNMENT, bytes);
+    if (!*plan) return bsmm_fail(BSMM_E_MEMORY, "plan: %zu bytes are not to be had", bytes);
+    **plan = *made;
+    (*plan)->state = (uint8_t *)*plan + head;
+    memcpy((*plan)->state, made->state, made->kernel->state_bytes);
+    return BSMM_OK;
 }
 
 bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan) {
     if (!plan) return bsmm_fail(BSMM_E_INVALID, "plan: value is NULL; must be given");
     *plan = NULL;
+    _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
     bsmm_request request;
-    bsmm_plan made;
+    bsmm_plan made = {.state = state};
     BSMM_TRY(bsmm_describe(desc, &request));
     BSMM_TRY(make(&request, &made));
-    *plan = malloc(sizeof made);
-    if (!*plan) return bsmm_fail(BSMM_E_MEMORY, "plan: %zu bytes are not to be had", sizeof made);
-    **plan = made;
-    return BSMM_OK;
+    return keep(&made, plan);
 }
 
 void bsmm_plan_destroy(bsmm_plan *plan) {
@@ -111,7 +127,7 @@ static packed_header header_of(const bsmm_plan *plan) {
 
 uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
     if (!plan || !plan->kernel->pack_b) return 0;
-    return sizeof(packed_header) + plan->kernel->packed_b_bytes(&plan->product);
+    return sizeof(packed_header) + plan->kernel->packed_b_bytes(&plan->product, plan->state);
 }
 
 /* Memory that the caller brings for the kernel's use. */
@@ -152,7 +168,7 @@ bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void
     BSMM_TRY(bsmm_check_b(&p, plan->kernel));
     packed_header header = header_of(plan);
     BSMM_TRY(p.backend->store(p.device, p.stream, packed, &header, sizeof header));
-    return plan->kernel->pack_b(&p, (uint8_t *)packed + sizeof header);
+    return plan->kernel->pack_b(&p, plan->state, (uint8_t *)packed + sizeof header);
 }
 
 /* Only where the processor can read it: elsewhere that would have to wait for the stream. */
@@ -195,7 +211,7 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     BSMM_TRY(bind_packed(plan, &copy, &product));
     BSMM_TRY(check_workspace(plan, &copy));
     if (product.d.m.rows == 0 || product.d.m.cols == 0) return BSMM_OK;
-    return plan->kernel->run(&product, copy.workspace);
+    return plan->kernel->run(&product, plan->state, copy.workspace);
 }
 
 /* The buffers that a description's own pointers give. */
@@ -217,13 +233,14 @@ static bsmm_buffers buffers_of(const bsmm_product *p) {
 }
 
 bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc) {
-    bsmm_plan plan;
+    _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
+    bsmm_plan plan = {.state = state};
     bsmm_request request;
     BSMM_TRY(bsmm_describe(desc, &request));
+    bsmm_buffers buffers = buffers_of(&request.product);
     BSMM_TRY(make(&request, &plan));
     if (request.product.b_packed)
         return bsmm_fail(BSMM_E_INVALID, "b_packed: value is 1; only plans take packed weights");
-    bsmm_buffers buffers = buffers_of(&request.product);
     const bsmm_backend *backend = plan.product.backend;
     buffers.workspace_bytes = plan.workspace_bytes;
     if (plan.workspace_bytes)

@@ -32,8 +32,8 @@ static bsmm_status open_device(bsmm_request *request) {
     return BSMM_OK;
 }
 
-const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, char *why,
-                                size_t size) {
+const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
+                                char *why, size_t size) {
     if (!runs_on(kernel, request->device)) {
         snprintf(why, size, "runs on %s, not on %.32s", kernel->device, request->device);
         return why;
@@ -43,14 +43,14 @@ const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request
         return why;
     }
     if (request->product.b_packed && !kernel->pack_b) return "takes B as it is stored, not packed";
-    return kernel->refuse(&request->product, why, size);
+    return kernel->refuse(&request->product, state, why, size);
 }
 
-static bsmm_status choose_forced(bsmm_request *request, const bsmm_kernel **kernel) {
+static bsmm_status choose_forced(bsmm_request *request, void *state, const bsmm_kernel **kernel) {
     char why[200];
     for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++) {
         if (strcmp((*kernel)->name, request->kernel) != 0) continue;
-        const char *reason = bsmm_kernel_refusal(*kernel, request, why, sizeof why);
+        const char *reason = bsmm_kernel_refusal(*kernel, request, state, why, sizeof why);
         if (!reason) return BSMM_OK;
         return bsmm_fail(BSMM_E_UNSUPPORTED, "kernel: %s refuses: %s", request->kernel, reason);
     }
@@ -58,13 +58,13 @@ static bsmm_status choose_forced(bsmm_request *request, const bsmm_kernel **kern
                      request->kernel);
 }
 
-bsmm_status bsmm_kernel_choose(bsmm_request *request, const bsmm_kernel **kernel) {
+bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_kernel **kernel) {
     *kernel = NULL;
     BSMM_TRY(open_device(request));
-    if (request->kernel) return choose_forced(request, kernel);
+    if (request->kernel) return choose_forced(request, state, kernel);
     char why[200];
     for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++)
-        if (!bsmm_kernel_refusal(*kernel, request, why, sizeof why)) return BSMM_OK;
+        if (!bsmm_kernel_refusal(*kernel, request, state, why, sizeof why)) return BSMM_OK;
     return bsmm_fail(BSMM_E_UNSUPPORTED,
                      "device: value is \"%.64s\"; no kernel of it takes this product (see "
                      "bsmm_explain)",
@@ -81,9 +81,10 @@ bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
                          BSMM_COUNT(kernels));
     bsmm_explanation result = {.kernel = kernel->name};
     char why[200];
-    const char *reason = bsmm_kernel_refusal(kernel, &request, why, sizeof why);
+    _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
+    const char *reason = bsmm_kernel_refusal(kernel, &request, state, why, sizeof why);
     result.accepts = reason == NULL;
-    if (result.accepts) result.bound = kernel->bound(&request.product);
+    if (result.accepts) result.bound = kernel->bound(&request.product, state);
     if (reason) snprintf(result.reason, sizeof result.reason, "%s", reason);
     return bsmm_give_struct(explanation, &result, sizeof result, "explanation");
 }

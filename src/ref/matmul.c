@@ -39,7 +39,8 @@ static sizes measure(const bsmm_product *p) {
 }
 
 /* UINT64_MAX where no memory could hold it: the sums above may have wrapped then. */
-static uint64_t workspace_bytes(const bsmm_product *p) {
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    (void)state;
     double k = (double)p->a.m.cols, n = (double)p->d.m.cols, group = (double)group_rows(p);
     if (8 * ((group + p->threads) * k + 2 * group * n) > 0x1p60) return UINT64_MAX;
     sizes s = measure(p);
@@ -81,7 +82,8 @@ static void multiply_group(const bsmm_product *p, const scratch *s, int64_t row,
     }
 }
 
-static bsmm_status run(const bsmm_product *p, void *workspace) {
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    (void)state;
     scratch s = lay_out(p, workspace);
     int64_t m = p->d.m.rows, n = p->d.m.cols, group = group_rows(p);
     for (int64_t row = 0; row < m; row += group) {
@@ -96,13 +98,14 @@ static bsmm_status run(const bsmm_product *p, void *workspace) {
     return BSMM_OK;
 }
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
-    (void)p, (void)why, (void)size;
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    (void)p, (void)state, (void)why, (void)size;
     return NULL;
 }
 
 /* Sums in double: one rounding a term, and a few of scales and factors. */
-static double bound(const bsmm_product *p) {
+static double bound(const bsmm_product *p, const void *state) {
+    (void)state;
     return ((double)p->a.m.cols + 8) * 0x1p-53;
 }
 

@@ -11,28 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One operand, packed. */
-typedef struct side {
-    int64_t rows, panels, width;
-    uint64_t panel_bytes;
-    uint8_t *units;
-    double *factors;
-    uint8_t *wide;
-} side;
-
-typedef struct gemm {
-    const bsmm_engine *engine;
-    const bsmm_product *p;
-    side a, b;
-    int64_t units;  /* along K */
-    int64_t chunk;  /* of them at a time */
-    int64_t mc, nc; /* of this run: smaller where there are few blocks for the threads */
-    int threads;
-    bool by_rows;     /* each thread takes its part of A's rows */
-    bool is_direct;   /* bsmm_cpu_epilogue_is_direct */
-    bool expects;     /* D's lines are asked for ahead: caches do not hold it */
-    uint8_t *scratch; /* one per thread */
-} gemm;
+typedef bsmm_gemm_side side;
+typedef bsmm_gemm gemm;
 
 static uint64_t align64(uint64_t bytes) {
     return (bytes + 63) / 64 * 64;
@@ -62,7 +42,7 @@ static uint8_t *place_side(side *s, uint8_t *at) {
 
 /* A thread's scratch: mc x nc floats of sums (which become the values of a block-scaled D), then a
  * row of doubles, then a chunk of a panel of B, widened. */
-static uint64_t scratch_bytes(const gemm *g) {
+static uint64_t count_scratch(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
            (uint64_t)g->chunk * e->widened_unit_bytes;
@@ -91,12 +71,12 @@ static uint64_t block_bytes(const gemm *g) {
 
 /* Blocks are halved, but not below one panel, until the second-level cache holds one and every
  * thread has a few; whole ones hold whole blocks of a block-scaled D. */
-static void choose_blocks(gemm *g) {
+static void choose_blocks(gemm *g, const bsmm_product *p) {
     const bsmm_engine *e = g->engine;
     uint64_t cache = bsmm_cpu_l2_bytes();
     g->mc = e->mc;
     g->nc = e->nc;
-    if (g->p->recipe) return;
+    if (p->recipe) return;
     while (cache && block_bytes(g) > cache && (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
         continue;
     int64_t wanted = g->threads > 1 && !g->by_rows ? (int64_t)g->threads * 4 : 1;
@@ -110,38 +90,36 @@ static void choose_blocks(gemm *g) {
  * and moves lines between cores. */
 static const double least_of_thread = 1 << 18, most_by_rows = 1 << 27;
 
-static void choose_threads(gemm *g) {
-    double work = (double)g->a.rows * (double)g->b.rows * (double)g->p->a.m.cols;
+static void choose_threads(gemm *g, const bsmm_product *p) {
+    double work = (double)g->a.rows * (double)g->b.rows * (double)p->a.m.cols;
     int64_t tiles = g->a.panels * g->b.panels;
     int64_t most = bsmm_min_i64(tiles, (int64_t)(work / least_of_thread));
     if (g->threads > most) g->threads = most > 0 ? (int)most : 1;
     int64_t longest = bsmm_ceil_div(g->a.panels, g->threads) * g->threads;
     g->by_rows =
-        g->threads > 1 && !g->p->recipe && work <= most_by_rows && longest * 7 <= g->a.panels * 8;
+        g->threads > 1 && !p->recipe && work <= most_by_rows && longest * 7 <= g->a.panels * 8;
 }
 
-static gemm measure(const bsmm_engine *engine, const bsmm_product *p) {
-    gemm g = {.engine = engine, .p = p, .threads = p->threads};
+gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
+    gemm g = {.engine = engine, .threads = p->threads};
     g.units = bsmm_ceil_div(p->a.m.cols, engine->unit);
     g.chunk = chunk_length(engine, g.units);
     g.a = measure_side(p->a.m.rows, engine->mr, g.units, engine->a_unit_bytes);
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
-    choose_threads(&g);
-    choose_blocks(&g);
-    g.is_direct = bsmm_cpu_epilogue_is_direct(p);
-    g.expects = g.is_direct && p->d.data_bytes > bsmm_cpu_l2_bytes() / 4;
+    choose_threads(&g, p);
+    choose_blocks(&g, p);
+    g.scratch_bytes = count_scratch(&g);
+    g.packed_b_bytes = side_bytes(&g.b);
+    g.workspace_bytes = side_bytes(&g.a) + (p->b_packed ? 0 : g.packed_b_bytes) +
+                        (uint64_t)g.threads * g.scratch_bytes;
     return g;
 }
 
-uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p) {
-    gemm g = measure(engine, p);
-    return side_bytes(&g.a) + (p->b_packed ? 0 : side_bytes(&g.b)) +
-           (uint64_t)g.threads * scratch_bytes(&g);
-}
-
-uint64_t bsmm_gemm_packed_b_bytes(const bsmm_engine *engine, const bsmm_product *p) {
-    gemm g = measure(engine, p);
-    return side_bytes(&g.b);
+/* What a run alone knows. */
+static void bind(gemm *g, const bsmm_product *p) {
+    g->p = p;
+    g->is_direct = bsmm_cpu_epilogue_is_direct(p);
+    g->expects = g->is_direct && p->d.data_bytes > bsmm_cpu_l2_bytes() / 4;
 }
 
 static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, int64_t count) {
@@ -293,7 +271,7 @@ static void multiply_block(const gemm *g, const block *b) {
 /* D's rows [row, row + rows) and nc columns from col on, or what is left of either. */
 static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int64_t col) {
     uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
-    uint8_t *scratch = g->scratch + (uint64_t)thread * scratch_bytes(g);
+    uint8_t *scratch = g->scratch + (uint64_t)thread * g->scratch_bytes;
     block b = {.row = row, .rows = rows, .col = col};
     b.cols = bsmm_min_i64(g->nc, g->b.rows - col);
     b.acc = (float *)(void *)scratch;
@@ -306,8 +284,9 @@ static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int6
     if (!g->is_direct || g->units == 0) finish_block(g, &b);
 }
 
-void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *packed) {
-    gemm g = measure(engine, p);
+void bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *packed) {
+    gemm g = *made;
+    bind(&g, p);
     uint8_t *end = place_side(&g.b, packed);
     /* The alignment's gaps too: the bytes may go to a file. */
     uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
@@ -373,8 +352,9 @@ static void run_alone(const gemm *g) {
     run_rows(g, 0, 1);
 }
 
-bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace) {
-    gemm g = measure(engine, p);
+bsmm_status bsmm_gemm_run(const gemm *made, const bsmm_product *p, void *workspace) {
+    gemm g = *made;
+    bind(&g, p);
     uint8_t *after_a = place_side(&g.a, workspace);
     /* A packed B is only read: it is placed as if it were workspace. */
     g.scratch = p->b_packed ? after_a : place_side(&g.b, after_a);

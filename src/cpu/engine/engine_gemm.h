@@ -64,12 +64,38 @@ struct bsmm_engine {
     int64_t narrow_cols;
 };
 
-/* B packed ahead: the same bytes that a run would make. */
-uint64_t bsmm_gemm_packed_b_bytes(const bsmm_engine *engine, const bsmm_product *p);
-void bsmm_gemm_pack_b(const bsmm_engine *engine, const bsmm_product *p, void *packed);
+/* One operand, packed. */
+typedef struct bsmm_gemm_side {
+    int64_t rows, panels, width;
+    uint64_t panel_bytes;
+    uint8_t *units; /* these three are known in a run */
+    double *factors;
+    uint8_t *wide;
+} bsmm_gemm_side;
 
-uint64_t bsmm_gemm_workspace_bytes(const bsmm_engine *engine, const bsmm_product *p);
-bsmm_status bsmm_gemm_run(const bsmm_engine *engine, const bsmm_product *p, void *workspace);
+/* How an engine takes a product: the state of the kernels that have one. */
+typedef struct bsmm_gemm {
+    const bsmm_engine *engine;
+    bsmm_gemm_side a, b;
+    int64_t units;  /* along K */
+    int64_t chunk;  /* of them at a time */
+    int64_t mc, nc; /* the engine's, or smaller where there are few blocks for the threads */
+    uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
+    int threads;
+    bool by_rows; /* each thread takes its part of A's rows */
+    /* Of a run. */
+    const bsmm_product *p;
+    bool is_direct;   /* bsmm_cpu_epilogue_is_direct */
+    bool expects;     /* D's lines are prefetched: caches do not hold it */
+    uint8_t *scratch; /* one per thread */
+} bsmm_gemm;
+
+bsmm_gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p);
+
+/* Packs B ahead: the same bytes that a run would make. */
+void bsmm_gemm_pack_b(const bsmm_gemm *made, const bsmm_product *p, void *packed);
+
+bsmm_status bsmm_gemm_run(const bsmm_gemm *made, const bsmm_product *p, void *workspace);
 
 /* NULL if the engine's cache blocks hold whole blocks of a block-scaled D, else the reason. */
 const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,

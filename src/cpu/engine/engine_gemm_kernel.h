@@ -23,33 +23,40 @@ typedef struct packed_needs {
     const char *(*refuse)(const bsmm_product *p, char *why, size_t size); /* operands */
 } packed_needs;
 
-static inline const char *refuse_packed(const packed_needs *needs, const bsmm_product *p, char *why,
-                                        size_t size) {
+static inline const char *refuse_packed(const packed_needs *needs, const bsmm_product *p,
+                                        bsmm_gemm *made, char *why, size_t size) {
     if (!(bsmm_cpu_features() & needs->feature)) return needs->absent;
     const char *reason = needs->refuse(p, why, size);
-    return reason ? reason : bsmm_gemm_refuse_output(engine_of(p), p, why, size);
+    if (reason) return reason;
+    const bsmm_engine *engine = engine_of(p);
+    *made = bsmm_gemm_make(engine, p);
+    return bsmm_gemm_refuse_output(engine, p, why, size);
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
-    return bsmm_gemm_workspace_bytes(engine_of(p), p);
+BSMM_CHECK_STATE(bsmm_gemm);
+
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    (void)p;
+    return ((const bsmm_gemm *)state)->workspace_bytes;
 }
 
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    return bsmm_gemm_run(engine_of(p), p, workspace);
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    return bsmm_gemm_run(state, p, workspace);
 }
 
-static uint64_t packed_b_bytes(const bsmm_product *p) {
-    return bsmm_gemm_packed_b_bytes(engine_of(p), p);
+static uint64_t packed_b_bytes(const bsmm_product *p, const void *state) {
+    (void)p;
+    return ((const bsmm_gemm *)state)->packed_b_bytes;
 }
 
-static bsmm_status pack_b(const bsmm_product *p, void *packed) {
-    bsmm_gemm_pack_b(engine_of(p), p, packed);
+static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed) {
+    bsmm_gemm_pack_b(state, p, packed);
     return BSMM_OK;
 }
 
 /* The members of a bsmm_kernel that these are. */
 #define BSMM_PACKED_KERNEL                                                                         \
-    .device = "cpu", .workspace_bytes = workspace_bytes, .run = run,                               \
-    .packed_b_bytes = packed_b_bytes, .pack_b = pack_b
+    .device = "cpu", .state_bytes = sizeof(bsmm_gemm), .workspace_bytes = workspace_bytes,         \
+    .run = run, .packed_b_bytes = packed_b_bytes, .pack_b = pack_b
 
 #endif

@@ -48,10 +48,10 @@ INLINE void vec_settle(vec *value) {
 
 #endif
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     static const packed_needs needs = {BSMM_CPU_AVX2, "the processor has no AVX2",
                                        bsmm_f32fma_refuse};
-    return refuse_packed(&needs, p, why, size);
+    return refuse_packed(&needs, p, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx2_f32 = {

@@ -45,7 +45,6 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
         .b_unit_bytes = (uint64_t)BSMM_F32FMA_UNIT_BYTES(BSMM_SMALL_M_LANES, unit),
         .scale_unit = scale_unit_of(p->b.m.format.scale),
         .wide_limit = BSMM_F32FMA_SPAN_LIMIT,
-        .context_bytes = BSMM_SMALL_M_F32_CONTEXT_BYTES,
         .make_context = bsmm_small_m_f32_make,
         .pack_a = pack_a,
         .pack_b = pack_b,
@@ -78,11 +77,11 @@ static const char *refuse_weights(const bsmm_format *f, char *why, size_t size) 
     return NULL;
 }
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) return "the processor has no AVX2";
     const char *reason = bsmm_f32fma_refuse(p, why, size);
     if (!reason) reason = refuse_weights(&p->b.m.format, why, size);
-    return reason ? reason : bsmm_small_m_refuse(p, most_rows, why, size);
+    return reason ? reason : take_small_m(p, most_rows, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx2_f32_small_m = {

@@ -103,7 +103,6 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     bool wide = elem == BSMM_ELEM_E2M3 && p->a.m.format.elem == BSMM_ELEM_E2M3;
     bsmm_int8_scaling scaling = bsmm_int8_scaling_of(p);
     bsmm_small_m_engine d = bsmm_small_m_int8_engine_of(p, width_of(p));
-    d.context_bytes = sizeof(bsmm_int8_tables);
     d.make_context = make_tables;
     d.pack_a = pack_a;
     d.prepare = prepare;
@@ -115,9 +114,10 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 
 #endif
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) return "the processor has no AVX2";
-    return bsmm_small_m_int8_refuse(p, most_rows, why, size);
+    const char *reason = bsmm_small_m_int8_refuse(p, why, size);
+    return reason ? reason : take_small_m(p, most_rows, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx2_int8dot_small_m = {

@@ -251,10 +251,10 @@ static const bsmm_engine *engine_of(const bsmm_product *p) {
 
 #endif
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     static const packed_needs needs = {BSMM_CPU_AVX512_BF16, "the processor has no AVX-512 BF16",
                                        bsmm_bf16_refuse};
-    return refuse_packed(&needs, p, why, size);
+    return refuse_packed(&needs, p, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot = {

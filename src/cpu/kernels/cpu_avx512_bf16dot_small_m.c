@@ -58,7 +58,6 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
                                        : BSMM_BF16_UNIT_BYTES(width, unit));
     d.b_unit_bytes = (uint64_t)BSMM_BF16_UNIT_BYTES(BSMM_SMALL_M_LANES, unit);
     d.scale_unit = scale_unit_of(p->b.m.format.scale);
-    d.context_bytes = sizeof(bsmm_decode_tables);
     d.pack_b = pack_b;
     d.prepare = bsmm_small_m_bf16_prepare;
     d.multiply = form->multiply[weights][by_segment][tile];
@@ -109,11 +108,11 @@ static bool is_supported(void) {
     return (bsmm_cpu_features() & needed) == needed;
 }
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 BF16 and VBMI";
     const char *reason = bsmm_bf16_refuse(p, why, size);
     if (!reason) reason = refuse_weights(&p->b.m.format, why, size);
-    return reason ? reason : bsmm_small_m_refuse(p, most_rows, why, size);
+    return reason ? reason : take_small_m(p, most_rows, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_bf16dot_small_m = {

@@ -240,9 +240,10 @@ static bool is_supported(void) {
     return (bsmm_cpu_features() & needed) == needed;
 }
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 VNNI and VBMI";
-    return bsmm_small_m_int8_refuse(p, most_rows, why, size);
+    const char *reason = bsmm_small_m_int8_refuse(p, why, size);
+    return reason ? reason : take_small_m(p, most_rows, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx512_int8dot_small_m = {

@@ -46,7 +46,8 @@ static int count_threads(const bsmm_product *p) {
     return (int)bsmm_min_i64(p->threads, count_blocks(p));
 }
 
-static bsmm_status run(const bsmm_product *p, void *memory) {
+static bsmm_status run(const bsmm_product *p, const void *state, void *memory) {
+    (void)state;
     workspace *workspaces = memory;
     int64_t across = bsmm_ceil_div(p->d.m.cols, NC), blocks = count_blocks(p);
 #pragma omp parallel for num_threads(count_threads(p)) schedule(dynamic)
@@ -55,18 +56,20 @@ static bsmm_status run(const bsmm_product *p, void *memory) {
     return BSMM_OK;
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    (void)state;
     return (uint64_t)count_threads(p) * sizeof(workspace);
 }
 
 /* See engine_f32seg.c. */
-static double bound(const bsmm_product *p) {
-    (void)p;
+static double bound(const bsmm_product *p, const void *state) {
+    (void)p, (void)state;
     return BSMM_F32SEG_SEGMENT * 0x1p-24;
 }
 
 /* A segment of odd length, or an element per scale, is nothing that it was written for. */
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    (void)state;
     if (p->recipe) {
         snprintf(why, size, "D is block-scaled (%s): it stores unscaled formats only",
                  bsmm_format_name(p->d.m.format));

@@ -390,7 +390,8 @@ void bsmm_bf16_pack(const bsmm_product *p, bsmm_bf16_form form, int64_t width, i
     bsmm_bf16_pack_by(bsmm_pack_best(), p, form, width, row, rows, to);
 }
 
-double bsmm_bf16_bound(const bsmm_product *p) {
+double bsmm_bf16_bound(const bsmm_product *p, const void *state) {
+    (void)state;
     double k = (double)p->a.m.cols;
     double terms = bsmm_bf16_by_segment(p) ? 128 + k / 128 : k;
     return 1.1 * (terms + 4) * 0x1p-24;

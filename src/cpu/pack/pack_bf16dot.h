@@ -32,7 +32,7 @@ const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size);
 bool bsmm_bf16_by_segment(const bsmm_product *p);
 
 /* Of a result, in terms of sum |a||b|. */
-double bsmm_bf16_bound(const bsmm_product *p);
+double bsmm_bf16_bound(const bsmm_product *p, const void *state);
 
 /* Bytes of a unit of `width` rows, rounded up to 64. */
 #define BSMM_BF16_UNIT_BYTES(width, unit)                                                          \

@@ -27,7 +27,7 @@ const char *bsmm_f32fma_refuse(const bsmm_product *p, char *why, size_t size);
 bool bsmm_f32fma_by_segment(const bsmm_product *p);
 
 /* See bsmm_kernel: products are exact inside a multiply-add. */
-double bsmm_f32fma_bound(const bsmm_product *p);
+double bsmm_f32fma_bound(const bsmm_product *p, const void *state);
 
 /* Bytes of a unit of `width` rows, rounded up to 64. */
 #define BSMM_F32FMA_UNIT_BYTES(width, unit)                                                        \

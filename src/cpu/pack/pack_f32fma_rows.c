@@ -54,7 +54,8 @@ const char *bsmm_f32fma_refuse(const bsmm_product *p, char *why, size_t size) {
     return NULL;
 }
 
-double bsmm_f32fma_bound(const bsmm_product *p) {
+double bsmm_f32fma_bound(const bsmm_product *p, const void *state) {
+    (void)state;
     double k = (double)p->a.m.cols;
     double terms =
         bsmm_f32fma_by_segment(p) ? BSMM_F32FMA_SEGMENT_UNIT + k / BSMM_F32FMA_SEGMENT_UNIT : k;

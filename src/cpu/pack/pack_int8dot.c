@@ -45,7 +45,8 @@ const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size) {
     return NULL;
 }
 
-double bsmm_int8_bound(const bsmm_product *p) {
+double bsmm_int8_bound(const bsmm_product *p, const void *state) {
+    (void)state;
     return (double)(bsmm_ceil_div(p->a.m.cols, bsmm_int8_unit(p)) + 1) * 0x1p-24;
 }
 

@@ -49,7 +49,7 @@ static inline int64_t bsmm_int8_unit(const bsmm_product *p) {
 }
 
 /* Of a result, in terms of sum |a||b|. */
-double bsmm_int8_bound(const bsmm_product *p);
+double bsmm_int8_bound(const bsmm_product *p, const void *state);
 
 /* Bytes of a unit, rounded up to 64. */
 #define BSMM_INT8_UNIT_BYTES(width, unit, form) (((width) * ((unit) + 4 * (form)) + 63) / 64 * 64)

@@ -15,21 +15,16 @@ static const int64_t ahead = 16384;
 /* ---- workspace ---- */
 
 typedef struct product_run {
-    const bsmm_small_m_engine *d;
+    const bsmm_small_m *m;
+    const bsmm_small_m_engine *d; /* m's */
     const bsmm_product *p;
-    int64_t tiles; /* of A */
-    int64_t steps, units, scale_units;
-    int64_t step_bytes, row_bytes, pitch;
-    uint64_t tile_bytes, packed_bytes, thread_bytes;
-    int threads;
     /* shared */
     uint8_t *a;
     double *a_factors;
     uint8_t *a_wide;
     uint64_t *scale_columns; /* offset of each scale unit's block, less its row's part */
     int64_t run;             /* 16, 4 or 1 of them, from multiples of it on, lie side by side */
-    void *context;
-    uint8_t *scratch; /* one per thread */
+    uint8_t *scratch;        /* one per thread */
 } product_run;
 
 /* A thread's part. */
@@ -51,83 +46,78 @@ static bool has_float_scales(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_F32;
 }
 
-static uint64_t scale_bytes(const product_run *x) {
-    uint64_t count = (uint64_t)(x->d->panels * x->scale_units * LANES);
-    return align64(count * (has_float_scales(x->p) ? sizeof(float) : 1));
+static uint64_t scale_bytes(const bsmm_small_m *m, const bsmm_product *p) {
+    uint64_t count = (uint64_t)(m->d.panels * m->scale_units * LANES);
+    return align64(count * (has_float_scales(p) ? sizeof(float) : 1));
 }
 
-static uint64_t acc_bytes(const product_run *x) {
-    return (uint64_t)(x->tiles * x->d->width * COLUMNS) * sizeof(float);
+static uint64_t acc_bytes(const bsmm_small_m *m) {
+    return (uint64_t)(m->tiles * m->d.width * COLUMNS) * sizeof(float);
 }
 
-static product_run measure(const bsmm_small_m_engine *d, const bsmm_product *p) {
+static uint64_t shared_bytes(const bsmm_small_m *m) {
+    uint64_t rows = (uint64_t)(m->tiles * m->d.width);
+    return align64((uint64_t)m->tiles * m->tile_bytes) + align64(rows * sizeof(double)) +
+           align64(rows) + align64((uint64_t)m->scale_units * sizeof(uint64_t));
+}
+
+void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm_small_m *m) {
     int64_t k = p->a.m.cols, bits = bsmm_elem_row(p->b.m.format.elem)->bits;
-    product_run x = {.d = d, .p = p, .tiles = bsmm_ceil_div(p->a.m.rows, d->width)};
-    x.steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), BSMM_SMALL_M_GROUP);
-    x.units = x.steps * BSMM_SMALL_M_STEP / d->unit;
-    x.scale_units = x.steps * BSMM_SMALL_M_STEP / d->scale_unit;
-    x.step_bytes = BSMM_SMALL_M_STEP / 8 * bits;
     uint32_t group = bsmm_elem_group(p->b.m.format.elem);
-    x.row_bytes = bsmm_round_up(k, group) * bits / 8;
-    x.pitch = p->b.m.ld * bits / 8;
-    x.tile_bytes = (uint64_t)x.units * d->a_unit_bytes;
-    x.packed_bytes = align64((uint64_t)x.units * d->b_unit_bytes);
-    x.thread_bytes =
-        acc_bytes(&x) + 2 * COLUMNS * sizeof(double) + COLUMNS + scale_bytes(&x) + x.packed_bytes;
-    x.threads = (int)bsmm_min_i64(p->threads, bsmm_ceil_div(p->b.m.rows, COLUMNS));
-    if (x.threads < 1) x.threads = 1;
-    return x;
-}
-
-static uint64_t shared_bytes(const product_run *x) {
-    uint64_t rows = (uint64_t)(x->tiles * x->d->width);
-    return align64((uint64_t)x->tiles * x->tile_bytes) + align64(rows * sizeof(double)) +
-           align64(rows) + align64((uint64_t)x->scale_units * sizeof(uint64_t)) +
-           align64(x->d->context_bytes);
+    m->d = *d;
+    m->tiles = bsmm_ceil_div(p->a.m.rows, d->width);
+    m->steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), BSMM_SMALL_M_GROUP);
+    m->units = m->steps * BSMM_SMALL_M_STEP / d->unit;
+    m->scale_units = m->steps * BSMM_SMALL_M_STEP / d->scale_unit;
+    m->step_bytes = BSMM_SMALL_M_STEP / 8 * bits;
+    m->row_bytes = bsmm_round_up(k, group) * bits / 8;
+    m->pitch = p->b.m.ld * bits / 8;
+    m->tile_bytes = (uint64_t)m->units * d->a_unit_bytes;
+    m->packed_bytes = align64((uint64_t)m->units * d->b_unit_bytes);
+    m->thread_bytes =
+        acc_bytes(m) + 2 * COLUMNS * sizeof(double) + COLUMNS + scale_bytes(m, p) + m->packed_bytes;
+    m->threads = (int)bsmm_min_i64(p->threads, bsmm_ceil_div(p->b.m.rows, COLUMNS));
+    if (m->threads < 1) m->threads = 1;
+    m->workspace_bytes = shared_bytes(m) + (uint64_t)m->threads * m->thread_bytes;
+    if (d->make_context) d->make_context(p, m->context);
 }
 
 static void place(product_run *x, uint8_t *at) {
-    uint64_t rows = (uint64_t)(x->tiles * x->d->width);
+    uint64_t rows = (uint64_t)(x->m->tiles * x->d->width);
     x->a = at;
-    at += align64((uint64_t)x->tiles * x->tile_bytes);
+    at += align64((uint64_t)x->m->tiles * x->m->tile_bytes);
     x->a_factors = (double *)(void *)at;
     at += align64(rows * sizeof(double));
     x->a_wide = at;
     at += align64(rows);
     x->scale_columns = (uint64_t *)(void *)at;
-    x->context = at + align64((uint64_t)x->scale_units * sizeof(uint64_t));
-    x->scratch = (uint8_t *)x->context + align64(x->d->context_bytes);
+    x->scratch = at + align64((uint64_t)x->m->scale_units * sizeof(uint64_t));
 }
 
 static scratch place_scratch(const product_run *x) {
-    uint8_t *at = x->scratch + (uint64_t)omp_get_thread_num() * x->thread_bytes;
+    uint8_t *at = x->scratch + (uint64_t)omp_get_thread_num() * x->m->thread_bytes;
     scratch s = {.acc = (float *)(void *)at};
-    at += acc_bytes(x);
+    at += acc_bytes(x->m);
     s.values = (double *)(void *)at;
     s.factors = s.values + COLUMNS;
     s.wide = (uint8_t *)(s.factors + COLUMNS);
     s.codes = s.wide + COLUMNS;
     s.scales = (float *)(void *)s.codes;
-    s.packed = s.codes + scale_bytes(x);
+    s.packed = s.codes + scale_bytes(x->m, x->p);
     return s;
-}
-
-uint64_t bsmm_small_m_workspace_bytes(const bsmm_small_m_engine *d, const bsmm_product *p) {
-    product_run x = measure(d, p);
-    return shared_bytes(&x) + (uint64_t)x.threads * x.thread_bytes;
 }
 
 /* ---- A ---- */
 
 static void pack_tile(const product_run *x, int64_t tile) {
     int64_t width = x->d->width, row = tile * width;
-    bsmm_panel to = {x->a + (uint64_t)tile * x->tile_bytes, x->a_factors + row, x->a_wide + row};
+    bsmm_panel to = {x->a + (uint64_t)tile * x->m->tile_bytes, x->a_factors + row, x->a_wide + row};
     for (int64_t i = 0; i < width; i++) {
         to.factors[i] = 1;
         to.wide[i] = 0;
     }
     uint64_t used = (uint64_t)bsmm_ceil_div(x->p->a.m.cols, x->d->unit) * x->d->a_unit_bytes;
-    memset(to.units + used, 0, x->tile_bytes - used);
+    memset(to.units + used, 0, x->m->tile_bytes - used);
     x->d->pack_a(x->p, width, row, bsmm_min_i64(width, x->p->a.m.rows - row), &to);
 }
 
@@ -143,7 +133,7 @@ static bool lie_in_runs(const product_run *x, int64_t run) {
 static void find_scale_columns(product_run *x) {
     const bsmm_operand *b = &x->p->b;
     int64_t last = b->map.cols - 1;
-    for (int64_t i = 0; i < x->scale_units; i++) {
+    for (int64_t i = 0; i < x->m->scale_units; i++) {
         int64_t block = i * x->d->scale_unit / b->m.format.block_cols;
         x->scale_columns[i] = bsmm_scale_map_at(&b->map, 0, bsmm_min_i64(block, last));
     }
@@ -207,13 +197,13 @@ static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t st
                                 const bsmm_small_m_span *whole) {
     _Alignas(64) uint8_t copy[BSMM_SMALL_M_PANELS * LANES * COPIED * WIDEST_STEP];
     uint32_t unusual = 0;
-    for (; step < x->steps; step += COPIED) {
-        int64_t from = step * x->step_bytes, pitch = COPIED * x->step_bytes;
-        int64_t bytes = bsmm_min_i64(pitch, x->row_bytes - from);
+    for (; step < x->m->steps; step += COPIED) {
+        int64_t from = step * x->m->step_bytes, pitch = COPIED * x->m->step_bytes;
+        int64_t bytes = bsmm_min_i64(pitch, x->m->row_bytes - from);
         memset(copy, 0, sizeof copy);
         for (int64_t lane = 0; lane < x->d->panels * LANES; lane++) {
             int64_t row = bsmm_min_i64(t->col + t->at + lane, x->p->b.m.rows - 1);
-            memcpy(copy + lane * pitch, (const uint8_t *)x->p->b.m.data + row * x->pitch + from,
+            memcpy(copy + lane * pitch, (const uint8_t *)x->p->b.m.data + row * x->m->pitch + from,
                    (size_t)bytes);
         }
         int64_t k = step * BSMM_SMALL_M_STEP;
@@ -242,23 +232,23 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
     bool whole = row + x->d->panels * LANES <= x->p->b.m.rows;
     int64_t direct = whole ? x->p->a.m.cols / group * BSMM_SMALL_M_GROUP : 0;
     /* So many strips ahead that even short rows come in time. */
-    int64_t row_bytes = direct * x->step_bytes, rows = x->d->panels * LANES;
-    int64_t later = later_row(x, t, bsmm_ceil_div(ahead, rows * x->pitch));
+    int64_t row_bytes = direct * x->m->step_bytes, rows = x->d->panels * LANES;
+    int64_t later = later_row(x, t, bsmm_ceil_div(ahead, rows * x->m->pitch));
     uint32_t unusual = 0;
-    for (int64_t tile = 0; tile < x->tiles; tile++) {
-        bsmm_small_m_span span = {.a = x->a + (uint64_t)tile * x->tile_bytes,
-                                  .b = (const uint8_t *)x->p->b.m.data + row * x->pitch,
-                                  .pitch = x->pitch,
-                                  .next = (const uint8_t *)x->p->b.m.data + later * x->pitch,
+    for (int64_t tile = 0; tile < x->m->tiles; tile++) {
+        bsmm_small_m_span span = {.a = x->a + (uint64_t)tile * x->m->tile_bytes,
+                                  .b = (const uint8_t *)x->p->b.m.data + row * x->m->pitch,
+                                  .pitch = x->m->pitch,
+                                  .next = (const uint8_t *)x->p->b.m.data + later * x->m->pitch,
                                   .lead = bsmm_min_i64(ahead / rows, row_bytes),
                                   .codes = t->to->codes,
                                   .scales = has_float_scales(x->p) ? t->to->scales : NULL,
-                                  .scale_pitch = x->scale_units * LANES,
+                                  .scale_pitch = x->m->scale_units * LANES,
                                   .steps = direct,
-                                  .context = x->context,
+                                  .context = x->m->context,
                                   .acc = t->to->acc + tile * x->d->width * COLUMNS + t->at};
         if (direct > 0) unusual |= x->d->multiply(&span);
-        if (direct < x->steps) unusual |= multiply_copied(x, t, direct, &span);
+        if (direct < x->m->steps) unusual |= multiply_copied(x, t, direct, &span);
     }
     return unusual;
 }
@@ -270,21 +260,21 @@ static void multiply_packed(const product_run *x, const scratch *to, int64_t col
         panel.factors[lane] = 1;
     x->d->pack_b(x->p, col + at, rows, &panel);
     int64_t units = bsmm_ceil_div(x->p->a.m.cols, x->d->unit);
-    for (int64_t r = 0; r < x->tiles * x->d->width; r++)
+    for (int64_t r = 0; r < x->m->tiles * x->d->width; r++)
         memset(to->acc + r * COLUMNS + at, 0, LANES * sizeof(float));
-    for (int64_t tile = 0; tile < x->tiles; tile++)
-        x->d->multiply_packed(x->a + (uint64_t)tile * x->tile_bytes, to->packed, x->d->width, units,
-                              to->acc + tile * x->d->width * COLUMNS + at);
+    for (int64_t tile = 0; tile < x->m->tiles; tile++)
+        x->d->multiply_packed(x->a + (uint64_t)tile * x->m->tile_bytes, to->packed, x->d->width,
+                              units, to->acc + tile * x->d->width * COLUMNS + at);
 }
 
 /* Gathers one panel's scales; false if it has to be packed. */
 static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, int64_t at,
                           int64_t p) {
-    int64_t begin = p * x->scale_units * LANES;
+    int64_t begin = p * x->m->scale_units * LANES;
     bsmm_small_m_scales s = {.p = x->p,
                              .row = col + at,
                              .rows = bsmm_min_i64(LANES, x->p->b.m.rows - col - at),
-                             .units = x->scale_units,
+                             .units = x->m->scale_units,
                              .used = x->p->a.m.cols / x->d->scale_unit,
                              .codes = to->codes + begin,
                              .scales = to->scales + begin,
@@ -302,7 +292,7 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
 
 /* Scales that do no harm, of a panel whose sums are void. */
 static void clear_scales(const product_run *x, const scratch *to, int64_t p) {
-    int64_t count = x->scale_units * LANES;
+    int64_t count = x->m->scale_units * LANES;
     if (has_float_scales(x->p))
         memset(to->scales + p * count, 0, (size_t)count * sizeof(float));
     else
@@ -327,7 +317,7 @@ static void run_strip(const product_run *x, const scratch *to, int64_t col, int6
 static void run_columns(const product_run *x, int64_t col, int64_t next) {
     scratch to = place_scratch(x);
     int64_t cols = bsmm_min_i64(COLUMNS, x->p->b.m.rows - col);
-    memset(to.acc, 0, acc_bytes(x));
+    memset(to.acc, 0, acc_bytes(x->m));
     for (int64_t at = 0; at < cols; at += x->d->panels * LANES)
         run_strip(x, &to, col, next, at);
     for (int64_t r = 0; r < x->p->a.m.rows; r++) {
@@ -366,16 +356,15 @@ static void run_pieces(const product_run *x, int64_t *taken) {
     }
 }
 
-bsmm_status bsmm_small_m_run(const bsmm_small_m_engine *d, const bsmm_product *p, void *workspace) {
-    product_run x = measure(d, p);
+bsmm_status bsmm_small_m_run(const bsmm_small_m *m, const bsmm_product *p, void *workspace) {
+    product_run x = {.m = m, .d = &m->d, .p = p};
     place(&x, workspace);
     if (p->b.m.format.scale != BSMM_SCALE_NONE) find_scale_columns(&x);
-    if (d->make_context) d->make_context(p, x.context);
     int64_t taken = 0;
-#pragma omp parallel num_threads(x.threads)
+#pragma omp parallel num_threads(m->threads)
     {
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < x.tiles; i++)
+        for (int64_t i = 0; i < m->tiles; i++)
             pack_tile(&x, i);
         run_pieces(&x, &taken);
     }

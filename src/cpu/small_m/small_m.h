@@ -21,6 +21,7 @@ enum {
     BSMM_SMALL_M_COLUMNS = 128, /* what a thread takes at once; from row to row of sums */
     BSMM_SMALL_M_WIDTH = 16,    /* most rows of a tile of A */
     BSMM_SMALL_M_PANELS = 4,    /* most panels side by side */
+    BSMM_SMALL_M_CONTEXT_BYTES = 320,
 };
 
 /* A run of steps of a few panels side by side times one tile. */
@@ -79,14 +80,14 @@ typedef struct bsmm_small_m_scales {
 } bsmm_small_m_scales;
 
 typedef struct bsmm_small_m_engine {
-    int64_t width;          /* rows of a tile of A */
-    int64_t panels;         /* taken side by side: independent sums, where a sum is slow */
-    int64_t unit;           /* K of a packed unit */
-    uint64_t a_unit_bytes;  /* of width rows */
-    uint64_t b_unit_bytes;  /* of 16 rows, for panels that are packed after all */
-    int64_t scale_unit;     /* K of a gathered scale */
-    int wide_limit;         /* see bsmm_engine */
-    uint64_t context_bytes; /* tables and the like, made once a run */
+    int64_t width;         /* rows of a tile of A */
+    int64_t panels;        /* taken side by side: independent sums, where a sum is slow */
+    int64_t unit;          /* K of a packed unit */
+    uint64_t a_unit_bytes; /* of width rows */
+    uint64_t b_unit_bytes; /* of 16 rows, for panels that are packed after all */
+    int64_t scale_unit;    /* K of a gathered scale */
+    int wide_limit;        /* see bsmm_engine */
+    /* Makes tables and the like, BSMM_SMALL_M_CONTEXT_BYTES; NULL: multiply needs none. */
     void (*make_context)(const bsmm_product *p, void *context);
     void (*pack_a)(const bsmm_product *p, int64_t width, int64_t row, int64_t rows, bsmm_panel *to);
     void (*pack_b)(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to);
@@ -107,9 +108,20 @@ const char *bsmm_small_m_refuse(const bsmm_product *p, int64_t most_rows, char *
  * holds all rows of A, else the last; an index. */
 int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int count);
 
-uint64_t bsmm_small_m_workspace_bytes(const bsmm_small_m_engine *engine, const bsmm_product *p);
-bsmm_status bsmm_small_m_run(const bsmm_small_m_engine *engine, const bsmm_product *p,
-                             void *workspace);
+/* How an engine takes a product: the state of the kernels that have one. */
+typedef struct bsmm_small_m {
+    _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES]; /* what make_context made */
+    bsmm_small_m_engine d;
+    int64_t tiles; /* of A */
+    int64_t steps, units, scale_units;
+    int64_t step_bytes, row_bytes, pitch;
+    uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
+    int threads;
+} bsmm_small_m;
+
+void bsmm_small_m_make(const bsmm_small_m_engine *engine, const bsmm_product *p,
+                       bsmm_small_m *made);
+bsmm_status bsmm_small_m_run(const bsmm_small_m *made, const bsmm_product *p, void *workspace);
 
 /* Gathers the codes of leading units, as many as come in whole runs of `run` (16 or 4 codes that
  * lie side by side); returns how many. row: where each lane's row has column offset 0. For kernels

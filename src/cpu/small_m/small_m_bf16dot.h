@@ -24,11 +24,14 @@ bsmm_weights bsmm_weights_of(const bsmm_format *format);
 #define BSMM_STEP_CODES(kind)                                                                      \
     ((kind) == BSMM_PRODUCTS4 ? 2 * BSMM_SMALL_M_LANES : BSMM_SMALL_M_LANES)
 
-/* What codes become, made once a run; what the bytes hold depends on kind and form. */
+/* What codes become, made once a plan; what the bytes hold depends on kind and form. */
 typedef struct bsmm_decode_tables {
     _Alignas(64) uint8_t bytes[4][64];
     uint8_t special; /* magnitudes of 8 bits from here on are packed: Inf and NaN */
 } bsmm_decode_tables;
+
+_Static_assert(sizeof(bsmm_decode_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
+               "the tables are an engine's context");
 
 void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to);
 void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to);

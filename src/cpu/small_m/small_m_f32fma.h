@@ -65,7 +65,6 @@ bsmm_small_m_f32_spread *bsmm_small_m_f32_spread_of(uint32_t bits);
 /* ---- products ---- */
 
 /* bsmm_small_m_engine's make_context and multiply. */
-enum { BSMM_SMALL_M_F32_CONTEXT_BYTES = 128 };
 void bsmm_small_m_f32_make(const bsmm_product *p, void *context);
 uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s);
 

@@ -157,7 +157,7 @@ typedef struct loops {
     bool by_segment, by_elements;
 } loops;
 
-_Static_assert(sizeof(loops) <= BSMM_SMALL_M_F32_CONTEXT_BYTES, "loops have room");
+_Static_assert(sizeof(loops) <= BSMM_SMALL_M_CONTEXT_BYTES, "loops are a context");
 
 static int tile_of(int64_t width) {
     return width == 1 ? 0 : width == 2 ? 1 : 2;

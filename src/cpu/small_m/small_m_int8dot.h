@@ -21,9 +21,8 @@ typedef enum bsmm_int8_scaling {
 
 bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p);
 
-/* NULL if B and the shape are ones for few rows, else the reason. */
-const char *bsmm_small_m_int8_refuse(const bsmm_product *p, int64_t most_rows, char *why,
-                                     size_t size);
+/* NULL if the loops take both operands, else the reason. */
+const char *bsmm_small_m_int8_refuse(const bsmm_product *p, char *why, size_t size);
 
 /* All of an engine but its `prepare` and its loops, with tiles of `width` rows. Packed units are in
  * the order and at the scales that the loops have. */

@@ -18,11 +18,14 @@ enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M
 #define BSMM_INT8_PART_BYTES(width, unit)                                                          \
     (BSMM_INT8_PART_UNITS(unit) * BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A))
 
-/* What a product's loops read, made once a run. */
+/* What a product's loops read, made once a plan. */
 typedef struct bsmm_int8_tables {
     const int8_t *integers; /* of B's codes */
     int64_t width;          /* rows of a tile of A */
 } bsmm_int8_tables;
+
+_Static_assert(sizeof(bsmm_int8_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
+               "the tables are an engine's context");
 
 enum { BSMM_INT8_SINGLE = 4 }; /* rows that have loops of their own */
 

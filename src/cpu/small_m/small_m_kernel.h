@@ -16,17 +16,30 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 }
 #endif
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
+BSMM_CHECK_STATE(bsmm_small_m);
+
+/* For the end of a kernel's refuse. */
+static inline const char *take_small_m(const bsmm_product *p, int64_t most_rows, void *state,
+                                       char *why, size_t size) {
+    const char *reason = bsmm_small_m_refuse(p, most_rows, why, size);
+    if (reason) return reason;
     bsmm_small_m_engine d = engine_of(p);
-    return bsmm_small_m_workspace_bytes(&d, p);
+    bsmm_small_m_make(&d, p, state);
+    return NULL;
 }
 
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    bsmm_small_m_engine d = engine_of(p);
-    return bsmm_small_m_run(&d, p, workspace);
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    (void)p;
+    return ((const bsmm_small_m *)state)->workspace_bytes;
+}
+
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    return bsmm_small_m_run(state, p, workspace);
 }
 
 /* The members of a bsmm_kernel that these are. */
-#define BSMM_SMALL_M_KERNEL .device = "cpu", .workspace_bytes = workspace_bytes, .run = run
+#define BSMM_SMALL_M_KERNEL                                                                        \
+    .device = "cpu", .state_bytes = sizeof(bsmm_small_m), .workspace_bytes = workspace_bytes,      \
+    .run = run
 
 #endif

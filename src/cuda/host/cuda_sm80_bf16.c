@@ -98,8 +98,8 @@ const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t si
     return NULL;
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
-    (void)p;
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    (void)p, (void)state;
     return 0;
 }
 
@@ -158,17 +158,32 @@ bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_gate *g
                                        });
 }
 
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    (void)workspace;
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    (void)state, (void)workspace;
     return bsmm_cuda_generic_run(p, NULL);
+}
+
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    (void)state;
+    return bsmm_cuda_generic_refuse(p, why, size);
+}
+
+static double bound(const bsmm_product *p, const void *state) {
+    (void)state;
+    return bsmm_cuda_generic_bound(p);
+}
+
+static bsmm_status make(const bsmm_product *p, void *state) {
+    (void)state;
+    return bsmm_cuda_generic_prepare(p);
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm80_bf16 = {
     .name = "cuda_sm80_bf16",
     .device = "cuda",
-    .refuse = bsmm_cuda_generic_refuse,
+    .refuse = refuse,
     .workspace_bytes = workspace_bytes,
-    .bound = bsmm_cuda_generic_bound,
-    .prepare = bsmm_cuda_generic_prepare,
+    .bound = bound,
+    .make = make,
     .run = run,
 };

@@ -191,7 +191,8 @@ static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
     return why;
 }
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    (void)state;
     const char *reason = bsmm_cuda_refuse(p, &all_weights[0].functions[0][0], why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, why, size);
@@ -218,7 +219,8 @@ static uint64_t flag_bytes(const bsmm_product *p) {
     return (count * sizeof(uint32_t) + 15) / 16 * 16;
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    (void)state;
     cut c;
     find_cut(p, find_weights(&p->b), &c);
     if (c.own) return 0;
@@ -229,13 +231,15 @@ static uint64_t workspace_bytes(const bsmm_product *p) {
 /* The tensor cores add 16 products and a sum, each cut off 23 bits below the largest: 17 * 2^-23
  * for 16 terms; f16 and f32 come in 2 and 3 parts. Grouped: 128 terms so, then one FMA a step and
  * two roundings of factors. */
-static double bound(const bsmm_product *p) {
+static double bound(const bsmm_product *p, const void *state) {
+    (void)state;
     double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);
     double sums = is_grouped(p) ? 2.2 * (BSMM_SMALL_M_K + 16) + k / BSMM_SMALL_M_K : 2.2 * (k + 16);
     return (parts * sums + 64) * 0x1p-24;
 }
 
-static bsmm_status prepare(const bsmm_product *p) {
+static bsmm_status make(const bsmm_product *p, void *state) {
+    (void)state;
     const weights *w = find_weights(&p->b);
     cut c;
     find_cut(p, w, &c);
@@ -286,7 +290,8 @@ static bsmm_status make_image(const bsmm_product *p, const cut *c, uint8_t *imag
     return bsmm_cuda_launch(p->device, &launch);
 }
 
-static bsmm_status run(const bsmm_product *p, void *workspace) {
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    (void)state;
     const weights *w = find_weights(&p->b);
     cut c;
     find_cut(p, w, &c);
@@ -311,7 +316,7 @@ const bsmm_kernel bsmm_kernel_cuda_sm90_small_m = {
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,
-    .prepare = prepare,
+    .make = make,
     .run = run,
     .alignment = 16,
 };

@@ -9,14 +9,16 @@ static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     return bsmm_wgmma_plan_bf16;
 }
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    (void)state;
     if (p->a.m.format.scale == BSMM_SCALE_F32) return "a has fp32 scales: its values are no bf16";
     if (p->b.m.format.scale == BSMM_SCALE_F32) return "b has fp32 scales: its values are no bf16";
     const bsmm_wgmma_plan plan = plan_of(p);
     return bsmm_wgmma_plan_refuse(p, &plan, why, size);
 }
 
-static double bound(const bsmm_product *p) {
+static double bound(const bsmm_product *p, const void *state) {
+    (void)state;
     return bsmm_wgmma_bound(BSMM_WGMMA_BF16, p->a.m.cols);
 }
 

@@ -38,7 +38,8 @@ static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     return plan;
 }
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    (void)state;
     if (!takes(p, &p->a)) return "a is not mxfp4 or mxfp6 (nor, with compute fast, mxfp8)";
     if (!takes(p, &p->b)) return "b is not mxfp4 or mxfp6 (nor, with compute fast, mxfp8)";
     const bsmm_wgmma_plan plan = plan_of(p);
@@ -48,7 +49,8 @@ static const char *refuse(const bsmm_product *p, char *why, size_t size) {
 /* FAST's rounding to nearest moves an element by at most itself: a factor of 2 for each side. That
  * is all that sum |a||b| can say; in terms of a group's largest element it is far less
  * (docs/NUMERICS.md). */
-static double bound(const bsmm_product *p) {
+static double bound(const bsmm_product *p, const void *state) {
+    (void)state;
     double sides = (is_fast(p, &p->a) ? 2 : 1) * (is_fast(p, &p->b) ? 2 : 1);
     return sides * (1 + bsmm_wgmma_bound(BSMM_WGMMA_POW2, p->a.m.cols)) - 1;
 }

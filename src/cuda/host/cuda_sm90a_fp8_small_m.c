@@ -76,7 +76,8 @@ static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
     return refuse_operand(b, "B", why, size);
 }
 
-static const char *refuse(const bsmm_product *p, char *why, size_t size) {
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    (void)state;
     const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, why, size);
@@ -98,24 +99,26 @@ static const bsmm_cuda_function *find_function(const cut *c) {
     return &functions[bsmm_small_m_log2(c->columns / 8)];
 }
 
-static uint64_t workspace_bytes(const bsmm_product *p) {
-    (void)p;
+static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
+    (void)p, (void)state;
     return 0;
 }
 
 /* 32 products and a sum, four times for each 128 along K, each cut off 13 bits below the largest;
  * then a factor and an FMA for each 128, and the sums of warpgroups and of the cluster. */
-static double bound(const bsmm_product *p) {
+static double bound(const bsmm_product *p, const void *state) {
+    (void)state;
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SMALL_M_K + 40) * 0x1p-24;
 }
 
-static bsmm_status prepare(const bsmm_product *p) {
+static bsmm_status make(const bsmm_product *p, void *state) {
+    (void)state;
     const cut c = find_cut(p, p->a.m.rows);
     return bsmm_cuda_load(p->device, find_function(&c), NULL);
 }
 
-static bsmm_status run(const bsmm_product *p, void *workspace) {
-    (void)workspace;
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    (void)state, (void)workspace;
     const cut c = find_cut(p, p->a.m.rows);
     bsmm_small_m_params params = bsmm_small_m_params_of(p);
     params.ranges_log2 = params.splits_log2 = bsmm_small_m_log2(c.splits);
@@ -145,7 +148,7 @@ const bsmm_kernel bsmm_kernel_cuda_sm90a_fp8_small_m = {
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,
-    .prepare = prepare,
+    .make = make,
     .run = run,
     .alignment = UNIT,
 };

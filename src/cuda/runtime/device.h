@@ -47,7 +47,7 @@ typedef struct bsmm_cuda_function {
 
 /* Loads the module (once per device) and the function (once per device), and raises its dynamic
  * shared memory. Slow at first (milliseconds), afterwards a look-up without a lock. *handle may be
- * NULL. A kernel does it in bsmm_kernel.prepare, so that runs find all that they launch. */
+ * NULL. A kernel does it in bsmm_kernel.make, so that runs find all that they launch. */
 bsmm_status bsmm_cuda_load(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
                            CUfunction *handle);
 
