@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""tools/check-abi.py finds each kind of change that breaks callers, by name, and lets additions pass.
+
+usage: test_abi.py ROOT"""
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(sys.argv[1])
+CHECK, HEADER, STORED = ROOT / "tools/check-abi.py", ROOT / "include/bsmm.h", ROOT / "tests/abi/abi.txt"
+
+# (what the change is, text of the header, its replacement, what the message must hold)
+BREAKING = [
+    ("another value", "BSMM_ELEM_E2M1 = 10", "BSMM_ELEM_E2M1 = 12", "BSMM_ELEM_E2M1 = 10"),
+    ("an enumerator that is gone", "    BSMM_E_RANGE = 7, ", "    /* ", "BSMM_E_RANGE"),
+    ("a field before others", "    void *data;            /* elements */",
+     "    uint64_t more;\n    void *data;", "field bsmm_matrix.more: at 48"),
+    ("a field that is gone", "    int64_t ld;            ", "    /* */ ", "field bsmm_matrix.ld"),
+    ("fields that changed places", "    uint32_t elem;       /* bsmm_elem */\n"
+     "    uint32_t scale;      /* bsmm_scale */", "    uint32_t scale;\n    uint32_t elem;",
+     "field bsmm_format.elem: at 0"),
+    ("a narrower field", "    int64_t rows;          /* M or N",
+     "    int32_t rows, more_rows; /* M or N", "field bsmm_matrix.rows"),
+    ("another sign", "    int32_t bias;       ", "    uint32_t bias;       ", "bsmm_elem_info.bias"),
+    ("a struct that cannot grow and did", "the block's extent along K */\n} bsmm_format;",
+     "*/\n    uint32_t more;\n} bsmm_format;", "struct bsmm_format: 16 bytes"),
+    ("another constant", "#define BSMM_MAX_DIMS 8", "#define BSMM_MAX_DIMS 9", "BSMM_MAX_DIMS = 8"),
+]
+ADDING = [
+    ("a field at the end", "} bsmm_exec;", "    uint64_t more;\n} bsmm_exec;"),
+    ("an enumerator", "BSMM_E_DEVICE = 8 ", "BSMM_E_DEVICE = 8, BSMM_E_MORE = 9 "),
+    ("a name for a reserved field", "    uint32_t reserved;        /* 0 */\n    const void *a, *a_scales;",
+     "    uint32_t named;\n    const void *a, *a_scales;"),
+]
+
+
+def check(folder, old, new):
+    text = HEADER.read_text()
+    assert text.count(old) == 1, f"the header holds {text.count(old)} times: {old}"
+    changed, stored = Path(folder, "bsmm.h"), Path(folder, "abi.txt")
+    changed.write_text(text.replace(old, new))
+    stored.write_text(STORED.read_text())
+    return subprocess.run([CHECK, "--write", changed, stored], capture_output=True, text=True)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        for what, old, new, named in BREAKING:
+            result = check(folder, old, new)
+            assert result.returncode == 1 and named in result.stdout, f"{what}: {result}"
+        for what, old, new in ADDING:
+            result = check(folder, old, new)
+            assert result.returncode == 0 and not result.stdout, f"{what}: {result}"
+    print(f"{len(BREAKING) + len(ADDING)} changes were judged rightly")
+
+
+main()
