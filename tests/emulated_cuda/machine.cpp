@@ -1,6 +1,5 @@
 #include "machine.h"
 
-#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstdio>
@@ -15,7 +14,8 @@
 namespace {
 
 /* Dynamic shared memory begins at a multiple of 128, but not of 1024. */
-enum { SHARED_AT = 1152, STACK_BYTES = 256 << 10, WARP = 32, ROUNDS_WITHOUT_PROGRESS = 20000 };
+enum { SHARED_AT = 1152, STACK_BYTES = 256 << 10, WARP = EMULATED_LANES };
+enum { ROUNDS_WITHOUT_PROGRESS = 20000 };
 
 typedef std::function<void()> work;
 
@@ -24,12 +24,18 @@ struct queue {
     std::deque<std::vector<work>> groups;
 };
 
-/* Contexts only start fibers: setcontext calls the system each time, longjmp does not. */
+/* Where a fiber goes on. The compiler's own setjmp keeps three words; the C library's keeps all
+ * registers and looks for cleanups of the stack that it leaves. */
+struct place {
+    void *words[5];
+};
+
+/* Contexts only start fibers: setcontext calls the system each time, a jump does not. */
 struct fiber : emulated_thread {
-    ucontext_t context;
-    jmp_buf at;
+    place at;
     bool started, ended;
     uint32_t exchanges; /* of its warp that it took part in */
+    ucontext_t context;
     queue queues[EMULATED_QUEUES];
 };
 
@@ -41,7 +47,7 @@ struct mbarrier {
 } // namespace
 
 struct emulated_warp {
-    uint64_t values[2][WARP];
+    emulated_lanes values[2][EMULATED_EXCHANGED];
     uint32_t arrived[2], left[2], ended;
 };
 
@@ -76,7 +82,7 @@ struct cluster {
 };
 
 cluster *running;
-jmp_buf scheduler;
+place scheduler;
 emulated_kernel running_kernel;
 void **running_arguments;
 char anchor; /* static variables' addresses are relative to it */
@@ -117,14 +123,19 @@ void run_some_later() {
 
 emulated_thread *emulated_now;
 
-void emulated_give_way(void) {
-    if (!_setjmp(now()->at)) _longjmp(scheduler, 1);
+/* A function of its own: gcc drops the place that a function sets where it jumps away itself. */
+static __attribute__((noinline)) void go_on_at(place *there) {
+    __builtin_longjmp(there->words, 1);
 }
 
-static void run_fiber(fiber *f) {
+__attribute__((noinline)) void emulated_give_way(void) {
+    if (!__builtin_setjmp(now()->at.words)) go_on_at(&scheduler);
+}
+
+static __attribute__((noinline)) void run_fiber(fiber *f) {
     emulated_now = f;
-    if (_setjmp(scheduler)) return;
-    if (f->started) _longjmp(f->at, 1);
+    if (__builtin_setjmp(scheduler.words)) return;
+    if (f->started) go_on_at(&f->at);
     f->started = true;
     setcontext(&f->context);
 }
@@ -139,18 +150,23 @@ template <typename F> static void wait_until(F ready) {
 
 /* Values alternate between two places: nobody writes a place again before all have passed the other
  * one, and so read this one. */
-const uint64_t *emulated_exchange(uint64_t value) {
+const emulated_lanes *emulated_exchange_all(const uint64_t *values, uint32_t count) {
     fiber *me = now();
     emulated_warp *w = me->warp;
     uint32_t place = me->exchanges++ % 2;
-    if (w->arrived[place] == 0) memset(w->values[place], 0, sizeof w->values[place]);
-    w->values[place][me->lane] = value;
+    if (w->arrived[place] == 0) memset(w->values[place], 0, count * sizeof w->values[place][0]);
+    for (uint32_t i = 0; i < count; i++)
+        w->values[place][i][me->lane] = values[i];
     w->arrived[place] |= 1u << me->lane;
     w->left[place] = 0;
     wait_until([=] { return (w->arrived[place] | w->ended) == UINT32_MAX; });
     w->left[place] |= 1u << me->lane;
     if ((w->left[place] | w->ended) == UINT32_MAX) w->arrived[place] = 0;
     return w->values[place];
+}
+
+const uint64_t *emulated_exchange(uint64_t value) {
+    return *emulated_exchange_all(&value, 1);
 }
 
 uint32_t emulated_ballot(bool value) {
@@ -379,14 +395,16 @@ static void fiber_main() {
     me->in->threads_left--;
     running->threads_left--;
     running->progress = true;
-    _longjmp(scheduler, 1);
+    go_on_at(&scheduler);
 }
 
+/* Their tops are some cache lines apart: those a power of two apart would share a few sets of the
+ * first cache. */
 static char *stack_of(size_t number) {
     static std::vector<std::unique_ptr<char[]>> stacks;
     while (stacks.size() <= number)
-        stacks.emplace_back(new char[STACK_BYTES]);
-    return stacks[number].get();
+        stacks.emplace_back(new char[STACK_BYTES + 4096]);
+    return stacks[number].get() + number * 320 % 4096;
 }
 
 static void make_fiber(fiber *f, emulated_block *in, uint32_t number, size_t stack,
