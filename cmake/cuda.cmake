@@ -1,6 +1,7 @@
-# The CUDA kernels: each src/cuda/ARCH/FILE.cu becomes one image, embedded in the library by a
-# generated table (src/gpu/images.h). What ptxas says of each is kept as cuda/ARCH_FILE.txt in the
-# build folder, where tools/check-cuda-code.py reads it.
+# The CUDA kernels. Each src/cuda/ARCH/FILE.cu, and each row of a table of kernels, is compiled to one image
+# for each code that its architecture's devices run; the images of one source make one pack, embedded in the
+# library (cmake/images.cmake). What ptxas says of an image is kept beside it as IMAGE.txt, where
+# tools/check-cuda-code.py reads it.
 set(BSMM_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc is found), ON or OFF")
 set_property(CACHE BSMM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(BSMM_CUDA_FLAGS "" CACHE STRING "More flags for nvcc, such as -lineinfo")
@@ -12,50 +13,88 @@ if(BSMM_CUDA)
   find_program(BSMM_NVCC nvcc HINTS ENV CUDA_HOME PATH_SUFFIXES bin PATHS ${nvcc_folders})
 endif()
 
-# What an architecture's kernels are compiled to. sm80's PTX serves whatever has no cubin; the sm_90
-# cubin has that device's own conversions and kernels that overlap.
-set(cuda_code_sm90a -cubin -gencode arch=compute_90a,code=sm_90a)
-set(cuda_code_sm80 -fatbin -gencode arch=compute_80,code=compute_80
-    -gencode arch=compute_90,code=sm_90)
+# The codes that an architecture's kernels are compiled to: sm_* is a cubin, compute_* PTX. sm80's PTX
+# serves whatever has no cubin; its sm_90 cubin has that device's own conversions and kernels that overlap.
+set(cuda_codes_sm80 compute_80 sm_90)
+set(cuda_codes_sm90a sm_90a)
 # Contraction into FMA is off as on the host: what the same C gives there it gives here. Kernels
 # that want a fused multiply-add write fmaf.
 set(cuda_flags -O3 -std=c++17 -fmad=false --ptxas-options=-v,-warn-spills
     -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src ${BSMM_CUDA_FLAGS})
 
-function(compile_cuda source image)
-  get_filename_component(folder ${source} DIRECTORY)
-  get_filename_component(arch ${folder} NAME)
+# ---- the list: cuda_names, with cuda_source_NAME and cuda_pack_NAME ("sm90a/gemm") of each ----
+
+set(cuda_names)
+file(GLOB cuda_files CONFIGURE_DEPENDS src/cuda/*/*.cu)
+foreach(source ${cuda_files})
+  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/src/cuda ${source})
+  string(REGEX REPLACE "\\.cu$" "" name ${name})
+  list(APPEND cuda_names ${name})
+  set(cuda_source_${name} ${source})
+  set(cuda_pack_${name} ${name})
+endforeach()
+
+# A .cu of each row of a table: the table's COLUMNS as macros, then the body.
+function(add_cuda_rows table body pack)
+  file(READ ${table} text)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+  string(REGEX MATCH "\nCOLUMNS\\(([^)]*)\\)" found "${text}")
+  string(REGEX MATCHALL "[A-Z_]+" columns "${CMAKE_MATCH_1}")
+  string(REGEX MATCHALL "\nTILE\\([^)]*\\)" rows "${text}")
+  get_filename_component(arch ${pack} DIRECTORY)
+  foreach(row ${rows})
+    string(REGEX REPLACE "\nTILE\\(([^)]*)\\)" "\\1" row "${row}")
+    string(REGEX MATCHALL "[A-Za-z0-9_]+" values "${row}")
+    list(GET values 0 kernel)
+    set(defines)
+    foreach(column value IN ZIP_LISTS columns values)
+      string(APPEND defines "#define ${column} ${value}\n")
+    endforeach()
+    set(source ${PROJECT_BINARY_DIR}/cuda/${arch}/${kernel}.cu)
+    file(CONFIGURE OUTPUT ${source} CONTENT "${defines}#include \"${body}\"\n" @ONLY)
+    list(APPEND cuda_names ${arch}/${kernel})
+    set(cuda_source_${arch}/${kernel} ${source} PARENT_SCOPE)
+    set(cuda_pack_${arch}/${kernel} ${pack} PARENT_SCOPE)
+  endforeach()
+  set(cuda_names ${cuda_names} PARENT_SCOPE)
+endfunction()
+add_cuda_rows(${PROJECT_SOURCE_DIR}/src/cuda/sm90a/tiles.def cuda/sm90a/gemm_body.h sm90a/gemm)
+
+# ---- images and packs ----
+
+function(compile_cuda source code image)
+  set(form -ptx)
+  if(code MATCHES "^sm_")
+    set(form -cubin)
+  endif()
   add_custom_command(OUTPUT ${image}
     COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh ${image}.txt ${BSMM_NVCC}
-            ${cuda_flags} ${cuda_code_${arch}} -MD -MF ${image}.d -o ${image} ${source}
+            ${cuda_flags} ${form} -arch=${code} -MD -MF ${image}.d -o ${image} ${source}
     DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh DEPFILE ${image}.d
-    COMMENT "nvcc ${arch}" VERBATIM)
+    COMMENT "nvcc ${code}" VERBATIM)
 endfunction()
 
-file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*/*.cu)
-set(cuda_images)
-set(cuda_table "#include \"gpu/images.h\"\n\n")
-set(cuda_rows)
 if(BSMM_NVCC AND BSMM_CUDA)
-  foreach(source ${cuda_sources})
-    file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/src/cuda ${source})
-    string(REGEX REPLACE "\\.cu$" "" name ${name})
-    string(REPLACE "/" "_" symbol ${name})
-    set(image ${PROJECT_BINARY_DIR}/cuda/${symbol}.image)
-    compile_cuda(${source} ${image})
-    list(APPEND cuda_images ${image})
-    string(APPEND cuda_table "BSMM_GPU_IMAGE(${symbol}, \"${image}\");\n")
-    string(APPEND cuda_rows "    {\"${name}\", bsmm_gpu_image_${symbol}},\n")
+  set(cuda_packs)
+  foreach(name ${cuda_names})
+    get_filename_component(arch ${name} DIRECTORY)
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/cuda/${arch})
+    foreach(code ${cuda_codes_${arch}})
+      compile_cuda(${cuda_source_${name}} ${code} ${PROJECT_BINARY_DIR}/cuda/${name}.${code}.image)
+      list(APPEND cuda_images_${cuda_pack_${name}}.${code} ${name})
+      list(APPEND cuda_packs ${cuda_pack_${name}}.${code})
+    endforeach()
   endforeach()
-  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/cuda)
+  list(REMOVE_DUPLICATES cuda_packs)
+  foreach(pack ${cuda_packs})
+    string(REGEX REPLACE "^.*\\." "" code ${pack})
+    add_gpu_pack(cuda/${pack} ${code} ${cuda_images_${pack}})
+  endforeach()
   message(STATUS "CUDA kernels: compiled by ${BSMM_NVCC}")
 elseif(BSMM_CUDA STREQUAL "ON")
   message(FATAL_ERROR "BSMM_CUDA is ON, but there is no nvcc: set BSMM_NVCC or PATH, or run "
                       "tools/install-deps.sh cuda")
 else()
+  set(cuda_names)
   message(STATUS "CUDA kernels: left out (no nvcc, or BSMM_CUDA=OFF); cuda devices will be refused")
 endif()
-string(APPEND cuda_table "\nconst bsmm_gpu_image bsmm_gpu_images[] = {\n${cuda_rows}    {0},\n};\n")
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cuda_images.c CONTENT "${cuda_table}" @ONLY)
-set_source_files_properties(${PROJECT_BINARY_DIR}/cuda_images.c PROPERTIES
-                            OBJECT_DEPENDS "${cuda_images}")

@@ -14,7 +14,7 @@ const bsmm_cuda_device *test_cuda_device_or_null(void) {
     const bsmm_cuda_device *device;
     bsmm_wgmma_only_tile = getenv("BSMM_TEST_TILE");
     const bsmm_gpu_image *image;
-    if (bsmm_gpu_image_find("sm80/words", &image) != BSMM_OK) return NULL;
+    if (bsmm_gpu_image_find("sm80/words", NULL, NULL, &image) != BSMM_OK) return NULL;
     return bsmm_cuda_device_get(0, &device) == BSMM_OK ? device : NULL;
 }
 

@@ -3,6 +3,7 @@
 #include "cuda/host/generic.h"
 #include "cuda/host/pack_plan.h"
 #include "cuda/sm90a/gemm_params.h"
+#include "cuda/sm90a/gemm_tile.h"
 #include "gpu/params.h"
 
 #include <stdatomic.h>
@@ -10,59 +11,34 @@
 
 /* ---- tiles ---- */
 
-/* One kernel. The times are cycles of a multiprocessor, fitted to measurements: of a k block (128
- * bytes of K), what a tile costs beside its k blocks (POW2 of rows with one scale), and what it
- * costs more when all tiles are cut, so that no two clusters walk along K together. */
+/* A row of sm90a/tiles.def. */
 struct bsmm_wgmma_tile {
     bsmm_cuda_function function;
     uint32_t kind, a_elem, b_elem;
-    uint32_t tile_m, tile_n, cluster_m, cluster_n;
-    uint32_t stages, chunks, consumers; /* as in the kernel's file */
+    uint32_t tile_m, tile_n, cluster_m, cluster_n, consumers;
     double block_cycles, tile_cycles, all_cut_cycles;
 };
 
-/* Bytes of dynamic shared memory, as sm90a/gemm_body.h lays them out. */
-#define SCALE_BYTES(kind, m, n)                                                                    \
-    ((kind) == BSMM_WGMMA_BF16 ? 0 : 4 * (m) + ((kind) >= BSMM_WGMMA_ROW ? 4 * (n) : 0))
-#define CHUNK_COLS(n) ((n) % 64 ? 32u : 64u)
-#define SHARED(kind, m, n, stages, chunks, consumers)                                              \
-    ((stages) * (((m) + (n)) * 128 + SCALE_BYTES(kind, m, n) + 24) +                               \
-     (consumers) * (chunks) * (CHUNK_COLS(n) * 128 + 16) + 1024)
-#define TILE(file, kind_, a, b, m, n, cm, cn, stages_, chunks_, consumers_, ...)                   \
-    {                                                                                              \
-        .function = {"sm90a/" file, file, SHARED(kind_, m, n, stages_, chunks_, consumers_)},      \
-        .kind = kind_, .a_elem = BSMM_ELEM_##a, .b_elem = BSMM_ELEM_##b, .tile_m = m, .tile_n = n, \
-        .cluster_m = cm, .cluster_n = cn, .stages = stages_, .chunks = chunks_,                    \
-        .consumers = consumers_, __VA_ARGS__                                                       \
-    }
+#define COLUMNS(...)
+#define TILE(name, kind_, a, b, n, subtiles, consumers_, partials, cm, cn, stages, chunks, early,  \
+             short_, turns, block, tile, all_cut)                                                  \
+    {.function = {"sm90a/" #name, #name,                                                           \
+                  GEMM_SHARED_BYTES(GEMM_SCALES_OF_##kind_, GEMM_TILE_M(subtiles, consumers_), n,  \
+                                    stages, (consumers_) * (chunks))},                             \
+     .kind = BSMM_WGMMA_##kind_,                                                                   \
+     .a_elem = BSMM_ELEM_##a,                                                                      \
+     .b_elem = BSMM_ELEM_##b,                                                                      \
+     .tile_m = GEMM_TILE_M(subtiles, consumers_),                                                  \
+     .tile_n = n,                                                                                  \
+     .cluster_m = cm,                                                                              \
+     .cluster_n = cn,                                                                              \
+     .consumers = consumers_,                                                                      \
+     .block_cycles = block,                                                                        \
+     .tile_cycles = tile,                                                                          \
+     .all_cut_cycles = all_cut},
 
 static const bsmm_wgmma_tile tiles[] = {
-    TILE("gemm_block_192x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 770, 2200,
-         6500),
-    TILE("gemm_block_192x128_alone", BSMM_WGMMA_BLOCK, E4M3, E4M3, 192, 128, 1, 1, 4, 2, 3, 900,
-         1800),
-    TILE("gemm_block_256x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 256, 128, 1, 2, 4, 1, 2, 1110, 7500),
-    TILE("gemm_block_128x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 128, 1, 2, 6, 1, 2, 600, 3400),
-    TILE("gemm_block_128x96", BSMM_WGMMA_BLOCK, E4M3, E4M3, 128, 96, 1, 1, 6, 3, 2, 510, 2500),
-    TILE("gemm_block_e4m3_e5m2", BSMM_WGMMA_BLOCK, E4M3, E5M2, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
-    TILE("gemm_block_e5m2_e4m3", BSMM_WGMMA_BLOCK, E5M2, E4M3, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
-    TILE("gemm_block_e5m2_e5m2", BSMM_WGMMA_BLOCK, E5M2, E5M2, 192, 128, 1, 2, 4, 2, 3, 760, 3300),
-    TILE("gemm_row_e4m3_e4m3", BSMM_WGMMA_ROW, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
-    TILE("gemm_row_e4m3_e5m2", BSMM_WGMMA_ROW, E4M3, E5M2, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
-    TILE("gemm_row_e5m2_e4m3", BSMM_WGMMA_ROW, E5M2, E4M3, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
-    TILE("gemm_row_e5m2_e5m2", BSMM_WGMMA_ROW, E5M2, E5M2, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
-    TILE("gemm_pow2_e4m3_e4m3", BSMM_WGMMA_POW2, E4M3, E4M3, 192, 128, 1, 2, 4, 2, 3, 855, 2500),
-    TILE("gemm_pow2_e4m3_e5m2", BSMM_WGMMA_POW2, E4M3, E5M2, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
-    TILE("gemm_pow2_e5m2_e4m3", BSMM_WGMMA_POW2, E5M2, E4M3, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
-    TILE("gemm_pow2_e5m2_e5m2", BSMM_WGMMA_POW2, E5M2, E5M2, 192, 128, 1, 2, 4, 2, 3, 1000, 2500),
-    TILE("gemm_pow2_128x128", BSMM_WGMMA_POW2, E4M3, E4M3, 128, 128, 1, 2, 6, 1, 2, 600, 2500),
-    TILE("gemm_pow2_64x64", BSMM_WGMMA_POW2, E4M3, E4M3, 64, 64, 1, 1, 12, 1, 1, 330, 2500),
-    TILE("gemm_block_64x128", BSMM_WGMMA_BLOCK, E4M3, E4M3, 64, 128, 1, 1, 8, 1, 1, 460, 2500),
-    TILE("gemm_block_64x64", BSMM_WGMMA_BLOCK, E4M3, E4M3, 64, 64, 1, 1, 12, 1, 1, 360, 2500),
-    TILE("gemm_bf16", BSMM_WGMMA_BF16, BF16, BF16, 128, 256, 2, 1, 4, 2, 2, 1030, 4000),
-    TILE("gemm_bf16_128x128", BSMM_WGMMA_BF16, BF16, BF16, 128, 128, 1, 2, 6, 1, 2, 560, 3000),
-    TILE("gemm_bf16_64x128", BSMM_WGMMA_BF16, BF16, BF16, 64, 128, 2, 1, 8, 1, 1, 360, 3000),
-    TILE("gemm_bf16_64x64", BSMM_WGMMA_BF16, BF16, BF16, 64, 64, 1, 1, 12, 1, 1, 260, 3000),
+#include "cuda/sm90a/tiles.def"
 };
 
 /* Behind its gate POW2 has other work, for the blocks of another kernel. */
@@ -218,7 +194,7 @@ static bsmm_wgmma_store store_of(const bsmm_product *p) {
 
 /* A warpgroup stores 64 rows of 64 columns at a time, or of 32. */
 static bsmm_status map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, CUtensorMap *map) {
-    const uint32_t cols = CHUNK_COLS(t->tile_n);
+    const uint32_t cols = GEMM_CHUNK_COLS(t->tile_n);
     return bsmm_cuda_tensor_map(
         p->device,
         &(bsmm_cuda_tensor_desc){

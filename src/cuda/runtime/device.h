@@ -8,6 +8,7 @@
 #define BSMM_CUDA_RUNTIME_DEVICE_H
 
 #include "cuda/runtime/driver.h"
+#include "gpu/images.h"
 
 typedef struct bsmm_cuda_device {
     const bsmm_cuda_driver *driver;
@@ -44,6 +45,15 @@ typedef struct bsmm_cuda_function {
     const char *name;      /* "gemm_fp8_bf16" */
     uint32_t shared_bytes; /* most dynamic shared memory that a launch will ask for */
 } bsmm_cuda_function;
+
+/* The image of a module that the device runs best: a cubin where there is one, else PTX; NULL where
+ * it runs none. UNSUPPORTED: the library has no images; NOT_FOUND: no such module. */
+bsmm_status bsmm_cuda_image_find(const bsmm_cuda_device *device, const char *module,
+                                 const bsmm_gpu_image **image);
+
+/* The reason where it is NULL, written to `why`. */
+const char *bsmm_cuda_no_image(const bsmm_cuda_device *device, const char *module, char *why,
+                               size_t size);
 
 /* Loads the module (once per device) and the function (once per device), and raises its dynamic
  * shared memory. Slow at first (milliseconds), afterwards a look-up without a lock. *handle may be

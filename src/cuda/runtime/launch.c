@@ -1,6 +1,5 @@
 /* Modules and functions, loaded once per device, and their launches. */
 #include "cuda/runtime/device.h"
-#include "gpu/images.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,6 +40,16 @@ static CUfunction find_function(const bsmm_cuda_device *device,
 
 /* ---- loading, with the lock held and the device's context current ---- */
 
+static bsmm_status load_image(const bsmm_cuda_device *device, const bsmm_gpu_image *image,
+                              CUmodule *handle) {
+    bsmm_gpu_unpacked unpacked;
+    BSMM_TRY(bsmm_gpu_image_unpack(image, &unpacked));
+    const CUresult result = device->driver->cuModuleLoadData(handle, unpacked.bytes);
+    free(unpacked.memory); /* the driver has its own copy */
+    if (result == CUDA_SUCCESS) return BSMM_OK;
+    return bsmm_fail_within(bsmm_cuda_fail(result, "cuModuleLoadData"), image->name);
+}
+
 static bsmm_status load_module(const bsmm_cuda_device *device, const bsmm_gpu_image *image,
                                CUmodule *handle) {
     for (loaded_module *m = modules; m; m = m->next)
@@ -50,10 +59,10 @@ static bsmm_status load_module(const bsmm_cuda_device *device, const bsmm_gpu_im
         }
     loaded_module *m = malloc(sizeof *m);
     if (!m) return bsmm_fail(BSMM_E_MEMORY, "module: %zu bytes are not to be had", sizeof *m);
-    CUresult result = device->driver->cuModuleLoadData(handle, image->bytes);
-    if (result != CUDA_SUCCESS) {
+    const bsmm_status status = load_image(device, image, handle);
+    if (status != BSMM_OK) {
         free(m);
-        return bsmm_fail_within(bsmm_cuda_fail(result, "cuModuleLoadData"), image->name);
+        return status;
     }
     *m = (loaded_module){image, device, *handle, modules};
     modules = m;
@@ -77,7 +86,11 @@ static bsmm_status make_function(const bsmm_cuda_device *device, const bsmm_cuda
                                  CUfunction *handle) {
     const bsmm_gpu_image *image = NULL;
     CUmodule module = NULL;
-    BSMM_TRY(bsmm_gpu_image_find(function->module, &image));
+    char why[200];
+    BSMM_TRY(bsmm_cuda_image_find(device, function->module, &image));
+    if (!image)
+        return bsmm_fail(BSMM_E_UNSUPPORTED, "%s: %s", function->module,
+                         bsmm_cuda_no_image(device, function->module, why, sizeof why));
     BSMM_TRY(load_module(device, image, &module));
     CUresult result = device->driver->cuModuleGetFunction(handle, module, function->name);
     if (result != CUDA_SUCCESS)

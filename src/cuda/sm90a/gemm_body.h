@@ -1,25 +1,6 @@
 /* The sm_90a engine: D = alpha * (A . scales) (B . scales)^T + beta * C + bias on wgmma, one body
- * for every operand type, kind of scales and tile. A .cu file sets the macros and includes it:
- *
- *   GEMM_NAME      the kernel's name
- *   GEMM_TYPES     wgmma's types, "f32.e4m3.e4m3"; GEMM_WIDE: operands of 16 bits (else of 8)
- *   GEMM_SCALES    GEMM_UNSCALED, GEMM_ROW_BLOCK (A: 1 x 128, B: 128 x 128), GEMM_ROW_ROW
- *   TILE_N         columns of a block's tile: 64, 96, 128, 192 or 256
- *   GEMM_CAREFUL   GEMM_ROW_ROW: products of scales may be no normal fp32 numbers
- *   SUBTILES       64-row subtiles of each consumer warpgroup, 1 or 2
- *   PARTIALS       1 or 2 sets of wgmma accumulators; with 2 the tensor cores work on one while the
- *                  other is scaled and added
- *   CLUSTER_M, CLUSTER_N   blocks of a cluster; those in a row share A, those in a column B
- *   STAGES         of the ring of operand tiles
- *   CHUNKS         places of 64 x 64 16-bit values in which each warpgroup stages results
- *   GEMM_TURNS     both warpgroups' places are one, which holds one's part of a tile; they take
- *                  turns. So that neither waits, the second falls behind by as much as the copies
- *                  to D take, and multiplies while the first stages, and the other way round
- *   CONSUMERS      warpgroups that multiply, 1 to 3
- *   GEMM_EARLY     1: a warpgroup starts the next tile's products before it stages this one's
- *                  results; for long K or GEMM_SHORT, where those stages are there by then
- *   GEMM_SHORT     1: a piece of work begins with the stage after the one before's last, so that
- *                  pieces of fewer k blocks than STAGES use all of them; else with stage 0
+ * for every operand type, kind of scales and tile. GEMM_NAME, GEMM_KIND and so on come
+ * from a row of tiles.def.
  *
  * Both operands are K-major; a k block is 128 bytes of K. Operand tiles lie in shared memory as the
  * copy engine writes them with a 128-byte swizzle: rows of 128 bytes, the 16-byte unit u of row r
@@ -50,56 +31,53 @@
 #include "cuda/ptx/wgmma.h"
 #include "cuda/sm90a/gemm_params.h"
 #include "cuda/sm90a/gemm_schedule.h"
+#include "cuda/sm90a/gemm_tile.h"
 
 #include <assert.h>
 
-#ifndef GEMM_CAREFUL
-#    define GEMM_CAREFUL 0
-#endif
-#ifndef GEMM_TURNS
-#    define GEMM_TURNS 0
-#endif
+#define TEXT_OF(x)      #x
+#define TEXT(x)         TEXT_OF(x)
+#define JOINED_OF(a, b) a##b
+#define JOINED(a, b)    JOINED_OF(a, b)
 
-#define GEMM_UNSCALED  0
-#define GEMM_ROW_BLOCK 1
-#define GEMM_ROW_ROW   2
+/* The kind as numbers that #if can compare. */
+#define KIND_BF16  0
+#define KIND_BLOCK 1
+#define KIND_ROW   2
+#define KIND_POW2  3
+#define KIND       JOINED(KIND_, GEMM_KIND)
 
+#define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
+#define GEMM_WIDE   (KIND == KIND_BF16) /* operands of 16 bits, else of 8 */
+/* Products of scales may be no normal fp32 numbers. */
+#define GEMM_CAREFUL (KIND == KIND_ROW)
 /* Whether there is a shorter way for scales that do not change along K. */
-#define EVENS (GEMM_SCALES == GEMM_ROW_ROW && !GEMM_CAREFUL)
-/* Whether the first products of a piece of work are under way while results of the one before are
- * staged. */
-#ifndef GEMM_EARLY
-#    define GEMM_EARLY 0
-#endif
-#ifndef GEMM_SHORT
-#    define GEMM_SHORT 0
-#endif
+#define EVENS (KIND == KIND_POW2)
 /* Whether results may have to be made again. */
 #define AGAIN          (GEMM_SCALES == GEMM_ROW_BLOCK || GEMM_CAREFUL)
 #define CONSUMER_WARPS (4 * CONSUMERS)
 /* Where the blocks may have other work to do (EVENS), warps that have no role here help with that.
  */
 #define BLOCK_THREADS (EVENS ? 512 : 128 * (1 + CONSUMERS))
-#define TILE_M        (64 * SUBTILES * CONSUMERS)
+#define TILE_M        GEMM_TILE_M(SUBTILES, CONSUMERS)
 #define CLUSTER       (CLUSTER_M * CLUSTER_N)
-#define K_BYTES       128
+#define K_BYTES       GEMM_K_BYTES
 #define K_ELEMENTS    (K_BYTES / (GEMM_WIDE ? 2 : 1))
 #define A_BYTES       (TILE_M * K_BYTES)
 #define B_BYTES       (TILE_N * K_BYTES)
-#define STAGE_BYTES   (A_BYTES + B_BYTES)
-#define CHUNK_COLS    (TILE_N % 64 ? 32 : 64)
-#define CHUNK_BYTES   (64 * 2 * CHUNK_COLS)
+#define STAGE_BYTES   GEMM_STAGE_BYTES(TILE_M, TILE_N)
+#define CHUNK_COLS    GEMM_CHUNK_COLS(TILE_N)
+#define CHUNK_BYTES   GEMM_CHUNK_BYTES(TILE_N)
 /* Of a warpgroup; in one they are handed to its writer together. */
 #define PLACES       (GEMM_TURNS ? 1 : CHUNKS)
 #define PLACE_CHUNKS (GEMM_TURNS ? CONSUMERS * CHUNKS : 1)
 /* A stage's scales: of each row of A and, with GEMM_ROW_ROW, of B. */
-#define SCALE_BYTES                                                                                \
-    (GEMM_SCALES == GEMM_UNSCALED ? 0 : 4 * TILE_M + (GEMM_SCALES == GEMM_ROW_ROW ? 4 * TILE_N : 0))
-#define STAGING_AT   (STAGES * STAGE_BYTES)
-#define SCALES_AT    (STAGING_AT + CONSUMERS * CHUNKS * CHUNK_BYTES)
-#define COLS_AT      (SCALES_AT + STAGES * SCALE_BYTES) /* B's scales of each stage: GEMM_ROW_BLOCK */
-#define BARRIERS_AT  (COLS_AT + STAGES * 8)
-#define SHARED_BYTES (BARRIERS_AT + (STAGES + CONSUMERS * CHUNKS) * 16)
+#define SCALE_BYTES  GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N)
+#define STAGING_AT   GEMM_STAGING_AT(TILE_M, TILE_N, STAGES)
+#define SCALES_AT    GEMM_SCALES_AT(TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS)
+#define COLS_AT      GEMM_COLS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS)
+#define BARRIERS_AT  GEMM_BARRIERS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS)
+#define SHARED_BYTES GEMM_SHARED_BYTES(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS)
 #define ACCUMULATORS (TILE_N / 2) /* per thread and subtile */
 /* GEMM_ROW_BLOCK: a tile's columns lie in one block of B or, where its width does not divide 128,
  * in two, each of which has whole groups of COL_GROUP columns. */
@@ -135,14 +113,15 @@ static_assert(!GEMM_TURNS || (CONSUMERS == 2 && SUBTILES * TILE_N == PLACE_CHUNK
               "a turn is a warpgroup's part of a tile");
 static_assert(!GEMM_TURNS || !AGAIN, "rows that are made again wait for places out of turn");
 
-static_assert(SHARED_BYTES + 1024 <= 232448, "a multiprocessor lends 227 KiB to a block");
+static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block");
 
-#define TEXT_OF(x)  #x
-#define TEXT(x)     TEXT_OF(x)
+#define PTX_BF16    "bf16"
+#define PTX_E4M3    "e4m3"
+#define PTX_E5M2    "e5m2"
 #define WGMMA_NAME  wgmma_step
 #define WGMMA_HOLD  hold
 #define WGMMA_N     TILE_N
-#define WGMMA_TYPES GEMM_TYPES
+#define WGMMA_TYPES "f32." JOINED(PTX_, GEMM_A) "." JOINED(PTX_, GEMM_B)
 #if GEMM_WIDE
 #    define WGMMA_SHAPE "m64n" TEXT(TILE_N) "k16"
 #    define WGMMA_TAIL  ", 1, 1, 0, 0"

@@ -1,0 +1,34 @@
+/* Which code of a kernel a device runs. */
+#include "cuda/runtime/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CUBIN_RANK = 1000 };
+
+/* "sm_90" runs on 9.0 and later minor versions of 9, "compute_80" on all from 8.0 on; with an `a`
+ * on that capability alone, with an `f` on that major version (CUDA C++ Programming Guide, "Compute
+ * Capabilities"). A cubin is ready; PTX has to be compiled by the driver first. */
+static int rank_of(const void *device, const char *code) {
+    const int capability = ((const bsmm_cuda_device *)device)->capability;
+    int of = 0;
+    char feature = 0;
+    const bool cubin = sscanf(code, "sm_%d%c", &of, &feature) > 0;
+    if (!cubin && sscanf(code, "compute_%d%c", &of, &feature) <= 0) return 0;
+    const bool same_major = of / 10 == capability / 10;
+    if (of > capability || (feature == 'a' && of != capability)) return 0;
+    if ((cubin || feature) && !same_major) return 0;
+    return cubin ? CUBIN_RANK + of : of;
+}
+
+bsmm_status bsmm_cuda_image_find(const bsmm_cuda_device *device, const char *module,
+                                 const bsmm_gpu_image **image) {
+    return bsmm_gpu_image_find(module, rank_of, device, image);
+}
+
+const char *bsmm_cuda_no_image(const bsmm_cuda_device *device, const char *module, char *why,
+                               size_t size) {
+    snprintf(why, size, "is for %.*s; %s has compute capability %d.%d", (int)strcspn(module, "/"),
+             module, device->name, device->capability / 10, device->capability % 10);
+    return why;
+}
