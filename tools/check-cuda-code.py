@@ -61,6 +61,15 @@ def read_sass(image):
     return found
 
 
+def find_images(build):
+    """(name, its cubin) of every source, and of every row of a table; None where there is no cubin."""
+    sources = [(ROOT / "src/cuda", path) for path in (ROOT / "src/cuda").glob("*/*.cu")]
+    sources += [(build / "cuda", path) for path in (build / "cuda").glob("*/*.cu")]
+    for folder, path in sorted(sources, key=lambda pair: pair[1].parts[-2:]):
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        yield name, next((build / "cuda").glob(f"{name}.sm_*.image"), None)
+
+
 def check_kernel(name, kernel, figures, limits, mnemonics):
     if figures.get("spilled"):
         yield f"spills {figures['spilled']} bytes"
@@ -83,10 +92,8 @@ def main():
     if not (shutil.which("cuobjdump") and shutil.which("nvdisasm")):
         sys.exit("check-cuda-code: no cuobjdump or no nvdisasm; run tools/install-deps.sh cuda")
     wrong, seen = [], set()
-    for source in sorted((ROOT / "src/cuda").glob("*/*.cu")):
-        name = source.relative_to(ROOT / "src/cuda").with_suffix("").as_posix()
-        image = build / "cuda" / (name.replace("/", "_") + ".image")
-        if not image.is_file():
+    for name, image in find_images(build):
+        if not image:
             wrong.append(f"{name}: was not compiled")
             continue
         kernels, complaints = read_report(image.with_name(image.name + ".txt"))

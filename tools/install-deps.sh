@@ -1,20 +1,21 @@
 #!/bin/sh
 # Installs what the named purposes need from Debian's packages, and for "cuda" nvcc and cuobjdump from
 # PyPI into .cache/.venv; does nothing when all is there.
-# usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda, emulate)
+# usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda, amdgpu, emulate)
 set -eu
 packages_of() {
     case $1 in
-    build) echo "cmake ninja-build pkg-config gcc libc6-dev libjansson-dev" ;;
+    build) echo "cmake ninja-build pkg-config gcc libc6-dev libjansson-dev libzstd-dev" ;;
     test) echo "g++ libcmocka-dev zlib1g-dev python3 gnuplot-nox libopenblas0-pthread libdnnl2" ;;
     run) echo "python3 python3-pip" ;;
     check) echo "clang-14 clang-format-14 clang-tidy-14 libomp-14-dev" ;;
     fuzz) echo "clang-14 libclang-rt-14-dev libomp-14-dev" ;;
     docs) echo "doxygen" ;;
-    cuda) echo "g++ python3 python3-pip python3-venv" ;;
+    cuda) echo "g++ python3 python3-pip python3-venv zstd" ;;
+    amdgpu) echo "clang-22 lld-22 llvm-22 zstd" ;;
     emulate)
         echo "valgrind qemu-user libsimde-dev gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross"
-        echo "libjansson-dev:arm64 libcmocka-dev:arm64 libgomp1:arm64 zlib1g:arm64"
+        echo "libjansson-dev:arm64 libzstd-dev:arm64 libcmocka-dev:arm64 libgomp1:arm64 zlib1g:arm64"
         ;;
     *) echo "$0: $1 is no purpose" >&2; exit 2 ;;
     esac

@@ -3,40 +3,7 @@
 #ifndef BSMM_SCALAR_H
 #define BSMM_SCALAR_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#if defined(__CUDACC__)
-#    define BSMM_SHARED static __host__ __device__ __forceinline__
-#else
-#    define BSMM_SHARED static inline
-#endif
-
-BSMM_SHARED uint32_t bsmm_float_bits(float value) {
-#if defined(__CUDA_ARCH__)
-    return __float_as_uint(value);
-#else
-    union {
-        float value;
-        uint32_t bits;
-    } both;
-    both.value = value;
-    return both.bits;
-#endif
-}
-
-BSMM_SHARED float bsmm_bits_float(uint32_t bits) {
-#if defined(__CUDA_ARCH__)
-    return __uint_as_float(bits);
-#else
-    union {
-        uint32_t bits;
-        float value;
-    } both;
-    both.bits = bits;
-    return both.value;
-#endif
-}
+#include "base/device.h"
 
 /* condition ? a : b, but both are computed: a compiler that may not move floating-point operations
  * out of a branch then still makes loops of it into vectors, and none for a GPU makes a minimum of
@@ -51,30 +18,19 @@ BSMM_SHARED float bsmm_select_float(bool condition, float a, float b) {
 
 /* a * b and a / b with the NaNs of x86: the first operand's, else the second's, each made quiet,
  * else one with a sign. A GPU has but one NaN; bytes that come of it must not differ. */
-#if defined(__CUDA_ARCH__)
-BSMM_SHARED float bsmm_nan_of(float a, float b) {
+BSMM_SHARED float bsmm_with_nan_of(float a, float b, float result) {
+    if (!BSMM_ON_GPU || result == result) return result;
     if (a != a) return bsmm_bits_float(bsmm_float_bits(a) | 0x00400000u);
     return bsmm_bits_float(b != b ? bsmm_float_bits(b) | 0x00400000u : 0xffc00000u);
 }
 
 BSMM_SHARED float bsmm_mul(float a, float b) {
-    float result = __fmul_rn(a, b);
-    return result == result ? result : bsmm_nan_of(a, b);
+    return bsmm_with_nan_of(a, b, bsmm_plain_mul(a, b));
 }
 
 BSMM_SHARED float bsmm_div(float a, float b) {
-    float result = __fdiv_rn(a, b);
-    return result == result ? result : bsmm_nan_of(a, b);
+    return bsmm_with_nan_of(a, b, bsmm_plain_div(a, b));
 }
-#else
-BSMM_SHARED float bsmm_mul(float a, float b) {
-    return a * b;
-}
-
-BSMM_SHARED float bsmm_div(float a, float b) {
-    return a / b;
-}
-#endif
 
 /* 2^exponent, for exponents up to 127; 0 below fp32's subnormals. */
 BSMM_SHARED float bsmm_pow2(int exponent) {

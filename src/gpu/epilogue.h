@@ -18,11 +18,8 @@ typedef struct bsmm_gpu_epilogue {
     bsmm_narrow_codec d_codec; /* of an 8-bit D */
 } bsmm_gpu_epilogue;
 
-#if defined(__CUDACC__)
-
 /* fp32, f16 or bf16 number `index`. */
-static __device__ __forceinline__ float bsmm_epilogue_load(uint32_t elem, const void *from,
-                                                           uint64_t index) {
+BSMM_DEVICE float bsmm_gpu_epilogue_load(uint32_t elem, const void *from, uint64_t index) {
     if (elem == BSMM_ELEM_F32) return ((const float *)from)[index];
     uint32_t code = ((const uint16_t *)from)[index];
     return elem == BSMM_ELEM_F16 ? bsmm_gpu_f16_value(code) : bsmm_bits_float(code << 16);
@@ -30,69 +27,67 @@ static __device__ __forceinline__ float bsmm_epilogue_load(uint32_t elem, const 
 
 /* To fp32 by rounding to odd: what is inexact ends in 1, so that a second rounding to 22 bits or
  * fewer gives what one rounding would. */
-static __device__ __forceinline__ float bsmm_epilogue_odd(double value) {
-    float toward_zero = __double2float_rz(value);
+BSMM_DEVICE float bsmm_gpu_epilogue_odd(double value) {
+    float toward_zero = bsmm_double_toward_zero(value);
     uint32_t inexact = (double)toward_zero != value;
-    return __uint_as_float(__float_as_uint(toward_zero) | inexact);
+    return bsmm_bits_float(bsmm_float_bits(toward_zero) | inexact);
 }
 
-static __device__ __forceinline__ uint32_t bsmm_epilogue_bf16(float odd) {
-    uint32_t bits = __float_as_uint(odd);
+BSMM_DEVICE uint32_t bsmm_gpu_epilogue_bf16(float odd) {
+    uint32_t bits = bsmm_float_bits(odd);
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
 /* Nearest even; overflows to Inf. Subnormals: the sum with 2^-1 has their last place. */
-static __device__ __forceinline__ uint32_t bsmm_epilogue_f16(float odd) {
-    uint32_t bits = __float_as_uint(odd), a = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000;
+BSMM_DEVICE uint32_t bsmm_gpu_epilogue_f16(float odd) {
+    uint32_t bits = bsmm_float_bits(odd), a = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000;
     if (a >= 0x47800000u) return sign | 0x7c00;
-    if (a < 0x38800000u) return sign | (__float_as_uint(__uint_as_float(a) + 0.5f) - 0x3f000000u);
+    if (a < 0x38800000u) return sign | (bsmm_float_bits(bsmm_bits_float(a) + 0.5f) - 0x3f000000u);
     return sign | (a - 0x38000000u + 0xfff + (a >> 13 & 1)) >> 13;
 }
 
 /* The code of a value of D. f16 and bf16 overflow to Inf, 8-bit formats saturate; every NaN is the
  * same. */
-static __device__ __forceinline__ uint32_t bsmm_epilogue_code(const bsmm_gpu_epilogue *e,
-                                                              double value) {
+BSMM_DEVICE uint32_t bsmm_gpu_epilogue_code(const bsmm_gpu_epilogue *e, double value) {
     if (isnan(value)) return e->d_nan;
-    if (e->d_elem == BSMM_ELEM_F32) return __float_as_uint(__double2float_rn(value));
-    float odd = bsmm_epilogue_odd(value);
-    if (e->d_elem == BSMM_ELEM_BF16) return bsmm_epilogue_bf16(odd);
-    if (e->d_elem == BSMM_ELEM_F16) return bsmm_epilogue_f16(odd);
+    if (e->d_elem == BSMM_ELEM_F32) return bsmm_float_bits(bsmm_double_to_float(value));
+    float odd = bsmm_gpu_epilogue_odd(value);
+    if (e->d_elem == BSMM_ELEM_BF16) return bsmm_gpu_epilogue_bf16(odd);
+    if (e->d_elem == BSMM_ELEM_F16) return bsmm_gpu_epilogue_f16(odd);
     uint32_t code = bsmm_narrow_code(&e->d_codec, odd);
     return code == e->d_codec.lone_nan ? 0 : code;
 }
 
-static __device__ __forceinline__ double bsmm_epilogue_global(const bsmm_gpu_epilogue *e, int i) {
+BSMM_DEVICE double bsmm_gpu_epilogue_global(const bsmm_gpu_epilogue *e, int i) {
     if (!e->globals[i]) return 1;
     double global = (double)*e->globals[i];
     return e->divides[i] ? 1 / global : global;
 }
 
 /* What one thread reads once for all of its results. */
-typedef struct bsmm_epilogue_factors {
+typedef struct bsmm_gpu_epilogue_factors {
     double factor; /* alpha and the operands' global scales */
     double global; /* of D: what is divided by */
-} bsmm_epilogue_factors;
+} bsmm_gpu_epilogue_factors;
 
-static __device__ __forceinline__ bsmm_epilogue_factors
-bsmm_epilogue_begin(const bsmm_gpu_epilogue *e) {
-    bsmm_epilogue_factors f;
-    f.factor = e->alpha * bsmm_epilogue_global(e, 0) * bsmm_epilogue_global(e, 1);
-    f.global = bsmm_epilogue_global(e, 2);
+BSMM_DEVICE bsmm_gpu_epilogue_factors bsmm_gpu_epilogue_begin(const bsmm_gpu_epilogue *e) {
+    bsmm_gpu_epilogue_factors f;
+    f.factor = e->alpha * bsmm_gpu_epilogue_global(e, 0) * bsmm_gpu_epilogue_global(e, 1);
+    f.global = bsmm_gpu_epilogue_global(e, 2);
     return f;
 }
 
 /* Stores D(row, col) from the sum over K of products of elements and block scales. */
-static __device__ __forceinline__ void bsmm_epilogue_store(const bsmm_gpu_epilogue *e,
-                                                           const bsmm_epilogue_factors *f,
-                                                           uint32_t row, uint32_t col, double sum) {
+BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
+                                         const bsmm_gpu_epilogue_factors *f, uint32_t row,
+                                         uint32_t col, double sum) {
     double value = f->factor * sum;
     if (e->c)
-        value +=
-            e->beta * (double)bsmm_epilogue_load(e->c_elem, e->c, row * e->c_row + col * e->c_col);
-    if (e->bias) value += (double)bsmm_epilogue_load(e->bias_elem, e->bias, col);
+        value += e->beta *
+                 (double)bsmm_gpu_epilogue_load(e->c_elem, e->c, row * e->c_row + col * e->c_col);
+    if (e->bias) value += (double)bsmm_gpu_epilogue_load(e->bias_elem, e->bias, col);
     if (f->global != 1) value /= f->global;
-    uint32_t code = bsmm_epilogue_code(e, value);
+    uint32_t code = bsmm_gpu_epilogue_code(e, value);
     uint64_t index = row * e->d_row + col * e->d_col;
     if (e->d_elem == BSMM_ELEM_F32)
         ((uint32_t *)e->d)[index] = code;
@@ -102,20 +97,17 @@ static __device__ __forceinline__ void bsmm_epilogue_store(const bsmm_gpu_epilog
         ((uint8_t *)e->d)[index] = (uint8_t)code;
 }
 
-/* A sum again in double, by a whole warp, in one fixed order; every lane gets it. For results
+/* A sum again in double, by all lanes together, in one fixed order; every lane gets it. For results
  * whose fp32 sum cannot be trusted: NaN, Inf, or so small that terms may have been lost. */
-static __device__ __noinline__ double bsmm_epilogue_sum_again(const bsmm_gpu_operand *a,
-                                                              const bsmm_gpu_operand *b,
-                                                              uint32_t row, uint32_t col,
-                                                              uint32_t k) {
+BSMM_DEVICE_RARE double bsmm_gpu_epilogue_sum_again(const bsmm_gpu_operand *a,
+                                                    const bsmm_gpu_operand *b, uint32_t row,
+                                                    uint32_t col, uint32_t k) {
     double sum = 0;
-    for (uint32_t i = threadIdx.x % 32; i < k; i += 32)
+    for (uint32_t i = bsmm_device_lane(); i < k; i += BSMM_LANES)
         sum = fma(bsmm_gpu_value(a, row, i), bsmm_gpu_value(b, col, i), sum);
-    for (int distance = 16; distance > 0; distance /= 2)
-        sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    for (int distance = BSMM_LANES / 2; distance > 0; distance /= 2)
+        sum += bsmm_device_exchange(sum, distance);
     return sum;
 }
-
-#endif
 
 #endif

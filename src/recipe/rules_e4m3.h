@@ -7,7 +7,6 @@
 #include "recipe/step.h"
 
 #include <float.h>
-#include <math.h>
 
 enum { BSMM_E4M3_MAX = 448 };
 
@@ -30,13 +29,10 @@ BSMM_SHARED uint32_t bsmm_e4m3_code_of(float value, bool tame) {
  * the last place. Quotients that lie so close to the middle between two floats are few for each b:
  * for all mantissas of a and b they have been tried. */
 BSMM_SHARED float bsmm_ratio(float a, float b, bool tame) {
-#if !defined(__CUDACC__)
-    if (tame) {
+    if (!BSMM_ON_GPU && tame) {
         float reciprocal = 1 / b, q = a * reciprocal;
         return fmaf(fmaf(-q, b, a), reciprocal, q);
     }
-#endif
-    (void)tame;
     return bsmm_div(a, b);
 }
 

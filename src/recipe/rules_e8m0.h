@@ -4,8 +4,6 @@
 
 #include "recipe/step.h"
 
-#include <math.h>
-
 enum { BSMM_E8M0_NAN = 255 };
 
 BSMM_SHARED uint32_t bsmm_clamp_exponent(int exponent, int low, int high) {
@@ -40,7 +38,7 @@ BSMM_SHARED uint32_t bsmm_ceil_exponent(float value) {
 /* log2 in fp32, correctly rounded, which is what torch's and glibc's give where it matters here:
  * beside a power of two it is an integer, so that floor and ceil of it are off by one. */
 BSMM_SHARED float bsmm_log2_fp32(float value) {
-    return (float)log2((double)value);
+    return (float)bsmm_log2(value);
 }
 
 /* DeepGEMM's ceil_to_ue8m0: the power of two >= scale as fp32, from 2^-126 to 2^127. */

@@ -243,14 +243,14 @@ typedef struct chunk {
 typedef struct shared {
     uint64_t ready; /* a barrier: what follows `pieces` has been told */
     work pieces[GEMM_SHORT ? STAGES : 2];
-    bsmm_epilogue_factors factors; /* of D */
-    uint32_t plain;                /* factors.factor is 1 */
-    uint32_t even;                 /* as packing has told of both operands */
+    bsmm_gpu_epilogue_factors factors; /* of D */
+    uint32_t plain;                    /* factors.factor is 1 */
+    uint32_t even;                     /* as packing has told of both operands */
     chunk chunks[CONSUMERS][PLACES];
 } shared;
 
 static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, shared *told) {
-    told->factors = bsmm_epilogue_begin(&p->whole.epilogue);
+    told->factors = bsmm_gpu_epilogue_begin(&p->whole.epilogue);
     told->plain = told->factors.factor == 1;
     told->even = bsmm_cuda_gate_is_even(&p->gate);
     for (int i = 0; i < CONSUMERS * PLACES; i++)

@@ -172,10 +172,10 @@ static __device__ __forceinline__ void store_floats(const bsmm_wgmma_params *p, 
 }
 
 static __device__ __noinline__ void store_any(const bsmm_wgmma_params *p,
-                                              const bsmm_epilogue_factors *f, int32_t row,
+                                              const bsmm_gpu_epilogue_factors *f, int32_t row,
                                               int32_t col, float value) {
     if (row < p->m && col < p->n)
-        bsmm_epilogue_store(&p->whole.epilogue, f, row, col, (double)value);
+        bsmm_gpu_epilogue_store(&p->whole.epilogue, f, row, col, (double)value);
 }
 
 /* Which of the warp's 16 rows of a subtile are made again, one bit each, in the columns of each
@@ -233,14 +233,14 @@ static __device__ __forceinline__ uint32_t any_again(const rows_again *again) {
 /* The rows of `again`, columns [col, end), over what has been stored: from the operands as they
  * are, in double. */
 static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
-                                                const bsmm_epilogue_factors *f, uint32_t again,
+                                                const bsmm_gpu_epilogue_factors *f, uint32_t again,
                                                 int32_t row, int32_t col, int32_t end) {
     for (; again; again &= again - 1) {
         int32_t r = row + __ffs((int32_t)again) - 1;
         for (int32_t c = col; c < min(end, p->n) && r < p->m; c++) {
-            double sum = bsmm_epilogue_sum_again(&p->whole.sides[0].o, &p->whole.sides[1].o, r, c,
-                                                 p->whole.k);
-            if (threadIdx.x % 32 == 0) bsmm_epilogue_store(&p->whole.epilogue, f, r, c, sum);
+            double sum = bsmm_gpu_epilogue_sum_again(&p->whole.sides[0].o, &p->whole.sides[1].o, r,
+                                                     c, p->whole.k);
+            if (threadIdx.x % 32 == 0) bsmm_gpu_epilogue_store(&p->whole.epilogue, f, r, c, sum);
         }
     }
 }

@@ -72,8 +72,9 @@ static __device__ __forceinline__ double small_m_repair(const bsmm_small_m_param
     uint32_t left = __ballot_sync(0xffffffffu, doubtful);
     while (left) {
         int lane = __ffs((int)left) - 1;
-        double again = bsmm_epilogue_sum_again(&p->a, &p->b, __shfl_sync(0xffffffffu, row, lane),
-                                               __shfl_sync(0xffffffffu, col, lane), p->k);
+        double again =
+            bsmm_gpu_epilogue_sum_again(&p->a, &p->b, __shfl_sync(0xffffffffu, row, lane),
+                                        __shfl_sync(0xffffffffu, col, lane), p->k);
         if ((int)(threadIdx.x % 32) == lane) sum = again;
         left &= left - 1;
     }
@@ -99,8 +100,8 @@ static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilog
         ((float *)e->d)[index] = value;
     else
         ((uint16_t *)e->d)[index] =
-            (uint16_t)(e->d_elem == BSMM_ELEM_BF16 ? bsmm_epilogue_bf16(value)
-                                                   : bsmm_epilogue_f16(value));
+            (uint16_t)(e->d_elem == BSMM_ELEM_BF16 ? bsmm_gpu_epilogue_bf16(value)
+                                                   : bsmm_gpu_epilogue_f16(value));
 }
 
 /* ---- A with one fp32 scale a row: kernels of their own ---- */
@@ -111,7 +112,8 @@ static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_par
     return row < p->m ? bsmm_gpu_scale(&p->a, row, 0) : 1;
 }
 
-/* bsmm_epilogue_odd of a product that lies well inside fp32: what is cut off is not lost then. */
+/* bsmm_gpu_epilogue_odd of a product that lies well inside fp32: what is cut off is not lost then.
+ */
 static __device__ __forceinline__ float small_m_times_odd(float a, float b) {
     float toward_zero = __fmul_rz(a, b);
     uint32_t inexact = fmaf(a, b, -toward_zero) != 0;
@@ -148,11 +150,10 @@ static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_
 
 /* Stores D(row, col) from the sum of its terms; by whole warps. scaled: what
  * small_m_epilogue_scaled has left. */
-static __device__ __forceinline__ void small_m_epilogue_one(const bsmm_small_m_params *p,
-                                                            const bsmm_epilogue_factors *factors,
-                                                            bool wanted, uint32_t row, uint32_t col,
-                                                            float total, const double unfold,
-                                                            const bool scaled) {
+static __device__ __forceinline__ void
+small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors *factors,
+                     bool wanted, uint32_t row, uint32_t col, float total, const double unfold,
+                     const bool scaled) {
     bool plain = !scaled && p->plain && (small_m_trusts(total) || !wanted);
     if (__all_sync(0xffffffffu, plain)) {
         if (wanted) small_m_store_plain(&p->epilogue, row, col, total * (float)unfold);
@@ -167,7 +168,7 @@ static __device__ __forceinline__ void small_m_epilogue_one(const bsmm_small_m_p
         sum = total * unfold * (double)scale + 0.0; /* not -0 by the scale's sign */
     }
     sum = small_m_repair(p, doubtful, row, col, sum);
-    if (wanted) bsmm_epilogue_store(&p->epilogue, factors, row, col, sum);
+    if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, factors, row, col, sum);
 }
 
 static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_params *p,
@@ -178,8 +179,8 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
     small_m_sync(p);
     const uint32_t rows = block->rows >> p->splits_log2, rows_log2 = 31 - __clz((int)rows);
     const uint32_t warp_bytes = tiles * 8 * pitch * 4;
-    bsmm_epilogue_factors factors = {1, 1};
-    if (!p->plain) factors = bsmm_epilogue_begin(&p->epilogue);
+    bsmm_gpu_epilogue_factors factors = {1, 1};
+    if (!p->plain) factors = bsmm_gpu_epilogue_begin(&p->epilogue);
     for (uint32_t base = 0; base < rows * p->m; base += BSMM_SMALL_M_THREADS) {
         uint32_t i = base + threadIdx.x, inner = rank * rows + (i & (rows - 1));
         uint32_t row = i >> rows_log2, col = block->row + inner; /* of D */

@@ -1,0 +1,133 @@
+/* Embedded images: packs that this test makes, whole and damaged, and those of the build; which
+ * code a device takes. */
+#include "cuda/runtime/device.h"
+#include "gpu/images.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <zstd.h>
+
+enum { SECOND_AT = 4096, WHOLE = 8192 };
+
+typedef struct pack {
+    unsigned char raw[WHOLE], bytes[WHOLE + 512];
+    bsmm_gpu_image images[2];
+} pack;
+
+/* Two images that zstd can shorten, with a checksum as the build has it. */
+static void pack_make(pack *p) {
+    for (size_t i = 0; i < WHOLE; i++)
+        p->raw[i] = (unsigned char)(i * i >> 6);
+    ZSTD_CCtx *c = ZSTD_createCCtx();
+    assert_false(ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1)));
+    const size_t packed = ZSTD_compress2(c, p->bytes, sizeof p->bytes, p->raw, WHOLE);
+    ZSTD_freeCCtx(c);
+    assert_false(ZSTD_isError(packed));
+    for (size_t i = 0; i < 2; i++)
+        p->images[i] = (bsmm_gpu_image){.name = i ? "test/second" : "test/first",
+                                        .code = "sm_90",
+                                        .pack = p->bytes,
+                                        .packed_bytes = packed,
+                                        .pack_bytes = WHOLE,
+                                        .offset = i * SECOND_AT,
+                                        .bytes = 4000};
+}
+
+static void images_are_unpacked(void **state) {
+    (void)state;
+    static pack p;
+    pack_make(&p);
+    for (size_t i = 0; i < 2; i++) {
+        bsmm_gpu_unpacked unpacked;
+        assert_int_equal(bsmm_gpu_image_unpack(&p.images[i], &unpacked), BSMM_OK);
+        assert_int_equal((uintptr_t)unpacked.bytes % 64, 0);
+        assert_memory_equal(unpacked.bytes, p.raw + i * SECOND_AT, p.images[i].bytes);
+        free(unpacked.memory);
+    }
+}
+
+static void expect_damage(const bsmm_gpu_image *image) {
+    bsmm_gpu_unpacked unpacked;
+    assert_int_equal(bsmm_gpu_image_unpack(image, &unpacked), BSMM_E_FORMAT);
+    assert_null(unpacked.memory);
+    assert_non_null(
+        strstr(bsmm_error_message(), "test/second (sm_90): the library's image is damaged"));
+}
+
+/* Any bit that is another, but for those that zstd's frame does not use, and any length that is
+ * shorter. */
+static void damaged_images_are_named(void **state) {
+    (void)state;
+    enum { DESCRIPTOR = 4, UNUSED_BIT = 4 }; /* RFC 8878, 3.1.1.1.1 */
+    static pack p;
+    pack_make(&p);
+    for (size_t i = 0; i < 8 * p.images[1].packed_bytes; i++) {
+        if (i == 8 * DESCRIPTOR + UNUSED_BIT) continue;
+        p.bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+        expect_damage(&p.images[1]);
+        p.bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+    }
+    bsmm_gpu_image cut = p.images[1];
+    for (cut.packed_bytes = 0; cut.packed_bytes < p.images[1].packed_bytes; cut.packed_bytes++)
+        expect_damage(&cut);
+    cut.pack_bytes = WHOLE - 64; /* the table knows of less */
+    expect_damage(&cut);
+    cut.pack_bytes = WHOLE + 64;
+    expect_damage(&cut);
+}
+
+static bool is_ptx(const bsmm_gpu_image *image) {
+    return strncmp(image->code, "compute_", 8) == 0;
+}
+
+static void the_librarys_images_are_whole(void **state) {
+    (void)state;
+    static const unsigned char elf[] = {0x7F, 'E', 'L', 'F'};
+    for (const bsmm_gpu_image *i = bsmm_gpu_images; i->name; i++) {
+        bsmm_gpu_unpacked unpacked;
+        if (bsmm_gpu_image_unpack(i, &unpacked) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+        assert_true(i->offset + i->bytes < i->pack_bytes);
+        const char *text = unpacked.bytes;
+        if (is_ptx(i)) {
+            assert_int_equal(strlen(text), i->bytes);
+            assert_non_null(strstr(text, ".version"));
+        } else {
+            assert_memory_equal(text, elf, sizeof elf);
+        }
+        free(unpacked.memory);
+    }
+}
+
+/* A cubin where the device has its own, else PTX that the driver compiles. */
+static void devices_take_what_they_run(void **state) {
+    (void)state;
+    if (!bsmm_gpu_images[0].name) skip();
+    static const struct {
+        int capability;
+        const char *words, *probe; /* sm80/words, sm90a/probe */
+    } cases[] = {{75, NULL, NULL},          {80, "compute_80", NULL}, {86, "compute_80", NULL},
+                 {89, "compute_80", NULL},  {90, "sm_90", "sm_90a"},  {100, "compute_80", NULL},
+                 {103, "compute_80", NULL}, {120, "compute_80", NULL}};
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        const bsmm_cuda_device device = {.capability = cases[i].capability, .name = "GPU"};
+        const bsmm_gpu_image *words, *probe;
+        assert_int_equal(bsmm_cuda_image_find(&device, "sm80/words", &words), BSMM_OK);
+        assert_int_equal(bsmm_cuda_image_find(&device, "sm90a/probe", &probe), BSMM_OK);
+        assert_string_equal(words ? words->code : "", cases[i].words ? cases[i].words : "");
+        assert_string_equal(probe ? probe->code : "", cases[i].probe ? cases[i].probe : "");
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(images_are_unpacked),
+        cmocka_unit_test(damaged_images_are_named),
+        cmocka_unit_test(the_librarys_images_are_whole),
+        cmocka_unit_test(devices_take_what_they_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

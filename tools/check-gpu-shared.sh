@@ -1,0 +1,24 @@
+#!/bin/bash
+# Compiles what GPUs share (src/gpu, and the headers of base and recipe that it needs) by clang for
+# AMD's processors: every header by itself, then kernels that call its functions, to code. nvcc meets the
+# same headers in the CUDA kernels. Ends with one line: N passed, N failed.
+# usage: check-gpu-shared.sh   (`install-deps.sh amdgpu` first)
+set -uo pipefail
+cd "$(dirname "$0")/.."
+clang=$(command -v clang-22) || { echo "check-gpu-shared: no clang-22; run tools/install-deps.sh amdgpu"; exit 1; }
+passed=0 failed=0
+check() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAILED: $what"; fi
+}
+for processor in gfx942 gfx950; do
+    flags=(-target amdgcn-amd-amdhsa -mcpu=$processor -std=c11 -ffreestanding -nogpulib -ffp-contract=off
+        -Wall -Wextra -Werror -Iinclude -Isrc)
+    for header in src/base/device.h src/base/scalar.h src/recipe/*.h src/gpu/*.h; do
+        check "$processor $header" "$clang" "${flags[@]}" -fsyntax-only -include "$header" -x c /dev/null
+    done
+    check "$processor kernels" "$clang" "${flags[@]}" -O2 -S -o /dev/null tests/gpu_shared/kernels.c
+done
+printf '\n%d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" = 0 ]

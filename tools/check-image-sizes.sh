@@ -1,0 +1,37 @@
+#!/bin/bash
+# Prints what the GPU images of each architecture take in the library, and how long the slowest pack of each
+# takes to unpack on one core; fails where an architecture has more than 1.5 MB, or a pack takes more
+# than 20 ms.
+# usage: check-image-sizes.sh BUILD_FOLDER
+set -euo pipefail
+build=${1:?usage: check-image-sizes.sh BUILD_FOLDER}
+most_bytes=1500000 most_us=20000
+passed=0 failed=0
+
+# Of a pack: microseconds of one core, the best of a second's runs.
+unpacking_us() { # PACK
+    zstd -b -d -i1 "$1" 2>&1 | tr '\r' '\n' | awk '
+        match($0, /[0-9]+ -> +[0-9]+ /) { split(substr($0, RSTART, RLENGTH), bytes, " "); whole = bytes[1] }
+        match($0, /, +[0-9.]+ MB\/s *$/) { split(substr($0, RSTART + 1, RLENGTH), rate, " "); speed = rate[1] }
+        END { printf "%d", whole / speed }'
+}
+for folder in "$build"/*/*/; do
+    packs=("$folder"*.pack)
+    [ -e "${packs[0]}" ] || continue
+    bytes=0 us=0 slowest=
+    for pack in "${packs[@]}"; do
+        bytes=$((bytes + $(wc -c <"$pack")))
+        took=$(unpacking_us "$pack")
+        if [ "$took" -gt "$us" ]; then us=$took slowest=$(basename "$pack" .pack); fi
+    done
+    printf '%-12s %8d bytes (at most %d) in %d packs; %s unpacks in %d us (at most %d)\n' \
+        "$(basename "$folder")" "$bytes" "$most_bytes" "${#packs[@]}" "$slowest" "$us" "$most_us"
+    if [ "$bytes" -le "$most_bytes" ] && [ "$us" -le "$most_us" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
+done
+[ "$passed" != 0 ] || [ "$failed" != 0 ] || { echo "check-image-sizes: $build has no packs"; exit 1; }
+printf '\n%d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" = 0 ]
