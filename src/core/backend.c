@@ -63,7 +63,7 @@ static bsmm_status check_buffer(const bsmm_place *place, const void *pointer, co
                                 const char *field, uint32_t alignment, const char *who) {
     char what[64];
     if (!pointer) return BSMM_OK; /* dealt with before */
-    bool aligned = !alignment || (uintptr_t)pointer % alignment == 0;
+    bool aligned = !alignment || bsmm_is_aligned(pointer, alignment);
     /* Names take a small product's run 2% of its time. */
     if (aligned && place->backend->host_memory) return BSMM_OK;
     snprintf(what, sizeof what, "%s.%s", operand, field);

@@ -134,7 +134,7 @@ static bsmm_status check_bias(const bsmm_product *p) {
     if (p->bias_elem == BSMM_ELEM_NONE || p->d.m.cols == 0) return BSMM_OK;
     uint32_t bytes = bsmm_elem_row(p->bias_elem)->bits / 8;
     if (!p->bias) return bsmm_fail(BSMM_E_INVALID, "bias: value is NULL; bias_elem announces one");
-    if ((uintptr_t)p->bias % bytes)
+    if (!bsmm_is_aligned(p->bias, bytes))
         return bsmm_fail(BSMM_E_INVALID, "bias: value is %p; must be aligned to %u bytes", p->bias,
                          bytes);
     BSMM_TRY(p->backend->check_pointer(p->device, p->bias, "bias"));

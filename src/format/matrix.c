@@ -129,7 +129,7 @@ static bsmm_status check_pointer(const char *what, const char *field, const void
                                  uint32_t alignment) {
     if (!pointer)
         return bsmm_fail(BSMM_E_INVALID, "%s.%s: value is NULL; must be given", what, field);
-    if ((uintptr_t)pointer % alignment)
+    if (!bsmm_is_aligned(pointer, alignment))
         return bsmm_fail(BSMM_E_INVALID, "%s.%s: value is %p; must be aligned to %u bytes", what,
                          field, pointer, alignment);
     return BSMM_OK;

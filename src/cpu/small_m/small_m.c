@@ -94,8 +94,8 @@ static void place(product_run *x, uint8_t *at) {
     x->scratch = at + align64((uint64_t)x->m->scale_units * sizeof(uint64_t));
 }
 
-static scratch place_scratch(const product_run *x) {
-    uint8_t *at = x->scratch + (uint64_t)omp_get_thread_num() * x->m->thread_bytes;
+static scratch place_scratch(const product_run *x, int thread) {
+    uint8_t *at = x->scratch + (uint64_t)thread * x->m->thread_bytes;
     scratch s = {.acc = (float *)(void *)at};
     at += acc_bytes(x->m);
     s.values = (double *)(void *)at;
@@ -314,8 +314,8 @@ static void run_strip(const product_run *x, const scratch *to, int64_t col, int6
         if (t.packed & 1u << p) multiply_packed(x, to, col, at + p * LANES);
 }
 
-static void run_columns(const product_run *x, int64_t col, int64_t next) {
-    scratch to = place_scratch(x);
+static void run_columns(const product_run *x, int thread, int64_t col, int64_t next) {
+    scratch to = place_scratch(x, thread);
     int64_t cols = bsmm_min_i64(COLUMNS, x->p->b.m.rows - col);
     memset(to.acc, 0, acc_bytes(x->m));
     for (int64_t at = 0; at < cols; at += x->d->panels * LANES)
@@ -351,8 +351,27 @@ static void run_pieces(const product_run *x, int64_t *taken) {
     int64_t col = take_columns(taken);
     while (col < x->p->b.m.rows) {
         int64_t next = take_columns(taken);
-        run_columns(x, col, next);
+        run_columns(x, omp_get_thread_num(), col, next);
         col = next;
+    }
+}
+
+/* Without a team: one of a single thread takes a third of a microsecond. */
+static void run_alone(const product_run *x) {
+    for (int64_t i = 0; i < x->m->tiles; i++)
+        pack_tile(x, i);
+    for (int64_t col = 0; col < x->p->b.m.rows; col += COLUMNS)
+        run_columns(x, 0, col, col + COLUMNS);
+}
+
+static void run_team(const product_run *x) {
+    int64_t taken = 0;
+#pragma omp parallel num_threads(x->m->threads)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < x->m->tiles; i++)
+            pack_tile(x, i);
+        run_pieces(x, &taken);
     }
 }
 
@@ -360,13 +379,9 @@ bsmm_status bsmm_small_m_run(const bsmm_small_m *m, const bsmm_product *p, void 
     product_run x = {.m = m, .d = &m->d, .p = p};
     place(&x, workspace);
     if (p->b.m.format.scale != BSMM_SCALE_NONE) find_scale_columns(&x);
-    int64_t taken = 0;
-#pragma omp parallel num_threads(m->threads)
-    {
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < m->tiles; i++)
-            pack_tile(&x, i);
-        run_pieces(&x, &taken);
-    }
+    if (m->threads == 1)
+        run_alone(&x);
+    else
+        run_team(&x);
     return BSMM_OK;
 }
