@@ -127,7 +127,7 @@ static bool keep(bench_cuda *cuda, uint64_t memory) {
 
 /* From pageable memory the call may return while the last bytes are still on their way, in the
  * default stream, for which ours does not wait. */
-static bool upload(bench_cuda *cuda, void *to, const void *from, uint64_t bytes) {
+bool bench_cuda_write(bench_cuda *cuda, void *to, const void *from, uint64_t bytes) {
     return CALL(cuda, to_device, (uintptr_t)to, from, bytes) && CALL(cuda, stream_wait, NULL);
 }
 
@@ -137,7 +137,7 @@ bool bench_cuda_new(bench_cuda *cuda, const void *from, uint64_t bytes, void **m
     if (bytes == 0) return true;
     if (!CALL(cuda, alloc, &made, bytes) || !keep(cuda, made)) return false;
     *memory = (void *)(uintptr_t)made;
-    if (from) return upload(cuda, *memory, from, bytes);
+    if (from) return bench_cuda_write(cuda, *memory, from, bytes);
     return CALL(cuda, fill, made, 0x5A, bytes, cuda->stream) && bench_cuda_wait(cuda);
 }
 
@@ -153,7 +153,7 @@ bool bench_cuda_spread(bench_cuda *cuda, void *memory, uint64_t bytes, uint64_t 
 bool bench_cuda_new_sets(bench_cuda *cuda, const void *from, uint64_t bytes, uint64_t stride,
                          size_t sets, void **memory) {
     return bench_cuda_new(cuda, NULL, stride * sets, memory) &&
-           (bytes == 0 || upload(cuda, *memory, from, bytes)) &&
+           (bytes == 0 || bench_cuda_write(cuda, *memory, from, bytes)) &&
            bench_cuda_spread(cuda, *memory, bytes, stride, sets);
 }
 

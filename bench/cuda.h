@@ -40,6 +40,7 @@ bool bench_cuda_new_sets(bench_cuda *cuda, const void *from, uint64_t bytes, uin
 /* Copies the first `bytes` bytes over the other sets. */
 bool bench_cuda_spread(bench_cuda *cuda, void *memory, uint64_t bytes, uint64_t stride,
                        size_t sets);
+bool bench_cuda_write(bench_cuda *cuda, void *to, const void *from, uint64_t bytes);
 bool bench_cuda_read(bench_cuda *cuda, void *to, const void *from, uint64_t bytes);
 bool bench_cuda_fill_f32(bench_cuda *cuda, void *memory, float value, uint64_t count);
 bool bench_cuda_wait(bench_cuda *cuda);
