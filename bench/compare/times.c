@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 typedef struct timed {
     const char *formats[3]; /* of A, B, D */
@@ -84,14 +85,18 @@ static double time_batch(contender *c, bool graph) {
     return done ? took / (double)c->runs : 0;
 }
 
-/* As many runs as take 2 ms; on a GPU whose host is timed no more than its queue holds. */
+/* As many runs as take 0.2 ms, less than a scheduler's slice; on a GPU whose host is timed no more
+ * than its queue holds. */
 static bool calibrate(contender *c, contender *other) {
-    static const double wanted = 2e-3;
+    static const double wanted = 2e-4;
     enum { MOST = 1 << 16, QUEUE = 256 };
     double took = 0;
     c->runs = 1;
-    for (int i = 0; i < 3; i++)
-        if ((took = time_batch(c, false)) <= 0) return false;
+    for (int i = 0; i < 5; i++) {
+        double again = time_batch(c, false);
+        if (again <= 0) return false;
+        took = i == 0 || again < took ? again : took;
+    }
     double runs = wanted / took;
     size_t most = memory_cuda(c->s->memory) ? QUEUE : MOST;
     c->runs = runs < 1 ? 1 : runs > (double)most ? most : (size_t)runs;
@@ -106,58 +111,99 @@ typedef struct verdict {
     size_t kept;
 } verdict;
 
+typedef struct halves {
+    double *seconds[BUILDS];
+    size_t count;
+} halves;
+
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double quantile(double *sorted, size_t count, double q) {
-    return count ? sorted[(size_t)(q * (double)(count - 1) + 0.5)] : 0;
+static double *new_doubles(size_t count) {
+    double *values = calloc(count + 1, sizeof *values);
+    if (!values) exit(2);
+    return values;
 }
 
-static double median_of(const double *values, size_t count) {
-    double *sorted = malloc((count + 1) * sizeof *sorted), middle;
-    if (!sorted) exit(2);
+static double quantile(const double *values, size_t count, double q) {
+    double *sorted = new_doubles(count);
     memcpy(sorted, values, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_doubles);
-    middle = quantile(sorted, count, 0.5);
+    double value = count ? sorted[(size_t)(q * (double)(count - 1) + 0.5)] : 0;
     free(sorted);
-    return middle;
+    return value;
 }
 
-/* A pair of which a half took a tenth longer than such halves do was disturbed. */
-static verdict judge(double *seconds[BUILDS], size_t count) {
-    verdict v = {.kept = 0};
-    double *ratios = malloc((count + 1) * sizeof *ratios);
-    if (!ratios) exit(2);
+/* A half that took longer than the quicker quarter by more than this was disturbed, and its pair
+ * is left out. */
+static const double disturbed = 1.15;
+
+static void discard(halves *pairs) {
+    double most[BUILDS];
+    size_t kept = 0;
     for (int i = 0; i < BUILDS; i++)
-        v.seconds[i] = median_of(seconds[i], count);
+        most[i] = disturbed * quantile(pairs->seconds[i], pairs->count, 0.25);
+    for (size_t i = 0; i < pairs->count; i++) {
+        double old = pairs->seconds[OLD][i], new = pairs->seconds[NEW][i];
+        if (old > most[OLD] || new > most[NEW]) continue;
+        pairs->seconds[OLD][kept] = old;
+        pairs->seconds[NEW][kept++] = new;
+    }
+    pairs->count = kept;
+}
+
+/* The error of a median: 1.25 standard deviations, here from the quartiles, over sqrt(n). */
+static verdict judge(halves *pairs) {
+    discard(pairs);
+    size_t count = pairs->count;
+    verdict v = {.kept = count};
+    double *ratios = new_doubles(count);
     for (size_t i = 0; i < count; i++)
-        if (seconds[OLD][i] < 1.1 * v.seconds[OLD] && seconds[NEW][i] < 1.1 * v.seconds[NEW])
-            ratios[v.kept++] = seconds[NEW][i] / seconds[OLD][i];
-    qsort(ratios, v.kept, sizeof *ratios, compare_doubles);
-    v.ratio = quantile(ratios, v.kept, 0.5);
-    /* Of a median: 1.25 standard deviations of a value, here from the quartiles, over sqrt(n). */
-    v.error = 1.25 * (quantile(ratios, v.kept, 0.75) - quantile(ratios, v.kept, 0.25)) / 1.35 /
-              sqrt((double)v.kept + 1e-9);
+        ratios[i] = pairs->seconds[NEW][i] / pairs->seconds[OLD][i];
+    for (int i = 0; i < BUILDS; i++)
+        v.seconds[i] = quantile(pairs->seconds[i], count, 0.5);
+    v.ratio = quantile(ratios, count, 0.5);
+    double spread = (quantile(ratios, count, 0.75) - quantile(ratios, count, 0.25)) / 1.35;
+    v.error = count ? 1.25 * spread / sqrt((double)count) : 0;
     free(ratios);
     return v;
 }
 
-static bool time_pairs(contender *both, bool graph, int pairs, verdict *v) {
-    double *seconds[BUILDS];
+/* How often the scheduler took a processor from one of this process's threads. */
+static long interruptions(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
+}
+
+/* False if a run failed. A pair during which threads were interrupted does not count. */
+static bool time_pair(contender *both, bool graph, int first, halves *pairs) {
+    long before = interruptions();
+    for (int turn = 0; turn < BUILDS; turn++) {
+        int build = (turn + first) % BUILDS;
+        double took = time_batch(&both[build], graph);
+        pairs->seconds[build][pairs->count] = took;
+        if (took <= 0) return false;
+    }
+    pairs->count += interruptions() == before;
+    return true;
+}
+
+/* Until there are enough pairs, or for so long. */
+static bool time_pairs(contender *both, bool graph, int wanted, verdict *v) {
+    static const double longest = 3;
+    halves pairs = {.count = 0};
     bool done = true;
     for (int i = 0; i < BUILDS; i++)
-        if (!(seconds[i] = malloc((size_t)pairs * sizeof **seconds))) exit(2);
-    for (int i = 0; i < pairs && done; i++)
-        for (int turn = 0; turn < BUILDS && done; turn++) {
-            int build = (turn + i) % BUILDS; /* each is as often the first */
-            seconds[build][i] = time_batch(&both[build], graph);
-            done = seconds[build][i] > 0;
-        }
-    if (done) *v = judge(seconds, (size_t)pairs);
+        pairs.seconds[i] = new_doubles((size_t)wanted);
+    double began = bench_now();
+    for (int i = 0; done && pairs.count < (size_t)wanted && bench_now() - began < longest; i++)
+        done = time_pair(both, graph, i % BUILDS, &pairs);
+    if (done) *v = judge(&pairs);
     for (int i = 0; i < BUILDS; i++)
-        free(seconds[i]);
+        free(pairs.seconds[i]);
     return done;
 }
 
@@ -178,17 +224,24 @@ static bool time_both(session *s, contender *both, bool graph, verdict *v) {
     return done;
 }
 
+/* Beyond what the place of code in memory changes, and three times the error. */
+static const char *verdict_word(const verdict *v) {
+    enum { LEAST = 10 };
+    static const double placement = 0.02;
+    double most = 3 * v->error > placement ? 3 * v->error : placement;
+    if (v->kept < LEAST) return "  disturbed";
+    return v->ratio - 1 > most ? "  SLOWER" : 1 - v->ratio > most ? "  faster" : "";
+}
+
 static void print_row(const product_shape *p, bool host, const char *kernel, const verdict *v) {
     char name[96];
     snprintf(name, sizeof name, "%s x %s -> %s%s", bsmm_format_name(p->a.format),
              bsmm_format_name(p->b.format), bsmm_format_name(p->d.format),
              p->b_packed ? ", packed" : "");
-    const char *mark = v->ratio - 1 > 0.01 && v->ratio - 1 > 3 * v->error   ? "  SLOWER"
-                       : 1 - v->ratio > 0.01 && 1 - v->ratio > 3 * v->error ? "  faster"
-                                                                            : "";
     printf("%-36s %5lldx%4lldx%4lld  %u%s %-26s %10.3f %10.3f  %.3f +- %.3f (%zu)%s\n", name,
            (long long)p->m, (long long)p->n, (long long)p->k, p->threads, host ? "h" : " ", kernel,
-           v->seconds[OLD] * 1e6, v->seconds[NEW] * 1e6, v->ratio, v->error, v->kept, mark);
+           v->seconds[OLD] * 1e6, v->seconds[NEW] * 1e6, v->ratio, v->error, v->kept,
+           verdict_word(v));
     fflush(stdout);
 }
 
