@@ -30,7 +30,9 @@ typedef struct names {
     size_t count;
 } names;
 
-static names kernels_of(const library *l) {
+/* Of the device; a build that lists those of others too says so of each. */
+static names kernels_of(const library *l, const char *device) {
+    static const char elsewhere[] = "runs on ";
     static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
     m.format = f32, m.rows = m.cols = 32;
@@ -38,8 +40,10 @@ static names kernels_of(const library *l) {
     desc.a = desc.b = desc.d = &m;
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
     names found = {.count = 0};
-    while (found.count < MOST_KERNELS && !l->explain(&desc, (uint32_t)found.count, &e))
-        found.list[found.count++] = e.kernel;
+    desc.device = device;
+    for (uint32_t i = 0; found.count < MOST_KERNELS && !l->explain(&desc, i, &e); i++)
+        if (strncmp(e.reason, elsewhere, strlen(elsewhere)) != 0)
+            found.list[found.count++] = e.kernel;
     return found;
 }
 
@@ -58,37 +62,19 @@ static const char *take(names *from, const char *name) {
     return NULL;
 }
 
-/* "cpu" or "cuda": kernels of one device are never those of another. */
-static bool same_device(const char *a, const char *b) {
-    size_t length = strcspn(a, "_");
-    return length == strcspn(b, "_") && strncmp(a, b, length) == 0;
-}
-
-static size_t count_device(const names *all, const char *like) {
-    size_t count = 0;
-    for (size_t i = 0; i < all->count; i++)
-        count += same_device(all->list[i], like);
-    return count;
-}
-
-/* Renamed kernels keep their rank: those left over are matched in order where each build has as
- * many of a device. */
+/* Renamed kernels keep their rank: what is left over is matched in order where each build has as
+ * many. */
 static void match_in_order(session *s, names *old, names *new) {
-    for (size_t i = 0; i < old->count;) {
-        const char *name = old->list[i];
-        bool alike = count_device(old, name) == count_device(new, name);
-        for (size_t j = 0; alike && j < new->count; j++) {
-            if (!same_device(new->list[j], name)) continue;
-            match(s, take(old, name), take(new, new->list[j]));
-            printf("kernel %s is now %s\n", name, s->kernels[s->kernel_count - 1][NEW]);
-            break;
-        }
-        i += alike ? 0 : 1;
+    if (old->count != new->count) return;
+    while (old->count) {
+        printf("kernel %s is now %s\n", old->list[0], new->list[0]);
+        match(s, take(old, old->list[0]), take(new, new->list[0]));
     }
 }
 
 static void match_kernels(session *s) {
-    names old = kernels_of(&s->builds[OLD]), new = kernels_of(&s->builds[NEW]);
+    names old = kernels_of(&s->builds[OLD], s->options->device);
+    names new = kernels_of(&s->builds[NEW], s->options->device);
     for (size_t i = 0; i < s->options->rename_count; i++) {
         const char *const *pair = s->options->renames[i];
         const char *from = take(&old, pair[OLD]), *to = take(&new, pair[NEW]);
