@@ -1,10 +1,16 @@
 #include "data.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 enum { VARIETY = 4096, PICKS = 5 }; /* element codes to choose from; choices in 64 random bits */
+
+bool bench_elem_is_wide(uint32_t elem) {
+    bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
+    for (uint32_t i = 0; !bsmm_elem_at(i, &info); i++)
+        if (info.elem == elem) return info.bits > 8;
+    return false;
+}
 
 /* splitmix64 */
 static uint64_t next_bits(uint64_t *state) {

@@ -3,6 +3,10 @@
 #define BENCH_DATA_H
 
 #include <bsmm.h>
+#include <stdbool.h>
+
+/* More than 8 bits: f32, f16 and bf16. */
+bool bench_elem_is_wide(uint32_t elem);
 
 enum { BENCH_FIRST_SEED = 42 }; /* the tutorial's */
 

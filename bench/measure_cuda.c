@@ -253,7 +253,7 @@ static const char *estimate(const bench *b, bench_cuda_result *all) {
 
 /* Operands of 8 bits and fewer could ride the FP8 units, unscaled. */
 static bench_lt_kind ceiling_kind(const bench_job *job) {
-    bool wide = job->a.elem <= BSMM_ELEM_BF16 || job->b.elem <= BSMM_ELEM_BF16;
+    bool wide = bench_elem_is_wide(job->a.elem) || bench_elem_is_wide(job->b.elem);
     return wide ? BENCH_LT_BF16 : BENCH_LT_FP8;
 }
 

@@ -3,14 +3,11 @@
 #include "cuda.h"
 #include "plot.h"
 #include "product.h"
+#include "tables.h"
 #include <omp.h>
 #include <string.h>
 
 typedef cli_bench_values values;
-
-static bool is_plain(bsmm_format format) {
-    return !format.scale && format.elem >= BSMM_ELEM_F32 && format.elem <= BSMM_ELEM_BF16;
-}
 
 /* Results as the tutorial's and the challenge's: f16 and, for fp32 scales, bf16. */
 static uint32_t result_of(const values *options) {
@@ -95,10 +92,10 @@ static int check_values(const values *options) {
     if (options->threads > 1024)
         return cli_usage("--threads: value is %lld; must be 0 to 1024",
                          (long long)options->threads);
-    if (!is_plain(options->out))
+    if (!cli_is_plain(options->out))
         return cli_usage("--out: value is %s; must be f32, f16 or bf16",
                          bsmm_format_name(options->out));
-    if (!is_plain(options->from))
+    if (!cli_is_plain(options->from))
         return cli_usage("--from: value is %s; must be f32, f16 or bf16",
                          bsmm_format_name(options->from));
     return CLI_OK;

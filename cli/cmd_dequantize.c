@@ -2,6 +2,7 @@
 #include "common.h"
 #include "device.h"
 #include "product.h"
+#include "tables.h"
 #include "transfer.h"
 
 typedef struct values {
@@ -11,10 +12,8 @@ typedef struct values {
 } values;
 
 static bool wants(const void *options, const bsmm_weight *weight) {
-    uint32_t elem = weight->format.elem;
     (void)options;
-    return weight->format.scale != BSMM_SCALE_NONE || cli_is_ggml(weight) ||
-           (elem != BSMM_ELEM_F32 && elem != BSMM_ELEM_F16 && elem != BSMM_ELEM_BF16);
+    return !cli_is_plain(weight->format) || cli_is_ggml(weight);
 }
 
 static bool describe(const void *arguments, const bsmm_weight *weight, cli_target *target) {

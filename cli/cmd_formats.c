@@ -44,8 +44,9 @@ static const cli_column preset_columns[] = {
 };
 
 static const char *role(const char *name) {
-    if (!strcmp(name, "e8m0")) return "scale";
-    for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_F32; scale++)
+    bsmm_format format;
+    if (bsmm_format_from_name(name, &format)) return "scale"; /* no matrix has it */
+    for (uint32_t scale = 1; strcmp(cli_scale_name(scale), "unknown"); scale++)
         if (!strcmp(name, cli_scale_name(scale))) return "both";
     return "element";
 }

@@ -26,12 +26,6 @@ typedef struct values {
 static const char *const spared[] = {"*[Ee]mbed*", "*[Nn]orm*", "*lm_head*", "token_embd.*",
                                      "output.weight"};
 
-static bool is_plain(const bsmm_weight *weight) {
-    uint32_t elem = weight->format.elem;
-    return weight->format.scale == BSMM_SCALE_NONE &&
-           (elem == BSMM_ELEM_F32 || elem == BSMM_ELEM_F16 || elem == BSMM_ELEM_BF16);
-}
-
 static bool wants(const void *arguments, const bsmm_weight *weight) {
     const values *options = arguments;
     size_t length = strlen(weight->name);
@@ -39,7 +33,7 @@ static bool wants(const void *arguments, const bsmm_weight *weight) {
     bool whole = options->format.block_rows != 1 || weight->cols % options->format.block_cols == 0;
     for (size_t i = 0; i < sizeof spared / sizeof spared[0]; i++)
         if (!fnmatch(spared[i], weight->name, 0)) return false;
-    return is_plain(weight) && whole && named;
+    return cli_is_plain(weight->format) && whole && named;
 }
 
 static bool has_word(const char *words, const char *word) {
@@ -51,7 +45,7 @@ static bool has_word(const char *words, const char *word) {
 
 static bool describe(const void *arguments, const bsmm_weight *weight, cli_target *target) {
     const values *options = arguments;
-    if (!is_plain(weight)) {
+    if (!cli_is_plain(weight->format)) {
         cli_fail("%s: is %s already; only f32, f16 and bf16 weights are quantized", weight->name,
                  cli_format_text(weight->format).text);
         return false;

@@ -1,4 +1,5 @@
 #include "tables.h"
+#include "data.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,10 @@ bool cli_elem_find(const char *name, bsmm_elem_info *info) {
     for (uint32_t i = 0; !bsmm_elem_at(i, info); i++)
         if (!strcmp(info->name, name)) return true;
     return false;
+}
+
+bool cli_is_plain(bsmm_format format) {
+    return format.scale == BSMM_SCALE_NONE && bench_elem_is_wide(format.elem);
 }
 
 /* Too many codes to walk through, but the C library knows its own format. */
@@ -40,15 +45,23 @@ const char *cli_layout_name(uint32_t layout) {
     return "unknown";
 }
 
+/* The library has no table of scales for its users; a new one does not compile here. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
 const char *cli_scale_name(uint32_t scale) {
-    static const char *const names[] = {
-        [BSMM_SCALE_NONE] = "none",
-        [BSMM_SCALE_E8M0] = "e8m0",
-        [BSMM_SCALE_E4M3] = "e4m3",
-        [BSMM_SCALE_F32] = "f32",
-    };
-    return scale < sizeof names / sizeof names[0] ? names[scale] : "unknown";
+    switch ((bsmm_scale)scale) {
+    case BSMM_SCALE_NONE:
+        return "none";
+    case BSMM_SCALE_E8M0:
+        return "e8m0";
+    case BSMM_SCALE_E4M3:
+        return "e4m3";
+    case BSMM_SCALE_F32:
+        return "f32";
+    }
+    return "unknown";
 }
+#pragma GCC diagnostic pop
 
 cli_text cli_format_text(bsmm_format format) {
     cli_text result;

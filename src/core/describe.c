@@ -3,10 +3,6 @@
 
 #include <math.h>
 
-static bool is_wide(uint32_t elem) {
-    return elem == BSMM_ELEM_F32 || elem == BSMM_ELEM_F16 || elem == BSMM_ELEM_BF16;
-}
-
 static bool is_unscaled(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_NONE;
 }
@@ -40,7 +36,7 @@ static bsmm_status take_c(const bsmm_matmul_desc *desc, bsmm_product *p) {
         return bsmm_fail(BSMM_E_INVALID, "c: value is NULL; must be given when beta is %g",
                          p->beta);
     BSMM_TRY(bsmm_operand_take(desc->c, "c", &p->c));
-    if (!is_unscaled(&p->c) || !is_wide(p->c.m.format.elem))
+    if (!is_unscaled(&p->c) || !bsmm_elem_is_wide(p->c.m.format.elem))
         return bsmm_fail(BSMM_E_INVALID, "c.format: value is %s; must be f32, f16 or bf16",
                          bsmm_format_name(p->c.m.format));
     return BSMM_OK;
@@ -66,7 +62,7 @@ static bsmm_status take_bias(const bsmm_matmul_desc *desc, bsmm_product *p) {
     p->bias = desc->bias;
     if (p->bias_elem == BSMM_ELEM_NONE && p->bias)
         return bsmm_fail(BSMM_E_INVALID, "bias_elem: value is 0; must be given with bias");
-    if (p->bias_elem != BSMM_ELEM_NONE && !is_wide(p->bias_elem))
+    if (p->bias_elem != BSMM_ELEM_NONE && !bsmm_elem_is_wide(p->bias_elem))
         return bsmm_fail(BSMM_E_INVALID,
                          "bias_elem: value is %u; must be f32, f16 or bf16 (1 to 3)", p->bias_elem);
     return BSMM_OK;

@@ -4,63 +4,85 @@
 #include <math.h>
 #include <string.h>
 
+/* ---- the rows ---- */
+
+/* What the encodings beside exponent and mantissa mean; elem.def tells. */
+typedef enum elem_kind { SIGNED, FNUZ, POWERS } elem_kind;
+
 typedef struct elem_row {
     bsmm_elem_info info;
-    uint32_t max_code; /* magnitude of the largest finite value */
-    uint32_t inf_code; /* magnitude of Inf; 0: none */
-    uint32_t nan_code; /* canonical NaN, without sign; 0: none */
-    bool fnuz;         /* one zero, one NaN (sign bit alone) */
+    elem_kind kind;
+    uint32_t max_code, inf_code, nan_code; /* magnitudes; nan_code of FNUZ and POWERS: the code */
 } elem_row;
 
-#define ROW(id, text, b, e, m, bi, mx, mn, ms)                                                     \
-    .info = {.struct_size = sizeof(bsmm_elem_info),                                                \
-             .elem = id,                                                                           \
-             .name = text,                                                                         \
-             .bits = b,                                                                            \
-             .exponent_bits = e,                                                                   \
-             .mantissa_bits = m,                                                                   \
-             .bias = bi,                                                                           \
-             .max = mx,                                                                            \
-             .min_normal = mn,                                                                     \
-             .min_subnormal = ms,
-
-/* clang-format off */
 static const elem_row rows[] = {
-    {ROW(BSMM_ELEM_F32, "f32", 32, 8, 23, 127, 0x1.fffffep127, 0x1p-126, 0x1p-149)
-        .nan = "S.11111111.x", .inf = "S.11111111.0", .zeros = "+-0", .used_by = "activations, outputs"},
-     .max_code = 0x7f7fffff, .inf_code = 0x7f800000, .nan_code = 0x7fc00000},
-    {ROW(BSMM_ELEM_F16, "f16", 16, 5, 10, 15, 65504, 0x1p-14, 0x1p-24)
-        .nan = "S.11111.x", .inf = "S.11111.0", .zeros = "+-0", .used_by = "activations, outputs"},
-     .max_code = 0x7bff, .inf_code = 0x7c00, .nan_code = 0x7e00},
-    {ROW(BSMM_ELEM_BF16, "bf16", 16, 8, 7, 127, 0x1.fep127, 0x1p-126, 0x1p-133)
-        .nan = "S.11111111.x", .inf = "S.11111111.0", .zeros = "+-0", .used_by = "activations, outputs"},
-     .max_code = 0x7f7f, .inf_code = 0x7f80, .nan_code = 0x7fc0},
-    {ROW(BSMM_ELEM_E4M3, "e4m3", 8, 4, 3, 7, 448, 0x1p-6, 0x1p-9)
-        .nan = "S.1111.111", .inf = "none", .zeros = "+-0", .used_by = "mxfp8, fp8 groupwise, nvfp4 scales"},
-     .max_code = 0x7e, .nan_code = 0x7f},
-    {ROW(BSMM_ELEM_E4M3FNUZ, "e4m3fnuz", 8, 4, 3, 8, 240, 0x1p-7, 0x1p-10)
-        .nan = "0x80", .inf = "none", .zeros = "+0", .used_by = "fp8 on CDNA3"},
-     .max_code = 0x7f, .nan_code = 0x80, .fnuz = true},
-    {ROW(BSMM_ELEM_E5M2, "e5m2", 8, 5, 2, 15, 57344, 0x1p-14, 0x1p-16)
-        .nan = "S.11111.01,10,11", .inf = "S.11111.00", .zeros = "+-0", .used_by = "mxfp8_e5m2"},
-     .max_code = 0x7b, .inf_code = 0x7c, .nan_code = 0x7e},
-    {ROW(BSMM_ELEM_E5M2FNUZ, "e5m2fnuz", 8, 5, 2, 16, 57344, 0x1p-15, 0x1p-17)
-        .nan = "0x80", .inf = "none", .zeros = "+0", .used_by = "fp8 on CDNA3"},
-     .max_code = 0x7f, .nan_code = 0x80, .fnuz = true},
-    {ROW(BSMM_ELEM_E3M2, "e3m2", 6, 3, 2, 3, 28, 0x1p-2, 0x1p-4)
-        .nan = "none", .inf = "none", .zeros = "+-0", .used_by = "mxfp6_e3m2"},
-     .max_code = 0x1f},
-    {ROW(BSMM_ELEM_E2M3, "e2m3", 6, 2, 3, 1, 7.5, 1, 0x1p-3)
-        .nan = "none", .inf = "none", .zeros = "+-0", .used_by = "mxfp6_e2m3"},
-     .max_code = 0x1f},
-    {ROW(BSMM_ELEM_E2M1, "e2m1", 4, 2, 1, 1, 6, 1, 0.5)
-        .nan = "none", .inf = "none", .zeros = "+-0", .used_by = "mxfp4, nvfp4"},
-     .max_code = 0x7},
-    {ROW(BSMM_ELEM_E8M0, "e8m0", 8, 8, 0, 127, 0x1p127, 0x1p-127, 0)
-        .nan = "0xff", .inf = "none", .zeros = "none", .used_by = "MX block scales"},
-     .max_code = 0xfe, .nan_code = 0xff},
+#define ELEM(id, text, form, width, e, m, b, mx, mn, ms, maxc, infc, nanc, nans, infs, zs, by)     \
+    {.info = {.struct_size = sizeof(bsmm_elem_info),                                               \
+              .elem = BSMM_ELEM_##id,                                                              \
+              .name = text,                                                                        \
+              .bits = width,                                                                       \
+              .exponent_bits = e,                                                                  \
+              .mantissa_bits = m,                                                                  \
+              .bias = b,                                                                           \
+              .max = mx,                                                                           \
+              .min_normal = mn,                                                                    \
+              .min_subnormal = ms,                                                                 \
+              .nan = nans,                                                                         \
+              .inf = infs,                                                                         \
+              .zeros = zs,                                                                         \
+              .used_by = by},                                                                      \
+     .kind = form,                                                                                 \
+     .max_code = maxc,                                                                             \
+     .inf_code = infc,                                                                             \
+     .nan_code = nanc},
+#include "format/elem.def"
+#undef ELEM
 };
-/* clang-format on */
+
+/* What follows from them. An f16 has 10 bits of mantissa, and its largest code is 0x7bff. */
+#define FITS(m, least, most, to_m, to_least, to_most)                                              \
+    ((m) <= (to_m) && (least) >= (to_least) && (most) <= (to_most))
+#define F16_CODE(code, m) ((uint64_t)(code) << ((m) <= 10 ? 10 - (m) : 63))
+const bsmm_elem_traits bsmm_elem_traits_of[] = {
+#define ELEM(id, text, form, width, e, m, b, mx, mn, ms, maxc, infc, ...)                          \
+    [BSMM_ELEM_##id] = {.in_matrices = (form) != POWERS,                                           \
+                        .wide = (width) > 8,                                                       \
+                        .narrow = (width) <= 8 && (form) != POWERS,                                \
+                        .small_integer = (width) <= 6 && (mx) <= 63 * (ms),                        \
+                        .exact_in_bf16 = FITS(m, ms, mx, 7, 0x1p-133, 0x1.fep127),                 \
+                        .exact_in_f16 = FITS(m, ms, mx, 10, 0x1p-24, 65504),                       \
+                        .shifts_to_f16 = (m) <= 10 && F16_CODE(maxc, m) <= 0x7bff,                 \
+                        .has_inf = (infc) != 0,                                                    \
+                        .lone_nan = (form) == FNUZ},
+#include "format/elem.def"
+#undef ELEM
+};
+
+/* ---- what a row must be, checked by the compiler ---- */
+
+#define ELEM(id, text, form, width, e, m, ...)                                                     \
+    _Static_assert((int)BSMM_ELEM_##id == (int)BSMM_ELEM_ROW_##id + 1,                             \
+                   #id " is not in the order of bsmm_elem");                                       \
+    _Static_assert((e) + (m) + ((form) != POWERS) == (width),                                      \
+                   #id ": sign, exponent and mantissa are not its bits");
+#include "format/elem.def"
+#undef ELEM
+
+/* Loads and stores of 16 and 32 bits know f32, f16 and bf16 by name: format/decode.c,
+ * quantize/memory.c, the vector loops of cpu/ and quantize/, gpu/operand.h, gpu/epilogue.h. */
+enum {
+    WIDE_ROWS = 0
+#define ELEM(id, text, form, width, ...) +((width) > 8)
+#include "format/elem.def"
+#undef ELEM
+    ,
+    POWERS_ROWS = 0
+#define ELEM(id, text, form, ...) +((form) == POWERS)
+#include "format/elem.def"
+#undef ELEM
+};
+_Static_assert(WIDE_ROWS == 3, "an element of more than 8 bits needs loads and stores of its own");
+_Static_assert(POWERS_ROWS == 1, "the codec knows powers of two as e8m0's alone");
 
 static const elem_row *find(uint32_t elem) {
     /* The table is in the order of bsmm_elem, which starts at 1. */
@@ -83,12 +105,12 @@ static double power_of_two(int exponent) {
 double bsmm_elem_decode(uint32_t elem, uint32_t code) {
     const elem_row *row = find(elem);
     const bsmm_elem_info *info = &row->info;
-    if (elem == BSMM_ELEM_E8M0)
+    if (row->kind == POWERS)
         return (code & 0xff) == 0xff ? NAN : power_of_two((int)(code & 0xff) - 127);
     uint32_t sign_bit = 1u << (info->bits - 1);
     uint32_t magnitude = code & (sign_bit - 1);
     bool negative = code & sign_bit;
-    if (row->fnuz ? (negative && !magnitude) : magnitude > row->max_code)
+    if (row->kind == FNUZ ? (negative && !magnitude) : magnitude > row->max_code)
         return row->inf_code && magnitude == row->inf_code ? (negative ? -INFINITY : INFINITY)
                                                            : NAN;
     uint32_t exponent = magnitude >> info->mantissa_bits;
@@ -137,17 +159,18 @@ static uint32_t round_magnitude(const bsmm_elem_info *info, double magnitude) {
 }
 
 uint32_t bsmm_elem_encode(uint32_t elem, double value, bool saturate) {
-    if (elem == BSMM_ELEM_E8M0) return encode_e8m0(value, saturate);
     const elem_row *row = find(elem);
+    if (row->kind == POWERS) return encode_e8m0(value, saturate);
     uint32_t sign = signbit(value) ? 1u << (row->info.bits - 1) : 0;
-    if (isnan(value)) return row->fnuz ? row->nan_code : row->nan_code ? row->nan_code | sign : 0;
+    if (isnan(value))
+        return row->kind == FNUZ ? row->nan_code : row->nan_code ? row->nan_code | sign : 0;
     double magnitude = fabs(value);
     uint32_t code = isinf(value) ? UINT32_MAX : round_magnitude(&row->info, magnitude);
     if (code > row->max_code) {
         code = overflow_code(row, saturate);
-        if (row->fnuz && code == row->nan_code) return code;
+        if (row->kind == FNUZ && code == row->nan_code) return code;
     }
-    if (row->fnuz && code == 0) return 0;
+    if (row->kind == FNUZ && code == 0) return 0;
     return code | sign;
 }
 
@@ -160,8 +183,24 @@ bsmm_status bsmm_elem_at(uint32_t index, bsmm_elem_info *info) {
     return bsmm_give_struct(info, &rows[index].info, sizeof rows[index].info, "info");
 }
 
+/* A value of bsmm_elem without a row does not compile here. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+static bool has_row(bsmm_elem elem) {
+    switch (elem) {
+    case BSMM_ELEM_NONE:
+        return false;
+#define ELEM(id, ...) case BSMM_ELEM_##id:
+#include "format/elem.def"
+#undef ELEM
+        return true;
+    }
+    return false;
+}
+#pragma GCC diagnostic pop
+
 static bsmm_status find_public(uint32_t elem, const elem_row **row) {
-    *row = find(elem);
+    *row = has_row((bsmm_elem)elem) ? find(elem) : NULL;
     if (*row) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "elem: value is %u; must be a bsmm_elem from 1 to %zu", elem,
                      BSMM_COUNT(rows));

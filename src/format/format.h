@@ -4,6 +4,7 @@
 #define BSMM_FORMAT_H
 
 #include "base/base.h"
+#include "format/elem.h"
 
 /* ---- elements (elem.c) ---- */
 

@@ -15,55 +15,18 @@ typedef struct layout_row {
 #define R 0
 #define C 1
 
-/* clang-format off */
 static const layout_row rows[] = {
-    {.info = {.layout = BSMM_LAYOUT_ROW_MAJOR, .name = "row_major", .padding = "none",
-              .offset = "r*ld + c", .used_by = "checkpoints",
-              .tile_rows = 1, .tile_cols = 1},
-     .kind = PITCH_ROWS, .pad = 1},
-    {.info = {.layout = BSMM_LAYOUT_COL_MAJOR, .name = "col_major", .padding = "none (TMA: ld % 4 == 0)",
-              .offset = "c*ld + r", .used_by = "DeepGEMM SM90, the groupwise challenge",
-              .tile_rows = 1, .tile_cols = 1},
-     .kind = PITCH_COLS, .pad = 1},
-    {.info = {.layout = BSMM_LAYOUT_TILE_CONTIGUOUS, .name = "tile_contiguous",
-              .padding = "R to tile rows, C to tile cols",
-              .offset = "((r/TR)*(C/TC) + c/TC)*TR*TC + (r%TR)*TC + c%TC",
-              .used_by = "kernels that load one tile's scales at once"},
-     .kind = TILED},
-    {.info = {.layout = BSMM_LAYOUT_NV_128X4, .name = "nv_128x4", .padding = "R to 128, C to 4",
-              .offset = "((r/128)*(C/4) + c/4)*512 + (r%32)*16 + ((r%128)/32)*4 + c%4",
-              .used_by = "cuBLASLt, tcgen05.mma, torchao to_blocked, CUTLASS Sm1xx",
-              .tile_rows = 128, .tile_cols = 4, .digit_count = 3,
-              .digits = {{R, 32, 16}, {R, 4, 4}, {C, 4, 1}}},
-     .kind = TILED},
-    {.info = {.layout = BSMM_LAYOUT_NV_8X4, .name = "nv_8x4", .padding = "R to 8, C to 4",
-              .offset = "((r/8)*(C/4) + c/4)*32 + (r%8)*4 + c%4",
-              .used_by = "vLLM and FlashInfer at small M",
-              .tile_rows = 8, .tile_cols = 4, .digit_count = 2,
-              .digits = {{R, 8, 4}, {C, 4, 1}}},
-     .kind = TILED},
-    {.info = {.layout = BSMM_LAYOUT_CDNA4_MFMA16, .name = "cdna4_mfma16", .padding = "R to 32, C to 8",
-              .offset = "((r/32)*(C/8) + c/8)*256 + (c%4)*64 + (r%16)*4 + ((c%8)/4)*2 + (r%32)/16",
-              .used_by = "hipBLASLt BLK32_UE8M0_32_8_EXT, aiter shuffle_scale, Triton",
-              .tile_rows = 32, .tile_cols = 8, .digit_count = 4,
-              .digits = {{R, 16, 4}, {R, 2, 1}, {C, 4, 64}, {C, 2, 2}}},
-     .kind = TILED},
-    {.info = {.layout = BSMM_LAYOUT_CDNA4_MFMA32, .name = "cdna4_mfma32", .padding = "R to 32, C to 8",
-              .offset = "((r/32)*(C/8) + c/8)*256 + (c%2)*128 + (r%32)*4 + (c%8)/2",
-              .used_by = "Triton's block-scaled tutorial, 32x32 MFMA",
-              .tile_rows = 32, .tile_cols = 8, .digit_count = 3,
-              .digits = {{R, 32, 4}, {C, 2, 128}, {C, 4, 1}}},
-     .kind = TILED},
-    {.info = {.layout = BSMM_LAYOUT_CUBLAS_VEC128, .name = "cublas_vec128", .padding = "R to 4",
-              .offset = "c*roundup(R,4) + r", .used_by = "cuBLASLt VEC128_32F, TransformerEngine",
-              .tile_rows = 1, .tile_cols = 1},
-     .kind = PITCH_COLS, .pad = 4},
-    {.info = {.layout = BSMM_LAYOUT_CUBLAS_BLK128, .name = "cublas_blk128", .padding = "C to 4",
-              .offset = "r*roundup(C,4) + c", .used_by = "cuBLASLt BLK128x128_32F, TransformerEngine",
-              .tile_rows = 1, .tile_cols = 1},
-     .kind = PITCH_ROWS, .pad = 4},
+#define LAYOUT(id, form, padded, ...)                                                              \
+    {.info = {.layout = BSMM_LAYOUT_##id, __VA_ARGS__}, .kind = form, .pad = padded},
+#include "format/layout.def"
+#undef LAYOUT
 };
-/* clang-format on */
+
+#define LAYOUT(id, ...)                                                                            \
+    _Static_assert((int)BSMM_LAYOUT_##id == (int)BSMM_LAYOUT_ROW_##id,                             \
+                   #id " is not in the order of bsmm_layout");
+#include "format/layout.def"
+#undef LAYOUT
 
 /* The pitch in scales: the caller's, or the extent rounded up. */
 static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matrix, const char *what,
@@ -165,8 +128,22 @@ bool bsmm_layout_pads(uint32_t layout) {
     return rows[layout].kind == TILED || rows[layout].pad > 1;
 }
 
+/* A value of bsmm_layout without a row does not compile here. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+static bool has_row(bsmm_layout layout) {
+    switch (layout) {
+#define LAYOUT(id, ...) case BSMM_LAYOUT_##id:
+#include "format/layout.def"
+#undef LAYOUT
+        return true;
+    }
+    return false;
+}
+#pragma GCC diagnostic pop
+
 const char *bsmm_layout_name(uint32_t layout) {
-    return layout < BSMM_COUNT(rows) ? rows[layout].info.name : NULL;
+    return has_row((bsmm_layout)layout) ? rows[layout].info.name : NULL;
 }
 
 /* ---- public ---- */

@@ -41,16 +41,25 @@ static bsmm_status check_block(const bsmm_matrix *m, const char *what) {
     return BSMM_OK;
 }
 
-static bsmm_status check_format(const bsmm_matrix *m, const char *what) {
-    uint32_t elem = m->format.elem;
-    if (elem < BSMM_ELEM_F32 || elem > BSMM_ELEM_E2M1)
+static bsmm_status check_elem(const char *what, uint32_t elem) {
+    if (elem < BSMM_ELEM_COUNT && bsmm_elem_traits_of[elem].in_matrices) return BSMM_OK;
+    const bsmm_elem_info *info = bsmm_elem_row(elem);
+    if (info)
         return bsmm_fail(BSMM_E_INVALID,
-                         "%s.format.elem: value is %u; must be an element format, %u to %u", what,
-                         elem, BSMM_ELEM_F32, BSMM_ELEM_E2M1);
-    BSMM_TRY(check_enum(what, "format.scale", m->format.scale, BSMM_SCALE_F32 + 1));
+                         "%s.format.elem: value is %u (%s), which is for scales alone; must be an "
+                         "element format of matrices",
+                         what, elem, info->name);
+    return bsmm_fail(BSMM_E_INVALID,
+                     "%s.format.elem: value is %u; must be an element format, 1 to %d", what, elem,
+                     BSMM_ELEM_COUNT - 1);
+}
+
+static bsmm_status check_format(const bsmm_matrix *m, const char *what) {
+    BSMM_TRY(check_elem(what, m->format.elem));
+    BSMM_TRY(check_enum(what, "format.scale", m->format.scale, BSMM_SCALE_COUNT));
     BSMM_TRY(check_enum(what, "order", m->order, BSMM_ORDER_COL + 1));
     BSMM_TRY(check_enum(what, "global_kind", m->global_kind, BSMM_GLOBAL_DIVISOR + 1));
-    BSMM_TRY(check_enum(what, "scale_layout", m->scale_layout, BSMM_LAYOUT_CUBLAS_BLK128 + 1));
+    BSMM_TRY(check_enum(what, "scale_layout", m->scale_layout, BSMM_LAYOUT_COUNT));
     return m->format.scale == BSMM_SCALE_NONE ? check_unscaled(m, what) : check_block(m, what);
 }
 

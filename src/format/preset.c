@@ -58,10 +58,11 @@ bool bsmm_format_equal(bsmm_format a, bsmm_format b) {
            a.block_cols == b.block_cols;
 }
 
-/* The element of an unscaled format's name; e8m0 is a scale and no matrix has it. */
+/* The element of an unscaled format's name; no matrix has one that is for scales alone. */
 static uint32_t elem_from_name(const char *name) {
-    for (uint32_t elem = BSMM_ELEM_F32; elem < BSMM_ELEM_E8M0; elem++)
-        if (strcmp(bsmm_elem_row(elem)->name, name) == 0) return elem;
+    for (uint32_t elem = 1; elem < BSMM_ELEM_COUNT; elem++)
+        if (bsmm_elem_traits_of[elem].in_matrices && strcmp(bsmm_elem_row(elem)->name, name) == 0)
+            return elem;
     return BSMM_ELEM_NONE;
 }
 
@@ -92,9 +93,9 @@ bsmm_status bsmm_format_from_name(const char *name, bsmm_format *format) {
 const char *bsmm_format_name(bsmm_format format) {
     for (size_t i = 0; i < BSMM_COUNT(rows); i++)
         if (bsmm_format_equal(rows[i].format, format)) return rows[i].name;
-    const bsmm_elem_info *elem = bsmm_elem_row(format.elem);
     bool plain = bsmm_format_equal(format, (bsmm_format){.elem = format.elem});
-    return elem && plain && format.elem != BSMM_ELEM_E8M0 ? elem->name : "custom";
+    bool known = format.elem < BSMM_ELEM_COUNT && bsmm_elem_traits_of[format.elem].in_matrices;
+    return plain && known ? bsmm_elem_row(format.elem)->name : "custom";
 }
 
 bsmm_status bsmm_preset_at(uint32_t index, bsmm_preset_info *info) {

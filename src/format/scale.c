@@ -2,14 +2,33 @@
 #include "format/format.h"
 
 static const bsmm_scale_row rows[] = {
-    [BSMM_SCALE_NONE] = {"none", BSMM_ELEM_NONE, 0},
-    [BSMM_SCALE_E8M0] = {"e8m0", BSMM_ELEM_E8M0, 1},
-    [BSMM_SCALE_E4M3] = {"e4m3", BSMM_ELEM_E4M3, 1},
-    [BSMM_SCALE_F32] = {"f32", BSMM_ELEM_F32, 4},
+#define SCALE(id, text, of, size) {.name = text, .elem = BSMM_ELEM_##of, .bytes = size},
+#include "format/scale.def"
+#undef SCALE
 };
 
+#define SCALE(id, text, of, size)                                                                  \
+    _Static_assert((int)BSMM_SCALE_##id == (int)BSMM_SCALE_ROW_##id,                               \
+                   #id " is not in the order of bsmm_scale");
+#include "format/scale.def"
+#undef SCALE
+
+/* A value of bsmm_scale without a row does not compile here. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+static bool has_row(bsmm_scale scale) {
+    switch (scale) {
+#define SCALE(id, ...) case BSMM_SCALE_##id:
+#include "format/scale.def"
+#undef SCALE
+        return true;
+    }
+    return false;
+}
+#pragma GCC diagnostic pop
+
 const bsmm_scale_row *bsmm_scale_row_of(uint32_t scale) {
-    return scale < BSMM_COUNT(rows) ? &rows[scale] : NULL;
+    return has_row((bsmm_scale)scale) ? &rows[scale] : NULL;
 }
 
 uint32_t bsmm_scale_load_code(uint32_t scale, const void *base, uint64_t offset) {

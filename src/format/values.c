@@ -11,44 +11,56 @@
     ((double)(WHOLE(c, m) << (EXPONENT(c, m) - (EXPONENT(c, m) != 0))) * (ulp))
 #define SIGN(c, bits)           ((c) >> ((bits)-1) ? -1.0 : 1.0)
 #define REST(c, bits)           ((c) & ((1u << ((bits)-1)) - 1))
-#define SIGNED(c, bits, m, ulp) (SIGN(c, bits) * MAGNITUDE(REST(c, bits), m, ulp))
+#define FINITE(c, bits, m, ulp) (SIGN(c, bits) * MAGNITUDE(REST(c, bits), m, ulp))
 
-#define E2M1(c)     SIGNED(c, 4, 1, 0x1p-1)
-#define E2M3(c)     SIGNED(c, 6, 3, 0x1p-3)
-#define E3M2(c)     SIGNED(c, 6, 2, 0x1p-4)
-#define E4M3(c)     (REST(c, 8) == 0x7f ? (double)NAN : SIGNED(c, 8, 3, 0x1p-9))
-#define E4M3FNUZ(c) ((c) == 0x80 ? (double)NAN : SIGNED(c, 8, 3, 0x1p-10))
-#define E5M2(c)                                                                                    \
-    (REST(c, 8) > 0x7c    ? (double)NAN                                                            \
-     : REST(c, 8) == 0x7c ? SIGN(c, 8) * (double)INFINITY                                          \
-                          : SIGNED(c, 8, 2, 0x1p-16))
-#define E5M2FNUZ(c)    ((c) == 0x80 ? (double)NAN : SIGNED(c, 8, 2, 0x1p-17))
+/* The value of code c of each kind of element. */
+#define VALUE_SIGNED(c, bits, m, ulp, max, inf)                                                    \
+    (REST(c, bits) <= (max)            ? FINITE(c, bits, m, ulp)                                   \
+     : (inf) && REST(c, bits) == (inf) ? SIGN(c, bits) * (double)INFINITY                          \
+                                       : (double)NAN)
+#define VALUE_FNUZ(c, bits, m, ulp, max, inf)                                                      \
+    ((c) == 1u << ((bits)-1) ? (double)NAN : FINITE(c, bits, m, ulp))
 #define BIT(c, b, two) ((c) >> (b)&1 ? (two) : 1.0)
-#define E8M0(c)                                                                                    \
+#define VALUE_POWERS(c, bits, m, ulp, max, inf)                                                    \
     ((c) == 0xff                                                                                   \
          ? (double)NAN                                                                             \
          : 0x1p-127 * BIT(c, 0, 0x1p1) * BIT(c, 1, 0x1p2) * BIT(c, 2, 0x1p4) * BIT(c, 3, 0x1p8) *  \
                BIT(c, 4, 0x1p16) * BIT(c, 5, 0x1p32) * BIT(c, 6, 0x1p64) * BIT(c, 7, 0x1p128))
 
-#define FOUR(of, c)    of(c), of((c) + 1u), of((c) + 2u), of((c) + 3u)
-#define SIXTEEN(of, c) FOUR(of, c), FOUR(of, (c) + 4u), FOUR(of, (c) + 8u), FOUR(of, (c) + 12u)
-#define CODES64(of, c)                                                                             \
-    SIXTEEN(of, c), SIXTEEN(of, (c) + 16u), SIXTEEN(of, (c) + 32u), SIXTEEN(of, (c) + 48u)
-#define CODES256(of) CODES64(of, 0u), CODES64(of, 64u), CODES64(of, 128u), CODES64(of, 192u)
+#define FOUR(of, c, ...)                                                                           \
+    of((c), __VA_ARGS__), of((c) + 1u, __VA_ARGS__), of((c) + 2u, __VA_ARGS__),                    \
+        of((c) + 3u, __VA_ARGS__)
+#define CODES_16(of, c, ...)                                                                       \
+    FOUR(of, c, __VA_ARGS__), FOUR(of, (c) + 4u, __VA_ARGS__), FOUR(of, (c) + 8u, __VA_ARGS__),    \
+        FOUR(of, (c) + 12u, __VA_ARGS__)
+#define CODES_64(of, c, ...)                                                                       \
+    CODES_16(of, c, __VA_ARGS__), CODES_16(of, (c) + 16u, __VA_ARGS__),                            \
+        CODES_16(of, (c) + 32u, __VA_ARGS__), CODES_16(of, (c) + 48u, __VA_ARGS__)
+#define CODES_256(of, c, ...)                                                                      \
+    CODES_64(of, c, __VA_ARGS__), CODES_64(of, (c) + 64u, __VA_ARGS__),                            \
+        CODES_64(of, (c) + 128u, __VA_ARGS__), CODES_64(of, (c) + 192u, __VA_ARGS__)
 
-static const double e2m1[16] = {SIXTEEN(E2M1, 0u)};
-static const double e2m3[64] = {CODES64(E2M3, 0u)};
-static const double e3m2[64] = {CODES64(E3M2, 0u)};
-static const double e4m3[256] = {CODES256(E4M3)};
-static const double e4m3fnuz[256] = {CODES256(E4M3FNUZ)};
-static const double e5m2[256] = {CODES256(E5M2)};
-static const double e5m2fnuz[256] = {CODES256(E5M2FNUZ)};
-static const double e8m0[256] = {CODES256(E8M0)};
+/* Of each number of bits that there is: the table, and its name; there is none of 16 and more. */
+#define ARRAY_4(id, of, ...)  static const double of_##id[16] = {CODES_16(of, 0u, __VA_ARGS__)};
+#define ARRAY_6(id, of, ...)  static const double of_##id[64] = {CODES_64(of, 0u, __VA_ARGS__)};
+#define ARRAY_8(id, of, ...)  static const double of_##id[256] = {CODES_256(of, 0u, __VA_ARGS__)};
+#define ARRAY_16(id, of, ...) enum { no_array_of_##id };
+#define ARRAY_32(id, of, ...) enum { no_array_of_##id };
+#define NAME_4(id)            of_##id
+#define NAME_6(id)            of_##id
+#define NAME_8(id)            of_##id
+#define NAME_16(id)           NULL
+#define NAME_32(id)           NULL
+
+#define ELEM(id, text, kind, bits, e, m, b, mx, mn, ulp, max, inf, ...)                            \
+    ARRAY_##bits(id, VALUE_##kind, bits, m, ulp, max, inf)
+#include "format/elem.def"
+#undef ELEM
 
 static const double *const tables[] = {
-    [BSMM_ELEM_E2M1] = e2m1,         [BSMM_ELEM_E2M3] = e2m3,         [BSMM_ELEM_E3M2] = e3m2,
-    [BSMM_ELEM_E4M3] = e4m3,         [BSMM_ELEM_E4M3FNUZ] = e4m3fnuz, [BSMM_ELEM_E5M2] = e5m2,
-    [BSMM_ELEM_E5M2FNUZ] = e5m2fnuz, [BSMM_ELEM_E8M0] = e8m0,
+#define ELEM(id, text, kind, bits, ...) [BSMM_ELEM_##id] = NAME_##bits(id),
+#include "format/elem.def"
+#undef ELEM
 };
 
 const double *bsmm_elem_values(uint32_t elem) {

@@ -3,14 +3,29 @@
 
 #include <math.h>
 
+/* The element formats that the device code was written for: their bits are taken apart and put
+ * together there by constants of these alone. */
+bool bsmm_gpu_knows_elem(uint32_t elem) {
+    static const bool known[BSMM_ELEM_COUNT] = {
+        [BSMM_ELEM_F32] = true,      [BSMM_ELEM_F16] = true,  [BSMM_ELEM_BF16] = true,
+        [BSMM_ELEM_E4M3] = true,     [BSMM_ELEM_E5M2] = true, [BSMM_ELEM_E4M3FNUZ] = true,
+        [BSMM_ELEM_E5M2FNUZ] = true, [BSMM_ELEM_E3M2] = true, [BSMM_ELEM_E2M3] = true,
+        [BSMM_ELEM_E2M1] = true,
+    };
+    return elem < BSMM_ELEM_COUNT && known[elem];
+}
+
+/* The first magnitude of 8 bits that is not finite; 0x80: there is none. */
 static uint32_t special_of(uint32_t elem) {
-    return elem == BSMM_ELEM_E4M3 ? 0x7f : elem == BSMM_ELEM_E5M2 ? 0x7c : 0x80;
+    return isfinite(bsmm_elem_decode(elem, 0x7f)) ? 0x80
+           : bsmm_elem_traits_of[elem].has_inf    ? bsmm_elem_encode(elem, INFINITY, false)
+                                                  : 0x7f;
 }
 
 bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     uint32_t shift = 23 - info->mantissa_bits, sign = 1u << (info->bits - 1);
-    bool fnuz = elem == BSMM_ELEM_E4M3FNUZ || elem == BSMM_ELEM_E5M2FNUZ;
+    const bsmm_elem_traits *traits = &bsmm_elem_traits_of[elem];
     return (bsmm_narrow_codec){
         .up = 32 - info->bits,
         .down = 32 - info->bits - shift,
@@ -18,8 +33,8 @@ bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem) {
         .unbias = bsmm_pow2(127 - info->bias),
         .sign = sign,
         .special = special_of(elem),
-        .inf = elem == BSMM_ELEM_E5M2 ? 0x7c : 0xff,
-        .lone_nan = fnuz ? 0x80 : 0x100,
+        .inf = traits->has_inf ? bsmm_elem_encode(elem, INFINITY, false) : 0xff,
+        .lone_nan = traits->lone_nan ? 0x80 : 0x100,
         .low = (int32_t)ilogb(info->min_subnormal),
         .high = (int32_t)ilogb(info->max) + 1,
         .shift = shift,

@@ -16,6 +16,10 @@ bool bsmm_gpu_is_small(const bsmm_product *p);
 
 /* ---- formats and layouts ---- */
 
+/* Whether the device code was written for an element format; kernels and conversions refuse others.
+ */
+bool bsmm_gpu_knows_elem(uint32_t elem);
+
 /* An element format of 8 bits and fewer. */
 bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem);
 

@@ -20,8 +20,8 @@ static bool index_of(const char *const *names, size_t count, const char *name, u
 }
 
 static bool elem_of(const char *name, uint32_t *elem) {
-    for (uint32_t i = BSMM_ELEM_F32; name && i <= BSMM_ELEM_E2M1; i++)
-        if (strcmp(bsmm_elem_row(i)->name, name) == 0) {
+    for (uint32_t i = 1; name && i < BSMM_ELEM_COUNT; i++)
+        if (bsmm_elem_traits_of[i].in_matrices && strcmp(bsmm_elem_row(i)->name, name) == 0) {
             *elem = i;
             return true;
         }

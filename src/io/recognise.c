@@ -112,8 +112,7 @@ static void accept_broken(recognising *r, uint64_t index) {
 
 static void accept_plain(recognising *r, uint64_t index) {
     const bsmm_tensor *t = &r->file->tensors[index];
-    bool is_float = t->elem != BSMM_ELEM_NONE && t->elem != BSMM_ELEM_E8M0;
-    if (!is_float || !is_matrix(t)) return;
+    if (!bsmm_elem_traits_of[t->elem].in_matrices || !is_matrix(t)) return;
     accept(r, &(bsmm_record){.row = bsmm_storage_plain(),
                              .data = index,
                              .scale = BSMM_NO_TENSOR,

@@ -16,7 +16,7 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
     if (m->scale_layout != BSMM_LAYOUT_ROW_MAJOR) return "it has row-major scales only";
     if (row->format.elem == BSMM_ELEM_NONE) {
         if (m->format.scale != BSMM_SCALE_NONE) return "it has no scales";
-        return bsmm_elem_row(m->format.elem)->bits >= 16 ? NULL : "it has f32, f16 and bf16 only";
+        return bsmm_elem_is_wide(m->format.elem) ? NULL : "it has f32, f16 and bf16 only";
     }
     if (!bsmm_format_equal(row->format, m->format)) return no_format;
     if (wants_global && !row->global) return "it has no global scale";

@@ -17,7 +17,7 @@ void bsmm_drop_empty_rows(bsmm_operand *operand) {
 
 bsmm_status bsmm_check_plain(const bsmm_operand *operand, const char *what) {
     const bsmm_format *f = &operand->m.format;
-    if (f->elem > BSMM_ELEM_BF16 || f->scale != BSMM_SCALE_NONE)
+    if (!bsmm_elem_is_wide(f->elem) || f->scale != BSMM_SCALE_NONE)
         return bsmm_fail(BSMM_E_INVALID, "%s.format: value is %s; must be f32, f16 or bf16", what,
                          bsmm_format_name(*f));
     if (operand->m.global_scale)

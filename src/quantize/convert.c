@@ -57,7 +57,7 @@ static void copy_row_f32(const bsmm_operand *src, const bsmm_operand *dst, int64
 }
 
 void bsmm_codes_copy(const bsmm_operand *src, const bsmm_operand *dst) {
-    bool wide = src->m.format.elem == BSMM_ELEM_F32;
+    bool wide = bsmm_elem_row(src->m.format.elem)->bits > 16;
     int64_t step = bsmm_rows_per_task(src, dst);
 #pragma omp parallel for num_threads(bsmm_thread_count(0)) schedule(static)
     for (int64_t row = 0; row < src->m.rows; row += step)

@@ -15,7 +15,7 @@ static void plain_values(const bsmm_operand *src, int64_t r, int64_t c, int64_t 
 }
 
 void bsmm_values_decode(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, double *to) {
-    if (src->m.format.elem > BSMM_ELEM_BF16) {
+    if (bsmm_elem_is_narrow(src->m.format.elem)) {
         bsmm_operand_decode_row(src, r, c, n, to);
         return;
     }

@@ -39,7 +39,7 @@ static void dequantize_row(const bsmm_operand *src, const bsmm_recipe_run *run, 
 
 /* Unscaled f32, f16 and bf16 values are floats already. */
 static bool is_plain(const bsmm_operand *src) {
-    return src->m.format.elem <= BSMM_ELEM_BF16 && src->m.format.scale == BSMM_SCALE_NONE &&
+    return bsmm_elem_is_wide(src->m.format.elem) && src->m.format.scale == BSMM_SCALE_NONE &&
            !src->m.global_scale;
 }
 
@@ -110,8 +110,8 @@ static bool has_two_factors(const bsmm_matrix *m) {
 
 /* 8 bits go through f16, whose highest exponent e5m2fnuz uses for values. */
 static bool takes_strips(const bsmm_operand *src, const bsmm_operand *dst) {
-    uint32_t elem = src->m.format.elem;
-    return elem > BSMM_ELEM_BF16 && elem != BSMM_ELEM_E5M2FNUZ && src->m.order == BSMM_ORDER_ROW &&
+    const bsmm_elem_traits *traits = &bsmm_elem_traits_of[src->m.format.elem];
+    return traits->narrow && traits->shifts_to_f16 && src->m.order == BSMM_ORDER_ROW &&
            dst->m.order == BSMM_ORDER_ROW && src->m.format.block_cols % 16 == 0 &&
            has_two_factors(&src->m);
 }

@@ -119,7 +119,12 @@ const bsmm_strip_ops *bsmm_strip_ops_best(void) {
     return &bsmm_strip_portable;
 }
 
+/* Vectors round 6 and 8 bits by a coder's constants, 4 bits by e2m1's bounds. */
+static bool has_vector_coder(uint32_t elem) {
+    return bsmm_elem_is_narrow(elem) && (bsmm_elem_row(elem)->bits != 4 || elem == BSMM_ELEM_E2M1);
+}
+
 const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst) {
-    bool packed = dst->m.order == BSMM_ORDER_ROW && dst->m.format.elem > BSMM_ELEM_BF16;
+    bool packed = dst->m.order == BSMM_ORDER_ROW && has_vector_coder(dst->m.format.elem);
     return packed ? bsmm_strip_ops_best() : &bsmm_strip_portable;
 }

@@ -21,9 +21,7 @@ static uint64_t wide_bytes(uint32_t elem) {
 /* values[i] += factor * element index + i * step. */
 static void add_elements(uint32_t elem, const void *from, uint64_t index, uint64_t step,
                          double factor, int64_t cols, double *values) {
-    bsmm_cpu_epilogue_add_loop *add = elem < BSMM_CPU_EPILOGUE_ELEMS && step == 1
-                                          ? bsmm_cpu_epilogue_loops_get()->add[elem]
-                                          : NULL;
+    bsmm_cpu_epilogue_add_loop *add = step == 1 ? bsmm_cpu_epilogue_loops_get()->add[elem] : NULL;
     if (add) {
         add((const char *)from + index * wide_bytes(elem), factor, cols, values);
         return;
@@ -54,15 +52,14 @@ void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int6
 /* ---- the last rounding ---- */
 
 static bsmm_cpu_epilogue_direct_loop *direct_of(const bsmm_product *p) {
-    uint32_t elem = p->d.m.format.elem;
-    return elem < BSMM_CPU_EPILOGUE_ELEMS ? bsmm_cpu_epilogue_loops_get()->direct[elem] : NULL;
+    return bsmm_cpu_epilogue_loops_get()->direct[p->d.m.format.elem];
 }
 
 /* C in D's own place is not read again where a row may have to begin anew. */
 static bool adds_directly(const bsmm_product *p) {
     if (!p->has_c) return true;
     bool anew = p->d.m.format.elem == BSMM_ELEM_BF16 && p->c.m.data == p->d.m.data;
-    return !anew && p->c.m.format.elem < BSMM_CPU_EPILOGUE_ELEMS && step_along_row(&p->c) == 1;
+    return !anew && bsmm_elem_is_wide(p->c.m.format.elem) && step_along_row(&p->c) == 1;
 }
 
 bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p) {

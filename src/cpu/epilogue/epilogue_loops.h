@@ -4,7 +4,8 @@
 
 #include "format/format.h"
 
-enum { BSMM_CPU_EPILOGUE_ELEMS = BSMM_ELEM_BF16 + 1 };
+/* Loops by element: NULL for those of 8 bits and fewer. */
+enum { BSMM_CPU_EPILOGUE_ELEMS = BSMM_ELEM_COUNT };
 
 /* Rounds values once, to nearest even. */
 typedef void bsmm_cpu_epilogue_store_loop(const double *values, int64_t cols, void *to);

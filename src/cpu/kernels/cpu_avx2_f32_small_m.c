@@ -8,19 +8,11 @@
 #include "cpu/small_m/small_m_f32fma.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-#include <stdio.h>
-
 /* Where decoding is faster than packing in the run: on a Zen 3, 4096 x 4096 weights from memory,
  * mxfp4 takes 0.17 of the time with 8 rows, 0.27 with 16, 0.46 with 32 and 0.65 with 48, mxfp8
  * 0.18, 0.3, 0.45 and 0.75. With a B packed ahead, which plans have to ask for, cpu_avx2_f32 is
  * faster from 16 on. */
 static const int64_t most_rows = 32;
-
-/* K of a scale, of which blocks are multiples. */
-static int64_t scale_unit_of(uint32_t scale) {
-    if (scale == BSMM_SCALE_F32) return BSMM_F32FMA_SEGMENT_UNIT;
-    return scale == BSMM_SCALE_E4M3 ? BSMM_SMALL_M_STEP / 2 : BSMM_SMALL_M_STEP;
-}
 
 #if defined(__x86_64__)
 
@@ -43,7 +35,7 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
         .unit = unit,
         .a_unit_bytes = (uint64_t)BSMM_F32FMA_UNIT_BYTES(width, unit),
         .b_unit_bytes = (uint64_t)BSMM_F32FMA_UNIT_BYTES(BSMM_SMALL_M_LANES, unit),
-        .scale_unit = scale_unit_of(p->b.m.format.scale),
+        .scale_unit = bsmm_small_m_scale_unit(p->b.m.format.scale, BSMM_F32FMA_SEGMENT_UNIT),
         .wide_limit = BSMM_F32FMA_SPAN_LIMIT,
         .make_context = bsmm_small_m_f32_make,
         .pack_a = pack_a,
@@ -56,31 +48,16 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 
 #endif
 
-static const char *refuse_weights(const bsmm_format *f, char *why, size_t size) {
-    if (!bsmm_small_m_f32_halves_of(f->elem)) {
-        snprintf(why, size, "B has %s elements; it takes e2m1, e2m3, e3m2, e4m3 and e5m2",
-                 bsmm_elem_row(f->elem)->name);
-        return why;
-    }
-    if (f->scale == BSMM_SCALE_E4M3 && f->elem != BSMM_ELEM_E2M1) {
-        snprintf(why, size, "B has e4m3 scales over %s elements; it takes them over e2m1",
-                 bsmm_elem_row(f->elem)->name);
-        return why;
-    }
-    int64_t multiple = scale_unit_of(f->scale);
-    if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0) {
-        snprintf(why, size,
-                 "B has blocks of %u along K; with these scales it takes multiples of %lld",
-                 f->block_cols, (long long)multiple);
-        return why;
-    }
-    return NULL;
+static bool takes_element(uint32_t elem) {
+    return bsmm_small_m_f32_halves_of(elem) != NULL;
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) return "the processor has no AVX2";
     const char *reason = bsmm_f32fma_refuse(p, why, size);
-    if (!reason) reason = refuse_weights(&p->b.m.format, why, size);
+    if (!reason)
+        reason = bsmm_small_m_refuse_weights(&p->b.m.format, takes_element,
+                                             BSMM_F32FMA_SEGMENT_UNIT, why, size);
     return reason ? reason : take_small_m(p, most_rows, state, why, size);
 }
 

@@ -72,15 +72,14 @@ static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bs
             .multiply = multiplies                                                                 \
         }
 
-/* [whether by exponent][whether both sides are e2m3] */
+/* [whether by exponent][whether wide] */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(VALUE, multiply_value), ENGINE(VALUE, multiply_value_e2m3)},
     {ENGINE(EXPONENT, multiply_exponent), ENGINE(EXPONENT, multiply_exponent_e2m3)},
 };
 
 static const bsmm_engine *engine_of(const bsmm_product *p) {
-    bool e2m3 = p->a.m.format.elem == BSMM_ELEM_E2M3 && p->b.m.format.elem == BSMM_ELEM_E2M3;
-    return &engines[bsmm_int8_by_exponent(p)][e2m3];
+    return &engines[bsmm_int8_by_exponent(p)][bsmm_int8_is_wide(p)];
 }
 
 #endif

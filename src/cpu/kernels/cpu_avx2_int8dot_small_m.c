@@ -24,12 +24,8 @@ enum {
     MOST_PART_BYTES = BSMM_INT8_PART_BYTES(BSMM_SMALL_M_WIDTH, BSMM_INT8_MULTIPLY_UNIT),
 };
 
-static bool has_e2m1(const bsmm_product *p) {
-    return p->b.m.format.elem == BSMM_ELEM_E2M1;
-}
-
 static bool goes_by_rows(const bsmm_product *p) {
-    return has_e2m1(p) && p->a.m.rows <= BSMM_INT8_SINGLE;
+    return bsmm_small_m_int8_has_fours(p) && p->a.m.rows <= BSMM_INT8_SINGLE;
 }
 
 /* Tiles of one size. */
@@ -69,7 +65,8 @@ static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t ro
     const int64_t unit = bsmm_int8_unit(p), bytes = BSMM_INT8_PART_BYTES(width, unit);
     bsmm_small_m_int8_pack_a(p, width, row, rows, to);
     for (int64_t k = 0; k < p->a.m.cols; k += BSMM_INT8_PART)
-        arrange(to->units + k / BSMM_INT8_PART * bytes, width, unit, has_e2m1(p));
+        arrange(to->units + k / BSMM_INT8_PART * bytes, width, unit,
+                bsmm_small_m_int8_has_fours(p));
 }
 
 /* ---- a product ---- */
@@ -99,15 +96,13 @@ static void make_tables(const bsmm_product *p, void *context) {
 }
 
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
-    uint32_t elem = p->b.m.format.elem;
-    bool wide = elem == BSMM_ELEM_E2M3 && p->a.m.format.elem == BSMM_ELEM_E2M3;
     bsmm_int8_scaling scaling = bsmm_int8_scaling_of(p);
     bsmm_small_m_engine d = bsmm_small_m_int8_engine_of(p, width_of(p));
     d.make_context = make_tables;
     d.pack_a = pack_a;
     d.prepare = prepare;
-    d.multiply = goes_by_rows(p) ? bsmm_int8_row_loop(d.width, scaling)
-                                 : bsmm_int8_column_loop(elem, scaling, wide);
+    d.multiply =
+        goes_by_rows(p) ? bsmm_int8_row_loop(d.width, scaling) : bsmm_int8_column_loop(p, scaling);
     d.multiply_packed = bsmm_int8_packed_loop_of(p);
     return d;
 }

@@ -8,8 +8,6 @@
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-#include <stdio.h>
-
 static const int64_t most_rows = 16;
 
 #if defined(__x86_64__)
@@ -28,11 +26,6 @@ static void pack_wide(const bsmm_product *p, int64_t width, int64_t row, int64_t
 
 static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to) {
     bsmm_bf16_pack(p, BSMM_BF16_B, BSMM_SMALL_M_LANES, row, rows, to);
-}
-
-static int64_t scale_unit_of(uint32_t scale) {
-    if (scale == BSMM_SCALE_F32) return BSMM_BF16_SEGMENT_UNIT;
-    return scale == BSMM_SCALE_E4M3 ? BSMM_SMALL_M_STEP / 2 : BSMM_SMALL_M_STEP;
 }
 
 /* The parts of an engine that follow from its form. */
@@ -57,7 +50,7 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     d.a_unit_bytes = (uint64_t)(by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit)
                                        : BSMM_BF16_UNIT_BYTES(width, unit));
     d.b_unit_bytes = (uint64_t)BSMM_BF16_UNIT_BYTES(BSMM_SMALL_M_LANES, unit);
-    d.scale_unit = scale_unit_of(p->b.m.format.scale);
+    d.scale_unit = bsmm_small_m_scale_unit(p->b.m.format.scale, BSMM_BF16_SEGMENT_UNIT);
     d.pack_b = pack_b;
     d.prepare = bsmm_small_m_bf16_prepare;
     d.multiply = form->multiply[weights][by_segment][tile];
@@ -65,42 +58,11 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     return d;
 }
 
-#else
-
-static int64_t scale_unit_of(uint32_t scale) {
-    (void)scale;
-    return BSMM_SMALL_M_STEP;
-}
-
 #endif
 
 /* Elements whose sign is their top bit, and nothing else in it. */
 static bool takes_element(uint32_t elem) {
-    static const uint32_t taken[] = {BSMM_ELEM_E2M1, BSMM_ELEM_E2M3, BSMM_ELEM_E3M2, BSMM_ELEM_E4M3,
-                                     BSMM_ELEM_E5M2};
-    for (size_t i = 0; i < BSMM_COUNT(taken); i++)
-        if (taken[i] == elem) return true;
-    return false;
-}
-
-static const char *refuse_weights(const bsmm_format *f, char *why, size_t size) {
-    const char *elem = bsmm_elem_row(f->elem)->name;
-    if (!takes_element(f->elem)) {
-        snprintf(why, size, "B has %s elements; it takes e2m1, e2m3, e3m2, e4m3 and e5m2", elem);
-        return why;
-    }
-    if (f->scale == BSMM_SCALE_E4M3 && f->elem != BSMM_ELEM_E2M1) {
-        snprintf(why, size, "B has e4m3 scales over %s elements; it takes them over e2m1", elem);
-        return why;
-    }
-    int64_t multiple = scale_unit_of(f->scale);
-    if (f->block_cols % multiple != 0) {
-        snprintf(why, size,
-                 "B has blocks of %u along K; with these scales it takes multiples of %lld",
-                 f->block_cols, (long long)multiple);
-        return why;
-    }
-    return NULL;
+    return bsmm_elem_is_narrow(elem) && !bsmm_elem_traits_of[elem].lone_nan;
 }
 
 static bool is_supported(void) {
@@ -111,7 +73,9 @@ static bool is_supported(void) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!is_supported()) return "the processor has no AVX-512 BF16 and VBMI";
     const char *reason = bsmm_bf16_refuse(p, why, size);
-    if (!reason) reason = refuse_weights(&p->b.m.format, why, size);
+    if (!reason)
+        reason = bsmm_small_m_refuse_weights(&p->b.m.format, takes_element, BSMM_BF16_SEGMENT_UNIT,
+                                             why, size);
     return reason ? reason : take_small_m(p, most_rows, state, why, size);
 }
 

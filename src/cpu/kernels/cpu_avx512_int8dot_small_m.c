@@ -225,10 +225,9 @@ static bool prepare(const bsmm_small_m_scales *s) {
 
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths));
-    bool e2m1 = p->b.m.format.elem == BSMM_ELEM_E2M1;
     bsmm_small_m_engine d = bsmm_small_m_int8_engine_of(p, widths[tile]);
     d.prepare = prepare;
-    d.multiply = multiplies[e2m1][bsmm_int8_scaling_of(p)][tile];
+    d.multiply = multiplies[bsmm_small_m_int8_has_fours(p)][bsmm_int8_scaling_of(p)][tile];
     d.multiply_packed = bsmm_int8_by_exponent(p) ? multiply_packed_exponent : multiply_packed_value;
     return d;
 }

@@ -40,8 +40,8 @@ static const char *refuse_blocks(const bsmm_operand *o, const char *what, char *
 
 static const char *refuse_operand(const bsmm_operand *o, const char *what, char *why, size_t size) {
     uint32_t elem = o->m.format.elem;
-    bool narrow = bsmm_elem_row(elem)->bits <= 8;
-    if (!narrow && elem != BSMM_ELEM_BF16) {
+    bool narrow = bsmm_elem_is_narrow(elem);
+    if (!bsmm_elem_traits_of[elem].exact_in_bf16) {
         snprintf(why, size, "%s has %s elements, which bf16 does not hold exactly", what,
                  bsmm_elem_row(elem)->name);
         return why;

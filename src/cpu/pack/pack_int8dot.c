@@ -9,10 +9,6 @@
 enum { EXPONENT = 1 << 23, ONE = 127 * EXPONENT };
 static const uint32_t smallest_scale = (127 - 50) * EXPONENT, largest_scale = (127 + 50) * EXPONENT;
 
-static bool is_integer(uint32_t elem) {
-    return elem == BSMM_ELEM_E2M1 || elem == BSMM_ELEM_E2M3;
-}
-
 static bool is_power_of_two(uint32_t scale) {
     return scale == BSMM_SCALE_E8M0 || scale == BSMM_SCALE_NONE;
 }
@@ -24,7 +20,7 @@ bool bsmm_int8_by_exponent(const bsmm_product *p) {
 }
 
 static const char *refuse_operand(const bsmm_operand *o, const char *what, char *why, size_t size) {
-    if (!is_integer(o->m.format.elem)) {
+    if (!bsmm_elem_traits_of[o->m.format.elem].small_integer) {
         snprintf(why, size, "%s has %s elements; it takes e2m1 and e2m3, which are small integers",
                  what, bsmm_elem_row(o->m.format.elem)->name);
         return why;
@@ -43,6 +39,13 @@ const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size) {
     if (reason) return reason;
     if (p->a.m.cols > 1 << 20) return "K is above 2^20: fp32 sums might leave their range";
     return NULL;
+}
+
+/* A 16-bit lane takes two products of four. */
+bool bsmm_int8_is_wide(const bsmm_product *p) {
+    int32_t a = bsmm_pack_table_of(p->a.m.format.elem)->largest;
+    int32_t b = 2 * bsmm_pack_table_of(p->b.m.format.elem)->largest;
+    return BSMM_INT8_EXPONENT_UNIT / 2 * a * b > INT16_MAX;
 }
 
 double bsmm_int8_bound(const bsmm_product *p, const void *state) {

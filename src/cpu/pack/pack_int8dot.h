@@ -44,6 +44,10 @@ const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size);
 /* Whether the product takes the exponent form. */
 bool bsmm_int8_by_exponent(const bsmm_product *p);
 
+/* Whether 16 bits do not carry the sums of products of bytes over a unit in pairs: both sides are
+ * e2m3. */
+bool bsmm_int8_is_wide(const bsmm_product *p);
+
 static inline int64_t bsmm_int8_unit(const bsmm_product *p) {
     return bsmm_int8_by_exponent(p) ? BSMM_INT8_EXPONENT_UNIT : BSMM_INT8_MULTIPLY_UNIT;
 }

@@ -4,13 +4,9 @@
 #include <math.h>
 #include <pthread.h>
 
-static bsmm_pack_table tables[BSMM_ELEM_E2M1 + 1];
-static float scales[BSMM_SCALE_F32][256];
+static bsmm_pack_table tables[BSMM_ELEM_COUNT];
+static float scales[BSMM_SCALE_COUNT][256]; /* of one byte */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static bool is_integer(uint32_t elem) {
-    return elem == BSMM_ELEM_E2M1 || elem == BSMM_ELEM_E2M3;
-}
 
 static void make_integers(uint32_t elem, bsmm_pack_table *t) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
@@ -33,16 +29,16 @@ static void make_table(uint32_t elem, bsmm_pack_table *t) {
         t->low[i] = (uint8_t)(bf16 & 0xff);
         t->high[i] = (uint8_t)(bf16 >> 8);
     }
-    if (is_integer(elem)) make_integers(elem, t);
+    if (bsmm_elem_traits_of[elem].small_integer) make_integers(elem, t);
 }
 
 static void make_tables(void) {
-    for (uint32_t elem = BSMM_ELEM_F32; elem <= BSMM_ELEM_E2M1; elem++) {
+    for (uint32_t elem = 1; elem < BSMM_ELEM_COUNT; elem++) {
         tables[elem].elem = elem;
-        if (bsmm_elem_row(elem)->bits <= 8) make_table(elem, &tables[elem]);
+        if (bsmm_elem_is_narrow(elem)) make_table(elem, &tables[elem]);
     }
-    for (uint32_t scale = BSMM_SCALE_E8M0; scale < BSMM_SCALE_F32; scale++)
-        for (uint32_t code = 0; code < 256; code++)
+    for (uint32_t scale = 0; scale < BSMM_SCALE_COUNT; scale++)
+        for (uint32_t code = 0; code < 256 && bsmm_scale_row_of(scale)->bytes == 1; code++)
             scales[scale][code] = (float)bsmm_elem_decode(bsmm_scale_row_of(scale)->elem, code);
 }
 

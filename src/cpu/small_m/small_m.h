@@ -104,6 +104,14 @@ typedef struct bsmm_small_m_engine {
 /* NULL if the shape and the orders are ones for few rows, else the reason. */
 const char *bsmm_small_m_refuse(const bsmm_product *p, int64_t most_rows, char *why, size_t size);
 
+/* K of a scale, of which blocks are multiples; fp32 scales are those of a segment. */
+int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
+
+/* NULL if weights of this format may stay as stored: elements that the engine takes, e4m3 scales
+ * over e2m1 alone, blocks of whole scale units. Else the reason. */
+const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint32_t elem),
+                                        int64_t segment, char *why, size_t size);
+
 /* The tile for a product: the narrowest of `widths` (ascending, `count` of them, the last 16) that
  * holds all rows of A, else the last; an index. */
 int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int count);

@@ -5,8 +5,8 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-static bool has_e2m1(const bsmm_product *p) {
-    return p->b.m.format.elem == BSMM_ELEM_E2M1;
+bool bsmm_small_m_int8_has_fours(const bsmm_product *p) {
+    return bsmm_elem_row(p->b.m.format.elem)->bits == 4;
 }
 
 bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p) {
@@ -16,10 +16,11 @@ bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p) {
 
 /* ---- packed operands, brought into the order and scales of the loops ---- */
 
-/* The exponent that moves from B's scales to A's: integers are 2 or 8 times elements, and e4m3 read
+/* The exponent that moves from B's scales to A's: integers are multiples of elements, and e4m3 read
  * as f16 is 2^-8. */
 static int moved_exponent(const bsmm_product *p) {
-    return (bsmm_int8_scaling_of(p) == BSMM_INT8_E4M3 ? 8 : 0) - (has_e2m1(p) ? 1 : 3);
+    return (bsmm_int8_scaling_of(p) == BSMM_INT8_E4M3 ? 8 : 0) -
+           bsmm_pack_table_of(p->b.m.format.elem)->log2_multiple;
 }
 
 /* Of eight elements, the even ones and then the odd ones. */
@@ -44,7 +45,7 @@ static void adapt(const bsmm_product *p, uint8_t *units, int64_t width, bool is_
     int64_t unit = bsmm_int8_unit(p),
             bytes = BSMM_INT8_UNIT_BYTES(width, unit, is_a ? BSMM_INT8_A : BSMM_INT8_B);
     for (int64_t k = 0; k < p->a.m.cols; k += unit, units += bytes) {
-        if (has_e2m1(p)) part_even_and_odd(units, width, unit);
+        if (bsmm_small_m_int8_has_fours(p)) part_even_and_odd(units, width, unit);
         shift_scales((int32_t *)(void *)(units + width * (unit + (is_a ? 4 : 0))), width,
                      is_a ? moved_exponent(p) : -moved_exponent(p), bsmm_int8_by_exponent(p));
     }

@@ -21,6 +21,9 @@ typedef enum bsmm_int8_scaling {
 
 bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p);
 
+/* Whether B has 4 bits, whose units the loops have apart: even elements, then odd ones. */
+bool bsmm_small_m_int8_has_fours(const bsmm_product *p);
+
 /* NULL if the loops take both operands, else the reason. */
 const char *bsmm_small_m_int8_refuse(const bsmm_product *p, char *why, size_t size);
 

@@ -33,7 +33,7 @@ enum { BSMM_INT8_SINGLE = 4 }; /* rows that have loops of their own */
  * BSMM_INT8_MR. wide: both sides are e2m3. */
 typedef uint32_t bsmm_int8_loop(const bsmm_small_m_span *s);
 bsmm_int8_loop *bsmm_int8_row_loop(int64_t rows, bsmm_int8_scaling scaling);
-bsmm_int8_loop *bsmm_int8_column_loop(uint32_t elem, bsmm_int8_scaling scaling, bool wide);
+bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling scaling);
 
 /* Its multiply_packed. */
 typedef void bsmm_int8_packed_loop(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,

@@ -162,9 +162,9 @@ VARIANTS(e2m1, true, false)
 VARIANTS(e2m3, false, false)
 VARIANTS(wide, false, true)
 
-bsmm_int8_loop *bsmm_int8_column_loop(uint32_t elem, bsmm_int8_scaling scaling, bool wide) {
+bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling scaling) {
     static bsmm_int8_loop *const loops[][BSMM_INT8_SCALINGS] = {ROW(e2m1), ROW(e2m3), ROW(wide)};
-    return loops[elem == BSMM_ELEM_E2M1 ? 0 : wide ? 2 : 1][scaling];
+    return loops[bsmm_small_m_int8_has_fours(p) ? 0 : bsmm_int8_is_wide(p) ? 2 : 1][scaling];
 }
 
 /* ---- packed panels ---- */
@@ -186,7 +186,7 @@ bsmm_int8_packed_loop *bsmm_int8_packed_loop_of(const bsmm_product *p) {
         {multiply_packed_value_e2m3, multiply_packed_value_e2m1},
         {multiply_packed_exponent_e2m3, multiply_packed_exponent_e2m1},
     };
-    return loops[bsmm_int8_by_exponent(p)][p->b.m.format.elem == BSMM_ELEM_E2M1];
+    return loops[bsmm_int8_by_exponent(p)][bsmm_small_m_int8_has_fours(p)];
 }
 
 #else

@@ -31,3 +31,40 @@ bool bsmm_small_m_is_empty(const bsmm_operand *o, int64_t row, int64_t k0, int64
         seen |= bsmm_elem_load(elem, o->m.data, index + (uint64_t)i);
     return !(seen & magnitude);
 }
+
+/* ---- weights ---- */
+
+int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment) {
+    if (scale == BSMM_SCALE_F32) return segment;
+    return scale == BSMM_SCALE_E4M3 ? BSMM_SMALL_M_STEP / 2 : BSMM_SMALL_M_STEP;
+}
+
+static const char *refuse_element(uint32_t elem, bool (*takes)(uint32_t elem), char *why,
+                                  size_t size) {
+    int used = snprintf(why, size, "B has %s elements; it takes", bsmm_elem_row(elem)->name);
+    const char *comma = "";
+    for (uint32_t i = 1; i < BSMM_ELEM_COUNT && used >= 0 && (size_t)used < size; i++) {
+        if (!takes(i)) continue;
+        used += snprintf(why + used, size - (size_t)used, "%s %s", comma, bsmm_elem_row(i)->name);
+        comma = ",";
+    }
+    return why;
+}
+
+const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint32_t elem),
+                                        int64_t segment, char *why, size_t size) {
+    if (!takes(f->elem)) return refuse_element(f->elem, takes, why, size);
+    if (f->scale == BSMM_SCALE_E4M3 && f->elem != BSMM_ELEM_E2M1) {
+        snprintf(why, size, "B has e4m3 scales over %s elements; it takes them over e2m1",
+                 bsmm_elem_row(f->elem)->name);
+        return why;
+    }
+    int64_t multiple = bsmm_small_m_scale_unit(f->scale, segment);
+    if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0) {
+        snprintf(why, size,
+                 "B has blocks of %u along K; with these scales it takes multiples of %lld",
+                 f->block_cols, (long long)multiple);
+        return why;
+    }
+    return NULL;
+}

@@ -15,8 +15,7 @@ static bool is_narrow(const bsmm_operand *o) {
 }
 
 static bool is_fast(const bsmm_product *p, const bsmm_operand *o) {
-    uint32_t elem = o->m.format.elem;
-    return p->compute == BSMM_COMPUTE_FAST && (elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2);
+    return p->compute == BSMM_COMPUTE_FAST && bsmm_cuda_is_fp8(o->m.format.elem);
 }
 
 static bool takes(const bsmm_product *p, const bsmm_operand *o) {

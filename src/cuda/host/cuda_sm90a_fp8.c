@@ -5,8 +5,7 @@
 #include "cuda/host/wgmma_kernel.h"
 
 static bool takes(const bsmm_operand *o) {
-    const uint32_t elem = o->m.format.elem;
-    return (elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2) && bsmm_cuda_has_groups(o);
+    return bsmm_cuda_is_fp8(o->m.format.elem) && bsmm_cuda_has_groups(o);
 }
 
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {

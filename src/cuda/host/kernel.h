@@ -15,6 +15,9 @@ const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_functi
  * that are 0 or beyond 32 bits. NULL: none. */
 const char *bsmm_cuda_refuse_product(const bsmm_product *product);
 
+/* The elements of Hopper's FP8 tensor cores. */
+bool bsmm_cuda_is_fp8(uint32_t elem);
+
 /* fp32 scales of 1 x 128 or 128 x 128. */
 bool bsmm_cuda_has_groups(const bsmm_operand *o);
 

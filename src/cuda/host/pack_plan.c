@@ -1,6 +1,8 @@
 /* Which kernel packs an operand, and its parameters. */
 #include "cuda/host/pack_plan.h"
 
+#include "cuda/host/kernel.h"
+
 #include <stdio.h>
 
 enum { THREADS = 256, TILE = 128 };
@@ -24,19 +26,23 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
 
 /* ---- what is refused ---- */
 
-#define BIT(elem) (1u << (elem))
-enum {
-    MX_TO_E4M3 = BIT(BSMM_ELEM_E2M1) | BIT(BSMM_ELEM_E2M3) | BIT(BSMM_ELEM_E3M2),
-    FP8 = BIT(BSMM_ELEM_E4M3) | BIT(BSMM_ELEM_E5M2)
-};
+/* What e4m3 holds of an element of fewer bits, times 2^s: e2m1, e2m3, e3m2 exactly for s in -8..6,
+ * -6..5, -5..4 (tests/unit/test_cuda_pack.c enumerates it). 8 bits are not folded but rounded: the
+ * window is what that may cost. */
+static const struct {
+    uint8_t fold, window; /* window 0: nothing packs it to 8 bits */
+} folds[BSMM_ELEM_COUNT] = {[BSMM_ELEM_E2M1] = {6, 14},
+                            [BSMM_ELEM_E2M3] = {5, 11},
+                            [BSMM_ELEM_E3M2] = {4, 9},
+                            [BSMM_ELEM_E4M3] = {0, 8},
+                            [BSMM_ELEM_E5M2] = {0, 8}};
 
 static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
-    bool e8m0 = f->scale == BSMM_SCALE_E8M0;
+    bool e8m0 = f->scale == BSMM_SCALE_E8M0, fp8 = bsmm_cuda_is_fp8(f->elem);
     bool f32_or_none = f->scale == BSMM_SCALE_F32 || f->scale == BSMM_SCALE_NONE;
-    if (route == BSMM_PACK_FAST) return BIT(f->elem) & FP8 && e8m0;
-    if (route == BSMM_PACK_FP8)
-        return (BIT(f->elem) & MX_TO_E4M3 && e8m0) || (BIT(f->elem) & FP8 && f32_or_none);
-    return f->elem > BSMM_ELEM_BF16 || f->scale == BSMM_SCALE_NONE;
+    if (route == BSMM_PACK_FAST) return fp8 && e8m0;
+    if (route == BSMM_PACK_FP8) return fp8 ? f32_or_none : folds[f->elem].window > 0 && e8m0;
+    return bsmm_elem_is_narrow(f->elem) || f->scale == BSMM_SCALE_NONE;
 }
 
 /* A group has one fp32 scale; an item has one scale of the others, which to 8 bits may be folded
@@ -102,7 +108,7 @@ static const bsmm_cuda_function scales_kernel = {.module = "sm80/pack_scales",
                                                  .name = "pack_scales"};
 
 static bool is_wide(const bsmm_operand *o) {
-    return o->m.format.elem <= BSMM_ELEM_BF16;
+    return bsmm_elem_is_wide(o->m.format.elem);
 }
 
 /* Codes of a thread's item. */
@@ -116,7 +122,7 @@ static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t 
                                                 bool columns) {
     const bsmm_format *f = &o->m.format;
     bool e8m0 = f->scale == BSMM_SCALE_E8M0, e4m3 = f->scale == BSMM_SCALE_E4M3;
-    bool lone_nan = f->elem == BSMM_ELEM_E4M3FNUZ || f->elem == BSMM_ELEM_E5M2FNUZ;
+    bool lone_nan = bsmm_elem_traits_of[f->elem].lone_nan;
     if (e4m3 && !columns && f->elem == BSMM_ELEM_E2M1) return &nvfp4_kernel;
     bool made = e8m0 && (columns || (f->block_cols % 32 == 0 && !lone_nan));
     return &narrow_kernels[half][made][columns];
@@ -142,22 +148,6 @@ static uint64_t alignment_of(const bsmm_operand *o, bsmm_pack_route route) {
 
 static uint64_t line_bytes_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
-}
-
-/* e4m3 holds e2m1, e2m3, e3m2 times 2^s exactly for s in -8..6, -6..5, -5..4
- * (tests/unit/test_cuda_pack.c enumerates it). 8 bits are not folded but rounded: the window is
- * what that may cost. */
-static void set_window(uint32_t elem, bsmm_pack_job *job) {
-    static const struct {
-        uint8_t fold, window;
-    } of[] = {[BSMM_ELEM_E2M1] = {6, 14},
-              [BSMM_ELEM_E2M3] = {5, 11},
-              [BSMM_ELEM_E3M2] = {4, 9},
-              [BSMM_ELEM_E4M3] = {0, 8},
-              [BSMM_ELEM_E5M2] = {0, 8}};
-    if (elem >= BSMM_COUNT(of)) return;
-    job->fold = of[elem].fold;
-    job->window = of[elem].window;
 }
 
 /* Blocks of which kernels load four scales at once; 0: of no kernel. */
@@ -196,7 +186,8 @@ static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_j
     job->pair = bsmm_pair_codec_of(f->elem, route == BSMM_PACK_BF16);
     job->fit_low = -126 - job->codec.low;
     job->fit_high = 127 - job->codec.high;
-    set_window(f->elem, job);
+    job->fold = folds[f->elem].fold;
+    job->window = folds[f->elem].window;
 }
 
 static void set_result(const bsmm_pack_layout *at, bool with_scales, void *packed,

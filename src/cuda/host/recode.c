@@ -30,6 +30,13 @@ bsmm_status bsmm_recode_check_size(const bsmm_operand *o) {
                      (long long)o->m.rows, (long long)o->m.cols, INT32_MAX - 1024);
 }
 
+bsmm_status bsmm_recode_check_elem(const bsmm_operand *o, const char *what) {
+    if (bsmm_gpu_knows_elem(o->m.format.elem)) return BSMM_OK;
+    return bsmm_fail(BSMM_E_UNSUPPORTED,
+                     "%s.format: value is %s; no device code was written for its elements", what,
+                     bsmm_format_name(o->m.format));
+}
+
 bool bsmm_recode_is_empty(const bsmm_operand *o) {
     return o->m.rows == 0 || o->m.cols == 0;
 }
@@ -277,6 +284,7 @@ static bsmm_status clear_padding(const bsmm_recode *job) {
 bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
     BSMM_TRY(bsmm_recode_check_size(&job->src));
+    BSMM_TRY(bsmm_recode_check_elem(&job->dst, "dst"));
     if (job->two_level && !job->amax) BSMM_TRY(queue_amax(job, job->dst.m.global_scale));
     bsmm_quantize_job q = bsmm_quantize_job_of(job, job->two_level ? amax : NULL);
     BSMM_TRY(clear_padding(job));

@@ -27,6 +27,8 @@ bool bsmm_recode_aligned(const bsmm_operand *o, uint64_t bytes);
 
 /* BSMM_E_UNSUPPORTED beyond 32-bit indices. */
 bsmm_status bsmm_recode_check_size(const bsmm_operand *o);
+/* BSMM_E_UNSUPPORTED, naming `what`, for elements that the device code was not written for. */
+bsmm_status bsmm_recode_check_elem(const bsmm_operand *o, const char *what);
 bool bsmm_recode_is_empty(const bsmm_operand *o);
 
 /* x times y blocks on the job's stream. */

@@ -99,6 +99,7 @@ bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
 bsmm_status bsmm_cuda_dequantize(const bsmm_recode *job) {
     const bsmm_format *f = &job->src.m.format;
     BSMM_TRY(bsmm_recode_check_size(&job->src));
+    BSMM_TRY(bsmm_recode_check_elem(&job->src, "src"));
     if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
     bsmm_dequantize_job q = bsmm_dequantize_job_of(job);
     bool rows = job->src.m.order == BSMM_ORDER_ROW && job->dst.m.order == BSMM_ORDER_ROW;

@@ -4,6 +4,17 @@
 
 #include <stdio.h>
 
+static const char *refuse_elements(const bsmm_product *p, char *why, size_t size) {
+    const uint32_t elems[] = {p->a.m.format.elem, p->b.m.format.elem, p->d.m.format.elem};
+    for (size_t i = 0; i < BSMM_COUNT(elems); i++) {
+        if (bsmm_gpu_knows_elem(elems[i])) continue;
+        snprintf(why, size, "%c has %s elements, which no device code was written for", "abd"[i],
+                 bsmm_elem_row(elems[i])->name);
+        return why;
+    }
+    return NULL;
+}
+
 const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_function *function,
                              char *why, size_t size) {
     const bsmm_cuda_device *device = product->device;
@@ -12,7 +23,8 @@ const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_functi
         snprintf(why, size, "%s", bsmm_error_message());
         return why;
     }
-    return image ? NULL : bsmm_cuda_no_image(device, function->module, why, size);
+    return image ? refuse_elements(product, why, size)
+                 : bsmm_cuda_no_image(device, function->module, why, size);
 }
 
 const char *bsmm_cuda_refuse_product(const bsmm_product *p) {
@@ -20,6 +32,10 @@ const char *bsmm_cuda_refuse_product(const bsmm_product *p) {
     if (!bsmm_gpu_is_small(p)) return "an extent is beyond 32 bits";
     if (p->a.m.cols == 0 || p->d.m.rows == 0 || p->d.m.cols == 0) return "an extent is 0";
     return NULL;
+}
+
+bool bsmm_cuda_is_fp8(uint32_t elem) {
+    return elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2;
 }
 
 bool bsmm_cuda_has_groups(const bsmm_operand *o) {

@@ -1,5 +1,7 @@
 #include "cuda/host/wgmma_operands.h"
 
+#include "cuda/host/kernel.h"
+
 /* ---- as stored ---- */
 
 static uint64_t pitch_of(const bsmm_operand *o) {
@@ -12,8 +14,7 @@ static bool are_stored(const bsmm_operand *o, bsmm_wgmma_kind kind) {
     uint32_t elem = o->m.format.elem;
     bool eaten = kind == BSMM_WGMMA_BF16
                      ? elem == BSMM_ELEM_BF16 && o->m.format.scale == BSMM_SCALE_NONE
-                     : (elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2) &&
-                           o->m.format.scale == BSMM_SCALE_F32;
+                     : bsmm_cuda_is_fp8(elem) && o->m.format.scale == BSMM_SCALE_F32;
     return eaten && o->m.order == BSMM_ORDER_ROW && pitch_of(o) % 16 == 0;
 }
 
