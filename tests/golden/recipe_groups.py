@@ -120,12 +120,18 @@ MX_RECIPES = [
 ]
 
 
+# A file of its own: it needs none of the projects, and TransformerEngine quantizes on GPUs alone.
+TE_RECIPES = [
+    ("te", MX_FORMATS, PLAIN | {"tiny"}, by_rule(rules.mx_te, "TransformerEngine d0067d0 ptx.cuh exp2f_rcp")),
+]
+
+
 def wants(wanted, name, dtype):
     return name in wanted or f"{name}:{dtype}" in wanted
 
 
-def mx_cases():
-    for recipe, formats, wanted, produce in MX_RECIPES:
+def mx_cases(recipes=MX_RECIPES):
+    for recipe, formats, wanted, produce in recipes:
         for fmt in formats:
             elem = MX_FORMATS[fmt]
             for name, f32, dtypes in inputs.mx_cases(elem):
@@ -224,4 +230,4 @@ def fp8_cases():
                                    codes[:rows, :cols], scales, None, f"rule: {source}")
 
 
-GROUPS = {"mx": mx_cases, "nvfp4": nvfp4_cases, "fp8": fp8_cases}
+GROUPS = {"mx": mx_cases, "mx_te": lambda: mx_cases(TE_RECIPES), "nvfp4": nvfp4_cases, "fp8": fp8_cases}

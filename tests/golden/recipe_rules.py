@@ -75,6 +75,16 @@ def mx(rule, x, elem, block=32):
     return rc.encode_nearest_even(ratio.reshape(x.shape), elem), scales, None
 
 
+def mx_te(x, elem, block=32):
+    """rceil, but exp2f_rcp gives 1 under byte 0: those elements are not scaled. Under byte 254 it
+    gives 0 instead of 2^-127, which is not looked at."""
+    amax = block_amax(x, block)
+    scales = np.where(np.isnan(amax), 255, scale_rceil(amax, elem)).astype(np.uint8)
+    exponent = np.where(scales == 0, 0, scales.astype(np.float64) - 127)
+    ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** exponent[..., None]
+    return rc.encode_nearest_even(ratio.reshape(x.shape), elem), scales, None
+
+
 def floor_log2f(x):
     """floorf(log2f(x)) with log2f rounded to float: just below 2^k it gives k."""
     with np.errstate(divide="ignore"):

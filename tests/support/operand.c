@@ -46,6 +46,25 @@ bsmm_matrix describe(bsmm_format format, int64_t rows, int64_t cols) {
         .struct_size = sizeof(bsmm_matrix), .format = format, .rows = rows, .cols = cols};
 }
 
+uint32_t next_elem(uint32_t elem) {
+    do
+        elem++;
+    while (elem < BSMM_ELEM_COUNT && !bsmm_elem_traits_of[elem].in_matrices);
+    return elem < BSMM_ELEM_COUNT ? elem : BSMM_ELEM_NONE;
+}
+
+format_list all_formats(void) {
+    format_list list = {.count = 0};
+    bsmm_preset_info preset = {.struct_size = sizeof preset};
+    for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
+        list.names[list.count++] = bsmm_elem_row(elem)->name;
+    for (uint32_t i = 0; bsmm_preset_at(i, &preset) == BSMM_OK; i++) {
+        assert_true(list.count < BSMM_COUNT(list.names));
+        list.names[list.count++] = preset.name;
+    }
+    return list;
+}
+
 bsmm_format format_named(const char *name) {
     bsmm_format format;
     assert_int_equal(bsmm_format_from_name(name, &format), BSMM_OK);

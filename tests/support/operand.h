@@ -41,6 +41,17 @@ bsmm_matrix describe(bsmm_format format, int64_t rows, int64_t cols);
  * is the first row of a block. */
 bsmm_matrix rows_of(const bsmm_matrix *m, int64_t first, int64_t count);
 
+/* The names of all formats: elements of matrices, then presets, as the tables have them. */
+typedef struct format_list {
+    const char *names[64];
+    size_t count;
+} format_list;
+format_list all_formats(void);
+
+/* The element of matrices after another one, BSMM_ELEM_NONE past the last:
+ * for (uint32_t e = next_elem(BSMM_ELEM_NONE); e; e = next_elem(e)) takes them all. */
+uint32_t next_elem(uint32_t elem);
+
 /* The format of a preset or element name; fails the test if there is none. */
 bsmm_format format_named(const char *name);
 

@@ -15,7 +15,7 @@ typedef struct item {
 } item;
 
 static bool is_wide(const bsmm_operand *o) {
-    return o->m.format.elem <= BSMM_ELEM_BF16;
+    return bsmm_elem_is_wide(o->m.format.elem);
 }
 
 static uint32_t item_count(const bsmm_pack_job *job) {

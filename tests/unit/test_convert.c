@@ -58,7 +58,7 @@ static void test_every_format_to_itself(void **state) {
         check_same(preset.name, 1, 1, &r);
         check_same(preset.name, 0, 16, &r);
     }
-    for (uint32_t elem = BSMM_ELEM_F32; elem <= BSMM_ELEM_E2M1; elem++)
+    for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
         check_same(bsmm_elem_row(elem)->name, 9, 31, &r);
     check_same("mxfp4", 67, 1031, &r); /* more than one task */
 }

@@ -300,7 +300,7 @@ static void test_scale_layouts(void **state) {
     static const char *const scaled[] = {"mxfp4", "mxfp8", "nvfp4", "fp8_group128", "fp8_block128"};
     rng r = {4};
     for (size_t i = 0; i < BSMM_COUNT(scaled); i++)
-        for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
+        for (uint32_t layout = 0; layout < BSMM_LAYOUT_COUNT; layout++) {
             bsmm_matrix m = describe(format_named(scaled[i]), 39, 2100);
             m.scale_layout = layout;
             if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) m.scale_tile_rows = 7, m.scale_tile_cols = 5;
@@ -330,7 +330,7 @@ static void test_long_blocks(void **state) {
     static const uint32_t blocks[] = {48, 96, 160, 384, 4096};
     rng r = {5};
     for (size_t i = 0; i < BSMM_COUNT(blocks); i++)
-        for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_F32; scale++) {
+        for (uint32_t scale = BSMM_SCALE_E8M0; scale < BSMM_SCALE_COUNT; scale++) {
             bsmm_format f = {BSMM_ELEM_E2M3, scale, 1 + (uint32_t)i, blocks[i]};
             check_matrix(describe(f, 9, 1300), "mxfp8", FILL_ORDINARY, &r);
             check_matrix(describe(f, 9, 1300), "mxfp4", FILL_ORDINARY, &r);

@@ -209,7 +209,7 @@ static void test_scale_layouts(void **state) {
     static const char *const scaled[] = {"mxfp4", "mxfp8", "nvfp4", "fp8_group128", "fp8_block128"};
     rng r = {4};
     for (size_t i = 0; i < BSMM_COUNT(scaled); i++)
-        for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
+        for (uint32_t layout = 0; layout < BSMM_LAYOUT_COUNT; layout++) {
             bsmm_matrix m = describe(format_named(scaled[i]), 39, 2100);
             m.scale_layout = layout;
             if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) m.scale_tile_rows = 7, m.scale_tile_cols = 5;

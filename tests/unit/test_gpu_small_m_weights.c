@@ -99,7 +99,7 @@ static void operands_have_their_values(void **state) {
             m.ld = order ? 24 : 144;
             check_values(m, &r);
             if (m.format.scale == BSMM_SCALE_NONE) continue;
-            for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
+            for (uint32_t layout = 0; layout < BSMM_LAYOUT_COUNT; layout++) {
                 m.scale_layout = layout;
                 m.scale_tile_rows = layout == BSMM_LAYOUT_TILE_CONTIGUOUS ? 5 : 0;
                 m.scale_tile_cols = layout == BSMM_LAYOUT_TILE_CONTIGUOUS ? 3 : 0;

@@ -14,28 +14,7 @@
 
 #include <cmocka.h>
 
-static const char *const formats[] = {
-    "f32",
-    "f16",
-    "bf16",
-    "e4m3",
-    "e4m3fnuz",
-    "e5m2",
-    "e5m2fnuz",
-    "e3m2",
-    "e2m3",
-    "e2m1",
-    "mxfp8",
-    "mxfp8_e5m2",
-    "mxfp6_e2m3",
-    "mxfp6_e3m2",
-    "mxfp4",
-    "nvfp4",
-    "fp8_group128",
-    "fp8_block128",
-    "fp8_group128_fnuz",
-    "fp8_block128_fnuz",
-};
+static format_list formats; /* all of them */
 
 typedef struct product {
     test_matrix a, b, c, d;
@@ -162,11 +141,11 @@ static void run_pair(const char *a, const char *b, const char *d, int64_t m, int
 static void test_all_pairs_of_formats(void **state) {
     (void)state;
     rng r = {1};
-    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
-        for (size_t j = 0; j < BSMM_COUNT(formats); j++) {
-            run_pair(formats[i], formats[j], "f32", 9, 21, 300, FILL_ORDINARY, &r);
-            run_pair(formats[i], formats[j], "f32", 5, 7, 161, FILL_EXTREME, &r);
-            run_pair(formats[i], formats[j], "f32", 6, 5, 80, FILL_SPECIAL, &r);
+    for (size_t i = 0; i < formats.count; i++)
+        for (size_t j = 0; j < formats.count; j++) {
+            run_pair(formats.names[i], formats.names[j], "f32", 9, 21, 300, FILL_ORDINARY, &r);
+            run_pair(formats.names[i], formats.names[j], "f32", 5, 7, 161, FILL_EXTREME, &r);
+            run_pair(formats.names[i], formats.names[j], "f32", 6, 5, 80, FILL_SPECIAL, &r);
         }
 }
 
@@ -246,11 +225,11 @@ static void test_outputs_factors_and_bias(void **state) {
 static void test_orders_and_leading_dimensions(void **state) {
     (void)state;
     rng r = {4};
-    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+    for (size_t i = 0; i < formats.count; i++)
         for (uint32_t orders = 0; orders < 4; orders++) {
             product p;
-            bsmm_matrix a = describe(format_named(formats[i]), 11, 140);
-            bsmm_matrix b = describe(format_named(formats[i]), 18, 140);
+            bsmm_matrix a = describe(format_named(formats.names[i]), 11, 140);
+            bsmm_matrix b = describe(format_named(formats.names[i]), 18, 140);
             a.order = orders & 1;
             b.order = orders >> 1;
             a.ld = a.order ? 16 : 148;
@@ -263,12 +242,12 @@ static void test_orders_and_leading_dimensions(void **state) {
 
 static void check_scale_layouts(const char *a_name, const char *b_name, int64_t m, int64_t k,
                                 rng *r) {
-    for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
+    for (uint32_t layout = 0; layout < BSMM_LAYOUT_COUNT; layout++) {
         product p;
         bsmm_matrix a = describe(format_named(a_name), m, k);
         bsmm_matrix b = describe(format_named(b_name), 135, k);
         a.scale_layout = layout;
-        b.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128 - layout;
+        b.scale_layout = BSMM_LAYOUT_COUNT - 1 - layout;
         if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) a.scale_tile_rows = 16, a.scale_tile_cols = 3;
         if (b.scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS)
             b.scale_tile_rows = 5, b.scale_tile_cols = 4;
@@ -364,7 +343,7 @@ static void test_odd_blocks(void **state) {
     static const uint32_t blocks[][2] = {{1, 4}, {1, 48}, {3, 20}, {16, 16}, {64, 256}, {5, 12}};
     rng r = {8};
     for (size_t i = 0; i < BSMM_COUNT(blocks); i++)
-        for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_F32; scale++) {
+        for (uint32_t scale = BSMM_SCALE_E8M0; scale < BSMM_SCALE_COUNT; scale++) {
             bsmm_format f = {BSMM_ELEM_E2M3, scale, blocks[i][0], blocks[i][1]};
             product p;
             product_make(&p, describe(f, 13, 270), describe(format_named("mxfp8"), 10, 270),
@@ -372,6 +351,25 @@ static void test_odd_blocks(void **state) {
             check_every_kernel(&p);
             product_free(&p);
         }
+}
+
+/* Pairs that no preset has, of few rows and of many. */
+static void test_every_element_and_scale(void **state) {
+    (void)state;
+    static const uint32_t widths[BSMM_SCALE_COUNT] = {
+        [BSMM_SCALE_E4M3] = 16, [BSMM_SCALE_F32] = 128};
+    rng r = {81};
+    for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
+        for (uint32_t scale = 1; scale < BSMM_SCALE_COUNT; scale++)
+            for (int64_t m = 3; m < 30; m += 18) {
+                bsmm_format f = {elem, scale, 1, widths[scale] ? widths[scale] : 32};
+                product p;
+                product_make(&p, describe(m < 4 ? format_named("mxfp4") : f, m, 256),
+                             describe(f, 34, 256), describe(format_named("f32"), m, 34),
+                             m < 4 ? FILL_EXTREME : FILL_SPECIAL, &r);
+                check_every_kernel(&p);
+                product_free(&p);
+            }
 }
 
 /* The bits of the whole product, then of single rows, against `first`. */
@@ -441,6 +439,7 @@ static void test_c_may_be_d(void **state) {
 }
 
 int main(void) {
+    formats = all_formats();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_pairs_of_formats),
         cmocka_unit_test(test_shapes),
@@ -455,6 +454,7 @@ int main(void) {
         cmocka_unit_test(test_scale_pitch),
         cmocka_unit_test(test_global_scales),
         cmocka_unit_test(test_odd_blocks),
+        cmocka_unit_test(test_every_element_and_scale),
         cmocka_unit_test(test_bits_do_not_depend_on_threads_or_m),
         cmocka_unit_test(test_c_may_be_d),
     };

@@ -69,7 +69,7 @@ static void compare_random(const checked *k) {
 
 static void test_coder_is_the_scalar_codec(void **state) {
     (void)state;
-    for (uint32_t elem = BSMM_ELEM_F16; elem <= BSMM_ELEM_E2M1; elem++)
+    for (uint32_t elem = next_elem(BSMM_ELEM_F32); elem; elem = next_elem(elem))
         for (int saturate = 0; saturate <= 1; saturate++) {
             checked k = {elem, saturate,
                          bsmm_coder_make(elem, saturate, BSMM_TIES_EVEN, BSMM_ZERO_KEEPS_SIGN)};

@@ -329,9 +329,9 @@ static void test_dequantize(void **state) {
     (void)state;
     static const uint32_t blocks[][2] = {{1, 16}, {1, 32}, {2, 128}, {1, 48}, {3, 12}};
     rng r = {4};
-    for (uint32_t elem = BSMM_ELEM_BF16; elem <= BSMM_ELEM_E2M1; elem++) {
+    for (uint32_t elem = BSMM_ELEM_BF16; elem; elem = next_elem(elem)) {
         check_levels((bsmm_format){.elem = elem}, &r);
-        for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_F32; scale++)
+        for (uint32_t scale = BSMM_SCALE_E8M0; scale < BSMM_SCALE_COUNT; scale++)
             for (size_t b = 0; b < BSMM_COUNT(blocks); b++)
                 check_levels((bsmm_format){elem, scale, blocks[b][0], blocks[b][1]}, &r);
     }
@@ -341,7 +341,7 @@ static void test_dequantize(void **state) {
 static void test_every_code_and_scale(void **state) {
     (void)state;
     rng r = {5};
-    for (uint32_t elem = BSMM_ELEM_E4M3; elem <= BSMM_ELEM_E2M1; elem++)
+    for (uint32_t elem = BSMM_ELEM_E4M3; elem; elem = next_elem(elem))
         for (uint32_t scale = BSMM_SCALE_E8M0; scale <= BSMM_SCALE_E4M3; scale++) {
             test_matrix src;
             uint32_t codes = 1u << bsmm_elem_row(elem)->bits;

@@ -50,7 +50,7 @@ static void test_dequantize_rounds_once(void **state) {
 static void test_dequantize_between_plain_formats(void **state) {
     (void)state;
     rng r = {2};
-    for (uint32_t from = BSMM_ELEM_F32; from <= BSMM_ELEM_E2M1; from++)
+    for (uint32_t from = next_elem(BSMM_ELEM_NONE); from; from = next_elem(from))
         for (uint32_t to = BSMM_ELEM_F32; to <= BSMM_ELEM_BF16; to++)
             check_dequantize(describe((bsmm_format){.elem = from}, 20, 301), to, FILL_SPECIAL, &r);
 }

@@ -33,8 +33,8 @@ static const struct {
 static void test_elements_have_the_standards_figures(void **state) {
     (void)state;
     bsmm_elem_info info = {.struct_size = sizeof info};
-    for (uint32_t i = 0; i < BSMM_COUNT(known); i++) {
-        assert_int_equal(bsmm_elem_at(i, &info), BSMM_OK);
+    for (uint32_t i = 0; bsmm_elem_at(i, &info) == BSMM_OK; i++) {
+        if (i == BSMM_COUNT(known)) fail_msg("%s: no figures of its standard here", info.name);
         assert_string_equal(info.name, known[i].name);
         assert_int_equal(info.elem, i + 1);
         assert_int_equal(info.bits, known[i].bits);
@@ -49,7 +49,7 @@ static void test_elements_have_the_standards_figures(void **state) {
 /* The largest, the smallest normal and the smallest value that the codec gives are the table's. */
 static void test_elements_agree_with_their_codec(void **state) {
     (void)state;
-    for (uint32_t elem = BSMM_ELEM_F16; elem <= BSMM_ELEM_E8M0; elem++) {
+    for (uint32_t elem = BSMM_ELEM_F16; elem < BSMM_ELEM_COUNT; elem++) {
         const bsmm_elem_info *info = bsmm_elem_row(elem);
         double max = 0, min = INFINITY;
         for (uint32_t code = 0; code < 1u << info->bits; code++) {
@@ -59,6 +59,84 @@ static void test_elements_agree_with_their_codec(void **state) {
         }
         assert_true(max == info->max);
         assert_true(min == (info->min_subnormal > 0 ? info->min_subnormal : info->min_normal));
+    }
+}
+
+static bool survives(uint32_t through, double value) {
+    uint32_t code = bsmm_elem_encode(through, value, false);
+    double back = bsmm_elem_decode(through, code);
+    return isnan(value) ? isnan(back) : back == value;
+}
+
+/* What the traits say, found out again from all codes. */
+static bsmm_elem_traits traits_by_codes(uint32_t elem) {
+    const bsmm_elem_info *info = bsmm_elem_row(elem);
+    bsmm_elem_traits t = {.in_matrices = bsmm_elem_decode(elem, 1u << (info->bits - 1)) <= 0 ||
+                                         isnan(bsmm_elem_decode(elem, 1u << (info->bits - 1))),
+                          .wide = info->bits > 8,
+                          .small_integer = info->bits <= 6,
+                          .exact_in_bf16 = true,
+                          .exact_in_f16 = true,
+                          .shifts_to_f16 = info->mantissa_bits <= 10,
+                          .lone_nan = isnan(bsmm_elem_decode(elem, 1u << (info->bits - 1)))};
+    t.narrow = !t.wide && t.in_matrices;
+    for (uint32_t code = 0; code < 1u << info->bits; code++) {
+        double value = bsmm_elem_decode(elem, code), integer = value / info->min_subnormal;
+        uint32_t half = code << (info->mantissa_bits <= 10 ? 10 - info->mantissa_bits : 0);
+        t.has_inf |= isinf(value) != 0;
+        t.exact_in_bf16 &= survives(BSMM_ELEM_BF16, value);
+        t.exact_in_f16 &= survives(BSMM_ELEM_F16, value);
+        if (isfinite(value) && value > 0 && (half > 0x7bff || half >> 10 >= 31))
+            t.shifts_to_f16 = false;
+        t.small_integer &= isfinite(value) && fabs(integer) <= 63 && integer == rint(integer);
+    }
+    return t;
+}
+
+#define SAME(field)                                                                                \
+    if (said->field != found.field)                                                                \
+    fail_msg("%s: its traits say " #field " = %d", bsmm_elem_row(elem)->name, said->field)
+
+static void test_traits_are_those_of_the_codes(void **state) {
+    (void)state;
+    for (uint32_t elem = BSMM_ELEM_F16; elem < BSMM_ELEM_COUNT; elem++) {
+        const bsmm_elem_traits *said = &bsmm_elem_traits_of[elem];
+        bsmm_elem_traits found = traits_by_codes(elem);
+        SAME(in_matrices);
+        SAME(wide);
+        SAME(narrow);
+        SAME(has_inf);
+        if (!said->in_matrices) continue;
+        SAME(small_integer);
+        SAME(exact_in_bf16);
+        SAME(exact_in_f16);
+        SAME(shifts_to_f16);
+        SAME(lone_nan);
+    }
+    const bsmm_elem_traits *f32 = &bsmm_elem_traits_of[BSMM_ELEM_F32];
+    assert_true(f32->in_matrices && f32->wide && f32->has_inf);
+    assert_false(f32->narrow || f32->exact_in_bf16 || f32->exact_in_f16 || f32->small_integer);
+    assert_false(bsmm_elem_is_wide(BSMM_ELEM_NONE) || bsmm_elem_is_wide(BSMM_ELEM_COUNT));
+    assert_false(bsmm_elem_is_narrow(BSMM_ELEM_NONE) || bsmm_elem_is_narrow(BSMM_ELEM_COUNT));
+}
+
+/* A preset is a format that the library takes, and its recipe quantizes to it. */
+static void test_presets_are_formats(void **state) {
+    (void)state;
+    bsmm_preset_info preset = {.struct_size = sizeof preset};
+    for (uint32_t i = 0; bsmm_preset_at(i, &preset) == BSMM_OK; i++) {
+        bsmm_matrix m = describe(preset.format, 256, 256),
+                    plain = describe(format_named("f32"), 0, 0);
+        uint64_t bytes;
+        if (bsmm_data_bytes(&m, &bytes) != BSMM_OK || bsmm_scale_bytes(&m, &bytes) != BSMM_OK)
+            fail_msg("%s: %s", preset.name, bsmm_error_message());
+        float global = 1;
+        m.rows = m.cols = 0;
+        m.global_scale = &global;
+        bsmm_quantize_desc desc = {
+            .struct_size = sizeof desc, .src = &plain, .dst = &m, .recipe = preset.default_recipe};
+        if (bsmm_quantize(&desc, NULL) != BSMM_OK)
+            fail_msg("%s, recipe %s: %s", preset.name, preset.default_recipe, bsmm_error_message());
     }
 }
 
@@ -118,7 +196,7 @@ static void test_packing_changes_no_neighbour(void **state) {
     (void)state;
     enum { COUNT = 96, STORES = 20000 };
     rng r = {11};
-    for (uint32_t elem = BSMM_ELEM_F32; elem <= BSMM_ELEM_E8M0; elem++) {
+    for (uint32_t elem = 1; elem < BSMM_ELEM_COUNT; elem++) {
         uint32_t bits = bsmm_elem_row(elem)->bits;
         uint64_t bytes;
         assert_true(bsmm_elem_bytes(elem, COUNT, &bytes));
@@ -140,6 +218,38 @@ static void test_packing_changes_no_neighbour(void **state) {
     }
 }
 
+/* Digits number each scale of the tile once. */
+static void check_digits(const bsmm_layout_info *layout) {
+    uint32_t extents[2] = {1, 1}, tile = layout->tile_rows * layout->tile_cols, at = 0;
+    uint8_t *seen = calloc(tile, 1);
+    for (uint32_t i = 0; i < layout->digit_count; i++)
+        extents[layout->digits[i].axis] *= layout->digits[i].extent;
+    if (extents[0] != layout->tile_rows || extents[1] != layout->tile_cols)
+        fail_msg("%s: its digits cover %u x %u of a tile of %u x %u", layout->name, extents[0],
+                 extents[1], layout->tile_rows, layout->tile_cols);
+    for (uint32_t number = 0; number < tile; number++, at = 0) {
+        uint32_t rest = number;
+        for (uint32_t i = 0; i < layout->digit_count; rest /= layout->digits[i++].extent)
+            at += rest % layout->digits[i].extent * layout->digits[i].stride;
+        if (at >= tile || seen[at]++)
+            fail_msg("%s: two scales of a tile lie at %u, or one outside of it", layout->name, at);
+    }
+    free(seen);
+}
+
+static void test_digits_number_the_tile(void **state) {
+    (void)state;
+    bsmm_layout_info info = {.struct_size = sizeof info};
+    for (uint32_t i = 0; bsmm_layout_at(i, &info) == BSMM_OK; i++) {
+        uint32_t layout;
+        assert_int_equal(info.layout, i);
+        assert_int_equal(bsmm_layout_from_name(info.name, &layout), BSMM_OK);
+        assert_int_equal(layout, i);
+        if (info.digit_count) check_digits(&info);
+    }
+    assert_int_equal(bsmm_layout_at(BSMM_LAYOUT_COUNT, &info), BSMM_E_NOT_FOUND);
+}
+
 static void check_bijection(uint32_t layout, int64_t rows, int64_t cols) {
     bsmm_format format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32};
     bsmm_matrix m = describe(format, rows, cols * 32);
@@ -152,7 +262,10 @@ static void check_bijection(uint32_t layout, int64_t rows, int64_t cols) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) {
             assert_int_equal(bsmm_scale_offset(&m, r, c, &offset), BSMM_OK);
-            assert_true(offset < bytes && !seen[offset]);
+            if (offset >= bytes || seen[offset])
+                fail_msg("%s: (%d, %d) lies at %u of %u, or another one does",
+                         bsmm_layout_name(layout), (int)r, (int)c, (unsigned)offset,
+                         (unsigned)bytes);
             seen[offset] = 1;
         }
     free(seen);
@@ -161,7 +274,7 @@ static void check_bijection(uint32_t layout, int64_t rows, int64_t cols) {
 static void test_layouts_are_bijections(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 1}, {5, 3}, {32, 8}, {33, 9}, {128, 4}, {300, 37}};
-    for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++)
+    for (uint32_t layout = 0; layout < BSMM_LAYOUT_COUNT; layout++)
         for (size_t i = 0; i < BSMM_COUNT(shapes); i++)
             check_bijection(layout, shapes[i][0], shapes[i][1]);
 }
@@ -202,7 +315,7 @@ static void test_codec_arguments(void **state) {
     uint32_t code;
     double value;
     assert_int_equal(bsmm_encode_elem(0, 1, 1, &code), BSMM_E_INVALID);
-    assert_int_equal(bsmm_encode_elem(12, 1, 1, &code), BSMM_E_INVALID);
+    assert_int_equal(bsmm_encode_elem(BSMM_ELEM_COUNT, 1, 1, &code), BSMM_E_INVALID);
     assert_int_equal(bsmm_encode_elem(BSMM_ELEM_E2M1, 1, 1, NULL), BSMM_E_INVALID);
     assert_int_equal(bsmm_decode_elem(BSMM_ELEM_E2M1, 16, &value), BSMM_E_INVALID);
     assert_int_equal(bsmm_decode_elem(BSMM_ELEM_E2M1, 15, &value), BSMM_OK);
@@ -222,10 +335,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elements_have_the_standards_figures),
         cmocka_unit_test(test_elements_agree_with_their_codec),
+        cmocka_unit_test(test_traits_are_those_of_the_codes),
+        cmocka_unit_test(test_presets_are_formats),
         cmocka_unit_test(test_names_both_ways),
         cmocka_unit_test(test_bits_per_weight),
         cmocka_unit_test(test_packing_order),
         cmocka_unit_test(test_packing_changes_no_neighbour),
+        cmocka_unit_test(test_digits_number_the_tile),
         cmocka_unit_test(test_layouts_are_bijections),
         cmocka_unit_test(test_padded_sizes),
         cmocka_unit_test(test_scale_offset_refuses),

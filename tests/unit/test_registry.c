@@ -1,0 +1,74 @@
+/* The tables of backends and kernels: rows that are whole, names that are told apart, and an order
+ * that ends with the reference. */
+#include "core/describe.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HAS(row, what, hook)                                                                       \
+    if (!(row)->hook) fail_msg(what " %s: its " #hook " is NULL", (row)->name)
+
+static void test_backends_are_whole(void **state) {
+    (void)state;
+    const bsmm_backend *b;
+    for (uint32_t i = 0; (b = bsmm_backend_at(i)); i++) {
+        if (!b->name || !*b->name) fail_msg("backend %u: it has no name", i);
+        HAS(b, "backend", open);
+        HAS(b, "backend", describe);
+        HAS(b, "backend", check_pointer);
+        HAS(b, "backend", allocate);
+        HAS(b, "backend", release);
+        HAS(b, "backend", store);
+        HAS(b, "backend", finish);
+        for (uint32_t j = 0; j < i; j++)
+            if (!strcmp(bsmm_backend_at(j)->name, b->name))
+                fail_msg("backend %s: there are two of this name", b->name);
+    }
+    assert_string_equal(bsmm_backend_at(0)->name, "cpu");
+}
+
+static bool is_backend(const char *name) {
+    const bsmm_backend *b;
+    for (uint32_t i = 0; (b = bsmm_backend_at(i)); i++)
+        if (!strcmp(b->name, name)) return true;
+    return false;
+}
+
+static void test_kernels_are_whole(void **state) {
+    (void)state;
+    const bsmm_kernel *k;
+    for (uint32_t i = 0; (k = bsmm_kernel_at(i)); i++) {
+        if (!k->name || !*k->name) fail_msg("kernel %u: it has no name", i);
+        HAS(k, "kernel", device);
+        HAS(k, "kernel", refuse);
+        HAS(k, "kernel", bound);
+        HAS(k, "kernel", run);
+        if (!is_backend(k->device))
+            fail_msg("kernel %s: no backend is named %s", k->name, k->device);
+        for (uint32_t j = 0; j < i; j++)
+            if (!strcmp(bsmm_kernel_at(j)->name, k->name))
+                fail_msg("kernel %s: there are two of this name", k->name);
+    }
+}
+
+/* The reference takes everything, so that what stands after it is never chosen. */
+static void test_the_reference_is_last(void **state) {
+    (void)state;
+    uint32_t last = 0;
+    while (bsmm_kernel_at(last + 1))
+        last++;
+    assert_string_equal(bsmm_kernel_at(last)->name, "ref");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_backends_are_whole),
+        cmocka_unit_test(test_kernels_are_whole),
+        cmocka_unit_test(test_the_reference_is_last),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
