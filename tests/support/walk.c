@@ -1,7 +1,7 @@
 #include "walk.h"
 
+#include "core/describe.h"
 #include "cuda.h"
-#include "format/format.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,12 +27,23 @@ static bool has_cuda(void) {
     return known == 2;
 }
 
+/* A backend whose memory these tests can fill: the host's, or that of CUDA. */
+static bool is_there(const bsmm_backend *backend) {
+    return wanted(backend->name) &&
+           (backend->host_memory || (strcmp(backend->name, "cuda") == 0 && has_cuda()));
+}
+
+/* The cpu, then the first device of each other kind. */
 static const char *device_at(uint32_t index) {
-    const char *found[2];
+    static char name[32];
+    const bsmm_backend *backend;
     uint32_t count = 0;
-    if (wanted("cpu")) found[count++] = "cpu";
-    if (wanted("cuda") && has_cuda()) found[count++] = "cuda:0";
-    return index < count ? found[index] : NULL;
+    for (uint32_t i = 0; (backend = bsmm_backend_at(i)); i++) {
+        if (!is_there(backend) || count++ != index) continue;
+        snprintf(name, sizeof name, "%s%s", backend->name, i == 0 ? "" : ":0");
+        return name;
+    }
+    return NULL;
 }
 
 test_walk test_walk_begin(bsmm_matmul_desc *desc) {

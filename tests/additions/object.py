@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""Compiles one source of a build as the build does, with other headers before its own:
+object.py BUILD SOURCE OVERLAY OUTPUT. SOURCE is a path below the build's tree; where the overlay has it, the
+overlay's is compiled."""
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+build, source, overlay, output = sys.argv[1:]
+tree = Path(build).parent.resolve()
+entry = next(e for e in json.loads((Path(build) / "compile_commands.json").read_text())
+             if Path(e["file"]) == tree / source and "bsmm_objects" in e["command"])
+words = shlex.split(entry["command"])
+words[words.index("-o") + 1] = output
+words[1:1] = [f"-I{overlay}/include", f"-I{overlay}/src"]
+if (Path(overlay) / source).exists():
+    words[words.index("-c") + 1] = f"{overlay}/{source}"
+sys.exit(subprocess.run(words, cwd=entry["directory"]).returncode)

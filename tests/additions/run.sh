@@ -1,0 +1,123 @@
+#!/bin/bash
+# One fake of each kind of row, added to a copy of the tree, and what half of an addition says: README.md.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+tree=$work/tree build=$work/tree/build
+passed=0
+
+fail() {
+    echo "FAILED: $*"
+    echo "$passed passed, 1 failed"
+    exit 1
+}
+pass() {
+    passed=$((passed + 1))
+    echo "ok: $*"
+}
+expect() { # TEXT COMMAND...: it fails, and says so
+    local text=$1
+    shift
+    if "$@" >"$work/output" 2>&1; then fail "$* succeeds; it must say: $text"; fi
+    grep -qF -- "$text" "$work/output" || { cat "$work/output"; fail "$* does not say: $text"; }
+    pass "$text"
+}
+run() {
+    "$@" >"$work/output" 2>&1 || { cat "$work/output"; fail "$*"; }
+    pass "${*##*/}"
+}
+
+# ---- all of them ----
+
+mkdir "$tree"
+(cd "$root" && tar c CMakeLists.txt cmake include src bench cli tests tools examples fuzz) | tar x -C "$tree"
+cp -r "$tree" "$work/plain"
+python3 "$here/add.py" "$tree" "$here"/*.add
+python3 "$here/golden.py" "$tree"
+
+# Optimised as little as vector code allows, for most of the time is the compiler's.
+cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1" -DBSMM_CUDA=OFF \
+    -DBSMM_CLI=OFF -DBSMM_INSTALL=OFF -DBSMM_WERROR=ON >"$work/output" || { cat "$work/output"; exit 1; }
+tests=(test_tables test_registry test_matmul test_recipes_golden test_golden_elements test_golden_layouts
+    test_sol test_quantize_coder test_quantize_fast_decode test_convert)
+ninja -C "$build" "${tests[@]}" >"$work/output" || { tail -n 40 "$work/output"; fail "the build"; }
+run python3 "$tree/tools/check-rooms.py" "$tree" --build "$build"
+export OMP_WAIT_POLICY=passive BSMM_TEST_DEVICE=
+unset BSMM_TEST_DEVICE
+for test in "${tests[@]}"; do
+    [ "$test" = test_matmul ] || run "$build/tests/$test"
+done
+# The pairs that the additions take part in, on every kernel of every device.
+export BSMM_TEST_FORMATS="e1m2 fake_mx4" BSMM_TEST_VERBOSE=1
+for filter in all_pairs_of_formats every_element_and_scale scale_layouts_of_few_rows; do
+    run env BSMM_TEST_FILTER="test_$filter" "$build/tests/test_matmul"
+    grep -q cpu_fake "$work/output" || [ "$filter" = scale_layouts_of_few_rows ] || fail "cpu_fake multiplies nothing"
+    grep -q fake_any "$work/output" || fail "fake_any multiplies nothing"
+done
+unset BSMM_TEST_FORMATS BSMM_TEST_VERBOSE
+
+# ---- half of one ----
+
+half() { # NAME.add WITHOUT: an overlay with all sections but those of files that match
+    rm -rf "$work/half"
+    cp -r "$work/plain" "$work/half"
+    awk -v without="$2" '/^== /{ on = $2 !~ without } on' "$here/$1" >"$work/half.add"
+    python3 "$here/add.py" "$work/half" "$work/half.add"
+}
+object() { # SOURCE: of the overlay
+    python3 "$here/object.py" "$build" "$1" "$work/half" "$work/half.o"
+}
+# TEST SOURCE...: linked with these sources of the overlay in place of the build's
+relink() {
+    local test=$1 source
+    shift
+    cp "$build/libbsmm.a" "$work/libhalf.a"
+    for source in "$@"; do
+        python3 "$here/object.py" "$build" "$source" "$work/half" "$work/$(basename "$source").o" || return 1
+        ar r "$work/libhalf.a" "$work/$(basename "$source").o"
+    done
+    (cd "$build" && eval "$(ninja -t commands "$test" | tail -n 1 |
+        sed "s|[^ ]*libbsmm\.a|$work/libhalf.a|; s|-o tests/$test|-o $work/$test|")")
+}
+broken_test() { # TEXT TEST SOURCE...
+    local text=$1 test=$2
+    shift
+    relink "$@" >"$work/output" 2>&1 || { cat "$work/output"; fail "$test does not link"; }
+    expect "$text" "$work/$test"
+}
+
+half element.add bsmm.h
+expect BSMM_ELEM_E1M2 object src/format/elem.c
+half element.add elem.def
+expect BSMM_ELEM_E1M2 object src/format/elem.c
+half preset.add nothing
+expect BSMM_ELEM_E1M2 object src/format/preset.c
+half layout.add bsmm.h
+expect BSMM_LAYOUT_FAKE_16X2 object src/format/layout.c
+half layout.add layout.def
+expect BSMM_LAYOUT_FAKE_16X2 object src/format/layout.c
+half kernel.add cpu_fake.c
+expect bsmm_kernel_cpu_fake relink test_registry src/core/registry.c
+half backend.add backend.c
+expect bsmm_backend_fake relink test_registry src/core/backend.c
+
+cp -r "$tree/include" "$tree/src" "$work/half"
+sed -i 's/{C, 2, 16}/{C, 1, 16}/' "$work/half/src/format/layout.def"
+broken_test "fake_16x2: its digits cover 16 x 1 of a tile of 16 x 2" test_tables src/format/layout.c
+sed -i 's/{C, 1, 16}/{C, 2, 8}/' "$work/half/src/format/layout.def"
+broken_test "fake_16x2: two scales of a tile lie at 8" test_tables src/format/layout.c
+sed -i 's/1, 1.75, 1, 0.25, 0x7/1, 1.5, 1, 0.25, 0x7/' "$work/half/src/format/elem.def"
+broken_test "e1m2" test_tables src/format/elem.c
+sed -i '/\.finish = finish/d' "$work/half/src/fake/backend.c"
+sed -i 's/static bsmm_status finish/bsmm_status finish(const void *, void *);\nbsmm_status finish/' "$work/half/src/fake/backend.c"
+broken_test "backend fake: its finish is NULL" test_registry src/fake/backend.c
+
+golden=$tree/tests/golden
+sed -i '/fake/d' "$golden/recipes/manifest.tsv" "$golden/data/layouts.tsv"
+sed -i '/e1m2/d' "$golden/data/elements.tsv"
+expect "recipe fake for fake_mx4: no golden bytes" "$build/tests/test_recipes_golden"
+expect "fake_16x2: 0 golden cases" "$build/tests/test_golden_layouts"
+expect "e1m2" "$build/tests/test_golden_elements"
+echo "$passed passed, 0 failed"
