@@ -14,6 +14,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import house_picture
 import layout_picture
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,7 +74,13 @@ def picture(bsmm, argument):
     return f"![{name}: {rows} x {cols} scales and their buffer](layouts/{name}.svg)\n"
 
 
-KINDS = {"output": output, "lines": lines, "table": table, "picture": picture}
+def house(_bsmm, argument):
+    """house: TITLE: a link to docs/house.svg, the rooms and who sees whom, which is drawn."""
+    pictures[ROOT / "docs" / "house.svg"] = house_picture.draw()
+    return f"![{argument}](house.svg)\n"
+
+
+KINDS = {"output": output, "lines": lines, "table": table, "picture": picture, "house": house}
 pictures = {}  # path -> content, of the documents that were looked at
 
 
