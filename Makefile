@@ -34,7 +34,7 @@ fuzz:
 docs: all
 	@tools/install-deps.sh docs
 	@doxygen Doxyfile
-	@tools/update-docs.py $(BUILD)/bsmm README.md docs/*.md
+	@tools/update-docs.py $(BUILD)/bsmm README.md docs/*.md docs/notes/*.md
 
 ## make format: rewrite every source file after .clang-format
 format:

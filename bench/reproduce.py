@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures every figure of docs/PERFORMANCE.md and prints them as Markdown, in under ten minutes.
+"""Measures the figures of docs/notes/cpu-avx512.md or cpu-avx2.md and prints them as Markdown, in under ten minutes.
 
 usage: reproduce.py [--bsmm BSMM] [--only SECTION] [--json FILE] [--update DOCUMENT]
 --only    one section: products, shapes, decode, conversions or avx2

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Few rows of A times weights as they are stored, on a GPU: every row of the table "Small M" of
-# docs/PERFORMANCE.md, one line each. bench's heading has the device, driver and copy bandwidth.
+# docs/notes/hopper-small-m.md, one line each. bench's heading has the device, driver and copy bandwidth.
 # usage: small_m_cuda.sh [BSMM]
 set -euo pipefail
 bsmm=${1:-build/bsmm}

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Every figure of docs/PERFORMANCE.md's GPU part, in one call: JSON lines on standard output, each with
+# The GPU figures of docs/notes/hopper-*.md, in one call: JSON lines on standard output, each with
 # the command's own keys, after one line that describes the machine. Takes some minutes.
 # usage: bench-cuda.sh BUILD_FOLDER [DEVICE [PART...]]   (parts: groupwise mx exact fast small recode)
 set -uo pipefail

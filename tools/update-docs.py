@@ -14,6 +14,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import figures
 import house_picture
 import layout_picture
 
@@ -80,7 +81,19 @@ def house(_bsmm, argument):
     return f"![{argument}](house.svg)\n"
 
 
-KINDS = {"output": output, "lines": lines, "table": table, "picture": picture, "house": house}
+def figure(_bsmm, argument):
+    """figure: MACHINE: the table of a machine in docs/figures.json, and its chart."""
+    pictures[ROOT / "docs" / "figures" / f"{argument}.svg"] = figures.peak_chart(argument)
+    return f"{figures.table(argument)}\n![{figures.load(argument)['title']}](figures/{argument}.svg)\n"
+
+
+def peers(_bsmm, argument):
+    """peers: MACHINE INDEX, ...: a chart of rows of docs/figures.json beside their peers."""
+    pictures[ROOT / "docs" / "figures" / "peers.svg"] = figures.peer_chart(argument.split(", "))
+    return "![Speed beside the best peer](docs/figures/peers.svg)\n"
+
+
+KINDS = {"figure": figure, "peers": peers, "output": output, "lines": lines, "table": table, "picture": picture, "house": house}
 pictures = {}  # path -> content, of the documents that were looked at
 
 

@@ -3,7 +3,7 @@
 # README's example is 12 lines.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-documents=("$root"/README.md "$root"/docs/*.md)
+documents=("$root"/README.md "$root"/docs/*.md "$root"/docs/notes/*.md)
 "$root/tools/update-docs.py" --check "$BSMM" "${documents[@]}"
 
 lines=$(sed -n '/^```c$/,/^```$/p' "$root/README.md" | grep -cv '^```')
