@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The library promises fp32 sums or better; 2^-24 times a random walk over K is far below this. */
+/* The library promises fp32 sums or better. Rounding each partial sum of K random terms makes a
+ * relative error of about 2^-24 * sqrt(K / 6): 9.5e-7 at K = 1536, the longest sum here. */
 static const double promised_error = 1e-6;
 
 static double decibels(double signal, double noise) {
