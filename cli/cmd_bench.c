@@ -1,6 +1,7 @@
 /* bsmm bench: validate a product, then time it beside its ceiling and its peers. */
 #include "bench.h"
 #include "cuda.h"
+#include "fit.h"
 #include "plot.h"
 #include "product.h"
 #include "tables.h"
@@ -77,6 +78,11 @@ static int check_conversion(const values *options) {
         return cli_usage("--threads: value is %lld; dequantizing and moving scales take every "
                          "processor that the process may use (%d)",
                          (long long)options->threads, omp_get_num_procs());
+    const char *why = options->quantize && options->recipe
+                          ? cli_recipe_refusal(options->recipe, *b, BSMM_GLOBAL_MULTIPLIER)
+                          : NULL;
+    if (why && cli_recipe_refusal(options->recipe, *b, BSMM_GLOBAL_DIVISOR))
+        return cli_usage("--recipe: %s", why);
     return CLI_OK;
 }
 
@@ -89,9 +95,6 @@ static int check_values(const values *options) {
                          "cpu's peers need no option",
                          options->peer);
     if (options->amax && !options->quantize) return cli_usage("--amax: is for --quantize");
-    if (options->threads > 1024)
-        return cli_usage("--threads: value is %lld; must be 0 to 1024",
-                         (long long)options->threads);
     if (!cli_is_plain(options->out))
         return cli_usage("--out: value is %s; must be f32, f16 or bf16",
                          bsmm_format_name(options->out));
@@ -203,7 +206,7 @@ static const cli_option options[] = {
      .kind = CLI_SIZE,
      .offset = offsetof(values, repeats)},
     {.name = "kernel",
-     .arg = "NAME",
+     .arg = "KERNEL",
      .help = "this kernel instead of the first that accepts",
      .kind = CLI_TEXT,
      .offset = offsetof(values, kernel)},
@@ -222,7 +225,7 @@ static const cli_option options[] = {
      .arg = "FILE",
      .help = "draw GFLOP/s over K or M, and shares of the unit over operations per byte, as SVG, "
              "with gnuplot; FILE.gp is a script for gnuplot instead, which draws FILE.svg",
-     .kind = CLI_TEXT,
+     .kind = CLI_OUTPUT,
      .offset = offsetof(values, plot)},
     CLI_OPTION_THREADS(values),
     CLI_OPTION_JSON(values),

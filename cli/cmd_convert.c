@@ -1,5 +1,6 @@
 /* bsmm convert: quantized weights into another format, family or layout, without loss. */
 #include "common.h"
+#include "fit.h"
 #include "transfer.h"
 
 typedef struct values {
@@ -54,11 +55,23 @@ static const char *fill(const void *arguments, const bsmm_matrix *source,
     return why;
 }
 
+/* Whether the family holds the format asked for; without --to, the file's weights tell. */
+static int check_family(const values *options) {
+    bsmm_matrix target = BSMM_INIT(bsmm_matrix);
+    if (!options->family || !options->to.elem) return CLI_OK;
+    target.format = options->to;
+    cli_layout_apply(&options->layout, &target);
+    const char *why = cli_family_refusal(options->family, &target);
+    return why ? cli_usage("--family: %s", why) : CLI_OK;
+}
+
 static int run(const void *arguments, char **args, int count) {
     const values *options = arguments;
     (void)count;
     if (!options->to.elem && !options->family && !options->layout.name)
         return cli_usage("one of --to, --family and --layout is needed");
+    int status = check_family(options);
+    if (status != CLI_OK) return status;
     const cli_transfer transfer = {.verb = "convert",
                                    .participle = "converted",
                                    .values = &options->transfer,

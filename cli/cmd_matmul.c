@@ -178,7 +178,7 @@ static void print_row(const values *options, const product *job) {
     const bsmm_matrix *a = job->desc.a, *b = job->desc.b;
     double operations = 2.0 * (double)a->rows * (double)b->rows * (double)a->cols;
     cli_rows *rows = cli_rows_open(columns, options->json);
-    char format[128];
+    char format[2 * sizeof(cli_text)];
     snprintf(format, sizeof format, "%s:%s", cli_format_text(a->format).text,
              cli_format_text(b->format).text);
     cli_row_text(rows, options->out);
@@ -230,7 +230,7 @@ static const cli_option options[] = {
      .letter = 'o',
      .arg = "FILE",
      .help = "file to write D to: .npy, else safetensors with the tensor \"d\"",
-     .kind = CLI_TEXT,
+     .kind = CLI_OUTPUT,
      .offset = offsetof(values, out),
      .required = true},
     {.name = "dtype",

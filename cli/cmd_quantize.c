@@ -1,13 +1,12 @@
 /* bsmm quantize: plain weights of a file into a block-scaled format. */
 #include "common.h"
 #include "device.h"
-#include "files.h"
+#include "fit.h"
 #include "product.h"
 #include "report.h"
 #include "tables.h"
 #include "transfer.h"
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct values {
@@ -58,28 +57,6 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
     target->preferred = !options->family;
     target->family = options->family ? options->family : options->recipe;
     return true;
-}
-
-/* Whether the recipe writes the format with global scales of a kind: one block tells. */
-static bool stores_global(const values *options, uint32_t kind) {
-    bsmm_matrix source = BSMM_INIT(bsmm_matrix), target = BSMM_INIT(bsmm_matrix);
-    float global = 1;
-    source.rows = target.rows = options->format.block_rows;
-    source.cols = target.cols = options->format.block_cols;
-    source.format.elem = BSMM_ELEM_F32;
-    target.format = options->format;
-    target.global_kind = kind;
-    target.global_scale = &global;
-    bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
-    desc.src = &source;
-    desc.dst = &target;
-    desc.recipe = options->recipe;
-    void *source_memory = cli_matrix_allocate(&source);
-    void *target_memory = cli_matrix_allocate(&target);
-    bool stores = source_memory && target_memory && !bsmm_quantize(&desc, NULL);
-    free(source_memory);
-    free(target_memory);
-    return stores;
 }
 
 /* The recipe of the family's project, if it has one for the format. */
@@ -147,19 +124,68 @@ static void finish(const void *arguments, const bsmm_weight *weight) {
 static int run_reported(const cli_transfer *transfer, values *options, const char *in) {
     cli_transfer_result result;
     options->reports = cli_report_open(options->transfer.json);
-    bool done = cli_transfer_run(transfer, in, &result);
+    int status = cli_transfer_run(transfer, in, &result);
     cli_report_close(options->reports);
-    if (done && !options->transfer.json) cli_transfer_print(transfer, &result);
-    return done ? CLI_OK : CLI_FAILED;
+    if (status == CLI_OK && !options->transfer.json) cli_transfer_print(transfer, &result);
+    return status;
+}
+
+/* The flags that the recipe takes for the format. */
+static uint32_t known_flags(const values *options) {
+    bsmm_recipe_info info = BSMM_INIT(bsmm_recipe_info);
+    bsmm_preset_info preset = BSMM_INIT(bsmm_preset_info);
+    const char *format = bsmm_format_name(options->format), *name = options->recipe;
+    for (uint32_t i = 0; !name && !bsmm_preset_at(i, &preset); i++)
+        if (!strcmp(preset.name, format)) name = preset.default_recipe;
+    for (uint32_t i = 0; name && !bsmm_recipe_at(i, &info); i++)
+        if (!strcmp(info.name, name) && has_word(info.formats, format)) return info.flags;
+    return 0;
+}
+
+static int check_flags(const values *options) {
+    uint32_t known = known_flags(options);
+    const char *format = bsmm_format_name(options->format);
+    if (options->pow2 && !(known & BSMM_QUANTIZE_POW2))
+        return cli_usage("--pow2: the recipe for %s has no such choice; see 'bsmm recipes'",
+                         format);
+    if (options->one_level && !(known & BSMM_QUANTIZE_ONE_LEVEL))
+        return cli_usage("--one-level: the recipe for %s has no such choice; see 'bsmm recipes'",
+                         format);
+    return CLI_OK;
+}
+
+/* The kind of global scale that the recipe stores; a usage error if it does not write the format.
+ */
+static int check_recipe(values *options) {
+    const char *why = cli_recipe_refusal(options->recipe, options->format, BSMM_GLOBAL_MULTIPLIER);
+    if (!why) return CLI_OK;
+    why = cli_recipe_refusal(options->recipe, options->format, BSMM_GLOBAL_DIVISOR);
+    if (!why) options->global_kind = BSMM_GLOBAL_DIVISOR;
+    return why ? cli_usage("%s: %s", options->recipe ? "--recipe" : "--format", why) : CLI_OK;
+}
+
+static int check_family(const values *options) {
+    bsmm_matrix target = BSMM_INIT(bsmm_matrix);
+    target.format = options->format;
+    target.global_kind = options->global_kind;
+    cli_layout_apply(&options->layout, &target);
+    const char *why = options->family ? cli_family_refusal(options->family, &target) : NULL;
+    return why ? cli_usage("--family: %s", why) : CLI_OK;
+}
+
+static int check(values *options) {
+    if (!options->recipe) options->recipe = recipe_of(options);
+    int status = check_recipe(options);
+    if (status == CLI_OK) status = check_flags(options);
+    return status == CLI_OK ? check_family(options) : status;
 }
 
 static int run(const void *arguments, char **args, int count) {
     values options = *(const values *)arguments;
     cli_device device;
     (void)count;
-    if (!options.recipe) options.recipe = recipe_of(&options);
-    options.global_kind = stores_global(&options, BSMM_GLOBAL_DIVISOR) &&
-                          !stores_global(&options, BSMM_GLOBAL_MULTIPLIER);
+    int status = check(&options);
+    if (status != CLI_OK) return status;
     cli_transfer transfer = {.verb = "quantize",
                              .participle = "quantized",
                              .values = &options.transfer,
@@ -170,8 +196,8 @@ static int run(const void *arguments, char **args, int count) {
                              .finish = finish};
     if (!cli_device_open(&device, options.device)) return cli_fail("%s", cli_device_error());
     options.opened = &device;
-    int status = options.report ? run_reported(&transfer, &options, args[0])
-                                : cli_transfer_main(&transfer, args[0]);
+    status = options.report ? run_reported(&transfer, &options, args[0])
+                            : cli_transfer_main(&transfer, args[0]);
     cli_device_close(&device);
     return status;
 }

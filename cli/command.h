@@ -6,13 +6,17 @@
 #include <bsmm.h>
 #include <stdbool.h>
 
+enum { CLI_MOST_THREADS = 1024 }; /* as the library takes them */
+
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit statuses */
 
 /* What an option's text becomes, and the type of the field that receives it. */
 typedef enum cli_kind {
     CLI_FLAG,        /* bool */
     CLI_TEXT,        /* const char *; checked against the vocabulary of its metavariable */
+    CLI_OUTPUT,      /* const char *; the name of a file to write */
     CLI_SIZE,        /* int64_t, 0 and more */
+    CLI_THREADS,     /* int64_t, 0 to CLI_MOST_THREADS */
     CLI_NUMBER,      /* double, finite */
     CLI_FORMAT,      /* bsmm_format */
     CLI_FORMAT_PAIR, /* cli_format_pair */
@@ -72,15 +76,12 @@ typedef struct cli_command {
 #define CLI_OPTION_THREADS(type)                                                                   \
     {                                                                                              \
         .name = "threads", .arg = "COUNT", .help = "threads to use; 0, the default, is all",       \
-        .kind = CLI_SIZE, .offset = offsetof(type, threads)                                        \
+        .kind = CLI_THREADS, .offset = offsetof(type, threads)                                     \
     }
 
 /* All commands, in the order of the help; ends with NULL. */
 extern const cli_command *const cli_commands[];
 const cli_command *cli_command_find(const char *name);
-size_t cli_option_count(const cli_command *command);
-/* "--name", or "-n" where there is only a letter. */
-const char *cli_option_name(const cli_option *option, char *buffer, size_t size);
 
 /* Parses argv (argv[0] is "bsmm NAME") and runs the command; exits with 2 on a usage error. */
 int cli_command_run(const cli_command *command, int argc, char **argv);

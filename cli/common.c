@@ -1,4 +1,5 @@
 #include "common.h"
+#include "nearest.h"
 #include "shrink.h"
 #include <errno.h>
 #include <math.h>
@@ -9,17 +10,11 @@
 
 const char *cli_name = "bsmm";
 
-static char parse_error[256];
-
-char *cli_printable(char *text) {
-    for (char *at = text; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f) *at = '?';
-    return text;
-}
+static char parse_error[1024];
 
 int cli_complain(int status, const char *format, ...) {
     static bool told;
-    char message[1024];
+    char message[2048];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -49,6 +44,13 @@ void cli_warn(const char *format, ...) {
 
 const char *cli_reason(bsmm_status status) {
     return status ? bsmm_error_message() : NULL;
+}
+
+const char *cli_reason_without(const char *field) {
+    const char *message = bsmm_error_message();
+    size_t length = strlen(field);
+    bool begins = !strncmp(message, field, length) && !strncmp(message + length, ": ", 2);
+    return begins ? message + length + 2 : message;
 }
 
 int cli_fail_library(const char *what) {
@@ -89,6 +91,18 @@ bool cli_parse_size(const char *text, int64_t *value) {
     return true;
 }
 
+bool cli_parse_threads(const char *text, int64_t *value) {
+    char rule[64];
+    if (!cli_parse_size(text, value)) return false;
+    snprintf(rule, sizeof rule, "must be at most %d", CLI_MOST_THREADS);
+    return *value <= CLI_MOST_THREADS || refuse(text, rule);
+}
+
+bool cli_parse_output(const char *text) {
+    if (!strcmp(text, "-")) return refuse(text, "standard output is not supported; name a file");
+    return text[0] != '-' || refuse(text, "begins like an option; write ./ before the name");
+}
+
 bool cli_parse_number(const char *text, double *value) {
     char *end;
     *value = strtod(text, &end);
@@ -99,9 +113,9 @@ bool cli_parse_number(const char *text, double *value) {
 bool cli_parse_format(const char *text, bsmm_format *format) {
     if (!bsmm_format_from_name(text, format)) return true;
     /* The option's name comes first already. */
-    const char *message = bsmm_error_message(), *field = "format: ";
-    if (!strncmp(message, field, strlen(field))) message += strlen(field);
-    snprintf(parse_error, sizeof parse_error, "%s", message);
+    snprintf(parse_error, sizeof parse_error, "%s", cli_reason_without("format"));
+    snprintf(parse_error + strlen(parse_error), sizeof parse_error - strlen(parse_error), "%s",
+             cli_did_you_mean(cli_words_of("FORMATS"), text).text);
     return false;
 }
 

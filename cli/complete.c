@@ -1,4 +1,5 @@
 #include "generate.h"
+#include "options.h"
 #include "words.h"
 #include <stdio.h>
 #include <string.h>
@@ -23,19 +24,6 @@ static void offer_options(const cli_command *command, const char *partial) {
     offer("--help", partial);
 }
 
-/* The option that a word names, with "=..." behind it or not. */
-static const cli_option *find_option(const cli_command *command, const char *word) {
-    size_t length = strcspn(word, "=");
-    for (size_t i = 0; i < cli_option_count(command); i++) {
-        const cli_option *option = &command->options[i];
-        if (word[0] == '-' && word[1] && word[1] == option->letter && length == 2) return option;
-        if (option->name && length > 2 && !strncmp(word, "--", 2) &&
-            strlen(option->name) == length - 2 && !strncmp(word + 2, option->name, length - 2))
-            return option;
-    }
-    return NULL;
-}
-
 /* Words of "FORMAT CODE..." counted from 0; the last stands for all that follow. */
 static const char *argument_at(const char *args, int index) {
     while (args && index-- > 0) {
@@ -46,15 +34,10 @@ static const char *argument_at(const char *args, int index) {
     return args ? args + strspn(args, "[") : NULL;
 }
 
-static bool takes_value(const cli_command *command, const char *word) {
-    const cli_option *option = find_option(command, word);
-    return option && option->arg && !strchr(word, '=');
-}
-
 static int count_arguments(const cli_command *command, int count, char **words) {
     int arguments = 0;
     for (int i = 0; i < count; i++) {
-        if (takes_value(command, words[i]))
+        if (cli_takes_value(command, words[i]))
             i++;
         else if (words[i][0] != '-')
             arguments++;
@@ -72,11 +55,11 @@ static const char *last_part(const char *word) {
 
 static void complete_command(const cli_command *command, int count, char **words) {
     const char *partial = words[count - 1], *previous = count > 1 ? words[count - 2] : "";
-    const cli_option *assigned = strchr(partial, '=') ? find_option(command, partial) : NULL;
+    const cli_option *assigned = strchr(partial, '=') ? cli_option_find(command, partial) : NULL;
     if (assigned)
         offer_words(assigned->arg, last_part(partial));
-    else if (takes_value(command, previous))
-        offer_words(find_option(command, previous)->arg, last_part(partial));
+    else if (cli_takes_value(command, previous))
+        offer_words(cli_option_find(command, previous)->arg, last_part(partial));
     else if (partial[0] == '-')
         offer_options(command, partial);
     else

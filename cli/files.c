@@ -1,5 +1,6 @@
 #include "files.h"
 #include "common.h"
+#include "nearest.h"
 #include "shrink.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,12 +116,34 @@ static bool cut_slice(char *name, int64_t *slice) {
     return number;
 }
 
+/* The weight that is nearest to a name, of the first hundred thousand. */
+static cli_nearest nearest_weight(const bsmm_file *file, const char *name) {
+    static const uint64_t most = 100000;
+    cli_nearest nearest = {.word = name};
+    bsmm_weight weight = BSMM_INIT(bsmm_weight);
+    for (uint64_t i = 0; i < bsmm_file_weight_count(file) && i < most; i++) {
+        bsmm_file_weight_at(file, i, &weight);
+        cli_nearest_try(&nearest, weight.name);
+    }
+    return nearest;
+}
+
+/* The library's message for a name that is no weight, and the weight that may have been meant. */
+static void fail_name(const bsmm_file *file, const char *path, const char *name) {
+    char message[512], whole[160];
+    snprintf(message, sizeof message, "%s", bsmm_error_message());
+    snprintf(whole, sizeof whole, "%.140s.weight", name);
+    cli_nearest nearest = nearest_weight(file, name);
+    if (!nearest.best) nearest = nearest_weight(file, whole);
+    cli_fail("%s: %s%s", path, message, cli_did_you_mean_this(&nearest, "").text);
+}
+
 static bool find_weight(const bsmm_file *file, const char *path, char *name, uint64_t *weight,
                         int64_t *slice) {
     *slice = 0;
     if (!bsmm_file_weight_find(file, name, weight)) return true;
     if (cut_slice(name, slice) && !bsmm_file_weight_find(file, name, weight)) return true;
-    cli_fail_library(path);
+    fail_name(file, path, name);
     return false;
 }
 

@@ -1,6 +1,7 @@
 /* bsmm: the command line. Commands are rows; each cmd_*.c ends in its row. */
 #include "common.h"
 #include "generate.h"
+#include "nearest.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,16 +40,26 @@ static int print_overview(void) {
     return CLI_OK;
 }
 
-static int usage_error(const char *text, const char *word) {
-    fprintf(stderr, "bsmm: %s%s%s%s; 'bsmm help' lists the commands\n", text, word ? " '" : "",
-            word ? word : "", word ? "'" : "");
+static int no_command(void) {
+    fputs("bsmm: no command given; 'bsmm help' lists the commands\n", stderr);
+    return CLI_USAGE;
+}
+
+static int unknown_command(const char *word) {
+    char text[128];
+    cli_nearest nearest = {.word = word};
+    snprintf(text, sizeof text, "%.100s", word);
+    for (int i = 0; cli_commands[i]; i++)
+        cli_nearest_try(&nearest, cli_commands[i]->name);
+    fprintf(stderr, "bsmm: unknown command '%s'%s 'bsmm help' lists the commands\n",
+            cli_printable(text), nearest.best ? cli_did_you_mean_this(&nearest, "").text : ";");
     return CLI_USAGE;
 }
 
 /* argv[0] becomes the name that messages carry. */
 static int run_command(int argc, char **argv) {
     const cli_command *command = cli_command_find(argv[0]);
-    if (!command) return usage_error("unknown command", argv[0]);
+    if (!command) return unknown_command(argv[0]);
     char name[64];
     snprintf(name, sizeof name, "bsmm %s", command->name);
     argv[0] = name;
@@ -64,7 +75,7 @@ static int help(int argc, char **argv) {
 static int dispatch(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "__complete")) return cli_complete(argc - 2, argv + 2);
     if (argc > 2 && !strcmp(argv[1], "__man")) return cli_man(argv[2]);
-    if (argc < 2) return usage_error("no command given", NULL);
+    if (argc < 2) return no_command();
     if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) return print_version();
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) return print_overview();
     if (!strcmp(argv[1], "help")) return help(argc, argv);

@@ -1,5 +1,6 @@
 #include "common.h"
 #include "generate.h"
+#include "options.h"
 #include <stdio.h>
 #include <string.h>
 

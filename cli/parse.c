@@ -1,6 +1,7 @@
 /* From a command's rows to glibc's argp: parsing, --help, usage errors. */
 #define _GNU_SOURCE /* asprintf */
 #include "common.h"
+#include "options.h"
 #include "words.h"
 #include <argp.h>
 #include <stdio.h>
@@ -17,33 +18,19 @@ typedef struct parse {
     int arg_count;
 } parse;
 
-size_t cli_option_count(const cli_command *command) {
-    size_t count = 0;
-    while (command->options && (command->options[count].name || command->options[count].letter))
-        count++;
-    return count;
-}
-
 static int key_of(const cli_command *command, size_t row) {
     int letter = command->options[row].letter;
     return letter ? letter : FIRST_KEY + (int)row;
 }
 
-const char *cli_option_name(const cli_option *option, char *buffer, size_t size) {
-    if (option->name)
-        snprintf(buffer, size, "--%s", option->name);
-    else
-        snprintf(buffer, size, "-%c", option->letter);
-    return buffer;
-}
+/* Not argp's own message: that would print what the user wrote as it is. */
+#define refuse(...) exit(cli_usage(__VA_ARGS__))
 
-static bool check_word(const cli_option *option, const char *text, struct argp_state *state) {
+static bool check_word(const cli_option *option, const char *text) {
+    char name[64];
     if (!option->arg || cli_words_allow(option->arg, text)) return true;
-    char name[64], *known = cli_words_join(cli_words_of(option->arg));
-    argp_error(state, "%s: value is %s; must be one of %s",
-               cli_option_name(option, name, sizeof name), text, known);
-    free(known);
-    return false;
+    refuse("%s: value is %s; must be one of %s", cli_option_name(option, name, sizeof name), text,
+           cli_words_rule(option->arg, text));
 }
 
 static void append(cli_list *list, const char *item) {
@@ -64,7 +51,12 @@ static bool store(const cli_option *option, void *field, char *text, struct argp
         return true;
     case CLI_TEXT:
         *(const char **)field = text;
-        return check_word(option, text, state);
+        return check_word(option, text);
+    case CLI_OUTPUT:
+        *(const char **)field = text;
+        return cli_parse_output(text);
+    case CLI_THREADS:
+        return cli_parse_threads(text, field);
     case CLI_SIZE:
         return cli_parse_size(text, field);
     case CLI_NUMBER:
@@ -82,16 +74,15 @@ static bool store(const cli_option *option, void *field, char *text, struct argp
     return false;
 }
 
-static void check_complete(const parse *parsed, struct argp_state *state) {
+static void check_complete(const parse *parsed) {
     const cli_command *command = parsed->command;
     char name[64];
     for (size_t i = 0; i < cli_option_count(command); i++)
         if (command->options[i].required && !parsed->seen[i])
-            argp_error(state, "%s is missing",
-                       cli_option_name(&command->options[i], name, sizeof name));
-    if (parsed->arg_count < command->min_args) argp_error(state, "expected %s", command->args);
+            refuse("%s is missing", cli_option_name(&command->options[i], name, sizeof name));
+    if (parsed->arg_count < command->min_args) refuse("expected %s", command->args);
     if (command->max_args >= 0 && parsed->arg_count > command->max_args)
-        argp_error(state, "unexpected argument '%s'", parsed->args[command->max_args]);
+        refuse("unexpected argument '%s'", parsed->args[command->max_args]);
 }
 
 static error_t parse_key(int key, char *arg, struct argp_state *state) {
@@ -102,13 +93,12 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
         parsed->args[parsed->arg_count++] = arg;
         return 0;
     }
-    if (key == ARGP_KEY_END) check_complete(parsed, state);
+    if (key == ARGP_KEY_END) check_complete(parsed);
     for (size_t i = 0; i < cli_option_count(command); i++) {
         const cli_option *option = &command->options[i];
         if (key_of(command, i) != key) continue;
         if (!store(option, parsed->values + option->offset, arg, state))
-            argp_error(state, "%s: %s", cli_option_name(option, name, sizeof name),
-                       cli_parse_error());
+            refuse("%s: %s", cli_option_name(option, name, sizeof name), cli_parse_error());
         parsed->seen[i] = true;
         return 0;
     }
@@ -183,6 +173,7 @@ static void protect_negative_numbers(int argc, char **argv) {
 int cli_command_run(const cli_command *command, int argc, char **argv) {
     argp_err_exit_status = CLI_USAGE;
     cli_name = argv[0];
+    if (cli_options_check(command, argc, argv)) return CLI_USAGE;
     if (command->takes_negative_numbers) protect_negative_numbers(argc, argv);
     struct argp argp = make_argp(command);
     parse parsed = {.command = command,

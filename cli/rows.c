@@ -27,8 +27,14 @@ cli_rows *cli_rows_open(const cli_column *columns, bool json) {
     return rows;
 }
 
+/* JSON's escapes stand for characters that would steer a terminal. */
 static void print_json(cli_rows *rows) {
-    char *line = json_dumps(rows->object, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    const size_t flags = JSON_COMPACT | JSON_PRESERVE_ORDER;
+    char *line = json_dumps(rows->object, flags);
+    if (line && !cli_is_printable(line)) {
+        free(line);
+        line = json_dumps(rows->object, flags | JSON_ENSURE_ASCII);
+    }
     if (!line) exit(cli_fail("no memory for a row"));
     puts(line);
     fflush(stdout);
@@ -37,14 +43,23 @@ static void print_json(cli_rows *rows) {
     rows->object = NULL;
 }
 
+/* Columns that a text takes on a terminal, where each character takes one. */
+static size_t width_of(const char *text) {
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xC0) != 0x80;
+    return width;
+}
+
 static void store_cell(cli_rows *rows, const char *text) {
     if (rows->cell_count == rows->cell_capacity) {
         rows->cell_capacity = rows->cell_capacity * 2 + 64;
         rows->cells = cli_realloc(rows->cells, rows->cell_capacity, sizeof *rows->cells);
     }
-    size_t length = strlen(text);
-    if (length > rows->widths[rows->column]) rows->widths[rows->column] = length;
-    rows->cells[rows->cell_count++] = cli_printable(strcpy(cli_alloc(length + 1, 1), text));
+    char *cell = cli_printable(strcpy(cli_alloc(strlen(text) + 1, 1), text));
+    size_t width = width_of(cell);
+    if (width > rows->widths[rows->column]) rows->widths[rows->column] = width;
+    rows->cells[rows->cell_count++] = cell;
 }
 
 static void add_cell(cli_rows *rows, json_t *value, const char *text) {
@@ -107,7 +122,7 @@ static void print_line(const cli_rows *rows, char *const *cells) {
     for (size_t i = 0; i < rows->column_count; i++) {
         const char *text = cells ? cells[i] : rows->columns[i].title;
         if (!is_shown(rows, i)) continue;
-        int length = (int)strlen(text), padding = (int)rows->widths[i] - length;
+        int padding = (int)(rows->widths[i] - width_of(text));
         if (rows->columns[i].right) blanks += padding;
         if (*text) printf("%*s%s", blanks, "", text);
         if (*text) blanks = 0;

@@ -1,6 +1,7 @@
 #include "transfer.h"
 #include "common.h"
 #include "files.h"
+#include "fit.h"
 #include "interrupt.h"
 #include "progress.h"
 #include "rows.h"
@@ -40,6 +41,7 @@ typedef struct run {
     uint64_t step_count, changed, left_out;
     uint64_t bytes; /* to be read */
     cli_progress progress;
+    int status; /* of a failure */
 } run;
 
 /* A size that is too large is the library's to refuse; it must not wrap into one that is not. */
@@ -117,6 +119,8 @@ static bool change_weight(run *job, uint64_t index, const bsmm_weight *weight) {
     if (target.preferred && add_weight(job, CHANGE_WEIGHT, index, weight, NULL, matrix))
         return true;
     cli_fail_library(weight->name);
+    /* A family that holds no matrix of this format was the wrong one to ask for. */
+    if (target.family && cli_family_refusal(target.family, matrix)) job->status = CLI_USAGE;
     return false;
 }
 
@@ -300,15 +304,15 @@ static bool write_file(run *job) {
     return false;
 }
 
-bool cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result) {
-    run job = {.transfer = transfer, .file = cli_file_open(in)};
-    if (!job.file) return false;
+int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result) {
+    run job = {.transfer = transfer, .file = cli_file_open(in), .status = CLI_FAILED};
+    if (!job.file) return CLI_FAILED;
     bool written = write_file(&job);
     *result = (cli_transfer_result){job.changed, job.step_count - job.changed, job.left_out};
     free(job.claimed);
     free(job.steps);
     cli_file_close(job.file);
-    return written;
+    return written ? CLI_OK : job.status;
 }
 
 void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result) {
@@ -334,7 +338,7 @@ void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result 
 
 int cli_transfer_main(const cli_transfer *transfer, const char *in) {
     cli_transfer_result result;
-    if (!cli_transfer_run(transfer, in, &result)) return CLI_FAILED;
-    cli_transfer_print(transfer, &result);
-    return CLI_OK;
+    int status = cli_transfer_run(transfer, in, &result);
+    if (status == CLI_OK) cli_transfer_print(transfer, &result);
+    return status;
 }

@@ -46,7 +46,7 @@ typedef struct cli_transfer {
      .letter = 'o',                                                                                \
      .arg = "FILE",                                                                                \
      .help = "file to write (safetensors)",                                                        \
-     .kind = CLI_TEXT,                                                                             \
+     .kind = CLI_OUTPUT,                                                                           \
      .offset = offsetof(type, transfer.out),                                                       \
      .required = true},                                                                            \
         {.name = "include",                                                                        \
@@ -95,8 +95,9 @@ typedef struct cli_transfer_result {
     uint64_t changed, kept, left_out; /* weights changed; weights and tensors copied; neither */
 } cli_transfer_result;
 
-/* Runs it on a file; false with a message printed. Nothing is written unless all goes well. */
-bool cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result);
+/* Runs it on a file; returns an exit status, with a message printed unless it is CLI_OK. Nothing is
+ * written unless all goes well. */
+int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result);
 void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result);
 /* Both; returns an exit status. */
 int cli_transfer_main(const cli_transfer *transfer, const char *in);

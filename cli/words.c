@@ -1,5 +1,6 @@
 #include "words.h"
 #include "common.h"
+#include "nearest.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,13 +77,42 @@ static const char *local_device_at(uint32_t index) {
 }
 
 /* Kernels say their names through an explanation; any valid product will do. */
-static const char *kernel_at(uint32_t index) {
+static bool explain(uint32_t index, bsmm_explanation *explanation) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     matrix.format.elem = BSMM_ELEM_F32;
     bsmm_matmul_desc product = BSMM_INIT(bsmm_matmul_desc);
     product.a = product.b = product.d = &matrix;
-    bsmm_explanation explanation = BSMM_INIT(bsmm_explanation);
-    return bsmm_explain(&product, index, &explanation) ? NULL : explanation.kernel;
+    *explanation = BSMM_INIT(bsmm_explanation);
+    return !bsmm_explain(&product, index, explanation);
+}
+
+static const char *kernel_at(uint32_t index) {
+    bsmm_explanation explanation;
+    return explain(index, &explanation) ? explanation.kernel : NULL;
+}
+
+static const char *kernel_device_at(uint32_t index) {
+    bsmm_explanation explanation;
+    return explain(index, &explanation) ? explanation.device : NULL;
+}
+
+/* The kinds of devices that kernels run on, each once. */
+static const char *device_kind_at(uint32_t index) {
+    uint32_t kinds = 0;
+    for (uint32_t i = 0; kernel_device_at(i); i++)
+        if (is_first(kernel_device_at, i) && kinds++ == index) return kernel_device_at(i);
+    return NULL;
+}
+
+/* A kind of device, or one with a number. Whether this machine has it is for the library to say. */
+static bool names_device(const char *word) {
+    size_t kind = strcspn(word, ":"),
+           digits = strspn(word + kind + (word[kind] == ':'), "0123456789");
+    if (word[kind] && (!digits || word[kind + 1 + digits])) return false;
+    for (uint32_t i = 0; device_kind_at(i); i++)
+        if (strlen(device_kind_at(i)) == kind && !memcmp(device_kind_at(i), word, kind))
+            return true;
+    return false;
 }
 
 static const char *dtype_at(uint32_t index) {
@@ -99,22 +129,24 @@ static bool contain(cli_words *words, const char *word) {
 typedef struct vocabulary {
     const char *metavariable;
     cli_words *words;
-    bool open; /* only a suggestion: the library knows more, or says better what is wrong */
+    bool (*allows)(
+        const char *word); /* where other words are right, too; then `words` only suggests */
+    cli_words *forms;      /* beside allows: what messages say that words can be */
 } vocabulary;
 
 /* clang-format off */
 static const vocabulary vocabularies[] = {
-    {"COMMAND", command_at, false},
-    {"ELEM", elem_at, false},
-    {"FORMAT", format_at, false},
-    {"FORMATS", formats_at, false},
-    {"LAYOUT", layout_at, false},
-    {"RECIPE", recipe_at, false},
-    {"FAMILY", writable_family_at, false},
-    {"MODEL", device_or_all_at, false},
-    {"DEVICE", local_device_at, true},
-    {"KERNEL", kernel_at, true},
-    {"DTYPE", dtype_at, false},
+    {"COMMAND", command_at, NULL, NULL},
+    {"ELEM", elem_at, NULL, NULL},
+    {"FORMAT", format_at, NULL, NULL},
+    {"FORMATS", formats_at, NULL, NULL},
+    {"LAYOUT", layout_at, NULL, NULL},
+    {"RECIPE", recipe_at, NULL, NULL},
+    {"FAMILY", writable_family_at, NULL, NULL},
+    {"MODEL", device_or_all_at, NULL, NULL},
+    {"DEVICE", local_device_at, names_device, device_kind_at},
+    {"KERNEL", kernel_at, NULL, NULL},
+    {"DTYPE", dtype_at, NULL, NULL},
 };
 /* clang-format on */
 
@@ -134,21 +166,33 @@ cli_words *cli_words_of(const char *metavariable) {
 
 bool cli_words_allow(const char *metavariable, const char *word) {
     const vocabulary *found = find(metavariable);
-    return !found || found->open || contain(found->words, word);
+    if (!found) return true;
+    return found->allows ? found->allows(word) : contain(found->words, word);
 }
 
-char *cli_words_join(cli_words *words) {
+static char *join(cli_words *words, const char *ending) {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     for (uint32_t i = 0; stream && words(i); i++)
         fprintf(stream, "%s%s", i ? ", " : "", words(i));
-    if (!stream || fclose(stream)) exit(cli_fail("no memory for a message"));
+    if (!stream || fprintf(stream, "%s", ending) < 0 || fclose(stream))
+        exit(cli_fail("no memory for a message"));
     return text;
 }
 
+char *cli_words_rule(const char *metavariable, const char *word) {
+    const vocabulary *found = find(metavariable);
+    cli_words *words = found->forms ? found->forms : found->words;
+    cli_text meant = cli_did_you_mean(words, word);
+    char ending[sizeof meant.text + 32];
+    snprintf(ending, sizeof ending, "%s%s", found->forms ? ", or one with :NUMBER" : "",
+             meant.text);
+    return join(words, ending);
+}
+
 int cli_usage_word(const char *metavariable, const char *word) {
-    char *known = cli_words_join(cli_words_of(metavariable));
+    char *known = cli_words_rule(metavariable, word);
     int status = cli_usage("%s: value is %s; must be one of %s", metavariable, word, known);
     free(known);
     return status;

@@ -11,8 +11,9 @@ typedef const char *cli_words(uint32_t index);
 cli_words *cli_words_of(const char *metavariable);
 /* Whether an option of that metavariable may have this value. */
 bool cli_words_allow(const char *metavariable, const char *word);
-/* "a, b, c" in memory that the caller frees. */
-char *cli_words_join(cli_words *words);
+/* What a word of that metavariable must be one of, and what the wrong `word` may stand for:
+ * "a, b, c; did you mean b?". The caller frees it. */
+char *cli_words_rule(const char *metavariable, const char *word);
 /* Usage error: the word is not in the vocabulary of the metavariable. */
 int cli_usage_word(const char *metavariable, const char *word);
 

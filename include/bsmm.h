@@ -308,6 +308,8 @@ typedef struct bsmm_explanation {
     char reason[240];   /* why it refuses; empty if it accepts */
     double bound;       /* largest error before the last rounding, as a multiple of
                            |alpha| * sum |a||b|; 0 if it refuses */
+    const char *device; /* the kind of device that it runs on ("cpu", "cuda"); static storage */
+    uint64_t packed_b_bytes; /* of B packed ahead, as bsmm_plan_packed_b_bytes; 0 if it refuses */
 } bsmm_explanation;
 
 /* The kernel of rank `index` (0 = tried first) on desc; desc->kernel is ignored. NOT_FOUND past the

@@ -131,9 +131,13 @@ static packed_header header_of(const bsmm_plan *plan) {
     return h;
 }
 
+uint64_t bsmm_kernel_packed_b_bytes(const bsmm_kernel *kernel, const bsmm_product *product,
+                                    const void *state) {
+    return kernel->pack_b ? sizeof(packed_header) + kernel->packed_b_bytes(product, state) : 0;
+}
+
 uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
-    if (!plan || !plan->kernel->pack_b) return 0;
-    return sizeof(packed_header) + plan->kernel->packed_b_bytes(&plan->product, plan->state);
+    return plan ? bsmm_kernel_packed_b_bytes(plan->kernel, &plan->product, plan->state) : 0;
 }
 
 /* Memory that the caller brings for the kernel's use. */

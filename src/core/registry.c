@@ -54,7 +54,8 @@ static bsmm_status choose_forced(bsmm_request *request, void *state, const bsmm_
         if (!reason) return BSMM_OK;
         return bsmm_fail(BSMM_E_UNSUPPORTED, "kernel: %s refuses: %s", request->kernel, reason);
     }
-    return bsmm_fail(BSMM_E_NOT_FOUND, "kernel: value is \"%.64s\"; bsmm_explain lists the names",
+    return bsmm_fail(BSMM_E_NOT_FOUND,
+                     "kernel: value is \"%.64s\"; is not a kernel of this library",
                      request->kernel);
 }
 
@@ -66,8 +67,8 @@ bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_ke
     for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++)
         if (!bsmm_kernel_refusal(*kernel, request, state, why, sizeof why)) return BSMM_OK;
     return bsmm_fail(BSMM_E_UNSUPPORTED,
-                     "device: value is \"%.64s\"; no kernel of it takes this product (see "
-                     "bsmm_explain)",
+                     "device: value is \"%.64s\"; no kernel of it takes this product (explain "
+                     "says why each refuses)",
                      request->device);
 }
 
@@ -79,12 +80,15 @@ bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
     if (!kernel)
         return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %u; there are %zu kernels", index,
                          BSMM_COUNT(kernels));
-    bsmm_explanation result = {.kernel = kernel->name};
+    bsmm_explanation result = {.kernel = kernel->name, .device = kernel->device};
     char why[200];
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
     const char *reason = bsmm_kernel_refusal(kernel, &request, state, why, sizeof why);
     result.accepts = reason == NULL;
-    if (result.accepts) result.bound = kernel->bound(&request.product, state);
+    if (result.accepts) {
+        result.bound = kernel->bound(&request.product, state);
+        result.packed_b_bytes = bsmm_kernel_packed_b_bytes(kernel, &request.product, state);
+    }
     if (reason) snprintf(result.reason, sizeof result.reason, "%s", reason);
     return bsmm_give_struct(explanation, &result, sizeof result, "explanation");
 }

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* The length of the folder in a path, its slash included; 0: the current folder. */
@@ -111,10 +112,21 @@ static int reserve(int descriptor, uint64_t bytes) {
     return error;
 }
 
+/* Says how much was needed, and of a full disk how much there is. */
+static bsmm_status fail_reserve(const char *path, const bsmm_output *output, int error) {
+    char verb[96];
+    struct statvfs disk;
+    int used = snprintf(verb, sizeof verb, "reserve %" PRIu64 " bytes", output->bytes);
+    if (error == ENOSPC && fstatvfs(output->descriptor, &disk) == 0)
+        snprintf(verb + used, sizeof verb - (size_t)used, " (%" PRIu64 " are free)",
+                 (uint64_t)disk.f_bavail * disk.f_frsize);
+    return bsmm_fail_system(path, verb, error);
+}
+
 static bsmm_status reserve_and_map(const char *path, bsmm_output *output) {
-    if (output->bytes > INT64_MAX) return bsmm_fail_system(path, "reserve its space", EFBIG);
+    if (output->bytes > INT64_MAX) return fail_reserve(path, output, EFBIG);
     int error = reserve(output->descriptor, output->bytes);
-    if (error) return bsmm_fail_system(path, "reserve its space", error);
+    if (error) return fail_reserve(path, output, error);
     void *data =
         mmap(NULL, output->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, output->descriptor, 0);
     if (data == MAP_FAILED) return bsmm_fail_system(path, "map its temporary file", errno);

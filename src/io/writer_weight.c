@@ -22,7 +22,7 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
     if (wants_global && !row->global) return "it has no global scale";
     int64_t group = row->pack_bytes ? row->pack_elems : 1;
     if (row->trailing) group *= row->trailing;
-    if (m->cols % group) return "its shapes cannot tell such a number of columns";
+    if (m->cols % group) return "its shapes cannot tell this number of columns";
     return NULL;
 }
 
@@ -41,10 +41,8 @@ static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_
         }
         if (row->writes && (why != no_format || !reason)) reason = why;
     }
-    return bsmm_fail(BSMM_E_UNSUPPORTED,
-                     "family: %s cannot hold %s, %lld x %lld: %s (bsmm holds everything)", family,
-                     bsmm_format_name(o->m.format), (long long)o->m.rows, (long long)o->m.cols,
-                     reason ? reason : "it is only read");
+    return bsmm_fail(BSMM_E_UNSUPPORTED, "family: %s cannot hold %s: %s (bsmm holds everything)",
+                     family, bsmm_format_name(o->m.format), reason ? reason : "it is only read");
 }
 
 typedef struct dims {

@@ -100,6 +100,7 @@ safetensors("spared.safetensors", {
     ["lm_head.weight", "model.embed_tokens.weight", "model.norm.weight", "token_embd.weight",
      "output.weight", "attn.output.weight", "attention.LayerNorm.weight", "mlp.fc.weight", "mlp.fc.table"]})
 safetensors("nan.safetensors", {"fc.weight": ("F32", [1, 16], f32(15) + struct.pack("<f", float("nan")))})
+safetensors("bidi.safetensors", {"fc\u202ethgiew\u2066\u200b\u0085.größe": ("F32", [1, 2], f32(2))})
 safetensors("escape.safetensors", {"fc\x1b[31m.weight": ("F32", [1, 2], f32(2))})
 with open("truncated.safetensors", "wb") as file:
     file.write(struct.pack("<Q", 1000) + b'{"a":')

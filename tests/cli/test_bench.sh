@@ -124,12 +124,16 @@ contains "$err" "only one"
 expect 2 --relayout nonesuch --format mxfp4
 expect 2 --dequantize --format mxfp4 --threads 1000
 contains "$err" "every processor"
+expect 2 --quantize --recipe deepseek --format mxfp4
+contains "$err" "--recipe: value is"
+expect 2 --plot - $small
+expect 2 --kernel nonesuch $small
+contains "$err" "must be one of"
+expect 2 --device tpu $small
 expect 2 -K many
 expect 2 --no-such-option
 
 # Work that cannot be done is 1.
-expect 1 --kernel nonesuch $small
-contains "$err" "nonesuch"
 expect 1 --device cuda:99 $small
 expect 1 --plot /nonexistent/plot.svg $small
 contains "$err" "No such file or directory"

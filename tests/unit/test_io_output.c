@@ -146,7 +146,7 @@ static void test_file_size_limit(void **state) {
     bsmm_status status = bsmm_writer_begin(writer);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, handler);
-    expect_failure(status, BSMM_E_IO, "cannot reserve its space: File too large");
+    expect_failure(status, BSMM_E_IO, "cannot reserve 4194384 bytes: File too large");
     bsmm_writer_abort(writer);
     expect_old(path);
     assert_int_equal(entries_in(temp_path("limited")), 1);
@@ -170,7 +170,8 @@ static void test_full_disk(void **state) {
     bsmm_writer_abort(writer);
     expect_old(temp_path("disk/x"));
     assert_int_equal(umount(temp_path("disk")), 0);
-    expect_failure(status, BSMM_E_IO, "cannot reserve its space: No space left");
+    expect_failure(status, BSMM_E_IO, "cannot reserve 4194384 bytes (");
+    assert_non_null(strstr(bsmm_error_message(), " are free): No space left"));
     assert_int_equal(left, 1);
 }
 

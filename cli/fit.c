@@ -1,0 +1,47 @@
+#include "fit.h"
+#include "common.h"
+#include "files.h"
+#include <stdlib.h>
+
+/* Some whole blocks of a format. */
+static bsmm_matrix blocks_of(bsmm_format format) {
+    enum { BLOCKS = 64 };
+    bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
+    matrix.format = format;
+    matrix.rows = format.block_rows ? format.block_rows : 1;
+    matrix.cols = (int64_t)BLOCKS * (format.block_cols ? format.block_cols : 1);
+    return matrix;
+}
+
+const char *cli_recipe_refusal(const char *recipe, bsmm_format format, uint32_t global_kind) {
+    bsmm_matrix target = blocks_of(format), source = target;
+    float global = 1;
+    source.format = (bsmm_format){.elem = BSMM_ELEM_F32};
+    target.global_kind = global_kind;
+    target.global_scale = &global;
+    bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
+    desc.src = &source;
+    desc.dst = &target;
+    desc.recipe = recipe;
+    void *source_memory = cli_matrix_allocate(&source);
+    void *target_memory = cli_matrix_allocate(&target);
+    bool writes = source_memory && target_memory && !bsmm_quantize(&desc, NULL);
+    free(source_memory);
+    free(target_memory);
+    return writes ? NULL : cli_reason_without("recipe");
+}
+
+/* A writer that never begins makes no file. One that cannot be made says so when it is needed. */
+const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix) {
+    bsmm_writer *writer;
+    bsmm_matrix blocks = blocks_of(matrix->format);
+    blocks.order = matrix->order;
+    blocks.scale_layout = matrix->scale_layout;
+    blocks.scale_tile_rows = matrix->scale_tile_rows;
+    blocks.scale_tile_cols = matrix->scale_tile_cols;
+    blocks.global_kind = matrix->global_kind;
+    if (bsmm_writer_create("nothing", "safetensors", &writer)) return NULL;
+    bool holds = !bsmm_writer_add_weight(writer, family, "nothing", &blocks, 1, NULL);
+    bsmm_writer_abort(writer);
+    return holds ? NULL : cli_reason_without("family");
+}

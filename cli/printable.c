@@ -1,0 +1,67 @@
+#include "common.h"
+#include <stdint.h>
+#include <string.h>
+
+/* Characters that are not seen, or that change how others are. */
+static const struct {
+    uint32_t first, last;
+} hidden[] = {
+    {0x00, 0x1F},     /* C0 controls */
+    {0x7F, 0x9F},     /* DEL, C1 controls */
+    {0xAD, 0xAD},     /* soft hyphen */
+    {0x61C, 0x61C},   /* Arabic letter mark */
+    {0x200B, 0x200F}, /* zero width, marks of direction */
+    {0x2028,
+     0x202E}, /* separators of lines and paragraphs, embeddings and overrides of direction */
+    {0x2060, 0x206F},   /* word joiner, isolates of direction */
+    {0xFEFF, 0xFEFF},   /* byte order mark */
+    {0xFFF9, 0xFFFB},   /* interlinear annotation */
+    {0xE0000, 0xE007F}, /* tags */
+};
+
+static bool is_hidden(uint32_t code) {
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        if (code >= hidden[i].first && code <= hidden[i].last) return true;
+    return false;
+}
+
+/* The bytes of the UTF-8 sequence that begins here, with its character; 0: none begins here. */
+static size_t take(const unsigned char *at, uint32_t *code) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = at[0] < 0x80 ? 1 : at[0] < 0xC0 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
+    if (length == 0 || at[0] >= 0xF8) return 0;
+    *code = length == 1 ? at[0] : at[0] & (0x7Fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xC0) != 0x80) return 0; /* the end of the text, too */
+        *code = *code << 6 | (at[i] & 0x3Fu);
+    }
+    bool surrogate = *code >= 0xD800 && *code <= 0xDFFF;
+    return *code < least[length] || *code > 0x10FFFF || surrogate ? 0 : length;
+}
+
+char *cli_printable(char *text) {
+    char *to = text;
+    for (const char *from = text; *from;) {
+        uint32_t code;
+        size_t length = take((const unsigned char *)from, &code);
+        if (length == 0 || is_hidden(code)) {
+            *to++ = '?';
+            from += length ? length : 1;
+            continue;
+        }
+        memmove(to, from, length);
+        to += length;
+        from += length;
+    }
+    *to = '\0';
+    return text;
+}
+
+bool cli_is_printable(const char *text) {
+    uint32_t code;
+    for (size_t length; *text; text += length) {
+        length = take((const unsigned char *)text, &code);
+        if (length == 0 || is_hidden(code)) return false;
+    }
+    return true;
+}
