@@ -1,7 +1,9 @@
 /* quantization_config, the JSON that checkpoints carry in config.json. It is asked only where
  * names and types leave a choice: Quark's U8 tensors look like others'. */
 #include "io/family.h"
+#include "io/json.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <jansson.h>
 #include <limits.h>
@@ -12,25 +14,51 @@
 
 static const off_t config_limit = 1u << 26; /* bytes of config.json */
 
-static json_t *load_beside(const char *folder) {
-    char path[PATH_MAX];
-    struct stat info;
-    bsmm_map map;
-    if ((size_t)snprintf(path, sizeof path, "%s/config.json", folder) >= sizeof path) return NULL;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > config_limit)
-        return NULL;
-    if (bsmm_map_open(path, &map) != BSMM_OK) return NULL;
-    json_t *root = json_loadb((const char *)map.data, map.bytes, JSON_REJECT_DUPLICATES, NULL);
+/* Why a config cannot be read, kept as long as the file. */
+static void note_unreadable(bsmm_file *file, bsmm_config *config, const char *what,
+                            const char *why) {
+    char text[512];
+    snprintf(text, sizeof text, "%s cannot be read: %s", what, why);
+    config->unreadable = bsmm_arena_text(&file->arena, text, strlen(text));
+    if (!config->unreadable) config->unreadable = "out of memory";
+}
+
+static json_t *parse_beside(const bsmm_map *map, char *why, size_t size) {
+    json_t *root = bsmm_json_of_python((const char *)map->data, map->bytes, why, size);
     json_t *config = json_incref(json_object_get(root, BSMM_CONFIG_KEY));
     json_decref(root);
-    bsmm_map_close(&map);
     return config;
 }
 
-void bsmm_config_load(const bsmm_file *file, bsmm_config *config) {
+/* config.json beside the file. One that is not there is none; of any other failure the reason is
+ * noted. */
+static void load_beside(bsmm_file *file, bsmm_config *config) {
+    char path[PATH_MAX], why[256] = "";
+    struct stat info;
+    bsmm_map map;
+    if ((size_t)snprintf(path, sizeof path, "%s/config.json", file->folder) >= sizeof path) return;
+    if (stat(path, &info) != 0 && errno == ENOENT) return;
+    if (info.st_size > config_limit) {
+        snprintf(why, sizeof why, "it has %lld bytes; at most %lld are read",
+                 (long long)info.st_size, (long long)config_limit);
+    } else if (bsmm_map_open(path, &map) != BSMM_OK) {
+        snprintf(why, sizeof why, "%s", bsmm_error_message());
+    } else {
+        config->root = parse_beside(&map, why, sizeof why);
+        bsmm_map_close(&map);
+    }
+    if (why[0]) note_unreadable(file, config, "config.json", why);
+}
+
+void bsmm_config_load(bsmm_file *file, bsmm_config *config) {
     const char *text = bsmm_file_metadata(file, BSMM_CONFIG_KEY);
-    config->root = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    if (!config->root && file->folder) config->root = load_beside(file->folder);
+    char why[256];
+    *config = (bsmm_config){0};
+    if (text) config->root = bsmm_json_of_python(text, strlen(text), why, sizeof why);
+    if (text && !config->root)
+        note_unreadable(file, config, "metadata " BSMM_CONFIG_KEY, why);
+    else if (!text && file->folder)
+        load_beside(file, config);
 }
 
 void bsmm_config_free(bsmm_config *config) {

@@ -50,6 +50,7 @@ typedef struct bsmm_record {
     const bsmm_storage *row;
     uint64_t data, scale, global; /* tensors; BSMM_NO_TENSOR: not there */
     const char *declaration;      /* of a declared row */
+    const char *doubt;            /* why it is not known whether the row is the right one */
     float *globals;               /* the global tensor's values, aligned */
 } bsmm_record;
 
@@ -83,11 +84,11 @@ char *bsmm_declaration_write(const bsmm_matrix *matrix, int64_t batch, bsmm_aren
 #define BSMM_CONFIG_KEY "quantization_config"
 
 typedef struct bsmm_config {
-    struct json_t *root; /* NULL: none found */
+    struct json_t *root;    /* NULL: none found, or one that cannot be read */
+    const char *unreadable; /* why what was found cannot be read; NULL: it can, or there is none */
 } bsmm_config;
-/* From the file's metadata, else from config.json beside it. A config that cannot be read is none.
- */
-void bsmm_config_load(const bsmm_file *file, bsmm_config *config);
+/* From the file's metadata, else from config.json beside it. */
+void bsmm_config_load(bsmm_file *file, bsmm_config *config);
 void bsmm_config_free(bsmm_config *config);
 /* "quark fp4", "quark mx fp6_e2m3", ... or "" for the layer that a tensor belongs to. */
 void bsmm_config_evidence(const bsmm_config *config, const char *layer, char *text, size_t size);

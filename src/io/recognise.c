@@ -81,6 +81,14 @@ static bool is_matrix(const bsmm_tensor *t) {
     return t->ndim >= 2;
 }
 
+/* Whether the tensor may be one of a row that only quantization_config tells, which is there but
+ * cannot be read. */
+static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t index) {
+    const bsmm_tensor *t = &r->file->tensors[index];
+    if (!row->evidence || !r->config.unreadable || !is_matrix(t)) return false;
+    return t->shape[t->ndim - 1] % row->pack_bytes == 0;
+}
+
 static void accept_whole(recognising *r, uint64_t index) {
     const bsmm_storage *row;
     bsmm_record record;
@@ -88,8 +96,10 @@ static void accept_whole(recognising *r, uint64_t index) {
         if (!match_data(r->file, row, index, &record)) continue;
         if (row->scale && !has_dtype(r->file, record.scale, row->scale_dtype)) continue;
         if (row->format.scale == BSMM_SCALE_NONE && !is_matrix(&r->file->tensors[index])) continue;
-        if (!match_evidence(r, row, index)) continue;
-        r->seen[i] = true;
+        bool told = match_evidence(r, row, index);
+        if (!told && !is_doubtful(r, row, index)) continue;
+        if (!told) record.doubt = r->config.unreadable;
+        r->seen[i] |= told;
         accept(r, &record);
         return;
     }

@@ -192,6 +192,9 @@ static void locate(resolving *r) {
 }
 
 static bsmm_status check_all(resolving *r) {
+    if (r->record->doubt)
+        return bsmm_fail(BSMM_E_FORMAT, "%.160s: %s (it tells how this weight is stored)",
+                         r->record->name, r->record->doubt);
     if (r->row->declared)
         BSMM_TRY(
             bsmm_declaration_read(r->record->declaration, r->record->name, &r->matrix, &r->batch));

@@ -1,0 +1,122 @@
+/* config.json beside a file, which alone tells Quark's tensors from others: as Python writes it,
+ * with NaN and repeated keys, absent, and there but unreadable. */
+#include "stored.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static const char *in(const char *folder, const char *name) {
+    char joined[128];
+    snprintf(joined, sizeof joined, "%s/%s", folder, name);
+    return temp_path(joined);
+}
+
+static char *fixture_text(const char *fixture, const char *name, size_t *bytes) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s/%s", BSMM_FIXTURE_DIR, fixture, name);
+    char *text = (char *)read_bytes(path, bytes);
+    text[*bytes] = '\0';
+    return text;
+}
+
+/* A folder with a fixture's model; config NULL: without its config.json. Its first weight. */
+static bsmm_status first_weight(const char *folder, const char *fixture, const char *config,
+                                bsmm_weight *weight) {
+    size_t bytes;
+    bsmm_file *file;
+    mkdir(temp_path(folder), 0755);
+    char *model = fixture_text(fixture, "model.safetensors", &bytes);
+    write_bytes(in(folder, "model.safetensors"), model, bytes);
+    free(model);
+    if (config) write_text(in(folder, "config.json"), config);
+    if (bsmm_file_open(temp_path(folder), &file)) fail_msg("%s", bsmm_error_message());
+    *weight = BSMM_INIT(bsmm_weight);
+    bsmm_status status = bsmm_file_weight_at(file, 0, weight);
+    bsmm_file_close(file);
+    return status;
+}
+
+/* Quark's config, with something put in front of its first key. */
+static char *config_with(const char *fixture, const char *front) {
+    size_t bytes;
+    char *config = fixture_text(fixture, "config.json", &bytes);
+    char *text = malloc(bytes + strlen(front) + 1);
+    assert_non_null(text);
+    assert_int_equal(config[0], '{');
+    sprintf(text, "{%s%s", front, config + 1);
+    free(config);
+    return text;
+}
+
+static void test_as_python_writes(void **state) {
+    (void)state;
+    static const char *const fronts[] = {
+        "",
+        "\"a\": NaN, \"b\": Infinity, \"c\": -Infinity,",
+        "\"a\": [NaN,-Infinity,{\"b\":Infinity}], \"text\": \"NaN \\\" Infinity \\\\\",",
+        "\"model_type\": 1, \"model_type\": 2,",
+        "\"quantization_config\": {\"quant_method\": \"another\"},",
+        "\"large\": 123456789012345678901234567890, \"nul\": \"\\u0000\",",
+    };
+    static const char *const fixtures[] = {"quark_mxfp6_e2m3", "quark_mxfp4",
+                                           "quark_legacy_mxfp6_e3m2"};
+    static const char *const formats[] = {"mxfp6_e2m3", "mxfp4", "mxfp6_e3m2"};
+    for (size_t i = 0; i < sizeof fixtures / sizeof fixtures[0]; i++)
+        for (size_t k = 0; k < sizeof fronts / sizeof fronts[0]; k++) {
+            bsmm_weight w;
+            char *config = config_with(fixtures[i], fronts[k]);
+            if (first_weight(fixtures[i], fixtures[i], config, &w))
+                fail_msg("%s: %s", fronts[k], bsmm_error_message());
+            assert_string_equal(bsmm_format_name(w.format), formats[i]);
+            free(config);
+        }
+}
+
+static void expect_doubt(const char *folder, const char *fixture, const char *config,
+                         const char *mentions) {
+    bsmm_weight w;
+    expect_failure(first_weight(folder, fixture, config, &w), BSMM_E_FORMAT, mentions);
+    assert_non_null(strstr(bsmm_error_message(), ".weight: config.json cannot be read: "));
+}
+
+static void test_unreadable(void **state) {
+    (void)state;
+    expect_doubt("cut", "quark_mxfp6_e2m3", "{\"quantization_config\": {", "byte 25");
+    expect_doubt("empty", "quark_mxfp4", "", "byte 0");
+    expect_doubt("words", "quark_mxfp4", "{\"a\": nan}", "byte");
+    expect_doubt("legacy", "quark_legacy_mxfp4", "[", "byte 1");
+    mkdir(temp_path("folder"), 0755);
+    mkdir(in("folder", "config.json"), 0755);
+    expect_doubt("folder", "quark_mxfp4", NULL, "not a regular file");
+}
+
+/* Without one ModelOpt's tensors are reported, which Quark's mxfp6 is not. */
+static void test_absent(void **state) {
+    (void)state;
+    bsmm_weight w;
+    expect_failure(first_weight("absent", "quark_mxfp6_e2m3", NULL, &w), BSMM_E_FORMAT,
+                   "no quantization_config tells");
+    assert_int_equal(first_weight("none", "quark_mxfp4", "{\"model_type\": NaN}", &w), BSMM_OK);
+    assert_string_equal(w.family, "modelopt");
+}
+
+/* Families that names and types tell do not need it. */
+static void test_not_needed(void **state) {
+    (void)state;
+    bsmm_weight w;
+    assert_int_equal(first_weight("deepseek", "deepseek", "{", &w), BSMM_OK);
+    assert_int_equal(first_weight("nvfp4", "modelopt_nvfp4", "{", &w), BSMM_OK);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_python_writes), cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_absent), cmocka_unit_test(test_not_needed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
