@@ -8,8 +8,9 @@ typedef struct values {
 
 static const cli_column columns[] = {
     {"name", "family", false, "name for --family of quantize and convert"},
-    {"writes", "writes", false, "true if it can be written, false if only read"},
-    {"formats", "formats", false, "formats that it stores"},
+    {"writes", NULL, false, "true if it can be written, false if only read"},
+    {"formats", "reads", false, "formats that are read, separated by spaces"},
+    {"written", "writes", false, "formats that are written, separated by spaces"},
     {"detected_by", NULL, false, "tensors that tell it"},
     {"source", "source", false, "where the convention is from"},
     {0},
@@ -24,6 +25,7 @@ static int run(const void *arguments, char **args, int count) {
         cli_row_text(rows, info.name);
         cli_row_value(rows, json_boolean(info.writes), "%s", info.writes ? "yes" : "-");
         cli_row_text(rows, info.formats);
+        cli_row_text(rows, info.written);
         cli_row_text(rows, info.detected_by);
         cli_row_text(rows, info.source);
     }
@@ -35,7 +37,7 @@ static const cli_option options[] = {CLI_OPTION_JSON(values), {0}};
 
 const cli_command cli_families = {
     .name = "families",
-    .summary = "List the checkpoint families and the formats that they store",
+    .summary = "List the checkpoint families, and and the formats that are read and written",
     .examples = "  bsmm families\n"
                 "  bsmm families --json\n",
     .options = options,

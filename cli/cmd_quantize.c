@@ -7,6 +7,7 @@
 #include "tables.h"
 #include "transfer.h"
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct values {
@@ -173,10 +174,26 @@ static int check_family(const values *options) {
     return why ? cli_usage("--family: %s", why) : CLI_OK;
 }
 
+/* Whoever names a project's recipe expects its files: another family must be asked for. */
+static int check_own_family(const values *options) {
+    bsmm_matrix target = BSMM_INIT(bsmm_matrix);
+    target.format = options->format;
+    target.global_kind = options->global_kind;
+    if (options->family || !options->recipe || !cli_is_family(options->recipe)) return CLI_OK;
+    if (!cli_family_refusal(options->recipe, &target)) return CLI_OK;
+    char *families = cli_families_for(&target);
+    int status = cli_usage("--recipe: the family %s does not write %s; name one that does with "
+                           "--family: %s",
+                           options->recipe, bsmm_format_name(options->format), families);
+    free(families);
+    return status;
+}
+
 static int check(values *options) {
     if (!options->recipe) options->recipe = recipe_of(options);
     int status = check_recipe(options);
     if (status == CLI_OK) status = check_flags(options);
+    if (status == CLI_OK) status = check_own_family(options);
     return status == CLI_OK ? check_family(options) : status;
 }
 

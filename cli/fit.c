@@ -1,7 +1,9 @@
 #include "fit.h"
 #include "common.h"
 #include "files.h"
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Some whole blocks of a format. */
 static bsmm_matrix blocks_of(bsmm_format format) {
@@ -44,4 +46,23 @@ const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix) {
     bool holds = !bsmm_writer_add_weight(writer, family, "nothing", &blocks, 1, NULL);
     bsmm_writer_abort(writer);
     return holds ? NULL : cli_reason_without("family");
+}
+
+bool cli_is_family(const char *name) {
+    bsmm_family_info info = BSMM_INIT(bsmm_family_info);
+    for (uint32_t i = 0; !bsmm_family_at(i, &info); i++)
+        if (!strcmp(info.name, name)) return true;
+    return false;
+}
+
+char *cli_families_for(const bsmm_matrix *matrix) {
+    char *text = NULL;
+    size_t size = 0;
+    bsmm_family_info info = BSMM_INIT(bsmm_family_info);
+    FILE *stream = open_memstream(&text, &size);
+    for (uint32_t i = 0; stream && !bsmm_family_at(i, &info); i++)
+        if (!cli_family_refusal(info.name, matrix))
+            fprintf(stream, "%s%s", ftell(stream) ? ", " : "", info.name);
+    if (!stream || fclose(stream)) exit(cli_fail("no memory for a message"));
+    return text;
 }

@@ -12,4 +12,8 @@ const char *cli_recipe_refusal(const char *recipe, bsmm_format format, uint32_t 
  * NULL if it can. */
 const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix);
 
+/* The families that hold such matrices, "a, b, c", in memory that the caller frees. */
+char *cli_families_for(const bsmm_matrix *matrix);
+bool cli_is_family(const char *name);
+
 #endif

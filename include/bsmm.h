@@ -605,11 +605,14 @@ BSMM_API bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, i
 BSMM_API bsmm_status bsmm_weight_tensors(const bsmm_file *file, uint64_t index,
                                          uint64_t tensors[BSMM_WEIGHT_TENSORS]);
 
-/* Checkpoint families that can be written. */
+/* A checkpoint family: what is read of it, and what is written. */
 typedef struct bsmm_family_info {
     uint32_t struct_size;
-    uint32_t writes;                                   /* 1: bsmm_writer_add_weight takes it */
-    const char *name, *formats, *detected_by, *source; /* formats: presets, space-separated */
+    uint32_t writes;     /* 1: bsmm_writer_add_weight takes it, for the formats of `written` */
+    const char *name;    /* "modelopt" */
+    const char *formats; /* that are read: names, space-separated */
+    const char *detected_by, *source;
+    const char *written; /* formats that are written: names, space-separated; "": none */
 } bsmm_family_info;
 BSMM_API bsmm_status bsmm_family_at(uint32_t index, bsmm_family_info *info);
 

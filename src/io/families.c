@@ -4,48 +4,61 @@
 
 #include <string.h>
 
-/* What `bsmm families` and the documentation say. `writes` is derived from the rows below. */
+/* What `bsmm families` and the documentation say. `writes` is derived from the rows below, and a
+ * test compares `written` with what the writer takes. */
 /* clang-format off */
 static const bsmm_family_info families[] = {
     {.name = "plain", .formats = "f32 f16 bf16 e4m3 e4m3fnuz e5m2 e5m2fnuz e3m2 e2m3 e2m1",
+     .written = "f32 f16 bf16",
      .detected_by = "a float tensor of two dimensions or more that no other family takes",
      .source = "safetensors, GGUF, numpy"},
     {.name = "deepseek", .formats = "fp8_block128 fp8_block128_fnuz",
+     .written = "fp8_block128 fp8_block128_fnuz",
      .detected_by = "X.weight F8_E4M3 [N, K] with X.weight_scale_inv F32 [N/128, K/128]",
      .source = "DeepSeek-V3 README_WEIGHTS.md, inference/fp8_cast_bf16.py"},
     {.name = "deepseek-v4", .formats = "fp8_block128 mxfp4, and e4m3 in 128x128 with e8m0",
+     .written = "",
      .detected_by = "X.weight F8_E4M3 with X.scale F8_E8M0 or F32 [N/128, K/128]; "
                     "X.weight I8 [N, K/2] with X.scale F8_E8M0 [N, K/32]",
      .source = "vLLM models/deepseek_v4/fp4_dequant.py, quant_config.py"},
     {.name = "gpt-oss", .formats = "mxfp4",
+     .written = "mxfp4",
      .detected_by = "X.blocks U8 [E, rows, G, 16] with X.scales U8 [E, rows, G]",
      .source = "openai/gpt-oss gpt_oss/torch/weights.py"},
     {.name = "gpt-oss-hf", .formats = "mxfp4",
+     .written = "mxfp4",
      .detected_by = "X_blocks U8 [E, rows, G, 16] with X_scales U8 [E, rows, G]",
      .source = "transformers integrations/mxfp4.py, llama.cpp conversion/gpt_oss.py"},
     {.name = "modelopt", .formats = "nvfp4 mxfp4",
+     .written = "nvfp4",
      .detected_by = "X.weight U8 [N, K/2] with X.weight_scale F8_E4M3 [N, K/16] and X.weight_scale_2 "
                     "F32 (multiplier); or with X.weight_scale U8 [N, K/32] unless config.json says "
                     "quark",
      .source = "Model-Optimizer qtensor/nvfp4_tensor.py, qtensor/mxfp4_tensor.py"},
     {.name = "compressed-tensors", .formats = "nvfp4 mxfp4 mxfp8",
+     .written = "nvfp4 mxfp4 mxfp8",
      .detected_by = "X.weight_packed U8 [N, K/2] with X.weight_scale F8_E4M3 [N, K/16] and "
                     "X.weight_global_scale F32 (divisor), or with X.weight_scale U8 [N, K/32]; "
                     "X.weight F8_E4M3 with X.weight_scale U8 [N, K/32]",
      .source = "compressed-tensors compressors/nvfp4, mxfp4, mxfp8"},
     {.name = "quark", .formats = "mxfp4 mxfp6_e2m3 mxfp6_e3m2",
+     .written = "mxfp4 mxfp6_e2m3 mxfp6_e3m2",
      .detected_by = "X.weight U8 [N, K/2] or [N, 3K/4] with X.weight_scale U8 [N, K/32], and "
                     "quantization_config of quark with weight dtype fp4, fp6_e2m3 or fp6_e3m2",
      .source = "Quark quark/torch/utils/pack.py Pack_fp4, Pack_fp6"},
     {.name = "quark-legacy", .formats = "mxfp4 mxfp6_e2m3 mxfp6_e3m2",
+     .written = "",
      .detected_by = "X.weight U8 of 17- or 25-byte blocks, and quantization_config of quark with "
                     "weight dtype mx",
      .source = "Quark quark/torch/utils/pack.py Pack_mxfp4, Pack_mxfp6"},
-    {.name = "gguf", .formats = "mxfp4 nvfp4, and as f32: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL",
+    {.name = "gguf",
+     .formats = "mxfp4 nvfp4, and as f32: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K-Q6_K IQ4_NL",
+     .written = "",
      .detected_by = "tensor type MXFP4 (39), or NVFP4 (40) with X.scale F32 as global scale, or a "
                     "quantized type that ggml decodes to f32",
      .source = "ggml ggml-common.h, ggml-quants.c"},
     {.name = "bsmm", .formats = "every format, block shape, order and scale layout",
+     .written = "every format, block shape, order and scale layout",
      .detected_by = "metadata bsmm.X declares tensor X, with X_scale and X_scale_2; or MX and nvfp4 "
                     "in native types, X.weight with X.weight_scale",
      .source = "this library, src/io/declaration.c"},

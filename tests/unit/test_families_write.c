@@ -333,6 +333,37 @@ static void test_broken_declarations(void **state) {
     }
 }
 
+static bool has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += length)
+        if ((at == words || at[-1] == ' ') && (!at[length] || strchr(" ,", at[length])))
+            return true;
+    return false;
+}
+
+/* What the table says is written of a family is what the writer takes, and is read as well. */
+static void check_written(const bsmm_family_info *info, bsmm_writer *writer, const char *format) {
+    bsmm_matrix m = describe(format_named(format), 128, 512);
+    bool takes = bsmm_writer_add_weight(writer, info->name, format, &m, 1, NULL) == BSMM_OK;
+    bool all = strcmp(info->name, "bsmm") == 0;
+    if (takes != (all || has_word(info->written, format)))
+        fail_msg("%s %s %s", info->name, takes ? "writes" : "does not write", format);
+    if (takes && !all) assert_true(has_word(info->formats, format));
+}
+
+static void check_all_written(const bsmm_family_info *info) {
+    bsmm_writer *writer;
+    bsmm_preset_info preset = BSMM_INIT(bsmm_preset_info);
+    bsmm_elem_info elem = BSMM_INIT(bsmm_elem_info);
+    assert_int_equal(bsmm_writer_create(temp_path("table"), "safetensors", &writer), BSMM_OK);
+    for (uint32_t i = 0; bsmm_preset_at(i, &preset) == BSMM_OK; i++)
+        check_written(info, writer, preset.name);
+    for (uint32_t i = 0; bsmm_elem_at(i, &elem) == BSMM_OK; i++)
+        if (elem.elem != BSMM_ELEM_E8M0) check_written(info, writer, elem.name);
+    assert_int_equal(info->writes, info->written[0] != '\0');
+    bsmm_writer_abort(writer);
+}
+
 /* The table: names are unique, what it says it writes is what the writer takes. */
 static void test_table(void **state) {
     (void)state;
@@ -341,6 +372,7 @@ static void test_table(void **state) {
     for (; bsmm_family_at(count, &info) == BSMM_OK; count++) {
         assert_true(info.name[0] && info.formats[0] && info.detected_by[0] && info.source[0]);
         writers += info.writes;
+        check_all_written(&info);
     }
     assert_int_equal(count, 11);
     assert_int_equal(writers, 8);
