@@ -2,21 +2,53 @@
 #include "common.h"
 #include "product.h"
 #include "rows.h"
+#include <string.h>
 
 typedef struct values {
     cli_format_pair formats;
     int64_t sizes[3];
     bsmm_format out;
     const char *device;
-    bool json, fast;
+    bool json, fast, all;
 } values;
 
 static const cli_column columns[] = {
     {"kernel", "kernel", false, "name of the kernel, in the order in which they are tried"},
     {"accepts", "accepts", false, "true or false; the first that accepts is taken"},
+    {"bound", "bound", true,
+     "largest error before the last rounding, as a multiple of |alpha| sum |a||b|; null: refuses"},
+    {"packed_b_bytes", "packed B", true,
+     "bytes of B packed ahead; 0: it takes B as it is stored; null: refuses"},
     {"reason", "reason", false, "why it refuses; empty if it accepts"},
     {0},
 };
+
+/* Whether the kernel runs on such devices as were asked for. */
+static bool is_asked(const values *options, const bsmm_explanation *kernel) {
+    const char *device = options->device ? options->device : "cpu";
+    size_t kind = strcspn(device, ":");
+    return strlen(kernel->device) == kind && !memcmp(kernel->device, device, kind);
+}
+
+static void cost_cells(cli_rows *rows, const bsmm_explanation *kernel) {
+    double bytes = (double)kernel->packed_b_bytes;
+    if (!kernel->accepts) {
+        cli_row_text(rows, NULL);
+        cli_row_text(rows, NULL);
+        return;
+    }
+    cli_row_number(rows, kernel->bound, "%.2g");
+    cli_row_value(rows, json_integer((json_int_t)kernel->packed_b_bytes), "%s",
+                  kernel->packed_b_bytes ? cli_quantity(bytes, "B").text : "as stored");
+}
+
+static void kernel_row(cli_rows *rows, const bsmm_explanation *kernel, bool taken) {
+    const char *accepts = taken ? "taken" : kernel->accepts ? "yes" : "no";
+    cli_row_text(rows, kernel->kernel);
+    cli_row_value(rows, json_boolean(kernel->accepts), "%s", accepts);
+    cost_cells(rows, kernel);
+    cli_row_value(rows, json_string(kernel->reason), "%s", *kernel->reason ? kernel->reason : "-");
+}
 
 static int run(const void *arguments, char **args, int count) {
     const values *options = arguments;
@@ -26,19 +58,13 @@ static int run(const void *arguments, char **args, int count) {
     product.desc.device = options->device;
     product.desc.compute = options->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
     cli_rows *rows = cli_rows_open(columns, options->json);
-    bsmm_explanation explanation = BSMM_INIT(bsmm_explanation);
+    bsmm_explanation kernel = BSMM_INIT(bsmm_explanation);
     bsmm_status status;
     bool taken = false;
-    for (uint32_t i = 0; !(status = bsmm_explain(&product.desc, i, &explanation)); i++) {
-        bool first = explanation.accepts && !taken;
+    for (uint32_t i = 0; !(status = bsmm_explain(&product.desc, i, &kernel)); i++) {
+        bool first = kernel.accepts && !taken;
         taken |= first;
-        cli_row_text(rows, explanation.kernel);
-        cli_row_value(rows, json_boolean(explanation.accepts), "%s",
-                      first                 ? "taken"
-                      : explanation.accepts ? "yes"
-                                            : "no");
-        cli_row_value(rows, json_string(explanation.reason), "%s",
-                      *explanation.reason ? explanation.reason : "-");
+        if (options->all || is_asked(options, &kernel)) kernel_row(rows, &kernel, first);
     }
     cli_rows_close(rows);
     if (status != BSMM_E_NOT_FOUND) return cli_fail_library(NULL);
@@ -51,6 +77,10 @@ static const cli_option options[] = {
     CLI_OPTION_OUT(values),
     CLI_OPTION_DEVICE(values),
     CLI_OPTION_FAST(values),
+    {.name = "all",
+     .help = "list the kernels of other devices too",
+     .kind = CLI_FLAG,
+     .offset = offsetof(values, all)},
     CLI_OPTION_JSON(values),
     {0},
 };
@@ -60,6 +90,10 @@ static const values defaults = {.out = {.elem = BSMM_ELEM_BF16}};
 const cli_command cli_explain = {
     .name = "explain",
     .summary = "Say which kernel takes a product, and why each other one refuses",
+    .text =
+        "The kernels of the device are listed in the order in which they are tried; the first that "
+        "accepts is taken. Of each that accepts, the bound of its error and the bytes of a B that "
+        "is packed ahead are told.",
     .examples = "  bsmm explain --format mxfp4 -M 512 -N 4096 -K 4096\n"
                 "  bsmm explain --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --out f32\n",
     .options = options,

@@ -37,7 +37,7 @@ static const cli_option options[] = {CLI_OPTION_JSON(values), {0}};
 
 const cli_command cli_families = {
     .name = "families",
-    .summary = "List the checkpoint families, and and the formats that are read and written",
+    .summary = "List the checkpoint families, and the formats that are read and written",
     .examples = "  bsmm families\n"
                 "  bsmm families --json\n",
     .options = options,

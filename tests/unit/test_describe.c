@@ -447,6 +447,23 @@ static void test_plan_failures(void **state) {
     assert_string_equal(bsmm_plan_kernel(NULL), "");
 }
 
+/* What explain says of a kernel that accepts is what a plan with it has. */
+static void check_costs(fixture *f, const bsmm_explanation *e) {
+    bsmm_plan *plan;
+    assert_non_null(e->device);
+    if (!e->accepts) {
+        assert_true(e->bound == 0 && e->packed_b_bytes == 0);
+        return;
+    }
+    f->desc.kernel = e->kernel;
+    assert_string_equal(e->device, "cpu");
+    assert_int_equal(bsmm_plan_create(&f->desc, &plan), BSMM_OK);
+    assert_int_equal(e->packed_b_bytes, bsmm_plan_packed_b_bytes(plan));
+    assert_true(e->bound > 0);
+    bsmm_plan_destroy(plan);
+    f->desc.kernel = NULL;
+}
+
 static void test_explain(void **state) {
     (void)state;
     fixture f;
@@ -456,6 +473,7 @@ static void test_explain(void **state) {
     uint32_t count = 0;
     while (bsmm_explain(&f.desc, count, &e) == BSMM_OK) {
         assert_true(e.accepts == (e.reason[0] == 0));
+        check_costs(&f, &e);
         count++;
     }
     assert_string_equal(e.kernel, "ref"); /* the last takes everything */
