@@ -76,6 +76,12 @@ static void tensor_row(cli_rows *rows, const bsmm_tensor *tensor) {
     cli_row_value(rows, NULL, "%s", "");
 }
 
+/* A table of very many rows is printed in parts, so that it need not be kept whole. */
+static void flush_sometimes(cli_rows *rows, uint64_t index) {
+    static const uint64_t part = 4096;
+    if (index % part == part - 1) cli_rows_flush(rows);
+}
+
 /* Marks the tensors of the weights; returns how many weights are broken. */
 static uint64_t list_weights(const bsmm_file *file, cli_rows *rows, bool *claimed) {
     uint64_t broken = 0, tensors[BSMM_WEIGHT_TENSORS];
@@ -84,6 +90,7 @@ static uint64_t list_weights(const bsmm_file *file, cli_rows *rows, bool *claime
         bool failed = bsmm_file_weight_at(file, i, &weight) != BSMM_OK;
         weight_row(rows, &weight, failed ? bsmm_error_message() : NULL);
         broken += failed;
+        flush_sometimes(rows, i);
         if (bsmm_weight_tensors(file, i, tensors)) continue;
         for (int t = 0; t < BSMM_WEIGHT_TENSORS; t++)
             if (tensors[t] != BSMM_NO_TENSOR) claimed[tensors[t]] = true;
@@ -93,8 +100,10 @@ static uint64_t list_weights(const bsmm_file *file, cli_rows *rows, bool *claime
 
 static void list_others(const bsmm_file *file, cli_rows *rows, const bool *claimed) {
     bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
-    for (uint64_t i = 0; i < bsmm_file_tensor_count(file); i++)
+    for (uint64_t i = 0; i < bsmm_file_tensor_count(file); i++) {
         if (!claimed[i] && !bsmm_file_tensor_at(file, i, &tensor)) tensor_row(rows, &tensor);
+        flush_sometimes(rows, i);
+    }
 }
 
 static int run(const void *arguments, char **args, int count) {

@@ -158,7 +158,7 @@ static const bsmm_storage declared = {.family = "bsmm", .data = "", .scale = "_s
                                       .declared = true, .writes = true};
 /* clang-format on */
 
-_Static_assert(BSMM_COUNT(rows) <= BSMM_STORAGE_LIMIT, "recognising keeps a flag for each row");
+_Static_assert(BSMM_COUNT(rows) <= BSMM_STORAGE_LIMIT, "recognising keeps a bit for each row");
 
 const bsmm_storage *bsmm_storage_at(size_t index) {
     return index < BSMM_COUNT(rows) ? &rows[index] : NULL;

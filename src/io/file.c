@@ -56,7 +56,7 @@ static bsmm_status index_tensors(bsmm_file *file) {
     if (!file->by_name) return bsmm_fail_memory();
     for (uint64_t i = 0; i < file->tensor_count; i++)
         file->by_name[i] = (bsmm_name){file->tensors[i].name, i};
-    bsmm_names_sort(file->by_name, file->tensor_count);
+    BSMM_TRY(bsmm_names_sort(file->by_name, file->tensor_count));
     for (uint64_t i = 1; i < file->tensor_count; i++) {
         const char *name = file->by_name[i].name;
         if (strcmp(file->by_name[i - 1].name, name) == 0)
@@ -84,7 +84,7 @@ static bsmm_status sort_metadata(bsmm_file *file, bsmm_name *order, bsmm_pair *s
     if (!order || !sorted) return bsmm_fail_memory();
     for (uint64_t i = 0; i < file->metadata_count; i++)
         order[i] = (bsmm_name){file->metadata[i].key, i};
-    bsmm_names_sort(order, file->metadata_count);
+    BSMM_TRY(bsmm_names_sort(order, file->metadata_count));
     return take_pairs(file, order, sorted);
 }
 

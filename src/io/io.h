@@ -32,6 +32,8 @@ typedef struct bsmm_map {
 } bsmm_map;
 bsmm_status bsmm_map_open(const char *path, bsmm_map *map); /* a regular file, read-only */
 void bsmm_map_close(bsmm_map *map);
+/* Lets go of the pages that were read; they come back when they are read again. */
+void bsmm_map_release(const bsmm_map *map);
 
 /* IO: "path: cannot <verb>: <the system's reason for `error`>". */
 bsmm_status bsmm_fail_system(const char *path, const char *verb, int error);
@@ -74,7 +76,7 @@ typedef struct bsmm_name {
     const char *name;
     uint64_t index;
 } bsmm_name;
-void bsmm_names_sort(bsmm_name *names, uint64_t count); /* equal names by index */
+bsmm_status bsmm_names_sort(bsmm_name *names, uint64_t count); /* equal names by index */
 /* The first that is not before the first `base` characters of a name and a suffix. */
 uint64_t bsmm_names_find(const bsmm_name *names, uint64_t count, const char *name, size_t base,
                          const char *suffix);
@@ -94,7 +96,7 @@ struct bsmm_file {
     bsmm_arena arena;
     bsmm_map *maps;
     uint64_t map_count, map_room;
-    bsmm_tensor *tensors; /* in the order of their bytes */
+    bsmm_tensor *tensors; /* in the order of their bytes, empty ones as the header has them */
     uint64_t tensor_count, tensor_room;
     bsmm_name *by_name;  /* of tensors */
     bsmm_pair *metadata; /* value NULL: a key whose value is no text */
@@ -108,6 +110,8 @@ void bsmm_file_clear(bsmm_file *file); /* frees what it holds */
 bsmm_status bsmm_file_map(bsmm_file *file, const char *path,
                           bsmm_map *map); /* also in file->maps */
 bsmm_status bsmm_file_add_tensor(bsmm_file *file, const bsmm_tensor *tensor); /* its name stays */
+/* Sorts the tensors by their bytes; those that begin and end together keep their order. */
+bsmm_status bsmm_file_order(bsmm_file *file);
 /* Copies key and value; value NULL: no text. */
 bsmm_status bsmm_file_add_metadata(bsmm_file *file, const char *key, size_t key_length,
                                    const char *value, size_t value_length);

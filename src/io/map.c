@@ -45,6 +45,10 @@ void bsmm_map_close(bsmm_map *map) {
     *map = (bsmm_map){.data = (const uint8_t *)""};
 }
 
+void bsmm_map_release(const bsmm_map *map) {
+    if (map->bytes) madvise((void *)(uintptr_t)map->data, map->bytes, MADV_DONTNEED);
+}
+
 uint32_t bsmm_load_u32(const uint8_t *from) {
     return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
            (uint32_t)from[3] << 24;

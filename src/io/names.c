@@ -4,14 +4,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare(const void *left, const void *right) {
-    const bsmm_name *a = left, *b = right;
+static int compare_names(const bsmm_name *a, const bsmm_name *b) {
     int order = strcmp(a->name, b->name);
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-void bsmm_names_sort(bsmm_name *names, uint64_t count) {
-    if (count > 1) qsort(names, count, sizeof *names, compare);
+static bool is_sorted(const bsmm_name *names, uint64_t count) {
+    for (uint64_t i = 1; i < count; i++)
+        if (compare_names(&names[i - 1], &names[i]) > 0) return false;
+    return true;
+}
+
+/* A name and 8 bytes of it, behind what all have in common: most comparisons need no more, and need
+ * not read the name. */
+typedef struct sorted_name {
+    uint64_t key; /* the first byte is the most significant */
+    bsmm_name name;
+} sorted_name;
+
+static int compare_keys(const void *left, const void *right) {
+    const sorted_name *a = left, *b = right;
+    if (a->key != b->key) return a->key < b->key ? -1 : 1;
+    return compare_names(&a->name, &b->name);
+}
+
+static size_t common_length(const bsmm_name *names, uint64_t count) {
+    size_t common = strlen(names[0].name);
+    for (uint64_t i = 1; i < count && common; i++) {
+        size_t same = 0;
+        while (same < common && names[i].name[same] == names[0].name[same])
+            same++;
+        common = same;
+    }
+    return common;
+}
+
+/* Bytes behind the end are 0. */
+static uint64_t key_of(const char *text) {
+    uint64_t key = 0;
+    for (int i = 0; i < 8; i++) {
+        key = key << 8 | (unsigned char)*text;
+        text += *text != 0;
+    }
+    return key;
+}
+
+bsmm_status bsmm_names_sort(bsmm_name *names, uint64_t count) {
+    if (count < 2 || is_sorted(names, count)) return BSMM_OK;
+    sorted_name *sorted = malloc(count * sizeof *sorted);
+    if (!sorted) return bsmm_fail_memory();
+    size_t common = common_length(names, count);
+    for (uint64_t i = 0; i < count; i++)
+        sorted[i] = (sorted_name){key_of(names[i].name + common), names[i]};
+    qsort(sorted, count, sizeof *sorted, compare_keys);
+    for (uint64_t i = 0; i < count; i++)
+        names[i] = sorted[i].name;
+    free(sorted);
+    return BSMM_OK;
 }
 
 /* As strcmp of the candidate with the joined name, which is never built. */

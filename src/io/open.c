@@ -26,6 +26,8 @@ static bsmm_status parse(const uint8_t *data, size_t bytes, const char *name, bs
 static bsmm_status parse_and_recognise(const uint8_t *data, size_t bytes, const char *name,
                                        bsmm_file *file) {
     BSMM_TRY(parse(data, bytes, name, file));
+    for (uint64_t i = 0; i < file->map_count; i++)
+        bsmm_map_release(&file->maps[i]); /* headers, which may be large, are read once */
     BSMM_TRY(bsmm_file_index(file));
     return bsmm_file_recognise(file);
 }

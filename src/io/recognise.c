@@ -8,20 +8,39 @@ typedef struct recognising {
     bsmm_file *file;
     bsmm_config config;
     bool config_loaded;
-    bsmm_record *found;            /* one for each tensor; row NULL: not the data of a weight */
-    bool *claimed;                 /* tensors that belong to a weight */
-    bool seen[BSMM_STORAGE_LIMIT]; /* rows that some weight has */
+    bool *claimed;      /* tensors that belong to a weight */
+    uint64_t seen;      /* rows that some weight has, a bit each */
+    const char *dtype;  /* of the tensor before */
+    uint64_t rows;      /* that have data tensors of that type, a bit each */
+    bsmm_status status; /* of adding weights */
 } recognising;
+
+/* The rows whose data tensors have the tensor's type. Most tensors have that of the one before. */
+static uint64_t rows_of(recognising *r, uint64_t index) {
+    const char *dtype = r->file->tensors[index].dtype;
+    const bsmm_storage *row;
+    if (dtype == r->dtype) return r->rows;
+    r->dtype = dtype;
+    r->rows = 0;
+    for (size_t i = 0; (row = bsmm_storage_at(i)); i++)
+        if (strcmp(row->data_dtype, dtype) == 0) r->rows |= UINT64_C(1) << i;
+    return r->rows;
+}
+
+/* The first of a set of rows. */
+static size_t first_of(uint64_t rows) {
+    return (size_t)__builtin_ctzll(rows);
+}
 
 static bool has_dtype(const bsmm_file *file, uint64_t index, const char *dtype) {
     return index != BSMM_NO_TENSOR && strcmp(file->tensors[index].dtype, dtype) == 0;
 }
 
-/* Fills the record's tensors when the data tensor's name and type are the row's. */
+/* Fills the record's tensors when the data tensor's name is the row's, as its type is. */
 static bool match_data(const bsmm_file *file, const bsmm_storage *row, uint64_t index,
                        bsmm_record *to) {
     const char *name = file->tensors[index].name;
-    if (!has_dtype(file, index, row->data_dtype) || !bsmm_text_ends(name, row->data)) return false;
+    if (!bsmm_text_ends(name, row->data)) return false;
     size_t base = strlen(name) - strlen(row->data);
     if (base == 0) return false;
     *to = (bsmm_record){.row = row, .data = index};
@@ -44,12 +63,42 @@ static bool match_evidence(recognising *r, const bsmm_storage *row, uint64_t ind
     return strcmp(evidence, row->evidence) == 0;
 }
 
+/* A global scale must be readable as a float wherever it lies; where it lies unaligned, a copy. */
+static bsmm_status align_globals(bsmm_file *file, bsmm_record *record) {
+    static const uint64_t most = 1u << 22; /* bytes: a million matrices */
+    if (!has_dtype(file, record->global, "F32")) return BSMM_OK;
+    const bsmm_tensor *t = &file->tensors[record->global];
+    record->globals = (float *)(uintptr_t)t->data;
+    if ((uintptr_t)t->data % _Alignof(float) == 0) return BSMM_OK;
+    record->globals = NULL;
+    if (t->bytes > most) return BSMM_OK;
+    record->globals = bsmm_arena_take(&file->arena, (size_t)t->bytes);
+    if (!record->globals) return bsmm_fail_memory();
+    memcpy(record->globals, t->data, (size_t)t->bytes);
+    return BSMM_OK;
+}
+
+static bsmm_status add_record(bsmm_file *file, const bsmm_record *record) {
+    const char *name = file->tensors[record->data].name;
+    size_t base = strlen(name) - strlen(record->row->data);
+    BSMM_TRY(bsmm_grow((void **)&file->weights, file->weight_count, &file->weight_room,
+                       sizeof *file->weights));
+    bsmm_record *to = &file->weights[file->weight_count];
+    *to = *record;
+    bool same = strcmp(record->row->data, record->row->name) == 0;
+    to->name = same ? name : bsmm_arena_join(&file->arena, name, base, record->row->name);
+    if (!to->name) return bsmm_fail_memory();
+    BSMM_TRY(align_globals(file, to));
+    file->weight_count++;
+    return BSMM_OK;
+}
+
 static void claim(recognising *r, uint64_t index) {
     if (index != BSMM_NO_TENSOR) r->claimed[index] = true;
 }
 
 static void accept(recognising *r, const bsmm_record *record) {
-    r->found[record->data] = *record;
+    if (r->status == BSMM_OK) r->status = add_record(r->file, record);
     claim(r, record->data);
     claim(r, record->scale);
     claim(r, record->global);
@@ -92,14 +141,15 @@ static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t 
 static void accept_whole(recognising *r, uint64_t index) {
     const bsmm_storage *row;
     bsmm_record record;
-    for (size_t i = 0; (row = bsmm_storage_at(i)); i++) {
+    for (uint64_t rows = rows_of(r, index); rows; rows &= rows - 1) {
+        row = bsmm_storage_at(first_of(rows));
         if (!match_data(r->file, row, index, &record)) continue;
         if (row->scale && !has_dtype(r->file, record.scale, row->scale_dtype)) continue;
         if (row->format.scale == BSMM_SCALE_NONE && !is_matrix(&r->file->tensors[index])) continue;
         bool told = match_evidence(r, row, index);
         if (!told && !is_doubtful(r, row, index)) continue;
         if (!told) record.doubt = r->config.unreadable;
-        r->seen[i] |= told;
+        if (told) r->seen |= rows & -rows;
         accept(r, &record);
         return;
     }
@@ -110,10 +160,11 @@ static void accept_whole(recognising *r, uint64_t index) {
 static void accept_broken(recognising *r, uint64_t index) {
     const bsmm_storage *row;
     bsmm_record record;
-    for (size_t i = 0; (row = bsmm_storage_at(i)); i++) {
+    for (uint64_t rows = rows_of(r, index); rows; rows &= rows - 1) {
+        row = bsmm_storage_at(first_of(rows));
         if (!row->scale || !match_data(r->file, row, index, &record)) continue;
         bool told = record.scale != BSMM_NO_TENSOR || row->unmistakable ||
-                    (r->seen[i] && r->file->tensors[index].ndim >= 2);
+                    (r->seen & rows & -rows && r->file->tensors[index].ndim >= 2);
         if (!told || (row->evidence && !match_evidence(r, row, index))) continue;
         accept(r, &record);
         return;
@@ -129,42 +180,26 @@ static void accept_plain(recognising *r, uint64_t index) {
                              .global = BSMM_NO_TENSOR});
 }
 
-/* A global scale must be readable as a float wherever it lies; where it lies unaligned, a copy. */
-static bsmm_status align_globals(bsmm_file *file, bsmm_record *record) {
-    static const uint64_t most = 1u << 22; /* bytes: a million matrices */
-    if (!has_dtype(file, record->global, "F32")) return BSMM_OK;
-    const bsmm_tensor *t = &file->tensors[record->global];
-    record->globals = (float *)(uintptr_t)t->data;
-    if ((uintptr_t)t->data % _Alignof(float) == 0) return BSMM_OK;
-    record->globals = NULL;
-    if (t->bytes > most) return BSMM_OK;
-    record->globals = bsmm_arena_take(&file->arena, (size_t)t->bytes);
-    if (!record->globals) return bsmm_fail_memory();
-    memcpy(record->globals, t->data, (size_t)t->bytes);
-    return BSMM_OK;
+static int compare_records(const void *left, const void *right) {
+    const bsmm_record *a = left, *b = right;
+    return (a->data > b->data) - (a->data < b->data);
 }
 
-static bsmm_status add_record(bsmm_file *file, const bsmm_record *record) {
-    const char *name = file->tensors[record->data].name;
-    size_t base = strlen(name) - strlen(record->row->data);
-    BSMM_TRY(bsmm_grow((void **)&file->weights, file->weight_count, &file->weight_room,
-                       sizeof *file->weights));
-    bsmm_record *to = &file->weights[file->weight_count];
-    *to = *record;
-    to->name = bsmm_arena_join(&file->arena, name, base, record->row->name);
-    if (!to->name) return bsmm_fail_memory();
-    BSMM_TRY(align_globals(file, to));
-    file->weight_count++;
-    return BSMM_OK;
+static bool is_sorted(const bsmm_file *file) {
+    for (uint64_t i = 1; i < file->weight_count; i++)
+        if (file->weights[i - 1].data > file->weights[i].data) return false;
+    return true;
 }
 
+/* By their element tensors, and an index by their names. */
 static bsmm_status sort_weights(bsmm_file *file) {
+    if (!is_sorted(file))
+        qsort(file->weights, file->weight_count, sizeof *file->weights, compare_records);
     file->weights_by_name = malloc((file->weight_count + 1) * sizeof *file->weights_by_name);
     if (!file->weights_by_name) return bsmm_fail_memory();
     for (uint64_t i = 0; i < file->weight_count; i++)
         file->weights_by_name[i] = (bsmm_name){file->weights[i].name, i};
-    bsmm_names_sort(file->weights_by_name, file->weight_count);
-    return BSMM_OK;
+    return bsmm_names_sort(file->weights_by_name, file->weight_count);
 }
 
 static bsmm_status recognise(recognising *r) {
@@ -176,18 +211,15 @@ static bsmm_status recognise(recognising *r) {
         if (!r->claimed[i]) accept_broken(r, i);
     for (uint64_t i = 0; i < count; i++)
         if (!r->claimed[i]) accept_plain(r, i);
-    for (uint64_t i = 0; i < count; i++)
-        if (r->found[i].row) BSMM_TRY(add_record(r->file, &r->found[i]));
+    BSMM_TRY(r->status);
     return sort_weights(r->file);
 }
 
 bsmm_status bsmm_file_recognise(bsmm_file *file) {
     recognising r = {.file = file};
-    r.found = calloc(file->tensor_count + 1, sizeof *r.found);
     r.claimed = calloc(file->tensor_count + 1, sizeof *r.claimed);
-    bsmm_status status = r.found && r.claimed ? recognise(&r) : bsmm_fail_memory();
+    bsmm_status status = r.claimed ? recognise(&r) : bsmm_fail_memory();
     bsmm_config_free(&r.config);
-    free(r.found);
     free(r.claimed);
     return status;
 }

@@ -30,7 +30,7 @@ static const broken cases[] = {
     {"{}}", 0, BSMM_E_FORMAT, "end of file expected"},
     {"{\"a\":1}", 0, BSMM_E_FORMAT, "header.a.dtype"},
     {"{\"a\":[]}", 0, BSMM_E_FORMAT, "header.a.dtype"},
-    {"{" U8_2_3 "," U8_2_3 "}", 6, BSMM_E_FORMAT, "duplicate object key"},
+    {"{" U8_2_3 "," U8_2_3 "}", 6, BSMM_E_FORMAT, "a: two tensors have this name"},
     {"{\"\xff\":{}}", 0, BSMM_E_FORMAT, "byte 0xff"},
     {"{\"\xed\xa0\x80\":{}}", 0, BSMM_E_FORMAT, "byte 0xed"},
     {"{\"a\\u0000b\":{}}", 0, BSMM_E_FORMAT, "\\u0000"},
