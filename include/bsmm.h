@@ -544,12 +544,13 @@ BSMM_API bsmm_status bsmm_file_metadata_at(const bsmm_file *file, uint64_t index
 /* One stored tensor, outermost dimension first. */
 typedef struct bsmm_tensor {
     uint32_t struct_size;
-    uint32_t elem;     /* bsmm_elem (E8M0 for F8_E8M0), NONE for what is no float of this library */
-    const char *name;  /* as stored */
-    const char *dtype; /* the file's own spelling: "BF16", "F8_E4M3", "U8", "MXFP4", "<f4"; "type 99"
-                          where ggml's number is not known: then bytes go up to the next tensor */
-    uint32_t ndim;     /* 0 to BSMM_MAX_DIMS */
-    uint32_t order;    /* bsmm_order of the last two dimensions */
+    uint32_t elem;    /* bsmm_elem (E8M0 for F8_E8M0), NONE for what is no float of this library */
+    const char *name; /* as stored */
+    const char
+        *dtype;     /* the file's own spelling: "BF16", "F8_E4M3", "U8", "MXFP4", "<f4"; "type 99"
+                       where ggml's number is not known: then bytes go up to the next tensor */
+    uint32_t ndim;  /* 0 to BSMM_MAX_DIMS */
+    uint32_t order; /* bsmm_order of the last two dimensions */
     int64_t shape[BSMM_MAX_DIMS]; /* logical elements, also for packed types */
     const void *data;             /* mapped; safetensors may place it at any address */
     uint64_t bytes;               /* of data */
@@ -560,12 +561,12 @@ BSMM_API bsmm_status bsmm_file_tensor_find(const bsmm_file *file, const char *na
                                            bsmm_tensor *out);
 
 /* One logical weight: a plain float tensor of 2 dimensions or more (leading ones make the batch),
- * what a checkpoint family stores as several tensors (elements, scales, a global scale), or a tensor
- * of a quantized type of ggml that is no format of this library (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K
- * to Q6_K, IQ4_NL), as the f32 values that ggml makes of it. Tensors
- * that belong to a weight are not listed again on their own. bsmm_family_at lists the families.
- * Quark's mxfp4 and ModelOpt's have the same tensors: config.json beside the file tells Quark's,
- * and without it ModelOpt's are reported. */
+ * what a checkpoint family stores as several tensors (elements, scales, a global scale), or a
+ * tensor of a quantized type of ggml that is no format of this library (Q4_0, Q4_1, Q5_0, Q5_1,
+ * Q8_0, Q2_K to Q6_K, IQ4_NL), as the f32 values that ggml makes of it. Tensors that belong to a
+ * weight are not listed again on their own. bsmm_family_at lists the families. Quark's mxfp4 and
+ * ModelOpt's have the same tensors: config.json beside the file tells Quark's, and without it
+ * ModelOpt's are reported. */
 typedef struct bsmm_weight {
     uint32_t struct_size;
     uint32_t mapped;       /* 1: bsmm_weight_matrix gives pointers; 0: unpack it (storage
