@@ -488,6 +488,34 @@ typedef struct bsmm_local_device {
 } bsmm_local_device;
 BSMM_API bsmm_status bsmm_local_device_at(uint32_t index, bsmm_local_device *info);
 
+/* ---- device memory, for callers that have no other runtime ----
+ *
+ * Pointers of a device's own runtime (cudaMalloc, cuMemAlloc, a framework's tensor) serve every
+ * function of this header as well as these do. `exec` names device and stream as for conversions;
+ * NULL: the cpu. Where work is queued in a stream, host memory that it reads or writes must stay
+ * until the stream is done. */
+
+/* *memory = `bytes` bytes of a device's memory ("cpu", "cuda:0"), aligned to 64 bytes; NULL for 0
+ * bytes. MEMORY if there are not so many. Every allocation needs its bsmm_free_memory on the same
+ * device. */
+BSMM_API bsmm_status bsmm_allocate_memory(const char *device, uint64_t bytes, void **memory);
+
+/* Frees what bsmm_allocate_memory gave; NULL is allowed. The caller sees to it that no queued work
+ * uses it any more. */
+BSMM_API bsmm_status bsmm_free_memory(const char *device, void *memory);
+
+/* Copies `bytes` bytes in the order of the stream: within the device, or between it and host
+ * memory, as the pointers say. The two must not overlap. */
+BSMM_API bsmm_status bsmm_copy_memory(const bsmm_exec *exec, void *to, const void *from,
+                                      uint64_t bytes);
+
+/* Sets `bytes` bytes of the device's memory to `value` (0 to 255) in the order of the stream. */
+BSMM_API bsmm_status bsmm_fill_memory(const bsmm_exec *exec, void *to, uint32_t value,
+                                      uint64_t bytes);
+
+/* Waits until all that was queued in the stream is done. DEVICE if any of it has failed. */
+BSMM_API bsmm_status bsmm_synchronize_stream(const bsmm_exec *exec);
+
 /* The least time that a product can take on a device, and why. */
 typedef struct bsmm_sol_estimate {
     uint32_t struct_size;

@@ -35,6 +35,12 @@ typedef struct bsmm_backend {
     /* Copies up to 128 bytes, a multiple of 4, in the stream's order; `from` is free afterwards. */
     bsmm_status (*store)(const void *device, void *stream, void *to, const void *from,
                          size_t bytes);
+    /* Copies bytes (1 and more) in the stream's order, between any of the device's and the host's
+     * memory. */
+    bsmm_status (*copy)(const void *device, void *stream, void *to, const void *from,
+                        uint64_t bytes);
+    /* Sets bytes (1 and more) of the device's memory in the stream's order. */
+    bsmm_status (*fill)(const void *device, void *stream, void *to, uint8_t value, uint64_t bytes);
     /* Waits until everything in the stream is done. */
     bsmm_status (*finish)(const void *device, void *stream);
     /* Conversions of device memory, queued in the stream; without host_memory only. NULL: none.

@@ -32,8 +32,7 @@ static bsmm_status allocate(const void *device, uint64_t bytes, void **memory) {
     (void)device;
     *memory = aligned_alloc(64, (bytes + 63) & ~UINT64_C(63));
     if (*memory) return BSMM_OK;
-    return bsmm_fail(BSMM_E_MEMORY, "workspace: %llu bytes are not to be had",
-                     (unsigned long long)bytes);
+    return bsmm_fail(BSMM_E_MEMORY, "out of memory: %llu bytes", (unsigned long long)bytes);
 }
 
 static void release(const void *device, void *memory) {
@@ -45,6 +44,19 @@ static bsmm_status store(const void *device, void *stream, void *to, const void 
                          size_t bytes) {
     (void)device, (void)stream;
     memcpy(to, from, bytes);
+    return BSMM_OK;
+}
+
+static bsmm_status copy(const void *device, void *stream, void *to, const void *from,
+                        uint64_t bytes) {
+    (void)device, (void)stream;
+    memcpy(to, from, bytes);
+    return BSMM_OK;
+}
+
+static bsmm_status fill(const void *device, void *stream, void *to, uint8_t value, uint64_t bytes) {
+    (void)device, (void)stream;
+    memset(to, value, bytes);
     return BSMM_OK;
 }
 
@@ -62,5 +74,7 @@ const bsmm_backend bsmm_backend_cpu = {
     .allocate = allocate,
     .release = release,
     .store = store,
+    .copy = copy,
+    .fill = fill,
     .finish = finish,
 };

@@ -45,7 +45,7 @@ static bsmm_status keep(const bsmm_plan *made, bsmm_plan **plan) {
     size_t head = (size_t)bsmm_round_up(sizeof *made, BSMM_STATE_ALIGNMENT);
     size_t bytes = head + (size_t)bsmm_round_up(made->kernel->state_bytes, BSMM_STATE_ALIGNMENT);
     *plan = aligned_alloc(BSMM_STATE_ALIGNMENT, bytes);
-    if (!*plan) return bsmm_fail(BSMM_E_MEMORY, "plan: %zu bytes are not to be had", bytes);
+    if (!*plan) return bsmm_fail(BSMM_E_MEMORY, "plan: out of memory: %zu bytes", bytes);
     **plan = *made;
     (*plan)->state = (uint8_t *)*plan + head;
     memcpy((*plan)->state, made->state, made->kernel->state_bytes);

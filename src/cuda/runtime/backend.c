@@ -52,7 +52,7 @@ static bsmm_status allocate(const void *device, uint64_t bytes, void **memory) {
     *memory = (void *)(uintptr_t)pointer;
     if (result == CUDA_SUCCESS) return BSMM_OK;
     char what[64];
-    snprintf(what, sizeof what, "workspace of %llu bytes", (unsigned long long)bytes);
+    snprintf(what, sizeof what, "%llu bytes", (unsigned long long)bytes);
     return bsmm_fail_within(bsmm_cuda_fail(result, "cuMemAlloc"), what);
 }
 
@@ -76,6 +76,44 @@ static bsmm_status store(const void *device, void *stream, void *to, const void 
                                     });
 }
 
+static bool is_host_memory(const bsmm_cuda_device *d, const void *pointer) {
+    int type = 0;
+    int attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
+    void *values[] = {&type};
+    return d->driver->cuPointerGetAttributes(1, attributes, values, (uintptr_t)pointer) !=
+               CUDA_SUCCESS ||
+           type != CU_MEMORYTYPE_DEVICE;
+}
+
+static CUresult queue_copy(const bsmm_cuda_device *d, void *stream, void *to, const void *from,
+                           uint64_t bytes) {
+    CUdeviceptr target = (uintptr_t)to, source = (uintptr_t)from;
+    if (is_host_memory(d, to)) return d->driver->cuMemcpyDtoHAsync(to, source, bytes, stream);
+    if (is_host_memory(d, from)) return d->driver->cuMemcpyHtoDAsync(target, from, bytes, stream);
+    return d->driver->cuMemcpyDtoDAsync(target, source, bytes, stream);
+}
+
+static bsmm_status copy(const void *device, void *stream, void *to, const void *from,
+                        uint64_t bytes) {
+    const bsmm_cuda_device *d = device;
+    if (is_host_memory(d, to) && is_host_memory(d, from))
+        return bsmm_fail(BSMM_E_INVALID,
+                         "to: value is %p, host memory as `from` is; one must be of cuda:%d", to,
+                         d->ordinal);
+    BSMM_TRY(bsmm_cuda_enter(d));
+    CUresult result = queue_copy(d, stream, to, from, bytes);
+    bsmm_cuda_leave(d);
+    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(result, "cuMemcpyAsync");
+}
+
+static bsmm_status fill(const void *device, void *stream, void *to, uint8_t value, uint64_t bytes) {
+    const bsmm_cuda_device *d = device;
+    BSMM_TRY(bsmm_cuda_enter(d));
+    CUresult result = d->driver->cuMemsetD8Async((uintptr_t)to, value, bytes, stream);
+    bsmm_cuda_leave(d);
+    return result == CUDA_SUCCESS ? BSMM_OK : bsmm_cuda_fail(result, "cuMemsetD8Async");
+}
+
 static bsmm_status finish(const void *device, void *stream) {
     const bsmm_cuda_device *d = device;
     BSMM_TRY(bsmm_cuda_enter(d));
@@ -92,6 +130,8 @@ const bsmm_backend bsmm_backend_cuda = {
     .allocate = allocate,
     .release = release,
     .store = store,
+    .copy = copy,
+    .fill = fill,
     .finish = finish,
     .quantize = bsmm_cuda_quantize,
     .dequantize = bsmm_cuda_dequantize,

@@ -64,7 +64,7 @@ static bsmm_status fill(uint32_t ordinal, bsmm_cuda_device *d) {
 
 static bsmm_status make(uint32_t ordinal, bsmm_cuda_device **made) {
     bsmm_cuda_device *d = calloc(1, sizeof *d);
-    if (!d) return bsmm_fail(BSMM_E_MEMORY, "device: %zu bytes are not to be had", sizeof *d);
+    if (!d) return bsmm_fail(BSMM_E_MEMORY, "device: out of memory: %zu bytes", sizeof *d);
     bsmm_status status = fill(ordinal, d);
     if (status != BSMM_OK) {
         free(d);

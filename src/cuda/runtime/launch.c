@@ -58,7 +58,7 @@ static bsmm_status load_module(const bsmm_cuda_device *device, const bsmm_gpu_im
             return BSMM_OK;
         }
     loaded_module *m = malloc(sizeof *m);
-    if (!m) return bsmm_fail(BSMM_E_MEMORY, "module: %zu bytes are not to be had", sizeof *m);
+    if (!m) return bsmm_fail(BSMM_E_MEMORY, "module: out of memory: %zu bytes", sizeof *m);
     const bsmm_status status = load_image(device, image, handle);
     if (status != BSMM_OK) {
         free(m);
@@ -101,7 +101,7 @@ static bsmm_status make_function(const bsmm_cuda_device *device, const bsmm_cuda
 static bsmm_status keep(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
                         CUfunction handle) {
     loaded_function *f = malloc(sizeof *f);
-    if (!f) return bsmm_fail(BSMM_E_MEMORY, "function: %zu bytes are not to be had", sizeof *f);
+    if (!f) return bsmm_fail(BSMM_E_MEMORY, "function: out of memory: %zu bytes", sizeof *f);
     size_t bucket = bucket_of(device, function);
     *f = (loaded_function){function, device, handle, functions[bucket]};
     functions[bucket] = f;

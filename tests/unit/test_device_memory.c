@@ -1,0 +1,82 @@
+/* Memory of every device that there is: what is copied in and filled comes back, in the order of
+ * the stream, and bad arguments are named. */
+#include "bsmm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { BYTES = 1000 };
+
+static void check_device(const char *name) {
+    bsmm_exec exec = BSMM_INIT(bsmm_exec);
+    exec.device = name;
+    uint8_t from[BYTES], to[BYTES];
+    for (int i = 0; i < BYTES; i++)
+        from[i] = (uint8_t)(i * 7 + 3);
+    memset(to, 0, sizeof to);
+    void *first, *second;
+    assert_int_equal(bsmm_allocate_memory(name, BYTES, &first), BSMM_OK);
+    assert_int_equal(bsmm_allocate_memory(name, BYTES, &second), BSMM_OK);
+    assert_int_equal((uintptr_t)first % 64, 0);
+    assert_int_equal(bsmm_copy_memory(&exec, first, from, BYTES), BSMM_OK);
+    assert_int_equal(bsmm_copy_memory(&exec, second, first, BYTES), BSMM_OK);
+    assert_int_equal(bsmm_fill_memory(&exec, (uint8_t *)second + 10, 0xa5, 20), BSMM_OK);
+    assert_int_equal(bsmm_copy_memory(&exec, to, second, BYTES), BSMM_OK);
+    assert_int_equal(bsmm_synchronize_stream(&exec), BSMM_OK);
+    memset(from + 10, 0xa5, 20);
+    assert_memory_equal(to, from, BYTES);
+    assert_int_equal(bsmm_free_memory(name, first), BSMM_OK);
+    assert_int_equal(bsmm_free_memory(name, second), BSMM_OK);
+}
+
+static void test_memory_round_trip(void **state) {
+    (void)state;
+    bsmm_local_device info = BSMM_INIT(bsmm_local_device);
+    for (uint32_t i = 0; bsmm_local_device_at(i, &info) == BSMM_OK; i++)
+        check_device(info.name);
+}
+
+static void check_named(bsmm_status status, bsmm_status wanted, const char *field) {
+    assert_int_equal(status, wanted);
+    assert_non_null(strstr(bsmm_error_message(), field));
+}
+
+static void test_bad_arguments_are_named(void **state) {
+    (void)state;
+    void *memory = &memory;
+    uint8_t byte = 1;
+    check_named(bsmm_allocate_memory("cpu", 16, NULL), BSMM_E_INVALID, "memory");
+    check_named(bsmm_allocate_memory(NULL, 16, &memory), BSMM_E_INVALID, "device");
+    assert_null(memory);
+    memory = &memory;
+    check_named(bsmm_allocate_memory("tpu", 16, &memory), BSMM_E_UNSUPPORTED, "tpu");
+    assert_null(memory);
+    check_named(bsmm_allocate_memory("cpu", UINT64_MAX, &memory), BSMM_E_MEMORY, "bytes");
+    check_named(bsmm_copy_memory(NULL, NULL, &byte, 1), BSMM_E_INVALID, "to");
+    check_named(bsmm_copy_memory(NULL, &byte, NULL, 1), BSMM_E_INVALID, "from");
+    check_named(bsmm_fill_memory(NULL, &byte, 256, 1), BSMM_E_INVALID, "value");
+    assert_int_equal(byte, 1);
+}
+
+static void test_nothing_is_fine(void **state) {
+    (void)state;
+    void *memory = &memory;
+    assert_int_equal(bsmm_allocate_memory("cpu", 0, &memory), BSMM_OK);
+    assert_null(memory);
+    assert_int_equal(bsmm_free_memory("cpu", NULL), BSMM_OK);
+    assert_int_equal(bsmm_copy_memory(NULL, NULL, NULL, 0), BSMM_OK);
+    assert_int_equal(bsmm_fill_memory(NULL, NULL, 0, 0), BSMM_OK);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory_round_trip),
+        cmocka_unit_test(test_bad_arguments_are_named),
+        cmocka_unit_test(test_nothing_is_fine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
