@@ -29,8 +29,11 @@ static int key_of(const cli_command *command, size_t row) {
 static bool check_word(const cli_option *option, const char *text) {
     char name[64];
     if (!option->arg || cli_words_allow(option->arg, text)) return true;
-    refuse("%s: value is %s; must be one of %s", cli_option_name(option, name, sizeof name), text,
-           cli_words_rule(option->arg, text));
+    char *rule = cli_words_rule(option->arg, text);
+    int status = cli_usage("%s: value is %s; must be one of %s",
+                           cli_option_name(option, name, sizeof name), text, rule);
+    free(rule);
+    exit(status);
 }
 
 static void append(cli_list *list, const char *item) {

@@ -72,8 +72,8 @@ static const bsmm_family_info families[] = {
 
 /* A type of ggml that is no block-scaled format of this library: its fp32 values are the weight. */
 #define GGML(type)                                                                                 \
-    {.family = "gguf", .data = "", .name = "", .data_dtype = type, .format = {BSMM_ELEM_F32},      \
-     .unpack = bsmm_unpack_gguf_plain}
+    {.family = "gguf", .data = "", .name = "", .data_dtype = type,                                 \
+     .format = {.elem = BSMM_ELEM_F32}, .unpack = bsmm_unpack_gguf_plain}
 
 /* The first row that fits wins, for reading and, among those that write, for writing. */
 static const bsmm_storage rows[] = {
