@@ -1,0 +1,147 @@
+/* What becomes of each weight and tensor of a file. */
+#include "transfer_plan.h"
+#include "common.h"
+#include "files.h"
+#include "fit.h"
+#include <fnmatch.h>
+#include <string.h>
+
+static bool matches(const cli_list *globs, const char *name) {
+    for (size_t i = 0; i < globs->count; i++)
+        if (!fnmatch(globs->items[i], name, 0)) return true;
+    return false;
+}
+
+/* A broken weight is a quantized one: left as it is, it would pass for converted. */
+static bool is_selected(const cli_job *job, const bsmm_weight *weight, bool broken) {
+    const cli_transfer_values *values = job->transfer->values;
+    if (matches(&values->exclude, weight->name)) return false;
+    if (values->include.count) return matches(&values->include, weight->name);
+    if (!strcmp(bsmm_file_kind(job->file), "npy")) return true; /* the one array that there is */
+    return broken ? job->transfer->wants_quantized
+                  : job->transfer->wants(job->transfer->options, weight);
+}
+
+static void add_step(cli_job *job, cli_action what, uint64_t source, uint64_t target,
+                     const bsmm_weight *weight) {
+    cli_step *to = &job->steps[job->step_count++];
+    *to = (cli_step){.action = what, .source = source, .target = target};
+    if (weight) to->weight = *weight;
+}
+
+static void claim_tensors(cli_job *job, uint64_t weight) {
+    uint64_t tensors[BSMM_WEIGHT_TENSORS];
+    if (bsmm_weight_tensors(job->file, weight, tensors)) return;
+    for (int i = 0; i < BSMM_WEIGHT_TENSORS; i++)
+        if (tensors[i] != BSMM_NO_TENSOR) job->claimed[tensors[i]] = true;
+}
+
+static bool add_weight(cli_job *job, cli_action what, uint64_t index, const bsmm_weight *weight,
+                       const char *family, const bsmm_matrix *matrix) {
+    uint64_t target, bytes;
+    if (bsmm_writer_add_weight(job->writer, family, weight->name, matrix, weight->batch, &target))
+        return false;
+    claim_tensors(job, index);
+    add_step(job, what, index, target, weight);
+    if (!bsmm_data_bytes(matrix, &bytes)) job->bytes += bytes * (uint64_t)weight->batch;
+    return true;
+}
+
+static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weight) {
+    const cli_transfer *transfer = job->transfer;
+    cli_target target = {.matrix = BSMM_INIT(bsmm_matrix)};
+    bsmm_matrix *matrix = &target.matrix;
+    if (bsmm_weight_matrix(job->file, index, 0, matrix)) {
+        cli_fail_library(weight->name);
+        return false;
+    }
+    matrix->ld = 0;
+    matrix->data = matrix->scales = NULL;
+    matrix->data_bytes = matrix->scale_bytes = 0;
+    if (!transfer->describe(transfer->options, weight, &target)) return false;
+    job->changed++;
+    if (add_weight(job, CLI_CHANGE_WEIGHT, index, weight, target.family, matrix)) return true;
+    if (target.preferred && add_weight(job, CLI_CHANGE_WEIGHT, index, weight, NULL, matrix))
+        return true;
+    cli_fail_library(weight->name);
+    /* A family that holds no matrix of this format was the wrong one to ask for. */
+    if (target.family && cli_family_refusal(target.family, matrix)) job->status = CLI_USAGE;
+    return false;
+}
+
+/* Through the writer, so that what the family declares outside the tensors comes along; a family
+ * that cannot be written is copied tensor by tensor, but for blocks of ggml: their values are kept
+ * in the first family that can. */
+static void keep_weight(cli_job *job, uint64_t index, const bsmm_weight *weight) {
+    bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
+    bool ggml = cli_is_ggml(weight);
+    if ((!weight->mapped && !ggml) || !strcmp(weight->family, "plain")) return;
+    if (bsmm_weight_matrix(job->file, index, 0, &matrix)) return;
+    add_weight(job, CLI_KEEP_WEIGHT, index, weight, ggml ? NULL : weight->family, &matrix);
+}
+
+static bool plan_weights(cli_job *job) {
+    for (uint64_t i = 0; i < bsmm_file_weight_count(job->file); i++) {
+        bsmm_weight weight = BSMM_INIT(bsmm_weight);
+        bool broken = bsmm_file_weight_at(job->file, i, &weight) != BSMM_OK;
+        if (!is_selected(job, &weight, broken)) {
+            if (!broken) keep_weight(job, i, &weight);
+        } else if (broken) {
+            cli_fail_library(weight.name);
+            return false;
+        } else if (!change_weight(job, i, &weight)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A tensor whose type only ggml knows. */
+static bool leave_out(cli_job *job, const bsmm_tensor *tensor) {
+    job->left_out++;
+    if (!job->transfer->values->strict) {
+        cli_warn("%s: is left out: type %s is not decoded (--strict makes this an error)",
+                 tensor->name, tensor->dtype);
+        return true;
+    }
+    cli_fail("%s: type %s is not decoded", tensor->name, tensor->dtype);
+    return false;
+}
+
+static bool plan_tensor(cli_job *job, uint64_t index) {
+    bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
+    uint64_t target;
+    bsmm_file_tensor_at(job->file, index, &tensor);
+    if (tensor.order == BSMM_ORDER_COL && tensor.ndim > 1) {
+        cli_fail("%s: is stored column by column, which safetensors cannot say", tensor.name);
+        return false;
+    }
+    bsmm_status status = bsmm_writer_add_tensor(job->writer, tensor.name, tensor.dtype, tensor.ndim,
+                                                tensor.shape, &target);
+    if (status == BSMM_E_INVALID && !strcmp(bsmm_file_kind(job->file), "gguf"))
+        return leave_out(job, &tensor);
+    if (status) {
+        cli_fail_library(tensor.name);
+        return false;
+    }
+    add_step(job, CLI_COPY_TENSOR, index, target, NULL);
+    job->bytes += tensor.bytes;
+    return true;
+}
+
+bool cli_transfer_plan(cli_job *job) {
+    uint64_t tensors = bsmm_file_tensor_count(job->file);
+    uint64_t weights = bsmm_file_weight_count(job->file);
+    job->claimed = cli_alloc(tensors + 1, sizeof *job->claimed);
+    job->steps = cli_alloc(tensors + weights + 1, sizeof *job->steps);
+    if (!plan_weights(job)) return false;
+    if (!job->changed) {
+        bool chosen = job->transfer->values->include.count;
+        cli_fail("no weight to %s%s; 'bsmm inspect' lists the file's weights", job->transfer->verb,
+                 chosen ? " among those that --include names" : "");
+        return false;
+    }
+    for (uint64_t i = 0; i < tensors; i++)
+        if (!job->claimed[i] && !plan_tensor(job, i)) return false;
+    return true;
+}
