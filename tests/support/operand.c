@@ -154,19 +154,32 @@ bsmm_matrix rows_of(const bsmm_matrix *m, int64_t first, int64_t count) {
     return some;
 }
 
+static double value_at(const bsmm_operand *o, int64_t r, int64_t c) {
+    const bsmm_format *f = &o->m.format;
+    uint64_t index = (uint64_t)(o->m.order == BSMM_ORDER_ROW ? r * o->m.ld + c : c * o->m.ld + r);
+    double value = bsmm_elem_decode(f->elem, bsmm_elem_load(f->elem, o->m.data, index));
+    if (f->scale != BSMM_SCALE_NONE) {
+        uint64_t offset = bsmm_scale_map_at(&o->map, r / f->block_rows, c / f->block_cols);
+        value *= bsmm_scale_load(f->scale, o->m.scales, offset);
+    }
+    if (!o->m.global_scale) return value;
+    return o->m.global_kind == BSMM_GLOBAL_DIVISOR ? value / (double)*o->m.global_scale
+                                                   : value * (double)*o->m.global_scale;
+}
+
 double test_matrix_value(const test_matrix *t, int64_t r, int64_t c) {
     bsmm_operand o;
     assert_int_equal(bsmm_operand_take(&t->m, "test", &o), BSMM_OK);
-    const bsmm_format *f = &t->m.format;
-    uint64_t index = (uint64_t)(t->m.order == BSMM_ORDER_ROW ? r * o.m.ld + c : c * o.m.ld + r);
-    double value = bsmm_elem_decode(f->elem, bsmm_elem_load(f->elem, t->m.data, index));
-    if (f->scale != BSMM_SCALE_NONE) {
-        uint64_t offset;
-        assert_int_equal(bsmm_scale_offset(&t->m, r / f->block_rows, c / f->block_cols, &offset),
-                         BSMM_OK);
-        value *= bsmm_scale_load(f->scale, t->m.scales, offset);
-    }
-    if (!t->m.global_scale) return value;
-    return t->m.global_kind == BSMM_GLOBAL_DIVISOR ? value / (double)*t->m.global_scale
-                                                   : value * (double)*t->m.global_scale;
+    return value_at(&o, r, c);
+}
+
+double *test_matrix_values(const test_matrix *t) {
+    bsmm_operand o;
+    assert_int_equal(bsmm_operand_take(&t->m, "test", &o), BSMM_OK);
+    double *values = malloc(sizeof *values * (size_t)(o.m.rows * o.m.cols + 1));
+    assert_non_null(values);
+    for (int64_t r = 0; r < o.m.rows; r++)
+        for (int64_t c = 0; c < o.m.cols; c++)
+            values[r * o.m.cols + c] = value_at(&o, r, c);
+    return values;
 }

@@ -19,7 +19,8 @@ enum { MOST_ROWS = 304 };
 typedef struct packing {
     bsmm_request request;
     bool integers, is_b;
-    bsmm_int8_form form; /* of integers */
+    bsmm_int8_form form;  /* of integers */
+    const double *values; /* of the side */
     int64_t width, unit, unit_bytes;
 } packing;
 
@@ -109,7 +110,7 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
         if (p->wide[lane]) continue;
         for (int64_t k = 0; k < t->m.cols; k++) {
             double got = (w->integers ? integer_value : half_value)(w, p, lane, k);
-            double want = lane < rows ? test_matrix_value(t, row + lane, k) : 0;
+            double want = lane < rows ? w->values[(row + lane) * t->m.cols + k] : 0;
             if (!(got == want || (isnan(got) && isnan(want))))
                 fail_msg("%s, order %u, width %lld: row %lld, k %lld: got %a, want %a",
                          bsmm_format_name(t->m.format), t->m.order, (long long)w->width,
@@ -212,8 +213,9 @@ static void check_operand(const test_matrix *t, const char *other) {
     bsmm_matrix d = describe(format_named("f32"), t->m.rows, 4), turned = d;
     turned.rows = d.cols;
     turned.cols = d.rows;
+    double *values = test_matrix_values(t);
     for (int side = 0; side < 2; side++) {
-        packing w = {.is_b = side};
+        packing w = {.is_b = side, .values = values};
         bsmm_matmul_desc desc = {.struct_size = sizeof desc,
                                  .a = side ? &with : &t->m,
                                  .b = side ? &t->m : &with,
@@ -231,6 +233,7 @@ static void check_operand(const test_matrix *t, const char *other) {
             check_widths(&w, t,
                          bsmm_bf16_by_segment(p) ? BSMM_BF16_SEGMENT_UNIT : BSMM_BF16_FOLDED_UNIT);
     }
+    free(values);
 }
 
 static void check_matrix(bsmm_matrix shape, const char *other, fill how, rng *r) {
@@ -349,13 +352,15 @@ static void test_subnormal_rows(void **state) {
     bsmm_matrix b = describe(format_named("mxfp8"), 4, 130),
                 d = describe(format_named("f32"), 9, 4);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &t.m, .b = &b, .d = &d};
-    packing w = {.integers = false};
+    double *values = test_matrix_values(&t);
+    packing w = {.integers = false, .values = values};
     assert_int_equal(bsmm_describe(&desc, &w.request), BSMM_OK);
     check_widths(&w, &t, BSMM_BF16_FOLDED_UNIT);
     packed p = pack(&bsmm_pack_portable, &w, 0, 9);
     for (int64_t i = 0; i < 9; i++)
         assert_false(p.wide[i]);
     guarded_free(p.units, p.bytes);
+    free(values);
     test_matrix_free(&t);
 }
 

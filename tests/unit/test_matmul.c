@@ -62,14 +62,6 @@ typedef struct expected {
     double value, magnitude; /* sum of terms, and of their magnitudes */
 } expected;
 
-static double *decode_all(const test_matrix *t) {
-    double *values = malloc(sizeof(double) * (size_t)(t->m.rows * t->m.cols + 1));
-    for (int64_t r = 0; r < t->m.rows; r++)
-        for (int64_t c = 0; c < t->m.cols; c++)
-            values[r * t->m.cols + c] = test_matrix_value(t, r, c);
-    return values;
-}
-
 static expected sum_terms(const product *p, const double *a, const double *b, int64_t i,
                           int64_t j) {
     int64_t k = p->a.m.cols;
@@ -86,6 +78,20 @@ static expected sum_terms(const product *p, const double *a, const double *b, in
     return e;
 }
 
+/* D's elements, row after row; the caller frees them. */
+static expected *sum_all(const product *p) {
+    double *a = test_matrix_values(&p->a), *b = test_matrix_values(&p->b);
+    int64_t rows = p->d.m.rows, cols = p->d.m.cols;
+    expected *all = malloc(sizeof *all * (size_t)(rows * cols + 1));
+    assert_non_null(all);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            all[i * cols + j] = sum_terms(p, a, b, i, j);
+    free(a);
+    free(b);
+    return all;
+}
+
 /* Half a unit in the last place of D's format at `value`, and its overflow. */
 static bool close_enough(uint32_t elem, double got, double want, double slack) {
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
@@ -96,13 +102,13 @@ static bool close_enough(uint32_t elem, double got, double want, double slack) {
 }
 
 /* bound: what the kernel states, as a multiple of sum |a||b|; the sum here is rounded too. */
-static void check(const product *p, const char *kernel, double bound) {
-    double *a = decode_all(&p->a), *b = decode_all(&p->b);
+static void check(const product *p, const expected *all, const char *kernel, double bound) {
+    double *values = test_matrix_values(&p->d);
     double d_global = p->d.m.global_scale ? (double)*p->d.m.global_scale : 1;
     for (int64_t i = 0; i < p->d.m.rows; i++)
         for (int64_t j = 0; j < p->d.m.cols; j++) {
-            expected e = sum_terms(p, a, b, i, j);
-            double got = test_matrix_value(&p->d, i, j) / d_global;
+            expected e = all[i * p->d.m.cols + j];
+            double got = values[i * p->d.m.cols + j] / d_global;
             double slack = (bound + (double)p->a.m.cols * 0x1p-53) * e.magnitude;
             if (isnan(e.value) || isinf(e.magnitude)) slack = 0;
             if (!close_enough(p->d.m.format.elem, got, e.value / d_global, slack / d_global))
@@ -113,19 +119,21 @@ static void check(const product *p, const char *kernel, double bound) {
                          (long long)p->d.m.cols, (long long)p->a.m.cols, (long long)i, (long long)j,
                          got, e.value, slack);
         }
-    free(a);
-    free(b);
+    free(values);
 }
 
-/* Runs the product through every kernel of every device that accepts it. */
+/* Runs the product through every kernel of every device that accepts it; the sums that all are
+ * compared with are made once. */
 static void check_every_kernel(product *p) {
+    expected *all = sum_all(p);
     int ran = 0;
     for (test_walk w = test_walk_begin(&p->desc); test_walk_next(&w); ran++) {
         if (p->d.data_bytes) memset(p->d.m.data, 0xa5, p->d.data_bytes);
         if (test_multiply(&p->desc) != BSMM_OK)
             fail_msg("%s: %s", w.e.kernel, bsmm_error_message());
-        check(p, w.e.kernel, w.e.bound);
+        check(p, all, w.e.kernel, w.e.bound);
     }
+    free(all);
     assert_true(ran >= test_walk_least(1));
 }
 

@@ -54,15 +54,8 @@ typedef struct expected {
     double sum, magnitude;
 } expected;
 
-static double *values_of(const test_matrix *t) {
-    double *values = malloc(sizeof(double) * (size_t)(t->m.rows * K + 1));
-    for (int64_t i = 0; i < t->m.rows * K; i++)
-        values[i] = test_matrix_value(t, i / K, i % K);
-    return values;
-}
-
 static expected *sum_terms(const test_matrix *a, const test_matrix *b, double alpha) {
-    double *left = values_of(a), *right = values_of(b);
+    double *left = test_matrix_values(a), *right = test_matrix_values(b);
     expected *sums = calloc((size_t)(a->m.rows * N), sizeof *sums);
     for (int64_t i = 0; i < a->m.rows * N; i++)
         for (int64_t k = 0; k < K; k++) {
@@ -76,14 +69,16 @@ static expected *sum_terms(const test_matrix *a, const test_matrix *b, double al
 }
 
 static void expect_close(const test_matrix *d, const expected *want, const bsmm_explanation *e) {
+    double *values = test_matrix_values(d);
     for (int64_t i = 0; i < d->m.rows * N; i++) {
-        double got = test_matrix_value(d, i / N, i % N), sum = want[i].sum;
+        double got = values[i], sum = want[i].sum;
         double slack = e->bound * want[i].magnitude + 0x1p-24 * fabs(sum);
         bool same = isnan(sum) ? isnan(got) : got == sum;
         if (!(isfinite(sum) ? fabs(got - sum) <= slack : same))
             fail_msg("%s, %lld rows, at (%lld, %lld): got %a, want %a, slack %a", e->kernel,
                      (long long)d->m.rows, (long long)i / N, (long long)i % N, got, sum, slack);
     }
+    free(values);
 }
 
 static void check_product(const test_matrix *a, const test_matrix *b, float alpha, rng *r) {
