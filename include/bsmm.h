@@ -569,6 +569,40 @@ BSMM_API const char *bsmm_file_metadata(const bsmm_file *file, const char *key);
 BSMM_API bsmm_status bsmm_file_metadata_at(const bsmm_file *file, uint64_t index, const char **key,
                                            const char **value);
 
+/* What a metadata value is. */
+typedef enum bsmm_value_type {
+    BSMM_VALUE_NONE = 0,
+    BSMM_VALUE_INTEGER = 1,  /* signed: `integer` holds it */
+    BSMM_VALUE_UNSIGNED = 2, /* `natural` holds it */
+    BSMM_VALUE_FLOAT = 3,    /* `real` holds it, exactly */
+    BSMM_VALUE_BOOL = 4,     /* `natural` holds it: 0 or 1 */
+    BSMM_VALUE_STRING = 5,   /* `text` points to `count` bytes, which need not be UTF-8 */
+    BSMM_VALUE_ARRAY = 6     /* `count` items of item_type: bsmm_file_value_items */
+} bsmm_value_type;
+
+/* A metadata value with its type (GGUF specification, gguf_metadata_value_type; safetensors has
+ * strings alone). The text is in the file's mapping and has no NUL at its end. */
+typedef struct bsmm_value {
+    uint32_t struct_size;
+    uint32_t type;      /* bsmm_value_type */
+    uint32_t item_type; /* of an array's items; never ARRAY */
+    uint32_t bits;      /* of a number as it is stored, or of an array's numbers: 8 to 64 */
+    uint64_t count;     /* bytes of a string, items of an array, else 1 */
+    int64_t integer;
+    uint64_t natural;
+    double real;
+    const char *text;
+} bsmm_value;
+
+/* The value of a key. NOT_FOUND names the key. */
+BSMM_API bsmm_status bsmm_file_value(const bsmm_file *file, const char *key, bsmm_value *value);
+
+/* Items [first, first + count) of an array into values[0 .. count), whose stride is
+ * values[0].struct_size; the others' struct_size is set. NOT_FOUND past the last; INVALID where the
+ * key's value is no array. A call for all items takes time in proportion to their number. */
+BSMM_API bsmm_status bsmm_file_value_items(const bsmm_file *file, const char *key, uint64_t first,
+                                           uint64_t count, bsmm_value *values);
+
 /* One stored tensor, outermost dimension first. */
 typedef struct bsmm_tensor {
     uint32_t struct_size;

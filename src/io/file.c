@@ -41,14 +41,23 @@ bsmm_status bsmm_file_add_tensor(bsmm_file *file, const bsmm_tensor *tensor) {
 }
 
 bsmm_status bsmm_file_add_metadata(bsmm_file *file, const char *key, size_t key_length,
-                                   const char *value, size_t value_length) {
+                                   const bsmm_stored_value *value) {
+    const char *text = (const char *)value->at;
+    bool is_text = value->type == BSMM_GGUF_STRING && bsmm_text_is_utf8(text, value->count);
     BSMM_TRY(bsmm_grow((void **)&file->metadata, file->metadata_count, &file->metadata_room,
                        sizeof *file->metadata));
-    bsmm_pair pair = {bsmm_arena_text(&file->arena, key, key_length),
-                      value ? bsmm_arena_text(&file->arena, value, value_length) : NULL};
-    if (!pair.key || (value && !pair.value)) return bsmm_fail_memory();
+    bsmm_pair pair = {.key = bsmm_arena_text(&file->arena, key, key_length), .stored = *value};
+    if (is_text) pair.value = bsmm_arena_text(&file->arena, text, value->count);
+    if (!pair.key || (is_text && !pair.value)) return bsmm_fail_memory();
+    if (is_text) pair.stored.at = (const uint8_t *)pair.value;
     file->metadata[file->metadata_count++] = pair;
     return BSMM_OK;
+}
+
+bsmm_status bsmm_file_add_text(bsmm_file *file, const char *key, const char *text, size_t length) {
+    const bsmm_stored_value value = {
+        .at = (const uint8_t *)text, .count = length, .type = BSMM_GGUF_STRING};
+    return bsmm_file_add_metadata(file, key, strlen(key), &value);
 }
 
 static bsmm_status index_tensors(bsmm_file *file) {
@@ -119,10 +128,13 @@ static int compare_key(const void *key, const void *pair) {
     return strcmp(key, ((const bsmm_pair *)pair)->key);
 }
 
-const char *bsmm_file_metadata(const bsmm_file *file, const char *key) {
+const bsmm_pair *bsmm_file_pair(const bsmm_file *file, const char *key) {
     if (!file || !key || file->metadata_count == 0) return NULL;
-    const bsmm_pair *pair =
-        bsearch(key, file->metadata, file->metadata_count, sizeof *file->metadata, compare_key);
+    return bsearch(key, file->metadata, file->metadata_count, sizeof *file->metadata, compare_key);
+}
+
+const char *bsmm_file_metadata(const bsmm_file *file, const char *key) {
+    const bsmm_pair *pair = bsmm_file_pair(file, key);
     return pair ? pair->value : NULL;
 }
 

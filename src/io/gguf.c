@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPE_UINT32 = 4, TYPE_STRING = 8, TYPE_ARRAY = 9, GGUF_MAX_DIMS = 4 };
-
-/* Bytes of a value by its metadata type; 0: not of fixed size. */
-static const uint8_t value_bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+enum { TYPE_UINT32 = 4, GGUF_MAX_DIMS = 4 };
 
 typedef struct text {
     const char *at;
@@ -65,27 +62,35 @@ static bsmm_status read_name(reading *r, const char *what, text *to) {
 static bsmm_status skip_values(reading *r, const char *what, uint32_t type, uint64_t count) {
     uint64_t bytes;
     text skipped;
-    if (type == TYPE_STRING) {
+    if (type == BSMM_GGUF_STRING) {
         for (uint64_t i = 0; i < count; i++)
             BSMM_TRY(read_text(r, what, &skipped));
         return BSMM_OK;
     }
-    if (type >= BSMM_COUNT(value_bytes) || !value_bytes[type])
+    uint32_t each = bsmm_gguf_number_bytes(type);
+    if (!each)
         return bsmm_fail(BSMM_E_FORMAT, "%s: type is %u; must be 0 to 12, and no array of arrays",
                          what, type);
-    if (!bsmm_mul_u64(count, value_bytes[type], &bytes))
+    if (!bsmm_mul_u64(count, each, &bytes))
         return bsmm_fail(BSMM_E_FORMAT, "%s: %" PRIu64 " values; the size overflows", what, count);
     BSMM_TRY(need(r, bytes, what));
     r->at += bytes;
     return BSMM_OK;
 }
 
-static bsmm_status read_array(reading *r, const char *what) {
-    uint32_t type;
-    uint64_t count;
-    BSMM_TRY(read_u32(r, what, &type));
-    BSMM_TRY(read_u64(r, what, &count));
-    return skip_values(r, what, type, count);
+static bsmm_status read_array(reading *r, const char *what, bsmm_stored_value *to) {
+    BSMM_TRY(read_u32(r, what, &to->item_type));
+    BSMM_TRY(read_u64(r, what, &to->count));
+    to->at = r->data + r->at;
+    return skip_values(r, what, to->item_type, to->count);
+}
+
+static bsmm_status read_string(reading *r, const char *what, bsmm_stored_value *to) {
+    text value;
+    BSMM_TRY(read_text(r, what, &value));
+    to->at = (const uint8_t *)value.at;
+    to->count = value.length;
+    return BSMM_OK;
 }
 
 static bsmm_status read_alignment(reading *r, uint32_t type) {
@@ -99,17 +104,16 @@ static bsmm_status read_alignment(reading *r, uint32_t type) {
     return BSMM_OK;
 }
 
-/* Every key is kept, so that duplicates show, and every value that can be a C string. */
+/* Every key is kept, so that duplicates show. */
 static bsmm_status read_value(reading *r, const char *what, const text *key, uint32_t type) {
-    text value = {NULL, 0};
-    if (type == TYPE_STRING)
-        BSMM_TRY(read_text(r, what, &value));
-    else if (type == TYPE_ARRAY)
-        BSMM_TRY(read_array(r, what));
+    bsmm_stored_value value = {.at = r->data + r->at, .count = 1, .type = type};
+    if (type == BSMM_GGUF_STRING)
+        BSMM_TRY(read_string(r, what, &value));
+    else if (type == BSMM_GGUF_ARRAY)
+        BSMM_TRY(read_array(r, what, &value));
     else
         BSMM_TRY(skip_values(r, what, type, 1));
-    if (!bsmm_text_is_utf8(value.at, value.length)) value.at = NULL;
-    return bsmm_file_add_metadata(r->file, key->at, key->length, value.at, value.length);
+    return bsmm_file_add_metadata(r->file, key->at, key->length, &value);
 }
 
 static bsmm_status read_pair(reading *r) {

@@ -83,8 +83,21 @@ uint64_t bsmm_names_find(const bsmm_name *names, uint64_t count, const char *nam
 /* Whether it is that name. */
 bool bsmm_name_is(const char *candidate, const char *name, size_t base, const char *suffix);
 
+/* A value as it lies in the file. Types are GGUF's numbers (value.c). */
+typedef struct bsmm_stored_value {
+    const uint8_t *at; /* a number, the bytes of a string, the first item of an array */
+    uint64_t count;    /* bytes of a string, items of an array, else 1 */
+    uint32_t type, item_type;
+} bsmm_stored_value;
+
+enum { BSMM_GGUF_STRING = 8, BSMM_GGUF_ARRAY = 9 };
+
+/* Bytes of a number of a GGUF type; 0 for strings, arrays and unknown types. */
+uint32_t bsmm_gguf_number_bytes(uint32_t type);
+
 typedef struct bsmm_pair {
-    const char *key, *value;
+    const char *key, *value; /* value NULL: no text without NUL */
+    bsmm_stored_value stored;
 } bsmm_pair;
 
 struct bsmm_record; /* family.h */
@@ -112,9 +125,12 @@ bsmm_status bsmm_file_map(bsmm_file *file, const char *path,
 bsmm_status bsmm_file_add_tensor(bsmm_file *file, const bsmm_tensor *tensor); /* its name stays */
 /* Sorts the tensors by their bytes; those that begin and end together keep their order. */
 bsmm_status bsmm_file_order(bsmm_file *file);
-/* Copies key and value; value NULL: no text. */
+/* Copies the key, and a text that is UTF-8 without NUL. Other values stay where they lie; they must
+ * live as long as the file. */
 bsmm_status bsmm_file_add_metadata(bsmm_file *file, const char *key, size_t key_length,
-                                   const char *value, size_t value_length);
+                                   const bsmm_stored_value *value);
+bsmm_status bsmm_file_add_text(bsmm_file *file, const char *key, const char *text, size_t length);
+const bsmm_pair *bsmm_file_pair(const bsmm_file *file, const char *key); /* NULL if absent */
 /* Sorts names and keys and refuses duplicates. */
 bsmm_status bsmm_file_index(bsmm_file *file);
 /* The tensor of a name, or of the first `base` characters of a name and a suffix;

@@ -78,8 +78,8 @@ static bsmm_status add_metadata(bsmm_file *file, json_t *metadata) {
     json_object_foreach(metadata, key, value) {
         if (!json_is_string(value))
             return bsmm_fail(BSMM_E_FORMAT, "header.__metadata__.%.80s: must be a string", key);
-        BSMM_TRY(bsmm_file_add_metadata(file, key, strlen(key), json_string_value(value),
-                                        json_string_length(value)));
+        BSMM_TRY(
+            bsmm_file_add_text(file, key, json_string_value(value), json_string_length(value)));
     }
     return BSMM_OK;
 }

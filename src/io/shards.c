@@ -39,8 +39,7 @@ static bsmm_status take_tensors(const json_t *weight_map, const char *shard, bsm
     }
     for (uint64_t i = 0; i < from->metadata_count; i++) {
         const bsmm_pair *pair = &from->metadata[i];
-        BSMM_TRY(bsmm_file_add_metadata(to, pair->key, strlen(pair->key), pair->value,
-                                        strlen(pair->value)));
+        BSMM_TRY(bsmm_file_add_metadata(to, pair->key, strlen(pair->key), &pair->stored));
     }
     return BSMM_OK;
 }

@@ -330,11 +330,76 @@ static void test_unknown_types(void **state) {
     assert_int_equal(parse(&b), BSMM_OK); /* the first is taken for empty */
 }
 
+static bsmm_value value_of(const bsmm_file *file, const char *key) {
+    bsmm_value value = BSMM_INIT(bsmm_value);
+    assert_int_equal(bsmm_file_value(file, key, &value), BSMM_OK);
+    return value;
+}
+
+static void put_number(builder *b, const char *key, uint32_t type, const void *bytes,
+                       size_t count) {
+    put_text(b, key), put_u32(b, type), put(b, bytes, count);
+}
+
+/* A value of each type, beside what C's own types hold. */
+static void test_values_have_types(void **state) {
+    (void)state;
+    builder b = {0};
+    const int8_t i8 = -3;
+    const int16_t i16 = -300;
+    const int64_t i64 = INT64_MIN;
+    const uint64_t u64 = UINT64_MAX;
+    const float f32 = 0.1f;
+    const double f64 = -1e300;
+    begin(&b, 3, 0, 9);
+    put_number(&b, "i8", 1, &i8, 1), put_number(&b, "i16", 3, &i16, 2);
+    put_number(&b, "i64", 11, &i64, 8), put_number(&b, "u64", 10, &u64, 8);
+    put_number(&b, "f32", 6, &f32, 4), put_number(&b, "f64", 12, &f64, 8);
+    put_number(&b, "on", 7, "\1", 1);
+    put_text(&b, "words"), put_u32(&b, 9), put_u32(&b, 8), put_u64(&b, 3);
+    put_text(&b, "a"), put_text(&b, ""), put_text(&b, "\xff\xfe");
+    put_text(&b, "shape"), put_u32(&b, 9), put_u32(&b, 5), put_u64(&b, 2);
+    put_u32(&b, 7), put_u32(&b, (uint32_t)-7);
+    pad(&b, 32, 0);
+    bsmm_file *file;
+    assert_int_equal(bsmm_file_from_memory(b.bytes, b.count, &file), BSMM_OK);
+    assert_int_equal(value_of(file, "i8").integer, -3);
+    assert_int_equal(value_of(file, "i8").bits, 8);
+    assert_int_equal(value_of(file, "i16").integer, -300);
+    assert_true(value_of(file, "i64").integer == INT64_MIN);
+    assert_true(value_of(file, "u64").natural == UINT64_MAX);
+    assert_int_equal(value_of(file, "u64").type, BSMM_VALUE_UNSIGNED);
+    assert_true(value_of(file, "f32").real == (double)0.1f);
+    assert_true(value_of(file, "f64").real == -1e300);
+    assert_int_equal(value_of(file, "on").type, BSMM_VALUE_BOOL);
+    assert_int_equal(value_of(file, "on").natural, 1);
+    bsmm_value words = value_of(file, "words"), items[3] = {BSMM_INIT(bsmm_value)};
+    assert_int_equal(words.type, BSMM_VALUE_ARRAY);
+    assert_int_equal(words.item_type, BSMM_VALUE_STRING);
+    assert_int_equal(words.count, 3);
+    assert_int_equal(bsmm_file_value_items(file, "words", 0, 3, items), BSMM_OK);
+    assert_int_equal(items[1].count, 0);
+    assert_int_equal(items[2].count, 2);
+    assert_memory_equal(items[2].text, "\xff\xfe", 2);
+    assert_int_equal(bsmm_file_value_items(file, "words", 2, 1, items), BSMM_OK);
+    assert_memory_equal(items[0].text, "\xff\xfe", 2);
+    assert_int_equal(bsmm_file_value_items(file, "words", 2, 2, items), BSMM_E_NOT_FOUND);
+    assert_int_equal(bsmm_file_value_items(file, "words", UINT64_MAX, 2, items), BSMM_E_NOT_FOUND);
+    assert_int_equal(bsmm_file_value_items(file, "shape", 0, 2, items), BSMM_OK);
+    assert_int_equal(items[1].integer, -7);
+    assert_int_equal(items[1].bits, 32);
+    assert_int_equal(bsmm_file_value_items(file, "on", 0, 1, items), BSMM_E_INVALID);
+    assert_int_equal(bsmm_file_value(file, "none", items), BSMM_E_NOT_FOUND);
+    assert_non_null(strstr(bsmm_error_message(), "none"));
+    bsmm_file_close(file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),      cmocka_unit_test(test_signed_scale),
-        cmocka_unit_test(test_truncated), cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_pairs),     cmocka_unit_test(test_infos),
-        cmocka_unit_test(test_types),     cmocka_unit_test(test_unknown_types)};
+        cmocka_unit_test(test_good),         cmocka_unit_test(test_values_have_types),
+        cmocka_unit_test(test_signed_scale), cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_headers),      cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_infos),        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_unknown_types)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
