@@ -152,16 +152,24 @@ int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_
     return written ? CLI_OK : job.status;
 }
 
+static void print_line(const cli_transfer *transfer, const cli_transfer_result *result,
+                       double bytes) {
+    const char *out = transfer->values->out;
+    char *path = cli_printable(strcpy(cli_alloc(strlen(out) + 1, 1), out));
+    printf("%s: %llu %s %s, %llu kept, ", path, (unsigned long long)result->changed,
+           result->changed == 1 ? "weight" : "weights", transfer->participle,
+           (unsigned long long)result->kept);
+    if (result->left_out) printf("%llu left out, ", (unsigned long long)result->left_out);
+    puts(cli_quantity(bytes, "B").text);
+    free(path);
+}
+
 void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result) {
     const cli_transfer_values *values = transfer->values;
     struct stat file = {0};
     stat(values->out, &file);
     if (!values->json) {
-        printf("%s: %llu %s %s, %llu kept, ", values->out, (unsigned long long)result->changed,
-               result->changed == 1 ? "weight" : "weights", transfer->participle,
-               (unsigned long long)result->kept);
-        if (result->left_out) printf("%llu left out, ", (unsigned long long)result->left_out);
-        puts(cli_quantity((double)file.st_size, "B").text);
+        print_line(transfer, result, (double)file.st_size);
         return;
     }
     cli_rows *rows = cli_rows_open(cli_transfer_columns, true);

@@ -72,7 +72,13 @@ static int keep_mode(int descriptor, const struct stat *old) {
     bool kept = fchown(descriptor, old->st_uid, old->st_gid) == 0 ||
                 fchown(descriptor, (uid_t)-1, old->st_gid) == 0;
     if (!kept) mode &= ~(mode_t)S_IRWXG;
-    return fchmod(descriptor, mode);
+    if (fchmod(descriptor, mode) == 0) return 0;
+    /* A file system without permissions gives every file the same. */
+    int error = errno;
+    struct stat now;
+    bool same = fstat(descriptor, &now) == 0 && (now.st_mode & 0777) == (old->st_mode & 0777);
+    errno = error;
+    return same ? 0 : -1;
 }
 
 static bsmm_status create(const char *path, bsmm_output *output) {

@@ -39,6 +39,15 @@ int open(const char *path, int flags, ...) {
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
+/* Stands for a file system that has no permissions. */
+static bool modes_are_fixed;
+
+int fchmod(int descriptor, mode_t mode) {
+    if (!modes_are_fixed) return (int)syscall(SYS_fchmod, descriptor, mode);
+    errno = EPERM;
+    return -1;
+}
+
 static void test_rename(void **state) {
     named_only = *state != NULL;
     const char *path = make_folder("rename");
@@ -96,6 +105,24 @@ static void test_modes(void **state) {
         assert_int_equal(mode_of(path), modes[i]);
     }
     umask(before);
+}
+
+/* Where permissions cannot be set, those that a file has anyway do, and no others. */
+static void test_fixed_modes(void **state) {
+    (void)state;
+    const char *path = make_folder("fixed");
+    bsmm_writer *writer;
+    static const int64_t count = 1;
+    modes_are_fixed = true;
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(bsmm_writer_commit(begin_one(path, 1)), BSMM_OK);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(bsmm_writer_create(path, "safetensors", &writer), BSMM_OK);
+    assert_int_equal(bsmm_writer_add_tensor(writer, "t", "F32", 1, &count, NULL), BSMM_OK);
+    expect_failure(bsmm_writer_begin(writer), BSMM_E_IO, "cannot keep its permissions");
+    bsmm_writer_abort(writer);
+    modes_are_fixed = false;
+    assert_int_equal(entries_in(temp_path("fixed")), 1);
 }
 
 /* While it is written, too, nobody may read it who could not read the old file. */
@@ -178,10 +205,13 @@ static void test_full_disk(void **state) {
 #define BOTH(test) cmocka_unit_test(test), cmocka_unit_test_prestate(test, &named_only)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        BOTH(test_rename),          BOTH(test_failing_commit),
-        BOTH(test_modes),           BOTH(test_file_size_limit),
-        BOTH(test_full_disk),       cmocka_unit_test(test_mode_of_temporary),
-        cmocka_unit_test(test_kill)};
+    const struct CMUnitTest tests[] = {BOTH(test_rename),
+                                       BOTH(test_failing_commit),
+                                       BOTH(test_modes),
+                                       BOTH(test_file_size_limit),
+                                       BOTH(test_full_disk),
+                                       cmocka_unit_test(test_fixed_modes),
+                                       cmocka_unit_test(test_mode_of_temporary),
+                                       cmocka_unit_test(test_kill)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
