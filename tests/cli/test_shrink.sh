@@ -19,7 +19,7 @@ begin() {
     "$BSMM" quantize hole.safetensors -o out.safetensors --format nvfp4 --threads 1 >out 2>err &
     pid=$!
     while kill -0 $pid 2>/dev/null; do
-        ls -l /proc/$pid/fd 2>/dev/null | grep -e "(deleted)$" -e "\.tmp$" >/dev/null && return
+        ls -l /proc/$pid/fd 2>/dev/null | grep -e "$work/.*(deleted)$" -e "$work/.*\.tmp$" >/dev/null && return
         sleep 0.01
     done
     fail "it ended before it was disturbed: $(cat err)"
