@@ -30,7 +30,7 @@ typedef struct bsmm_product {
  * copied by memcpy, so it holds no pointer into itself, to the product or to the product's memory.
  */
 enum {
-    BSMM_STATE_BYTES = 8192, /* the most that a kernel's state takes */
+    BSMM_STATE_BYTES = 16384, /* the most that a kernel's state takes */
     BSMM_STATE_ALIGNMENT = 128,
 };
 

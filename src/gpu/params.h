@@ -8,8 +8,12 @@
 
 bsmm_gpu_operand bsmm_gpu_operand_of(const bsmm_operand *o);
 
+/* Sets the memory of what was made of the same operand when it had none. */
+void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to);
+
 /* D is unscaled. */
 bsmm_gpu_epilogue bsmm_gpu_epilogue_of(const bsmm_product *p);
+void bsmm_gpu_epilogue_bind(const bsmm_product *p, bsmm_gpu_epilogue *e);
 
 /* Whether all extents fit the 32-bit indices of kernels. */
 bool bsmm_gpu_is_small(const bsmm_product *p);

@@ -259,6 +259,15 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank, void 
     memcpy(map, &m, sizeof m);
     return CUDA_SUCCESS;
 }
+
+CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *at) {
+    emulated_map m;
+    if ((uintptr_t)at % 16 != 0) return CUDA_ERROR_INVALID_VALUE;
+    memcpy(&m, map, sizeof m);
+    m.address = at;
+    memcpy(map, &m, sizeof m);
+    return CUDA_SUCCESS;
+}
 _Static_assert(sizeof(emulated_map) <= sizeof(CUtensorMap), "a map's own bytes hold it");
 
 /* ---- kernels ---- */

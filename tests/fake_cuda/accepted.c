@@ -6,6 +6,7 @@
     }
 
 ACCEPT(cuTensorMapEncodeTiled)
+ACCEPT(cuTensorMapReplaceAddress)
 ACCEPT(cuMemsetD8Async)
 ACCEPT(cuMemsetD32Async)
 ACCEPT(cuMemcpyDtoDAsync_v2)

@@ -57,7 +57,10 @@ static void compare(const on_device *d, bsmm_pack_route route, bool with_scales)
     bsmm_pack_launch host = bsmm_pack_launch_of(&d->host, route, with_scales, expected);
     bsmm_pack_launch launch = bsmm_pack_launch_of(&d->operand, route, with_scales, memory);
     pack_model(&host, &d->host);
+    assert_int_equal(bsmm_pack_load(d->device, &launch), BSMM_OK);
+    assert_int_equal(bsmm_cuda_enter(d->device), BSMM_OK);
     assert_int_equal(bsmm_pack_run(d->device, &launch, NULL), BSMM_OK);
+    bsmm_cuda_leave(d->device);
     test_cuda_read(d->device, got, memory, at.bytes);
     /* Elements that are not the values are nobody's. */
     bool wide = ((bsmm_pack_header *)(void *)expected)->flags & BSMM_PACK_WIDE;
@@ -153,7 +156,10 @@ static void check_scales(const bsmm_cuda_device *device, const char *name, uint3
     on_device d = upload(device, &t);
     float got[404 * 8], *to = test_cuda_new(device, NULL, sizeof got);
     bsmm_pack_scales_launch launch = bsmm_pack_scales_launch_of(&d.operand, by_row, to);
+    assert_int_equal(bsmm_pack_scales_load(device, &launch), BSMM_OK);
+    assert_int_equal(bsmm_cuda_enter(device), BSMM_OK);
     assert_int_equal(bsmm_pack_scales_run(device, &launch, NULL), BSMM_OK);
+    bsmm_cuda_leave(device);
     test_cuda_read(device, got, to, sizeof got);
     int64_t rows = by_row ? bsmm_round_up(shape.rows, 4) : bsmm_ceil_div(shape.rows, 128);
     int64_t cols = bsmm_ceil_div(shape.cols, 128);

@@ -121,10 +121,6 @@ double bsmm_cuda_generic_bound(const bsmm_product *p) {
     }
 }
 
-bsmm_status bsmm_cuda_generic_prepare(const bsmm_product *p) {
-    return bsmm_cuda_load(p->device, &functions[choose(p)], NULL);
-}
-
 bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p) {
     bool scaled = choose(p) == SCALED;
     return (bsmm_bf16_job){
@@ -137,31 +133,44 @@ bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p) {
     };
 }
 
-bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_gate *gate) {
-    const bsmm_cuda_device *d = p->device;
-    int kind = choose(p);
-    bsmm_bf16_params params = {
-        .job = bsmm_cuda_generic_job(p),
-        .gate = gate ? *gate : (bsmm_cuda_gate){.when = BSMM_WHEN_ALWAYS},
-    };
-    /* Behind a gate that is seldom open, few blocks are to find it closed. */
-    int64_t blocks =
-        gate ? bsmm_min_i64(params.job.tiles, 2 * (int64_t)d->multiprocessors) : params.job.tiles;
-    return bsmm_cuda_launch(p->device, &(bsmm_cuda_launch_desc){
-                                           .function = &functions[kind],
-                                           .grid = {(uint32_t)blocks},
-                                           .block = {BSMM_BF16_THREADS},
-                                           .shared_bytes = functions[kind].shared_bytes,
-                                           .overlap = d->capability == 90, /* the gate waits */
-                                           .stream = p->stream,
-                                           .arguments = BSMM_CUDA_ARGUMENTS(&params),
-                                       });
+void bsmm_cuda_generic_bind(const bsmm_product *p, bsmm_bf16_job *job) {
+    const bsmm_operand *operands[2] = {&p->a, &p->b};
+    for (int i = 0; i < 2; i++) {
+        bsmm_gpu_operand_bind(operands[i], &job->sides[i].o);
+        job->sides[i].together = is_together(operands[i]);
+    }
+    bsmm_gpu_epilogue_bind(p, &job->epilogue);
 }
 
-static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
-    (void)state, (void)workspace;
-    return bsmm_cuda_generic_run(p, NULL);
+bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cuda_generic *made) {
+    const bsmm_cuda_device *d = p->device;
+    const bsmm_cuda_function *function = &functions[choose(p)];
+    made->job = bsmm_cuda_generic_job(p);
+    /* Behind a gate that is seldom open, few blocks are to find it closed. */
+    int64_t blocks =
+        is_gated ? bsmm_min_i64(made->job.tiles, 2 * (int64_t)d->multiprocessors) : made->job.tiles;
+    return bsmm_cuda_ready_make(d,
+                                &(bsmm_cuda_launch_desc){
+                                    .function = function,
+                                    .grid = {(uint32_t)blocks},
+                                    .block = {BSMM_BF16_THREADS},
+                                    .shared_bytes = function->shared_bytes,
+                                    .overlap = d->capability == 90, /* the gate waits */
+                                },
+                                &made->ready);
 }
+
+bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_generic *made,
+                                  const bsmm_cuda_gate *gate) {
+    bsmm_bf16_params params = {
+        .job = made->job,
+        .gate = gate ? *gate : (bsmm_cuda_gate){.when = BSMM_WHEN_ALWAYS},
+    };
+    bsmm_cuda_generic_bind(p, &params.job);
+    return bsmm_cuda_ready_launch(p->device, &made->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
+}
+
+BSMM_CHECK_STATE(bsmm_cuda_generic);
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     (void)state;
@@ -174,13 +183,21 @@ static double bound(const bsmm_product *p, const void *state) {
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
-    (void)state;
-    return bsmm_cuda_generic_prepare(p);
+    return bsmm_cuda_generic_make(p, false, state);
+}
+
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    (void)workspace;
+    BSMM_TRY(bsmm_cuda_enter(p->device));
+    bsmm_status status = bsmm_cuda_generic_run(p, state, NULL);
+    bsmm_cuda_leave(p->device);
+    return status;
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm80_bf16 = {
     .name = "cuda_sm80_bf16",
     .device = "cuda",
+    .state_bytes = sizeof(bsmm_cuda_generic),
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,

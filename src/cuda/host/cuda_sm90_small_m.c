@@ -160,6 +160,17 @@ static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
 
 /* ---- the kernel ---- */
 
+typedef struct made {
+    const weights *w;
+    cut c;
+    bsmm_small_m_params params;
+    bsmm_cuda_ready prepare, multiply;
+    uint64_t image_bytes, flag_bytes,
+        workspace_bytes; /* of A's image, where blocks do not make it */
+} made;
+
+BSMM_CHECK_STATE(made);
+
 static const bsmm_cuda_function *find_function(const weights *w, const cut *c) {
     return &w->functions[c->row_scaled ? 2 : c->grouped][c->tiles_log2];
 }
@@ -191,18 +202,6 @@ static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
     return why;
 }
 
-static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    (void)state;
-    const char *reason = bsmm_cuda_refuse(p, &all_weights[0].functions[0][0], why, size);
-    if (!reason) reason = refuse_a(&p->a, why, size);
-    if (!reason) reason = refuse_b(&p->b, why, size);
-    if (!reason) reason = bsmm_cuda_refuse_product(p);
-    if (reason) return reason;
-    cut c;
-    if (!find_cut(p, find_weights(&p->b), &c)) return "K is too long for shared memory";
-    return NULL;
-}
-
 /* Of A's image without scales. */
 static uint64_t image_bytes(const bsmm_product *p, const cut *c) {
     return (uint64_t)bsmm_small_m_count_steps(p) * c->columns * BSMM_SMALL_M_K * 2;
@@ -219,13 +218,31 @@ static uint64_t flag_bytes(const bsmm_product *p) {
     return (count * sizeof(uint32_t) + 15) / 16 * 16;
 }
 
+static void measure(const bsmm_product *p, made *m) {
+    m->image_bytes = image_bytes(p, &m->c);
+    m->flag_bytes = flag_bytes(p);
+    m->workspace_bytes = 0;
+    if (m->c.own) return;
+    m->workspace_bytes = m->image_bytes + m->flag_bytes +
+                         (uint64_t)bsmm_small_m_count_steps(p) * m->c.scale_columns * sizeof(float);
+}
+
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    made *m = state;
+    const char *reason = bsmm_cuda_refuse(p, &all_weights[0].functions[0][0], why, size);
+    if (!reason) reason = refuse_a(&p->a, why, size);
+    if (!reason) reason = refuse_b(&p->b, why, size);
+    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (reason) return reason;
+    m->w = find_weights(&p->b);
+    if (!find_cut(p, m->w, &m->c)) return "K is too long for shared memory";
+    measure(p, m);
+    return NULL;
+}
+
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
-    (void)state;
-    cut c;
-    find_cut(p, find_weights(&p->b), &c);
-    if (c.own) return 0;
-    return image_bytes(p, &c) + flag_bytes(p) +
-           (uint64_t)bsmm_small_m_count_steps(p) * c.scale_columns * sizeof(float);
+    (void)p;
+    return ((const made *)state)->workspace_bytes;
 }
 
 /* The tensor cores add 16 products and a sum, each cut off 23 bits below the largest: 17 * 2^-23
@@ -236,15 +253,6 @@ static double bound(const bsmm_product *p, const void *state) {
     double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);
     double sums = is_grouped(p) ? 2.2 * (BSMM_SMALL_M_K + 16) + k / BSMM_SMALL_M_K : 2.2 * (k + 16);
     return (parts * sums + 64) * 0x1p-24;
-}
-
-static bsmm_status make(const bsmm_product *p, void *state) {
-    (void)state;
-    const weights *w = find_weights(&p->b);
-    cut c;
-    find_cut(p, w, &c);
-    BSMM_TRY(bsmm_cuda_load(p->device, &prepare_a, NULL));
-    return bsmm_cuda_load(p->device, find_function(w, &c), NULL);
 }
 
 static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, const cut *c) {
@@ -272,47 +280,56 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const weights *w, co
     return params;
 }
 
-/* A's image in the workspace, by a kernel of its own. */
-static bsmm_status make_image(const bsmm_product *p, const cut *c, uint8_t *image,
-                              bsmm_small_m_params *params) {
-    uint8_t *behind = image + image_bytes(p, c);
-    params->a_image = image;
-    params->a_image_any = (uint32_t *)(void *)behind;
-    if (c->grouped) params->a_image_scales = (float *)(void *)(behind + flag_bytes(p));
-    bsmm_cuda_launch_desc launch = {
+static bsmm_status make(const bsmm_product *p, void *state) {
+    made *m = state;
+    const cut *c = &m->c;
+    m->params = params_of(p, m->w, c);
+    const bsmm_cuda_launch_desc prepare = {
         .function = &prepare_a,
-        .grid = {params->m * params->blocks_per_row},
+        .grid = {m->params.m * m->params.blocks_per_row},
         .block = {BSMM_SMALL_M_PREPARE_THREADS},
         .overlap = true,
-        .stream = p->stream,
-        .arguments = BSMM_CUDA_ARGUMENTS(params),
     };
-    return bsmm_cuda_launch(p->device, &launch);
+    const bsmm_cuda_launch_desc multiply = {
+        .function = find_function(m->w, c),
+        .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, c->rows) * c->splits},
+        .block = {BSMM_SMALL_M_THREADS},
+        .cluster = {c->splits},
+        .shared_bytes = c->shared,
+        .overlap = true,
+    };
+    BSMM_TRY(bsmm_cuda_ready_make(p->device, &prepare, &m->prepare));
+    return bsmm_cuda_ready_make(p->device, &multiply, &m->multiply);
+}
+
+/* A's image in the workspace, by a kernel of its own. */
+static bsmm_status make_image(const bsmm_product *p, const made *m, uint8_t *image,
+                              bsmm_small_m_params *params) {
+    uint8_t *behind = image + m->image_bytes;
+    params->a_image = image;
+    params->a_image_any = (uint32_t *)(void *)behind;
+    if (m->c.grouped) params->a_image_scales = (float *)(void *)(behind + m->flag_bytes);
+    return bsmm_cuda_ready_launch(p->device, &m->prepare, p->stream, BSMM_CUDA_ARGUMENTS(params));
+}
+
+static bsmm_status run_in_context(const bsmm_product *p, const made *m, void *workspace) {
+    bsmm_small_m_params params = m->params;
+    bsmm_small_m_params_bind(p, &params);
+    if (!m->c.own) BSMM_TRY(make_image(p, m, workspace, &params));
+    return bsmm_cuda_ready_launch(p->device, &m->multiply, p->stream, BSMM_CUDA_ARGUMENTS(&params));
 }
 
 static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
-    (void)state;
-    const weights *w = find_weights(&p->b);
-    cut c;
-    find_cut(p, w, &c);
-    bsmm_small_m_params params = params_of(p, w, &c);
-    if (!c.own) BSMM_TRY(make_image(p, &c, workspace, &params));
-    bsmm_cuda_launch_desc launch = {
-        .function = find_function(w, &c),
-        .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, c.rows) * c.splits},
-        .block = {BSMM_SMALL_M_THREADS},
-        .cluster = {c.splits},
-        .shared_bytes = c.shared,
-        .overlap = true,
-        .stream = p->stream,
-        .arguments = BSMM_CUDA_ARGUMENTS(&params),
-    };
-    return bsmm_cuda_launch(p->device, &launch);
+    BSMM_TRY(bsmm_cuda_enter(p->device));
+    bsmm_status status = run_in_context(p, state, workspace);
+    bsmm_cuda_leave(p->device);
+    return status;
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90_small_m = {
     .name = "cuda_sm90_small_m",
     .device = "cuda",
+    .state_bytes = sizeof(made),
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,

@@ -38,11 +38,10 @@ static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    (void)state;
     if (!takes(p, &p->a)) return "a is not mxfp4 or mxfp6 (nor, with compute fast, mxfp8)";
     if (!takes(p, &p->b)) return "b is not mxfp4 or mxfp6 (nor, with compute fast, mxfp8)";
     const bsmm_wgmma_plan plan = plan_of(p);
-    return bsmm_wgmma_plan_refuse(p, &plan, why, size);
+    return bsmm_wgmma_refuse(p, &plan, state, why, size);
 }
 
 /* FAST's rounding to nearest moves an element by at most itself: a factor of 2 for each side. That
@@ -54,5 +53,9 @@ static double bound(const bsmm_product *p, const void *state) {
     return sides * (1 + bsmm_wgmma_bound(BSMM_WGMMA_POW2, p->a.m.cols)) - 1;
 }
 
-#define WGMMA_KERNEL cuda_sm90a_fold
-#include "cuda/host/wgmma_row.h"
+const bsmm_kernel bsmm_kernel_cuda_sm90a_fold = {
+    BSMM_WGMMA_KERNEL,
+    .name = "cuda_sm90a_fold",
+    .refuse = refuse,
+    .bound = bound,
+};

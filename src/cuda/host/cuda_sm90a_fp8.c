@@ -18,17 +18,19 @@ static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    (void)state;
     if (!takes(&p->a)) return "a is not e4m3 or e5m2 with fp32 scales of 1 x 128 or 128 x 128";
     if (!takes(&p->b)) return "b is not e4m3 or e5m2 with fp32 scales of 1 x 128 or 128 x 128";
     const bsmm_wgmma_plan plan = plan_of(p);
-    return bsmm_wgmma_plan_refuse(p, &plan, why, size);
+    return bsmm_wgmma_refuse(p, &plan, state, why, size);
 }
 
 static double bound(const bsmm_product *p, const void *state) {
-    (void)state;
-    return bsmm_wgmma_bound(plan_of(p).kind, p->a.m.cols);
+    return bsmm_wgmma_bound(((const bsmm_wgmma_state *)state)->plan.kind, p->a.m.cols);
 }
 
-#define WGMMA_KERNEL cuda_sm90a_fp8
-#include "cuda/host/wgmma_row.h"
+const bsmm_kernel bsmm_kernel_cuda_sm90a_fp8 = {
+    BSMM_WGMMA_KERNEL,
+    .name = "cuda_sm90a_fp8",
+    .refuse = refuse,
+    .bound = bound,
+};

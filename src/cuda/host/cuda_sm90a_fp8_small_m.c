@@ -46,6 +46,13 @@ static cut find_cut(const bsmm_product *p, int64_t rows) {
 
 /* ---- the kernel ---- */
 
+typedef struct made {
+    bsmm_small_m_params params;
+    bsmm_cuda_ready ready;
+} made;
+
+BSMM_CHECK_STATE(made);
+
 /* How A or B must lie: name is "A" or "B". */
 static const char *refuse_operand(const bsmm_operand *o, const char *name, char *why, size_t size) {
     const char *rule = NULL;
@@ -111,40 +118,50 @@ static double bound(const bsmm_product *p, const void *state) {
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SMALL_M_K + 40) * 0x1p-24;
 }
 
-static bsmm_status make(const bsmm_product *p, void *state) {
-    (void)state;
-    const cut c = find_cut(p, p->a.m.rows);
-    return bsmm_cuda_load(p->device, find_function(&c), NULL);
+static bsmm_small_m_params params_of(const bsmm_product *p, const cut *c) {
+    bsmm_small_m_params params = bsmm_small_m_params_of(p);
+    params.ranges_log2 = params.splits_log2 = bsmm_small_m_log2(c->splits);
+    params.k_warps_log2 = bsmm_small_m_log2(BSMM_FP8_SMALL_M_GROUPS);
+    params.columns = c->columns;
+    params.scale_stride = c->scale_stride;
+    params.scales_at = c->scales_at;
+    params.a_scales_at = c->a_scales_at;
+    params.barriers_at = c->barriers_at;
+    params.flags_at = c->flags_at;
+    return params;
 }
 
-static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
-    (void)state, (void)workspace;
+static bsmm_status make(const bsmm_product *p, void *state) {
+    made *m = state;
     const cut c = find_cut(p, p->a.m.rows);
-    bsmm_small_m_params params = bsmm_small_m_params_of(p);
-    params.ranges_log2 = params.splits_log2 = bsmm_small_m_log2(c.splits);
-    params.k_warps_log2 = bsmm_small_m_log2(BSMM_FP8_SMALL_M_GROUPS);
-    params.columns = c.columns;
-    params.scale_stride = c.scale_stride;
-    params.scales_at = c.scales_at;
-    params.a_scales_at = c.a_scales_at;
-    params.barriers_at = c.barriers_at;
-    params.flags_at = c.flags_at;
-    bsmm_cuda_launch_desc launch = {
+    m->params = params_of(p, &c);
+    const bsmm_cuda_launch_desc launch = {
         .function = find_function(&c),
         .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, BSMM_FP8_SMALL_M_ROWS) * c.splits},
         .block = {BSMM_SMALL_M_THREADS},
         .cluster = {c.splits},
         .shared_bytes = c.shared,
         .overlap = true,
-        .stream = p->stream,
-        .arguments = BSMM_CUDA_ARGUMENTS(&params),
     };
-    return bsmm_cuda_launch(p->device, &launch);
+    return bsmm_cuda_ready_make(p->device, &launch, &m->ready);
+}
+
+static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
+    const made *m = state;
+    bsmm_small_m_params params = m->params;
+    (void)workspace;
+    bsmm_small_m_params_bind(p, &params);
+    BSMM_TRY(bsmm_cuda_enter(p->device));
+    bsmm_status status =
+        bsmm_cuda_ready_launch(p->device, &m->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
+    bsmm_cuda_leave(p->device);
+    return status;
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90a_fp8_small_m = {
     .name = "cuda_sm90a_fp8_small_m",
     .device = "cuda",
+    .state_bytes = sizeof(made),
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,

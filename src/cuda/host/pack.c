@@ -1,20 +1,41 @@
-/* Queues packing kernels. */
+/* Loads and queues packing kernels. */
 #include "cuda/host/pack_plan.h"
 
 enum { THREADS = 256 };
 
-const bsmm_cuda_function bsmm_pack_clear_function = {.module = "sm80/pack_scales",
-                                                     .name = "clear_words"};
+static const bsmm_cuda_function clear_words = {.module = "sm80/pack_scales", .name = "clear_words"};
 
-bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, void *to, uint32_t bytes,
-                            void *stream) {
+/* ---- when a plan is made ---- */
+
+static bsmm_status load(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
+                        const uint32_t grid[2], uint32_t block, bsmm_cuda_ready *ready) {
+    return bsmm_cuda_ready_make(device,
+                                &(bsmm_cuda_launch_desc){.function = function,
+                                                         .grid = {grid[0], grid[1]},
+                                                         .block = {block}},
+                                ready);
+}
+
+bsmm_status bsmm_pack_clear_load(const bsmm_cuda_device *device, bsmm_cuda_ready *clear) {
+    static const uint32_t one[2] = {1, 1};
+    return load(device, &clear_words, one, THREADS, clear);
+}
+
+bsmm_status bsmm_pack_load(const bsmm_cuda_device *device, bsmm_pack_launch *launch) {
+    BSMM_TRY(bsmm_pack_clear_load(device, &launch->clear));
+    return load(device, launch->function, launch->grid, launch->block, &launch->ready);
+}
+
+bsmm_status bsmm_pack_scales_load(const bsmm_cuda_device *device, bsmm_pack_scales_launch *launch) {
+    return load(device, launch->function, launch->grid, launch->block, &launch->ready);
+}
+
+/* ---- in a run ---- */
+
+bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
+                            uint32_t bytes, void *stream) {
     uint32_t *words = to, count = bytes / sizeof *words;
-    return bsmm_cuda_launch(device, &(bsmm_cuda_launch_desc){
-                                        .function = &bsmm_pack_clear_function,
-                                        .block = {THREADS},
-                                        .stream = stream,
-                                        .arguments = BSMM_CUDA_ARGUMENTS(&words, &count),
-                                    });
+    return bsmm_cuda_ready_launch(device, clear, stream, BSMM_CUDA_ARGUMENTS(&words, &count));
 }
 
 /* Whether the kernels wait by themselves for what is queued before them: those compiled for it. */
@@ -22,32 +43,25 @@ static bool may_overlap(const bsmm_cuda_device *device) {
     return device->capability == 90;
 }
 
+static bool is_empty(const uint32_t grid[2]) {
+    return grid[0] == 0 || grid[1] == 0;
+}
+
 bsmm_status bsmm_pack_run(const bsmm_cuda_device *device, const bsmm_pack_launch *launch,
                           void *stream) {
     bsmm_pack_job job = launch->job;
-    if (launch->grid[0] == 0 || launch->grid[1] == 0) return BSMM_OK;
+    bsmm_cuda_ready ready = launch->ready;
+    if (is_empty(launch->grid)) return BSMM_OK;
     if (!launch->header_is_clear)
-        BSMM_TRY(bsmm_pack_clear(device, job.header, sizeof *job.header, stream));
+        BSMM_TRY(bsmm_pack_clear(device, &launch->clear, job.header, sizeof *job.header, stream));
     bool behind_clearing = !launch->header_is_clear || launch->overlaps;
-    return bsmm_cuda_launch(device, &(bsmm_cuda_launch_desc){
-                                        .function = launch->function,
-                                        .grid = {launch->grid[0], launch->grid[1]},
-                                        .block = {launch->block},
-                                        .overlap = behind_clearing && may_overlap(device),
-                                        .stream = stream,
-                                        .arguments = BSMM_CUDA_ARGUMENTS(&job),
-                                    });
+    ready.desc.overlap = behind_clearing && may_overlap(device);
+    return bsmm_cuda_ready_launch(device, &ready, stream, BSMM_CUDA_ARGUMENTS(&job));
 }
 
 bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,
                                  const bsmm_pack_scales_launch *launch, void *stream) {
     bsmm_pack_scales_job job = launch->job;
-    if (launch->grid[0] == 0 || launch->grid[1] == 0) return BSMM_OK;
-    return bsmm_cuda_launch(device, &(bsmm_cuda_launch_desc){
-                                        .function = launch->function,
-                                        .grid = {launch->grid[0], launch->grid[1]},
-                                        .block = {launch->block},
-                                        .stream = stream,
-                                        .arguments = BSMM_CUDA_ARGUMENTS(&job),
-                                    });
+    if (is_empty(launch->grid)) return BSMM_OK;
+    return bsmm_cuda_ready_launch(device, &launch->ready, stream, BSMM_CUDA_ARGUMENTS(&job));
 }

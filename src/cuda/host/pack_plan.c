@@ -236,12 +236,19 @@ static void set_grid(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_lau
 
 bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route route, bool with_scales,
                                      void *packed) {
-    bsmm_pack_layout at = bsmm_pack_layout_of(o->m.rows, o->m.cols, route);
-    bsmm_pack_launch launch = {.function = kernel_of(o, route)};
+    bsmm_pack_launch launch = {.function = kernel_of(o, route),
+                               .at = bsmm_pack_layout_of(o->m.rows, o->m.cols, route),
+                               .with_scales = with_scales};
     set_source(o, route, &launch.job);
-    set_result(&at, with_scales, packed, &launch.job);
+    set_result(&launch.at, with_scales, packed, &launch.job);
     set_grid(o, route, &launch);
     return launch;
+}
+
+void bsmm_pack_bind(const bsmm_operand *o, void *packed, bsmm_pack_launch *launch) {
+    launch->job.data = o->m.data;
+    launch->job.scales = o->m.scales;
+    set_result(&launch->at, launch->with_scales, packed, &launch->job);
 }
 
 bsmm_pack_plain bsmm_pack_plain_of(const bsmm_operand *o, void *packed) {
@@ -253,6 +260,13 @@ bsmm_pack_plain bsmm_pack_plain_of(const bsmm_operand *o, void *packed) {
         .columns = launch.grid[1],
         .parts = launch.grid[0] * launch.grid[1],
     };
+}
+
+void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *plain) {
+    bsmm_pack_layout at = bsmm_pack_layout_of(o->m.rows, o->m.cols, BSMM_PACK_BF16);
+    plain->job.data = o->m.data;
+    plain->job.scales = o->m.scales;
+    set_result(&at, false, packed, &plain->job);
 }
 
 /* ---- scales alone ---- */

@@ -101,11 +101,10 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Nothing but scales of A's rows is multiplied or added to the sums. */
+/* Nothing but scales of A's rows, and of the second level, is multiplied or added to the sums. */
 static bool is_plain(const bsmm_product *p) {
-    bsmm_gpu_epilogue e = bsmm_gpu_epilogue_of(p);
-    return bsmm_elem_row(e.d_elem)->bits > 8 && e.alpha == 1 && !e.c && !e.bias && !e.globals[0] &&
-           !e.globals[1] && !e.globals[2];
+    return bsmm_elem_row(p->d.m.format.elem)->bits > 8 && p->alpha == 1 && !p->has_c &&
+           !p->bias_elem;
 }
 
 bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p) {
@@ -126,4 +125,11 @@ bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p) {
         .b_scale_pitch = p->b.map.tile_row_step,
         .b_bytes = (uint32_t)((uint64_t)p->b.m.cols * bsmm_elem_row(p->b.m.format.elem)->bits / 8),
     };
+}
+
+void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params) {
+    bsmm_gpu_operand_bind(&p->a, &params->a);
+    bsmm_gpu_operand_bind(&p->b, &params->b);
+    bsmm_gpu_epilogue_bind(p, &params->epilogue);
+    if (p->a.m.global_scale || p->b.m.global_scale || p->d.m.global_scale) params->plain = false;
 }

@@ -48,7 +48,8 @@ uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, 
 uint32_t bsmm_small_m_log2(uint32_t power);
 uint32_t bsmm_small_m_log2_up(uint32_t count);
 
-/* What the product alone says. */
+/* What the product alone says, and its memory, of one that was made without. */
 bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p);
+void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params);
 
 #endif

@@ -1,8 +1,6 @@
 #include "cuda/host/wgmma.h"
 
 #include "cuda/host/generic.h"
-#include "cuda/host/pack_plan.h"
-#include "cuda/sm90a/gemm_params.h"
 #include "cuda/sm90a/gemm_tile.h"
 #include "gpu/params.h"
 
@@ -119,7 +117,7 @@ static uint64_t flag_bytes(const bsmm_cuda_device *device, const bsmm_wgmma_tile
         (int64_t)((uint64_t)device->multiprocessors * t->consumers * sizeof(uint64_t)), 256);
 }
 
-uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t) {
+uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     const bsmm_cuda_device *device = p->device;
     return flag_bytes(device, t) +
            (uint64_t)device->multiprocessors * t->tile_m * (t->tile_n + 4) * sizeof(float);
@@ -138,37 +136,35 @@ static uint64_t new_ticket(void) {
 
 /* ---- tensor maps ---- */
 
-static bsmm_status map_elements(const bsmm_product *p, const bsmm_wgmma_side *side, int64_t rows,
-                                uint32_t box_rows, CUtensorMap *map) {
-    bool wide = side->elem == BSMM_ELEM_BF16;
-    return bsmm_cuda_tensor_map(
+static void map_elements(const bsmm_product *p, const bsmm_wgmma_form *form, int64_t rows,
+                         uint32_t box_rows, bsmm_cuda_ready_map *map) {
+    bool wide = form->elem == BSMM_ELEM_BF16;
+    bsmm_cuda_ready_map_make(
         p->device,
         &(bsmm_cuda_tensor_desc){
             .type = wide ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_UINT8,
             .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
             .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
             .rank = 2,
-            .address = side->elements,
             .extents = {(uint64_t)p->a.m.cols, (uint64_t)rows},
-            .strides = {side->pitch},
+            .strides = {form->pitch},
             .box = {wide ? 64 : 128, box_rows},
         },
         map);
 }
 
-static bsmm_status map_scales(const bsmm_product *p, const bsmm_wgmma_side *side, int64_t rows,
-                              uint32_t box_rows, CUtensorMap *map) {
-    if (!side->rows) return BSMM_OK;
-    return bsmm_cuda_tensor_map(
+static void map_scales(const bsmm_product *p, const bsmm_wgmma_form *form, int64_t rows,
+                       uint32_t box_rows, bsmm_cuda_ready_map *map) {
+    if (!form->rows_pitch) return;
+    bsmm_cuda_ready_map_make(
         p->device,
         &(bsmm_cuda_tensor_desc){
             .type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
             .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
             .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
             .rank = 2,
-            .address = side->rows,
             .extents = {(uint64_t)rows, (uint64_t)bsmm_ceil_div(p->a.m.cols, 128)},
-            .strides = {side->rows_pitch * sizeof(float)},
+            .strides = {form->rows_pitch * sizeof(float)},
             .box = {box_rows, 1},
         },
         map);
@@ -176,33 +172,31 @@ static bsmm_status map_scales(const bsmm_product *p, const bsmm_wgmma_side *side
 
 /* ---- D ---- */
 
-/* Whether a simple store does: rows of D, nothing but a factor. */
+/* Whether a simple store does, without a second-level scale of D: rows of D, nothing but a factor.
+ */
 static bool is_simple(const bsmm_product *p) {
-    return p->d.m.order == BSMM_ORDER_ROW && !p->has_c && p->bias_elem == BSMM_ELEM_NONE &&
-           !p->d.m.global_scale;
+    return p->d.m.order == BSMM_ORDER_ROW && !p->has_c && p->bias_elem == BSMM_ELEM_NONE;
 }
 
 static bsmm_wgmma_store store_of(const bsmm_product *p) {
     uint32_t elem = p->d.m.format.elem;
     if (!is_simple(p)) return BSMM_WGMMA_STORE_ANY;
     if (elem == BSMM_ELEM_F32) return BSMM_WGMMA_STORE_F32;
-    bool aligned = p->d.m.ld % 8 == 0 && (uintptr_t)p->d.m.data % 16 == 0;
-    if (!aligned) return BSMM_WGMMA_STORE_ANY;
+    if (p->d.m.ld % 8 != 0) return BSMM_WGMMA_STORE_ANY;
     if (elem == BSMM_ELEM_BF16) return BSMM_WGMMA_STORE_BF16;
     return elem == BSMM_ELEM_F16 ? BSMM_WGMMA_STORE_F16 : BSMM_WGMMA_STORE_ANY;
 }
 
 /* A warpgroup stores 64 rows of 64 columns at a time, or of 32. */
-static bsmm_status map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, CUtensorMap *map) {
+static void map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, bsmm_cuda_ready_map *map) {
     const uint32_t cols = GEMM_CHUNK_COLS(t->tile_n);
-    return bsmm_cuda_tensor_map(
+    bsmm_cuda_ready_map_make(
         p->device,
         &(bsmm_cuda_tensor_desc){
             .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
             .swizzle = cols == 64 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
             .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
             .rank = 2,
-            .address = p->d.m.data,
             .extents = {(uint64_t)p->d.m.cols, (uint64_t)p->d.m.rows},
             .strides = {(uint64_t)p->d.m.ld * 2},
             .box = {cols, 64},
@@ -210,19 +204,7 @@ static bsmm_status map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, C
         map);
 }
 
-/* ---- the launch ---- */
-
-static bsmm_status make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t,
-                             const bsmm_wgmma_input *in, bsmm_wgmma_params *params) {
-    const bsmm_wgmma_side *a = &in->a, *b = &in->b;
-    int64_t m = p->d.m.rows, n = p->d.m.cols;
-    BSMM_TRY(map_elements(p, a, m, t->tile_m, &params->a));
-    BSMM_TRY(map_elements(p, b, n, t->tile_n, &params->b));
-    BSMM_TRY(map_scales(p, a, m, t->tile_m, &params->a_rows));
-    BSMM_TRY(map_scales(p, b, n, t->tile_n, &params->b_rows));
-    if (params->store >= BSMM_WGMMA_STORE_BF16) BSMM_TRY(map_result(p, t, &params->d));
-    return BSMM_OK;
-}
+/* ---- what a plan keeps ---- */
 
 static bsmm_wgmma_divisor divisor(int64_t d) {
     uint32_t shift = 31;
@@ -238,46 +220,91 @@ static int64_t band(const bsmm_wgmma_tile *t) {
     return tiles_m > 0 ? tiles_m : 1;
 }
 
-bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *t,
-                           const bsmm_wgmma_input *in) {
-    const deal d = deal_of(p, t);
-    const int64_t cut = (d.tiles_m * d.tiles_n - d.whole) * k_blocks(p, t);
-    bsmm_wgmma_params params = {
-        .b_blocks = {in->b.blocks, (uint32_t)in->b.n_step, (uint32_t)in->b.k_step},
+/* All that does not depend on memory. */
+static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile *t, const deal *d,
+                                   const bsmm_wgmma_form *b) {
+    const int64_t cut = (d->tiles_m * d->tiles_n - d->whole) * k_blocks(p, t);
+    return (bsmm_wgmma_params){
+        .b_blocks = {NULL, (uint32_t)b->n_step, (uint32_t)b->k_step},
         .whole = bsmm_cuda_generic_job(p),
-        .gate = in->gate,
-        .overflowed = in->overflowed,
-        .handed_flag = in->workspace,
-        .handed = (float *)((uint8_t *)in->workspace + flag_bytes(p->device, t)),
-        .ticket = new_ticket(),
         .m = (int32_t)p->d.m.rows,
         .n = (int32_t)p->d.m.cols,
         .k_blocks = (int32_t)k_blocks(p, t),
-        .tiles_m = (int32_t)d.tiles_m,
-        .tiles_n = (int32_t)d.tiles_n,
+        .tiles_m = (int32_t)d->tiles_m,
+        .tiles_n = (int32_t)d->tiles_n,
         .group_m = (int32_t)band(t),
-        .whole_tiles = (int32_t)d.whole,
-        .share = (int32_t)(cut / d.clusters),
-        .longer_shares = (int32_t)(cut % d.clusters),
+        .whole_tiles = (int32_t)d->whole,
+        .share = (int32_t)(cut / d->clusters),
+        .longer_shares = (int32_t)(cut % d->clusters),
         .by_k = divisor(k_blocks(p, t)),
         .by_group = divisor(band(t)),
-        .by_band = divisor(band(t) * d.tiles_n),
+        .by_band = divisor(band(t) * d->tiles_n),
         .store = store_of(p),
     };
-    if (in->plain[0]) params.plain[0] = bsmm_pack_plain_of(&p->a, in->plain[0]);
-    if (in->plain[1]) params.plain[1] = bsmm_pack_plain_of(&p->b, in->plain[1]);
-    BSMM_TRY(make_maps(p, t, in, &params));
-    uint32_t blocks = t->cluster_m * t->cluster_n;
-    return bsmm_cuda_launch(p->device, &(bsmm_cuda_launch_desc){
-                                           .function = &t->function,
-                                           .grid = {(uint32_t)d.clusters * blocks},
-                                           .block = {threads_of(t)},
-                                           .cluster = {blocks},
-                                           .shared_bytes = t->function.shared_bytes,
-                                           .stream = p->stream,
-                                           .overlap = true,
-                                           .arguments = BSMM_CUDA_ARGUMENTS(&params),
-                                       });
+}
+
+static void make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t, const bsmm_wgmma_form *a,
+                      const bsmm_wgmma_form *b, bsmm_wgmma_engine *made) {
+    int64_t m = p->d.m.rows, n = p->d.m.cols;
+    map_elements(p, a, m, t->tile_m, &made->a);
+    map_elements(p, b, n, t->tile_n, &made->b);
+    map_scales(p, a, m, t->tile_m, &made->a_rows);
+    map_scales(p, b, n, t->tile_n, &made->b_rows);
+    if (made->params.store >= BSMM_WGMMA_STORE_BF16) map_result(p, t, &made->d);
+}
+
+bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *t,
+                            const bsmm_wgmma_form *a, const bsmm_wgmma_form *b, bool plain,
+                            bsmm_wgmma_engine *made) {
+    const deal d = deal_of(p, t);
+    const uint32_t blocks = t->cluster_m * t->cluster_n;
+    *made = (bsmm_wgmma_engine){.params = params_of(p, t, &d, b),
+                                .flag_bytes = flag_bytes(p->device, t)};
+    if (plain) {
+        made->params.plain[0] = bsmm_pack_plain_of(&p->a, NULL);
+        made->params.plain[1] = bsmm_pack_plain_of(&p->b, NULL);
+    }
+    make_maps(p, t, a, b, made);
+    return bsmm_cuda_ready_make(p->device,
+                                &(bsmm_cuda_launch_desc){
+                                    .function = &t->function,
+                                    .grid = {(uint32_t)d.clusters * blocks},
+                                    .block = {threads_of(t)},
+                                    .cluster = {blocks},
+                                    .shared_bytes = t->function.shared_bytes,
+                                    .overlap = true,
+                                },
+                                &made->ready);
+}
+
+/* ---- a run ---- */
+
+static bsmm_status bind_maps(const bsmm_product *p, const bsmm_wgmma_engine *made,
+                             const bsmm_wgmma_input *in, bsmm_wgmma_params *params) {
+    const bsmm_cuda_device *d = p->device;
+    BSMM_TRY(bsmm_cuda_ready_map_at(d, &made->a, in->a.elements, &params->a));
+    BSMM_TRY(bsmm_cuda_ready_map_at(d, &made->b, in->b.elements, &params->b));
+    if (in->a.rows) BSMM_TRY(bsmm_cuda_ready_map_at(d, &made->a_rows, in->a.rows, &params->a_rows));
+    if (in->b.rows) BSMM_TRY(bsmm_cuda_ready_map_at(d, &made->b_rows, in->b.rows, &params->b_rows));
+    if (params->store < BSMM_WGMMA_STORE_BF16) return BSMM_OK;
+    return bsmm_cuda_ready_map_at(d, &made->d, p->d.m.data, &params->d);
+}
+
+bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
+                           const bsmm_wgmma_input *in) {
+    bsmm_wgmma_params params = made->params;
+    bsmm_cuda_generic_bind(p, &params.whole);
+    params.b_blocks.base = in->b.blocks;
+    params.gate = in->gate;
+    params.overflowed = in->overflowed;
+    params.handed_flag = in->workspace;
+    params.handed = (float *)(void *)((uint8_t *)in->workspace + made->flag_bytes);
+    params.ticket = new_ticket();
+    if (p->d.m.global_scale) params.store = BSMM_WGMMA_STORE_ANY;
+    if (in->plain[0]) bsmm_pack_plain_bind(&p->a, in->plain[0], &params.plain[0]);
+    if (in->plain[1]) bsmm_pack_plain_bind(&p->b, in->plain[1], &params.plain[1]);
+    BSMM_TRY(bind_maps(p, made, in, &params));
+    return bsmm_cuda_ready_launch(p->device, &made->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
 }
 
 /* bf16: each instruction adds 16 products to a sum, all cut off at 2^-23 of the largest. FP8: an

@@ -5,7 +5,8 @@
 #define BSMM_CUDA_HOST_WGMMA_H
 
 #include "cuda/host/kernel.h"
-#include "cuda/sm80/gate.h"
+#include "cuda/host/pack_plan.h"
+#include "cuda/sm90a/gemm_params.h"
 
 /* How scales apply; with the element types it names the kernels that can do it. */
 typedef enum bsmm_wgmma_kind {
@@ -15,15 +16,19 @@ typedef enum bsmm_wgmma_kind {
     BSMM_WGMMA_POW2 = 3   /* the same, where products of scales are normal fp32 numbers */
 } bsmm_wgmma_kind;
 
-/* An operand in device memory. */
+/* How an operand lies in device memory. */
+typedef struct bsmm_wgmma_form {
+    uint32_t elem;           /* BSMM_ELEM_E4M3, E5M2 or BF16 */
+    uint64_t pitch;          /* bytes from row to row, a multiple of 16 */
+    uint64_t rows_pitch;     /* floats from one k block to the next, a multiple of 4; 0: no rows */
+    uint64_t n_step, k_step; /* blocks: n / 128 * n_step + k / 128 * k_step */
+} bsmm_wgmma_form;
+
+/* Where it lies, aligned to 16 bytes. */
 typedef struct bsmm_wgmma_side {
-    uint32_t elem;        /* BSMM_ELEM_E4M3, E5M2 or BF16 */
-    const void *elements; /* rows with K contiguous, aligned to 16 bytes */
-    uint64_t pitch;       /* bytes from row to row, a multiple of 16 */
-    const float *rows; /* scales (k blocks, rows), rows contiguous, aligned to 16 bytes; or NULL */
-    uint64_t rows_pitch;     /* floats from one k block to the next, a multiple of 4 */
-    const float *blocks;     /* of B, BSMM_WGMMA_BLOCK: scale of (n / 128, k / 128) at */
-    uint64_t n_step, k_step; /* n / 128 * n_step + k / 128 * k_step */
+    const void *elements; /* rows with K contiguous */
+    const float *rows;    /* scales (k blocks, rows), rows contiguous; or NULL */
+    const float *blocks;  /* of B, BSMM_WGMMA_BLOCK: scale of (n / 128, k / 128) */
 } bsmm_wgmma_side;
 
 typedef struct bsmm_wgmma_tile bsmm_wgmma_tile; /* a row of the table of tiles (wgmma.c) */
@@ -36,12 +41,12 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
  * its kind and elements, whatever it costs. NULL, and set before any product is made. */
 extern const char *bsmm_wgmma_only_tile;
 
-/* For bsmm_cuda_refuse and bsmm_cuda_load. */
+/* For bsmm_cuda_refuse. */
 const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile);
 
 /* Device memory that a launch needs for accumulators on their way between blocks. Aligned to 256
  * bytes; its content does not matter. */
-uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const bsmm_wgmma_tile *tile);
+uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *tile);
 
 /* What a launch is given. */
 typedef struct bsmm_wgmma_input {
@@ -56,8 +61,22 @@ typedef struct bsmm_wgmma_input {
     void *workspace;
 } bsmm_wgmma_input;
 
-/* Queues the product. */
-bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_tile *tile,
+/* What a plan keeps of a launch. */
+typedef struct bsmm_wgmma_engine {
+    bsmm_wgmma_params params; /* without memory */
+    bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
+    bsmm_cuda_ready ready;
+    uint64_t flag_bytes; /* of the workspace, ahead of accumulators */
+} bsmm_wgmma_engine;
+
+/* a, b: how the operands will lie. plain: launches will be given room for both as bf16. Loads the
+ * tile's kernel; with the device's context current. */
+bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *tile,
+                            const bsmm_wgmma_form *a, const bsmm_wgmma_form *b, bool plain,
+                            bsmm_wgmma_engine *made);
+
+/* Queues the product, with the device's context current. */
+bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
                            const bsmm_wgmma_input *input);
 
 /* The largest error before the last rounding, as a multiple of sum |a||b|; see docs/NUMERICS.md. */

@@ -1,7 +1,5 @@
 #include "cuda/host/wgmma_kernel.h"
 
-#include "cuda/host/generic.h"
-
 const bsmm_wgmma_plan bsmm_wgmma_plan_bf16 = {
     .kind = BSMM_WGMMA_BF16,
     .routes = {BSMM_PACK_BF16, BSMM_PACK_BF16},
@@ -9,17 +7,20 @@ const bsmm_wgmma_plan bsmm_wgmma_plan_bf16 = {
     .when = BSMM_WHEN_PLAIN,
 };
 
-typedef struct parts {
-    const bsmm_wgmma_tile *tile;
-    bsmm_wgmma_source a, b;
-} parts;
+BSMM_CHECK_STATE(bsmm_wgmma_state);
 
-static parts parts_of(const bsmm_product *p, const bsmm_wgmma_plan *plan) {
-    return (parts){
+/* ---- what is chosen ---- */
+
+static bsmm_wgmma_attempt attempt_of(const bsmm_product *p, const bsmm_wgmma_plan *plan,
+                                     bool b_packed) {
+    bsmm_wgmma_attempt x = {
         .tile = bsmm_wgmma_choose(p, plan->kind, plan->elems[0], plan->elems[1]),
         .a = bsmm_wgmma_source_of(p, plan->kind, false, plan->routes[0]),
         .b = bsmm_wgmma_source_of(p, plan->kind, true, plan->routes[1]),
     };
+    const int64_t engine = (int64_t)bsmm_wgmma_engine_bytes(p, x.tile);
+    x.bytes = x.a.bytes + (b_packed ? 0 : x.b.bytes) + (uint64_t)bsmm_round_up(engine, 1024);
+    return x;
 }
 
 /* A grid has 65535 blocks down, one for each 128 of K where scales are moved. */
@@ -27,16 +28,34 @@ static bool moves_too_much(const bsmm_product *p, const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && p->a.m.cols > (int64_t)UINT16_MAX * BSMM_PACK_GROUP;
 }
 
-const char *bsmm_wgmma_plan_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan, char *why,
-                                   size_t size) {
-    const parts x = parts_of(p, plan);
-    const char *reason = bsmm_cuda_refuse(p, bsmm_wgmma_function(x.tile), why, size);
-    if (!reason) reason = bsmm_cuda_refuse_product(p);
-    if (!reason && (moves_too_much(p, &x.a) || moves_too_much(p, &x.b)))
-        reason = "K is beyond 65535 scales that are not where the engine reads them";
-    if (!reason && !x.a.stored) reason = bsmm_pack_refuse(&p->a, plan->routes[0], why, size);
-    if (!reason && !x.b.stored) reason = bsmm_pack_refuse(&p->b, plan->routes[1], why, size);
+static const char *refuse_sources(const bsmm_product *p, const bsmm_wgmma_attempt *x, char *why,
+                                  size_t size) {
+    const char *reason = NULL;
+    if (moves_too_much(p, &x->a) || moves_too_much(p, &x->b))
+        return "K is beyond 65535 scales that are not where the engine reads them";
+    if (!x->a.stored) reason = bsmm_pack_refuse(&p->a, x->a.route, why, size);
+    if (!reason && !x->b.stored) reason = bsmm_pack_refuse(&p->b, x->b.route, why, size);
     return reason;
+}
+
+static uint32_t log2_of(int64_t k) {
+    uint32_t log2 = 0;
+    while ((int64_t)1 << log2 < k)
+        log2++;
+    return log2;
+}
+
+const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan,
+                              bsmm_wgmma_state *state, char *why, size_t size) {
+    const bsmm_wgmma_tile *tile = bsmm_wgmma_choose(p, plan->kind, plan->elems[0], plan->elems[1]);
+    const char *reason = bsmm_cuda_refuse(p, bsmm_wgmma_function(tile), why, size);
+    if (!reason) reason = bsmm_cuda_refuse_product(p);
+    if (reason) return reason;
+    state->plan = *plan;
+    state->log2_k = log2_of(p->a.m.cols);
+    state->first = attempt_of(p, plan, p->b_packed);
+    if (plan->otherwise) state->second = attempt_of(p, plan->otherwise, false);
+    return refuse_sources(p, &state->first, why, size);
 }
 
 /* ---- workspace ---- */
@@ -51,38 +70,37 @@ typedef struct head {
 enum { HEAD_BYTES = 1024 };
 _Static_assert(sizeof(head) <= HEAD_BYTES, "rooms begin behind it");
 
-static uint64_t attempt_bytes(const bsmm_product *p, const bsmm_wgmma_plan *plan, bool b_packed) {
-    const parts x = parts_of(p, plan);
-    return x.a.bytes + (b_packed ? 0 : x.b.bytes) +
-           (uint64_t)bsmm_round_up((int64_t)bsmm_wgmma_workspace_bytes(p, x.tile), 1024);
-}
-
-uint64_t bsmm_wgmma_plan_workspace_bytes(const bsmm_product *p, const bsmm_wgmma_plan *plan) {
-    uint64_t bytes = 1024 + HEAD_BYTES + attempt_bytes(p, plan, p->b_packed);
-    if (plan->otherwise) bytes += attempt_bytes(p, plan->otherwise, false);
-    return bytes;
+uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state) {
+    const bsmm_wgmma_state *s = state;
+    (void)p;
+    return 1024 + HEAD_BYTES + s->first.bytes + (s->plan.otherwise ? s->second.bytes : 0);
 }
 
 static head *aligned(void *pointer) {
     return (head *)(((uintptr_t)pointer + 1023) / 1024 * 1024);
 }
 
-/* ---- preparation ---- */
+/* ---- what is made for a plan ---- */
 
-static bsmm_status prepare_attempt(const bsmm_product *p, const bsmm_wgmma_plan *plan) {
-    const parts x = parts_of(p, plan);
-    BSMM_TRY(bsmm_cuda_load(p->device, bsmm_wgmma_function(x.tile), NULL));
-    BSMM_TRY(bsmm_wgmma_source_prepare(p, &p->a, &x.a));
-    return bsmm_wgmma_source_prepare(p, &p->b, &x.b);
+static bsmm_status make_attempt(const bsmm_product *p, bsmm_wgmma_attempt *x, bool plain) {
+    return bsmm_wgmma_make(p, x->tile, &x->a.form, &x->b.form, plain, &x->engine);
 }
 
-bsmm_status bsmm_wgmma_plan_prepare(const bsmm_product *p, const bsmm_wgmma_plan *plan) {
-    BSMM_TRY(prepare_attempt(p, plan));
-    BSMM_TRY(bsmm_cuda_load(p->device, &bsmm_pack_clear_function, NULL));
-    if (plan->when == BSMM_WHEN_ALWAYS) return BSMM_OK;
-    if (!plan->otherwise) return bsmm_cuda_generic_prepare(p);
-    const bsmm_wgmma_tile *tile = parts_of(p, plan->otherwise).tile;
-    return bsmm_cuda_load(p->device, bsmm_wgmma_function(tile), NULL);
+static bsmm_status make_in_context(const bsmm_product *p, bsmm_wgmma_state *s) {
+    BSMM_TRY(make_attempt(p, &s->first, s->plan.otherwise != NULL));
+    BSMM_TRY(bsmm_wgmma_packer_make(p, &p->a, &s->first.a, &s->a));
+    BSMM_TRY(bsmm_wgmma_packer_make(p, &p->b, &s->first.b, &s->b));
+    BSMM_TRY(bsmm_pack_clear_load(p->device, &s->clear));
+    if (s->plan.when == BSMM_WHEN_ALWAYS) return BSMM_OK;
+    return s->plan.otherwise ? make_attempt(p, &s->second, false)
+                             : bsmm_cuda_generic_make(p, true, &s->generic);
+}
+
+bsmm_status bsmm_wgmma_make_state(const bsmm_product *p, void *state) {
+    BSMM_TRY(bsmm_cuda_enter(p->device));
+    bsmm_status status = make_in_context(p, state);
+    bsmm_cuda_leave(p->device);
+    return status;
 }
 
 /* ---- running ---- */
@@ -98,8 +116,8 @@ static void *mutable(const void *pointer) {
 
 /* Whether a plan's sums must be looked at: a stored operand has no header that says how far it
  * reaches. */
-static bool is_unknown(const bsmm_wgmma_plan *plan, const parts *x) {
-    return plan->kind == BSMM_WGMMA_BF16 && (x->a.stored || x->b.stored);
+static bool is_unknown(const bsmm_wgmma_state *s) {
+    return s->plan.kind == BSMM_WGMMA_BF16 && (s->first.a.stored || s->first.b.stored);
 }
 
 /* Where an attempt's operands are: of `room`, A, B (unless it is packed ahead), the engine's. */
@@ -107,7 +125,8 @@ typedef struct rooms {
     uint8_t *a, *b, *rest;
 } rooms;
 
-static rooms rooms_of(const bsmm_product *p, const parts *x, bool b_packed, uint8_t *room) {
+static rooms rooms_of(const bsmm_product *p, const bsmm_wgmma_attempt *x, bool b_packed,
+                      uint8_t *room) {
     return (rooms){
         .a = room,
         .b = b_packed ? mutable(p->packed_b) : room + x->a.bytes,
@@ -116,81 +135,87 @@ static rooms rooms_of(const bsmm_product *p, const parts *x, bool b_packed, uint
 }
 
 /* Packs, but for a B that was ahead. */
-static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_plan *plan, const parts *x,
-                        const rooms *at, head *h) {
-    bool cleared = plan->when != BSMM_WHEN_ALWAYS;
+static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
+                        head *h) {
+    bool cleared = s->plan.when != BSMM_WHEN_ALWAYS;
     bsmm_wgmma_packing a_how = {&h->headers[0], cleared}, b_how = {&h->headers[1], cleared};
-    BSMM_TRY(bsmm_wgmma_fill(p, &p->a, &x->a, &a_how, at->a));
-    return p->b_packed ? BSMM_OK : bsmm_wgmma_fill(p, &p->b, &x->b, &b_how, at->b);
+    BSMM_TRY(bsmm_wgmma_fill(p, &p->a, &s->first.a, &s->a, &a_how, at->a));
+    if (p->b_packed) return BSMM_OK;
+    return bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &b_how, at->b);
 }
 
 /* Queues the engine behind packing; *gate is for what comes behind it. */
-static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_plan *plan, const parts *x,
-                            const rooms *at, head *h, void *const plain[2], bsmm_cuda_gate *gate) {
-    bsmm_wgmma_input in = {.gate = *gate, .plain = {plain[0], plain[1]}, .workspace = at->rest};
-    in.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a, &in.gate.a);
-    in.b = bsmm_wgmma_side_of(&p->b, &x->b, at->b, &in.gate.b);
-    if (in.gate.a) in.gate.a = &h->headers[0];
-    if (in.gate.b && !p->b_packed) in.gate.b = &h->headers[1];
-    in.gate.when = in.gate.a || in.gate.b ? plan->when : BSMM_WHEN_ALWAYS;
-    in.overflowed = is_unknown(plan, x) ? gate->closed : NULL;
-    gate->a = in.gate.a;
-    gate->b = in.gate.b;
-    return bsmm_wgmma_run(p, x->tile, &in);
+static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
+                            head *h, void *const plain[2], bsmm_cuda_gate *gate) {
+    const bsmm_wgmma_attempt *x = &s->first;
+    const bsmm_pack_header *b_header = p->b_packed ? (void *)at->b : &h->headers[1];
+    gate->a = x->a.stored ? NULL : &h->headers[0];
+    gate->b = x->b.stored ? NULL : b_header;
+    bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
+                           .b = bsmm_wgmma_side_of(&p->b, &x->b, at->b),
+                           .gate = *gate,
+                           .plain = {plain[0], plain[1]},
+                           .overflowed = is_unknown(s) ? gate->closed : NULL,
+                           .workspace = at->rest};
+    in.gate.when = gate->a || gate->b ? s->plan.when : BSMM_WHEN_ALWAYS;
+    return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
 /* Queues what multiplies the operands that `multiply` has packed again; gate: as that left it. */
-static bsmm_status multiply_plain(const bsmm_product *p, const parts *x, const rooms *at,
-                                  const bsmm_cuda_gate *gate) {
-    bsmm_wgmma_input in = {.gate = *gate, .workspace = at->rest};
-    const bsmm_pack_header *unused;
+static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attempt *x,
+                                  const rooms *at, const bsmm_cuda_gate *gate) {
+    bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
+                           .b = bsmm_wgmma_side_of(&p->b, &x->b, at->b),
+                           .gate = *gate,
+                           .workspace = at->rest};
     in.gate.when = BSMM_WHEN_ELSE_PLAIN;
-    in.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a, &unused);
-    in.b = bsmm_wgmma_side_of(&p->b, &x->b, at->b, &unused);
-    return bsmm_wgmma_run(p, x->tile, &in);
-}
-
-static uint32_t log2_of(int64_t k) {
-    uint32_t log2 = 0;
-    while ((int64_t)1 << log2 < k)
-        log2++;
-    return log2;
+    return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
 /* As plan.otherwise says, the rooms of that behind the plan's. */
-static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_plan *plan, const parts *x,
-                              const rooms *at, head *h, bsmm_cuda_gate *gate) {
-    const parts other = parts_of(p, plan->otherwise);
-    const rooms there = rooms_of(p, &other, false, at->a + attempt_bytes(p, plan, p->b_packed));
+static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
+                              head *h, bsmm_cuda_gate *gate) {
+    const rooms there = rooms_of(p, &s->second, false, at->a + s->first.bytes);
     void *const plain[2] = {there.a, there.b};
-    gate->slack = plan->slack;
-    BSMM_TRY(multiply(p, plan, x, at, h, plain, gate));
-    return multiply_plain(p, &other, &there, gate);
+    gate->slack = s->plan.slack;
+    BSMM_TRY(multiply(p, s, at, h, plain, gate));
+    return multiply_plain(p, &s->second, &there, gate);
 }
 
-bsmm_status bsmm_wgmma_plan_run(const bsmm_product *p, const bsmm_wgmma_plan *plan,
-                                void *workspace) {
+static bsmm_status run_in_context(const bsmm_product *p, const bsmm_wgmma_state *s,
+                                  void *workspace) {
     head *h = aligned(workspace);
-    const parts x = parts_of(p, plan);
-    const rooms at = rooms_of(p, &x, p->b_packed, (uint8_t *)h + HEAD_BYTES);
+    const rooms at = rooms_of(p, &s->first, p->b_packed, (uint8_t *)h + HEAD_BYTES);
     void *const none[2] = {NULL, NULL};
-    bsmm_cuda_gate gate = {.log2_k = log2_of(p->a.m.cols)};
-    if (plan->when != BSMM_WHEN_ALWAYS)
-        BSMM_TRY(bsmm_pack_clear(p->device, h, sizeof *h, p->stream));
-    BSMM_TRY(fill(p, plan, &x, &at, h));
-    if (plan->otherwise) return run_either(p, plan, &x, &at, h, &gate);
+    bsmm_cuda_gate gate = {.log2_k = s->log2_k};
+    if (s->plan.when != BSMM_WHEN_ALWAYS)
+        BSMM_TRY(bsmm_pack_clear(p->device, &s->clear, h, sizeof *h, p->stream));
+    BSMM_TRY(fill(p, s, &at, h));
+    if (s->plan.otherwise) return run_either(p, s, &at, h, &gate);
     gate.closed = &h->closed;
-    BSMM_TRY(multiply(p, plan, &x, &at, h, none, &gate));
-    if (plan->when == BSMM_WHEN_ALWAYS) return BSMM_OK;
-    return bsmm_cuda_generic_run(p, &(bsmm_cuda_gate){.only = gate.closed});
+    BSMM_TRY(multiply(p, s, &at, h, none, &gate));
+    if (s->plan.when == BSMM_WHEN_ALWAYS) return BSMM_OK;
+    return bsmm_cuda_generic_run(p, &s->generic, &(bsmm_cuda_gate){.only = gate.closed});
 }
 
-uint64_t bsmm_wgmma_plan_packed_b_bytes(const bsmm_product *p, const bsmm_wgmma_plan *plan) {
-    return parts_of(p, plan).b.bytes;
+bsmm_status bsmm_wgmma_run_state(const bsmm_product *p, const void *state, void *workspace) {
+    BSMM_TRY(bsmm_cuda_enter(p->device));
+    bsmm_status status = run_in_context(p, state, workspace);
+    bsmm_cuda_leave(p->device);
+    return status;
 }
 
-bsmm_status bsmm_wgmma_plan_pack_b(const bsmm_product *p, const bsmm_wgmma_plan *plan,
-                                   void *packed) {
-    const parts x = parts_of(p, plan);
-    return bsmm_wgmma_fill(p, &p->b, &x.b, &(bsmm_wgmma_packing){0}, packed);
+uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state) {
+    const bsmm_wgmma_state *s = state;
+    (void)p;
+    return s->first.b.bytes;
+}
+
+bsmm_status bsmm_wgmma_pack_b(const bsmm_product *p, const void *state, void *packed) {
+    const bsmm_wgmma_state *s = state;
+    const bsmm_wgmma_packing alone = {0};
+    BSMM_TRY(bsmm_cuda_enter(p->device));
+    bsmm_status status = bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &alone, packed);
+    bsmm_cuda_leave(p->device);
+    return status;
 }

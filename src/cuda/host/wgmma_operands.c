@@ -51,6 +51,38 @@ static uint64_t room_of(const bsmm_operand *o, const bsmm_wgmma_source *s) {
     return (uint64_t)bsmm_round_up((int64_t)bytes, 1024);
 }
 
+static bool packs_scales(const bsmm_wgmma_source *s) {
+    return s->scaled && !s->stored_scales && (s->stored || !s->by_row);
+}
+
+/* Where scales lie that the engine reads: stored, moved by themselves, or as packing by groups
+ * writes them. */
+static void set_scales(const bsmm_operand *o, const bsmm_pack_layout *at, bsmm_wgmma_source *s) {
+    bsmm_wgmma_form *f = &s->form;
+    const bool alone = packs_scales(s);
+    s->scales_at = alone ? (uint64_t)bsmm_round_up(s->stored ? 0 : (int64_t)at->bytes, 1024)
+                         : at->group_scales;
+    if (s->by_row) {
+        f->rows_pitch = s->stored_scales ? o->map.tile_col_step
+                        : alone          ? (uint64_t)bsmm_round_up(o->m.rows, 4)
+                                         : at->group_pitch;
+        return;
+    }
+    f->n_step = s->stored_scales ? o->map.tile_row_step : (uint64_t)bsmm_ceil_div(o->m.cols, 128);
+    f->k_step = s->stored_scales ? o->map.tile_col_step : 1;
+}
+
+static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
+    const bsmm_pack_layout at = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route);
+    s->elements_at = at.elements;
+    s->form.pitch = s->stored ? pitch_of(o) : at.element_pitch;
+    if (s->route == BSMM_PACK_BF16)
+        s->form.elem = BSMM_ELEM_BF16;
+    else
+        s->form.elem = o->m.format.elem == BSMM_ELEM_E5M2 ? BSMM_ELEM_E5M2 : BSMM_ELEM_E4M3;
+    if (s->scaled) set_scales(o, &at, s);
+}
+
 /* What a stored bf16 operand's values are shows only when sums leave fp32; then the product is made
  * again, which a C that D has overwritten would not survive. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
@@ -64,88 +96,57 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind ki
     };
     s.stored_scales = s.scaled && are_stored_scales(o, s.by_row);
     s.bytes = room_of(o, &s);
+    set_form(o, &s);
     return s;
 }
 
 /* ---- what is launched ---- */
 
-static bool packs_scales(const bsmm_wgmma_source *s) {
-    return s->scaled && !s->stored_scales && (s->stored || !s->by_row);
-}
-
-static float *scales_in(const bsmm_operand *o, const bsmm_wgmma_source *s, void *room) {
-    uint64_t at = s->stored ? 0 : bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route).bytes;
-    return (float *)((uint8_t *)room + bsmm_round_up((int64_t)at, 1024));
-}
-
-bsmm_status bsmm_wgmma_source_prepare(const bsmm_product *p, const bsmm_operand *o,
-                                      const bsmm_wgmma_source *s) {
+bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
+                                   const bsmm_wgmma_source *s, bsmm_wgmma_packer *made) {
+    made->packs_scales = packs_scales(s);
     if (!s->stored) {
-        bsmm_pack_launch launch = bsmm_pack_launch_of(o, s->route, s->scaled, NULL);
-        BSMM_TRY(bsmm_cuda_load(p->device, launch.function, NULL));
-        BSMM_TRY(bsmm_cuda_load(p->device, &bsmm_pack_clear_function, NULL));
+        made->elements = bsmm_pack_launch_of(o, s->route, s->scaled, NULL);
+        BSMM_TRY(bsmm_pack_load(p->device, &made->elements));
     }
-    if (!packs_scales(s)) return BSMM_OK;
-    return bsmm_cuda_load(p->device, bsmm_pack_scales_launch_of(o, s->by_row, NULL).function, NULL);
+    if (!made->packs_scales) return BSMM_OK;
+    made->scales = bsmm_pack_scales_launch_of(o, s->by_row, NULL);
+    return bsmm_pack_scales_load(p->device, &made->scales);
+}
+
+static bsmm_status fill_elements(const bsmm_product *p, const bsmm_operand *o,
+                                 const bsmm_wgmma_packer *made, const bsmm_wgmma_packing *how,
+                                 void *room) {
+    bsmm_pack_launch launch = made->elements;
+    bsmm_pack_bind(o, room, &launch);
+    if (how->header) launch.job.header = how->header;
+    launch.header_is_clear = how->header != NULL;
+    launch.overlaps = how->overlaps;
+    return bsmm_pack_run(p->device, &launch, p->stream);
 }
 
 bsmm_status bsmm_wgmma_fill(const bsmm_product *p, const bsmm_operand *o,
-                            const bsmm_wgmma_source *s, const bsmm_wgmma_packing *how, void *room) {
-    if (!s->stored) {
-        bsmm_pack_launch launch = bsmm_pack_launch_of(o, s->route, s->scaled, room);
-        if (how->header) launch.job.header = how->header;
-        launch.header_is_clear = how->header != NULL;
-        launch.overlaps = how->overlaps;
-        BSMM_TRY(bsmm_pack_run(p->device, &launch, p->stream));
-    }
-    if (!packs_scales(s)) return BSMM_OK;
-    bsmm_pack_scales_launch scales =
-        bsmm_pack_scales_launch_of(o, s->by_row, scales_in(o, s, room));
-    return bsmm_pack_scales_run(p->device, &scales, p->stream);
+                            const bsmm_wgmma_source *s, const bsmm_wgmma_packer *made,
+                            const bsmm_wgmma_packing *how, void *room) {
+    if (!s->stored) BSMM_TRY(fill_elements(p, o, made, how, room));
+    if (!made->packs_scales) return BSMM_OK;
+    bsmm_pack_scales_launch launch = made->scales;
+    launch.job.scales = o->m.scales;
+    launch.job.to = (float *)(void *)((uint8_t *)room + s->scales_at);
+    return bsmm_pack_scales_run(p->device, &launch, p->stream);
 }
 
 /* ---- what the engine is given ---- */
 
-static void give_elements(const bsmm_operand *o, const bsmm_wgmma_source *s, uint8_t *room,
-                          bsmm_wgmma_side *side) {
-    bsmm_pack_layout layout = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route);
-    side->elements = s->stored ? o->m.data : room + layout.elements;
-    side->pitch = s->stored ? pitch_of(o) : layout.element_pitch;
-    if (s->route == BSMM_PACK_BF16)
-        side->elem = BSMM_ELEM_BF16;
+bsmm_wgmma_side bsmm_wgmma_side_of(const bsmm_operand *o, const bsmm_wgmma_source *s,
+                                   uint8_t *room) {
+    bsmm_wgmma_side side = {.elements = s->stored ? o->m.data : room + s->elements_at};
+    if (!s->scaled) return side;
+    const float *scales =
+        s->stored_scales ? o->m.scales : (const float *)(void *)(room + s->scales_at);
+    if (s->by_row)
+        side.rows = scales;
     else
-        side->elem = o->m.format.elem == BSMM_ELEM_E5M2 ? BSMM_ELEM_E5M2 : BSMM_ELEM_E4M3;
-}
-
-static void give_rows(const bsmm_operand *o, const bsmm_wgmma_source *s, uint8_t *room,
-                      bsmm_wgmma_side *side) {
-    if (s->stored_scales) {
-        side->rows = o->m.scales;
-        side->rows_pitch = o->map.tile_col_step;
-    } else if (packs_scales(s)) {
-        side->rows = scales_in(o, s, room);
-        side->rows_pitch = (uint64_t)bsmm_round_up(o->m.rows, 4);
-    } else {
-        bsmm_pack_layout layout = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route);
-        side->rows = (const float *)(room + layout.group_scales);
-        side->rows_pitch = layout.group_pitch;
-    }
-}
-
-static void give_blocks(const bsmm_operand *o, const bsmm_wgmma_source *s, uint8_t *room,
-                        bsmm_wgmma_side *side) {
-    side->blocks = s->stored_scales ? o->m.scales : scales_in(o, s, room);
-    side->n_step =
-        s->stored_scales ? o->map.tile_row_step : (uint64_t)bsmm_ceil_div(o->m.cols, 128);
-    side->k_step = s->stored_scales ? o->map.tile_col_step : 1;
-}
-
-bsmm_wgmma_side bsmm_wgmma_side_of(const bsmm_operand *o, const bsmm_wgmma_source *s, void *room,
-                                   const bsmm_pack_header **header) {
-    bsmm_wgmma_side side = {0};
-    give_elements(o, s, room, &side);
-    if (s->scaled && s->by_row) give_rows(o, s, room, &side);
-    if (s->scaled && !s->by_row) give_blocks(o, s, room, &side);
-    *header = s->stored ? NULL : room;
+        side.blocks = scales;
     return side;
 }

@@ -75,6 +75,20 @@ typedef struct bsmm_cuda_launch_desc {
 /* Queues one launch. A grid with a 0 in it is not skipped but counts as 1. */
 bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *launch);
 
+/* A launch that a plan keeps: its function is loaded, its stream and arguments come with each run.
+ */
+typedef struct bsmm_cuda_ready {
+    CUfunction handle;
+    bsmm_cuda_launch_desc desc; /* stream and arguments: NULL */
+} bsmm_cuda_ready;
+
+bsmm_status bsmm_cuda_ready_make(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *desc,
+                                 bsmm_cuda_ready *ready);
+
+/* Queues it. The device's context must be current: a run enters it once for all of its launches. */
+bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cuda_ready *ready,
+                                   void *stream, void **arguments);
+
 /* BSMM_CUDA_ARGUMENTS(&a, &b, &c): the argument array of a launch, from addresses of variables that
  * have exactly the parameters' types. */
 #define BSMM_CUDA_ARGUMENTS(...) ((void *[]){__VA_ARGS__})
@@ -87,14 +101,25 @@ typedef struct bsmm_cuda_tensor_desc {
     int swizzle;         /* CU_TENSOR_MAP_SWIZZLE_... */
     int l2_promotion;    /* CU_TENSOR_MAP_L2_PROMOTION_... */
     uint32_t rank;       /* 1 to 3 */
-    const void *address; /* device memory, aligned to 16 bytes */
     uint64_t extents[3]; /* in elements; 1 or more */
     uint64_t strides[2]; /* bytes from one index to the next of dimension 1, 2; multiples of 16 */
     uint32_t box[3];     /* elements per copy; 1 to 256 */
 } bsmm_cuda_tensor_desc;
 
-/* Encodes a map on the host; no device call, capturable. Reads outside the extents give zeros. */
-bsmm_status bsmm_cuda_tensor_map(const bsmm_cuda_device *device, const bsmm_cuda_tensor_desc *desc,
-                                 CUtensorMap *map);
+/* A map that a plan keeps: all of it but its address. */
+typedef struct bsmm_cuda_ready_map {
+    CUtensorMap map;
+    bsmm_cuda_tensor_desc desc;
+    bool is_encoded; /* else the driver wants an address first: each run encodes the map */
+} bsmm_cuda_ready_map;
+
+/* Encodes a map on the host; no device call. Reads outside the extents give zeros. The device's
+ * context must be current, as for all calls below. */
+void bsmm_cuda_ready_map_make(const bsmm_cuda_device *device, const bsmm_cuda_tensor_desc *desc,
+                              bsmm_cuda_ready_map *ready);
+
+/* The map at an address of device memory, aligned to 16 bytes; capturable. */
+bsmm_status bsmm_cuda_ready_map_at(const bsmm_cuda_device *device, const bsmm_cuda_ready_map *ready,
+                                   const void *address, CUtensorMap *map);
 
 #endif

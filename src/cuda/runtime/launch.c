@@ -158,10 +158,10 @@ static unsigned int take_attributes(const bsmm_cuda_launch_desc *l, CUlaunchAttr
     return count;
 }
 
-bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *l) {
-    CUfunction handle = NULL;
-    BSMM_TRY(bsmm_cuda_load(device, l->function, &handle));
-    CUlaunchAttribute attributes[2] = {0};
+/* With the device's context current. */
+static bsmm_status launch(const bsmm_cuda_device *device, CUfunction handle,
+                          const bsmm_cuda_launch_desc *l, void *stream, void **arguments) {
+    CUlaunchAttribute attributes[2];
     CUlaunchConfig config = {
         .gridDimX = at_least_1(l->grid[0]),
         .gridDimY = at_least_1(l->grid[1]),
@@ -170,38 +170,79 @@ bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_lau
         .blockDimY = at_least_1(l->block[1]),
         .blockDimZ = at_least_1(l->block[2]),
         .sharedMemBytes = l->shared_bytes,
-        .hStream = l->stream,
+        .hStream = stream,
         .attrs = attributes,
         .numAttrs = take_attributes(l, attributes),
     };
-    BSMM_TRY(bsmm_cuda_enter(device));
-    CUresult result = device->driver->cuLaunchKernelEx(&config, handle, l->arguments, NULL);
-    bsmm_cuda_leave(device);
+    CUresult result = device->driver->cuLaunchKernelEx(&config, handle, arguments, NULL);
     if (result == CUDA_SUCCESS) return BSMM_OK;
     return bsmm_fail_within(bsmm_cuda_fail(result, "cuLaunchKernelEx"), l->function->name);
 }
 
+bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *l) {
+    CUfunction handle = NULL;
+    BSMM_TRY(bsmm_cuda_load(device, l->function, &handle));
+    BSMM_TRY(bsmm_cuda_enter(device));
+    bsmm_status status = launch(device, handle, l, l->stream, l->arguments);
+    bsmm_cuda_leave(device);
+    return status;
+}
+
+bsmm_status bsmm_cuda_ready_make(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *desc,
+                                 bsmm_cuda_ready *ready) {
+    *ready = (bsmm_cuda_ready){.desc = *desc};
+    ready->desc.stream = NULL;
+    ready->desc.arguments = NULL;
+    return bsmm_cuda_load(device, desc->function, &ready->handle);
+}
+
+bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cuda_ready *ready,
+                                   void *stream, void **arguments) {
+    return launch(device, ready->handle, &ready->desc, stream, arguments);
+}
+
 /* ---- tensor maps ---- */
 
-bsmm_status bsmm_cuda_tensor_map(const bsmm_cuda_device *device, const bsmm_cuda_tensor_desc *desc,
-                                 CUtensorMap *map) {
-    static const uint32_t dense[3] = {1, 1, 1};
-    union { /* the driver takes it writable and only keeps the number */
+/* The driver takes addresses writable and only keeps the number. */
+static void *writable(const void *address) {
+    union {
         const void *given;
         void *taken;
-    } address = {.given = desc->address};
-    BSMM_TRY(bsmm_cuda_enter(device)); /* works on the host, but not without a context */
-    CUresult result = device->driver->cuTensorMapEncodeTiled(
-        map, desc->type, desc->rank, address.taken, desc->extents, desc->strides, desc->box, dense,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, desc->swizzle, desc->l2_promotion,
+    } both = {.given = address};
+    return both.taken;
+}
+
+static CUresult encode(const bsmm_cuda_device *device, const bsmm_cuda_tensor_desc *desc,
+                       const void *address, CUtensorMap *map) {
+    static const uint32_t dense[3] = {1, 1, 1};
+    return device->driver->cuTensorMapEncodeTiled(
+        map, desc->type, desc->rank, writable(address), desc->extents, desc->strides, desc->box,
+        dense, CU_TENSOR_MAP_INTERLEAVE_NONE, desc->swizzle, desc->l2_promotion,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    bsmm_cuda_leave(device);
-    if (result == CUDA_SUCCESS) return BSMM_OK;
+}
+
+static bsmm_status fail_map(CUresult result, const bsmm_cuda_tensor_desc *desc,
+                            const void *address) {
     return bsmm_fail(
         BSMM_E_DEVICE,
         "cuTensorMapEncodeTiled: error %d for rank %u, extents %llu %llu, stride %llu, "
         "box %u %u, address %p",
         result, desc->rank, (unsigned long long)desc->extents[0],
         (unsigned long long)desc->extents[1], (unsigned long long)desc->strides[0], desc->box[0],
-        desc->box[1], desc->address);
+        desc->box[1], address);
+}
+
+void bsmm_cuda_ready_map_make(const bsmm_cuda_device *device, const bsmm_cuda_tensor_desc *desc,
+                              bsmm_cuda_ready_map *ready) {
+    *ready = (bsmm_cuda_ready_map){.desc = *desc};
+    ready->is_encoded = encode(device, desc, NULL, &ready->map) == CUDA_SUCCESS;
+}
+
+bsmm_status bsmm_cuda_ready_map_at(const bsmm_cuda_device *device, const bsmm_cuda_ready_map *ready,
+                                   const void *address, CUtensorMap *map) {
+    *map = ready->map;
+    CUresult result = ready->is_encoded
+                          ? device->driver->cuTensorMapReplaceAddress(map, writable(address))
+                          : encode(device, &ready->desc, address, map);
+    return result == CUDA_SUCCESS ? BSMM_OK : fail_map(result, &ready->desc, address);
 }
