@@ -94,16 +94,11 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
 
 /* ---- memory ---- */
 
-static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {
-    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
-    return a && b && a_bytes && b_bytes && x < y + b_bytes && y < x + a_bytes;
-}
-
 /* D's data and scales must not touch what a run reads. */
 static bsmm_status check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
                                const char *what) {
-    if (!overlap(d->m.data, d->data_bytes, read, bytes) &&
-        !overlap(d->m.scales, d->scale_bytes, read, bytes))
+    if (!bsmm_overlap(d->m.data, d->data_bytes, read, bytes) &&
+        !bsmm_overlap(d->m.scales, d->scale_bytes, read, bytes))
         return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "d: its memory overlaps %s; must not", what);
 }
@@ -119,7 +114,7 @@ static bsmm_status check_d_apart(const bsmm_product *p) {
     BSMM_TRY(check_apart(d, p->a.m.scales, p->a.scale_bytes, "a's scales"));
     BSMM_TRY(check_apart(d, p->b.m.data, p->b.data_bytes, "b"));
     BSMM_TRY(check_apart(d, p->b.m.scales, p->b.scale_bytes, "b's scales"));
-    if (overlap(d->m.data, d->data_bytes, d->m.scales, d->scale_bytes))
+    if (bsmm_overlap(d->m.data, d->data_bytes, d->m.scales, d->scale_bytes))
         return bsmm_fail(BSMM_E_INVALID, "d.scales: overlaps d.data; must not");
     if (p->has_c && !same_place(&p->c, d))
         BSMM_TRY(check_apart(d, p->c.m.data, p->c.data_bytes, "c, which must then be d itself"));
@@ -154,4 +149,26 @@ bsmm_status bsmm_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) 
     if (p->has_c) BSMM_TRY(check_operand(p, kernel, &p->c, "c"));
     BSMM_TRY(check_bias(p));
     return check_d_apart(p);
+}
+
+static inline bool touches(const bsmm_operand *o, const void *memory, uint64_t bytes) {
+    return bsmm_overlap(o->m.data, o->data_bytes, memory, bytes) ||
+           bsmm_overlap(o->m.scales, o->scale_bytes, memory, bytes) ||
+           bsmm_overlap(o->m.global_scale, sizeof *o->m.global_scale, memory, bytes);
+}
+
+static bsmm_status fail_overlap(const char *what, const char *with) {
+    return bsmm_fail(BSMM_E_INVALID, "%s: its memory overlaps %s's; must not", what, with);
+}
+
+bsmm_status bsmm_check_room(const bsmm_product *p, const void *memory, uint64_t bytes,
+                            const char *what) {
+    if (touches(&p->a, memory, bytes)) return fail_overlap(what, "a");
+    if (touches(&p->b, memory, bytes)) return fail_overlap(what, "b");
+    if (p->has_c && touches(&p->c, memory, bytes)) return fail_overlap(what, "c");
+    if (touches(&p->d, memory, bytes)) return fail_overlap(what, "d");
+    if (p->bias_elem == BSMM_ELEM_NONE) return BSMM_OK;
+    uint64_t bias_bytes = (uint64_t)p->d.m.cols * bsmm_elem_row(p->bias_elem)->bits / 8;
+    return bsmm_overlap(p->bias, bias_bytes, memory, bytes) ? fail_overlap(what, "the bias")
+                                                            : BSMM_OK;
 }

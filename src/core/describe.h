@@ -21,11 +21,22 @@ const bsmm_backend *bsmm_backend_at(uint32_t index); /* NULL past the last */
  * not opened. */
 bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request);
 
+/* Whether two pieces of memory share a byte. */
+static inline bool bsmm_overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return a && b && a_bytes && b_bytes && x < y + b_bytes && y < x + a_bytes;
+}
+
 /* Checks the memory of a product that is about to run: there, of the product's device, aligned as
  * formats and the kernel want it, D apart from A, B, C. */
 bsmm_status bsmm_check_memory(const bsmm_product *product, const bsmm_kernel *kernel);
 
-/* The same for B alone, which is about to be packed. */
+/* Checks that `bytes` at `memory`, which a caller brings for a kernel's use as `what`, touch
+ * nothing that the run reads or writes. */
+bsmm_status bsmm_check_room(const bsmm_product *product, const void *memory, uint64_t bytes,
+                            const char *what);
+
+/* As bsmm_check_memory for B alone, which is about to be packed. */
 bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel);
 
 /* ---- the registry (registry.c) ---- */

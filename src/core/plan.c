@@ -1,14 +1,28 @@
 /* Plans: validate and choose once, run many times; and the one call on top of them. */
 #include "core/describe.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What a packed B was made for, ahead of the kernel's bytes. */
+typedef struct packed_header {
+    char magic[8];
+    char kernel[24];
+    uint64_t bytes; /* of the whole, this header included */
+    int64_t rows, cols;
+    bsmm_format a, b;
+    uint8_t zero[40];
+} packed_header;
+
+_Static_assert(sizeof(packed_header) % 64 == 0, "what follows the header must stay aligned");
 
 struct bsmm_plan {
     bsmm_product product; /* without memory */
     const bsmm_kernel *kernel;
     uint64_t workspace_bytes;
-    void *state; /* the kernel's; of a plan that a caller holds, behind this struct */
+    packed_header packed; /* of its packed B; bytes 0: the kernel has no such form */
+    void *state;          /* the kernel's; of a plan that a caller holds, behind this struct */
 };
 
 enum { WORKSPACE_ALIGNMENT = 64 };
@@ -26,6 +40,21 @@ static void forget_memory(bsmm_product *p) {
     p->bias = NULL;
 }
 
+uint64_t bsmm_kernel_packed_b_bytes(const bsmm_kernel *kernel, const bsmm_product *product,
+                                    const void *state) {
+    return kernel->pack_b ? sizeof(packed_header) + kernel->packed_b_bytes(product, state) : 0;
+}
+
+static packed_header header_of(const bsmm_plan *plan) {
+    const bsmm_product *p = &plan->product;
+    packed_header h = {.magic = "bsmmpb1", .rows = p->b.m.rows, .cols = p->b.m.cols};
+    strncpy(h.kernel, plan->kernel->name, sizeof h.kernel - 1);
+    h.bytes = bsmm_kernel_packed_b_bytes(plan->kernel, p, plan->state);
+    h.a = p->a.m.format;
+    h.b = p->b.m.format;
+    return h;
+}
+
 /* plan->state: BSMM_STATE_BYTES. */
 static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     forget_memory(&request->product);
@@ -33,6 +62,7 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     plan->product = request->product;
     const bsmm_product *p = &plan->product;
     plan->workspace_bytes = plan->kernel->workspace_bytes(p, plan->state);
+    plan->packed = header_of(plan);
     if (plan->workspace_bytes > INT64_MAX)
         return bsmm_fail(BSMM_E_INVALID,
                          "a.cols: value is %lld; the workspace of kernel %s overflows",
@@ -109,39 +139,12 @@ static void bind(const bsmm_buffers *buffers, bsmm_product *p) {
 
 /* ---- packed weights ---- */
 
-/* What a packed B was made for, ahead of the kernel's bytes. */
-typedef struct packed_header {
-    char magic[8];
-    char kernel[24];
-    uint64_t bytes; /* of the whole, this header included */
-    int64_t rows, cols;
-    bsmm_format a, b;
-    uint8_t zero[40];
-} packed_header;
-
-_Static_assert(sizeof(packed_header) % 64 == 0, "what follows the header must stay aligned");
-
-static packed_header header_of(const bsmm_plan *plan) {
-    const bsmm_product *p = &plan->product;
-    packed_header h = {.magic = "bsmmpb1", .rows = p->b.m.rows, .cols = p->b.m.cols};
-    strncpy(h.kernel, plan->kernel->name, sizeof h.kernel - 1);
-    h.bytes = bsmm_plan_packed_b_bytes(plan);
-    h.a = p->a.m.format;
-    h.b = p->b.m.format;
-    return h;
-}
-
-uint64_t bsmm_kernel_packed_b_bytes(const bsmm_kernel *kernel, const bsmm_product *product,
-                                    const void *state) {
-    return kernel->pack_b ? sizeof(packed_header) + kernel->packed_b_bytes(product, state) : 0;
-}
-
 uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
-    return plan ? bsmm_kernel_packed_b_bytes(plan->kernel, &plan->product, plan->state) : 0;
+    return plan ? plan->packed.bytes : 0;
 }
 
 /* Memory that the caller brings for the kernel's use. */
-static bsmm_status check_room(const bsmm_plan *plan, const void *memory, const char *what) {
+static bsmm_status check_own(const bsmm_plan *plan, const void *memory, const char *what) {
     if (!memory || !bsmm_is_aligned(memory, WORKSPACE_ALIGNMENT))
         return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %d bytes", what,
                          memory, WORKSPACE_ALIGNMENT);
@@ -150,7 +153,7 @@ static bsmm_status check_room(const bsmm_plan *plan, const void *memory, const c
 
 static bsmm_status check_packed(const bsmm_plan *plan, const void *packed, uint64_t bytes) {
     uint64_t wanted = bsmm_plan_packed_b_bytes(plan);
-    BSMM_TRY(check_room(plan, packed, "packed_b"));
+    BSMM_TRY(check_own(plan, packed, "packed_b"));
     if (bytes < wanted)
         return bsmm_fail(BSMM_E_INVALID, "packed_b_bytes: value is %llu; must be at least %llu",
                          (unsigned long long)bytes, (unsigned long long)wanted);
@@ -158,7 +161,12 @@ static bsmm_status check_packed(const bsmm_plan *plan, const void *packed, uint6
 }
 
 static bsmm_status take_buffers(const bsmm_buffers *from, bsmm_buffers *to) {
+    /* Of the library's first version. */
+    const uint32_t least = offsetof(bsmm_buffers, packed_b);
     BSMM_TRY(bsmm_take_struct(to, sizeof *to, from, "buffers"));
+    if (to->struct_size < least)
+        return bsmm_fail(BSMM_E_INVALID, "buffers.struct_size: value is %u; must be at least %u",
+                         to->struct_size, least);
     if (!to->reserved) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "buffers.reserved: value is %u; must be 0", to->reserved);
 }
@@ -176,15 +184,15 @@ bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void
     set_memory(&p.b, copy.b, copy.b_scales, copy.b_global);
     p.stream = copy.stream;
     BSMM_TRY(bsmm_check_b(&p, plan->kernel));
-    packed_header header = header_of(plan);
-    BSMM_TRY(p.backend->store(p.device, p.stream, packed, &header, sizeof header));
-    return plan->kernel->pack_b(&p, plan->state, (uint8_t *)packed + sizeof header);
+    BSMM_TRY(bsmm_check_room(&p, packed, bsmm_plan_packed_b_bytes(plan), "packed_b"));
+    BSMM_TRY(p.backend->store(p.device, p.stream, packed, &plan->packed, sizeof plan->packed));
+    return plan->kernel->pack_b(&p, plan->state, (uint8_t *)packed + sizeof plan->packed);
 }
 
 /* Only where the processor can read it: elsewhere that would have to wait for the stream. */
 static bool packed_for_another(const bsmm_plan *plan, const void *packed) {
-    packed_header header = header_of(plan);
-    return plan->product.backend->host_memory && memcmp(packed, &header, sizeof header) != 0;
+    return plan->product.backend->host_memory &&
+           memcmp(packed, &plan->packed, sizeof plan->packed) != 0;
 }
 
 static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffers,
@@ -193,6 +201,7 @@ static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffer
         return bsmm_fail(BSMM_E_INVALID, "packed_b: given, but the plan's desc.b_packed is 0");
     if (!p->b_packed) return BSMM_OK;
     BSMM_TRY(check_packed(plan, buffers->packed_b, buffers->packed_b_bytes));
+    BSMM_TRY(bsmm_check_room(p, buffers->packed_b, bsmm_plan_packed_b_bytes(plan), "packed_b"));
     if (packed_for_another(plan, buffers->packed_b))
         return bsmm_fail(
             BSMM_E_INVALID,
@@ -203,13 +212,29 @@ static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffer
     return BSMM_OK;
 }
 
-static bsmm_status check_workspace(const bsmm_plan *plan, const bsmm_buffers *buffers) {
+/* A run writes as much of the workspace as the plan asked for. */
+static bsmm_status check_workspace(const bsmm_plan *plan, const bsmm_product *p,
+                                   const bsmm_buffers *buffers) {
     if (plan->workspace_bytes == 0) return BSMM_OK;
     if (buffers->workspace_bytes < plan->workspace_bytes)
         return bsmm_fail(BSMM_E_INVALID, "workspace_bytes: value is %llu; must be at least %llu",
                          (unsigned long long)buffers->workspace_bytes,
                          (unsigned long long)plan->workspace_bytes);
-    return check_room(plan, buffers->workspace, "workspace");
+    BSMM_TRY(check_own(plan, buffers->workspace, "workspace"));
+    BSMM_TRY(bsmm_check_room(p, buffers->workspace, plan->workspace_bytes, "workspace"));
+    if (!p->b_packed || !bsmm_overlap(buffers->workspace, plan->workspace_bytes, buffers->packed_b,
+                                      bsmm_plan_packed_b_bytes(plan)))
+        return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "workspace: its memory overlaps packed_b's; must not");
+}
+
+/* What is given must be in the plan: a result without it would look right. */
+static bsmm_status check_surplus(const bsmm_product *p, const bsmm_buffers *buffers) {
+    if (!p->has_c && buffers->c)
+        return bsmm_fail(BSMM_E_INVALID, "c: given, but the plan's desc.beta is 0");
+    if (!p->bias_elem && buffers->bias)
+        return bsmm_fail(BSMM_E_INVALID, "bias: given, but the plan's desc.bias_elem is 0");
+    return BSMM_OK;
 }
 
 bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
@@ -219,9 +244,10 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_product product;
     copy_product(&plan->product, &product);
     bind(&copy, &product);
+    BSMM_TRY(check_surplus(&product, &copy));
     BSMM_TRY(bsmm_check_memory(&product, plan->kernel));
     BSMM_TRY(bind_packed(plan, &copy, &product));
-    BSMM_TRY(check_workspace(plan, &copy));
+    BSMM_TRY(check_workspace(plan, &product, &copy));
     if (product.d.m.rows == 0 || product.d.m.cols == 0) return BSMM_OK;
     return plan->kernel->run(&product, plan->state, copy.workspace);
 }
