@@ -3,7 +3,7 @@
 #include "core/describe.h"
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/pack/pack_int8dot.h"
-#include "operand.h"
+#include "pack_cases.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -236,54 +236,29 @@ static void check_operand(const test_matrix *t, const char *other) {
     free(values);
 }
 
-static void check_matrix(bsmm_matrix shape, const char *other, fill how, rng *r) {
-    test_matrix t;
-    test_matrix_make(&t, shape, how, r);
-    float global = 0.25f;
-    if (rng_below(r, 2)) t.m.global_scale = &global;
-    check_operand(&t, other);
-    test_matrix_free(&t);
-}
+static format_list formats; /* those that bf16 holds, to which the int8 engines' belong */
 
-static const char *const formats[] = {
-    "bf16",       "e4m3",         "e4m3fnuz",     "e5m2",       "e5m2fnuz", "e3m2",
-    "e2m3",       "e2m1",         "mxfp8",        "mxfp8_e5m2", "mxfp4",    "mxfp6_e2m3",
-    "mxfp6_e3m2", "fp8_group128", "fp8_block128", "nvfp4",
-};
+static void find_formats(void) {
+    format_list all = all_formats();
+    for (size_t i = 0; i < all.count; i++)
+        if (bsmm_elem_traits_of[format_named(all.names[i]).elem].exact_in_bf16)
+            formats.names[formats.count++] = all.names[i];
+}
 
 static void test_formats_and_lengths(void **state) {
     (void)state;
-    static const int64_t lengths[] = {0, 1, 2, 31, 33, 65, 127, 1060};
-    static const char *const others[] = {"mxfp4", "nvfp4", "fp8_group128"};
-    rng r = {1};
-    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
-        for (size_t j = 0; j < BSMM_COUNT(lengths); j++) {
-            bsmm_matrix m = describe(format_named(formats[i]), 10 + (int64_t)j, lengths[j]);
-            check_matrix(m, others[j % 3], (fill)(j % 3), &r);
-            m.order = BSMM_ORDER_COL;
-            check_matrix(m, others[i % 3], (fill)((j + 1) % 3), &r);
-        }
+    pack_check_lengths(check_operand, &formats);
 }
 
 /* Every code of up to 8 bits, with and without scales. */
 static void test_every_code(void **state) {
     (void)state;
-    rng r = {2};
-    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
-        for (int how = 0; how < 3; how++)
-            check_matrix(describe(format_named(formats[i]), 9, 512), "mxfp4", (fill)how, &r);
+    pack_check_every_code(check_operand, &formats, 9);
 }
 
 static void test_leading_dimensions(void **state) {
     (void)state;
-    rng r = {3};
-    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
-        for (uint32_t order = 0; order < 2; order++) {
-            bsmm_matrix m = describe(format_named(formats[i]), 11, 94);
-            m.order = order;
-            m.ld = order ? 20 : 100;
-            check_matrix(m, "nvfp4", FILL_EXTREME, &r);
-        }
+    pack_check_leading_dimensions(check_operand, &formats);
 }
 
 /* Columns of several strips of bytes, which tiles share. */
@@ -294,21 +269,13 @@ static void test_long_columns(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(some); i++) {
         bsmm_matrix m = describe(format_named(some[i]), 301, 200);
         m.order = BSMM_ORDER_COL;
-        check_matrix(m, "mxfp4", FILL_ORDINARY, &r);
+        pack_check_matrix(check_operand, m, "mxfp4", FILL_ORDINARY, &r);
     }
 }
 
 static void test_scale_layouts(void **state) {
     (void)state;
-    static const char *const scaled[] = {"mxfp4", "mxfp8", "nvfp4", "fp8_group128", "fp8_block128"};
-    rng r = {4};
-    for (size_t i = 0; i < BSMM_COUNT(scaled); i++)
-        for (uint32_t layout = 0; layout < BSMM_LAYOUT_COUNT; layout++) {
-            bsmm_matrix m = describe(format_named(scaled[i]), 39, 2100);
-            m.scale_layout = layout;
-            if (layout == BSMM_LAYOUT_TILE_CONTIGUOUS) m.scale_tile_rows = 7, m.scale_tile_cols = 5;
-            check_matrix(m, i % 2 ? "mxfp8" : "mxfp4", FILL_EXTREME, &r);
-        }
+    pack_check_scale_layouts(check_operand);
 }
 
 /* Scales on both sides of the least and the largest that integers take, a few of each kind. */
@@ -335,8 +302,8 @@ static void test_long_blocks(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(blocks); i++)
         for (uint32_t scale = BSMM_SCALE_E8M0; scale < BSMM_SCALE_COUNT; scale++) {
             bsmm_format f = {BSMM_ELEM_E2M3, scale, 1 + (uint32_t)i, blocks[i]};
-            check_matrix(describe(f, 9, 1300), "mxfp8", FILL_ORDINARY, &r);
-            check_matrix(describe(f, 9, 1300), "mxfp4", FILL_ORDINARY, &r);
+            pack_check_matrix(check_operand, describe(f, 9, 1300), "mxfp8", FILL_ORDINARY, &r);
+            pack_check_matrix(check_operand, describe(f, 9, 1300), "mxfp4", FILL_ORDINARY, &r);
         }
 }
 
@@ -365,6 +332,7 @@ static void test_subnormal_rows(void **state) {
 }
 
 int main(void) {
+    find_formats();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formats_and_lengths), cmocka_unit_test(test_every_code),
         cmocka_unit_test(test_leading_dimensions),  cmocka_unit_test(test_long_columns),
