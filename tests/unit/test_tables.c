@@ -37,11 +37,11 @@ static void test_elements_have_the_standards_figures(void **state) {
         if (i == BSMM_COUNT(known)) fail_msg("%s: no figures of its standard here", info.name);
         assert_string_equal(info.name, known[i].name);
         assert_int_equal(info.elem, i + 1);
-        assert_int_equal(info.bits, known[i].bits);
-        assert_int_equal(info.bias, known[i].bias);
-        assert_true(info.max == known[i].max);
-        assert_true(info.min_normal == known[i].min_normal);
-        assert_true(info.min_subnormal == known[i].min_subnormal);
+        if (info.bits != known[i].bits || info.bias != known[i].bias || info.max != known[i].max ||
+            info.min_normal != known[i].min_normal || info.min_subnormal != known[i].min_subnormal)
+            fail_msg("%s: its row has %u bits, bias %d, max %g, min_normal %g, min_subnormal %g",
+                     info.name, info.bits, info.bias, info.max, info.min_normal,
+                     info.min_subnormal);
     }
     assert_int_equal(bsmm_elem_at(BSMM_COUNT(known), &info), BSMM_E_NOT_FOUND);
 }
@@ -57,8 +57,9 @@ static void test_elements_agree_with_their_codec(void **state) {
             if (isfinite(value) && value > max) max = value;
             if (value > 0 && value < min) min = value;
         }
-        assert_true(max == info->max);
-        assert_true(min == (info->min_subnormal > 0 ? info->min_subnormal : info->min_normal));
+        if (max != info->max ||
+            min != (info->min_subnormal > 0 ? info->min_subnormal : info->min_normal))
+            fail_msg("%s: its codes go from %g to %g, its row does not", info->name, min, max);
     }
 }
 

@@ -13,6 +13,8 @@ static const int64_t most_rows = 16;
 
 #    include "cpu/small_m/small_m_avx512.h"
 
+#    include <string.h>
+
 #    define TARGET                                                                                 \
         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
@@ -21,13 +23,8 @@ enum { LANES = BSMM_SMALL_M_LANES, GROUPS = BSMM_SMALL_M_STEP / 4 };
 
 /* ---- elements: 32 of K of 16 rows into 8 registers of unsigned bytes ---- */
 
-INLINE __m512i table_of_e2m1(void) {
-    return _mm512_broadcast_i32x4(
-        _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
-}
-
 /* The upper bits of an index are ignored or fall on another copy of the table. */
-INLINE void decode_e2m1(const __m512i word[4], __m512i table, __m512i byte[GROUPS]) {
+INLINE void decode_fours(const __m512i word[4], __m512i table, __m512i byte[GROUPS]) {
 #    pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         byte[2 * i] = _mm512_permutexvar_epi8(word[i], table);
@@ -35,12 +32,7 @@ INLINE void decode_e2m1(const __m512i word[4], __m512i table, __m512i byte[GROUP
     }
 }
 
-static const uint8_t integers_of_e2m3[64] = {
-    60, 61, 62, 63, 64,  65,  66,  67,  68,  69,  70, 71, 72, 73, 74, 75, 76, 78, 80, 82, 84, 86,
-    88, 90, 92, 96, 100, 104, 108, 112, 116, 120, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49,
-    48, 47, 46, 45, 44,  42,  40,  38,  36,  34,  32, 30, 28, 24, 20, 16, 12, 8,  4,  0};
-
-INLINE void decode_e2m3(const uint8_t *b, int64_t pitch, __m512i table, __m512i byte[GROUPS]) {
+INLINE void decode_sixes(const uint8_t *b, int64_t pitch, __m512i table, __m512i byte[GROUPS]) {
     const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
     __m512i word[GROUPS];
     bsmm_load_sixes(b, pitch, 0, word);
@@ -103,13 +95,13 @@ INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[
     add_unit(a, byte + GROUPS / 2, load_scales(codes + LANES, e4m3), width, 16, false, acc);
 }
 
-INLINE void multiply(const bsmm_small_m_span *s, int width, bool is_e2m1, bool by_exponent,
+INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_exponent,
                      bool e4m3) {
-    const int64_t step_bytes = is_e2m1 ? 16 : 24;
+    const int64_t step_bytes = fours ? 16 : 24;
     const int64_t a_bytes = by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, BSMM_INT8_A)
                                         : 2 * BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);
     const int64_t code_bytes = by_exponent ? LANES : 2 * LANES;
-    __m512i table = is_e2m1 ? table_of_e2m1() : _mm512_loadu_si512(integers_of_e2m3);
+    const __m512i table = _mm512_load_si512(s->context);
     __m512 acc[BSMM_SMALL_M_WIDTH];
 #    pragma GCC unroll 16
     for (int r = 0; r < width; r++)
@@ -118,14 +110,14 @@ INLINE void multiply(const bsmm_small_m_span *s, int width, bool is_e2m1, bool b
         const uint8_t *b = s->b + i * step_bytes;
         const uint8_t *ahead = bsmm_small_m_ahead(s, i * step_bytes, s->steps * step_bytes);
         __m512i word[16];
-        if (is_e2m1) bsmm_transpose_lines(b, s->pitch, word);
+        if (fours) bsmm_transpose_lines(b, s->pitch, word);
         for (int64_t j = 0; j < BSMM_SMALL_M_GROUP; j++) {
             bsmm_prefetch_rows(ahead, s->pitch, j, BSMM_SMALL_M_GROUP * step_bytes);
             __m512i byte[GROUPS];
-            if (is_e2m1)
-                decode_e2m1(word + 4 * j, table, byte);
+            if (fours)
+                decode_fours(word + 4 * j, table, byte);
             else
-                decode_e2m3(b + j * step_bytes, s->pitch, table, byte);
+                decode_sixes(b + j * step_bytes, s->pitch, table, byte);
             add_step(s->a + (i + j) * a_bytes, s->codes + (i + j) * code_bytes, byte, width,
                      by_exponent, e4m3, acc);
         }
@@ -223,9 +215,15 @@ static bool prepare(const bsmm_small_m_scales *s) {
     return bsmm_small_m_int8_prepare(s, find_unusual);
 }
 
+/* The integers of the codes, unsigned; those of 4 bits are there four times. */
+static void make_table(const bsmm_product *p, void *context) {
+    memcpy(context, bsmm_pack_table_of(p->b.m.format.elem)->b, sizeof(__m512i));
+}
+
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths));
     bsmm_small_m_engine d = bsmm_small_m_int8_engine_of(p, widths[tile]);
+    d.make_context = make_table;
     d.prepare = prepare;
     d.multiply = multiplies[bsmm_small_m_int8_has_fours(p)][bsmm_int8_scaling_of(p)][tile];
     d.multiply_packed = bsmm_int8_by_exponent(p) ? multiply_packed_exponent : multiply_packed_value;
