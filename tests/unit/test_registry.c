@@ -23,6 +23,8 @@ static void test_backends_are_whole(void **state) {
         HAS(b, "backend", allocate);
         HAS(b, "backend", release);
         HAS(b, "backend", store);
+        HAS(b, "backend", copy);
+        HAS(b, "backend", fill);
         HAS(b, "backend", finish);
         for (uint32_t j = 0; j < i; j++)
             if (!strcmp(bsmm_backend_at(j)->name, b->name))
@@ -45,6 +47,7 @@ static void test_kernels_are_whole(void **state) {
         if (!k->name || !*k->name) fail_msg("kernel %u: it has no name", i);
         HAS(k, "kernel", device);
         HAS(k, "kernel", refuse);
+        HAS(k, "kernel", workspace_bytes);
         HAS(k, "kernel", bound);
         HAS(k, "kernel", run);
         if (!is_backend(k->device))
