@@ -25,7 +25,7 @@ linkage() { # PROGRAM shared|static
 by_cmake() { # shared|static|source [FLAGS...]
     local build=$work/cmake-$1
     cmake -S "$here" -B "$build" -DBSMM_FROM="$1" "${@:2}" >"$work/log" 2>&1 &&
-        cmake --build "$build" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+        cmake --build "$build" --parallel "$(nproc)" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
     echo "CMake, $1: $("$build/consumer")"
 }
 by_pkg_config() { # shared|static FLAGS...
