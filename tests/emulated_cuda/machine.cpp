@@ -14,8 +14,7 @@
 namespace {
 
 /* Dynamic shared memory begins at a multiple of 128, but not of 1024. */
-enum { SHARED_AT = 1152, STACK_BYTES = 256 << 10, WARP = EMULATED_LANES };
-enum { ROUNDS_WITHOUT_PROGRESS = 20000 };
+enum { SHARED_AT = 1152, STACK_BYTES = 256 << 10, WARP = 32, ROUNDS_WITHOUT_PROGRESS = 20000 };
 
 typedef std::function<void()> work;
 
@@ -47,7 +46,7 @@ struct mbarrier {
 } // namespace
 
 struct emulated_warp {
-    emulated_lanes values[2][EMULATED_EXCHANGED];
+    uint64_t values[2][WARP];
     uint32_t arrived[2], left[2], ended;
 };
 
@@ -150,23 +149,18 @@ template <typename F> static void wait_until(F ready) {
 
 /* Values alternate between two places: nobody writes a place again before all have passed the other
  * one, and so read this one. */
-const emulated_lanes *emulated_exchange_all(const uint64_t *values, uint32_t count) {
+const uint64_t *emulated_exchange(uint64_t value) {
     fiber *me = now();
     emulated_warp *w = me->warp;
     uint32_t place = me->exchanges++ % 2;
-    if (w->arrived[place] == 0) memset(w->values[place], 0, count * sizeof w->values[place][0]);
-    for (uint32_t i = 0; i < count; i++)
-        w->values[place][i][me->lane] = values[i];
+    if (w->arrived[place] == 0) memset(w->values[place], 0, sizeof w->values[place]);
+    w->values[place][me->lane] = value;
     w->arrived[place] |= 1u << me->lane;
     w->left[place] = 0;
     wait_until([=] { return (w->arrived[place] | w->ended) == UINT32_MAX; });
     w->left[place] |= 1u << me->lane;
     if ((w->left[place] | w->ended) == UINT32_MAX) w->arrived[place] = 0;
     return w->values[place];
-}
-
-const uint64_t *emulated_exchange(uint64_t value) {
-    return *emulated_exchange_all(&value, 1);
 }
 
 uint32_t emulated_ballot(bool value) {

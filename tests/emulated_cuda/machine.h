@@ -36,14 +36,8 @@ void emulated_give_way(void);
 
 /* ---- warps and blocks ---- */
 
-enum { EMULATED_LANES = 32, EMULATED_EXCHANGED = 3 };
-typedef uint64_t emulated_lanes[EMULATED_LANES];
-
 /* All lanes give a value and get everybody's; the array is good until the next exchange. */
 const uint64_t *emulated_exchange(uint64_t value);
-/* The same of up to EMULATED_EXCHANGED values at once, for each an array: each exchange makes every
- * lane give way. */
-const emulated_lanes *emulated_exchange_all(const uint64_t *values, uint32_t count);
 uint32_t emulated_ballot(bool value);
 
 /* `threads` of the block meet at barrier `id`; 0: all that have not ended. */

@@ -13,13 +13,11 @@ static inline void ptx_mma_bf16(float d[4], uint32_t a0, uint32_t a1, uint32_t a
                                 uint32_t b0, uint32_t b1) {
     const uint32_t group = emulated_now->lane / 4, t = emulated_now->lane % 4;
     float a[2][16], b[2][16]; /* rows and columns of this lane's results */
-    const uint64_t mine[] = {uint64_t(a2) << 32 | a0, uint64_t(a3) << 32 | a1,
-                             uint64_t(b1) << 32 | b0};
-    const emulated_lanes *all = emulated_exchange_all(mine, 3);
-    for (uint32_t i = 0; i < 2; i++) {
-        emulated_mma_values(all[i] + 4 * group, a[i]);
-        emulated_mma_values(all[2] + 4 * (2 * t + i), b[i]);
-    }
+    emulated_mma_values(emulated_exchange(uint64_t(a2) << 32 | a0) + 4 * group, a[0]);
+    emulated_mma_values(emulated_exchange(uint64_t(a3) << 32 | a1) + 4 * group, a[1]);
+    const uint64_t *all = emulated_exchange(uint64_t(b1) << 32 | b0);
+    emulated_mma_values(all + 4 * (2 * t), b[0]);
+    emulated_mma_values(all + 4 * (2 * t + 1), b[1]);
     for (uint32_t i = 0; i < 4; i++) {
         double sum = d[i];
         for (uint32_t k = 0; k < 16; k++)

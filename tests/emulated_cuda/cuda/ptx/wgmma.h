@@ -94,10 +94,8 @@ static inline void emulated_wgmma_words(float *d, const uint32_t *a, uint64_t b,
                                         uint32_t n) {
     const uint32_t group = emulated_now->lane / 4, t = emulated_now->lane % 4;
     float rows[2][16], column[16];
-    const uint64_t mine[] = {uint64_t(a[2]) << 32 | a[0], uint64_t(a[3]) << 32 | a[1]};
-    const emulated_lanes *all = emulated_exchange_all(mine, 2);
-    for (uint32_t r = 0; r < 2; r++)
-        emulated_mma_values(all[r] + 4 * group, rows[r]);
+    emulated_mma_values(emulated_exchange(uint64_t(a[2]) << 32 | a[0]) + 4 * group, rows[0]);
+    emulated_mma_values(emulated_exchange(uint64_t(a[3]) << 32 | a[1]) + 4 * group, rows[1]);
     for (uint32_t c = 0; c < n / 4; c++) { /* two columns of every eight */
         emulated_wgmma_plain_row(b, c / 2 * 8 + 2 * t + c % 2, column);
         for (uint32_t r = 0; r < 2; r++) {
