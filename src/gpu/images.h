@@ -22,9 +22,9 @@ extern const bsmm_gpu_image bsmm_gpu_images[];
 /* How well a device runs a code: 0 not at all; of two, the greater is better. */
 typedef int bsmm_gpu_rank(const void *device, const char *code);
 
-/* The image of a name that a device runs best; with rank NULL any of that name. UNSUPPORTED in a
- * build without compilers for GPUs; NOT_FOUND for an unknown name; OK and *image NULL where the
- * device runs none. Thread-safe. */
+/* The image of a name that a device runs best; with rank NULL any of that name. NOT_FOUND for an
+ * unknown name, and so in a build without compilers for GPUs; OK and *image NULL where the device
+ * runs none. Thread-safe. */
 bsmm_status bsmm_gpu_image_find(const char *name, bsmm_gpu_rank *rank, const void *device,
                                 const bsmm_gpu_image **image);
 

@@ -13,6 +13,7 @@ typedef struct fake_cuda {
     int depth;               /* contexts pushed and not popped */
     int allocations;         /* made and not freed */
     int loads, launches, waits;
+    char image[16];        /* the first bytes of the last module */
     CUlaunchConfig config; /* of the last launch; its attributes: */
     CUlaunchAttribute attributes[4];
     int owner; /* the device that owns all memory */

@@ -83,7 +83,8 @@ static void modules_are_found_by_name(void **state) {
     (void)state;
     const bsmm_gpu_image *image;
     if (!bsmm_gpu_images[0].name) {
-        assert_int_equal(bsmm_gpu_image_find("sm80/words", NULL, NULL, &image), BSMM_E_UNSUPPORTED);
+        const bsmm_cuda_device device = {.capability = 90, .name = "GPU"};
+        assert_int_equal(bsmm_cuda_image_find(&device, "sm80/words", &image), BSMM_E_UNSUPPORTED);
         expect_message("no nvcc");
         return;
     }

@@ -155,6 +155,24 @@ static void launches_say_what_they_are_told(void **state) {
     assert_int_equal(fake->attributes[1].id, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 }
 
+/* Unpacked: a cubin for the device that has one, PTX for another. */
+static void modules_are_what_the_device_runs(void **state) {
+    (void)state;
+    static const char elf[] = {0x7f, 'E', 'L', 'F'};
+    static const bsmm_cuda_function recode = {"sm80/recode", "any", 0};
+    const bsmm_cuda_device *hopper = device_0(), *ampere;
+    assert_int_equal(bsmm_cuda_load(hopper, &recode, NULL), BSMM_OK);
+    assert_memory_equal(fake->image, elf, sizeof elf);
+    fake->capability = 80;
+    assert_int_equal(bsmm_cuda_device_get(1, &ampere), BSMM_OK);
+    fake->capability = 90;
+    assert_int_equal(bsmm_cuda_load(ampere, &recode, NULL), BSMM_OK);
+    assert_memory_equal(fake->image, "//", 2);
+    static const bsmm_cuda_function probe = {"sm90a/probe", "any", 0};
+    assert_int_equal(bsmm_cuda_load(ampere, &probe, NULL), BSMM_E_UNSUPPORTED);
+    expect_message("is for sm90a; Fake GPU 1 has compute capability 8.0");
+}
+
 static void each_failing_entry_is_named(void **state) {
     (void)state;
     static const bsmm_cuda_function probes[] = {{"sm90a/probe", "a", 64},
@@ -469,6 +487,7 @@ int main(void) {
         cmocka_unit_test_teardown(devices_are_listed, check_balance),
         cmocka_unit_test_teardown(devices_that_are_not_there, check_balance),
         cmocka_unit_test_teardown(launches_say_what_they_are_told, check_balance),
+        cmocka_unit_test_teardown(modules_are_what_the_device_runs, check_balance),
         cmocka_unit_test_teardown(each_failing_entry_is_named, check_balance),
         cmocka_unit_test_teardown(too_much_shared_memory, check_balance),
         cmocka_unit_test_teardown(memory_that_runs_out, check_balance),

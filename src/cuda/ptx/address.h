@@ -42,8 +42,10 @@ static __device__ __forceinline__ uint32_t ptx_elect(void) {
 }
 
 /* 9.7.19.5 setmaxnreg: this warpgroup's registers a thread, a multiple of 8; count is a literal. */
-#define PTX_REGISTERS_MORE(count) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count))
-#define PTX_REGISTERS_LESS(count) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count))
+#define PTX_REGISTERS_MORE(count)                                                                  \
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((int)(count)))
+#define PTX_REGISTERS_LESS(count)                                                                  \
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((int)(count)))
 
 /* 9.7.13.4 fence.proxy.async: this thread's ordinary writes to shared memory are visible to the
  * copy engine and the tensor cores. */

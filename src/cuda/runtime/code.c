@@ -21,8 +21,17 @@ static int rank_of(const void *device, const char *code) {
     return cubin ? CUBIN_RANK + of : of;
 }
 
+/* A library may have images for other GPUs alone. */
+static bool has_images(void) {
+    for (const bsmm_gpu_image *i = bsmm_gpu_images; i->name; i++)
+        if (strncmp(i->code, "sm_", 3) == 0 || strncmp(i->code, "compute_", 8) == 0) return true;
+    return false;
+}
+
 bsmm_status bsmm_cuda_image_find(const bsmm_cuda_device *device, const char *module,
                                  const bsmm_gpu_image **image) {
+    *image = NULL;
+    if (!has_images()) return bsmm_fail(BSMM_E_UNSUPPORTED, "built without CUDA kernels (no nvcc)");
     return bsmm_gpu_image_find(module, rank_of, device, image);
 }
 

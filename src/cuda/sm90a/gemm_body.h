@@ -1,25 +1,48 @@
-/* The sm_90a engine: D = alpha * (A . scales) (B . scales)^T + beta * C + bias on wgmma, one body
- * for every operand type, kind of scales and tile. GEMM_NAME, GEMM_KIND and so on come
- * from a row of tiles.def.
+/* The sm_90a engine: D = alpha * (A . scales) (B . scales)^T + beta * C + bias on wgmma. One body
+ * for every operand type, kind of scales and tile: the columns of a row of tiles.def come as
+ * macros.
  *
- * Both operands are K-major; a k block is 128 bytes of K. Operand tiles lie in shared memory as the
- * copy engine writes them with a 128-byte swizzle: rows of 128 bytes, the 16-byte unit u of row r
- * at u ^ (r % 8).
+ * Both operands are K-major; a k block is 128 bytes of K. FP8 tensor cores keep about 14 bits of a
+ * running sum, so each k block (128 products) is summed from zero there, and then scaled and added
+ * in fp32: promoted. bf16 has no scales, and its sums stay in the tensor cores' accumulators.
  *
- * Shared memory, from a 1024-byte boundary: STAGES x { A tile, B tile }, each warpgroup's CHUNKS
- * places, each stage's scales, then two barriers a stage and two a place. What the threads say to
- * each other about pieces of work and results lies in `shared`.
+ * A product is cut into pieces of work, a tile and a range of its k blocks (gemm_schedule.h). The
+ * map of shared memory is in gemm_tile.h. Operand tiles lie there as the copy engine writes them
+ * with a 128-byte swizzle: rows of 128 bytes, the 16-byte unit u of row r at u ^ (r % 8).
  *
- * Roles: one thread of warpgroup 0 issues the copies to shared memory; one thread for each of the
- * other warpgroups, of another warp, those to D; the last warp brings B's scales where it has no
- * such thread. The other warpgroups multiply, scale, add and stage.
+ * Roles of a block's threads:
+ *   warpgroup 0, warp 0     the feed, one thread: asks for copies of operands and scales
+ *   warpgroup 0, warps 1..  writers, one thread for each consumer: ask for copies to D
+ *   warpgroup 0, warp 3     where it is no writer: brings B's block scales
+ *   CONSUMERS warpgroups    multiply, promote and stage results
+ *   the rest, up to 512     help with other work, if 8 bits do not hold the operands
  *
- * Barriers of a stage: `full` completes when this block's tiles and scales have arrived, whichever
- * block of the cluster sent them; `empty` when every consumer warp of every block that this one's
- * copies go to has read them.
+ * Who waits for whom, with two consumers and a ring of four stages (load s: the feed asks for the
+ * copies to stage s; mul s: the tensor cores' products of it; pro s: their promotion):
  *
- * Numbers: FP8 tensor cores keep about 14 bits of a running sum, so each k block (128 products) is
- * summed from zero there and then scaled and added in fp32. */
+ *   time ---------------------------------------------------------------------------------->
+ *   feed        load 0, 1, 2, 3 | wait E0        | load 0 | wait E1     | load 1 | ...
+ *   copies      ~~~~~~~~ F0 ~~~~~ F1 ~~~~~ F2 ~~~~~ F3         ~~~~~~~~~~~ F0
+ *   consumer 0  wait F0 | mul 0        | pro 0 | mul 1      | pro 1 | mul 2 ... | stage | mul 0
+ *   consumer 1  wait F0         | mul 0        | pro 0 | mul 1      | pro 1 ...         | stage
+ *   empty 0                                E0: both have read stage 0
+ *   writer 0                                                      wait S | copy to D | W | ...
+ *
+ *   F  full, of a stage: this block's tiles and scales have arrived, whichever block of the
+ *      cluster sent them. The feed promises the bytes and the copy engine counts them; the
+ *      consumers wait.
+ *   E  empty, of a stage: every consumer warp of every block that this one's copies go to has read
+ *      it. The feed waits before it loads again.
+ *   S  staged, of a place for results: the four warps of a consumer have written it. Its writer
+ *      waits.
+ *   W  written, of a place: the copy to D has read it. Its consumer waits before it stages again.
+ *   `ready`: the factors of D are told. Consumers wait once.
+ *
+ * While one consumer promotes, the other's products keep the tensor cores at work. Within one, only
+ * GEMM_EARLY and PARTIALS 2 (tiles.def) have products under way beside other work.
+ *
+ * Below, in the order of a k block's way: constants, barriers, load, multiply, promote, store; then
+ * the consumers' loops and the kernel. */
 #include "cuda/ptx/address.h"
 #include "cuda/ptx/cluster.h"
 #include "cuda/ptx/convert.h"
@@ -40,79 +63,95 @@
 #define JOINED_OF(a, b) a##b
 #define JOINED(a, b)    JOINED_OF(a, b)
 
-/* The kind as numbers that #if can compare. */
-#define KIND_BF16  0
-#define KIND_BLOCK 1
-#define KIND_ROW   2
-#define KIND_POW2  3
-#define KIND       JOINED(KIND_, GEMM_KIND)
+/* ---- constants ---- */
 
+/* Macros where the preprocessor asks. */
 #define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
-#define GEMM_WIDE   (KIND == KIND_BF16) /* operands of 16 bits, else of 8 */
-/* Products of scales may be no normal fp32 numbers. */
-#define GEMM_CAREFUL (KIND == KIND_ROW)
-/* Whether there is a shorter way for scales that do not change along K. */
-#define EVENS (KIND == KIND_POW2)
-/* Whether results may have to be made again. */
-#define AGAIN          (GEMM_SCALES == GEMM_ROW_BLOCK || GEMM_CAREFUL)
-#define CONSUMER_WARPS (4 * CONSUMERS)
-/* Where the blocks may have other work to do (EVENS), warps that have no role here help with that.
- */
-#define BLOCK_THREADS (EVENS ? 512 : 128 * (1 + CONSUMERS))
-#define TILE_M        GEMM_TILE_M(SUBTILES, CONSUMERS)
-#define CLUSTER       (CLUSTER_M * CLUSTER_N)
-#define K_BYTES       GEMM_K_BYTES
-#define K_ELEMENTS    (K_BYTES / (GEMM_WIDE ? 2 : 1))
-#define A_BYTES       (TILE_M * K_BYTES)
-#define B_BYTES       (TILE_N * K_BYTES)
-#define STAGE_BYTES   GEMM_STAGE_BYTES(TILE_M, TILE_N)
-#define CHUNK_COLS    GEMM_CHUNK_COLS(TILE_N)
-#define CHUNK_BYTES   GEMM_CHUNK_BYTES(TILE_N)
-/* Of a warpgroup; in one they are handed to its writer together. */
-#define PLACES       (GEMM_TURNS ? 1 : CHUNKS)
-#define PLACE_CHUNKS (GEMM_TURNS ? CONSUMERS * CHUNKS : 1)
-/* A stage's scales: of each row of A and, with GEMM_ROW_ROW, of B. */
-#define SCALE_BYTES  GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N)
-#define STAGING_AT   GEMM_STAGING_AT(TILE_M, TILE_N, STAGES)
-#define SCALES_AT    GEMM_SCALES_AT(TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS)
-#define COLS_AT      GEMM_COLS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS)
-#define BARRIERS_AT  GEMM_BARRIERS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS)
-#define SHARED_BYTES GEMM_SHARED_BYTES(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS)
-#define ACCUMULATORS (TILE_N / 2) /* per thread and subtile */
-/* GEMM_ROW_BLOCK: a tile's columns lie in one block of B or, where its width does not divide 128,
- * in two, each of which has whole groups of COL_GROUP columns. */
-#define COL_BLOCKS (GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1)
-/* Of B's scales that complete at a stage's barrier by st.async, which is for clusters; where there
- * is none, the warp that brings them arrives there too. */
-#define COL_BYTES     (GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0)
-#define FULL_ARRIVALS (CLUSTER == 1 && SCALES_WARP ? 2 : 1)
-/* Of each warp that has read a stage. Where B's scales are stored, not copied, each lane speaks for
- * its own reads: of one lane's word for all racecheck knows nothing, and these take as long. */
-#define EMPTY_ARRIVALS (CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1)
-/* Whether the warp that has no writer's part brings B's scales. */
-#define SCALES_WARP (GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3)
-#define COL_GROUP   (COL_BLOCKS == 1 ? TILE_N : TILE_N % 64 ? 32 : 64)
-static_assert(COL_BLOCKS == 1 || (TILE_N % COL_GROUP == 0 && TILE_N <= 128 + COL_GROUP),
-              "a tile's columns lie in two blocks of B");
+#define GEMM_WIDE   (GEMM_SCALES == GEMM_UNSCALED) /* operands of 16 bits, else of 8 */
+/* Kind POW2: sums of rows that have one scale for all of K are added as they are. Without that an
+ * FP8 k block of 192 x 128 takes 1000 cycles in place of 855. */
+#define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
+#define EVENS_OF_BF16  0
+#define EVENS_OF_BLOCK 0
+#define EVENS_OF_ROW   0
+#define EVENS_OF_POW2  1
 
-/* A thread begins with 168 registers of 384 threads', else with 128; what the feed and warpgroups
- * without a role give back the consumers share. */
-#define FEED_REGISTERS  (BLOCK_THREADS == 512 ? 32 : 40)
-#define SPARE_REGISTERS 24
-#define MATH_REGISTERS                                                                             \
-    (CONSUMERS == 3 ? 160 : CONSUMERS == 1 ? 216 : BLOCK_THREADS == 512 ? 224 : 232)
+enum {
+    /* Kind ROW: products of scales may be no normal fp32 numbers. */
+    CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
+    /* Whether results may have to be made again. */
+    AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
+
+    TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
+    CLUSTER = CLUSTER_M * CLUSTER_N,
+    CONSUMER_WARPS = 4 * CONSUMERS,
+    ACCUMULATORS = TILE_N / 2, /* per thread and subtile */
+    /* Where the blocks may have other work to do, warps that have no role here help with that. */
+    BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
+
+    K_BYTES = GEMM_K_BYTES,
+    K_ELEMENTS = K_BYTES / (GEMM_WIDE ? 2 : 1),
+    A_BYTES = TILE_M * K_BYTES,
+    STAGE_BYTES = GEMM_STAGE_BYTES(TILE_M, TILE_N),
+    /* A stage's scales: of each row of A and, with GEMM_ROW_ROW, of B. */
+    SCALE_BYTES = GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N),
+    CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
+    CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
+    /* Of a warpgroup's places; the chunks in one are handed to its writer together. */
+    PLACES = GEMM_TURNS ? 1 : CHUNKS,
+    PLACE_CHUNKS = GEMM_TURNS ? CONSUMERS * CHUNKS : 1,
+
+    STAGING_AT = GEMM_STAGING_AT(TILE_M, TILE_N, STAGES),
+    SCALES_AT = GEMM_SCALES_AT(TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
+    COLS_AT = GEMM_COLS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
+    BARRIERS_AT = GEMM_BARRIERS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
+    SHARED_BYTES = GEMM_SHARED_BYTES(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
+
+    /* GEMM_ROW_BLOCK: a tile's columns lie in one block of B or, where its width does not divide
+     * 128, in two, each of which has whole groups of COL_GROUP columns. */
+    COL_BLOCKS = GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1,
+    COL_GROUP = COL_BLOCKS == 1 ? TILE_N
+                : TILE_N % 64   ? 32
+                                : 64,
+    /* Whether the warp that has no writer's part brings B's block scales. The feed would wait for
+     * its loads: (1024, 1536, 7168) then takes 37.9 us in place of 35.3. */
+    SCALES_WARP = GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3,
+    /* Of B's scales that complete at a stage's barrier by st.async, which is for clusters; where
+     * there is none, the warp that brings them arrives there too. */
+    COL_BYTES = GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0,
+    FULL_ARRIVALS = CLUSTER == 1 && SCALES_WARP ? 2 : 1,
+    /* Of each warp that has read a stage. Where B's scales are stored, not copied, each lane speaks
+     * for its own reads: of one lane's word for all racecheck knows nothing, and these take as
+     * long. */
+    EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
+    /* Scales are read before the products, not behind the first one: there they would let the other
+     * warpgroup's products come between this one's, and both would end, and promote, together. A k
+     * block of 256 x 128 then takes 1134 cycles in place of 1120. */
+    FACTORS_FIRST = GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2,
+
+    /* A thread begins with 168 registers of 384 threads', else with 128; what the feed and
+     * warpgroups without a role give back the consumers share. */
+    FEED_REGISTERS = BLOCK_THREADS == 512 ? 32 : 40,
+    SPARE_REGISTERS = 24,
+    MATH_REGISTERS = CONSUMERS == 3         ? 160
+                     : CONSUMERS == 1       ? 216
+                     : BLOCK_THREADS == 512 ? 224
+                                            : 232,
+};
+
 static_assert(CONSUMERS >= 1 && CONSUMERS <= 3, "register shares are known for these");
 static_assert(128 * FEED_REGISTERS + 128 * CONSUMERS * MATH_REGISTERS +
                       (BLOCK_THREADS - 128 * (1 + CONSUMERS)) * SPARE_REGISTERS <=
                   BLOCK_THREADS * (BLOCK_THREADS == 384 ? 168 : 128),
               "a block waits forever for registers that it does not have");
+static_assert(COL_BLOCKS == 1 || (TILE_N % COL_GROUP == 0 && TILE_N <= 128 + COL_GROUP),
+              "a tile's columns lie in two blocks of B");
 static_assert(!GEMM_SHORT || (GEMM_SCALES == GEMM_ROW_BLOCK && PARTIALS == 1),
               "other loops know a stage's addresses");
 static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each subtile begins with the oldest chunk");
 static_assert(!GEMM_TURNS || (CONSUMERS == 2 && SUBTILES * TILE_N == PLACE_CHUNKS * CHUNK_COLS),
               "a turn is a warpgroup's part of a tile");
 static_assert(!GEMM_TURNS || !AGAIN, "rows that are made again wait for places out of turn");
-
 static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block");
 
 #define PTX_BF16    "bf16"
@@ -131,7 +170,7 @@ static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block
 #endif
 #include "cuda/ptx/wgmma_one.h"
 
-/* ---- the ring of stages ---- */
+/* ---- barriers: the ring of stages, places for results ---- */
 
 /* Every piece of work begins with stage 0, so that the main loop, unrolled over the stages, knows
  * all addresses; but see GEMM_SHORT. Bit s of `phases` is the parity of the phase that stage s is
@@ -273,14 +312,23 @@ static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, i
     return at;
 }
 
-#include "cuda/sm90a/gemm_feed.h"
-#include "cuda/sm90a/gemm_multiply.h"
-#include "cuda/sm90a/gemm_store.h"
-#if EVENS
-#    include "cuda/sm90a/gemm_otherwise.h"
-#endif
+/* ---- load ---- */
 
-/* ---- consumers ---- */
+#include "cuda/sm90a/gemm_load.h"
+
+/* ---- multiply ---- */
+
+#include "cuda/sm90a/gemm_multiply.h"
+
+/* ---- promote ---- */
+
+#include "cuda/sm90a/gemm_promote.h"
+
+/* ---- store ---- */
+
+#include "cuda/sm90a/gemm_store.h"
+
+/* ---- the consumers ---- */
 
 #include "cuda/sm90a/gemm_pieces.h"
 
@@ -301,11 +349,18 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);
-    consume_pieces(&c, told);
+    if (GEMM_EARLY)
+        consume_early(&c, told);
+    else
+        consume_each(&c, told);
     give_word(&c, told, CHUNK_END);
 }
 
 /* ---- the kernel ---- */
+
+#if EVENS
+#    include "cuda/sm90a/gemm_otherwise.h"
+#endif
 
 static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32_t barriers,
                                               const shared *told) {

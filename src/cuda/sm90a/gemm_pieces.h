@@ -1,18 +1,224 @@
-/* The engine's consumers from piece of work to piece of work. A part of gemm_body.h, which includes
- * it once, with its macros. */
+/* The consumers' loops: over the stages of a piece of work, and from piece to piece. A part of
+ * gemm_body.h. */
+
+/* step(stage) for stage 0, 1, ... STAGES - 1, 0, ... until it returns 0. Written out, because the
+ * compiler does not unroll loops around wgmma by itself, and `stage` must be a constant: with
+ * descriptors in uniform registers a k block of 192 x 128 takes 592 cycles and not 661. */
+#define FOR_STAGES(step)                                                                           \
+    while ((step(0)) && (step(1)) && (STAGES < 3 || (step(2))) && (STAGES < 4 || (step(3))) &&     \
+           (STAGES < 5 || (step(4))) && (STAGES < 6 || (step(5))) && (STAGES < 7 || (step(6))) &&  \
+           (STAGES < 8 || (step(7))) && (STAGES < 9 || (step(8))) && (STAGES < 10 || (step(9))) && \
+           (STAGES < 11 || (step(10))) && (STAGES < 12 || (step(11)))) {                           \
+    }
+static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
+
+/* What a loop carries from step to step. */
+typedef struct progress {
+    int32_t left; /* k blocks to come */
+    uint32_t last, tested;
+} progress;
+
+/* ---- no scales: sums stay in the tensor cores' accumulators from the first k block to the last
+ * ---- */
+
+/* A stage is given back one later, so that the next products are queued before the last are
+ * awaited. */
+static __device__ __forceinline__ int unscaled_stage(consumer *c, float (*total)[ACCUMULATORS],
+                                                     progress *now, uint32_t stage) {
+    if (now->left-- == 0) return 0;
+    wait_full(&c->r, stage, 0);
+#pragma unroll
+    for (uint32_t s = 0; s < SUBTILES; s++)
+        start(c, total[s], stage, s, 1);
+    PTX_WGMMA_WAIT(SUBTILES);
+    release(stage_before(stage), c);
+    now->last = stage;
+    return 1;
+}
+
+static __device__ __forceinline__ void multiply_unscaled(consumer *c, float (*total)[ACCUMULATORS],
+                                                         const work *piece) {
+    progress now;
+    now.left = piece->k_end - piece->k_begin - 1;
+    now.last = 0;
+#pragma unroll
+    for (int s = 0; s < SUBTILES; s++)
+        hold(total[s]);
+    wait_full(&c->r, 0, 0);
+#pragma unroll
+    for (uint32_t s = 0; s < SUBTILES; s++)
+        start(c, total[s], 0, s, piece->k_begin > 0);
+#define STEP(i) unscaled_stage(c, total, &now, (i + 1) % STAGES)
+    FOR_STAGES(STEP)
+#undef STEP
+    PTX_WGMMA_WAIT(0);
+    release(now.last, c);
+#pragma unroll
+    for (int s = 0; s < SUBTILES; s++)
+        hold(total[s]);
+}
+
+/* ---- one sum: multiply a k block, then promote it, while other warpgroups' products run ---- */
+
+/* Ends the products of a stage, of which the first subtile's are under way, and gives it back once
+ * its scales have been read; but not the last one of an even piece, whose are to come. Whether
+ * there is another stage. */
+static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCUMULATORS],
+                                                float *sum, factors f, progress *now,
+                                                uint32_t stage, bool even) {
+    const bool more = --now->left > 0, read = GEMM_SCALES != GEMM_ROW_ROW || even;
+    now->last = stage;
+#pragma unroll
+    for (int s = 0; s < SUBTILES; s++) {
+        const bool all = s + 1 == SUBTILES;
+        PTX_WGMMA_WAIT(0);
+        if (all && read && (more || !even)) release(stage, c);
+        if (all) now->tested = more ? is_full(&c->r, stage_after(stage)) : 0;
+        add_sum(c, (uint32_t)s, total[s], sum, f, even);
+        if (!all) f = start(c, sum, stage, (uint32_t)s + 1, 0);
+    }
+    if (!read) release(stage, c);
+    return more;
+}
+
+static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCUMULATORS],
+                                                const progress *now, const work *piece) {
+#pragma unroll
+    for (int s = 0; s < SUBTILES && piece->k_end == c->p->k_blocks; s++)
+        scale_even(c, (uint32_t)s, now->last, total[s]);
+    release(now->last, c);
+}
+
+/* A step: with GEMM_EARLY the stage is under way, and the next one is started behind it; else the
+ * stage is started and ended. */
+static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
+                                            factors *f, progress *now, uint32_t stage, bool even) {
+    if (!GEMM_EARLY) {
+        wait_full(&c->r, stage, now->tested);
+        *f = start(c, sum, stage, 0, 0);
+        return end_stage(c, total, sum, *f, now, stage, even);
+    }
+    if (!end_stage(c, total, sum, *f, now, stage, even)) return 0;
+    wait_full(&c->r, stage_after(stage), now->tested);
+    *f = start(c, sum, stage_after(stage), 0, 0);
+    return 1;
+}
+
+/* GEMM_SHORT: of the consumers; shuffled, for addresses in uniform registers. */
+static __device__ __forceinline__ uint32_t next_stage(ring *r) {
+    const uint32_t stage = __shfl_sync(0xffffffff, r->next, 0);
+    r->next = stage_after(stage);
+    return stage;
+}
+
+/* With GEMM_EARLY the first products are under way, into `sum`; f: their factors. */
+static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)[ACCUMULATORS],
+                                                     float *sum, factors f, const work *piece) {
+    progress now;
+    now.left = piece->k_end - piece->k_begin;
+    now.tested = 1;
+#define STEP(i) go_on(c, total, sum, &f, &now, i, false)
+#define EVEN(i) go_on(c, total, sum, &f, &now, i, true)
+    if (EVENS && c->even) {
+        FOR_STAGES(EVEN)
+        end_even(c, total, &now, piece);
+    } else if (GEMM_SHORT) {
+        while (STEP(next_stage(&c->r))) {
+        }
+    } else {
+        FOR_STAGES(STEP)
+    }
+#undef STEP
+#undef EVEN
+}
+
+/* ---- two sums: while one is promoted the tensor cores work on the other ---- */
+
+static_assert(PARTIALS < 2 || (SUBTILES == 1 && STAGES % 2 == 0),
+              "a stage always meets the same sum");
+
+static __device__ __forceinline__ void promote_stage(consumer *c, float *total, float *sum,
+                                                     uint32_t stage, factors f) {
+    if (GEMM_SCALES != GEMM_ROW_ROW) release(stage, c);
+    promote(c, 0, total, sum, f);
+    if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
+}
+
+/* Queues a stage into `sum`, then promotes the one before it. */
+static __device__ __forceinline__ factors paired_stage(consumer *c, float *total, float *sum,
+                                                       float *sum_before, factors before,
+                                                       progress *now, uint32_t stage) {
+    wait_full(&c->r, stage, now->tested);
+    factors f = start(c, sum, stage, 0, 0);
+    PTX_WGMMA_WAIT(1);
+    now->left--;
+    now->tested = now->left > 0 ? is_full(&c->r, stage_after(stage)) : 0;
+    promote_stage(c, total, sum_before, now->last, before);
+    now->last = stage;
+    return f;
+}
+
+/* Two stages, an odd and an even one, so that the loop is left with one and the same sum under way.
+ */
+static __device__ __forceinline__ int multiply_pair(consumer *c, float *total, float *even,
+                                                    float *odd, factors *f, progress *now,
+                                                    uint32_t stage) {
+    if (now->left < 2) return 0;
+    now->last = stage_before(stage);
+    factors g = paired_stage(c, total, odd, even, *f, now, stage);
+    *f = paired_stage(c, total, even, odd, g, now, stage_after(stage));
+    return 1;
+}
+
+static __device__ __forceinline__ void multiply_pairs(consumer *c, float *total,
+                                                      const work *piece) {
+    float even[ACCUMULATORS], odd[ACCUMULATORS];
+    progress now;
+    now.left = piece->k_end - piece->k_begin - 1;
+    now.last = now.tested = 0;
+    wait_full(&c->r, 0, 0);
+    factors f = start(c, even, 0, 0, 0);
+#define STEP(i) (2 * (i) >= STAGES || multiply_pair(c, total, even, odd, &f, &now, 2 * (i) + 1))
+    FOR_STAGES(STEP)
+#undef STEP
+    if (now.left) {
+        factors g = paired_stage(c, total, odd, even, f, &now, stage_after(now.last));
+        PTX_WGMMA_WAIT(0);
+        promote_stage(c, total, odd, now.last, g);
+    } else {
+        PTX_WGMMA_WAIT(0);
+        promote_stage(c, total, even, now.last, f);
+    }
+}
+
+static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
+                                                const work *piece) {
+    if (GEMM_SCALES == GEMM_UNSCALED) {
+        multiply_unscaled(c, total, piece);
+    } else if (PARTIALS == 2) {
+        multiply_pairs(c, total[0], piece);
+    } else {
+        float sum[ACCUMULATORS];
+        const factors none = {{1, 1}, {1, 1}, 0, true};
+        multiply_from(c, total, sum, none, piece);
+    }
+}
+
+/* ---- from piece to piece ---- */
 
 /* The piece that the next stage, once full, begins. Read by the lane that gives this block's stages
- * back (release), so that its word for the stage is its word for the piece too. */
+ * back (release), so that its word for the stage is its word for the piece too. The two ways are
+ * written apart: with one expression for both nvcc made 5% slower code of 128 x 96. */
 static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
     const int32_t reader = CLUSTER > 1 ? (int32_t)ptx_cluster_rank() : 0;
     work next = {{0, 0}, 0, 0};
-#if GEMM_SHORT
-    wait_for(full_of(&c->r, c->r.next), c->r.phases >> c->r.next & 1);
-    if (c->lane == reader) next = told->pieces[c->r.next];
-#else
-    wait_for(full_of(&c->r, 0), c->r.phases & 1);
-    if (c->lane == reader) next = told->pieces[number % 2];
-#endif
+    if (GEMM_SHORT) {
+        wait_for(full_of(&c->r, c->r.next), c->r.phases >> c->r.next & 1);
+        if (c->lane == reader) next = told->pieces[c->r.next];
+    } else {
+        wait_for(full_of(&c->r, 0), c->r.phases & 1);
+        if (c->lane == reader) next = told->pieces[number % 2];
+    }
     next.at.row = __shfl_sync(0xffffffff, next.at.row, reader);
     next.at.col = __shfl_sync(0xffffffff, next.at.col, reader);
     next.k_begin = __shfl_sync(0xffffffff, next.k_begin, reader);
@@ -43,17 +249,69 @@ static __device__ __forceinline__ void end_piece(consumer *c, shared *told,
         store(c, told, total, piece->at);
 }
 
-#if GEMM_EARLY
-#    include "cuda/sm90a/gemm_early.h"
-#else
-static __device__ __forceinline__ void consume_pieces(consumer *c, shared *told) {
+static __device__ __forceinline__ void consume_each(consumer *c, shared *told) {
     for (uint32_t number = 0;; number++) {
         float total[SUBTILES][ACCUMULATORS];
         const work piece = told_work(c, told, number);
         if (piece.k_begin == piece.k_end) return;
         begin_totals(c, total, &piece);
-        multiply(c, total, piece);
+        multiply(c, total, &piece);
         end_piece(c, told, total, &piece);
     }
 }
-#endif
+
+/* ---- GEMM_EARLY: the next piece's first products run while this one's results are staged ---- */
+
+static_assert(!GEMM_EARLY || (GEMM_SCALES != GEMM_UNSCALED && PARTIALS == 1),
+              "sums are apart from totals, and there is one");
+
+/* Starts the first products of a piece of work. */
+static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
+    const uint32_t stage = first_stage(&c->r);
+    wait_full(&c->r, stage, 1);
+    return start(c, sum, stage, 0, 0);
+}
+
+/* Whether a piece ends by copies alone: a function called while products are under way would make
+ * the compiler wait for each of them. */
+static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
+                                                      const work *piece) {
+    if (piece->k_end < c->p->k_blocks) return true;
+    return c->p->store >= BSMM_WGMMA_STORE_BF16 && told->plain &&
+           __all_sync(0xffffffff, !AGAIN || word_of(c) == 0);
+}
+
+static __device__ __forceinline__ void
+end_by_copies(consumer *c, shared *told, float (*total)[ACCUMULATORS], const work *piece) {
+    if (piece->k_end < c->p->k_blocks) {
+        hand_over(c, told, total);
+        return;
+    }
+#pragma unroll
+    for (int s = 0; s < SUBTILES; s++) {
+        const corner mine = {piece->at.row + (c->warpgroup * SUBTILES + s) * 64, piece->at.col};
+        store_by_map(c, told, total[s], mine, false);
+    }
+}
+
+static __device__ __forceinline__ void consume_early(consumer *c, shared *told) {
+    float total[SUBTILES][ACCUMULATORS], sum[ACCUMULATORS];
+    work piece = told_work(c, told, 0);
+    if (piece.k_begin == piece.k_end) return;
+    factors f = begin(c, sum);
+    for (uint32_t number = 1;; number++) {
+        begin_totals(c, total, &piece);
+        multiply_from(c, total, sum, f, &piece);
+        const work next = told_work(c, told, number);
+        const bool more = next.k_begin != next.k_end;
+        if (more && __shfl_sync(0xffffffff, ends_by_copies(c, told, &piece), 0)) {
+            f = begin(c, sum);
+            end_by_copies(c, told, total, &piece);
+        } else {
+            end_piece(c, told, total, &piece);
+            if (!more) return;
+            f = begin(c, sum);
+        }
+        piece = next;
+    }
+}

@@ -1,7 +1,6 @@
-/* Where the engine's accumulators go: to the block that goes on with them, or to D. A part of
- * gemm_body.h, which includes it once, with its macros. */
-
-/* ---- store ---- */
+/* Store: where accumulators go, to the block that goes on with them, or to D. A part of
+ * gemm_body.h.
+ */
 
 /* alpha and the operands' global scales, where the simple stores are used: no C, no bias. The
  * comparison with 1 was made before: fp64 shares a pipe with the tensor cores, and waits for them.
@@ -184,9 +183,8 @@ typedef struct rows_again {
     uint32_t of[COL_BLOCKS];
 } rows_again;
 
-#if GEMM_SCALES == GEMM_ROW_BLOCK
-/* The warp's rows, from `row` on, that have an unsafe factor in the columns of the block that `col`
- * lies in: each lane goes through k blocks of its own, all rows of one at once. */
+/* GEMM_ROW_BLOCK: the warp's rows, from `row` on, that have an unsafe factor in the columns of the
+ * block that `col` lies in: each lane goes through k blocks of its own, all rows of one at once. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;
@@ -194,7 +192,7 @@ static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, 
     uint32_t unsafe = 0;
     for (uint32_t k = threadIdx.x % 32 * 128; k < p->whole.k; k += 32 * 128) {
         const float by = bsmm_gpu_scale(&p->whole.sides[1].o, (uint32_t)col, k);
-#    pragma unroll 4
+#pragma unroll 4
         for (int32_t i = 0; i < rows; i++) {
             const float scale = bsmm_gpu_scale(&p->whole.sides[0].o, (uint32_t)(row + i), k);
             if (!is_safe(scale, by)) unsafe |= 1u << i;
@@ -203,28 +201,25 @@ static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, 
     return __reduce_or_sync(0xffffffff, unsafe);
 }
 
-static __device__ __forceinline__ rows_again rows_again_of(const consumer *c, int subtile,
-                                                           int32_t row, int32_t col) {
+static __device__ __forceinline__ rows_again unsafe_by_blocks(const consumer *c, int32_t row,
+                                                              int32_t col) {
     rows_again again = {};
-    (void)subtile;
     if (__all_sync(0xffffffff, are_factors_safe(c))) return again;
-#    pragma unroll
+#pragma unroll
     for (int i = 0; i < COL_BLOCKS; i++)
         again.of[i] = unsafe_rows(c->p, row, i ? col + c->split * COL_GROUP : col);
     return again;
 }
-#else
+
 static __device__ __forceinline__ rows_again rows_again_of(const consumer *c, int subtile,
                                                            int32_t row, int32_t col) {
     rows_again again = {};
-    (void)row;
-    (void)col;
+    if (GEMM_SCALES == GEMM_ROW_BLOCK) return unsafe_by_blocks(c, row, col);
     if (!AGAIN || !__any_sync(0xffffffff, c->unsafe)) return again;
     const uint32_t mine = c->unsafe >> 2 * subtile, rows = (mine & 1) | (mine & 2) << 7;
     again.of[0] = __reduce_or_sync(0xffffffff, rows << c->lane / 4);
     return again;
 }
-#endif
 
 static __device__ __forceinline__ uint32_t any_again(const rows_again *again) {
     return again->of[0] | again->of[COL_BLOCKS - 1];

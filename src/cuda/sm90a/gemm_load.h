@@ -1,5 +1,6 @@
-/* The engine's feed: one thread fills the ring of stages, piece of work after piece. A part of
- * gemm_body.h, which includes it once, with its macros. */
+/* Load: one thread fills the ring of stages, piece of work after piece, and tells the consumers
+ * each piece; B's block scales come by that thread, or by a warp of their own. A part of
+ * gemm_body.h. */
 
 /* One stage. A tile that blocks of the cluster share comes to all of them from the first's copy. */
 static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, const ring *r,
@@ -7,27 +8,23 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
                                                   int32_t k) {
     const uint32_t full = full_of(r, stage), a = r->tiles + stage * STAGE_BYTES, b = a + A_BYTES;
     const int32_t x = k * K_ELEMENTS;
-#if CLUSTER_N > 1
-    uint16_t row_mask = 0;
-    for (int j = 0; j < CLUSTER_N; j++)
-        row_mask |= (uint16_t)(1 << (here.rank_m + CLUSTER_M * j));
-    if (here.rank_n == 0) ptx_tma_load_multicast(a, &p->a, x, at.row, full, row_mask);
-#else
-    ptx_tma_load(a, &p->a, x, at.row, full);
-#endif
-#if CLUSTER_M > 1
-    const uint16_t col_mask = (uint16_t)(((1 << CLUSTER_M) - 1) << (CLUSTER_M * here.rank_n));
-    if (here.rank_m == 0) ptx_tma_load_multicast(b, &p->b, x, at.col, full, col_mask);
-#else
-    ptx_tma_load(b, &p->b, x, at.col, full);
-#endif
-#if GEMM_SCALES != GEMM_UNSCALED
-    uint32_t scales = r->scales + stage * SCALE_BYTES;
-    ptx_tma_load(scales, &p->a_rows, at.row, k, full);
-#endif
-#if GEMM_SCALES == GEMM_ROW_ROW
-    ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, k, full);
-#endif
+    if (CLUSTER_N > 1) {
+        uint16_t row_mask = 0;
+        for (int j = 0; j < CLUSTER_N; j++)
+            row_mask |= (uint16_t)(1 << (here.rank_m + CLUSTER_M * j));
+        if (here.rank_n == 0) ptx_tma_load_multicast(a, &p->a, x, at.row, full, row_mask);
+    } else {
+        ptx_tma_load(a, &p->a, x, at.row, full);
+    }
+    if (CLUSTER_M > 1) {
+        const uint16_t col_mask = (uint16_t)(((1 << CLUSTER_M) - 1) << (CLUSTER_M * here.rank_n));
+        if (here.rank_m == 0) ptx_tma_load_multicast(b, &p->b, x, at.col, full, col_mask);
+    } else {
+        ptx_tma_load(b, &p->b, x, at.col, full);
+    }
+    const uint32_t scales = r->scales + stage * SCALE_BYTES;
+    if (GEMM_SCALES != GEMM_UNSCALED) ptx_tma_load(scales, &p->a_rows, at.row, k, full);
+    if (GEMM_SCALES == GEMM_ROW_ROW) ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, k, full);
 }
 
 /* ---- B's scales ---- */
@@ -41,30 +38,28 @@ typedef struct block_scales {
 static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_params *p, corner at,
                                                            int32_t k) {
     block_scales scales = {};
-#if GEMM_SCALES == GEMM_ROW_BLOCK
+    if (GEMM_SCALES != GEMM_ROW_BLOCK) return scales;
     const bsmm_wgmma_block_scales *b = &p->b_blocks;
-#    pragma unroll
+#pragma unroll
     for (int i = 0; i < COL_BLOCKS; i++) {
         const uint32_t line = (uint32_t)min(at.col + 128 * i, p->n - 1) / 128 * b->n_step;
         scales.of[i] = __ldg(b->base + line + (uint32_t)min(k, p->k_blocks - 1) * b->k_step);
     }
-#endif
     return scales;
 }
 
 /* In a cluster each completes its bytes at the stage's barrier, as the copies do. */
 static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
                                                   block_scales scales) {
-#if GEMM_SCALES == GEMM_ROW_BLOCK
+    if (GEMM_SCALES != GEMM_ROW_BLOCK) return;
     const uint32_t to = r->scales + (COLS_AT - SCALES_AT) + 8 * stage;
-#    pragma unroll
+#pragma unroll
     for (uint32_t i = 0; i < COL_BLOCKS; i++)
         if (CLUSTER > 1)
             ptx_store_async_f32(to + 4 * i, scales.of[i], full_of(r, stage));
         else
             ptx_store_shared_f32(to + 4 * i, scales.of[i]);
     if (FULL_ARRIVALS > 1) ptx_mbarrier_arrive(full_of(r, stage));
-#endif
 }
 
 /* Where no warp of their own brings B's scales, each is asked for a stage before, for the copies
