@@ -8,12 +8,13 @@ build=${1:?usage: check-image-sizes.sh BUILD_FOLDER}
 most_bytes=1500000 most_us=20000
 passed=0 failed=0
 
-# Of a pack: microseconds of one core, the best of a second's runs.
+# Of a pack: microseconds of one core's time, of 20 runs together. The clock would count other programs' too.
 unpacking_us() { # PACK
-    zstd -b -d -i1 "$1" 2>&1 | tr '\r' '\n' | awk '
-        match($0, /[0-9]+ -> +[0-9]+ /) { split(substr($0, RSTART, RLENGTH), bytes, " "); whole = bytes[1] }
-        match($0, /, +[0-9.]+ MB\/s *$/) { split(substr($0, RSTART + 1, RLENGTH), rate, " "); speed = rate[1] }
-        END { printf "%d", whole / speed }'
+    local packs=() seconds
+    for _ in {1..20}; do packs+=("$1"); done
+    TIMEFORMAT=%3U
+    seconds=$({ time zstd -q -t "${packs[@]}"; } 2>&1)
+    echo $((10#${seconds/./} * 1000 / 20))
 }
 for folder in "$build"/*/*/; do
     packs=("$folder"*.pack)
