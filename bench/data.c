@@ -5,15 +5,7 @@
 
 enum { VARIETY = 4096, PICKS = 5 }; /* element codes to choose from; choices in 64 random bits */
 
-bool bench_elem_is_wide(uint32_t elem) {
-    bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
-    for (uint32_t i = 0; !bsmm_elem_at(i, &info); i++)
-        if (info.elem == elem) return info.bits > 8;
-    return false;
-}
-
-/* splitmix64 */
-static uint64_t next_bits(uint64_t *state) {
+uint64_t bench_next_bits(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -21,7 +13,7 @@ static uint64_t next_bits(uint64_t *state) {
 }
 
 static double next_uniform(uint64_t *state) {
-    return (double)((next_bits(state) >> 11) + 1) * 0x1p-53;
+    return (double)((bench_next_bits(state) >> 11) + 1) * 0x1p-53;
 }
 
 static double next_normal(uint64_t *state) {
@@ -61,7 +53,7 @@ void bench_matrix_destroy(bsmm_matrix *m) {
     m->data = m->scales = NULL;
 }
 
-static uint32_t bits_of(uint32_t elem) {
+uint32_t bench_elem_bits(uint32_t elem) {
     bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
     for (uint32_t i = 0; !bsmm_elem_at(i, &info); i++)
         if (info.elem == elem) return info.bits;
@@ -81,11 +73,11 @@ static bsmm_status make_codes(uint32_t elem, bool normal, uint64_t *state, uint3
 
 /* Every format is a stream of codes, least significant bit first (on a little-endian machine). */
 static void fill_elements(bsmm_matrix *m, const uint32_t *codes, uint64_t *state) {
-    uint32_t bits = bits_of(m->format.elem), held = 0;
+    uint32_t bits = bench_elem_bits(m->format.elem), held = 0;
     uint64_t pending = 0, random = 0, picks = 0;
     for (uint64_t i = 0; i < m->data_bytes; i++, held -= 8, pending >>= 8) {
         for (; held < 8; held += bits, picks--, random /= VARIETY) {
-            if (picks == 0) random = next_bits(state), picks = PICKS;
+            if (picks == 0) random = bench_next_bits(state), picks = PICKS;
             pending |= (uint64_t)codes[random % VARIETY] << held;
         }
         ((uint8_t *)m->data)[i] = (uint8_t)pending;

@@ -3,10 +3,6 @@
 #define BENCH_DATA_H
 
 #include <bsmm.h>
-#include <stdbool.h>
-
-/* More than 8 bits: f32, f16 and bf16. */
-bool bench_elem_is_wide(uint32_t elem);
 
 enum { BENCH_FIRST_SEED = 42 }; /* the tutorial's */
 
@@ -31,5 +27,11 @@ bsmm_status bench_matrix_fill(bsmm_matrix *matrix, uint64_t seed);
 bsmm_status bench_operand_create(bsmm_matrix *matrix, bsmm_matrix *wide, bsmm_format format,
                                  uint32_t layout, int64_t rows, int64_t cols, uint64_t seed,
                                  int quantized);
+
+/* Of an element's code. */
+uint32_t bench_elem_bits(uint32_t elem);
+
+/* The next 64 of splitmix64's random bits. */
+uint64_t bench_next_bits(uint64_t *state);
 
 #endif

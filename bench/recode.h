@@ -3,7 +3,7 @@
 #ifndef BENCH_RECODE_H
 #define BENCH_RECODE_H
 
-#include "cuda.h"
+#include "device.h"
 
 typedef struct bench_recode_job {
     bsmm_format from, to; /* one of them unscaled f32, f16 or bf16 */
@@ -11,7 +11,7 @@ typedef struct bench_recode_job {
     const char *recipe; /* NULL: the format's default; of a quantization */
     int threads, rounds;
     bool amax;          /* bench_recode's quantization is given the tensor's, found untimed */
-    const char *device; /* of bench_recode_cuda */
+    const char *device; /* of bench_recode_queued */
     bool relayout;      /* from and to are one format: only its scales move, */
     uint32_t layout;    /* from row_major to this layout */
 } bench_recode_job;
@@ -34,8 +34,8 @@ bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from
 void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, const bsmm_matrix *to,
                         double *read, double *written);
 
-/* The same on a GPU, beside copying its memory. NULL, or why it failed. */
-const char *bench_recode_cuda(const bench_recode_job *job, bench_cuda *cuda,
-                              bench_recode_result *result);
+/* The same on a device that has queues, beside copying its memory. NULL, or why it failed. */
+const char *bench_recode_queued(const bench_recode_job *job, bench_device *device,
+                                bench_recode_result *result);
 
 #endif

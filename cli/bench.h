@@ -14,7 +14,7 @@ typedef struct cli_bench_values {
 } cli_bench_values;
 
 extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],
-    cli_bench_cuda_columns[];
+    cli_bench_queued_columns[];
 
 /* How many shapes the ranges of M and K make. M doubles from one to the next. */
 int64_t cli_bench_shapes(const cli_bench_values *values);
@@ -31,6 +31,6 @@ int cli_bench_report_failure(const bench_job *job, const bench_result *result);
 /* Each measures all shapes of valid values, prints them and returns an exit status. */
 int cli_bench_products(const cli_bench_values *values);
 int cli_bench_recode(const cli_bench_values *values);
-int cli_bench_cuda(const cli_bench_values *values); /* products on a GPU */
+int cli_bench_queued(const cli_bench_values *values); /* products on a device with queues */
 
 #endif

@@ -41,13 +41,13 @@ static void print_row(const cli_bench_values *values, const bench_recode_job *jo
     cli_rows_close(rows);
 }
 
-static int recode_on_gpu(const cli_bench_values *values, const bench_recode_job *job) {
+static int recode_queued(const cli_bench_values *values, const bench_recode_job *job) {
     bench_recode_result result = {0};
-    bench_cuda *cuda = bench_cuda_open(values->device);
-    if (!cuda) return cli_fail("%s", bench_cuda_error());
-    const char *why = bench_recode_cuda(job, cuda, &result);
+    bench_device *device = bench_device_open(values->device);
+    if (!device) return cli_fail("%s", bench_device_error());
+    const char *why = bench_recode_queued(job, device, &result);
     if (!why) print_row(values, job, &result);
-    bench_cuda_close(cuda);
+    bench_device_close(device);
     return why ? cli_fail("%s", why) : CLI_OK;
 }
 
@@ -65,7 +65,7 @@ int cli_bench_recode(const cli_bench_values *values) {
                             .rounds = (int)values->repeats,
                             .device = values->device};
     if (values->relayout) bsmm_layout_from_name(values->relayout, &job.layout);
-    if (bench_cuda_is(values->device)) return recode_on_gpu(values, &job);
+    if (!bench_device_kind_of(values->device)->is_host) return recode_queued(values, &job);
     bsmm_status status = bench_recode(&job, &result);
     if (status == BSMM_E_MEMORY)
         return cli_fail("no memory for M=%lld K=%lld", (long long)job.rows, (long long)job.cols);

@@ -1,11 +1,13 @@
 /* bsmm bench: validate a product, then time it beside its ceiling and its peers. */
 #include "bench.h"
-#include "cuda.h"
+#include "device.h"
+#include "device_texts.h"
 #include "fit.h"
 #include "plot.h"
 #include "product.h"
 #include "tables.h"
 #include <omp.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef cli_bench_values values;
@@ -86,14 +88,30 @@ static int check_conversion(const values *options) {
     return CLI_OK;
 }
 
+static bool has_peer(const values *options) {
+    const bench_queued_peer *peer = bench_device_kind_of(options->device)->peer;
+    return peer && strcmp(options->peer, peer->option) == 0;
+}
+
+/* Names the peers that there are, and the devices beside which they run. */
+static int no_such_peer(const char *name) {
+    char known[128] = "";
+    size_t used = 0;
+    const bench_device_kind *kind;
+    for (size_t i = 0; (kind = bench_device_kind_at(i)) && used < sizeof known; i++)
+        if (kind->peer)
+            used +=
+                (size_t)snprintf(known + used, sizeof known - used, "%s%s, beside --device %s:0",
+                                 used ? ", and " : "", kind->peer->option, kind->name);
+    return cli_usage("--peer: value is %s; there is only %s; the cpu's peers need no option", name,
+                     known);
+}
+
 static int check_values(const values *options) {
     if (options->repeats < 1 || options->repeats > 1000)
         return cli_usage("--repeats: value is %lld; must be 1 to 1000",
                          (long long)options->repeats);
-    if (options->peer && (strcmp(options->peer, "cublaslt") || !bench_cuda_is(options->device)))
-        return cli_usage("--peer: value is %s; there is only cublaslt, beside --device cuda:0; the "
-                         "cpu's peers need no option",
-                         options->peer);
+    if (options->peer && !has_peer(options)) return no_such_peer(options->peer);
     if (options->amax && !options->quantize) return cli_usage("--amax: is for --quantize");
     if (!cli_is_plain(options->out))
         return cli_usage("--out: value is %s; must be f32, f16 or bf16",
@@ -121,7 +139,8 @@ static int run(const void *arguments, char **args, int count) {
     if (status != CLI_OK) return status;
     omp_set_num_threads((int)options.threads); /* for peers that take what OpenMP gives */
     if (is_conversion(&options)) return cli_bench_recode(&options);
-    return bench_cuda_is(options.device) ? cli_bench_cuda(&options) : cli_bench_products(&options);
+    return bench_device_kind_of(options.device)->is_host ? cli_bench_products(&options)
+                                                         : cli_bench_queued(&options);
 }
 
 #define SIZE(field, key, what)                                                                     \
@@ -217,7 +236,7 @@ static const cli_option options[] = {
      .offset = offsetof(values, device)},
     {.name = "peer",
      .arg = "PEER",
-     .help = "on a GPU, measure cublaslt too: fp8 unscaled and with 128-wide scales, and bf16",
+     .help = "on a GPU, measure " BENCH_PEER_HELP,
      .kind = CLI_TEXT,
      .offset = offsetof(values, peer)},
     CLI_OPTION_FAST(values),
@@ -248,7 +267,8 @@ const cli_command cli_bench = {
             "(empty: none). With --cold, which is for few rows of A, reading B as stored is a "
             "ceiling too. On a GPU each time is that of one launch in a graph of launches over "
             "operands "
-            "that rotate, and the ceilings are cuBLASLt's product (--peer), else the data sheet "
+            "that rotate, and the ceilings are " BENCH_PEER_TITLE
+            "'s product (--peer), else the data sheet "
             "of the device (the H200's where it is not known), "
             "and copying device memory. The tutorial's spellings --K_range, --K_step and --bench "
             "work as well.",
@@ -257,14 +277,17 @@ const cli_command cli_bench = {
                 "  bsmm bench --format fp8_groupwise -M 1024 -N 1536 -K 7168 --json\n"
                 "  bsmm bench --format mxfp4 --m-range 1 1024 -N 4096 -K 4096 --plot m.svg\n"
                 "  bsmm bench --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --cold --threads 1\n"
-                "  bsmm bench --device cuda:0 --peer cublaslt --format fp8_groupwise -M 4096 \\\n"
+                "  bsmm bench --device " BENCH_EXAMPLE_DEVICE " --peer " BENCH_EXAMPLE_PEER
+                " --format fp8_groupwise -M 4096 \\\n"
                 "      -N 4096 -K 4096\n"
-                "  bsmm bench --device cuda:0 --peer cublaslt --format mxfp4 \\\n"
+                "  bsmm bench --device " BENCH_EXAMPLE_DEVICE " --peer " BENCH_EXAMPLE_PEER
+                " --format mxfp4 \\\n"
                 "      --m-range 1 4096 -N 4096 -K 4096 --plot m.gp\n"
                 "  bsmm bench --quantize --from bf16 --format mxfp4 -M 8192 -K 8192\n"
-                "  bsmm bench --relayout nv_128x4 --format mxfp8 -M 8192 -K 8192 --device cuda:0\n",
+                "  bsmm bench --relayout nv_128x4 --format mxfp8 -M 8192 -K 8192 "
+                "--device " BENCH_EXAMPLE_DEVICE "\n",
     .options = options,
-    .output = {cli_bench_product_columns, cli_bench_recode_columns, cli_bench_cuda_columns},
+    .output = {cli_bench_product_columns, cli_bench_recode_columns, cli_bench_queued_columns},
     .defaults = &defaults,
     .values_size = sizeof(values),
     .run = run,

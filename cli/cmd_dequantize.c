@@ -8,7 +8,7 @@
 typedef struct values {
     cli_transfer_values transfer;
     const char *dtype, *device;
-    cli_device *opened;
+    bench_device *opened;
 } values;
 
 static bool wants(const void *options, const bsmm_weight *weight) {
@@ -29,28 +29,28 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
 static const char *fill_there(const values *options, const bsmm_matrix *source,
                               const bsmm_matrix *target) {
     bsmm_matrix from, to;
-    cli_device *device = options->opened;
+    bench_device *device = options->opened;
     bsmm_exec exec = BSMM_INIT(bsmm_exec);
     exec.device = options->device;
-    exec.stream = cli_device_stream(device);
-    if (!cli_device_put(device, source, true, &from) || !cli_device_put(device, target, false, &to))
-        return cli_device_error();
+    exec.stream = bench_device_stream(device);
+    if (!bench_device_put(device, source, true, &from) ||
+        !bench_device_put(device, target, false, &to))
+        return bench_device_error();
     const char *why = cli_reason(bsmm_dequantize_on(&exec, &from, &to));
-    if (!why && !cli_device_get(device, &to, target)) why = cli_device_error();
-    cli_device_clear(device);
+    if (!why && !bench_device_get(device, &to, target)) why = bench_device_error();
+    bench_device_reset(device);
     return why;
 }
 
 static const char *fill(const void *arguments, const bsmm_matrix *source,
                         const bsmm_matrix *target) {
     const values *options = arguments;
-    if (options->opened->cuda) return fill_there(options, source, target);
+    if (!options->opened->kind->is_host) return fill_there(options, source, target);
     return cli_reason(bsmm_dequantize(source, target));
 }
 
 static int run(const void *arguments, char **args, int count) {
     values options = *(const values *)arguments;
-    cli_device device;
     (void)count;
     const cli_transfer transfer = {.verb = "dequantize",
                                    .participle = "dequantized",
@@ -60,10 +60,10 @@ static int run(const void *arguments, char **args, int count) {
                                    .wants_quantized = true,
                                    .describe = describe,
                                    .fill = fill};
-    if (!cli_device_open(&device, options.device)) return cli_fail("%s", cli_device_error());
-    options.opened = &device;
+    options.opened = bench_device_open(options.device);
+    if (!options.opened) return cli_fail("%s", bench_device_error());
     int status = cli_transfer_main(&transfer, args[0]);
-    cli_device_close(&device);
+    bench_device_close(options.opened);
     return status;
 }
 

@@ -41,7 +41,7 @@ typedef struct product {
     cli_operand a, b, c;
     cli_output output;
     bsmm_matmul_desc desc;
-    cli_device device;
+    bench_device *device;
     float alpha, beta;
     char kernel[64];
     double seconds;
@@ -91,11 +91,11 @@ typedef struct placed {
 
 static bool place(product *job, placed *there) {
     const bsmm_matmul_desc *desc = &job->desc;
-    cli_device *device = &job->device;
-    return cli_device_put(device, desc->a, true, &there->a) &&
-           cli_device_put(device, desc->b, true, &there->b) &&
-           (!desc->c || cli_device_put(device, desc->c, true, &there->c)) &&
-           cli_device_put(device, desc->d, false, &there->d);
+    bench_device *device = job->device;
+    return bench_device_put(device, desc->a, true, &there->a) &&
+           bench_device_put(device, desc->b, true, &there->b) &&
+           (!desc->c || bench_device_put(device, desc->c, true, &there->c)) &&
+           bench_device_put(device, desc->d, false, &there->d);
 }
 
 static bsmm_buffers buffers_of(const product *job, const placed *there) {
@@ -108,12 +108,12 @@ static bsmm_buffers buffers_of(const product *job, const placed *there) {
     buffers.b_global = there->b.global_scale;
     buffers.c = job->desc.c ? there->c.data : NULL;
     buffers.d = there->d.data;
-    buffers.stream = cli_device_stream(&job->device);
+    buffers.stream = bench_device_stream(job->device);
     return buffers;
 }
 
 static bool device_failed(void) {
-    cli_fail("%s", cli_device_error());
+    cli_fail("%s", bench_device_error());
     return false;
 }
 
@@ -123,23 +123,22 @@ static bool timed_run(const bsmm_plan *plan, const bsmm_buffers *buffers, produc
         cli_fail_library(NULL);
         return false;
     }
-    bool done = cli_device_wait(&job->device);
+    bool done = bench_device_wait(job->device);
     job->seconds = now() - started;
     return done || device_failed();
 }
 
 static bool run_plan(const bsmm_plan *plan, product *job) {
     placed there;
-    if (!cli_device_open(&job->device, job->desc.device) || !place(job, &there))
-        return device_failed();
+    job->device = bench_device_open(job->desc.device);
+    if (!job->device || !place(job, &there)) return device_failed();
     bsmm_buffers buffers = buffers_of(job, &there);
     buffers.workspace_bytes = bsmm_plan_workspace_bytes(plan);
-    if (!cli_device_allocate(&job->device, buffers.workspace_bytes, &buffers.workspace))
+    if (!bench_device_allocate(job->device, buffers.workspace_bytes + 1, &buffers.workspace))
         return device_failed();
     snprintf(job->kernel, sizeof job->kernel, "%s", bsmm_plan_kernel(plan));
     bool done = timed_run(plan, &buffers, job);
-    cli_device_release(&job->device, buffers.workspace);
-    return done && (cli_device_get(&job->device, &there.d, job->desc.d) || device_failed());
+    return done && (bench_device_get(job->device, &there.d, job->desc.d) || device_failed());
 }
 
 /* The plan comes first: it says better than opening the device what is wrong with its name. */
@@ -217,7 +216,7 @@ static int run(const void *arguments, char **args, int count) {
     product job = {0};
     bool done = work(options, args, &job);
     if (done) print_row(options, &job);
-    cli_device_close(&job.device);
+    bench_device_close(job.device);
     cli_output_free(&job.output);
     cli_operand_close(&job.a);
     cli_operand_close(&job.b);

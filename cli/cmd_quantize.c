@@ -15,7 +15,7 @@ typedef struct values {
     bsmm_format format;
     cli_layout_values layout;
     const char *recipe, *family, *device;
-    cli_device *opened;
+    bench_device *opened;
     int64_t threads;
     bool pow2, one_level, report;
     uint32_t global_kind; /* as the recipe stores it */
@@ -92,16 +92,17 @@ static const char *fill_here(const values *options, const bsmm_matrix *source,
 static const char *fill_there(const values *options, const bsmm_matrix *source,
                               const bsmm_matrix *target, bsmm_quantize_report *report) {
     bsmm_matrix from, to;
-    cli_device *device = options->opened;
+    bench_device *device = options->opened;
     bsmm_quantize_desc desc = desc_of(options);
     desc.src = &from;
     desc.dst = &to;
-    desc.stream = cli_device_stream(device);
-    if (!cli_device_put(device, source, true, &from) || !cli_device_put(device, target, true, &to))
-        return cli_device_error();
+    desc.stream = bench_device_stream(device);
+    if (!bench_device_put(device, source, true, &from) ||
+        !bench_device_put(device, target, true, &to))
+        return bench_device_error();
     const char *why = cli_reason(bsmm_quantize(&desc, NULL));
-    if (!why && !cli_device_get(device, &to, target)) why = cli_device_error();
-    cli_device_clear(device);
+    if (!why && !bench_device_get(device, &to, target)) why = bench_device_error();
+    bench_device_reset(device);
     return why || !report ? why : cli_reason(bsmm_compare(source, target, report));
 }
 
@@ -111,7 +112,7 @@ static const char *fill(const void *arguments, const bsmm_matrix *source,
     bsmm_quantize_report report = BSMM_INIT(bsmm_quantize_report);
     bsmm_quantize_report *wanted = options->report ? &report : NULL;
     const char *why =
-        (options->opened->cuda ? fill_there : fill_here)(options, source, target, wanted);
+        (options->opened->kind->is_host ? fill_here : fill_there)(options, source, target, wanted);
     if (!why && wanted) cli_report_add(options->reports, wanted);
     return why;
 }
@@ -199,7 +200,6 @@ static int check(values *options) {
 
 static int run(const void *arguments, char **args, int count) {
     values options = *(const values *)arguments;
-    cli_device device;
     (void)count;
     int status = check(&options);
     if (status != CLI_OK) return status;
@@ -211,11 +211,11 @@ static int run(const void *arguments, char **args, int count) {
                              .describe = describe,
                              .fill = fill,
                              .finish = finish};
-    if (!cli_device_open(&device, options.device)) return cli_fail("%s", cli_device_error());
-    options.opened = &device;
+    options.opened = bench_device_open(options.device);
+    if (!options.opened) return cli_fail("%s", bench_device_error());
     status = options.report ? run_reported(&transfer, &options, args[0])
                             : cli_transfer_main(&transfer, args[0]);
-    cli_device_close(&device);
+    bench_device_close(options.opened);
     return status;
 }
 

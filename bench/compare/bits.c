@@ -39,8 +39,8 @@ static uint64_t output_bytes(const product *p) {
 
 static void poison(session *s, const product *p, uint8_t *scratch) {
     memset(scratch, 0xA5, output_bytes(p));
-    memory_write(s->memory, p->there[3].data, scratch, p->d.data_bytes);
-    memory_write(s->memory, p->there[3].scales, scratch, p->d.scale_bytes);
+    memory_write(s, p->there[3].data, scratch, p->d.data_bytes);
+    memory_write(s, p->there[3].scales, scratch, p->d.scale_bytes);
 }
 
 static output run(session *s, product *p, int build, const char *kernel) {
@@ -52,8 +52,8 @@ static output run(session *s, product *p, int build, const char *kernel) {
     if (!o.status) o.status = r.build->plan_run(r.plan, &r.buffers);
     if (o.status) snprintf(o.message, sizeof o.message, "%s", r.build->error_message());
     memcpy(o.kernel, r.kernel, sizeof o.kernel);
-    memory_read(s->memory, o.bytes, p->there[3].data, p->d.data_bytes);
-    memory_read(s->memory, o.bytes + p->d.data_bytes, p->there[3].scales, p->d.scale_bytes);
+    memory_read(s, o.bytes, p->there[3].data, p->d.data_bytes);
+    memory_read(s, o.bytes + p->d.data_bytes, p->there[3].scales, p->d.scale_bytes);
     prepared_free(&r);
     return o;
 }

@@ -4,6 +4,8 @@
 #ifndef COMPARE_H
 #define COMPARE_H
 
+#include "device.h"
+
 #include <bsmm.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +35,7 @@ typedef struct session {
     library builds[BUILDS];
     const char *kernels[MOST_KERNELS][BUILDS]; /* the same kernel in each; NULL: not in that one */
     size_t kernel_count;
-    struct memory *memory;
+    bench_device *device;
     size_t compared, refused, choices, different; /* counts for the summary */
 } session;
 
@@ -42,19 +44,13 @@ typedef struct session {
 /* False, with the reason printed, if one cannot be opened or kernels cannot be matched. */
 bool session_open(session *s, const options *o);
 
-/* ---- memory of the device (memory.c) ---- */
+/* ---- memory of the device, freed by bench_device_reset (memory.c); the program ends if it fails
+ */
 
-typedef struct memory memory;
-memory *memory_open(const char *device); /* NULL, with the reason printed */
-void memory_close(memory *m);
-/* With a copy of `from`, or where it is NULL the byte 0xA5; 64-byte aligned. The program ends if
- * there is none. */
-void *memory_new(memory *m, const void *from, uint64_t bytes);
-void memory_write(memory *m, void *to, const void *from, uint64_t bytes);
-void memory_read(memory *m, void *to, const void *from, uint64_t bytes); /* waits for all work */
-void memory_reset(memory *m);                                            /* frees everything */
-void *memory_stream(const memory *m);
-struct bench_cuda *memory_cuda(const memory *m); /* NULL: the cpu */
+/* With a copy of `from`, or where it is NULL any bytes. */
+void *memory_new(session *s, const void *from, uint64_t bytes);
+void memory_write(session *s, void *to, const void *from, uint64_t bytes);
+void memory_read(session *s, void *to, const void *from, uint64_t bytes); /* waits for all work */
 
 /* ---- data (fill.c) ---- */
 
@@ -67,7 +63,6 @@ typedef enum fill {
 } fill;
 extern const char *const fill_names[FILLS];
 
-uint64_t next_bits(uint64_t *state);
 uint32_t below(uint64_t *state, uint32_t bound);
 /* Data and scales, padding included; the memory is the host's. */
 void fill_matrix(bsmm_matrix *m, fill how, uint64_t *state);

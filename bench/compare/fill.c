@@ -1,4 +1,5 @@
 #include "compare.h"
+#include "data.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,23 +9,8 @@ enum { VARIETY = 4096, TRIES = 1 << 13 };
 
 const char *const fill_names[FILLS] = {"ordinary", "wide", "extreme", "special"};
 
-/* splitmix64 */
-uint64_t next_bits(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 uint32_t below(uint64_t *state, uint32_t bound) {
-    return (uint32_t)((next_bits(state) >> 32) * bound >> 32);
-}
-
-static uint32_t bits_of(uint32_t elem) {
-    bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
-    for (uint32_t i = 0; !bsmm_elem_at(i, &info); i++)
-        if (info.elem == elem) return info.bits;
-    return 32;
+    return (uint32_t)((bench_next_bits(state) >> 32) * bound >> 32);
 }
 
 static bool is_finite(uint32_t elem, uint32_t code) {
@@ -33,7 +19,7 @@ static bool is_finite(uint32_t elem, uint32_t code) {
 }
 
 static uint32_t any_code(uint32_t elem, uint64_t *state) {
-    return (uint32_t)(next_bits(state) >> 32) >> (32 - bits_of(elem));
+    return (uint32_t)(bench_next_bits(state) >> 32) >> (32 - bench_elem_bits(elem));
 }
 
 /* A finite code, or (`finite` false) one that is not; 0 where the format has none. */
@@ -46,7 +32,7 @@ static uint32_t code_of_kind(uint32_t elem, bool finite, uint64_t *state) {
 }
 
 static uint32_t code_near(uint32_t elem, int spread, uint64_t *state) {
-    double value = (double)(int64_t)next_bits(state) * 0x1p-61;
+    double value = (double)(int64_t)bench_next_bits(state) * 0x1p-61;
     uint32_t code = 0;
     value = ldexp(value, (int)below(state, (uint32_t)(2 * spread + 1)) - spread);
     bsmm_encode_elem(elem, (float)value, 1, &code);
@@ -54,7 +40,7 @@ static uint32_t code_near(uint32_t elem, int spread, uint64_t *state) {
 }
 
 static uint32_t element_code(uint32_t elem, fill how, uint64_t *state) {
-    if (how == FILL_EXTREME || (bits_of(elem) <= 8 && how != FILL_WIDE))
+    if (how == FILL_EXTREME || (bench_elem_bits(elem) <= 8 && how != FILL_WIDE))
         return code_of_kind(elem, true, state);
     return code_near(elem, how == FILL_WIDE ? 10 : 0, state);
 }
@@ -67,7 +53,7 @@ static void store_code(uint8_t *data, uint32_t bits, uint64_t index, uint32_t co
 
 static void fill_elements(bsmm_matrix *m, fill how, uint64_t *state) {
     static uint32_t codes[VARIETY];
-    uint32_t elem = m->format.elem, bits = bits_of(elem), held = 0;
+    uint32_t elem = m->format.elem, bits = bench_elem_bits(elem), held = 0;
     uint64_t pending = 0;
     for (int i = 0; i < VARIETY; i++)
         codes[i] = element_code(elem, how, state);
@@ -80,10 +66,10 @@ static void fill_elements(bsmm_matrix *m, fill how, uint64_t *state) {
 
 /* Some codes that are no numbers; in a matrix without such codes, none. */
 static void spoil(void *codes, uint32_t elem, uint64_t count, int64_t rows, uint64_t *state) {
-    uint32_t bits = bits_of(elem);
+    uint32_t bits = bench_elem_bits(elem);
     for (int64_t i = 0; count && i < rows / 4 + 1; i++) {
         uint32_t code = code_of_kind(elem, false, state);
-        if (code) store_code(codes, bits, next_bits(state) % count, code);
+        if (code) store_code(codes, bits, bench_next_bits(state) % count, code);
         if (!code) return;
     }
 }
@@ -129,6 +115,7 @@ static void fill_scales(bsmm_matrix *m, fill how, uint64_t *state) {
 void fill_matrix(bsmm_matrix *m, fill how, uint64_t *state) {
     fill_elements(m, how, state);
     if (how == FILL_SPECIAL)
-        spoil(m->data, m->format.elem, m->data_bytes * 8 / bits_of(m->format.elem), m->rows, state);
+        spoil(m->data, m->format.elem, m->data_bytes * 8 / bench_elem_bits(m->format.elem), m->rows,
+              state);
     if (m->format.scale) fill_scales(m, how, state);
 }

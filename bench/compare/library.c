@@ -99,6 +99,6 @@ bool session_open(session *s, const options *o) {
     for (int i = 0; i < BUILDS; i++)
         if (!open_library(&s->builds[i], o->paths[i])) return false;
     match_kernels(s);
-    s->memory = memory_open(o->device);
-    return s->memory != NULL;
+    s->device = bench_device_open(o->device);
+    return s->device || (fprintf(stderr, "%s: %s\n", o->device, bench_device_error()), false);
 }

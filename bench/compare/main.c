@@ -1,10 +1,12 @@
 #include "compare.h"
+#include "device_texts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
-    "usage: bsmm_compare OLD.so NEW.so [--device cuda:0] [--random N] [--seed N]\n"
+    "usage: bsmm_compare OLD.so NEW.so [--device " BENCH_EXAMPLE_DEVICE
+    "] [--random N] [--seed N]\n"
     "       [--threads 1,2] [--pairs N] [--largest MNK] [--rename OLD=NEW]...\n"
     "       [--no-bits] [--no-times]\n"
     "Compares what two builds of the library write, bit for bit, then their times. Exit status 1\n"
@@ -72,6 +74,6 @@ int main(int count, char **words) {
     if (!take_options(&o, count, words)) return fputs(usage, stderr), 2;
     if (!session_open(&s, &o)) return 2;
     compare(&s);
-    memory_close(s.memory);
+    bench_device_close(s.device);
     return s.different != 0;
 }

@@ -72,9 +72,9 @@ static bool allocate(bsmm_matrix *m) {
 /* The same on the device. */
 static bsmm_matrix put(session *s, const bsmm_matrix *host, float global) {
     bsmm_matrix there = *host;
-    there.data = memory_new(s->memory, host->data, host->data_bytes);
-    there.scales = host->scales ? memory_new(s->memory, host->scales, host->scale_bytes) : NULL;
-    if (global != 0) there.global_scale = memory_new(s->memory, &global, sizeof global);
+    there.data = memory_new(s, host->data, host->data_bytes);
+    there.scales = host->scales ? memory_new(s, host->scales, host->scale_bytes) : NULL;
+    if (global != 0) there.global_scale = memory_new(s, &global, sizeof global);
     return there;
 }
 
@@ -97,7 +97,7 @@ static void *make_bias(session *s, const product_shape *shape, uint64_t *state) 
     bsmm_matrix host = describe(&row, 1, shape->n);
     if (!allocate(&host)) return NULL;
     fill_matrix(&host, shape->how, state);
-    void *bias = memory_new(s->memory, host.data, host.data_bytes);
+    void *bias = memory_new(s, host.data, host.data_bytes);
     free(host.data);
     return bias;
 }
@@ -133,7 +133,7 @@ void product_free(session *s, product *p) {
     bsmm_matrix *all[] = {&p->a, &p->b, &p->c, &p->d};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         matrix_free(all[i]);
-    memory_reset(s->memory);
+    bench_device_reset(s->device);
 }
 
 /* ---- plans ---- */
@@ -145,13 +145,13 @@ static bsmm_buffers buffers_of(session *s, const product *p) {
     buffers.b = b->data, buffers.b_scales = b->scales, buffers.b_global = b->global_scale;
     buffers.c = p->there[2].data, buffers.bias = p->bias;
     buffers.d = d->data, buffers.d_scales = d->scales, buffers.d_global = d->global_scale;
-    buffers.stream = memory_stream(s->memory);
+    buffers.stream = bench_device_stream(s->device);
     return buffers;
 }
 
 static bsmm_status pack(session *s, prepared *r) {
     uint64_t bytes = r->build->plan_packed_b_bytes(r->plan);
-    void *packed = memory_new(s->memory, NULL, bytes);
+    void *packed = memory_new(s, NULL, bytes);
     bsmm_status status = r->build->pack_b(r->plan, &r->buffers, packed, bytes);
     r->buffers.packed_b = packed;
     r->buffers.packed_b_bytes = bytes;
@@ -166,7 +166,7 @@ bsmm_status product_prepare(session *s, product *p, int build, const char *kerne
     snprintf(r->kernel, sizeof r->kernel, "%s", r->build->plan_kernel(r->plan));
     r->buffers = buffers_of(s, p);
     r->buffers.workspace_bytes = r->build->plan_workspace_bytes(r->plan);
-    r->buffers.workspace = memory_new(s->memory, NULL, r->buffers.workspace_bytes + 64);
+    r->buffers.workspace = memory_new(s, NULL, r->buffers.workspace_bytes + 64);
     return p->shape->b_packed ? pack(s, r) : BSMM_OK;
 }
 

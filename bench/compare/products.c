@@ -1,5 +1,6 @@
 /* The products that are compared: a list, and then drawn ones. */
 #include "compare.h"
+#include "data.h"
 
 #include <string.h>
 
@@ -107,7 +108,7 @@ static product_shape draw(const pairs *all, uint64_t seed) {
     uint64_t state = seed;
     const pair *formats = &all->list[below(&state, (uint32_t)all->count)];
     size drawn = draw_size(&state);
-    product_shape s = {.m = drawn.m, .n = drawn.n, .k = drawn.k, .seed = next_bits(&state)};
+    product_shape s = {.m = drawn.m, .n = drawn.n, .k = drawn.k, .seed = bench_next_bits(&state)};
     s.a.format = formats->a, s.b.format = formats->b, s.d.format = draw_output(&state);
     draw_operand(&s.a, &state);
     draw_operand(&s.b, &state);

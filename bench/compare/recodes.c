@@ -36,7 +36,7 @@ static bsmm_exec exec_of(session *s, const recode *r) {
     bsmm_exec exec = BSMM_INIT(bsmm_exec);
     exec.device = s->options->device;
     exec.threads = r->threads;
-    exec.stream = memory_stream(s->memory);
+    exec.stream = bench_device_stream(s->device);
     return exec;
 }
 
@@ -44,7 +44,7 @@ static bsmm_status quantize(session *s, const library *l, const recode *r) {
     bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
     desc.src = &r->there[0], desc.dst = &r->there[1];
     desc.recipe = r->recipe, desc.flags = r->flags, desc.threads = r->threads;
-    desc.device = s->options->device, desc.stream = memory_stream(s->memory);
+    desc.device = s->options->device, desc.stream = bench_device_stream(s->device);
     return l->quantize(&desc, NULL);
 }
 
@@ -80,13 +80,13 @@ static bsmm_status run(session *s, call *work, int build, const recode *r, uint8
     uint64_t data = r->dst.data_bytes, scales = r->dst.scale_bytes;
     const bsmm_matrix *there = &r->there[1];
     memset(bytes, 0xA5, result_bytes(r));
-    memory_write(s->memory, there->data, bytes, data);
-    memory_write(s->memory, there->scales, bytes, scales);
-    memory_write(s->memory, there->global_scale, bytes, sizeof(float));
+    memory_write(s, there->data, bytes, data);
+    memory_write(s, there->scales, bytes, scales);
+    memory_write(s, there->global_scale, bytes, sizeof(float));
     bsmm_status status = work(s, &s->builds[build], r);
-    memory_read(s->memory, bytes, there->data, data);
-    memory_read(s->memory, bytes + data, there->scales, scales);
-    memory_read(s->memory, bytes + data + scales, there->global_scale, sizeof(float));
+    memory_read(s, bytes, there->data, data);
+    memory_read(s, bytes + data, there->scales, scales);
+    memory_read(s, bytes + data + scales, there->global_scale, sizeof(float));
     return status;
 }
 
@@ -118,12 +118,12 @@ static void visit(session *s, call *work, recode r) {
     float one = 1;
     if (matrix_make(s, &r.from, r.rows, r.cols, r.how, &state, &r.src, &r.there[0]) &&
         matrix_make(s, &r.to, r.rows, r.cols, FILL_ORDINARY, &state, &r.dst, &r.there[1])) {
-        r.there[1].global_scale = memory_new(s->memory, &one, sizeof one);
+        r.there[1].global_scale = memory_new(s, &one, sizeof one);
         compare(s, work, &r);
     }
     matrix_free(&r.src);
     matrix_free(&r.dst);
-    memory_reset(s->memory);
+    bench_device_reset(s->device);
 }
 
 /* ---- lists ---- */
@@ -222,5 +222,5 @@ void compare_recodes(session *s) {
     dequantize_all(s);
     relayout_all(s);
     amax_all(s);
-    if (!memory_cuda(s->memory)) convert_all(s);
+    if (s->device->kind->is_host) convert_all(s);
 }

@@ -1,6 +1,5 @@
 /* The two builds' times, run after run of the one and of the other. */
 #include "compare.h"
-#include "cuda.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,8 +56,8 @@ static const timed rows[] = {
 typedef struct contender {
     session *s;
     prepared plan;
-    size_t runs;            /* of a batch */
-    bench_cuda_graph graph; /* of a GPU, if not the host is timed */
+    size_t runs;       /* of a batch */
+    bench_graph graph; /* of a GPU, if not the host is timed */
 } contender;
 
 static bool queue_run(void *context, size_t turn) {
@@ -71,7 +70,7 @@ static bool queue_run(void *context, size_t turn) {
 static double time_batch(contender *c, bool graph) {
     if (graph) {
         bench_samples seconds = {0};
-        bool done = bench_cuda_time(memory_cuda(c->s->memory), &c->graph, &seconds);
+        bool done = bench_device_time(c->s->device, &c->graph, &seconds);
         double took = done ? seconds.values[0] : 0;
         bench_samples_destroy(&seconds);
         return took;
@@ -81,7 +80,7 @@ static double time_batch(contender *c, bool graph) {
     for (size_t i = 0; i < c->runs && done; i++)
         done = queue_run(c, i);
     double took = bench_now() - began;
-    if (memory_cuda(c->s->memory)) bench_cuda_wait(memory_cuda(c->s->memory));
+    bench_device_wait(c->s->device);
     return done ? took / (double)c->runs : 0;
 }
 
@@ -98,7 +97,7 @@ static bool calibrate(contender *c, contender *other) {
         took = i == 0 || again < took ? again : took;
     }
     double runs = wanted / took;
-    size_t most = memory_cuda(c->s->memory) ? QUEUE : MOST;
+    size_t most = !c->s->device->kind->is_host ? QUEUE : MOST;
     c->runs = runs < 1 ? 1 : runs > (double)most ? most : (size_t)runs;
     other->runs = c->runs;
     return true;
@@ -210,9 +209,10 @@ static bool time_pairs(contender *both, bool graph, int wanted, verdict *v) {
 /* ---- rows of the table ---- */
 
 static bool prepare_graphs(session *s, contender *both) {
-    bench_cuda *cuda = memory_cuda(s->memory);
-    if (!bench_cuda_record_sets(cuda, queue_run, &both[OLD], 1, &both[OLD].graph)) return false;
-    return bench_cuda_record(cuda, queue_run, &both[NEW], both[OLD].graph.turns, &both[NEW].graph);
+    bench_device *device = s->device;
+    if (!bench_device_record_sets(device, queue_run, &both[OLD], 1, &both[OLD].graph)) return false;
+    return bench_device_record(device, queue_run, &both[NEW], both[OLD].graph.turns,
+                               &both[NEW].graph);
 }
 
 static bool time_both(session *s, contender *both, bool graph, verdict *v) {
@@ -220,7 +220,7 @@ static bool time_both(session *s, contender *both, bool graph, verdict *v) {
     if (done && graph) done = prepare_graphs(s, both);
     if (done) done = time_pairs(both, graph, s->options->pairs, v);
     for (int i = 0; graph && i < BUILDS; i++)
-        bench_cuda_forget(memory_cuda(s->memory), &both[i].graph);
+        bench_device_forget(s->device, &both[i].graph);
     return done;
 }
 
@@ -278,7 +278,7 @@ static void time_row(session *s, const timed *t, int threads, bool graph) {
     product p;
     verdict v;
     if (product_make(s, &shape, &p) && prepare_both(s, &p, both) && time_both(s, both, graph, &v))
-        print_row(&shape, memory_cuda(s->memory) && !graph, both[NEW].plan.kernel, &v);
+        print_row(&shape, !s->device->kind->is_host && !graph, both[NEW].plan.kernel, &v);
     else
         printf("%s x %s: not timed: %s\n", t->formats[0], t->formats[1],
                s->builds[NEW].error_message());
@@ -292,7 +292,7 @@ static int64_t operations(const timed *t) {
 }
 
 void time_products(session *s) {
-    bool gpu = memory_cuda(s->memory) != NULL;
+    bool gpu = !s->device->kind->is_host;
     printf("\n%-36s %15s  %2s %-26s %10s %10s  new/old (pairs)\n", "product", "M x N x K", "T",
            "kernel", "old", "new");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)

@@ -25,26 +25,26 @@ static const overhead_case cpu_cases[] = {
     {"mxfp4", "mxfp4", 8, 8, 32, NULL, 0, 1},
 };
 
-static const overhead_case cuda_cases[] = {
-    {"fp8_group128", "fp8_block128", 64, 512, 512, "cuda_sm90a_fp8", 0, 0},
-    {"fp8_group128", "fp8_group128", 64, 512, 512, "cuda_sm90a_fp8", 0, 0},
-    {"mxfp4", "mxfp4", 64, 512, 512, "cuda_sm90a_fold", 0, 0},
-    {"mxfp4", "mxfp4", 64, 512, 512, "cuda_sm90a_fold", 0, 1},
-    {"mxfp8", "mxfp8", 64, 512, 512, "cuda_sm90a_fold", BSMM_COMPUTE_FAST, 0},
-    {"bf16", "bf16", 64, 512, 512, "cuda_sm90a_bf16", 0, 0},
-    {"bf16", "mxfp4", 64, 512, 512, "cuda_sm90a_bf16", 0, 0},
-    {"bf16", "mxfp4", 64, 512, 512, "cuda_sm90a_bf16", 0, 1},
-    {"bf16", "mxfp4", 1, 512, 512, "cuda_sm90_small_m", 0, 0},
-    {"f32", "mxfp4", 4, 512, 512, "cuda_sm90_small_m", 0, 0},
-    {"fp8_group128", "fp8_block128", 4, 512, 512, "cuda_sm90a_fp8_small_m", 0, 0},
-    {"f32", "f32", 64, 512, 512, "cuda_sm80_bf16", 0, 0},
-    {"nvfp4", "nvfp4", 64, 512, 512, "cuda_sm80_bf16", 0, 0},
+static const overhead_case queued_cases[] = {
+    {"fp8_group128", "fp8_block128", 64, 512, 512, "sm90a_fp8", 0, 0},
+    {"fp8_group128", "fp8_group128", 64, 512, 512, "sm90a_fp8", 0, 0},
+    {"mxfp4", "mxfp4", 64, 512, 512, "sm90a_fold", 0, 0},
+    {"mxfp4", "mxfp4", 64, 512, 512, "sm90a_fold", 0, 1},
+    {"mxfp8", "mxfp8", 64, 512, 512, "sm90a_fold", BSMM_COMPUTE_FAST, 0},
+    {"bf16", "bf16", 64, 512, 512, "sm90a_bf16", 0, 0},
+    {"bf16", "mxfp4", 64, 512, 512, "sm90a_bf16", 0, 0},
+    {"bf16", "mxfp4", 64, 512, 512, "sm90a_bf16", 0, 1},
+    {"bf16", "mxfp4", 1, 512, 512, "sm90_small_m", 0, 0},
+    {"f32", "mxfp4", 4, 512, 512, "sm90_small_m", 0, 0},
+    {"fp8_group128", "fp8_block128", 4, 512, 512, "sm90a_fp8_small_m", 0, 0},
+    {"f32", "f32", 64, 512, 512, "sm80_bf16", 0, 0},
+    {"nvfp4", "nvfp4", 64, 512, 512, "sm80_bf16", 0, 0},
 };
 
-const overhead_case *overhead_case_at(bool cuda, size_t index) {
+const overhead_case *overhead_case_at(bool is_host, size_t index) {
     size_t count =
-        cuda ? sizeof cuda_cases / sizeof *cuda_cases : sizeof cpu_cases / sizeof *cpu_cases;
-    return index < count ? &(cuda ? cuda_cases : cpu_cases)[index] : NULL;
+        is_host ? sizeof cpu_cases / sizeof *cpu_cases : sizeof queued_cases / sizeof *queued_cases;
+    return index < count ? &(is_host ? cpu_cases : queued_cases)[index] : NULL;
 }
 
 void overhead_fail(const char *what, const char *why) {
@@ -90,41 +90,45 @@ static bsmm_matrix matrix_of(const char *name, int64_t rows, int64_t cols,
 }
 
 /* The matrix where the device has its memory. */
-static bsmm_matrix place(bench_cuda *cuda, const bsmm_matrix *host) {
+static bsmm_matrix place(bench_device *queued, const bsmm_matrix *host) {
     bsmm_matrix there = *host;
-    if (cuda && !bench_cuda_put(cuda, host, true, &there))
-        overhead_fail("memory", bench_cuda_error());
+    if (queued && !bench_device_put(queued, host, true, &there))
+        overhead_fail("memory", bench_device_error());
     return there;
 }
 
-static void *room(overhead_product *product, bench_cuda *cuda, uint64_t bytes) {
+static void *room(overhead_product *product, bench_device *queued, uint64_t bytes) {
     void *memory = NULL;
-    if (!cuda) return allocate(product, bytes, 0);
-    if (!bench_cuda_new(cuda, NULL, bytes, &memory)) overhead_fail("memory", bench_cuda_error());
+    if (!queued) return allocate(product, bytes, 0);
+    if (!bench_device_new(queued, NULL, bytes, &memory))
+        overhead_fail("memory", bench_device_error());
     return memory;
 }
 
-static void pack(overhead_product *product, bench_cuda *cuda) {
+static void pack(overhead_product *product, bench_device *queued) {
     product->buffers.packed_b_bytes = bsmm_plan_packed_b_bytes(product->plan);
-    void *packed = room(product, cuda, product->buffers.packed_b_bytes);
+    void *packed = room(product, queued, product->buffers.packed_b_bytes);
     if (bsmm_pack_b(product->plan, &product->buffers, packed, product->buffers.packed_b_bytes))
         overhead_fail("bsmm_pack_b", bsmm_error_message());
     product->buffers.packed_b = packed;
 }
 
-bool overhead_make(const overhead_case *c, const char *device, bench_cuda *cuda, int64_t rows,
+bool overhead_make(const overhead_case *c, const char *device, bench_device *queued, int64_t rows,
                    overhead_product *product) {
     *product = (overhead_product){0};
     bsmm_matrix host_a = matrix_of(c->a, rows, c->k, product);
     bsmm_matrix host_b = matrix_of(c->b, c->n, c->k, product);
     bsmm_matrix host_d = matrix_of("f32", rows, c->n, product);
-    bsmm_matrix a = place(cuda, &host_a), b = place(cuda, &host_b), d = place(cuda, &host_d);
+    bsmm_matrix a = place(queued, &host_a), b = place(queued, &host_b), d = place(queued, &host_d);
     bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
     desc.a = &a;
     desc.b = &b;
     desc.d = &d;
     desc.device = device;
-    desc.kernel = c->kernel;
+    char kernel[64];
+    snprintf(kernel, sizeof kernel, "%s_%s", bench_device_kind_of(device)->name,
+             c->kernel ? c->kernel : "");
+    desc.kernel = c->kernel ? kernel : NULL;
     desc.compute = c->compute;
     desc.b_packed = c->packed;
     desc.threads = 1;
@@ -140,9 +144,9 @@ bool overhead_make(const overhead_case *c, const char *device, bench_cuda *cuda,
     buffers->b_scales = b.scales;
     buffers->d = d.data;
     buffers->workspace_bytes = bsmm_plan_workspace_bytes(product->plan);
-    buffers->workspace = room(product, cuda, buffers->workspace_bytes);
-    if (cuda) buffers->stream = bench_cuda_stream(cuda);
-    if (c->packed) pack(product, cuda);
+    buffers->workspace = room(product, queued, buffers->workspace_bytes);
+    if (queued) buffers->stream = bench_device_stream(queued);
+    if (c->packed) pack(product, queued);
     return true;
 }
 

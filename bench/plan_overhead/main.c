@@ -4,7 +4,7 @@
  *     bsmm_plan_overhead DEVICE RUNS [PRODUCT]  runs each, or one by its number, RUNS times without
  *                                               timing it: for tools that count instructions
  *
- * DEVICE is cpu (the default) or cuda:N. On the cpu the second figure is a run of a product with no
+ * DEVICE is cpu unless given. On the cpu the second figure is a run of a product with no
  * rows, which is checked and not computed. On a GPU it is as many launches of an empty kernel as
  * the run has, queued in turn with the runs. Each figure is the least of many batches. */
 #include "overhead.h"
@@ -21,24 +21,29 @@ static void run(const overhead_product *product, size_t runs) {
             overhead_fail("bsmm_plan_run", bsmm_error_message());
 }
 
-static void wait_for(bench_cuda *cuda) {
-    if (cuda && !bench_cuda_wait(cuda)) overhead_fail("wait", bench_cuda_error());
+static void wait_for(bench_device *queued) {
+    if (queued && !bench_device_wait(queued)) overhead_fail("wait", bench_device_error());
+}
+
+static void launch(bench_device *queued, size_t count) {
+    if (!queued->kind->launch_empty(queued->state, count))
+        overhead_fail("launch", bench_device_error());
 }
 
 /* Nanoseconds of one run in the fastest batch, and of `launches` empty kernels or, where there are
  * none, of a run of `empty`. */
 static void measure(const overhead_product *product, const overhead_product *empty,
-                    bench_cuda *cuda, size_t launches, double best[2]) {
+                    bench_device *queued, size_t launches, double best[2]) {
     best[0] = best[1] = 1e30;
     for (int i = 0; i < BATCHES; i++) {
-        wait_for(cuda);
+        wait_for(queued);
         double begin = bench_now();
         run(product, BATCH);
         double middle = bench_now();
-        wait_for(cuda);
+        wait_for(queued);
         double again = bench_now();
-        if (cuda)
-            overhead_launch_empty(cuda, launches * BATCH);
+        if (queued)
+            launch(queued, launches * BATCH);
         else
             run(empty, BATCH);
         double times[2] = {middle - begin, bench_now() - again};
@@ -48,14 +53,14 @@ static void measure(const overhead_product *product, const overhead_product *emp
 }
 
 static void report(const overhead_case *c, const overhead_product *product,
-                   const overhead_product *empty, bench_cuda *cuda, bool has_empty) {
-    size_t launches = cuda && has_empty ? overhead_count_launches(cuda, product) : 0;
+                   const overhead_product *empty, bench_device *queued, bool has_empty) {
+    size_t launches = queued && has_empty ? overhead_count_launches(queued, product) : 0;
     double best[2];
-    measure(product, empty, cuda, launches, best);
+    measure(product, empty, queued, launches, best);
     printf("%-13s x %-13s %4lld x %4lld x %4lld %s %-26s %9.1f ns", c->a, c->b, (long long)c->m,
            (long long)c->n, (long long)c->k, c->packed ? "packed" : "      ",
            bsmm_plan_kernel(product->plan), best[0]);
-    if (!cuda)
+    if (!queued)
         printf(", no rows %7.1f ns\n", best[1]);
     else if (launches)
         printf(", %zu launches %7.1f ns, ratio %.2f\n", launches, best[1], best[0] / best[1]);
@@ -63,36 +68,37 @@ static void report(const overhead_case *c, const overhead_product *product,
         printf("\n");
 }
 
-static void take_case(const overhead_case *c, const char *device, bench_cuda *cuda, size_t runs,
+static void take_case(const overhead_case *c, const char *device, bench_device *queued, size_t runs,
                       bool has_empty) {
     overhead_product product, empty = {0};
-    if (!overhead_make(c, device, cuda, c->m, &product)) {
+    if (!overhead_make(c, device, queued, c->m, &product)) {
         printf("%-13s x %-13s %s\n", c->a, c->b, bsmm_error_message());
         return;
     }
     if (runs) {
         run(&product, runs);
     } else {
-        if (!cuda && !overhead_make(c, device, NULL, 0, &empty))
+        if (!queued && !overhead_make(c, device, NULL, 0, &empty))
             overhead_fail("no rows", bsmm_error_message());
-        report(c, &product, &empty, cuda, has_empty);
+        report(c, &product, &empty, queued, has_empty);
     }
-    wait_for(cuda);
+    wait_for(queued);
     overhead_destroy(&product);
     if (empty.plan) overhead_destroy(&empty);
-    if (cuda) bench_cuda_reset(cuda);
+    if (queued) bench_device_reset(queued);
 }
 
 int main(int argc, char **argv) {
     const char *device = argc > 1 ? argv[1] : "cpu";
     size_t runs = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
     size_t only = argc > 3 ? strtoull(argv[3], NULL, 10) : SIZE_MAX;
-    bench_cuda *cuda = bench_cuda_is(device) ? bench_cuda_open(device) : NULL;
-    if (bench_cuda_is(device) && !cuda) overhead_fail(device, bench_cuda_error());
-    bool has_empty = cuda && overhead_open_empty();
-    for (size_t i = 0; overhead_case_at(cuda != NULL, i); i++)
+    bool is_host = bench_device_kind_of(device)->is_host;
+    bench_device *queued = is_host ? NULL : bench_device_open(device);
+    if (!is_host && !queued) overhead_fail(device, bench_device_error());
+    bool has_empty = queued && queued->kind->launch_empty(queued->state, 0);
+    for (size_t i = 0; overhead_case_at(is_host, i); i++)
         if (only == SIZE_MAX || i == only)
-            take_case(overhead_case_at(cuda != NULL, i), device, cuda, runs, has_empty);
-    bench_cuda_close(cuda);
+            take_case(overhead_case_at(is_host, i), device, queued, runs, has_empty);
+    bench_device_close(queued);
     return EXIT_SUCCESS;
 }

@@ -1,8 +1,8 @@
-/* The parts of bsmm_plan_overhead: products, and launches of an empty kernel to compare with. */
+/* The parts of bsmm_plan_overhead: products, and how many launches a run of each has. */
 #ifndef OVERHEAD_H
 #define OVERHEAD_H
 
-#include "cuda.h"
+#include "device.h"
 
 #include <bsmm.h>
 
@@ -11,12 +11,12 @@
 typedef struct overhead_case {
     const char *a, *b; /* formats, or "f32" and "bf16" */
     int64_t m, n, k;
-    const char *kernel; /* forced; NULL: the best */
+    const char *kernel; /* forced, without its device; NULL: the best */
     uint32_t compute, packed;
 } overhead_case;
 
-/* The products of a kind of device; NULL past the last. */
-const overhead_case *overhead_case_at(bool cuda, size_t index);
+/* The products of the host, or of other devices; NULL past the last. */
+const overhead_case *overhead_case_at(bool is_host, size_t index);
 
 /* A plan and everything that a run of it needs. */
 typedef struct overhead_product {
@@ -26,9 +26,9 @@ typedef struct overhead_product {
     size_t count;
 } overhead_product;
 
-/* cuda: NULL for the cpu. False where the device has no kernel for the case, with the library's
+/* queued: NULL for the host. False where the device has no kernel for the case, with the library's
  * message. */
-bool overhead_make(const overhead_case *c, const char *device, bench_cuda *cuda, int64_t rows,
+bool overhead_make(const overhead_case *c, const char *device, bench_device *queued, int64_t rows,
                    overhead_product *product);
 void overhead_destroy(overhead_product *product);
 
@@ -38,12 +38,6 @@ void overhead_fail(const char *what, const char *why);
 /* ---- launches (launches.c) ---- */
 
 /* How many kernels the work of one run is; 0 where the driver does not say. */
-size_t overhead_count_launches(bench_cuda *cuda, const overhead_product *product);
-
-/* Finds an empty kernel for overhead_launch; false where the driver has none. */
-bool overhead_open_empty(void);
-
-/* Queues it `count` times. */
-void overhead_launch_empty(bench_cuda *cuda, size_t count);
+size_t overhead_count_launches(bench_device *queued, const overhead_product *product);
 
 #endif

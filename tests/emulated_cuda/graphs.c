@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(default)
 #define ENTRY(name, symbol, parameters) int symbol parameters;
-#include "../../bench/cuda.def"
+#include "../../bench/device_cuda.def"
 #undef ENTRY
 #pragma GCC visibility pop
 

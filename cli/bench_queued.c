@@ -1,14 +1,22 @@
-/* bsmm bench --device cuda:0: products on a GPU, beside their ceilings and cuBLASLt. */
+/* bsmm bench on a device that has queues: products beside their ceilings and the device's peer. */
 #include "bench.h"
-#include "measure_cuda.h"
+#include "device_texts.h"
+#include "measure_queued.h"
 #include "plot.h"
 #include "progress.h"
 #include "rows.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-const cli_column cli_bench_cuda_columns[] = {
+/* One way of a peer, with the title of that way, and how it compares. */
+#define WAY                                                                                        \
+    {NULL, "", true, NULL}, {                                                                      \
+        NULL, "ratio", true, NULL                                                                  \
+    }
+
+const cli_column cli_bench_queued_columns[] = {
     {"format", "format", false, "the formats as they were given"},
     {"m", "    M", true, "rows of A and D"},
     {"n", "    N", true, "rows of B, columns of D"},
@@ -20,21 +28,14 @@ const cli_column cli_bench_cuda_columns[] = {
     {"ceiling_gflops", "ceiling", true, "what `ceiling` allowed beside it"},
     {"share", "share", true, "gflops / ceiling_gflops, the share of the speed of light"},
     {"ceiling", "of", false,
-     "cublaslt_fp8, or cublaslt_bf16 where an operand has 16 bits and more: its product of the "
-     "same "
-     "shape; without it the unit of the device's data sheet, h200_sheet; copy where that is lower "
-     "or M is 32 and less: moving A, B and "
-     "D "
-     "as stored at the speed of a copy"},
+     BENCH_PEER_CEILINGS
+     "; copy where that is lower or M is 32 and less: moving A, B and D as stored "
+     "at the speed of a copy"},
     {"peers", NULL, false,
-     "GFLOP/s of cuBLASLt on the same shape in the same run: cublaslt_fp8, cublaslt_vec128, "
-     "cublaslt_bf16"},
-    {NULL, "    fp8", true, NULL},
-    {NULL, "ratio", true, NULL},
-    {NULL, " vec128", true, NULL},
-    {NULL, "ratio", true, NULL},
-    {NULL, "   bf16", true, NULL},
-    {NULL, "ratio", true, NULL},
+     "GFLOP/s of " BENCH_PEER_TITLE " on the same shape in the same run: " BENCH_PEER_COLUMN},
+    WAY,
+    WAY,
+    WAY,
     {"max_error", "max error", true,
      "largest |d - exact| / max(1, |exact|) over the validated outputs"},
     {"b_packed", NULL, false, "B was packed ahead; false: the kernel takes it as stored"},
@@ -49,29 +50,45 @@ const cli_column cli_bench_cuda_columns[] = {
 typedef struct session {
     const cli_bench_values *values;
     bench_job job;
-    bench_cuda_job on;
+    bench_queued_job on;
     cli_rows *rows;
     cli_progress progress;
     bench_point *points;
     double copy_rate; /* the best of all shapes */
+    cli_column columns[sizeof cli_bench_queued_columns / sizeof(cli_column)];
 } session;
+
+static const bench_queued_peer *peer_of(const session *s) {
+    return bench_device_kind_of(s->values->device)->peer;
+}
 
 /* ---- rows ---- */
 
-static void print_peers(cli_rows *rows, const bench_point *point) {
+/* The columns with the titles of the peer's ways. */
+static const cli_column *columns_of(session *s) {
+    const bench_queued_peer *peer = peer_of(s);
+    size_t way = 0;
+    memcpy(s->columns, cli_bench_queued_columns, sizeof cli_bench_queued_columns);
+    for (cli_column *c = s->columns; c->key || c->title; c++)
+        if (c->title && !*c->title) c->title = peer ? peer->ways[way++].title : "-";
+    return s->columns;
+}
+
+static void print_peers(cli_rows *rows, const bench_queued_peer *peer, const bench_point *point) {
     json_t *peers = json_object();
-    for (int i = 0; i < BENCH_LT_KINDS; i++)
+    for (int i = 0; i < BENCH_WAYS; i++)
         if (point->peers[i] > 0)
-            json_object_set_new(peers, bench_lt_infos[i].name, json_real(point->peers[i]));
+            json_object_set_new(peers, peer->ways[i].name, json_real(point->peers[i]));
     cli_row_value(rows, peers, "%s", "");
-    for (int i = 0; i < BENCH_LT_KINDS; i++) {
+    for (int i = 0; i < BENCH_WAYS; i++) {
         bool there = point->peers[i] > 0;
         cli_row_value(rows, NULL, there ? "%.0f" : "-", point->peers[i]);
         cli_row_value(rows, NULL, there ? "%.3f" : "-", point->gflops / point->peers[i]);
     }
 }
 
-static void print_row(const session *s, const bench_cuda_result *result, const bench_point *point) {
+static void print_row(const session *s, const bench_queued_result *result,
+                      const bench_point *point) {
     const bench_result *ours = &result->ours;
     cli_rows *rows = s->rows;
     double share = point->gflops / point->ceiling;
@@ -85,7 +102,7 @@ static void print_row(const session *s, const bench_cuda_result *result, const b
     cli_row_number(rows, point->ceiling, "%.0f");
     cli_row_value(rows, json_real(share), "%.1f%%", 100 * share);
     cli_row_text(rows, ours->ceiling);
-    print_peers(rows, point);
+    print_peers(rows, peer_of(s), point);
     cli_row_number(rows, ours->max_error, "%.2g");
     cli_row_value(rows, json_boolean(ours->packed), "%s", "");
     cli_row_number(rows, ours->packed ? ours->pack_seconds : NAN, "%.3g");
@@ -96,7 +113,7 @@ static void print_row(const session *s, const bench_cuda_result *result, const b
     cli_rows_flush(rows);
 }
 
-static bench_point point_of(const session *s, const bench_cuda_result *result) {
+static bench_point point_of(const session *s, const bench_queued_result *result) {
     const bench_result *ours = &result->ours;
     bench_point point = {.m = s->job.sizes[0],
                          .k = s->job.sizes[2],
@@ -106,7 +123,7 @@ static bench_point point_of(const session *s, const bench_cuda_result *result) {
                          .intensity = ours->intensity};
     snprintf(point.kernel, sizeof point.kernel, "%s", ours->kernel);
     snprintf(point.limit, sizeof point.limit, "%s", ours->ceiling);
-    for (int i = 0; i < BENCH_LT_KINDS; i++)
+    for (int i = 0; i < BENCH_WAYS; i++)
         if (result->peer_seconds[i] > 0)
             point.peers[i] = ours->operations / result->peer_seconds[i] * 1e-9;
     return point;
@@ -114,13 +131,14 @@ static bench_point point_of(const session *s, const bench_cuda_result *result) {
 
 static void print_heading(const session *s) {
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
-    bench_cuda_find(s->values->device, &info);
+    bench_device_find(s->values->device, &info);
     printf("%s, %u multiprocessors, %s\n", info.title, info.cores, info.features);
-    if (s->on.lt) {
-        printf("peers: %s:", bench_lt_version(s->on.lt));
-        for (int i = 0; i < BENCH_LT_KINDS; i++)
-            printf(" %s (%s)%s", bench_lt_infos[i].name, bench_lt_infos[i].work,
-                   i + 1 < BENCH_LT_KINDS ? "," : "\n");
+    if (s->on.peer) {
+        const bench_queued_peer *peer = peer_of(s);
+        printf("peers: %s:", peer->version(s->on.peer));
+        for (int i = 0; i < BENCH_WAYS && peer->ways[i].name; i++)
+            printf("%s %s (%s)", i ? "," : "", peer->ways[i].name, peer->ways[i].work);
+        putchar('\n');
     }
     printf("B: %s; operands from memory in each launch\n\n",
            s->job.pack_b ? "packed ahead where the kernel packs it" : "packed in each run");
@@ -133,18 +151,18 @@ static void tick(void *context) {
     cli_progress_add(context, 1);
 }
 
-static int measure_one(session *s, bench_cuda_result *result) {
-    const char *why = bench_measure_cuda(&s->on, result);
+static int measure_one(session *s, bench_queued_result *result) {
+    const char *why = bench_measure_queued(&s->on, result);
     if (why)
         return cli_fail("M=%lld N=%lld K=%lld: %s", (long long)s->job.sizes[0],
                         (long long)s->job.sizes[1], (long long)s->job.sizes[2], why);
     return result->ours.failed ? cli_bench_report_failure(&s->job, &result->ours) : CLI_OK;
 }
 
-static int measure_all(session *s, bench_cuda_result *result) {
+static int measure_all(session *s, bench_queued_result *result) {
     int64_t shapes = cli_bench_shapes(s->values);
     int status = CLI_OK;
-    s->rows = cli_rows_open(cli_bench_cuda_columns, s->values->json);
+    s->rows = cli_rows_open(columns_of(s), s->values->json);
     s->progress = cli_progress_begin("measuring", (uint64_t)shapes * (uint64_t)s->job.rounds);
     s->job.tick = tick;
     s->job.tick_context = &s->progress;
@@ -162,10 +180,10 @@ static int measure_all(session *s, bench_cuda_result *result) {
     return status;
 }
 
-static int draw(const session *s, const bench_cuda_result *last) {
+static int draw(const session *s, const bench_queued_result *last) {
     char title[256];
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
-    bench_cuda_find(s->values->device, &info);
+    bench_device_find(s->values->device, &info);
     cli_bench_title(s->values, info.title, title, sizeof title);
     bench_plot plot = {.path = s->values->plot,
                        .title = title,
@@ -174,25 +192,24 @@ static int draw(const session *s, const bench_cuda_result *last) {
                        .points = s->points,
                        .count = (size_t)cli_bench_shapes(s->values),
                        .bandwidth = s->copy_rate * 1e-9};
-    for (int i = 0; i < BENCH_LT_KINDS; i++)
-        plot.peers[i] = bench_lt_infos[i].name;
+    for (int i = 0; peer_of(s) && i < BENCH_WAYS; i++)
+        plot.peers[i] = peer_of(s)->ways[i].name;
     const char *why = bench_plot_draw(&plot);
     return why ? cli_fail("%s: %s", s->values->plot, why) : CLI_OK;
 }
 
 static int run(session *s) {
-    bench_cuda_result last = {0};
-    if (s->values->peer && !(s->on.lt = bench_lt_open()))
-        return cli_fail("--peer: neither libcublasLt.so.13 nor .12 can be loaded, nor what "
-                        "BSMM_BENCH_CUBLASLT names");
+    bench_queued_result last = {0};
+    if (s->values->peer && !(s->on.peer = peer_of(s)->open()))
+        return cli_fail("--peer: %s", peer_of(s)->absent);
     if (!s->values->json) print_heading(s);
     int status = measure_all(s, &last);
     if (status == CLI_OK && s->values->plot) status = draw(s, &last);
-    bench_lt_close(s->on.lt);
+    if (s->on.peer) peer_of(s)->close(s->on.peer);
     return status;
 }
 
-int cli_bench_cuda(const cli_bench_values *values) {
+int cli_bench_queued(const cli_bench_values *values) {
     session s = {.values = values,
                  .job = {.a = values->formats.a,
                          .b = values->formats.b,
@@ -203,11 +220,11 @@ int cli_bench_cuda(const cli_bench_values *values) {
                          .pack_b = !values->no_pack_b,
                          .quantized = values->quantized,
                          .fast = values->fast}};
-    s.on = (bench_cuda_job){.job = &s.job, .cuda = bench_cuda_open(values->device)};
-    if (!s.on.cuda) return cli_fail("%s", bench_cuda_error());
+    s.on = (bench_queued_job){.job = &s.job, .device = bench_device_open(values->device)};
+    if (!s.on.device) return cli_fail("%s", bench_device_error());
     s.points = cli_alloc((size_t)cli_bench_shapes(values), sizeof *s.points);
     int status = run(&s);
     free(s.points);
-    bench_cuda_close(s.on.cuda);
+    bench_device_close(s.on.device);
     return status;
 }

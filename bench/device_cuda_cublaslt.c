@@ -1,6 +1,7 @@
-#include "cublaslt.h"
-
+/* NVIDIA's cuBLASLt, loaded at run time: libcublasLt.so.13 or .12, or the file that
+ * BSMM_BENCH_CUBLASLT names. */
 #include "data.h"
+#include "device_cuda.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -35,7 +36,9 @@ _Static_assert(sizeof(lt_result) == 96, "the library writes such results");
 
 static const uint64_t workspace_bytes = (uint64_t)64 << 20;
 
-struct bench_lt {
+typedef enum lt_way { FP8, VEC128, BF16 } lt_way; /* FP8: the practical ceiling */
+
+typedef struct lt_library {
     void *library, *handle;
     char version[64];
     int (*create)(void **handle);
@@ -55,31 +58,25 @@ struct bench_lt {
                   const void *b, void *b_layout, const void *beta, const void *c, void *c_layout,
                   void *d, void *d_layout, const void *algorithm, void *workspace, size_t size,
                   void *stream);
-};
+} lt_library;
 
 static const struct {
     const char *symbol;
     size_t offset;
 } symbols[] = {
-    {"cublasLtCreate", offsetof(bench_lt, create)},
-    {"cublasLtDestroy", offsetof(bench_lt, destroy)},
-    {"cublasLtGetVersion", offsetof(bench_lt, get_version)},
-    {"cublasLtMatmulDescCreate", offsetof(bench_lt, desc_create)},
-    {"cublasLtMatmulDescDestroy", offsetof(bench_lt, desc_destroy)},
-    {"cublasLtMatmulDescSetAttribute", offsetof(bench_lt, desc_set)},
-    {"cublasLtMatrixLayoutCreate", offsetof(bench_lt, layout_create)},
-    {"cublasLtMatrixLayoutDestroy", offsetof(bench_lt, layout_destroy)},
-    {"cublasLtMatmulPreferenceCreate", offsetof(bench_lt, preference_create)},
-    {"cublasLtMatmulPreferenceDestroy", offsetof(bench_lt, preference_destroy)},
-    {"cublasLtMatmulPreferenceSetAttribute", offsetof(bench_lt, preference_set)},
-    {"cublasLtMatmulAlgoGetHeuristic", offsetof(bench_lt, heuristic)},
-    {"cublasLtMatmul", offsetof(bench_lt, matmul)},
-};
-
-const bench_lt_info bench_lt_infos[BENCH_LT_KINDS] = {
-    [BENCH_LT_FP8] = {"cublaslt_fp8", "    fp8", "e4m3, one scale per tensor, fast accumulation"},
-    [BENCH_LT_VEC128] = {"cublaslt_vec128", " vec128", "e4m3, scales of 1x128 and 128x128"},
-    [BENCH_LT_BF16] = {"cublaslt_bf16", "   bf16", "bf16"},
+    {"cublasLtCreate", offsetof(lt_library, create)},
+    {"cublasLtDestroy", offsetof(lt_library, destroy)},
+    {"cublasLtGetVersion", offsetof(lt_library, get_version)},
+    {"cublasLtMatmulDescCreate", offsetof(lt_library, desc_create)},
+    {"cublasLtMatmulDescDestroy", offsetof(lt_library, desc_destroy)},
+    {"cublasLtMatmulDescSetAttribute", offsetof(lt_library, desc_set)},
+    {"cublasLtMatrixLayoutCreate", offsetof(lt_library, layout_create)},
+    {"cublasLtMatrixLayoutDestroy", offsetof(lt_library, layout_destroy)},
+    {"cublasLtMatmulPreferenceCreate", offsetof(lt_library, preference_create)},
+    {"cublasLtMatmulPreferenceDestroy", offsetof(lt_library, preference_destroy)},
+    {"cublasLtMatmulPreferenceSetAttribute", offsetof(lt_library, preference_set)},
+    {"cublasLtMatmulAlgoGetHeuristic", offsetof(lt_library, heuristic)},
+    {"cublasLtMatmul", offsetof(lt_library, matmul)},
 };
 
 /* ---- the library ---- */
@@ -94,7 +91,7 @@ static void *open_library(void) {
 }
 
 /* POSIX has functions in dlsym's object pointers; ISO C has no cast for that. */
-static bool take_symbols(bench_lt *lt) {
+static bool take_symbols(lt_library *lt) {
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(lt->library, symbols[i].symbol);
         if (!symbol) return false;
@@ -103,22 +100,24 @@ static bool take_symbols(bench_lt *lt) {
     return true;
 }
 
-bench_lt *bench_lt_open(void) {
-    bench_lt *lt = calloc(1, sizeof *lt);
+static void *open(void) {
+    lt_library *lt = calloc(1, sizeof *lt);
     bool there = lt && (lt->library = open_library()) && take_symbols(lt);
     if (there && lt->create(&lt->handle) == 0) return lt;
     free(lt);
     return NULL;
 }
 
-void bench_lt_close(bench_lt *lt) {
+static void close(void *library) {
+    lt_library *lt = library;
     if (!lt) return;
     lt->destroy(lt->handle);
     free(lt);
 }
 
 /* 130100: 13.1.0 */
-const char *bench_lt_version(bench_lt *lt) {
+static const char *version(void *library) {
+    lt_library *lt = library;
     size_t v = lt->get_version();
     snprintf(lt->version, sizeof lt->version, "cuBLASLt %zu.%zu.%zu", v / 10000, v / 100 % 100,
              v % 100);
@@ -129,68 +128,68 @@ const char *bench_lt_version(bench_lt *lt) {
 
 /* Its matrices are column-major: our row-major D = A B^T is their D' = B'^T A', so their first
  * operand is our B. */
-struct bench_lt_product {
-    bench_lt *lt;
+typedef struct lt_product {
+    lt_library *lt;
     void *desc, *a_layout, *b_layout, *d_layout; /* ours by name */
     void *a, *b, *d, *workspace, *scales[2];     /* of A, of B */
     uint64_t a_bytes, b_bytes, d_bytes;          /* of each set, rounded up */
     size_t sets;
     void *stream;
     lt_result algorithm;
-};
+} lt_product;
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
 /* `sets` copies of random values one after another. */
-static bool make_sets(bench_cuda *cuda, uint32_t elem, int64_t rows, int64_t cols, uint64_t seed,
-                      size_t sets, void **memory, uint64_t *stride) {
+static bool make_sets(bench_device *device, uint32_t elem, int64_t rows, int64_t cols,
+                      uint64_t seed, size_t sets, void **memory, uint64_t *stride) {
     bsmm_matrix m = {0};
     bool made = !bench_matrix_create(&m, (bsmm_format){.elem = elem}, rows, cols) &&
                 !bench_matrix_fill(&m, seed);
     *stride = round_up(m.data_bytes, 256);
-    made = made && bench_cuda_new_sets(cuda, m.data, m.data_bytes, *stride, sets, memory);
+    made = made && bench_device_new_sets(device, m.data, m.data_bytes, *stride, sets, memory);
     bench_matrix_destroy(&m);
     return made;
 }
 
-static bool make_operands(bench_lt_product *p, bench_cuda *cuda, bench_lt_kind kind,
-                          const bench_lt_shape *s) {
-    uint32_t elem = kind == BENCH_LT_BF16 ? BSMM_ELEM_BF16 : BSMM_ELEM_E4M3;
+static bool make_operands(lt_product *p, bench_device *device, lt_way way,
+                          const bench_queued_shape *s) {
+    uint32_t elem = way == BF16 ? BSMM_ELEM_BF16 : BSMM_ELEM_E4M3;
     uint64_t size = s->out == BSMM_ELEM_F32 ? 4 : 2;
     p->d_bytes = round_up((uint64_t)s->m * (uint64_t)s->n * size, 256);
-    return make_sets(cuda, elem, s->m, s->k, BENCH_FIRST_SEED, s->sets, &p->a, &p->a_bytes) &&
-           make_sets(cuda, elem, s->n, s->k, BENCH_FIRST_SEED + 1, s->sets, &p->b, &p->b_bytes) &&
-           bench_cuda_new(cuda, NULL, p->d_bytes * s->sets, &p->d) &&
-           bench_cuda_new(cuda, NULL, workspace_bytes, &p->workspace);
+    return make_sets(device, elem, s->m, s->k, BENCH_FIRST_SEED, s->sets, &p->a, &p->a_bytes) &&
+           make_sets(device, elem, s->n, s->k, BENCH_FIRST_SEED + 1, s->sets, &p->b, &p->b_bytes) &&
+           bench_device_new(device, NULL, p->d_bytes * s->sets, &p->d) &&
+           bench_device_new(device, NULL, workspace_bytes, &p->workspace);
 }
 
 /* All scales are 1: their values take no time. One array is as large as the largest layout. */
-static bool make_scales(bench_lt_product *p, bench_cuda *cuda, const bench_lt_shape *s) {
+static bool make_scales(lt_product *p, bench_device *device, const bench_queued_shape *s) {
     uint64_t k_blocks = round_up((uint64_t)s->k, 512) / 128;
     const int64_t rows[2] = {s->m, s->n};
     for (int i = 0; i < 2; i++) {
         uint64_t count = k_blocks * round_up((uint64_t)rows[i], 128);
-        if (!bench_cuda_new(cuda, NULL, count * sizeof(float), &p->scales[i]) ||
-            !bench_cuda_fill_f32(cuda, p->scales[i], 1, count))
+        if (!bench_device_new(device, NULL, count * sizeof(float), &p->scales[i]) ||
+            !bench_device_fill_f32(device, p->scales[i], 1, count))
             return false;
     }
     return true;
 }
 
-static bool set(const bench_lt_product *p, int attribute, const void *value, size_t size) {
+static bool set(const lt_product *p, int attribute, const void *value, size_t size) {
     return p->lt->desc_set(p->desc, attribute, value, size) == 0;
 }
 
-static bool set_int(const bench_lt_product *p, int attribute, int32_t value) {
+static bool set_int(const lt_product *p, int attribute, int32_t value) {
     return set(p, attribute, &value, sizeof value);
 }
 
-static bool set_scaling(const bench_lt_product *p, bench_lt_kind kind) {
-    bool blocks = kind == BENCH_LT_VEC128;
+static bool set_scaling(const lt_product *p, lt_way way) {
+    bool blocks = way == VEC128;
     const int8_t fast = blocks ? 0 : 1;
-    if (kind == BENCH_LT_BF16) return true;
+    if (way == BF16) return true;
     return set(p, DESC_A_SCALE_POINTER, &p->scales[1], sizeof p->scales[1]) &&
            set(p, DESC_B_SCALE_POINTER, &p->scales[0], sizeof p->scales[0]) &&
            set_int(p, DESC_A_SCALE_MODE, blocks ? SCALE_BLK128 : SCALE_SCALAR) &&
@@ -199,25 +198,25 @@ static bool set_scaling(const bench_lt_product *p, bench_lt_kind kind) {
 }
 
 /* Of D. There is no bf16 x bf16 -> f16: bf16 of the same size takes its place. */
-static int type_of(bench_lt_kind kind, uint32_t elem) {
+static int type_of(lt_way way, uint32_t elem) {
     if (elem == BSMM_ELEM_F32) return R_32F;
-    return elem == BSMM_ELEM_F16 && kind != BENCH_LT_BF16 ? R_16F : R_16BF;
+    return elem == BSMM_ELEM_F16 && way != BF16 ? R_16F : R_16BF;
 }
 
-static bool describe(bench_lt_product *p, bench_lt_kind kind, const bench_lt_shape *s) {
-    bench_lt *lt = p->lt;
-    int type = kind == BENCH_LT_BF16 ? R_16BF : R_8F_E4M3;
+static bool describe(lt_product *p, lt_way way, const bench_queued_shape *s) {
+    lt_library *lt = p->lt;
+    int type = way == BF16 ? R_16BF : R_8F_E4M3;
     uint64_t m = (uint64_t)s->m, n = (uint64_t)s->n, k = (uint64_t)s->k;
     return lt->desc_create(&p->desc, COMPUTE_32F, R_32F) == 0 && set_int(p, DESC_TRANSA, OP_T) &&
-           set_int(p, DESC_TRANSB, OP_N) && set_scaling(p, kind) &&
+           set_int(p, DESC_TRANSB, OP_N) && set_scaling(p, way) &&
            lt->layout_create(&p->b_layout, type, k, n, s->k) == 0 &&
            lt->layout_create(&p->a_layout, type, k, m, s->k) == 0 &&
-           lt->layout_create(&p->d_layout, type_of(kind, s->out), n, m, s->n) == 0;
+           lt->layout_create(&p->d_layout, type_of(way, s->out), n, m, s->n) == 0;
 }
 
-bool bench_lt_run(void *product, size_t turn) {
+static bool run(void *product, size_t turn) {
     static const float one = 1, zero = 0;
-    bench_lt_product *p = product;
+    lt_product *p = product;
     uint64_t at = turn % p->sets;
     char *a = (char *)p->a + at * p->a_bytes, *b = (char *)p->b + at * p->b_bytes;
     char *d = (char *)p->d + at * p->d_bytes;
@@ -228,8 +227,8 @@ bool bench_lt_run(void *product, size_t turn) {
 
 /* ---- the choice of an algorithm ---- */
 
-static int find_algorithms(const bench_lt_product *p, lt_result *results) {
-    bench_lt *lt = p->lt;
+static int find_algorithms(const lt_product *p, lt_result *results) {
+    lt_library *lt = p->lt;
     void *preference = NULL;
     int found = 0;
     if (lt->preference_create(&preference) != 0) return 0;
@@ -243,49 +242,36 @@ static int find_algorithms(const bench_lt_product *p, lt_result *results) {
 }
 
 /* The best of some rounds over all sets; 0 if it does not run. */
-static double time_algorithm(bench_lt_product *p, bench_cuda *cuda) {
-    bench_cuda_graph graph = {0};
+static double time_algorithm(lt_product *p, bench_device *device) {
+    bench_graph graph = {0};
     bench_samples seconds = {0};
     double median = 0;
-    bool ran = bench_lt_run(p, 0) && bench_cuda_wait(cuda) &&
-               bench_cuda_record(cuda, bench_lt_run, p, p->sets, &graph);
+    bool ran = run(p, 0) && bench_device_wait(device) &&
+               bench_device_record(device, run, p, p->sets, &graph);
     for (int i = 0; i < 5 && ran; i++)
-        ran = bench_cuda_time(cuda, &graph, &seconds);
+        ran = bench_device_time(device, &graph, &seconds);
     if (ran) median = bench_samples_median(&seconds);
-    bench_cuda_forget(cuda, &graph);
+    bench_device_forget(device, &graph);
     bench_samples_destroy(&seconds);
     return median;
 }
 
-static bool choose(bench_lt_product *p, bench_cuda *cuda) {
+static bool choose(lt_product *p, bench_device *device) {
     lt_result results[ALGORITHMS];
     double best = 0;
     size_t taken = 0;
     int found = find_algorithms(p, results);
     for (int i = 0; i < found; i++) {
         p->algorithm = results[i];
-        double seconds = results[i].state == 0 ? time_algorithm(p, cuda) : 0;
+        double seconds = results[i].state == 0 ? time_algorithm(p, device) : 0;
         if (seconds > 0 && (best == 0 || seconds < best)) best = seconds, taken = (size_t)i;
     }
     p->algorithm = results[taken];
     return best > 0;
 }
 
-bench_lt_product *bench_lt_create(bench_lt *lt, bench_cuda *cuda, bench_lt_kind kind,
-                                  const bench_lt_shape *shape) {
-    bench_lt_product *p = calloc(1, sizeof *p);
-    if (!p) return NULL;
-    p->lt = lt;
-    p->sets = shape->sets;
-    p->stream = bench_cuda_stream(cuda);
-    if (make_operands(p, cuda, kind, shape) && make_scales(p, cuda, shape) &&
-        describe(p, kind, shape) && choose(p, cuda))
-        return p;
-    bench_lt_destroy(p);
-    return NULL;
-}
-
-void bench_lt_destroy(bench_lt_product *p) {
+static void destroy(void *product) {
+    lt_product *p = product;
     if (!p) return;
     void *layouts[] = {p->a_layout, p->b_layout, p->d_layout};
     for (size_t i = 0; i < 3; i++)
@@ -293,3 +279,33 @@ void bench_lt_destroy(bench_lt_product *p) {
     if (p->desc) p->lt->desc_destroy(p->desc);
     free(p);
 }
+
+static void *create(void *library, bench_device *device, size_t way,
+                    const bench_queued_shape *shape) {
+    lt_product *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->lt = library;
+    p->sets = shape->sets;
+    p->stream = bench_device_stream(device);
+    if (make_operands(p, device, (lt_way)way, shape) && make_scales(p, device, shape) &&
+        describe(p, (lt_way)way, shape) && choose(p, device))
+        return p;
+    destroy(p);
+    return NULL;
+}
+
+const bench_queued_peer bench_cublaslt = {
+    .option = "cublaslt",
+    .absent = "neither libcublasLt.so.13 nor .12 can be loaded, nor what BSMM_BENCH_CUBLASLT names",
+    .ways = {[FP8] = {"cublaslt_fp8", "    fp8", "e4m3, one scale per tensor, fast accumulation", 8,
+                      true},
+             [VEC128] = {"cublaslt_vec128", " vec128", "e4m3, scales of 1x128 and 128x128", 8,
+                         false},
+             [BF16] = {"cublaslt_bf16", "   bf16", "bf16", 16, true}},
+    .open = open,
+    .close = close,
+    .version = version,
+    .create = create,
+    .destroy = destroy,
+    .run = run,
+};

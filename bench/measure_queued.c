@@ -1,4 +1,4 @@
-#include "measure_cuda.h"
+#include "measure_queued.h"
 
 #include "data.h"
 #include "validate.h"
@@ -17,27 +17,22 @@ typedef struct rotating {
 } rotating;
 
 typedef struct bench {
-    const bench_cuda_job *on;
+    const bench_queued_job *on;
     const bench_job *job;
     bsmm_matrix a, b, d, a_wide, b_wide;         /* of the host */
     rotating data[2], scales[2], packed, result; /* data, scales: of A, of B */
     size_t sets;
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    bench_cuda_graph graph, pack_graph;
-    bench_lt_product *peers[BENCH_LT_KINDS];
-    bench_cuda_graph peer_graphs[BENCH_LT_KINDS];
-    bench_samples ours, packing, theirs[BENCH_LT_KINDS], copies;
+    bench_graph graph, pack_graph;
+    void *peers[BENCH_WAYS]; /* products */
+    bench_graph peer_graphs[BENCH_WAYS];
+    bench_samples ours, packing, theirs[BENCH_WAYS], copies;
 } bench;
-
-size_t bench_cuda_sets(const bench_cuda *cuda, uint64_t bytes) {
-    uint64_t sets = 4 * bench_cuda_l2_bytes(cuda) / (bytes + 1) + 1;
-    return (size_t)(sets < 4 ? 4 : sets > 1024 ? 1024 : sets);
-}
 
 /* ---- operands ---- */
 
-/* fp32 scales of 1 x 128 blocks lie as cuBLASLt, the peer, wants them; all others as checkpoints
+/* fp32 scales of 1 x 128 blocks lie as peers want them; all others as checkpoints
  * have them. */
 static uint32_t layout_of(bsmm_format f) {
     bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;
@@ -78,7 +73,8 @@ static bsmm_status make_plan(bench *b) {
 static bool rotate(bench *b, rotating *r, const void *from, uint64_t bytes) {
     r->bytes = bytes;
     r->stride = (bytes + 255) / 256 * 256;
-    return bench_cuda_new_sets(b->on->cuda, from, from ? bytes : 0, r->stride, b->sets, &r->memory);
+    return bench_device_new_sets(b->on->device, from, from ? bytes : 0, r->stride, b->sets,
+                                 &r->memory);
 }
 
 static void *at(const rotating *r, size_t turn, size_t sets) {
@@ -90,17 +86,17 @@ static bool make_buffers(bench *b) {
     uint64_t bytes = b->d.data_bytes + b->packed.bytes;
     for (int i = 0; i < 2; i++)
         bytes += matrices[i]->data_bytes + matrices[i]->scale_bytes;
-    b->sets = bench_cuda_sets(b->on->cuda, bytes);
+    b->sets = bench_device_sets(b->on->device, bytes);
     for (int i = 0; i < 2; i++)
         if (!rotate(b, &b->data[i], matrices[i]->data, matrices[i]->data_bytes) ||
             !rotate(b, &b->scales[i], matrices[i]->scales, matrices[i]->scale_bytes))
             return false;
     b->buffers = BSMM_INIT(bsmm_buffers);
-    b->buffers.stream = bench_cuda_stream(b->on->cuda);
+    b->buffers.stream = bench_device_stream(b->on->device);
     b->buffers.workspace_bytes = bsmm_plan_workspace_bytes(b->plan);
     return rotate(b, &b->result, NULL, b->d.data_bytes) &&
            rotate(b, &b->packed, NULL, b->packed.bytes) &&
-           bench_cuda_new(b->on->cuda, NULL, b->buffers.workspace_bytes, &b->buffers.workspace);
+           bench_device_new(b->on->device, NULL, b->buffers.workspace_bytes, &b->buffers.workspace);
 }
 
 /* ---- ours ---- */
@@ -128,7 +124,7 @@ static bool pack_ours(void *context, size_t turn) {
 }
 
 static const char *library_or_device(bool failed) {
-    return !failed ? NULL : *bsmm_error_message() ? bsmm_error_message() : bench_cuda_error();
+    return !failed ? NULL : *bsmm_error_message() ? bsmm_error_message() : bench_device_error();
 }
 
 /* Each set packs its own B. */
@@ -136,10 +132,11 @@ static const char *pack(bench *b) {
     if (!b->packed.bytes) return NULL;
     for (size_t i = 0; i < b->sets; i++)
         if (!pack_ours(b, i)) return bsmm_error_message();
-    if (!bench_cuda_record(b->on->cuda, pack_ours, b, b->sets, &b->pack_graph))
+    if (!bench_device_record(b->on->device, pack_ours, b, b->sets, &b->pack_graph))
         return library_or_device(true);
     for (int i = 0; i < LAUNCHES; i++)
-        if (!bench_cuda_time(b->on->cuda, &b->pack_graph, &b->packing)) return bench_cuda_error();
+        if (!bench_device_time(b->on->device, &b->pack_graph, &b->packing))
+            return bench_device_error();
     return NULL;
 }
 
@@ -156,9 +153,9 @@ static double bound_of(const bench *b) {
 
 static const char *validate(bench *b, bench_result *result) {
     if (!run_ours(b, 0)) return bsmm_error_message();
-    if (!bench_cuda_wait(b->on->cuda) ||
-        !bench_cuda_read(b->on->cuda, b->d.data, b->result.memory, b->d.data_bytes))
-        return bench_cuda_error();
+    if (!bench_device_wait(b->on->device) ||
+        !bench_device_read(b->on->device, b->d.data, b->result.memory, b->d.data_bytes))
+        return bench_device_error();
     snprintf(result->kernel, sizeof result->kernel, "%s", bsmm_plan_kernel(b->plan));
     result->bound = bound_of(b);
     bench_validate(&b->d, b->a_wide.data, b->b_wide.data, b->job->sizes[2], result);
@@ -167,47 +164,51 @@ static const char *validate(bench *b, bench_result *result) {
 
 /* ---- peers and time ---- */
 
+static const bench_queued_peer *peer_of(const bench *b) {
+    return b->on->peer ? b->on->device->kind->peer : NULL;
+}
+
 static void prepare_peers(bench *b) {
     const int64_t *sizes = b->job->sizes;
-    bench_cuda *cuda = b->on->cuda;
-    for (int i = 0; b->on->lt && i < BENCH_LT_KINDS; i++) {
+    const bench_queued_peer *peer = peer_of(b);
+    bench_device *device = b->on->device;
+    for (size_t i = 0; peer && i < BENCH_WAYS && peer->ways[i].name; i++) {
         uint64_t bytes =
-            (uint64_t)((sizes[0] + sizes[1]) * sizes[2] * (i == BENCH_LT_BF16 ? 2 : 1)) +
-            b->d.data_bytes;
-        bench_lt_shape shape = {sizes[0], sizes[1], sizes[2], b->job->out.elem,
-                                bench_cuda_sets(cuda, bytes)};
-        b->peers[i] = bench_lt_create(b->on->lt, cuda, (bench_lt_kind)i, &shape);
-        if (b->peers[i] && !bench_cuda_record_sets(cuda, bench_lt_run, b->peers[i], shape.sets,
-                                                   &b->peer_graphs[i]))
-            bench_cuda_forget(cuda, &b->peer_graphs[i]);
+            (uint64_t)((sizes[0] + sizes[1]) * sizes[2]) * peer->ways[i].bits / 8 + b->d.data_bytes;
+        bench_queued_shape shape = {sizes[0], sizes[1], sizes[2], b->job->out.elem,
+                                    bench_device_sets(device, bytes)};
+        b->peers[i] = peer->create(b->on->peer, device, i, &shape);
+        if (b->peers[i] && !bench_device_record_sets(device, peer->run, b->peers[i], shape.sets,
+                                                     &b->peer_graphs[i]))
+            bench_device_forget(device, &b->peer_graphs[i]);
     }
 }
 
 /* After a rest: a GPU that was kept busy lowers its clocks, for whoever comes next. */
-static bool time_graph(bench *b, const bench_cuda_graph *graph, bench_samples *seconds) {
+static bool time_graph(bench *b, const bench_graph *graph, bench_samples *seconds) {
     bool done = true;
     bench_settle();
     for (int i = 0; i < LAUNCHES && done; i++)
-        done = bench_cuda_time(b->on->cuda, graph, seconds);
+        done = bench_device_time(b->on->device, graph, seconds);
     return done;
 }
 
 static bool time_round(bench *b) {
     bool done = time_graph(b, &b->graph, &b->ours);
-    for (int i = 0; i < BENCH_LT_KINDS && done; i++)
+    for (int i = 0; i < BENCH_WAYS && done; i++)
         if (b->peer_graphs[i].executable) done = time_graph(b, &b->peer_graphs[i], &b->theirs[i]);
-    return done && bench_cuda_time_copy(b->on->cuda, &b->copies);
+    return done && bench_device_time_copy(b->on->device, &b->copies);
 }
 
 /* The first round warms up and is thrown away. */
 static const char *time_all(bench *b) {
-    if (!bench_cuda_record_sets(b->on->cuda, run_ours, b, b->sets, &b->graph))
+    if (!bench_device_record_sets(b->on->device, run_ours, b, b->sets, &b->graph))
         return library_or_device(true);
     for (int round = -1; round < b->job->rounds; round++) {
-        if (!time_round(b)) return bench_cuda_error();
+        if (!time_round(b)) return bench_device_error();
         if (round < 0) {
             b->ours.count = b->copies.count = 0;
-            for (int i = 0; i < BENCH_LT_KINDS; i++)
+            for (int i = 0; i < BENCH_WAYS; i++)
                 b->theirs[i].count = 0;
         } else if (b->job->tick) {
             b->job->tick(b->job->tick_context);
@@ -218,23 +219,23 @@ static const char *time_all(bench *b) {
 
 /* ---- the result ---- */
 
-/* The known device whose name is in the title that the driver gives ("NVIDIA H200"); h200, which
- * the kernels are for, where none is. */
+/* The known device whose name is in the title that the driver gives ("H200"); the kind's own where
+ * none is. */
 static const char *known_device(const char *device) {
     bsmm_local_device local = BSMM_INIT(bsmm_local_device);
     bsmm_device_info known = BSMM_INIT(bsmm_device_info);
-    bench_cuda_find(device, &local);
+    bench_device_find(device, &local);
     for (uint32_t i = 0; !bsmm_device_at(i, &known); i++) {
         char name[32] = "";
         for (size_t c = 0; known.name[c] && c + 1 < sizeof name; c++)
             name[c] = (char)toupper((unsigned char)known.name[c]);
         if (strstr(local.title, name)) return known.name;
     }
-    return "h200";
+    return bench_device_kind_of(device)->known;
 }
 
 /* The data sheet's peak of the unit that both formats fit. */
-static const char *estimate(const bench *b, bench_cuda_result *all) {
+static const char *estimate(const bench *b, bench_queued_result *all) {
     bench_result *result = &all->ours;
     const char *device = known_device(b->job->device);
     bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
@@ -251,21 +252,31 @@ static const char *estimate(const bench *b, bench_cuda_result *all) {
     return NULL;
 }
 
-/* Operands of 8 bits and fewer could ride the FP8 units, unscaled. */
-static bench_lt_kind ceiling_kind(const bench_job *job) {
-    bool wide = bench_elem_is_wide(job->a.elem) || bench_elem_is_wide(job->b.elem);
-    return wide ? BENCH_LT_BF16 : BENCH_LT_FP8;
+/* The first of the peer's ways whose units could multiply such operands, unscaled; NULL: none. */
+static const bench_queued_way *ceiling_way(const bench *b) {
+    const bench_queued_peer *peer = peer_of(b);
+    uint32_t bits = bench_elem_bits(b->job->a.elem), of_b = bench_elem_bits(b->job->b.elem);
+    if (of_b > bits) bits = of_b;
+    const bench_queued_way *widest = NULL;
+    for (size_t i = 0; peer && i < BENCH_WAYS && peer->ways[i].name; i++) {
+        const bench_queued_way *way = &peer->ways[i];
+        if (!way->is_ceiling) continue;
+        if (way->bits >= bits) return way;
+        widest = way;
+    }
+    return widest;
 }
 
 /* The lowest of what was measured: the peer's rate on the same shape, and moving every byte of A, B
  * and D once at the speed of a copy. */
-static void find_ceiling(const bench *b, bench_cuda_result *result) {
+static void find_ceiling(const bench *b, bench_queued_result *result) {
     bench_result *ours = &result->ours;
-    bench_lt_kind kind = ceiling_kind(b->job);
+    const bench_queued_way *way = ceiling_way(b);
     double copy = result->copy_rate * ours->intensity;
-    if (result->peer_seconds[kind] > 0) {
-        ours->unit = ours->ceiling = bench_lt_infos[kind].name;
-        ours->unit_rate = ours->ceiling_rate = ours->operations / result->peer_seconds[kind];
+    double seconds = way ? result->peer_seconds[way - peer_of(b)->ways] : 0;
+    if (seconds > 0) {
+        ours->unit = ours->ceiling = way->name;
+        ours->unit_rate = ours->ceiling_rate = ours->operations / seconds;
     }
     /* A peer that reads wider operands than ours is no ceiling where bytes are. */
     bool memory_bound = copy < ours->ceiling_rate || b->job->sizes[0] <= 32;
@@ -274,23 +285,23 @@ static void find_ceiling(const bench *b, bench_cuda_result *result) {
     ours->ceiling_rate = copy;
 }
 
-static void summarize(bench *b, bench_cuda_result *result) {
+static void summarize(bench *b, bench_queued_result *result) {
     result->ours.seconds = bench_samples_median(&b->ours);
     result->ours.packed = b->packed.bytes > 0;
     result->ours.pack_seconds = bench_samples_median(&b->packing);
-    for (int i = 0; i < BENCH_LT_KINDS; i++)
+    for (int i = 0; i < BENCH_WAYS; i++)
         result->peer_seconds[i] = bench_samples_median(&b->theirs[i]);
     result->copy_rate = bench_samples_best(&b->copies);
     result->sets = b->sets;
     find_ceiling(b, result);
 }
 
-static const char *measure(bench *b, bench_cuda_result *result) {
+static const char *measure(bench *b, bench_queued_result *result) {
     const char *why = NULL;
     bsmm_status status = make_matrices(b);
     if (!status) status = make_plan(b);
     if (status) return status == BSMM_E_MEMORY ? "no memory" : bsmm_error_message();
-    if (!make_buffers(b)) return bench_cuda_error();
+    if (!make_buffers(b)) return bench_device_error();
     why = estimate(b, result);
     if (!why) why = pack(b);
     if (!why) why = validate(b, &result->ours);
@@ -302,15 +313,15 @@ static const char *measure(bench *b, bench_cuda_result *result) {
 }
 
 static void release(bench *b) {
-    bench_cuda *cuda = b->on->cuda;
-    for (int i = 0; i < BENCH_LT_KINDS; i++) {
-        bench_cuda_forget(cuda, &b->peer_graphs[i]);
-        bench_lt_destroy(b->peers[i]);
+    bench_device *device = b->on->device;
+    for (int i = 0; i < BENCH_WAYS; i++) {
+        bench_device_forget(device, &b->peer_graphs[i]);
+        if (b->peers[i]) peer_of(b)->destroy(b->peers[i]);
         bench_samples_destroy(&b->theirs[i]);
     }
-    bench_cuda_forget(cuda, &b->graph);
-    bench_cuda_forget(cuda, &b->pack_graph);
-    bench_cuda_reset(cuda);
+    bench_device_forget(device, &b->graph);
+    bench_device_forget(device, &b->pack_graph);
+    bench_device_reset(device);
     bsmm_plan_destroy(b->plan);
     bsmm_matrix *matrices[] = {&b->a, &b->b, &b->d, &b->a_wide, &b->b_wide};
     for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++)
@@ -320,9 +331,9 @@ static void release(bench *b) {
         bench_samples_destroy(samples[i]);
 }
 
-const char *bench_measure_cuda(const bench_cuda_job *job, bench_cuda_result *result) {
+const char *bench_measure_queued(const bench_queued_job *job, bench_queued_result *result) {
     bench b = {.on = job, .job = job->job};
-    *result = (bench_cuda_result){0};
+    *result = (bench_queued_result){0};
     const char *why = measure(&b, result);
     release(&b);
     return why;

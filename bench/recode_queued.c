@@ -1,7 +1,6 @@
-/* Conversions on a GPU: graphs of launches over matrices that rotate. */
-#include "cuda.h"
+/* Conversions on a device that has queues: graphs of launches over matrices that rotate. */
 #include "data.h"
-#include "measure_cuda.h"
+#include "device.h"
 #include "recode.h"
 
 #include <stdlib.h>
@@ -10,31 +9,31 @@ enum { LAUNCHES = 4 }; /* of a graph in a round */
 
 typedef struct recode {
     const bench_recode_job *job;
-    bench_cuda *cuda;
+    bench_device *device;
     bsmm_matrix from, to; /* of the host */
     float global;
     void *amax;        /* of `from`, where the job gives it: on the device */
     bsmm_matrix *sets; /* from and to of each set, by turns */
     size_t count;
-    bench_cuda_graph graph;
+    bench_graph graph;
     bench_samples seconds, rates;
 } recode;
 
 static bool put_amax(recode *r) {
     float amax;
-    return !r->job->amax ||
-           (!bsmm_amax(&r->from, &amax) && bench_cuda_new(r->cuda, &amax, sizeof amax, &r->amax));
+    return !r->job->amax || (!bsmm_amax(&r->from, &amax) &&
+                             bench_device_new(r->device, &amax, sizeof amax, &r->amax));
 }
 
 static bool put_sets(recode *r) {
     double read, written;
     bench_recode_bytes(r->job, &r->from, &r->to, &read, &written);
-    r->count = bench_cuda_sets(r->cuda, (uint64_t)(read + written));
+    r->count = bench_device_sets(r->device, (uint64_t)(read + written));
     r->sets = calloc(2 * r->count, sizeof *r->sets);
     bool done = r->sets != NULL && put_amax(r);
     for (size_t i = 0; i < r->count && done; i++)
-        done = bench_cuda_put(r->cuda, &r->from, true, &r->sets[2 * i]) &&
-               bench_cuda_put(r->cuda, &r->to, true, &r->sets[2 * i + 1]);
+        done = bench_device_put(r->device, &r->from, true, &r->sets[2 * i]) &&
+               bench_device_put(r->device, &r->to, true, &r->sets[2 * i + 1]);
     return done;
 }
 
@@ -46,14 +45,14 @@ static bool quantize(void *context, size_t turn) {
     desc.recipe = r->job->recipe;
     desc.amax = r->amax;
     desc.device = r->job->device;
-    desc.stream = bench_cuda_stream(r->cuda);
+    desc.stream = bench_device_stream(r->device);
     return !bsmm_quantize(&desc, NULL);
 }
 
 static bsmm_exec exec_of(const recode *r) {
     bsmm_exec exec = BSMM_INIT(bsmm_exec);
     exec.device = r->job->device;
-    exec.stream = bench_cuda_stream(r->cuda);
+    exec.stream = bench_device_stream(r->device);
     return exec;
 }
 
@@ -77,27 +76,25 @@ static bool time_all(recode *r) {
         if (round == 0) r->seconds.count = r->rates.count = 0; /* the one before warmed up */
         bench_settle();
         for (int i = 0; i < LAUNCHES && done; i++)
-            done = bench_cuda_time(r->cuda, &r->graph, &r->seconds);
-        done = done && bench_cuda_time_copy(r->cuda, &r->rates);
+            done = bench_device_time(r->device, &r->graph, &r->seconds);
+        done = done && bench_device_time_copy(r->device, &r->rates);
     }
     return done;
 }
 
 static const char *measure(recode *r) {
-    bench_cuda_work *work = r->job->relayout     ? relayout
-                            : r->to.format.scale ? quantize
-                                                 : dequantize;
-    if (!put_sets(r)) return bench_cuda_error();
+    bench_work *work = r->job->relayout ? relayout : r->to.format.scale ? quantize : dequantize;
+    if (!put_sets(r)) return bench_device_error();
     if (!work(r, 0)) return bsmm_error_message();
-    if (!bench_cuda_wait(r->cuda) ||
-        !bench_cuda_record_sets(r->cuda, work, r, r->count, &r->graph) || !time_all(r))
-        return bench_cuda_error();
+    if (!bench_device_wait(r->device) ||
+        !bench_device_record_sets(r->device, work, r, r->count, &r->graph) || !time_all(r))
+        return bench_device_error();
     return NULL;
 }
 
-const char *bench_recode_cuda(const bench_recode_job *job, bench_cuda *cuda,
-                              bench_recode_result *result) {
-    recode r = {.job = job, .cuda = cuda};
+const char *bench_recode_queued(const bench_recode_job *job, bench_device *device,
+                                bench_recode_result *result) {
+    recode r = {.job = job, .device = device};
     double read = 0, written = 0;
     bsmm_status status = bench_recode_matrices(job, &r.from, &r.to, &r.global);
     const char *why = status ? "no memory" : measure(&r);
@@ -105,8 +102,8 @@ const char *bench_recode_cuda(const bench_recode_job *job, bench_cuda *cuda,
     result->bytes = read + written;
     result->seconds = bench_samples_median(&r.seconds);
     result->ceiling_rate = bench_samples_best(&r.rates);
-    bench_cuda_forget(cuda, &r.graph);
-    bench_cuda_reset(cuda);
+    bench_device_forget(device, &r.graph);
+    bench_device_reset(device);
     free(r.sets);
     bench_matrix_destroy(&r.from);
     bench_matrix_destroy(&r.to);

@@ -1,0 +1,78 @@
+/* The host: its memory is the process's own, and calls return when their work is done. */
+#include "device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t alignment = 64;
+
+typedef struct host {
+    double started; /* seconds */
+} host;
+
+static void *open_host(int ordinal) {
+    (void)ordinal;
+    return calloc(1, sizeof(host));
+}
+
+static void *stream(const void *state) {
+    (void)state;
+    return NULL;
+}
+
+static bool allocate(void *state, uint64_t bytes, void **memory) {
+    (void)state;
+    *memory =
+        bytes < SIZE_MAX / 2 ? aligned_alloc(alignment, (bytes / alignment + 1) * alignment) : NULL;
+    return *memory || bench_device_fail("no memory");
+}
+
+static void release(void *state, void *memory) {
+    (void)state;
+    free(memory);
+}
+
+static bool copy(void *state, void *to, const void *from, uint64_t bytes) {
+    (void)state;
+    memcpy(to, from, bytes);
+    return true;
+}
+
+static bool fill_words(void *state, void *to, uint32_t word, uint64_t count) {
+    (void)state;
+    for (uint64_t i = 0; i < count; i++)
+        memcpy((uint8_t *)to + i * sizeof word, &word, sizeof word);
+    return true;
+}
+
+static bool wait(void *state) {
+    (void)state;
+    return true;
+}
+
+static bool start_time(void *state) {
+    ((host *)state)->started = bench_now();
+    return true;
+}
+
+static bool finish_time(void *state, double *seconds) {
+    *seconds = bench_now() - ((host *)state)->started;
+    return true;
+}
+
+const bench_device_kind bench_device_cpu = {
+    .name = "cpu",
+    .is_host = true,
+    .open = open_host,
+    .close = free,
+    .stream = stream,
+    .allocate = allocate,
+    .release = release,
+    .write = copy,
+    .read = copy,
+    .copy = copy,
+    .fill_words = fill_words,
+    .wait = wait,
+    .start_time = start_time,
+    .finish_time = finish_time,
+};

@@ -1,0 +1,192 @@
+/* A GPU of NVIDIA's, through libcuda.so.1. */
+#include "device_cuda.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPTURE_THREAD_LOCAL = 1, STREAM_NON_BLOCKING = 1, ATTRIBUTE_L2_BYTES = 38 };
+
+typedef struct cuda_state {
+#define ENTRY(name, symbol, parameters) int(*name) parameters;
+#include "device_cuda.def"
+#undef ENTRY
+    void *library, *stream, *start, *end;
+    int l2_bytes;
+} cuda_state;
+
+static const struct {
+    const char *symbol;
+    size_t offset;
+} entries[] = {
+#define ENTRY(name, symbol, parameters) {#symbol, offsetof(cuda_state, name)},
+#include "device_cuda.def"
+#undef ENTRY
+};
+
+static bool succeeded(const cuda_state *cuda, int result, const char *call) {
+    const char *name = NULL;
+    if (result == 0) return true;
+    if (cuda->error_name) cuda->error_name(result, &name);
+    return bench_device_fail("%s: %s (%d)", call, name ? name : "unknown error", result);
+}
+#define CALL(cuda, name, ...) succeeded(cuda, (cuda)->name(__VA_ARGS__), #name)
+
+/* ---- opening ---- */
+
+static bool take_entries(cuda_state *cuda) {
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        void *symbol = dlsym(cuda->library, entries[i].symbol);
+        memcpy((char *)cuda + entries[i].offset, &symbol, sizeof symbol);
+        if (!symbol)
+            return bench_device_fail("libcuda.so.1 has no %s: it is too old", entries[i].symbol);
+    }
+    return true;
+}
+
+static bool open_ordinal(cuda_state *cuda, int ordinal) {
+    int device;
+    void *context;
+    return CALL(cuda, init, 0) && CALL(cuda, device_get, &device, ordinal) &&
+           CALL(cuda, device_attribute, &cuda->l2_bytes, ATTRIBUTE_L2_BYTES, device) &&
+           CALL(cuda, retain, &context, device) && CALL(cuda, set_current, context) &&
+           CALL(cuda, stream_create, &cuda->stream, STREAM_NON_BLOCKING) &&
+           CALL(cuda, event_create, &cuda->start, 0) && CALL(cuda, event_create, &cuda->end, 0);
+}
+
+static void *open_cuda(int ordinal) {
+    cuda_state *cuda = calloc(1, sizeof *cuda);
+    if (!cuda) return NULL;
+    cuda->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!cuda->library) bench_device_fail("no NVIDIA driver here (%s)", dlerror());
+    if (cuda->library && take_entries(cuda) && open_ordinal(cuda, ordinal)) return cuda;
+    free(cuda);
+    return NULL;
+}
+
+/* The process ends soon after; the driver takes back what is left. */
+static void close_cuda(void *state) {
+    free(state);
+}
+
+static uint64_t cache_bytes(const void *state) {
+    return (uint64_t)((const cuda_state *)state)->l2_bytes;
+}
+
+static void *stream(const void *state) {
+    return ((const cuda_state *)state)->stream;
+}
+
+/* ---- memory ---- */
+
+static bool allocate(void *state, uint64_t bytes, void **memory) {
+    cuda_state *cuda = state;
+    uint64_t made = 0;
+    if (!CALL(cuda, alloc, &made, bytes)) return false;
+    *memory = (void *)(uintptr_t)made;
+    return true;
+}
+
+static void release(void *state, void *memory) {
+    ((cuda_state *)state)->free((uintptr_t)memory);
+}
+
+/* From pageable memory the call may return while the last bytes are still on their way, in the
+ * default stream, for which ours does not wait. */
+static bool write(void *state, void *to, const void *from, uint64_t bytes) {
+    cuda_state *cuda = state;
+    return CALL(cuda, to_device, (uintptr_t)to, from, bytes) && CALL(cuda, stream_wait, NULL);
+}
+
+static bool read(void *state, void *to, const void *from, uint64_t bytes) {
+    cuda_state *cuda = state;
+    return CALL(cuda, from_device, to, (uintptr_t)from, bytes);
+}
+
+static bool copy(void *state, void *to, const void *from, uint64_t bytes) {
+    cuda_state *cuda = state;
+    return CALL(cuda, copy, (uintptr_t)to, (uintptr_t)from, bytes, cuda->stream);
+}
+
+static bool fill_words(void *state, void *to, uint32_t word, uint64_t count) {
+    cuda_state *cuda = state;
+    return count == 0 || CALL(cuda, fill_words, (uintptr_t)to, word, count, cuda->stream);
+}
+
+static bool wait(void *state) {
+    cuda_state *cuda = state;
+    return CALL(cuda, stream_wait, cuda->stream);
+}
+
+/* ---- time ---- */
+
+static bool start_time(void *state) {
+    cuda_state *cuda = state;
+    return CALL(cuda, event_record, cuda->start, cuda->stream);
+}
+
+static bool finish_time(void *state, double *seconds) {
+    cuda_state *cuda = state;
+    float milliseconds = 0;
+    bool done = CALL(cuda, event_record, cuda->end, cuda->stream) &&
+                CALL(cuda, event_wait, cuda->end) &&
+                CALL(cuda, elapsed, &milliseconds, cuda->start, cuda->end);
+    *seconds = (double)milliseconds * 1e-3;
+    return done;
+}
+
+static bool begin_capture(void *state) {
+    cuda_state *cuda = state;
+    return CALL(cuda, capture_begin, cuda->stream, CAPTURE_THREAD_LOCAL);
+}
+
+static bool end_capture(void *state, bench_graph *graph) {
+    cuda_state *cuda = state;
+    void *broken = NULL;
+    if (graph)
+        return CALL(cuda, capture_end, cuda->stream, &graph->graph) &&
+               CALL(cuda, instantiate, &graph->executable, graph->graph, 0);
+    cuda->capture_end(cuda->stream, &broken);
+    if (broken) cuda->graph_destroy(broken);
+    return true;
+}
+
+static bool launch(void *state, const bench_graph *graph) {
+    cuda_state *cuda = state;
+    return CALL(cuda, launch, graph->executable, cuda->stream);
+}
+
+static void forget(void *state, bench_graph *graph) {
+    cuda_state *cuda = state;
+    if (graph->executable) cuda->executable_destroy(graph->executable);
+    cuda->graph_destroy(graph->graph);
+}
+
+static bool launch_empty(void *state, size_t count) {
+    return bench_cuda_launch_empty(((cuda_state *)state)->stream, count);
+}
+
+const bench_device_kind bench_device_cuda = {
+    .name = "cuda",
+    .known = "h200",
+    .peer = &bench_cublaslt,
+    .open = open_cuda,
+    .close = close_cuda,
+    .cache_bytes = cache_bytes,
+    .stream = stream,
+    .allocate = allocate,
+    .release = release,
+    .write = write,
+    .read = read,
+    .copy = copy,
+    .fill_words = fill_words,
+    .wait = wait,
+    .start_time = start_time,
+    .finish_time = finish_time,
+    .begin_capture = begin_capture,
+    .end_capture = end_capture,
+    .launch = launch,
+    .forget = forget,
+    .launch_empty = launch_empty,
+    .count_launches = bench_cuda_count_launches,
+};

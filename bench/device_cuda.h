@@ -1,0 +1,12 @@
+/* The parts of the row of CUDA that have files of their own. */
+#ifndef BENCH_DEVICE_CUDA_H
+#define BENCH_DEVICE_CUDA_H
+
+#include "device.h"
+
+extern const bench_queued_peer bench_cublaslt;
+
+bool bench_cuda_launch_empty(void *stream, size_t count);
+size_t bench_cuda_count_launches(const bench_graph *graph);
+
+#endif
