@@ -60,6 +60,10 @@ uint32_t bench_elem_bits(uint32_t elem) {
     return 0;
 }
 
+bool bench_elem_is_wide(uint32_t elem) {
+    return bench_elem_bits(elem) > 8;
+}
+
 /* Codes of `elem` to choose from: each e2m1 value equally often, or normal values. */
 static bsmm_status make_codes(uint32_t elem, bool normal, uint64_t *state, uint32_t *codes) {
     bsmm_status status = BSMM_OK;

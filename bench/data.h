@@ -3,6 +3,7 @@
 #define BENCH_DATA_H
 
 #include <bsmm.h>
+#include <stdbool.h>
 
 enum { BENCH_FIRST_SEED = 42 }; /* the tutorial's */
 
@@ -30,6 +31,8 @@ bsmm_status bench_operand_create(bsmm_matrix *matrix, bsmm_matrix *wide, bsmm_fo
 
 /* Of an element's code. */
 uint32_t bench_elem_bits(uint32_t elem);
+/* More than 8 bits: f32, f16 and bf16. */
+bool bench_elem_is_wide(uint32_t elem);
 
 /* The next 64 of splitmix64's random bits. */
 uint64_t bench_next_bits(uint64_t *state);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Few rows of A times weights as they are stored, on a GPU: every row of the table "Small M" of
 # docs/notes/hopper-small-m.md, one line each. bench's heading has the device, driver and copy bandwidth.
-# usage: small_m_cuda.sh [BSMM]
+# usage: device_cuda_small_m.sh [BSMM]
 set -euo pipefail
 bsmm=${1:-build/bsmm}
 "$bsmm" devices

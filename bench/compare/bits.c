@@ -64,9 +64,9 @@ static void print_shape(const void *context, FILE *to) {
 
 static void compare_outputs(session *s, const product *p, const output *old, const output *new) {
     char what[160];
-    snprintf(what, sizeof what, "%s%s%s", old->kernel,
-             strcmp(old->kernel, new->kernel) ? " / " : "",
-             strcmp(old->kernel, new->kernel) ? new->kernel : "");
+    bool renamed = *old->kernel && *new->kernel &&strcmp(old->kernel, new->kernel) != 0;
+    snprintf(what, sizeof what, "%s%s%s", *old->kernel ? old->kernel : new->kernel,
+             renamed ? " / " : "", renamed ? new->kernel : "");
     if (old->status && new->status) {
         s->refused++;
         return;
@@ -122,6 +122,7 @@ static void compare_kernel(session *s, product *p, const char *const kernels[BUI
 
 static void compare_product(session *s, const product_shape *shape) {
     product p;
+    if (s->turn++ % s->options->every != 0) return;
     if (product_make(s, shape, &p)) {
         compare_runs(s, &p, NULL);
         for (size_t i = 0; i < s->kernel_count; i++)

@@ -26,6 +26,7 @@ typedef struct options {
     uint64_t random, seed; /* how many drawn products, and from which seed */
     int threads[2];        /* to time with; 0: none */
     int pairs;             /* of timed batches */
+    size_t every;          /* only each Nth product and conversion, for slow devices */
     int64_t largest;       /* products of more multiplications are left out */
     bool bits, times, verbose;
 } options;
@@ -36,6 +37,7 @@ typedef struct session {
     const char *kernels[MOST_KERNELS][BUILDS]; /* the same kernel in each; NULL: not in that one */
     size_t kernel_count;
     bench_device *device;
+    size_t turn;                                  /* counts what `every` picks from */
     size_t compared, refused, choices, different; /* counts for the summary */
 } session;
 

@@ -7,7 +7,7 @@
 static const char usage[] =
     "usage: bsmm_compare OLD.so NEW.so [--device " BENCH_EXAMPLE_DEVICE
     "] [--random N] [--seed N]\n"
-    "       [--threads 1,2] [--pairs N] [--largest MNK] [--rename OLD=NEW]...\n"
+    "       [--threads 1,2] [--pairs N] [--largest MNK] [--every N] [--rename OLD=NEW]...\n"
     "       [--no-bits] [--no-times]\n"
     "Compares what two builds of the library write, bit for bit, then their times. Exit status 1\n"
     "if any bit differs.\n";
@@ -32,6 +32,7 @@ static bool take_option(options *o, const char *name, char *value) {
     if (strcmp(name, "--random") == 0) return o->random = strtoull(value, NULL, 10), true;
     if (strcmp(name, "--seed") == 0) return o->seed = strtoull(value, NULL, 10), true;
     if (strcmp(name, "--pairs") == 0) return o->pairs = atoi(value), o->pairs > 0;
+    if (strcmp(name, "--every") == 0) return o->every = strtoull(value, NULL, 10), o->every > 0;
     if (strcmp(name, "--largest") == 0) return o->largest = atoll(value), true;
     return false;
 }
@@ -70,7 +71,8 @@ static void compare(session *s) {
 int main(int count, char **words) {
     static options o = {.device = "cpu", .random = 3000, .seed = 1, .threads = {1, 2}};
     static session s;
-    o.pairs = 101, o.largest = INT64_MAX / 64, o.bits = o.times = true;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    o.every = 1, o.pairs = 101, o.largest = INT64_MAX / 64, o.bits = o.times = true;
     if (!take_options(&o, count, words)) return fputs(usage, stderr), 2;
     if (!session_open(&s, &o)) return 2;
     compare(&s);

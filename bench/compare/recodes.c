@@ -116,6 +116,7 @@ static void compare(session *s, call *work, const recode *r) {
 static void visit(session *s, call *work, recode r) {
     uint64_t state = s->options->seed + (uint64_t)r.rows * 131 + (uint64_t)r.how;
     float one = 1;
+    if (s->turn++ % s->options->every != 0) return;
     if (matrix_make(s, &r.from, r.rows, r.cols, r.how, &state, &r.src, &r.there[0]) &&
         matrix_make(s, &r.to, r.rows, r.cols, FILL_ORDINARY, &state, &r.dst, &r.there[1])) {
         r.there[1].global_scale = memory_new(s, &one, sizeof one);
