@@ -291,34 +291,21 @@ INLINE void decode_row(const shape s, const bsmm_decode_job *job, const uint8_t 
     memcpy(out, last, (size_t)(left * size));
 }
 
-INLINE void decode_kind(uint32_t bits, uint32_t to_elem, const bsmm_decode_job *job,
-                        const uint8_t *codes, int64_t cols, const float *scales, void *to) {
-    if (job->is_exact)
-        decode_row((shape){bits, to_elem, EXACT}, job, codes, cols, scales, to);
-    else if (job->scale_is_exact)
-        decode_row((shape){bits, to_elem, BY_LEVEL}, job, codes, cols, scales, to);
-    else
-        decode_row((shape){bits, to_elem, BY_SCALE}, job, codes, cols, scales, to);
-}
+#    include "quantize/decode_body.h"
 
-INLINE void decode_bits(uint32_t bits, const bsmm_decode_job *job, const uint8_t *codes,
-                        int64_t cols, const float *scales, void *to) {
-    if (job->to_elem == BSMM_ELEM_F32)
-        decode_kind(bits, BSMM_ELEM_F32, job, codes, cols, scales, to);
-    else if (job->to_elem == BSMM_ELEM_F16)
-        decode_kind(bits, BSMM_ELEM_F16, job, codes, cols, scales, to);
+INLINE void decode_kinds(uint32_t bits, const bsmm_decode_job *job, const uint8_t *codes,
+                         int64_t cols, const float *scales, void *to) {
+    if (job->is_exact)
+        decode_to(bits, EXACT, job, codes, cols, scales, to);
+    else if (job->scale_is_exact)
+        decode_to(bits, BY_LEVEL, job, codes, cols, scales, to);
     else
-        decode_kind(bits, BSMM_ELEM_BF16, job, codes, cols, scales, to);
+        decode_to(bits, BY_SCALE, job, codes, cols, scales, to);
 }
 
 TARGET void bsmm_decode_avx2(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                              const float *scales, void *to) {
-    if (job->bits == 4)
-        decode_bits(4, job, codes, cols, scales, to);
-    else if (job->bits == 6)
-        decode_bits(6, job, codes, cols, scales, to);
-    else
-        decode_bits(8, job, codes, cols, scales, to);
+    decode_job(job, codes, cols, scales, to);
 }
 
 void bsmm_drain_avx2(void) {

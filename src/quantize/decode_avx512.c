@@ -308,18 +308,10 @@ INLINE void decode_row(const shape s, const bsmm_decode_job *job, const uint8_t 
     memcpy(out, last, (size_t)(left * size));
 }
 
-INLINE void decode_to(uint32_t bits, bool exact, const bsmm_decode_job *job, const uint8_t *codes,
-                      int64_t cols, const float *scales, void *to) {
-    if (job->to_elem == BSMM_ELEM_F32)
-        decode_row((shape){bits, BSMM_ELEM_F32, exact}, job, codes, cols, scales, to);
-    else if (job->to_elem == BSMM_ELEM_F16)
-        decode_row((shape){bits, BSMM_ELEM_F16, exact}, job, codes, cols, scales, to);
-    else
-        decode_row((shape){bits, BSMM_ELEM_BF16, exact}, job, codes, cols, scales, to);
-}
+#    include "quantize/decode_body.h"
 
-INLINE void decode_bits(uint32_t bits, const bsmm_decode_job *job, const uint8_t *codes,
-                        int64_t cols, const float *scales, void *to) {
+INLINE void decode_kinds(uint32_t bits, const bsmm_decode_job *job, const uint8_t *codes,
+                         int64_t cols, const float *scales, void *to) {
     if (job->is_exact)
         decode_to(bits, true, job, codes, cols, scales, to);
     else
@@ -328,12 +320,7 @@ INLINE void decode_bits(uint32_t bits, const bsmm_decode_job *job, const uint8_t
 
 TARGET void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                                const float *scales, void *to) {
-    if (job->bits == 4)
-        decode_bits(4, job, codes, cols, scales, to);
-    else if (job->bits == 6)
-        decode_bits(6, job, codes, cols, scales, to);
-    else
-        decode_bits(8, job, codes, cols, scales, to);
+    decode_job(job, codes, cols, scales, to);
 }
 
 void bsmm_drain_avx512(void) {

@@ -46,20 +46,8 @@ INLINE dvec load_doubles(lanes there, const double *from) {
 INLINE vec vec_set1(float value) {
     return _mm256_set1_ps(value);
 }
-INLINE vec vec_add(vec a, vec b) {
-    return _mm256_add_ps(a, b);
-}
-INLINE vec vec_mul(vec a, vec b) {
-    return _mm256_mul_ps(a, b);
-}
 INLINE dvec dvec_set1(double value) {
     return _mm256_set1_pd(value);
-}
-INLINE dvec dvec_add(dvec a, dvec b) {
-    return _mm256_add_pd(a, b);
-}
-INLINE dvec dvec_mul(dvec a, dvec b) {
-    return _mm256_mul_pd(a, b);
 }
 INLINE dvec dvec_fma(dvec a, dvec b, dvec c) {
     return _mm256_fmadd_pd(a, b, c);

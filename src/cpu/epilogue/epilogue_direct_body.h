@@ -3,9 +3,9 @@
  * Included by the file of an instruction set after it has defined INLINE and TARGET (its
  * attributes), vec of LANES floats, dvec of HALF = LANES / 2 doubles; lanes, those of a vec that
  * are there: lanes_left(n), half_lanes(lanes, half); load_floats and load_doubles of lanes, 0
- * beyond; load_values, of C or bias; vec_set1, vec_add, vec_mul, vec_with_one_nan, dvec_set1,
- * dvec_add, dvec_mul, dvec_fma, dvec_with_one_nan, dvec_of (a vec's half), cut, narrow; store_f32,
- * store_f16 and store_bf16 of lanes: false, and the row takes another way.
+ * beyond; load_values, of C or bias; vec_set1, vec_with_one_nan, dvec_set1, dvec_fma,
+ * dvec_with_one_nan, dvec_of (a vec's half), cut, narrow; store_f32, store_f16 and store_bf16 of
+ * lanes: false, and the row takes another way.
  *
  * Where all that a sum is multiplied by is a normal power of two and nothing is added, fp32 does:
  * the product is exact, or it overflows or is subnormal as the result does. Only alpha may be
@@ -14,6 +14,21 @@
 #define BSMM_CPU_EPILOGUE_DIRECT_BODY_H
 
 #include <string.h>
+
+/* ---- arithmetic of any width ---- */
+
+INLINE vec vec_add(vec a, vec b) {
+    return a + b;
+}
+INLINE vec vec_mul(vec a, vec b) {
+    return a * b;
+}
+INLINE dvec dvec_add(dvec a, dvec b) {
+    return a + b;
+}
+INLINE dvec dvec_mul(dvec a, dvec b) {
+    return a * b;
+}
 
 /* ---- powers of two ---- */
 

@@ -1,0 +1,33 @@
+/* From a job to the loop that is compiled for it: included by an instruction set's file after it
+ * has defined INLINE, TARGET, `shape` (bits, destination's element, kind of factors) and decode_row
+ * of a shape. It defines decode_kinds afterwards, which calls decode_to with each kind that it has.
+ */
+#ifndef BSMM_QUANTIZE_DECODE_BODY_H
+#define BSMM_QUANTIZE_DECODE_BODY_H
+
+#include "quantize/strip.h"
+
+INLINE void decode_to(uint32_t bits, uint32_t kind, const bsmm_decode_job *job,
+                      const uint8_t *codes, int64_t cols, const float *scales, void *to) {
+    if (job->to_elem == BSMM_ELEM_F32)
+        decode_row((shape){bits, BSMM_ELEM_F32, kind}, job, codes, cols, scales, to);
+    else if (job->to_elem == BSMM_ELEM_F16)
+        decode_row((shape){bits, BSMM_ELEM_F16, kind}, job, codes, cols, scales, to);
+    else
+        decode_row((shape){bits, BSMM_ELEM_BF16, kind}, job, codes, cols, scales, to);
+}
+
+INLINE void decode_kinds(uint32_t bits, const bsmm_decode_job *job, const uint8_t *codes,
+                         int64_t cols, const float *scales, void *to);
+
+INLINE void decode_job(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
+                       const float *scales, void *to) {
+    if (job->bits == 4)
+        decode_kinds(4, job, codes, cols, scales, to);
+    else if (job->bits == 6)
+        decode_kinds(6, job, codes, cols, scales, to);
+    else
+        decode_kinds(8, job, codes, cols, scales, to);
+}
+
+#endif
