@@ -8,12 +8,10 @@
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
 
+#include <math.h>
 #include <stdio.h>
 
-enum {
-    LEAST_ROWS = 64, /* of B in a block */
-    WALKERS_4BIT = 2
-};
+enum { WALKERS_4BIT = 2 };
 
 /* ---- formats ---- */
 
@@ -122,16 +120,13 @@ static bool can_make_own(const bsmm_product *p, const cut *c) {
            chunks <= (uint64_t)BSMM_SMALL_M_OWN_CHUNKS * BSMM_SMALL_M_THREADS;
 }
 
-/* `lanes` warps along K in all, k_warps of them in a block; false if that does not fit. */
-static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uint32_t k_warps,
-                    cut *c) {
-    uint32_t columns = (uint32_t)p->a.m.rows * bsmm_small_m_count_parts(&p->a),
-             steps = bsmm_small_m_count_steps(p);
-    *c = (cut){.k_warps = k_warps, .splits = lanes / k_warps};
-    if (c->splits > BSMM_SMALL_M_MOST_SPLITS) return false;
+/* A cut for `rows` rows of A; false if it does not fit. */
+static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
+                    const bsmm_small_m_speed *speed, uint32_t splits, cut *c) {
+    uint32_t columns = (uint32_t)rows * bsmm_small_m_count_parts(&p->a);
+    *c = (cut){.k_warps = speed->k_warps, .rows = speed->rows, .splits = splits};
     c->walkers = is_4bit(w) ? WALKERS_4BIT : 1;
-    c->rows = BSMM_SMALL_M_WARPS / k_warps * (is_4bit(w) ? 32 : 16);
-    c->steps_each = bsmm_small_m_most_steps(steps, c->splits);
+    c->steps_each = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), splits);
     c->tiles_log2 = columns <= 8 ? 0 : columns <= 16 ? 1 : 2;
     c->columns = c->tiles_log2 ? 8u << c->tiles_log2 : columns;
     c->scale_columns = (uint32_t)bsmm_round_up(c->columns, 4);
@@ -141,21 +136,36 @@ static bool try_cut(const bsmm_product *p, const weights *w, uint32_t lanes, uin
     return place_a(w, can_make_own(p, c), c);
 }
 
-/* Warps along K, in all blocks of a cluster: what blocks of the fewest rows have. */
-static uint32_t choose_lanes(const bsmm_product *p, const weights *w) {
-    uint32_t most_k_warps = is_4bit(w) ? 8 : 4;
-    return bsmm_small_m_choose_splits(p, LEAST_ROWS, most_k_warps) * most_k_warps;
+/* Every part of K has a step for each warp. */
+static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
+    return splits == 1 || lanes <= bsmm_small_m_count_steps(p);
 }
 
-/* The fewest rows whose part of A fits in one piece; where none does, twice the fewest, which share
- * A. Clusters of more than 2 blocks would leave multiprocessors idle. */
+/* The fastest cut for `rows` rows of A with `lanes` warps along K in all blocks of a cluster; lanes
+ * 0: with any number. False if none fits. */
+static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, uint32_t lanes,
+                         cut *best) {
+    const bsmm_small_m_speed *speeds =
+        bsmm_small_m_speeds[is_4bit(w) ? BSMM_SMALL_M_4BIT : BSMM_SMALL_M_8BIT];
+    double least = INFINITY;
+    for (uint32_t i = 0; i < BSMM_SMALL_M_SPEEDS && speeds[i].k_warps; i++)
+        for (uint32_t splits = 1; splits <= BSMM_SMALL_M_MOST_SPLITS; splits *= 2) {
+            const uint32_t all = splits * speeds[i].k_warps;
+            if ((lanes && all != lanes) || !has_steps(p, all, splits)) continue;
+            const double time = bsmm_small_m_predict(p, &speeds[i], splits);
+            cut c;
+            if (time < least && try_cut(p, w, rows, &speeds[i], splits, &c))
+                *best = c, least = time;
+        }
+    return least < (double)INFINITY;
+}
+
+/* The number of warps along K, and with it the order of sums, is the one of the fastest cut that
+ * fits with the most rows of A, and so the same for any. */
 static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
-    uint32_t lanes = choose_lanes(p, w), most = is_4bit(w) ? 8 : 4;
-    bool fits = try_cut(p, w, lanes, most, c);
-    if (fits && (c->a_slots == 0 || lanes != most)) return true;
-    for (uint32_t k_warps = most / 2; k_warps >= most / 4; k_warps /= 2)
-        if (try_cut(p, w, lanes, k_warps, c)) return true;
-    return try_cut(p, w, lanes, most, c);
+    const int64_t most = BSMM_SMALL_M_COLUMNS / bsmm_small_m_count_parts(&p->a);
+    return find_fastest(p, w, most, 0, c) &&
+           find_fastest(p, w, p->a.m.rows, c->k_warps * c->splits, c);
 }
 
 /* ---- the kernel ---- */

@@ -27,10 +27,21 @@ typedef struct cut {
     uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
 } cut;
 
+/* Blocks of a cluster, which cut K: what is fastest. */
+static uint32_t choose_splits(const bsmm_product *p) {
+    const bsmm_small_m_speed *speed = &bsmm_small_m_speeds[BSMM_SMALL_M_FP8][0];
+    uint32_t best = 1;
+    for (uint32_t splits = 2; splits <= BSMM_SMALL_M_MOST_SPLITS; splits *= 2)
+        if (splits * BSMM_FP8_SMALL_M_GROUPS <= bsmm_small_m_count_steps(p) &&
+            bsmm_small_m_predict(p, speed, splits) < bsmm_small_m_predict(p, speed, best))
+            best = splits;
+    return best;
+}
+
 /* B's scales: a row for each 16 rows of B, a float for each step. A's: a row for each step. */
 static cut find_cut(const bsmm_product *p, int64_t rows) {
     cut c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
-    c.splits = bsmm_small_m_choose_splits(p, BSMM_FP8_SMALL_M_ROWS, BSMM_FP8_SMALL_M_GROUPS);
+    c.splits = choose_splits(p);
     const uint32_t steps = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c.splits);
     c.scale_stride = (uint32_t)bsmm_round_up((int64_t)steps * 4, 16);
     c.scales_at = BSMM_FP8_SMALL_M_ALIGNMENT + BSMM_FP8_SMALL_M_GROUPS * BSMM_FP8_SMALL_M_SLOTS *

@@ -33,14 +33,34 @@ uint32_t bsmm_small_m_count_steps(const bsmm_product *p);
 /* Most steps of a part when K is cut into `count` parts. */
 uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count);
 
-/* Blocks of a cluster that share `rows` rows of B and cut K: as many as fill the multiprocessors
- * best, of parts that have `least` steps. Whatever M is, so that sums have one order. */
-uint32_t bsmm_small_m_choose_splits(const bsmm_product *p, uint32_t rows, uint32_t least);
+/* How fast blocks of one shape are: microseconds on an H200. */
+typedef struct bsmm_small_m_speed {
+    uint32_t k_warps;   /* warps along K of a block */
+    uint32_t rows;      /* of B in a block */
+    double fixed, step; /* the time of a block, and of each step of a warp */
+} bsmm_small_m_speed;
+
+enum { BSMM_SMALL_M_SPEEDS = 3 };
+
+/* The shapes that blocks may have with weights of 4 or 8 bits, and, the last, those of
+ * cuda_sm90a_fp8_small_m. Rows with k_warps 0 are none. */
+typedef enum bsmm_small_m_family {
+    BSMM_SMALL_M_4BIT = 0,
+    BSMM_SMALL_M_8BIT = 1,
+    BSMM_SMALL_M_FP8 = 2
+} bsmm_small_m_family;
+extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
+
+/* The predicted time, in microseconds, of a product of blocks of one shape, in clusters of `splits`
+ * that share rows of B and cut K: waves of clusters, times the time of a block. It does not depend
+ * on M, so that sums have one order. */
+double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *speed,
+                            uint32_t splits);
 
 /* ---- parameters ---- */
 
-/* Bytes that B's scales, `step_scales` of a row and step, can be copied by, when each of `splits`
- * blocks begins with one of `ranges` of K; 0: they are gathered one by one. */
+/* How many bytes of B's row-major scales, `step_scales` of a row and step, are copied at once if
+ * each of `splits` blocks begins with one of `ranges` of K; 0: the scales have another layout. */
 uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
                                    uint32_t ranges);
 

@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     /* All warps wait for all scales. Where blocks make A they are asked for before weights, but for
      * mxfp4, which gains nothing by that. */
     uint8_t *const scales = small_m_shared + p.scales_at;
-    const bool first = own && p.scale_vector &&
+    const bool first = own && p.scale_vector > 1 &&
                        (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8);
     const bool floats = SMALL_M_FORMAT == SMALL_M_FP8_F32;
     float scale_of_b = own && floats ? small_m_load_float(&p, &block, threadIdx.x) : 0;

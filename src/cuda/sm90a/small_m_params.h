@@ -57,7 +57,8 @@ typedef struct bsmm_small_m_params {
     uint64_t b_scale_pitch;
     uint32_t b_bytes;      /* of a row */
     uint32_t scale_stride; /* bytes from row to row of the scales in shared memory */
-    uint32_t scale_vector; /* bytes that can be copied at once: 16, 8, 4 or 1; 0: from anywhere */
+    uint32_t scale_vector; /* bytes of row-major scales that are copied at once: 16, 8, 4 or 1;
+                              0: scales of another layout */
     uint32_t scales_at, a_scales_at, ring_at, barriers_at,
         flags_at; /* where they begin in shared memory */
 } bsmm_small_m_params;

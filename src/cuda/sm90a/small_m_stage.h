@@ -70,17 +70,44 @@ static __device__ __forceinline__ void small_m_copy_scales(const bsmm_small_m_pa
     }
 }
 
-/* Codes from any layout; behind K one that is an ordinary number in either format, for zeros times
- * NaN are NaN. */
+/* Past the end of K a scale code must be an ordinary number, for zeros times NaN are NaN; 0x38 is
+ * one in either format. */
+static __device__ __forceinline__ uint8_t small_m_scale_or_one(const uint8_t *from, bool inside) {
+    return inside ? *from : 0x38;
+}
+
+/* Row-major codes, byte by byte: rows need not be aligned. A warp takes a row at a time. */
+static __device__ __forceinline__ void small_m_load_scales(const bsmm_small_m_params *p,
+                                                           const small_m_block *block,
+                                                           const uint32_t per_step, uint8_t *to) {
+    const uint32_t count = (block->end - block->begin) * per_step,
+                   width = BSMM_SMALL_M_K / per_step;
+    const uint32_t first = block->begin * per_step;
+    for (uint32_t row = threadIdx.x / 32; row < block->rows; row += BSMM_SMALL_M_WARPS) {
+        const uint8_t *from =
+            p->b.scales + min(block->row + row, p->n - 1) * p->b_scale_pitch + first;
+#pragma unroll 4
+        for (uint32_t i = threadIdx.x % 32; i < count; i += 32)
+            to[row * p->scale_stride + i] =
+                small_m_scale_or_one(from + i, (first + i) * width < p->k);
+    }
+}
+
+/* Codes that cannot be copied as vectors: row-major ones, or ones of any layout. */
 static __device__ __noinline__ void small_m_gather_scales(const bsmm_small_m_params *p,
                                                           const small_m_block block,
                                                           const uint32_t per_step, uint8_t *to) {
+    if (p->scale_vector) {
+        small_m_load_scales(p, &block, per_step, to);
+        return;
+    }
     uint32_t count = (block.end - block.begin) * per_step, width = BSMM_SMALL_M_K / per_step;
     for (uint32_t i = threadIdx.x; i < count * block.rows; i += BSMM_SMALL_M_THREADS) {
         uint32_t row = min(block.row + i / count, p->n - 1);
         uint32_t k = block.begin * BSMM_SMALL_M_K + i % count * width;
         uint64_t at = bsmm_axis_at(&p->b.row_map, row) + bsmm_axis_at(&p->b.col_map, k);
-        to[i / count * p->scale_stride + i % count] = k < p->k ? p->b.scales[at] : 0x38;
+        to[i / count * p->scale_stride + i % count] =
+            small_m_scale_or_one(p->b.scales + at, k < p->k);
     }
 }
 
@@ -113,7 +140,7 @@ static __device__ __forceinline__ void small_m_stage_scales(const int format,
     const uint32_t per_step = format == SMALL_M_NVFP4 ? 8 : 4;
     if (format == SMALL_M_FP8_F32)
         small_m_stage_floats(p, block, mine, to);
-    else if (p->scale_vector)
+    else if (p->scale_vector > 1)
         small_m_copy_scales(p, block, per_step, to);
     else
         small_m_gather_scales(p, *block, per_step, to);
