@@ -1,0 +1,67 @@
+/* Findings that hardware leaves unsaid: registers used before the wait for their load, LDS shared
+ * without a barrier, and reads of what was never written. */
+#include "check.h"
+#include <string.h>
+
+static bool late(const gfx9_wave *w, const gfx9_operand *o) {
+    for (uint32_t k = 0; k < o->count; k++)
+        if (o->place == VGPR ? w->late_v[o->reg + k] : o->place == SGPR && w->late_s[o->reg + k]) return true;
+    return false;
+}
+
+/* Loads return in order, so a load may be given a register that an earlier one still writes. */
+static bool only_loads(const gfx9_inst *i, uint32_t operand) {
+    const int cost = i->row->cost;
+    return operand == 0 && (cost == COST_VMEM || cost == COST_LDS || cost == COST_SMEM);
+}
+
+static void check_written(gfx9_wave *w, const gfx9_inst *i) {
+    const uint64_t exec = gfx9_exec(w);
+    for (uint32_t k = 0; k < i->operand_count; k++) {
+        const gfx9_operand *o = &i->op[k];
+        for (uint32_t r = 0; o->place == VGPR && r < o->count; r++) {
+            const uint64_t missing = exec & ~w->written[o->reg + r];
+            if (!missing) continue;
+            if (k == 0 && !strstr(i->row->name, "store") && !strstr(i->row->name, "write")) continue;
+            gfx9_stop(w, i, "lane %d: %c%d was never written", __builtin_ctzll(missing), o->reg + r < 256 ? 'v' : 'a', (o->reg + r) & 255);
+            return;
+        }
+    }
+}
+
+void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *i) {
+    for (uint32_t k = 0; w->pending_count && k < i->operand_count; k++) {
+        if (!late(w, &i->op[k]) || only_loads(i, k)) continue;
+        gfx9_stop(w, i, "operand %u is used before the s_waitcnt of its load", k);
+        return;
+    }
+    if ((w->group->checks & CHECK_UNWRITTEN) && (i->row->cost == COST_VMEM || i->row->cost == COST_LDS)) check_written(w, i);
+}
+
+/* `write`: 0 a read, 1 a write, 2 an atomic. Two waves may not touch a byte between two barriers unless
+ * both read, or both by atomics. */
+static const char *conflict(const gfx9_shadow *s, uint32_t epoch, uint8_t wave, int write) {
+    if (s->write_epoch == epoch && s->writer != wave && !(write == 2 && s->atomic)) return write ? "also written" : "written";
+    if (write && s->read_epoch == epoch && (s->reader != wave || s->readers)) return "read";
+    return NULL;
+}
+
+void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes, uint32_t lane, int write) {
+    gfx9_group *g = w->group;
+    if (!g->shadow) return;
+    const uint8_t wave = (uint8_t)w->id;
+    for (uint32_t k = 0; k < bytes; k++) {
+        gfx9_shadow *s = &g->shadow[at + k];
+        const char *other = g->checks & CHECK_RACES ? conflict(s, g->epoch, wave, write) : NULL;
+        if (other) {
+            gfx9_stop(w, i, "lane %u: LDS 0x%x is %s by another wave without a barrier between", lane, at + k, other);
+            return;
+        }
+        if (write != 1 && s->write_epoch == 0 && (g->checks & CHECK_UNWRITTEN)) {
+            gfx9_stop(w, i, "lane %u: LDS 0x%x was never written", lane, at + k);
+            return;
+        }
+        if (write) s->write_epoch = g->epoch, s->writer = wave, s->atomic = write == 2;
+        else s->readers = s->read_epoch == g->epoch && (s->readers || s->reader != wave), s->read_epoch = g->epoch, s->reader = wave;
+    }
+}

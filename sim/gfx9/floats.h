@@ -1,0 +1,67 @@
+/* Conversions between formats of floats, as loops over lanes take them: no branches in the common ones. */
+#ifndef SIM_GFX9_FLOATS_H
+#define SIM_GFX9_FLOATS_H
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline float gfx9_float(uint32_t u) {
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+static inline uint32_t gfx9_bits(float f) {
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+static inline double gfx9_double(uint64_t u) {
+    double f;
+    memcpy(&f, &u, 8);
+    return f;
+}
+static inline uint64_t gfx9_bits64(double f) {
+    uint64_t u;
+    memcpy(&u, &f, 8);
+    return u;
+}
+
+static inline float gfx9_f16_to_f32(uint32_t h) {
+    const uint32_t sign = (h & 0x8000) << 16, rest = h & 0x7fff;
+    const uint32_t normal = (rest << 13) + (112u << 23);
+    const uint32_t special = (rest << 13) | 0x7f800000;
+    const float small = (float)(int32_t)rest * 0x1p-24f;
+    const uint32_t u = rest >= 0x7c00 ? special : rest >= 0x400 ? normal : gfx9_bits(small);
+    return gfx9_float(u | sign);
+}
+
+/* To nearest even. Subnormal results are rounded by an addition whose last bit is worth 2^-24. */
+static inline uint32_t gfx9_f32_to_f16(float f) {
+    const uint32_t u = gfx9_bits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+    const uint32_t normal = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
+    const uint32_t small = gfx9_bits(gfx9_float(a) + 0.5f) - 0x3f000000;
+    const uint32_t nan = a > 0x7f800000 ? 0x7e00 | (a >> 13 & 0x3ff) : 0x7c00;
+    return sign | (a >= 0x477ff000 ? nan : a >= 0x38800000 ? normal : small);
+}
+
+static inline float gfx9_bf16_to_f32(uint32_t b) {
+    return gfx9_float(b << 16);
+}
+static inline uint32_t gfx9_f32_to_bf16(float f) {
+    const uint32_t u = gfx9_bits(f);
+    return (u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
+}
+
+/* A small float format; docs of the values stand in docs/SIMULATOR.md. */
+enum gfx9_small { FP8, BF8, FP8_FNUZ, BF8_FNUZ, FP6, BF6, FP4 };
+typedef struct {
+    int exponent, mantissa, bias;
+    int fnuz, infinity, nan; /* nan: whether all ones (or, with infinity, the last exponent) mean one */
+} gfx9_format;
+extern const gfx9_format gfx9_formats[];
+
+float gfx9_widen(uint32_t code, enum gfx9_small format);
+/* Rounds to nearest even, or, where `stochastic`, adds the noise's high bits below the mantissa. Too large
+ * values become the largest one if `saturate`, else infinity or NaN as the format has them. */
+uint32_t gfx9_narrow(double v, enum gfx9_small format, int saturate, int stochastic, uint32_t noise);
+#endif

@@ -1,0 +1,24 @@
+/* HIP's entries that the simulator has: types and numbers as in HIP's public headers. */
+#ifndef SIM_GFX9_HIP_H
+#define SIM_GFX9_HIP_H
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    hipSuccess = 0, hipErrorInvalidValue = 1, hipErrorOutOfMemory = 2, hipErrorNotInitialized = 3, hipErrorInvalidDevice = 101,
+    hipErrorInvalidImage = 200, hipErrorNoBinaryForGpu = 209, hipErrorInvalidHandle = 400, hipErrorNotFound = 500,
+    hipErrorNotReady = 600, hipErrorIllegalAddress = 700, hipErrorLaunchFailure = 719, hipErrorNotSupported = 801
+} hipError_t;
+typedef struct hip_stream *hipStream_t;
+typedef struct hip_event *hipEvent_t;
+typedef struct hip_module *hipModule_t;
+typedef struct hip_function *hipFunction_t;
+typedef void *hipDeviceptr_t;
+
+#define HIP __attribute__((visibility("default")))
+/* This thread's last failure in words: what a program of tests reads. */
+HIP const char *bsmm_sim_message(void);
+/* Instructions that all launches of this process have executed. */
+HIP uint64_t bsmm_sim_steps(void);
+hipError_t hip_fail(hipError_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#endif

@@ -1,0 +1,165 @@
+/* HIP's modules and launches. BSMM_SIM_CHECKS=0 leaves out the findings, BSMM_SIM_SEED varies the order
+ * of what hardware leaves open, BSMM_SIM_LIMIT caps a wave's instructions. */
+#include "hip.h"
+#include "sim.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum gfx9_arch hip_arch(void);
+
+struct hip_function {
+    gfx9_object *object;
+    const gfx9_kernel *kernel;
+};
+struct hip_module {
+    gfx9_object *object;
+    struct hip_function *functions;
+};
+
+static uint64_t all_steps;
+uint64_t bsmm_sim_steps(void) {
+    return __atomic_load_n(&all_steps, __ATOMIC_SEQ_CST);
+}
+
+/* The image's length, from its headers: HIP passes none. */
+static size_t image_size(const uint8_t *image) {
+    uint64_t at;
+    uint16_t size, count;
+    if (memcmp(image, "\177ELF", 4) != 0) return 0;
+    memcpy(&at, image + 40, 8), memcpy(&size, image + 58, 2), memcpy(&count, image + 60, 2);
+    return at > 1u << 30 ? 0 : (size_t)at + (size_t)size * count;
+}
+
+static hipError_t load(hipModule_t *module, const void *image, size_t size) {
+    char error[512] = "";
+    hipModule_t m = calloc(1, sizeof *m);
+    *module = NULL;
+    if (!m) return hip_fail(hipErrorOutOfMemory, "out of memory");
+    m->object = gfx9_load(image, size, hip_arch(), error);
+    if (m->object) m->functions = calloc(m->object->kernel_count + 1, sizeof *m->functions);
+    if (!m->functions) {
+        if (m->object) gfx9_unload(m->object);
+        free(m);
+        return hip_fail(hipErrorInvalidImage, "%s", error[0] ? error : "out of memory");
+    }
+    for (uint32_t k = 0; k < m->object->kernel_count; k++) m->functions[k] = (struct hip_function){m->object, &m->object->kernels[k]};
+    *module = m;
+    return hipSuccess;
+}
+
+HIP hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
+    if (!module || !image) return hip_fail(hipErrorInvalidValue, "module or image is NULL");
+    return load(module, image, image_size(image));
+}
+
+HIP hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned count, void *options, void **values) {
+    (void)count, (void)options, (void)values;
+    return hipModuleLoadData(module, image);
+}
+
+HIP hipError_t hipModuleLoad(hipModule_t *module, const char *path) {
+    if (!module || !path) return hip_fail(hipErrorInvalidValue, "module or path is NULL");
+    FILE *f = fopen(path, "rb");
+    if (!f) return hip_fail(hipErrorNotFound, "%s: %s", path, strerror(errno));
+    fseek(f, 0, SEEK_END);
+    const long size = ftell(f);
+    rewind(f);
+    uint8_t *bytes = size > 0 ? malloc((size_t)size) : NULL;
+    const bool whole = bytes && fread(bytes, 1, (size_t)size, f) == (size_t)size;
+    fclose(f);
+    const hipError_t status = whole ? load(module, bytes, (size_t)size) : hip_fail(hipErrorInvalidImage, "%s: cannot be read", path);
+    free(bytes);
+    return status;
+}
+
+HIP hipError_t hipModuleUnload(hipModule_t module) {
+    if (!module) return hip_fail(hipErrorInvalidHandle, "module is NULL");
+    gfx9_unload(module->object);
+    free(module->functions), free(module);
+    return hipSuccess;
+}
+
+HIP hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name) {
+    if (!function || !module || !name) return hip_fail(hipErrorInvalidValue, "function, module or name is NULL");
+    for (uint32_t k = 0; k < module->object->kernel_count; k++)
+        if (strcmp(module->object->kernels[k].name, name) == 0) {
+            *function = &module->functions[k];
+            return hipSuccess;
+        }
+    return hip_fail(hipErrorNotFound, "the module has no kernel %s", name);
+}
+
+HIP hipError_t hipModuleGetGlobal(hipDeviceptr_t *at, size_t *size, hipModule_t module, const char *name) {
+    if (!module || !name) return hip_fail(hipErrorInvalidValue, "module or name is NULL");
+    for (uint32_t k = 0; k < module->object->object_count; k++)
+        if (strcmp(module->object->objects[k].name, name) == 0) {
+            if (at) *at = module->object->image + module->object->objects[k].offset;
+            if (size) *size = module->object->objects[k].size;
+            return hipSuccess;
+        }
+    return hip_fail(hipErrorNotFound, "the module has no variable %s", name);
+}
+
+/* LOCAL_SIZE_BYTES, NUM_REGS, SHARED_SIZE_BYTES, MAX_THREADS of HIP's enum. */
+HIP hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f) {
+    if (!value || !f) return hip_fail(hipErrorInvalidValue, "value or function is NULL");
+    const gfx9_kernel *k = f->kernel;
+    const int vgprs = 8 * (int)((k->rsrc1 & 63) + 1);
+    const int values[] = {1024, (int)k->lds, 0, (int)k->scratch, vgprs};
+    if (attribute < 0 || attribute > 4) return hip_fail(hipErrorInvalidValue, "attribute %d is not known", attribute);
+    *value = values[attribute];
+    return hipSuccess;
+}
+HIP hipError_t hipFuncSetAttribute(const void *f, int attribute, int value) {
+    (void)f, (void)attribute, (void)value; /* LDS needs no opt-in. */
+    return hipSuccess;
+}
+
+/* ---- launches ---- */
+static bool gather(const gfx9_kernel *k, void **params, uint8_t *to, size_t room) {
+    uint32_t n = 0;
+    for (uint32_t a = 0; a < k->arg_count; a++) {
+        const gfx9_arg *arg = &k->args[a];
+        if (strncmp(arg->kind, "hidden_", 7) == 0) continue;
+        if ((uint64_t)arg->offset + arg->size > room || !params[n]) return false;
+        memcpy(to + arg->offset, params[n++], arg->size);
+    }
+    return true;
+}
+
+/* The second form: {POINTER 1, buffer, SIZE 2, &size, END 3}. */
+static bool gather_extra(void **extra, const void **buffer, size_t *size) {
+    *buffer = NULL, *size = 0;
+    for (; (uintptr_t)*extra != 3; extra += 2) {
+        if ((uintptr_t)*extra == 1) *buffer = extra[1];
+        else if ((uintptr_t)*extra == 2) *size = *(const size_t *)extra[1];
+        else return false;
+    }
+    return *buffer != NULL;
+}
+
+static uint64_t setting(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+HIP hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                                     unsigned shared, hipStream_t stream, void **params, void **extra) {
+    (void)stream;
+    if (!f) return hip_fail(hipErrorInvalidHandle, "function is NULL");
+    const gfx9_kernel *k = f->kernel;
+    uint8_t *arguments = calloc(1, k->kernarg_size + 1u);
+    gfx9_launch l = {{gx, gy, gz}, {bx, by, bz}, shared, arguments, k->kernarg_size, 0, 0, 0, 0};
+    char error[512] = "";
+    if (!arguments) return hip_fail(hipErrorOutOfMemory, "out of memory");
+    l.checks = (uint32_t)setting("BSMM_SIM_CHECKS", CHECK_WAITS | CHECK_RACES | CHECK_UNWRITTEN);
+    l.seed = setting("BSMM_SIM_SEED", 1), l.limit = setting("BSMM_SIM_LIMIT", 0);
+    const bool good = params ? gather(k, params, arguments, k->kernarg_size) : !extra || gather_extra(extra, &l.kernarg, &l.kernarg_size);
+    const bool ran = good && gfx9_dispatch(f->object, k, &l, error);
+    free(arguments);
+    __atomic_fetch_add(&all_steps, l.steps, __ATOMIC_SEQ_CST);
+    if (!good) return hip_fail(hipErrorInvalidValue, "%s: the arguments are not what its metadata says", k->name);
+    return ran ? hipSuccess : hip_fail(hipErrorLaunchFailure, "%s", error);
+}

@@ -1,0 +1,82 @@
+/* Device memory: one reserved range of addresses, handed out by pages with an unused page after each
+ * allocation, so that every access can be checked. */
+#include "sim.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096 };
+#define ARENA (1ull << 38)
+uint64_t gfx9_shared_base = 1ull << 48, gfx9_private_base = 2ull << 48;
+
+typedef struct {
+    uint64_t begin, size;
+} block;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t *arena;
+static uint32_t *page_block; /* of each page: its block, or 0 */
+static block *blocks;
+static uint32_t block_count = 1, block_room;
+static uint64_t next_page;
+
+static bool prepare(void) {
+    if (arena) return true;
+    void *a = mmap(NULL, ARENA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, ARENA / PAGE * 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (a == MAP_FAILED || p == MAP_FAILED) return false;
+    arena = a, page_block = p;
+    return true;
+}
+
+static uint32_t new_block(void) {
+    if (block_count >= block_room) {
+        const uint32_t room = block_room ? 2 * block_room : 1024;
+        block *more = realloc(blocks, room * sizeof *more);
+        if (!more) return 0;
+        blocks = more, block_room = room;
+    }
+    return block_count++;
+}
+
+/* Addresses are never given out twice, so that a pointer kept after its free is found. */
+static void *take(size_t bytes) {
+    const uint64_t pages = (bytes + PAGE - 1) / PAGE + (bytes == 0);
+    if (!prepare() || bytes > ARENA || next_page + pages + 1 > ARENA / PAGE) return NULL;
+    uint8_t *at = arena + next_page * PAGE;
+    const uint32_t b = new_block();
+    if (!b || mprotect(at, pages * PAGE, PROT_READ | PROT_WRITE)) return NULL;
+    blocks[b] = (block){(uint64_t)(uintptr_t)at, bytes};
+    for (uint64_t i = 0; i < pages; i++) page_block[next_page + i] = b;
+    next_page += pages + 1;
+    return at;
+}
+
+void *gfx9_memory_alloc(size_t bytes) {
+    pthread_mutex_lock(&lock);
+    void *at = take(bytes);
+    pthread_mutex_unlock(&lock);
+    return at;
+}
+
+bool gfx9_memory_find(uint64_t address, uint64_t *begin, uint64_t *size) {
+    const uint64_t offset = address - (uint64_t)(uintptr_t)arena;
+    if (!arena || offset >= ARENA || !page_block[offset / PAGE]) return false;
+    const block b = blocks[page_block[offset / PAGE]];
+    *begin = b.begin, *size = b.size;
+    return address - b.begin < b.size || b.size == 0;
+}
+
+bool gfx9_memory_free(void *pointer) {
+    uint64_t begin, size;
+    pthread_mutex_lock(&lock);
+    const bool found = gfx9_memory_find((uint64_t)(uintptr_t)pointer, &begin, &size) && begin == (uint64_t)(uintptr_t)pointer;
+    if (found) {
+        const uint64_t first = (begin - (uint64_t)(uintptr_t)arena) / PAGE, pages = (size + PAGE - 1) / PAGE + (size == 0);
+        for (uint64_t i = 0; i < pages; i++) page_block[first + i] = 0;
+        mmap(pointer, pages * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}

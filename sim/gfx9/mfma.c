@@ -1,0 +1,309 @@
+/* Matrix instructions. Operands are spread out to matrices, multiplied row by row with k ascending, and
+ * D is written when all is read, for it may overlap C. EXEC has no say here. The layouts are AMD's:
+ * tests/golden/mfma checks them. */
+#include "floats.h"
+#include "sim.h"
+
+enum input { IN_F32, IN_XF32, IN_F16, IN_BF16, IN_I8, IN_F64, IN_FP8, IN_BF8, IN_MIXED };
+
+/* M is also N. A lane holds K * M * blocks / 64 elements of A, and as many of B. */
+typedef struct {
+    uint8_t m, k, blocks, a, b, scaled;
+} shape;
+
+static const uint8_t width_of[] = {32, 32, 16, 16, 8, 64, 8, 8, 0};
+
+static uint32_t bits_at(const gfx9_wave *w, const gfx9_operand *o, uint32_t lane, uint32_t at, uint32_t width) {
+    const uint32_t word = at / 32, low = at % 32;
+    if (o->place != VGPR) return 0;
+    uint64_t v = w->v[o->reg + word][lane];
+    if (low + width > 32) v |= (uint64_t)w->v[o->reg + word + 1][lane] << 32;
+    return (uint32_t)(v >> low & (width == 32 ? ~0u : (1u << width) - 1));
+}
+
+static float xf32(uint32_t u) {
+    return gfx9_float((u + 0xfff + (u >> 13 & 1)) & ~0x1fffu);
+}
+
+static const float *small_table(enum gfx9_small format) {
+    static float tables[7][256];
+    static bool made;
+    if (!__atomic_load_n(&made, __ATOMIC_ACQUIRE)) {
+        for (int f = 0; f < 7; f++)
+            for (uint32_t c = 0; c < (f >= FP6 ? f == FP4 ? 16u : 64u : 256u); c++) tables[f][c] = gfx9_widen(c, (enum gfx9_small)f);
+        __atomic_store_n(&made, true, __ATOMIC_RELEASE);
+    }
+    return tables[format];
+}
+
+static float convert(uint32_t u, int kind, const float *table) {
+    switch (kind) {
+    case IN_F32: return gfx9_float(u);
+    case IN_XF32: return xf32(u);
+    case IN_F16: return gfx9_f16_to_f32(u);
+    case IN_BF16: return gfx9_bf16_to_f32(u);
+    default: return table[u];
+    }
+}
+
+static enum gfx9_small small_of(const gfx9_wave *w, int kind) {
+    const bool fnuz = w->group->object->arch == GFX942;
+    return kind == IN_FP8 ? fnuz ? FP8_FNUZ : FP8 : fnuz ? BF8_FNUZ : BF8;
+}
+
+/* Element (row, k) of block b stands in this lane, as the item-th of its elements. */
+static void place_of(const shape *s, uint32_t b, uint32_t row, uint32_t k, uint32_t *lane, uint32_t *item) {
+    const uint32_t per_lane = (uint32_t)s->k * s->m * s->blocks / LANES;
+    *lane = row + s->m * (b + s->blocks * (k / per_lane)), *item = k % per_lane;
+}
+
+/* f8f6f4: eight-bit elements come in chunks of 16 along k, dealt out to the groups of lanes; others 32
+ * by 32. */
+static void place_mixed(const shape *s, uint32_t width, uint32_t row, uint32_t k, uint32_t *lane, uint32_t *item) {
+    const uint32_t groups = LANES / s->m, chunk = k / 16;
+    if (width == 8) *lane = s->m * (chunk % groups) + row, *item = chunk / groups * 16 + k % 16;
+    else *lane = s->m * (k / 32) + row, *item = k % 32;
+}
+
+/* Row-major (rows x K), a block after the other. */
+static void spread(const gfx9_wave *w, const shape *s, const gfx9_operand *o, int kind, float *to) {
+    const uint32_t width = width_of[kind], m = s->m;
+    const float *table = kind >= IN_FP8 ? small_table(small_of(w, kind)) : NULL;
+    for (uint32_t b = 0; b < s->blocks; b++)
+        for (uint32_t k = 0; k < s->k; k++) {
+            uint32_t lane, item;
+            place_of(s, b, 0, k, &lane, &item);
+            const uint32_t word = item * width / 32, shift = item * width % 32, mask = width == 32 ? ~0u : (1u << width) - 1;
+            const uint32_t *from = &w->v[o->reg + word][lane];
+            for (uint32_t i = 0; i < m; i++) to[(b * s->k + k) * m + i] = convert(from[i] >> shift & mask, kind, table);
+        }
+}
+
+static const uint8_t mixed_format[] = {FP8, BF8, FP6, BF6, FP4};
+static const uint8_t mixed_width[] = {8, 8, 6, 6, 4};
+
+static void spread_mixed(const gfx9_wave *w, const shape *s, const gfx9_operand *o, uint32_t code, float *to) {
+    const uint32_t width = mixed_width[code];
+    const float *table = small_table((enum gfx9_small)mixed_format[code]);
+    for (uint32_t k = 0; k < s->k; k++)
+        for (uint32_t i = 0; i < s->m; i++) {
+            uint32_t lane, item;
+            place_mixed(s, width, i, k, &lane, &item);
+            to[k * s->m + i] = table[bits_at(w, o, lane, item * width, width)];
+        }
+}
+
+/* Where D(i, j) of block b is: register and lane. */
+static void place_of_result(const shape *s, uint32_t b, uint32_t i, uint32_t j, uint32_t *reg, uint32_t *lane) {
+    if (s->m == 4) *reg = i, *lane = j + 4 * b;
+    else if (s->m == 16) *reg = 4 * b + i % 4, *lane = 16 * (i / 4) + j;
+    else *reg = 16 * b + 4 * (i / 8) + i % 4, *lane = 32 * (i / 4 % 2) + j;
+}
+
+static uint32_t result_count(const shape *s) {
+    return (uint32_t)s->m * s->m * s->blocks / LANES;
+}
+
+/* C as D lies; a constant stands for every element. */
+static void read_c(gfx9_wave *w, const gfx9_operand *o, uint32_t count, int type, uint32_t (*c)[LANES]) {
+    for (uint32_t r = 0; r < count; r++)
+        for (int l = 0; l < LANES; l++) c[r][l] = o->place == VGPR ? w->v[o->reg + r][l] : (uint32_t)gfx9_scalar(w, o, type);
+}
+
+static void write_d(gfx9_wave *w, const gfx9_operand *o, uint32_t count, uint32_t (*d)[LANES]) {
+    for (uint32_t r = 0; r < count; r++) memcpy(w->v[o->reg + r], d[r], sizeof d[r]), w->written[o->reg + r] = ~0ull;
+}
+
+/* sum[j] += a(i, k) * b(k, j), k ascending. */
+__attribute__((target_clones("default", "arch=haswell", "arch=skylake-avx512"))) static void
+multiply_row(uint32_t m, uint32_t depth, const float *restrict a, const float *restrict b, float *restrict sum) {
+    for (uint32_t k = 0; k < depth; k++) {
+        const float x = a[k * m];
+        for (uint32_t j = 0; j < m; j++) sum[j] += x * b[k * m + j];
+    }
+}
+
+/* Products of f32 are not exact in f32: one rounding, of the sum. */
+static void fuse_row(uint32_t m, uint32_t depth, const float *a, const float *b, float *sum) {
+    for (uint32_t k = 0; k < depth; k++)
+        for (uint32_t j = 0; j < m; j++) sum[j] = fmaf(a[k * m], b[k * m + j], sum[j]);
+}
+
+/* abid names the block of A that 2^cbsz neighbouring blocks of B take. */
+static uint32_t broadcast(const gfx9_inst *i, uint32_t block) {
+    return (block & ~((1u << i->cbsz) - 1)) + i->abid;
+}
+
+static void finish(gfx9_wave *w, const gfx9_inst *inst, const shape *s, const float *a, const float *b, bool fused) {
+    uint32_t c[32][LANES], reg, lane;
+    read_c(w, &inst->op[3], result_count(s), F32, c);
+    for (uint32_t n = 0; n < s->blocks; n++) {
+        const float *from = a + (size_t)(inst->cbsz ? broadcast(inst, n) : n) * s->k * s->m;
+        for (uint32_t i = 0; i < s->m; i++) {
+            place_of_result(s, n, i, 0, &reg, &lane);
+            float *row = (float *)&c[reg][lane];
+            (fused ? fuse_row : multiply_row)(s->m, s->k, from + i, b + (size_t)n * s->k * s->m, row);
+        }
+    }
+    write_d(w, &inst->op[0], result_count(s), c);
+}
+
+static void execute_floats(gfx9_wave *w, const gfx9_inst *i, const shape *s) {
+    float a[1024], b[1024];
+    spread(w, s, &i->op[1], s->a, a);
+    spread(w, s, &i->op[2], s->b, b);
+    finish(w, i, s, a, b, s->a == IN_F32 || s->a == IN_XF32);
+}
+
+static void execute_integers(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
+    uint32_t c[32][LANES], reg, lane, from, item;
+    read_c(w, &inst->op[3], result_count(s), U32, c);
+    static _Thread_local int8_t a[2048], b[2048];
+    for (uint32_t n = 0; n < s->blocks; n++)
+        for (uint32_t k = 0; k < s->k; k++)
+            for (uint32_t i = 0; i < s->m; i++) {
+                place_of(s, n, i, k, &from, &item);
+                a[(n * s->m + i) * s->k + k] = (int8_t)bits_at(w, &inst->op[1], from, 8 * item, 8);
+                b[(n * s->m + i) * s->k + k] = (int8_t)bits_at(w, &inst->op[2], from, 8 * item, 8);
+            }
+    for (uint32_t n = 0; n < s->blocks; n++)
+        for (uint32_t i = 0; i < s->m; i++)
+            for (uint32_t j = 0; j < s->m; j++) {
+                const int8_t *x = a + ((inst->cbsz ? broadcast(inst, n) : n) * s->m + i) * s->k, *y = b + (n * s->m + j) * s->k;
+                int32_t sum = 0;
+                for (uint32_t k = 0; k < s->k; k++) sum += x[k] * y[k];
+                place_of_result(s, n, i, j, &reg, &lane);
+                c[reg][lane] += (uint32_t)sum;
+            }
+    write_d(w, &inst->op[0], result_count(s), c);
+}
+
+static double pair(const gfx9_wave *w, const gfx9_operand *o, uint32_t reg, uint32_t lane) {
+    if (o->place != VGPR) return gfx9_double(gfx9_constant(o, F64));
+    return gfx9_double(w->v[o->reg + 2 * reg][lane] | (uint64_t)w->v[o->reg + 2 * reg + 1][lane] << 32);
+}
+
+/* D of f64 lies otherwise: a row in each group of 16 lanes, or, of 4 x 4, a row in each 16 lanes. */
+static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
+    uint32_t d[8][LANES], x, y, item;
+    for (uint32_t n = 0; n < s->blocks; n++)
+        for (uint32_t i = 0; i < s->m; i++)
+            for (uint32_t j = 0; j < s->m; j++) {
+                const uint32_t reg = s->m == 16 ? i / 4 : 0, lane = s->m == 16 ? 16 * (i % 4) + j : 16 * i + 4 * n + j;
+                double sum = pair(w, &inst->op[3], reg, lane);
+                for (uint32_t k = 0; k < s->k; k++) {
+                    place_of(s, n, i, k, &x, &item), place_of(s, n, j, k, &y, &item);
+                    sum = fma(pair(w, &inst->op[1], 0, x), pair(w, &inst->op[2], 0, y), sum);
+                }
+                const uint64_t u = gfx9_bits64(sum);
+                d[2 * reg][lane] = (uint32_t)u, d[2 * reg + 1][lane] = (uint32_t)(u >> 32);
+            }
+    write_d(w, &inst->op[0], 2 * result_count(s), d);
+}
+
+/* The byte of a register of scales that op_sel and op_sel_hi name, for each row and block of 32. */
+static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int which, uint8_t *to) {
+    const gfx9_operand *o = &i->op[4 + which], *select = &i->op[1 + which];
+    const uint32_t byte = select->half_lo + 2u * select->half_hi;
+    if (o->place != VGPR) {
+        gfx9_stop(w, i, "a scale operand that is no VGPR is misread by gfx950 (erratum)");
+        return false;
+    }
+    for (uint32_t lane = 0; lane < LANES; lane++) to[lane] = (uint8_t)(w->v[o->reg][lane] >> 8 * byte);
+    (void)s; /* Lane m * block + row: the array is in order as it is. */
+    return true;
+}
+
+static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
+    float a[4096], b[4096];
+    uint8_t sa[LANES], sb[LANES];
+    uint32_t c[32][LANES], reg, lane;
+    if (inst->cbsz > 4 || inst->blgp > 4) {
+        gfx9_stop(w, inst, "cbsz and blgp must be 0 to 4");
+        return;
+    }
+    if (s->scaled && (!read_scales(w, inst, s, 0, sa) || !read_scales(w, inst, s, 1, sb))) return;
+    if (!s->scaled) memset(sa, 127, sizeof sa), memset(sb, 127, sizeof sb);
+    spread_mixed(w, s, &inst->op[1], inst->cbsz, a);
+    spread_mixed(w, s, &inst->op[2], inst->blgp, b);
+    read_c(w, &inst->op[3], result_count(s), F32, c);
+    const uint32_t m = s->m;
+    for (uint32_t i = 0; i < m; i++) {
+        place_of_result(s, 0, i, 0, &reg, &lane);
+        float *row = (float *)&c[reg][lane];
+        if (!s->scaled) multiply_row(m, s->k, a + i, b, row);
+        for (uint32_t q = 0; s->scaled && q < s->k / 32u; q++) {
+            float part[32] = {0};
+            multiply_row(m, 32, a + (size_t)q * 32 * m + i, b + (size_t)q * 32 * m, part);
+            const uint32_t x = sa[m * q + i];
+            for (uint32_t j = 0; j < m; j++) {
+                const uint32_t y = sb[m * q + j];
+                const double factor = gfx9_double((uint64_t)(x + y - 254 + 1023) << 52);
+                row[j] = x == 255 || y == 255 ? NAN : (float)((double)row[j] + (double)part[j] * factor);
+            }
+        }
+    }
+    write_d(w, &inst->op[0], result_count(s), c);
+}
+
+#define TABLE                                                                                                          \
+    X("v_mfma_f32_32x32x1_2b_f32", 32, 1, 2, IN_F32, IN_F32, 0)                                                        \
+    X("v_mfma_f32_16x16x1_4b_f32", 16, 1, 4, IN_F32, IN_F32, 0)                                                        \
+    X("v_mfma_f32_4x4x1_16b_f32", 4, 1, 16, IN_F32, IN_F32, 0)                                                         \
+    X("v_mfma_f32_32x32x2_f32", 32, 2, 1, IN_F32, IN_F32, 0)                                                           \
+    X("v_mfma_f32_16x16x4_f32", 16, 4, 1, IN_F32, IN_F32, 0)                                                           \
+    X("v_mfma_f32_32x32x4_xf32", 32, 4, 1, IN_XF32, IN_XF32, 0)                                                        \
+    X("v_mfma_f32_16x16x8_xf32", 16, 8, 1, IN_XF32, IN_XF32, 0)                                                        \
+    X("v_mfma_f32_32x32x4_2b_f16", 32, 4, 2, IN_F16, IN_F16, 0)                                                        \
+    X("v_mfma_f32_16x16x4_4b_f16", 16, 4, 4, IN_F16, IN_F16, 0)                                                        \
+    X("v_mfma_f32_4x4x4_16b_f16", 4, 4, 16, IN_F16, IN_F16, 0)                                                         \
+    X("v_mfma_f32_32x32x8_f16", 32, 8, 1, IN_F16, IN_F16, 0)                                                           \
+    X("v_mfma_f32_16x16x16_f16", 16, 16, 1, IN_F16, IN_F16, 0)                                                         \
+    X("v_mfma_f32_32x32x16_f16", 32, 16, 1, IN_F16, IN_F16, 0)                                                         \
+    X("v_mfma_f32_16x16x32_f16", 16, 32, 1, IN_F16, IN_F16, 0)                                                         \
+    X("v_mfma_f32_32x32x4_2b_bf16", 32, 4, 2, IN_BF16, IN_BF16, 0)                                                     \
+    X("v_mfma_f32_16x16x4_4b_bf16", 16, 4, 4, IN_BF16, IN_BF16, 0)                                                     \
+    X("v_mfma_f32_4x4x4_16b_bf16", 4, 4, 16, IN_BF16, IN_BF16, 0)                                                      \
+    X("v_mfma_f32_32x32x8_bf16", 32, 8, 1, IN_BF16, IN_BF16, 0)                                                        \
+    X("v_mfma_f32_16x16x16_bf16", 16, 16, 1, IN_BF16, IN_BF16, 0)                                                      \
+    X("v_mfma_f32_32x32x16_bf16", 32, 16, 1, IN_BF16, IN_BF16, 0)                                                      \
+    X("v_mfma_f32_16x16x32_bf16", 16, 32, 1, IN_BF16, IN_BF16, 0)                                                      \
+    X("v_mfma_i32_32x32x4_2b_i8", 32, 4, 2, IN_I8, IN_I8, 0)                                                           \
+    X("v_mfma_i32_16x16x4_4b_i8", 16, 4, 4, IN_I8, IN_I8, 0)                                                           \
+    X("v_mfma_i32_4x4x4_16b_i8", 4, 4, 16, IN_I8, IN_I8, 0)                                                            \
+    X("v_mfma_i32_32x32x16_i8", 32, 16, 1, IN_I8, IN_I8, 0)                                                            \
+    X("v_mfma_i32_16x16x32_i8", 16, 32, 1, IN_I8, IN_I8, 0)                                                            \
+    X("v_mfma_i32_32x32x32_i8", 32, 32, 1, IN_I8, IN_I8, 0)                                                            \
+    X("v_mfma_i32_16x16x64_i8", 16, 64, 1, IN_I8, IN_I8, 0)                                                            \
+    X("v_mfma_f64_16x16x4_f64", 16, 4, 1, IN_F64, IN_F64, 0)                                                           \
+    X("v_mfma_f64_4x4x4_4b_f64", 4, 4, 4, IN_F64, IN_F64, 0)                                                           \
+    X("v_mfma_f32_32x32x16_fp8_fp8", 32, 16, 1, IN_FP8, IN_FP8, 0)                                                     \
+    X("v_mfma_f32_32x32x16_fp8_bf8", 32, 16, 1, IN_FP8, IN_BF8, 0)                                                     \
+    X("v_mfma_f32_32x32x16_bf8_fp8", 32, 16, 1, IN_BF8, IN_FP8, 0)                                                     \
+    X("v_mfma_f32_32x32x16_bf8_bf8", 32, 16, 1, IN_BF8, IN_BF8, 0)                                                     \
+    X("v_mfma_f32_16x16x32_fp8_fp8", 16, 32, 1, IN_FP8, IN_FP8, 0)                                                     \
+    X("v_mfma_f32_16x16x32_fp8_bf8", 16, 32, 1, IN_FP8, IN_BF8, 0)                                                     \
+    X("v_mfma_f32_16x16x32_bf8_fp8", 16, 32, 1, IN_BF8, IN_FP8, 0)                                                     \
+    X("v_mfma_f32_16x16x32_bf8_bf8", 16, 32, 1, IN_BF8, IN_BF8, 0)                                                     \
+    X("v_mfma_f32_32x32x64_f8f6f4", 32, 64, 1, IN_MIXED, IN_MIXED, 0)                                                  \
+    X("v_mfma_f32_16x16x128_f8f6f4", 16, 128, 1, IN_MIXED, IN_MIXED, 0)                                                \
+    X("v_mfma_scale_f32_32x32x64_f8f6f4", 32, 64, 1, IN_MIXED, IN_MIXED, 1)                                            \
+    X("v_mfma_scale_f32_16x16x128_f8f6f4", 16, 128, 1, IN_MIXED, IN_MIXED, 1)
+
+#define X(name, m, k, blocks, a, b, scaled) {m, k, blocks, a, b, scaled},
+static const shape shapes[] = {TABLE};
+#undef X
+
+static void execute(gfx9_wave *w, const gfx9_inst *i) {
+    const shape *s = &shapes[i->row->what];
+    if (s->a != IN_MIXED && i->blgp) gfx9_stop(w, i, "blgp is not executed but for f8f6f4");
+    if (i->op[1].place != VGPR || i->op[2].place != VGPR) gfx9_stop(w, i, "A and B must be VGPRs");
+    if (!w->stop) (s->a == IN_MIXED ? execute_mixed : s->a == IN_I8 ? execute_integers : s->a == IN_F64 ? execute_doubles : execute_floats)(w, i, s);
+}
+
+#define X(name, m, k, blocks, a, b, scaled) {name, execute, {.what = 0}, F32, a, b, N, COST_MFMA, m, k},
+static gfx9_row rows[] = {TABLE};
+__attribute__((constructor)) static void number_rows(void) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) rows[i].what = (int)i;
+}
+const gfx9_table gfx9_mfma_table = {rows, sizeof rows / sizeof *rows};

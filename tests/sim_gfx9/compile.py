@@ -1,0 +1,64 @@
+"""Compiles the Triton kernels of cases.py for an architecture without a GPU. usage: compile.py ARCH FOLDER"""
+import hashlib
+import json
+import multiprocessing
+import pathlib
+import sys
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+
+def signature(case):
+    """Triton's types of the arguments, its constants, and which pointers and sizes 16 divides."""
+    names = case.fn.arg_names
+    types = dict(zip(names, case.types + ["constexpr"] * (len(names) - len(case.types))))
+    constants = {(names.index(k),): v for k, v in case.constants.items()}
+    attrs = {}
+    for i, (kind, value) in enumerate(zip(case.types, case.args)):
+        if kind[0] == "*" or (isinstance(value, int) and value % 16 == 0):
+            attrs[(i,)] = [["tt.divisibility", 16]]
+    return types, constants, attrs
+
+
+def compile_case(arch, case, folder):
+    """FOLDER/NAME.hsaco and .json; both are kept while the kernel and Triton stay the same."""
+    types, constants, attrs = signature(case)
+    key = hashlib.sha256(repr((triton.__version__, case.fn.cache_key, types, constants, attrs, sorted(case.options.items()))).encode()).hexdigest()
+    code, info = folder / f"{case.name}.hsaco", folder / f"{case.name}.json"
+    if info.exists() and json.loads(info.read_text())["key"] == key:
+        return
+    source = ASTSource(case.fn, types, constants, attrs)
+    built = triton.compile(source, target=GPUTarget("hip", arch, 64), options=case.options)
+    code.write_bytes(built.asm["hsaco"])
+    (folder / f"{case.name}.s").write_text(built.asm["amdgcn"])
+    info.write_text(json.dumps({"key": key, "name": built.metadata.name, "shared": built.metadata.shared, "warps": built.metadata.num_warps}))
+
+
+def work(job):
+    arch, index, folder = job
+    import cases
+    make, row = cases.CASES[index]
+    case = make(arch, *row)
+    if case is None:
+        return None
+    try:
+        compile_case(arch, case, pathlib.Path(folder))
+        return None
+    except Exception as error:
+        return f"{case.name}: {type(error).__name__}: {str(error)[:300]}"
+
+
+def compile_all(arch, folder):
+    """What failed, one line each."""
+    import cases
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    with multiprocessing.Pool(2) as pool:
+        return [line for line in pool.imap_unordered(work, [(arch, i, folder) for i in range(len(cases.CASES))]) if line]
+
+
+if __name__ == "__main__":
+    failed = compile_all(sys.argv[1], sys.argv[2])
+    print("\n".join(failed))
+    sys.exit(bool(failed))

@@ -1,0 +1,61 @@
+"""Small floats in NumPy: every format as a table of its values, and rounding to it."""
+import numpy as np
+
+# name: (exponent bits, mantissa bits, bias, kind). fnuz: no -0, NaN is 0x80; ieee: the last exponent
+# is infinity and NaN; fn: NaN is all ones; plain: neither.
+FORMATS = {
+    "e4m3": (4, 3, 7, "fn"), "e5m2": (5, 2, 15, "ieee"), "e4m3fnuz": (4, 3, 8, "fnuz"),
+    "e5m2fnuz": (5, 2, 16, "fnuz"), "e2m1": (2, 1, 1, "plain"), "e2m3": (2, 3, 1, "plain"), "e3m2": (3, 2, 3, "plain"),
+}
+
+
+def table(name):
+    """The value of each code, in double."""
+    e, m, bias, kind = FORMATS[name]
+    codes = np.arange(1 << (1 + e + m))
+    sign = np.where(codes >> (e + m), -1.0, 1.0)
+    exponent = (codes >> m) & ((1 << e) - 1)
+    fraction = (codes & ((1 << m) - 1)) / (1 << m)
+    v = sign * np.where(exponent == 0, 2.0 ** (1 - bias) * fraction, 2.0 ** (exponent - bias) * (1 + fraction))
+    if kind == "fnuz":
+        v[1 << (e + m)] = np.nan
+    if kind == "fn":
+        v[(codes & ~(1 << (e + m))) == (1 << (e + m)) - 1] = np.nan
+    if kind == "ieee":
+        v[exponent == (1 << e) - 1] = np.nan
+        v[(exponent == (1 << e) - 1) & (fraction == 0)] = np.inf
+        v *= np.where(np.isinf(v), sign, 1)
+    return v
+
+
+def decode(codes, name):
+    return table(name)[codes]
+
+
+def encode(values, name):
+    """The nearest code, ties to even; values beyond the largest one become it."""
+    v = table(name)
+    half = len(v) // 2
+    finite = np.array([c for c in range(half) if np.isfinite(v[c])])
+    grid = v[finite]
+    a = np.minimum(np.abs(values), grid[-1])
+    hi = np.clip(np.searchsorted(grid, a), 1, len(grid) - 1)
+    down = a - grid[hi - 1]
+    up = grid[hi] - a
+    code = np.where((up < down) | ((up == down) & (hi % 2 == 0)), hi, hi - 1)
+    return (code + np.where(np.signbit(values) & ((code > 0) | (FORMATS[name][3] != "fnuz")), half, 0)).astype(np.uint8)
+
+
+def pack4(codes):
+    """Two codes a byte along the last axis, the even one in the low bits."""
+    return codes[..., 0::2] | (codes[..., 1::2] << 4)
+
+
+def to_bf16(x):
+    """Bits of the nearest bfloat16."""
+    u = np.asarray(x, np.float32).view(np.uint32)
+    return ((u + 0x7FFF + ((u >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(b):
+    return (b.astype(np.uint32) << 16).view(np.float32)

@@ -1,0 +1,67 @@
+"""The entries of libamdhip64.so that the tests call, through ctypes. $SIM_LIBRARY names the library."""
+import ctypes
+import os
+
+import numpy as np
+
+POINTER, SIZE, END = 1, 2, 3
+
+
+class Error(Exception):
+    pass
+
+
+class Device:
+    def __init__(self, arch):
+        os.environ["BSMM_SIM_ARCH"] = arch
+        self.arch = arch
+        self.lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", "build/sim/libamdhip64.so"))
+        self.lib.bsmm_sim_message.restype = ctypes.c_char_p
+        self.lib.bsmm_sim_steps.restype = ctypes.c_uint64
+
+    def call(self, name, *args):
+        if getattr(self.lib, name)(*args):
+            raise Error(self.lib.bsmm_sim_message().decode())
+
+    def load(self, code):
+        module = ctypes.c_void_p()
+        self.call("hipModuleLoadData", ctypes.byref(module), code)
+        return module
+
+    def unload(self, module):
+        self.call("hipModuleUnload", module)
+
+    def function(self, module, name):
+        function = ctypes.c_void_p()
+        self.call("hipModuleGetFunction", ctypes.byref(function), module, name.encode())
+        return function
+
+    def upload(self, array):
+        array = np.ascontiguousarray(array)
+        at = ctypes.c_void_p()
+        self.call("hipMalloc", ctypes.byref(at), ctypes.c_size_t(max(array.nbytes, 1)))
+        self.call("hipMemcpyHtoD", at, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes))
+        return at
+
+    def download(self, at, array):
+        self.call("hipMemcpyDtoH", array.ctypes.data_as(ctypes.c_void_p), at, ctypes.c_size_t(array.nbytes))
+        return array
+
+    def free(self, at):
+        self.call("hipFree", at)
+
+    def launch(self, function, grid, block, shared, args):
+        """args: ctypes values in order."""
+        pointers = (ctypes.c_void_p * len(args))(*[ctypes.addressof(a) for a in args])
+        grid, block = tuple(grid) + (1,) * (3 - len(grid)), tuple(block) + (1,) * (3 - len(block))
+        self.call("hipModuleLaunchKernel", function, *map(ctypes.c_uint, grid + block), ctypes.c_uint(shared), None, pointers, None)
+
+    def launch_buffer(self, function, grid, block, shared, packed):
+        """The second form: the arguments as they lie."""
+        size = ctypes.c_size_t(len(packed))
+        buffer = ctypes.create_string_buffer(packed, len(packed))
+        extra = (ctypes.c_void_p * 5)(POINTER, ctypes.addressof(buffer), SIZE, ctypes.addressof(size), END)
+        self.call("hipModuleLaunchKernel", function, *map(ctypes.c_uint, tuple(grid) + tuple(block)), ctypes.c_uint(shared), None, None, extra)
+
+    def steps(self):
+        return self.lib.bsmm_sim_steps()
