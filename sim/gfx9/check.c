@@ -39,20 +39,21 @@ void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *i) {
 }
 
 /* `write`: 0 a read, 1 a write, 2 an atomic. Two waves may not touch a byte between two barriers unless
- * both read, or both by atomics. */
-static const char *conflict(const gfx9_shadow *s, uint32_t epoch, uint8_t wave, int write) {
-    if (s->write_epoch == epoch && s->writer != wave && !(write == 2 && s->atomic)) return write ? "also written" : "written";
-    if (write && s->read_epoch == epoch && (s->reader != wave || s->readers)) return "read";
+ * both read, both by atomics, or both write the same value: compilers store what several waves hold. */
+static const char *conflict(const gfx9_shadow *s, uint32_t epoch, uint8_t wave, int write, bool same) {
+    if (s->write_epoch == epoch && s->writer != wave && !(write == 2 && s->atomic) && !(write == 1 && same)) return write ? "also written" : "written";
+    if (write && !same && s->read_epoch == epoch && (s->reader != wave || s->readers)) return "read";
     return NULL;
 }
 
-void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes, uint32_t lane, int write) {
+void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes, uint32_t lane, int write, const void *data) {
     gfx9_group *g = w->group;
     if (!g->shadow) return;
     const uint8_t wave = (uint8_t)w->id;
     for (uint32_t k = 0; k < bytes; k++) {
         gfx9_shadow *s = &g->shadow[at + k];
-        const char *other = g->checks & CHECK_RACES ? conflict(s, g->epoch, wave, write) : NULL;
+        const bool same = data && g->lds[at + k] == ((const uint8_t *)data)[k];
+        const char *other = g->checks & CHECK_RACES ? conflict(s, g->epoch, wave, write, same) : NULL;
         if (other) {
             gfx9_stop(w, i, "lane %u: LDS 0x%x is %s by another wave without a barrier between", lane, at + k, other);
             return;

@@ -104,23 +104,23 @@ static void start_wave(const job *j, gfx9_group *g, uint32_t n, const uint32_t i
 
 /* ---- a workgroup ---- */
 static bool release_barrier(gfx9_group *g) {
-    const gfx9_wave *first = NULL;
+    gfx9_wave *waiting = NULL, *ended = NULL;
     for (uint32_t n = 0; n < g->wave_count; n++) {
         gfx9_wave *w = &g->waves[n];
-        if (w->stop == STOP_END) continue;
-        if (w->stop != STOP_BARRIER) return false;
-        if (!first) first = w;
-        if (w->pc != first->pc && g->checks) {
-            w->stop = STOP_NO;
-            gfx9_stop(w, &g->object->code[w->pc - 1], "divergent barrier: wave %u waits at 0x%llx", first->id,
-                      (unsigned long long)g->object->code[first->pc - 1].address);
-            return false;
-        }
+        if (w->stop == STOP_END) ended = w;
+        else if (w->stop != STOP_BARRIER) return false;
+        else if (!waiting) waiting = w;
+    }
+    /* Hardware lets the others go on; a kernel that means it is rare. */
+    if (waiting && ended && g->checks) {
+        waiting->stop = STOP_NO;
+        gfx9_stop(waiting, &g->object->code[waiting->pc - 1], "divergent barrier: wave %u has ended before it", ended->id);
+        return false;
     }
     for (uint32_t n = 0; n < g->wave_count; n++)
         if (g->waves[n].stop == STOP_BARRIER) g->waves[n].stop = STOP_NO;
     g->epoch++;
-    return first != NULL;
+    return waiting != NULL;
 }
 
 static bool run_group(job *j, gfx9_group *g) {

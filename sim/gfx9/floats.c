@@ -39,6 +39,7 @@ uint32_t gfx9_narrow(double v, enum gfx9_small format, int saturate, int stochas
     uint32_t sign = (signbit(v) ? 1u : 0u) << bits;
     const uint32_t nan = f.fnuz ? 1u << bits : f.nan ? sign | ((1u << bits) - 1) : top;
     if (isnan(v)) return nan;
+    if (v == 0) return f.fnuz ? 0 : sign;
     if (isinf(v)) return saturate && !f.fnuz ? (f.infinity ? sign | (top + 1) : sign | top) : f.fnuz ? nan : f.infinity ? sign | (top + 1) : f.nan ? nan : sign | top;
     uint32_t code = round_code(fabs(v), f, stochastic, noise);
     if (code > top) code = saturate || (!f.fnuz && !f.nan) ? top : f.infinity ? top + 1 : nan & ((2u << bits) - 1);

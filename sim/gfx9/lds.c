@@ -9,9 +9,9 @@ static bool outside(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t byte
     return true;
 }
 
-static bool touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes, int l, int write) {
+static bool touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes, int l, int write, const void *data) {
     if (outside(w, i, at, bytes, l)) return false;
-    gfx9_lds_touch(w, i, at, bytes, (uint32_t)l, write);
+    gfx9_lds_touch(w, i, at, bytes, (uint32_t)l, write, data);
     return w->stop == STOP_NO;
 }
 
@@ -29,7 +29,7 @@ static void execute_read(gfx9_wave *w, const gfx9_inst *i) {
     for (int l = 0; l < LANES; l++)
         for (uint32_t place = 0; place < counted && (exec >> l & 1); place++) {
             const uint32_t at = address[l] + offset_of(i, place);
-            if (!touch(w, i, at, bytes, l, 0)) return;
+            if (!touch(w, i, at, bytes, l, 0, NULL)) return;
             for (uint32_t k = 0; k < words; k++) {
                 uint32_t word = 0;
                 memcpy(&word, w->group->lds + at + 4 * k, bytes < 4 ? bytes : 4);
@@ -51,11 +51,10 @@ static void execute_write(gfx9_wave *w, const gfx9_inst *i) {
     for (int l = 0; l < LANES; l++)
         for (uint32_t place = 0; place < counted && (exec >> l & 1); place++) {
             const uint32_t at = address[l] + offset_of(i, place);
-            if (!touch(w, i, at, bytes, l, 1)) return;
-            for (uint32_t k = 0; k < bytes; k += 4) {
-                const uint32_t word = w->v[i->op[1 + place].reg + k / 4][l] >> (i->row->form & FORM_HIGH ? 16 : 0);
-                memcpy(w->group->lds + at + k, &word, bytes < 4 ? bytes : 4);
-            }
+            uint32_t words[4];
+            for (uint32_t k = 0; k < (bytes + 3) / 4; k++) words[k] = w->v[i->op[1 + place].reg + k][l] >> (i->row->form & FORM_HIGH ? 16 : 0);
+            if (!touch(w, i, at, bytes, l, 1, words)) return;
+            memcpy(w->group->lds + at, words, bytes);
         }
     counts(w);
 }
@@ -75,7 +74,7 @@ static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
         if (!(exec >> l & 1)) continue;
         const uint32_t at = w->v[o[0].reg][l] + (uint32_t)i->offset;
         uint64_t old = 0;
-        if (!touch(w, i, at, bytes, l, 2)) return;
+        if (!touch(w, i, at, bytes, l, 2, NULL)) return;
         memcpy(&old, w->group->lds + at, bytes);
         uint64_t data = two_registers(w, o[1].reg, l, bytes), second = two ? two_registers(w, o[2].reg, l, bytes) : 0;
         if (i->row->what == AT_CMPSWAP) { /* LDS takes the comparand first. */
@@ -137,7 +136,7 @@ static void execute_transpose(gfx9_wave *w, const gfx9_inst *i) {
     for (int l = 0; l < LANES; l++) {
         const uint32_t at = w->v[i->op[1].reg][l] + (uint32_t)i->offset;
         if (!(exec >> l & 1)) continue;
-        if (!touch(w, i, at, bytes, l, 0)) return;
+        if (!touch(w, i, at, bytes, l, 0, NULL)) return;
         memcpy(rows[l], w->group->lds + at, bytes);
     }
     for (uint32_t l = 0; l < LANES; l++)

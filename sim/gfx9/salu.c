@@ -35,7 +35,7 @@ static int64_t signed_field(uint64_t v, uint64_t at, uint64_t width, uint32_t bi
         (void)a, (void)b;                                                                                              \
         __VA_ARGS__;                                                                                                   \
         w->scc = scc;                                                                                                  \
-        gfx9_write_scalar(w, &i->op[0], D, D == 32 ? (uint32_t)r : r);                                                 \
+        if (D) gfx9_write_scalar(w, &i->op[0], D, D == 32 ? (uint32_t)r : r);                                               \
     }
 #include "salu.def"
 #undef R

@@ -206,7 +206,8 @@ enum { CHECK_WAITS = 1, CHECK_RACES = 2, CHECK_UNWRITTEN = 4 };
 void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm);
 gfx9_pending *gfx9_postpone(gfx9_wave *w);
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *inst);
-void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t bytes, uint32_t lane, int write);
+void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t bytes, uint32_t lane, int write,
+                    const void *data);
 
 /* ---- dispatch ---- */
 typedef struct {

@@ -125,10 +125,17 @@ static void execute_mad64(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t *c = gfx9_fetch(w, i, &i->op[4], i->row->what ? I64 : U64, &room[2]);
     uint64_t out = 0;
     for (int l = 0; l < LANES; l++) {
-        const __int128 product = i->row->what ? (__int128)((int64_t)(int32_t)a[l] * (int32_t)b[l]) + (int64_t)c[l]
-                                              : (__int128)((unsigned __int128)((uint64_t)a[l] * b[l]) + c[l]);
-        result.u64[l] = (uint64_t)product;
-        out |= (uint64_t)((unsigned __int128)product >> 64 & 1) << l;
+        const int64_t product = (int64_t)(int32_t)a[l] * (int32_t)b[l];
+        int64_t sum;
+        if (i->row->what) {
+            /* The carry is bit 64 of the sum of sign-extended values. */
+            const bool over = __builtin_add_overflow(product, (int64_t)c[l], &sum);
+            out |= (uint64_t)((sum < 0) != over) << l;
+            result.u64[l] = (uint64_t)sum;
+        } else {
+            result.u64[l] = (uint64_t)a[l] * b[l] + c[l];
+            out |= (uint64_t)(result.u64[l] < c[l]) << l;
+        }
     }
     write_mask(w, &i->op[1], out);
     gfx9_store(w, i, &i->op[0], U64, &result);

@@ -1,6 +1,7 @@
 /* The vector ALU's plain opcodes: valu.def makes each a loop over the lanes and a row of the table. */
 #include "lane_math.h"
 #include "sim.h"
+#include <string.h>
 
 /* How the loops read a lane of each type, and write it. */
 #define LOAD_N(p) 0
@@ -90,10 +91,42 @@ static const gfx9_operand *source(const gfx9_inst *i, uint32_t k) {
     return k + 1 < i->operand_count ? &i->op[k + 1] : &i->op[0];
 }
 
-static bool saturates(gfx9_wave *w, const gfx9_inst *i) {
+/* Integer results with clamp stay inside their type: sums and products of the wide values. */
+static bool wide_result(const gfx9_inst *i, const int64_t s[3], int64_t *r) {
+    const char *name = i->row->name + (strncmp(i->row->name, "v_pk_", 5) == 0 ? 5 : 2);
+    const bool mad = strncmp(name, "mad_", 4) == 0;
+    if (strncmp(name, "add_", 4) == 0) *r = s[0] + s[1];
+    else if (strncmp(name, "subrev_", 7) == 0) *r = s[1] - s[0];
+    else if (strncmp(name, "sub_", 4) == 0) *r = s[0] - s[1];
+    else if (mad && strstr(name, "24")) *r = (strchr(name, 'i') ? extend((int32_t)s[0], 24) * (int64_t)extend((int32_t)s[1], 24) : (s[0] & 0xffffff) * (s[1] & 0xffffff)) + s[2];
+    else if (mad) *r = s[0] * s[1] + s[2];
+    else return false;
+    return true;
+}
+
+static int64_t limited(int64_t v, bool sign, bool halves) {
+    const int64_t top = halves ? sign ? 32767 : 65535 : sign ? INT32_MAX : UINT32_MAX, low = sign ? -top - 1 : 0;
+    return v < low ? low : v > top ? top : v;
+}
+
+static bool saturate(gfx9_wave *w, const gfx9_inst *i, const void *const p[3], gfx9_vector *to) {
     const int t = i->row->d;
-    if (!i->clamp || t == F16 || t == F32 || t == F64) return false;
-    gfx9_stop(w, i, "integer results with clamp are not executed");
+    if (!i->clamp || t == F16 || t == F32 || t == F64) return true;
+    const bool sign = strstr(i->row->name, "_i") != NULL, halves = t == U16 || t == I16;
+    const uint8_t types[] = {i->row->a, i->row->b, i->row->c};
+    for (int l = 0; l < LANES; l++) {
+        int64_t s[3] = {0}, r;
+        for (int k = 0; k < 3 && p[k]; k++) {
+            const uint32_t u = ((const uint32_t *)p[k])[l];
+            const bool half = types[k] == U16 || types[k] == I16;
+            s[k] = sign ? half ? (int16_t)u : (int32_t)u : half ? (int64_t)(u & 0xffff) : (int64_t)u;
+        }
+        if (!wide_result(i, s, &r)) {
+            gfx9_stop(w, i, "this integer result with clamp is not executed");
+            return false;
+        }
+        to->u[0][l] = (uint32_t)limited(r, sign, halves);
+    }
     return true;
 }
 
@@ -102,7 +135,6 @@ static void execute(gfx9_wave *w, const gfx9_inst *i) {
     const uint8_t types[] = {row->a, row->b, row->c};
     const void *p[3] = {0};
     gfx9_vector room[3], result;
-    if (saturates(w, i)) return;
     for (uint32_t k = 0; k < 3 && types[k] != N; k++) {
         const gfx9_operand *o = source(i, k);
         gfx9_operand whole;
@@ -110,6 +142,7 @@ static void execute(gfx9_wave *w, const gfx9_inst *i) {
         p[k] = gfx9_fetch(w, i, o, types[k], &room[k]);
     }
     row->lanes(&result, p[0], p[1], p[2]);
+    if (!saturate(w, i, p, &result)) return;
     gfx9_store(w, i, &i->op[0], row->d, &result);
 }
 
@@ -128,12 +161,12 @@ static void execute_packed(gfx9_wave *w, const gfx9_inst *i) {
     const gfx9_row *row = i->row;
     const uint8_t types[] = {row->a, row->b, row->c};
     gfx9_vector room[3], result[2];
-    if (saturates(w, i)) return;
     const bool move = row->lanes == lanes_v_pk_mov_b32; /* The low half from a, the high one from b. */
     for (int hi = 0; hi < 2; hi++) {
         const void *p[3] = {0};
         for (uint32_t k = 0; k < 3 && types[k] != N; k++) p[k] = fetch_half(w, i, source(i, k), types[k], move ? (int)k : hi, &room[k]);
         row->lanes(&result[hi], move && hi ? p[1] : p[0], p[1], p[2]);
+        if (!saturate(w, i, p, &result[hi])) return;
     }
     gfx9_operand to = i->op[0];
     to.half_lo = 0;
@@ -147,7 +180,7 @@ static void execute_packed(gfx9_wave *w, const gfx9_inst *i) {
     plain.clamp = false;
     for (int l = 0; l < LANES; l++) {
         uint32_t lo = result[0].u[0][l] & 0xffff, hi = result[1].u[0][l] & 0xffff;
-        if (i->clamp) lo = gfx9_f32_to_f16(max_f32(min_f32(gfx9_f16_to_f32(lo), 1), 0)), hi = gfx9_f32_to_f16(max_f32(min_f32(gfx9_f16_to_f32(hi), 1), 0));
+        if (i->clamp && row->d == F16) lo = gfx9_f32_to_f16(max_f32(min_f32(gfx9_f16_to_f32(lo), 1), 0)), hi = gfx9_f32_to_f16(max_f32(min_f32(gfx9_f16_to_f32(hi), 1), 0));
         result[0].u[0][l] = lo | hi << 16;
     }
     gfx9_store(w, &plain, &to, U32, &result[0]);

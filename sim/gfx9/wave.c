@@ -9,12 +9,13 @@
 void gfx9_stop(gfx9_wave *w, const gfx9_inst *i, const char *format, ...) {
     if (w->stop == STOP_ERROR) return;
     w->stop = STOP_ERROR;
-    char what[192];
+    char what[160];
     va_list list;
     va_start(list, format);
     vsnprintf(what, sizeof what, format, list);
     va_end(list);
-    snprintf(w->group->error, 512, "%s: %s: at 0x%llx, wave %u: %.160s", what, w->group->kernel->name, (unsigned long long)i->address, w->id, i->text);
+    snprintf(w->group->error, 512, "%s: %.128s: at 0x%llx, wave %u: %.128s", what, w->group->kernel->name,
+             (unsigned long long)i->address, w->id, i->text);
 }
 
 #if defined(__x86_64__)

@@ -263,7 +263,7 @@ def binary(arch, op, kind):
     else:
         a, av = operand(rng, 1200, kind)
         b, bv = operand(rng, 1200, kind)
-        expect = BINARY[op](av, bv)
+        expect = BINARY[op](av.astype(np.longdouble), bv.astype(np.longdouble)).astype(np.float64)
         tolerance = {"fp16": 2.0 ** -11, "fp32": 2.0 ** -24, "fp64": 2.0 ** -53, "bf16": 2.0 ** -8}[kind]
         tolerance *= {"fp32": 2, "fp64": 2}.get(kind, 1) if op == "div" else 1
         tolerance *= 2 if op in ("fma", "compare") else 1

@@ -13,7 +13,7 @@ def dot(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, 
     for k in range(0, K, BK):
         x = tl.load(a + rows[:, None] * K + (k + ks)[None, :])
         y = tl.load(b + cols[None, :] * K + (k + ks)[:, None])
-        acc = tl.dot(x, y, acc, out_dtype=ACC)
+        acc = tl.dot(x, y, acc, input_precision="ieee", out_dtype=ACC)
     tl.store(c + rows[:, None] * N + cols[None, :], acc)
 
 
@@ -41,7 +41,7 @@ def dot_masked(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.cons
         ks = k + tl.arange(0, BK)
         x = tl.load(a + rows[:, None] * K + ks[None, :], mask=(rows[:, None] < M) & (ks[None, :] < K), other=0.0)
         y = tl.load(b + cols[None, :] * K + ks[:, None], mask=(cols[None, :] < N) & (ks[:, None] < K), other=0.0)
-        acc = tl.dot(x, y, acc, out_dtype=ACC)
+        acc = tl.dot(x, y, acc, input_precision="ieee", out_dtype=ACC)
     tl.store(c + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, None] < M) & (cols[None, :] < N))
 
 
