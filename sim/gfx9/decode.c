@@ -35,6 +35,11 @@ const gfx9_row *gfx9_find_row(const char *name, size_t length, enum gfx9_arch ar
     return found ? *found : NULL;
 }
 
+const char *gfx9_row_name(size_t number) {
+    if (!sorted) sort_rows();
+    return number < row_count ? sorted[number]->name : NULL;
+}
+
 /* ---- operands ---- */
 static const struct {
     const char *name;

@@ -20,5 +20,7 @@ typedef void *hipDeviceptr_t;
 HIP const char *bsmm_sim_message(void);
 /* Instructions that all launches of this process have executed. */
 HIP uint64_t bsmm_sim_steps(void);
+/* The opcodes of the tables in order of their names; NULL after the last. */
+HIP const char *bsmm_sim_row(unsigned number);
 hipError_t hip_fail(hipError_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

@@ -23,6 +23,10 @@ uint64_t bsmm_sim_steps(void) {
     return __atomic_load_n(&all_steps, __ATOMIC_SEQ_CST);
 }
 
+const char *bsmm_sim_row(unsigned number) {
+    return gfx9_row_name(number);
+}
+
 /* The image's length, from its headers: HIP passes none. */
 static size_t image_size(const uint8_t *image) {
     uint64_t at;

@@ -124,7 +124,7 @@ static inline double fixup_f64(double a, double b, double c) {
     if ((b == 0 && c == 0) || (isinf(b) && isinf(c))) return -(double)NAN;
     if (b == 0 || isinf(c)) return sign * INFINITY;
     if (isinf(b) || c == 0) return sign * 0.0;
-    return copysign(fabs(a) != fabs(a) ? INFINITY : fabs(a), sign);
+    return copysign(a, sign);
 }
 static inline float fixup_f32(float a, float b, float c) { return (float)fixup_f64((double)a, (double)b, (double)c); }
 static inline int32_t to_i32(double a) {
@@ -132,7 +132,7 @@ static inline int32_t to_i32(double a) {
 }
 static inline uint32_t to_u32(double a) { return a != a || a <= 0 ? 0 : a >= 4294967295.0 ? UINT32_MAX : (uint32_t)a; }
 static inline uint32_t norm_i16(float a) {
-    return clamp_i16(to_i32(roundeven((double)min_f32(max_f32(a, -1), 1) * 32767)));
+    return a != a ? 0 : clamp_i16(to_i32(roundeven((double)min_f32(max_f32(a, -1), 1) * 32767)));
 }
 static inline uint32_t norm_u16(float a) { return to_u32(roundeven((double)min_f32(max_f32(a, 0), 1) * 65535)); }
 static inline uint32_t f16_toward_zero(float a) {

@@ -222,6 +222,7 @@ typedef struct {
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch, char *error);
 
 const gfx9_row *gfx9_find_row(const char *name, size_t length, enum gfx9_arch arch);
+const char *gfx9_row_name(size_t number);
 /* The tables that it looks through, in order. */
 typedef struct {
     const gfx9_row *rows;

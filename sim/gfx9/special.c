@@ -294,7 +294,7 @@ static void execute_quad_sad(gfx9_wave *w, const gfx9_inst *i) {
     for (int l = 0; l < LANES; l++)
         for (int k = 0; k < 4; k++) {
             const uint64_t sum = sad_bytes((uint32_t)(pa[l] >> 8 * k), pb[l], i->row->what) + (pc[l] >> 16 * k & 0xffff);
-            result.u64[l] |= (sum > 0xffff ? 0xffff : sum) << 16 * k;
+            result.u64[l] |= (sum & 0xffff) << 16 * k;
         }
     gfx9_store(w, i, &i->op[0], U64, &result);
 }

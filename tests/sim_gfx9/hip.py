@@ -65,3 +65,13 @@ class Device:
 
     def steps(self):
         return self.lib.bsmm_sim_steps()
+
+
+def row_names():
+    """Every opcode of the simulator's tables."""
+    lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", "build/sim/libamdhip64.so"))
+    lib.bsmm_sim_row.restype = ctypes.c_char_p
+    names = []
+    while (name := lib.bsmm_sim_row(len(names))) is not None:
+        names.append(name.decode())
+    return names
