@@ -92,6 +92,8 @@ def parts(v):
 
 def rounded_fma(a, b, c):
     from fractions import Fraction
+    if np.isfinite(a) and np.isfinite(b) and np.isinf(c):
+        return c
     if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
         return type(a)(float(a) * float(b) + float(c))
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
@@ -193,6 +195,12 @@ def sad(a, b, masked):
     return sum(abs(x - y) for x, y in pairs if y or not masked)
 
 
+def set_arch(arch):
+    """gfx942's 8-bit formats are fnuz."""
+    if arch == "gfx942":
+        SMALL.update(fp8="e4m3fnuz", bf8="e5m2fnuz")
+
+
 SMALL = {"fp8": "e4m3", "bf8": "e5m2", "fp4": "e2m1", "fp6": "e2m3", "bf6": "e3m2"}
 
 
@@ -212,9 +220,11 @@ def to_small(kind, wide):
         x = float(v) / 2.0 ** (int(scale) - 127) if int(scale) != 255 else math.nan
         table = formats.table(name)
         top, sign = float(np.nanmax(np.where(np.isfinite(table), table, np.nan))), len(table) // 2 if np.signbit(v) else 0
-        if math.isnan(x):
+        if math.isnan(x) and not name.endswith("fnuz"):
             return {"e4m3": sign | 0x7F, "e5m2": sign | 0x7F}.get(name, sign | (len(table) // 2 - 1))
         step = {"e4m3": 32, "e5m2": 8192}.get(name, 0)
+        if name.endswith("fnuz") and (math.isnan(x) or abs(x) >= top + {"e4m3fnuz": 8, "e5m2fnuz": 4096}[name]):
+            return 0x80
         if name in ("e4m3", "e5m2") and abs(x) >= top + step / 2:
             return sign | (0x7F if name == "e4m3" else 0x7C)
         return int(formats.encode(np.array([x]), name)[0])
@@ -222,7 +232,7 @@ def to_small(kind, wide):
 
 
 ENV = {
-    "Bits": Bits, "cast": cast, "np": np, "PI": math.pi, "fma": rounded_fma, "ldexp": ldexp, "isNAN": is_nan,
+    "Bits": Bits, "cast": cast, "view": view, "np": np, "PI": math.pi, "fma": rounded_fma, "ldexp": ldexp, "isNAN": is_nan,
     "exponent": lambda v: parts(v)[1], "sign": lambda v: parts(v)[0], "trunc": lambda v: np.trunc(v), "floor": lambda v: np.floor(v),
     "ceil": lambda v: np.ceil(v), "fract": lambda v: v - np.floor(v), "abs": abs, "sqrt": np.sqrt, "isEven": lambda v: bool(np.isfinite(v)) and int(v) % 2 == 0,
     "cvtToQuietNAN": lambda v: v, "isQuietNAN": lambda v: is_nan(v) and bool(parts(v)[2] >> (parts(v)[4] - 1)),
@@ -334,6 +344,10 @@ class Parser:
             width, rest = t.split("'")
             if rest in ("U", "I", "F", "B"):
                 self.expect("(")
+                if rest == "F" and self.peek().startswith("0x"):  # bits, not a number
+                    v = f"view({self.next()}, 'f', {width})"
+                    self.expect(")")
+                    return v
                 v = self.expression()
                 self.expect(")")
                 return f"cast({width}, {rest!r}, {v})"

@@ -133,7 +133,7 @@ def same(name, text, got, expect, bits):
         return True
     kinds = {int(w) for w in re.findall(r"D0(?:\[[^\]]*\])?\.f(\d+)", text)}
     packed = "v_pk_" in name and "f16" in name or "tmp[31 : 16].f16" in text
-    for size in (16,) if packed else kinds & {16, 32, 64}:
+    for size in (16,) if packed else (32,) if re.match("v_pk_.*f32", name) else kinds & {16, 32, 64}:
         f, u = pseudocode.FLOATS[size]
         pairs = [((got >> s) & ((1 << size) - 1), (expect >> s) & ((1 << size) - 1)) for s in range(0, bits if packed or (size == 32 and "v_pk_" in name) else size, size)]
         good = True
@@ -148,6 +148,7 @@ def same(name, text, got, expect, bits):
 def main():
     arch = sys.argv[1]
     table = read_pseudocode()
+    pseudocode.set_arch(arch)
     rows = [line for line in hip.row_names() if not line.startswith("v_mfma")]
     candidates = [(n, table[n][1], f) for n in rows if n in table and n.startswith(("v_", "s_")) and n not in DISPUTED and not re.search("mfma|readlane|readfirst|writelane|permlane|swap|_load|memtime|pc_b64|s_set|s_get|barrier|waitcnt|endpgm|branch|sleep|trap|accvgpr", n)
                   for f in forms(n, table[n][1])]
