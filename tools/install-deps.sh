@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what the named purposes need from Debian's packages, and for "cuda" nvcc and cuobjdump from
-# PyPI into .cache/.venv; does nothing when all is there.
-# usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda, amdgpu, emulate)
+# PyPI into .cache/.venv; for "sim" clang-22 and, from PyPI into .cache/sim, what the simulators' tests
+# run. Does nothing when all is there.
+# usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda, amdgpu, sim, emulate)
 set -eu
 packages_of() {
     case $1 in
@@ -13,6 +14,7 @@ packages_of() {
     docs) echo "doxygen" ;;
     cuda) echo "g++ python3 python3-pip python3-venv zstd" ;;
     amdgpu) echo "clang-22 lld-22 llvm-22 zstd" ;;
+    sim) echo "clang-22 lld-22 llvm-22 python3 python3-pip python3-venv" ;;
     emulate)
         echo "valgrind qemu-user libsimde-dev gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross"
         echo "libjansson-dev:arm64 libzstd-dev:arm64 libcmocka-dev:arm64 libgomp1:arm64 zlib1g:arm64"
@@ -34,11 +36,24 @@ install_cuda() {
     touch "$mark"
 }
 
+install_sim() {
+    requirements=$(dirname "$0")/../tests/sim_gfx9/requirements.txt
+    folder=$(dirname "$0")/../.cache/sim
+    mark=$folder/.sim-$(cksum <"$requirements" | cut -d' ' -f1)
+    [ -e "$mark" ] && return
+    echo "installing the simulators' tests' packages from PyPI into .cache/sim"
+    python3 -m venv "$folder"
+    "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check -r "$requirements"
+    touch "$mark"
+}
+
 missing=""
 wants_cuda=""
+wants_sim=""
 for purpose in "$@"; do
     packages=$(packages_of "$purpose")
     [ "$purpose" != cuda ] || wants_cuda=yes
+    [ "$purpose" != sim ] || wants_sim=yes
     for package in $packages; do
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
             missing="$missing $package"
@@ -56,3 +71,4 @@ if [ -n "$missing" ]; then
     install >/dev/null 2>&1 || { $sudo apt-get update -qq && install >/dev/null; }
 fi
 [ -z "$wants_cuda" ] || install_cuda
+[ -z "$wants_sim" ] || install_sim

@@ -1,4 +1,6 @@
-"""Runs every Triton kernel of cases.py on the simulator and compares with NumPy. usage: test_triton.py ARCH FOLDER [NAME...]"""
+"""Runs every Triton kernel of cases.py on the simulator and compares with NumPy. usage: test_triton.py ARCH FOLDER [NAME...]
+
+Seeds of the simulator's order come from BSMM_SIM_SEED."""
 import ctypes
 import json
 import pathlib

@@ -1,0 +1,15 @@
+#!/bin/bash
+# Runs one of the simulator's tests. usage: run.sh VENV LIBRARY TEST.py ARCH; exits with 77 where what it
+# needs is not there.
+set -eu
+venv=$1 library=$2 test=$3 arch=$4
+here=$(cd "$(dirname "$0")" && pwd)
+skip() {
+    echo "skipped: $1; tools/install-deps.sh sim"
+    exit 77
+}
+command -v clang-22 >/dev/null || skip "clang-22 is not installed"
+ldconfig -p | grep -q 'libLLVM.so.22.1 ' || skip "libllvm22 is not installed"
+[ -x "$venv/bin/python3" ] || skip "no Python packages in $venv"
+export SIM_LIBRARY=$library PYTHONDONTWRITEBYTECODE=1 TRITON_CACHE_DIR=$venv/triton-cache TRITON_DEFAULT_FP_FUSION=1
+exec "$venv/bin/python3" "$here/$test" "$arch" "$venv/kernels/$arch"
