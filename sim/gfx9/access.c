@@ -84,6 +84,7 @@ static void arrive(gfx9_wave *w, gfx9_pending *p) {
         for (uint32_t l = 0; l < LANES; l++) {
             if (!(p->exec >> l & 1)) continue;
             const uint32_t *from = &p->data[0][0] + l * p->count;
+            gfx9_lds_late(w, p->lds_at[l], 4u * p->count, -1);
             gfx9_lds_touch(w, p->inst, p->lds_at[l], 4u * p->count, l, 1, from);
             memcpy(w->group->lds + p->lds_at[l], from, 4u * p->count);
         }

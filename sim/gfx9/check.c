@@ -38,6 +38,10 @@ void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *i) {
     if ((w->group->checks & CHECK_UNWRITTEN) && (i->row->cost == COST_VMEM || i->row->cost == COST_LDS)) check_written(w, i);
 }
 
+void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change) {
+    for (uint32_t k = 0; w->group->shadow && k < bytes; k++) w->group->shadow[at + k].late = (uint8_t)(w->group->shadow[at + k].late + change);
+}
+
 /* `write`: 0 a read, 1 a write, 2 an atomic. Two waves may not touch a byte between two barriers unless
  * both read, both by atomics, or both write the same value: compilers store what several waves hold. */
 static const char *conflict(const gfx9_shadow *s, uint32_t epoch, uint8_t wave, int write, bool same) {
@@ -52,6 +56,10 @@ void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t byte
     const uint8_t wave = (uint8_t)w->id;
     for (uint32_t k = 0; k < bytes; k++) {
         gfx9_shadow *s = &g->shadow[at + k];
+        if (s->late) {
+            gfx9_stop(w, i, "lane %u: LDS 0x%x is used before the s_waitcnt of its load to LDS", lane, at + k);
+            return;
+        }
         const bool same = data && g->lds[at + k] == ((const uint8_t *)data)[k];
         const char *other = g->checks & CHECK_RACES ? conflict(s, g->epoch, wave, write, same) : NULL;
         if (other) {

@@ -208,6 +208,8 @@ gfx9_pending *gfx9_postpone(gfx9_wave *w);
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *inst);
 void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t bytes, uint32_t lane, int write,
                     const void *data);
+/* Counts loads to LDS that are under way. */
+void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change);
 
 /* ---- dispatch ---- */
 typedef struct {

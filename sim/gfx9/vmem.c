@@ -122,6 +122,7 @@ static void load_to_lds(gfx9_wave *w, const gfx9_inst *i, const places *p, uint3
         }
         for (uint32_t k = 0; k < step / 4; k++) words[k] = read_word(p, l, 4 * k, bytes < 4 ? bytes : 4);
         gfx9_lds_touch(w, i, at, step, (uint32_t)l, 1, words);
+        if (late) gfx9_lds_late(w, at, step, 1);
         if (late) late->lds_at[l] = at, memcpy(&late->data[0][0] + (uint32_t)l * (step / 4), words, step);
         else memcpy(g->lds + at, words, step);
     }

@@ -1,0 +1,87 @@
+"""Kernels with one mistake each: the simulator must name it; and the same kernel mended must run.
+usage: test_findings.py ARCH"""
+import os
+import sys
+
+import numpy as np
+
+import assemble
+import hip
+
+ARGS = "s_load_dwordx4 s[4:7], s[0:1], 0\nv_lshlrev_b32 v1, 2, v0\n"
+LOAD = ARGS + "s_waitcnt lgkmcnt(0)\nglobal_load_dword v2, v1, s[4:5]\n"
+STORE = "global_store_dword v1, v2, s[6:7]\n"
+SWAP = """v_xor_b32 v4, 0x100, v1
+ds_read_b32 v2, v4
+s_waitcnt lgkmcnt(0)
+"""
+WRITTEN = LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\n"
+# name: (wrong body, the message's part, mended body, threads)
+MISTAKES = {
+    "vector_wait": (LOAD + "v_add_u32 v2, 1, v2\n" + STORE, "used before the s_waitcnt", LOAD + "s_waitcnt vmcnt(0)\nv_add_u32 v2, 1, v2\n" + STORE, 64),
+    "too_few_waited": (LOAD + "global_load_dword v3, v1, s[4:5]\ns_waitcnt vmcnt(1)\nv_add_u32 v2, v2, v3\n" + STORE, "used before the s_waitcnt",
+                       LOAD + "global_load_dword v3, v1, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_u32 v2, v2, v3\n" + STORE, 64),
+    "scalar_wait": (ARGS + "global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\n" + STORE, "used before the s_waitcnt", LOAD + "s_waitcnt vmcnt(0)\n" + STORE, 64),
+    "store_wait": (LOAD + STORE, "used before the s_waitcnt", LOAD + "s_waitcnt vmcnt(0)\n" + STORE, 64),
+    "lds_wait": (LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\nds_read_b32 v3, v1\nv_mov_b32 v2, v3\n" + STORE, "used before the s_waitcnt",
+                 LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\nds_read_b32 v3, v1\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v2, v3\n" + STORE, 64),
+    "race": (WRITTEN + "v_add_u32 v2, 1, v2\nds_write_b32 v1, v2\n" + SWAP + STORE, "without a barrier between",
+             WRITTEN + "v_add_u32 v2, 1, v2\nds_write_b32 v1, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\n" + SWAP + STORE, 128),
+    "race_after_read": (LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\n" + SWAP + "v_add_u32 v2, 1, v2\nds_write_b32 v1, v2\n" + STORE,
+                        "without a barrier between",
+                        LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\n" + SWAP + "s_barrier\nv_add_u32 v2, 1, v2\nds_write_b32 v1, v2\n" + STORE, 128),
+    "lds_unwritten": (LOAD + "s_waitcnt vmcnt(0)\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)\n" + STORE, "was never written",
+                      LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)\n" + STORE, 64),
+    "register_unwritten": (ARGS + "s_waitcnt lgkmcnt(0)\n" + STORE, "was never written", ARGS + "v_mov_b32 v2, 0\ns_waitcnt lgkmcnt(0)\n" + STORE, 64),
+    "outside": (LOAD.replace("s[4:5]\n", "s[4:5] offset:4\n") + "s_waitcnt vmcnt(0)\n" + STORE, "lie outside every allocation", LOAD + "s_waitcnt vmcnt(0)\n" + STORE, 64),
+    "lds_outside": (LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2 offset:1024\ns_waitcnt lgkmcnt(0)\n" + STORE, "outside the workgroup's",
+                    LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2 offset:512\ns_waitcnt lgkmcnt(0)\n" + STORE, 64),
+    "endless": ("1: s_branch 1b\n", "endless loop", "s_nop 0\n", 64),
+    "divergent": (ARGS + "v_readfirstlane_b32 s8, v0\ns_cmp_eq_u32 s8, 0\ns_cbranch_scc1 2f\ns_endpgm\n2: s_barrier\n", "divergent barrier", "s_barrier\n", 128),
+    "own_trap": ("s_trap 2\n", "stopped itself", "s_nop 0\n", 64),
+    "jump": (ARGS + "s_mov_b64 s[8:9], 0\ns_setpc_b64 s[8:9]\n", "no instruction", "s_nop 0\n", 64),
+    "unknown": ("s_rfe_b64 s[2:3]\n", "no row of the tables", "s_nop 0\n", 64),
+}
+LOADS_TO_LDS = ARGS + "s_mov_b32 m0, 0\ns_waitcnt lgkmcnt(0)\nglobal_load_lds_dword v1, s[4:5]\n{wait}v_mov_b32 v3, v1\nds_read_b32 v2, v3\ns_waitcnt lgkmcnt(0)\n" + STORE
+MISTAKES["load_to_lds_wait"] = (LOADS_TO_LDS.format(wait=""), "before the s_waitcnt of its load to LDS", LOADS_TO_LDS.format(wait="s_waitcnt vmcnt(0)\n"), 64)
+# The assembler refuses what the erratum is about: s8 as the scale of A.
+GFX950 = {"scale_in_sgpr": (".long 0xd3ac0000, 0x00022008, 0xd3ad0814, 0x04521100\n", "erratum",
+                            "v_mov_b32 v17, 0x7f7f7f7f\nv_mfma_scale_f32_16x16x128_f8f6f4 v[20:23], v[0:7], v[8:15], v[20:23], v17, v16\n", 64)}
+
+
+def run(device, module, name, threads):
+    """The message, or the result."""
+    x = np.arange(threads, dtype=np.uint32) * 3
+    source, target = device.upload(x), device.upload(np.zeros_like(x))
+    try:
+        device.launch(device.function(module, name), (1,), (threads,), 0, [source, target])
+        return device.download(target, np.zeros_like(x))
+    except hip.Error as error:
+        return str(error)
+    finally:
+        device.free(source), device.free(target)
+
+
+def main():
+    arch = sys.argv[1]
+    os.environ["BSMM_SIM_LIMIT"] = "100000"
+    device = hip.Device(arch)
+    mistakes = dict(MISTAKES, **(GFX950 if arch == "gfx950" else {}))
+    module = device.load(assemble.assembly(arch, {f"{kind}_{n}": row[k] for n, row in mistakes.items() for kind, k in (("wrong", 0), ("mended", 2))}, lds=1024))
+    failed = []
+    for name, (_, part, _, threads) in mistakes.items():
+        for seed in ("1", "2", "3"):
+            os.environ["BSMM_SIM_SEED"] = seed
+            wrong, mended = run(device, module, "wrong_" + name, threads), run(device, module, "mended_" + name, threads)
+            found = isinstance(wrong, str) and (part is None or part in wrong) and f"wrong_{name}" in wrong
+            if not found:
+                failed.append(f"{name}: not found: {str(wrong)[:200]}")
+            if isinstance(mended, str):
+                failed.append(f"{name}: mended, but found: {mended}")
+    print("\n".join(failed))
+    print(f"{arch}: {len(mistakes)} mistakes, {len(failed)} not told from right kernels")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
