@@ -87,12 +87,12 @@ static bool parse_number(const char *t, gfx9_operand *o) {
 static bool parse_operand(char *t, gfx9_operand *o) {
     size_t n = strlen(t);
     o->sel = SEL_DWORD, o->half_hi = 1;
-    static const char *const wraps[] = {"abs(", "neg(", "sext("};
+    static const char *const wraps[] = {"abs(", "neg(", "sext(", "lit("};
     for (int again = 1; again;) {
         again = 0;
         if (n > 1 && *t == '-' && (t[1] < '0' || t[1] > '9')) o->neg ^= 1, t++, n--, again = 1;
         if (n > 2 && *t == '|' && t[n - 1] == '|') o->abs = 1, t[n - 1] = 0, t++, n -= 2, again = 1;
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 4; i++) {
             const size_t w = strlen(wraps[i]);
             if (n <= w || strncmp(t, wraps[i], w) != 0 || t[n - 1] != ')') continue;
             o->abs |= i == 0, o->neg ^= i == 1, o->sext |= i == 2;
@@ -267,6 +267,15 @@ static bool parse(gfx9_object *object, gfx9_inst *i, char *text) {
     return true;
 }
 
+/* LLVM marks operands that the encoding holds and the processor should not see. */
+static void strip_remarks(char *text) {
+    for (char *from; (from = strstr(text, "/*")) != NULL;) {
+        char *to = strstr(from, "*/");
+        if (!to) return;
+        memmove(from, to + 2, strlen(to + 2) + 1);
+    }
+}
+
 typedef struct {
     gfx9_object *object;
     uint32_t room;
@@ -293,6 +302,7 @@ static bool take(void *user, uint64_t address, uint32_t bytes, const char *text)
     char copy[512];
     if (!i->text) return false;
     snprintf(copy, sizeof copy, "%s", i->text);
+    strip_remarks(copy);
     if (!bytes || !parse(object, i, copy)) i->row = NULL; /* Stops the kernel where it comes here. */
     return true;
 }
