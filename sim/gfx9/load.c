@@ -99,15 +99,20 @@ static const char *read_descriptor(gfx9_object *object, gfx9_kernel *k, uint64_t
     return k->entry % 4 || !inside(object->image_size, k->entry, 4) ? "a kernel's entry lies outside the image" : NULL;
 }
 
-static const char *take_symbol(gfx9_object *object, const Elf64_Sym *s, const char *name) {
+/* Local functions stand in the full table alone. */
+static const char *take_symbol(gfx9_object *object, const Elf64_Sym *s, const char *name, bool dynamic) {
     const size_t length = strlen(name);
     const int type = ELF64_ST_TYPE(s->st_info);
     if (length >= 250) return "a symbol's name is too long";
     if (type == STT_FUNC) {
+        for (uint32_t i = 0; i < object->function_count; i++)
+            if (object->functions[i].start == s->st_value) return NULL;
         if (s->st_value % 4 || !inside(object->image_size, s->st_value, s->st_size)) return "a function lies outside the image";
         gfx9_function *fn = &object->functions[object->function_count++];
         fn->start = s->st_value, fn->size = s->st_size;
         strcpy(fn->name, name);
+    } else if (!dynamic) {
+        return NULL;
     } else if (type == STT_OBJECT && length > 3 && strcmp(name + length - 3, ".kd") == 0) {
         for (uint32_t i = 0; i < object->kernel_count; i++) {
             gfx9_kernel *k = &object->kernels[i];
@@ -129,15 +134,17 @@ static const char *load_symbols(const file *f, gfx9_object *object, const Elf64_
         f->bytes[names.sh_offset + names.sh_size - 1] != 0)
         return "its symbol table lies outside the file";
     const uint64_t count = table->sh_size / sizeof(Elf64_Sym);
-    object->functions = calloc(count + 1, sizeof *object->functions);
-    object->objects = calloc(count + 1, sizeof *object->objects);
-    if (!object->functions || !object->objects) return "out of memory";
+    const bool dynamic = table->sh_type == SHT_DYNSYM;
+    gfx9_function *more = realloc(object->functions, (object->function_count + count + 1) * sizeof *more);
+    if (more) object->functions = more;
+    if (dynamic && !object->objects) object->objects = calloc(count + 1, sizeof *object->objects);
+    if (!more || !object->objects) return dynamic ? "out of memory" : "its full symbol table comes before the dynamic one";
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Sym s;
         memcpy(&s, f->bytes + table->sh_offset + i * sizeof s, sizeof s);
         if (s.st_name >= names.sh_size) return "a symbol's name lies outside its table";
         if (s.st_shndx == SHN_UNDEF) continue;
-        const char *wrong = take_symbol(object, &s, (const char *)f->bytes + names.sh_offset + s.st_name);
+        const char *wrong = take_symbol(object, &s, (const char *)f->bytes + names.sh_offset + s.st_name, dynamic);
         if (wrong) return wrong;
     }
     return NULL;
@@ -160,10 +167,11 @@ static const char *load(const file *f, gfx9_object *object) {
     const char *wrong = check_header(f, object->arch);
     if (!wrong) wrong = load_segments(f, object);
     if (!wrong) wrong = load_notes(f, object);
-    bool symbols = false;
+    bool symbols = false, full = false;
     for (uint32_t i = 0; !wrong && i < f->head->e_shnum; i++) {
         const Elf64_Shdr s = section(f, i);
-        if (s.sh_type == SHT_DYNSYM && !symbols) symbols = true, wrong = load_symbols(f, object, &s);
+        if (s.sh_type == SHT_DYNSYM ? !symbols : s.sh_type == SHT_SYMTAB && symbols && !full)
+            full = s.sh_type == SHT_SYMTAB, symbols = true, wrong = load_symbols(f, object, &s);
         if (!wrong && s.sh_type == SHT_RELA && (s.sh_flags & SHF_ALLOC)) wrong = relocate(f, object, &s);
     }
     for (uint32_t i = 0; !wrong && i < object->kernel_count; i++)

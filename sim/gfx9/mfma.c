@@ -36,13 +36,21 @@ static const float *small_table(enum gfx9_small format) {
     return tables[format];
 }
 
-static float convert(uint32_t u, int kind, const float *table) {
+static void convert_row(int kind, uint32_t m, const uint32_t *from, uint32_t shift, uint32_t mask, const float *table, float *to) {
+    uint32_t u[32];
+    for (uint32_t i = 0; i < m; i++) u[i] = from[i] >> shift & mask;
     switch (kind) {
-    case IN_F32: return gfx9_float(u);
-    case IN_XF32: return xf32(u);
-    case IN_F16: return gfx9_f16_to_f32(u);
-    case IN_BF16: return gfx9_bf16_to_f32(u);
-    default: return table[u];
+    case IN_XF32:
+        for (uint32_t i = 0; i < m; i++) to[i] = xf32(u[i]);
+        break;
+    case IN_F16:
+        for (uint32_t i = 0; i < m; i++) to[i] = gfx9_f16_to_f32(u[i]);
+        break;
+    case IN_F32: case IN_BF16:
+        for (uint32_t i = 0; i < m; i++) to[i] = gfx9_float(kind == IN_F32 ? u[i] : u[i] << 16);
+        break;
+    default:
+        for (uint32_t i = 0; i < m; i++) to[i] = table[u[i]];
     }
 }
 
@@ -74,8 +82,7 @@ static void spread(const gfx9_wave *w, const shape *s, const gfx9_operand *o, in
             uint32_t lane, item;
             place_of(s, b, 0, k, &lane, &item);
             const uint32_t word = item * width / 32, shift = item * width % 32, mask = width == 32 ? ~0u : (1u << width) - 1;
-            const uint32_t *from = &w->v[o->reg + word][lane];
-            for (uint32_t i = 0; i < m; i++) to[(b * s->k + k) * m + i] = convert(from[i] >> shift & mask, kind, table);
+            convert_row(kind, m, &w->v[o->reg + word][lane], shift, mask, table, to + (b * s->k + k) * m);
         }
 }
 
@@ -85,12 +92,16 @@ static const uint8_t mixed_width[] = {8, 8, 6, 6, 4};
 static void spread_mixed(const gfx9_wave *w, const shape *s, const gfx9_operand *o, uint32_t code, float *to) {
     const uint32_t width = mixed_width[code];
     const float *table = small_table((enum gfx9_small)mixed_format[code]);
-    for (uint32_t k = 0; k < s->k; k++)
-        for (uint32_t i = 0; i < s->m; i++) {
-            uint32_t lane, item;
-            place_mixed(s, width, i, k, &lane, &item);
-            to[k * s->m + i] = table[bits_at(w, o, lane, item * width, width)];
+    for (uint32_t k = 0; k < s->k; k++) {
+        uint32_t lane, item;
+        place_mixed(s, width, 0, k, &lane, &item);
+        const uint32_t word = item * width / 32, low = item * width % 32, mask = (1u << width) - 1;
+        if (low + width <= 32) {
+            convert_row(IN_MIXED, s->m, &w->v[o->reg + word][lane], low, mask, table, to + k * s->m);
+            continue;
         }
+        for (uint32_t i = 0; i < s->m; i++) to[k * s->m + i] = table[bits_at(w, o, lane + i, item * width, width)];
+    }
 }
 
 /* Where D(i, j) of block b is: register and lane. */
@@ -114,13 +125,25 @@ static void write_d(gfx9_wave *w, const gfx9_operand *o, uint32_t count, uint32_
     for (uint32_t r = 0; r < count; r++) memcpy(w->v[o->reg + r], d[r], sizeof d[r]), w->written[o->reg + r] = ~0ull;
 }
 
-/* sum[j] += a(i, k) * b(k, j), k ascending. */
-__attribute__((target_clones("default", "arch=haswell", "arch=skylake-avx512"))) static void
-multiply_row(uint32_t m, uint32_t depth, const float *restrict a, const float *restrict b, float *restrict sum) {
+/* sum[j] += a(i, k) * b(k, j), k ascending: constant widths keep the sums in registers. */
+static inline __attribute__((always_inline)) void multiply_wide(const uint32_t m, uint32_t depth, const float *restrict a,
+                                                                const float *restrict b, float *restrict sum) {
+    float s[32];
+    for (uint32_t j = 0; j < m; j++) s[j] = sum[j];
     for (uint32_t k = 0; k < depth; k++) {
         const float x = a[k * m];
-        for (uint32_t j = 0; j < m; j++) sum[j] += x * b[k * m + j];
+        for (uint32_t j = 0; j < m; j++) s[j] += x * b[k * m + j];
     }
+    for (uint32_t j = 0; j < m; j++) sum[j] = s[j];
+}
+
+#if defined(__x86_64__)
+__attribute__((target_clones("default", "avx512f")))
+#endif
+static void multiply_row(uint32_t m, uint32_t depth, const float *restrict a, const float *restrict b, float *restrict sum) {
+    if (m == 32) multiply_wide(32, depth, a, b, sum);
+    else if (m == 16) multiply_wide(16, depth, a, b, sum);
+    else multiply_wide(4, depth, a, b, sum);
 }
 
 /* Products of f32 are not exact in f32: one rounding, of the sum. */
