@@ -125,31 +125,31 @@ static void write_d(gfx9_wave *w, const gfx9_operand *o, uint32_t count, uint32_
     for (uint32_t r = 0; r < count; r++) memcpy(w->v[o->reg + r], d[r], sizeof d[r]), w->written[o->reg + r] = ~0ull;
 }
 
-/* sum[j] += a(i, k) * b(k, j), k ascending: constant widths keep the sums in registers. */
-static inline __attribute__((always_inline)) void multiply_wide(const uint32_t m, uint32_t depth, const float *restrict a,
-                                                                const float *restrict b, float *restrict sum) {
-    float s[32];
-    for (uint32_t j = 0; j < m; j++) s[j] = sum[j];
-    for (uint32_t k = 0; k < depth; k++) {
-        const float x = a[k * m];
-        for (uint32_t j = 0; j < m; j++) s[j] += x * b[k * m + j];
-    }
-    for (uint32_t j = 0; j < m; j++) sum[j] = s[j];
-}
+/* sum[j] += a(i, k) * b(k, j), k ascending. Vectors are written out: compilers turn the loops over the
+ * wrong axis. */
+typedef float floats __attribute__((vector_size(64)));
 
 #if defined(__x86_64__)
 __attribute__((target_clones("default", "avx512f")))
 #endif
-static void multiply_row(uint32_t m, uint32_t depth, const float *restrict a, const float *restrict b, float *restrict sum) {
-    if (m == 32) multiply_wide(32, depth, a, b, sum);
-    else if (m == 16) multiply_wide(16, depth, a, b, sum);
-    else multiply_wide(4, depth, a, b, sum);
+static void multiply_row(size_t m, size_t depth, const float *a, const float *b, float *sum) {
+    for (size_t j = 0; j + 16 <= m; j += 16) {
+        floats s, row;
+        memcpy(&s, sum + j, sizeof s);
+        for (size_t k = 0; k < depth; k++) {
+            memcpy(&row, b + k * m + j, sizeof row);
+            s += row * a[k * m];
+        }
+        memcpy(sum + j, &s, sizeof s);
+    }
+    for (size_t j = m / 16 * 16; j < m; j++)
+        for (size_t k = 0; k < depth; k++) sum[j] += a[k * m] * b[k * m + j];
 }
 
 /* Products of f32 are not exact in f32: one rounding, of the sum. */
-static void fuse_row(uint32_t m, uint32_t depth, const float *a, const float *b, float *sum) {
-    for (uint32_t k = 0; k < depth; k++)
-        for (uint32_t j = 0; j < m; j++) sum[j] = fmaf(a[k * m], b[k * m + j], sum[j]);
+static void fuse_row(size_t m, size_t depth, const float *a, const float *b, float *sum) {
+    for (size_t k = 0; k < depth; k++)
+        for (size_t j = 0; j < m; j++) sum[j] = fmaf(a[k * m], b[k * m + j], sum[j]);
 }
 
 /* abid names the block of A that 2^cbsz neighbouring blocks of B take. */
