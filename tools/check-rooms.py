@@ -36,10 +36,11 @@ MAY_SEE = {
     "bench/": (HEADER, "cli/"),
     "examples/": (HEADER,),
     "fuzz/": (HEADER, "src/"),
+    "sim/": (),  # drivers of their own: they see nothing of src/
     "tests/": (HEADER, "src/", "bench/", "cli/"),
     "tests/consumer/": (HEADER,),
 }
-SEARCHED = ("include", "src", "cli", "bench", "tests/support")
+SEARCHED = ("include", "src", "cli", "bench", "sim", "tests/support")
 SOURCES = {".c", ".h", ".cpp", ".def", ".cu"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(bsmm\.h)>)', re.MULTILINE)
 

@@ -1,4 +1,5 @@
-/* What memory instructions share. Bits of results are those of the formats; f16 and bf16 round to even. */
+/* What memory instructions share. Bits of results are those of the formats; f16 and bf16 round to
+ * even. */
 #include "access.h"
 #include "floats.h"
 
@@ -6,7 +7,9 @@ static uint32_t add_halves(uint32_t a, uint32_t b, bool brain) {
     uint32_t r = 0;
     for (int k = 0; k < 32; k += 16) {
         const uint32_t x = a >> k & 0xffff, y = b >> k & 0xffff;
-        r |= (brain ? gfx9_f32_to_bf16(gfx9_bf16_to_f32(x) + gfx9_bf16_to_f32(y)) : gfx9_f32_to_f16(gfx9_f16_to_f32(x) + gfx9_f16_to_f32(y))) << k;
+        r |= (brain ? gfx9_f32_to_bf16(gfx9_bf16_to_f32(x) + gfx9_bf16_to_f32(y))
+                    : gfx9_f32_to_f16(gfx9_f16_to_f32(x) + gfx9_f16_to_f32(y)))
+             << k;
     }
     return r;
 }
@@ -19,28 +22,54 @@ uint64_t gfx9_atomic_value(int what, uint64_t old, uint64_t data, uint64_t data2
     const int64_t a = extended(old, bytes), b = extended(data, bytes);
     const uint32_t fa = (uint32_t)old, fb = (uint32_t)data;
     switch (what) {
-    case AT_SWAP: return data;
-    case AT_CMPSWAP: return old == data2 ? data : old;
-    case AT_ADD: return old + data;
-    case AT_SUB: return old - data;
-    case AT_RSUB: return data - old;
-    case AT_SMIN: return a < b ? old : data;
-    case AT_SMAX: return a > b ? old : data;
-    case AT_UMIN: return old < data ? old : data;
-    case AT_UMAX: return old > data ? old : data;
-    case AT_AND: return old & data;
-    case AT_OR: return old | data;
-    case AT_XOR: return old ^ data;
-    case AT_INC: return old >= data ? 0 : old + 1;
-    case AT_DEC: return old == 0 || old > data ? data : old - 1;
-    case AT_ADD_F32: return gfx9_bits(gfx9_float(fa) + gfx9_float(fb));
-    case AT_MIN_F32: return gfx9_bits(fminf(gfx9_float(fa), gfx9_float(fb)));
-    case AT_MAX_F32: return gfx9_bits(fmaxf(gfx9_float(fa), gfx9_float(fb)));
-    case AT_ADD_F64: return gfx9_bits64(gfx9_double(old) + gfx9_double(data));
-    case AT_MIN_F64: return gfx9_bits64(fmin(gfx9_double(old), gfx9_double(data)));
-    case AT_MAX_F64: return gfx9_bits64(fmax(gfx9_double(old), gfx9_double(data)));
-    case AT_MSKOR: return (old & ~data) | data2;
-    default: return add_halves(fa, fb, what == AT_PK_ADD_BF16);
+    case AT_SWAP:
+        return data;
+    case AT_CMPSWAP:
+        return old == data2 ? data : old;
+    case AT_ADD:
+        return old + data;
+    case AT_SUB:
+        return old - data;
+    case AT_RSUB:
+        return data - old;
+    case AT_SMIN:
+        return a < b ? old : data;
+    case AT_SMAX:
+        return a > b ? old : data;
+    case AT_UMIN:
+        return old < data ? old : data;
+    case AT_UMAX:
+        return old > data ? old : data;
+    case AT_AND:
+        return old & data;
+    case AT_OR:
+        return old | data;
+    case AT_XOR:
+        return old ^ data;
+    case AT_INC:
+        return old >= data ? 0 : old + 1;
+    case AT_DEC:
+        return old == 0 || old > data ? data : old - 1;
+    case AT_ADD_F32:
+        return gfx9_bits(gfx9_float(fa) + gfx9_float(fb));
+    case AT_MIN_F32:
+        return gfx9_bits(fminf(gfx9_float(fa), gfx9_float(fb)));
+    case AT_MAX_F32:
+        return gfx9_bits(fmaxf(gfx9_float(fa), gfx9_float(fb)));
+    case AT_ADD_F64:
+        return gfx9_bits64(gfx9_double(old) + gfx9_double(data));
+    case AT_MIN_F64:
+        return gfx9_bits64(fmin(gfx9_double(old), gfx9_double(data)));
+    case AT_MAX_F64:
+        return gfx9_bits64(fmax(gfx9_double(old), gfx9_double(data)));
+    case AT_CMPSWAP_F32:
+        return gfx9_float(fa) == gfx9_float((uint32_t)data2) ? data : old;
+    case AT_CMPSWAP_F64:
+        return gfx9_double(old) == gfx9_double(data2) ? data : old;
+    case AT_MSKOR:
+        return (old & ~data) | data2;
+    default:
+        return add_halves(fa, fb, what == AT_PK_ADD_BF16);
     }
 }
 
@@ -54,7 +83,8 @@ static uint32_t bits_of(int form) {
     return form & FORM_HIGH ? 0xffff0000 : form & FORM_LOW ? 0xffff : ~0u;
 }
 
-static void write_rows(gfx9_wave *w, uint32_t reg, uint32_t count, uint64_t exec, uint32_t bits, const uint32_t (*data)[LANES]) {
+static void write_rows(gfx9_wave *w, uint32_t reg, uint32_t count, uint64_t exec, uint32_t bits,
+                       const uint32_t (*data)[LANES]) {
     for (uint32_t k = 0; k < count; k++) {
         uint32_t *to = w->v[reg + k];
         w->written[reg + k] |= exec;
@@ -65,21 +95,25 @@ static void write_rows(gfx9_wave *w, uint32_t reg, uint32_t count, uint64_t exec
     }
 }
 
-void gfx9_result(gfx9_wave *w, uint32_t reg, uint32_t count, uint64_t exec, int form, const gfx9_loaded *loaded, bool vm, bool lgkm) {
+void gfx9_result(gfx9_wave *w, uint32_t reg, uint32_t count, uint64_t exec, int form,
+                 const gfx9_loaded *loaded, bool vm, bool lgkm) {
     gfx9_pending *p = w->group->checks & CHECK_WAITS ? gfx9_postpone(w) : NULL;
     if (!p) {
         write_rows(w, reg, count, exec, bits_of(form), loaded->data);
         return;
     }
-    p->vm = vm, p->lgkm = lgkm, p->reg = (uint16_t)reg, p->count = (uint16_t)count, p->exec = exec, p->mask = bits_of(form);
+    p->vm = vm, p->lgkm = lgkm, p->reg = (uint16_t)reg, p->count = (uint16_t)count, p->exec = exec,
+    p->mask = bits_of(form);
     memcpy(p->data, loaded->data, count * sizeof loaded->data[0]);
-    for (uint32_t k = 0; k < count; k++) w->late_v[reg + k]++;
+    for (uint32_t k = 0; k < count; k++)
+        w->late_v[reg + k]++;
 }
 
 /* ---- what waits: delivered by s_waitcnt ---- */
 static void arrive(gfx9_wave *w, gfx9_pending *p) {
     if (p->smem) {
-        for (uint32_t k = 0; k < p->count; k++) w->s[p->reg + k] = p->data[0][k], w->late_s[p->reg + k]--;
+        for (uint32_t k = 0; k < p->count; k++)
+            w->s[p->reg + k] = p->data[0][k], w->late_s[p->reg + k]--;
     } else if (p->to_lds) {
         for (uint32_t l = 0; l < LANES; l++) {
             if (!(p->exec >> l & 1)) continue;
@@ -90,7 +124,8 @@ static void arrive(gfx9_wave *w, gfx9_pending *p) {
         }
     } else if (p->count) {
         write_rows(w, p->reg, p->count, p->exec, p->mask, (const uint32_t(*)[LANES])p->data);
-        for (uint32_t k = 0; k < p->count; k++) w->late_v[p->reg + k]--;
+        for (uint32_t k = 0; k < p->count; k++)
+            w->late_v[p->reg + k]--;
     }
 }
 
@@ -125,13 +160,15 @@ void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
             remove_pending(w, first_lds);
             continue;
         }
-        while (!w->pending[first_smem].smem || choice-- > 0) first_smem++;
+        while (!w->pending[first_smem].smem || choice-- > 0)
+            first_smem++;
         remove_pending(w, first_smem);
     }
 }
 
 gfx9_pending *gfx9_postpone(gfx9_wave *w) {
-    if (w->pending_count == w->pending_room) return NULL; /* Counters saturate at 63: nothing waits longer. */
+    if (w->pending_count == w->pending_room)
+        return NULL; /* Counters saturate at 63: nothing waits longer. */
     gfx9_pending *p = &w->pending[w->pending_count++];
     p->vm = p->lgkm = p->smem = p->to_lds = 0, p->count = 0, p->mask = ~0u;
     return p;

@@ -5,7 +5,8 @@
 
 static bool late(const gfx9_wave *w, const gfx9_operand *o) {
     for (uint32_t k = 0; k < o->count; k++)
-        if (o->place == VGPR ? w->late_v[o->reg + k] : o->place == SGPR && w->late_s[o->reg + k]) return true;
+        if (o->place == VGPR ? w->late_v[o->reg + k] : o->place == SGPR && w->late_s[o->reg + k])
+            return true;
     return false;
 }
 
@@ -22,8 +23,10 @@ static void check_written(gfx9_wave *w, const gfx9_inst *i) {
         for (uint32_t r = 0; o->place == VGPR && r < o->count; r++) {
             const uint64_t missing = exec & ~w->written[o->reg + r];
             if (!missing) continue;
-            if (k == 0 && !strstr(i->row->name, "store") && !strstr(i->row->name, "write")) continue;
-            gfx9_stop(w, i, "lane %d: %c%d was never written", __builtin_ctzll(missing), o->reg + r < 256 ? 'v' : 'a', (o->reg + r) & 255);
+            if (k == 0 && !strstr(i->row->name, "store") && !strstr(i->row->name, "write"))
+                continue;
+            gfx9_stop(w, i, "lane %d: %c%d was never written", __builtin_ctzll(missing),
+                      o->reg + r < 256 ? 'v' : 'a', (o->reg + r) & 255);
             return;
         }
     }
@@ -35,42 +38,57 @@ void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *i) {
         gfx9_stop(w, i, "operand %u is used before the s_waitcnt of its load", k);
         return;
     }
-    if ((w->group->checks & CHECK_UNWRITTEN) && (i->row->cost == COST_VMEM || i->row->cost == COST_LDS)) check_written(w, i);
+    if ((w->group->checks & CHECK_UNWRITTEN) &&
+        (i->row->cost == COST_VMEM || i->row->cost == COST_LDS))
+        check_written(w, i);
 }
 
 void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change) {
-    for (uint32_t k = 0; w->group->shadow && k < bytes; k++) w->group->shadow[at + k].late = (uint8_t)(w->group->shadow[at + k].late + change);
+    for (uint32_t k = 0; w->group->shadow && k < bytes; k++)
+        w->group->shadow[at + k].late = (uint8_t)(w->group->shadow[at + k].late + change);
 }
 
-/* `write`: 0 a read, 1 a write, 2 an atomic. Two waves may not touch a byte between two barriers unless
- * both read, both by atomics, or both write the same value: compilers store what several waves hold. */
-static const char *conflict(const gfx9_shadow *s, uint32_t epoch, uint8_t wave, int write, bool same) {
-    if (s->write_epoch == epoch && s->writer != wave && !(write == 2 && s->atomic) && !(write == 1 && same)) return write ? "also written" : "written";
-    if (write && !same && s->read_epoch == epoch && (s->reader != wave || s->readers)) return "read";
+/* `write`: 0 a read, 1 a write, 2 an atomic. Two waves may not touch a byte between two barriers
+ * unless both read, both by atomics, or both write the same value: compilers store what several
+ * waves hold. */
+static const char *conflict(const gfx9_shadow *s, uint32_t epoch, uint8_t wave, int write,
+                            bool same) {
+    if (s->write_epoch == epoch && s->writer != wave && !(write == 2 && s->atomic) &&
+        !(write == 1 && same))
+        return write ? "also written" : "written";
+    if (write && !same && s->read_epoch == epoch && (s->reader != wave || s->readers))
+        return "read";
     return NULL;
 }
 
-void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes, uint32_t lane, int write, const void *data) {
+void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes, uint32_t lane,
+                    int write, const void *data) {
     gfx9_group *g = w->group;
     if (!g->shadow) return;
     const uint8_t wave = (uint8_t)w->id;
     for (uint32_t k = 0; k < bytes; k++) {
         gfx9_shadow *s = &g->shadow[at + k];
         if (s->late) {
-            gfx9_stop(w, i, "lane %u: LDS 0x%x is used before the s_waitcnt of its load to LDS", lane, at + k);
+            gfx9_stop(w, i, "lane %u: LDS 0x%x is used before the s_waitcnt of its load to LDS",
+                      lane, at + k);
             return;
         }
         const bool same = data && g->lds[at + k] == ((const uint8_t *)data)[k];
-        const char *other = g->checks & CHECK_RACES ? conflict(s, g->epoch, wave, write, same) : NULL;
+        const char *other =
+            g->checks & CHECK_RACES ? conflict(s, g->epoch, wave, write, same) : NULL;
         if (other) {
-            gfx9_stop(w, i, "lane %u: LDS 0x%x is %s by another wave without a barrier between", lane, at + k, other);
+            gfx9_stop(w, i, "lane %u: LDS 0x%x is %s by another wave without a barrier between",
+                      lane, at + k, other);
             return;
         }
         if (write != 1 && s->write_epoch == 0 && (g->checks & CHECK_UNWRITTEN)) {
             gfx9_stop(w, i, "lane %u: LDS 0x%x was never written", lane, at + k);
             return;
         }
-        if (write) s->write_epoch = g->epoch, s->writer = wave, s->atomic = write == 2;
-        else s->readers = s->read_epoch == g->epoch && (s->readers || s->reader != wave), s->read_epoch = g->epoch, s->reader = wave;
+        if (write)
+            s->write_epoch = g->epoch, s->writer = wave, s->atomic = write == 2;
+        else
+            s->readers = s->read_epoch == g->epoch && (s->readers || s->reader != wave),
+            s->read_epoch = g->epoch, s->reader = wave;
     }
 }

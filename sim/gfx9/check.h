@@ -5,6 +5,7 @@
 
 typedef struct gfx9_shadow {
     uint32_t write_epoch, read_epoch;
-    uint8_t writer, reader, readers, atomic, late; /* readers: more waves than one; late: loads to it under way */
+    uint8_t writer, reader, readers, atomic,
+        late; /* readers: more waves than one; late: loads to it under way */
 } gfx9_shadow;
 #endif

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const gfx9_table *const tables[] = {&gfx9_salu_table, &gfx9_valu_table, &gfx9_convert_table,
-                                           &gfx9_special_table, &gfx9_memory_table, &gfx9_lds_table, &gfx9_mfma_table};
+static const gfx9_table *const tables[] = {
+    &gfx9_salu_table,   &gfx9_valu_table, &gfx9_convert_table, &gfx9_special_table,
+    &gfx9_memory_table, &gfx9_lds_table,  &gfx9_mfma_table};
 
 static int by_name(const void *a, const void *b) {
     return strcmp((*(const gfx9_row *const *)a)->name, (*(const gfx9_row *const *)b)->name);
@@ -14,12 +15,14 @@ static int by_name(const void *a, const void *b) {
 static const gfx9_row **sorted;
 static size_t row_count;
 static void sort_rows(void) {
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) row_count += tables[t]->count;
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        row_count += tables[t]->count;
     const gfx9_row **all = malloc(row_count * sizeof *all);
     if (!all) abort();
     size_t n = 0;
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (size_t i = 0; i < tables[t]->count; i++) all[n++] = &tables[t]->rows[i];
+        for (size_t i = 0; i < tables[t]->count; i++)
+            all[n++] = &tables[t]->rows[i];
     qsort(all, n, sizeof *all, by_name);
     sorted = all;
 }
@@ -46,13 +49,24 @@ static const struct {
     uint8_t place, reg, count;
     uint64_t value;
 } named[] = {
-    {"vcc", SGPR, VCC, 2, 0}, {"vcc_lo", SGPR, VCC, 1, 0}, {"vcc_hi", SGPR, VCC + 1, 1, 0}, {"exec", SGPR, EXEC, 2, 0},
-    {"exec_lo", SGPR, EXEC, 1, 0}, {"exec_hi", SGPR, EXEC + 1, 1, 0}, {"m0", SGPR, M0, 1, 0},
-    {"flat_scratch", SGPR, FLAT_SCRATCH, 2, 0}, {"flat_scratch_lo", SGPR, FLAT_SCRATCH, 1, 0},
-    {"flat_scratch_hi", SGPR, FLAT_SCRATCH + 1, 1, 0}, {"xnack_mask", SGPR, 104, 2, 0}, {"off", OFF, 0, 0, 0},
-    {"src_shared_base", CONSTANT, 0, 0, 1ull << 48}, {"src_shared_limit", CONSTANT, 0, 0, (1ull << 48) | 0xffffffff},
-    {"src_private_base", CONSTANT, 0, 0, 2ull << 48}, {"src_private_limit", CONSTANT, 0, 0, (2ull << 48) | 0xffffffff},
-    {"src_scc", SCC_BIT, 0, 0, 0}, {"scc", SCC_BIT, 0, 0, 0},
+    {"vcc", SGPR, VCC, 2, 0},
+    {"vcc_lo", SGPR, VCC, 1, 0},
+    {"vcc_hi", SGPR, VCC + 1, 1, 0},
+    {"exec", SGPR, EXEC, 2, 0},
+    {"exec_lo", SGPR, EXEC, 1, 0},
+    {"exec_hi", SGPR, EXEC + 1, 1, 0},
+    {"m0", SGPR, M0, 1, 0},
+    {"flat_scratch", SGPR, FLAT_SCRATCH, 2, 0},
+    {"flat_scratch_lo", SGPR, FLAT_SCRATCH, 1, 0},
+    {"flat_scratch_hi", SGPR, FLAT_SCRATCH + 1, 1, 0},
+    {"xnack_mask", SGPR, 104, 2, 0},
+    {"off", OFF, 0, 0, 0},
+    {"src_shared_base", CONSTANT, 0, 0, 1ull << 48},
+    {"src_shared_limit", CONSTANT, 0, 0, (1ull << 48) | 0xffffffff},
+    {"src_private_base", CONSTANT, 0, 0, 2ull << 48},
+    {"src_private_limit", CONSTANT, 0, 0, (2ull << 48) | 0xffffffff},
+    {"src_scc", SCC_BIT, 0, 0, 0},
+    {"scc", SCC_BIT, 0, 0, 0},
 };
 
 static bool parse_register(const char *t, gfx9_operand *o) {
@@ -79,7 +93,8 @@ static bool parse_number(const char *t, gfx9_operand *o) {
         o->place = CONSTANT, o->real = true, o->number = strtod(t, &end);
         return *end == 0;
     }
-    o->place = CONSTANT, o->value = (uint64_t)strtoll(t, &end, 0), o->literal = strncmp(t, "0x", 2) == 0;
+    o->place = CONSTANT, o->value = (uint64_t)strtoll(t, &end, 0),
+    o->literal = strncmp(t, "0x", 2) == 0;
     if (o->literal) o->value = strtoull(t, &end, 0);
     return end != t && *end == 0;
 }
@@ -101,7 +116,8 @@ static bool parse_operand(char *t, gfx9_operand *o) {
     }
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
         if (strcmp(t, named[i].name) == 0) {
-            o->place = named[i].place, o->reg = named[i].reg, o->count = named[i].count, o->value = named[i].value;
+            o->place = named[i].place, o->reg = named[i].reg, o->count = named[i].count,
+            o->value = named[i].value;
             return true;
         }
     return parse_register(t, o) || parse_number(t, o);
@@ -118,7 +134,9 @@ uint64_t gfx9_constant(const gfx9_operand *o, int type) {
         if (type == F64 || type == U64 || type == I64) return turns ? 0x3fc45f306dc9c882 : wide;
         if (type == F16 || type == PK || type == U16 || type == I16) {
             if (turns) return 0x3118;
-            return u == 0 ? 0 : (u >> 16 & 0x8000) | ((((u >> 23) & 255) - 112) << 10) | ((u >> 13) & 0x3ff);
+            return u == 0 ? 0
+                          : (u >> 16 & 0x8000) | ((((u >> 23) & 255) - 112) << 10) |
+                                ((u >> 13) & 0x3ff);
         }
         return turns ? 0x3e22f983 : u;
     }
@@ -130,7 +148,8 @@ uint64_t gfx9_constant(const gfx9_operand *o, int type) {
 /* ---- modifiers ---- */
 static int list(const char *t, int *values) {
     int n = 0;
-    for (const char *p = strchr(t, '['); p && n < 8; p = strchr(p + 1, ',')) values[n++] = (int)strtol(p + 1, NULL, 0);
+    for (const char *p = strchr(t, '['); p && n < 8; p = strchr(p + 1, ','))
+        values[n++] = (int)strtol(p + 1, NULL, 0);
     return n;
 }
 
@@ -146,7 +165,8 @@ static void spread(gfx9_inst *i, const char *t, int which) {
 }
 
 static int selection(const char *t) {
-    static const char *const names[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"};
+    static const char *const names[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
+                                        "WORD_0", "WORD_1", "DWORD"};
     for (int i = 0; i < 7; i++)
         if (strcmp(t, names[i]) == 0) return i;
     return SEL_DWORD;
@@ -155,9 +175,18 @@ static int selection(const char *t) {
 static const struct {
     const char *name;
     int control;
-} dpp[] = {{"row_shl:", DPP_ROW_SHL}, {"row_shr:", DPP_ROW_SHR}, {"row_ror:", DPP_ROW_ROR}, {"wave_shl:", DPP_WAVE_SHL},
-           {"wave_rol:", DPP_WAVE_ROL}, {"wave_shr:", DPP_WAVE_SHR}, {"wave_ror:", DPP_WAVE_ROR}, {"row_mirror", DPP_MIRROR},
-           {"row_half_mirror", DPP_HALF_MIRROR}, {"row_bcast:15", DPP_BCAST15}, {"row_bcast:31", DPP_BCAST31}, {"row_newbcast:", DPP_NEWBCAST}};
+} dpp[] = {{"row_shl:", DPP_ROW_SHL},
+           {"row_shr:", DPP_ROW_SHR},
+           {"row_ror:", DPP_ROW_ROR},
+           {"wave_shl:", DPP_WAVE_SHL},
+           {"wave_rol:", DPP_WAVE_ROL},
+           {"wave_shr:", DPP_WAVE_SHR},
+           {"wave_ror:", DPP_WAVE_ROR},
+           {"row_mirror", DPP_MIRROR},
+           {"row_half_mirror", DPP_HALF_MIRROR},
+           {"row_bcast:15", DPP_BCAST15},
+           {"row_bcast:31", DPP_BCAST31},
+           {"row_newbcast:", DPP_NEWBCAST}};
 
 static bool starts(const char *t, const char *prefix) {
     return strncmp(t, prefix, strlen(prefix)) == 0;
@@ -167,7 +196,8 @@ static bool parse_dpp(gfx9_inst *i, const char *t) {
     if (starts(t, "quad_perm:")) {
         int v[8] = {0};
         list(t, v);
-        i->dpp_control = DPP_QUAD | (v[0] & 3) << 8 | (v[1] & 3) << 10 | (v[2] & 3) << 12 | (v[3] & 3) << 14;
+        i->dpp_control =
+            DPP_QUAD | (v[0] & 3) << 8 | (v[1] & 3) << 10 | (v[2] & 3) << 12 | (v[3] & 3) << 14;
         return i->dpp = true;
     }
     for (size_t k = 0; k < sizeof dpp / sizeof *dpp; k++)
@@ -186,9 +216,13 @@ static bool parse_modifier(gfx9_inst *i, const char *t) {
     for (int k = 0; k < 4; k++)
         if (starts(t, spreads[k])) return spread(i, t, k), true;
     for (int k = 0; k < 2; k++)
-        if (starts(t, k ? "src1_sel:" : "src0_sel:")) return i->op[i->first + k].sel = (uint8_t)selection(colon + 1), true;
+        if (starts(t, k ? "src1_sel:" : "src0_sel:"))
+            return i->op[i->first + k].sel = (uint8_t)selection(colon + 1), true;
     if (starts(t, "dst_sel:")) return i->dst_sel = (uint8_t)selection(colon + 1), true;
-    if (starts(t, "dst_unused:")) return i->dst_unused = starts(colon + 1, "UNUSED_PRESERVE") ? 2 : starts(colon + 1, "UNUSED_SEXT"), true;
+    if (starts(t, "dst_unused:"))
+        return i->dst_unused =
+                   starts(colon + 1, "UNUSED_PRESERVE") ? 2 : starts(colon + 1, "UNUSED_SEXT"),
+               true;
     if (starts(t, "offset:")) return i->offset = value, true;
     if (starts(t, "offset0:")) return i->offset = value, true;
     if (starts(t, "offset1:")) return i->offset1 = value, true;
@@ -206,18 +240,22 @@ static bool parse_modifier(gfx9_inst *i, const char *t) {
     if (strcmp(t, "idxen") == 0) return i->idxen = true;
     if (strcmp(t, "lds") == 0) return i->lds = true;
     if (strcmp(t, "glc") == 0 || strcmp(t, "sc0") == 0) return i->glc = true;
-    if (!strcmp(t, "sc1") || !strcmp(t, "nt") || !strcmp(t, "slc") || !strcmp(t, "scc") || starts(t, "fi:")) return true;
+    if (!strcmp(t, "sc1") || !strcmp(t, "nt") || !strcmp(t, "slc") || !strcmp(t, "scc") ||
+        starts(t, "fi:"))
+        return true;
     return parse_dpp(i, t);
 }
 
 /* Splits at blanks outside brackets; `operand` says whether a comma (or the name) came before. */
 static char *token(char **p, bool *operand) {
     char *t = *p;
-    while (*t == ' ' || *t == '\t') t++;
+    while (*t == ' ' || *t == '\t')
+        t++;
     if (!*t) return NULL;
     int depth = 0;
     char *e = t;
-    for (; *e && (depth || (*e != ' ' && *e != ',')); e++) depth += (*e == '[' || *e == '(') - (*e == ']' || *e == ')');
+    for (; *e && (depth || (*e != ' ' && *e != ',')); e++)
+        depth += (*e == '[' || *e == '(') - (*e == ']' || *e == ')');
     *operand = *e == ',';
     *p = *e ? e + 1 : e;
     *e = 0;
@@ -225,7 +263,8 @@ static char *token(char **p, bool *operand) {
 }
 
 static bool takes_words(const char *name) {
-    static const char *const names[] = {"s_waitcnt", "s_setreg", "s_getreg", "s_sendmsg", "s_set_gpr_idx"};
+    static const char *const names[] = {"s_waitcnt", "s_setreg",           "s_getreg",
+                                        "s_sendmsg", "s_set_gpr_idx_mode", "s_set_gpr_idx_off"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (starts(name, names[i])) return true;
     return false;
@@ -249,15 +288,21 @@ static bool parse(gfx9_object *object, gfx9_inst *i, char *text) {
     if (!i->row) return false;
     const bool words = takes_words(name);
     /* Of the operands of v_add_co_u32 and its kin the second is where the carry goes. */
-    i->first = length > 7 && memcmp(name, "v_", 2) == 0 && (strstr(name, "_co_u32") != NULL) ? 2 : 1;
+    i->first =
+        length > 7 && memcmp(name, "v_", 2) == 0 && (strstr(name, "_co_u32") != NULL) ? 2 : 1;
     after_comma = true;
     for (char *t; (t = token(&p, &operand)) != NULL; after_comma = operand) {
-        if (after_comma && i->operand_count < 8 && !(words && !starts(name, "s_getreg")) && !strchr(t, ':') ? parse_operand(t, &i->op[i->operand_count])
-            : after_comma && strchr(t, '[') && i->operand_count < 8 && (*t == 'v' || *t == 's' || *t == 'a' || *t == '-' || *t == '|' || *t == 't' || *t == 'n') && !starts(t, "neg_") && parse_operand(t, &i->op[i->operand_count])) {
+        if (after_comma && i->operand_count < 8 && !(words && !starts(name, "s_getreg")) &&
+                    !strchr(t, ':')
+                ? parse_operand(t, &i->op[i->operand_count])
+                : after_comma && strchr(t, '[') && i->operand_count < 8 &&
+                      (*t == 'v' || *t == 's' || *t == 'a' || *t == '-' || *t == '|' || *t == 't' ||
+                       *t == 'n') &&
+                      !starts(t, "neg_") && parse_operand(t, &i->op[i->operand_count])) {
             i->operand_count++;
             continue;
         }
-        if (words) {
+        if (words || strncmp(t, "gpr_idx(", 8) == 0) {
             if (*t != 'h' && after_comma && starts(name, "s_setreg")) parse_operand(t, &i->op[0]);
             if (starts(name, "s_getreg") && i->operand_count == 0) return false;
             continue;
@@ -295,15 +340,18 @@ static bool take(void *user, uint64_t address, uint32_t bytes, const char *text)
     memset(i, 0, sizeof *i);
     i->address = address, i->bytes = (uint8_t)(bytes ? bytes : 4), i->target = -1;
     i->dst_sel = SEL_DWORD, i->dpp_rows = i->dpp_banks = 15;
-    for (int k = 0; k < 8; k++) i->op[k].sel = SEL_DWORD, i->op[k].half_hi = 1;
+    for (int k = 0; k < 8; k++)
+        i->op[k].sel = SEL_DWORD, i->op[k].half_hi = 1;
     memcpy(i->word, object->image + address, i->bytes);
-    while (*text == '\t' || *text == ' ') text++;
+    while (*text == '\t' || *text == ' ')
+        text++;
     i->text = strdup(bytes ? text : "(no instruction)");
     char copy[512];
     if (!i->text) return false;
     snprintf(copy, sizeof copy, "%s", i->text);
     strip_remarks(copy);
-    if (!bytes || !parse(object, i, copy)) i->row = NULL; /* Stops the kernel where it comes here. */
+    if (!bytes || !parse(object, i, copy))
+        i->row = NULL; /* Stops the kernel where it comes here. */
     return true;
 }
 
@@ -322,12 +370,14 @@ static void resolve(gfx9_object *object, gfx9_inst *i) {
 bool gfx9_decode(gfx9_object *object, char *error) {
     growing g = {object, 0};
     if (!gfx9_disassemble(object, take, &g, error)) return false;
-    if (object->code_count) qsort(object->code, object->code_count, sizeof *object->code, by_address);
+    if (object->code_count)
+        qsort(object->code, object->code_count, sizeof *object->code, by_address);
     const uint64_t words = object->image_size / 4 + 1;
     object->index = malloc(words * sizeof *object->index);
     if (!object->index) return snprintf(error, 256, "out of memory"), false;
     memset(object->index, 0xff, words * sizeof *object->index);
-    for (uint32_t k = 0; k < object->code_count; k++) object->index[object->code[k].address / 4] = (int32_t)k;
+    for (uint32_t k = 0; k < object->code_count; k++)
+        object->index[object->code[k].address / 4] = (int32_t)k;
     for (uint32_t k = 0; k < object->code_count; k++) {
         const gfx9_row *row = object->code[k].row;
         resolve(object, &object->code[k]);

@@ -19,11 +19,14 @@ static create_fn create;
 static disasm_fn disassemble;
 
 static bool open_llvm(char *error) {
-    static const char *const inits[] = {"LLVMInitializeAMDGPUTargetInfo", "LLVMInitializeAMDGPUTargetMC",
+    static const char *const inits[] = {"LLVMInitializeAMDGPUTargetInfo",
+                                        "LLVMInitializeAMDGPUTargetMC",
                                         "LLVMInitializeAMDGPUDisassembler"};
     if (disassemble) return true;
     void *llvm = dlopen("libLLVM.so.22.1", RTLD_NOW | RTLD_LOCAL);
-    if (!llvm) return snprintf(error, 256, "libLLVM.so.22.1 is not there: install Debian's libllvm22"), false;
+    if (!llvm)
+        return snprintf(error, 256, "libLLVM.so.22.1 is not there: install Debian's libllvm22"),
+               false;
     for (int i = 0; i < 3; i++) {
         void (*init)(void) = (void (*)(void))(uintptr_t)dlsym(llvm, inits[i]);
         if (!init) return snprintf(error, 256, "libLLVM.so.22.1 lacks %s", inits[i]), false;
@@ -31,11 +34,13 @@ static bool open_llvm(char *error) {
     }
     create = (create_fn)(uintptr_t)dlsym(llvm, "LLVMCreateDisasmCPUFeatures");
     disassemble = (disasm_fn)(uintptr_t)dlsym(llvm, "LLVMDisasmInstruction");
-    if (!create || !disassemble) return snprintf(error, 256, "libLLVM.so.22.1 lacks its disassembler"), false;
+    if (!create || !disassemble)
+        return snprintf(error, 256, "libLLVM.so.22.1 lacks its disassembler"), false;
     return true;
 }
 
-/* What the child sends for each instruction, before its text; `bytes` is 0 where LLVM knows none. */
+/* What the child sends for each instruction, before its text; `bytes` is 0 where LLVM knows none.
+ */
 typedef struct {
     uint64_t address;
     uint32_t bytes, length;
@@ -44,14 +49,16 @@ typedef struct {
 static void child(const gfx9_object *object, FILE *out) {
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    void *context = create("amdgcn-amd-amdhsa", object->arch == GFX950 ? "gfx950" : "gfx942", "", NULL, 0, NULL, NULL);
+    void *context = create("amdgcn-amd-amdhsa", object->arch == GFX950 ? "gfx950" : "gfx942", "",
+                           NULL, 0, NULL, NULL);
     if (!context) _exit(1);
     for (uint32_t i = 0; i < object->function_count; i++) {
         const gfx9_function *f = &object->functions[i];
         for (uint64_t at = 0; at + 4 <= f->size;) {
             char text[512] = "";
             record r = {f->start + at, 0, 0};
-            r.bytes = (uint32_t)disassemble(context, object->image + f->start + at, f->size - at, f->start + at, text, sizeof text);
+            r.bytes = (uint32_t)disassemble(context, object->image + f->start + at, f->size - at,
+                                            f->start + at, text, sizeof text);
             r.length = (uint32_t)strlen(text);
             fwrite(&r, sizeof r, 1, out), fwrite(text, 1, r.length, out);
             at += r.bytes ? r.bytes : 4;
@@ -84,10 +91,14 @@ static bool run(const gfx9_object *object, gfx9_take_text take, void *user, char
     close(ends[1]);
     FILE *in = pid > 0 ? fdopen(ends[0], "rb") : NULL;
     const bool good = in && read_records(in, take, user);
-    if (in) fclose(in);
-    else close(ends[0]);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
-    if (!good || status != 0) return snprintf(error, 256, "code object: its functions cannot be disassembled"), false;
+    if (in)
+        fclose(in);
+    else
+        close(ends[0]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!good || status != 0)
+        return snprintf(error, 256, "code object: its functions cannot be disassembled"), false;
     return true;
 }
 

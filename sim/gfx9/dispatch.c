@@ -1,5 +1,5 @@
-/* Launches a grid: builds each workgroup's arguments and registers, and runs its waves in turn. Host
- * threads share the workgroups, but for kernels with atomics, whose order must not change. */
+/* Launches a grid: builds each workgroup's arguments and registers, and runs its waves in turn.
+ * Host threads share the workgroups, but for kernels with atomics, whose order must not change. */
 #include "check.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -29,15 +29,23 @@ typedef struct {
 
 static void fill_hidden(const gfx9_kernel *k, const gfx9_launch *launch, uint8_t *to) {
     const hidden values[] = {
-        {"hidden_block_count_x", launch->grid[0]}, {"hidden_block_count_y", launch->grid[1]}, {"hidden_block_count_z", launch->grid[2]},
-        {"hidden_group_size_x", launch->block[0]}, {"hidden_group_size_y", launch->block[1]}, {"hidden_group_size_z", launch->block[2]},
-        {"hidden_grid_dims", launch->grid[2] * launch->block[2] > 1 ? 3u : launch->grid[1] * launch->block[1] > 1 ? 2u : 1u},
-        {"hidden_private_base", gfx9_private_base >> 32}, {"hidden_shared_base", gfx9_shared_base >> 32},
+        {"hidden_block_count_x", launch->grid[0]},
+        {"hidden_block_count_y", launch->grid[1]},
+        {"hidden_block_count_z", launch->grid[2]},
+        {"hidden_group_size_x", launch->block[0]},
+        {"hidden_group_size_y", launch->block[1]},
+        {"hidden_group_size_z", launch->block[2]},
+        {"hidden_grid_dims", launch->grid[2] * launch->block[2] > 1   ? 3u
+                             : launch->grid[1] * launch->block[1] > 1 ? 2u
+                                                                      : 1u},
+        {"hidden_private_base", gfx9_private_base >> 32},
+        {"hidden_shared_base", gfx9_shared_base >> 32},
         {"hidden_dynamic_lds_size", launch->dynamic_lds},
     };
     for (uint32_t a = 0; a < k->arg_count; a++)
         for (size_t v = 0; v < sizeof values / sizeof *values; v++)
-            if (strcmp(k->args[a].kind, values[v].kind) == 0 && k->args[a].size <= 8 && k->args[a].offset + k->args[a].size <= k->kernarg_size)
+            if (strcmp(k->args[a].kind, values[v].kind) == 0 && k->args[a].size <= 8 &&
+                k->args[a].offset + k->args[a].size <= k->kernarg_size)
                 memcpy(to + k->args[a].offset, &values[v].value, k->args[a].size);
 }
 
@@ -50,12 +58,21 @@ static void fill_packet(const job *j, uint8_t *p) {
         memcpy(p + 4 + 2 * d, &block, 2), memcpy(p + 12 + 4 * d, &grid, 4);
     }
     const uint64_t arguments = (uint64_t)(uintptr_t)j->kernarg;
-    memcpy(p + 24, &j->kernel->scratch, 4), memcpy(p + 28, &j->lds_size, 4), memcpy(p + 40, &arguments, 8);
+    memcpy(p + 24, &j->kernel->scratch, 4), memcpy(p + 28, &j->lds_size, 4),
+        memcpy(p + 40, &arguments, 8);
 }
 
 /* ---- registers ---- */
 static void fill_sgprs(const job *j, gfx9_wave *w, const uint32_t id[3]) {
-    enum { BUFFER = 1, DISPATCH = 2, QUEUE = 4, KERNARG = 8, DISPATCH_ID = 16, FLAT = 32, SIZE = 64 };
+    enum {
+        BUFFER = 1,
+        DISPATCH = 2,
+        QUEUE = 4,
+        KERNARG = 8,
+        DISPATCH_ID = 16,
+        FLAT = 32,
+        SIZE = 64
+    };
     const uint32_t flags = j->kernel->properties, rsrc2 = j->kernel->rsrc2, users = rsrc2 >> 1 & 31;
     uint32_t n = 0;
     if (flags & BUFFER) n += 4;
@@ -66,7 +83,9 @@ static void fill_sgprs(const job *j, gfx9_wave *w, const uint32_t id[3]) {
     if (flags & FLAT) n += 2;
     if (flags & SIZE) w->s[n++] = j->kernel->scratch;
     const uint32_t words = j->kernel->preload & 127, from = j->kernel->preload >> 7;
-    for (uint32_t k = 0; k < words && n < users && 4 * (from + k) + 4 <= j->kernel->kernarg_size; k++) memcpy(&w->s[n++], j->kernarg + 4 * (from + k), 4);
+    for (uint32_t k = 0; k < words && n < users && 4 * (from + k) + 4 <= j->kernel->kernarg_size;
+         k++)
+        memcpy(&w->s[n++], j->kernarg + 4 * (from + k), 4);
     n = users;
     for (int d = 0; d < 3; d++)
         if (rsrc2 >> (7 + d) & 1) w->s[n++] = id[d];
@@ -77,7 +96,8 @@ static void fill_vgprs(const gfx9_launch *l, gfx9_wave *w, uint32_t wave) {
     const uint32_t threads = l->block[0] * l->block[1] * l->block[2];
     uint64_t exec = 0;
     for (uint32_t lane = 0; lane < LANES; lane++) {
-        const uint32_t t = wave * LANES + lane, x = t % l->block[0], y = t / l->block[0] % l->block[1], z = t / l->block[0] / l->block[1];
+        const uint32_t t = wave * LANES + lane, x = t % l->block[0],
+                       y = t / l->block[0] % l->block[1], z = t / l->block[0] / l->block[1];
         w->v[0][lane] = x | y << 10 | z << 20;
         exec |= (uint64_t)(t < threads) << lane;
     }
@@ -91,11 +111,13 @@ static void start_wave(const job *j, gfx9_group *g, uint32_t n, const uint32_t i
     uint8_t *scratch = w->scratch;
     memset(w->v, 0xcd, sizeof w->v); /* Registers hold no zeros on hardware either. */
     memset((char *)w + sizeof w->v, 0, sizeof *w - sizeof w->v);
-    w->pending = pending, w->pending_room = pending ? PENDING : 0, w->scratch = scratch, w->scratch_size = j->kernel->scratch;
+    w->pending = pending, w->pending_room = pending ? PENDING : 0, w->scratch = scratch,
+    w->scratch_size = j->kernel->scratch;
     if (scratch) memset(scratch, 0xcd, (size_t)LANES * w->scratch_size);
     w->group = g, w->id = n, w->dpp_lanes = ~0ull;
     w->random = j->launch->seed + 977 * n + id[0] + 131 * id[1];
-    w->mode = (j->kernel->rsrc1 >> 12 & 255) | (j->kernel->rsrc1 >> 21 & 1) << 8 | (j->kernel->rsrc1 >> 23 & 1) << 9 | (j->kernel->rsrc1 >> 26 & 1) << 23;
+    w->mode = (j->kernel->rsrc1 >> 12 & 255) | (j->kernel->rsrc1 >> 21 & 1) << 8 |
+              (j->kernel->rsrc1 >> 23 & 1) << 9 | (j->kernel->rsrc1 >> 26 & 1) << 23;
     w->pc = (uint32_t)j->object->index[j->kernel->entry / 4];
     fill_sgprs(j, w, id);
     fill_vgprs(j->launch, w, n);
@@ -107,14 +129,18 @@ static bool release_barrier(gfx9_group *g) {
     gfx9_wave *waiting = NULL, *ended = NULL;
     for (uint32_t n = 0; n < g->wave_count; n++) {
         gfx9_wave *w = &g->waves[n];
-        if (w->stop == STOP_END) ended = w;
-        else if (w->stop != STOP_BARRIER) return false;
-        else if (!waiting) waiting = w;
+        if (w->stop == STOP_END)
+            ended = w;
+        else if (w->stop != STOP_BARRIER)
+            return false;
+        else if (!waiting)
+            waiting = w;
     }
     /* Hardware lets the others go on; a kernel that means it is rare. */
     if (waiting && ended && g->checks) {
         waiting->stop = STOP_NO;
-        gfx9_stop(waiting, &g->object->code[waiting->pc - 1], "divergent barrier: wave %u has ended before it", ended->id);
+        gfx9_stop(waiting, &g->object->code[waiting->pc - 1],
+                  "divergent barrier: wave %u has ended before it", ended->id);
         return false;
     }
     for (uint32_t n = 0; n < g->wave_count; n++)
@@ -129,11 +155,14 @@ static bool run_group(job *j, gfx9_group *g) {
         bool ran = false;
         for (uint32_t k = 0; k < g->wave_count; k++) {
             /* Under checks the seed turns the order of the waves. */
-            gfx9_wave *w = &g->waves[(k + (g->checks ? j->launch->seed + g->epoch : 0)) % g->wave_count];
+            gfx9_wave *w =
+                &g->waves[(k + (g->checks ? j->launch->seed + g->epoch : 0)) % g->wave_count];
             if (w->stop == STOP_END || w->stop == STOP_BARRIER) continue;
             gfx9_run(w, QUANTUM);
             ran = true;
-            if (w->steps > limit && !w->stop) gfx9_stop(w, &j->object->code[w->pc], "endless loop: %llu instructions", (unsigned long long)w->steps);
+            if (w->steps > limit && !w->stop)
+                gfx9_stop(w, &j->object->code[w->pc], "endless loop: %llu instructions",
+                          (unsigned long long)w->steps);
             if (w->stop == STOP_ERROR) return false;
         }
         if (!ran && !release_barrier(g)) return g->error[0] == 0;
@@ -143,35 +172,47 @@ static bool run_group(job *j, gfx9_group *g) {
 static bool make_group(job *j, gfx9_group *g, char *error) {
     const gfx9_launch *l = j->launch;
     const uint32_t threads = l->block[0] * l->block[1] * l->block[2];
-    *g = (gfx9_group){.object = j->object, .kernel = j->kernel, .lds_size = j->lds_size, .checks = l->checks, .error = error};
+    *g = (gfx9_group){.object = j->object,
+                      .kernel = j->kernel,
+                      .lds_size = j->lds_size,
+                      .checks = l->checks,
+                      .error = error};
     g->wave_count = (threads + LANES - 1) / LANES;
     g->lds = malloc(j->lds_size + 16);
     g->waves = calloc(g->wave_count, sizeof *g->waves);
-    g->shadow = l->checks & (CHECK_RACES | CHECK_UNWRITTEN) ? calloc(j->lds_size + 1, sizeof *g->shadow) : NULL;
+    g->shadow = l->checks & (CHECK_RACES | CHECK_UNWRITTEN)
+                    ? calloc(j->lds_size + 1, sizeof *g->shadow)
+                    : NULL;
     bool good = g->lds && g->waves && (g->shadow || !(l->checks & (CHECK_RACES | CHECK_UNWRITTEN)));
     for (uint32_t n = 0; good && n < g->wave_count; n++) {
         gfx9_wave *w = &g->waves[n];
-        if (j->kernel->scratch) good &= (w->scratch = malloc((size_t)LANES * j->kernel->scratch)) != NULL;
-        if (l->checks & CHECK_WAITS) good &= (w->pending = malloc(PENDING * sizeof *w->pending)) != NULL;
+        if (j->kernel->scratch)
+            good &= (w->scratch = malloc((size_t)LANES * j->kernel->scratch)) != NULL;
+        if (l->checks & CHECK_WAITS)
+            good &= (w->pending = malloc(PENDING * sizeof *w->pending)) != NULL;
     }
     return good;
 }
 
 static void free_group(gfx9_group *g) {
-    for (uint32_t n = 0; g->waves && n < g->wave_count; n++) free(g->waves[n].scratch), free(g->waves[n].pending);
+    for (uint32_t n = 0; g->waves && n < g->wave_count; n++)
+        free(g->waves[n].scratch), free(g->waves[n].pending);
     free(g->waves), free(g->lds), free(g->shadow);
 }
 
 static uint64_t run_one(job *j, gfx9_group *g, uint32_t number) {
     const gfx9_launch *l = j->launch;
-    const uint32_t id[3] = {number % l->grid[0], number / l->grid[0] % l->grid[1], number / l->grid[0] / l->grid[1]};
+    const uint32_t id[3] = {number % l->grid[0], number / l->grid[0] % l->grid[1],
+                            number / l->grid[0] / l->grid[1]};
     uint64_t steps = 0;
     memset(g->lds, 0xcd, g->lds_size);
     if (g->shadow) memset(g->shadow, 0, g->lds_size * sizeof *g->shadow);
     g->epoch = 1;
-    for (uint32_t n = 0; n < g->wave_count; n++) start_wave(j, g, n, id);
+    for (uint32_t n = 0; n < g->wave_count; n++)
+        start_wave(j, g, n, id);
     const bool good = run_group(j, g);
-    for (uint32_t n = 0; n < g->wave_count; n++) steps += g->waves[n].steps;
+    for (uint32_t n = 0; n < g->wave_count; n++)
+        steps += g->waves[n].steps;
     if (!good) __atomic_store_n(&j->failed, 1, __ATOMIC_SEQ_CST);
     return steps;
 }
@@ -188,7 +229,8 @@ static void *work(void *user) {
             if (n >= count) break;
             steps += run_one(j, &g, n);
         }
-    else snprintf(error, sizeof error, "out of memory for a workgroup");
+    else
+        snprintf(error, sizeof error, "out of memory for a workgroup");
     free_group(&g);
     pthread_mutex_lock(&j->lock);
     if (error[0] && !j->error[0]) memcpy(j->error, error, sizeof error);
@@ -207,10 +249,12 @@ static uint32_t thread_count(const job *j) {
 
 static const char *check_launch(const job *j) {
     const gfx9_launch *l = j->launch;
-    const uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2], groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    const uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2],
+                   groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     if (threads == 0 || threads > MAX_WAVES * LANES) return "a workgroup has 1 to 1024 threads";
     if (groups == 0 || groups > 1u << 30) return "the grid is empty or too large";
-    if (j->lds_size > (j->object->arch == GFX950 ? 160u << 10 : 64u << 10)) return "more LDS than the device has";
+    if (j->lds_size > (j->object->arch == GFX950 ? 160u << 10 : 64u << 10))
+        return "more LDS than the device has";
     if (j->object->index[j->kernel->entry / 4] < 0) return "the kernel's entry is no instruction";
     return NULL;
 }
@@ -219,13 +263,20 @@ static void run_threads(job *j) {
     pthread_t threads[64];
     const uint32_t n = thread_count(j);
     uint32_t started = 0;
-    for (uint32_t k = 1; k < n; k++) started += pthread_create(&threads[started], NULL, work, j) == 0;
+    for (uint32_t k = 1; k < n; k++)
+        started += pthread_create(&threads[started], NULL, work, j) == 0;
     work(j);
-    for (uint32_t k = 0; k < started; k++) pthread_join(threads[k], NULL);
+    for (uint32_t k = 0; k < started; k++)
+        pthread_join(threads[k], NULL);
 }
 
-bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch, char *error) {
-    job j = {.object = object, .kernel = kernel, .launch = launch, .lds_size = kernel->lds + launch->dynamic_lds, .error = error};
+bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
+                   char *error) {
+    job j = {.object = object,
+             .kernel = kernel,
+             .launch = launch,
+             .lds_size = kernel->lds + launch->dynamic_lds,
+             .error = error};
     const char *wrong = check_launch(&j);
     error[0] = 0;
     if (wrong) return snprintf(error, 512, "%s: %s", kernel->name, wrong), false;

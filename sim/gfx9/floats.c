@@ -2,8 +2,9 @@
 #include "floats.h"
 
 const gfx9_format gfx9_formats[] = {
-    [FP8] = {4, 3, 7, 0, 0, 1}, [BF8] = {5, 2, 15, 0, 1, 1}, [FP8_FNUZ] = {4, 3, 8, 1, 0, 0}, [BF8_FNUZ] = {5, 2, 16, 1, 0, 0},
-    [FP6] = {2, 3, 1, 0, 0, 0}, [BF6] = {3, 2, 3, 0, 0, 0},   [FP4] = {2, 1, 1, 0, 0, 0},
+    [FP8] = {4, 3, 7, 0, 0, 1},       [BF8] = {5, 2, 15, 0, 1, 1}, [FP8_FNUZ] = {4, 3, 8, 1, 0, 0},
+    [BF8_FNUZ] = {5, 2, 16, 1, 0, 0}, [FP6] = {2, 3, 1, 0, 0, 0},  [BF6] = {3, 2, 3, 0, 0, 0},
+    [FP4] = {2, 1, 1, 0, 0, 0},
 };
 
 float gfx9_widen(uint32_t code, enum gfx9_small format) {
@@ -33,16 +34,25 @@ static uint32_t round_code(double v, gfx9_format f, int stochastic, uint32_t noi
     return (uint32_t)(e + f.bias - 1) * (1u << f.mantissa) + (uint32_t)whole;
 }
 
-uint32_t gfx9_narrow(double v, enum gfx9_small format, int saturate, int stochastic, uint32_t noise) {
+uint32_t gfx9_narrow(double v, enum gfx9_small format, int saturate, int stochastic,
+                     uint32_t noise) {
     const gfx9_format f = gfx9_formats[format];
     const uint32_t bits = (uint32_t)(f.exponent + f.mantissa), top = largest(f);
     uint32_t sign = (signbit(v) ? 1u : 0u) << bits;
     const uint32_t nan = f.fnuz ? 1u << bits : f.nan ? sign | ((1u << bits) - 1) : top;
     if (isnan(v)) return nan;
     if (v == 0) return f.fnuz ? 0 : sign;
-    if (isinf(v)) return saturate && !f.fnuz ? (f.infinity ? sign | (top + 1) : sign | top) : f.fnuz ? nan : f.infinity ? sign | (top + 1) : f.nan ? nan : sign | top;
+    if (isinf(v))
+        return saturate && !f.fnuz ? (f.infinity ? sign | (top + 1) : sign | top)
+               : f.fnuz            ? nan
+               : f.infinity        ? sign | (top + 1)
+               : f.nan             ? nan
+                                   : sign | top;
     uint32_t code = round_code(fabs(v), f, stochastic, noise);
-    if (code > top) code = saturate || (!f.fnuz && !f.nan) ? top : f.infinity ? top + 1 : nan & ((2u << bits) - 1);
+    if (code > top)
+        code = saturate || (!f.fnuz && !f.nan) ? top
+               : f.infinity                    ? top + 1
+                                               : nan & ((2u << bits) - 1);
     if (f.fnuz && code == 0) sign = 0;
     return sign | code;
 }

@@ -1,4 +1,5 @@
-/* Conversions between formats of floats, as loops over lanes take them: no branches in the common ones. */
+/* Conversions between formats of floats, as loops over lanes take them: no branches in the common
+ * ones. */
 #ifndef SIM_GFX9_FLOATS_H
 #define SIM_GFX9_FLOATS_H
 #include <math.h>
@@ -44,6 +45,15 @@ static inline uint32_t gfx9_f32_to_f16(float f) {
     return sign | (a >= 0x477ff000 ? nan : a >= 0x38800000 ? normal : small);
 }
 
+/* Toward zero. */
+static inline uint32_t gfx9_f16_chopped(float a) {
+    const uint32_t u = gfx9_bits(a), e = u >> 23 & 255;
+    if (e == 255) return gfx9_f32_to_f16(a);
+    if (e >= 143) return (u >> 16 & 0x8000) | 0x7bff;
+    if (e >= 113) return (u >> 16 & 0x8000) | ((u & 0x7fffffff) - (112u << 23)) >> 13;
+    return (u >> 16 & 0x8000) | (uint32_t)fabsf(a * 0x1p24f);
+}
+
 static inline float gfx9_bf16_to_f32(uint32_t b) {
     return gfx9_float(b << 16);
 }
@@ -56,12 +66,15 @@ static inline uint32_t gfx9_f32_to_bf16(float f) {
 enum gfx9_small { FP8, BF8, FP8_FNUZ, BF8_FNUZ, FP6, BF6, FP4 };
 typedef struct {
     int exponent, mantissa, bias;
-    int fnuz, infinity, nan; /* nan: whether all ones (or, with infinity, the last exponent) mean one */
+    int fnuz, infinity,
+        nan; /* nan: whether all ones (or, with infinity, the last exponent) mean one */
 } gfx9_format;
 extern const gfx9_format gfx9_formats[];
 
 float gfx9_widen(uint32_t code, enum gfx9_small format);
-/* Rounds to nearest even, or, where `stochastic`, adds the noise's high bits below the mantissa. Too large
- * values become the largest one if `saturate`, else infinity or NaN as the format has them. */
-uint32_t gfx9_narrow(double v, enum gfx9_small format, int saturate, int stochastic, uint32_t noise);
+/* Rounds to nearest even, or, where `stochastic`, adds the noise's high bits below the mantissa.
+ * Too large values become the largest one if `saturate`, else infinity or NaN as the format has
+ * them. */
+uint32_t gfx9_narrow(double v, enum gfx9_small format, int saturate, int stochastic,
+                     uint32_t noise);
 #endif

@@ -5,9 +5,19 @@
 #include <stdint.h>
 
 typedef enum {
-    hipSuccess = 0, hipErrorInvalidValue = 1, hipErrorOutOfMemory = 2, hipErrorNotInitialized = 3, hipErrorInvalidDevice = 101,
-    hipErrorInvalidImage = 200, hipErrorNoBinaryForGpu = 209, hipErrorInvalidHandle = 400, hipErrorNotFound = 500,
-    hipErrorNotReady = 600, hipErrorIllegalAddress = 700, hipErrorLaunchFailure = 719, hipErrorNotSupported = 801
+    hipSuccess = 0,
+    hipErrorInvalidValue = 1,
+    hipErrorOutOfMemory = 2,
+    hipErrorNotInitialized = 3,
+    hipErrorInvalidDevice = 101,
+    hipErrorInvalidImage = 200,
+    hipErrorNoBinaryForGpu = 209,
+    hipErrorInvalidHandle = 400,
+    hipErrorNotFound = 500,
+    hipErrorNotReady = 600,
+    hipErrorIllegalAddress = 700,
+    hipErrorLaunchFailure = 719,
+    hipErrorNotSupported = 801
 } hipError_t;
 typedef struct hip_stream *hipStream_t;
 typedef struct hip_event *hipEvent_t;

@@ -1,5 +1,5 @@
-/* HIP's modules and launches. BSMM_SIM_CHECKS=0 leaves out the findings, BSMM_SIM_SEED varies the order
- * of what hardware leaves open, BSMM_SIM_LIMIT caps a wave's instructions. */
+/* HIP's modules and launches. BSMM_SIM_CHECKS=0 leaves out the findings, BSMM_SIM_SEED varies the
+ * order of what hardware leaves open, BSMM_SIM_LIMIT caps a wave's instructions. */
 #include "hip.h"
 #include "sim.h"
 #include <errno.h>
@@ -48,7 +48,8 @@ static hipError_t load(hipModule_t *module, const void *image, size_t size) {
         free(m);
         return hip_fail(hipErrorInvalidImage, "%s", error[0] ? error : "out of memory");
     }
-    for (uint32_t k = 0; k < m->object->kernel_count; k++) m->functions[k] = (struct hip_function){m->object, &m->object->kernels[k]};
+    for (uint32_t k = 0; k < m->object->kernel_count; k++)
+        m->functions[k] = (struct hip_function){m->object, &m->object->kernels[k]};
     *module = m;
     return hipSuccess;
 }
@@ -58,7 +59,8 @@ HIP hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
     return load(module, image, image_size(image));
 }
 
-HIP hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned count, void *options, void **values) {
+HIP hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned count,
+                                   void *options, void **values) {
     (void)count, (void)options, (void)values;
     return hipModuleLoadData(module, image);
 }
@@ -73,7 +75,8 @@ HIP hipError_t hipModuleLoad(hipModule_t *module, const char *path) {
     uint8_t *bytes = size > 0 ? malloc((size_t)size) : NULL;
     const bool whole = bytes && fread(bytes, 1, (size_t)size, f) == (size_t)size;
     fclose(f);
-    const hipError_t status = whole ? load(module, bytes, (size_t)size) : hip_fail(hipErrorInvalidImage, "%s: cannot be read", path);
+    const hipError_t status = whole ? load(module, bytes, (size_t)size)
+                                    : hip_fail(hipErrorInvalidImage, "%s: cannot be read", path);
     free(bytes);
     return status;
 }
@@ -86,7 +89,8 @@ HIP hipError_t hipModuleUnload(hipModule_t module) {
 }
 
 HIP hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name) {
-    if (!function || !module || !name) return hip_fail(hipErrorInvalidValue, "function, module or name is NULL");
+    if (!function || !module || !name)
+        return hip_fail(hipErrorInvalidValue, "function, module or name is NULL");
     for (uint32_t k = 0; k < module->object->kernel_count; k++)
         if (strcmp(module->object->kernels[k].name, name) == 0) {
             *function = &module->functions[k];
@@ -95,7 +99,8 @@ HIP hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module,
     return hip_fail(hipErrorNotFound, "the module has no kernel %s", name);
 }
 
-HIP hipError_t hipModuleGetGlobal(hipDeviceptr_t *at, size_t *size, hipModule_t module, const char *name) {
+HIP hipError_t hipModuleGetGlobal(hipDeviceptr_t *at, size_t *size, hipModule_t module,
+                                  const char *name) {
     if (!module || !name) return hip_fail(hipErrorInvalidValue, "module or name is NULL");
     for (uint32_t k = 0; k < module->object->object_count; k++)
         if (strcmp(module->object->objects[k].name, name) == 0) {
@@ -112,7 +117,8 @@ HIP hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f) {
     const gfx9_kernel *k = f->kernel;
     const int vgprs = 8 * (int)((k->rsrc1 & 63) + 1);
     const int values[] = {1024, (int)k->lds, 0, (int)k->scratch, vgprs};
-    if (attribute < 0 || attribute > 4) return hip_fail(hipErrorInvalidValue, "attribute %d is not known", attribute);
+    if (attribute < 0 || attribute > 4)
+        return hip_fail(hipErrorInvalidValue, "attribute %d is not known", attribute);
     *value = values[attribute];
     return hipSuccess;
 }
@@ -137,9 +143,12 @@ static bool gather(const gfx9_kernel *k, void **params, uint8_t *to, size_t room
 static bool gather_extra(void **extra, const void **buffer, size_t *size) {
     *buffer = NULL, *size = 0;
     for (; (uintptr_t)*extra != 3; extra += 2) {
-        if ((uintptr_t)*extra == 1) *buffer = extra[1];
-        else if ((uintptr_t)*extra == 2) *size = *(const size_t *)extra[1];
-        else return false;
+        if ((uintptr_t)*extra == 1)
+            *buffer = extra[1];
+        else if ((uintptr_t)*extra == 2)
+            *size = *(const size_t *)extra[1];
+        else
+            return false;
     }
     return *buffer != NULL;
 }
@@ -149,8 +158,9 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-HIP hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                                     unsigned shared, hipStream_t stream, void **params, void **extra) {
+HIP hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
+                                     unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                     hipStream_t stream, void **params, void **extra) {
     (void)stream;
     if (!f) return hip_fail(hipErrorInvalidHandle, "function is NULL");
     const gfx9_kernel *k = f->kernel;
@@ -160,10 +170,13 @@ HIP hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, 
     if (!arguments) return hip_fail(hipErrorOutOfMemory, "out of memory");
     l.checks = (uint32_t)setting("BSMM_SIM_CHECKS", CHECK_WAITS | CHECK_RACES | CHECK_UNWRITTEN);
     l.seed = setting("BSMM_SIM_SEED", 1), l.limit = setting("BSMM_SIM_LIMIT", 0);
-    const bool good = params ? gather(k, params, arguments, k->kernarg_size) : !extra || gather_extra(extra, &l.kernarg, &l.kernarg_size);
+    const bool good = params ? gather(k, params, arguments, k->kernarg_size)
+                             : !extra || gather_extra(extra, &l.kernarg, &l.kernarg_size);
     const bool ran = good && gfx9_dispatch(f->object, k, &l, error);
     free(arguments);
     __atomic_fetch_add(&all_steps, l.steps, __ATOMIC_SEQ_CST);
-    if (!good) return hip_fail(hipErrorInvalidValue, "%s: the arguments are not what its metadata says", k->name);
+    if (!good)
+        return hip_fail(hipErrorInvalidValue, "%s: the arguments are not what its metadata says",
+                        k->name);
     return ran ? hipSuccess : hip_fail(hipErrorLaunchFailure, "%s", error);
 }

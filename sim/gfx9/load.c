@@ -26,7 +26,8 @@ static const char *check_header(const file *f, enum gfx9_arch arch) {
         return "not a loadable 64-bit AMDGPU object";
     if ((h->e_flags & FLAG_MACH) != (arch == GFX950 ? MACH_GFX950 : MACH_GFX942))
         return "made for another processor than the device";
-    if (h->e_phentsize != sizeof(Elf64_Phdr) || !inside(f->size, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr)))
+    if (h->e_phentsize != sizeof(Elf64_Phdr) ||
+        !inside(f->size, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr)))
         return "its program headers lie outside the file";
     if (h->e_shnum && (h->e_shentsize != sizeof(Elf64_Shdr) ||
                        !inside(f->size, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr))))
@@ -51,7 +52,8 @@ static const char *load_segments(const file *f, gfx9_object *object) {
     for (uint32_t i = 0; i < f->head->e_phnum; i++) {
         const Elf64_Phdr p = segment(f, i);
         if (p.p_type != PT_LOAD) continue;
-        if (!inside(f->size, p.p_offset, p.p_filesz) || p.p_filesz > p.p_memsz || !inside(MAX_IMAGE, p.p_vaddr, p.p_memsz))
+        if (!inside(f->size, p.p_offset, p.p_filesz) || p.p_filesz > p.p_memsz ||
+            !inside(MAX_IMAGE, p.p_vaddr, p.p_memsz))
             return "a segment lies outside the file";
         if (p.p_vaddr + p.p_memsz > end) end = p.p_vaddr + p.p_memsz;
     }
@@ -62,7 +64,8 @@ static const char *load_segments(const file *f, gfx9_object *object) {
     memset(object->image, 0, object->image_size);
     for (uint32_t i = 0; i < f->head->e_phnum; i++) {
         const Elf64_Phdr p = segment(f, i);
-        if (p.p_type == PT_LOAD) memcpy(object->image + p.p_vaddr, f->bytes + p.p_offset, p.p_filesz);
+        if (p.p_type == PT_LOAD)
+            memcpy(object->image + p.p_vaddr, f->bytes + p.p_offset, p.p_filesz);
     }
     return NULL;
 }
@@ -76,8 +79,11 @@ static const char *load_notes(const file *f, gfx9_object *object) {
             memcpy(n, f->bytes + p.p_offset + at, 12);
             const uint64_t name = at + 12, desc = name + (n[0] + 3ull) / 4 * 4;
             if (!inside(p.p_filesz, desc, n[1])) return "a note lies outside its segment";
-            if (n[2] == NOTE_METADATA && n[0] == 7 && memcmp(f->bytes + p.p_offset + name, "AMDGPU", 7) == 0)
-                return gfx9_metadata(object, f->bytes + p.p_offset + desc, n[1]) ? NULL : "its metadata is damaged";
+            if (n[2] == NOTE_METADATA && n[0] == 7 &&
+                memcmp(f->bytes + p.p_offset + name, "AMDGPU", 7) == 0)
+                return gfx9_metadata(object, f->bytes + p.p_offset + desc, n[1])
+                           ? NULL
+                           : "its metadata is damaged";
             at = desc + (n[1] + 3ull) / 4 * 4;
         }
     }
@@ -95,19 +101,24 @@ static const char *read_descriptor(gfx9_object *object, gfx9_kernel *k, uint64_t
     memcpy(&k->preload, d + 58, 2);
     k->descriptor = at, k->entry = at + (uint64_t)entry;
     k->agpr_offset = ((rsrc3 & 63) + 1) * 4;
-    if (k->lds > MAX_LDS || k->scratch > 1 << 20 || k->kernarg_size > 1 << 16) return "a kernel descriptor is damaged";
-    return k->entry % 4 || !inside(object->image_size, k->entry, 4) ? "a kernel's entry lies outside the image" : NULL;
+    if (k->lds > MAX_LDS || k->scratch > 1 << 20 || k->kernarg_size > 1 << 16)
+        return "a kernel descriptor is damaged";
+    return k->entry % 4 || !inside(object->image_size, k->entry, 4)
+               ? "a kernel's entry lies outside the image"
+               : NULL;
 }
 
 /* Local functions stand in the full table alone. */
-static const char *take_symbol(gfx9_object *object, const Elf64_Sym *s, const char *name, bool dynamic) {
+static const char *take_symbol(gfx9_object *object, const Elf64_Sym *s, const char *name,
+                               bool dynamic) {
     const size_t length = strlen(name);
     const int type = ELF64_ST_TYPE(s->st_info);
     if (length >= 250) return "a symbol's name is too long";
     if (type == STT_FUNC) {
         for (uint32_t i = 0; i < object->function_count; i++)
             if (object->functions[i].start == s->st_value) return NULL;
-        if (s->st_value % 4 || !inside(object->image_size, s->st_value, s->st_size)) return "a function lies outside the image";
+        if (s->st_value % 4 || !inside(object->image_size, s->st_value, s->st_size))
+            return "a function lies outside the image";
         gfx9_function *fn = &object->functions[object->function_count++];
         fn->start = s->st_value, fn->size = s->st_size;
         strcpy(fn->name, name);
@@ -128,30 +139,36 @@ static const char *take_symbol(gfx9_object *object, const Elf64_Sym *s, const ch
 }
 
 static const char *load_symbols(const file *f, gfx9_object *object, const Elf64_Shdr *table) {
-    if (table->sh_link >= f->head->e_shnum || table->sh_entsize != sizeof(Elf64_Sym)) return "its symbol table is damaged";
+    if (table->sh_link >= f->head->e_shnum || table->sh_entsize != sizeof(Elf64_Sym))
+        return "its symbol table is damaged";
     const Elf64_Shdr names = section(f, table->sh_link);
-    if (!inside(f->size, table->sh_offset, table->sh_size) || !inside(f->size, names.sh_offset, names.sh_size) || names.sh_size == 0 ||
+    if (!inside(f->size, table->sh_offset, table->sh_size) ||
+        !inside(f->size, names.sh_offset, names.sh_size) || names.sh_size == 0 ||
         f->bytes[names.sh_offset + names.sh_size - 1] != 0)
         return "its symbol table lies outside the file";
     const uint64_t count = table->sh_size / sizeof(Elf64_Sym);
     const bool dynamic = table->sh_type == SHT_DYNSYM;
-    gfx9_function *more = realloc(object->functions, (object->function_count + count + 1) * sizeof *more);
+    gfx9_function *more =
+        realloc(object->functions, (object->function_count + count + 1) * sizeof *more);
     if (more) object->functions = more;
     if (dynamic && !object->objects) object->objects = calloc(count + 1, sizeof *object->objects);
-    if (!more || !object->objects) return dynamic ? "out of memory" : "its full symbol table comes before the dynamic one";
+    if (!more || !object->objects)
+        return dynamic ? "out of memory" : "its full symbol table comes before the dynamic one";
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Sym s;
         memcpy(&s, f->bytes + table->sh_offset + i * sizeof s, sizeof s);
         if (s.st_name >= names.sh_size) return "a symbol's name lies outside its table";
         if (s.st_shndx == SHN_UNDEF) continue;
-        const char *wrong = take_symbol(object, &s, (const char *)f->bytes + names.sh_offset + s.st_name, dynamic);
+        const char *wrong =
+            take_symbol(object, &s, (const char *)f->bytes + names.sh_offset + s.st_name, dynamic);
         if (wrong) return wrong;
     }
     return NULL;
 }
 
 static const char *relocate(const file *f, gfx9_object *object, const Elf64_Shdr *table) {
-    if (!inside(f->size, table->sh_offset, table->sh_size)) return "its relocations lie outside the file";
+    if (!inside(f->size, table->sh_offset, table->sh_size))
+        return "its relocations lie outside the file";
     for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= table->sh_size; at += sizeof(Elf64_Rela)) {
         Elf64_Rela r;
         memcpy(&r, f->bytes + table->sh_offset + at, sizeof r);
@@ -172,7 +189,8 @@ static const char *load(const file *f, gfx9_object *object) {
         const Elf64_Shdr s = section(f, i);
         if (s.sh_type == SHT_DYNSYM ? !symbols : s.sh_type == SHT_SYMTAB && symbols && !full)
             full = s.sh_type == SHT_SYMTAB, symbols = true, wrong = load_symbols(f, object, &s);
-        if (!wrong && s.sh_type == SHT_RELA && (s.sh_flags & SHF_ALLOC)) wrong = relocate(f, object, &s);
+        if (!wrong && s.sh_type == SHT_RELA && (s.sh_flags & SHF_ALLOC))
+            wrong = relocate(f, object, &s);
     }
     for (uint32_t i = 0; !wrong && i < object->kernel_count; i++)
         if (object->kernels[i].entry == 0) wrong = "a kernel has no descriptor";
@@ -194,9 +212,12 @@ gfx9_object *gfx9_load(const void *bytes, size_t size, enum gfx9_arch arch, char
 }
 
 void gfx9_unload(gfx9_object *object) {
-    for (uint32_t i = 0; i < object->code_count; i++) free(object->code[i].text);
-    for (uint32_t i = 0; i < object->kernel_count; i++) free(object->kernels[i].args);
+    for (uint32_t i = 0; i < object->code_count; i++)
+        free(object->code[i].text);
+    for (uint32_t i = 0; i < object->kernel_count; i++)
+        free(object->kernels[i].args);
     if (object->image) gfx9_memory_free(object->image);
-    free(object->kernels), free(object->functions), free(object->objects), free(object->code), free(object->index);
+    free(object->kernels), free(object->functions), free(object->objects), free(object->code),
+        free(object->index);
     free(object);
 }

@@ -1,5 +1,5 @@
-/* Device memory: one reserved range of addresses, handed out by pages with an unused page after each
- * allocation, so that every access can be checked. */
+/* Device memory: one reserved range of addresses, handed out by pages with an unused page after
+ * each allocation, so that every access can be checked. */
 #include "sim.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ static uint64_t next_page;
 static bool prepare(void) {
     if (arena) return true;
     void *a = mmap(NULL, ARENA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    void *p = mmap(NULL, ARENA / PAGE * 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, ARENA / PAGE * 4, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (a == MAP_FAILED || p == MAP_FAILED) return false;
     arena = a, page_block = p;
     return true;
@@ -48,7 +49,8 @@ static void *take(size_t bytes) {
     const uint32_t b = new_block();
     if (!b || mprotect(at, pages * PAGE, PROT_READ | PROT_WRITE)) return NULL;
     blocks[b] = (block){(uint64_t)(uintptr_t)at, bytes};
-    for (uint64_t i = 0; i < pages; i++) page_block[next_page + i] = b;
+    for (uint64_t i = 0; i < pages; i++)
+        page_block[next_page + i] = b;
     next_page += pages + 1;
     return at;
 }
@@ -71,11 +73,15 @@ bool gfx9_memory_find(uint64_t address, uint64_t *begin, uint64_t *size) {
 bool gfx9_memory_free(void *pointer) {
     uint64_t begin, size;
     pthread_mutex_lock(&lock);
-    const bool found = gfx9_memory_find((uint64_t)(uintptr_t)pointer, &begin, &size) && begin == (uint64_t)(uintptr_t)pointer;
+    const bool found = gfx9_memory_find((uint64_t)(uintptr_t)pointer, &begin, &size) &&
+                       begin == (uint64_t)(uintptr_t)pointer;
     if (found) {
-        const uint64_t first = (begin - (uint64_t)(uintptr_t)arena) / PAGE, pages = (size + PAGE - 1) / PAGE + (size == 0);
-        for (uint64_t i = 0; i < pages; i++) page_block[first + i] = 0;
-        mmap(pointer, pages * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        const uint64_t first = (begin - (uint64_t)(uintptr_t)arena) / PAGE,
+                       pages = (size + PAGE - 1) / PAGE + (size == 0);
+        for (uint64_t i = 0; i < pages; i++)
+            page_block[first + i] = 0;
+        mmap(pointer, pages * PAGE, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     }
     pthread_mutex_unlock(&lock);
     return found;

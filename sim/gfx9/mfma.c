@@ -1,6 +1,6 @@
-/* Matrix instructions. Operands are spread out to matrices, multiplied row by row with k ascending, and
- * D is written when all is read, for it may overlap C. EXEC has no say here. The layouts are AMD's:
- * tests/golden/mfma checks them. */
+/* Matrix instructions. Operands are spread out to matrices, multiplied row by row with k ascending,
+ * and D is written when all is read, for it may overlap C. EXEC has no say here. The layouts are
+ * AMD's: tests/golden/mfma checks them. */
 #include "floats.h"
 #include "sim.h"
 
@@ -13,7 +13,8 @@ typedef struct {
 
 static const uint8_t width_of[] = {32, 32, 16, 16, 8, 64, 8, 8, 0};
 
-static uint32_t bits_at(const gfx9_wave *w, const gfx9_operand *o, uint32_t lane, uint32_t at, uint32_t width) {
+static uint32_t bits_at(const gfx9_wave *w, const gfx9_operand *o, uint32_t lane, uint32_t at,
+                        uint32_t width) {
     const uint32_t word = at / 32, low = at % 32;
     if (o->place != VGPR) return 0;
     uint64_t v = w->v[o->reg + word][lane];
@@ -30,27 +31,35 @@ static const float *small_table(enum gfx9_small format) {
     static bool made;
     if (!__atomic_load_n(&made, __ATOMIC_ACQUIRE)) {
         for (int f = 0; f < 7; f++)
-            for (uint32_t c = 0; c < (f >= FP6 ? f == FP4 ? 16u : 64u : 256u); c++) tables[f][c] = gfx9_widen(c, (enum gfx9_small)f);
+            for (uint32_t c = 0; c < (f >= FP6 ? f == FP4 ? 16u : 64u : 256u); c++)
+                tables[f][c] = gfx9_widen(c, (enum gfx9_small)f);
         __atomic_store_n(&made, true, __ATOMIC_RELEASE);
     }
     return tables[format];
 }
 
-static void convert_row(int kind, uint32_t m, const uint32_t *from, uint32_t shift, uint32_t mask, const float *table, float *to) {
+static void convert_row(int kind, uint32_t m, const uint32_t *from, uint32_t shift, uint32_t mask,
+                        const float *table, float *to) {
     uint32_t u[32];
-    for (uint32_t i = 0; i < m; i++) u[i] = from[i] >> shift & mask;
+    for (uint32_t i = 0; i < m; i++)
+        u[i] = from[i] >> shift & mask;
     switch (kind) {
     case IN_XF32:
-        for (uint32_t i = 0; i < m; i++) to[i] = xf32(u[i]);
+        for (uint32_t i = 0; i < m; i++)
+            to[i] = xf32(u[i]);
         break;
     case IN_F16:
-        for (uint32_t i = 0; i < m; i++) to[i] = gfx9_f16_to_f32(u[i]);
+        for (uint32_t i = 0; i < m; i++)
+            to[i] = gfx9_f16_to_f32(u[i]);
         break;
-    case IN_F32: case IN_BF16:
-        for (uint32_t i = 0; i < m; i++) to[i] = gfx9_float(kind == IN_F32 ? u[i] : u[i] << 16);
+    case IN_F32:
+    case IN_BF16:
+        for (uint32_t i = 0; i < m; i++)
+            to[i] = gfx9_float(kind == IN_F32 ? u[i] : u[i] << 16);
         break;
     default:
-        for (uint32_t i = 0; i < m; i++) to[i] = table[u[i]];
+        for (uint32_t i = 0; i < m; i++)
+            to[i] = table[u[i]];
     }
 }
 
@@ -60,17 +69,21 @@ static enum gfx9_small small_of(const gfx9_wave *w, int kind) {
 }
 
 /* Element (row, k) of block b stands in this lane, as the item-th of its elements. */
-static void place_of(const shape *s, uint32_t b, uint32_t row, uint32_t k, uint32_t *lane, uint32_t *item) {
+static void place_of(const shape *s, uint32_t b, uint32_t row, uint32_t k, uint32_t *lane,
+                     uint32_t *item) {
     const uint32_t per_lane = (uint32_t)s->k * s->m * s->blocks / LANES;
     *lane = row + s->m * (b + s->blocks * (k / per_lane)), *item = k % per_lane;
 }
 
-/* f8f6f4: eight-bit elements come in chunks of 16 along k, dealt out to the groups of lanes; others 32
- * by 32. */
-static void place_mixed(const shape *s, uint32_t width, uint32_t row, uint32_t k, uint32_t *lane, uint32_t *item) {
+/* f8f6f4: eight-bit elements come in chunks of 16 along k, dealt out to the groups of lanes; others
+ * 32 by 32. */
+static void place_mixed(const shape *s, uint32_t width, uint32_t row, uint32_t k, uint32_t *lane,
+                        uint32_t *item) {
     const uint32_t groups = LANES / s->m, chunk = k / 16;
-    if (width == 8) *lane = s->m * (chunk % groups) + row, *item = chunk / groups * 16 + k % 16;
-    else *lane = s->m * (k / 32) + row, *item = k % 32;
+    if (width == 8)
+        *lane = s->m * (chunk % groups) + row, *item = chunk / groups * 16 + k % 16;
+    else
+        *lane = s->m * (k / 32) + row, *item = k % 32;
 }
 
 /* Row-major (rows x K), a block after the other. */
@@ -81,15 +94,18 @@ static void spread(const gfx9_wave *w, const shape *s, const gfx9_operand *o, in
         for (uint32_t k = 0; k < s->k; k++) {
             uint32_t lane, item;
             place_of(s, b, 0, k, &lane, &item);
-            const uint32_t word = item * width / 32, shift = item * width % 32, mask = width == 32 ? ~0u : (1u << width) - 1;
-            convert_row(kind, m, &w->v[o->reg + word][lane], shift, mask, table, to + (b * s->k + k) * m);
+            const uint32_t word = item * width / 32, shift = item * width % 32,
+                           mask = width == 32 ? ~0u : (1u << width) - 1;
+            convert_row(kind, m, &w->v[o->reg + word][lane], shift, mask, table,
+                        to + (b * s->k + k) * m);
         }
 }
 
 static const uint8_t mixed_format[] = {FP8, BF8, FP6, BF6, FP4};
 static const uint8_t mixed_width[] = {8, 8, 6, 6, 4};
 
-static void spread_mixed(const gfx9_wave *w, const shape *s, const gfx9_operand *o, uint32_t code, float *to) {
+static void spread_mixed(const gfx9_wave *w, const shape *s, const gfx9_operand *o, uint32_t code,
+                         float *to) {
     const uint32_t width = mixed_width[code];
     const float *table = small_table((enum gfx9_small)mixed_format[code]);
     for (uint32_t k = 0; k < s->k; k++) {
@@ -97,18 +113,24 @@ static void spread_mixed(const gfx9_wave *w, const shape *s, const gfx9_operand 
         place_mixed(s, width, 0, k, &lane, &item);
         const uint32_t word = item * width / 32, low = item * width % 32, mask = (1u << width) - 1;
         if (low + width <= 32) {
-            convert_row(IN_MIXED, s->m, &w->v[o->reg + word][lane], low, mask, table, to + k * s->m);
+            convert_row(IN_MIXED, s->m, &w->v[o->reg + word][lane], low, mask, table,
+                        to + k * s->m);
             continue;
         }
-        for (uint32_t i = 0; i < s->m; i++) to[k * s->m + i] = table[bits_at(w, o, lane + i, item * width, width)];
+        for (uint32_t i = 0; i < s->m; i++)
+            to[k * s->m + i] = table[bits_at(w, o, lane + i, item * width, width)];
     }
 }
 
 /* Where D(i, j) of block b is: register and lane. */
-static void place_of_result(const shape *s, uint32_t b, uint32_t i, uint32_t j, uint32_t *reg, uint32_t *lane) {
-    if (s->m == 4) *reg = i, *lane = j + 4 * b;
-    else if (s->m == 16) *reg = 4 * b + i % 4, *lane = 16 * (i / 4) + j;
-    else *reg = 16 * b + 4 * (i / 8) + i % 4, *lane = 32 * (i / 4 % 2) + j;
+static void place_of_result(const shape *s, uint32_t b, uint32_t i, uint32_t j, uint32_t *reg,
+                            uint32_t *lane) {
+    if (s->m == 4)
+        *reg = i, *lane = j + 4 * b;
+    else if (s->m == 16)
+        *reg = 4 * b + i % 4, *lane = 16 * (i / 4) + j;
+    else
+        *reg = 16 * b + 4 * (i / 8) + i % 4, *lane = 32 * (i / 4 % 2) + j;
 }
 
 static uint32_t result_count(const shape *s) {
@@ -116,23 +138,27 @@ static uint32_t result_count(const shape *s) {
 }
 
 /* C as D lies; a constant stands for every element. */
-static void read_c(gfx9_wave *w, const gfx9_operand *o, uint32_t count, int type, uint32_t (*c)[LANES]) {
+static void read_c(gfx9_wave *w, const gfx9_operand *o, uint32_t count, int type,
+                   uint32_t (*c)[LANES]) {
     for (uint32_t r = 0; r < count; r++)
-        for (int l = 0; l < LANES; l++) c[r][l] = o->place == VGPR ? w->v[o->reg + r][l] : (uint32_t)gfx9_scalar(w, o, type);
+        for (int l = 0; l < LANES; l++)
+            c[r][l] = o->place == VGPR ? w->v[o->reg + r][l] : (uint32_t)gfx9_scalar(w, o, type);
 }
 
 static void write_d(gfx9_wave *w, const gfx9_operand *o, uint32_t count, uint32_t (*d)[LANES]) {
-    for (uint32_t r = 0; r < count; r++) memcpy(w->v[o->reg + r], d[r], sizeof d[r]), w->written[o->reg + r] = ~0ull;
+    for (uint32_t r = 0; r < count; r++)
+        memcpy(w->v[o->reg + r], d[r], sizeof d[r]), w->written[o->reg + r] = ~0ull;
 }
 
-/* sum[j] += a(i, k) * b(k, j), k ascending. Vectors are written out: compilers turn the loops over the
- * wrong axis. */
+/* sum[j] += a(i, k) * b(k, j), k ascending. Vectors are written out: compilers turn the loops over
+ * the wrong axis. */
 typedef float floats __attribute__((vector_size(64)));
 
 #if defined(__x86_64__)
 __attribute__((target_clones("default", "avx512f")))
 #endif
-static void multiply_row(size_t m, size_t depth, const float *a, const float *b, float *sum) {
+static void
+multiply_row(size_t m, size_t depth, const float *a, const float *b, float *sum) {
     for (size_t j = 0; j + 16 <= m; j += 16) {
         floats s, row;
         memcpy(&s, sum + j, sizeof s);
@@ -143,13 +169,15 @@ static void multiply_row(size_t m, size_t depth, const float *a, const float *b,
         memcpy(sum + j, &s, sizeof s);
     }
     for (size_t j = m / 16 * 16; j < m; j++)
-        for (size_t k = 0; k < depth; k++) sum[j] += a[k * m] * b[k * m + j];
+        for (size_t k = 0; k < depth; k++)
+            sum[j] += a[k * m] * b[k * m + j];
 }
 
 /* Products of f32 are not exact in f32: one rounding, of the sum. */
 static void fuse_row(size_t m, size_t depth, const float *a, const float *b, float *sum) {
     for (size_t k = 0; k < depth; k++)
-        for (size_t j = 0; j < m; j++) sum[j] = fmaf(a[k * m], b[k * m + j], sum[j]);
+        for (size_t j = 0; j < m; j++)
+            sum[j] = fmaf(a[k * m], b[k * m + j], sum[j]);
 }
 
 /* abid names the block of A that 2^cbsz neighbouring blocks of B take. */
@@ -157,7 +185,8 @@ static uint32_t broadcast(const gfx9_inst *i, uint32_t block) {
     return (block & ~((1u << i->cbsz) - 1)) + i->abid;
 }
 
-static void finish(gfx9_wave *w, const gfx9_inst *inst, const shape *s, const float *a, const float *b, bool fused) {
+static void finish(gfx9_wave *w, const gfx9_inst *inst, const shape *s, const float *a,
+                   const float *b, bool fused) {
     uint32_t c[32][LANES], reg, lane;
     read_c(w, &inst->op[3], result_count(s), F32, c);
     for (uint32_t n = 0; n < s->blocks; n++) {
@@ -165,7 +194,8 @@ static void finish(gfx9_wave *w, const gfx9_inst *inst, const shape *s, const fl
         for (uint32_t i = 0; i < s->m; i++) {
             place_of_result(s, n, i, 0, &reg, &lane);
             float *row = (float *)&c[reg][lane];
-            (fused ? fuse_row : multiply_row)(s->m, s->k, from + i, b + (size_t)n * s->k * s->m, row);
+            (fused ? fuse_row : multiply_row)(s->m, s->k, from + i, b + (size_t)n * s->k * s->m,
+                                              row);
         }
     }
     write_d(w, &inst->op[0], result_count(s), c);
@@ -192,9 +222,11 @@ static void execute_integers(gfx9_wave *w, const gfx9_inst *inst, const shape *s
     for (uint32_t n = 0; n < s->blocks; n++)
         for (uint32_t i = 0; i < s->m; i++)
             for (uint32_t j = 0; j < s->m; j++) {
-                const int8_t *x = a + ((inst->cbsz ? broadcast(inst, n) : n) * s->m + i) * s->k, *y = b + (n * s->m + j) * s->k;
+                const int8_t *x = a + ((inst->cbsz ? broadcast(inst, n) : n) * s->m + i) * s->k,
+                             *y = b + (n * s->m + j) * s->k;
                 int32_t sum = 0;
-                for (uint32_t k = 0; k < s->k; k++) sum += x[k] * y[k];
+                for (uint32_t k = 0; k < s->k; k++)
+                    sum += x[k] * y[k];
                 place_of_result(s, n, i, j, &reg, &lane);
                 c[reg][lane] += (uint32_t)sum;
             }
@@ -203,16 +235,19 @@ static void execute_integers(gfx9_wave *w, const gfx9_inst *inst, const shape *s
 
 static double pair(const gfx9_wave *w, const gfx9_operand *o, uint32_t reg, uint32_t lane) {
     if (o->place != VGPR) return gfx9_double(gfx9_constant(o, F64));
-    return gfx9_double(w->v[o->reg + 2 * reg][lane] | (uint64_t)w->v[o->reg + 2 * reg + 1][lane] << 32);
+    return gfx9_double(w->v[o->reg + 2 * reg][lane] | (uint64_t)w->v[o->reg + 2 * reg + 1][lane]
+                                                          << 32);
 }
 
-/* D of f64 lies otherwise: a row in each group of 16 lanes, or, of 4 x 4, a row in each 16 lanes. */
+/* D of f64 lies otherwise: a row in each group of 16 lanes, or, of 4 x 4, a row in each 16 lanes.
+ */
 static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
     uint32_t d[8][LANES], x, y, item;
     for (uint32_t n = 0; n < s->blocks; n++)
         for (uint32_t i = 0; i < s->m; i++)
             for (uint32_t j = 0; j < s->m; j++) {
-                const uint32_t reg = s->m == 16 ? i / 4 : 0, lane = s->m == 16 ? 16 * (i % 4) + j : 16 * i + 4 * n + j;
+                const uint32_t reg = s->m == 16 ? i / 4 : 0,
+                               lane = s->m == 16 ? 16 * (i % 4) + j : 16 * i + 4 * n + j;
                 double sum = pair(w, &inst->op[3], reg, lane);
                 for (uint32_t k = 0; k < s->k; k++) {
                     place_of(s, n, i, k, &x, &item), place_of(s, n, j, k, &y, &item);
@@ -232,7 +267,8 @@ static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int wh
         gfx9_stop(w, i, "a scale operand that is no VGPR is misread by gfx950 (erratum)");
         return false;
     }
-    for (uint32_t lane = 0; lane < LANES; lane++) to[lane] = (uint8_t)(w->v[o->reg][lane] >> 8 * byte);
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        to[lane] = (uint8_t)(w->v[o->reg][lane] >> 8 * byte);
     (void)s; /* Lane m * block + row: the array is in order as it is. */
     return true;
 }
@@ -262,55 +298,56 @@ static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
             for (uint32_t j = 0; j < m; j++) {
                 const uint32_t y = sb[m * q + j];
                 const double factor = gfx9_double((uint64_t)(x + y - 254 + 1023) << 52);
-                row[j] = x == 255 || y == 255 ? NAN : (float)((double)row[j] + (double)part[j] * factor);
+                row[j] =
+                    x == 255 || y == 255 ? NAN : (float)((double)row[j] + (double)part[j] * factor);
             }
         }
     }
     write_d(w, &inst->op[0], result_count(s), c);
 }
 
-#define TABLE                                                                                                          \
-    X("v_mfma_f32_32x32x1_2b_f32", 32, 1, 2, IN_F32, IN_F32, 0)                                                        \
-    X("v_mfma_f32_16x16x1_4b_f32", 16, 1, 4, IN_F32, IN_F32, 0)                                                        \
-    X("v_mfma_f32_4x4x1_16b_f32", 4, 1, 16, IN_F32, IN_F32, 0)                                                         \
-    X("v_mfma_f32_32x32x2_f32", 32, 2, 1, IN_F32, IN_F32, 0)                                                           \
-    X("v_mfma_f32_16x16x4_f32", 16, 4, 1, IN_F32, IN_F32, 0)                                                           \
-    X("v_mfma_f32_32x32x4_xf32", 32, 4, 1, IN_XF32, IN_XF32, 0)                                                        \
-    X("v_mfma_f32_16x16x8_xf32", 16, 8, 1, IN_XF32, IN_XF32, 0)                                                        \
-    X("v_mfma_f32_32x32x4_2b_f16", 32, 4, 2, IN_F16, IN_F16, 0)                                                        \
-    X("v_mfma_f32_16x16x4_4b_f16", 16, 4, 4, IN_F16, IN_F16, 0)                                                        \
-    X("v_mfma_f32_4x4x4_16b_f16", 4, 4, 16, IN_F16, IN_F16, 0)                                                         \
-    X("v_mfma_f32_32x32x8_f16", 32, 8, 1, IN_F16, IN_F16, 0)                                                           \
-    X("v_mfma_f32_16x16x16_f16", 16, 16, 1, IN_F16, IN_F16, 0)                                                         \
-    X("v_mfma_f32_32x32x16_f16", 32, 16, 1, IN_F16, IN_F16, 0)                                                         \
-    X("v_mfma_f32_16x16x32_f16", 16, 32, 1, IN_F16, IN_F16, 0)                                                         \
-    X("v_mfma_f32_32x32x4_2b_bf16", 32, 4, 2, IN_BF16, IN_BF16, 0)                                                     \
-    X("v_mfma_f32_16x16x4_4b_bf16", 16, 4, 4, IN_BF16, IN_BF16, 0)                                                     \
-    X("v_mfma_f32_4x4x4_16b_bf16", 4, 4, 16, IN_BF16, IN_BF16, 0)                                                      \
-    X("v_mfma_f32_32x32x8_bf16", 32, 8, 1, IN_BF16, IN_BF16, 0)                                                        \
-    X("v_mfma_f32_16x16x16_bf16", 16, 16, 1, IN_BF16, IN_BF16, 0)                                                      \
-    X("v_mfma_f32_32x32x16_bf16", 32, 16, 1, IN_BF16, IN_BF16, 0)                                                      \
-    X("v_mfma_f32_16x16x32_bf16", 16, 32, 1, IN_BF16, IN_BF16, 0)                                                      \
-    X("v_mfma_i32_32x32x4_2b_i8", 32, 4, 2, IN_I8, IN_I8, 0)                                                           \
-    X("v_mfma_i32_16x16x4_4b_i8", 16, 4, 4, IN_I8, IN_I8, 0)                                                           \
-    X("v_mfma_i32_4x4x4_16b_i8", 4, 4, 16, IN_I8, IN_I8, 0)                                                            \
-    X("v_mfma_i32_32x32x16_i8", 32, 16, 1, IN_I8, IN_I8, 0)                                                            \
-    X("v_mfma_i32_16x16x32_i8", 16, 32, 1, IN_I8, IN_I8, 0)                                                            \
-    X("v_mfma_i32_32x32x32_i8", 32, 32, 1, IN_I8, IN_I8, 0)                                                            \
-    X("v_mfma_i32_16x16x64_i8", 16, 64, 1, IN_I8, IN_I8, 0)                                                            \
-    X("v_mfma_f64_16x16x4_f64", 16, 4, 1, IN_F64, IN_F64, 0)                                                           \
-    X("v_mfma_f64_4x4x4_4b_f64", 4, 4, 4, IN_F64, IN_F64, 0)                                                           \
-    X("v_mfma_f32_32x32x16_fp8_fp8", 32, 16, 1, IN_FP8, IN_FP8, 0)                                                     \
-    X("v_mfma_f32_32x32x16_fp8_bf8", 32, 16, 1, IN_FP8, IN_BF8, 0)                                                     \
-    X("v_mfma_f32_32x32x16_bf8_fp8", 32, 16, 1, IN_BF8, IN_FP8, 0)                                                     \
-    X("v_mfma_f32_32x32x16_bf8_bf8", 32, 16, 1, IN_BF8, IN_BF8, 0)                                                     \
-    X("v_mfma_f32_16x16x32_fp8_fp8", 16, 32, 1, IN_FP8, IN_FP8, 0)                                                     \
-    X("v_mfma_f32_16x16x32_fp8_bf8", 16, 32, 1, IN_FP8, IN_BF8, 0)                                                     \
-    X("v_mfma_f32_16x16x32_bf8_fp8", 16, 32, 1, IN_BF8, IN_FP8, 0)                                                     \
-    X("v_mfma_f32_16x16x32_bf8_bf8", 16, 32, 1, IN_BF8, IN_BF8, 0)                                                     \
-    X("v_mfma_f32_32x32x64_f8f6f4", 32, 64, 1, IN_MIXED, IN_MIXED, 0)                                                  \
-    X("v_mfma_f32_16x16x128_f8f6f4", 16, 128, 1, IN_MIXED, IN_MIXED, 0)                                                \
-    X("v_mfma_scale_f32_32x32x64_f8f6f4", 32, 64, 1, IN_MIXED, IN_MIXED, 1)                                            \
+#define TABLE                                                                                      \
+    X("v_mfma_f32_32x32x1_2b_f32", 32, 1, 2, IN_F32, IN_F32, 0)                                    \
+    X("v_mfma_f32_16x16x1_4b_f32", 16, 1, 4, IN_F32, IN_F32, 0)                                    \
+    X("v_mfma_f32_4x4x1_16b_f32", 4, 1, 16, IN_F32, IN_F32, 0)                                     \
+    X("v_mfma_f32_32x32x2_f32", 32, 2, 1, IN_F32, IN_F32, 0)                                       \
+    X("v_mfma_f32_16x16x4_f32", 16, 4, 1, IN_F32, IN_F32, 0)                                       \
+    X("v_mfma_f32_32x32x4_xf32", 32, 4, 1, IN_XF32, IN_XF32, 0)                                    \
+    X("v_mfma_f32_16x16x8_xf32", 16, 8, 1, IN_XF32, IN_XF32, 0)                                    \
+    X("v_mfma_f32_32x32x4_2b_f16", 32, 4, 2, IN_F16, IN_F16, 0)                                    \
+    X("v_mfma_f32_16x16x4_4b_f16", 16, 4, 4, IN_F16, IN_F16, 0)                                    \
+    X("v_mfma_f32_4x4x4_16b_f16", 4, 4, 16, IN_F16, IN_F16, 0)                                     \
+    X("v_mfma_f32_32x32x8_f16", 32, 8, 1, IN_F16, IN_F16, 0)                                       \
+    X("v_mfma_f32_16x16x16_f16", 16, 16, 1, IN_F16, IN_F16, 0)                                     \
+    X("v_mfma_f32_32x32x16_f16", 32, 16, 1, IN_F16, IN_F16, 0)                                     \
+    X("v_mfma_f32_16x16x32_f16", 16, 32, 1, IN_F16, IN_F16, 0)                                     \
+    X("v_mfma_f32_32x32x4_2b_bf16", 32, 4, 2, IN_BF16, IN_BF16, 0)                                 \
+    X("v_mfma_f32_16x16x4_4b_bf16", 16, 4, 4, IN_BF16, IN_BF16, 0)                                 \
+    X("v_mfma_f32_4x4x4_16b_bf16", 4, 4, 16, IN_BF16, IN_BF16, 0)                                  \
+    X("v_mfma_f32_32x32x8_bf16", 32, 8, 1, IN_BF16, IN_BF16, 0)                                    \
+    X("v_mfma_f32_16x16x16_bf16", 16, 16, 1, IN_BF16, IN_BF16, 0)                                  \
+    X("v_mfma_f32_32x32x16_bf16", 32, 16, 1, IN_BF16, IN_BF16, 0)                                  \
+    X("v_mfma_f32_16x16x32_bf16", 16, 32, 1, IN_BF16, IN_BF16, 0)                                  \
+    X("v_mfma_i32_32x32x4_2b_i8", 32, 4, 2, IN_I8, IN_I8, 0)                                       \
+    X("v_mfma_i32_16x16x4_4b_i8", 16, 4, 4, IN_I8, IN_I8, 0)                                       \
+    X("v_mfma_i32_4x4x4_16b_i8", 4, 4, 16, IN_I8, IN_I8, 0)                                        \
+    X("v_mfma_i32_32x32x16_i8", 32, 16, 1, IN_I8, IN_I8, 0)                                        \
+    X("v_mfma_i32_16x16x32_i8", 16, 32, 1, IN_I8, IN_I8, 0)                                        \
+    X("v_mfma_i32_32x32x32_i8", 32, 32, 1, IN_I8, IN_I8, 0)                                        \
+    X("v_mfma_i32_16x16x64_i8", 16, 64, 1, IN_I8, IN_I8, 0)                                        \
+    X("v_mfma_f64_16x16x4_f64", 16, 4, 1, IN_F64, IN_F64, 0)                                       \
+    X("v_mfma_f64_4x4x4_4b_f64", 4, 4, 4, IN_F64, IN_F64, 0)                                       \
+    X("v_mfma_f32_32x32x16_fp8_fp8", 32, 16, 1, IN_FP8, IN_FP8, 0)                                 \
+    X("v_mfma_f32_32x32x16_fp8_bf8", 32, 16, 1, IN_FP8, IN_BF8, 0)                                 \
+    X("v_mfma_f32_32x32x16_bf8_fp8", 32, 16, 1, IN_BF8, IN_FP8, 0)                                 \
+    X("v_mfma_f32_32x32x16_bf8_bf8", 32, 16, 1, IN_BF8, IN_BF8, 0)                                 \
+    X("v_mfma_f32_16x16x32_fp8_fp8", 16, 32, 1, IN_FP8, IN_FP8, 0)                                 \
+    X("v_mfma_f32_16x16x32_fp8_bf8", 16, 32, 1, IN_FP8, IN_BF8, 0)                                 \
+    X("v_mfma_f32_16x16x32_bf8_fp8", 16, 32, 1, IN_BF8, IN_FP8, 0)                                 \
+    X("v_mfma_f32_16x16x32_bf8_bf8", 16, 32, 1, IN_BF8, IN_BF8, 0)                                 \
+    X("v_mfma_f32_32x32x64_f8f6f4", 32, 64, 1, IN_MIXED, IN_MIXED, 0)                              \
+    X("v_mfma_f32_16x16x128_f8f6f4", 16, 128, 1, IN_MIXED, IN_MIXED, 0)                            \
+    X("v_mfma_scale_f32_32x32x64_f8f6f4", 32, 64, 1, IN_MIXED, IN_MIXED, 1)                        \
     X("v_mfma_scale_f32_16x16x128_f8f6f4", 16, 128, 1, IN_MIXED, IN_MIXED, 1)
 
 #define X(name, m, k, blocks, a, b, scaled) {m, k, blocks, a, b, scaled},
@@ -321,12 +358,18 @@ static void execute(gfx9_wave *w, const gfx9_inst *i) {
     const shape *s = &shapes[i->row->what];
     if (s->a != IN_MIXED && i->blgp) gfx9_stop(w, i, "blgp is not executed but for f8f6f4");
     if (i->op[1].place != VGPR || i->op[2].place != VGPR) gfx9_stop(w, i, "A and B must be VGPRs");
-    if (!w->stop) (s->a == IN_MIXED ? execute_mixed : s->a == IN_I8 ? execute_integers : s->a == IN_F64 ? execute_doubles : execute_floats)(w, i, s);
+    if (!w->stop)
+        (s->a == IN_MIXED ? execute_mixed
+         : s->a == IN_I8  ? execute_integers
+         : s->a == IN_F64 ? execute_doubles
+                          : execute_floats)(w, i, s);
 }
 
-#define X(name, m, k, blocks, a, b, scaled) {name, execute, {.what = 0}, F32, a, b, N, COST_MFMA, m, k},
+#define X(name, m, k, blocks, a, b, scaled)                                                        \
+    {name, execute, {.what = 0}, F32, a, b, N, COST_MFMA, m, k},
 static gfx9_row rows[] = {TABLE};
 __attribute__((constructor)) static void number_rows(void) {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) rows[i].what = (int)i;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        rows[i].what = (int)i;
 }
 const gfx9_table gfx9_mfma_table = {rows, sizeof rows / sizeof *rows};

@@ -1,4 +1,5 @@
-/* The simulator of gfx942 and gfx950: what its files share. docs/SIMULATOR.md says what is executed. */
+/* The simulator of gfx942 and gfx950: what its files share. docs/SIMULATOR.md says what is
+ * executed. */
 #ifndef SIM_GFX9_H
 #define SIM_GFX9_H
 #include <stdbool.h>
@@ -43,15 +44,16 @@ typedef struct {
     struct {
         char name[256];
         uint64_t offset, size;
-    } *objects; /* variables, for hipModuleGetGlobal */
+    } * objects; /* variables, for hipModuleGetGlobal */
     uint32_t object_count;
     gfx9_inst *code;
     uint32_t code_count;
-    bool orders; /* has instructions whose result depends on the order of workgroups: atomics */
+    bool orders;    /* has instructions whose result depends on the order of workgroups: atomics */
     int32_t *index; /* instruction that starts at a word of the image, or -1 */
 } gfx9_object;
 
-/* NULL, and the reason in `error` (at least 256 bytes), if the bytes are no code object of `arch`. */
+/* NULL, and the reason in `error` (at least 256 bytes), if the bytes are no code object of `arch`.
+ */
 gfx9_object *gfx9_load(const void *bytes, size_t size, enum gfx9_arch arch, char *error);
 void gfx9_unload(gfx9_object *object);
 /* Reads kernels' arguments and sizes from a note's msgpack. */
@@ -75,8 +77,21 @@ typedef struct {
 
 enum { SEL_DWORD = 6 }; /* SDWA: BYTE_0..3, WORD_0, WORD_1, DWORD */
 /* Low byte of dpp_control; its argument follows in the bits above. */
-enum { DPP_QUAD, DPP_ROW_SHL, DPP_ROW_SHR, DPP_ROW_ROR, DPP_WAVE_SHL, DPP_WAVE_ROL, DPP_WAVE_SHR, DPP_WAVE_ROR,
-       DPP_MIRROR, DPP_HALF_MIRROR, DPP_BCAST15, DPP_BCAST31, DPP_NEWBCAST };
+enum {
+    DPP_QUAD,
+    DPP_ROW_SHL,
+    DPP_ROW_SHR,
+    DPP_ROW_ROR,
+    DPP_WAVE_SHL,
+    DPP_WAVE_ROL,
+    DPP_WAVE_SHR,
+    DPP_WAVE_ROR,
+    DPP_MIRROR,
+    DPP_HALF_MIRROR,
+    DPP_BCAST15,
+    DPP_BCAST31,
+    DPP_NEWBCAST
+};
 
 typedef struct gfx9_wave gfx9_wave;
 typedef struct gfx9_row gfx9_row;
@@ -84,7 +99,17 @@ typedef void (*gfx9_execute)(gfx9_wave *wave, const gfx9_inst *inst);
 typedef void (*gfx9_lanes)(void *d, const void *a, const void *b, const void *c);
 
 /* What an instruction costs: the classes of the model of time. */
-enum gfx9_cost { COST_SALU, COST_VALU, COST_VALU64, COST_TRANS, COST_MFMA, COST_LDS, COST_VMEM, COST_SMEM, COST_BRANCH };
+enum gfx9_cost {
+    COST_SALU,
+    COST_VALU,
+    COST_VALU64,
+    COST_TRANS,
+    COST_MFMA,
+    COST_LDS,
+    COST_VMEM,
+    COST_SMEM,
+    COST_BRANCH
+};
 
 struct gfx9_row {
     const char *name;
@@ -143,7 +168,8 @@ struct gfx9_wave {
     uint32_t lane[LANES]; /* all ones where EXEC is set, for the EXEC that it was made from */
     uint64_t lane_exec, dpp_lanes; /* lanes that DPP lets write */
     uint32_t scc, mode, pc, stop;
-    uint32_t agpr_offset;
+    uint32_t
+        indexed; /* bits of s_set_gpr_idx: 1, 2, 4 the sources, 8 the result; M0 holds the index */
     gfx9_group *group;
     uint8_t *scratch;
     uint32_t scratch_size, id;
@@ -190,8 +216,10 @@ typedef union {
 } gfx9_vector;
 /* One source as the lanes' functions take it: 32 bits a lane, or 64 for 64-bit types; in `room` or
  * where the register lies. */
-const void *gfx9_fetch(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int type, gfx9_vector *room);
-void gfx9_store(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int type, gfx9_vector *value);
+const void *gfx9_fetch(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int type,
+                       gfx9_vector *room);
+void gfx9_store(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int type,
+                gfx9_vector *value);
 uint64_t gfx9_scalar(const gfx9_wave *w, const gfx9_operand *o, int type);
 void gfx9_write_scalar(gfx9_wave *w, const gfx9_operand *o, int bits, uint64_t value);
 /* The value of a constant as an operand of the type. */
@@ -206,8 +234,8 @@ enum { CHECK_WAITS = 1, CHECK_RACES = 2, CHECK_UNWRITTEN = 4 };
 void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm);
 gfx9_pending *gfx9_postpone(gfx9_wave *w);
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *inst);
-void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t bytes, uint32_t lane, int write,
-                    const void *data);
+void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t bytes, uint32_t lane,
+                    int write, const void *data);
 /* Counts loads to LDS that are under way. */
 void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change);
 
@@ -221,7 +249,8 @@ typedef struct {
     uint64_t seed, limit; /* instructions a wave may take; 0: many */
     uint64_t steps;       /* out: instructions that were executed */
 } gfx9_launch;
-bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch, char *error);
+bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
+                   char *error);
 
 const gfx9_row *gfx9_find_row(const char *name, size_t length, enum gfx9_arch arch);
 const char *gfx9_row_name(size_t number);
@@ -230,6 +259,6 @@ typedef struct {
     const gfx9_row *rows;
     size_t count;
 } gfx9_table;
-extern const gfx9_table gfx9_salu_table, gfx9_valu_table, gfx9_special_table, gfx9_memory_table, gfx9_mfma_table, gfx9_lds_table,
-    gfx9_convert_table;
+extern const gfx9_table gfx9_salu_table, gfx9_valu_table, gfx9_special_table, gfx9_memory_table,
+    gfx9_mfma_table, gfx9_lds_table, gfx9_convert_table;
 #endif

@@ -14,8 +14,8 @@ void gfx9_stop(gfx9_wave *w, const gfx9_inst *i, const char *format, ...) {
     va_start(list, format);
     vsnprintf(what, sizeof what, format, list);
     va_end(list);
-    snprintf(w->group->error, 512, "%s: %.128s: at 0x%llx, wave %u: %.128s", what, w->group->kernel->name,
-             (unsigned long long)i->address, w->id, i->text);
+    snprintf(w->group->error, 512, "%s: %.128s: at 0x%llx, wave %u: %.128s", what,
+             w->group->kernel->name, (unsigned long long)i->address, w->id, i->text);
 }
 
 #if defined(__x86_64__)
@@ -57,6 +57,7 @@ void gfx9_run(gfx9_wave *w, uint64_t budget) {
         const gfx9_inst *i = &object->code[w->pc++];
         w->steps++;
         step(w, i);
-        if (w->pc >= object->code_count && !w->stop) gfx9_stop(w, i, "the code ends without s_endpgm");
+        if (w->pc >= object->code_count && !w->stop)
+            gfx9_stop(w, i, "the code ends without s_endpgm");
     }
 }

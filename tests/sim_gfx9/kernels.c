@@ -1,7 +1,7 @@
 /* Kernels that clang-22 compiles for what Triton does not emit. test_c.py has what they must give.
  * Each reads `in` and writes `out`, one workgroup unless it says otherwise. */
 #define GLOBAL __attribute__((address_space(1)))
-#define LDS __attribute__((address_space(3)))
+#define LDS    __attribute__((address_space(3)))
 #define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 256)))
 typedef unsigned int u32;
 typedef unsigned long u64;
@@ -18,7 +18,8 @@ static LDS __attribute__((loader_uninitialized)) u32 tile[4096];
 
 static __attribute__((noinline)) u32 collatz(u32 n) {
     u32 steps = 0;
-    for (; n > 1; steps++) n = n & 1 ? 3 * n + 1 : n / 2;
+    for (; n > 1; steps++)
+        n = n & 1 ? 3 * n + 1 : n / 2;
     return steps;
 }
 KERNEL void calls(GLOBAL const u32 *in, GLOBAL u32 *out) {
@@ -28,10 +29,13 @@ KERNEL void calls(GLOBAL const u32 *in, GLOBAL u32 *out) {
 /* An array that is indexed by a value lies in scratch. */
 KERNEL void scratch(GLOBAL const u32 *in, GLOBAL u32 *out) {
     volatile u32 own[32];
-    for (u32 k = 0; k < 32; k++) own[k] = in[TID] * k;
-    for (u32 k = 0; k < 32; k++) own[in[TID] + k & 31] += own[k];
+    for (u32 k = 0; k < 32; k++)
+        own[k] = in[TID] * k;
+    for (u32 k = 0; k < 32; k++)
+        own[in[TID] + k & 31] += own[k];
     u32 sum = 0;
-    for (u32 k = 0; k < 32; k++) sum = sum * 31 + own[k];
+    for (u32 k = 0; k < 32; k++)
+        sum = sum * 31 + own[k];
     out[TID] = sum;
 }
 
@@ -41,7 +45,9 @@ KERNEL void flat(GLOBAL const u32 *in, GLOBAL u32 *out) {
     tile[TID] = in[TID] + 1;
     __builtin_amdgcn_s_waitcnt(0);
     __builtin_amdgcn_s_barrier();
-    volatile u32 *p = TID % 3 == 0 ? (volatile u32 *)&tile[TID] : TID % 3 == 1 ? (volatile u32 *)&own[0] : (volatile u32 *)(GLOBAL u32 *)&in[TID];
+    volatile u32 *p = TID % 3 == 0   ? (volatile u32 *)&tile[TID]
+                      : TID % 3 == 1 ? (volatile u32 *)&own[0]
+                                     : (volatile u32 *)(GLOBAL u32 *)&in[TID];
     out[TID] = *p;
 }
 
@@ -59,21 +65,37 @@ KERNEL void atomics64(GLOBAL const u64 *in, GLOBAL u64 *out) {
     __builtin_amdgcn_s_barrier();
     if (TID == 0) out[4] = *sum;
     u64 old = 0;
-    while (!__atomic_compare_exchange_n(&out[5], &old, old * 3 + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    while (!__atomic_compare_exchange_n(&out[5], &old, old * 3 + 1, 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+    }
 }
 
 KERNEL void lanes(GLOBAL const int *in, GLOBAL int *out) {
     const int v = in[TID];
-    out[TID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);                                    /* lane ^ 1 */
-    out[64 + TID] = __builtin_amdgcn_ds_swizzle(v, 0x801b);                               /* quads reversed */
-    out[128 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x111, 0xf, 0xf, 0);              /* row_shr:1 */
-    out[192 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x104, 0xf, 0xf, 1);              /* row_shl:4 */
-    out[256 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x142, 0xa, 0xf, 0);              /* row_bcast:15 */
-    out[320 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x140, 0xf, 0xf, 0);              /* row_mirror */
-    out[384 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x123, 0xf, 0x5, 0);              /* row_ror:3, banks */
+    out[TID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);                       /* lane ^ 1 */
+    out[64 + TID] = __builtin_amdgcn_ds_swizzle(v, 0x801b);                  /* quads reversed */
+    out[128 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x111, 0xf, 0xf, 0); /* row_shr:1 */
+    out[192 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x104, 0xf, 0xf, 1); /* row_shl:4 */
+    out[256 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x142, 0xa, 0xf, 0); /* row_bcast:15 */
+    out[320 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x140, 0xf, 0xf, 0); /* row_mirror */
+    out[384 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x123, 0xf, 0x5, 0); /* row_ror:3, banks */
     out[448 + TID] = __builtin_amdgcn_ds_permute((int)(63 - TID) * 4, v);
     out[512 + TID] = (int)(__builtin_amdgcn_ballot_w64(v > 0) >> TID & 1);
-    out[576 + TID] = __builtin_amdgcn_mov_dpp(v, 0x1b, 0xf, 0xf, 1);                      /* quad_perm */
+    out[576 + TID] = __builtin_amdgcn_mov_dpp(v, 0x1b, 0xf, 0xf, 1); /* quad_perm */
+}
+
+/* A vector whose index no one knows stays in registers, which s_set_gpr_idx or s_movrel index. */
+typedef u32 u32x16 __attribute__((ext_vector_type(16)));
+KERNEL void indexed(GLOBAL const u32 *in, GLOBAL u32 *out) {
+    const u32 k = __builtin_amdgcn_readfirstlane(in[0]) & 15;
+    u32x16 v = ((GLOBAL const u32x16 *)in)[TID & 3];
+    v[k] += 100;
+    const u32 x = v[(k + 5) & 15];
+    v[(k + 9) & 15] = x * 3;
+    u32 sum = 0;
+    for (u32 n = 0; n < 16; n++)
+        sum = sum * 7 + v[n];
+    out[TID] = sum + v[in[TID & 3] & 15];
 }
 
 /* Sums below 1 are rounded as MODE says. */
@@ -88,9 +110,12 @@ KERNEL void rounding(GLOBAL const float *in, GLOBAL float *out) {
 }
 
 KERNEL void grid3(GLOBAL const u32 *in, GLOBAL u32 *out) {
-    const u32 x = __builtin_amdgcn_workgroup_id_x(), y = __builtin_amdgcn_workgroup_id_y(), z = __builtin_amdgcn_workgroup_id_z();
-    const u32 i = __builtin_amdgcn_workitem_id_x(), j = __builtin_amdgcn_workitem_id_y(), k = __builtin_amdgcn_workitem_id_z();
-    const u32 nx = __builtin_amdgcn_workgroup_size_x(), ny = __builtin_amdgcn_workgroup_size_y(), nz = __builtin_amdgcn_workgroup_size_z();
+    const u32 x = __builtin_amdgcn_workgroup_id_x(), y = __builtin_amdgcn_workgroup_id_y(),
+              z = __builtin_amdgcn_workgroup_id_z();
+    const u32 i = __builtin_amdgcn_workitem_id_x(), j = __builtin_amdgcn_workitem_id_y(),
+              k = __builtin_amdgcn_workitem_id_z();
+    const u32 nx = __builtin_amdgcn_workgroup_size_x(), ny = __builtin_amdgcn_workgroup_size_y(),
+              nz = __builtin_amdgcn_workgroup_size_z();
     const u32 group = (z * 3 + y) * 2 + x, item = (k * ny + j) * nx + i;
     out[group * nx * ny * nz + item] = in[0] + (group << 16 | item);
 }
@@ -131,10 +156,16 @@ KERNEL void transpose8(GLOBAL const i32x2 *in, GLOBAL i32x2 *out) {
     out[TID] = __builtin_amdgcn_ds_read_tr8_b64_v2i32((LDS i32x2 *)tile + TID);
 }
 KERNEL void six_bits(GLOBAL const float *in, GLOBAL u32 *out) {
-    const f32x16 a = ((GLOBAL const f32x16 *)in)[2 * TID], b = ((GLOBAL const f32x16 *)in)[2 * TID + 1];
-    const u32x6 e2m3 = __builtin_amdgcn_cvt_scalef32_2xpk16_fp6_f32(a, b, 2.0f), e3m2 = __builtin_amdgcn_cvt_scalef32_2xpk16_bf6_f32(a, b, 0.5f);
-    for (u32 k = 0; k < 6; k++) out[TID * 76 + k] = e2m3[k], out[TID * 76 + 6 + k] = e3m2[k];
-    const f32x32 x = __builtin_amdgcn_cvt_scalef32_pk32_f32_fp6(e2m3, 2.0f), y = __builtin_amdgcn_cvt_scalef32_pk32_f32_bf6(e3m2, 0.5f);
-    for (u32 k = 0; k < 32; k++) ((GLOBAL float *)out)[TID * 76 + 12 + k] = x[k], ((GLOBAL float *)out)[TID * 76 + 44 + k] = y[k];
+    const f32x16 a = ((GLOBAL const f32x16 *)in)[2 * TID],
+                 b = ((GLOBAL const f32x16 *)in)[2 * TID + 1];
+    const u32x6 e2m3 = __builtin_amdgcn_cvt_scalef32_2xpk16_fp6_f32(a, b, 2.0f),
+                e3m2 = __builtin_amdgcn_cvt_scalef32_2xpk16_bf6_f32(a, b, 0.5f);
+    for (u32 k = 0; k < 6; k++)
+        out[TID * 76 + k] = e2m3[k], out[TID * 76 + 6 + k] = e3m2[k];
+    const f32x32 x = __builtin_amdgcn_cvt_scalef32_pk32_f32_fp6(e2m3, 2.0f),
+                 y = __builtin_amdgcn_cvt_scalef32_pk32_f32_bf6(e3m2, 0.5f);
+    for (u32 k = 0; k < 32; k++)
+        ((GLOBAL float *)out)[TID * 76 + 12 + k] = x[k],
+                                              ((GLOBAL float *)out)[TID * 76 + 44 + k] = y[k];
 }
 #endif

@@ -61,6 +61,20 @@ def lanes():
     return v, np.concatenate([v[l ^ 1], v[l ^ 3], shr, shl, bcast, v[row + 15 - at], ror, v[63 - l], (v > 0).astype(np.int32), v[l ^ 3]]).astype(np.int32)
 
 
+def indexed():
+    x = rng.integers(0, 1 << 20, 64).astype(np.uint32)
+    k, out = int(x[0]) & 15, []
+    for lane in range(64):
+        v = [int(n) for n in x[16 * (lane & 3):][:16]]
+        v[k] += 100
+        v[(k + 9) & 15] = v[(k + 5) & 15] * 3
+        s = 0
+        for n in v:
+            s = s * 7 + n
+        out.append((s + v[int(x[lane & 3]) & 15]) & 0xFFFFFFFF)
+    return x, np.array(out, np.uint32)
+
+
 def rounding():
     x = rng.standard_normal(128).astype(np.float32)
     exact = x[:64].astype(np.float64) * x[64:]
@@ -121,7 +135,7 @@ def six_bits():
     return x, out
 
 
-BOTH = {"calls": calls, "scratch": scratch, "flat": flat, "atomics64": atomics64, "lanes": lanes, "rounding": rounding, "grid3": grid3, "bytes": bytes_, "halves": halves,
+BOTH = {"calls": calls, "scratch": scratch, "flat": flat, "atomics64": atomics64, "lanes": lanes, "indexed": indexed, "rounding": rounding, "grid3": grid3, "bytes": bytes_, "halves": halves,
         "buffer_to_lds": buffer_to_lds}
 GFX950 = {"transpose4": lambda: transpose(4), "transpose8": lambda: transpose(8), "six_bits": six_bits}
 

@@ -163,7 +163,7 @@ def main():
     code = assemble.assembly(arch, {"t_" + n: kernel(form, n.startswith("s_")) for n, (_, form, _) in chosen.items()})
     device = hip.Device(arch)
     module = device.load(code)
-    rng = np.random.default_rng(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    rng = np.random.default_rng(int(sys.argv[-1]) if sys.argv[-1].isdigit() else 1)
     failed, passed = [], 0
     for name, (text, form, run) in chosen.items():
         try:
