@@ -2,12 +2,12 @@
  *
  * bsmm: block-scaled matrix multiplication.
  *
- *     D = round(alpha * (A . scale_a) x (B . scale_b)^T + beta * C + bias)
+ *     D = round(epilogue(alpha * (A . scale_a) x (B . scale_b)^T + beta * C + bias))
  *
  * A is (M, K), B is (N, K), D and C are (M, N), bias is (N). Elements are 4-, 6-, 8-, 16- or
  * 32-bit floats; a scale covers a block of block_rows x block_cols elements, blocks running
- * along K (for D along N). Reading order of this file: status, formats, the matrix, one call,
- * plans, quantization, scale layouts, tables, devices and speed of light, files.
+ * along K (for D along N). Reading order of this file: status, formats, the matrix, the epilogue,
+ * one call, plans, quantization, scale layouts, tables, devices and speed of light, files.
  *
  * Conventions that hold everywhere:
  *  - Structs start with struct_size = sizeof(the struct); all fields that are zero mean the
@@ -199,6 +199,55 @@ BSMM_API bsmm_status bsmm_data_bytes(const bsmm_matrix *matrix, uint64_t *bytes)
 BSMM_API bsmm_status bsmm_scale_bytes(const bsmm_matrix *matrix, uint64_t *bytes);
 
 /* ------------------------------------------------------------------------------------------
+ * The epilogue: what a result x = alpha * A x B^T + beta * C + bias goes through before it is
+ * rounded. docs/NUMERICS.md says what is exact.
+ * ---------------------------------------------------------------------------------------- */
+
+/* f in y = f(x). NaN stays NaN, and f(-Inf) is what the formula gives (silu and gelu: NaN, as in
+ * PyTorch). The last three rows are gated: B's rows are gates and ups, and D has half as many
+ * columns as B has rows. */
+typedef enum bsmm_activation {
+    BSMM_ACTIVATION_NONE = 0,
+    BSMM_ACTIVATION_SILU = 1, /* x / (1 + exp(-slope x)): torch silu; slope 1.702: quick gelu */
+    BSMM_ACTIVATION_GELU = 2, /* x (1 + erf(x / sqrt(2))) / 2: torch gelu */
+    BSMM_ACTIVATION_GELU_TANH = 3, /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: torch
+                                      gelu(approximate="tanh") */
+    BSMM_ACTIVATION_RELU = 4,      /* max(x, 0): torch relu */
+    BSMM_ACTIVATION_RELU2 = 5,     /* max(x, 0)^2: Primer (arXiv 2109.08668), Nemotron */
+    BSMM_ACTIVATION_SWIGLU = 6, /* silu(gate) (up + up_offset): arXiv 2002.05202, Llama, gpt-oss */
+    BSMM_ACTIVATION_GEGLU = 7,  /* gelu(gate) (up + up_offset): arXiv 2002.05202 */
+    BSMM_ACTIVATION_GEGLU_TANH = 8 /* gelu_tanh(gate) (up + up_offset): Gemma */
+} bsmm_activation;
+
+/* Where a gated activation finds gate and up of D's column n. */
+typedef enum bsmm_halves {
+    BSMM_HALVES_SPLIT = 0,      /* columns n and n + N / 2 of A x B^T: Llama, vLLM's SiluAndMul */
+    BSMM_HALVES_INTERLEAVED = 1 /* columns 2 n and 2 n + 1: gpt-oss */
+} bsmm_halves;
+
+/* Which factors an epilogue has; more may be added up. */
+typedef enum bsmm_scale_by { BSMM_SCALE_BY_ROW = 1, BSMM_SCALE_BY_COL = 2 } bsmm_scale_by;
+
+/* D = round(row_scale[m] * col_scale[n] * (f(x) + residual)), in this order, without a rounding
+ * between the steps. A gated f first clamps, as gpt-oss does: gate to at most limit, up to -limit
+ * .. limit; then it adds up_offset to up. gpt-oss: SWIGLU, INTERLEAVED, limit 7, slope 1.702,
+ * up_offset 1 (gpt_oss/torch/model.py, swiglu). */
+typedef struct bsmm_epilogue {
+    uint32_t struct_size;
+    uint32_t activation;         /* bsmm_activation */
+    uint32_t halves;             /* bsmm_halves; must be 0 unless f is gated */
+    uint32_t scale_by;           /* bsmm_scale_by: which factors a run gives */
+    float limit;                 /* above 0; 0 = no clamp; must be 0 unless f is gated */
+    float slope;                 /* of SILU and SWIGLU; finite; 0 = 1 */
+    float up_offset;             /* of a gated f; finite */
+    uint32_t reserved;           /* 0 */
+    const bsmm_matrix *residual; /* of D's shape: f32, f16 or bf16; NULL = none; may be d itself
+                                    when the descriptions are equal */
+    const float *row_scale;      /* one per row of D; read by bsmm_matmul alone */
+    const float *col_scale;      /* one per column of D; read by bsmm_matmul alone */
+} bsmm_epilogue;
+
+/* ------------------------------------------------------------------------------------------
  * One call
  * ---------------------------------------------------------------------------------------- */
 
@@ -210,7 +259,8 @@ typedef enum bsmm_compute {
     BSMM_COMPUTE_FAST = 1   /* kernels with a wider, documented bound may be chosen */
 } bsmm_compute;
 
-/* D = round(alpha * A x B^T + beta * C + bias). */
+/* D = round(epilogue(alpha * A x B^T + beta * C + bias)). N is b->rows; D has N columns, or N / 2
+ * under a gated activation. */
 typedef struct bsmm_matmul_desc {
     uint32_t struct_size;
     uint32_t compute;     /* bsmm_compute */
@@ -231,6 +281,7 @@ typedef struct bsmm_matmul_desc {
     uint32_t b_packed;    /* 1: plans only; runs are given packed_b (bsmm_pack_b), and the workspace
                              has no room for B */
     uint32_t reserved;    /* 0 */
+    const bsmm_epilogue *epilogue; /* NULL = none */
 } bsmm_matmul_desc;
 
 /* Multiplies, with the pointers in the matrices. Allocates the plan's workspace for the duration
@@ -275,8 +326,11 @@ typedef struct bsmm_buffers {
     uint64_t workspace_bytes; /* at least bsmm_plan_workspace_bytes */
     const void *packed_b;     /* of a plan with b_packed: what bsmm_pack_b filled */
     uint64_t packed_b_bytes;  /* its size */
-    void *stream; /* of a cuda device: the CUstream (cudaStream_t) that the run is queued
-                     in; NULL = the default stream. Of the cpu: not read */
+    void *stream;           /* of a cuda device: the CUstream (cudaStream_t) that the run is queued
+                               in; NULL = the default stream. Of the cpu: not read */
+    const void *residual;   /* NULL unless the epilogue has one */
+    const float *row_scale; /* one per row of D; NULL unless the epilogue scales by rows */
+    const float *col_scale; /* one per column of D; NULL unless the epilogue scales by columns */
 } bsmm_buffers;
 
 /* Packed weights: the form of B that the plan's kernel multiplies, made once. The bytes depend on
@@ -307,8 +361,8 @@ typedef struct bsmm_explanation {
     uint32_t accepts;   /* 1 or 0 */
     const char *kernel; /* static storage */
     char reason[240];   /* why it refuses; empty if it accepts */
-    double bound;       /* largest error before the last rounding, as a multiple of
-                           |alpha| * sum |a||b|; 0 if it refuses */
+    double bound;       /* largest error before the epilogue and the last rounding, as a multiple
+                           of |alpha| * sum |a||b|; 0 if it refuses */
     const char *device; /* the kind of device that it runs on ("cpu", "cuda"); static storage */
     uint64_t packed_b_bytes; /* of B packed ahead, as bsmm_plan_packed_b_bytes; 0 if it refuses */
 } bsmm_explanation;
@@ -450,6 +504,18 @@ BSMM_API bsmm_status bsmm_layout_from_name(const char *name, uint32_t *layout);
 /* The element offset of the scale of block (block_row, block_col) in matrix's scale layout. */
 BSMM_API bsmm_status bsmm_scale_offset(const bsmm_matrix *matrix, int64_t block_row,
                                        int64_t block_col, uint64_t *offset);
+
+/* An activation. */
+typedef struct bsmm_activation_info {
+    uint32_t struct_size;
+    uint32_t activation; /* bsmm_activation */
+    const char *name;    /* "gelu_tanh" */
+    const char *formula; /* of x; of a gated one, what gate goes through */
+    const char *source;  /* where the formula comes from */
+    uint32_t is_gated;   /* 1: takes gate and up from two columns */
+    uint32_t has_slope;  /* 1: bsmm_epilogue.slope counts */
+} bsmm_activation_info;
+BSMM_API bsmm_status bsmm_activation_at(uint32_t index, bsmm_activation_info *info);
 
 /* A named way to choose scales and round. */
 typedef struct bsmm_recipe_info {

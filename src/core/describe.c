@@ -1,7 +1,9 @@
 /* Validation of a product: shapes, formats, factors, and, before a run, memory. */
 #include "core/describe.h"
+#include "core/epilogue.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static bool is_unscaled(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_NONE;
@@ -14,10 +16,25 @@ static bsmm_status check_same(const char *field, int64_t value, const char *othe
                      (long long)value, other, (long long)wanted);
 }
 
+/* A gated activation makes one column of D out of two of A x B^T. */
+static bsmm_status check_d_cols(const bsmm_product *p) {
+    int64_t n = p->b.m.rows;
+    if (!bsmm_is_gated(p)) return check_same("d.cols", p->d.m.cols, "b.rows", n);
+    if (n % 2)
+        return bsmm_fail(BSMM_E_INVALID, "b.rows: value is %lld; must be even for activation %s",
+                         (long long)n, p->finish->activation->info.name);
+    return check_same("d.cols", p->d.m.cols, "b.rows / 2", n / 2);
+}
+
 static bsmm_status check_shapes(const bsmm_product *p) {
     BSMM_TRY(check_same("b.cols", p->b.m.cols, "a.cols", p->a.m.cols));
     BSMM_TRY(check_same("d.rows", p->d.m.rows, "a.rows", p->a.m.rows));
-    BSMM_TRY(check_same("d.cols", p->d.m.cols, "b.rows", p->b.m.rows));
+    BSMM_TRY(check_d_cols(p));
+    if (p->finish && p->finish->has_residual) {
+        const bsmm_matrix *residual = &p->finish->residual.m;
+        BSMM_TRY(check_same("residual.rows", residual->rows, "d.rows", p->d.m.rows));
+        BSMM_TRY(check_same("residual.cols", residual->cols, "d.cols", p->d.m.cols));
+    }
     if (!p->has_c) return BSMM_OK;
     BSMM_TRY(check_same("c.rows", p->c.m.rows, "a.rows", p->a.m.rows));
     return check_same("c.cols", p->c.m.cols, "b.rows", p->b.m.rows);
@@ -29,6 +46,12 @@ static bsmm_status take_factor(const char *name, const float *given, double fall
     return bsmm_fail(BSMM_E_INVALID, "%s: value is %g; must be finite", name, *to);
 }
 
+bsmm_status bsmm_check_addend(const bsmm_operand *o, const char *what) {
+    if (is_unscaled(o) && bsmm_elem_is_wide(o->m.format.elem)) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "%s.format: value is %s; must be f32, f16 or bf16", what,
+                     bsmm_format_name(o->m.format));
+}
+
 static bsmm_status take_c(const bsmm_matmul_desc *desc, bsmm_product *p) {
     p->has_c = p->beta != 0;
     if (!p->has_c) return BSMM_OK;
@@ -36,10 +59,7 @@ static bsmm_status take_c(const bsmm_matmul_desc *desc, bsmm_product *p) {
         return bsmm_fail(BSMM_E_INVALID, "c: value is NULL; must be given when beta is %g",
                          p->beta);
     BSMM_TRY(bsmm_operand_take(desc->c, "c", &p->c));
-    if (!is_unscaled(&p->c) || !bsmm_elem_is_wide(p->c.m.format.elem))
-        return bsmm_fail(BSMM_E_INVALID, "c.format: value is %s; must be f32, f16 or bf16",
-                         bsmm_format_name(p->c.m.format));
-    return BSMM_OK;
+    return bsmm_check_addend(&p->c, "c");
 }
 
 static bsmm_status take_d(const bsmm_matmul_desc *desc, bsmm_product *p) {
@@ -89,14 +109,18 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     BSMM_TRY(take_c(&copy, p));
     BSMM_TRY(take_d(&copy, p));
     BSMM_TRY(take_bias(&copy, p));
+    if (copy.epilogue) {
+        BSMM_TRY(bsmm_finish_take(copy.epilogue, &request->finish));
+        p->finish = &request->finish;
+    }
     return check_shapes(p);
 }
 
 /* ---- memory ---- */
 
 /* D's data and scales must not touch what a run reads. */
-static bsmm_status check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
-                               const char *what) {
+bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
+                             const char *what) {
     if (!bsmm_overlap(d->m.data, d->data_bytes, read, bytes) &&
         !bsmm_overlap(d->m.scales, d->scale_bytes, read, bytes))
         return BSMM_OK;
@@ -105,49 +129,56 @@ static bsmm_status check_apart(const bsmm_operand *d, const void *read, uint64_t
 
 static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
     return c->m.data == d->m.data && c->m.order == d->m.order && c->m.ld == d->m.ld &&
-           bsmm_format_equal(c->m.format, d->m.format);
+           c->m.cols == d->m.cols && bsmm_format_equal(c->m.format, d->m.format);
+}
+
+bsmm_status bsmm_check_addend_place(const bsmm_product *p, const bsmm_operand *o,
+                                    const char *what) {
+    char text[64];
+    if (same_place(o, &p->d)) return BSMM_OK;
+    snprintf(text, sizeof text, "%s, which must then be d itself", what);
+    return bsmm_check_apart(&p->d, o->m.data, o->data_bytes, text);
 }
 
 static bsmm_status check_d_apart(const bsmm_product *p) {
     const bsmm_operand *d = &p->d;
-    BSMM_TRY(check_apart(d, p->a.m.data, p->a.data_bytes, "a"));
-    BSMM_TRY(check_apart(d, p->a.m.scales, p->a.scale_bytes, "a's scales"));
-    BSMM_TRY(check_apart(d, p->b.m.data, p->b.data_bytes, "b"));
-    BSMM_TRY(check_apart(d, p->b.m.scales, p->b.scale_bytes, "b's scales"));
+    BSMM_TRY(bsmm_check_apart(d, p->a.m.data, p->a.data_bytes, "a"));
+    BSMM_TRY(bsmm_check_apart(d, p->a.m.scales, p->a.scale_bytes, "a's scales"));
+    BSMM_TRY(bsmm_check_apart(d, p->b.m.data, p->b.data_bytes, "b"));
+    BSMM_TRY(bsmm_check_apart(d, p->b.m.scales, p->b.scale_bytes, "b's scales"));
     if (bsmm_overlap(d->m.data, d->data_bytes, d->m.scales, d->scale_bytes))
         return bsmm_fail(BSMM_E_INVALID, "d.scales: overlaps d.data; must not");
-    if (p->has_c && !same_place(&p->c, d))
-        BSMM_TRY(check_apart(d, p->c.m.data, p->c.data_bytes, "c, which must then be d itself"));
-    return BSMM_OK;
+    return p->has_c ? bsmm_check_addend_place(p, &p->c, "c") : BSMM_OK;
 }
 
 static bsmm_status check_bias(const bsmm_product *p) {
-    if (p->bias_elem == BSMM_ELEM_NONE || p->d.m.cols == 0) return BSMM_OK;
+    if (p->bias_elem == BSMM_ELEM_NONE || p->b.m.rows == 0) return BSMM_OK;
     uint32_t bytes = bsmm_elem_row(p->bias_elem)->bits / 8;
     if (!p->bias) return bsmm_fail(BSMM_E_INVALID, "bias: value is NULL; bias_elem announces one");
     if (!bsmm_is_aligned(p->bias, bytes))
         return bsmm_fail(BSMM_E_INVALID, "bias: value is %p; must be aligned to %u bytes", p->bias,
                          bytes);
     BSMM_TRY(p->backend->check_pointer(p->device, p->bias, "bias"));
-    return check_apart(&p->d, p->bias, (uint64_t)p->d.m.cols * bytes, "bias");
+    return bsmm_check_apart(&p->d, p->bias, (uint64_t)p->b.m.rows * bytes, "bias");
 }
 
-static bsmm_status check_operand(const bsmm_product *p, const bsmm_kernel *kernel,
-                                 const bsmm_operand *o, const char *name) {
+bsmm_status bsmm_check_operand(const bsmm_product *p, const bsmm_kernel *kernel,
+                               const bsmm_operand *o, const char *name) {
     const bsmm_place place = {.backend = p->backend, .device = p->device};
     return bsmm_place_check(&place, o, name, kernel->alignment, kernel->name);
 }
 
 bsmm_status bsmm_check_b(const bsmm_product *p, const bsmm_kernel *kernel) {
-    return check_operand(p, kernel, &p->b, "b");
+    return bsmm_check_operand(p, kernel, &p->b, "b");
 }
 
 bsmm_status bsmm_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
-    BSMM_TRY(check_operand(p, kernel, &p->a, "a"));
-    BSMM_TRY(check_operand(p, kernel, &p->b, "b"));
-    BSMM_TRY(check_operand(p, kernel, &p->d, "d"));
-    if (p->has_c) BSMM_TRY(check_operand(p, kernel, &p->c, "c"));
+    BSMM_TRY(bsmm_check_operand(p, kernel, &p->a, "a"));
+    BSMM_TRY(bsmm_check_operand(p, kernel, &p->b, "b"));
+    BSMM_TRY(bsmm_check_operand(p, kernel, &p->d, "d"));
+    if (p->has_c) BSMM_TRY(bsmm_check_operand(p, kernel, &p->c, "c"));
     BSMM_TRY(check_bias(p));
+    if (p->finish) BSMM_TRY(bsmm_finish_check_memory(p, kernel));
     return check_d_apart(p);
 }
 
@@ -167,8 +198,10 @@ bsmm_status bsmm_check_room(const bsmm_product *p, const void *memory, uint64_t 
     if (touches(&p->b, memory, bytes)) return fail_overlap(what, "b");
     if (p->has_c && touches(&p->c, memory, bytes)) return fail_overlap(what, "c");
     if (touches(&p->d, memory, bytes)) return fail_overlap(what, "d");
+    if (p->finish && p->finish->has_residual && touches(&p->finish->residual, memory, bytes))
+        return fail_overlap(what, "the residual");
     if (p->bias_elem == BSMM_ELEM_NONE) return BSMM_OK;
-    uint64_t bias_bytes = (uint64_t)p->d.m.cols * bsmm_elem_row(p->bias_elem)->bits / 8;
+    uint64_t bias_bytes = (uint64_t)p->b.m.rows * bsmm_elem_row(p->bias_elem)->bits / 8;
     return bsmm_overlap(p->bias, bias_bytes, memory, bytes) ? fail_overlap(what, "the bias")
                                                             : BSMM_OK;
 }

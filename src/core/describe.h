@@ -7,6 +7,7 @@
 /* What names a caller gave besides the matrices. */
 typedef struct bsmm_request {
     bsmm_product product;
+    bsmm_finish finish; /* what product.finish points to, if there is an epilogue */
     const char *device; /* never NULL */
     const char *kernel; /* NULL: the best that accepts */
 } bsmm_request;
@@ -36,8 +37,31 @@ bsmm_status bsmm_check_memory(const bsmm_product *product, const bsmm_kernel *ke
 bsmm_status bsmm_check_room(const bsmm_product *product, const void *memory, uint64_t bytes,
                             const char *what);
 
+/* One operand's memory. */
+bsmm_status bsmm_check_operand(const bsmm_product *product, const bsmm_kernel *kernel,
+                               const bsmm_operand *operand, const char *name);
+
+/* D's data and scales must not touch what a run reads. */
+bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
+                             const char *what);
+
+/* C and the residual: unscaled f32, f16 or bf16, and D itself or apart from it. */
+bsmm_status bsmm_check_addend(const bsmm_operand *operand, const char *what);
+bsmm_status bsmm_check_addend_place(const bsmm_product *product, const bsmm_operand *operand,
+                                    const char *what);
+
 /* As bsmm_check_memory for B alone, which is about to be packed. */
 bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel);
+
+/* ---- epilogues (describe_epilogue.c) ---- */
+
+bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to);
+bsmm_status bsmm_finish_check_memory(const bsmm_product *product, const bsmm_kernel *kernel);
+
+/* ---- features (features.c) ---- */
+
+/* The reason why a kernel lacks what a product asks for; NULL if it has all. */
+const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *product);
 
 /* ---- the registry (registry.c) ---- */
 

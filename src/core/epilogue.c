@@ -1,39 +1,68 @@
-/* alpha * acc + beta * C + bias, rounded once into D. Eight-bit results saturate, as the units that
- * produce them do; f16 and bf16 overflow to Inf, as IEEE 754 says. */
+/* alpha * acc + beta * C + bias, then activation, residual and factors, rounded once into D.
+ * Eight-bit results saturate, as the units that produce them do; f16 and bf16 overflow to Inf, as
+ * IEEE 754 says. */
 #include "core/epilogue.h"
 
-/* Everything but the last rounding; exact sums stay in double. */
-static double finish(const bsmm_product *p, int64_t r, int64_t c, double acc) {
+static double element_at(const bsmm_operand *o, int64_t r, int64_t c) {
+    uint32_t elem = o->m.format.elem;
+    return bsmm_elem_decode(elem, bsmm_elem_load(elem, o->m.data, bsmm_operand_index(o, r, c)));
+}
+
+/* Column n of A x B^T with its factor, C and bias; exact sums stay in double. */
+static double combine(const bsmm_product *p, int64_t r, int64_t n, double acc) {
     double value = p->alpha * acc;
-    if (p->has_c) {
-        const bsmm_matrix *m = &p->c.m;
-        uint32_t code = bsmm_elem_load(m->format.elem, m->data, bsmm_operand_index(&p->c, r, c));
-        value += p->beta * bsmm_elem_decode(m->format.elem, code);
-    }
+    if (p->has_c) value += p->beta * element_at(&p->c, r, n);
     if (p->bias_elem)
-        value += bsmm_elem_decode(p->bias_elem, bsmm_elem_load(p->bias_elem, p->bias, (uint64_t)c));
+        value += bsmm_elem_decode(p->bias_elem, bsmm_elem_load(p->bias_elem, p->bias, (uint64_t)n));
+    return value;
+}
+
+/* The gate's column of D's column c, and the up's. */
+static int64_t gate_column(const bsmm_product *p, int64_t c) {
+    return p->finish->interleaved ? 2 * c : c;
+}
+static int64_t up_column(const bsmm_product *p, int64_t c) {
+    return p->finish->interleaved ? 2 * c + 1 : c + p->d.m.cols;
+}
+
+static double activate(const bsmm_product *p, int64_t r, int64_t c, const double *acc, int64_t up) {
+    if (!bsmm_is_gated(p)) return bsmm_finish_activate(p->finish, combine(p, r, c, *acc), 0);
+    return bsmm_finish_activate(p->finish, combine(p, r, gate_column(p, c), *acc),
+                                combine(p, r, up_column(p, c), acc[up]));
+}
+
+/* D(r, c) before the last rounding. */
+static double finish(const bsmm_product *p, int64_t r, int64_t c, const double *acc, int64_t up) {
+    const bsmm_finish *f = p->finish;
+    if (!f) return combine(p, r, c, *acc);
+    double value = activate(p, r, c, acc, up);
+    if (f->has_residual) value += element_at(&f->residual, r, c);
+    if (f->scale_by & BSMM_SCALE_BY_ROW) value *= (double)f->row_scale[r];
+    if (f->scale_by & BSMM_SCALE_BY_COL) value *= (double)f->col_scale[c];
     return value;
 }
 
 void bsmm_epilogue_store(const bsmm_product *p, int64_t row, int64_t rows, int64_t col,
-                         int64_t cols, const double *acc, int64_t pitch) {
+                         int64_t cols, const bsmm_sums *s) {
     uint32_t elem = p->d.m.format.elem;
     bool saturate = bsmm_elem_row(elem)->bits == 8;
     double global = bsmm_operand_global(&p->d);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) {
-            double value = finish(p, row + r, col + c, acc[r * pitch + c]) / global;
+            const double *acc = s->acc + r * s->pitch + c * s->step;
+            double value = finish(p, row + r, col + c, acc, s->up) / global;
             bsmm_elem_store(elem, p->d.m.data, bsmm_operand_index(&p->d, row + r, col + c),
                             bsmm_elem_encode(elem, value, saturate));
         }
 }
 
-void bsmm_epilogue_quantize(const bsmm_product *p, int64_t row, int64_t rows, const double *acc,
+void bsmm_epilogue_quantize(const bsmm_product *p, int64_t row, int64_t rows, const bsmm_sums *s,
                             float *values) {
     int64_t cols = p->d.m.cols;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++)
-            values[r * cols + c] = (float)finish(p, row + r, c, acc[r * cols + c]);
+            values[r * cols + c] =
+                (float)finish(p, row + r, c, s->acc + r * s->pitch + c * s->step, s->up);
     bsmm_recipe_store(p->recipe, &p->d, row, rows, 0, cols, values, cols,
                       (float)bsmm_operand_global(&p->d));
 }

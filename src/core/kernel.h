@@ -6,6 +6,18 @@
 #include "core/backend.h"
 #include "core/recipe.h"
 
+/* A validated bsmm_epilogue (core/epilogue.h says what each part does). Its pointers are bound by a
+ * run, as those of the operands are. */
+typedef struct bsmm_finish {
+    const struct bsmm_activation_row *activation; /* never NULL */
+    bool interleaved;                             /* of a gated one; else its halves are split */
+    double limit, slope, up_offset;               /* limit: Inf where there is none */
+    bool has_residual;
+    bsmm_operand residual;
+    uint32_t scale_by; /* bsmm_scale_by */
+    const float *row_scale, *col_scale;
+} bsmm_finish;
+
 /* A validated bsmm_matmul_desc. Pointers inside the operands are those of the description; run
  * replaces them by the run's buffers. */
 typedef struct bsmm_product {
@@ -19,6 +31,7 @@ typedef struct bsmm_product {
     bool b_packed;             /* runs are given packed_b */
     const void *packed_b;      /* what the kernel's pack_b made, after the header that core keeps */
     const bsmm_recipe *recipe; /* of a block-scaled D, else NULL */
+    const bsmm_finish *finish; /* NULL: nothing after alpha, beta and bias */
     const bsmm_backend *backend; /* never NULL once a kernel is asked */
     const void *device;          /* the backend's record: a kernel of "cuda" is given a
                                     const bsmm_cuda_device * */
@@ -38,6 +51,12 @@ enum {
 #define BSMM_CHECK_STATE(type)                                                                     \
     _Static_assert(sizeof(type) <= BSMM_STATE_BYTES && _Alignof(type) <= BSMM_STATE_ALIGNMENT,     \
                    "a plan has no room for a larger state")
+
+/* What a product may ask for beyond a product of two matrices. A kernel says which it takes;
+ * core/features.c refuses the rest for it. */
+typedef enum bsmm_feature {
+    BSMM_FEATURE_EPILOGUE = 1, /* a bsmm_finish */
+} bsmm_feature;
 
 typedef struct bsmm_kernel {
     const char *name;
@@ -59,6 +78,7 @@ typedef struct bsmm_kernel {
     uint64_t (*packed_b_bytes)(const bsmm_product *product, const void *state);
     bsmm_status (*pack_b)(const bsmm_product *product, const void *state, void *packed);
     uint32_t alignment; /* in bytes, of the data and scales of A, B, C and D; 0: their elements' */
+    uint32_t features;  /* bsmm_feature, those that the kernel takes */
 } bsmm_kernel;
 
 #endif

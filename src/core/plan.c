@@ -19,6 +19,7 @@ _Static_assert(sizeof(packed_header) % 64 == 0, "what follows the header must st
 
 struct bsmm_plan {
     bsmm_product product; /* without memory */
+    bsmm_finish finish;   /* what product.finish points to, if there is an epilogue */
     const bsmm_kernel *kernel;
     uint64_t workspace_bytes;
     packed_header packed; /* of its packed B; bytes 0: the kernel has no such form */
@@ -60,6 +61,11 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     forget_memory(&request->product);
     BSMM_TRY(bsmm_kernel_choose(request, plan->state, &plan->kernel));
     plan->product = request->product;
+    if (plan->product.finish) {
+        plan->finish = request->finish;
+        forget_operand(&plan->finish.residual);
+        plan->product.finish = &plan->finish;
+    }
     const bsmm_product *p = &plan->product;
     plan->workspace_bytes = plan->kernel->workspace_bytes(p, plan->state);
     plan->packed = header_of(plan);
@@ -77,6 +83,7 @@ static bsmm_status keep(const bsmm_plan *made, bsmm_plan **plan) {
     *plan = aligned_alloc(BSMM_STATE_ALIGNMENT, bytes);
     if (!*plan) return bsmm_fail(BSMM_E_MEMORY, "plan: out of memory: %zu bytes", bytes);
     **plan = *made;
+    if (made->product.finish) (*plan)->product.finish = &(*plan)->finish;
     (*plan)->state = (uint8_t *)*plan + head;
     memcpy((*plan)->state, made->state, made->kernel->state_bytes);
     return BSMM_OK;
@@ -135,6 +142,15 @@ static void bind(const bsmm_buffers *buffers, bsmm_product *p) {
     set_memory(&p->d, buffers->d, buffers->d_scales, buffers->d_global);
     p->bias = buffers->bias;
     p->stream = buffers->stream;
+}
+
+/* The epilogue of one run, with its memory. */
+static bsmm_finish bind_finish(const bsmm_plan *plan, const bsmm_buffers *buffers) {
+    bsmm_finish f = plan->finish;
+    f.residual.m.data = mutable(buffers->residual);
+    f.row_scale = buffers->row_scale;
+    f.col_scale = buffers->col_scale;
+    return f;
 }
 
 /* ---- packed weights ---- */
@@ -245,6 +261,11 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     copy_product(&plan->product, &product);
     bind(&copy, &product);
     BSMM_TRY(check_surplus(&product, &copy));
+    bsmm_finish finish;
+    if (product.finish) {
+        finish = bind_finish(plan, &copy);
+        product.finish = &finish;
+    }
     BSMM_TRY(bsmm_check_memory(&product, plan->kernel));
     BSMM_TRY(bind_packed(plan, &copy, &product));
     BSMM_TRY(check_workspace(plan, &product, &copy));
@@ -254,6 +275,8 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
 
 /* The buffers that a description's own pointers give. */
 static bsmm_buffers buffers_of(const bsmm_product *p) {
+    static const bsmm_finish none;
+    const bsmm_finish *finish = p->finish ? p->finish : &none;
     return (bsmm_buffers){
         .struct_size = sizeof(bsmm_buffers),
         .a = p->a.m.data,
@@ -267,6 +290,9 @@ static bsmm_buffers buffers_of(const bsmm_product *p) {
         .d_scales = p->d.m.scales,
         .d_global = p->d.m.global_scale,
         .bias = p->bias,
+        .residual = finish->residual.m.data,
+        .row_scale = finish->row_scale,
+        .col_scale = finish->col_scale,
     };
 }
 

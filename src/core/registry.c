@@ -43,7 +43,8 @@ const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request
         return why;
     }
     if (request->product.b_packed && !kernel->pack_b) return "takes B as it is stored, not packed";
-    return kernel->refuse(&request->product, state, why, size);
+    const char *lacks = bsmm_features_refuse(kernel, &request->product);
+    return lacks ? lacks : kernel->refuse(&request->product, state, why, size);
 }
 
 static bsmm_status choose_forced(bsmm_request *request, void *state, const bsmm_kernel **kernel) {

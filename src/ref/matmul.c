@@ -1,5 +1,6 @@
-/* The definition of the product. Any formats, orders and layouts; every value is decoded into
- * double, where element * scale is exact, sums are in double, and one rounding ends in D.
+/* The definition of the product, with core/epilogue.c. Any formats, orders and layouts; every value
+ * is decoded into double, where element * scale is exact, sums are in double, and one rounding ends
+ * in D.
  *
  * Rows of A are taken in groups, so that a row of B is decoded once per group and not once per
  * row; a group is a whole number of D's row blocks. The sum over K runs in one order, whatever the
@@ -24,24 +25,24 @@ static int64_t group_rows(const bsmm_product *p) {
 }
 
 static int count_threads(const bsmm_product *p) {
-    return (int)bsmm_min_i64(p->threads, p->d.m.cols);
+    return (int)bsmm_min_i64(p->threads, p->b.m.rows);
 }
 
 static sizes measure(const bsmm_product *p) {
     uint64_t group = (uint64_t)group_rows(p), k = (uint64_t)p->a.m.cols;
-    uint64_t n = (uint64_t)p->d.m.cols;
+    uint64_t n = (uint64_t)p->b.m.rows;
     return (sizes){
         .a = group * k,
         .b = (uint64_t)count_threads(p) * k,
         .acc = group * n,
-        .values = p->recipe ? group * n : 0,
+        .values = p->recipe ? group * (uint64_t)p->d.m.cols : 0,
     };
 }
 
 /* UINT64_MAX where no memory could hold it: the sums above may have wrapped then. */
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     (void)state;
-    double k = (double)p->a.m.cols, n = (double)p->d.m.cols, group = (double)group_rows(p);
+    double k = (double)p->a.m.cols, n = (double)p->b.m.rows, group = (double)group_rows(p);
     if (8 * ((group + p->threads) * k + 2 * group * n) > 0x1p60) return UINT64_MAX;
     sizes s = measure(p);
     return sizeof(double) * (s.a + s.b + s.acc) + sizeof(float) * s.values;
@@ -70,7 +71,7 @@ static double dot(const double *a, const double *b, int64_t k) {
 }
 
 static void multiply_group(const bsmm_product *p, const scratch *s, int64_t row, int64_t rows) {
-    int64_t k = p->a.m.cols, n = p->d.m.cols;
+    int64_t k = p->a.m.cols, n = p->b.m.rows;
     for (int64_t r = 0; r < rows; r++)
         bsmm_operand_decode_row(&p->a, row + r, 0, k, s->a + r * k);
 #pragma omp parallel for num_threads(count_threads(p))
@@ -82,17 +83,27 @@ static void multiply_group(const bsmm_product *p, const scratch *s, int64_t row,
     }
 }
 
+/* Rows of sums are whole: all columns of A x B^T. */
+static bsmm_sums sums_of(const bsmm_product *p, const scratch *s) {
+    bool interleaved = p->finish && p->finish->interleaved;
+    return (bsmm_sums){.acc = s->acc,
+                       .pitch = p->b.m.rows,
+                       .step = interleaved ? 2 : 1,
+                       .up = interleaved ? 1 : p->d.m.cols};
+}
+
 static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
     (void)state;
     scratch s = lay_out(p, workspace);
+    bsmm_sums sums = sums_of(p, &s);
     int64_t m = p->d.m.rows, n = p->d.m.cols, group = group_rows(p);
     for (int64_t row = 0; row < m; row += group) {
         int64_t rows = bsmm_min_i64(group, m - row);
         multiply_group(p, &s, row, rows);
         if (p->recipe)
-            bsmm_epilogue_quantize(p, row, rows, s.acc, s.values);
+            bsmm_epilogue_quantize(p, row, rows, &sums, s.values);
         else
-            bsmm_epilogue_store(p, row, rows, 0, n, s.acc, n);
+            bsmm_epilogue_store(p, row, rows, 0, n, &sums);
     }
     if (p->recipe) bsmm_recipe_pad(&p->d);
     return BSMM_OK;
@@ -116,4 +127,5 @@ const bsmm_kernel bsmm_kernel_ref = {
     .workspace_bytes = workspace_bytes,
     .bound = bound,
     .run = run,
+    .features = BSMM_FEATURE_EPILOGUE,
 };

@@ -10,8 +10,9 @@ static double matrix_bytes(const bsmm_operand *operand) {
 static double count_bytes(const bsmm_product *p) {
     double bytes = matrix_bytes(&p->a) + matrix_bytes(&p->b) + matrix_bytes(&p->d);
     if (p->has_c) bytes += matrix_bytes(&p->c);
+    if (p->finish) bytes += matrix_bytes(&p->finish->residual);
     if (p->bias_elem != BSMM_ELEM_NONE)
-        bytes += (double)p->d.m.cols * bsmm_elem_row(p->bias_elem)->bits / 8;
+        bytes += (double)p->b.m.rows * bsmm_elem_row(p->bias_elem)->bits / 8;
     return bytes;
 }
 
@@ -30,7 +31,7 @@ static bsmm_sol_estimate estimate_on(const bsmm_sol_device *device, const bsmm_p
                      bsmm_sol_units(p->b.m.format, device->traits);
     bsmm_sol_unit unit = fastest_unit(&device->info, units);
     bsmm_sol_estimate e = {.unit = bsmm_sol_unit_name(unit), .bytes = count_bytes(p)};
-    e.operations = 2.0 * (double)p->d.m.rows * (double)p->d.m.cols * (double)p->a.m.cols;
+    e.operations = 2.0 * (double)p->d.m.rows * (double)p->b.m.rows * (double)p->a.m.cols;
     e.compute_seconds = e.operations / bsmm_sol_peak(&device->info, unit);
     e.memory_seconds = e.bytes / device->info.bandwidth;
     e.limit = e.compute_seconds >= e.memory_seconds ? "compute" : "memory";

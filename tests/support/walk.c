@@ -145,6 +145,18 @@ static void fetch(const void *there, void *host, uint64_t bytes) {
         if (behind[i] != 0xA5) fail_msg("byte %d behind a buffer of D was written", i);
 }
 
+static void place_epilogue(const bsmm_matmul_desc *desc, bsmm_epilogue *there,
+                           bsmm_matrix *residual) {
+    const bsmm_epilogue *host = desc->epilogue;
+    *there = *host;
+    if (host->residual) {
+        place(host->residual, residual);
+        there->residual = residual;
+    }
+    there->row_scale = take(host->row_scale, (uint64_t)desc->d->rows * sizeof(float));
+    there->col_scale = take(host->col_scale, (uint64_t)desc->d->cols * sizeof(float));
+}
+
 static bsmm_status multiply_there(const bsmm_matmul_desc *desc) {
     bsmm_matmul_desc on = *desc;
     bsmm_matrix a, b, c, d;
@@ -155,7 +167,15 @@ static bsmm_status multiply_there(const bsmm_matmul_desc *desc) {
     if (desc->c && desc->c->data == desc->d->data) c.data = d.data;
     on.a = &a, on.b = &b, on.c = desc->c ? &c : NULL, on.d = &d;
     if (desc->bias)
-        on.bias = take(desc->bias, (uint64_t)d.cols * bsmm_elem_row(desc->bias_elem)->bits / 8);
+        on.bias = take(desc->bias, (uint64_t)b.rows * bsmm_elem_row(desc->bias_elem)->bits / 8);
+    bsmm_epilogue epilogue;
+    bsmm_matrix residual;
+    if (desc->epilogue) {
+        place_epilogue(desc, &epilogue, &residual);
+        if (epilogue.residual && desc->epilogue->residual->data == desc->d->data)
+            residual.data = d.data;
+        on.epilogue = &epilogue;
+    }
     bsmm_status status = bsmm_matmul(&on);
     if (status != BSMM_OK) return status;
     fetch(d.data, desc->d->data, bytes_of(desc->d, false));

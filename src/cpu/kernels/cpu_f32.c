@@ -20,26 +20,50 @@ typedef struct workspace {
     uint8_t a_wide[MC * KC / 2], b_wide[NC * KC / 2];
 } workspace;
 
-static void multiply_block(const bsmm_product *p, int64_t row, int64_t col, workspace *w) {
+/* The sums of `rows` rows of A and `cols` rows of B, in whole panels; returns their pitch. */
+static int64_t multiply(const bsmm_product *p, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                        workspace *w, double *acc) {
     bsmm_f32seg_block a = {w->a, w->a_scales, w->a_wide}, b = {w->b, w->b_scales, w->b_wide};
-    int64_t rows = bsmm_min_i64(MC, p->d.m.rows - row), cols = bsmm_min_i64(NC, p->d.m.cols - col);
     int64_t padded_m = bsmm_round_up(rows, BSMM_F32SEG_MR);
     int64_t padded_n = bsmm_round_up(cols, BSMM_F32SEG_NR);
     int64_t segment = bsmm_f32seg_segment(&p->a, &p->b), k = p->a.m.cols;
     /* KC begins a segment, for it is cut to a multiple of it. */
     int64_t step = KC / segment * segment;
-    memset(w->acc, 0, sizeof(double) * (size_t)(padded_m * padded_n));
+    memset(acc, 0, sizeof(double) * (size_t)(padded_m * padded_n));
     for (int64_t k0 = 0; k0 < k; k0 += step) {
         int64_t part = bsmm_min_i64(step, k - k0);
         bsmm_f32seg_pack(&p->a, row, rows, padded_m, BSMM_F32SEG_MR, k0, part, segment, &a);
         bsmm_f32seg_pack(&p->b, col, cols, padded_n, BSMM_F32SEG_NR, k0, part, segment, &b);
-        bsmm_f32seg_engine(&a, padded_m, &b, padded_n, part, segment, w->acc);
+        bsmm_f32seg_engine(&a, padded_m, &b, padded_n, part, segment, acc);
     }
-    bsmm_epilogue_store(p, row, rows, col, cols, w->acc, padded_n);
+    return padded_n;
+}
+
+/* D's columns in a block: under a gated activation two columns of sums make one. */
+static int64_t block_cols(const bsmm_product *p) {
+    return bsmm_is_gated(p) ? NC / 2 : NC;
+}
+
+static void multiply_block(const bsmm_product *p, int64_t row, int64_t col, workspace *w) {
+    int64_t rows = bsmm_min_i64(MC, p->d.m.rows - row);
+    int64_t cols = bsmm_min_i64(block_cols(p), p->d.m.cols - col);
+    bsmm_sums sums = {.acc = w->acc, .step = 1};
+    if (bsmm_is_gated(p) && p->finish->interleaved) {
+        sums.step = 2;
+        sums.up = 1;
+        sums.pitch = multiply(p, row, rows, 2 * col, 2 * cols, w, w->acc);
+    } else {
+        sums.pitch = multiply(p, row, rows, col, cols, w, w->acc);
+    }
+    if (bsmm_is_gated(p) && !p->finish->interleaved) {
+        sums.up = MC * NC / 2;
+        multiply(p, row, rows, p->d.m.cols + col, cols, w, w->acc + sums.up);
+    }
+    bsmm_epilogue_store(p, row, rows, col, cols, &sums);
 }
 
 static int64_t count_blocks(const bsmm_product *p) {
-    return bsmm_ceil_div(p->d.m.cols, NC) * bsmm_ceil_div(p->d.m.rows, MC);
+    return bsmm_ceil_div(p->d.m.cols, block_cols(p)) * bsmm_ceil_div(p->d.m.rows, MC);
 }
 
 static int count_threads(const bsmm_product *p) {
@@ -49,10 +73,11 @@ static int count_threads(const bsmm_product *p) {
 static bsmm_status run(const bsmm_product *p, const void *state, void *memory) {
     (void)state;
     workspace *workspaces = memory;
-    int64_t across = bsmm_ceil_div(p->d.m.cols, NC), blocks = count_blocks(p);
+    int64_t across = bsmm_ceil_div(p->d.m.cols, block_cols(p)), blocks = count_blocks(p);
 #pragma omp parallel for num_threads(count_threads(p)) schedule(dynamic)
     for (int64_t i = 0; i < blocks; i++)
-        multiply_block(p, i / across * MC, i % across * NC, &workspaces[omp_get_thread_num()]);
+        multiply_block(p, i / across * MC, i % across * block_cols(p),
+                       &workspaces[omp_get_thread_num()]);
     return BSMM_OK;
 }
 
@@ -91,4 +116,5 @@ const bsmm_kernel bsmm_kernel_cpu_f32 = {
     .workspace_bytes = workspace_bytes,
     .bound = bound,
     .run = run,
+    .features = BSMM_FEATURE_EPILOGUE,
 };

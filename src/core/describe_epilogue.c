@@ -1,0 +1,97 @@
+/* Validation of a bsmm_epilogue, and, before a run, of its memory. */
+#include "core/describe.h"
+#include "core/epilogue.h"
+
+#include <math.h>
+
+/* A field that has no meaning beside an activation must be 0: it would be ignored silently. */
+static bsmm_status check_unused(const bsmm_activation_row *row, const char *field, double value,
+                                bool is_used) {
+    if (is_used || value == 0) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "epilogue.%s: value is %g; must be 0 for activation %s", field,
+                     value, row->info.name);
+}
+
+static bsmm_status check_number(const char *field, float value, double least) {
+    if (isfinite(value) && (double)value >= least) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "epilogue.%s: value is %g; must be finite%s", field,
+                     (double)value, least == 0 ? " and not negative" : "");
+}
+
+static bsmm_status check_numbers(const bsmm_epilogue *e, const bsmm_activation_row *row) {
+    bool gated = row->info.is_gated;
+    BSMM_TRY(check_unused(row, "halves", e->halves, gated));
+    BSMM_TRY(check_unused(row, "limit", (double)e->limit, gated));
+    BSMM_TRY(check_unused(row, "up_offset", (double)e->up_offset, gated));
+    BSMM_TRY(check_unused(row, "slope", (double)e->slope, row->info.has_slope));
+    BSMM_TRY(check_number("limit", e->limit, 0));
+    BSMM_TRY(check_number("slope", e->slope, -INFINITY));
+    return check_number("up_offset", e->up_offset, -INFINITY);
+}
+
+static bsmm_status check_fields(const bsmm_epilogue *e, const bsmm_activation_row *row) {
+    if (!row)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "epilogue.activation: value is %u; bsmm_activation_at lists the values",
+                         e->activation);
+    if (e->halves > BSMM_HALVES_INTERLEAVED)
+        return bsmm_fail(BSMM_E_INVALID, "epilogue.halves: value is %u; must be 0 or 1", e->halves);
+    if (e->scale_by > (BSMM_SCALE_BY_ROW | BSMM_SCALE_BY_COL))
+        return bsmm_fail(BSMM_E_INVALID, "epilogue.scale_by: value is %u; must be 0 to 3",
+                         e->scale_by);
+    if (e->reserved)
+        return bsmm_fail(BSMM_E_INVALID, "epilogue.reserved: value is %u; must be 0", e->reserved);
+    return check_numbers(e, row);
+}
+
+static bsmm_status take_residual(const bsmm_epilogue *e, bsmm_finish *to) {
+    to->has_residual = e->residual != NULL;
+    if (!to->has_residual) return BSMM_OK;
+    BSMM_TRY(bsmm_operand_take(e->residual, "residual", &to->residual));
+    return bsmm_check_addend(&to->residual, "residual");
+}
+
+bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to) {
+    bsmm_epilogue e;
+    BSMM_TRY(bsmm_take_struct(&e, sizeof e, from, "epilogue"));
+    const bsmm_activation_row *row = bsmm_activation_row_of(e.activation);
+    BSMM_TRY(check_fields(&e, row));
+    *to = (bsmm_finish){
+        .activation = row,
+        .interleaved = e.halves == BSMM_HALVES_INTERLEAVED,
+        .limit = e.limit > 0 ? (double)e.limit : (double)INFINITY,
+        .slope = e.slope != 0 ? (double)e.slope : 1,
+        .up_offset = (double)e.up_offset,
+        .scale_by = e.scale_by,
+        .row_scale = e.row_scale,
+        .col_scale = e.col_scale,
+    };
+    return take_residual(&e, to);
+}
+
+/* ---- memory ---- */
+
+static bsmm_status check_factors(const bsmm_product *p, const char *name, const float *factors,
+                                 int64_t count) {
+    if (count == 0) return BSMM_OK;
+    if (!factors)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; epilogue.scale_by announces it", name);
+    if ((uintptr_t)factors % _Alignof(float))
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %zu bytes", name,
+                         (const void *)factors, _Alignof(float));
+    BSMM_TRY(p->backend->check_pointer(p->device, factors, name));
+    return bsmm_check_apart(&p->d, factors, (uint64_t)count * sizeof(float), name);
+}
+
+bsmm_status bsmm_finish_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
+    const bsmm_finish *f = p->finish;
+    if (f->has_residual) {
+        BSMM_TRY(bsmm_check_operand(p, kernel, &f->residual, "residual"));
+        BSMM_TRY(bsmm_check_addend_place(p, &f->residual, "residual"));
+    }
+    if (f->scale_by & BSMM_SCALE_BY_ROW)
+        BSMM_TRY(check_factors(p, "row_scale", f->row_scale, p->d.m.rows));
+    if (f->scale_by & BSMM_SCALE_BY_COL)
+        BSMM_TRY(check_factors(p, "col_scale", f->col_scale, p->d.m.cols));
+    return BSMM_OK;
+}

@@ -1,0 +1,530 @@
+/* The epilogue of every kernel that has one, against formulas that are written down here as their
+ * sources have them, in long double; gates and ups in both orders give the same bits; each kernel
+ * that lacks one says so; each broken rule has a message that names its field. */
+#include "operand.h"
+#include "walk.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { M = 9, HALF = 70, N = 2 * HALF, K = 160 };
+
+/* ---- the formulas, as in torch and gpt_oss/torch/model.py ---- */
+
+typedef long double real;
+
+static real sigmoid(real x) {
+    return 1 / (1 + expl(-x));
+}
+static real f_none(real x, real slope) {
+    (void)slope;
+    return x;
+}
+static real f_silu(real x, real slope) {
+    return x * sigmoid(slope * x);
+}
+static real f_gelu(real x, real slope) {
+    (void)slope;
+    return x * 0.5L * (1 + erfl(x * 0.707106781186547524400844362104849039L));
+}
+static real f_gelu_tanh(real x, real slope) {
+    (void)slope;
+    real inner = 0.797884560802865355879892119868763737L * (x + 0.044715L * x * x * x);
+    return 0.5L * x * (1 + tanhl(inner));
+}
+static real f_relu(real x, real slope) {
+    (void)slope;
+    return x > 0 ? x : 0;
+}
+static real f_relu2(real x, real slope) {
+    return f_relu(x, slope) * f_relu(x, slope);
+}
+
+static const struct {
+    const char *name;
+    real (*f)(real x, real slope);
+    bool gated, sloped;
+} formulas[] = {
+    {"none", f_none, false, false},           {"silu", f_silu, false, true},
+    {"gelu", f_gelu, false, false},           {"gelu_tanh", f_gelu_tanh, false, false},
+    {"relu", f_relu, false, false},           {"relu2", f_relu2, false, false},
+    {"swiglu", f_silu, true, true},           {"geglu", f_gelu, true, false},
+    {"geglu_tanh", f_gelu_tanh, true, false},
+};
+
+/* A value and how far from it a kernel's may be. */
+typedef struct about {
+    real value, slack;
+} about;
+
+/* How fast f changes near x: silu and the gelus by at most 1.13. */
+static real steepness(uint32_t activation, about x) {
+    return activation == BSMM_ACTIVATION_RELU2 ? 2 * fabsl(x.value) + x.slack : 1.13L;
+}
+
+static about activate(const bsmm_epilogue *e, about x) {
+    real slope = e->slope != 0 ? (real)e->slope : 1;
+    real value = formulas[e->activation].f(x.value, slope);
+    return (about){value, steepness(e->activation, x) * x.slack + fabsl(value) * 0x1p-45L +
+                              fabsl(x.value) * 0x1p-60L};
+}
+
+static about gated(const bsmm_epilogue *e, about gate, about up) {
+    if (e->limit > 0) {
+        real limit = (real)e->limit;
+        gate.value = gate.value > limit ? limit : gate.value;
+        up.value = up.value > limit ? limit : up.value < -limit ? -limit : up.value;
+    }
+    up.value += (real)e->up_offset;
+    about f = activate(e, gate);
+    return (about){f.value * up.value,
+                   f.slack * (fabsl(up.value) + up.slack) + fabsl(f.value) * up.slack};
+}
+
+/* ---- a product with everything ---- */
+
+typedef struct product {
+    test_matrix a, b, c, d, residual;
+    float alpha, beta, bias[N], row_scale[M], col_scale[N];
+    bsmm_epilogue epilogue;
+    bsmm_matmul_desc desc;
+} product;
+
+static float small(rng *r) {
+    return (float)rng_below(r, 1000) / 400 - 1.25f;
+}
+
+static void product_make(product *p, const bsmm_epilogue *e, const char *d, bool everything,
+                         rng *r) {
+    int64_t cols = formulas[e->activation].gated ? HALF : N;
+    *p = (product){.alpha = 0.05f, .beta = 0.75f, .epilogue = *e};
+    test_matrix_make(&p->a, describe(format_named("mxfp8"), M, K), FILL_ORDINARY, r);
+    test_matrix_make(&p->b, describe(format_named("mxfp4"), N, K), FILL_ORDINARY, r);
+    test_matrix_make(&p->d, describe(format_named(d), M, cols), FILL_ORDINARY, r);
+    p->epilogue.struct_size = sizeof p->epilogue;
+    p->desc = (bsmm_matmul_desc){.struct_size = sizeof p->desc,
+                                 .a = &p->a.m,
+                                 .b = &p->b.m,
+                                 .d = &p->d.m,
+                                 .alpha = &p->alpha,
+                                 .epilogue = &p->epilogue};
+    if (!everything) return;
+    test_matrix_make(&p->c, describe(format_named("f16"), M, N), FILL_ORDINARY, r);
+    test_matrix_make(&p->residual, describe(format_named("bf16"), M, cols), FILL_ORDINARY, r);
+    for (int i = 0; i < N; i++) {
+        p->bias[i] = small(r);
+        p->col_scale[i] = small(r);
+    }
+    for (int i = 0; i < M; i++)
+        p->row_scale[i] = small(r);
+    p->desc.c = &p->c.m;
+    p->desc.beta = &p->beta;
+    p->desc.bias = p->bias;
+    p->desc.bias_elem = BSMM_ELEM_F32;
+    p->epilogue.residual = &p->residual.m;
+    p->epilogue.scale_by = BSMM_SCALE_BY_ROW | BSMM_SCALE_BY_COL;
+    p->epilogue.row_scale = p->row_scale;
+    p->epilogue.col_scale = p->col_scale;
+}
+
+static void product_free(product *p) {
+    test_matrix_free(&p->a);
+    test_matrix_free(&p->b);
+    test_matrix_free(&p->d);
+    if (p->c.m.data) test_matrix_free(&p->c);
+    if (p->residual.m.data) test_matrix_free(&p->residual);
+}
+
+static about before_epilogue(const product *p, int64_t m, int64_t n, double bound) {
+    real sum = 0, magnitude = 0;
+    for (int64_t k = 0; k < K; k++) {
+        real term = (real)test_matrix_value(&p->a, m, k) * (real)test_matrix_value(&p->b, n, k);
+        sum += term;
+        magnitude += fabsl(term);
+    }
+    about x = {(real)p->alpha * sum,
+               ((real)bound + (real)K * 0x1p-53L) * fabsl((real)p->alpha) * magnitude};
+    if (p->desc.c) x.value += (real)p->beta * (real)test_matrix_value(&p->c, m, n);
+    if (p->desc.bias) x.value += (real)p->bias[n];
+    return x;
+}
+
+static about expected(const product *p, int64_t m, int64_t n, double bound) {
+    const bsmm_epilogue *e = &p->epilogue;
+    bool pairs = e->halves == BSMM_HALVES_INTERLEAVED;
+    about y;
+    if (formulas[e->activation].gated)
+        y = gated(e, before_epilogue(p, m, pairs ? 2 * n : n, bound),
+                  before_epilogue(p, m, pairs ? 2 * n + 1 : n + HALF, bound));
+    else
+        y = activate(e, before_epilogue(p, m, n, bound));
+    if (e->residual) y.value += (real)test_matrix_value(&p->residual, m, n);
+    real factor = e->scale_by ? (real)p->row_scale[m] * (real)p->col_scale[n] : 1;
+    return (about){y.value * factor, y.slack * fabsl(factor) + fabsl(y.value * factor) * 0x1p-50L};
+}
+
+static void check(const product *p, const char *kernel, double bound) {
+    uint32_t elem = p->d.m.format.elem;
+    bool saturate = bsmm_elem_row(elem)->bits == 8;
+    for (int64_t m = 0; m < M; m++)
+        for (int64_t n = 0; n < p->d.m.cols; n++) {
+            about y = expected(p, m, n, bound);
+            double got = test_matrix_value(&p->d, m, n);
+            double low = (double)(y.value - y.slack), high = (double)(y.value + y.slack);
+            low = bsmm_elem_decode(elem, bsmm_elem_encode(elem, low, saturate));
+            high = bsmm_elem_decode(elem, bsmm_elem_encode(elem, high, saturate));
+            if (!(low <= got && got <= high))
+                fail_msg("%s, %s -> %s, at (%lld, %lld): got %a, want %a to %a", kernel,
+                         formulas[p->epilogue.activation].name, bsmm_format_name(p->d.m.format),
+                         (long long)m, (long long)n, got, low, high);
+        }
+}
+
+static void check_every_kernel(product *p) {
+    int ran = 0;
+    for (test_walk w = test_walk_begin(&p->desc); test_walk_next(&w); ran++) {
+        memset(p->d.m.data, 0xa5, p->d.data_bytes);
+        if (test_multiply(&p->desc) != BSMM_OK)
+            fail_msg("%s: %s", w.e.kernel, bsmm_error_message());
+        check(p, w.e.kernel, w.e.bound);
+    }
+    assert_true(ran >= test_walk_least(2));
+}
+
+static const bsmm_epilogue gpt_oss = {.activation = BSMM_ACTIVATION_SWIGLU,
+                                      .halves = BSMM_HALVES_INTERLEAVED,
+                                      .limit = 7,
+                                      .slope = 1.702f,
+                                      .up_offset = 1};
+
+static void test_every_activation(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"f32", "bf16", "e4m3"};
+    rng r = {71};
+    for (uint32_t i = 0; i < BSMM_COUNT(formulas); i++)
+        for (uint32_t halves = 0; halves <= formulas[i].gated; halves++)
+            for (uint32_t q = 0; q < 2 * BSMM_COUNT(outputs); q++) {
+                bsmm_epilogue e = {.activation = i, .halves = halves};
+                if (formulas[i].sloped && q % 2) e.slope = 1.702f;
+                product p;
+                product_make(&p, &e, outputs[q / 2], q % 2, &r);
+                check_every_kernel(&p);
+                product_free(&p);
+            }
+}
+
+/* Some gates and ups must lie beyond the limits, or the clamps would not be tested. */
+static void test_gpt_oss(void **state) {
+    (void)state;
+    rng r = {72};
+    for (uint32_t everything = 0; everything < 2; everything++) {
+        product p;
+        product_make(&p, &gpt_oss, "f32", everything, &r);
+        int beyond[2] = {0};
+        for (int64_t n = 0; n < N; n++)
+            beyond[n % 2] += fabsl(before_epilogue(&p, 0, n, 0).value) > 7;
+        assert_true(beyond[0] > 0 && beyond[1] > 0);
+        check_every_kernel(&p);
+        product_free(&p);
+    }
+}
+
+/* B's rows (0, N/2, 1, N/2 + 1, ...) interleaved are the same gates and ups as split. */
+static void test_interleaved_gives_the_bits_of_split(void **state) {
+    (void)state;
+    rng r = {73};
+    bsmm_epilogue e = gpt_oss;
+    e.halves = BSMM_HALVES_SPLIT;
+    product p;
+    product_make(&p, &e, "f32", false, &r);
+    bsmm_operand b;
+    assert_int_equal(bsmm_operand_take(&p.b.m, "b", &b), BSMM_OK);
+    size_t row = (size_t)b.m.ld / 2, scales = (size_t)b.map.cols;
+    uint8_t *data = malloc(p.b.data_bytes), *codes = malloc(p.b.scale_bytes);
+    float *split = malloc(p.d.data_bytes);
+    for (size_t n = 0; n < N; n++) {
+        size_t from = n / 2 + (n % 2) * HALF;
+        memcpy(data + n * row, (uint8_t *)p.b.m.data + from * row, row);
+        memcpy(codes + n * scales, (uint8_t *)p.b.m.scales + from * scales, scales);
+    }
+    for (test_walk w = test_walk_begin(&p.desc); test_walk_next(&w);) {
+        assert_int_equal(test_multiply(&p.desc), BSMM_OK);
+        memcpy(split, p.d.m.data, p.d.data_bytes);
+        bsmm_matrix permuted = p.b.m;
+        permuted.data = data;
+        permuted.scales = codes;
+        p.desc.b = &permuted;
+        p.epilogue.halves = BSMM_HALVES_INTERLEAVED;
+        assert_int_equal(test_multiply(&p.desc), BSMM_OK);
+        assert_memory_equal(split, p.d.m.data, p.d.data_bytes);
+        p.desc.b = &p.b.m;
+        p.epilogue.halves = BSMM_HALVES_SPLIT;
+    }
+    free(data);
+    free(codes);
+    free(split);
+    product_free(&p);
+}
+
+/* Quantizing on store: the bytes that bsmm_quantize makes of the same values in fp32. */
+static void test_quantized_output(void **state) {
+    (void)state;
+    rng r = {74};
+    product p, scaled;
+    product_make(&p, &gpt_oss, "f32", false, &r);
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
+    test_matrix_make(&scaled.d, describe(format_named("mxfp8"), M, HALF), FILL_ORDINARY, &r);
+    uint8_t *data = malloc(scaled.d.data_bytes), *scales = malloc(scaled.d.scale_bytes);
+    const bsmm_quantize_desc q = {.struct_size = sizeof q, .src = &p.d.m, .dst = &scaled.d.m};
+    p.desc.kernel = "ref"; /* in fp32 the sums of others differ */
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
+    assert_int_equal(bsmm_quantize(&q, NULL), BSMM_OK);
+    memcpy(data, scaled.d.m.data, scaled.d.data_bytes);
+    memcpy(scales, scaled.d.m.scales, scaled.d.scale_bytes);
+    memset(scaled.d.m.data, 0xa5, scaled.d.data_bytes);
+    p.desc.d = &scaled.d.m;
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
+    assert_memory_equal(data, scaled.d.m.data, scaled.d.data_bytes);
+    assert_memory_equal(scales, scaled.d.m.scales, scaled.d.scale_bytes);
+    free(data);
+    free(scales);
+    test_matrix_free(&scaled.d);
+    product_free(&p);
+}
+
+/* f of special values: K = 0 leaves the bias alone. */
+static void test_special_values(void **state) {
+    (void)state;
+    const float inf = INFINITY;
+    float bias[] = {NAN, inf, -inf, 0, -0.0f, -1000, 1000};
+    static const struct {
+        uint32_t activation;
+        float want[BSMM_COUNT(bias)];
+    } rows[] = {
+        {BSMM_ACTIVATION_SILU, {NAN, INFINITY, NAN, 0, 0, 0, 1000}},
+        {BSMM_ACTIVATION_GELU, {NAN, INFINITY, NAN, 0, 0, 0, 1000}},
+        {BSMM_ACTIVATION_GELU_TANH, {NAN, INFINITY, NAN, 0, 0, 0, 1000}},
+        {BSMM_ACTIVATION_RELU, {NAN, INFINITY, 0, 0, 0, 0, 1000}},
+        {BSMM_ACTIVATION_RELU2, {NAN, INFINITY, 0, 0, 0, 0, 1e6f}},
+    };
+    float d[BSMM_COUNT(bias)], unused = 0;
+    bsmm_matrix am = describe(format_named("f32"), 1, 0), dm = am, bm = am;
+    bm.rows = dm.cols = BSMM_COUNT(bias);
+    dm.data = d;
+    am.data = bm.data = &unused;
+    for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
+        const bsmm_epilogue e = {.struct_size = sizeof e, .activation = rows[i].activation};
+        bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm};
+        desc.bias = bias;
+        desc.bias_elem = BSMM_ELEM_F32;
+        desc.epilogue = &e;
+        for (test_walk w = test_walk_begin(&desc); test_walk_next(&w);) {
+            if (!test_walk_on_cpu(&w)) continue;
+            assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
+            for (size_t q = 0; q < BSMM_COUNT(bias); q++)
+                if (!(d[q] == rows[i].want[q] || (isnan(d[q]) && isnan(rows[i].want[q]))))
+                    fail_msg("%s: f(%g) is %g", formulas[e.activation].name, (double)bias[q],
+                             (double)d[q]);
+        }
+    }
+}
+
+static void test_residual_may_be_d(void **state) {
+    (void)state;
+    rng r = {75};
+    product p;
+    product_make(&p, &gpt_oss, "bf16", true, &r);
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
+    uint8_t *apart = malloc(p.d.data_bytes);
+    memcpy(apart, p.d.m.data, p.d.data_bytes);
+    memcpy(p.d.m.data, p.residual.m.data, p.d.data_bytes);
+    p.epilogue.residual = &p.d.m;
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
+    assert_memory_equal(apart, p.d.m.data, p.d.data_bytes);
+    free(apart);
+    product_free(&p);
+}
+
+/* A plan keeps no pointer into its description, and takes the epilogue's memory from each run. */
+static void test_plan(void **state) {
+    (void)state;
+    rng r = {76};
+    product p;
+    product_make(&p, &gpt_oss, "f32", true, &r);
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
+    float *want = malloc(p.d.data_bytes);
+    memcpy(want, p.d.m.data, p.d.data_bytes);
+    bsmm_plan *plan;
+    p.epilogue.row_scale = p.epilogue.col_scale = NULL;
+    assert_int_equal(bsmm_plan_create(&p.desc, &plan), BSMM_OK);
+    memset(&p.epilogue, 0xff, sizeof p.epilogue);
+    uint64_t bytes = bsmm_plan_workspace_bytes(plan);
+    bsmm_buffers buffers = {.struct_size = sizeof buffers,
+                            .a = p.a.m.data,
+                            .a_scales = p.a.m.scales,
+                            .b = p.b.m.data,
+                            .b_scales = p.b.m.scales,
+                            .c = p.c.m.data,
+                            .d = p.d.m.data,
+                            .bias = p.bias,
+                            .workspace = aligned_alloc(64, (bytes + 63) / 64 * 64),
+                            .workspace_bytes = bytes,
+                            .residual = p.residual.m.data,
+                            .row_scale = p.row_scale,
+                            .col_scale = p.col_scale};
+    memset(p.d.m.data, 0xa5, p.d.data_bytes);
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
+    assert_memory_equal(want, p.d.m.data, p.d.data_bytes);
+    buffers.col_scale = NULL;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
+    assert_int_equal(strncmp(bsmm_error_message(), "col_scale", 9), 0);
+    free(buffers.workspace);
+    bsmm_plan_destroy(plan);
+    free(want);
+    product_free(&p);
+}
+
+/* Every kernel of the table takes the epilogue or names the reason. */
+static void test_refusals(void **state) {
+    (void)state;
+    rng r = {77};
+    product p;
+    product_make(&p, &gpt_oss, "f32", false, &r);
+    bsmm_explanation with = {.struct_size = sizeof with}, without = with;
+    int accepts = 0, refuses = 0;
+    for (uint32_t i = 0; bsmm_explain(&p.desc, i, &with) == BSMM_OK; i++) {
+        bsmm_matmul_desc plain = p.desc;
+        bsmm_matrix d = describe(format_named("f32"), M, N);
+        plain.epilogue = NULL;
+        plain.d = &d;
+        assert_int_equal(bsmm_explain(&plain, i, &without), BSMM_OK);
+        accepts += with.accepts != 0;
+        if (with.accepts || !without.accepts) continue;
+        assert_string_equal(with.reason, "has no epilogue beyond alpha, beta and bias");
+        refuses++;
+    }
+    assert_true(accepts >= 2);
+    print_message("%d kernels have the epilogue, %d refuse it by name\n", accepts, refuses);
+    product_free(&p);
+}
+
+/* ---- broken rules ---- */
+
+static const struct {
+    const char *field;
+    bsmm_epilogue e; /* struct_size 1: stays wrong */
+} broken[] = {
+    {"epilogue.struct_size", {.struct_size = 1}},
+    {"epilogue.activation", {.activation = 9}},
+    {"epilogue.halves", {.activation = BSMM_ACTIVATION_SWIGLU, .halves = 2}},
+    {"epilogue.halves", {.activation = BSMM_ACTIVATION_SILU, .halves = 1}},
+    {"epilogue.scale_by", {.scale_by = 4}},
+    {"epilogue.reserved", {.reserved = 1}},
+    {"epilogue.limit", {.activation = BSMM_ACTIVATION_RELU, .limit = 7}},
+    {"epilogue.limit", {.activation = BSMM_ACTIVATION_GEGLU, .limit = -7}},
+    {"epilogue.limit", {.activation = BSMM_ACTIVATION_GEGLU, .limit = NAN}},
+    {"epilogue.slope", {.activation = BSMM_ACTIVATION_GELU, .slope = 2}},
+    {"epilogue.slope", {.activation = BSMM_ACTIVATION_SILU, .slope = INFINITY}},
+    {"epilogue.up_offset", {.activation = BSMM_ACTIVATION_SILU, .up_offset = 1}},
+    {"epilogue.up_offset", {.activation = BSMM_ACTIVATION_SWIGLU, .up_offset = NAN}},
+    {"d.cols", {.activation = BSMM_ACTIVATION_NONE}}, /* D has HALF columns */
+    {"row_scale", {.activation = BSMM_ACTIVATION_SWIGLU, .scale_by = BSMM_SCALE_BY_ROW}},
+    {"col_scale", {.activation = BSMM_ACTIVATION_SWIGLU, .scale_by = BSMM_SCALE_BY_COL}},
+};
+
+static void expect(product *p, const char *field) {
+    assert_int_equal(bsmm_matmul(&p->desc), BSMM_E_INVALID);
+    if (strncmp(bsmm_error_message(), field, strlen(field)) != 0)
+        fail_msg("%s: got \"%s\"", field, bsmm_error_message());
+}
+
+static void test_broken_rules(void **state) {
+    (void)state;
+    rng r = {78};
+    product p;
+    product_make(&p, &gpt_oss, "f32", false, &r);
+    for (size_t i = 0; i < BSMM_COUNT(broken); i++) {
+        p.epilogue = broken[i].e;
+        if (p.epilogue.struct_size == 0) p.epilogue.struct_size = sizeof p.epilogue;
+        expect(&p, broken[i].field);
+    }
+    product_free(&p);
+}
+
+static void test_broken_memory(void **state) {
+    (void)state;
+    rng r = {79};
+    product p;
+    product_make(&p, &gpt_oss, "f32", true, &r);
+    p.epilogue.row_scale = (const float *)(const void *)((const uint8_t *)p.row_scale + 1);
+    expect(&p, "row_scale");
+    p.epilogue.row_scale = p.d.m.data;
+    expect(&p, "d: its memory overlaps row_scale");
+    p.epilogue.row_scale = p.row_scale;
+    bsmm_matrix residual = p.residual.m;
+    p.epilogue.residual = &residual;
+    residual.data = p.d.m.data;
+    expect(&p, "d: its memory overlaps residual");
+    residual.data = NULL;
+    expect(&p, "residual.data");
+    residual.cols = HALF + 1;
+    residual.data_bytes = 0;
+    expect(&p, "residual.cols");
+    residual.format = format_named("e4m3");
+    expect(&p, "residual.format");
+    /* C is twice as wide as D here, so it is never D itself. */
+    p.epilogue.residual = &p.residual.m;
+    bsmm_matrix c = describe(p.d.m.format, M, N);
+    c.data = p.d.m.data;
+    p.desc.c = &c;
+    expect(&p, "d: its memory overlaps c");
+    product_free(&p);
+}
+
+static void test_odd_rows_of_b(void **state) {
+    (void)state;
+    rng r = {80};
+    product p;
+    product_make(&p, &gpt_oss, "f32", false, &r);
+    p.b.m.rows = N - 1;
+    p.b.m.data_bytes = p.b.m.scale_bytes = 0;
+    expect(&p, "b.rows");
+    product_free(&p);
+}
+
+static void test_table(void **state) {
+    (void)state;
+    bsmm_activation_info info = {.struct_size = sizeof info};
+    uint32_t count = 0;
+    for (; bsmm_activation_at(count, &info) == BSMM_OK; count++) {
+        assert_string_equal(info.name, formulas[count].name);
+        assert_int_equal(info.activation, count);
+        assert_int_equal(info.is_gated, formulas[count].gated);
+        assert_int_equal(info.has_slope, formulas[count].sloped);
+        assert_true(info.formula[0] && info.source[0]);
+    }
+    assert_int_equal(count, BSMM_COUNT(formulas));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_activation),
+        cmocka_unit_test(test_gpt_oss),
+        cmocka_unit_test(test_interleaved_gives_the_bits_of_split),
+        cmocka_unit_test(test_quantized_output),
+        cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_residual_may_be_d),
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_broken_rules),
+        cmocka_unit_test(test_broken_memory),
+        cmocka_unit_test(test_odd_rows_of_b),
+        cmocka_unit_test(test_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
