@@ -259,6 +259,13 @@ typedef enum bsmm_compute {
     BSMM_COMPUTE_FAST = 1   /* kernels with a wider, documented bound may be chosen */
 } bsmm_compute;
 
+/* Properties of a product; more may be added up. */
+typedef enum bsmm_matmul_flags {
+    BSMM_MATMUL_ANY_ROWS = 1 /* plans only: the rows of A, C, D and the residual are the most that a
+                                run may have; bsmm_buffers says how many it has. Pitches, and where
+                                scales lie, are those of the described rows for every run */
+} bsmm_matmul_flags;
+
 /* D = round(epilogue(alpha * A x B^T + beta * C + bias)). N is b->rows; D has N columns, or N / 2
  * under a gated activation. */
 typedef struct bsmm_matmul_desc {
@@ -280,7 +287,7 @@ typedef struct bsmm_matmul_desc {
     const char *kernel;   /* force one by name ("ref", "cpu_f32"); NULL = the best that accepts */
     uint32_t b_packed;    /* 1: plans only; runs are given packed_b (bsmm_pack_b), and the workspace
                              has no room for B */
-    uint32_t reserved;    /* 0 */
+    uint32_t flags;       /* bsmm_matmul_flags */
     const bsmm_epilogue *epilogue; /* NULL = none */
 } bsmm_matmul_desc;
 
@@ -331,6 +338,12 @@ typedef struct bsmm_buffers {
     const void *residual;   /* NULL unless the epilogue has one */
     const float *row_scale; /* one per row of D; NULL unless the epilogue scales by rows */
     const float *col_scale; /* one per column of D; NULL unless the epilogue scales by columns */
+    int64_t rows; /* of a plan with BSMM_MATMUL_ANY_ROWS: the run's rows, 0 to the described ones;
+                     else 0. Rows of D behind them are not written, but their scales, which
+                     are padding then, are written 0 up to the end of the layout's tile */
+    const int32_t *device_rows; /* of such a plan: one value in the device's memory, which takes the
+                                   place of `rows` when the run is executed; below 0 counts as 0,
+                                   above the described rows as these. NULL = rows counts */
 } bsmm_buffers;
 
 /* Packed weights: the form of B that the plan's kernel multiplies, made once. The bytes depend on

@@ -97,8 +97,10 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
         return bsmm_fail(BSMM_E_INVALID, "compute: value is %u; must be 0 or 1", copy.compute);
     if (copy.b_packed > 1)
         return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; must be 0 or 1", copy.b_packed);
-    if (copy.reserved)
-        return bsmm_fail(BSMM_E_INVALID, "reserved: value is %u; must be 0", copy.reserved);
+    if (copy.flags > BSMM_MATMUL_ANY_ROWS)
+        return bsmm_fail(BSMM_E_INVALID, "flags: value is %u; must be a sum of bsmm_matmul_flags",
+                         copy.flags);
+    p->any_rows = copy.flags & BSMM_MATMUL_ANY_ROWS;
     p->b_packed = copy.b_packed;
     p->compute = copy.compute;
     p->threads = bsmm_thread_count(copy.threads);
@@ -125,6 +127,19 @@ bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t b
         !bsmm_overlap(d->m.scales, d->scale_bytes, read, bytes))
         return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "d: its memory overlaps %s; must not", what);
+}
+
+bsmm_status bsmm_check_values(const bsmm_product *p, const void *values, int64_t count,
+                              const char *what) {
+    const uint64_t bytes = 4;
+    if (count == 0) return BSMM_OK;
+    if (!values)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; the description announces it", what);
+    if ((uintptr_t)values % bytes)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %d bytes", what,
+                         values, (int)bytes);
+    BSMM_TRY(p->backend->check_pointer(p->device, values, what));
+    return bsmm_check_apart(&p->d, values, (uint64_t)count * bytes, what);
 }
 
 static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
@@ -166,6 +181,14 @@ bsmm_status bsmm_check_operand(const bsmm_product *p, const bsmm_kernel *kernel,
                                const bsmm_operand *o, const char *name) {
     const bsmm_place place = {.backend = p->backend, .device = p->device};
     return bsmm_place_check(&place, o, name, kernel->alignment, kernel->name);
+}
+
+bsmm_status bsmm_check_rows(const bsmm_product *p) {
+    int64_t most = p->d.m.rows;
+    if (!p->device_rows && (p->rows < 0 || p->rows > most))
+        return bsmm_fail(BSMM_E_INVALID, "rows: value is %lld; must be 0 to d.rows (%lld)",
+                         (long long)p->rows, (long long)most);
+    return p->device_rows ? bsmm_check_values(p, p->device_rows, 1, "device_rows") : BSMM_OK;
 }
 
 bsmm_status bsmm_check_b(const bsmm_product *p, const bsmm_kernel *kernel) {

@@ -45,10 +45,17 @@ bsmm_status bsmm_check_operand(const bsmm_product *product, const bsmm_kernel *k
 bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
                              const char *what);
 
+/* `count` values of 4 bytes that a run reads: there, aligned, the device's, apart from D. */
+bsmm_status bsmm_check_values(const bsmm_product *product, const void *values, int64_t count,
+                              const char *what);
+
 /* C and the residual: unscaled f32, f16 or bf16, and D itself or apart from it. */
 bsmm_status bsmm_check_addend(const bsmm_operand *operand, const char *what);
 bsmm_status bsmm_check_addend_place(const bsmm_product *product, const bsmm_operand *operand,
                                     const char *what);
+
+/* The row count that a run with any_rows is given. */
+bsmm_status bsmm_check_rows(const bsmm_product *product);
 
 /* As bsmm_check_memory for B alone, which is about to be packed. */
 bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel);

@@ -71,18 +71,6 @@ bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to) {
 
 /* ---- memory ---- */
 
-static bsmm_status check_factors(const bsmm_product *p, const char *name, const float *factors,
-                                 int64_t count) {
-    if (count == 0) return BSMM_OK;
-    if (!factors)
-        return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; epilogue.scale_by announces it", name);
-    if ((uintptr_t)factors % _Alignof(float))
-        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %zu bytes", name,
-                         (const void *)factors, _Alignof(float));
-    BSMM_TRY(p->backend->check_pointer(p->device, factors, name));
-    return bsmm_check_apart(&p->d, factors, (uint64_t)count * sizeof(float), name);
-}
-
 bsmm_status bsmm_finish_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
     const bsmm_finish *f = p->finish;
     if (f->has_residual) {
@@ -90,8 +78,8 @@ bsmm_status bsmm_finish_check_memory(const bsmm_product *p, const bsmm_kernel *k
         BSMM_TRY(bsmm_check_addend_place(p, &f->residual, "residual"));
     }
     if (f->scale_by & BSMM_SCALE_BY_ROW)
-        BSMM_TRY(check_factors(p, "row_scale", f->row_scale, p->d.m.rows));
+        BSMM_TRY(bsmm_check_values(p, f->row_scale, p->d.m.rows, "row_scale"));
     if (f->scale_by & BSMM_SCALE_BY_COL)
-        BSMM_TRY(check_factors(p, "col_scale", f->col_scale, p->d.m.cols));
+        BSMM_TRY(bsmm_check_values(p, f->col_scale, p->d.m.cols, "col_scale"));
     return BSMM_OK;
 }

@@ -3,7 +3,9 @@
 #include "core/describe.h"
 
 static uint32_t features_of(const bsmm_product *p) {
-    return p->finish ? BSMM_FEATURE_EPILOGUE : 0;
+    uint32_t features = p->finish ? BSMM_FEATURE_EPILOGUE : 0;
+    if (p->backend->host_memory) return features; /* core cuts such products into parts */
+    return features | (p->any_rows ? BSMM_FEATURE_ANY_ROWS : 0);
 }
 
 static const struct {
@@ -11,6 +13,7 @@ static const struct {
     const char *reason;
 } reasons[] = {
     {BSMM_FEATURE_EPILOGUE, "has no epilogue beyond alpha, beta and bias"},
+    {BSMM_FEATURE_ANY_ROWS, "takes the row count of the description alone (flags: ANY_ROWS)"},
 };
 
 const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *product) {

@@ -33,9 +33,12 @@ typedef struct bsmm_product {
     const bsmm_recipe *recipe; /* of a block-scaled D, else NULL */
     const bsmm_finish *finish; /* NULL: nothing after alpha, beta and bias */
     const bsmm_backend *backend; /* never NULL once a kernel is asked */
-    const void *device;          /* the backend's record: a kernel of "cuda" is given a
-                                    const bsmm_cuda_device * */
-    void *stream;                /* of a run: the backend's own type; NULL is its default */
+    bool any_rows; /* BSMM_MATMUL_ANY_ROWS: matrices have the most rows that a run has */
+    int64_t rows;  /* of a run with any_rows: how many, */
+    const int32_t *device_rows; /* or, where not NULL, where that will be found */
+    const void *device;         /* the backend's record: a kernel of "cuda" is given a
+                                   const bsmm_cuda_device * */
+    void *stream;               /* of a run: the backend's own type; NULL is its default */
 } bsmm_product;
 
 /* A kernel's state is what it knows of a product before it is given memory: choices, sizes, tables,
@@ -56,6 +59,8 @@ enum {
  * core/features.c refuses the rest for it. */
 typedef enum bsmm_feature {
     BSMM_FEATURE_EPILOGUE = 1, /* a bsmm_finish */
+    BSMM_FEATURE_ANY_ROWS =
+        2, /* any_rows; in host memory core cuts the product instead (parts.h) */
 } bsmm_feature;
 
 typedef struct bsmm_kernel {
@@ -64,7 +69,8 @@ typedef struct bsmm_kernel {
     uint32_t state_bytes; /* 0: the kernel has no state */
     /* NULL if the kernel takes the product, else the reason, written into why[size] or static.
      * Fills `state` if the kernel takes the product; all functions below are given that state. Must
-     * not look at the product's memory, which each run has its own. */
+     * not look at the product's memory, which each run has its own. In host memory a kernel that
+     * takes a product takes it with fewer rows too, and needs no more workspace for it. */
     const char *(*refuse)(const bsmm_product *product, void *state, char *why, size_t size);
     uint64_t (*workspace_bytes)(const bsmm_product *product, const void *state);
     /* The largest error before the last rounding, as a multiple of |alpha| * sum |a||b|. */

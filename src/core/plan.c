@@ -1,5 +1,6 @@
 /* Plans: validate and choose once, run many times; and the one call on top of them. */
 #include "core/describe.h"
+#include "core/parts.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ struct bsmm_plan {
     bsmm_product product; /* without memory */
     bsmm_finish finish;   /* what product.finish points to, if there is an epilogue */
     const bsmm_kernel *kernel;
+    bsmm_parts parts; /* of a product that runs cut into parts */
     uint64_t workspace_bytes;
     packed_header packed; /* of its packed B; bytes 0: the kernel has no such form */
     void *state;          /* the kernel's; of a plan that a caller holds, behind this struct */
@@ -69,6 +71,9 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     const bsmm_product *p = &plan->product;
     plan->workspace_bytes = plan->kernel->workspace_bytes(p, plan->state);
     plan->packed = header_of(plan);
+    if (bsmm_has_parts(p))
+        plan->workspace_bytes =
+            bsmm_parts_make(request, plan->kernel, plan->workspace_bytes, &plan->parts);
     if (plan->workspace_bytes > INT64_MAX)
         return bsmm_fail(BSMM_E_INVALID,
                          "a.cols: value is %lld; the workspace of kernel %s overflows",
@@ -253,6 +258,19 @@ static bsmm_status check_surplus(const bsmm_product *p, const bsmm_buffers *buff
     return BSMM_OK;
 }
 
+static bsmm_status bind_rows(const bsmm_buffers *buffers, bsmm_product *p) {
+    p->rows = buffers->rows;
+    p->device_rows = buffers->device_rows;
+    if (!p->any_rows && (p->rows || p->device_rows))
+        return bsmm_fail(BSMM_E_INVALID, "%s: given, but the plan has no ANY_ROWS in desc.flags",
+                         p->rows ? "rows" : "device_rows");
+    return p->any_rows ? bsmm_check_rows(p) : BSMM_OK;
+}
+
+static bool is_empty(const bsmm_product *p) {
+    return p->d.m.rows == 0 || p->d.m.cols == 0;
+}
+
 bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     if (!plan) return bsmm_fail(BSMM_E_INVALID, "plan: value is NULL; must be given");
     bsmm_buffers copy;
@@ -266,10 +284,12 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
         finish = bind_finish(plan, &copy);
         product.finish = &finish;
     }
+    BSMM_TRY(bind_rows(&copy, &product));
     BSMM_TRY(bsmm_check_memory(&product, plan->kernel));
     BSMM_TRY(bind_packed(plan, &copy, &product));
     BSMM_TRY(check_workspace(plan, &product, &copy));
-    if (product.d.m.rows == 0 || product.d.m.cols == 0) return BSMM_OK;
+    if (is_empty(&product)) return BSMM_OK;
+    if (bsmm_has_parts(&product)) return bsmm_parts_run(&plan->parts, &product, copy.workspace);
     return plan->kernel->run(&product, plan->state, copy.workspace);
 }
 
@@ -303,6 +323,9 @@ bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc) {
     BSMM_TRY(bsmm_describe(desc, &request));
     bsmm_buffers buffers = buffers_of(&request.product);
     BSMM_TRY(make(&request, &plan));
+    if (request.product.any_rows)
+        return bsmm_fail(BSMM_E_INVALID, "flags: value is %d; only plans take ANY_ROWS",
+                         BSMM_MATMUL_ANY_ROWS);
     if (request.product.b_packed)
         return bsmm_fail(BSMM_E_INVALID, "b_packed: value is 1; only plans take packed weights");
     const bsmm_backend *backend = plan.product.backend;

@@ -98,6 +98,14 @@ static inline uint64_t bsmm_operand_index(const bsmm_operand *o, int64_t r, int6
                                         : (uint64_t)c * (uint64_t)o->m.ld + (uint64_t)r;
 }
 
+/* ---- parts of matrices (slice.c) ---- */
+
+/* Keeps rows [row, row + rows), or columns. Elements and scales stay where they are, so that a
+ * part's first element begins a byte, and its first scale a block and a tile of the layout.
+ * Sizes in bytes stay the whole's. */
+void bsmm_operand_keep_rows(bsmm_operand *o, int64_t row, int64_t rows);
+void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols);
+
 /* ---- values (decode.c) ---- */
 
 /* Values of row r, columns [c0, c0 + n), as doubles: element * block scale * global. The product

@@ -86,8 +86,11 @@ static void unknown_global(fixture *f) {
 static void unknown_compute(fixture *f) {
     f->desc.compute = 2;
 }
-static void reserved_set(fixture *f) {
-    f->desc.reserved = 1;
+static void unknown_flag(fixture *f) {
+    f->desc.flags = 1u << 31;
+}
+static void any_rows_in_one_call(fixture *f) {
+    f->desc.flags = BSMM_MATMUL_ANY_ROWS;
 }
 static void block_zero(fixture *f) {
     f->am.format.block_rows = 0;
@@ -274,7 +277,8 @@ static const struct {
     {"unknown layout", unknown_layout, BSMM_E_INVALID, "b.scale_layout"},
     {"unknown global kind", unknown_global, BSMM_E_INVALID, "b.global_kind"},
     {"unknown compute", unknown_compute, BSMM_E_INVALID, "compute"},
-    {"reserved", reserved_set, BSMM_E_INVALID, "reserved"},
+    {"unknown flag", unknown_flag, BSMM_E_INVALID, "flags"},
+    {"any rows in one call", any_rows_in_one_call, BSMM_E_INVALID, "flags: value is 1; only plans"},
     {"block of zero rows", block_zero, BSMM_E_INVALID, "a.format.block_rows"},
     {"block of one", block_of_one, BSMM_E_INVALID, "a.format.block_cols"},
     {"block splits a byte", block_splits_a_byte, BSMM_E_INVALID, "b.format.block_cols"},
