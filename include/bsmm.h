@@ -7,7 +7,7 @@
  * A is (M, K), B is (N, K), D and C are (M, N), bias is (N). Elements are 4-, 6-, 8-, 16- or
  * 32-bit floats; a scale covers a block of block_rows x block_cols elements, blocks running
  * along K (for D along N). Reading order of this file: status, formats, the matrix, the epilogue,
- * one call, plans, quantization, scale layouts, tables, devices and speed of light, files.
+ * groups, one call, plans, quantization, scale layouts, tables, devices and speed of light, files.
  *
  * Conventions that hold everywhere:
  *  - Structs start with struct_size = sizeof(the struct); all fields that are zero mean the
@@ -248,6 +248,74 @@ typedef struct bsmm_epilogue {
 } bsmm_epilogue;
 
 /* ------------------------------------------------------------------------------------------
+ * Groups: many products in one plan. docs/GROUPS.md says how DeepGEMM's, torch's and FlashInfer's
+ * forms map to these.
+ * ---------------------------------------------------------------------------------------- */
+
+/* G groups. A stack is G matrices of the described shape, a step apart. */
+typedef enum bsmm_group_kind {
+    BSMM_GROUP_NONE = 0,   /* one product */
+    BSMM_GROUP_BATCH = 1,  /* A, B, C, D and the residual are stacks */
+    BSMM_GROUP_ROWS = 2,   /* B is a stack; groups share out the rows of A, C, D and the residual:
+                              sizes[g] is the row behind the last one of group g */
+    BSMM_GROUP_MASKED = 3, /* as BATCH, but group g uses the first sizes[g] rows of A, C, D and the
+                              residual, and other rows of D are not written */
+    BSMM_GROUP_K = 4 /* C, D and the residual are stacks; groups share out the columns of A and
+                        B: sizes[g] is the column behind the last one of group g. A group
+                        without columns stores the epilogue of beta * C + bias */
+} bsmm_group_kind;
+
+/* Properties of groups; more may be added up. EACH: an array of G in place of one. */
+typedef enum bsmm_group_flags {
+    BSMM_GROUP_EACH_ALPHA = 1,      /* group_alpha[g] times desc.alpha in place of desc.alpha */
+    BSMM_GROUP_EACH_BIAS = 2,       /* bias is (G, N) */
+    BSMM_GROUP_EACH_A_GLOBAL = 4,   /* second-level scales of A: a_global[g] */
+    BSMM_GROUP_EACH_B_GLOBAL = 8,   /* the same of B: nvfp4's global scale per expert */
+    BSMM_GROUP_EACH_D_GLOBAL = 16,  /* the same of D */
+    BSMM_GROUP_EACH_COL_SCALE = 32, /* the epilogue's col_scale is (G, columns of D) */
+    BSMM_GROUP_GATHER_A = 64,     /* ROWS and MASKED: A is one matrix of any number of rows, and row
+                                     gather[r] of it is multiplied for row r of D (MASKED: for row m of
+                                     group g, r being g * M + m). -1, and what is no row of A, is a row
+                                     of zeros. Block scales of A have block_rows 1 */
+    BSMM_GROUP_SCALES_APART = 128 /* ROWS and K: the scales of a matrix that groups share out are
+                                     not one matrix. Each group's are laid out, and padded, as those
+                                     of a matrix of the group's shape, one behind the other.
+                                     scale_bytes then is at least bsmm_group_scale_bytes */
+} bsmm_group_flags;
+
+/* The step of a stack that is one matrix, shared by all groups; not for D. */
+#define BSMM_GROUP_SHARED (-1)
+
+/* Values in the device's memory may be anything: a start is the end before it, rounded up to
+ * `align`; an end lies from there to the last row or column; sizes of MASKED lie from 0 to the
+ * described rows. What is outside counts as the nearest that is inside, so that nothing outside D
+ * is written. Groups of no rows write nothing. */
+typedef struct bsmm_group {
+    uint32_t struct_size;
+    uint32_t kind;     /* bsmm_group_kind */
+    uint32_t flags;    /* bsmm_group_flags */
+    uint32_t reserved; /* 0 */
+    int64_t count;     /* G: 0 and more */
+    int64_t align;     /* ROWS and K: groups start at multiples of it; 0 = 1. Of the matrices that
+                          are shared out, a multiple must begin a byte, and, unless SCALES_APART,
+                          a scale block and a tile of the scale layout */
+    int64_t expected_rows; /* a hint to kernels: the rows of a group, about; 0 = unknown */
+    int64_t a_step, b_step, c_step, d_step, residual_step; /* of stacks, in elements; 0 = packed,
+                                                              one matrix behind the other; else
+                                                              matrices of D do not overlap */
+    int64_t a_scale_step, b_scale_step, d_scale_step;      /* of stacks, in scales; 0 = packed */
+    const int32_t *sizes;                                  /* G values; read by bsmm_matmul alone */
+    const int32_t *gather; /* one per row of D; read by bsmm_matmul alone */
+    const float *alpha;    /* G values; read by bsmm_matmul alone */
+} bsmm_group;
+
+/* The bytes that the scales of a matrix take at most, if `group` shares out its rows (of A and D of
+ * kind ROWS) or its columns (of A and B of kind K) with BSMM_GROUP_SCALES_APART. INVALID for other
+ * kinds and without that flag. */
+BSMM_API bsmm_status bsmm_group_scale_bytes(const bsmm_group *group, const bsmm_matrix *matrix,
+                                            uint64_t *bytes);
+
+/* ------------------------------------------------------------------------------------------
  * One call
  * ---------------------------------------------------------------------------------------- */
 
@@ -289,6 +357,7 @@ typedef struct bsmm_matmul_desc {
                              has no room for B */
     uint32_t flags;       /* bsmm_matmul_flags */
     const bsmm_epilogue *epilogue; /* NULL = none */
+    const bsmm_group *group;       /* NULL = one product */
 } bsmm_matmul_desc;
 
 /* Multiplies, with the pointers in the matrices. Allocates the plan's workspace for the duration
@@ -344,6 +413,9 @@ typedef struct bsmm_buffers {
     const int32_t *device_rows; /* of such a plan: one value in the device's memory, which takes the
                                    place of `rows` when the run is executed; below 0 counts as 0,
                                    above the described rows as these. NULL = rows counts */
+    const int32_t *group_sizes; /* of a plan with groups of kind ROWS, MASKED and K: G values */
+    const int32_t *gather;      /* with GATHER_A: one per row of D */
+    const float *group_alpha;   /* with EACH_ALPHA: G values */
 } bsmm_buffers;
 
 /* Packed weights: the form of B that the plan's kernel multiplies, made once. The bytes depend on

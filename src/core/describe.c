@@ -1,6 +1,7 @@
 /* Validation of a product: shapes, formats, factors, and, before a run, memory. */
 #include "core/describe.h"
 #include "core/epilogue.h"
+#include "core/groups.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +29,8 @@ static bsmm_status check_d_cols(const bsmm_product *p) {
 
 static bsmm_status check_shapes(const bsmm_product *p) {
     BSMM_TRY(check_same("b.cols", p->b.m.cols, "a.cols", p->a.m.cols));
-    BSMM_TRY(check_same("d.rows", p->d.m.rows, "a.rows", p->a.m.rows));
+    bool gathers = p->groups && p->groups->flags & BSMM_GROUP_GATHER_A;
+    if (!gathers) BSMM_TRY(check_same("d.rows", p->d.m.rows, "a.rows", p->a.m.rows));
     BSMM_TRY(check_d_cols(p));
     if (p->finish && p->finish->has_residual) {
         const bsmm_matrix *residual = &p->finish->residual.m;
@@ -36,7 +38,7 @@ static bsmm_status check_shapes(const bsmm_product *p) {
         BSMM_TRY(check_same("residual.cols", residual->cols, "d.cols", p->d.m.cols));
     }
     if (!p->has_c) return BSMM_OK;
-    BSMM_TRY(check_same("c.rows", p->c.m.rows, "a.rows", p->a.m.rows));
+    BSMM_TRY(check_same("c.rows", p->c.m.rows, "d.rows", p->d.m.rows));
     return check_same("c.cols", p->c.m.cols, "b.rows", p->b.m.rows);
 }
 
@@ -62,8 +64,22 @@ static bsmm_status take_c(const bsmm_matmul_desc *desc, bsmm_product *p) {
     return bsmm_check_addend(&p->c, "c");
 }
 
+/* A matrix that groups of a kind share out may have its scales apart. */
+static bsmm_status take_operand(const bsmm_product *p, const bsmm_matrix *from, const char *what,
+                                uint32_t kind, bsmm_operand *to) {
+    if (p->groups && p->groups->kind == kind)
+        return bsmm_groups_take_operand(p->groups, from, what, to);
+    return bsmm_operand_take(from, what, to);
+}
+
+static bsmm_status take_a(const bsmm_matmul_desc *desc, bsmm_product *p) {
+    bool gathers = p->groups && p->groups->flags & BSMM_GROUP_GATHER_A;
+    bool rows = p->groups && p->groups->kind == BSMM_GROUP_ROWS && !gathers;
+    return take_operand(p, desc->a, "a", rows ? BSMM_GROUP_ROWS : BSMM_GROUP_K, &p->a);
+}
+
 static bsmm_status take_d(const bsmm_matmul_desc *desc, bsmm_product *p) {
-    BSMM_TRY(bsmm_operand_take(desc->d, "d", &p->d));
+    BSMM_TRY(take_operand(p, desc->d, "d", BSMM_GROUP_ROWS, &p->d));
     if (!is_unscaled(&p->d)) return bsmm_recipe_find(desc->recipe, p->d.m.format, &p->recipe);
     if (bsmm_elem_row(p->d.m.format.elem)->bits < 8)
         return bsmm_fail(
@@ -91,6 +107,7 @@ static bsmm_status take_bias(const bsmm_matmul_desc *desc, bsmm_product *p) {
 bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     bsmm_matmul_desc copy;
     BSMM_TRY(bsmm_take_struct(&copy, sizeof copy, desc, "desc"));
+    bsmm_group group;
     *request = (bsmm_request){.device = copy.device ? copy.device : "cpu", .kernel = copy.kernel};
     bsmm_product *p = &request->product;
     if (copy.compute > BSMM_COMPUTE_FAST)
@@ -104,8 +121,10 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     p->b_packed = copy.b_packed;
     p->compute = copy.compute;
     p->threads = bsmm_thread_count(copy.threads);
-    BSMM_TRY(bsmm_operand_take(copy.a, "a", &p->a));
-    BSMM_TRY(bsmm_operand_take(copy.b, "b", &p->b));
+    if (copy.group) BSMM_TRY(bsmm_groups_take(copy.group, &group, &request->groups));
+    if (request->groups.kind != BSMM_GROUP_NONE) p->groups = &request->groups;
+    BSMM_TRY(take_a(&copy, p));
+    BSMM_TRY(take_operand(p, copy.b, "b", BSMM_GROUP_K, &p->b));
     BSMM_TRY(take_factor("alpha", copy.alpha, 1, &p->alpha));
     BSMM_TRY(take_factor("beta", copy.beta, 0, &p->beta));
     BSMM_TRY(take_c(&copy, p));
@@ -115,7 +134,9 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
         BSMM_TRY(bsmm_finish_take(copy.epilogue, &request->finish));
         p->finish = &request->finish;
     }
-    return check_shapes(p);
+    BSMM_TRY(check_shapes(p));
+    if (!p->groups) return BSMM_OK;
+    return bsmm_groups_place(&group, &request->groups, p, p->finish ? &request->finish : NULL);
 }
 
 /* ---- memory ---- */
@@ -147,10 +168,11 @@ static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
            c->m.cols == d->m.cols && bsmm_format_equal(c->m.format, d->m.format);
 }
 
-bsmm_status bsmm_check_addend_place(const bsmm_product *p, const bsmm_operand *o,
+bsmm_status bsmm_check_addend_place(const bsmm_product *p, const bsmm_operand *o, uint64_t step,
                                     const char *what) {
     char text[64];
-    if (same_place(o, &p->d)) return BSMM_OK;
+    bool steps_alike = !p->groups || step == p->groups->d.elements;
+    if (same_place(o, &p->d) && steps_alike) return BSMM_OK;
     snprintf(text, sizeof text, "%s, which must then be d itself", what);
     return bsmm_check_apart(&p->d, o->m.data, o->data_bytes, text);
 }
@@ -163,18 +185,27 @@ static bsmm_status check_d_apart(const bsmm_product *p) {
     BSMM_TRY(bsmm_check_apart(d, p->b.m.scales, p->b.scale_bytes, "b's scales"));
     if (bsmm_overlap(d->m.data, d->data_bytes, d->m.scales, d->scale_bytes))
         return bsmm_fail(BSMM_E_INVALID, "d.scales: overlaps d.data; must not");
-    return p->has_c ? bsmm_check_addend_place(p, &p->c, "c") : BSMM_OK;
+    return p->has_c ? bsmm_check_addend_place(p, &p->c, p->groups ? p->groups->c.elements : 0, "c")
+                    : BSMM_OK;
+}
+
+/* One for each of B's rows, and for each group where it says so. */
+static uint64_t bias_bytes(const bsmm_product *p) {
+    bool each = p->groups && p->groups->flags & BSMM_GROUP_EACH_BIAS;
+    uint64_t groups = each ? (uint64_t)p->groups->count : 1;
+    if (p->bias_elem == BSMM_ELEM_NONE) return 0;
+    return (uint64_t)p->b.m.rows * groups * bsmm_elem_row(p->bias_elem)->bits / 8;
 }
 
 static bsmm_status check_bias(const bsmm_product *p) {
-    if (p->bias_elem == BSMM_ELEM_NONE || p->b.m.rows == 0) return BSMM_OK;
+    if (bias_bytes(p) == 0) return BSMM_OK;
     uint32_t bytes = bsmm_elem_row(p->bias_elem)->bits / 8;
     if (!p->bias) return bsmm_fail(BSMM_E_INVALID, "bias: value is NULL; bias_elem announces one");
     if (!bsmm_is_aligned(p->bias, bytes))
         return bsmm_fail(BSMM_E_INVALID, "bias: value is %p; must be aligned to %u bytes", p->bias,
                          bytes);
     BSMM_TRY(p->backend->check_pointer(p->device, p->bias, "bias"));
-    return bsmm_check_apart(&p->d, p->bias, (uint64_t)p->b.m.rows * bytes, "bias");
+    return bsmm_check_apart(&p->d, p->bias, bias_bytes(p), "bias");
 }
 
 bsmm_status bsmm_check_operand(const bsmm_product *p, const bsmm_kernel *kernel,
@@ -202,6 +233,7 @@ bsmm_status bsmm_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) 
     if (p->has_c) BSMM_TRY(bsmm_check_operand(p, kernel, &p->c, "c"));
     BSMM_TRY(check_bias(p));
     if (p->finish) BSMM_TRY(bsmm_finish_check_memory(p, kernel));
+    if (p->groups) BSMM_TRY(bsmm_groups_check_memory(p));
     return check_d_apart(p);
 }
 
@@ -223,8 +255,6 @@ bsmm_status bsmm_check_room(const bsmm_product *p, const void *memory, uint64_t 
     if (touches(&p->d, memory, bytes)) return fail_overlap(what, "d");
     if (p->finish && p->finish->has_residual && touches(&p->finish->residual, memory, bytes))
         return fail_overlap(what, "the residual");
-    if (p->bias_elem == BSMM_ELEM_NONE) return BSMM_OK;
-    uint64_t bias_bytes = (uint64_t)p->b.m.rows * bsmm_elem_row(p->bias_elem)->bits / 8;
-    return bsmm_overlap(p->bias, bias_bytes, memory, bytes) ? fail_overlap(what, "the bias")
-                                                            : BSMM_OK;
+    return bsmm_overlap(p->bias, bias_bytes(p), memory, bytes) ? fail_overlap(what, "the bias")
+                                                               : BSMM_OK;
 }

@@ -8,6 +8,7 @@
 typedef struct bsmm_request {
     bsmm_product product;
     bsmm_finish finish; /* what product.finish points to, if there is an epilogue */
+    bsmm_groups groups; /* what product.groups points to, if there are groups */
     const char *device; /* never NULL */
     const char *kernel; /* NULL: the best that accepts */
 } bsmm_request;
@@ -49,10 +50,11 @@ bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t b
 bsmm_status bsmm_check_values(const bsmm_product *product, const void *values, int64_t count,
                               const char *what);
 
-/* C and the residual: unscaled f32, f16 or bf16, and D itself or apart from it. */
+/* C and the residual: unscaled f32, f16 or bf16, and D itself or apart from it. step: of a stack,
+ * else 0. */
 bsmm_status bsmm_check_addend(const bsmm_operand *operand, const char *what);
 bsmm_status bsmm_check_addend_place(const bsmm_product *product, const bsmm_operand *operand,
-                                    const char *what);
+                                    uint64_t step, const char *what);
 
 /* The row count that a run with any_rows is given. */
 bsmm_status bsmm_check_rows(const bsmm_product *product);

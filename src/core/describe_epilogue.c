@@ -1,6 +1,7 @@
 /* Validation of a bsmm_epilogue, and, before a run, of its memory. */
 #include "core/describe.h"
 #include "core/epilogue.h"
+#include "core/groups.h"
 
 #include <math.h>
 
@@ -73,13 +74,16 @@ bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to) {
 
 bsmm_status bsmm_finish_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
     const bsmm_finish *f = p->finish;
+    bool each = p->groups && p->groups->flags & BSMM_GROUP_EACH_COL_SCALE;
+    int64_t groups = each ? p->groups->count : 1;
     if (f->has_residual) {
         BSMM_TRY(bsmm_check_operand(p, kernel, &f->residual, "residual"));
-        BSMM_TRY(bsmm_check_addend_place(p, &f->residual, "residual"));
+        BSMM_TRY(bsmm_check_addend_place(p, &f->residual,
+                                         p->groups ? p->groups->residual.elements : 0, "residual"));
     }
     if (f->scale_by & BSMM_SCALE_BY_ROW)
-        BSMM_TRY(bsmm_check_values(p, f->row_scale, p->d.m.rows, "row_scale"));
+        BSMM_TRY(bsmm_check_values(p, f->row_scale, bsmm_groups_rows(p), "row_scale"));
     if (f->scale_by & BSMM_SCALE_BY_COL)
-        BSMM_TRY(bsmm_check_values(p, f->col_scale, p->d.m.cols, "col_scale"));
+        BSMM_TRY(bsmm_check_values(p, f->col_scale, p->d.m.cols * groups, "col_scale"));
     return BSMM_OK;
 }

@@ -5,7 +5,8 @@
 static uint32_t features_of(const bsmm_product *p) {
     uint32_t features = p->finish ? BSMM_FEATURE_EPILOGUE : 0;
     if (p->backend->host_memory) return features; /* core cuts such products into parts */
-    return features | (p->any_rows ? BSMM_FEATURE_ANY_ROWS : 0);
+    return features | (p->any_rows ? BSMM_FEATURE_ANY_ROWS : 0) |
+           (p->groups ? BSMM_FEATURE_GROUPS : 0);
 }
 
 static const struct {
@@ -14,6 +15,7 @@ static const struct {
 } reasons[] = {
     {BSMM_FEATURE_EPILOGUE, "has no epilogue beyond alpha, beta and bias"},
     {BSMM_FEATURE_ANY_ROWS, "takes the row count of the description alone (flags: ANY_ROWS)"},
+    {BSMM_FEATURE_GROUPS, "takes one product, not groups of them"},
 };
 
 const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *product) {

@@ -18,6 +18,21 @@ typedef struct bsmm_finish {
     const float *row_scale, *col_scale;
 } bsmm_finish;
 
+/* From one matrix of a stack to the next; 0: one matrix for all groups. */
+typedef struct bsmm_group_step {
+    uint64_t elements, scales;
+} bsmm_group_step;
+
+/* A validated bsmm_group. The pointers are those of a run. */
+typedef struct bsmm_groups {
+    uint32_t kind, flags;
+    int64_t count, align, expected_rows;
+    bsmm_group_step a, b, c, d, residual; /* of stacks */
+    bsmm_operand gathered; /* with GATHER_A: A's rows as kernels see them, the most of a group */
+    const int32_t *sizes, *gather;
+    const float *alpha;
+} bsmm_groups;
+
 /* A validated bsmm_matmul_desc. Pointers inside the operands are those of the description; run
  * replaces them by the run's buffers. */
 typedef struct bsmm_product {
@@ -32,6 +47,7 @@ typedef struct bsmm_product {
     const void *packed_b;      /* what the kernel's pack_b made, after the header that core keeps */
     const bsmm_recipe *recipe; /* of a block-scaled D, else NULL */
     const bsmm_finish *finish; /* NULL: nothing after alpha, beta and bias */
+    const bsmm_groups *groups; /* NULL: one product */
     const bsmm_backend *backend; /* never NULL once a kernel is asked */
     bool any_rows; /* BSMM_MATMUL_ANY_ROWS: matrices have the most rows that a run has */
     int64_t rows;  /* of a run with any_rows: how many, */
@@ -60,7 +76,8 @@ enum {
 typedef enum bsmm_feature {
     BSMM_FEATURE_EPILOGUE = 1, /* a bsmm_finish */
     BSMM_FEATURE_ANY_ROWS =
-        2, /* any_rows; in host memory core cuts the product instead (parts.h) */
+        2,                   /* any_rows; in host memory core cuts the product instead (parts.h) */
+    BSMM_FEATURE_GROUPS = 4, /* bsmm_groups; in host memory core cuts the product instead */
 } bsmm_feature;
 
 typedef struct bsmm_kernel {

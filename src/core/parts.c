@@ -1,4 +1,4 @@
-/* Parts of a product whose extents each run chooses. */
+/* Runs of products that are cut into parts: which kernel takes a part, and the loop over groups. */
 #include "core/parts.h"
 
 /* Parts of so many rows and fewer may take the kernel for few rows; it refuses what is too many. */
@@ -8,21 +8,9 @@ typedef struct kernel_state {
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t bytes[BSMM_STATE_BYTES];
 } kernel_state;
 
-/* ---- cutting ---- */
-
-/* Keeps rows of everything that has D's rows. `finish` is the part's own. */
-static void keep_rows(bsmm_product *part, bsmm_finish *finish, int64_t row, int64_t rows) {
-    bsmm_operand_keep_rows(&part->a, row, rows);
-    bsmm_operand_keep_rows(&part->d, row, rows);
-    if (part->has_c) bsmm_operand_keep_rows(&part->c, row, rows);
-    if (!part->finish) return;
-    *finish = *part->finish;
-    if (finish->has_residual) bsmm_operand_keep_rows(&finish->residual, row, rows);
-    if (finish->row_scale) finish->row_scale += row;
-    part->finish = finish;
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
 }
-
-/* ---- kernels ---- */
 
 static const char *refusal(const bsmm_kernel *kernel, const bsmm_product *part, kernel_state *state,
                            char *why, size_t size) {
@@ -30,51 +18,143 @@ static const char *refusal(const bsmm_kernel *kernel, const bsmm_product *part, 
     return lacks ? lacks : kernel->refuse(part, state->bytes, why, size);
 }
 
-/* The most workspace that `few` needs; 0 if it takes no part. */
-static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *product) {
+/* ---- plans ---- */
+
+/* The most workspace that `few` needs. */
+static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *widest) {
     char why[200];
     kernel_state state;
     uint64_t most = 0;
-    for (int64_t rows = 1; rows <= bsmm_min_i64(MOST_FEW_ROWS, product->d.m.rows); rows++) {
-        bsmm_product part = *product;
-        bsmm_finish finish;
-        keep_rows(&part, &finish, 0, rows);
-        if (refusal(few, &part, &state, why, sizeof why)) break;
-        uint64_t bytes = few->workspace_bytes(&part, state.bytes);
-        if (bytes > most) most = bytes;
+    for (int64_t rows = 1; rows <= bsmm_min_i64(MOST_FEW_ROWS, widest->d.m.rows); rows++) {
+        bsmm_part part;
+        bsmm_part_take_rows(widest, rows, &part);
+        if (refusal(few, &part.product, &state, why, sizeof why)) break;
+        most = larger(most, few->workspace_bytes(&part.product, state.bytes));
     }
     return most;
 }
 
-uint64_t bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many,
-                         uint64_t workspace_bytes, bsmm_parts *parts) {
-    *parts = (bsmm_parts){.many = many};
+/* The best kernel for one row; NULL where it is the plan's, or another was asked for. */
+static const bsmm_kernel *choose_few(const bsmm_request *request, const bsmm_product *widest,
+                                     const bsmm_kernel *many) {
     bsmm_request one = *request;
+    bsmm_part part;
     kernel_state state;
-    if (request->kernel || request->product.d.m.rows == 0) return workspace_bytes;
-    keep_rows(&one.product, &one.finish, 0, 1);
-    if (bsmm_kernel_choose(&one, state.bytes, &parts->few) != BSMM_OK || parts->few == many) {
-        parts->few = NULL;
-        return workspace_bytes;
-    }
-    uint64_t bytes = few_workspace(parts->few, &request->product);
-    return bytes > workspace_bytes ? bytes : workspace_bytes;
+    const bsmm_kernel *few;
+    if (request->kernel || widest->d.m.rows == 0) return NULL;
+    bsmm_part_take_rows(widest, 1, &part);
+    one.product = part.product;
+    if (bsmm_kernel_choose(&one, state.bytes, &few) != BSMM_OK || few == many) return NULL;
+    return few;
 }
 
-static bsmm_status run_part(const bsmm_parts *parts, const bsmm_product *part, void *workspace) {
-    char why[200];
-    kernel_state state;
-    if (part->d.m.rows == 0 || part->d.m.cols == 0) return BSMM_OK;
-    if (parts->few && part->d.m.rows <= MOST_FEW_ROWS &&
-        !refusal(parts->few, part, &state, why, sizeof why))
-        return parts->few->run(part, state.bytes, workspace);
-    const char *reason = refusal(parts->many, part, &state, why, sizeof why);
-    if (!reason) return parts->many->run(part, state.bytes, workspace);
-    return bsmm_fail(BSMM_E_UNSUPPORTED, "kernel: %s refuses a part of the product: %s",
-                     parts->many->name, reason);
+/* The reference, the last of the table, takes any product. */
+static const bsmm_kernel *reference(void) {
+    const bsmm_kernel *last = bsmm_kernel_at(0);
+    for (uint32_t i = 1; bsmm_kernel_at(i); i++)
+        last = bsmm_kernel_at(i);
+    return last;
+}
+
+static uint64_t empty_workspace(const bsmm_kernel *empty, const bsmm_product *widest) {
+    bsmm_product part = *widest;
+    bsmm_operand_keep_cols(&part.a, 0, 0);
+    bsmm_operand_keep_cols(&part.b, 0, 0);
+    return empty->workspace_bytes(&part, NULL);
+}
+
+void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const void *state,
+                     bsmm_parts *parts) {
+    const bsmm_product *product = &request->product;
+    bsmm_product widest;
+    bsmm_part_widest(product, &widest);
+    *parts = (bsmm_parts){.many = many, .few = choose_few(request, &widest, many)};
+    uint64_t bytes = many->workspace_bytes(&widest, state);
+    if (parts->few) bytes = larger(bytes, few_workspace(parts->few, &widest));
+    if (product->groups) {
+        parts->gathered_bytes = bsmm_part_gathered_bytes(product->groups);
+        if (many->pack_b)
+            parts->packed_bytes = (many->packed_b_bytes(&widest, state) + 63) & ~UINT64_C(63);
+    }
+    if (product->groups && product->groups->kind == BSMM_GROUP_K) {
+        parts->empty = reference();
+        bytes = larger(bytes, empty_workspace(parts->empty, &widest));
+    }
+    if (!bsmm_add_u64(bytes, parts->gathered_bytes, &parts->workspace_bytes))
+        parts->workspace_bytes = UINT64_MAX;
+}
+
+/* ---- packed weights ---- */
+
+int64_t bsmm_parts_b_count(const bsmm_product *p) {
+    if (!p->groups) return 1;
+    bool shared = p->groups->b.elements == 0;
+    return shared ? bsmm_min_i64(p->groups->count, 1) : p->groups->count;
+}
+
+bsmm_status bsmm_parts_pack_b(const bsmm_parts *parts, const bsmm_product *product,
+                              const void *state, void *packed) {
+    for (int64_t i = 0; i < bsmm_parts_b_count(product); i++) {
+        bsmm_part part;
+        bsmm_product *p = &part.product;
+        part.product = *product;
+        bsmm_operand_move(&p->b, (uint64_t)i * product->groups->b.elements,
+                          (uint64_t)i * product->groups->b.scales);
+        if (product->groups->flags & BSMM_GROUP_EACH_B_GLOBAL) p->b.m.global_scale += i;
+        p->groups = NULL;
+        BSMM_TRY(
+            parts->many->pack_b(p, state, (uint8_t *)packed + (uint64_t)i * parts->packed_bytes));
+    }
+    return BSMM_OK;
 }
 
 /* ---- runs ---- */
+
+static bsmm_status run_by(const bsmm_kernel *kernel, const bsmm_product *part, void *workspace,
+                          uint64_t workspace_bytes) {
+    char why[200];
+    kernel_state state;
+    const char *reason = refusal(kernel, part, &state, why, sizeof why);
+    if (reason)
+        return bsmm_fail(BSMM_E_UNSUPPORTED, "kernel: %s refuses a part of the product: %s",
+                         kernel->name, reason);
+    if (kernel->workspace_bytes(part, state.bytes) > workspace_bytes)
+        return bsmm_fail(BSMM_E_UNSUPPORTED, "kernel: %s needs more workspace for a part",
+                         kernel->name);
+    return kernel->run(part, state.bytes, workspace);
+}
+
+static bool takes(const bsmm_kernel *kernel, const bsmm_product *part) {
+    char why[200];
+    kernel_state state;
+    return kernel && part->d.m.rows <= MOST_FEW_ROWS &&
+           !refusal(kernel, part, &state, why, sizeof why);
+}
+
+static bsmm_status run_part(const bsmm_parts *parts, const bsmm_product *part, void *workspace) {
+    const bsmm_kernel *kernel = takes(parts->few, part) ? parts->few : parts->many;
+    if (part->d.m.rows == 0 || part->d.m.cols == 0) return BSMM_OK;
+    if (part->a.m.cols == 0 && parts->empty) kernel = parts->empty;
+    return run_by(kernel, part, (uint8_t *)workspace + parts->gathered_bytes,
+                  parts->workspace_bytes - parts->gathered_bytes);
+}
+
+static bsmm_status run_groups(const bsmm_parts *parts, const bsmm_product *product,
+                              void *workspace) {
+    const bsmm_groups *g = product->groups;
+    bsmm_part_cursor cursor = {0};
+    for (int64_t i = 0; i < g->count; i++) {
+        bsmm_part part;
+        int64_t first = bsmm_part_take_group(product, i, &cursor, &part);
+        if (product->packed_b && g->b.elements)
+            part.product.packed_b =
+                (const uint8_t *)product->packed_b + (uint64_t)i * parts->packed_bytes;
+        if (g->flags & BSMM_GROUP_GATHER_A)
+            bsmm_part_gather(g, g->gather + first, workspace, &part.product);
+        BSMM_TRY(run_part(parts, &part.product, workspace));
+    }
+    return BSMM_OK;
+}
 
 /* A run's rows; a value from the device may be anything. */
 static int64_t rows_of_run(const bsmm_product *p) {
@@ -84,8 +164,8 @@ static int64_t rows_of_run(const bsmm_product *p) {
 }
 
 bsmm_status bsmm_parts_run(const bsmm_parts *parts, const bsmm_product *product, void *workspace) {
-    bsmm_product part = *product;
-    bsmm_finish finish;
-    keep_rows(&part, &finish, 0, rows_of_run(product));
-    return run_part(parts, &part, workspace);
+    bsmm_part part;
+    if (product->groups) return run_groups(parts, product, workspace);
+    bsmm_part_take_rows(product, rows_of_run(product), &part);
+    return run_part(parts, &part.product, workspace);
 }

@@ -13,7 +13,8 @@ typedef struct packed_header {
     uint64_t bytes; /* of the whole, this header included */
     int64_t rows, cols;
     bsmm_format a, b;
-    uint8_t zero[40];
+    int64_t groups; /* of a stack, else 0 */
+    uint8_t zero[32];
 } packed_header;
 
 _Static_assert(sizeof(packed_header) % 64 == 0, "what follows the header must stay aligned");
@@ -21,6 +22,7 @@ _Static_assert(sizeof(packed_header) % 64 == 0, "what follows the header must st
 struct bsmm_plan {
     bsmm_product product; /* without memory */
     bsmm_finish finish;   /* what product.finish points to, if there is an epilogue */
+    bsmm_groups groups;   /* what product.groups points to, if there are groups */
     const bsmm_kernel *kernel;
     bsmm_parts parts; /* of a product that runs cut into parts */
     uint64_t workspace_bytes;
@@ -45,7 +47,14 @@ static void forget_memory(bsmm_product *p) {
 
 uint64_t bsmm_kernel_packed_b_bytes(const bsmm_kernel *kernel, const bsmm_product *product,
                                     const void *state) {
-    return kernel->pack_b ? sizeof(packed_header) + kernel->packed_b_bytes(product, state) : 0;
+    bsmm_product part;
+    if (!kernel->pack_b) return 0;
+    bsmm_part_widest(product, &part);
+    uint64_t bytes = kernel->packed_b_bytes(&part, state);
+    if (!product->groups || !bsmm_has_parts(product)) return sizeof(packed_header) + bytes;
+    if (product->groups->kind == BSMM_GROUP_K) return 0; /* groups share out B */
+    return sizeof(packed_header) +
+           (uint64_t)(bsmm_parts_b_count(product) * bsmm_round_up((int64_t)bytes, 64));
 }
 
 static packed_header header_of(const bsmm_plan *plan) {
@@ -53,6 +62,7 @@ static packed_header header_of(const bsmm_plan *plan) {
     packed_header h = {.magic = "bsmmpb1", .rows = p->b.m.rows, .cols = p->b.m.cols};
     strncpy(h.kernel, plan->kernel->name, sizeof h.kernel - 1);
     h.bytes = bsmm_kernel_packed_b_bytes(plan->kernel, p, plan->state);
+    h.groups = p->groups ? bsmm_parts_b_count(p) : 0;
     h.a = p->a.m.format;
     h.b = p->b.m.format;
     return h;
@@ -68,12 +78,19 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
         forget_operand(&plan->finish.residual);
         plan->product.finish = &plan->finish;
     }
-    const bsmm_product *p = &plan->product;
+    if (plan->product.groups) {
+        plan->groups = request->groups;
+        plan->product.groups = &plan->groups;
+    }
+    bsmm_product widest;
+    const bsmm_product *p = &widest;
+    bsmm_part_widest(&plan->product, &widest);
     plan->workspace_bytes = plan->kernel->workspace_bytes(p, plan->state);
+    if (bsmm_has_parts(&plan->product)) {
+        bsmm_parts_make(request, plan->kernel, plan->state, &plan->parts);
+        plan->workspace_bytes = plan->parts.workspace_bytes;
+    }
     plan->packed = header_of(plan);
-    if (bsmm_has_parts(p))
-        plan->workspace_bytes =
-            bsmm_parts_make(request, plan->kernel, plan->workspace_bytes, &plan->parts);
     if (plan->workspace_bytes > INT64_MAX)
         return bsmm_fail(BSMM_E_INVALID,
                          "a.cols: value is %lld; the workspace of kernel %s overflows",
@@ -89,6 +106,7 @@ static bsmm_status keep(const bsmm_plan *made, bsmm_plan **plan) {
     if (!*plan) return bsmm_fail(BSMM_E_MEMORY, "plan: out of memory: %zu bytes", bytes);
     **plan = *made;
     if (made->product.finish) (*plan)->product.finish = &(*plan)->finish;
+    if (made->product.groups) (*plan)->product.groups = &(*plan)->groups;
     (*plan)->state = (uint8_t *)*plan + head;
     memcpy((*plan)->state, made->state, made->kernel->state_bytes);
     return BSMM_OK;
@@ -158,6 +176,15 @@ static bsmm_finish bind_finish(const bsmm_plan *plan, const bsmm_buffers *buffer
     return f;
 }
 
+/* The groups of one run, with its arrays. */
+static bsmm_groups bind_groups(const bsmm_plan *plan, const bsmm_buffers *buffers) {
+    bsmm_groups g = plan->groups;
+    g.sizes = buffers->group_sizes;
+    g.gather = buffers->gather;
+    g.alpha = buffers->group_alpha;
+    return g;
+}
+
 /* ---- packed weights ---- */
 
 uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
@@ -207,7 +234,10 @@ bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void
     BSMM_TRY(bsmm_check_b(&p, plan->kernel));
     BSMM_TRY(bsmm_check_room(&p, packed, bsmm_plan_packed_b_bytes(plan), "packed_b"));
     BSMM_TRY(p.backend->store(p.device, p.stream, packed, &plan->packed, sizeof plan->packed));
-    return plan->kernel->pack_b(&p, plan->state, (uint8_t *)packed + sizeof plan->packed);
+    uint8_t *behind = (uint8_t *)packed + sizeof plan->packed;
+    if (p.groups && bsmm_has_parts(&p))
+        return bsmm_parts_pack_b(&plan->parts, &p, plan->state, behind);
+    return plan->kernel->pack_b(&p, plan->state, behind);
 }
 
 /* Only where the processor can read it: elsewhere that would have to wait for the stream. */
@@ -284,6 +314,11 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
         finish = bind_finish(plan, &copy);
         product.finish = &finish;
     }
+    bsmm_groups groups;
+    if (product.groups) {
+        groups = bind_groups(plan, &copy);
+        product.groups = &groups;
+    }
     BSMM_TRY(bind_rows(&copy, &product));
     BSMM_TRY(bsmm_check_memory(&product, plan->kernel));
     BSMM_TRY(bind_packed(plan, &copy, &product));
@@ -296,7 +331,9 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
 /* The buffers that a description's own pointers give. */
 static bsmm_buffers buffers_of(const bsmm_product *p) {
     static const bsmm_finish none;
+    static const bsmm_groups one;
     const bsmm_finish *finish = p->finish ? p->finish : &none;
+    const bsmm_groups *groups = p->groups ? p->groups : &one;
     return (bsmm_buffers){
         .struct_size = sizeof(bsmm_buffers),
         .a = p->a.m.data,
@@ -313,6 +350,9 @@ static bsmm_buffers buffers_of(const bsmm_product *p) {
         .residual = finish->residual.m.data,
         .row_scale = finish->row_scale,
         .col_scale = finish->col_scale,
+        .group_sizes = groups->sizes,
+        .gather = groups->gather,
+        .group_alpha = groups->alpha,
     };
 }
 

@@ -1,5 +1,5 @@
 /* The kernel table and how one is chosen. */
-#include "core/describe.h"
+#include "core/parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,12 @@ const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request
     }
     if (request->product.b_packed && !kernel->pack_b) return "takes B as it is stored, not packed";
     const char *lacks = bsmm_features_refuse(kernel, &request->product);
-    return lacks ? lacks : kernel->refuse(&request->product, state, why, size);
+    if (lacks) return lacks;
+    if (!bsmm_has_parts(&request->product))
+        return kernel->refuse(&request->product, state, why, size);
+    bsmm_product part;
+    bsmm_part_widest(&request->product, &part);
+    return kernel->refuse(&part, state, why, size);
 }
 
 static bsmm_status choose_forced(bsmm_request *request, void *state, const bsmm_kernel **kernel) {
@@ -87,7 +92,9 @@ bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
     const char *reason = bsmm_kernel_refusal(kernel, &request, state, why, sizeof why);
     result.accepts = reason == NULL;
     if (result.accepts) {
-        result.bound = kernel->bound(&request.product, state);
+        bsmm_product part;
+        bsmm_part_widest(&request.product, &part);
+        result.bound = kernel->bound(&part, state);
         result.packed_b_bytes = bsmm_kernel_packed_b_bytes(kernel, &request.product, state);
     }
     if (reason) snprintf(result.reason, sizeof result.reason, "%s", reason);

@@ -1,18 +1,25 @@
 /* Parts of matrices, in place. */
 #include "format/format.h"
 
-static void *step_bytes(void *base, uint64_t bytes) {
-    return base ? (uint8_t *)base + bytes : NULL;
+/* Moves a pointer and takes what it passes off the bytes that may be read behind it. */
+static void advance(void **base, uint64_t *left, uint64_t bytes) {
+    if (*base) *base = (uint8_t *)*base + bytes;
+    *left = *left > bytes ? *left - bytes : 0;
 }
 
-/* Moves both pointers to element (row, col). */
+void bsmm_operand_move(bsmm_operand *o, uint64_t elements, uint64_t scales) {
+    const bsmm_format *f = &o->m.format;
+    advance(&o->m.data, &o->data_bytes, elements * bsmm_elem_row(f->elem)->bits / 8);
+    if (f->scale == BSMM_SCALE_NONE) return;
+    advance(&o->m.scales, &o->scale_bytes, scales * bsmm_scale_row_of(f->scale)->bytes);
+}
+
 static void move_to(bsmm_operand *o, int64_t row, int64_t col) {
     const bsmm_format *f = &o->m.format;
-    uint64_t bits = bsmm_elem_row(f->elem)->bits;
-    o->m.data = step_bytes(o->m.data, bsmm_operand_index(o, row, col) * bits / 8);
-    if (f->scale == BSMM_SCALE_NONE) return;
-    uint64_t scale = bsmm_scale_map_at(&o->map, row / f->block_rows, col / f->block_cols);
-    o->m.scales = step_bytes(o->m.scales, scale * bsmm_scale_row_of(f->scale)->bytes);
+    uint64_t scale = 0;
+    if (f->scale != BSMM_SCALE_NONE)
+        scale = bsmm_scale_map_at(&o->map, row / f->block_rows, col / f->block_cols);
+    bsmm_operand_move(o, bsmm_operand_index(o, row, col), scale);
 }
 
 void bsmm_operand_keep_rows(bsmm_operand *o, int64_t row, int64_t rows) {
@@ -27,4 +34,14 @@ void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols) {
     o->m.cols = cols;
     if (o->m.format.scale != BSMM_SCALE_NONE)
         o->map.cols = bsmm_ceil_div(cols, o->m.format.block_cols);
+}
+
+uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uint64_t offset) {
+    if (o->m.format.scale == BSMM_SCALE_NONE) return 0;
+    /* It cannot fail: the whole matrix's map was made before. */
+    if (bsmm_scale_map_make(&o->m, "part", &o->map) != BSMM_OK) return 0;
+    o->m.scales = whole->m.scales;
+    o->scale_bytes = whole->scale_bytes;
+    advance(&o->m.scales, &o->scale_bytes, offset * bsmm_scale_row_of(o->m.format.scale)->bytes);
+    return o->map.count;
 }

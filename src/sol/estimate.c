@@ -7,6 +7,14 @@ static double matrix_bytes(const bsmm_operand *operand) {
     return (double)operand->data_bytes + (double)operand->scale_bytes;
 }
 
+/* Rows of D in all products: of groups that use only some, as many as are expected. */
+static double count_rows(const bsmm_product *p) {
+    const bsmm_groups *g = p->groups;
+    if (!g || g->kind == BSMM_GROUP_ROWS || g->kind == BSMM_GROUP_K) return (double)p->d.m.rows;
+    bool masked = g->kind == BSMM_GROUP_MASKED && g->expected_rows;
+    return (double)g->count * (double)(masked ? g->expected_rows : p->d.m.rows);
+}
+
 static double count_bytes(const bsmm_product *p) {
     double bytes = matrix_bytes(&p->a) + matrix_bytes(&p->b) + matrix_bytes(&p->d);
     if (p->has_c) bytes += matrix_bytes(&p->c);
@@ -31,7 +39,7 @@ static bsmm_sol_estimate estimate_on(const bsmm_sol_device *device, const bsmm_p
                      bsmm_sol_units(p->b.m.format, device->traits);
     bsmm_sol_unit unit = fastest_unit(&device->info, units);
     bsmm_sol_estimate e = {.unit = bsmm_sol_unit_name(unit), .bytes = count_bytes(p)};
-    e.operations = 2.0 * (double)p->d.m.rows * (double)p->b.m.rows * (double)p->a.m.cols;
+    e.operations = 2.0 * count_rows(p) * (double)p->b.m.rows * (double)p->a.m.cols;
     e.compute_seconds = e.operations / bsmm_sol_peak(&device->info, unit);
     e.memory_seconds = e.bytes / device->info.bandwidth;
     e.limit = e.compute_seconds >= e.memory_seconds ? "compute" : "memory";

@@ -40,18 +40,24 @@ static uint8_t *place_side(side *s, uint8_t *at) {
     return at + align64(padded);
 }
 
+/* The most units of a chunk. */
+static int64_t longest_chunk(const bsmm_engine *e) {
+    return e->chunk + e->chunk / 4;
+}
+
 /* A thread's scratch: mc x nc floats of sums (which become the values of a block-scaled D), then a
- * row of doubles, then a chunk of a panel of B, widened. */
+ * row of doubles, then the longest chunk of a panel of B, widened: a chunk of a shorter K may be
+ * longer, and its product must not need more workspace. */
 static uint64_t count_scratch(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
-           (uint64_t)g->chunk * e->widened_unit_bytes;
+           (uint64_t)bsmm_min_i64(g->units, longest_chunk(e)) * e->widened_unit_bytes;
 }
 
 /* About as many as the engine asks for, all chunks alike: a short last one would read and write all
  * sums for little. Up to a quarter more make one chunk less. */
 static int64_t chunk_length(const bsmm_engine *e, int64_t units) {
-    int64_t chunks = bsmm_ceil_div(units, e->chunk + e->chunk / 4);
+    int64_t chunks = bsmm_ceil_div(units, longest_chunk(e));
     return chunks > 1 ? bsmm_ceil_div(units, chunks) : units;
 }
 

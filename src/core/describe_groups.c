@@ -1,0 +1,369 @@
+/* Validation of a bsmm_group: its own fields, then what it means for the matrices, then, before a
+ * run, its memory. */
+#include "core/epilogue.h"
+#include "core/groups.h"
+
+static const uint32_t all_flags = 2 * BSMM_GROUP_SCALES_APART - 1;
+
+static const char *const kinds[] = {"none", "batch", "rows", "masked", "k"};
+
+static bool shares_out(uint32_t kind) {
+    return kind == BSMM_GROUP_ROWS || kind == BSMM_GROUP_K;
+}
+
+/* ---- fields ---- */
+
+static bsmm_status check_flags(const bsmm_group *g) {
+    bool gathers = g->flags & BSMM_GROUP_GATHER_A, apart = g->flags & BSMM_GROUP_SCALES_APART;
+    if (g->flags > all_flags)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "group.flags: value is %u; must be a sum of bsmm_group_flags", g->flags);
+    if (gathers && g->kind != BSMM_GROUP_ROWS && g->kind != BSMM_GROUP_MASKED)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "group.flags: value is %u; GATHER_A is for kinds rows and masked",
+                         g->flags);
+    if (apart && !shares_out(g->kind))
+        return bsmm_fail(BSMM_E_INVALID,
+                         "group.flags: value is %u; SCALES_APART is for kinds rows and k",
+                         g->flags);
+    return BSMM_OK;
+}
+
+static bsmm_status check_number(const char *field, int64_t value, int64_t most) {
+    if (value >= 0 && value <= most) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "group.%s: value is %lld; must be 0 to %lld", field,
+                     (long long)value, (long long)most);
+}
+
+static bsmm_status check_fields(const bsmm_group *g) {
+    if (g->kind >= BSMM_COUNT(kinds))
+        return bsmm_fail(BSMM_E_INVALID, "group.kind: value is %u; must be 0 to %zu", g->kind,
+                         BSMM_COUNT(kinds) - 1);
+    if (g->reserved)
+        return bsmm_fail(BSMM_E_INVALID, "group.reserved: value is %u; must be 0", g->reserved);
+    BSMM_TRY(check_flags(g));
+    BSMM_TRY(check_number("count", g->count, INT32_MAX));
+    BSMM_TRY(check_number("expected_rows", g->expected_rows, INT64_MAX));
+    return check_number("align", g->align, shares_out(g->kind) ? INT32_MAX : 0);
+}
+
+bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_groups *to) {
+    BSMM_TRY(bsmm_take_struct(copy, sizeof *copy, from, "group"));
+    BSMM_TRY(check_fields(copy));
+    *to = (bsmm_groups){.kind = copy->kind,
+                        .flags = copy->flags,
+                        .count = copy->count,
+                        .align = copy->align ? copy->align : 1,
+                        .expected_rows = copy->expected_rows,
+                        .sizes = copy->sizes,
+                        .gather = copy->gather,
+                        .alpha = copy->alpha};
+    return BSMM_OK;
+}
+
+/* ---- matrices that groups share out ---- */
+
+/* Rows or columns that begin a byte, a scale block and a tile of the layout. */
+static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {
+    bool contiguous = by_cols == (o->m.order == BSMM_ORDER_ROW);
+    int64_t grain = contiguous ? bsmm_elem_group(o->m.format.elem) : 1;
+    if (apart || o->m.format.scale == BSMM_SCALE_NONE) return grain;
+    int64_t block = by_cols ? o->m.format.block_cols : o->m.format.block_rows;
+    int64_t scales = block * (by_cols ? o->map.tile_cols : o->map.tile_rows);
+    return scales % grain == 0 ? scales : scales * grain;
+}
+
+/* A part's padding would reach into the next part's scales, or behind the last one's. */
+static bsmm_status check_pitch(const bsmm_operand *o, const char *what) {
+    bool by_pitch = o->map.digit_count == 0 && o->map.tile_row_step == 1;
+    if (!by_pitch || !bsmm_layout_pads(o->m.scale_layout)) return BSMM_OK;
+    return bsmm_fail(
+        BSMM_E_INVALID,
+        "%s.scale_layout: value is %s; its padding lies behind all rows, so groups that "
+        "share out rows need SCALES_APART",
+        what, bsmm_layout_name(o->m.scale_layout));
+}
+
+static bsmm_status check_shared_out(const bsmm_groups *g, const bsmm_operand *o, const char *what) {
+    bool by_cols = g->kind == BSMM_GROUP_K, apart = g->flags & BSMM_GROUP_SCALES_APART;
+    int64_t extent = by_cols ? o->m.cols : o->m.rows, grain = grain_of(o, by_cols, apart);
+    if (extent > INT32_MAX)
+        return bsmm_fail(BSMM_E_INVALID, "%s.%s: value is %lld; groups share out at most %d", what,
+                         by_cols ? "cols" : "rows", (long long)extent, INT32_MAX);
+    if (g->count > 1 && g->align % grain != 0)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "group.align: value is %lld; must be a multiple of %lld, where bytes and "
+                         "scales of %s begin",
+                         (long long)g->align, (long long)grain, what);
+    if (apart && o->m.scale_ld)
+        return bsmm_fail(BSMM_E_INVALID, "%s.scale_ld: value is %lld; must be 0 with SCALES_APART",
+                         what, (long long)o->m.scale_ld);
+    return apart ? BSMM_OK : check_pitch(o, what);
+}
+
+/* The grains of `tile` rows or columns that `count` parts of an extent take at most: each part may
+ * begin one more than it fills. */
+static uint64_t most_grains(int64_t extent, int64_t tile, int64_t count) {
+    int64_t parts = bsmm_min_i64(count, extent), rest = extent % tile;
+    int64_t grains = extent / tile + parts;
+    return (uint64_t)(parts > rest ? grains - bsmm_ceil_div(parts - rest, tile) : grains);
+}
+
+/* The bytes of the scales that groups share out, at most. */
+static bsmm_status measure_apart(const bsmm_groups *g, const char *what, bsmm_operand *o) {
+    bool by_cols = g->kind == BSMM_GROUP_K;
+    int64_t extent = by_cols ? o->m.cols : o->m.rows;
+    int64_t tile = by_cols ? o->map.tile_cols : o->map.tile_rows;
+    bsmm_operand grain = *o;
+    uint64_t bytes = bsmm_scale_row_of(o->m.format.scale)->bytes;
+    o->scale_bytes = 0;
+    if (extent == 0 || g->count == 0 || o->map.count == 0) return BSMM_OK;
+    /* Pitches are padded to 4. */
+    if (o->map.digit_count == 0 && bsmm_layout_pads(o->m.scale_layout)) tile = 4;
+    tile *= by_cols ? o->m.format.block_cols : o->m.format.block_rows;
+    *(by_cols ? &grain.m.cols : &grain.m.rows) = tile;
+    uint64_t scales = bsmm_operand_own_scales(&grain, o, 0);
+    if (bsmm_mul_u64(scales, most_grains(extent, tile, g->count), &scales) &&
+        bsmm_mul_u64(scales, bytes, &o->scale_bytes) && o->scale_bytes <= INT64_MAX)
+        return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "%s.rows x cols: the scales' size overflows", what);
+}
+
+bsmm_status bsmm_groups_take_operand(const bsmm_groups *g, const bsmm_matrix *from,
+                                     const char *what, bsmm_operand *to) {
+    bsmm_matrix matrix;
+    bool has_scales = from && (g->flags & BSMM_GROUP_SCALES_APART);
+    if (!has_scales) return bsmm_operand_take(from, what, to);
+    BSMM_TRY(bsmm_take_struct(&matrix, sizeof matrix, from, what));
+    uint64_t declared = matrix.scale_bytes;
+    matrix.struct_size = sizeof matrix;
+    matrix.scale_bytes = 0;
+    BSMM_TRY(bsmm_operand_take(&matrix, what, to));
+    if (to->m.format.scale == BSMM_SCALE_NONE) return BSMM_OK;
+    BSMM_TRY(measure_apart(g, what, to));
+    to->m.scale_bytes = declared;
+    if (declared >= to->scale_bytes) return BSMM_OK;
+    return bsmm_fail(
+        BSMM_E_INVALID,
+        "%s.scale_bytes: value is %llu; must be at least bsmm_group_scale_bytes (%llu)", what,
+        (unsigned long long)declared, (unsigned long long)to->scale_bytes);
+}
+
+/* ---- stacks ---- */
+
+static bsmm_status check_step(const char *field, int64_t step, bool shared, int64_t multiple) {
+    if (step == BSMM_GROUP_SHARED && shared) return BSMM_OK;
+    if (step >= 0 && step <= INT64_MAX / 64 && step % multiple == 0) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "group.%s: value is %lld; must be %s0 or a multiple of %lld",
+                     field, (long long)step, shared ? "BSMM_GROUP_SHARED, " : "",
+                     (long long)multiple);
+}
+
+/* Elements from one packed matrix to the next; scales the same. */
+static uint64_t packed_elements(const bsmm_operand *o) {
+    int64_t lines = o->m.order == BSMM_ORDER_ROW ? o->m.rows : o->m.cols;
+    uint64_t elements;
+    return bsmm_mul_u64((uint64_t)lines, (uint64_t)o->m.ld, &elements) ? elements : UINT64_MAX;
+}
+static uint64_t packed_scales(const bsmm_operand *o) {
+    bool by_rows = o->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;
+    if (!o->m.scale_ld) return o->map.count;
+    return (uint64_t)((by_rows ? o->map.rows : o->map.cols) * o->m.scale_ld);
+}
+
+static uint64_t resolve(int64_t given, uint64_t packed) {
+    return given == BSMM_GROUP_SHARED ? 0 : given ? (uint64_t)given : packed;
+}
+
+/* The whole stack is what memory is checked for. */
+static bsmm_status widen(bsmm_operand *o, const char *what, int64_t count, bsmm_group_step step) {
+    uint64_t data, scales, more = count > 0 ? (uint64_t)count - 1 : 0;
+    uint64_t scale_size =
+        o->m.format.scale == BSMM_SCALE_NONE ? 0 : bsmm_scale_row_of(o->m.format.scale)->bytes;
+    if (bsmm_mul_u64(more, step.elements, &data) &&
+        bsmm_elem_bytes(o->m.format.elem, data, &data) &&
+        bsmm_add_u64(data, o->data_bytes, &data) && bsmm_mul_u64(more, step.scales, &scales) &&
+        bsmm_mul_u64(scales, scale_size, &scales) &&
+        bsmm_add_u64(scales, o->scale_bytes, &scales) && data <= INT64_MAX && scales <= INT64_MAX) {
+        o->data_bytes = o->data_bytes && count ? data : 0;
+        o->scale_bytes = o->scale_bytes && count ? scales : 0;
+        return BSMM_OK;
+    }
+    return bsmm_fail(BSMM_E_INVALID, "group.count: value is %lld; the size of %s overflows",
+                     (long long)count, what);
+}
+
+/* One stack: where its steps are given and kept. */
+typedef struct stack {
+    bsmm_operand *o;
+    const char *what, *field, *scale_field;
+    int64_t given, scales_given;
+    bsmm_group_step *to;
+    bool is_stack, is_written;
+} stack;
+
+/* Matrices that are written may lie behind each other, or side by side in one pitch. */
+static bsmm_status check_written(const stack *s, int64_t count) {
+    const bsmm_operand *o = s->o;
+    bool by_rows = o->m.order == BSMM_ORDER_ROW;
+    uint64_t line = (uint64_t)(by_rows ? o->m.cols : o->m.rows), step = s->to->elements;
+    uint64_t whole = o->data_bytes * 8 / bsmm_elem_row(o->m.format.elem)->bits;
+    if (count < 2 || o->data_bytes == 0) return BSMM_OK;
+    bool side_by_side = step >= line && ((uint64_t)count - 1) * step + line <= (uint64_t)o->m.ld;
+    if (step < whole && !side_by_side)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "group.%s: value is %lld; matrices of %llu elements would overlap",
+                         s->field, (long long)s->given, (unsigned long long)whole);
+    if (s->to->scales < o->map.count)
+        return bsmm_fail(
+            BSMM_E_INVALID, "group.%s: value is %lld; matrices of %llu scales would overlap",
+            s->scale_field, (long long)s->scales_given, (unsigned long long)o->map.count);
+    return BSMM_OK;
+}
+
+static bsmm_status place_stack(const bsmm_groups *g, const stack *s) {
+    if (!s->is_stack && (s->given || s->scales_given))
+        return bsmm_fail(
+            BSMM_E_INVALID, "group.%s: value is %lld; must be 0: no stack of %s under kind %s",
+            s->given ? s->field : s->scale_field,
+            (long long)(s->given ? s->given : s->scales_given), s->what, kinds[g->kind]);
+    if (!s->is_stack) return BSMM_OK;
+    int64_t multiple = bsmm_elem_group(s->o->m.format.elem);
+    BSMM_TRY(check_step(s->field, s->given, !s->is_written, multiple));
+    BSMM_TRY(check_step(s->scale_field, s->scales_given, !s->is_written, 1));
+    *s->to = (bsmm_group_step){resolve(s->given, packed_elements(s->o)),
+                               resolve(s->scales_given, packed_scales(s->o))};
+    if (s->is_written) BSMM_TRY(check_written(s, g->count));
+    return widen(s->o, s->what, g->count, *s->to);
+}
+
+static bsmm_status place_stacks(const bsmm_group *from, bsmm_groups *g, bsmm_product *p,
+                                bsmm_operand *residual) {
+    static bsmm_operand none;
+    bool k = g->kind == BSMM_GROUP_K, rows = g->kind == BSMM_GROUP_ROWS;
+    bool gathers = g->flags & BSMM_GROUP_GATHER_A;
+    const stack stacks[] = {
+        {&p->a, "a", "a_step", "a_scale_step", from->a_step, from->a_scale_step, &g->a,
+         !k && !rows && !gathers, false},
+        {&p->b, "b", "b_step", "b_scale_step", from->b_step, from->b_scale_step, &g->b, !k, false},
+        {&p->c, "c", "c_step", "", from->c_step, 0, &g->c, !rows && p->has_c, false},
+        {&p->d, "d", "d_step", "d_scale_step", from->d_step, from->d_scale_step, &g->d, !rows,
+         true},
+        {residual ? residual : &none, "residual", "residual_step", "", from->residual_step, 0,
+         &g->residual, !rows && residual, false},
+    };
+    for (size_t i = 0; i < BSMM_COUNT(stacks); i++)
+        BSMM_TRY(place_stack(g, &stacks[i]));
+    return BSMM_OK;
+}
+
+/* ---- gathered rows ---- */
+
+/* Rows of A as they are copied for kernels: packed, with scales in row-major order. */
+static bsmm_status describe_gathered(bsmm_groups *g, const bsmm_product *p) {
+    if (!(g->flags & BSMM_GROUP_GATHER_A)) return BSMM_OK;
+    if (p->a.m.format.scale != BSMM_SCALE_NONE && p->a.m.format.block_rows != 1)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "a.format.block_rows: value is %u; must be 1 with GATHER_A",
+                         p->a.m.format.block_rows);
+    const bsmm_matrix m = {.struct_size = sizeof m,
+                           .format = p->a.m.format,
+                           .rows = p->d.m.rows,
+                           .cols = p->a.m.cols,
+                           .global_kind = p->a.m.global_kind};
+    return bsmm_operand_take(&m, "a, gathered", &g->gathered);
+}
+
+/* ---- the product ---- */
+
+static bsmm_status check_each(const bsmm_groups *g, const bsmm_product *p) {
+    bool scales_cols = p->finish && p->finish->scale_by & BSMM_SCALE_BY_COL;
+    if (g->flags & BSMM_GROUP_EACH_BIAS && p->bias_elem == BSMM_ELEM_NONE)
+        return bsmm_fail(BSMM_E_INVALID, "group.flags: value is %u; EACH_BIAS needs a bias",
+                         g->flags);
+    if (g->flags & BSMM_GROUP_EACH_COL_SCALE && !scales_cols)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "group.flags: value is %u; EACH_COL_SCALE needs BSMM_SCALE_BY_COL",
+                         g->flags);
+    if (g->kind == BSMM_GROUP_K && p->b_packed)
+        return bsmm_fail(BSMM_E_INVALID, "b_packed: value is 1; groups of kind k share out B");
+    if (p->any_rows)
+        return bsmm_fail(BSMM_E_INVALID, "flags: value is %d; groups give row counts themselves",
+                         BSMM_MATMUL_ANY_ROWS);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *g, bsmm_product *p,
+                              bsmm_finish *finish) {
+    bsmm_operand *residual = finish && finish->has_residual ? &finish->residual : NULL;
+    BSMM_TRY(check_each(g, p));
+    if (g->kind == BSMM_GROUP_ROWS) {
+        if (!(g->flags & BSMM_GROUP_GATHER_A)) BSMM_TRY(check_shared_out(g, &p->a, "a"));
+        BSMM_TRY(check_shared_out(g, &p->d, "d"));
+    }
+    if (g->kind == BSMM_GROUP_K) {
+        BSMM_TRY(check_shared_out(g, &p->a, "a"));
+        BSMM_TRY(check_shared_out(g, &p->b, "b"));
+    }
+    if (p->d.m.rows > INT32_MAX && g->kind == BSMM_GROUP_MASKED)
+        return bsmm_fail(BSMM_E_INVALID, "d.rows: value is %lld; groups take at most %d",
+                         (long long)p->d.m.rows, INT32_MAX);
+    BSMM_TRY(place_stacks(from, g, p, residual));
+    return describe_gathered(g, p);
+}
+
+/* ---- memory ---- */
+
+/* One for each of D's rows, of all groups. */
+int64_t bsmm_groups_rows(const bsmm_product *p) {
+    bool one = !p->groups || p->groups->kind == BSMM_GROUP_ROWS;
+    return one ? p->d.m.rows : p->d.m.rows * p->groups->count;
+}
+
+static bsmm_status check_globals(const bsmm_product *p) {
+    const bsmm_groups *g = p->groups;
+    const struct {
+        uint32_t flag;
+        const float *values;
+        const char *name;
+    } globals[] = {{BSMM_GROUP_EACH_A_GLOBAL, p->a.m.global_scale, "a.global_scale"},
+                   {BSMM_GROUP_EACH_B_GLOBAL, p->b.m.global_scale, "b.global_scale"},
+                   {BSMM_GROUP_EACH_D_GLOBAL, p->d.m.global_scale, "d.global_scale"}};
+    for (size_t i = 0; i < BSMM_COUNT(globals); i++)
+        if (g->flags & globals[i].flag)
+            BSMM_TRY(bsmm_check_values(p, globals[i].values, g->count, globals[i].name));
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_groups_check_memory(const bsmm_product *p) {
+    const bsmm_groups *g = p->groups;
+    if (g->kind != BSMM_GROUP_BATCH)
+        BSMM_TRY(bsmm_check_values(p, g->sizes, g->count, "group_sizes"));
+    if (g->flags & BSMM_GROUP_GATHER_A)
+        BSMM_TRY(bsmm_check_values(p, g->gather, bsmm_groups_rows(p), "gather"));
+    if (g->flags & BSMM_GROUP_EACH_ALPHA)
+        BSMM_TRY(bsmm_check_values(p, g->alpha, g->count, "group_alpha"));
+    return check_globals(p);
+}
+
+/* ---- public ---- */
+
+bsmm_status bsmm_group_scale_bytes(const bsmm_group *group, const bsmm_matrix *matrix,
+                                   uint64_t *bytes) {
+    bsmm_group copy;
+    bsmm_groups g;
+    bsmm_operand o;
+    BSMM_TRY(bsmm_groups_take(group, &copy, &g));
+    if (!(g.flags & BSMM_GROUP_SCALES_APART))
+        return bsmm_fail(BSMM_E_INVALID, "group.flags: value is %u; must hold SCALES_APART",
+                         g.flags);
+    if (!bytes) return bsmm_fail(BSMM_E_INVALID, "bytes: value is NULL; must be given");
+    bsmm_matrix m;
+    BSMM_TRY(bsmm_take_struct(&m, sizeof m, matrix, "matrix"));
+    m.struct_size = sizeof m;
+    m.scale_bytes = UINT64_MAX;
+    if (m.format.scale == BSMM_SCALE_NONE) m.scale_bytes = 0;
+    BSMM_TRY(bsmm_groups_take_operand(&g, &m, "matrix", &o));
+    *bytes = o.scale_bytes;
+    return BSMM_OK;
+}

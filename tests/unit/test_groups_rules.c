@@ -1,0 +1,170 @@
+/* What a description of groups must be: each broken rule has a message that names its field; the
+ * bytes of scales that are apart hold any division; kernels without groups refuse by name. */
+#include "core/describe.h"
+#include "operand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { M = 70, N = 38, K = 160 };
+
+static bsmm_matrix shape(const char *format, int64_t rows, int64_t cols, uint32_t layout) {
+    bsmm_matrix m = describe(format_named(format), rows, cols);
+    m.scale_layout = layout;
+    return m;
+}
+
+/* ---- scales apart ---- */
+
+static void test_scale_bytes(void **state) {
+    (void)state;
+    static const uint32_t layouts[] = {BSMM_LAYOUT_ROW_MAJOR,     BSMM_LAYOUT_COL_MAJOR,
+                                       BSMM_LAYOUT_NV_128X4,      BSMM_LAYOUT_NV_8X4,
+                                       BSMM_LAYOUT_CUBLAS_VEC128, BSMM_LAYOUT_CUBLAS_BLK128};
+    rng r = {104};
+    for (size_t i = 0; i < 600; i++) {
+        const char *format = i % 2 ? "mxfp8" : "fp8_block128";
+        bool by_cols = i / 2 % 2;
+        uint32_t layout = layouts[i / 4 % BSMM_COUNT(layouts)];
+        int64_t rows = 1 + rng_below(&r, 700), cols = 1 + rng_below(&r, 700), left, part;
+        bsmm_group group = {.struct_size = sizeof group,
+                            .kind = by_cols ? BSMM_GROUP_K : BSMM_GROUP_ROWS,
+                            .flags = BSMM_GROUP_SCALES_APART,
+                            .count = 1 + rng_below(&r, 9)};
+        const bsmm_matrix m = shape(format, rows, cols, layout);
+        uint64_t most, sum = 0, bytes;
+        assert_int_equal(bsmm_group_scale_bytes(&group, &m, &most), BSMM_OK);
+        left = by_cols ? cols : rows;
+        for (int64_t g = 0; g < group.count; g++, left -= part) {
+            part = g + 1 == group.count ? left : rng_below(&r, (uint32_t)left + 1);
+            bsmm_matrix one = shape(format, by_cols ? rows : part, by_cols ? part : cols, layout);
+            assert_int_equal(bsmm_scale_bytes(&one, &bytes), BSMM_OK);
+            sum += bytes;
+        }
+        assert_true(sum <= most);
+    }
+}
+
+/* ---- broken rules ---- */
+
+typedef struct broken {
+    const char *message;
+    bsmm_group group;
+    uint32_t layout; /* of D's scales, and of A's */
+    bool b_packed, any_rows;
+} broken;
+
+static const broken rules[] = {
+    {.message = "group.struct_size", .group = {.struct_size = 3}},
+    {.message = "group.kind: value is 5", .group = {.kind = 5}},
+    {.message = "group.reserved", .group = {.kind = BSMM_GROUP_BATCH, .reserved = 1}},
+    {.message = "group.flags: value is 256", .group = {.kind = BSMM_GROUP_BATCH, .flags = 256}},
+    {.message = "group.flags: value is 64; GATHER_A",
+     .group = {.kind = BSMM_GROUP_K, .flags = BSMM_GROUP_GATHER_A}},
+    {.message = "group.flags: value is 128; SCALES_APART",
+     .group = {.kind = BSMM_GROUP_BATCH, .flags = BSMM_GROUP_SCALES_APART}},
+    {.message = "group.flags: value is 2; EACH_BIAS",
+     .group = {.kind = BSMM_GROUP_BATCH, .flags = BSMM_GROUP_EACH_BIAS}},
+    {.message = "group.flags: value is 32; EACH_COL_SCALE",
+     .group = {.kind = BSMM_GROUP_BATCH, .flags = BSMM_GROUP_EACH_COL_SCALE}},
+    {.message = "group.count: value is -1", .group = {.kind = BSMM_GROUP_BATCH, .count = -1}},
+    {.message = "group.count: value is 2147483648",
+     .group = {.kind = BSMM_GROUP_BATCH, .count = INT64_C(1) << 31}},
+    {.message = "group.expected_rows", .group = {.kind = BSMM_GROUP_BATCH, .expected_rows = -1}},
+    {.message = "group.align: value is 16; must be 0 to 0",
+     .group = {.kind = BSMM_GROUP_MASKED, .align = 16}},
+    {.message = "group.align: value is 1; must be a multiple of 128",
+     .group = {.kind = BSMM_GROUP_ROWS},
+     .layout = BSMM_LAYOUT_NV_128X4},
+    {.message = "group.align: value is 16; must be a multiple of 32",
+     .group = {.kind = BSMM_GROUP_K, .align = 16}},
+    {.message = "group.a_step: value is 10; must be 0",
+     .group = {.kind = BSMM_GROUP_ROWS, .a_step = 10}},
+    {.message = "group.a_step: value is -2", .group = {.kind = BSMM_GROUP_BATCH, .a_step = -2}},
+    {.message = "group.b_step: value is 3; must be BSMM_GROUP_SHARED, 0 or a multiple of 2",
+     .group = {.kind = BSMM_GROUP_BATCH, .b_step = 3}},
+    {.message = "group.b_step: value is 4; must be 0",
+     .group = {.kind = BSMM_GROUP_K, .align = 32, .b_step = 4}},
+    {.message = "group.b_scale_step",
+     .group = {.kind = BSMM_GROUP_K, .align = 32, .b_scale_step = 4}},
+    {.message = "group.c_step: value is 8; must be 0",
+     .group = {.kind = BSMM_GROUP_BATCH, .c_step = 8}},
+    {.message = "group.d_step: value is -1",
+     .group = {.kind = BSMM_GROUP_BATCH, .d_step = BSMM_GROUP_SHARED}},
+    {.message = "group.d_step: value is 5", .group = {.kind = BSMM_GROUP_BATCH, .d_step = 5}},
+    {.message = "group.d_scale_step: value is 1",
+     .group = {.kind = BSMM_GROUP_BATCH, .d_scale_step = 1}},
+    {.message = "d.scale_layout: value is cublas_vec128",
+     .group = {.kind = BSMM_GROUP_ROWS},
+     .layout = BSMM_LAYOUT_CUBLAS_VEC128},
+    {.message = "a.scale_bytes",
+     .group = {.kind = BSMM_GROUP_ROWS, .flags = BSMM_GROUP_SCALES_APART}},
+    {.message = "b_packed", .group = {.kind = BSMM_GROUP_K, .align = 32}, .b_packed = true},
+    {.message = "flags: value is 1; groups", .group = {.kind = BSMM_GROUP_ROWS}, .any_rows = true},
+    {.message = "group_sizes: value is NULL", .group = {.kind = BSMM_GROUP_ROWS}},
+    {.message = "gather: value is NULL",
+     .group = {.kind = BSMM_GROUP_MASKED, .flags = BSMM_GROUP_GATHER_A}},
+    {.message = "group_alpha: value is NULL",
+     .group = {.kind = BSMM_GROUP_BATCH, .flags = BSMM_GROUP_EACH_ALPHA}},
+    {.message = "b.global_scale: value is NULL",
+     .group = {.kind = BSMM_GROUP_BATCH, .flags = BSMM_GROUP_EACH_B_GLOBAL}},
+};
+
+static void test_broken_rules(void **state) {
+    (void)state;
+    static _Alignas(64) uint8_t memory[4][4 * M * K * 4];
+    static const int32_t sizes[4];
+    for (size_t i = 0; i < BSMM_COUNT(rules); i++) {
+        const broken *rule = &rules[i];
+        bsmm_group group = rule->group;
+        bsmm_matrix m[] = {shape("mxfp8", M, K, 0), shape("mxfp4", N, K, 0),
+                           shape("mxfp8", M, N, rule->layout)};
+        if (!group.struct_size) group.struct_size = sizeof group;
+        if (!group.count) group.count = 3;
+        for (size_t q = 0; q < BSMM_COUNT(m); q++) {
+            m[q].data = memory[q];
+            m[q].scales = memory[q] + M * K * 4;
+        }
+        bsmm_scale_bytes(&m[2], &m[2].scale_bytes);
+        m[2].scales = memory[3];
+        if (group.kind != BSMM_GROUP_ROWS || strncmp(rule->message, "group_sizes", 11) != 0)
+            group.sizes = sizes;
+        bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &m[0], .b = &m[1], .d = &m[2]};
+        desc.group = &group;
+        desc.b_packed = rule->b_packed;
+        desc.flags = rule->any_rows ? BSMM_MATMUL_ANY_ROWS : 0;
+        assert_int_equal(bsmm_matmul(&desc), BSMM_E_INVALID);
+        if (strncmp(bsmm_error_message(), rule->message, strlen(rule->message)) != 0)
+            fail_msg("%s: got \"%s\"", rule->message, bsmm_error_message());
+    }
+}
+
+/* Where buffers are not host memory a kernel has to say that it takes groups. */
+static void test_refusals(void **state) {
+    (void)state;
+    static const bsmm_backend elsewhere = {.name = "elsewhere"};
+    static const bsmm_groups groups;
+    static const bsmm_product product = {.groups = &groups, .backend = &elsewhere};
+    uint32_t refuse = 0;
+    for (uint32_t i = 0; bsmm_kernel_at(i); i++) {
+        const char *reason = bsmm_features_refuse(bsmm_kernel_at(i), &product);
+        assert_true((reason == NULL) == !!(bsmm_kernel_at(i)->features & BSMM_FEATURE_GROUPS));
+        if (!reason) continue;
+        assert_string_equal(reason, "takes one product, not groups of them");
+        refuse++;
+    }
+    print_message("%u kernels would refuse by name\n", refuse);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scale_bytes),
+        cmocka_unit_test(test_broken_rules),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
