@@ -163,6 +163,36 @@ static void take_scalars(input *in, bsmm_matmul_desc *desc, pointed *values) {
     desc->kernel = take_name(in, kernels, COUNT(kernels), values->names[2]);
 }
 
+static const bsmm_epilogue *take_epilogue(input *in, const bsmm_matrix *residual) {
+    bsmm_epilogue e = BSMM_INIT(bsmm_epilogue);
+    if (take_byte(in) < 128) return NULL;
+    e.activation = (uint32_t)take_number(in);
+    e.halves = (uint32_t)take_number(in);
+    e.scale_by = (uint32_t)take_number(in);
+    if (take_byte(in) % 2) take(in, &e.limit, 3 * sizeof e.limit); /* slope and up_offset too */
+    e.residual = take_byte(in) % 2 ? residual : NULL;
+    return versioned(in, &e, sizeof e);
+}
+
+static const bsmm_group *take_group(input *in) {
+    bsmm_group g = BSMM_INIT(bsmm_group);
+    if (take_byte(in) < 128) return NULL;
+    int64_t *const numbers[] = {
+        &g.count,  &g.align,         &g.expected_rows, &g.a_step,       &g.b_step,      &g.c_step,
+        &g.d_step, &g.residual_step, &g.a_scale_step,  &g.b_scale_step, &g.d_scale_step};
+    g.kind = (uint32_t)take_number(in);
+    g.flags = (uint32_t)take_number(in);
+    for (size_t i = 0; i < COUNT(numbers) && take_byte(in) % 4; i++)
+        *numbers[i] = (int64_t)take_number(in);
+    return versioned(in, &g, sizeof g);
+}
+
+static void check_group(const bsmm_group *group, const bsmm_matrix *matrix) {
+    uint64_t bytes;
+    if (bsmm_group_scale_bytes(group, matrix, &bytes) != BSMM_OK)
+        require(bsmm_error_message()[0] != 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in = {data, size};
     uint8_t sound = take_byte(&in), shape = take_byte(&in);
@@ -179,10 +209,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     desc.c = sound & 16 ? NULL : matrices[2];
     desc.d = matrices[3];
     if (!(sound & 32)) take_scalars(&in, &desc, &values);
+    desc.flags = (uint32_t)take_number(&in) % 5;
+    desc.epilogue = take_epilogue(&in, matrices[3]);
+    desc.group = take_group(&in);
+    if (desc.group) check_group(desc.group, matrices[take_byte(&in) % 4]);
     void *copy = versioned(&in, &desc, sizeof desc);
 
     check_product(copy, desc.kernel != NULL);
     free(copy);
+    free((void *)(uintptr_t)desc.epilogue);
+    free((void *)(uintptr_t)desc.group);
     for (size_t i = 0; i < 4; i++) {
         check_matrix(matrices[i], &in);
         free((void *)(uintptr_t)matrices[i]);

@@ -329,9 +329,15 @@ typedef enum bsmm_compute {
 
 /* Properties of a product; more may be added up. */
 typedef enum bsmm_matmul_flags {
-    BSMM_MATMUL_ANY_ROWS = 1 /* plans only: the rows of A, C, D and the residual are the most that a
-                                run may have; bsmm_buffers says how many it has. Pitches, and where
-                                scales lie, are those of the described rows for every run */
+    BSMM_MATMUL_ANY_ROWS = 1, /* plans only: the rows of A, C, D and the residual are the most that
+                                 a run may have; bsmm_buffers says how many it has. Every run's
+                                 buffers have room for the described rows; pitches, and where
+                                 scales lie, are those of the described rows */
+    BSMM_MATMUL_BATCH_INVARIANT = 2 /* the order of a result's sum depends on the formats and K
+                                       alone (docs/NUMERICS.md, Order of sums): the bits of a row of
+                                       D depend neither on M, nor on the row's place, the other
+                                       rows, groups or threads. Kernels that cannot promise it
+                                       refuse */
 } bsmm_matmul_flags;
 
 /* D = round(epilogue(alpha * A x B^T + beta * C + bias)). N is b->rows; D has N columns, or N / 2

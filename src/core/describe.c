@@ -114,10 +114,11 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
         return bsmm_fail(BSMM_E_INVALID, "compute: value is %u; must be 0 or 1", copy.compute);
     if (copy.b_packed > 1)
         return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; must be 0 or 1", copy.b_packed);
-    if (copy.flags > BSMM_MATMUL_ANY_ROWS)
+    if (copy.flags > (BSMM_MATMUL_ANY_ROWS | BSMM_MATMUL_BATCH_INVARIANT))
         return bsmm_fail(BSMM_E_INVALID, "flags: value is %u; must be a sum of bsmm_matmul_flags",
                          copy.flags);
     p->any_rows = copy.flags & BSMM_MATMUL_ANY_ROWS;
+    p->invariant = copy.flags & BSMM_MATMUL_BATCH_INVARIANT;
     p->b_packed = copy.b_packed;
     p->compute = copy.compute;
     p->threads = bsmm_thread_count(copy.threads);

@@ -202,23 +202,26 @@ typedef struct stack {
     bool is_stack, is_written;
 } stack;
 
-/* Matrices that are written may lie behind each other, or side by side in one pitch. */
+/* Whether matrices lie side by side in one pitch: (M, G, N) seen as G matrices of (M, N). */
+static bool lie_side_by_side(const bsmm_operand *o, uint64_t step, int64_t count) {
+    uint64_t line = (uint64_t)(o->m.order == BSMM_ORDER_ROW ? o->m.cols : o->m.rows);
+    uint64_t pitch = (uint64_t)o->m.ld;
+    return step >= line && line > 0 && (uint64_t)count - 1 <= (pitch - line) / step;
+}
+
 static bsmm_status check_written(const stack *s, int64_t count) {
     const bsmm_operand *o = s->o;
-    bool by_rows = o->m.order == BSMM_ORDER_ROW;
-    uint64_t line = (uint64_t)(by_rows ? o->m.cols : o->m.rows), step = s->to->elements;
-    uint64_t whole = o->data_bytes * 8 / bsmm_elem_row(o->m.format.elem)->bits;
+    uint64_t step = s->to->elements, bytes;
     if (count < 2 || o->data_bytes == 0) return BSMM_OK;
-    bool side_by_side = step >= line && ((uint64_t)count - 1) * step + line <= (uint64_t)o->m.ld;
-    if (step < whole && !side_by_side)
+    bool apart = !bsmm_elem_bytes(o->m.format.elem, step, &bytes) || bytes >= o->data_bytes;
+    if (!apart && !lie_side_by_side(o, step, count))
         return bsmm_fail(BSMM_E_INVALID,
-                         "group.%s: value is %lld; matrices of %llu elements would overlap",
-                         s->field, (long long)s->given, (unsigned long long)whole);
-    if (s->to->scales < o->map.count)
-        return bsmm_fail(
-            BSMM_E_INVALID, "group.%s: value is %lld; matrices of %llu scales would overlap",
-            s->scale_field, (long long)s->scales_given, (unsigned long long)o->map.count);
-    return BSMM_OK;
+                         "group.%s: value is %lld; matrices of %llu bytes would overlap", s->field,
+                         (long long)s->given, (unsigned long long)o->data_bytes);
+    if (s->to->scales >= o->map.count) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID,
+                     "group.%s: value is %lld; matrices of %llu scales would overlap",
+                     s->scale_field, (long long)s->scales_given, (unsigned long long)o->map.count);
 }
 
 static bsmm_status place_stack(const bsmm_groups *g, const stack *s) {

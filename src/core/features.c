@@ -3,7 +3,8 @@
 #include "core/describe.h"
 
 static uint32_t features_of(const bsmm_product *p) {
-    uint32_t features = p->finish ? BSMM_FEATURE_EPILOGUE : 0;
+    uint32_t features =
+        (p->finish ? BSMM_FEATURE_EPILOGUE : 0) | (p->invariant ? BSMM_FEATURE_INVARIANT : 0);
     if (p->backend->host_memory) return features; /* core cuts such products into parts */
     return features | (p->any_rows ? BSMM_FEATURE_ANY_ROWS : 0) |
            (p->groups ? BSMM_FEATURE_GROUPS : 0);
@@ -15,6 +16,8 @@ static const struct {
 } reasons[] = {
     {BSMM_FEATURE_EPILOGUE, "has no epilogue beyond alpha, beta and bias"},
     {BSMM_FEATURE_ANY_ROWS, "takes the row count of the description alone (flags: ANY_ROWS)"},
+    {BSMM_FEATURE_INVARIANT, "its order of sums depends on more than formats and K (flags: "
+                             "BATCH_INVARIANT)"},
     {BSMM_FEATURE_GROUPS, "takes one product, not groups of them"},
 };
 

@@ -49,6 +49,7 @@ typedef struct bsmm_product {
     const bsmm_finish *finish; /* NULL: nothing after alpha, beta and bias */
     const bsmm_groups *groups; /* NULL: one product */
     const bsmm_backend *backend; /* never NULL once a kernel is asked */
+    bool invariant;              /* BSMM_MATMUL_BATCH_INVARIANT */
     bool any_rows; /* BSMM_MATMUL_ANY_ROWS: matrices have the most rows that a run has */
     int64_t rows;  /* of a run with any_rows: how many, */
     const int32_t *device_rows; /* or, where not NULL, where that will be found */
@@ -76,8 +77,9 @@ enum {
 typedef enum bsmm_feature {
     BSMM_FEATURE_EPILOGUE = 1, /* a bsmm_finish */
     BSMM_FEATURE_ANY_ROWS =
-        2,                   /* any_rows; in host memory core cuts the product instead (parts.h) */
-    BSMM_FEATURE_GROUPS = 4, /* bsmm_groups; in host memory core cuts the product instead */
+        2, /* any_rows; in host memory core cuts the product instead (parts.h) */
+    BSMM_FEATURE_INVARIANT = 8, /* the order of sums depends on formats and K alone */
+    BSMM_FEATURE_GROUPS = 4,    /* bsmm_groups; in host memory core cuts the product instead */
 } bsmm_feature;
 
 typedef struct bsmm_kernel {

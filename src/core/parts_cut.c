@@ -160,6 +160,14 @@ static void copy_row(const bsmm_operand *from, int64_t r, bsmm_operand *to, int6
             bsmm_scale_load_code(scale, from->m.scales, bsmm_scale_map_at(&from->map, r, c)));
 }
 
+static void clear_rows(bsmm_operand *o) {
+    uint64_t rows = (uint64_t)o->m.rows, bits = bsmm_elem_row(o->m.format.elem)->bits;
+    memset(o->m.data, 0, rows * ((uint64_t)o->m.ld * bits / 8));
+    if (o->m.format.scale != BSMM_SCALE_NONE)
+        memset(o->m.scales, 0,
+               rows * o->map.tile_row_step * bsmm_scale_row_of(o->m.format.scale)->bytes);
+}
+
 /* Code 0 is +0 in every element format, and no scale of code 0 makes more of it. */
 void bsmm_part_gather(const bsmm_groups *g, const int32_t *rows, void *memory, bsmm_product *part) {
     const bsmm_operand from = part->a;
@@ -168,7 +176,7 @@ void bsmm_part_gather(const bsmm_groups *g, const int32_t *rows, void *memory, b
     part->a.m.scales = (uint8_t *)memory + align64(g->gathered.data_bytes);
     part->a.m.global_scale = from.m.global_scale;
     bsmm_operand_keep_rows(&part->a, 0, part->d.m.rows);
-    memset(memory, 0, bsmm_part_gathered_bytes(g));
+    clear_rows(&part->a);
     for (int64_t i = 0; i < part->d.m.rows; i++)
         if (rows[i] >= 0 && rows[i] < from.m.rows) copy_row(&from, rows[i], &part->a, i);
 }

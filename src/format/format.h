@@ -102,16 +102,16 @@ static inline uint64_t bsmm_operand_index(const bsmm_operand *o, int64_t r, int6
 
 /* Keeps rows [row, row + rows), or columns. Elements and scales stay where they are, so that a
  * part's first element begins a byte, and its first scale a block and a tile of the layout.
- * Sizes in bytes are what is left of the buffers behind the new pointers, which is all that a reader
- * of whole cache lines has to know. */
+ * Sizes in bytes are what is left of the buffers behind the new pointers, which is all that a
+ * reader of whole cache lines has to know. */
 void bsmm_operand_keep_rows(bsmm_operand *o, int64_t row, int64_t rows);
 void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols);
 
 /* Moves on by whole matrices of a stack. */
 void bsmm_operand_move(bsmm_operand *o, uint64_t elements, uint64_t scales);
 
-/* Gives a part scales of its own, which begin `offset` scales behind the whole's and are laid out as
- * those of a matrix of the part's shape; returns how many they are, padding included. */
+/* Gives a part scales of its own, which begin `offset` scales behind the whole's and are laid out
+ * as those of a matrix of the part's shape; returns how many they are, padding included. */
 uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uint64_t offset);
 
 /* ---- values (decode.c) ---- */

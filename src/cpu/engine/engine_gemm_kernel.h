@@ -57,6 +57,7 @@ static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed
 /* The members of a bsmm_kernel that these are. */
 #define BSMM_PACKED_KERNEL                                                                         \
     .device = "cpu", .state_bytes = sizeof(bsmm_gemm), .workspace_bytes = workspace_bytes,         \
-    .run = run, .packed_b_bytes = packed_b_bytes, .pack_b = pack_b
+    .run = run, .packed_b_bytes = packed_b_bytes, .pack_b = pack_b,                                \
+    .features = BSMM_FEATURE_INVARIANT
 
 #endif

@@ -116,5 +116,5 @@ const bsmm_kernel bsmm_kernel_cpu_f32 = {
     .workspace_bytes = workspace_bytes,
     .bound = bound,
     .run = run,
-    .features = BSMM_FEATURE_EPILOGUE,
+    .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT,
 };

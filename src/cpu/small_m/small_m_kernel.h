@@ -40,6 +40,6 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
 /* The members of a bsmm_kernel that these are. */
 #define BSMM_SMALL_M_KERNEL                                                                        \
     .device = "cpu", .state_bytes = sizeof(bsmm_small_m), .workspace_bytes = workspace_bytes,      \
-    .run = run
+    .run = run, .features = BSMM_FEATURE_INVARIANT
 
 #endif

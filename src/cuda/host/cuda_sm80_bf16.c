@@ -203,4 +203,5 @@ const bsmm_kernel bsmm_kernel_cuda_sm80_bf16 = {
     .bound = bound,
     .make = make,
     .run = run,
+    .features = BSMM_FEATURE_INVARIANT, /* one way for any rows, each result by itself */
 };
