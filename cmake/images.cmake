@@ -25,9 +25,8 @@ function(add_gpu_pack pack code)
   set(gpu_pack_rows "${gpu_pack_rows}#include \"${file}.rows\"\n" PARENT_SCOPE)
 endfunction()
 
-# After the last pack: ${PROJECT_BINARY_DIR}/gpu_images.c.
-function(write_gpu_images)
-  set(source ${PROJECT_BINARY_DIR}/gpu_images.c)
+# After the last pack: the table, as a C file.
+function(write_gpu_images source)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT "#include \"gpu/images.h\"\n\n${gpu_pack_bytes}
 const bsmm_gpu_image bsmm_gpu_images[] = {\n${gpu_pack_rows}    {0},\n};\n")
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${gpu_pack_files}")

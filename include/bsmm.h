@@ -18,7 +18,10 @@
  *    field, its value and the rule. On failure no output buffer has been written, unless the
  *    function's comment says otherwise.
  *  - Everything is thread-safe unless its comment says otherwise. The library never prints,
- *    aborts, exits or reads the environment, and keeps no global state but each thread's message.
+ *    aborts, exits or reads the environment. Its only global state: each thread's message; what the
+ *    first use finds out and nothing changes afterwards (the processor's features and cache, tables
+ *    of elements, the GPU's driver, a record with a context of each GPU that is used); the GPU
+ *    modules and functions loaded so far; and a counter of launches.
  */
 #ifndef BSMM_H
 #define BSMM_H

@@ -83,33 +83,21 @@ static bool brand_string(char brand[49]) {
 
 /* cpuid is slow under hypervisors: asked once. Threads that race here find the same. */
 static atomic_uint detected;
-static atomic_uint feature_mask = ~0u, added_features;
 
-uint32_t bsmm_cpu_features(void) {
+uint32_t bsmm_cpu_ask_features(void) {
     const uint32_t known = 1u << 31;
     uint32_t features = atomic_load_explicit(&detected, memory_order_relaxed);
     if (!(features & known)) {
         features = detect() | known;
         atomic_store_explicit(&detected, features, memory_order_relaxed);
     }
-    features |= atomic_load_explicit(&added_features, memory_order_relaxed);
-    return features & ~known & atomic_load_explicit(&feature_mask, memory_order_relaxed);
+    return features & ~known;
 }
 
-void bsmm_cpu_mask_features(uint32_t mask) {
-    atomic_store_explicit(&feature_mask, mask, memory_order_relaxed);
-}
+static atomic_ullong known_l2; /* plus 1; asked once, as the features */
 
-void bsmm_cpu_add_features(uint32_t features) {
-    atomic_store_explicit(&added_features, features, memory_order_relaxed);
-}
-
-static atomic_ullong pretended_l2, known_l2; /* known_l2: plus 1; asked once, as the features */
-
-uint64_t bsmm_cpu_l2_bytes(void) {
-    uint64_t pretended = atomic_load_explicit(&pretended_l2, memory_order_relaxed);
+uint64_t bsmm_cpu_ask_l2_bytes(void) {
     uint64_t known = atomic_load_explicit(&known_l2, memory_order_relaxed);
-    if (pretended) return pretended;
     if (known) return known - 1;
 #if defined(_SC_LEVEL2_CACHE_SIZE)
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -119,10 +107,6 @@ uint64_t bsmm_cpu_l2_bytes(void) {
     known = bytes > 0 ? (uint64_t)bytes : 0;
     atomic_store_explicit(&known_l2, known + 1, memory_order_relaxed);
     return known;
-}
-
-void bsmm_cpu_pretend_l2_bytes(uint64_t bytes) {
-    atomic_store_explicit(&pretended_l2, bytes, memory_order_relaxed);
 }
 
 static const struct {

@@ -21,19 +21,13 @@ typedef enum bsmm_cpu_feature {
  * extensions are only reported beside AVX512 itself. 0 on other architectures than x86-64. */
 uint32_t bsmm_cpu_features(void);
 
-/* From now on features outside `mask` count as absent; ~0u ends that. For tests of what other
- * processors choose: plans that exist keep their kernels. */
-void bsmm_cpu_mask_features(uint32_t mask);
-
-/* From now on `features` count as there, where they are not masked; 0 ends that. For tests, and
- * only of BSMM_CPU_TWO_PORTS, which stands for no instruction. */
-void bsmm_cpu_add_features(uint32_t features);
-
 /* Bytes of a core's second-level cache; 0 where nothing says. */
 uint64_t bsmm_cpu_l2_bytes(void);
 
-/* From now on that is what the cache counts as; 0 ends it. For tests. */
-void bsmm_cpu_pretend_l2_bytes(uint64_t bytes);
+/* The same, asked of the processor and kept by the first call (cpu.c). Only cpu_known.c calls them:
+ * tests link another in its place, to be other processors. */
+uint32_t bsmm_cpu_ask_features(void);
+uint64_t bsmm_cpu_ask_l2_bytes(void);
 
 /* The names of `features`, separated by spaces; cut at size. */
 void bsmm_cpu_feature_names(uint32_t features, char *text, size_t size);

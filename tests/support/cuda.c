@@ -7,12 +7,26 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+/* Linked in the place of src/cuda/host/wgmma_choose.c: the tile that BSMM_TEST_TILE names is chosen
+ * for its kind and elements, whatever it costs. */
+const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
+                                         uint32_t a_elem, uint32_t b_elem) {
+    const char *only = getenv("BSMM_TEST_TILE");
+    const bsmm_wgmma_tile *best = NULL, *t;
+    for (size_t i = 0; (t = bsmm_wgmma_tile_at(i)); i++) {
+        if (!bsmm_wgmma_tile_takes(t, kind, a_elem, b_elem)) continue;
+        if (only && strcmp(bsmm_wgmma_function(t)->name, only) == 0) return t;
+        if (!best || bsmm_wgmma_tile_cycles(p, t) < bsmm_wgmma_tile_cycles(p, best)) best = t;
+    }
+    return best;
+}
+
 const bsmm_cuda_device *test_cuda_device_or_null(void) {
     const bsmm_cuda_device *device;
-    bsmm_wgmma_only_tile = getenv("BSMM_TEST_TILE");
     const bsmm_gpu_image *image;
     if (bsmm_gpu_image_find("sm80/words", NULL, NULL, &image) != BSMM_OK) return NULL;
     return bsmm_cuda_device_get(0, &device) == BSMM_OK ? device : NULL;

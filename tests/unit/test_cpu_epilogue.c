@@ -1,6 +1,6 @@
 /* The epilogue's rows against the codec: every value is rounded once, from double; by the loops of
  * every target that this processor has. */
-#include "base/cpu.h"
+#include "cpu_hooks.h"
 #include "cpu/engine/engine_gemm.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The CPU kernels beside each other: what a processor with fewer features chooses, and which
  * kernels have the same bits. That each is right is test_matmul's. */
-#include "base/cpu.h"
+#include "cpu_hooks.h"
 #include "product.h"
 
 #include <setjmp.h>

@@ -175,11 +175,11 @@ static void modules_are_what_the_device_runs(void **state) {
 
 static void each_failing_entry_is_named(void **state) {
     (void)state;
-    static const bsmm_cuda_function probes[] = {{"sm90a/probe", "a", 64},
-                                                {"sm90a/probe", "b", 64},
-                                                {"sm90a/probe", "c", 64},
-                                                {"sm90a/probe", "d", 64},
-                                                {"sm90a/probe", "e", 64}};
+    static const bsmm_cuda_function probes[] = {{"sm90a/small_m", "a", 64},
+                                                {"sm90a/small_m", "b", 64},
+                                                {"sm90a/small_m", "c", 64},
+                                                {"sm90a/small_m", "d", 64},
+                                                {"sm90a/small_m", "e", 64}};
     static const struct {
         const char *entry, *named;
         CUresult result;

@@ -1,7 +1,7 @@
 /* f32, f16 and bf16 to each other: what the processor has gives the bytes that it gives without,
  * for every value of 16 bits, those around them in 32, NaNs between others, odd sizes and pitches.
  */
-#include "base/cpu.h"
+#include "cpu_hooks.h"
 #include "operand.h"
 
 #include <setjmp.h>

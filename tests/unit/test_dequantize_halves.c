@@ -1,7 +1,7 @@
 /* bsmm_dequantize to f16 and bf16 where rounding is hardest: products that lie halfway between two
  * results, or so close to there that their nearest float does, subnormal ones among them. What the
  * processor has gives the bytes that it gives without. */
-#include "base/cpu.h"
+#include "cpu_hooks.h"
 #include "base/scalar.h"
 #include "operand.h"
 

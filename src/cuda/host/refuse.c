@@ -9,7 +9,7 @@ static const char *refuse_elements(const bsmm_product *p, char *why, size_t size
     for (size_t i = 0; i < BSMM_COUNT(elems); i++) {
         if (bsmm_gpu_knows_elem(elems[i])) continue;
         snprintf(why, size, "%c has %s elements, which no device code was written for", "abd"[i],
-                 bsmm_elem_row(elems[i])->name);
+                 bsmm_elem_row(elems[i]) -> name);
         return why;
     }
     return NULL;

@@ -5,7 +5,6 @@
 #include "gpu/params.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 /* ---- tiles ---- */
 
@@ -86,24 +85,17 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     return d;
 }
 
-const char *bsmm_wgmma_only_tile;
-
-static bool is_only_tile(const bsmm_wgmma_tile *t) {
-    return bsmm_wgmma_only_tile && strcmp(t->function.name, bsmm_wgmma_only_tile) == 0;
+const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index) {
+    return index < BSMM_COUNT(tiles) ? &tiles[index] : NULL;
 }
 
-const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
-                                         uint32_t a_elem, uint32_t b_elem) {
-    const bsmm_wgmma_tile *best = NULL;
-    double least = 0;
-    for (size_t i = 0; i < BSMM_COUNT(tiles); i++) {
-        const bsmm_wgmma_tile *t = &tiles[i];
-        if (t->kind != kind || t->a_elem != a_elem || t->b_elem != b_elem) continue;
-        if (is_only_tile(t)) return t;
-        double cycles = p->device ? deal_of(p, t).cycles : 0;
-        if (!best || cycles < least) best = t, least = cycles;
-    }
-    return best;
+bool bsmm_wgmma_tile_takes(const bsmm_wgmma_tile *t, bsmm_wgmma_kind kind, uint32_t a_elem,
+                           uint32_t b_elem) {
+    return t->kind == kind && t->a_elem == a_elem && t->b_elem == b_elem;
+}
+
+double bsmm_wgmma_tile_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
+    return p->device ? deal_of(p, t).cycles : 0;
 }
 
 const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile) {

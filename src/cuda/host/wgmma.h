@@ -33,13 +33,19 @@ typedef struct bsmm_wgmma_side {
 
 typedef struct bsmm_wgmma_tile bsmm_wgmma_tile; /* a row of the table of tiles (wgmma.c) */
 
+/* A row of the table; NULL past the last. */
+const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index);
+
+/* Whether it multiplies such operands. */
+bool bsmm_wgmma_tile_takes(const bsmm_wgmma_tile *tile, bsmm_wgmma_kind kind, uint32_t a_elem,
+                           uint32_t b_elem);
+
+/* Its estimated time for the product's shape; 0 for a product without a device. */
+double bsmm_wgmma_tile_cycles(const bsmm_product *p, const bsmm_wgmma_tile *tile);
+
 /* The tile with the least estimated time for the product's shape. elem: of A and B. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem);
-
-/* Of tests, which want every tile to meet what is rare: where this names a tile, it is chosen for
- * its kind and elements, whatever it costs. NULL, and set before any product is made. */
-extern const char *bsmm_wgmma_only_tile;
 
 /* For bsmm_cuda_refuse. */
 const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile);

@@ -1,0 +1,15 @@
+/* Which tile a product takes. Nothing else stands here, so that a test that chooses otherwise links
+ * without this file (tests/support/cuda.c). */
+#include "cuda/host/wgmma.h"
+
+const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
+                                         uint32_t a_elem, uint32_t b_elem) {
+    const bsmm_wgmma_tile *best = NULL, *t;
+    double least = 0;
+    for (size_t i = 0; (t = bsmm_wgmma_tile_at(i)); i++) {
+        if (!bsmm_wgmma_tile_takes(t, kind, a_elem, b_elem)) continue;
+        double cycles = bsmm_wgmma_tile_cycles(p, t);
+        if (!best || cycles < least) best = t, least = cycles;
+    }
+    return best;
+}

@@ -1,0 +1,20 @@
+#!/bin/bash
+# Nothing that tests alone may call is in the libraries: other processors, other caches, other tiles, the
+# kernel that tests launch.
+# usage: check-hooks.sh LIBRARY...
+set -euo pipefail
+hooks='mask_features|add_features|pretend|only_tile|probe'
+for library in "$@"; do
+    names=$(nm --defined-only --format=posix "$library" 2>/dev/null | cut -d' ' -f1)
+    [ -n "$names" ] || { echo "$library: nm lists no name"; exit 1; }
+    if found=$(grep -E "$hooks" <<<"$names"); then
+        echo "$library has hooks of tests:"
+        echo "$found"
+        exit 1
+    fi
+    if grep -aq 'sm90a/probe' "$library"; then
+        echo "$library has the kernel of tests sm90a/probe"
+        exit 1
+    fi
+done
+echo "no hook of tests in $# libraries"
