@@ -109,6 +109,7 @@ static void other_architectures_are_refused(void **state) {
         char why[200];
         bsmm_cuda_device device = {.capability = cases[i].capability, .name = "GPU"};
         bsmm_product p = {.device = &device};
+        p.a.m.format.elem = p.b.m.format.elem = p.d.m.format.elem = BSMM_ELEM_BF16;
         assert_int_equal(!bsmm_cuda_refuse(&p, &probe, why, sizeof why), cases[i].probe);
         assert_int_equal(!bsmm_cuda_refuse(&p, &words, why, sizeof why), cases[i].words);
     }
