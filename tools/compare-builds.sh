@@ -4,7 +4,7 @@
 # differs. The other options are the program's: --device cuda:0, --no-times, ...
 # usage: compare-builds.sh BASE_REV [-DCMAKE_FLAG...] [--OPTION...]
 #        compare-builds.sh --prepare BASE_REV   puts what a machine without git, pkg-config and
-#        jansson needs into build-compare/: then the first form works there too.
+#        their libraries needs into build-compare/: then the first form works there too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$PWD/build-compare
@@ -22,47 +22,57 @@ mkdir -p "$folder"
 tree=$folder/tree-$base
 if [ ! -d "$tree" ]; then
     mkdir "$tree.part"
-    git archive "$base" | tar -x -C "$tree.part"
+    git archive "$base" CMakeLists.txt cmake include src | tar -x -C "$tree.part"
     mv "$tree.part" "$tree"
 fi
 
-# pkg-config's answers about a jansson that lies in build-compare.
-keep_jansson() {
-    mkdir -p "$folder/jansson"
-    cp "$(pkg-config --variable=includedir jansson)"/jansson*.h "$folder/jansson"
-    cp "$(pkg-config --variable=libdir jansson)/libjansson.a" "$folder/jansson"
-    pkg-config --modversion jansson >"$folder/jansson/version"
+# Libraries for a machine without them, and pkg-config's answers about them.
+packages="jansson libzstd"
+keep_packages() {
+    mkdir -p "$folder/packages"
+    local package library
+    for package in $packages; do
+        library=$(cc -print-file-name="lib${package#lib}.so")
+        cp "$(pkg-config --variable=includedir "$package")/${package#lib}"*.h "$folder/packages"
+        cp -L "$library" "$folder/packages"
+        cp -L "$library" "$folder/packages/$(objdump -p "$library" | awk '/SONAME/ { print $2 }')"
+        pkg-config --modversion "$package" >"$folder/packages/$package.version"
+    done
+    cp "$(command -v zstd)" "$folder/packages"
 }
 if [ -n "$prepare" ]; then
-    keep_jansson
+    keep_packages
     exit
 fi
-if ! pkg-config --exists jansson 2>/dev/null; then
+if ! pkg-config --exists $packages 2>/dev/null; then
     cat >"$folder/pkg-config" <<'END'
 #!/bin/sh
-here=$(dirname "$0")/jansson
+here=$(dirname "$0")/packages
+for package; do :; done # the last word
+package=${package%% *}
 for word in "$@"; do
     case $word in
     --version) echo 0.29.2 ;;
-    --modversion) cat "$here/version" ;;
+    --exists) [ -f "$here/$package.version" ] || exit 1 ;;
+    --modversion) cat "$here/$package.version" ;;
     --cflags*) echo "-I$here" ;;
-    --libs*) echo "-L$here -ljansson" ;;
+    --libs*) echo "-L$here -l${package#lib}" ;;
     esac
 done
 END
     chmod +x "$folder/pkg-config"
-    flags+=("-DPKG_CONFIG_EXECUTABLE=$folder/pkg-config")
+    flags+=("-DPKG_CONFIG_EXECUTABLE=$folder/pkg-config" "-DBSMM_ZSTD=$folder/packages/zstd")
 fi
 
-build() { # SOURCE FOLDER TARGET...
-    local source=$1 to=$2
-    shift 2
+build() { # SOURCE FOLDER FLAG TARGET...
+    local source=$1 to=$2 flag=$3
+    shift 3
     cmake -G Ninja -S "$source" -B "$to" -DCMAKE_BUILD_TYPE=Release -DBSMM_TESTS=OFF \
-        -DBSMM_INSTALL=OFF "${flags[@]}" >"$to.log" 2>&1 &&
+        -DBSMM_INSTALL=OFF "$flag" "${flags[@]}" >"$to.log" 2>&1 &&
         cmake --build "$to" -j "${JOBS:-$(nproc)}" --target "$@" >>"$to.log" 2>&1 ||
         { cat "$to.log"; return 2; }
 }
-build "$tree" "$folder/$base" libbsmm.so
-build . "$folder/new" libbsmm.so bsmm_compare
+build "$tree" "$folder/$base" -DBSMM_CLI=OFF libbsmm.so
+build . "$folder/new" -DBSMM_CLI=ON libbsmm.so bsmm_compare
 "$folder/new/bsmm_compare" \
     "$folder/$base/libbsmm.so" "$folder/new/libbsmm.so" "${options[@]}"
