@@ -117,10 +117,10 @@ static void arrive(gfx9_wave *w, gfx9_pending *p) {
     } else if (p->to_lds) {
         for (uint32_t l = 0; l < LANES; l++) {
             if (!(p->exec >> l & 1)) continue;
-            const uint32_t *from = &p->data[0][0] + l * p->count;
+            const uint32_t *from = &p->data[0][0] + (size_t)l * p->count;
             gfx9_lds_late(w, p->lds_at[l], 4u * p->count, -1);
             gfx9_lds_touch(w, p->inst, p->lds_at[l], 4u * p->count, l, 1, from);
-            memcpy(w->group->lds + p->lds_at[l], from, 4u * p->count);
+            memcpy(w->group->lds + p->lds_at[l], from, (size_t)4 * p->count);
         }
     } else if (p->count) {
         write_rows(w, p->reg, p->count, p->exec, p->mask, (const uint32_t(*)[LANES])p->data);

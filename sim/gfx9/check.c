@@ -32,7 +32,25 @@ static void check_written(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
+/* Nothing stalls a vector instruction that uses what a matrix instruction has not written yet. C
+ * may follow sooner: another matrix instruction takes it from the pipeline. */
+static void check_states(gfx9_wave *w, const gfx9_inst *i) {
+    const bool matrix = i->row->cost == COST_MFMA;
+    for (uint32_t k = matrix; k < (matrix ? 3u : i->operand_count); k++) {
+        const gfx9_operand *o = &i->op[k];
+        for (uint32_t r = 0; o->place == VGPR && r < o->count; r++)
+            if (w->ready[o->reg + r] > w->issued) {
+                gfx9_stop(
+                    w, i,
+                    "operand %u is used %llu wait states too early after a matrix instruction", k,
+                    (unsigned long long)(w->ready[o->reg + r] - w->issued));
+                return;
+            }
+    }
+}
+
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *i) {
+    if (w->group->checks & CHECK_STATES) check_states(w, i);
     for (uint32_t k = 0; w->pending_count && k < i->operand_count; k++) {
         if (!late(w, &i->op[k]) || only_loads(i, k)) continue;
         gfx9_stop(w, i, "operand %u is used before the s_waitcnt of its load", k);

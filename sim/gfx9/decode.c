@@ -1,5 +1,6 @@
 /* Parses LLVM's text of each instruction once, into a row of the tables, operands and modifiers. */
 #include "disassemble.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,39 +9,39 @@ static const gfx9_table *const tables[] = {
     &gfx9_salu_table,   &gfx9_valu_table, &gfx9_convert_table, &gfx9_special_table,
     &gfx9_memory_table, &gfx9_lds_table,  &gfx9_mfma_table};
 
+enum { TABLES = 7 };
+_Static_assert(sizeof tables == TABLES * sizeof(void *), "all tables are looked through");
+
 static int by_name(const void *a, const void *b) {
-    return strcmp((*(const gfx9_row *const *)a)->name, (*(const gfx9_row *const *)b)->name);
+    return strcmp(((const gfx9_row *)a)->name, ((const gfx9_row *)b)->name);
 }
 
-static const gfx9_row **sorted;
+static gfx9_row *sorted;
 static size_t row_count;
+static pthread_once_t sorting = PTHREAD_ONCE_INIT;
 static void sort_rows(void) {
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        row_count += tables[t]->count;
-    const gfx9_row **all = malloc(row_count * sizeof *all);
-    if (!all) abort();
-    size_t n = 0;
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+    size_t count = 0;
+    for (size_t t = 0; t < TABLES; t++)
+        count += tables[t]->count;
+    sorted = malloc(count * sizeof *sorted);
+    for (size_t t = 0; sorted && t < TABLES; t++)
         for (size_t i = 0; i < tables[t]->count; i++)
-            all[n++] = &tables[t]->rows[i];
-    qsort(all, n, sizeof *all, by_name);
-    sorted = all;
+            sorted[row_count++] = tables[t]->rows[i];
+    if (sorted) qsort(sorted, row_count, sizeof *sorted, by_name);
 }
 
-const gfx9_row *gfx9_find_row(const char *name, size_t length, enum gfx9_arch arch) {
-    (void)arch;
-    if (!sorted) sort_rows();
+const gfx9_row *gfx9_find_row(const char *name, size_t length) {
     char key[64];
-    if (length >= sizeof key) return NULL;
+    pthread_once(&sorting, sort_rows);
+    if (length >= sizeof key || !sorted) return NULL;
     memcpy(key, name, length), key[length] = 0;
-    const gfx9_row wanted = {.name = key}, *p = &wanted;
-    const gfx9_row **found = bsearch(&p, sorted, row_count, sizeof *sorted, by_name);
-    return found ? *found : NULL;
+    const gfx9_row wanted = {.name = key};
+    return bsearch(&wanted, sorted, row_count, sizeof *sorted, by_name);
 }
 
 const char *gfx9_row_name(size_t number) {
-    if (!sorted) sort_rows();
-    return number < row_count ? sorted[number]->name : NULL;
+    pthread_once(&sorting, sort_rows);
+    return number < row_count ? sorted[number].name : NULL;
 }
 
 /* ---- operands ---- */
@@ -270,7 +271,7 @@ static bool takes_words(const char *name) {
     return false;
 }
 
-static bool parse(gfx9_object *object, gfx9_inst *i, char *text) {
+static bool parse(gfx9_inst *i, char *text) {
     static const char *const encodings[] = {"_e64_dpp", "_e32", "_e64", "_sdwa", "_dpp"};
     char *p = text;
     bool operand = true, after_comma = true;
@@ -284,7 +285,7 @@ static bool parse(gfx9_object *object, gfx9_inst *i, char *text) {
             break;
         }
     }
-    i->row = gfx9_find_row(name, length, object->arch);
+    i->row = gfx9_find_row(name, length);
     if (!i->row) return false;
     const bool words = takes_words(name);
     /* Of the operands of v_add_co_u32 and its kin the second is where the carry goes. */
@@ -350,8 +351,7 @@ static bool take(void *user, uint64_t address, uint32_t bytes, const char *text)
     if (!i->text) return false;
     snprintf(copy, sizeof copy, "%s", i->text);
     strip_remarks(copy);
-    if (!bytes || !parse(object, i, copy))
-        i->row = NULL; /* Stops the kernel where it comes here. */
+    if (!bytes || !parse(i, copy)) i->row = NULL; /* Stops the kernel where it comes here. */
     return true;
 }
 

@@ -52,7 +52,7 @@ static void fill_hidden(const gfx9_kernel *k, const gfx9_launch *launch, uint8_t
 /* The AQL packet that dispatch_ptr names. */
 static void fill_packet(const job *j, uint8_t *p) {
     const gfx9_launch *l = j->launch;
-    for (int d = 0; d < 3; d++) {
+    for (size_t d = 0; d < 3; d++) {
         const uint16_t block = (uint16_t)l->block[d];
         const uint32_t grid = l->grid[d] * l->block[d];
         memcpy(p + 4 + 2 * d, &block, 2), memcpy(p + 12 + 4 * d, &grid, 4);
@@ -85,7 +85,7 @@ static void fill_sgprs(const job *j, gfx9_wave *w, const uint32_t id[3]) {
     const uint32_t words = j->kernel->preload & 127, from = j->kernel->preload >> 7;
     for (uint32_t k = 0; k < words && n < users && 4 * (from + k) + 4 <= j->kernel->kernarg_size;
          k++)
-        memcpy(&w->s[n++], j->kernarg + 4 * (from + k), 4);
+        memcpy(&w->s[n++], j->kernarg + (size_t)4 * (from + k), 4);
     n = users;
     for (int d = 0; d < 3; d++)
         if (rsrc2 >> (7 + d) & 1) w->s[n++] = id[d];

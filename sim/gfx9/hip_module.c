@@ -158,6 +158,7 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
+// NOLINTNEXTLINE(readability-function-size): HIP's signature.
 HIP hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
                                      unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                      hipStream_t stream, void **params, void **extra) {
@@ -168,7 +169,8 @@ HIP hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, 
     gfx9_launch l = {{gx, gy, gz}, {bx, by, bz}, shared, arguments, k->kernarg_size, 0, 0, 0, 0};
     char error[512] = "";
     if (!arguments) return hip_fail(hipErrorOutOfMemory, "out of memory");
-    l.checks = (uint32_t)setting("BSMM_SIM_CHECKS", CHECK_WAITS | CHECK_RACES | CHECK_UNWRITTEN);
+    l.checks = (uint32_t)setting("BSMM_SIM_CHECKS",
+                                 CHECK_STATES | CHECK_WAITS | CHECK_RACES | CHECK_UNWRITTEN);
     l.seed = setting("BSMM_SIM_SEED", 1), l.limit = setting("BSMM_SIM_LIMIT", 0);
     const bool good = params ? gather(k, params, arguments, k->kernarg_size)
                              : !extra || gather_extra(extra, &l.kernarg, &l.kernarg_size);

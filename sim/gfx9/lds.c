@@ -36,7 +36,7 @@ static void execute_read(gfx9_wave *w, const gfx9_inst *i) {
             if (!touch(w, i, at, bytes, l, 0, NULL)) return;
             for (uint32_t k = 0; k < words; k++) {
                 uint32_t word = 0;
-                memcpy(&word, w->group->lds + at + 4 * k, bytes < 4 ? bytes : 4);
+                memcpy(&word, w->group->lds + at + (size_t)4 * k, bytes < 4 ? bytes : 4);
                 loaded.data[place * words + k][l] =
                     gfx9_widened(word, bytes < 4 ? (int)bytes : 4, i->row->form);
             }
@@ -111,8 +111,8 @@ static void execute_exchange2(gfx9_wave *w, const gfx9_inst *i) {
             const uint32_t at = w->v[i->op[1].reg][l] + offset_of(i, place);
             if (!touch(w, i, at, bytes, l, 2, NULL)) return;
             for (uint32_t k = 0; k < words; k++) {
-                memcpy(&loaded.data[place * words + k][l], w->group->lds + at + 4 * k, 4);
-                memcpy(w->group->lds + at + 4 * k, &w->v[i->op[2 + place].reg + k][l], 4);
+                memcpy(&loaded.data[place * words + k][l], w->group->lds + at + (size_t)4 * k, 4);
+                memcpy(w->group->lds + at + (size_t)4 * k, &w->v[i->op[2 + place].reg + k][l], 4);
             }
         }
     gfx9_result(w, i->op[0].reg, 2 * words, exec, FORM_PLAIN, &loaded, false, true);

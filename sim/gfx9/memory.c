@@ -80,8 +80,8 @@ bool gfx9_memory_free(void *pointer) {
                        pages = (size + PAGE - 1) / PAGE + (size == 0);
         for (uint64_t i = 0; i < pages; i++)
             page_block[first + i] = 0;
-        mmap(pointer, pages * PAGE, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        (void)mmap(pointer, pages * PAGE, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     }
     pthread_mutex_unlock(&lock);
     return found;

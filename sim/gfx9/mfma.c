@@ -97,7 +97,7 @@ static void spread(const gfx9_wave *w, const shape *s, const gfx9_operand *o, in
             const uint32_t word = item * width / 32, shift = item * width % 32,
                            mask = width == 32 ? ~0u : (1u << width) - 1;
             convert_row(kind, m, &w->v[o->reg + word][lane], shift, mask, table,
-                        to + (b * s->k + k) * m);
+                        to + (size_t)(b * s->k + k) * m);
         }
 }
 
@@ -114,7 +114,7 @@ static void spread_mixed(const gfx9_wave *w, const shape *s, const gfx9_operand 
         const uint32_t word = item * width / 32, low = item * width % 32, mask = (1u << width) - 1;
         if (low + width <= 32) {
             convert_row(IN_MIXED, s->m, &w->v[o->reg + word][lane], low, mask, table,
-                        to + k * s->m);
+                        to + (size_t)k * s->m);
             continue;
         }
         for (uint32_t i = 0; i < s->m; i++)
@@ -182,7 +182,7 @@ static void fuse_row(size_t m, size_t depth, const float *a, const float *b, flo
 
 /* abid names the block of A that 2^cbsz neighbouring blocks of B take. */
 static uint32_t broadcast(const gfx9_inst *i, uint32_t block) {
-    return (block & ~((1u << i->cbsz) - 1)) + i->abid;
+    return (block & ~((1u << i->cbsz) - 1)) + (i->abid & ((1u << i->cbsz) - 1));
 }
 
 static void finish(gfx9_wave *w, const gfx9_inst *inst, const shape *s, const float *a,
@@ -202,14 +202,14 @@ static void finish(gfx9_wave *w, const gfx9_inst *inst, const shape *s, const fl
 }
 
 static void execute_floats(gfx9_wave *w, const gfx9_inst *i, const shape *s) {
-    float a[1024], b[1024];
+    float a[1024] = {0}, b[1024] = {0};
     spread(w, s, &i->op[1], s->a, a);
     spread(w, s, &i->op[2], s->b, b);
     finish(w, i, s, a, b, s->a == IN_F32 || s->a == IN_XF32);
 }
 
 static void execute_integers(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
-    uint32_t c[32][LANES], reg, lane, from, item;
+    uint32_t c[32][LANES] = {{0}}, reg, lane, from, item;
     read_c(w, &inst->op[3], result_count(s), U32, c);
     static _Thread_local int8_t a[2048], b[2048];
     for (uint32_t n = 0; n < s->blocks; n++)
@@ -222,8 +222,9 @@ static void execute_integers(gfx9_wave *w, const gfx9_inst *inst, const shape *s
     for (uint32_t n = 0; n < s->blocks; n++)
         for (uint32_t i = 0; i < s->m; i++)
             for (uint32_t j = 0; j < s->m; j++) {
-                const int8_t *x = a + ((inst->cbsz ? broadcast(inst, n) : n) * s->m + i) * s->k,
-                             *y = b + (n * s->m + j) * s->k;
+                const int8_t *x = a +
+                                  (size_t)((inst->cbsz ? broadcast(inst, n) : n) * s->m + i) * s->k,
+                             *y = b + (size_t)(n * s->m + j) * s->k;
                 int32_t sum = 0;
                 for (uint32_t k = 0; k < s->k; k++)
                     sum += x[k] * y[k];
@@ -242,7 +243,7 @@ static double pair(const gfx9_wave *w, const gfx9_operand *o, uint32_t reg, uint
 /* D of f64 lies otherwise: a row in each group of 16 lanes, or, of 4 x 4, a row in each 16 lanes.
  */
 static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
-    uint32_t d[8][LANES], x, y, item;
+    uint32_t d[8][LANES] = {{0}}, x, y, item;
     for (uint32_t n = 0; n < s->blocks; n++)
         for (uint32_t i = 0; i < s->m; i++)
             for (uint32_t j = 0; j < s->m; j++) {
@@ -254,7 +255,8 @@ static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s)
                     sum = fma(pair(w, &inst->op[1], 0, x), pair(w, &inst->op[2], 0, y), sum);
                 }
                 const uint64_t u = gfx9_bits64(sum);
-                d[2 * reg][lane] = (uint32_t)u, d[2 * reg + 1][lane] = (uint32_t)(u >> 32);
+                d[(size_t)2 * reg][lane] = (uint32_t)u;
+                d[(size_t)2 * reg + 1][lane] = (uint32_t)(u >> 32);
             }
     write_d(w, &inst->op[0], 2 * result_count(s), d);
 }
@@ -276,7 +278,7 @@ static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int wh
 static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
     float a[4096], b[4096];
     uint8_t sa[LANES], sb[LANES];
-    uint32_t c[32][LANES], reg, lane;
+    uint32_t c[32][LANES] = {{0}}, reg, lane;
     if (inst->cbsz > 4 || inst->blgp > 4) {
         gfx9_stop(w, inst, "cbsz and blgp must be 0 to 4");
         return;
@@ -354,6 +356,34 @@ static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
 static const shape shapes[] = {TABLE};
 #undef X
 
+/* Operations of a SIMD in a cycle, by the inputs of CDNA3; CDNA4's wider shapes take half the time.
+ */
+static const uint16_t rates[] = {
+    [IN_F32] = 64,  [IN_XF32] = 256, [IN_F16] = 512,  [IN_BF16] = 512,  [IN_I8] = 1024,
+    [IN_F64] = 128, [IN_FP8] = 1024, [IN_BF8] = 1024, [IN_MIXED] = 2048};
+
+/* Passes of four cycles. Small blocks of narrow types take twice their share. */
+static uint32_t passes_of(const shape *s, const gfx9_inst *i) {
+    const uint32_t work = 2u * s->m * s->m * s->k * s->blocks,
+                   each = (uint32_t)s->k * s->m * s->blocks / LANES;
+    const bool wider = (each == 8 && width_of[s->a] == 16) || (each == 16 && s->a == IN_I8);
+    const bool narrow = s->a == IN_MIXED && i->cbsz > 1 && i->blgp > 1;
+    uint32_t cycles = work / rates[s->a] / (wider || narrow ? 2 : 1);
+    if (s->blocks > 1 && s->m > 4 && s->a != IN_F32) cycles *= 2;
+    return cycles / 4 < 2 ? 2 : cycles / 4;
+}
+
+/* Wait states before another instruction may touch D: as LLVM counts them for these processors. */
+static void mark_result(gfx9_wave *w, const gfx9_inst *i, const shape *s) {
+    const uint32_t passes = passes_of(s, i), registers = result_count(s) * (s->a == IN_F64 ? 2 : 1);
+    const bool later = w->group->object->arch == GFX950 && passes != 2;
+    const uint32_t states = s->a == IN_F64   ? s->m == 16 ? 11 : 6
+                            : s->a == IN_F32 ? passes + 2
+                                             : passes + 3 + later;
+    for (uint32_t r = 0; r < registers; r++)
+        w->ready[i->op[0].reg + r] = w->issued + 1 + states;
+}
+
 static void execute(gfx9_wave *w, const gfx9_inst *i) {
     const shape *s = &shapes[i->row->what];
     if (s->a != IN_MIXED && i->blgp) gfx9_stop(w, i, "blgp is not executed but for f8f6f4");
@@ -363,6 +393,7 @@ static void execute(gfx9_wave *w, const gfx9_inst *i) {
          : s->a == IN_I8  ? execute_integers
          : s->a == IN_F64 ? execute_doubles
                           : execute_floats)(w, i, s);
+    if (!w->stop) mark_result(w, i, s);
 }
 
 #define X(name, m, k, blocks, a, b, scaled)                                                        \

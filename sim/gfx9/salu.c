@@ -164,6 +164,10 @@ static void execute_move_indexed(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_write_scalar(w, &d, i->row->form, gfx9_scalar(w, &a, i->row->form == 64 ? U64 : U32));
 }
 
+static void execute_nop(gfx9_wave *w, const gfx9_inst *i) {
+    w->issued += i->word[0] & 15;
+}
+
 static void execute_memtime(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_write_scalar(w, &i->op[0], 64, w->steps);
 }
@@ -199,7 +203,7 @@ static const gfx9_row rows[] = {
     CONTROL("s_endpgm", execute_end, 0, SALU),
     CONTROL("s_barrier", execute_barrier, 0, SALU),
     CONTROL("s_waitcnt", execute_waitcnt, 0, SALU),
-    CONTROL("s_nop", execute_nothing, 0, SALU),
+    CONTROL("s_nop", execute_nop, 0, SALU),
     CONTROL("s_setprio", execute_nothing, 0, SALU),
     CONTROL("s_sleep", execute_sleep, 0, SALU),
     CONTROL("s_sethalt", execute_nothing, 0, SALU),

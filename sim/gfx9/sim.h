@@ -179,6 +179,9 @@ struct gfx9_wave {
     uint8_t late_v[VGPRS], late_s[SGPRS];
     uint64_t random;
     uint64_t written[VGPRS]; /* lanes that were written */
+    uint64_t issued;         /* wait states so far: one an instruction, and s_nop's */
+    uint64_t
+        ready[VGPRS]; /* the first wait state that may touch what a matrix instruction writes */
 };
 
 struct gfx9_group {
@@ -230,7 +233,7 @@ static inline uint32_t *gfx9_row_of(gfx9_wave *w, const gfx9_operand *o, uint32_
 }
 
 /* ---- checks ---- */
-enum { CHECK_WAITS = 1, CHECK_RACES = 2, CHECK_UNWRITTEN = 4 };
+enum { CHECK_STATES = 8, CHECK_WAITS = 1, CHECK_RACES = 2, CHECK_UNWRITTEN = 4 };
 void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm);
 gfx9_pending *gfx9_postpone(gfx9_wave *w);
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *inst);
@@ -252,7 +255,7 @@ typedef struct {
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
                    char *error);
 
-const gfx9_row *gfx9_find_row(const char *name, size_t length, enum gfx9_arch arch);
+const gfx9_row *gfx9_find_row(const char *name, size_t length);
 const char *gfx9_row_name(size_t number);
 /* The tables that it looks through, in order. */
 typedef struct {

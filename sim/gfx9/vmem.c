@@ -45,7 +45,8 @@ typedef struct {
 
 static parts split(const gfx9_inst *i, int kind) {
     const int family = i->row->a;
-    parts p = {0};
+    static const gfx9_operand none = {.place = OFF};
+    parts p = {&none, &none, &none, NULL, &none};
     int k = 0;
     const bool to_lds = i->row->c || i->lds;
     const int after = family == BUFFER ? 3 : family == FLAT ? 1 : 2; /* operands of an address */
@@ -70,7 +71,7 @@ static void flat_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32
                         places *to) {
     const int family = i->row->a;
     const bool wide = p->address->place == VGPR && p->address->count == 2;
-    const uint64_t base = p->base && p->base->place == SGPR
+    const uint64_t base = p->base->place == SGPR
                               ? family == SCRATCH ? w->s[p->base->reg] : gfx9_s64(w, p->base->reg)
                               : 0;
     uint64_t cache[2] = {0};
@@ -123,7 +124,7 @@ static void find_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32
 /* Bytes at lane l's place, at most four from `from`; 0 beyond a buffer's end. */
 static uint32_t read_word(const places *p, int l, uint32_t from, uint32_t bytes) {
     uint32_t word = 0;
-    if (p->at[l] && (int64_t)(from + bytes) <= p->limit[l]) memcpy(&word, p->at[l] + from, bytes);
+    if (p->at[l] && (int64_t)from + bytes <= p->limit[l]) memcpy(&word, p->at[l] + from, bytes);
     return word;
 }
 
@@ -148,7 +149,7 @@ static void load_to_lds(gfx9_wave *w, const gfx9_inst *i, const places *p, uint3
         gfx9_lds_touch(w, i, at, step, (uint32_t)l, 1, words);
         if (late) gfx9_lds_late(w, at, step, 1);
         if (late)
-            late->lds_at[l] = at, memcpy(&late->data[0][0] + (uint32_t)l * (step / 4), words, step);
+            late->lds_at[l] = at, memcpy(&late->data[0][0] + (size_t)l * (step / 4), words, step);
         else
             memcpy(g->lds + at, words, step);
     }
@@ -187,7 +188,7 @@ static void execute_store(gfx9_wave *w, const gfx9_inst *i) {
             const uint32_t n = bytes < 4 ? bytes : 4;
             const uint32_t word =
                 w->v[p.data->reg + k / 4][l] >> (i->row->form & FORM_HIGH ? 16 : 0);
-            if ((int64_t)(k + n) <= at.limit[l]) memcpy(at.at[l] + k, &word, n);
+            if ((int64_t)k + n <= at.limit[l]) memcpy(at.at[l] + k, &word, n);
         }
     }
     if (w->group->checks & CHECK_WAITS) {
@@ -220,8 +221,8 @@ static uint64_t register_value(const gfx9_wave *w, uint32_t reg, int l, int byte
 static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
     const int bytes = i->row->size, what = i->row->b;
     const parts p = split(i, ATOMIC);
-    places at;
-    gfx9_loaded loaded;
+    places at = {0};
+    gfx9_loaded loaded = {0};
     find_places(w, i, &p, (uint32_t)bytes, &at);
     if (w->stop) return;
     for (int l = 0; l < LANES; l++) {

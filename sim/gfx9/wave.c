@@ -55,7 +55,7 @@ void gfx9_run(gfx9_wave *w, uint64_t budget) {
     w->stop = STOP_NO;
     for (uint64_t n = 0; n < budget && !w->stop; n++) {
         const gfx9_inst *i = &object->code[w->pc++];
-        w->steps++;
+        w->steps++, w->issued++;
         step(w, i);
         if (w->pc >= object->code_count && !w->stop)
             gfx9_stop(w, i, "the code ends without s_endpgm");

@@ -42,6 +42,10 @@ MISTAKES = {
     "jump": (ARGS + "s_mov_b64 s[8:9], 0\ns_setpc_b64 s[8:9]\n", "no instruction", "s_nop 0\n", 64),
     "unknown": ("s_rfe_b64 s[2:3]\n", "no row of the tables", "s_nop 0\n", 64),
 }
+MATRIX = ARGS + "".join(f"v_mov_b32 v{r}, 0\n" for r in range(4, 12)) + "v_mov_b32 v2, 0\ns_waitcnt lgkmcnt(0)\nv_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n"
+MISTAKES["wait_states"] = (MATRIX + "s_nop 3\nv_mov_b32 v2, v4\n" + STORE, "wait states too early", MATRIX + "s_nop 7\nv_mov_b32 v2, v4\n" + STORE, 64)
+MISTAKES["wait_states_of_a"] = (MATRIX + "v_mfma_f32_16x16x16_f16 v[8:11], v[4:5], v[10:11], v[8:11]\n", "wait states too early",
+                                MATRIX + "s_nop 7\nv_mfma_f32_16x16x16_f16 v[8:11], v[4:5], v[10:11], v[8:11]\n", 64)
 LOADS_TO_LDS = ARGS + "s_mov_b32 m0, 0\ns_waitcnt lgkmcnt(0)\nglobal_load_lds_dword v1, s[4:5]\n{wait}v_mov_b32 v3, v1\nds_read_b32 v2, v3\ns_waitcnt lgkmcnt(0)\n" + STORE
 MISTAKES["load_to_lds_wait"] = (LOADS_TO_LDS.format(wait=""), "before the s_waitcnt of its load to LDS", LOADS_TO_LDS.format(wait="s_waitcnt vmcnt(0)\n"), 64)
 # The assembler refuses what the erratum is about: s8 as the scale of A.
