@@ -1,11 +1,13 @@
-/* The f32 engines' multiply, included by a kernel's file after it has defined the vector: `vec` of
- * LANES floats, VECTORS of them side by side in a tile, COLUMNS of K from branch to branch, INLINE
- * and TARGET (its attributes), vec_load and vec_store (unaligned), vec_set1, vec_mul, vec_fma,
- * vec_accumulate (*acc += a * b, rounded once) and vec_settle, which may do nothing.
+/* The multiply of the f32 engines. A kernel's file includes this body after it has defined the
+ * vector: `vec` of LANES floats, VECTORS of them side by side in a tile, COLUMNS (the columns of K
+ * that one iteration of the loop unrolls), INLINE and TARGET (function attributes), vec_load and
+ * vec_store (unaligned), vec_set1, vec_mul, vec_fma, vec_accumulate (*acc += a * b, rounded once)
+ * and vec_settle, which may do nothing.
  *
- * Tile: MR rows of A x VECTORS * LANES of B, A broadcast from memory. Segmented form: the
- * accumulators begin anew every 128 of K and are added to the tile in memory, times A's scale and
- * then B's (the product of two scales alone might leave fp32's range). */
+ * A tile is MR rows of A x VECTORS * LANES of B. A is broadcast from memory. In the segmented form
+ * the accumulators restart at 0 every 128 of K. Each segment's accumulators are multiplied by A's
+ * scale, then by B's, and added to the tile in memory. They are not multiplied by the product of
+ * both scales, because that product alone might leave fp32's range. */
 #ifndef BSMM_CPU_ENGINE_F32FMA_BODY_H
 #define BSMM_CPU_ENGINE_F32FMA_BODY_H
 
@@ -25,7 +27,7 @@ INLINE void add_column(const float *a, const float *b, vec acc[MR][VECTORS]) {
     }
 }
 
-/* Adds k columns, a multiple of COLUMNS. */
+/* Adds the products of k columns of K; k is a multiple of COLUMNS. */
 INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][VECTORS]) {
     for (int64_t i = 0; i < k; i += COLUMNS, a += COLUMNS * MR, b += COLUMNS * NR)
 #pragma GCC unroll 8
@@ -33,7 +35,8 @@ INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][V
             add_column(a + j * MR, b + j * NR, acc);
 }
 
-/* Compilers that see sums through to where they are scaled keep some in memory all along. */
+/* Hides the accumulators from the optimizer between the additions and the scaling. Compilers that
+ * see both at once keep some accumulators in memory during the whole loop. */
 INLINE void settle(vec acc[MR][VECTORS]) {
 #pragma GCC unroll 6
     for (int r = 0; r < MR; r++)
@@ -74,7 +77,7 @@ TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t u
             vec_store(c + r * pitch + v * LANES, acc[r][v]);
 }
 
-/* c = (or +=) acc times the unit's scales. */
+/* c = (or += when add) acc times the unit's scales. */
 INLINE void add_scaled(const float *a_scales, const float *b_scales, vec acc[MR][VECTORS], float *c,
                        int64_t pitch, bool add) {
 #pragma GCC unroll 6

@@ -1,16 +1,19 @@
-/* The f32 engine: fp32 sums inside a segment, one double multiply-add per segment and output.
+/* The f32seg engine sums in fp32 inside a segment of K, then does one double multiply-add per
+ * segment and output.
  *
- * Bound: |error| <= 128 * 2^-24 * sum |a||b|, for a segment's sum has at most 128 terms; the double
- * sum over segments is far below it. Pairs of rows that are marked wide are summed in double, term
- * by term and with the scales inside, so the whole domain keeps the bound. That choice looks at the
- * two rows alone: a row's result does not depend on its neighbours. */
+ * Bound: |error| <= 128 * 2^-24 * sum |a||b|, because a segment's sum has at most 128 terms. The
+ * error of the double sum over segments is far below this bound. If a row of a pair is marked wide,
+ * the segment is summed in double, term by term, with the scales applied to each term; so the bound
+ * holds on the whole domain. That choice depends on the two rows alone: a row's result does not
+ * depend on its neighbours. */
 #include "cpu/engine/engine_f32seg.h"
 
 #include <string.h>
 
 enum { MR = BSMM_F32SEG_MR, NR = BSMM_F32SEG_NR };
 
-/* Four floats: what every SIMD unit has. The tile's 8 accumulators stay in registers. */
+/* A vector has four floats, since every SIMD unit has vectors of at least that length. The tile's 8
+ * accumulators stay in registers. */
 typedef float lanes __attribute__((vector_size(16)));
 enum { LANES = 4, VECTORS = NR / LANES };
 
@@ -41,7 +44,7 @@ static bool any(const uint8_t *flags, int count) {
     return found;
 }
 
-/* One segment of one register tile: where its operands begin. */
+/* One segment of one register tile: pointers to the start of its operands. */
 typedef struct tile {
     const float *a, *b;
     const double *a_scales, *b_scales;

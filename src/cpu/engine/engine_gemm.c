@@ -1,8 +1,8 @@
-/* Packing, cache blocks and threads for every packed engine. D is cut into blocks of mc x nc; a
- * block takes K in chunks, so that a chunk of both operands' panels stays in the second-level
- * cache, and sums in fp32 in the thread's scratch. A chunk goes on with the sums of the one before
- * it: the bits of a result depend on K and on its two rows, never on M, N or the number of threads.
- */
+/* Packing, cache blocks and threads for every packed engine. D is divided into blocks of mc x nc. A
+ * block runs through K in chunks, so that a chunk of both operands' panels stays in L2. The block's
+ * fp32 accumulators are in the thread's scratch memory. Each chunk continues with the accumulators
+ * of the chunk before. The bits of a result therefore depend on K and on its two rows, never on M,
+ * N or the number of threads. */
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"
@@ -54,8 +54,9 @@ static uint64_t count_scratch(const gemm *g) {
            (uint64_t)bsmm_min_i64(g->units, longest_chunk(e)) * e->widened_unit_bytes;
 }
 
-/* About as many as the engine asks for, all chunks alike: a short last one would read and write all
- * sums for little. Up to a quarter more make one chunk less. */
+/* Returns about as many units as the engine's `chunk`, the same for all chunks. A short last chunk
+ * would read and write all accumulators for little work. Chunks may be up to a quarter longer than
+ * the engine's if that saves one chunk. */
 static int64_t chunk_length(const bsmm_engine *e, int64_t units) {
     int64_t chunks = bsmm_ceil_div(units, longest_chunk(e));
     return chunks > 1 ? bsmm_ceil_div(units, chunks) : units;
@@ -67,7 +68,7 @@ static bool halve(int64_t *length, int64_t tile) {
     return even;
 }
 
-/* What a block touches: a chunk of both operands' panels, and its sums. */
+/* Bytes that a block touches: a chunk of both operands' panels, and the accumulators. */
 static uint64_t block_bytes(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)g->chunk * ((uint64_t)(g->mc / e->mr) * e->a_unit_bytes +
@@ -75,8 +76,9 @@ static uint64_t block_bytes(const gemm *g) {
            (uint64_t)(g->mc * g->nc) * sizeof(float);
 }
 
-/* Blocks are halved, but not below one panel, until the second-level cache holds one and every
- * thread has a few; whole ones hold whole blocks of a block-scaled D. */
+/* Halves the blocks until L2 holds one block and every thread has about four, but never below one
+ * panel. A block-scaled D keeps the full size, so that a cache block holds whole scale blocks of
+ * D. */
 static void choose_blocks(gemm *g, const bsmm_product *p) {
     const bsmm_engine *e = g->engine;
     uint64_t cache = bsmm_cpu_l2_bytes();
@@ -91,9 +93,10 @@ static void choose_blocks(gemm *g, const bsmm_product *p) {
         continue;
 }
 
-/* In multiply-adds: what a thread must have to do to be worth waking (about a microsecond), and up
- * to where A's rows are dealt out evenly instead of blocks to whoever is free, which costs barriers
- * and moves lines between cores. */
+/* Two limits in multiply-adds. A thread must have at least `least_of_thread` to be worth waking,
+ * which takes about a microsecond. Up to `most_by_rows`, each thread gets an equal part of A's
+ * rows. Above, blocks go to whichever thread is free; that balances better, but costs barriers and
+ * moves cache lines between cores. */
 static const double least_of_thread = 1 << 18, most_by_rows = 1 << 27;
 
 static void choose_threads(gemm *g, const bsmm_product *p) {
@@ -121,7 +124,7 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     return g;
 }
 
-/* What a run alone knows. */
+/* Sets the fields that are known only in a run. */
 static void bind(gemm *g, const bsmm_product *p) {
     g->p = p;
     g->is_direct = bsmm_cpu_epilogue_is_direct(p);
@@ -142,10 +145,10 @@ static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, 
 typedef struct block {
     int64_t row, rows, col, cols;
     float *acc;
-    int64_t pitch;  /* of acc, from row to row: nc, or nr where panels of B take turns with it */
-    double *values; /* one row */
+    int64_t pitch;  /* floats per row of acc: nc, or nr if all panels of B share it */
+    double *values; /* a buffer for one row */
     uint8_t *widened;
-    int64_t next_col; /* of the block that this thread is likely to take after it */
+    int64_t next_col; /* the first column of the block that this thread is likely to run next */
 } block;
 
 static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
@@ -153,8 +156,8 @@ static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
            (uint64_t)unit * g->engine->b_unit_bytes;
 }
 
-/* What is read of B after the strip of columns col + j and units from k on: the chunk's next panel,
- * the next chunk's first or another block's. */
+/* Returns the part of B that is read after the strip of columns col + j and units from k on. It is
+ * the chunk's next panel, the next chunk's first panel, or the first panel of another block. */
 static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     if (j + e->nr < b->cols) return b_at(g, b->col + j + e->nr, k);
@@ -162,19 +165,21 @@ static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64
     return b_at(g, b->next_col, 0);
 }
 
-/* A tile's part of D, which is stored to some time after its sums are done. */
+/* Prefetches the lines of D (and C) that a tile's epilogue will access some time after its
+ * accumulators are complete. */
 static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
     if (g->expects)
         bsmm_cpu_epilogue_expect(g->p, b->row + i, bsmm_min_i64(g->engine->mr, b->rows - i),
                                  b->col + j, bsmm_min_i64(g->engine->nr, b->cols - j));
 }
 
-/* Where the sums of columns col + j on are. */
+/* Returns the accumulators of columns col + j and on. */
 static float *strip_acc(const gemm *g, const block *b, int64_t j) {
     return b->acc + (b->pitch == g->engine->nr ? 0 : j);
 }
 
-/* One panel of B, columns col + j on, times the block's panels of A, over units from k on. */
+/* Multiplies one panel of B (columns col + j and on) by the block's panels of A, over one chunk of
+ * units from k on. */
 static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     float *acc = strip_acc(g, b, j);
@@ -183,7 +188,7 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) 
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
     int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
-    int64_t left = (int64_t)e->b_unit_bytes; /* of each unit of the next panel, to be asked for */
+    int64_t left = (int64_t)e->b_unit_bytes; /* bytes to prefetch per unit of the next panel */
     bsmm_ahead ahead = {next_panel(g, b, j, k),
                         bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};
     if (e->widen) {
@@ -236,7 +241,8 @@ static void finish_block(const gemm *g, const block *b) {
                           (float)bsmm_operand_global(&g->p->d));
 }
 
-/* Rows from the first on that are not wide beside `columns`. */
+/* Counts the rows, from `first` on, whose `wide` does not exceed the limit together with `columns`,
+ * the largest `wide` of the columns. */
 static int64_t narrow_rows(const gemm *g, const block *b, int64_t first, int columns) {
     int64_t i = first;
     while (i < b->rows && g->a.wide[b->row + i] + columns <= g->engine->wide_limit)
@@ -244,8 +250,8 @@ static int64_t narrow_rows(const gemm *g, const block *b, int64_t first, int col
     return i - first;
 }
 
-/* Sums of a panel of B leave for D as soon as they are complete, and while near caches hold them.
- */
+/* Runs the epilogue of a strip as soon as its accumulators are complete, while L1 or L2 still holds
+ * them. */
 static void finish_strip(const gemm *g, block strip, int64_t j) {
     strip.acc = strip_acc(g, &strip, j);
     strip.col += j;
@@ -274,7 +280,7 @@ static void multiply_block(const gemm *g, const block *b) {
         }
 }
 
-/* D's rows [row, row + rows) and nc columns from col on, or what is left of either. */
+/* Computes D's rows [row, row + rows) and the nc columns from col on, or as many as are left. */
 static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int64_t col) {
     uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
     uint8_t *scratch = g->scratch + (uint64_t)thread * g->scratch_bytes;
@@ -294,7 +300,7 @@ void bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *packed) {
     gemm g = *made;
     bind(&g, p);
     uint8_t *end = place_side(&g.b, packed);
-    /* The alignment's gaps too: the bytes may go to a file. */
+    /* The alignment gaps are zeroed too, because the caller may write these bytes to a file. */
     uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
     memset(g.b.factors, 0, align64(padded * sizeof(double)));
     memset(g.b.wide, 0, (size_t)(end - g.b.wide));
@@ -303,7 +309,8 @@ void bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *packed) {
         pack_panels(&g, &g.b, true, i, 1);
 }
 
-/* A thread's part of the rows, its panels of A packed block by block: nobody waits for anybody. */
+/* Runs one thread's part of A's rows. The thread packs its own panels of A block by block, so that
+ * no thread waits for another. */
 static void run_rows(const gemm *g, int thread, int threads) {
     int64_t mr = g->engine->mr;
     int64_t end = bsmm_min_i64(g->a.rows, g->a.panels * (thread + 1) / threads * mr);
@@ -326,7 +333,9 @@ static void run_by_rows(const gemm *g) {
     }
 }
 
-/* Panels of A that a thread packs at once: of columns that lie apart more, for they share lines. */
+/* Returns the number of panels of A that a thread packs at once. If A is in column order and has
+ * many panels per thread, more are packed at once, because neighbouring panels share cache
+ * lines. */
 static int64_t panels_at_once(const gemm *g) {
     return g->p->a.m.order == BSMM_ORDER_COL && g->a.panels >= 64 * g->threads ? 16 : 4;
 }
@@ -352,7 +361,8 @@ static void run_by_blocks(const gemm *g) {
     }
 }
 
-/* Without a team: one of a single thread takes a third of a microsecond. */
+/* Runs without an OpenMP team, because starting even a team of one thread takes a third of a
+ * microsecond. */
 static void run_alone(const gemm *g) {
     if (!g->p->b_packed) pack_panels(g, &g->b, true, 0, g->b.panels);
     run_rows(g, 0, 1);
@@ -362,7 +372,7 @@ bsmm_status bsmm_gemm_run(const gemm *made, const bsmm_product *p, void *workspa
     gemm g = *made;
     bind(&g, p);
     uint8_t *after_a = place_side(&g.a, workspace);
-    /* A packed B is only read: it is placed as if it were workspace. */
+    /* A packed B is only read. Its pointers are set as if it were workspace. */
     g.scratch = p->b_packed ? after_a : place_side(&g.b, after_a);
     if (p->b_packed) place_side(&g.b, (uint8_t *)(uintptr_t)p->packed_b);
     if (g.threads == 1)

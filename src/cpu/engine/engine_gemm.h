@@ -1,14 +1,18 @@
-/* The body that the packed CPU engines share: pack both operands, multiply tile by tile, finish
- * rows.
+/* The body that the packed CPU engines share. It packs both operands, multiplies tile by tile, and
+ * runs the epilogue row by row.
  *
- * An operand is packed in panels of `width` rows (mr for A, nr for B). A panel holds K in units,
- * one after another; a unit is a run of K with one scale per row, laid out as the engine's multiply
- * reads it. K is padded with zero elements to whole units, rows with zero rows to whole panels.
+ * An operand is packed in panels. A panel is `width` packed rows (mr for A, nr for B). It holds K
+ * in units, one after another. A unit is a run of K with one scale per row, in the layout that the
+ * engine's multiply reads. Zero elements pad K to whole units. Rows of zeros pad the rows to whole
+ * panels.
  *
- * Beside the panels each row has a factor, taken out of it while packing, and says how `wide` it
- * is: how far its scales or elements span. Where two rows span more than the engine's fp32 sums
- * carry, their result is summed in double from the operands themselves, so the whole domain keeps
- * the bound; which way a result takes depends on its two rows alone. */
+ * Each row also has a factor, which was divided out of the row while packing, and a number `wide`,
+ * which says how far its scales or elements span: in binades, or just 0 or 1, as the engine needs.
+ * A pair of rows is wide if their two numbers add up to more than the engine's wide_limit: its
+ * products would leave the range in which the engine's fp32 accumulators keep the error bound. The
+ * result of a wide pair is summed in double from the operands themselves, so the bound holds on the
+ * whole domain. A wide row is a row whose number alone exceeds wide_limit. The choice of code path
+ * depends on the two rows alone. */
 #ifndef BSMM_CPU_ENGINE_GEMM_H
 #define BSMM_CPU_ENGINE_GEMM_H
 
@@ -17,15 +21,15 @@
 
 typedef struct bsmm_engine bsmm_engine;
 
-/* Where panels of one operand are packed, one after another. */
+/* The destination of packed panels of one operand, which follow one another. */
 typedef struct bsmm_panel {
     uint8_t *units;
-    double *factors; /* width of them in each; 1 in padding rows */
-    uint8_t *wide;   /* the same; 0 in padding rows */
+    double *factors; /* [panel][width]: 1 in padding rows */
+    uint8_t *wide;   /* [panel][width]: 0 in padding rows */
 } bsmm_panel;
 
-/* What is read soon, of which an engine asks for `bytes` (whole lines) at each unit: memory then
- * brings it while it multiplies, instead of all at once when it waits for it. */
+/* Memory that will be read soon. For each unit that it multiplies, an engine prefetches the next
+ * `bytes` of it (whole cache lines). The loads from memory thus overlap with the multiplication. */
 typedef struct bsmm_ahead {
     const uint8_t *at;
     int64_t bytes;
@@ -33,7 +37,8 @@ typedef struct bsmm_ahead {
 
 enum { BSMM_AHEAD_LINE = 64 };
 
-/* One line as a rule, without a branch around it: where bytes is 0 the same one again. */
+/* Prefetch one cache line per unit. If `bytes` is 0, prefetch the same line again; that is cheaper
+ * than a branch. */
 static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
     __builtin_prefetch(ahead->at, 0, 2);
     for (int64_t i = BSMM_AHEAD_LINE; i < ahead->bytes; i += BSMM_AHEAD_LINE)
@@ -42,107 +47,116 @@ static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
 }
 
 struct bsmm_engine {
-    int64_t mr, nr;              /* the register tile */
-    int64_t unit;                /* K of a unit */
-    uint64_t a_unit_bytes;       /* of mr rows */
-    uint64_t b_unit_bytes;       /* of nr rows; both multiples of 64 */
-    int64_t chunk;               /* units that a cache block spans along K, about */
+    int64_t mr, nr;              /* rows of A and of B in the register tile */
+    int64_t unit;                /* columns of K in a unit */
+    uint64_t a_unit_bytes;       /* bytes of a unit of mr rows, a multiple of 64 */
+    uint64_t b_unit_bytes;       /* bytes of a unit of nr rows, a multiple of 64 */
+    int64_t chunk;               /* approximate number of units that a cache block spans along K */
     int64_t mc, nc;              /* rows of A and B in a cache block: multiples of mr and nr */
-    int wide_limit;              /* how wide two rows may be together, wide added to wide */
-    uint64_t widened_unit_bytes; /* of B, as widen leaves it; 0: multiply takes B as it is packed */
-    /* Packs rows [row, row + rows) of an operand over all of K, into as many panels as they take.
-     */
+    int wide_limit;              /* largest sum of two rows' `wide` that fp32 carries */
+    uint64_t widened_unit_bytes; /* bytes of a unit of B after widen; 0: no widen */
+    /* Packs rows [row, row + rows) of an operand over all of K, into as many panels as they
+     * fill. */
     void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
-    /* Takes the elements of B's units apart, once for all the panels of A that they meet. */
+    /* Expands B's packed elements to the type that multiply reads, once for all the panels of A
+     * that are multiplied by them. NULL: multiply reads B as it is packed. */
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
-    /* c[mr][nr], `pitch` floats from row to row: = (or += when add) the product over `units`. */
+    /* c[mr][nr] = (or += when add) the MMA of a and b over `units`. Rows of c are `pitch` floats
+     * apart. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
-    /* The same for a panel that ends after `cols` columns, at most narrow_cols; NULL: multiply. */
+    /* Like multiply, for a panel of B of which only `cols` columns are used, at most narrow_cols.
+     * NULL if narrow_cols is 0. */
     void (*narrow)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                    bool add, bsmm_ahead ahead, int64_t cols);
     int64_t narrow_cols;
 };
 
-/* One operand, packed. */
+/* One packed operand. */
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
-    uint8_t *units; /* these three are known in a run */
+    uint8_t *units; /* units, factors and wide are set in a run */
     double *factors;
     uint8_t *wide;
 } bsmm_gemm_side;
 
-/* How an engine takes a product: the state of the kernels that have one. */
+/* The blocking and the sizes that an engine uses for one GEMM. It is the state of the kernels that
+ * have a packed engine. */
 typedef struct bsmm_gemm {
     const bsmm_engine *engine;
     bsmm_gemm_side a, b;
-    int64_t units;  /* along K */
-    int64_t chunk;  /* of them at a time */
-    int64_t mc, nc; /* the engine's, or smaller where there are few blocks for the threads */
+    int64_t units;  /* number of units along K */
+    int64_t chunk;  /* units that a cache block multiplies at a time */
+    int64_t mc, nc; /* the engine's, or less to fit L2 and to occupy all threads */
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
     int threads;
-    bool by_rows; /* each thread takes its part of A's rows */
-    /* Of a run. */
+    bool by_rows; /* each thread computes its part of A's rows */
+    /* The members below are set in a run. */
     const bsmm_product *p;
-    bool is_direct;   /* bsmm_cpu_epilogue_is_direct */
-    bool expects;     /* D's lines are prefetched: caches do not hold it */
-    uint8_t *scratch; /* one per thread */
+    bool is_direct;   /* the value of bsmm_cpu_epilogue_is_direct */
+    bool expects;     /* D's lines are prefetched, because D is larger than the caches hold */
+    uint8_t *scratch; /* one scratch buffer per thread */
 } bsmm_gemm;
 
 bsmm_gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p);
 
-/* Packs B ahead: the same bytes that a run would make. */
+/* Packs B in advance. It writes the same bytes that a run would write. */
 void bsmm_gemm_pack_b(const bsmm_gemm *made, const bsmm_product *p, void *packed);
 
 bsmm_status bsmm_gemm_run(const bsmm_gemm *made, const bsmm_product *p, void *workspace);
 
-/* NULL if the engine's cache blocks hold whole blocks of a block-scaled D, else the reason. */
+/* Returns NULL if the engine's cache blocks hold whole scale blocks of a block-scaled D, else the
+ * reason. */
 const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
                                     size_t size);
 
-/* Part of a row of sums, and what its row and its columns had taken out of them. */
+/* Part of a row of accumulators, with the factors that were divided out of its row and its columns
+ * while packing. */
 typedef struct bsmm_gemm_row {
     int64_t r, col, cols;
     const float *acc;
     double factor;
     int wide, wide_limit;         /* see bsmm_engine */
-    const double *column_factors; /* cols of them, as of column_wide */
+    const double *column_factors; /* [cols], like column_wide */
     const uint8_t *column_wide;
 } bsmm_gemm_row;
 
-/* The largest of n. */
+/* Returns the largest of n values. */
 int bsmm_gemm_widest(const uint8_t *wide, int64_t n);
 
-/* From sums to what the last rounding takes: factors, wide rows' sums, alpha, C and bias. */
+/* Turns accumulators into the values that the last rounding reads: applies the factors, replaces
+ * the results of wide pairs, applies alpha, C and bias. */
 void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
-/* The same and the last rounding, into an unscaled D; values: room for cols of them. */
+/* Does the same, then rounds into an unscaled D. `values` has room for cols values. */
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
-/* ---- finishing rows (epilogue.c) ---- */
+/* ---- the epilogue (epilogue.c) ---- */
 
-/* values[i] = acc[i] * row_factor * factors[i], a zero being +0. */
+/* values[i] = acc[i] * row_factor * factors[i]; a zero result is +0. */
 void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *factors,
                              int64_t cols, double *values);
 
-/* alpha, C and bias on values of row `row`, columns [col, col + cols), in place. */
+/* Applies alpha, C and bias to the values of row `row`, columns [col, col + cols), in place. */
 void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
                            double *values);
 
-/* Whether there is a loop that does all of it at once: into an unscaled D. */
+/* Returns true if one loop does the whole epilogue in a single pass. D is then unscaled. */
 bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p);
 
-/* Does so with sums of which none is wide, from (row, col) of D on; the tile's alpha and where it
- * goes are filled in. Returns the rows that are done: the next one is to take the other loops. */
+/* Runs that loop on accumulators that begin at (row, col) of D and hold no wide pair. It fills in
+ * the tile's alpha and destination. It returns the number of rows that are done. If that is less
+ * than the tile's, the next row needs the slow path. */
 int64_t bsmm_cpu_epilogue_direct(const bsmm_product *p, int64_t row, int64_t col,
                                  bsmm_cpu_epilogue_tile tile);
 
-/* Asks for the lines of D that it will store to, and of C, where it does. */
+/* Prefetches the lines of D that bsmm_cpu_epilogue_direct will store to, and the lines of C that it
+ * will read. */
 void bsmm_cpu_epilogue_expect(const bsmm_product *p, int64_t row, int64_t rows, int64_t col,
                               int64_t cols);
 
-/* The last rounding into an unscaled D. */
+/* Rounds values into an unscaled D. */
 void bsmm_cpu_epilogue_store(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
                              const double *values);
 

@@ -1,6 +1,5 @@
-/* What the kernels of packed engines have in common. A kernel's file includes it, defines
- * engine_of, the engine that a product takes, where the compiler has its instructions (on x86-64),
- * and its needs. */
+/* Code that all kernels of packed engines share. A kernel's file includes it. On x86-64 the file
+ * defines engine_of, which returns the engine for a given GEMM, and its `needs`. */
 #ifndef BSMM_CPU_ENGINE_GEMM_KERNEL_H
 #define BSMM_CPU_ENGINE_GEMM_KERNEL_H
 
@@ -11,16 +10,17 @@
 static const bsmm_engine *engine_of(const bsmm_product *p);
 #else
 static const bsmm_engine *engine_of(const bsmm_product *p) {
-    (void)p; /* all is refused */
+    (void)p; /* such a processor lacks the feature, so every GEMM is refused before this call */
     return NULL;
 }
 #endif
 
-/* What a kernel of an instruction set takes: the reason of the first that refuses. */
+/* Requirements of a kernel of one instruction set. The first requirement that is not met gives the
+ * reason of the refusal. */
 typedef struct packed_needs {
     uint32_t feature;
-    const char *absent; /* the reason where the processor lacks it */
-    const char *(*refuse)(const bsmm_product *p, char *why, size_t size); /* operands */
+    const char *absent; /* the reason if the processor lacks the feature */
+    const char *(*refuse)(const bsmm_product *p, char *why, size_t size); /* checks the operands */
 } packed_needs;
 
 static inline const char *refuse_packed(const packed_needs *needs, const bsmm_product *p,
@@ -54,7 +54,7 @@ static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed
     return BSMM_OK;
 }
 
-/* The members of a bsmm_kernel that these are. */
+/* The members of a bsmm_kernel that the functions above fill. */
 #define BSMM_PACKED_KERNEL                                                                         \
     .device = "cpu", .state_bytes = sizeof(bsmm_gemm), .workspace_bytes = workspace_bytes,         \
     .run = run, .packed_b_bytes = packed_b_bytes, .pack_b = pack_b,                                \

@@ -1,12 +1,13 @@
-/* Rows of sums on their way to D: where two rows span more than the engine's sums carry, the sum is
- * made again from the operands themselves. */
+/* The epilogue of rows. If a pair of rows is wide (engine_gemm.h), its result is summed again from
+ * the operands themselves. */
 #include "cpu/engine/engine_gemm.h"
 
 #include <math.h>
 
 enum { EXACT_RUN = 128, EXACT_COLUMNS = 8 };
 
-/* Sums of several columns side by side, none of which waits for another's additions. */
+/* Sums several columns side by side, so that no addition waits for the addition of another
+ * column. */
 static void add_products(const double *a, const double b[EXACT_COLUMNS][EXACT_RUN], int64_t n,
                          double *sums) {
     for (int64_t i = 0; i < n; i++)
@@ -14,8 +15,8 @@ static void add_products(const double *a, const double b[EXACT_COLUMNS][EXACT_RU
             sums[c] += a[i] * b[c][i];
 }
 
-/* The sums for row r of A and `count` rows of B, in double, term by term, scales included: what
- * wide rows take. */
+/* Computes the results for row r of A and `count` rows of B, in double, term by term, with the
+ * scales applied to each term. Wide pairs take this slow path. */
 static void sum_exactly(const bsmm_product *p, int64_t r, const int64_t *columns, int count,
                         double *sums) {
     double a[EXACT_RUN], b[EXACT_COLUMNS][EXACT_RUN] = {0};
@@ -50,8 +51,8 @@ static void replace_wide(const bsmm_product *p, const bsmm_gemm_row *row, double
     }
 }
 
-/* Which of several NaN an instruction hands on depends on the order of its operands, which
- * compilers choose. */
+/* Replaces every NaN by one NaN. If an instruction has several NaN operands, the order of the
+ * operands decides which one it returns, and compilers choose that order. */
 static void make_nan_one(int64_t cols, double *values) {
     for (int64_t i = 0; i < cols; i++)
         values[i] = values[i] == values[i] ? values[i] : (double)NAN;

@@ -1,10 +1,13 @@
-/* Sums of small integers by AVX2's multiply-add of bytes, which the int8 kernels share.
+/* Sums of small integers by AVX2's multiply-add of bytes, which the AVX2 int8 kernels share.
  *
- * vpmaddubsw adds two products of an unsigned and a signed byte and saturates at 16 bits, which
- * these bytes never reach: B's are at most 24 (e2m1) or 120 (e2m3), A's 12 or 60 in magnitude, so
- * that two products are at most 2 * 120 * 60 = 14400. Sums go on in 16 bits as far as 32767 carries
- * them: over a unit's 8 groups (mixed pairs: 8 * 2 * 1440 = 23040), or 2 where both sides are e2m3
- * (28800): these are `wide`, and vpmaddwd takes them to 32 bits every two groups. */
+ * vpmaddubsw adds two products of an unsigned and a signed byte and saturates at 16 bits. The
+ * kernels' bytes never saturate it: B's are at most 24 (e2m1) or 120 (e2m3), A's 12 or 60 in
+ * magnitude, so that two products are at most 2 * 120 * 60 = 14400.
+ *
+ * A group is 4 consecutive bytes of K of one row. Sums stay in 16 bits as long as they are at most
+ * 32767. That holds over a unit's 8 groups, except if both operands are e2m3: one e2m1 and one e2m3
+ * operand give at most 8 * 2 * 1440 = 23040. Two e2m3 operands reach 28800 after 2 groups. Such
+ * sums are called `wide` here, and vpmaddwd widens them to 32 bits every two groups. */
 #ifndef BSMM_CPU_ENGINE_INT8DOT_AVX2_H
 #define BSMM_CPU_ENGINE_INT8DOT_AVX2_H
 
@@ -22,12 +25,14 @@ BSMM_INT8_INLINE __m256i bsmm_int8_broadcast(const uint8_t *word) {
     return _mm256_set1_epi32(*(const int32_t *)(const void *)word);
 }
 
-/* Compilers give sums of integers another order, for which registers are too few: not past this. */
+/* Compilers reorder integer additions, and the reordered code needs more registers than there are.
+ * They cannot move additions across this statement. */
 BSMM_INT8_INLINE void bsmm_int8_keep(__m256i *sum) {
     __asm__("" : "+x"(*sum));
 }
 
-/* Two groups of 8 columns times those of a row of A. */
+/* Multiplies two groups (`even` and `odd`) of 8 columns of B by the same two groups of a row of
+ * A. */
 BSMM_INT8_INLINE __m256i bsmm_int8_dot(__m256i even, __m256i x, __m256i odd, __m256i y, bool wide) {
     __m256i part = _mm256_add_epi16(_mm256_maddubs_epi16(even, x), _mm256_maddubs_epi16(odd, y));
     return wide ? _mm256_madd_epi16(part, _mm256_set1_epi16(1)) : part;
@@ -38,7 +43,8 @@ BSMM_INT8_INLINE void bsmm_int8_add(__m256i *sum, __m256i part, bool wide, bool 
     bsmm_int8_keep(sum);
 }
 
-/* The product of A's scale and B's, in both forms. */
+/* Returns the product of A's scale and B's. In the exponent form, scales are shifted exponents, and
+ * adding them multiplies. */
 BSMM_INT8_INLINE __m256 bsmm_int8_scale(__m256i a_scale, __m256i b_scale, bool by_exponent) {
     if (by_exponent) return _mm256_castsi256_ps(_mm256_add_epi32(a_scale, b_scale));
     return _mm256_mul_ps(_mm256_castsi256_ps(a_scale), _mm256_castsi256_ps(b_scale));
@@ -48,7 +54,7 @@ BSMM_INT8_INLINE __m256i bsmm_int8_whole(__m256i sum, bool wide) {
     return wide ? sum : _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
 }
 
-/* A unit's sum times its scales, added to 8 columns of D. */
+/* Adds a unit's sum, times its scales, to 8 columns of D. */
 BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) {
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, acc);
 }
@@ -57,13 +63,14 @@ BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) 
 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
-/* Where a unit of A has its words, in bytes: from row to row, from a group to the odd one after it
- * and to the next even one, and from where a sum begins to its scale. */
+/* The layout of a unit of A, as offsets in bytes: from row to row, from an even group to the odd
+ * group after it, from an even group to the next even group, and from a row's initial sum to its
+ * scale. */
 typedef struct bsmm_int8_places {
     int64_t row, odd, pair, scale;
 } bsmm_int8_places;
 
-/* Sums of one unit, two groups at a time. */
+/* Sums the products of one unit, two groups at a time. */
 BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_places *p, int rows,
                                          const uint8_t *b, int64_t unit, bool wide,
                                          __m256i sum[BSMM_INT8_MR][BSMM_INT8_VECTORS]) {
@@ -84,8 +91,8 @@ BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_place
     }
 }
 
-/* Adds a unit's products to D's columns. A row's scales are read before its sums are stored: what
- * is read after may have been written. */
+/* Adds a unit's sums to D's columns. A row's initial sums and scales are loaded before its results
+ * are stored: the compiler must assume that a store changes them, and would load them again. */
 BSMM_INT8_INLINE void bsmm_int8_add_unit(const uint8_t *a, const uint8_t *begins,
                                          const bsmm_int8_places *p, int rows, const uint8_t *b,
                                          int64_t unit, bool wide, bool by_exponent, float *c,
