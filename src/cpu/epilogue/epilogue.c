@@ -1,6 +1,6 @@
-/* The epilogue by rows: sums in fp32 leave the engine, everything after is in double, and one
- * rounding ends in D. Rows of fp32, f16 and bf16 that lie contiguous take the loops of
- * epilogue_loops.c. */
+/* The epilogue by rows. Accumulators leave the engine in fp32; everything after is computed in
+ * double, and one rounding to D's format ends it. Contiguous rows of fp32, f16 and bf16 take the
+ * loops of epilogue_loops.c. */
 #include "cpu/engine/engine_gemm.h"
 #include "cpu/epilogue/epilogue_loops.h"
 
@@ -13,12 +13,12 @@ void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *
 
 /* ---- C and bias ---- */
 
-/* Of an element that has loops of its own. */
+/* Returns the bytes of an element of fp32, f16 or bf16, the formats that have such loops. */
 static uint64_t wide_bytes(uint32_t elem) {
     return elem == BSMM_ELEM_F32 ? 4 : 2;
 }
 
-/* values[i] += factor * element index + i * step. */
+/* values[i] += factor * from[index + i * step], with elements decoded. */
 static void add_elements(uint32_t elem, const void *from, uint64_t index, uint64_t step,
                          double factor, int64_t cols, double *values) {
     bsmm_cpu_epilogue_add_loop *add = step == 1 ? bsmm_cpu_epilogue_loops_get()->add[elem] : NULL;
@@ -43,7 +43,7 @@ void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int6
         add_elements(p->c.m.format.elem, p->c.m.data, bsmm_operand_index(&p->c, row, col),
                      step_along_row(&p->c), p->beta, cols, values);
     if (p->bias_elem) add_elements(p->bias_elem, p->bias, (uint64_t)col, 1, 1, cols, values);
-    double global = p->recipe ? 1 : bsmm_operand_global(&p->d); /* a recipe applies it itself */
+    double global = p->recipe ? 1 : bsmm_operand_global(&p->d); /* a recipe applies this scale */
     if (global != 1)
         for (int64_t i = 0; i < cols; i++)
             values[i] /= global;
@@ -55,7 +55,9 @@ static bsmm_cpu_epilogue_direct_loop *direct_of(const bsmm_product *p) {
     return bsmm_cpu_epilogue_loops_get()->direct[p->d.m.format.elem];
 }
 
-/* C in D's own place is not read again where a row may have to begin anew. */
+/* Returns true if the direct loop can add C. If D is stored in C's own memory, a bf16 row that
+ * leaves the direct loop halfway has overwritten part of C, and the slow path would read it again.
+ * Such a D does not take the direct loop. */
 static bool adds_directly(const bsmm_product *p) {
     if (!p->has_c) return true;
     bool anew = p->d.m.format.elem == BSMM_ELEM_BF16 && p->c.m.data == p->d.m.data;
@@ -67,7 +69,7 @@ bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p) {
            bsmm_operand_global(&p->d) == 1 && direct_of(p);
 }
 
-/* C's, or bias's with `pitch` 0, from an element on. */
+/* Adds C, or bias with `pitch` 0, to the operands that the tile adds, from element `index` on. */
 static void add_to_tile(bsmm_cpu_epilogue_tile *tile, uint32_t elem, const void *from,
                         uint64_t index, int64_t pitch, double factor) {
     int64_t bytes = (int64_t)wide_bytes(elem);
@@ -89,7 +91,8 @@ int64_t bsmm_cpu_epilogue_direct(const bsmm_product *p, int64_t row, int64_t col
     return direct_of(p)(&tile);
 }
 
-/* Asks for the lines of an operand's part; `writes` is a constant of the prefetch. */
+/* Prefetches the lines of a part of an operand. `writes` must be a constant, as the prefetch
+ * instruction depends on it. */
 static inline void expect_part(const bsmm_operand *o, int64_t row, int64_t rows, int64_t col,
                                int64_t cols, const bool writes) {
     enum { LINE = 64 };

@@ -1,7 +1,6 @@
-/* From sums to D by 256-bit vectors; see epilogue_direct_body.h. Masked loads and stores are slow,
- * and there are none of 16 bits: lanes are counted, and a vector that is not whole goes through
- * memory.
- */
+/* Stores accumulators to D by 256-bit vectors; see epilogue_direct_body.h. Masked loads and stores
+ * are slow, and AVX2 has none of 16 bits. So `lanes` is a count here, and an incomplete vector goes
+ * through memory. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #if defined(__x86_64__)
@@ -30,7 +29,7 @@ INLINE __m256i load_whole(const void *from) {
     return _mm256_loadu_si256(from);
 }
 
-/* `bytes` of a vector, 0 beyond. */
+/* Loads `bytes` of a vector; the rest is 0. */
 INLINE __m256i load_bytes(const void *from, int64_t bytes) {
     uint8_t room[LANES * 4] = {0};
     memcpy(room, from, (size_t)bytes);
@@ -81,7 +80,7 @@ INLINE vec narrow(dvec low, dvec high) {
                                 1);
 }
 
-/* As sticky_bits of epilogue_loops.c. */
+/* Does the same as sticky_bits of epilogue_loops.c. */
 INLINE dvec cut(dvec value) {
     const __m256i low = _mm256_set1_epi64x(0x1fffffff);
     __m256i bits = _mm256_castpd_si256(value);
@@ -115,7 +114,9 @@ INLINE bool store_f16(vec value, lanes there, void *to) {
     return store_words(_mm256_cvtps_ph(value, NEAREST), there, to);
 }
 
-/* Two roundings are one where fp32 is normal: not where a value is subnormal. */
+/* Rounds to bf16. The fp32 value has a sticky last bit, so that this second rounding gives the same
+ * as one rounding from double. That does not hold if the fp32 value is subnormal; the function then
+ * returns false. */
 INLINE bool store_bf16(vec value, lanes there, void *to) {
     __m256i bits = _mm256_castps_si256(value);
     __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));

@@ -1,4 +1,4 @@
-/* From sums to D by 512-bit vectors; see epilogue_direct_body.h. */
+/* Stores accumulators to D by 512-bit vectors; see epilogue_direct_body.h. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #if defined(__x86_64__)
@@ -65,7 +65,7 @@ INLINE vec narrow(dvec low, dvec high) {
                               1);
 }
 
-/* As sticky_bits of epilogue_loops.c. */
+/* Does the same as sticky_bits of epilogue_loops.c. */
 INLINE dvec cut(dvec value) {
     const __m512i low = _mm512_set1_epi64(0x1fffffff);
     __m512i bits = _mm512_castpd_si512(value);
@@ -84,7 +84,9 @@ INLINE bool store_f16(vec value, lanes there, void *to) {
     return true;
 }
 
-/* Two roundings are one where fp32 is normal: not where a value is subnormal. */
+/* Rounds to bf16. The fp32 value has a sticky last bit, so that this second rounding gives the same
+ * as one rounding from double. That does not hold if the fp32 value is subnormal; the function then
+ * returns false. */
 INLINE bool store_bf16(vec value, lanes there, void *to) {
     __m512i bits = _mm512_castps_si512(value);
     __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));

@@ -1,15 +1,25 @@
-/* Tiles from sums to D in one pass, in registers: what bsmm_cpu_epilogue_scale,
- * bsmm_cpu_epilogue_add and bsmm_cpu_epilogue_store do one after another, with the same roundings.
- * Included by the file of an instruction set after it has defined INLINE and TARGET (its
- * attributes), vec of LANES floats, dvec of HALF = LANES / 2 doubles; lanes, those of a vec that
- * are there: lanes_left(n), half_lanes(lanes, half); load_floats and load_doubles of lanes, 0
- * beyond; load_values, of C or bias; vec_set1, vec_with_one_nan, dvec_set1, dvec_fma,
- * dvec_with_one_nan, dvec_of (a vec's half), cut, narrow; store_f32, store_f16 and store_bf16 of
- * lanes: false, and the row takes another way.
+/* The direct epilogue: it takes tiles from accumulators to D in one pass, in registers. It does
+ * what bsmm_cpu_epilogue_scale, bsmm_cpu_epilogue_add and bsmm_cpu_epilogue_store do one after
+ * another, with the same roundings.
  *
- * Where all that a sum is multiplied by is a normal power of two and nothing is added, fp32 does:
- * the product is exact, or it overflows or is subnormal as the result does. Only alpha may be
- * negative, for it alone makes a sum of zeros -0. */
+ * The file of an instruction set includes this body after it has defined:
+ *   INLINE, TARGET          function attributes
+ *   vec, dvec               vectors of LANES floats and of HALF = LANES / 2 doubles
+ *   lanes                   the lanes of a vec that hold values: lanes_left(n),
+ *                           half_lanes(lanes, half)
+ *   load_floats,            load the given lanes; the rest is 0
+ *   load_doubles
+ *   load_values             loads C or bias
+ *   vec_set1, vec_with_one_nan, dvec_set1, dvec_fma, dvec_with_one_nan
+ *   dvec_of                 converts one half of a vec
+ *   cut, narrow             dvec with a sticky last bit; two dvecs as a vec
+ *   store_f32, store_f16,   store the given lanes, or return false if the row needs the
+ *   store_bf16              slow path
+ *
+ * If every factor of the accumulators is a normal power of two and nothing is added, the
+ * multiplication is done in fp32: the product is exact, or it overflows or is subnormal exactly
+ * when the result is. Only alpha may be negative then, because alpha is the only factor that turns
+ * a zero accumulator into -0. */
 #ifndef BSMM_CPU_EPILOGUE_DIRECT_BODY_H
 #define BSMM_CPU_EPILOGUE_DIRECT_BODY_H
 
@@ -32,13 +42,13 @@ INLINE dvec dvec_mul(dvec a, dvec b) {
 
 /* ---- powers of two ---- */
 
-enum { NO_POWER = 1 << 16, LEAST = -126, MOST = 127 }; /* exponents; fp32's normal ones */
+enum { NO_POWER = 1 << 16, LEAST = -126, MOST = 127 }; /* LEAST, MOST: normal fp32 */
 
-/* Of a positive power of two. */
+/* Returns the exponent of a positive power of two, else NO_POWER. */
 static int exponent_of(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    int64_t exponent = (int64_t)(bits >> 52); /* above 2046: Inf, NaN, negative */
+    int64_t exponent = (int64_t)(bits >> 52); /* Inf, NaN and negative values are above 2046 */
     bool is_power = (bits & ((1ull << 52) - 1)) == 0 && exponent > 0 && exponent < 2047;
     return is_power ? (int)exponent - 1023 : NO_POWER;
 }
@@ -57,8 +67,8 @@ static exponents exponents_of(const double *factors, int64_t n) {
     return all;
 }
 
-/* What a tile's sums are multiplied by: in each row one power of two, one for each column, or
- * anything. */
+/* The factors of a tile's accumulators: one power of two in each row, one power of two for each
+ * column too, or any values. */
 typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
 
 static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
@@ -74,7 +84,7 @@ static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
     return columns.least == 0 && columns.most == 0 ? BY_ONE : BY_POWERS;
 }
 
-/* Part of a row: sums, and what they are multiplied by. */
+/* Part of a row: its accumulators and their factors. */
 typedef struct part {
     const float *acc;
     const double *column_factors;
@@ -88,7 +98,7 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
             vec_mul(factor, narrow(load_doubles(half_lanes(there, 0), p->column_factors),
                                    load_doubles(half_lanes(there, 1), p->column_factors + HALF)));
     vec acc = vec_add(load_floats(there, p->acc), vec_set1(0));
-    return vec_with_one_nan(vec_mul(acc, factor)); /* acc is not -0 */
+    return vec_with_one_nan(vec_mul(acc, factor)); /* acc is never -0 */
 }
 
 /* ---- any factors ---- */
@@ -96,11 +106,11 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
 INLINE dvec finish_half(const part *p, int half, lanes there, vec acc) {
     const double *factors = p->column_factors + half * HALF;
     dvec factor = dvec_mul(dvec_set1(p->factor), load_doubles(half_lanes(there, half), factors));
-    dvec value = dvec_fma(dvec_of(acc, half), factor, dvec_set1(0)); /* no -0 */
+    dvec value = dvec_fma(dvec_of(acc, half), factor, dvec_set1(0)); /* adding 0 turns -0 into +0 */
     return dvec_mul(value, dvec_set1(p->alpha));
 }
 
-/* At a place in the tile. */
+/* Adds C or bias, from (row, col) of the tile on. */
 INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_t col, lanes there,
                        dvec half[2]) {
     const int64_t bytes = added->elem == BSMM_ELEM_F32 ? 4 : 2;
@@ -111,8 +121,8 @@ INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_
         half[i] = dvec_add(half[i], dvec_mul(factor, dvec_of(values, i)));
 }
 
-/* Finished lanes as fp32, rounded, or with a sticky last bit; t: the tile, where something is added
- * to its row `row`. */
+/* Returns finished lanes as fp32, either rounded or with a sticky last bit. `t` is the tile if C or
+ * bias is added to its row `row`, else NULL. */
 INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu_epilogue_tile *t,
                          int64_t row) {
     vec acc = load_floats(there, p->acc);
@@ -125,7 +135,7 @@ INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu
 
 /* ---- rows ---- */
 
-/* The last rounding of LANES values. */
+/* Rounds LANES values to D's format and stores them. */
 typedef bool store_lanes(vec value, lanes there, void *to);
 
 INLINE bool finish_row(part p, int64_t cols, multiplier by, const bsmm_cpu_epilogue_tile *t,

@@ -1,4 +1,5 @@
-/* One body for each loop; the targets below only differ in what the compiler may vectorize with. */
+/* The epilogue's loops. Each loop has one body, and the functions of the targets below include it;
+ * they differ only in the instructions that the compiler may use to vectorize it. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #include "base/cpu.h"
@@ -6,10 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-/* A function of a target takes in these whole, whatever their size. */
+/* Forces inlining of any size, so that a body is compiled for the target of the function that calls
+ * it. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* A sum of zeros is +0, whatever the signs of its factors are: adding 0 makes it so. */
+/* A zero result is +0, whatever the signs of its factors are; adding 0 makes it so. */
 INLINE void scale(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values) {
     for (int64_t i = 0; i < cols; i++)
@@ -30,7 +32,7 @@ INLINE float float_of_bits(uint32_t bits) {
     return value;
 }
 
-/* The codec's NaN, whatever the sign and payload of the code. */
+/* Every NaN code gives the codec's NaN, whatever its sign and payload. */
 INLINE float bf16_value(uint16_t code) {
     uint32_t bits = (uint32_t)code << 16;
     return float_of_bits((code & 0x7fff) > 0x7f80 ? 255u << 23 | 1u << 22 : bits);
@@ -42,7 +44,7 @@ INLINE void add_bf16(const void *from, double factor, int64_t cols, double *valu
         values[i] += factor * (double)bf16_value(row[i]);
 }
 
-/* A subnormal is its last place times an integer. */
+/* A subnormal is its last place, 2^-24, times an integer. */
 INLINE float f16_value(uint16_t code) {
     uint32_t magnitude = code & 0x7fff, normal = (magnitude << 13) + (112u << 23), small_bits;
     float small = (float)(int32_t)magnitude * 0x1p-24f;
@@ -67,8 +69,9 @@ INLINE void store_f32(const double *values, int64_t cols, void *out) {
         to[i] = (float)values[i];
 }
 
-/* The bits of a value as fp32, cut to 24 bits of which the last one tells whether anything was cut:
- * a second rounding then equals one from double. Not so below fp32's normal values. */
+/* Returns the bits of a value as fp32, cut to 24 bits. The last bit is sticky: it is set if any bit
+ * was cut off. A second rounding to fewer bits then gives the same as one rounding from double.
+ * This does not hold below fp32's normal values. */
 INLINE uint32_t sticky_bits(double value) {
     static const uint64_t cut = 0x1fffffff;
     uint64_t bits;
@@ -81,8 +84,8 @@ INLINE uint32_t sticky_bits(double value) {
     return single_bits;
 }
 
-/* Without branches, so that compilers vectorize the loop. Adding 1/2 makes a subnormal's last place
- * that of the sum. */
+/* The function has no branches, so that compilers vectorize the loop. A subnormal is rounded by
+ * adding 1/2: the last place of the sum is then the last place of f16's subnormals. */
 INLINE uint16_t f16_from(double value) {
     uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, shifted_bits;
     uint32_t normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
@@ -108,7 +111,8 @@ INLINE uint16_t bf16_from(double value) {
     return (uint16_t)code;
 }
 
-/* bf16 is subnormal where fp32 is: a row with such a value takes the codec. */
+/* Returns true if a value is subnormal in bf16, that is, in fp32 too. A row with such a value takes
+ * the codec. */
 INLINE bool has_subnormal(const double *values, int64_t cols) {
     int found = 0;
     for (int64_t i = 0; i < cols; i++)
@@ -127,7 +131,7 @@ INLINE void store_bf16(const double *values, int64_t cols, void *out) {
         to[i] = bf16_from(values[i]);
 }
 
-/* As f16_from; one body for every format of 8 bits. */
+/* Does the same as f16_from, with one body for all 8-bit formats. */
 INLINE uint8_t narrow_from(const bsmm_cpu_epilogue_narrow *f, double value) {
     uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, sum_bits, place_bits;
     uint32_t shift = 23 - f->mantissa_bits, lowest = (uint32_t)(f->lowest + 127) << 23;

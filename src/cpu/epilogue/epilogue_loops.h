@@ -1,10 +1,11 @@
-/* The epilogue's loops over contiguous rows, compiled for what the processor has. */
+/* The epilogue's loops over contiguous rows, compiled for the instruction sets that processors
+ * have. */
 #ifndef BSMM_CPU_EPILOGUE_LOOPS_H
 #define BSMM_CPU_EPILOGUE_LOOPS_H
 
 #include "format/format.h"
 
-/* Loops by element: NULL for those of 8 bits and fewer. */
+/* The loops are indexed by element format. The entry of a format of 8 bits or fewer is NULL. */
 enum { BSMM_CPU_EPILOGUE_ELEMS = BSMM_ELEM_COUNT };
 
 /* Rounds values once, to nearest even. */
@@ -14,15 +15,15 @@ typedef void bsmm_cpu_epilogue_store_loop(const double *values, int64_t cols, vo
 typedef void bsmm_cpu_epilogue_add_loop(const void *from, double factor, int64_t cols,
                                         double *values);
 
-/* An element format of 8 bits, as a loop takes it. */
+/* An element format of 8 bits, with the fields that a loop needs. */
 typedef struct bsmm_cpu_epilogue_narrow {
     uint32_t mantissa_bits;
-    uint32_t max_code, nan_code; /* magnitudes; nan_code 0x80: there is no other code with a sign
-                                    and without magnitude */
+    uint32_t max_code, nan_code; /* magnitudes. A nan_code of 0x80 means that the format has no
+                                  * -0 */
     int lowest;                  /* exponent of the smallest normal value */
 } bsmm_cpu_epilogue_narrow;
 
-/* What is added to a finished tile, C or bias: factor times value i of row r. */
+/* An operand, C or bias, that is added to a tile: factor * value i of row r. */
 typedef struct bsmm_cpu_epilogue_added {
     const uint8_t *from;
     int64_t pitch; /* bytes from row to row */
@@ -30,8 +31,8 @@ typedef struct bsmm_cpu_epilogue_added {
     double factor;
 } bsmm_cpu_epilogue_added;
 
-/* Sums on their way to D: acc[r * pitch + i] * (factors[r] * column_factors[i]) * alpha, and what
- * is added to them in turn. */
+/* A tile of accumulators that the epilogue stores to D: acc[r * pitch + i] * (factors[r] *
+ * column_factors[i]) * alpha, plus each operand in `added`, in this order. */
 typedef struct bsmm_cpu_epilogue_tile {
     const float *acc;
     int64_t pitch;
@@ -44,8 +45,8 @@ typedef struct bsmm_cpu_epilogue_tile {
     bsmm_cpu_epilogue_added added[2];
 } bsmm_cpu_epilogue_tile;
 
-/* Rounds rows into D, their NaN being one; returns how many: the row that stops it is to take the
- * other loops. */
+/* Rounds rows into D and stores every NaN as the same NaN. Returns the number of rows that are
+ * done. If that is less than the tile's rows, the next row needs the slow path. */
 typedef int64_t bsmm_cpu_epilogue_direct_loop(const bsmm_cpu_epilogue_tile *tile);
 
 #if defined(__x86_64__)
@@ -56,19 +57,19 @@ bsmm_cpu_epilogue_direct_loop bsmm_cpu_epilogue_f32_avx2, bsmm_cpu_epilogue_f16_
 #endif
 
 typedef struct bsmm_cpu_epilogue_loops {
-    /* values[i] = acc[i] * row_factor * factors[i], a zero being +0 */
+    /* values[i] = acc[i] * row_factor * factors[i]; a zero result is +0 */
     void (*scale)(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values);
     bsmm_cpu_epilogue_add_loop *add[BSMM_CPU_EPILOGUE_ELEMS];     /* by element format */
-    bsmm_cpu_epilogue_store_loop *store[BSMM_CPU_EPILOGUE_ELEMS]; /* the same */
+    bsmm_cpu_epilogue_store_loop *store[BSMM_CPU_EPILOGUE_ELEMS]; /* by element format */
     bsmm_cpu_epilogue_direct_loop
-        *direct[BSMM_CPU_EPILOGUE_ELEMS]; /* the same; NULL: there is none */
-    /* As store; what overflows becomes max_code. */
+        *direct[BSMM_CPU_EPILOGUE_ELEMS]; /* by element format; NULL if the format has none */
+    /* Does the same as store. A value that overflows becomes max_code. */
     void (*store_narrow)(const bsmm_cpu_epilogue_narrow *format, const double *values, int64_t cols,
                          uint8_t *to);
 } bsmm_cpu_epilogue_loops;
 
-/* All give the same bits. */
+/* Returns the loops of the best instruction set. All sets give bitwise identical results. */
 const bsmm_cpu_epilogue_loops *bsmm_cpu_epilogue_loops_get(void);
 
 #endif
