@@ -1,8 +1,9 @@
-/* cpu_avx2_f32: any two formats by fp32 multiply-add of 8 lanes; see pack_f32fma.h and
+/* cpu_avx2_f32 multiplies any two formats by fp32 multiply-add of 8 lanes; see pack_f32fma.h and
  * engine_f32fma_body.h.
  *
- * Tile: 6 rows of A x 16 of B in 12 of the 16 registers. Bound: 1.1 * (K + 4) * 2^-24 * sum |a||b|
- * folded, and 1.1 * (128 + K / 128 + 4) * 2^-24 segmented. */
+ * A tile is 6 rows of A x 16 of B, in 12 of the 16 registers. The error bound is 1.1 * (K + 4) *
+ * 2^-24 * sum |a||b| in the folded form, and 1.1 * (128 + K / 128 + 4) * 2^-24 * sum |a||b| in the
+ * segmented form. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_f32fma.h"
@@ -34,8 +35,9 @@ INLINE vec vec_fma(vec a, vec b, vec c) {
     return _mm256_fmadd_ps(a, b, c);
 }
 
-/* Where instructions are few, a neighbour on the core costs less: unrolled, and of FMA's three
- * forms the one that needs no moves, which compilers do not choose then. */
+/* Fewer instructions make the kernel less sensitive to another thread on the same core. So the loop
+ * is unrolled, and of FMA's three operand orders this one is forced, because it needs no register
+ * moves. Compilers do not choose it for the unrolled loop. */
 INLINE void vec_accumulate(vec *acc, vec a, vec b) {
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*acc) : "x"(a), "x"(b));
 }

@@ -1,17 +1,22 @@
-/* cpu_avx2_f32_small_m: few rows of anything that cpu_avx2_f32 takes against weights of 4, 6 and 8
- * bits as stored.
+/* cpu_avx2_f32_small_m multiplies few rows of any format that cpu_avx2_f32 takes by weights of 4, 6
+ * and 8 bits as they are stored.
  *
- * The bits of cpu_avx2_f32: lanes are columns, and each column's sum runs along K, element by
- * element, with the same FMAs; powers of two that leave a row elsewhere change no bit.
- * small_m_f32fma.h says how the work is shared. */
+ * Its results are bitwise identical to cpu_avx2_f32's: lanes are columns, and each column is
+ * accumulated along K, element by element, with the same FMAs. The two kernels divide rows by
+ * different powers of two, which changes no bit. small_m_f32fma.h lists the parts of this
+ * kernel. */
 #include "cpu/pack/pack_f32fma.h"
 #include "cpu/small_m/small_m_f32fma.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* Where decoding is faster than packing in the run: on a Zen 3, 4096 x 4096 weights from memory,
- * mxfp4 takes 0.17 of the time with 8 rows, 0.27 with 16, 0.46 with 32 and 0.65 with 48, mxfp8
- * 0.18, 0.3, 0.45 and 0.75. With a B packed ahead, which plans have to ask for, cpu_avx2_f32 is
- * faster from 16 on. */
+/* Up to 32 rows of A, decoding B in this kernel is faster than packing B in each run and using
+ * cpu_avx2_f32. Time of this kernel divided by the time with packing, on a Zen 3, for 4096 x 4096
+ * weights read from memory:
+ *   rows of A      8    16    32    48
+ *   mxfp4       0.17  0.27  0.46  0.65
+ *   mxfp8       0.18  0.30  0.45  0.75
+ * A plan may also ask for a B that is packed in advance. Then cpu_avx2_f32 is faster from 16 rows
+ * on. */
 static const int64_t most_rows = 32;
 
 #if defined(__x86_64__)

@@ -1,11 +1,13 @@
-/* cpu_avx2_int8dot: e2m1 and e2m3 on both sides, by AVX2's multiply-add of bytes.
+/* cpu_avx2_int8dot multiplies e2m1 and e2m3 operands by AVX2's multiply-add of bytes.
  *
- * Sums are exact, in 16 bits as far as these carry them and then in 32: engine_int8dot_avx2.h.
+ * Integer sums are exact. They stay in 16 bits as long as 16 bits hold them, then they are widened
+ * to 32 bits; see engine_int8dot_avx2.h.
  *
- * Tile: 4 rows of A x 16 of B in 8 registers of sums, which leaves compilers room; the fp32 sums
- * stay in D's block in L1, touched once per unit. A unit's sum is exact and one fp32 FMA adds it,
- * as in cpu_avx512_int8dot: the results have the same bits. Bound: (units + 1) * 2^-24 *
- * sum |a||b|, a unit being 32 of K (both sides e8m0) or 16. */
+ * A tile is 4 rows of A x 16 of B, in 8 registers of integer accumulators, which leaves the
+ * compiler free registers. The fp32 accumulators stay in D's block in L1 and are loaded and stored
+ * once per unit. A unit's sum is exact, and one fp32 FMA adds it, as in cpu_avx512_int8dot: the
+ * results are bitwise identical. The error bound is (units + 1) * 2^-24 * sum |a||b|. A unit is 32
+ * of K if both scales are e8m0, else 16. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_int8dot.h"
@@ -37,7 +39,8 @@ INLINE void multiply(const uint8_t *a, const uint8_t *b, int64_t units, float *c
 
 enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
 
-/* 16-bit sums over a whole unit, and over 2 groups where both sides are e2m3. */
+/* Sums stay in 16 bits over a whole unit, or over 2 groups (of 4 of K) if both operands are
+ * e2m3. */
 TARGET static void multiply_exponent(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                      int64_t pitch, bool add, bsmm_ahead ahead) {
     multiply(a, b, units, c, pitch, add, ahead, EXPONENT, false, true);
@@ -72,7 +75,7 @@ static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bs
             .multiply = multiplies                                                                 \
         }
 
-/* [whether by exponent][whether wide] */
+/* [scales are exponents][sums are widened to 32 bits] */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(VALUE, multiply_value), ENGINE(VALUE, multiply_value_e2m3)},
     {ENGINE(EXPONENT, multiply_exponent), ENGINE(EXPONENT, multiply_exponent_e2m3)},

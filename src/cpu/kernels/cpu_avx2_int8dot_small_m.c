@@ -1,15 +1,19 @@
-/* cpu_avx2_int8dot_small_m: few rows of e2m1 or e2m3 against e2m1 or e2m3 weights as stored.
+/* cpu_avx2_int8dot_small_m multiplies few rows of e2m1 or e2m3 by e2m1 or e2m3 weights as they are
+ * stored.
  *
- * The bits of cpu_avx2_int8dot: small_m_int8dot.h says how. Up to 4 rows are multiplied by e2m1
- * with K along the lanes (small_m_int8dot_row_avx2.c), others with columns there
- * (small_m_int8dot_columns_avx2.c). */
+ * Its results are bitwise identical to cpu_avx2_int8dot's; small_m_int8dot.h says why. Up to 4 rows
+ * of A are multiplied by e2m1 weights with K along the lanes (small_m_int8dot_row_avx2.c). All
+ * other cases have columns of D along the lanes (small_m_int8dot_columns_avx2.c). */
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* Where decoding is faster than packing in the run: on a Zen 3, 4096 x 4096 mxfp4 from memory, it
- * takes 0.13 of the time with one row, 0.35 with 8, 0.5 with 16, 0.7 with 32 and 0.85 with 48;
- * nvfp4 the same. With a B packed ahead, which plans have to ask for, cpu_avx2_int8dot is faster
- * from 4 on. */
+/* Up to 32 rows of A, decoding B in this kernel is faster than packing B in each run and using
+ * cpu_avx2_int8dot. Time of this kernel divided by the time with packing, on a Zen 3, for 4096 x
+ * 4096 weights read from memory (nvfp4 gives the same):
+ *   rows of A      1     8    16    32    48
+ *   mxfp4       0.13  0.35  0.50  0.70  0.85
+ * A plan may also ask for a B that is packed in advance. Then cpu_avx2_int8dot is faster from 4
+ * rows on. */
 static const int64_t most_rows = 32;
 
 #if defined(__x86_64__)
@@ -28,7 +32,7 @@ static bool goes_by_rows(const bsmm_product *p) {
     return bsmm_small_m_int8_has_fours(p) && p->a.m.rows <= BSMM_INT8_SINGLE;
 }
 
-/* Tiles of one size. */
+/* Returns the rows of a tile, so that all tiles have the same size. */
 static int64_t width_of(const bsmm_product *p) {
     int64_t rows = p->a.m.rows < 1 ? 1 : p->a.m.rows;
     if (goes_by_rows(p)) return rows;
@@ -38,12 +42,13 @@ static int64_t width_of(const bsmm_product *p) {
 
 /* ---- A ---- */
 
-/* Where a part of a row has group g of unit u: against e2m1 groups are even and odd in turns. */
+/* Returns the offset of group g (4 of K) of unit u in a part of a row (see small_m_int8dot_avx2.h).
+ * Against e2m1, the part holds all even groups and then all odd ones. */
 static int64_t place_of(int64_t u, int64_t g, int64_t unit, bool parted) {
     return parted ? u * unit / 2 + g / 2 * 4 + g % 2 * (BSMM_INT8_PART / 2) : u * unit + 4 * g;
 }
 
-/* A part's units become rows. */
+/* Rearranges the units of a part into rows. */
 static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
     uint32_t units[MOST_PART_BYTES / 4];
     const int64_t count = BSMM_INT8_PART_UNITS(unit), row_bytes = BSMM_INT8_ROW_BYTES(unit);
@@ -69,7 +74,7 @@ static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t ro
                 bsmm_small_m_int8_has_fours(p));
 }
 
-/* ---- a product ---- */
+/* ---- a GEMM ---- */
 
 TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
     const __m256i nan = _mm256_set1_epi8(0x7f), most = _mm256_set1_epi8(100);

@@ -1,15 +1,18 @@
-/* cpu_avx512_bf16dot: everything that is exact in bf16, by AVX512-BF16's dot product of pairs.
+/* cpu_avx512_bf16dot multiplies all formats that are exact in bf16, by AVX512-BF16's dot product of
+ * pairs.
  *
- * Tile: 8 rows of A x 48 of B in 24 fp32 accumulators, 3 registers of B, A broadcast from memory.
- * Folded form: nothing but dot products. Segmented form: the accumulators begin anew every 128 of K
- * and are added to the tile in memory, times the product of two fp32 scales. vdpbf16ps rounds like
- * two FMAs, of the odd element first; bound: 1.1 * (K + 4) * 2^-24 * sum |a||b| folded, and
- * 1.1 * (128 + K / 128 + 4) * 2^-24 segmented.
+ * A tile is 8 rows of A x 48 of B, in 24 fp32 accumulators and 3 registers of B. A is broadcast
+ * from memory. The folded form consists of dot products alone. In the segmented form, the
+ * accumulators restart at 0 every 128 of K. They are multiplied by the product of two fp32 scales
+ * and added to the tile in memory. vdpbf16ps rounds like two FMAs, with the odd element first. The
+ * error bound is 1.1 * (K + 4) * 2^-24 * sum |a||b| in the folded form, and 1.1 * (128 + K / 128 +
+ * 4) * 2^-24 * sum |a||b| in the segmented form.
  *
- * Where vdpbf16ps takes the time of four FMAs, those two FMAs are done instead: the same bits of
- * the same packed B, of which a chunk of a panel is taken apart, into fp32, for all the tiles that
- * it meets; A is widened when packed. So nearly all slots do FMAs (48 of 54 where each tile takes
- * B's pairs apart in registers). */
+ * On processors where vdpbf16ps takes the time of four FMAs, the kernel does the two FMAs instead.
+ * It reads the same packed B, and the results are bitwise identical. A chunk of a panel of B is
+ * expanded to fp32 once, for all the tiles that it is multiplied with. A is expanded to fp32 while
+ * it is packed. Nearly all issue slots then do FMAs. If each tile expanded B's pairs in registers,
+ * only 48 of 54 slots would. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_bf16dot.h"
@@ -24,7 +27,7 @@
 
 enum { MR = 8, NR = 48, VECTORS = 3 };
 
-/* ---- a pair of K, or one of its elements ---- */
+/* ---- a pair of K (dot products), or one element of it (FMAs) ---- */
 
 INLINE void add_dots(const uint8_t *a, const __m512i column[VECTORS], int vectors,
                      __m512 acc[MR][VECTORS]) {
@@ -50,7 +53,8 @@ INLINE void add_fmas(const uint8_t *a, const __m512i column[VECTORS], int vector
 
 /* ---- tiles, or the first `vectors` registers of their columns ---- */
 
-/* Adds `unit` of K. A pair, and an element that is widened, have the same size. */
+/* Adds `unit` of K. `wide` means that elements are expanded to fp32; such an element has the same
+ * size as a pair of bf16. */
 INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide, int vectors,
                      __m512 acc[MR][VECTORS]) {
     for (int64_t i = 0; i < (wide ? unit : unit / 2); i++) {
@@ -90,7 +94,7 @@ INLINE void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t units, f
             _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
 }
 
-/* c = (or +=) acc times the products of the unit's scales. */
+/* c = (or += when add) acc times the products of the unit's scales. */
 INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors,
                        __m512 acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
 #    pragma GCC unroll 3
@@ -108,7 +112,7 @@ INLINE void add_scaled(const float *a_scales, const float *b_scales, int vectors
 
 INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                               int64_t pitch, bool add, bsmm_ahead ahead, bool wide, int vectors) {
-    const int64_t elements = BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2); /* bytes of a row's */
+    const int64_t elements = BSMM_BF16_SEGMENT_UNIT * (wide ? 4 : 2); /* bytes per row of a unit */
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);
         __m512 acc[MR][VECTORS];
@@ -126,9 +130,10 @@ INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units,
     }
 }
 
-/* ---- B taken apart ---- */
+/* ---- B expanded to fp32 ---- */
 
-/* Of each pair NR odd elements and then NR even ones, as A's; then a segment's scales. */
+/* Writes the NR odd elements of each pair and then the NR even ones, in the same order as packed A,
+ * then the scales of a segment. */
 INLINE void widen_units(const uint8_t *b, int64_t units, int64_t unit, uint8_t *to) {
     enum { ROW = VECTORS * 64 };
     bool scaled = unit == BSMM_BF16_SEGMENT_UNIT;
@@ -175,7 +180,7 @@ TARGET static void fmas_segmented(const uint8_t *a, const uint8_t *b, int64_t un
 
 /* ---- a panel's last columns ---- */
 
-/* K's own loop for one register of columns and for two. */
+/* Each number of registers of columns, one or two, has its own loop over K. */
 INLINE void multiply_narrow(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                             int64_t pitch, bool add, bsmm_ahead ahead, int64_t cols, bool wide,
                             bool segmented) {
@@ -237,7 +242,7 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
             .widened_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(NR, unit_length)                       \
         }
 
-/* [whether by FMA][whether segmented] */
+/* [by FMAs][segmented] */
 static const bsmm_engine engines[2][2] = {
     {BY_DOTS(BSMM_BF16_FOLDED_UNIT, dots_folded), BY_DOTS(BSMM_BF16_SEGMENT_UNIT, dots_segmented)},
     {BY_FMAS(BSMM_BF16_FOLDED_UNIT, widen_folded, fmas_folded),

@@ -1,9 +1,10 @@
-/* cpu_avx512_bf16dot_small_m: few rows of anything exact in bf16 against weights of 4, 6 and 8 bits
- * as stored.
+/* cpu_avx512_bf16dot_small_m multiplies few rows of any format that is exact in bf16 by weights of
+ * 4, 6 and 8 bits as they are stored.
  *
- * The bits of cpu_avx512_bf16dot: lanes are columns, and each column's sum runs along K in the same
- * order, pair by pair. A different power of two than the packer takes out of a row changes no bit.
- * small_m_bf16dot.h says how the work is shared. */
+ * Its results are bitwise identical to cpu_avx512_bf16dot's: lanes are columns, and each column is
+ * accumulated along K in the same order, pair by pair. The packer may divide a row by another power
+ * of two than this kernel, which changes no bit. small_m_bf16dot.h lists the parts of this
+ * kernel. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_kernel.h"
@@ -28,7 +29,7 @@ static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel 
     bsmm_bf16_pack(p, BSMM_BF16_B, BSMM_SMALL_M_LANES, row, rows, to);
 }
 
-/* The parts of an engine that follow from its form. */
+/* Returns the members of an engine that depend on its form alone (dot products or FMAs). */
 static bsmm_small_m_engine form_of(bool by_fma) {
     if (by_fma)
         return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_fmas,
@@ -60,7 +61,7 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 
 #endif
 
-/* Elements whose sign is their top bit, and nothing else in it. */
+/* Takes element formats whose top bit is the sign and nothing else. */
 static bool takes_element(uint32_t elem) {
     return bsmm_elem_is_narrow(elem) && !bsmm_elem_traits_of[elem].lone_nan;
 }

@@ -1,8 +1,9 @@
-/* cpu_avx512_f32: any two formats by fp32 multiply-add of 16 lanes; see pack_f32fma.h and
+/* cpu_avx512_f32 multiplies any two formats by fp32 multiply-add of 16 lanes; see pack_f32fma.h and
  * engine_f32fma_body.h.
  *
- * Tile: 6 rows of A x 64 of B in 24 of the 32 registers. Bound: 1.1 * (K + 4) * 2^-24 * sum |a||b|
- * folded, and 1.1 * (128 + K / 128 + 4) * 2^-24 segmented. */
+ * A tile is 6 rows of A x 64 of B, in 24 of the 32 registers. The error bound is 1.1 * (K + 4) *
+ * 2^-24 * sum |a||b| in the folded form, and 1.1 * (128 + K / 128 + 4) * 2^-24 * sum |a||b| in the
+ * segmented form. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_f32fma.h"

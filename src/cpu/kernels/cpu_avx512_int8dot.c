@@ -1,14 +1,18 @@
-/* cpu_avx512_int8dot: e2m1 and e2m3 on both sides, by VNNI's dot product of bytes.
+/* cpu_avx512_int8dot multiplies e2m1 and e2m3 operands by VNNI's dot product of bytes.
  *
- * A unit's sum is exact; one fp32 FMA adds it, times the product of two scales. Bound:
- * (units + 1) * 2^-24 * sum |a||b|, a unit being 32 of K (both sides e8m0) or 16. Two forms, with
- * the same bits, of the same packed B:
+ * A unit's integer sum is exact. One fp32 FMA multiplies it by the product of two scales and adds
+ * it. The error bound is (units + 1) * 2^-24 * sum |a||b|. A unit is 32 of K if both scales are
+ * e8m0, else 16. Two forms read the same packed B and give bitwise identical results.
  *
- * Summed: 6 rows of A x 32 of B in 12 int32 and 12 fp32 accumulators, 2 registers of B, A broadcast
- * from memory. A unit takes 8 (4) dot products, a conversion, a product of scales and an FMA.
- * Floated, where those cost as much as a dot product: 8 x 32 in 16 int32 accumulators; the sums are
- * bits of fp32 values, and 2 FMAs add them to 16 fp32 ones, some of them in memory. So at most 8/10
- * (4/6) of all slots do dot products, instead of 8/11 (4/7). */
+ * The summed form has tiles of 6 rows of A x 32 of B, in 12 int32 and 12 fp32 accumulators, with 2
+ * registers of B; A is broadcast from memory. For each accumulator, a unit takes 8 dot products (4
+ * if a unit is 16 of K), a conversion, a product of scales and an FMA.
+ *
+ * The floated form is for processors where the last three cost as much as a dot product. Its tiles
+ * are 8 x 32, in 16 int32 accumulators. The integer sums are the bits of fp32 values, so they need
+ * no conversion, and 2 FMAs add them to 16 fp32 accumulators, some of which are in memory. At most
+ * 8 of 10 issue slots then do dot products, instead of 8 of 11 in the summed form (4 of 6 instead
+ * of 4 of 7 if a unit is 16 of K). */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"
 #include "cpu/pack/pack_int8dot.h"
@@ -22,7 +26,7 @@
 
 enum { MR_SUMMED = 6, MR_FLOATED = 8, MOST = 8, NR = 32, VECTORS = 2 };
 
-/* Sums of one unit of mr rows, exact, from where they begin. */
+/* Sums the products of one unit of mr rows exactly, from the initial sums that A holds. */
 INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int mr, int64_t unit,
                      __m512i sum[MOST][VECTORS]) {
     const int32_t *begin = (const int32_t *)(const void *)(a + mr * unit);
@@ -44,7 +48,8 @@ INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int mr, int64_t unit,
 
 /* ---- summed ---- */
 
-/* The product of A's scale r and B's, in both forms. */
+/* Returns the product of A's scale of row r and B's scales. In the exponent form, scales are
+ * shifted exponents, and adding them multiplies. */
 INLINE __m512 scale_product(const uint8_t *a_scales, int r, __m512i b_scales, bool by_exponent) {
     int32_t bits = ((const int32_t *)(const void *)a_scales)[r];
     if (by_exponent)
@@ -90,8 +95,8 @@ INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, f
 
 /* ---- floated ---- */
 
-/* The accumulators are the caller's own, not c: compilers know that no operand lies there, and keep
- * as many as they can in registers. */
+/* The accumulators are the caller's own variables, not c. Compilers then know that no operand
+ * overlaps them, and keep as many as they can in registers. */
 INLINE void add_floated(const uint8_t *a, const uint8_t *b, int64_t unit,
                         __m512 acc[MR_FLOATED][VECTORS]) {
     __m512i sum[MOST][VECTORS];
@@ -176,7 +181,7 @@ static void pack_floated(const bsmm_product *p, bool is_b, int64_t row, int64_t 
             .multiply = multiplies                                                                 \
         }
 
-/* [whether floated][whether by exponent] */
+/* [floated][scales are exponents] */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(MR_SUMMED, BSMM_INT8_A, VALUE, pack_summed, multiply_value),
      ENGINE(MR_SUMMED, BSMM_INT8_A, EXPONENT, pack_summed, multiply_exponent)},
@@ -184,7 +189,7 @@ static const bsmm_engine engines[2][2] = {
      ENGINE(MR_FLOATED, BSMM_INT8_A_FLOATED, EXPONENT, pack_floated, multiply_floated_32)},
 };
 
-/* Products with fp32 scales are not exact, and only the summed form rounds as other kernels do. */
+/* Products with fp32 scales are not exact. Only the summed form rounds them as other kernels do. */
 static const bsmm_engine *engine_of(const bsmm_product *p) {
     bool exact = p->a.m.format.scale != BSMM_SCALE_F32 && p->b.m.format.scale != BSMM_SCALE_F32;
     bool floated = exact && bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;

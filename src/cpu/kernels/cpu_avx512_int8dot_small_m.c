@@ -1,9 +1,11 @@
-/* cpu_avx512_int8dot_small_m: few rows of e2m1 or e2m3 against e2m1 or e2m3 weights as stored.
+/* cpu_avx512_int8dot_small_m multiplies few rows of e2m1 or e2m3 by e2m1 or e2m3 weights as they
+ * are stored.
  *
- * The bits of cpu_avx512_int8dot: small_m_int8dot.h says how, and what it has from there.
+ * Its results are bitwise identical to cpu_avx512_int8dot's. small_m_int8dot.h says why, and
+ * declares the functions that this kernel shares with the AVX2 kernel.
  *
- * Per step of 32 x 16 e2m1 weights (256 bytes) and one row: 16 loads, 8 unpacks, 8 byte permutes, 8
- * dot products. */
+ * For a step of 32 x 16 e2m1 weights (256 bytes) and one row of A, the kernel executes 16 loads, 8
+ * unpacks, 8 byte permutes and 8 dot products. */
 #include "cpu/small_m/small_m_int8dot.h"
 #include "cpu/small_m/small_m_kernel.h"
 
@@ -21,9 +23,9 @@ static const int64_t most_rows = 16;
 
 enum { LANES = BSMM_SMALL_M_LANES, GROUPS = BSMM_SMALL_M_STEP / 4 };
 
-/* ---- elements: 32 of K of 16 rows into 8 registers of unsigned bytes ---- */
+/* ---- elements: decodes 32 of K of 16 rows into 8 registers of unsigned bytes ---- */
 
-/* The upper bits of an index are ignored or fall on another copy of the table. */
+/* The upper bits of an index are either ignored, or select another copy of the table. */
 INLINE void decode_fours(const __m512i word[4], __m512i table, __m512i byte[GROUPS]) {
 #    pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
@@ -44,7 +46,7 @@ INLINE void decode_sixes(const uint8_t *b, int64_t pitch, __m512i table, __m512i
 
 /* ---- scales ---- */
 
-/* e4m3 codes as f16 are 2^-8 of their values, subnormals included. */
+/* An e4m3 code, read as f16, is 2^-8 of its value; that includes subnormals. */
 INLINE __m512i scales_of_e4m3(__m128i codes) {
     __m256i half = _mm256_slli_epi16(_mm256_cvtepi8_epi16(codes), 7);
     half = _mm256_and_si256(half, _mm256_set1_epi16((short)0xbfff));
@@ -127,7 +129,7 @@ INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_
         _mm512_storeu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS, acc[r]);
 }
 
-/* ---- one function per tile, elements and form of the scales ---- */
+/* ---- one function per tile width, element format and form of the scales ---- */
 
 static const int64_t widths[] = {1, 2, 4, 6, 8, 12, 16};
 
@@ -215,7 +217,8 @@ static bool prepare(const bsmm_small_m_scales *s) {
     return bsmm_small_m_int8_prepare(s, find_unusual);
 }
 
-/* The integers of the codes, unsigned; those of 4 bits are there four times. */
+/* Copies the table of the codes' integers, which are unsigned. A table of 4-bit codes is repeated
+ * four times. */
 static void make_table(const bsmm_product *p, void *context) {
     memcpy(context, bsmm_pack_table_of(p->b.m.format.elem)->b, sizeof(__m512i));
 }

@@ -1,8 +1,10 @@
-/* cpu_f32: any formats through fp32, in portable C. Blocks of D of 128 x 128 are shared out to the
- * threads; each packs its own A and B, 512 of K at a time, and sums in double. The share of K, its
- * order and the segments depend on K and the formats alone: the same bits at any number of threads.
+/* cpu_f32 multiplies any formats through fp32, in portable C. Threads take blocks of D of 128 x
+ * 128. A thread packs its own A and B, 512 of K at a time, and accumulates in double. The step of
+ * K, its order and the segments depend on K and the formats alone. The results are therefore
+ * bitwise identical for any number of threads.
  *
- * Workspace per thread: A 256 KiB, B 256 KiB, scales and flags, D's block 128 KiB. */
+ * Each thread's workspace holds A (256 KiB), B (256 KiB), scales, flags, and the block of D (128
+ * KiB). */
 #include "cpu/engine/engine_f32seg.h"
 
 #include <omp.h>
@@ -11,7 +13,8 @@
 
 enum { MC = BSMM_F32SEG_MC, NC = BSMM_F32SEG_NC, KC = BSMM_F32SEG_KC };
 
-/* One thread's memory: segments are at least 2 long (block_cols is). */
+/* One thread's workspace. Segments are at least 2 long, as refuse() ensures, so KC / 2 scales per
+ * row suffice. */
 typedef struct workspace {
     _Alignas(64) float a[MC * KC];
     float b[NC * KC];
@@ -27,7 +30,7 @@ static int64_t multiply(const bsmm_product *p, int64_t row, int64_t rows, int64_
     int64_t padded_m = bsmm_round_up(rows, BSMM_F32SEG_MR);
     int64_t padded_n = bsmm_round_up(cols, BSMM_F32SEG_NR);
     int64_t segment = bsmm_f32seg_segment(&p->a, &p->b), k = p->a.m.cols;
-    /* KC begins a segment, for it is cut to a multiple of it. */
+    /* The step is a multiple of the segment, so that every step starts a segment. */
     int64_t step = KC / segment * segment;
     memset(acc, 0, sizeof(double) * (size_t)(padded_m * padded_n));
     for (int64_t k0 = 0; k0 < k; k0 += step) {
@@ -86,13 +89,14 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return (uint64_t)count_threads(p) * sizeof(workspace);
 }
 
-/* See engine_f32seg.c. */
+/* engine_f32seg.c derives this bound. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)p, (void)state;
     return BSMM_F32SEG_SEGMENT * 0x1p-24;
 }
 
-/* A segment of odd length, or an element per scale, is nothing that it was written for. */
+/* Refuses a GEMM whose segments would be one element long: blocks of odd length along K, or one
+ * scale per element. The kernel is not written for such formats. */
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     (void)state;
     if (p->recipe) {
