@@ -1,6 +1,6 @@
-/* Packing of integers by 256-bit vectors: 32 codes of a row at once, then 8 rows x 8 words
- * transposed in registers. No engine of AVX2 takes bf16: halves and extents are plain C's. fp32 and
- * columns: pack_floats_avx2.c, pack_columns_avx2.c. */
+/* Packs integers by 256-bit vectors: decodes 32 codes of a row at once, then transposes 8 rows x 8
+ * uint32 in registers. No AVX2 engine takes bf16, so `halves` and `extent` are the portable ones.
+ * pack_floats_avx2.c and pack_columns_avx2.c have fp32 and column order. */
 #include "base/cpu.h"
 #include "cpu/pack/pack.h"
 
@@ -12,7 +12,7 @@
 
 enum { RUN = BSMM_PACK_PART };
 
-/* The same of a row that has n codes from k on, n < RUN: beyond them 0. */
+/* Does the same as read_codes for a row that has only n codes left, n < RUN; the rest are 0. */
 INLINE __m256i read_last(const uint8_t *from, uint32_t bits, int64_t n) {
     static const _Alignas(32)
         int8_t number[RUN] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
@@ -26,14 +26,14 @@ INLINE __m256i read_last(const uint8_t *from, uint32_t bits, int64_t n) {
 
 INLINE __m256i read_run(const bsmm_pack_codes *c, int lane, int64_t k, uint32_t bits) {
     int64_t n = c->count - k;
-    if (n <= 0) return _mm256_setzero_si256(); /* a unit that ends beyond K */
+    if (n <= 0) return _mm256_setzero_si256(); /* a unit may continue past the end of K */
     const uint8_t *from = c->row[lane] + k / 8 * bits;
     return n < RUN ? read_last(from, bits, n) : read_codes(from, bits);
 }
 
 /* ---- lanes ---- */
 
-/* The first words of `words`, as many as there are lanes. */
+/* Stores the first `lanes` uint32 of `words`. */
 INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
     if (lanes == 8) {
         _mm256_storeu_si256((__m256i *)(void *)to, words);
@@ -51,8 +51,8 @@ INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
 
 /* ---- units ---- */
 
-/* Where the sums of `count` groups begin. 16 bits carry them: a sum of 16 products of at most
- * 60 * 60. */
+/* Returns the initial sums of a unit of `count` groups. 16 bits hold the partial sums: the four
+ * groups of a part give each 16-bit lane 8 products of at most 60 * 60. */
 INLINE __m256i begin_of(const __m256i *group, int count, const bsmm_pack_begin *begin) {
     const __m256i factor = _mm256_set1_epi8((char)begin->factor);
     __m256i sum = _mm256_set1_epi32(begin->plus);
@@ -110,7 +110,7 @@ TARGET static void integers(const bsmm_pack_codes *c, const int8_t *table,
         pack_units(c, table, begin, at, 8);
 }
 
-/* ---- words ---- */
+/* ---- uint32 ---- */
 
 TARGET static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                          uint8_t *to, int64_t pitch) {

@@ -1,4 +1,5 @@
-/* What the packers of 256-bit vectors share: reading codes, looking them up, transposing words. */
+/* Functions that the packers for 256-bit vectors share: reading codes, looking them up, transposing
+ * uint32. */
 #ifndef BSMM_CPU_PACK_AVX2_H
 #define BSMM_CPU_PACK_AVX2_H
 
@@ -10,7 +11,7 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum {
-    BSMM_PACK_PART = 32, /* of K: what a register holds of codes */
+    BSMM_PACK_PART = 32, /* columns of K whose codes fit a register */
     LANES = BSMM_PACK_LANES,
     GROUPS = BSMM_PACK_PART / 4,
 };
@@ -19,7 +20,7 @@ INLINE __m128i load_16(const uint8_t *from) {
     return _mm_loadu_si128((const __m128i *)(const void *)from);
 }
 
-/* ---- codes: a PART of them, one per byte, from PART * bits / 8 bytes ---- */
+/* ---- codes: PART of them, one per byte, are read from PART * bits / 8 bytes ---- */
 
 INLINE __m256i read_fours(const uint8_t *from) {
     const __m256i mask = _mm256_set1_epi8(0xf);
@@ -27,7 +28,7 @@ INLINE __m256i read_fours(const uint8_t *from) {
     return _mm256_and_si256(_mm256_or_si256(bytes, _mm256_slli_epi16(bytes, 4)), mask);
 }
 
-/* Each 3 bytes become a doubleword, whose four codes move into its bytes. */
+/* Each 3 bytes become a uint32, then its four codes move into its four bytes. */
 INLINE __m256i read_sixes(const uint8_t *from) {
     const __m256i spread =
         _mm256_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1, /* bytes 0 to 11 */
@@ -50,7 +51,7 @@ INLINE __m256i read_codes(const uint8_t *from, uint32_t bits) {
 
 /* ---- tables ---- */
 
-/* A table of 64 in four parts, each in both 128-bit lanes. */
+/* A table of 64 bytes in four parts; both 128-bit lanes of a register hold the same part. */
 typedef struct quarters {
     __m256i part[4];
 } quarters;
@@ -62,7 +63,7 @@ INLINE quarters quarters_of(const void *table) {
     return t;
 }
 
-/* Shifts bring bits 4 and 5 of a code to where blends look. */
+/* The shifts move bits 4 and 5 of a code to the top bit of its byte, which the blends test. */
 INLINE __m256i look_up(const quarters *t, __m256i codes) {
     __m256i bit4 = _mm256_slli_epi16(codes, 3), bit5 = _mm256_slli_epi16(codes, 2);
     __m256i low = _mm256_and_si256(codes, _mm256_set1_epi8(0xf));
@@ -75,7 +76,7 @@ INLINE __m256i look_up(const quarters *t, __m256i codes) {
 
 /* ---- transposition ---- */
 
-/* 8 rows of 8 words: group g of all rows comes to be group[g]. */
+/* Transposes 8 rows of 8 uint32: group g of all rows becomes group[g]. */
 INLINE void transpose(const __m256i row[LANES], __m256i group[GROUPS]) {
     __m256i quad[2][4]; /* rows 4 * h to 4 * h + 3 of groups j and j + 4 */
 #pragma GCC unroll 2

@@ -1,10 +1,10 @@
-/* Packing by 512-bit byte permutes: 64 codes of a row at once, then 8 rows x 16 words transposed in
- * registers.
+/* Packs by 512-bit byte permutes: decodes 64 codes of a row at once, then transposes 8 rows x 16
+ * uint32 in registers.
  *
- * Codes of b bits lie b bytes to 8 codes: a byte permute brings each 8 codes into a quadword, a
- * multishift takes them apart, and permutes of tables decode them. Bits above a code's are
- * garbage that 64-entry permutes ignore. Loads are masked to the bytes that a row has: they never
- * fault beyond. */
+ * 8 codes of b bits take b bytes. A byte permute moves each 8 codes into a uint64, a multishift
+ * moves each code into a byte, and permutes of tables decode them. The bits above a code in its
+ * byte are garbage, which permutes of 64 entries ignore. Loads are masked to the bytes that a row
+ * has, so that they never fault past its end. */
 #include "base/cpu.h"
 #include "cpu/pack/pack.h"
 
@@ -19,7 +19,7 @@ enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
 
 /* ---- codes ---- */
 
-/* Quadwords of a run of 64 codes, beginning at code 8 * q: bytes q * bits and on. */
+/* The bytes of the uint64 that begins at code 8 * q of a run of 64 codes: bytes q * bits and on. */
 #    define QUAD(q, bits)                                                                          \
         (q) * (bits), (q) * (bits) + 1, (q) * (bits) + 2, (q) * (bits) + 3, (q) * (bits) + 4,      \
             (q) * (bits) + 5, (q) * (bits) + 6, (q) * (bits) + 7
@@ -28,23 +28,24 @@ enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
             QUAD(0, bits), QUAD(1, bits), QUAD(2, bits), QUAD(3, bits), QUAD(4, bits),             \
                 QUAD(5, bits), QUAD(6, bits), QUAD(7, bits)                                        \
         }
-/* The order in which unpacking bytes to words gives codes 0 to 31 low and 32 to 63 high. */
+/* The order of uint64 for which unpacking bytes to uint16 gives codes 0 to 31 (low) and 32 to 63
+ * (high). */
 #    define FOR_UNPACKING(bits)                                                                    \
         {                                                                                          \
             QUAD(0, bits), QUAD(4, bits), QUAD(1, bits), QUAD(5, bits), QUAD(2, bits),             \
                 QUAD(6, bits), QUAD(3, bits), QUAD(7, bits)                                        \
         }
 
-/* By bits / 2 - 2. */
+/* [bits / 2 - 2] */
 static const _Alignas(64) uint8_t in_order[][64] = {IN_ORDER(4), IN_ORDER(6), IN_ORDER(8)};
 static const _Alignas(64) uint8_t for_unpacking[][64] = {FOR_UNPACKING(4), FOR_UNPACKING(6),
                                                          FOR_UNPACKING(8)};
 
-/* How runs of codes are read. */
+/* The parameters for reading runs of codes. */
 typedef struct reader {
     int64_t bits;
-    __m512i spread; /* bytes to quadwords */
-    __m512i shifts; /* bit offsets of the codes in a quadword */
+    __m512i spread; /* moves bytes into uint64 */
+    __m512i shifts; /* bit offsets of the codes in a uint64 */
 } reader;
 
 INLINE reader reader_of(uint32_t bits, const uint8_t order[][64]) {
@@ -54,17 +55,19 @@ INLINE reader reader_of(uint32_t bits, const uint8_t order[][64]) {
     return r;
 }
 
-/* The lowest n bits, n from 0 to 64. */
+/* Returns a mask of the lowest n bits, n from 0 to 64. */
 INLINE uint64_t ones(int64_t n) {
     return n ? ~(uint64_t)0 >> (64 - n) : 0;
 }
 
-/* A unit of bf16 may be longer than a run and end beyond K. */
+/* Limits n to 0 to RUN. n is negative if a unit of bf16 is longer than a run and continues past the
+ * end of K. */
 INLINE int64_t clamp_run(int64_t n) {
     return n < 0 ? 0 : n < RUN ? n : RUN;
 }
 
-/* The codes [k, k + RUN) of a row that has n of them from there: one per byte, beyond n 0. */
+/* Reads the codes [k, k + RUN) of a row, one per byte. The row has n codes from k on, and the rest
+ * are 0. */
 INLINE __m512i read_run(const reader *r, const uint8_t *row, int64_t k, int64_t n) {
     __m512i raw = _mm512_maskz_loadu_epi8(ones((n * r->bits + 7) / 8), row + k / 8 * r->bits);
     return _mm512_multishift_epi64_epi8(r->shifts, _mm512_permutexvar_epi8(r->spread, raw));
@@ -72,11 +75,12 @@ INLINE __m512i read_run(const reader *r, const uint8_t *row, int64_t k, int64_t 
 
 /* ---- transposition ---- */
 
-/* Groups j and j + 4 (near), 8 + j and 12 + j (far), each 8 lanes, of 16 groups of 8 rows. */
+/* Transposes 16 groups of 8 rows. near[j] holds groups j and j + 4, far[j] holds groups 8 + j and
+ * 12 + j; each group has 8 lanes. */
 INLINE void transpose(const __m512i row[LANES], __m512i near[4], __m512i far[4]) {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
     const __m512i high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-    __m512i quad[2][4]; /* rows 4 * h to 4 * h + 3 of group j in each 128 bits */
+    __m512i quad[2][4]; /* rows 4 * h to 4 * h + 3 of a group in each 128 bits */
 #    pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
         __m512i a = _mm512_unpacklo_epi32(row[4 * h], row[4 * h + 1]);
@@ -103,11 +107,11 @@ INLINE void store_lanes(uint8_t *to, __m256i lanes, __mmask8 there) {
     _mm256_mask_storeu_epi32(to, there, lanes);
 }
 
-/* How many groups ahead lines are asked for: a panel is written faster than lines come by
- * themselves. */
+/* Distance in groups at which stored lines are prefetched. A panel is written faster than the
+ * hardware prefetcher brings its lines. */
 enum { AHEAD = 64 };
 
-/* Pairs of bf16 as two fp32 each. */
+/* Stores pairs of bf16 as two fp32 each. */
 INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
     for (int g = 0; g < 8; g++, to += pitch) {
@@ -118,7 +122,7 @@ INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __m
     }
 }
 
-/* Groups 0 to 7 (near) or 8 to 15 (far). */
+/* Stores groups 0 to 7 (near) or 8 to 15 (far). */
 INLINE void store_eight(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
     for (int g = 0; g < 8; g++) {
@@ -133,8 +137,8 @@ INLINE __mmask8 mask_of(int64_t lanes) {
 
 /* ---- integers ---- */
 
-/* -factor times the sums of 4 groups, in each half. 16 bits carry them: a sum of 16 products of at
- * most 60 * 60. */
+/* Returns -factor times the sum of 4 groups, for each half. 16 bits hold the partial sums: the four
+ * groups give each 16-bit lane 8 products of at most 60 * 60. */
 INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     const __m512i factor = _mm512_set1_epi8((char)begin->factor);
     __m512i sum = _mm512_maddubs_epi16(factor, pair[0]);
@@ -144,7 +148,7 @@ INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     return _mm512_madd_epi16(sum, _mm512_set1_epi16(-1));
 }
 
-/* 8 groups: one unit or two. */
+/* Stores 8 groups, which are one unit or two. */
 INLINE void store_integers(uint8_t *to, const bsmm_pack_place *at, int64_t unit_groups,
                            int64_t left, const __m512i pair[4], const bsmm_pack_begin *begin) {
     __mmask8 there = mask_of(at->lanes);
@@ -174,7 +178,7 @@ INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table,
     const reader r = reader_of(c->bits, in_order);
     const __m512i values = _mm512_loadu_si512(table);
     uint8_t *to = at->to;
-    int64_t step = 8 / unit_groups * at->unit_bytes; /* of 8 groups */
+    int64_t step = 8 / unit_groups * at->unit_bytes; /* bytes of 8 groups */
     for (int64_t g = 0; g < at->groups; g += 16, to += 2 * step) {
         __m512i row[LANES], near[4], far[4];
         int64_t k = g * 4, n = clamp_run(c->count - k);
@@ -234,7 +238,7 @@ INLINE void decode_run(const decoder *d, const uint8_t *row, int64_t k, int64_t 
 INLINE __m512i shift_half(__m512i bf16, int16_t shift) {
     if (shift == BSMM_PACK_NAN) return _mm512_set1_epi16(0x7fc0);
     __m512i exponents = _mm512_and_si512(bf16, _mm512_set1_epi16(0x7f80));
-    /* 1 to 0xfe, in place */
+    /* exponents 1 to 0xfe, in their place in bf16 */
     __mmask32 normal = _mm512_cmplt_epu16_mask(_mm512_sub_epi16(exponents, _mm512_set1_epi16(0x80)),
                                                _mm512_set1_epi16(0x7f00));
     return _mm512_mask_add_epi16(bf16, normal, bf16, _mm512_set1_epi16(shift));
@@ -252,7 +256,7 @@ INLINE __m512i multiply_half(__m512i bf16, const float *factors) {
                               1);
 }
 
-/* 32 of K of one lane, scaled; beyond n zeros, whatever the scale. */
+/* Scales 32 of K of one lane. Elements from n on become 0, whatever the scale. */
 INLINE __m512i scale_half(const bsmm_pack_scaling *s, __m512i bf16, int lane, int64_t k,
                           int64_t n) {
     if (s->shifts) bf16 = shift_half(bf16, s->shifts[lane][k / 32]);
@@ -260,7 +264,7 @@ INLINE __m512i scale_half(const bsmm_pack_scaling *s, __m512i bf16, int lane, in
     return n >= 32 ? bf16 : _mm512_maskz_mov_epi16((__mmask32)ones(n > 0 ? n : 0), bf16);
 }
 
-/* 16-bit codes are their own values. */
+/* Loads 16-bit codes, which are bf16 values already. */
 INLINE void load_run(const uint8_t *row, int64_t k, int64_t n, __m512i to[2]) {
     const uint16_t *from = (const uint16_t *)(const void *)row + k;
     to[0] = _mm512_maskz_loadu_epi16((__mmask32)ones(n), from);
@@ -312,7 +316,7 @@ TARGET static void halves(const bsmm_pack_codes *c, const bsmm_pack_table *t,
     pack_halves(c, &d, scaling, at);
 }
 
-/* None is negative. */
+/* Returns the least of 32 uint16, none of which is negative as int16. */
 INLINE int16_t least_of(__m512i words) {
     __m256i x = _mm256_min_epi16(half(words, 0), half(words, 1));
     __m128i y = _mm_min_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
@@ -335,7 +339,7 @@ TARGET static void extent(const uint16_t *codes, int64_t n, int16_t *largest, in
     *smallest = least_of(least);
 }
 
-/* ---- words ---- */
+/* ---- uint32 ---- */
 
 TARGET static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                          uint8_t *to, int64_t pitch) {

@@ -1,17 +1,17 @@
-/* The bf16 engines' packing; see pack_bf16dot.h for the layout of a unit.
+/* The packing of the bf16 engines; pack_bf16dot.h describes the layout of a unit.
  *
- * vdpbf16ps flushes subnormals to zero, inputs and sums. Packed values are therefore multiples of
- * 2^-60 (a row that is not is wide): every product and every sum is a multiple of 2^-120, far from
- * fp32's subnormals, and at most K * 2^34 in magnitude. */
+ * vdpbf16ps flushes subnormal inputs and sums to zero. All packed values are therefore multiples of
+ * 2^-60; a row for which that is impossible is wide. Every product and every sum is then a multiple
+ * of 2^-120, far above fp32's subnormals, and at most K * 2^34 in magnitude. */
 #include "cpu/pack/pack_bf16dot.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const int lowest_bit = -60; /* of anything packed */
+static const int lowest_bit = -60; /* exponent of the lowest bit of any packed value */
 
-/* ---- which products ---- */
+/* ---- supported GEMMs ---- */
 
 static bool has_segments(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
@@ -21,7 +21,7 @@ bool bsmm_bf16_by_segment(const bsmm_product *p) {
     return has_segments(&p->a) || has_segments(&p->b);
 }
 
-/* What a block along K must be a multiple of. */
+/* The length of a block along K must be a multiple of this. */
 static const int64_t block_multiples[] = {
     [BSMM_SCALE_NONE] = 1,
     [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,
@@ -65,13 +65,13 @@ const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size) {
 
 enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS };
 
-/* Below any exponent. */
+/* an exponent below any other */
 enum { NOTHING = -1000 };
 
-/* What is known of a row before it is packed. */
+/* Facts about a row that must be known before it is packed. */
 typedef struct lane {
-    int top;    /* exponent that leaves the row, of its largest scale or element; or NOTHING */
-    int bottom; /* of bf16 elements: exponent of the smallest */
+    int top;    /* exponent of its largest scale or element, which is divided out; or NOTHING */
+    int bottom; /* bf16 elements: exponent of the smallest */
     bool wide;
 } lane;
 
@@ -80,29 +80,29 @@ typedef struct tile {
     const bsmm_pack_isa *isa;
     const bsmm_pack_table *t;
     int64_t row, rows;  /* rows may be 0 */
-    bsmm_pack_place at; /* of K = 0 */
+    bsmm_pack_place at; /* destination of K = 0 */
     lane lanes[LANES];
-    double *factors; /* of `rows` rows */
+    double *factors; /* [rows] */
     uint8_t *wide;
 } tile;
 
-/* Part of a tile's K, and what its elements are multiplied by. */
+/* Part of a tile's K, and the factors of its elements. */
 typedef struct span {
     int64_t k, n;
-    int64_t offsets_of;      /* the k that they are of; -1: of none */
-    uint64_t offsets[STEPS]; /* of the scales */
+    int64_t offsets_of;      /* the k that the offsets belong to; -1: none */
+    uint64_t offsets[STEPS]; /* offsets of the scales */
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
     int16_t shifts[LANES][STEPS / 2];
     float factors[LANES][STEPS];
-    int32_t scales[LANES][STEPS]; /* fp32 that stay beside the elements */
+    int32_t scales[LANES][STEPS]; /* fp32 scales that stay beside the elements */
 } span;
 
-/* One way to treat rows. */
+/* A method to pack rows, which depends on the format. */
 typedef struct treatment {
-    void (*survey)(tile *t, span *s, int64_t i); /* looks at lane i before any is packed */
-    void (*scale)(tile *t, span *s, int64_t i);  /* says what lane i is multiplied by */
-    bool by_codes;                               /* it looks at elements */
+    void (*survey)(tile *t, span *s, int64_t i); /* examines lane i before any lane is packed */
+    void (*scale)(tile *t, span *s, int64_t i);  /* sets the factors of lane i */
+    bool by_codes;                               /* survey reads the elements */
     bool by_shifts, by_factors;
 } treatment;
 
@@ -110,7 +110,7 @@ static void raise_top(lane *l, int exponent) {
     if (exponent > l->top) l->top = exponent;
 }
 
-/* ---- e8m0 scales: exponents, folded into the elements ---- */
+/* ---- e8m0 scales: their exponents are folded into the elements ---- */
 
 enum { BLOCK = BSMM_BF16_FOLDED_UNIT, E8M0_BIAS = 127, E8M0_NAN = 255 };
 
@@ -127,7 +127,7 @@ static bool is_empty(const tile *t, const span *s, int64_t i, int64_t block) {
     return bsmm_pack_is_empty(t->o, t->row + i, first, bsmm_min_i64(first + BLOCK, s->k + s->n));
 }
 
-/* The largest code below `limit`; NOTHING if there is none. */
+/* Returns the largest code below `limit`, or NOTHING. */
 static int largest_below(const uint8_t *codes, int64_t blocks, int limit) {
     int largest = NOTHING;
     for (int64_t b = 0; b < blocks; b++)
@@ -135,7 +135,7 @@ static int largest_below(const uint8_t *codes, int64_t blocks, int limit) {
     return largest;
 }
 
-/* The top is the largest exponent of a block that has elements. */
+/* Sets the top to the largest exponent among the blocks with nonzero elements. */
 static void survey_e8m0(tile *t, span *s, int64_t i) {
     uint8_t codes[STEPS / 2];
     int64_t blocks = load_codes(t, s, i, codes);
@@ -148,7 +148,8 @@ static void survey_e8m0(tile *t, span *s, int64_t i) {
             }
 }
 
-/* Blocks above the top are empty; ones too far below it make the row wide unless they are. */
+/* All elements of a block above the top are zero. A block too far below the top makes the row wide,
+ * unless its elements are zero. */
 static void scale_e8m0(tile *t, span *s, int64_t i) {
     uint8_t codes[STEPS / 2];
     int64_t blocks = load_codes(t, s, i, codes);
@@ -166,7 +167,7 @@ static void scale_e8m0(tile *t, span *s, int64_t i) {
         l->wide = codes[b] - top < deepest && !is_empty(t, s, i, b);
 }
 
-/* ---- e4m3 scales span 2^-9 to 448: no exponent needs to leave the row ---- */
+/* ---- e4m3 scales span 2^-9 to 448, so that no exponent has to be divided out of the row ---- */
 
 static void scale_e4m3(tile *t, span *s, int64_t i) {
     const uint8_t *codes = (const uint8_t *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
@@ -175,7 +176,7 @@ static void scale_e4m3(tile *t, span *s, int64_t i) {
         s->factors[i][b] = values[codes[s->offsets[b]]];
 }
 
-/* ---- fp32 scales stay beside the elements, the row's largest power of two taken out ---- */
+/* ---- fp32 scales stay beside the elements; the row's largest power of two is divided out ---- */
 
 static const float *f32_scales(const tile *t, int64_t i) {
     return (const float *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
@@ -205,7 +206,7 @@ static void scale_f32(tile *t, span *s, int64_t i) {
     }
 }
 
-/* ---- bf16 elements have their own exponents: the row's largest one leaves it ---- */
+/* ---- bf16 elements have their own exponents; the row's largest one is divided out ---- */
 
 static int exponent_of(int16_t magnitude) {
     return ilogb(bsmm_elem_decode(BSMM_ELEM_BF16, (uint32_t)magnitude));
@@ -222,7 +223,7 @@ static void survey_bf16(tile *t, span *s, int64_t i) {
     if (l->bottom - 7 - l->top < lowest_bit) l->wide = true;
 }
 
-/* Subnormals are normalized ahead: a shift adds to exponents that are there. */
+/* Normalizes subnormals in advance, because a shift only works on a nonzero exponent field. */
 static void normalize(tile *t, span *s, int64_t i) {
     const uint16_t *from = (const uint16_t *)(const void *)s->codes.row[i];
     uint16_t *to = s->buffer.codes[i];
@@ -275,12 +276,12 @@ static void read_codes(const tile *t, span *s) {
     bsmm_pack_read(t->isa, t->o, t->row, t->rows, s->k, s->n, &s->buffer, &s->codes);
 }
 
-/* What rows that are not there, or have no scales, are multiplied by: lanes from `first` on. */
+/* Sets the factors of lanes from `first` on to 1. These lanes have no row or no scales. */
 static void set_to_one(span *s, int64_t first, int64_t n) {
     for (int64_t i = first; i < LANES; i++)
         for (int64_t b = 0; b * BSMM_PACK_STEP < n; b++) {
             s->factors[i][b] = 1;
-            s->scales[i][b] = 127 << 23; /* of fp32 */
+            s->scales[i][b] = 127 << 23; /* 1 in fp32 */
             s->shifts[i][b / 2] = 0;
         }
 }
@@ -301,7 +302,8 @@ static void pack_span(tile *t, span *s, const treatment *how) {
                       at.to + at.unit_groups * at.pitch, at.unit_bytes);
 }
 
-/* Tiles that take turns with each span. One whose K is one span reads its codes once. */
+/* Packs tiles, interleaved: each span of K is done for all tiles before the next span. If one tile
+ * is alone and its K fits one span, its codes are read only once. */
 static void pack_tiles(tile *tiles, int64_t count, span *s) {
     const treatment *how = treatment_of(tiles->o);
     int64_t cols = tiles->o->m.cols;
@@ -322,7 +324,7 @@ static void pack_tiles(tile *tiles, int64_t count, span *s) {
         }
 }
 
-/* What leaves rows, once they are packed. */
+/* Stores the factors of the rows, and which rows are wide, once the rows are packed. */
 static void finish_tile(const tile *t, double global) {
     for (int64_t i = 0; i < t->rows; i++) {
         int top = t->lanes[i].top;
@@ -331,7 +333,7 @@ static void finish_tile(const tile *t, double global) {
     }
 }
 
-enum { AT_ONCE = 16 }; /* tiles, where they take turns */
+enum { AT_ONCE = 16 }; /* tiles that are interleaved */
 
 static void pack_some(tile *tiles, int64_t count, span *s) {
     double global = bsmm_operand_global(tiles->o);
@@ -343,7 +345,7 @@ static void pack_some(tile *tiles, int64_t count, span *s) {
         finish_tile(&tiles[j], global);
 }
 
-/* The tile of a panel that begins at its row `first`. */
+/* Returns the tile of a panel that begins at row `first` of the panel. */
 static tile tile_of(const tile *like, int64_t width, int64_t first, int64_t row, int64_t rows,
                     const bsmm_panel *to) {
     tile t = *like;

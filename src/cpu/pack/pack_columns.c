@@ -1,4 +1,4 @@
-/* Columns that lie apart, in plain C. */
+/* Reads operands in column order, in plain C. */
 #include "cpu/pack/pack.h"
 
 #define INLINE static inline
@@ -7,7 +7,7 @@ typedef uint64_t word;
 
 #include "cpu/pack/pack_columns_body.h"
 
-enum { HALVES = 4, FULLS = 2 }; /* of a word */
+enum { HALVES = 4, FULLS = 2 }; /* codes of 16 and of 32 bits in a word */
 
 static inline void transpose_halves(word x[HALVES]) {
     for (int i = 0; i < 2; i++)

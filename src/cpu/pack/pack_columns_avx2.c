@@ -1,4 +1,5 @@
-/* Columns that lie apart, by 256-bit vectors. Of codes of up to 8 bits four blocks at once. */
+/* Reads operands in column order by 256-bit vectors. Codes of up to 8 bits are read in four blocks
+ * at once. */
 #include "cpu/pack/pack.h"
 
 #if defined(__x86_64__)
@@ -10,7 +11,7 @@ typedef uint64_t word __attribute__((vector_size(32)));
 
 #    include "cpu/pack/pack_columns_body.h"
 
-/* 8 rows of 8 columns are words to transpose as they are. */
+/* 8 rows of 8 columns of 32-bit codes need only a transposition. */
 INLINE void store_words(const bsmm_pack_columns *c, uint8_t *to) {
     const uint8_t *at = c->base + c->bit / 8;
     for (int i = 0; i < BSMM_PACK_RUN; i += GROUPS, to += GROUPS * 4) {
@@ -27,7 +28,7 @@ INLINE __m256i load_two(const uint8_t *at, uint64_t apart) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(at)), load_16(at + apart), 1);
 }
 
-/* 8 rows of 16 columns; column j and the one 8 further on share a register. */
+/* Transposes 8 rows of 16 columns. Column j and column j + 8 share a register. */
 INLINE void transpose_sixteen(const __m256i columns[LANES], __m256i rows[LANES]) {
 #    pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {

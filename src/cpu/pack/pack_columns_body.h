@@ -1,7 +1,7 @@
-/* Columns that lie apart, included by a file after it has defined INLINE, WORDS and `word`: 64
- * bits, or a vector of WORDS of them, each of which takes a block of its own. One after another
- * columns give a word of codes, of as many rows; a square of those, transposed, is a word of each
- * row. */
+/* Reads operands in column order. A file includes this body after it has defined INLINE, WORDS and
+ * `word`. A word is a uint64, or a vector of WORDS uint64, each of which reads a block of columns
+ * of its own. A column gives one uint64, which holds a code of each of several rows. A square of
+ * such uint64, transposed, gives one uint64 for each row. */
 #ifndef BSMM_CPU_PACK_COLUMNS_BODY_H
 #define BSMM_CPU_PACK_COLUMNS_BODY_H
 
@@ -9,14 +9,14 @@
 
 #include <string.h>
 
-/* What lies above `low` in x moves to where it lies in y, and back. */
+/* Swaps the bits of x above `low` (at `low` << shift) with the bits of y inside `low`. */
 INLINE void exchange(word *x, word *y, int shift, uint64_t low) {
     word moved = (*x >> shift ^ *y) & low;
     *y ^= moved;
     *x ^= moved << shift;
 }
 
-enum { BYTES = 8 }; /* of a word */
+enum { BYTES = 8 }; /* bytes of a uint64 */
 
 INLINE void transpose_bytes(word x[BYTES]) {
     for (int i = 0; i < 4; i++)
@@ -27,7 +27,7 @@ INLINE void transpose_bytes(word x[BYTES]) {
         exchange(&x[i], &x[i + 1], 8, 0x00ff00ff00ff00ff);
 }
 
-/* 8 codes, one to a byte. */
+/* Moves 8 packed codes to one byte each. */
 INLINE void spread(word *codes, uint32_t bits) {
     word x = *codes;
     if (bits == 4) {
@@ -44,7 +44,7 @@ INLINE void spread(word *codes, uint32_t bits) {
     *codes = x;
 }
 
-/* Of columns i, i + apart and on, `skip` bytes into each. */
+/* Loads a word from columns i, i + apart, and so on, `skip` bytes into each column. */
 INLINE void load_words(const bsmm_pack_columns *c, uint64_t i, uint64_t apart, uint64_t skip,
                        word *to) {
     uint64_t words[WORDS];

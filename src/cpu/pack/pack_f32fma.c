@@ -1,4 +1,4 @@
-/* The f32 engines' packing; see pack_f32fma.h for the layout of a unit. */
+/* The packing of the f32 engines; pack_f32fma.h describes the layout of a unit. */
 #include "cpu/pack/pack_f32fma_source.h"
 
 #include <math.h>
@@ -8,24 +8,25 @@ enum {
     LANES = BSMM_PACK_LANES,
     RUN = BSMM_PACK_RUN,
     STEP = BSMM_PACK_STEP,
-    WINDOW = BSMM_F32FMA_SEGMENT_UNIT, /* of K, with which all rows take turns */
+    WINDOW = BSMM_F32FMA_SEGMENT_UNIT, /* columns of K that all rows pack before the next ones */
 };
 
-/* Rows of a window that are packed side by side. */
+/* Rows that are packed side by side, in one window. */
 typedef struct tile {
     const bsmm_f32fma_row *rows;
-    int64_t first, count;    /* of the operand's rows; count may be 0 */
-    int64_t lanes;           /* that are written */
+    int64_t first, count;    /* rows of the operand; count may be 0 */
+    int64_t lanes;           /* rows that are written */
     int64_t k, n;            /* columns */
-    const uint64_t *offsets; /* of their scales */
+    const uint64_t *offsets; /* offsets of the columns' scales */
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
 } tile;
 
 /* ---- factors ---- */
 
-/* A product in fp32 is then that in double, rounded once; where processors flush subnormals to zero
- * no factor that is one equals what it becomes. */
+/* Returns true if fp32 holds the factor. A product in fp32 is then the product in double, rounded
+ * once. If the processor flushes subnormals to zero, a subnormal factor becomes 0 here, and the
+ * function returns false. */
 static bool is_narrow(double factor) {
     return isnan(factor) || (double)(float)factor == factor;
 }
@@ -35,13 +36,14 @@ static double scale_beside(const bsmm_f32fma_source *s, const tile *t, int64_t l
     return (double)scales[t->offsets[0]];
 }
 
-/* A scale of 0 is always folded in: what lies under it counts for nothing in a row's factors, and
- * its sums might leave fp32. */
+/* Returns the factor that is folded into elements. A scale of 0 is always folded in: the row's
+ * factors are chosen without its elements, so that their sums might leave fp32's range. */
 static double folded_part(const bsmm_f32fma_source *s, double scale) {
     return s->folded || scale == 0 ? scale : 1;
 }
 
-/* What each STEP of a row is multiplied by; false if fp32 does not do. */
+/* Writes the factor of each STEP of a row. Returns false if a factor does not fit fp32, or if a
+ * STEP may span several blocks. */
 static bool factors_of(const bsmm_f32fma_source *s, const tile *t, int64_t lane, float *to) {
     const bsmm_f32fma_row *row = &t->rows[lane];
     bool by_scale = s->folded && s->o->m.format.scale != BSMM_SCALE_NONE, narrow = true;
@@ -68,7 +70,7 @@ static void multiply(float *values, int64_t n, double factor) {
             values[i] = (float)((double)values[i] * factor);
 }
 
-/* Columns [k, k + n) block by block. */
+/* Multiplies columns [k, k + n) by their factors, block by block. */
 static void multiply_blocks(const bsmm_f32fma_source *s, const tile *t, int64_t lane, int64_t k,
                             int64_t n, float *values) {
     int64_t end = (k / s->block + 1) * s->block - k;
@@ -80,11 +82,11 @@ static void multiply_blocks(const bsmm_f32fma_source *s, const tile *t, int64_t 
 
 /* ---- panels ---- */
 
-/* The columns from t->k + k on of all lanes, zeros beyond the last. */
+/* Decodes the columns from t->k + k on, for all lanes, and writes zeros past the last. */
 static void pack_run(const bsmm_f32fma_source *s, const tile *t, int64_t k,
                      float factors[LANES][WINDOW / STEP], const bool narrow[LANES],
                      float values[LANES][RUN]) {
-    int64_t n = t->n < k ? 0 : bsmm_min_i64(RUN, t->n - k); /* a unit may end runs beyond K */
+    int64_t n = t->n < k ? 0 : bsmm_min_i64(RUN, t->n - k); /* a unit may pass the end of K */
     for (int64_t lane = 0; lane < t->count; lane++) {
         const float *by = narrow[lane] ? factors[lane] + k / STEP : NULL;
         s->isa->floats(&t->codes, s->table, lane, k, by, values[lane]);
@@ -109,15 +111,16 @@ static void pack_tile(const bsmm_f32fma_source *s, tile *t, int64_t width, int64
     }
 }
 
-/* Scales beyond fp32 are those of blocks that the plan leaves out, all zeros, Inf and NaN: they
- * stay finite and nonzero, for 0 * Inf is NaN. */
+/* Returns a scale times the row's scale factor. If the product leaves fp32's range, the row's
+ * factors were chosen without this block, because its elements are all 0, Inf or NaN. The result is
+ * then kept finite and nonzero, because 0 * Inf would be NaN. */
 static float divided_scale(double scale, double factor) {
     double divided = scale * factor, magnitude = fabs(divided);
     if (scale == 0 || !isfinite(scale)) return (float)scale;
     return (float)copysign(fmin(fmax(magnitude, 0x1p-126), 0x1p127), divided);
 }
 
-/* Of a segmented unit: 1 where there are none. */
+/* Writes the scales of a segmented unit; 1 if the row or its scales do not exist. */
 static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
     for (int64_t lane = 0; lane < t->lanes; lane++) {
         bool there = lane < t->count && !s->folded;
@@ -125,7 +128,7 @@ static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
     }
 }
 
-/* `padded` columns of all rows from t->k on. */
+/* Packs `padded` columns of all rows, from t->k on. */
 static void pack_window(const bsmm_f32fma_source *s, tile *t, const bsmm_f32fma_row *rows,
                         int64_t first, int64_t count, int64_t width, int64_t padded, bool segmented,
                         uint8_t *to) {
@@ -143,7 +146,7 @@ static bool take_turns(const bsmm_operand *o) {
     return bsmm_pack_columns_at_once(o) < BSMM_PACK_SPAN;
 }
 
-/* Rows of whole panels, or the last ones. */
+/* Packs rows of whole panels, or the last rows. */
 static void pack_panels(bsmm_f32fma_source *s, bool segmented, int64_t width, int64_t first,
                         int64_t count, const bsmm_panel *to) {
     int64_t unit = segmented ? BSMM_F32FMA_SEGMENT_UNIT : BSMM_F32FMA_FOLDED_UNIT;
@@ -161,7 +164,8 @@ static void pack_panels(bsmm_f32fma_source *s, bool segmented, int64_t width, in
         to->wide[i] = isfinite(global) ? rows[i].span : BSMM_F32FMA_TOO_WIDE;
     }
     for (t.k = 0; t.k < k; t.k += WINDOW) {
-        /* Folded units lie against each other, so that a run goes on from one into the next. */
+        /* Folded units have no gaps between them, so that a run may continue from one unit into the
+         * next. */
         uint8_t *at = to->units + t.k / unit * unit_bytes;
         t.n = bsmm_min_i64(WINDOW, k - t.k);
         t.offsets = bsmm_f32fma_offsets(s, t.k);

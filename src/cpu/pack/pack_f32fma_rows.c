@@ -1,14 +1,15 @@
-/* Which products the f32 engines take, and what leaves a row before it is packed; see
- * pack_f32fma.h.
+/* Says which GEMMs the f32 engines take, and chooses the factors that are divided out of a row
+ * before it is packed; see pack_f32fma.h.
  *
- * What fp32 carries. A row's largest power of two leaves it as its factor, so that what is packed
- * lies below 2^(TOP + 1): sums of 2^20 products stay below 2^126, fp32 scales included. A row's
- * `span` says how many binades its values cover, and so how deep its smallest lies below TOP; two
- * rows whose spans add up to at most SPAN_LIMIT have no product of nonzero values below
- * 2^(2 * TOP - SPAN_LIMIT) = 2^-100 (2^-102 before fp32 scales). Sums that fall among fp32's
- * subnormals are then off by 2^-24 of such a product at most, even where the processor flushes
- * them to zero: within the bound. Other pairs are wide. So 32-bit activations may hold values
- * 2^-150 of their largest, and subnormals, against rows of 8-bit weights. */
+ * fp32 holds the following. A row's largest power of two is divided out and becomes its factor, so
+ * that packed values are below 2^(TOP + 1): sums of 2^20 products stay below 2^126, fp32 scales
+ * included. A row's `span` is the number of binades that its values cover, and so it says how far
+ * its smallest value lies below TOP. If the spans of two rows add up to at most SPAN_LIMIT, no
+ * product of nonzero values is below 2^(2 * TOP - SPAN_LIMIT) = 2^-100 (2^-102 before fp32 scales).
+ * A sum that is subnormal in fp32 is then off by at most 2^-24 of such a product, even if the
+ * processor flushes it to zero, which is within the bound. All other pairs are wide. So 32-bit
+ * activations, against rows of 8-bit weights, may hold values of 2^-150 of their largest, and
+ * subnormals. */
 #include "cpu/pack/pack_f32fma_source.h"
 
 #include <limits.h>
@@ -18,10 +19,11 @@
 
 enum { TOP = 51, STEPS = BSMM_PACK_STEPS, SPAN = BSMM_PACK_SPAN };
 
-/* Exponents below TOP at which packed elements, and packed scales below 1, are still normal. */
+/* How many binades below TOP a packed element is still normal, and how many below 1 a packed
+ * scale. */
 enum { DEEPEST_ELEMENT = TOP + 125, DEEPEST_SCALE = 126 };
 
-/* ---- which products ---- */
+/* ---- supported GEMMs ---- */
 
 static bool has_segments(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
@@ -64,7 +66,7 @@ double bsmm_f32fma_bound(const bsmm_product *p, const void *state) {
 
 /* ---- exponents ---- */
 
-/* Of the nonzero finite values of something; bottom > top where there are none. */
+/* The exponents of a set of nonzero finite values; bottom > top if the set is empty. */
 typedef struct exponents {
     int top, bottom;
 } exponents;
@@ -76,12 +78,12 @@ static void include(exponents *all, exponents part) {
     if (part.bottom < all->bottom) all->bottom = part.bottom;
 }
 
-/* Exponent of the fp32 with these bits, positive and not 0. */
+/* Returns the exponent of the positive fp32 value with these bits. */
 static int exponent_of(uint32_t bits) {
     return bits >> 23 ? (int)(bits >> 23) - 127 : 31 - __builtin_clz(bits) - 149;
 }
 
-enum { INFINITE = 0x7f800000 }; /* magnitudes from here on are Inf and NaN */
+enum { INFINITE = 0x7f800000 }; /* magnitudes of this value or more are Inf and NaN */
 
 static int32_t largest_finite(const float *values, int64_t n) {
     int32_t largest = 0;
@@ -121,7 +123,7 @@ const uint64_t *bsmm_f32fma_offsets(bsmm_f32fma_source *s, int64_t k) {
     return s->offsets + (k - first) / s->step;
 }
 
-/* Those of a row from column k on, as many as `to` has room for. */
+/* Loads scales of a row, from column k on, as many as `to` has room for. */
 static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float to[STEPS]) {
     const uint64_t *offsets = bsmm_f32fma_offsets(s, k);
     int64_t n = bsmm_ceil_div(bsmm_min_i64(SPAN, s->o->m.cols - k), s->step);
@@ -140,8 +142,8 @@ static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float
 
 /* ---- rows ---- */
 
-/* What is known of a row: its elements (with scales that are folded in), scales that are not, and
- * its smallest value. */
+/* The extent of a row's values: of its elements (with the scales that are folded in), of the scales
+ * that are not, and its smallest value. */
 typedef struct reach {
     exponents elements, scales;
     int bottom;
@@ -150,7 +152,7 @@ typedef struct reach {
 
 static const reach of_nothing = {{INT_MIN, INT_MAX}, {INT_MIN, INT_MAX}, INT_MAX, false};
 
-/* Elements under scales; neither is nothing. */
+/* Adds blocks of elements `e` under scales `scale`. Neither may be empty. */
 static void include_blocks(reach *all, bool folded, exponents e, exponents scale) {
     const exponents one = {0, 0};
     exponents inside = folded ? scale : one;
@@ -164,7 +166,7 @@ static exponents format_of(const bsmm_f32fma_source *s) {
     return (exponents){ilogb(elem->max), ilogb(elem->min_subnormal)};
 }
 
-/* Columns [k, k + n), of which `values` are the elements; NULL: any that the format has. */
+/* Adds columns [k, k + n) with the elements `values`; NULL: any element that the format has. */
 static void include_columns(const bsmm_f32fma_source *s, int64_t r, int64_t k, int64_t n,
                             const float *values, reach *all) {
     int64_t end = (k / s->block + 1) * s->block - k;
@@ -179,7 +181,8 @@ static void include_columns(const bsmm_f32fma_source *s, int64_t r, int64_t k, i
     }
 }
 
-/* A scale of Inf makes terms of either sign infinite: only their sum one by one shows NaN. */
+/* Adds all scales of a row. With a scale of Inf, terms of both signs are infinite, and only a sum
+ * term by term shows the NaN; so the row is marked. */
 static void include_scales(bsmm_f32fma_source *s, uint64_t row, reach *all) {
     float scales[STEPS];
     for (int64_t k = 0; k < s->o->m.cols; k += SPAN) {
@@ -191,7 +194,7 @@ static void include_scales(bsmm_f32fma_source *s, uint64_t row, reach *all) {
     }
 }
 
-/* ldexp(1, exponent), of exponents that double has. */
+/* Returns ldexp(1, exponent), which must be a normal double. */
 static double power_of_two(int exponent) {
     uint64_t bits = (uint64_t)(exponent + 1023) << 52;
     double value;
@@ -216,7 +219,7 @@ static void finish_row(const reach *all, bsmm_f32fma_row *row) {
     if (all->infinite) row->span = BSMM_F32FMA_TOO_WIDE;
 }
 
-/* From the scales alone. */
+/* Chooses a row's factors from its scales alone. */
 static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
     reach all = of_nothing;
     if (s->step)
@@ -228,14 +231,14 @@ static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN, WINDOW = BSMM_PACK_STRIP };
 
-/* What is read of a window of rows. */
+/* The buffers for a window of rows. */
 typedef struct window {
     bsmm_pack_buffer buffer;
     bsmm_pack_codes codes;
     float values[WINDOW];
 } window;
 
-/* Rows [r, r + rows), at most LANES, of which `which` are measured, columns [k, k + n). */
+/* Measures columns [k, k + n) of rows [r, r + rows), at most LANES; `which` says which rows. */
 static void measure_window(bsmm_f32fma_source *s, window *w, int64_t r, int64_t rows,
                            const bool *which, int64_t k, int64_t n, reach *all) {
     bsmm_pack_read(s->isa, s->o, r, rows, k, n, &w->buffer, &w->codes);
@@ -262,8 +265,9 @@ static void measure(bsmm_f32fma_source *s, int64_t r, int64_t rows, const bool *
         if (which[i]) finish_row(&all[i], &plans[i]);
 }
 
-/* From the scales alone where they lie close together, and elements have no exponents of 8 bits;
- * many quantizers give empty blocks the smallest scale there is, which must not count. */
+/* Chooses the factors of rows. The scales alone suffice if they lie close together and the elements
+ * have exponents of fewer than 8 bits. Otherwise the elements are measured too, because many
+ * quantizers give empty blocks the smallest possible scale, which must not count. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans) {
     bool wide = bsmm_elem_row(s->o->m.format.elem)->exponent_bits >= 8, any = false;
     bool which[BSMM_F32FMA_MOST_ROWS];

@@ -1,5 +1,5 @@
-/* Packing for the f32 engine: any element format to fp32, exactly; scales and their hazards aside.
- */
+/* Packing for the f32seg engine: converts elements of any format to fp32, exactly. Scales are
+ * stored apart, and flags mark the rows that would leave fp32's range. */
 #include "cpu/engine/engine_f32seg.h"
 
 #include <math.h>
@@ -15,8 +15,9 @@ int64_t bsmm_f32seg_segment(const bsmm_operand *a, const bsmm_operand *b) {
     return length;
 }
 
-/* Outside of [2^-63, 2^60) a product of two elements may underflow, or a sum of 128 overflow. NaN
- * and Inf are not wide: fp32 carries them as double does. Only f32 and bf16 can be. */
+/* Returns true if a product with this element may underflow, or a sum of 128 such products
+ * overflow: its magnitude is outside of [2^-63, 2^60). NaN and Inf do not count, because fp32
+ * handles them as double does. Only f32 and bf16 elements can be so large or small. */
 static bool element_is_wide(float value) {
     float magnitude = fabsf(value);
     return (magnitude < 0x1p-63f && magnitude > 0) || (magnitude >= 0x1p60f && !isinf(magnitude));
@@ -30,7 +31,7 @@ static double scale_of(const bsmm_operand *o, int64_t r, int64_t k) {
     return bsmm_scale_load(f->scale, o->m.scales, offset) * global;
 }
 
-/* Decodes codes of up to 8 bits by a table, wider ones one by one. */
+/* Decodes codes of up to 8 bits by a table, and longer ones one by one. */
 typedef struct decoder {
     uint32_t elem, bits;
     float table[256];
@@ -48,7 +49,8 @@ static float decode(const decoder *d, const void *data, uint64_t index) {
     return d->bits <= 8 ? d->table[code] : (float)bsmm_elem_decode(d->elem, code);
 }
 
-/* One row into its lane of a panel; tells for each segment whether it is wide. */
+/* Packs one row into its lane of a panel, and marks the segments whose elements leave fp32's
+ * range. */
 static void pack_row(const bsmm_operand *o, const decoder *d, int64_t r, int64_t k0, int64_t k,
                      int64_t segment, int64_t panel, float *lane, uint8_t *wide, int64_t pitch) {
     uint64_t step = o->m.order == BSMM_ORDER_ROW ? 1 : (uint64_t)o->m.ld;
@@ -60,7 +62,8 @@ static void pack_row(const bsmm_operand *o, const decoder *d, int64_t r, int64_t
     }
 }
 
-/* A scale that is Inf makes terms of either sign infinite: only their sum one by one shows NaN. */
+/* Packs the scales of a row. With a scale of Inf, terms of both signs are infinite, and only a sum
+ * term by term shows the NaN; so the segment is marked wide. */
 static void pack_scales(const bsmm_operand *o, int64_t r, int64_t k0, int64_t k, int64_t segment,
                         double *scales, uint8_t *wide, int64_t pitch) {
     for (int64_t s = 0; s * segment < k; s++) {

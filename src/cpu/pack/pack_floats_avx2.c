@@ -1,5 +1,5 @@
-/* fp32 of a row's codes by 256-bit vectors. Codes of up to 8 bits become bf16 first, whose bytes
- * come from tables, 32 codes at once. */
+/* Converts a row's codes to fp32 by 256-bit vectors. Codes of up to 8 bits become bf16 first:
+ * tables give the two bytes, for 32 codes at once. */
 #include "cpu/pack/pack.h"
 
 #if defined(__x86_64__)
@@ -16,7 +16,7 @@ INLINE void store(float *to, __m256i bits, const float *factor) {
 
 /* ---- codes of up to 8 bits ---- */
 
-/* 16-bit words of 32 codes, as unpacking bytes gives them. */
+/* The bf16 values of 32 codes, in the order that unpacking bytes gives. */
 typedef struct words {
     __m256i half[2];
 } words;
@@ -40,7 +40,8 @@ INLINE __m256i look_up_16(const uint8_t *table, int first, __m256i codes) {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load_16(table + first)), codes);
 }
 
-/* Of codes without their signs; where they are the first or the last 16 of a sign. */
+/* Looks up codes that are among the first or the last 16 of their sign; `magnitudes` are the codes
+ * without their signs. */
 INLINE __m256i look_up_ends(const uint8_t *table, __m256i codes, __m256i magnitudes,
                             __m256i is_last) {
     __m256i first = _mm256_blendv_epi8(look_up_16(table, 0, magnitudes),
@@ -50,8 +51,8 @@ INLINE __m256i look_up_ends(const uint8_t *table, __m256i codes, __m256i magnitu
     return _mm256_blendv_epi8(first, last, is_last);
 }
 
-/* From code to bf16 is a straight line but for the first 16 magnitudes, among which subnormals are,
- * and the last 16, among which Inf and NaN are. */
+/* bf16 is a linear function of the code, except for the first 16 magnitudes, which include the
+ * subnormals, and the last 16, which include Inf and NaN. */
 INLINE words words_of_eights(const bsmm_pack_table *t, __m256i codes) {
     const __m256i sign_bit = _mm256_set1_epi8((char)0x80), zero = _mm256_setzero_si256();
     const int more = 7 - (int)bsmm_elem_row(t->elem)->mantissa_bits;
@@ -74,10 +75,11 @@ INLINE words words_of_eights(const bsmm_pack_table *t, __m256i codes) {
     return line;
 }
 
-/* Codes of `bits`, of which `used` count. */
+/* Converts codes of `bits` bits, of which the lowest `used` count. */
 INLINE void floats_of_codes(const bsmm_pack_table *t, const uint8_t *from, uint32_t bits,
                             uint32_t used, const float *factors, float *to) {
-    /* In this order of dwords, unpacking to words and to dwords leaves memory's. */
+    /* With this order of uint32, unpacking to uint16 and then to uint32 restores the order in
+     * memory. */
     const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
     const __m256i zero = _mm256_setzero_si256();
     for (int i = 0; i < RUN; i += PART) {
@@ -96,7 +98,7 @@ INLINE void floats_of_codes(const bsmm_pack_table *t, const uint8_t *from, uint3
 
 /* ---- codes of 16 and 32 bits ---- */
 
-/* See from_f16 in pack_portable.c. */
+/* Does the same as from_f16 in pack_portable.c. */
 INLINE __m256i float_of_f16(__m256i code) {
     __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi32(0x7fff));
     __m256i sign = _mm256_slli_epi32(_mm256_and_si256(code, _mm256_set1_epi32(0x8000)), 16);
@@ -130,7 +132,7 @@ INLINE void floats_of(const bsmm_pack_table *t, const uint8_t *from, uint32_t bi
         floats_of_codes(t, from, 6, 6, factors, to);
     else if (bits == 8 && bsmm_elem_row(t->elem)->bits == 8)
         floats_of_codes(t, from, 8, 8, factors, to);
-    else if (bits == 8) /* fewer bits, one to a byte, from columns */
+    else if (bits == 8) /* codes of fewer bits that were read from columns, one per byte */
         floats_of_codes(t, from, 8, 6, factors, to);
     else if (bits == 32)
         floats_of_wide(from, BSMM_ELEM_F32, factors, to);

@@ -1,11 +1,12 @@
-/* The int8 engines' packing; see pack_int8dot.h for the layout of a unit. */
+/* The packing of the int8 engines; pack_int8dot.h describes the layout of a unit. */
 #include "cpu/pack/pack_int8dot.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* As fp32 bits. Scales from 2^-50 to 2^50 on either side: sums of K up to 2^20 stay within fp32. */
+/* Limits as fp32 bits. With both operands' scales from 2^-50 to 2^50, sums of K up to 2^20 stay
+ * within fp32's range. */
 enum { EXPONENT = 1 << 23, ONE = 127 * EXPONENT };
 static const uint32_t smallest_scale = (127 - 50) * EXPONENT, largest_scale = (127 + 50) * EXPONENT;
 
@@ -41,7 +42,7 @@ const char *bsmm_int8_refuse(const bsmm_product *p, char *why, size_t size) {
     return NULL;
 }
 
-/* A 16-bit lane takes two products of four. */
+/* A 16-bit lane sums two of the four products of each group. */
 bool bsmm_int8_is_wide(const bsmm_product *p) {
     int32_t a = bsmm_pack_table_of(p->a.m.format.elem)->largest;
     int32_t b = 2 * bsmm_pack_table_of(p->b.m.format.elem)->largest;
@@ -59,21 +60,21 @@ static bool is_usable(int32_t bits) {
     return ((uint32_t)bits & INT32_MAX) - smallest_scale <= largest_scale - smallest_scale;
 }
 
-/* What all tiles of a call have in common. */
+/* The parameters that all tiles of a call share. */
 typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const int8_t *integers;
-    bsmm_pack_begin begin; /* factor 0 for B */
+    bsmm_pack_begin begin; /* the factor is 0 for B */
     bool floated;
-    int32_t lower; /* what a scale's bits lose: the integers' multiple, and A's bias */
+    int32_t lower; /* subtracted from a scale's bits: the integers' multiple, and A's bias */
     int64_t unit;
 } job;
 
-/* Part of K, and what is read of it. */
+/* Part of K, and the staging buffers for it. */
 typedef struct span {
     int64_t k, n, units;
-    uint64_t offsets[BSMM_PACK_STEPS]; /* of the scales */
+    uint64_t offsets[BSMM_PACK_STEPS]; /* offsets of the scales */
     bsmm_pack_buffer buffer;
 } span;
 
@@ -88,10 +89,10 @@ typedef struct tile {
 
 enum { LANES = BSMM_PACK_LANES };
 
-/* Rows of scales; those that are not there are the first one again. */
+/* Pointers to the scales of rows. A lane without a row repeats the first row's pointer. */
 typedef struct scale_rows {
     const uint8_t *row[LANES];
-    const float *values; /* of codes; NULL: scales are fp32 */
+    const float *values; /* values of codes; NULL: scales are fp32 */
 } scale_rows;
 
 static scale_rows scales_of(const bsmm_operand *o, int64_t row, int64_t rows) {
@@ -115,12 +116,13 @@ static inline int32_t bits_at(const scale_rows *s, int64_t lane, uint64_t offset
 
 static inline void store_words(const tile *t, const void *words, uint8_t *to) {
     if (t->at.lanes == LANES)
-        memcpy(to, words, LANES * 4); /* no call */
+        memcpy(to, words, LANES * 4); /* a constant size avoids a call */
     else
         memcpy(to, words, (size_t)t->at.lanes * 4);
 }
 
-/* A unit's scales without `lower`, and where sums are floated what the second FMA takes off. */
+/* Stores a unit's scales, from which `lower` has been subtracted. If sums are floated, it also
+ * stores the values that the first FMA subtracts. */
 static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
     float taken[LANES];
     store_words(t, bits, to);
@@ -131,7 +133,7 @@ static inline void store_unit(const job *j, const tile *t, const int32_t bits[LA
     store_words(t, taken, to + t->at.pitch);
 }
 
-/* Whether all are usable. */
+/* Packs a unit's scales. Returns false if one is not usable. */
 static inline bool load_unit(const job *j, const tile *t, const scale_rows *from, uint64_t offset,
                              bool coded, uint8_t *to) {
     int32_t bits[LANES];
@@ -140,7 +142,7 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
         bits[i] = bits_at(from, i, offset, coded);
     for (int64_t i = 0; i < LANES; i++) {
         usable &= is_usable(bits[i]);
-        bits[i] = (int32_t)((uint32_t)bits[i] - (uint32_t)j->lower); /* -0 wraps: not usable */
+        bits[i] = (int32_t)((uint32_t)bits[i] - (uint32_t)j->lower); /* -0 wraps; it is unusable */
     }
     for (int64_t i = t->rows; i < LANES; i++)
         bits[i] = ONE - j->lower;
@@ -148,8 +150,9 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
     return usable;
 }
 
-/* A scale of 0, which e4m3 has, stays 0. A unit without elements takes 1, whatever its scale (an
- * empty block's is often 2^-127); a scale out of range takes 1 and makes the row wide. */
+/* Returns the packed form of a scale that may be unusable. A scale of 0, which e4m3 has, stays 0. A
+ * unit without nonzero elements gets 1, whatever its scale (that of an empty block is often
+ * 2^-127). Any other scale out of range gets 1 and makes the row wide. */
 static int32_t replaced(const job *j, const span *s, const tile *t, int64_t lane, int64_t unit,
                         int32_t bits) {
     if (is_usable(bits)) return (int32_t)((uint32_t)bits - (uint32_t)j->lower);
@@ -179,7 +182,8 @@ static void pack_ones(const job *j, const span *s, const tile *t, uint8_t *to) {
         store_unit(j, t, bits, to);
 }
 
-/* Units whose scales are packed several at once, from the first on. */
+/* Packs the scales of several units at once, from the first unit on. Returns the number of units
+ * done. */
 static int64_t pack_exponents(const job *j, const span *s, const tile *t, const scale_rows *from,
                               uint8_t *to) {
     bool coded = j->o->m.format.scale == BSMM_SCALE_E8M0;
@@ -234,7 +238,7 @@ static void open_span(const job *j, int64_t k, span *s) {
         bsmm_pack_offsets(j->o, k, s->n, j->unit, s->offsets);
 }
 
-/* One panel over a span, from `units` on. */
+/* Packs one panel over a span, to `units` and on. */
 static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t rows,
                       int64_t unit_bytes, uint8_t *units, uint8_t *wide) {
     tile t = {.at = {.groups = s->units * (j->unit / 4),
@@ -251,7 +255,7 @@ static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t
     }
 }
 
-/* What rounds a unit up to its size; B's may go to a file. */
+/* Clears the bytes that round a unit up to its size, because the caller may write B to a file. */
 static void clear_padding(uint8_t *units, int64_t count, int64_t used, int64_t unit_bytes) {
     for (int64_t u = 0; u < count && used < unit_bytes; u++)
         memset(units + u * unit_bytes + used, 0, (size_t)(unit_bytes - used));

@@ -1,4 +1,5 @@
-/* Packing in plain C: any processor, and what the other instruction sets are tested against. */
+/* Packing in plain C. It runs on any processor, and tests compare the other instruction sets with
+ * it. */
 #include "cpu/pack/pack.h"
 
 #include <string.h>
@@ -7,12 +8,13 @@ enum { RUN = BSMM_PACK_RUN };
 
 /* ---- codes ---- */
 
-/* Codes of the run that begins at k; none where a unit is longer than a run and ends beyond K. */
+/* Returns the number of codes in the run that begins at k. It is 0 if a unit is longer than a run
+ * and continues past the end of K. */
 static int64_t run_length(const bsmm_pack_codes *c, int64_t k) {
     return c->count < k ? 0 : bsmm_min_i64(RUN, c->count - k);
 }
 
-/* Codes [k, k + RUN) of a row, one per byte; beyond its end 0. */
+/* Unpacks codes [k, k + RUN) of a row, one per byte. Bytes past the end of the row are 0. */
 static void unpack(const bsmm_pack_codes *c, int64_t lane, int64_t k, uint8_t *to) {
     int64_t n = run_length(c, k);
     const uint8_t *from = c->row[lane] + k * c->bits / 8;
@@ -37,11 +39,11 @@ static uint8_t *group_at(const bsmm_pack_place *at, int64_t group) {
     return at->to + group / at->unit_groups * at->unit_bytes + group % at->unit_groups * at->pitch;
 }
 
-/* One lane's groups of a run, `bytes` of it. */
+/* Stores one lane's groups of a run of `bytes` bytes. */
 static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first, const void *from,
                          int64_t bytes) {
     const uint8_t *group = from, *end = group + bsmm_min_i64(bytes, 4 * (at->groups - first));
-    int64_t left = at->unit_groups - first % at->unit_groups; /* in the unit */
+    int64_t left = at->unit_groups - first % at->unit_groups; /* groups left in the unit */
     uint8_t *to = group_at(at, first) + 4 * lane;
     for (; group < end; group += 4, to += at->pitch) {
         memcpy(to, group, 4);
@@ -98,7 +100,7 @@ static void shift(uint16_t *bf16, int64_t n, int16_t by) {
     }
 }
 
-/* Exact: at most 8 significant bits. */
+/* The product is exact, because it has at most 8 significant bits. */
 static uint16_t multiplied(uint16_t bf16, float factor) {
     uint32_t bits = (uint32_t)bf16 << 16;
     float value;
@@ -122,7 +124,7 @@ static void load_halves(const bsmm_pack_codes *c, const bsmm_pack_table *t, int6
         to[i] = (uint16_t)(t->low[codes[i]] | t->high[codes[i]] << 8);
 }
 
-/* As store_groups, each pair as two fp32. */
+/* Does the same as store_groups, but stores each pair as two fp32. */
 static void store_widened(const bsmm_pack_place *at, int64_t lane, int64_t first,
                           const uint16_t *values) {
     int64_t end = bsmm_min_i64(first + RUN / 2, at->groups);
@@ -168,8 +170,8 @@ void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *larges
 
 /* ---- fp32 ---- */
 
-/* Subnormals are integers times 2^-24; Inf and NaN take fp32's exponent and keep their mantissas.
- */
+/* Subnormals are integers times 2^-24. Inf and NaN take fp32's exponent and keep their
+ * mantissas. */
 static uint32_t from_f16(uint32_t code) {
     uint32_t magnitude = code & 0x7fff, sign = (code & 0x8000) << 16, subnormal;
     float value = (float)(int32_t)magnitude * 0x1p-24f;
@@ -195,7 +197,8 @@ void bsmm_pack_portable_floats(const bsmm_pack_codes *c, const bsmm_pack_table *
         to[i] *= factors[i / BSMM_PACK_STEP];
 }
 
-/* Magnitudes are compared as integers; 0 less 1 is the largest. */
+/* Magnitudes are compared as integers. 0 less 1 wraps to the largest magnitude, so zeros do not
+ * count. */
 void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
                               int32_t *smallest_less_1) {
     int32_t most = 0, least = INT32_MAX;
@@ -211,7 +214,7 @@ void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
     *smallest_less_1 = least;
 }
 
-/* ---- words ---- */
+/* ---- uint32 ---- */
 
 static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes, uint8_t *to,
                   int64_t pitch) {

@@ -1,4 +1,4 @@
-/* Reading rows of any operand for the packers. */
+/* Reads rows of any operand for the packers. */
 #include "cpu/pack/pack.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static uint32_t load_code(uint32_t bits, const uint8_t *base, uint64_t index) {
     return word >> bit % 8 & 0x3f;
 }
 
-/* ---- columns that lie apart ---- */
+/* ---- operands in column order ---- */
 
 int64_t bsmm_pack_columns_at_once(const bsmm_operand *o) {
     return o->m.order == BSMM_ORDER_ROW ? BSMM_PACK_SPAN : BSMM_PACK_STRIP;
@@ -26,14 +26,14 @@ static uint32_t bytes_of(uint32_t bits) {
     return bits > 8 ? bits / 8 : 1;
 }
 
-/* Bytes from row to row of a buffer. */
+/* Returns the bytes from row to row of a buffer. */
 static int64_t pitch_of(uint32_t bits) {
     return bits > 8 ? BSMM_PACK_PITCH : BSMM_PACK_SPAN;
 }
 
-/* The column so many further on is asked for, of which the processor knows nothing: a copy alone
- * waits for memory twice as long. Into the second cache: of columns 4 KB apart the first holds a
- * dozen. */
+/* Prefetches the column that is AHEAD columns further on, which the hardware prefetcher does not
+ * predict. Without it, the copy waits for memory twice as long. The line goes to L2, because L1
+ * holds only about a dozen columns at a stride of 4 KB. */
 enum { AHEAD = 48, CACHE_LINE = 64 };
 
 static inline void ask_for(const uint8_t *base, uint64_t at) {
@@ -41,7 +41,7 @@ static inline void ask_for(const uint8_t *base, uint64_t at) {
         __builtin_prefetch((const void *)((uintptr_t)base + (uintptr_t)(at + i)), 0, 2);
 }
 
-/* From byte `first` of columns [k, k + n) on; the last ones may end sooner. */
+/* Copies LINE bytes from byte `first` of columns [k, k + n). The last columns may end sooner. */
 static void copy_strip(const bsmm_operand *o, uint32_t bits, int64_t k, int64_t n, uint64_t first,
                        bsmm_pack_buffer *to) {
     const uint8_t *base = o->m.data;
@@ -60,8 +60,8 @@ static void copy_strip(const bsmm_operand *o, uint32_t bits, int64_t k, int64_t 
     to->first = first;
 }
 
-/* Rows from r on of columns [k, k + n) are squares of codes to transpose. What is read for rows
- * that are not there is of no account. */
+/* Transposes rows from r on of columns [k, k + n). Values that are read for rows past the last one
+ * do not matter. */
 static void gather(const bsmm_pack_isa *isa, const bsmm_operand *o, uint32_t bits, int64_t r,
                    int64_t k, int64_t n, bsmm_pack_buffer *to) {
     uint32_t bytes = bytes_of(bits);
@@ -108,8 +108,8 @@ bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end
 
 /* ---- scales ---- */
 
-/* An offset is the sum of one of the row and one of the column, and the column's repeats, a step
- * further, from tile to tile. */
+/* A scale's offset is the sum of a row's part and a column's part. The column's part repeats from
+ * tile to tile, plus a constant step. */
 static void column_offsets(const bsmm_scale_map *map, int64_t c, int64_t n, uint64_t *offsets) {
     int64_t period = map->tile_cols;
     for (int64_t i = 0; i < n; i++)
@@ -123,7 +123,7 @@ void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step
     int64_t block = o->m.format.block_cols, c = k / block;
     if (n == 0) return;
     column_offsets(&o->map, c, (k + n - 1) / block - c + 1, columns);
-    int64_t left = (c + 1) * block - k; /* of K in the block */
+    int64_t left = (c + 1) * block - k; /* columns of K left in the block */
     const uint64_t *column = columns;
     for (int64_t i = 0; i * step < n; i++, left -= step) {
         if (left == 0) {

@@ -1,11 +1,11 @@
-/* The packers' tables of elements, made once from the formats' own definition. */
+/* The packers' tables of elements, made once from the formats' own definitions. */
 #include "cpu/pack/pack.h"
 
 #include <math.h>
 #include <pthread.h>
 
 static bsmm_pack_table tables[BSMM_ELEM_COUNT];
-static float scales[BSMM_SCALE_COUNT][256]; /* of one byte */
+static float scales[BSMM_SCALE_COUNT][256]; /* values of the codes of one-byte scales */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_integers(uint32_t elem, bsmm_pack_table *t) {
