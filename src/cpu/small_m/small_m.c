@@ -1,5 +1,5 @@
-/* Panels, threads, scales and tails for the small-M kernels. Columns are shared out in fixed
- * pieces, so bits never depend on threads. */
+/* Panels, threads, scales and tails of the small-M kernels. D's columns are divided into work units
+ * of fixed size, so that the bits of a result never depend on the number of threads. */
 #include "cpu/small_m/small_m.h"
 
 #include <math.h>
@@ -8,34 +8,34 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, COLUMNS = BSMM_SMALL_M_COLUMNS };
 
-/* Bytes that are asked for ahead of the present ones, of all rows that are read side by side: a
- * memory's latency. */
+/* The prefetch distance in bytes, summed over all rows that are read side by side. It covers the
+ * latency of memory. */
 static const int64_t ahead = 16384;
 
 /* ---- workspace ---- */
 
 typedef struct product_run {
     const bsmm_small_m *m;
-    const bsmm_small_m_engine *d; /* m's */
+    const bsmm_small_m_engine *d; /* the engine of m */
     const bsmm_product *p;
-    /* shared */
+    /* The members below are shared by all threads. */
     uint8_t *a;
     double *a_factors;
     uint8_t *a_wide;
-    uint64_t *scale_columns; /* offset of each scale unit's block, less its row's part */
-    int64_t run;             /* 16, 4 or 1 of them, from multiples of it on, lie side by side */
-    uint8_t *scratch;        /* one per thread */
+    uint64_t *scale_columns; /* offset of each scale unit's block, without the row's part */
+    int64_t run;             /* 16, 4 or 1: aligned runs of so many scale units are adjacent */
+    uint8_t *scratch;        /* one scratch buffer per thread */
 } product_run;
 
-/* A thread's part. */
+/* The scratch memory of a thread. */
 typedef struct scratch {
-    float *acc;      /* [tiles * width][COLUMNS] */
-    double *values;  /* COLUMNS */
-    double *factors; /* COLUMNS */
-    uint8_t *wide;   /* COLUMNS */
+    float *acc;      /* [tiles * width][COLUMNS]: accumulators */
+    double *values;  /* [COLUMNS] */
+    double *factors; /* [COLUMNS] */
+    uint8_t *wide;   /* [COLUMNS] */
     uint8_t *codes;  /* [panels][scale_units][LANES] */
-    float *scales;   /* the same, of fp32 scales */
-    uint8_t *packed; /* one panel */
+    float *scales;   /* [panels][scale_units][LANES]: fp32 scales */
+    uint8_t *packed; /* one packed panel */
 } scratch;
 
 static uint64_t align64(uint64_t bytes) {
@@ -129,7 +129,8 @@ static bool lie_in_runs(const product_run *x, int64_t run) {
     return true;
 }
 
-/* A scale's offset is the sum of its row's part and its column's part, in every layout. */
+/* Finds the offsets of the scale units. In every layout, a scale's offset is the sum of its row's
+ * part and its column's part. */
 static void find_scale_columns(product_run *x) {
     const bsmm_operand *b = &x->p->b;
     int64_t last = b->map.cols - 1;
@@ -147,7 +148,7 @@ static int64_t lane_row(const bsmm_small_m_scales *s, int64_t lane) {
 static void gather_floats(const product_run *x, const bsmm_small_m_scales *s,
                           const uint64_t *rows) {
     const float *scales = (const float *)x->p->b.m.scales;
-    bool same = true; /* one block of rows holds them all */
+    bool same = true; /* all rows share one block */
     for (int64_t lane = 1; lane < LANES; lane++)
         same = same && rows[lane] == rows[0];
     for (int64_t i = 0; i < s->units; i++) {
@@ -181,18 +182,19 @@ static void gather(const product_run *x, const bsmm_small_m_scales *s) {
 
 /* ---- panels ---- */
 
-/* Panels side by side: 16 columns each, as many as the engine takes; the last may lie beyond D. */
+/* Panels that are multiplied side by side: 16 columns each, as many as the engine takes. The last
+ * ones may lie past the end of D. */
 typedef struct strip {
-    int64_t col, at; /* first column of the thread's piece, and of the strip in it */
-    int64_t next;    /* first column of the thread's next piece; N: none */
+    int64_t col, at; /* first column of the work unit, and of the strip within it */
+    int64_t next;    /* first column of the thread's next work unit; N: none */
     const scratch *to;
-    uint32_t packed; /* bit p: panel p has to be packed */
+    uint32_t packed; /* bit p is set if panel p has to be packed */
 } strip;
 
 enum { COPIED = BSMM_SMALL_M_GROUP, WIDEST_STEP = BSMM_SMALL_M_STEP };
 
-/* Steps [step, end) through a padded copy: rows are fewer than the lanes, or K ends inside the last
- * group. */
+/* Multiplies steps from `step` to the end of K through a padded copy of B. The copy is needed if B
+ * has fewer rows left than there are lanes, or if K ends inside the last group of steps. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
     _Alignas(64) uint8_t copy[BSMM_SMALL_M_PANELS * LANES * COPIED * WIDEST_STEP];
@@ -220,7 +222,8 @@ static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t st
     return unusual;
 }
 
-/* Where the strip lies that a thread comes to after `count` others; itself where there is none. */
+/* Returns the row of B where the strip begins that the thread will multiply after `count` other
+ * strips. If there is none, returns the present strip. */
 static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
     int64_t rows = x->d->panels * LANES, at = t->at + count * rows;
     int64_t row = at < COLUMNS ? t->col + at : t->next + at - COLUMNS;
@@ -231,7 +234,7 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
     int64_t row = t->col + t->at, group = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP;
     bool whole = row + x->d->panels * LANES <= x->p->b.m.rows;
     int64_t direct = whole ? x->p->a.m.cols / group * BSMM_SMALL_M_GROUP : 0;
-    /* So many strips ahead that even short rows come in time. */
+    /* The prefetch runs so many strips ahead that even short rows arrive in time. */
     int64_t row_bytes = direct * x->m->step_bytes, rows = x->d->panels * LANES;
     int64_t later = later_row(x, t, bsmm_ceil_div(ahead, rows * x->m->pitch));
     uint32_t unusual = 0;
@@ -267,7 +270,7 @@ static void multiply_packed(const product_run *x, const scratch *to, int64_t col
                               units, to->acc + tile * x->d->width * COLUMNS + at);
 }
 
-/* Gathers one panel's scales; false if it has to be packed. */
+/* Gathers one panel's scales. Returns false if the panel has to be packed. */
 static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, int64_t at,
                           int64_t p) {
     int64_t begin = p * x->m->scale_units * LANES;
@@ -290,7 +293,8 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
     return isfinite(global) && x->d->prepare(&s);
 }
 
-/* Scales that do no harm, of a panel whose sums are void. */
+/* Sets a panel's scales to 0, which is safe to multiply by. The panel's accumulators are
+ * discarded. */
 static void clear_scales(const product_run *x, const scratch *to, int64_t p) {
     int64_t count = x->m->scale_units * LANES;
     if (has_float_scales(x->p))
@@ -334,7 +338,7 @@ static void run_columns(const product_run *x, int thread, int64_t col, int64_t n
     }
 }
 
-/* The first column of a piece that no thread has taken. */
+/* Takes a work unit that no thread has taken, and returns its first column. */
 static int64_t take_columns(int64_t *taken) {
     int64_t col;
 #pragma omp atomic capture
@@ -345,8 +349,8 @@ static int64_t take_columns(int64_t *taken) {
     return col;
 }
 
-/* Pieces in turn. Each is taken while the one before is worked on, so that the thread asks memory
- * for its own next rows and not for another's. */
+/* Runs work units until none is left. Each is taken while the one before is being multiplied, so
+ * that the thread prefetches its own next rows and not another thread's. */
 static void run_pieces(const product_run *x, int64_t *taken) {
     int64_t col = take_columns(taken);
     while (col < x->p->b.m.rows) {
@@ -356,7 +360,8 @@ static void run_pieces(const product_run *x, int64_t *taken) {
     }
 }
 
-/* Without a team: one of a single thread takes a third of a microsecond. */
+/* Runs without an OpenMP team, because starting even a team of one thread takes a third of a
+ * microsecond. */
 static void run_alone(const product_run *x) {
     for (int64_t i = 0; i < x->m->tiles; i++)
         pack_tile(x, i);

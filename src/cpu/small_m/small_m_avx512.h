@@ -1,4 +1,5 @@
-/* What the small-M kernels' loops share: 16 rows of bytes into lanes. */
+/* Functions that the loops of the AVX-512 small-M kernels share: they bring bytes of 16 rows into
+ * lanes. */
 #ifndef BSMM_CPU_SMALL_M_AVX512_H
 #define BSMM_CPU_SMALL_M_AVX512_H
 
@@ -9,7 +10,8 @@
 #define BSMM_SMALL_M_INLINE                                                                        \
     static inline __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl")))
 
-/* 16 bytes of each of 16 rows: rows i, i + 4, i + 8, i + 12 in the quarters of row[i]. */
+/* Loads 16 bytes of each of 16 rows. The quarters of row[i] hold rows i, i + 4, i + 8 and i +
+ * 12. */
 BSMM_SMALL_M_INLINE void bsmm_load_rows(const uint8_t *b, int64_t pitch, __m512i row[4]) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
@@ -24,7 +26,7 @@ BSMM_SMALL_M_INLINE void bsmm_load_rows(const uint8_t *b, int64_t pitch, __m512i
     }
 }
 
-/* From what bsmm_load_rows gives to dwords: word[d] has dword d of row i in lane i. */
+/* Transposes the result of bsmm_load_rows: lane i of word[d] is uint32 d of row i. */
 BSMM_SMALL_M_INLINE void bsmm_transpose(const __m512i row[4], __m512i word[4]) {
     __m512i low01 = _mm512_unpacklo_epi32(row[0], row[1]);
     __m512i low23 = _mm512_unpacklo_epi32(row[2], row[3]);
@@ -36,8 +38,9 @@ BSMM_SMALL_M_INLINE void bsmm_transpose(const __m512i row[4], __m512i word[4]) {
     word[3] = _mm512_unpackhi_epi64(high01, high23);
 }
 
-/* The same, but of each dword the two pairs of bytes lie apart: each four lanes have four rows'
- * first pairs, and then their second ones. Bytes that are interleaved with others come to lanes. */
+/* Does the same, except for the order within each 128 bits of word[d], which hold four rows: the
+ * first pairs of bytes of the four rows come first, and then their second pairs. If such bytes are
+ * unpacked with others to uint16, each pair arrives in the lane of its row. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word[4]) {
     __m512i low01 = _mm512_unpacklo_epi16(row[0], row[1]);
     __m512i low23 = _mm512_unpacklo_epi16(row[2], row[3]);
@@ -49,11 +52,11 @@ BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word
     word[3] = _mm512_unpackhi_epi32(high01, high23);
 }
 
-/* 64 bytes of each of 16 rows: word[d] has dword d of row i in lane i. Whole cache lines, since
- * rows at a power of two from each other share the sets of a cache and would drive each other out
- * between smaller reads. */
+/* Loads 64 bytes of each of 16 rows: lane i of word[d] is uint32 d of row i. It reads whole cache
+ * lines, because rows whose stride is a power of two share the sets of a cache. With smaller reads,
+ * such rows would evict each other before a line is used up. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, __m512i word[16]) {
-    __m512i part[4][4]; /* [rows 4i to 4i + 3][dword within a quarter] */
+    __m512i part[4][4]; /* [rows 4i to 4i + 3][uint32 within a quarter] */
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         __m512i row[4];
@@ -74,16 +77,16 @@ BSMM_SMALL_M_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, _
     }
 }
 
-/* For byte shuffles: three bytes of four elements of 6 bits into each dword, from byte `skip` of
- * each 16 on. */
+/* Returns the order for a byte shuffle that moves the three bytes of each four 6-bit elements into
+ * a uint32, starting at byte `skip` of each 16. */
 BSMM_SMALL_M_INLINE __m512i bsmm_sixes_order(int skip) {
     return _mm512_broadcast_i32x4(
         _mm_add_epi8(_mm_setr_epi8(0, 1, 2, 0, 3, 4, 5, 3, 6, 7, 8, 6, 9, 10, 11, 9),
                      _mm_set1_epi8((char)skip)));
 }
 
-/* 12 bytes of each of 16 rows, from byte `skip` of the 16 that are loaded: word[d] has elements 4d
- * to 4d + 3 of 6 bits of row i in lane i. */
+/* Loads 12 bytes of each of 16 rows, starting at byte `skip` of the 16 that are read: lane i of
+ * word[d] has the 6-bit elements 4d to 4d + 3 of row i. */
 BSMM_SMALL_M_INLINE void bsmm_load_sixes(const uint8_t *b, int64_t pitch, int skip,
                                          __m512i word[4]) {
     const __m512i threes = bsmm_sixes_order(skip);
@@ -95,15 +98,16 @@ BSMM_SMALL_M_INLINE void bsmm_load_sixes(const uint8_t *b, int64_t pitch, int sk
     bsmm_transpose(row, word);
 }
 
-/* What to ask for while byte `at` of the rows is read, of `bytes` in each: further along them, and
- * then the beginning of the next ones. */
+/* Returns the address to prefetch while byte `at` of rows of `bytes` bytes is read. It is further
+ * along the rows, or else near the start of the next ones. */
 BSMM_SMALL_M_INLINE const uint8_t *bsmm_small_m_ahead(const bsmm_small_m_span *s, int64_t at,
                                                       int64_t bytes) {
     at += s->lead;
     return at < bytes ? s->b + at : s->next + (at - bytes);
 }
 
-/* Asks for rows 4j to 4j + 3. A few at a time, between computation: bursts of prefetches stall. */
+/* Prefetches rows 4j to 4j + 3. Callers prefetch few rows at a time, between computations, because
+ * bursts of prefetches stall. */
 BSMM_SMALL_M_INLINE void bsmm_prefetch_rows(const uint8_t *at, int64_t pitch, int64_t j,
                                             int64_t bytes) {
 #pragma GCC unroll 4

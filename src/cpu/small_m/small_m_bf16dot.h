@@ -1,15 +1,17 @@
-/* The parts of cpu_avx512_bf16dot_small_m: how weights are stored, what their codes become, and the
- * loops that multiply them, in two forms with the same bits.
+/* The parts of cpu_avx512_bf16dot_small_m: how weights are stored, how their codes are decoded, and
+ * the loops that multiply them. The loops have two forms, with bitwise identical results.
  *
- * By dots: codes become pairs of bf16 with their scales folded in, for vdpbf16ps. By FMAs, where
- * vdpbf16ps takes the time of four: codes become fp32, the odd element of a pair first; an e8m0
- * scale moves the sum instead of the elements, since powers of two change no rounding. */
+ * The form with dot products decodes codes to pairs of bf16 with their scales folded in, for
+ * vdpbf16ps. The form with FMAs is for processors where vdpbf16ps takes the time of four FMAs. It
+ * decodes codes to fp32 and adds the odd element of a pair first. It multiplies the accumulators by
+ * e8m0 scales instead of the elements, since powers of two change no rounding. */
 #ifndef BSMM_CPU_SMALL_M_BF16DOT_H
 #define BSMM_CPU_SMALL_M_BF16DOT_H
 
 #include "cpu/small_m/small_m.h"
 
-/* How elements are stored and scaled: bits, and whether by e4m3 (products) or by less. */
+/* How elements are stored and scaled: their bits, and whether their scales are e4m3 (PRODUCTS) or
+ * not (SHIFTED). */
 typedef enum bsmm_weights {
     BSMM_SHIFTED4,
     BSMM_PRODUCTS4,
@@ -20,14 +22,15 @@ typedef enum bsmm_weights {
 
 bsmm_weights bsmm_weights_of(const bsmm_format *format);
 
-/* Scale codes of a step: one, or two halves'. */
+/* Scale codes of a step: one per lane, or one for each half of the step. */
 #define BSMM_STEP_CODES(kind)                                                                      \
     ((kind) == BSMM_PRODUCTS4 ? 2 * BSMM_SMALL_M_LANES : BSMM_SMALL_M_LANES)
 
-/* What codes become, made once a plan; what the bytes hold depends on kind and form. */
+/* Tables for decoding, made once per plan. Their contents depend on the kind of weights and the
+ * form. */
 typedef struct bsmm_decode_tables {
     _Alignas(64) uint8_t bytes[4][64];
-    uint8_t special; /* magnitudes of 8 bits from here on are packed: Inf and NaN */
+    uint8_t special; /* 8-bit magnitudes from here on are Inf and NaN; their panel is packed */
 } bsmm_decode_tables;
 
 _Static_assert(sizeof(bsmm_decode_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
@@ -36,22 +39,22 @@ _Static_assert(sizeof(bsmm_decode_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
 void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to);
 void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to);
 
-/* bsmm_small_m_engine's prepare. */
+/* Implements `prepare` of bsmm_small_m_engine. */
 bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 
-/* Tiles of 1, 2, 4, 8 and 16 rows. */
+/* There are tiles of 1, 2, 4, 8 and 16 rows. */
 enum { BSMM_BF16_TILES = 5 };
 
-/* One form's loops; [2] is by segment. */
+/* The loops of one form. The index [2] says whether K has segments. */
 typedef struct bsmm_small_m_bf16_form {
-    int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES]; /* side by side */
+    int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES]; /* panels that are multiplied side by side */
     uint32_t (*multiply[BSMM_WEIGHTS][2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);
 } bsmm_small_m_bf16_form;
 
 #if defined(__x86_64__)
 extern const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots, bsmm_small_m_bf16_fmas;
 
-/* bsmm_small_m_engine's multiply_packed: [by FMAs][by segment]. */
+/* The `multiply_packed` of bsmm_small_m_engine: [by FMAs][segmented]. */
 extern void (*const bsmm_small_m_bf16_packed[2][2])(const uint8_t *a, const uint8_t *b,
                                                     int64_t width, int64_t units, float *acc);
 #endif

@@ -1,11 +1,12 @@
-/* Few rows times weights as stored, by AVX512-BF16's dot product of pairs.
+/* Multiplies few rows by weights as they are stored, by AVX512-BF16's dot product of pairs.
  *
- * Elements become bf16 by table; an e8m0 scale shifts them down from the row's largest scale, by a
- * saturating subtraction that keeps zeros; an e4m3 scale gives an e2m1 element one of two
- * mantissas, 1 or 1.5 of itself.
+ * Tables decode elements to bf16. An e8m0 scale lowers the elements by its distance from the row's
+ * largest scale; a saturating subtraction does that and keeps zeros. For e4m3 scales, the product
+ * of an e2m1 element and its scale is computed from one of two mantissas: the scale's, times 1 or
+ * times 1.5.
  *
- * A dot product's latency is six cycles, and a column's products wait for each other: with one or
- * two rows of A several panels run side by side. */
+ * A dot product has a latency of six cycles, and each dot product of a column waits for the one
+ * before. With one or two rows of A, several panels are therefore multiplied side by side. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 
@@ -19,20 +20,20 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 
-/* Dwords of a row in a group of steps, and pairs in a dword. */
+/* Number of uint32 of a row in a group of steps, and of pairs in a uint32. */
 #    define WORDS(kind) ((kind) <= BSMM_PRODUCTS4 ? 16 : 32)
 #    define PAIRS(kind) ((kind) <= BSMM_PRODUCTS4 ? 4 : 2)
 
 typedef struct decoder {
     __m512i table[4];
-    __m512i select[4]; /* for each pair of a dword: where its codes are */
-    __m512i largest;   /* magnitude met, of 8 bits */
+    __m512i select[4]; /* bit offsets of the codes of each pair of a uint32 */
+    __m512i largest;   /* 8-bit codes: the largest magnitude so far */
 } decoder;
 
 /* ---- elements to pairs ---- */
 
-/* Bit offsets of a pair's two codes in both dwords of a quadword; `sign` puts the code's sign on
- * top of the word. */
+/* Returns the bit offsets of a pair's two codes, for both uint32 of a uint64. If `sign` is set, a
+ * code's sign goes to the top bit of the uint16. */
 INLINE __m512i select_pair(int first, int bits, bool sign) {
     int64_t low = first, high = first + bits, mask = 0x3f;
     int64_t low_top = sign ? low - 4 : low, high_top = sign ? high - 4 : high;
@@ -52,10 +53,10 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
     d->largest = _mm512_setzero_si512();
 }
 
-/* One row's scale for a step, or a half of it, in each lane. */
+/* The scales of 16 rows for a step, or half a step: one row per lane. */
 typedef struct scaling {
-    __m512i shift;        /* SHIFTED: to subtract from both words */
-    __m512i one, onehalf; /* PRODUCTS: the largest products of either mantissa */
+    __m512i shift;        /* SHIFTED: subtracted from both uint16 */
+    __m512i one, onehalf; /* PRODUCTS: the scale times 4 and times 6 */
 } scaling;
 
 INLINE scaling no_scaling(void) {
@@ -67,7 +68,8 @@ INLINE scaling load_scaling(const uint8_t *codes, bsmm_weights kind) {
     __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
     scaling s;
     if (kind == BSMM_PRODUCTS4) {
-        /* e4m3 read as f16 is 2^-8 of its value; the largest powers in e2m1 are 4 and 6. */
+        /* An e4m3 code, read as f16, is 2^-8 of its value. The largest values of e2m1 with
+         * mantissas 1 and 1.5 are 4 and 6. */
         __m512 value = _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7));
         __m512i one = _mm512_castps_si512(_mm512_mul_ps(value, _mm512_set1_ps(0x1p10f)));
         __m512i half = _mm512_castps_si512(_mm512_mul_ps(value, _mm512_set1_ps(0x1.8p10f)));
@@ -83,8 +85,9 @@ INLINE scaling load_scaling(const uint8_t *codes, bsmm_weights kind) {
     return s;
 }
 
-/* table[0]: how far each product lies below the largest of its mantissa; bit 0 marks 1.5, whose
- * largest is stored with 1 added. Zero is farther below than anything. */
+/* Returns a pair of products of elements and scales. table[0] says how far a product lies below the
+ * largest product with the same mantissa. Bit 0 of the table marks the mantissa 1.5, whose largest
+ * product is stored with 1 added. Zero lies below everything. */
 INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
     __m512i below = _mm512_permutexvar_epi16(codes, d->table[0]);
     __mmask32 marked = _mm512_test_epi16_mask(below, _mm512_set1_epi16(1));
@@ -92,8 +95,8 @@ INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
     return _mm512_ternarylogic_epi32(product, codes, _mm512_set1_epi16((short)0x8000), 0xf8);
 }
 
-/* The bytes of bf16 by two tables of 128, and the sign, but of zero: the subtraction would not keep
- * a negative one. */
+/* Decodes 8-bit codes: two tables of 128 entries give the two bytes of bf16, and the sign is added.
+ * Zero gets no sign, because the saturating subtraction would not keep a negative zero. */
 INLINE void decode_bytes(decoder *d, __m512i word, const scaling *s, __m512i pair[2]) {
     const __m512i order =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
@@ -127,7 +130,7 @@ INLINE void decode_word(decoder *d, bsmm_weights kind, __m512i word, const scali
     }
 }
 
-/* A group of one panel. */
+/* Loads a group of steps of one panel. */
 INLINE void load_group(const uint8_t *b, int64_t pitch, bsmm_weights kind, __m512i *word) {
     if (kind == BSMM_SHIFTED6) {
         for (int j = 0; j < BSMM_SMALL_M_GROUP; j++) {
@@ -140,7 +143,7 @@ INLINE void load_group(const uint8_t *b, int64_t pitch, bsmm_weights kind, __m51
         bsmm_transpose_lines(b + 64 * i, pitch, word + 16 * i);
 }
 
-/* ---- sums ---- */
+/* ---- accumulators ---- */
 
 INLINE __m512 add_pair(__m512 acc, int32_t a, __m512i b) {
     return _mm512_dpbf16_ps(acc, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
@@ -150,7 +153,7 @@ INLINE void add_group(const bsmm_small_m_span *s, int64_t step, const int32_t *a
                       __m512i word[PANELS][32], int width, int panels, bsmm_weights kind,
                       decoder *d, __m512 acc[BSMM_SMALL_M_WIDTH]) {
     const int words = WORDS(kind) / BSMM_SMALL_M_GROUP, pairs = PAIRS(kind);
-    const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words; /* words that share a scale */
+    const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words; /* uint32 that share a scale */
     const uint8_t *codes = s->codes + step * BSMM_STEP_CODES(kind);
     for (int i = 0; i < WORDS(kind) / scaled; i++, codes += LANES) {
         scaling scale[PANELS];
@@ -173,7 +176,7 @@ INLINE void add_group(const bsmm_small_m_span *s, int64_t step, const int32_t *a
     }
 }
 
-/* Sums of a segment, times the product of its scales, into D's. */
+/* Adds the accumulators of a segment, times the product of its scales, to D's. */
 INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
                         int width, int panels, const __m512 *acc) {
     for (int p = 0; p < panels; p++) {

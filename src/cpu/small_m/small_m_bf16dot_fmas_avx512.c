@@ -1,16 +1,28 @@
-/* Few rows times weights as stored, by FMAs of fp32, the odd element of a pair first.
+/* Multiplies few rows by weights as they are stored, by FMAs of fp32, with the odd element of a
+ * pair first.
  *
- * Rows come into lanes by way of memory: each line of a row is copied, a batch ahead, to where its
- * quarters lie beside those of other rows, which takes no port that computes and reads each line
- * once. Of 16 quarters, 8 shuffles make dwords of K of 16 rows. Then 4-bit codes need a shift and a
- * permute for 16 elements each. Of longer ones tables give the two bytes of bf16, which are
- * interleaved to pairs; an element is then the upper half of a dword, or the lower one shifted.
+ * Rows are brought into lanes through memory. Each cache line of a row is copied one batch ahead:
+ * its quarters are stored beside those of other rows. The copy uses no port that computes, and it
+ * reads each line only once. 8 shuffles then turn 16 quarters into uint32 of K of 16 rows. 4-bit
+ * codes need a shift and a permute for 16 elements each. For longer codes, tables give the two
+ * bytes of bf16, which are interleaved to pairs. An element is then the upper half of a uint32, or
+ * its lower half shifted.
  *
- * The vector operations of 16 rows x 64 bytes and one row of A, for two ports: 32 shuffles; of 8
- * bits 96 for two tables of 128 bytes, 16 for signs, 32 to interleave, 64 for fp32 and 64 FMAs:
- * 304, or 9.5 cycles for 64 weights. Of 4 bits 32, 112 shifts, 128 permutes and 128 FMAs: 400.
+ * Vector operations for 16 rows x 64 bytes of weights and one row of A; a processor of this kind
+ * has two ports for them:
+ *                                 8-bit codes   4-bit codes
+ *   shuffles of rows into lanes           32            32
+ *   two tables of 128 bytes               96             -
+ *   signs                                 16             -
+ *   interleaving of bytes                 32             -
+ *   expansion to fp32                     64             -
+ *   shifts                                 -           112
+ *   permutes                               -           128
+ *   FMAs                                  64           128
+ *   all                                  304           400
+ * With 8-bit codes that takes 9.5 cycles for 64 weights.
  *
- * An e8m0 scale moves the sum, once in 32 of K, and not the elements. */
+ * An e8m0 scale multiplies the accumulators, once every 32 of K, and not the elements. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 
@@ -23,16 +35,16 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS, WORDS = 16 };
 
-/* A batch is 16 dwords of each row: 128 of K of 4 bits, else 64. */
+/* A batch is 16 uint32 of each row: 128 of K for 4-bit codes, else 64. */
 #    define IS_NARROW(kind) ((kind) <= BSMM_PRODUCTS4)
-#    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4) /* in a dword */
+#    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4) /* codes in a uint32 */
 #    define BATCH(kind)     (WORDS * CODES(kind))
 #    define ROW_BYTES(kind) ((kind) == BSMM_SHIFTED6 ? 48 : 64)
-#    define SCALED(kind)    ((kind) == BSMM_PRODUCTS4 ? 16 : 32) /* K of a scale */
+#    define SCALED(kind)    ((kind) == BSMM_PRODUCTS4 ? 16 : 32) /* columns of K per scale */
 
 typedef struct decoder {
-    __m512 table;            /* of 4 bits */
-    __m512i low[2], high[2]; /* of more: the bytes of bf16 */
+    __m512 table;            /* values of 4-bit codes */
+    __m512i low[2], high[2]; /* longer codes: the bytes of bf16 */
 } decoder;
 
 INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
@@ -47,12 +59,13 @@ INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
 
 enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANES };
 
-/* Where a batch of a panel's rows lies: of each quarter the rows i, i + 4, i + 8, i + 12 in the
- * quarters of register i. */
+/* The staging buffer of a batch of a panel's rows. For each quarter of a row, the quarters of
+ * register i hold rows i, i + 4, i + 8 and i + 12. */
 typedef uint8_t panel_rows[QUARTERS][QUARTER_BYTES];
 
-/* 12 bytes of 16 elements of 6 bits are read as 16, of which the last of each pair of quarters
- * skips the first 4: nothing is read behind the row. */
+/* Copies a batch of a row. The 12 bytes of 16 6-bit elements are read as 16 bytes. Every second
+ * read begins 4 bytes earlier, and these are skipped later, so that nothing is read past the end of
+ * the row. */
 INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows to) {
 #    pragma GCC unroll 4
     for (int q = 0; q < QUARTERS; q++) {
@@ -62,14 +75,14 @@ INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows
     }
 }
 
-/* Codes of 6 bits into bytes, whose upper two bits are others'. */
+/* Moves 6-bit codes into bytes. The upper two bits of a byte belong to other codes. */
 INLINE __m512i spread_sixes(__m512i row, int skip) {
     const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
     return _mm512_multishift_epi64_epi8(sixes, _mm512_shuffle_epi8(row, bsmm_sixes_order(skip)));
 }
 
-/* word[d] has dword d of row i in lane i; of bytes, its pairs lie apart: four rows' first ones, and
- * then their second ones. */
+/* Loads a quarter: lane i of word[d] is uint32 d of row i. For codes of 6 and 8 bits, the order
+ * within 128 bits is that of bsmm_transpose_pairs. */
 INLINE void take_quarter(panel_rows from, bsmm_weights kind, int q, __m512i word[QUARTER_WORDS]) {
     __m512i row[4];
 #    pragma GCC unroll 4
@@ -83,7 +96,7 @@ INLINE void take_quarter(panel_rows from, bsmm_weights kind, int q, __m512i word
         bsmm_transpose_pairs(row, word);
 }
 
-/* Bytes to pairs of bf16: pair[0] has the first pair of each row. */
+/* Decodes bytes to pairs of bf16: pair[0] has the first pair of each row. */
 INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512i pair[2]) {
     __m512i low, high;
     if (kind == BSMM_SHIFTED6) {
@@ -92,28 +105,29 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
     } else {
         low = _mm512_permutex2var_epi8(d->low[0], word, d->low[1]);
         high = _mm512_permutex2var_epi8(d->high[0], word, d->high[1]);
-        /* the sign, which the tables' index leaves out */
+        /* the tables' index leaves out the sign */
         high = _mm512_ternarylogic_epi32(high, word, _mm512_set1_epi8((char)0x80), 0xf8);
     }
     pair[0] = _mm512_unpacklo_epi8(low, high);
     pair[1] = _mm512_unpackhi_epi8(low, high);
 }
 
-/* ---- sums ---- */
+/* ---- accumulators ---- */
 
-/* Sums of all panels and rows, in units of what e8m0 scales of each column have become last. */
+/* The accumulators of all panels and rows. Those of a column are divided by its last e8m0 scale, so
+ * that they are in units of that scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    __m512i unit[PANELS]; /* an exponent: how far the scale lies below the row's largest */
-    __m512 scale[PANELS]; /* of e4m3, last taken */
+    __m512i unit[PANELS]; /* exponent field: how far that scale lies below the row's largest */
+    __m512 scale[PANELS]; /* the last e4m3 scale */
 } sums;
 
 INLINE __m512 power_of_two(__m512i exponent) {
     return _mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_set1_epi32(127 << 23)));
 }
 
-/* Exact: sums and what is added to them are multiples of 2^-149 and far below fp32's largest in any
- * unit (pack_bf16dot.c). */
+/* Changes the unit of a panel's accumulators. This is exact: accumulators and terms are multiples
+ * of 2^-149 and far below fp32's largest value in any unit (pack_bf16dot.c). */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     __m512 factor = power_of_two(_mm512_sub_epi32(unit, to->unit[panel]));
 #    pragma GCC unroll 16
@@ -127,7 +141,8 @@ INLINE __m512i unit_of_codes(const uint8_t *codes) {
     return _mm512_slli_epi32(_mm512_cvtepu8_epi32(v), 23);
 }
 
-/* e4m3 read as f16, which the table makes up for. */
+/* Returns e4m3 scales read as f16, which are 2^-8 of their values. The table of elements makes up
+ * for that. */
 INLINE __m512 scale_of_codes(const uint8_t *codes) {
     __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
     return _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7));
@@ -140,7 +155,7 @@ INLINE void add_element(sums *to, int panel, int width, const float *a, __m512 b
             _mm512_fmadd_ps(_mm512_set1_ps(a[r]), b, to->acc[panel * width + r]);
 }
 
-/* Element i in the order of sums: the odd one of a pair first. */
+/* Decodes element i in the order of accumulation, which has the odd element of a pair first. */
 INLINE __m512 take_nibble(const sums *from, const decoder *d, int panel, int i, __m512i word,
                           bsmm_weights kind) {
     __m512 b = _mm512_permutexvar_ps(_mm512_srli_epi32(word, (unsigned)(4 * (i ^ 1))), d->table);
@@ -153,7 +168,8 @@ INLINE __m512 take_half(const __m512i pair[2], int i) {
     return _mm512_castsi512_ps(b);
 }
 
-/* A dword of each row of the panels, whose sums take turns: each waits for itself. */
+/* Adds a uint32 of each row of the panels. The panels are interleaved, because each FMA waits for
+ * the one before on the same accumulator. */
 INLINE void add_word(sums *to, const decoder *d, int panels, int width, const float *a,
                      const __m512i word[PANELS], bsmm_weights kind) {
     const int codes = CODES(kind);
@@ -170,7 +186,7 @@ INLINE void add_word(sums *to, const decoder *d, int panels, int width, const fl
                                         : take_half(pair[p], i));
 }
 
-/* Sums of a segment, times the product of its scales, into D's. */
+/* Adds the accumulators of a segment, times the product of its scales, to D's. */
 INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
                         int width, int panels, sums *from) {
     for (int p = 0; p < panels; p++) {
@@ -196,17 +212,18 @@ INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int pan
         change_unit(to, panel, width, unit_of_codes(codes));
 }
 
-/* A batch that lies `at` bytes along the rows. */
+/* A batch and the addresses for its successors. */
 typedef struct batch {
-    const uint8_t *b;     /* of the next one, */
-    const uint8_t *ahead; /* of a later one, to ask memory for */
+    const uint8_t *b;     /* the next batch, to copy */
+    const uint8_t *ahead; /* a later batch, to prefetch */
     const float *a;
     const uint8_t *codes;
-    panel_rows *rows, *next; /* [panels], of this one and the next */
+    panel_rows *rows, *next; /* [panels]: the present batch and the next */
 } batch;
 
-/* A line of each panel: the next batch's, and one to ask for. Into the second cache where many rows
- * are read side by side: those at a power of two from each other share the first one's sets. */
+/* Copies a line of the next batch for each panel, and prefetches a line of a later batch. For 4-bit
+ * codes, of which most rows are read side by side, it goes to L2, because rows whose stride is a
+ * power of two share the sets of L1. */
 INLINE void bring_row(const bsmm_small_m_span *s, const batch *b, int panels, bsmm_weights kind,
                       int row) {
 #    pragma GCC unroll 4
@@ -247,7 +264,7 @@ INLINE void add_batch(const bsmm_small_m_span *s, const batch *b, int width, int
     }
 }
 
-/* From and to D's sums, which are in units of 1. */
+/* Load and store D's accumulators, which have the unit 1. */
 INLINE void load_sums(const bsmm_small_m_span *s, int width, int panels, bool begin_anew,
                       sums *to) {
     for (int p = 0; p < panels; p++) {
@@ -281,7 +298,8 @@ TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, u
     return _mm512_cmpge_epu8_mask(largest, _mm512_set1_epi8((char)special)) != 0;
 }
 
-/* Inf and NaN leave no sum finite: codes are looked at again only where one is not. */
+/* Finds panels with Inf or NaN elements, which leave no result finite. So codes are read again only
+ * if a result is not finite. */
 TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int panels,
                                     int64_t bytes) {
     const bsmm_decode_tables *from = s->context;
@@ -300,8 +318,9 @@ TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int p
 
 /* ---- spans ---- */
 
-/* Sums wait for themselves four cycles an element. Memory gives less to more rows side by side,
- * which only the fastest loop makes up for. */
+/* The panels that are multiplied side by side. Each FMA waits four cycles for the one before on the
+ * same accumulator, which several panels hide. But memory is slower if more rows are read side by
+ * side, and only the fastest loop still gains by four panels. */
 #    define PANELS_OF(kind, width)                                                                 \
         ((kind) == BSMM_SHIFTED4 && (width) == 1 ? 4 : (width) <= 4 ? 2 : 1)
 

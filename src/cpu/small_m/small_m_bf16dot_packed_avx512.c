@@ -1,5 +1,5 @@
-/* A tile of few rows times a panel of weights that had to be packed after all: few, so without a
- * tile in registers. */
+/* Multiplies a tile of few rows by a panel of weights that had to be packed. Such panels are few,
+ * so the loop keeps no tile in registers. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 
@@ -12,7 +12,7 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* Words of A: pairs of bf16, or fp32, odd elements before even ones. */
+/* Adds a pair of K. A has pairs of bf16, or fp32 with odd elements before even ones. */
 INLINE __m512 add_pair(__m512 acc, const uint8_t *a, __m512i b, int64_t width, int64_t r,
                        bool by_fma) {
     const float *wide = (const float *)(const void *)a;

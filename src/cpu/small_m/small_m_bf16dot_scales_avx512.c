@@ -1,5 +1,5 @@
-/* A panel's scales, before its codes are read; what the packer keeps out of fp32 sums is left to
- * it. */
+/* Checks a panel's scales before its codes are read. Panels with rows that the packer would mark
+ * wide are left to the packer. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_scales.h"
@@ -7,14 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-/* What the kernels that call this need anyway. */
+/* The kernels that call this need these instructions themselves. */
 #if defined(__x86_64__)
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #else
 #    define TARGET
 #endif
 
-/* Shifts down from each row's largest scale; a row that spans more than the packer folds is its. */
+/* Replaces each scale by its distance below the row's largest scale. Returns false if a row spans
+ * more than the packer folds into elements. */
 TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     int deepest = 60 + ilogb(bsmm_elem_row(s->p->b.m.format.elem)->min_subnormal);
     codes16 top = find_extreme_code(s, 0, 0), bottom = find_extreme_code(s, 0xff, 0);
@@ -34,7 +35,7 @@ TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     return true;
 }
 
-/* Negative scales and NaN are left to the packer. */
+/* Returns false if a scale is negative or NaN; the panel is then packed. */
 TARGET static bool prepare_products(const bsmm_small_m_scales *s) {
     const uint8_t *codes = s->codes;
     const int64_t count = s->units * LANES;

@@ -1,4 +1,5 @@
-/* What the codes of weights become: pairs of bf16 for vdpbf16ps, or what fp32 is made from. */
+/* Makes the tables that decode weights: to pairs of bf16 for vdpbf16ps, or to the parts of fp32 for
+ * FMAs. */
 #include "cpu/small_m/small_m_bf16dot.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@ bsmm_weights bsmm_weights_of(const bsmm_format *f) {
     return bits == 6 ? BSMM_SHIFTED6 : BSMM_SHIFTED8;
 }
 
-/* The first magnitude that is Inf or NaN. */
+/* Returns the first magnitude that is Inf or NaN. */
 static uint8_t first_special(uint32_t elem) {
     uint8_t code = 0;
     while (code < 0x80 && isfinite(bsmm_elem_decode(elem, code)))
@@ -20,13 +21,14 @@ static uint8_t first_special(uint32_t elem) {
     return code;
 }
 
-/* ---- by dots ---- */
+/* ---- for dot products ---- */
 
 static uint16_t bf16_of(double value) {
     return (uint16_t)bsmm_elem_encode(BSMM_ELEM_BF16, value, false);
 }
 
-/* Zero is +0: what a product of zero adds is nothing, whatever its sign. */
+/* Returns the bf16 value of a code. Zero becomes +0, because a product of zero adds nothing,
+ * whatever its sign. */
 static uint16_t word_of(uint32_t elem, uint32_t code) {
     double value = bsmm_elem_decode(elem, code);
     return value == 0 ? 0 : bf16_of(value);
@@ -40,8 +42,8 @@ static void make_words(uint32_t elem, tables *t) {
     }
 }
 
-/* Products of e2m1 are 2^-k of the largest with their mantissa, 4 or 6: how far each lies below it;
- * bit 0 marks 6. */
+/* An e2m1 value is 2^-k of the largest value with the same mantissa, 4 or 6. The table holds k in
+ * the exponent field; bit 0 marks values with the mantissa of 6. */
 static void make_products(uint32_t elem, tables *t) {
     for (uint32_t i = 0; i < 32; i++) {
         int exponent = 0;
@@ -70,9 +72,10 @@ void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to) {
     makes[bsmm_weights_of(&p->b.m.format)](p->b.m.format.elem, to);
 }
 
-/* ---- by FMAs ---- */
+/* ---- for FMAs ---- */
 
-/* e4m3 scales are read as f16, which makes them 2^-8 of their values. */
+/* Makes the values of 4-bit codes. They make up for e4m3 scales, which are read as f16 and are then
+ * 2^-8 of their values. */
 static void make_floats(const bsmm_format *f, tables *t) {
     double factor = f->scale == BSMM_SCALE_E4M3 ? 0x1p8 : 1;
     for (uint32_t i = 0; i < 16; i++) {
@@ -81,7 +84,7 @@ static void make_floats(const bsmm_format *f, tables *t) {
     }
 }
 
-/* Bytes as for dots, but of all codes of 6 bits. */
+/* Makes the two bytes of bf16 of all 6-bit codes. */
 static void make_all_bytes(uint32_t elem, tables *t) {
     for (uint32_t i = 0; i < 64; i++) {
         uint16_t word = word_of(elem, i);

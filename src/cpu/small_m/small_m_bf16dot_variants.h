@@ -1,5 +1,5 @@
-/* One function per kind of weights, way to sum and tile, of the `multiply` and the TARGET of the
- * file that includes this. */
+/* Defines one function for each kind of weights, form of K (folded or segmented) and tile. They
+ * call the `multiply`, with the TARGET, of the file that includes this. */
 #ifndef BSMM_CPU_SMALL_M_BF16DOT_VARIANTS_H
 #define BSMM_CPU_SMALL_M_BF16DOT_VARIANTS_H
 
@@ -32,7 +32,7 @@ VARIANTS(SHIFTED6, SEGMENTED)
 VARIANTS(SHIFTED8, FOLDED)
 VARIANTS(SHIFTED8, SEGMENTED)
 
-/* [kind][by segment][tile] */
+/* [kind][segmented][tile] */
 #define BSMM_SMALL_M_VARIANTS                                                                      \
     {                                                                                              \
         [BSMM_SHIFTED4] = KIND(SHIFTED4), [BSMM_PRODUCTS4] = KIND(PRODUCTS4),                      \

@@ -1,12 +1,21 @@
-/* Few rows times weights as stored, a batch of K at a time: codes are spread as halves into the
- * first cache, 8 rows side by side, and these are multiplied by A in the order of K.
+/* Multiplies few rows by weights as they are stored, a batch of K at a time. Codes are decoded to
+ * halves (f16), which are stored in L1 with 8 rows side by side. The halves are then multiplied by
+ * A in the order of K.
  *
- * The vector operations of 64 x 8 weights, for four ports of which two shift, shuffle, convert and
- * multiply each: of 4 bits 24 unpacks and 72 others, of 8 bits 48, 88 and 16 that look for NaN;
- * then 64 conversions and 64 FMAs for each row of A. With one row 3.5 and 4.4 for 8 weights.
+ * Vector operations for 64 x 8 weights and one row of A; a processor of this kind has four ports,
+ * of which two can shift, two shuffle, two convert and two multiply:
+ *                         4-bit codes   8-bit codes
+ *   unpacks                        24            48
+ *   other decoding                 72            88
+ *   search for NaN                  -            16
+ *   conversions to fp32            64            64
+ *   FMAs                           64            64
+ *   per 8 weights                 3.5           4.4
+ * Each further row of A adds its FMAs.
  *
- * Batches are whole lines of 4 and 8 bits, and read at once: rows at a power of two from each other
- * share the sets of a cache. What comes next is asked for row by row, some lines of each. */
+ * For 4- and 8-bit codes, a batch is a whole cache line of each row and is read at once, because
+ * rows whose stride is a power of two share the sets of a cache. The next batches are prefetched
+ * row by row, several lines of each. */
 #include "cpu/pack/pack_f32fma.h"
 #include "cpu/small_m/small_m_f32fma.h"
 
@@ -21,36 +30,37 @@
 enum {
     LANES = BSMM_SMALL_M_LANES,
     GROUP = BSMM_SMALL_M_F32_GROUP,
-    PART = 16,      /* of K */
-    MOST_PARTS = 8, /* in a batch */
-    CHUNK = 8,      /* batches of each row that are asked for side by side */
+    PART = 16,      /* columns of K in a part */
+    MOST_PARTS = 8, /* parts in a batch */
+    CHUNK = 8,      /* batches of a row that are prefetched at once */
     MOST_GROUPS = BSMM_SMALL_M_PANELS * LANES / GROUP,
-    AT_ONCE = 4, /* columns in registers beside 8 sums */
+    AT_ONCE = 4, /* columns that registers hold beside 8 accumulators */
     TILES = 3,
 };
 
-/* ---- products ---- */
+/* ---- multiplication ---- */
 
-/* A batch of halves times a tile of A. */
+/* A batch of halves and a tile of A. */
 typedef struct batch {
-    const uint8_t *halves; /* [group][batch][GROUP], the order along K being `run`'s */
+    const uint8_t *halves; /* [group][batch][GROUP]; the order along K depends on `run` */
     const float *a;        /* [batch][width] */
-    const uint8_t *codes;  /* of SUMS */
+    const uint8_t *codes;  /* scale codes, for SUMS */
     int64_t scale_pitch;
-    const float *scales; /* of ELEMENTS, [part][group][GROUP] */
+    const float *scales; /* [part][group][GROUP], for ELEMENTS */
     int64_t width;
-    float *sums; /* [width][pitch] */
+    float *sums; /* [width][pitch]: accumulators */
     int64_t pitch;
 } batch;
 
-/* Where a part's first halves lie: the lower and upper halves of registers are runs of `run`
- * along K. */
+/* Returns the offset of a part's first halves. The lower and upper 16 bytes of a register belong to
+ * two runs of `run` along K. */
 INLINE int64_t place_of(int64_t part, int run) {
     int64_t k = part * PART;
     return k / (2 * run) * (2 * run * GROUP * 2) + k / run % 2 * 16 + k % run * 32;
 }
 
-/* From the unit of the last scale to that of the next. */
+/* Changes the accumulators from the unit of the last scale to that of the next. An accumulator is
+ * in units of a scale if it is divided by it. */
 INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256 *sum) {
 #    pragma GCC unroll 8
     for (int g = 0; g < groups; g++) {
@@ -64,7 +74,7 @@ INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256
     }
 }
 
-/* Columns of the groups from `first` on, `count` of them, times the rows' elements. */
+/* Multiplies `count` columns, of the groups from `first` on, by the rows' elements. */
 INLINE void add_columns(const uint8_t *b, const float *a, const float *scales, int rows, int groups,
                         int first, int count, int run, bsmm_small_m_f32_scaling scaling,
                         __m256 *sum) {
@@ -99,7 +109,7 @@ INLINE void add_part(const batch *x, const float *a, int rows, int groups, int r
             add_columns(b, a, scales, rows, groups, first, count, run, scaling, sum);
 }
 
-/* `rows` at a time of A's: 8 sums in registers. */
+/* Adds a batch for `rows` rows of A at a time, so that 8 accumulators stay in registers. */
 INLINE void add_batch(const batch *x, int rows, int groups, int run,
                       bsmm_small_m_f32_scaling scaling) {
     for (int64_t first = 0; first < x->width; first += rows) {
@@ -118,7 +128,7 @@ INLINE void add_batch(const batch *x, int rows, int groups, int run,
     }
 }
 
-/* One function per tile, run and way of scaling. */
+/* There is one function per tile, run length and method of scaling. */
 #    define VARIANT(rows, groups, run, scaling)                                                    \
         TARGET static void add_##rows##_##run##_##scaling(const batch *x) {                        \
             add_batch(x, rows, groups, run, BSMM_SMALL_M_F32_##scaling);                           \
@@ -146,14 +156,14 @@ static void (*const adds[2][BSMM_SMALL_M_F32_SCALINGS][TILES])(const batch *) = 
 
 /* ---- spans ---- */
 
-/* What a product's loops are, made once a run. */
+/* The loops for a GEMM, chosen once per plan. */
 typedef struct loops {
     bsmm_small_m_f32_halves halves;
     bsmm_small_m_f32_spread *spread;
     void (*add)(const batch *x);
     int64_t width, groups;
-    int64_t batch, row_bytes; /* of K, of a row */
-    uint32_t scale;           /* of B */
+    int64_t batch, row_bytes; /* columns of K in a batch, and bytes of a row in it */
+    uint32_t scale;           /* scale format of B */
     bool by_segment, by_elements;
 } loops;
 
@@ -189,7 +199,8 @@ void bsmm_small_m_f32_make(const bsmm_product *p, void *context) {
     memcpy(context, &l, sizeof l);
 }
 
-/* The scales of a batch's parts: e4m3 as f16, or biased exponents of twice as much of K. */
+/* Returns the scales of a group of a part: e4m3 codes read as f16, or exponents of e8m0. An e8m0
+ * code covers twice as much of K as an e4m3 code. */
 INLINE __m256 scales_of(const uint8_t *codes, bool e4m3) {
     __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
     if (e4m3) return _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(v), 7));
@@ -205,7 +216,8 @@ INLINE void take_scales(const loops *l, const uint8_t *codes, int64_t pitch, flo
                               e4m3));
 }
 
-/* Sums of a segment, times A's scale and then B's, into D's: as engine_f32fma_body.h does. */
+/* Adds the accumulators of a segment, times A's scale and then B's, to D's, as engine_f32fma_body.h
+ * does. */
 INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segment,
                         const float *a_scales, const float *sums) {
     for (int64_t r = 0; r < l->width; r++)
@@ -220,16 +232,16 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
         }
 }
 
-/* A span's work space. */
+/* The staging buffers of a span. */
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
-    float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP]; /* of a segment; few rows are of more panels */
+    float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP]; /* a segment's; fewer rows have more panels */
     bsmm_small_m_f32_seen codes[BSMM_SMALL_M_PANELS];
     bsmm_small_m_later next;
 } space;
 
-/* The halves of batch i. */
+/* Decodes batch i to halves. */
 INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, space *w) {
     if (i % CHUNK == 0)
         w->next = bsmm_small_m_follow(s, i * l->row_bytes, CHUNK * l->row_bytes,
@@ -239,7 +251,7 @@ INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, 
                   w->halves + g * GROUP * 2 * l->batch, &w->next, &w->codes[g / 2]);
 }
 
-/* Of sums of the whole of K. */
+/* Multiplies with accumulators that span the whole of K. */
 INLINE void multiply_folded(const bsmm_small_m_span *s, const loops *l, space *w) {
     const int64_t step_codes = l->scale == BSMM_SCALE_E4M3 ? 2 * LANES : LANES;
     batch x = {.halves = w->halves,

@@ -1,13 +1,16 @@
-/* A panel's scales, before its codes are read. Which rows take which way is what the packer would
- * decide (pack_f32fma_rows.c), from the scales alone; what it would measure is left to it.
+/* Checks a panel's scales before its codes are read. A row's `wide` (engine_gemm.h) is what the
+ * packer would choose from the scales alone (pack_f32fma_rows.c). A panel whose elements the packer
+ * would have to measure is left to the packer.
  *
- * No row spans more than 70 binades then, and so many the packer takes from scales too.
+ * No row then spans more than 70 binades, and the packer accepts such rows from the scales alone,
+ * too.
  *
- * What fp32 carries. Halves are at most 2^(top + 1), and A's elements below 2^52: sums of 2^20
- * products stay below 2^(top + 73), and below 2^126 in units of a scale that is up to 2^-(53 - top)
- * of the row's largest: one binade more is for what their roundings add, another for nothing. The
- * smallest product is 2^(51 + top) less both spans; down to 2^-74 what it adds in its last place,
- * and what rounding a sum times a scale leaves, is normal. */
+ * fp32 holds the following. Halves are below 2^(top + 1), and A's elements below 2^52: sums of 2^20
+ * products stay below 2^(top + 73). In units of a scale that is as small as 2^-(53 - top) of the
+ * row's largest, they stay below 2^126. Of the two binades above that, one is for the roundings of
+ * the sum, and the other is unused. The smallest product has the exponent 51 + top minus both
+ * spans, which is at least -74. Its contribution to the last place of a sum is then still normal,
+ * and so is the rounding error of a sum times a scale. */
 #include "cpu/small_m/small_m_f32fma.h"
 
 #include "cpu/pack/pack_f32fma.h"
@@ -15,7 +18,7 @@
 
 #include <math.h>
 
-/* What the kernels that call this need anyway. */
+/* The kernels that call this need these instructions themselves. */
 #if defined(__x86_64__)
 #    define TARGET __attribute__((target("avx2,fma")))
 #else
@@ -23,9 +26,9 @@
 #endif
 
 enum {
-    SPAN_LIMIT = 125, /* of two rows, less top */
-    DEEPEST = 53,     /* of a scale, less top */
-    E4M3_SPREAD = 17, /* from the smallest e4m3 scale to the largest */
+    SPAN_LIMIT = 125, /* two rows' spans are at most this + top */
+    DEEPEST = 53,     /* a scale is at most this - top binades below the largest */
+    E4M3_SPREAD = 17, /* binades from the smallest e4m3 scale to the largest */
     E8M0_NAN = 0xff,
 };
 
@@ -33,8 +36,8 @@ static const bsmm_small_m_f32_halves *halves_of(const bsmm_small_m_scales *s) {
     return bsmm_small_m_f32_halves_of(s->p->b.m.format.elem);
 }
 
-/* Rows whose scales span `scales`; false if they are the packer's. What is left out of fp32's range
- * below: `lower`. */
+/* Sets the spans of rows whose scales span `scales` binades. Returns false if the panel has to be
+ * packed. `lower` is the number of binades at the low end of fp32's range that must stay unused. */
 static bool set_spans(const bsmm_small_m_scales *s, const int scales[LANES], int lower) {
     const bsmm_small_m_f32_halves *h = halves_of(s);
     for (int lane = 0; lane < LANES; lane++) {
@@ -52,8 +55,9 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
 
 /* ---- powers of two ---- */
 
-/* The factors, as biased exponents, that take sums from the unit of one scale to that of the next;
- * the last one's is the row's. */
+/* Replaces the scales by factors that move the accumulators from the unit of one scale to that of
+ * the next. A factor is stored as a biased exponent. The last scale's unit becomes part of the
+ * row's factor. */
 TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES]) {
     codes16 before = load_codes(s, 0);
     for (int64_t i = 0; i < s->units; i++) {
@@ -67,7 +71,7 @@ TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES
         exponents[lane] = before.lane[lane] - 127;
 }
 
-/* Biased exponents, of which each row's largest becomes 1. */
+/* Replaces the scales by biased exponents such that each row's largest becomes 1. */
 TARGET static void leave_exponents(const bsmm_small_m_scales *s, const codes16 *top,
                                    int exponents[LANES]) {
     for (int64_t i = 0; i < s->units; i++) {
@@ -104,10 +108,10 @@ static bool prepare_none(const bsmm_small_m_scales *s) {
     return true;
 }
 
-/* ---- others ---- */
+/* ---- other scales ---- */
 
-/* Negative scales and NaN are left to the packer, and rows of zeros. They are read as f16, at 2^-8
- * of their values. */
+/* Returns false, so that the panel is packed, if a scale is negative or NaN or if all scales of a
+ * row are 0. Scales are read as f16, at 2^-8 of their values. */
 TARGET static bool prepare_e4m3(const bsmm_small_m_scales *s) {
     codes16 top = find_extreme_code(s, 0, 0), least = find_extreme_code(s, 0xff, 1);
     int spans[LANES], exponents[LANES];

@@ -1,4 +1,5 @@
-/* Scale codes of 16 rows into lanes, for layouts whose codes lie in runs along K. */
+/* Brings scale codes of 16 rows into lanes, for layouts whose codes are adjacent along K in
+ * runs. */
 #include "base/cpu.h"
 #include "cpu/small_m/small_m.h"
 
@@ -11,7 +12,7 @@
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
-/* word: four codes of row i in lane i; to: [4][16]. */
+/* Stores four units, to[4][16]. Lane i of `word` holds four codes of row i. */
 INLINE void store_four(__m512i word, uint8_t *to) {
     const __m512i rows = _mm512_set4_epi32(0x3c383430, 0x2c282420, 0x1c181410, 0x0c080400);
     const __m512i unit =
@@ -62,7 +63,7 @@ INLINE void gather_four(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t c
     store_four(_mm512_inserti32x4(word, load_four_rows(row + 12, column), 3), to);
 }
 
-/* The next panel's codes, which lie at equal distances. */
+/* Prefetches the next panel's codes, assuming that all rows have the same stride. */
 INLINE void prefetch_next(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t column) {
     int64_t panel = (row[1] - row[0]) * BSMM_SMALL_M_LANES;
     for (int i = 0; i < BSMM_SMALL_M_LANES; i++)

@@ -1,4 +1,4 @@
-/* Packing, scales and refusals of the int8 small-M kernels: see small_m_int8dot.h. */
+/* Packing, scales and refusals of the int8 small-M kernels; see small_m_int8dot.h. */
 #include "cpu/small_m/small_m_int8dot.h"
 
 #include <string.h>
@@ -14,16 +14,16 @@ bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_E4M3 ? BSMM_INT8_E4M3 : BSMM_INT8_E8M0;
 }
 
-/* ---- packed operands, brought into the order and scales of the loops ---- */
+/* ---- packed operands, converted to the order and the scales that the loops read ---- */
 
-/* The exponent that moves from B's scales to A's: integers are multiples of elements, and e4m3 read
- * as f16 is 2^-8. */
+/* Returns the exponent that moves from B's scales to A's. It makes up for integers, which are
+ * multiples of the elements, and for e4m3 codes, which read as f16 are 2^-8 of their values. */
 static int moved_exponent(const bsmm_product *p) {
     return (bsmm_int8_scaling_of(p) == BSMM_INT8_E4M3 ? 8 : 0) -
            bsmm_pack_table_of(p->b.m.format.elem)->log2_multiple;
 }
 
-/* Of eight elements, the even ones and then the odd ones. */
+/* Reorders each eight elements of K: first the even ones, then the odd ones. */
 static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
     uint32_t *at = (uint32_t *)(void *)groups;
     for (int64_t g = 0; g < unit / 4; g += 2, at += 2 * width)
@@ -35,7 +35,7 @@ static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
         }
 }
 
-/* Scales times 2^exponent: bits of exponents, or values, which are normal or 0. */
+/* Multiplies scales by 2^exponent. Scales are exponents, or fp32 values that are normal or 0. */
 static void shift_scales(int32_t *scales, int64_t width, int exponent, bool by_exponent) {
     for (int64_t i = 0; i < width; i++)
         if (by_exponent || scales[i]) scales[i] += exponent * (1 << 23);
@@ -78,13 +78,15 @@ bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t w
 
 /* ---- a panel's scales ---- */
 
-/* The codes that the packer takes as they are: e8m0 from 2^-50 to 2^50, e4m3 but NaN. */
+/* Returns true for codes that the packer uses unchanged: e8m0 from 2^-50 to 2^50, and e4m3 except
+ * NaN. */
 static bool is_usual(uint32_t scale, uint8_t code) {
     if (scale == BSMM_SCALE_E8M0) return code >= 127 - 50 && code <= 127 + 50;
     return (code & 0x7f) != 0x7f;
 }
 
-/* The code of 1 for a block without elements, as the packer takes it; else the panel is packed. */
+/* Replaces an unusual code by the code of 1 if its block has no nonzero elements, as the packer
+ * does. Returns false otherwise; the panel is then packed. */
 static bool replace_unusual(const bsmm_small_m_scales *s, int64_t unit, int64_t lane) {
     uint32_t scale = s->p->b.m.format.scale;
     uint8_t *code = &s->codes[unit * LANES + lane];
@@ -96,7 +98,7 @@ static bool replace_unusual(const bsmm_small_m_scales *s, int64_t unit, int64_t 
     return true;
 }
 
-/* Unusual codes are few. */
+/* The inner loop is on the slow path, because unusual codes are rare. */
 bool bsmm_small_m_int8_prepare(const bsmm_small_m_scales *s, bsmm_int8_find_unusual *find_unusual) {
     uint32_t scale = s->p->b.m.format.scale;
     if (scale == BSMM_SCALE_NONE) memset(s->codes, 127, (size_t)(s->units * LANES));

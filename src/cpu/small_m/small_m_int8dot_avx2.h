@@ -1,16 +1,16 @@
-/* The loops of cpu_avx2_int8dot_small_m, and what they read of A. */
+/* The loops of cpu_avx2_int8dot_small_m, and the layout of A that they read. */
 #ifndef BSMM_CPU_SMALL_M_INT8DOT_AVX2_H
 #define BSMM_CPU_SMALL_M_INT8DOT_AVX2_H
 
 #include "cpu/small_m/small_m_int8dot.h"
 
-/* A part of A: 64 of K of each row, row after row.
+/* A part of A is 64 of K of each row, row after row. A row of a part has:
  *
- *     64 bytes  elements: against e2m1 the even ones and then the odd ones, else in their order
- *     words     where sums begin, one for each unit
- *     words     scales, likewise
+ *     64 bytes   elements: against e2m1 the even ones and then the odd ones, else in order
+ *     int32      initial sums, one for each unit
+ *     32 bits    scales, one for each unit
  *
- * Parts take the room of their units as they are packed: no more. */
+ * A part needs no more memory than its packed units. */
 enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M_STEP };
 
 #define BSMM_INT8_PART_UNITS(unit) (BSMM_INT8_PART / (unit))
@@ -18,24 +18,24 @@ enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M
 #define BSMM_INT8_PART_BYTES(width, unit)                                                          \
     (BSMM_INT8_PART_UNITS(unit) * BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A))
 
-/* What a product's loops read, made once a plan. */
+/* The tables that a GEMM's loops read, made once per plan. */
 typedef struct bsmm_int8_tables {
-    const int8_t *integers; /* of B's codes */
+    const int8_t *integers; /* the integers of B's codes */
     int64_t width;          /* rows of a tile of A */
 } bsmm_int8_tables;
 
 _Static_assert(sizeof(bsmm_int8_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
                "the tables are an engine's context");
 
-enum { BSMM_INT8_SINGLE = 4 }; /* rows that have loops of their own */
+enum { BSMM_INT8_SINGLE = 4 }; /* most rows that have loops of their own */
 
-/* bsmm_small_m_engine's multiply: up to SINGLE rows of A against e2m1, and any multiple of
- * BSMM_INT8_MR. wide: both sides are e2m3. */
+/* A `multiply` of bsmm_small_m_engine. The row loop is for up to SINGLE rows of A against e2m1; the
+ * column loop is for any multiple of BSMM_INT8_MR rows. */
 typedef uint32_t bsmm_int8_loop(const bsmm_small_m_span *s);
 bsmm_int8_loop *bsmm_int8_row_loop(int64_t rows, bsmm_int8_scaling scaling);
 bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling scaling);
 
-/* Its multiply_packed. */
+/* A `multiply_packed` of bsmm_small_m_engine. */
 typedef void bsmm_int8_packed_loop(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                                    float *acc);
 bsmm_int8_packed_loop *bsmm_int8_packed_loop_of(const bsmm_product *p);

@@ -1,13 +1,15 @@
-/* Any number of rows of A times e2m1 or e2m3 weights as stored, 8 columns of D in the lanes: rows
- * of B are transposed and decoded once for all rows of A.
+/* Multiplies any number of rows of A by e2m1 or e2m3 weights as they are stored, with 8 columns of
+ * D in the lanes. Rows of B are transposed and decoded once for all rows of A.
  *
- * A group of steps becomes units in the first cache as packing would make them, and
- * cpu_avx2_int8dot's tile, 4 rows x 16 columns, multiplies them.
+ * A group of steps is decoded to units in L1, as packing would make them. cpu_avx2_int8dot's tile
+ * of 4 rows x 16 columns then multiplies them.
  *
- * Per step of 32 x 8 e2m1 weights (128 bytes): 8 loads of which 4 insert, 8 unpacks, 20 operations
- * that take codes apart and look them up, 2 for scales, 9 stores; and for each row 8
- * multiplications, 8 sums, 4 more that scale and add, and 9 loads: 34 and 20 vector operations for
- * four ports. */
+ * Instructions for a step of 32 x 8 e2m1 weights (128 bytes):
+ *   once                 8 loads (4 of them insert), 8 unpacks, 20 to unpack and look up codes,
+ *                        2 for scales, 9 stores
+ *   for each row of A    8 multiplications, 8 additions, 4 to scale and accumulate, 9 loads
+ * These are 34 vector operations once and 20 for each row, on a processor with four vector
+ * ports. */
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 
 #if defined(__x86_64__)
@@ -16,9 +18,10 @@
 
 enum { STEP = BSMM_SMALL_M_STEP, NR = BSMM_INT8_NR };
 
-/* ---- elements: 32 of K of 8 rows into 8 registers of unsigned bytes ---- */
+/* ---- elements: decodes 32 of K of 8 rows into 8 registers of unsigned bytes ---- */
 
-/* Rows i and i + 4 in the halves of a register; word[d] has dword d of row i in lane i. */
+/* Loads rows i and i + 4 into the halves of a register and transposes: lane i of word[d] has uint32
+ * d of row i. */
 INLINE void load_words(const uint8_t *b, int64_t pitch, __m256i word[4]) {
     __m256i row[4];
 #    pragma GCC unroll 4
@@ -63,13 +66,13 @@ INLINE void decode(const uint8_t *b, int64_t pitch, const quarters *t, bool four
         decode_sixes(b, pitch, t, byte);
 }
 
-/* ---- units of B, as packing would make them ---- */
+/* ---- units of B, in the layout that packing would give ---- */
 
 INLINE void store(uint8_t *to, __m256i v) {
     _mm256_store_si256((__m256i *)(void *)to, v);
 }
 
-/* A step of 8 rows. */
+/* Decodes a step of 8 rows. */
 INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, const quarters *t,
                         bool fours, bsmm_int8_scaling scaling, uint8_t *to) {
     const int64_t unit = unit_of(scaling), unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
@@ -84,9 +87,10 @@ INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, c
     }
 }
 
-/* ---- products ---- */
+/* ---- multiplication ---- */
 
-/* A unit of B times all rows, `rows` at a time; of their part it is unit `u`. */
+/* Multiplies a unit of B by all rows, `rows` at a time. `u` is the number of the unit in its part
+ * of A. */
 INLINE void add_unit(const uint8_t *part, int64_t width, int rows, int64_t u, const uint8_t *b,
                      bool fours, int64_t unit, bool wide, float *acc) {
     const bsmm_int8_places places = {.row = BSMM_INT8_ROW_BYTES(unit),
@@ -112,8 +116,8 @@ INLINE void add_units(const uint8_t *a, const uint8_t *b, int64_t width, int row
 
 /* ---- spans ---- */
 
-/* A group of steps: whole lines of 4-bit codes, as rows at a power of two from each other share the
- * sets of a cache. */
+/* Multiplies a group of steps. It reads whole cache lines of 4-bit codes, because rows whose stride
+ * is a power of two share the sets of a cache. */
 INLINE void multiply_group(const bsmm_small_m_span *s, int64_t first, const quarters *t, bool fours,
                            bsmm_int8_scaling scaling, bool wide, bsmm_small_m_later *later) {
     enum { MOST_BYTES = BSMM_SMALL_M_GROUP * 2 * BSMM_INT8_UNIT_BYTES(NR, STEP / 2, BSMM_INT8_B) };
@@ -146,7 +150,7 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, bool fours, bsmm_int8_scali
     return 0;
 }
 
-/* One function per elements and form of the scales. */
+/* There is one function per element format and form of the scales. */
 #    define VARIANT(name, fours, scaling, wide)                                                    \
         TARGET static uint32_t multiply_##name##_##scaling(const bsmm_small_m_span *s) {           \
             return multiply(s, fours, BSMM_INT8_##scaling, wide);                                  \
@@ -169,7 +173,8 @@ bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling s
 
 /* ---- packed panels ---- */
 
-/* Sums of 32 bits, which carry all pairs of elements. They are few: any width, row by row. */
+/* Multiplies packed panels with sums of 32 bits, which hold the products of all element formats.
+ * Such panels are few, so one loop serves any width, row by row. */
 #    define PACKED(name, unit, fours)                                                              \
         TARGET static void multiply_packed_##name(const uint8_t *a, const uint8_t *b,              \
                                                   int64_t width, int64_t units, float *acc) {      \

@@ -1,4 +1,4 @@
-/* What the loops of cpu_avx2_int8dot_small_m share: loads, and scales. */
+/* Functions that the loops of cpu_avx2_int8dot_small_m share: loads and scales. */
 #ifndef BSMM_CPU_SMALL_M_INT8DOT_LOOPS_AVX2_H
 #define BSMM_CPU_SMALL_M_INT8DOT_LOOPS_AVX2_H
 
@@ -12,9 +12,9 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum {
-    COLUMNS = BSMM_SMALL_M_LANES, /* of a panel; a register has half of them */
+    COLUMNS = BSMM_SMALL_M_LANES, /* columns of a panel; a register has half of them */
     PARTS = BSMM_SMALL_M_GROUP / BSMM_INT8_PART_STEPS,
-    CHUNK = 8192, /* bytes of a row that are asked for at once */
+    CHUNK = 8192, /* bytes of a row that are prefetched at once */
 };
 
 INLINE __m256i load_32(const uint8_t *from) {
@@ -25,7 +25,7 @@ INLINE int64_t unit_of(bsmm_int8_scaling scaling) {
     return scaling == BSMM_INT8_EXPONENT ? BSMM_INT8_EXPONENT_UNIT : BSMM_INT8_MULTIPLY_UNIT;
 }
 
-/* e4m3 codes as f16 are 2^-8 of their values, subnormals included. */
+/* Loads scales. An e4m3 code, read as f16, is 2^-8 of its value; that includes subnormals. */
 INLINE __m256i load_scales(const uint8_t *codes, bsmm_int8_scaling scaling) {
     __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
     if (scaling != BSMM_INT8_E4M3) return _mm256_slli_epi32(_mm256_cvtepu8_epi32(v), 23);

@@ -1,11 +1,13 @@
-/* Up to 4 rows of A times e2m1 weights as stored, with K along the lanes: nothing is transposed but
- * sums.
+/* Multiplies up to 4 rows of A by e2m1 weights as they are stored, with K along the lanes. Only the
+ * sums are transposed.
  *
- * Per 64 x 8 weights (256 bytes), for four vector ports of which two shift and shuffle and two
- * multiply: 8 loads, 40 operations that take codes apart and look them up, 4 for scales; for each
- * row of A 16 multiplications and 8 sums, 22 that bring a unit's sums of 8 rows into lanes and 10
- * that scale and add. One row: 100, 1.6 for 8 weights, or with nvfp4 1.8; reading these takes
- * longer, 0.27 ns at 16 GB/s. */
+ * Vector operations for 64 x 8 weights (256 bytes); a processor of this kind has four vector ports,
+ * of which two can shift and shuffle and two multiply:
+ *   once                 8 loads, 40 to unpack and look up codes, 4 for scales
+ *   for each row of A    16 multiplications, 8 additions, 22 to bring a unit's sums of 8 rows
+ *                        into lanes, 10 to scale and accumulate
+ * With one row of A they are 100 without the loads, or 1.6 for 8 weights (1.8 with nvfp4). Reading
+ * 8 weights from memory takes longer: 0.27 ns at 16 GB/s. */
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 
 #if defined(__x86_64__)
@@ -14,16 +16,17 @@
 
 enum { UNITS = BSMM_INT8_PART_UNITS(BSMM_INT8_MULTIPLY_UNIT) };
 
-/* ---- sums: as pairs of 16-bit words, which vpmaddwd adds ---- */
+/* ---- sums: pairs of int16, which vpmaddwd adds ---- */
 
-/* Words 0 and 1, 2 and 3 of x, and then of y, added. */
+/* Adds neighbouring uint32, as pairs of int16: 0 and 1, 2 and 3 of x, and then those of y, in each
+ * 128 bits. */
 INLINE __m256i add_neighbours(__m256i x, __m256i y) {
     __m256 a = _mm256_castsi256_ps(x), b = _mm256_castsi256_ps(y);
     return _mm256_add_epi16(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),
                             _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd)));
 }
 
-/* 64 weights of a row: even ones, odd ones. */
+/* 64 weights of a row: the even ones and the odd ones. */
 typedef struct weights {
     __m256i even, odd;
 } weights;
@@ -35,12 +38,13 @@ INLINE weights decode(const uint8_t *b, __m256i table) {
                      _mm256_shuffle_epi8(table, _mm256_and_si256(upper, nibble))};
 }
 
-/* Times a row of A: of each half, which is 32 of K, words that sum up to its units' sums. */
+/* Multiplies by a row of A. Each 128 bits of the result cover 32 of K, and its int16 add up to the
+ * sums of the units there. */
 INLINE __m256i multiply_row(const weights *w, const uint8_t *a) {
     return bsmm_int8_dot(w->even, load_32(a), w->odd, load_32(a + BSMM_INT8_PART / 2), false);
 }
 
-/* pair[r][i]: row r of A, rows 2i and 2i + 1 of 8. */
+/* Writes pair[r][i]: the sums of row r of A with rows 2i and 2i + 1 of 8 rows of B. */
 INLINE void sum_pairs(const uint8_t *b, int64_t pitch, __m256i table, const uint8_t *a,
                       int64_t a_pitch, int rows, __m256i pair[BSMM_INT8_SINGLE][4]) {
 #    pragma GCC unroll 4
@@ -55,20 +59,22 @@ INLINE void sum_pairs(const uint8_t *b, int64_t pitch, __m256i table, const uint
     }
 }
 
-/* Two registers of 4 rows, whose halves are units: units of 8 rows. */
+/* Rearranges two registers of 4 rows each, whose halves belong to two units, into one register of 8
+ * rows for each unit. */
 INLINE void part_units(__m256i low, __m256i high, __m256i *first, __m256i *second) {
     *first = _mm256_permute2x128_si256(low, high, 0x20);
     *second = _mm256_permute2x128_si256(low, high, 0x31);
 }
 
-/* Of two units. */
+/* Sums two units of 32 of K. */
 INLINE void sum_long_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     part_units(_mm256_madd_epi16(add_neighbours(pair[0], pair[1]), ones),
                _mm256_madd_epi16(add_neighbours(pair[2], pair[3]), ones), &sum[0], &sum[1]);
 }
 
-/* Of four: each pair's words are those of units 0 and 1, in the upper half 2 and 3. */
+/* Sums four units of 16 of K. The lower half of each pair holds units 0 and 1, the upper half units
+ * 2 and 3. */
 INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     __m256 row[4], even[2], odd[2];
@@ -86,7 +92,7 @@ INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
 
 /* ---- spans ---- */
 
-/* A row of A's sums, added to 8 columns. */
+/* Adds the sums of a row of A to 8 columns. */
 INLINE void add_row(const __m256i pair[4], const uint8_t *begins, const __m256i *b_scales,
                     bool by_exponent, float *acc) {
     const int units = by_exponent ? UNITS / 2 : UNITS;

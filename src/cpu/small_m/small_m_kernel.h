@@ -1,6 +1,5 @@
-/* What the kernels for few rows of weights as stored have in common. A kernel's file includes it,
- * defines engine_of, the engine that a product takes, where the compiler has its instructions (on
- * x86-64), and what it refuses. */
+/* Code that all small-M kernels share. A kernel's file includes it. On x86-64 the file defines
+ * engine_of, which returns the engine for a given GEMM. It also defines the kernel's `refuse`. */
 #ifndef BSMM_CPU_SMALL_M_KERNEL_H
 #define BSMM_CPU_SMALL_M_KERNEL_H
 
@@ -11,14 +10,14 @@
 static bsmm_small_m_engine engine_of(const bsmm_product *p);
 #else
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
-    (void)p; /* all is refused */
+    (void)p; /* such a processor lacks the feature, so every GEMM is refused before this call */
     return (bsmm_small_m_engine){0};
 }
 #endif
 
 BSMM_CHECK_STATE(bsmm_small_m);
 
-/* For the end of a kernel's refuse. */
+/* Ends a kernel's `refuse`: it checks the shape and makes the state. */
 static inline const char *take_small_m(const bsmm_product *p, int64_t most_rows, void *state,
                                        char *why, size_t size) {
     const char *reason = bsmm_small_m_refuse(p, most_rows, why, size);
@@ -37,7 +36,7 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     return bsmm_small_m_run(state, p, workspace);
 }
 
-/* The members of a bsmm_kernel that these are. */
+/* The members of a bsmm_kernel that the functions above fill. */
 #define BSMM_SMALL_M_KERNEL                                                                        \
     .device = "cpu", .state_bytes = sizeof(bsmm_small_m), .workspace_bytes = workspace_bytes,      \
     .run = run, .features = BSMM_FEATURE_INVARIANT

@@ -1,5 +1,5 @@
-/* Loops over a panel's scales, for functions of any instruction set: they take that of the function
- * that they are inlined into. */
+/* Loops over a panel's scales. They are inlined into functions of any instruction set and compiled
+ * for it. */
 #ifndef BSMM_CPU_SMALL_M_SCALES_H
 #define BSMM_CPU_SMALL_M_SCALES_H
 
@@ -12,7 +12,8 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* Lanes of a unit by themselves, so that compilers see what they are: a vector. */
+/* The codes of the lanes of one unit. With a type of their own, compilers treat them as a
+ * vector. */
 typedef struct codes16 {
     uint8_t lane[LANES];
 } codes16;
@@ -21,7 +22,8 @@ typedef struct floats16 {
     float lane[LANES];
 } floats16;
 
-/* The bits of floats; of magnitudes, in the order of their values, and NaN above all. */
+/* The bits of floats. Compared as integers, magnitudes have the order of their values, and NaN is
+ * above all. */
 typedef struct bits16 {
     uint32_t lane[LANES];
 } bits16;
@@ -46,8 +48,9 @@ INLINE bits16 load_magnitudes(const bsmm_small_m_scales *s, int64_t unit) {
     return v;
 }
 
-/* The lanes' largest codes or, of their complements or what these are after an addition, the
- * largest: in a form that compilers vectorize, as find_extreme. */
+/* Returns each lane's largest value of (code ^ flipped) + added. If flipped is 0xff, that is the
+ * complement of the smallest code. If `added` is 1, too, the code 0 wraps to 0 and does not count.
+ * Compilers vectorize the loop in this form. */
 INLINE codes16 find_extreme_code(const bsmm_small_m_scales *s, uint8_t flipped, uint8_t added) {
     const int64_t units = s->units;
     codes16 found = {{0}};
@@ -61,8 +64,9 @@ INLINE codes16 find_extreme_code(const bsmm_small_m_scales *s, uint8_t flipped, 
     return found;
 }
 
-/* The lanes' largest magnitudes or, where they are subtracted from 0, the least that are not 0: in
- * a form that compilers vectorize. */
+/* Returns each lane's largest magnitude, as bits. If `subtract` is set, returns 0 minus the
+ * smallest nonzero magnitude: a zero stays 0 and does not count. Compilers vectorize the loop in
+ * this form. */
 INLINE bits16 find_extreme(const bsmm_small_m_scales *s, bool subtract) {
     const int64_t units = s->units;
     bits16 found = {{0}};
@@ -86,13 +90,14 @@ INLINE void multiply_floats(const bsmm_small_m_scales *s, const floats16 *factor
     }
 }
 
-/* Each row's largest power of two leaves its scales, as in the packers. False for what that would
- * make small, less than 2^-30, for NaN and for powers far from 1: they are the packers'. */
+/* Divides each row's scales by its largest power of two, as the packers do. Returns false, so that
+ * the panel is packed, if a scale is NaN, if it would become smaller than 2^-30, or if the power of
+ * two is far from 1. */
 INLINE bool divide_floats(const bsmm_small_m_scales *s, const bits16 *most, const bits16 *least) {
     bits16 inverse_bits;
     uint32_t unusual = 0;
     for (int lane = 0; lane < LANES; lane++) {
-        uint32_t top = most->lane[lane] >> 23; /* biased */
+        uint32_t top = most->lane[lane] >> 23; /* biased exponent */
         unusual |= (uint32_t)(top < 37) | (uint32_t)(top > 226);
         unusual |= (uint32_t)(0 - least->lane[lane] - 1 < ((top - 30) << 23) - 1);
         inverse_bits.lane[lane] = (254 - top) << 23;

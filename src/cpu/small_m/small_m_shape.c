@@ -1,4 +1,4 @@
-/* What the small-M kernels ask of a product's shape and of B's elements. */
+/* The requirements of the small-M kernels on a GEMM's shape and on B's elements. */
 #include "cpu/small_m/small_m.h"
 
 #include <stdio.h>
