@@ -158,7 +158,7 @@ def to_int(lo, hi):
 def norm(lo, hi, scale):
     def convert(v):
         if is_nan(v): return 0
-        return int(max(lo, min(hi, np.rint(np.float32(max(-1.0 if lo else 0.0, min(1.0, float(v)))) * np.float32(scale)))))
+        return int(max(lo, min(hi, np.rint(max(-1.0 if lo else 0.0, min(1.0, float(v))) * scale))))
     return convert
 
 
