@@ -442,11 +442,11 @@ BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 BSMM_API bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
                                  uint64_t packed_bytes);
 
-/* Allocates nothing. INVALID, naming the field: missing or misaligned pointers, a short workspace, C
- * or bias that the plan does not have, a D that overlaps what is read, and a workspace or packed_b
- * that overlaps any other buffer or each other. On a cuda device the work is queued in buffers->stream: the run does not wait, may be captured into a
- * graph, and reports only what is known before it starts. Host memory and that of another GPU are
- * INVALID. */
+/* Allocates nothing. INVALID, naming the field: missing or misaligned pointers, a short workspace,
+ * C or bias that the plan does not have, a D that overlaps what is read, and a workspace or
+ * packed_b that overlaps any other buffer or each other. On a cuda device the work is queued in
+ * buffers->stream: the run does not wait, may be captured into a graph, and reports only what is
+ * known before it starts. Host memory and that of another GPU are INVALID. */
 BSMM_API bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers);
 
 /* What one kernel says of a product, best kernel first. */

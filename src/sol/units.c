@@ -1,6 +1,6 @@
 /* Which matrix units can take an operand of a format: natively, or after a change of
- * representation that keeps every value (docs/notes/speed-of-light.md shows the table). Values that a
- * kernel treats apart and that are rare do not count: NaN and -0 on the way from OCP 8-bit floats
+ * representation that keeps every value (docs/notes/speed-of-light.md shows the table). Values that
+ * a kernel treats apart and that are rare do not count: NaN and -0 on the way from OCP 8-bit floats
  * to fnuz (whose code of a finite nonzero value is the same and means half as much), and block
  * exponents too far apart to be folded. */
 #include "sol/sol.h"

@@ -1,7 +1,7 @@
 /* The epilogue's rows against the codec: every value is rounded once, from double; by the loops of
  * every target that this processor has. */
-#include "cpu_hooks.h"
 #include "cpu/engine/engine_gemm.h"
+#include "cpu_hooks.h"
 
 #include <math.h>
 #include <setjmp.h>

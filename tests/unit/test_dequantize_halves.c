@@ -1,8 +1,8 @@
 /* bsmm_dequantize to f16 and bf16 where rounding is hardest: products that lie halfway between two
  * results, or so close to there that their nearest float does, subnormal ones among them. What the
  * processor has gives the bytes that it gives without. */
-#include "cpu_hooks.h"
 #include "base/scalar.h"
+#include "cpu_hooks.h"
 #include "operand.h"
 
 #include <math.h>

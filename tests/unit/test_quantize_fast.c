@@ -2,8 +2,8 @@
  * every recipe, element format, input type, scale layout and order, odd sizes and pitches, and
  * values that rounding, zeros, NaN and subnormals make hard. Buffers end where an unreadable page
  * begins. */
-#include "cpu_hooks.h"
 #include "base/scalar.h"
+#include "cpu_hooks.h"
 #include "operand.h"
 #include "recode_cases.h"
 
