@@ -44,7 +44,7 @@ static bool any(const uint8_t *flags, int count) {
     return found;
 }
 
-/* One segment of one register tile: pointers to the start of its operands. */
+/* A tile points to the start of the operands of one segment of one register tile. */
 typedef struct tile {
     const float *a, *b;
     const double *a_scales, *b_scales;

@@ -1,6 +1,6 @@
-/* The interface of the f32seg engine. Operands are packed in panels of fp32 elements. The elements
- * are not scaled, and so they are exact. The scales stay beside them, one double per row and
- * segment. A segment is a run of K in which neither operand changes its scale; it is at most
+/* This is the interface of the f32seg engine. Operands are packed in panels of fp32 elements. The
+ * elements are not scaled, and so they are exact. The scales stay beside them, one double per row
+ * and segment. A segment is a run of K in which neither operand changes its scale; it is at most
  * BSMM_F32SEG_SEGMENT long. */
 #ifndef BSMM_CPU_ENGINE_F32SEG_H
 #define BSMM_CPU_ENGINE_F32SEG_H
@@ -16,7 +16,7 @@ enum {
     BSMM_F32SEG_SEGMENT = 128, /* longest segment: it bounds the error of the fp32 sums */
 };
 
-/* A block of rows of one operand over part of K. Rows of zeros pad it to whole panels. */
+/* A block holds rows of one operand over part of K. Rows of zeros pad it to whole panels. */
 typedef struct bsmm_f32seg_block {
     float *elements; /* [panel][k][row of the panel]: `panel` rows side by side for each k */
     double *scales;  /* [segment][row]: block scale * global scale; 1 in padding rows */

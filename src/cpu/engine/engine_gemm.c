@@ -1,8 +1,8 @@
-/* Packing, cache blocks and threads for every packed engine. D is divided into blocks of mc x nc. A
- * block runs through K in chunks, so that a chunk of both operands' panels stays in L2. The block's
- * fp32 accumulators are in the thread's scratch memory. Each chunk continues with the accumulators
- * of the chunk before. The bits of a result therefore depend on K and on its two rows, never on M,
- * N or the number of threads. */
+/* This file does the packing, cache blocking and threading for every packed engine. D is divided
+ * into blocks of mc x nc. A block runs through K in chunks, so that a chunk of both operands'
+ * panels stays in L2. The block's fp32 accumulators are in the thread's scratch memory. Each chunk
+ * continues with the accumulators of the chunk before. The bits of a result therefore depend on K
+ * and on its two rows, never on M, N or the number of threads. */
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"
@@ -40,14 +40,15 @@ static uint8_t *place_side(side *s, uint8_t *at) {
     return at + align64(padded);
 }
 
-/* The most units of a chunk. */
+/* Returns the largest number of units that a chunk may have. */
 static int64_t longest_chunk(const bsmm_engine *e) {
     return e->chunk + e->chunk / 4;
 }
 
-/* A thread's scratch: mc x nc floats of sums (which become the values of a block-scaled D), then a
- * row of doubles, then the longest chunk of a panel of B, widened: a chunk of a shorter K may be
- * longer, and its product must not need more workspace. */
+/* Returns the bytes of a thread's scratch memory. It holds mc x nc floats of accumulators (which
+ * become the values of a block-scaled D), then a row of doubles, then a widened chunk of a panel of
+ * B. The chunk is counted at its largest length, because a GEMM with a smaller K may have a longer
+ * chunk, and it must not need more workspace than one with a larger K. */
 static uint64_t count_scratch(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
@@ -68,7 +69,8 @@ static bool halve(int64_t *length, int64_t tile) {
     return even;
 }
 
-/* Bytes that a block touches: a chunk of both operands' panels, and the accumulators. */
+/* Returns the bytes that a block touches: a chunk of both operands' panels, and the
+ * accumulators. */
 static uint64_t block_bytes(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)g->chunk * ((uint64_t)(g->mc / e->mr) * e->a_unit_bytes +
@@ -93,10 +95,10 @@ static void choose_blocks(gemm *g, const bsmm_product *p) {
         continue;
 }
 
-/* Two limits in multiply-adds. A thread must have at least `least_of_thread` to be worth waking,
- * which takes about a microsecond. Up to `most_by_rows`, each thread gets an equal part of A's
- * rows. Above, blocks go to whichever thread is free; that balances better, but costs barriers and
- * moves cache lines between cores. */
+/* These are two limits in multiply-adds. A thread must have at least `least_of_thread` to be worth
+ * waking, which takes about a microsecond. Up to `most_by_rows`, each thread gets an equal part of
+ * A's rows. Above, blocks go to whichever thread is free; that balances better, but costs barriers
+ * and moves cache lines between cores. */
 static const double least_of_thread = 1 << 18, most_by_rows = 1 << 27;
 
 static void choose_threads(gemm *g, const bsmm_product *p) {
@@ -241,7 +243,7 @@ static void finish_block(const gemm *g, const block *b) {
                           (float)bsmm_operand_global(&g->p->d));
 }
 
-/* Counts the rows, from `first` on, whose `wide` does not exceed the limit together with `columns`,
+/* Counts the rows, from `first` on, that form no wide pair with a column of the strip. `columns` is
  * the largest `wide` of the columns. */
 static int64_t narrow_rows(const gemm *g, const block *b, int64_t first, int columns) {
     int64_t i = first;

@@ -1,5 +1,5 @@
-/* The body that the packed CPU engines share. It packs both operands, multiplies tile by tile, and
- * runs the epilogue row by row.
+/* This is the body that the packed CPU engines share. It packs both operands, multiplies tile by
+ * tile, and runs the epilogue row by row.
  *
  * An operand is packed in panels. A panel is `width` packed rows (mr for A, nr for B). It holds K
  * in units, one after another. A unit is a run of K with one scale per row, in the layout that the
@@ -11,8 +11,8 @@
  * A pair of rows is wide if their two numbers add up to more than the engine's wide_limit: its
  * products would leave the range in which the engine's fp32 accumulators keep the error bound. The
  * result of a wide pair is summed in double from the operands themselves, so the bound holds on the
- * whole domain. A wide row is a row whose number alone exceeds wide_limit. The choice of code path
- * depends on the two rows alone. */
+ * whole domain. A wide row is a row that forms a wide pair with any other row: its number alone
+ * exceeds wide_limit. The choice of code path depends on the two rows alone. */
 #ifndef BSMM_CPU_ENGINE_GEMM_H
 #define BSMM_CPU_ENGINE_GEMM_H
 
@@ -21,15 +21,16 @@
 
 typedef struct bsmm_engine bsmm_engine;
 
-/* The destination of packed panels of one operand, which follow one another. */
+/* Points to the destination of packed panels of one operand, which follow one another. */
 typedef struct bsmm_panel {
     uint8_t *units;
     double *factors; /* [panel][width]: 1 in padding rows */
     uint8_t *wide;   /* [panel][width]: 0 in padding rows */
 } bsmm_panel;
 
-/* Memory that will be read soon. For each unit that it multiplies, an engine prefetches the next
- * `bytes` of it (whole cache lines). The loads from memory thus overlap with the multiplication. */
+/* Points to memory that will be read soon. For each unit that it multiplies, an engine prefetches
+ * the next `bytes` of it (whole cache lines). The loads from memory thus overlap with the
+ * multiplication. */
 typedef struct bsmm_ahead {
     const uint8_t *at;
     int64_t bytes;
@@ -61,8 +62,8 @@ struct bsmm_engine {
     /* Expands B's packed elements to the type that multiply reads, once for all the panels of A
      * that are multiplied by them. NULL: multiply reads B as it is packed. */
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
-    /* c[mr][nr] = (or += when add) the MMA of a and b over `units`. Rows of c are `pitch` floats
-     * apart. */
+    /* c[mr][nr] = (or += when add) the MMA of a and b over `units`. The row stride of c is `pitch`
+     * floats. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
     /* Like multiply, for a panel of B of which only `cols` columns are used, at most narrow_cols.
@@ -72,7 +73,7 @@ struct bsmm_engine {
     int64_t narrow_cols;
 };
 
-/* One packed operand. */
+/* Describes one packed operand. */
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
@@ -81,8 +82,8 @@ typedef struct bsmm_gemm_side {
     uint8_t *wide;
 } bsmm_gemm_side;
 
-/* The blocking and the sizes that an engine uses for one GEMM. It is the state of the kernels that
- * have a packed engine. */
+/* Describes the blocking and the sizes that an engine uses for one GEMM. It is the state of the
+ * kernels that have a packed engine. */
 typedef struct bsmm_gemm {
     const bsmm_engine *engine;
     bsmm_gemm_side a, b;
@@ -111,8 +112,8 @@ bsmm_status bsmm_gemm_run(const bsmm_gemm *made, const bsmm_product *p, void *wo
 const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
                                     size_t size);
 
-/* Part of a row of accumulators, with the factors that were divided out of its row and its columns
- * while packing. */
+/* Points to part of a row of accumulators, with the factors that were divided out of its row and
+ * its columns while packing. */
 typedef struct bsmm_gemm_row {
     int64_t r, col, cols;
     const float *acc;

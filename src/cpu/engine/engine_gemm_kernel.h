@@ -1,5 +1,6 @@
-/* Code that all kernels of packed engines share. A kernel's file includes it. On x86-64 the file
- * defines engine_of, which returns the engine for a given GEMM, and its `needs`. */
+/* All kernels of packed engines share this code. A kernel's file includes it. On x86-64 that file
+ * defines engine_of, which returns the engine for a given GEMM. It also defines the kernel's
+ * `needs`. */
 #ifndef BSMM_CPU_ENGINE_GEMM_KERNEL_H
 #define BSMM_CPU_ENGINE_GEMM_KERNEL_H
 
@@ -15,8 +16,8 @@ static const bsmm_engine *engine_of(const bsmm_product *p) {
 }
 #endif
 
-/* Requirements of a kernel of one instruction set. The first requirement that is not met gives the
- * reason of the refusal. */
+/* Lists the requirements of a kernel of one instruction set. The first requirement that is not met
+ * gives the reason of the refusal. */
 typedef struct packed_needs {
     uint32_t feature;
     const char *absent; /* the reason if the processor lacks the feature */
@@ -54,7 +55,7 @@ static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed
     return BSMM_OK;
 }
 
-/* The members of a bsmm_kernel that the functions above fill. */
+/* Sets the members of a bsmm_kernel that the functions above implement. */
 #define BSMM_PACKED_KERNEL                                                                         \
     .device = "cpu", .state_bytes = sizeof(bsmm_gemm), .workspace_bytes = workspace_bytes,         \
     .run = run, .packed_b_bytes = packed_b_bytes, .pack_b = pack_b,                                \

@@ -1,5 +1,5 @@
-/* The epilogue of rows. If a pair of rows is wide (engine_gemm.h), its result is summed again from
- * the operands themselves. */
+/* This file runs the epilogue of rows. If a pair of rows is wide (engine_gemm.h), its result is
+ * summed again from the operands themselves. */
 #include "cpu/engine/engine_gemm.h"
 
 #include <math.h>

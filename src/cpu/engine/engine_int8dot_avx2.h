@@ -1,4 +1,5 @@
-/* Sums of small integers by AVX2's multiply-add of bytes, which the AVX2 int8 kernels share.
+/* The AVX2 int8 kernels share these functions, which sum small integers by AVX2's multiply-add of
+ * bytes.
  *
  * vpmaddubsw adds two products of an unsigned and a signed byte and saturates at 16 bits. The
  * kernels' bytes never saturate it: B's are at most 24 (e2m1) or 120 (e2m3), A's 12 or 60 in
@@ -63,9 +64,9 @@ BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) 
 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
-/* The layout of a unit of A, as offsets in bytes: from row to row, from an even group to the odd
- * group after it, from an even group to the next even group, and from a row's initial sum to its
- * scale. */
+/* Describes the layout of a unit of A by offsets in bytes: from row to row, from an even group to
+ * the odd group after it, from an even group to the next even group, and from a row's initial sum
+ * to its scale. */
 typedef struct bsmm_int8_places {
     int64_t row, odd, pair, scale;
 } bsmm_int8_places;
