@@ -1,6 +1,6 @@
-/* The epilogue by rows. Accumulators leave the engine in fp32; everything after is computed in
- * double, and one rounding to D's format ends it. Contiguous rows of fp32, f16 and bf16 take the
- * loops of epilogue_loops.c. */
+/* This file runs the epilogue by rows. Accumulators leave the engine in fp32; everything after is
+ * computed in double, and one rounding to D's format ends it. Contiguous rows of fp32, f16 and bf16
+ * take the loops of epilogue_loops.c. */
 #include "cpu/engine/engine_gemm.h"
 #include "cpu/epilogue/epilogue_loops.h"
 

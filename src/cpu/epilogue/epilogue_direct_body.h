@@ -67,8 +67,8 @@ static exponents exponents_of(const double *factors, int64_t n) {
     return all;
 }
 
-/* The factors of a tile's accumulators: one power of two in each row, one power of two for each
- * column too, or any values. */
+/* Says which factors a tile's accumulators have: one power of two in each row, one power of two for
+ * each column too, or any values. */
 typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
 
 static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
@@ -84,7 +84,7 @@ static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
     return columns.least == 0 && columns.most == 0 ? BY_ONE : BY_POWERS;
 }
 
-/* Part of a row: its accumulators and their factors. */
+/* Points to part of a row: its accumulators and their factors. */
 typedef struct part {
     const float *acc;
     const double *column_factors;

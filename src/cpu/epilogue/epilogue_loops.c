@@ -1,5 +1,6 @@
-/* The epilogue's loops. Each loop has one body, and the functions of the targets below include it;
- * they differ only in the instructions that the compiler may use to vectorize it. */
+/* This file has the epilogue's loops. Each loop has one body, and the functions of the targets
+ * below include it; they differ only in the instructions that the compiler may use to vectorize
+ * it. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #include "base/cpu.h"
@@ -44,7 +45,7 @@ INLINE void add_bf16(const void *from, double factor, int64_t cols, double *valu
         values[i] += factor * (double)bf16_value(row[i]);
 }
 
-/* A subnormal is its last place, 2^-24, times an integer. */
+/* A subnormal is an integer times 2^-24. */
 INLINE float f16_value(uint16_t code) {
     uint32_t magnitude = code & 0x7fff, normal = (magnitude << 13) + (112u << 23), small_bits;
     float small = (float)(int32_t)magnitude * 0x1p-24f;
@@ -85,7 +86,7 @@ INLINE uint32_t sticky_bits(double value) {
 }
 
 /* The function has no branches, so that compilers vectorize the loop. A subnormal is rounded by
- * adding 1/2: the last place of the sum is then the last place of f16's subnormals. */
+ * adding 1/2: the lowest bit of the sum is then 2^-24, as in f16's subnormals. */
 INLINE uint16_t f16_from(double value) {
     uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, shifted_bits;
     uint32_t normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;

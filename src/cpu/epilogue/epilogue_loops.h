@@ -1,5 +1,5 @@
-/* The epilogue's loops over contiguous rows, compiled for the instruction sets that processors
- * have. */
+/* This file declares the epilogue's loops over contiguous rows, compiled for the instruction sets
+ * that processors have. */
 #ifndef BSMM_CPU_EPILOGUE_LOOPS_H
 #define BSMM_CPU_EPILOGUE_LOOPS_H
 
@@ -15,7 +15,7 @@ typedef void bsmm_cpu_epilogue_store_loop(const double *values, int64_t cols, vo
 typedef void bsmm_cpu_epilogue_add_loop(const void *from, double factor, int64_t cols,
                                         double *values);
 
-/* An element format of 8 bits, with the fields that a loop needs. */
+/* Describes an element format of 8 bits, with the fields that a loop needs. */
 typedef struct bsmm_cpu_epilogue_narrow {
     uint32_t mantissa_bits;
     uint32_t max_code, nan_code; /* magnitudes. A nan_code of 0x80 means that the format has no
@@ -23,7 +23,7 @@ typedef struct bsmm_cpu_epilogue_narrow {
     int lowest;                  /* exponent of the smallest normal value */
 } bsmm_cpu_epilogue_narrow;
 
-/* An operand, C or bias, that is added to a tile: factor * value i of row r. */
+/* Describes an operand, C or bias, that is added to a tile: factor * value i of row r. */
 typedef struct bsmm_cpu_epilogue_added {
     const uint8_t *from;
     int64_t pitch; /* bytes from row to row */
@@ -31,8 +31,8 @@ typedef struct bsmm_cpu_epilogue_added {
     double factor;
 } bsmm_cpu_epilogue_added;
 
-/* A tile of accumulators that the epilogue stores to D: acc[r * pitch + i] * (factors[r] *
- * column_factors[i]) * alpha, plus each operand in `added`, in this order. */
+/* Describes a tile of accumulators that the epilogue stores to D: acc[r * pitch + i] * (factors[r]
+ * * column_factors[i]) * alpha, plus each operand in `added`, in this order. */
 typedef struct bsmm_cpu_epilogue_tile {
     const float *acc;
     int64_t pitch;
