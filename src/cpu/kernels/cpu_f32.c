@@ -13,8 +13,8 @@
 
 enum { MC = BSMM_F32SEG_MC, NC = BSMM_F32SEG_NC, KC = BSMM_F32SEG_KC };
 
-/* One thread's workspace. Segments are at least 2 long, as refuse() ensures, so KC / 2 scales per
- * row suffice. */
+/* Holds one thread's workspace. Segments are at least 2 long, as refuse() ensures, so KC / 2 scales
+ * per row suffice. */
 typedef struct workspace {
     _Alignas(64) float a[MC * KC];
     float b[NC * KC];
@@ -23,7 +23,8 @@ typedef struct workspace {
     uint8_t a_wide[MC * KC / 2], b_wide[NC * KC / 2];
 } workspace;
 
-/* The sums of `rows` rows of A and `cols` rows of B, in whole panels; returns their pitch. */
+/* Writes the results of `rows` rows of A and `cols` rows of B to acc, padded to whole panels.
+ * Returns the pitch of acc. */
 static int64_t multiply(const bsmm_product *p, int64_t row, int64_t rows, int64_t col, int64_t cols,
                         workspace *w, double *acc) {
     bsmm_f32seg_block a = {w->a, w->a_scales, w->a_wide}, b = {w->b, w->b_scales, w->b_wide};
@@ -42,7 +43,8 @@ static int64_t multiply(const bsmm_product *p, int64_t row, int64_t rows, int64_
     return padded_n;
 }
 
-/* D's columns in a block: under a gated activation two columns of sums make one. */
+/* Returns the number of D's columns in a block. With a gated activation, two columns of results
+ * make one column of D. */
 static int64_t block_cols(const bsmm_product *p) {
     return bsmm_is_gated(p) ? NC / 2 : NC;
 }
