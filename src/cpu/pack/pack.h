@@ -1,12 +1,12 @@
-/* The packers' common part: reading rows of any operand, and the functions that each instruction
- * set provides for packing.
+/* This file declares the packers' common part: reading rows of any operand, and the functions that
+ * each instruction set provides for packing.
  *
  * A panel is filled in tiles of 8 rows (the lanes) and spans of K. A group is the 4 bytes that one
  * row contributes to one step of an engine's multiply. A panel interleaves the groups of its rows.
- * Packing therefore decodes codes and transposes 8 rows of uint32. Only these two steps differ
- * between instruction sets. The files pack_int8dot.c, pack_bf16dot.c and pack_f32fma.c decide which
- * scale goes where, which factor is divided out of a row and which rows are wide (see
- * engine_gemm.h). */
+ * Packing therefore decodes codes and transposes 8 rows of uint32. Only the decoding and the
+ * transposition differ between instruction sets. The files pack_int8dot.c, pack_bf16dot.c and
+ * pack_f32fma.c decide the order of the scales, the factor that is divided out of a row, and which
+ * rows are wide (see engine_gemm.h). */
 #ifndef BSMM_CPU_PACK_H
 #define BSMM_CPU_PACK_H
 
@@ -25,8 +25,8 @@ enum {
 
 /* ---- elements (pack_table.c) ---- */
 
-/* The values of an element format's codes. The tables of formats of fewer than 8 bits are repeated
- * to fill their arrays. For formats of more than 8 bits, only `elem` is set. */
+/* Holds the values of an element format's codes. The tables of formats of fewer than 8 bits are
+ * repeated to fill their arrays. For formats of more than 8 bits, only `elem` is set. */
 typedef struct bsmm_pack_table {
     uint32_t elem;
     _Alignas(64) uint8_t low[256]; /* the element as bf16 is low | high << 8 */
@@ -46,7 +46,7 @@ const float *bsmm_pack_scales_of(uint32_t scale);
 
 typedef struct bsmm_pack_isa bsmm_pack_isa;
 
-/* Codes of LANES rows over a span, each row packed as in memory. */
+/* Points to codes of LANES rows over a span, each row packed as in memory. */
 typedef struct bsmm_pack_codes {
     const uint8_t *row[BSMM_PACK_LANES];
     uint32_t bits; /* bits of a code: 4, 6, 8, 16 or 32 */
@@ -57,11 +57,11 @@ typedef struct bsmm_pack_codes {
  * column. */
 enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 
-/* A staging buffer for codes that cannot be read in place. Columns [k, k + n) of a matrix in column
- * order are copied side by side, from the column's byte `first` on, for all the tiles that need
- * these bytes. The stride between columns in memory is often a power of two, and caches hold few
- * lines at such a stride. Without the copy, a tile would use a few bytes of a line, and the line
- * would be evicted before the next tile needs it. */
+/* This is a staging buffer for codes that cannot be read in place. Columns [k, k + n) of a matrix
+ * in column order are copied side by side, from the column's byte `first` on, for all the tiles
+ * that need these bytes. The stride between columns in memory is often a power of two, and caches
+ * hold few lines at such a stride. Without the copy, a tile would use a few bytes of a line, and
+ * the line would be evicted before the next tile needs it. */
 typedef struct bsmm_pack_buffer {
     _Alignas(64) uint16_t codes[BSMM_PACK_LANES][BSMM_PACK_SPAN];
     _Alignas(64) uint8_t strip[BSMM_PACK_STRIP][BSMM_PACK_LINE];
@@ -87,7 +87,7 @@ bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end
 void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step,
                        uint64_t *offsets);
 
-/* Returns the row's part of these offsets. */
+/* Returns the row's part of the offsets of its scales. */
 static inline uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r) {
     int64_t rows = o->m.format.block_rows;
     if (rows != 1) r /= rows;
@@ -109,7 +109,7 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
     return room;
 }
 
-/* The destination of a tile over a span. Group g of lane i is at
+/* Describes the destination of a tile over a span. Group g of lane i is at
  *     to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
 typedef struct bsmm_pack_place {
     uint8_t *to;
@@ -120,8 +120,9 @@ typedef struct bsmm_pack_place {
     bool widened; /* bf16: store the odd element as fp32, then the even one at + pitch / 2 */
 } bsmm_pack_place;
 
-/* The factors of the elements; NULL: none. A shift is 128 times an exponent, which adds to the
- * exponent of a bf16 code, or BSMM_PACK_NAN. Zeros, Inf and NaN stay as they are. */
+/* Holds the factors of the elements; a NULL member means that there are none. A shift is 128 times
+ * an exponent, which adds to the exponent of a bf16 code, or BSMM_PACK_NAN. Zeros, Inf and NaN stay
+ * as they are. */
 typedef struct bsmm_pack_scaling {
     const int16_t (*shifts)[BSMM_PACK_STEPS / 2]; /* [lane][32 of K] */
     const float (*factors)[BSMM_PACK_STEPS];      /* [lane][16 of K] */
@@ -129,13 +130,13 @@ typedef struct bsmm_pack_scaling {
 
 enum { BSMM_PACK_NAN = INT16_MIN };
 
-/* The initial sum of a unit: `plus` - factor * the sum of the unit's integers. */
+/* A unit's initial sum is `plus` - factor * the sum of the unit's integers. */
 typedef struct bsmm_pack_begin {
     int32_t factor, plus;
 } bsmm_pack_begin;
 
-/* Columns of codes. The first begins at bit `bit` of base, and the stride is `step` bits, which are
- * whole bytes. */
+/* Describes columns of codes. The first begins at bit `bit` of base, and the stride is `step` bits,
+ * which are whole bytes. */
 typedef struct bsmm_pack_columns {
     const uint8_t *base;
     uint64_t bit, step;
@@ -144,9 +145,9 @@ typedef struct bsmm_pack_columns {
 
 enum { BSMM_PACK_EXPONENTS = 4 };
 
-/* e8m0 codes of LANES rows, for units whose codes are adjacent. They are written as fp32 bits less
- * `lower`. If `floated` is not 0, the product of that value and `floated` is written too, `pitch`
- * bytes further. */
+/* Describes e8m0 codes of LANES rows, for units with adjacent codes. They are written as fp32 bits
+ * less `lower`. If `floated` is not 0, the product of that value and `floated` is written too,
+ * `pitch` bytes further. */
 typedef struct bsmm_pack_exponents {
     const uint8_t *const *row;
     uint64_t offset; /* offset of the first unit's code */
@@ -198,7 +199,8 @@ void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *larges
 void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
                               int32_t *smallest_less_1);
 
-/* Functions for 256-bit vectors. bsmm_pack_avx2 returns NULL if the processor lacks AVX2. */
+/* These are the functions for 256-bit vectors. bsmm_pack_avx2 returns NULL if the processor lacks
+ * AVX2. */
 void bsmm_pack_avx2_columns(const bsmm_pack_columns *columns, uint8_t *to);
 void bsmm_pack_avx2_floats(const bsmm_pack_codes *codes, const bsmm_pack_table *table, int64_t lane,
                            int64_t k, const float *factors, float *to);
@@ -206,8 +208,8 @@ void bsmm_pack_avx2_reach(const float *values, int64_t n, int32_t *largest,
                           int32_t *smallest_less_1);
 const bsmm_pack_isa *bsmm_pack_avx2(void);
 
-/* Functions for 512-bit vectors with byte permutes. bsmm_pack_avx512 returns NULL if the processor
- * lacks VBMI. */
+/* These are the functions for 512-bit vectors with byte permutes. bsmm_pack_avx512 returns NULL if
+ * the processor lacks VBMI. */
 void bsmm_pack_avx512_columns(const bsmm_pack_columns *columns, uint8_t *to);
 bool bsmm_pack_avx512_exponents(const bsmm_pack_exponents *exponents, uint8_t *to);
 const bsmm_pack_isa *bsmm_pack_avx512(void);

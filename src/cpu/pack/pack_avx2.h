@@ -1,5 +1,5 @@
-/* Functions that the packers for 256-bit vectors share: reading codes, looking them up, transposing
- * uint32. */
+/* The packers for 256-bit vectors share these functions, which read codes, look them up and
+ * transpose uint32. */
 #ifndef BSMM_CPU_PACK_AVX2_H
 #define BSMM_CPU_PACK_AVX2_H
 

@@ -1,4 +1,4 @@
-/* The packing of the bf16 engines; pack_bf16dot.h describes the layout of a unit.
+/* This file packs for the bf16 engines; pack_bf16dot.h describes the layout of a unit.
  *
  * vdpbf16ps flushes subnormal inputs and sums to zero. All packed values are therefore multiples of
  * 2^-60; a row for which that is impossible is wide. Every product and every sum is then a multiple
@@ -68,7 +68,7 @@ enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS }
 /* an exponent below any other */
 enum { NOTHING = -1000 };
 
-/* Facts about a row that must be known before it is packed. */
+/* Holds facts about a row that must be known before it is packed. */
 typedef struct lane {
     int top;    /* exponent of its largest scale or element, which is divided out; or NOTHING */
     int bottom; /* bf16 elements: exponent of the smallest */
@@ -86,7 +86,7 @@ typedef struct tile {
     uint8_t *wide;
 } tile;
 
-/* Part of a tile's K, and the factors of its elements. */
+/* Describes part of a tile's K, and the factors of its elements. */
 typedef struct span {
     int64_t k, n;
     int64_t offsets_of;      /* the k that the offsets belong to; -1: none */
@@ -98,7 +98,7 @@ typedef struct span {
     int32_t scales[LANES][STEPS]; /* fp32 scales that stay beside the elements */
 } span;
 
-/* A method to pack rows, which depends on the format. */
+/* Describes how rows are packed, which depends on the format. */
 typedef struct treatment {
     void (*survey)(tile *t, span *s, int64_t i); /* examines lane i before any lane is packed */
     void (*scale)(tile *t, span *s, int64_t i);  /* sets the factors of lane i */

@@ -1,6 +1,6 @@
-/* Packing for the bf16 dot engines. They take every format that is exact in bf16. Block scales that
- * are powers of two are folded into the elements. So are e4m3 scales, if element * scale has at
- * most 8 significant bits.
+/* This file declares the packing for the bf16 dot engines. They take every format that is exact in
+ * bf16. Block scales that are powers of two are folded into the elements. So are e4m3 scales, if
+ * element * scale has at most 8 significant bits.
  *
  * A row's largest block exponent is divided out and becomes the row's factor, so that no packed
  * value exceeds an element's magnitude. Blocks too far below that exponent make the row wide
@@ -37,12 +37,12 @@ bool bsmm_bf16_by_segment(const bsmm_product *p);
 /* Returns the error bound of a result, as a multiple of sum |a||b|. */
 double bsmm_bf16_bound(const bsmm_product *p, const void *state);
 
-/* Bytes of a unit of `width` rows, rounded up to 64. */
+/* Counts the bytes of a unit of `width` rows, rounded up to 64. */
 #define BSMM_BF16_UNIT_BYTES(width, unit)                                                          \
     (((width) * ((unit)*2 + ((unit) == BSMM_BF16_SEGMENT_UNIT ? 4 : 0)) + 63) / 64 * 64)
 
-/* The same for A with fp32 elements: for each pair of K, `width` odd elements and then `width` even
- * ones. */
+/* Does the same for A with fp32 elements. Each pair of K is stored as `width` odd elements and then
+ * `width` even ones. */
 #define BSMM_BF16_WIDE_UNIT_BYTES(width, unit)                                                     \
     (BSMM_BF16_UNIT_BYTES(width, unit) + (width) * (unit)*2)
 

@@ -1,4 +1,4 @@
-/* The packing of the f32 engines; pack_f32fma.h describes the layout of a unit. */
+/* This file packs for the f32 engines; pack_f32fma.h describes the layout of a unit. */
 #include "cpu/pack/pack_f32fma_source.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ enum {
     WINDOW = BSMM_F32FMA_SEGMENT_UNIT, /* columns of K that all rows pack before the next ones */
 };
 
-/* Rows that are packed side by side, in one window. */
+/* Describes rows that are packed side by side, in one window. */
 typedef struct tile {
     const bsmm_f32fma_row *rows;
     int64_t first, count;    /* rows of the operand; count may be 0 */

@@ -29,7 +29,7 @@ bool bsmm_f32fma_by_segment(const bsmm_product *p);
  * multiply-add. */
 double bsmm_f32fma_bound(const bsmm_product *p, const void *state);
 
-/* Bytes of a unit of `width` rows, rounded up to 64. */
+/* Counts the bytes of a unit of `width` rows, rounded up to 64. */
 #define BSMM_F32FMA_UNIT_BYTES(width, unit)                                                        \
     (((width) * ((unit) + ((unit) == BSMM_F32FMA_SEGMENT_UNIT ? 1 : 0)) * 4 + 63) / 64 * 64)
 

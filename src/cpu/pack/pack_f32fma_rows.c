@@ -1,10 +1,10 @@
-/* Says which GEMMs the f32 engines take, and chooses the factors that are divided out of a row
- * before it is packed; see pack_f32fma.h.
+/* This file decides which GEMMs the f32 engines take, and chooses the factors that are divided out
+ * of a row before it is packed; see pack_f32fma.h.
  *
  * fp32 holds the following. A row's largest power of two is divided out and becomes its factor, so
  * that packed values are below 2^(TOP + 1): sums of 2^20 products stay below 2^126, fp32 scales
  * included. A row's `span` is the number of binades that its values cover, and so it says how far
- * its smallest value lies below TOP. If the spans of two rows add up to at most SPAN_LIMIT, no
+ * its smallest value is below TOP. If the spans of two rows add up to at most SPAN_LIMIT, no
  * product of nonzero values is below 2^(2 * TOP - SPAN_LIMIT) = 2^-100 (2^-102 before fp32 scales).
  * A sum that is subnormal in fp32 is then off by at most 2^-24 of such a product, even if the
  * processor flushes it to zero, which is within the bound. All other pairs are wide. So 32-bit
@@ -66,7 +66,7 @@ double bsmm_f32fma_bound(const bsmm_product *p, const void *state) {
 
 /* ---- exponents ---- */
 
-/* The exponents of a set of nonzero finite values; bottom > top if the set is empty. */
+/* Holds the exponents of a set of nonzero finite values; bottom > top if the set is empty. */
 typedef struct exponents {
     int top, bottom;
 } exponents;
@@ -142,8 +142,8 @@ static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float
 
 /* ---- rows ---- */
 
-/* The extent of a row's values: of its elements (with the scales that are folded in), of the scales
- * that are not, and its smallest value. */
+/* Holds the extent of a row's values: of its elements (with the scales that are folded in), of the
+ * scales that are not, and its smallest value. */
 typedef struct reach {
     exponents elements, scales;
     int bottom;
@@ -231,7 +231,7 @@ static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN, WINDOW = BSMM_PACK_STRIP };
 
-/* The buffers for a window of rows. */
+/* Holds the buffers for a window of rows. */
 typedef struct window {
     bsmm_pack_buffer buffer;
     bsmm_pack_codes codes;
@@ -265,7 +265,7 @@ static void measure(bsmm_f32fma_source *s, int64_t r, int64_t rows, const bool *
         if (which[i]) finish_row(&all[i], &plans[i]);
 }
 
-/* Chooses the factors of rows. The scales alone suffice if they lie close together and the elements
+/* Chooses the factors of rows. The scales alone suffice if they are close together and the elements
  * have exponents of fewer than 8 bits. Otherwise the elements are measured too, because many
  * quantizers give empty blocks the smallest possible scale, which must not count. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans) {

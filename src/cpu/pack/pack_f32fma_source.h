@@ -1,12 +1,12 @@
-/* Declarations that both halves of the f32 engines' packing share: pack_f32fma_rows.c examines
+/* Both halves of the f32 engines' packing share these declarations: pack_f32fma_rows.c examines
  * rows, and pack_f32fma.c writes panels. */
 #ifndef BSMM_CPU_PACK_F32FMA_SOURCE_H
 #define BSMM_CPU_PACK_F32FMA_SOURCE_H
 
 #include "cpu/pack/pack_f32fma.h"
 
-/* An operand that is packed, and the offsets of the scales of the SPAN columns that are read at
- * present. */
+/* Describes an operand that is packed, and holds the offsets of the scales of the SPAN columns that
+ * are read at present. */
 typedef struct bsmm_f32fma_source {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
@@ -18,8 +18,8 @@ typedef struct bsmm_f32fma_source {
     uint64_t offsets[BSMM_PACK_STEPS];
 } bsmm_f32fma_source;
 
-/* The factors with which a row is packed. Its elements (with the scales that are folded in) and its
- * separate scales are each divided by their largest power of two. */
+/* Holds the factors with which a row is packed. Its elements (with the scales that are folded in)
+ * and its separate scales are each divided by their largest power of two. */
 typedef struct bsmm_f32fma_row {
     double element_factor, scale_factor;
     double factor; /* the row's sums are multiplied by it in return */

@@ -1,5 +1,5 @@
-/* Packing for the f32seg engine: converts elements of any format to fp32, exactly. Scales are
- * stored apart, and flags mark the rows that would leave fp32's range. */
+/* This file packs for the f32seg engine. It converts elements of any format to fp32, exactly.
+ * Scales are stored beside the elements, and flags mark the rows that would leave fp32's range. */
 #include "cpu/engine/engine_f32seg.h"
 
 #include <math.h>

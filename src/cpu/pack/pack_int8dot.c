@@ -1,12 +1,12 @@
-/* The packing of the int8 engines; pack_int8dot.h describes the layout of a unit. */
+/* This file packs for the int8 engines; pack_int8dot.h describes the layout of a unit. */
 #include "cpu/pack/pack_int8dot.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Limits as fp32 bits. With both operands' scales from 2^-50 to 2^50, sums of K up to 2^20 stay
- * within fp32's range. */
+/* The limits are fp32 bits. If both operands' scales are from 2^-50 to 2^50, sums of K up to 2^20
+ * stay within fp32's range. */
 enum { EXPONENT = 1 << 23, ONE = 127 * EXPONENT };
 static const uint32_t smallest_scale = (127 - 50) * EXPONENT, largest_scale = (127 + 50) * EXPONENT;
 
@@ -60,7 +60,7 @@ static bool is_usable(int32_t bits) {
     return ((uint32_t)bits & INT32_MAX) - smallest_scale <= largest_scale - smallest_scale;
 }
 
-/* The parameters that all tiles of a call share. */
+/* Holds the parameters that all tiles of a call share. */
 typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
@@ -71,14 +71,14 @@ typedef struct job {
     int64_t unit;
 } job;
 
-/* Part of K, and the staging buffers for it. */
+/* Describes part of K, and holds the staging buffers for it. */
 typedef struct span {
     int64_t k, n, units;
     uint64_t offsets[BSMM_PACK_STEPS]; /* offsets of the scales */
     bsmm_pack_buffer buffer;
 } span;
 
-/* Up to LANES rows of a panel over a span; rows may be 0. */
+/* Describes up to LANES rows of a panel over a span; rows may be 0. */
 typedef struct tile {
     int64_t row, rows;
     bsmm_pack_place at;
@@ -89,7 +89,7 @@ typedef struct tile {
 
 enum { LANES = BSMM_PACK_LANES };
 
-/* Pointers to the scales of rows. A lane without a row repeats the first row's pointer. */
+/* Points to the scales of rows. A lane without a row repeats the first row's pointer. */
 typedef struct scale_rows {
     const uint8_t *row[LANES];
     const float *values; /* values of codes; NULL: scales are fp32 */

@@ -1,5 +1,5 @@
-/* Packing for the int8 dot engines. e2m1 and e2m3 become small integers, so that a unit's sum is
- * exact in int32.
+/* This file declares the packing for the int8 dot engines. e2m1 and e2m3 become small integers, so
+ * that a unit's sum is exact in int32.
  *
  *     integer = element * 2 (e2m1, up to 12) or * 8 (e2m3, up to 60)
  *
@@ -16,14 +16,14 @@
  *     A, floated  initial sum, scale, scale * BSMM_INT8_FLOATED
  *
  * If the scales of both operands are powers of two (V = 32), the scale of a summed A is an
- * exponent, shifted to its place in fp32: adding it to B's scale gives the fp32 product. Otherwise
- * (V = 16) scales are fp32 values.
+ * exponent, shifted to its position in fp32: adding it to B's scale gives the fp32 product.
+ * Otherwise (V = 16) scales are fp32 values.
  *
- * Floated sums begin at the initial sum plus the bits of the fp32 value FLOATED, whose last place
- * is 1. The bits of a sum are then those of the fp32 value FLOATED + sum, without any conversion.
- * An FMA multiplies that value by A's scale and subtracts scale * FLOATED, exactly. A second FMA
- * multiplies by B's scale and adds to the accumulator. The results are bitwise identical to the
- * summed form's, with the same single rounding. */
+ * Floated sums begin at the initial sum plus the bits of the fp32 value FLOATED. The lowest bit of
+ * its mantissa stands for 1. The bits of a sum are then those of the fp32 value FLOATED + sum,
+ * without any conversion. An FMA multiplies that value by A's scale and subtracts scale * FLOATED,
+ * exactly. A second FMA multiplies by B's scale and adds to the accumulator. The results are
+ * bitwise identical to the summed form's, with the same single rounding. */
 #ifndef BSMM_CPU_PACK_INT8DOT_H
 #define BSMM_CPU_PACK_INT8DOT_H
 
@@ -33,7 +33,7 @@
 enum { BSMM_INT8_EXPONENT_UNIT = 32, BSMM_INT8_MULTIPLY_UNIT = 16 };
 enum { BSMM_INT8_FLOATED = 3 << 22 };
 
-/* The number of 4-byte values that a unit holds for each row. */
+/* The value is the number of 4-byte values that a unit holds for each row. */
 typedef enum bsmm_int8_form {
     BSMM_INT8_B = 1,
     BSMM_INT8_A = 2,
@@ -57,7 +57,7 @@ static inline int64_t bsmm_int8_unit(const bsmm_product *p) {
 /* Returns the error bound of a result, as a multiple of sum |a||b|. */
 double bsmm_int8_bound(const bsmm_product *p, const void *state);
 
-/* Bytes of a unit, rounded up to 64. */
+/* Counts the bytes of a unit, rounded up to 64. */
 #define BSMM_INT8_UNIT_BYTES(width, unit, form) (((width) * ((unit) + 4 * (form)) + 63) / 64 * 64)
 
 /* Packs panels of `width` rows in units of `unit`, by the best instruction set of the processor or

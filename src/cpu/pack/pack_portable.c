@@ -1,5 +1,5 @@
-/* Packing in plain C. It runs on any processor, and tests compare the other instruction sets with
- * it. */
+/* This file packs in plain C. It runs on any processor, and tests compare the functions of each
+ * instruction set with it. */
 #include "cpu/pack/pack.h"
 
 #include <string.h>

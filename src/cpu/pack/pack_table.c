@@ -1,4 +1,4 @@
-/* The packers' tables of elements, made once from the formats' own definitions. */
+/* This file makes the packers' tables of elements, once, from the formats' own definitions. */
 #include "cpu/pack/pack.h"
 
 #include <math.h>
