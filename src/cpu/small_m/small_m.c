@@ -1,5 +1,6 @@
-/* Panels, threads, scales and tails of the small-M kernels. D's columns are divided into work units
- * of fixed size, so that the bits of a result never depend on the number of threads. */
+/* This file has the panels, threads, scales and tails of the small-M kernels. D's columns are
+ * divided into work units of fixed size, so that the bits of a result never depend on the number of
+ * threads. */
 #include "cpu/small_m/small_m.h"
 
 #include <math.h>
@@ -8,8 +9,8 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, COLUMNS = BSMM_SMALL_M_COLUMNS };
 
-/* The prefetch distance in bytes, summed over all rows that are read side by side. It covers the
- * latency of memory. */
+/* This is the prefetch distance in bytes, summed over all rows that are read side by side. It
+ * covers the latency of memory. */
 static const int64_t ahead = 16384;
 
 /* ---- workspace ---- */
@@ -27,7 +28,7 @@ typedef struct product_run {
     uint8_t *scratch;        /* one scratch buffer per thread */
 } product_run;
 
-/* The scratch memory of a thread. */
+/* Points to the scratch memory of a thread. */
 typedef struct scratch {
     float *acc;      /* [tiles * width][COLUMNS]: accumulators */
     double *values;  /* [COLUMNS] */
@@ -182,8 +183,8 @@ static void gather(const product_run *x, const bsmm_small_m_scales *s) {
 
 /* ---- panels ---- */
 
-/* Panels that are multiplied side by side: 16 columns each, as many as the engine takes. The last
- * ones may lie past the end of D. */
+/* A strip is several panels that are multiplied side by side: 16 columns each, as many as the
+ * engine takes. The last ones may be past the end of D. */
 typedef struct strip {
     int64_t col, at; /* first column of the work unit, and of the strip within it */
     int64_t next;    /* first column of the thread's next work unit; N: none */
@@ -222,8 +223,8 @@ static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t st
     return unusual;
 }
 
-/* Returns the row of B where the strip begins that the thread will multiply after `count` other
- * strips. If there is none, returns the present strip. */
+/* Returns the first row of B of the strip that the thread will multiply after `count` other strips.
+ * If there is none, returns that of the present strip. */
 static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
     int64_t rows = x->d->panels * LANES, at = t->at + count * rows;
     int64_t row = at < COLUMNS ? t->col + at : t->next + at - COLUMNS;

@@ -1,5 +1,5 @@
-/* The body that the small-M kernels share. They multiply few rows of A by B as it is stored, and
- * reading B from memory limits their speed.
+/* This is the body that the small-M kernels share. They multiply few rows of A by B as it is
+ * stored, and reading B from memory limits their speed.
  *
  * A's rows are packed as the packed engines pack them, in tiles of `width` rows. B is read in
  * panels. A panel is 16 rows of B, which are the lanes of a register and 16 columns of D. A panel's
@@ -41,17 +41,17 @@ typedef struct bsmm_small_m_span {
     float *acc;          /* [width][BSMM_SMALL_M_COLUMNS], 16 per panel: results are added */
 } bsmm_small_m_span;
 
-/* Addresses that are prefetched while a span is multiplied, one cache line at a time. `bytes` of
- * one row are prefetched before those of the next row, so that the hardware prefetcher, which can
- * follow only few rows, brings most of the lines. */
+/* Describes addresses that are prefetched while a span is multiplied, one cache line at a time.
+ * `bytes` of one row are prefetched before those of the next row, so that the hardware prefetcher,
+ * which can follow only few rows, brings most of the lines. */
 typedef struct bsmm_small_m_later {
     const uint8_t *row;
     int64_t pitch, bytes, at;
 } bsmm_small_m_later;
 
 /* Returns the addresses to prefetch while bytes [at, at + bytes) of rows of `end` bytes are read.
- * They are the bytes that follow, or, if these bytes reach the end of the rows, the start of the
- * next rows. */
+ * They follow the bytes that are read. If these reach the end of the rows, the addresses begin at
+ * the start of the next rows. */
 static inline bsmm_small_m_later bsmm_small_m_follow(const bsmm_small_m_span *s, int64_t at,
                                                      int64_t bytes, int64_t end) {
     const uint8_t *row = at + bytes < end ? s->b + at + bytes : s->next;
@@ -70,7 +70,7 @@ static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
     }
 }
 
-/* One panel's gathered scales. */
+/* Holds one panel's gathered scales. */
 typedef struct bsmm_small_m_scales {
     const bsmm_product *p;
     int64_t row, rows; /* rows of B; lanes past the last row repeat it */
@@ -123,8 +123,8 @@ const char *bsmm_small_m_refuse_weights(const bsmm_format *f, bool (*takes)(uint
  * index. There are `count` widths in ascending order, and the last is 16. */
 int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int count);
 
-/* The blocking and the sizes that an engine uses for one GEMM. It is the state of the small-M
- * kernels. */
+/* Describes the blocking and the sizes that an engine uses for one GEMM. It is the state of the
+ * small-M kernels. */
 typedef struct bsmm_small_m {
     _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES]; /* written by make_context */
     bsmm_small_m_engine d;

@@ -1,4 +1,4 @@
-/* Functions that the loops of the AVX-512 small-M kernels share: they bring bytes of 16 rows into
+/* The loops of the AVX-512 small-M kernels share these functions, which bring bytes of 16 rows into
  * lanes. */
 #ifndef BSMM_CPU_SMALL_M_AVX512_H
 #define BSMM_CPU_SMALL_M_AVX512_H

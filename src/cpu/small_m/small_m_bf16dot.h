@@ -1,17 +1,18 @@
-/* The parts of cpu_avx512_bf16dot_small_m: how weights are stored, how their codes are decoded, and
- * the loops that multiply them. The loops have two forms, with bitwise identical results.
+/* This file declares the parts of cpu_avx512_bf16dot_small_m: how weights are stored, how their
+ * codes are decoded, and the loops that multiply them. The loops have two forms, with bitwise
+ * identical results.
  *
  * The form with dot products decodes codes to pairs of bf16 with their scales folded in, for
- * vdpbf16ps. The form with FMAs is for processors where vdpbf16ps takes the time of four FMAs. It
- * decodes codes to fp32 and adds the odd element of a pair first. It multiplies the accumulators by
- * e8m0 scales instead of the elements, since powers of two change no rounding. */
+ * vdpbf16ps. The form with FMAs is for processors on which vdpbf16ps takes the time of four FMAs.
+ * It decodes codes to fp32 and adds the odd element of a pair first. It multiplies the accumulators
+ * by e8m0 scales instead of the elements, since powers of two change no rounding. */
 #ifndef BSMM_CPU_SMALL_M_BF16DOT_H
 #define BSMM_CPU_SMALL_M_BF16DOT_H
 
 #include "cpu/small_m/small_m.h"
 
-/* How elements are stored and scaled: their bits, and whether their scales are e4m3 (PRODUCTS) or
- * not (SHIFTED). */
+/* Says how elements are stored and scaled: their bits, and whether their scales are e4m3 (PRODUCTS)
+ * or not (SHIFTED). */
 typedef enum bsmm_weights {
     BSMM_SHIFTED4,
     BSMM_PRODUCTS4,
@@ -22,12 +23,12 @@ typedef enum bsmm_weights {
 
 bsmm_weights bsmm_weights_of(const bsmm_format *format);
 
-/* Scale codes of a step: one per lane, or one for each half of the step. */
+/* Counts the scale codes of a step: one per lane, or one for each half of the step. */
 #define BSMM_STEP_CODES(kind)                                                                      \
     ((kind) == BSMM_PRODUCTS4 ? 2 * BSMM_SMALL_M_LANES : BSMM_SMALL_M_LANES)
 
-/* Tables for decoding, made once per plan. Their contents depend on the kind of weights and the
- * form. */
+/* Holds tables for decoding, made once per plan. Their contents depend on the kind of weights and
+ * the form. */
 typedef struct bsmm_decode_tables {
     _Alignas(64) uint8_t bytes[4][64];
     uint8_t special; /* 8-bit magnitudes from here on are Inf and NaN; their panel is packed */
@@ -45,7 +46,7 @@ bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 /* There are tiles of 1, 2, 4, 8 and 16 rows. */
 enum { BSMM_BF16_TILES = 5 };
 
-/* The loops of one form. The index [2] says whether K has segments. */
+/* Holds the loops of one form. The index [2] says whether K has segments. */
 typedef struct bsmm_small_m_bf16_form {
     int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES]; /* panels that are multiplied side by side */
     uint32_t (*multiply[BSMM_WEIGHTS][2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);
@@ -54,7 +55,7 @@ typedef struct bsmm_small_m_bf16_form {
 #if defined(__x86_64__)
 extern const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots, bsmm_small_m_bf16_fmas;
 
-/* The `multiply_packed` of bsmm_small_m_engine: [by FMAs][segmented]. */
+/* These implement `multiply_packed` of bsmm_small_m_engine: [by FMAs][segmented]. */
 extern void (*const bsmm_small_m_bf16_packed[2][2])(const uint8_t *a, const uint8_t *b,
                                                     int64_t width, int64_t units, float *acc);
 #endif

@@ -20,7 +20,7 @@
 
 enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 
-/* Number of uint32 of a row in a group of steps, and of pairs in a uint32. */
+/* WORDS counts the uint32 of a row in a group of steps; PAIRS counts the pairs in a uint32. */
 #    define WORDS(kind) ((kind) <= BSMM_PRODUCTS4 ? 16 : 32)
 #    define PAIRS(kind) ((kind) <= BSMM_PRODUCTS4 ? 4 : 2)
 
@@ -53,7 +53,7 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
     d->largest = _mm512_setzero_si512();
 }
 
-/* The scales of 16 rows for a step, or half a step: one row per lane. */
+/* Holds the scales of 16 rows for a step, or half a step: one row per lane. */
 typedef struct scaling {
     __m512i shift;        /* SHIFTED: subtracted from both uint16 */
     __m512i one, onehalf; /* PRODUCTS: the scale times 4 and times 6 */

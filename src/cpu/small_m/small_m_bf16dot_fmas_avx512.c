@@ -59,13 +59,13 @@ INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
 
 enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANES };
 
-/* The staging buffer of a batch of a panel's rows. For each quarter of a row, the quarters of
- * register i hold rows i, i + 4, i + 8 and i + 12. */
+/* This is the staging buffer of a batch of a panel's rows. For each quarter of a row, the quarters
+ * of register i hold rows i, i + 4, i + 8 and i + 12. */
 typedef uint8_t panel_rows[QUARTERS][QUARTER_BYTES];
 
 /* Copies a batch of a row. The 12 bytes of 16 6-bit elements are read as 16 bytes. Every second
- * read begins 4 bytes earlier, and these are skipped later, so that nothing is read past the end of
- * the row. */
+ * read begins 4 bytes earlier, so that nothing is read past the end of the row. take_quarter skips
+ * the 4 extra bytes. */
 INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows to) {
 #    pragma GCC unroll 4
     for (int q = 0; q < QUARTERS; q++) {
@@ -114,11 +114,11 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
 
 /* ---- accumulators ---- */
 
-/* The accumulators of all panels and rows. Those of a column are divided by its last e8m0 scale, so
- * that they are in units of that scale. */
+/* Holds the accumulators of all panels and rows. Those of a column are divided by its last e8m0
+ * scale, so that they are in units of that scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    __m512i unit[PANELS]; /* exponent field: how far that scale lies below the row's largest */
+    __m512i unit[PANELS]; /* exponent field: how far that scale is below the row's largest */
     __m512 scale[PANELS]; /* the last e4m3 scale */
 } sums;
 
@@ -212,7 +212,7 @@ INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int pan
         change_unit(to, panel, width, unit_of_codes(codes));
 }
 
-/* A batch and the addresses for its successors. */
+/* Describes a batch and the addresses of its successors. */
 typedef struct batch {
     const uint8_t *b;     /* the next batch, to copy */
     const uint8_t *ahead; /* a later batch, to prefetch */

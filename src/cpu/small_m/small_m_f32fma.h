@@ -1,5 +1,5 @@
-/* The parts of cpu_avx2_f32_small_m: how a panel's rows are decoded to f16, how they are
- * multiplied, and which scales they support.
+/* This file declares the parts of cpu_avx2_f32_small_m: how a panel's rows are decoded to f16, how
+ * they are multiplied, and which scales they support.
  *
  * Elements are decoded to f16, called halves here, exactly and at 2^-raw of their values. Shifts
  * and one table suffice for that. vcvtph2ps then converts them to fp32: it handles subnormals, and
@@ -9,7 +9,7 @@
 
 #include "cpu/small_m/small_m.h"
 
-/* The parameters for decoding elements to halves. */
+/* Describes how elements are decoded to halves. */
 typedef struct bsmm_small_m_f32_halves {
     int raw;    /* a half is 2^-raw of its element */
     int top;    /* exponent of the largest half */
@@ -21,7 +21,7 @@ typedef struct bsmm_small_m_f32_halves {
 /* Returns NULL for elements that the kernel does not take. */
 const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem);
 
-/* The methods to apply scales. */
+/* Says how scales are applied. */
 typedef enum bsmm_small_m_f32_scaling {
     BSMM_SMALL_M_F32_SUMS,     /* powers of two multiply the accumulators, from scale to scale */
     BSMM_SMALL_M_F32_ELEMENTS, /* scales multiply the elements */
@@ -40,12 +40,13 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s);
 
 enum { BSMM_SMALL_M_F32_GROUP = 8 }; /* rows in a register */
 
-/* Columns of K of a batch, which is four runs (see below), and bytes of a group's halves. */
+/* Count the columns of K of a batch, which is four runs (see below), and the bytes of a group's
+ * halves. */
 #    define BSMM_SMALL_M_F32_BATCH(run) (4 * (run))
 #    define BSMM_SMALL_M_F32_GROUP_BYTES(run)                                                      \
         (BSMM_SMALL_M_F32_BATCH(run) * BSMM_SMALL_M_F32_GROUP * 2)
 
-/* The largest 8-bit codes so far, at each byte position, compared as unsigned and as signed
+/* Holds the largest 8-bit codes so far, at each byte position, compared as unsigned and as signed
  * bytes. */
 typedef struct bsmm_small_m_f32_seen {
     _Alignas(32) uint8_t most[32];
@@ -76,7 +77,7 @@ uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s);
 int64_t bsmm_small_m_f32_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32_panels(int64_t width);
 
-/* The `multiply_packed` of bsmm_small_m_engine: [segmented]. */
+/* These implement `multiply_packed` of bsmm_small_m_engine: [segmented]. */
 extern void (*const bsmm_small_m_f32_packed[2])(const uint8_t *a, const uint8_t *b, int64_t width,
                                                 int64_t units, float *acc);
 

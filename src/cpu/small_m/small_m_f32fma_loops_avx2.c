@@ -10,8 +10,8 @@
  *   search for NaN                  -            16
  *   conversions to fp32            64            64
  *   FMAs                           64            64
- *   per 8 weights                 3.5           4.4
- * Each further row of A adds its FMAs.
+ *   all, per 8 weights            3.5           4.4
+ * Each further row of A adds 64 FMAs. Up to four rows share the conversions.
  *
  * For 4- and 8-bit codes, a batch is a whole cache line of each row and is read at once, because
  * rows whose stride is a power of two share the sets of a cache. The next batches are prefetched
@@ -40,7 +40,7 @@ enum {
 
 /* ---- multiplication ---- */
 
-/* A batch of halves and a tile of A. */
+/* Points to a batch of halves and a tile of A. */
 typedef struct batch {
     const uint8_t *halves; /* [group][batch][GROUP]; the order along K depends on `run` */
     const float *a;        /* [batch][width] */
@@ -156,7 +156,7 @@ static void (*const adds[2][BSMM_SMALL_M_F32_SCALINGS][TILES])(const batch *) = 
 
 /* ---- spans ---- */
 
-/* The loops for a GEMM, chosen once per plan. */
+/* Describes the loops for a GEMM, chosen once per plan. */
 typedef struct loops {
     bsmm_small_m_f32_halves halves;
     bsmm_small_m_f32_spread *spread;
@@ -232,7 +232,7 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
         }
 }
 
-/* The staging buffers of a span. */
+/* Holds the staging buffers of a span. */
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];

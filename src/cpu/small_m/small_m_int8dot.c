@@ -1,4 +1,5 @@
-/* Packing, scales and refusals of the int8 small-M kernels; see small_m_int8dot.h. */
+/* This file packs operands, prepares scales and refuses formats for the int8 small-M kernels; see
+ * small_m_int8dot.h. */
 #include "cpu/small_m/small_m_int8dot.h"
 
 #include <string.h>

@@ -13,8 +13,8 @@
 #include "cpu/pack/pack_int8dot.h"
 #include "cpu/small_m/small_m.h"
 
-/* The form in which B's scales are read: as exponents, or as values of their codes. e4m3 values are
- * 2^-8 of the true ones. */
+/* Says how B's scales are read: as exponents, or as values of their codes. e4m3 values are 2^-8 of
+ * the true ones. */
 typedef enum bsmm_int8_scaling {
     BSMM_INT8_EXPONENT,
     BSMM_INT8_E8M0,

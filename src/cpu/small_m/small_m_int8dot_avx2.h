@@ -1,4 +1,4 @@
-/* The loops of cpu_avx2_int8dot_small_m, and the layout of A that they read. */
+/* This file declares the loops of cpu_avx2_int8dot_small_m, and the layout of A that they read. */
 #ifndef BSMM_CPU_SMALL_M_INT8DOT_AVX2_H
 #define BSMM_CPU_SMALL_M_INT8DOT_AVX2_H
 
@@ -18,7 +18,7 @@ enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M
 #define BSMM_INT8_PART_BYTES(width, unit)                                                          \
     (BSMM_INT8_PART_UNITS(unit) * BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A))
 
-/* The tables that a GEMM's loops read, made once per plan. */
+/* Points to the tables that a GEMM's loops read, made once per plan. */
 typedef struct bsmm_int8_tables {
     const int8_t *integers; /* the integers of B's codes */
     int64_t width;          /* rows of a tile of A */
@@ -29,13 +29,13 @@ _Static_assert(sizeof(bsmm_int8_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
 
 enum { BSMM_INT8_SINGLE = 4 }; /* most rows that have loops of their own */
 
-/* A `multiply` of bsmm_small_m_engine. The row loop is for up to SINGLE rows of A against e2m1; the
- * column loop is for any multiple of BSMM_INT8_MR rows. */
+/* Implements `multiply` of bsmm_small_m_engine. The row loop is for up to SINGLE rows of A against
+ * e2m1; the column loop is for any multiple of BSMM_INT8_MR rows. */
 typedef uint32_t bsmm_int8_loop(const bsmm_small_m_span *s);
 bsmm_int8_loop *bsmm_int8_row_loop(int64_t rows, bsmm_int8_scaling scaling);
 bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling scaling);
 
-/* A `multiply_packed` of bsmm_small_m_engine. */
+/* Implements `multiply_packed` of bsmm_small_m_engine. */
 typedef void bsmm_int8_packed_loop(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                                    float *acc);
 bsmm_int8_packed_loop *bsmm_int8_packed_loop_of(const bsmm_product *p);

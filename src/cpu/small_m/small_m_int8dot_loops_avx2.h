@@ -1,4 +1,4 @@
-/* Functions that the loops of cpu_avx2_int8dot_small_m share: loads and scales. */
+/* The loops of cpu_avx2_int8dot_small_m share these functions, which load elements and scales. */
 #ifndef BSMM_CPU_SMALL_M_INT8DOT_LOOPS_AVX2_H
 #define BSMM_CPU_SMALL_M_INT8DOT_LOOPS_AVX2_H
 

@@ -1,4 +1,4 @@
-/* Code that all small-M kernels share. A kernel's file includes it. On x86-64 the file defines
+/* All small-M kernels share this code. A kernel's file includes it. On x86-64 that file defines
  * engine_of, which returns the engine for a given GEMM. It also defines the kernel's `refuse`. */
 #ifndef BSMM_CPU_SMALL_M_KERNEL_H
 #define BSMM_CPU_SMALL_M_KERNEL_H
@@ -36,7 +36,7 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     return bsmm_small_m_run(state, p, workspace);
 }
 
-/* The members of a bsmm_kernel that the functions above fill. */
+/* Sets the members of a bsmm_kernel that the functions above implement. */
 #define BSMM_SMALL_M_KERNEL                                                                        \
     .device = "cpu", .state_bytes = sizeof(bsmm_small_m), .workspace_bytes = workspace_bytes,      \
     .run = run, .features = BSMM_FEATURE_INVARIANT

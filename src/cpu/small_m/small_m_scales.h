@@ -1,5 +1,5 @@
-/* Loops over a panel's scales. They are inlined into functions of any instruction set and compiled
- * for it. */
+/* These loops run over a panel's scales. They are inlined into functions of any instruction set and
+ * compiled for it. */
 #ifndef BSMM_CPU_SMALL_M_SCALES_H
 #define BSMM_CPU_SMALL_M_SCALES_H
 
@@ -12,7 +12,7 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* The codes of the lanes of one unit. With a type of their own, compilers treat them as a
+/* Holds the codes of the lanes of one unit. With a type of their own, compilers treat them as a
  * vector. */
 typedef struct codes16 {
     uint8_t lane[LANES];
@@ -22,8 +22,8 @@ typedef struct floats16 {
     float lane[LANES];
 } floats16;
 
-/* The bits of floats. Compared as integers, magnitudes have the order of their values, and NaN is
- * above all. */
+/* Holds the bits of floats. Compared as integers, magnitudes have the order of their values, and
+ * NaN is above all. */
 typedef struct bits16 {
     uint32_t lane[LANES];
 } bits16;

@@ -1,4 +1,5 @@
-/* The requirements of the small-M kernels on a GEMM's shape and on B's elements. */
+/* This file checks the requirements of the small-M kernels on a GEMM's shape and on B's
+ * elements. */
 #include "cpu/small_m/small_m.h"
 
 #include <stdio.h>
