@@ -219,7 +219,7 @@ static void memory_that_runs_out(void **state) {
     void *memory, *more;
     size_t left = fake->free_bytes;
     assert_int_equal(bsmm_backend_cuda.allocate(device, left + 1, &memory), BSMM_E_MEMORY);
-    expect_message("workspace of");
+    expect_message("bytes");
     assert_int_equal(bsmm_backend_cuda.allocate(device, left, &memory), BSMM_OK);
     assert_int_equal(bsmm_backend_cuda.allocate(device, 1, &more), BSMM_E_MEMORY);
     bsmm_backend_cuda.release(device, memory);
