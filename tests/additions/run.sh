@@ -32,7 +32,7 @@ run() {
 # ---- all of them ----
 
 mkdir "$tree"
-(cd "$root" && tar c CMakeLists.txt cmake include src bench cli tests tools examples fuzz) | tar x -C "$tree"
+(cd "$root" && tar c CMakeLists.txt cmake include src sim bench cli tests tools examples fuzz) | tar x -C "$tree"
 cp -r "$tree" "$work/plain"
 python3 "$here/add.py" "$tree" "$here"/*.add
 python3 "$here/golden.py" "$tree"

@@ -168,7 +168,7 @@ static void modules_are_what_the_device_runs(void **state) {
     fake->capability = 90;
     assert_int_equal(bsmm_cuda_load(ampere, &recode, NULL), BSMM_OK);
     assert_memory_equal(fake->image, "//", 2);
-    static const bsmm_cuda_function probe = {"sm90a/probe", "any", 0};
+    static const bsmm_cuda_function probe = {"sm90a/small_m", "any", 0};
     assert_int_equal(bsmm_cuda_load(ampere, &probe, NULL), BSMM_E_UNSUPPORTED);
     expect_message("is for sm90a; Fake GPU 1 has compute capability 8.0");
 }

@@ -108,7 +108,7 @@ static void devices_take_what_they_run(void **state) {
     if (!bsmm_gpu_images[0].name) skip();
     static const struct {
         int capability;
-        const char *words, *probe; /* sm80/words, sm90a/probe */
+        const char *words, *probe; /* sm80/words, sm90a/small_m */
     } cases[] = {{75, NULL, NULL},          {80, "compute_80", NULL}, {86, "compute_80", NULL},
                  {89, "compute_80", NULL},  {90, "sm_90", "sm_90a"},  {100, "compute_80", NULL},
                  {103, "compute_80", NULL}, {120, "compute_80", NULL}};
@@ -116,7 +116,7 @@ static void devices_take_what_they_run(void **state) {
         const bsmm_cuda_device device = {.capability = cases[i].capability, .name = "GPU"};
         const bsmm_gpu_image *words, *probe;
         assert_int_equal(bsmm_cuda_image_find(&device, "sm80/words", &words), BSMM_OK);
-        assert_int_equal(bsmm_cuda_image_find(&device, "sm90a/probe", &probe), BSMM_OK);
+        assert_int_equal(bsmm_cuda_image_find(&device, "sm90a/small_m", &probe), BSMM_OK);
         assert_string_equal(words ? words->code : "", cases[i].words ? cases[i].words : "");
         assert_string_equal(probe ? probe->code : "", cases[i].probe ? cases[i].probe : "");
     }
