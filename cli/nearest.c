@@ -23,7 +23,7 @@ static void next_row(const char *a, const char *b, size_t i, const unsigned *bef
 }
 
 unsigned cli_distance(const char *a, const char *b) {
-    unsigned rows[3][LONGEST + 1];
+    unsigned rows[3][LONGEST + 1] = {{0}};
     size_t a_length = strlen(a), b_length = strlen(b);
     if (a_length > LONGEST || b_length > LONGEST) return UINT_MAX;
     for (size_t j = 0; j <= b_length; j++)

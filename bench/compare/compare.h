@@ -115,8 +115,8 @@ typedef struct prepared {
     char kernel[64];
 } prepared;
 /* The kernel's name; NULL: the one that is chosen. `workspace` as the other's, to be shared. */
-bsmm_status product_prepare(session *s, product *p, int build, const char *kernel, prepared *plan);
-void prepared_free(prepared *plan);
+bsmm_status product_prepare(session *s, product *p, int build, const char *kernel, prepared *r);
+void prepared_free(prepared *r);
 
 /* Every product that is compared, one after another. */
 void products_each(session *s, void (*visit)(session *s, const product_shape *shape));

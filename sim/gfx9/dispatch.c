@@ -115,7 +115,7 @@ static void start_wave(const job *j, gfx9_group *g, uint32_t n, const uint32_t i
     w->scratch_size = j->kernel->scratch;
     if (scratch) memset(scratch, 0xcd, (size_t)LANES * w->scratch_size);
     w->group = g, w->id = n, w->dpp_lanes = ~0ull;
-    w->random = j->launch->seed + 977 * n + id[0] + 131 * id[1];
+    w->random = j->launch->seed + 977ull * n + id[0] + 131ull * id[1];
     w->mode = (j->kernel->rsrc1 >> 12 & 255) | (j->kernel->rsrc1 >> 21 & 1) << 8 |
               (j->kernel->rsrc1 >> 23 & 1) << 9 | (j->kernel->rsrc1 >> 26 & 1) << 23;
     w->pc = (uint32_t)j->object->index[j->kernel->entry / 4];
@@ -251,7 +251,8 @@ static const char *check_launch(const job *j) {
     const gfx9_launch *l = j->launch;
     const uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2],
                    groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-    if (threads == 0 || threads > MAX_WAVES * LANES) return "a workgroup has 1 to 1024 threads";
+    if (threads == 0 || threads > (uint64_t)MAX_WAVES * LANES)
+        return "a workgroup has 1 to 1024 threads";
     if (groups == 0 || groups > 1u << 30) return "the grid is empty or too large";
     if (j->lds_size > (j->object->arch == GFX950 ? 160u << 10 : 64u << 10))
         return "more LDS than the device has";

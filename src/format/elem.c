@@ -199,24 +199,25 @@ static bool has_row(bsmm_elem elem) {
 }
 #pragma GCC diagnostic pop
 
-static bsmm_status find_public(uint32_t elem, const elem_row **row) {
-    *row = has_row((bsmm_elem)elem) ? find(elem) : NULL;
-    if (*row) return BSMM_OK;
+static const elem_row *find_public(uint32_t elem) {
+    return has_row((bsmm_elem)elem) ? find(elem) : NULL;
+}
+
+static bsmm_status fail_elem(uint32_t elem) {
     return bsmm_fail(BSMM_E_INVALID, "elem: value is %u; must be a bsmm_elem from 1 to %zu", elem,
                      BSMM_COUNT(rows));
 }
 
 bsmm_status bsmm_encode_elem(uint32_t elem, float value, int saturate, uint32_t *code) {
-    const elem_row *row;
-    BSMM_TRY(find_public(elem, &row));
+    if (!find_public(elem)) return fail_elem(elem);
     if (!code) return bsmm_fail(BSMM_E_INVALID, "code: value is NULL; must point to the result");
     *code = bsmm_elem_encode(elem, (double)value, saturate != 0);
     return BSMM_OK;
 }
 
 bsmm_status bsmm_decode_elem(uint32_t elem, uint32_t code, double *value) {
-    const elem_row *row;
-    BSMM_TRY(find_public(elem, &row));
+    const elem_row *row = find_public(elem);
+    if (!row) return fail_elem(elem);
     if (!value) return bsmm_fail(BSMM_E_INVALID, "value: value is NULL; must point to the result");
     if (row->info.bits < 32 && code >> row->info.bits)
         return bsmm_fail(BSMM_E_INVALID, "code: value is 0x%x; %s has %u bits", code,

@@ -97,9 +97,9 @@ static bsmm_status read_metadata(bsmm_header *h) {
 }
 
 static bsmm_status read_member(bsmm_header *h) {
-    const char *key;
+    const char *key = NULL;
     BSMM_TRY(read_key(h, &key));
-    if (!bsmm_scan_take(&h->scan, ':')) return bsmm_header_fail(h, "':'");
+    if (!key || !bsmm_scan_take(&h->scan, ':')) return bsmm_header_fail(h, "':'");
     return strcmp(key, "__metadata__") == 0 ? read_metadata(h) : bsmm_header_tensor(h, key);
 }
 

@@ -34,6 +34,7 @@ static uint64_t load(const uint8_t *at, uint32_t bytes) {
 }
 
 static int64_t sign_extend(uint64_t bits, uint32_t bytes) {
+    if (bytes == 0) return 0;
     uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
     return (int64_t)((bits ^ sign) - sign);
 }
@@ -73,18 +74,17 @@ static bsmm_value value_of(const bsmm_stored_value *s) {
                         .count = s->count};
 }
 
-static bsmm_status find(const bsmm_file *file, const char *key, const bsmm_pair **pair) {
+/* Why bsmm_file_pair found none. */
+static bsmm_status fail_absent(const bsmm_file *file, const char *key) {
     if (!file || !key)
         return bsmm_fail(BSMM_E_INVALID, "file, key: one is NULL; both must be given");
-    *pair = bsmm_file_pair(file, key);
-    if (*pair) return BSMM_OK;
     return bsmm_fail(BSMM_E_NOT_FOUND, "key: value is \"%.200s\"; the file has no such metadata",
                      key);
 }
 
 bsmm_status bsmm_file_value(const bsmm_file *file, const char *key, bsmm_value *value) {
-    const bsmm_pair *pair;
-    BSMM_TRY(find(file, key, &pair));
+    const bsmm_pair *pair = bsmm_file_pair(file, key);
+    if (!pair) return fail_absent(file, key);
     const bsmm_value found = value_of(&pair->stored);
     return bsmm_give_struct(value, &found, sizeof found, "value");
 }
@@ -128,8 +128,8 @@ static bsmm_status give_numbers(const bsmm_stored_value *s, uint64_t first, uint
 
 bsmm_status bsmm_file_value_items(const bsmm_file *file, const char *key, uint64_t first,
                                   uint64_t count, bsmm_value *values) {
-    const bsmm_pair *pair;
-    BSMM_TRY(find(file, key, &pair));
+    const bsmm_pair *pair = bsmm_file_pair(file, key);
+    if (!pair) return fail_absent(file, key);
     const bsmm_stored_value *s = &pair->stored;
     if (s->type != BSMM_GGUF_ARRAY)
         return bsmm_fail(BSMM_E_INVALID, "key: value is \"%.200s\"; its value is no array", key);

@@ -27,6 +27,7 @@
 /* Stands for a file system without O_TMPFILE: the program's own `open`, in the place of libc's. */
 static bool named_only;
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc reserves its own */
 int open(const char *path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
@@ -42,6 +43,7 @@ int open(const char *path, int flags, ...) {
 /* Stands for a file system that has no permissions. */
 static bool modes_are_fixed;
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc reserves its own */
 int fchmod(int descriptor, mode_t mode) {
     if (!modes_are_fixed) return (int)syscall(SYS_fchmod, descriptor, mode);
     errno = EPERM;
