@@ -18,7 +18,8 @@ const bench_device_kind *bench_device_kind_at(size_t index) {
 }
 
 const bench_device_kind *bench_device_kind_of(const char *device) {
-    size_t length = device ? strcspn(device, ":") : 0;
+    if (!device) return kinds[0];
+    size_t length = strcspn(device, ":");
     const bench_device_kind *kind;
     for (size_t i = 1; (kind = bench_device_kind_at(i)); i++)
         if (strlen(kind->name) == length && memcmp(kind->name, device, length) == 0) return kind;
@@ -49,6 +50,7 @@ const char *bench_device_error(void) {
 bool bench_device_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start has just set it */
     vsnprintf(error, sizeof error, format, arguments);
     va_end(arguments);
     return false;

@@ -89,7 +89,7 @@ typedef struct bench_device {
 
 /* NULL with the reason in bench_device_error() if there is no such device. Its memory and the rest
  * end with close; NULL is allowed there. The device stays current for this thread. */
-bench_device *bench_device_open(const char *device);
+bench_device *bench_device_open(const char *name);
 void bench_device_close(bench_device *device);
 
 /* Why the last call failed ("alloc: OUT_OF_MEMORY"). */

@@ -90,9 +90,7 @@ static bsmm_status create(const char *path, bsmm_output *output) {
     if (output->descriptor < 0)
         return bsmm_fail_system(path, "create a temporary file beside it", errno);
     if (!replaces || keep_mode(output->descriptor, &old) == 0) return BSMM_OK;
-    int error = errno;
-    bsmm_output_abandon(output);
-    return bsmm_fail_system(path, "keep its permissions", error);
+    return bsmm_fail_system(path, "keep its permissions", errno);
 }
 
 static int write_zeros(int descriptor, uint64_t bytes) {
@@ -142,8 +140,8 @@ static bsmm_status reserve_and_map(const char *path, bsmm_output *output) {
 
 bsmm_status bsmm_output_open(const char *path, uint64_t bytes, bsmm_output *output) {
     *output = (bsmm_output){.descriptor = -1, .bytes = bytes};
-    BSMM_TRY(create(path, output));
-    bsmm_status status = reserve_and_map(path, output);
+    bsmm_status status = create(path, output);
+    if (status == BSMM_OK) status = reserve_and_map(path, output);
     if (status != BSMM_OK) bsmm_output_abandon(output);
     return status;
 }

@@ -126,9 +126,10 @@ static bsmm_status read_dtype(const json_t *value, const char *what, const bsmm_
 static bsmm_status read_tree(const bsmm_header *h, const json_t *value, bsmm_tensor *t) {
     char what[160];
     offsets o = {0};
-    const bsmm_dtype *dtype;
+    const bsmm_dtype *dtype = NULL;
     snprintf(what, sizeof what, "header.%s", t->name);
     BSMM_TRY(read_dtype(value, what, &dtype));
+    if (!dtype) return BSMM_E_FORMAT;
     BSMM_TRY(read_shape(json_object_get(value, "shape"), what, t));
     BSMM_TRY(read_offsets(json_object_get(value, "data_offsets"), what, h, &o));
     BSMM_TRY(bsmm_shape_bytes(BSMM_E_FORMAT, what, dtype, t->ndim, t->shape, &t->bytes));

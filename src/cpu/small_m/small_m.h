@@ -135,8 +135,7 @@ typedef struct bsmm_small_m {
     int threads;
 } bsmm_small_m;
 
-void bsmm_small_m_make(const bsmm_small_m_engine *engine, const bsmm_product *p,
-                       bsmm_small_m *made);
+void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm_small_m *m);
 bsmm_status bsmm_small_m_run(const bsmm_small_m *made, const bsmm_product *p, void *workspace);
 
 /* Gathers the codes of the first units, as many as form whole runs of `run` (16 or 4) adjacent
