@@ -303,10 +303,10 @@ typedef struct bsmm_group {
                           are shared out, a multiple must begin a byte, and, unless SCALES_APART,
                           a scale block and a tile of the scale layout */
     int64_t expected_rows; /* a hint to kernels: the rows of a group, about; 0 = unknown */
-    int64_t a_step, b_step, c_step, d_step, residual_step; /* of stacks, in elements; 0 = packed,
-                                                              one matrix behind the other; else
-                                                              matrices of D do not overlap */
-    int64_t a_scale_step, b_scale_step, d_scale_step;      /* of stacks, in scales; 0 = packed */
+    /* From matrix to matrix of stacks, in elements; 0 = packed, one matrix behind the other.
+     * Matrices of D must not overlap. */
+    int64_t a_step, b_step, c_step, d_step, residual_step; /* in elements */
+    int64_t a_scale_step, b_scale_step, d_scale_step;      /* the same of scales, in scales */
     const int32_t *sizes;                                  /* G values; read by bsmm_matmul alone */
     const int32_t *gather; /* one per row of D; read by bsmm_matmul alone */
     const float *alpha;    /* G values; read by bsmm_matmul alone */
@@ -749,10 +749,10 @@ typedef struct bsmm_value {
     uint32_t item_type; /* of an array's items; never ARRAY */
     uint32_t bits;      /* of a number as it is stored, or of an array's numbers: 8 to 64 */
     uint64_t count;     /* bytes of a string, items of an array, else 1 */
-    int64_t integer;
-    uint64_t natural;
-    double real;
-    const char *text;
+    int64_t integer;    /* of INTEGER */
+    uint64_t natural;   /* of UNSIGNED and BOOL */
+    double real;        /* of FLOAT */
+    const char *text;   /* of STRING */
 } bsmm_value;
 
 /* The value of a key. NOT_FOUND names the key. */
@@ -832,11 +832,12 @@ BSMM_API bsmm_status bsmm_weight_tensors(const bsmm_file *file, uint64_t index,
 /* A checkpoint family: what is read of it, and what is written. */
 typedef struct bsmm_family_info {
     uint32_t struct_size;
-    uint32_t writes;     /* 1: bsmm_writer_add_weight takes it, for the formats of `written` */
-    const char *name;    /* "modelopt" */
-    const char *formats; /* that are read: names, space-separated */
-    const char *detected_by, *source;
-    const char *written; /* formats that are written: names, space-separated; "": none */
+    uint32_t writes;         /* 1: bsmm_writer_add_weight takes it, for the formats of `written` */
+    const char *name;        /* "modelopt" */
+    const char *formats;     /* that are read: names, space-separated */
+    const char *detected_by; /* how a file of the family is told, as text */
+    const char *source;      /* where its rules stand */
+    const char *written;     /* formats that are written: names, space-separated; "": none */
 } bsmm_family_info;
 BSMM_API bsmm_status bsmm_family_at(uint32_t index, bsmm_family_info *info);
 
