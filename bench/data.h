@@ -29,7 +29,7 @@ bsmm_status bench_operand_create(bsmm_matrix *matrix, bsmm_matrix *wide, bsmm_fo
                                  uint32_t layout, int64_t rows, int64_t cols, uint64_t seed,
                                  int quantized);
 
-/* Of an element's code. */
+/* The number of bits of an element's code. */
 uint32_t bench_elem_bits(uint32_t elem);
 /* More than 8 bits: f32, f16 and bf16. */
 bool bench_elem_is_wide(uint32_t elem);

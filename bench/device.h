@@ -18,8 +18,8 @@ typedef struct bench_graph {
     size_t turns;             /* how often work was queued */
 } bench_graph;
 
-/* What differs between kinds. `state` is what open made. Calls that return false have told why
- * through bench_device_fail. */
+/* The operations of one kind of device. `state` is the pointer that open returned. A call that
+ * returns false has told the reason to bench_device_fail. */
 typedef struct bench_device_kind {
     const char *name;  /* its devices are "name" and "name:0", ... */
     bool is_host;      /* its memory is the process's own, and work is done when its call returns:
@@ -73,8 +73,8 @@ const bench_device_kind *bench_device_kind_at(size_t index);
 /* The row that "name" or "name:0" is of; the host's for NULL and for names that no row has. */
 const bench_device_kind *bench_device_kind_of(const char *device);
 
-/* What the library says of a device ("name" is name:0), with struct_size set; false, and *info as
- * it was, if it knows none. */
+/* Fills *info, whose struct_size is set, with the library's row of a device; "name" means name:0.
+ * Returns false and leaves *info alone if the library has no such device. */
 bool bench_device_find(const char *device, bsmm_local_device *info);
 
 /* ---- an open device ---- */
@@ -119,7 +119,7 @@ void bench_device_reset(bench_device *device);
  * the second-level scale, copied if `copied`, else unset. On the host the matrix itself. */
 bool bench_device_put(bench_device *device, const bsmm_matrix *host, bool copied,
                       bsmm_matrix *there);
-/* What put's result holds, back into the host's memory. */
+/* Copies a matrix that put made back into the host's memory. */
 bool bench_device_get(bench_device *device, const bsmm_matrix *there, const bsmm_matrix *host);
 
 /* ---- time; graphs are not of the host ---- */

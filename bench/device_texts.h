@@ -1,4 +1,4 @@
-/* What help texts and examples say of the rows of devices.def. */
+/* Words of help texts and examples that name rows of devices.def. */
 #ifndef BENCH_DEVICE_TEXTS_H
 #define BENCH_DEVICE_TEXTS_H
 

@@ -1,4 +1,4 @@
-/* What a misspelt word may have been meant to be. */
+/* Suggests the word that a misspelt one may have been meant to be. */
 #ifndef CLI_NEAREST_H
 #define CLI_NEAREST_H
 

@@ -30,7 +30,8 @@ typedef struct names {
     size_t count;
 } names;
 
-/* Of the device; a build that lists those of others too says so of each. */
+/* Lists the kernels of the device. Some builds list other devices' kernels too and say so in the
+ * reason; these are left out. */
 static names kernels_of(const library *l, const char *device) {
     static const char elsewhere[] = "runs on ";
     static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
