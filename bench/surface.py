@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Measures how far products are from their floor, over the shapes that models have.
+
+usage: surface.py cells [--all | --sample 300] [--seed N] [--date YYYY-MM-DD] [--rows LO HI]
+       surface.py run PROGRAM DEVICE CELLS RESULTS [--seconds 300]
+       surface.py report RESULTS... [--worst 50] [--maps FOLDER]
+
+cells   prints cells, a line each: the formats of A, B and D, then M, N, K. The shapes are the linear
+        layers of models.json, whole and cut for 2, 4 and 8 ranks, times ROWS. A sample takes its
+        cells from all pairs of formats and all bands of M alike, and has 64 shapes drawn by the date,
+        which stand in no table.
+run     times those cells that RESULTS does not hold yet with bsmm_surface and appends them, each with
+        the commit. It ends after so many seconds, and goes on where it stopped when it is called again.
+report  prints, for each band of M, the geometric mean of time / floor, the worst cell and how many cells
+        are slower than the peer's bf16 product; then the worst cells. --maps draws a heat map of each
+        pair of formats as SVG, with gnuplot.
+
+The floor of a cell is max(bytes of A, B as stored and D / speed of a copy, operations / peak of the
+unit) + 3 us. The peak is what the peer's unscaled product of 8192^3 reached in the same run: FP8 for
+mxfp4 and mxfp6 pairs and for fp8 groups or tokens, bf16 for all else."""
+import argparse
+import datetime
+import json
+import math
+import random
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)
+BANDS = ((1, 64), (65, 512), (513, 8192))
+WANTED = {(1, 64): (1.45, 2.2), (65, 512): (1.45, 2.0), (513, 8192): (1.15, 1.5)}  # mean, worst
+LAUNCH = 3e-6  # seconds of a floor beside bytes and operations
+TOKEN, CHANNEL = "e4m3/f32/1x0", "e4m3/f32/1x0"  # one scale for each row of A, of B
+WEIGHTS = ("mxfp4", "nvfp4", "mxfp8", "mxfp6_e2m3", "mxfp6_e3m2", "fp8_block128", CHANNEL)
+PAIRS = (
+    *(("bf16", b, "bf16") for b in WEIGHTS),
+    *(("f16", b, "f16") for b in WEIGHTS),
+    ("fp8_group128", "fp8_block128", "bf16"),
+    *((TOKEN, b, "bf16") for b in (CHANNEL, "mxfp4", "fp8_block128")),
+    ("mxfp8", "mxfp8", "bf16"),
+    ("mxfp8", "mxfp4", "bf16"),
+    ("mxfp4", "mxfp4", "bf16"),
+    ("nvfp4", "nvfp4", "bf16"),
+    ("bf16", "bf16", "bf16"),
+)
+FP8_WEIGHTS = ("fp8_block128", CHANNEL, "mxfp4")
+
+
+def unit(a, b):
+    """The key of the machine's line that holds the peak of a pair's unit."""
+    small = ("mxfp4", "mxfp6_e2m3", "mxfp6_e3m2")
+    if a in small and b in small:
+        return "fp8"
+    return "fp8" if a in ("fp8_group128", TOKEN) and b in FP8_WEIGHTS else "bf16"
+
+
+# ---- cells ----
+
+
+def shapes():
+    """(N, K) of every layer, whole and cut for 2, 4 and 8 ranks, each once."""
+    found = {}
+    for model in json.loads((HERE / "models.json").read_text())["models"]:
+        for name, n, k, cut in model["layers"]:
+            for ranks in (1, 2, 4, 8) if cut else (1,):
+                shape = (n // ranks if cut == "N" else n, k // ranks if cut == "K" else k)
+                found.setdefault(shape, f"{model['name']} {name}/{ranks}")
+    return found
+
+
+def fresh_shapes(date, count=64):
+    """(M, N, K) that no table holds, the same all day."""
+    draw = random.Random(date)
+    size = lambda low, high, step: int(2 ** draw.uniform(math.log2(low), math.log2(high))) // step * step
+    return [(size(1, 8192, 1), size(512, 32768, 16), size(512, 16384, 32)) for _ in range(count)]
+
+
+def sample(count, seed, date, rows):
+    draw = random.Random(seed)
+    known = sorted(shapes())
+    fresh = [s for s in fresh_shapes(date) if rows[0] <= s[0] <= rows[1]]
+    cells = [(draw.choice(PAIRS), *shape) for shape in fresh[: max(0, count // 4)]]
+    bands = [[m for m in ROWS if low <= m <= high and rows[0] <= m <= rows[1]] for low, high in BANDS]
+    strata = [(pair, band) for pair in PAIRS for band in bands if band]
+    draw.shuffle(strata)
+    for i in range(count - len(cells)):
+        pair, band = strata[i % len(strata)]
+        n, k = draw.choice(known)
+        cells.append((pair, draw.choice(band), n, k))
+    return cells
+
+
+def command_cells(options):
+    low, high = options.rows
+    if options.all:
+        cells = [(pair, m, n, k) for pair in PAIRS for m in ROWS if low <= m <= high for n, k in sorted(shapes())]
+    else:
+        cells = sample(options.sample, options.seed, options.date, options.rows)
+    # Cells of one shape follow each other, since they share the peer's time.
+    for pair, m, n, k in sorted(set(cells), key=lambda c: (c[1:], c[0])):
+        print(*pair, m, n, k)
+
+
+# ---- run ----
+
+
+def commit():
+    answer = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return answer.stdout.strip() or "unknown"
+
+
+def done_cells(path):
+    if not path.exists():
+        return set()
+    return {row["cell"] for row in map(json.loads, path.read_text().splitlines()) if "cell" in row}
+
+
+def command_run(options):
+    results = Path(options.results)
+    done = done_cells(results)
+    cells = [line for line in Path(options.cells).read_text().splitlines() if line and line not in done]
+    if options.shuffle:
+        random.Random(len(done)).shuffle(cells)
+    began, here = time.monotonic(), commit()
+    with results.open("a") as out, subprocess.Popen(
+        [options.program, options.device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        machine = program.stdout.readline()
+        if not machine:
+            sys.exit(program.wait() or 1)
+        out.write(machine)
+        for cell in cells:
+            if time.monotonic() - began > options.seconds:
+                break
+            program.stdin.write(cell + "\n")
+            program.stdin.flush()
+            answer = program.stdout.readline()
+            if not answer:
+                sys.exit(f"{options.program} ended at: {cell}")
+            out.write(json.dumps(json.loads(answer) | {"commit": here}) + "\n")
+            out.flush()
+        program.stdin.close()
+    print(f"{len(done_cells(results))} cells in {results}")
+
+
+# ---- report ----
+
+
+def read(paths):
+    """The cells, each with its ratios to the floor of its run's machine."""
+    rows, machine = [], None
+    for path in paths:
+        for row in map(json.loads, Path(path).read_text().splitlines()):
+            if "machine" in row:
+                machine = row
+                continue
+            a, b, d, *sizes = row["cell"].split()
+            m, n, k = map(int, sizes)
+            operations = 2.0 * m * n * k
+            row |= {"pair": (a, b), "m": m, "n": n, "k": k, "machine": machine["machine"]}
+            row["floor"] = max(row["bytes"] / machine["copy"], operations / machine[unit(a, b)]) + LAUNCH
+            row["ratio"] = row["burst"] / row["floor"] if row["burst"] else None
+            row["over_bf16"] = row["burst"] / row["bf16_burst"] if row["burst"] and row["bf16_burst"] else None
+            rows.append(row)
+    return rows
+
+
+def mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
+
+
+def name(pair):
+    return " x ".join(pair).replace(TOKEN, "fp8_row")
+
+
+def print_bands(rows):
+    print("| M | cells | time / floor, geometric mean | wanted | worst | wanted | slower than bf16 |")
+    print("|---|---|---|---|---|---|---|")
+    for band in BANDS:
+        ratios = [r for r in rows if band[0] <= r["m"] <= band[1] and r["ratio"]]
+        if ratios:
+            slower = sum(1 for r in ratios if r["over_bf16"] and r["over_bf16"] > 1)
+            values = [r["ratio"] for r in ratios]
+            print(
+                f"| {band[0]} to {band[1]} | {len(ratios)} | {mean(values):.2f} | {WANTED[band][0]} "
+                f"| {max(values):.1f} | {WANTED[band][1]} | {slower} |"
+            )
+
+
+def print_pairs(rows):
+    print("\n| pair | " + " | ".join(f"M {low} to {high}" for low, high in BANDS) + " |")
+    print("|---|" + "---|" * len(BANDS))
+    by_pair = defaultdict(list)
+    for row in rows:
+        by_pair[row["pair"]].append(row)
+    for pair, cells in sorted(by_pair.items()):
+        columns = []
+        for low, high in BANDS:
+            values = [r["ratio"] for r in cells if low <= r["m"] <= high and r["ratio"]]
+            columns.append(f"{mean(values):.2f}, worst {max(values):.1f}" if values else "")
+        print(f"| {name(pair)} | " + " | ".join(columns) + " |")
+
+
+def print_worst(rows, count):
+    print("\n| pair | M | N | K | kernel | us, burst | us, steady | floor | ratio | / bf16 |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for r in sorted((r for r in rows if r["ratio"]), key=lambda r: -r["ratio"])[:count]:
+        over = f"{r['over_bf16']:.2f}" if r["over_bf16"] else ""
+        print(
+            f"| {name(r['pair'])} | {r['m']} | {r['n']} | {r['k']} | {r['kernel']} | {r['burst'] * 1e6:.1f} "
+            f"| {r['steady'] * 1e6:.1f} | {r['floor'] * 1e6:.1f} | {r['ratio']:.2f} | {over} |"
+        )
+
+
+def draw_map(pair, cells, folder):
+    """A heat map: M over the bytes of B, the colour is the logarithm of time / floor."""
+    shapes_of = sorted({(r["n"] * r["k"], r["n"], r["k"]) for r in cells})
+    rows_of = sorted({r["m"] for r in cells})
+    lines = [f"{shapes_of.index((r['n'] * r['k'], r['n'], r['k']))} {rows_of.index(r['m'])} {r['ratio']}" for r in cells]
+    path = folder / (name(pair).replace(" ", "_").replace("/", "_") + ".svg")
+    ticks = lambda values: ", ".join(f'"{v}" {i}' for i, v in enumerate(values))
+    script = f"""set terminal svg size {200 + 14 * len(shapes_of)},{220 + 18 * len(rows_of)} background "white" font "sans,10"
+set output "{path}"
+set title "{name(pair)}: time / floor, {cells[0]['machine']}, commit {cells[0]['commit']}"
+set xlabel "N x K"
+set ylabel "M"
+set cblabel "time / floor"
+set logscale cb
+set cbrange [1:8]
+set palette defined (0 "#1a9850", 0.35 "#fee08b", 1 "#d73027")
+set xtics rotate by 90 right ({ticks([f'{n} x {k}' for _, n, k in shapes_of])})
+set ytics ({ticks(rows_of)})
+set xrange [-0.5:{len(shapes_of)} - 0.5]
+set yrange [-0.5:{len(rows_of)} - 0.5]
+$cells << END
+""" + "\n".join(lines) + """
+END
+plot $cells using 1:2:(0.5):(0.5):3 with boxxyerror fill solid noborder palette notitle
+"""
+    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+
+
+def command_report(options):
+    rows = read(options.results)
+    refused = [r for r in rows if r["why"]]
+    machines = sorted({r["machine"] for r in rows})
+    commits = sorted({r["commit"] for r in rows})
+    print(f"{len(rows)} cells on {', '.join(machines)}, commit {', '.join(commits)}\n")
+    print_bands(rows)
+    print_pairs(rows)
+    print_worst(rows, options.worst)
+    for r in refused:
+        print(f"\nnot run: {r['cell']}: {r['why']}")
+    if options.maps:
+        folder = Path(options.maps)
+        folder.mkdir(parents=True, exist_ok=True)
+        for pair in sorted({r["pair"] for r in rows}):
+            draw_map(pair, [r for r in rows if r["pair"] == pair and r["ratio"]], folder)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    cells = commands.add_parser("cells")
+    cells.add_argument("--all", action="store_true")
+    cells.add_argument("--sample", type=int, default=300)
+    cells.add_argument("--seed", type=int, default=1)
+    cells.add_argument("--date", default=datetime.date.today().isoformat())
+    cells.add_argument("--rows", type=int, nargs=2, default=(1, 8192))
+    run = commands.add_parser("run")
+    for word in ("program", "device", "cells", "results"):
+        run.add_argument(word)
+    run.add_argument("--seconds", type=float, default=300)
+    run.add_argument("--shuffle", action="store_true")
+    report = commands.add_parser("report")
+    report.add_argument("results", nargs="+")
+    report.add_argument("--worst", type=int, default=50)
+    report.add_argument("--maps")
+    options = parser.parse_args()
+    {"cells": command_cells, "run": command_run, "report": command_report}[options.command](options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+/* Reads cells, a line each, from the standard input and prints a JSON line for each.
+ *
+ *     bsmm_surface DEVICE < cells
+ *
+ * A line holds the formats of A, B and D, then M, N and K: "bf16 mxfp4 bf16 16 4096 4096". A format
+ * is a preset, an element alone, or ELEMENT/f32/ROWSxCOLS for fp32 scales of such blocks, where 0
+ * columns mean a whole row. The first line of the output is the machine's: the speed of copying
+ * device memory, and the peer's products of 8192 x 8192 x 8192. */
+#include "surface.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool parse_format(const char *word, int64_t k, bsmm_format *format) {
+    char elem[32];
+    unsigned rows = 0, cols = 0;
+    if (!bsmm_format_from_name(word, format)) return true;
+    if (sscanf(word, "%31[^/]/f32/%ux%u", elem, &rows, &cols) != 3 ||
+        bsmm_format_from_name(elem, format))
+        return false;
+    format->scale = BSMM_SCALE_F32;
+    format->block_rows = rows;
+    format->block_cols = cols ? cols : (uint32_t)k;
+    return true;
+}
+
+static bool parse_cell(const char *line, surface_cell *cell) {
+    char a[48], b[48], d[48];
+    long long m, n, k;
+    if (sscanf(line, "%47s %47s %47s %lld %lld %lld", a, b, d, &m, &n, &k) != 6) return false;
+    cell->m = m, cell->n = n, cell->k = k;
+    return m > 0 && n > 0 && k > 0 && parse_format(a, k, &cell->a) &&
+           parse_format(b, k, &cell->b) && parse_format(d, k, &cell->d);
+}
+
+static void print_text(const char *text) {
+    for (; *text; text++)
+        if (*text == '"' || *text == '\\' || (unsigned char)*text < ' ')
+            putchar(' ');
+        else
+            putchar(*text);
+}
+
+static void print_machine(surface *s) {
+    enum { CUBE = 8192, ROUNDS = 5 };
+    bsmm_local_device local = BSMM_INIT(bsmm_local_device);
+    bench_samples copies = {0};
+    double operations = 2.0 * CUBE * CUBE * CUBE;
+    bench_device_find(s->name, &local);
+    for (int i = 0; i < ROUNDS && bench_device_time_copy(s->device, &copies); i++)
+        continue;
+    surface_times fp8 = surface_run_peer(s, 8, CUBE, CUBE, CUBE);
+    surface_times bf16 = surface_run_peer(s, 16, CUBE, CUBE, CUBE);
+    printf("{\"machine\": \"");
+    print_text(local.title);
+    printf("\", \"copy\": %.6g, \"fp8\": %.6g, \"bf16\": %.6g}\n", bench_samples_best(&copies),
+           fp8.burst > 0 ? operations / fp8.burst : 0,
+           bf16.burst > 0 ? operations / bf16.burst : 0);
+    fflush(stdout);
+    bench_samples_destroy(&copies);
+}
+
+static void print_result(const char *line, const surface_result *r) {
+    printf("{\"cell\": \"%.*s\", \"kernel\": \"%s\", \"why\": \"", (int)strcspn(line, "\n"), line,
+           r->kernel);
+    print_text(r->why);
+    printf("\", \"bytes\": %llu, \"packed_bytes\": %llu, \"burst\": %.6g, \"steady\": %.6g, "
+           "\"bf16_burst\": %.6g, \"bf16_steady\": %.6g}\n",
+           (unsigned long long)r->bytes, (unsigned long long)r->packed_bytes, r->ours.burst,
+           r->ours.steady, r->bf16.burst, r->bf16.steady);
+    fflush(stdout);
+}
+
+static int run_cells(surface *s) {
+    char line[256];
+    int bad = 0;
+    while (fgets(line, sizeof line, stdin)) {
+        surface_cell cell;
+        surface_result result;
+        if (!parse_cell(line, &cell)) {
+            fprintf(stderr, "no cell: %s", line);
+            bad++;
+            continue;
+        }
+        surface_run(s, &cell, &result);
+        print_result(line, &result);
+    }
+    return bad ? 2 : 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        fprintf(stderr, "usage: bsmm_surface DEVICE < cells\n");
+        return 2;
+    }
+    surface s = {.name = argv[1], .device = bench_device_open(argv[1])};
+    if (!s.device || s.device->kind->is_host) {
+        fprintf(stderr, "%s\n", s.device ? "this device has no queues" : bench_device_error());
+        bench_device_close(s.device);
+        return 2;
+    }
+    const bench_queued_peer *peer = s.device->kind->peer;
+    s.peer = peer ? peer->open() : NULL;
+    print_machine(&s);
+    int status = run_cells(&s);
+    surface_free_pools(&s);
+    if (s.peer) peer->close(s.peer);
+    bench_device_close(s.device);
+    return status;
+}
