@@ -332,8 +332,7 @@ typedef struct bsmm_group {
     /* The distance from one matrix of a stack to the next. 0 means that the matrices follow one
      * another without gaps. Matrices of D must not overlap. */
     int64_t a_step, b_step, c_step, d_step, residual_step; /* Distances of stacks, in elements */
-    int64_t a_scale_step, b_scale_step,
-        d_scale_step;      /* Distances of the stacks of scales, in scales */
+    int64_t a_scale_step, b_scale_step, d_scale_step;      /* the same for scales, in scales */
     const int32_t *sizes;  /* Size of each group, G values; only bsmm_matmul reads it */
     const int32_t *gather; /* Row of A for each row of D; only bsmm_matmul reads it */
     const float *alpha;    /* alpha of each group, G values; only bsmm_matmul reads it */
@@ -607,11 +606,9 @@ typedef struct bsmm_elem_info {
     const char *name;                            /* Name of the format, such as "e4m3" */
     uint32_t bits, exponent_bits, mantissa_bits; /* Widths in bits; `bits` includes the sign */
     int32_t bias;                                /* Bias of the exponent */
-    double max, min_normal,
-        min_subnormal; /* Largest and least values; min_subnormal is 0 if there is none */
-    const char *nan, *inf,
-        *zeros;          /* Codes of NaN, Inf and zeros, as text; "none" if there are none */
-    const char *used_by; /* Hardware and formats that use it, as text */
+    double max, min_normal, min_subnormal;       /* Largest, least values; 0: none */
+    const char *nan, *inf, *zeros;               /* Codes, as text; "none" if none */
+    const char *used_by;                         /* Hardware and formats that use it, as text */
 } bsmm_elem_info;
 BSMM_API bsmm_status bsmm_elem_at(uint32_t index, bsmm_elem_info *info);
 
@@ -638,9 +635,8 @@ typedef struct bsmm_digit {
 /* Properties of a scale layout. */
 typedef struct bsmm_layout_info {
     uint32_t struct_size;
-    uint32_t layout; /* The layout, a bsmm_layout */
-    const char *name, *padding, *offset,
-        *used_by;                  /* Name of the layout, and descriptions for people to read */
+    uint32_t layout;                               /* The layout, a bsmm_layout */
+    const char *name, *padding, *offset, *used_by; /* Name and descriptions, as text */
     uint32_t tile_rows, tile_cols; /* Size of a tile; 0: the caller or the matrix gives it */
     uint32_t digit_count;          /* Number of digits; 0: rows or columns at a constant pitch */
     bsmm_digit digits[6];          /* The digits, innermost of each axis first */
