@@ -1,4 +1,5 @@
-/* Base: failures, versioned structs, checked arithmetic. Sees nothing but bsmm.h. */
+/* The base room: error messages, versioned structs, checked arithmetic, thread counts. It includes
+ * only bsmm.h. */
 #ifndef BSMM_BASE_H
 #define BSMM_BASE_H
 
@@ -8,30 +9,33 @@
 
 #define BSMM_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Records this thread's message and returns `status`. The text names field, value and rule. */
+/* Records this thread's error message and returns `status`. The text names the field, its value and
+ * the rule. */
 bsmm_status bsmm_fail(bsmm_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prefixes this thread's message with "prefix: ", for callers that know the file or matrix. */
+/* Puts "prefix: " in front of this thread's message. Callers use it to add the name of a file or a
+ * matrix. */
 bsmm_status bsmm_fail_within(bsmm_status status, const char *prefix);
 
-/* Returns from the calling function when `expression` fails. */
+/* Returns the status of `expression` from the calling function if it is not BSMM_OK. */
 #define BSMM_TRY(expression)                                                                       \
     do {                                                                                           \
         bsmm_status try_status = (expression);                                                     \
         if (try_status != BSMM_OK) return try_status;                                              \
     } while (0)
 
-/* Copies a caller's struct whose first field is struct_size into *to (to_bytes long, zeroed
- * beyond the caller's size). INVALID, naming `what`, if it is NULL, smaller than 8 bytes, or
- * larger than to_bytes with a nonzero tail. */
+/* Copies a caller's struct, whose first field is struct_size, into *to. `to` has to_bytes bytes;
+ * bytes past the caller's struct_size are set to zero. INVALID, with `what` in the message, if the
+ * pointer is NULL, if the struct is smaller than 8 bytes, or if it is larger than to_bytes and its
+ * tail is not zero. */
 bsmm_status bsmm_take_struct(void *to, size_t to_bytes, const void *from, const char *what);
 
-/* Fills a caller's output struct from *from, as much as its struct_size holds; struct_size stays.
- */
+/* Copies *from into a caller's output struct, up to the caller's struct_size. The field struct_size
+ * itself is not changed. */
 bsmm_status bsmm_give_struct(void *to, const void *from, size_t from_bytes, const char *what);
 
-/* *result = a * b, or a + b; false on overflow. */
+/* Computes a * b or a + b in *result; returns false on overflow. */
 static inline bool bsmm_mul_u64(uint64_t a, uint64_t b, uint64_t *result) {
     return !__builtin_mul_overflow(a, b, result);
 }
@@ -39,7 +43,8 @@ static inline bool bsmm_add_u64(uint64_t a, uint64_t b, uint64_t *result) {
     return !__builtin_add_overflow(a, b, result);
 }
 
-/* Ceiling of a / b and a rounded up to a multiple of b, for a >= 0, b > 0 without overflow. */
+/* Compute the ceiling of a / b, and a rounded up to a multiple of b. They need a >= 0 and b > 0,
+ * and do not overflow. */
 static inline int64_t bsmm_ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
 }
@@ -50,12 +55,13 @@ static inline int64_t bsmm_min_i64(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* alignment: a power of two. A division here would take a tenth of a small product's time. */
+/* Tests an alignment, which must be a power of two. The test uses a mask, because an integer
+ * division here would take a tenth of a small product's time. */
 static inline bool bsmm_is_aligned(const void *pointer, uint32_t alignment) {
     return ((uintptr_t)pointer & (alignment - 1)) == 0;
 }
 
-/* How many threads `asked` (0 = all) means here. */
+/* Returns the number of threads to use for a caller's request; 0 means all of the machine. */
 int bsmm_thread_count(uint32_t asked);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the processor that runs this can do. */
+/* Detects the features, caches and name of the processor by the cpuid instruction. */
 #include "base/cpu.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,8 @@
 
 #    include <cpuid.h>
 
-/* Some features in cpuid's leaf 7 that __builtin_cpu_supports does not know in every compiler. */
+/* Bits of cpuid's leaf 7 for features that __builtin_cpu_supports does not know in every
+ * compiler. */
 enum {
     LEAF7_EDX_AMX_BF16 = 1u << 22,
     LEAF7_EDX_AMX_TILE = 1u << 24,
@@ -43,7 +44,7 @@ static uint32_t avx512_features(void) {
            (__builtin_cpu_supports("avx512vbmi") ? BSMM_CPU_AVX512_VBMI : 0u);
 }
 
-/* __builtin_cpu_supports does not know it in every compiler. */
+/* Tests for F16C by cpuid, because __builtin_cpu_supports does not know it in every compiler. */
 static bool has_f16c(void) {
     uint32_t a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
@@ -56,7 +57,7 @@ static uint32_t detect(void) {
            (__builtin_cpu_is("intel") ? BSMM_CPU_TWO_PORTS : 0u);
 }
 
-/* Leaves 0x80000002 to 0x80000004 hold 48 characters. */
+/* Reads the processor's name: leaves 0x80000002 to 0x80000004 of cpuid hold 48 characters. */
 static bool brand_string(char brand[49]) {
     uint32_t words[12] = {0};
     if ((uint32_t)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) return false;
@@ -81,7 +82,8 @@ static bool brand_string(char brand[49]) {
 
 #endif
 
-/* cpuid is slow under hypervisors: asked once. Threads that race here find the same. */
+/* The features, detected once, because cpuid is slow under hypervisors. Threads that race here
+ * store the same value. */
 static atomic_uint detected;
 
 uint32_t bsmm_cpu_ask_features(void) {
@@ -94,7 +96,7 @@ uint32_t bsmm_cpu_ask_features(void) {
     return features & ~known;
 }
 
-static atomic_ullong known_l2; /* plus 1; asked once, as the features */
+static atomic_ullong known_l2; /* Bytes of L2 plus 1; 0 until it is detected */
 
 uint64_t bsmm_cpu_ask_l2_bytes(void) {
     uint64_t known = atomic_load_explicit(&known_l2, memory_order_relaxed);

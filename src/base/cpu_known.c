@@ -1,5 +1,6 @@
-/* What the library takes the processor for: what it is. Nothing else stands here, so that a test
- * that defines these functions links without this file (tests/support/cpu_hooks.c). */
+/* The processor's features as the rest of the library sees them. This file holds nothing else: a
+ * test that defines these functions itself links without this file and pretends to run on another
+ * processor (tests/support/cpu_hooks.c). */
 #include "base/cpu.h"
 
 uint32_t bsmm_cpu_features(void) {

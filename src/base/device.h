@@ -1,5 +1,6 @@
-/* What differs between the compilers that C shared by hosts and GPUs meets: nvcc, clang for amdgcn,
- * and the host's. Everything else that they share is plain C, and asks nothing of the compiler. */
+/* The differences between the compilers that compile the C code shared by hosts and GPUs: nvcc,
+ * clang for amdgcn, and the host's compiler. All other shared code is plain C and does not depend
+ * on the compiler. */
 #ifndef BSMM_DEVICE_H
 #define BSMM_DEVICE_H
 
@@ -8,8 +9,9 @@
 
 /* ---- functions ---- */
 
-/* BSMM_SHARED: of hosts and GPUs. BSMM_DEVICE: of threads of a GPU; a host compiles it as one
- * thread, for tests. BSMM_DEVICE_RARE: the same, not inlined. */
+/* BSMM_SHARED marks functions for hosts and GPUs. BSMM_DEVICE marks functions for the threads of a
+ * GPU; a host compiles them too, as a single thread, for tests. BSMM_DEVICE_RARE is BSMM_DEVICE
+ * without inlining, for rarely executed code. */
 #if defined(__CUDACC__)
 #    define BSMM_SHARED      static __host__ __device__ __forceinline__
 #    define BSMM_DEVICE      static __device__ __forceinline__
@@ -24,7 +26,8 @@
 #    define BSMM_DEVICE_RARE static inline
 #endif
 
-/* 1 where code for a GPU is made. nvcc compiles what is BSMM_SHARED twice. */
+/* BSMM_ON_GPU is 1 while GPU code is compiled. nvcc compiles BSMM_SHARED functions twice, for the
+ * host and for the GPU. */
 #if defined(__CUDA_ARCH__) || defined(__AMDGCN__)
 #    define BSMM_ON_GPU 1
 #else
@@ -33,7 +36,7 @@
 
 /* ---- C's mathematics ---- */
 
-#if defined(__AMDGCN__) /* freestanding */
+#if defined(__AMDGCN__) /* amdgcn code is freestanding: there is no math.h */
 #    define isnan    __builtin_isnan
 #    define isinf    __builtin_isinf
 #    define isfinite __builtin_isfinite
@@ -75,11 +78,12 @@ BSMM_SHARED float bsmm_bits_float(uint32_t bits) {
 #endif
 }
 
-/* Byte i of the result is byte (selectors >> 4 * i) & 7 of low (0 to 3) and high (4 to 7). */
+/* Assembles a uint32 from bytes of `low` (bytes 0 to 3) and `high` (bytes 4 to 7). Byte i of the
+ * result is byte (selectors >> 4 * i) & 7. */
 BSMM_SHARED uint32_t bsmm_pick_bytes(uint32_t low, uint32_t high, uint32_t selectors) {
 #if defined(__CUDA_ARCH__)
     return __byte_perm(low, high, selectors);
-#elif defined(__AMDGCN__) /* one byte for each selector */
+#elif defined(__AMDGCN__) /* the instruction takes one selector per byte */
     uint32_t bytes = (selectors & 0xff) | (selectors & 0xff00) << 8;
     return __builtin_amdgcn_perm(high, low, (bytes & 0x00070007u) | (bytes & 0x00700070u) << 4);
 #else
@@ -91,7 +95,7 @@ BSMM_SHARED uint32_t bsmm_pick_bytes(uint32_t low, uint32_t high, uint32_t selec
 #endif
 }
 
-/* The larger of each pair of 16-bit halves. */
+/* Returns the larger of each pair of unsigned 16-bit halves. */
 BSMM_SHARED uint32_t bsmm_max_halves(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)
     return __vmaxu2(a, b);
@@ -101,7 +105,7 @@ BSMM_SHARED uint32_t bsmm_max_halves(uint32_t a, uint32_t b) {
 #endif
 }
 
-/* The high word of a product. */
+/* Returns the high 32 bits of the 64-bit product. */
 BSMM_SHARED uint32_t bsmm_high_product(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)
     return __umulhi(a, b);
@@ -110,7 +114,7 @@ BSMM_SHARED uint32_t bsmm_high_product(uint32_t a, uint32_t b) {
 #endif
 }
 
-/* Zeros above the highest bit of a value other than 0. */
+/* Counts the zero bits above the highest set bit. `value` must not be 0. */
 BSMM_SHARED int bsmm_leading_zeros(uint32_t value) {
 #if defined(__CUDA_ARCH__)
     return __clz((int)value);
@@ -145,7 +149,7 @@ BSMM_SHARED float bsmm_double_to_float(double value) {
 #endif
 }
 
-/* Rounded towards zero; no NaN. */
+/* Rounds a double towards zero to a float. `value` must not be NaN. */
 BSMM_SHARED float bsmm_double_toward_zero(double value) {
 #if defined(__CUDA_ARCH__)
     return __double2float_rz(value);
@@ -157,21 +161,23 @@ BSMM_SHARED float bsmm_double_toward_zero(double value) {
 #endif
 }
 
-/* log2 in double, within two units in its last place, of a value that is not negative: a GPU's
- * compiler may have no library of mathematics. log2((1 + s) / (1 - s)) as a series, |s| < 0.172. */
+/* Computes log2 in double, with an error of at most two units in the last place, of a value that is
+ * not negative. A GPU compiler may lack a math library, so the function sums the series of log2((1
+ * + s) / (1 - s)) with |s| < 0.172. */
 BSMM_SHARED double bsmm_log2_series(float value) {
     const bool tiny = value < 0x1p-126f;
     const uint32_t bits = bsmm_float_bits(tiny ? value * 0x1p24f : value), low = bits & 0x007fffffu;
     if (value == 0) return -(double)bsmm_bits_float(0x7f800000u);
-    if (bits >= 0x7f800000u) return (double)value; /* Inf, NaN */
-    const bool upper = low > 0x003504f3u;          /* above sqrt(2): below 1, as half of it */
+    if (bits >= 0x7f800000u) return (double)value; /* value is Inf or NaN */
+    const bool upper =
+        low > 0x003504f3u; /* mantissa above sqrt(2): take half of it, so that m is near 1 */
     const int exponent = (int)(bits >> 23) - 127 + upper - (tiny ? 24 : 0);
     const double m = (double)bsmm_bits_float(low | (upper ? 0x3f000000u : 0x3f800000u));
     const double s = (m - 1) / (m + 1), square = s * s;
     double sum = 0;
     for (int i = 25; i > 0; i -= 2)
         sum = sum * square + 1.0 / i;
-    return exponent + s * sum * 2.8853900817779268; /* 2 / ln 2 */
+    return exponent + s * sum * 2.8853900817779268; /* the factor is 2 / ln 2 */
 }
 
 BSMM_SHARED double bsmm_log2(float value) {
@@ -182,7 +188,7 @@ BSMM_SHARED double bsmm_log2(float value) {
 #endif
 }
 
-/* ---- lanes: threads that run together; of a host one ---- */
+/* ---- lanes: the threads of a GPU that run together; a host has one lane ---- */
 
 #if defined(__CUDACC__)
 enum { BSMM_LANES = 32 };
@@ -191,7 +197,8 @@ BSMM_DEVICE uint32_t bsmm_device_lane(void) {
     return threadIdx.x % BSMM_LANES;
 }
 
-/* The value of the lane whose number differs by the bits of `by`; of all lanes at once. */
+/* Returns the value of the lane whose number differs from this lane's number by the bits of `by`
+ * (XOR). All lanes of the warp must call it together. */
 BSMM_DEVICE double bsmm_device_exchange(double value, int by) {
     return __shfl_xor_sync(0xffffffffu, value, by);
 }

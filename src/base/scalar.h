@@ -1,13 +1,13 @@
-/* Scalar functions that the host and GPU kernels share: C that nvcc takes too, so that a GPU
- * computes what tests run on a CPU. */
+/* Scalar functions that the host and GPU kernels share. They are C code that nvcc also compiles, so
+ * tests on a CPU check what a GPU computes. */
 #ifndef BSMM_SCALAR_H
 #define BSMM_SCALAR_H
 
 #include "base/device.h"
 
-/* condition ? a : b, but both are computed: a compiler that may not move floating-point operations
- * out of a branch then still makes loops of it into vectors, and none for a GPU makes a minimum of
- * it, which would lose what a NaN carries. */
+/* Selects condition ? a : b without a branch. Both values are computed, so a compiler that may not
+ * move floating-point operations out of a branch can still vectorize the loop. A GPU compiler also
+ * cannot turn the selection into a minimum, which would lose the bits of a NaN. */
 BSMM_SHARED uint32_t bsmm_select(bool condition, uint32_t a, uint32_t b) {
     return b ^ ((a ^ b) & (0u - (uint32_t)condition));
 }
@@ -16,8 +16,9 @@ BSMM_SHARED float bsmm_select_float(bool condition, float a, float b) {
     return bsmm_bits_float(bsmm_select(condition, bsmm_float_bits(a), bsmm_float_bits(b)));
 }
 
-/* a * b and a / b with the NaNs of x86: the first operand's, else the second's, each made quiet,
- * else one with a sign. A GPU has but one NaN; bytes that come of it must not differ. */
+/* Gives a result the NaN that x86 processors would give: the first operand if it is NaN, else the
+ * second, each made quiet; else the NaN with the sign bit set. A GPU has only one NaN, but
+ * quantized bytes that depend on NaN must be the same on both. */
 BSMM_SHARED float bsmm_with_nan_of(float a, float b, float result) {
     if (!BSMM_ON_GPU || result == result) return result;
     if (a != a) return bsmm_bits_float(bsmm_float_bits(a) | 0x00400000u);
@@ -32,17 +33,19 @@ BSMM_SHARED float bsmm_div(float a, float b) {
     return bsmm_with_nan_of(a, b, bsmm_plain_div(a, b));
 }
 
-/* 2^exponent, for exponents up to 127; 0 below fp32's subnormals. */
+/* Returns 2^exponent for exponents up to 127, including fp32's subnormals; below them it returns
+ * 0. */
 BSMM_SHARED float bsmm_pow2(int exponent) {
     if (exponent >= -126) return bsmm_bits_float((uint32_t)(exponent + 127) << 23);
     return exponent < -149 ? 0 : bsmm_bits_float(1u << (exponent + 149));
 }
 
-/* Nearest e4m3, ties to even, saturating: the coder for scales; of a magnitude that is no NaN. */
+/* Encodes a magnitude (the bits of a float without sign, not NaN) as e4m3. It rounds to nearest
+ * even and saturates. Scales are encoded with it. */
 BSMM_SHARED uint32_t bsmm_e4m3_magnitude(uint32_t a) {
     uint32_t normal = (a - (120u << 23) + 0x7ffff + (a >> 20 & 1)) >> 20;
     uint32_t small = bsmm_float_bits(bsmm_bits_float(a) + 0x1p14f) - bsmm_float_bits(0x1p14f);
-    uint32_t code = bsmm_select(a < 0x3c800000u, small, normal); /* 2^-6 */
+    uint32_t code = bsmm_select(a < 0x3c800000u, small, normal); /* 0x3c800000 is 2^-6 */
     return code < 0x7e ? code : 0x7e;
 }
 

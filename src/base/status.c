@@ -1,4 +1,4 @@
-/* The thread's last message, and the names of status values. */
+/* Keeps the last error message of each thread, and names the status values. */
 #include "base/base.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* How many threads a call may use. */
+/* Computes the number of threads that a call may use. */
 #include "base/base.h"
 
 #include <omp.h>

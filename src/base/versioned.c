@@ -1,9 +1,10 @@
-/* Structs that grow: the caller's struct_size says how much of one it knows. */
+/* Copies structs that grow from version to version. The caller's struct_size says how many bytes of
+ * a struct the caller knows. */
 #include "base/base.h"
 
 #include <string.h>
 
-static const size_t smallest = 8; /* struct_size and one field */
+static const size_t smallest = 8; /* bytes of struct_size and one more field */
 static const size_t largest = 1u << 16;
 
 static uint32_t size_of(const void *versioned) {
@@ -15,7 +16,8 @@ static uint32_t size_of(const void *versioned) {
 static bsmm_status check_size(const void *from, const char *what) {
     if (!from) return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; must point to a struct", what);
     uint32_t size = size_of(from);
-    /* Every struct ends where a pointer may begin: no size cuts one in two. */
+    /* The size must be a multiple of a pointer's size. Every version of a struct ends there, so a
+     * valid size never cuts a pointer in two. */
     if (size < smallest || size > largest || size % sizeof(void *) != 0)
         return bsmm_fail(BSMM_E_INVALID, "%s.struct_size: value is %u; must be sizeof the struct",
                          what, size);

@@ -1,4 +1,5 @@
-/* Values of an operand, a run at a time: a table of the codes' values, one scale for each block. */
+/* Decodes the values of an operand, one run of elements at a time. The code of an element is looked
+ * up in a table of values; then the scale of its block multiplies it. */
 #include "format/format.h"
 
 #include <math.h>
@@ -35,12 +36,12 @@ static double f32_value(uint32_t bits) {
     return isnan(value) ? (double)NAN : (double)value;
 }
 
-/* The exponent and the mantissa move to where a double has them; the sign comes last, by bits, for
- * it cannot be predicted. */
+/* Decodes an f16. The exponent and the mantissa are shifted to their places in a double. The sign
+ * is set by bit operations at the end, because a branch on it could not be predicted. */
 static double f16_value(uint32_t code) {
     uint32_t magnitude = code & 0x7fff;
     if (magnitude >= 0x7c00) return bsmm_elem_decode(BSMM_ELEM_F16, code);
-    double value = magnitude * 0x1p-24; /* subnormal */
+    double value = magnitude * 0x1p-24; /* f16 is subnormal */
     uint64_t bits = ((uint64_t)magnitude << 42) + ((uint64_t)(1023 - 15) << 52);
     if (magnitude < 0x400) memcpy(&bits, &value, sizeof bits);
     bits |= (uint64_t)(code & 0x8000) << 48;
@@ -60,7 +61,8 @@ static void decode_wide(uint32_t elem, const uint8_t *from, int64_t step, int64_
         to[i] = wide_value(elem, from);
 }
 
-/* Elements that do not follow each other, or do not start a group of packed ones. */
+/* Decodes elements one by one. It is the slow path for elements that are not adjacent, or that do
+ * not start at the first element of a packed byte group. */
 static void decode_each(const bsmm_operand *o, const double *values, uint64_t index, int64_t step,
                         int64_t n, double *to) {
     for (int64_t i = 0; i < n; i++, index += (uint64_t)step)
@@ -109,7 +111,8 @@ static void apply_scales(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
     }
 }
 
-/* A divisor divides, so that its quotient is rounded once. */
+/* Applies the second-level scale. A divisor is divided by, not multiplied as a reciprocal, so that
+ * the quotient is rounded only once. */
 static void apply_global(const bsmm_matrix *m, int64_t n, double *to) {
     double global = (double)*m->global_scale;
     if (m->global_kind == BSMM_GLOBAL_DIVISOR)
@@ -128,7 +131,7 @@ void bsmm_operand_scale_row(const bsmm_operand *o, int64_t r, int64_t c, int64_t
 /* ---- both ---- */
 
 void bsmm_operand_decode_row(const bsmm_operand *o, int64_t r, int64_t c0, int64_t n, double *to) {
-    enum { RUN = 512 }; /* stays in the first cache between the steps */
+    enum { RUN = 512 }; /* this many doubles stay in L1 between the steps */
     for (int64_t i = 0; i < n; i += RUN) {
         int64_t count = bsmm_min_i64(RUN, n - i);
         decode_elements(o, r, c0 + i, count, to + i);

@@ -1,4 +1,5 @@
-/* Element formats: the table, and the scalar codec that every other one is tested against. */
+/* The table of element formats and their scalar codec. All other codecs are tested against this
+ * one. */
 #include "format/format.h"
 
 #include <math.h>
@@ -6,13 +7,15 @@
 
 /* ---- the rows ---- */
 
-/* What the encodings beside exponent and mantissa mean; elem.def tells. */
+/* The meaning of codes that are no ordinary number (zeros, Inf, NaN). elem.def describes each
+ * kind. */
 typedef enum elem_kind { SIGNED, FNUZ, POWERS } elem_kind;
 
 typedef struct elem_row {
     bsmm_elem_info info;
     elem_kind kind;
-    uint32_t max_code, inf_code, nan_code; /* magnitudes; nan_code of FNUZ and POWERS: the code */
+    uint32_t max_code, inf_code,
+        nan_code; /* magnitudes; for FNUZ and POWERS nan_code is the whole code */
 } elem_row;
 
 static const elem_row rows[] = {
@@ -39,7 +42,9 @@ static const elem_row rows[] = {
 #undef ELEM
 };
 
-/* What follows from them. An f16 has 10 bits of mantissa, and its largest code is 0x7bff. */
+/* The traits of a format, computed from its row. FITS tests whether a format's mantissa bits, least
+ * subnormal and maximum fit another format. F16_CODE moves a code's mantissa to the 10 bits of f16,
+ * whose largest finite code is 0x7bff. */
 #define FITS(m, least, most, to_m, to_least, to_most)                                              \
     ((m) <= (to_m) && (least) >= (to_least) && (most) <= (to_most))
 #define F16_CODE(code, m) ((uint64_t)(code) << ((m) <= 10 ? 10 - (m) : 63))
@@ -58,7 +63,7 @@ const bsmm_elem_traits bsmm_elem_traits_of[] = {
 #undef ELEM
 };
 
-/* ---- what a row must be, checked by the compiler ---- */
+/* ---- conditions that each row must fulfil, checked by the compiler ---- */
 
 #define ELEM(id, text, form, width, e, m, ...)                                                     \
     _Static_assert((int)BSMM_ELEM_##id == (int)BSMM_ELEM_ROW_##id + 1,                             \
@@ -68,8 +73,9 @@ const bsmm_elem_traits bsmm_elem_traits_of[] = {
 #include "format/elem.def"
 #undef ELEM
 
-/* Loads and stores of 16 and 32 bits know f32, f16 and bf16 by name: format/decode.c,
- * quantize/memory.c, the vector loops of cpu/ and quantize/, gpu/operand.h, gpu/epilogue.h. */
+/* Only f32, f16 and bf16 may have more than 8 bits, because the loads and stores of 16 and 32 bits
+ * handle these three formats by name. The loads and stores are in format/decode.c,
+ * quantize/memory.c, the vector loops of cpu/ and quantize/, gpu/operand.h and gpu/epilogue.h. */
 enum {
     WIDE_ROWS = 0
 #define ELEM(id, text, form, width, ...) +((width) > 8)
@@ -94,7 +100,7 @@ const bsmm_elem_info *bsmm_elem_row(uint32_t elem) {
     return row ? &row->info : NULL;
 }
 
-/* 2^exponent for a normal double. */
+/* Returns 2^exponent as a normal double. */
 static double power_of_two(int exponent) {
     uint64_t bits = (uint64_t)(exponent + 1023) << 52;
     double value;
@@ -121,19 +127,21 @@ double bsmm_elem_decode(uint32_t elem, uint32_t code) {
     return negative ? -value : value;
 }
 
-/* Nearest integer, ties to even, of 0 <= q < 2^32, whatever the rounding mode is. */
+/* Rounds 0 <= q < 2^32 to the nearest integer, ties to even. It does not depend on the rounding
+ * mode of the processor. */
 static uint32_t round_even(double q) {
     uint32_t whole = (uint32_t)q;
     double rest = q - whole;
     return whole + (rest > 0.5 || (rest == 0.5 && (whole & 1)));
 }
 
-/* Nearest power of two, ties up; see bsmm_encode_elem. */
+/* Encodes the nearest power of two, ties up, as bsmm_encode_elem describes. */
 static uint32_t encode_e8m0(double value, bool saturate) {
     if (isnan(value)) return 0xff;
     if (value <= 0) return saturate ? 0 : 0xff;
     if (value <= 0x1p-127) return 0;
-    /* An f32 subnormal: ml_dtypes and torch round all of these up, not only from 1.5 * 2^-127. */
+    /* The value is an f32 subnormal. ml_dtypes and torch round all of these up to 2^-126, not only
+     * those from 1.5 * 2^-127 on. */
     if (value < 0x1p-126) return 1;
     int exponent = isinf(value) ? 1024 : ilogb(value);
     if (!isinf(value) && value * power_of_two(-exponent) >= 1.5) exponent++;
@@ -146,14 +154,14 @@ static uint32_t overflow_code(const elem_row *row, bool saturate) {
     return row->inf_code ? row->inf_code : row->nan_code;
 }
 
-/* Code of |value|; ties to even; above max_code when it overflows. */
+/* Encodes |value|, ties to even. A value that overflows gives a code above max_code. */
 static uint32_t round_magnitude(const bsmm_elem_info *info, double magnitude) {
     int lowest = 1 - info->bias;
     int exponent = magnitude < 0x1p-1022 ? lowest : ilogb(magnitude);
     if (exponent < lowest) exponent = lowest;
     if (exponent > (1 << info->exponent_bits) - info->bias) return UINT32_MAX;
     int shift = (int)info->mantissa_bits - exponent;
-    /* Two factors, for 2^shift alone may leave the doubles' range. */
+    /* The scaling uses two factors, because 2^shift alone may be outside the range of a double. */
     double q = magnitude * power_of_two(shift / 2) * power_of_two(shift - shift / 2);
     return ((uint32_t)(exponent - lowest) << info->mantissa_bits) + round_even(q);
 }
@@ -183,7 +191,7 @@ bsmm_status bsmm_elem_at(uint32_t index, bsmm_elem_info *info) {
     return bsmm_give_struct(info, &rows[index].info, sizeof rows[index].info, "info");
 }
 
-/* A value of bsmm_elem without a row does not compile here. */
+/* With -Wswitch as an error, a value of bsmm_elem without a row does not compile. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 static bool has_row(bsmm_elem elem) {

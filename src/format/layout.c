@@ -1,15 +1,15 @@
-/* Scale layouts: the table of digits, and the one map that serves every layout. */
+/* The table of scale layouts, and the one map that computes offsets in every layout. */
 #include "format/format.h"
 
 #include <string.h>
 
-/* What the tile steps are made of. */
+/* The kind of a layout: rows or columns of scales at a pitch, or tiles. */
 typedef enum line_kind { PITCH_ROWS, PITCH_COLS, TILED } line_kind;
 
 typedef struct layout_row {
     bsmm_layout_info info;
     line_kind kind;
-    uint32_t pad; /* PITCH_*: the contiguous extent is rounded up to this */
+    uint32_t pad; /* for PITCH_*: the contiguous extent is rounded up to this multiple */
 } layout_row;
 
 #define R 0
@@ -28,7 +28,8 @@ static const layout_row rows[] = {
 #include "format/layout.def"
 #undef LAYOUT
 
-/* The pitch in scales: the caller's, or the extent rounded up. */
+/* Computes the pitch of a layout without tiles, in scales. It is the caller's scale_ld, or else the
+ * contiguous extent rounded up. */
 static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matrix, const char *what,
                                  bsmm_scale_map *map) {
     bool by_rows = row->kind == PITCH_ROWS;
@@ -45,8 +46,8 @@ static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matri
     map->tile_row_step = by_rows ? pitch : 1;
     map->tile_col_step = by_rows ? 1 : pitch;
     if (lines == 0 || contiguous == 0) return BSMM_OK;
-    /* A caller's pitch may run past the end of the last line; the layout's own padding is part of
-     * the buffer. */
+    /* With a caller's pitch, the buffer may end with the last scale of the last line. With the
+     * layout's own padding, the last line's padding is part of the buffer. */
     uint64_t last = (uint64_t)(matrix->scale_ld ? contiguous : padded);
     if (!bsmm_mul_u64((uint64_t)lines - 1, pitch, &map->count) ||
         !bsmm_add_u64(map->count, last, &map->count))
@@ -56,7 +57,8 @@ static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matri
 }
 
 static void resolve_digits(const layout_row *row, bsmm_scale_map *map) {
-    if (row->info.digit_count == 0) { /* tile_contiguous: the caller's tile, row-major inside */
+    if (row->info.digit_count ==
+        0) { /* tile_contiguous: the caller chose the tile; it is row-major inside */
         map->digit_count = 2;
         map->digits[0] = (bsmm_digit){R, map->tile_rows, map->tile_cols};
         map->digits[1] = (bsmm_digit){C, map->tile_cols, 1};
@@ -111,7 +113,7 @@ bsmm_status bsmm_scale_map_make(const bsmm_matrix *matrix, const char *what, bsm
 }
 
 uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c) {
-    if (map->digit_count == 0) /* a plain pitch */
+    if (map->digit_count == 0) /* rows or columns at a pitch, without tiles */
         return (uint64_t)r * map->tile_row_step + (uint64_t)c * map->tile_col_step;
     uint64_t at[2] = {(uint64_t)r, (uint64_t)c};
     uint64_t offset =
@@ -128,7 +130,7 @@ bool bsmm_layout_pads(uint32_t layout) {
     return rows[layout].kind == TILED || rows[layout].pad > 1;
 }
 
-/* A value of bsmm_layout without a row does not compile here. */
+/* With -Wswitch as an error, a value of bsmm_layout without a row does not compile. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 static bool has_row(bsmm_layout layout) {

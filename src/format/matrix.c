@@ -1,9 +1,9 @@
-/* A caller's matrix: every field checked, everything derived. */
+/* Validates a caller's matrix: checks every field and computes the sizes that follow. */
 #include "format/format.h"
 
 #include <math.h>
 
-/* A field of an enum type must be below its count. */
+/* Checks that a field of an enum type is below the number of its values. */
 static bsmm_status check_enum(const char *what, const char *field, uint32_t value, uint32_t count) {
     if (value < count) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "%s.%s: value is %u; must be 0 to %u", what, field, value,
@@ -69,7 +69,7 @@ static bsmm_status check_extent(const char *what, const char *field, int64_t val
                      (long long)value, (long long)(INT64_MAX / 64));
 }
 
-/* Resolves ld and computes data_bytes. */
+/* Fills in ld if it is 0, and computes data_bytes. */
 static bsmm_status derive_data(bsmm_operand *o, const char *what) {
     bsmm_matrix *m = &o->m;
     bool by_rows = m->order == BSMM_ORDER_ROW;
@@ -97,7 +97,8 @@ static bsmm_status derive_data(bsmm_operand *o, const char *what) {
     return BSMM_OK;
 }
 
-/* The most bytes that may be declared: with a pitch, the last line may be whole. */
+/* Returns the largest size that a caller may declare for the scales. With a caller's pitch, all of
+ * the last line may belong to the buffer. */
 static uint64_t most_scale_bytes(const bsmm_operand *o, uint32_t bytes) {
     if (!o->m.scale_ld || !o->map.count) return o->scale_bytes;
     bool by_rows = o->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;

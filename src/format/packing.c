@@ -1,5 +1,6 @@
-/* Packed arrays of codes: 4 bits two per byte, the even index low; 6 bits four in three bytes,
- * least significant bit first; 8, 16 and 32 bits little-endian. */
+/* Loads and stores codes of packed arrays. Elements of 4 bits are packed two per byte, the even
+ * index in the low nibble. Elements of 6 bits are packed four in three bytes, least significant bit
+ * first. Elements of 8, 16 and 32 bits are little-endian. */
 #include "format/format.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ bool bsmm_elem_bytes(uint32_t elem, uint64_t count, uint64_t *bytes) {
     return bsmm_mul_u64(groups, (uint64_t)group * bsmm_elem_row(elem)->bits / 8, bytes);
 }
 
-/* Six bits never reach past their group's third byte: the last of four starts at bit 2 of it. */
+/* Loads a 6-bit code. It never reads past the third byte of the group: the last of four codes
+ * starts at bit 2 of that byte. */
 static uint32_t load6(const uint8_t *base, uint64_t index) {
     uint32_t bit = (uint32_t)(index % 4) * 6;
     const uint8_t *at = base + index / 4 * 3 + bit / 8;

@@ -1,4 +1,5 @@
-/* Presets: names for element + scale + block shape. Nothing branches on a preset. */
+/* The table of presets: names for an element, a scale and a block shape. No code branches on a
+ * preset. */
 #include "format/format.h"
 
 #include <stdio.h>
@@ -33,7 +34,7 @@ static const bsmm_preset_info rows[] = {
 };
 /* clang-format on */
 
-/* Other spellings in use. */
+/* Other spellings of preset names that are in use. */
 static const struct {
     const char *alias, *name;
 } aliases[] = {
@@ -58,7 +59,7 @@ bool bsmm_format_equal(bsmm_format a, bsmm_format b) {
            a.block_cols == b.block_cols;
 }
 
-/* The element of an unscaled format's name; no matrix has one that is for scales alone. */
+/* Finds the element of an unscaled format's name. Formats for scales alone are not found. */
 static uint32_t elem_from_name(const char *name) {
     for (uint32_t elem = 1; elem < BSMM_ELEM_COUNT; elem++)
         if (bsmm_elem_traits_of[elem].in_matrices && strcmp(bsmm_elem_row(elem)->name, name) == 0)

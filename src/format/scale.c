@@ -1,4 +1,4 @@
-/* Scale formats: which element format a scale's codes have. */
+/* The table of scale formats. Each names the element format of its codes. */
 #include "format/format.h"
 
 static const bsmm_scale_row rows[] = {
@@ -13,7 +13,7 @@ static const bsmm_scale_row rows[] = {
 #include "format/scale.def"
 #undef SCALE
 
-/* A value of bsmm_scale without a row does not compile here. */
+/* With -Wswitch as an error, a value of bsmm_scale without a row does not compile. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 static bool has_row(bsmm_scale scale) {

@@ -1,7 +1,8 @@
-/* Parts of matrices, in place. */
+/* Makes operands of parts of matrices without copying. */
 #include "format/format.h"
 
-/* Moves a pointer and takes what it passes off the bytes that may be read behind it. */
+/* Advances a pointer, and reduces the number of bytes that may be read from it by the same
+ * amount. */
 static void advance(void **base, uint64_t *left, uint64_t bytes) {
     if (*base) *base = (uint8_t *)*base + bytes;
     *left = *left > bytes ? *left - bytes : 0;
@@ -38,7 +39,7 @@ void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols) {
 
 uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uint64_t offset) {
     if (o->m.format.scale == BSMM_SCALE_NONE) return 0;
-    /* It cannot fail: the whole matrix's map was made before. */
+    /* This call cannot fail, because the map of the whole matrix was made before. */
     if (bsmm_scale_map_make(&o->m, "part", &o->map) != BSMM_OK) return 0;
     o->m.scales = whole->m.scales;
     o->scale_bytes = whole->scale_bytes;

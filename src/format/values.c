@@ -1,10 +1,11 @@
-/* The values of all codes of 8 bits and fewer, computed by the compiler; tested against
- * bsmm_elem_decode, code by code. */
+/* Tables of the values of all codes of formats with at most 8 bits, computed by the compiler. A
+ * test compares each value with bsmm_elem_decode. */
 #include "format/format.h"
 
 #include <math.h>
 
-/* A magnitude with m mantissa bits is a whole number of the least subnormal `ulp`. */
+/* The magnitude of a code is an integer multiple of the least subnormal, `ulp`. These macros
+ * compute the integer from the code's exponent and its m mantissa bits. */
 #define EXPONENT(c, m) ((c) >> (m))
 #define WHOLE(c, m)    ((uint64_t)((c) & ((1u << (m)) - 1)) | (uint64_t)(EXPONENT(c, m) != 0) << (m))
 #define MAGNITUDE(c, m, ulp)                                                                       \
@@ -13,7 +14,7 @@
 #define REST(c, bits)           ((c) & ((1u << ((bits)-1)) - 1))
 #define FINITE(c, bits, m, ulp) (SIGN(c, bits) * MAGNITUDE(REST(c, bits), m, ulp))
 
-/* The value of code c of each kind of element. */
+/* The value of code c, for each kind of element format (elem.def). */
 #define VALUE_SIGNED(c, bits, m, ulp, max, inf)                                                    \
     (REST(c, bits) <= (max)            ? FINITE(c, bits, m, ulp)                                   \
      : (inf) && REST(c, bits) == (inf) ? SIGN(c, bits) * (double)INFINITY                          \
@@ -40,7 +41,8 @@
     CODES_64(of, c, __VA_ARGS__), CODES_64(of, (c) + 64u, __VA_ARGS__),                            \
         CODES_64(of, (c) + 128u, __VA_ARGS__), CODES_64(of, (c) + 192u, __VA_ARGS__)
 
-/* Of each number of bits that there is: the table, and its name; there is none of 16 and more. */
+/* For each width in bits, ARRAY_ defines the table of a format and NAME_ names it. Formats of 16
+ * and more bits have no table. */
 #define ARRAY_4(id, of, ...)  static const double of_##id[16] = {CODES_16(of, 0u, __VA_ARGS__)};
 #define ARRAY_6(id, of, ...)  static const double of_##id[64] = {CODES_64(of, 0u, __VA_ARGS__)};
 #define ARRAY_8(id, of, ...)  static const double of_##id[256] = {CODES_256(of, 0u, __VA_ARGS__)};
