@@ -169,8 +169,8 @@ BSMM_SHARED double bsmm_log2_series(float value) {
     const uint32_t bits = bsmm_float_bits(tiny ? value * 0x1p24f : value), low = bits & 0x007fffffu;
     if (value == 0) return -(double)bsmm_bits_float(0x7f800000u);
     if (bits >= 0x7f800000u) return (double)value; /* value is Inf or NaN */
-    const bool upper =
-        low > 0x003504f3u; /* mantissa above sqrt(2): take half of it, so that m is near 1 */
+    /* If the mantissa is above sqrt(2), half of it is taken, so that m is near 1. */
+    const bool upper = low > 0x003504f3u;
     const int exponent = (int)(bits >> 23) - 127 + upper - (tiny ? 24 : 0);
     const double m = (double)bsmm_bits_float(low | (upper ? 0x3f000000u : 0x3f800000u));
     const double s = (m - 1) / (m + 1), square = s * s;

@@ -1,6 +1,6 @@
-/* The activations: one row each. Formulas avoid sums that cancel, so that an activation adds a few
- * roundings of double and no more: 1 + erf(x) is erfc(-x), and 1 + tanh(u) is 2 / (1 + exp(-2u)).
- */
+/* The table of activations, one row each. The formulas avoid sums that cancel, so that an
+ * activation adds only a few roundings of double. For example, 1 + erf(x) is computed as erfc(-x),
+ * and 1 + tanh(u) as 2 / (1 + exp(-2u)). */
 #include "core/epilogue.h"
 
 #include <math.h>
@@ -26,7 +26,8 @@ static double gelu_tanh(double x, double slope) {
     return silu(x, 2 * sqrt_2_over_pi * (1 + 0.044715 * x * x));
 }
 
-/* A comparison that NaN fails must keep NaN. */
+/* Computes max(x, 0). The comparison is written so that a NaN, which fails every comparison, stays
+ * NaN. */
 static double relu(double x, double slope) {
     (void)slope;
     return x < 0 ? 0 : x;
@@ -74,7 +75,7 @@ const bsmm_activation_row *bsmm_activation_row_of(uint32_t activation) {
     return activation < BSMM_COUNT(rows) ? &rows[activation] : NULL;
 }
 
-/* NaN passes a clamp, as it passes torch.clamp. */
+/* Clamps x to [least, most]. NaN stays NaN, as in torch.clamp. */
 static double clamp(double x, double least, double most) {
     return x < least ? least : x > most ? most : x;
 }

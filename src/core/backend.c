@@ -1,4 +1,4 @@
-/* The table of backends, and devices by their names. */
+/* The table of backends. It also finds devices by their names, such as "cuda:0". */
 #include "core/describe.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static const bsmm_backend *backend_of(const char *device) {
     return NULL;
 }
 
-/* "" and ":12"; at most 4 digits. */
+/* Parses the part of a device's name after the kind: "" or ":" and at most 4 digits. */
 static bool take_ordinal(const char *text, uint32_t *ordinal) {
     *ordinal = 0;
     if (!*text) return true;
@@ -62,9 +62,10 @@ bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place) {
 static bsmm_status check_buffer(const bsmm_place *place, const void *pointer, const char *operand,
                                 const char *field, uint32_t alignment, const char *who) {
     char what[64];
-    if (!pointer) return BSMM_OK; /* dealt with before */
+    if (!pointer) return BSMM_OK; /* the caller has checked for NULL */
     bool aligned = !alignment || bsmm_is_aligned(pointer, alignment);
-    /* Names take a small product's run 2% of its time. */
+    /* Return before the name for a message is formatted: formatting takes 2% of the time of a small
+     * product. */
     if (aligned && place->backend->host_memory) return BSMM_OK;
     snprintf(what, sizeof what, "%s.%s", operand, field);
     if (!aligned)

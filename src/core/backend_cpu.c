@@ -1,4 +1,4 @@
-/* The processor that calls, as a device. */
+/* The backend of the CPU that calls the library. */
 #include "base/cpu.h"
 #include "core/describe.h"
 

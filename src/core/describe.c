@@ -1,4 +1,4 @@
-/* Validation of a product: shapes, formats, factors, and, before a run, memory. */
+/* Validates a product: shapes, formats and factors, and, before a run, the memory. */
 #include "core/describe.h"
 #include "core/epilogue.h"
 #include "core/groups.h"
@@ -10,14 +10,14 @@ static bool is_unscaled(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_NONE;
 }
 
-/* field must equal the extent that another matrix sets. */
+/* Checks that an extent equals the extent that another matrix sets. */
 static bsmm_status check_same(const char *field, int64_t value, const char *other, int64_t wanted) {
     if (value == wanted) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "%s: value is %lld; must equal %s (%lld)", field,
                      (long long)value, other, (long long)wanted);
 }
 
-/* A gated activation makes one column of D out of two of A x B^T. */
+/* Checks the columns of D. A gated activation makes one column of D from two columns of A x B^T. */
 static bsmm_status check_d_cols(const bsmm_product *p) {
     int64_t n = p->b.m.rows;
     if (!bsmm_is_gated(p)) return check_same("d.cols", p->d.m.cols, "b.rows", n);
@@ -64,7 +64,8 @@ static bsmm_status take_c(const bsmm_matmul_desc *desc, bsmm_product *p) {
     return bsmm_check_addend(&p->c, "c");
 }
 
-/* A matrix that groups of a kind share out may have its scales apart. */
+/* Takes an operand. If groups of this kind divide it (each group owns a range of its rows or
+ * columns), its scales may be stored separately for each group. */
 static bsmm_status take_operand(const bsmm_product *p, const bsmm_matrix *from, const char *what,
                                 uint32_t kind, bsmm_operand *to) {
     if (p->groups && p->groups->kind == kind)
@@ -142,7 +143,7 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
 
 /* ---- memory ---- */
 
-/* D's data and scales must not touch what a run reads. */
+/* Checks that the data and scales of D do not overlap memory that a run reads. */
 bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
                              const char *what) {
     if (!bsmm_overlap(d->m.data, d->data_bytes, read, bytes) &&
@@ -190,7 +191,7 @@ static bsmm_status check_d_apart(const bsmm_product *p) {
                     : BSMM_OK;
 }
 
-/* One for each of B's rows, and for each group where it says so. */
+/* Returns the size of the bias: one value for each row of B, and with EACH_BIAS for each group. */
 static uint64_t bias_bytes(const bsmm_product *p) {
     bool each = p->groups && p->groups->flags & BSMM_GROUP_EACH_BIAS;
     uint64_t groups = each ? (uint64_t)p->groups->count : 1;

@@ -1,65 +1,69 @@
-/* Description -> product: the only way in for matmul, plans, explain and the speed of light. */
+/* Turns a caller's description into a validated product. Matmul, plans, explain and the
+ * speed-of-light estimate all use it. */
 #ifndef BSMM_DESCRIBE_H
 #define BSMM_DESCRIBE_H
 
 #include "core/kernel.h"
 
-/* What names a caller gave besides the matrices. */
+/* A validated description: the product, and the device and kernel that the caller named. */
 typedef struct bsmm_request {
     bsmm_product product;
-    bsmm_finish finish; /* what product.finish points to, if there is an epilogue */
-    bsmm_groups groups; /* what product.groups points to, if there are groups */
-    const char *device; /* never NULL */
-    const char *kernel; /* NULL: the best that accepts */
+    bsmm_finish finish; /* target of product.finish, if there is an epilogue */
+    bsmm_groups groups; /* target of product.groups, if there are groups */
+    const char *device; /* device's name, never NULL */
+    const char *kernel; /* kernel's name; NULL: the best that accepts */
 } bsmm_request;
 
 /* ---- devices (backend.c) ---- */
 
-const bsmm_backend *bsmm_backend_at(uint32_t index); /* NULL past the last */
+const bsmm_backend *bsmm_backend_at(uint32_t index); /* returns NULL past the last */
 
 /* ---- products (describe.c) ---- */
 
-/* Checks every field of desc but the memory behind the pointers of matrices and bias; the device is
- * not opened. */
+/* Checks every field of desc. It does not check the memory of matrices and bias, and does not open
+ * the device. */
 bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request);
 
-/* Whether two pieces of memory share a byte. */
+/* Tells whether two ranges of memory share a byte. */
 static inline bool bsmm_overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {
     uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
     return a && b && a_bytes && b_bytes && x < y + b_bytes && y < x + a_bytes;
 }
 
-/* Checks the memory of a product that is about to run: there, of the product's device, aligned as
- * formats and the kernel want it, D apart from A, B, C. */
+/* Checks the memory of a product that is about to run. Each buffer must be present, belong to the
+ * product's device, and be aligned as the format and the kernel need it. D must not overlap A, B or
+ * C. */
 bsmm_status bsmm_check_memory(const bsmm_product *product, const bsmm_kernel *kernel);
 
-/* Checks that `bytes` at `memory`, which a caller brings for a kernel's use as `what`, touch
- * nothing that the run reads or writes. */
+/* Checks that memory which a caller provides for the kernel (workspace or packed B) does not
+ * overlap anything that the run reads or writes. `what` names the memory in messages. */
 bsmm_status bsmm_check_room(const bsmm_product *product, const void *memory, uint64_t bytes,
                             const char *what);
 
-/* One operand's memory. */
+/* Checks the memory of one operand. */
 bsmm_status bsmm_check_operand(const bsmm_product *product, const bsmm_kernel *kernel,
                                const bsmm_operand *operand, const char *name);
 
-/* D's data and scales must not touch what a run reads. */
+/* Checks that the data and scales of D do not overlap memory that a run reads. */
 bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
                              const char *what);
 
-/* `count` values of 4 bytes that a run reads: there, aligned, the device's, apart from D. */
+/* Checks an array of `count` 4-byte values that a run reads: it must be present, aligned, memory of
+ * the device, and must not overlap D. */
 bsmm_status bsmm_check_values(const bsmm_product *product, const void *values, int64_t count,
                               const char *what);
 
-/* C and the residual: unscaled f32, f16 or bf16, and D itself or apart from it. step: of a stack,
- * else 0. */
+/* Check a matrix that is added, C or the residual. It must be unscaled f32, f16 or bf16, and be
+ * either D itself or not overlap D. `step` is the distance between the matrices of a stack, or 0 if
+ * there is one matrix. */
 bsmm_status bsmm_check_addend(const bsmm_operand *operand, const char *what);
 bsmm_status bsmm_check_addend_place(const bsmm_product *product, const bsmm_operand *operand,
                                     uint64_t step, const char *what);
 
-/* The row count that a run with any_rows is given. */
+/* Checks the number of rows that a run of a BSMM_MATMUL_ANY_ROWS plan gives. */
 bsmm_status bsmm_check_rows(const bsmm_product *product);
 
-/* As bsmm_check_memory for B alone, which is about to be packed. */
+/* Checks the memory of B alone, before B is packed. */
 bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel);
 
 /* ---- epilogues (describe_epilogue.c) ---- */
@@ -69,24 +73,26 @@ bsmm_status bsmm_finish_check_memory(const bsmm_product *product, const bsmm_ker
 
 /* ---- features (features.c) ---- */
 
-/* The reason why a kernel lacks what a product asks for; NULL if it has all. */
+/* Returns the reason why a kernel lacks a feature that the product needs, or NULL if it has all of
+ * them. */
 const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *product);
 
 /* ---- the registry (registry.c) ---- */
 
-const bsmm_kernel *bsmm_kernel_at(uint32_t index); /* NULL past the last */
+const bsmm_kernel *bsmm_kernel_at(uint32_t index); /* returns NULL past the last */
 
-/* Opens the request's device and finds the kernel: the forced one, or the first that accepts, which
- * fills `state` (BSMM_STATE_BYTES). */
+/* Opens the request's device and chooses the kernel: the one that the caller named, or else the
+ * first that accepts. The kernel fills `state` (BSMM_STATE_BYTES bytes). */
 bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_kernel **kernel);
 
-/* Why a kernel does not take a request (wrong device, one that cannot be opened, or its own
- * reason); NULL if it does, and fills `state`. Opens the request's device where that is not done.
- */
+/* Returns the reason why a kernel does not accept a request: the wrong device, a device that cannot
+ * be opened, or the kernel's own reason. It returns NULL if the kernel accepts; the kernel has then
+ * filled `state`. The request's device is opened if it is not open yet. */
 const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
                                 char *why, size_t size);
 
-/* Bytes of B packed ahead for the kernel, header included; 0: it takes B as it is stored. */
+/* Returns the size of B packed for the kernel, including the header, or 0 if the kernel reads B as
+ * it is stored. */
 uint64_t bsmm_kernel_packed_b_bytes(const bsmm_kernel *kernel, const bsmm_product *product,
                                     const void *state);
 

@@ -1,11 +1,12 @@
-/* Validation of a bsmm_epilogue, and, before a run, of its memory. */
+/* Validates a bsmm_epilogue and, before a run, its memory. */
 #include "core/describe.h"
 #include "core/epilogue.h"
 #include "core/groups.h"
 
 #include <math.h>
 
-/* A field that has no meaning beside an activation must be 0: it would be ignored silently. */
+/* Checks that a field which the activation does not use is 0. Otherwise the value would be ignored
+ * silently. */
 static bsmm_status check_unused(const bsmm_activation_row *row, const char *field, double value,
                                 bool is_used) {
     if (is_used || value == 0) return BSMM_OK;

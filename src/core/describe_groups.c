@@ -1,5 +1,6 @@
-/* Validation of a bsmm_group: its own fields, then what it means for the matrices, then, before a
- * run, its memory. */
+/* Validates a bsmm_group: first its own fields, then its effect on the matrices, and before a run
+ * its memory. A group is one of several products of one plan (docs/GROUPS.md). A stack has one
+ * matrix for each group; in a divided matrix each group owns a range of rows or columns. */
 #include "core/epilogue.h"
 #include "core/groups.h"
 
@@ -61,9 +62,11 @@ bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_grou
     return BSMM_OK;
 }
 
-/* ---- matrices that groups share out ---- */
+/* ---- divided matrices ---- */
 
-/* Rows or columns that begin a byte, a scale block and a tile of the layout. */
+/* Returns the number of rows or columns of a divided matrix to whose multiples groups must
+ * start, so that each group begins at the start of a byte, of a scale block and of a tile of the
+ * layout. */
 static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {
     bool contiguous = by_cols == (o->m.order == BSMM_ORDER_ROW);
     int64_t grain = contiguous ? bsmm_elem_group(o->m.format.elem) : 1;
@@ -73,7 +76,8 @@ static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {
     return scales % grain == 0 ? scales : scales * grain;
 }
 
-/* A part's padding would reach into the next part's scales, or behind the last one's. */
+/* Refuses layouts that pad the rows of a pitch. The padding of one group would reach into the
+ * scales of the next group, or past the end of the buffer. */
 static bsmm_status check_pitch(const bsmm_operand *o, const char *what) {
     bool by_pitch = o->map.digit_count == 0 && o->map.tile_row_step == 1;
     if (!by_pitch || !bsmm_layout_pads(o->m.scale_layout)) return BSMM_OK;
@@ -101,15 +105,16 @@ static bsmm_status check_shared_out(const bsmm_groups *g, const bsmm_operand *o,
     return apart ? BSMM_OK : check_pitch(o, what);
 }
 
-/* The grains of `tile` rows or columns that `count` parts of an extent take at most: each part may
- * begin one more than it fills. */
+/* Returns the largest number of tiles of `tile` rows or columns that `count` groups of an extent
+ * can take together. Each group may take one tile more than it fills. */
 static uint64_t most_grains(int64_t extent, int64_t tile, int64_t count) {
     int64_t parts = bsmm_min_i64(count, extent), rest = extent % tile;
     int64_t grains = extent / tile + parts;
     return (uint64_t)(parts > rest ? grains - bsmm_ceil_div(parts - rest, tile) : grains);
 }
 
-/* The bytes of the scales that groups share out, at most. */
+/* Computes the largest size of the scales of a divided matrix whose groups store their scales
+ * separately. */
 static bsmm_status measure_apart(const bsmm_groups *g, const char *what, bsmm_operand *o) {
     bool by_cols = g->kind == BSMM_GROUP_K;
     int64_t extent = by_cols ? o->m.cols : o->m.rows;
@@ -118,7 +123,7 @@ static bsmm_status measure_apart(const bsmm_groups *g, const char *what, bsmm_op
     uint64_t bytes = bsmm_scale_row_of(o->m.format.scale)->bytes;
     o->scale_bytes = 0;
     if (extent == 0 || g->count == 0 || o->map.count == 0) return BSMM_OK;
-    /* Pitches are padded to 4. */
+    /* Layouts without tiles pad their pitch to 4 scales. */
     if (o->map.digit_count == 0 && bsmm_layout_pads(o->m.scale_layout)) tile = 4;
     tile *= by_cols ? o->m.format.block_cols : o->m.format.block_rows;
     *(by_cols ? &grain.m.cols : &grain.m.rows) = tile;
@@ -159,7 +164,7 @@ static bsmm_status check_step(const char *field, int64_t step, bool shared, int6
                      (long long)multiple);
 }
 
-/* Elements from one packed matrix to the next; scales the same. */
+/* Return the distance between matrices that are stored without gaps, in elements and in scales. */
 static uint64_t packed_elements(const bsmm_operand *o) {
     int64_t lines = o->m.order == BSMM_ORDER_ROW ? o->m.rows : o->m.cols;
     uint64_t elements;
@@ -175,7 +180,8 @@ static uint64_t resolve(int64_t given, uint64_t packed) {
     return given == BSMM_GROUP_SHARED ? 0 : given ? (uint64_t)given : packed;
 }
 
-/* The whole stack is what memory is checked for. */
+/* Sets the sizes of an operand in bytes to those of the whole stack, so that the check of memory
+ * covers it. */
 static bsmm_status widen(bsmm_operand *o, const char *what, int64_t count, bsmm_group_step step) {
     uint64_t data, scales, more = count > 0 ? (uint64_t)count - 1 : 0;
     uint64_t scale_size =
@@ -193,7 +199,8 @@ static bsmm_status widen(bsmm_operand *o, const char *what, int64_t count, bsmm_
                      (long long)count, what);
 }
 
-/* One stack: where its steps are given and kept. */
+/* One stack of matrices: the steps that the caller gave, and the place where the resolved steps are
+ * stored. */
 typedef struct stack {
     bsmm_operand *o;
     const char *what, *field, *scale_field;
@@ -202,7 +209,8 @@ typedef struct stack {
     bool is_stack, is_written;
 } stack;
 
-/* Whether matrices lie side by side in one pitch: (M, G, N) seen as G matrices of (M, N). */
+/* Tells whether the matrices of a stack lie side by side within one pitch, as when a tensor (M, G,
+ * N) is seen as G matrices of (M, N). */
 static bool lie_side_by_side(const bsmm_operand *o, uint64_t step, int64_t count) {
     uint64_t line = (uint64_t)(o->m.order == BSMM_ORDER_ROW ? o->m.cols : o->m.rows);
     uint64_t pitch = (uint64_t)o->m.ld;
@@ -262,7 +270,8 @@ static bsmm_status place_stacks(const bsmm_group *from, bsmm_groups *g, bsmm_pro
 
 /* ---- gathered rows ---- */
 
-/* Rows of A as they are copied for kernels: packed, with scales in row-major order. */
+/* Describes the copy of A's gathered rows that kernels multiply: rows without gaps, with scales in
+ * row-major order. */
 static bsmm_status describe_gathered(bsmm_groups *g, const bsmm_product *p) {
     if (!(g->flags & BSMM_GROUP_GATHER_A)) return BSMM_OK;
     if (p->a.m.format.scale != BSMM_SCALE_NONE && p->a.m.format.block_rows != 1)
@@ -317,7 +326,7 @@ bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *g, bsmm_produ
 
 /* ---- memory ---- */
 
-/* One for each of D's rows, of all groups. */
+/* Returns the number of rows of D over all groups, for arrays with one value per row. */
 int64_t bsmm_groups_rows(const bsmm_product *p) {
     bool one = !p->groups || p->groups->kind == BSMM_GROUP_ROWS;
     return one ? p->d.m.rows : p->d.m.rows * p->groups->count;

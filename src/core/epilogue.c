@@ -1,6 +1,6 @@
-/* alpha * acc + beta * C + bias, then activation, residual and factors, rounded once into D.
- * Eight-bit results saturate, as the units that produce them do; f16 and bf16 overflow to Inf, as
- * IEEE 754 says. */
+/* The scalar epilogue: alpha * acc + beta * C + bias, then the activation, the residual and the
+ * factors, rounded once into D. Eight-bit results saturate, as in hardware that converts to FP8.
+ * f16 and bf16 results overflow to Inf, as in IEEE 754. */
 #include "core/epilogue.h"
 
 static double element_at(const bsmm_operand *o, int64_t r, int64_t c) {
@@ -8,7 +8,7 @@ static double element_at(const bsmm_operand *o, int64_t r, int64_t c) {
     return bsmm_elem_decode(elem, bsmm_elem_load(elem, o->m.data, bsmm_operand_index(o, r, c)));
 }
 
-/* Column n of A x B^T with its factor, C and bias; exact sums stay in double. */
+/* Computes alpha * acc + beta * C + bias of column n of A x B^T, in double. */
 static double combine(const bsmm_product *p, int64_t r, int64_t n, double acc) {
     double value = p->alpha * acc;
     if (p->has_c) value += p->beta * element_at(&p->c, r, n);
@@ -17,7 +17,7 @@ static double combine(const bsmm_product *p, int64_t r, int64_t n, double acc) {
     return value;
 }
 
-/* The gate's column of D's column c, and the up's. */
+/* Return the columns of A x B^T that hold the gate and the up of column c of D. */
 static int64_t gate_column(const bsmm_product *p, int64_t c) {
     return p->finish->interleaved ? 2 * c : c;
 }
@@ -31,7 +31,7 @@ static double activate(const bsmm_product *p, int64_t r, int64_t c, const double
                                 combine(p, r, up_column(p, c), acc[up]));
 }
 
-/* D(r, c) before the last rounding. */
+/* Computes D(r, c) before the last rounding. */
 static double finish(const bsmm_product *p, int64_t r, int64_t c, const double *acc, int64_t up) {
     const bsmm_finish *f = p->finish;
     if (!f) return combine(p, r, c, *acc);

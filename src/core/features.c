@@ -1,11 +1,12 @@
-/* Why a kernel does not take what a product asks for beyond a product of two matrices: one reason
- * for each feature, in one place. */
+/* The features of a product that not every kernel supports, and the reason with which kernels
+ * without a feature refuse. */
 #include "core/describe.h"
 
 static uint32_t features_of(const bsmm_product *p) {
     uint32_t features =
         (p->finish ? BSMM_FEATURE_EPILOGUE : 0) | (p->invariant ? BSMM_FEATURE_INVARIANT : 0);
-    if (p->backend->host_memory) return features; /* core cuts such products into parts */
+    /* On the CPU, parts.c cuts products with these features into plain parts. */
+    if (p->backend->host_memory) return features;
     return features | (p->any_rows ? BSMM_FEATURE_ANY_ROWS : 0) |
            (p->groups ? BSMM_FEATURE_GROUPS : 0);
 }

@@ -1,27 +1,29 @@
-/* Groups of products: what a description says (describe_groups.c). parts.h runs them in host
- * memory. */
+/* Validation of groups (describe_groups.c). A group is one of several products that run as one
+ * plan. On the CPU, parts.h runs the groups. */
 #ifndef BSMM_CORE_GROUPS_H
 #define BSMM_CORE_GROUPS_H
 
 #include "core/describe.h"
 
-/* Checks every field on its own. `copy`: room for the caller's struct, whose steps are placed
- * later. */
+/* Checks every field of a bsmm_group on its own. The caller's struct is copied to `copy`;
+ * bsmm_groups_place resolves its steps later. */
 bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_groups *to);
 
-/* bsmm_operand_take of a matrix that groups share out, whose scales may be apart. */
+/* Takes an operand that groups divide (each group owns a range of its rows or columns). Its scales
+ * may be stored separately for each group. */
 bsmm_status bsmm_groups_take_operand(const bsmm_groups *groups, const bsmm_matrix *from,
                                      const char *what, bsmm_operand *to);
 
-/* Checks what the groups ask of the product's matrices, and resolves steps. Sizes of stacks in
- * bytes become those of all matrices. finish: the product's own, or NULL. */
+/* Checks that the product's matrices fit the groups, and resolves the steps of stacks. The
+ * operands' sizes in bytes become those of whole stacks. `finish` is the product's own epilogue, or
+ * NULL. */
 bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *groups, bsmm_product *product,
                               bsmm_finish *finish);
 
-/* Checks the arrays of a run. */
+/* Checks the arrays of a run, such as the group sizes. */
 bsmm_status bsmm_groups_check_memory(const bsmm_product *product);
 
-/* The rows of D in all groups together; those of D itself where there are none. */
+/* Returns the number of rows of D in all groups together, or of D itself without groups. */
 int64_t bsmm_groups_rows(const bsmm_product *product);
 
 #endif

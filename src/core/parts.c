@@ -1,7 +1,8 @@
-/* Runs of products that are cut into parts: which kernel takes a part, and the loop over groups. */
+/* Runs products that are cut into parts: chooses the kernel of each part and loops over groups. */
 #include "core/parts.h"
 
-/* Parts of so many rows and fewer may take the kernel for few rows; it refuses what is too many. */
+/* The largest number of rows of a part for which the few-row kernel is tried. That kernel refuses
+ * parts with too many rows for it. */
 enum { MOST_FEW_ROWS = 64 };
 
 typedef struct kernel_state {
@@ -20,7 +21,7 @@ static const char *refusal(const bsmm_kernel *kernel, const bsmm_product *part, 
 
 /* ---- plans ---- */
 
-/* The most workspace that `few` needs. */
+/* Returns the largest workspace that the few-row kernel needs for any number of rows. */
 static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *widest) {
     char why[200];
     kernel_state state;
@@ -34,7 +35,8 @@ static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *widest
     return most;
 }
 
-/* The best kernel for one row; NULL where it is the plan's, or another was asked for. */
+/* Chooses the best kernel for one row. Returns NULL if it is the plan's own kernel, or if the
+ * caller named a kernel. */
 static const bsmm_kernel *choose_few(const bsmm_request *request, const bsmm_product *widest,
                                      const bsmm_kernel *many) {
     bsmm_request one = *request;
@@ -48,7 +50,7 @@ static const bsmm_kernel *choose_few(const bsmm_request *request, const bsmm_pro
     return few;
 }
 
-/* The reference, the last of the table, takes any product. */
+/* Returns the reference kernel, which is the last of the table and accepts any product. */
 static const bsmm_kernel *reference(void) {
     const bsmm_kernel *last = bsmm_kernel_at(0);
     for (uint32_t i = 1; bsmm_kernel_at(i); i++)
@@ -156,7 +158,8 @@ static bsmm_status run_groups(const bsmm_parts *parts, const bsmm_product *produ
     return BSMM_OK;
 }
 
-/* A run's rows; a value from the device may be anything. */
+/* Returns the number of rows of a run. A number from device memory may have any value, so it is
+ * clamped. */
 static int64_t rows_of_run(const bsmm_product *p) {
     if (!p->device_rows) return p->rows;
     int64_t rows = *p->device_rows;

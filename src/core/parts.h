@@ -1,63 +1,67 @@
-/* Products whose extents each run chooses, and groups of products, in host memory. Core cuts them
- * into parts, each a product of its own that any kernel takes, so that no kernel of the CPU knows
- * of them. */
+/* Runs products whose number of rows each run chooses, and groups of products, on the CPU. Core
+ * cuts such a product into parts. Each part is a plain product that any kernel accepts, so that CPU
+ * kernels need no code for parts. */
 #ifndef BSMM_CORE_PARTS_H
 #define BSMM_CORE_PARTS_H
 
 #include "core/groups.h"
 
-/* Kernels for a part: `few` is the best for few rows, `many` the plan's. On the CPU both give a row
- * the same bits (docs/NUMERICS.md, Determinism). A group of no columns has no sums: `empty`, the
- * reference, stores it. */
+/* The kernels of a product that is cut into parts. `few` is the best kernel for few rows, `many`
+ * the plan's kernel. On the CPU both give bitwise identical rows (docs/NUMERICS.md, Determinism).
+ * `empty` is the reference kernel; it stores a group without columns, which has nothing to sum. */
 typedef struct bsmm_parts {
-    const bsmm_kernel *few, *many, *empty; /* few: NULL if there is no other than many */
-    uint64_t gathered_bytes;  /* of the workspace: gathered rows of A, before the kernel's */
-    uint64_t workspace_bytes; /* with these */
-    uint64_t packed_bytes;    /* of each packed B of a stack */
+    const bsmm_kernel *few, *many, *empty; /* few is NULL if it would be the same as many */
+    uint64_t gathered_bytes;  /* size of A's gathered rows, at the start of the workspace */
+    uint64_t workspace_bytes; /* size of the workspace, gathered rows included */
+    uint64_t packed_bytes;    /* size of one packed matrix of the stack B */
 } bsmm_parts;
 
 static inline bool bsmm_has_parts(const bsmm_product *p) {
     return p->backend->host_memory && (p->any_rows || p->groups);
 }
 
-/* The part of the largest extents that a run may have, without memory. Of a product without parts:
- * the product itself. */
+/* Makes the part with the largest extents that a run may have, without memory. A product that is
+ * not cut into parts is its own widest part. */
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
-/* Chooses the kernels of a plan whose kernel and its state for the widest part are given. */
+/* Chooses the kernels for the parts of a plan. `many` is the plan's kernel, and `state` its state
+ * for the widest part. */
 void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const void *state,
                      bsmm_parts *parts);
 
 bsmm_status bsmm_parts_run(const bsmm_parts *parts, const bsmm_product *product, void *workspace);
 
-/* The matrices of a stack that B is, and their packing, by the plan's state. */
+/* Return the number of matrices in the stack B, and pack all of them with the plan's kernel and
+ * state. */
 int64_t bsmm_parts_b_count(const bsmm_product *product);
 bsmm_status bsmm_parts_pack_b(const bsmm_parts *parts, const bsmm_product *product,
                               const void *state, void *packed);
 
 /* ---- parts_cut.c ---- */
 
-/* A part of a product: the products's structs with the part's pointers and extents. */
+/* A part of a product: a copy of the product's structs with the pointers and extents of the
+ * part. */
 typedef struct bsmm_part {
     bsmm_product product;
-    bsmm_finish finish; /* what product.finish points to, if there is an epilogue */
+    bsmm_finish finish; /* target of product.finish, if there is an epilogue */
 } bsmm_part;
 
-/* Where the group before ended: its last row or column, and its scales where they are apart. */
+/* The end of the group before: its last row or column plus one and, if groups store their scales
+ * separately, the end of its scales. */
 typedef struct bsmm_part_cursor {
     int64_t end;
     uint64_t scales[2];
 } bsmm_part_cursor;
 
-/* The first rows of a product. */
+/* Makes the part of the first `rows` rows of a product. */
 void bsmm_part_take_rows(const bsmm_product *product, int64_t rows, bsmm_part *part);
 
-/* Group number `index`, which must follow the one before. Returns the first of D's rows that index
- * the gather. */
+/* Makes the part of group number `index`. Groups must be taken in order. Returns the group's first
+ * row in the gather array. */
 int64_t bsmm_part_take_group(const bsmm_product *product, int64_t index, bsmm_part_cursor *cursor,
                              bsmm_part *part);
 
-/* Copies rows of A to `memory` and makes them the part's A. */
+/* Copies the gathered rows of A to `memory` and makes the copy the A of the part. */
 void bsmm_part_gather(const bsmm_groups *groups, const int32_t *rows, void *memory,
                       bsmm_product *part);
 uint64_t bsmm_part_gathered_bytes(const bsmm_groups *groups);

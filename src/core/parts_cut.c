@@ -1,4 +1,4 @@
-/* One part of a product: pointers and extents of a run's rows or of a group. */
+/* Makes one part of a product: sets the pointers and extents for a run's rows or for a group. */
 #include "core/epilogue.h"
 #include "core/parts.h"
 
@@ -22,7 +22,8 @@ void bsmm_part_widest(const bsmm_product *product, bsmm_product *part) {
         part->a = product->groups->gathered;
 }
 
-/* Rows of all that has D's rows; of A unless its rows are gathered. */
+/* Keeps a range of rows of every matrix and array that has D's rows. A is included unless its rows
+ * are gathered. */
 static void keep_rows(bsmm_part *part, int64_t row, int64_t rows, bool of_a) {
     bsmm_product *p = &part->product;
     bsmm_finish *f = &part->finish;
@@ -57,7 +58,7 @@ static void step_global(bsmm_operand *o, bool each, int64_t index) {
     if (each) o->m.global_scale += index;
 }
 
-/* What may come one per group. */
+/* Sets the values that may differ between groups: second-level scales, alpha, bias and factors. */
 static void take_values(const bsmm_groups *g, int64_t index, bsmm_part *part) {
     bsmm_product *p = &part->product;
     step_global(&p->a, g->flags & BSMM_GROUP_EACH_A_GLOBAL, index);
@@ -77,7 +78,8 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
     return value < least ? least : bsmm_min_i64(value, most);
 }
 
-/* The next share of an extent; its size on the device may be anything. */
+/* Returns the start of the next group's range of an extent, and its length in *count. The size
+ * comes from device memory and may have any value, so it is clamped. */
 static int64_t next_share(const bsmm_groups *g, int64_t index, int64_t extent,
                           bsmm_part_cursor *cursor, int64_t *count) {
     int64_t start = bsmm_min_i64(bsmm_round_up(cursor->end, g->align), extent);
@@ -86,7 +88,8 @@ static int64_t next_share(const bsmm_groups *g, int64_t index, int64_t extent,
     return start;
 }
 
-/* Scales of a part's own, behind those of the group before. */
+/* Sets the part's scales if groups store their scales separately. They follow the scales of the
+ * group before. */
 static void take_apart(const bsmm_operand *whole, bsmm_operand *part, uint64_t *offset) {
     *offset += bsmm_operand_own_scales(part, whole, *offset);
 }
@@ -168,7 +171,8 @@ static void clear_rows(bsmm_operand *o) {
                rows * o->map.tile_row_step * bsmm_scale_row_of(o->m.format.scale)->bytes);
 }
 
-/* Code 0 is +0 in every element format, and no scale of code 0 makes more of it. */
+/* Gathers rows. A row index outside A leaves a row of code 0, which is +0 in every element format.
+ * A scale of code 0 does not change that. */
 void bsmm_part_gather(const bsmm_groups *g, const int32_t *rows, void *memory, bsmm_product *part) {
     const bsmm_operand from = part->a;
     part->a = g->gathered;

@@ -1,4 +1,5 @@
-/* Plans: validate and choose once, run many times; and the one call on top of them. */
+/* Plans, which validate a product and choose its kernel once and run it many times, and
+ * bsmm_matmul, which makes a plan for a single run. */
 #include "core/describe.h"
 #include "core/parts.h"
 
@@ -6,28 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a packed B was made for, ahead of the kernel's bytes. */
+/* The header in front of packed B. It records the kernel, formats and shape for which B was
+ * packed. */
 typedef struct packed_header {
     char magic[8];
     char kernel[24];
-    uint64_t bytes; /* of the whole, this header included */
+    uint64_t bytes; /* size of packed B, this header included */
     int64_t rows, cols;
     bsmm_format a, b;
-    int64_t groups; /* of a stack, else 0 */
+    int64_t groups; /* number of matrices of a stack, else 0 */
     uint8_t zero[32];
 } packed_header;
 
 _Static_assert(sizeof(packed_header) % 64 == 0, "what follows the header must stay aligned");
 
 struct bsmm_plan {
-    bsmm_product product; /* without memory */
-    bsmm_finish finish;   /* what product.finish points to, if there is an epilogue */
-    bsmm_groups groups;   /* what product.groups points to, if there are groups */
+    bsmm_product product; /* the product, without pointers to memory */
+    bsmm_finish finish;   /* target of product.finish, if there is an epilogue */
+    bsmm_groups groups;   /* target of product.groups, if there are groups */
     const bsmm_kernel *kernel;
-    bsmm_parts parts; /* of a product that runs cut into parts */
+    bsmm_parts parts; /* kernels of a product that is cut into parts */
     uint64_t workspace_bytes;
-    packed_header packed; /* of its packed B; bytes 0: the kernel has no such form */
-    void *state;          /* the kernel's; of a plan that a caller holds, behind this struct */
+    packed_header packed; /* header of packed B; bytes 0: the kernel has no packed form */
+    void *state;          /* kernel's state; in a caller's plan it follows this struct */
 };
 
 enum { WORKSPACE_ALIGNMENT = 64 };
@@ -52,7 +54,8 @@ uint64_t bsmm_kernel_packed_b_bytes(const bsmm_kernel *kernel, const bsmm_produc
     bsmm_part_widest(product, &part);
     uint64_t bytes = kernel->packed_b_bytes(&part, state);
     if (!product->groups || !bsmm_has_parts(product)) return sizeof(packed_header) + bytes;
-    if (product->groups->kind == BSMM_GROUP_K) return 0; /* groups share out B */
+    /* Each group of kind K owns other columns of B, so B cannot be packed. */
+    if (product->groups->kind == BSMM_GROUP_K) return 0;
     return sizeof(packed_header) +
            (uint64_t)(bsmm_parts_b_count(product) * bsmm_round_up((int64_t)bytes, 64));
 }
@@ -68,7 +71,7 @@ static packed_header header_of(const bsmm_plan *plan) {
     return h;
 }
 
-/* plan->state: BSMM_STATE_BYTES. */
+/* Fills a plan from a request. plan->state must have BSMM_STATE_BYTES bytes. */
 static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     forget_memory(&request->product);
     BSMM_TRY(bsmm_kernel_choose(request, plan->state, &plan->kernel));
@@ -98,7 +101,8 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     return plan->kernel->make ? plan->kernel->make(p, plan->state) : BSMM_OK;
 }
 
-/* One allocation: the plan, then its kernel's state. */
+/* Copies a finished plan to the heap. One allocation holds the plan and the kernel's state after
+ * it. */
 static bsmm_status keep(const bsmm_plan *made, bsmm_plan **plan) {
     size_t head = (size_t)bsmm_round_up(sizeof *made, BSMM_STATE_ALIGNMENT);
     size_t bytes = head + (size_t)bsmm_round_up(made->kernel->state_bytes, BSMM_STATE_ALIGNMENT);
@@ -135,7 +139,8 @@ uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan) {
     return plan ? plan->workspace_bytes : 0;
 }
 
-/* The product never writes through A, B, C: one struct serves for operands and results. */
+/* Removes const from a pointer. One struct describes operands and results, but no kernel writes
+ * through A, B or C. */
 static void *mutable(const void *pointer) {
     union {
         const void *from;
@@ -150,11 +155,11 @@ static void set_memory(bsmm_operand *o, const void *data, const void *scales, co
     o->m.global_scale = mutable(global);
 }
 
-/* Of this known size compilers make one string instruction, which takes longer to start than
- * memcpy takes in all. */
+/* Copies a product by memcpy. If the compiler knew the size, it would emit one string instruction,
+ * whose start takes longer than the whole memcpy. */
 static void copy_product(const bsmm_product *from, bsmm_product *to) {
     size_t bytes = sizeof *to;
-    __asm__("" : "+r"(bytes)); /* hides the size */
+    __asm__("" : "+r"(bytes)); /* hides the size from the compiler */
     memcpy(to, from, bytes);
 }
 
@@ -167,7 +172,7 @@ static void bind(const bsmm_buffers *buffers, bsmm_product *p) {
     p->stream = buffers->stream;
 }
 
-/* The epilogue of one run, with its memory. */
+/* Returns the epilogue of one run: the plan's epilogue with the run's pointers. */
 static bsmm_finish bind_finish(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_finish f = plan->finish;
     f.residual.m.data = mutable(buffers->residual);
@@ -176,7 +181,7 @@ static bsmm_finish bind_finish(const bsmm_plan *plan, const bsmm_buffers *buffer
     return f;
 }
 
-/* The groups of one run, with its arrays. */
+/* Returns the groups of one run: the plan's groups with the run's arrays. */
 static bsmm_groups bind_groups(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_groups g = plan->groups;
     g.sizes = buffers->group_sizes;
@@ -191,7 +196,7 @@ uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
     return plan ? plan->packed.bytes : 0;
 }
 
-/* Memory that the caller brings for the kernel's use. */
+/* Checks memory that the caller provides for the kernel's use. */
 static bsmm_status check_own(const bsmm_plan *plan, const void *memory, const char *what) {
     if (!memory || !bsmm_is_aligned(memory, WORKSPACE_ALIGNMENT))
         return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %d bytes", what,
@@ -209,7 +214,7 @@ static bsmm_status check_packed(const bsmm_plan *plan, const void *packed, uint6
 }
 
 static bsmm_status take_buffers(const bsmm_buffers *from, bsmm_buffers *to) {
-    /* Of the library's first version. */
+    /* This is the size of the struct in the library's first version. */
     const uint32_t least = offsetof(bsmm_buffers, packed_b);
     BSMM_TRY(bsmm_take_struct(to, sizeof *to, from, "buffers"));
     if (to->struct_size < least)
@@ -240,7 +245,8 @@ bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void
     return plan->kernel->pack_b(&p, plan->state, behind);
 }
 
-/* Only where the processor can read it: elsewhere that would have to wait for the stream. */
+/* Tells whether B was packed for another kernel, format or shape. Only a backend with host memory
+ * is checked; on other devices the read would have to wait for the stream. */
 static bool packed_for_another(const bsmm_plan *plan, const void *packed) {
     return plan->product.backend->host_memory &&
            memcmp(packed, &plan->packed, sizeof plan->packed) != 0;
@@ -263,7 +269,7 @@ static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffer
     return BSMM_OK;
 }
 
-/* A run writes as much of the workspace as the plan asked for. */
+/* Checks the workspace, up to the size that the plan asked for. A run writes no more than that. */
 static bsmm_status check_workspace(const bsmm_plan *plan, const bsmm_product *p,
                                    const bsmm_buffers *buffers) {
     if (plan->workspace_bytes == 0) return BSMM_OK;
@@ -279,7 +285,8 @@ static bsmm_status check_workspace(const bsmm_plan *plan, const bsmm_product *p,
     return bsmm_fail(BSMM_E_INVALID, "workspace: its memory overlaps packed_b's; must not");
 }
 
-/* What is given must be in the plan: a result without it would look right. */
+/* Refuses buffers that the plan does not use. If C or bias were ignored silently, the wrong result
+ * would look right. */
 static bsmm_status check_surplus(const bsmm_product *p, const bsmm_buffers *buffers) {
     if (!p->has_c && buffers->c)
         return bsmm_fail(BSMM_E_INVALID, "c: given, but the plan's desc.beta is 0");
@@ -328,7 +335,7 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     return plan->kernel->run(&product, plan->state, copy.workspace);
 }
 
-/* The buffers that a description's own pointers give. */
+/* Makes buffers from the pointers of a description. */
 static bsmm_buffers buffers_of(const bsmm_product *p) {
     static const bsmm_finish none;
     static const bsmm_groups one;

@@ -1,4 +1,4 @@
-/* The kernel table and how one is chosen. */
+/* The table of kernels, and the choice of one for a product. */
 #include "core/parts.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ const bsmm_kernel *bsmm_kernel_at(uint32_t index) {
     return index < BSMM_COUNT(kernels) ? kernels[index] : NULL;
 }
 
-/* "cuda:0" is an instance of the device "cuda". */
+/* Tells whether a kernel runs on a device. "cuda:0" is an instance of the kind "cuda". */
 static bool runs_on(const bsmm_kernel *kernel, const char *device) {
     size_t length = strcspn(device, ":");
     return strlen(kernel->device) == length && memcmp(kernel->device, device, length) == 0;

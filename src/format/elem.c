@@ -14,8 +14,8 @@ typedef enum elem_kind { SIGNED, FNUZ, POWERS } elem_kind;
 typedef struct elem_row {
     bsmm_elem_info info;
     elem_kind kind;
-    uint32_t max_code, inf_code,
-        nan_code; /* magnitudes; for FNUZ and POWERS nan_code is the whole code */
+    /* Magnitudes of these codes; for FNUZ and POWERS nan_code is the whole code. */
+    uint32_t max_code, inf_code, nan_code;
 } elem_row;
 
 static const elem_row rows[] = {

@@ -57,8 +57,8 @@ static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matri
 }
 
 static void resolve_digits(const layout_row *row, bsmm_scale_map *map) {
-    if (row->info.digit_count ==
-        0) { /* tile_contiguous: the caller chose the tile; it is row-major inside */
+    /* tile_contiguous: the caller chose the tile, which is row-major inside. */
+    if (row->info.digit_count == 0) {
         map->digit_count = 2;
         map->digits[0] = (bsmm_digit){R, map->tile_rows, map->tile_cols};
         map->digits[1] = (bsmm_digit){C, map->tile_cols, 1};

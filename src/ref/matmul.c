@@ -1,22 +1,22 @@
-/* The definition of the product, with core/epilogue.c. Any formats, orders and layouts; every value
- * is decoded into double, where element * scale is exact, sums are in double, and one rounding ends
- * in D.
+/* The reference kernel, which defines the product together with core/epilogue.c. It takes any
+ * formats, orders and layouts. Every value is decoded to double, in which element * scale is exact.
+ * Sums are in double, and D is rounded once at the end.
  *
- * Rows of A are taken in groups, so that a row of B is decoded once per group and not once per
- * row; a group is a whole number of D's row blocks. The sum over K runs in one order, whatever the
- * number of threads: they share out the columns. */
+ * Several rows of A are multiplied together, so that a row of B is decoded once for all of them.
+ * The number of these rows is a multiple of D's block rows. Threads divide the columns among them;
+ * each sum over K is computed by one thread in one order. */
 #include "core/epilogue.h"
 
 #include <omp.h>
 
 enum { GROUP = 64 };
 
-/* Elements of each part of the workspace. */
+/* The parts of the workspace; `rows` stands for the rows of A that are multiplied together. */
 typedef struct sizes {
-    uint64_t a;      /* group x K doubles: decoded rows of A */
-    uint64_t b;      /* threads x K doubles: a decoded row of B for each thread */
-    uint64_t acc;    /* group x N doubles */
-    uint64_t values; /* group x N floats: what a block-scaled D is quantized from */
+    uint64_t a;      /* rows x K doubles: decoded rows of A */
+    uint64_t b;      /* threads x K doubles: one decoded row of B for each thread */
+    uint64_t acc;    /* rows x N doubles: the sums */
+    uint64_t values; /* rows x N floats: results before a block-scaled D is quantized */
 } sizes;
 
 static int64_t group_rows(const bsmm_product *p) {
@@ -39,7 +39,8 @@ static sizes measure(const bsmm_product *p) {
     };
 }
 
-/* UINT64_MAX where no memory could hold it: the sums above may have wrapped then. */
+/* Returns UINT64_MAX if no memory could hold the workspace, because the sums in `measure` may have
+ * wrapped around. */
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     (void)state;
     double k = (double)p->a.m.cols, n = (double)p->b.m.rows, group = (double)group_rows(p);
@@ -83,7 +84,7 @@ static void multiply_group(const bsmm_product *p, const scratch *s, int64_t row,
     }
 }
 
-/* Rows of sums are whole: all columns of A x B^T. */
+/* Describes the sums for the epilogue. A row has the sums of all columns of A x B^T. */
 static bsmm_sums sums_of(const bsmm_product *p, const scratch *s) {
     bool interleaved = p->finish && p->finish->interleaved;
     return (bsmm_sums){.acc = s->acc,
@@ -114,7 +115,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return NULL;
 }
 
-/* Sums in double: one rounding a term, and a few of scales and factors. */
+/* The bound of sums in double: one rounding for each term, and a few for scales and factors. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return ((double)p->a.m.cols + 8) * 0x1p-53;
