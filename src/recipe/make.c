@@ -1,4 +1,4 @@
-/* The steps' constants, from the tables of formats. */
+/* Computes the constants of the quantization steps from the tables of formats. */
 #include "recipe/make.h"
 
 #include <math.h>

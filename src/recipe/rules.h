@@ -1,4 +1,4 @@
-/* Every rule by its name. */
+/* The tables of all scale rules by their names. */
 #ifndef BSMM_RECIPE_RULES_H
 #define BSMM_RECIPE_RULES_H
 
@@ -6,7 +6,8 @@
 #include "recipe/rules_e8m0.h"
 #include "recipe/rules_f32.h"
 
-/* X(name of the rule, function): all block rules that write one kind of scales. */
+/* Each table lists the block rules that write one kind of scales, as X(name of the rule,
+ * function). */
 #define BSMM_RULES_E8M0(X)                                                                         \
     X(BSMM_BLOCK_E8M0_FLOOR, bsmm_e8m0_floor)                                                      \
     X(BSMM_BLOCK_E8M0_RCEIL, bsmm_e8m0_rceil)                                                      \
@@ -34,7 +35,7 @@
 case name:                                                                                         \
     return function(amax, t);
 
-/* What a rule makes of a block's amax; BSMM_BLOCK_NONE: no scale, factor 1. */
+/* Applies a block rule to a block's amax. BSMM_BLOCK_NONE gives no scale and factor 1. */
 BSMM_SHARED bsmm_block_step bsmm_block_by(bsmm_block_rule rule, float amax,
                                           const bsmm_tensor_step *t) {
     switch (rule) {
@@ -46,7 +47,7 @@ BSMM_SHARED bsmm_block_step bsmm_block_by(bsmm_block_rule rule, float amax,
     }
 }
 
-/* Sets the second level of *t. */
+/* Sets the second-level scale of *t from the tensor's amax. */
 BSMM_SHARED void bsmm_tensor_by(bsmm_tensor_rule rule, float amax, bsmm_tensor_step *t) {
     if (rule == BSMM_TENSOR_TORCHAO) bsmm_tensor_torchao(amax, t);
     if (rule == BSMM_TENSOR_TE) bsmm_tensor_te(amax, t);

@@ -1,6 +1,7 @@
-/* Rules that give a block an e4m3 scale, below an fp32 scale per tensor. 448 is e4m3's max. What a
- * block's values meet follows from its code, so each rule is two functions: amax to code, in which
- * `tame` is bsmm_ratio's, and code to factor. */
+/* Rules that give a block an e4m3 scale under an fp32 scale of the tensor. 448 is the largest e4m3
+ * value. The factor that multiplies a block's values depends only on the scale's code. Each rule is
+ * therefore two functions: one from amax to the code, one from the code to the factor. `tame` means
+ * that the arguments are in a range where a faster form is exact; bsmm_ratio defines it. */
 #ifndef BSMM_RECIPE_RULES_E4M3_H
 #define BSMM_RECIPE_RULES_E4M3_H
 
@@ -10,24 +11,28 @@
 
 enum { BSMM_E4M3_MAX = 448 };
 
-/* NaN passes, as in torch.clamp. tame: neither is NaN, nor negative. */
+/* Returns the larger of value and low. NaN stays NaN, as in torch.clamp. With `tame`, neither
+ * argument may be NaN or negative. */
 BSMM_SHARED float bsmm_at_least(float value, float low, bool tame) {
     uint32_t bits = bsmm_float_bits(value), least = bsmm_float_bits(low);
     if (tame) return bsmm_bits_float(bits < least ? least : bits);
     return bsmm_select_float(value < low, low, value);
 }
 
-/* tame: of no NaN, nor anything negative. */
+/* Encodes a scale as e4m3. With `tame`, the value must not be NaN or negative. */
 BSMM_SHARED uint32_t bsmm_e4m3_code_of(float value, bool tame) {
     return tame ? bsmm_e4m3_magnitude(bsmm_float_bits(value)) : bsmm_e4m3_code(value);
 }
 
-/* a / b. tame: a is 0 or, like b, within 2^-63 and 2^63. A b that is the same for many then costs
- * one division: of its reciprocal, correctly rounded, one correction makes the quotient's bits
- * (after Markstein, who asks for a second one). The product is off by up to 1.5 of the last place,
- * so that its remainder may have 25 bits and be rounded; corrected it is off by less than 2^-21 of
- * the last place. Quotients that lie so close to the middle between two floats are few for each b:
- * for all mantissas of a and b they have been tried. */
+/* Computes a / b, correctly rounded. With `tame`, b must lie between 2^-63 and 2^63, and a must be
+ * 0 or lie in the same range. If many quotients have the same b, the compiler then computes one
+ * reciprocal for all.
+ *
+ * The tame form corrects a * (1 / b) once. Markstein's theorem asks for a second correction. One is
+ * enough here: a * (1 / b) is off by at most 1.5 units in the last place, so the remainder may need
+ * 25 bits and be rounded. The corrected quotient is off by less than 2^-21 of the last place. A
+ * quotient that close to the middle between two floats occurs for few mantissas only. All pairs of
+ * mantissas of a and b were tested. */
 BSMM_SHARED float bsmm_ratio(float a, float b, bool tame) {
     if (!BSMM_ON_GPU && tame) {
         float reciprocal = 1 / b, q = a * reciprocal;
@@ -36,15 +41,16 @@ BSMM_SHARED float bsmm_ratio(float a, float b, bool tame) {
     return bsmm_div(a, b);
 }
 
-/* fp32 rounded to bf16 or f16, to nearest even, and to fp32 again: to 23 - `dropped` bits of
- * mantissa where normal; f16 (min_normal 2^-14) also has subnormals and overflows to Inf. */
+/* Rounds an fp32 value to bf16 or f16, to nearest even, and returns it as fp32. Normal results
+ * keep 23 - `dropped` bits of mantissa. f16 (min_normal 2^-14) also has subnormals and overflows
+ * to Inf. */
 BSMM_SHARED float bsmm_round_to(const bsmm_tensor_step *t, float value) {
     uint32_t bits = bsmm_float_bits(value), a = bits & 0x7fffffffu, sign = bits & 0x80000000u;
     uint32_t dropped = t->source_min_normal == 0x1p-14f ? 13 : 16;
     if (t->source_max == FLT_MAX || a > 0x7f800000u) return value;
     uint32_t half = (1u << (dropped - 1)) - 1 + (a >> dropped & 1);
     float rounded = bsmm_bits_float((a + half) >> dropped << dropped);
-    if (dropped == 13 && a < 0x38800000u) /* a multiple of 2^-24 */
+    if (dropped == 13 && a < 0x38800000u) /* subnormal f16 are multiples of 2^-24 */
         rounded = (bsmm_bits_float(a) + 0.5f) - 0.5f;
     if (rounded > t->source_max) rounded = bsmm_bits_float(0x7f800000u);
     return bsmm_bits_float(bsmm_float_bits(rounded) | sign);
@@ -52,8 +58,8 @@ BSMM_SHARED float bsmm_round_to(const bsmm_tensor_step *t, float value) {
 
 /* ---- torchao: per_tensor_amax_to_scale, nvfp4_quantize ---- */
 
-/* Of zeros only, or of values so small that 1 / s overflows, torchao makes NaN; here the second
- * level is 1 then. */
+/* Computes torchao's tensor scale. For a tensor of zeros, or of values so small that 1 / scale
+ * overflows, torchao would make NaN; the scale is set to 1 instead. */
 BSMM_SHARED void bsmm_tensor_torchao(float amax, bsmm_tensor_step *t) {
     float scale = bsmm_div(amax, BSMM_E4M3_MAX * t->max);
     t->multiplier = isinf(bsmm_div(1, scale)) ? 1 : scale;
@@ -90,7 +96,8 @@ BSMM_SHARED float bsmm_e4m3_te_factor(uint32_t code, const bsmm_tensor_step *t) 
 
 /* ---- ModelOpt: NVFP4QTensor ---- */
 
-/* Of zeros only, ModelOpt makes NaN; here the second level is 1 then. */
+/* Computes ModelOpt's tensor scale. For a tensor of zeros ModelOpt would make NaN; the scale is set
+ * to 1 instead. */
 BSMM_SHARED void bsmm_tensor_modelopt(float amax, bsmm_tensor_step *t) {
     float scale = bsmm_div(amax, t->max * BSMM_E4M3_MAX);
     t->multiplier = scale == 0 ? 1 : scale;
@@ -109,8 +116,9 @@ BSMM_SHARED float bsmm_e4m3_modelopt_factor(uint32_t code, const bsmm_tensor_ste
 
 /* ---- compressed-tensors: generate_gparam, calculate_qparams ---- */
 
-/* torch divides a number by a tensor as reciprocal times number; both, and amax / 6, are rounded to
- * the weight's own type. */
+/* Computes the divisor of compressed-tensors. torch divides a number by a tensor as number times
+ * reciprocal. The reciprocal, the product and amax / 6 are each rounded to the weight's own
+ * type. */
 BSMM_SHARED void bsmm_tensor_compressed_tensors(float amax, bsmm_tensor_step *t) {
     float reciprocal =
         bsmm_round_to(t, bsmm_div(1, bsmm_at_least(amax, t->source_min_normal, false)));
@@ -132,11 +140,12 @@ BSMM_SHARED float bsmm_e4m3_compressed_tensors_factor(uint32_t code, const bsmm_
 
 /* ---- ggml: quantize_row_nvfp4_ref ---- */
 
-/* ggml_fp32_to_ue4m3: half away from zero, and 256 or what rounds to it becomes 448. */
+/* Encodes a scale as ggml_fp32_to_ue4m3 does. It rounds half away from zero. A value that is or
+ * rounds to 256 and more becomes 448. */
 BSMM_SHARED uint32_t bsmm_ggml_e4m3_code(float value) {
     if (!(value > 0)) return 0;
     uint32_t bits = bsmm_float_bits(value);
-    if (bits < 0x3c800000u) /* 2^-6 */
+    if (bits < 0x3c800000u) /* below 2^-6 the code is subnormal */
         return (uint32_t)fminf(value * 512 + 0.5f, 7);
     uint32_t code = (bits - (120u << 23) + (1u << 19)) >> 20;
     return code < 15u << 3 ? code : 0x7e;
@@ -151,7 +160,7 @@ BSMM_SHARED float bsmm_e4m3_ggml_factor(uint32_t code, const bsmm_tensor_step *t
     return bsmm_e4m3_value(code);
 }
 
-/* ---- whole rules ---- */
+/* ---- whole rules: from amax to code and factor ---- */
 
 #define BSMM_E4M3_RULE(rule)                                                                       \
     BSMM_SHARED bsmm_block_step rule(float amax, const bsmm_tensor_step *t) {                      \

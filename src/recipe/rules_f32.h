@@ -1,35 +1,38 @@
-/* Rules that give a block an fp32 scale, as DeepSeek's fp8 has them. */
+/* Rules that give a block an fp32 scale, as in DeepSeek's FP8 checkpoints. */
 #ifndef BSMM_RECIPE_RULES_F32_H
 #define BSMM_RECIPE_RULES_F32_H
 
 #include "recipe/rules_e8m0.h"
 
-/* NaN passes, as in torch.clamp. */
+/* Computes max(amax, 1e-4) / max. NaN stays NaN, as in torch.clamp. */
 BSMM_SHARED float bsmm_scale_of(float amax, const bsmm_tensor_step *t) {
     return bsmm_div(bsmm_select_float(amax < 1e-4f, 1e-4f, amax), t->max);
 }
 
-/* exp2(ceil(log2(scale))) in fp32. Of Inf it is Inf, of NaN that NaN. */
+/* Rounds a scale up to a power of two: exp2(ceil(log2(scale))) in fp32. Inf and NaN are returned
+ * unchanged. */
 BSMM_SHARED float bsmm_ceil_pow2(float scale) {
     if (!isfinite(scale)) return scale;
     return bsmm_pow2((int)ceilf(bsmm_log2_fp32(scale)));
 }
 
-/* x / s; kernel.py's exp2(ceil(log2(s))) */
+/* DeepSeek's rule divides each value by the scale. With powers of two, the scale is kernel.py's
+ * exp2(ceil(log2(s))). */
 BSMM_SHARED bsmm_block_step bsmm_f32_deepseek(float amax, const bsmm_tensor_step *t) {
     float scale = bsmm_scale_of(amax, t);
     if (t->pow2) scale = bsmm_ceil_pow2(scale);
     return bsmm_block_step_of(bsmm_float_bits(scale), scale);
 }
 
-/* x * (1 / s) */
+/* DeepGEMM's rule multiplies each value by the reciprocal of the scale. */
 BSMM_SHARED bsmm_block_step bsmm_f32_deepgemm(float amax, const bsmm_tensor_step *t) {
     float scale = bsmm_scale_of(amax, t);
     if (t->pow2) scale = bsmm_ceil_to_ue8m0(scale);
     return bsmm_block_step_of(bsmm_float_bits(scale), bsmm_div(1, scale));
 }
 
-/* TransformerEngine's compute_scale_from_amax: the factor comes first, its reciprocal is stored. */
+/* TransformerEngine's compute_scale_from_amax first computes the factor of the values and stores
+ * its reciprocal as the scale. */
 BSMM_SHARED bsmm_block_step bsmm_f32_te(float amax, const bsmm_tensor_step *t) {
     float factor = 1;
     if (isfinite(amax) && amax != 0) {

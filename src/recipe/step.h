@@ -1,26 +1,27 @@
-/* What a recipe is made of: the steps that the CPU's pipeline (src/quantize) and GPU kernels share.
+/* The steps of a recipe, which the CPU's pipeline (src/quantize) and GPU kernels share:
  *
- *     tensor amax -> tensor scale -> block amax -> block scale -> element factor -> rounding
+ *   tensor amax -> tensor scale -> block amax -> block scale -> element factor -> rounding
  *
- * Every step is fp32 arithmetic in its project's own order (builds turn contraction into fused
- * multiply-adds off), because the order decides bytes. docs/RECIPES.md tells the differences. */
+ * Every step is fp32 arithmetic in the order of the recipe's own project, because the order decides
+ * the bytes. Builds therefore turn the contraction into fused multiply-adds off. docs/RECIPES.md
+ * describes the differences between recipes. */
 #ifndef BSMM_RECIPE_STEP_H
 #define BSMM_RECIPE_STEP_H
 
 #include "base/scalar.h"
 
-/* How the tensor's scale is chosen. */
+/* The rule for the tensor's scale (the second level). */
 typedef enum bsmm_tensor_rule {
-    BSMM_TENSOR_NONE = 0, /* one level */
+    BSMM_TENSOR_NONE = 0, /* no tensor scale */
     BSMM_TENSOR_TORCHAO,
     BSMM_TENSOR_TE,
     BSMM_TENSOR_MODELOPT,
     BSMM_TENSOR_COMPRESSED_TENSORS
 } bsmm_tensor_rule;
 
-/* How a block's scale is chosen; one row of recipes.c says which project's each is. */
+/* The rule for a block's scale. The rows of recipes.c say which project uses which rule. */
 typedef enum bsmm_block_rule {
-    BSMM_BLOCK_NONE = 0, /* no scales */
+    BSMM_BLOCK_NONE = 0, /* no block scales */
     BSMM_BLOCK_E8M0_FLOOR,
     BSMM_BLOCK_E8M0_RCEIL,
     BSMM_BLOCK_E8M0_CEIL,
@@ -43,25 +44,27 @@ typedef enum bsmm_block_rule {
     BSMM_BLOCK_RULES
 } bsmm_block_rule;
 
-/* How a value meets its block's factor. */
+/* The operation that applies the block's factor to a value. */
 typedef enum bsmm_element_step {
     BSMM_STEP_MULTIPLY = 0,
     BSMM_STEP_DIVIDE = 1,
-    BSMM_STEP_COMPARE = 2 /* with the rounding bounds times factor: bsmm_coder_run_bounds */
+    /* Compare the value with the rounding bounds times the factor (bsmm_coder_run_bounds). */
+    BSMM_STEP_COMPARE = 2
 } bsmm_element_step;
 
-/* What happens halfway between two codes. */
+/* The rounding of a value halfway between two codes. */
 typedef enum bsmm_ties {
     BSMM_TIES_EVEN = 0,
-    BSMM_TIES_DOWN = 1 /* towards zero: a bound belongs to the value below it; e2m1 only */
+    BSMM_TIES_DOWN = 1 /* towards zero; only for e2m1 */
 } bsmm_ties;
 
-/* The sign of a code whose value or result is zero. */
+/* The sign of a zero code. */
 typedef enum bsmm_zero_sign {
-    BSMM_ZERO_KEEPS_SIGN = 0, /* -0 and what rounds to -0 stay negative */
-    BSMM_ZERO_PLUS = 1,       /* -0 becomes +0; what rounds to zero keeps its sign (x < 0) */
-    BSMM_ZERO_CODE_PLUS = 2,  /* every zero code is +0 */
-    BSMM_ZERO_MINUS = 3       /* +0 and -0 become -0; what rounds to zero keeps its sign */
+    /* negative zeros, and negative values that round to zero, stay negative */
+    BSMM_ZERO_KEEPS_SIGN = 0,
+    BSMM_ZERO_PLUS = 1,      /* -0 becomes +0; a negative value that rounds to zero gives -0 */
+    BSMM_ZERO_CODE_PLUS = 2, /* every zero code is +0 */
+    BSMM_ZERO_MINUS = 3      /* +0 and -0 become -0; a value that rounds to zero keeps its sign */
 } bsmm_zero_sign;
 
 typedef struct bsmm_recipe_steps {
@@ -73,19 +76,20 @@ typedef struct bsmm_recipe_steps {
     bool skips_nan; /* the block's amax ignores NaN */
 } bsmm_recipe_steps;
 
-/* One tensor's numbers, as the steps see them. */
+/* The constants and scales of one tensor that the steps need. */
 typedef struct bsmm_tensor_step {
-    float max;                           /* of the element format */
+    float max;                           /* largest value of the element format */
     int emax;                            /* floor(log2(max)) */
-    uint32_t mantissa_bits;              /* of the element format */
+    uint32_t mantissa_bits;              /* mantissa bits of the element format */
     uint32_t source_elem;                /* format of the values: f32, f16 or bf16 */
-    float source_max, source_min_normal; /* of that format */
-    float multiplier;                    /* the second level in both forms; 1 without one */
+    float source_max, source_min_normal; /* limits of source_elem */
+    /* the tensor scale as a factor, and below as a divisor; 1 if there is none */
+    float multiplier;
     float divisor;
-    bool pow2; /* BSMM_QUANTIZE_POW2 */
+    bool pow2; /* BSMM_QUANTIZE_POW2 is set */
 } bsmm_tensor_step;
 
-/* One block's scale code, and what its values meet. */
+/* The scale code of a block and the factor for its values. */
 typedef struct bsmm_block_step {
     uint32_t code;
     float factor;

@@ -1,4 +1,4 @@
-/* The table of known devices. */
+/* The table of known devices, from devices.def. */
 #include "sol/sol.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* The speed of light of a product: the longer of its operations at the peak of the fastest unit
- * that can take both operands, and its bytes, each moved once, at the memory's bandwidth. */
+/* Estimates the speed of light of a product, the time that no kernel can beat. It is the longer of
+ * two times: all operations at the peak of the fastest unit that takes both operands, and all
+ * bytes, each moved once, at the memory's bandwidth. */
 #include "core/describe.h"
 #include "sol/sol.h"
 
@@ -7,7 +8,8 @@ static double matrix_bytes(const bsmm_operand *operand) {
     return (double)operand->data_bytes + (double)operand->scale_bytes;
 }
 
-/* Rows of D in all products: of groups that use only some, as many as are expected. */
+/* Returns the number of rows of D over all groups. If groups use only some rows, it is the expected
+ * number. */
 static double count_rows(const bsmm_product *p) {
     const bsmm_groups *g = p->groups;
     if (!g || g->kind == BSMM_GROUP_ROWS || g->kind == BSMM_GROUP_K) return (double)p->d.m.rows;
@@ -24,8 +26,8 @@ static double count_bytes(const bsmm_product *p) {
     return bytes;
 }
 
-/* The fastest unit in the set, of equals the narrowest; every set holds f32, which every device
- * has. */
+/* Returns the fastest unit of a set; among equally fast units, the narrowest. Every set contains
+ * f32, which every device has. */
 static bsmm_sol_unit fastest_unit(const bsmm_device_info *device, uint32_t units) {
     bsmm_sol_unit best = BSMM_UNIT_F32;
     for (bsmm_sol_unit unit = BSMM_UNIT_F32; unit < BSMM_UNIT_COUNT; unit++)

@@ -1,4 +1,4 @@
-/* What this machine offers. */
+/* Lists the devices of this machine. */
 #include "core/describe.h"
 
 bsmm_status bsmm_local_device_at(uint32_t index, bsmm_local_device *info) {

@@ -1,8 +1,8 @@
-/* Which matrix units can take an operand of a format: natively, or after a change of
- * representation that keeps every value (docs/notes/speed-of-light.md shows the table). Values that
- * a kernel treats apart and that are rare do not count: NaN and -0 on the way from OCP 8-bit floats
- * to fnuz (whose code of a finite nonzero value is the same and means half as much), and block
- * exponents too far apart to be folded. */
+/* The matrix units that can take an operand of a format, natively or after a conversion that keeps
+ * every value (docs/notes/speed-of-light.md shows the table). Rare values that kernels handle on a
+ * slow path do not count. One kind is NaN and -0 in a conversion of OCP 8-bit floats to fnuz, which
+ * otherwise keeps the code and halves the value. The other is block exponents that are too far
+ * apart to be folded into the elements. */
 #include "sol/sol.h"
 
 #define E(name) (1u << BSMM_ELEM_##name)
@@ -23,22 +23,26 @@ enum {
     BOTH_4 = U(F4_MX) | U(F4_NV)
 };
 
-/* A row applies to elements and scales of its sets, in blocks of at least min_block and of a
- * multiple of `multiple` along K (0: any), on devices with at least one of its traits (0: all). */
+/* A row applies to the elements and scales of its sets. Blocks along K must be at least min_block
+ * and a multiple of `multiple` (0: any). The device must have at least one of the row's traits (0:
+ * any device). */
 static const struct {
     int elems, scales;
     uint32_t min_block, multiple;
     int traits, units;
 } rules[] = {
-    /* everything is exact in fp32 */
+    /* fp32 holds every value exactly. */
     {ELEMS_ANY, SCALES_ANY, 0, 0, 0, U(F32)},
-    /* powers of two fold into 16-bit floats; elements of up to 8 bits are exact in both */
+    /* Scales that are powers of two multiply 16-bit floats exactly. Elements of at most 8 bits are
+     * exact in f16 and in bf16. */
     {E(F16), SCALES_POW2, 0, 0, BSMM_SOL_F16, U(F16)},
     {E(BF16), SCALES_POW2, 0, 0, 0, U(BF16)},
     {ELEMS_UP_TO_8, SCALES_POW2, 0, 0, 0, BOTH_16},
-    /* a product with an e4m3 scale has at most 8 significant bits */
+    /* The product of an element of at most 8 bits and an e4m3 scale has at most 8 significant bits.
+     */
     {ELEMS_UP_TO_8, S(E4M3), 0, 0, 0, BOTH_16},
-    /* from 128 elements on, any scale is one multiplication of the block's sum */
+    /* In blocks of 128 and more, a scale costs only one multiplication of the block's sum, so any
+     * scale is possible. */
     {E(F16), SCALES_ANY, 128, 0, BSMM_SOL_F16, U(F16)},
     {E(BF16), SCALES_ANY, 128, 0, 0, U(BF16)},
     {ELEMS_UP_TO_8, SCALES_ANY, 128, 0, 0, BOTH_16},
@@ -46,9 +50,9 @@ static const struct {
     {ELEMS_OCP8 | ELEMS_SMALL, SCALES_ANY, 128, 0, TRAITS_8, U(F8)},
     {ELEMS_FNUZ8, S(NONE), 0, 0, BSMM_SOL_FNUZ8, U(F8)},
     {ELEMS_FNUZ8, SCALES_ANY, 128, 0, BSMM_SOL_FNUZ8, U(F8)},
-    /* powers of two fold into e4m3 or e5m2 where the element leaves exponent bits free */
+    /* A power of two is folded into e4m3 or e5m2 if the element leaves exponent bits free. */
     {ELEMS_SMALL, S(E8M0), 0, 0, TRAITS_8, U(F8)},
-    /* scales that the instruction applies; smaller elements pass through wider units */
+    /* The instruction applies these scales. Smaller elements also run on the wider units. */
     {ELEMS_OCP8 | ELEMS_SMALL, S(E8M0), 0, 32, BSMM_SOL_MX, U(F8)},
     {ELEMS_SMALL, S(E8M0), 0, 32, BSMM_SOL_MX, U(F6)},
     {ELEMS_SMALL, S(NONE), 0, 0, BSMM_SOL_MX, U(F6)},
@@ -56,7 +60,8 @@ static const struct {
     {E(E2M1), S(NONE), 0, 0, BSMM_SOL_MX, U(F4_MX)},
     {E(E2M1), S(E4M3), 0, 16, BSMM_SOL_NV, U(F4_NV)},
     {E(E2M1), S(NONE), 0, 0, BSMM_SOL_NV, U(F4_NV)},
-    /* 2 x e2m1 and 8 x e2m3 are small integers; the block's sum is scaled afterwards */
+    /* 2 x e2m1 and 8 x e2m3 are small integers, and the scale multiplies the block's integer sum.
+     */
     {E(E2M1) | E(E2M3), SCALES_ANY, 0, 0, BSMM_SOL_INT8, U(F6)},
     {E(E2M1), SCALES_ANY, 0, 0, BSMM_SOL_INT8, BOTH_4},
 };
@@ -78,7 +83,7 @@ uint32_t bsmm_sol_units(bsmm_format format, uint32_t traits) {
 
 static const struct {
     const char *name;
-    size_t peak; /* the field of bsmm_device_info */
+    size_t peak; /* offset of the peak in bsmm_device_info */
 } unit_rows[BSMM_UNIT_COUNT] = {
     [BSMM_UNIT_F32] = {"f32", offsetof(bsmm_device_info, f32)},
     [BSMM_UNIT_F16] = {"f16", offsetof(bsmm_device_info, f16)},
