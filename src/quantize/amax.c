@@ -1,7 +1,8 @@
-/* The largest magnitude of a matrix. */
+/* Finds the largest magnitude of a matrix. */
 #include "quantize/recipe.h"
 
-/* A transposed view walks the contiguous index too: magnitudes have no order. */
+/* Returns a view of the matrix whose rows are contiguous in memory; a column-major matrix is
+ * transposed. The largest magnitude does not depend on the order. */
 static bsmm_operand along_memory(const bsmm_operand *src) {
     bsmm_operand view = *src;
     if (src->m.order == BSMM_ORDER_ROW) return view;

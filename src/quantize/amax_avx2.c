@@ -1,6 +1,6 @@
-/* The largest magnitude of blocks by AVX2: a register of maxima for each block, then one
- * transposing reduction for eight registers. f16 and bf16 magnitudes order as their codes do, so
- * they stay words until the end. */
+/* Finds the largest magnitude of each block with AVX2. Each block has a register of maxima, and one
+ * transposing reduction handles eight registers. The magnitudes of f16 and bf16 have the same order
+ * as their codes, so they stay 16-bit integers until the end. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -16,7 +16,8 @@ typedef __m256i vec;
 
 /* ---- reductions ---- */
 
-/* Lane i: the maximum of v[i]'s lanes. */
+/* Reduces eight registers at once: lane i of the result is the maximum of the 32-bit lanes of
+ * v[i]. */
 INLINE __m256i reduce_dwords(const __m256i v[REGISTERS]) {
     __m256i a[4], b[2];
     for (int i = 0; i < 4; i++)
@@ -29,7 +30,8 @@ INLINE __m256i reduce_dwords(const __m256i v[REGISTERS]) {
                             _mm256_permute2x128_si256(b[0], b[1], 0x31));
 }
 
-/* Word i: the maximum of v[i]'s words. */
+/* Reduces eight registers at once: 16-bit lane i of the result is the maximum of the 16-bit lanes
+ * of v[i]. */
 INLINE __m128i reduce_words(const __m256i v[REGISTERS]) {
     __m256i a[4], b[2];
     for (int i = 0; i < 4; i++)
@@ -45,7 +47,7 @@ INLINE __m128i reduce_words(const __m256i v[REGISTERS]) {
 
 /* ---- 16 bits to fp32 ---- */
 
-/* memory.c's f16_value: what a NaN carries stays. */
+/* Converts f16 to the bits of fp32, as f16_value of memory.c does. The payload of a NaN is kept. */
 INLINE __m256i f16_bits(__m256i codes) {
     __m256 value = _mm256_castsi256_ps(_mm256_slli_epi32(codes, 13));
     __m256i bits = _mm256_castps_si256(_mm256_mul_ps(value, _mm256_set1_ps(0x1p112f)));
@@ -53,7 +55,7 @@ INLINE __m256i f16_bits(__m256i codes) {
     return _mm256_or_si256(bits, _mm256_and_si256(is_special, _mm256_set1_epi32(0x7f800000)));
 }
 
-/* Each register's. */
+/* Stores the maximum of each register as fp32 bits. */
 INLINE void store_maxima(const __m256i max[REGISTERS], bool halves, uint32_t elem, uint32_t *amax) {
     (void)halves;
     if (elem == BSMM_ELEM_F32) {
@@ -66,7 +68,7 @@ INLINE void store_maxima(const __m256i max[REGISTERS], bool halves, uint32_t ele
 
 /* ---- one register ---- */
 
-/* The larger of `max` and the magnitudes in a register. */
+/* Returns the larger of `max` and the magnitudes in a register, lane by lane. */
 INLINE __m256i with_f32(__m256i max, __m256i values, bool skips_nan) {
     __m256i a = _mm256_and_si256(values, _mm256_set1_epi32(0x7fffffff));
     if (skips_nan) a = _mm256_andnot_si256(_mm256_cmpgt_epi32(a, _mm256_set1_epi32(0x7f800000)), a);
@@ -79,7 +81,7 @@ INLINE __m256i with_words(__m256i max, __m256i values, int inf, bool skips_nan) 
     return _mm256_max_epu16(max, a);
 }
 
-/* The first n values; the others are 0. */
+/* Loads the first n values into a register; the other lanes are 0. */
 INLINE __m256i load_first(const uint8_t *from, int64_t n, uint32_t elem) {
     uint8_t copy[4 * LANES] = {0};
     memcpy(copy, from, (size_t)(n * (elem == BSMM_ELEM_F32 ? 4 : 2)));

@@ -1,6 +1,7 @@
-/* The largest magnitude of blocks by AVX-512: a register of maxima for each block, or for two
- * blocks of 16 words, then one transposing reduction for sixteen registers. f16 and bf16 magnitudes
- * order as their codes do, so they stay words until the end. */
+/* Finds the largest magnitude of each block with AVX-512. Each block has a register of maxima; two
+ * blocks of 16 16-bit values share one. One transposing reduction handles sixteen registers. The
+ * magnitudes of f16 and bf16 have the same order as their codes, so they stay 16-bit integers until
+ * the end. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -14,7 +15,8 @@ typedef __m512i vec;
 
 /* ---- reductions ---- */
 
-/* Lane i: the maximum of v[i]'s lanes. */
+/* Reduces sixteen registers at once: lane i of the result is the maximum of the 32-bit lanes of
+ * v[i]. */
 INLINE __m512i reduce_dwords(const __m512i v[REGISTERS]) {
     __m512i a[8], b[4], c[2];
     for (int i = 0; i < 8; i++)
@@ -30,8 +32,9 @@ INLINE __m512i reduce_dwords(const __m512i v[REGISTERS]) {
                             _mm512_shuffle_i32x4(c[0], c[1], 0xdd));
 }
 
-/* Word j of quarter 0: the maximum of v[j]'s lower half; of quarter 1: of its upper half; of
- * quarters 2 and 3: of v[8 + j]'s. */
+/* Reduces sixteen registers of two blocks each. In the first 128 bits of the result, 16-bit lane j
+ * is the maximum of the lower half of v[j]; in the second 128 bits, of its upper half. The third
+ * and fourth 128 bits are the same for v[8 + j]. */
 INLINE __m512i reduce_words(const __m512i v[REGISTERS]) {
     __m512i a[8], b[4], c[2];
     for (int i = 0; i < 8; i++)
@@ -49,7 +52,7 @@ INLINE __m512i reduce_words(const __m512i v[REGISTERS]) {
 
 /* ---- 16 bits to fp32 ---- */
 
-/* memory.c's f16_value: what a NaN carries stays. */
+/* Converts f16 to the bits of fp32, as f16_value of memory.c does. The payload of a NaN is kept. */
 INLINE __m512i f16_bits(__m512i codes) {
     const __m512i special = _mm512_set1_epi32(0x7c00);
     __m512 value = _mm512_castsi512_ps(_mm512_slli_epi32(codes, 13));
@@ -66,7 +69,7 @@ INLINE void store_words(uint32_t *amax, __m256i words, uint32_t elem) {
 
 /* ---- one register ---- */
 
-/* The larger of `max` and the magnitudes in a register. */
+/* Returns the larger of `max` and the magnitudes in a register, lane by lane. */
 INLINE __m512i with_f32(__m512i max, __m512i values, bool skips_nan) {
     __m512i a = _mm512_and_si512(values, _mm512_set1_epi32(0x7fffffff));
     if (skips_nan)
@@ -86,7 +89,8 @@ INLINE __m512i load_first(const uint8_t *from, int64_t n, uint32_t elem) {
     return _mm512_maskz_loadu_epi16((1u << n) - 1, from);
 }
 
-/* Each register's, or those of each half when there are two blocks in one. */
+/* Stores the maximum of each register as fp32 bits, or of each half if a register holds two
+ * blocks. */
 INLINE void store_maxima(const __m512i max[REGISTERS], bool halves, uint32_t elem, uint32_t *amax) {
     if (elem == BSMM_ELEM_F32) {
         _mm512_storeu_si512(amax, reduce_dwords(max));

@@ -1,7 +1,8 @@
-/* The largest magnitude of blocks, included by an instruction set's file after it has defined
- * INLINE, `vec` of LANES dwords or WORDS words, and what is done with one: vec_zero, vec_load,
- * load_first, with_f32, with_words, and store_maxima, which reduces REGISTERS of them. A block has
- * a register of maxima; two blocks of PAIRED words share one. */
+/* Finds the largest magnitude of blocks. The file of an instruction set includes this body. Before
+ * that it defines INLINE; the register type `vec` of LANES 32-bit or WORDS 16-bit lanes; the
+ * operations vec_zero, vec_load, load_first, with_f32 and with_words on one register; and
+ * store_maxima, which reduces REGISTERS registers. Each block has a register of maxima; two blocks
+ * of PAIRED 16-bit values share one. */
 #ifndef BSMM_QUANTIZE_AMAX_BODY_H
 #define BSMM_QUANTIZE_AMAX_BODY_H
 
@@ -18,8 +19,9 @@ INLINE vec with(vec max, vec values, uint32_t elem, bool skips_nan) {
     return with_words(max, values, elem == BSMM_ELEM_BF16 ? 0x7f80 : 0x7c00, skips_nan);
 }
 
-/* Four streams keep more lines of memory on their way than one. */
-enum { AHEAD = 1024, STREAMS = 4, LONG = 64 }; /* registers from which on they are worth it */
+/* A long row is read as STREAMS parts side by side, because four streams keep more cache lines in
+ * flight than one. Each stream prefetches AHEAD bytes ahead. */
+enum { AHEAD = 1024, STREAMS = 4, LONG = 64 }; /* a row of LONG registers is long */
 
 INLINE vec long_max(vec max, const uint8_t *from, int64_t registers, uint32_t elem,
                     bool skips_nan) {
@@ -32,7 +34,7 @@ INLINE vec long_max(vec max, const uint8_t *from, int64_t registers, uint32_t el
             _mm_prefetch((const char *)line + AHEAD, _MM_HINT_T0);
             maxima[s] = with(maxima[s], vec_load(line), elem, skips_nan);
         }
-    for (int s = 0; s < STREAMS; s++) /* what is the largest of one is of all */
+    for (int s = 0; s < STREAMS; s++) /* combine the maxima of the streams */
         max = with(max, maxima[s], elem, false);
     return max;
 }
@@ -57,7 +59,8 @@ INLINE vec span_max(vec max, const uint8_t *from, int64_t n, uint32_t elem, bool
 
 /* ---- blocks ---- */
 
-/* `from` is the first of `span` columns for each register; `cols` are left. */
+/* Fills a register of maxima for each block of `span` columns. `from` points to the first block;
+ * `cols` columns are left. */
 INLINE void maxima(const uint8_t *from, int64_t cols, int64_t span, uint32_t elem, bool skips_nan,
                    vec max[REGISTERS]) {
     const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
@@ -74,7 +77,8 @@ INLINE void whole_maxima(const uint8_t *from, int64_t span, uint32_t elem, bool 
         max[i] = span_max(vec_zero(), from + i * span * bytes, span, elem, skips_nan);
 }
 
-/* `width` and `elem` are the values'; `simple`: one row, and whole groups of registers. */
+/* Computes the maxima of blocks of `width` columns. `width` and `elem` are passed as constants, so
+ * that each loop is compiled for them. `simple` means one row, and whole groups of registers. */
 INLINE void amax_of(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                     uint32_t elem, bool skips_nan, bool simple, uint32_t *amax) {
     const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
@@ -96,7 +100,7 @@ INLINE void amax_of(const bsmm_plain *values, int64_t rows, int64_t cols, int64_
     }
 }
 
-/* The widths of the usual formats are constants of their own loops. */
+/* Calls the loop for a block width. The widths of the usual formats have loops with constants. */
 INLINE void amax_by_width(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                           uint32_t elem, uint32_t *amax) {
     bool whole = rows == 1 && cols % (32 * REGISTERS) == 0;

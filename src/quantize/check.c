@@ -1,4 +1,4 @@
-/* What the calls of this folder check of their operands, and how they divide work. */
+/* Checks that the functions of this room share, and the division of their work among threads. */
 #include "quantize/recipe.h"
 
 bsmm_status bsmm_check_shape(const bsmm_operand *src, const bsmm_operand *dst) {
@@ -91,7 +91,8 @@ static int64_t least_common_multiple(int64_t a, int64_t b) {
     return a / x * b;
 }
 
-/* Rows that must stay together: a block's, and where rows are contiguous a packed group's. */
+/* Returns the number of rows that one thread must handle together: the rows of a block and, if rows
+ * are contiguous, the elements that share bytes. */
 static int64_t rows_together(const bsmm_operand *o) {
     int64_t group = o->m.order == BSMM_ORDER_COL ? bsmm_elem_group(o->m.format.elem) : 1;
     return least_common_multiple(o->m.format.block_rows ? o->m.format.block_rows : 1, group);

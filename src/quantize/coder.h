@@ -1,34 +1,37 @@
-/* Fast element codecs for whole runs of fp32 values, bit-identical to bsmm_elem_encode. */
+/* Fast element codecs for whole runs of fp32 values. Their results are bitwise identical to those
+ * of bsmm_elem_encode. */
 #ifndef BSMM_QUANTIZE_CODER_H
 #define BSMM_QUANTIZE_CODER_H
 
 #include "format/format.h"
 #include "recipe/make.h"
 
-/* Codes of values[0 .. n). */
+/* Encodes values[0 .. n). */
 void bsmm_coder_run(const bsmm_coder *coder, const float *values, int64_t n, uint16_t *codes);
 
-/* e2m1 codes of values / scale under BSMM_TIES_DOWN, but without the division's rounding: values
- * are compared with the bounds times scale, which are exact for scales of up to 20 bits. What has
- * no nearest value (NaN, Inf, any value when scale is 0) gives code 0. */
+/* Encodes values / scale as e2m1 with ties towards zero (BSMM_TIES_DOWN), but without the rounding
+ * of a division. The values are compared with the rounding bounds times the scale; these products
+ * are exact for scales of at most 20 bits. A value without a nearest code (NaN, Inf, or any value
+ * if scale is 0) becomes code 0. */
 void bsmm_coder_run_bounds(const bsmm_coder *coder, const float *values, int64_t n, float scale,
                            uint16_t *codes);
 
-/* Stores a run of codes at element (r, c) of a matrix, along its columns; the padding that
- * completes the last group of 4- or 6-bit elements is written 0. In ORDER_ROW c must start a group;
- * in ORDER_COL the rows of one group must be stored by one thread. */
+/* Stores a run of codes from element (r, c) of a matrix on, along its columns. If the last group of
+ * 4- or 6-bit elements is not full, the rest of the group is written 0. In ORDER_ROW, c must be the
+ * start of a group. In ORDER_COL, one thread must store all rows of a group. */
 void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
                       const uint16_t *codes);
 
-/* The codes of such a run, with the same condition on c; 16 bits and fewer. */
+/* Loads a run of codes of at most 16 bits. In ORDER_ROW, c must be the start of a group. */
 void bsmm_codes_load(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, uint16_t *codes);
 
-/* Loads rows [r, r + rows) x columns [c, c + cols) of an unscaled f32, f16 or bf16 matrix, `pitch`
- * floats from row to row. */
+/* Loads rows [r, r + rows) x columns [c, c + cols) of an unscaled f32, f16 or bf16 matrix as fp32.
+ * `pitch` is the distance of rows in `values`, in floats. */
 void bsmm_values_load(const bsmm_operand *src, int64_t r, int64_t rows, int64_t c, int64_t cols,
                       float *values, int64_t pitch);
 
-/* Values of any matrix: bsmm_operand_decode_row's, but for what NaNs carry. */
+/* Decodes values of any matrix, like bsmm_operand_decode_row, but also keeps the payloads of NaN of
+ * unscaled formats. */
 void bsmm_values_decode(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, double *to);
 
 #endif

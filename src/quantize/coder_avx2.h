@@ -1,22 +1,22 @@
-/* coder.c's rounding, 8 values at a time. */
+/* Rounds and encodes 8 values at a time with AVX2, with the results of coder.c. */
 #ifndef BSMM_QUANTIZE_CODER_AVX2_H
 #define BSMM_QUANTIZE_CODER_AVX2_H
 
 #include "quantize/lanes_avx2.h"
 
-/* A coder's constants in registers. */
+/* The constants of a bsmm_coder in registers. */
 typedef struct vector_coder {
     uint32_t bits;
-    int sign_shift; /* from the top bit to the code's */
-    bool down;      /* BSMM_TIES_DOWN */
+    int sign_shift; /* distance from bit 31 to the code's sign bit */
+    bool down;      /* ties are rounded towards zero (BSMM_TIES_DOWN) */
     __m256 max;
     __m256i min_normal, ruler, shift;
-    __m256i magnitude; /* of a code */
+    __m256i magnitude; /* mask of a code's magnitude */
     __m256i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
 } vector_coder;
 
-/* The fp32 bits of the largest value: a normal one, with the exponent field that 1 in min_normal's
- * code stands for. */
+/* Returns the fp32 bits of the largest value of the element format. The value is normal; the
+ * exponent field 1 of a code corresponds to min_normal. */
 INLINE int max_bits(const bsmm_coder *k) {
     return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
 }
@@ -41,9 +41,10 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
     };
 }
 
-/* e2m1's codes follow 2 a up to 2, then a + 2, from 4 on a / 2 + 4: the least of the three. Each is
- * rounded once, by adding a number whose last place is one code and whose last bits are 0, 2 or 4;
- * above them something is left. */
+/* Encodes magnitudes as e2m1. The code of a is 2 a up to 2, a + 2 up to 4, and a / 2 + 4 above; it
+ * is always the least of the three. Each of them is rounded once, by adding a number whose last
+ * place is worth one code. The code is then in the lowest bits of the sum; the bits above are not
+ * 0. */
 INLINE __m256i nearest_e2m1(__m256 a) {
     __m256i twice = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p22f)));
     __m256i one = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p23f + 2)));
@@ -51,11 +52,15 @@ INLINE __m256i nearest_e2m1(__m256 a) {
     return _mm256_min_epu16(_mm256_min_epu16(half, one), twice);
 }
 
-/* The codes of magnitudes, in the lowest bits; above bit 15 something is left. What coder.c's
- * bsmm_coder_nearest gives: adding a number whose last place is the element's at this magnitude
- * rounds to it, ties to even. That number has the exponent, or the least one of normal elements,
- * plus `shift`; and its own last bits are where codes of that exponent begin, so that the sum's
- * are the code. Those are even, and 2^22 keeps what is added from changing its exponent. */
+/* Encodes magnitudes, rounded to nearest even, with the results of bsmm_coder_nearest. The code is
+ * in the lowest 16 bits of each lane; the bits above are not 0.
+ *
+ * The function adds a "ruler": a number whose last place equals the element's last place at this
+ * magnitude. The sum is rounded to that place, ties to even. The exponent of the ruler is that of
+ * the magnitude (at least that of min_normal) plus `shift`. The last bits of the ruler are the code
+ * at which codes of that exponent begin, so that the last bits of the sum are the code itself.
+ * These bits are even, so ties are not disturbed. Bit 22 of the ruler keeps the sum in the same
+ * binade. */
 INLINE __m256i nearest_even(const vector_coder *k, __m256 magnitude) {
     if (k->bits == 4) return nearest_e2m1(magnitude);
     __m256i field = _mm256_and_si256(_mm256_castps_si256(magnitude), _mm256_set1_epi32(0x7f800000));
@@ -69,22 +74,22 @@ INLINE __m256i magnitude_bits(__m256 value) {
     return _mm256_and_si256(_mm256_castps_si256(value), _mm256_set1_epi32(0x7fffffff));
 }
 
-/* |value|, but no more than the largest. NaN counts as that. */
+/* Returns |value|, limited to the largest value of the format. NaN becomes the largest value. */
 INLINE __m256 clamp(const vector_coder *k, __m256 value) {
     return _mm256_min_ps(_mm256_castsi256_ps(magnitude_bits(value)), k->max);
 }
 
-/* Codes without their signs, which are the top bits of `signs`. */
+/* Codes without their signs. The signs are the top bits of the lanes of `signs`. */
 typedef struct signed_codes {
     __m256i codes, signs;
 } signed_codes;
 
-/* which ? x & and : x. */
+/* Returns x & and in the lanes in which `which` is set, else x. */
 INLINE __m256i and_where(__m256i which, __m256i x, __m256i and) {
     return _mm256_andnot_si256(_mm256_andnot_si256(and, which), x);
 }
 
-/* coder.c's rules for zeros. */
+/* Applies the coder's rules for the signs of zeros, as coder.c does. */
 INLINE signed_codes signs_by_rules(const vector_coder *k, __m256i a, signed_codes c) {
     const __m256i zero = _mm256_setzero_si256();
     __m256i is_zero = _mm256_cmpeq_epi32(a, zero);
@@ -95,7 +100,8 @@ INLINE signed_codes signs_by_rules(const vector_coder *k, __m256i a, signed_code
     return c;
 }
 
-/* And for NaN. Its code may hold the sign bit already: fnuz. */
+/* Applies the coder's rules for zeros and for NaN. In fnuz formats the code of NaN already contains
+ * the sign bit. */
 INLINE signed_codes apply_rules(const vector_coder *k, __m256i a, signed_codes c) {
     __m256i is_nan = _mm256_cmpgt_epi32(a, _mm256_set1_epi32(0x7f800000));
     c = signs_by_rules(k, a, c);
@@ -104,7 +110,8 @@ INLINE signed_codes apply_rules(const vector_coder *k, __m256i a, signed_codes c
     return c;
 }
 
-/* bsmm_coder_down's codes of values under bounds times `scale`. Inf counts where `infinite`. */
+/* Encodes values with ties towards zero, as bsmm_coder_down does, with bounds times `scale`. Inf
+ * gives the largest code if `infinite` is set, else code 0. */
 INLINE signed_codes codes_down(const vector_coder *k, __m256i bits, __m256 scale, bool infinite) {
     __m256i a = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
     __m256i beyond = _mm256_cmpgt_epi32(a, _mm256_set1_epi32(0x7f800000 - !infinite));

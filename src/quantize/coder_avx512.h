@@ -1,22 +1,24 @@
-/* coder.c's rounding, 16 values at a time. */
+/* Rounds and encodes 16 values at a time with AVX-512, with the results of coder.c. */
 #ifndef BSMM_QUANTIZE_CODER_AVX512_H
 #define BSMM_QUANTIZE_CODER_AVX512_H
 
 #include "quantize/lanes_avx512.h"
 
-/* A coder's constants in registers. */
+/* The constants of a bsmm_coder in registers. */
 typedef struct vector_coder {
     uint32_t bits;
-    bool down; /* BSMM_TIES_DOWN */
+    bool down; /* ties are rounded towards zero (BSMM_TIES_DOWN) */
     __m512 max;
     __m512i min_normal, ruler;
-    __m512i magnitude, words_magnitude; /* of a code, in each dword and in each word */
+    /* masks of a code's magnitude, in each 32-bit and 16-bit lane */
+    __m512i magnitude, words_magnitude;
     __m512i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
-    __m512i shift, sign_shift, words_sign_shift; /* from the top bit to the code's */
+    /* shifts; sign shifts go from the top bit to the code's */
+    __m512i shift, sign_shift, words_sign_shift;
 } vector_coder;
 
-/* The fp32 bits of the largest value: a normal one, with the exponent field that 1 in min_normal's
- * code stands for. */
+/* Returns the fp32 bits of the largest value of the element format. The value is normal; the
+ * exponent field 1 of a code corresponds to min_normal. */
 INLINE int max_bits(const bsmm_coder *k) {
     return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
 }
@@ -44,8 +46,9 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
     };
 }
 
-/* e2m1's codes follow 2 a up to 2, then a + 2, from 4 on a / 2 + 4: the least of the three, which
- * each are rounded once, to an integer, by what is added. */
+/* Encodes magnitudes as e2m1. The code of a is 2 a up to 2, a + 2 up to 4, and a / 2 + 4 above; it
+ * is always the least of the three. Each of them is rounded once to an integer, by adding a
+ * constant. */
 INLINE __m512i nearest_e2m1(__m512 a) {
     const __m512 integer = _mm512_set1_ps(0x1.8p23f);
     __m512 half = _mm512_fmadd_ps(a, _mm512_set1_ps(0.5f), _mm512_set1_ps(0x1.8p23f + 4));
@@ -54,11 +57,15 @@ INLINE __m512i nearest_e2m1(__m512 a) {
     return _mm512_castps_si512(_mm512_min_ps(_mm512_min_ps(half, one), twice));
 }
 
-/* The codes of magnitudes, in the lowest bits; above bit 21 something is left. What coder.c's
- * bsmm_coder_nearest gives: adding a number whose last place is the element's at this magnitude
- * rounds to it, ties to even. That number has the exponent, or the least one of normal elements,
- * plus `shift`; and its own last bits are where codes of that exponent begin, so that the sum's
- * are the code. Those are even, and 2^22 keeps what is added from changing its exponent. */
+/* Encodes magnitudes, rounded to nearest even, with the results of bsmm_coder_nearest. The code is
+ * in the lowest 22 bits of each lane; the bits above are not 0.
+ *
+ * The function adds a "ruler": a number whose last place equals the element's last place at this
+ * magnitude. The sum is rounded to that place, ties to even. The exponent of the ruler is that of
+ * the magnitude (at least that of min_normal) plus `shift`. The last bits of the ruler are the code
+ * at which codes of that exponent begin, so that the last bits of the sum are the code itself.
+ * These bits are even, so ties are not disturbed. Bit 22 of the ruler keeps the sum in the same
+ * binade. */
 INLINE __m512i nearest_even(const vector_coder *k, __m512 magnitude) {
     if (k->bits == 4) return nearest_e2m1(magnitude);
     __m512i field = _mm512_and_si512(_mm512_castps_si512(magnitude), _mm512_set1_epi32(0x7f800000));
@@ -69,17 +76,17 @@ INLINE __m512i nearest_even(const vector_coder *k, __m512 magnitude) {
     return _mm512_sub_epi32(_mm512_castps_si512(sum), exponent);
 }
 
-/* |value|, but no more than the largest. NaN counts as that. */
+/* Returns |value|, limited to the largest value of the format. NaN becomes the largest value. */
 INLINE __m512 clamp(const vector_coder *k, __m512 value) {
     return _mm512_range_ps(value, k->max, 0x0a);
 }
 
-/* Codes without their signs, which are the top bits of `signs`. */
+/* Codes without their signs. The signs are the top bits of the lanes of `signs`. */
 typedef struct signed_codes {
     __m512i codes, signs;
 } signed_codes;
 
-/* coder.c's rules for zeros. */
+/* Applies the coder's rules for the signs of zeros, as coder.c does. */
 INLINE signed_codes signs_by_rules(const vector_coder *k, __m512i a, signed_codes c) {
     __mmask16 is_zero = _mm512_testn_epi32_mask(a, a);
     __mmask16 is_code0 = _mm512_testn_epi32_mask(c.codes, k->magnitude);
@@ -89,7 +96,8 @@ INLINE signed_codes signs_by_rules(const vector_coder *k, __m512i a, signed_code
     return c;
 }
 
-/* And for NaN. Its code may hold the sign bit already: fnuz. */
+/* Applies the coder's rules for zeros and for NaN. In fnuz formats the code of NaN already contains
+ * the sign bit. */
 INLINE signed_codes apply_rules(const vector_coder *k, __m512i a, signed_codes c) {
     __mmask16 is_nan = _mm512_cmpgt_epu32_mask(a, _mm512_set1_epi32(0x7f800000));
     c = signs_by_rules(k, a, c);
@@ -98,7 +106,8 @@ INLINE signed_codes apply_rules(const vector_coder *k, __m512i a, signed_codes c
     return c;
 }
 
-/* bsmm_coder_down's codes of values under bounds times `scale`. Inf counts where `infinite`. */
+/* Encodes values with ties towards zero, as bsmm_coder_down does, with bounds times `scale`. Inf
+ * gives the largest code if `infinite` is set, else code 0. */
 INLINE signed_codes codes_down(const vector_coder *k, __m512i bits, __m512 scale, bool infinite) {
     const __m512i inf = _mm512_set1_epi32(0x7f800000), one = _mm512_set1_epi32(1);
     __m512i a = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));

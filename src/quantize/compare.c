@@ -1,4 +1,4 @@
-/* The error of a quantized matrix. */
+/* Computes the error of a quantized matrix. */
 #include "quantize/recipe.h"
 
 #include <math.h>
@@ -8,7 +8,8 @@ enum { RUN = 256 };
 
 /* ---- one row ---- */
 
-/* The largest magnitude that the block of (r, c) can hold; NaN where its scale is. */
+/* Returns the largest magnitude that the block of element (r, c) can hold. It is NaN if the scale
+ * is NaN. */
 static double block_limit(const bsmm_operand *q, int64_t r, int64_t c) {
     const bsmm_format *f = &q->m.format;
     double limit = bsmm_elem_row(f->elem)->max;
@@ -16,11 +17,12 @@ static double block_limit(const bsmm_operand *q, int64_t r, int64_t c) {
         limit *= bsmm_scale_load(f->scale, q->m.scales,
                                  bsmm_scale_map_at(&q->map, r / f->block_rows, c / f->block_cols));
     double level = q->m.global_scale ? (double)*q->m.global_scale : 1;
-    /* Divided as values are: times a reciprocal it might fall short of what the block holds. */
+    /* A divisor is divided by, as in decoding. Multiplying by its reciprocal could give a limit
+     * below the largest value of the block. */
     return fabs(q->m.global_kind == BSMM_GLOBAL_DIVISOR ? limit / level : limit * level);
 }
 
-/* NaN wins, so that it cannot hide. */
+/* Returns the larger number. NaN counts as larger, so that an error of NaN cannot hide. */
 static double larger(double a, double b) {
     return a >= b || isnan(a) ? a : b;
 }
@@ -34,7 +36,7 @@ static void add_value(bsmm_report_line *line, double x, double q, double limit) 
     line->underflowed += x != 0 && q == 0;
 }
 
-/* Columns [c, c + n) of row r, all in one block. */
+/* Adds the errors of columns [c, c + n) of row r, which are all in one block. */
 static void add_run(bsmm_report_line *line, const bsmm_operand *src, const bsmm_operand *quantized,
                     int64_t r, int64_t c, int64_t n) {
     float x[RUN];

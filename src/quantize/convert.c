@@ -1,4 +1,4 @@
-/* bsmm_convert: the table of conversions, and a format to itself. */
+/* bsmm_convert: the table of lossless conversions, and the conversion of a format to itself. */
 #include "quantize/convert.h"
 
 #include <math.h>
@@ -10,7 +10,8 @@ static bool same_format(const bsmm_format *src, const bsmm_format *dst) {
     return bsmm_format_equal(*src, *dst);
 }
 
-/* dst's second level: src's, in the form that dst asks for. */
+/* Computes dst's second-level scale: src's scale, in the form that dst asks for (multiplier or
+ * divisor). */
 static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, float *level) {
     float from = src->m.global_scale ? *src->m.global_scale : 1;
     bool turned = src->m.global_scale && src->m.global_kind != dst->m.global_kind;
@@ -29,7 +30,8 @@ static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, 
 
 enum { RUN = 256 };
 
-/* Whole groups of codes that lie side by side on both sides; how many. */
+/* Copies whole byte groups of codes if the codes are adjacent in src and in dst. Returns the number
+ * of copied elements. */
 static int64_t copy_groups(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
     uint32_t bits = bsmm_elem_row(src->m.format.elem)->bits;
     int64_t cols = src->m.cols / RUN * RUN;
@@ -49,7 +51,8 @@ static void copy_row(const bsmm_operand *src, const bsmm_operand *dst, int64_t r
     }
 }
 
-/* f32 codes do not fit a run of 16-bit codes; they are copied as they are, NaN payloads too. */
+/* Copies a row of f32 codes, which do not fit the run of 16-bit codes. The bits are copied
+ * unchanged, including the payloads of NaN. */
 static void copy_row_f32(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
     for (int64_t c = 0; c < src->m.cols; c++)
         memcpy((float *)dst->m.data + bsmm_operand_index(dst, r, c),

@@ -1,20 +1,20 @@
-/* mxfp4 to nvfp4 and to fp8 with f32 scales: the e8m0 scales of a group of blocks, which differ by
- * powers of two, become one outer scale and what is left of each.
+/* Converts mxfp4 to nvfp4, and to fp8 with f32 scales. The e8m0 scales 2^k of several blocks are
+ * split into one outer scale 2^m for all of them and a rest for each block.
  *
- *     nvfp4: 2^k = 2^m * 2^(k - m); an e4m3 scale holds 2^-9 to 2^8, so m is the largest k less 8
- *     fp8:   x * 2^k = 2^m * (x * 2^(k - m)); e4m3 holds every e2m1 value times 2^-8 to 2^6
+ *   nvfp4: 2^k = 2^m * 2^(k - m). An e4m3 scale holds 2^-9 to 2^8, so m is the largest k minus 8.
+ *   fp8:   x * 2^k = 2^m * (x * 2^(k - m)). e4m3 holds every e2m1 value times 2^-8 to 2^6.
  *
- * Both outer scales are kept normal in fp32, which costs nothing: k never is below -127. A block of
- * zeros fits any scale and takes no part in choosing one. */
+ * The outer scale is always a normal fp32 number. That costs no range, because k is never below
+ * -127. A block of zeros fits any scale and does not influence the choice of m. */
 #include "quantize/convert.h"
 
 #include <string.h>
 
 enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
 
-/* What a scale of 2^k splits into. */
+/* The range of k - m that the destination can hold. */
 typedef struct split_rule {
-    int top, bottom; /* of k - m */
+    int top, bottom; /* limits of k - m */
     const char *holder;
 } split_rule;
 
@@ -30,7 +30,7 @@ static uint32_t scale_code(const bsmm_operand *src, int64_t r, int64_t block) {
 
 enum { RUN = 256 };
 
-/* Of whole bytes. */
+/* Tells whether n packed e2m1 codes, in whole bytes, are all zero (+0 or -0). */
 static bool bytes_are_zero(const uint8_t *codes, int64_t n) {
     uint8_t any = 0;
     for (int64_t i = 0; i < n; i++)
@@ -61,12 +61,13 @@ static bsmm_status nan_block(int64_t r, int64_t block) {
                      (long long)r, (long long)block);
 }
 
-/* A region of blocks that shares one outer scale. */
+/* A region of blocks that shares one outer scale: block rows [r0, r1), block columns [b0, b1). */
 typedef struct region {
     int64_t r0, r1, b0, b1;
 } region;
 
-/* The largest exponent of the region's blocks that are not zero; NONE if all are. */
+/* Finds the largest exponent of the region's blocks that are not all zero. The result is NONE if
+ * all blocks are zero. */
 static bsmm_status largest_exponent(const bsmm_operand *src, region g, int *largest) {
     *largest = NONE;
     for (int64_t r = g.r0; r < g.r1; r++)
@@ -101,7 +102,7 @@ static bsmm_status check_spread(const bsmm_operand *src, region g, int largest,
     return BSMM_OK;
 }
 
-/* The region's outer exponent, once every block is known to fit. */
+/* Chooses the outer exponent of a region, after a check that every block fits. */
 static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_rule *rule,
                                 int *outer) {
     int largest;
@@ -111,7 +112,8 @@ static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_r
     return BSMM_OK;
 }
 
-/* exponent - outer, brought into the window for blocks of zeros. */
+/* Returns exponent - outer of a block. For a block of zeros it is clamped to the range of the
+ * rule. */
 static int inner_exponent(const bsmm_operand *src, int64_t r, int64_t block, int outer,
                           const split_rule *rule) {
     int inner = (int)scale_code(src, r, block) - BIAS - outer;
@@ -173,7 +175,7 @@ static bool takes_fp8(const bsmm_format *src, const bsmm_format *dst) {
            dst->block_cols % src->block_cols == 0;
 }
 
-/* The blocks of src under block (tr, tc) of dst. */
+/* Returns the region of blocks of src that block (tr, tc) of dst covers. */
 static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_t tr, int64_t tc) {
     int64_t height = dst->m.format.block_rows;
     int64_t width = dst->m.format.block_cols / src->m.format.block_cols;
@@ -181,7 +183,8 @@ static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_
                     bsmm_min_i64((tc + 1) * width, src->map.cols)};
 }
 
-/* The e4m3 code of each e2m1 code times 2^inner; of both codes in a byte. */
+/* Tables for one inner exponent: the e4m3 code of each e2m1 code times 2^inner, and the two e4m3
+ * codes of each byte of two e2m1 codes. */
 typedef struct shifted {
     uint16_t codes[16];
     uint8_t pairs[256][2];
@@ -200,7 +203,8 @@ static shifted shift_codes(int inner) {
     return table;
 }
 
-/* A block of whole bytes whose codes lie side by side on both sides. */
+/* Converts a block byte by byte. The block must be whole bytes, and its codes must be adjacent in
+ * src and in dst. */
 static void store_pairs(const bsmm_operand *src, const bsmm_operand *dst, int64_t r, int64_t c,
                         int64_t width, const shifted *table) {
     const uint8_t *from = (const uint8_t *)src->m.data + bsmm_operand_index(src, r, c) / 2;
@@ -228,7 +232,7 @@ static void store_fp8_block(const bsmm_operand *src, const bsmm_operand *dst, in
     }
 }
 
-enum { SHIFTS = 15 }; /* fp8_rule.bottom to fp8_rule.top */
+enum { SHIFTS = 15 }; /* number of exponents from fp8_rule.bottom to fp8_rule.top */
 
 static void store_fp8_tile(const bsmm_operand *src, const bsmm_operand *dst, region g, int outer,
                            const shifted tables[SHIFTS]) {
@@ -247,7 +251,7 @@ static bsmm_status check_tiles(const bsmm_operand *src, const bsmm_operand *dst)
     return BSMM_OK;
 }
 
-/* One row of tiles that are known to fit. */
+/* Converts one row of dst's blocks, which are known to fit. */
 static void store_fp8_row(const bsmm_operand *src, const bsmm_operand *dst, int64_t tr,
                           const shifted tables[SHIFTS]) {
     int largest;

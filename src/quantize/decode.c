@@ -1,9 +1,9 @@
-/* Values of a whole run at a time. */
+/* Decodes the values of a whole run. */
 #include "quantize/coder.h"
 
 enum { RUN = 256 };
 
-/* Unlike bsmm_operand_decode_row, f32, f16 and bf16 keep what their NaNs carry. */
+/* Loads f32, f16 or bf16 values. Unlike bsmm_operand_decode_row, it keeps the payloads of NaN. */
 static void plain_values(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, double *to) {
     float values[RUN];
     for (int64_t i = 0; i < n; i += RUN) {

@@ -1,11 +1,13 @@
-/* Codes to values by AVX2: 32 codes become four registers of floats, meet two factors, and are
- * rounded once. Of 4 bits to 16 it is the eight magnitudes that meet factors and are rounded, and
- * codes look up the bytes of what they became.
+/* Decodes codes to f32, f16 or bf16 with AVX2. 32 codes become four registers of floats, are
+ * multiplied by two factors and rounded once. A conversion from 4 bits to 16 bits instead
+ * multiplies and rounds the eight magnitudes of e2m1; the codes then look up the bytes of the
+ * results in a table.
  *
- * Products that are not exact go to 16 bits through fp32. That is rounding twice, which is rounding
- * once unless the float lies halfway between two results and is not the product: all that lies
- * between two halves rounds to one result, and halves are floats. Where one may be halfway, the
- * product is rounded to odd instead. */
+ * Inexact products are rounded to fp32 first and then to 16 bits. Two roundings equal one rounding
+ * unless the fp32 value lies exactly halfway between two 16-bit values and is not the exact
+ * product. (All fp32 values between two halfway points round to the same 16-bit value, and halfway
+ * points are fp32 values.) If a value may lie halfway, the product is rounded to odd in the first
+ * step instead. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -15,20 +17,23 @@
 
 #    include <string.h>
 
-/* Bytes of codes: stores past the caches hold up the processor's own prefetching. */
+/* Distance of the prefetch in bytes of codes. It is needed because stores that bypass the caches
+ * slow down the hardware prefetcher. */
 enum { AHEAD = 4096 };
 
-/* How values become products: EXACT by the scale; BY_LEVEL by the scale, exactly, and by the second
- * level; BY_SCALE by a scale of any bits. */
+/* The way in which values are multiplied. EXACT: the product with the scale is exact. BY_LEVEL: the
+ * product with the scale is exact, and the product with the second-level scale is rounded.
+ * BY_SCALE: the product with the scale is rounded. */
 typedef enum product_kind { EXACT, BY_LEVEL, BY_SCALE } product_kind;
 
-/* What loops are made for, each with constants of its own. */
+/* The parameters for which loops are compiled; each combination has a loop of its own. */
 typedef struct shape {
     uint32_t bits, to_elem;
     product_kind kind;
 } shape;
 
-/* bf16 values of even and odd columns are put together without a permutation. */
+/* Tells whether registers hold even and odd columns separately. bf16 results can then be combined
+ * without a permutation. */
 INLINE bool in_pairs(const shape s) {
     return s.to_elem == BSMM_ELEM_BF16 && s.bits > 4;
 }
@@ -50,33 +55,38 @@ INLINE __m256 magnitude(__m256 value) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), value);
 }
 
-/* Odd rounding of x * factor, of which y is the nearest float: of the two floats around what is not
- * one, that whose last bit is set; then rounding it again is rounding once. It is the one nearer to
- * zero with the bit set, and y is the other one if it is larger than the product.
+/* Rounds x * factor to odd; y is the nearest float. If the product is no float, rounding to odd
+ * takes the one of its two neighbours whose last bit is 1. Rounding the result again then equals
+ * rounding once. The result is the neighbour nearer to zero with its last bit set; y is the other
+ * neighbour if it is larger than the product.
  *
- * What y is too large or too small by is a float, and the FMA exact, unless it underflows: rounded
- * it keeps its sign, but may become 0. Therefore factors below 1 meet 2^32 times x and y. x is a
- * multiple of 2^-25 within 2^25 (an e5m2 code times an e4m3 one), so that nothing overflows, and a
- * factor one of 2^-149: what is left is a multiple of 2^(32 - 25 - 149), above the least float.
- * Under a factor of 1 and more it is one of 2^(-25 - 23).
+ * An FMA computes the difference between product and y. The difference is a float, so the FMA is
+ * exact unless it underflows; an underflow could round the difference to 0. For a factor below 1, x
+ * and y are therefore multiplied by 2^32 first. x is a multiple of 2^-25 and at most 2^25 (an e5m2
+ * code times an e4m3 scale), so nothing overflows. A factor is a multiple of 2^-149, so the
+ * difference is a multiple of 2^(32 - 25 - 149), which is above the least float. For a factor of at
+ * least 1, the difference is a multiple of 2^(-25 - 23).
  *
- * y may be Inf: of a finite product it becomes the largest float, which rounds to Inf in 16 bits;
- * of Inf or NaN the rest is NaN and y remains. */
+ * y may be Inf. If the product is finite, the result is the largest float, which rounds to Inf in
+ * 16 bits. If the product is Inf or NaN, the difference is NaN and y is kept. */
 INLINE __m256 to_odd(__m256 x, __m256 factor, __m256 y) {
     const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
     __m256 size = magnitude(factor), is_less = _mm256_cmp_ps(size, one, _CMP_LT_OQ);
     __m256 up = _mm256_blendv_ps(one, _mm256_set1_ps(0x1p32f), is_less);
     __m256 large = _mm256_mul_ps(magnitude(x), up), product = _mm256_mul_ps(magnitude(y), up);
     __m256 rest = _mm256_fmsub_ps(large, size, product);
-    __m256i above = _mm256_castps_si256(_mm256_cmp_ps(rest, zero, _CMP_LT_OQ)); /* -1 */
+    /* -1 in lanes in which y is larger */
+    __m256i above = _mm256_castps_si256(_mm256_cmp_ps(rest, zero, _CMP_LT_OQ));
     __m256i below = _mm256_castps_si256(_mm256_cmp_ps(rest, zero, _CMP_GT_OQ));
     __m256i odd = _mm256_srli_epi32(_mm256_or_si256(above, below), 31);
     __m256i bits = _mm256_add_epi32(_mm256_castps_si256(y), above);
     return _mm256_castsi256_ps(_mm256_or_si256(bits, odd));
 }
 
-/* Whether one of n floats may lie halfway between two bf16: the lower half is one half. Or between
- * two f16: 11 bits and one more, fewer where f16 is subnormal, and not 0. */
+/* Tells whether one of n registers has a float that may lie halfway between two 16-bit values. For
+ * bf16 the lower 16 bits are then exactly one half. For f16 the lowest 12 bits are zero. A
+ * subnormal f16 has fewer bits, so that the test then finds more values than necessary; 0 is
+ * excluded. */
 INLINE bool any_halfway(uint32_t to_elem, const __m256 *y, int n) {
     const __m256i half = _mm256_set1_epi16(INT16_MIN), zero = _mm256_setzero_si256();
     __m256i any = zero;
@@ -94,7 +104,8 @@ INLINE bool any_halfway(uint32_t to_elem, const __m256 *y, int n) {
     return (_mm256_movemask_epi8(any) & 0x33333333) != 0;
 }
 
-/* Nearest even in the upper half. NaNs here have one payload, which no carry leaves. */
+/* Rounds to nearest even in the upper 16 bits. NaN has only one payload here, which a carry cannot
+ * turn into another value. */
 INLINE __m256 round_bf16(__m256 value) {
     __m256i bits = _mm256_castps_si256(value);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -102,14 +113,14 @@ INLINE __m256 round_bf16(__m256 value) {
     return _mm256_castsi256_ps(bits);
 }
 
-/* The same of what is not halfway. */
+/* Rounds to nearest in the upper 16 bits. No value may lie halfway. */
 INLINE __m256 round_up_bf16(__m256 value) {
     __m256i bits = _mm256_add_epi32(_mm256_castps_si256(value), _mm256_set1_epi32(0x8000));
     return _mm256_castsi256_ps(bits);
 }
 
-/* n registers, each with scales of its own. What is not exact is rounded to bf16, or ready to be
- * rounded to f16. */
+/* Multiplies n registers by their scales. Inexact products are rounded to bf16, or prepared for
+ * rounding to f16. */
 INLINE void multiply(const shape s, const vector_values *v, int n, const __m256 *x,
                      const __m256 *scales, __m256 *y) {
     __m256 exact[PARTS];
@@ -142,7 +153,7 @@ INLINE void store(uint8_t *to, __m256i values, bool stream) {
         store_bits(to, values);
 }
 
-/* Two registers in 16 bits; those that become bf16 are rounded. */
+/* Converts two registers to 16 bits. For bf16 the values are rounded already. */
 INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
     if (s.to_elem == BSMM_ELEM_F16)
         return _mm256_set_m128i(_mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT),
@@ -156,14 +167,14 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
 
 /* ---- chunks ---- */
 
-/* Of a row's products and scales. */
+/* Properties of a row that select the code path. */
 typedef struct row_facts {
-    bool rounds; /* exact products to bf16 */
-    bool one;    /* 32 columns have one factor */
+    bool rounds; /* exact products must still be rounded to bf16 */
+    bool one;    /* each 32 columns have a single factor */
     bool streams;
 } row_facts;
 
-/* Of 32 columns, which have one factor or two. */
+/* Returns the factors of the next 32 columns: one, or one for each half. */
 INLINE void next_factors(factor_cursor *cursor, bool one, __m256 *first, __m256 *second) {
     *first = *second = _mm256_broadcast_ss(cursor->at);
     pass_columns(cursor, one ? CHUNK : WORDS);
@@ -193,12 +204,14 @@ INLINE void decode_chunk(const shape s, const vector_values *v, const uint8_t *c
 
 /* ---- 4 bits to 16 ---- */
 
-/* The bytes of what each code becomes; each half has a factor of its own. */
+/* Tables for 4-bit codes: the low and high bytes of each code's result. Each half of a register has
+ * a factor of its own. */
 typedef struct code_tables {
     __m256i low, high;
 } code_tables;
 
-/* False where a product is NaN, which has no sign to change; or was rounded up from Inf. */
+/* Makes the tables. Returns false if a product is NaN, because the tables flip the sign of a result
+ * and NaN must not change its sign. It also returns false if rounding turned an Inf into a NaN. */
 INLINE bool code_tables_of(const shape s, const vector_values *v, __m256 first, __m256 second,
                            code_tables *t) {
     const __m256i lows = _mm256_set1_epi64x(0x0e0c0a0806040200), one = _mm256_set1_epi8(1);
@@ -214,7 +227,7 @@ INLINE bool code_tables_of(const shape s, const vector_values *v, __m256 first, 
     return _mm256_movemask_ps(_mm256_cmp_ps(y[0], y[1], _CMP_UNORD_Q)) == 0;
 }
 
-/* Values of 16 codes in each half. */
+/* Looks up the results of 16 codes in each half. */
 INLINE void look_up(const code_tables *t, __m256i codes, __m256i *first, __m256i *second) {
     __m256i low = _mm256_shuffle_epi8(t->low, codes), high = _mm256_shuffle_epi8(t->high, codes);
     __m256i even = _mm256_unpacklo_epi8(low, high), odd = _mm256_unpackhi_epi8(low, high);
@@ -222,11 +235,12 @@ INLINE void look_up(const code_tables *t, __m256i codes, __m256i *first, __m256i
     *second = _mm256_permute2x128_si256(even, odd, 0x31);
 }
 
-/* 64 codes; false, with nothing stored, where tables do not tell. */
+/* Decodes 64 codes by tables. Returns false, without storing anything, if the tables are not valid
+ * for them. */
 INLINE bool decode_by_tables(const shape s, const vector_values *v, const uint8_t *codes,
                              factor_cursor *cursor, bool one, uint8_t *to, bool stream) {
     const __m256i mask = _mm256_set1_epi8(0xf);
-    __m256 first[2], second[2]; /* of columns 0, 16; 32, 48 */
+    __m256 first[2], second[2]; /* factors of columns 0, 16 and of 32, 48 */
     __m256i x[4], bytes = load_bits(codes), even = _mm256_and_si256(bytes, mask);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask);
     code_tables low, high;
@@ -248,8 +262,9 @@ INLINE bool decode_by_tables(const shape s, const vector_values *v, const uint8_
 
 /* ---- rows ---- */
 
-/* Whether an exact product of 8 bits may lie below bf16's last place. Of 6 bits and fewer none
- * does: the smallest is 2^-131, the last place of bf16's subnormals is 2^-133. */
+/* Tells whether an exact product of an 8-bit element may be too small for bf16. Elements of 6 bits
+ * and fewer have no such products: the smallest is 2^-131, and the last place of bf16's subnormals
+ * is 2^-133. */
 INLINE bool any_tiny(const float *scales, int64_t blocks) {
     bool tiny = false;
     for (int64_t i = 0; i < blocks; i++)

@@ -1,17 +1,17 @@
-/* Codes to values by AVX-512: 64 codes become four registers of floats, meet two factors, and are
- * rounded once.
+/* Decodes codes to f32, f16 or bf16 with AVX-512. 64 codes become four registers of floats, are
+ * multiplied by two factors and rounded once.
  *
- * 4 bits: each dword takes its code from a broadcast one by a shift, and the value from a table.
- * 6 bits: the same, four codes in each three bytes, a table of magnitudes, and the sign.
- * 8 bits: shifted into an f16 code, whose exponent is wider or as wide; what the bias differs by is
- *         a power of two. NaN codes are replaced.
+ * - 4 bits: each 32-bit lane shifts its code out of a broadcast word and looks up the value in a
+ *   table.
+ * - 6 bits: the same with four codes in each three bytes, a table of magnitudes, and the sign.
+ * - 8 bits: the code is shifted into the format of f16, whose exponent is at least as wide. A power
+ *   of two corrects the difference of the biases. NaN codes are replaced.
+ * - 8 bits to bf16: integer arithmetic turns 32 codes into bf16 values. These are split into even
+ *   and odd floats, multiplied by their factors and put together again. Codes that are not finite,
+ *   and products halfway between two bf16 values, take the path of 8 bits above.
  *
- * 8 bits to bf16: 32 codes become bf16 values by integer arithmetic, are taken apart into even and
- *         odd floats to meet their factors, and put together again. Codes that are not finite, and
- *         products halfway between two bf16 values, take the way above.
- *
- * A product that is not exact goes to 16 bits through odd rounding: truncated, its last bit set if
- * anything is lost; then rounding it again is rounding it once. */
+ * An inexact product that becomes a 16-bit value is first rounded to odd: it is truncated, and its
+ * last bit is set if anything was lost. Rounding it again then equals rounding once. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -22,12 +22,12 @@
 
 /* ---- elements ---- */
 
-/* A job's constants in registers. */
+/* The constants of a decode job in registers. */
 typedef struct vector_values {
     __m512 table[2], bias, other;
     __m512i nan_base, nan_mask, nans;
     __m128i shift;
-    /* to bf16 */
+    /* constants of the path from 8 bits to bf16 */
     __m512i special_base, special_mask, specials;
     __m512i pairs_shift, pairs_field, pairs_base, exponent, subnormals;
 } vector_values;
@@ -115,8 +115,8 @@ enum {
     NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC
 };
 
-/* Odd rounding of x * factor. What is lost is found of the magnitudes: rounded up, it does not
- * underflow to 0. */
+/* Rounds x * factor to odd. Whether anything was lost is determined from the magnitudes, rounded
+ * up, because then the difference does not underflow to 0. */
 INLINE __m512 multiply_odd(__m512 x, __m512 factor) {
     __m512 y = _mm512_mul_round_ps(x, factor, TRUNCATE);
     __m512 rest =
@@ -135,21 +135,24 @@ INLINE void store_line(uint8_t *to, __m512i line, bool stream) {
         _mm512_storeu_si512(to, line);
 }
 
-/* Nearest even in the upper halves. NaNs here have one payload, which no carry leaves. */
+/* Rounds to nearest even in the upper 16 bits. NaN has only one payload here, which a carry cannot
+ * turn into another value. */
 INLINE __m512i round_bf16(__m512 value) {
     __m512i bits = _mm512_castps_si512(value);
     __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     return _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
 }
 
-/* Two registers of upper halves in one; packing works in quarters of 128 bits. */
+/* Packs the upper halves of two registers into one. The pack instruction works in parts of 128
+ * bits, so a permutation follows. */
 INLINE __m512i upper_halves(__m512i low, __m512i high) {
     __m512i pairs = _mm512_packus_epi32(_mm512_srli_epi32(low, 16), _mm512_srli_epi32(high, 16));
     return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), pairs);
 }
 
-/* whole: the values are bf16. So is every exact product of 6 bits and fewer: the smallest is
- * 2^-131, the last place of bf16's subnormals is 2^-133. */
+/* Stores four registers as bf16. `whole` says that the values are bf16 already, so that nothing is
+ * rounded. That holds for every exact product of an element of at most 6 bits: the smallest is
+ * 2^-131, and the last place of bf16's subnormals is 2^-133. */
 INLINE void store_bf16(uint8_t *to, const __m512 y[4], bool whole, bool stream) {
     for (int i = 0; i < 2; i++) {
         __m512i low = whole ? _mm512_castps_si512(y[2 * i]) : round_bf16(y[2 * i]);
@@ -173,13 +176,14 @@ INLINE void store_f32(uint8_t *to, const __m512 y[4], bool stream) {
 
 /* ---- rows ---- */
 
-/* Bytes of codes: stores past the caches hold up the processor's own prefetching. */
+/* Distance of the prefetch in bytes of codes. It is needed because stores that bypass the caches
+ * slow down the hardware prefetcher. */
 enum { AHEAD = 4096 };
 
-/* What loops are made for, each with constants of its own. */
+/* The parameters for which loops are compiled; each combination has a loop of its own. */
 typedef struct shape {
     uint32_t bits, to_elem;
-    bool exact; /* as job->is_exact: the other factor is 1 */
+    bool exact; /* as job->is_exact: the second factor is 1 */
 } shape;
 
 INLINE void decode_chunk(const shape s, bool scale_is_exact, const vector_values *v, __m512i codes,
@@ -214,8 +218,8 @@ INLINE void store_chunk(const shape s, uint8_t *to, const __m512 y[4], bool stre
         store_bf16(to, y, s.exact && s.bits < 8, stream);
 }
 
-/* The bf16 values of 32 finite codes of 8 bits. A subnormal code's magnitude is all that its low
- * bits hold. */
+/* Converts 32 finite codes of 8 bits to bf16. The low bits of a subnormal code are its whole
+ * magnitude and index a table. */
 INLINE __m512i bf16_of_codes(const vector_values *v, __m256i bytes) {
     __m512i codes = _mm512_cvtepi8_epi16(bytes);
     __m512i field = _mm512_and_si512(_mm512_sllv_epi16(codes, v->pairs_shift), v->pairs_field);
@@ -225,7 +229,8 @@ INLINE __m512i bf16_of_codes(const vector_values *v, __m256i bytes) {
     return choose_bits(_mm512_set1_epi16(INT16_MIN), codes, magnitude);
 }
 
-/* How products become bf16: they are, or are rounded. */
+/* Computes the product of values and scale in the form that becomes bf16: exact, or to be
+ * rounded. */
 INLINE __m512 pair_product(const shape s, bool scale_is_exact, const vector_values *v, __m512 x,
                            __m512 scale) {
     if (s.exact) return _mm512_mul_ps(x, scale);
@@ -233,13 +238,14 @@ INLINE __m512 pair_product(const shape s, bool scale_is_exact, const vector_valu
     return _mm512_mul_ps(exact, scale_is_exact ? v->other : scale);
 }
 
-/* Lower halves of exactly one half; of a product that was rounded, nothing tells on which side. */
+/* Returns a mask of the lanes whose lower half is exactly one half. If such a product was rounded,
+ * its bits do not tell whether the exact product was above or below. */
 INLINE __mmask32 halfway(__m512 y) {
     return _mm512_mask_cmpeq_epi16_mask(0x55555555, _mm512_castps_si512(y),
                                         _mm512_set1_epi16(INT16_MIN));
 }
 
-/* 32 products; false where it cannot tell how to round one. */
+/* Computes 32 bf16 products. Returns false if it cannot decide how to round one of them. */
 INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
                          __m256i bytes, __m512 scale, __m512i *to) {
     const __m512i lower = _mm512_set1_epi32(0xffff);
@@ -254,7 +260,8 @@ INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const v
     return whole || (halfway(even) | halfway(odd)) == 0;
 }
 
-/* 64 codes of 8 bits to bf16; false, with nothing stored, where that takes more care. */
+/* Decodes 64 codes of 8 bits to bf16. Returns false, without storing anything, if a code or product
+ * needs the slow path. */
 INLINE bool decode_words(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
                          __m512i codes, factor_cursor *cursor, uint8_t *to, bool stream) {
     __m512i special = _mm512_and_si512(_mm512_sub_epi8(codes, v->special_base), v->special_mask);
@@ -270,7 +277,8 @@ INLINE bool decode_words(const shape s, bool scale_is_exact, bool whole, const v
     return true;
 }
 
-/* Whether exact products of 8 bits are normal bf16 values, or zero; NaN is. */
+/* Tells whether all exact products of 8-bit elements are normal bf16 values or zero. NaN counts as
+ * such a value. */
 INLINE bool are_whole(const float *scales, int64_t blocks) {
     bool tiny = false;
     for (int64_t i = 0; i < blocks; i++)

@@ -1,7 +1,7 @@
-/* From a job to the loop that is compiled for it: included by an instruction set's file after it
- * has defined INLINE, TARGET, `shape` (bits, destination's element, kind of factors) and decode_row
- * of a shape. It defines decode_kinds afterwards, which calls decode_to with each kind that it has.
- */
+/* Selects the decoding loop for a job. The file of an instruction set includes this body. Before
+ * that it defines INLINE, TARGET, `shape` (bits, destination's element, kind of factors) and
+ * decode_row for a shape. After it, the file defines decode_kinds, which calls decode_to for each
+ * kind of factors that it supports. */
 #ifndef BSMM_QUANTIZE_DECODE_BODY_H
 #define BSMM_QUANTIZE_DECODE_BODY_H
 

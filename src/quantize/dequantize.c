@@ -1,4 +1,4 @@
-/* Any format to f32, f16 or bf16. */
+/* Converts any format to f32, f16 or bf16. */
 #include "quantize/recipe.h"
 
 #include "base/cpu.h"
@@ -7,17 +7,18 @@
 
 enum { RUN = 256 };
 
-/* Bytes of output from which on none of it is expected to be in a cache when it is read. */
+/* From this many bytes of output on, stores bypass the caches. No part of such an output would
+ * still be in a cache when it is read. */
 enum { STREAMED = 32 << 20 };
 
-/* The nearest fp32 towards zero, with its last bit set when that is not the value: rounding it
- * again, to 22 bits or fewer, gives what rounding the value once would. */
+/* Rounds a double to odd: to the nearest fp32 towards zero, with the last bit set if the result is
+ * inexact. Rounding the result again, to 22 bits or fewer, then equals rounding the double once. */
 static float round_to_odd(double value) {
     float nearest = (float)value;
     uint32_t bits = bsmm_float_bits(nearest);
     double rest = fabs(value) - fabs((double)nearest);
     if (!isfinite(value) || rest == 0) return nearest;
-    if (rest < 0) bits--; /* towards zero, from Inf to the largest too */
+    if (rest < 0) bits--; /* round towards zero; Inf becomes the largest float */
     return bsmm_bits_float(bits | 1);
 }
 
@@ -37,7 +38,7 @@ static void dequantize_row(const bsmm_operand *src, const bsmm_recipe_run *run, 
     }
 }
 
-/* Unscaled f32, f16 and bf16 values are floats already. */
+/* Tells whether a matrix is unscaled f32, f16 or bf16. Its values are floats already. */
 static bool is_plain(const bsmm_operand *src) {
     return bsmm_elem_is_wide(src->m.format.elem) && src->m.format.scale == BSMM_SCALE_NONE &&
            !src->m.global_scale;
@@ -50,7 +51,8 @@ static uint8_t *plain_at(const bsmm_operand *o, int64_t r, int64_t c) {
     return (uint8_t *)o->m.data + bsmm_operand_index(o, r, c) * bytes;
 }
 
-/* Columns [c, c + n) by vectors; false: not these, or not on this processor. */
+/* Converts columns [c, c + n) with vectors. Returns false if the formats or the processor do not
+ * allow it, or if a value is NaN. */
 static bool cast_fast(const bsmm_operand *src, const bsmm_operand *dst, int64_t r, int64_t c,
                       int64_t n) {
     bool rows = src->m.order == BSMM_ORDER_ROW && dst->m.order == BSMM_ORDER_ROW;
@@ -69,7 +71,7 @@ static bool cast_fast(const bsmm_operand *src, const bsmm_operand *dst, int64_t 
 
 #endif
 
-/* NaNs become quiet, as arithmetic makes them. */
+/* Converts a row of an unscaled matrix. NaN becomes quiet, as in arithmetic. */
 static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_t r) {
     float values[RUN];
     for (int64_t c = 0, cols = src->m.cols; c < cols; c += RUN) {
@@ -86,29 +88,30 @@ static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_
 
 /* ---- in strips ---- */
 
-enum { BLOCKS = 128 }; /* of a strip: an operation's constants are loaded once for each */
+enum { BLOCKS = 128 }; /* blocks of a strip; the constants of a call are loaded once for all */
 
 typedef struct strip_decoder {
-    const bsmm_strip_ops *ops; /* NULL: the general way */
+    const bsmm_strip_ops *ops; /* vector operations; NULL: the slow path */
     const bsmm_operand *src, *dst;
     bsmm_scale_line line;
     bsmm_decode_job job;
-    float scales[256]; /* of codes */
+    float scales[256]; /* value of each scale code */
 } strip_decoder;
 
 static bool has_global(const bsmm_matrix *m) {
     return m->global_scale && *m->global_scale != 1;
 }
 
-/* One product that is exact, one that is rounded: no global scale beside e8m0 or f32 scales, and no
- * divisor. */
+/* Tells whether a value needs at most one exact and one rounded product. Then there is no
+ * second-level scale besides e8m0 or f32 scales, and no divisor. */
 static bool has_two_factors(const bsmm_matrix *m) {
     if (!has_global(m)) return true;
     bool first = m->format.scale == BSMM_SCALE_NONE || m->format.scale == BSMM_SCALE_E4M3;
     return first && m->global_kind == BSMM_GLOBAL_MULTIPLIER && isfinite(*m->global_scale);
 }
 
-/* 8 bits go through f16, whose highest exponent e5m2fnuz uses for values. */
+/* Tells whether vectors can decode the matrix. Codes of 8 bits go through f16. e5m2fnuz is
+ * excluded, because it uses the highest exponent of f16 for finite values. */
 static bool takes_strips(const bsmm_operand *src, const bsmm_operand *dst) {
     const bsmm_elem_traits *traits = &bsmm_elem_traits_of[src->m.format.elem];
     return traits->narrow && traits->shifts_to_f16 && src->m.order == BSMM_ORDER_ROW &&
@@ -116,7 +119,8 @@ static bool takes_strips(const bsmm_operand *src, const bsmm_operand *dst) {
            has_two_factors(&src->m);
 }
 
-/* NaN codes are the last magnitudes, Inf before them, or 0x80 alone. */
+/* Finds the codes of NaN and Inf. NaN codes are the largest magnitudes and Inf comes before them;
+ * in fnuz formats 0x80 is the only NaN. */
 static void find_nans(const double *values, bsmm_decode_job *job) {
     bool lone = isnan(values[0x80]);
     int16_t nans = 0, specials = 0;
@@ -131,14 +135,15 @@ static void find_nans(const double *values, bsmm_decode_job *job) {
     job->specials = (int16_t)(lone ? 1 : specials);
 }
 
-/* Every finite value of 8 bits is a bf16. */
+/* Sets the constants that turn 8-bit codes into bf16. Every finite value of 8 bits is a bf16
+ * value. */
 static void set_pairs(const bsmm_elem_info *info, const double *values, bsmm_decode_job *job) {
     job->pairs_base = (int16_t)((127 - info->bias) << 7);
     for (int i = 0; i < 1 << info->mantissa_bits; i++)
         job->subnormals[i] = (uint16_t)(bsmm_float_bits((float)values[i]) >> 16);
 }
 
-/* Every value of 4 bits is a bf16. */
+/* Sets the table of the bytes of 4-bit codes. Every value of 4 bits is a bf16 value. */
 static void set_bytes(bsmm_decode_job *job) {
     for (int i = 0; i < 16; i++) {
         job->low_bytes[i] = (uint8_t)(bsmm_float_bits(job->table[i]) >> 16);
@@ -185,12 +190,13 @@ static strip_decoder strip_decoder_make(const bsmm_operand *src, const bsmm_oper
     return d;
 }
 
-/* NaN has one code: what rounds values could carry a payload into the sign. */
+/* Replaces NaN by the NaN with one fixed code. Rounding could carry the payload of another NaN into
+ * the sign. */
 static float one_nan(float scale) {
     return isnan(scale) ? NAN : scale;
 }
 
-/* Of codes that lie side by side. */
+/* Looks up the values of n adjacent scale codes. */
 static void look_up_scales(const strip_decoder *d, const uint8_t *codes, int64_t n, float *scales) {
     for (int64_t i = 0; i < n; i++)
         scales[i] = d->scales[codes[i]];

@@ -1,9 +1,10 @@
-/* Values to codes by AVX2: 32 values at a time are loaded, meet their factors and are rounded as
- * coder.c does, in four registers; codes and signs become bytes in one, and packed codes.
+/* Encodes values with AVX2. 32 values at a time are loaded, multiplied or divided by their factors,
+ * and rounded as in coder.c, in four registers. Codes and signs are then combined to bytes in one
+ * register and packed.
  *
- * bf16 values are not widened one by one: a register of 16 is taken apart into its even and its odd
- * ones, which are the upper halves of floats already, and codes go back into the words they came
- * from. */
+ * bf16 values are not converted to fp32 one by one. A register of 16 is split into its even and its
+ * odd values, which are the upper halves of floats already. The codes return to the 16-bit lanes of
+ * their values. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -16,24 +17,25 @@
 
 /* ---- bytes ---- */
 
-/* 32 codes in bytes, not yet in their order: as groups of so many, of which each half of a register
- * has every second. */
+/* 32 codes in bytes. The bytes are in groups of `group` codes: the groups alternate between the
+ * lower and the upper half of the register. */
 typedef struct vec {
     __m256i bytes;
     int group;
 } vec;
 
-/* Four times 8 dwords as bytes; they shall be within these. */
+/* Packs four registers of 32-bit lanes into one of bytes. The lanes must fit into bytes. */
 INLINE __m256i bytes_of_dwords(const __m256i c[4]) {
     return _mm256_packus_epi16(_mm256_packus_epi32(c[0], c[1]), _mm256_packus_epi32(c[2], c[3]));
 }
 
-/* The signs of dwords as those of bytes, in the same places. */
+/* Packs the signs of four registers of 32-bit lanes into the sign bits of bytes, in the same order
+ * as bytes_of_dwords. */
 INLINE __m256i signs_of_dwords(const __m256i x[4]) {
     return _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
 }
 
-/* Codes of so many bits with the signs of other bytes. */
+/* Adds signs to codes of `bits` bits. The signs are the top bits of the bytes of `signs`. */
 INLINE __m256i with_signs(int bits, __m256i codes, __m256i signs) {
     __m256i sign = _mm256_and_si256(signs, _mm256_set1_epi8(-128));
     return _mm256_or_si256(codes, _mm256_srli_epi16(sign, 8 - bits));
@@ -45,7 +47,7 @@ INLINE __m256i in_order(vec codes) {
     return _mm256_permutevar8x32_epi32(codes.bytes, turns);
 }
 
-/* The place in order of a byte. */
+/* Returns the index of the code that byte i holds. */
 INLINE int place_of(int i, int group) {
     int half = i / 16, turn = i % 16 / group;
     return (2 * turn + half) * group + i % group;
@@ -60,7 +62,7 @@ INLINE __m128i pack4(vec codes) {
     return codes.group == 8 ? _mm_unpacklo_epi32(even, odd) : _mm_unpacklo_epi16(even, odd);
 }
 
-/* The rest of the register is 0. */
+/* Packs 32 codes of 6 bits into 24 bytes; the rest of the register is 0. */
 INLINE __m256i pack6(vec codes) {
     const __m256i three_of_four = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
@@ -83,7 +85,7 @@ INLINE void store_chunk(uint8_t *to, vec codes, uint32_t bits) {
     _mm_storel_epi64((__m128i *)(void *)(to + 16), _mm256_extracti128_si256(packed, 1));
 }
 
-/* Ones where the first n codes are. */
+/* Returns a mask with all bits set in the bytes of the first n codes. */
 INLINE __m256i first_codes(int64_t n, int group) {
     uint8_t ones[CHUNK];
     for (int i = 0; i < CHUNK; i++)
@@ -91,7 +93,7 @@ INLINE __m256i first_codes(int64_t n, int group) {
     return load_bits(ones);
 }
 
-/* The first n codes; what completes their group is 0. */
+/* Stores the first n codes. If their last byte group is not full, the rest of the group is 0. */
 INLINE void store_last(uint8_t *to, vec codes, int64_t n, uint32_t bits) {
     int64_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1;
     uint8_t all[CHUNK];
@@ -108,7 +110,7 @@ INLINE __m256 next_factor(factor_cursor *cursor, int count) {
     return factor;
 }
 
-/* What values meet: a factor, or a divisor and its reciprocal. */
+/* The factor of values, or their divisor and its reciprocal. */
 typedef struct meeting {
     __m256 by, reciprocal;
 } meeting;
@@ -118,15 +120,15 @@ INLINE meeting next_meeting(meeting_cursor *cursor, int count, element_way way) 
     return (meeting){by, way == WAY_DIVIDE_TAME ? next_factor(&cursor->reciprocal, count) : by};
 }
 
-/* Of 32 values: the halves'. */
+/* Returns the factors of the next 32 values, one for each half. */
 INLINE void next_meetings(meeting_cursor *cursor, element_way way, meeting m[2]) {
     bool one = cursor->by.width % CHUNK == 0;
     m[0] = next_meeting(cursor, one ? CHUNK : FACTOR_RUN, way);
     m[1] = one ? m[0] : next_meeting(cursor, FACTOR_RUN, way);
 }
 
-/* x / m.by, correctly rounded: rules_e4m3.h's bsmm_ratio. Remainders of tame values underflow only
- * where the quotient is too small to be anything but zero. */
+/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does. For tame values the
+ * remainder underflows only if the quotient is so small that it rounds to zero. */
 INLINE __m256 divide(__m256 x, meeting m) {
     __m256 q = _mm256_mul_ps(x, m.reciprocal);
     return _mm256_fmadd_ps(_mm256_fnmadd_ps(q, m.by, x), m.reciprocal, q);
@@ -137,13 +139,13 @@ INLINE __m256 meet(__m256 x, meeting m, element_way way) {
     return way == WAY_DIVIDE ? _mm256_div_ps(x, m.by) : _mm256_mul_ps(x, m.by);
 }
 
-/* A NaN keeps its sign whatever the factor is; of two NaNs the compiler's order of factors would
- * decide. */
+/* Restores x in lanes in which it is NaN, so that a NaN keeps its sign. If x and the factor are
+ * both NaN, the result would otherwise depend on the compiler's order of operands. */
 INLINE __m256 keep_nan(__m256 y, __m256 x) {
     return _mm256_blendv_ps(y, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
-/* Value 8 i and the seven after it. */
+/* Loads values 8 i to 8 i + 7 as fp32. */
 INLINE __m256 load_lanes(const void *from, uint32_t elem, int i) {
     const uint16_t *words = from;
     if (elem == BSMM_ELEM_F32) return _mm256_loadu_ps((const float *)from + i * LANES);
@@ -154,13 +156,15 @@ INLINE __m256 load_lanes(const void *from, uint32_t elem, int i) {
 
 /* ---- with every care ---- */
 
-/* c's codes and signs together; nothing else is in a dword. A NaN's code may hold the sign bit. */
+/* Combines codes with their signs and clears all other bits of the 32-bit lanes. The code of a NaN
+ * may already contain the sign bit. */
 INLINE __m256i joined(const vector_coder *k, signed_codes c) {
     __m256i sign = _mm256_andnot_si256(k->magnitude, _mm256_srli_epi32(c.signs, k->sign_shift));
     return _mm256_or_si256(_mm256_and_si256(c.codes, _mm256_set1_epi32(0xff)), sign);
 }
 
-/* Under BSMM_TIES_DOWN; WAY_COMPARE: of x itself, by bounds times its factor. */
+/* Encodes with ties towards zero (BSMM_TIES_DOWN). WAY_COMPARE compares x itself with the bounds
+ * times the factor; the other ways encode the product y. */
 INLINE signed_codes codes_down_of(const vector_coder *k, __m256 y, __m256 x, __m256 factor,
                                   element_way way) {
     if (way == WAY_COMPARE) return codes_down(k, _mm256_castps_si256(x), factor, false);
@@ -187,7 +191,8 @@ INLINE vec encode_carefully(const vector_coder *k, const void *from, uint32_t el
     return (vec){bytes_of_dwords(c), 4};
 }
 
-/* Signs are those of what is rounded, but that tame quotients lose the one of -0: of the values. */
+/* Encodes 32 values in fp32. The signs come from the values before the multiplication, because a
+ * tame division loses the sign of -0. With CARE_PLUS they come from the rounded values. */
 INLINE vec encode_floats(const vector_coder *k, const void *from, uint32_t elem,
                          meeting_cursor *cursor, element_way way, encode_care care) {
     __m256i c[4], signs[4];
@@ -203,7 +208,8 @@ INLINE vec encode_floats(const vector_coder *k, const void *from, uint32_t elem,
     return (vec){with_signs((int)k->bits, bytes_of_dwords(c), signs_of_dwords(signs)), 4};
 }
 
-/* The codes of 16 bf16 values in their places, without signs; nothing else is in a word. */
+/* Encodes 16 bf16 values. The codes are in the 16-bit lanes of their values, without signs; no
+ * other bits are set. */
 INLINE __m256i encode_words(const vector_coder *k, __m256i words, meeting m, element_way way) {
     __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
     __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(words, _mm256_set1_epi32(-0x10000)));

@@ -1,9 +1,10 @@
-/* Values to codes by AVX-512: 64 values at a time are loaded, meet their factors and are rounded as
- * coder.c does, in four registers; codes and signs become bytes in one, and packed codes.
+/* Encodes values with AVX-512. 64 values at a time are loaded, multiplied or divided by their
+ * factors, and rounded as in coder.c, in four registers. Codes and signs are then combined to bytes
+ * in one register and packed.
  *
- * bf16 values are not widened one by one: a register of 32 is taken apart into its even and its odd
- * ones, which are the upper halves of floats already, and codes go back into the words they came
- * from. */
+ * bf16 values are not converted to fp32 one by one. A register of 32 is split into its even and its
+ * odd values, which are the upper halves of floats already. The codes return to the 16-bit lanes of
+ * their values. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -17,15 +18,16 @@ typedef __m512i vec;
 
 /* ---- elements ---- */
 
-/* c's codes and signs together; nothing else is in a dword. A NaN's code may hold the sign bit. */
+/* Combines codes with their signs and clears all other bits of the 32-bit lanes. The code of a NaN
+ * may already contain the sign bit. */
 INLINE __m512i joined(const vector_coder *k, signed_codes c) {
     __m512i sign = _mm512_andnot_si512(k->magnitude, _mm512_srlv_epi32(c.signs, k->sign_shift));
     __m512i code = _mm512_and_si512(c.codes, _mm512_set1_epi32(0xff));
     return _mm512_or_si512(code, sign);
 }
 
-/* Codes with their signs of y, made of x: of the same sign, but that tame quotients lose the one of
- * -0. */
+/* Encodes y, the product or quotient of x, with its sign. The sign comes from x, because a tame
+ * division loses the sign of -0. */
 INLINE __m512i codes_of(const vector_coder *k, __m512 y, __m512 x, encode_care care) {
     if (care == CARE_PLUS) y = _mm512_add_ps(y, _mm512_setzero_ps());
     __m512i signs = _mm512_castps_si512(care == CARE_NONE ? x : y);
@@ -35,7 +37,8 @@ INLINE __m512i codes_of(const vector_coder *k, __m512 y, __m512 x, encode_care c
     return joined(k, apply_rules(k, _mm512_and_si512(signs, _mm512_set1_epi32(0x7fffffff)), c));
 }
 
-/* Under BSMM_TIES_DOWN; WAY_COMPARE: of x itself, by bounds times its factor. */
+/* Encodes with ties towards zero (BSMM_TIES_DOWN). WAY_COMPARE compares x itself with the bounds
+ * times the factor; the other ways encode the product y. */
 INLINE __m512i codes_down_of(const vector_coder *k, __m512 y, __m512 x, __m512 factor,
                              element_way way) {
     if (way == WAY_COMPARE) return joined(k, codes_down(k, _mm512_castps_si512(x), factor, false));
@@ -44,8 +47,9 @@ INLINE __m512i codes_down_of(const vector_coder *k, __m512 y, __m512 x, __m512 f
 
 /* ---- packing ---- */
 
-/* Four times 16 codes as bytes. Register i's dwords end up as dwords i, 4 + i, 8 + i and 12 + i,
- * which `natural` puts right. */
+/* Packs four registers of 16 codes into one of bytes. The pack instructions leave the 32-bit parts
+ * of register i at positions i, 4 + i, 8 + i and 12 + i; the permutation `natural` restores their
+ * order. */
 INLINE __m512i bytes_of_dwords(const __m512i c[4]) {
     const __m512i natural = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m512i bytes =
@@ -58,7 +62,7 @@ INLINE __m512i bytes_of_words(__m512i low, __m512i high) {
                                     _mm512_packus_epi16(low, high));
 }
 
-/* 64 codes of 4 or 6 bits from bytes; the rest of the register is 0. */
+/* Pack 64 codes of 4 or 6 bits from bytes; the rest of the register is 0. */
 INLINE __m512i pack4(__m512i bytes) {
     __m512i pairs = _mm512_maddubs_epi16(bytes, _mm512_set1_epi16(16 << 8 | 1));
     return _mm512_zextsi256_si512(_mm512_cvtepi16_epi8(pairs));
@@ -94,7 +98,7 @@ INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
         }
 }
 
-/* What values meet: a factor, or a divisor and its reciprocal. */
+/* The factor of values, or their divisor and its reciprocal. */
 typedef struct meeting {
     __m512 by, reciprocal;
 } meeting;
@@ -109,8 +113,8 @@ INLINE meeting next_meetings(meeting_cursor *cursor, element_way way) {
     return (meeting){by, way == WAY_DIVIDE_TAME ? next_factors(&cursor->reciprocal) : by};
 }
 
-/* x / m.by, correctly rounded: rules_e4m3.h's bsmm_ratio. Remainders of tame values underflow only
- * where the quotient is too small to be anything but zero. */
+/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does. For tame values the
+ * remainder underflows only if the quotient is so small that it rounds to zero. */
 INLINE __m512 divide(__m512 x, meeting m) {
     __m512 q = _mm512_mul_ps(x, m.reciprocal);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, m.by, x), m.reciprocal, q);
@@ -121,8 +125,8 @@ INLINE __m512 meet(__m512 x, meeting m, element_way way) {
     return way == WAY_DIVIDE ? _mm512_div_ps(x, m.by) : _mm512_mul_ps(x, m.by);
 }
 
-/* A NaN keeps its sign whatever the factor is; of two NaNs the compiler's order of factors would
- * decide. */
+/* Restores x in lanes in which it is NaN, so that a NaN keeps its sign. If x and the factor are
+ * both NaN, the result would otherwise depend on the compiler's order of operands. */
 INLINE __m512 keep_nan(__m512 y, __m512 x) {
     return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
 }
@@ -143,7 +147,8 @@ INLINE __m512i encode_floats(const vector_coder *k, const void *from, uint32_t e
     return bytes_of_dwords(c);
 }
 
-/* The codes of 32 bf16 values in their places; nothing else is in a word. Signs are the values'. */
+/* Encodes 32 bf16 values. The codes, with the signs of the values, are in the 16-bit lanes of their
+ * values; no other bits are set. */
 INLINE __m512i encode_words(const vector_coder *k, __m512i words, meeting m, element_way way) {
     const __m512i lower = _mm512_set1_epi32(0xffff);
     __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
@@ -154,7 +159,7 @@ INLINE __m512i encode_words(const vector_coder *k, __m512i words, meeting m, ele
     return choose_bits(k->words_magnitude, codes, _mm512_srlv_epi16(words, k->words_sign_shift));
 }
 
-/* Even and odd values of one register share a lane's factor. */
+/* Encodes 64 bf16 values. The even and the odd value of a 32-bit lane have the same factor. */
 INLINE __m512i encode_bf16(const vector_coder *k, const uint16_t *from, meeting_cursor *cursor,
                            element_way way) {
     __m512i codes[2];
@@ -180,7 +185,7 @@ INLINE void store_chunk(uint8_t *to, __m512i codes, uint32_t bits) {
         _mm512_mask_storeu_epi8(to, bits == 6 ? UINT64_MAX >> 16 : UINT64_MAX, packed);
 }
 
-/* The first n codes; what completes their group is 0. */
+/* Stores the first n codes. If their last byte group is not full, the rest of the group is 0. */
 INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
     int64_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1;
     int64_t used = bsmm_ceil_div(n, group) * group * bits / 8;
@@ -190,7 +195,8 @@ INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
 
 /* ---- bf16 to e2m1 under powers of two ---- */
 
-/* 64 values, blocks having whole registers of them. */
+/* Encodes 64 bf16 values as e2m1 by integer arithmetic (window_avx512.h). Each register of values
+ * must lie in one block. */
 WINDOW_TARGET static inline __m512i encode_windows(const uint16_t *from, factor_cursor *cursor) {
     __m512i places[2];
 #    pragma GCC unroll 2

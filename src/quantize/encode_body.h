@@ -1,13 +1,17 @@
-/* Rows of values to codes, CHUNK at a time, included by an instruction set's file after it has
- * defined INLINE, TARGET, `vec`, CHUNK codes in bytes, vector_coder and
+/* Encodes rows of values, CHUNK values at a time. The file of an instruction set includes this
+ * body. Before that it defines INLINE, TARGET, vector_coder, the type `vec` (CHUNK codes in bytes),
+ * and:
  *
- *     vector_coder_of  a coder's constants in registers
- *     encode_chunk     CHUNK values to codes
- *     store_chunk      codes packed to memory
- *     store_last       the first few, with 0 for what completes their group
- *     encode_windows   CHUNK values, bf16, to codes of e2m1 under powers of two, where has_windows
- *                      says so and blocks have whole WORDS; WINDOW_TARGET are its attributes,
- *                      WINDOW_BASE is what factor 0's window would be */
+ *   vector_coder_of  loads a coder's constants into registers
+ *   encode_chunk     encodes CHUNK values
+ *   store_chunk      packs CHUNK codes to memory
+ *   store_last       packs the first few codes and fills their last byte group with 0
+ *   encode_windows   encodes CHUNK bf16 values as e2m1 under factors that are powers of two
+ *   has_windows      tells whether the processor supports encode_windows
+ *   WINDOW_TARGET    the function attributes of encode_windows
+ *   WINDOW_BASE      the window of factor 0 (window_avx2.h explains windows)
+ *
+ * encode_windows is used if blocks are multiples of WORDS columns. */
 #ifndef BSMM_QUANTIZE_ENCODE_BODY_H
 #define BSMM_QUANTIZE_ENCODE_BODY_H
 
@@ -15,14 +19,16 @@
 
 #include <string.h>
 
-/* The processor's own prefetching stops where strips are read twice. */
+/* Prefetches the values of a later chunk. The hardware prefetcher stops when a strip is read
+ * twice. */
 INLINE void prefetch_chunk(const uint8_t *from, uint32_t elem, int64_t ahead) {
     for (int64_t i = 0; i < CHUNK * (elem == BSMM_ELEM_F32 ? 4 : 2) / 64; i++)
         _mm_prefetch((const char *)from + ahead + 64 * i, _MM_HINT_T0);
 }
 
-/* The last values of a row come through a copy; nothing past them is touched. `bits`, `elem` and
- * `way` are the row's. */
+/* Encodes a row. The last values of the row are copied first, so that nothing past them is read.
+ * `bits`, `elem` and `way` repeat fields of the row as constants, so that the compiler makes a loop
+ * for them. */
 INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t bits, uint32_t elem,
                        element_way way, encode_care care) {
     const vector_coder k = vector_coder_of(coder, bits);
@@ -45,8 +51,8 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t 
 
 /* ---- bf16 to e2m1 under powers of two ---- */
 
-/* Windows, twice in a dword, of factors; false unless those are powers of two and what becomes 0.25
- * is normal. */
+/* Computes the window of each factor, twice in 32 bits. Returns false if a factor is no power of
+ * two, or if the value that becomes 0.25 is not normal. */
 TARGET static bool find_windows(const float *factors, int64_t n, float *windows) {
     uint32_t unusual = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -58,7 +64,7 @@ TARGET static bool find_windows(const float *factors, int64_t n, float *windows)
     return !unusual;
 }
 
-/* As encode_all; the row's factors are windows. */
+/* Encodes a row as encode_all does, by integer arithmetic. The factors of the row are windows. */
 WINDOW_TARGET static void encode_by_windows(const encode_row *row) {
     const uint16_t *from = row->from;
     uint8_t *to = row->to;
@@ -91,7 +97,8 @@ INLINE void encode_elem(const bsmm_coder *coder, const encode_row *row, uint32_t
         encode_all(coder, row, bits, BSMM_ELEM_F16, way, care);
 }
 
-/* The usual case has a loop for each width, element and way. */
+/* Encodes a row without special cases. This usual case has a loop of its own for each width,
+ * element and way. */
 TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *row) {
     if (row->way == WAY_DIVIDE_TAME)
         encode_elem(coder, row, row->bits, WAY_DIVIDE_TAME, CARE_NONE);
@@ -103,7 +110,8 @@ TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *r
         encode_elem(coder, row, 8, WAY_MULTIPLY, CARE_NONE);
 }
 
-/* Nearly all recipes that ask for it are e2m1's. */
+/* Encodes a row in which -0 becomes +0. Nearly all recipes with this rule write e2m1, so only e2m1
+ * has a loop of its own. */
 TARGET static void encode_care_plus(const bsmm_coder *coder, const encode_row *row) {
     if (row->way == WAY_MULTIPLY && row->bits == 4)
         encode_elem(coder, row, 4, WAY_MULTIPLY, CARE_PLUS);

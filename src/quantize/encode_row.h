@@ -1,28 +1,29 @@
-/* Rows of values on their way to codes: what the files of all instruction sets agree on. */
+/* Rows of values that are being encoded: the types that the files of all instruction sets share. */
 #ifndef BSMM_QUANTIZE_ENCODE_ROW_H
 #define BSMM_QUANTIZE_ENCODE_ROW_H
 
 #include "quantize/factor_cursor.h"
 #include "quantize/strip.h"
 
-enum { FACTOR_RUN = 16 }; /* columns that share a factor, where there are several */
+enum { FACTOR_RUN = 16 }; /* columns that share a factor if a register has several */
 
-/* How much has to be seen to: -0 + 0 is 0, and any other sum with 0 changes nothing. */
+/* The special cases that a row needs. CARE_PLUS adds 0 to each value: that turns -0 into +0 and
+ * changes no other value. */
 typedef enum encode_care {
-    CARE_NONE, /* no NaN arises, zeros keep their signs */
-    CARE_PLUS, /* no NaN arises, -0 becomes +0 */
+    CARE_NONE, /* no NaN arises, and zeros keep their signs */
+    CARE_PLUS, /* no NaN arises, and -0 becomes +0 */
     CARE_ALL
 } encode_care;
 
-/* How values meet their factors. */
+/* The operation that applies a factor to a value. */
 typedef enum element_way {
     WAY_MULTIPLY,
-    WAY_DIVIDE_TAME, /* strip.h's tame */
+    WAY_DIVIDE_TAME, /* divide, with values in the tame range of strip.h */
     WAY_DIVIDE,
     WAY_COMPARE
 } element_way;
 
-/* The cursors of factors and of their reciprocals. */
+/* Cursors of the factors and of their reciprocals. */
 typedef struct meeting_cursor {
     factor_cursor by, reciprocal;
 } meeting_cursor;
@@ -31,7 +32,7 @@ typedef struct encode_row {
     const void *from;
     uint32_t elem, bits;
     int64_t cols, width, ahead;
-    const float *factors, *reciprocals; /* these of WAY_DIVIDE_TAME */
+    const float *factors, *reciprocals; /* reciprocals are for WAY_DIVIDE_TAME only */
     element_way way;
     uint8_t *to;
 } encode_row;

@@ -1,12 +1,12 @@
-/* The factors of a strip's blocks, some columns at a time, for vectors of any width. */
+/* Walks the factors of a strip's blocks, some columns at a time, for vectors of any width. */
 #ifndef BSMM_QUANTIZE_FACTOR_CURSOR_H
 #define BSMM_QUANTIZE_FACTOR_CURSOR_H
 
 #include "base/base.h"
 
-/* After the last factor comes the last again. Factors are read one by one: a register of all that
- * were just stored one by one would have to wait for every store before them, those that miss the
- * caches too. */
+/* A position in an array of factors. After the last factor the cursor stays on it. Factors are
+ * loaded one by one. A vector load of factors that were just stored one by one would wait for all
+ * stores before them, including stores that miss the caches. */
 typedef struct factor_cursor {
     const float *at, *last;
     int64_t left, width;
@@ -18,7 +18,7 @@ factors_from(const float *factors, int64_t cols, int64_t width) {
     return (factor_cursor){factors, factors + blocks - 1, width, width};
 }
 
-/* `count` columns on. */
+/* Advances the cursor by `count` columns. */
 static inline __attribute__((always_inline)) void pass_columns(factor_cursor *cursor, int count) {
     cursor->left -= count;
     bool ends = cursor->left <= 0;

@@ -1,4 +1,4 @@
-/* What the AVX2 files share. */
+/* Definitions that the AVX2 files of this room share. */
 #ifndef BSMM_QUANTIZE_LANES_AVX2_H
 #define BSMM_QUANTIZE_LANES_AVX2_H
 

@@ -1,4 +1,4 @@
-/* What the AVX-512 files share. */
+/* Definitions that the AVX-512 files of this room share. */
 #ifndef BSMM_QUANTIZE_LANES_AVX512_H
 #define BSMM_QUANTIZE_LANES_AVX512_H
 
@@ -12,24 +12,25 @@
 
 enum { LANES = 16, WORDS = 32, CHUNK = 64 };
 
-/* The first n lanes, n being anything. */
+/* Returns the mask of the first n lanes; n may be any number. */
 INLINE __mmask16 first_lanes(int64_t n) {
     return (__mmask16)(n >= LANES ? 0xffffu : n <= 0 ? 0u : (1u << n) - 1);
 }
 
-/* which ? a : b, bit by bit. */
+/* Selects which ? a : b, bit by bit. */
 INLINE __m512i choose_bits(__m512i which, __m512i a, __m512i b) {
     return _mm512_ternarylogic_epi32(which, a, b, 0xca);
 }
 
-/* That of the next `count` columns. */
+/* Returns the factor of the next `count` columns. */
 INLINE __m512 next_factor(factor_cursor *cursor, int count) {
     __m512 factor = _mm512_set1_ps(*cursor->at);
     pass_columns(cursor, count);
     return factor;
 }
 
-/* For 32 columns, two to a lane: the lower half's lanes are the first sixteen's. */
+/* Returns the factors of the next 32 columns of 16-bit values, two columns to a 32-bit lane. The
+ * lanes of the lower half belong to the first sixteen columns. */
 INLINE __m512 next_factors(factor_cursor *cursor) {
     __m512 first = next_factor(cursor, LANES), second = next_factor(cursor, LANES);
     return _mm512_mask_mov_ps(first, 0xff00, second);

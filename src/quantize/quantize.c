@@ -1,4 +1,4 @@
-/* bsmm_quantize: checks, the tensor's scale, and the pipeline over all rows. */
+/* bsmm_quantize: the checks, the tensor's scale, and the pipeline over all rows. */
 #include "quantize/recipe.h"
 #include "recipe/rules.h"
 
@@ -6,7 +6,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-/* A checked call. */
+/* A validated call of bsmm_quantize. */
 typedef struct quantize_call {
     bsmm_quantize_desc desc;
     bsmm_operand src, dst;
@@ -29,7 +29,7 @@ static bsmm_status check_flags(const quantize_call *call) {
     return BSMM_OK;
 }
 
-/* A value on another device cannot be looked at. */
+/* Checks the value of amax. The value cannot be read if it lies in the memory of another device. */
 static bsmm_status check_amax(const quantize_call *call) {
     const float *amax = call->desc.amax;
     if (!amax) return BSMM_OK;
@@ -39,7 +39,8 @@ static bsmm_status check_amax(const quantize_call *call) {
     return bsmm_fail(BSMM_E_INVALID, "amax: value is %g; must be 0 or more", (double)*amax);
 }
 
-/* The recipe's project stores the second level in the form that is wanted. */
+/* Checks that the recipe's project stores the second-level scale in the form that dst asks for,
+ * multiplier or divisor. */
 static bsmm_status check_kind(const quantize_call *call) {
     static const char *const kinds[] = {"multiplier", "divisor"};
     uint32_t kind = call->dst.m.global_kind;
@@ -88,7 +89,8 @@ static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call
 
 /* ---- work ---- */
 
-/* Each task is some rows; a thread converts them a panel of columns at a time. */
+/* The division of the work. Each task is some rows; a thread converts a task one panel of columns
+ * at a time. */
 typedef struct task_shape {
     int64_t rows, tasks, panel;
 } task_shape;
@@ -132,7 +134,8 @@ static void store_level(const quantize_call *call, const bsmm_tensor_step *tenso
             call->dst.m.global_kind == BSMM_GLOBAL_DIVISOR ? tensor->divisor : tensor->multiplier;
 }
 
-/* What a thread takes at a time: one that is slowed shall not end late. */
+/* Returns the number of tasks that a thread takes at a time. It is small, so that a thread which is
+ * slowed down does not end late. */
 static int64_t tasks_at_a_time(const task_shape *shape, int threads) {
     return shape->tasks / ((int64_t)threads * 16) + 1;
 }
@@ -154,7 +157,8 @@ static void run_tasks(const quantize_call *call, task_shape shape, int threads, 
     store_level(call, &run.tensor);
 }
 
-/* One allocation holds the threads' values, and afterwards the report's lines. */
+/* Allocates memory for the values of all threads. The report's lines use the same memory
+ * afterwards. */
 static bsmm_status allocate(const quantize_call *call, uint64_t values, bool report,
                             void **scratch) {
     uint64_t bytes = 0, lines = 0;

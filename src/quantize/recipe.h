@@ -1,4 +1,5 @@
-/* Recipes: rows of one table that share one pipeline, made of the steps in src/recipe. */
+/* Recipes: rows of one table that share one pipeline. The steps of the pipeline are in
+ * src/recipe. */
 #ifndef BSMM_QUANTIZE_RECIPE_H
 #define BSMM_QUANTIZE_RECIPE_H
 
@@ -7,36 +8,39 @@
 #include "quantize/strip.h"
 #include "recipe/step.h"
 
-/* A strip's blocks. Aligned, for a register that is stored across two cache lines is read back only
- * after every store before it. */
+/* The scales of a strip (up to BSMM_STRIP_BLOCKS adjacent blocks). The arrays are aligned, because
+ * a register that was stored across two cache lines is reloaded only after all stores before it. */
 typedef struct bsmm_strip_scales {
-    _Alignas(64) uint32_t amax[BSMM_STRIP_BLOCKS]; /* as fp32 bits */
+    _Alignas(64) uint32_t amax[BSMM_STRIP_BLOCKS]; /* largest magnitudes, as fp32 bits */
     uint32_t codes[BSMM_STRIP_BLOCKS];
-    float factors[BSMM_STRIP_BLOCKS]; /* what the values meet */
+    float factors[BSMM_STRIP_BLOCKS]; /* factors of the blocks' values */
 } bsmm_strip_scales;
 
-/* Codes and factors of the first n blocks from their amax. */
+/* Computes the scale codes and factors of the first n blocks from their largest magnitudes. */
 typedef void bsmm_strip_rule(bsmm_strip_scales *scales, int64_t n, const bsmm_tensor_step *tensor);
 
-/* The strip's form of a rule, for the vectors that the processor has; NULL for BSMM_BLOCK_NONE. */
+/* Returns the strip function of a block rule, for the vectors that the processor has, or NULL for
+ * BSMM_BLOCK_NONE. */
 bsmm_strip_rule *bsmm_strip_rule_of(bsmm_block_rule rule);
 
-enum { BSMM_E4M3_CODES = 128 }; /* without a sign */
+enum { BSMM_E4M3_CODES = 128 }; /* number of e4m3 codes without sign */
 
-/* A rule for e4m3 scales under one tensor's scale, for blocks whose amax is moderate. */
+/* The fast form of a rule for e4m3 scales under one tensor scale. It is valid for blocks with a
+ * moderate amax ("tame" blocks), and replaces divisions by a table of factors. */
 typedef struct bsmm_tame_rule {
-    bsmm_strip_rule *codes; /* codes alone; NULL: there is none */
+    bsmm_strip_rule *codes; /* computes the codes alone; NULL: there is no fast form */
     void (*look_up)(const float *table, const uint32_t *codes, int64_t n, float *factors);
     float factors[BSMM_E4M3_CODES];
 } bsmm_tame_rule;
 void bsmm_tame_rule_make(bsmm_block_rule rule, const bsmm_tensor_step *tensor,
                          bsmm_tame_rule *made);
 
-/* What the rule's strip form gives, or false: not for these. `rule` may be NULL. */
+/* Computes what the rule's strip function would compute. Returns false if the blocks are not tame.
+ * `rule` may be NULL. */
 bool bsmm_tame_rule_apply(const bsmm_tame_rule *rule, bsmm_strip_scales *scales, int64_t n,
                           const bsmm_tensor_step *tensor);
 
-/* The bits of all n fp32 values are within [least, most] or are `also`. */
+/* A test of fp32 bits: all n values must lie within [least, most] or equal `also`. */
 typedef struct bsmm_bits_range {
     uint32_t least, most, also;
 } bsmm_bits_range;
@@ -48,18 +52,19 @@ bool bsmm_strip_within(const void *values, int64_t n, bsmm_bits_range range);
 
 struct bsmm_recipe {
     bsmm_recipe_info info;
-    uint32_t scale; /* bsmm_scale that it writes */
-    uint32_t elems; /* BSMM_ELEM_BIT of the elements that it takes */
-    uint32_t kinds; /* BSMM_KIND_BIT of the forms of the second level that it stores */
+    uint32_t scale; /* scale format that it writes, a bsmm_scale */
+    uint32_t elems; /* elements that it writes, as BSMM_ELEM_BIT */
+    uint32_t kinds; /* forms of the second level that it stores, as BSMM_KIND_BIT */
     bsmm_recipe_steps steps;
 };
 
-/* " te compressed-tensors": the recipes for a format that store the second level in a form. */
+/* Lists the recipes for a format that store the second level in the form `kind`, for messages, such
+ * as " te compressed-tensors". */
 void bsmm_recipe_list_kind(bsmm_format format, uint32_t kind, char *text, size_t size);
 
 /* ---- the pipeline (store.c) ---- */
 
-/* A recipe at work on one destination. */
+/* A recipe with all constants for one destination. */
 typedef struct bsmm_recipe_run {
     const bsmm_recipe *recipe;
     const bsmm_operand *dst;
@@ -68,54 +73,57 @@ typedef struct bsmm_recipe_run {
     bsmm_scale_line line;
     const bsmm_strip_ops *ops;
     bsmm_strip_rule *rule;
-    const bsmm_tame_rule *tame; /* NULL: none */
+    const bsmm_tame_rule *tame; /* fast form of the rule; NULL: none */
 } bsmm_recipe_run;
 
-/* Without the second level, for values that came from format source_elem. */
+/* Prepares a recipe for a destination, without the second-level scale. source_elem is the format of
+ * the values. */
 bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand *dst,
                                   uint32_t source_elem, uint32_t flags);
 
-/* Stores rows x cols values at (row, col), whole blocks from there. */
+/* Quantizes and stores rows x cols values at (row, col). The range must start at a block and
+ * consist of whole blocks. */
 void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t rows, int64_t col,
                             int64_t cols, const bsmm_plain *values);
 
 /* ---- scales in memory (scales.c) ---- */
 
-/* Writes 0 to the padding that belongs to block rows [r0, r1), the rows below the last included.
- * What a caller's scale_ld skips is not padding. */
+/* Writes 0 to the padding that belongs to block rows [r0, r1), including the padded rows after the
+ * last. Gaps that a caller's scale_ld leaves are not padding and are not written. */
 void bsmm_scales_pad(const bsmm_operand *dst, int64_t r0, int64_t r1);
 
-/* Copies every scale code from src's layout to dst's, and pads. */
+/* Copies all scale codes from src's layout to dst's and writes the padding. */
 void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst);
 
-/* ---- what the calls share (check.c, amax.c, compare.c) ---- */
+/* ---- functions that several calls share (check.c, amax.c, compare.c) ---- */
 
-/* Hands a job to one of a backend's conversions. UNSUPPORTED where the backend has none. */
+/* Passes a job to one of a backend's conversions. UNSUPPORTED if the backend does not have it. */
 bsmm_status bsmm_recode_on(const bsmm_place *place, bsmm_status (*conversion)(const bsmm_recode *),
                            bsmm_recode *job, const char *what);
 
-/* INVALID when a buffer that dst writes overlaps one that src reads. */
+/* Checks that no buffer that dst writes overlaps one that src reads; otherwise INVALID. */
 bsmm_status bsmm_check_overlap(const bsmm_operand *src, const bsmm_operand *dst);
 
-/* src and dst have the same rows and cols. */
+/* Checks that src and dst have the same rows and cols. */
 bsmm_status bsmm_check_shape(const bsmm_operand *src, const bsmm_operand *dst);
 
-/* Rows without columns, of which there may be 2^57, are nothing to walk through. */
+/* Sets the rows to 0 if there are no columns. There may be 2^57 empty rows, and walking through
+ * them would take forever. */
 void bsmm_drop_empty_rows(bsmm_operand *operand);
 
-/* The operand is an unscaled f32, f16 or bf16 without a second level. */
+/* Checks that the operand is unscaled f32, f16 or bf16, without a second-level scale. */
 bsmm_status bsmm_check_plain(const bsmm_operand *operand, const char *what);
 
-/* Rows that one thread takes at a time: whole blocks of both, whole groups of packed rows, and
- * about 2^16 elements. */
+/* Returns the number of rows that one thread takes at a time: about 2^16 elements, in whole blocks
+ * of both matrices and whole byte groups. */
 int64_t bsmm_rows_per_task(const bsmm_operand *a, const bsmm_operand *b);
 
-/* max |x| as fp32 bits (above 0x7f800000: there is a NaN). */
+/* Returns max |x| as fp32 bits. A result above 0x7f800000 means that there is a NaN. */
 uint32_t bsmm_amax_bits(const bsmm_operand *src, int threads);
 
-/* The report of src against quantized, whose memory has been checked. `lines` has src's count of
- * rows; a row's sums lie there until the last are added up in order, so that the report does not
- * depend on the number of threads. */
+/* Computes the report of src against quantized, whose memory was checked. `lines` has one entry for
+ * each row of src and keeps the sums of that row. The entries are added in order at the end, so
+ * that the report does not depend on the number of threads. */
 typedef struct bsmm_report_line {
     double signal, noise, max_error;
     int64_t clipped, underflowed;

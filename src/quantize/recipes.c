@@ -1,4 +1,5 @@
-/* The table of recipes. The first row that takes a scale format is its default. */
+/* The table of recipes. The first row that writes a scale format is the default recipe of that
+ * scale format. */
 #include "quantize/recipe.h"
 
 #include <pthread.h>
@@ -136,8 +137,8 @@ bsmm_status bsmm_recipe_find(const char *name, bsmm_format format, const bsmm_re
     return not_found(name ? name : "", known, format);
 }
 
-/* What a recipe takes: elements where it writes no scales, else presets. Made once, for its users
- * are given a pointer that stays. */
+/* Text that lists the formats of each recipe: elements for a recipe without scales, else presets.
+ * The text is made once, because callers keep a pointer to it. */
 static char formats[BSMM_COUNT(rows)][256];
 
 static void list_elements(const bsmm_recipe *row, char *text, size_t size) {
@@ -164,6 +165,6 @@ bsmm_status bsmm_recipe_at(uint32_t index, bsmm_recipe_info *info) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, list_formats);
     bsmm_recipe_info row = rows[index].info;
-    row.formats = formats[index] + 1; /* each name follows a space */
+    row.formats = formats[index] + 1; /* skip the space before the first name */
     return bsmm_give_struct(info, &row, sizeof row, "info");
 }

@@ -1,10 +1,11 @@
-/* The rules over a strip, for one instruction set. */
+/* The scale rules for whole strips, compiled for one instruction set. */
 #ifndef BSMM_QUANTIZE_RULE_SET_H
 #define BSMM_QUANTIZE_RULE_SET_H
 
 #include "quantize/recipe.h"
 
-/* A rule for e4m3 scales in two halves, for tame blocks. NULL: there is none. */
+/* The two halves of a fast rule for e4m3 scales: amax to code, and code to factor. They are NULL if
+ * there is no fast rule. */
 typedef struct bsmm_tame_halves {
     bsmm_strip_rule *codes;
     void (*factors)(const bsmm_tensor_step *tensor, float factors[BSMM_E4M3_CODES]);
@@ -12,10 +13,11 @@ typedef struct bsmm_tame_halves {
 
 typedef struct bsmm_rule_set {
     bsmm_strip_rule *rules[BSMM_BLOCK_RULES];
-    bool (*within)(const void *values, int64_t n, bsmm_bits_range range); /* bsmm_strip_within */
+    /* the function behind bsmm_strip_within */
+    bool (*within)(const void *values, int64_t n, bsmm_bits_range range);
     bsmm_tame_halves tame[BSMM_BLOCK_RULES];
 
-    /* factors[i] = table[codes[i]], of n codes and what completes a register. */
+    /* Computes factors[i] = table[codes[i]] for n codes, rounded up to whole registers. */
     void (*look_up)(const float *table, const uint32_t *codes, int64_t n, float *factors);
 } bsmm_rule_set;
 

@@ -1,4 +1,4 @@
-/* Which instruction set's rules over a strip, and the portable ones. */
+/* Selects the strip rules of the best instruction set, and compiles the portable ones. */
 #include "base/cpu.h"
 
 #define TARGET
@@ -40,7 +40,7 @@ void bsmm_tame_rule_make(bsmm_block_rule rule, const bsmm_tensor_step *tensor,
 
 bool bsmm_tame_rule_apply(const bsmm_tame_rule *rule, bsmm_strip_scales *scales, int64_t n,
                           const bsmm_tensor_step *tensor) {
-    static const bsmm_bits_range tame = {0x21800000u, 0x5d800000u, 0}; /* 2^-60, 2^60 */
+    static const bsmm_bits_range tame = {0x21800000u, 0x5d800000u, 0}; /* from 2^-60 to 2^60 */
     if (!rule || !rule->codes || !bsmm_strip_within(scales->amax, n, tame)) return false;
     rule->codes(scales, n, tensor);
     rule->look_up(rule->factors, scales->codes, n, scales->factors);

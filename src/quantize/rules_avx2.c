@@ -1,4 +1,4 @@
-/* The rules by AVX2. */
+/* The strip rules, compiled for AVX2. */
 #include "quantize/rule_set.h"
 
 #if defined(__x86_64__)
@@ -6,8 +6,9 @@
 #    include "quantize/lanes_avx2.h"
 #    include "quantize/rules_tame_body.h"
 
-/* In vectors: what is stored one by one and read back by vectors waits for every store before it.
- * Codes past the first n were never written. */
+/* Looks up the factors in vectors. If they were stored one by one, a later vector load of them
+ * would wait for every store before them. Codes past the first n were never written, so they are
+ * masked. */
 TARGET static void look_up(const float *table, const uint32_t *codes, int64_t n, float *factors) {
     for (int64_t i = 0; i < n; i += LANES) {
         __m256i code = _mm256_and_si256(load_bits(codes + i), _mm256_set1_epi32(0x7f));

@@ -1,4 +1,4 @@
-/* The rules by AVX-512. */
+/* The strip rules, compiled for AVX-512. */
 #include "quantize/rule_set.h"
 
 #if defined(__x86_64__)
@@ -6,8 +6,8 @@
 #    include "quantize/lanes_avx512.h"
 #    include "quantize/rules_tame_body.h"
 
-/* In vectors: what is stored one by one and read back by vectors waits for every store before it.
- */
+/* Looks up the factors in vectors. If they were stored one by one, a later vector load of them
+ * would wait for every store before them. */
 TARGET static void look_up(const float *table, const uint32_t *codes, int64_t n, float *factors) {
     __m512 t[8];
     for (int i = 0; i < 8; i++)

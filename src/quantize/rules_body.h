@@ -1,6 +1,6 @@
-/* The rules over a strip, included by a file after it has defined TARGET, its functions'
- * attributes: loops without branches, of which a compiler makes vectors. PLAIN_RULES is what they
- * are. */
+/* The scale rules for whole strips. A file includes this body after it has defined TARGET, the
+ * attributes of the functions. The rules are loops without branches that a compiler can vectorize.
+ * PLAIN_RULES is the resulting table. */
 #ifndef BSMM_QUANTIZE_RULES_BODY_H
 #define BSMM_QUANTIZE_RULES_BODY_H
 
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The stores cannot change what `t` holds: it is a copy. */
+/* The loop works on a copy of *t, so that the compiler knows that its stores do not change *t. */
 #define STRIP_RULE(name, function)                                                                 \
     TARGET static void strip_##function(bsmm_strip_scales *scales, int64_t n,                      \
                                         const bsmm_tensor_step *tensor) {                          \

@@ -1,5 +1,6 @@
-/* Rules for e4m3 scales once more, for tame blocks: without divisions, and with a table of what
- * follows from a code. Included as rules_body.h is; TAME_RULES is what they are. */
+/* The fast rules for e4m3 scales, for blocks with moderate values ("tame" blocks). They use no
+ * divisions, and look up the factor of a code in a table. A file includes this body like
+ * rules_body.h; TAME_RULES is the resulting table. */
 #ifndef BSMM_QUANTIZE_RULES_TAME_BODY_H
 #define BSMM_QUANTIZE_RULES_TAME_BODY_H
 

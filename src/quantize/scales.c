@@ -1,9 +1,9 @@
-/* Scales in memory: padding, moving between layouts; and what the calls of this folder check. */
+/* Scales in memory: writes padding and moves scales between layouts. */
 #include "quantize/recipe.h"
 
 /* ---- padding ---- */
 
-/* Rows and columns of the scale matrix with the layout's own padding. */
+/* The rows and columns of the scale matrix, with the layout's own padding. */
 typedef struct padded_size {
     int64_t rows, cols;
 } padded_size;
@@ -14,7 +14,7 @@ static padded_size padded_size_of(const bsmm_operand *o) {
     if (!bsmm_layout_pads(o->m.scale_layout) || map->count == 0) return size;
     size.rows = bsmm_round_up(map->rows, map->tile_rows);
     size.cols = bsmm_round_up(map->cols, map->tile_cols);
-    /* Without digits the tile is 1 x 1 and the padding is in the pitch. */
+    /* A layout without digits has tiles of 1 x 1, and its padding is in the pitch. */
     if (map->digit_count == 0 && map->tile_col_step == 1) size.cols = (int64_t)map->tile_row_step;
     if (map->digit_count == 0 && map->tile_row_step == 1) size.rows = (int64_t)map->tile_col_step;
     return size;
@@ -47,7 +47,7 @@ void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst) {
     bsmm_scales_pad(dst, 0, dst->map.rows);
 }
 
-/* The two describe one quantized matrix. */
+/* Checks that src and dst describe the same quantized matrix. */
 static bsmm_status check_same(const bsmm_operand *src, const bsmm_operand *dst) {
     BSMM_TRY(bsmm_check_shape(src, dst));
     if (!bsmm_format_equal(src->m.format, dst->m.format))
@@ -58,7 +58,8 @@ static bsmm_status check_same(const bsmm_operand *src, const bsmm_operand *dst) 
     return BSMM_OK;
 }
 
-/* Elements take no part: whatever their pointers are, the scales' are checked. */
+/* Takes a matrix and checks the memory of its scales. The pointer of its elements is not
+ * checked. */
 static bsmm_status take_scales(const bsmm_place *place, const bsmm_matrix *matrix, const char *what,
                                bsmm_operand *to) {
     static const max_align_t unread;

@@ -1,4 +1,4 @@
-/* The pipeline below the tensor's scale: block amax, block scale, element codes, memory. */
+/* The pipeline after the tensor's scale: block amax, block scale, element codes, memory. */
 #include "quantize/recipe.h"
 
 #include <float.h>
@@ -17,7 +17,7 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
         .ops = bsmm_strip_ops_for(dst),
         .rule = bsmm_strip_rule_of(recipe->steps.block),
     };
-    /* An unscaled f16 or bf16 overflows to Inf, as IEEE arithmetic does. */
+    /* Unscaled f16 and bf16 overflow to Inf, as in IEEE arithmetic; all other formats saturate. */
     bool saturate = info->bits <= 8 || dst->m.format.scale != BSMM_SCALE_NONE;
     if (info->bits < 32)
         run.coder = bsmm_coder_make(elem, saturate, recipe->steps.ties, recipe->steps.zero_sign);
@@ -26,27 +26,29 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
 
 /* ---- strips ---- */
 
-/* Blocks [c / width, ...) of one row of blocks: `rows` rows and `cols` columns of values. */
+/* A strip: some adjacent blocks of one row of blocks, from column c on. */
 typedef struct strip {
     int64_t r, rows, c, cols, blocks;
     bsmm_plain values;
-    bool tame; /* values and factors need no care */
+    bool tame; /* values and factors are in the range without special cases */
     bsmm_strip_scales scales;
 } strip;
 
-/* What needs no care, as fp32 bits. */
+/* The ranges of amax and factors, as fp32 bits, in which no special case can arise ("tame"). */
 typedef struct tame_ranges {
     bsmm_bits_range amax, factors;
 } tame_ranges;
 
-/* Finite values and positive normal factors: no NaN arises. Of divisors also quotients that do not
- * overflow, and remainders that do not underflow unless the quotient is below 2^-40. */
+/* For recipes that multiply: finite values and positive normal factors cannot produce NaN. For
+ * recipes that divide, the quotients must not overflow either, and remainders must not underflow
+ * unless the quotient is below 2^-40. */
 static const tame_ranges tame_multiplying = {{0, 0x7f7fffffu, 0},
                                              {0x00800000u, 0x7f7fffffu, 0x00800000u}};
-static const tame_ranges tame_dividing = {{0, 0x5d800000u, 0},                      /* 2^60 */
-                                          {0x21800000u, 0x5d800000u, 0x21800000u}}; /* 2^-60 */
+/* 0x5d800000 is 2^60, 0x21800000 is 2^-60. */
+static const tame_ranges tame_dividing = {{0, 0x5d800000u, 0},
+                                          {0x21800000u, 0x5d800000u, 0x21800000u}};
 
-/* What the rule for tame blocks takes is below 2^60. */
+/* Computes the scales of a strip. Blocks that the fast rule accepts are below 2^60. */
 static void choose_scales(const bsmm_recipe_run *run, strip *s) {
     const bsmm_recipe_steps *steps = &run->recipe->steps;
     const tame_ranges *ranges =
@@ -71,7 +73,7 @@ static void store_codes(uint32_t scale, void *base, const uint64_t *offsets, int
             ((uint8_t *)base)[offsets[i]] = (uint8_t)codes[i];
 }
 
-/* BSMM_SCALE_RUN codes side by side. */
+/* Stores BSMM_SCALE_RUN adjacent scale codes. */
 static void store_run(uint32_t scale, void *base, uint64_t offset, const uint32_t *codes) {
     uint8_t bytes[BSMM_SCALE_RUN];
     if (scale == BSMM_SCALE_F32) {
@@ -113,21 +115,21 @@ static void store_strip(const bsmm_recipe_run *run, const bsmm_strip_job *job, c
     }
 }
 
-/* So many blocks that the values of a strip and of the next, which are on their way meanwhile, stay
- * in the first cache until they are encoded; of blocks of many rows in the second. */
+/* Returns the number of columns of a strip. The values of one strip and of the next, which is being
+ * prefetched, must fit into L1 until they are encoded; for blocks of many rows, into L2. */
 static int64_t strip_cols(const bsmm_format *f) {
     const int64_t elements = f->block_rows == 1 ? 1 << 11 : 1 << 17;
     int64_t block = (int64_t)f->block_rows * f->block_cols, blocks = elements / block;
     return bsmm_min_i64(blocks ? blocks : 1, BSMM_STRIP_BLOCKS) * f->block_cols;
 }
 
-/* One row of blocks of the destination, as its strips are. */
+/* One row of blocks of the destination, which is divided into strips. */
 typedef struct block_row {
     int64_t r, rows, c, cols;
     const bsmm_plain *values;
 } block_row;
 
-/* Its strip from its column `c` on. */
+/* Makes the strip of a row of blocks that begins at column c. */
 static void strip_at(const block_row *row, const bsmm_format *f, int64_t c, int64_t step,
                      strip *s) {
     s->r = row->r;
@@ -138,17 +140,18 @@ static void strip_at(const block_row *row, const bsmm_format *f, int64_t c, int6
     s->values = bsmm_plain_at(row->values, 0, c);
 }
 
-/* Asks for the first lines of what lies `cols` columns on: without it memory has nothing to do
- * while scales are found. */
+/* Prefetches the first cache lines of the values that lie `cols` columns further on. Without it,
+ * memory would be idle while scales are computed. */
 static void ask_ahead(const bsmm_plain *values, int64_t cols) {
-    enum { LINES = 16 }; /* as many as a core waits for at a time */
+    enum { LINES = 16 }; /* number of cache lines that a core can wait for at a time */
     const char *at = bsmm_plain_at(values, 0, cols).data;
     for (int i = 0; i < LINES; i++)
         __builtin_prefetch(at + 64 * i);
 }
 
-/* Of blocks of one row a strip's scales are found before the strip before it is encoded, which
- * hides that they wait for each other; more rows would leave the cache meanwhile. */
+/* Quantizes a row of blocks. For blocks of one row, the scales of a strip are computed before the
+ * strip before it is encoded. That hides the latency of the scales. Blocks of several rows would
+ * leave the cache meanwhile. */
 static void store_blocks(const bsmm_recipe_run *run, const block_row *row) {
     const bsmm_format *f = &run->dst->m.format;
     const bool early = f->block_rows == 1;
@@ -197,9 +200,9 @@ void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t row
 
 /* ---- for kernels ---- */
 
-/* Both forms of a second level that is already chosen. A divisor in memory is taken as it is: the
- * factor would be its rounded reciprocal. Where that of a multiplier overflows, the divisor is the
- * largest that there is, as in bsmm_tensor_te. */
+/* Sets the second-level scale that was already chosen, as multiplier and as divisor. A divisor in
+ * memory is used as it is, because the multiplier is its rounded reciprocal. If the reciprocal of a
+ * multiplier overflows, the divisor is the largest float, as in bsmm_tensor_te. */
 static void set_level(bsmm_tensor_step *tensor, const bsmm_matrix *m, float global) {
     bool by_divisor = m->global_kind == BSMM_GLOBAL_DIVISOR && m->global_scale;
     tensor->divisor = by_divisor ? *m->global_scale : 1 / global;

@@ -1,4 +1,4 @@
-/* Which strip operations, and the portable ones. */
+/* Selects the strip operations of the best instruction set, and implements the portable ones. */
 #include "quantize/strip.h"
 
 #include "base/cpu.h"
@@ -48,8 +48,8 @@ static void amax_blocks(const bsmm_plain *values, int64_t rows, int64_t cols, in
 
 /* ---- elements ---- */
 
-/* A NaN keeps its sign whatever the factor is; of two NaNs the compiler's order of factors would
- * decide. */
+/* Applies the factor to values. A NaN keeps its sign whatever the factor is. If value and factor
+ * are both NaN, the result would otherwise depend on the compiler's order of operands. */
 static void scale_run(bsmm_element_step step, float factor, int64_t n, float *values) {
     if (step == BSMM_STEP_DIVIDE)
         for (int64_t i = 0; i < n; i++)
@@ -71,7 +71,7 @@ static void encode_codes(const bsmm_strip_job *job, int64_t r, int64_t c, int64_
     bsmm_codes_store(job->dst, r, c, n, codes);
 }
 
-/* f32 elements: no format is narrower than they are, but scaled ones saturate too. */
+/* Encodes f32 elements. They need no rounding, but scaled elements saturate. */
 static void encode_f32(const bsmm_strip_job *job, int64_t r, int64_t c, int64_t n,
                        const float *factor, float *values) {
     if (factor) scale_run(job->step, *factor, n, values);
@@ -119,7 +119,8 @@ const bsmm_strip_ops *bsmm_strip_ops_best(void) {
     return &bsmm_strip_portable;
 }
 
-/* Vectors round 6 and 8 bits by a coder's constants, 4 bits by e2m1's bounds. */
+/* Tells whether vectors can encode an element format. They round 6 and 8 bits by a coder's
+ * constants, but 4 bits by constants of e2m1. */
 static bool has_vector_coder(uint32_t elem) {
     return bsmm_elem_is_narrow(elem) && (bsmm_elem_row(elem)->bits != 4 || elem == BSMM_ELEM_E2M1);
 }

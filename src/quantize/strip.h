@@ -1,74 +1,78 @@
-/* A strip: some blocks side by side, the pipeline's unit of work. What a processor's vector unit
- * changes about the pipeline are the operations below; all of them give the same bytes. */
+/* A strip is some adjacent blocks of a row, which the pipeline handles together. The operations
+ * below have a version for each instruction set; all versions give the same bytes. */
 #ifndef BSMM_QUANTIZE_STRIP_H
 #define BSMM_QUANTIZE_STRIP_H
 
 #include "quantize/coder.h"
 
-/* So many that what a call costs is shared; a multiple of 32. */
+/* The largest number of blocks of a strip, a multiple of 32. It is large enough that the cost of a
+ * call does not matter. */
 enum { BSMM_STRIP_BLOCKS = 128 };
 
 /* f32, f16 or bf16 values whose rows are contiguous. */
 typedef struct bsmm_plain {
     uint32_t elem;
     const void *data;
-    int64_t pitch; /* elements from row to row */
+    int64_t pitch; /* distance between rows, in elements */
 } bsmm_plain;
 
-/* From values to the codes of `dst`, in blocks of `width` columns. */
+/* The constants for encoding values into dst, in blocks of `width` columns. */
 typedef struct bsmm_strip_job {
     const bsmm_operand *dst;
     const bsmm_coder *coder;
     bsmm_element_step step;
     int64_t width;
-    int64_t ahead; /* columns from a value that is encoded to the one that memory is asked for */
+    int64_t ahead; /* distance of the prefetch, in columns */
 } bsmm_strip_job;
 
-/* From codes of 8 bits and fewer to f32, f16 or bf16: value = (element * exact) * rounded, where
- * the first product is exact and the second is rounded once, into the destination. A block's scale
- * is the one or the other factor; `other` is what the other one is. */
+/* The constants for decoding codes of at most 8 bits to f32, f16 or bf16: value = (element * exact)
+ * * rounded. The first product is exact; the second is rounded once, into the destination. The
+ * block's scale is one of the two factors, and `other` is the other one. */
 typedef struct bsmm_decode_job {
     uint32_t bits, to_elem;
     int mantissa_bits;
     int64_t width;
-    bool scale_is_exact; /* an e4m3 scale: its product with an element is a float */
-    bool is_exact;       /* so is the second product, or it overflows */
-    bool streams;        /* stores whole cache lines past the caches */
+    bool scale_is_exact; /* the scale is e4m3, whose product with an element is a float */
+    bool is_exact;       /* the second product is exact too, or it overflows */
+    bool streams;        /* store whole cache lines past the caches */
     float other;
-    float table[32];                       /* of the first codes; 4 and 6 bits */
-    uint8_t low_bytes[16], high_bytes[16]; /* 4 bits: of the values as bf16 */
-    /* 6 and 8 bits: an f16 code's magnitude is the code's, shifted; `bias` is what a value is
-     * multiplied by then. NaN, of 8 bits: (code - nan_base) & nan_mask < nans. */
+    float table[32];                       /* values of the first codes, for 4 and 6 bits */
+    uint8_t low_bytes[16], high_bytes[16]; /* 4 bits: low and high bytes of the values as bf16 */
+    /* For 6 and 8 bits: shifting a code's magnitude by `shift` gives an f16 code; its value times
+     * `bias` is the element's value. A code of 8 bits is NaN if (code - nan_base) & nan_mask <
+     * nans. */
     int shift;
     float bias;
     int16_t nan_base, nan_mask, nans;
-    /* 8 bits to bf16: a normal code's magnitude, shifted, plus `pairs_base`; that of one below
-     * 2^mantissa_bits from a table. Not finite: (code - special_base) & nan_mask < specials. */
+    /* For 8 bits to bf16: a normal code's shifted magnitude plus `pairs_base` is the bf16 code.
+     * Magnitudes below 2^mantissa_bits are looked up in `subnormals`. A code is not finite if (code
+     * - special_base) & nan_mask < specials. */
     int16_t pairs_base, special_base, specials;
     uint16_t subnormals[32];
 } bsmm_decode_job;
 
 typedef struct bsmm_strip_ops {
-    /* amax[i] = the largest magnitude, as fp32 bits, of columns [i * width, (i + 1) * width) of
-     * rows x cols values; at least one column, at most BSMM_STRIP_BLOCKS blocks, for
-     * all of which there is room. fp32 bits order as
-     * magnitudes do and put NaN on top, unless skips_nan says that it does not count. */
+    /* Computes amax[i], the largest magnitude (as fp32 bits) of columns [i * width, (i + 1) *
+     * width) of rows x cols values. There are at least one column and at most BSMM_STRIP_BLOCKS
+     * blocks; `amax` has room for BSMM_STRIP_BLOCKS. The order of fp32 bits is that of magnitudes,
+     * with NaN largest; with skips_nan, NaN does not count. */
     void (*amax)(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                  bool skips_nan, uint32_t *amax);
 
-    /* Stores row[0 .. cols) at element (r, c) of job->dst, where a block begins; block i meets
-     * factors[i] of BSMM_STRIP_BLOCKS, none when factors is NULL. tame: values are finite, factors
-     * positive and normal; divisors and values are within 2^60, divisors above 2^-60. */
+    /* Encodes row[0 .. cols) and stores it at element (r, c) of job->dst, the start of a block.
+     * factors[i] is the factor of block i; factors may be NULL. `tame` promises that values are
+     * finite and factors positive and normal. For divisions it also promises that values and
+     * divisors are at most 2^60 and divisors at least 2^-60. */
     void (*encode)(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
                    int64_t cols, const float *factors, bool tame);
 
-    /* The values of codes[0 .. cols), where a block begins, whose scales are scales[i] of as many
-     * blocks as there are; width is a multiple of 16 or cols. NULL: there is only the general way.
-     */
+    /* Decodes codes[0 .. cols), which start at a block; scales[i] is the scale of block i. `width`
+     * is a multiple of 16 or equals cols. NULL: only the slow path can decode. */
     void (*decode)(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                    const float *scales, void *to);
 
-    /* After decode with job->streams, before another thread may read. */
+    /* Completes stores that bypassed the caches. Call it after decode with job->streams, before
+     * another thread reads the output. */
     void (*drain)(void);
 } bsmm_strip_ops;
 
@@ -85,22 +89,23 @@ void bsmm_decode_avx512(const bsmm_decode_job *job, const uint8_t *codes, int64_
                         const float *scales, void *to);
 void bsmm_drain_avx2(void);
 
-/* n values of f32, f16 or bf16 to one of these; false where one is NaN, what is stored then being
- * none of it right. */
+/* Converts n values between f32, f16 and bf16. Returns false if a value is NaN; the stored values
+ * are then invalid. */
 bool bsmm_cast_avx2(uint32_t from_elem, uint32_t to_elem, const void *from, void *to, int64_t n);
 void bsmm_drain_avx512(void);
 #endif
 
-/* The best operations that this processor has, for any use of amax and for a destination. */
+/* Return the best operations that this processor has, for amax and for a destination. */
 const bsmm_strip_ops *bsmm_strip_ops_best(void);
 const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst);
 
-/* `count` values of a row, from `first` on, as fp32. */
+/* Loads `count` values of a row, from index `first` on, as fp32. */
 void bsmm_plain_load(const bsmm_plain *row, int64_t first, int64_t count, float *to);
 
-/* The same rows from (row, col) on. Inlined, for a struct that a call returns is read back by
- * wider loads than the stores that wrote it, which then wait for every store before them: here,
- * of codes that miss the caches. */
+/* Returns the view of the same values that begins at (row, col). The function is inlined,
+ * because the caller of a function that returns a struct loads it with wider loads than the
+ * stores that wrote it. Such a load waits for all stores before it, here stores of codes that
+ * miss the caches. */
 static inline bsmm_plain bsmm_plain_at(const bsmm_plain *values, int64_t row, int64_t col) {
     int64_t bytes = values->elem == BSMM_ELEM_F32 ? 4 : 2;
     const uint8_t *data = (const uint8_t *)values->data + (row * values->pitch + col) * bytes;

@@ -1,10 +1,15 @@
-/* bf16 values to e2m1 under factors that are powers of two, as integers: 16 in a register.
+/* Encodes bf16 values as e2m1 under factors that are powers of two, by integer arithmetic on 16
+ * values in a register.
  *
- * A value's word, doubled, is its magnitude: the exponent is the upper byte. Ties are steps of a
- * quarter of a power of two. To even they belong to the code below or above, as the upper bit of
- * the mantissa is 0 or 1: with that bit added, and 1 subtracted, the upper bits alone tell the
- * code. Less the window they are the place: 4 from above 0.25 on, 10 from 0.75, 13 from above 1.25.
- */
+ * The bits of a bf16 value, shifted left by one, are its magnitude with the exponent in the upper
+ * byte. One step is a quarter of a power of two, which is 64 in this representation. The rounding
+ * bounds of e2m1 are multiples of a step. A value on a bound is a tie. It belongs to the code below
+ * if the upper mantissa bit is 0, else to the code above. Adding that bit and subtracting 1
+ * therefore decides ties, and the upper bits alone decide the code.
+ *
+ * The "window" of a block is the representation of 4 steps below the value that becomes 0.25, plus
+ * 1. The difference from the window, in steps, is the "place" of a value. The code is 1 from place
+ * 4 on (above 0.25), 2 from place 10 on (0.75), and 3 from place 13 on (above 1.25). */
 #ifndef BSMM_QUANTIZE_WINDOW_AVX2_H
 #define BSMM_QUANTIZE_WINDOW_AVX2_H
 
@@ -12,17 +17,18 @@
 
 #define WINDOW_TARGET TARGET
 
-/* What becomes 0.25, of factor 0 by its exponent, is 4 steps above the window; plus 1. */
+/* The window of a factor whose exponent field is 0: the representation of 0.25, minus 4 steps, plus
+ * 1. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
-/* Places of 16 values. */
+/* Computes the places of 16 values: their distances from the window, in steps. */
 INLINE __m256i place_words(__m256i words, __m256i window) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi16(words, 6), _mm256_set1_epi16(1));
     __m256i bits = _mm256_add_epi16(_mm256_slli_epi16(words, 1), odd);
     return _mm256_srli_epi16(_mm256_subs_epu16(bits, window), 6);
 }
 
-/* Places in bytes to codes without signs. */
+/* Converts places, in bytes, to e2m1 codes without signs. */
 INLINE __m256i codes_at(__m256i places) {
     const __m256i from_6 =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7));
