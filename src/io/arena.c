@@ -1,4 +1,4 @@
-/* Memory that is freed all at once, and arrays that grow. */
+/* Memory that is freed all at once (an arena), and arrays that grow. */
 #include "io/io.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* quantization_config, the JSON that checkpoints carry in config.json. It is asked only where
- * names and types leave a choice: Quark's U8 tensors look like others'. */
+/* Reads quantization_config, the JSON that checkpoints carry in config.json. It is needed only if
+ * names and types of tensors fit several families; Quark's U8 tensors, for example, look like those
+ * of others. */
 #include "io/family.h"
 #include "io/json.h"
 
@@ -12,9 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const off_t config_limit = 1u << 26; /* bytes of config.json */
+static const off_t config_limit = 1u << 26; /* size limit of config.json, in bytes */
 
-/* Why a config cannot be read, kept as long as the file. */
+/* Stores the reason why a config cannot be read. The text lives as long as the file. */
 static void note_unreadable(bsmm_file *file, bsmm_config *config, const char *what,
                             const char *why) {
     char text[512];
@@ -30,8 +31,8 @@ static json_t *parse_beside(const bsmm_map *map, char *why, size_t size) {
     return config;
 }
 
-/* config.json beside the file. One that is not there is none; of any other failure the reason is
- * noted. */
+/* Loads config.json from the folder of the file. If it does not exist, there is no config. After
+ * any other failure the reason is stored. */
 static void load_beside(bsmm_file *file, bsmm_config *config) {
     char path[PATH_MAX], why[256] = "";
     struct stat info;
@@ -66,7 +67,7 @@ void bsmm_config_free(bsmm_config *config) {
     config->root = NULL;
 }
 
-/* The quantization of a layer: its own entry, by name or pattern, or the global one. */
+/* Finds the quantization of a layer: its own entry, by name or pattern, or else the global one. */
 static const json_t *layer_config(const json_t *root, const char *layer) {
     json_t *layers = json_object_get(root, "layer_quant_config");
     const json_t *own = json_object_get(layers, layer);
@@ -92,7 +93,8 @@ void bsmm_config_evidence(const bsmm_config *config, const char *layer, char *te
     snprintf(text, size, "%s %s%s%s", method, dtype, legacy ? " " : "", legacy ? element : "");
 }
 
-/* {"weight": {...}} for the evidence "quark fp4". */
+/* Makes the JSON {"weight": {...}} that a reader recognises as the given evidence, such as "quark
+ * fp4". */
 static json_t *weight_config(const char *evidence) {
     const char *space = strchr(evidence, ' ');
     return json_pack("{s:{s:s, s:s, s:i, s:s, s:b}}", "weight", "dtype",

@@ -1,5 +1,6 @@
-/* What the bsmm family writes about a weight into the file's metadata, so that reading it back
- * guesses nothing: metadata key "bsmm.X" for tensor X, value a JSON object. */
+/* Declarations of the bsmm family: the writer stores a full description of each weight in the
+ * file's metadata, so that the reader needs no guess. The metadata key is "bsmm.X" for tensor X,
+ * and the value is a JSON object. */
 #include "io/family.h"
 
 #include <jansson.h>
@@ -9,7 +10,7 @@
 static const char *const orders[] = {"row", "col"};
 static const char *const globals[] = {"multiplier", "divisor"};
 
-/* The index of a name in a list; false if it is not there. */
+/* Finds the index of a name in a list. Returns false if it is not there. */
 static bool index_of(const char *const *names, size_t count, const char *name, uint32_t *index) {
     for (size_t i = 0; name && i < count; i++)
         if (strcmp(names[i], name) == 0) {
@@ -67,7 +68,8 @@ static const char *text_at(const json_t *object, const char *key) {
     return json_string_value(json_object_get(object, key));
 }
 
-/* The name of the first field that is missing or not of its kind, NULL if all are well. */
+/* Reads the fields of a declaration. Returns the name of the first field that is missing or of a
+ * wrong type, or NULL if all are valid. */
 static const char *read_fields(const json_t *o, bsmm_matrix *m, int64_t *batch) {
     if (!elem_of(text_at(o, "elem"), &m->format.elem)) return "elem";
     if (!scale_of(text_at(o, "scale"), &m->format.scale)) return "scale";

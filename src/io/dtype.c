@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The order is that of the reference implementation's type list: its writer sorts by it. */
+/* The order is that of the type list of safetensors' reference implementation, because its writer
+ * sorts tensors by that order. */
 /* clang-format off */
 static const bsmm_dtype rows[] = {
     {.name = "BOOL", .bits = 8, .npy = "|b1"},

@@ -1,11 +1,12 @@
-/* The table of checkpoint families. docs/ARCHITECTURE.md walks through adding one.
- * Facts: the projects' sources, named in each family's row. */
+/* The tables of checkpoint families. docs/ARCHITECTURE.md shows how to add one. The source of each
+ * family's rules is named in its row. */
 #include "io/family.h"
 
 #include <string.h>
 
-/* What `bsmm families` and the documentation say. `writes` is derived from the rows below, and a
- * test compares `written` with what the writer takes. */
+/* Descriptions of the families for `bsmm families` and the documentation. `writes` follows from
+ * the rows of the next table, and a test compares `written` with the formats that the writer
+ * accepts. */
 /* clang-format off */
 static const bsmm_family_info families[] = {
     {.name = "plain", .formats = "f32 f16 bf16 e4m3 e4m3fnuz e5m2 e5m2fnuz e3m2 e2m3 e2m1",
@@ -70,12 +71,14 @@ static const bsmm_family_info families[] = {
 #define FNUZ_128    {BSMM_ELEM_E4M3FNUZ, BSMM_SCALE_F32, 128, 128}
 #define E8M0_128    {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 128, 128}
 
-/* A type of ggml that is no block-scaled format of this library: its fp32 values are the weight. */
+/* A row for a type of ggml that is no block-scaled format of this library. The weight has the fp32
+ * values that ggml decodes. */
 #define GGML(type)                                                                                 \
     {.family = "gguf", .data = "", .name = "", .data_dtype = type,                                 \
      .format = {.elem = BSMM_ELEM_F32}, .unpack = bsmm_unpack_gguf_plain}
 
-/* The first row that fits wins, for reading and, among those that write, for writing. */
+/* The ways to store a weight. The first row that fits is used, both for reading and, among the rows
+ * that can be written, for writing. */
 static const bsmm_storage rows[] = {
     {.family = "deepseek", .data = ".weight", .scale = ".weight_scale_inv", .name = ".weight",
      .data_dtype = "F8_E4M3", .scale_dtype = "F32", .format = FP8_128, .writes = true},

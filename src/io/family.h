@@ -1,5 +1,5 @@
-/* Checkpoint families: how a logical weight is spread over tensors. One row of the table in
- * families.c is one such way; a family has one row or several. */
+/* Checkpoint families. A row of the table in families.c (a bsmm_storage) describes one way in which
+ * a logical weight is stored in several tensors. A family has one row or several. */
 #ifndef BSMM_FAMILY_H
 #define BSMM_FAMILY_H
 
@@ -7,39 +7,42 @@
 
 struct bsmm_storage;
 
-/* Fills `to`'s data and scales from one matrix that is stored as `row` says. `what` names the
- * weight. */
+/* Fills the data and scales of `to` from one stored matrix, in the form that `row` describes.
+ * `what` names the weight in messages. */
 typedef bsmm_status (*bsmm_unpack)(const struct bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);
 
 typedef struct bsmm_storage {
     const char *family;
-    /* Suffixes of the tensors' names after a common base; NULL: no such tensor. */
+    /* Suffixes of the tensors' names after a common base name; NULL: there is no such tensor. */
     const char *data, *scale, *global;
-    const char *name; /* the weight's name: base + this */
+    const char *name; /* the weight's name is the base name plus this suffix */
     const char *data_dtype, *scale_dtype;
-    bsmm_format format; /* elem NONE: that of the data tensor's type, unscaled */
-    /* What quantization_config must say, where names and types are those of another row too;
-     * NULL: nothing. Rows that need evidence stand before those that do not. */
+    bsmm_format format; /* format of the weight; elem NONE: unscaled, as the data tensor's type */
+    /* The text that quantization_config must yield if another row has the same names and types;
+     * NULL: none is needed. Rows with evidence come before rows without. */
     const char *evidence;
-    /* Along the last dimension, so many bytes hold so many elements; 0: the shape counts elements.
-     */
+    /* Along the last dimension, pack_bytes bytes hold pack_elems elements. 0: the shape counts
+     * elements. */
     uint32_t pack_bytes, pack_elems;
-    uint32_t trailing; /* the last dimension must be this and belongs to the one before; 0: no */
+    /* Extent of an extra last dimension, which belongs to the dimension before it; 0: there is
+     * none. */
+    uint32_t trailing;
     uint32_t global_kind;
-    uint32_t global_ndim; /* of the global tensor of one matrix, as the family writes it */
+    uint32_t global_ndim; /* dimensions of one matrix's global tensor, as the family writes it */
     bool global_optional;
-    bool unmistakable; /* the data tensor's name alone tells the family */
-    bool declared;     /* the description lies in the file's metadata (declaration.c) */
+    bool unmistakable; /* the data tensor's name alone identifies the family */
+    bool declared;     /* the file's metadata describes the weight (declaration.c) */
     bool writes;
-    bsmm_unpack unpack; /* NULL: the bytes are those of a bsmm_matrix */
+    bsmm_unpack unpack; /* NULL: the stored bytes are those of a bsmm_matrix */
 } bsmm_storage;
 
 #define BSMM_STORAGE_LIMIT 64
-const bsmm_storage *bsmm_storage_at(size_t index); /* NULL past the last */
-const bsmm_storage *bsmm_storage_plain(void);      /* unscaled tensors, tried last */
-const bsmm_storage *bsmm_storage_declared(void);   /* what metadata declares, tried first */
-/* All rows in the order in which writing tries them; NULL past the last. */
+const bsmm_storage *bsmm_storage_at(size_t index); /* returns NULL past the last */
+const bsmm_storage *bsmm_storage_plain(void);      /* row of unscaled tensors, tried last */
+/* row of weights that metadata declares, tried first */
+const bsmm_storage *bsmm_storage_declared(void);
+/* Returns all rows in the order in which writing tries them, and NULL past the last. */
 const bsmm_storage *bsmm_storage_to_write(size_t index);
 bool bsmm_family_exists(const char *name);
 
@@ -48,26 +51,28 @@ bool bsmm_family_exists(const char *name);
 typedef struct bsmm_record {
     const char *name;
     const bsmm_storage *row;
-    uint64_t data, scale, global; /* tensors; BSMM_NO_TENSOR: not there */
-    const char *declaration;      /* of a declared row */
-    const char *doubt;            /* why it is not known whether the row is the right one */
-    float *globals;               /* the global tensor's values, aligned */
+    uint64_t data, scale, global; /* indices of tensors; BSMM_NO_TENSOR: none */
+    const char *declaration;      /* JSON text of a declared weight */
+    const char *doubt; /* reason why the row may be the wrong one; NULL: there is no doubt */
+    float *globals;    /* values of the global tensor, aligned */
 } bsmm_record;
 
-/* Lists the file's weights. What is wrong with one is found when it is asked for. */
+/* Lists the file's weights. A broken weight is listed too; its error is found when the weight is
+ * requested. */
 bsmm_status bsmm_file_recognise(bsmm_file *file);
 
 /* ---- resolving (resolve.c) ---- */
 
 typedef struct bsmm_resolved {
     bsmm_weight weight;
-    bsmm_operand operand; /* of slice 0; pointers set when the weight is mapped */
+    /* description of slice 0; its pointers are set if the weight is mapped */
+    bsmm_operand operand;
     const uint8_t *data, *scales;
-    uint64_t data_step, scale_step; /* bytes from slice to slice, as stored */
-    uint32_t global_step;           /* 0: all slices share one */
+    uint64_t data_step, scale_step; /* stored bytes from one slice to the next */
+    uint32_t global_step;           /* global scales from one slice to the next; 0: all share one */
 } bsmm_resolved;
 
-/* Checks a record against its row: FORMAT names the hazard. */
+/* Checks a record against its row of the table. The message of a FORMAT error names the hazard. */
 bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record,
                                 bsmm_resolved *out);
 
@@ -84,15 +89,17 @@ char *bsmm_declaration_write(const bsmm_matrix *matrix, int64_t batch, bsmm_aren
 #define BSMM_CONFIG_KEY "quantization_config"
 
 typedef struct bsmm_config {
-    struct json_t *root;    /* NULL: none found, or one that cannot be read */
-    const char *unreadable; /* why what was found cannot be read; NULL: it can, or there is none */
+    struct json_t *root;    /* parsed config; NULL: there is none, or it cannot be read */
+    const char *unreadable; /* reason why an existing config cannot be read, else NULL */
 } bsmm_config;
-/* From the file's metadata, else from config.json beside it. */
+/* Loads the config from the file's metadata, or else from config.json in the same folder. */
 void bsmm_config_load(bsmm_file *file, bsmm_config *config);
 void bsmm_config_free(bsmm_config *config);
-/* "quark fp4", "quark mx fp6_e2m3", ... or "" for the layer that a tensor belongs to. */
+/* Writes the evidence for the layer of a tensor, such as "quark fp4" or "quark mx fp6_e2m3", or ""
+ * if there is none. */
 void bsmm_config_evidence(const bsmm_config *config, const char *layer, char *text, size_t size);
-/* The quantization_config that makes the reader find `evidence[i]` for `layers[i]`; free() it. */
+/* Makes the text of a quantization_config in which the reader finds `evidence[i]` for `layers[i]`.
+ * The caller frees it. */
 char *bsmm_config_write(const char *const *layers, const char *const *evidence, size_t count);
 
 /* ---- blocks that interleave scales and elements (unpack.c) ---- */
@@ -106,7 +113,7 @@ bsmm_status bsmm_unpack_quark_mxfp4(const bsmm_storage *row, const uint8_t *from
 bsmm_status bsmm_unpack_quark_mxfp6(const bsmm_storage *row, const uint8_t *from,
                                     const bsmm_operand *to, const char *what);
 
-/* Blocks of ggml's quantized types, decoded to fp32 as ggml does. */
+/* Decodes blocks of ggml's quantized types to fp32, with the same bits as ggml. */
 bsmm_status bsmm_unpack_gguf_plain(const bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);
 

@@ -74,7 +74,8 @@ static bsmm_status index_tensors(bsmm_file *file) {
     return BSMM_OK;
 }
 
-/* Copies the pairs in order; of equal keys the first stays, or they are refused. */
+/* Copies the metadata in sorted order. Of several equal keys, the first is kept, or the file is
+ * refused. */
 static bsmm_status take_pairs(bsmm_file *file, const bsmm_name *order, bsmm_pair *to) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < file->metadata_count; i++) {

@@ -1,8 +1,10 @@
-/* ggml's quantized blocks as fp32, with the operations and the order of ggml's dequantize_row_*, so
- * that every bit is the same. Layouts: ggml-common.h (block_*); rules: ggml-quants.c. */
+/* Decodes ggml's quantized blocks to fp32. The operations and their order are those of ggml's
+ * dequantize_row_*, so that every bit is the same. The layouts come from ggml-common.h (block_*),
+ * the rules from ggml-quants.c. In the comments, d and dmin are the f16 scales of a block; a
+ * "quant" is the integer code of an element. */
 #include "io/gguf.h"
 
-enum { SUPER = 256 }; /* elements of a block of the K types */
+enum { SUPER = 256 }; /* elements of a block of the K types (Q2_K to Q6_K) */
 
 static float half_at(const uint8_t *from) {
     uint32_t code = (uint32_t)from[0] | (uint32_t)from[1] << 8;
@@ -11,27 +13,28 @@ static float half_at(const uint8_t *from) {
 
 /* ---- blocks of 32 ---- */
 
-/* Element i of 32: the low nibbles come first, then the high ones; bit i of `fifth` is bit 4. */
+/* Returns the quant of element i of 32. The low nibbles are elements 0 to 15, the high nibbles
+ * elements 16 to 31. Bit i of `fifth` is bit 4 of the quant. */
 static int quant_of_32(const uint8_t *nibbles, uint32_t fifth, uint32_t i) {
     uint32_t low = i < 16 ? nibbles[i] & 15u : (uint32_t)nibbles[i - 16] >> 4;
     return (int)(low | (fifth >> i & 1u) << 4);
 }
 
-/* d, nibbles. */
+/* Decodes Q4_0. The block is d, then nibbles. */
 void bsmm_gguf_q4_0(const uint8_t *block, float *values) {
     float d = half_at(block);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)(quant_of_32(block + 2, 0, i) - 8) * d;
 }
 
-/* d, minimum, nibbles. */
+/* Decodes Q4_1. The block is d, the minimum, then nibbles. */
 void bsmm_gguf_q4_1(const uint8_t *block, float *values) {
     float d = half_at(block), minimum = half_at(block + 2);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)quant_of_32(block + 4, 0, i) * d + minimum;
 }
 
-/* d, fifth bits, nibbles. */
+/* Decodes Q5_0. The block is d, the fifth bits, then nibbles. */
 void bsmm_gguf_q5_0(const uint8_t *block, float *values) {
     float d = half_at(block);
     uint32_t fifth = bsmm_load_u32(block + 2);
@@ -39,7 +42,7 @@ void bsmm_gguf_q5_0(const uint8_t *block, float *values) {
         values[i] = (float)(quant_of_32(block + 6, fifth, i) - 16) * d;
 }
 
-/* d, minimum, fifth bits, nibbles. */
+/* Decodes Q5_1. The block is d, the minimum, the fifth bits, then nibbles. */
 void bsmm_gguf_q5_1(const uint8_t *block, float *values) {
     float d = half_at(block), minimum = half_at(block + 2);
     uint32_t fifth = bsmm_load_u32(block + 4);
@@ -47,14 +50,14 @@ void bsmm_gguf_q5_1(const uint8_t *block, float *values) {
         values[i] = (float)quant_of_32(block + 8, fifth, i) * d + minimum;
 }
 
-/* d, signed bytes. */
+/* Decodes Q8_0. The block is d, then signed bytes. */
 void bsmm_gguf_q8_0(const uint8_t *block, float *values) {
     float d = half_at(block);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)(int8_t)block[2 + i] * d;
 }
 
-/* d, nibbles that number the values of a table. */
+/* Decodes IQ4_NL. The block is d, then nibbles that index a table of values. */
 void bsmm_gguf_iq4_nl(const uint8_t *block, float *values) {
     static const int8_t table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                      1,    13,   25,  38,  53,  69,  89,  113};
@@ -63,19 +66,20 @@ void bsmm_gguf_iq4_nl(const uint8_t *block, float *values) {
         values[i] = d * (float)table[quant_of_32(block + 2, 0, i)];
 }
 
-/* ---- blocks of 256, with scales of their parts ---- */
+/* ---- blocks of 256 elements; each 16 or 32 elements have a scale ---- */
 
-/* 2 bits of element i: four layers of 32 elements share 32 bytes. */
+/* Returns the 2 bits of element i. Each byte holds the bits of four elements that are 32 apart. */
 static int two_bits(const uint8_t *quants, uint32_t i) {
     return quants[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
 }
 
-/* 4 bits of element i: two groups of 32 elements share 32 bytes. */
+/* Returns the 4 bits of element i. Each byte holds the bits of two elements that are 32 apart. */
 static int four_bits(const uint8_t *quants, uint32_t i) {
     return quants[i / 64 * 32 + i % 32] >> (i / 32 % 2 * 4) & 15;
 }
 
-/* 16 scales (low nibble) and minima (high nibble), quants, d, dmin. */
+/* Decodes Q2_K. The block is 16 bytes of scales (low nibble) and minima (high nibble), the quants,
+ * d, dmin. */
 void bsmm_gguf_q2_k(const uint8_t *block, float *values) {
     const uint8_t *quants = block + 16;
     float d = half_at(block + 80), dmin = half_at(block + 82);
@@ -85,14 +89,16 @@ void bsmm_gguf_q2_k(const uint8_t *block, float *values) {
     }
 }
 
-/* Scale j of 16, 6 bits biased by 32: 16 nibbles, then the upper bits, those of j % 4 together. */
+/* Returns scale j of 16 of a Q3_K block: 6 bits with a bias of 32. The lower 4 bits are stored as
+ * nibbles. The upper 2 bits follow; those of scales with equal j % 4 share a byte. */
 static int q3_k_scale(const uint8_t *scales, uint32_t j) {
     uint32_t low = j < 8 ? scales[j] & 15u : (uint32_t)scales[j - 8] >> 4;
     uint32_t high = (uint32_t)scales[8 + j % 4] >> (j / 4 * 2) & 3u;
     return (int)(low | high << 4) - 32;
 }
 
-/* Third bits (a clear one subtracts 4), quants, scales, d. */
+/* Decodes Q3_K. The block is the third bits of all elements (a zero bit subtracts 4), the lower two
+ * bits, the scales, d. */
 void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
     const uint8_t *quants = block + 32, *scales = block + 96;
     float d = half_at(block + 108);
@@ -103,8 +109,8 @@ void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
     }
 }
 
-/* Scale and minimum j of 8, 6 bits each: the upper two of the last four lie over the first eight.
- */
+/* Returns scale and minimum j of 8 of a Q4_K or Q5_K block, 6 bits each. The upper two bits of the
+ * last four are stored in the upper bits of the first eight bytes. */
 static void k4_scale(const uint8_t *scales, uint32_t j, int *scale, int *minimum) {
     if (j < 4) {
         *scale = scales[j] & 63;
@@ -115,7 +121,8 @@ static void k4_scale(const uint8_t *scales, uint32_t j, int *scale, int *minimum
     }
 }
 
-/* d, dmin, scales; then what Q4_K and Q5_K differ in. fifth NULL: 4 bits. */
+/* Decodes Q4_K, or Q5_K if `fifth` (the fifth bits of the quants) is not NULL. Both blocks begin
+ * with d, dmin and the scales. */
 static void decode_k4(const uint8_t *block, const uint8_t *fifth, const uint8_t *quants,
                       float *values) {
     float d = half_at(block), dmin = half_at(block + 2);
@@ -138,7 +145,8 @@ void bsmm_gguf_q5_k(const uint8_t *block, float *values) {
     decode_k4(block, block + 16, block + 48, values);
 }
 
-/* Lower 4 bits, upper 2 bits, 16 signed scales, d. */
+/* Decodes Q6_K. The block is the lower 4 bits of the quants, the upper 2 bits, 16 signed scales,
+ * d. */
 void bsmm_gguf_q6_k(const uint8_t *block, float *values) {
     const uint8_t *upper = block + 128, *scales = block + 192;
     float d = half_at(block + 208);

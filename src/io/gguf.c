@@ -1,5 +1,5 @@
-/* GGUF versions 2 and 3, little-endian: counts, key-value pairs, tensor infos, aligned data.
- * Rules: ggml's gguf.cpp and docs/gguf.md. */
+/* Parses GGUF files of versions 2 and 3, little-endian: counts, key-value pairs, tensor infos,
+ * aligned data. The rules come from ggml's gguf.cpp and docs/gguf.md. */
 #include "io/gguf.h"
 
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static bsmm_status read_text(reading *r, const char *what, text *to) {
     return BSMM_OK;
 }
 
-/* A text that becomes a C string. */
+/* Reads a text that will become a C string, and checks it for that. */
 static bsmm_status read_name(reading *r, const char *what, text *to) {
     uint64_t begin = r->at;
     BSMM_TRY(read_text(r, what, to));
@@ -104,7 +104,7 @@ static bsmm_status read_alignment(reading *r, uint32_t type) {
     return BSMM_OK;
 }
 
-/* Every key is kept, so that duplicates show. */
+/* Reads the value of a metadata key. Every key is kept, so that duplicates are noticed. */
 static bsmm_status read_value(reading *r, const char *what, const text *key, uint32_t type) {
     bsmm_stored_value value = {.at = r->data + r->at, .count = 1, .type = type};
     if (type == BSMM_GGUF_STRING)
@@ -130,7 +130,8 @@ static bsmm_status read_pair(reading *r) {
     return read_value(r, what, &key, type);
 }
 
-/* Dimensions come innermost first. */
+/* Reads the dimensions of a tensor. GGUF stores the innermost dimension first; bsmm_tensor has it
+ * last. */
 static bsmm_status read_dims(reading *r, const char *what, bsmm_tensor *t) {
     uint64_t extents[GGUF_MAX_DIMS], count = 1;
     BSMM_TRY(read_u32(r, what, &t->ndim));
@@ -146,8 +147,8 @@ static bsmm_status read_dims(reading *r, const char *what, bsmm_tensor *t) {
     return BSMM_OK;
 }
 
-/* ggml gains types. The tensor is listed by the number of its type; its bytes go up to the next
- * tensor. */
+/* Names a type of ggml that this library does not know, such as "type 99". ggml adds types over
+ * time. The bytes of such a tensor reach up to the next tensor. */
 static bsmm_status name_unknown_type(reading *r, uint32_t type, bsmm_tensor *t) {
     char name[32];
     snprintf(name, sizeof name, "type %u", type);
@@ -202,7 +203,7 @@ static int compare_placed(const void *left, const void *right) {
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Tensors lie inside the data section and do not overlap. */
+/* Checks that the tensors lie inside the data section and do not overlap. */
 static bsmm_status place(reading *r, placed *order, uint64_t start) {
     uint64_t count = r->file->tensor_count, free_from = 0, room = r->bytes - start;
     qsort(order, count, sizeof *order, compare_placed);
@@ -246,7 +247,8 @@ static bsmm_status check_version(uint32_t version) {
 }
 
 bsmm_status bsmm_gguf_parse(const uint8_t *data, size_t bytes, bsmm_file *file) {
-    static const uint64_t least_info = 8 + 1 + 4 + 4 + 8; /* bytes of one tensor's info */
+    /* smallest size of one tensor's info, in bytes */
+    static const uint64_t least_info = 8 + 1 + 4 + 4 + 8;
     reading r = {.data = data, .at = 4, .bytes = bytes, .alignment = 32, .file = file};
     uint32_t version;
     uint64_t tensors, pairs;

@@ -1,4 +1,4 @@
-/* ggml's tensor types: how many bytes a block of elements takes, and what decodes it. Source:
+/* The table of ggml's tensor types: the bytes of a block of elements and its decoder. Source:
  * ggml.h (enum ggml_type), ggml-common.h (block_*). */
 #include "io/gguf.h"
 

@@ -1,5 +1,5 @@
-/* JSON as Python's json module writes it: also NaN, Infinity and -Infinity, repeated keys (the last
- * counts) and integers of any size. */
+/* Parses JSON as Python's json module writes it. It may contain NaN, Infinity and -Infinity,
+ * repeated keys (the last one counts) and integers of any size. */
 #include "io/json.h"
 
 #include <jansson.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes of a word that stands for no finite number, 0: none begins here. */
+/* Returns the length of NaN, Infinity or -Infinity at this place in the text, or 0. */
 static size_t not_finite(const char *at, size_t left) {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -17,13 +17,15 @@ static size_t not_finite(const char *at, size_t left) {
     return 0;
 }
 
-/* Puts 0 and blanks in their place, outside strings, so that no other byte moves. */
+/* Replaces these words, outside strings, by a 0 and blanks. No other byte moves, so that positions
+ * in error messages stay right. */
 static void replace_not_finite(char *text, size_t bytes) {
     bool in_string = false;
     for (size_t i = 0; i < bytes; i++) {
         size_t word = in_string ? 0 : not_finite(text + i, bytes - i);
         if (text[i] == '"') in_string = !in_string;
-        if (text[i] == '\\' && in_string) i++; /* what follows ends no string */
+        /* the character after a backslash ends no string */
+        if (text[i] == '\\' && in_string) i++;
         if (word == 0) continue;
         memset(text + i, ' ', word);
         text[i] = '0';

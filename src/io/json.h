@@ -1,4 +1,4 @@
-/* JSON that other programs than this library's writer have written. */
+/* JSON that other programs wrote, such as Python. */
 #ifndef BSMM_JSON_H
 #define BSMM_JSON_H
 
@@ -6,8 +6,8 @@
 
 struct json_t;
 
-/* What Python wrote; integers become real numbers. NULL, with the reason in why[size]: it is no
- * such text. */
+/* Parses JSON as Python writes it; integers become real numbers. If the text is no such JSON, it
+ * returns NULL and writes the reason into why[size]. */
 struct json_t *bsmm_json_of_python(const char *text, size_t bytes, char *why, size_t size);
 
 #endif

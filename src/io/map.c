@@ -1,4 +1,4 @@
-/* Mapping a file for reading. */
+/* Maps files for reading. */
 #include "io/io.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static bsmm_status map_descriptor(int descriptor, const char *path, bsmm_map *ma
 
 bsmm_status bsmm_map_open(const char *path, bsmm_map *map) {
     *map = (bsmm_map){.path = path, .data = (const uint8_t *)""};
-    /* O_NONBLOCK: opening a pipe must not wait for its writer. */
+    /* With O_NONBLOCK, opening a pipe does not wait for its writer. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return bsmm_fail_system(path, "open", errno);
     bsmm_status status = map_descriptor(descriptor, path, map);

@@ -1,4 +1,4 @@
-/* Lists sorted by name. */
+/* Lists that are sorted by name. */
 #include "io/io.h"
 
 #include <stdlib.h>
@@ -15,10 +15,10 @@ static bool is_sorted(const bsmm_name *names, uint64_t count) {
     return true;
 }
 
-/* A name and 8 bytes of it, behind what all have in common: most comparisons need no more, and need
- * not read the name. */
+/* A name with 8 of its bytes as a number, taken after the prefix that all names share. Most
+ * comparisons are decided by the number, without reading the name. */
 typedef struct sorted_name {
-    uint64_t key; /* the first byte is the most significant */
+    uint64_t key; /* 8 bytes of the name, the first one most significant */
     bsmm_name name;
 } sorted_name;
 
@@ -39,7 +39,7 @@ static size_t common_length(const bsmm_name *names, uint64_t count) {
     return common;
 }
 
-/* Bytes behind the end are 0. */
+/* Returns the first 8 bytes of a text as a number. Bytes past the end of the text are 0. */
 static uint64_t key_of(const char *text) {
     uint64_t key = 0;
     for (int i = 0; i < 8; i++) {
@@ -63,7 +63,7 @@ bsmm_status bsmm_names_sort(bsmm_name *names, uint64_t count) {
     return BSMM_OK;
 }
 
-/* As strcmp of the candidate with the joined name, which is never built. */
+/* Compares a candidate with a name and a suffix as strcmp would, without joining them in memory. */
 static int compare_joined(const char *candidate, const char *name, size_t base,
                           const char *suffix) {
     int order = strncmp(candidate, name, base);

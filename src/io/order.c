@@ -1,4 +1,4 @@
-/* Tensors in the order of their bytes. */
+/* Sorts tensors by the place of their bytes in the file. */
 #include "io/io.h"
 
 #include <stdlib.h>
@@ -28,8 +28,8 @@ static bool is_ordered(const bsmm_file *file) {
     return true;
 }
 
-/* Moves each tensor to its place along the cycles of the permutation: a copy of all would take as
- * much memory again. */
+/* Moves each tensor to its place along the cycles of the permutation. Copying all tensors would
+ * need as much memory again. */
 static void permute(bsmm_tensor *tensors, placed *order, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         bsmm_tensor first = tensors[i];

@@ -1,5 +1,5 @@
-/* Atomic replacement of a file. */
-#define _GNU_SOURCE /* O_TMPFILE */
+/* Replaces a file atomically. */
+#define _GNU_SOURCE /* for O_TMPFILE */
 #include "io/output.h"
 
 #include <errno.h>
@@ -14,13 +14,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* The length of the folder in a path, its slash included; 0: the current folder. */
+/* Returns the length of the folder in a path, including its slash, or 0 for the current folder. */
 static size_t folder_length(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* A name beside `path` that nobody else has; NULL: no memory or no random numbers. free() it. */
+/* Makes an unused name in the folder of `path`. Returns NULL if there is no memory or there are no
+ * random numbers. The caller frees the name. */
 static char *temporary_name(const char *path) {
     size_t folder = folder_length(path), size = folder + 40;
     uint64_t random;
@@ -33,13 +34,14 @@ static char *temporary_name(const char *path) {
     return name;
 }
 
-/* The name by which a file without a name is linked into a folder. */
+/* Makes the name /proc/self/fd/N, by which a file without a name can be linked into a folder. */
 static void descriptor_name(int descriptor, char name[32]) {
     snprintf(name, 32, "/proc/self/fd/%d", descriptor);
 }
 
-/* A file without a name vanishes with the process, however that ends. -1 where the file system has
- * no such files, or where /proc, by which it will be given its name, is not mounted. */
+/* Creates a file without a name. Such a file vanishes with the process, however the process ends.
+ * Returns -1 if the file system has no such files, or if /proc, which is needed to name the file
+ * later, is not mounted. */
 static int open_unnamed(const char *path, mode_t mode) {
     char name[32], *folder = strndup(path, folder_length(path));
     if (!folder) return -1;
@@ -52,7 +54,8 @@ static int open_unnamed(const char *path, mode_t mode) {
     return -1;
 }
 
-/* Not mkstemp: its files are for the owner only, and the result should follow the umask. */
+/* Creates a file with a temporary name. mkstemp is not used, because its files are for the owner
+ * only, and the result should follow the umask. */
 static int open_named(const char *path, mode_t mode, char **name) {
     static const int attempts = 100;
     for (int i = 0; i < attempts && (*name = temporary_name(path)); i++) {
@@ -65,15 +68,16 @@ static int open_named(const char *path, mode_t mode, char **name) {
     return -1;
 }
 
-/* A file that replaces another keeps its permissions. Where the old group cannot be kept, the new
- * one gets none: its members might not have been able to read the old file. */
+/* Gives the new file the permissions of the file that it replaces. If the group cannot be kept, the
+ * new group gets no permissions, because its members might not have been allowed to read the old
+ * file. */
 static int keep_mode(int descriptor, const struct stat *old) {
     mode_t mode = old->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
     bool kept = fchown(descriptor, old->st_uid, old->st_gid) == 0 ||
                 fchown(descriptor, (uid_t)-1, old->st_gid) == 0;
     if (!kept) mode &= ~(mode_t)S_IRWXG;
     if (fchmod(descriptor, mode) == 0) return 0;
-    /* A file system without permissions gives every file the same. */
+    /* A file system without permissions shows the same ones for every file; that is no error. */
     int error = errno;
     struct stat now;
     bool same = fstat(descriptor, &now) == 0 && (now.st_mode & 0777) == (old->st_mode & 0777);
@@ -106,7 +110,8 @@ static int write_zeros(int descriptor, uint64_t bytes) {
     return 0;
 }
 
-/* Without reserved blocks a full disk would show as a SIGBUS while the mapping is filled. */
+/* Reserves the blocks of the file. Otherwise a full disk would cause a SIGBUS while the mapping is
+ * filled. */
 static int reserve(int descriptor, uint64_t bytes) {
     int error = 0;
     do
@@ -116,7 +121,7 @@ static int reserve(int descriptor, uint64_t bytes) {
     return error;
 }
 
-/* Says how much was needed, and of a full disk how much there is. */
+/* Fails with the size that was needed and, for a full disk, the size that is free. */
 static bsmm_status fail_reserve(const char *path, const bsmm_output *output, int error) {
     char verb[96];
     struct statvfs disk;
@@ -146,7 +151,8 @@ bsmm_status bsmm_output_open(const char *path, uint64_t bytes, bsmm_output *outp
     return status;
 }
 
-/* fsync reports what went wrong while the kernel wrote the mapping back. */
+/* Flushes the file. fsync also reports errors that occurred while the kernel wrote the mapping
+ * back. */
 static int flush(bsmm_output *output) {
     if (msync(output->data, output->bytes, MS_SYNC) != 0) return errno;
     munmap(output->data, output->bytes);
@@ -160,8 +166,8 @@ static int link_as(int descriptor, const char *name) {
     return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0 ? errno : 0;
 }
 
-/* Gives the file its name. A link cannot replace a file, a rename can: then the file has another
- * name for a moment. */
+/* Gives the file its final name. A link cannot replace an existing file but a rename can. If the
+ * name exists, the file is therefore linked under a temporary name and then renamed. */
 static int give_name(bsmm_output *output, const char *path) {
     int error = output->path ? EEXIST : link_as(output->descriptor, path);
     if (error != EEXIST) return error;
@@ -177,7 +183,8 @@ static int give_name(bsmm_output *output, const char *path) {
     return rename(output->path, path) != 0 ? errno : 0;
 }
 
-/* Makes the rename last. A file system that cannot sync a folder has nothing to add. */
+/* Makes the rename durable by syncing the folder. A failure is ignored, because some file systems
+ * cannot sync a folder. */
 static void sync_folder(const char *path) {
     size_t length = folder_length(path);
     char *folder = length ? strndup(path, length) : strdup(".");

@@ -1,4 +1,4 @@
-/* Which tensors make a weight: names and types against the rows of families.c. */
+/* Recognises weights: compares the names and types of tensors with the rows of families.c. */
 #include "io/family.h"
 
 #include <stdlib.h>
@@ -8,14 +8,15 @@ typedef struct recognising {
     bsmm_file *file;
     bsmm_config config;
     bool config_loaded;
-    bool *claimed;      /* tensors that belong to a weight */
-    uint64_t seen;      /* rows that some weight has, a bit each */
-    const char *dtype;  /* of the tensor before */
-    uint64_t rows;      /* that have data tensors of that type, a bit each */
-    bsmm_status status; /* of adding weights */
+    bool *claimed;      /* true for tensors that belong to a weight */
+    uint64_t seen;      /* rows of which a weight was found, one bit each */
+    const char *dtype;  /* type of the tensor before */
+    uint64_t rows;      /* rows whose data tensors have that type, one bit each */
+    bsmm_status status; /* result of adding weights */
 } recognising;
 
-/* The rows whose data tensors have the tensor's type. Most tensors have that of the one before. */
+/* Returns the set of rows whose data tensors have the type of this tensor. The set is kept for the
+ * next tensor, which mostly has the same type. */
 static uint64_t rows_of(recognising *r, uint64_t index) {
     const char *dtype = r->file->tensors[index].dtype;
     const bsmm_storage *row;
@@ -27,7 +28,7 @@ static uint64_t rows_of(recognising *r, uint64_t index) {
     return r->rows;
 }
 
-/* The first of a set of rows. */
+/* Returns the first row of a set, which must not be empty. */
 static size_t first_of(uint64_t rows) {
     return (size_t)__builtin_ctzll(rows);
 }
@@ -36,7 +37,8 @@ static bool has_dtype(const bsmm_file *file, uint64_t index, const char *dtype) 
     return index != BSMM_NO_TENSOR && strcmp(file->tensors[index].dtype, dtype) == 0;
 }
 
-/* Fills the record's tensors when the data tensor's name is the row's, as its type is. */
+/* Compares the name of a data tensor with a row and fills the record's tensors if it matches. The
+ * caller has compared the type. */
 static bool match_data(const bsmm_file *file, const bsmm_storage *row, uint64_t index,
                        bsmm_record *to) {
     const char *name = file->tensors[index].name;
@@ -63,9 +65,10 @@ static bool match_evidence(recognising *r, const bsmm_storage *row, uint64_t ind
     return strcmp(evidence, row->evidence) == 0;
 }
 
-/* A global scale must be readable as a float wherever it lies; where it lies unaligned, a copy. */
+/* Makes the global scales readable as floats. If they are not aligned in the file, they are
+ * copied. */
 static bsmm_status align_globals(bsmm_file *file, bsmm_record *record) {
-    static const uint64_t most = 1u << 22; /* bytes: a million matrices */
+    static const uint64_t most = 1u << 22; /* in bytes, for a million matrices */
     if (!has_dtype(file, record->global, "F32")) return BSMM_OK;
     const bsmm_tensor *t = &file->tensors[record->global];
     record->globals = (float *)(uintptr_t)t->data;
@@ -104,7 +107,7 @@ static void accept(recognising *r, const bsmm_record *record) {
     claim(r, record->global);
 }
 
-/* The tensors that the file's own metadata declares. */
+/* Adds the weights that the file's own metadata declares. */
 static void accept_declared(recognising *r) {
     const bsmm_storage *row = bsmm_storage_declared();
     const size_t prefix = strlen(BSMM_DECLARATION_PREFIX);
@@ -123,15 +126,15 @@ static void accept_declared(recognising *r) {
     }
 }
 
-/* Whether the tensor has rows and columns, and as many matrices as its other dimensions say. */
+/* Tells whether the tensor has rows and columns, and at least one matrix. */
 static bool is_matrix(const bsmm_tensor *t) {
     for (uint32_t i = 0; i + 2 < t->ndim; i++)
         if (t->shape[i] == 0) return false;
     return t->ndim >= 2;
 }
 
-/* Whether the tensor may be one of a row that only quantization_config tells, which is there but
- * cannot be read. */
+/* Tells whether the tensor may belong to a row that only quantization_config can confirm, if that
+ * config exists but cannot be read. */
 static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t index) {
     const bsmm_tensor *t = &r->file->tensors[index];
     if (!row->evidence || !r->config.unreadable || !is_matrix(t)) return false;
@@ -155,8 +158,9 @@ static void accept_whole(recognising *r, uint64_t index) {
     }
 }
 
-/* Data whose scales are missing or of another type: a broken weight, not a plain tensor. A lone
- * 8-bit tensor counts as broken where its family is unmistakable or seen elsewhere in the file. */
+/* Adds a data tensor whose scales are missing or have a wrong type as a broken weight instead of a
+ * plain tensor. A single 8-bit tensor counts as broken only if its name identifies the family, or
+ * if the file has other weights of the family. */
 static void accept_broken(recognising *r, uint64_t index) {
     const bsmm_storage *row;
     bsmm_record record;
@@ -191,7 +195,7 @@ static bool is_sorted(const bsmm_file *file) {
     return true;
 }
 
-/* By their element tensors, and an index by their names. */
+/* Sorts the weights by their element tensors, and their index by names. */
 static bsmm_status sort_weights(bsmm_file *file) {
     if (!is_sorted(file))
         qsort(file->weights, file->weight_count, sizeof *file->weights, compare_records);

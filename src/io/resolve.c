@@ -1,4 +1,5 @@
-/* A recognised weight, checked: shapes against the row of its family, scales, global scales. */
+/* Checks a recognised weight: its shapes, scales and global scales must fit the row of its
+ * family. */
 #include "io/family.h"
 
 #include <inttypes.h>
@@ -6,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where a weight's tensors are, while it is being resolved. */
+/* A weight that is being checked, and its tensors. */
 typedef struct resolving {
     const bsmm_record *record;
     const bsmm_storage *row;
-    const bsmm_tensor *data, *scale, *global; /* NULL: not there */
+    const bsmm_tensor *data, *scale, *global; /* tensors; NULL: not present */
     bsmm_matrix matrix;
     int64_t batch;
     bsmm_resolved *out;
@@ -26,7 +27,7 @@ static bsmm_status fail_shape(const bsmm_tensor *tensor, const char *rule) {
     return bsmm_fail(BSMM_E_FORMAT, "%.160s.shape: value is %s; %s", tensor->name, shape, rule);
 }
 
-/* Product of the dimensions before the last two of `ndim`; false when it overflows or is 0. */
+/* Multiplies the dimensions before the last two. Returns false if the product overflows or is 0. */
 static bool batch_of(uint32_t ndim, const int64_t *shape, int64_t *batch) {
     *batch = 1;
     for (uint32_t i = 0; i + 2 < ndim; i++)
@@ -34,7 +35,8 @@ static bool batch_of(uint32_t ndim, const int64_t *shape, int64_t *batch) {
     return *batch >= 1;
 }
 
-/* Elements along K from the last dimensions of the data tensor; false when they do not fit. */
+/* Computes the elements along K from the last dimensions of the data tensor. Returns false if the
+ * dimensions do not fit the row. */
 static bool cols_of(const resolving *r, uint32_t *ndim, int64_t *cols) {
     const bsmm_tensor *t = r->data;
     const bsmm_storage *row = r->row;
@@ -77,7 +79,7 @@ static bsmm_status describe(resolving *r) {
     return BSMM_OK;
 }
 
-/* The element tensor has the type that the row or the declaration gives it. */
+/* Checks that the element tensor has the type of the row or of the declaration. */
 static bsmm_status check_data(const resolving *r) {
     const char *dtype = r->row->data_dtype;
     uint64_t bytes;
@@ -85,7 +87,8 @@ static bsmm_status check_data(const resolving *r) {
     if (dtype && strcmp(r->data->dtype, dtype) != 0)
         return bsmm_fail(BSMM_E_FORMAT, "%.160s.dtype: value is %s; the declaration has %s",
                          r->data->name, r->data->dtype, dtype);
-    if (r->row->unpack) return BSMM_OK; /* the shape alone decided, and the parser checked it */
+    /* these rows are found by shape alone, which the parser has checked */
+    if (r->row->unpack) return BSMM_OK;
     if (!bsmm_mul_u64(r->out->operand.data_bytes, (uint64_t)r->batch, &bytes) ||
         bytes != r->data->bytes)
         return bsmm_fail(BSMM_E_FORMAT,
@@ -104,7 +107,8 @@ static bool blocks_are(const resolving *r, uint32_t block_rows, uint32_t block_c
            s->shape[s->ndim - 1] == bsmm_ceil_div(r->matrix.cols, block_cols);
 }
 
-/* Scales in rows and columns as the format's blocks are; anything else is a named hazard. */
+/* Checks that the scales form rows and columns that fit the format's blocks. The message names the
+ * hazard that the shape suggests. */
 static bsmm_status check_linear_scales(const resolving *r) {
     const bsmm_format *f = &r->matrix.format;
     char rule[200];
@@ -114,7 +118,8 @@ static bsmm_status check_linear_scales(const resolving *r) {
         hazard = "one-dimensional scales are swizzled and nothing declares their layout; must be";
     else if (blocks_are(r, 32, 32))
         hazard = "blocks of 32x32 are not read; must be";
-    else if (r->row->pack_elems == 2 && blocks_are(r, 1, 48)) /* 24 bytes to a scale */
+    /* a scale for each 24 bytes of elements */
+    else if (r->row->pack_elems == 2 && blocks_are(r, 1, 48))
         hazard = "6-bit elements whose kind no quantization_config tells; 4-bit ones must have";
     snprintf(rule, sizeof rule, "%s [%s%" PRId64 ", %" PRId64 "] for %ux%u blocks", hazard,
              r->batch > 1 ? "..., " : "", bsmm_ceil_div(r->matrix.rows, f->block_rows),
@@ -175,7 +180,7 @@ static bool is_aligned(const void *pointer, uint32_t bits) {
     return bits <= 8 || (uintptr_t)pointer % (bits / 8) == 0;
 }
 
-/* Pointers, and whether they may be used where they lie. */
+/* Sets the pointers, and decides whether the memory can be used in place. */
 static void locate(resolving *r) {
     bsmm_resolved *out = r->out;
     const bsmm_scale_row *scale = bsmm_scale_row_of(r->matrix.format.scale);
@@ -232,7 +237,7 @@ bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record
                    .global = tensor_of(file, record->global),
                    .out = out};
     bsmm_status status = check_all(&r);
-    if (status != BSMM_OK) return BSMM_E_FORMAT; /* the file's fault, whoever found it */
+    if (status != BSMM_OK) return BSMM_E_FORMAT; /* any failure here is an error in the file */
     locate(&r);
     fill(&r);
     return BSMM_OK;

@@ -1,4 +1,4 @@
-/* A safetensors header while it is being read. */
+/* A safetensors header that is being parsed. */
 #ifndef BSMM_SAFETENSORS_H
 #define BSMM_SAFETENSORS_H
 
@@ -8,22 +8,23 @@
 struct json_t;
 
 typedef struct bsmm_header {
-    const char *text; /* from byte 8 of the file on */
+    const char *text; /* text of the header, from byte 8 of the file on */
     bsmm_scan scan;
-    const uint8_t *body; /* the tensors' bytes */
+    const uint8_t *body; /* bytes of the tensors */
     uint64_t body_bytes;
-    const bsmm_dtype *dtype; /* of the tensor before; NULL: none */
+    const bsmm_dtype *dtype; /* type of the tensor before; NULL: none */
     bool has_metadata;
     bsmm_file *file;
 } bsmm_header;
 
-/* FORMAT, with the byte of the file where the scan is. */
+/* Fails with FORMAT; the message names the byte of the file at which the scan is. */
 bsmm_status bsmm_header_fail(const bsmm_header *h, const char *expected);
 
-/* What a span holds, by the JSON library; *value is the caller's. */
+/* Parses a span of the text with the JSON library. The caller owns *value. */
 bsmm_status bsmm_header_json(const bsmm_header *h, bsmm_span span, struct json_t **value);
 
-/* Adds the tensor that the value at the scan describes (safetensors_tensor.c). The name stays. */
+/* Adds the tensor that the value at the scan's position describes (safetensors_tensor.c). The name
+ * is not copied. */
 bsmm_status bsmm_header_tensor(bsmm_header *h, const char *name);
 
 #endif

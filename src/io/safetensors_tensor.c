@@ -1,5 +1,6 @@
-/* One tensor of a safetensors header. The form that writers use is taken straight from the text; of
- * any other form, and of whatever breaks a rule, a tree is made, which says what is wrong. */
+/* Parses one tensor of a safetensors header. The form that usual writers produce is parsed directly
+ * from the text. Any other form, and any error, takes a slow path through a JSON tree, which finds
+ * the exact error. */
 #include "io/safetensors.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- straight from the text ---- */
+/* ---- fast path: directly from the text ---- */
 
 typedef struct offsets {
     uint64_t begin, end;
@@ -17,7 +18,7 @@ static bool is(bsmm_span span, const char *text) {
     return span.length == strlen(text) && memcmp(span.at, text, span.length) == 0;
 }
 
-/* Most tensors have the type of the one before. */
+/* Finds the type of a name. Most tensors have the same type as the tensor before. */
 static const bsmm_dtype *dtype_of(bsmm_header *h, bsmm_span name) {
     char text[16];
     if (h->dtype && is(name, h->dtype->name)) return h->dtype;
@@ -45,7 +46,7 @@ static bool take_offsets(bsmm_scan *s, offsets *o) {
            bsmm_scan_count(s, &o->end) && bsmm_scan_take(s, ']');
 }
 
-/* One field, and its bit in *seen. */
+/* Parses one field of a tensor and sets the field's bit in *seen. */
 static bool take_field(bsmm_header *h, bsmm_tensor *t, offsets *o, const bsmm_dtype **dtype,
                        unsigned *seen) {
     bsmm_span key, text;
@@ -79,7 +80,7 @@ static bool take_plain(bsmm_header *h, bsmm_tensor *t) {
     return t->bytes == o.end - o.begin;
 }
 
-/* ---- through a tree ---- */
+/* ---- slow path: through a JSON tree ---- */
 
 static bsmm_status read_shape(const json_t *shape, const char *what, bsmm_tensor *tensor) {
     if (!json_is_array(shape))

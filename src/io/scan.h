@@ -1,6 +1,6 @@
-/* A walk over JSON text that builds no tree: headers have a million tensors, whose trees would take
- * a gigabyte. It takes the plain forms that writers use; what it does not take is cut out whole,
- * for a JSON library to judge. */
+/* Scans JSON text without building a tree. Headers may have a million tensors, and their trees
+ * would take a gigabyte. The scanner accepts the plain forms that writers use. Any other value is
+ * cut out as a whole and passed to a JSON library. */
 #ifndef BSMM_SCAN_H
 #define BSMM_SCAN_H
 
@@ -12,7 +12,7 @@ typedef struct bsmm_scan {
     const char *at, *end;
 } bsmm_scan;
 
-/* A part of the text. */
+/* A range of the text. */
 typedef struct bsmm_span {
     const char *at;
     size_t length;
@@ -20,16 +20,16 @@ typedef struct bsmm_span {
 
 void bsmm_scan_space(bsmm_scan *s);
 
-/* Each skips space, takes what it is named after and returns true, or returns false and leaves the
- * rest where it was. */
+/* Skip space and parse the thing that the function is named after. They return true, or return
+ * false and leave the position unchanged. */
 bool bsmm_scan_take(bsmm_scan *s, char token);
-/* A string without escapes and control characters; the span lacks the quotes. UTF-8 is not checked.
- */
+/* Parses a string without escapes and control characters. The span excludes the quotes. UTF-8 is
+ * not checked. */
 bool bsmm_scan_string(bsmm_scan *s, bsmm_span *text);
-/* An integer of 0 and more, of 18 digits at most. */
+/* Parses an integer of at least 0 and at most 18 digits. */
 bool bsmm_scan_count(bsmm_scan *s, uint64_t *value);
-/* The extent of any value, by its brackets and quotes alone; false at the end of the text and
- * before what no value begins with. */
+/* Finds the extent of any value by its brackets and quotes alone. Returns false at the end of the
+ * text, or if no value can begin with the next character. */
 bool bsmm_scan_value(bsmm_scan *s, bsmm_span *value);
 
 #endif

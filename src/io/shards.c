@@ -1,4 +1,4 @@
-/* Sharded models: an index file maps each tensor to the shard, in the same folder, that has it. */
+/* Opens sharded models. An index file maps each tensor to its shard in the same folder. */
 #include "io/io.h"
 
 #include <jansson.h>
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An index is a JSON object. As a safetensors header length its first 8 bytes would be too big. */
+/* Detects an index, which is a JSON object. The first 8 bytes of a JSON text, read as the length of
+ * a safetensors header, are larger than the limit. */
 bool bsmm_shards_detect(const uint8_t *data, size_t bytes) {
     if (bytes >= 8 && bsmm_load_u64(data) <= BSMM_HEADER_LIMIT) return false;
     size_t at = 0;
@@ -16,7 +17,8 @@ bool bsmm_shards_detect(const uint8_t *data, size_t bytes) {
     return at < bytes && data[at] == '{';
 }
 
-/* A shard is named by a bare file name, so that an index cannot reach out of its folder. */
+/* Checks that a shard is a bare file name, so that an index cannot refer to files outside its
+ * folder. */
 static bsmm_status check_shard_name(const char *tensor, const char *shard) {
     bool bare = shard && shard[0] && !strchr(shard, '/');
     if (bare && strcmp(shard, ".") != 0 && strcmp(shard, "..") != 0) return BSMM_OK;
@@ -26,7 +28,7 @@ static bsmm_status check_shard_name(const char *tensor, const char *shard) {
                      tensor, shard ? shard : "(not a string)");
 }
 
-/* Takes from a shard the tensors that the index gives to it. */
+/* Takes from a shard the tensors that the index assigns to it. */
 static bsmm_status take_tensors(const json_t *weight_map, const char *shard, bsmm_file *from,
                                 bsmm_file *to) {
     for (uint64_t i = 0; i < from->tensor_count; i++) {
@@ -61,7 +63,7 @@ static int compare_names(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* The shards' names, one for each tensor, sorted. */
+/* Lists the shards' names, one for each tensor, sorted. */
 static bsmm_status list_shards(json_t *weight_map, const char **shards) {
     const char *tensor;
     json_t *value;
@@ -84,7 +86,7 @@ static bsmm_status open_shards(json_t *weight_map, const char **shards, bsmm_fil
     return BSMM_OK;
 }
 
-/* Every tensor that the index names was in its shard. */
+/* Checks that every tensor of the index was found in its shard. */
 static bsmm_status check_complete(json_t *weight_map, bsmm_file *file) {
     const char *tensor;
     json_t *shard;

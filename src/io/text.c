@@ -1,9 +1,9 @@
-/* Names from files are untrusted text. */
+/* Validates names from files, which are untrusted text. */
 #include "io/io.h"
 
 #include <string.h>
 
-/* The length of the sequence that a first byte begins, 0 if none does. */
+/* Returns the length of the UTF-8 sequence that begins with this byte, or 0 if no sequence does. */
 static size_t sequence_length(unsigned char first) {
     if (first < 0x80) return 1;
     if (first >= 0xC2 && first < 0xE0) return 2;
@@ -11,7 +11,8 @@ static size_t sequence_length(unsigned char first) {
     return first >= 0xF0 && first < 0xF5 ? 4 : 0;
 }
 
-/* Overlong forms, surrogates and values above U+10FFFF show in the second byte. */
+/* Checks the second byte of a UTF-8 sequence. It shows overlong forms, surrogates and values above
+ * U+10FFFF. */
 static bool second_is_valid(unsigned char first, unsigned char second) {
     switch (first) {
     case 0xE0:

@@ -1,11 +1,11 @@
-/* Metadata values with their types, as GGUF stores them. Source: ggml's docs/gguf.md,
- * gguf_metadata_value_type. */
+/* Metadata values with their types, in the form in which GGUF stores them. Source: ggml's
+ * docs/gguf.md, gguf_metadata_value_type. */
 #include "io/io.h"
 
 #include <string.h>
 
 static const struct {
-    uint32_t type, bytes; /* bytes 0: not of fixed size */
+    uint32_t type, bytes; /* bytes is 0 for types without a fixed size */
 } rows[] = {
     {BSMM_VALUE_UNSIGNED, 1},
     {BSMM_VALUE_INTEGER, 1},
@@ -74,7 +74,7 @@ static bsmm_value value_of(const bsmm_stored_value *s) {
                         .count = s->count};
 }
 
-/* Why bsmm_file_pair found none. */
+/* Fails with the reason why bsmm_file_pair found no value. */
 static bsmm_status fail_absent(const bsmm_file *file, const char *key) {
     if (!file || !key)
         return bsmm_fail(BSMM_E_INVALID, "file, key: one is NULL; both must be given");
@@ -89,7 +89,8 @@ bsmm_status bsmm_file_value(const bsmm_file *file, const char *key, bsmm_value *
     return bsmm_give_struct(value, &found, sizeof found, "value");
 }
 
-/* The next string's length comes before its bytes; the file's reader has checked both. */
+/* Reads a string of an array and returns the address after it. Its length is stored before its
+ * bytes; the parser has checked both. */
 static const uint8_t *skip_string(const uint8_t *at, bsmm_value *value) {
     uint64_t length = load(at, 8);
     *value = string_at(at + 8, length);

@@ -1,4 +1,4 @@
-/* The writer: add, begin, fill, commit. */
+/* The writer of files: add, begin, fill, commit. */
 #include "io/writer.h"
 
 #include <errno.h>
@@ -18,7 +18,8 @@ static const bsmm_writer_kind *kind_of(const char *name) {
     return NULL;
 }
 
-/* rename would replace a folder's entry, a device or a pipe as readily as a file. */
+/* Checks the output path. rename would replace a folder's entry, a device or a pipe as readily as a
+ * file, so only regular files are accepted. */
 static bsmm_status check_path(const char *path) {
     struct stat info;
     if (!path || !path[0])
@@ -132,7 +133,8 @@ bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *name, const 
     return BSMM_OK;
 }
 
-/* A global scale that the caller leaves alone must not be 0. */
+/* Sets all global scales to 1. A caller may leave them unchanged, and a global scale of 0 would be
+ * invalid. */
 static void preset_globals(bsmm_writer *writer) {
     for (uint64_t i = 0; i < writer->weight_count; i++) {
         if (writer->weights[i].global == BSMM_NO_TENSOR) continue;

@@ -1,4 +1,5 @@
-/* What is going to be written. */
+/* The state of a writer: the tensors and weights that will be written. An item is a tensor of the
+ * output file. */
 #ifndef BSMM_WRITER_H
 #define BSMM_WRITER_H
 
@@ -12,31 +13,32 @@ typedef struct bsmm_item {
     const bsmm_dtype *dtype;
     uint32_t ndim;
     int64_t shape[BSMM_MAX_DIMS];
-    uint64_t bytes, offset; /* in the file */
+    uint64_t bytes, offset; /* size and place in the file */
 } bsmm_item;
 
 typedef struct bsmm_written {
     const bsmm_storage *row;
-    const char *base; /* the name without the data tensor's suffix */
+    const char *base; /* name without the data tensor's suffix */
     bsmm_operand operand;
     int64_t batch;
-    uint64_t data, scale, global; /* items; BSMM_NO_TENSOR: none */
+    uint64_t data, scale, global; /* indices of items; BSMM_NO_TENSOR: none */
 } bsmm_written;
 
 struct bsmm_writer {
     const struct bsmm_writer_kind *kind;
     char *path;
     bsmm_arena arena;
-    struct json_t *names;    /* of items, for finding duplicates */
-    struct json_t *metadata; /* key to string */
+    struct json_t *names;    /* names of all items, to find duplicates */
+    struct json_t *metadata; /* metadata, key to string */
     bsmm_item *items;
     uint64_t item_count, item_room;
     bsmm_written *weights;
     uint64_t weight_count, weight_room;
-    bsmm_output output; /* data NULL before begin */
+    bsmm_output output; /* output file; its data is NULL before begin */
 };
 
-/* A kind of file: its whole header, malloc'ed, with the items' offsets set after it. */
+/* A kind of file. `header` returns the whole header, allocated by malloc, and sets the offsets of
+ * the items. */
 typedef struct bsmm_writer_kind {
     const char *name;
     bsmm_status (*header)(bsmm_writer *writer, char **header, uint64_t *bytes);
@@ -45,13 +47,14 @@ typedef struct bsmm_writer_kind {
 bsmm_status bsmm_writer_header_safetensors(bsmm_writer *writer, char **header, uint64_t *bytes);
 bsmm_status bsmm_writer_header_npy(bsmm_writer *writer, char **header, uint64_t *bytes);
 
-/* INVALID unless the writer is there and begin was called (or not yet). */
+/* Checks that the writer is not NULL and that begin was called, or was not called yet; otherwise
+ * INVALID. */
 bsmm_status bsmm_writer_check(const bsmm_writer *writer, bool begun);
 
-/* Sets metadata, also with keys that callers may not use. */
+/* Sets a metadata entry, also for keys that are reserved for the library. */
 bsmm_status bsmm_writer_put_metadata(bsmm_writer *writer, const char *key, const char *value);
 
-/* What the weights need in the metadata to be read back. */
+/* Adds the metadata that a reader needs to recognise the weights. */
 bsmm_status bsmm_writer_describe_weights(bsmm_writer *writer);
 
 #endif

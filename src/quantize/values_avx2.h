@@ -62,7 +62,7 @@ INLINE void values4(const vector_values *v, const uint8_t *codes, __m256 x[PARTS
  * 16-bit lane of their own, into its bits 4 to 15. */
 INLINE __m256i codes6(const uint8_t *codes) {
     const __m256i pairs =
-        /* The first line takes bytes 0 to 11, the second line bytes 8 to 23. */
+        /* The first 16 indices take bytes 0 to 11, the others bytes 8 to 23. */
         _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, 4, 5, 5, 6, 7, 8, 8, 9,
                          10, 11, 11, 12, 13, 14, 14, 15);
     __m256i bytes = _mm256_castsi128_si256(_mm_loadu_si128((const void *)codes));
