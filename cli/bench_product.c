@@ -1,4 +1,5 @@
-/* bsmm bench: products over shapes, beside their ceilings and peers. */
+/* Measures products over shapes on the CPU, and compares them with their ceilings (the measured
+ * peak of the arithmetic unit) and peers (other libraries). */
 #include "bench.h"
 #include "memory.h"
 #include "plot.h"
@@ -92,7 +93,7 @@ static bench_point point_of(const bench_job *job, const bench_result *result) {
     return point;
 }
 
-/* ---- the heading: what the figures are to be compared with ---- */
+/* ---- the heading: ceilings and peers that the results are compared with ---- */
 
 static void print_ceilings(int threads) {
     const char *last = "";
@@ -155,7 +156,7 @@ static void tick(void *context) {
     cli_progress_add(context, 1);
 }
 
-/* A bar that is being drawn gives way to the rows. */
+/* Erases a progress bar before rows are printed. */
 static void clear_line(const cli_progress *progress) {
     if (progress->active) fputs("\r\033[K", stderr);
 }
@@ -178,7 +179,7 @@ void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t s
     sizes[2] = values->k_range[0] + index % ks * values->k_step;
 }
 
-/* Measures every M and K; result keeps the last. */
+/* Measures every M and K. `result` keeps the last result. */
 static int measure_all(const cli_bench_values *values, const bench_job *given, bench_point *points,
                        bench_result *result) {
     bench_job job = *given;

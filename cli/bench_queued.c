@@ -1,4 +1,5 @@
-/* bsmm bench on a device that has queues: products beside their ceilings and the device's peer. */
+/* Measures products on a device with queues, and compares them with their ceilings and with the
+ * device's peer (another library). */
 #include "bench.h"
 #include "device_texts.h"
 #include "measure_queued.h"
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One way of a peer, with the title of that way, and how it compares. */
+/* A column for one variant of the peer's product, with the variant's title, and a column for the
+ * ratio to it. */
 #define WAY                                                                                        \
     {NULL, "", true, NULL}, {                                                                      \
         NULL, "ratio", true, NULL                                                                  \
@@ -54,7 +56,7 @@ typedef struct session {
     cli_rows *rows;
     cli_progress progress;
     bench_point *points;
-    double copy_rate; /* the best of all shapes */
+    double copy_rate; /* best copy rate of all shapes */
     cli_column columns[sizeof cli_bench_queued_columns / sizeof(cli_column)];
 } session;
 
@@ -64,7 +66,7 @@ static const bench_queued_peer *peer_of(const session *s) {
 
 /* ---- rows ---- */
 
-/* The columns with the titles of the peer's ways. */
+/* Returns the columns, with the titles of the peer's variants filled in. */
 static const cli_column *columns_of(session *s) {
     const bench_queued_peer *peer = peer_of(s);
     size_t way = 0;

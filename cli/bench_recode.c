@@ -1,4 +1,5 @@
-/* bsmm bench --quantize, --dequantize, --relayout: conversions beside the speed of memory. */
+/* Measures conversions (bsmm bench --quantize, --dequantize, --relayout) and compares them with the
+ * bandwidth of memory. */
 #include "bench.h"
 #include "recode.h"
 #include "rows.h"

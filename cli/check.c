@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bound that the kernel of a product states, as a factor of |alpha| sum |a||b|. */
+/* Finds the error bound of the product's kernel, as a multiple of |alpha| sum |a||b|. */
 static bool find_bound(const bsmm_matmul_desc *desc, double *bound) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
     for (uint32_t i = 0; !bsmm_explain(desc, i, &row); i++)
@@ -18,7 +18,7 @@ static bool find_bound(const bsmm_matmul_desc *desc, double *bound) {
     return false;
 }
 
-/* Clears the sign bit of each of the codes of `bits` bits that lie packed in memory. */
+/* Clears the sign bits of all codes of a packed array. Codes have `bits` bits. */
 static void clear_signs(void *memory, uint64_t bytes, uint32_t bits) {
     uint8_t mask[4], *data = memory;
     uint32_t period = bits == 6 ? 3 : bits < 8 ? 1 : bits / 8;
@@ -29,7 +29,7 @@ static void clear_signs(void *memory, uint64_t bytes, uint32_t bits) {
         data[i] &= mask[i % period];
 }
 
-/* A matrix with all its values made positive. */
+/* A copy of a matrix in which all values are positive. */
 typedef struct absolute {
     bsmm_matrix matrix;
     float global;
@@ -62,7 +62,7 @@ static bool multiply_reference(bsmm_matmul_desc desc, bsmm_matrix *d) {
     return !bsmm_matmul(&desc);
 }
 
-/* |alpha| sum |a||b| into d. */
+/* Computes |alpha| sum |a||b| into d. */
 static bool multiply_absolute(bsmm_matmul_desc desc, bsmm_matrix *d) {
     absolute a = {0}, b = {0};
     float alpha = fabsf(*desc.alpha);
@@ -83,14 +83,15 @@ static double half_ulp(const bsmm_elem_info *elem, double value) {
     return ldexp(1, exponent - (int)elem->mantissa_bits - 1);
 }
 
-/* Inf stands for every value from the middle between the largest value and the next on. */
+/* Returns the number with which an error of Inf is computed. Inf stands for every value from the
+ * middle between the largest value and the next one on. */
 static double stand_in(const bsmm_elem_info *elem, double value) {
     return isinf(value) ? copysign(elem->max + half_ulp(elem, elem->max), value) : value;
 }
 
 typedef struct comparison {
-    bsmm_elem_info elem, f32; /* of D and of the reference */
-    double bound;             /* of the kernel */
+    bsmm_elem_info elem, f32; /* element formats of D and of the reference */
+    double bound;             /* error bound of the kernel */
     cli_check *check;
 } comparison;
 
@@ -98,7 +99,7 @@ static void compare(const comparison *with, int64_t row, int64_t col, double got
                     double sum) {
     cli_check *check = with->check;
     double error = fabs(stand_in(&with->elem, got) - stand_in(&with->f32, expected));
-    /* The reference itself was rounded to f32. */
+    /* The expected value was itself rounded to f32, so half an ulp of f32 is added to the bound. */
     double bound = with->bound * sum + half_ulp(&with->f32, stand_in(&with->f32, expected)) +
                    half_ulp(&with->elem, stand_in(&with->elem, got));
     double share = error / bound;
@@ -113,7 +114,7 @@ static void compare(const comparison *with, int64_t row, int64_t col, double got
     *check = (cli_check){check->max_error, share, row, col, got, expected};
 }
 
-/* D row by row as f32, which holds each of its values. */
+/* Compares D row by row. Its values are converted to f32, which holds each of them exactly. */
 static bool compare_rows(const bsmm_matrix *d, const float *expected, const float *sums,
                          double bound, cli_check *check) {
     comparison with = {.check = check, .bound = bound};

@@ -1,4 +1,4 @@
-/* A product compared with the reference, against the bound of docs/NUMERICS.md. */
+/* Compares a product with the reference kernel, against the error bound of docs/NUMERICS.md. */
 #ifndef CLI_CHECK_H
 #define CLI_CHECK_H
 
@@ -6,12 +6,13 @@
 
 typedef struct cli_check {
     double max_error;
-    double share;         /* largest error / bound; above 1 the kernel broke its promise */
-    int64_t row, col;     /* where the share is largest */
-    double got, expected; /* there */
+    double share;         /* largest error / bound; above 1 the kernel broke its bound */
+    int64_t row, col;     /* element with the largest share */
+    double got, expected; /* values of that element */
 } cli_check;
 
-/* desc->d holds the product (f32, f16 or bf16). False with the library's message set. */
+/* Checks the product in desc->d (f32, f16 or bf16). Returns false if it cannot be checked; the
+ * library's message is then set. */
 bool cli_check_run(const bsmm_matmul_desc *desc, cli_check *check);
 
 #endif

@@ -1,4 +1,5 @@
-/* bsmm bench: validate a product, then time it beside its ceiling and its peers. */
+/* bsmm bench: validates a product, and then times it together with its ceiling (the peak of the
+ * hardware) and its peers (other libraries). */
 #include "bench.h"
 #include "device.h"
 #include "device_texts.h"
@@ -12,12 +13,13 @@
 
 typedef cli_bench_values values;
 
-/* Results as the tutorial's and the challenge's: f16 and, for fp32 scales, bf16. */
+/* Chooses the result format as in Triton's tutorial (f16) and, for fp32 scales, as in the groupwise
+ * challenge (bf16). */
 static uint32_t result_of(const values *options) {
     return options->formats.b.scale == BSMM_SCALE_F32 ? BSMM_ELEM_BF16 : BSMM_ELEM_F16;
 }
 
-/* What has no option of its own: -M and -K are ranges of one. */
+/* Fills in values that follow from other options: -M and -K are ranges of one value. */
 static values complete(const values *given) {
     values options = *given;
     if (!options.formats.name) cli_parse_format_pair("nvfp4", &options.formats);
@@ -93,7 +95,7 @@ static bool has_peer(const values *options) {
     return peer && strcmp(options->peer, peer->option) == 0;
 }
 
-/* Names the peers that there are, and the devices beside which they run. */
+/* Fails with a list of the known peers and of the devices on which they run. */
 static int no_such_peer(const char *name) {
     char known[128] = "";
     size_t used = 0;
@@ -137,7 +139,7 @@ static int run(const void *arguments, char **args, int count) {
     const values options = complete(arguments);
     int status = check(&options);
     if (status != CLI_OK) return status;
-    omp_set_num_threads((int)options.threads); /* for peers that take what OpenMP gives */
+    omp_set_num_threads((int)options.threads); /* for peers that use OpenMP's number of threads */
     if (is_conversion(&options)) return cli_bench_recode(&options);
     return bench_device_kind_of(options.device)->is_host ? cli_bench_products(&options)
                                                          : cli_bench_queued(&options);

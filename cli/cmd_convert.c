@@ -1,4 +1,4 @@
-/* bsmm convert: quantized weights into another format, family or layout, without loss. */
+/* bsmm convert: converts quantized weights to another format, family or layout without loss. */
 #include "common.h"
 #include "fit.h"
 #include "transfer.h"
@@ -34,8 +34,8 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
     return true;
 }
 
-/* Families that store each other's reciprocal: the global scale moves as it is, then is inverted.
- */
+/* Converts between families that store each other's reciprocal as global scale. The scale is first
+ * copied and then inverted. */
 static const char *convert_reciprocal(const bsmm_matrix *source, const bsmm_matrix *target) {
     bsmm_matrix moved = *target;
     moved.global_kind = source->global_kind;
@@ -55,7 +55,8 @@ static const char *fill(const void *arguments, const bsmm_matrix *source,
     return why;
 }
 
-/* Whether the family holds the format asked for; without --to, the file's weights tell. */
+/* Checks that the family can store the requested format. Without --to, the weights of the file
+ * decide the format, so nothing is checked here. */
 static int check_family(const values *options) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     if (!options->family || !options->to.elem) return CLI_OK;

@@ -1,4 +1,4 @@
-/* bsmm dequantize: quantized weights of a file into plain ones. */
+/* bsmm dequantize: converts quantized weights of a file to f32, f16 or bf16. */
 #include "common.h"
 #include "device.h"
 #include "product.h"

@@ -1,4 +1,4 @@
-/* bsmm devices: what this machine offers, and the data sheets of known devices. */
+/* bsmm devices: lists the devices of this machine and the data sheets of known devices. */
 #include "common.h"
 #include "rows.h"
 #include <stdio.h>

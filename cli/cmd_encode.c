@@ -1,4 +1,4 @@
-/* bsmm encode: values into codes, with the error and the neighbours. */
+/* bsmm encode: converts values to codes, and shows the error and the neighbouring values. */
 #include "common.h"
 #include "rows.h"
 #include "tables.h"
@@ -22,8 +22,9 @@ static const cli_column columns[] = {
     {0},
 };
 
-/* The library rounds from f32. Rounding to odd on the way there keeps the second rounding right
- * for every format with fewer than 22 bits of mantissa, that is, for all but f32. */
+/* Converts a double to f32 by rounding to odd. The library rounds from f32 to the element format;
+ * rounding to odd first makes this second rounding right for every format with fewer than 22 bits
+ * of mantissa, which is every format but f32. */
 static float to_odd(double value) {
     float nearest = (float)value;
     if (!isfinite(value) || (double)nearest == value) return nearest;

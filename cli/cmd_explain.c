@@ -1,4 +1,4 @@
-/* bsmm explain: what each kernel says of a product. */
+/* bsmm explain: shows for each kernel whether it accepts a product, and why not. */
 #include "common.h"
 #include "product.h"
 #include "rows.h"
@@ -23,7 +23,7 @@ static const cli_column columns[] = {
     {0},
 };
 
-/* Whether the kernel runs on such devices as were asked for. */
+/* Tells whether the kernel runs on the device that the user asked for. */
 static bool is_asked(const values *options, const bsmm_explanation *kernel) {
     const char *device = options->device ? options->device : "cpu";
     size_t kind = strcspn(device, ":");

@@ -1,4 +1,4 @@
-/* bsmm families: how checkpoints store quantized weights. */
+/* bsmm families: lists the ways in which checkpoints store quantized weights. */
 #include "common.h"
 #include "rows.h"
 

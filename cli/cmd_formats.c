@@ -1,4 +1,4 @@
-/* bsmm formats: the tables of elements, scales and presets. */
+/* bsmm formats: prints the tables of elements, scales and presets. */
 #include "common.h"
 #include "rows.h"
 #include "tables.h"
@@ -45,13 +45,13 @@ static const cli_column preset_columns[] = {
 
 static const char *role(const char *name) {
     bsmm_format format;
-    if (bsmm_format_from_name(name, &format)) return "scale"; /* no matrix has it */
+    if (bsmm_format_from_name(name, &format)) return "scale"; /* no matrix has this element */
     for (uint32_t scale = 1; strcmp(cli_scale_name(scale), "unknown"); scale++)
         if (!strcmp(name, cli_scale_name(scale))) return "both";
     return "element";
 }
 
-/* Powers of two that are long as decimals are shown as powers. */
+/* Shows a value. A power of two with a long decimal form is shown as a power. */
 static void value_cell(cli_rows *rows, double value) {
     int exponent;
     char text[32];

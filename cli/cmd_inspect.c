@@ -1,4 +1,4 @@
-/* bsmm inspect: the weights and other tensors of a file. */
+/* bsmm inspect: lists the weights and other tensors of a file. */
 #include "common.h"
 #include "files.h"
 #include "rows.h"
@@ -24,7 +24,7 @@ static const cli_column columns[] = {
     {0},
 };
 
-/* JSON has an array, the table "2x3". */
+/* Shows a shape: an array in JSON, "2x3" in the table. */
 static void shape_cell(cli_rows *rows, uint32_t ndim, const int64_t *shape) {
     char text[BSMM_MAX_DIMS * 21] = "";
     json_t *array = json_array();
@@ -76,13 +76,14 @@ static void tensor_row(cli_rows *rows, const bsmm_tensor *tensor) {
     cli_row_value(rows, NULL, "%s", "");
 }
 
-/* A table of very many rows is printed in parts, so that it need not be kept whole. */
+/* Prints the table in parts of some thousand rows, so that a very long table need not be kept in
+ * memory. */
 static void flush_sometimes(cli_rows *rows, uint64_t index) {
     static const uint64_t part = 4096;
     if (index % part == part - 1) cli_rows_flush(rows);
 }
 
-/* Marks the tensors of the weights; returns how many weights are broken. */
+/* Lists the weights and marks their tensors as claimed. Returns the number of broken weights. */
 static uint64_t list_weights(const bsmm_file *file, cli_rows *rows, bool *claimed) {
     uint64_t broken = 0, tensors[BSMM_WEIGHT_TENSORS];
     for (uint64_t i = 0; i < bsmm_file_weight_count(file); i++) {

@@ -1,4 +1,4 @@
-/* bsmm layouts: the list of scale layouts, or a picture of one. */
+/* bsmm layouts: lists the scale layouts, or draws one of them. */
 #include "common.h"
 #include "grid.h"
 #include "rows.h"
@@ -34,7 +34,8 @@ static json_t *digit_array(const bsmm_layout_info *info, char *text, size_t size
     return array;
 }
 
-/* A plain pitch has no tiles; tile_contiguous takes the caller's. */
+/* Returns the tile size of a layout, or null: row-major and column-major layouts have no tiles, and
+ * the caller chooses the tile of tile_contiguous. */
 static json_t *tile_size(const bsmm_layout_info *info, uint32_t size) {
     return info->digit_count ? json_integer(size) : NULL;
 }

@@ -1,4 +1,4 @@
-/* bsmm matmul: the product of two weights of files. */
+/* bsmm matmul: multiplies two weights of files. */
 #include "check.h"
 #include "common.h"
 #include "device.h"
@@ -84,7 +84,7 @@ static void describe(const values *options, product *job) {
     desc->compute = options->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
 }
 
-/* The operands where the device reads them. */
+/* The operands in the memory of the device. */
 typedef struct placed {
     bsmm_matrix a, b, c, d;
 } placed;
@@ -141,7 +141,8 @@ static bool run_plan(const bsmm_plan *plan, product *job) {
     return done && (bench_device_get(job->device, &there.d, job->desc.d) || device_failed());
 }
 
-/* The plan comes first: it says better than opening the device what is wrong with its name. */
+/* Makes the plan, copies the operands and runs. The plan comes first, because its message about a
+ * wrong device name is better than that of opening the device. */
 static bool multiply(product *job) {
     bsmm_plan *plan = NULL;
     if (bsmm_plan_create(&job->desc, &plan)) {
@@ -268,7 +269,8 @@ static const cli_option options[] = {
     {0},
 };
 
-static const values defaults = {.dtype = "f32", .alpha = 1, .beta = NAN /* not given */};
+/* NAN: beta was not given */
+static const values defaults = {.dtype = "f32", .alpha = 1, .beta = NAN};
 
 const cli_command cli_matmul = {
     .name = "matmul",

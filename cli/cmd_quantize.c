@@ -1,4 +1,4 @@
-/* bsmm quantize: plain weights of a file into a block-scaled format. */
+/* bsmm quantize: converts weights of a file to a block-scaled format. */
 #include "common.h"
 #include "device.h"
 #include "fit.h"
@@ -18,11 +18,11 @@ typedef struct values {
     bench_device *opened;
     int64_t threads;
     bool pow2, one_level, report;
-    uint32_t global_kind; /* as the recipe stores it */
-    cli_report *reports;  /* the weight's matrices so far, and the rows */
+    uint32_t global_kind; /* form of the global scale that the recipe stores */
+    cli_report *reports;  /* error reports of the weight's matrices so far, and the table */
 } values;
 
-/* Parts of a model that are customarily left alone; the last two by their names in GGUF. */
+/* Names of weights that are usually not quantized. The last two are names in GGUF files. */
 static const char *const spared[] = {"*[Ee]mbed*", "*[Nn]orm*", "*lm_head*", "token_embd.*",
                                      "output.weight"};
 
@@ -54,13 +54,13 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
     target->matrix.format = options->format;
     target->matrix.global_kind = options->global_kind;
     cli_layout_apply(&options->layout, &target->matrix);
-    /* A recipe and a family of the same name belong together. */
+    /* If the user names no family, the family with the name of the recipe is preferred. */
     target->preferred = !options->family;
     target->family = options->family ? options->family : options->recipe;
     return true;
 }
 
-/* The recipe of the family's project, if it has one for the format. */
+/* Returns the recipe with the name of the family, if it can write the format. */
 static const char *recipe_of(const values *options) {
     bsmm_recipe_info info = BSMM_INIT(bsmm_recipe_info);
     const char *format = bsmm_format_name(options->format);
@@ -88,7 +88,8 @@ static const char *fill_here(const values *options, const bsmm_matrix *source,
     return cli_reason(bsmm_quantize(&desc, report));
 }
 
-/* Through copies on the device; the report is made of what came back. */
+/* Quantizes on another device, through copies in its memory. The report is computed from the copied
+ * result. */
 static const char *fill_there(const values *options, const bsmm_matrix *source,
                               const bsmm_matrix *target, bsmm_quantize_report *report) {
     bsmm_matrix from, to;
@@ -132,7 +133,7 @@ static int run_reported(const cli_transfer *transfer, values *options, const cha
     return status;
 }
 
-/* The flags that the recipe takes for the format. */
+/* Returns the flags that the recipe accepts for the format. */
 static uint32_t known_flags(const values *options) {
     bsmm_recipe_info info = BSMM_INIT(bsmm_recipe_info);
     bsmm_preset_info preset = BSMM_INIT(bsmm_preset_info);
@@ -156,8 +157,8 @@ static int check_flags(const values *options) {
     return CLI_OK;
 }
 
-/* The kind of global scale that the recipe stores; a usage error if it does not write the format.
- */
+/* Finds the form of global scale that the recipe stores. It is a usage error if the recipe does not
+ * write the format. */
 static int check_recipe(values *options) {
     const char *why = cli_recipe_refusal(options->recipe, options->format, BSMM_GLOBAL_MULTIPLIER);
     if (!why) return CLI_OK;
@@ -175,7 +176,8 @@ static int check_family(const values *options) {
     return why ? cli_usage("--family: %s", why) : CLI_OK;
 }
 
-/* Whoever names a project's recipe expects its files: another family must be asked for. */
+/* Checks that the recipe's own family can store the format. A user who names a project's recipe
+ * expects files of that project, so another family must be requested explicitly. */
 static int check_own_family(const values *options) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     target.format = options->format;

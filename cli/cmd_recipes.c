@@ -1,4 +1,4 @@
-/* bsmm recipes: whose bytes quantization can reproduce. */
+/* bsmm recipes: lists the recipes and the projects whose bytes they reproduce. */
 #include "common.h"
 #include "rows.h"
 

@@ -1,4 +1,5 @@
-/* bsmm sol: the speed of light of a product on a device, and what limits it. */
+/* bsmm sol: prints the speed of light of a product on a device, the time that no kernel can beat,
+ * and the resource that limits it. */
 #include "common.h"
 #include "product.h"
 #include "rows.h"

@@ -1,27 +1,28 @@
-/* A command is one table row: its options, its output columns and its function. --help, the man
- * page, the completion and the parser are all made from these rows. */
+/* A command is one row of a table: its options, its output columns and its function. --help, the
+ * man page, the completion and the parser are all made from these rows. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
 #include <bsmm.h>
 #include <stdbool.h>
 
-enum { CLI_MOST_THREADS = 1024 }; /* as the library takes them */
+enum { CLI_MOST_THREADS = 1024 }; /* the largest number of threads that the library accepts */
 
-enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit statuses */
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit statuses of the program */
 
-/* What an option's text becomes, and the type of the field that receives it. */
+/* The kinds of option values. The kind decides how the text is parsed, and the type of the field
+ * that receives it. */
 typedef enum cli_kind {
-    CLI_FLAG,        /* bool */
-    CLI_TEXT,        /* const char *; checked against the vocabulary of its metavariable */
-    CLI_OUTPUT,      /* const char *; the name of a file to write */
-    CLI_SIZE,        /* int64_t, 0 and more */
-    CLI_THREADS,     /* int64_t, 0 to CLI_MOST_THREADS */
+    CLI_FLAG,        /* field type: bool */
+    CLI_TEXT,        /* const char *; a word of the metavariable's vocabulary */
+    CLI_OUTPUT,      /* const char *; the name of an output file */
+    CLI_SIZE,        /* int64_t, at least 0 */
+    CLI_THREADS,     /* int64_t, from 0 to CLI_MOST_THREADS */
     CLI_NUMBER,      /* double, finite */
-    CLI_FORMAT,      /* bsmm_format */
-    CLI_FORMAT_PAIR, /* cli_format_pair */
-    CLI_RANGE,       /* int64_t[2]: two words */
-    CLI_LIST         /* cli_list: may be repeated */
+    CLI_FORMAT,      /* field type: bsmm_format */
+    CLI_FORMAT_PAIR, /* field type: cli_format_pair */
+    CLI_RANGE,       /* int64_t[2], from two words of the command line */
+    CLI_LIST         /* cli_list; the option may be repeated */
 } cli_kind;
 
 typedef struct cli_list {
@@ -30,41 +31,42 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_format_pair {
-    const char *name; /* as the user wrote it */
+    const char *name; /* the format as the user wrote it */
     bsmm_format a, b;
 } cli_format_pair;
 
 typedef struct cli_option {
-    const char *name; /* long name; NULL: the letter only */
-    int letter;       /* short name, or 0 */
-    const char *arg;  /* metavariable, NULL for a flag; also names a vocabulary (words.h) */
+    const char *name; /* long name; NULL: only a letter */
+    int letter;       /* letter of the short option, or 0 */
+    const char *arg;  /* metavariable, which names a vocabulary (words.h); NULL for a flag */
     const char *help;
     cli_kind kind;
-    size_t offset; /* of the field in the command's values */
+    size_t offset; /* offset of the field in the command's values */
     bool required, hidden;
 } cli_option;
 
-/* One column of a command's output: a key in JSON, a heading in the table. */
+/* A column of a command's output: a key in JSON and a heading in the table. */
 typedef struct cli_column {
-    const char *key;   /* NULL: only in the table */
-    const char *title; /* NULL: only in JSON */
-    bool right;        /* numbers are aligned on the right */
-    const char *help;  /* what the man page says of the key */
+    const char *key;   /* key in JSON; NULL: only in the table */
+    const char *title; /* heading in the table; NULL: only in JSON */
+    bool right;        /* align on the right, for numbers */
+    const char *help;  /* description of the key for the man page */
 } cli_column;
 
 typedef struct cli_command {
     const char *name;
-    const char *args;            /* "IN", "FORMAT CODE..."; NULL: none */
-    const char *summary;         /* one line */
-    const char *text;            /* further paragraphs; may be NULL */
-    const char *examples;        /* lines of commands */
-    const cli_option *options;   /* ends with an empty row */
-    const cli_column *output[4]; /* each ends with an empty row */
-    const void *defaults;        /* the values before parsing; NULL: zeros */
+    const char *args;            /* words after the options, such as "FORMAT CODE..."; NULL: none */
+    const char *summary;         /* summary of one line */
+    const char *text;            /* further paragraphs of the help; may be NULL */
+    const char *examples;        /* example commands, one a line */
+    const cli_option *options;   /* options; an empty row ends them */
+    const cli_column *output[4]; /* columns of up to 4 tables; an empty row ends each */
+    const void *defaults;        /* values before parsing; NULL: all zero */
     size_t values_size;
-    int min_args, max_args;      /* words that are not options; max -1: any number */
+    int min_args, max_args;      /* number of words that are not options; max -1: any number */
     bool takes_negative_numbers; /* "-0.5" is a word, not an option */
-    int (*run)(const void *values, char **args, int count); /* returns an exit status */
+    /* runs the command and returns an exit status */
+    int (*run)(const void *values, char **args, int count);
 } cli_command;
 
 #define CLI_OPTION_JSON(type) CLI_OPTION_JSON_AT(type, json)
@@ -79,11 +81,12 @@ typedef struct cli_command {
         .kind = CLI_THREADS, .offset = offsetof(type, threads)                                     \
     }
 
-/* All commands, in the order of the help; ends with NULL. */
+/* All commands, in the order of the help. NULL ends the list. */
 extern const cli_command *const cli_commands[];
 const cli_command *cli_command_find(const char *name);
 
-/* Parses argv (argv[0] is "bsmm NAME") and runs the command; exits with 2 on a usage error. */
+/* Parses argv (argv[0] is "bsmm NAME") and runs the command. On a usage error it exits with status
+ * 2. */
 int cli_command_run(const cli_command *command, int argc, char **argv);
 
 #endif

@@ -19,14 +19,15 @@ int cli_complain(int status, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    /* Whatever else failed, failed for reading zeros. */
+    /* If an input file shrank, its lost part reads as zeros. Any later failure is a consequence, so
+     * only the shrinking is reported. */
     if (status == CLI_FAILED && cli_shrunk()) {
         if (told) return status;
         told = true;
         snprintf(message, sizeof message, "%s: shrank while it was being read", cli_shrunk());
     }
     fprintf(stderr, "%s: %s\n", cli_name, cli_printable(message));
-    /* In argp's words. */
+    /* The text is the one that glibc's argp prints. */
     if (status == CLI_USAGE)
         fprintf(stderr, "Try `%s --help' or `%s --usage' for more information.\n", cli_name,
                 cli_name);
@@ -112,7 +113,7 @@ bool cli_parse_number(const char *text, double *value) {
 
 bool cli_parse_format(const char *text, bsmm_format *format) {
     if (!bsmm_format_from_name(text, format)) return true;
-    /* The option's name comes first already. */
+    /* The caller puts the option's name in front, so the library's "format: " is removed. */
     snprintf(parse_error, sizeof parse_error, "%s", cli_reason_without("format"));
     snprintf(parse_error + strlen(parse_error), sizeof parse_error - strlen(parse_error), "%s",
              cli_did_you_mean(cli_words_of("FORMATS"), text).text);

@@ -1,48 +1,52 @@
-/* What all commands share: messages, memory, and the reading of words. */
+/* Functions that all commands share: messages, memory, and the parsing of words. */
 #ifndef CLI_COMMON_H
 #define CLI_COMMON_H
 
 #include "command.h"
 
-/* The command that runs, for messages. */
+/* Name of the running command, for messages. */
 extern const char *cli_name;
 
-/* Prints "bsmm COMMAND: message" to stderr, for usage errors with a hint at --help, and returns the
- * status. */
+/* Prints "bsmm COMMAND: message" to stderr and returns the status. For a usage error it also
+ * mentions --help. */
 int cli_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define cli_fail(...)  cli_complain(CLI_FAILED, __VA_ARGS__)
 #define cli_usage(...) cli_complain(CLI_USAGE, __VA_ARGS__)
-/* As cli_fail, with the library's message after `what` ("FILE", or NULL). */
+/* Prints the library's message, after `what` (such as a file's name) if that is not NULL, and
+ * returns CLI_FAILED. */
 int cli_fail_library(const char *what);
 /* Prints "bsmm COMMAND: warning: message" to stderr. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* NULL for BSMM_OK, else the library's message. */
+/* Returns NULL for BSMM_OK, else the library's message. */
 const char *cli_reason(bsmm_status status);
-/* The library's message without the "field: " that it may begin with. */
+/* Returns the library's message without "field: " at its start. */
 const char *cli_reason_without(const char *field);
 
-/* Puts '?' in the place of what is not UTF-8 and of characters that steer the terminal or hide
- * (control characters, marks of direction, zero-width ones): names in files are anybody's. Returns
- * text, which may have become shorter. (printable.c) */
+/* Replaces invalid UTF-8 and dangerous characters by '?'. Names in files come from unknown sources
+ * and may contain control characters, marks of direction or zero-width characters, which steer the
+ * terminal or hide text. Returns `text`, which may have become shorter (printable.c). */
 char *cli_printable(char *text);
-/* Whether cli_printable would leave it as it is. */
+/* Tells whether cli_printable would leave the text unchanged. */
 bool cli_is_printable(const char *text);
 
-/* Memory that is there or ends the program with a message; sizes must not overflow. */
+/* Allocate memory. If there is none, the program ends with a message. The product of the sizes must
+ * not overflow. */
 void *cli_alloc(size_t count, size_t size);
 void *cli_realloc(void *memory, size_t count, size_t size);
 
-/* Each returns false, having written why into cli_parse_error(), if the text is not one. */
+/* Parse a word. If the word is invalid, they return false and store the reason, which
+ * cli_parse_error() returns. */
 bool cli_parse_size(const char *text, int64_t *value);
 bool cli_parse_threads(const char *text, int64_t *value);
-bool cli_parse_output(const char *text); /* the name of a file that can be written */
+bool cli_parse_output(const char *text); /* accepts the name of a file that can be written */
 bool cli_parse_number(const char *text, double *value);
 bool cli_parse_format(const char *text, bsmm_format *format);
-bool cli_parse_format_pair(const char *text, cli_format_pair *pair); /* "A", "A:B", "mixed" */
+/* accepts "A", "A:B" and "mixed" */
+bool cli_parse_format_pair(const char *text, cli_format_pair *pair);
 const char *cli_parse_error(void);
-const char *cli_pair_at(uint32_t index); /* the pairs that have a name; NULL past the last */
+const char *cli_pair_at(uint32_t index); /* names of pairs; NULL past the last */
 
-/* "812 ns", "3.25 ms", ... and "12.3 MB"; the text lives in `buffer`. */
+/* Format times ("812 ns", "3.25 ms") and sizes ("12.3 MB") as text. */
 typedef struct cli_text {
     char text[160];
 } cli_text;

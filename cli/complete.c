@@ -24,7 +24,8 @@ static void offer_options(const cli_command *command, const char *partial) {
     offer("--help", partial);
 }
 
-/* Words of "FORMAT CODE..." counted from 0; the last stands for all that follow. */
+/* Returns the name of argument number `index` in a text such as "FORMAT CODE...". The last name
+ * stands for all further arguments. */
 static const char *argument_at(const char *args, int index) {
     while (args && index-- > 0) {
         const char *next = strchr(args, ' ');
@@ -45,7 +46,7 @@ static int count_arguments(const cli_command *command, int count, char **words) 
     return arguments;
 }
 
-/* The shell replaces what stands behind the last of = and : only. */
+/* Returns the part of a word after the last = or :, because the shell replaces only that part. */
 static const char *last_part(const char *word) {
     const char *part = word;
     for (; *word; word++)

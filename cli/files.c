@@ -47,7 +47,8 @@ static bool ends_with(const char *text, const char *end) {
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* "gguf" is for the library to refuse, rather than write something else under the name. */
+/* Returns the kind of file for a path. "gguf" cannot be written; it is returned so that the library
+ * refuses it instead of writing another kind under that name. */
 const char *cli_kind_of(const char *path) {
     return ends_with(path, ".npy") ? "npy" : ends_with(path, ".gguf") ? "gguf" : "safetensors";
 }
@@ -87,7 +88,8 @@ void cli_unload(cli_loaded *loaded) {
     loaded->memory = NULL;
 }
 
-/* The length of the file's name in "FILE:NAME"; names of files and of tensors may hold colons. */
+/* Returns the length of the file's name in "FILE:NAME". Names of files and of tensors may contain
+ * colons. */
 static size_t file_length(const char *text) {
     if (!access(text, F_OK)) return strlen(text);
     char *prefix = strcpy(cli_alloc(strlen(text) + 1, 1), text);
@@ -104,7 +106,7 @@ static size_t file_length(const char *text) {
     return length;
 }
 
-/* Cuts "[3]" off a name; false if there is none. */
+/* Removes a "[3]" from the end of a name. Returns false if there is none. */
 static bool cut_slice(char *name, int64_t *slice) {
     char *bracket = strrchr(name, '[');
     size_t length = strlen(name);
@@ -116,7 +118,8 @@ static bool cut_slice(char *name, int64_t *slice) {
     return number;
 }
 
-/* The weight that is nearest to a name, of the first hundred thousand. */
+/* Finds the weight whose name is nearest to a word. Only the first hundred thousand weights are
+ * compared. */
 static cli_nearest nearest_weight(const bsmm_file *file, const char *name) {
     static const uint64_t most = 100000;
     cli_nearest nearest = {.word = name};
@@ -128,7 +131,8 @@ static cli_nearest nearest_weight(const bsmm_file *file, const char *name) {
     return nearest;
 }
 
-/* The library's message for a name that is no weight, and the weight that may have been meant. */
+/* Prints the library's message for a name that is no weight, and suggests a weight with a similar
+ * name. */
 static void fail_name(const bsmm_file *file, const char *path, const char *name) {
     char message[512], whole[160];
     snprintf(message, sizeof message, "%s", bsmm_error_message());
@@ -153,7 +157,7 @@ static bool load_named(cli_operand *operand, const char *path, char *name) {
     uint64_t count = bsmm_file_weight_count(operand->file);
     bsmm_tensor only = BSMM_INIT(bsmm_tensor);
     if (!name && !count && !bsmm_file_tensor_at(operand->file, 0, &only)) {
-        /* Says why the file's tensor is no weight. */
+        /* The message says why the file's only tensor is no weight. */
         bsmm_file_weight_find(operand->file, only.name, &weight);
         cli_fail_library(path);
         return false;

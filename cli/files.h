@@ -1,31 +1,34 @@
-/* Reading files: opening, matrices in memory whatever their storage, names on the command line. */
+/* Reads files: opens them, loads matrices into memory whatever their storage is, and parses names
+ * of weights on the command line. */
 #ifndef CLI_FILES_H
 #define CLI_FILES_H
 
 #include "command.h"
 
-/* NULL, with a message printed, if it cannot be opened. */
+/* Opens a file. Returns NULL after printing a message if that fails. */
 bsmm_file *cli_file_open(const char *path);
-void cli_file_close(bsmm_file *file); /* NULL is allowed */
+void cli_file_close(bsmm_file *file); /* NULL is allowed. */
 
-/* False, with a message printed, if `out` is one of the file's own files: replacing it would
- * destroy what is being read. file NULL: true. */
+/* Checks that the output `out` is none of the files that `file` consists of. Replacing one would
+ * destroy the input that is being read. Returns false after printing a message; returns true if
+ * `file` is NULL. */
 bool cli_output_is_apart(const bsmm_file *file, const char *out);
 
-/* A matrix of a weight. When the file stores it otherwise, it is unpacked into memory. */
+/* A matrix of a weight. If the file stores it in another form, it is unpacked into memory. */
 typedef struct cli_loaded {
     bsmm_matrix matrix;
-    void *memory; /* NULL: mapped */
+    void *memory; /* unpacked copy; NULL: the matrix points into the mapping */
 } cli_loaded;
 
 bool cli_load(const bsmm_file *file, uint64_t weight, int64_t slice, cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
-/* Points data and scales of a description at fresh zeroed memory, which is returned (NULL, with
- * the library's message set, if the description is invalid). */
+/* Allocates zeroed memory for the data and scales of a description and sets its pointers. Returns
+ * the memory, or NULL if the description is invalid; the library's message is then set. */
 void *cli_matrix_allocate(bsmm_matrix *matrix);
 
-/* "FILE", "FILE:NAME" or "FILE:NAME[SLICE]" opened and loaded; prints what is wrong. */
+/* A weight named on the command line as "FILE", "FILE:NAME" or "FILE:NAME[SLICE]". Opening it
+ * prints a message if something is wrong. */
 typedef struct cli_operand {
     bsmm_file *file;
     cli_loaded loaded;
@@ -34,8 +37,8 @@ typedef struct cli_operand {
 bool cli_operand_open(const char *text, cli_operand *operand);
 void cli_operand_close(cli_operand *operand);
 
-/* The kind of file that a path's ending asks for: "npy", "gguf" (which none can be written as),
- * else "safetensors". */
+/* Returns the kind of file for the ending of a path: "npy", "gguf" (which cannot be written), else
+ * "safetensors". */
 const char *cli_kind_of(const char *path);
 
 #endif

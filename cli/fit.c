@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Some whole blocks of a format. */
+/* Returns the description of a matrix of some whole blocks of a format. */
 static bsmm_matrix blocks_of(bsmm_format format) {
     enum { BLOCKS = 64 };
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
@@ -33,7 +33,8 @@ const char *cli_recipe_refusal(const char *recipe, bsmm_format format, uint32_t 
     return writes ? NULL : cli_reason_without("recipe");
 }
 
-/* A writer that never begins makes no file. One that cannot be made says so when it is needed. */
+/* Asks a writer whether the family can store the matrix. A writer that never begins creates no
+ * file. If no writer can be created, that is reported later, when one is needed. */
 const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix) {
     bsmm_writer *writer;
     bsmm_matrix blocks = blocks_of(matrix->format);

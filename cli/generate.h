@@ -1,11 +1,12 @@
-/* What is made from the command rows besides --help: completion and the man page. Both are asked
- * for by hidden first words, `bsmm __complete WORD...` and `bsmm __man TEMPLATE`. */
+/* Completion and the man page, which are generated from the rows of the commands. The hidden
+ * commands `bsmm __complete WORD...` and `bsmm __man TEMPLATE` print them. */
 #ifndef CLI_GENERATE_H
 #define CLI_GENERATE_H
 
 #include "command.h"
 
-/* Prints the words that can complete the last one; nothing: file names. */
+/* Prints the words that can complete the last word. If it prints nothing, the shell completes file
+ * names. */
 int cli_complete(int count, char **words);
 
 /* Prints the man page: the template with its line "@COMMANDS@" replaced. */

@@ -13,23 +13,25 @@ const cli_column cli_grid_columns[] = {
 };
 
 typedef struct grid {
-    bsmm_matrix matrix; /* of the padded size, so that padding has offsets too */
+    bsmm_matrix matrix; /* matrix of the padded size, so that padding has offsets too */
     bsmm_layout_info info;
-    int64_t tile_rows, step;          /* rows of a tile, and of its innermost digit */
-    int64_t rows, cols;               /* as asked for */
-    int64_t padded_rows, padded_cols; /* as stored */
+    int64_t tile_rows, step;          /* rows of a tile and of its innermost digit */
+    int64_t rows, cols;               /* size that the user asked for */
+    int64_t padded_rows, padded_cols; /* size including the padding */
     bool all;
 } grid;
 
-enum { MOST = 65536 }; /* rows or columns in a picture */
+enum { MOST = 65536 }; /* largest number of rows or columns of a picture */
 
 static bsmm_status count_scales(grid *drawing, int64_t rows, int64_t cols, uint64_t *count) {
     drawing->matrix.rows = rows;
     drawing->matrix.cols = cols * drawing->matrix.format.block_cols;
-    return bsmm_scale_bytes(&drawing->matrix, count); /* one byte each */
+    /* each scale of this description has one byte */
+    return bsmm_scale_bytes(&drawing->matrix, count);
 }
 
-/* The smallest size that needs the same memory and leaves no cell out is the padded one. */
+/* Finds the padded size: the smallest size that needs the same memory and has a cell for each
+ * scale. */
 static bool find_padded(grid *drawing) {
     uint64_t count, padded;
     if (count_scales(drawing, drawing->rows, drawing->cols, &count)) return false;
@@ -54,7 +56,8 @@ static uint64_t offset_of(const grid *drawing, int64_t row, int64_t col) {
     return offset;
 }
 
-/* Interesting rows: the first ones, the last ones, and those around the steps of a digit. */
+/* Tells whether a row is shown. The first and last rows are shown, and the rows around the steps of
+ * a digit. */
 static bool shows_row(const grid *drawing, int64_t row) {
     int64_t step = drawing->step, near = 2 * drawing->tile_rows;
     if (drawing->all || drawing->padded_rows <= 32 || row + 1 == drawing->padded_rows) return true;
@@ -136,7 +139,8 @@ static void list_cells(const grid *drawing) {
     cli_rows_close(rows);
 }
 
-/* The library refuses a size that is too large; it must not wrap into one that is not. */
+/* Limits a size to 32 bits. A size that is too large must not wrap around to a valid one; the
+ * library then refuses it. */
 static uint32_t tile_size(int64_t size) {
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }

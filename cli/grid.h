@@ -1,4 +1,4 @@
-/* The picture of a scale layout. */
+/* Draws a scale layout as a grid of offsets. */
 #ifndef CLI_GRID_H
 #define CLI_GRID_H
 

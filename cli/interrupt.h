@@ -1,6 +1,6 @@
-/* A signal that ends the program while a file is being written must not leave the half-written one
- * behind: it is noted, the work stops at the next step, cleans up and then dies of it. A second one
- * kills at once. */
+/* Handles signals that end the program while it writes a file, so that no half-written file stays
+ * behind. The signal is noted; the work stops at its next step, cleans up, and then ends by that
+ * signal. A second signal kills the program at once. */
 #ifndef CLI_INTERRUPT_H
 #define CLI_INTERRUPT_H
 
@@ -8,7 +8,7 @@
 
 void cli_interrupt_watch(void);
 bool cli_interrupted(void);
-/* Dies of the signal that came, if one did. */
+/* Ends the program by the signal that arrived, if one did. */
 void cli_interrupt_finish(void);
 
 #endif

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* roff takes '\' and '-' for itself, and '.' and ''' at the start of a line. */
+/* Prints text for roff, which gives '\' and '-' a meaning, and '.' and ''' at the start of a
+ * line. */
 static void print_text(const char *text) {
     bool line_start = true;
     for (; *text; text++) {

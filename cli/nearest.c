@@ -9,8 +9,8 @@ static unsigned least(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
-/* Row i of the table of distances between a's first i letters and b's first j, from the two rows
- * before it. */
+/* Computes row i of the table of distances between a's first i letters and b's first j letters,
+ * from the two rows before it. */
 static void next_row(const char *a, const char *b, size_t i, const unsigned *before_last,
                      const unsigned *last, unsigned *row) {
     row[0] = (unsigned)i;
@@ -33,7 +33,7 @@ unsigned cli_distance(const char *a, const char *b) {
     return rows[a_length % 3][b_length];
 }
 
-/* A third of the letters may be wrong, one of any word. */
+/* Considers a candidate. A third of its letters may be wrong, and at least one. */
 void cli_nearest_try(cli_nearest *nearest, const char *candidate) {
     size_t wrong = strlen(nearest->word) / 3;
     unsigned distance = cli_distance(nearest->word, candidate);

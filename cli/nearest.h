@@ -1,23 +1,24 @@
-/* Suggests the word that a misspelt one may have been meant to be. */
+/* Suggests a known word for a misspelt one. */
 #ifndef CLI_NEAREST_H
 #define CLI_NEAREST_H
 
 #include "common.h"
 #include "words.h"
 
-/* How many letters must be inserted, left out, replaced or swapped with the next to make one word
- * of the other; words of more than 127 letters are infinitely far. */
+/* Returns the number of letters that must be inserted, removed, replaced or swapped with the next
+ * one to turn one word into the other. The distance of words with more than 127 letters counts as
+ * infinite. */
 unsigned cli_distance(const char *a, const char *b);
 
-/* The candidate that is nearest to a word, of those that may have been meant. */
+/* The candidate that is nearest to a word, among candidates that are similar enough. */
 typedef struct cli_nearest {
-    const char *word; /* what was written */
-    const char *best; /* NULL: nothing so far is near */
+    const char *word; /* word that the user wrote */
+    const char *best; /* best candidate so far; NULL: none is similar */
     unsigned distance;
 } cli_nearest;
 void cli_nearest_try(cli_nearest *nearest, const char *candidate);
 
-/* "; did you mean mxfp4?", or "" where nothing is near. */
+/* Return "; did you mean mxfp4?", or "" if no word is similar. */
 cli_text cli_did_you_mean(cli_words *words, const char *word);
 cli_text cli_did_you_mean_this(const cli_nearest *nearest, const char *prefix);
 

@@ -1,20 +1,21 @@
-/* The words of a command line that are options. */
+/* Finds the options among the words of a command line. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
 #include "command.h"
 
 size_t cli_option_count(const cli_command *command);
-/* "--name", or "-n" where there is only a letter. */
+/* Returns "--name", or "-n" for an option with only a letter. */
 const char *cli_option_name(const cli_option *option, char *buffer, size_t size);
 
-/* The option that a word names, with "=..." behind it or not; NULL: none. */
+/* Finds the option that a word names, with or without "=..." after it. Returns NULL if there is
+ * none. */
 const cli_option *cli_option_find(const cli_command *command, const char *word);
-/* Whether the word names an option whose value is the next word. */
+/* Tells whether the word names an option whose value is the next word. */
 bool cli_takes_value(const cli_command *command, const char *word);
 
-/* Usage error, with the name that may have been meant, if a long option is none of the command's.
- */
+/* Fails with a usage error if a long option is unknown to the command. The message suggests a
+ * similar name. */
 int cli_options_check(const cli_command *command, int argc, char **argv);
 
 #endif

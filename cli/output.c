@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* numpy has no name for bf16, but f32 holds each of its values. */
+/* Returns the format in which the matrix is stored. numpy has no name for bf16, so .npy files store
+ * it as f32, which holds each of its values. */
 static uint32_t stored_elem(const cli_output *output) {
     uint32_t elem = output->matrix.format.elem;
     bool widened = elem == BSMM_ELEM_BF16 && !strcmp(cli_kind_of(output->path), "npy");
@@ -14,7 +15,7 @@ static const char *dtype_of(uint32_t elem) {
     return elem == BSMM_ELEM_F16 ? "F16" : elem == BSMM_ELEM_BF16 ? "BF16" : "F32";
 }
 
-/* A writer with the place for the matrix, described in *stored. */
+/* Creates a file with room for the matrix, and describes that matrix in *stored. */
 static bool begin(const cli_output *output, bsmm_writer *writer, bsmm_matrix *stored) {
     const int64_t shape[] = {output->matrix.rows, output->matrix.cols};
     uint64_t index;

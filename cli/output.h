@@ -1,5 +1,5 @@
-/* The matrix that a command computes, and the file that it goes to. It is computed in memory, so
- * that nothing is left behind when the command is interrupted. */
+/* The matrix that a command computes and the file that receives it. The matrix is computed in
+ * memory first, so that an interrupted command leaves no file behind. */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
@@ -7,11 +7,12 @@
 
 typedef struct cli_output {
     const char *path;
-    bsmm_matrix matrix; /* its memory is ready to be written */
+    bsmm_matrix matrix; /* matrix in memory, for the caller to fill */
     void *memory;
 } cli_output;
 
-/* Finds out now whether the file can be written. False with the library's message set. */
+/* Checks early that the file can be written. Returns false if not; the library's message is then
+ * set. */
 bool cli_output_create(cli_output *output, const char *path, const char *dtype, int64_t rows,
                        int64_t cols);
 bool cli_output_write(const cli_output *output);

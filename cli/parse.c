@@ -1,5 +1,6 @@
-/* From a command's rows to glibc's argp: parsing, --help, usage errors. */
-#define _GNU_SOURCE /* asprintf */
+/* Parses a command line: translates a command's rows to glibc's argp, which parses, prints --help
+ * and reports usage errors. */
+#define _GNU_SOURCE /* for asprintf */
 #include "common.h"
 #include "options.h"
 #include "words.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_KEY = 0x100 }; /* keys of options without a letter: FIRST_KEY + row */
+enum { FIRST_KEY = 0x100 }; /* an option without a letter has the key FIRST_KEY + row */
 
 typedef struct parse {
     const cli_command *command;
@@ -23,7 +24,8 @@ static int key_of(const cli_command *command, size_t row) {
     return letter ? letter : FIRST_KEY + (int)row;
 }
 
-/* Not argp's own message: that would print what the user wrote as it is. */
+/* Prints a usage error itself instead of using argp's message, which would print the user's text
+ * without making it safe for the terminal. */
 #define refuse(...) exit(cli_usage(__VA_ARGS__))
 
 static bool check_word(const cli_option *option, const char *text) {
@@ -41,7 +43,7 @@ static void append(cli_list *list, const char *item) {
     list->items[list->count++] = item;
 }
 
-/* The option's second word, which argp does not know of. */
+/* Returns the second word of an option with two, of which argp does not know. */
 static char *next_word(struct argp_state *state) {
     return state->next < state->argc ? state->argv[state->next++] : "";
 }
@@ -126,7 +128,8 @@ static void free_values(const parse *parsed) {
     free(parsed->values);
 }
 
-/* argp frees a text that is not its own. */
+/* Adds "(required)" to the help of an option. argp frees a returned text that differs from the
+ * original. */
 static char *mark_required(int key, const char *text, void *input) {
     const parse *parsed = input;
     char *marked;
@@ -160,7 +163,8 @@ static void free_argp(struct argp *argp) {
     free((void *)argp->doc);
 }
 
-/* A number with a minus sign is not an option: strtod skips the space in front. */
+/* Puts a space in front of negative numbers, so that argp does not take them for options. strtod
+ * skips the space. */
 static void protect_negative_numbers(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         char *end;

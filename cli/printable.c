@@ -2,21 +2,21 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Characters that are not seen, or that change how others are. */
+/* Ranges of characters that are invisible or change how other characters appear. */
 static const struct {
     uint32_t first, last;
 } hidden[] = {
-    {0x00, 0x1F},     /* C0 controls */
-    {0x7F, 0x9F},     /* DEL, C1 controls */
+    {0x00, 0x1F},     /* C0 control characters */
+    {0x7F, 0x9F},     /* DEL and C1 control characters */
     {0xAD, 0xAD},     /* soft hyphen */
     {0x61C, 0x61C},   /* Arabic letter mark */
-    {0x200B, 0x200F}, /* zero width, marks of direction */
+    {0x200B, 0x200F}, /* zero-width characters and marks of direction */
     {0x2028,
      0x202E}, /* separators of lines and paragraphs, embeddings and overrides of direction */
-    {0x2060, 0x206F},   /* word joiner, isolates of direction */
+    {0x2060, 0x206F},   /* word joiner and isolates of direction */
     {0xFEFF, 0xFEFF},   /* byte order mark */
-    {0xFFF9, 0xFFFB},   /* interlinear annotation */
-    {0xE0000, 0xE007F}, /* tags */
+    {0xFFF9, 0xFFFB},   /* interlinear annotation characters */
+    {0xE0000, 0xE007F}, /* tag characters */
 };
 
 static bool is_hidden(uint32_t code) {
@@ -25,14 +25,15 @@ static bool is_hidden(uint32_t code) {
     return false;
 }
 
-/* The bytes of the UTF-8 sequence that begins here, with its character; 0: none begins here. */
+/* Decodes the UTF-8 sequence that begins here. Returns its length in bytes, or 0 if the bytes are
+ * invalid. */
 static size_t take(const unsigned char *at, uint32_t *code) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t length = at[0] < 0x80 ? 1 : at[0] < 0xC0 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
     if (length == 0 || at[0] >= 0xF8) return 0;
     *code = length == 1 ? at[0] : at[0] & (0x7Fu >> length);
     for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xC0) != 0x80) return 0; /* the end of the text, too */
+        if ((at[i] & 0xC0) != 0x80) return 0; /* true also for the end of the text */
         *code = *code << 6 | (at[i] & 0x3Fu);
     }
     bool surrogate = *code >= 0xD800 && *code <= 0xDFFF;

@@ -1,4 +1,4 @@
-/* A product described by formats and sizes alone, without memory. */
+/* A product that is described by formats and sizes alone, without memory. */
 #ifndef CLI_PRODUCT_H
 #define CLI_PRODUCT_H
 
@@ -6,13 +6,14 @@
 
 typedef struct cli_product {
     bsmm_matrix a, b, d;
-    bsmm_matmul_desc desc; /* points to the three: the struct must not move */
+    bsmm_matmul_desc desc; /* points to the matrices below, so the struct must not be moved */
 } cli_product;
 
 void cli_product_describe(cli_product *product, const cli_format_pair *formats,
                           const int64_t sizes[3], bsmm_format out);
 
-/* Options of a struct with `cli_format_pair formats`, `bsmm_format out`, `const char *device`. */
+/* Options of commands whose values have `cli_format_pair formats`, `bsmm_format out` and `const
+ * char *device`. */
 #define CLI_OPTION_FORMATS(type)                                                                   \
     {                                                                                              \
         .name = "format", .letter = 'f', .arg = "FORMATS",                                         \
@@ -35,7 +36,7 @@ void cli_product_describe(cli_product *product, const cli_format_pair *formats,
         .offset = offsetof(type, fast)                                                             \
     }
 
-/* The options -M, -N, -K of a struct with `int64_t sizes[3]`, all required. */
+/* The required options -M, -N and -K of commands whose values have `int64_t sizes[3]`. */
 #define CLI_OPTION_SIZE(type, index, key, what)                                                    \
     {                                                                                              \
         .letter = key, .arg = "COUNT", .help = what, .kind = CLI_SIZE,                             \

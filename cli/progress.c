@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 enum { BAR_WIDTH = 30 };
-static const double first_after = 0.3, redraw_after = 0.1; /* seconds */
+static const double first_after = 0.3, redraw_after = 0.1; /* times in seconds */
 
 static double now(void) {
     struct timespec time;

@@ -1,4 +1,4 @@
-/* A progress bar on stderr, drawn only when stderr is a terminal and the work takes a while. */
+/* A progress bar on stderr. It is drawn only if stderr is a terminal and the work takes a while. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -7,7 +7,7 @@
 typedef struct cli_progress {
     const char *title;
     uint64_t total, done;
-    double started, drawn; /* seconds */
+    double started, drawn; /* times in seconds */
     int active;
 } cli_progress;
 

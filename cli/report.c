@@ -16,7 +16,7 @@ const cli_column cli_report_columns[] = {
 
 struct cli_report {
     cli_rows *rows;
-    bsmm_quantize_report sum; /* shares are counts until the row is printed */
+    bsmm_quantize_report sum; /* sum over the parts; shares are counts until the row is printed */
 };
 
 cli_report *cli_report_open(bool json) {
@@ -29,7 +29,7 @@ void cli_report_add(cli_report *report, const bsmm_quantize_report *part) {
     bsmm_quantize_report *sum = &report->sum;
     sum->signal += part->signal;
     sum->noise += part->noise;
-    /* fmax would lose a NaN. */
+    /* The comparison keeps a NaN; fmax would lose it. */
     if (!(part->max_error <= sum->max_error)) sum->max_error = part->max_error;
     sum->clipped += part->clipped * (double)part->count;
     sum->underflowed += part->underflowed * (double)part->count;

@@ -1,4 +1,5 @@
-/* Errors of quantization: the parts of a weight added up, one row for each weight. */
+/* Reports errors of quantization. The errors of a weight's parts are added up, and each weight has
+ * one row. */
 #ifndef CLI_REPORT_H
 #define CLI_REPORT_H
 
@@ -10,7 +11,7 @@ extern const cli_column cli_report_columns[];
 
 cli_report *cli_report_open(bool json);
 void cli_report_add(cli_report *report, const bsmm_quantize_report *part);
-/* The row of all parts since the last one. */
+/* Prints the row of all parts since the last row. */
 void cli_report_row(cli_report *report, const char *name, const char *format);
 void cli_report_close(cli_report *report);
 

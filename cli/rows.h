@@ -1,4 +1,5 @@
-/* Output: the same rows as a table with aligned columns, or as one JSON object per line. */
+/* Output of a command: the same rows as a table with aligned columns, or as one JSON object per
+ * line. */
 #ifndef CLI_ROWS_H
 #define CLI_ROWS_H
 
@@ -9,17 +10,18 @@ typedef struct cli_rows cli_rows;
 
 cli_rows *cli_rows_open(const cli_column *columns, bool json);
 
-/* The next cell of the current row, in the order of the columns. */
-void cli_row_text(cli_rows *rows, const char *text); /* NULL: null, "-" in a table */
+/* Set the next cell of the current row, in the order of the columns. */
+void cli_row_text(cli_rows *rows, const char *text); /* NULL: null in JSON, "-" in a table */
 void cli_row_integer(cli_rows *rows, int64_t value);
-/* NaN and Inf are null in JSON; `format` is for the table. */
+/* Sets a cell to a number. `format` is for the table; NaN and Inf are null in JSON. */
 void cli_row_number(cli_rows *rows, double value, const char *format)
     __attribute__((format(printf, 3, 0)));
-/* Any JSON value (its reference is taken over), and its text in a table. */
+/* Sets a cell to any JSON value and its text for the table. The function takes over the reference
+ * to the value. */
 void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Prints the complete rows of a table now; later rows keep the widths or widen them. */
+/* Prints the complete rows of a table now. Later rows use the same column widths or larger ones. */
 void cli_rows_flush(cli_rows *rows);
 void cli_rows_close(cli_rows *rows);
 

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#define _GNU_SOURCE /* for MAP_ANONYMOUS */
 #include "shrink.h"
 #include "common.h"
 #include <errno.h>
@@ -10,12 +10,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A mapped file. Ranges are never freed: the handler may be looking at one in another thread. */
+/* A mapped file. Ranges are never freed, because the signal handler may be reading them in another
+ * thread. */
 typedef struct range {
     struct range *next;
-    const bsmm_file *file; /* NULL: closed */
+    const bsmm_file *file; /* NULL after the file is closed */
     char *path;
-    uintptr_t begin, end; /* whole pages */
+    uintptr_t begin, end; /* address range in whole pages */
 } range;
 
 static range *_Atomic ranges;
@@ -37,8 +38,9 @@ static const range *find(uintptr_t address) {
     return NULL;
 }
 
-/* Puts zeros where the file's lost part was mapped. A file loses its end, so that everything from
- * the page of the fault on is lost; of a file that is still being opened only the page is known. */
+/* Handles SIGBUS: maps zeros where the lost part of a file was mapped. A file loses its end, so
+ * everything from the page of the fault on is lost. For a file that is still being opened, only
+ * that page is known. */
 static void note_fault(int number, siginfo_t *info, void *context) {
     (void)context;
     int error = errno;
@@ -51,7 +53,7 @@ static void note_fault(int number, siginfo_t *info, void *context) {
     if (ours && mmap((void *)page, bytes, PROT_READ, flags, -1, 0) != MAP_FAILED)
         atomic_store(&shrunk, path);
     else
-        signal(number, SIG_DFL); /* the fault repeats and ends the program */
+        signal(number, SIG_DFL); /* the access then faults again and ends the program */
     errno = error;
 }
 

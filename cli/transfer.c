@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { COPY_CHUNK = 1 << 26 }; /* bytes between two steps of the progress bar */
+enum { COPY_CHUNK = 1 << 26 }; /* bytes that are copied between two steps of the progress bar */
 
 const cli_column cli_transfer_columns[] = {
     {"output", NULL, false, "the file written"},
@@ -21,7 +21,8 @@ const cli_column cli_transfer_columns[] = {
     {0},
 };
 
-/* A size that is too large is the library's to refuse; it must not wrap into one that is not. */
+/* Limits a size to 32 bits. A size that is too large must not wrap around to a valid one; the
+ * library then refuses it. */
 static uint32_t tile_size(int64_t size) {
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
@@ -57,7 +58,8 @@ static bool copy_tensor(cli_job *job, const cli_step *what) {
     return true;
 }
 
-/* Readers, bsmm among them, refuse a weight with another one. */
+/* Checks the global scale. Readers, bsmm among them, refuse a weight whose global scale is not
+ * positive and finite. */
 static bool check_global(const cli_step *what, const bsmm_matrix *target) {
     const float *global = target->global_scale;
     if (!global || (isfinite(*global) && *global > 0)) return true;
@@ -107,7 +109,8 @@ static bool fill(cli_job *job) {
     return filled && !cli_fail_shrunk() && !is_stopped();
 }
 
-/* Readers ask for it ("format": "pt"). What describes weights is the writer's own to write. */
+/* Copies the metadata, because some readers need it ("format": "pt"). Entries that describe weights
+ * are not copied; the writer makes its own. */
 static bool copy_metadata(cli_job *job) {
     const char *key, *value;
     bool both = !strcmp(bsmm_file_kind(job->file), "safetensors") &&

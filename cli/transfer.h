@@ -1,43 +1,47 @@
-/* One file into another, weight by weight: what quantize, dequantize and convert share. Everything
- * goes from mapping to mapping, so memory stays bounded whatever the size. */
+/* Copies one file into another, weight by weight; quantize, dequantize and convert share this code.
+ * Data goes directly from the mapping of the input to the mapping of the output, so that memory use
+ * does not grow with the file. */
 #ifndef CLI_TRANSFER_H
 #define CLI_TRANSFER_H
 
 #include "command.h"
 
-/* The fields that the three commands share; first in their values. */
+/* The options that the three commands share. They come first in the values of each command. */
 typedef struct cli_transfer_values {
     const char *out;
     cli_list include, exclude;
     bool json, strict;
 } cli_transfer_values;
 
-/* A scale layout as the commands take it; name NULL: not given. */
+/* A scale layout given by options. name NULL: none was given. */
 typedef struct cli_layout_values {
     const char *name;
     int64_t tile_rows, tile_cols;
 } cli_layout_values;
 
-/* What a weight becomes. */
+/* The form in which a weight is written. */
 typedef struct cli_target {
     bsmm_matrix matrix;
-    const char *family; /* NULL: the first that can */
-    bool preferred;     /* the family is only a wish: another may take its place */
+    const char *family; /* checkpoint family; NULL: the first that can store the weight */
+    bool preferred;     /* the family is only preferred; another may take its place */
 } cli_target;
 
 typedef struct cli_transfer {
-    const char *verb, *participle; /* "quantize", "quantized" */
+    const char *verb, *participle; /* words for messages: "quantize", "quantized" */
     const cli_transfer_values *values;
-    const void *options; /* of the command */
-    /* Whether a weight is changed when no --include says so. */
+    const void *options; /* the command's options */
+    /* Tells whether a weight is changed if the user gave no --include. */
     bool (*wants)(const void *options, const bsmm_weight *weight);
-    bool wants_quantized; /* then broken weights, which are quantized ones, are an error */
-    /* What it becomes. The target comes with the source's description, without its memory, and no
-     * family. False with a message printed. */
+    /* The command changes quantized weights; a broken weight, which is a quantized one, is then an
+     * error. */
+    bool wants_quantized;
+    /* Decides the form of a weight's output. The target initially has the source's description,
+     * without its memory and without a family. Returns false after printing a message. */
     bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
-    /* Makes the target's content from the source's. NULL, or why it cannot. */
+    /* Computes the target's content from the source's. Returns NULL, or the reason why it cannot.
+     */
     const char *(*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
-    /* After a weight's last matrix; may be NULL. */
+    /* Is called after the last matrix of a weight; may be NULL. */
     void (*finish)(const void *options, const bsmm_weight *weight);
 } cli_transfer;
 
@@ -82,24 +86,26 @@ typedef struct cli_transfer {
         .offset = offsetof(type, layout.tile_cols)                                                 \
     }
 
-/* Whether the weight is stored in blocks of ggml, which no file that is written has: it is decoded.
- */
+/* Tells whether the weight is stored in blocks of ggml. No output file can have such blocks, so the
+ * weight is decoded. */
 bool cli_is_ggml(const bsmm_weight *weight);
 
-/* Replaces the target's scale layout when one is given. */
+/* Replaces the target's scale layout if the user gave one. */
 void cli_layout_apply(const cli_layout_values *layout, bsmm_matrix *target);
 
 extern const cli_column cli_transfer_columns[];
 
 typedef struct cli_transfer_result {
-    uint64_t changed, kept, left_out; /* weights changed; weights and tensors copied; neither */
+    /* Numbers of weights that were changed, of weights and tensors that were copied, and of tensors
+     * that were left out. */
+    uint64_t changed, kept, left_out;
 } cli_transfer_result;
 
-/* Runs it on a file; returns an exit status, with a message printed unless it is CLI_OK. Nothing is
- * written unless all goes well. */
+/* Runs the transfer on a file. Returns an exit status and has printed a message unless it is
+ * CLI_OK. The output is written only if everything succeeds. */
 int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result);
 void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result);
-/* Both; returns an exit status. */
+/* Runs the transfer and prints its result. Returns an exit status. */
 int cli_transfer_main(const cli_transfer *transfer, const char *in);
 
 #endif

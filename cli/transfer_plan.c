@@ -1,4 +1,4 @@
-/* What becomes of each weight and tensor of a file. */
+/* Decides for each weight and tensor of a file whether it is changed, copied or left out. */
 #include "transfer_plan.h"
 #include "common.h"
 #include "files.h"
@@ -12,12 +12,14 @@ static bool matches(const cli_list *globs, const char *name) {
     return false;
 }
 
-/* A broken weight is a quantized one: left as it is, it would pass for converted. */
+/* Tells whether a weight is selected for the change. A broken weight counts as quantized: if it
+ * were copied unchanged, it would be taken for converted. */
 static bool is_selected(const cli_job *job, const bsmm_weight *weight, bool broken) {
     const cli_transfer_values *values = job->transfer->values;
     if (matches(&values->exclude, weight->name)) return false;
     if (values->include.count) return matches(&values->include, weight->name);
-    if (!strcmp(bsmm_file_kind(job->file), "npy")) return true; /* the one array that there is */
+    /* a .npy file has only one array */
+    if (!strcmp(bsmm_file_kind(job->file), "npy")) return true;
     return broken ? job->transfer->wants_quantized
                   : job->transfer->wants(job->transfer->options, weight);
 }
@@ -64,14 +66,14 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
     if (target.preferred && add_weight(job, CLI_CHANGE_WEIGHT, index, weight, NULL, matrix))
         return true;
     cli_fail_library(weight->name);
-    /* A family that holds no matrix of this format was the wrong one to ask for. */
+    /* If the family cannot store any matrix of this format, the options contradict each other. */
     if (target.family && cli_family_refusal(target.family, matrix)) job->status = CLI_USAGE;
     return false;
 }
 
-/* Through the writer, so that what the family declares outside the tensors comes along; a family
- * that cannot be written is copied tensor by tensor, but for blocks of ggml: their values are kept
- * in the first family that can. */
+/* Copies a weight through the writer, so that declarations of the family outside the tensors are
+ * copied too. Tensors of a family that cannot be written are copied one by one. Blocks of ggml are
+ * decoded instead and stored in the first family that can hold their values. */
 static void keep_weight(cli_job *job, uint64_t index, const bsmm_weight *weight) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     bool ggml = cli_is_ggml(weight);
@@ -96,7 +98,7 @@ static bool plan_weights(cli_job *job) {
     return true;
 }
 
-/* A tensor whose type only ggml knows. */
+/* Leaves out a tensor whose type only ggml knows. */
 static bool leave_out(cli_job *job, const bsmm_tensor *tensor) {
     job->left_out++;
     if (!job->transfer->values->strict) {

@@ -1,4 +1,4 @@
-/* The work of a transfer, step by step, and the plan that lists it. */
+/* The work of a transfer as a list of steps, and the plan that makes the list. */
 #ifndef CLI_TRANSFER_PLAN_H
 #define CLI_TRANSFER_PLAN_H
 
@@ -7,10 +7,10 @@
 
 typedef enum cli_action { CLI_COPY_TENSOR, CLI_KEEP_WEIGHT, CLI_CHANGE_WEIGHT } cli_action;
 
-/* What is done with one tensor or weight. */
+/* The step for one tensor or weight. */
 typedef struct cli_step {
     cli_action action;
-    uint64_t source, target; /* a tensor's or a weight's index in the file, in the writer */
+    uint64_t source, target; /* index of the tensor or weight in the file and in the writer */
     bsmm_weight weight;
 } cli_step;
 
@@ -18,15 +18,16 @@ typedef struct cli_job {
     const cli_transfer *transfer;
     bsmm_file *file;
     bsmm_writer *writer;
-    bool *claimed; /* tensors that a weight's step takes along */
+    bool *claimed; /* true for tensors that belong to a weight's step */
     cli_step *steps;
     uint64_t step_count, changed, left_out;
-    uint64_t bytes; /* to be read */
+    uint64_t bytes; /* bytes to be read */
     cli_progress progress;
-    int status; /* of a failure */
+    int status; /* exit status of a failure */
 } cli_job;
 
-/* Adds to the writer what will be written, and lists the steps; false with a message printed. */
+/* Adds everything that will be written to the writer, and lists the steps. Returns false after
+ * printing a message. */
 bool cli_transfer_plan(cli_job *job);
 
 #endif

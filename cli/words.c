@@ -12,7 +12,8 @@ static const char *command_at(uint32_t index) {
     return index < count ? cli_commands[index]->name : NULL;
 }
 
-/* One accessor per library table; they differ in the type of the row only. */
+/* Each macro call makes the accessor of one library table; the accessors differ only in the type of
+ * the row. */
 #define TABLE_WORDS(words, type, at)                                                               \
     static const char *words(uint32_t index) {                                                     \
         type info = BSMM_INIT(type);                                                               \
@@ -30,7 +31,8 @@ static bool is_first(cli_words *words, uint32_t index) {
     return true;
 }
 
-/* A recipe has a row for each group of formats; its name counts once. */
+/* Returns the names of the recipes. A recipe has a row for each group of formats, but its name
+ * counts once. */
 static const char *recipe_at(uint32_t index) {
     uint32_t names = 0;
     for (uint32_t i = 0; recipe_row_at(i); i++)
@@ -45,7 +47,7 @@ static uint32_t count_words(cli_words *words) {
     return count;
 }
 
-/* Presets, then elements that a matrix can have. */
+/* Returns the names of presets, and then of the elements that a matrix can have. */
 static const char *format_at(uint32_t index) {
     uint32_t presets = count_words(preset_at);
     if (index < presets) return preset_at(index);
@@ -76,7 +78,7 @@ static const char *local_device_at(uint32_t index) {
     return bsmm_local_device_at(index, &info) ? NULL : info.name;
 }
 
-/* Kernels say their names through an explanation; any valid product will do. */
+/* Gets a kernel's row from bsmm_explain, which needs a product; any valid product will do. */
 static bool explain(uint32_t index, bsmm_explanation *explanation) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     matrix.format.elem = BSMM_ELEM_F32;
@@ -96,7 +98,7 @@ static const char *kernel_device_at(uint32_t index) {
     return explain(index, &explanation) ? explanation.device : NULL;
 }
 
-/* The kinds of devices that kernels run on, each once. */
+/* Returns the kinds of devices on which kernels run, each once. */
 static const char *device_kind_at(uint32_t index) {
     uint32_t kinds = 0;
     for (uint32_t i = 0; kernel_device_at(i); i++)
@@ -104,7 +106,8 @@ static const char *device_kind_at(uint32_t index) {
     return NULL;
 }
 
-/* A kind of device, or one with a number. Whether this machine has it is for the library to say. */
+/* Tells whether a word is a kind of device, with or without a number. The library decides later
+ * whether this machine has the device. */
 static bool names_device(const char *word) {
     size_t kind = strcspn(word, ":"),
            digits = strspn(word + kind + (word[kind] == ':'), "0123456789");
@@ -130,8 +133,8 @@ typedef struct vocabulary {
     const char *metavariable;
     cli_words *words;
     bool (*allows)(
-        const char *word); /* where other words are right, too; then `words` only suggests */
-    cli_words *forms;      /* beside allows: what messages say that words can be */
+        const char *word); /* accepts further words; `words` is then only for suggestions */
+    cli_words *forms;      /* with `allows`: forms of words for messages */
 } vocabulary;
 
 /* clang-format off */
