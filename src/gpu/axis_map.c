@@ -1,4 +1,5 @@
-/* From a scale layout's digits to the offsets that kernels compute. */
+/* Converts a scale layout, which is a list of mixed-radix digits of row and column, to the two maps
+ * from which kernels compute the offset of a scale. */
 #include "gpu/params.h"
 
 static uint32_t log2_of(uint32_t value) {
@@ -6,7 +7,7 @@ static uint32_t log2_of(uint32_t value) {
 }
 
 static bsmm_axis_digit digit_of(uint32_t extent, uint64_t stride) {
-    uint32_t shift = extent > 1 ? log2_of(extent - 1) + 1 : 0; /* log2, rounded up */
+    uint32_t shift = extent > 1 ? log2_of(extent - 1) + 1 : 0; /* log2(extent), rounded up */
     uint64_t power = 1ull << (31 + shift);
     return (bsmm_axis_digit){.extent = extent,
                              .magic = (uint32_t)((power + extent - 1) / extent),
@@ -29,7 +30,9 @@ bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number) {
     const bsmm_axis_digit *d = &across->digits[number];
-    uint64_t strides = (uintptr_t)scales; /* all of which are multiples of 4 */
+    /* The bitwise OR of the address and of all strides is a multiple of 4 exactly if each of them
+     * is. */
+    uint64_t strides = (uintptr_t)scales;
     for (uint32_t i = 0; i < down->count; i++)
         strides |= down->digits[i].stride;
     for (uint32_t i = number + 1; i < across->count; i++)

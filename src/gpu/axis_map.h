@@ -1,5 +1,5 @@
-/* Where scales lie, as kernels compute it: bsmm_scale_map taken apart into what the row adds to the
- * offset and what the column adds. */
+/* Computes where a scale lies in any scale layout. The offset of the scale of (row, column) is the
+ * value of one map at the row plus the value of a second map at the column. */
 #ifndef BSMM_GPU_AXIS_MAP_H
 #define BSMM_GPU_AXIS_MAP_H
 
@@ -7,9 +7,12 @@
 
 enum { BSMM_AXIS_DIGITS = 6 };
 
-/* index -> index % extent, times stride; index / extent goes on to the next digit. Division by
- * multiplying, exact for an index below 2^31: index / extent = (2 * index * magic >> 32) >> shift.
- * The last digit takes all that is left: magic 0. */
+/* One digit of an index in a mixed-radix number system. The digit is index % extent, and it adds
+ * digit * stride to the offset. The quotient index / extent goes on to the next digit.
+ *
+ * Kernels divide by multiplying: index / extent = (2 * index * magic >> 32) >> shift, which is
+ * exact for an index below 2^31. The last digit has magic = 0, so its quotient is 0 and it takes
+ * all that is left of the index. */
 typedef struct bsmm_axis_digit {
     uint32_t extent, magic, shift, reserved;
     uint64_t stride;
@@ -22,7 +25,7 @@ typedef struct bsmm_axis_map {
 
 BSMM_SHARED uint64_t bsmm_axis_at(const bsmm_axis_map *map, uint32_t index) {
     uint64_t offset = 0;
-    if (map->count == 1) return index * map->digits[0].stride; /* a plain pitch */
+    if (map->count == 1) return index * map->digits[0].stride; /* one digit: a plain stride */
 #if defined(__CUDA_ARCH__)
 #    pragma unroll 1
 #endif

@@ -1,10 +1,11 @@
-/* From an element format's row to the codecs that kernels use. */
+/* Makes the constants with which kernels encode and decode an element format, from the format's row
+ * in the table of elements. */
 #include "gpu/params.h"
 
 #include <math.h>
 
-/* The element formats that the device code was written for: their bits are taken apart and put
- * together there by constants of these alone. */
+/* The element formats that the device code supports. The device code takes codes apart with
+ * constants that are correct for no other format. */
 bool bsmm_gpu_knows_elem(uint32_t elem) {
     static const bool known[BSMM_ELEM_COUNT] = {
         [BSMM_ELEM_F32] = true,      [BSMM_ELEM_F16] = true,  [BSMM_ELEM_BF16] = true,
@@ -15,7 +16,8 @@ bool bsmm_gpu_knows_elem(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT && known[elem];
 }
 
-/* The first magnitude of 8 bits that is not finite; 0x80: there is none. */
+/* Returns the smallest magnitude code of an 8-bit format that is not finite. 0x80 means that the
+ * format has no Inf and no NaN. */
 static uint32_t special_of(uint32_t elem) {
     return isfinite(bsmm_elem_decode(elem, 0x7f)) ? 0x80
            : bsmm_elem_traits_of[elem].has_inf    ? bsmm_elem_encode(elem, INFINITY, false)
@@ -48,7 +50,8 @@ bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem) {
 bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     uint32_t mantissa = to_bf16 ? 7 : 10, magnitude = info->bits - 1;
-    uint32_t up = mantissa - info->mantissa_bits; /* of the magnitude, from bit 0 */
+    /* shift that moves the magnitude from bit 0 to its place in the 16-bit float */
+    uint32_t up = mantissa - info->mantissa_bits;
     uint32_t unbias = (uint32_t)(2 * (to_bf16 ? 127 : 15) - info->bias) << mantissa;
     uint32_t down = 15 - magnitude - up;
     return (bsmm_pair_codec){.down = down,

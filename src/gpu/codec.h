@@ -1,30 +1,38 @@
-/* Elements of 8 bits and fewer: from codes to fp32 and back, without branches and tables. */
+/* Converts elements of at most 8 bits between their codes and fp32, without branches and without
+ * lookup tables. */
 #ifndef BSMM_GPU_CODEC_H
 #define BSMM_GPU_CODEC_H
 
 #include "gpu/scalar.h"
 
 typedef struct bsmm_narrow_codec {
-    /* code -> fp32: the code's bits move to fp32's place, exponent and mantissa side by side, and
-     * one exact product corrects the bias, of subnormals too. */
-    uint32_t up;       /* from the code to bit 31 */
-    uint32_t down;     /* from there, arithmetically, to fp32's place */
-    uint32_t mask;     /* sign and magnitude there */
-    float unbias;      /* 2^(127 - bias) */
-    uint32_t sign;     /* a code's sign bit */
-    uint32_t special;  /* magnitudes from here on are not finite; 0x80: none */
-    uint32_t inf;      /* the magnitude that is Inf; 0xff: none */
-    uint32_t lone_nan; /* the code that is NaN by itself (0x80 of fnuz); 0x100: none */
-    int32_t low, high; /* nonzero finite values are at least 2^low, and less than 2^high */
-    /* fp32 -> code, nearest even: the rounding carry runs into the exponent. */
-    uint32_t shift;      /* fp32 mantissa bits that are rounded away */
-    uint32_t rebias;     /* exponent offset and rounding half, as fp32 bits */
-    uint32_t min_normal; /* as fp32 bits */
-    uint32_t magic;      /* fp32 bits of the number whose ulp is the least subnormal */
-    uint32_t max_code;   /* the largest finite magnitude */
+    /* Decoding, from a code to fp32. Shifts move the exponent and mantissa of the code to their
+     * places in an fp32 number. One exact multiplication then corrects the exponent bias, also for
+     * subnormals. */
+    uint32_t up; /* left shift that moves the code's sign to bit 31 */
+    /* arithmetic right shift that then moves exponent and mantissa to fp32's fields */
+    uint32_t down;
+    uint32_t mask;     /* bits of the sign and of the magnitude after both shifts */
+    float unbias;      /* 2^(127 - bias), the factor that corrects the exponent bias */
+    uint32_t sign;     /* the sign bit of a code */
+    uint32_t special;  /* the smallest magnitude that is not finite; 0x80 if the format has none */
+    uint32_t inf;      /* the magnitude of Inf; 0xff if the format has no Inf */
+    uint32_t lone_nan; /* the only code of NaN in the fnuz formats, 0x80; 0x100 in all others */
+    /* Range of the format: each nonzero finite value is at least 2^low and less than 2^high. */
+    int32_t low, high;
+    /* Encoding, from fp32 to a code, rounds to the nearest value with ties to even. A carry out of
+     * the mantissa correctly increments the exponent. */
+    uint32_t shift; /* number of fp32 mantissa bits that rounding removes */
+    /* difference of the exponent biases plus half a unit in the last place, as fp32 bits */
+    uint32_t rebias;
+    uint32_t min_normal; /* the smallest normal magnitude, as fp32 bits */
+    /* fp32 bits of a number whose unit in the last place is the smallest subnormal */
+    uint32_t magic;
+    uint32_t max_code; /* the largest finite magnitude, as a code */
 } bsmm_narrow_codec;
 
-/* The finite value of a code, the low 8 bits of `code`; what is above them is ignored. */
+/* Returns the value of a finite code, which is in the low 8 bits of `code`. The bits above them are
+ * ignored. */
 BSMM_SHARED float bsmm_narrow_finite(const bsmm_narrow_codec *k, uint32_t code) {
     uint32_t bits = (uint32_t)((int32_t)(code << k->up) >> k->down) & k->mask;
     return bsmm_bits_float(bits) * k->unbias;
@@ -38,7 +46,8 @@ BSMM_SHARED float bsmm_narrow_value(const bsmm_narrow_codec *k, uint32_t code) {
     return code == k->lone_nan ? bsmm_bits_float(0x7fc00000u) : value;
 }
 
-/* The code of a finite value, saturating. */
+/* Returns the code of a finite value. A value beyond the format's range saturates to the largest
+ * finite code. */
 BSMM_SHARED uint32_t bsmm_narrow_code(const bsmm_narrow_codec *k, float value) {
     uint32_t bits = bsmm_float_bits(value), a = bits & 0x7fffffffu;
     uint32_t normal = (a + k->rebias + (a >> k->shift & 1)) >> k->shift;
@@ -48,14 +57,15 @@ BSMM_SHARED uint32_t bsmm_narrow_code(const bsmm_narrow_codec *k, float value) {
     return code | (bits & 0x80000000u) >> k->up;
 }
 
-/* e4m3, for scales. */
+/* Returns the value of an e4m3 scale code. */
 BSMM_SHARED float bsmm_e4m3_scale(uint32_t code) {
     uint32_t bits = (uint32_t)((int32_t)(code << 24) >> 4) & 0x87f00000u;
-    float value = bsmm_bits_float(bits) * bsmm_bits_float(247u << 23); /* 2^120 */
+    /* 2^120 corrects the exponent bias */
+    float value = bsmm_bits_float(bits) * bsmm_bits_float(247u << 23);
     return (code & 0x7f) == 0x7f ? bsmm_bits_float(0x7fc00000u) : value;
 }
 
-/* ---- packed codes, spread to one per byte ---- */
+/* ---- packed codes, spread so that each code occupies one byte ---- */
 
 BSMM_SHARED void bsmm_spread4(uint32_t nibbles, uint32_t *bytes) {
     uint32_t even = nibbles & 0x0f0f0f0fu, odd = nibbles >> 4 & 0x0f0f0f0fu;
@@ -63,7 +73,7 @@ BSMM_SHARED void bsmm_spread4(uint32_t nibbles, uint32_t *bytes) {
     bytes[1] = bsmm_pick_bytes(even, odd, 0x7362);
 }
 
-/* Four codes from 24 bits. */
+/* Spreads four 6-bit codes, packed in 24 bits, to one code per byte. */
 BSMM_SHARED uint32_t bsmm_spread6(uint32_t word) {
     return (word & 0x3f) | (word & 0xfc0) << 2 | (word & 0x3f000) << 4 | (word & 0xfc0000) << 6;
 }

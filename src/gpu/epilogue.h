@@ -1,5 +1,5 @@
-/* From a sum to a stored result, as kernels do it: round((alpha * sum + beta * C + bias) / global)
- * of D, in double, rounded once. */
+/* The epilogue of GPU kernels: it converts an accumulator to a stored element of D. It computes
+ * (alpha * accumulator + beta * C + bias) / (global scale of D) in double and rounds once. */
 #ifndef BSMM_GPU_EPILOGUE_H
 #define BSMM_GPU_EPILOGUE_H
 
@@ -7,26 +7,27 @@
 
 typedef struct bsmm_gpu_epilogue {
     void *d;
-    const void *c, *bias;  /* NULL: none */
-    uint64_t d_row, d_col; /* elements from one row, one column to the next */
+    const void *c, *bias;  /* NULL if the GEMM has no C or no bias */
+    uint64_t d_row, d_col; /* strides of D's rows and columns, in elements */
     uint64_t c_row, c_col;
     double alpha, beta;
-    const float *globals[3]; /* of A, B and D, in the device's memory; NULL: 1 */
-    uint32_t divides[3];     /* the global scale is a divisor */
+    const float *globals[3]; /* Global scales of A, B and D, in device memory. NULL means 1. */
+    /* nonzero if the operand is divided by its global scale instead of multiplied */
+    uint32_t divides[3];
     uint32_t d_elem, c_elem, bias_elem;
-    uint32_t d_nan;            /* the code of NaN */
-    bsmm_narrow_codec d_codec; /* of an 8-bit D */
+    uint32_t d_nan;            /* the code that is stored for NaN */
+    bsmm_narrow_codec d_codec; /* the codec of an 8-bit D */
 } bsmm_gpu_epilogue;
 
-/* fp32, f16 or bf16 number `index`. */
+/* Loads element `index` of an fp32, f16 or bf16 array. */
 BSMM_DEVICE float bsmm_gpu_epilogue_load(uint32_t elem, const void *from, uint64_t index) {
     if (elem == BSMM_ELEM_F32) return ((const float *)from)[index];
     uint32_t code = ((const uint16_t *)from)[index];
     return elem == BSMM_ELEM_F16 ? bsmm_gpu_f16_value(code) : bsmm_bits_float(code << 16);
 }
 
-/* To fp32 by rounding to odd: what is inexact ends in 1, so that a second rounding to 22 bits or
- * fewer gives what one rounding would. */
+/* Rounds a double to fp32 by rounding to odd: an inexact result gets the last bit 1. A second
+ * rounding to 22 bits or fewer then gives the same result as rounding once. */
 BSMM_DEVICE float bsmm_gpu_epilogue_odd(double value) {
     float toward_zero = bsmm_double_toward_zero(value);
     uint32_t inexact = (double)toward_zero != value;
@@ -38,7 +39,8 @@ BSMM_DEVICE uint32_t bsmm_gpu_epilogue_bf16(float odd) {
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-/* Nearest even; overflows to Inf. Subnormals: the sum with 2^-1 has their last place. */
+/* Encodes fp32 as f16, to nearest even. Overflow gives Inf. For a subnormal result, adding 2^-1
+ * rounds at the last place of f16's subnormals. */
 BSMM_DEVICE uint32_t bsmm_gpu_epilogue_f16(float odd) {
     uint32_t bits = bsmm_float_bits(odd), a = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000;
     if (a >= 0x47800000u) return sign | 0x7c00;
@@ -46,8 +48,8 @@ BSMM_DEVICE uint32_t bsmm_gpu_epilogue_f16(float odd) {
     return sign | (a - 0x38000000u + 0xfff + (a >> 13 & 1)) >> 13;
 }
 
-/* The code of a value of D. f16 and bf16 overflow to Inf, 8-bit formats saturate; every NaN is the
- * same. */
+/* Returns the code of a value in D's format. f16 and bf16 overflow to Inf, and 8-bit formats
+ * saturate. Every NaN gives the same code. */
 BSMM_DEVICE uint32_t bsmm_gpu_epilogue_code(const bsmm_gpu_epilogue *e, double value) {
     if (isnan(value)) return e->d_nan;
     if (e->d_elem == BSMM_ELEM_F32) return bsmm_float_bits(bsmm_double_to_float(value));
@@ -64,10 +66,11 @@ BSMM_DEVICE double bsmm_gpu_epilogue_global(const bsmm_gpu_epilogue *e, int i) {
     return e->divides[i] ? 1 / global : global;
 }
 
-/* What one thread reads once for all of its results. */
+/* The factors of the epilogue that are the same for all results of a thread. Each thread loads them
+ * once. */
 typedef struct bsmm_gpu_epilogue_factors {
-    double factor; /* alpha and the operands' global scales */
-    double global; /* of D: what is divided by */
+    double factor; /* alpha times the global scales of A and B */
+    double global; /* the global scale of D, by which results are divided */
 } bsmm_gpu_epilogue_factors;
 
 BSMM_DEVICE bsmm_gpu_epilogue_factors bsmm_gpu_epilogue_begin(const bsmm_gpu_epilogue *e) {
@@ -77,7 +80,8 @@ BSMM_DEVICE bsmm_gpu_epilogue_factors bsmm_gpu_epilogue_begin(const bsmm_gpu_epi
     return f;
 }
 
-/* Stores D(row, col) from the sum over K of products of elements and block scales. */
+/* Stores D(row, col). `sum` is the accumulator: the dot product of a row of A and a row of B, with
+ * the block scales applied. */
 BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
                                          const bsmm_gpu_epilogue_factors *f, uint32_t row,
                                          uint32_t col, double sum) {
@@ -97,8 +101,9 @@ BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
         ((uint8_t *)e->d)[index] = (uint8_t)code;
 }
 
-/* A sum again in double, by all lanes together, in one fixed order; every lane gets it. For results
- * whose fp32 sum cannot be trusted: NaN, Inf, or so small that terms may have been lost. */
+/* Computes one dot product again in double. All lanes of the warp work together and add in a fixed
+ * order, and each lane gets the result. This is the slow path for an fp32 accumulator that cannot
+ * be trusted: NaN, Inf, or so small that terms may have been lost to underflow. */
 BSMM_DEVICE_RARE double bsmm_gpu_epilogue_sum_again(const bsmm_gpu_operand *a,
                                                     const bsmm_gpu_operand *b, uint32_t row,
                                                     uint32_t col, uint32_t k) {

@@ -1,4 +1,4 @@
-/* Finds embedded kernels and unpacks them. */
+/* Finds a compiled kernel (an image) that is embedded in the library, and decompresses it. */
 #include "gpu/images.h"
 
 #include <stdlib.h>

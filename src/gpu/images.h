@@ -1,43 +1,56 @@
-/* The compiled kernels inside the library: a table of images that the build generates
- * (cmake/images.cmake). Images of one source and code are compressed together, by zstd, as a pack:
- * instances of one body are alike. A pack is unpacked when one of its images is loaded on a device,
- * in about a millisecond for each megabyte, and not kept. */
+/* The compiled kernels that are embedded in the library. The build generates the table of them
+ * (cmake/images.cmake).
+ *
+ * An image is one compiled kernel source. All images of one source for one architecture form a
+ * pack, which zstd compresses as a whole, because instances of one kernel body resemble each other.
+ * A pack is decompressed whenever one of its images is loaded on a device, at about a millisecond
+ * per megabyte. The decompressed pack is not kept. */
 #ifndef BSMM_GPU_IMAGES_H
 #define BSMM_GPU_IMAGES_H
 
 #include "base/base.h"
 
 typedef struct bsmm_gpu_image {
-    const char
-        *name; /* "sm90a/gemm_bf16": the source below src/cuda, without .cu, or a row's name */
-    const char *code; /* "sm_90a": a cubin; "compute_80": PTX; "gfx942": a code object */
+    /* The kernel's source below src/cuda without ".cu", or the name of its row in tiles.def; for
+     * example "sm90a/gemm_bf16". */
+    const char *name;
+    /* The kind of machine code: "sm_90a" is a cubin, "compute_80" is PTX, "gfx942" is an AMD code
+     * object. */
+    const char *code;
     const unsigned char *pack;
-    size_t packed_bytes, pack_bytes; /* of the pack: as it is stored, unpacked */
-    size_t offset, bytes;            /* of the image in the unpacked pack */
+    size_t packed_bytes, pack_bytes; /* sizes of the pack, compressed and decompressed, in bytes */
+    size_t offset, bytes;            /* position of the image in the decompressed pack, in bytes */
 } bsmm_gpu_image;
 
-/* Ends with a row without a name. Empty in a build without compilers for GPUs. */
+/* The table of embedded images. It ends with a row whose name is NULL, and it is empty in a build
+ * that has no compiler for GPUs. */
 extern const bsmm_gpu_image bsmm_gpu_images[];
 
-/* How well a device runs a code: 0 not at all; of two, the greater is better. */
+/* Returns how well a device runs a kind of machine code. 0 means that the device cannot run it, and
+ * a greater number is better. */
 typedef int bsmm_gpu_rank(const void *device, const char *code);
 
-/* The image of a name that a device runs best; with rank NULL any of that name. NOT_FOUND for an
- * unknown name, and so in a build without compilers for GPUs; OK and *image NULL where the device
- * runs none. Thread-safe. */
+/* Finds the image with this name that runs best on the device. If `rank` is NULL, any image with
+ * this name will do.
+ *
+ * Returns NOT_FOUND for an unknown name; in a build that has no compiler for GPUs every name is
+ * unknown. Returns OK and sets *image to NULL if the device can run no image with this name.
+ * Thread-safe. */
 bsmm_status bsmm_gpu_image_find(const char *name, bsmm_gpu_rank *rank, const void *device,
                                 const bsmm_gpu_image **image);
 
-/* An image's bytes, aligned to 64, a 0 behind them. */
+/* A decompressed image. Its bytes are aligned to 64, and a zero byte follows them. */
 typedef struct bsmm_gpu_unpacked {
-    void *memory; /* for free() */
+    void *memory; /* the allocation, which the caller passes to free() */
     const void *bytes;
 } bsmm_gpu_unpacked;
 
-/* MEMORY; FORMAT where the pack is damaged, which its checksum shows. Thread-safe. */
+/* Decompresses the pack that contains the image. Returns MEMORY if the allocation fails, and FORMAT
+ * if the pack's checksum shows that it is damaged. Thread-safe. */
 bsmm_status bsmm_gpu_image_unpack(const bsmm_gpu_image *image, bsmm_gpu_unpacked *unpacked);
 
-/* Puts a file's bytes into the library as bsmm_gpu_pack_SYMBOL; for the generated table. */
+/* Embeds the bytes of a file in the library under the symbol bsmm_gpu_pack_SYMBOL. Only the
+ * generated table of images uses it. */
 #define BSMM_GPU_PACK(symbol, path)                                                                \
     __asm__(".pushsection .rodata\n"                                                               \
             ".balign 64\n"                                                                         \

@@ -1,5 +1,6 @@
-/* An operand as kernels see it where no faster reader knows its format: any element, order and
- * scale layout. Plain C for the host too, so that tests read on a CPU what a GPU computes. */
+/* Reads single elements and scales of an operand with any element format, storage order and scale
+ * layout. Kernels use it on their slow paths, where no reader for one format exists. It is plain C,
+ * so that tests compute on a CPU the same values as a GPU. */
 #ifndef BSMM_GPU_OPERAND_H
 #define BSMM_GPU_OPERAND_H
 
@@ -9,15 +10,16 @@
 
 typedef struct bsmm_gpu_operand {
     const uint8_t *data, *scales;
-    uint64_t row_step, col_step;    /* elements from one row, one column to the next */
-    uint32_t elem, bits;            /* bsmm_elem and its width */
-    uint32_t scale;                 /* bsmm_scale */
-    bsmm_narrow_codec codec;        /* of elements of 8 bits and fewer */
-    bsmm_axis_map row_map, col_map; /* offset of an element's scale: the sum of both, in scales */
+    uint64_t row_step, col_step; /* strides of rows and columns, in elements */
+    uint32_t elem, bits;         /* bsmm_elem, and the width of a code in bits */
+    uint32_t scale;              /* bsmm_scale */
+    bsmm_narrow_codec codec;     /* used for elements of at most 8 bits */
+    /* The index of an element's scale is the sum of both maps, at its row and its column. */
+    bsmm_axis_map row_map, col_map;
 } bsmm_gpu_operand;
 
-/* Bytes at any address: 6-bit codes lie across bytes, and operands need no more alignment than
- * their elements. */
+/* Returns the code of one element. Loads bytes where a code may have any address: 6-bit codes
+ * straddle bytes, and an operand is only aligned to its elements. */
 BSMM_SHARED uint32_t bsmm_gpu_code(const bsmm_gpu_operand *o, uint32_t row, uint32_t col) {
     uint64_t index = row * o->row_step + col * o->col_step;
     if (o->bits == 8) return o->data[index];
@@ -36,14 +38,15 @@ BSMM_SHARED float bsmm_gpu_f16_value(uint32_t code) {
     return bsmm_bits_float((code & 0x8000) << 16 | 0x7f800000u | (code & 0x3ff) << 13);
 }
 
-/* An element's value, which fp32 holds exactly. */
+/* Returns the value of an element's code. Every element format is exact in fp32. */
 BSMM_SHARED float bsmm_gpu_elem(const bsmm_gpu_operand *o, uint32_t code) {
     if (o->bits <= 8) return bsmm_narrow_value(&o->codec, code);
     if (o->elem == BSMM_ELEM_BF16) return bsmm_bits_float(code << 16);
     return o->elem == BSMM_ELEM_F16 ? bsmm_gpu_f16_value(code) : bsmm_bits_float(code);
 }
 
-/* The value of a scale code; 2^-127 is a subnormal of fp32. */
+/* Returns the value of a scale code. The smallest e8m0 scale, 2^-127, is a subnormal fp32
+ * number. */
 BSMM_SHARED float bsmm_gpu_scale_value(uint32_t scale, uint32_t code) {
     if (scale == BSMM_SCALE_E8M0)
         return bsmm_bits_float(code == 255 ? 0x7fc00000u : code ? code << 23 : 0x00400000u);
@@ -51,7 +54,7 @@ BSMM_SHARED float bsmm_gpu_scale_value(uint32_t scale, uint32_t code) {
     return scale == BSMM_SCALE_F32 ? bsmm_bits_float(code) : 1;
 }
 
-/* The scale of the block that holds (row, col). */
+/* Returns the scale of the block that contains (row, col). */
 BSMM_SHARED float bsmm_gpu_scale(const bsmm_gpu_operand *o, uint32_t row, uint32_t col) {
     if (o->scale == BSMM_SCALE_NONE) return 1;
     uint64_t offset = bsmm_axis_at(&o->row_map, row) + bsmm_axis_at(&o->col_map, col);
@@ -60,7 +63,7 @@ BSMM_SHARED float bsmm_gpu_scale(const bsmm_gpu_operand *o, uint32_t row, uint32
     return bsmm_gpu_scale_value(o->scale, code);
 }
 
-/* Element times block scale, exact. */
+/* Returns the element times its block scale. The product is exact in double. */
 BSMM_SHARED double bsmm_gpu_value(const bsmm_gpu_operand *o, uint32_t row, uint32_t col) {
     return (double)bsmm_gpu_elem(o, bsmm_gpu_code(o, row, col)) *
            (double)bsmm_gpu_scale(o, row, col);

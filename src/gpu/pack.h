@@ -1,14 +1,17 @@
-/* Packing: an operand of any format becomes what the tensor cores eat, rows of bf16 or 8-bit floats
- * with K contiguous, beside one fp32 scale for each row and 128 of K.
+/* Packing converts an operand of any format to an operand that tensor cores can multiply: rows of
+ * bf16 or 8-bit floats with K contiguous, and one fp32 scale for each group. A group is 128
+ * consecutive elements along K in one row.
  *
- *     value(r, k) = packed(r, k) * group_scale[k / 128][r] * global       exactly, unless FAST
+ *     value(r, k) = packed(r, k) * group_scale[k / 128][r] * global      (exact, except for FAST)
  *
- * A packed operand is one piece of device memory, as bsmm_pack_plan_make lays it out: a header of
- * 64 bytes; group scales, fp32 [padded K / 128][rows padded to 4]; elements, row-major [rows][K
- * padded to 128], zeros behind K. Rows that only padding has are not there (TMA reads them as 0).
+ * A packed operand is one piece of device memory, whose layout bsmm_pack_plan_make chooses. A
+ * header of 64 bytes comes first. The group scales follow, as fp32 [padded K / 128][rows padded to
+ * 4]. The elements come last, row-major [rows][K padded to 128], with zeros past the end of K.
+ * Padding rows are not stored, because TMA reads them as 0.
  *
- * What does not fit is never lost silently: the kernels say in the header how far the values reach,
- * and whoever multiplies two packed operands asks bsmm_pack_pair_fits first, on the device. */
+ * Packing never loses a value silently. The packing kernels record the range of the values in the
+ * header. Before a kernel multiplies two packed operands, it calls bsmm_pack_pair_fits on the
+ * device. */
 #ifndef BSMM_GPU_PACK_H
 #define BSMM_GPU_PACK_H
 
@@ -17,52 +20,63 @@
 
 enum { BSMM_PACK_GROUP = 128, BSMM_PACK_HEADER_BYTES = 64 };
 
-/* Into what, and how. */
+/* The element type that packing writes, and how it treats scales. */
 typedef enum bsmm_pack_route {
-    /* bf16. Any elements of 8 bits and fewer; bf16; f16 and f32 whose values bf16 holds. */
+    /* Packs to bf16. Takes any elements of at most 8 bits, bf16, and those f16 and f32 operands
+     * whose values are exact in bf16. */
     BSMM_PACK_BF16 = 0,
-    /* 8-bit floats. e2m1, e2m3, e3m2 with e8m0 scales: e4m3, the scales folded into its exponents;
-     * blocks that span more than 14, 11, 9 binades in a group make it WIDE. 8-bit elements with
-     * fp32 scales or none: their own bytes, in another order. */
+    /* Packs to 8-bit floats, exactly. e2m1, e2m3 and e3m2 elements with e8m0 scales become e4m3,
+     * and the block scales are folded into the exponents. If the blocks of one group span more than
+     * 14 (e2m1), 11 (e2m3) or 9 (e3m2) binades, the operand is marked WIDE. 8-bit elements with
+     * fp32 scales or without scales keep their bytes and are only reordered. */
     BSMM_PACK_FP8 = 1,
-    /* 8-bit elements with e8m0 scales, folded with rounding: an element's error is at most 2^-10
-     * (e4m3; e5m2: 2^-17) of its group's scale, and only elements below 2^-6 (2^-14) of that lose
-     * bits. A group's scale is at most 2^8 times the one that puts its largest magnitude at 240
-     * (2^15) or more, and 2^8 times any of its blocks' scales, or it is that one. Inf makes it
-     * WIDE. */
+    /* Packs 8-bit elements with e8m0 scales to 8-bit floats. Folding a block scale into the
+     * elements rounds them.
+     *
+     * The absolute error of a packed element is at most 2^-10 for e4m3 and 2^-17 for e5m2, before
+     * the group scale multiplies it. Only packed elements below 2^-6 (e4m3) or 2^-14 (e5m2) lose
+     * bits.
+     *
+     * The group's own scale is the smallest that keeps its elements from overflowing: with it the
+     * largest magnitude is at least 240 (e4m3) or 2^15 (e5m2). A group uses its row's common scale
+     * instead if that scale is at most 2^8 times the group's own scale and at most 2^8 times the
+     * scale of each of its blocks. An operand that contains Inf is marked WIDE. */
     BSMM_PACK_FAST = 2
 } bsmm_pack_route;
 
-/* What all groups together look like; 0 in the fields of exponents: no value but 0, Inf and NaN.
- * Atomic maxima, so that the order of threads cannot show. */
+/* Header of a packed operand: a summary of all of its groups. An exponent field is 0 if every value
+ * is 0, Inf or NaN. Threads update the fields by atomic maxima, so their order does not matter. */
 typedef struct bsmm_pack_header {
     uint32_t flags; /* bsmm_pack_flags */
-    uint32_t high;  /* 512 + h: every finite value is less than 2^h */
-    uint32_t low;   /* 512 - l: every nonzero value is at least 2^l */
-    uint32_t inner; /* 512 - i: every nonzero packed element is at least 2^i */
+    uint32_t high;  /* 512 + h, where every finite value is less than 2^h */
+    uint32_t low;   /* 512 - l, where every nonzero value is at least 2^l */
+    uint32_t inner; /* 512 - i, where every nonzero packed element is at least 2^i */
     uint32_t reserved[12];
 } bsmm_pack_header;
 
 typedef enum bsmm_pack_flags {
-    BSMM_PACK_SCALED = 1, /* some group scale is not 1 */
-    BSMM_PACK_WIDE = 2,   /* some group does not fit: its packed elements are not its values */
-    BSMM_PACK_UNEVEN = 4  /* FP8, FAST of e8m0: a row may have groups of different scales */
+    BSMM_PACK_SCALED = 1, /* at least one group scale is not 1 */
+    /* at least one group does not fit: its packed elements are not its values */
+    BSMM_PACK_WIDE = 2,
+    /* routes FP8 and FAST with e8m0 scales: groups of one row may have different scales */
+    BSMM_PACK_UNEVEN = 4
 } bsmm_pack_flags;
 
-/* Whether products of the two, their sums and their scaled sums over K <= 2^log2_k stay inside
- * fp32's normal range, if group scales are multiplied with each other first. */
+/* Returns true if two packed operands can be multiplied in fp32: all products, dot products over K
+ * <= 2^log2_k and scaled dot products stay in fp32's normal range. The group scales must be
+ * multiplied with each other before they multiply a dot product. */
 BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_header *b,
                                      uint32_t log2_k) {
     bool fits = !((a->flags | b->flags) & BSMM_PACK_WIDE);
-    if (!a->high || !b->high) return fits; /* one has no values */
+    if (!a->high || !b->high) return fits; /* one operand has no nonzero finite values */
     return fits && a->low + b->low <= 1024 + 110 && a->inner + b->inner <= 1024 + 110 &&
            a->high + b->high + log2_k <= 1024 + 126;
 }
 
-/* Whether bf16 holds the values of both, packed to 8 bits by any route, as they are, and
- * bsmm_pack_pair_fits would hold for them as bf16. slack: by how many binades the largest value may
- * lie below what its block's exponent allows (FAST). What FP8 tells is at most some binades too
- * high. */
+/* Returns true if bf16 holds all values of an operand that was packed to 8 bits, without group
+ * scales. `slack` is the number of binades by which the largest value of a block may lie below the
+ * maximum that the block's exponent allows. Only the route FAST needs it. The header that the route
+ * FP8 writes may overstate the largest value by some binades. */
 BSMM_SHARED bool bsmm_pack_is_plain(const bsmm_pack_header *h, uint32_t slack) {
     return !h->high || (h->high + slack <= 512 + 127 && h->low <= 512 + 126);
 }
@@ -74,66 +88,82 @@ BSMM_SHARED bool bsmm_pack_pair_plain(const bsmm_pack_header *a, const bsmm_pack
     return a->low + b->low <= 1024 + 110 && a->high + b->high + log2_k <= 1024 + 126;
 }
 
-/* Elements two at a time: a code at the top of a 16-bit half moves to where the exponent and
- * mantissa of a 16-bit float lie, and one exact product corrects the bias. */
+/* Decodes 8-bit elements in pairs, one in each 16-bit half of a uint32. Shifts move the code from
+ * the top of the half to the exponent and mantissa of a 16-bit float, and one exact multiplication
+ * corrects the exponent bias. */
 typedef struct bsmm_pair_codec {
-    uint32_t down, mask; /* of the magnitudes, in both halves */
-    uint32_t up;         /* bf16: the factor that moves there what stands at the top of a byte */
-    uint32_t unbias;     /* the power of two, in both halves */
-    uint32_t special;    /* in each byte: what makes bit 7 of a magnitude that is not finite */
+    uint32_t down, mask; /* shift and mask of the magnitudes, for both halves at once */
+    uint32_t up;     /* bf16 only: factor that moves a code from the top of a byte to its place */
+    uint32_t unbias; /* the power of two that corrects the exponent bias, in both halves */
+    /* Addend for each byte that sets bit 7 exactly if the magnitude is not finite. */
+    uint32_t special;
 } bsmm_pair_codec;
 
-/* Where words of four scale codes lie: the first byte of row r's w-th is at
- * r % 32 * low + r / 32 % 4 * middle + r / 128 * high + w * across. */
+/* The layout of scale codes that are stored as aligned uint32 words of four e8m0 or e4m3 codes.
+ * Word w of row r begins at byte r % 32 * low + r / 32 % 4 * middle + r / 128 * high + w *
+ * across. */
 typedef struct bsmm_pack_words {
     uint32_t low, middle;
     uint64_t high, across;
 } bsmm_pack_words;
 
-/* One launch's parameters, passed by value. */
+/* The parameters of one launch of a packing kernel, which are passed by value. An item is the run
+ * of elements along K that one thread loads at once. */
 typedef struct bsmm_pack_job {
     const uint8_t *data;
     const uint8_t *scales;
-    uint64_t line_bytes; /* from one row (ORDER_COL: column) to the next */
+    /* stride of rows, or of columns if the operand is in column order, in bytes */
+    uint64_t line_bytes;
     uint32_t rows, cols;
-    uint32_t scale;            /* bsmm_scale */
-    uint32_t route;            /* bsmm_pack_route */
-    uint32_t aligned;          /* whole items of source elements may be loaded at once */
-    uint32_t lanes_log2;       /* threads side by side along K */
-    uint32_t share;            /* neighbours whose items have one block: 1, 2 or 4 */
-    uint32_t fours;            /* scales of four blocks (32 of e8m0, 16 of e4m3) from a multiple of
-                                  four on lie side by side, in an aligned word; 2: as words has it */
-    int32_t fit_low, fit_high; /* BF16: block exponents that need no group scale */
-    int32_t fold;    /* FP8: largest shift of the element's values that e4m3 holds exactly */
-    uint32_t window; /* FP8: how far below it the smallest is; FAST: how far below the row's scale
-                        a group's own and its blocks' may lie */
-    bsmm_narrow_codec codec, to; /* of the elements, of an 8-bit result */
+    uint32_t scale;   /* bsmm_scale */
+    uint32_t route;   /* bsmm_pack_route */
+    uint32_t aligned; /* nonzero if every item of the source is aligned and can be loaded at once */
+    uint32_t lanes_log2; /* log2 of the number of neighboring threads that work along K */
+    uint32_t share; /* number of neighboring threads (1, 2 or 4) whose items lie in one block */
+    /* Nonzero if the scales of four consecutive blocks, beginning at a multiple of four, form one
+     * aligned uint32. The value 2 means that `words` says where it lies. Blocks have 32 elements
+     * for e8m0 and 16 for e4m3. */
+    uint32_t fours;
+    int32_t fit_low, fit_high; /* route BF16: range of block exponents that need no group scale */
+    /* route FP8: largest power of two by which an element can be multiplied and stay exact in
+     * e4m3 */
+    int32_t fold;
+    /* Route FP8: number of binades from the largest block scale of a group down to the smallest
+     * that still fits. Route FAST: number of binades by which a group's own scale and its block
+     * scales may lie below the row's scale. */
+    uint32_t window;
+    bsmm_narrow_codec codec, to; /* codec of the source's elements, and codec of an 8-bit result */
     bsmm_pair_codec pair;
-    bsmm_axis_map row_map, col_map; /* of elements */
+    bsmm_axis_map row_map, col_map; /* elements' rows and columns to offsets of scales */
     bsmm_pack_words words;
     void *elements;
-    uint64_t element_pitch; /* bytes from row to row */
-    float *group_scales;    /* NULL: a group whose scale is not 1 is WIDE */
-    uint64_t group_pitch;   /* floats from one 128 of K to the next */
+    uint64_t element_pitch; /* stride of the packed rows, in bytes */
+    /* destination of the group scales; NULL: a group whose scale is not 1 is marked WIDE */
+    float *group_scales;
+    uint64_t group_pitch; /* stride from one group of K to the next, in floats */
     bsmm_pack_header *header;
 } bsmm_pack_job;
 
-/* Packing to bf16 by the blocks of another kernel (sm80/pack_plain.h), of values that bf16 is known
- * to hold as they are. */
+/* Parameters for packing to bf16 by the blocks of a GEMM kernel (sm80/pack_plain.h). bf16 is known
+ * to hold all the values without group scales. */
 typedef struct bsmm_pack_plain {
-    bsmm_pack_job job;       /* of elements of 4, 6 or 8 bits with e8m0 scales */
-    uint32_t bits, by_rows;  /* by_rows: 1, K is contiguous; or 0 */
-    uint32_t columns, parts; /* of what a launch's blocks would pack: along K, in all */
+    bsmm_pack_job job;      /* for elements of 4, 6 or 8 bits with e8m0 scales */
+    uint32_t bits, by_rows; /* bits per element; by_rows is 1 if K is contiguous, else 0 */
+    /* Number of parts into which a launch would split the packing: `columns` parts along K, `parts`
+     * in all. */
+    uint32_t columns, parts;
 } bsmm_pack_plain;
 
-/* fp32 scales of fp8_group128 and fp8_block128 for an engine that takes the elements as they are:
- * f32 [cols][pitch], to[c * pitch + r] for r < rows; padding (r < pitch) is 0. */
+/* Parameters for copying the fp32 scales of fp8_group128 and fp8_block128 operands to a layout that
+ * TMA can load. The engine reads the elements in place. The result is fp32 [cols][pitch] with
+ * element (r, c) at to[c * pitch + r]. Padding is 0. */
 typedef struct bsmm_pack_scales_job {
     const float *scales;
     float *to;
-    uint64_t row_pitch, col_pitch;   /* floats in `to` */
-    uint32_t rows, cols;             /* to write */
-    uint32_t known_rows, known_cols; /* beyond them 0 */
+    uint64_t row_pitch, col_pitch; /* strides of rows and columns of `to`, in floats */
+    uint32_t rows, cols;           /* extent of `to`, including its padding */
+    /* extent of the source; all beyond it is padding and becomes 0 */
+    uint32_t known_rows, known_cols;
     bsmm_axis_map row_map, col_map;
 } bsmm_pack_scales_job;
 

@@ -1,25 +1,28 @@
-/* What one thread of the packing kernels does with its item, a run of elements along K inside one
- * block and one row. An item's 8 (bf16 out) or 16 codes come one per byte in words.
+/* The work of one thread of a packing kernel. The thread owns an item: a run of elements along K
+ * that lie in one block and one row. An item has 8 elements if the result is bf16 and 16 if it is
+ * an 8-bit float. Its codes arrive one per byte in uint32 words.
  *
  *     look -> maxima over the items of the group -> decide -> emit
- */
+ *
+ * "look" finds the range of an item's values, "decide" chooses the scale of the group of 128
+ * elements along K, and "emit" writes the packed elements. */
 #ifndef BSMM_GPU_PACK_LANE_H
 #define BSMM_GPU_PACK_LANE_H
 
 #include "gpu/pack.h"
 
-enum { BSMM_LANE_BIAS = 1024 }; /* keeps exponents positive */
+enum { BSMM_LANE_BIAS = 1024 }; /* the bias that keeps stored exponents positive */
 
-/* An item's block scale. */
+/* The block scale of an item. */
 typedef struct bsmm_lane_scale {
-    int exponent; /* e8m0 */
-    float factor; /* e4m3, f32 */
-    bool is_nan;  /* e8m0, e4m3 */
+    int exponent; /* the exponent of an e8m0 scale */
+    float factor; /* the value of an e4m3 or fp32 scale */
+    bool is_nan;  /* true if an e8m0 or e4m3 scale is NaN */
 } bsmm_lane_scale;
 
 BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
     bsmm_lane_scale s = {0, 1, false};
-    if (scale == 1) { /* e8m0 */
+    if (scale == 1) { /* BSMM_SCALE_E8M0 */
         s.exponent = (int)code - 127;
         s.is_nan = code == 255;
     }
@@ -31,9 +34,9 @@ BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
     return s;
 }
 
-/* ---- look ---- */
+/* ---- look: the range of an item's values ---- */
 
-/* Whether any of the words' codes is not a zero. */
+/* Returns true if any element of the item is nonzero. */
 BSMM_SHARED bool bsmm_lane_any(const bsmm_narrow_codec *k, const uint32_t *codes, int words) {
     uint32_t any = 0;
     for (int i = 0; i < words; i++)
@@ -41,14 +44,15 @@ BSMM_SHARED bool bsmm_lane_any(const bsmm_narrow_codec *k, const uint32_t *codes
     return any & (k->sign - 1) * 0x01010101u;
 }
 
-/* How many binades the item's values can go up before the largest overflows. */
+/* Returns the number of binades by which the item's values can grow before the largest
+ * overflows. */
 BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes, int words) {
     uint32_t mantissa = 23 - k->shift, largest = 1;
     for (int i = 0; i < 4 * words; i++) {
         uint32_t magnitude = codes[i / 4] >> 8 * (i % 4) & (k->sign - 1);
         if (magnitude < k->special) largest = bsmm_max_u32(largest, magnitude);
     }
-    int normalized = 0; /* binades by which a subnormal goes up to the least normal */
+    int normalized = 0; /* binades from the subnormal up to the smallest normal number */
     while (largest >> mantissa == 0) {
         largest <<= 1;
         normalized++;
@@ -56,8 +60,9 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
     return (int)((k->max_code - largest) >> mantissa) + normalized;
 }
 
-/* What of an item the group's maxima are made of: in the high half the exponent that may not be
- * exceeded, in the low half, negated, the lowest. 0: nothing. */
+/* Returns an item's contribution to the maxima of its group. The high half is the biased exponent
+ * that the group scale must cover, and the low half is the negated lowest exponent. 0 means that
+ * the item constrains nothing. */
 BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                     const uint32_t *codes, int words) {
     if (job->scale != 1 || s->is_nan || !bsmm_lane_any(&job->codec, codes, words)) return 0;
@@ -66,24 +71,27 @@ BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_sc
     return (uint32_t)(BSMM_LANE_BIAS + top) << 16 | (uint32_t)(BSMM_LANE_BIAS - s->exponent);
 }
 
-/* FAST: Inf times an element that has become 0 would be NaN, so the packed form is not for it. */
+/* Returns the flags of an item on the route FAST. Folding a scale may round an element to 0, and
+ * Inf times 0 would become NaN, so an operand that contains Inf is marked WIDE. */
 BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                           const uint32_t *codes) {
     const bsmm_narrow_codec *k = &job->codec;
     uint32_t inf = k->special, met = 0;
-    if (job->route != BSMM_PACK_FAST || k->shift != 21 || s->is_nan) return 0; /* not e5m2 */
+    /* only e5m2 has Inf */
+    if (job->route != BSMM_PACK_FAST || k->shift != 21 || s->is_nan) return 0;
     for (int i = 0; i < 16; i++)
         met |= (codes[i / 4] >> 8 * (i % 4) & (k->sign - 1)) == inf;
     return met ? BSMM_PACK_WIDE : 0u;
 }
 
-/* ---- decide ---- */
+/* ---- decide: the scale of a group ---- */
 
-/* A group's scale and what its items tell the header. */
+/* The scale of a group of 128 elements along K, and what the group contributes to the operand's
+ * header. */
 typedef struct bsmm_lane_group {
-    int exponent; /* e8m0: of the scale */
+    int exponent; /* the scale's exponent, if block scales are e8m0 */
     float scale;
-    uint32_t flags, high, low, inner; /* as in bsmm_pack_header */
+    uint32_t flags, high, low, inner; /* the fields of bsmm_pack_header */
 } bsmm_lane_group;
 
 BSMM_SHARED void bsmm_lane_extent(bsmm_lane_group *g, int high, int low, int inner) {
@@ -98,14 +106,15 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_unscaled(const bsmm_narrow_codec *k) {
     return g;
 }
 
-/* e4m3 scales: 2^-9 to 448. */
+/* The values of e4m3 scales lie between 2^-9 and 448. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_e4m3(const bsmm_narrow_codec *k) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
     bsmm_lane_extent(&g, k->high + 9, k->low - 9, k->low - 9);
     return g;
 }
 
-/* A scale of Inf makes Inf - Inf of a group's products where the group's sum is one Inf. */
+/* A scale of Inf marks the group WIDE. The tensor core would sum the elements before the scale
+ * multiplies them and give one Inf, where the exact result is Inf - Inf = NaN. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float scale) {
     bsmm_lane_group g = {0, scale, BSMM_PACK_SCALED, 0, 0, 0};
     uint32_t magnitude = bsmm_float_bits(scale) & 0x7fffffffu;
@@ -116,21 +125,25 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float s
     return g;
 }
 
-/* bf16: as they are where they fit, else the largest block's exponent leaves the group. */
+/* Chooses the scale of a group for bf16. If bf16 holds all values, the scale is 1. Otherwise the
+ * exponent of the largest block becomes the group scale. */
 BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int low) {
     bool fits = low >= -126 && high <= 127;
     g->exponent = fits ? 0 : top;
     if (low - g->exponent < -126) g->flags |= BSMM_PACK_WIDE;
 }
 
-/* The largest exponent that a row's groups share a scale for: a little above the largest of its
- * first group's blocks', so that the whole window is likely to hold. */
+/* Returns the largest block exponent that the common scale of a row covers. It lies a little above
+ * the largest block exponent of the row's first group, so that the other groups are likely to fit
+ * in the window too. */
 BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }
 
-/* FP8: the row's scale where all of the group's blocks fit in its window, else its own. An empty
- * group, of which the header tells nothing, has one of at most 1, lest it become Inf times 0. */
+/* Chooses the scale of a group on the route FP8. The group uses its row's common scale if all of
+ * its blocks fit in the window of that scale, else a scale of its own. An empty group adds nothing
+ * to the header, so its scale is at most 1: a larger one might overflow and make NaN from Inf times
+ * 0. */
 BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                    int top, int bottom, int row_top) {
     bool fits =
@@ -143,8 +156,10 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
     return top;
 }
 
-/* FAST: the row's scale, where fp32 holds it and both the group's own, the least that keeps its
- * elements from overflowing, and its smallest block's lie in the window. */
+/* Chooses the scale of a group on the route FAST. The group's own scale is the smallest that keeps
+ * its elements from overflowing. The group uses its row's common scale instead if fp32 holds that
+ * scale and if the group's own scale and its smallest block scale both lie within the window below
+ * it. */
 BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                     int top, int bottom, int row_top) {
     int least = top < bottom ? top : bottom;
@@ -153,7 +168,7 @@ BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g
     if (!fits) g->flags |= BSMM_PACK_UNEVEN;
     int own = maxima ? top : 0;
     if (fits) own = row_top;
-    g->exponent = own < -149 ? -149 : own; /* fp32's least */
+    g->exponent = own < -149 ? -149 : own; /* the smallest subnormal of fp32 */
 }
 
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uint32_t maxima,
@@ -174,7 +189,8 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
     return g;
 }
 
-/* row_top: as bsmm_lane_row_top has it; of FP8 and FAST with e8m0 scales only. */
+/* Chooses the scale of a group. row_top is the result of bsmm_lane_row_top; only the routes FP8 and
+ * FAST with e8m0 scales use it. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                              uint32_t maxima, int row_top) {
     bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)
@@ -185,15 +201,17 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsm
     return g;
 }
 
-/* ---- emit ---- */
+/* ---- emit: the packed elements ---- */
 
-/* fp32 bits whose high half is the bf16 of a value that bf16 holds; one NaN, the hardware's. */
+/* Returns fp32 bits whose high half is the bf16 code of a value that is exact in bf16. Every NaN
+ * becomes the one that the hardware makes. */
 BSMM_SHARED uint32_t bsmm_lane_bf16(float value) {
     uint32_t bits = bsmm_float_bits(value);
     return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fff0000u : bits;
 }
 
-/* 8 codes to 8 bf16; exact, so that the low halves are 0. */
+/* Decodes 8 codes to 8 bf16. The conversion is exact, so the low halves of the fp32 numbers are
+ * 0. */
 BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t *codes,
                                      float factor, bool is_nan, uint32_t *to) {
     for (int i = 0; i < 4; i++) {
@@ -205,25 +223,27 @@ BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t 
     }
 }
 
-/* e4m3 codes of e2m1's magnitudes times 2^shift, -8 <= shift <= 6: bytes 0 to 3 and 4 to 7. From
- * 2^-5 on all are normal and a shift adds to the exponents. */
+/* Makes a lookup table of the e4m3 codes of e2m1's eight magnitudes times 2^shift, for -8 <= shift
+ * <= 6. Down to shift -5 all nonzero results are normal, and the shift is simply added to the
+ * exponents. */
 BSMM_SHARED void bsmm_lane_e2m1_codes(int shift, uint32_t codes[2]) {
     uint32_t step = (uint32_t)shift * 8u;
-    codes[0] = 0x3c383000u + step * 0x01010100u; /* 0 stays 0 */
+    codes[0] = 0x3c383000u + step * 0x01010100u; /* the code of 0 stays 0 */
     codes[1] = 0x4c484440u + step * 0x01010101u;
     if (shift == -6) codes[0] = 0x0c080400u, codes[1] = 0x1c181410u;
     if (shift == -7) codes[0] = 0x06040200u, codes[1] = 0x14100c08u;
     if (shift == -8) codes[0] = 0x03020100u, codes[1] = 0x0c080604u;
 }
 
-/* Four e2m1 codes, one per byte, to e4m3. */
+/* Converts four e2m1 codes, one per byte, to e4m3 by a table lookup. */
 BSMM_SHARED uint32_t bsmm_lane_look_up(const uint32_t table[2], uint32_t codes) {
     uint32_t magnitudes = codes & 0x07070707u, pairs = magnitudes | magnitudes >> 4;
     uint32_t selectors = bsmm_pick_bytes(pairs, 0, 0x4420);
     return bsmm_pick_bytes(table[0], table[1], selectors) | (codes & 0x08080808u) << 4;
 }
 
-/* Four codes of `from`, all finite, times factor, to codes of `to`. */
+/* Multiplies four finite codes of the format `from` by a factor and encodes the products in the
+ * format `to`. */
 BSMM_SHARED uint32_t bsmm_lane_recode(const bsmm_narrow_codec *from, const bsmm_narrow_codec *to,
                                       uint32_t codes, float factor) {
     uint32_t recoded = 0;
@@ -234,7 +254,7 @@ BSMM_SHARED uint32_t bsmm_lane_recode(const bsmm_narrow_codec *from, const bsmm_
     return recoded;
 }
 
-/* Codes that are not finite stay as they are. */
+/* Copies the codes of Inf and NaN unchanged. */
 BSMM_SHARED uint32_t bsmm_lane_keep_special(const bsmm_narrow_codec *k, uint32_t codes,
                                             uint32_t recoded) {
     for (int i = 0; i < 4; i++)
@@ -245,8 +265,9 @@ BSMM_SHARED uint32_t bsmm_lane_keep_special(const bsmm_narrow_codec *k, uint32_t
     return recoded;
 }
 
-/* 16 codes to 8-bit floats, the scale folded in. same: source and result have one format, so that
- * codes that are not finite, and all where the factor is 1, stay as they are. */
+/* Converts 16 codes to 8-bit floats and multiplies them by a factor, the folded block scale. `same`
+ * means that source and result have one format: then Inf and NaN stay unchanged, and if the factor
+ * is 1, so do all codes. */
 BSMM_SHARED void bsmm_lane_emit_fp8(const bsmm_pack_job *job, const uint32_t *codes, bool same,
                                     float factor, bool is_nan, uint32_t *to) {
     bool copied = same && factor == 1;
@@ -264,7 +285,8 @@ BSMM_SHARED void bsmm_lane_emit_e2m1(int shift, const uint32_t *codes, bool is_n
         to[i] = is_nan ? 0x7f7f7f7fu : bsmm_lane_look_up(table, codes[i]);
 }
 
-/* An item's 16 bytes. `bits` (of the source) and `out` are constants where this is inlined. */
+/* Writes the 16 packed bytes of an item. `bits`, the width of a source element, and `out`, the
+ * width of a result, are compile-time constants after inlining. */
 BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                 const bsmm_lane_group *g, const uint32_t *codes, int bits, int out,
                                 uint32_t *to) {
@@ -279,9 +301,10 @@ BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale 
         bsmm_lane_emit_fp8(job, codes, bits == 8, factor, s->is_nan, to);
 }
 
-/* ---- f32, f16 and bf16, 8 values to bf16 ---- */
+/* ---- f32, f16 and bf16 elements: 8 values to bf16 ---- */
 
-/* As bsmm_lane_look; *inexact: bf16 does not hold one of the values. */
+/* Like bsmm_lane_look, for unscaled values of 16 or 32 bits. Sets *inexact if bf16 cannot hold one
+ * of the values exactly. */
 BSMM_SHARED uint32_t bsmm_lane_look_wide(const float *values, bool *inexact) {
     uint32_t maxima = 0;
     *inexact = false;
@@ -311,7 +334,8 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_decide_wide(const bsmm_pack_job *job, uint
     return g;
 }
 
-/* The factor 2^-exponent may itself be beyond fp32: two steps. */
+/* Multiplies values by 2^-exponent and converts them to bf16. The factor itself may be outside the
+ * range of fp32, so two multiplications apply it. */
 BSMM_SHARED void bsmm_lane_emit_wide(const float *values, int exponent, uint32_t *to) {
     float half = bsmm_pow2(-exponent / 2), rest = bsmm_pow2(-exponent - -exponent / 2);
     uint32_t bits[2];

@@ -1,4 +1,5 @@
-/* From a product to what kernels are given of it. */
+/* Fills the parameter structs of GPU kernels from a product, which is the validated description of
+ * a GEMM. */
 #include "gpu/params.h"
 
 #include <math.h>

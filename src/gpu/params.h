@@ -1,4 +1,5 @@
-/* From a product to what kernels are given of it. */
+/* Fills the parameter structs of GPU kernels from a product, which is the validated description of
+ * a GEMM. */
 #ifndef BSMM_GPU_PARAMS_H
 #define BSMM_GPU_PARAMS_H
 
@@ -8,39 +9,42 @@
 
 bsmm_gpu_operand bsmm_gpu_operand_of(const bsmm_operand *o);
 
-/* Sets the memory of what was made of the same operand when it had none. */
+/* Sets the pointers of `to`, which was made from the same operand before the operand had memory. */
 void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to);
 
-/* D is unscaled. */
+/* Requires that D is unscaled. */
 bsmm_gpu_epilogue bsmm_gpu_epilogue_of(const bsmm_product *p);
 void bsmm_gpu_epilogue_bind(const bsmm_product *p, bsmm_gpu_epilogue *e);
 
-/* Whether all extents fit the 32-bit indices of kernels. */
+/* Returns true if all extents fit the 32-bit indices of kernels. */
 bool bsmm_gpu_is_small(const bsmm_product *p);
 
 /* ---- formats and layouts ---- */
 
-/* Whether the device code was written for an element format; kernels and conversions refuse others.
- */
+/* Returns true if the device code supports an element format. Kernels and conversions refuse all
+ * other formats. */
 bool bsmm_gpu_knows_elem(uint32_t elem);
 
-/* An element format of 8 bits and fewer. */
+/* Requires an element format of at most 8 bits. */
 bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem);
 
-/* The same two at a time, to bf16 or f16. */
+/* Requires an element format of at most 8 bits. The codec decodes two codes at a time, to bf16 or
+ * f16. */
 bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16);
 
-/* What the index on axis 0 (rows) or 1 (columns) adds to an offset of the map, counted in units of
- * which `block` make a block of the map. */
+/* Returns the map from an index on axis 0 (rows) or axis 1 (columns) to its contribution to the
+ * offset of a scale. The index counts elements, and `block` elements make one step of the scale
+ * layout. */
 bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_t block);
 
-/* Whether each four scale codes of a byte, from a multiple of 4 on, are the bytes of an aligned
- * word; digit `number` of `across` is the first of a scale's column. */
+/* Returns true if each run of four byte-sized scale codes, beginning at a multiple of 4, forms one
+ * aligned uint32. `number` says which digit of `across` is the first digit of a scale's column. */
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number);
 
-/* Words of four such codes, where both maps begin with a block's digit along K and none down: row
- * major, or in tiles of 128 x 4 with the words of rows 0, 32, 64 and 96 side by side or apart. */
+/* Describes the uint32 words of four scale codes that lie along K. Takes maps in which a block has
+ * several columns and one row. Returns false unless the layout is row-major or has tiles of 128 x 4
+ * in which rows 0, 32, 64 and 96 are adjacent words or a constant stride apart. */
 bool bsmm_words_of(const bsmm_axis_map *down, const bsmm_axis_map *across, bsmm_pack_words *words);
 
 #endif

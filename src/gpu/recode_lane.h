@@ -1,17 +1,18 @@
-/* The per-element work of quantizing and dequantizing; what the CPU's pipeline does, bit for bit.
- */
+/* The work per element of quantizing and dequantizing on a GPU. Results are bitwise identical to
+ * those of the CPU's pipeline. */
 #ifndef BSMM_GPU_RECODE_LANE_H
 #define BSMM_GPU_RECODE_LANE_H
 
 #include "gpu/recode.h"
 #include "recipe/rules.h"
 
-/* ---- values ---- */
+/* ---- decoding source values ---- */
 
-enum { BSMM_LANE_F32 = 1, BSMM_LANE_F16 = 2, BSMM_LANE_BF16 = 3 }; /* bsmm_elem */
+/* equal to the values of bsmm_elem */
+enum { BSMM_LANE_F32 = 1, BSMM_LANE_F16 = 2, BSMM_LANE_BF16 = 3 };
 
-/* Multiplying by 2^112 moves an f16's exponent field, subnormals included, to fp32's bias; Inf and
- * NaN keep an exponent of all ones and what they carry. */
+/* Converts f16 to fp32. Multiplying by 2^112 corrects the exponent bias, also for subnormals. Inf
+ * and NaN keep an exponent of all ones, and NaN keeps its payload. */
 BSMM_SHARED float bsmm_lane_f16(uint32_t code) {
     float scaled = bsmm_bits_float((code & 0x7fff) << 13) * 0x1p112f;
     uint32_t special = (code & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
@@ -25,7 +26,8 @@ BSMM_SHARED float bsmm_lane_value(uint32_t elem, uint32_t code) {
 
 /* ---- scales ---- */
 
-/* The tensor's numbers with its second level. */
+/* Returns the numbers of the whole tensor, completed by its second-level scale, which depends on
+ * the largest magnitude. */
 BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
                                               const bsmm_recipe_steps *steps, float amax) {
     bsmm_tensor_step t = *base;
@@ -33,9 +35,9 @@ BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
     return t;
 }
 
-/* ---- codes ---- */
+/* ---- encoding codes ---- */
 
-/* How one block's values become codes. */
+/* Constants with which the values of one block are encoded. */
 typedef struct bsmm_lane_encoder {
     float factor;
     uint32_t nan_mask, bounds[7], limit;
@@ -63,7 +65,8 @@ BSMM_SHARED uint32_t bsmm_lane_encode(const bsmm_quantize_job *job, const bsmm_l
                            : bsmm_coder_even(&job->coder, e->nan_mask, bits);
 }
 
-/* f32 elements: no format is narrower than they are, but scaled ones saturate too. */
+/* Scales an f32 value that stays f32. Its code has all fp32 bits, so nothing is rounded off, but a
+ * scaled value that overflows saturates to the largest finite number. */
 BSMM_SHARED uint32_t bsmm_lane_encode_f32(const bsmm_quantize_job *job, float factor, float value) {
     if (!job->scale) return bsmm_float_bits(value);
     value = job->steps.step == BSMM_STEP_DIVIDE ? bsmm_div(value, factor) : bsmm_mul(value, factor);
@@ -73,19 +76,20 @@ BSMM_SHARED uint32_t bsmm_lane_encode_f32(const bsmm_quantize_job *job, float fa
 
 /* ---- dequantizing ---- */
 
-/* The nearest fp32 towards zero, with its last bit set when that is not the value: rounding it
- * again, to 22 bits or fewer, gives what rounding the value once would. */
+/* Rounds a double to fp32 by rounding to odd: truncates toward zero and sets the last bit if the
+ * result is inexact. A second rounding to 22 bits or fewer then gives the same result as rounding
+ * once. */
 BSMM_SHARED float bsmm_lane_round_to_odd(double value) {
     float nearest = (float)value;
     uint32_t bits = bsmm_float_bits(nearest);
     double magnitude = value < 0 ? -value : value;
     double rest = magnitude - (double)bsmm_bits_float(bits & 0x7fffffffu);
     if (!(magnitude <= 1.7976931348623157e308) || rest == 0) return nearest;
-    if (rest < 0) bits--; /* towards zero, from Inf to the largest too */
+    if (rest < 0) bits--; /* toward zero, which also turns Inf into the largest finite number */
     return bsmm_bits_float(bits | 1);
 }
 
-/* A scale's value; NaN without what it carries. */
+/* Returns the value of a scale code. A NaN loses its payload. */
 BSMM_SHARED float bsmm_lane_scale_value(uint32_t scale, uint32_t code) {
     if (scale == 1) return code == 255 ? bsmm_bits_float(0x7fc00000u) : bsmm_pow2((int)code - 127);
     if (scale == 2) return bsmm_e4m3_value(code);
@@ -93,14 +97,16 @@ BSMM_SHARED float bsmm_lane_scale_value(uint32_t scale, uint32_t code) {
     return value == value ? value : bsmm_bits_float(0x7fc00000u);
 }
 
-/* The NaN that x86 makes of them: an operand's, else one with a sign. */
+/* Returns the NaN that x86 makes in the same multiplication: the first operand that is NaN, made
+ * quiet, else the default NaN with its sign bit set. */
 BSMM_SHARED float bsmm_lane_nan(float element, float scale, float global) {
     float given = element != element ? element : scale != scale ? scale : global;
     return bsmm_bits_float(given != given ? bsmm_float_bits(given) | 0x00400000u : 0xffc00000u);
 }
 
-/* fp32 of element * scale * global (or / global): for f32 results rounded once, for others to odd,
- * so that the coder's rounding is the only one. Factors that are not there are 1. */
+/* Returns element * scale * global, or element * scale / global, in fp32. An f32 result is rounded
+ * to nearest. All others are rounded to odd, so that the encoder's rounding is the only one that
+ * counts. Missing factors are 1. */
 BSMM_SHARED float bsmm_lane_product(const bsmm_dequantize_job *job, float element, float scale,
                                     float global) {
     double value = (double)element * (double)scale;

@@ -1,4 +1,4 @@
-/* More scalar functions that kernels and the host share. */
+/* Scalar functions for kernels and the host, in addition to those of base/scalar.h. */
 #ifndef BSMM_GPU_SCALAR_H
 #define BSMM_GPU_SCALAR_H
 
@@ -8,7 +8,7 @@ BSMM_SHARED uint32_t bsmm_max_u32(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-/* floor(log2 |value|) of a finite value other than 0. */
+/* Returns floor(log2 |value|). The value must be finite and nonzero. */
 BSMM_SHARED int bsmm_exponent_of(float value) {
     uint32_t magnitude = bsmm_float_bits(value) & 0x7fffffffu;
     if (magnitude >= 0x00800000u) return (int)(magnitude >> 23) - 127;

@@ -1,4 +1,5 @@
-/* The parameter of sm80/words.cu. */
+/* Parameters of the kernel in sm80/words.cu, which writes up to 32 uint32 words that are passed by
+ * value. */
 #ifndef BSMM_GPU_WORDS_H
 #define BSMM_GPU_WORDS_H
 
