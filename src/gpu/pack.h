@@ -100,8 +100,8 @@ typedef struct bsmm_pair_codec {
 } bsmm_pair_codec;
 
 /* The layout of scale codes that are stored as aligned uint32 words of four e8m0 or e4m3 codes.
- * Word w of row r begins at byte r % 32 * low + r / 32 % 4 * middle + r / 128 * high + w *
- * across. */
+ * Word w of row r begins at byte
+ * r % 32 * low + r / 32 % 4 * middle + r / 128 * high + w * across. */
 typedef struct bsmm_pack_words {
     uint32_t low, middle;
     uint64_t high, across;

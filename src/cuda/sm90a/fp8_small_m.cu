@@ -1,18 +1,22 @@
-/* Few rows of e4m3 A times e4m3 weights with fp32 scales, on the FP8 tensor cores, bound by the
- * bytes of the weights.
+/* GEMM kernels for few rows of A (small M): e4m3 A times e4m3 weights B with fp32 scales, on the
+ * FP8 tensor cores. The bandwidth of reading the weights limits their speed.
  *
- * Weights are wgmma's 64 rows, A's rows its 8, 16 or 32 columns: both are multiplied as they lie in
- * memory, nothing is decoded and no kernel prepares A. A block has 64 rows of B; its four
- * warpgroups take steps of 128 along K by turns, each with a ring that its own threads fill
- * (fp8_small_m_stage.h): wait for the step's copies, meet, ask for another step, multiply, add the
- * products in fp32, times the scales. Blocks of a cluster cut K. Sums are added and stored, and
- * made again where fp32 cannot hold them, as the small-M kernels do (small_m_epilogue.h).
+ * The weights are the 64 rows of wgmma's M, and A's rows are its 8, 16 or 32 columns. wgmma reads
+ * both operands as they lie in memory, so nothing is decoded and no other kernel prepares A.
  *
- * Shared memory: from a 1024-byte boundary the warpgroups' rings, scales of B, of A, the
- * warpgroups' barriers; in the end the sums over all of it; behind them, which rows of A are not
- * zero. Bound: cuda_sm90a_fp8_small_m.c. Measured: docs/PERFORMANCE.md, "Few rows of A on one
- * H200".
- */
+ * A thread block computes 64 rows of B. A step is 128 elements along K, and the block's four
+ * warpgroups take the steps round-robin. Each warpgroup has its own ring of stages in shared
+ * memory, which its own threads fill (fp8_small_m_stage.h). In each step the warpgroup waits for
+ * its copies, synchronizes, starts the copies of a later step, multiplies, scales the products and
+ * accumulates them in fp32.
+ *
+ * The blocks of a cluster split K. Accumulators are reduced, stored, and recomputed in double where
+ * fp32 cannot hold them, as in the other small-M kernels (small_m_epilogue.h).
+ *
+ * Shared memory, from a 1024-byte boundary: the rings of the warpgroups, scales of B, scales of A,
+ * barriers of the warpgroups. The epilogue reuses all of it for the accumulators. Flags that say
+ * which rows of A are nonzero follow. Error bound: cuda_sm90a_fp8_small_m.c. Measurements:
+ * docs/PERFORMANCE.md, "Few rows of A on one H200". */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];

@@ -1,5 +1,6 @@
-/* An FP8 small-M kernel: FP8_SMALL_M_NAME, for up to FP8_SMALL_M_COLUMNS rows of A, which are the
- * columns of its products. */
+/* The body of the FP8 small-M kernels. The includer defines FP8_SMALL_M_NAME, the kernel's name,
+ * and FP8_SMALL_M_COLUMNS, the largest number of rows of A. Rows of A are the columns of wgmma's
+ * result. */
 
 #define TEXT_OF(x)    #x
 #define TEXT(x)       TEXT_OF(x)
@@ -16,7 +17,7 @@
 #define WGMMA_TAIL  ", 1, 1"
 #include "cuda/ptx/wgmma_one.h"
 
-#define SUMS       (FP8_SMALL_M_COLUMNS / 2) /* of a thread */
+#define SUMS       (FP8_SMALL_M_COLUMNS / 2) /* accumulators of a thread */
 #define B_PASSES   FP8_SMALL_M_MOST_PASSES
 #define A_PASSES   (FP8_SMALL_M_COLUMNS > 16 ? 2 : 1)
 #define SLOTS      BSMM_FP8_SMALL_M_SLOTS
@@ -25,7 +26,8 @@
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     FP8_SMALL_M_NAME(const __grid_constant__ bsmm_small_m_params p) {
     ptx_grid_release_next();
-    /* A warpgroup's descriptors are the same for all lanes; the compiler should know. */
+    /* All lanes of a warpgroup use the same wgmma descriptors. The shuffle lets the compiler know
+     * that, so that it keeps them in uniform registers. */
     const uint32_t warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0), group = warp / 4;
     const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const uint32_t rank = ptx_grid_cluster_rank();
@@ -51,7 +53,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (threadIdx.x == 0) fp8_small_m_make_meetings(meetings);
 
     ptx_grid_wait();
-    const float b_first = small_m_load_float(&p, &block, threadIdx.x); /* behind nothing else */
+    /* issued first, to hide its latency */
+    const float b_first = small_m_load_float(&p, &block, threadIdx.x);
 #pragma unroll
     for (int i = 0; i < SLOTS - 1; i++) {
         const uint32_t to = ring + i * SLOT_BYTES;
@@ -65,9 +68,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     float *const a_scales = (float *)(small_m_shared + p.a_scales_at);
     small_m_stage_floats(&p, &block, b_first, b_scales);
     fp8_small_m_stage_a_scales(&p, &block, FP8_SMALL_M_COLUMNS, a_scales);
-    __syncthreads(); /* all scales, and the barriers */
+    __syncthreads(); /* all scales and barriers are ready */
 
-    /* Sums of rows g and g + 8 of the warp, columns 8 j + 2 t and the next (wgmma_one.h). */
+    /* Accumulators. Element i belongs to row g or g + 8 of the warp's 16 rows and to columns 8 j +
+     * 2 t and 8 j + 2 t + 1 (wgmma_one.h). */
     float total[SUMS];
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
@@ -78,7 +82,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         const uint32_t at = ring + slot * SLOT_BYTES, a_at = at + BSMM_FP8_SMALL_M_WEIGHT_BYTES;
         ptx_copy_wait(SLOTS - 2);
 #pragma unroll
-        for (int i = 0; i < A_PASSES; i++) { /* what this thread has copied of A */
+        /* Look for nonzero values in the bytes of A that this thread itself has copied. */
+        for (int i = 0; i < A_PASSES; i++) {
             if (!copies_a) break;
             const uint4 v = *(const uint4 *)__cvta_shared_to_generic(a_at + columns.to +
                                                                      i * 16 * BSMM_SMALL_M_K);
@@ -87,7 +92,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_fence_proxy_async();
         fp8_small_m_meet(meeting, parity);
         parity ^= 1;
-        /* All of the warpgroup have left the slot before. */
+        /* Refill the previous slot. All warps of the warpgroup have passed the barrier, so none
+         * still reads that slot. */
         if (step + (SLOTS - 1) * BSMM_FP8_SMALL_M_GROUPS < block.end) {
             const uint32_t to = ring + (slot == 0 ? SLOTS - 1 : slot - 1) * SLOT_BYTES;
             fp8_small_m_copy(&weights, B_PASSES, to);
@@ -98,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         float part[SUMS];
         ptx_wgmma_fence();
 #pragma unroll
-        for (int i = 0; i < 4; i++) /* 32 along K each */
+        for (int i = 0; i < 4; i++) /* each wgmma multiplies 32 elements along K */
             MULTIPLY(part, b + 2 * i, a + 2 * i, i > 0);
         ptx_wgmma_commit();
         const float row = b_scale[step - block.begin];
@@ -115,7 +121,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #pragma unroll
     for (int i = 0; i < A_PASSES; i++)
         if (any[i] & 0x7f7f7f7fu) flags[threadIdx.x % BSMM_FP8_SMALL_M_GROUP / 8 + i * 16] = 1;
-    const uint32_t pitch = BSMM_FP8_SMALL_M_ROWS + 4; /* no two threads of a warp in one bank */
+    /* The padding of 4 keeps the threads of a warp in different banks. */
+    const uint32_t pitch = BSMM_FP8_SMALL_M_ROWS + 4;
     float *const sums =
         (float *)small_m_shared + group * FP8_SMALL_M_COLUMNS * pitch + warp % 4 * 16 + g;
 #pragma unroll

@@ -1,5 +1,6 @@
-/* Shapes of the FP8 small-M kernels (sm90a/fp8_small_m.cu), which their host side places in shared
- * memory. Their parameter is the small-M kernels'. */
+/* Sizes that the FP8 small-M kernels (sm90a/fp8_small_m.cu) and their host side share. The host
+ * side lays out shared memory. The kernels take the same parameter struct as the other small-M
+ * kernels. */
 #ifndef BSMM_CUDA_SM90A_FP8_SMALL_M_SHAPE_H
 #define BSMM_CUDA_SM90A_FP8_SMALL_M_SHAPE_H
 
@@ -7,14 +8,17 @@
 
 enum {
     BSMM_FP8_SMALL_M_GROUPS = 4,  /* warpgroups of a block */
-    BSMM_FP8_SMALL_M_GROUP = 128, /* threads of one */
-    BSMM_FP8_SMALL_M_ROWS = 64,   /* of B in a block */
-    BSMM_FP8_SMALL_M_SLOTS = 4,   /* of a ring: one is multiplied while the others are filled */
-    BSMM_FP8_SMALL_M_ALIGNMENT = 1024, /* of the first ring: shared memory may begin anywhere */
-    BSMM_FP8_SMALL_M_WEIGHT_BYTES = BSMM_FP8_SMALL_M_ROWS * BSMM_SMALL_M_K, /* of a step */
+    BSMM_FP8_SMALL_M_GROUP = 128, /* threads of a warpgroup */
+    BSMM_FP8_SMALL_M_ROWS = 64,   /* rows of B per block */
+    /* stages of a warpgroup's ring: one is multiplied while the other three are filled */
+    BSMM_FP8_SMALL_M_SLOTS = 4,
+    /* alignment of the first ring in bytes; dynamic shared memory may begin anywhere */
+    BSMM_FP8_SMALL_M_ALIGNMENT = 1024,
+    /* bytes of B in a step */
+    BSMM_FP8_SMALL_M_WEIGHT_BYTES = BSMM_FP8_SMALL_M_ROWS * BSMM_SMALL_M_K,
 };
 
-/* A slot of a warpgroup's ring: a step of weights, and of A. */
+/* Bytes of one stage of a warpgroup's ring: the weights and the rows of A of one step. */
 #define BSMM_FP8_SMALL_M_SLOT_BYTES(columns)                                                       \
     (BSMM_FP8_SMALL_M_WEIGHT_BYTES + (columns)*BSMM_SMALL_M_K)
 

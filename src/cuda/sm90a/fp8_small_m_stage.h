@@ -1,9 +1,9 @@
-/* The first part of an FP8 small-M kernel: weights, A's rows and A's scales come into shared
- * memory.
+/* The prologue and the loads of an FP8 small-M kernel. They copy weights, rows of A and scales of A
+ * to shared memory.
  *
- * Four warpgroups take the block's steps of 128 along K by turns, each with a ring of slots of its
- * own: 64 rows of weights, then A's rows, both as they lie in memory but for the swizzle that wgmma
- * reads. */
+ * A step is 128 elements along K. Four warpgroups take the steps of a block round-robin. Each has
+ * its own ring of slots in shared memory. A slot holds 64 rows of weights followed by the rows of
+ * A, as they lie in memory except for the swizzle that wgmma reads. */
 #ifndef BSMM_CUDA_SM90A_FP8_SMALL_M_STAGE_H
 #define BSMM_CUDA_SM90A_FP8_SMALL_M_STAGE_H
 
@@ -11,17 +11,18 @@
 #include "cuda/sm90a/fp8_small_m_shape.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* What a thread copies of a matrix in each step: in every pass 16 bytes of a row, 16 rows further
- * than in the last. */
+/* The copies that one thread makes of a matrix in each step. It copies 16 bytes in each pass, from
+ * a row that is 16 rows below the row of the last pass. */
 enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
 typedef struct fp8_small_m_copies {
-    const uint8_t *from[FP8_SMALL_M_MOST_PASSES]; /* of the next step */
-    uint32_t to;                                  /* in a slot */
-    int32_t left;                                 /* bytes of a row from there on */
-    int32_t rows;                                 /* from its first one to the matrix's last */
+    const uint8_t *from[FP8_SMALL_M_MOST_PASSES]; /* source addresses in the next step */
+    uint32_t to;  /* destination, in bytes from the beginning of a slot */
+    int32_t left; /* bytes from the source address to the end of the row */
+    int32_t rows; /* rows from this thread's first row to the end of the matrix */
 } fp8_small_m_copies;
 
-/* Of a matrix with `rows` rows of `bytes` bytes, from row `first` and step `step` on. */
+/* Prepares the copies of a matrix that has `rows` rows of `bytes` bytes, beginning at row `first`
+ * and step `step`. */
 static __device__ __forceinline__ fp8_small_m_copies
 fp8_small_m_find_copies(const uint8_t *data, uint64_t pitch, uint32_t bytes, uint32_t rows,
                         uint32_t first, uint32_t step) {
@@ -38,8 +39,8 @@ fp8_small_m_find_copies(const uint8_t *data, uint64_t pitch, uint32_t bytes, uin
     return c;
 }
 
-/* Copies a step and goes on to the warpgroup's next. Behind the ends of rows, and behind the last
- * row, come zeros, for which nothing is read. */
+/* Copies one step and advances to the warpgroup's next step. Past the end of a row and past the
+ * last row it writes zeros and reads nothing. */
 static __device__ __forceinline__ void fp8_small_m_copy(fp8_small_m_copies *c, const int passes,
                                                         uint32_t to) {
 #pragma unroll
@@ -51,8 +52,9 @@ static __device__ __forceinline__ void fp8_small_m_copy(fp8_small_m_copies *c, c
     c->left -= BSMM_FP8_SMALL_M_GROUPS * BSMM_SMALL_M_K;
 }
 
-/* Barriers at which the four warps of each warpgroup meet, in shared memory: beside named ones
- * racecheck loses sight of the block's. By one thread. */
+/* Makes the barriers that synchronize the four warps of each warpgroup. They are mbarriers in
+ * shared memory, because racecheck mishandles __syncthreads() in a kernel that also uses named
+ * barriers. One thread calls this. */
 static __device__ __forceinline__ void fp8_small_m_make_meetings(uint32_t barriers) {
     for (uint32_t i = 0; i < BSMM_FP8_SMALL_M_GROUPS; i++)
         ptx_bulk_init(barriers + i * 8, 4);
@@ -66,7 +68,8 @@ static __device__ __forceinline__ void fp8_small_m_meet(uint32_t barrier, uint32
     }
 }
 
-/* fp32 scales of A's rows, [step][columns]; 1 where there are none. */
+/* Copies the fp32 scales of A's rows to shared memory as [step][columns]. Scales are 1 if A is
+ * unscaled, and past the last row. */
 static __device__ __forceinline__ void fp8_small_m_stage_a_scales(const bsmm_small_m_params *p,
                                                                   const small_m_block *block,
                                                                   const uint32_t columns,

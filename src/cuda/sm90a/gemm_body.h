@@ -1,48 +1,51 @@
-/* The sm_90a engine: D = alpha * (A . scales) (B . scales)^T + beta * C + bias on wgmma. One body
- * for every operand type, kind of scales and tile: the columns of a row of tiles.def come as
- * macros.
+/* The GEMM kernel for sm_90a: D = alpha * (A . scales) (B . scales)^T + beta * C + bias on wgmma.
+ * This body serves every element type, kind of scales and tile. The columns of a row of tiles.def
+ * arrive as macros.
  *
- * Both operands are K-major; a k block is 128 bytes of K. FP8 tensor cores keep about 14 bits of a
- * running sum, so each k block (128 products) is summed from zero there, and then scaled and added
- * in fp32: promoted. bf16 has no scales, and its sums stay in the tensor cores' accumulators.
+ * Both operands are K-major. A k block is 128 bytes of K. FP8 tensor cores keep about 14 bits of an
+ * accumulator, so each k block (128 products) starts from a zero accumulator, and CUDA cores then
+ * scale it and add it to an fp32 total. This is called promotion. bf16 has no scales, and its
+ * accumulators stay in the tensor cores over all of K.
  *
- * A product is cut into pieces of work, a tile and a range of its k blocks (gemm_schedule.h). The
- * map of shared memory is in gemm_tile.h. Operand tiles lie there as the copy engine writes them
- * with a 128-byte swizzle: rows of 128 bytes, the 16-byte unit u of row r at u ^ (r % 8).
+ * A work unit is a tile and a range of its k blocks (gemm_schedule.h). gemm_tile.h has the map of
+ * shared memory. TMA writes operand tiles with its 128-byte swizzle: rows have 128 bytes, and the
+ * 16-byte unit u of row r lies at u ^ (r % 8).
  *
  * Roles of a block's threads:
- *   warpgroup 0, warp 0     the feed, one thread: asks for copies of operands and scales
- *   warpgroup 0, warps 1..  writers, one thread for each consumer: ask for copies to D
- *   warpgroup 0, warp 3     where it is no writer: brings B's block scales
+ *   warpgroup 0, warp 0     producer: one thread issues the TMA loads of operands and scales
+ *   warpgroup 0, warps 1..  writers: one thread for each consumer issues the TMA stores to D
+ *   warpgroup 0, warp 3     if it is no writer, it loads B's block scales
  *   CONSUMERS warpgroups    multiply, promote and stage results
- *   the rest, up to 512     help with other work, if 8 bits do not hold the operands
+ *   the rest, up to 512     work only if 8-bit floats cannot hold the operands
  *
- * Who waits for whom, with two consumers and a ring of four stages (load s: the feed asks for the
- * copies to stage s; mul s: the tensor cores' products of it; pro s: their promotion):
+ * Barriers, shown for two consumers and a ring of four stages. "load s" means that the producer
+ * issues the loads of stage s, "mul s" that wgmma multiplies it, and "pro s" that it is promoted:
  *
  *   time ---------------------------------------------------------------------------------->
- *   feed        load 0, 1, 2, 3 | wait E0        | load 0 | wait E1     | load 1 | ...
+ *   producer    load 0, 1, 2, 3 | wait E0        | load 0 | wait E1     | load 1 | ...
  *   copies      ~~~~~~~~ F0 ~~~~~ F1 ~~~~~ F2 ~~~~~ F3         ~~~~~~~~~~~ F0
  *   consumer 0  wait F0 | mul 0        | pro 0 | mul 1      | pro 1 | mul 2 ... | stage | mul 0
  *   consumer 1  wait F0         | mul 0        | pro 0 | mul 1      | pro 1 ...         | stage
  *   empty 0                                E0: both have read stage 0
  *   writer 0                                                      wait S | copy to D | W | ...
  *
- *   F  full, of a stage: this block's tiles and scales have arrived, whichever block of the
- *      cluster sent them. The feed promises the bytes and the copy engine counts them; the
- *      consumers wait.
- *   E  empty, of a stage: every consumer warp of every block that this one's copies go to has read
- *      it. The feed waits before it loads again.
- *   S  staged, of a place for results: the four warps of a consumer have written it. Its writer
- *      waits.
- *   W  written, of a place: the copy to D has read it. Its consumer waits before it stages again.
- *   `ready`: the factors of D are told. Consumers wait once.
+ *   F  "full" barrier of a stage: this block's tiles and scales have arrived, also those that
+ *      another block of the cluster multicast. The producer announces the bytes, TMA counts
+ *      them, and the consumers wait.
+ *   E  "empty" barrier of a stage: every consumer warp has read it, in every block to which this
+ *      block multicasts. The producer waits before it loads the stage again.
+ *   S  "staged" barrier of a staging buffer: the four warps of a consumer have written it. Its
+ *      writer waits.
+ *   W  "written" barrier of a staging buffer: the store to D has read it. Its consumer waits
+ *      before it writes the buffer again.
+ *   `ready`: the epilogue's factors are in shared memory. Consumers wait once.
  *
- * While one consumer promotes, the other's products keep the tensor cores at work. Within one, only
- * GEMM_EARLY and PARTIALS 2 (tiles.def) have products under way beside other work.
+ * While one consumer promotes, the wgmma of another consumer keeps the tensor cores busy. A single
+ * consumer overlaps its own wgmma with other work only if GEMM_EARLY is set or PARTIALS is 2
+ * (tiles.def).
  *
- * Below, in the order of a k block's way: constants, barriers, load, multiply, promote, store; then
- * the consumers' loops and the kernel. */
+ * This file follows a k block through the kernel: constants, barriers, load, multiply, promote,
+ * store. The consumers' loops and the kernel come last. */
 #include "cuda/ptx/address.h"
 #include "cuda/ptx/cluster.h"
 #include "cuda/ptx/convert.h"
@@ -65,11 +68,13 @@
 
 /* ---- constants ---- */
 
-/* Macros where the preprocessor asks. */
+/* These constants are macros because the preprocessor tests them. */
 #define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
-#define GEMM_WIDE   (GEMM_SCALES == GEMM_UNSCALED) /* operands of 16 bits, else of 8 */
-/* Kind POW2: sums of rows that have one scale for all of K are added as they are. Without that an
- * FP8 k block of 192 x 128 takes 1000 cycles in place of 855. */
+/* 1 if operands have 16 bits, 0 if they have 8 */
+#define GEMM_WIDE (GEMM_SCALES == GEMM_UNSCALED)
+/* 1 for the kind POW2: if each row has one scale for all of K, k blocks are added unscaled and the
+ * total is scaled once. This takes 855 instead of 1000 cycles for an FP8 k block of a 192 x 128
+ * tile. */
 #define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
 #define EVENS_OF_BF16  0
 #define EVENS_OF_BLOCK 0
@@ -77,27 +82,31 @@
 #define EVENS_OF_POW2  1
 
 enum {
-    /* Kind ROW: products of scales may be no normal fp32 numbers. */
+    /* 1 for the kind ROW: the product of two scales may not be a normal fp32 number, so it is
+     * checked. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
-    /* Whether results may have to be made again. */
+    /* 1 if some results may have to be recomputed in double. */
     AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
 
     TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
     CLUSTER = CLUSTER_M * CLUSTER_N,
     CONSUMER_WARPS = 4 * CONSUMERS,
-    ACCUMULATORS = TILE_N / 2, /* per thread and subtile */
-    /* Where the blocks may have other work to do, warps that have no role here help with that. */
+    ACCUMULATORS = TILE_N / 2, /* accumulators per thread and subtile */
+    /* The number of threads of a block. The kind POW2 has more warps than its roles need, because
+     * they help if the block must pack operands or run the bf16 fallback. */
     BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
 
     K_BYTES = GEMM_K_BYTES,
     K_ELEMENTS = K_BYTES / (GEMM_WIDE ? 2 : 1),
     A_BYTES = TILE_M * K_BYTES,
     STAGE_BYTES = GEMM_STAGE_BYTES(TILE_M, TILE_N),
-    /* A stage's scales: of each row of A and, with GEMM_ROW_ROW, of B. */
+    /* Bytes of a stage's scales: one for each row of A and, with GEMM_ROW_ROW, one for each row of
+     * B. */
     SCALE_BYTES = GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N),
     CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
     CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
-    /* Of a warpgroup's places; the chunks in one are handed to its writer together. */
+    /* Number of staging buffers of a warpgroup, and the number of chunks of results in each. The
+     * chunks of one buffer are given to the writer together. */
     PLACES = GEMM_TURNS ? 1 : CHUNKS,
     PLACE_CHUNKS = GEMM_TURNS ? CONSUMERS * CHUNKS : 1,
 
@@ -107,30 +116,35 @@ enum {
     BARRIERS_AT = GEMM_BARRIERS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
     SHARED_BYTES = GEMM_SHARED_BYTES(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
 
-    /* GEMM_ROW_BLOCK: a tile's columns lie in one block of B or, where its width does not divide
-     * 128, in two, each of which has whole groups of COL_GROUP columns. */
+    /* GEMM_ROW_BLOCK: number of 128 x 128 blocks of B in which a tile's columns lie. If the tile's
+     * width does not divide 128, there are two blocks, and each covers a multiple of COL_GROUP
+     * columns of the tile. */
     COL_BLOCKS = GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1,
     COL_GROUP = COL_BLOCKS == 1 ? TILE_N
                 : TILE_N % 64   ? 32
                                 : 64,
-    /* Whether the warp that has no writer's part brings B's block scales. The feed would wait for
-     * its loads: (1024, 1536, 7168) then takes 37.9 us in place of 35.3. */
+    /* 1 if the warp that is no writer loads B's block scales. If the producer loaded them, it would
+     * wait for their latency: a GEMM with (M, N, K) = (1024, 1536, 7168) would take 37.9 us instead
+     * of 35.3 us. */
     SCALES_WARP = GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3,
-    /* Of B's scales that complete at a stage's barrier by st.async, which is for clusters; where
-     * there is none, the warp that brings them arrives there too. */
+    /* Bytes of B's scales that complete at a stage's full barrier by st.async, which only clusters
+     * use. A kernel without clusters uses plain stores, and the warp that loads the scales arrives
+     * at the barrier itself. */
     COL_BYTES = GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0,
     FULL_ARRIVALS = CLUSTER == 1 && SCALES_WARP ? 2 : 1,
-    /* Of each warp that has read a stage. Where B's scales are stored, not copied, each lane speaks
-     * for its own reads: of one lane's word for all racecheck knows nothing, and these take as
-     * long. */
+    /* Arrivals of each consumer warp at a stage's empty barrier. If B's scales are written by plain
+     * stores, every lane arrives for its own reads, because racecheck does not understand one lane
+     * that arrives for all. This takes no longer. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
-    /* Scales are read before the products, not behind the first one: there they would let the other
-     * warpgroup's products come between this one's, and both would end, and promote, together. A k
-     * block of 256 x 128 then takes 1134 cycles in place of 1120. */
+    /* 1 if scales are read before the first wgmma of a stage instead of after it. Reading them
+     * after it lets the wgmma of the other warpgroup come in between: both warpgroups then finish
+     * and promote at the same time, and a k block of a 256 x 128 tile takes 1134 instead of 1120
+     * cycles. */
     FACTORS_FIRST = GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2,
 
-    /* A thread begins with 168 registers of 384 threads', else with 128; what the feed and
-     * warpgroups without a role give back the consumers share. */
+    /* Registers per thread after the kernel redistributes them. A thread starts with 168 registers
+     * in a block of 384 threads, else with 128. The producer's warpgroup and idle warpgroups give
+     * up registers, and consumers take them. */
     FEED_REGISTERS = BLOCK_THREADS == 512 ? 32 : 40,
     SPARE_REGISTERS = 24,
     MATH_REGISTERS = CONSUMERS == 3         ? 160
@@ -170,15 +184,15 @@ static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block
 #endif
 #include "cuda/ptx/wgmma_one.h"
 
-/* ---- barriers: the ring of stages, places for results ---- */
+/* ---- barriers of the ring of stages and of the staging buffers ---- */
 
-/* Every piece of work begins with stage 0, so that the main loop, unrolled over the stages, knows
- * all addresses; but see GEMM_SHORT. Bit s of `phases` is the parity of the phase that stage s is
- * in. */
+/* The ring of stages. Every work unit begins with stage 0, so that the main loop, which is unrolled
+ * over the stages, has constant addresses; GEMM_SHORT is the exception. Bit s of `phases` is the
+ * parity of the current phase of stage s. */
 typedef struct ring {
-    uint32_t tiles, scales, barriers; /* shared-window addresses */
+    uint32_t tiles, scales, barriers; /* addresses in the shared window */
     uint32_t phases;
-    uint32_t next; /* GEMM_SHORT: the stage that the next piece begins with */
+    uint32_t next; /* GEMM_SHORT only: the stage with which the next work unit begins */
 } ring;
 
 static __device__ __forceinline__ uint32_t first_stage(const ring *r) {
@@ -195,17 +209,18 @@ static __device__ __forceinline__ void wait_for(uint32_t barrier, uint32_t parit
     while (!ptx_mbarrier_try_wait(barrier, parity)) {
     }
 }
-/* Of a warpgroup's place: `staged` completes when its four warps have written it, `written` when
- * they may write it (again). */
+/* The two barriers of a staging buffer of a warpgroup. `staged` completes when the warpgroup's four
+ * warps have written the buffer, and `written` completes when they may write it again. */
 static __device__ __forceinline__ uint32_t staged_of(const ring *r, uint32_t warpgroup,
                                                      uint32_t place) {
     return r->barriers + 16 * (STAGES + warpgroup * PLACES + place);
 }
-/* Where a warpgroup's places begin. */
+/* Returns the address of a warpgroup's first staging buffer. */
 static __device__ __forceinline__ uint32_t staging_of(uint32_t staging, uint32_t warpgroup) {
     return staging + (GEMM_TURNS ? 0 : warpgroup * (CHUNKS * CHUNK_BYTES));
 }
-/* Who may write a place that this warpgroup has filled, once that is in D. */
+/* Returns the warpgroup that may write a staging buffer after this warpgroup's results in it have
+ * been stored to D. With GEMM_TURNS the two warpgroups alternate. */
 static __device__ __forceinline__ uint32_t next_in_turn(uint32_t warpgroup) {
     return GEMM_TURNS ? 1 - warpgroup : warpgroup;
 }
@@ -216,7 +231,7 @@ static __device__ __forceinline__ uint32_t written_of(const ring *r, uint32_t wa
 static __device__ __forceinline__ void wait_empty(const ring *r, uint32_t stage) {
     wait_for(empty_of(r, stage), ~(r->phases >> stage) & 1);
 }
-/* Whether a stage is full; a test that is made early hides its latency. */
+/* Returns nonzero if a stage is full. Testing early hides the latency of the test. */
 static __device__ __forceinline__ uint32_t is_full(const ring *r, uint32_t stage) {
     return ptx_mbarrier_try_wait(full_of(r, stage), r->phases >> stage & 1);
 }
@@ -232,10 +247,10 @@ static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
     return stage + 1 < STAGES ? stage + 1 : 0;
 }
 
-/* ---- where things are ---- */
+/* ---- positions in the cluster and in D ---- */
 
 typedef struct place {
-    int32_t rank_m, rank_n; /* of this block in its cluster */
+    int32_t rank_m, rank_n; /* position of this block in its cluster */
 } place;
 
 static __device__ __forceinline__ place place_of(uint32_t rank) {
@@ -246,45 +261,49 @@ static __device__ __forceinline__ place place_make(void) {
     return place_of(CLUSTER > 1 ? ptx_cluster_rank() : 0);
 }
 
-/* Whether copies of the block at `from` come to the one at `to`: its own, and what the first block
- * of a row or a column brings for all. */
+/* Returns true if the block at `from` loads data that arrives in the block at `to`. A block loads
+ * its own tiles, and the first block of a cluster's row or column multicasts to the whole row or
+ * column. */
 static __device__ __forceinline__ bool feeds(place from, place to) {
     const bool in_row = from.rank_m == to.rank_m && (from.rank_n == 0 || from.rank_n == to.rank_n);
     const bool in_col = from.rank_n == to.rank_n && (from.rank_m == 0 || from.rank_m == to.rank_m);
     return in_row || in_col;
 }
-/* Of how many blocks. */
+/* Returns the number of blocks that receive data which the block at `from` loads. */
 static __device__ __forceinline__ uint32_t blocks_fed(place from) {
     return 1 + (from.rank_n == 0 ? CLUSTER_N - 1 : 0) + (from.rank_m == 0 ? CLUSTER_M - 1 : 0);
 }
 
 typedef struct corner {
-    int32_t row, col; /* of D: where a block's tile begins */
+    int32_t row, col; /* first row and column of D in a block's tile */
 } corner;
 
-/* A piece of work of this block, as the feed tells it to the consumers. */
+/* A work unit of this block, which the producer announces to the consumers. */
 typedef struct work {
     corner at;
-    int32_t k_begin, k_end; /* equal: there is no more */
+    int32_t k_begin, k_end; /* range of k blocks; if both are equal, there is no more work */
 } work;
 
-/* What a warpgroup tells its writer. */
+/* A consumer's message to its writer about a staging buffer: nothing to do, store the chunk to D,
+ * accumulators have been passed on, or no more work. */
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;
-    corner at;          /* CHUNK_STORE: of the 64 rows of D in its place */
-    uint32_t to_memory; /* not 0: the place is given back when they are in memory */
+    corner at; /* CHUNK_STORE: position in D of the 64 rows in the buffer */
+    /* nonzero: the buffer is free only when its data is in memory, not when it has been read */
+    uint32_t to_memory;
 } chunk;
 
-/* Piece number i is in pieces[i % 2] before its first stage is full: nobody still reads piece i -
- * 2, for all have given back a stage of piece i - 1. With GEMM_SHORT it is in pieces[its first
- * stage], and all have given that stage back since they read the one before. */
+/* Static shared memory. Work unit number i is in pieces[i % 2] before its first stage is full.
+ * Nobody still reads work unit i - 2 then, because all consumers have released a stage of work unit
+ * i - 1. With GEMM_SHORT a work unit is in pieces[its first stage], and all consumers have released
+ * that stage after they read the previous work unit. */
 typedef struct shared {
-    uint64_t ready; /* a barrier: what follows `pieces` has been told */
+    uint64_t ready; /* barrier that completes when the members after `pieces` are set */
     work pieces[GEMM_SHORT ? STAGES : 2];
-    bsmm_gpu_epilogue_factors factors; /* of D */
-    uint32_t plain;                    /* factors.factor is 1 */
-    uint32_t even;                     /* as packing has told of both operands */
+    bsmm_gpu_epilogue_factors factors; /* factors of D's epilogue */
+    uint32_t plain;                    /* nonzero if factors.factor is 1 */
+    uint32_t even; /* nonzero if packing found one scale per row in both operands */
     chunk chunks[CONSUMERS][PLACES];
 } shared;
 
@@ -297,8 +316,9 @@ static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, 
     ptx_mbarrier_arrive(ptx_shared_address(&told->ready));
 }
 
-/* Tiles are walked in bands of group_m cluster tiles of M, down each column of the band, so that
- * the blocks that run at one time read few different rows of A and B. */
+/* Returns the position in D of a tile, by its number. Tiles are numbered down the columns of bands
+ * of group_m cluster tiles along M, so that blocks that run at the same time read few different
+ * rows of A and B and hit in L2. */
 static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, int32_t tile,
                                                    place here) {
     int32_t band = gemm_divide(tile, &p->by_band);
@@ -328,7 +348,7 @@ static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, i
 
 #include "cuda/sm90a/gemm_store.h"
 
-/* ---- the consumers ---- */
+/* ---- consumer loops ---- */
 
 #include "cuda/sm90a/gemm_pieces.h"
 
@@ -345,7 +365,8 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
-    /* The first one in turn finds its place free, the second waits for the first. */
+    /* With GEMM_TURNS, the first warpgroup finds the staging buffer free and the second waits for
+     * the first. */
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);
@@ -386,11 +407,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     __shared__ shared told;
     const bsmm_wgmma_params *p = &params;
     if (GEMM_SCALES == GEMM_UNSCALED && bsmm_cuda_gate_skips(&p->gate)) return;
-    /* The same in all lanes, and shuffled so that the compiler knows it: addresses then stay in
-     * uniform registers, where wgmma wants its descriptors. */
+    /* The address is the same in all lanes. The shuffle lets the compiler know that, so that
+     * addresses stay in uniform registers, where wgmma needs its descriptors. */
     uint32_t base = __shfl_sync(0xffffffff, (ptx_shared_address(memory) + 1023) & ~1023u, 0);
     ring r = {base, base + SCALES_AT, base + BARRIERS_AT, 0, 0};
-    /* What needs no memory is done while the kernel before this one ends. */
+    /* The prologue below reads no memory that earlier kernels write, so it overlaps with the end of
+     * the previous kernel. */
     if (threadIdx.x == 32) set_up(p, r.barriers, &told);
     gemm_schedule s;
     work first;
@@ -426,7 +448,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     } else {
         PTX_REGISTERS_LESS(SPARE_REGISTERS);
     }
-    /* A block whose shared memory others still write or signal must not end. */
+    /* A block must not exit while other blocks of its cluster still write to or signal its shared
+     * memory. */
     __syncwarp();
     if (CLUSTER > 1) {
         ptx_cluster_arrive();

@@ -1,8 +1,9 @@
-/* Load: one thread fills the ring of stages, piece of work after piece, and tells the consumers
- * each piece; B's block scales come by that thread, or by a warp of their own. A part of
- * gemm_body.h. */
+/* The producer of the sm_90a GEMM. One thread loads the ring of stages, work unit after work unit,
+ * and announces each work unit to the consumers. It also loads B's block scales, unless a warp of
+ * its own does. gemm_body.h includes this file. */
 
-/* One stage. A tile that blocks of the cluster share comes to all of them from the first's copy. */
+/* Loads one stage. If several blocks of the cluster need the same tile of an operand, the first of
+ * them loads it and multicasts it to all. */
 static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, const ring *r,
                                                   uint32_t stage, place here, corner at,
                                                   int32_t k) {
@@ -29,12 +30,13 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
 
 /* ---- B's scales ---- */
 
-/* Of one k block: of the tile's first block of B and, where it has two, of its second. */
+/* B's scales for one k block. A tile's columns lie in one or two 128 x 128 blocks of B, and each
+ * block has one scale. */
 typedef struct block_scales {
     float of[COL_BLOCKS];
 } block_scales;
 
-/* Of k block k, or of the last one. */
+/* Loads B's scales for k block k. Past the end of K it loads those of the last k block. */
 static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_params *p, corner at,
                                                            int32_t k) {
     block_scales scales = {};
@@ -48,7 +50,8 @@ static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_para
     return scales;
 }
 
-/* In a cluster each completes its bytes at the stage's barrier, as the copies do. */
+/* Writes B's scales of one k block to a stage in shared memory. In a cluster the st.async
+ * instruction counts its bytes at the stage's full barrier, as TMA does. */
 static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
                                                   block_scales scales) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return;
@@ -62,8 +65,8 @@ static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
     if (FULL_ARRIVALS > 1) ptx_mbarrier_arrive(full_of(r, stage));
 }
 
-/* Where no warp of their own brings B's scales, each is asked for a stage before, for the copies
- * must not wait for it. */
+/* Loads the stages of one work unit. If no extra warp loads B's scales, they are prefetched one
+ * stage ahead, so that the TMA loads do not wait for their latency. */
 static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ring *r, place here,
                                                   const work *piece) {
     int32_t k = piece->k_begin;
@@ -87,12 +90,13 @@ static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ri
     }
 }
 
-/* Where in `pieces` piece number `number` is, which begins with the ring's next stage. */
+/* Returns the index in `pieces` of work unit number `number`, which begins with the next stage of
+ * the ring. */
 static __device__ __forceinline__ uint32_t piece_place(const ring *r, uint32_t number) {
     return GEMM_SHORT ? first_stage(r) : number % 2;
 }
 
-/* The next piece of work of this block. */
+/* Returns the next work unit of this block. */
 static __device__ __forceinline__ work next_work(const bsmm_wgmma_params *p, place here,
                                                  gemm_schedule *s) {
     gemm_piece piece;
@@ -117,8 +121,9 @@ static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ri
         ptx_mbarrier_arrive(full_of(&r, first_stage(&r)));
 }
 
-/* The part of the warp that brings B's scales where a k block is shorter than a load: lane i loads
- * and puts those of each 32nd k block from the i-th of a piece on. */
+/* The loop of the warp that loads B's scales. A consumer finishes a k block in less time than a
+ * load takes, so the warp loads 32 k blocks at once: lane i loads the scales of k block i, and
+ * writes them when its stage is empty. */
 static __device__ __forceinline__ void feed_scales(const bsmm_wgmma_params *p, ring r, place here,
                                                    gemm_schedule s, work next) {
     for (; next.k_begin < next.k_end; next = next_work(p, here, &s)) {

@@ -1,37 +1,42 @@
-/* Multiply: a consumer warpgroup's products of one stage, and the scales that go with them. A part
- * of gemm_body.h. */
+/* A consumer warpgroup of the sm_90a GEMM multiplies one stage and reads the scales that belong to
+ * it. gemm_body.h includes this file. */
 
-/* The scales of one subtile and k block: of this thread's two rows, and of the tile's columns: of
- * blocks (GEMM_ROW_BLOCK), or where they lie (GEMM_ROW_ROW). */
+/* The scales that one thread applies to a subtile (64 rows) and a k block: those of its two rows of
+ * A, and those of the tile's columns. With GEMM_ROW_BLOCK the columns' scales are in `col`. With
+ * GEMM_ROW_ROW `cols` is their address in shared memory. */
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
-    bool moderate; /* CAREFUL: no product of the warp's rows' and the columns' leaves is_safe */
+    /* CAREFUL: every product of a row scale and a column scale in this warp passes is_safe */
+    bool moderate;
 } factors;
 
 typedef struct consumer {
     const bsmm_wgmma_params *p;
     ring r;
     int32_t warpgroup, warp, lane;
-    uint64_t a, b;        /* descriptors: this warpgroup's first subtile and B, of stage 0 */
-    uint32_t row_scales;  /* where in a stage's scales this thread's first row is */
-    uint32_t empty;       /* empty_to_tell: of clusters */
-    uint32_t staging;     /* of this warpgroup */
-    uint32_t chunks;      /* bit i: the parity of the phase that place i for chunks is in */
-    bool even;            /* EVENS: each row of A and B has one scale for all of K */
-    int32_t split;        /* COL_BLOCKS 2: groups of columns that lie in the first of them */
-    uint32_t unsafe;      /* CAREFUL, bit 2 s + i: a factor of row i of subtile s is unsafe */
-    uint32_t least, most; /* GEMM_ROW_BLOCK: among the bits of factors */
+    /* wgmma descriptors of this warpgroup's first subtile of A, and of B, in stage 0 */
+    uint64_t a, b;
+    uint32_t row_scales; /* offset of this thread's first row in a stage's scales, in bytes */
+    uint32_t empty;      /* clusters only: the result of empty_to_tell, else 0 */
+    uint32_t staging;    /* address of this warpgroup's staging buffers */
+    uint32_t chunks;     /* bit i: parity of the current phase of staging buffer i */
+    bool even;           /* EVENS: each row of A and B has one scale for all of K */
+    int32_t split; /* COL_BLOCKS == 2: number of column groups that lie in the first block of B */
+    /* CAREFUL: bit 2 s + i is set if a product of scales in row i of subtile s is unsafe */
+    uint32_t unsafe;
+    uint32_t least, most; /* GEMM_ROW_BLOCK: smallest and largest bits of all products of scales */
 } consumer;
 
-/* Which barrier this lane tells that its warp has read stage 0: that of this block, or of another
- * one whose copies come here. 0: none. */
+/* Returns the address of the empty barrier of stage 0 in the block that this lane notifies: its own
+ * block, or another block of the cluster whose loads arrive here. 0 means that the lane notifies no
+ * block. */
 static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t lane) {
     if (lane >= CLUSTER || !feeds(place_of((uint32_t)lane), place_make())) return 0;
     return ptx_mapa(empty_of(r, 0), (uint32_t)lane);
 }
 
-/* Tells every block whose copies come here that this warp has read the stage. */
+/* Notifies every block whose loads arrive here that this warp has read the stage. */
 static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
     if (CLUSTER == 1) {
         if (c->lane < EMPTY_ARRIVALS) ptx_mbarrier_arrive(empty_of(&c->r, stage));
@@ -40,13 +45,14 @@ static __device__ __forceinline__ void release(uint32_t stage, const consumer *c
     }
 }
 
-/* 0, or such that the product of two is safe. */
+/* Returns true if the scale is 0 or so moderate that the product of two such scales is safe. */
 static __device__ __forceinline__ bool is_moderate(float scale) {
     const uint32_t lowest = (127 - 52) << 23, highest = (127 + 32) << 23;
     return (__float_as_uint(scale) & 0x7fffffff) - lowest < highest - lowest || scale == 0;
 }
 
-/* Each lane looks at its rows' scales and at four columns'. */
+/* Returns true if all scales of the warp's rows and columns are moderate. Each lane tests its rows
+ * and four columns. */
 static __device__ __forceinline__ bool are_moderate(const consumer *c, const factors *f) {
     static_assert(!CAREFUL || TILE_N == 128, "32 lanes have four columns each");
     uint32_t cols = f->cols - 8 * (c->lane % 4) + 16 * c->lane;
@@ -60,7 +66,7 @@ static __device__ __forceinline__ bool are_moderate(const consumer *c, const fac
     return __all_sync(0xffffffff, moderate);
 }
 
-/* Which block of B an accumulator's columns lie in: the tile's first or second. */
+/* Returns the index of the 128 x 128 block of B, 0 or 1, in which an accumulator's column lies. */
 static __device__ __forceinline__ int block_of(const consumer *c, int accumulator) {
     return COL_BLOCKS == 2 && accumulator / (COL_GROUP / 2) >= c->split;
 }
@@ -84,7 +90,8 @@ static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t
     return f;
 }
 
-/* Starts the products of one stage and subtile, and loads their factors meanwhile. */
+/* Starts the wgmma of one stage and subtile, and loads the scales that belong to it at the same
+ * time. */
 static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
                                                 uint32_t subtile, uint32_t keep) {
     uint64_t a_at = c->a + ((stage * STAGE_BYTES + subtile * (64 * K_BYTES)) >> 4);

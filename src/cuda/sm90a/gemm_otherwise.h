@@ -1,15 +1,15 @@
-/* What the blocks do whose operands 8 bits do not hold: they pack both to bf16 for the kernel that
- * is queued next, or, where that would not hold them either, make the product by themselves.
- * Included by gemm_body.h. */
+/* The fallback of a block if 8-bit floats cannot hold the operands' values. If bf16 can hold them,
+ * the block packs both operands to bf16 for the kernel that is queued next. Otherwise the block
+ * computes its part of D itself from the stored operands. gemm_body.h includes this file. */
 #define BF16_RARE __forceinline__
 #include "cuda/sm80/bf16_tiles.h"
 #include "cuda/sm80/pack_plain.h"
 
 static_assert(BLOCK_THREADS == BSMM_BF16_THREADS, "the same blocks do both");
-/* Below the barriers, which have been made. */
+/* The fallback's memory must end below the barriers, which have already been initialized. */
 static_assert(8 * BF16_PLANE + 8 * BSMM_BF16_TILE <= BARRIERS_AT, "memory for a product");
 
-/* shared: aligned to 1024 bytes. */
+/* The argument `shared` is aligned to 1024 bytes. */
 static __device__ __forceinline__ void work_otherwise(const bsmm_wgmma_params *p, uint8_t *shared) {
     if (!bsmm_cuda_gate_is_plain(&p->gate)) {
         bf16_tiles(1, 1, false, &p->whole, shared, (uint32_t *)(shared + 8 * BF16_PLANE), NULL);

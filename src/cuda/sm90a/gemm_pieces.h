@@ -1,9 +1,10 @@
-/* The consumers' loops: over the stages of a piece of work, and from piece to piece. A part of
- * gemm_body.h. */
+/* The loops of a consumer warpgroup in the sm_90a GEMM: over the stages of a work unit, and over
+ * work units. gemm_body.h includes this file. */
 
-/* step(stage) for stage 0, 1, ... STAGES - 1, 0, ... until it returns 0. Written out, because the
- * compiler does not unroll loops around wgmma by itself, and `stage` must be a constant: with
- * descriptors in uniform registers a k block of 192 x 128 takes 592 cycles and not 661. */
+/* Calls step(stage) for stages 0, 1, ... STAGES - 1, 0, ... until it returns 0. It is unrolled by
+ * hand, because the compiler does not unroll loops around wgmma and `stage` must be a compile-time
+ * constant. Descriptors are then in uniform registers, and a k block of a 192 x 128 tile takes 592
+ * instead of 661 cycles. */
 #define FOR_STAGES(step)                                                                           \
     while ((step(0)) && (step(1)) && (STAGES < 3 || (step(2))) && (STAGES < 4 || (step(3))) &&     \
            (STAGES < 5 || (step(4))) && (STAGES < 6 || (step(5))) && (STAGES < 7 || (step(6))) &&  \
@@ -12,17 +13,16 @@
     }
 static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
 
-/* What a loop carries from step to step. */
+/* State of a loop over k blocks. */
 typedef struct progress {
-    int32_t left; /* k blocks to come */
+    int32_t left; /* number of k blocks that remain */
     uint32_t last, tested;
 } progress;
 
-/* ---- no scales: sums stay in the tensor cores' accumulators from the first k block to the last
- * ---- */
+/* ---- no scales: the accumulators stay in the tensor cores over all k blocks ---- */
 
-/* A stage is given back one later, so that the next products are queued before the last are
- * awaited. */
+/* Multiplies one stage of an unscaled GEMM. It releases the previous stage rather than this one, so
+ * that this stage's wgmma are queued before it waits for those of the previous stage. */
 static __device__ __forceinline__ int unscaled_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                      progress *now, uint32_t stage) {
     if (now->left-- == 0) return 0;
@@ -58,11 +58,12 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float (*to
         hold(total[s]);
 }
 
-/* ---- one sum: multiply a k block, then promote it, while other warpgroups' products run ---- */
+/* ---- one set of accumulators: multiply and promote a k block, while other warpgroups multiply
+ * ---- */
 
-/* Ends the products of a stage, of which the first subtile's are under way, and gives it back once
- * its scales have been read; but not the last one of an even piece, whose are to come. Whether
- * there is another stage. */
+/* Finishes the wgmma of a stage, whose first subtile is already running, and promotes it. Releases
+ * the stage when its scales have been read. If `even` is set, the last stage is released later, by
+ * end_even, which reads the scales there. Returns nonzero if there is another stage. */
 static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                 float *sum, factors f, progress *now,
                                                 uint32_t stage, bool even) {
@@ -89,8 +90,8 @@ static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCU
     release(now->last, c);
 }
 
-/* A step: with GEMM_EARLY the stage is under way, and the next one is started behind it; else the
- * stage is started and ended. */
+/* Executes one step of the loop over stages. With GEMM_EARLY this stage's wgmma already run, and
+ * the next stage's are started at the end. Otherwise the stage is started and finished here. */
 static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
                                             factors *f, progress *now, uint32_t stage, bool even) {
     if (!GEMM_EARLY) {
@@ -104,14 +105,15 @@ static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULA
     return 1;
 }
 
-/* GEMM_SHORT: of the consumers; shuffled, for addresses in uniform registers. */
+/* Returns the next stage, for GEMM_SHORT. The shuffle keeps addresses in uniform registers. */
 static __device__ __forceinline__ uint32_t next_stage(ring *r) {
     const uint32_t stage = __shfl_sync(0xffffffff, r->next, 0);
     r->next = stage_after(stage);
     return stage;
 }
 
-/* With GEMM_EARLY the first products are under way, into `sum`; f: their factors. */
+/* Multiplies a work unit. With GEMM_EARLY the wgmma of its first stage already run into `sum`, and
+ * f holds their scales. */
 static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)[ACCUMULATORS],
                                                      float *sum, factors f, const work *piece) {
     progress now;
@@ -132,7 +134,7 @@ static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)
 #undef EVEN
 }
 
-/* ---- two sums: while one is promoted the tensor cores work on the other ---- */
+/* ---- two sets of accumulators: one is promoted while wgmma writes the other ---- */
 
 static_assert(PARTIALS < 2 || (SUBTILES == 1 && STAGES % 2 == 0),
               "a stage always meets the same sum");
@@ -144,7 +146,7 @@ static __device__ __forceinline__ void promote_stage(consumer *c, float *total, 
     if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
 }
 
-/* Queues a stage into `sum`, then promotes the one before it. */
+/* Starts the wgmma of a stage into `sum`, then promotes the previous stage. */
 static __device__ __forceinline__ factors paired_stage(consumer *c, float *total, float *sum,
                                                        float *sum_before, factors before,
                                                        progress *now, uint32_t stage) {
@@ -158,8 +160,8 @@ static __device__ __forceinline__ factors paired_stage(consumer *c, float *total
     return f;
 }
 
-/* Two stages, an odd and an even one, so that the loop is left with one and the same sum under way.
- */
+/* Multiplies two stages, one into each set of accumulators, so that each iteration ends with wgmma
+ * running into the same set. */
 static __device__ __forceinline__ int multiply_pair(consumer *c, float *total, float *even,
                                                     float *odd, factors *f, progress *now,
                                                     uint32_t stage) {
@@ -204,11 +206,12 @@ static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCU
     }
 }
 
-/* ---- from piece to piece ---- */
+/* ---- loops over work units ---- */
 
-/* The piece that the next stage, once full, begins. Read by the lane that gives this block's stages
- * back (release), so that its word for the stage is its word for the piece too. The two ways are
- * written apart: with one expression for both nvcc made 5% slower code of 128 x 96. */
+/* Waits for the next work unit, which begins with the next full stage, and returns it. The lane
+ * that later releases stages to this block's producer reads it, so that releasing the stage also
+ * says that the work unit has been read. The two branches are separate, because with one common
+ * expression nvcc made 5% slower code for the 128 x 96 tile. */
 static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
     const int32_t reader = CLUSTER > 1 ? (int32_t)ptx_cluster_rank() : 0;
     work next = {{0, 0}, 0, 0};
@@ -226,7 +229,8 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
     return next;
 }
 
-/* What a piece's products are added to. */
+/* Initializes the accumulators of a work unit: to zero, or to those of the cluster that computed
+ * the first part of a split tile. */
 static __device__ __forceinline__ void begin_totals(consumer *c, float (*total)[ACCUMULATORS],
                                                     const work *piece) {
     c->unsafe = c->most = 0;
@@ -260,20 +264,20 @@ static __device__ __forceinline__ void consume_each(consumer *c, shared *told) {
     }
 }
 
-/* ---- GEMM_EARLY: the next piece's first products run while this one's results are staged ---- */
+/* ---- GEMM_EARLY: the next work unit's first wgmma run while this one's results are staged ---- */
 
 static_assert(!GEMM_EARLY || (GEMM_SCALES != GEMM_UNSCALED && PARTIALS == 1),
               "sums are apart from totals, and there is one");
 
-/* Starts the first products of a piece of work. */
+/* Starts the wgmma of the first stage of a work unit. */
 static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
     const uint32_t stage = first_stage(&c->r);
     wait_full(&c->r, stage, 1);
     return start(c, sum, stage, 0, 0);
 }
 
-/* Whether a piece ends by copies alone: a function called while products are under way would make
- * the compiler wait for each of them. */
+/* Returns true if the work unit's results are stored without a function call. The compiler waits
+ * for all running wgmma before a function call. */
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
                                                       const work *piece) {
     if (piece->k_end < c->p->k_blocks) return true;

@@ -1,10 +1,11 @@
-/* Promote: the sum of a k block, times its scales, is added to the total in fp32. A part of
- * gemm_body.h. */
+/* Promotion in the sm_90a GEMM: the accumulators of one k block are multiplied by their scales and
+ * added to the total in fp32. gemm_body.h includes this file. */
 
-/* Two scales become one factor. Below 2^-104 fp32's last place, 2^-149, may be more of a term
- * (e5m2: down to 2^-32 of the factor) than the bound allows, from 2^64 on sums (of 2^31 products of
- * up to 2^32) may be Inf on their way: the row's results in these 128 columns are then made again
- * (store_again). Scales of 0 are harmless. */
+/* The safe range of the product of two scales, as fp32 bits. Below 2^-104 a term (for e5m2 as small
+ * as 2^-32 times the product of scales) may be so near fp32's smallest number, 2^-149, that
+ * rounding exceeds the error bound. From 2^64 on, a sum of up to 2^31 products of up to 2^32 may
+ * overflow to Inf on the way. If a product of scales is unsafe, the row's results in these 128
+ * columns are recomputed (store_again). Scales of 0 do no harm. */
 static const uint32_t LOWEST_SAFE = (uint32_t)(127 - 104) << 23, HIGHEST_SAFE = (uint32_t)(127 + 64)
                                                                                 << 23;
 
@@ -13,15 +14,16 @@ static __device__ __forceinline__ bool is_safe(float a, float b) {
            a == 0 || b == 0;
 }
 
-/* What watch_factors has seen. */
+/* Returns true if all products of scales that watch_factors has recorded were safe. */
 static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
     return c->least >= LOWEST_SAFE && c->most < HIGHEST_SAFE;
 }
 
-/* ---- B's scales by blocks ---- */
+/* ---- B has 128 x 128 blocks of scales ---- */
 
-/* Two instructions, where asking is_safe takes a dozen: only tiles whose factors' bits leave the
- * range of safe ones, as 0 and negative ones do too, ask it afterwards, of each row. */
+/* Records the range of the products of scales, as bits. This takes two instructions, where is_safe
+ * takes a dozen. Only if the recorded range of a tile is unsafe, which zero and negative products
+ * also cause, is each row tested with is_safe afterwards. */
 static __device__ __forceinline__ void watch_factors(consumer *c, const float *by) {
     const uint32_t up = __float_as_uint(by[0]), down = __float_as_uint(by[1]);
     c->least = min(min(up, down), c->least);
@@ -44,9 +46,10 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
     }
 }
 
-/* ---- B's scales by rows ---- */
+/* ---- B has one scale per row and k block ---- */
 
-/* Four values (two rows, two columns) at a time. checked: a product of scales may leave is_safe. */
+/* Promotes four values (two rows, two columns) at a time. `checked` is set if a product of scales
+ * may fail is_safe. */
 static __device__ __forceinline__ void promote_by_rows(consumer *c, uint32_t subtile, float *total,
                                                        const float *sum, const factors *f,
                                                        bool checked) {
@@ -76,9 +79,10 @@ static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, fl
 
 /* ---- rows with one scale for all of K ---- */
 
-/* What a step does with the sum of a subtile and k block: scale and add, or, with `even`, add as it
- * is. Where a row's scale is the same everywhere that gives the same bits, and leaves the
- * multiprocessor half of the instructions; the scales of the last k block are those of all. */
+/* Adds the accumulators of a subtile and k block to the total, scaled, or unscaled if `even` is
+ * set. `even` means that each row has one scale for all of K: the total is then scaled once at the
+ * end, by the scales of the last k block. The result is bitwise identical and takes half of the
+ * instructions. */
 static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, float *total,
                                                float *sum, factors f, bool even) {
     if (!even) {
@@ -91,7 +95,8 @@ static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, fl
         total[i] += sum[i];
 }
 
-/* The scales at last, where a tile ends. */
+/* Multiplies the total by the scales at the end of a tile, for rows that have one scale for all of
+ * K. */
 static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t subtile,
                                                   uint32_t stage, float *total) {
     const factors f = factors_of(c, stage, subtile);

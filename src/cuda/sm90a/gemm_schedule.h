@@ -1,21 +1,25 @@
-/* Which pieces of work a cluster does, and in what order. A piece is a cluster tile and a range of
- * its k blocks.
+/* The tile scheduler of the sm_90a GEMM: it decides which work units a cluster computes, and in
+ * what order. A work unit is a cluster tile and a range of its k blocks.
  *
- * The first `whole_tiles` tiles are dealt out one after another: all clusters then walk along K
- * side by side, and what one reads the others find in the level-2 cache, which does not hold the
- * rows of a wave of tiles for all of a long K. The rest, between one and two per cluster, are laid
- * end to end, k blocks after k blocks, and cut into equal shares, so that all clusters end
- * together. A share that begins inside a tile goes on with the accumulators that the cluster before
- * it hands over: additions happen in the order of an undivided tile, so the bits do not depend on
- * where the cuts are. A share is walked from its end, the piece that is handed on, to its
- * beginning, the piece that is handed over, so that nobody waits: what the cluster before does
- * first and this one last are a tile together, and a share is hardly shorter. */
+ * The first `whole_tiles` tiles are dealt out round-robin. All clusters then walk along K side by
+ * side and read the same operand rows at nearly the same time, so the reads hit in L2. L2 cannot
+ * hold the rows of a wave of tiles over all of a long K.
+ *
+ * The remaining tiles, between one and two per cluster, are split along K: their k blocks are laid
+ * end to end and cut into equal ranges, so that all clusters finish together. A range that begins
+ * inside a tile continues with the accumulators of the cluster before it. Additions therefore
+ * happen in the order of an unsplit tile, and results are bitwise identical wherever the cuts are.
+ *
+ * A cluster walks its range backwards. It computes first the part of a tile whose accumulators it
+ * passes on, and last the part that needs accumulators from the cluster before it. Those are then
+ * ready, because a range is hardly shorter than a tile, so no cluster waits. */
 #ifndef BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 #define BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 
 #include "cuda/sm90a/gemm_params.h"
 
-/* Shorter pieces than this cost more than they even out. */
+/* The smallest number of k blocks in a work unit. Splitting off fewer costs more time than the
+ * better balance saves. */
 #define GEMM_SHORTEST_PIECE 4
 
 typedef struct gemm_piece {
@@ -26,16 +30,18 @@ typedef struct gemm_schedule {
     int32_t cluster, clusters, k_blocks;
     const bsmm_wgmma_divisor *by_k;
     int32_t whole_tiles;
-    int32_t begin, end; /* of this cluster's share, in k blocks after the whole tiles */
-    int32_t next;       /* number of the whole tile to come */
+    /* this cluster's split-K range, in k blocks after those of the unsplit tiles */
+    int32_t begin, end;
+    int32_t next; /* index of the next unsplit tile of this cluster */
 } gemm_schedule;
 
-/* n / d, 0 <= n < 2^31. */
+/* Returns n / d for 0 <= n < 2^31. */
 static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmma_divisor *d) {
     return (int32_t)((uint64_t)(uint32_t)n * d->multiplier >> d->shift);
 }
 
-/* Where share `index` begins: the first shares are a k block longer than the rest. */
+/* Returns the first k block of split-K range `index`. The first ranges are one k block longer than
+ * the rest. A cut that would leave a very short work unit moves to the tile's border. */
 static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t index) {
     int32_t cut = index * p->share + min(index, p->longer_shares);
     int32_t inside = cut - gemm_divide(cut, &p->by_k) * p->k_blocks;
@@ -63,7 +69,7 @@ static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wg
     return s;
 }
 
-/* The next piece; 0 when there is none. */
+/* Sets *piece to the next work unit. Returns 0 if there is none. */
 static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_piece *piece) {
     const int32_t blocks = s->k_blocks;
     int32_t tile = s->cluster + s->next * s->clusters;
@@ -76,7 +82,7 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
     }
     if (s->begin >= s->end) return 0;
     int32_t last =
-        gemm_divide(s->end - 1, s->by_k); /* the tile that the rest of the share ends with */
+        gemm_divide(s->end - 1, s->by_k); /* the last tile of the cluster's remaining range */
     int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
     piece->tile = s->whole_tiles + last;
     piece->k_begin = k_begin;

@@ -1,10 +1,9 @@
-/* Store: where accumulators go, to the block that goes on with them, or to D. A part of
- * gemm_body.h.
- */
+/* Stores the accumulators of a work unit in the sm_90a GEMM: to D, or to memory for the next
+ * cluster that continues the tile. gemm_body.h includes this file. */
 
-/* alpha and the operands' global scales, where the simple stores are used: no C, no bias. The
- * comparison with 1 was made before: fp64 shares a pipe with the tensor cores, and waits for them.
- */
+/* Multiplies the accumulators by alpha and by the operands' global scales. Used by the stores that
+ * have neither C nor bias. Whether the factor is 1 was tested once before, because fp64
+ * instructions share a pipe with the tensor cores and would wait for them. */
 static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
     if (told->plain) return;
     const double factor = told->factors.factor;
@@ -18,8 +17,9 @@ static __device__ __forceinline__ uint32_t pack_pair(uint32_t kind, float low, f
                                          : bsmm_ptx_cvt_f16x2(high, low);
 }
 
-/* CHUNK_COLS columns of a warp's 16 rows into its warpgroup's place, which is swizzled by a row's
- * bytes: of 128, 16-byte unit u of row r lies at u ^ (r % 8); of 64, at u ^ (r / 2 % 4). */
+/* Writes CHUNK_COLS columns of a warp's 16 rows to the warpgroup's staging buffer, with the swizzle
+ * of TMA: in rows of 128 bytes the 16-byte unit u of row r lies at u ^ (r % 8), and in rows of 64
+ * bytes at u ^ (r / 2 % 4). */
 static __device__ __forceinline__ void stage_chunk(const consumer *c, const float *total,
                                                    uint32_t to) {
     const uint32_t line = (uint32_t)c->lane % 16, half = (uint32_t)c->lane / 16, kind = c->p->store;
@@ -33,13 +33,14 @@ static __device__ __forceinline__ void stage_chunk(const consumer *c, const floa
     }
 }
 
-/* ---- chunks: what consumers hand to their writer ---- */
+/* ---- chunks: staged results that a consumer gives to its writer ---- */
 
 static __device__ __forceinline__ void wait_written(const consumer *c, uint32_t place) {
     wait_for(written_of(&c->r, (uint32_t)c->warpgroup, place), ~(c->chunks >> place) & 1);
 }
 
-/* Hands a place to the warpgroup's writer: what each warp has written before is for it to see. */
+/* Gives a staging buffer to the warpgroup's writer. Each warp fences first, so that TMA sees what
+ * it has written. */
 static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uint32_t place,
                                                   uint32_t what, corner at) {
     chunk *mine = &told->chunks[c->warpgroup][place];
@@ -50,8 +51,8 @@ static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uin
     c->chunks ^= 1u << place;
 }
 
-/* In the last place of the ring, so that the next chunk is in the first; after the end there is
- * none. */
+/* Sends the writer a message without results. The message goes into the last buffer of the ring, so
+ * that the next chunk begins with the first buffer. After CHUNK_END there is no next chunk. */
 static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint32_t what) {
     const uint32_t last = what == CHUNK_END ? 0 : PLACES - 1;
     corner nowhere = {0, 0};
@@ -62,7 +63,7 @@ static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint
     }
 }
 
-/* The writer's part, one thread: until CHUNK_END. */
+/* The loop of a writer, which is one thread. It ends at CHUNK_END. */
 static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, const ring *r,
                                                     uint32_t staging, shared *told,
                                                     uint32_t warpgroup) {
@@ -91,10 +92,11 @@ static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, 
     }
 }
 
-/* ---- accumulators from block to block ---- */
+/* ---- accumulators that pass from one block to another ---- */
 
-/* One float at a time: wider accesses would tie accumulators to aligned registers, and promote's
- * operands then meet in the same register banks. */
+/* Returns the address at which a thread passes on its first accumulator. Accumulators are stored as
+ * single floats: wider accesses would need aligned registers, and the operands of promotion would
+ * then conflict in register banks. */
 static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, int32_t block,
                                                    const consumer *c) {
     int64_t at =
@@ -102,7 +104,8 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
     return p->handed + at + threadIdx.x % 128;
 }
 
-/* What is known of factors, in a word: `unsafe`, or 1 where they have left the range. */
+/* Encodes what is known about the safety of scales in one uint32: the bits of `unsafe`, or with
+ * GEMM_ROW_BLOCK 1 if a product of scales was outside the safe range. */
 static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return c->unsafe;
     return !are_factors_safe(c);
@@ -112,7 +115,8 @@ static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
     if (GEMM_SCALES == GEMM_ROW_BLOCK && word) c->least = 0;
 }
 
-/* The writer tells the next block: its release, which is cumulative, waits for these stores. */
+/* Passes this block's accumulators to the next cluster, which continues the tile. The writer sets
+ * the flag: its release store is cumulative, so it orders these stores before the flag. */
 static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
                                                  float (*total)[ACCUMULATORS]) {
     float *to = handed_to(c->p, (int32_t)blockIdx.x, c);
@@ -123,7 +127,8 @@ static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
     give_word(c, told, CHUNK_HANDED);
 }
 
-/* Takes what the block of the cluster before left, and clears its flag for the next launch. */
+/* Loads the accumulators that the corresponding block of the previous cluster has passed on, and
+ * clears its flag for the next launch. */
 static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACCUMULATORS]) {
     int32_t block = (int32_t)blockIdx.x - CLUSTER;
     uint64_t *flag = c->p->handed_flag + block * CONSUMERS + c->warpgroup;
@@ -142,8 +147,9 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
 
 /* ---- D ---- */
 
-/* A subtile by the copy engine, which clips at D's edges. Writers issue the copies, for those that
- * fill the ring may keep an instruction waiting for a thousand cycles. */
+/* Stores a subtile by TMA, which clips at the edges of D. Dedicated writer threads issue the TMA
+ * stores, because one may stall the issuing thread for a thousand cycles while loads are in
+ * flight. */
 static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
                                                     corner at, bool to_memory) {
 #pragma unroll
@@ -177,14 +183,15 @@ static __device__ __noinline__ void store_any(const bsmm_wgmma_params *p,
         bsmm_gpu_epilogue_store(&p->whole.epilogue, f, row, col, (double)value);
 }
 
-/* Which of the warp's 16 rows of a subtile are made again, one bit each, in the columns of each
- * block of B. */
+/* The rows of a subtile that must be recomputed, one bit for each of the warp's 16 rows, separately
+ * for the columns in each block of B. */
 typedef struct rows_again {
     uint32_t of[COL_BLOCKS];
 } rows_again;
 
-/* GEMM_ROW_BLOCK: the warp's rows, from `row` on, that have an unsafe factor in the columns of the
- * block that `col` lies in: each lane goes through k blocks of its own, all rows of one at once. */
+/* Returns a bit mask of the warp's 16 rows, beginning at `row`, that have an unsafe product of
+ * scales in the block of B that contains column `col`. For GEMM_ROW_BLOCK. Each lane tests its own
+ * k blocks, for all rows. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;
@@ -225,8 +232,8 @@ static __device__ __forceinline__ uint32_t any_again(const rows_again *again) {
     return again->of[0] | again->of[COL_BLOCKS - 1];
 }
 
-/* The rows of `again`, columns [col, end), over what has been stored: from the operands as they
- * are, in double. */
+/* Recomputes columns [col, end) of the rows in the bit mask `again`, in double from the stored
+ * operands, and overwrites the stored results. */
 static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
                                                 const bsmm_gpu_epilogue_factors *f, uint32_t again,
                                                 int32_t row, int32_t col, int32_t end) {
@@ -240,12 +247,14 @@ static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
     }
 }
 
-/* A sum that left fp32, or is so small that terms may have; zeros have lost nothing or, where all
- * products were below 2^-149, all. */
+/* Sets *overflowed if an accumulator is Inf or NaN, or so small that terms may have been lost to
+ * underflow. A zero accumulator is accepted: it has lost nothing, unless all of its products were
+ * below 2^-149. */
 static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *total) {
     if (!overflowed) return;
     bool lost = false;
-    /* Four chains of each, whose latencies hide each other's. Inf and NaN times 0 are NaN. */
+    /* Four independent chains each, to hide the latency of the instructions. Inf * 0 and NaN * 0
+     * are NaN. */
     float zero[4] = {0, 0, 0, 0}, least[4] = {1, 1, 1, 1};
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i++) {
@@ -260,7 +269,8 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
     if (!finite || lost) *overflowed = 1;
 }
 
-/* Value by value. Not the rows that are made again: D may be their C. */
+/* Stores one element at a time. Skips the rows that will be recomputed: if D is also C, their input
+ * must not be overwritten yet. */
 static __device__ __forceinline__ void store_each(const consumer *c, const shared *told,
                                                   const float *total, const rows_again *again,
                                                   int32_t row, int32_t col) {

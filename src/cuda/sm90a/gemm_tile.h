@@ -1,15 +1,15 @@
-/* What follows from a row of tiles.def, for the host's table and for the kernel: scales, threads,
- * and the map of shared memory. */
+/* Constants that follow from a row of tiles.def: how scales apply, tile sizes and the map of shared
+ * memory. The host's table and the kernels share them. */
 #ifndef BSMM_CUDA_SM90A_GEMM_TILE_H
 #define BSMM_CUDA_SM90A_GEMM_TILE_H
 
-/* How many operands have 1 x 128 scales, which come row by row. Of one, B's scales are 128 x 128.
- */
+/* The number of operands with 1 x 128 blocks of scales, which TMA loads row by row. With
+ * GEMM_ROW_BLOCK A has them and B has 128 x 128 blocks. */
 #define GEMM_UNSCALED  0
 #define GEMM_ROW_BLOCK 1
 #define GEMM_ROW_ROW   2
 
-/* Of each kind. */
+/* The scales of each kind in tiles.def. */
 #define GEMM_SCALES_OF_BF16  GEMM_UNSCALED
 #define GEMM_SCALES_OF_BLOCK GEMM_ROW_BLOCK
 #define GEMM_SCALES_OF_ROW   GEMM_ROW_ROW
@@ -17,11 +17,11 @@
 
 #define GEMM_TILE_M(subtiles, consumers) (64 * (subtiles) * (consumers))
 
-/* Shared memory from a 1024-byte boundary, in bytes:
+/* Map of shared memory, from a 1024-byte boundary, in bytes:
  *
  *     stages x { A tile: tile_m x 128, B tile: tile_n x 128 }
- *     consumers x chunks x { 64 rows of D x chunk columns x 2 }
- *     stages x { scales of A's rows: 4 tile_m, and, if both operands have them, of B's: 4 tile_n }
+ *     consumers x chunks x { staging buffer: 64 rows of D x chunk columns x 2 }
+ *     stages x { scales of A's rows: 4 tile_m, and with GEMM_ROW_ROW of B's rows: 4 tile_n }
  *     stages x { scales of B's blocks: 8 }
  *     stages x { barriers full, empty: 16 }
  *     consumers x chunks x { barriers staged, written: 16 } */
@@ -41,7 +41,8 @@
 #define GEMM_MEMORY_BYTES(s, m, n, stages, places)                                                 \
     (GEMM_BARRIERS_AT(s, m, n, stages, places) + ((stages) + (places)) * 16)
 
-/* What a launch asks for: dynamic shared memory may begin anywhere. */
+/* The bytes of dynamic shared memory of a launch. They include 1024 for alignment, because dynamic
+ * shared memory may begin anywhere. */
 #define GEMM_SHARED_BYTES(s, m, n, stages, places)                                                 \
     (GEMM_MEMORY_BYTES(s, m, n, stages, places) + 1024)
 

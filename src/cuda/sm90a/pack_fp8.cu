@@ -1,6 +1,7 @@
-/* Packs elements of 4, 6 and 8 bits to 8-bit floats; cuda/pack.h says what that is. Bound by
- * memory: 24 to 32 bytes move for 16 elements. In sm90a for its conversions, and because only its
- * tensor cores here eat 8-bit floats. */
+/* Kernels that pack elements of 4, 6 and 8 bits to 8-bit floats (gpu/pack.h explains packing).
+ * Memory bandwidth limits their speed: 24 to 32 bytes move for 16 elements. They are compiled for
+ * sm_90a because they use its conversion instructions, and because only the sm_90a tensor cores
+ * multiply 8-bit floats here. */
 #include "cuda/sm80/pack_fast.h"
 
 #define NAME    pack_rows_e2m1_fp8

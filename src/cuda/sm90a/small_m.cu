@@ -1,24 +1,30 @@
-/* Few rows of A times weights as they are stored, bound by the bytes of the weights.
+/* GEMM kernels for few rows of A (small M), which read the weights B as they are stored. The
+ * bandwidth of reading the weights limits their speed.
  *
- * Weights are the 16-row operand of mma.sync m16n8k16 (bf16, fp32 sums), A's rows its 8 columns. A
- * thread copies whole blocks of a row (16 bytes: 32 elements of 4 bits, 16 of 8) to its own places
- * of a ring and decodes them in registers; 4 threads that share a row hold 4 different blocks, so K
- * is counted in an order of its own, the same for A (small_m_prepare.h). The block scale is
- * multiplied into the decoded bf16, exactly, together with the power of two that decoding leaves
- * over.
+ * The weights are the 16-row operand of mma.sync m16n8k16 (bf16 with fp32 accumulators), and A's
+ * rows are its 8 columns. A thread copies whole scale blocks of a row (16 bytes: 32 elements of 4
+ * bits or 16 of 8 bits) to its own slots of a ring in shared memory, and decodes them in registers.
+ * The 4 threads that share a row of a fragment hold 4 different blocks. The kernels therefore
+ * permute K, and A is stored in the same permuted order (small_m_prepare.h). One exact bf16
+ * multiplication applies the block scale together with the power of two that decoding leaves over.
  *
- * From 17 columns on four warps multiply together, by wgmma, with A where it lies in shared memory
+ * From 17 columns on, four warps multiply together by wgmma, which reads A from shared memory
  * (small_m_group.h).
  *
- * Blocks: 16 warps, k_warps of them along K; 64, 128 or 256 rows of B; a cluster shares rows and
- * cuts K. Shared memory: A (all of the block's, or a ring of steps for the warps that share them),
- * scales of B, fp32 scales of A, the weights' ring (2 x 32 KiB), barriers of A; in the end the sums
- * of all warps over all of it; behind them, which rows of A are not zero.
- * A warp: wait for its copies of a step, decode and multiply, copy the step after the next. No warp
- * waits for another but for slots of A's ring, at the begin and at the end (small_m_epilogue.h),
- * and the four of a warpgroup for each product. One or two rows of A: blocks make A ready
- * (small_m_own.h); more: a kernel before them does (small_m_prepare.h). Bound: cuda_sm90_small_m.c.
- * Measured: docs/PERFORMANCE.md, "Few rows of A on one H200". */
+ * A block has 16 warps, k_warps of them along K, and 64, 128 or 256 rows of B. The blocks of a
+ * cluster have the same rows and split K. Shared memory holds A (all that the block needs, or a
+ * ring of steps for the warps that have the same range of K), scales of B, fp32 scales of A, the
+ * ring of weights (2 x 32 KiB) and barriers of A. The epilogue reuses all of it for the
+ * accumulators. Flags that say which rows of A are nonzero follow.
+ *
+ * In each step a warp waits for its own copies, decodes and multiplies, and starts the copies of
+ * the step after the next. A warp waits for other warps only for slots of A's ring, at the
+ * beginning and in the epilogue (small_m_epilogue.h); with wgmma, the four warps of a warpgroup
+ * also wait for each other.
+ *
+ * For one or two rows of A, each block prepares A itself (small_m_own.h). For more rows, a kernel
+ * that runs before prepares A (small_m_prepare.h). Error bound: cuda_sm90_small_m.c. Measurements:
+ * docs/PERFORMANCE.md, "Few rows of A on one H200". */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];
@@ -30,10 +36,12 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 #define SMALL_M_PASTE(a, b) a##b
 #define SMALL_M_JOIN(a, b)  SMALL_M_PASTE(a, b)
 
-/* A, before any of the others: blocks_per_row blocks for each row. */
+/* The kernel that prepares A before a small-M kernel runs. It has blocks_per_row blocks for each
+ * row of A. */
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     small_m_prepare(const __grid_constant__ bsmm_small_m_params p) {
-    ptx_grid_wait(); /* for what writes A, and for who reads the last image */
+    /* waits for the kernel that writes A, and for the last reader of the old image */
+    ptx_grid_wait();
     ptx_grid_release_next();
     uint32_t row = blockIdx.x / p.blocks_per_row, part = blockIdx.x % p.blocks_per_row;
     uint32_t i = part * BSMM_SMALL_M_PREPARE_THREADS + threadIdx.x, any = 0;
@@ -169,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define SMALL_M_GROUPED 1
 #include "cuda/sm90a/small_m_body.h"
 
-/* ---- one fp32 scale for a row of A ---- */
+/* ---- kernels for A with one fp32 scale per row ---- */
 
 #define SMALL_M_NAME    small_m_mxfp4_scaled_1
 #define SMALL_M_FORMAT  SMALL_M_MXFP4

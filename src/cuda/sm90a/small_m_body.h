@@ -1,9 +1,15 @@
-/* A small-M kernel: SMALL_M_NAME, for weights of SMALL_M_FORMAT, SMALL_M_TILES tiles of 8 columns
- * (rows of A, or their parts), and SMALL_M_GROUPED: partial sums of 128 along K are scaled in fp32;
- * or SMALL_M_SCALED: A has one fp32 scale for all of a row. SMALL_M_WGMMA: warpgroups multiply. A
- * warp has 64 bytes of weights for each thread at a time: with 4 bits two tiles of 16 rows, and
- * takes turns at a range's steps with another warp; or, of a warpgroup, one tile and a span of two
- * steps, whose sums stay apart, so that both add alike. */
+/* The body of the small-M kernels. The includer defines these macros:
+ *
+ *     SMALL_M_NAME     name of the kernel
+ *     SMALL_M_FORMAT   format of the weights
+ *     SMALL_M_TILES    number of tiles of 8 columns; a column is a row of A, or a part of one
+ *     SMALL_M_GROUPED  1: partial dot products over 128 elements of K are scaled in fp32
+ *     SMALL_M_SCALED   1: A has one fp32 scale per row
+ *
+ * A thread loads 64 bytes of weights at a time. Without wgmma and with 4-bit weights these are two
+ * tiles of 16 rows, and two warps take alternate steps of a range of K. With wgmma and 4-bit
+ * weights they are one tile and a span of two steps, and each step has its own accumulators. Both
+ * variants therefore add in the same order. */
 
 #ifndef SMALL_M_SCALED
 #    define SMALL_M_SCALED 0
@@ -14,15 +20,17 @@
 #define SUMS          (ROW_TILES * SPAN * SMALL_M_TILES)
 #define WALKERS       (SMALL_M_FORMAT <= SMALL_M_NVFP4 ? 2 : 1)
 #define STEP_SCALES   (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : 4)
-/* Steps of a range that A comes for first, so that they need not wait for the rest. For fewer
- * columns and 8 bits asking takes as long as is gained; grouped kernels have no register left. */
+/* Number of steps at the beginning of a range whose part of A is loaded first, so that they do not
+ * wait for the rest of A. It is 0 for fewer columns and for 8-bit weights, where a separate load
+ * costs as much as it saves, and for grouped kernels, which have no register left. */
 #define HEAD                                                                                       \
     (SMALL_M_FORMAT <= SMALL_M_NVFP4 && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     SMALL_M_NAME(const __grid_constant__ bsmm_small_m_params p) {
     ptx_grid_release_next();
-    /* A warpgroup's descriptors are the same for all lanes; the compiler should know. */
+    /* All lanes of a warpgroup use the same wgmma descriptors. The shuffle lets the compiler know
+     * that, so that it keeps them in uniform registers. */
     const uint32_t warp =
         SMALL_M_WGMMA ? __shfl_sync(0xffffffffu, threadIdx.x / 32, 0) : threadIdx.x / 32;
     const uint32_t lane_id = threadIdx.x % 32;
@@ -38,11 +46,12 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     block.rows = row_warps * ROW_TILES * 16;
     block.row = (blockIdx.x >> p.splits_log2) * block.rows;
 
-    /* With an image, the grid before this one has made it, and waited for all before: it writes
-     * neither weights nor scales. Otherwise any may be written still. */
+    /* If A has an image, the kernel that made it ran just before this one and waited for all
+     * earlier kernels. It writes neither weights nor scales, so they can be read at once. Without
+     * an image, an earlier kernel may still be writing any of the operands. */
     const bool own = SMALL_M_TILES == 1 && !p.a_image, narrow = SMALL_M_FORMAT <= SMALL_M_NVFP4;
     uint32_t *const flags = (uint32_t *)(small_m_shared + p.flags_at);
-    const uint32_t row = row_warp * ROW_TILES * 16 + g; /* in the block */
+    const uint32_t row = row_warp * ROW_TILES * 16 + g; /* row in the block */
     const uint32_t range = block.first_range + k_warp / WALKERS;
     const uint32_t range_begin = small_m_begin(&p, range), end = small_m_begin(&p, range + 1);
     uint32_t step = range_begin + k_warp % WALKERS;
@@ -58,10 +67,11 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (own) {
         if (threadIdx.x < BSMM_SMALL_M_COLUMNS) flags[threadIdx.x] = 0;
         ptx_grid_wait();
-        small_m_own_load(&p, narrow, &block, threadIdx.x, raw); /* behind nothing else */
+        /* issued first, to hide its latency */
+        small_m_own_load(&p, narrow, &block, threadIdx.x, raw);
     }
-    /* All warps wait for all scales. Where blocks make A they are asked for before weights, but for
-     * mxfp4, which gains nothing by that. */
+    /* Copy the scales. All warps need all of them. If the block makes its own image of A, scales
+     * are copied before weights, except for mxfp4, which does not gain from that order. */
     uint8_t *const scales = small_m_shared + p.scales_at;
     const bool first = own && p.scale_vector > 1 &&
                        (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8);
@@ -81,12 +91,13 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_copy_commit();
     }
 
-    /* A, then more weights. 4-bit weights keep the arithmetic units busier than memory: nothing may
-     * delay A. */
+    /* Load A, then more weights. With 4-bit weights the arithmetic units are busier than memory, so
+     * loads of A must not be delayed. */
     const bool at_once = own || SMALL_M_FORMAT >= SMALL_M_MXFP8;
-    __syncthreads(); /* the barriers are there, flags too */
+    __syncthreads(); /* the barriers and flags are initialized */
     if (!own) ptx_grid_wait();
-    /* A warpgroup's warps are done with a slot together; others may need longer. */
+    /* The warps of a warpgroup leave a slot of the ring together, so it can be refilled at once.
+     * Otherwise slots are refilled one span later, when slower warps have left them too. */
     small_m_ring ring =
         small_m_find_ring(&p, k_warp, SPAN, WALKERS, SMALL_M_WGMMA && row_warps == 4 ? 0 : 1);
     const bool fills = row_warp == 0 && lane_id == 0;
@@ -100,8 +111,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         if (SMALL_M_GROUPED)
             small_m_own_scales(&p, &block, (float *)(small_m_shared + p.a_scales_at));
     }
+    /* waits for the scales only; each warp waits for its own weights later */
     if (first)
-        ptx_copy_wait(BSMM_SMALL_M_AHEAD); /* for scales alone: a warp waits for its own weights */
+        ptx_copy_wait(BSMM_SMALL_M_AHEAD);
     else if (at_once)
         ptx_copy_wait(BSMM_SMALL_M_AHEAD - 1);
     else
@@ -130,14 +142,15 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
                       : SMALL_M_FORMAT == SMALL_M_NVFP4 ? t * 2
                       : SMALL_M_FORMAT == SMALL_M_MXFP8 ? t / 2
                                                         : 0);
-    __syncthreads(); /* scales, and A if it was made here */
+    __syncthreads(); /* scales are ready, and so is A if this block made it */
     if (!own)
         while (!ptx_bulk_try_wait(small_m_address(small_m_shared + p.barriers_at), 0)) {
         }
     if (!at_once) small_m_fetch_ahead(2 * ROW_TILES, &lane, step, WALKERS, end);
     const uint32_t first_step = step;
-    const uint32_t second = ring.slots ? end : step + HEAD; /* which the rest of A is there for */
-    uint32_t slot = 0;                                      /* of the weights, of two */
+    /* the first step that needs the second part of A */
+    const uint32_t second = ring.slots ? end : step + HEAD;
+    uint32_t slot = 0; /* current slot of the ring of weights, 0 or 1 */
     uint32_t at = ring.first;
     if (ring.slots == 0) at += (step - block.begin) * 4 * chunk_bytes;
     for (; step < end; step += WALKERS) {
@@ -154,13 +167,15 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         if (SPAN == 1) small_m_find_factors(SMALL_M_FORMAT, scale, p.scale_stride, &factors, &most);
 #if SMALL_M_WGMMA
         if (step != first_step) {
-            small_m_wait_products(&fragments); /* the last span's: done by now, or soon */
+            /* the previous span's wgmma, which have finished or soon will */
+            small_m_wait_products(&fragments);
             small_m_ring last = ring;
             small_m_enter_last(&last);
             if (ring.slots) small_m_leave_slot(&p, last, fills, step - WALKERS, first_step, end);
         }
 #endif
-        /* One tile of rows, or step, after the other: there are no registers for all parts. */
+        /* Process one tile of rows, or one step, after another. There are not enough registers to
+         * process all at once. */
         const int in_turns = SMALL_M_GROUPED ? ROW_TILES * SPAN : SPAN;
 #pragma unroll
         for (int r = 0; r < in_turns; r++) {
@@ -193,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
                 small_m_add_step(SMALL_M_FORMAT, SMALL_M_TILES, &p,
                                  step + (SPAN == 2 ? r : 0) - block.begin, t, scale, parts, total);
         }
-        /* The slot's words have been decoded. */
+        /* The weights in this slot have been decoded, so the slot can be refilled. */
         if (step + BSMM_SMALL_M_AHEAD * WALKERS < end)
             small_m_fetch(2 * ROW_TILES, &lane, lane.ring + slot * BSMM_SMALL_M_SLOT_BYTES);
         small_m_go_on(2 * ROW_TILES, &lane);
@@ -214,8 +229,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         small_m_hold(&sums[r * SMALL_M_TILES][0]);
 #endif
 
-    /* Elements that are NaN were taken for 480, scales out of range for anything. The four threads
-     * of a row have seen all of it. */
+    /* Set the results of a row to NaN if one of its elements was NaN or one of its scales was out
+     * of range, because the fast path decoded those wrong. The four threads of a row have together
+     * seen all of its weights. */
     const bool beyond = bsmm_e8m0_beyond(most);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -229,7 +245,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     }
 
     __syncthreads();
-    const uint32_t pitch = block.rows + 4; /* no two threads of a warp in one bank */
+    /* The padding of 4 keeps the threads of a warp in different banks. */
+    const uint32_t pitch = block.rows + 4;
     float *mine =
         (float *)small_m_shared + k_warp * SMALL_M_TILES * 8 * pitch + row_warp * ROW_TILES * 16;
 #pragma unroll

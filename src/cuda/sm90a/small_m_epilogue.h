@@ -1,5 +1,5 @@
-/* The last part of a small-M kernel: the sums of the warps along K, of all blocks of the cluster,
- * are added in the order of K, and stored. */
+/* The epilogue of the small-M kernels (few rows of A). It adds the accumulators of all warps along
+ * K and of all blocks of the cluster, in the order of K, and stores the results. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_EPILOGUE_H
 #define BSMM_CUDA_SM90A_SMALL_M_EPILOGUE_H
 
@@ -7,9 +7,10 @@
 #include "cuda/sm90a/small_m_params.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-enum { SMALL_M_TERMS = 8 }; /* warps along K of a block, at most */
+enum { SMALL_M_TERMS = 8 }; /* largest number of warps along K in a block */
 
-/* Of the warps along K of one block, whose first sum is at `from`. */
+/* Loads one accumulator of each warp along K in one block. `from` is the address of the first
+ * warp's. */
 static __device__ __forceinline__ void small_m_load_terms(const bsmm_small_m_params *p,
                                                           const uint8_t *from, uint32_t warp_bytes,
                                                           float term[SMALL_M_TERMS]) {
@@ -26,9 +27,10 @@ static __device__ __forceinline__ float small_m_add_terms(const bsmm_small_m_par
     return sum;
 }
 
-/* The sum of a column (a row of A or a part of one), [warp along K][column][row] in every block of
- * the cluster, in the order of K; a block's are asked for before those of the block before it are
- * added. */
+/* Returns one element of the result: the sum of its accumulators in all blocks of the cluster, in
+ * the order of K. Accumulators lie in shared memory as [warp along K][column][row], where a column
+ * is a row of A or a part of one. The loads from the next block are issued before the accumulators
+ * of this block are added. */
 static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_params *p,
                                                         uint32_t offset, uint32_t warp_bytes) {
     const uint8_t *const own = small_m_shared + offset;
@@ -49,13 +51,14 @@ static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_param
     return small_m_add_terms(p, sum, term);
 }
 
-/* Below it, terms may have been lost; above, something overflowed. NaN is neither. */
+/* Returns true if an fp32 accumulator can be trusted. A smaller one may have lost terms to
+ * underflow, and a larger one may have overflowed. NaN is not trusted either. */
 static __device__ __forceinline__ bool small_m_trusts(float sum) {
     return fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f;
 }
 
-/* Whether A's row has no value other than 0: as the blocks of the cluster have seen, or, with
- * an image, as the kernel before did. */
+/* Returns true if all values of a row of A are 0. The blocks of the cluster have recorded that, or,
+ * if A has an image, the kernel that prepared A. */
 static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_params *p,
                                                            uint32_t row) {
     uint32_t any = 0, flag = small_m_address(small_m_shared) + p->flags_at + row * 4;
@@ -66,7 +69,8 @@ static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_pa
     return any == 0;
 }
 
-/* What the warp's lanes cannot trust is summed again, one after the other. */
+/* Recomputes in double each result of the warp's lanes that cannot be trusted. All lanes of the
+ * warp work on one result at a time. */
 static __device__ __forceinline__ double small_m_repair(const bsmm_small_m_params *p, bool doubtful,
                                                         uint32_t row, uint32_t col, double sum) {
     uint32_t left = __ballot_sync(0xffffffffu, doubtful);
@@ -81,8 +85,9 @@ static __device__ __forceinline__ double small_m_repair(const bsmm_small_m_param
     return sum;
 }
 
-/* Sums are seen by who adds them. A cluster's barrier waits for all of a thread's memory traffic:
- * 1 us that a block by itself need not spend. */
+/* Makes the accumulators visible to the threads that add them. A kernel whose K is not split uses
+ * __syncthreads(), because a cluster barrier waits for all memory traffic of a thread, which takes
+ * 1 us longer. */
 static __device__ __forceinline__ void small_m_sync(const bsmm_small_m_params *p) {
     if (p->splits_log2 == 0) {
         __syncthreads();
@@ -92,7 +97,8 @@ static __device__ __forceinline__ void small_m_sync(const bsmm_small_m_params *p
     }
 }
 
-/* A sum that can be trusted, times a power of two, is exact in fp32, or infinite in D too. */
+/* Stores a result without the general epilogue. An accumulator that can be trusted, times a power
+ * of two, is exact in fp32, or so large that the result is infinite anyway. */
 static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilogue *e, uint32_t row,
                                                            uint32_t col, float value) {
     uint64_t index = row * e->d_row + col * e->d_col;
@@ -104,29 +110,30 @@ static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilog
                                                    : bsmm_gpu_epilogue_f16(value));
 }
 
-/* ---- A with one fp32 scale a row: kernels of their own ---- */
+/* ---- A with one fp32 scale per row, which has separate kernels ---- */
 
-/* Of row number `lane` of A, for all of K. */
+/* Returns the fp32 scale of the row of A whose number is the lane's. It holds for all of K. */
 static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_params *p) {
     const uint32_t row = threadIdx.x % 32;
     return row < p->m ? bsmm_gpu_scale(&p->a, row, 0) : 1;
 }
 
-/* bsmm_gpu_epilogue_odd of a product that lies well inside fp32: what is cut off is not lost then.
- */
+/* Returns the product rounded to odd, like bsmm_gpu_epilogue_odd. It must lie well inside fp32's
+ * range, so that the rounding error is itself a normal number. */
 static __device__ __forceinline__ float small_m_times_odd(float a, float b) {
     float toward_zero = __fmul_rz(a, b);
     uint32_t inexact = fmaf(a, b, -toward_zero) != 0;
     return __uint_as_float(__float_as_uint(toward_zero) | inexact);
 }
 
-/* Whether that holds, of a sum that can be trusted as it stands. */
+/* Returns true if small_m_times_odd is correct for this product, given that the accumulator itself
+ * can be trusted. */
 static __device__ __forceinline__ bool small_m_is_inside(float value, float scale) {
     return fabsf(value) <= 0x1p127f && fabsf(value * scale) >= 0x1p-100f &&
            fabsf(value * scale) <= 0x1p126f;
 }
 
-/* Such a product, rounded once. */
+/* Stores the product of an accumulator and a row's scale, rounded once. */
 static __device__ __forceinline__ void small_m_store_scaled(const bsmm_gpu_epilogue *e,
                                                             uint32_t row, uint32_t col, float value,
                                                             float scale) {
@@ -134,7 +141,8 @@ static __device__ __forceinline__ void small_m_store_scaled(const bsmm_gpu_epilo
     small_m_store_plain(e, row, col, wide ? value * scale : small_m_times_odd(value, scale));
 }
 
-/* By whole warps; false if one of its results cannot be had so, and none has been stored. */
+/* Stores the results of a whole warp by the fast path for row scales. Returns false, and stores
+ * nothing, if one of the results needs the slow path. */
 static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_m_params *p,
                                                                bool wanted, uint32_t row,
                                                                uint32_t col, float total,
@@ -146,10 +154,10 @@ static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_
     return true;
 }
 
-/* ---- any ---- */
+/* ---- general epilogue ---- */
 
-/* Stores D(row, col) from the sum of its terms; by whole warps. scaled: what
- * small_m_epilogue_scaled has left. */
+/* Stores D(row, col) from its accumulator. A whole warp calls it together. `scaled` means that A
+ * has row scales and the fast path, small_m_epilogue_scaled, has refused. */
 static __device__ __forceinline__ void
 small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors *factors,
                      bool wanted, uint32_t row, uint32_t col, float total, const double unfold,
@@ -163,9 +171,11 @@ small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_facto
     bool doubtful = false;
     if (wanted) {
         float scale = p->row_scaled ? bsmm_gpu_scale(&p->a, row, 0) : 1;
-        bool zero = total == 0 && small_m_row_is_zero(p, row); /* NaN in B would show */
+        /* a NaN in B would have made a NaN here */
+        bool zero = total == 0 && small_m_row_is_zero(p, row);
         doubtful = !(small_m_trusts(total) || zero) || !isfinite(scale);
-        sum = total * unfold * (double)scale + 0.0; /* not -0 by the scale's sign */
+        /* adding 0.0 turns -0, which a negative scale may cause, into +0 */
+        sum = total * unfold * (double)scale + 0.0;
     }
     sum = small_m_repair(p, doubtful, row, col, sum);
     if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, factors, row, col, sum);
@@ -175,7 +185,8 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
                                                         const small_m_block *block, uint32_t rank,
                                                         const int tiles, uint32_t pitch,
                                                         const double unfold, const bool scaled) {
-    const float row_scale = scaled ? small_m_row_scale(p) : 1; /* asked for before the wait */
+    /* loaded before the barrier, to hide its latency */
+    const float row_scale = scaled ? small_m_row_scale(p) : 1;
     small_m_sync(p);
     const uint32_t rows = block->rows >> p->splits_log2, rows_log2 = 31 - __clz((int)rows);
     const uint32_t warp_bytes = tiles * 8 * pitch * 4;
@@ -183,7 +194,7 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
     if (!p->plain) factors = bsmm_gpu_epilogue_begin(&p->epilogue);
     for (uint32_t base = 0; base < rows * p->m; base += BSMM_SMALL_M_THREADS) {
         uint32_t i = base + threadIdx.x, inner = rank * rows + (i & (rows - 1));
-        uint32_t row = i >> rows_log2, col = block->row + inner; /* of D */
+        uint32_t row = i >> rows_log2, col = block->row + inner; /* col: column of D */
         bool wanted = row < p->m && col < p->n;
         float total = 0;
         for (uint32_t part = 0; part < p->parts && wanted; part++)
@@ -195,7 +206,8 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
         small_m_epilogue_one(p, &factors, wanted, row, col, total, unfold, scaled);
     }
     if (p->splits_log2 == 0) return;
-    ptx_grid_cluster_arrive_relaxed(); /* shared memory lives until the others have read it */
+    /* a block's shared memory must exist until other blocks have read it */
+    ptx_grid_cluster_arrive_relaxed();
     ptx_grid_cluster_wait();
 }
 

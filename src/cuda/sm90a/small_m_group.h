@@ -1,7 +1,10 @@
-/* The second part of a small-M kernel for 17 to 32 columns: products by warpgroups. The weights of
- * four warps, decoded to where mma.m16n8k16 has them, are the 64-row operand of wgmma; A's columns,
- * in shared memory, the other: it is read once for four warps, and no registers hold it. Sums have
- * the bits that mma.sync gives. */
+/* The main loop of a small-M kernel for 17 to 32 columns, where four warps multiply together by
+ * wgmma. A column is a row of A, or a part of one.
+ *
+ * The decoded weights of the four warps have the register layout of mma.m16n8k16, and they are the
+ * 64-row operand of wgmma. A's columns are its second operand, in shared memory. The hardware reads
+ * them once for four warps, and they occupy no registers. Accumulators are bitwise identical to
+ * those of mma.sync. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_GROUP_H
 #define BSMM_CUDA_SM90A_SMALL_M_GROUP_H
 
@@ -17,14 +20,16 @@
 #define WGMMA_TAIL  ", 1, 1, 0"
 #include "cuda/ptx/wgmma_one.h"
 
-/* Of a chunk in shared memory (small_m_prepare.h): bytes of one of its four parts, and of all. */
+/* Sizes in bytes of a chunk of A in shared memory (small_m_prepare.h), and of one of its four
+ * parts. */
 enum {
     SMALL_M_GROUP_PART = 16 * BSMM_SMALL_M_COLUMNS,
     SMALL_M_GROUP_CHUNK = 4 * SMALL_M_GROUP_PART
 };
 
-/* What products read of a thread's weights: a chunk of 8 along K for two times 16 of K. One is
- * decoded while the other is multiplied; a third or fourth gains nothing. */
+/* The decoded weights of a thread that wgmma reads: a chunk of 8 elements along K, for two wgmma of
+ * 16 elements of K. There are two fragments, so that one is decoded while the other is multiplied.
+ * A third or fourth fragment gains nothing. */
 enum { SMALL_M_FRAGMENTS = 2 };
 typedef struct small_m_fragments {
     uint32_t f[SMALL_M_FRAGMENTS][8];
@@ -35,7 +40,7 @@ static __device__ __forceinline__ void small_m_hold_fragment(uint32_t f[8]) {
     ptx_wgmma_hold_words(f + 4);
 }
 
-/* All products are done. */
+/* Waits until all wgmma have finished. */
 static __device__ __forceinline__ void small_m_wait_products(small_m_fragments *fragments) {
     PTX_WGMMA_WAIT(0);
 #pragma unroll
@@ -47,7 +52,8 @@ static __device__ __forceinline__ uint64_t small_m_describe(uint32_t address) {
     return ptx_wgmma_descriptor_plain(address, SMALL_M_GROUP_PART, 128);
 }
 
-/* sums = (add ? sums : 0) + a chunk, whose A is at the descriptor. */
+/* Starts the wgmma of one chunk: sums = (add ? sums : 0) + products. `a` is the descriptor of A's
+ * chunk. */
 static __device__ __forceinline__ void small_m_multiply_chunk(float *sums, const uint32_t f[8],
                                                               uint64_t a, uint32_t add) {
     ptx_wgmma_fence();
@@ -56,8 +62,9 @@ static __device__ __forceinline__ void small_m_multiply_chunk(float *sums, const
     ptx_wgmma_commit();
 }
 
-/* sums = (add ? sums : 0) + one step: 128 along K of 16 rows a warp; the last chunk's products are
- * under way when it returns. Half `half` of words and factors with 4 bits, both with 8. */
+/* Multiplies one step, which is 128 elements along K of 16 rows per warp: sums = (add ? sums : 0) +
+ * products. The wgmma of the last chunk still run when it returns. With 4-bit weights it reads half
+ * `half` of words and factors, and with 8-bit weights both halves. */
 static __device__ __forceinline__ void
 small_m_group_step(const int format, const int half, const small_m_words *words,
                    const small_m_factors *factors, uint64_t a, small_m_fragments *fragments,

@@ -1,7 +1,7 @@
-/* The second part of a small-M kernel: a warp takes its steps of K. A step is 128 along K of 32
- * rows of 4-bit weights or 16 rows of 8-bit weights: 64 bytes for each thread, which copies them
- * from where they lie to its own places of a ring in shared memory, SMALL_M_AHEAD steps before it
- * needs them. No thread waits for another. */
+/* The main loop of a small-M kernel: a warp multiplies its steps of K. A step is 128 elements along
+ * K of 32 rows of 4-bit weights or 16 rows of 8-bit weights. Each thread copies 64 bytes of weights
+ * per step to its own slots of a ring in shared memory, SMALL_M_AHEAD steps before it needs them. A
+ * thread reads only what it has copied itself, so no thread waits for another. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_MULTIPLY_H
 #define BSMM_CUDA_SM90A_SMALL_M_MULTIPLY_H
 
@@ -12,15 +12,19 @@
 
 /* ---- A ---- */
 
-/* Warps of the same steps share A's: where there is no room for all, a ring of slots, each with a
- * barrier that it is full and one that all of these warps are done with it. Barrier 0 is for what
- * comes in one piece; with no ring, barrier 1 for the second of two. */
+/* A ring of slots for A in shared memory. Warps that work on the same steps use the same slots. It
+ * exists if shared memory cannot hold all of the block's A.
+ *
+ * Each slot has a barrier "full" and a barrier "done", which says that all warps have read the
+ * slot. Barrier 0 is for data that is loaded once rather than through the ring. Without a ring,
+ * barrier 1 is for the second part of A. */
 typedef struct small_m_ring {
-    uint32_t slots, slot, parity;     /* the next span's */
-    uint32_t full, done;              /* barriers of the first slot */
-    uint32_t first, step_bytes, span; /* where it begins; a step's size; steps of a slot */
-    uint32_t stride;                  /* steps from span to span */
-    uint32_t lag;                     /* spans after which a slot that was left is filled */
+    uint32_t slots, slot, parity; /* number of slots; slot and parity of the next span of steps */
+    uint32_t full, done;          /* addresses of the barriers of the first slot */
+    /* address of the first slot, bytes of a step, and steps of a slot */
+    uint32_t first, step_bytes, span;
+    uint32_t stride; /* steps from one span to the next */
+    uint32_t lag;    /* number of spans to wait before refilling a slot that this warp has left */
 } small_m_ring;
 
 static __device__ __forceinline__ small_m_ring small_m_find_ring(const bsmm_small_m_params *p,
@@ -40,7 +44,7 @@ static __device__ __forceinline__ small_m_ring small_m_find_ring(const bsmm_smal
     return ring;
 }
 
-/* Makes all barriers; row_warps use each slot. */
+/* Initializes all barriers of A. `row_warps` is the number of warps that read each slot. */
 static __device__ __forceinline__ void small_m_make_barriers(const bsmm_small_m_params *p,
                                                              uint32_t row_warps) {
     uint32_t barriers = small_m_address(small_m_shared + p->barriers_at);
@@ -50,8 +54,8 @@ static __device__ __forceinline__ void small_m_make_barriers(const bsmm_small_m_
     if (threadIdx.x <= last) ptx_bulk_fence_init();
 }
 
-/* With the span from `step` on, of a range until `end`; by one thread of the warps that share it.
- */
+/* Loads a span of A, beginning at `step` of a range that ends at `end`, into a slot. One thread of
+ * the warps that use the slot calls this. */
 static __device__ __forceinline__ void small_m_fill_slot(const bsmm_small_m_params *p,
                                                          const small_m_ring *ring, uint32_t slot,
                                                          uint32_t step, uint32_t end) {
@@ -69,8 +73,9 @@ static __device__ __forceinline__ void small_m_enter_last(small_m_ring *ring) {
     if (ring->slot-- == 0) ring->slot = ring->slots - 1, ring->parity ^= 1;
 }
 
-/* Done with the span of A at `step`, of [begin, end), in the ring's slot: it or, with lag, the one
- * before, which the other warps have left by now, is filled with the span that comes next there. */
+/* Says that this warp has read the span of A at `step` of the range [begin, end). If the warp fills
+ * slots, it then refills one with a later span. With `lag` it refills the previous slot, which the
+ * other warps have left by now, so that it need not wait for them. */
 static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_params *p,
                                                           small_m_ring ring, bool fills,
                                                           uint32_t step, uint32_t begin,
@@ -86,8 +91,8 @@ static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_par
     small_m_fill_slot(p, &ring, ring.slot, next, end);
 }
 
-/* Steps [first, end) of the block's A, where all of it has room; the bytes count towards `barrier`.
- */
+/* Loads steps [first, end) of the block's A. Used if shared memory holds all of it. `barrier`
+ * counts the bytes. */
 static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            uint32_t first, uint32_t end,
@@ -99,15 +104,16 @@ static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_pa
                       barrier);
 }
 
-/* Where the steps of a range that come first end; head: how many. */
+/* Returns the end of the first `head` steps of a range, whose part of A is loaded first. */
 static __device__ __forceinline__ uint32_t small_m_head_end(const bsmm_small_m_params *p,
                                                             uint32_t range, uint32_t head) {
     return min(small_m_begin(p, range) + head, small_m_begin(p, range + 1));
 }
 
-/* What does not come by a ring: all of the block's A, or the fp32 scales of all. With a head, the
- * first steps of each range come at the first barrier and the rest of A at the second; else all at
- * the first. By one thread. */
+/* Loads what does not pass through the ring: the fp32 scales of A, and all of the block's A if
+ * there is no ring. If `head` is nonzero, the first steps of each range complete at the first
+ * barrier and the rest of A at the second. Otherwise everything completes at the first barrier. One
+ * thread calls this. */
 static __device__ __forceinline__ void
 small_m_fetch_whole(const bsmm_small_m_params *p, const small_m_block *block, const uint32_t head) {
     const uint32_t barrier = small_m_address(small_m_shared + p->barriers_at);
@@ -137,21 +143,22 @@ small_m_fetch_whole(const bsmm_small_m_params *p, const small_m_block *block, co
 
 /* ---- weights ---- */
 
-/* One step's weights of a thread, or one span's: [half][row, row + 8]. 16 bytes hold 32 elements of
- * 4 bits: halves are 16 rows apart, or, in a span of two steps, one step. They hold 16 of 8 bits:
- * halves are 64 apart along K. */
+/* The weights of one thread in one step or span, as [half][row, row + 8]. 16 bytes hold 32 elements
+ * of 4 bits: the two halves are 16 rows apart, or one step apart in a span of two steps. 16 bytes
+ * hold 16 elements of 8 bits: the two halves are 64 elements apart along K. */
 typedef struct small_m_words {
     uint4 w[2][2];
 } small_m_words;
 
-/* Where a thread reads. */
+/* The addresses from and to which a thread copies weights. */
 typedef struct small_m_lane {
-    const uint8_t *weights[4]; /* what it copies next: of 4 rows, or of 2 */
-    int32_t left;              /* bytes of a row from there on */
-    uint32_t ring;             /* shared address of its place in the first slot */
+    const uint8_t *weights[4]; /* source addresses of the next copies, in 4 rows or in 2 */
+    int32_t left;              /* bytes from the source addresses to the end of a row */
+    uint32_t ring;             /* shared address of this thread's bytes in the first slot */
 } small_m_lane;
 
-/* Copies 64 bytes, 16 of each of 4 rows or twice 16 of each of 2, zeros behind the row's end. */
+/* Copies 64 bytes of weights: 16 bytes from each of 4 rows, or twice 16 bytes from each of 2 rows.
+ * Writes zeros past the end of a row. */
 static __device__ __forceinline__ void small_m_fetch(const int rows, small_m_lane *lane,
                                                      uint32_t to) {
 #pragma unroll
@@ -163,14 +170,14 @@ static __device__ __forceinline__ void small_m_fetch(const int rows, small_m_lan
 }
 
 static __device__ __forceinline__ void small_m_go_on(const int rows, small_m_lane *lane) {
-    const int bytes = 128; /* two steps of 4 bits, one of 8 */
+    const int bytes = 128; /* two steps of 4-bit weights, or one step of 8-bit weights */
 #pragma unroll
     for (int i = 0; i < rows; i++)
         lane->weights[i] += bytes;
     lane->left -= bytes;
 }
 
-/* The step after the first: the ring holds two. */
+/* Copies the second step's weights. The ring of weights has two slots. */
 static __device__ __forceinline__ void small_m_fetch_ahead(const int rows, small_m_lane *lane,
                                                            uint32_t step, uint32_t walkers,
                                                            uint32_t end) {
@@ -198,7 +205,8 @@ static __device__ __forceinline__ uint32_t small_m_shared_u16(uint32_t address) 
     return *(const uint16_t *)__cvta_shared_to_generic(address);
 }
 
-/* Two e4m3 scales, each twice and times 2^118; exact. */
+/* Decodes two e4m3 scales to bf16, times 2^118, exactly. Each result holds the same factor in both
+ * halves. */
 static __device__ __forceinline__ void small_m_nv_factors(uint32_t codes, uint32_t factors[2]) {
     uint32_t halves = ptx_f16x2_of_e4m3x2(codes);
     float low = ptx_f32_of_f16(halves & 0xffff), high = ptx_f32_of_f16(halves >> 16);
@@ -206,13 +214,14 @@ static __device__ __forceinline__ void small_m_nv_factors(uint32_t codes, uint32
     factors[1] = ptx_bf16x2_of_f32(high * 0x1p118f, high * 0x1p118f);
 }
 
-/* The factors of a thread's weights in one step, [half][row][first or second 16 of a load]. */
+/* The factors of a thread's weights in one step, as [half][row][first or second 16 elements of a
+ * load]. */
 typedef struct small_m_factors {
     uint32_t f[2][2][2];
 } small_m_factors;
 
-/* Of one half: at: shared address of its first row's scales; stride: from row to row.
- * most: bsmm_e8m0_most of all codes so far. */
+/* Computes the factors of one half. `at` is the shared address of the scales of its first row, and
+ * `stride` is the stride of rows. `most` accumulates bsmm_e8m0_most over all scale codes. */
 static __device__ __forceinline__ void small_m_find_half(const int format, uint32_t at,
                                                          uint32_t stride, uint32_t to[2][2],
                                                          uint32_t *most) {
@@ -226,12 +235,13 @@ static __device__ __forceinline__ void small_m_find_half(const int format, uint3
         } else if (format == SMALL_M_NVFP4) {
             small_m_nv_factors(small_m_shared_u16(here), f);
         } else {
-            f[0] = f[1] = 0x7b807b80u; /* 2^120 */
+            f[0] = f[1] = 0x7b807b80u; /* 2^120 in both halves */
         }
     }
 }
 
-/* Of both halves of one step; at: of its scales of the thread's first row. */
+/* Computes the factors of both halves of one step. `at` is the shared address of the step's scales
+ * for the thread's first row. */
 static __device__ __forceinline__ void small_m_find_factors(const int format, uint32_t at,
                                                             uint32_t stride, small_m_factors *to,
                                                             uint32_t *most) {
@@ -240,7 +250,8 @@ static __device__ __forceinline__ void small_m_find_factors(const int format, ui
                       most);
 }
 
-/* A chunk of 8 along K: pairs of bf16, scaled, of one row. */
+/* Decodes a chunk of 8 elements along K of one row to pairs of bf16, and multiplies them by their
+ * scales. */
 static __device__ __forceinline__ void small_m_chunk(const int format, const uint4 *w,
                                                      const int chunk, const uint32_t factor[2],
                                                      uint32_t pairs[4], uint32_t *nans) {
@@ -259,8 +270,9 @@ static __device__ __forceinline__ void small_m_chunk(const int format, const uin
         pairs[i] = ptx_mul_bf16x2(pairs[i], f);
 }
 
-/* sums[tile of 16 rows][tile of 8 columns][4] += one step, of row tiles [first, end). a: the step's
- * first chunk in shared memory; columns[]: where each column's 16 bytes begin in a chunk. */
+/* Multiplies one step for the row tiles [first, end) and adds to sums[tile of 16 rows][tile of 8
+ * columns][4]. `a` is the shared address of the step's first chunk of A, and columns[] are the
+ * offsets of each column's 16 bytes in a chunk. */
 static __device__ __forceinline__ void
 small_m_step(const int format, const int tiles, const int first, const int end,
              const small_m_words *words, const small_m_factors *factors, uint32_t a,
@@ -287,8 +299,9 @@ small_m_step(const int format, const int tiles, const int first, const int end,
     }
 }
 
-/* sums[tile of 8 columns][4] += parts * scale of the rows * scale of the column, of step `step` of
- * the block. scale: shared address of B's. */
+/* Adds the scaled partial dot products of one step: sums[tile of 8 columns][4] += parts * scale of
+ * the row * scale of the column. `step` counts from the block's first step, and `scale` is the
+ * shared address of B's scale. */
 static __device__ __forceinline__ void small_m_add_step(const int format, const int tiles,
                                                         const bsmm_small_m_params *p, uint32_t step,
                                                         uint32_t t, uint32_t scale,

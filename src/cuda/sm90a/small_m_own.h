@@ -1,16 +1,19 @@
-/* A row or two of A: each block makes its image of A (small_m_prepare.h) for itself, which takes
- * less time than waiting for another kernel. A warp's lanes hold the four chunks that one thread
- * of the multiplication reads of a step, side by side where A lies and 64 bytes for each column
- * apart in the image; 16 more keep them in different banks. */
+/* Prepares A inside a small-M kernel. With one or two rows of A, each block makes its own image of
+ * A (small_m_prepare.h), because that takes less time than waiting for another kernel.
+ *
+ * Four neighboring lanes handle the four chunks of a step that one thread of the main loop reads.
+ * These chunks are adjacent in A. In the image they are 64 bytes per column apart, and 16 extra
+ * bytes keep them in different banks. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_OWN_H
 #define BSMM_CUDA_SM90A_SMALL_M_OWN_H
 
 #include "cuda/sm90a/small_m_prepare.h"
 
-/* Chunk `index` of the block's, in the order in which threads take them. */
+/* The position of one chunk of A (8 elements along K), where chunks are numbered in the order in
+ * which threads handle them. */
 typedef struct small_m_place {
-    uint32_t row, step, k; /* step: of the block */
-    uint32_t to;           /* bytes from the image's begin */
+    uint32_t row, step, k; /* `step` counts from the block's first step */
+    uint32_t to;           /* destination, in bytes from the beginning of the image */
     bool wanted;
 } small_m_place;
 
@@ -29,7 +32,7 @@ static __device__ __forceinline__ small_m_place small_m_find_place(const bsmm_sm
     return at;
 }
 
-/* A thread's chunks `first`, first + 512, ... as they lie in memory. */
+/* Loads a thread's chunks `first`, first + 512, ... unchanged into registers. */
 static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_params *p,
                                                         const bool narrow,
                                                         const small_m_block *block, uint32_t first,
@@ -41,7 +44,8 @@ static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_param
     }
 }
 
-/* Into the image; flags[column] becomes 1 where a value is not 0. */
+/* Converts a thread's chunks and stores them in the image. Sets flags[row] to 1 if a value is
+ * nonzero. */
 static __device__ __forceinline__ void
 small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const small_m_block *block,
                   uint32_t first, const small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS], uint8_t *image,
@@ -58,7 +62,7 @@ small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const small_m
     }
 }
 
-/* The fp32 scales of A's rows in the block's steps; 1 where there are none. */
+/* Copies the fp32 scales of A's rows for the block's steps. Scales are 1 if A is unscaled. */
 static __device__ __forceinline__ void small_m_own_scales(const bsmm_small_m_params *p,
                                                           const small_m_block *block, float *to) {
     const uint32_t count = (block->end - block->begin) * p->scale_columns;

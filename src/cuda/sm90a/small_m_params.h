@@ -1,66 +1,81 @@
-/* The parameter of the small-M kernels (sm90a/small_m.cu), and of the one that prepares A. */
+/* Parameters of the small-M kernels (sm90a/small_m.cu), which multiply few rows of A, and of the
+ * kernel that prepares A for them. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_PARAMS_H
 #define BSMM_CUDA_SM90A_SMALL_M_PARAMS_H
 
 #include "gpu/epilogue.h"
 
-/* Columns from which on warpgroups multiply. */
+/* The number of columns from which on four warps multiply together by wgmma. A column is a row of
+ * A, or a part of one. */
 #define BSMM_SMALL_M_WGMMA_COLUMNS 32
 
 enum {
     BSMM_SMALL_M_WARPS = 16,
     BSMM_SMALL_M_THREADS = 32 * BSMM_SMALL_M_WARPS,
     BSMM_SMALL_M_PREPARE_THREADS = 256,
-    BSMM_SMALL_M_COLUMNS = 32,   /* most of A, with the parts that values are split into */
-    BSMM_SMALL_M_K = 128,        /* K of a step */
-    BSMM_SMALL_M_OWN_CHUNKS = 4, /* of 8 along K of A that a thread makes, at most */
-    BSMM_SMALL_M_AHEAD = 2,      /* steps that a thread's copies of weights are ahead */
-    BSMM_SMALL_M_SLOT_BYTES = BSMM_SMALL_M_THREADS * 64, /* of one such step */
+    BSMM_SMALL_M_COLUMNS = 32, /* largest number of columns */
+    BSMM_SMALL_M_K = 128,      /* elements of K in a step */
+    /* largest number of chunks (8 elements along K) of A that a thread prepares */
+    BSMM_SMALL_M_OWN_CHUNKS = 4,
+    BSMM_SMALL_M_AHEAD = 2, /* number of steps by which a thread's copies of weights run ahead */
+    /* bytes of weights of one step in the ring */
+    BSMM_SMALL_M_SLOT_BYTES = BSMM_SMALL_M_THREADS * 64,
 };
 
-/* How A's values come into shared memory. */
+/* How the values of A are read. */
 typedef enum bsmm_small_m_source {
-    BSMM_SMALL_M_ANY = 0,  /* value by value */
+    BSMM_SMALL_M_ANY = 0,  /* one element at a time, for any format */
     BSMM_SMALL_M_BF16 = 1, /* rows of bf16 */
-    BSMM_SMALL_M_F16 = 2,  /* rows of f16, each value in two parts */
-    BSMM_SMALL_M_E4M3 = 3  /* rows of e4m3, with e8m0 scales for 32 columns each, row-major, or
-                             with fp32 scales or none */
+    BSMM_SMALL_M_F16 = 2,  /* rows of f16; each value is split into two parts */
+    /* rows of e4m3, with row-major e8m0 scales of 32 elements, with fp32 scales, or unscaled */
+    BSMM_SMALL_M_E4M3 = 3
 } bsmm_small_m_source;
 
 typedef struct bsmm_small_m_params {
     bsmm_gpu_operand a, b;
     bsmm_gpu_epilogue epilogue;
     uint32_t m, n, k;
-    uint32_t steps;          /* of K */
-    uint32_t ranges_log2;    /* K is cut in so many pieces of whole steps */
-    uint32_t splits_log2;    /* blocks of a cluster: each has whole ranges */
-    uint32_t k_warps_log2;   /* warps along K of a block */
-    uint32_t a_slots;        /* steps of A that each warp along K has room for; 0: all are there */
-    uint8_t *a_image;        /* A as sm90a/small_m_prepare.h makes it, in the workspace; NULL:
-                                each block makes it in shared memory */
-    uint32_t *a_image_any;   /* [row][blocks_per_row]: whether there is a value other than 0 */
-    uint32_t blocks_per_row; /* of the kernel that prepares A */
-    float *a_image_scales;   /* its fp32 scales, [step][scale_columns] */
-    uint32_t scale_columns;  /* columns, rounded up to 4 */
-    uint32_t narrow;         /* weights of 4 bits */
+    uint32_t steps; /* number of steps of K */
+    /* log2 of the number of ranges into which K is split, at multiples of a step */
+    uint32_t ranges_log2;
+    /* log2 of the number of blocks of a cluster, each of which computes whole ranges */
+    uint32_t splits_log2;
+    uint32_t k_warps_log2; /* log2 of the number of warps along K in a block */
+    /* Number of steps of A for which each warp along K has slots in shared memory. 0: shared memory
+     * holds all steps. */
+    uint32_t a_slots;
+    /* The image of A that sm90a/small_m_prepare.h makes, in the workspace. NULL: each block makes
+     * its own image in shared memory. */
+    uint8_t *a_image;
+    /* [row][blocks_per_row]: nonzero if a part of a row of A has a nonzero value */
+    uint32_t *a_image_any;
+    uint32_t blocks_per_row; /* number of blocks per row of A in the kernel that prepares A */
+    float *a_image_scales;   /* fp32 scales of the image, [step][scale_columns] */
+    uint32_t scale_columns;  /* `columns`, rounded up to a multiple of 4 */
+    uint32_t narrow;         /* nonzero: weights have 4 bits; 0: 8 bits */
     uint32_t source;         /* bsmm_small_m_source */
-    uint32_t row_scaled;     /* A has one fp32 scale for all of a row */
-    uint32_t plain;       /* a result is a sum, times a power of two and the row's scale, rounded */
-    uint32_t parts;       /* bf16 numbers that make one value of A: 1, 2 (f16), 3 (f32) */
-    uint32_t columns;     /* m * parts, or more: what shared memory has room for */
-    uint32_t chunk_bytes; /* of 8 along K of all columns in shared memory */
-    uint32_t for_wgmma;   /* the image is what warpgroups multiply by */
-    uint32_t m_log2;      /* of m, rounded up */
-    uint64_t a_pitch;     /* bytes from row to row */
+    uint32_t row_scaled;     /* nonzero if A has one fp32 scale per row */
+    /* Nonzero if a result is an accumulator times a power of two and times the row's scale,
+     * rounded; there is no C, bias or other factor. */
+    uint32_t plain;
+    /* number of bf16 numbers that represent one value of A: 1, 2 (f16) or 3 (f32) */
+    uint32_t parts;
+    uint32_t columns; /* number of columns in shared memory: m * parts, or more for padding */
+    /* bytes of a chunk (8 elements along K of all columns) in shared memory */
+    uint32_t chunk_bytes;
+    uint32_t for_wgmma; /* nonzero if the image has the layout that wgmma reads */
+    uint32_t m_log2;    /* log2(m), rounded up */
+    uint64_t a_pitch;   /* stride of A's rows, in bytes */
     uint64_t a_scale_pitch;
-    uint32_t b_pitch16; /* bytes / 16 */
+    uint32_t b_pitch16; /* stride of B's rows, in units of 16 bytes */
     uint64_t b_scale_pitch;
-    uint32_t b_bytes;      /* of a row */
-    uint32_t scale_stride; /* bytes from row to row of the scales in shared memory */
-    uint32_t scale_vector; /* bytes of row-major scales that are copied at once: 16, 8, 4 or 1;
-                              0: scales of another layout */
+    uint32_t b_bytes;      /* bytes of a row of B */
+    uint32_t scale_stride; /* stride of rows of B's scales in shared memory, in bytes */
+    /* Bytes of row-major scales that one instruction copies: 16, 8, 4 or 1. 0: scales have another
+     * layout. */
+    uint32_t scale_vector;
     uint32_t scales_at, a_scales_at, ring_at, barriers_at,
-        flags_at; /* where they begin in shared memory */
+        flags_at; /* offsets of these regions in shared memory, in bytes */
 } bsmm_small_m_params;
 
 #endif

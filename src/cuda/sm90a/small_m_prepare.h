@@ -1,17 +1,20 @@
-/* A's values as the small-M kernels multiply them, made once by a kernel of its own.
+/* Prepares A for the small-M kernels: a separate kernel converts it once to an image in the layout
+ * that they read.
  *
- * For each step of 128 along K, chunk of 8 and column (a row of A, or one of the parts that its
- * values are split into), 4 times 16 bytes: what the 4 threads that share a row of a fragment read.
- * For warpgroups 4 bytes of each thread lie together: for each chunk 4 parts of 16 bytes a column.
- * Values that bf16 cannot hold are stored as NaN: their row's results are NaN then, and summed
- * again. */
+ * A column is a row of A, or one of the parts into which its values are split. A step is 128
+ * elements along K, and a chunk is 8. For each step, chunk and column the image has 4 x 16 bytes,
+ * one for each of the 4 threads that share a row of a fragment. For wgmma, 4 bytes of each of these
+ * threads are adjacent, so a chunk consists of 4 parts with 16 bytes for each column.
+ *
+ * A value that does not fit in bf16 is stored as NaN. Its row's results become NaN and are then
+ * recomputed in double. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_PREPARE_H
 #define BSMM_CUDA_SM90A_SMALL_M_PREPARE_H
 
 #include "cuda/ptx/halves.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* Eight bf16 in the order of K become the pairs that weights are decoded into. */
+/* Reorders eight bf16 values, from the order of K to the pairs in which weights are decoded. */
 static __device__ __forceinline__ uint4 small_m_arrange(uint32_t narrow, uint4 w) {
     if (narrow)
         return make_uint4(__byte_perm(w.x, w.z, 0x5410), __byte_perm(w.x, w.z, 0x7632),
@@ -20,7 +23,8 @@ static __device__ __forceinline__ uint4 small_m_arrange(uint32_t narrow, uint4 w
                       __byte_perm(w.z, w.w, 0x5410), __byte_perm(w.z, w.w, 0x7632));
 }
 
-/* The high part of two f16 values by truncation, the rest into `low`. Exact: 8 and 3 bits. */
+/* Splits two f16 values into two bf16 parts each. Returns the high parts, which are truncated, and
+ * stores the remainders in *low. The parts have 8 and 3 bits of mantissa, so the split is exact. */
 static __device__ __forceinline__ uint32_t small_m_split_f16(uint32_t codes, uint32_t *low) {
     float x = ptx_f32_of_f16(codes & 0xffff), y = ptx_f32_of_f16(codes >> 16);
     uint32_t xh = __float_as_uint(x) & 0xffff0000u, yh = __float_as_uint(y) & 0xffff0000u;
@@ -28,18 +32,19 @@ static __device__ __forceinline__ uint32_t small_m_split_f16(uint32_t codes, uin
     return __byte_perm(xh, yh, 0x7632);
 }
 
-/* Two codes, spread to the high bytes of halves. */
+/* Decodes two e4m3 codes, each of which lies in the high byte of a 16-bit half. */
 static __device__ __forceinline__ uint32_t decode_e4m3_pair(uint32_t spread, uint32_t scale) {
     uint32_t bits = (spread >> 4 & 0x07f007f0u) | (spread & 0x80008000u);
-    return ptx_mul_bf16x2(ptx_mul_bf16x2(bits, 0x7b807b80u), scale); /* 2^120 */
+    return ptx_mul_bf16x2(ptx_mul_bf16x2(bits, 0x7b807b80u), scale); /* 2^120 in both halves */
 }
 
-/* Below 2^-124 bf16 does not hold every product. */
+/* Returns an e8m0 scale as bf16 in both halves. A scale below 2^-124 becomes NaN, because some
+ * products with it do not fit in bf16. */
 static __device__ __forceinline__ uint32_t small_m_fold_scale(uint32_t code) {
     return code < 3 || code == 255 ? 0x7fc07fc0u : code * 0x00800080u;
 }
 
-/* Eight codes of one block. */
+/* Decodes eight e4m3 codes that lie in one scale block. */
 static __device__ __forceinline__ uint4 decode_values_e4m3(uint2 w, uint32_t scale_code) {
     uint32_t nans = (bsmm_e4m3_nans(w.x) | bsmm_e4m3_nans(w.y)) & 0x80808080u;
     uint32_t scale = nans ? 0x7fc07fc0u : small_m_fold_scale(scale_code);
@@ -49,8 +54,9 @@ static __device__ __forceinline__ uint4 decode_values_e4m3(uint2 w, uint32_t sca
                       decode_e4m3_pair(__byte_perm(w.y, 0, 0x3424), scale));
 }
 
-/* Part `part` of one value of any format, 8 bits of it; what the last part does not hold makes the
- * first NaN. An fp32 scale stays outside. */
+/* Returns part `part` of one value of any format. A part has 8 bits of mantissa. If the parts
+ * together do not represent the value, the first part becomes NaN. fp32 scales are not applied
+ * here. */
 static __device__ __forceinline__ uint32_t small_m_split(const bsmm_small_m_params *p, uint32_t row,
                                                          uint32_t k, uint32_t part) {
     float rest = bsmm_gpu_elem(&p->a, bsmm_gpu_code(&p->a, row, k));
@@ -72,8 +78,9 @@ static __device__ __noinline__ uint32_t small_m_split_pair(const bsmm_small_m_pa
     return low | high << 16;
 }
 
-/* Stores chunk `chunk` of 8 along K, arranged, of a column: four words that one thread reads, or
- * that lie in four 16-byte parts of a chunk for warpgroups, each with all columns. */
+/* Stores a chunk of 8 elements along K of a column in the image. Its four words go together to one
+ * thread of the main loop. For wgmma they go to four 16-byte parts, each of which holds all
+ * columns. */
 static __device__ __forceinline__ void
 small_m_store_chunk(const bsmm_small_m_params *p, uint32_t chunk, uint32_t column, uint4 v) {
     uint32_t inner = chunk % 16;
@@ -92,7 +99,7 @@ small_m_store_chunk(const bsmm_small_m_params *p, uint32_t chunk, uint32_t colum
         *(uint32_t *)to = words[i];
 }
 
-/* Rows of f16: the second part goes to the next column. */
+/* Splits eight f16 values. The second parts form the next column. */
 static __device__ __forceinline__ uint4 small_m_read_f16(uint4 v, uint4 *low) {
     uint4 high;
     high.x = small_m_split_f16(v.x, &low->x);
@@ -108,7 +115,7 @@ typedef struct small_m_raw {
     uint32_t scale;
 } small_m_raw;
 
-/* From column k on; zeros behind K. */
+/* Loads eight values from column k on. They are zeros past the end of K. */
 static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p, uint32_t row,
                                                     uint32_t k, small_m_raw *to) {
     const uint8_t *from = p->a.data + row * p->a_pitch;
@@ -125,7 +132,7 @@ static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p
     }
 }
 
-/* As bf16: parts[0] and, of f16, parts[1]. */
+/* Converts eight values to bf16: parts[0] and, for f16, parts[1]. */
 static __device__ __forceinline__ void small_m_convert(const bsmm_small_m_params *p,
                                                        const small_m_raw *raw, uint4 parts[2]) {
     parts[0] = raw->codes;
@@ -136,7 +143,7 @@ static __device__ __forceinline__ void small_m_convert(const bsmm_small_m_params
         parts[0] = decode_values_e4m3(make_uint2(raw->codes.x, raw->codes.y), raw->scale);
 }
 
-/* Part `part` of eight values of any format. */
+/* Returns part `part` of eight values of any format. */
 static __device__ __forceinline__ uint4 small_m_read_any(const bsmm_small_m_params *p, uint32_t row,
                                                          uint32_t k, uint32_t part) {
     uint4 v;
@@ -151,7 +158,7 @@ static __device__ __forceinline__ uint32_t small_m_magnitude(uint4 v) {
     return (v.x | v.y | v.z | v.w) & 0x7fff7fffu;
 }
 
-/* One chunk of one row of any format. */
+/* Prepares one chunk of one row, for any format of A. */
 static __device__ __noinline__ uint32_t small_m_prepare_any(const bsmm_small_m_params *p,
                                                             uint32_t row, uint32_t chunk) {
     uint32_t any = 0;
@@ -163,7 +170,8 @@ static __device__ __noinline__ uint32_t small_m_prepare_any(const bsmm_small_m_p
     return any;
 }
 
-/* One chunk of one row; zeros behind K. Whether there is a value other than 0. */
+/* Prepares one chunk of one row, with zeros past the end of K. Returns nonzero if a value is
+ * nonzero. */
 static __device__ __forceinline__ uint32_t small_m_prepare_chunk(const bsmm_small_m_params *p,
                                                                  uint32_t row, uint32_t chunk) {
     const uint32_t column = row * p->parts;
@@ -177,7 +185,7 @@ static __device__ __forceinline__ uint32_t small_m_prepare_chunk(const bsmm_smal
     return small_m_magnitude(parts[0]) | small_m_magnitude(parts[1]);
 }
 
-/* The fp32 scale of a row and step, for all of its columns. */
+/* Stores the fp32 scale of a row and step, for each column of the row. */
 static __device__ __forceinline__ void small_m_prepare_scale(const bsmm_small_m_params *p,
                                                              uint32_t row, uint32_t step) {
     float scale = 1;

@@ -1,10 +1,11 @@
-/* The first part of a small-M kernel: A's values and the scales come into shared memory.
+/* The prologue of a small-M kernel, which copies scales of B to shared memory.
  *
- * A: for each step of 128 along K, chunk of 8 and column (a row of A, or one of the parts that its
- * values are split into), 4 times 16 bytes: what the 4 threads that share a row of a fragment read.
- * For warpgroups 4 bytes of each thread lie together: for each chunk 4 parts of 16 bytes a column.
- * Values that bf16 cannot hold are stored as NaN: their row's results are NaN then, and summed
- * again. */
+ * Layout of A, which a small-M kernel reads: A column is a row of A, or one of the parts into which
+ * its values are split. A step is 128 elements along K, and a chunk is 8. For each step, chunk and
+ * column there are 4 x 16 bytes, one for each of the 4 threads that share a row of a fragment. For
+ * wgmma, 4 bytes of each of these threads are adjacent, so a chunk consists of 4 parts with 16
+ * bytes for each column. A value that does not fit in bf16 is stored as NaN; its row's results
+ * become NaN and are then recomputed in double. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_STAGE_H
 #define BSMM_CUDA_SM90A_SMALL_M_STAGE_H
 
@@ -13,11 +14,11 @@
 #include "cuda/sm90a/small_m_params.h"
 #include "gpu/small_m_weights.h"
 
-/* Formats of weights, which kernels are made for. */
+/* Formats of weights for which small-M kernels exist. */
 enum { SMALL_M_MXFP4 = 1, SMALL_M_NVFP4 = 2, SMALL_M_MXFP8 = 3, SMALL_M_FP8_F32 = 4 };
 
-/* What a block multiplies: ranges of K and their steps [begin, end), rows [row, row + rows) of B.
- */
+/* The part of the GEMM that a block computes: ranges and steps [begin, end) of K, and rows [row,
+ * row + rows) of B. */
 typedef struct small_m_block {
     uint32_t first_range, ranges;
     uint32_t begin, end;
@@ -39,16 +40,16 @@ static __device__ __forceinline__ float small_m_shared_f32(uint32_t address) {
 
 /* ---- scales ---- */
 
-/* fp32 factors outside this range become NaN, so that a product of two neither overflows nor loses
- * bits. */
+/* Replaces an fp32 scale outside a moderate range by NaN, so that the product of two scales neither
+ * overflows nor underflows. */
 static __device__ __forceinline__ float small_m_tame(float scale) {
     float magnitude = fabsf(scale);
     bool tame = magnitude == 0 || (magnitude >= 0x1p-62f && magnitude <= 0x1p62f);
     return tame ? scale : __uint_as_float(0x7fc00000u);
 }
 
-/* Scale codes, `per_step` bytes for each row and step, whole vectors; a warp takes a row at a time.
- */
+/* Copies scale codes, `per_step` bytes for each row and step, as whole vectors. Each warp copies
+ * one row at a time. */
 static __device__ __forceinline__ void small_m_copy_scales(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t per_step, uint8_t *to) {
@@ -70,13 +71,14 @@ static __device__ __forceinline__ void small_m_copy_scales(const bsmm_small_m_pa
     }
 }
 
-/* Past the end of K a scale code must be an ordinary number, for zeros times NaN are NaN; 0x38 is
- * one in either format. */
+/* Returns a scale code, or past the end of K the code 0x38. That is a finite number in both e8m0
+ * and e4m3. The elements there are zeros, and zero times NaN would be NaN. */
 static __device__ __forceinline__ uint8_t small_m_scale_or_one(const uint8_t *from, bool inside) {
     return inside ? *from : 0x38;
 }
 
-/* Row-major codes, byte by byte: rows need not be aligned. A warp takes a row at a time. */
+/* Copies row-major scale codes byte by byte, because rows may be unaligned. Each warp copies one
+ * row at a time. */
 static __device__ __forceinline__ void small_m_load_scales(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t per_step, uint8_t *to) {
@@ -93,7 +95,8 @@ static __device__ __forceinline__ void small_m_load_scales(const bsmm_small_m_pa
     }
 }
 
-/* Codes that cannot be copied as vectors: row-major ones, or ones of any layout. */
+/* Copies scale codes that cannot be copied as vectors: unaligned row-major codes, or codes of any
+ * other layout. */
 static __device__ __noinline__ void small_m_gather_scales(const bsmm_small_m_params *p,
                                                           const small_m_block block,
                                                           const uint32_t per_step, uint8_t *to) {
@@ -111,7 +114,8 @@ static __device__ __noinline__ void small_m_gather_scales(const bsmm_small_m_par
     }
 }
 
-/* fp32 scales of B, one for each 16 rows and step: number i, 0 behind the last. */
+/* Returns fp32 scale number i of B, or 0 past the last one. There is one scale for each 16 rows and
+ * step. */
 static __device__ __forceinline__ float small_m_load_float(const bsmm_small_m_params *p,
                                                            const small_m_block *block, uint32_t i) {
     uint32_t steps = block->end - block->begin;
@@ -121,7 +125,8 @@ static __device__ __forceinline__ float small_m_load_float(const bsmm_small_m_pa
     return bsmm_gpu_scale(&p->b, row, (block->begin + step) * BSMM_SMALL_M_K);
 }
 
-/* All of them; scale: of number threadIdx.x. */
+/* Stores all fp32 scales of the block in shared memory. `scale` is the one with number threadIdx.x,
+ * which the caller has already loaded. */
 static __device__ __forceinline__ void small_m_stage_floats(const bsmm_small_m_params *p,
                                                             const small_m_block *block, float scale,
                                                             uint8_t *to) {
@@ -132,7 +137,8 @@ static __device__ __forceinline__ void small_m_stage_floats(const bsmm_small_m_p
     }
 }
 
-/* mine: of fp32 scales, this thread's first. */
+/* Copies all scales of the block to shared memory. `mine` is this thread's first scale, if scales
+ * are fp32. */
 static __device__ __forceinline__ void small_m_stage_scales(const int format,
                                                             const bsmm_small_m_params *p,
                                                             const small_m_block *block, float mine,
