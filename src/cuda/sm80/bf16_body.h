@@ -1,5 +1,6 @@
-/* A bf16 kernel: BF16_NAME, with so many parts of A's and B's values, and BF16_SCALED: fp32 scales
- * are applied to the sums of each step. */
+/* The body of a bf16 GEMM kernel. The includer defines BF16_NAME, the kernel's name; BF16_A_PARTS
+ * and BF16_B_PARTS, the number of bf16 parts into which each value of A and B is split; and
+ * BF16_SCALED, which is 1 if fp32 scales are applied to the accumulators of each step. */
 extern "C" __global__ void __launch_bounds__(BSMM_BF16_THREADS, 1)
     BF16_NAME(const __grid_constant__ bsmm_bf16_params p) {
     if (!bsmm_cuda_gate_is_open(&p.gate)) return;

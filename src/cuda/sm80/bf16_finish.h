@@ -1,5 +1,5 @@
-/* Results: a warp's 32 x 32, in shared memory, are tried, repaired where they have to be, and
- * stored. */
+/* The epilogue of the bf16 GEMM kernels. A warp has 32 x 32 accumulators in shared memory. It tests
+ * them, recomputes in double those that cannot be trusted, and stores the results. */
 #ifndef BSMM_CUDA_SM80_BF16_FINISH_H
 #define BSMM_CUDA_SM80_BF16_FINISH_H
 
@@ -7,8 +7,9 @@
 
 enum { BF16_STRIP = 16 * 32 };
 
-/* A sum that may lack terms below fp32's range, or that met NaN or Inf on its way. Zeros are right
- * where a whole row is 0. */
+/* Returns true if an fp32 accumulator cannot be trusted: terms may have been lost below fp32's
+ * range, or NaN or Inf has occurred. `zero` means that the row of A or of B is all zeros, so that
+ * an accumulator of 0 is correct. */
 static __device__ __forceinline__ bool bf16_doubts(float sum, bool zero) {
     if (sum == 0) return !zero;
     return !(fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f);

@@ -1,6 +1,7 @@
-/* A step on the tensor cores: 16 warps, 4 x 4, of 32 x 32 results each. A thread's share of 32
- * along K lies in 16 bytes; K counts in another order than in memory, the same for both operands.
- */
+/* Multiplies one step on the bf16 tensor cores. A step is 32 elements along K. A block has 16 warps
+ * in a 4 x 4 grid, and each computes 32 x 32 results. The elements of a step that a thread needs
+ * from one row are 16 adjacent bytes, so the MMA sees K in a permuted order, which is the same for
+ * both operands. */
 #ifndef BSMM_CUDA_SM80_BF16_MULTIPLY_H
 #define BSMM_CUDA_SM80_BF16_MULTIPLY_H
 
@@ -19,7 +20,7 @@ static __device__ __forceinline__ void bf16_mma(float sum[4], const uint4 *a, co
     ptx_mma_bf16(sum, a->z, a8->z, a->w, a8->w, b->z, b->w);
 }
 
-/* One part of b times parts [first, end) of a. */
+/* Multiplies one part of B by the parts [first, end) of A and accumulates. */
 static __device__ __forceinline__ void bf16_multiply(const uint8_t *a, const int first,
                                                      const int end,
                                                      const uint4 right[BF16_COL_TILES],
@@ -43,9 +44,10 @@ static __device__ __forceinline__ void bf16_columns(const uint8_t *plane, uint32
         right[n] = bf16_fragment(plane, col + n * 8);
 }
 
-/* sums += first part of a x first part of b; rest += all other pairs of parts that count, those
- * after the third are below 2^-23. Apart, so that the many sums of small terms round as small terms
- * do. */
+/* Multiplies one step of operands that are split into bf16 parts. The product of the two first
+ * parts goes to `sums`, and all other products that matter go to `rest`. Products after the third
+ * part are below 2^-23 and are skipped. Two sets of accumulators keep the rounding errors of the
+ * many small products small. */
 static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_parts,
                                                  const uint8_t *a, const uint8_t *b, uint32_t row,
                                                  uint32_t col, float (*sums)[4], float (*rest)[4]) {
@@ -53,7 +55,7 @@ static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_
     bf16_columns(b, col, right);
     bf16_multiply(a, 0, 1, right, row, sums);
     bf16_multiply(a, 1, a_parts, right, row, rest);
-#pragma unroll 1 /* registers */
+#pragma unroll 1 /* not unrolled, to limit register pressure */
     for (int part = 1; part < b_parts; part++) {
         bf16_columns(b + part * BF16_PLANE, col, right);
         bf16_multiply(a, 0, 1, right, row, rest);
@@ -61,7 +63,8 @@ static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_
     }
 }
 
-/* The same for one part each, the step's sums times the scales that were left outside. */
+/* Multiplies one step of operands that have a single part each, and multiplies the step's
+ * accumulators by the fp32 scales that were not folded into the elements. */
 static __device__ __forceinline__ void bf16_step_scaled(const uint8_t *a, const uint8_t *b,
                                                         uint32_t row, uint32_t col,
                                                         const float *a_factors,

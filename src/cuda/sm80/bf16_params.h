@@ -1,4 +1,4 @@
-/* The parameter of the bf16 kernels (sm80/bf16.cu). */
+/* Parameters of the bf16 GEMM kernels (sm80/bf16.cu). */
 #ifndef BSMM_CUDA_SM80_BF16_PARAMS_H
 #define BSMM_CUDA_SM80_BF16_PARAMS_H
 
@@ -6,28 +6,30 @@
 #include "gpu/epilogue.h"
 
 enum {
-    BSMM_BF16_TILE = 128,   /* rows of A and rows of B of a block */
-    BSMM_BF16_K = 32,       /* of a step */
-    BSMM_BF16_THREADS = 512 /* an eighth of a row of each tile a step */
+    BSMM_BF16_TILE = 128,   /* rows of A and rows of B in a block's tile */
+    BSMM_BF16_K = 32,       /* elements of K in a step */
+    BSMM_BF16_THREADS = 512 /* each thread decodes 8 elements of A and 8 of B per step */
 };
 
 /* How an operand is read. */
 typedef struct bsmm_bf16_side {
     bsmm_gpu_operand o;
     uint32_t rows;
-    uint32_t by_rows;  /* K is contiguous */
-    uint32_t together; /* 8 elements along K may be loaded at once */
-    uint32_t one;      /* 8 elements along K, from a multiple of 8 on, have one scale */
-    uint32_t outside;  /* fp32 scales, one for each row and step, are applied to sums */
+    uint32_t by_rows;  /* nonzero if K is contiguous */
+    uint32_t together; /* nonzero if 8 elements along K can be loaded at once */
+    /* nonzero if 8 elements along K, beginning at a multiple of 8, have the same scale */
+    uint32_t one;
+    /* nonzero if scales are fp32, one per row and step, and are applied to accumulators */
+    uint32_t outside;
 } bsmm_bf16_side;
 
-/* A product. */
+/* A GEMM. */
 typedef struct bsmm_bf16_job {
-    bsmm_bf16_side sides[2]; /* A, B */
+    bsmm_bf16_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;
     uint32_t k;
-    uint32_t b_tiles; /* tiles of B; a tile's number is A's tile * b_tiles + B's tile */
-    uint32_t tiles;   /* in all; blocks take them in turn */
+    uint32_t b_tiles; /* number of tiles of B; a tile's number is A's tile * b_tiles + B's tile */
+    uint32_t tiles;   /* number of tiles of D, which blocks take round-robin */
 } bsmm_bf16_job;
 
 typedef struct bsmm_bf16_params {

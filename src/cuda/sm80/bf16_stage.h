@@ -1,19 +1,21 @@
-/* One step of an operand comes into shared memory as bf16: rows of 32 along K, in as many planes as
- * it takes parts to hold a value. What they do not hold exactly is stored as NaN, and the results
- * that it touches are summed again. */
+/* Decodes one step of an operand to bf16 in shared memory. A step is 32 elements along K. A plane
+ * holds one bf16 part of each value, as rows of 32 elements, and there are as many planes as parts.
+ * A value that its parts do not represent exactly is stored as NaN; the results that it affects are
+ * recomputed in double. */
 #ifndef BSMM_CUDA_SM80_BF16_STAGE_H
 #define BSMM_CUDA_SM80_BF16_STAGE_H
 
 #include "cuda/sm80/bf16_params.h"
 
-enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 }; /* bytes */
+enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 }; /* bytes of a plane */
 
-/* What is seldom done; inline in kernels whose registers calls would bind. */
+/* A slow path. It is inlined in kernels whose register allocation a function call would
+ * constrain. */
 #ifndef BF16_RARE
 #    define BF16_RARE __noinline__
 #endif
 
-/* Eight codes along K, one in each word. */
+/* Eight codes along K, one in each uint32. */
 typedef struct bf16_codes {
     uint32_t c[8];
 } bf16_codes;
@@ -22,8 +24,8 @@ static __device__ __forceinline__ uint32_t bf16_load16(const uint8_t *from) {
     return *(const uint16_t *)(const void *)from;
 }
 
-/* 8 codes from a multiple of 8 on: their bytes are aligned to 2 for 6-bit codes, else to all of
- * them (16 bytes at most). */
+/* Loads 8 codes, beginning at a multiple of 8. 6-bit codes must be aligned to 2 bytes. All others
+ * must be aligned to the size of the 8 codes, but at most to 16 bytes. */
 static __device__ __forceinline__ bf16_codes bf16_load_together(const bsmm_gpu_operand *o,
                                                                 uint32_t row, uint32_t k) {
     bf16_codes to;
@@ -35,7 +37,7 @@ static __device__ __forceinline__ bf16_codes bf16_load_together(const bsmm_gpu_o
         for (int i = 0; i < 8; i++)
             to.c[i] = w[0] >> 4 * i & 0xf;
     } else if (o->bits == 6) {
-        w[0] = bf16_load16(from) | bf16_load16(from + 2) << 16; /* 32 of 48 bits */
+        w[0] = bf16_load16(from) | bf16_load16(from + 2) << 16; /* 32 of the 48 bits */
         w[1] = bf16_load16(from + 2) >> 8 | bf16_load16(from + 4) << 8;
 #pragma unroll
         for (int i = 0; i < 8; i++)
@@ -59,14 +61,15 @@ static __device__ __forceinline__ bf16_codes bf16_load_together(const bsmm_gpu_o
     return to;
 }
 
-/* Scales are 1 where they stay outside. */
+/* Returns an element's scale, or 1 if scales are applied to accumulators instead. */
 static __device__ __forceinline__ float bf16_scale_at(const bsmm_bf16_side *side, uint32_t row,
                                                       uint32_t k) {
     return side->outside ? 1 : bsmm_gpu_scale(&side->o, row, k);
 }
 
-/* Element times scale in fp32, rounded once where it has more than 24 bits (fp32 scales); NaN where
- * fp32's range cuts bits off. Any operand; for what the fast way below does not take. */
+/* Returns element times scale in fp32, for any operand. With an fp32 scale the product may have
+ * more than 24 bits and is rounded once. The result is NaN if underflow loses bits. This is the
+ * slow path for values that bf16_is_plain rejects. */
 static __device__ BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row,
                                                 uint32_t k) {
     float element = bsmm_gpu_elem(&side->o, bsmm_gpu_code(&side->o, row, k));
@@ -76,8 +79,8 @@ static __device__ BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint
     return cut ? __uint_as_float(0x7fc00000u) : value;
 }
 
-/* Whether eight elements come together and have one scale, which cannot take them out of fp32's
- * range. */
+/* Returns true if eight elements can be loaded at once and have one scale that cannot take their
+ * products out of fp32's range. */
 static __device__ __forceinline__ bool bf16_is_plain(const bsmm_bf16_side *side, uint32_t k,
                                                      uint32_t end, float scale) {
     bool unscaled = side->o.scale == BSMM_SCALE_NONE || side->outside;
@@ -100,14 +103,15 @@ static __device__ __forceinline__ void bf16_values(const bsmm_bf16_side *side, u
         values[i] = k + i < end ? bf16_value_at(side, row, k + i) : 0;
 }
 
-/* Truncates a value to its first 8 bits; the rest stays. */
+/* Truncates a value to its first 8 bits and leaves the remainder in *rest. */
 static __device__ __forceinline__ uint32_t bf16_take_part(float *rest) {
     uint32_t bits = __float_as_uint(*rest) & 0xffff0000u;
     *rest = *rest - __uint_as_float(bits);
     return bits;
 }
 
-/* The halves of a word of each plane; `any` grows by the bits of the values. */
+/* Splits two values into parts and packs each pair of parts in one uint32 per plane. ORs the
+ * values' bits into `any`. */
 static __device__ __forceinline__ void bf16_split(const int parts, float low, float high,
                                                   uint32_t words[], uint32_t *any) {
     *any |= __float_as_uint(low) | __float_as_uint(high);
@@ -116,13 +120,14 @@ static __device__ __forceinline__ void bf16_split(const int parts, float low, fl
         uint32_t l = bf16_take_part(&low), h = bf16_take_part(&high);
         words[part] = __byte_perm(l, h, 0x7632);
     }
-    /* Inf leaves NaN behind, which is not 0 either. */
+    /* A nonzero remainder means that the parts do not represent the value. Inf leaves NaN as its
+     * remainder, which is nonzero too. */
     if (low != 0) words[0] = (words[0] & 0xffff0000u) | 0x7fc0;
     if (high != 0) words[0] = (words[0] & 0xffffu) | 0x7fc00000u;
 }
 
-/* Eight values along K into all planes, 16 bytes of each; whether any is not 0. Where there are
- * more planes than one, words are stored one by one: registers are scarce then. */
+/* Decodes eight values along K into all planes, 16 bytes each. Returns true if a value is nonzero.
+ * With more than one plane it stores single uint32s, to limit register pressure. */
 static __device__ __forceinline__ bool bf16_convert(const int parts, const bsmm_bf16_side *side,
                                                     uint32_t row, uint32_t k, uint32_t end,
                                                     uint8_t *to) {
@@ -143,7 +148,8 @@ static __device__ __forceinline__ bool bf16_convert(const int parts, const bsmm_
     return any & 0x7fffffffu;
 }
 
-/* One step of a tile, [part][row][32]; nonzero[row] is set where there is a value other than 0. */
+/* Decodes one step of a tile to shared memory, as [part][row][32]. Sets nonzero[row] if the row has
+ * a nonzero value. */
 static __device__ __forceinline__ void bf16_stage(const int parts, const bsmm_bf16_side *side,
                                                   uint32_t first_row, uint32_t k, uint32_t end,
                                                   uint8_t *to, uint32_t *nonzero) {
@@ -159,8 +165,8 @@ static __device__ __forceinline__ void bf16_stage(const int parts, const bsmm_bf
         *(uint4 *)(at + part * BF16_PLANE) = make_uint4(0, 0, 0, 0);
 }
 
-/* The scales that stay outside, of one step. What is so large or small that a product of two could
- * leave fp32's range becomes NaN. */
+/* Copies to shared memory the scales of one step that are applied to accumulators. A scale that is
+ * so large or small that the product of two might leave fp32's range becomes NaN. */
 static __device__ __forceinline__ void
 bf16_stage_factors(const bsmm_bf16_side *side, uint32_t first_row, uint32_t k, float *to) {
     for (uint32_t i = threadIdx.x; i < BSMM_BF16_TILE; i += BSMM_BF16_THREADS) {

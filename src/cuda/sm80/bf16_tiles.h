@@ -1,6 +1,7 @@
-/* The bf16 product, tile after tile: so many parts of A's and B's values; scaled: fp32 scales are
- * applied to the sums of each step. `shared`: 8 planes, or two for each part if that is more;
- * `factors` of scaled ones only. By all BSMM_BF16_THREADS threads of a block. */
+/* Computes the tiles of a bf16 GEMM, one after another. a_parts and b_parts are the numbers of bf16
+ * parts per value. If `scaled` is set, fp32 scales are applied to the accumulators of each step,
+ * and `factors` is their memory. `shared` holds 8 planes, or two planes per part if that is more.
+ * All BSMM_BF16_THREADS threads of a block call this together. */
 #ifndef BSMM_CUDA_SM80_BF16_TILES_H
 #define BSMM_CUDA_SM80_BF16_TILES_H
 
@@ -17,26 +18,27 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
     for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
         const uint32_t a_base = tile / p->b_tiles * BSMM_BF16_TILE;
         const uint32_t b_base = tile % p->b_tiles * BSMM_BF16_TILE;
-        /* Registers do not suffice for both with three parts on both sides. */
+        /* Number of sets of accumulators. With three parts on both sides there are not enough
+         * registers for two sets. */
         const int shares = a_parts + b_parts > 4 ? 1 : 2;
         float all[2 * BF16_ROW_TILES * BF16_COL_TILES][4], (*const sums)[4] = all;
         float(*const rest)[4] = all + (shares - 1) * BF16_ROW_TILES * BF16_COL_TILES;
 #pragma unroll
         for (int i = 0; i < shares * BF16_ROW_TILES * BF16_COL_TILES; i++)
             all[i][0] = all[i][1] = all[i][2] = all[i][3] = 0;
-        __syncthreads(); /* the tile before has been stored */
+        __syncthreads(); /* the previous tile has been stored */
         if (threadIdx.x < 2 * BSMM_BF16_TILE) nonzero[threadIdx.x] = 0;
         __syncthreads();
 
-        /* Two buffers take turns, so that some warps multiply while others decode. A barrier a step
-         * suffices: a buffer is written again after the next one, which all warps pass behind its
-         * use.
-         */
+        /* Double buffering lets some warps multiply while others decode. One barrier per step is
+         * enough: a buffer is written again only after the next step's barrier, and each warp
+         * reaches that barrier after it has read the buffer. */
         for (uint32_t k = 0, turn = 0; k < p->k; k += BSMM_BF16_K, turn ^= 1) {
             uint8_t *a = shared + turn * (a_parts + b_parts) * BF16_PLANE;
             uint8_t *b = a + a_parts * BF16_PLANE;
             if (a_parts + b_parts > 4) {
-#pragma unroll 1 /* registers do not suffice for both at once */
+#pragma unroll 1 /* not unrolled: there are not enough registers to decode both operands at once   \
+                  */
                 for (int i = 0; i < 2; i++)
                     bf16_stage(a_parts, &p->sides[i], i ? b_base : a_base, k, p->k, i ? b : a,
                                nonzero + i * BSMM_BF16_TILE);
@@ -57,7 +59,8 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
         }
         __syncthreads();
 
-        /* All results are in shared memory before the call, which leaves few registers alone. */
+        /* Move all accumulators to shared memory before the call of bf16_finish, because a call
+         * preserves only few registers. */
         float *strip = (float *)shared + warp * (BF16_ROW_TILES * BF16_STRIP);
 #pragma unroll
         for (int m = 0; m < BF16_ROW_TILES; m++)

@@ -1,5 +1,6 @@
-/* Dequantizes rows of codes of 4, 6 and 8 bits to f32, f16 and bf16, and anything else one element
- * at a time. Bound by memory: 2.5 to 5 bytes move for a value. */
+/* Kernels that dequantize rows of codes of 4, 6 and 8 bits to f32, f16 and bf16. A slow kernel
+ * converts everything else one element at a time. Memory bandwidth limits their speed: 2.5 to 5
+ * bytes move per value. */
 #include "cuda/sm80/dequantize_item.h"
 
 #define NAME dequantize_rows_4_f32
@@ -32,7 +33,7 @@
 #define WIDE 0
 #include "cuda/sm80/dequantize_body.h"
 
-/* ---- made for one kind of scales ---- */
+/* ---- kernels that are specialized for one kind of scale ---- */
 
 #define NAME    dequantize_mx_4_bf16
 #define BITS    4
@@ -124,7 +125,7 @@
 #define IS_BF16 0
 #include "cuda/sm80/dequantize_body.h"
 
-/* ---- anything ---- */
+/* ---- the slow kernel, for any format and layout ---- */
 
 static __device__ uint32_t load_code(const bsmm_dequantize_job *job, uint64_t at) {
     if (job->src_bits == 32) return ((const uint32_t *)job->src)[at];
@@ -148,7 +149,7 @@ static __device__ uint32_t decode_any(const bsmm_dequantize_job *job, uint32_t r
     return bsmm_lane_result(job, bsmm_lane_product(job, element, scale, global));
 }
 
-/* One element a thread, neighbours side by side in the result. */
+/* Dequantizes one element per thread. Neighboring threads write neighboring elements. */
 extern "C" __global__ void __launch_bounds__(PACK_THREADS)
     dequantize_any(const __grid_constant__ bsmm_dequantize_job job) {
     bool by_rows = job.dst_lines.col_step == 1;

@@ -1,7 +1,10 @@
-/* What a thread does with 8 codes along a row: finds their block's scale, decides whether a fast
- * way gives the same bits as the definition (recode_lane.h), and goes it. `scale` is bsmm_scale,
- * `way` bsmm_dequantize_way or one of those beside them, `to_bf16` whether results are: constants
- * where a kernel is made for them, else the job's. */
+/* Dequantizes an item, which is 8 codes along a row that one thread converts. It finds the item's
+ * block scale, tests if a fast path gives results bitwise identical to the definition in
+ * recode_lane.h, and takes that fast path.
+ *
+ * `scale` is a bsmm_scale. `way` is a bsmm_dequantize_way or one of the additional values in this
+ * file. `to_bf16` says if results are bf16. They are compile-time constants in specialized kernels,
+ * else they come from the job. */
 #ifndef BSMM_CUDA_SM80_DEQUANTIZE_ITEM_H
 #define BSMM_CUDA_SM80_DEQUANTIZE_ITEM_H
 
@@ -18,7 +21,8 @@ static __device__ __forceinline__ uint32_t load_scale_code(const bsmm_dequantize
     return scale == 3 ? __ldg((const uint32_t *)job->scales + at) : __ldg(job->scales + at);
 }
 
-/* As load_scales and scale_of of the packing kernels. */
+/* Loads the scale codes of a thread's items, as load_scales and scale_of of the packing kernels
+ * do. */
 static __device__ __forceinline__ void
 load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t share, int items,
                  uint32_t row0, uint32_t rows_apart, uint64_t column, bool wanted, uint32_t *mine) {
@@ -37,7 +41,7 @@ static __device__ __forceinline__ uint32_t code_of(uint32_t share, const uint32_
     return __shfl_sync(0xffffffffu, code, (lane & ~(share - 1)) + (i & (share - 1)));
 }
 
-/* 8 packed codes to one per byte. */
+/* Spreads 8 packed codes to one code per byte. */
 static __device__ __forceinline__ void spread_item(int bits, const uint32_t *raw, uint32_t *codes) {
     if (bits == 4)
         bsmm_spread4(raw[0], codes);
@@ -45,7 +49,8 @@ static __device__ __forceinline__ void spread_item(int bits, const uint32_t *raw
         item_codes(bits, 8, raw, codes);
 }
 
-/* bsmm_lane_scale_value without branches; 255 of e8m0 gives Inf, which is rare too. */
+/* Like bsmm_lane_scale_value, without branches. The e8m0 code 255 gives Inf instead of NaN, and
+ * is_usual rejects both. */
 static __device__ __forceinline__ float quick_scale(uint32_t scale, uint32_t code) {
     uint32_t bits = scale == 3 ? code : code ? code << 23 : 0x00400000u;
 #if __CUDA_ARCH__ >= 890
@@ -62,8 +67,8 @@ static __device__ __forceinline__ bool within(float factor, int binades) {
     return exponent >= -binades && exponent <= binades;
 }
 
-/* What the fast ways take: every code finite, and factors 0 or so far from fp32's ends that
- * products and what is left of them are exact. */
+/* Returns true if the fast paths are correct for an item: every code is finite, and each factor is
+ * 0 or so far from the ends of fp32's range that products and their remainders are exact. */
 static __device__ __forceinline__ bool is_usual(const bsmm_dequantize_job *job, int bits,
                                                 uint32_t scale, uint32_t way, const uint32_t *codes,
                                                 float factor, float global) {
@@ -81,7 +86,8 @@ static __device__ __forceinline__ bool is_usual(const bsmm_dequantize_job *job, 
     return !(found & 0x80808080u) && known && way != BSMM_WAY_DOUBLE;
 }
 
-/* a * b or a / b to odd: towards zero, and the last bit set when there is a rest. */
+/* Completes rounding to odd: `result` was rounded toward zero, and its last bit is set if the
+ * remainder `rest` is nonzero. */
 static __device__ __forceinline__ float to_odd(float result, float rest) {
     return rest != 0 ? __uint_as_float(__float_as_uint(result) | 1) : result;
 }
@@ -91,8 +97,8 @@ static __device__ __forceinline__ float multiplied(int wide, float a, float b) {
     return wide ? a * b : to_odd(cut, fmaf(a, b, -cut));
 }
 
-/* The quotient is one of a / b's neighbours; what is left says which. Of a = -0 only the first
- * product has the sign. */
+/* Returns a / b rounded to odd. The computed quotient is one of the two fp32 neighbors of a / b,
+ * and the sign of the remainder says which. For a = -0 only `first` has the correct sign. */
 static __device__ __forceinline__ float divided_to_odd(float a, float b, float reciprocal) {
     const float first = a * reciprocal;
     float quotient = fmaf(fmaf(-first, b, a), reciprocal, first);
@@ -103,7 +109,8 @@ static __device__ __forceinline__ float divided_to_odd(float a, float b, float r
     return rest != 0 ? __uint_as_float((bits - beyond) | 1) : quotient;
 }
 
-/* reciprocal: of b, rounded to nearest. */
+/* Returns a / b, rounded to nearest if `wide` is set, else to odd. `reciprocal` is 1 / b, rounded
+ * to nearest. */
 static __device__ __forceinline__ float divided(int wide, float a, float b, float reciprocal) {
     return wide ? __fdiv_rn(a, b) : divided_to_odd(a, b, reciprocal);
 }
@@ -112,8 +119,8 @@ static __device__ __forceinline__ uint32_t to_halves(bool to_bf16, float high, f
     return to_bf16 ? bsmm_ptx_cvt_bf16x2(high, low) : bsmm_ptx_cvt_f16x2(high, low);
 }
 
-/* bf16 of element times a scale with few bits, two at a time: the first product is exact, and the
- * second is the one that rounds. */
+/* Multiplies two bf16 elements by a scale that has few bits. The first multiplication, which
+ * corrects the exponent bias, is exact, so only the second one rounds. */
 static __device__ __forceinline__ uint32_t twice_scaled(uint32_t pair, uint32_t unbias,
                                                         uint32_t factor) {
     const uint32_t minus_0 = 0x80008000u;
@@ -131,23 +138,24 @@ static __device__ __forceinline__ void exact_bf16(const bsmm_dequantize_job *job
     }
 }
 
-/* The same of 8 packed e2m1. */
+/* Decodes 8 packed e2m1 codes to bf16 and multiplies them by their scale. */
 static __device__ __forceinline__ void exact_bf16_of_e2m1(uint32_t codes, float scale,
                                                           uint32_t *out) {
     uint32_t factor = (__float_as_uint(scale) >> 16) * 0x00010001u, pairs[4];
     bsmm_e2m1_pairs(codes, pairs);
     for (int i = 0; i < 4; i++)
-        pairs[i] = twice_scaled(pairs[i], 0x7e807e80u /* 2^126 */, factor);
+        pairs[i] = twice_scaled(pairs[i], 0x7e807e80u /* 2^126 in both halves */, factor);
     for (int i = 0; i < 2; i++) {
         out[i] = __byte_perm(pairs[2 * i], pairs[2 * i + 1], 0x5410);
         out[2 + i] = __byte_perm(pairs[2 * i], pairs[2 * i + 1], 0x7632);
     }
 }
 
-/* ---- e2m1 to 16 bits: eight magnitudes of a block, of which all but two are powers of two apart
- * ---- */
+/* ---- e2m1 to 16 bits by a table of the eight scaled magnitudes of a block ---- */
 
-/* The low bytes of the eight results, then the high ones, two words each. */
+/* Makes the table of the eight scaled magnitudes of e2m1. The first two uint32s hold the low bytes
+ * of the eight results, and the last two hold the high bytes. Only two magnitudes need a
+ * multiplication: the others differ from them by powers of two. */
 static __device__ __forceinline__ void make_table(uint32_t way, bool to_bf16, float first,
                                                   float second, float reciprocal, uint32_t *table) {
     float one = first, more = 1.5f * first;
@@ -170,7 +178,7 @@ static __device__ __forceinline__ void make_table(uint32_t way, bool to_bf16, fl
     }
 }
 
-/* 8 packed codes. */
+/* Looks up 8 packed codes in the table. */
 static __device__ __forceinline__ void look_up(const uint32_t *table, uint32_t codes,
                                                uint32_t *out) {
     uint32_t magnitudes = codes & 0x77777777u, even = codes << 4;
@@ -184,9 +192,9 @@ static __device__ __forceinline__ void look_up(const uint32_t *table, uint32_t c
     }
 }
 
-/* ---- 8-bit floats that the hardware converts ---- */
+/* ---- 8-bit floats that the cvt instruction converts ---- */
 
-/* Elements 2 i and 2 i + 1 as f16. */
+/* Returns elements 2 i and 2 i + 1 as a pair of f16. */
 static __device__ __forceinline__ uint32_t element_halves(const bsmm_dequantize_job *job,
                                                           const uint32_t *codes, int i) {
 #if __CUDA_ARCH__ >= 890
@@ -204,7 +212,8 @@ static __device__ __forceinline__ bool converts(const bsmm_dequantize_job *job, 
 #endif
 }
 
-/* Whether f16 holds a scale that is a power of two; then one product of halves rounds once. */
+/* Returns true if f16 holds a scale that is a power of two. A single f16 multiplication then rounds
+ * only once. */
 static __device__ __forceinline__ bool fits_half(float scale) {
     return scale >= 0x1p-24f && scale <= 0x1p15f;
 }
@@ -216,11 +225,12 @@ exact_f16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale, ui
         out[i] = bsmm_ptx_mul_f16x2(element_halves(job, codes, i), factor);
 }
 
-/* ---- e4m3 and e5m2 times fp32 to bf16 ---- */
+/* ---- e4m3 and e5m2 times an fp32 scale, to bf16 ---- */
 
-/* Elements have four significant bits at most, so odd numbers up to 15 stand for all of them. Where
- * fp32 of one such times the scale is cut short and lies halfway between two bf16, rounding it
- * again is not rounding once. The 16 lanes and more that share a block look at one each. */
+/* Returns true if rounding a product first to fp32 and then to bf16 might differ from rounding
+ * once. That happens if the fp32 product is inexact and lies halfway between two bf16 numbers.
+ * Elements have at most four significant bits, so the odd numbers up to 15 represent all of them,
+ * and each of the 16 or more lanes that share a block tests one. */
 static __device__ __forceinline__ bool halfway(float scale) {
     float number = (float)(threadIdx.x % 8 * 2 + 1), product = number * scale;
     return (__float_as_uint(product) & 0xffff) == 0x8000 && fmaf(number, scale, -product) != 0;
@@ -237,10 +247,10 @@ rounded_bf16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale,
 
 /* ---- results of 32 bytes ---- */
 
-/* A thread's 32 bytes as two stores: neighbours share them so that both fill whole sectors of 32
- * bytes. out[0..3] go 16 bytes times `first` from where the thread's own begin, out[4..7] times
- * `second`; the first are the even thread's item's, the others the odd one's. By all threads of the
- * warp. */
+/* Exchanges half of the results between two neighboring threads, so that each of their two 16-byte
+ * stores fills whole 32-byte sectors of memory. out[0..3] then belong to the even thread's item and
+ * out[4..7] to the odd thread's. `first` and `second` are the destinations of the two halves, in
+ * units of 16 bytes from the thread's own destination. All threads of the warp must call it. */
 static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int *second) {
     const bool odd = threadIdx.x % 2;
     for (int i = 0; i < 4; i++) {
@@ -252,9 +262,9 @@ static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int
     *second = odd ? 1 : 2;
 }
 
-/* ---- all ways ---- */
+/* ---- dispatch to the fast paths and the slow path ---- */
 
-/* Values of 8 codes by a fast way, before the last rounding. */
+/* Decodes 8 codes by a fast path. The results are rounded to 16 bits later. */
 static __device__ __forceinline__ void usual_values(const bsmm_dequantize_job *job, bool converts,
                                                     int wide, int way, const uint32_t *codes,
                                                     float first, float second, float reciprocal,
@@ -269,14 +279,16 @@ static __device__ __forceinline__ void usual_values(const bsmm_dequantize_job *j
     }
 }
 
-/* What is not usual, by the definition; out of line, for it is rare or slow anyway. */
+/* Dequantizes one value by the definition. This is the slow path, and it is not inlined because it
+ * is rare or slow anyway. */
 static __device__ __noinline__ uint32_t define_value(const bsmm_dequantize_job *job, uint32_t code,
                                                      float scale, float global) {
     float element = bsmm_narrow_value(&job->codec, code);
     return bsmm_lane_result(job, bsmm_lane_product(job, element, scale, global));
 }
 
-/* n values of an item to element `at`, by the definition. */
+/* Dequantizes the first n values of an item by the definition, and stores them from element `at`
+ * on. */
 static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *job,
                                                    const uint32_t *codes, float scale, float global,
                                                    uint32_t n, uint64_t at) {
@@ -291,12 +303,14 @@ static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *jo
     }
 }
 
-/* Beside the ways: to 16 bits two at a time, e2m1 by table, 8-bit floats by cvt, which is a bit of
- * the others; CHOSEN: which one, the kernel sees from the job. */
+/* Further values of `way`. TO_BF16 and TO_F16 convert two elements at a time, BY_TABLE looks up
+ * e2m1 in a table, and ROUNDED_BF16 rounds fp32 products to bf16. BY_CVT is a flag for 8-bit floats
+ * that the cvt instruction converts. CHOSEN means that the kernel takes the value from the job. */
 enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, CHOSEN = 20, BY_CVT = 32 };
 
-/* 8 usual codes of one block to 8 words of f32, or 4 of pairs. `codes` has one a byte, but packed
- * ones of 4 bits BY_TABLE and TO_BF16. */
+/* Decodes 8 codes of one block to 8 words of f32 or 4 pairs of 16 bits, by the fast path `fast`.
+ * `codes` has one code per byte, except for 4-bit codes with BY_TABLE and TO_BF16, which are
+ * packed. */
 static __device__ __forceinline__ void decode_item(const bsmm_dequantize_job *job, int bits,
                                                    int wide, uint32_t scale, uint32_t way,
                                                    uint32_t fast, bool to_bf16,

@@ -1,46 +1,49 @@
-/* Which of several kernels that are queued one after another does the work, decided on the device
- * from what packing found out about the operands. */
+/* A gate decides on the device if a queued kernel does its work. The host queues several
+ * alternative kernels without waiting for the packing kernels. Each of them reads from the headers
+ * of the packed operands whether it is the one that must run, and exits if it is not. */
 #ifndef BSMM_CUDA_SM80_GATE_H
 #define BSMM_CUDA_SM80_GATE_H
 
 #include "gpu/pack.h"
 
 typedef struct bsmm_cuda_gate {
-    const bsmm_pack_header *a, *b; /* NULL: an operand that is multiplied as it is stored */
+    const bsmm_pack_header *a, *b; /* NULL for an operand that is multiplied as it is stored */
     uint32_t log2_k;
-    uint32_t slack;       /* of bsmm_pack_pair_plain */
+    uint32_t slack;       /* argument of bsmm_pack_pair_plain */
     uint32_t when;        /* bsmm_cuda_when */
-    const uint32_t *only; /* not NULL: closed where 0 is there */
-    uint32_t *closed;     /* not NULL: 1 is written there if the gate is closed */
+    const uint32_t *only; /* if not NULL, the gate is closed while the value here is 0 */
+    uint32_t *closed;     /* if not NULL, the kernel writes 1 here when its gate is closed */
 } bsmm_cuda_gate;
 
 typedef enum bsmm_cuda_when {
     BSMM_WHEN_ALWAYS = 0,
-    BSMM_WHEN_FITS = 1,  /* packed elements and their scales are the values */
-    BSMM_WHEN_PLAIN = 2, /* and all scales are 1 */
-    /* FITS does not hold, but bf16 holds the values, which the kernel before has then packed. */
+    BSMM_WHEN_FITS = 1,  /* open if packed elements times group scales are exactly the values */
+    BSMM_WHEN_PLAIN = 2, /* open if FITS holds and all group scales are 1 */
+    /* Open if FITS does not hold, but bf16 holds the values. The previous kernel has then packed
+     * them to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3
 } bsmm_cuda_when;
 
 #if defined(__CUDACC__)
 #    include "cuda/ptx/grid.h"
 
-/* Kernels may be placed while the one before them still runs (bsmm_cuda_launch_desc.overlap): what
- * that one has written, or still reads, they touch behind this. */
+/* Waits for the previous kernel. With programmatic launch (bsmm_cuda_launch_desc.overlap) a kernel
+ * may start while the previous one still runs. It must call this before it accesses memory that the
+ * previous kernel writes or still reads. */
 static __device__ __forceinline__ void bsmm_cuda_await_kernel_before(void) {
 #    if __CUDA_ARCH__ >= 900
     ptx_grid_wait();
 #    endif
 }
 
-/* The kernel that follows may be placed from now on. */
+/* Allows the next kernel to start, if it was launched with overlap. */
 static __device__ __forceinline__ void bsmm_cuda_admit_next_kernel(void) {
 #    if __CUDA_ARCH__ >= 900
     ptx_grid_release_next();
 #    endif
 }
 
-/* As the level-2 cache has it, where the kernel that made it has told its maxima. */
+/* Reads a header through L2, where the packing kernel's atomic maxima are. */
 static __device__ __forceinline__ bsmm_pack_header
 bsmm_cuda_gate_header(const bsmm_pack_header *from) {
     uint4 seen = __ldcg((const uint4 *)from);
@@ -48,17 +51,18 @@ bsmm_cuda_gate_header(const bsmm_pack_header *from) {
     return h;
 }
 
-/* Whether bf16 holds the values of both operands as they are. */
+/* Returns true if bf16 holds the values of both operands without group scales. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_plain(const bsmm_cuda_gate *gate) {
     return bsmm_pack_pair_plain(gate->a, gate->b, gate->slack, gate->log2_k);
 }
 
-/* Once the headers can be seen. */
+/* Returns true if the gate BSMM_WHEN_ELSE_PLAIN is open. The headers must be complete. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_else_plain(const bsmm_cuda_gate *gate) {
     return !bsmm_pack_pair_fits(gate->a, gate->b, gate->log2_k) && bsmm_cuda_gate_is_plain(gate);
 }
 
-/* Before a kernel touches memory, by all of its threads. */
+/* Waits for the previous kernel and returns true if the gate is open. All threads call it before
+ * the kernel accesses memory. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;
@@ -70,7 +74,8 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_ga
     return fits && (gate->when == BSMM_WHEN_FITS || !(flags & BSMM_PACK_SCALED));
 }
 
-/* The same, for each thread of a kernel once; a gate that is closed by itself says so. */
+/* Waits for the previous kernel and returns true if the gate is open. Each thread calls it once. If
+ * the headers close the gate, it also records that in gate->closed. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;
@@ -79,10 +84,13 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate 
     return open;
 }
 
-/* ELSE_PLAIN, first thing in a kernel: whether it has nothing to do. The headers are seen before
- * the wait: they are of a kernel before the one before, which that one waited for before it let
- * this one be placed. All blocks but the first end at once; that one waits, so that this kernel
- * does not end before the one before it, and what follows both may take their work as done. */
+/* Returns true if a kernel with the gate BSMM_WHEN_ELSE_PLAIN has nothing to do. It is the first
+ * statement of the kernel.
+ *
+ * It reads the headers before it waits for the previous kernel. That is safe: the packing kernels
+ * ran before the previous kernel, which waited for them before it allowed this kernel to start. All
+ * blocks except the first exit at once. The first block waits, so that this kernel does not end
+ * before the previous one, and kernels that follow may rely on the results of both. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_skips(const bsmm_cuda_gate *gate) {
     if (gate->when != BSMM_WHEN_ELSE_PLAIN) return false;
     const bsmm_pack_header a = bsmm_cuda_gate_header(gate->a);
@@ -92,7 +100,7 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_skips(const bsmm_cuda_gate
     return true;
 }
 
-/* Behind an open gate: whether no row's scale changes along K, in either operand. */
+/* Returns true if each row of both operands has one scale for all of K. The gate must be open. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_even(const bsmm_cuda_gate *gate) {
     return gate->a && gate->b && !((gate->a->flags | gate->b->flags) & BSMM_PACK_UNEVEN);
 }

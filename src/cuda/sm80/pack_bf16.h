@@ -1,6 +1,7 @@
-/* Rows of elements with e8m0 or e4m3 scales that become bf16: eight items of 8 codes a thread, of
- * kernels made for one kind of scale. What their blocks' scales are is found once for all lanes
- * that share them; what is rare takes the definitions. */
+/* Packs rows of elements with e8m0 or e4m3 scales to bf16. A thread has eight items of 8 codes
+ * each. These kernels are specialized for one kind of scale. Lanes whose items have the same blocks
+ * share the work of finding their scales. Rare values take the slow path, which is the definition
+ * in gpu/pack_lane.h. */
 #ifndef BSMM_CUDA_SM80_PACK_BF16_H
 #define BSMM_CUDA_SM80_PACK_BF16_H
 
@@ -11,7 +12,7 @@ enum { BF16_CODES = 8, BF16_ROWS = WORD_LANES };
 
 /* ---- scales ---- */
 
-/* Elements of a block, and lanes that have its codes. */
+/* Returns the number of elements in a scale block: 32 for e8m0 and 16 for e4m3. */
 static __device__ __forceinline__ uint32_t bf16_block(uint32_t scale) {
     return scale == 1 ? 32 : 16;
 }
@@ -20,19 +21,21 @@ static __device__ __forceinline__ uint32_t bf16_scale_of_one(uint32_t scale) {
     return scale == 1 ? 127 : 0x38;
 }
 
-/* The scales of this lane's row, of the four blocks of which one is its own. */
+/* Loads the scales of four consecutive blocks in this lane's row. One of these blocks contains the
+ * lane's own codes. */
 static __device__ __forceinline__ uint32_t bf16_scales(const bsmm_pack_job *job, uint32_t scale,
                                                        const pack_place *p) {
     uint32_t block = bf16_block(scale), row = p->row0 + threadIdx.x % BF16_ROWS * p->rows_apart;
     return scale_word(job, block, bf16_scale_of_one(scale), row, p->k & ~(4 * block - 1));
 }
 
-/* Selects this lane's block's byte of a word with zeros above; behind K 0. */
+/* Returns a __byte_perm selector for the byte of this lane's block in a word of four scales. The
+ * bytes above it become 0. Past the end of K the selector gives 0. */
 static __device__ __forceinline__ uint32_t bf16_byte(uint32_t scale, const pack_place *p) {
     return p->n ? 0x4440 | p->k / bf16_block(scale) % 4 : 0x4444;
 }
 
-/* As factor_bf16x2, of codes that are not rare. */
+/* Like factor_bf16x2, for scale codes on the fast path. */
 static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t code) {
     if (scale == 1) return code * 0x00800080u;
 #if __CUDA_ARCH__ >= 890
@@ -46,27 +49,28 @@ static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t
 
 /* ---- codes ---- */
 
-/* Whether any of an item's codes is not a zero, from codes as they are in memory. */
+/* Returns true if any code of an item is nonzero. The codes are packed, as they are in memory. */
 static __device__ __forceinline__ bool bf16_any(int bits, const uint32_t *raw) {
     if (bits == 4) return raw[0] & 0x77777777u;
     if (bits == 6) return raw[0] & ~0x20820820u | raw[1] & 0x7df7u;
     return (raw[0] | raw[1]) & 0x7f7f7f7fu;
 }
 
-/* 0x80 in bytes of codes of 8 bits that are not finite, in elements without a lone NaN. */
+/* Sets bit 7 of each byte whose 8-bit code is not finite. For formats other than fnuz. */
 static __device__ __forceinline__ uint32_t bf16_special(const bsmm_pack_job *job,
                                                         const uint32_t *raw) {
     return (raw[0] & 0x7f7f7f7fu) + job->pair.special | (raw[1] & 0x7f7f7f7fu) + job->pair.special;
 }
 
-/* As emit_bf16. A code at the top of a byte becomes a half by its sign, repeated in the byte above,
- * and a product that moves it to where its exponent and mantissa stand; the mask leaves one sign.
- */
+/* Converts an item to bf16, like emit_bf16. The code is at the top of a byte, and its sign is
+ * repeated in the byte above. A multiplication moves exponent and mantissa to their places in bf16,
+ * and the mask keeps one sign. */
 static __device__ __forceinline__ void
 bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t factor, uint32_t *to) {
     uint32_t up = bits == 4 ? 4 : job->pair.up;
     uint32_t mask = (bits == 4 ? 0x01c001c0u : job->pair.mask) | 0x80008000u;
-    uint32_t codes[2] = {raw[0] << 4, raw[0]}; /* of 4 bits: the even ones, the odd ones */
+    /* of 4-bit codes: the even ones, then the odd ones */
+    uint32_t codes[2] = {raw[0] << 4, raw[0]};
     if (bits == 6) spread6(8, raw, codes);
     if (bits == 8) codes[1] = raw[1];
     for (int i = 0; i < 4; i++) {
@@ -78,9 +82,10 @@ bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t fact
     }
 }
 
-/* ---- what a thread's items tell ---- */
+/* ---- the range of a thread's items ---- */
 
-/* Which of the block's lanes' items of this lane's row have a value other than 0, 16 bits. */
+/* Returns a mask of 16 bits: which lanes of the group have an item with a nonzero value in this
+ * lane's row. */
 static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *raw) {
     const int words = bits == 4 ? 1 : 2;
     uint32_t mine = threadIdx.x % BF16_ROWS, lanes = 0;
@@ -92,14 +97,16 @@ static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *
     return lanes >> (threadIdx.x & 16) & 0xffff;
 }
 
-/* 0xff in the bytes of blocks, four lanes each, of which any has its bit. */
+/* Returns 0xff in the byte of each block in which any of its four lanes has its bit set in
+ * `lanes`. */
 static __device__ __forceinline__ uint32_t blocks_of_four(uint32_t lanes) {
     uint32_t pairs = lanes | lanes >> 1, blocks = (pairs | pairs >> 2) & 0x1111;
     blocks = (blocks & 0x0011) | (blocks & 0x1100) << 8;
     return ((blocks | blocks << 4) & 0x01010101u) * 0xff;
 }
 
-/* e8m0: true if the blocks of this lane's row need the definitions. */
+/* Extends `reach` by the e8m0 scales of this lane's row. Returns true if the row needs the slow
+ * path. */
 static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, uint32_t codes,
                                                     uint32_t lanes, item_reach *reach) {
     uint32_t counts = blocks_of_four(lanes), ends = largest_bytes(codes & counts, ~codes & counts);
@@ -109,14 +116,15 @@ static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, ui
     return (nan_bytes(codes) != 0) | (outside & (counts != 0));
 }
 
-/* The row's group scale, by the lane of its row. */
+/* Stores the group scale of a row. The lane that owns the row calls this. */
 static __device__ __forceinline__ void
 bf16_store_scale(const bsmm_pack_job *job, const pack_place *p, uint32_t row, float scale) {
     if (job->group_scales && row < job->rows)
         job->group_scales[p->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
-/* All items by the definitions, read again one by one: this is rare, and shall not be long. */
+/* Packs all items by the slow path. It loads them again, one at a time and not unrolled, because it
+ * is rare and its code should stay small. */
 static __device__ __forceinline__ void bf16_define(const bsmm_pack_job *job, int bits,
                                                    uint32_t scale, const pack_place *p,
                                                    item_reach *reach) {

@@ -1,7 +1,7 @@
-/* One packing kernel from rows of codes of BITS bits with scales of kind SCALE (bsmm_scale: e8m0 in
- * blocks of 32 or more, e4m3) to bf16. Included by pack_narrow.cu with NAME, BITS, SCALE. A thread
- * has 8 codes along K, which make 16 bytes, at one k in BF16_ROWS rows; codes are asked for before
- * anything else is computed. */
+/* The body of a kernel that packs rows of codes of BITS bits to bf16. SCALE is the kind of scale
+ * (bsmm_scale): e8m0 in blocks of 32 or more, or e4m3. pack_narrow.cu includes it with NAME, BITS
+ * and SCALE. A thread packs 8 codes along K, which become 16 bytes, in each of BF16_ROWS rows. It
+ * issues the loads of all codes before it computes anything. */
 
 #define WORDS (BITS == 4 ? 1 : 2)
 
@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     const uint32_t my_row = row0 + thread % BF16_ROWS * rows_apart;
     item_reach reach = reach_nothing();
     uint32_t raw[BF16_ROWS][WORDS], found = 0;
-    bsmm_cuda_admit_next_kernel(); /* only the header waits for what is before */
+    bsmm_cuda_admit_next_kernel(); /* only writing the header must wait for the previous kernel */
 
     load_rows(&job, BITS, BF16_CODES, BF16_ROWS, &place, raw[0]);
     const uint32_t codes = bf16_scales(&job, SCALE, &place);

@@ -1,13 +1,14 @@
-/* Items of 16 codes of 8 bits with e8m0 scales that become 8-bit floats with rounding (cuda/pack.h,
- * FAST). As in pack_fold.h eight lanes have a group of 128; which lane takes which row follows from
- * how the largest magnitudes of its four blocks come together there. */
+/* Packs items of 16 codes of 8 bits with e8m0 scales to 8-bit floats with rounding (route FAST in
+ * gpu/pack.h). As in pack_fold.h, eight lanes hold a group of 128 codes of a row. Each lane
+ * computes the scale of one row; which row follows from the order in which the lanes exchange the
+ * largest magnitudes of the group's four blocks. */
 #ifndef BSMM_CUDA_SM80_PACK_FAST_H
 #define BSMM_CUDA_SM80_PACK_FAST_H
 
 #include "cuda/sm80/pack_fold.h"
 
-/* The row, of a thread's eight or four, that this lane takes, and which lane takes row i. Of four
- * each is taken by two. */
+/* fast_row returns which of a thread's eight or four rows this lane handles, and fast_lane returns
+ * the lane that handles row i. With four rows, two lanes handle each row. */
 static __device__ __forceinline__ uint32_t fast_row(int items) {
     uint32_t lane = threadIdx.x % FOLD_LANES;
     return lane / 2 + (items == 8 ? lane % 2 * 4 : 0);
@@ -17,9 +18,10 @@ static __device__ __forceinline__ uint32_t fast_lane(int items, int i) {
     return (uint32_t)(items == 8 ? i % 4 * 2 + i / 4 : i * 2);
 }
 
-/* ---- the largest magnitudes ---- */
+/* ---- largest magnitudes ---- */
 
-/* Of an item, in two halves' high bytes; what is below them decides nothing. */
+/* Returns the largest magnitude of an item, as two maxima in the high bytes of both halves. The low
+ * bytes do not affect the comparison. */
 static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     uint32_t most = 0;
     for (int i = 0; i < 4; i++) {
@@ -29,9 +31,9 @@ static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     return most;
 }
 
-/* The largest magnitudes of the four blocks of this lane's row, in bytes. */
+/* Returns the largest magnitudes of the four blocks of this lane's row, one per byte. */
 static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t *codes) {
-    uint32_t rows[4], apart = items / 4; /* two rows' of a block in each */
+    uint32_t rows[4], apart = items / 4; /* maxima of one block in two rows */
     for (int i = 0; i < items / 2; i++) {
         uint32_t a = item_most(codes + 8 * i), b = item_most(codes + 8 * i + 4);
         rows[i] = __vmaxu2(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
@@ -45,8 +47,9 @@ static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t
     return transposed_bytes(__byte_perm(rows[0], rows[1], 0x7531), 2);
 }
 
-/* What the blocks of this lane's row tell: as bsmm_lane_look, of all four. *rare becomes true for
- * what is not finite, and for elements so small that they may go up by more than factors hold. */
+/* Returns the contribution of this lane's row to the maxima of its group, like bsmm_lane_look for
+ * all four blocks. Sets *rare if a value is not finite, or if elements are so small that scaling
+ * them up exceeds the range of an f16 factor. */
 static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t codes, uint32_t most,
                                                      bool *rare) {
     const uint32_t mantissa = kind == FOLD_E4M3 ? 3 : 2, max_code = kind == FOLD_E4M3 ? 0x7e : 0x7b;
@@ -65,7 +68,7 @@ static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t co
     return maxima;
 }
 
-/* From the maxima of the group's items; the result is the exponent. */
+/* Chooses the scale of a group from the maxima of its items. Returns the scale's exponent. */
 static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint32_t maxima,
                                                  int row_top, bool there, item_reach *reach,
                                                  float *scale) {
@@ -82,7 +85,7 @@ static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint3
 
 /* ---- codes ---- */
 
-/* 2^shift as f16; of a scale that is NaN: NaN. */
+/* Returns 2^shift as f16, or NaN if the scale code is NaN. */
 static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) {
     uint32_t bits = shift >= -14  ? (uint32_t)(shift + 15) << 10
                     : shift < -24 ? 0
@@ -90,8 +93,8 @@ static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) 
     return code == 255 ? 0x7e00 : bits;
 }
 
-/* The factors of the four blocks: two words of f16, and of e5m2, whose range takes two steps, two
- * more that come first. */
+/* Computes the factors of the four blocks of a group, as two words of f16. For e5m2, whose range
+ * needs two multiplications, two more words hold the first factors. */
 static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t codes, int exponent,
                                                     uint32_t *factors) {
     for (int i = 0; i < 4; i++) {
@@ -105,7 +108,7 @@ static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t cod
 }
 
 #if __CUDA_ARCH__ >= 890
-/* e5m2 is the high byte of f16. */
+/* Multiplies e5m2 codes by factors. An e5m2 code is the high byte of an f16. */
 static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t first,
                                                      uint32_t second) {
     uint32_t low = __byte_perm(codes, 0, 0x1404), high = __byte_perm(codes, 0, 0x3424);
@@ -114,7 +117,7 @@ static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t fi
     return bsmm_ptx_cvt_e5m2x2_f16x2(low) | bsmm_ptx_cvt_e5m2x2_f16x2(high) << 16;
 }
 
-/* Row i's codes; n: how many are there. */
+/* Packs the codes of row i. n is the number of valid codes. */
 static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int i, uint32_t n,
                                                  const uint32_t *factors, const uint32_t *codes,
                                                  uint32_t *to) {
@@ -131,7 +134,8 @@ static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int 
 
 /* ---- a thread's items ---- */
 
-/* row_top: of this lane's row. False: an item of the warp is rare, and nothing has been done. */
+/* Packs a thread's items. row_top belongs to this lane's row. Returns false, and does nothing, if
+ * an item of the warp needs the slow path. */
 static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold_kind kind,
                                                   int items, uint32_t group, int row_top,
                                                   const uint32_t *codes, const pack_place *place,
@@ -155,7 +159,7 @@ static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold
     return true;
 }
 
-/* Item i by the definitions. */
+/* Packs item i by the slow path, which is the definition in gpu/pack_lane.h. */
 static __device__ __forceinline__ void define_fast(const bsmm_pack_job *job, int items, int i,
                                                    uint32_t group, int row_top,
                                                    const uint32_t *codes, const pack_place *place,

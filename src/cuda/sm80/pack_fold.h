@@ -1,6 +1,6 @@
-/* Items of 16 codes with e8m0 scales that become 8-bit floats, the scales folded in. Eight lanes
- * have a group of 128 codes in each of some rows; what a group needs is found once, by lanes that
- * take a row each, and handed to the others. */
+/* Packs items of 16 codes with e8m0 scales to 8-bit floats and folds the scales into the elements
+ * (route FP8 in gpu/pack.h). Eight lanes hold a group of 128 codes in each of several rows. Each
+ * lane computes the scale of one row and passes it to the others by a shuffle. */
 #ifndef BSMM_CUDA_SM80_PACK_FOLD_H
 #define BSMM_CUDA_SM80_PACK_FOLD_H
 
@@ -9,23 +9,24 @@
 
 enum { FOLD_LANES = WORD_LANES, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 };
 
-/* What a kernel is made for. */
+/* The element format for which a kernel is specialized. */
 typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2, FOLD_E4M3, FOLD_E5M2 } fold_kind;
 
-/* ---- what the lanes of a row find out ---- */
+/* ---- scales: each lane handles one row ---- */
 
-/* 0xff in the bytes of blocks of which either lane has its bit. */
+/* Returns 0xff in the byte of each block in which either of its two lanes has its bit set in
+ * `lanes`. */
 static __device__ __forceinline__ uint32_t block_bytes(uint32_t lanes) {
     uint32_t blocks = (lanes | lanes >> 1) & 0x55;
     return (blocks * 0x00041041u & 0x01010101u) * 0xff;
 }
 
-/* bsmm_lane_row_top from the scales of the row's first group, as an e8m0 code. */
+/* Returns bsmm_lane_row_top as an e8m0 code, from the scales of the row's first group. */
 static __device__ __forceinline__ int row_top_code(const bsmm_pack_job *job, uint32_t first) {
     return bsmm_lane_row_top(job, (int)(largest_bytes(first & ~nan_bytes(first), 0) >> 16));
 }
 
-/* The group's scale, once its exponents are known: bsmm_pow2 without a branch. */
+/* Returns a group's scale from its exponent. It computes bsmm_pow2 without a branch. */
 static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *job, int exponent,
                                                            bool wide) {
     uint32_t normal = (uint32_t)(exponent + 127) << 23;
@@ -37,9 +38,10 @@ static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *
     return g;
 }
 
-/* How the codes of each block become e4m3, in bytes, from steps of 0 to 14 binades. Of 4 bits: its
- * place in the table of fold_entry. Of 6: the high byte of emit_fold6's factor, a power of two
- * in f16, or NaN. */
+/* Encodes how the codes of each of four blocks become e4m3, one byte per block. `steps` says how
+ * far the block's scale lies below the group's, from 14 down to 0 binades. For 4-bit codes the byte
+ * is an offset in the table of fold_entry. For 6-bit codes it is the high byte of emit_fold6's
+ * factor, which is a power of two in f16, or NaN. */
 static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t steps, uint32_t counts,
                                                     uint32_t nans) {
     if (kind == FOLD_E2M1) return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;
@@ -47,8 +49,9 @@ static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t ste
     return exponents << 2 & counts | nans & 0x7e7e7e7eu;
 }
 
-/* Elements of 4 and 6 bits; `lanes`: which of the group's have a value other than 0; first: the
- * scales of the row's first group; there: the row is the operand's. The result is fold_how's. */
+/* Chooses the scale of a group of 4-bit or 6-bit elements. `lanes` says which lanes of the group
+ * have a nonzero value. `first` holds the scales of the row's first group. `there` is false for a
+ * row past the end of the operand. Returns the result of fold_how. */
 static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, fold_kind kind,
                                                       uint32_t codes, uint32_t first,
                                                       uint32_t lanes, bool there, item_reach *reach,
@@ -71,7 +74,8 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
 
 /* ---- elements of 4 and 6 bits ---- */
 
-/* How e2m1 codes with step `i` become e4m3: eight magnitudes and where signs may be. */
+/* Returns entry i of the table that converts e2m1 codes to e4m3: the eight magnitudes, and the mask
+ * of signs. */
 static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int i) {
     const uint32_t nan = 0x7f7f7f7fu;
     uint32_t codes[2];
@@ -80,7 +84,7 @@ static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int
                          : make_uint4(codes[0], codes[1], 0x80808080u, 0);
 }
 
-/* 16 packed e2m1 codes; bsmm_lane_emit_e2m1's bytes. */
+/* Converts 16 packed e2m1 codes to e4m3. Its bytes are those of bsmm_lane_emit_e2m1. */
 static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *codes,
                                                   uint32_t *to) {
     for (int i = 0; i < 2; i++) {
@@ -92,8 +96,8 @@ static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *c
     }
 }
 
-/* 16 packed codes of 6 bits, each to a byte of its own, at its lower end or (raised) a bit above.
- * Products move what is masked. */
+/* Spreads 16 packed codes of 6 bits to one code per byte, at bit 0 of the byte or, if `raised`, at
+ * bit 1. Multiplications move the masked bits. */
 static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t *raw,
                                                     uint32_t *bytes) {
     const uint32_t less = raised, low = 0xfffu << less;
@@ -105,14 +109,15 @@ static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t 
     }
 }
 
-/* Signs from above the magnitudes to bit 7: e4m3 codes of the values times 2^-6 (e2m3), 2^-4 (e3m2,
- * raised, whose mantissa is a bit shorter). */
+/* Moves the signs from above the magnitudes to bit 7. The results are e4m3 codes of the values
+ * times 2^-6 (e2m3), or times 2^-4 (e3m2, which is raised because its mantissa is one bit
+ * shorter). */
 static __device__ __forceinline__ uint32_t small_e4m3(bool raised, uint32_t bytes) {
     return raised ? bytes + (bytes & 0x40404040u) : bytes + (bytes & 0x20202020u) * 3;
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Four e4m3 codes times a factor of f16, of which they hold the product. */
+/* Multiplies four e4m3 codes by an f16 factor. The products must be exact in e4m3. */
 static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t factor) {
     uint16_t low, high;
     bsmm_ptx_mov_halves(codes, &low, &high);
@@ -121,7 +126,7 @@ static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t f
     return bsmm_ptx_cvt_e4m3x2_f16x2(first) | bsmm_ptx_cvt_e4m3x2_f16x2(second) << 16;
 }
 
-/* bytes: as spread_fold6 makes them. */
+/* Converts 16 codes of 6 bits, spread by spread_fold6, to e4m3. */
 static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t factor,
                                                   const uint32_t *bytes, uint32_t *to) {
     for (int i = 0; i < 4; i++)
@@ -130,9 +135,9 @@ static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t facto
 
 /* ---- a thread's items ---- */
 
-/* Where they go. */
+/* The destination of a thread's items. */
 typedef struct fold_target {
-    uint8_t *to; /* the next item's bytes */
+    uint8_t *to; /* address of the next item */
     uint64_t step;
     uint32_t row, rows_apart, rows;
 } fold_target;
@@ -150,7 +155,8 @@ static __device__ __forceinline__ void store_next(fold_target *t, const uint32_t
     t->row += t->rows_apart;
 }
 
-/* The group's scale, by the lane of row `mine` of its items, if that is the one that stores. */
+/* Stores the group scale of row `mine`, if `stores` says that this lane is the one that stores
+ * it. */
 static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
                                                    const pack_place *place, uint32_t mine,
                                                    bool stores, float scale) {
@@ -159,7 +165,8 @@ static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
         job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
-/* Whether any code of an item is not a zero. packed: of 6 bits, as they are in memory. */
+/* Returns true if any code of an item is nonzero. If `packed` is set, codes have 6 bits and are
+ * packed as in memory. */
 static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_kind kind,
                                                 bool packed, const uint32_t *codes) {
     if (kind == FOLD_E2M1) return item_any(job, 4, 2, codes);
@@ -167,8 +174,9 @@ static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_k
     return codes[0] & ~0x20820820u | codes[1] & ~0x08208208u | codes[2] & ~0x82082082u;
 }
 
-/* Items with codes of 4 and 6 bits (packed, or one in each byte); group, first: the block scales of
- * this lane's row, of this group and the row's first, in bytes; table: fold_entry's, of 4 bits. */
+/* Packs items of 4-bit or 6-bit codes, which are packed or one per byte. `group` and `first` are
+ * the block scales of this lane's row, in this group and in the row's first group, one per byte.
+ * `table` holds the results of fold_entry and is used for 4-bit codes. */
 static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold_kind kind,
                                                   bool packed, int items, const uint4 *table,
                                                   uint32_t group, uint32_t first,
@@ -187,7 +195,8 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold
     uint32_t how = fold_group(job, kind, group, first, lanes, there, reach, &scale);
     store_group(job, place, mine, threadIdx.x % FOLD_LANES < (uint32_t)items, scale);
     fold_target target = fold_target_of(job, place);
-    /* This lane's block's byte, of 4 bits alone, of 6 in both halves; behind K 0. */
+    /* The __byte_perm selector of the byte of this lane's block: for 4-bit codes one byte, for
+     * 6-bit codes the byte in both halves. Past the end of K it gives 0. */
     uint32_t block = threadIdx.x % FOLD_LANES / 2;
     uint32_t byte = place->n == 0       ? 0x4444
                     : kind == FOLD_E2M1 ? 0x4440 | block

@@ -1,9 +1,9 @@
-/* One packing kernel for elements of BITS bits with e8m0 scales that become 8-bit floats, from rows
- * (BY_ROWS 1) or columns (0) in memory. Included by sm90a/pack_fp8.cu with NAME, BITS, BY_ROWS and
- * KIND, a fold_kind.
+/* The body of a kernel that packs elements of BITS bits with e8m0 scales to 8-bit floats, from rows
+ * (BY_ROWS 1) or columns (BY_ROWS 0). sm90a/pack_fp8.cu includes it with NAME, BITS, BY_ROWS and
+ * KIND, which is a fold_kind.
  *
- * A thread has 16 codes along K, which make 16 bytes, at one k in ITEMS rows. Everything is loaded
- * before anything is computed, so that many loads are in flight. */
+ * A thread packs 16 codes along K, which become 16 bytes, in each of ITEMS rows. It issues all
+ * loads before it computes anything, so that many loads are in flight. */
 
 #define PACKED (BITS == 6 && BY_ROWS)
 #define WORDS  (BITS == 4 ? 2 : PACKED ? 3 : 4)
@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
     uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    bsmm_cuda_admit_next_kernel(); /* only the header waits for what is before */
+    bsmm_cuda_admit_next_kernel(); /* only writing the header must wait for the previous kernel */
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
     uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * FOLD_CODES;
@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                               k < job.cols ? min(job.cols - k, FOLD_CODES) : 0};
 
 #if BY_ROWS
-    uint32_t codes[ITEMS][BITS / 2]; /* as they are in memory */
+    uint32_t codes[ITEMS][BITS / 2]; /* packed, as in memory */
     load_rows(&job, BITS, FOLD_CODES, ITEMS, &place, codes[0]);
 #else
     fill_tile(&job, BITS, tile_row, k - chunk * FOLD_CODES, tile);
@@ -55,7 +55,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #else
     int row_top = row_top_code(&job, first) - 127;
     if (!fast_items(&job, KIND, ITEMS, group, row_top, codes[0], &place, &reach)) {
-        /* Read again one by one: this is rare, and shall not be long. */
+        /* The slow path loads the codes again, one item at a time and not unrolled, because it is
+         * rare and its code should stay small. */
 #    pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
             uint32_t again[WORDS];

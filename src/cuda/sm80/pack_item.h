@@ -1,5 +1,7 @@
-/* The fast forms of what cuda/pack_lane.h defines, for finite elements: two at a time in 16-bit
- * floats. What is not finite, and groups that need a scale of their own, take the definitions. */
+/* The fast paths of the packing kernels for finite elements, which process two elements at a time
+ * as 16-bit floats. They give the results that gpu/pack_lane.h defines. Elements that are not
+ * finite, and groups that need a scale other than 1, take the slow path, which calls those
+ * definitions. */
 #ifndef BSMM_CUDA_SM80_PACK_ITEM_H
 #define BSMM_CUDA_SM80_PACK_ITEM_H
 
@@ -7,7 +9,7 @@
 #include "cuda/ptx/convert.h"
 #include "cuda/sm80/pack_load.h"
 
-/* Whether any code of an item is not a zero. */
+/* Returns true if any code of an item is nonzero. */
 static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bits, int words,
                                                 const uint32_t *codes) {
     uint32_t any = 0;
@@ -16,7 +18,8 @@ static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bi
     return any & (bits == 4 ? 0x77777777u : (job->codec.sign - 1) * 0x01010101u);
 }
 
-/* Whether any code is not finite. fnuz: 0x80 is NaN; there bytes that are 0x80 are looked for. */
+/* Returns true if any code is not finite. The only such code in the fnuz formats is 0x80, so for
+ * them the function looks for bytes equal to 0x80. */
 static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int bits, int words,
                                                    const uint32_t *codes) {
     uint32_t found = 0;
@@ -32,15 +35,16 @@ static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int
     return found & 0x80808080u;
 }
 
-/* Two codes, each at the top of a half, to 16-bit floats that still have the element's bias. What
- * is below the codes does not matter. */
+/* Converts two codes, each at the top of a 16-bit half, to 16-bit floats that still have the
+ * element's exponent bias. The bits below the codes are ignored. */
 static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job, uint32_t halves) {
     return (halves >> job->pair.down & job->pair.mask) | (halves & 0x80008000u);
 }
 
-/* Codes 2 i and 2 i + 1 of an item, each at the top of a half. */
+/* Returns codes 2 i and 2 i + 1 of an item, each at the top of a 16-bit half. */
 static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *codes, int i) {
-    if (bits == 4) { /* byte j of `even` and `odd` begins with code 2 j and 2 j + 1 */
+    /* byte j of `even` begins with code 2 j, and byte j of `odd` with code 2 j + 1 */
+    if (bits == 4) {
         uint32_t even = codes[i / 4] << 4, odd = codes[i / 4];
         int j = i % 4;
         return __byte_perm(even, odd, j << 4 | j | (j + 4) << 12 | (j + 4) << 8);
@@ -49,12 +53,12 @@ static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *co
 }
 
 static __device__ __forceinline__ uint32_t mul_bf16x2(uint32_t a, uint32_t b) {
-    return bsmm_ptx_fma_bf16x2(a, b, 0x80008000u); /* minus zero keeps every sign */
+    return bsmm_ptx_fma_bf16x2(a, b, 0x80008000u); /* adding -0 keeps the sign of zeros */
 }
 
 /* ---- to bf16 ---- */
 
-/* A block scale as bf16, in both halves. */
+/* Returns a block scale as bf16 in both halves. */
 static __device__ __forceinline__ uint32_t factor_bf16x2(uint32_t scale, uint32_t code) {
     uint32_t bits = 0x3f80;
     if (scale == 1) {
@@ -77,12 +81,14 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
     }
 }
 
-/* ---- items: codes and the scale's code -> 16 bytes and the group ---- */
+/* ---- items: codes and the scale's code become 16 bytes and a group ---- */
 
-/* Every function here is called by whole warps, whose threads hold whole groups. */
+/* Whole warps call every function below, and the threads of a warp hold whole groups of 128
+ * elements along K. */
 
-/* What a thread's items tell the header. e8m0: the block exponents of what is not empty, the lowest
- * negated, and how far a group spans; the rest, and what the definitions found, in `told`. */
+/* A thread's contribution to the operand's header. For e8m0 scales, top and bottom are the largest
+ * and the negated smallest exponent of nonempty blocks, and spread is the largest range within a
+ * group. `told` holds everything else, and the contributions of the slow path. */
 typedef struct item_reach {
     int top, bottom, spread;
     bsmm_lane_group told;
@@ -101,7 +107,8 @@ static __device__ __forceinline__ void reach_out(item_reach *reach, int top, int
     reach->spread = max(reach->spread, top - bottom);
 }
 
-/* All of it, as the definitions would have told it. */
+/* Returns a thread's whole contribution to the header. It equals the one that the definitions would
+ * give. */
 static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job *job,
                                                              const item_reach *reach) {
     bsmm_lane_group all = reach->told, g = {0, 0, 0, 0, 0, 0};
@@ -114,7 +121,8 @@ static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job
     return all;
 }
 
-/* The definitions; row_top: as bsmm_lane_decide has it. */
+/* Packs one item by the slow path, which is the definition in gpu/pack_lane.h. row_top is the
+ * argument of bsmm_lane_decide. */
 static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_job *job, int bits,
                                                               int out, uint32_t code, int row_top,
                                                               const uint32_t *codes, uint32_t *to) {
@@ -136,8 +144,9 @@ static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_jo
     return g;
 }
 
-/* `scale` is job->scale, a constant in kernels that are made for one kind. Fast forms are straight
- * lines, so that a thread's items overlap; items for which is_rare is true are not theirs. */
+/* Returns true if an item must take the slow path. `scale` is job->scale, as a compile-time
+ * constant in kernels that are specialized for one kind. The fast paths have no branches, so that
+ * the latencies of a thread's items overlap. */
 static __device__ __forceinline__ bool is_rare(const bsmm_pack_job *job, int bits, int out,
                                                uint32_t scale, uint32_t code,
                                                const uint32_t *codes) {
@@ -160,7 +169,8 @@ static __device__ __forceinline__ bsmm_lane_group item_to_bf16(const bsmm_pack_j
     return g;
 }
 
-/* The group of a thread whose item begins it, where the scale is fp32 or no group has one. */
+/* Chooses the scale of a group. The thread whose item begins the group calls it, if scales are fp32
+ * or no group has a scale. */
 static __device__ __forceinline__ bsmm_lane_group leading_group(const bsmm_pack_job *job,
                                                                 uint32_t code, item_reach *reach) {
     bsmm_lane_scale s = bsmm_lane_scale_of(job->scale, code);

@@ -1,14 +1,14 @@
-/* How the packing kernels for elements of 8 bits and fewer get their codes: from rows, or from
- * columns by way of a tile in shared memory. */
+/* Loads codes for the packing kernels whose elements have at most 8 bits: directly from rows, or
+ * from columns through a tile in shared memory that transposes them. */
 #ifndef BSMM_CUDA_SM80_PACK_LOAD_H
 #define BSMM_CUDA_SM80_PACK_LOAD_H
 
 #include "cuda/sm80/pack_memory.h"
 
-enum { TILE_SIDE = 128, TILE_WORDS = TILE_SIDE * 32 }; /* a code a byte */
+enum { TILE_SIDE = 128, TILE_WORDS = TILE_SIDE * 32 }; /* one code per byte */
 
-/* A thread's items: `count` codes along K, of which n exist, in rows row0, row0 + rows_apart, ...
- */
+/* The items of a thread: up to 8 or 16 codes along K, beginning at k, in rows row0, row0 +
+ * rows_apart, ... `n` is the number of codes that exist before the end of K. */
 typedef struct pack_place {
     uint32_t row0, rows_apart, k, n;
 } pack_place;
@@ -18,7 +18,7 @@ static __device__ __forceinline__ const uint8_t *row_address(const bsmm_pack_job
     return job->data + p->row0 * job->line_bytes + (uint64_t)p->k / 8 * bits;
 }
 
-/* All items, each whole, from aligned memory. */
+/* Loads all items of a thread, each of which is whole and aligned. */
 static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job, int bits,
                                                        int count, int items, const pack_place *p,
                                                        uint32_t *raw) {
@@ -30,7 +30,8 @@ static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job,
         load_whole(bytes, from + i * step, raw + i * words);
 }
 
-/* `bits` * n bits of any alignment. A call, so that what is fast stays together. */
+/* Loads n codes of any alignment, byte by byte. This is the slow path, and it is not inlined so
+ * that the code of the fast path stays together. */
 static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, uint32_t n) {
     uint32_t raw[4] = {0, 0, 0, 0};
 #pragma unroll 1
@@ -44,8 +45,8 @@ static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, ui
     return make_uint4(raw[0], raw[1], raw[2], raw[3]);
 }
 
-/* All items are asked for before any is used. `raw` has (bits * count / 8 + 3) / 4 words for each.
- */
+/* Issues the loads of all items before any item is used. `raw` has (bits * count / 8 + 3) / 4 words
+ * for each item. */
 static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int bits, int count,
                                                  int items, const pack_place *p, uint32_t *raw) {
     int bytes = bits * count / 8, words = (bytes + 3) / 4;
@@ -66,7 +67,7 @@ static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int b
     }
 }
 
-/* The codes of item i alone, if its row exists, to words as item_codes makes them. */
+/* Loads the codes of item i alone, if its row exists, in the form of item_codes. */
 static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, int bits, int count,
                                                       int i, const pack_place *p, uint32_t *codes) {
     uint32_t raw[4];
@@ -77,10 +78,10 @@ static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, 
     item_codes(bits, count, raw, codes);
 }
 
-/* By columns: a block has a tile of 128 rows x 128 of K. Each thread reads 16 rows at 4
- * neighbouring k, transposes 4 x 4 bytes in registers and writes words of one row to shared memory.
- * Word w of row r lies at w ^ 4 * (r / 16 % 8): neither the writes (8 lanes that are 16 rows apart)
- * nor the reads (16 bytes along a row) meet in a bank. */
+/* Loads a tile of 128 rows x 128 elements of K from columns. Each thread reads 16 rows at 4
+ * neighboring k, transposes 4 x 4 bytes in registers, and writes words of one row to shared memory.
+ * Word w of row r lies at w ^ 4 * (r / 16 % 8). This swizzle avoids bank conflicts of the writes (8
+ * lanes that are 16 rows apart) and of the reads (16 bytes along a row). */
 static __device__ __forceinline__ void
 fill_tile(const bsmm_pack_job *job, int bits, uint32_t tile_row, uint32_t tile_k, uint32_t *tile) {
     uint32_t raw[4][4], rows16[4][4], strip = threadIdx.x % 8, quad = threadIdx.x / 8;
@@ -114,12 +115,12 @@ fill_tile(const bsmm_pack_job *job, int bits, uint32_t tile_row, uint32_t tile_k
     }
 }
 
-/* Eight codes of 4 bits, from one per byte. */
+/* Packs eight codes of 4 bits, which arrive one per byte. */
 static __device__ __forceinline__ uint32_t nibbles(uint32_t low, uint32_t high) {
     return __byte_perm(low | low >> 4, high | high >> 4, 0x6420);
 }
 
-/* A chunk of a row of a tile, `count` codes. */
+/* Reads a chunk of `count` codes of a row from the tile. */
 static __device__ __forceinline__ void tile_codes(int bits, int count, const uint32_t *tile,
                                                   uint32_t row, uint32_t chunk, uint32_t *codes) {
     const uint32_t *words = tile + row * 32 + (chunk * (count / 4) ^ row / 16 % 8 * 4);

@@ -1,4 +1,4 @@
-/* What the packing kernels share of loads, stores, and maxima over threads. */
+/* Loads, stores and reductions that the packing kernels share. */
 #ifndef BSMM_CUDA_SM80_PACK_MEMORY_H
 #define BSMM_CUDA_SM80_PACK_MEMORY_H
 
@@ -7,7 +7,8 @@
 
 enum { PACK_THREADS = 256, PACK_WARP = 32 };
 
-/* `bytes` bytes at once, as wide as their count allows; `from` is aligned accordingly. */
+/* Loads `bytes` bytes with loads as wide as their number allows. `from` must be aligned to that
+ * width. */
 static __device__ __forceinline__ void load_whole(int bytes, const uint8_t *from, uint32_t *raw) {
     if (bytes == 16) {
         uint4 v = __ldg((const uint4 *)from);
@@ -18,14 +19,14 @@ static __device__ __forceinline__ void load_whole(int bytes, const uint8_t *from
     } else if (bytes % 4 == 0) {
         for (int i = 0; i < bytes / 4; i++)
             raw[i] = __ldg((const uint32_t *)from + i);
-    } else { /* 6 */
+    } else { /* 6 bytes */
         const uint16_t *halves = (const uint16_t *)from;
         raw[0] = __ldg(halves) | (uint32_t)__ldg(halves + 1) << 16;
         raw[1] = __ldg(halves + 2);
     }
 }
 
-/* The same for any alignment, and with only the first `there` bytes in memory. */
+/* Loads `bytes` bytes of any alignment. Bytes from `there` on do not exist and become 0. */
 static __device__ __forceinline__ void load_some(int bytes, const uint8_t *from, uint32_t there,
                                                  uint32_t *raw) {
     for (int i = 0; i < bytes; i++) {
@@ -34,16 +35,17 @@ static __device__ __forceinline__ void load_some(int bytes, const uint8_t *from,
     }
 }
 
-/* Packed codes of 6 bits to one per byte. */
+/* Spreads packed 6-bit codes to one code per byte. */
 static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, uint32_t *codes) {
-    for (int i = 0; i < count / 4; i++) { /* 3 bytes from byte 3 i on */
+    for (int i = 0; i < count / 4; i++) { /* 3 bytes, beginning at byte 3 i */
         int word = 3 * i / 4, shift = 8 * (3 * i % 4);
         uint32_t high = shift > 8 ? raw[word + 1] : 0;
         codes[i] = bsmm_spread6(__funnelshift_r(raw[word], high, shift));
     }
 }
 
-/* The form in which items have their codes: 4 bits as they are packed, others one per byte. */
+/* Converts loaded bytes to the form that items use: 4-bit codes stay packed, and all others have
+ * one code per byte. */
 static __device__ __forceinline__ void item_codes(int bits, int count, const uint32_t *raw,
                                                   uint32_t *codes) {
     int words = bits == 4 ? count / 8 : count / 4;
@@ -54,7 +56,7 @@ static __device__ __forceinline__ void item_codes(int bits, int count, const uin
             codes[i] = raw[i];
 }
 
-/* The codes from n on become 0. */
+/* Clears the codes from number n on. */
 static __device__ __forceinline__ void item_cut(int bits, int count, uint32_t n, uint32_t *codes) {
     int width = bits == 4 ? 4 : 8, per_word = 32 / width;
     if (n >= (uint32_t)count) return;
@@ -64,7 +66,7 @@ static __device__ __forceinline__ void item_cut(int bits, int count, uint32_t n,
     }
 }
 
-/* Bits from `count` on become 0. */
+/* Clears the bits from number `count` on. */
 static __device__ __forceinline__ void cut_bits(uint32_t count, int words, uint32_t *raw) {
     for (int i = 0; i < words; i++) {
         int left = max((int)count - 32 * i, 0);
@@ -72,7 +74,7 @@ static __device__ __forceinline__ void cut_bits(uint32_t count, int words, uint3
     }
 }
 
-/* 16 packed codes, of which n are there, to one per byte. */
+/* Spreads 16 packed codes, of which the first n exist, to one code per byte. */
 static __device__ __forceinline__ void spread_rows(int bits, const uint32_t *raw, uint32_t n,
                                                    uint32_t *codes) {
     for (int i = 0; i < 4; i++) {
@@ -83,7 +85,7 @@ static __device__ __forceinline__ void spread_rows(int bits, const uint32_t *raw
     item_cut(8, 16, n, codes);
 }
 
-/* The scale code of an element's block, given the column's part of the offset. */
+/* Loads the scale code of an element's block. column_offset is the column's part of the offset. */
 static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, bool bytes,
                                                       uint32_t row, uint64_t column_offset) {
     uint64_t at = bsmm_axis_at(&job->row_map, row) + column_offset;
@@ -91,9 +93,9 @@ static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, 
     return __ldg(job->scales + at);
 }
 
-/* The scale codes of `items` items in rows row0, row0 + rows_apart, ... Neighbours whose items have
- * one block share the work: each loads the codes of other rows, and hands them over when all is
- * loaded (scale_of), for a shuffle waits for what it gives. */
+/* Loads the scale codes of `items` items, in rows row0, row0 + rows_apart, ... Neighboring threads
+ * whose items lie in one block share the work: each loads the codes of different rows. scale_of
+ * exchanges them later, because a shuffle would wait for each load. */
 static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, bool bytes, int items,
                                                    uint32_t row0, uint32_t rows_apart,
                                                    uint64_t column, bool wanted, uint32_t none,
@@ -107,7 +109,7 @@ static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, boo
     }
 }
 
-/* The code of item i, by all threads of the warp. */
+/* Returns the scale code of item i. All threads of the warp must call it. */
 static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, const uint32_t *mine,
                                                     int i) {
     uint32_t share = job->share, lane = threadIdx.x % PACK_WARP;
@@ -115,18 +117,20 @@ static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, co
     return __shfl_sync(0xffffffffu, code, (lane & ~(share - 1)) + (i & (share - 1)));
 }
 
-/* Maximum of both halves over `lanes` neighbours, a power of two. */
+/* Returns the maxima of both 16-bit halves over `lanes` neighboring lanes. `lanes` is a power of
+ * two. */
 static __device__ __forceinline__ uint32_t max_over_lanes(uint32_t halves, int lanes) {
     for (int apart = 1; apart < lanes; apart *= 2)
         halves = bsmm_max_halves(halves, __shfl_xor_sync(0xffffffffu, halves, apart));
     return halves;
 }
 
-/* Behind the last row's group scale, if it is one of this thread's items: zeros. */
+/* Writes zeros after the group scale of the last row, if that row is one of this thread's items. */
 static __device__ __forceinline__ void pad_group_scales(const bsmm_pack_job *job, uint32_t row0,
                                                         uint32_t rows_apart, uint32_t items,
                                                         uint32_t k) {
-    uint32_t behind = job->rows - 1 - row0; /* large where row0 is */
+    /* wraps to a large number if row0 is past the last row */
+    uint32_t behind = job->rows - 1 - row0;
     if ((behind & (rows_apart - 1)) || behind >= items * rows_apart) return;
     float *to = job->group_scales + k / BSMM_PACK_GROUP * job->group_pitch;
 #pragma unroll 1
@@ -141,9 +145,10 @@ static __device__ __forceinline__ void extend(bsmm_lane_group *all, const bsmm_l
     all->inner = bsmm_max_u32(all->inner, g->inner);
 }
 
-/* By all threads of a block, of which one speaks for all: the header is one place for the whole
- * grid. It is read first, so that who has nothing new to tell costs no atomic operation; what is
- * read may be old, which only costs one. */
+/* Adds a thread block's contribution to the operand's header. All threads of the block call it, and
+ * one of them writes. It reads the header first and issues an atomic operation only if the block
+ * has something new. If the value that it reads is stale, the only cost is one unnecessary atomic
+ * operation. */
 static __device__ __forceinline__ void tell_header(bsmm_pack_header *header,
                                                    const bsmm_lane_group *all) {
     __shared__ uint4 warps[PACK_THREADS / PACK_WARP];

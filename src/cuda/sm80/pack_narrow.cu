@@ -1,5 +1,5 @@
-/* Packs elements of 4, 6 and 8 bits to bf16; cuda/pack.h says what that is.
- * Bound by memory: 20 to 24 bytes move for 8 elements. */
+/* Kernels that pack elements of 4, 6 and 8 bits to bf16 (gpu/pack.h explains packing). Memory
+ * bandwidth limits their speed: 20 to 24 bytes move for 8 elements. */
 #include "cuda/sm80/pack_bf16.h"
 
 #define NAME    pack_rows_4_bf16
@@ -65,7 +65,7 @@
 #define E8M0    1
 #include "cuda/sm80/pack_narrow_body.h"
 
-/* ---- made for one kind of scale ---- */
+/* ---- kernels that are specialized for one kind of scale ---- */
 
 #define NAME  pack_rows_4_bf16_e8m0
 #define BITS  4

@@ -1,9 +1,10 @@
-/* One packing kernel for elements of BITS bits that become OUT bits, from rows (BY_ROWS 1) or
- * columns (0) in memory. Included by pack_narrow.cu and sm90a/pack_fp8.cu with NAME, BITS, OUT,
+/* The body of a kernel that packs elements of BITS bits to OUT bits, from rows (BY_ROWS 1) or
+ * columns (BY_ROWS 0). pack_narrow.cu and sm90a/pack_fp8.cu include it with NAME, BITS, OUT and
  * BY_ROWS.
  *
- * A thread has ITEMS items: 128 / OUT codes along K, which make 16 bytes, at one k in ITEMS rows.
- * Everything is loaded before anything is computed, so that many loads are in flight. */
+ * A thread packs ITEMS items. An item is 128 / OUT codes along K, which become 16 bytes; the items
+ * lie in ITEMS rows. It issues all loads before it computes anything, so that many loads are in
+ * flight. */
 
 #define CODES       (128 / OUT)
 #define WORDS       (BITS == 4 ? CODES / 8 : CODES / 4)
@@ -16,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
     uint32_t scales[ITEMS], thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    bsmm_cuda_admit_next_kernel(); /* only the header waits for what is before */
+    bsmm_cuda_admit_next_kernel(); /* only writing the header must wait for the previous kernel */
 
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
@@ -30,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #endif
     uint32_t n = k < job.cols ? min(job.cols - k, CODES) : 0;
 
-    /* Block scales; behind K one. */
+    /* Load the block scales. Past the end of K the scale is 1. */
     uint64_t column = SCALE ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
     uint32_t one = SCALE == 2 ? 0x38 : 127;
     bool within = (k & ~(job.share * CODES - 1)) < job.cols;
@@ -80,7 +81,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                 job.group_scales[group + i * rows_apart] = g.scale;
         }
     } else {
-        /* Read again one by one: this is rare, and shall not be long. */
+        /* The slow path loads the codes again, one item at a time and not unrolled, because it is
+         * rare and its code should stay small. */
 #pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
             uint32_t row = row0 + i * rows_apart, again[WORDS], scale = one, out[4];

@@ -1,7 +1,9 @@
-/* Elements of 4, 6 and 8 bits with e8m0 scales whose values are known to be bf16 as they are:
- * packed by blocks of any kernel, without group scales and without telling a header. 256 threads
- * pack what a block of the launch that the job was made for would; larger blocks take several such
- * parts at a time. Rows of 4 and 6 bits are fast, all else is short. */
+/* Packs elements of 4, 6 and 8 bits with e8m0 scales to bf16, if bf16 is known to hold the values
+ * without group scales. Blocks of any kernel can call it, and it writes no header.
+ *
+ * 256 threads pack one part, which is the work of one block in the launch for which the job was
+ * made. A larger block packs several parts at a time. Rows of 4-bit and 6-bit codes have a fast
+ * path. For all others the code is short rather than fast. */
 #ifndef BSMM_CUDA_SM80_PACK_PLAIN_H
 #define BSMM_CUDA_SM80_PACK_PLAIN_H
 
@@ -10,7 +12,8 @@
 
 enum { PLAIN_CODES = 8, PLAIN_ROWS = 8 };
 
-/* part: x and y of the launch's grid in one; behind its end there are no rows. */
+/* Returns the place of part number `part`, which counts along both axes of the launch's grid. Past
+ * the end of the grid there are no rows. */
 static __device__ __forceinline__ pack_place plain_place(const bsmm_pack_plain *p, uint32_t part) {
     uint32_t lanes = 1u << p->job.lanes_log2, thread = threadIdx.x % PACK_THREADS;
     pack_place at;
@@ -26,7 +29,7 @@ static __device__ __forceinline__ uint4 *plain_target(const bsmm_pack_job *job, 
     return (uint4 *)((uint8_t *)job->elements + row * job->element_pitch + (uint64_t)k * 2);
 }
 
-/* Eight values along K, one after another; behind K zeros. */
+/* Packs eight values along K, one at a time, with zeros past the end of K. */
 static __device__ __forceinline__ void plain_define(const bsmm_gpu_operand *o, uint32_t row,
                                                     uint32_t k, uint32_t n, uint4 *to) {
     uint4 w = make_uint4(0, 0, 0, 0);
@@ -41,8 +44,9 @@ static __device__ __forceinline__ void plain_define(const bsmm_gpu_operand *o, u
     *to = w;
 }
 
-/* bits: 4 or 6, a constant where this is inlined. An empty block's scale and that of NaN may be
- * beyond bf16: 0 stays 0, and NaN NaN. */
+/* Packs one part of rows of 4-bit or 6-bit codes. `bits` is a compile-time constant after inlining.
+ * The scale of an empty block or of NaN may not fit in bf16. That does no harm, because 0 stays 0
+ * and NaN stays NaN. */
 static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pack_plain *p,
                                                   const bsmm_gpu_operand *o, uint32_t part) {
     const int words = bits == 4 ? 1 : 2;
@@ -70,7 +74,8 @@ static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pac
         if (row < job->rows) plain_define(o, row, at.k, at.n, plain_target(job, row, at.k));
 }
 
-/* Neighbouring threads have neighbouring items, along K or along columns. */
+/* Packs all items, for any width and order. Neighboring threads have neighboring items, along K or
+ * along columns, so that accesses coalesce. */
 static __device__ __noinline__ void plain_all(const bsmm_pack_plain *p, const bsmm_gpu_operand *o) {
     const bsmm_pack_job *job = &p->job;
     const uint32_t chunks = (job->cols + PLAIN_CODES - 1) / PLAIN_CODES;
@@ -84,7 +89,7 @@ static __device__ __noinline__ void plain_all(const bsmm_pack_plain *p, const bs
     }
 }
 
-/* By all threads of all blocks. o: the job's operand. */
+/* Packs an operand. All threads of all blocks call it. `o` describes the job's operand. */
 static __device__ __forceinline__ void pack_plain(const bsmm_pack_plain *p,
                                                   const bsmm_gpu_operand *o) {
     const uint32_t mine = threadIdx.x / PACK_THREADS, at_once = blockDim.x / PACK_THREADS;

@@ -1,5 +1,5 @@
-/* fp32 block scales from any layout into the one that an engine reads (cuda/pack.h), and zeros
- * where packing gathers maxima. */
+/* Kernels that copy fp32 block scales from any layout to the layout that an engine reads
+ * (gpu/pack.h), and that clear the headers in which packing kernels accumulate maxima. */
 #include "cuda/sm80/pack_memory.h"
 
 extern "C" __global__ void __launch_bounds__(PACK_THREADS)
@@ -14,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS)
     job.to[row * job.row_pitch + column * job.col_pitch] = value;
 }
 
-/* Fewer words than threads. */
+/* Clears `count` words, which must not exceed the number of threads. */
 extern "C" __global__ void __launch_bounds__(PACK_THREADS)
     clear_words(uint32_t *to, uint32_t count) {
     bsmm_cuda_admit_next_kernel();

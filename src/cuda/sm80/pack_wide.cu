@@ -1,14 +1,14 @@
-/* Packs f32, f16 and bf16 to bf16 where that is exact; cuda/pack.h says what that is. */
+/* Kernels that pack f32, f16 and bf16 to bf16, if that is exact (gpu/pack.h explains packing). */
 #include "cuda/sm80/pack_item.h"
 
-/* 8 values to 8 bf16. What is rare: Inf, NaN and fp32's subnormals, for they may need a group
- * scale.
- */
+/* Packs 8 values to 8 bf16. Inf, NaN and subnormals of fp32 take the slow path, because they may
+ * need a group scale. */
 static __device__ __forceinline__ bsmm_lane_group item_wide(const bsmm_pack_job *job,
                                                             const float *values, bool there,
                                                             item_reach *reach, uint32_t *to) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
-    uint32_t most = 0, least = UINT32_MAX, low_bits = 0; /* least: of magnitudes - 1, 0 aside */
+    /* minimum of magnitude - 1, so that 0 wraps and is ignored */
+    uint32_t most = 0, least = UINT32_MAX, low_bits = 0;
     for (int i = 0; i < 8; i++) {
         uint32_t magnitude = __float_as_uint(values[i]) & 0x7fffffffu;
         most = max(most, magnitude);
@@ -39,7 +39,7 @@ static __device__ __forceinline__ float from_bf16(uint16_t code) {
     return __uint_as_float((uint32_t)code << 16);
 }
 
-/* The first n of 8 values. */
+/* Loads the first n of 8 values. */
 static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t n, uint32_t *raw) {
     const uint16_t *halves = (const uint16_t *)from;
     for (int i = 0; i < 8; i++) {

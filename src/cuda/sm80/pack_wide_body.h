@@ -1,11 +1,12 @@
-/* The packing kernel for f32, f16 or bf16 rows (BY_ROWS 1) or columns (0). Included by pack_wide.cu
- * with NAME, TYPE, TO_F32, BY_ROWS, and HALVES 1 for 16 bits.
+/* The body of a kernel that packs f32, f16 or bf16 from rows (BY_ROWS 1) or columns (BY_ROWS 0).
+ * pack_wide.cu includes it with NAME, TYPE, TO_F32, BY_ROWS, and HALVES, which is 1 for 16-bit
+ * types.
  *
- * By rows a thread has 8 values along K in each of ITEMS rows. By columns a block reads along the
- * rows and hands values over in shared memory. 16 bits: 64 rows x 128 of K (16 KiB); a thread reads
- * 8 rows at two neighbouring k, four times, and writes pairs along K; pair p of row r lies at word
- * p ^ 4 * (r / 8), so that neither writes nor reads meet in a bank. 32 bits: 32 rows x 128 of K, a
- * row of 129 words. */
+ * From rows, a thread packs 8 values along K in each of ITEMS rows. From columns, a block reads
+ * along the rows and transposes in shared memory. For 16-bit types its tile has 64 rows x 128
+ * elements of K (16 KiB): a thread reads 8 rows at two neighboring k, four times, and writes pairs
+ * along K. Pair p of row r lies at word p ^ 4 * (r / 8), which avoids bank conflicts. For 32-bit
+ * types the tile has 32 rows x 128 elements of K, and a row has 129 words for the same reason. */
 
 #define ITEMS (BY_ROWS || HALVES ? 4 : 2)
 
@@ -15,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     uint64_t line = job.line_bytes / sizeof(TYPE);
     uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    bsmm_cuda_admit_next_kernel(); /* only the header waits for what is before */
+    bsmm_cuda_admit_next_kernel(); /* only writing the header must wait for the previous kernel */
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
     uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * 8;

@@ -1,5 +1,6 @@
-/* Block scales four at a time: eight neighbouring lanes have the same four blocks of eight rows, or
- * fewer, so each lane loads one row's, finds out what is to be known of them, and hands it over. */
+/* Loads block scales four at a time, as one uint32. Eight neighboring lanes need the same four
+ * blocks of up to eight rows. Each lane therefore loads the scales of one row, analyzes them, and
+ * passes the result to the other lanes by a shuffle. */
 #ifndef BSMM_CUDA_SM80_PACK_WORDS_H
 #define BSMM_CUDA_SM80_PACK_WORDS_H
 
@@ -14,7 +15,8 @@ static __device__ __forceinline__ uint64_t column_at(const bsmm_pack_job *job, u
     return plain ? k / block * map->digits[1].stride : bsmm_axis_at(map, k);
 }
 
-/* From any layout. A call, so that the others' code stays together. */
+/* Loads four scales from any layout. It is the slow path, and it is not inlined so that the code of
+ * the fast path stays together. */
 static __device__ __noinline__ uint32_t scale_word_any(const bsmm_pack_job *job, uint32_t block,
                                                        uint32_t none, uint32_t row, uint32_t k) {
     uint32_t codes = none * 0x01010101u;
@@ -30,27 +32,28 @@ static __device__ __noinline__ uint32_t scale_word_any(const bsmm_pack_job *job,
     return codes;
 }
 
-/* Where row's word number `word` begins. */
+/* Returns the byte offset of word number `word` of a row's scales. */
 static __device__ __forceinline__ uint64_t word_at(const bsmm_pack_words *words, uint32_t row,
                                                    uint32_t word) {
     uint64_t far = row / 128 * words->high + word * words->across;
     return far + (row % 32 * words->low + row / 32 % 4 * words->middle);
 }
 
-/* The scales of four blocks of `block` from k on, in bytes; behind K and behind the last row
- * `none`. */
+/* Loads the scales of four blocks of `block` elements, beginning at k, one per byte. Past the end
+ * of K and past the last row the scales are `none`. */
 static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, uint32_t block,
                                                       uint32_t none, uint32_t row, uint32_t k) {
     if (job->fours != 2 || row >= job->rows) return scale_word_any(job, block, none, row, k);
     return __ldg((const uint32_t *)(job->scales + word_at(&job->words, row, k / (4 * block))));
 }
 
-/* What the lane of row i has, of a thread's rows. */
+/* Returns the value of the lane that handles row i. */
 static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
     return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(WORD_LANES - 1u)) + i);
 }
 
-/* Of four lanes `apart` and twice that apart: lane i gets byte i of each, in their order. */
+/* Transposes bytes between four lanes, which are `apart` and 2 * apart lanes apart: lane i gets
+ * byte i of each of the four words, in the order of the lanes. */
 static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint32_t apart) {
     const uint32_t lane = threadIdx.x;
     uint32_t other = __shfl_xor_sync(0xffffffffu, word, apart);
@@ -59,13 +62,13 @@ static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint3
     return __byte_perm(word, other, lane & 2 * apart ? 0x3276 : 0x5410);
 }
 
-/* 0xff in the bytes that are 255. */
+/* Returns 0xff in each byte that is 255, the e8m0 code of NaN. */
 static __device__ __forceinline__ uint32_t nan_bytes(uint32_t codes) {
     uint32_t found = ((codes & 0x7f7f7f7fu) + 0x01010101u) & codes & 0x80808080u;
     return (found >> 7) * 0xff;
 }
 
-/* The largest byte of each, a's in the high half. */
+/* Returns the largest byte of a in the high half, and the largest byte of b in the low half. */
 static __device__ __forceinline__ uint32_t largest_bytes(uint32_t a, uint32_t b) {
     const uint32_t even = 0x00ff00ffu;
     a = __vmaxu2(a & even, a >> 8 & even);

@@ -1,6 +1,6 @@
-/* Quantizes rows of f32, f16 and bf16 to codes of 4, 6 and 8 bits, in blocks of one row and of
- * 128 x 128. Bound by memory: 2.5 to 5 bytes move for a value. The cubin for sm_90 has conversions
- * that the PTX for sm_80 lacks. */
+/* Kernels that quantize rows of f32, f16 and bf16 to codes of 4, 6 and 8 bits, in blocks of one row
+ * or of 128 x 128. Memory bandwidth limits their speed: 2.5 to 5 bytes move per value. The cubin
+ * for sm_90 uses conversion instructions that the PTX for sm_80 lacks. */
 #include "cuda/sm80/quantize_item.h"
 
 #define NAME quantize_rows_f32_4

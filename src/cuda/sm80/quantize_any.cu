@@ -1,5 +1,6 @@
-/* Quantizes whatever quantize.cu's kernels do not: columns, blocks of any shape, results of 16 and
- * 32 bits. A thread has some whole blocks whose codes share no byte with another thread's. */
+/* The slow kernel for everything that the kernels of quantize.cu do not quantize: columns, blocks
+ * of any shape, and results of 16 and 32 bits. A thread quantizes whole blocks, so many that its
+ * codes share no byte with those of another thread. */
 #include "cuda/sm80/quantize_item.h"
 
 static __device__ __forceinline__ float load_value(const bsmm_quantize_job *job, uint32_t r,
@@ -10,7 +11,8 @@ static __device__ __forceinline__ float load_value(const bsmm_quantize_job *job,
     return bsmm_lane_value(job->src_elem, code);
 }
 
-/* Codes of 6 bits may lie in two bytes; the other codes in them are this thread's. */
+/* Stores a code. A 6-bit code may straddle two bytes; all other codes in these bytes belong to the
+ * same thread. */
 static __device__ void store_code(const bsmm_quantize_job *job, uint64_t at, uint32_t code) {
     if (job->dst_bits == 32) ((uint32_t *)job->dst)[at] = code;
     if (job->dst_bits == 16) ((uint16_t *)job->dst)[at] = (uint16_t)code;
@@ -35,7 +37,7 @@ static __device__ uint32_t encode_wide(const bsmm_quantize_job *job, const bsmm_
     return bsmm_lane_encode(job, e, value);
 }
 
-/* One block, rows [r, r_end) and columns [c, c_end). */
+/* Quantizes one block: rows [r, r_end) and columns [c, c_end). */
 static __device__ void convert_block(const bsmm_quantize_job *job, uint32_t r, uint32_t r_end,
                                      uint32_t c, uint32_t c_end, const bsmm_tensor_step *t) {
     uint32_t amax = 0, limit = job->steps.skips_nan ? 0x7f800000u : UINT32_MAX;
@@ -52,7 +54,7 @@ static __device__ void convert_block(const bsmm_quantize_job *job, uint32_t r, u
             store_at(job, i, j, encode_wide(job, &e, load_value(job, i, j)));
 }
 
-/* Codes that complete a group behind the last row or column, 0. */
+/* Writes 0 to the codes past the last row or column that share bytes with existing codes. */
 static __device__ void pad_group(const bsmm_quantize_job *job, uint32_t r, uint32_t r_end,
                                  uint32_t c, uint32_t c_end) {
     uint32_t group = job->dst_bits == 4 ? 2 : job->dst_bits == 6 ? 4 : 1;
@@ -73,8 +75,9 @@ static __device__ void convert_unit(const bsmm_quantize_job *job, uint32_t r, ui
     pad_group(job, r, r_end, c, c_end);
 }
 
-/* Units of unit_rows x unit_cols, whole blocks and whole groups; the ones side by side in memory
- * belong to neighbouring threads. */
+/* Quantizes units of unit_rows x unit_cols elements. A unit consists of whole blocks and of whole
+ * bytes of codes. Units that are adjacent in memory belong to neighboring threads, so that accesses
+ * coalesce. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, 2)
     quantize_any(const __grid_constant__ bsmm_quantize_job job, uint32_t unit_rows,
                  uint32_t unit_cols) {

@@ -1,10 +1,10 @@
-/* One quantizing kernel: rows of TYPE (the bits of ELEM: f32, f16 or bf16) to codes of BITS bits.
- * Included by quantize.cu with NAME, TYPE, ELEM, BITS and TILE.
+/* The body of a quantizing kernel. It converts rows of TYPE (the bits of ELEM: f32, f16 or bf16) to
+ * codes of BITS bits. quantize.cu includes it with NAME, TYPE, ELEM, BITS and TILE.
  *
- * A thread has ITEMS items, 16 values along a row each. Blocks of one row (TILE 0): the threads
- * side by side that share a block find its amax by shuffles. Blocks of 128 x 128 (TILE 1): a thread
- * block has one, and finds its amax in shared memory. Everything is read once and stays in
- * registers. */
+ * A thread quantizes ITEMS items. An item is 16 values along a row. If blocks have one row (TILE
+ * 0), the neighboring threads that share a block find its amax by shuffles. If blocks are 128 x 128
+ * (TILE 1), a thread block handles one and finds its amax in shared memory. Every value is loaded
+ * once and stays in registers. */
 
 #define SPAN  (16 * (int)sizeof(TYPE) / 4) /* words of an item */
 #define ITEMS (TILE || sizeof(TYPE) == 2 ? 4 : 2)
@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
 #    pragma unroll
         for (int i = 0; i < ITEMS; i++)
             amax[i] = max(amax[i], __shfl_xor_sync(0xffffffffu, amax[i], apart));
-    /* Each of up to 4 threads that share a block finds the scales of other rows. */
+    /* Each of up to 4 threads that share a block computes the scales of different rows. */
     uint32_t share = min(job.block_lanes, ITEMS), lane = thread & (share - 1);
     uint64_t column = job.scale ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
     bool stores = job.scale && (k & (job.block_cols - 1)) / 16 < share &&

@@ -1,10 +1,11 @@
-/* Values to e2m1, nearest even.
+/* Encodes values as e2m1, rounded to nearest even.
  *
- * A magnitude that is rounded to e2m1 is a multiple of half its exponent's power of two, and below
- * 1 of 1/2. Adding a number whose ulp that is, and taking it away, rounds. At a scale where e2m1's
- * least normal number, 1, is that of a 16-bit float, the rounded value's bits are the code, in
- * place. Additions and products go where logical operations, which issue at half the rate, do not.
- */
+ * e2m1 has one mantissa bit, so a magnitude is rounded to a multiple of half of its own power of
+ * two, and below 1 to a multiple of 1/2. Adding a number whose unit in the last place is that
+ * multiple, and subtracting it again, does the rounding. The value is first scaled so that 1, the
+ * smallest normal number of e2m1, becomes the smallest normal number of a 16-bit float. The bits of
+ * the rounded value then contain the code. Additions and multiplications replace logical operations
+ * where possible, because logical operations issue at half the rate. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 #define BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 
@@ -14,7 +15,7 @@
 
 enum { E2M1_MOST = 7 };
 
-/* Four words of two codes each, on top of their halves, to eight packed ones. */
+/* Packs eight codes, which arrive as four words with a code at the top of each 16-bit half. */
 static __device__ __forceinline__ uint32_t e2m1_packed(const uint32_t *tops) {
     uint32_t front = __byte_perm(tops[0], tops[1], 0x7351);
     uint32_t back = __byte_perm(tops[2], tops[3], 0x7351);
@@ -22,22 +23,24 @@ static __device__ __forceinline__ uint32_t e2m1_packed(const uint32_t *tops) {
     return (even >> 4 & 0x0f0f0f0fu) | (odd & 0xf0f0f0f0u);
 }
 
-/* Of 2^-14 times a value: f16's least normal number. */
+/* Rounds a magnitude to e2m1. The value was multiplied by 2^-14, so that e2m1's smallest normal
+ * number is f16's. */
 static __device__ __forceinline__ float e2m1_rounded(float value) {
     float a = fabsf(value), least = fmaxf(a, 0x1p-14f);
     float magic = __uint_as_float(__float_as_uint(least) & 0x7f800000u) * 0x1p22f;
     return (a + magic) - magic;
 }
 
-/* Codes of two such values, with the signs of `signs`. */
+/* Encodes two values, which were multiplied by 2^-14, with the signs from `signs`. */
 static __device__ __forceinline__ uint32_t e2m1_tops(float low, float high, uint32_t signs) {
     uint32_t halves = bsmm_ptx_cvt_f16x2(e2m1_rounded(high), e2m1_rounded(low));
     uint32_t codes = __vminu2(halves, (uint32_t)E2M1_MOST << 9 | (uint32_t)E2M1_MOST << 25);
     return codes * 8 | (signs & 0x80008000u);
 }
 
-/* 16 values, times 2^-14, to packed codes; signs: words with those of a pair on top of their
- * halves, or NULL for the values' own. */
+/* Encodes 16 values, which were multiplied by 2^-14, to packed codes. Each word of signs_of holds
+ * the signs of a pair at the top of its halves. If signs_of is NULL, the values' own signs are
+ * used. */
 static __device__ __forceinline__ void e2m1_values(const float *values, const uint32_t *signs_of,
                                                    uint32_t *to) {
     uint32_t tops[8];
@@ -51,28 +54,31 @@ static __device__ __forceinline__ void e2m1_values(const float *values, const ui
     to[1] = e2m1_packed(tops + 4);
 }
 
-/* Two f16 or bf16 values times a power of two, which is exact where it matters: what falls below
- * the format's subnormals rounds to 0 anyway. */
+/* Multiplies two f16 or bf16 values by a power of two and encodes them. The multiplication is exact
+ * where it matters: a product that becomes subnormal rounds to 0 anyway. */
 static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pair, uint32_t first,
                                                      uint32_t second) {
     const uint32_t both = 0x00010001u, minus_0 = 0x80008000u;
     if (elem == BSMM_LANE_F16) {
         uint32_t scaled = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(pair, first), second);
-        uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x4600 * both); /* 6 */
+        /* 6 is the largest magnitude of e2m1 */
+        uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x4600 * both);
         uint32_t unit = __vmaxu2(a, 0x3c00 * both) & 0x7c007c00u;
-        uint32_t sum = bsmm_ptx_fma_f16x2(unit, 0x6000 * both, a); /* 2^9 */
+        uint32_t sum =
+            bsmm_ptx_fma_f16x2(unit, 0x6000 * both, a); /* 2^9: the ulp becomes unit / 2 */
         uint32_t rounded = bsmm_ptx_fma_f16x2(unit, 0xe000 * both, sum);
         return bsmm_ptx_mul_f16x2(rounded, 0x0400 * both) * 8 | (pair & 0x80008000u);
     }
     uint32_t scaled = bsmm_ptx_fma_bf16x2(pair, first, minus_0);
-    uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x40c0 * both); /* 6 */
+    /* 6 is the largest magnitude of e2m1 */
+    uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x40c0 * both);
     uint32_t unit = __vmaxu2(a, 0x3f80 * both) & 0x7f807f80u;
-    uint32_t sum = bsmm_ptx_fma_bf16x2(unit, 0x4280 * both, a); /* 2^6 */
+    uint32_t sum = bsmm_ptx_fma_bf16x2(unit, 0x4280 * both, a); /* 2^6: the ulp becomes unit / 2 */
     uint32_t rounded = bsmm_ptx_fma_bf16x2(unit, 0xc280 * both, sum);
     return bsmm_ptx_fma_bf16x2(rounded, 0x0080 * both, minus_0) * 64 | (pair & 0x80008000u);
 }
 
-/* 16 values of 16 bits to packed codes, by a factor that is a power of two. */
+/* Quantizes 16 values of 16 bits to packed codes. The factor is a power of two. */
 static __device__ __forceinline__ void e2m1_item(uint32_t elem, float factor, const uint32_t *raw,
                                                  uint32_t *to) {
     int exponent = (int)(__float_as_uint(factor) >> 23) - 127, half = exponent / 2;

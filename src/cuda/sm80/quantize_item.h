@@ -1,4 +1,4 @@
-/* What the quantizing kernels do with an item, 16 values along a row. */
+/* Quantizes an item, which is 16 values along a row that one thread converts. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_ITEM_H
 #define BSMM_CUDA_SM80_QUANTIZE_ITEM_H
 
@@ -16,7 +16,7 @@ static __device__ __forceinline__ void load_item(int words, const void *from, ui
     }
 }
 
-/* The first n values; zeros behind them. */
+/* Loads the first n values. The values after them are 0. */
 static __device__ __forceinline__ void load_part(int bytes, const void *from, uint32_t n,
                                                  uint32_t *raw) {
     for (int i = 0; i < 16; i++) {
@@ -31,16 +31,16 @@ static __device__ __forceinline__ void load_part(int bytes, const void *from, ui
     }
 }
 
-/* Value i of an item. */
+/* Returns value i of an item. */
 static __device__ __forceinline__ float item_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem == BSMM_LANE_F32) return __uint_as_float(raw[i]);
     if (elem == BSMM_LANE_F16) return bsmm_lane_f16(raw[i / 2] >> 16 * (i % 2) & 0xffff);
     return __uint_as_float(i % 2 ? raw[i / 2] & 0xffff0000u : raw[i / 2] << 16);
 }
 
-/* ---- the largest magnitude ---- */
+/* ---- largest magnitude ---- */
 
-/* As fp32 bits; those above `limit` do not count. */
+/* Returns the largest magnitude of an item as fp32 bits. Magnitudes above `limit` are ignored. */
 static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const uint32_t *raw,
                                                            uint32_t limit) {
     uint32_t amax = 0;
@@ -51,7 +51,8 @@ static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const 
     return amax;
 }
 
-/* Codes of 16 bits order as their magnitudes do. */
+/* Returns the largest magnitude of an item as fp32 bits. Codes of 16 bits are compared as integers,
+ * because their order is that of their magnitudes. */
 static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32_t *raw) {
     uint32_t most = 0;
     for (int i = 0; i < 16 && elem == BSMM_LANE_F32; i++)
@@ -65,13 +66,14 @@ static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32
 
 /* ---- codes ---- */
 
-/* Finite values and a normal factor: then no NaN arises. */
+/* Returns true if a block's values are finite and its factor is normal. Quantizing it then makes no
+ * NaN. */
 static __device__ __forceinline__ bool is_tame(uint32_t amax, float factor) {
     uint32_t a = __float_as_uint(factor) & 0x7fffffffu;
     return amax < 0x7f800000u && a - 0x00800000u < 0x7f000000u;
 }
 
-/* Whether cvt makes 8-bit floats here. */
+/* Returns true if the architecture has cvt instructions for 8-bit floats. */
 static __device__ __forceinline__ bool has_conversions(void) {
 #if __CUDA_ARCH__ >= 890
     return true;
@@ -80,8 +82,8 @@ static __device__ __forceinline__ bool has_conversions(void) {
 #endif
 }
 
-/* The codes of any four values, each in a byte. Out of line: it is long, and for blocks that are
- * rare or by rare recipes. */
+/* Encodes any four values, one code per byte. It is the slow path for rare blocks and rare recipes,
+ * and it is not inlined because its code is long. */
 static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, float factor,
                                                  float a, float b, float c, float d) {
     bsmm_lane_encoder e = bsmm_lane_encoder_of(job, factor);
@@ -89,19 +91,20 @@ static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, f
            bsmm_lane_encode(job, &e, c) << 16 | bsmm_lane_encode(job, &e, d) << 24;
 }
 
-/* Value i of a tame item: without the care for what NaNs carry. */
+/* Returns value i of an item without NaN. It needs no code to preserve a NaN's payload. */
 static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem != BSMM_LANE_F16) return item_value(elem, raw, i);
     return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));
 }
 
-/* Whether quotient may: divisors and the largest quotient within 2^60. */
+/* Returns true if quotient() is correct for a block: the divisor and the largest quotient lie
+ * within a factor of 2^60 of 1. */
 static __device__ __forceinline__ bool divides_well(uint32_t amax, float factor) {
     int divisor = (int)(__float_as_uint(factor) >> 23 & 0xff) - 127, most = (int)(amax >> 23) - 127;
     return divisor >= -60 && divisor <= 60 && most - divisor <= 60 && most <= 60;
 }
 
-/* Values that met their factor, of a tame block: no NaN among them. */
+/* Multiplies or divides the values of a block without NaN by its factor. */
 static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job, uint32_t elem,
                                                    float factor, const uint32_t *raw,
                                                    float *values) {
@@ -114,13 +117,14 @@ static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job,
             values[i] = tame_value(elem, raw, i) * factor;
 }
 
-/* e2m1 of a magnitude. From 1 on a code is the exponent and first bit of the value, rounded (C:
- * half of what is dropped, less one, over the bias); up to 1 it is twice the value. Where only one
- * of the two holds, the other is smaller or cut to 2. */
+/* Encodes a magnitude as e2m1. From 1 on, a code is the exponent and the first mantissa bit of the
+ * rounded value; the constant c adds half of the dropped bits, less one, and corrects the exponent
+ * bias. Up to 1, a code is twice the value, rounded. Where only one of the two formulas is valid,
+ * the other gives a smaller number or is limited to 2, so that the maximum of both is the code. */
 static __device__ __forceinline__ uint32_t e2m1_code(bool down, uint32_t a) {
     const uint32_t c = ((1u - 127u) << 23) + (1u << 21) - 1;
     int normal = (int)(a + c + (down ? 0 : a >> 22 & 1)) >> 22;
-    int small = down ? (a > 0x3e800000u) + (a > 0x3f400000u) /* 0.25, 0.75 */
+    int small = down ? (a > 0x3e800000u) + (a > 0x3f400000u) /* thresholds 0.25 and 0.75 */
                      : (int)(__float_as_uint(__uint_as_float(a) + 0x1p22f) - 0x4a800000u);
     return (uint32_t)min(max(normal, min(small, 2)), 7);
 }
@@ -143,7 +147,7 @@ static __device__ __forceinline__ void coder_codes(const bsmm_quantize_job *job,
     }
 }
 
-/* Four codes in each of four words. */
+/* Encodes 16 values as four words of four codes. */
 static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, int bits,
                                                   const float *values, uint32_t *four) {
     if (bits == 4) {
@@ -167,8 +171,9 @@ static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, 
     coder_codes(job, values, four);
 }
 
-/* Whether e2m1_item may: f16's range in two steps, and bf16's but for what factors of blocks with
- * finite values never are. */
+/* Returns true if e2m1_item is correct for this factor. f16 applies the factor in two
+ * multiplications, which limits its range. bf16 has no limit that the factor of a block of finite
+ * values can reach. */
 static __device__ __forceinline__ bool takes_pairs(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, float factor) {
     uint32_t f = __float_as_uint(factor);
@@ -177,7 +182,7 @@ static __device__ __forceinline__ bool takes_pairs(const bsmm_quantize_job *job,
     return elem == BSMM_LANE_BF16 || (exponent >= -28 && exponent <= 28);
 }
 
-/* 16 codes of `bits` bits, packed; to has bits / 2 words. */
+/* Packs 16 codes of `bits` bits. `to` has bits / 2 words. */
 static __device__ __forceinline__ void pack_codes(int bits, const uint32_t *four, uint32_t *to) {
     if (bits == 8)
         for (int i = 0; i < 4; i++)
@@ -206,7 +211,8 @@ static __device__ __forceinline__ void store_whole(int bits, uint8_t *to, const 
         ((uint32_t *)to)[i] = codes[i];
 }
 
-/* The first n codes, and what completes their group of packed ones. */
+/* Stores the first n codes. If codes are packed in groups (two 4-bit codes in 1 byte, four 6-bit
+ * codes in 3 bytes), it stores the last group as a whole. */
 static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job, int bits,
                                                    uint8_t *to, uint32_t n, const uint32_t *codes) {
     uint32_t bytes = bits == 8 ? n : bits == 4 ? (n + 1) / 2 : (n + 3) / 4 * 3;
@@ -218,7 +224,7 @@ static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job,
         if ((uint32_t)i < bytes) to[i] = (uint8_t)(codes[i / 4] >> 8 * (i % 4));
 }
 
-/* Zeros may have a sign: padding has none. */
+/* Clears the codes from number n on. Padding must be +0, and a quantized zero may have a sign. */
 static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
     for (int i = 0; i < 4; i++) {
         int left = max((int)n - 4 * i, 0);
@@ -226,14 +232,15 @@ static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
     }
 }
 
-/* Codes of an item whose block has this amax and factor. */
+/* Encodes the values of an item. `amax` and `factor` belong to its block. */
 static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t amax, float factor,
                                                    uint32_t n, const uint32_t *raw, uint32_t *to) {
     uint32_t four[4];
     bool usual = job->steps.step != BSMM_STEP_COMPARE && is_tame(amax, factor) &&
                  (job->steps.step != BSMM_STEP_DIVIDE || divides_well(amax, factor));
-    if (job->steps.skips_nan) usual &= item_amax(elem, raw) < 0x7f800000u; /* amax has none */
+    /* amax ignores NaN here, so test for NaN separately */
+    if (job->steps.skips_nan) usual &= item_amax(elem, raw) < 0x7f800000u;
     if (usual) {
         float values[16];
         tame_values(job, elem, factor, raw, values);
@@ -247,9 +254,9 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
     pack_codes(bits, four, to);
 }
 
-/* ---- straight lines ---- */
+/* ---- fast paths without branches ---- */
 
-/* Whether a kernel for codes of `bits` bits has one for the job. */
+/* Returns true if a kernel for codes of `bits` bits has the fast path that the job asks for. */
 static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, int bits,
                                                  uint32_t quick) {
     bool mine = bits == 8   ? quick == BSMM_QUICK_E4M3_MULTIPLY || quick == BSMM_QUICK_E4M3_DIVIDE
@@ -258,13 +265,14 @@ static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, i
     return mine && job->quick == quick && job->aligned_dst && has_conversions();
 }
 
-/* Whether an item may take it. */
+/* Returns true if an item can take the fast path `quick`. */
 static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, uint32_t elem,
                                                 int bits, uint32_t quick, uint32_t amax,
                                                 float factor) {
     bool tame = is_tame(amax, factor);
     if (quick == BSMM_QUICK_E4M3_DIVIDE) return tame & divides_well(amax, factor);
-    if (quick == BSMM_QUICK_E2M1_PLUS_DIVIDE) /* the least value's quotient is not 0 */
+    /* the quotient of the smallest value must not underflow to 0 */
+    if (quick == BSMM_QUICK_E2M1_PLUS_DIVIDE)
         return tame & divides_well(amax, factor) & (factor <= (elem == BSMM_LANE_F32 ? 1 : 256));
     if (quick == BSMM_QUICK_E2M1_MULTIPLY) return tame & (factor >= 0x1p-112f);
     return tame & (quick != BSMM_QUICK_E2M1_PAIRS || takes_pairs(job, elem, bits, factor));
@@ -284,7 +292,7 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
     for (int i = 0; i < 16; i++) {
         float value = tame_value(elem, raw, i);
         v[i] = divides ? quotient(value, factor, reciprocal) : value * factor;
-        if (plus) v[i] = (v[i] + 0.0f) * 0x1p-14f; /* -0 + 0 is 0 */
+        if (plus) v[i] = (v[i] + 0.0f) * 0x1p-14f; /* -0 + 0 is +0 */
     }
     if (to_e2m1) e2m1_values(v, own ? NULL : raw, to);
 #if __CUDA_ARCH__ >= 890
@@ -294,16 +302,17 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
 #endif
 }
 
-/* Where a thread's items go. */
+/* The destination of a thread's items. */
 typedef struct item_place {
     uint32_t row0, rows_apart;
-    uint32_t n; /* values of each that exist */
+    uint32_t n; /* number of values of each item before the end of the row */
     uint8_t *to;
     uint64_t to_step;
 } item_place;
 
-/* All items of a thread in one straight line, if it is the job's and no item of the warp is rare;
- * raw has `span` words for each. */
+/* Quantizes all items of a thread by the fast path `quick`, without branches, so that their
+ * latencies overlap. Returns false, and does nothing, if the job asks for a different path or an
+ * item of the warp cannot take it. `raw` has `span` words for each item. */
 static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t quick, int items, int span,
                                                    const uint32_t *raw, const uint32_t *amax,

@@ -1,13 +1,14 @@
-/* nvfp4 by the default rule (torchao's), zeros with their signs: what a thread of the kernels that
- * are made for it does with an item, 16 values, which are a block. */
+/* Quantizes an item of 16 values, which is one block, to nvfp4 by the default rule for scales
+ * (torchao's). Zeros keep their signs. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_NV_H
 #define BSMM_CUDA_SM80_QUANTIZE_NV_H
 
 #include "cuda/sm80/pack_words.h"
 #include "cuda/sm80/quantize_item.h"
 
-/* As make_level, by threads 0 to 7. Factors are those of scales 1 to 1.875, times 2^-14: with them
- * e2m1's least normal number becomes f16's. */
+/* Computes what all blocks of a tensor share, like make_level. Threads 0 to 7 call it. The factors
+ * belong to the scales 1 to 1.875 and are multiplied by 2^-14, so that e2m1's smallest normal
+ * number becomes f16's. */
 static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, uint32_t thread,
                                                 quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
@@ -23,8 +24,9 @@ static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, ui
 }
 
 #if __CUDA_ARCH__ >= 890
-/* The block's scale code; its factor times 2^-14. *rare becomes true for blocks that are not
- * moderate, and for those whose scale e4m3 cannot reach, for whose values there is no limit. */
+/* Returns the code of a block's scale and sets *factor, multiplied by 2^-14. Sets *rare if the
+ * block needs the slow path: its amax is too large or small for quotient(), or its scale exceeds
+ * e4m3's range, so that its scaled values have no limit. */
 static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level, uint32_t amax,
                                                     float *factor, bool *rare) {
     float part = quotient(__uint_as_float(amax), 6, 1 / 6.0f);
@@ -37,14 +39,14 @@ static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level,
 }
 #endif
 
-/* e2m1_rounded, of values that are below 7 times 2^-14. */
+/* Rounds a magnitude to e2m1, like e2m1_rounded. The value must be below 7 * 2^-14. */
 static __device__ __forceinline__ float nv_rounded(float value) {
     uint32_t unit = (__float_as_uint(value) & 0x7f800000u) + (22u << 23);
     float magic = __uint_as_float(max(unit, (127u - 14 + 22) << 23));
     return (fabsf(value) + magic) - magic;
 }
 
-/* Codes of values 2 i and 2 i + 1, on top of their halves. */
+/* Returns the codes of values 2 i and 2 i + 1, each at the top of a 16-bit half. */
 static __device__ __forceinline__ uint32_t nv_tops(uint32_t elem, const uint32_t *raw, float factor,
                                                    int i) {
     float low = tame_value(elem, raw, 2 * i) * factor;
@@ -74,8 +76,9 @@ static __device__ __forceinline__ item_place nv_place(const bsmm_quantize_job *j
     return p;
 }
 
-/* The scale codes of a thread's items, one in each byte. By words: four neighbours have four blocks
- * side by side, and store a row's each. */
+/* Stores the scale codes of a thread's items, which arrive one per byte. If scales are stored by
+ * words, four neighboring lanes have four adjacent blocks, and each of them stores the word of one
+ * row. */
 static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *job, int items,
                                                        const item_place *place, uint32_t k,
                                                        uint32_t codes) {
@@ -95,7 +98,7 @@ static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *
     }
 }
 
-/* One item by the definitions; the result is its scale's code. */
+/* Quantizes one item by the slow path. Returns its scale code. */
 static __device__ __forceinline__ uint32_t nv_define_item(const bsmm_quantize_job *job,
                                                           uint32_t elem, uint32_t n,
                                                           const uint8_t *from, uint8_t *to,
@@ -114,7 +117,8 @@ static __device__ __forceinline__ uint32_t nv_define_item(const bsmm_quantize_jo
     return block.code;
 }
 
-/* All of them. A call: this is rare, and shall leave the others their registers. */
+/* Quantizes all items by the slow path. It is not inlined, because it is rare and must not increase
+ * the register pressure of the fast path. */
 static __device__ __noinline__ void nv_define(const bsmm_quantize_job *job, uint32_t elem,
                                               int items, uint32_t row0, uint32_t k,
                                               const quantize_level *level) {

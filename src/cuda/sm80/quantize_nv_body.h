@@ -1,8 +1,9 @@
-/* One kernel that quantizes rows of TYPE (the bits of ELEM: f32, f16 or bf16) to nvfp4 by the
- * default rule. Included by quantize_nv.cu with NAME, TYPE and ELEM.
+/* The body of a kernel that quantizes rows of TYPE (the bits of ELEM: f32, f16 or bf16) to nvfp4 by
+ * the default rule for scales. quantize_nv.cu includes it with NAME, TYPE and ELEM.
  *
- * A thread has ITEMS items, 16 values along a row each. The last blocks of rows come first: of what
- * the kernel before has read to find the tensor's amax, the end is still in the level-2 cache. */
+ * A thread quantizes ITEMS items of 16 values along a row each. The thread blocks walk through the
+ * tensor backwards, because the previous kernel has read all of it to find its amax, and the end is
+ * still in L2. */
 
 #define SPAN  (16 * (int)sizeof(TYPE) / 4) /* words of an item */
 #define ITEMS (sizeof(TYPE) == 2 ? 4 : 2)

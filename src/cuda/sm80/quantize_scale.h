@@ -1,21 +1,24 @@
-/* Block scales of the quantizing kernels. */
+/* Computes the block scales of the quantizing kernels. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 #define BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 
 #include "cuda/ptx/convert.h"
 #include "gpu/recode_lane.h"
 
-/* a / b, b > 0, correctly rounded, from the rounded reciprocal of b: the first step makes a
- * faithful quotient of the product, the second (Markstein's) rounds it. Quotients and rests must be
- * far from fp32's ends; ones so small that they are not become 0 in any format here. */
+/* Returns a / b for b > 0, correctly rounded, from the rounded reciprocal of b. The first
+ * correction gives a faithful quotient, and the second (Markstein's) rounds it correctly. Quotients
+ * and remainders must be far from the ends of fp32's range. A quotient that is so small that this
+ * does not hold becomes 0 in every format here. */
 static __device__ __forceinline__ float quotient(float a, float b, float reciprocal) {
     float q = a * reciprocal;
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
-    return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u)); /* of -0 */
+    /* restores the sign of -0 */
+    return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u));
 }
 
-/* Out of line: there are many rules, and each is used once for a block. */
+/* Computes a block's scale by the job's rule. It is not inlined, because there are many rules and
+ * each is used once per block. */
 static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_job *job,
                                                           uint32_t amax, float multiplier,
                                                           float divisor) {
@@ -25,27 +28,29 @@ static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_jo
     return bsmm_block_by(job->steps.block, __uint_as_float(amax), &t);
 }
 
-/* What all blocks share, found once by a thread block. */
+/* Values that all blocks of a tensor share, computed once per thread block. */
 typedef struct quantize_level {
-    float multiplier, divisor; /* the tensor's */
-    float by, reciprocal;      /* what e4m3_scale multiplies or divides by */
-    uint32_t known;            /* they and the factors are moderate */
-    float factors[8];          /* of scales 1 to 1.875 */
+    float multiplier, divisor; /* of the tensor */
+    /* the number by which e4m3_scale multiplies or divides, and its reciprocal */
+    float by, reciprocal;
+    uint32_t known;   /* nonzero if `by` and the factors are within the range of is_moderate */
+    float factors[8]; /* factors of the scales 1 to 1.875 */
 } quantize_level;
 
 enum { LEVEL_FACTORS = 8 };
 
-/* Within 2^60 of 1. */
+/* Returns true if the value lies within a factor of 2^60 of 1. */
 static __device__ __forceinline__ bool is_moderate(float value) {
     return __float_as_uint(value) - (67u << 23) <= 120u << 23;
 }
 
-/* By threads 0 to 7. A factor's powers of two come out of the scale's unchanged. */
+/* Computes what all blocks of a tensor share. Threads 0 to 7 call it. Eight factors suffice,
+ * because multiplying a scale by a power of two changes its factor by the same power of two. */
 static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, uint32_t thread,
                                                   quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
     if (job->amax) t = bsmm_lane_tensor(&job->tensor, &job->steps, __ldg(job->amax));
-    uint32_t code = (7u << 3) + thread; /* 1 to 1.875 */
+    uint32_t code = (7u << 3) + thread; /* codes of the scales 1 to 1.875 */
     float by = t.multiplier, factor = 1;
     if (job->steps.block == BSMM_BLOCK_E4M3_TORCHAO) factor = bsmm_e4m3_torchao_factor(code, &t);
     if (job->steps.block == BSMM_BLOCK_E4M3_TE) {
@@ -70,8 +75,8 @@ static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, 
 }
 
 #if __CUDA_ARCH__ >= 890
-/* A block's scale before it is rounded; as the rules of recipe/rules_e4m3.h, with quotients of what
- * is_moderate. */
+/* Returns a block's scale before rounding. It follows the rules of recipe/rules_e4m3.h, but divides
+ * by quotient(), so its arguments must be within the range of is_moderate. */
 static __device__ __forceinline__ float e4m3_scale(const bsmm_quantize_job *job, float amax,
                                                    const quantize_level *level) {
     bsmm_block_rule rule = job->steps.block;
@@ -84,15 +89,15 @@ static __device__ __forceinline__ float e4m3_scale(const bsmm_quantize_job *job,
     return fmaxf(quotient(part, level->by, level->reciprocal), 0x1p-6f);
 }
 
-/* The rules for e2m1 under e4m3 scales without divisions, where everything is_moderate and the
- * scale is normal; else *known is false. */
+/* Computes a block's e4m3 scale for e2m1 elements without divisions. Sets *known to false if a
+ * value is outside the range of is_moderate or the scale is not normal. */
 static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize_job *job,
                                                              float amax,
                                                              const quantize_level *level,
                                                              bool *known) {
     float scale = e4m3_scale(job, amax, level);
     uint32_t code = bsmm_ptx_cvt_e4m3x2(0, scale), exponent = code >> 3;
-    bool grows = job->steps.step == BSMM_STEP_DIVIDE; /* the factor, with the scale */
+    bool grows = job->steps.step == BSMM_STEP_DIVIDE; /* the factor grows with the scale */
     uint32_t binades = grows ? exponent - 7 : 7 - exponent;
     float factor = __uint_as_float(__float_as_uint(level->factors[code & 7]) + (binades << 23));
     *known = ((amax == 0) | is_moderate(amax)) & level->known & (exponent != 0);
@@ -100,7 +105,7 @@ static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize
 }
 #endif
 
-/* The commonest rule in line. */
+/* Computes a block's scale. The most common rule is inlined. */
 static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize_job *job,
                                                              uint32_t amax, float multiplier,
                                                              float divisor) {
@@ -109,7 +114,8 @@ static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize
     return block_step(job, amax, multiplier, divisor);
 }
 
-/* The same, and e4m3 scales of e2m1. */
+/* Computes a block's scale like quick_step, and inlines the rules for e4m3 scales of e2m1 elements
+ * too. */
 static __device__ __forceinline__ bsmm_block_step quick_step_by(const bsmm_quantize_job *job,
                                                                 uint32_t amax,
                                                                 const quantize_level *level) {

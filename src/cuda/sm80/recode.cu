@@ -1,9 +1,10 @@
-/* The small parts of conversions: the largest magnitude, the second level, moving scales. */
+/* Small kernels for conversions: the largest magnitude, the second-level scale, and moving scales
+ * to another layout. */
 #include "cuda/sm80/quantize_item.h"
 
-/* ---- the largest magnitude ---- */
+/* ---- largest magnitude ---- */
 
-/* Of one item of 16 bytes. */
+/* Returns the largest magnitude in an item of 16 bytes. */
 static __device__ __forceinline__ uint32_t amax_of(uint32_t elem, uint4 v) {
     uint32_t words[4] = {v.x, v.y, v.z, v.w}, high = 0, low = 0;
     for (int i = 0; i < 4; i++) {
@@ -13,8 +14,9 @@ static __device__ __forceinline__ uint32_t amax_of(uint32_t elem, uint4 v) {
     return max(high, low);
 }
 
-/* Each block walks over some of the line's items, four at a time. What is gathered are codes, moved
- * to the top of a word, which order as magnitudes do. */
+/* Finds the largest magnitude. Each thread block walks over some items of a line, four at a time.
+ * It compares codes, shifted to the top of a uint32, as integers, because their order is that of
+ * their magnitudes. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     amax_lines(const __grid_constant__ bsmm_amax_job job) {
     uint32_t bytes = job.src_elem == BSMM_LANE_F32 ? 4 : 2, most = 0;
@@ -43,9 +45,9 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     if (threadIdx.x % 32 == 0 && most) atomicMax(job.result, most);
 }
 
-/* ---- the second level ---- */
+/* ---- second-level scale ---- */
 
-/* amax and level may be one place. */
+/* Stores the second-level scale. job.amax and job.level may be the same address. */
 extern "C" __global__ void store_level(const __grid_constant__ bsmm_level_job job) {
     float level = 1;
     if (job.amax) {
@@ -55,9 +57,9 @@ extern "C" __global__ void store_level(const __grid_constant__ bsmm_level_job jo
     *job.level = level;
 }
 
-/* ---- scales ---- */
+/* ---- moving scales to another layout ---- */
 
-/* What is moved at once: a word, or a byte. */
+/* Loads what a thread moves at once: a uint32 or a byte. Padding is 0. */
 static __device__ __forceinline__ uint32_t load_code(const bsmm_relayout_job *job, bool word,
                                                      uint32_t row, uint32_t column) {
     if (row >= job->known_rows || column >= job->known_cols) return 0;
@@ -76,7 +78,8 @@ static __device__ __forceinline__ void store_code(const bsmm_relayout_job *job, 
         *to = (uint8_t)code;
 }
 
-/* Each thread has one column, or four neighbouring ones, of MOVED rows. */
+/* Copies scale codes to another layout. Each thread copies one column, or four neighboring ones, of
+ * BSMM_MOVED_ROWS rows. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     move_scales(const __grid_constant__ bsmm_relayout_job job) {
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = QUANTIZE_THREADS >> job.lanes_log2;

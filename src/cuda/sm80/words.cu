@@ -1,5 +1,6 @@
-/* Stores up to 128 bytes that travel in the launch itself: what a run must put into device memory
- * without a host buffer that has to stay, so that it can be captured into a graph. */
+/* A kernel that stores up to 128 bytes that are part of the launch's parameters. A run uses it to
+ * write values to device memory without a host buffer that must outlive the call, so the run can be
+ * captured into a CUDA graph. */
 #include "gpu/words.h"
 
 extern "C" __global__ void store_words(uint32_t *to, const __grid_constant__ bsmm_gpu_words from) {
