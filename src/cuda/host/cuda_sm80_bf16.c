@@ -1,11 +1,11 @@
-/* Any product on the bf16 tensor cores of any GPU since compute capability 8.0 (sm80/bf16.cu): what
- * no tuned kernel takes.
+/* The kernel cuda_sm80_bf16: any GEMM on the bf16 tensor cores of any GPU since compute capability
+ * 8.0 (sm80/bf16.cu). It is the fallback that takes what no tuned kernel takes.
  *
- * A value is element times block scale. One bf16 holds it for elements of 8 bits and fewer and for
- * bf16, with scales that are powers of two or e4m3 beside at most 4 bits; three hold any fp32
- * value. fp32 scales stay outside where the other operand fits one bf16 too and a step of K has one
- * scale: they are applied to the step's sums; else they are multiplied in with one fp32 rounding.
- */
+ * A value is an element times its block scale. A single bf16 holds the value of an element of at
+ * most 8 bits or of bf16, if the scale is a power of two, or is e4m3 and the element has at most 4
+ * significant bits. Three bf16 parts hold any fp32 value. fp32 scales are applied to the
+ * accumulators of each step of K, if the other operand fits in one bf16 too and each step has a
+ * single scale. Otherwise they are multiplied into the elements, with one fp32 rounding. */
 #include "cuda/host/generic.h"
 #include "cuda/host/kernel.h"
 #include "cuda/sm80/bf16_params.h"
@@ -16,7 +16,8 @@
 enum { ONE_BY_ONE, SCALED, ONE_BY_THREE, THREE_BY_ONE, THREE_BY_THREE };
 enum { PLANE_BYTES = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
-/* Two buffers of one plane for each part; in the end the tile in fp32. */
+/* Bytes of shared memory: two buffers with one plane per part. The epilogue reuses them for the
+ * tile in fp32. */
 #define SHARED(parts) ((parts) < 4 ? 8 * PLANE_BYTES : 2 * (parts)*PLANE_BYTES)
 
 static const bsmm_cuda_function functions[] = {
@@ -27,9 +28,9 @@ static const bsmm_cuda_function functions[] = {
     [THREE_BY_THREE] = {"sm80/bf16", "bf16_3x3", SHARED(6)},
 };
 
-/* ---- which kernel ---- */
+/* ---- choice of the kernel ---- */
 
-/* Without its fp32 scales. */
+/* Returns true if a single bf16 holds each value, apart from an fp32 scale. */
 static bool fits_bf16(const bsmm_operand *o) {
     uint32_t elem = o->m.format.elem;
     if (elem == BSMM_ELEM_BF16) return o->m.format.scale != BSMM_SCALE_E4M3;
@@ -40,14 +41,15 @@ static bool has_floats(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
 }
 
-/* Each step of K lies in one block. */
+/* Returns true if fp32 scales can be applied to the accumulators of a step, because each step of K
+ * lies in one block. */
 static bool may_stay_outside(const bsmm_operand *o) {
     uint32_t cols = o->m.format.block_cols;
     return has_floats(o) && (cols % BSMM_BF16_K == 0 || cols >= o->m.cols);
 }
 
-/* A product of two bf16 may be too small for fp32 before scales bring it back; of bf16 and an
- * element of 8 bits none is. */
+/* Returns true if a product of two elements may underflow in fp32 before the scales make it larger.
+ * That is possible for two bf16 elements, but not for a bf16 element and one of at most 8 bits. */
 static bool may_vanish(const bsmm_product *p) {
     return p->a.m.format.elem == BSMM_ELEM_BF16 && p->b.m.format.elem == BSMM_ELEM_BF16;
 }
@@ -103,10 +105,11 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return 0;
 }
 
-/* The tensor cores add 16 products and a sum, each cut off 23 bits below the largest: 17 * 2^-23
- * for 16 terms. Scaled: two of those inside a step, one FMA a step and two roundings of factors. In
- * parts: those after the third are left out (2^-23), fp32 scales are multiplied in (2^-23); three
- * by three has six such sums in one register. */
+/* The error bound. The tensor cores add 16 products and an accumulator, each truncated 23 bits
+ * below the largest, which is 17 * 2^-23 for 16 terms. SCALED: two such additions per step, then
+ * one FMA per step and two roundings of scales. Parts: the products after the third part are
+ * omitted (2^-23), and fp32 scales are multiplied in (2^-23). THREE_BY_THREE has six such additions
+ * in one accumulator. */
 double bsmm_cuda_generic_bound(const bsmm_product *p) {
     double k = (double)p->a.m.cols;
     switch (choose(p)) {
@@ -146,7 +149,7 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
     const bsmm_cuda_device *d = p->device;
     const bsmm_cuda_function *function = &functions[choose(p)];
     made->job = bsmm_cuda_generic_job(p);
-    /* Behind a gate that is seldom open, few blocks are to find it closed. */
+    /* A gate is rarely open, so launch only few blocks to find it closed. */
     int64_t blocks =
         is_gated ? bsmm_min_i64(made->job.tiles, 2 * (int64_t)d->multiprocessors) : made->job.tiles;
     return bsmm_cuda_ready_make(d,
@@ -155,7 +158,8 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
                                     .grid = {(uint32_t)blocks},
                                     .block = {BSMM_BF16_THREADS},
                                     .shared_bytes = function->shared_bytes,
-                                    .overlap = d->capability == 90, /* the gate waits */
+                                    /* the gate itself waits for the previous kernel */
+                                    .overlap = d->capability == 90,
                                 },
                                 &made->ready);
 }
@@ -203,5 +207,6 @@ const bsmm_kernel bsmm_kernel_cuda_sm80_bf16 = {
     .bound = bound,
     .make = make,
     .run = run,
-    .features = BSMM_FEATURE_INVARIANT, /* one way for any rows, each result by itself */
+    /* one code path for any number of rows, and each result is computed independently */
+    .features = BSMM_FEATURE_INVARIANT,
 };

@@ -1,10 +1,12 @@
-/* Few rows of A (up to 32 columns of bf16 after splitting f16 in two and f32 in three) times
- * weights as checkpoints store them, at the speed of memory (sm90a/small_m.cu).
+/* The kernel cuda_sm90_small_m: few rows of A times weights in the format of checkpoints, at the
+ * speed of memory (sm90a/small_m.cu). A may have up to 32 columns in the kernel's sense: one per
+ * row for bf16 and 8-bit elements, two for f16 and three for f32, whose values are split into bf16
+ * parts.
  *
- * Work is cut into pieces of K that do not depend on M: `ranges` of whole steps of 128, each walked
- * by one or two warps in turns. Blocks of a cluster have the same rows of B and different ranges;
- * the warps' sums are added in the order of the ranges. So a row of D has the same bits whatever M
- * is. */
+ * K is split into `ranges` of whole steps of 128, which do not depend on M. One warp, or two
+ * alternately, compute a range. The blocks of a cluster have the same rows of B and different
+ * ranges, and the accumulators of all warps are added in the order of the ranges. A row of D is
+ * therefore bitwise identical for every M. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
 
@@ -15,11 +17,14 @@ enum { WALKERS_4BIT = 2 };
 
 /* ---- formats ---- */
 
-/* What B may be, and its kernels: for up to 8, 16 and 32 columns, first without fp32 scales, then
- * with such along K, then with one for a row of A. */
+/* A format of B, and its kernels for up to 8, 16 and 32 columns. The first row of kernels is for A
+ * without fp32 scales, the second for fp32 scales along K, and the third for one fp32 scale per row
+ * of A. */
 typedef struct weights {
-    bsmm_format format;   /* fp32 scales: block_rows any multiple of 16, block_cols one of 128 */
-    uint32_t step_scales; /* bytes of scales for a row and step */
+    /* if scales are fp32, block_rows may be any multiple of 16 and block_cols any multiple of
+     * 128 */
+    bsmm_format format;
+    uint32_t step_scales; /* bytes of scales per row and step */
     bsmm_cuda_function functions[3][3];
 } weights;
 
@@ -47,7 +52,7 @@ static bool is_weights(const weights *w, const bsmm_operand *b) {
     return f->elem == w->format.elem && bsmm_small_m_has_tile_floats(b);
 }
 
-/* Sums of each step are scaled by themselves. */
+/* Returns true if the accumulators of each step are scaled separately. */
 static bool is_grouped(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_F32 ||
            (p->a.m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(&p->a));
@@ -65,24 +70,27 @@ static bool is_4bit(const weights *w) {
 
 /* ---- shapes ---- */
 
-/* How a product is cut. */
+/* How a GEMM is divided among blocks and warps, and the map of shared memory. */
 typedef struct cut {
     uint32_t splits, k_warps, walkers;
-    uint32_t steps_each;    /* most steps of a block */
-    uint32_t rows;          /* of B in a block */
-    uint32_t tiles_log2;    /* of 8 columns */
-    uint32_t columns;       /* that shared memory has room for */
-    uint32_t scale_columns; /* rounded up to 16 bytes of fp32 scales */
-    uint32_t a_slots;       /* steps of A that a warp along K has room for; 0: the block has all */
+    uint32_t steps_each;    /* largest number of steps of a block */
+    uint32_t rows;          /* rows of B in a block */
+    uint32_t tiles_log2;    /* log2 of the number of tiles of 8 columns */
+    uint32_t columns;       /* number of columns in shared memory */
+    uint32_t scale_columns; /* `columns`, rounded up to 16 bytes of fp32 scales */
+    /* Number of steps of A for which each warp along K has slots in shared memory. 0: shared memory
+     * holds all of the block's A. */
+    uint32_t a_slots;
     bool grouped, row_scaled;
-    bool own; /* blocks make A's image for themselves */
+    bool own; /* true if each block makes the image of A itself */
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;
 } cut;
 
-/* Shared memory: A, scales of B, fp32 scales of A, the weights' ring, barriers; in the end the sums
- * of all warps; behind them, which rows of A are not zero. An odd number of 16 bytes from row to
- * row of scales: 8 rows lie in 8 groups of banks. */
+/* Lays out shared memory: A, scales of B, fp32 scales of A, the ring of weights, barriers. The
+ * epilogue reuses it for the accumulators of all warps; flags that say which rows of A are nonzero
+ * follow. The stride of rows of scales is an odd multiple of 16 bytes, so that 8 rows lie in
+ * different banks. Returns false if it does not fit. */
 static bool place(const weights *w, uint32_t a_slots, bool own, cut *c) {
     uint32_t line = (c->steps_each * w->step_scales + 15) / 16;
     uint32_t a_steps = a_slots ? c->k_warps * a_slots : c->steps_each;
@@ -101,7 +109,8 @@ static bool place(const weights *w, uint32_t a_slots, bool own, cut *c) {
     return c->shared <= BSMM_SMALL_M_MOST_SHARED;
 }
 
-/* All of A, made by blocks themselves if `own` says that they can; or as much of it as fits. */
+/* Lays out A in shared memory: all of A, made by each block itself if `own` allows it, or as many
+ * steps as fit. */
 static bool place_a(const weights *w, bool own, cut *c) {
     if (own && place(w, 0, true, c)) return true;
     if (place(w, 0, false, c)) return true;
@@ -111,8 +120,8 @@ static bool place_a(const weights *w, bool own, cut *c) {
     return slots >= 2;
 }
 
-/* Whether blocks can make A's image for themselves. With more than a row or two, all blocks reading
- * all of A takes longer than a kernel that does it once. */
+/* Returns true if each block can make the image of A itself. With more than two rows of A, a
+ * separate kernel that makes the image once is faster than all blocks reading all of A. */
 static bool can_make_own(const bsmm_product *p, const cut *c) {
     uint64_t chunks = (uint64_t)c->steps_each * (BSMM_SMALL_M_K / 8)
                       << bsmm_small_m_log2_up((uint32_t)p->a.m.rows);
@@ -120,7 +129,8 @@ static bool can_make_own(const bsmm_product *p, const cut *c) {
            chunks <= (uint64_t)BSMM_SMALL_M_OWN_CHUNKS * BSMM_SMALL_M_THREADS;
 }
 
-/* A cut for `rows` rows of A; false if it does not fit. */
+/* Tries one division of the GEMM for `rows` rows of A. Returns false if it does not fit in shared
+ * memory. */
 static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
                     const bsmm_small_m_speed *speed, uint32_t splits, cut *c) {
     uint32_t columns = (uint32_t)rows * bsmm_small_m_count_parts(&p->a);
@@ -136,13 +146,13 @@ static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
     return place_a(w, can_make_own(p, c), c);
 }
 
-/* Every part of K has a step for each warp. */
+/* Returns true if every part of K has at least one step for each warp. */
 static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
     return splits == 1 || lanes <= bsmm_small_m_count_steps(p);
 }
 
-/* The fastest cut for `rows` rows of A with `lanes` warps along K in all blocks of a cluster; lanes
- * 0: with any number. False if none fits. */
+/* Finds the fastest division for `rows` rows of A, with `lanes` warps along K in all blocks of a
+ * cluster, or with any number if `lanes` is 0. Returns false if none fits. */
 static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, uint32_t lanes,
                          cut *best) {
     const bsmm_small_m_speed *speeds =
@@ -160,8 +170,8 @@ static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, 
     return least < (double)INFINITY;
 }
 
-/* The number of warps along K, and with it the order of sums, is the one of the fastest cut that
- * fits with the most rows of A, and so the same for any. */
+/* Finds the division for a GEMM. The number of warps along K fixes the order of additions, so it
+ * must not depend on M: it is the fastest that fits with the largest number of rows. */
 static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
     const int64_t most = BSMM_SMALL_M_COLUMNS / bsmm_small_m_count_parts(&p->a);
     return find_fastest(p, w, most, 0, c) &&
@@ -175,8 +185,8 @@ typedef struct made {
     cut c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
-    uint64_t image_bytes, flag_bytes,
-        workspace_bytes; /* of A's image, where blocks do not make it */
+    /* sizes in the workspace, used if a separate kernel makes the image of A */
+    uint64_t image_bytes, flag_bytes, workspace_bytes;
 } made;
 
 BSMM_CHECK_STATE(made);
@@ -194,7 +204,7 @@ static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     }
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_steady_floats(a))
         return "A has fp32 scales for blocks that 128 columns do not divide";
-    /* Products may be too small for fp32 before such a scale brings them back. */
+    /* A product of two elements may underflow in fp32 before such a scale makes it larger. */
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(a) &&
         bsmm_elem_row(a->m.format.elem)->bits > 8)
         return "A has fp32 scales along K for elements of more than 8 bits";
@@ -212,12 +222,13 @@ static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
     return why;
 }
 
-/* Of A's image without scales. */
+/* Returns the size of A's image without scales, in bytes. */
 static uint64_t image_bytes(const bsmm_product *p, const cut *c) {
     return (uint64_t)bsmm_small_m_count_steps(p) * c->columns * BSMM_SMALL_M_K * 2;
 }
 
-/* Of the kernel that prepares A: a chunk of 8 along K for each thread. */
+/* Returns the number of blocks per row of A in the kernel that prepares A. Each of its threads
+ * handles a chunk of 8 elements along K. */
 static uint32_t blocks_per_row(const bsmm_product *p) {
     return (uint32_t)bsmm_ceil_div((int64_t)bsmm_small_m_count_steps(p) * 16,
                                    BSMM_SMALL_M_PREPARE_THREADS);
@@ -255,9 +266,10 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return ((const made *)state)->workspace_bytes;
 }
 
-/* The tensor cores add 16 products and a sum, each cut off 23 bits below the largest: 17 * 2^-23
- * for 16 terms; f16 and f32 come in 2 and 3 parts. Grouped: 128 terms so, then one FMA a step and
- * two roundings of factors. */
+/* The error bound. The tensor cores add 16 products and an accumulator, each truncated 23 bits
+ * below the largest, which is 17 * 2^-23 for 16 terms. f16 and f32 are split into 2 and 3 parts.
+ * Grouped: 128 terms are added in this way, then there is one FMA per step and two roundings of
+ * scales. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);
@@ -312,7 +324,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     return bsmm_cuda_ready_make(p->device, &multiply, &m->multiply);
 }
 
-/* A's image in the workspace, by a kernel of its own. */
+/* Queues the kernel that makes the image of A in the workspace. */
 static bsmm_status make_image(const bsmm_product *p, const made *m, uint8_t *image,
                               bsmm_small_m_params *params) {
     uint8_t *behind = image + m->image_bytes;

@@ -1,7 +1,7 @@
-/* Products whose values bf16 holds, on Hopper's bf16 tensor cores: MXFP8, MXFP6, MXFP4, NVFP4,
- * bf16, f16 and fp32 of few bits, in any pair. Scales are multiplied into the elements while
- * packing, which is exact; where a value leaves bf16's range or bits, which packing finds out, the
- * generic kernel does the work instead. */
+/* The kernel cuda_sm90a_bf16: GEMMs whose values are exact in bf16, on Hopper's bf16 tensor cores.
+ * It takes any pair of MXFP8, MXFP6, MXFP4, NVFP4, bf16, f16 and fp32. Packing multiplies the
+ * scales into the elements, which is exact. If packing finds a value outside bf16's range or
+ * precision, the generic kernel computes the GEMM instead. */
 #include "cuda/host/wgmma_kernel.h"
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {

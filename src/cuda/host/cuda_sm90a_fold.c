@@ -1,7 +1,8 @@
-/* MXFP4 and MXFP6 on Hopper's FP8 tensor cores: power-of-two scales move into e4m3's exponents,
- * exactly, but for one factor for each row and 128 of K. Where blocks of such a group are too far
- * apart for that, which packing finds out, the bf16 tensor cores do the work instead. With compute
- * FAST also MXFP8, whose elements lose bits where blocks of a group are far apart
+/* The kernel cuda_sm90a_fold: MXFP4 and MXFP6 on Hopper's FP8 tensor cores. Packing folds the
+ * power-of-two scales into e4m3's exponents, exactly, and leaves one factor for each group, which
+ * is 128 elements along K in a row. If the scales within a group differ too much for that, which
+ * packing finds out, the bf16 tensor cores compute the GEMM instead. With compute FAST the kernel
+ * also takes MXFP8, whose elements lose bits if the scales within a group differ much
  * (docs/NUMERICS.md). */
 #include "cuda/host/wgmma_kernel.h"
 
@@ -22,7 +23,8 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
     return is_mx(o) && (is_narrow(o) || is_fast(p, o));
 }
 
-/* Binades that the largest value of a block may go up before 8 bits do not hold it, and more. */
+/* Number of binades by which the largest value of a block can grow before it overflows 8 bits; an
+ * upper bound. */
 enum { MOST_ROOM = 32 };
 
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
@@ -44,9 +46,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return bsmm_wgmma_refuse(p, &plan, state, why, size);
 }
 
-/* FAST's rounding to nearest moves an element by at most itself: a factor of 2 for each side. That
- * is all that sum |a||b| can say; in terms of a group's largest element it is far less
- * (docs/NUMERICS.md). */
+/* The error bound. FAST rounds an element to nearest and so moves it by at most its own magnitude,
+ * which gives a factor of 2 per operand. A bound that is a multiple of sum |a||b| cannot be
+ * smaller; relative to a group's largest element the error is far smaller (docs/NUMERICS.md). */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     double sides = (is_fast(p, &p->a) ? 2 : 1) * (is_fast(p, &p->b) ? 2 : 1);

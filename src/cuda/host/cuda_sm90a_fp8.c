@@ -1,7 +1,7 @@
-/* FP8 groupwise products on Hopper's FP8 tensor cores: e4m3 and e5m2 with fp32 scales of 1 x 128 or
- * 128 x 128 on either side. Rows are multiplied as they are stored; columns (ORDER_COL) are
- * transposed into the workspace first, and scales go there when they are not where the engine reads
- * them. */
+/* The kernel cuda_sm90a_fp8: groupwise scaled FP8 GEMMs on Hopper's FP8 tensor cores. A and B are
+ * e4m3 or e5m2 with fp32 scales of 1 x 128 or 128 x 128. Operands in row order are read as they are
+ * stored. Operands in column order are first transposed into the workspace. Scales are copied there
+ * too if the engine cannot read their layout. */
 #include "cuda/host/wgmma_kernel.h"
 
 static bool takes(const bsmm_operand *o) {

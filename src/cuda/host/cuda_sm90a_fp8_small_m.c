@@ -1,33 +1,34 @@
-/* Few rows of e4m3 A (up to 32) times e4m3 weights with fp32 scales as checkpoints store them, on
- * Hopper's FP8 tensor cores, at the speed of memory (sm90a/fp8_small_m.cu). With compute EXACT what
- * cuda_sm90a_fp8 takes with more rows; with FAST any such scales, and A without.
+/* The kernel cuda_sm90a_fp8_small_m: up to 32 rows of e4m3 A times e4m3 weights with fp32 scales in
+ * the format of checkpoints, on Hopper's FP8 tensor cores, at the speed of memory
+ * (sm90a/fp8_small_m.cu). With compute EXACT it takes the formats that cuda_sm90a_fp8 takes for
+ * more rows. With FAST it takes fp32 scales of other blocks too, and A without scales.
  *
- * Blocks have 64 rows of B; those of a cluster have the same and cut K, in parts that do not depend
- * on M. */
+ * A block has 64 rows of B. The blocks of a cluster have the same rows and split K, and the split
+ * does not depend on M. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
 #include "cuda/sm90a/fp8_small_m_shape.h"
 
 #include <stdio.h>
 
-enum { MOST_ROWS = 32, UNIT = 16 /* bytes of a row read at once */ };
+enum { MOST_ROWS = 32, UNIT = 16 /* bytes of a row that are loaded at once */ };
 
 #define FUNCTION(name)                                                                             \
     { "sm90a/fp8_small_m", name, BSMM_SMALL_M_MOST_SHARED }
 
-/* For up to 8, 16 and 32 rows of A. */
+/* the kernels for up to 8, 16 and 32 rows of A */
 static const bsmm_cuda_function functions[] = {
     FUNCTION("fp8_small_m_8"), FUNCTION("fp8_small_m_16"), FUNCTION("fp8_small_m_32")};
 
 /* ---- shapes ---- */
 
-/* How a product is cut, and where its parts lie in shared memory. */
+/* How a GEMM is divided among blocks, and the map of shared memory. */
 typedef struct cut {
     uint32_t splits, columns;
     uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
 } cut;
 
-/* Blocks of a cluster, which cut K: what is fastest. */
+/* Returns the fastest number of blocks in a cluster. The blocks of a cluster split K. */
 static uint32_t choose_splits(const bsmm_product *p) {
     const bsmm_small_m_speed *speed = &bsmm_small_m_speeds[BSMM_SMALL_M_FP8][0];
     uint32_t best = 1;
@@ -38,7 +39,8 @@ static uint32_t choose_splits(const bsmm_product *p) {
     return best;
 }
 
-/* B's scales: a row for each 16 rows of B, a float for each step. A's: a row for each step. */
+/* Divides the GEMM and lays out shared memory. B's scales have a row for each 16 rows of B and a
+ * float for each step. A's scales have a row for each step. */
 static cut find_cut(const bsmm_product *p, int64_t rows) {
     cut c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
     c.splits = choose_splits(p);
@@ -64,7 +66,7 @@ typedef struct made {
 
 BSMM_CHECK_STATE(made);
 
-/* How A or B must lie: name is "A" or "B". */
+/* Returns the reason if the kernel cannot read an operand, else NULL. `name` is "A" or "B". */
 static const char *refuse_operand(const bsmm_operand *o, const char *name, char *why, size_t size) {
     const char *rule = NULL;
     if (o->m.format.elem != BSMM_ELEM_E4M3)
@@ -101,12 +103,14 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = refuse_b(&p->b, why, size);
     if (!reason) reason = bsmm_cuda_refuse_product(p);
     if (reason) return reason;
-    /* As cuda_sm90a_fp8 takes them: the same sums whatever M is. */
+    /* With EXACT, take the same formats as cuda_sm90a_fp8, so that the errors of accumulation do
+     * not depend on M. */
     const bool groups = bsmm_cuda_has_groups(&p->a) && bsmm_cuda_has_groups(&p->b);
     if (p->compute != BSMM_COMPUTE_FAST && !groups)
         return "FP8 tensor cores round sums: without compute fast only for scales of 1 x 128, 128 "
                "x 128";
-    /* Far more than fits, so that what does is counted in 32 bits. The same for any rows of A. */
+    /* The limit is far larger than shared memory, and keeps the sizes below within 32 bits. It is
+     * the same for any number of rows of A. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
         find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
         return "K is too long for shared memory";
@@ -122,8 +126,9 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return 0;
 }
 
-/* 32 products and a sum, four times for each 128 along K, each cut off 13 bits below the largest;
- * then a factor and an FMA for each 128, and the sums of warpgroups and of the cluster. */
+/* The error bound. For each 128 elements of K the tensor cores four times add 32 products and an
+ * accumulator, each truncated 13 bits below the largest. A product of scales and an FMA follow for
+ * each 128, and finally the additions over warpgroups and the cluster. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SMALL_M_K + 40) * 0x1p-24;

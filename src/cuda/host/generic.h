@@ -1,33 +1,34 @@
-/* The product that takes any operands (cuda_sm80_bf16.c), for kernels that need it behind their
- * own: queued after them, it does nothing unless their gate is open. */
+/* The generic GEMM, which takes any operands (cuda_sm80_bf16.c), as a fallback for other kernels. A
+ * kernel queues it after itself, and it does nothing unless its gate is open. */
 #ifndef BSMM_CUDA_HOST_GENERIC_H
 #define BSMM_CUDA_HOST_GENERIC_H
 
 #include "cuda/host/kernel.h"
 #include "cuda/sm80/bf16_params.h"
 
-/* NULL if it takes the product, else the reason. */
+/* Returns NULL if the generic GEMM takes the product, else the reason. */
 const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t size);
 
-/* What a plan keeps of it. */
+/* The generic GEMM's part of a plan's state. */
 typedef struct bsmm_cuda_generic {
     bsmm_bf16_job job;
     bsmm_cuda_ready ready;
 } bsmm_cuda_generic;
 
-/* Loads what the run needs. is_gated: the run will be given a gate. */
+/* Loads what bsmm_cuda_generic_run launches. is_gated: the run will pass a gate. */
 bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cuda_generic *made);
 
-/* What it is told of the product, and the memory of one that was made without. */
+/* The first function fills the parameters of a product. The second sets their pointers, if the
+ * product had no memory when they were filled. */
 bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p);
 void bsmm_cuda_generic_bind(const bsmm_product *p, bsmm_bf16_job *job);
 
-/* Queues it in p->stream, with the device's context current. gate: device memory behind it is read
- * when the kernel runs; NULL: always open. */
+/* Queues the generic GEMM in p->stream. The device's context must be current. The kernel reads the
+ * gate's device memory when it runs. NULL means a gate that is always open. */
 bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_generic *made,
                                   const bsmm_cuda_gate *gate);
 
-/* Its bound, as bsmm_kernel.bound. */
+/* Returns the error bound, as bsmm_kernel.bound does. */
 double bsmm_cuda_generic_bound(const bsmm_product *p);
 
 #endif

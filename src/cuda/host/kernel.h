@@ -1,24 +1,25 @@
-/* What the host sides of CUDA kernels share. */
+/* Functions that the host sides of the CUDA kernels share. */
 #ifndef BSMM_CUDA_HOST_KERNEL_H
 #define BSMM_CUDA_HOST_KERNEL_H
 
 #include "core/kernel.h"
 #include "cuda/runtime/device.h"
 
-/* The reasons that every CUDA kernel has: its module is not in this build, or has no image that the
- * device runs ("sm90a/..." runs on 9.0 alone, "sm80/..." from 8.0 on). NULL: none. For a kernel's
- * refuse, ahead of its own reasons. */
+/* Returns a reason that applies to every CUDA kernel, or NULL if there is none: the kernel's module
+ * is not in this build, or the module has no image for the device (modules in "sm90a/" run on
+ * compute capability 9.0 only, those in "sm80/" from 8.0 on). A kernel's refuse calls it before it
+ * tests its own reasons. */
 const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_function *function,
                              char *why, size_t size);
 
-/* The reasons of all kernels but the one that takes what no other does: a block-scaled D, extents
- * that are 0 or beyond 32 bits. NULL: none. */
+/* Returns a reason that applies to every CUDA kernel except the generic one, or NULL if there is
+ * none: D is block-scaled, or an extent is 0 or beyond 32 bits. */
 const char *bsmm_cuda_refuse_product(const bsmm_product *product);
 
-/* The elements of Hopper's FP8 tensor cores. */
+/* Returns true for the element formats that Hopper's FP8 tensor cores multiply. */
 bool bsmm_cuda_is_fp8(uint32_t elem);
 
-/* fp32 scales of 1 x 128 or 128 x 128. */
+/* Returns true if the operand has fp32 scales of 1 x 128 or 128 x 128. */
 bool bsmm_cuda_has_groups(const bsmm_operand *o);
 
 #endif

@@ -1,4 +1,4 @@
-/* Loads and queues packing kernels. */
+/* Loads the packing kernels when a plan is made, and queues them in runs. */
 #include "cuda/host/pack_plan.h"
 
 enum { THREADS = 256 };
@@ -38,7 +38,8 @@ bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_read
     return bsmm_cuda_ready_launch(device, clear, stream, BSMM_CUDA_ARGUMENTS(&words, &count));
 }
 
-/* Whether the kernels wait by themselves for what is queued before them: those compiled for it. */
+/* Returns true if the packing kernels themselves wait for earlier kernels. Only their image for
+ * compute capability 9.0 does. */
 static bool may_overlap(const bsmm_cuda_device *device) {
     return device->capability == 90;
 }

@@ -1,4 +1,4 @@
-/* Which kernel packs an operand, and its parameters. */
+/* Chooses the kernel that packs an operand, and fills its parameters. */
 #include "cuda/host/pack_plan.h"
 
 #include "cuda/host/kernel.h"
@@ -11,7 +11,7 @@ static uint32_t log2_of(uint32_t value) {
     return 31u - (uint32_t)__builtin_clz(value);
 }
 
-/* ---- where ---- */
+/* ---- layout of a packed operand ---- */
 
 bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route route) {
     uint64_t padded = (uint64_t)bsmm_round_up(cols, BSMM_PACK_GROUP);
@@ -24,13 +24,14 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
     return at;
 }
 
-/* ---- what is refused ---- */
+/* ---- operands that are refused ---- */
 
-/* What e4m3 holds of an element of fewer bits, times 2^s: e2m1, e2m3, e3m2 exactly for s in -8..6,
- * -6..5, -5..4 (tests/unit/test_cuda_pack.c enumerates it). 8 bits are not folded but rounded: the
- * window is what that may cost. */
+/* For each element format of at most 6 bits: e4m3 holds the element times 2^s exactly for s from
+ * fold - window to fold. That is -8 to 6 for e2m1, -6 to 5 for e2m3 and -5 to 4 for e3m2
+ * (tests/unit/test_cuda_pack.c enumerates them). Elements of 8 bits are rounded instead, and
+ * `window` limits the error. */
 static const struct {
-    uint8_t fold, window; /* window 0: nothing packs it to 8 bits */
+    uint8_t fold, window; /* window 0: no kernel packs this format to 8 bits */
 } folds[BSMM_ELEM_COUNT] = {[BSMM_ELEM_E2M1] = {6, 14},
                             [BSMM_ELEM_E2M3] = {5, 11},
                             [BSMM_ELEM_E3M2] = {4, 9},
@@ -45,9 +46,9 @@ static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
     return bsmm_elem_is_narrow(f->elem) || f->scale == BSMM_SCALE_NONE;
 }
 
-/* A group has one fp32 scale; an item has one scale of the others, which to 8 bits may be folded
- * in.
- */
+/* Returns the number of elements along K of which a scale block must be a multiple. A group of 128
+ * has a single fp32 scale. An item has a single scale of any other kind, which is folded into the
+ * elements if the result has 8 bits. */
 static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
     if (scale == BSMM_SCALE_NONE) return 1;
     return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;
@@ -78,13 +79,14 @@ const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char 
     { .module = "sm80/pack_narrow", .name = kernel }
 #define TO_FP8(kernel)                                                                             \
     { .module = "sm90a/pack_fp8", .name = kernel }
-/* [element][columns] */
+/* index: [element][0 for rows, 1 for columns] */
 static const bsmm_cuda_function wide_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32"), WIDE("pack_columns_f32")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},
     [BSMM_ELEM_BF16] = {WIDE("pack_rows_bf16"), WIDE("pack_columns_bf16")},
 };
-/* To bf16: [half of the bits][made for their e8m0 scales][columns]. */
+/* Kernels that pack to bf16. Index: [half of the element's bits][1 if specialized for e8m0
+ * scales][0 for rows, 1 for columns]. */
 static const bsmm_cuda_function narrow_kernels[][2][2] = {
     [2] = {{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
            {NARROW("pack_rows_4_bf16_e8m0"), NARROW("pack_columns_4_bf16_e8m0")}},
@@ -94,7 +96,8 @@ static const bsmm_cuda_function narrow_kernels[][2][2] = {
            {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
 };
 static const bsmm_cuda_function nvfp4_kernel = NARROW("pack_rows_4_bf16_e4m3");
-/* To 8 bits: [element][columns], with e8m0 scales; and 8 bits that stay as they are. */
+/* Kernels that pack elements with e8m0 scales to 8 bits. Index: [element][0 for rows, 1 for
+ * columns]. copy_kernels are for 8-bit elements that keep their bytes. */
 static const bsmm_cuda_function fold_kernels[][2] = {
     [BSMM_ELEM_E4M3] = {TO_FP8("pack_rows_e4m3_fast"), TO_FP8("pack_columns_e4m3_fast")},
     [BSMM_ELEM_E5M2] = {TO_FP8("pack_rows_e5m2_fast"), TO_FP8("pack_columns_e5m2_fast")},
@@ -111,13 +114,13 @@ static bool is_wide(const bsmm_operand *o) {
     return bsmm_elem_is_wide(o->m.format.elem);
 }
 
-/* Codes of a thread's item. */
+/* Returns the number of codes in an item, which one thread packs. */
 static uint32_t item_codes(bsmm_pack_route route) {
     return route == BSMM_PACK_BF16 ? 8 : 16;
 }
 
-/* By rows those made for one kind of scale take blocks of 32 and more (e4m3: 16), and no elements
- * with a NaN by itself. */
+/* Chooses a kernel that packs to bf16. For rows, the kernels that are specialized for one kind of
+ * scale take blocks of a multiple of 32 elements (16 for e4m3 scales), and no fnuz elements. */
 static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t half,
                                                 bool columns) {
     const bsmm_format *f = &o->m.format;
@@ -138,7 +141,8 @@ static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_rout
 
 /* ---- parameters ---- */
 
-/* The widest load that item_codes codes (or 16 along a column) take: their largest power of two. */
+/* Returns the alignment that the widest load of an item needs: the largest power of two, up to 16,
+ * that divides the item's bytes. An item has item_codes codes, or 16 codes along a column. */
 static uint64_t alignment_of(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t codes = o->m.order == BSMM_ORDER_COL && !is_wide(o) ? 16 : item_codes(route);
     uint64_t bytes = (uint64_t)bsmm_elem_row(o->m.format.elem)->bits * codes / 8;
@@ -150,7 +154,8 @@ static uint64_t line_bytes_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Blocks of which kernels load four scales at once; 0: of no kernel. */
+/* Returns the number of elements in blocks whose scales kernels can load four at a time, or 0 if
+ * there is no such kernel. */
 static uint32_t word_block(const bsmm_format *f) {
     return f->scale == BSMM_SCALE_E8M0 ? 32 : f->scale == BSMM_SCALE_E4M3 ? 16 : 0;
 }
@@ -178,7 +183,7 @@ static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_j
     job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols);
     set_words(o, job);
     if (is_wide(o)) {
-        job->codec.high = 1; /* over the exponent of the largest */
+        job->codec.high = 1; /* values are below 2^(exponent + 1) */
         return;
     }
     job->codec = bsmm_narrow_codec_of(f->elem);
@@ -212,7 +217,7 @@ static uint32_t share_of(const bsmm_format *f, bsmm_pack_route route) {
     return items % 4 == 0 ? 4 : items % 2 == 0 ? 2 : 1;
 }
 
-/* Rows of a tile, by columns. */
+/* Returns the rows of a tile that is packed from columns. */
 static int64_t tile_rows(const bsmm_operand *o) {
     if (!is_wide(o)) return TILE;
     return o->m.format.elem == BSMM_ELEM_F32 ? TILE / 4 : TILE / 2;
@@ -269,7 +274,7 @@ void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *
     set_result(&at, false, packed, &plain->job);
 }
 
-/* ---- scales alone ---- */
+/* ---- copying scales without packing elements ---- */
 
 static void set_scales_shape(const bsmm_operand *o, bool by_row, bsmm_pack_scales_job *job) {
     const bsmm_format *f = &o->m.format;

@@ -1,4 +1,5 @@
-/* Conversions on a device: which kernels, with which parameters. */
+/* Chooses the kernels for quantizing, for moving scales and for the largest magnitude on a device,
+ * and fills their parameters. */
 #include "cuda/host/recode_calls.h"
 
 #include "cuda/host/pack_plan.h"
@@ -6,7 +7,7 @@
 
 enum { THREADS = BSMM_RECODE_THREADS, ITEM = 16, MOST_DOWN = BSMM_RECODE_MOST_DOWN };
 
-/* ---- what all share ---- */
+/* ---- shared by all conversions ---- */
 
 uint32_t bsmm_recode_bits(uint32_t elem) {
     return bsmm_elem_row(elem)->bits;
@@ -22,7 +23,7 @@ bool bsmm_recode_aligned(const bsmm_operand *o, uint64_t bytes) {
     return ((uintptr_t)o->m.data | line) % bytes == 0;
 }
 
-/* Indices in kernels have 32 bits, and one to spare. */
+/* Kernels use 32-bit indices, and an index must not overflow when a stride is added to it. */
 bsmm_status bsmm_recode_check_size(const bsmm_operand *o) {
     if (o->m.rows <= INT32_MAX - 1024 && o->m.cols <= INT32_MAX - 1024) return BSMM_OK;
     return bsmm_fail(BSMM_E_UNSUPPORTED,
@@ -60,7 +61,7 @@ bsmm_status bsmm_recode_launch(const bsmm_recode *job, const bsmm_cuda_function 
                                          });
 }
 
-/* ---- the largest magnitude ---- */
+/* ---- largest magnitude ---- */
 
 static bsmm_status queue_amax(const bsmm_recode *job, float *result) {
     static const bsmm_cuda_function function = {.module = "sm80/recode", .name = "amax_lines"};
@@ -78,7 +79,7 @@ static bsmm_status queue_amax(const bsmm_recode *job, float *result) {
                           .result = (uint32_t *)(void *)result};
     BSMM_TRY(clear(job, result, sizeof *result));
     if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
-    if ((uint64_t)m->ld == count) { /* one long line */
+    if ((uint64_t)m->ld == count) { /* the matrix is contiguous: treat it as a single line */
         amax.count *= amax.lines;
         amax.lines = 1;
         amax.aligned = (uintptr_t)m->data % 16 == 0;
@@ -101,7 +102,7 @@ bsmm_status bsmm_cuda_amax(const bsmm_recode *job) {
     { .module = "sm80/quantize", .name = "quantize_rows_" type "_" bits }
 #define TILES(type)                                                                                \
     { .module = "sm80/quantize", .name = "quantize_tiles_" type "_8" }
-/* [values][half of the bits; last: tiles] */
+/* index: [source element][half of the result's bits, or 5 for 128 x 128 blocks] */
 static const bsmm_cuda_function quantizers[][6] = {
     [BSMM_ELEM_F32] = {[2] = ROWS("f32", "4"), ROWS("f32", "6"), ROWS("f32", "8"), TILES("f32")},
     [BSMM_ELEM_F16] = {[2] = ROWS("f16", "4"), ROWS("f16", "6"), ROWS("f16", "8"), TILES("f16")},
@@ -121,7 +122,7 @@ static bool is_tiled(const bsmm_format *f) {
            bsmm_recode_bits(f->elem) == 8;
 }
 
-/* Blocks of one row, of 16, 32, ... 512 values, or none. */
+/* Returns true for unscaled formats, and for blocks of one row with 16, 32, ... 512 values. */
 static bool is_by_rows(const bsmm_format *f) {
     uint32_t width = f->block_cols;
     if (!f->scale) return true;
@@ -135,12 +136,13 @@ static bool takes_fast(const bsmm_recode *job) {
     return rows && fits && bsmm_recode_bits(f->elem) <= 8 && (is_tiled(f) || is_by_rows(f));
 }
 
-/* Zeros keep their signs. */
+/* Returns true if zeros keep their signs. */
 static bool is_plain(const bsmm_coder *k) {
     return k->zero_and == UINT32_MAX && !k->zero_or && k->zero_code_and == UINT32_MAX;
 }
 
-/* cvt rounds as the coder does but for the recipes' own zeros. */
+/* Returns the mantissa bits of the result if the cvt instruction gives the coder's codes, else 0.
+ * They differ only if a recipe has a rule of its own for the sign of zeros. */
 static uint32_t hardware_of(uint32_t elem, const bsmm_coder *k) {
     if (!is_plain(k)) return 0;
     return elem == BSMM_ELEM_E4M3 ? 3 : elem == BSMM_ELEM_E5M2 ? 2 : 0;
@@ -151,7 +153,7 @@ static uint32_t quick_of(const bsmm_quantize_job *q) {
     if (q->dst_bits == 8 && q->hardware == 3 && q->steps.step != BSMM_STEP_COMPARE)
         return divides ? BSMM_QUICK_E4M3_DIVIDE : BSMM_QUICK_E4M3_MULTIPLY;
     const bsmm_coder *k = &q->coder;
-    bool plus = !k->zero_and && !k->zero_or && k->zero_code_and == UINT32_MAX; /* -0 becomes 0 */
+    bool plus = !k->zero_and && !k->zero_or && k->zero_code_and == UINT32_MAX; /* -0 becomes +0 */
     if (q->dst_bits == 4 && plus && !k->down && q->steps.step != BSMM_STEP_COMPARE)
         return divides ? BSMM_QUICK_E2M1_PLUS_DIVIDE : BSMM_QUICK_E2M1_PLUS;
     if (!q->pairs) return BSMM_QUICK_NONE;
@@ -166,7 +168,7 @@ static bool has_tables(const bsmm_quantize_job *q) {
             rule == BSMM_BLOCK_E4M3_MODELOPT || rule == BSMM_BLOCK_E4M3_COMPRESSED_TENSORS);
 }
 
-/* nvfp4 by the default rule, for which there are kernels. */
+/* Returns true for nvfp4 by the default rule, which has specialized kernels. */
 static bool is_nv(const bsmm_quantize_job *q) {
     bool known = !q->amax || q->steps.tensor == BSMM_TENSOR_TORCHAO;
     return known && q->steps.block == BSMM_BLOCK_E4M3_TORCHAO && q->block_rows == 1 &&
@@ -272,7 +274,8 @@ static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *
                                          });
 }
 
-/* Padding of the scales' layout; what a caller's scale_ld skips is none. */
+/* Clears the padding of the scales' layout. Gaps that the caller's scale_ld leaves are not padding,
+ * and stay unchanged. */
 static bsmm_status clear_padding(const bsmm_recode *job) {
     const bsmm_operand *o = &job->dst;
     bool whole = o->map.count == (uint64_t)o->map.rows * (uint64_t)o->map.cols;
@@ -280,7 +283,8 @@ static bsmm_status clear_padding(const bsmm_recode *job) {
     return clear(job, o->m.scales, o->scale_bytes);
 }
 
-/* The tensor's amax lies where the second level goes until the values are converted. */
+/* Quantizes a tensor. The tensor's amax is stored where the second-level scale will be, until the
+ * values are converted. */
 bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
     BSMM_TRY(bsmm_recode_check_size(&job->src));
@@ -293,7 +297,7 @@ bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     return job->dst.m.global_scale ? queue_level(job, &q) : BSMM_OK;
 }
 
-/* ---- moving scales ---- */
+/* ---- moving scales to another layout ---- */
 
 bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
     static const bsmm_cuda_function function = {.module = "sm80/recode", .name = "move_scales"};

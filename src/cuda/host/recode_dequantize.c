@@ -1,4 +1,4 @@
-/* Dequantizing on a device: which kernel, with which parameters. */
+/* Chooses the kernel that dequantizes on a device, and fills its parameters. */
 #include "cuda/host/recode_calls.h"
 
 #include "cuda/host/pack_plan.h"
@@ -7,7 +7,7 @@
 enum { THREADS = BSMM_RECODE_THREADS, MOST_DOWN = BSMM_RECODE_MOST_DOWN };
 
 #define MODULE "sm80/dequantize"
-/* [half of the bits][to f32] */
+/* index: [half of the element's bits][1 if the result is f32] */
 static const bsmm_cuda_function dequantizers[][2] = {
     [2] = {{.module = MODULE, .name = "dequantize_rows_4_f16"},
            {.module = MODULE, .name = "dequantize_rows_4_f32"}},
@@ -18,7 +18,7 @@ static const bsmm_cuda_function dequantizers[][2] = {
 };
 static const bsmm_cuda_function dequantize_any = {.module = MODULE, .name = "dequantize_any"};
 
-/* Made for one kind of scales and results. */
+/* A kernel that is specialized for one kind of scale and one type of result. */
 typedef struct made_for {
     uint32_t bits, scale, way, dst_elem;
     bsmm_cuda_function function;
@@ -42,7 +42,8 @@ static const made_for all_made[] = {
 };
 /* clang-format on */
 
-/* fp32 scales need 8 threads, of 8 codes each, for a block, and codes that the hardware knows. */
+/* Returns a specialized kernel, or NULL if none fits. With fp32 scales it needs blocks that 8
+ * threads with 8 codes each can share, and codes that the cvt instruction converts. */
 static const bsmm_cuda_function *find_made(const bsmm_dequantize_job *q, const bsmm_format *f) {
     if (f->scale == BSMM_SCALE_F32 && (f->block_cols % 64 || !q->hardware)) return NULL;
     for (size_t i = 0; i < BSMM_COUNT(all_made); i++) {
@@ -64,7 +65,7 @@ static uint32_t way_of(const bsmm_matrix *m) {
 bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
     const bsmm_matrix *src = &job->src.m;
     uint32_t bits = bsmm_recode_bits(src->format.elem), elem = job->dst.m.format.elem;
-    uint64_t needed = bits == 6 ? 2 : bits; /* of 8 codes */
+    uint64_t needed = bits == 6 ? 2 : bits; /* alignment of 8 codes, in bytes */
     bsmm_dequantize_job q = {.src = src->data,
                              .scales = src->scales,
                              .dst = job->dst.m.data,

@@ -1,4 +1,5 @@
-/* Reasons that CUDA kernels share: why a device cannot run a module, and what of a product. */
+/* Reasons for which CUDA kernels refuse a product: the device cannot run the kernel's module, or
+ * the product is of a kind that no CUDA kernel takes. */
 #include "cuda/host/kernel.h"
 #include "gpu/params.h"
 

@@ -1,4 +1,5 @@
-/* How the small-M kernels take a product. */
+/* Operands, splitting of K and parameters that the small-M kernels (few rows of A) have in
+ * common. */
 #include "cuda/host/small_m_product.h"
 
 #include "gpu/params.h"
@@ -41,13 +42,13 @@ bsmm_small_m_source bsmm_small_m_find_source(const bsmm_operand *a) {
                                       : BSMM_SMALL_M_ANY;
 }
 
-/* ---- K ---- */
+/* ---- splitting K ---- */
 
 uint32_t bsmm_small_m_count_steps(const bsmm_product *p) {
     return (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_SMALL_M_K);
 }
 
-/* The first step of a range, as kernels compute it. */
+/* Returns the first step of a range, by the formula that kernels use. */
 static uint32_t begin_of(uint32_t steps, uint32_t range, uint32_t ranges) {
     return (uint32_t)((uint64_t)steps * range / ranges);
 }
@@ -61,18 +62,20 @@ uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count) {
     return most;
 }
 
-/* Fitted to times of one row on an H200: tests/golden/data/small_m_cuts.txt for 4 bits, where the
- * cut that is chosen takes at most 1.12 times as long as the best one; for k_warps 4 and 8 bits, to
- * N of 4096 to 11008 at K = 8192. Blocks of 128 rows of 8 bits were not measured: the figures are
- * those of 4 bits' blocks, scaled. */
+/* Speeds of block shapes, fitted to times for one row of A on an H200. For 4-bit weights they are
+ * fitted to tests/golden/data/small_m_cuts.txt, where the chosen division takes at most 1.12 times
+ * as long as the best one. For 8-bit weights with k_warps = 4 they are fitted to N from 4096 to
+ * 11008 at K = 8192. 8-bit blocks of 128 rows were not measured; their numbers are those of 4-bit
+ * blocks, scaled. */
 const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
     [BSMM_SMALL_M_4BIT] = {{8, 64, 5.6, 0.80}, {4, 128, 6.5, 0.93}, {2, 256, 7.5, 0.98}},
     [BSMM_SMALL_M_8BIT] = {{4, 64, 4.4, 0.96}, {2, 128, 5.8, 1.22}},
     [BSMM_SMALL_M_FP8] = {{4, 64, 4.2, 0.89}},
 };
 
-/* Clusters of four or eight blocks leave multiprocessors of a GPC idle: 30 of 33 and 15 of 16 run
- * at once on an H200. */
+/* Returns the number of clusters that run at once. Clusters of four or eight blocks leave SMs of
+ * a GPC idle: on an H200 only 30 of 33 clusters of four run at once, and 15 of 16 clusters of
+ * eight. */
 static uint32_t clusters_at_once(const bsmm_product *p, uint32_t splits) {
     const bsmm_cuda_device *device = p->device;
     uint32_t clusters = (uint32_t)device->multiprocessors / splits;
@@ -115,7 +118,8 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Nothing but scales of A's rows, and of the second level, is multiplied or added to the sums. */
+/* Returns true if the accumulators are only multiplied by scales of A's rows and by second-level
+ * scales: there is no alpha, C or bias. */
 static bool is_plain(const bsmm_product *p) {
     return bsmm_elem_row(p->d.m.format.elem)->bits > 8 && p->alpha == 1 && !p->has_c &&
            !p->bias_elem;
@@ -134,7 +138,7 @@ bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p) {
         .parts = bsmm_small_m_count_parts(&p->a),
         .m_log2 = bsmm_small_m_log2_up((uint32_t)p->d.m.rows),
         .a_pitch = pitch_of(&p->a),
-        .a_scale_pitch = p->a.map.tile_row_step, /* read of ROW_MAJOR alone */
+        .a_scale_pitch = p->a.map.tile_row_step, /* read only if the layout is ROW_MAJOR */
         .b_pitch16 = (uint32_t)(pitch_of(&p->b) / 16),
         .b_scale_pitch = p->b.map.tile_row_step,
         .b_bytes = (uint32_t)((uint64_t)p->b.m.cols * bsmm_elem_row(p->b.m.format.elem)->bits / 8),

@@ -1,49 +1,50 @@
-/* How the small-M kernels take a product: their operands, how K is cut, and what of their
- * parameters does not depend on that. */
+/* What the small-M kernels (few rows of A) have in common: tests of operands, the splitting of K,
+ * and the parameters that do not depend on the split. */
 #ifndef BSMM_CUDA_HOST_SMALL_M_PRODUCT_H
 #define BSMM_CUDA_HOST_SMALL_M_PRODUCT_H
 
 #include "cuda/host/kernel.h"
 #include "cuda/sm90a/small_m_params.h"
 
-/* It has fp32 scales, and each step of K lies in one block. */
+/* Returns true if the operand has fp32 scales and each step of K lies in one block. */
 bool bsmm_small_m_has_steady_floats(const bsmm_operand *o);
 
-/* And each 16 rows too. */
+/* Returns true if the operand has fp32 scales and each tile of 16 rows and one step of K lies in
+ * one block. */
 bool bsmm_small_m_has_tile_floats(const bsmm_operand *o);
 
-/* One fp32 scale for all of K: it is applied to results. */
+/* Returns true if each row has one fp32 scale for all of K. Kernels apply it to results. */
 bool bsmm_small_m_has_row_floats(const bsmm_operand *o);
 
-/* bf16 numbers that make one value of A. */
+/* Returns the number of bf16 numbers that represent one value of A. */
 uint32_t bsmm_small_m_count_parts(const bsmm_operand *a);
 
 bsmm_small_m_source bsmm_small_m_find_source(const bsmm_operand *a);
 
-/* ---- K ---- */
+/* ---- splitting K ---- */
 
 enum {
-    BSMM_SMALL_M_MOST_SPLITS = 8,          /* portable clusters */
-    BSMM_SMALL_M_MOST_SHARED = 227 * 1024, /* of a block */
+    BSMM_SMALL_M_MOST_SPLITS = 8,          /* largest portable cluster size */
+    BSMM_SMALL_M_MOST_SHARED = 227 * 1024, /* shared memory of a block, in bytes */
 };
 
-/* Steps of BSMM_SMALL_M_K. */
+/* Returns the number of steps of BSMM_SMALL_M_K elements along K. */
 uint32_t bsmm_small_m_count_steps(const bsmm_product *p);
 
-/* Most steps of a part when K is cut into `count` parts. */
+/* Returns the largest number of steps in a part, if K is split into `count` parts. */
 uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count);
 
-/* How fast blocks of one shape are: microseconds on an H200. */
+/* The speed of one block shape, in microseconds on an H200. */
 typedef struct bsmm_small_m_speed {
     uint32_t k_warps;   /* warps along K of a block */
-    uint32_t rows;      /* of B in a block */
-    double fixed, step; /* the time of a block, and of each step of a warp */
+    uint32_t rows;      /* rows of B in a block */
+    double fixed, step; /* time of a block, and additional time per step of a warp */
 } bsmm_small_m_speed;
 
 enum { BSMM_SMALL_M_SPEEDS = 3 };
 
-/* The shapes that blocks may have with weights of 4 or 8 bits, and, the last, those of
- * cuda_sm90a_fp8_small_m. Rows with k_warps 0 are none. */
+/* Groups of block shapes: for 4-bit weights, for 8-bit weights, and for the kernel
+ * cuda_sm90a_fp8_small_m. An entry of the table with k_warps 0 is unused. */
 typedef enum bsmm_small_m_family {
     BSMM_SMALL_M_4BIT = 0,
     BSMM_SMALL_M_8BIT = 1,
@@ -51,24 +52,26 @@ typedef enum bsmm_small_m_family {
 } bsmm_small_m_family;
 extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
 
-/* The predicted time, in microseconds, of a product of blocks of one shape, in clusters of `splits`
- * that share rows of B and cut K: waves of clusters, times the time of a block. It does not depend
- * on M, so that sums have one order. */
+/* Returns the predicted time of a GEMM in microseconds: the number of waves of clusters times the
+ * time of a block. The blocks of a cluster, `splits` in number, have the same rows of B and split
+ * K. The prediction does not depend on M, so that the order of additions does not either. */
 double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *speed,
                             uint32_t splits);
 
 /* ---- parameters ---- */
 
-/* How many bytes of B's row-major scales, `step_scales` of a row and step, are copied at once if
- * each of `splits` blocks begins with one of `ranges` of K; 0: the scales have another layout. */
+/* Returns the number of bytes of B's row-major scales that can be copied at once. A row has
+ * `step_scales` bytes per step, and each of `splits` blocks begins at one of `ranges` ranges of K.
+ * 0 means that scales have another layout. */
 uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
                                    uint32_t ranges);
 
-/* The logarithms of a power of two, and of any number, rounded up. */
+/* Return log2 of a power of two, and log2 of any number rounded up. */
 uint32_t bsmm_small_m_log2(uint32_t power);
 uint32_t bsmm_small_m_log2_up(uint32_t count);
 
-/* What the product alone says, and its memory, of one that was made without. */
+/* The first function fills the parameters that follow from the product alone. The second sets their
+ * pointers, if the product had no memory when they were filled. */
 bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p);
 void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params);
 

@@ -38,7 +38,8 @@ static const bsmm_wgmma_tile tiles[] = {
 #include "cuda/sm90a/tiles.def"
 };
 
-/* Behind its gate POW2 has other work, for the blocks of another kernel. */
+/* Returns the threads of a block. A kernel of the kind POW2 has as many as the generic GEMM,
+ * because its blocks run that GEMM or pack operands if its gate is closed. */
 static uint32_t threads_of(const bsmm_wgmma_tile *t) {
     return t->kind == BSMM_WGMMA_POW2 ? BSMM_BF16_THREADS : 128 * (1 + t->consumers);
 }
@@ -47,19 +48,20 @@ static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     return bsmm_ceil_div(p->a.m.cols, t->kind == BSMM_WGMMA_BF16 ? 64 : 128);
 }
 
-/* ---- how tiles are dealt out ---- */
+/* ---- division of D among clusters ---- */
 
 enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8 };
 
 typedef struct deal {
-    int64_t tiles_m, tiles_n; /* in cluster tiles */
-    int64_t clusters;         /* that run */
-    int64_t whole;            /* tiles that are not cut */
-    double cycles;            /* estimated */
+    int64_t tiles_m, tiles_n; /* number of cluster tiles along M and N */
+    int64_t clusters;         /* number of clusters that are launched */
+    int64_t whole;            /* number of tiles that are not split along K */
+    double cycles;            /* estimated time in cycles of an SM */
 } deal;
 
-/* Cutting the last tiles' K over all clusters costs about as much as HANDING_BLOCKS k blocks; it
- * pays where the last wave of whole tiles would leave more than that idle. */
+/* Divides D among clusters and estimates the time. Splitting the K of the last tiles over all
+ * clusters costs about as much as HANDING_BLOCKS k blocks. It pays if the last wave of unsplit
+ * tiles would leave SMs idle for longer than that. */
 static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     const bsmm_cuda_device *device = p->device;
     deal d;
@@ -67,8 +69,10 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     d.tiles_n = bsmm_ceil_div(p->d.m.cols, (int64_t)t->tile_n * t->cluster_n);
     int64_t all = d.tiles_m * d.tiles_n, blocks = k_blocks(p, t);
     int64_t room = device->multiprocessors / (int)(t->cluster_m * t->cluster_n);
-    if (room == 0) room = 1; /* too small a device: the launch says so */
-    /* Behind its gate POW2 has other work, for all blocks. */
+    /* the device is too small for a cluster; the launch will fail and say so */
+    if (room == 0) room = 1;
+    /* A kernel of the kind POW2 always launches all blocks, because all of them pack or compute if
+     * its gate is closed. */
     bool few = all < room && t->kind != BSMM_WGMMA_POW2;
     d.clusters = !few ? room : all == 0 ? 1 : all;
     d.whole = all;
@@ -115,9 +119,10 @@ uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t
            (uint64_t)device->multiprocessors * t->tile_m * (t->tile_n + 4) * sizeof(float);
 }
 
-/* Unlike any other launch's, so that what lies in a workspace by chance or from an earlier launch
- * is not taken for a flag: a counter, mixed by splitmix64 (Steele, Lea, Flood: Fast splittable
- * pseudorandom number generators, 2014). A launch that a graph repeats finds its flags cleared. */
+/* Returns a number that no other launch has, with which flags are marked. Whatever an earlier
+ * launch or chance has left in the workspace is then never taken for a flag. It is a counter, mixed
+ * by splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). A
+ * launch that a CUDA graph repeats has the same ticket, but clears its flags each time. */
 static uint64_t new_ticket(void) {
     static _Atomic uint64_t count;
     uint64_t x = (atomic_fetch_add(&count, 1) + 1) * 0x9E3779B97F4A7C15u;
@@ -164,8 +169,8 @@ static void map_scales(const bsmm_product *p, const bsmm_wgmma_form *form, int64
 
 /* ---- D ---- */
 
-/* Whether a simple store does, without a second-level scale of D: rows of D, nothing but a factor.
- */
+/* Returns true if a simple store suffices, unless D has a second-level scale: D is in row order,
+ * and there is neither C nor bias. */
 static bool is_simple(const bsmm_product *p) {
     return p->d.m.order == BSMM_ORDER_ROW && !p->has_c && p->bias_elem == BSMM_ELEM_NONE;
 }
@@ -179,7 +184,7 @@ static bsmm_wgmma_store store_of(const bsmm_product *p) {
     return elem == BSMM_ELEM_F16 ? BSMM_WGMMA_STORE_F16 : BSMM_WGMMA_STORE_ANY;
 }
 
-/* A warpgroup stores 64 rows of 64 columns at a time, or of 32. */
+/* Makes D's tensor map. A warpgroup stores 64 rows of 64 columns at a time, or of 32 columns. */
 static void map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, bsmm_cuda_ready_map *map) {
     const uint32_t cols = GEMM_CHUNK_COLS(t->tile_n);
     bsmm_cuda_ready_map_make(
@@ -196,7 +201,7 @@ static void map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, bsmm_cud
         map);
 }
 
-/* ---- what a plan keeps ---- */
+/* ---- state of a plan ---- */
 
 static bsmm_wgmma_divisor divisor(int64_t d) {
     uint32_t shift = 31;
@@ -206,13 +211,14 @@ static bsmm_wgmma_divisor divisor(int64_t d) {
         (uint32_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d), shift};
 }
 
-/* Rows of a band: about as many rows of A as columns of B are under way at one time. */
+/* Returns the cluster tiles along M in a band, so that tiles that run at the same time read about
+ * as many rows of A as rows of B. */
 static int64_t band(const bsmm_wgmma_tile *t) {
     int64_t tiles_m = 2048 / (t->tile_m * t->cluster_m);
     return tiles_m > 0 ? tiles_m : 1;
 }
 
-/* All that does not depend on memory. */
+/* Fills all parameters that do not depend on memory. */
 static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile *t, const deal *d,
                                    const bsmm_wgmma_form *b) {
     const int64_t cut = (d->tiles_m * d->tiles_n - d->whole) * k_blocks(p, t);
@@ -299,9 +305,10 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
     return bsmm_cuda_ready_launch(p->device, &made->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
 }
 
-/* bf16: each instruction adds 16 products to a sum, all cut off at 2^-23 of the largest. FP8: an
- * instruction adds 32 products and the group's sum, cut off at 2^-13 of the largest; 4 make a group
- * of 128. Then one rounding of the scales' product and one FMA for each group. */
+/* The error bound of the sm_90a GEMM. bf16: each instruction adds 16 products to an accumulator,
+ * all truncated at 2^-23 of the largest. FP8: an instruction adds 32 products to an accumulator,
+ * truncated at 2^-13 of the largest, and 4 instructions make a k block of 128. The rounding of the
+ * product of scales and one FMA per k block follow. */
 double bsmm_wgmma_bound(bsmm_wgmma_kind kind, int64_t k) {
     if (kind == BSMM_WGMMA_BF16) return 17 * 0x1p-23 * (double)bsmm_ceil_div(k, 16) + 0x1p-23;
     return 4 * 33 * 0x1p-13 + (double)(bsmm_ceil_div(k, 128) + 2) * 0x1p-24;

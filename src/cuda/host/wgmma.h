@@ -1,6 +1,6 @@
-/* Host side of the sm_90a engine: which tile a product takes, how its tiles are dealt out, and the
- * launch. Kernels give it operands that the tensor cores eat: K-major rows of 8-bit floats or bf16.
- */
+/* The host side of the sm_90a GEMM: the choice of a tile, the division of D among clusters, and the
+ * launch. Callers provide operands that the tensor cores can multiply: K-major rows of 8-bit floats
+ * or bf16. */
 #ifndef BSMM_CUDA_HOST_WGMMA_H
 #define BSMM_CUDA_HOST_WGMMA_H
 
@@ -8,84 +8,91 @@
 #include "cuda/host/pack_plan.h"
 #include "cuda/sm90a/gemm_params.h"
 
-/* How scales apply; with the element types it names the kernels that can do it. */
+/* How scales apply. The kind and the element types together identify the kernels that can compute a
+ * GEMM. */
 typedef enum bsmm_wgmma_kind {
-    BSMM_WGMMA_BF16 = 0,  /* bf16, no scales */
-    BSMM_WGMMA_BLOCK = 1, /* 8 bits; A's scales 1 x 128, B's 128 x 128 */
-    BSMM_WGMMA_ROW = 2,   /* 8 bits; scales 1 x 128 on both sides */
-    BSMM_WGMMA_POW2 = 3   /* the same, where products of scales are normal fp32 numbers */
+    BSMM_WGMMA_BF16 = 0,  /* bf16 without scales */
+    BSMM_WGMMA_BLOCK = 1, /* 8-bit elements; A's scales are 1 x 128, B's 128 x 128 */
+    BSMM_WGMMA_ROW = 2,   /* 8-bit elements; scales of A and B are 1 x 128 */
+    BSMM_WGMMA_POW2 = 3   /* like ROW, if products of scales are normal fp32 numbers */
 } bsmm_wgmma_kind;
 
-/* How an operand lies in device memory. */
+/* The layout of an operand in device memory. */
 typedef struct bsmm_wgmma_form {
-    uint32_t elem;           /* BSMM_ELEM_E4M3, E5M2 or BF16 */
-    uint64_t pitch;          /* bytes from row to row, a multiple of 16 */
-    uint64_t rows_pitch;     /* floats from one k block to the next, a multiple of 4; 0: no rows */
-    uint64_t n_step, k_step; /* blocks: n / 128 * n_step + k / 128 * k_step */
+    uint32_t elem;  /* BSMM_ELEM_E4M3, BSMM_ELEM_E5M2 or BSMM_ELEM_BF16 */
+    uint64_t pitch; /* stride of rows in bytes, a multiple of 16 */
+    /* stride of k blocks of row scales in floats, a multiple of 4; 0: no row scales */
+    uint64_t rows_pitch;
+    /* strides of block scales: the index is n / 128 * n_step + k / 128 * k_step */
+    uint64_t n_step, k_step;
 } bsmm_wgmma_form;
 
-/* Where it lies, aligned to 16 bytes. */
+/* The pointers of an operand, aligned to 16 bytes. */
 typedef struct bsmm_wgmma_side {
     const void *elements; /* rows with K contiguous */
-    const float *rows;    /* scales (k blocks, rows), rows contiguous; or NULL */
-    const float *blocks;  /* of B, BSMM_WGMMA_BLOCK: scale of (n / 128, k / 128) */
+    const float *rows;    /* scales as (k blocks, rows) with rows contiguous, or NULL */
+    const float *blocks;  /* B with BSMM_WGMMA_BLOCK: scale of block (n / 128, k / 128) */
 } bsmm_wgmma_side;
 
 typedef struct bsmm_wgmma_tile bsmm_wgmma_tile; /* a row of the table of tiles (wgmma.c) */
 
-/* A row of the table; NULL past the last. */
+/* Returns a row of the table of tiles, or NULL past the last row. */
 const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index);
 
-/* Whether it multiplies such operands. */
+/* Returns true if a tile's kernel multiplies operands of this kind and these element types. */
 bool bsmm_wgmma_tile_takes(const bsmm_wgmma_tile *tile, bsmm_wgmma_kind kind, uint32_t a_elem,
                            uint32_t b_elem);
 
-/* Its estimated time for the product's shape; 0 for a product without a device. */
+/* Returns the estimated time of the product with this tile, in cycles. Returns 0 for a product
+ * without a device. */
 double bsmm_wgmma_tile_cycles(const bsmm_product *p, const bsmm_wgmma_tile *tile);
 
-/* The tile with the least estimated time for the product's shape. elem: of A and B. */
+/* Returns the tile with the smallest estimated time. a_elem and b_elem are the element types of A
+ * and B. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem);
 
-/* For bsmm_cuda_refuse. */
+/* Returns the kernel's function, to be passed to bsmm_cuda_refuse. */
 const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile);
 
-/* Device memory that a launch needs for accumulators on their way between blocks. Aligned to 256
- * bytes; its content does not matter. */
+/* Returns the bytes of device memory that a launch needs for accumulators of tiles that are split
+ * along K. The memory must be aligned to 256 bytes, and its content does not matter. */
 uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *tile);
 
-/* What a launch is given. */
+/* The arguments of a launch that only a run knows. */
 typedef struct bsmm_wgmma_input {
     bsmm_wgmma_side a, b;
     bsmm_cuda_gate gate;
-    /* BSMM_WGMMA_POW2, where the gate is closed: room for both operands as bf16, packed there if
-     * that is exact; else the kernel makes the product from the operands as they are stored. */
+    /* BSMM_WGMMA_POW2 only: memory for both operands as bf16. If the gate is closed, the kernel
+     * packs them there if that is exact. Otherwise it computes the GEMM from the stored
+     * operands. */
     void *plain[2];
-    /* NULL: not wanted. Device memory where 1 is written if a sum leaves fp32, which only a kernel
-     * for bf16 looks for. */
+    /* Device memory where a bf16 kernel writes 1 if an accumulator leaves fp32's range. NULL: the
+     * caller does not need to know. */
     uint32_t *overflowed;
     void *workspace;
 } bsmm_wgmma_input;
 
-/* What a plan keeps of a launch. */
+/* The state of a plan for one launch. */
 typedef struct bsmm_wgmma_engine {
-    bsmm_wgmma_params params; /* without memory */
+    bsmm_wgmma_params params; /* parameters without pointers */
     bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
     bsmm_cuda_ready ready;
-    uint64_t flag_bytes; /* of the workspace, ahead of accumulators */
+    uint64_t flag_bytes; /* bytes of flags in the workspace, before the accumulators */
 } bsmm_wgmma_engine;
 
-/* a, b: how the operands will lie. plain: launches will be given room for both as bf16. Loads the
- * tile's kernel; with the device's context current. */
+/* Loads the tile's kernel. `a` and `b` are the layouts that the operands will have. `plain` says
+ * that launches will get memory for both operands as bf16. The device's context must be current. */
 bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *tile,
                             const bsmm_wgmma_form *a, const bsmm_wgmma_form *b, bool plain,
                             bsmm_wgmma_engine *made);
 
-/* Queues the product, with the device's context current. */
+/* Queues the GEMM. The device's context must be current. */
 bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
                            const bsmm_wgmma_input *input);
 
-/* The largest error before the last rounding, as a multiple of sum |a||b|; see docs/NUMERICS.md. */
+/* Returns the largest error before the last rounding, as a multiple of sum |a||b|; see
+ * docs/NUMERICS.md. */
 double bsmm_wgmma_bound(bsmm_wgmma_kind kind, int64_t k);
 
 #endif

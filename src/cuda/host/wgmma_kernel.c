@@ -9,7 +9,7 @@ const bsmm_wgmma_plan bsmm_wgmma_plan_bf16 = {
 
 BSMM_CHECK_STATE(bsmm_wgmma_state);
 
-/* ---- what is chosen ---- */
+/* ---- choices when a plan is made ---- */
 
 static bsmm_wgmma_attempt attempt_of(const bsmm_product *p, const bsmm_wgmma_plan *plan,
                                      bool b_packed) {
@@ -23,7 +23,8 @@ static bsmm_wgmma_attempt attempt_of(const bsmm_product *p, const bsmm_wgmma_pla
     return x;
 }
 
-/* A grid has 65535 blocks down, one for each 128 of K where scales are moved. */
+/* Returns true if copying the scales needs more than the 65535 blocks that a grid may have along y.
+ * There is one block for each 128 elements of K. */
 static bool moves_too_much(const bsmm_product *p, const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && p->a.m.cols > (int64_t)UINT16_MAX * BSMM_PACK_GROUP;
 }
@@ -60,8 +61,9 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan
 
 /* ---- workspace ---- */
 
-/* Headers of what a run packs, and whether the engine was not to be trusted with it; cleared at
- * once. Behind it, of each attempt, A, B (unless it is packed ahead) and the engine's own. */
+/* The beginning of the workspace, which a run clears at once: the headers of what it packs, and a
+ * flag that says that the engine's result cannot be trusted. For each attempt, A, B (unless it was
+ * packed in advance) and the engine's own memory follow. */
 typedef struct head {
     bsmm_pack_header headers[2];
     uint32_t closed;
@@ -80,7 +82,7 @@ static head *aligned(void *pointer) {
     return (head *)(((uintptr_t)pointer + 1023) / 1024 * 1024);
 }
 
-/* ---- what is made for a plan ---- */
+/* ---- making a plan ---- */
 
 static bsmm_status make_attempt(const bsmm_product *p, bsmm_wgmma_attempt *x, bool plain) {
     return bsmm_wgmma_make(p, x->tile, &x->a.form, &x->b.form, plain, &x->engine);
@@ -105,7 +107,8 @@ bsmm_status bsmm_wgmma_make_state(const bsmm_product *p, void *state) {
 
 /* ---- running ---- */
 
-/* Packed weights are only read; one function places them and finds them. */
+/* Casts away const. One function computes the addresses both for packing and for reading, and
+ * weights that were packed in advance are only read. */
 static void *mutable(const void *pointer) {
     union {
         const void *from;
@@ -114,13 +117,14 @@ static void *mutable(const void *pointer) {
     return both.to;
 }
 
-/* Whether a plan's sums must be looked at: a stored operand has no header that says how far it
- * reaches. */
+/* Returns true if the engine must test its accumulators, because an operand that is read as stored
+ * has no header with the range of its values. */
 static bool is_unknown(const bsmm_wgmma_state *s) {
     return s->plan.kind == BSMM_WGMMA_BF16 && (s->first.a.stored || s->first.b.stored);
 }
 
-/* Where an attempt's operands are: of `room`, A, B (unless it is packed ahead), the engine's. */
+/* Memory of an attempt in the workspace: A, B (unless it was packed in advance), and the engine's
+ * own. */
 typedef struct rooms {
     uint8_t *a, *b, *rest;
 } rooms;
@@ -134,7 +138,7 @@ static rooms rooms_of(const bsmm_product *p, const bsmm_wgmma_attempt *x, bool b
     };
 }
 
-/* Packs, but for a B that was ahead. */
+/* Packs A, and packs B unless it was packed in advance. */
 static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                         head *h) {
     bool cleared = s->plan.when != BSMM_WHEN_ALWAYS;
@@ -144,7 +148,7 @@ static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const 
     return bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &b_how, at->b);
 }
 
-/* Queues the engine behind packing; *gate is for what comes behind it. */
+/* Queues the engine after the packing kernels. *gate is then the gate for what is queued next. */
 static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h, void *const plain[2], bsmm_cuda_gate *gate) {
     const bsmm_wgmma_attempt *x = &s->first;
@@ -161,7 +165,8 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, co
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues what multiplies the operands that `multiply` has packed again; gate: as that left it. */
+/* Queues the engine for the operands that the kernel of `multiply` packs to bf16 if its gate is
+ * closed. `gate` is the gate that `multiply` has set. */
 static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attempt *x,
                                   const rooms *at, const bsmm_cuda_gate *gate) {
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
@@ -172,7 +177,8 @@ static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attemp
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* As plan.otherwise says, the rooms of that behind the plan's. */
+/* Queues the engine of the plan and, behind a gate, the engine of plan.otherwise. The memory of the
+ * second attempt follows that of the first. */
 static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                               head *h, bsmm_cuda_gate *gate) {
     const rooms there = rooms_of(p, &s->second, false, at->a + s->first.bytes);

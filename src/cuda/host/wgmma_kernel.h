@@ -1,46 +1,51 @@
-/* The three kernels of the sm_90a engine are one, with other operands: what they share. */
+/* The common part of the three kernels that run the sm_90a GEMM. They differ only in how they
+ * prepare operands. */
 #ifndef BSMM_CUDA_HOST_WGMMA_KERNEL_H
 #define BSMM_CUDA_HOST_WGMMA_KERNEL_H
 
 #include "cuda/host/generic.h"
 #include "cuda/host/wgmma_operands.h"
 
-/* What a kernel does with a product that it takes. */
+/* How a kernel computes a product that it takes. */
 typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
 struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
-    bsmm_pack_route routes[2]; /* of A and B */
-    uint32_t elems[2];         /* that the tensor cores see */
-    bsmm_cuda_when when;       /* the engine works; ALWAYS: whatever the packed operands are */
-    /* Where FITS does not hold but bf16 the values: the engine's blocks pack what this one, queued
-     * behind it, multiplies; or they make the product by the generic kernel's code. NULL: the
-     * generic kernel is queued behind it. */
+    bsmm_pack_route routes[2]; /* packing routes of A and B */
+    uint32_t elems[2];         /* element types that the tensor cores multiply */
+    /* the condition under which the engine's result is valid; ALWAYS: for any values */
+    bsmm_cuda_when when;
+    /* The fallback plan if FITS does not hold, but bf16 holds the values. The engine's blocks then
+     * pack both operands to bf16, and this plan's engine, which is queued next, multiplies them. If
+     * bf16 does not hold the values either, the blocks run the generic GEMM's code. NULL: the
+     * generic GEMM is queued next instead. */
     const bsmm_wgmma_plan *otherwise;
-    uint32_t slack; /* with otherwise: of bsmm_pack_pair_plain */
+    uint32_t slack; /* used with `otherwise`: argument of bsmm_pack_pair_plain */
 };
 
-/* Exact in bf16, or else the generic kernel. */
+/* The plan for operands that are exact in bf16. Its fallback is the generic GEMM. */
 extern const bsmm_wgmma_plan bsmm_wgmma_plan_bf16;
 
-/* One queue of packing and engine. */
+/* The choices and sizes of one packing and one launch of the engine. */
 typedef struct bsmm_wgmma_attempt {
     const bsmm_wgmma_tile *tile;
     bsmm_wgmma_source a, b;
     bsmm_wgmma_engine engine;
-    uint64_t bytes; /* of workspace: A, B (unless it is packed ahead), the engine's own */
+    /* workspace for A, B (unless it was packed in advance) and the engine, in bytes */
+    uint64_t bytes;
 } bsmm_wgmma_attempt;
 
-/* The state of these kernels. */
+/* The state of the kernels that run the sm_90a GEMM. */
 typedef struct bsmm_wgmma_state {
     bsmm_wgmma_plan plan;
-    bsmm_wgmma_attempt first, second; /* second: of plan.otherwise, where there is one */
-    bsmm_wgmma_packer a, b;           /* of the first */
+    bsmm_wgmma_attempt first, second; /* `second` belongs to plan.otherwise, if that is not NULL */
+    bsmm_wgmma_packer a, b;           /* packing kernels of the first attempt */
     bsmm_cuda_ready clear;
-    bsmm_cuda_generic generic; /* where it is queued behind the first */
+    bsmm_cuda_generic generic; /* the fallback, if it is queued after the first attempt */
     uint32_t log2_k;
 } bsmm_wgmma_state;
 
-/* As in bsmm_kernel; a kernel's refuse ends in the first, with its plan. */
+/* These functions implement the members of bsmm_kernel. A kernel's own refuse calls
+ * bsmm_wgmma_refuse last, with its plan. */
 const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan,
                               bsmm_wgmma_state *state, char *why, size_t size);
 uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state);
@@ -49,7 +54,7 @@ bsmm_status bsmm_wgmma_run_state(const bsmm_product *p, const void *state, void 
 uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state);
 bsmm_status bsmm_wgmma_pack_b(const bsmm_product *p, const void *state, void *packed);
 
-/* The members of a bsmm_kernel that they have in common. */
+/* The members of bsmm_kernel that these kernels have in common. */
 #define BSMM_WGMMA_KERNEL                                                                          \
     .device = "cuda", .state_bytes = sizeof(bsmm_wgmma_state),                                     \
     .workspace_bytes = bsmm_wgmma_workspace_bytes, .make = bsmm_wgmma_make_state,                  \

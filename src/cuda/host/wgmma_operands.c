@@ -2,14 +2,14 @@
 
 #include "cuda/host/kernel.h"
 
-/* ---- as stored ---- */
+/* ---- operands that are read as stored ---- */
 
 static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Whether the copy engine reads the elements where they lie; their address is checked by the core.
- */
+/* Returns true if TMA can read the elements in place. The core has already checked their
+ * address. */
 static bool are_stored(const bsmm_operand *o, bsmm_wgmma_kind kind) {
     uint32_t elem = o->m.format.elem;
     bool eaten = kind == BSMM_WGMMA_BF16
@@ -22,17 +22,18 @@ static bool is_pitch(const bsmm_operand *o) {
     return o->map.digit_count == 0 && o->map.tile_rows == 1 && o->map.tile_cols == 1;
 }
 
-/* 1 x 128 scales with rows contiguous, or 128 x 128 ones at any pitch. */
+/* Returns true if the engine can read the scales in place: 1 x 128 scales with rows contiguous, or
+ * 128 x 128 scales at any stride. */
 static bool are_stored_scales(const bsmm_operand *o, bool by_row) {
     if (o->m.format.scale != BSMM_SCALE_F32 || !is_pitch(o)) return false;
-    /* Offsets have 32 bits in the engine, which loads up to 96 k blocks ahead of its last. */
+    /* The engine's offsets have 32 bits, and it loads up to 96 k blocks past its last. */
     uint64_t last = o->scale_bytes / sizeof(float) + 96 * o->map.tile_col_step;
     if (!by_row) return o->m.format.block_rows == 128 && last <= UINT32_MAX;
     return o->m.format.block_rows == 1 && o->map.tile_row_step == 1 &&
            o->map.tile_col_step % 4 == 0;
 }
 
-/* ---- room: a packed operand, or only its scales ---- */
+/* ---- memory for a packed operand, or for its scales only ---- */
 
 static uint64_t scale_room(const bsmm_operand *o, bool by_row) {
     uint64_t groups = (uint64_t)bsmm_ceil_div(o->m.cols, 128);
@@ -44,8 +45,8 @@ static uint64_t scale_room(const bsmm_operand *o, bool by_row) {
 static uint64_t room_of(const bsmm_operand *o, const bsmm_wgmma_source *s) {
     uint64_t bytes = 0;
     if (!s->stored) bytes = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route).bytes;
-    /* Packing by groups writes row scales too; block scales, and those of stored elements, are
-     * apart. */
+    /* Packing by groups writes row scales too. Block scales, and the scales of elements that are
+     * read in place, need separate memory. */
     if (s->scaled && !s->stored_scales && (s->stored || !s->by_row))
         bytes = (uint64_t)bsmm_round_up((int64_t)bytes, 1024) + scale_room(o, s->by_row);
     return (uint64_t)bsmm_round_up((int64_t)bytes, 1024);
@@ -55,8 +56,8 @@ static bool packs_scales(const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && (s->stored || !s->by_row);
 }
 
-/* Where scales lie that the engine reads: stored, moved by themselves, or as packing by groups
- * writes them. */
+/* Sets the position of the scales that the engine reads: in place, copied by a separate kernel, or
+ * where packing by groups writes them. */
 static void set_scales(const bsmm_operand *o, const bsmm_pack_layout *at, bsmm_wgmma_source *s) {
     bsmm_wgmma_form *f = &s->form;
     const bool alone = packs_scales(s);
@@ -83,8 +84,9 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
     if (s->scaled) set_scales(o, &at, s);
 }
 
-/* What a stored bf16 operand's values are shows only when sums leave fp32; then the product is made
- * again, which a C that D has overwritten would not survive. */
+/* Decides how an operand reaches the engine. A bf16 operand that is read in place has no header, so
+ * values outside the fast path show only in the accumulators. The GEMM is then recomputed, which is
+ * impossible if D has overwritten C; with a C, operands are therefore packed. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
                                        bsmm_pack_route route) {
     const bsmm_operand *o = is_b ? &p->b : &p->a;
@@ -100,7 +102,7 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind ki
     return s;
 }
 
-/* ---- what is launched ---- */
+/* ---- packing ---- */
 
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
                                    const bsmm_wgmma_source *s, bsmm_wgmma_packer *made) {
@@ -136,7 +138,7 @@ bsmm_status bsmm_wgmma_fill(const bsmm_product *p, const bsmm_operand *o,
     return bsmm_pack_scales_run(p->device, &launch, p->stream);
 }
 
-/* ---- what the engine is given ---- */
+/* ---- arguments of the engine ---- */
 
 bsmm_wgmma_side bsmm_wgmma_side_of(const bsmm_operand *o, const bsmm_wgmma_source *s,
                                    uint8_t *room) {

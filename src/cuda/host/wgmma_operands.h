@@ -1,30 +1,31 @@
-/* Operands of the sm_90a engine: as they are stored where the copy engine can read them, else
- * packed into a workspace or ahead of time. */
+/* Operands of the sm_90a GEMM. They are read in place if TMA can read them, else they are packed,
+ * in the workspace or in advance. */
 #ifndef BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 #define BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 
 #include "cuda/host/wgmma.h"
 
-/* Where one operand comes from. */
+/* How one operand reaches the engine. */
 typedef struct bsmm_wgmma_source {
     bsmm_pack_route route;
-    bool stored; /* elements are read where they lie */
-    bool scaled; /* the engine's kind has scales */
-    bool by_row; /* 1 x 128, else 128 x 128 */
+    bool stored; /* true if elements are read in place */
+    bool scaled; /* true if the engine's kind has scales */
+    bool by_row; /* true for 1 x 128 scales, false for 128 x 128 */
     bool stored_scales;
-    uint64_t bytes;                  /* of workspace that it needs; a multiple of 1024 */
-    uint64_t elements_at, scales_at; /* in it, of those that are not stored */
+    uint64_t bytes;                  /* bytes of workspace, a multiple of 1024 */
+    uint64_t elements_at, scales_at; /* offsets in the workspace of what is not read in place */
     bsmm_wgmma_form form;
 } bsmm_wgmma_source;
 
-/* is_b: B, whose scales are 128 x 128 in BSMM_WGMMA_BLOCK. */
+/* Decides how an operand reaches the engine. `is_b` says that it is B, whose scales are 128 x 128
+ * in BSMM_WGMMA_BLOCK. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
                                        bsmm_pack_route route);
 
-/* What a plan keeps of an operand's packing. */
+/* The state of a plan for packing one operand. */
 typedef struct bsmm_wgmma_packer {
-    bsmm_pack_launch elements;      /* where elements are not stored */
-    bsmm_pack_scales_launch scales; /* where scales are moved by themselves */
+    bsmm_pack_launch elements;      /* used if elements are not read in place */
+    bsmm_pack_scales_launch scales; /* used if scales are copied separately */
     bool packs_scales;
 } bsmm_wgmma_packer;
 
@@ -32,19 +33,21 @@ typedef struct bsmm_wgmma_packer {
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
                                    const bsmm_wgmma_source *source, bsmm_wgmma_packer *made);
 
-/* What packing needs beside its operand and room; all may be 0. */
+/* How an operand is packed. All members may be 0. */
 typedef struct bsmm_wgmma_packing {
-    bsmm_pack_header *header; /* apart from the room, and already zero; NULL: the room's */
-    bool overlaps;            /* as in bsmm_pack_launch */
+    /* a header outside the packed operand, already cleared; NULL: the packed operand's own */
+    bsmm_pack_header *header;
+    bool overlaps; /* as in bsmm_pack_launch */
 } bsmm_wgmma_packing;
 
-/* Queues the packing, if any, into `room` (device memory, aligned to 64 bytes; places in it count
- * from its start, so that packed weights may be moved), with the device's context current. */
+/* Queues the packing, if the operand needs any, into `room`: device memory that is aligned to 64
+ * bytes. The device's context must be current. Positions in `room` are relative to its beginning,
+ * so packed weights may be moved. */
 bsmm_status bsmm_wgmma_fill(const bsmm_product *p, const bsmm_operand *o,
                             const bsmm_wgmma_source *source, const bsmm_wgmma_packer *made,
                             const bsmm_wgmma_packing *how, void *room);
 
-/* The side that bsmm_wgmma_fill has made of `room`. */
+/* Returns the pointers of an operand that bsmm_wgmma_fill has packed into `room`. */
 bsmm_wgmma_side bsmm_wgmma_side_of(const bsmm_operand *o, const bsmm_wgmma_source *source,
                                    uint8_t *room);
 
