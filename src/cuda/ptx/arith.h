@@ -1,11 +1,11 @@
-/* Arithmetic on pairs of 16-bit floats; PTX ISA 9.7.4 "Half Precision Floating Point Instructions".
- */
+/* Arithmetic on pairs of 16-bit floats (PTX ISA 9.7.4, "Half Precision Floating Point
+ * Instructions"). */
 #ifndef BSMM_CUDA_PTX_ARITH_H
 #define BSMM_CUDA_PTX_ARITH_H
 
 #include <stdint.h>
 
-/* 9.7.4.4 "fma": a * b + c of two bf16, subnormals kept. sm_80. */
+/* PTX ISA 9.7.4.4 "fma", since sm_80: a * b + c for two bf16, with subnormals. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {
     uint32_t d;
     asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
@@ -18,7 +18,7 @@ static __device__ __forceinline__ uint32_t bsmm_ptx_fma_f16x2(uint32_t a, uint32
     return d;
 }
 
-/* 9.7.4.3 "mul": a * b of two f16, subnormals kept. */
+/* PTX ISA 9.7.4.3 "mul": a * b for two f16, with subnormals. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_mul_f16x2(uint32_t a, uint32_t b) {
     uint32_t d;
     asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));

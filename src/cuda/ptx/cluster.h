@@ -1,10 +1,10 @@
-/* Clusters: PTX ISA, "Special Registers" and "Parallel Synchronization and Communication". */
+/* Clusters (PTX ISA, "Special Registers" and "Parallel Synchronization and Communication"). */
 #ifndef BSMM_CUDA_PTX_CLUSTER_H
 #define BSMM_CUDA_PTX_CLUSTER_H
 
 #include <stdint.h>
 
-/* PTX ISA, Special Registers: %cluster_ctarank. */
+/* Returns the block's rank in its cluster: %cluster_ctarank (PTX ISA, "Special Registers"). */
 static __device__ __forceinline__ uint32_t ptx_cluster_rank(void) {
     uint32_t rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));

@@ -1,17 +1,17 @@
-/* Conversions; PTX ISA 9.7.9.21 "cvt". Pairs: the first element is in the low half or byte. */
+/* Conversions (PTX ISA 9.7.9.21 "cvt"). The first element of a pair is in the low half or byte. */
 #ifndef BSMM_CUDA_PTX_CONVERT_H
 #define BSMM_CUDA_PTX_CONVERT_H
 
 #include <stdint.h>
 
-/* Exact. */
+/* Converts f16 to fp32, which is exact. */
 static __device__ __forceinline__ float bsmm_ptx_cvt_f32_f16(uint16_t half) {
     float value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
     return value;
 }
 
-/* f32 to 16 bits, nearest even. sm_80. */
+/* Converts two fp32 to 16 bits, rounding to nearest even. Since sm_80. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_bf16x2(float high, float low) {
     uint32_t halves;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(halves) : "f"(high), "f"(low));
@@ -24,14 +24,15 @@ static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_f16x2(float high, float 
     return halves;
 }
 
-/* A register's halves; PTX ISA 9.7.9.3 "mov". */
+/* Splits a register into its halves (PTX ISA 9.7.9.3 "mov"). */
 static __device__ __forceinline__ void bsmm_ptx_mov_halves(uint32_t word, uint16_t *low,
                                                            uint16_t *high) {
     asm("mov.b32 {%0, %1}, %2;" : "=h"(*low), "=h"(*high) : "r"(word));
 }
 
-/* Byte i of the result is byte `nibble i & 7` of low and high, or, where the nibble's highest bit
- * is set, that byte's highest bit eight times; PTX ISA 9.7.9.7 "prmt". */
+/* Selects bytes (PTX ISA 9.7.9.7 "prmt"). Nibble i of `selectors` chooses byte i of the result: its
+ * low three bits are the number of a byte of `low` and `high`. If the nibble's highest bit is set,
+ * the result is the sign bit of that byte, repeated eight times. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_prmt(uint32_t low, uint32_t high,
                                                          uint32_t selectors) {
     uint32_t bytes;
@@ -40,7 +41,8 @@ static __device__ __forceinline__ uint32_t bsmm_ptx_prmt(uint32_t low, uint32_t 
 }
 
 #if __CUDA_ARCH__ >= 890
-/* f16 to 8 bits, nearest even, saturating; NaN to 0x7f. sm_89. */
+/* Converts two f16 to 8 bits, rounding to nearest even and saturating. NaN becomes 0x7f. Since
+ * sm_89. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e4m3x2_f16x2(uint32_t halves) {
     uint16_t pair;
     asm("cvt.rn.satfinite.e4m3x2.f16x2 %0, %1;" : "=h"(pair) : "r"(halves));
@@ -53,14 +55,15 @@ static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e5m2x2_f16x2(uint32_t ha
     return pair;
 }
 
-/* Exact. sm_89. */
+/* Converts two e4m3 codes to f16, which is exact. Since sm_89. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_f16x2_e4m3x2(uint16_t pair) {
     uint32_t halves;
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
     return halves;
 }
 
-/* f32 to 8 bits, nearest even, saturating; NaN to 0x7f. sm_89. */
+/* Converts two fp32 to 8 bits, rounding to nearest even and saturating. NaN becomes 0x7f. Since
+ * sm_89. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_cvt_e4m3x2(float high, float low) {
     uint16_t pair;
     asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));

@@ -1,16 +1,17 @@
-/* Copies from memory to shared memory, past the registers; PTX ISA 9.7.9 "Data Movement and
- * Conversion Instructions". */
+/* Asynchronous copies from device memory to shared memory that bypass the registers (PTX ISA 9.7.9
+ * "Data Movement and Conversion Instructions"). */
 #ifndef BSMM_CUDA_PTX_STREAM_H
 #define BSMM_CUDA_PTX_STREAM_H
 
 #include <stdint.h>
 
-/* PTX ISA 9.7.9.25.3.1 "cp.async": 16 bytes, past L1. */
+/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes and bypasses L1. */
 static __device__ __forceinline__ void ptx_copy16(uint32_t to, const void *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-/* The same through L1: neighbours may go to places far apart. */
+/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes through L1, for threads whose destinations are
+ * far apart. */
 static __device__ __forceinline__ void ptx_copy16_any(uint32_t to, const void *from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
@@ -23,8 +24,8 @@ static __device__ __forceinline__ void ptx_copy4(uint32_t to, const void *from) 
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.1 "cp.async": 16 bytes that are read once, fetched 128 at a time; zeros unless
- * `bytes` is 16. */
+/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes that are read only once, and prefetches 128
+ * bytes into L2. If `bytes` is 0, it writes zeros and reads nothing. */
 static __device__ __forceinline__ void ptx_copy16_once(uint32_t to, const void *from,
                                                        uint32_t bytes) {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
@@ -32,13 +33,13 @@ static __device__ __forceinline__ void ptx_copy16_once(uint32_t to, const void *
                  : "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.2 "cp.async.commit_group". */
+/* PTX ISA 9.7.9.25.3.2 "cp.async.commit_group": closes the current group of copies. */
 static __device__ __forceinline__ void ptx_copy_commit(void) {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.3 "cp.async.wait_group": until at most `groups` of the last ones are under
- * way. */
+/* PTX ISA 9.7.9.25.3.3 "cp.async.wait_group": waits until at most `groups` of the most recent
+ * groups are pending. */
 #define ptx_copy_wait(groups)                                                                      \
     asm volatile("cp.async.wait_group %0;" ::"n"((int)(groups)) : "memory")
 

@@ -1,18 +1,24 @@
-/* One wgmma.mma_async (PTX ISA 8.7, section 9.7.15.5.2), chosen by macros; include it once for
- * each.
+/* One wgmma.mma_async (PTX ISA 8.7, section 9.7.15.5.2), whose shape and types macros choose.
+ * Include it once for each instruction.
  *
- *   WGMMA_NAME    the function's name; WGMMA_HOLD that of its compiler barrier
- *   WGMMA_N       columns: 8, 16, 32, 64, 96, 128, 192 or 256; with WGMMA_WORDS 32
- *   WGMMA_SHAPE   "m64n128k32"
- *   WGMMA_TYPES   "f32.e4m3.e4m3"
- *   WGMMA_TAIL    ", 1, 1" (no negation); for 16-bit types ", 1, 1, 0, 0" (nor transposition)
- *   WGMMA_WORDS   where it is defined, a is in registers: four of each thread, which hold what
- *                 mma.m16n8k16's do of the warp's 16 rows and stay as they are until the product is
- *                 waited for. WGMMA_TAIL is ", 1, 1, 0" then
+ *   WGMMA_NAME    name of the function
+ *   WGMMA_HOLD    name of its compiler barrier
+ *   WGMMA_N       columns: 8, 16, 32, 64, 96, 128, 192 or 256; 32 with WGMMA_WORDS
+ *   WGMMA_SHAPE   for example "m64n128k32"
+ *   WGMMA_TYPES   for example "f32.e4m3.e4m3"
+ *   WGMMA_TAIL    ", 1, 1" (no negation); for 16-bit types ", 1, 1, 0, 0" (no transposition)
+ *   WGMMA_WORDS   if it is defined, a is in registers: four per thread, with the layout that
+ *                 mma.m16n8k16 has for the warp's 16 rows. They must not change until the wgmma
+ *                 has completed. WGMMA_TAIL is ", 1, 1, 0" then
  *
- * d (64 x N) = a (64 x k) b (N x k)^T + (add ? d : 0). Thread t of the warpgroup holds, for each
- * group j of 8 columns, with r = 16 (t / 32) + t % 32 / 4 and c = 8 j + 2 (t % 4): d[4 j], d[4 j +
- * 1]        at (r, c), (r, c + 1) d[4 j + 2], d[4 j + 3]    at (r + 8, c), (r + 8, c + 1) */
+ * The instruction computes d (64 x N) = a (64 x k) b (N x k)^T + (add ? d : 0). For each group j of
+ * 8 columns, thread t of the warpgroup holds four elements of d, where r = 16 (t / 32) + t % 32 / 4
+ * and c = 8 j + 2 (t % 4):
+ *
+ *   d[4 j]       at (r, c)
+ *   d[4 j + 1]   at (r, c + 1)
+ *   d[4 j + 2]   at (r + 8, c)
+ *   d[4 j + 3]   at (r + 8, c + 1) */
 
 #ifndef BSMM_CUDA_PTX_WGMMA_LISTS
 #    define BSMM_CUDA_PTX_WGMMA_LISTS
@@ -101,7 +107,8 @@ static __device__ __forceinline__ void WGMMA_NAME(float *d, WGMMA_A, uint64_t b,
                  : "memory");
 }
 
-/* No instruction: the compiler keeps d where it is, and neither reads nor writes it across. */
+/* Emits no instruction. It keeps the compiler from moving accesses to d across this point while a
+ * wgmma may still write it. */
 static __device__ __forceinline__ void WGMMA_HOLD(float *d) {
     asm volatile("" : WGMMA_REGS::"memory");
 }

@@ -1,4 +1,4 @@
-/* Which code of a kernel a device runs. */
+/* Chooses the image of a kernel that a device runs best. */
 #include "cuda/runtime/device.h"
 
 #include <stdio.h>
@@ -6,9 +6,11 @@
 
 enum { CUBIN_RANK = 1000 };
 
-/* "sm_90" runs on 9.0 and later minor versions of 9, "compute_80" on all from 8.0 on; with an `a`
- * on that capability alone, with an `f` on that major version (CUDA C++ Programming Guide, "Compute
- * Capabilities"). A cubin is ready; PTX has to be compiled by the driver first. */
+/* Returns how well a device runs a kind of code; 0 means not at all. "sm_90" runs on compute
+ * capability 9.0 and later minor versions of 9, and "compute_80" on 8.0 and everything later. With
+ * the suffix `a` code runs on that capability only, and with `f` on that major version (CUDA C++
+ * Programming Guide, "Compute Capabilities"). A cubin is preferred, because the driver would have
+ * to compile PTX first. */
 static int rank_of(const void *device, const char *code) {
     const int capability = ((const bsmm_cuda_device *)device)->capability;
     int of = 0;
@@ -21,7 +23,8 @@ static int rank_of(const void *device, const char *code) {
     return cubin ? CUBIN_RANK + of : of;
 }
 
-/* A library may have images for other GPUs alone. */
+/* Returns true if the library has images for NVIDIA GPUs. It may have images for other GPUs
+ * only. */
 static bool has_images(void) {
     for (const bsmm_gpu_image *i = bsmm_gpu_images; i->name; i++)
         if (strncmp(i->code, "sm_", 3) == 0 || strncmp(i->code, "compute_", 8) == 0) return true;

@@ -1,4 +1,4 @@
-/* The records of devices. */
+/* The records of NVIDIA devices, one for each GPU of the process. */
 #include "cuda/runtime/device.h"
 
 #include <pthread.h>
@@ -6,7 +6,8 @@
 
 enum { MOST_DEVICES = 64 };
 
-/* A record is written before its pointer is published and never changes afterwards. */
+/* A record is complete before its pointer is published, and never changes afterwards, so reading it
+ * needs no lock. */
 static _Atomic(bsmm_cuda_device *) records[MOST_DEVICES];
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
@@ -75,7 +76,8 @@ static bsmm_status make(uint32_t ordinal, bsmm_cuda_device **made) {
 }
 
 static bsmm_status make_once(uint32_t ordinal, bsmm_cuda_device **record) {
-    if (ordinal >= MOST_DEVICES) return make(ordinal, record); /* fails, saying why */
+    /* fails with a message that says why */
+    if (ordinal >= MOST_DEVICES) return make(ordinal, record);
     pthread_mutex_lock(&making);
     bsmm_status status = BSMM_OK;
     *record = records[ordinal];

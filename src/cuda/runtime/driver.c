@@ -1,4 +1,4 @@
-/* Opens libcuda.so.1 and says what its errors mean. */
+/* Opens libcuda.so.1 and converts its errors to statuses and messages. */
 #include "cuda/runtime/driver.h"
 
 #include <dlfcn.h>
@@ -8,12 +8,12 @@
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static bsmm_cuda_driver library;
-static bsmm_status outcome; /* of opening; `reason` says more of a failure */
+static bsmm_status outcome; /* result of opening the driver; `reason` explains a failure */
 static char reason[256];
 
 static const struct {
     const char *symbol;
-    size_t offset; /* in bsmm_cuda_driver */
+    size_t offset; /* offset of the member in bsmm_cuda_driver */
 } entries[] = {
 #define ENTRY(name, symbol, parameters) {#symbol, offsetof(bsmm_cuda_driver, name)},
 #include "cuda/runtime/driver.def"
@@ -80,14 +80,15 @@ bsmm_status bsmm_cuda_fail(CUresult result, const char *call) {
                                    : "no more is known");
 }
 
-/* ---- opening ---- */
+/* ---- opening the driver ---- */
 
 static void refuse(bsmm_status status, const char *text) {
     outcome = status;
     snprintf(reason, sizeof reason, "%s", text);
 }
 
-/* POSIX lets a data pointer from dlsym be a function's; ISO C has no cast for it. */
+/* Copies the address of each entry point. It uses memcpy, because ISO C has no cast from dlsym's
+ * data pointer to a function pointer; POSIX guarantees that the bits are the same. */
 static bool take_entries(void *handle) {
     for (size_t i = 0; i < BSMM_COUNT(entries); i++) {
         void *symbol = dlsym(handle, entries[i].symbol);
@@ -106,7 +107,8 @@ static bool take_entries(void *handle) {
 }
 
 static void open_driver(void) {
-    /* Never closed: the driver starts threads of its own, which must not lose their code. */
+    /* The library is never closed: the driver starts threads of its own, whose code must stay
+     * mapped. */
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         char text[256];

@@ -1,6 +1,6 @@
-/* libcuda.so.1, opened at run time. Types and constants are declared here, after the sections of
- * the CUDA Driver API reference that are named beside them, so that no toolkit is needed to build.
- */
+/* Declarations for libcuda.so.1, which is opened at run time. Types and constants are declared
+ * here, so that the build needs no CUDA toolkit. They follow the sections of the CUDA Driver API
+ * reference that comments name. */
 #ifndef BSMM_CUDA_RUNTIME_DRIVER_H
 #define BSMM_CUDA_RUNTIME_DRIVER_H
 
@@ -20,7 +20,7 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 
-enum { /* CUresult: those that something here depends on */
+enum { /* CUresult: the values that this library distinguishes */
        CUDA_SUCCESS = 0,
        CUDA_ERROR_INVALID_VALUE = 1,
        CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -45,7 +45,7 @@ enum { /* CUresult: those that something here depends on */
        CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
 };
 
-enum { /* CUdevice_attribute */
+enum { /* values of CUdevice_attribute */
        CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
        CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
@@ -56,14 +56,14 @@ enum { /* CUdevice_attribute */
        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
 };
 
-enum { /* CUfunction_attribute */
+enum { /* values of CUfunction_attribute */
        CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
        CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
 };
 
-enum { /* CUpointer_attribute, CUmemorytype */
+enum { /* values of CUpointer_attribute and CUmemorytype */
        CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
        CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
@@ -73,7 +73,7 @@ enum { /* CUpointer_attribute, CUmemorytype */
        CU_MEMORYTYPE_DEVICE = 2
 };
 
-enum { /* CUstream_flags, CUevent_flags, CUstreamCaptureMode, CUstreamCaptureStatus */
+enum { /* values of CUstream_flags, CUevent_flags, CUstreamCaptureMode, CUstreamCaptureStatus */
        CU_STREAM_NON_BLOCKING = 1,
        CU_EVENT_DISABLE_TIMING = 2,
        CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
@@ -82,7 +82,7 @@ enum { /* CUstream_flags, CUevent_flags, CUstreamCaptureMode, CUstreamCaptureSta
        CU_STREAM_CAPTURE_STATUS_NONE = 0
 };
 
-/* CUlaunchAttribute, CUlaunchConfig (Execution Control, cuLaunchKernelEx) */
+/* CUlaunchAttribute and CUlaunchConfig (Execution Control, cuLaunchKernelEx) */
 enum {
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
@@ -107,7 +107,7 @@ typedef struct CUlaunchConfig {
     unsigned int numAttrs;
 } CUlaunchConfig;
 
-enum { /* CUtensorMapDataType, Interleave, Swizzle, L2promotion, FloatOOBfill */
+enum { /* values of CUtensorMapDataType, Interleave, Swizzle, L2promotion and FloatOOBfill */
        CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
        CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1,
        CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2,
@@ -134,15 +134,16 @@ typedef struct bsmm_cuda_driver {
 #undef ENTRY
 } bsmm_cuda_driver;
 
-/* The driver, opened and initialised by the first call of the process; its failure is as lasting.
- * NOT_FOUND: no libcuda.so.1; UNSUPPORTED: too old; DEVICE: cuInit fails. */
+/* Returns the driver. The first call of the process opens and initializes it, and a failure is
+ * final for the process. Returns NOT_FOUND if there is no libcuda.so.1, UNSUPPORTED if it is too
+ * old, and DEVICE if cuInit fails. */
 bsmm_status bsmm_cuda_driver_get(const bsmm_cuda_driver **driver);
 
-/* What a CUresult other than CUDA_SUCCESS means here: MEMORY, DEVICE, ...; the message names the
- * call, CUDA's name of the error, and what to do where that is known. */
+/* Converts a CUresult other than CUDA_SUCCESS to a status (MEMORY, DEVICE, ...). The message names
+ * the call, CUDA's name of the error, and a remedy if one is known. */
 bsmm_status bsmm_cuda_fail(CUresult result, const char *call);
 
-/* Calls an entry of `driver` and returns from the calling function when it fails. */
+/* Calls an entry of `driver`, and returns from the calling function if the call fails. */
 #define BSMM_CUDA_TRY(driver, entry, ...)                                                          \
     do {                                                                                           \
         CUresult cuda_result = (driver)->entry(__VA_ARGS__);                                       \

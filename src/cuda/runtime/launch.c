@@ -1,10 +1,10 @@
-/* Modules and functions, loaded once per device, and their launches. */
+/* Loads modules and functions, once per device, and launches kernels. */
 #include "cuda/runtime/device.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* ---- the cache: lists that only grow, read without a lock ---- */
+/* ---- the cache of loaded functions: lists that only grow, read without a lock ---- */
 
 typedef struct loaded_module {
     const bsmm_gpu_image *image;
@@ -22,7 +22,7 @@ typedef struct loaded_function {
 
 enum { BUCKETS = 64 };
 static _Atomic(loaded_function *) functions[BUCKETS];
-static loaded_module *modules; /* under the lock */
+static loaded_module *modules; /* accessed with the lock held */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t bucket_of(const bsmm_cuda_device *device, const bsmm_cuda_function *function) {
@@ -45,7 +45,7 @@ static bsmm_status load_image(const bsmm_cuda_device *device, const bsmm_gpu_ima
     bsmm_gpu_unpacked unpacked;
     BSMM_TRY(bsmm_gpu_image_unpack(image, &unpacked));
     const CUresult result = device->driver->cuModuleLoadData(handle, unpacked.bytes);
-    free(unpacked.memory); /* the driver has its own copy */
+    free(unpacked.memory); /* the driver has made its own copy */
     if (result == CUDA_SUCCESS) return BSMM_OK;
     return bsmm_fail_within(bsmm_cuda_fail(result, "cuModuleLoadData"), image->name);
 }
@@ -69,7 +69,7 @@ static bsmm_status load_module(const bsmm_cuda_device *device, const bsmm_gpu_im
     return BSMM_OK;
 }
 
-/* Both memory limits that a launch may need lifted; what a kernel does not need stays as it is. */
+/* Raises the limit of dynamic shared memory, if the function needs it. */
 static bsmm_status raise_limits(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
                                 CUfunction handle) {
     if (function->shared_bytes > device->shared_bytes)
@@ -113,7 +113,8 @@ static bsmm_status load_locked(const bsmm_cuda_device *device, const bsmm_cuda_f
     *handle = find_function(device, function);
     if (*handle) return BSMM_OK;
     BSMM_TRY(bsmm_cuda_enter(device));
-    /* Loading may allocate, which a capture in this thread would forbid, and does no harm to it. */
+    /* Loading may allocate memory. That would be forbidden if this thread is capturing a stream,
+     * although it does not disturb the capture, so allow it for the time of loading. */
     int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     device->driver->cuThreadExchangeStreamCaptureMode(&mode);
     bsmm_status status = make_function(device, function, handle);
@@ -158,7 +159,7 @@ static unsigned int take_attributes(const bsmm_cuda_launch_desc *l, CUlaunchAttr
     return count;
 }
 
-/* With the device's context current. */
+/* Launches a kernel. The device's context must be current. */
 static bsmm_status launch(const bsmm_cuda_device *device, CUfunction handle,
                           const bsmm_cuda_launch_desc *l, void *stream, void **arguments) {
     CUlaunchAttribute attributes[2];
@@ -203,7 +204,7 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
 
 /* ---- tensor maps ---- */
 
-/* The driver takes addresses writable and only keeps the number. */
+/* Casts away const. The driver declares addresses as writable, but only stores the number. */
 static void *writable(const void *address) {
     union {
         const void *given;

@@ -1,11 +1,11 @@
-/* The TMA descriptor, for host code and kernels alike: a kernel takes it by value as
- * `const __grid_constant__ CUtensorMap map`. */
+/* The TMA descriptor, for the host and for kernels. A kernel takes it by value as `const
+ * __grid_constant__ CUtensorMap map`. */
 #ifndef BSMM_CUDA_RUNTIME_TENSOR_MAP_H
 #define BSMM_CUDA_RUNTIME_TENSOR_MAP_H
 
 #include <stdint.h>
 
-/* CUDA Driver API, Tensor Map Object Management: 128 opaque bytes. */
+/* 128 opaque bytes (CUDA Driver API, Tensor Map Object Management). */
 typedef struct CUtensorMap_st {
 #ifdef __cplusplus
     alignas(128)
