@@ -1,4 +1,5 @@
-/* Constant operands: one for all runs, or so many copies that no cache holds the next one. */
+/* Constant operands: a single one for all runs, or so many copies that the next one is never in a
+ * cache. */
 #ifndef BENCH_COPIES_H
 #define BENCH_COPIES_H
 
@@ -7,17 +8,19 @@
 #include <stdint.h>
 
 typedef struct bench_copies {
-    char *memory; /* 64-byte aligned, as every copy is */
+    char *memory; /* aligned to 64 bytes, as every copy is */
     uint64_t bytes, stride;
     size_t count;
 } bench_copies;
 
-/* How many copies of that many bytes: 1, or if cold 256 MiB of them, 2 and more. */
+/* Returns the number of copies of an operand of `bytes` bytes: 1, or if `cold` at least 2 and so
+ * many that they fill 256 MiB. */
 size_t bench_copies_count(uint64_t bytes, bool cold);
 
-/* Memory for the copies; the first is to be filled. False without memory. */
+/* Allocates memory for the copies. The caller then fills the first copy. Returns false if there is
+ * no memory. */
 bool bench_copies_create(bench_copies *copies, uint64_t bytes, size_t count);
-void bench_copies_spread(const bench_copies *copies); /* the first one over the others */
+void bench_copies_spread(const bench_copies *copies); /* copies the first one over the others */
 void *bench_copies_at(const bench_copies *copies, size_t turn);
 void bench_copies_destroy(bench_copies *copies);
 

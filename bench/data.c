@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { VARIETY = 4096, PICKS = 5 }; /* element codes to choose from; choices in 64 random bits */
+/* number of element codes to choose from, and choices per 64 random bits */
+enum { VARIETY = 4096, PICKS = 5 };
 
 uint64_t bench_next_bits(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -64,7 +65,8 @@ bool bench_elem_is_wide(uint32_t elem) {
     return bench_elem_bits(elem) > 8;
 }
 
-/* Codes of `elem` to choose from: each e2m1 value equally often, or normal values. */
+/* Makes the codes of `elem` to choose from: each e2m1 value equally often, or normally distributed
+ * values. */
 static bsmm_status make_codes(uint32_t elem, bool normal, uint64_t *state, uint32_t *codes) {
     bsmm_status status = BSMM_OK;
     for (uint32_t i = 0; i < VARIETY && !status; i++) {
@@ -75,7 +77,8 @@ static bsmm_status make_codes(uint32_t elem, bool normal, uint64_t *state, uint3
     return status;
 }
 
-/* Every format is a stream of codes, least significant bit first (on a little-endian machine). */
+/* Fills a matrix with random codes. Every format is a stream of codes, least significant bit first,
+ * on a little-endian machine. */
 static void fill_elements(bsmm_matrix *m, const uint32_t *codes, uint64_t *state) {
     uint32_t bits = bench_elem_bits(m->format.elem), held = 0;
     uint64_t pending = 0, random = 0, picks = 0;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the table ---- */
+/* ---- the table of kinds of devices ---- */
 
 static const bench_device_kind *const kinds[] = {
 #define DEVICE(kind) &bench_device_##kind,
@@ -98,7 +98,8 @@ bool bench_device_allocate(bench_device *device, uint64_t bytes, void **memory) 
     return true;
 }
 
-/* Bytes of 0x5A: NaN in some formats, absurd in others. */
+/* Fills memory with the byte 0x5A, so that a kernel that reads uninitialized memory gives visibly
+ * wrong results. */
 static bool poison(bench_device *device, void *memory, uint64_t bytes) {
     static const uint8_t rest[3] = {0x5A, 0x5A, 0x5A};
     uint64_t words = bytes / 4;
@@ -112,7 +113,7 @@ bool bench_device_new(bench_device *device, const void *from, uint64_t bytes, vo
     return from ? bench_device_write(device, *memory, from, bytes) : poison(device, *memory, bytes);
 }
 
-/* Copies the first `bytes` bytes over the other sets. */
+/* Copies the first set's `bytes` bytes over the other sets. */
 static bool spread(bench_device *device, void *memory, uint64_t bytes, uint64_t stride,
                    size_t sets) {
     bool done = true;

@@ -1,4 +1,5 @@
-/* The host: its memory is the process's own, and calls return when their work is done. */
+/* The host as a device: its memory is the process's own, and calls return when their work is
+ * complete. */
 #include "device.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 static const uint64_t alignment = 64;
 
 typedef struct host {
-    double started; /* seconds */
+    double started; /* start time in seconds */
 } host;
 
 static void *open_host(int ordinal) {

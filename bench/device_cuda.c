@@ -1,4 +1,4 @@
-/* A GPU of NVIDIA's, through libcuda.so.1. */
+/* NVIDIA GPUs as devices, through libcuda.so.1. */
 #include "device_cuda.h"
 
 #include <dlfcn.h>
@@ -64,7 +64,7 @@ static void *open_cuda(int ordinal) {
     return NULL;
 }
 
-/* The process ends soon after; the driver takes back what is left. */
+/* Frees only the state. The process ends soon afterwards, and the driver then reclaims the rest. */
 static void close_cuda(void *state) {
     free(state);
 }
@@ -91,8 +91,9 @@ static void release(void *state, void *memory) {
     ((cuda_state *)state)->free((uintptr_t)memory);
 }
 
-/* From pageable memory the call may return while the last bytes are still on their way, in the
- * default stream, for which ours does not wait. */
+/* Copies host memory to the device. For pageable memory the driver's call may return while the last
+ * bytes are still being copied in the default stream. Our stream does not wait for the default
+ * stream, so wait here. */
 static bool write(void *state, void *to, const void *from, uint64_t bytes) {
     cuda_state *cuda = state;
     return CALL(cuda, to_device, (uintptr_t)to, from, bytes) && CALL(cuda, stream_wait, NULL);

@@ -1,4 +1,4 @@
-/* The parts of the row of CUDA that have files of their own. */
+/* Declarations shared by the files that implement the row of CUDA in devices.def. */
 #ifndef BENCH_DEVICE_CUDA_H
 #define BENCH_DEVICE_CUDA_H
 

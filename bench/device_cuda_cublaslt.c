@@ -1,4 +1,4 @@
-/* NVIDIA's cuBLASLt, loaded at run time: libcublasLt.so.13 or .12, or the file that
+/* NVIDIA's cuBLASLt as a peer, loaded at run time: libcublasLt.so.13 or .12, or the file that
  * BSMM_BENCH_CUBLASLT names. */
 #include "data.h"
 #include "device_cuda.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* cublasLt.h's and library_types.h's values. */
+/* Constants of cublasLt.h and library_types.h. */
 enum { COMPUTE_32F = 68, R_32F = 0, R_16F = 2, R_16BF = 14, R_8F_E4M3 = 28, OP_N = 0, OP_T = 1 };
 enum {
     DESC_TRANSA = 3,
@@ -36,7 +36,8 @@ _Static_assert(sizeof(lt_result) == 96, "the library writes such results");
 
 static const uint64_t workspace_bytes = (uint64_t)64 << 20;
 
-typedef enum lt_way { FP8, VEC128, BF16 } lt_way; /* FP8: the practical ceiling */
+/* FP8 measures the practical peak of the FP8 tensor cores */
+typedef enum lt_way { FP8, VEC128, BF16 } lt_way;
 
 typedef struct lt_library {
     void *library, *handle;
@@ -90,7 +91,8 @@ static void *open_library(void) {
     return library;
 }
 
-/* POSIX has functions in dlsym's object pointers; ISO C has no cast for that. */
+/* Finds the library's functions. It uses memcpy, because ISO C has no cast from dlsym's data
+ * pointer to a function pointer; POSIX guarantees that the bits are the same. */
 static bool take_symbols(lt_library *lt) {
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(lt->library, symbols[i].symbol);
@@ -115,7 +117,7 @@ static void close(void *library) {
     free(lt);
 }
 
-/* 130100: 13.1.0 */
+/* Returns the library's name and version. 130100 means 13.1.0. */
 static const char *version(void *library) {
     lt_library *lt = library;
     size_t v = lt->get_version();
@@ -124,15 +126,15 @@ static const char *version(void *library) {
     return lt->version;
 }
 
-/* ---- a product ---- */
+/* ---- a GEMM ---- */
 
-/* Its matrices are column-major: our row-major D = A B^T is their D' = B'^T A', so their first
- * operand is our B. */
+/* A GEMM of cuBLASLt. Its matrices are column-major: our row-major D = A B^T is its D' = B'^T A',
+ * so its first operand is our B. */
 typedef struct lt_product {
     lt_library *lt;
-    void *desc, *a_layout, *b_layout, *d_layout; /* ours by name */
-    void *a, *b, *d, *workspace, *scales[2];     /* of A, of B */
-    uint64_t a_bytes, b_bytes, d_bytes;          /* of each set, rounded up */
+    void *desc, *a_layout, *b_layout, *d_layout; /* named after our operands */
+    void *a, *b, *d, *workspace, *scales[2];     /* scales of A and of B */
+    uint64_t a_bytes, b_bytes, d_bytes;          /* bytes of one set, rounded up */
     size_t sets;
     void *stream;
     lt_result algorithm;
@@ -142,7 +144,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-/* `sets` copies of random values one after another. */
+/* Allocates `sets` consecutive copies of random values. */
 static bool make_sets(bench_device *device, uint32_t elem, int64_t rows, int64_t cols,
                       uint64_t seed, size_t sets, void **memory, uint64_t *stride) {
     bsmm_matrix m = {0};
@@ -165,7 +167,8 @@ static bool make_operands(lt_product *p, bench_device *device, lt_way way,
            bench_device_new(device, NULL, workspace_bytes, &p->workspace);
 }
 
-/* All scales are 1: their values take no time. One array is as large as the largest layout. */
+/* Makes scales that are all 1, because their values do not affect the time. One array fits the
+ * largest layout. */
 static bool make_scales(lt_product *p, bench_device *device, const bench_queued_shape *s) {
     uint64_t k_blocks = round_up((uint64_t)s->k, 512) / 128;
     const int64_t rows[2] = {s->m, s->n};
@@ -197,7 +200,8 @@ static bool set_scaling(const lt_product *p, lt_way way) {
            set(p, DESC_FAST_ACCUM, &fast, sizeof fast);
 }
 
-/* Of D. There is no bf16 x bf16 -> f16: bf16 of the same size takes its place. */
+/* Returns the data type of D. cuBLASLt has no bf16 x bf16 -> f16, so bf16, which has the same size,
+ * replaces f16. */
 static int type_of(lt_way way, uint32_t elem) {
     if (elem == BSMM_ELEM_F32) return R_32F;
     return elem == BSMM_ELEM_F16 && way != BF16 ? R_16F : R_16BF;
@@ -241,7 +245,7 @@ static int find_algorithms(const lt_product *p, lt_result *results) {
     return found;
 }
 
-/* The best of some rounds over all sets; 0 if it does not run. */
+/* Returns the median time of some rounds over all sets, or 0 if the algorithm does not run. */
 static double time_algorithm(lt_product *p, bench_device *device) {
     bench_graph graph = {0};
     bench_samples seconds = {0};

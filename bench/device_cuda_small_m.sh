@@ -1,6 +1,8 @@
 #!/bin/bash
-# Few rows of A times weights as they are stored, on a GPU: every row of the table "Small M" of
-# docs/notes/hopper-small-m.md, one line each. bench's heading has the device, driver and copy bandwidth.
+# Measures GEMMs with few rows of A on a GPU, where weights are read as they are stored. It prints
+# one line for each row of the table "Small M" of docs/notes/hopper-small-m.md. The heading of bench
+# names the device, the driver and the copy bandwidth.
+#
 # usage: device_cuda_small_m.sh [BSMM]
 set -euo pipefail
 bsmm=${1:-build/bsmm}

@@ -1,4 +1,4 @@
-/* The time that a device takes: graphs of work, and copies of its memory. */
+/* Measures the time that a device takes for graphs of work and for copies of its memory. */
 #include "device.h"
 
 static const uint64_t copied_bytes = (uint64_t)512 << 20;
@@ -24,7 +24,8 @@ bool bench_device_time(bench_device *device, const bench_graph *graph, bench_sam
            !bench_samples_add(seconds, elapsed / (double)graph->turns);
 }
 
-/* The best of three, for the first pays for what is set up late; 0 if that fails. */
+/* Returns the best of three times, because the first launch includes deferred initialization.
+ * Returns 0 on failure. */
 static double time_once(bench_device *device, const bench_graph *graph) {
     bench_samples seconds = {0};
     bool done = true;

@@ -9,16 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything that the runs of one job need. */
+/* The memory, plans and samples of one job. */
 typedef struct bench {
     const bench_job *job;
-    bsmm_matrix a, b, d, a_wide, b_wide; /* wide: fp32, for the peers and the check */
+    /* wide: the same values in fp32, for the peers and the validation */
+    bsmm_matrix a, b, d, a_wide, b_wide;
     bench_copies b_data, b_scales, b_packed;
     double pack_seconds;
     bsmm_plan *plan;
     bsmm_buffers buffers;
     const bench_probe *unit;
-    bench_memory memory; /* cold only */
+    bench_memory memory; /* used only if the job is cold */
     const bench_peer *peers[BENCH_PEERS];
     bench_samples ours, theirs[BENCH_PEERS], unit_rates, read_rates;
 } bench;
@@ -46,7 +47,7 @@ static bsmm_matmul_desc describe(const bench *b) {
     return desc;
 }
 
-/* A plan whose B is packed ahead, if that is wanted and its kernel packs. */
+/* Makes a plan. Its B is packed in advance, if the job asks for that and the kernel packs. */
 static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
     bsmm_matmul_desc desc = describe(b);
     bsmm_status status = bsmm_plan_create(&desc, &b->plan);
@@ -59,12 +60,12 @@ static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
 
 static bool copy_bytes(bench_copies *to, const void *from, uint64_t bytes, size_t count) {
     if (!bench_copies_create(to, bytes, count)) return false;
-    for (size_t i = 0; bytes && i < count; i++) /* 0 bytes: from is NULL */
+    for (size_t i = 0; bytes && i < count; i++) /* if there are 0 bytes, `from` is NULL */
         memcpy(bench_copies_at(to, i), from, bytes);
     return true;
 }
 
-/* The second of two times, when the memory has been touched. */
+/* Packs B twice and keeps the second time, because the first includes page faults. */
 static bsmm_status pack(bench *b, uint64_t bytes) {
     bsmm_status status = BSMM_OK;
     for (int i = 0; i < 2 && !status; i++) {
@@ -75,7 +76,7 @@ static bsmm_status pack(bench *b, uint64_t bytes) {
     return status;
 }
 
-/* What the kernel reads is what is copied: B as packed, or as stored. */
+/* Copies the operand that the kernel reads: B as packed, or B as stored. */
 static bsmm_status make_copies(bench *b, uint64_t packed_bytes) {
     const bsmm_matrix *m = &b->b;
     bool cold = b->job->cold;
@@ -121,7 +122,8 @@ static bsmm_status run_peer(void *context, size_t turn) {
     return BSMM_OK;
 }
 
-/* Those that are there and take the shape. Each runs once: its memory is then touched, as ours. */
+/* Prepares the peers that are installed and take the shape. Each runs once, so that its memory has
+ * been touched as ours has. */
 static void prepare_peers(bench *b) {
     const bench_shape shape = {&b->a_wide, &b->b_wide, b->job->cold};
     for (int i = 0; i < BENCH_PEERS; i++) {
@@ -162,8 +164,8 @@ static bsmm_status time_all(bench *b) {
 
 /* ---- the result ---- */
 
-/* The unit that the product could use on a processor with AVX-512's dot products; the probe falls
- * back where this one lacks it. */
+/* Estimates the peak for the arithmetic unit that the GEMM could use on a processor with AVX-512's
+ * dot products. If this processor lacks that unit, the probe falls back to another. */
 static bsmm_status estimate(bench *b, bench_result *result) {
     bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
     bsmm_matmul_desc desc = describe(b);
@@ -177,7 +179,8 @@ static bsmm_status estimate(bench *b, bench_result *result) {
     return BSMM_OK;
 }
 
-/* The lower of the arithmetic unit and, where B comes from memory, of reading it. */
+/* Computes medians and the ceiling: the peak of the arithmetic unit or, if B comes from memory and
+ * that is lower, the bandwidth of reading it. */
 static void summarize(bench *b, bench_result *result) {
     result->seconds = bench_samples_median(&b->ours);
     for (int i = 0; i < BENCH_PEERS; i++)

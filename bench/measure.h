@@ -1,4 +1,4 @@
-/* One product, validated and then timed beside its ceiling and its peers. */
+/* Validates one GEMM, then times it together with its peak and its peers. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
@@ -9,44 +9,46 @@
 
 typedef struct bench_job {
     bsmm_format a, b, out; /* out: f32, f16 or bf16 */
-    int64_t sizes[3];      /* M, N, K: 1 and more */
-    const char *kernel;    /* NULL: the library chooses */
-    const char *device;    /* NULL: "cpu" */
+    int64_t sizes[3];      /* M, N and K, each at least 1 */
+    const char *kernel;    /* kernel's name; NULL: the library chooses */
+    const char *device;    /* device's name; NULL: "cpu" */
     int threads;
-    int rounds;                  /* of timing, 1 and more */
-    bool pack_b;                 /* ahead, where the kernel packs; else packing is timed too */
-    bool cold;                   /* B comes from memory in every run */
-    bool quantized;              /* operands are normal values, quantized */
-    bool fast;                   /* kernels with a wider bound are allowed */
-    const bench_found *peers;    /* BENCH_PEERS of them, also those that are not there */
-    void (*tick)(void *context); /* after each round; may be NULL */
+    int rounds;  /* number of timing rounds, at least 1 */
+    bool pack_b; /* packs B in advance, if the kernel packs; otherwise the time includes packing */
+    bool cold;   /* B is read from memory, not from a cache, in every run */
+    bool quantized;              /* operands are normally distributed values that were quantized */
+    bool fast;                   /* allows kernels with a larger error bound */
+    const bench_found *peers;    /* array of BENCH_PEERS, including peers that are not installed */
+    void (*tick)(void *context); /* called after each round; may be NULL */
     void *tick_context;
 } bench_job;
 
 typedef struct bench_result {
     char kernel[64];
-    bool packed;         /* B was packed ahead, */
-    double pack_seconds; /* which took so long */
+    bool packed;         /* true if B was packed in advance */
+    double pack_seconds; /* time of packing B */
     double seconds;      /* median of all runs */
-    double operations;   /* of a run: 2 M N K */
-    double intensity;    /* operations per byte of the operands and the result, each once */
-    double b_bytes;      /* of B as stored, scales included */
-    const char *unit;    /* the probe of the arithmetic unit, */
-    double unit_rate;    /* its operations per second, the best round */
-    const char *ceiling; /* what limits this product: the unit or, where B is cold, "dram_read" */
-    double ceiling_rate; /* operations per second that it allows */
-    double peer_seconds[BENCH_PEERS]; /* medians; 0: no such peer */
-    double bound; /* the kernel's, as a multiple of sum |a||b| (bsmm_explanation); 0: not used */
-    /* Validation: outputs that were compared with double sums over the dequantized operands, how
-     * many of them were farther away than the tolerance, the largest |d - exact| / max(1, |exact|),
-     * and the output where that was. */
+    double operations;   /* operations of a run: 2 M N K */
+    double intensity;    /* operations per byte of operands and result, each counted once */
+    double b_bytes;      /* bytes of B as stored, including scales */
+    const char *unit;    /* name of the probe that measures the arithmetic unit */
+    double unit_rate;    /* best operations per second of that probe */
+    /* the limit of this GEMM: the arithmetic unit or, if B is cold, "dram_read" */
+    const char *ceiling;
+    double ceiling_rate;              /* operations per second that the limit allows */
+    double peer_seconds[BENCH_PEERS]; /* medians; 0: the peer is not available */
+    /* error bound of the kernel, as a multiple of sum |a||b| (bsmm_explanation); 0: not used */
+    double bound;
+    /* Validation. `checked` outputs were compared with dot products of the dequantized operands in
+     * double, and `failed` of them exceeded the tolerance. max_error is the largest |d - exact| /
+     * max(1, |exact|), and the remaining fields describe the output that has it. */
     int64_t checked, failed;
     double max_error, worst, worst_exact;
     int64_t worst_row, worst_col;
 } bench_result;
 
-/* Fails with the library's status (bsmm_error_message), or BSMM_E_MEMORY. When outputs failed,
- * nothing has been timed. */
+/* Measures a GEMM. Returns the library's status if it fails (bsmm_error_message), or BSMM_E_MEMORY.
+ * If outputs failed the validation, nothing has been timed. */
 bsmm_status bench_measure(const bench_job *job, bench_result *result);
 
 #endif

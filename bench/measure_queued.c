@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LAUNCHES = 4 }; /* of a graph in a round */
+enum { LAUNCHES = 4 }; /* launches of a graph in a round */
 
-/* One buffer in as many copies as there are sets. */
+/* A buffer that exists once in each set of operands. */
 typedef struct rotating {
     void *memory;
     uint64_t bytes, stride;
@@ -19,21 +19,21 @@ typedef struct rotating {
 typedef struct bench {
     const bench_queued_job *on;
     const bench_job *job;
-    bsmm_matrix a, b, d, a_wide, b_wide;         /* of the host */
-    rotating data[2], scales[2], packed, result; /* data, scales: of A, of B */
+    bsmm_matrix a, b, d, a_wide, b_wide;         /* in host memory */
+    rotating data[2], scales[2], packed, result; /* data and scales: those of A and of B */
     size_t sets;
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bench_graph graph, pack_graph;
-    void *peers[BENCH_WAYS]; /* products */
+    void *peers[BENCH_WAYS]; /* GEMMs of the peer */
     bench_graph peer_graphs[BENCH_WAYS];
     bench_samples ours, packing, theirs[BENCH_WAYS], copies;
 } bench;
 
 /* ---- operands ---- */
 
-/* fp32 scales of 1 x 128 blocks lie as peers want them; all others as checkpoints
- * have them. */
+/* Returns the layout of an operand's scales: the peer's layout for fp32 scales of 1 x 128, and the
+ * layout of checkpoints for all others. */
 static uint32_t layout_of(bsmm_format f) {
     bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;
     return rows ? BSMM_LAYOUT_CUBLAS_VEC128 : BSMM_LAYOUT_ROW_MAJOR;
@@ -59,7 +59,7 @@ static bsmm_matmul_desc describe(const bench *b) {
     return desc;
 }
 
-/* A plan whose B is packed ahead, if that is wanted and its kernel packs. */
+/* Makes a plan. Its B is packed in advance, if the job asks for that and the kernel packs. */
 static bsmm_status make_plan(bench *b) {
     bsmm_matmul_desc desc = describe(b);
     bsmm_status status = bsmm_plan_create(&desc, &b->plan);
@@ -127,7 +127,7 @@ static const char *library_or_device(bool failed) {
     return !failed ? NULL : *bsmm_error_message() ? bsmm_error_message() : bench_device_error();
 }
 
-/* Each set packs its own B. */
+/* Packs B separately in each set of operands. */
 static const char *pack(bench *b) {
     if (!b->packed.bytes) return NULL;
     for (size_t i = 0; i < b->sets; i++)
@@ -140,8 +140,9 @@ static const char *pack(bench *b) {
     return NULL;
 }
 
-/* What a fast kernel promises for any data says little of random ones: those must do as well as the
- * exact sums of FP8 tensor cores, 132 * 2^-13 (docs/NUMERICS.md). */
+/* Returns the error bound for the validation. The bound of a fast kernel holds for any data and is
+ * very loose for random data. Random data must therefore satisfy the bound of the exact FP8
+ * kernels, 132 * 2^-13 (docs/NUMERICS.md). */
 static double bound_of(const bench *b) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
     bsmm_matmul_desc desc = describe(b);
@@ -184,7 +185,8 @@ static void prepare_peers(bench *b) {
     }
 }
 
-/* After a rest: a GPU that was kept busy lowers its clocks, for whoever comes next. */
+/* Times a graph after a pause, because a GPU that was kept busy lowers its clocks, which would slow
+ * the next contender. */
 static bool time_graph(bench *b, const bench_graph *graph, bench_samples *seconds) {
     bool done = true;
     bench_settle();
@@ -200,7 +202,7 @@ static bool time_round(bench *b) {
     return done && bench_device_time_copy(b->on->device, &b->copies);
 }
 
-/* The first round warms up and is thrown away. */
+/* Times all rounds. The first round warms up and is discarded. */
 static const char *time_all(bench *b) {
     if (!bench_device_record_sets(b->on->device, run_ours, b, b->sets, &b->graph))
         return library_or_device(true);
@@ -219,8 +221,8 @@ static const char *time_all(bench *b) {
 
 /* ---- the result ---- */
 
-/* The known device whose name is in the title that the driver gives ("H200"); the kind's own where
- * none is. */
+/* Returns the known device whose name is part of the title that the driver reports ("H200"), or the
+ * default of the device's kind. */
 static const char *known_device(const char *device) {
     bsmm_local_device local = BSMM_INIT(bsmm_local_device);
     bsmm_device_info known = BSMM_INIT(bsmm_device_info);
@@ -234,7 +236,7 @@ static const char *known_device(const char *device) {
     return bench_device_kind_of(device)->known;
 }
 
-/* The data sheet's peak of the unit that both formats fit. */
+/* Estimates the peak by the data sheet, for the arithmetic unit that both formats fit. */
 static const char *estimate(const bench *b, bench_queued_result *all) {
     bench_result *result = &all->ours;
     const char *device = known_device(b->job->device);
@@ -252,7 +254,8 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     return NULL;
 }
 
-/* The first of the peer's ways whose units could multiply such operands, unscaled; NULL: none. */
+/* Returns the first of the peer's GEMMs whose arithmetic unit could multiply these operands without
+ * scales, or NULL. */
 static const bench_queued_way *ceiling_way(const bench *b) {
     const bench_queued_peer *peer = peer_of(b);
     uint32_t bits = bench_elem_bits(b->job->a.elem), of_b = bench_elem_bits(b->job->b.elem);
@@ -267,8 +270,8 @@ static const bench_queued_way *ceiling_way(const bench *b) {
     return widest;
 }
 
-/* The lowest of what was measured: the peer's rate on the same shape, and moving every byte of A, B
- * and D once at the speed of a copy. */
+/* Finds the ceiling, the lowest of two measured rates: the peer's on the same shape, and copying
+ * every byte of A, B and D once. */
 static void find_ceiling(const bench *b, bench_queued_result *result) {
     bench_result *ours = &result->ours;
     const bench_queued_way *way = ceiling_way(b);
@@ -278,7 +281,7 @@ static void find_ceiling(const bench *b, bench_queued_result *result) {
         ours->unit = ours->ceiling = way->name;
         ours->unit_rate = ours->ceiling_rate = ours->operations / seconds;
     }
-    /* A peer that reads wider operands than ours is no ceiling where bytes are. */
+    /* If memory limits the GEMM, a peer that reads wider operands than ours is no ceiling. */
     bool memory_bound = copy < ours->ceiling_rate || b->job->sizes[0] <= 32;
     if (!memory_bound) return;
     ours->ceiling = "copy";

@@ -9,7 +9,8 @@
 #    include <immintrin.h>
 #endif
 
-enum { LINE = 64, STEP = 32 }; /* bytes; lines that are moved between two changes of direction */
+/* bytes of a cache line, and lines moved between two changes of direction */
+enum { LINE = 64, STEP = 32 };
 static const size_t total = (size_t)256 << 20;
 
 bool bench_memory_create(bench_memory *memory) {
@@ -23,8 +24,8 @@ void bench_memory_destroy(bench_memory *memory) {
     memory->bytes = NULL;
 }
 
-/* One word of a line brings in all of it. Two streams, for the prefetchers' sake: even lines from
- * the first half, odd ones from the second. */
+/* Reads cache lines by one word each. It alternates between two streams to suit the prefetchers:
+ * even lines come from the first half, odd ones from the second. */
 static uint64_t read_lines(const char *from, size_t half, size_t begin, size_t end) {
     uint64_t sum = 0, word;
     for (size_t i = begin; i < end; i++) {
@@ -34,7 +35,8 @@ static uint64_t read_lines(const char *from, size_t half, size_t begin, size_t e
     return sum;
 }
 
-/* Past the caches where that can be asked for: a line is then not read before it is written. */
+/* Writes cache lines with non-temporal stores where the processor has them, so that a line is not
+ * read before it is written. */
 static void write_lines(char *to, size_t lines) {
 #if defined(__x86_64__)
     const __m128i value = _mm_set1_epi8(1);
@@ -45,7 +47,8 @@ static void write_lines(char *to, size_t lines) {
 #endif
 }
 
-/* A share of the memory: the first part is read, the rest written, a step of each by turns. */
+/* Moves one thread's part of the memory: it reads the first part and writes the rest, interleaved
+ * in small steps. */
 static uint64_t move(char *bytes, size_t lines, double read_part) {
     size_t reads = (size_t)((double)lines * read_part), writes = lines - reads;
     size_t steps = lines / STEP;

@@ -1,4 +1,4 @@
-/* The ceiling of what memory limits: threads that read, and write, memory that no cache holds. */
+/* Measures the memory bandwidth: threads read and write memory that is larger than any cache. */
 #ifndef BENCH_MEMORY_H
 #define BENCH_MEMORY_H
 
@@ -9,15 +9,15 @@ typedef struct bench_memory {
     char *bytes;
 } bench_memory;
 
-/* False without memory for it. */
+/* Returns false if there is not enough memory. */
 bool bench_memory_create(bench_memory *memory);
 void bench_memory_destroy(bench_memory *memory);
 
-/* Bytes per second of moving a quarter of a GiB, `read` bytes for every `write` bytes; 0 bytes
- * written measures reading alone. */
+/* Moves a quarter of a GiB, with `read` bytes read for every `write` bytes written. Returns bytes
+ * per second. If `write` is 0, it only reads. */
 double bench_memory_run(const bench_memory *memory, double read, double write, int threads);
 
-/* The best of five such runs; 0 without memory for it. */
+/* Returns the best of five runs, or 0 if there is not enough memory. */
 double bench_memory_best(double read, double write, int threads);
 
 #endif

@@ -1,12 +1,12 @@
-/* oneDNN's bf16 matmul, weights packed ahead as it likes them. Versions 2 and 3, which differ in
- * how descriptors are made and in nothing else that is used here. */
+/* oneDNN's bf16 matmul as a peer, with weights that are packed in advance in the layout that it
+ * prefers. It supports versions 2 and 3, which differ only in how descriptors are made. */
 #include "copies.h"
 #include "data.h"
 #include "peer.h"
 
 #include <stdio.h>
 
-/* Values of dnnl_types.h, the same in both versions. */
+/* Constants of dnnl_types.h, equal in both versions. */
 enum {
     BF16 = 2,
     FORMAT_ANY = 1,
@@ -20,7 +20,7 @@ enum {
 
 typedef struct descriptor {
     _Alignas(64) char storage[1024]; /* version 2: the structure itself (696 bytes in 2.6) */
-    void *handle;                    /* version 3: made by the library; 2: storage */
+    void *handle; /* version 3: made by the library; version 2: points to storage */
 } descriptor;
 
 typedef struct argument {
@@ -35,7 +35,7 @@ typedef struct version_info {
 static int major;
 static void *engine, *stream;
 
-/* The library's functions. Those that fail return something else than 0. */
+/* The library's functions. They return a nonzero value on failure. */
 static struct {
     const version_info *(*version)(void);
     int (*engine_create)(void **engine, int kind, size_t index);
@@ -54,14 +54,14 @@ static struct {
     int (*primitive_execute)(const void *primitive, void *stream, int count, const argument *);
     int (*primitive_destroy)(void *primitive);
     int (*primitive_descriptor_destroy)(void *primitive_descriptor);
-    /* of version 2 */
+    /* functions of version 2 */
     int (*init_strides)(void *descriptor, int dims, const int64_t *, int type, const int64_t *);
     int (*init_tag)(void *descriptor, int dims, const int64_t *, int type, int tag);
     int (*matmul_init)(void *operation, const void *src, const void *weights, const void *bias,
                        const void *dst);
     int (*descriptor_create)(void **primitive_descriptor, const void *operation,
                              const void *attributes, void *engine, const void *hint);
-    /* of version 3 */
+    /* functions of version 3 */
     int (*create_strides)(void **descriptor, int dims, const int64_t *, int type, const int64_t *);
     int (*create_tag)(void **descriptor, int dims, const int64_t *, int type, int tag);
     int (*descriptor_destroy)(void *descriptor);
@@ -71,7 +71,7 @@ static struct {
 } dnnl;
 
 static const struct {
-    int major; /* 0: any */
+    int major; /* version that has the function; 0: any */
     const char *name;
     void *function;
 } functions[] = {
@@ -109,7 +109,7 @@ static bool load_functions(void *library, int of_major) {
     return true;
 }
 
-/* It takes as many threads as OpenMP gives, which the command has set. */
+/* Loads the library. It uses as many threads as OpenMP, whose number the command has set. */
 static bool load(void *library, int threads, char *version, size_t size) {
     (void)threads;
     if (!load_functions(library, 0)) return false;
@@ -126,9 +126,9 @@ static void unload(void) {
     dnnl.engine_destroy(engine);
 }
 
-/* ---- what the versions do differently ---- */
+/* ---- differences between the versions ---- */
 
-/* Without strides the form is the library's choice. */
+/* Describes a matrix. Without strides, the library chooses the layout. */
 static bool describe(descriptor *d, int64_t rows, int64_t cols, const int64_t strides[2]) {
     const int64_t dims[2] = {rows, cols};
     if (major == 2) d->handle = d->storage;
@@ -146,7 +146,7 @@ static void forget(descriptor *d) {
 
 static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
                             const descriptor *weights, const descriptor *dst) {
-    _Alignas(64) char operation[8192]; /* 2800 bytes in 2.6 */
+    _Alignas(64) char operation[8192]; /* 2800 bytes in version 2.6 */
     if (major == 3)
         return dnnl.matmul_create(primitive_descriptor, engine, src->handle, weights->handle, NULL,
                                   dst->handle, NULL) == 0;
@@ -159,8 +159,9 @@ static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
 enum { SRC, WEIGHTS, DST, OPERANDS };
 
 static struct {
-    descriptor described[OPERANDS], stored; /* stored: B as it comes, (K, N), K contiguous */
-    bsmm_matrix a, b, d;                    /* bf16 */
+    /* stored: the layout of B before packing, (K, N) with K contiguous */
+    descriptor described[OPERANDS], stored;
+    bsmm_matrix a, b, d; /* operands and result in bf16 */
     void *matmul_descriptor, *matmul, *memory[OPERANDS];
     bench_copies packed;
 } work;
@@ -184,7 +185,7 @@ static bool make_matmul(int64_t m, int64_t n, int64_t k) {
            dnnl.primitive_create(&work.matmul, work.matmul_descriptor) == 0;
 }
 
-/* B into the form that the product wants. */
+/* Packs B into the layout that the matmul prefers. */
 static bool reorder(const void *form) {
     void *recipe = NULL, *primitive = NULL, *from = NULL;
     bool done = !dnnl.reorder(&recipe, work.stored.handle, engine, form, engine, NULL) &&

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* cblas.h's values */
+/* Constants of cblas.h. */
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
 static void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
@@ -21,7 +21,8 @@ static struct {
     float *c;
 } work;
 
-/* "OpenBLAS 0.3.21, SkylakeX kernels": its first words of how it was built, and what it chose. */
+/* Makes a text such as "OpenBLAS 0.3.21, SkylakeX kernels" from the library's build configuration
+ * and the kernels that it has chosen. */
 static void read_version(void *library, char *version, size_t size) {
     char *(*get_config)(void), *(*get_core)(void);
     bool known = bench_peer_symbol(library, "openblas_get_config", &get_config) &&
@@ -42,7 +43,8 @@ static bool load(void *library, int threads, char *version, size_t size) {
     return true;
 }
 
-/* sgemm packs B in every call: it has no form of B that is packed ahead. */
+/* Prepares a shape. sgemm packs B in every call, because it has no interface for a B that is packed
+ * in advance. */
 static bool prepare(const bench_shape *shape) {
     int64_t m = shape->a->rows, n = shape->b->rows, k = shape->b->cols;
     uint64_t bytes = (uint64_t)n * (uint64_t)k * sizeof(float);

@@ -1,4 +1,5 @@
-/* Others' products on the same shape, loaded at run time where they are installed. */
+/* Peers: GEMMs of other libraries on the same shape. They are loaded at run time if they are
+ * installed. */
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
 
@@ -6,41 +7,42 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a peer multiplies: fp32 matrices (M, K) and (N, K), dense rows, that outlive the peer's
- * work on them. cold: B comes from memory in every run. */
+/* The operands of a peer: dense row-major fp32 matrices (M, K) and (N, K) that outlive the peer's
+ * work. If `cold` is set, B comes from memory in every run. */
 typedef struct bench_shape {
     const bsmm_matrix *a, *b;
     bool cold;
 } bench_shape;
 
-/* A peer keeps its state itself: one is prepared for one shape at a time. */
+/* A peer. It stores its state itself, so it can be prepared for one shape at a time only. */
 typedef struct bench_peer {
-    const char *name;     /* the key in the command's `peers`: "openblas" */
-    const char *title;    /* a column's heading: " sgemm" */
-    const char *work;     /* what it does, for the heading of the output */
-    const char *variable; /* of the environment that names another file; empty: none */
-    const char *files[2]; /* the usual ones, tried in turn; NULL: no more */
+    const char *name;     /* key in the command's output, for example "openblas" */
+    const char *title;    /* heading of the column, for example " sgemm" */
+    const char *work;     /* what the peer computes, for the heading of the output */
+    const char *variable; /* environment variable that names another file; empty: none */
+    const char *files[2]; /* the usual file names, tried in order; NULL: no more */
     bool (*load)(void *library, int threads, char *version, size_t size);
-    void (*unload)(void);                      /* may be NULL */
-    bool (*prepare)(const bench_shape *shape); /* false: it cannot; release is called anyway */
+    void (*unload)(void); /* may be NULL */
+    /* returns false if it cannot; `release` is called anyway */
+    bool (*prepare)(const bench_shape *shape);
     void (*run)(size_t turn);
     void (*release)(void);
 } bench_peer;
 
 enum { BENCH_PEERS = 2 };
 
-/* A row of the table of peers, and whether and what it found. */
+/* The result of looking for a peer. */
 typedef struct bench_found {
     const bench_peer *peer;
-    void *library;    /* NULL: not there, and `file` was looked for last */
-    const char *file; /* of the environment, or a usual one */
-    char version[64]; /* "OpenBLAS 0.3.21, Cooperlake kernels" */
+    void *library; /* NULL if no library was found; `file` is then the last name that was tried */
+    const char *file; /* file name, from the environment or one of the usual ones */
+    char version[64]; /* for example "OpenBLAS 0.3.21, Cooperlake kernels" */
 } bench_found;
 
 void bench_peers_open(bench_found found[BENCH_PEERS], int threads);
 void bench_peers_close(bench_found found[BENCH_PEERS]);
 
-/* The function of that name, into a pointer to a pointer to a function. */
+/* Stores the address of a function in `function`, which points to a function pointer. */
 bool bench_peer_symbol(void *library, const char *name, void *function);
 
 extern const bench_peer bench_openblas, bench_onednn;

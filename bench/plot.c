@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* gnuplot draws to its standard output where it cannot open the file, so this is asked first. */
+/* Returns true if the file can be written. gnuplot draws to its standard output if it cannot open a
+ * file, so this is tested first. */
 static bool can_write(const char *path) {
     bool there = access(path, F_OK) == 0;
     FILE *file = fopen(path, "ab");
@@ -24,14 +25,15 @@ static bool is_script(const char *path) {
 }
 
 const char *bench_plot_refusal(const char *path) {
-    /* NOLINTNEXTLINE(cert-env33-c): nothing of the user's is in the command */
+    /* NOLINTNEXTLINE(cert-env33-c): the command contains no input of the user */
     if (!is_script(path) && system("command -v gnuplot >/dev/null 2>&1") != 0)
         return "gnuplot, which draws it, is not installed (a name that ends in .gp keeps a script "
                "for it)";
     return can_write(path) ? NULL : strerror(errno);
 }
 
-/* gnuplot's single quotes take everything as it is, but for themselves, which are doubled. */
+/* Writes a text in gnuplot's single quotes, which keep every character; a single quote itself is
+ * doubled. */
 static void put_quoted(FILE *to, const char *text) {
     putc('\'', to);
     for (; *text; text++) {
@@ -47,10 +49,11 @@ static void put_setting(FILE *to, const char *name, const char *value) {
     putc('\n', to);
 }
 
-/* Columns of the data: M, K, intensity, and GFLOP/s of ours, the ceiling, the unit and peers. */
+/* Columns of the data: M, K, intensity, and the GFLOP/s of ours, the ceiling, the arithmetic unit
+ * and the peers. */
 enum { M = 1, K, INTENSITY, OURS, CEILING, UNIT, PEERS };
 
-/* A peer that has no product of a shape leaves a gap there. */
+/* Writes the data. A peer without a result for a shape leaves a gap. */
 static void put_data(FILE *to, const bench_plot *plot) {
     fputs("# M, K, operations per byte, GFLOP/s: ours, ceiling, unit, peers\n$data << END\n", to);
     for (size_t i = 0; i < plot->count; i++) {
@@ -67,7 +70,7 @@ static void put_data(FILE *to, const bench_plot *plot) {
     fputs("END\n", to);
 }
 
-/* `column` over x, both as gnuplot's `using` takes them. */
+/* Writes the curve of `column` over column x, in the syntax of gnuplot's `using`. */
 static void put_curve(FILE *to, const char *separator, int x, const char *value, int column,
                       const char *name, const char *style) {
     fprintf(to, "%s $data using %d:", separator, x);
@@ -82,7 +85,7 @@ static bool has_peer(const bench_plot *plot, int peer) {
     return false;
 }
 
-/* The names that points have at `offset`, each once, in order. */
+/* Lists the distinct names that the points have at `offset`, in order. */
 static void list_names(const bench_plot *plot, size_t offset, char *list, size_t size) {
     size_t used = strlen(list);
     for (size_t i = 0; i < plot->count && used < size; i++) {
@@ -112,7 +115,7 @@ static void put_sweep(FILE *to, const bench_plot *plot) {
     fprintf(to, "set xlabel '%c'\nset ylabel '%s'\nset yrange [0:*]\n", over_m ? 'M' : 'K',
             large ? "TFLOP/s" : "GFLOP/s");
     if (over_m) fputs("set logscale x 2\n", to);
-    if (plot->count == 1) /* a range of one has no width of its own */
+    if (plot->count == 1) /* the range of a single point has no width */
         fprintf(to, "set xrange [0:%lld]\n", 2 * (long long)plot->points[0].k);
     fputs("plot", to);
     put_curves(to, plot, over_m ? M : K, value);
@@ -122,7 +125,8 @@ static void put_sweep(FILE *to, const bench_plot *plot) {
     fputs("\nreset\n", to);
 }
 
-/* Shares of the arithmetic unit over operations per byte; the roof is that unit or memory. */
+/* Writes the roofline plot: the fraction of the arithmetic unit's peak over operations per byte.
+ * The roof is that peak or the memory bandwidth. */
 static void put_roofline(FILE *to, const bench_plot *plot) {
     double low = plot->points[0].intensity, high = low, unit = 0;
     for (size_t i = 0; i < plot->count; i++) {
@@ -163,8 +167,8 @@ static bool is_regular(const char *path) {
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* gnuplot does not look at what writing gave: on a full disk it ends well, its drawing does not. A
- * pipe or a device cannot be read back. */
+/* Returns true if the SVG file is complete. gnuplot ignores errors of writing and succeeds on a
+ * full disk. A pipe or a device cannot be read back and counts as complete. */
 static bool is_whole(const char *path) {
     static const char end[] = "</svg>";
     char tail[16] = {0};
@@ -179,9 +183,10 @@ static bool is_whole(const char *path) {
 }
 
 static const char *draw(const bench_plot *plot) {
-    /* A gnuplot that stops early must not take this process with it. */
+    /* A gnuplot that exits early must not end this process by SIGPIPE. */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
-    FILE *gnuplot = popen("gnuplot", "w"); /* NOLINT(cert-env33-c): as above */
+    /* NOLINT(cert-env33-c): the command contains no input of the user */
+    FILE *gnuplot = popen("gnuplot", "w");
     bool drawn = gnuplot != NULL;
     if (gnuplot) {
         put_script(gnuplot, plot, plot->path);
@@ -192,8 +197,8 @@ static const char *draw(const bench_plot *plot) {
     return drawn ? NULL : "gnuplot failed";
 }
 
-/* For a gnuplot elsewhere, where there may be no such folder: FILE.gp draws FILE.svg where gnuplot
- * runs. */
+/* Writes a script for gnuplot on another machine, which may lack this folder. FILE.gp draws
+ * FILE.svg in the folder where gnuplot runs. */
 static const char *keep_script(const bench_plot *plot) {
     const char *slash = strrchr(plot->path, '/'), *name = slash ? slash + 1 : plot->path;
     int stem = (int)(strlen(name) - strlen("gp"));

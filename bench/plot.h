@@ -1,4 +1,4 @@
-/* A sweep over K or M and the roofline, drawn by gnuplot or left to it as a script. */
+/* Draws a sweep over K or M and the roofline by gnuplot, or writes a script for gnuplot. */
 #ifndef BENCH_PLOT_H
 #define BENCH_PLOT_H
 
@@ -6,31 +6,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_CURVES = 3 }; /* of peers, at most */
+enum { BENCH_CURVES = 3 }; /* largest number of peers in a plot */
 
-/* One measured product. */
+/* One measured GEMM. */
 typedef struct bench_point {
     int64_t m, k;
-    char kernel[64], limit[32];                  /* what ran it, what the ceiling is of */
-    double gflops, ceiling, peers[BENCH_CURVES]; /* GFLOP/s; peers 0: none */
+    char kernel[64], limit[32]; /* name of the kernel, and of what limits the GEMM */
+    double gflops, ceiling, peers[BENCH_CURVES]; /* GFLOP/s; a peer with 0 has no result */
     double unit;                                 /* GFLOP/s of the arithmetic unit */
     double intensity;                            /* operations per byte */
 } bench_point;
 
 typedef struct bench_plot {
-    const char *path; /* of the SVG or, ending in .gp, of a script that draws it beside itself */
+    const char *path; /* file name of the SVG, or of a script that draws it if it ends in .gp */
     const char *title;
-    const char *unit, *memory;       /* names of what makes the roof */
-    const char *peers[BENCH_CURVES]; /* names; NULL: no more */
+    /* names of the arithmetic unit and of the memory, which make the roof */
+    const char *unit, *memory;
+    const char *peers[BENCH_CURVES]; /* names; NULL: no more peers */
     const bench_point *points;
     size_t count;
-    double bandwidth; /* GB/s of memory */
+    double bandwidth; /* bandwidth of memory in GB/s */
 } bench_plot;
 
-/* NULL if the file can be written and, for an SVG, a gnuplot be run; else the reason. */
+/* Returns NULL if the file can be written and, for an SVG, gnuplot can be run. Otherwise returns
+ * the reason. */
 const char *bench_plot_refusal(const char *path);
 
-/* NULL, or what failed; gnuplot has then said why on stderr. */
+/* Returns NULL, or what failed. In that case gnuplot has explained it on stderr. */
 const char *bench_plot_draw(const bench_plot *plot);
 
 #endif

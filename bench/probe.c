@@ -4,16 +4,16 @@
 #include <omp.h>
 #include <string.h>
 
-/* Independent chains: more than the units' latency times their number, and no more than the
- * registers hold beside the factors. */
+/* Number of independent dependency chains. It exceeds the units' latency times their number, and
+ * the chains fit in the registers together with the factors. */
 enum { CHAINS = 12 };
 
 static bool always(void) {
     return true;
 }
 
-/* Every chain is one vector; a factor of 1 and an addend of 0 that the compiler cannot see keep the
- * values at rest. */
+/* Values that the compiler cannot see. Each chain is one vector, and multiplying by 1 and adding 0
+ * keeps its values constant. */
 static volatile float one = 1, zero = 0;
 
 typedef float vec4 __attribute__((vector_size(16)));
@@ -126,7 +126,8 @@ const bench_probe *bench_probe_of(const char *unit) {
     return found ? found : find("f32");
 }
 
-/* All threads start together; the slowest one ends the measurement, as it would end a product. */
+/* Starts all threads at the same time. The slowest one ends the measurement, as it would end a
+ * GEMM. */
 static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds) {
     double started = 0, sink = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sink)
@@ -141,7 +142,7 @@ static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds
 }
 
 double bench_probe_run(const bench_probe *probe, int threads) {
-    enum { TRIAL = 100000 }; /* long beside the waking of threads */
+    enum { TRIAL = 100000 }; /* long compared with waking the threads */
     static const double target = 2e-3;
     double trial = time_rounds(probe, threads, TRIAL);
     uint32_t rounds = (uint32_t)(TRIAL * (trial < target ? target / trial : 1));

@@ -1,5 +1,5 @@
-/* Ceilings: loops that keep one kind of unit busy and do nothing else, measured beside the work
- * that is compared with them. */
+/* Probes measure the peak of an arithmetic unit: loops that keep the unit busy and do nothing else.
+ * They run next to the work that is compared with them. */
 #ifndef BENCH_PROBE_H
 #define BENCH_PROBE_H
 
@@ -7,27 +7,30 @@
 #include <stdint.h>
 
 typedef struct bench_probe {
-    const char *name;         /* "f32_fma" */
-    const char *unit;         /* what bsmm_estimate_sol calls such a unit of a processor: "f32" */
-    bool (*available)(void);  /* on this processor */
-    double (*work)(uint32_t); /* that many rounds; the result only keeps the compiler honest */
-    double per_round;         /* operations in a round */
+    const char *name;        /* the probe's name, for example "f32_fma" */
+    const char *unit;        /* bsmm_estimate_sol's name of the unit, for example "f32" */
+    bool (*available)(void); /* true if this processor has the unit */
+    /* runs a number of rounds; the result only keeps the compiler from removing the loop */
+    double (*work)(uint32_t);
+    double per_round; /* operations in a round */
 } bench_probe;
 
-/* Index 0 and up, NULL past the last; the last one of a unit that is available is the fastest. */
+/* Returns a probe, from index 0, or NULL past the last one. The last available probe of a unit is
+ * the fastest. */
 const bench_probe *bench_probe_at(uint32_t index);
 
-/* The fastest available probe of a unit or, where the processor has none, of f32. */
+/* Returns the fastest available probe of a unit or, if the processor lacks the unit, of f32. */
 const bench_probe *bench_probe_of(const char *unit);
 
-/* The faster of that and of f32's, which can do whatever the others do: some processors have dot
- * products of bf16 that are slower than their multiply-adds. Measures both, in 20 ms. */
+/* Returns the fastest probe of a unit, or f32's if that is faster. f32 can compute whatever the
+ * other units can, and some processors have bf16 dot products that are slower than their
+ * multiply-adds. It measures both in 20 ms. */
 const bench_probe *bench_probe_ceiling(const char *unit);
 
-/* Operations per second of one short run (about 2 ms) on that many threads. */
+/* Returns the operations per second of one short run (about 2 ms) on `threads` threads. */
 double bench_probe_run(const bench_probe *probe, int threads);
 
-/* The best of five such runs. */
+/* Returns the best of five short runs. */
 double bench_probe_best(const bench_probe *probe, int threads);
 
 #endif

@@ -1,4 +1,4 @@
-/* Another library's products on the device of a row of devices.def, loaded at run time. */
+/* A peer on a device of devices.def: GEMMs of another library, loaded at run time. */
 #ifndef BENCH_QUEUED_PEER_H
 #define BENCH_QUEUED_PEER_H
 
@@ -6,41 +6,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_WAYS = 3 }; /* in which a peer multiplies, at most */
+enum { BENCH_WAYS = 3 }; /* largest number of GEMM variants of a peer */
 
 typedef struct bench_queued_way {
-    const char *name;  /* the key in the command's `peers`; NULL: no more ways */
-    const char *title; /* a column's heading */
-    const char *work;  /* what it does */
-    uint32_t bits;     /* of an operand's element */
-    bool is_ceiling;   /* of products whose operands have no more bits */
+    const char *name;  /* key in the command's output; NULL: no more variants */
+    const char *title; /* heading of the column */
+    const char *work;  /* what the variant computes */
+    uint32_t bits;     /* bits of an operand's element */
+    bool is_ceiling;   /* true if it is a ceiling for GEMMs whose operands have no more bits */
 } bench_queued_way;
 
-/* D = A B^T of M x N x K with results of `out`, over `sets` copies of random operands. */
+/* The shape D = A B^T of M x N x K, over `sets` copies of random operands. */
 typedef struct bench_queued_shape {
     int64_t m, n, k;
-    uint32_t out; /* bsmm_elem: f32, f16 or bf16 */
+    uint32_t out; /* bsmm_elem of D: f32, f16 or bf16 */
     size_t sets;
 } bench_queued_shape;
 
 struct bench_device;
 
 typedef struct bench_queued_peer {
-    const char *option; /* what --peer calls it */
-    const char *absent; /* said where it cannot be opened */
+    const char *option; /* the value of the option --peer that selects this peer */
+    const char *absent; /* message if the peer cannot be opened */
     bench_queued_way ways[BENCH_WAYS];
 
-    /* NULL if it is not there. The device is the thread's current one. */
+    /* Returns NULL if the library is not installed. The device is the thread's current one. */
     void *(*open)(void);
     void (*close)(void *library);
-    const char *(*version)(void *library); /* with its name */
+    const char *(*version)(void *library); /* name and version of the library */
 
-    /* With the fastest of the algorithms that it offers. NULL where it has none, or without memory.
-     * The operands live until bench_device_reset, the rest until destroy. */
+    /* Makes a GEMM with the fastest of the algorithms that the library offers. Returns NULL if
+     * there is none, or not enough memory. The operands live until bench_device_reset, and
+     * everything else until `destroy`. */
     void *(*create)(void *library, struct bench_device *device, size_t way,
                     const bench_queued_shape *shape);
-    void (*destroy)(void *product);          /* NULL is allowed */
-    bool (*run)(void *product, size_t turn); /* a bench_work */
+    void (*destroy)(void *product);          /* accepts NULL */
+    bool (*run)(void *product, size_t turn); /* a bench_work that queues the GEMM */
 } bench_queued_peer;
 
 #endif

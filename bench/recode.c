@@ -6,8 +6,8 @@
 typedef struct recode {
     const bench_recode_job *job;
     bsmm_matrix from, to;
-    float global; /* of a format that has one, chosen by the recipe */
-    float amax;   /* of `from` */
+    float global; /* second-level scale chosen by the recipe, for a format that has one */
+    float amax;   /* largest magnitude of `from` */
     bench_memory memory;
     bench_samples seconds, rates;
 } recode;

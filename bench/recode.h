@@ -1,40 +1,43 @@
-/* Quantizing, dequantizing and moving scales, timed beside memory that is read and written as much.
- */
+/* Times quantizing, dequantizing and moving scales, and compares them with reading and writing as
+ * many bytes of memory. */
 #ifndef BENCH_RECODE_H
 #define BENCH_RECODE_H
 
 #include "device.h"
 
 typedef struct bench_recode_job {
-    bsmm_format from, to; /* one of them unscaled f32, f16 or bf16 */
+    bsmm_format from, to; /* one of them is unscaled f32, f16 or bf16 */
     int64_t rows, cols;
-    const char *recipe; /* NULL: the format's default; of a quantization */
+    const char *recipe; /* recipe of a quantization; NULL: the format's default */
     int threads, rounds;
-    bool amax;          /* bench_recode's quantization is given the tensor's, found untimed */
-    const char *device; /* of bench_recode_queued */
-    bool relayout;      /* from and to are one format: only its scales move, */
-    uint32_t layout;    /* from row_major to this layout */
+    /* passes the tensor's largest magnitude to the quantization, which is found outside the
+     * measured time (bench_recode) */
+    bool amax;
+    const char *device; /* device of bench_recode_queued */
+    bool relayout;      /* true if `from` and `to` are the same format, and only the scales move */
+    uint32_t layout;    /* destination layout of moved scales; the source is row_major */
 } bench_recode_job;
 
 typedef struct bench_recode_result {
-    double seconds;      /* median */
-    double bytes;        /* read and written, each once */
-    double ceiling_rate; /* bytes per second of reading and writing in the same proportion */
+    double seconds;      /* median time */
+    double bytes;        /* bytes read and written, each counted once */
+    double ceiling_rate; /* bytes per second of reading and writing memory in the same proportion */
 } bench_recode_result;
 
-/* Moves scales, or quantizes if `to` is scaled, or else dequantizes. Fails with the library's
- * status, or BSMM_E_MEMORY. */
+/* Times moving scales, or quantizing if `to` is scaled, or else dequantizing. Returns the library's
+ * status if it fails, or BSMM_E_MEMORY. */
 bsmm_status bench_recode(const bench_recode_job *job, bench_recode_result *result);
 
-/* The matrices of a job, filled; `global` is the second-level scale of the one that has any. They
- * are destroyed whether this succeeds or not. */
+/* Creates and fills the matrices of a job. `global` is the second-level scale of the one that has
+ * one. The caller destroys them even if this fails. */
 bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from, bsmm_matrix *to,
                                   float *global);
-/* Bytes that are read and written, each once. */
+/* Counts the bytes that are read and written, each once. */
 void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, const bsmm_matrix *to,
                         double *read, double *written);
 
-/* The same on a device that has queues, beside copying its memory. NULL, or why it failed. */
+/* Like bench_recode, on a device that has queues, compared with copying its memory. Returns NULL,
+ * or the reason of a failure. */
 const char *bench_recode_queued(const bench_recode_job *job, bench_device *device,
                                 bench_recode_result *result);
 

@@ -1,19 +1,20 @@
-/* Conversions on a device that has queues: graphs of launches over matrices that rotate. */
+/* Times conversions on a device that has queues, by graphs of launches over matrices that
+ * rotate. */
 #include "data.h"
 #include "device.h"
 #include "recode.h"
 
 #include <stdlib.h>
 
-enum { LAUNCHES = 4 }; /* of a graph in a round */
+enum { LAUNCHES = 4 }; /* launches of a graph in a round */
 
 typedef struct recode {
     const bench_recode_job *job;
     bench_device *device;
-    bsmm_matrix from, to; /* of the host */
+    bsmm_matrix from, to; /* in host memory */
     float global;
-    void *amax;        /* of `from`, where the job gives it: on the device */
-    bsmm_matrix *sets; /* from and to of each set, by turns */
+    void *amax;        /* largest magnitude of `from`, on the device, if the job passes it */
+    bsmm_matrix *sets; /* `from` and `to` of each set, alternating */
     size_t count;
     bench_graph graph;
     bench_samples seconds, rates;
@@ -73,7 +74,8 @@ static bool relayout(void *context, size_t turn) {
 static bool time_all(recode *r) {
     bool done = true;
     for (int round = -1; round < r->job->rounds && done; round++) {
-        if (round == 0) r->seconds.count = r->rates.count = 0; /* the one before warmed up */
+        /* the previous round has warmed up the device */
+        if (round == 0) r->seconds.count = r->rates.count = 0;
         bench_settle();
         for (int i = 0; i < LAUNCHES && done; i++)
             done = bench_device_time(r->device, &r->graph, &r->seconds);

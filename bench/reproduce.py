@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 THREADS = (1, 2)
 NO_PEERS = {"BSMM_BENCH_OPENBLAS": "", "BSMM_BENCH_ONEDNN": ""}
 
-# Products: formats, the share of the ceiling that is wanted, if any is.
+# The GEMMs to measure: their formats, and the wanted fraction of the peak, or None.
 PRODUCTS = (
     ("mxfp4", 0.80),
     ("mxfp6_e2m3", 0.80),
@@ -42,16 +42,18 @@ PRODUCTS = (
 BASE = (2048, 2048, 2048)
 PRODUCT_SHAPES = (BASE, (512, 4096, 4096))
 
-# One format of each engine over shapes: what is wanted is a part of the figure at BASE.
+# The formats that are measured over many shapes, one for each engine. The wanted rate of a shape is
+# a fraction of the rate at the shape BASE.
 SHAPE_FORMATS = ("mxfp4", "nvfp4", "mxfp8", "fp8_groupwise")
 SHAPES = (
     *(((size, size, size), 0.75) for size in (128, 256, 512, 1024, 4096, 8192)),
     *(((m, 4096, 4096), 0.75 if m >= 64 else None) for m in (16, 32, 64, 128)),
     ((2047, 2049, 2050), 0.85),
 )
-OVER_SGEMM = {"avx512": 2.8, "avx2": 1.5}  # wanted of mxfp4 from 64 rows on
+OVER_SGEMM = {"avx512": 2.8, "avx2": 1.5}  # wanted for mxfp4 with at least 64 rows
 
-# Few rows: formats, the share of reading memory that is wanted, numbers of rows.
+# GEMMs with few rows: their formats, the wanted fraction of the memory bandwidth, and the numbers
+# of rows.
 DECODE = (
     ("mxfp4", 0.90, (1, 2, 4, 8, 16)),
     ("nvfp4", 0.85, (1, 2, 4, 8, 16)),
@@ -64,7 +66,8 @@ DECODE = (
 CONVERSIONS = tuple(
     (work, plain, wide, *scaled)
     for work, plain, formats in (
-        # nvfp4's tensor scale takes a reading of its own unless amax is given.
+        # Without --amax, quantizing to nvfp4 reads the values a second time to find the tensor's
+        # scale.
         ("--quantize", "--from", (("mxfp4",), ("nvfp4",), ("nvfp4", "--amax"), ("mxfp8",))),
         ("--dequantize", "--out", (("mxfp4",), ("nvfp4",), ("mxfp8",))),
     )
@@ -74,19 +77,20 @@ CONVERSIONS = tuple(
 CONVERSION_SHARE = 0.60
 
 
-# What OpenBLAS is told of a processor that it does not know, where it takes SSE kernels for AVX-512.
+# Environment for OpenBLAS on a processor that it does not know. It would use SSE kernels there,
+# although the processor has AVX-512.
 UNKNOWN = {"OPENBLAS_CORETYPE": "SapphireRapids"}
 peer_environment = {}
 
 
 def environment(changes=None):
-    """Nothing shall tie OpenBLAS to a kernel but what is asked for here."""
+    """Returns an environment in which only this script selects OpenBLAS's kernels."""
     own = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
     return own | peer_environment | (changes or {})
 
 
 class Bench:
-    """Runs bsmm bench; a product or kernel that cannot run ends the script."""
+    """Runs bsmm bench. A GEMM or kernel that cannot run ends the script."""
 
     def __init__(self, program, log):
         self.program, self.log = program, log
@@ -117,7 +121,7 @@ def shape_name(shape):
 
 
 def against(value, wanted):
-    """The value, bold where it falls short of what is wanted."""
+    """Formats a value, in bold if it is less than wanted."""
     text = f"{value:.2f}"
     return text if wanted is None or value >= wanted else f"**{text}**"
 
@@ -132,12 +136,12 @@ def over(row, peer, wanted=None):
 
 
 def packing(row):
-    """The time that packing B once takes, in products."""
+    """Formats the time of packing B once, as a multiple of the time of one GEMM."""
     return f"{row['pack_b_seconds'] / row['seconds']:.3f}" if row["b_packed"] else "-"
 
 
 def both(rows, cell):
-    """One cell for all numbers of threads, once where they agree."""
+    """Makes one cell for all numbers of threads. Equal values are written once."""
     cells = [cell(row) for row in rows]
     return cells[0] if len(set(cells)) == 1 else " / ".join(cells)
 
@@ -159,7 +163,7 @@ def products(bench):
              "over oneDNN bf16", "packing B"]
     rows = []
     for formats, share in PRODUCTS:
-        wanted = share if bench.vectors == "avx512" else None  # of units that AVX2 has not
+        wanted = share if bench.vectors == "avx512" else None  # AVX2 lacks these arithmetic units
         for shape in PRODUCT_SHAPES:
             r = [bench.product(formats, shape, threads) for threads in THREADS]
             rows.append([formats, shape_name(shape), kernels(r),
@@ -172,7 +176,8 @@ def products(bench):
 
 
 def shape_cells(bench, formats, shape, wanted, bases):
-    """GFLOP/s, the part of the figure at BASE and, for mxfp4, the ratio to sgemm."""
+    """Makes cells with GFLOP/s, the fraction of the rate at BASE and, for mxfp4, the ratio to
+    sgemm."""
     repeats = 1 if shape[0] >= 8192 else 3 if shape[0] >= 4096 else 5
     peers = {"BSMM_BENCH_ONEDNN": ""} if formats == "mxfp4" else NO_PEERS
     r = [bench.product(formats, shape, threads, "--repeats", repeats, env=peers) | {"base": base}
@@ -218,7 +223,8 @@ def decode(bench):
 
 
 def convert(bench, threads, work, plain, wide, *scaled):
-    prefix = ("taskset", "-c", f"0-{threads - 1}")  # dequantize takes all that it may use
+    # dequantize uses every processor that it may run on
+    prefix = ("taskset", "-c", f"0-{threads - 1}")
     return bench(work, plain, wide, "--format", *scaled, "-M", 8192, "-K", 8192, "--threads",
                  threads, "--repeats", 3, prefix=prefix)
 
@@ -265,7 +271,7 @@ def ceilings(program):
 
 
 def heading(bench):
-    """What was measured, on what."""
+    """Describes what was measured, and on which machine."""
     cpu = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
     family = re.search(r"cpu family\s*: (\d+)", cpu)
     model = re.search(r"model\s*: (\d+)", cpu)
@@ -279,7 +285,7 @@ def report(bench, only):
     yield from heading(bench)
     for section in SECTIONS:
         if section.__name__ != only if only else section is avx2 and bench.vectors == "avx2":
-            continue  # where there is no AVX-512, every section is of AVX2 alone
+            continue  # without AVX-512, every section measures AVX2 only
         started = time.monotonic()
         yield ""
         yield f"### {section.__doc__}"

@@ -5,8 +5,8 @@
 
 static const double round_seconds = 0.02;
 
-/* Threads that sleep may wake on one processor, and take this long until the scheduler has moved
- * one away; a run that takes so long is not changed by it. */
+/* Two threads that wake from sleep may share a processor for warm_seconds, until the scheduler
+ * moves one of them. A run that takes long_seconds or more is hardly affected. */
 static const double warm_seconds = 0.05, long_seconds = 1;
 
 bsmm_status bench_samples_add(bench_samples *s, double value) {

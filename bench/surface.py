@@ -33,8 +33,9 @@ HERE = Path(__file__).resolve().parent
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)
 BANDS = ((1, 64), (65, 512), (513, 8192))
 WANTED = {(1, 64): (1.45, 2.2), (65, 512): (1.45, 2.0), (513, 8192): (1.15, 1.5)}  # mean, worst
-LAUNCH = 3e-6  # seconds of a floor beside bytes and operations
-TOKEN, CHANNEL = "e4m3/f32/1x0", "e4m3/f32/1x0"  # one scale for each row of A, of B
+LAUNCH = 3e-6  # seconds that a floor includes for the launch, in addition to bytes and operations
+# one scale for each row of A, and for each row of B
+TOKEN, CHANNEL = "e4m3/f32/1x0", "e4m3/f32/1x0"
 WEIGHTS = ("mxfp4", "nvfp4", "mxfp8", "mxfp6_e2m3", "mxfp6_e3m2", "fp8_block128", CHANNEL)
 PAIRS = (
     *(("bf16", b, "bf16") for b in WEIGHTS),
@@ -51,7 +52,8 @@ FP8_WEIGHTS = ("fp8_block128", CHANNEL, "mxfp4")
 
 
 def unit(a, b):
-    """The key of the machine's line that holds the peak of a pair's unit."""
+    """Returns the key in the machine's line for the peak of the arithmetic unit that a pair of
+    formats uses."""
     small = ("mxfp4", "mxfp6_e2m3", "mxfp6_e3m2")
     if a in small and b in small:
         return "fp8"
@@ -62,7 +64,7 @@ def unit(a, b):
 
 
 def shapes():
-    """(N, K) of every layer, whole and cut for 2, 4 and 8 ranks, each once."""
+    """Returns the distinct (N, K) of every layer, whole and split for 2, 4 and 8 ranks."""
     found = {}
     for model in json.loads((HERE / "models.json").read_text())["models"]:
         for name, n, k, cut in model["layers"]:
@@ -73,7 +75,7 @@ def shapes():
 
 
 def fresh_shapes(date, count=64):
-    """(M, N, K) that no table holds, the same all day."""
+    """Returns (M, N, K) that are in no table. They are the same all day."""
     draw = random.Random(date)
     size = lambda low, high, step: int(2 ** draw.uniform(math.log2(low), math.log2(high))) // step * step
     return [(size(1, 8192, 1), size(512, 32768, 16), size(512, 16384, 32)) for _ in range(count)]
@@ -100,7 +102,8 @@ def command_cells(options):
         cells = [(pair, m, n, k) for pair in PAIRS for m in ROWS if low <= m <= high for n, k in sorted(shapes())]
     else:
         cells = sample(options.sample, options.seed, options.date, options.rows)
-    # Cells of one shape follow each other, since they share the peer's time.
+    # Sort the cells so that those of one shape follow each other, because they reuse the peer's
+    # time.
     for pair, m, n, k in sorted(set(cells), key=lambda c: (c[1:], c[0])):
         print(*pair, m, n, k)
 
@@ -151,7 +154,7 @@ def command_run(options):
 
 
 def read(paths):
-    """The cells, each with its ratios to the floor of its run's machine."""
+    """Reads the cells, and computes for each its ratios to the floor of the machine that ran it."""
     rows, machine = [], None
     for path in paths:
         for row in map(json.loads, Path(path).read_text().splitlines()):
@@ -217,7 +220,7 @@ def print_worst(rows, count):
 
 
 def draw_map(pair, cells, folder):
-    """A heat map: M over the bytes of B, the colour is the logarithm of time / floor."""
+    """Draws a heat map: M over the bytes of B. The color is the logarithm of time / floor."""
     shapes_of = sorted({(r["n"] * r["k"], r["n"], r["k"]) for r in cells})
     rows_of = sorted({r["m"] for r in cells})
     lines = [f"{shapes_of.index((r['n'] * r['k'], r['n'], r['k']))} {rows_of.index(r['m'])} {r['ratio']}" for r in cells]

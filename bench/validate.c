@@ -4,9 +4,11 @@
 #include <string.h>
 
 static const double tolerance = 1e-3;
-static const int64_t budget = (int64_t)1 << 28; /* multiply-adds */
+/* largest number of multiply-adds of a validation */
+static const int64_t budget = (int64_t)1 << 28;
 
-/* A stride that has no factor in common with small tile sizes visits every lane of a tile. */
+/* Returns the stride of the outputs to check. An odd stride has no factor in common with small tile
+ * sizes, so it visits every lane of a tile. */
 static int64_t choose_stride(int64_t outputs, int64_t k) {
     int64_t affordable = budget / (k > 0 ? k : 1) + 1;
     int64_t stride = outputs / affordable + 1;
@@ -14,7 +16,7 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
 }
 
 typedef struct sums {
-    double exact, magnitude; /* of a b, of |a b| */
+    double exact, magnitude; /* sums of a b and of |a b| */
 } sums;
 
 static sums sum_products(const float *a, const float *b, int64_t k) {
@@ -46,7 +48,8 @@ static void compare(double value, sums sum, double rounding, int64_t index, int6
     double promised = result->bound * sum.magnitude + rounding * fabs(exact);
     result->checked++;
     if (!(error <= fmax(allowed, promised))) result->failed++;
-    if (relative <= result->max_error) return; /* NaN goes on, and stays */
+    /* a NaN passes this test, and stays once it is stored */
+    if (relative <= result->max_error) return;
     if (isnan(result->max_error)) return;
     result->max_error = relative;
     result->worst = value;

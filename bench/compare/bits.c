@@ -1,4 +1,4 @@
-/* The bytes that the two builds write. */
+/* Compares the bytes that the two builds of the library write. */
 #include "compare.h"
 
 #include <stdlib.h>
@@ -25,12 +25,12 @@ void expect_same(session *s, const void *old, const void *new, uint64_t bytes, c
     printf("\n");
 }
 
-/* ---- one product by one kernel of each build ---- */
+/* ---- one product, by one kernel of each build ---- */
 
 typedef struct output {
     bsmm_status status;
     char kernel[64], message[240];
-    uint8_t *bytes; /* data, then scales */
+    uint8_t *bytes; /* bytes of data, followed by bytes of scales */
 } output;
 
 static uint64_t output_bytes(const product *p) {
@@ -100,7 +100,8 @@ static bool accepts(const session *s, product *p, int build, const char *kernel)
     return false;
 }
 
-/* The reference takes long, and says the same of large products as of small ones. */
+/* Returns true if the reference kernel would take too long. It tells nothing about large products
+ * that small ones do not show. */
 static bool is_too_long(const product_shape *shape, const char *kernel) {
     enum { REFERENCE_OPERATIONS = 1 << 19 };
     return strcmp(kernel, "ref") == 0 && shape->m * shape->n * shape->k > REFERENCE_OPERATIONS;

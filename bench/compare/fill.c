@@ -22,7 +22,8 @@ static uint32_t any_code(uint32_t elem, uint64_t *state) {
     return (uint32_t)(bench_next_bits(state) >> 32) >> (32 - bench_elem_bits(elem));
 }
 
-/* A finite code, or (`finite` false) one that is not; 0 where the format has none. */
+/* Returns a random finite code, or a random code that is not finite if `finite` is false. Returns 0
+ * if the format has no such code. */
 static uint32_t code_of_kind(uint32_t elem, bool finite, uint64_t *state) {
     for (int i = 0; i < TRIES; i++) {
         uint32_t code = any_code(elem, state);
@@ -45,7 +46,7 @@ static uint32_t element_code(uint32_t elem, fill how, uint64_t *state) {
     return code_near(elem, how == FILL_WIDE ? 10 : 0, state);
 }
 
-/* Every format is a stream of codes, least significant bit first. */
+/* Stores a code. Every format is a stream of codes, least significant bit first. */
 static void store_code(uint8_t *data, uint32_t bits, uint64_t index, uint32_t code) {
     for (uint64_t i = index * bits, end = i + bits; i < end; code >>= 1, i++)
         data[i / 8] = (uint8_t)((data[i / 8] & ~(1u << i % 8)) | (code & 1) << i % 8);
@@ -64,7 +65,7 @@ static void fill_elements(bsmm_matrix *m, fill how, uint64_t *state) {
     }
 }
 
-/* Some codes that are no numbers; in a matrix without such codes, none. */
+/* Overwrites some codes by NaN or Inf. Does nothing if the format has neither. */
 static void spoil(void *codes, uint32_t elem, uint64_t count, int64_t rows, uint64_t *state) {
     uint32_t bits = bench_elem_bits(elem);
     for (int64_t i = 0; count && i < rows / 4 + 1; i++) {

@@ -23,15 +23,15 @@ static bool open_library(library *l, const char *path) {
     return true;
 }
 
-/* ---- which kernel of one build is which of the other ---- */
+/* ---- matching the kernels of one build to those of the other ---- */
 
 typedef struct names {
     const char *list[MOST_KERNELS];
     size_t count;
 } names;
 
-/* Lists the kernels of the device. Some builds list other devices' kernels too and say so in the
- * reason; these are left out. */
+/* Lists the kernels of the device. Some builds also list the kernels of other devices, and say so
+ * in the reason for refusing; the list omits these. */
 static names kernels_of(const library *l, const char *device) {
     static const char elsewhere[] = "runs on ";
     static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
@@ -63,8 +63,8 @@ static const char *take(names *from, const char *name) {
     return NULL;
 }
 
-/* Renamed kernels keep their rank: what is left over is matched in order where each build has as
- * many. */
+/* Matches the remaining kernels in order, if both builds have equally many. A renamed kernel keeps
+ * its place in the order. */
 static void match_in_order(session *s, names *old, names *new) {
     if (old->count != new->count) return;
     while (old->count) {

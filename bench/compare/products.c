@@ -1,4 +1,4 @@
-/* The products that are compared: a list, and then drawn ones. */
+/* The products that are compared: a fixed list, then random ones. */
 #include "compare.h"
 #include "data.h"
 
@@ -66,7 +66,7 @@ static pairs make_pairs(void) {
     return all;
 }
 
-/* ---- drawn ones ---- */
+/* ---- random products ---- */
 
 static uint32_t one_in(uint64_t *state, uint32_t n, uint32_t value) {
     return below(state, n) == 0 ? value : 0;
@@ -123,11 +123,11 @@ static product_shape draw(const pairs *all, uint64_t seed) {
     return s;
 }
 
-/* ---- all of them ---- */
+/* ---- all products ---- */
 
 static void visit_listed(session *s, const pairs *all,
                          void (*visit)(session *, const product_shape *)) {
-    static const char *const outputs[] = {"f32", "bf16", "bf16", "f16"}; /* by fill */
+    static const char *const outputs[] = {"f32", "bf16", "bf16", "f16"}; /* indexed by fill */
     for (size_t i = 0; i < all->count; i++)
         for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++)
             for (fill how = 0; how < FILLS; how++) {

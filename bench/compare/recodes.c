@@ -1,5 +1,5 @@
-/* Quantizing, dequantizing, the largest magnitude, and scales between layouts: what both builds
- * write. */
+/* Compares the bytes that both builds write when they quantize, dequantize, find the largest
+ * magnitude, and move scales between layouts. */
 #include "compare.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ typedef struct recode {
     int64_t rows, cols;
     uint32_t flags, threads;
     fill how;
-    bsmm_matrix src, dst, there[2]; /* host; on the device */
+    bsmm_matrix src, dst, there[2]; /* in host memory; `there` is on the device */
     float *amax, global;
 } recode;
 
@@ -134,7 +134,7 @@ enum { WIDE = sizeof wide / sizeof wide[0] };
 static const int64_t sizes[][2] = {{1, 32}, {5, 160}, {33, 97}, {130, 272}, {64, 1024}};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* One row and one size after another takes the next order, pitch, threads. */
+/* Varies order, stride and number of threads from one row and size to the next. */
 static void vary(recode *r, uint32_t turn) {
     r->from.order = turn % 5 == 1, r->to.order = turn % 7 == 1;
     r->from.extra_ld = turn % 4 == 2 ? 8 : 0, r->to.extra_ld = turn % 4 == 3 ? 12 : 0;

@@ -1,4 +1,4 @@
-/* The two builds' times, run after run of the one and of the other. */
+/* Times the two builds alternately, run by run. */
 #include "compare.h"
 
 #include <math.h>
@@ -7,9 +7,9 @@
 #include <sys/resource.h>
 
 typedef struct timed {
-    const char *formats[3]; /* of A, B, D */
-    int64_t sizes[3];       /* M, N, K */
-    bool packed, host;      /* host: on a GPU, what a run costs its caller */
+    const char *formats[3]; /* formats of A, B and D */
+    int64_t sizes[3];       /* M, N and K */
+    bool packed, host; /* host: on a GPU, time the host's cost of a run instead of the device's */
 } timed;
 
 #define PRODUCT(a, b, d, m, n, k) .formats = {a, b, d}, .sizes = {m, n, k}
@@ -56,8 +56,8 @@ static const timed rows[] = {
 typedef struct contender {
     session *s;
     prepared plan;
-    size_t runs;       /* of a batch */
-    bench_graph graph; /* of a GPU, if not the host is timed */
+    size_t runs;       /* number of runs in a batch */
+    bench_graph graph; /* a GPU's graph of runs, unless the host is timed */
 } contender;
 
 static bool queue_run(void *context, size_t turn) {
@@ -66,7 +66,7 @@ static bool queue_run(void *context, size_t turn) {
     return c->plan.build->plan_run(c->plan.plan, &c->plan.buffers) == BSMM_OK;
 }
 
-/* Seconds of a run; 0: it failed. */
+/* Returns the seconds of one run, or 0 if it failed. */
 static double time_batch(contender *c, bool graph) {
     if (graph) {
         bench_samples seconds = {0};
@@ -84,8 +84,8 @@ static double time_batch(contender *c, bool graph) {
     return done ? took / (double)c->runs : 0;
 }
 
-/* As many runs as take 0.2 ms, less than a scheduler's slice; on a GPU whose host is timed no more
- * than its queue holds. */
+/* Chooses the number of runs that take 0.2 ms, which is less than a scheduler's time slice. If a
+ * GPU's host is timed, the number does not exceed the length of its queue. */
 static bool calibrate(contender *c, contender *other) {
     static const double wanted = 2e-4;
     enum { MOST = 1 << 16, QUEUE = 256 };
@@ -103,10 +103,11 @@ static bool calibrate(contender *c, contender *other) {
     return true;
 }
 
-/* ---- pairs ---- */
+/* ---- pairs of batches ---- */
 
 typedef struct verdict {
-    double seconds[BUILDS], ratio, error; /* medians; of new / old */
+    /* medians; `ratio` is new / old, and `error` is its error */
+    double seconds[BUILDS], ratio, error;
     size_t kept;
 } verdict;
 
@@ -135,8 +136,8 @@ static double quantile(const double *values, size_t count, double q) {
     return value;
 }
 
-/* A half that took longer than the quicker quarter by more than this was disturbed, and its pair
- * is left out. */
+/* A batch that takes longer than the faster quarter of its build by more than this factor was
+ * disturbed. Its pair is discarded. */
 static const double disturbed = 1.15;
 
 static void discard(halves *pairs) {
@@ -153,7 +154,8 @@ static void discard(halves *pairs) {
     pairs->count = kept;
 }
 
-/* The error of a median: 1.25 standard deviations, here from the quartiles, over sqrt(n). */
+/* Computes medians, and the error of the median ratio: 1.25 standard deviations divided by sqrt(n).
+ * The standard deviation is derived from the quartiles. */
 static verdict judge(halves *pairs) {
     discard(pairs);
     size_t count = pairs->count;
@@ -170,14 +172,15 @@ static verdict judge(halves *pairs) {
     return v;
 }
 
-/* How often the scheduler took a processor from one of this process's threads. */
+/* Returns how often the scheduler has taken a processor from one of this process's threads. */
 static long interruptions(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return usage.ru_nivcsw;
 }
 
-/* False if a run failed. A pair during which threads were interrupted does not count. */
+/* Times one pair of batches. Returns false if a run failed. A pair during which threads were
+ * interrupted does not count. */
 static bool time_pair(contender *both, bool graph, int first, halves *pairs) {
     long before = interruptions();
     for (int turn = 0; turn < BUILDS; turn++) {
@@ -190,7 +193,7 @@ static bool time_pair(contender *both, bool graph, int first, halves *pairs) {
     return true;
 }
 
-/* Until there are enough pairs, or for so long. */
+/* Times pairs until there are enough, or until a time limit. */
 static bool time_pairs(contender *both, bool graph, int wanted, verdict *v) {
     static const double longest = 3;
     halves pairs = {.count = 0};
@@ -224,7 +227,8 @@ static bool time_both(session *s, contender *both, bool graph, verdict *v) {
     return done;
 }
 
-/* Beyond what the place of code in memory changes, and three times the error. */
+/* Returns "SLOWER" or "faster" if the difference exceeds three times its error, and also exceeds
+ * what the position of code in memory can change. */
 static const char *verdict_word(const verdict *v) {
     enum { LEAST = 10 };
     static const double placement = 0.02;
@@ -258,7 +262,8 @@ static product_shape shape_of(const timed *t, int threads) {
     return p;
 }
 
-/* Both get the same memory, the workspace too: where it lies changes times. */
+/* Prepares the plans of both builds with the same memory and workspace, because the address of
+ * memory affects times. */
 static bool prepare_both(session *s, product *p, contender *both) {
     for (int i = 0; i < BUILDS; i++) {
         both[i] = (contender){.s = s};

@@ -1,5 +1,6 @@
-/* A model for want of a real one: the names and shapes of two layers of a small BERT, normal random
- * values, and in every weight a few large input channels, as trained models have. */
+/* Generates a model if no real one is available: it has the names and shapes of two layers of a
+ * small BERT and normally distributed random values. Every weight has a few large input channels,
+ * as trained models do. */
 #include "job.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ static double next_normal(uint64_t *state) {
 }
 
 typedef struct tensor {
-    const char *name;   /* in a layer, behind "encoder.layer.N." */
+    const char *name;   /* name in a layer, after "encoder.layer.N." */
     int64_t rows, cols; /* rows 0: a vector */
     double mean, spread;
 } tensor;

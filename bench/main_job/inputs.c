@@ -1,5 +1,5 @@
-/* What the layers read: embeddings of tokens, and what a feed-forward's first half makes of them.
- */
+/* Computes the inputs of the layers: embeddings of tokens, and the output of the first half of a
+ * feed-forward block. */
 #include "job.h"
 
 #include <math.h>

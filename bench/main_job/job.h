@@ -1,5 +1,5 @@
-/* The main job: a model's linear layers, quantized, multiplied with real token embeddings, and
- * compared with double. */
+/* The main job of `make run`: it quantizes the linear layers of a model, multiplies them by real
+ * token embeddings, and compares the results with double. */
 #ifndef JOB_H
 #define JOB_H
 
@@ -11,11 +11,11 @@ enum { JOB_MAX_TOKENS = 128 };
 
 /* Prints "main job: ..." and ends the program with status 1. */
 void job_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* The same with the library's message when status is a failure. */
+/* Ends the program with the library's message if `status` is a failure. */
 void job_check(bsmm_status status, const char *what);
 void *job_alloc(size_t count, size_t size);
 
-/* A dense row-major fp32 matrix, and its description for the library. */
+/* A dense row-major fp32 matrix. job_matrix returns its description for the library. */
 typedef struct job_batch {
     int64_t rows, cols;
     float *values;
@@ -23,38 +23,42 @@ typedef struct job_batch {
 bsmm_matrix job_matrix(const job_batch *batch);
 job_batch job_batch_create(int64_t rows, int64_t cols);
 
-/* A matrix of the format with memory of its own (data, scales and a global scale of 1). */
+/* Creates a matrix of a format with memory of its own: data, scales, and a global scale of 1. */
 bsmm_matrix job_matrix_create(bsmm_format format, int64_t rows, int64_t cols);
 void job_matrix_destroy(bsmm_matrix *matrix);
 
-/* y[rows of x][rows of w] = x w^T, sums in double, by all threads. */
+/* Computes y[rows of x][rows of w] = x w^T in double, with all threads. */
 void job_multiply_exactly(const job_batch *x, const job_batch *w, double *y);
 
-/* Ids of a text's tokens, their number returned. WordPiece of the lower-cased text, up to
- * JOB_MAX_TOKENS, by a vocabulary of one token a line. */
+/* Tokenizes a text and returns the number of ids. It applies WordPiece to the lower-case text, with
+ * a vocabulary of one token per line, and stops at JOB_MAX_TOKENS. */
 size_t job_tokenize(const char *vocabulary_path, const char *text_path, int64_t *ids);
-/* Without a vocabulary: every word's hash, below `below`. */
+/* Tokenizes a text without a vocabulary: the id of a word is its hash modulo `below`. */
 size_t job_hash_words(const char *text_path, int64_t below, int64_t *ids);
 
-/* What the first layer of a BERT reads: word, position and type embeddings, normalised. */
+/* Returns the input of the first layer of a BERT: the normalized sum of word, position and type
+ * embeddings. */
 job_batch job_embed(const bsmm_file *model, const int64_t *ids, size_t count);
-/* What a layer's output.dense reads: gelu of its intermediate.dense on x. */
+/* Returns the input of a layer's output.dense: the gelu of its intermediate.dense applied to x. */
 job_batch job_feed_forward(const bsmm_file *model, const char *output_name, const job_batch *x);
 
-/* An fp32 weight of the model, mapped. */
+/* Returns an fp32 weight of the model, mapped from the file. */
 job_batch job_weight(const bsmm_file *model, const char *name);
 
 /* Writes a model of two layers with random weights and some large channels. */
 void job_generate(const char *path);
 
-/* What becomes of the model in one format. */
+/* Measured quality and speed of the model in one format. */
 typedef struct job_result {
-    double bits, weights;               /* stored bits, values */
-    double weight_signal, weight_noise; /* quantized weights against the model's */
-    double output_signal, output_noise; /* outputs against the model's in double */
-    double both_noise;                  /* the same with quantized activations too */
-    double exact_signal, exact_noise;   /* outputs against the same product in double */
-    double seconds;                     /* of all products with quantized weights */
+    double bits, weights; /* number of stored bits, and of values */
+    /* signal and noise of the quantized weights, compared with the model's */
+    double weight_signal, weight_noise;
+    /* signal and noise of the outputs, compared with the model's in double */
+    double output_signal, output_noise;
+    double both_noise; /* noise of the outputs if activations are quantized too */
+    /* signal and noise of the outputs, compared with the same GEMM in double */
+    double exact_signal, exact_noise;
+    double seconds; /* time of all GEMMs with quantized weights */
     uint64_t layers;
 } job_result;
 job_result job_measure(const bsmm_file *model, const bsmm_file *quantized, const job_batch *tokens);

@@ -1,6 +1,8 @@
-/* usage: bsmm_main_job MODEL VOCABULARY TEXT FORMAT=QUANTIZED...   (VOCABULARY "-": words are
- * hashed) bsmm_main_job --generate MODEL Prints one table: what each format makes of the model's
- * linear layers on the text's tokens. */
+/* Prints a table that shows the effect of each format on a model's linear layers, for the tokens of
+ * a text. If VOCABULARY is "-", words are hashed instead.
+ *
+ * usage: bsmm_main_job MODEL VOCABULARY TEXT FORMAT=QUANTIZED...
+ *        bsmm_main_job --generate MODEL */
 #include "job.h"
 
 #include <math.h>
@@ -8,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The library promises fp32 sums or better. Rounding each partial sum of K random terms makes a
- * relative error of about 2^-24 * sqrt(K / 6): 9.5e-7 at K = 1536, the longest sum here. */
+/* The largest relative error that the job accepts. The library promises the accuracy of fp32
+ * accumulators or better. Rounding each partial sum of K random terms causes a relative error of
+ * about 2^-24 * sqrt(K / 6): 9.5e-7 at K = 1536, the longest dot product here. */
 static const double promised_error = 1e-6;
 
 static double decibels(double signal, double noise) {
@@ -35,7 +38,7 @@ static void print_heading(const job_batch *tokens) {
         (long long)tokens->rows);
 }
 
-/* Returns whether the product is as exact as promised. */
+/* Prints one row. Returns true if the GEMMs are as exact as promised. */
 static bool print_result(const char *name, const job_result *r) {
     double error = sqrt(r->exact_noise / r->exact_signal);
     printf("%-13s %11.3f  %7.2f  %7.2f %7.2f  %12.1e  %11.3f  %6llu\n", name, r->bits / r->weights,
@@ -46,7 +49,7 @@ static bool print_result(const char *name, const job_result *r) {
     return error <= promised_error;
 }
 
-/* argument: FORMAT=QUANTIZED. */
+/* Runs one format. `argument` is FORMAT=QUANTIZED. */
 static bool run_format(const bsmm_file *model, const job_batch *tokens, char *argument) {
     char *path = strchr(argument, '=');
     if (!path) job_fail("%s: must be FORMAT=FILE", argument);

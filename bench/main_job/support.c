@@ -1,4 +1,4 @@
-/* Memory, failures and the product in double. */
+/* Memory, failures and the GEMM in double of the main job. */
 #include "job.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Words to tokens: BERT's WordPiece for plain English text. */
+/* Splits a text into tokens by BERT's WordPiece, for plain English text. */
 #include "job.h"
 
 #include <ctype.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 100 }; /* characters of a word */
+enum { LONGEST = 100 }; /* largest number of characters of a word */
 
 typedef struct entry {
     char *token;
@@ -14,7 +14,7 @@ typedef struct entry {
 } entry;
 
 typedef struct vocabulary {
-    char *text; /* the file; lines end in zeros */
+    char *text; /* content of the file, where zeros end the lines */
     entry *entries;
     size_t count;
 } vocabulary;
@@ -56,14 +56,15 @@ static vocabulary read_vocabulary(const char *path) {
     return v;
 }
 
-/* The id of a token, -1 if there is none. */
+/* Returns the id of a token, or -1 if there is none. */
 static int64_t find_token(const vocabulary *v, const char *token) {
     entry key = {.token = (char *)token};
     const entry *found = bsearch(&key, v->entries, v->count, sizeof key, compare_entries);
     return found ? found->id : -1;
 }
 
-/* The longest token that begins the rest of a word; its length goes to *length. */
+/* Returns the id of the longest token with which the rest of a word begins, and stores its length
+ * in *length. */
 static int64_t longest_token(const vocabulary *v, const char *rest, bool first, size_t *length) {
     char token[LONGEST + 3];
     for (*length = strlen(rest); *length > 0; (*length)--) {
@@ -74,7 +75,7 @@ static int64_t longest_token(const vocabulary *v, const char *rest, bool first, 
     return -1;
 }
 
-/* Appends a word's tokens, or [UNK]; returns the new count. */
+/* Appends a word's tokens, or [UNK]. Returns the new count. */
 static size_t add_word(const vocabulary *v, const char *word, int64_t *ids, size_t count) {
     size_t start = count, length = 0;
     for (const char *rest = word; *rest && count < JOB_MAX_TOKENS; rest += length) {
@@ -88,7 +89,8 @@ static size_t add_word(const vocabulary *v, const char *word, int64_t *ids, size
     return count;
 }
 
-/* The next word (letters and digits) or punctuation mark, lower-cased; NULL at the end. */
+/* Finds the next word (letters and digits) or punctuation mark, in lower case. Returns NULL at the
+ * end of the text. */
 static const char *next_word(const char *text, char word[LONGEST + 1]) {
     size_t length = 0;
     while (isspace((unsigned char)*text))

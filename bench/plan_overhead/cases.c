@@ -60,7 +60,7 @@ static bsmm_format format_of(const char *name) {
     return format;
 }
 
-/* Host memory, filled with a byte. */
+/* Allocates host memory and fills it with a byte. */
 static void *allocate(overhead_product *product, uint64_t bytes, int fill) {
     void *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
     if (!memory) overhead_fail("memory", "not to be had");
@@ -69,7 +69,7 @@ static void *allocate(overhead_product *product, uint64_t bytes, int fill) {
     return memory;
 }
 
-/* Elements are small values of every format, and scales are near 1. */
+/* Makes a matrix whose elements are small values in every format and whose scales are near 1. */
 static bsmm_matrix matrix_of(const char *name, int64_t rows, int64_t cols,
                              overhead_product *product) {
     enum { SMALL = 0x31, E8M0_ONE = 127, E4M3_ONE = 0x38, F32_SMALL = 0x3f };
@@ -89,7 +89,7 @@ static bsmm_matrix matrix_of(const char *name, int64_t rows, int64_t cols,
     return m;
 }
 
-/* The matrix where the device has its memory. */
+/* Returns a matrix in the device's memory. */
 static bsmm_matrix place(bench_device *queued, const bsmm_matrix *host) {
     bsmm_matrix there = *host;
     if (queued && !bench_device_put(queued, host, true, &there))

@@ -1,12 +1,13 @@
-/* Host time of bsmm_plan_run, for products so small that it shows.
+/* Measures the host's time for bsmm_plan_run, with GEMMs so small that it dominates.
  *
  *     bsmm_plan_overhead [DEVICE]               times every product
  *     bsmm_plan_overhead DEVICE RUNS [PRODUCT]  runs each, or one by its number, RUNS times without
  *                                               timing it: for tools that count instructions
  *
- * DEVICE is cpu unless given. On the cpu the second figure is a run of a product with no
- * rows, which is checked and not computed. On a GPU it is as many launches of an empty kernel as
- * the run has, queued in turn with the runs. Each figure is the least of many batches. */
+ * DEVICE is cpu by default. The second number is a baseline. On the cpu it is a run of a GEMM
+ * without rows, which is validated but not computed. On a GPU it is the time to launch as many
+ * empty kernels as the run launches, interleaved with the runs. Each number is the minimum over
+ * many batches. */
 #include "overhead.h"
 
 #include <stdio.h>
@@ -30,8 +31,8 @@ static void launch(bench_device *queued, size_t count) {
         overhead_fail("launch", bench_device_error());
 }
 
-/* Nanoseconds of one run in the fastest batch, and of `launches` empty kernels or, where there are
- * none, of a run of `empty`. */
+/* Measures the nanoseconds of one run in the fastest batch. Also measures the baseline: `launches`
+ * empty kernels, or a run of `empty` if launches is 0. */
 static void measure(const overhead_product *product, const overhead_product *empty,
                     bench_device *queued, size_t launches, double best[2]) {
     best[0] = best[1] = 1e30;

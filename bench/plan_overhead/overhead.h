@@ -1,4 +1,4 @@
-/* The parts of bsmm_plan_overhead: products, and how many launches a run of each has. */
+/* The parts of bsmm_plan_overhead: the products, and the number of launches in a run of each. */
 #ifndef OVERHEAD_H
 #define OVERHEAD_H
 
@@ -9,35 +9,35 @@
 /* ---- products (cases.c) ---- */
 
 typedef struct overhead_case {
-    const char *a, *b; /* formats, or "f32" and "bf16" */
+    const char *a, *b; /* names of presets, or "f32" and "bf16" */
     int64_t m, n, k;
-    const char *kernel; /* forced, without its device; NULL: the best */
+    const char *kernel; /* name of the kernel to use, without its device; NULL: the best */
     uint32_t compute, packed;
 } overhead_case;
 
-/* The products of the host, or of other devices; NULL past the last. */
+/* Returns a product for the host or for other devices, or NULL past the last one. */
 const overhead_case *overhead_case_at(bool is_host, size_t index);
 
-/* A plan and everything that a run of it needs. */
+/* A plan and all buffers of its runs. */
 typedef struct overhead_product {
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    void *memory[8]; /* of the host */
+    void *memory[8]; /* host memory */
     size_t count;
 } overhead_product;
 
-/* queued: NULL for the host. False where the device has no kernel for the case, with the library's
- * message. */
+/* Makes a product. `queued` is NULL for the host. Returns false, with the library's message, if the
+ * device has no kernel for it. */
 bool overhead_make(const overhead_case *c, const char *device, bench_device *queued, int64_t rows,
                    overhead_product *product);
 void overhead_destroy(overhead_product *product);
 
-/* Ends the program. */
+/* Prints a message and ends the program. */
 void overhead_fail(const char *what, const char *why);
 
 /* ---- launches (launches.c) ---- */
 
-/* How many kernels the work of one run is; 0 where the driver does not say. */
+/* Returns the number of kernels that one run launches, or 0 if the driver does not tell. */
 size_t overhead_count_launches(bench_device *queued, const overhead_product *product);
 
 #endif

@@ -1,4 +1,5 @@
-/* One cell: plan, operands that rotate beyond the device's cache, a graph of runs, its times. */
+/* Runs one cell: a plan, operands that rotate so that they exceed the device's cache, a graph of
+ * runs, and its times. */
 #include "surface.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 enum { BURSTS = 3, LAUNCHES = 4 };
 static const double steady_seconds = 60e-3;
 
-/* One buffer in as many copies as there are sets of operands. */
+/* A buffer that exists once in each set of operands. */
 typedef struct rotating {
     uint8_t *memory;
     uint64_t stride;
@@ -17,7 +18,7 @@ typedef struct work {
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bsmm_matrix a, b, d;
-    rotating data[3], scales[2], packed; /* data: of A, B, D */
+    rotating data[3], scales[2], packed; /* data: those of A, B and D */
     uint64_t packed_bytes;
     size_t sets;
 } work;
@@ -102,7 +103,7 @@ static bsmm_status find_sizes(bsmm_matrix *m) {
     return status || !m->format.scale ? status : bsmm_scale_bytes(m, &m->scale_bytes);
 }
 
-/* A plan whose B is packed ahead if its kernel packs. */
+/* Makes a plan. Its B is packed in advance if the kernel packs. */
 static bsmm_status make_plan(work *w) {
     bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
     desc.a = &w->a, desc.b = &w->b, desc.d = &w->d;

@@ -1,11 +1,11 @@
-/* Reads cells, a line each, from the standard input and prints a JSON line for each.
+/* Reads cells from standard input, one per line, and prints a JSON line for each.
  *
  *     bsmm_surface DEVICE < cells
  *
  * A line holds the formats of A, B and D, then M, N and K: "bf16 mxfp4 bf16 16 4096 4096". A format
- * is a preset, an element alone, or ELEMENT/f32/ROWSxCOLS for fp32 scales of such blocks, where 0
- * columns mean a whole row. The first line of the output is the machine's: the speed of copying
- * device memory, and the peer's products of 8192 x 8192 x 8192. */
+ * is a preset, an element, or ELEMENT/f32/ROWSxCOLS for fp32 scales of blocks of this shape, where
+ * 0 columns mean a whole row. The first line of the output describes the machine: the speed of
+ * copying device memory, and the peer's GEMMs of 8192 x 8192 x 8192. */
 #include "surface.h"
 
 #include <stdio.h>

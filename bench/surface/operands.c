@@ -1,5 +1,6 @@
-/* Random operands. Each type has one pool of random codes on the device; operands are copies of
- * parts of it, so that a cell of any size is filled at the speed of device memory. */
+/* Makes random operands. Each type has one pool of random codes on the device, and operands are
+ * copies of parts of the pool. A cell of any size is therefore filled at the speed of device
+ * memory. */
 #include "data.h"
 #include "surface.h"
 
@@ -7,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARIETY = 4096, SCALES = 24 /* pools from here on are of scales */ };
+enum { VARIETY = 4096, SCALES = 24 /* index of the first pool of scales */ };
 static const uint64_t pool_bytes = (uint64_t)32 << 20;
 
-/* A finite code. Types of more than 8 bits take values near 1, smaller types any value. */
+/* Returns a random finite code. Types of more than 8 bits take values near 1, and smaller types any
+ * value. */
 static uint32_t element_code(uint32_t elem, uint64_t *state) {
     uint32_t code = 0, bits = bench_elem_bits(elem);
     double value = INFINITY;
@@ -26,7 +28,7 @@ static uint32_t element_code(uint32_t elem, uint64_t *state) {
     return code;
 }
 
-/* A scale from 1/8 to 8. */
+/* Returns a random scale from 1/8 to 8. */
 static uint32_t scale_code(uint32_t scale, uint64_t *state) {
     uint32_t code = 0, random = (uint32_t)(bench_next_bits(state) >> 32);
     float value = ldexpf(1 + (float)(random & 7) / 8, (int)(random >> 8) % 6 - 3);
@@ -35,7 +37,7 @@ static uint32_t scale_code(uint32_t scale, uint64_t *state) {
     return code;
 }
 
-/* A stream of codes of `bits` bits, the least significant bit first. */
+/* Fills memory with a stream of random codes of `bits` bits, least significant bit first. */
 static void fill_stream(uint8_t *memory, const uint32_t *codes, uint32_t bits, uint64_t *state) {
     uint64_t pending = 0, random = 0;
     uint32_t held = 0, left = 0;
