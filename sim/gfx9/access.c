@@ -1,5 +1,5 @@
-/* What memory instructions share. Bits of results are those of the formats; f16 and bf16 round to
- * even. */
+/* Functions that the memory instructions of the simulator share. Results have exactly the bits of
+ * their formats, and f16 and bf16 round to nearest even. */
 #include "access.h"
 #include "floats.h"
 
@@ -109,7 +109,7 @@ void gfx9_result(gfx9_wave *w, uint32_t reg, uint32_t count, uint64_t exec, int 
         w->late_v[reg + k]++;
 }
 
-/* ---- what waits: delivered by s_waitcnt ---- */
+/* ---- pending results of loads, which s_waitcnt delivers ---- */
 static void arrive(gfx9_wave *w, gfx9_pending *p) {
     if (p->smem) {
         for (uint32_t k = 0; k < p->count; k++)
@@ -140,7 +140,8 @@ static uint32_t random_below(gfx9_wave *w, uint32_t n) {
     return (uint32_t)((w->random >> 33) % n);
 }
 
-/* Vector memory returns in order; so does LDS; scalar memory in any order. */
+/* Delivers pending results until at most `vm` and `lgkm` of them remain. Vector memory returns in
+ * order, and so does LDS; scalar memory returns in any order. */
 void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
     for (;;) {
         uint32_t in_vm = 0, in_lgkm = 0, smem = 0, first_vm = ~0u, first_lds = ~0u, first_smem = 0;
@@ -168,7 +169,7 @@ void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
 
 gfx9_pending *gfx9_postpone(gfx9_wave *w) {
     if (w->pending_count == w->pending_room)
-        return NULL; /* Counters saturate at 63: nothing waits longer. */
+        return NULL; /* the counters saturate at 63, so nothing is pending for longer */
     gfx9_pending *p = &w->pending[w->pending_count++];
     p->vm = p->lgkm = p->smem = p->to_lds = 0, p->count = 0, p->mask = ~0u;
     return p;

@@ -1,4 +1,5 @@
-/* What memory instructions share: atomics, widening of loaded bytes, results that come late. */
+/* Functions that the memory instructions of the simulator share: atomics, extension of loaded
+ * bytes, and results that arrive late. */
 #ifndef SIM_GFX9_ACCESS_H
 #define SIM_GFX9_ACCESS_H
 #include "sim.h"
@@ -30,19 +31,20 @@ enum gfx9_atomic {
     AT_CMPSWAP_F32,
     AT_CMPSWAP_F64
 };
-/* The new value, from the old one and one or two operands; 32 or 64 bits. */
+/* Returns the new value of an atomic operation on 32 or 64 bits, from the old value and one or two
+ * operands. */
 uint64_t gfx9_atomic_value(int what, uint64_t old, uint64_t data, uint64_t data2, int bytes);
 
-/* How loaded bytes become a register: signed or not; into the low or high half, keeping the other.
- */
+/* How loaded bytes become a register: sign-extended or not; as a whole, or in the low or high half
+ * while the other half keeps its value. */
 enum { FORM_PLAIN, FORM_SIGNED = 1, FORM_LOW = 2, FORM_HIGH = 4 };
 uint32_t gfx9_widened(uint32_t raw, int bytes, int form);
 
 typedef struct {
     uint32_t data[16][LANES];
 } gfx9_loaded;
-/* Writes `count` registers from `reg` for the lanes of `exec`, at once or when its counters allow.
- */
+/* Writes `count` registers, beginning at `reg`, for the lanes in `exec`: at once, or when the wait
+ * counters deliver them. */
 void gfx9_result(gfx9_wave *w, uint32_t reg, uint32_t count, uint64_t exec, int form,
                  const gfx9_loaded *loaded, bool vm, bool lgkm);
 #endif

@@ -1,5 +1,6 @@
-/* Findings that hardware leaves unsaid: registers used before the wait for their load, LDS shared
- * without a barrier, and reads of what was never written. */
+/* Finds errors that hardware does not report: registers that are used before the wait for their
+ * load, LDS that waves share without a barrier, and reads of registers or memory that were never
+ * written. */
 #include "check.h"
 #include <string.h>
 
@@ -10,7 +11,8 @@ static bool late(const gfx9_wave *w, const gfx9_operand *o) {
     return false;
 }
 
-/* Loads return in order, so a load may be given a register that an earlier one still writes. */
+/* Returns true if a load may write this register although an earlier load is still pending. Loads
+ * return in order, so the last one wins. */
 static bool only_loads(const gfx9_inst *i, uint32_t operand) {
     const int cost = i->row->cost;
     return operand == 0 && (cost == COST_VMEM || cost == COST_LDS || cost == COST_SMEM);
@@ -32,8 +34,9 @@ static void check_written(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* Nothing stalls a vector instruction that uses what a matrix instruction has not written yet. C
- * may follow sooner: another matrix instruction takes it from the pipeline. */
+/* Reports an instruction that uses a matrix instruction's result too early. Hardware does not stall
+ * a vector instruction for it. Only C of another matrix instruction may follow sooner, because the
+ * pipeline forwards it. */
 static void check_states(gfx9_wave *w, const gfx9_inst *i) {
     const bool matrix = i->row->cost == COST_MFMA;
     for (uint32_t k = matrix; k < (matrix ? 3u : i->operand_count); k++) {
@@ -66,9 +69,10 @@ void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change) {
         w->group->shadow[at + k].late = (uint8_t)(w->group->shadow[at + k].late + change);
 }
 
-/* `write`: 0 a read, 1 a write, 2 an atomic. Two waves may not touch a byte between two barriers
- * unless both read, both by atomics, or both write the same value: compilers store what several
- * waves hold. */
+/* Returns a description of a race, or NULL. `write` is 0 for a read, 1 for a write and 2 for an
+ * atomic. Two waves must not access a byte between two barriers, unless both read, both use
+ * atomics, or both write the same value. The last case is legal because compilers let several waves
+ * store a value that all of them hold. */
 static const char *conflict(const gfx9_shadow *s, uint32_t epoch, uint8_t wave, int write,
                             bool same) {
     if (s->write_epoch == epoch && s->writer != wave && !(write == 2 && s->atomic) &&

@@ -1,10 +1,12 @@
-/* Conversions to and from 8, 6 and 4 bits, with and without a scale (gfx950's v_cvt_scalef32_*). */
+/* Conversions to and from formats of 8, 6 and 4 bits, with and without a scale (gfx950's
+ * v_cvt_scalef32_*). */
 #include "floats.h"
 #include "sim.h"
 
 enum direction { WIDEN, NARROW };
-/* A row's d is the direction, a the small format (before fnuz), b the wide type, c whether the
- * rounding is stochastic; size counts elements, form says whether there is a scale (2: 2xpk16). */
+/* Fields of a row in the table of conversions: d is the direction, a the small format (before fnuz
+ * is chosen), b the wide type, and c is nonzero for stochastic rounding. `size` is the number of
+ * elements, and `form` says if there is a scale (2 means 2xpk16). */
 enum { OVFL_BIT = 23 };
 
 static enum gfx9_small format_of(const gfx9_wave *w, const gfx9_row *row) {
@@ -45,7 +47,7 @@ static uint32_t lane_value(const gfx9_wave *w, const gfx9_operand *o, int l) {
     return o->place == VGPR ? w->v[o->reg][l] : (uint32_t)gfx9_scalar(w, o, F32);
 }
 
-/* 2^(exponent of the scale - 127); the exponent of NaN and infinity makes NaN. */
+/* Returns 2^(exponent of the scale - 127). A scale that is NaN or infinite gives NaN. */
 static double factor(uint32_t scale) {
     const uint32_t e = scale >> 23 & 255;
     return e == 255 ? (double)NAN : ldexp(1, (int)e - 127);
@@ -55,8 +57,8 @@ static uint32_t next_random(uint32_t v) {
     return (v << 1) ^ (v >> 31 ? 197u : 0);
 }
 
-/* The result's bits, a lane's registers side by side; `shift` and `bits` say which of them change.
- */
+/* The bits of a result, with the registers of a lane side by side. `shift` and `bits` say which
+ * bits change. */
 typedef struct {
     uint32_t word[32];
 } packed;
@@ -106,7 +108,7 @@ static double narrow_source(const gfx9_wave *w, const gfx9_inst *i, int l, uint3
     const uint32_t bits = bits_of(row->b);
     uint32_t which = 1, at = k;
     if (row->form == 2)
-        which = 1 + k % 2, at = k / 2; /* 2xpk16 takes turns. */
+        which = 1 + k % 2, at = k / 2; /* 2xpk16 takes elements alternately from two sources */
     else if (row->size == 2 && row->b == F32 && !row->c)
         which = 1 + k, at = 0;
     const gfx9_operand *o = &i->op[which];
@@ -141,7 +143,8 @@ static void execute(gfx9_wave *w, const gfx9_inst *i) {
         if (exec >> l & 1) (i->row->d == WIDEN ? widen_lane : narrow_lane)(w, i, l);
 }
 
-/* 16 bits with noise added below the mantissa; the half that op_sel names changes. */
+/* Converts f32 to 16 bits and adds noise below the mantissa. Only the half that op_sel names
+ * changes. */
 static void execute_noise16(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     for (int l = 0; l < LANES; l++) {

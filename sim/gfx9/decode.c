@@ -126,7 +126,8 @@ static bool parse_operand(char *t, gfx9_operand *o) {
 
 uint64_t gfx9_constant(const gfx9_operand *o, int type) {
     if (o->real) {
-        const bool turns = o->number > 0.159 && o->number < 0.16; /* 1 / (2 pi), printed in short */
+        /* the constant 1 / (2 pi), which LLVM prints with few digits */
+        const bool turns = o->number > 0.159 && o->number < 0.16;
         const double d = o->number;
         const float f = (float)d;
         uint64_t wide;
@@ -154,7 +155,8 @@ static int list(const char *t, int *values) {
     return n;
 }
 
-/* op_sel and its kin name the sources in order; a fourth entry of op_sel is the destination's. */
+/* Sets op_sel and similar modifiers. They list the sources in order, and a fourth entry of op_sel
+ * is for the destination. */
 static void spread(gfx9_inst *i, const char *t, int which) {
     int values[8] = {0}, n = list(t, values);
     const int sources = i->operand_count - 1;
@@ -247,7 +249,8 @@ static bool parse_modifier(gfx9_inst *i, const char *t) {
     return parse_dpp(i, t);
 }
 
-/* Splits at blanks outside brackets; `operand` says whether a comma (or the name) came before. */
+/* Returns the next token. Tokens end at blanks and commas outside brackets. *operand tells if a
+ * comma (or the instruction's name) comes before the next token. */
 static char *token(char **p, bool *operand) {
     char *t = *p;
     while (*t == ' ' || *t == '\t')
@@ -288,7 +291,8 @@ static bool parse(gfx9_inst *i, char *text) {
     i->row = gfx9_find_row(name, length);
     if (!i->row) return false;
     const bool words = takes_words(name);
-    /* Of the operands of v_add_co_u32 and its kin the second is where the carry goes. */
+    /* the second operand of v_add_co_u32 and similar instructions is the destination of the
+     * carry */
     i->first =
         length > 7 && memcmp(name, "v_", 2) == 0 && (strstr(name, "_co_u32") != NULL) ? 2 : 1;
     after_comma = true;
@@ -313,7 +317,8 @@ static bool parse(gfx9_inst *i, char *text) {
     return true;
 }
 
-/* LLVM marks operands that the encoding holds and the processor should not see. */
+/* Removes LLVM's remarks, which mark operands that are part of the encoding but that the processor
+ * ignores. */
 static void strip_remarks(char *text) {
     for (char *from; (from = strstr(text, "/*")) != NULL;) {
         char *to = strstr(from, "*/");
@@ -351,7 +356,8 @@ static bool take(void *user, uint64_t address, uint32_t bytes, const char *text)
     if (!i->text) return false;
     snprintf(copy, sizeof copy, "%s", i->text);
     strip_remarks(copy);
-    if (!bytes || !parse(i, copy)) i->row = NULL; /* Stops the kernel where it comes here. */
+    /* executing the instruction stops the kernel with an error */
+    if (!bytes || !parse(i, copy)) i->row = NULL;
     return true;
 }
 
@@ -360,7 +366,8 @@ static int by_address(const void *a, const void *b) {
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Branches hold their distance in words, counted from the next instruction. */
+/* Finds the target of a branch. Branches hold their distance in words, counted from the next
+ * instruction. */
 static void resolve(gfx9_object *object, gfx9_inst *i) {
     if (!i->row || i->row->cost != COST_BRANCH) return;
     const uint64_t to = i->address + 4 + (uint64_t)(4 * (int64_t)(int16_t)i->word[0]);

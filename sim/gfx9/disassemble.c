@@ -1,5 +1,5 @@
-/* Turns functions' bytes into text with LLVM's disassembler, in a child process: it crashes on some
- * bytes that are no instruction, and a damaged code object may hold any. */
+/* Disassembles functions by LLVM in a child process. LLVM crashes on some bytes that are no
+ * instruction, and a damaged code object may contain any bytes. */
 #include "disassemble.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,8 +39,8 @@ static bool open_llvm(char *error) {
     return true;
 }
 
-/* What the child sends for each instruction, before its text; `bytes` is 0 where LLVM knows none.
- */
+/* What the child process sends for each instruction, before its text. `bytes` is 0 if LLVM does not
+ * know the instruction. */
 typedef struct {
     uint64_t address;
     uint32_t bytes, length;

@@ -1,5 +1,6 @@
-/* Launches a grid: builds each workgroup's arguments and registers, and runs its waves in turn.
- * Host threads share the workgroups, but for kernels with atomics, whose order must not change. */
+/* Launches a grid: prepares the arguments and registers of each workgroup, and runs its waves
+ * round-robin. Host threads divide the workgroups among them, except for kernels with atomics,
+ * whose order must not change. */
 #include "check.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static void fill_hidden(const gfx9_kernel *k, const gfx9_launch *launch, uint8_t
                 memcpy(to + k->args[a].offset, &values[v].value, k->args[a].size);
 }
 
-/* The AQL packet that dispatch_ptr names. */
+/* Fills the AQL packet to which dispatch_ptr points. */
 static void fill_packet(const job *j, uint8_t *p) {
     const gfx9_launch *l = j->launch;
     for (size_t d = 0; d < 3; d++) {
@@ -109,7 +110,7 @@ static void start_wave(const job *j, gfx9_group *g, uint32_t n, const uint32_t i
     gfx9_wave *w = &g->waves[n];
     gfx9_pending *pending = w->pending;
     uint8_t *scratch = w->scratch;
-    memset(w->v, 0xcd, sizeof w->v); /* Registers hold no zeros on hardware either. */
+    memset(w->v, 0xcd, sizeof w->v); /* registers hold no zeros on hardware either */
     memset((char *)w + sizeof w->v, 0, sizeof *w - sizeof w->v);
     w->pending = pending, w->pending_room = pending ? PENDING : 0, w->scratch = scratch,
     w->scratch_size = j->kernel->scratch;
@@ -136,7 +137,8 @@ static bool release_barrier(gfx9_group *g) {
         else if (!waiting)
             waiting = w;
     }
-    /* Hardware lets the others go on; a kernel that means it is rare. */
+    /* Report a barrier that some waves never reach. Hardware releases the waiting waves, but a
+     * kernel that intends this is rare. */
     if (waiting && ended && g->checks) {
         waiting->stop = STOP_NO;
         gfx9_stop(waiting, &g->object->code[waiting->pc - 1],
@@ -154,7 +156,7 @@ static bool run_group(job *j, gfx9_group *g) {
     for (;;) {
         bool ran = false;
         for (uint32_t k = 0; k < g->wave_count; k++) {
-            /* Under checks the seed turns the order of the waves. */
+            /* if checks are on, the seed rotates the order of the waves */
             gfx9_wave *w =
                 &g->waves[(k + (g->checks ? j->launch->seed + g->epoch : 0)) % g->wave_count];
             if (w->stop == STOP_END || w->stop == STOP_BARRIER) continue;

@@ -1,4 +1,4 @@
-/* The small formats: one table, widening and narrowing for all of them. */
+/* The float formats of 8, 6 and 4 bits: one table, and the conversions for all of them. */
 #include "floats.h"
 
 const gfx9_format gfx9_formats[] = {
@@ -24,7 +24,8 @@ static uint32_t largest(gfx9_format f) {
     return f.infinity ? all - (1u << f.mantissa) : f.nan ? all - 1 : all;
 }
 
-/* |v| in units of the spacing at its size, rounded; the code is then its exponent's plus that. */
+/* Returns the code of a magnitude: the code of its exponent plus the rounded number of units in the
+ * last place. */
 static uint32_t round_code(double v, gfx9_format f, int stochastic, uint32_t noise) {
     int e;
     frexp(v, &e);

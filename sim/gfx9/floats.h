@@ -1,5 +1,5 @@
-/* Conversions between formats of floats, as loops over lanes take them: no branches in the common
- * ones. */
+/* Conversions between float formats, written for loops over lanes: the common ones have no
+ * branches. */
 #ifndef SIM_GFX9_FLOATS_H
 #define SIM_GFX9_FLOATS_H
 #include <math.h>
@@ -36,7 +36,8 @@ static inline float gfx9_f16_to_f32(uint32_t h) {
     return gfx9_float(u | sign);
 }
 
-/* To nearest even. Subnormal results are rounded by an addition whose last bit is worth 2^-24. */
+/* Converts f32 to f16, rounding to nearest even. For a subnormal result an addition rounds at the
+ * bit of value 2^-24. */
 static inline uint32_t gfx9_f32_to_f16(float f) {
     const uint32_t u = gfx9_bits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
     const uint32_t normal = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
@@ -45,7 +46,7 @@ static inline uint32_t gfx9_f32_to_f16(float f) {
     return sign | (a >= 0x477ff000 ? nan : a >= 0x38800000 ? normal : small);
 }
 
-/* Toward zero. */
+/* Converts f32 to f16, rounding toward zero. */
 static inline uint32_t gfx9_f16_chopped(float a) {
     const uint32_t u = gfx9_bits(a), e = u >> 23 & 255;
     if (e == 255) return gfx9_f32_to_f16(a);
@@ -62,19 +63,19 @@ static inline uint32_t gfx9_f32_to_bf16(float f) {
     return (u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
 }
 
-/* A small float format; docs of the values stand in docs/SIMULATOR.md. */
+/* The float formats of at most 8 bits; docs/SIMULATOR.md describes their values. */
 enum gfx9_small { FP8, BF8, FP8_FNUZ, BF8_FNUZ, FP6, BF6, FP4 };
 typedef struct {
     int exponent, mantissa, bias;
-    int fnuz, infinity,
-        nan; /* nan: whether all ones (or, with infinity, the last exponent) mean one */
+    /* nan: nonzero if a code of all ones (or, with infinity, the highest exponent) means NaN */
+    int fnuz, infinity, nan;
 } gfx9_format;
 extern const gfx9_format gfx9_formats[];
 
 float gfx9_widen(uint32_t code, enum gfx9_small format);
-/* Rounds to nearest even, or, where `stochastic`, adds the noise's high bits below the mantissa.
- * Too large values become the largest one if `saturate`, else infinity or NaN as the format has
- * them. */
+/* Converts a value to a small format. Rounds to nearest even or, if `stochastic` is set, adds the
+ * high bits of the noise below the mantissa. A value that is too large becomes the largest finite
+ * one if `saturate` is set, else infinity or NaN, whichever the format has. */
 uint32_t gfx9_narrow(double v, enum gfx9_small format, int saturate, int stochastic,
                      uint32_t noise);
 #endif

@@ -1,5 +1,5 @@
-/* HIP's devices, memory, streams and events. A call has done its work when it returns: streams
- * order nothing that is not already done. */
+/* HIP's devices, memory, streams and events. Every call completes its work before it returns, so
+ * streams have nothing to order. */
 #include "hip.h"
 #include "sim.h"
 #include <stdarg.h>
@@ -82,7 +82,7 @@ HIP hipError_t hipMemGetInfo(size_t *available, size_t *total) {
     return total ? hipDeviceTotalMem(total, 0) : hipSuccess;
 }
 
-/* Numbers of hipDeviceAttribute_t of ROCm 6; what is not here is 0. */
+/* Values of hipDeviceAttribute_t in ROCm 6. An attribute that is missing here is 0. */
 typedef struct {
     int attribute, gfx942, gfx950;
 } attribute;
@@ -90,10 +90,10 @@ static const attribute attributes[] = {
     {56, 1024, 1024}, /* MaxThreadsPerBlock */
     {26, 1024, 1024},
     {27, 1024, 1024},
-    {28, 1024, 1024}, /* MaxBlockDim */
+    {28, 1024, 1024}, /* the previous three lines are MaxBlockDimX, Y and Z */
     {29, 2147483647, 2147483647},
     {30, 65535, 65535},
-    {31, 65535, 65535},  /* MaxGridDim */
+    {31, 65535, 65535},  /* the previous three lines are MaxGridDimX, Y and Z */
     {63, 304, 256},      /* MultiprocessorCount */
     {74, 65536, 163840}, /* MaxSharedMemoryPerBlock */
     {87, 64, 64},        /* WarpSize */
@@ -138,7 +138,8 @@ HIP hipError_t hipHostFree(void *at) {
     return release(at);
 }
 
-/* A device pointer's bytes must lie inside one allocation; other pointers are the host's. */
+/* Returns an error if the bytes at a device pointer are not all in one allocation. All other
+ * pointers are the host's. */
 static hipError_t check_range(const void *at, size_t bytes, const char *name) {
     uint64_t begin, size;
     if (bytes && !at) return hip_fail(hipErrorInvalidValue, "%s is NULL", name);

@@ -1,4 +1,5 @@
-/* HIP's entries that the simulator has: types and numbers as in HIP's public headers. */
+/* The functions of HIP that the simulator implements. Types and constants are those of HIP's public
+ * headers. */
 #ifndef SIM_GFX9_HIP_H
 #define SIM_GFX9_HIP_H
 #include <stddef.h>
@@ -26,11 +27,11 @@ typedef struct hip_function *hipFunction_t;
 typedef void *hipDeviceptr_t;
 
 #define HIP __attribute__((visibility("default")))
-/* This thread's last failure in words: what a program of tests reads. */
+/* Returns the last failure of this thread in words. Test programs read it. */
 HIP const char *bsmm_sim_message(void);
-/* Instructions that all launches of this process have executed. */
+/* Returns the number of instructions that all launches of this process have executed. */
 HIP uint64_t bsmm_sim_steps(void);
-/* The opcodes of the tables in order of their names; NULL after the last. */
+/* Returns an opcode of the tables, in the order of their names, or NULL past the last one. */
 HIP const char *bsmm_sim_row(unsigned number);
 hipError_t hip_fail(hipError_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

@@ -1,5 +1,5 @@
-/* HIP's modules and launches. BSMM_SIM_CHECKS=0 leaves out the findings, BSMM_SIM_SEED varies the
- * order of what hardware leaves open, BSMM_SIM_LIMIT caps a wave's instructions. */
+/* HIP's modules and launches. BSMM_SIM_CHECKS=0 disables the checks, BSMM_SIM_SEED varies the order
+ * of events that hardware does not define, and BSMM_SIM_LIMIT limits the instructions of a wave. */
 #include "hip.h"
 #include "sim.h"
 #include <errno.h>
@@ -27,7 +27,7 @@ const char *bsmm_sim_row(unsigned number) {
     return gfx9_row_name(number);
 }
 
-/* The image's length, from its headers: HIP passes none. */
+/* Returns the length of an ELF image according to its headers, because HIP does not pass it. */
 static size_t image_size(const uint8_t *image) {
     uint64_t at;
     uint16_t size, count;
@@ -111,7 +111,7 @@ HIP hipError_t hipModuleGetGlobal(hipDeviceptr_t *at, size_t *size, hipModule_t 
     return hip_fail(hipErrorNotFound, "the module has no variable %s", name);
 }
 
-/* LOCAL_SIZE_BYTES, NUM_REGS, SHARED_SIZE_BYTES, MAX_THREADS of HIP's enum. */
+/* Implements LOCAL_SIZE_BYTES, NUM_REGS, SHARED_SIZE_BYTES and MAX_THREADS of HIP's enum. */
 HIP hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f) {
     if (!value || !f) return hip_fail(hipErrorInvalidValue, "value or function is NULL");
     const gfx9_kernel *k = f->kernel;
@@ -123,7 +123,7 @@ HIP hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f) {
     return hipSuccess;
 }
 HIP hipError_t hipFuncSetAttribute(const void *f, int attribute, int value) {
-    (void)f, (void)attribute, (void)value; /* LDS needs no opt-in. */
+    (void)f, (void)attribute, (void)value; /* LDS needs no opt-in */
     return hipSuccess;
 }
 
@@ -139,7 +139,7 @@ static bool gather(const gfx9_kernel *k, void **params, uint8_t *to, size_t room
     return true;
 }
 
-/* The second form: {POINTER 1, buffer, SIZE 2, &size, END 3}. */
+/* Reads the arguments of a launch in its second form: {POINTER 1, buffer, SIZE 2, &size, END 3}. */
 static bool gather_extra(void **extra, const void **buffer, size_t *size) {
     *buffer = NULL, *size = 0;
     for (; (uintptr_t)*extra != 3; extra += 2) {

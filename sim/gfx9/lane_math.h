@@ -1,4 +1,4 @@
-/* What the rows of valu.def call: each works on one lane. */
+/* The functions that the rows of valu.def call. Each computes one lane. */
 #ifndef SIM_GFX9_LANE_MATH_H
 #define SIM_GFX9_LANE_MATH_H
 #include "floats.h"
@@ -38,7 +38,8 @@ static inline uint32_t first_sign(int32_t v) {
     const uint32_t u = (uint32_t)(v < 0 ? ~v : v);
     return u ? (uint32_t)__builtin_clz(u) : ~0u;
 }
-/* A selector of 0 to 7 takes a byte of {a, b}; 8 to 11 a sign; 12 zero; above all ones. */
+/* Computes v_perm_b32. A selector of 0 to 7 takes a byte of {a, b}, 8 to 11 repeat a sign bit, 12
+ * gives zero, and a larger one gives all ones. */
 static inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selectors) {
     const uint64_t both = (uint64_t)a << 32 | b;
     uint32_t r = 0;
@@ -72,7 +73,8 @@ static inline uint32_t lerp_bytes(uint32_t a, uint32_t b, uint32_t c) {
     return r;
 }
 
-/* A NaN gives way to the other operand; -0 is less than +0. */
+/* Returns the minimum. If one operand is NaN, the result is the other operand. -0 is less than
+ * +0. */
 static inline float min_f32(float a, float b) {
     const float zero = gfx9_float(gfx9_bits(a) | gfx9_bits(b));
     return a < b || b != b ? a : a == b ? zero : b;
@@ -117,7 +119,8 @@ static inline double fract_f64(double a) {
     const double f = a - floor(a);
     return f > 0x1.fffffffffffffp-1 ? 0x1.fffffffffffffp-1 : f;
 }
-/* The argument counts turns; out of range gives the function of 0. */
+/* Returns the sine. The argument is in revolutions, and outside the valid range the result is that
+ * of 0. */
 static inline float turn_sin(float a) {
     return isfinite(a)
                ? fabsf(a) > 256 ? 0 : (float)sin(6.283185307179586 * ((double)a - floor((double)a)))
@@ -141,8 +144,8 @@ static inline float mantissa_f32(float a) {
     return (float)mantissa_f64((double)a);
 }
 static inline float fma_f16(float a, float b, float c) {
-    /* The sum of a product of two halves and a half is rounded to odd here, so that the next
-     * rounding is the only one. */
+    /* Round the sum of an f16 product and an f16 to odd, so that the later rounding to f16 is the
+     * only one that counts. */
     const double p = (double)a * (double)b, s = p + (double)c;
     float f = (float)s;
     if ((double)f != s && isfinite(f)) {
@@ -151,7 +154,7 @@ static inline float fma_f16(float a, float b, float c) {
     }
     return f;
 }
-/* a is the quotient, b the denominator, c the numerator. */
+/* Computes v_div_fixup_f64: a is the quotient, b the denominator and c the numerator. */
 static inline double fixup_f64(double a, double b, double c) {
     const double sign = copysign(1.0, b) * copysign(1.0, c);
     if (c != c) return c;

@@ -1,5 +1,5 @@
-/* LDS instructions: reads and writes of one or two places, atomics, moves between lanes,
- * transposing reads. */
+/* LDS instructions: reads and writes at one or two addresses, atomics, data exchange between lanes,
+ * and transposing reads. */
 #include "access.h"
 #include <string.h>
 
@@ -18,7 +18,8 @@ static bool touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes,
     return w->stop == STOP_NO;
 }
 
-/* `what` is the scale of a second offset in bytes of the two-place forms: 0 for one place. */
+/* Returns the offset of an address. `what` is the scale in bytes of the offsets of instructions
+ * with two addresses, and 0 for those with one. */
 static uint32_t offset_of(const gfx9_inst *i, uint32_t place) {
     const uint32_t scale = (uint32_t)i->row->what;
     return scale == 0 ? (uint32_t)i->offset : scale * (uint32_t)(place ? i->offset1 : i->offset);
@@ -69,7 +70,7 @@ static uint64_t two_registers(const gfx9_wave *w, uint32_t reg, int l, uint32_t 
     return w->v[reg][l] | (bytes == 8 ? (uint64_t)w->v[reg + 1][l] << 32 : 0);
 }
 
-/* `form` is 1 where the old value is returned. */
+/* Executes an atomic. `form` is 1 if it returns the old value. */
 static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     const uint32_t bytes = (uint32_t)i->row->size;
@@ -86,7 +87,7 @@ static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
         memcpy(&old, w->group->lds + at, bytes);
         uint64_t data = two_registers(w, o[1].reg, l, bytes),
                  second = two ? two_registers(w, o[2].reg, l, bytes) : 0;
-        if (compares) { /* LDS takes the comparand first. */
+        if (compares) { /* LDS atomics have the comparand first */
             const uint64_t t = data;
             data = second, second = t;
         }
@@ -100,8 +101,8 @@ static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
         counts(w);
 }
 
-/* ---- between lanes, through LDS's wires but not its memory ---- */
-/* Two places are exchanged: the old values are returned side by side. */
+/* ---- exchange between lanes, which uses the crossbar of LDS but not its memory ---- */
+/* Exchanges the values at two addresses, and returns both old values. */
 static void execute_exchange2(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     const uint32_t bytes = (uint32_t)i->row->size, words = bytes / 4;
@@ -121,9 +122,10 @@ static void execute_exchange2(gfx9_wave *w, const gfx9_inst *i) {
 enum { BPERMUTE, PERMUTE, SWIZZLE };
 
 static int swizzled(uint32_t offset, int l) {
-    if (offset >= 0xe000) return l; /* the modes of FFT are not modelled; checked before */
+    /* the FFT modes are not implemented, and an earlier check rejects them */
+    if (offset >= 0xe000) return l;
     if (offset & 0x8000) {
-        if (offset & 0x4000) { /* rotation of 32 lanes */
+        if (offset & 0x4000) { /* rotation within 32 lanes */
             const int n = (int)(offset >> 5 & 31), mask = (int)(offset & 31);
             return (l & 32) | (((offset & 0x400 ? l - n : l + n) & ~mask) & 31) | (l & mask);
         }
@@ -156,7 +158,7 @@ static void execute_lanes(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_result(w, i->op[0].reg, 1, exec, FORM_PLAIN, &loaded, false, true);
 }
 
-/* Sixteen lanes read a row each of `bits`-wide elements; lane i gets column i. */
+/* Reads a row of `bits`-wide elements in each of sixteen lanes. Lane i receives column i. */
 static void execute_transpose(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     const uint32_t bits = (uint32_t)i->row->form, bytes = (uint32_t)i->row->size,

@@ -1,5 +1,5 @@
 /* Reads an AMDHSA code object: segments, symbols, kernel descriptors, relocations, metadata. Every
- * offset is checked before it is used: a damaged file gives an error. */
+ * offset is validated before it is used, so that a damaged file gives an error. */
 #include "sim.h"
 #include <elf.h>
 #include <stdio.h>
@@ -108,7 +108,8 @@ static const char *read_descriptor(gfx9_object *object, gfx9_kernel *k, uint64_t
                : NULL;
 }
 
-/* Local functions stand in the full table alone. */
+/* Stores a symbol of a function, kernel or variable. Local functions are only in the full symbol
+ * table. */
 static const char *take_symbol(gfx9_object *object, const Elf64_Sym *s, const char *name,
                                bool dynamic) {
     const size_t length = strlen(name);

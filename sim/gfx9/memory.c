@@ -1,5 +1,5 @@
-/* Device memory: one reserved range of addresses, handed out by pages with an unused page after
- * each allocation, so that every access can be checked. */
+/* Device memory. It is one reserved range of addresses, from which pages are allocated. An unused
+ * page follows each allocation, so that every access can be checked. */
 #include "sim.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ typedef struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *arena;
-static uint32_t *page_block; /* of each page: its block, or 0 */
+static uint32_t *page_block; /* for each page: the index of its allocation, or 0 */
 static block *blocks;
 static uint32_t block_count = 1, block_room;
 static uint64_t next_page;
@@ -41,7 +41,7 @@ static uint32_t new_block(void) {
     return block_count++;
 }
 
-/* Addresses are never given out twice, so that a pointer kept after its free is found. */
+/* Allocates pages. An address is never allocated twice, so that a use after free is found. */
 static void *take(size_t bytes) {
     const uint64_t pages = (bytes + PAGE - 1) / PAGE + (bytes == 0);
     if (!prepare() || bytes > ARENA || next_page + pages + 1 > ARENA / PAGE) return NULL;

@@ -11,7 +11,7 @@ typedef struct {
 enum kind { NOTHING, INTEGER, STRING, ARRAY, MAP };
 typedef struct {
     enum kind kind;
-    uint64_t value; /* of integers; bytes or elements of the others */
+    uint64_t value; /* the value of an integer; else the number of bytes or elements */
     const char *text;
 } item;
 
@@ -76,7 +76,7 @@ static item next(reader *r) {
     }
 }
 
-/* `depth` keeps damaged nesting from exhausting the stack. */
+/* Skips an item. `depth` limits the nesting, so that a damaged file cannot exhaust the stack. */
 static void skip(reader *r, int depth) {
     const item i = next(r);
     if (depth > 16) r->bad = true;

@@ -1,5 +1,5 @@
-/* Sources and destinations of vector instructions: DPP, SDWA, op_sel, neg, abs, omod, clamp, EXEC.
- */
+/* Sources and destinations of vector instructions: DPP, SDWA, op_sel, neg, abs, omod, clamp,
+ * EXEC. */
 #include "floats.h"
 #include "sim.h"
 #include <string.h>
@@ -38,7 +38,7 @@ void gfx9_write_scalar(gfx9_wave *w, const gfx9_operand *o, int bits, uint64_t v
     if (bits == 64) w->s[o->reg + 1] = (uint32_t)(value >> 32);
 }
 
-/* The lane that lane l reads, or -1. */
+/* Returns the lane that lane l reads with DPP, or -1. */
 static int dpp_source(int32_t control, int l) {
     const int n = control >> 8, row = l & ~15, at = l & 15;
     switch (control & 255) {
@@ -123,7 +123,7 @@ static void fill(gfx9_wave *w, const gfx9_operand *o, int type, gfx9_vector *roo
             room->u[0][l] = (uint32_t)s;
 }
 
-/* The register that s_set_gpr_idx moves an operand to; `moved` holds it. */
+/* Returns the operand after s_set_gpr_idx has moved its register. `moved` is memory for it. */
 static const gfx9_operand *indexed(const gfx9_wave *w, const gfx9_inst *i, const gfx9_operand *o,
                                    gfx9_operand *moved) {
     const bool own = o >= i->op && o < i->op + 8;
@@ -179,7 +179,7 @@ static void scale_f64(double *f, int omod, bool clamp) {
             f[l] = f[l] > 0 ? f[l] < 1 ? f[l] : 1 : 0;
 }
 
-/* Half floats: doubling and halving by their value, as the f32 above. */
+/* Applies omod and clamp to f16 values, by the function for f32. */
 static void scale_f16(uint32_t *u, int omod, bool clamp) {
     float f[LANES];
     for (int l = 0; l < LANES; l++)

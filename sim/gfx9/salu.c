@@ -1,4 +1,5 @@
-/* The scalar ALU, branches, waits and messages: a row an opcode, a few lines each. */
+/* The scalar ALU, branches, waits and messages. Each opcode has a row of a table and a few lines of
+ * code. */
 #include "sim.h"
 
 /* ---- arithmetic: r is the result, scc the condition code ---- */
@@ -47,7 +48,7 @@ static int64_t signed_field(uint64_t v, uint64_t at, uint64_t width, uint32_t bi
 
 static void execute(gfx9_wave *w, const gfx9_inst *i) {
     const gfx9_row *row = i->row;
-    const uint32_t at = row->d == 0 ? 0 : 1; /* Compares have no destination. */
+    const uint32_t at = row->d == 0 ? 0 : 1; /* compares have no destination */
     const uint64_t a = i->operand_count > at ? gfx9_scalar(w, &i->op[at], row->a) : 0;
     const uint64_t b = i->operand_count > at + 1 ? gfx9_scalar(w, &i->op[at + 1], row->b) : 0;
     row->scalar(w, i, row->a == U32 ? (uint32_t)a : a, row->b == U32 ? (uint32_t)b : b);
@@ -109,7 +110,7 @@ static void execute_nothing(gfx9_wave *w, const gfx9_inst *i) {
     (void)w, (void)i;
 }
 
-/* Lets other waves run: what they wait for may be here. */
+/* Lets other waves run, because this wave may be waiting for one of them. */
 static void execute_sleep(gfx9_wave *w, const gfx9_inst *i) {
     (void)i;
     w->stop = STOP_YIELD;
@@ -119,7 +120,7 @@ static void execute_trap(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_stop(w, i, "s_trap: the kernel stopped itself");
 }
 
-/* ---- registers of the hardware: MODE is 1 ---- */
+/* ---- hardware registers: only MODE, which is register 1, exists ---- */
 static uint32_t *hardware_register(gfx9_wave *w, const gfx9_inst *i) {
     if ((i->word[0] & 63) == 1) return &w->mode;
     gfx9_stop(w, i, "hardware register %u is not executed", i->word[0] & 63);
@@ -136,14 +137,15 @@ static void execute_setreg(gfx9_wave *w, const gfx9_inst *i) {
 
 static void execute_getreg(gfx9_wave *w, const gfx9_inst *i) {
     const uint32_t at = i->word[0] >> 6 & 31, size = (i->word[0] >> 11 & 31) + 1;
-    if ((i->word[0] & 63) != 1) { /* HW_ID and its kin: the same place for all */
+    if ((i->word[0] & 63) != 1) { /* HW_ID and similar registers read as 0 in every wave */
         gfx9_write_scalar(w, &i->op[0], 32, 0);
         return;
     }
     gfx9_write_scalar(w, &i->op[0], 32, w->mode >> at & (size == 32 ? ~0u : (1u << size) - 1));
 }
 
-/* M0[7:0] is the index; the mode stands in the instruction's second source. */
+/* Executes s_set_gpr_idx instructions. M0[7:0] is the index, and the mode is in the instruction's
+ * second source. */
 enum { INDEX_ON, INDEX_OFF, INDEX_MODE, INDEX_INDEX };
 static void execute_index(gfx9_wave *w, const gfx9_inst *i) {
     const int what = i->row->what;
@@ -153,7 +155,7 @@ static void execute_index(gfx9_wave *w, const gfx9_inst *i) {
     if (what != INDEX_INDEX) w->indexed = what == INDEX_OFF ? 0 : mode;
 }
 
-/* SGPRs that M0 indexes. */
+/* Moves SGPRs that M0 indexes. */
 static void execute_move_indexed(gfx9_wave *w, const gfx9_inst *i) {
     const bool from = i->row->what & 1;
     gfx9_operand a = i->op[1], d = i->op[0];

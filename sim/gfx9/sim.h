@@ -1,5 +1,5 @@
-/* The simulator of gfx942 and gfx950: what its files share. docs/SIMULATOR.md says what is
- * executed. */
+/* The simulator of gfx942 and gfx950: declarations that its files share. docs/SIMULATOR.md
+ * describes it. */
 #ifndef SIM_GFX9_H
 #define SIM_GFX9_H
 #include <stdbool.h>
@@ -35,7 +35,7 @@ typedef struct gfx9_inst gfx9_inst;
 
 typedef struct {
     enum gfx9_arch arch;
-    uint8_t *image; /* segments as they lie in memory; allocated by gfx9_memory_alloc */
+    uint8_t *image; /* segments with their layout in memory; allocated by gfx9_memory_alloc */
     uint64_t image_size;
     gfx9_kernel *kernels;
     uint32_t kernel_count;
@@ -48,17 +48,17 @@ typedef struct {
     uint32_t object_count;
     gfx9_inst *code;
     uint32_t code_count;
-    bool orders;    /* has instructions whose result depends on the order of workgroups: atomics */
-    int32_t *index; /* instruction that starts at a word of the image, or -1 */
+    bool orders;    /* true if it has atomics, whose results depend on the order of workgroups */
+    int32_t *index; /* for each word of the image: the instruction that begins there, or -1 */
 } gfx9_object;
 
-/* NULL, and the reason in `error` (at least 256 bytes), if the bytes are no code object of `arch`.
- */
+/* Loads a code object. Returns NULL, with the reason in `error` (at least 256 bytes), if the bytes
+ * are no code object of `arch`. */
 gfx9_object *gfx9_load(const void *bytes, size_t size, enum gfx9_arch arch, char *error);
 void gfx9_unload(gfx9_object *object);
-/* Reads kernels' arguments and sizes from a note's msgpack. */
+/* Reads the arguments and sizes of kernels from a note's msgpack. */
 bool gfx9_metadata(gfx9_object *object, const uint8_t *bytes, size_t size);
-/* Fills code and index. */
+/* Fills `code` and `index` of a code object. */
 bool gfx9_decode(gfx9_object *object, char *error);
 
 /* ---- decoded instructions ---- */
@@ -66,17 +66,17 @@ enum gfx9_type { N, F16, F32, F64, U16, I16, U32, I32, U64, I64, PK };
 enum gfx9_place { NOWHERE, VGPR, SGPR, CONSTANT, SCC_BIT, OFF };
 
 typedef struct {
-    uint8_t place, count; /* registers */
-    uint16_t reg;         /* AGPRs are VGPRs 256 to 511 */
+    uint8_t place, count; /* count: number of registers */
+    uint16_t reg;         /* AGPRs are registers 256 to 511 */
     uint8_t neg, abs, sext, sel;
-    uint8_t half_lo, half_hi, neg_lo, neg_hi; /* op_sel, op_sel_hi */
+    uint8_t half_lo, half_hi, neg_lo, neg_hi; /* op_sel, op_sel_hi, neg_lo and neg_hi */
     bool literal, real;
     double number;
     uint64_t value;
 } gfx9_operand;
 
-enum { SEL_DWORD = 6 }; /* SDWA: BYTE_0..3, WORD_0, WORD_1, DWORD */
-/* Low byte of dpp_control; its argument follows in the bits above. */
+enum { SEL_DWORD = 6 }; /* SDWA selects BYTE_0 to BYTE_3, WORD_0, WORD_1 or DWORD */
+/* The low byte of dpp_control. Its argument is in the bits above. */
 enum {
     DPP_QUAD,
     DPP_ROW_SHL,
@@ -98,7 +98,7 @@ typedef struct gfx9_row gfx9_row;
 typedef void (*gfx9_execute)(gfx9_wave *wave, const gfx9_inst *inst);
 typedef void (*gfx9_lanes)(void *d, const void *a, const void *b, const void *c);
 
-/* What an instruction costs: the classes of the model of time. */
+/* The cost of an instruction: a class of the time model. */
 enum gfx9_cost {
     COST_SALU,
     COST_VALU,
@@ -119,17 +119,17 @@ struct gfx9_row {
         void (*scalar)(gfx9_wave *wave, const gfx9_inst *inst, uint64_t a, uint64_t b);
         int what;
     };
-    uint8_t d, a, b, c; /* types */
+    uint8_t d, a, b, c; /* types of the result and the sources */
     uint8_t cost;
-    int32_t size, form; /* of memory: bytes a lane, and how they are widened */
+    int32_t size, form; /* memory instructions: bytes per lane, and how they are extended */
 };
 
 struct gfx9_inst {
     const gfx9_row *row;
     char *text;
-    uint64_t address; /* in the image */
+    uint64_t address; /* address in the image */
     uint32_t word[4];
-    uint8_t bytes, operand_count, first; /* first: of the sources */
+    uint8_t bytes, operand_count, first; /* first: index of the first source */
     bool sdwa, dpp, clamp, vop3;
     uint8_t omod, dst_sel, dst_unused;
     uint8_t dpp_rows, dpp_banks, dpp_bound;
@@ -143,7 +143,8 @@ struct gfx9_inst {
 /* ---- memory ---- */
 void *gfx9_memory_alloc(size_t bytes);
 bool gfx9_memory_free(void *pointer);
-/* The allocation that holds `address`: its first byte and its size; false if there is none. */
+/* Finds the allocation that contains `address`: its first byte and its size. Returns false if there
+ * is none. */
 bool gfx9_memory_find(uint64_t address, uint64_t *begin, uint64_t *size);
 extern uint64_t gfx9_shared_base, gfx9_private_base;
 
@@ -151,12 +152,13 @@ extern uint64_t gfx9_shared_base, gfx9_private_base;
 enum { STOP_NO, STOP_END, STOP_BARRIER, STOP_ERROR, STOP_YIELD };
 
 typedef struct {
-    uint8_t vm, lgkm, smem, to_lds; /* which counters it holds, and where it goes */
+    /* the wait counters that it holds, and the destination of the data */
+    uint8_t vm, lgkm, smem, to_lds;
     uint16_t reg, count;
     uint64_t exec;
     uint32_t lds_at[LANES];
     const gfx9_inst *inst;
-    uint32_t mask; /* bits of each register that change */
+    uint32_t mask; /* the bits of each register that change */
     uint32_t data[16][LANES];
 } gfx9_pending;
 
@@ -165,11 +167,11 @@ typedef struct gfx9_group gfx9_group;
 struct gfx9_wave {
     uint32_t v[VGPRS][LANES];
     uint32_t s[SGPRS] __attribute__((aligned(8)));
-    uint32_t lane[LANES]; /* all ones where EXEC is set, for the EXEC that it was made from */
-    uint64_t lane_exec, dpp_lanes; /* lanes that DPP lets write */
+    uint32_t lane[LANES];          /* for each lane: all ones if its bit in lane_exec is set */
+    uint64_t lane_exec, dpp_lanes; /* dpp_lanes: the lanes that DPP allows to write */
     uint32_t scc, mode, pc, stop;
-    uint32_t
-        indexed; /* bits of s_set_gpr_idx: 1, 2, 4 the sources, 8 the result; M0 holds the index */
+    /* bits of s_set_gpr_idx: 1, 2 and 4 for the sources, 8 for the result; M0 holds the index */
+    uint32_t indexed;
     gfx9_group *group;
     uint8_t *scratch;
     uint32_t scratch_size, id;
@@ -178,10 +180,10 @@ struct gfx9_wave {
     uint32_t pending_count, pending_room;
     uint8_t late_v[VGPRS], late_s[SGPRS];
     uint64_t random;
-    uint64_t written[VGPRS]; /* lanes that were written */
-    uint64_t issued;         /* wait states so far: one an instruction, and s_nop's */
-    uint64_t
-        ready[VGPRS]; /* the first wait state that may touch what a matrix instruction writes */
+    uint64_t written[VGPRS]; /* the lanes that have been written */
+    uint64_t issued; /* number of wait states so far: one per instruction, and those of s_nop */
+    /* the first wait state in which the result of a matrix instruction may be accessed */
+    uint64_t ready[VGPRS];
 };
 
 struct gfx9_group {
@@ -189,13 +191,15 @@ struct gfx9_group {
     const gfx9_kernel *kernel;
     uint8_t *lds;
     uint32_t lds_size, wave_count, epoch;
-    struct gfx9_shadow *shadow; /* of LDS, a record a byte; NULL without checks */
+    /* the access history of LDS, one record per byte; NULL without checks */
+    struct gfx9_shadow *shadow;
     gfx9_wave *waves;
     uint32_t checks;
-    char *error; /* 512 bytes: the first failure */
+    char *error; /* 512 bytes for the first failure */
 };
 
-/* Stops the wave; the message begins with what and goes on with kernel, address and instruction. */
+/* Stops the wave with an error. The message begins with the given text, followed by kernel, address
+ * and instruction. */
 void gfx9_stop(gfx9_wave *wave, const gfx9_inst *inst, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void gfx9_run(gfx9_wave *wave, uint64_t budget);
@@ -209,7 +213,7 @@ static inline uint64_t gfx9_s64(const gfx9_wave *w, uint32_t reg) {
 static inline void gfx9_set64(gfx9_wave *w, uint32_t reg, uint64_t value) {
     w->s[reg] = (uint32_t)value, w->s[reg + 1] = (uint32_t)(value >> 32);
 }
-/* EXEC as a mask a lane. */
+/* Returns EXEC as one mask per lane. */
 const uint32_t *gfx9_lane_masks(gfx9_wave *w);
 
 /* ---- operands ---- */
@@ -217,17 +221,17 @@ typedef union {
     uint32_t u[2][LANES];
     uint64_t u64[LANES];
 } gfx9_vector;
-/* One source as the lanes' functions take it: 32 bits a lane, or 64 for 64-bit types; in `room` or
- * where the register lies. */
+/* Returns a source as an array over lanes: 32 bits per lane, or 64 for 64-bit types. It is the
+ * register itself, or a copy in `room`. */
 const void *gfx9_fetch(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int type,
                        gfx9_vector *room);
 void gfx9_store(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int type,
                 gfx9_vector *value);
 uint64_t gfx9_scalar(const gfx9_wave *w, const gfx9_operand *o, int type);
 void gfx9_write_scalar(gfx9_wave *w, const gfx9_operand *o, int bits, uint64_t value);
-/* The value of a constant as an operand of the type. */
+/* Returns the value of a constant as an operand of a type. */
 uint64_t gfx9_constant(const gfx9_operand *o, int type);
-/* Register row r of an operand, for memory and MFMA: NULL for constants. */
+/* Returns register r of an operand, for memory and matrix instructions. */
 static inline uint32_t *gfx9_row_of(gfx9_wave *w, const gfx9_operand *o, uint32_t r) {
     return w->v[o->reg + r];
 }
@@ -239,25 +243,25 @@ gfx9_pending *gfx9_postpone(gfx9_wave *w);
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *inst);
 void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t bytes, uint32_t lane,
                     int write, const void *data);
-/* Counts loads to LDS that are under way. */
+/* Counts pending loads to LDS. */
 void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change);
 
 /* ---- dispatch ---- */
 typedef struct {
-    uint32_t grid[3], block[3]; /* blocks; threads a block */
+    uint32_t grid[3], block[3]; /* number of blocks, and threads per block */
     uint32_t dynamic_lds;
-    const void *kernarg; /* the explicit arguments as they lie */
+    const void *kernarg; /* the explicit arguments, with their layout in memory */
     size_t kernarg_size;
     uint32_t checks;
-    uint64_t seed, limit; /* instructions a wave may take; 0: many */
-    uint64_t steps;       /* out: instructions that were executed */
+    uint64_t seed, limit; /* limit: largest number of instructions of a wave; 0: the default */
+    uint64_t steps;       /* result: number of executed instructions */
 } gfx9_launch;
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
                    char *error);
 
 const gfx9_row *gfx9_find_row(const char *name, size_t length);
 const char *gfx9_row_name(size_t number);
-/* The tables that it looks through, in order. */
+/* A table of opcodes. gfx9_find_row searches the tables in order. */
 typedef struct {
     const gfx9_row *rows;
     size_t count;

@@ -1,9 +1,9 @@
-/* Vector instructions that are more than one value a lane: compares, carries, division's steps,
- * moves between lanes, mixed precision. */
+/* Vector instructions that do not compute one value per lane: compares, carries, the steps of a
+ * division, moves between lanes, mixed precision. */
 #include "lane_math.h"
 #include "sim.h"
 
-/* A destination mask of lanes: inactive lanes get 0. */
+/* Writes a mask of lanes. Inactive lanes get 0. */
 static void write_mask(gfx9_wave *w, const gfx9_operand *o, uint64_t mask) {
     if (o->place == SGPR) gfx9_set64(w, o->reg, mask & gfx9_exec(w));
 }
@@ -23,8 +23,8 @@ static uint64_t gather_flags(const uint8_t flag[LANES]) {
     return mask;
 }
 
-/* `what` has a bit for each relation that makes the compare true: 1 less, 2 equal, 4 greater, 8
- * unordered. */
+/* Compares two sources. `what` has a bit for each relation for which the compare is true: 1 less, 2
+ * equal, 4 greater, 8 unordered. */
 #define COMPARE(TYPE, LOAD)                                                                        \
     for (int l = 0; l < LANES; l++) {                                                              \
         const TYPE a = LOAD(p[0]), b = LOAD(p[1]);                                                 \
@@ -79,8 +79,8 @@ static void execute_compare(gfx9_wave *w, const gfx9_inst *i) {
     finish_compare(w, i, compare(i->row->a, i->row->form, p));
 }
 
-/* The class of a double, as v_cmp_class numbers them, with the smallest normal number of its
- * format. */
+/* Returns the class of a double, as v_cmp_class numbers it. `normal` is the smallest normal number
+ * of the format. */
 static uint32_t class_of(double v, double normal, bool signaling) {
     const bool minus = signbit(v);
     if (v != v) return signaling ? 1 : 2;
@@ -147,7 +147,7 @@ static void execute_mad64(gfx9_wave *w, const gfx9_inst *i) {
         const int64_t product = (int64_t)(int32_t)a[l] * (int32_t)b[l];
         int64_t sum;
         if (i->row->what) {
-            /* The carry is bit 64 of the sum of sign-extended values. */
+            /* the carry is bit 64 of the sum of sign-extended values */
             const bool over = __builtin_add_overflow(product, (int64_t)c[l], &sum);
             out |= (uint64_t)((sum < 0) != over) << l;
             result.u64[l] = (uint64_t)sum;
@@ -161,8 +161,8 @@ static void execute_mad64(gfx9_wave *w, const gfx9_inst *i) {
 }
 
 /* ---- division ---- */
-/* a is what is scaled, b the denominator, c the numerator; `big`, `tiny` and `step` are the
- * format's. */
+/* Computes v_div_scale: a is the number to scale, b the denominator and c the numerator. The
+ * constants `step`, `wide_gap` and `least` depend on the format. */
 static double div_scale(double a, double b, double c, bool f64, bool *scaled) {
     const int eb = b == 0 ? -2000 : ilogb(b), ec = c == 0 ? -2000 : ilogb(c);
     const int step = f64 ? 128 : 64, wide_gap = f64 ? 768 : 96, least = f64 ? -1022 : -126;
@@ -235,7 +235,7 @@ static void execute_div_fmas(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], type, &result);
 }
 
-/* ---- lanes ---- */
+/* ---- moves between lanes ---- */
 static void execute_readlane(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     uint32_t lane = exec ? (uint32_t)__builtin_ctzll(exec) : 0;
@@ -264,7 +264,7 @@ static void execute_swap(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* Odd rows (of `what` lanes) of the first register change places with even rows of the second. */
+/* Exchanges odd rows of the first register with even rows of the second. A row has `what` lanes. */
 static void execute_permlane_swap(gfx9_wave *w, const gfx9_inst *i) {
     const int rows = i->row->what;
     const uint64_t exec = gfx9_exec(w);
@@ -319,7 +319,7 @@ static void execute_bitop3(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], type, &result);
 }
 
-/* Sums of absolute differences of four bytes at four places. */
+/* Computes sums of absolute differences of four bytes at four offsets. */
 static void execute_quad_sad(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_vector a, c, room;
     const uint64_t *pa = gfx9_fetch(w, i, &i->op[1], U64, &a);

@@ -7,15 +7,16 @@ enum { FLAT, GLOBAL, SCRATCH, BUFFER };
 enum { LOAD, STORE, ATOMIC };
 
 typedef struct {
-    uint8_t *at[LANES]; /* NULL: outside a buffer, reads 0 */
+    uint8_t *at[LANES]; /* NULL: the address is outside a buffer and reads as 0 */
     uint64_t active;
-    int64_t limit[LANES]; /* of buffers: bytes from `at` that lie inside; less than the access's
-                             elsewhere: none */
+    /* Buffers: number of bytes inside the buffer from `at`; an access that is larger has no
+     * effect. */
+    int64_t limit[LANES];
     bool local;
 } places;
 
-/* The byte that an address names, or NULL after stopping the wave. `cache` is the last allocation.
- */
+/* Returns the host address of an address, or NULL after stopping the wave. `cache` is the
+ * allocation that was found last. */
 static uint8_t *resolve(gfx9_wave *w, const gfx9_inst *i, uint64_t address, uint32_t bytes,
                         int lane, uint64_t cache[2]) {
     const gfx9_group *g = w->group;
@@ -38,7 +39,8 @@ static uint8_t *resolve(gfx9_wave *w, const gfx9_inst *i, uint64_t address, uint
     return NULL;
 }
 
-/* Operands of the instruction by their part: data and address stand in different places by kind. */
+/* The operands of an instruction by their meaning. Their order depends on the kind of
+ * instruction. */
 typedef struct {
     const gfx9_operand *data, *address, *base, *result, *offset;
 } parts;
@@ -49,7 +51,8 @@ static parts split(const gfx9_inst *i, int kind) {
     parts p = {&none, &none, &none, NULL, &none};
     int k = 0;
     const bool to_lds = i->row->c || i->lds;
-    const int after = family == BUFFER ? 3 : family == FLAT ? 1 : 2; /* operands of an address */
+    /* number of operands of an address */
+    const int after = family == BUFFER ? 3 : family == FLAT ? 1 : 2;
     if (kind == LOAD && !to_lds) p.data = &i->op[k++];
     if (kind == STORE && family == BUFFER) p.data = &i->op[k++];
     if (kind == ATOMIC && family == BUFFER) p.data = &i->op[k++], p.result = i->glc ? p.data : NULL;
@@ -89,8 +92,8 @@ static void flat_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32
     }
 }
 
-/* A buffer's descriptor: base, stride, records. Beyond its end loads give 0 and stores do nothing.
- */
+/* Computes the addresses of a buffer instruction from the buffer's descriptor: base, stride and
+ * number of records. Past the end of the buffer loads give 0 and stores do nothing. */
 static void buffer_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32_t bytes,
                           places *to) {
     const uint32_t *d = &w->s[p->base->reg];
@@ -121,7 +124,7 @@ static void find_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32
     (i->row->a == BUFFER ? buffer_places : flat_places)(w, i, p, bytes, to);
 }
 
-/* Bytes at lane l's place, at most four from `from`; 0 beyond a buffer's end. */
+/* Reads up to four bytes of lane l, from byte `from` on. Past the end of a buffer they are 0. */
 static uint32_t read_word(const places *p, int l, uint32_t from, uint32_t bytes) {
     uint32_t word = 0;
     if (p->at[l] && (int64_t)from + bytes <= p->limit[l]) memcpy(&word, p->at[l] + from, bytes);
@@ -197,7 +200,8 @@ static void execute_store(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* One lane's operation on memory, whole against other threads of the simulator. */
+/* Executes one lane's atomic on memory. It is atomic with respect to other threads of the
+ * simulator. */
 static uint64_t atomic_at(uint8_t *at, int what, uint64_t data, uint64_t compare, int bytes) {
     if (bytes == 4) {
         uint32_t *p = (uint32_t *)(void *)at, old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
