@@ -1,4 +1,4 @@
-/* Multiplies a row by itself: 1*1 + 2*2 + 3*3 = 14. */
+/* Multiplies a row by itself with the installed library: 1*1 + 2*2 + 3*3 = 14. */
 #include <bsmm.h>
 
 #include <stdio.h>

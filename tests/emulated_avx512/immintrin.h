@@ -1,6 +1,7 @@
-/* AVX-512 for processors that end at AVX2: in place of the compiler's header, and included before
- * all sources. What SIMDe has comes from there; the rest, and what has to round as the processor
- * does, are loops over lanes. Names and meanings: Intel's intrinsics guide. */
+/* Emulates AVX-512 on processors that only have AVX2. This header replaces the compiler's and is
+ * included before all sources. Intrinsics that SIMDe has come from SIMDe. All others, and those
+ * whose rounding must equal the processor's, are loops over lanes. Names and meanings follow
+ * Intel's intrinsics guide. */
 #ifndef BSMM_EMULATED_AVX512_H
 #define BSMM_EMULATED_AVX512_H
 
@@ -15,9 +16,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Functions are of the processor that there is. */
+/* Removes target attributes, so that functions are compiled for this machine's processor. */
 #define target(...)
-/* cpuid's answers, as src/base/cpu.c asks for them. */
+/* Makes src/base/cpu.c find every feature that it asks for. */
 #define __builtin_cpu_supports(feature) 1
 
 typedef union emu_512 {
@@ -50,7 +51,7 @@ typedef union emu_256 {
 
 /* ---- loads and stores ---- */
 
-/* Lanes that are left out are not read. */
+/* Masked loads. Lanes outside the mask are not read, because they may be unmapped. */
 #define EMU_LOAD(name, vector, member, mask_type, field, lanes)                                    \
     EMU vector emu_##name(mask_type mask, const void *from) {                                      \
         emu_##member r;                                                                            \
@@ -138,7 +139,7 @@ EMU __mmask32 emu_cmpgt_256_epu8(__m256i a, __m256i b) {
 }
 #define _mm256_cmpgt_epu8_mask emu_cmpgt_256_epu8
 
-/* The classes in the order of the immediate's bits. */
+/* The classes of vfpclassps, in the order of the bits of its immediate operand. */
 EMU __mmask16 emu_fpclass_ps(__m512 a, int classes) {
     emu_512 v = {.f = a};
     __mmask16 r = 0;
@@ -236,7 +237,7 @@ EMU int emu_rounding(int immediate) {
     return modes[immediate & 3];
 }
 
-/* Out of line, so that nothing moves across the changes of mode. */
+/* Not inlined, so that the compiler cannot move code across the changes of the rounding mode. */
 static __attribute__((noinline, unused)) __m512 emu_fma_round(__m512 a, __m512 b, __m512 c,
                                                               int immediate) {
     int before = fegetround();
@@ -270,7 +271,8 @@ EMU __m512i emu_madd_epi16(__m512i a, __m512i b) {
 #undef _mm512_madd_epi16
 #define _mm512_madd_epi16 emu_madd_epi16
 
-/* Even pairs last, each product added with one rounding; subnormals count as zero. */
+/* Emulates vdpbf16ps: it adds the odd elements' products first and then the even ones', each with
+ * one rounding, and treats subnormals as zero. */
 EMU float emu_flush(float x) {
     return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x;
 }

@@ -1,5 +1,5 @@
-/* The words of CUDA C that the kernels use; included before everything else of theirs. Names with
- * two underscores are the language's. */
+/* The words of CUDA C that the kernels use. It is included before all other headers of a kernel.
+ * Names with two underscores belong to CUDA C. */
 #include "machine.h"
 
 #include <assert.h>
@@ -96,7 +96,7 @@ template <typename A, typename B> static inline std::common_type_t<A, B> max(A a
     return x > y ? x : y;
 }
 
-/* ---- floating point, rounded as the name says ---- */
+/* ---- floating point, with the rounding that the name says ---- */
 
 template <typename F> static inline float emulated_rounded(int mode, F compute) {
     int before = fegetround();
@@ -212,7 +212,7 @@ static inline void __nanosleep(uint32_t) {
     emulated_give_way();
 }
 
-/* ---- kernels: called with pointers to their arguments ---- */
+/* ---- kernels, called with pointers to their arguments ---- */
 
 template <typename... P, size_t... I>
 static inline void emulated_apply(void (*kernel)(P...), void **arguments,

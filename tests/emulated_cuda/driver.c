@@ -1,8 +1,10 @@
-/* A libcuda.so.1 with one device, whose threads run here (machine.h). Memory is the heap's, each
- * allocation ends before a page that cannot be read; streams do at once what they are told.
+/* A libcuda.so.1 with one emulated device, whose threads run on the host (machine.h). Device memory
+ * is on the heap, and each allocation ends right before an unreadable page. Streams execute work as
+ * soon as it is queued.
  *
- * EMULATED_CUDA_MULTIPROCESSORS (6): few, so that small products take several waves.
- * EMULATED_CUDA_L2_BYTES (50 MiB): bench rotates operands over four times as much. */
+ * EMULATED_CUDA_MULTIPROCESSORS sets the number of SMs. The default of 6 is so small that small
+ * GEMMs take several waves. EMULATED_CUDA_L2_BYTES sets the size of L2 (default 50 MiB); bench
+ * rotates operands over four times as much memory. */
 #define _GNU_SOURCE
 #include "cuda/runtime/driver.h"
 #include "map.h"
@@ -237,7 +239,7 @@ static uint32_t bytes_of(int type) {
     return type >= 0 && type < (int)sizeof bytes ? bytes[type] : 0;
 }
 
-/* The rules of cuTensorMapEncodeTiled that a product could break. */
+/* Enforces those rules of cuTensorMapEncodeTiled that a GEMM could violate. */
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank, void *at,
                                 const uint64_t *extents, const uint64_t *strides,
                                 const uint32_t *box, const uint32_t *element_strides,

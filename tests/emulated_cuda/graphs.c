@@ -1,5 +1,5 @@
-/* Graphs and events of the emulated device, for bench: what is captured is done at once, and
- * launching a graph only lets the device's clock go on by what that took. */
+/* Graphs and events of the emulated device, for bench. Captured work is executed at once. Launching
+ * a graph only advances the device's clock by the time that the captured work took. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #undef ENTRY
 #pragma GCC visibility pop
 
-static double captured_at, launched; /* seconds */
+static double captured_at, launched; /* in seconds */
 
 static double now(void) {
     struct timespec t;

@@ -13,7 +13,8 @@
 
 namespace {
 
-/* Dynamic shared memory begins at a multiple of 128, but not of 1024. */
+/* SHARED_AT makes dynamic shared memory begin at a multiple of 128, but not of 1024, as it may on a
+ * GPU. */
 enum { SHARED_AT = 1152, STACK_BYTES = 256 << 10, WARP = 32, ROUNDS_WITHOUT_PROGRESS = 20000 };
 
 typedef std::function<void()> work;
@@ -23,17 +24,19 @@ struct queue {
     std::deque<std::vector<work>> groups;
 };
 
-/* Where a fiber goes on. The compiler's own setjmp keeps three words; the C library's keeps all
- * registers and looks for cleanups of the stack that it leaves. */
+/* The point at which a fiber continues. The compiler's own setjmp stores only a few words. The C
+ * library's stores all registers and looks for cleanups on the stack that it leaves, which is
+ * slower. */
 struct place {
     void *words[5];
 };
 
-/* Contexts only start fibers: setcontext calls the system each time, a jump does not. */
+/* A fiber, which runs one thread of the GPU. Contexts only start fibers, because setcontext makes a
+ * system call each time and a jump does not. */
 struct fiber : emulated_thread {
     place at;
     bool started, ended;
-    uint32_t exchanges; /* of its warp that it took part in */
+    uint32_t exchanges; /* number of exchanges of its warp in which it took part */
     ucontext_t context;
     queue queues[EMULATED_QUEUES];
 };
@@ -84,7 +87,7 @@ cluster *running;
 place scheduler;
 emulated_kernel running_kernel;
 void **running_arguments;
-char anchor; /* static variables' addresses are relative to it */
+char anchor; /* addresses of static variables are relative to this variable */
 
 fiber *now() {
     return static_cast<fiber *>(emulated_now);
@@ -103,7 +106,7 @@ void run_all(std::vector<work> &list) {
     if (!taken.empty()) running->progress = true;
 }
 
-/* A few of the copy engine's, in any order. */
+/* Executes some pending work of TMA, in random order. */
 void run_some_later() {
     std::vector<work> &list = running->later;
     for (size_t i = 0; i < list.size();) {
@@ -122,7 +125,8 @@ void run_some_later() {
 
 emulated_thread *emulated_now;
 
-/* A function of its own: gcc drops the place that a function sets where it jumps away itself. */
+/* Jumps to another fiber. This is a separate function, because gcc removes the setjmp of a function
+ * that itself jumps away. */
 static __attribute__((noinline)) void go_on_at(place *there) {
     __builtin_longjmp(there->words, 1);
 }
@@ -147,8 +151,8 @@ template <typename F> static void wait_until(F ready) {
 
 /* ---- warps and blocks ---- */
 
-/* Values alternate between two places: nobody writes a place again before all have passed the other
- * one, and so read this one. */
+/* Values alternate between two buffers. A lane writes a buffer again only after all lanes have
+ * passed the exchange in the second buffer, and so have read the first. */
 const uint64_t *emulated_exchange(uint64_t value) {
     fiber *me = now();
     emulated_warp *w = me->warp;
@@ -189,7 +193,7 @@ void emulated_cluster_arrive(void) {
     running->together.arrived++;
 }
 
-/* A thread arrives once and waits once in each turn. */
+/* Waits at the cluster's barrier. A thread arrives once and waits once in each phase. */
 void emulated_cluster_wait(void) {
     meeting *m = &running->together;
     uint32_t number = m->number;
@@ -212,7 +216,8 @@ void *emulated_shared(void) {
     return now()->in->shared + SHARED_AT;
 }
 
-/* Bits 24 to 30: the block's rank; bit 31: a static variable, as a distance from `anchor`. */
+/* Makes a shared-window address. Bits 24 to 30 are the block's rank. Bit 31 marks a static
+ * variable, whose address is stored as the distance from `anchor`. */
 uint32_t emulated_address(const void *pointer) {
     const emulated_block *b = now()->in;
     const uint8_t *at = static_cast<const uint8_t *>(pointer);
@@ -235,7 +240,7 @@ uint32_t emulated_mapped(uint32_t address, uint32_t rank) {
     return (address & 0xffffff) | rank << 24;
 }
 
-/* ---- what runs later ---- */
+/* ---- asynchronous work ---- */
 
 void emulated_push(emulated_queue queue, std::function<void()> w) {
     now()->queues[queue].open.push_back(std::move(w));
@@ -311,14 +316,15 @@ static uint32_t row_bytes(const emulated_map *m) {
     return m->box[0] * m->elem_bytes;
 }
 
-/* Units of 16 bytes: their number in 128 bytes, as far as the swizzle goes, takes that of the 128
- * bytes upon it. */
+/* Applies the swizzle to an address: the index of a 16-byte unit within 128 bytes is XORed with the
+ * index of the 128-byte row. */
 static uint32_t swizzled(const emulated_map *m, uint32_t address) {
     uint32_t units = m->swizzle_bytes / 16;
     return units ? address ^ (address / 128 % units) << 4 : address;
 }
 
-/* unit(address in shared memory, address in memory, bytes of the unit that are inside). */
+/* Calls unit(address in shared memory, address in memory, bytes of the unit inside the tensor) for
+ * each 16-byte unit of a box. */
 template <typename F>
 static void each_unit(const emulated_map *m, int32_t x, int32_t y, uint32_t shared, F unit) {
     const uint32_t bytes = row_bytes(m);
@@ -369,7 +375,7 @@ emulated_registration::emulated_registration(const char *name, emulated_kernel k
     kernels()[name] = kernel;
 }
 
-/* What was not waited for happens at the end. */
+/* Executes at the end the work of a thread that nobody has waited for. */
 static void finish_queues(fiber *me) {
     for (queue &q : me->queues) {
         while (!q.groups.empty()) {
@@ -392,8 +398,8 @@ static void fiber_main() {
     go_on_at(&scheduler);
 }
 
-/* Their tops are some cache lines apart: those a power of two apart would share a few sets of the
- * first cache. */
+/* Returns the stack of a fiber. The tops of the stacks are some cache lines apart, because tops
+ * that are a power of two apart would compete for the same few sets of L1. */
 static char *stack_of(size_t number) {
     static std::vector<std::unique_ptr<char[]>> stacks;
     while (stacks.size() <= number)
@@ -482,7 +488,8 @@ extern "C" int emulated_launch(void *kernel, void **arguments, const uint32_t gr
     return 1;
 }
 
-/* Values are gathered between two barriers and read before a third. */
+/* Returns true if the value is true in any thread of the block. Values are gathered between two
+ * barriers and read before a third. */
 bool emulated_block_or(bool value) {
     emulated_block *b = now()->in;
     b->any = false;

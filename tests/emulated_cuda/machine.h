@@ -1,11 +1,12 @@
-/* A GPU's threads on one processor, for tests of kernels without a GPU: each thread is a fiber,
- * each instruction that waits gives way to the others. What runs later on a GPU (copies, matrix
- * products) runs here as late as the program allows, or at a random moment, so that a missing wait
- * shows.
+/* Emulates the threads of a GPU on one processor, to test kernels without a GPU. Each thread is a
+ * fiber, and each instruction that waits switches to another fiber. Work that a GPU executes
+ * asynchronously (copies, wgmma) is executed here as late as the program allows, or at a random
+ * moment, so that a missing wait gives wrong results.
  *
- * It shows wrong results, accesses beyond an allocation's last page (driver.c), deadlocks. Not:
- * races between threads, the order of weakly ordered memory, speed. FP8 products are summed
- * exactly; the tensor cores keep about 14 bits. */
+ * The emulation finds wrong results, accesses past an allocation's last page (driver.c), and
+ * deadlocks. It does not find races between threads or violations of the weak memory order, and it
+ * says nothing about speed. It accumulates FP8 products exactly, where tensor cores keep about 14
+ * bits. */
 #ifndef EMULATED_CUDA_MACHINE_H
 #define EMULATED_CUDA_MACHINE_H
 
@@ -22,7 +23,7 @@ struct emulated_index {
 struct emulated_warp;
 struct emulated_block;
 
-/* The thread that runs. */
+/* The thread that runs now. */
 struct emulated_thread {
     emulated_index thread, block, threads, blocks; /* threadIdx, blockIdx, blockDim, gridDim */
     emulated_block *in;
@@ -31,16 +32,18 @@ struct emulated_thread {
 };
 extern emulated_thread *emulated_now;
 
-/* Runs the others once. */
+/* Runs each of the other threads once. */
 void emulated_give_way(void);
 
 /* ---- warps and blocks ---- */
 
-/* All lanes give a value and get everybody's; the array is good until the next exchange. */
+/* Exchanges a value among all lanes of a warp. The result holds the values of all lanes, until the
+ * next exchange. */
 const uint64_t *emulated_exchange(uint64_t value);
 uint32_t emulated_ballot(bool value);
 
-/* `threads` of the block meet at barrier `id`; 0: all that have not ended. */
+/* Synchronizes `threads` threads of the block at barrier `id`. 0 means all threads that have not
+ * ended. */
 void emulated_barrier(uint32_t id, uint32_t threads);
 void emulated_cluster_arrive(void);
 void emulated_cluster_wait(void);
@@ -49,25 +52,26 @@ bool emulated_block_or(bool value);
 
 /* ---- shared memory ---- */
 
-/* Of this block, as large as the launch asked for. */
+/* Returns the dynamic shared memory of this block, which has the size that the launch requested. */
 void *emulated_shared(void);
 
-/* Shared-window addresses: of this block's shared memory or of static variables, and back. */
+/* Convert between pointers and shared-window addresses of this block's shared memory or of static
+ * variables. */
 uint32_t emulated_address(const void *pointer);
 void *emulated_pointer(uint32_t address);
 uint32_t emulated_mapped(uint32_t address, uint32_t rank);
 
-/* ---- what runs later ---- */
+/* ---- asynchronous work ---- */
 
 enum emulated_queue { EMULATED_COPIES, EMULATED_STORES, EMULATED_PRODUCTS, EMULATED_QUEUES };
 
-/* Work of this thread: pushed, committed as a group, done when all but `pending` groups are waited
- * for. */
+/* Asynchronous work of this thread. It is pushed and committed in groups, and is executed when the
+ * thread waits until at most `pending` groups remain. */
 void emulated_push(emulated_queue queue, std::function<void()> work);
 void emulated_commit(emulated_queue queue);
 void emulated_wait_groups(emulated_queue queue, uint32_t pending);
 
-/* Work of the copy engine: done at some moment while threads wait. */
+/* Queues work of TMA. It is executed at some moment while threads wait. */
 void emulated_later(std::function<void()> work);
 
 /* ---- mbarriers, by address ---- */
@@ -79,7 +83,7 @@ bool emulated_mbarrier_passed(uint32_t barrier, uint32_t parity);
 
 /* ---- tensor maps ---- */
 
-/* The box at (x, y), between memory and shared memory at a block's address. */
+/* Copy the box at (x, y) between device memory and a block's shared memory. */
 void emulated_map_load(const void *map, int32_t x, int32_t y, uint32_t to);
 void emulated_map_store(const void *map, int32_t x, int32_t y, uint32_t from);
 uint32_t emulated_map_bytes(const void *map);

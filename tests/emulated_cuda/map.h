@@ -1,13 +1,14 @@
-/* What the driver here knows of the machine, in C: a tensor map's 128 bytes, kernels by name. */
+/* The part of the emulated machine that its driver, written in C, uses: the content of a tensor
+ * map, and kernels by name. */
 #ifndef EMULATED_CUDA_MAP_H
 #define EMULATED_CUDA_MAP_H
 
 #include <stdint.h>
 
-/* Two dimensions, the contiguous one first. */
+/* The 128 bytes of a tensor map with two dimensions, the contiguous one first. */
 typedef struct emulated_map {
     uint8_t *address;
-    uint64_t extents[2], stride;                /* elements; bytes from row to row */
+    uint64_t extents[2], stride;                /* extents in elements; stride of rows in bytes */
     uint32_t box[2], elem_bytes, swizzle_bytes; /* swizzle_bytes: 0, 32, 64 or 128 */
 } emulated_map;
 
@@ -15,11 +16,11 @@ typedef struct emulated_map {
 extern "C" {
 #endif
 
-/* NULL: there is none. */
+/* Returns a kernel, or NULL if there is none with this name. */
 void *emulated_find(const char *name);
 
-/* Clusters of `cluster` blocks, one cluster after another. 0: threads wait for each other for ever.
- */
+/* Runs a kernel in clusters of `cluster` blocks, one cluster after another. Returns 0 if threads
+ * wait for each other forever. */
 int emulated_launch(void *kernel, void **arguments, const uint32_t blocks[3],
                     const uint32_t threads[3], uint32_t cluster, uint32_t shared_bytes);
 

@@ -1,4 +1,4 @@
-/* Narrow floats by the library's tables, for cuda/ptx/values.h. */
+/* Conversions of float formats by the library's tables, for cuda/ptx/values.h. */
 #include "format/format.h"
 
 double emulated_decode(uint32_t elem, uint32_t code);
@@ -10,7 +10,8 @@ double emulated_decode(uint32_t elem, uint32_t code) {
     return bsmm_elem_decode(elems[elem], code);
 }
 
-/* A GPU has one NaN of 16 bits. 8-bit formats saturate. */
+/* Encodes a value as a GPU does: each 16-bit format has a single NaN, and 8-bit formats
+ * saturate. */
 uint32_t emulated_encode(uint32_t elem, double value) {
     if (value != value) return elem < 2 ? 0x7fff : 0x7f;
     return bsmm_elem_encode(elems[elem], value, elem >= 2);

@@ -1,5 +1,5 @@
-/* A libcublasLt that has an algorithm for everything but bf16, and whose products take a while and
- * write nothing: a peer for bench on the emulated device. */
+/* A fake libcublasLt, which serves as a peer of bench on the emulated device. It has an algorithm
+ * for every type except bf16. Its GEMMs take some time and write nothing. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -36,7 +36,7 @@ size_t cublasLtGetVersion(void) {
     return 130100;
 }
 
-/* A layout is its type. */
+/* A fake matrix layout consists of its data type only. */
 EXPORT int cublasLtMatrixLayoutCreate(void **made, int type, uint64_t rows, uint64_t cols,
                                       int64_t ld);
 int cublasLtMatrixLayoutCreate(void **made, int type, uint64_t rows, uint64_t cols, int64_t ld) {

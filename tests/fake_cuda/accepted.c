@@ -1,4 +1,5 @@
-/* Entries that a run may call and whose effect nobody here looks at. */
+/* Driver functions that a run may call and whose effect no test examines. They succeed and do
+ * nothing. */
 #define ACCEPT(symbol)                                                                             \
     __attribute__((visibility("default"))) int symbol(void);                                       \
     int symbol(void) {                                                                             \

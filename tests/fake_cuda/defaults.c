@@ -1,5 +1,5 @@
-/* Every entry that fake_cuda.c does not define says that it cannot: one function under all names.
- */
+/* Defines one function under the names of all driver functions that fake_cuda.c lacks. It returns
+ * the error "not supported". */
 enum { CUDA_ERROR_NOT_SUPPORTED = 801 };
 
 int fake_cuda_refuse(void);

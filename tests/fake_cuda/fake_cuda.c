@@ -122,7 +122,8 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) {
     return CUDA_SUCCESS;
 }
 
-/* What needs a context refuses without one, as the driver does. */
+/* Returns an error from a function that needs a current context if there is none, as the driver
+ * does. */
 #define NEED_CONTEXT                                                                               \
     do {                                                                                           \
         if (fake_cuda_state.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;                         \
@@ -145,7 +146,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     fake_cuda_state.loads++;
     static char any;
     memcpy(fake_cuda_state.image, image, sizeof fake_cuda_state.image);
-    *module = (CUmodule)(void *)&any; /* the image is the caller's again */
+    *module = (CUmodule)(void *)&any; /* the caller may free the image now */
     return CUDA_SUCCESS;
 }
 
@@ -217,7 +218,7 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* What it knows nothing of keeps the values given, as the driver leaves them. */
+/* Attributes of an unknown address keep their initial values, as with the real driver. */
 CUresult cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
                                 CUdeviceptr pointer) {
     FAIL_IF_TOLD;

@@ -1,25 +1,27 @@
-/* A libcuda.so.1 without a GPU, for tests of what the host side does with a driver: device memory
- * is the heap's, launches are counted, and any entry can be told to fail. */
+/* A fake libcuda.so.1 without a GPU, to test how the host side uses a driver. Device memory is on
+ * the heap, launches are counted, and any function can be made to fail. */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
 #include "cuda/runtime/driver.h"
 
 typedef struct fake_cuda {
-    int devices, capability; /* of all; 90 */
-    const char *failing;     /* the entry that fails ("cuMemAlloc_v2"); NULL: none */
-    CUresult failure;        /* how */
-    size_t free_bytes;       /* of device memory */
-    int depth;               /* contexts pushed and not popped */
-    int allocations;         /* made and not freed */
+    int devices, capability; /* number of devices; compute capability of all of them, 90 */
+    /* name of the function that fails, for example "cuMemAlloc_v2"; NULL: none */
+    const char *failing;
+    CUresult failure;  /* the error that it returns */
+    size_t free_bytes; /* free device memory in bytes */
+    int depth;         /* number of contexts that were pushed and not popped */
+    int allocations;   /* number of allocations that were not freed */
     int loads, launches, waits;
-    char image[16];        /* the first bytes of the last module */
-    CUlaunchConfig config; /* of the last launch; its attributes: */
+    char image[16]; /* the first bytes of the last module */
+    /* configuration of the last launch; its attributes are in `attributes` */
+    CUlaunchConfig config;
     CUlaunchAttribute attributes[4];
     int owner; /* the device that owns all memory */
 } fake_cuda;
 
-/* The exported symbol "fake_cuda_state" is one of these. */
+/* The state of the fake driver, which it exports as the symbol "fake_cuda_state". */
 extern fake_cuda fake_cuda_state;
 
 #endif

@@ -1,5 +1,6 @@
-/* AMD kernels that call what GPUs share, so that tools/check-gpu-shared.sh makes code of it: a call
- * that needs a library, or a builtin that the processor lacks, shows only there. Never run. */
+/* AMD kernels that call the code that all GPUs share, so that tools/check-gpu-shared.sh compiles
+ * it. Only then does the compiler report a call that needs a library, or a builtin that the
+ * processor lacks. These kernels never run. */
 #include "gpu/epilogue.h"
 #include "gpu/pack_lane.h"
 #include "gpu/recode_lane.h"

@@ -1,4 +1,4 @@
-/* Compiled as C99 and as C11, in strict mode: the header needs nothing before it. */
+/* Includes bsmm.h as strict C99 and as strict C11, without any header before it. */
 #include "bsmm.h"
 
 uint32_t header_matrix_size(void);

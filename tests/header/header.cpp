@@ -1,4 +1,4 @@
-// Compiled as C++17, in strict mode: the header needs nothing before it.
+/* Includes bsmm.h as strict C++17, without any header before it. */
 #include "bsmm.h"
 
 uint32_t header_matrix_size();

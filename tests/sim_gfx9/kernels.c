@@ -1,5 +1,6 @@
-/* Kernels that clang-22 compiles for what Triton does not emit. test_c.py has what they must give.
- * Each reads `in` and writes `out`, one workgroup unless it says otherwise. */
+/* Kernels that clang-22 compiles, for instructions that Triton does not emit. test_c.py has their
+ * expected results. Each reads `in`, writes `out` and runs as one workgroup, unless its comment
+ * says otherwise. */
 #define GLOBAL __attribute__((address_space(1)))
 #define LDS    __attribute__((address_space(3)))
 #define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 256)))
@@ -26,7 +27,7 @@ KERNEL void calls(GLOBAL const u32 *in, GLOBAL u32 *out) {
     out[TID] = collatz(in[TID]) + collatz(in[TID] + 1);
 }
 
-/* An array that is indexed by a value lies in scratch. */
+/* The array `own` is in scratch memory, because its index is a variable. */
 KERNEL void scratch(GLOBAL const u32 *in, GLOBAL u32 *out) {
     volatile u32 own[32];
     for (u32 k = 0; k < 32; k++)
@@ -39,7 +40,7 @@ KERNEL void scratch(GLOBAL const u32 *in, GLOBAL u32 *out) {
     out[TID] = sum;
 }
 
-/* Flat pointers: LDS, scratch or global by the lane. */
+/* The flat pointer p points to LDS, scratch or global memory, depending on the lane. */
 KERNEL void flat(GLOBAL const u32 *in, GLOBAL u32 *out) {
     volatile u32 own[4] = {in[TID], 7, 9, 11};
     tile[TID] = in[TID] + 1;
@@ -72,19 +73,21 @@ KERNEL void atomics64(GLOBAL const u64 *in, GLOBAL u64 *out) {
 
 KERNEL void lanes(GLOBAL const int *in, GLOBAL int *out) {
     const int v = in[TID];
-    out[TID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);                       /* lane ^ 1 */
-    out[64 + TID] = __builtin_amdgcn_ds_swizzle(v, 0x801b);                  /* quads reversed */
+    out[TID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);      /* lane ^ 1 */
+    out[64 + TID] = __builtin_amdgcn_ds_swizzle(v, 0x801b); /* each quad of lanes reversed */
     out[128 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x111, 0xf, 0xf, 0); /* row_shr:1 */
     out[192 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x104, 0xf, 0xf, 1); /* row_shl:4 */
     out[256 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x142, 0xa, 0xf, 0); /* row_bcast:15 */
     out[320 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x140, 0xf, 0xf, 0); /* row_mirror */
-    out[384 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x123, 0xf, 0x5, 0); /* row_ror:3, banks */
+    /* row_ror:3, with a bank mask */
+    out[384 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x123, 0xf, 0x5, 0);
     out[448 + TID] = __builtin_amdgcn_ds_permute((int)(63 - TID) * 4, v);
     out[512 + TID] = (int)(__builtin_amdgcn_ballot_w64(v > 0) >> TID & 1);
     out[576 + TID] = __builtin_amdgcn_mov_dpp(v, 0x1b, 0xf, 0xf, 1); /* quad_perm */
 }
 
-/* A vector whose index no one knows stays in registers, which s_set_gpr_idx or s_movrel index. */
+/* The vector is in registers although its index is a variable, so the compiler indexes registers by
+ * s_set_gpr_idx or s_movrel. */
 typedef u32 u32x16 __attribute__((ext_vector_type(16)));
 KERNEL void indexed(GLOBAL const u32 *in, GLOBAL u32 *out) {
     const u32 k = __builtin_amdgcn_readfirstlane(in[0]) & 15;
@@ -98,7 +101,7 @@ KERNEL void indexed(GLOBAL const u32 *in, GLOBAL u32 *out) {
     out[TID] = sum + v[in[TID & 3] & 15];
 }
 
-/* Sums below 1 are rounded as MODE says. */
+/* Multiplies under different rounding modes of MODE. */
 KERNEL void rounding(GLOBAL const float *in, GLOBAL float *out) {
     const float a = in[TID], b = in[64 + TID];
     __builtin_amdgcn_s_setreg(1 | 3 << 11, 0xf);

@@ -1,18 +1,18 @@
-/* Other processors for tests: linked in the place of src/base/cpu_known.c. */
+/* Lets tests pretend to run on another processor. It is linked instead of src/base/cpu_known.c. */
 #ifndef BSMM_TEST_CPU_HOOKS_H
 #define BSMM_TEST_CPU_HOOKS_H
 
 #include "base/cpu.h"
 
-/* From now on features outside `mask` count as absent; ~0u ends that. Plans that exist keep their
+/* Makes features outside `mask` count as absent; ~0u ends that. Existing plans keep their
  * kernels. */
 void bsmm_cpu_mask_features(uint32_t mask);
 
-/* From now on `features` count as there, where they are not masked; 0 ends that. Only of
- * BSMM_CPU_TWO_PORTS, which stands for no instruction. */
+/* Makes `features` count as present, unless they are masked; 0 ends that. Only for
+ * BSMM_CPU_TWO_PORTS, which does not stand for an instruction. */
 void bsmm_cpu_add_features(uint32_t features);
 
-/* From now on that is what the second-level cache counts as; 0 ends it. */
+/* Makes `bytes` count as the size of L2; 0 ends that. */
 void bsmm_cpu_pretend_l2_bytes(uint64_t bytes);
 
 #endif

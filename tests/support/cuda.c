@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-/* Linked in the place of src/cuda/host/wgmma_choose.c: the tile that BSMM_TEST_TILE names is chosen
- * for its kind and elements, whatever it costs. */
+/* Replaces src/cuda/host/wgmma_choose.c when tests are linked. It chooses the tile that
+ * BSMM_TEST_TILE names, for products of its kind and elements, whatever the estimated time. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem) {
     const char *only = getenv("BSMM_TEST_TILE");
@@ -40,7 +40,8 @@ const bsmm_cuda_device *test_cuda_device(void) {
     return NULL;
 }
 
-/* The copy may return before its last bytes arrive, and other streams do not wait for it. */
+/* Copies to the device and waits. The driver's copy may return before its last bytes arrive, and
+ * other streams do not wait for it. */
 void test_cuda_write(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes) {
     TEST_CUDA(device, cuMemcpyHtoD, (uintptr_t)to, from, bytes);
     TEST_CUDA(device, cuStreamSynchronize, NULL);

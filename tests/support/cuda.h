@@ -4,22 +4,22 @@
 
 #include "cuda/runtime/device.h"
 
-/* "cuda:0" where its kernels are built in and there is such a device; else skips the running test,
- * saying "skipped: no CUDA device" and why. BSMM_TEST_TILE=gemm_bf16 keeps the sm_90a engine to one
- * of its tiles, for all products that it can do. */
+/* Returns "cuda:0" if it exists and its kernels are in this build. Otherwise skips the running test
+ * with the message "skipped: no CUDA device" and the reason. BSMM_TEST_TILE=gemm_bf16 restricts the
+ * sm_90a GEMM to one of its tiles, for all products that this tile takes. */
 const bsmm_cuda_device *test_cuda_device(void);
 
-/* The same without skipping: NULL where there is none. */
+/* Like test_cuda_device, but returns NULL instead of skipping the test. */
 const bsmm_cuda_device *test_cuda_device_or_null(void);
 
-/* Memory on the device, with a copy of `from` (NULL: 0xA5 everywhere); fails the test if that
- * fails. */
+/* Allocates device memory with a copy of `from`, or with 0xA5 everywhere if `from` is NULL. Fails
+ * the test on an error. */
 void *test_cuda_new(const bsmm_cuda_device *device, const void *from, size_t bytes);
 void test_cuda_write(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes);
 void test_cuda_read(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes);
 void test_cuda_free(const bsmm_cuda_device *device, void *memory);
 
-/* Calls a driver entry in the device's context; fails the test if that fails. */
+/* Calls a driver function in the device's context. Fails the test on an error. */
 #define TEST_CUDA(device, entry, ...)                                                              \
     do {                                                                                           \
         assert_int_equal(bsmm_cuda_enter(device), BSMM_OK);                                        \

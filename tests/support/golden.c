@@ -69,7 +69,7 @@ static void parse_line(char *line, const char *path, golden_case *c) {
     }
 }
 
-/* The next line without its end; false at the end of the file. */
+/* Reads the next line without its line end. Returns false at the end of the file. */
 static int next_line(FILE *file, const char *path, char line[LINE_MAX_BYTES]) {
     if (fgets(line, LINE_MAX_BYTES, file) == NULL) {
         return 0;
@@ -171,7 +171,7 @@ uint32_t *golden_read(const char *reference, size_t width, size_t count) {
 
 /* ---- inputs of encode cases ---- */
 
-/* The reference after the kind of input, "f32:FILE@BYTE". */
+/* Returns the reference that follows the kind of input, as in "f32:FILE@BYTE". */
 static const char *reference_of(const golden_case *c) {
     const char *colon = strchr(c->input, ':');
     if (colon == NULL) {

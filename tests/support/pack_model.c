@@ -56,7 +56,7 @@ static int bits_of(const bsmm_operand *o) {
     return (int)bsmm_elem_row(o->m.format.elem)->bits;
 }
 
-/* The largest of the row's first four block exponents. */
+/* Returns the largest of a row's first four block exponents. */
 static int first_top(const bsmm_pack_job *job, const bsmm_operand *o, int64_t r) {
     int top = -127;
     for (int64_t k = 0; k < bsmm_min_i64(BSMM_PACK_GROUP, o->m.cols); k += 32) {
@@ -126,7 +126,7 @@ static void complain(pack_verdict *v, int64_t r, int64_t k, double expected, dou
     v->row = r, v->col = k, v->expected = expected, v->got = got;
 }
 
-/* How far a packed value may be off, in a group of this scale. */
+/* Returns the error that a packed value may have, in a group with this scale. */
 static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expected,
                     double scale) {
     bool e4m3 = o->m.format.elem == BSMM_ELEM_E4M3;
@@ -135,7 +135,8 @@ static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expe
     return scale * exp2(e4m3 ? -10 : -17);
 }
 
-/* Whether FAST gave a group with the largest magnitude amax a scale that costs more than it may. */
+/* Returns true if FAST has chosen a scale that is too coarse for a group whose largest magnitude is
+ * amax. */
 static bool is_coarse(const bsmm_pack_job *job, const bsmm_operand *o, double scale, double amax) {
     double normal = o->m.format.elem == BSMM_ELEM_E4M3 ? 240 : exp2(15);
     if (job->route != BSMM_PACK_FAST || !job->group_scales || amax == 0) return false;

@@ -1,4 +1,4 @@
-/* A product with its operands in guarded memory, for tests that set kernels beside each other. */
+/* A product with its operands in guarded memory, for tests that compare kernels. */
 #ifndef BSMM_TEST_PRODUCT_H
 #define BSMM_TEST_PRODUCT_H
 
@@ -16,7 +16,8 @@ void product_make(product *p, const char *a, const char *b, int64_t m, int64_t n
                   fill how, rng *r);
 void product_free(product *p);
 
-/* D by a kernel; NULL: by the one that is chosen. Freed by the caller. */
+/* Returns D, computed by a kernel, or by the kernel that the library chooses if `kernel` is NULL.
+ * The caller frees it. */
 float *result_of(product *p, const char *kernel);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the golden bytes of recipes (tests/golden/RECIPES-NOTES.md describes them). Everything here
- * fails the running cmocka test when data is missing, short or malformed. */
+ * Reads the golden bytes of recipes, which tests/golden/RECIPES-NOTES.md describes. If data is
+ * missing, short or malformed, these functions fail the running cmocka test. */
 #ifndef BSMM_TESTS_RECIPE_CASES_H
 #define BSMM_TESTS_RECIPE_CASES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* One row of the manifest; the arrays point into the set's files. */
+/* One row of the manifest. The arrays point into files that the set owns. */
 typedef struct recipe_case {
     char name[32], recipe[32], format[32], options[48], dtype[8];
     int64_t rows, cols;
-    const uint8_t *input, *data, *scales, *global; /* global: NULL if there is none */
+    /* global: NULL if there is no second-level scale */
+    const uint8_t *input, *data, *scales, *global;
     size_t data_bytes, scales_bytes;
 } recipe_case;
 

@@ -18,7 +18,8 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* Small multiples of 1/16, which lie on values and halfway between them. */
+/* Returns a small multiple of 1/16. Such numbers are representable or lie halfway between
+ * representable ones. */
 static double tie(rng *r) {
     return ((double)rng_below(r, 257) - 128) / 16;
 }
@@ -55,7 +56,7 @@ typedef struct walk {
     rng r;
 } walk;
 
-/* Half of the shapes are whole tiles whose rows are aligned. */
+/* Returns a source matrix. Half of the shapes are whole tiles with aligned rows. */
 static bsmm_matrix source_of(uint32_t i, rng *r) {
     static const char *const types[] = {"f32", "bf16", "f16"};
     bool whole = i % 2;

@@ -19,7 +19,7 @@ static bool wanted(const char *kind) {
 }
 
 static bool has_cuda(void) {
-    static int known; /* 1: no, 2: yes */
+    static int known; /* 0: not tested yet, 1: no, 2: yes */
     if (!known) {
         known = test_cuda_device_or_null() ? 2 : 1;
         if (known == 1) print_message("skipped: no CUDA device: %s\n", bsmm_error_message());
@@ -27,13 +27,13 @@ static bool has_cuda(void) {
     return known == 2;
 }
 
-/* A backend whose memory these tests can fill: the host's, or that of CUDA. */
+/* Returns true if these tests can fill a backend's memory: it must be the host's or CUDA's. */
 static bool is_there(const bsmm_backend *backend) {
     return wanted(backend->name) &&
            (backend->host_memory || (strcmp(backend->name, "cuda") == 0 && has_cuda()));
 }
 
-/* The cpu, then the first device of each other kind. */
+/* Returns the name of a device: the cpu, then the first device of each other kind. */
 static const char *device_at(uint32_t index) {
     static char name[32];
     const bsmm_backend *backend;
@@ -78,10 +78,11 @@ int test_walk_least(int on_the_cpu) {
 
 /* ---- products on a GPU ---- */
 
-enum { CANARY = 256 }; /* bytes behind each buffer that must keep their poison */
+enum { CANARY = 256 }; /* bytes after each buffer that must keep their poison */
 
-/* Buffers one after another in one allocation, which is far faster than one each; for
- * compute-sanitizer BSMM_TEST_EXACT asks for one each, without canaries. */
+/* Buffers that lie one after another in a single allocation, which is far faster than separate
+ * allocations. BSMM_TEST_EXACT requests separate allocations without canaries, for
+ * compute-sanitizer. */
 typedef struct arena {
     const bsmm_cuda_device *device;
     uint8_t *base;

@@ -1,4 +1,4 @@
-/* Every kernel of every device that this machine has, for tests that walk the registry. */
+/* Visits every kernel of every device of this machine, for tests that walk the registry. */
 #ifndef BSMM_TEST_WALK_H
 #define BSMM_TEST_WALK_H
 
@@ -6,24 +6,26 @@
 
 #include <stdbool.h>
 
-/* The kernels that accept a product, device by device: "cpu", then "cuda:0" where there is one (the
- * first walk says "skipped: no CUDA device" where not). BSMM_TEST_DEVICE=cpu or cuda leaves the
- * other out. */
+/* Visits the kernels that accept a product, device by device: "cpu", then "cuda:0" if it exists. If
+ * it does not, the first walk prints "skipped: no CUDA device". BSMM_TEST_DEVICE=cpu or
+ * BSMM_TEST_DEVICE=cuda restricts the walk to one device. */
 typedef struct test_walk {
-    bsmm_matmul_desc *desc; /* device and kernel are set to the current ones, at the end to NULL */
+    /* `device` and `kernel` are set to the current ones, and to NULL at the end */
+    bsmm_matmul_desc *desc;
     uint32_t device, kernel;
-    bsmm_explanation e; /* of the current one */
+    bsmm_explanation e; /* explanation of the current kernel */
 } test_walk;
 
 test_walk test_walk_begin(bsmm_matmul_desc *desc);
 bool test_walk_next(test_walk *walk);
 bool test_walk_on_cpu(const test_walk *walk);
 
-/* How many kernels of the cpu a test may expect: 0 where BSMM_TEST_DEVICE leaves the cpu out. */
+/* Returns the number of cpu kernels that a test may expect: 0 if BSMM_TEST_DEVICE excludes the
+ * cpu. */
 int test_walk_least(int on_the_cpu);
 
-/* bsmm_matmul of host memory on any device: a GPU gets copies, and what lies behind D's buffers is
- * checked afterwards. */
+/* Runs bsmm_matmul for host memory on any device. A GPU gets copies, and the memory after D's
+ * buffers is checked afterwards. */
 bsmm_status test_multiply(const bsmm_matmul_desc *desc);
 
 #endif

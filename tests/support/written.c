@@ -21,7 +21,7 @@ unsigned entries_in(const char *folder) {
     return count;
 }
 
-/* A folder with the file "x" holding "old". */
+/* Makes a folder with a file "x" that contains "old". */
 const char *make_folder(const char *name) {
     char inside[64];
     mkdir(temp_path(name), 0755);

@@ -1,5 +1,5 @@
-/* What a launch set up, block by block: tests ask whether clusters and dynamic shared memory came
- * through. */
+/* Stores the cluster rank of each block at the end of its dynamic shared memory and reads it back,
+ * so that tests see if a launch has set up clusters and dynamic shared memory correctly. */
 #include "cuda/ptx/cluster.h"
 
 extern __shared__ uint32_t memory[];

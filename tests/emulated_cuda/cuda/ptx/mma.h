@@ -1,8 +1,9 @@
 #ifndef BSMM_CUDA_PTX_MMA_H
 #define BSMM_CUDA_PTX_MMA_H
 
-/* 4 registers of a lane: a0 (rows 0 to 7) and a1 (8 to 15) of columns 2 t, a2 and a3 of 8 + 2 t;
- * b0 and b1 likewise, rows being columns of B. */
+/* Converts a row of A or B to fp32. A lane has 4 registers of A: a0 (rows 0 to 7) and a1 (rows 8 to
+ * 15) hold columns 2 t and 2 t + 1, and a2 and a3 hold columns 8 + 2 t and 9 + 2 t. b0 and b1 are
+ * distributed likewise, where rows are columns of B. */
 static inline void emulated_mma_values(const uint64_t *registers, float to[16]) {
     for (uint32_t k = 0; k < 16; k++)
         to[k] =
@@ -12,7 +13,7 @@ static inline void emulated_mma_values(const uint64_t *registers, float to[16]) 
 static inline void ptx_mma_bf16(float d[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
                                 uint32_t b0, uint32_t b1) {
     const uint32_t group = emulated_now->lane / 4, t = emulated_now->lane % 4;
-    float a[2][16], b[2][16]; /* rows and columns of this lane's results */
+    float a[2][16], b[2][16]; /* the rows of A and columns of B for this lane's results */
     emulated_mma_values(emulated_exchange(uint64_t(a2) << 32 | a0) + 4 * group, a[0]);
     emulated_mma_values(emulated_exchange(uint64_t(a3) << 32 | a1) + 4 * group, a[1]);
     const uint64_t *all = emulated_exchange(uint64_t(b1) << 32 | b0);

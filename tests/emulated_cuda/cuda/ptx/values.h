@@ -1,4 +1,4 @@
-/* Values of narrow floats, by the library's own tables. */
+/* Conversions of float formats of at most 16 bits, by the library's own tables. */
 #ifndef EMULATED_CUDA_PTX_VALUES_H
 #define EMULATED_CUDA_PTX_VALUES_H
 
@@ -16,7 +16,8 @@ static inline uint32_t emulated_pair(uint32_t elem, uint32_t bits, double high, 
     return emulated_encode(elem, high) << bits | emulated_encode(elem, low);
 }
 
-/* f(lower halves), f(upper halves) as a pair of 16-bit floats. */
+/* Applies f to the lower halves and to the upper halves, and returns the results as a pair of
+ * 16-bit floats. */
 template <typename F>
 static inline uint32_t emulated_halves(uint32_t elem, uint32_t a, uint32_t b, uint32_t c, F f) {
     double part[2];

@@ -10,7 +10,8 @@ static inline void ptx_wgmma_commit(void) {
 }
 #define PTX_WGMMA_WAIT(pending) emulated_wait_groups(EMULATED_PRODUCTS, pending)
 
-/* As the instruction's: 18 bits of the address. The tile is the block's own. */
+/* Makes a matrix descriptor with 18 bits of the address, as the instruction has. The tile is always
+ * in the block's own shared memory. */
 static inline uint64_t ptx_wgmma_descriptor(uint32_t address) {
     assert(address % 1024 == 0);
     return (address & 0x3FFFF) >> 4;
@@ -23,7 +24,7 @@ static inline uint64_t ptx_wgmma_descriptor_plain(uint32_t address, uint32_t alo
 }
 static inline void ptx_wgmma_hold_words(uint32_t *) {}
 
-/* Values of the codes of e4m3 and e5m2. */
+/* Returns the values of all codes of e4m3 or e5m2. */
 static inline const float *emulated_wgmma_values(char type) {
     static float values[2][256];
     static bool made = false;
@@ -33,7 +34,8 @@ static inline const float *emulated_wgmma_values(char type) {
     return values[type == '5'];
 }
 
-/* 32 bytes of K of row `row` of a tile in 128-byte swizzled rows, as values. */
+/* Converts to fp32 32 bytes along K of one row of a tile whose rows have 128 bytes and the 128-byte
+ * swizzle. */
 static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char type, float *to) {
     uint8_t codes[32];
     uint32_t start = (uint32_t(descriptor) << 4) + row * 128;
@@ -53,7 +55,7 @@ static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char ty
         to[i] = values[codes[i]];
 }
 
-/* types: "f32.e4m3.e4m3", "f32.bf16.bf16". */
+/* Emulates wgmma. `types` is for example "f32.e4m3.e4m3" or "f32.bf16.bf16". */
 static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add, uint32_t n,
                                   const char *types) {
     const char a_type = types[4] == 'b' ? 'b' : types[5],
@@ -63,7 +65,7 @@ static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add
     float rows[2][32], column[32];
     emulated_wgmma_row(a, first, a_type, rows[0]);
     emulated_wgmma_row(a, first + 8, a_type, rows[1]);
-    for (uint32_t c = 0; c < n / 4; c++) { /* two columns of every eight */
+    for (uint32_t c = 0; c < n / 4; c++) { /* two of every eight columns */
         emulated_wgmma_row(b, c / 2 * 8 + 2 * (t % 4) + c % 2, b_type, column);
         for (uint32_t r = 0; r < 2; r++) {
             float *to = &d[c / 2 * 4 + 2 * r + c % 2];
@@ -75,7 +77,7 @@ static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add
     }
 }
 
-/* 16 bf16 along K of row `row` of a tile without swizzle. */
+/* Converts to fp32 16 bf16 along K of one row of a tile without swizzle. */
 static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row, float to[16]) {
     uint32_t along = uint32_t(descriptor >> 16 & 0x3FFF) << 4;
     uint32_t across = uint32_t(descriptor >> 32 & 0x3FFF) << 4;
@@ -88,15 +90,15 @@ static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row, f
     }
 }
 
-/* bf16; a: this thread's four words, as they are when the product is waited for, of its warp's 16
- * rows. */
+/* Emulates wgmma with bf16 operands and A in registers. `a` holds this thread's four words of its
+ * warp's 16 rows. They are read when the wgmma is waited for, as hardware may do. */
 static inline void emulated_wgmma_words(float *d, const uint32_t *a, uint64_t b, uint32_t add,
                                         uint32_t n) {
     const uint32_t group = emulated_now->lane / 4, t = emulated_now->lane % 4;
     float rows[2][16], column[16];
     emulated_mma_values(emulated_exchange(uint64_t(a[2]) << 32 | a[0]) + 4 * group, rows[0]);
     emulated_mma_values(emulated_exchange(uint64_t(a[3]) << 32 | a[1]) + 4 * group, rows[1]);
-    for (uint32_t c = 0; c < n / 4; c++) { /* two columns of every eight */
+    for (uint32_t c = 0; c < n / 4; c++) { /* two of every eight columns */
         emulated_wgmma_plain_row(b, c / 2 * 8 + 2 * t + c % 2, column);
         for (uint32_t r = 0; r < 2; r++) {
             float *to = &d[c / 2 * 4 + 2 * r + c % 2];

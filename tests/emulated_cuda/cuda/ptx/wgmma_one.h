@@ -1,4 +1,5 @@
-/* As the kernels' own: once for each product. Done when it is waited for. */
+/* Emulates cuda/ptx/wgmma_one.h of the kernels. It is included once for each instruction, which is
+ * executed when it is waited for. */
 #ifdef WGMMA_WORDS
 static inline void WGMMA_NAME(float *d, const uint32_t *a, uint64_t b, uint32_t add) {
     emulated_push(EMULATED_PRODUCTS, [=] { emulated_wgmma_words(d, a, b, add, WGMMA_N); });
