@@ -1,5 +1,6 @@
-/* bsmm_plan_run allocates nothing on the cpu: with every kernel of the registry that this processor
- * has, whoever's memory it is, OpenMP's included once its threads are there. */
+/* Tests that bsmm_plan_run allocates no memory on the cpu, with every kernel that this processor
+ * can run. It counts allocations of the whole process, including OpenMP's once its threads
+ * exist. */
 #include "operand.h"
 
 #include <errno.h>
@@ -19,8 +20,8 @@
 #    endif
 #endif
 
-/* Sanitizers bring an allocator of their own; other libraries than glibc do not offer theirs under
- * a second name. */
+/* Sanitizers have their own allocator, and C libraries other than glibc do not offer theirs under a
+ * second name. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
 
 void *libc_malloc(size_t bytes) __asm__("__libc_malloc");
@@ -28,7 +29,7 @@ void *libc_calloc(size_t count, size_t bytes) __asm__("__libc_calloc");
 void *libc_realloc(void *memory, size_t bytes) __asm__("__libc_realloc");
 void *libc_memalign(size_t alignment, size_t bytes) __asm__("__libc_memalign");
 
-/* The program's own, in the place of libc's. */
+/* The functions that replace the C library's allocator in this program. */
 void *counted_malloc(size_t bytes) __asm__("malloc");
 void *counted_calloc(size_t items, size_t bytes) __asm__("calloc");
 void *counted_realloc(void *memory, size_t bytes) __asm__("realloc");
@@ -102,8 +103,8 @@ static bool can_count(void) {
 
 #endif
 
-/* Through a pointer that compilers do not see through: they may leave out memory that nobody uses.
- */
+/* Tests that each function of the allocator is counted. It calls them through a volatile pointer,
+ * because compilers may remove an allocation that is never used. */
 static void test_every_allocator_counts(void **state) {
     (void)state;
     if (!can_count()) {
@@ -128,13 +129,14 @@ static void test_every_allocator_counts(void **state) {
 
 /* ---- products ---- */
 
-/* Between them every kernel takes one; D with scales, C and bias, and rows that are summed in
- * double. M and threads lead through every way of dealing out work. */
+/* Each kernel takes one of these products. They include D with scales, C and bias, and rows that
+ * are summed in double. The values of M and the numbers of threads exercise every way in which work
+ * is divided. */
 static const struct {
     const char *a, *b, *d;
     int64_t m;
     fill how;
-    bool adds; /* C and bias */
+    bool adds; /* with C and bias */
 } cases[] = {
     {"mxfp4", "mxfp4", "f32", 1, FILL_ORDINARY, false},
     {"nvfp4", "nvfp4", "bf16", 5, FILL_ORDINARY, true},
@@ -153,7 +155,7 @@ static const struct {
 
 enum { N = 140, K = 300, MOST_KERNELS = 32 };
 
-/* Kernels by rank. */
+/* The kernels that have run, in the order of the registry. */
 typedef struct seen {
     bool ran[MOST_KERNELS], absent[MOST_KERNELS];
     char names[MOST_KERNELS][32];
@@ -206,7 +208,8 @@ static void *room(uint64_t bytes) {
     return aligned_alloc(64, (bytes + 64) / 64 * 64);
 }
 
-/* The first run makes threads, and tables that are made once per process. */
+/* Returns the number of allocations in the second run. The first run starts threads, and fills
+ * tables that exist once per process. */
 static int allocations_of(const product *p) {
     bsmm_plan *plan;
     if (bsmm_plan_create(&p->desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());

@@ -1,6 +1,6 @@
-/* Plans that run any row count up to a maximum: a run has the bits of the first rows of the whole
- * product, whoever gives the count, writes nothing of D behind its rows, and survives any count
- * that it finds on the device. */
+/* Tests plans that run any number of rows up to a maximum. A run is bitwise identical to the first
+ * rows of the whole product, whether the host or device memory provides the number of rows. It
+ * writes nothing to D past its rows, and survives any number that it finds on the device. */
 #include "core/describe.h"
 #include "operand.h"
 
@@ -64,7 +64,8 @@ static bsmm_status run(const bsmm_plan *plan, fixture *f, int64_t rows,
     return status;
 }
 
-/* Elements and scales of the first rows are the whole's, those behind them are untouched. */
+/* Fails unless the elements and scales of the first rows equal those of the whole product and
+ * everything after them is untouched. */
 static void check(const fixture *f, const char *kernel, int64_t rows) {
     size_t row = f->d.data_bytes / MOST, used = (size_t)rows * row;
     if (memcmp(f->whole, f->d.m.data, used) != 0)
@@ -100,7 +101,8 @@ static void check_kernel(fixture *f, const char *kernel) {
         assert_int_equal(run(plan, f, counts[i], NULL), BSMM_OK);
         check(f, kernel ? kernel : "any kernel", counts[i]);
     }
-    for (size_t i = 0; i < BSMM_COUNT(found); i++) { /* the given count of 3 does not count */
+    /* the number of rows on the device overrides the given 3 */
+    for (size_t i = 0; i < BSMM_COUNT(found); i++) {
         assert_int_equal(run(plan, f, 3, &found[i].given), BSMM_OK);
         check(f, kernel ? kernel : "any kernel", found[i].means);
     }
@@ -130,7 +132,7 @@ static void test_any_rows(void **state) {
     check_formats("mxfp8", "mxfp8", "mxfp8", BSMM_LAYOUT_NV_128X4, &r);
 }
 
-/* C, the residual and the factors follow the rows. */
+/* Tests that C, the residual and the factors follow the rows. */
 static void test_epilogue(void **state) {
     (void)state;
     rng r = {92};
@@ -206,7 +208,8 @@ static void test_broken_rules(void **state) {
     fixture_free(&f);
 }
 
-/* Where buffers are not host memory a kernel has to say that it takes such products. */
+/* Tests that a kernel whose buffers are not host memory refuses such products unless it declares
+ * that it takes them. */
 static void test_refusals(void **state) {
     (void)state;
     static const bsmm_backend elsewhere = {.name = "elsewhere"};

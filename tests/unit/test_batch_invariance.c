@@ -1,6 +1,6 @@
-/* A row of D has the same bits whatever M is: across every boundary between kernels (decode, packed
- * engines), for every pair of formats, with ordinary and with extreme scales, alone or sprinkled
- * into ordinary ones. */
+/* Tests that a row of D is bitwise identical for every M. It covers every boundary between kernels
+ * (decode, packed engines) and every pair of formats, with ordinary scales, with extreme scales,
+ * and with a few extreme scales among ordinary ones. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -23,7 +23,8 @@ typedef struct fixture {
     float *whole; /* D of all rows */
 } fixture;
 
-/* A few scales of the whole range, zero and NaN among them, under ordinary and empty blocks. */
+/* Replaces a few scales by extreme ones, including zero and NaN. They scale ordinary blocks and
+ * empty ones. */
 static void sprinkle(test_matrix *t, int64_t every, rng *r) {
     static const uint32_t codes[][4] = {
         [BSMM_SCALE_E8M0] = {0, 254, 60, 0xff},
@@ -58,7 +59,8 @@ static const char *run_rows(fixture *f, int64_t m) {
     return NULL;
 }
 
-/* The first M, up to WALKED rows; all of them where the kernel changes with M, else a few. */
+/* Compares runs with M from 1 to WALKED rows. It tries all of them if the kernel changes with M,
+ * else a few. */
 static void check_pair(fixture *f, const char *a, const char *b) {
     const char *last = run_rows(f, MOST);
     memcpy(f->whole, f->d.m.data, f->d.data_bytes);

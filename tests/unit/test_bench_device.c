@@ -1,6 +1,7 @@
-/* bench's devices: names, memory that comes back, graphs that are timed, and cuBLASLt's products,
- * which must be right to be compared with. What needs a GPU is skipped without one. */
-/* Its products are its own. */
+/* Tests bench's devices: names, memory that can be read back, graphs that are timed, and cuBLASLt's
+ * GEMMs, whose results must be correct for a comparison to be fair. Tests that need a GPU are
+ * skipped without one. */
+/* The file is included because its functions are static. */
 #include "../../bench/device_cuda_cublaslt.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <math.h>
@@ -26,7 +27,8 @@ static void names_are_told_apart(void **state) {
     assert_true(bench_device_kind_of("cuda:3") == &bench_device_cuda);
 }
 
-/* A row without one of the calls would fail only where it is used. */
+/* Tests that every row defines all of its functions. A missing one would otherwise fail only where
+ * it is used. */
 static void rows_are_whole(void **state) {
     (void)state;
     const bench_device_kind *k;
@@ -123,8 +125,9 @@ static void expect_product(const float *got, uint32_t elem, double tolerance) {
     free(b);
 }
 
-/* Of sum |a||b|. Fast accumulation cuts the sum to some 13 bits after each 32 of K; with 128-wide
- * scales sums of 128 are added in fp32. */
+/* Tolerances as multiples of sum |a||b|. Fast accumulation truncates the accumulator to some 13
+ * bits after each 32 elements of K. With 128-wide scales, sums of 128 elements are added in
+ * fp32. */
 static const double tolerances[BENCH_WAYS] = {
     [FP8] = DEPTH * 0x1p-17,
     [VEC128] = 128 * 0x1p-17,

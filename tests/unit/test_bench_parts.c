@@ -1,5 +1,6 @@
-/* bench's parts: medians, copies that outgrow the caches, memory that is moved as asked. */
-/* bench belongs to the command, not to a library that tests could link. */
+/* Tests parts of bench: medians, copies that exceed the caches, and memory that is read and written
+ * in the requested proportion. */
+/* These files belong to the command, so no library has them that a test could link. */
 #include "../../bench/copies.c"  /* NOLINT(bugprone-suspicious-include) */
 #include "../../bench/memory.c"  /* NOLINT(bugprone-suspicious-include) */
 #include "../../bench/samples.c" /* NOLINT(bugprone-suspicious-include) */
@@ -13,7 +14,7 @@ static void test_samples(void **state) {
     (void)state;
     bench_samples s = {0};
     assert_true(bench_samples_median(&s) == 0 && bench_samples_best(&s) == 0);
-    for (int i = 0; i < 200; i++) /* 0 to 199, in another order */
+    for (int i = 0; i < 200; i++) /* 0 to 199 in a different order */
         assert_int_equal(bench_samples_add(&s, (double)(i * 77 % 200)), BSMM_OK);
     assert_true(bench_samples_median(&s) == 99.5);
     assert_int_equal(bench_samples_add(&s, 1000), BSMM_OK);
@@ -45,11 +46,12 @@ static void test_time(void **state) {
     double started = bench_now();
     assert_int_equal(bench_time(count_turns, &turn, 1, &s), BSMM_OK);
     assert_true(bench_now() - started >= round_seconds);
-    assert_int_equal(s.count, turn - 1); /* all but the one that failed */
+    assert_int_equal(s.count, turn - 1); /* all runs except the one that failed */
     bench_samples_destroy(&s);
 }
 
-/* Runs of several threads count from when those are warm; turns go on. */
+/* Tests that runs with several threads count only when the threads are warm, and that `turn` keeps
+ * counting. */
 static void test_warm(void **state) {
     (void)state;
     bench_samples s = {0};
@@ -87,7 +89,8 @@ static void test_copies(void **state) {
     bench_copies_destroy(&c);
 }
 
-/* Exactly the lines behind the part that is read are written, and every line of it is read. */
+/* Tests that exactly the lines after the part that is read are written, and that every line of that
+ * part is read. */
 static void test_memory(void **state) {
     (void)state;
     enum { LINES = 1000 };

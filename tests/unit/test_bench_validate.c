@@ -1,5 +1,5 @@
-/* bench's own check: it lets roundings pass and catches what is farther away. */
-/* bench belongs to the command, not to a library that tests could link. */
+/* Tests bench's validation: it accepts rounding errors and finds larger ones. */
+/* The file belongs to the command, so no library has it that a test could link. */
 #include "../../bench/validate.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
@@ -11,7 +11,8 @@
 
 enum { M = 5, N = 7, K = 3 };
 
-/* Rows of a are r + 1, rows of b are 1 / (r + 1), so exact(r, c) = K (r + 1) / (c + 1). */
+/* Fills rows of a with r + 1 and rows of b with 1 / (r + 1), so that exact(r, c) = K (r + 1) / (c +
+ * 1). */
 static void fill(float a[M][K], float b[N][K]) {
     for (int k = 0; k < K; k++) {
         for (int r = 0; r < M; r++)
@@ -21,7 +22,7 @@ static void fill(float a[M][K], float b[N][K]) {
     }
 }
 
-/* Validates the exact results rounded into `elem`, output (2, 3) times `factor`. */
+/* Validates the exact results, rounded to `elem`, after multiplying output (2, 3) by `factor`. */
 static bench_result validate(uint32_t elem, double factor) {
     float a[M][K], b[N][K];
     uint32_t words[M * N] = {0};
@@ -57,7 +58,8 @@ static void test_roundings_pass(void **state) {
     }
 }
 
-/* exact(2, 3) is 2.25: the tolerance is 1e-3 + 1e-3 * 2.25, a factor of 1 +- 1.444e-3. */
+/* Tests the tolerance. exact(2, 3) is 2.25, so the tolerance is 1e-3 + 1e-3 * 2.25, which is a
+ * factor of 1 +- 1.444e-3. */
 static void test_tolerance(void **state) {
     (void)state;
     assert_int_equal(validate(BSMM_ELEM_F32, 1 + 1.44e-3).failed, 0);
@@ -75,11 +77,12 @@ static void test_nan_and_inf_fail(void **state) {
     (void)state;
     bench_result r = validate(BSMM_ELEM_F16, (double)NAN);
     assert_int_equal(r.failed, 1);
-    assert_true(isnan(r.max_error)); /* and the finite errors that follow do not hide it */
+    assert_true(isnan(r.max_error)); /* finite errors that follow do not hide it */
     assert_int_equal(validate(BSMM_ELEM_F16, (double)INFINITY).failed, 1);
 }
 
-/* Above the budget the stride is odd, and the outputs that are left are affordable. */
+/* Tests that above the budget the stride is odd, and that checking the remaining outputs stays
+ * within the budget. */
 static void test_stride(void **state) {
     (void)state;
     assert_int_equal(choose_stride(1024 * 1024, 256), 1);

@@ -1,6 +1,6 @@
-/* matmul --check: what a kernel gives passes; one output beyond the bound is found, whichever it
- * is, and so is a NaN that should not be there. */
-/* The check belongs to the command, not to a library that tests could link. */
+/* Tests `matmul --check`: it accepts a kernel's results, and finds a single output beyond the error
+ * bound, at any position, or a NaN that should not be there. */
+/* The file belongs to the command, so no library has it that a test could link. */
 #include "../../cli/check.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "operand.h"
@@ -66,7 +66,7 @@ static cli_check check(const fixture *f) {
     return found;
 }
 
-/* sum |a||b| of an output, by the definitions. */
+/* Returns sum |a||b| of an output, computed by the definitions of the formats. */
 static double sum_of(const fixture *f, int64_t row, int64_t col) {
     double sum = 0;
     for (int64_t k = 0; k < K; k++)
@@ -81,7 +81,7 @@ static void check_format(const char *format) {
     float *d = f.d.m.data;
     for (int64_t i = 0; i < M * N; i++) {
         float right = d[i];
-        /* Every kernel's bound is below 2^-12 for this K. */
+        /* The bound of every kernel is below 2^-12 for this K. */
         d[i] = right + (float)(0x1p-12 * fabs((double)f.alpha) * sum_of(&f, i / N, i % N));
         cli_check found = check(&f);
         assert_true(found.share > 1 && found.row == i / N && found.col == i % N);
@@ -96,7 +96,7 @@ static void check_format(const char *format) {
 static void test_finds_each_wrong_output(void **state) {
     (void)state;
     check_format("mxfp4");
-    check_format("nvfp4"); /* with scales of both signs */
+    check_format("nvfp4"); /* scales of both signs */
     check_format("f32");
 }
 

@@ -1,5 +1,5 @@
-/* Conversions keep every value bit for bit, signs of zeros included, or refuse and name the block.
- */
+/* Tests that conversions keep every value exactly, including the signs of zeros, or refuse and name
+ * the block. */
 #include "operand.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Equal as values and in sign; NaN equals NaN. */
+/* Fails unless the values are equal in value and sign. NaN equals NaN. */
 static void assert_same_values(const test_matrix *a, const test_matrix *b) {
     for (int64_t r = 0; r < a->m.rows; r++)
         for (int64_t c = 0; c < a->m.cols; c++) {
@@ -60,10 +60,10 @@ static void test_every_format_to_itself(void **state) {
     }
     for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
         check_same(bsmm_elem_row(elem)->name, 9, 31, &r);
-    check_same("mxfp4", 67, 1031, &r); /* more than one task */
+    check_same("mxfp4", 67, 1031, &r); /* more than one task for the threads */
 }
 
-/* f32 NaN payloads survive: codes are copied, not values. */
+/* Tests that payloads of f32 NaN survive, because codes are copied, not values. */
 static void test_codes_are_copied(void **state) {
     (void)state;
     uint32_t from[] = {0x7f800001, 0x80000000, 0xffc12345, 1}, to[4] = {0};
@@ -105,7 +105,7 @@ static void test_second_level_is_kept(void **state) {
 typedef struct target {
     const char *format;
     int spread;
-    bool level; /* needs a second level */
+    bool level; /* the format needs a second-level scale */
 } target;
 
 static const target targets[] = {
@@ -148,7 +148,7 @@ static void free_pair(pair *p) {
     test_matrix_free(&p->dst);
 }
 
-/* Any spread that fits, anywhere in e8m0, at any shape. */
+/* Tests any range of scales that fits, anywhere in e8m0, at any shape. */
 static void test_values_are_kept(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 1}, {5, 70}, {130, 260}, {256, 129}, {0, 32}};
@@ -168,7 +168,8 @@ static void test_values_are_kept(void **state) {
             }
 }
 
-/* The largest exponent in one block, the smallest in another, at the boundary and beyond it. */
+/* Tests the largest exponent in one block and the smallest in another, at the limit of the format
+ * and one beyond it. */
 static void test_boundary_of_the_spread(void **state) {
     (void)state;
     rng r = {4};
@@ -196,7 +197,7 @@ static void test_boundary_of_the_spread(void **state) {
         }
 }
 
-/* A block of zeros may have any scale: only its signs are kept. */
+/* Tests that a block of zeros may have any scale. Only the signs of its zeros are kept. */
 static void test_blocks_of_zeros_take_no_part(void **state) {
     (void)state;
     rng r = {5};
@@ -232,7 +233,8 @@ static void test_nan_blocks_are_refused(void **state) {
     }
 }
 
-/* The outer scale is the largest exponent less 8 (nvfp4) or 6 (fp8), but a normal fp32. */
+/* Tests that the outer scale is 2^(largest exponent - 8) for nvfp4 and 2^(largest exponent - 6) for
+ * fp8, limited to normal fp32 numbers. */
 static void test_outer_scales(void **state) {
     (void)state;
     rng r = {9};
@@ -296,7 +298,7 @@ static void test_missing_level_and_overlap(void **state) {
     free_pair(&p);
 }
 
-/* Ends at once, however many there are. */
+/* Tests that a matrix without columns is finished at once, however many rows it has. */
 static void test_rows_without_columns(void **state) {
     (void)state;
     float level = 0;

@@ -1,4 +1,5 @@
-/* What the processor says of itself, against what the operating system says. */
+/* Compares the features that the library detects on the processor with those that the operating
+ * system reports. */
 #include "base/cpu.h"
 
 #include <setjmp.h>
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* The "flags" line of /proc/cpuinfo with a space at both ends; NULL where there is none. */
+/* Returns the "flags" line of /proc/cpuinfo with a space at both ends, or NULL if there is none. */
 static char *kernel_flags(void) {
     FILE *file = fopen("/proc/cpuinfo", "r");
     char *line = NULL, *flags = NULL;
@@ -65,7 +66,7 @@ static void test_names(void **state) {
     assert_string_equal(text, "avx2 avx512_bf16");
     bsmm_cpu_feature_names(0, text, sizeof text);
     assert_string_equal(text, "");
-    bsmm_cpu_feature_names(~0u, text, 8); /* cut, with its terminator */
+    bsmm_cpu_feature_names(~0u, text, 8); /* truncated, with a terminating zero */
     assert_string_equal(text, "avx2 av");
 }
 

@@ -1,5 +1,5 @@
-/* The epilogue's rows against the codec: every value is rounded once, from double; by the loops of
- * every target that this processor has. */
+/* Compares the rows that the CPU epilogue stores with the codec: every value must be rounded once,
+ * from double. Runs the loops for every instruction set that this processor has. */
 #include "cpu/engine/engine_gemm.h"
 #include "cpu_hooks.h"
 
@@ -34,7 +34,8 @@ static double from_bits(uint64_t bits) {
     return value;
 }
 
-/* Around every code's value and around the middle to the next one, nearer than fp32 can tell. */
+/* Fills values near each code's value and near the midpoint to the next code, closer than fp32 can
+ * distinguish. */
 static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
     for (uint32_t i = 0; i < COLS / 8; i++) {
         double low = bsmm_elem_decode(elem, first + i);
@@ -62,7 +63,7 @@ static void test_neighbours(void **state) {
             fill_neighbours(elems[e], first, values);
             check_row(elems[e], values);
         }
-    /* The larger half of bf16's subnormals, with no smaller one beside them. */
+    /* The larger half of bf16's subnormals, without smaller ones. */
     fill_neighbours(BSMM_ELEM_BF16, 65, values);
     check_row(BSMM_ELEM_BF16, values);
 }
@@ -77,7 +78,7 @@ static void test_random_doubles(void **state) {
     for (int round = 0; round < 300; round++) {
         for (int i = 0; i < COLS; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
-            /* Past both ends of fp32, and of 8 bits. */
+            /* Exceed the range of fp32 and of 8-bit formats on both sides. */
             uint64_t exponent =
                 round % 3 ? 1023 - 160 + (seed >> 33) % 320 : 1023 - 24 + (seed >> 33) % 42;
             values[i] = from_bits((seed & 0x800fffffffffffff) | exponent << 52);
@@ -101,7 +102,7 @@ static void test_random_doubles(void **state) {
     }
 }
 
-/* C of every code, times a factor; and a bias of f32. */
+/* Tests C with every code, multiplied by a factor, and an f32 bias. */
 static void test_added(void **state) {
     (void)state;
     static uint16_t codes[COLS];
@@ -150,7 +151,7 @@ static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
 
 enum { ADDED_C = 1, ADDED_BIAS = 2 };
 
-/* C of `rows` rows in random codes, and a bias; which of the two, `added` says. */
+/* Adds a C of `rows` rows of random codes and a bias; the bits of `added` select them. */
 static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t rows, int64_t cols) {
     enum { MOST = 7 * COLS };
     static float c[MOST], bias[COLS];
@@ -168,15 +169,16 @@ static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t r
     p->bias_elem = added & ADDED_BIAS ? elems[round / 3 % 3] : BSMM_ELEM_NONE;
 }
 
-/* Of columns: ones; any; powers of two, some of which leave fp32's range beside a row's. */
+/* Returns the factor of a column: 1; any number; or a power of two, of which some leave fp32's
+ * range when multiplied by a row's factor. */
 static double column_factor(int round, int i) {
     if (round % 4 < 2) return 1;
     if (round % 4 == 2) return ldexp(1 + i % 3, i % 7 - 3);
     return ldexp(1, (i % 7 - 3) * (round % 8 == 3 ? 1 : 25));
 }
 
-/* From sums to D in one pass, or in several by plain C: one factor or many, powers of two or not,
- * with C and bias; C may be D. */
+/* Tests the path from accumulators to D in one pass, or by plain C in several. It varies the number
+ * of factors, powers of two and other numbers, C and bias, and uses C as D. */
 static void test_direct_rows(void **state) {
     static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0, 0x1p-80};
     static const double alphas[] = {1, -0.5, 1.7};
@@ -216,8 +218,8 @@ static void test_direct_rows(void **state) {
     }
 }
 
-/* Beside the middles between bf16's subnormals, where fp32 has no bits left to tell the side: by a
- * factor that fp32 has and by one that it has not. */
+/* Tests values near the midpoints between bf16's subnormals, where fp32 has no bits left to tell on
+ * which side they are. It multiplies by a factor that is exact in fp32 and by one that is not. */
 static void test_direct_subnormals(void **state) {
     (void)state;
     enum { CODES = 127 };
@@ -242,8 +244,8 @@ static void test_direct_subnormals(void **state) {
     }
 }
 
-/* A tile at once is its rows one by one, whatever their factors, up to one that takes another way.
- */
+/* Tests that storing a whole tile equals storing its rows one by one, for any factors, including
+ * one that takes a different code path. */
 static void test_direct_tiles(void **state) {
     (void)state;
     enum { ROWS = 7, PITCH = 64 };

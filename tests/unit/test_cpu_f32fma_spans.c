@@ -1,5 +1,6 @@
-/* Rows whose values lie as far apart as the f32 engines' sums carry, and farther: the bound holds
- * on either side of the limit, whatever the processor does with subnormals. */
+/* Tests rows whose values span as many binades as the fp32 accumulators of the f32 engines can
+ * carry, and more. The error bound must hold on both sides of the limit, whatever the processor
+ * does with subnormals. */
 #include "cpu/pack/pack_f32fma.h"
 #include "operand.h"
 
@@ -11,7 +12,8 @@
 
 #include <cmocka.h>
 
-/* What becomes of subnormals: operands and results are 0, or operands alone. */
+/* What the processor flushes to 0: no subnormals, those in operands and results, or those in
+ * operands only. */
 typedef enum flushed { FLUSH_NONE, FLUSH_ALL, FLUSH_OPERANDS, FLUSHES } flushed;
 
 #if defined(__x86_64__)
@@ -28,8 +30,8 @@ static void flush_subnormals(flushed which) {
 
 enum { K = 300, BIG_IN_A = 0, BIG_IN_B = 1 };
 
-/* K values of about 2^-50, but one of 2^(span - 50), and 0 where the other row has its large one:
- * every term of the sum is as small as the spans allow. */
+/* Fills K values of about 2^-50, except for one of 2^(span - 50), and a 0 where the second row has
+ * its large value. Every term of the dot product is then as small as the spans allow. */
 static void fill_row(float *row, int span, int big, int hole, rng *r) {
     for (int i = 0; i < K; i++)
         row[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * (i % 3 ? 0x1p-50f : -0x1p-50f);
@@ -38,13 +40,13 @@ static void fill_row(float *row, int span, int big, int hole, rng *r) {
 }
 
 static void expect_within(const bsmm_explanation *e, float got, double want, double magnitude) {
-    /* The bound, and D's own rounding. */
+    /* the error bound, plus D's own rounding */
     double slack = e->bound * magnitude + fabs(want) * 0x1p-24;
     if (!(fabs((double)got - want) <= slack))
         fail_msg("%s: got %a, want %a, slack %a", e->kernel, (double)got, want, slack);
 }
 
-/* One result by every kernel that takes it, with subnormals and without. */
+/* Checks one result of every kernel that takes the product, with subnormals and without. */
 static void check_result(bsmm_matmul_desc *desc, const float *d, double want, double magnitude) {
     bsmm_explanation e = {.struct_size = sizeof e};
     for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++) {
@@ -89,8 +91,9 @@ static void test_elements(void **state) {
             if (sums[i] - a_span <= 177) check_spans(a_span, sums[i] - a_span, &r);
 }
 
-/* Two products as small as the spans allow that leave 15 * 2^(span - 232) of one: where the limit
- * lay above 208 this would be subnormal, and more than the bound of so short a sum. */
+/* Two products that are as small as the spans allow almost cancel and leave 15 * 2^(span - 232) of
+ * one of them. If the limit were above 208, this difference would be subnormal and exceed the bound
+ * of such a short dot product. */
 static void check_cancelled(int a_span, int b_span) {
     float a[] = {0x1p-50f, 0, -0x1p-50f, 0x1p-50f}, b[] = {0, 0x1p-50f, 0x1p-50f, 0x1p-50f}, d;
     a[0] = ldexpf(a[0], a_span);
@@ -114,7 +117,7 @@ static void test_cancelled_products(void **state) {
             check_cancelled(a_span, span - a_span);
 }
 
-/* The same with fp32 scales: the span is in them, B's from 2^b_base on. */
+/* Like check_cancelled with fp32 scales, which have the span. B's scales begin at 2^b_base. */
 static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
     uint8_t a[LENGTH], b[LENGTH];
@@ -151,13 +154,14 @@ static void test_scales(void **state) {
     for (int a_span = 0; a_span <= 140; a_span += 20)
         for (int b_span = 0; b_span <= 140; b_span += 20)
             check_scale_spans(a_span, -20, b_span, &r);
-    /* Over the largest, B's least is 0 in fp32. */
+    /* divided by the largest scale, B's smallest scale becomes 0 in fp32 */
     for (int b_span = 145; b_span <= 185; b_span += 5)
         check_scale_spans(0, -90, b_span, &r);
 }
 
-/* Elements and scales as stored: two products of A's smallest by B's smallest, under a scale that
- * is `depth` below the largest, leave 2^-15 of one, which then meets the largest. */
+/* Tests elements and scales as stored. Two products of A's smallest by B's smallest, under a scale
+ * that is `depth` binades below the largest, leave 2^-15 of one of them, which is then added to the
+ * largest. */
 static void check_stored(const char *format, int a_span, int depth) {
     enum { LENGTH = 96 };
     uint8_t codes[LENGTH] = {0}, scales[] = {127, (uint8_t)(127 - depth), 127};
@@ -191,7 +195,7 @@ static void test_stored_weights(void **state) {
                 check_stored(formats[i], a_span, depth);
 }
 
-/* Large elements under a scale whose product with the row's factor is subnormal. */
+/* Tests large elements under a scale whose product with the row's factor is subnormal. */
 static void test_subnormal_factors(void **state) {
     (void)state;
     enum { LENGTH = 64 };
@@ -206,14 +210,14 @@ static void test_subnormal_factors(void **state) {
     bsmm_matmul_desc desc = {
         .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .threads = 1};
     check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);
-    am.format.block_cols = 20; /* scales one by one */
+    am.format.block_cols = 20; /* makes the kernel read scales one at a time */
     uint8_t more[] = {127, 127, 1, 127};
     am.scales = more;
     check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);
 }
 
-/* The largest sums that K allows, under scales of 1, before a last block whose scale is so much
- * smaller: in units of that they may leave fp32. */
+/* Tests the largest dot products that K allows, under scales of 1, before a last block with a much
+ * smaller scale. In units of that scale they may exceed fp32's range. */
 static void check_depth(bsmm_matmul_desc *desc, const float *d, int depth) {
     const bsmm_matrix *b = desc->b;
     int64_t last = b->cols / 32 - 1;
@@ -285,7 +289,8 @@ static int span_of_floats(const float *values, int64_t count) {
     return span_of(&m);
 }
 
-/* fp32's subnormals beside 1 leave room for a row of weights; its whole range does not. */
+/* Tests that fp32's subnormals next to 1 leave room for a row of weights, and that fp32's whole
+ * range does not. */
 static void test_spans_of_floats(void **state) {
     (void)state;
     assert_int_equal(span_of_floats((float[]){1, 0x1p-149f, 0}, 3), 149);
@@ -298,14 +303,15 @@ static void test_spans_of_floats(void **state) {
     assert_int_equal(span_of_floats((float[]){0x1p127f, 0x1p-149f}, 2), UINT8_MAX);
 }
 
-/* Empty blocks under the smallest scale, as many quantizers leave them, do not count. */
+/* Tests that empty blocks with the smallest scale, which many quantizers write, do not count for
+ * the span. */
 static void test_spans_of_blocks(void **state) {
     (void)state;
     uint8_t codes[96], scales[3] = {127, 0, 130};
     bsmm_matrix m = describe(format_named("mxfp8"), 1, 96);
     m.data = codes;
     m.scales = scales;
-    memset(codes, 0x38, sizeof codes); /* 1 */
+    memset(codes, 0x38, sizeof codes); /* the code of 1 */
     assert_int_equal(span_of(&m), 130);
     memset(codes + 32, 0, 32);
     assert_int_equal(span_of(&m), 3);

@@ -1,5 +1,5 @@
-/* The CPU kernels beside each other: what a processor with fewer features chooses, and which
- * kernels have the same bits. That each is right is test_matmul's. */
+/* Compares the CPU kernels with each other: the choice on a processor with fewer features, and
+ * kernels that must be bitwise identical. test_matmul.c tests that each is correct. */
 #include "cpu_hooks.h"
 #include "product.h"
 
@@ -45,7 +45,7 @@ static const char *chosen(const bsmm_matmul_desc *desc) {
     return name;
 }
 
-/* With the features masked a plan takes the expected kernel and gives its bits. */
+/* Tests that with masked features a plan chooses the expected kernel and gives its results. */
 static void test_choice_by_features(void **state) {
     (void)state;
     uint32_t here = bsmm_cpu_features();
@@ -67,7 +67,7 @@ static void test_choice_by_features(void **state) {
     }
 }
 
-/* Few rows are decoded, unless B is packed ahead. */
+/* Tests that few rows choose a decoding kernel, unless B is packed in advance. */
 static void test_choice_by_rows(void **state) {
     (void)state;
     static const struct {
@@ -89,7 +89,7 @@ static void test_choice_by_rows(void **state) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* A kernel whose instructions are absent refuses, whoever asks. */
+/* Tests that a kernel whose instructions are missing refuses, even if it is requested by name. */
 static void test_refusal_without_features(void **state) {
     (void)state;
     rng r = {2};
@@ -110,7 +110,8 @@ static void test_refusal_without_features(void **state) {
     product_free(&p);
 }
 
-/* The int8 engines sum the same units exactly and add them in the same order. */
+/* Tests that the int8 engines agree: all of them sum the same units exactly and add them in the
+ * same order. */
 static void test_int8_engines_agree(void **state) {
     (void)state;
     static const char *const formats[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
@@ -130,8 +131,8 @@ static void test_int8_engines_agree(void **state) {
             }
 }
 
-/* What kernels do where 512-bit operations have two ports has the bits of what they do elsewhere.
- */
+/* Checks that kernels give bitwise identical results on processors with one and with two ports for
+ * 512-bit operations. */
 static void check_ports(const char *a, const char *b, int64_t rows, fill how, rng *r) {
     enum { N = 65, K = 645 };
     product p;
@@ -148,7 +149,7 @@ static void check_ports(const char *a, const char *b, int64_t rows, fill how, rn
     product_free(&p);
 }
 
-/* Packed engines, and the small-M kernels' tiles. */
+/* Tests the packed engines and the tiles of the small-M kernels. */
 static void test_ports_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"e2m1",  "e2m3",  "mxfp4",        "mxfp6_e2m3",
@@ -179,9 +180,10 @@ static void check_caches(product *p, const uint64_t *caches, size_t count) {
     free(expected);
 }
 
-/* Cache blocks are chosen by the cache's size; no bit is. More than one chunk of K of most engines;
- * rows beyond a block's and by one thread, then so few that threads cannot share them evenly, which
- * take blocks of D instead. Few sizes where AVX2 is all that there is: often that is emulated. */
+/* Tests that the size of the cache, which determines cache blocks, does not affect results. The
+ * shapes have more than one chunk of K in most engines; more rows than a block with one thread; and
+ * so few rows that threads divide blocks of D instead of rows. There are fewer sizes on AVX2, which
+ * is often emulated. */
 static void test_caches_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};
@@ -190,7 +192,7 @@ static void test_caches_do_not_matter(void **state) {
         int64_t rows;
         uint32_t threads;
     } shapes[] = {{201, 1}, {39, 3}};
-    if (AVX2 & ~bsmm_cpu_features()) skip(); /* cpu_f32 has blocks of one size */
+    if (AVX2 & ~bsmm_cpu_features()) skip(); /* cpu_f32 has blocks of one size only */
     size_t count = AVX512 & ~bsmm_cpu_features() ? 2 : BSMM_COUNT(caches);
     rng r = {6};
     for (size_t i = 0; i < BSMM_COUNT(formats); i++)
@@ -208,13 +210,13 @@ static void set_elements(test_matrix *t, uint32_t code) {
         bsmm_elem_store(t->m.format.elem, t->m.data, (uint64_t)i, code);
 }
 
-/* The largest magnitude, with either sign. */
+/* Sets all elements to the largest magnitude, with either sign. */
 static void set_to_largest(test_matrix *t, bool negative) {
     double largest = bsmm_elem_row(t->m.format.elem)->max;
     set_elements(t, bsmm_elem_encode(t->m.format.elem, negative ? -largest : largest, true));
 }
 
-/* Elements as large as they get: where sums of 16 bits would saturate. */
+/* Tests elements of the largest magnitude, for which 16-bit accumulators would saturate. */
 static void test_largest_sums(void **state) {
     (void)state;
     static const bsmm_format formats[] = {{BSMM_ELEM_E2M1, 0, 0, 0},
@@ -224,7 +226,7 @@ static void test_largest_sums(void **state) {
     rng r = {4};
     for (size_t i = 0; i < 16 * 5; i++)
         for (int signs = 0; signs < 4; signs++) {
-            int64_t rows = i / 16 ? (int64_t)i / 16 : 9; /* 1 to 4 have loops of their own */
+            int64_t rows = i / 16 ? (int64_t)i / 16 : 9; /* 1 to 4 rows have separate loops */
             product p;
             product_make_of(&p, formats[i / 4 % 4], formats[i % 4], rows, 17, 64, FILL_ORDINARY,
                             &r);
@@ -243,10 +245,11 @@ static void test_largest_sums(void **state) {
         }
 }
 
-/* Scales of 0, of either sign, among others: blocks that quantizers find empty, or below e4m3. */
+/* Tests scales of 0 with either sign among others. Quantizers write them for blocks that are empty
+ * or below e4m3's range. */
 static void test_zero_scales(void **state) {
     (void)state;
-    static const uint8_t codes[] = {0x00, 0x38, 0x80, 0x40}; /* 0, 1, -0, 2 */
+    static const uint8_t codes[] = {0x00, 0x38, 0x80, 0x40}; /* codes of 0, 1, -0 and 2 */
     rng r = {5};
     product p;
     product_make(&p, "nvfp4", "nvfp4", 19, 37, 144, FILL_ORDINARY, &r);

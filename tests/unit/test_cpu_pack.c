@@ -1,5 +1,5 @@
-/* The packers of the CPU engines: what a panel holds is what the operand says, and every
- * instruction set writes the same bytes as plain C. Operands end where unreadable pages begin. */
+/* Tests the packers of the CPU engines: a panel holds the operand's values, and every instruction
+ * set writes the same bytes as plain C. Operands end where unreadable pages begin. */
 #include "core/describe.h"
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/pack/pack_int8dot.h"
@@ -15,12 +15,12 @@
 
 enum { MOST_ROWS = 304 };
 
-/* One engine's way to pack one product's side. */
+/* How one engine packs one operand of a product. */
 typedef struct packing {
     bsmm_request request;
     bool integers, is_b;
-    bsmm_int8_form form;  /* of integers */
-    const double *values; /* of the side */
+    bsmm_int8_form form;  /* form of integer panels */
+    const double *values; /* values of the operand */
     int64_t width, unit, unit_bytes;
 } packing;
 
@@ -51,7 +51,7 @@ static packed pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int6
     return to;
 }
 
-/* ---- what a panel holds ---- */
+/* ---- content of a panel ---- */
 
 static double word_at(const uint8_t *at, int32_t plus) {
     int32_t bits;
@@ -83,7 +83,7 @@ static double half_value(const packing *w, const packed *p, int64_t lane, int64_
            p->factors[lane];
 }
 
-/* The sums of the integer engines begin at what B's offset takes away again. */
+/* Checks the initial values of the integer engines' accumulators, which cancel B's offset. */
 static void check_begins(const packing *w, const packed *p, int64_t lane) {
     if (!w->integers || w->is_b) return;
     const bsmm_elem_info *b = bsmm_elem_row(w->request.product.b.m.format.elem);
@@ -94,7 +94,7 @@ static void check_begins(const packing *w, const packed *p, int64_t lane) {
             sum += (int8_t)unit[(i / 4 * w->width + lane) * 4 + i % 4];
         memcpy(&begin, unit + w->width * w->unit + 4 * lane, 4);
         bool floated = w->form == BSMM_INT8_A_FLOATED;
-        int32_t bits = floated ? (127 + 23) << 23 | 1 << 22 : 0; /* of 1.5 * 2^23 */
+        int32_t bits = floated ? (127 + 23) << 23 | 1 << 22 : 0; /* the bits of 1.5 * 2^23 */
         assert_int_equal(begin, bits - sum * (int32_t)(b->max / b->min_subnormal));
         if (!floated) continue;
         const uint8_t *scale = unit + w->width * (w->unit + 4) + 4 * lane;
@@ -135,7 +135,7 @@ static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
     guarded_free(plain.units, plain.bytes);
 }
 
-/* A with fp32 elements is A with bf16 ones, taken apart. */
+/* Checks that A packed with fp32 elements is A packed with bf16 elements, widened. */
 static void check_widened(const packing *w, const packed *narrow, const packed *wide) {
     int64_t bytes = BSMM_BF16_WIDE_UNIT_BYTES(w->width, w->unit), scales = w->width * w->unit * 2;
     for (int64_t u = 0; u * bytes < (int64_t)wide->bytes; u++) {
@@ -169,7 +169,7 @@ static void check_wide_panel(const packing *w, int64_t row) {
     guarded_free(narrow.units, narrow.bytes);
 }
 
-/* All of an operand's panels at once are its panels one by one. */
+/* Checks that packing all panels of an operand at once equals packing them one by one. */
 static void check_at_once(const packing *w, const test_matrix *t) {
     int64_t panel_bytes = bsmm_ceil_div(t->m.cols, w->unit) * w->unit_bytes;
     const bsmm_pack_isa *isa = bsmm_pack_best();
@@ -207,7 +207,7 @@ static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
     }
 }
 
-/* Packs a matrix as A and as B of a product with `other` by every engine that takes them. */
+/* Packs a matrix as A and as B of a product with `other`, by every engine that takes them. */
 static void check_operand(const test_matrix *t, const char *other) {
     bsmm_matrix with = describe(format_named(other), 4, t->m.cols);
     bsmm_matrix d = describe(format_named("f32"), t->m.rows, 4), turned = d;
@@ -236,7 +236,8 @@ static void check_operand(const test_matrix *t, const char *other) {
     free(values);
 }
 
-static format_list formats; /* those that bf16 holds, to which the int8 engines' belong */
+/* the formats that are exact in bf16, which include those of the int8 engines */
+static format_list formats;
 
 static void find_formats(void) {
     format_list all = all_formats();
@@ -250,7 +251,7 @@ static void test_formats_and_lengths(void **state) {
     pack_check_lengths(check_operand, &formats);
 }
 
-/* Every code of up to 8 bits, with and without scales. */
+/* Tests every code of up to 8 bits, with and without scales. */
 static void test_every_code(void **state) {
     (void)state;
     pack_check_every_code(check_operand, &formats, 9);
@@ -261,7 +262,7 @@ static void test_leading_dimensions(void **state) {
     pack_check_leading_dimensions(check_operand, &formats);
 }
 
-/* Columns of several strips of bytes, which tiles share. */
+/* Tests columns of several strips of bytes, which tiles share. */
 static void test_long_columns(void **state) {
     (void)state;
     static const char *const some[] = {"bf16", "mxfp8", "mxfp6_e3m2", "mxfp4"};
@@ -278,7 +279,8 @@ static void test_scale_layouts(void **state) {
     pack_check_scale_layouts(check_operand);
 }
 
-/* Scales on both sides of the least and the largest that integers take, a few of each kind. */
+/* Tests scales just inside and outside the range that integers can represent, a few of each
+ * kind. */
 static void test_scales_at_bounds(void **state) {
     (void)state;
     static const uint8_t codes[] = {76, 77, 127, 177, 178, 0, 254, 255};
@@ -294,7 +296,7 @@ static void test_scales_at_bounds(void **state) {
     }
 }
 
-/* Scales that change more slowly than units, and blocks that end inside spans. */
+/* Tests scale blocks that are longer than units, and blocks that end inside spans. */
 static void test_long_blocks(void **state) {
     (void)state;
     static const uint32_t blocks[] = {48, 96, 160, 384, 4096};
@@ -307,7 +309,7 @@ static void test_long_blocks(void **state) {
         }
 }
 
-/* bf16 rows of normals and subnormals, close enough together to be packed. */
+/* Tests bf16 rows of normal and subnormal numbers whose span is small enough to be packed. */
 static void test_subnormal_rows(void **state) {
     (void)state;
     rng r = {6};

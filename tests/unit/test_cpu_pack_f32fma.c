@@ -1,5 +1,5 @@
-/* The f32 engines' packing: what a panel holds is what the operand says, and every instruction set
- * writes the same as plain C. Operands end where unreadable pages begin. */
+/* Tests the packing of the f32 engines: a panel holds the operand's values, and every instruction
+ * set writes the same as plain C. Operands end where unreadable pages begin. */
 #include "core/describe.h"
 #include "cpu/pack/pack_f32fma.h"
 #include "pack_cases.h"
@@ -17,7 +17,7 @@ enum { MOST_ROWS = 64, MOST_IN_ALL = 128 };
 typedef struct packing {
     bsmm_request request;
     bool is_b;
-    const double *values; /* of the side */
+    const double *values; /* values of the operand */
     int64_t width, unit, unit_bytes;
 } packing;
 
@@ -62,7 +62,8 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
             bool there = lane < rows && k < t->m.cols;
             double got = value_at(w, p, lane, k);
             double want = there ? w->values[(row + lane) * t->m.cols + k] : 0;
-            /* Behind the last column stands 0, times a scale that may be anything. */
+            /* Past the last column the panel holds 0, multiplied by a scale that may be anything,
+             * even NaN. */
             if (got == want || (isnan(got) && (isnan(want) || !there))) continue;
             fail_msg("%s, order %u, width %lld: row %lld, k %lld: got %a, want %a",
                      bsmm_format_name(t->m.format), t->m.order, (long long)w->width,
@@ -71,7 +72,8 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
     }
 }
 
-/* NaN is NaN, whichever of two that met it is. */
+/* Fails unless both panels are equal. Any NaN equals any other, because the operand that determines
+ * its payload is not specified. */
 static void check_same(const packed *a, const packed *b) {
     for (uint64_t i = 0; i < a->bytes; i += sizeof(float)) {
         if (memcmp(a->units + i, b->units + i, sizeof(float)) == 0) continue;
@@ -95,7 +97,7 @@ static void check_panel(const packing *w, const test_matrix *t, int64_t row) {
     guarded_free(plain.units, plain.bytes);
 }
 
-/* All of an operand's panels at once are its panels one by one. */
+/* Checks that packing all panels of an operand at once equals packing them one by one. */
 static void check_at_once(const packing *w, const test_matrix *t) {
     const bsmm_pack_isa *isa = bsmm_pack_best();
     int64_t panel_bytes = bsmm_ceil_div(t->m.cols, w->unit) * w->unit_bytes;
@@ -116,7 +118,7 @@ static void check_at_once(const packing *w, const test_matrix *t) {
     guarded_free(units, bytes);
 }
 
-/* As A and as B, in panels of the widths that engines have and of odd ones. */
+/* Packs an operand as A and as B, in panels of the widths that engines have and of odd widths. */
 static void check_operand(const test_matrix *t, const char *other) {
     static const int64_t widths[] = {5, 6, 16, 64};
     bsmm_matrix with = describe(format_named(other), 4, t->m.cols);
@@ -146,14 +148,14 @@ static void check_operand(const test_matrix *t, const char *other) {
     free(values);
 }
 
-static format_list formats; /* all of them */
+static format_list formats; /* all formats */
 
 static void test_formats_and_lengths(void **state) {
     (void)state;
     pack_check_lengths(check_operand, &formats);
 }
 
-/* Columns of several strips of bytes, which tiles share. */
+/* Tests columns of several strips of bytes, which tiles share. */
 static void test_long_columns(void **state) {
     (void)state;
     rng r = {7};
@@ -164,7 +166,7 @@ static void test_long_columns(void **state) {
     }
 }
 
-/* Every code of up to 8 bits, with and without scales; more rows than a panel has. */
+/* Tests every code of up to 8 bits, with and without scales, and more rows than a panel has. */
 static void test_every_code(void **state) {
     (void)state;
     pack_check_every_code(check_operand, &formats, 70);
@@ -180,7 +182,8 @@ static void test_scale_layouts(void **state) {
     pack_check_scale_layouts(check_operand);
 }
 
-/* Blocks that steps of 16 do not divide or that end inside windows, of elements of any width. */
+/* Tests blocks whose length 16 does not divide or that end inside windows, with elements of any
+ * width. */
 static void test_blocks(void **state) {
     (void)state;
     static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16, BSMM_ELEM_E4M3, BSMM_ELEM_E3M2,
@@ -199,7 +202,7 @@ static void test_blocks(void **state) {
     pack_check_matrix(check_operand, describe(of_floats, 9, 1300), "mxfp4", FILL_EXTREME, &r);
 }
 
-/* Rows of subnormals alone, whose factors fp32 does not hold. */
+/* Tests rows that have only subnormals, whose factors are outside fp32's range. */
 static void test_subnormal_rows(void **state) {
     (void)state;
     rng r = {6};

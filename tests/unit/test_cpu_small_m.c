@@ -1,5 +1,5 @@
-/* Few rows of A on AVX2: kernels that take B as it is stored have the bits of those that pack it.
- * That these are right is test_matmul's. */
+/* Tests few rows of A on AVX2: kernels that read B as it is stored are bitwise identical to those
+ * that pack it. test_matmul.c tests that the latter are correct. */
 #include "base/cpu.h"
 #include "product.h"
 
@@ -26,7 +26,7 @@ static void check_int8_decoding(product *p) {
     check_same(p, "cpu_avx2_int8dot", "cpu_avx2_int8dot_small_m");
 }
 
-/* Columns of whole strips of panels and fewer, K of whole batches and a part of one. */
+/* N has whole strips of panels and a part of one, K has whole batches and a part of one. */
 enum { DECODED_N = 141, DECODED_K = 722 };
 
 static const int64_t decoded_rows[] = {1, 2, 3, 8, 9, 16};
@@ -50,8 +50,8 @@ static void test_decoding_agrees(void **state) {
             }
 }
 
-/* One code of NaN, and scales as deep as sums carry them and deeper, each in a panel of its own:
- * what is decoded and what is packed after all lie side by side. */
+/* Tests panels that are packed among panels that are decoded: one panel has a NaN, and some have
+ * scales near or beyond the limit of the accumulators. */
 static void test_decoding_unusual(void **state) {
     (void)state;
     static const char *const bs[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp4"};
@@ -72,8 +72,8 @@ static void test_decoding_unusual(void **state) {
     }
 }
 
-/* One NaN among scales whose code is that of the next one, and among elements that are ones; and a
- * second level of Inf, under which terms of both signs are NaN. */
+/* Tests a NaN scale whose code is adjacent to valid ones, a NaN element among ones, and a
+ * second-level scale of Inf, under which terms of both signs give NaN. */
 static void test_decoding_nan(void **state) {
     (void)state;
     static const struct {
@@ -100,7 +100,8 @@ static void test_decoding_nan(void **state) {
     }
 }
 
-/* Scales that lie four in a row, and three: a fourth then lies elsewhere. */
+/* Tests scales that are stored four in a row, and three in a row, so that the fourth is
+ * elsewhere. */
 static void test_decoding_layouts(void **state) {
     (void)state;
     static const char *const bs[] = {"mxfp8", "mxfp4", "nvfp4"};
@@ -126,8 +127,8 @@ static void test_decoding_layouts(void **state) {
 
 static const char *const integers[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
 
-/* Each loop for very few rows, tiles that are full and not, and two of them; K of whole lines and a
- * part of one, and less than any. */
+/* Tests each loop for very few rows, full and partial tiles, and two tiles. K has whole cache lines
+ * and a part of one, or less than one. */
 static void test_int8_decoding_agrees(void **state) {
     (void)state;
     static const struct {
@@ -147,8 +148,8 @@ static void test_int8_decoding_agrees(void **state) {
             }
 }
 
-/* A scale beyond what the loops take, in a panel of its own, of an empty block every other time:
- * what is decoded and what is packed after all lie side by side. */
+/* Tests panels that are packed among panels that are decoded: some have a scale outside the range
+ * of the loops, every other time in an empty block. */
 static void test_int8_decoding_unusual(void **state) {
     (void)state;
     static const uint8_t codes[2][4] = {{0xff, 76, 178, 0}, {0x7f, 0xff, 0x80, 0x01}};
@@ -164,7 +165,7 @@ static void test_int8_decoding_unusual(void **state) {
         size_t block = e4m3 ? 16 : 32, units = p.b.scale_bytes / DECODED_N;
         for (size_t c = 0; c < 8; c++) {
             size_t row = 16 * c + 5, unit = units - 2 - c;
-            for (size_t u = 0; u < units; u++) /* so far apart that sums are rounded */
+            for (size_t u = 0; u < units; u++) /* scales so far apart that additions round */
                 scales[row * units + u] = (uint8_t)(others[e4m3][c % 4] + u * 7 % 16);
             scales[row * units + unit] = codes[e4m3][c % 4];
             if (c < 4) memset(data + (row * DECODED_K + unit * block) / 2, 0, block / 2);

@@ -1,5 +1,5 @@
-/* What may not show in a row's bits: how tiles are cut along K over multiprocessors, and whether
- * other rows need scales that change along K. */
+/* Tests that the bits of a row of D depend neither on how tiles are split along K over SMs, nor on
+ * whether other rows have scales that change along K. */
 #include "cuda.h"
 #include "gpu/pack.h"
 #include "operand.h"
@@ -14,8 +14,9 @@
 
 enum { COLUMNS = 200, K = 4096, WAVE_ROWS = 192, TALLEST = 256 };
 
-/* Tiles of up to TALLEST rows, one beside another for all COLUMNS, that leave the last wave of the
- * device's pairs of multiprocessors partly idle: five thirds of a wave. */
+/* Returns a number of rows whose tiles, of up to TALLEST rows and all COLUMNS, make five thirds of
+ * a wave on the device's pairs of SMs. The last wave is then partly idle, and tiles are split along
+ * K. */
 static int64_t rows_to_cut(const bsmm_cuda_device *device) {
     return TALLEST * (device->multiprocessors / 2) * 5 / 3;
 }
@@ -30,7 +31,8 @@ static bsmm_matmul_desc product(const char *kernel, const test_matrix *a, const 
                               .kernel = kernel};
 }
 
-/* Rows [first, first + count) by themselves, by the same kernel. */
+/* Compares rows [first, first + count), computed separately by the same kernel, with the whole
+ * product. */
 static void check_rows(const bsmm_matmul_desc *all, int64_t first, int64_t count,
                        const uint16_t *want) {
     const bsmm_matrix a = rows_of(all->a, first, count);
@@ -53,7 +55,7 @@ static void check_kernel(const char *kernel, const char *a_name, const char *b_n
     assert_int_equal(test_multiply(&desc), BSMM_OK);
     uint16_t *whole = malloc(d.data_bytes);
     memcpy(whole, d.m.data, d.data_bytes);
-    /* As many rows as make one wave, which nobody cuts. */
+    /* so many rows that they make one wave, which is not split */
     int64_t wave = WAVE_ROWS * (device->multiprocessors / 2);
     for (int64_t first = 0; first < rows; first += wave)
         check_rows(&desc, first, bsmm_min_i64(wave, rows - first), whole + first * COLUMNS);
@@ -78,7 +80,7 @@ static void test_cut_tiles(void **state) {
         check_kernel(cases[i][0], cases[i][1], cases[i][2], &r);
 }
 
-/* Block scales close to each other, so that each row keeps one after packing. */
+/* Sets block scales close to each other, so that each row has one scale after packing. */
 static void level_scales(test_matrix *m, uint32_t least, rng *r) {
     uint8_t *codes = m->m.scales;
     for (uint64_t i = 0; i < m->scale_bytes; i++)
@@ -101,7 +103,7 @@ static void test_uneven_rows(void **state) {
         level_scales(&a, 126, &r);
         level_scales(&b, 126, &r);
         bsmm_matmul_desc desc = product("cuda_sm90a_fold", &a, &b, &d);
-        desc.compute = BSMM_COMPUTE_FAST; /* mxfp8 */
+        desc.compute = BSMM_COMPUTE_FAST; /* for mxfp8 */
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         float *even = malloc(d.data_bytes);
         memcpy(even, d.m.data, d.data_bytes);
@@ -120,7 +122,8 @@ static void test_uneven_rows(void **state) {
     }
 }
 
-/* Whatever the scales of a row of zeros, its results are 0, and the others' bits stay. */
+/* Tests that the results of a row of zeros are 0 whatever its scales, and that other rows keep
+ * their bits. */
 static void test_empty_rows(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 512, EMPTY = 3, PARTLY = 40, BLOCKS = SHORT_K / 32 };
@@ -141,7 +144,7 @@ static void test_empty_rows(void **state) {
         uint8_t *scales = a.m.scales;
         memset(scales + EMPTY * BLOCKS, codes[i / 2], BLOCKS);
         memset(scales + PARTLY * BLOCKS, codes[i / 2], 4);
-        /* The second time another row needs scales that change along K. */
+        /* the second time, another row has scales that change along K */
         memset(scales + 20 * BLOCKS, i % 2 ? 150 : 127, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;
@@ -165,8 +168,8 @@ static test_matrix make(const char *format, int64_t rows, int64_t cols, rng *r) 
     return t;
 }
 
-/* Scales whose products fp32 does not hold: those rows are made again, with the same C in D's place
- * as beside it. */
+/* Tests scales whose products are outside fp32's range. These rows are recomputed, with the same
+ * result whether C is D or separate. */
 static void test_rows_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, BLOCKS = SHORT_K / 128 };
@@ -200,9 +203,9 @@ static void test_rows_made_again(void **state) {
     test_matrix_free(&d);
 }
 
-/* Only the columns of a block whose scales are out of range with a row's are made again, whichever
- * tile they share with others: these keep the bits that they have without them. Scales below 0 are
- * in range as others are. */
+/* Tests that only the columns of a block whose scales are out of range for a row are recomputed.
+ * Columns that share a tile with them keep the bits that they have otherwise. Negative scales are
+ * in range like positive ones. */
 static void test_blocks_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, LESS = 9, BLOCK = 128, REST = COLUMNS - BLOCK };
@@ -237,7 +240,8 @@ static void test_blocks_made_again(void **state) {
 }
 
 int main(void) {
-    setenv("BSMM_TEST_EXACT", "1", 1); /* buffers of their own: a GPU's waves are large */
+    /* separate buffers, because a wave of a GPU needs much memory */
+    setenv("BSMM_TEST_EXACT", "1", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_tiles), cmocka_unit_test(test_uneven_rows),
         cmocka_unit_test(test_empty_rows), cmocka_unit_test(test_rows_made_again),

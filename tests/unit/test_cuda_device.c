@@ -1,4 +1,5 @@
-/* The driver's loader, devices by name, and launches. What needs a GPU is skipped without one. */
+/* Tests the driver's loader, devices by name, and launches. Tests that need a GPU are skipped
+ * without one. */
 #include "core/describe.h"
 #include "cuda.h"
 #include "cuda/host/kernel.h"
@@ -19,7 +20,7 @@ static void expect_message(const char *part) {
         fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
 }
 
-/* The driver reads these structs: CUDA's own header gives the same sizes. */
+/* Tests the sizes of structs that the driver reads. CUDA's own header gives the same sizes. */
 static void structs_are_the_drivers(void **state) {
     (void)state;
     assert_int_equal(sizeof(CUlaunchAttribute), 72);
@@ -100,7 +101,7 @@ static void other_architectures_are_refused(void **state) {
     if (!bsmm_gpu_images[0].name) skip();
     static const struct {
         int capability;
-        bool probe, words; /* sm90a/probe, sm80/words */
+        bool probe, words; /* images of sm90a/probe and sm80/words that the device runs */
     } cases[] = {{75, false, false}, {80, false, true},  {89, false, true},
                  {90, true, true},   {100, false, true}, {120, false, true}};
     static const bsmm_cuda_function probe = {.module = "sm90a/probe"},
@@ -143,7 +144,7 @@ static void clusters_and_shared_memory_arrive(void **state) {
     test_cuda_free(device, ranks);
 }
 
-/* A launch that cannot be is refused, and the next one works. */
+/* Tests that an impossible launch is refused, and that the next one works. */
 static void failed_launches_leave_the_context_alive(void **state) {
     (void)state;
     const bsmm_cuda_device *device = test_cuda_device();
@@ -192,7 +193,8 @@ static void pointers_are_told_apart(void **state) {
     test_cuda_free(device, memory);
 }
 
-/* More than any device has: a status, and the device goes on working. */
+/* Tests that an allocation larger than any device gives a status, and that the device continues to
+ * work. */
 static void memory_runs_out(void **state) {
     (void)state;
     const bsmm_cuda_device *device = test_cuda_device();

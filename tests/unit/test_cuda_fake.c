@@ -1,5 +1,5 @@
-/* What the host side does with a driver, on one that pretends (tests/fake_cuda): devices, failures
- * of every entry, memory that is not the device's. No GPU takes part. */
+/* Tests how the host side uses a driver, on a fake one (tests/fake_cuda): devices, failures of
+ * every driver function, and memory that is not the device's. No GPU is needed. */
 #include "../fake_cuda/fake_cuda.h"
 #include "core/describe.h"
 #include "cuda/host/kernel.h"
@@ -31,7 +31,7 @@ static void expect_message(const char *part) {
         fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
 }
 
-/* Whatever happened, no context is left pushed. */
+/* Checks that no context is left pushed, whatever happened. */
 static int check_balance(void **state) {
     (void)state;
     fake->failing = NULL;
@@ -51,7 +51,8 @@ static bool fails_as(const char *entry, CUresult result, bsmm_status wanted) {
     return same;
 }
 
-/* A driver that does not start never will: tried in a process of its own. */
+/* Tests a driver that does not start. The failure is final for a process, so this runs in a child
+ * process. */
 static void a_driver_that_does_not_start(void **state) {
     (void)state;
     pid_t child = fork();
@@ -68,7 +69,7 @@ static void a_driver_that_does_not_start(void **state) {
     assert_int_equal(status, 0);
 }
 
-/* A failure is not kept: the next call finds the device. */
+/* Tests that a failure is not remembered: the next call finds the device. */
 static void devices_that_fail_once(void **state) {
     (void)state;
     static const char *const entries[] = {"cuDeviceGetCount",        "cuDeviceGet",
@@ -155,7 +156,8 @@ static void launches_say_what_they_are_told(void **state) {
     assert_int_equal(fake->attributes[1].id, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 }
 
-/* Unpacked: a cubin for the device that has one, PTX for another. */
+/* Tests that a module is decompressed to a cubin for a device that has one, and to PTX for any
+ * other. */
 static void modules_are_what_the_device_runs(void **state) {
     (void)state;
     static const char elf[] = {0x7f, 'E', 'L', 'F'};
@@ -199,7 +201,7 @@ static void each_failing_entry_is_named(void **state) {
         expect_message(cases[i].named);
         assert_int_equal(fake->depth, 0);
         fake->failing = NULL;
-        assert_int_equal(launch(device, &probes[i]), BSMM_OK); /* nothing is broken */
+        assert_int_equal(launch(device, &probes[i]), BSMM_OK); /* the failure has broken nothing */
     }
 }
 
@@ -228,8 +230,8 @@ static void memory_that_runs_out(void **state) {
 }
 
 typedef struct matrices {
-    test_matrix quantized, plain; /* of the host */
-    bsmm_matrix from, to;         /* on the device */
+    test_matrix quantized, plain; /* in host memory */
+    bsmm_matrix from, to;         /* in device memory */
     void *memory[3];
 } matrices;
 
@@ -312,8 +314,8 @@ static void quantizing_wants_device_memory(void **state) {
 /* ---- plans ---- */
 
 typedef struct product {
-    test_matrix host[3]; /* A, B, D */
-    bsmm_matrix on[3];   /* on the device */
+    test_matrix host[3]; /* A, B and D */
+    bsmm_matrix on[3];   /* in device memory */
     float *bias;
     bsmm_matmul_desc desc;
 } product;
@@ -375,7 +377,7 @@ static void plan_free(bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_plan_destroy(plan);
 }
 
-/* Runs queue work in the caller's stream, and neither wait nor load nor allocate. */
+/* Tests that runs queue work in the caller's stream, and neither wait nor load nor allocate. */
 static void runs_only_queue(void **state) {
     (void)state;
     device_0();
@@ -393,7 +395,7 @@ static void runs_only_queue(void **state) {
     assert_int_equal(fake->free_bytes, before.free_bytes);
     plan_free(plan, &buffers);
     before = *fake;
-    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK); /* which does wait */
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK); /* bsmm_matmul waits, unlike bsmm_plan_run */
     assert_int_equal(fake->waits, before.waits + 1);
     assert_int_equal(fake->free_bytes, before.free_bytes);
     product_free(&p);
@@ -401,7 +403,7 @@ static void runs_only_queue(void **state) {
 
 static const struct {
     const char *field;
-    size_t offset; /* in bsmm_buffers */
+    size_t offset; /* offset in bsmm_buffers */
 } pointers[] = {
     {"a.data", offsetof(bsmm_buffers, a)},
     {"a.scales", offsetof(bsmm_buffers, a_scales)},
@@ -434,7 +436,7 @@ static void wrong_pointers_of_a_run(void **state) {
     bsmm_plan *plan = plan_of(&p, &buffers);
     for (size_t i = 0; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, host, "host memory; must be memory of cuda:0");
-    for (size_t i = 5; i < BSMM_COUNT(pointers); i++) /* fp32 */
+    for (size_t i = 5; i < BSMM_COUNT(pointers); i++) /* fp32 pointers */
         expect_run(plan, &buffers, i, (char *)buffers.workspace + 2, "aligned");
     fake->owner = 1;
     assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
@@ -445,7 +447,7 @@ static void wrong_pointers_of_a_run(void **state) {
     product_free(&p);
 }
 
-/* What a run reports, and that the next one works. */
+/* Tests the status of a failing run, and that the next run works. */
 static void failing_runs(void **state) {
     (void)state;
     static const struct {

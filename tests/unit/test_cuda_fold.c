@@ -1,6 +1,6 @@
-/* The ways that a product of MX operands goes on Hopper: 8-bit floats where their window holds the
- * block scales; else bf16 where that holds the values; else what takes anything. Seen by bits,
- * which are those of the kernels that know one way only. */
+/* Tests the code paths of a product of MX operands on Hopper: 8-bit floats if their window holds
+ * the block scales, else bf16 if it holds the values, else the generic GEMM. The path shows in the
+ * bits of the result, which must equal those of a kernel that has only this path. */
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
 #include "operand.h"
@@ -16,7 +16,7 @@
 
 enum { ROWS = 72, COLUMNS = 200 };
 
-/* Codes that a group's scales are drawn from. */
+/* The range of codes from which a group's scales are drawn. */
 typedef struct scales {
     uint8_t low, high;
 } scales;
@@ -26,7 +26,7 @@ typedef struct fold_case {
     uint32_t a_order, b_order;
     int64_t k;
     scales scales;
-    const char *same; /* the kernel whose bits they are */
+    const char *same; /* the kernel whose bits the result must have */
 } fold_case;
 
 static void draw_scales(test_matrix *m, scales from, rng *r) {
@@ -84,8 +84,8 @@ static void check(const fold_case *c, rng *r) {
     test_matrix_free(&d);
 }
 
-/* Near: one window. Apart: 20 binades and more, beside each other. Beyond: values below 2^-126, or
- * products of the largest two beyond fp32. */
+/* Ranges of scales. near: one window holds them. apart: adjacent scales differ by 20 binades or
+ * more. low, high: values are below 2^-126, or the product of the two largest exceeds fp32. */
 static const scales near = {120, 128}, apart = {110, 135}, low = {2, 127}, high = {110, 190};
 static const char bf16_kernel[] = "cuda_sm90a_bf16", generic_kernel[] = "cuda_sm80_bf16";
 
@@ -102,7 +102,7 @@ static void test_ways(void **state) {
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, low, generic_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, high, generic_kernel},
             {f, formats[(i + 1) % 3], BSMM_ORDER_ROW, BSMM_ORDER_ROW, 1024, apart, bf16_kernel},
-            /* Rows that do not fill a group, or end inside eight elements' bytes. */
+            /* rows that do not fill a group, or end inside the bytes of eight elements */
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 288, apart, bf16_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 300, apart, bf16_kernel},
             {f, f, BSMM_ORDER_COL, BSMM_ORDER_ROW, 256, apart, bf16_kernel},
@@ -114,7 +114,8 @@ static void test_ways(void **state) {
     }
 }
 
-/* With compute fast an operand of 8 bits, whose groups always fit, beside one whose do not. */
+/* Tests compute FAST with one operand of 8 bits, whose groups always fit, and one operand whose
+ * groups do not. */
 static void test_ways_of_8_bits(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();
@@ -134,8 +135,8 @@ static void test_ways_of_8_bits(void **state) {
     }
 }
 
-/* Elements of 1 and more under scales within 2 binades of each other: packing has nothing to round
- * (docs/NUMERICS.md), so the bound is that of the sums alone. */
+/* Makes elements of at least 1 under scales that differ by at most 2 binades. Packing then rounds
+ * nothing (docs/NUMERICS.md), so the bound is that of the accumulation alone. */
 static test_matrix make_large(const char *format, int64_t rows, int64_t k, rng *r) {
     test_matrix t = make(format, BSMM_ORDER_ROW, rows, k, (scales){126, 128}, r);
     const uint32_t elem = t.m.format.elem;

@@ -1,5 +1,5 @@
-/* What the grid of a launch does not hold is refused when the plan is made, by the kernel that
- * would launch it. Skipped without a GPU. */
+/* Tests that a product whose launch would exceed the limits of a grid is refused when the plan is
+ * made. Skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 
@@ -17,8 +17,8 @@ static bsmm_explanation explained(const bsmm_matmul_desc *desc, const char *kern
     return e;
 }
 
-/* Scales of 128 along K are moved by a block each where they do not lie as the engine wants them.
- */
+/* Tests scales of 128 along K. If the engine cannot read their layout, a kernel copies them with
+ * one block for each 128 of K. */
 static void test_scales_beyond_a_grid(void **state) {
     enum { MOST = 65535 * 128 };
     (void)state;
@@ -32,7 +32,7 @@ static void test_scales_beyond_a_grid(void **state) {
             bsmm_matmul_desc desc = {
                 .struct_size = sizeof desc, .a = &a, .b = &b, .d = &d, .device = "cuda:0"};
             bsmm_explanation e = explained(&desc, "cuda_sm90a_fp8");
-            if (strstr(e.reason, "sm90a")) skip(); /* another GPU */
+            if (strstr(e.reason, "sm90a")) skip(); /* a GPU of a different architecture */
             assert_int_equal(e.accepts, k == MOST || !moved);
             if (!e.accepts) assert_non_null(strstr(e.reason, "65535"));
         }

@@ -1,7 +1,7 @@
-/* The packing kernels' per-thread functions, run on the CPU over whole operands: every format that
- * a route takes, both orders, every scale layout, odd sizes and pitches, ordinary and extreme
- * values, NaN and Inf. A packed element times its group's scale is the operand's value, or the
- * header says that it is not. */
+/* Tests the per-thread functions of the packing kernels on the CPU, over whole operands: every
+ * format that a route takes, both orders, every scale layout, odd sizes and strides, ordinary and
+ * extreme values, NaN and Inf. A packed element times its group's scale must be the operand's
+ * value, unless the header says that it is not. */
 #include "gpu/pack_lane.h"
 #include "operand.h"
 #include "pack_model.h"
@@ -100,7 +100,8 @@ static void packs_values(void **state) {
     }
 }
 
-/* Every shift that facts and set_window claim is exact, and no wider one. */
+/* Tests that every shift that pack_plan.c declares exact is exact in e4m3, and no wider range
+ * is. */
 static void e4m3_holds_the_window(void **state) {
     static const uint32_t elems[] = {BSMM_ELEM_E2M1, BSMM_ELEM_E2M3, BSMM_ELEM_E3M2};
     (void)state;
@@ -125,7 +126,8 @@ static void e4m3_holds_the_window(void **state) {
     }
 }
 
-/* A group of four blocks with chosen exponents, every code of the element among them. */
+/* Returns the flags of a group of four blocks with given exponents, which contains every code of
+ * the element. Bits of `empty` select empty blocks. */
 static uint32_t flags_of(const char *name, bsmm_pack_route route, const int exponents[4],
                          uint32_t empty) {
     test_matrix t;
@@ -161,9 +163,9 @@ static void spreads_are_told(void **state) {
     assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, high, 0), BSMM_PACK_SCALED);
 }
 
-/* Whether FAST leaves rows of two groups uneven, the first with block scales of 1: the second's are
- * 2^top but for one of 2^bottom. Every code but those that are not finite, so that groups' own
- * scales are their largest block's. */
+/* Returns true if FAST gives the two groups of a row different scales. The first group has block
+ * scales of 1. The second has block scales of 2^top, except for one of 2^bottom. All finite codes
+ * occur, so a group's own scale is its largest block scale. */
 static bool is_uneven(const char *name, int top, int bottom) {
     test_matrix t;
     rng r = {3};
@@ -181,7 +183,7 @@ static bool is_uneven(const char *name, int top, int bottom) {
     return flags & BSMM_PACK_UNEVEN;
 }
 
-/* Which rows keep one scale, so that the engine adds their groups as they are. */
+/* Tests which rows keep one scale, so that the engine can add their k blocks unscaled. */
 static void even_rows_are_told(void **state) {
     (void)state;
     const uint32_t uneven = BSMM_PACK_UNEVEN;
@@ -191,9 +193,10 @@ static void even_rows_are_told(void **state) {
         const char *f = rounded[i];
         assert_false(flags_of(f, BSMM_PACK_FAST, near, 0) & uneven);
         assert_true(flags_of(f, BSMM_PACK_FAST, apart, 0) & uneven);
-        assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven); /* that one is empty */
-        assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);       /* all, above 1 */
-        assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);         /* 2^129 */
+        assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven); /* that block is empty */
+        /* all blocks are empty, and the scale is above 1 */
+        assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
+        assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven); /* the scale would be 2^129 */
         assert_false(is_uneven(f, 0, 0));
         assert_false(is_uneven(f, 2, 2));
         assert_true(is_uneven(f, 3, 3)); /* above the row's scale, 2^2 */
@@ -205,7 +208,7 @@ static void even_rows_are_told(void **state) {
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, near, 0) & uneven);
 }
 
-/* FAST: an Inf makes an operand WIDE; NaN, and e4m3, which has none, do not. */
+/* Tests FAST: an operand with Inf is marked WIDE. NaN does not mark it, and e4m3 has no Inf. */
 static void infinities_are_told(void **state) {
     (void)state;
     static const struct {
@@ -225,7 +228,8 @@ static void infinities_are_told(void **state) {
     }
 }
 
-/* 2^-127 on one side and 2^127 on the other are harmless; both on one side are not. */
+/* Tests that 2^-127 in one operand and 2^127 in the other are harmless, and that two such values in
+ * both operands are not. */
 static void pairs_are_judged(void **state) {
     (void)state;
     bsmm_pack_header small = {1, 512 - 118, 512 + 136, 512 + 9, {0}},

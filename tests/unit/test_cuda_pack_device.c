@@ -1,6 +1,7 @@
-/* The packing kernels on a GPU write the very bytes that their per-thread functions make on the CPU
- * (tests/support/pack_model.h), which test_cuda_pack.c holds to the operand's values: every format,
- * route, order and scale layout, odd sizes and pitches, any codes, into poisoned memory. */
+/* Tests that the packing kernels on a GPU write exactly the bytes that their per-thread functions
+ * make on the CPU (tests/support/pack_model.h). test_cuda_pack.c compares those with the operand's
+ * values. It covers every format, route, order and scale layout, odd sizes and strides, and any
+ * codes, and packs into poisoned memory. */
 #include "cuda.h"
 #include "operand.h"
 #include "pack_model.h"
@@ -24,7 +25,7 @@ static const char *const formats[] = {
 
 typedef struct on_device {
     const bsmm_cuda_device *device;
-    bsmm_operand host, operand; /* the same with host and device pointers */
+    bsmm_operand host, operand; /* the same operand with host and with device pointers */
 } on_device;
 
 static on_device upload(const bsmm_cuda_device *device, const test_matrix *t) {
@@ -41,7 +42,7 @@ static void release(const on_device *d) {
     if (d->operand.m.scales) test_cuda_free(d->device, d->operand.m.scales);
 }
 
-/* Bytes that no launch writes: between header, group scales and elements. */
+/* Poisons the bytes that no launch writes: those between header, group scales and elements. */
 static void poison_gaps(uint8_t *memory, const bsmm_pack_layout *at, bool with_scales) {
     uint64_t padded = at->elements;
     memset(memory + BSMM_PACK_HEADER_BYTES, 0xa5, at->group_scales - BSMM_PACK_HEADER_BYTES);
@@ -62,7 +63,7 @@ static void compare(const on_device *d, bsmm_pack_route route, bool with_scales)
     assert_int_equal(bsmm_pack_run(d->device, &launch, NULL), BSMM_OK);
     bsmm_cuda_leave(d->device);
     test_cuda_read(d->device, got, memory, at.bytes);
-    /* Elements that are not the values are nobody's. */
+    /* the elements of a WIDE operand are unspecified */
     bool wide = ((bsmm_pack_header *)(void *)expected)->flags & BSMM_PACK_WIDE;
     for (uint64_t i = 0; i < (wide ? at.elements : at.bytes); i++)
         if (expected[i] != got[i])
@@ -89,7 +90,8 @@ static void compare_routes(const bsmm_cuda_device *device, const test_matrix *t)
     release(&d);
 }
 
-/* Half of the shapes are whole tiles with aligned rows, which take the wide loads. */
+/* Returns a shape. Half of the shapes are whole tiles with aligned rows, which take the wide
+ * loads. */
 static bsmm_matrix shape_of(const char *name, uint32_t i, rng *r) {
     bool whole = i % 4 < 2;
     int64_t rows = whole ? (int64_t)128 << rng_below(r, 2) : 1 + (int64_t)rng_below(r, 300);
@@ -120,7 +122,7 @@ static void kernels_write_the_models_bytes(void **state) {
         }
 }
 
-/* Blocks of the least codes, which folding with rounding moves up the most. */
+/* Tests blocks of the smallest codes, which folding with rounding scales up the most. */
 static void least_codes_are_folded(void **state) {
     static const struct {
         const char *format;

@@ -1,6 +1,6 @@
-/* Plans on a GPU: captured into graphs, run in streams, the same bits on every run and from a
- * packed B, and pointers that a run refuses. For every kernel of the GPU that takes a product;
- * skipped without a GPU. What kernels compute is test_matmul's to check. */
+/* Tests plans on a GPU: capture into graphs, streams, bitwise identical results in every run and
+ * from a packed B, and pointers that a run refuses. It tests every GPU kernel that takes a product
+ * and is skipped without a GPU. test_matmul.c tests the results. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -23,10 +23,10 @@ static const int64_t rows[] = {1, 8, MOST};
 
 typedef struct fixture {
     const bsmm_cuda_device *device;
-    test_matrix a, b, d; /* of the host */
+    test_matrix a, b, d; /* in host memory */
     bsmm_matmul_desc desc;
     bsmm_plan *plan;
-    bsmm_buffers buffers; /* on the device */
+    bsmm_buffers buffers; /* in device memory */
     CUstream stream;
 } fixture;
 
@@ -76,7 +76,7 @@ static void fixture_free(fixture *f) {
     test_matrix_free(&f->d);
 }
 
-/* D poisoned before, D's bits after whatever `queue` queues. */
+/* Poisons D, calls `queue`, and returns the bits of D. */
 static void *result_of(fixture *f, void (*queue)(fixture *f)) {
     TEST_CUDA(f->device, cuMemsetD8Async, (uintptr_t)f->buffers.d, 0xA5, f->d.data_bytes,
               f->stream);
@@ -114,7 +114,7 @@ static void run_poisoned(fixture *f) {
     run(f);
 }
 
-/* The strictest mode forbids whatever allocates or synchronizes. */
+/* Captures a graph in the strictest mode, which forbids anything that allocates or synchronizes. */
 static void run_in_graph(fixture *f) {
     CUgraph graph;
     CUgraphExec executable;
@@ -172,9 +172,10 @@ static void check_packed(fixture *f) {
     free(plain);
 }
 
-/* ---- walking ---- */
+/* ---- all kernels ---- */
 
-/* Every kernel of the GPU on every pair; says so where there is none yet. */
+/* Calls `check` for every kernel of the GPU and every pair of formats. Prints a message if there is
+ * no kernel yet. */
 static void on_every_kernel(void (*check)(fixture *f)) {
     const bsmm_cuda_device *device = test_cuda_device();
     rng r = {71};
@@ -207,7 +208,7 @@ static void test_packed_gives_the_same_bits(void **state) {
 
 typedef struct spoiled {
     const char *field;
-    size_t offset; /* of the pointer in bsmm_buffers */
+    size_t offset; /* offset of the pointer in bsmm_buffers */
 } spoiled;
 
 static const spoiled pointers[] = {
@@ -248,7 +249,7 @@ static void test_wrong_pointers_are_refused(void **state) {
     on_every_kernel(check_refusals);
 }
 
-/* Where the kernel asks for more than its elements do. */
+/* Tests kernels that need a larger alignment than their elements do. */
 static void check_alignment(fixture *f) {
     open_plan(f);
     bsmm_buffers buffers = f->buffers;

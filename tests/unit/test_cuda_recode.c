@@ -1,6 +1,6 @@
-/* The per-element functions of the GPU's conversions, run on the CPU over whole matrices, give
- * bsmm_quantize's and bsmm_dequantize's bytes: every recipe and format, and what recode_cases.h
- * lists. */
+/* Tests that the per-element functions of the GPU's conversions, run on the CPU over whole
+ * matrices, give the same bytes as bsmm_quantize and bsmm_dequantize. It covers every recipe and
+ * format, and the cases of recode_cases.h. */
 #include "cuda/host/pack_plan.h"
 #include "cuda/host/recode_calls.h"
 #include "gpu/recode_lane.h"
@@ -87,7 +87,7 @@ static float model_quantize(const bsmm_recode *job) {
     return job->dst.m.global_kind == BSMM_GLOBAL_DIVISOR ? t.divisor : t.multiplier;
 }
 
-/* ---- against the CPU's pipeline ---- */
+/* ---- comparison with the CPU's pipeline ---- */
 
 typedef struct quantize_check {
     uint32_t cases;
@@ -184,9 +184,9 @@ static void dequantizes_as_the_cpu(void **state) {
         }
 }
 
-/* ---- the parts ---- */
+/* ---- parts ---- */
 
-/* fp32 rounded to f16 and bf16 in a recipe's steps is the codec's rounding. */
+/* Tests that a recipe's rounding of fp32 to f16 and bf16 is the codec's rounding. */
 static void rounds_to_the_source(void **state) {
     static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16, BSMM_ELEM_F32};
     rng r = {6};

@@ -1,5 +1,6 @@
-/* bsmm_quantize, bsmm_dequantize, bsmm_amax and bsmm_relayout_scales on a GPU write the bytes that
- * they write on the CPU: what recode_cases.h lists, into poisoned memory, and every format back. */
+/* Tests that bsmm_quantize, bsmm_dequantize, bsmm_amax and bsmm_relayout_scales write the same
+ * bytes on a GPU as on the CPU. It quantizes the cases of recode_cases.h into poisoned memory, and
+ * dequantizes every format. */
 #include "cuda.h"
 #include "recode_cases.h"
 
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* A matrix's copy on the device, and on the way back. */
+/* The copy of a matrix on the device. */
 typedef struct copy {
     const bsmm_cuda_device *device;
     bsmm_matrix m;
@@ -69,7 +70,7 @@ static void quantizes_as_the_cpu(void **state) {
     recode_cases_each(15, quantizes_alike, (void *)(uintptr_t)device);
 }
 
-/* ---- the largest magnitude ---- */
+/* ---- largest magnitude ---- */
 
 static void amax_alike(const recode_case *c, void *context) {
     const bsmm_cuda_device *device = context;
@@ -92,7 +93,7 @@ static void amax_as_the_cpu(void **state) {
 
 /* ---- dequantizing ---- */
 
-/* At each of the second levels, if src has one. */
+/* Tests each of the second-level scales, if src has one. */
 static void dequantize_case(const bsmm_cuda_device *device, test_matrix *src, bsmm_matrix shape,
                             const float *levels, size_t count) {
     recode_case c = {.src = *src, .recipe = "dequantize"};
@@ -136,19 +137,18 @@ static void dequantize_format(const bsmm_cuda_device *device, bsmm_format format
     test_matrix_free(&src);
 }
 
-/* A number whose product with `factor` is next to the middle between two bf16 or f16, so next that
- * fp32 takes it for the middle; the quotient likewise. */
+/* Returns a number whose product with `factor`, or the quotient, lies so close to the midpoint
+ * between two bf16 or f16 numbers that fp32 rounds it to the midpoint. */
 static float near_middle(rng *r, float factor, bool divides) {
-    uint32_t halves = rng_below(r, 2) ? 8 : 11; /* bits of the type */
+    uint32_t halves = rng_below(r, 2) ? 8 : 11; /* bits of the type's mantissa */
     float middle = (float)((1u << halves) + 2 * rng_below(r, 1u << (halves - 1)) + 1);
     middle *= rng_below(r, 2) ? 0x1p-9f : 0x1p-3f;
     return divides ? factor / middle : middle / factor;
 }
 
-/* Products and quotients whose rounding decides: an odd number of up to 4 bits, or up to 8 bits
- * where a block's e4m3 scale has made it, and the scale that brings it next to a middle. Some
- * scales are 0.
- */
+/* Tests products and quotients that are hard to round. The element is an odd number of up to 4
+ * bits, or of up to 8 bits after multiplying by a block's e4m3 scale, and the scale brings it close
+ * to a midpoint. Some scales are 0. */
 static void dequantize_hard(const bsmm_cuda_device *device, const char *name, const char *type,
                             int64_t cols, uint32_t kind, rng *r) {
     bsmm_matrix from = describe(format_named(name), 70, cols);
@@ -199,7 +199,7 @@ static void dequantizes_as_the_cpu(void **state) {
     }
 }
 
-/* Codes of -0 under second levels of either kind and sign. */
+/* Tests codes of -0 under second-level scales of both kinds and signs. */
 static void zeros_keep_their_signs(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp6_e2m3", "mxfp4", "nvfp4", "fp8_group128"};
     static const char *const types[] = {"f32", "f16", "bf16"};

@@ -1,5 +1,5 @@
-/* Few rows of A with one fp32 scale each: results that are a sum times that scale are rounded in
- * fp32 where it holds them, and in double elsewhere and wherever more is added. To the same bits,
+/* Tests few rows of A with one fp32 scale each. Results are rounded in fp32 on the fast path, and
+ * in double on the slow path and wherever C or bias is added. Both paths must be bitwise identical
  * for scales of any size. Skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
@@ -18,7 +18,7 @@ enum { N = 525, K = 416, MOST = 32 };
 static const float extremes[] = {1,     -0.7f, 0x1p-140f, 0x1.fp-96f, 0x1p120f,
                                  3e38f, 0,     INFINITY,  NAN};
 
-/* Every other row's scale is any value within 16 binades of 1. */
+/* Sets every other row's scale to any value within 16 binades of 1. */
 static void draw_scales(test_matrix *a, rng *r) {
     float *scales = a->m.scales;
     for (int64_t i = 0; i < a->m.rows; i++) {
@@ -28,7 +28,7 @@ static void draw_scales(test_matrix *a, rng *r) {
     }
 }
 
-/* Results beside those of the same product with a C of zeros. */
+/* Compares results with those of the same product with a C of zeros, which takes the slow path. */
 static void check_product(const test_matrix *a, const test_matrix *b, const char *result, rng *r) {
     static const float one = 1;
     test_matrix c, d;
@@ -73,7 +73,8 @@ static void test_row_scales(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(elems); i++)
         for (size_t j = 0; j < BSMM_COUNT(rows); j++) {
             const bsmm_format format = {elems[i], BSMM_SCALE_F32, 1, K};
-            const int64_t most = elems[i] == BSMM_ELEM_F16 ? MOST / 2 : MOST; /* in two parts */
+            /* f16 values are split into two parts */
+            const int64_t most = elems[i] == BSMM_ELEM_F16 ? MOST / 2 : MOST;
             test_matrix a, b;
             test_matrix_make(&a, describe(format, bsmm_min_i64(rows[j], most), K), FILL_ORDINARY,
                              &r);

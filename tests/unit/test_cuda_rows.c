@@ -1,6 +1,6 @@
-/* A row of D has the same bits however many rows of A a small-M kernel takes: cuda_sm90_small_m
- * multiplies few by mma.sync, more by wgmma, in blocks of other sizes, cuda_sm90a_fp8_small_m by
- * wgmma of three widths. Skipped without a GPU. */
+/* Tests that a row of D is bitwise identical however many rows of A a small-M kernel takes.
+ * cuda_sm90_small_m multiplies few rows by mma.sync and more by wgmma, in blocks of different
+ * sizes. cuda_sm90a_fp8_small_m has wgmma of three widths. Skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -25,7 +25,7 @@ typedef struct takes {
     { "mxfp4", "nvfp4", "mxfp8", "fp8_block128" }
 static const takes decode_all = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "f16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
-/* Not in two parts. */
+/* Formats of A whose values are not split into two parts. */
 static const takes decode_whole = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
 static const takes decode_bf16 = {.kernel = "cuda_sm90_small_m", .a = {"bf16"}, .b = WEIGHTS};
@@ -57,7 +57,7 @@ static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, in
     return test_multiply(&desc);
 }
 
-/* f16 in two parts: half of the rows. */
+/* Returns the largest number of rows. f16 values are split into two parts, which halves it. */
 static int64_t most_rows(const fixture *f) {
     return f->a.m.format.elem == BSMM_ELEM_F16 ? MOST / 2 : MOST;
 }
@@ -90,13 +90,13 @@ static void check_all(const takes *of, int64_t k, fill how, uint64_t seed) {
             check_pair(of, of->a[i], of->b[j], k, how, &r);
 }
 
-/* K ends inside a step of 128. */
+/* Tests a K that ends inside a step of 128. */
 static void test_ordinary(void **state) {
     (void)state;
     check_all(&decode_all, 1312, FILL_ORDINARY, 61);
 }
 
-/* K long enough for blocks of a cluster to share it, an odd number of steps. */
+/* Tests a K that is split over the blocks of a cluster, with an odd number of steps. */
 static void test_long(void **state) {
     (void)state;
     check_all(&decode_bf16, 4224, FILL_ORDINARY, 62);
@@ -112,8 +112,8 @@ static void test_special(void **state) {
     check_all(&decode_whole, 672, FILL_SPECIAL, 64);
 }
 
-/* K ends 16 behind a step; one step, where four warpgroups take turns; 8 blocks of a cluster with
- * more steps each than their rings have slots. */
+/* Tests a K that ends 16 elements past a step; a single step, although there are four warpgroups;
+ * and 8 blocks in a cluster with more steps each than their rings have slots. */
 static void check_fp8(const takes *of) {
     check_all(of, 1296, FILL_ORDINARY, 65);
     check_all(of, 16, FILL_ORDINARY, 66);
@@ -132,8 +132,8 @@ static void test_fp8_fast(void **state) {
     check_fp8(&fp8_small_m_fast);
 }
 
-/* Sums that FP8 tensor cores round are not for compute exact where the formats do not ask for it;
- * D is left alone. */
+/* Tests that kernels whose FP8 tensor cores round accumulators refuse compute EXACT, unless the
+ * formats imply it, and leave D unchanged. */
 static void test_fp8_fast_alone(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

@@ -1,5 +1,5 @@
-/* How the small-M kernels cut K: of the cuts that were measured, the one that is predicted to be
- * the fastest takes at most 1.12 times as long as the best. */
+/* Tests how the small-M kernels split K. Among the splits that were measured, the one that is
+ * predicted to be fastest must take at most 1.12 times as long as the best. */
 #include "cuda/host/small_m_product.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static const bsmm_small_m_speed *find_speed(uint32_t k_warps) {
     return NULL;
 }
 
-/* text: "8/1=12.2 8/2=8.7 ..." */
+/* Checks one product. `text` lists measured times: "8/1=12.2 8/2=8.7 ..." */
 static void check_product(const bsmm_product *p, char *text) {
     double best = 1e9, chosen = 0, least = 1e9;
     for (char *word = strtok(text, " \n"); word; word = strtok(NULL, " \n")) {

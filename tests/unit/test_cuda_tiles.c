@@ -1,4 +1,5 @@
-/* Every tile of the sm_90a engine, each at a shape of its own: a row's bits are the same in all. */
+/* Tests every tile of the sm_90a GEMM at a shape that chooses it: a row of D must be bitwise
+ * identical in all tiles. */
 #include "core/describe.h"
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
@@ -12,13 +13,13 @@
 
 #include <cmocka.h>
 
-/* K: more k blocks than the longest ring has stages, the last one short. */
+/* Values of K with more k blocks than the longest ring has stages; the last k block is partial. */
 enum { BAND = 64, SHORT_K = 128 * 13 + 32, LONG_K = 128 * 40 + 32 };
 
 typedef struct tile_case {
     const char *tile, *kernel, *a, *b;
     uint32_t kind;
-    uint32_t level; /* not 0: e8m0 scales of A and B differ by 3 binades at most */
+    uint32_t level; /* nonzero: e8m0 scales of A and B differ by at most 3 binades */
     int64_t k;
 } tile_case;
 
@@ -60,8 +61,8 @@ typedef struct shape {
     int64_t rows, cols;
 } shape;
 
-/* The smallest product of more than a band, a little less than whole tiles, that takes the case's
- * tile. */
+/* Returns the smallest product that chooses the case's tile. It has more than one band, and is a
+ * little smaller than whole tiles. */
 static shape shape_of(const tile_case *c, const bsmm_cuda_device *device) {
     enum { MOST = 64 };
     shape best = {0, 0};
@@ -83,7 +84,8 @@ static test_matrix operand(const tile_case *c, const char *format, int64_t rows,
     return t;
 }
 
-/* Rows [first, first + BAND) by themselves: few enough for the smallest tile, or another. */
+/* Compares rows [first, first + BAND), computed separately, with the whole product. There are so
+ * few that a smaller tile may be chosen. */
 static void check_band(const bsmm_matmul_desc *all, int64_t first, const uint16_t *want) {
     const int64_t count = bsmm_min_i64(BAND, all->d->rows - first);
     const bsmm_matrix a = rows_of(all->a, first, count);
@@ -139,7 +141,8 @@ static void test_tiles(void **state) {
 }
 
 int main(void) {
-    setenv("BSMM_TEST_EXACT", "1", 1); /* buffers of their own: a GPU's waves are large */
+    /* separate buffers, because a wave of a GPU needs much memory */
+    setenv("BSMM_TEST_EXACT", "1", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* f32, f16 and bf16 to each other: what the processor has gives the bytes that it gives without,
- * for every value of 16 bits, those around them in 32, NaNs between others, odd sizes and pitches.
- */
+/* Tests conversions between f32, f16 and bf16: the processor's conversion instructions and plain C
+ * must give the same bytes. It covers every 16-bit value, neighboring f32 values, NaN among
+ * numbers, odd sizes and strides. */
 #include "cpu_hooks.h"
 #include "operand.h"
 

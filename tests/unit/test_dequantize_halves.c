@@ -1,6 +1,6 @@
-/* bsmm_dequantize to f16 and bf16 where rounding is hardest: products that lie halfway between two
- * results, or so close to there that their nearest float does, subnormal ones among them. What the
- * processor has gives the bytes that it gives without. */
+/* Tests bsmm_dequantize to f16 and bf16 where rounding is hardest: products that lie halfway
+ * between two results, or so close that the nearest float is the midpoint, including subnormal
+ * ones. The processor's instructions and plain C must give the same bytes. */
 #include "base/scalar.h"
 #include "cpu_hooks.h"
 #include "operand.h"
@@ -15,14 +15,15 @@
 
 enum { COLS = 250, TRIALS = 1000 };
 
-/* Every code of 8 bits once; fewer bits repeat. */
+/* Fills the matrix with every 8-bit code once. Codes of fewer bits repeat. */
 static void fill_codes(const test_matrix *t) {
     uint32_t elem = t->m.format.elem, codes = 1u << bsmm_elem_row(elem)->bits;
     for (uint32_t i = 0; i < COLS; i++)
         bsmm_elem_store(elem, t->m.data, i, i % codes);
 }
 
-/* Halfway between two results: odd multiples of half a last place, normal or not. */
+/* Returns a number halfway between two results: an odd multiple of half of the last place, normal
+ * or not. */
 static double halfway(uint32_t to, rng *r) {
     bool is_f16 = to == BSMM_ELEM_F16;
     int least = is_f16 ? -25 : -134, bits = is_f16 ? 11 : 8, range = is_f16 ? 30 : 254;
@@ -32,7 +33,7 @@ static double halfway(uint32_t to, rng *r) {
     return ldexp(whole, least + (subnormal ? 0 : (int)rng_below(r, (uint32_t)range)));
 }
 
-/* Times one of `values` it is about halfway. */
+/* Returns a factor that makes one of `values` about halfway. */
 static float factor_of(const double *values, uint32_t count, uint32_t to, rng *r) {
     double value = values[1 + rng_below(r, count - 1)];
     uint32_t bits = bsmm_float_bits((float)(halfway(to, r) / value));
@@ -56,7 +57,7 @@ static void check(const test_matrix *src, uint32_t to) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Unscaled: the second level is the factor. */
+/* Tests scaled formats, and unscaled ones whose second-level scale is the factor. */
 static void test_scales_and_levels(void **state) {
     (void)state;
     static const bsmm_format formats[] = {
@@ -90,7 +91,8 @@ static void test_scales_and_levels(void **state) {
     }
 }
 
-/* A scale of 1 to 1.875 beside the second level: products of up to 8 bits and 24. */
+/* Tests block scales of 1 to 1.875 together with a second-level scale: products of numbers with up
+ * to 8 and 24 bits. */
 static void test_levels_over_scales(void **state) {
     (void)state;
     rng r = {12};

@@ -1,5 +1,5 @@
-/* Bad descriptions: each breaks one rule, and must give its status and a message that names the
- * field, and leave D alone. */
+/* Tests invalid descriptions. Each breaks one rule, and must give its status and a message that
+ * names the field, and leave D unchanged. */
 #include "operand.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ static void fixture_make(fixture *f) {
     memset(f->d, 0xa5, sizeof f->d);
 }
 
-/* clang-format off: one rule broken a line */
+/* clang-format off: each line breaks one rule */
 static void no_a(fixture *f) {
     f->desc.a = NULL;
 }
@@ -142,7 +142,8 @@ static void unpadded_swizzle(fixture *f) {
 static void undeclared_swizzle(fixture *f) {
     f->am.scale_layout = BSMM_LAYOUT_NV_128X4;
 }
-static void unpadded_cublas(fixture *f) { /* K = 256 in blocks of 128: two scales of four */
+/* K = 256 in blocks of 128 has two scales, but the layout pads them to four */
+static void unpadded_cublas(fixture *f) {
     f->am.format = f->bm.format = format_named("fp8_block128");
     f->am.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128;
     f->am.scale_bytes = 1 * sizeof(float);
@@ -355,7 +356,7 @@ static void test_the_unspoiled_one_works(void **state) {
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }
 
-/* A future, larger struct works while its tail is zero. */
+/* Tests that a future, larger struct works if its tail is zero. */
 static void test_larger_struct(void **state) {
     (void)state;
     struct {
@@ -372,17 +373,17 @@ static void test_larger_struct(void **state) {
     assert_non_null(strstr(bsmm_error_message(), "desc.struct_size"));
 }
 
-/* A caller built against an older, smaller struct: what it lacks is zero. */
+/* Tests a caller that was built with an older, smaller struct. Members that it lacks are zero. */
 static void test_smaller_struct(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
     f.am.struct_size = offsetof(bsmm_matrix, global_scale);
-    f.am.global_scale = (float *)(uintptr_t)1; /* beyond the size: never looked at */
+    f.am.global_scale = (float *)(uintptr_t)1; /* past struct_size, so it is not read */
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }
 
-/* Of no columns, like the elements of empty matrices, it may be NULL. */
+/* Tests that a bias for no columns may be NULL, like the elements of empty matrices. */
 static void test_bias_of_no_columns(void **state) {
     (void)state;
     fixture f;
@@ -451,7 +452,8 @@ static void test_plan_failures(void **state) {
     assert_string_equal(bsmm_plan_kernel(NULL), "");
 }
 
-/* What explain says of a kernel that accepts is what a plan with it has. */
+/* Tests that the costs that bsmm_explain reports for an accepting kernel equal those of a plan with
+ * it. */
 static void check_costs(fixture *f, const bsmm_explanation *e) {
     bsmm_plan *plan;
     assert_non_null(e->device);
@@ -480,7 +482,7 @@ static void test_explain(void **state) {
         check_costs(&f, &e);
         count++;
     }
-    assert_string_equal(e.kernel, "ref"); /* the last takes everything */
+    assert_string_equal(e.kernel, "ref"); /* the last kernel takes everything */
     assert_true(e.accepts);
     assert_int_equal(bsmm_explain(&f.desc, count, &e), BSMM_E_NOT_FOUND);
     f.desc.device = "abacus";

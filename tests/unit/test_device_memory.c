@@ -1,5 +1,5 @@
-/* Memory of every device that there is: what is copied in and filled comes back, in the order of
- * the stream, and bad arguments are named. */
+/* Tests the memory of every device of this machine: data that is copied or filled can be read back,
+ * in the order of the stream, and messages name invalid arguments. */
 #include "bsmm.h"
 
 #include <setjmp.h>

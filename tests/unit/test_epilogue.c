@@ -1,6 +1,6 @@
-/* The epilogue of every kernel that has one, against formulas that are written down here as their
- * sources have them, in long double; gates and ups in both orders give the same bits; each kernel
- * that lacks one says so; each broken rule has a message that names its field. */
+/* Tests the epilogue of every kernel that has one against formulas in long double, which follow
+ * their sources. Gates and ups in both orders must give bitwise identical results, a kernel without
+ * an epilogue must say so, and each broken rule must have a message that names its field. */
 #include "operand.h"
 #include "walk.h"
 
@@ -14,7 +14,7 @@
 
 enum { M = 9, HALF = 70, N = 2 * HALF, K = 160 };
 
-/* ---- the formulas, as in torch and gpt_oss/torch/model.py ---- */
+/* ---- the formulas of torch and of gpt_oss/torch/model.py ---- */
 
 typedef long double real;
 
@@ -57,12 +57,12 @@ static const struct {
     {"geglu_tanh", f_gelu_tanh, true, false},
 };
 
-/* A value and how far from it a kernel's may be. */
+/* A value, and the error that a kernel's result may have. */
 typedef struct about {
     real value, slack;
 } about;
 
-/* How fast f changes near x: silu and the gelus by at most 1.13. */
+/* Returns the largest slope of the activation near x. It is at most 1.13 for silu and the gelus. */
 static real steepness(uint32_t activation, about x) {
     return activation == BSMM_ACTIVATION_RELU2 ? 2 * fabsl(x.value) + x.slack : 1.13L;
 }
@@ -86,7 +86,7 @@ static about gated(const bsmm_epilogue *e, about gate, about up) {
                    f.slack * (fabsl(up.value) + up.slack) + fabsl(f.value) * up.slack};
 }
 
-/* ---- a product with everything ---- */
+/* ---- a product with every part of the epilogue ---- */
 
 typedef struct product {
     test_matrix a, b, c, d, residual;
@@ -218,7 +218,8 @@ static void test_every_activation(void **state) {
             }
 }
 
-/* Some gates and ups must lie beyond the limits, or the clamps would not be tested. */
+/* Tests gpt-oss's activation. Some gates and ups must exceed the limits, else clamping would not be
+ * tested. */
 static void test_gpt_oss(void **state) {
     (void)state;
     rng r = {72};
@@ -234,7 +235,8 @@ static void test_gpt_oss(void **state) {
     }
 }
 
-/* B's rows (0, N/2, 1, N/2 + 1, ...) interleaved are the same gates and ups as split. */
+/* Tests that interleaved rows of B (0, N/2, 1, N/2 + 1, ...) give the same results as split gates
+ * and ups. */
 static void test_interleaved_gives_the_bits_of_split(void **state) {
     (void)state;
     rng r = {73};
@@ -271,7 +273,8 @@ static void test_interleaved_gives_the_bits_of_split(void **state) {
     product_free(&p);
 }
 
-/* Quantizing on store: the bytes that bsmm_quantize makes of the same values in fp32. */
+/* Tests a quantized D: its bytes must be those that bsmm_quantize makes of the same values in
+ * fp32. */
 static void test_quantized_output(void **state) {
     (void)state;
     rng r = {74};
@@ -281,7 +284,8 @@ static void test_quantized_output(void **state) {
     test_matrix_make(&scaled.d, describe(format_named("mxfp8"), M, HALF), FILL_ORDINARY, &r);
     uint8_t *data = malloc(scaled.d.data_bytes), *scales = malloc(scaled.d.scale_bytes);
     const bsmm_quantize_desc q = {.struct_size = sizeof q, .src = &p.d.m, .dst = &scaled.d.m};
-    p.desc.kernel = "ref"; /* in fp32 the sums of others differ */
+    /* only the reference is exact enough, because fp32 accumulators differ */
+    p.desc.kernel = "ref";
     assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
     assert_int_equal(bsmm_quantize(&q, NULL), BSMM_OK);
     memcpy(data, scaled.d.m.data, scaled.d.data_bytes);
@@ -297,7 +301,7 @@ static void test_quantized_output(void **state) {
     product_free(&p);
 }
 
-/* f of special values: K = 0 leaves the bias alone. */
+/* Tests special values of an activation. With K = 0 its argument is the bias alone. */
 static void test_special_values(void **state) {
     (void)state;
     const float inf = INFINITY;
@@ -350,7 +354,8 @@ static void test_residual_may_be_d(void **state) {
     product_free(&p);
 }
 
-/* A plan keeps no pointer into its description, and takes the epilogue's memory from each run. */
+/* Tests that a plan keeps no pointer into its description, and reads the epilogue's memory from
+ * each run. */
 static void test_plan(void **state) {
     (void)state;
     rng r = {76};
@@ -389,7 +394,7 @@ static void test_plan(void **state) {
     product_free(&p);
 }
 
-/* Every kernel of the table takes the epilogue or names the reason. */
+/* Tests that every kernel takes the epilogue or names the reason for refusing. */
 static void test_refusals(void **state) {
     (void)state;
     rng r = {77};
@@ -417,7 +422,7 @@ static void test_refusals(void **state) {
 
 static const struct {
     const char *field;
-    bsmm_epilogue e; /* struct_size 1: stays wrong */
+    bsmm_epilogue e; /* struct_size 1 is not replaced by the test */
 } broken[] = {
     {"epilogue.struct_size", {.struct_size = 1}},
     {"epilogue.activation", {.activation = 9}},
@@ -477,7 +482,7 @@ static void test_broken_memory(void **state) {
     expect(&p, "residual.cols");
     residual.format = format_named("e4m3");
     expect(&p, "residual.format");
-    /* C is twice as wide as D here, so it is never D itself. */
+    /* C is twice as wide as D here, so it is never the same memory as D */
     p.epilogue.residual = &p.residual.m;
     bsmm_matrix c = describe(p.d.m.format, M, N);
     c.data = p.d.m.data;

@@ -1,5 +1,5 @@
-/* What must be exact is exact, in every kernel: each code of each format arrives at its value, and
- * the sum of one block of small integers is rounded once. */
+/* Tests that exact results are exact in every kernel: each code of each format gives its value, and
+ * the dot product of one block of small integers is rounded once. */
 #include "operand.h"
 #include "walk.h"
 
@@ -21,7 +21,7 @@ static uint32_t one_of_scale(uint32_t scale) {
     return bsmm_elem_encode(bsmm_scale_row_of(scale)->elem, 1, true);
 }
 
-/* A matrix of zeros with scales of 1. */
+/* Makes a matrix of zeros with scales of 1. */
 static void make_zero(test_matrix *t, const char *format, int64_t rows, int64_t cols, rng *r) {
     test_matrix_make(t, describe(format_named(format), rows, cols), FILL_ORDINARY, r);
     memset(t->m.data, 0, t->data_bytes);
@@ -37,8 +37,8 @@ static void set(test_matrix *t, int64_t r, int64_t c, uint32_t code) {
     bsmm_elem_store(t->m.format.elem, t->m.data, bsmm_operand_index(&o, r, c), code);
 }
 
-/* Row i of `codes` holds code first + i * step at a column that moves, and zeros; the other side is
- * all ones. */
+/* Row i of `codes` has code first + i * step in one column, which varies with the row, and zeros
+ * elsewhere. The other operand is all ones. */
 typedef struct fixture {
     test_matrix codes, ones, d;
     uint32_t step;
@@ -51,7 +51,8 @@ static void fixture_make(fixture *f, const char *format, const char *other, bool
     make_zero(&f->codes, format, ROWS, K, r);
     make_zero(&f->ones, other, COLS, K, r);
     uint32_t elem = f->codes.m.format.elem, bits = bsmm_elem_row(elem)->bits;
-    f->step = bits > 8 ? (1u << bits) / ROWS + 1 : 1; /* 16 bits: a sample, both ends among it */
+    /* for 16 bits a sample that includes both ends */
+    f->step = bits > 8 ? (1u << bits) / ROWS + 1 : 1;
     for (uint32_t i = 0; i < ROWS; i++)
         set(&f->codes, i, (i * 7) % K, (i * f->step) & ((1u << bits) - 1));
     uint32_t one = bsmm_elem_encode(f->ones.m.format.elem, 1, true);
@@ -107,7 +108,8 @@ static void test_every_code_arrives(void **state) {
         }
 }
 
-/* One block of K: the sum of the integers is exact, so the result is the exact one rounded once. */
+/* Tests one block of K: the integer dot product is exact, so the result is the exact value rounded
+ * once. */
 static void check_one_block(const char *a, const char *b, int64_t k, rng *r) {
     test_matrix ta, tb, td;
     test_matrix_make(&ta, describe(format_named(a), 21, k), FILL_ORDINARY, r);

@@ -1,5 +1,6 @@
-/* config.json beside a file, which alone tells Quark's tensors from others: as Python writes it,
- * with NaN and repeated keys, absent, and there but unreadable. */
+/* Tests the config.json next to a model, which is the only way to tell Quark's tensors from
+ * others. It may be as Python writes it, with NaN and repeated keys, or missing, or present but
+ * unreadable. */
 #include "stored.h"
 
 #include <setjmp.h>
@@ -25,7 +26,8 @@ static char *fixture_text(const char *fixture, const char *name, size_t *bytes) 
     return text;
 }
 
-/* A folder with a fixture's model; config NULL: without its config.json. Its first weight. */
+/* Opens a fixture's model in a folder with the given config.json, or without one if `config` is
+ * NULL. Returns its first weight. */
 static bsmm_status first_weight(const char *folder, const char *fixture, const char *config,
                                 bsmm_weight *weight) {
     size_t bytes;
@@ -42,7 +44,7 @@ static bsmm_status first_weight(const char *folder, const char *fixture, const c
     return status;
 }
 
-/* Quark's config, with something put in front of its first key. */
+/* Returns Quark's config with a text inserted before its first key. */
 static char *config_with(const char *fixture, const char *front) {
     size_t bytes;
     char *config = fixture_text(fixture, "config.json", &bytes);
@@ -96,7 +98,8 @@ static void test_unreadable(void **state) {
     expect_doubt("folder", "quark_mxfp4", NULL, "not a regular file");
 }
 
-/* Without one ModelOpt's tensors are reported, which Quark's mxfp6 is not. */
+/* Tests a missing config: the error names ModelOpt's tensors, which Quark's mxfp6 tensors are
+ * not. */
 static void test_absent(void **state) {
     (void)state;
     bsmm_weight w;
@@ -106,7 +109,7 @@ static void test_absent(void **state) {
     assert_string_equal(w.family, "modelopt");
 }
 
-/* Families that names and types tell do not need it. */
+/* Tests that families that are recognized by names and types do not need a config. */
 static void test_not_needed(void **state) {
     (void)state;
     bsmm_weight w;

@@ -1,5 +1,5 @@
-/* Checkpoints that other libraries wrote (tests/fixtures): every line of the manifest holds, every
- * value exactly. */
+/* Tests checkpoints that other libraries have written (tests/fixtures): every line of the manifest
+ * must hold, and every value must be exact. */
 #include "operand.h"
 #include "stored.h"
 
@@ -40,7 +40,7 @@ static bsmm_status status_named(const char *name) {
     return BSMM_OK;
 }
 
-/* "mxfp4", or "e4m3:e8m0:128x128" for a format without a name. */
+/* Returns a format: "mxfp4", or "e4m3:e8m0:128x128" for a format without a name. */
 static bsmm_format format_of(const char *text) {
     static const char *const scales[] = {"none", "e8m0", "e4m3", "f32"};
     char elem[16], scale[16];
@@ -55,7 +55,7 @@ static bsmm_format format_of(const char *text) {
     return format;
 }
 
-/* The float32 values of a .npy file that numpy wrote, read without this library's reader. */
+/* Reads the float32 values of a .npy file that numpy wrote, without this library's reader. */
 static float *expected_values(const char *name, size_t count) {
     size_t bytes;
     uint8_t *all = read_bytes(fixture_path(name), &bytes);
@@ -78,7 +78,7 @@ static void compare(const line *l, const double *got, const float *expected, siz
     }
 }
 
-/* The weight's values, slice after slice. */
+/* Compares the weight's values, slice after slice. */
 static void check_values(const line *l, const bsmm_file *file, uint64_t index,
                          const bsmm_weight *weight) {
     size_t each = (size_t)(weight->rows * weight->cols);

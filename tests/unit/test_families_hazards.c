@@ -1,5 +1,5 @@
-/* Weights that are recognised but broken: each gives FORMAT and names the hazard, its name and its
- * family stay readable, and the other weights of the file stay usable. */
+/* Tests weights that are recognized but broken. Each gives FORMAT and names the hazard; its name
+ * and family stay readable, and the other weights of the file stay usable. */
 #include "stored.h"
 
 #include "format/format.h"
@@ -27,7 +27,7 @@ typedef struct hazard {
 
 /* clang-format off */
 static const hazard hazards[] = {
-    /* global scales */
+    /* hazards of global scales */
     {"modelopt", "x.weight_scale_2: global scale is 0",
      {T("x.weight", "U8", 2, {4, 16}), T("x.weight_scale", "F8_E4M3", 2, {4, 2}), G("x.weight_scale_2", zero)}},
     {"modelopt", "global scale is nan",
@@ -67,7 +67,7 @@ static const hazard hazards[] = {
      {T("x.weight_packed", "U8", 2, {4, 16})}},
     {"gpt-oss", "x: the scale tensor is missing", {T("x.blocks", "U8", 4, {1, 4, 2, 16})}},
     {"gpt-oss-hf", "x: the scale tensor is missing", {T("x_blocks", "U8", 4, {1, 4, 2, 16})}},
-    /* shapes and types */
+    /* wrong shapes and types */
     {"deepseek", "x.weight_scale_inv.shape: value is [2, 3]; must be [2, 2] for 128x128 blocks",
      {T("x.weight", "F8_E4M3", 2, {129, 256}), T("x.weight_scale_inv", "F32", 2, {2, 3})}},
     {"deepseek", "x.weight_scale_inv.dtype: value is BF16; must be F32",
@@ -100,7 +100,7 @@ static size_t bytes_of(const stored *t) {
     return bits / 8;
 }
 
-/* The broken weight beside a good one of the same kind of file. */
+/* Checks a broken weight next to a valid one of the same kind. */
 static void check(const hazard *h) {
     stored tensors[5];
     size_t count = 0;
@@ -131,7 +131,8 @@ static void test_hazards(void **state) {
         check(&hazards[i]);
 }
 
-/* A lone 8-bit weight is broken where its neighbours have scales, and plain where none has. */
+/* Tests that an 8-bit weight without scales is broken if other weights of the file have scales, and
+ * plain if none has. */
 static void test_lone_fp8(void **state) {
     (void)state;
     stored tensors[] = {T("a.weight", "F8_E4M3", 2, {4, 8}), T("b.weight", "F8_E4M3", 2, {4, 8}),
@@ -152,8 +153,8 @@ static void test_lone_fp8(void **state) {
     bsmm_file_close(file);
 }
 
-/* input_scale may be missing or there; biases and 1-D tensors are no weights; scales of a weight
- * are not listed again. */
+/* Tests which tensors are weights. input_scale may be missing or present, biases and 1-D tensors
+ * are no weights, and the scales of a weight are not listed separately. */
 static void test_what_is_a_weight(void **state) {
     (void)state;
     stored tensors[] = {T("x.weight", "U8", 2, {4, 16}),
@@ -181,7 +182,7 @@ static void test_what_is_a_weight(void **state) {
     bsmm_file_close(file);
 }
 
-/* Scales at an odd address cannot be used where they lie, so they are copied. */
+/* Tests that scales at an unaligned address are copied, because they cannot be used in place. */
 static void test_unaligned(void **state) {
     (void)state;
     static const float scales[] = {2, 4}, values[] = {1, 0.5f};
@@ -204,7 +205,7 @@ static void test_unaligned(void **state) {
     tensors[6].data = codes;
     size_t bytes, found = 0;
     uint8_t *all = safetensors_bytes(tensors, BSMM_COUNT(tensors), NULL, &bytes);
-    for (int shift = 0; shift < 4; shift++) { /* one of the four headers lands at each residue */
+    for (int shift = 0; shift < 4; shift++) { /* one of the four headers ends at each residue */
         char name[32], metadata[32];
         snprintf(metadata, sizeof metadata, "{\"k\":\"%.*s\"}", shift, "aaaa");
         snprintf(name, sizeof name, "shift%d.safetensors", shift);
@@ -233,7 +234,7 @@ static void test_unaligned(void **state) {
     assert_int_equal(found, 6); /* three of four positions are unaligned, for x and for y */
 }
 
-/* Quark's exponent of -128 has no code in e8m0: unpacking names the block. */
+/* Tests Quark's exponent of -128, which has no code in e8m0: unpacking names the block. */
 static void test_quark_exponent(void **state) {
     (void)state;
     static const char config[] =

@@ -1,5 +1,5 @@
-/* What is written is read back: every format, block shape, order and scale layout, in every family
- * that can hold it, with every code in its place. */
+/* Tests that a written weight is read back with every code in its place: every format, block shape,
+ * order and scale layout, in every family that can hold it. */
 #include "operand.h"
 #include "stored.h"
 
@@ -12,13 +12,14 @@
 #include <cmocka.h>
 
 typedef struct write_case {
-    const char *family; /* NULL: the first that can */
+    const char *family; /* name of the family; NULL: the first that can hold the format */
     const char *read_as;
     bsmm_matrix matrix;
     int64_t batch;
 } write_case;
 
-/* Any scale but one that a reader must refuse; any code of the elements. */
+/* Fills a matrix with random codes of elements, and with random scales except for those that a
+ * reader must refuse. */
 static void fill_random(const bsmm_matrix *m, rng *r) {
     uint8_t *data = m->data, *scales = m->scales;
     for (uint64_t i = 0; i < m->data_bytes; i++)
@@ -45,7 +46,7 @@ static void write_weight(const write_case *c, const char *path, uint64_t seed) {
     if (bsmm_writer_commit(writer)) fail_msg("%s", bsmm_error_message());
 }
 
-/* The same fill in memory of the test's own, compared byte by byte with what the file gives. */
+/* Fills memory of the test with the same values and compares them byte by byte with the file's. */
 static void compare_slice(const bsmm_matrix *got, rng *r) {
     bsmm_matrix expected = *got;
     float global;
@@ -125,7 +126,7 @@ static void test_families(void **state) {
                 .batch = shapes[k][2]});
 }
 
-/* Without a family the first that can hold a format takes it. */
+/* Tests that without a named family, the first that can hold a format is chosen. */
 static void test_default_families(void **state) {
     (void)state;
     static const struct {
@@ -146,7 +147,7 @@ static void test_default_families(void **state) {
                                 .batch = 1});
 }
 
-/* bsmm's own family: every element with every scale, odd sizes, both orders. */
+/* Tests bsmm's own family: every element with every scale, odd sizes, both orders. */
 static void test_every_format(void **state) {
     (void)state;
     for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
@@ -173,12 +174,13 @@ static void test_every_layout(void **state) {
                     c.matrix.scale_tile_rows = 16, c.matrix.scale_tile_cols = 3;
                 bsmm_matrix check = c.matrix;
                 uint64_t bytes;
-                if (bsmm_scale_bytes(&check, &bytes)) continue; /* a layout for other blocks */
+                /* the layout is for blocks of a different shape */
+                if (bsmm_scale_bytes(&check, &bytes)) continue;
                 round_trip(c);
             }
 }
 
-/* A second-level scale where it is asked for, and only there. */
+/* Tests that a second-level scale is written if it is requested, and only then. */
 static void test_global_scales(void **state) {
     (void)state;
     float global = 3;
@@ -197,7 +199,8 @@ static void test_global_scales(void **state) {
     }
 }
 
-/* Two kinds of Quark weights in one file: the layers' own entries tell them apart. */
+/* Tests two kinds of Quark weights in one file, which the layers' own entries in the config tell
+ * apart. */
 static void test_quark_mixture(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp6_e2m3", "mxfp4", "mxfp6_e3m2", "mxfp6_e2m3"};
@@ -225,7 +228,7 @@ static void test_quark_mixture(void **state) {
     bsmm_file_close(file);
 }
 
-/* What a family cannot say, it does not take. */
+/* Tests that a family refuses a format that it cannot represent. */
 static void test_refusals(void **state) {
     (void)state;
     static float global = 2;
@@ -264,7 +267,7 @@ static void test_refusals(void **state) {
     bsmm_writer_abort(writer);
 }
 
-/* A weight that fails half-way leaves none of its tensors behind. */
+/* Tests that a weight whose addition fails leaves none of its tensors in the file. */
 static void test_half_added(void **state) {
     (void)state;
     bsmm_writer *writer;
@@ -279,7 +282,7 @@ static void test_half_added(void **state) {
     assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
 }
 
-/* A declaration that does not fit what is stored is an error, never a guess. */
+/* Tests that a declaration that contradicts the stored tensors is an error, never a guess. */
 static void test_broken_declarations(void **state) {
     (void)state;
     static const struct {
@@ -341,7 +344,8 @@ static bool has_word(const char *words, const char *word) {
     return false;
 }
 
-/* What the table says is written of a family is what the writer takes, and is read as well. */
+/* Checks that the writer takes exactly the formats that the table lists for a family, and that they
+ * can be read. */
 static void check_written(const bsmm_family_info *info, bsmm_writer *writer, const char *format) {
     bsmm_matrix m = describe(format_named(format), 128, 512);
     bool takes = bsmm_writer_add_weight(writer, info->name, format, &m, 1, NULL) == BSMM_OK;
@@ -364,7 +368,7 @@ static void check_all_written(const bsmm_family_info *info) {
     bsmm_writer_abort(writer);
 }
 
-/* The table: names are unique, what it says it writes is what the writer takes. */
+/* Tests the table of families: names are unique, and the writer takes what the table lists. */
 static void test_table(void **state) {
     (void)state;
     bsmm_family_info info = BSMM_INIT(bsmm_family_info);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The element codecs against what other libraries answer (tests/golden/README.md). */
+ * Compares the element codecs with the answers of other libraries (tests/golden/README.md). */
 #include "base/base.h"
 #include "format/format.h"
 #include "golden.h"
@@ -16,7 +16,7 @@
 
 enum { SHOWN = 5, NO_ANSWER = 0xFF };
 
-/* Counts wrong answers of a case; the first few are printed. */
+/* Counts the wrong answers of a case and prints the first few. */
 typedef struct tally {
     const golden_case *c;
     size_t wrong;
@@ -40,7 +40,7 @@ static bsmm_elem_info elem_named(const char *name) {
     return info;
 }
 
-/* Every case of a kind, in one test; `check` returns the number of wrong answers. */
+/* Runs every case of a kind in one test. `check` returns the number of wrong answers. */
 static void run_kind(const char *kind, size_t (*check)(const golden_list *, const golden_case *)) {
     golden_list list = golden_open("elements");
     size_t cases = 0, wrong = 0;
@@ -55,7 +55,7 @@ static void run_kind(const char *kind, size_t (*check)(const golden_list *, cons
     assert_int_equal(wrong, 0);
 }
 
-/* ---- decode: every code, through the public call ---- */
+/* ---- decode: every code, through the public function ---- */
 
 static uint32_t bits_of_f32(float value) {
     uint32_t bits;
@@ -94,7 +94,7 @@ static void test_decode(void **state) {
 
 /* ---- encode ---- */
 
-/* Whether a code is a NaN, by the golden decode table, not by the code under test. */
+/* Returns which codes are NaN according to the golden decode table, not to the code under test. */
 static bool *nan_codes(const golden_list *list, const golden_case *c) {
     char name[64];
     snprintf(name, sizeof name, "decode/%s", c->format);
@@ -108,7 +108,8 @@ static bool *nan_codes(const golden_list *list, const golden_case *c) {
     return is_nan;
 }
 
-/* Any NaN code will do for a NaN. Where the format has none bsmm.h promises the code of +0. */
+/* Returns true if a code is correct. For NaN any NaN code is correct. If the format has none,
+ * bsmm.h promises the code of +0. */
 static bool agrees(const bool *is_nan, uint32_t limit, uint32_t expected, uint32_t got) {
     if (got >= limit) {
         return false;
@@ -119,7 +120,8 @@ static bool agrees(const bool *is_nan, uint32_t limit, uint32_t expected, uint32
     return is_nan[expected] ? is_nan[got] : got == expected;
 }
 
-/* The public call takes floats; formats with neither Inf nor NaN saturate in both modes. */
+/* Encodes the input through the public function, which takes floats, and in the second saturation
+ * mode if the format has neither Inf nor NaN. */
 static void check_other_ways(tally *t, const bsmm_elem_info *info, double input, bool saturate,
                              uint32_t got) {
     float narrow = (float)input;
@@ -171,7 +173,7 @@ static size_t check_pack(const golden_list *list, const golden_case *c) {
     uint32_t *codes = golden_input_codes(c, count);
     uint32_t *expected = golden_read(c->expected, 1, c->count);
     uint8_t *packed = test_malloc(c->count);
-    memset(packed, 0xA5, c->count); /* stores must replace, not merge */
+    memset(packed, 0xA5, c->count); /* poison: stores must replace old bits, not merge with them */
     uint64_t bytes = 0;
     assert_true(bsmm_elem_bytes(info.elem, count, &bytes));
     assert_int_equal(bytes, c->count);
@@ -201,7 +203,7 @@ static void test_pack(void **state) {
     run_kind("pack", check_pack);
 }
 
-/* ---- nothing is missing: a shortened manifest must not pass ---- */
+/* ---- completeness: a shortened manifest must fail ---- */
 
 static void require_case(const golden_list *list, const char *elem, const char *suffix) {
     char name[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scale layouts against the offset maps that torchao and torch give (tests/golden/README.md):
- * sizes, every offset, and moving scales from each layout to each other one. */
+ * Compares scale layouts with the offset maps of torchao and torch (tests/golden/README.md): sizes,
+ * every offset, and moving scales from each layout to each other layout. */
 #include "base/base.h"
 #include "golden.h"
 
@@ -21,7 +21,7 @@ static int64_t optional_param(const golden_case *c, const char *key) {
     return strstr(c->mode, key) != NULL ? golden_param(c, key) : 0;
 }
 
-/* A matrix whose scale matrix has the case's rows and cols: blocks of 1 x 32. */
+/* Returns a matrix whose scale matrix has the case's rows and columns, with blocks of 1 x 32. */
 static bsmm_matrix matrix_of(const golden_case *c, uint32_t scale) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
     m.format = (bsmm_format){BSMM_ELEM_E4M3, scale, 1, 32};
@@ -34,9 +34,10 @@ static bsmm_matrix matrix_of(const golden_case *c, uint32_t scale) {
     return m;
 }
 
-/* The stored map. With a caller's pitch nothing follows the last scale of the last line. */
+/* The stored map of a case. If the caller chose the stride, nothing follows the last scale of the
+ * last line. */
 typedef struct map {
-    uint32_t *at; /* offset -> 1 + r * cols + c, 0 for padding */
+    uint32_t *at; /* for each offset: 1 + r * cols + c, or 0 for padding */
     size_t count;
 } map;
 
@@ -93,11 +94,13 @@ static void test_offsets(void **state) {
 
 /* ---- relayout ---- */
 
-/* Scale formats of each width; what scale number `value` of the map is in each. */
+/* Scale formats of each width. `modulus` limits the number of a scale to the values of the
+ * format. */
 static const struct {
     uint32_t scale, bytes, modulus;
 } widths[] = {
-    {BSMM_SCALE_E8M0, 1, 251}, /* prime: no tile's size divides it, so a shift shows */
+    /* 251 is prime and divides no tile's size, so that a shift by a tile shows */
+    {BSMM_SCALE_E8M0, 1, 251},
     {BSMM_SCALE_F32, 4, UINT32_MAX},
 };
 
@@ -105,7 +108,7 @@ static uint32_t scale_bits(uint32_t value, uint32_t modulus) {
     return value == 0 ? 0 : value % modulus + 1;
 }
 
-/* The scale buffer that a map describes, and the matrix that points to it. */
+/* Fills the scale buffer that a map describes, and makes the matrix point to it. */
 static uint8_t *fill_scales(const map *from, size_t width, bsmm_matrix *m) {
     uint32_t bytes = widths[width].bytes;
     uint8_t *scales = test_calloc(from->count, bytes);
@@ -120,8 +123,8 @@ static uint8_t *fill_scales(const map *from, size_t width, bsmm_matrix *m) {
     return scales;
 }
 
-/* The gaps that a caller's pitch leaves are not padding of the layout and may hold the scales of a
- * neighbouring matrix: they must stay as they were. */
+/* Expects that gaps keep their old values. The gaps that a caller's stride leaves are not padding
+ * of the layout, and may hold the scales of an adjacent matrix. */
 static void keep_gaps(const map *to, uint8_t *expected, uint32_t bytes) {
     for (size_t i = 0; i < to->count; i++) {
         if (to->at[i] == 0) {
@@ -192,7 +195,7 @@ static void test_relayout_any_to_any(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-/* ---- nothing is missing: a shortened manifest must not pass ---- */
+/* ---- completeness: a shortened manifest must fail ---- */
 
 static void test_every_layout_has_cases(void **state) {
     (void)state;

@@ -1,5 +1,5 @@
-/* The functions that each compiler supplies (base/device.h), in the host's form, and the GPUs'
- * epilogue made of them, against C's mathematics and the scalar codec. */
+/* Compares the functions that each compiler supplies (base/device.h) in the host's form, and the
+ * GPUs' epilogue that uses them, with C's mathematics and the scalar codec. */
 #include "gpu/epilogue.h"
 #include "gpu/params.h"
 #include "operand.h"
@@ -18,7 +18,8 @@ static void expect_log2(float value) {
         fail_msg("log2 of %a: %a, not %a", (double)value, (double)got, (double)want);
 }
 
-/* Recipes round it up or down, so that beside powers of two its last bit is a factor of 2. */
+/* Tests log2 exactly. Recipes round it up or down, so near powers of two its last bit decides about
+ * a factor of 2. */
 static void log2_as_in_the_library_of_mathematics(void **state) {
     (void)state;
     rng r = {7};
@@ -40,7 +41,8 @@ static double random_double(rng *r) {
         double value;
     } both = {.bits = rng_next(r)};
     both.bits = (both.bits & ~(0x7ffull << 52)) | (1023 - 170 + rng_next(r) % 340) << 52;
-    if (rng_next(r) % 4 == 0) both.bits &= ~0ull << (rng_next(r) % 52); /* ties, exact values */
+    /* makes ties and exact values */
+    if (rng_next(r) % 4 == 0) both.bits &= ~0ull << (rng_next(r) % 52);
     return both.value;
 }
 
@@ -64,7 +66,7 @@ static void bytes_are_picked(void **state) {
     assert_int_equal(bsmm_pick_bytes(0x13121110, 0x17161514, 0x7206), 0x17121016);
 }
 
-/* One rounding from double, as the scalar codec rounds. */
+/* Expects that a double is rounded once, as the scalar codec rounds. */
 static void expect_code(const bsmm_gpu_epilogue *e, double value) {
     const bool narrow = bsmm_elem_row(e->d_elem)->bits <= 8;
     const uint32_t got = bsmm_gpu_epilogue_code(e, value),
@@ -99,7 +101,7 @@ static void results_have_the_codecs_codes(void **state) {
 static void a_result_goes_through_every_step(void **state) {
     (void)state;
     const float global_a = 0.5f, global_d = 4, c[6] = {0, 1, 2, 3, 4, 5}, bias[3] = {8, 16, 32};
-    uint32_t d[6] = {0}; /* the epilogue stores codes */
+    uint32_t d[6] = {0}; /* uint32_t, because the epilogue stores codes */
     const bsmm_gpu_epilogue e = {.d = d,
                                  .c = c,
                                  .bias = bias,

@@ -1,5 +1,5 @@
-/* Embedded images: packs that this test makes, whole and damaged, and those of the build; which
- * code a device takes. */
+/* Tests embedded images: packs that this test makes, valid and damaged, those of the build, and the
+ * choice of the image that a device runs. */
 #include "cuda/runtime/device.h"
 #include "gpu/images.h"
 
@@ -18,7 +18,7 @@ typedef struct pack {
     bsmm_gpu_image images[2];
 } pack;
 
-/* Two images that zstd can shorten, with a checksum as the build has it. */
+/* Makes a pack of two images that zstd can compress, with a checksum as the build adds. */
 static void pack_make(pack *p) {
     for (size_t i = 0; i < WHOLE; i++)
         p->raw[i] = (unsigned char)(i * i >> 6);
@@ -58,8 +58,8 @@ static void expect_damage(const bsmm_gpu_image *image) {
         strstr(bsmm_error_message(), "test/second (sm_90): the library's image is damaged"));
 }
 
-/* Any bit that is another, but for those that zstd's frame does not use, and any length that is
- * shorter. */
+/* Tests a pack with any single changed bit, except one that zstd's frame does not use, and with any
+ * shorter length. */
 static void damaged_images_are_named(void **state) {
     (void)state;
     enum { DESCRIPTOR = 4, UNUSED_BIT = 4 }; /* RFC 8878, 3.1.1.1.1 */
@@ -74,7 +74,7 @@ static void damaged_images_are_named(void **state) {
     bsmm_gpu_image cut = p.images[1];
     for (cut.packed_bytes = 0; cut.packed_bytes < p.images[1].packed_bytes; cut.packed_bytes++)
         expect_damage(&cut);
-    cut.pack_bytes = WHOLE - 64; /* the table knows of less */
+    cut.pack_bytes = WHOLE - 64; /* the table claims fewer bytes than the pack has */
     expect_damage(&cut);
     cut.pack_bytes = WHOLE + 64;
     expect_damage(&cut);
@@ -102,13 +102,15 @@ static void the_librarys_images_are_whole(void **state) {
     }
 }
 
-/* A cubin where the device has its own, else PTX that the driver compiles. */
+/* Tests that a device takes a cubin of its own if there is one, else PTX, which the driver
+ * compiles. */
 static void devices_take_what_they_run(void **state) {
     (void)state;
     if (!bsmm_gpu_images[0].name) skip();
     static const struct {
         int capability;
-        const char *words, *probe; /* sm80/words, sm90a/small_m */
+        /* code of sm80/words and of sm90a/small_m that the device takes */
+        const char *words, *probe;
     } cases[] = {{75, NULL, NULL},          {80, "compute_80", NULL}, {86, "compute_80", NULL},
                  {89, "compute_80", NULL},  {90, "sm_90", "sm_90a"},  {100, "compute_80", NULL},
                  {103, "compute_80", NULL}, {120, "compute_80", NULL}};

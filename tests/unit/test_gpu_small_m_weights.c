@@ -1,5 +1,6 @@
-/* What threads of the small-M kernels and of the bf16 kernel compute, on the CPU: weights in
- * registers, scale factors, and values of any operand, against the scalar codec. */
+/* Tests on the CPU what threads of the small-M kernels and of the bf16 kernel compute: weights
+ * decoded in registers, scale factors, and values of any operand, compared with the scalar
+ * codec. */
 #include "gpu/params.h"
 #include "gpu/small_m_weights.h"
 #include "operand.h"
@@ -15,7 +16,7 @@ static double bf16_value(uint32_t code) {
     return bsmm_elem_decode(BSMM_ELEM_BF16, code & 0xffff);
 }
 
-/* Every code in every place, random neighbours. */
+/* Tests every code at every position, among random codes. */
 static void e2m1_pairs_hold_elements_4_apart(void **state) {
     (void)state;
     rng r = {1};
@@ -50,7 +51,8 @@ static void e4m3_pairs_hold_elements_2_apart(void **state) {
         }
 }
 
-/* Inside the range a power of two, in both halves; outside told, by itself and after any other. */
+/* Tests that a scale factor inside the range is an exact power of two in both halves. A code
+ * outside the range is reported, alone and after any other code. */
 static void e8m0_factors_are_exact_or_told(void **state) {
     (void)state;
     for (uint32_t code = 0; code < 256; code++) {

@@ -1,7 +1,7 @@
-/* Groups against a loop over them that is written here: one bsmm_matmul for each group, of matrices
- * of its own, bit for bit, by every kernel that takes the groups; and against sums in double. The
- * grouped matrices are put together from the groups' ones, element by element. What no group has is
- * not written, whatever sizes are found on the device. */
+/* Tests grouped products. Each kernel that takes groups must be bitwise identical to a loop that
+ * calls bsmm_matmul for each group with separate matrices, and close to dot products in double. The
+ * grouped matrices are assembled from those of the groups, element by element. Memory that belongs
+ * to no group must not be written, whatever sizes are found on the device. */
 #include "core/describe.h"
 #include "operand.h"
 
@@ -15,20 +15,20 @@
 
 enum { G = 6, N = 38, K = 160, M = 70, TOKENS = 50, MOST_ROWS = G * M };
 
-/* The case that runs and its kernel, for the messages of helpers. */
+/* The running case and its kernel, for messages of helper functions. */
 static const char *current, *current_kernel;
 
 /* ---- a case ---- */
 
 typedef struct group_case {
     const char *name, *a, *b, *d;
-    bsmm_group group; /* kind, flags, align and steps */
+    bsmm_group group; /* kind, flags, alignment and steps */
     uint32_t a_layout, b_layout, d_layout;
-    uint32_t orders; /* bit 0: A by columns, 1: B, 2: D */
+    uint32_t orders; /* bit 0: A is in column order; bit 1: B; bit 2: D */
     int64_t d_ld;
-    bool plain; /* no C, bias, factors and epilogue */
+    bool plain; /* no C, bias, factors or epilogue */
     bool gated;
-    int32_t given[G]; /* sizes on the device; all 0: those of `extents` */
+    int32_t given[G]; /* sizes on the device; if all are 0, those of `extents` */
     int64_t extents[G];
 } group_case;
 
@@ -58,7 +58,7 @@ static float small(rng *r) {
     return 0.25f + (float)rng_below(r, 1000) / 400;
 }
 
-/* ---- where the groups lie ---- */
+/* ---- positions of the groups ---- */
 
 static bool is_stack(const group_case *c, char matrix) {
     switch (c->group.kind) {
@@ -75,7 +75,7 @@ static int64_t align_of(const group_case *c) {
     return c->group.align ? c->group.align : 1;
 }
 
-/* The first row or column of each group, and what all take together. */
+/* Returns the first row or column of each group, and the total extent. */
 static int64_t starts_of(const group_case *c, int64_t starts[G]) {
     int64_t end = 0;
     for (int g = 0; g < G; g++) {
@@ -93,12 +93,13 @@ static int64_t d_cols(const group_case *c) {
     return c->gated ? N / 2 : N;
 }
 
-/* ---- from small matrices to the grouped ones and back ---- */
+/* ---- copying between small matrices and the grouped ones ---- */
 
 static bsmm_operand operand_of(const bsmm_matrix *m) {
     bsmm_matrix plain = *m;
     bsmm_operand o;
-    plain.scale_bytes = 0; /* scales that are apart have a size of their own */
+    /* scales that are stored separately for each group have a different size */
+    plain.scale_bytes = 0;
     assert_int_equal(bsmm_operand_take(&plain, "m", &o), BSMM_OK);
     return o;
 }
@@ -113,8 +114,9 @@ static uint64_t at_scale(const bsmm_matrix *m, int64_t i, int64_t j) {
     return bsmm_scale_map_at(&o.map, i, j);
 }
 
-/* Where a part lies in a grouped matrix: at (row, col) of it, its scales in the same way, or, with
- * own_scales, in a matrix of its own that begins scale_base scales behind the buffer's start. */
+/* The position of a group's matrix in the grouped matrix: at (row, col), and its scales likewise.
+ * With own_scales the scales are a separate matrix that begins scale_base scales after the buffer's
+ * start. */
 typedef struct placement {
     int64_t row, col;
     uint64_t element_base, scale_base;
@@ -134,7 +136,7 @@ static void same(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_
                  (unsigned long long)all_at, got, want);
 }
 
-/* Poison where `same` found what it wanted: all that is left must be poison. */
+/* Poisons the elements that `same` has compared. Everything that is left must then be poison. */
 static void wipe(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_t all_at) {
     static uint8_t poison[16];
     memset(poison, 0xa5, sizeof poison);
@@ -161,7 +163,8 @@ static void visit_part(const test_matrix *part, const test_matrix *all, const pl
         }
 }
 
-/* The placement of group g's part of a matrix; scales: of the parts before it, where apart. */
+/* Returns the position of group g's part of a matrix. `scales` counts the scales of the previous
+ * parts, if they are stored separately. */
 static placement place_of(const group_case *c, char matrix, int g, const test_matrix *part,
                           const test_matrix *all, int64_t step, int64_t scale_step,
                           uint64_t *scales) {
@@ -186,7 +189,7 @@ static placement place_of(const group_case *c, char matrix, int g, const test_ma
     return p;
 }
 
-/* Groups that share a matrix have copies of the first one's. */
+/* Copies the first group's matrix to the groups that share it. */
 static void share(group_part *parts, size_t member, int64_t step) {
     const test_matrix *from = (const test_matrix *)(const void *)((char *)&parts[0] + member);
     for (int g = 1; g < G && step == BSMM_GROUP_SHARED; g++) {
@@ -206,7 +209,7 @@ static void visit_groups(const group_case *c, char matrix, size_t member, group_
     }
 }
 
-/* ---- making ---- */
+/* ---- making products ---- */
 
 static bsmm_matrix shape(const char *format, int64_t rows, int64_t cols, uint32_t layout,
                          bool by_cols) {
@@ -226,7 +229,7 @@ static void make_part(const group_case *c, group_part *p, int g, rng *r) {
     test_matrix_make(&p->residual, shape("bf16", rows, d_cols(c), 0, false), FILL_ORDINARY, r);
 }
 
-/* A grouped matrix in memory that ends where it must; poisoned. */
+/* Makes a poisoned grouped matrix in memory that ends where the matrix ends. */
 static void make_all(const group_case *c, const whole *w, char matrix, bsmm_matrix m, int64_t step,
                      int64_t scale_step, test_matrix *all) {
     bool stack = is_stack(c, matrix) && step != BSMM_GROUP_SHARED;
@@ -251,7 +254,7 @@ static void make_all(const group_case *c, const whole *w, char matrix, bsmm_matr
 }
 
 static void make_values(whole *w, rng *r) {
-    w->alpha = 0.03125f; /* its product with another float is exact */
+    w->alpha = 0.03125f; /* the product of 0.03125 and a float is exact */
     w->beta = 0.75f;
     for (int g = 0; g < G; g++) {
         w->alphas[g] = small(r);
@@ -299,7 +302,7 @@ static void describe_product(const group_case *c, whole *w) {
     w->desc.epilogue = &w->epilogue;
 }
 
-/* Token t, or none, for each row of D; the group's own A becomes these rows. */
+/* Chooses token t, or none, for each row of D. The group's own A consists of these rows. */
 static void gather_rows(const group_case *c, whole *w, group_part *parts, rng *r) {
     static const int32_t none[] = {-1, TOKENS, INT32_MIN, INT32_MAX};
     int64_t starts[G];
@@ -341,7 +344,7 @@ static void make_a(const group_case *c, whole *w, group_part *parts, bsmm_matrix
 
 static void make_whole(const group_case *c, whole *w, group_part *parts, rng *r) {
     const bsmm_group *g = &w->group;
-    /* Some rows lie behind the last group, except where a size is to go beyond the last row. */
+    /* Some rows follow the last group, except if a size is meant to exceed the last row. */
     int64_t starts[G], total = starts_of(c, starts) + (c->given[0] ? 0 : 3);
     bool by_rows = c->group.kind == BSMM_GROUP_ROWS, by_cols = c->group.kind == BSMM_GROUP_K;
     int64_t m = by_rows ? total : M, k = by_cols ? total : K, n = d_cols(c);
@@ -422,8 +425,8 @@ static bool is_poison(const void *memory, uint64_t bytes, uint64_t *at) {
     return true;
 }
 
-/* D is the loop's; of elements, what is no group's is untouched. Scales behind a group's rows are
- * padding, which is written. */
+/* Checks that D equals the result of the loop. Elements that belong to no group must be untouched.
+ * Scales after a group's rows are padding, which is written. */
 static void check_d(const group_case *c, const whole *w, group_part *parts, const char *kernel) {
     const bsmm_group *g = &c->group;
     uint64_t at;
@@ -436,7 +439,7 @@ static void check_d(const group_case *c, const whole *w, group_part *parts, cons
                  (unsigned long long)at);
 }
 
-/* Groups of fp32 results without anything else, against sums made here. */
+/* Compares groups of fp32 results without an epilogue with dot products computed here. */
 static void check_sums(const group_case *c, const whole *w, const group_part *p, double bound) {
     for (int64_t i = 0; i < p->d.m.rows; i++)
         for (int64_t j = 0; j < p->d.m.cols; j++) {
@@ -453,7 +456,7 @@ static void check_sums(const group_case *c, const whole *w, const group_part *p,
         }
 }
 
-/* Through a plan with B packed, where the kernel packs; else through bsmm_matmul. */
+/* Runs the product through a plan with B packed, if the kernel packs, else through bsmm_matmul. */
 static void run(const whole *w, bool packed) {
     bsmm_matmul_desc desc = w->desc;
     bsmm_plan *plan;
@@ -711,7 +714,7 @@ static void test_against_a_loop(void **state) {
         check_case(&cases[i]);
 }
 
-/* ---- sizes that may be anything ---- */
+/* ---- arbitrary sizes ---- */
 
 static int32_t any_size(rng *r) {
     static const int32_t special[] = {INT32_MIN, INT32_MAX, -1, 0, 1};
@@ -719,7 +722,7 @@ static int32_t any_size(rng *r) {
     return kind < BSMM_COUNT(special) ? special[kind] : (int32_t)rng_below(r, 200) - 20;
 }
 
-/* The extents that the header's rule makes of such sizes, for an extent of `total`. */
+/* Sets the extents that the header's rule derives from such sizes, for a total extent. */
 static void apply_rule(group_case *c, int64_t total) {
     int64_t end = 0;
     for (int g = 0; g < G; g++) {
@@ -729,7 +732,8 @@ static void apply_rule(group_case *c, int64_t total) {
     }
 }
 
-/* The last group ends where the extent does, which is how the test knows it. */
+/* Tests random sizes. The last group ends where the extent does, because the test derives the
+ * extent from it. */
 static void test_random_sizes(void **state) {
     (void)state;
     static const uint32_t kinds[] = {BSMM_GROUP_ROWS, BSMM_GROUP_MASKED, BSMM_GROUP_K};

@@ -1,5 +1,6 @@
-/* What a description of groups must be: each broken rule has a message that names its field; the
- * bytes of scales that are apart hold any division; kernels without groups refuse by name. */
+/* Tests the rules for descriptions of groups: each broken rule has a message that names its field,
+ * the size of separately stored scales suffices for any division into groups, and kernels without
+ * groups refuse by name. */
 #include "core/describe.h"
 #include "operand.h"
 
@@ -18,7 +19,7 @@ static bsmm_matrix shape(const char *format, int64_t rows, int64_t cols, uint32_
     return m;
 }
 
-/* ---- scales apart ---- */
+/* ---- scales that are stored separately for each group ---- */
 
 static void test_scale_bytes(void **state) {
     (void)state;
@@ -54,7 +55,7 @@ static void test_scale_bytes(void **state) {
 typedef struct broken {
     const char *message;
     bsmm_group group;
-    uint32_t layout; /* of D's scales, and of A's */
+    uint32_t layout; /* layout of D's scales, and of A's */
     bool b_packed, any_rows;
 } broken;
 
@@ -143,7 +144,8 @@ static void test_broken_rules(void **state) {
     }
 }
 
-/* Where buffers are not host memory a kernel has to say that it takes groups. */
+/* Tests that a kernel whose buffers are not host memory refuses groups unless it declares that it
+ * takes them. */
 static void test_refusals(void **state) {
     (void)state;
     static const bsmm_backend elsewhere = {.name = "elsewhere"};

@@ -1,5 +1,6 @@
-/* BSMM_MATMUL_BATCH_INVARIANT: every kernel that takes it gives a row the same bits for any M, at
- * any place, among any other rows and groups; every other kernel refuses by name. */
+/* Tests BSMM_MATMUL_BATCH_INVARIANT. Every kernel that takes the flag must give a row the same bits
+ * for any M, at any position, and among any other rows and groups. Every other kernel must refuse
+ * by name. */
 #include "core/describe.h"
 #include "operand.h"
 #include "walk.h"
@@ -43,7 +44,7 @@ static void fixture_free(fixture *f) {
     test_matrix_free(&f->d);
 }
 
-/* Rows [first, first + m) alone. */
+/* Compares rows [first, first + m), computed separately, with the whole product. */
 static void check_rows(fixture *f, const char *kernel, int64_t first, int64_t m) {
     const bsmm_matrix a = rows_of(&f->a.m, first, m);
     const bsmm_matrix d = rows_of(&f->d.m, 0, m);
@@ -75,7 +76,7 @@ static void test_rows(void **state) {
     }
 }
 
-/* The kernels that are chosen for few and for many rows. */
+/* Tests the kernels that are chosen for few and for many rows. */
 static void test_chosen_kernels(void **state) {
     (void)state;
     rng r = {122};
@@ -90,7 +91,7 @@ static void test_chosen_kernels(void **state) {
     }
 }
 
-/* Rows in groups with one matrix of weights. */
+/* Tests rows in groups that share one matrix of weights. */
 static void test_groups(void **state) {
     (void)state;
     rng r = {123};

@@ -1,5 +1,5 @@
-/* The GGUF reader: a file built byte by byte, types and their sizes, and files that break a rule.
- */
+/* Tests the GGUF reader: a file built byte by byte, types and their sizes, and files that break a
+ * rule. */
 #include "io/gguf.h"
 #include "stored.h"
 
@@ -39,7 +39,7 @@ static void begin(builder *b, uint32_t version, uint64_t tensors, uint64_t pairs
     put_u64(b, tensors);
     put_u64(b, pairs);
 }
-/* Dimensions innermost first, as the format has them. */
+/* Writes a tensor's description. Dimensions are innermost first, as in the format. */
 static void put_info(builder *b, const char *name, uint32_t ndim, const uint64_t *dims,
                      uint32_t type, uint64_t offset) {
     put_text(b, name);
@@ -56,7 +56,8 @@ static void pad(builder *b, size_t alignment, size_t more) {
 }
 
 static bsmm_status parse(const builder *b) {
-    uint8_t *exact = malloc(b->count + 1); /* an allocation of its own, so that overruns show */
+    /* a separate allocation, so that sanitizers find accesses past its end */
+    uint8_t *exact = malloc(b->count + 1);
     bsmm_file *file;
     assert_non_null(exact);
     memcpy(exact, b->bytes, b->count);
@@ -70,8 +71,8 @@ static void expect_broken(const builder *b, bsmm_status status, const char *ment
     expect_failure(parse(b), status, mentions);
 }
 
-/* One matrix of mxfp4, 2 x 64, whose blocks have known bytes; 3 matrices of nvfp4 with a sidecar.
- */
+/* Makes a valid file: one matrix of mxfp4, 2 x 64, whose blocks have known bytes, and 3 matrices of
+ * nvfp4 with a tensor of global scales. */
 static void make_good(builder *b) {
     static const uint64_t mx[] = {64, 2}, nv[] = {64, 1, 3}, sidecar[] = {3};
     static const float globals[] = {0.5f, 1.0f, 2.0f};
@@ -85,7 +86,8 @@ static void make_good(builder *b) {
     put_info(b, "nv.weight", 3, nv, 40, 128);
     put_info(b, "nv.scale", 1, sidecar, 0, 256);
     pad(b, 64, 0);
-    for (unsigned block = 0; block < 4; block++) { /* mxfp4: scale, then codes 0 .. 15 twice */
+    /* mxfp4: a scale, then the codes 0 to 15 twice */
+    for (unsigned block = 0; block < 4; block++) {
         uint8_t bytes[17] = {(uint8_t)(127 + block)};
         for (unsigned i = 0; i < 16; i++)
             bytes[1 + i] = (uint8_t)(i | (15 - i) << 4);
@@ -160,7 +162,8 @@ static void test_good(void **state) {
     bsmm_file_close(file);
 }
 
-/* UE4M3 has no sign bit: such a scale is no value, and the block is named. */
+/* Tests a scale with a sign. UE4M3 has no sign bit, so this scale is invalid and the message names
+ * the block. */
 static void test_signed_scale(void **state) {
     (void)state;
     builder b;
@@ -168,7 +171,8 @@ static void test_signed_scale(void **state) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
     uint8_t data[64], scales[16];
     make_good(&b);
-    uint8_t *first = b.bytes + b.count - 12 - 128; /* the second matrix's scales follow at + 36 */
+    /* the second matrix's scales begin 36 bytes later */
+    uint8_t *first = b.bytes + b.count - 12 - 128;
     assert_int_equal(first[0], 0x38);
     first[36 + 1] = 0xB8;
     write_bytes(temp_path("signed.gguf"), b.bytes, b.count);
@@ -185,7 +189,8 @@ static void test_signed_scale(void **state) {
     bsmm_file_close(file);
 }
 
-/* Every prefix is refused; the padding behind the last tensor is not needed. */
+/* Tests that every prefix of a file is refused, except that the padding after the last tensor may
+ * be missing. */
 static void test_truncated(void **state) {
     (void)state;
     builder b, cut;
@@ -272,7 +277,8 @@ static void test_infos(void **state) {
     expect_broken(&b, BSMM_E_FORMAT, "u: offset is 0; the tensor before ends at 32");
 }
 
-/* Every type of ggml is listed with the bytes that it takes; a byte less is refused. */
+/* Tests that every type of ggml is listed with its size, and that a tensor with one byte less is
+ * refused. */
 static void test_types(void **state) {
     (void)state;
     builder b;
@@ -298,7 +304,7 @@ static void test_types(void **state) {
     assert_int_equal(known, 35);
 }
 
-/* Types that are not known are listed by their number, with the bytes up to the next tensor. */
+/* Tests that unknown types are listed by their number, with the bytes up to the next tensor. */
 static void test_unknown_types(void **state) {
     (void)state;
     static const uint64_t dims[] = {40, 3}, one[] = {8};
@@ -327,7 +333,7 @@ static void test_unknown_types(void **state) {
         expect_broken(&b, BSMM_E_FORMAT, "at offset");
     begin(&b, 3, 2, 0);
     put_info(&b, "t", 1, one, 500, 0), put_info(&b, "u", 1, one, 500, 0), pad(&b, 32, 64);
-    assert_int_equal(parse(&b), BSMM_OK); /* the first is taken for empty */
+    assert_int_equal(parse(&b), BSMM_OK); /* the first tensor counts as empty */
 }
 
 static bsmm_value value_of(const bsmm_file *file, const char *key) {
@@ -341,7 +347,7 @@ static void put_number(builder *b, const char *key, uint32_t type, const void *b
     put_text(b, key), put_u32(b, type), put(b, bytes, count);
 }
 
-/* A value of each type, beside what C's own types hold. */
+/* Tests a value of each type, compared with C's own types. */
 static void test_values_have_types(void **state) {
     (void)state;
     builder b = {0};

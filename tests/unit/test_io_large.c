@@ -1,4 +1,5 @@
-/* A file larger than memory: mapped, not loaded. 64 GiB of holes with one weight at the end. */
+/* Tests a file larger than memory, which is mapped rather than loaded: 64 GiB of holes with one
+ * weight at the end. */
 #include "stored.h"
 
 #include <fcntl.h>

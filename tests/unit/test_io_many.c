@@ -1,5 +1,5 @@
-/* A header of a million tensors without elements, which is 60 MB of text: opened in a second of the
- * processor's time and 300 MB, listed in order, and found by name. */
+/* Tests a header of a million tensors without elements, which is 60 MB of text. It must be opened
+ * within a second of processor time and 300 MB of memory, listed in order, and searched by name. */
 #include "stored.h"
 
 #include <setjmp.h>
@@ -26,7 +26,8 @@ static const bool is_measured = true;
 
 enum { MANY = 1000000 };
 
-/* Names rise as numbers, not as text. `last` takes the place of the last tensor. */
+/* Writes the file. Names are in numerical order, not in the order of text. `last` replaces the last
+ * tensor. */
 static const char *write_many(const char *name, const char *shape, const char *last) {
     static const char unused[8];
     const char *path = temp_path(name);
@@ -93,7 +94,7 @@ static void test_weights(void **state) {
     bsmm_file_close(file);
 }
 
-/* What is wrong with the last tensor is found. */
+/* Tests that an error in the last tensor is found. */
 static void test_last(void **state) {
     (void)state;
     bsmm_file *file;

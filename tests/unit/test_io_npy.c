@@ -1,4 +1,4 @@
-/* The .npy reader: versions, orders, and headers that break a rule. */
+/* Tests the .npy reader: versions, orders, and headers that break a rule. */
 #include "io/io.h"
 #include "stored.h"
 
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* A file of a version with a dictionary and a body of zeros. */
+/* Makes a file of a version, with a dictionary and a body of zeros. */
 static uint8_t *make(unsigned version, const char *dictionary, size_t body, size_t *bytes) {
     size_t length = strlen(dictionary), start = version == 1 ? 10 : 12;
     uint8_t *all = calloc(1, start + length + body + 1);
@@ -117,7 +117,8 @@ static void test_truncated(void **state) {
     free(all);
 }
 
-/* A Fortran-ordered matrix is a weight with its rows contiguous; big-endian numbers are none. */
+/* Tests that a Fortran-ordered matrix is a weight with its rows contiguous, and that big-endian
+ * numbers are no weight. */
 static void test_weights(void **state) {
     (void)state;
     size_t bytes;

@@ -1,6 +1,6 @@
-/* How a written file gets its place: the old one intact until commit, its permissions kept, nothing
- * left behind by failures or a kill, a full disk reported at begin. Once with files that have no
- * name (O_TMPFILE) and once without those. */
+/* Tests how a written file replaces an old one: the old file is intact until commit, its
+ * permissions are kept, failures and kills leave nothing behind, and a full disk is reported at
+ * begin. Each test runs with files that have no name (O_TMPFILE) and without. */
 #define _GNU_SOURCE
 #include "stored.h"
 #include "written.h"
@@ -24,7 +24,8 @@
 
 #include <cmocka.h>
 
-/* Stands for a file system without O_TMPFILE: the program's own `open`, in the place of libc's. */
+/* If set, this program's `open`, which replaces libc's, simulates a file system without
+ * O_TMPFILE. */
 static bool named_only;
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc reserves its own */
@@ -40,7 +41,7 @@ int open(const char *path, int flags, ...) {
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* Stands for a file system that has no permissions. */
+/* If set, `fchmod` simulates a file system without permissions. */
 static bool modes_are_fixed;
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc reserves its own */
@@ -70,7 +71,7 @@ static void test_rename(void **state) {
     expect_failure(bsmm_writer_commit(NULL), BSMM_E_INVALID, "writer");
 }
 
-/* The target became a folder after begin: rename fails, and nothing is left behind. */
+/* Tests a target that becomes a folder after begin: rename fails, and nothing is left behind. */
 static void test_failing_commit(void **state) {
     named_only = *state != NULL;
     const char *folder = named_only ? "late_named" : "late";
@@ -92,7 +93,8 @@ static mode_t mode_of(const char *path) {
     return info.st_mode & 07777;
 }
 
-/* A new file follows the umask, one that replaces another keeps that one's permissions. */
+/* Tests that a new file follows the umask, and that a file that replaces another keeps its
+ * permissions. */
 static void test_modes(void **state) {
     named_only = *state != NULL;
     static const mode_t modes[] = {0600, 0640, 0664, 0400, 0755};
@@ -109,7 +111,8 @@ static void test_modes(void **state) {
     umask(before);
 }
 
-/* Where permissions cannot be set, those that a file has anyway do, and no others. */
+/* Tests a file system where permissions cannot be set: a file is accepted if it has the right
+ * permissions anyway, and only then. */
 static void test_fixed_modes(void **state) {
     (void)state;
     const char *path = make_folder("fixed");
@@ -127,7 +130,7 @@ static void test_fixed_modes(void **state) {
     assert_int_equal(entries_in(temp_path("fixed")), 1);
 }
 
-/* While it is written, too, nobody may read it who could not read the old file. */
+/* Tests that while a file is written, nobody may read it who could not read the old file. */
 static void test_mode_of_temporary(void **state) {
     (void)state;
     named_only = true;
@@ -141,7 +144,7 @@ static void test_mode_of_temporary(void **state) {
     bsmm_writer_abort(writer);
 }
 
-/* A process that is killed leaves nothing where files need no name. */
+/* Tests that a killed process leaves nothing behind if files need no name. */
 static void test_kill(void **state) {
     (void)state;
     named_only = false;
@@ -159,7 +162,7 @@ static void test_kill(void **state) {
     assert_int_equal(entries_in(temp_path("killed")), 1);
 }
 
-/* As on a full disk: the system refuses to reserve the space. */
+/* Tests a limit of the file size. As on a full disk, the system refuses to reserve the space. */
 static void test_file_size_limit(void **state) {
     named_only = *state != NULL;
     struct rlimit before, small = {1u << 20, 0};
@@ -181,7 +184,7 @@ static void test_file_size_limit(void **state) {
     assert_int_equal(entries_in(temp_path("limited")), 1);
 }
 
-/* A real full disk, where the test may mount one. */
+/* Tests a real full disk, if the test may mount one. */
 static void test_full_disk(void **state) {
     named_only = *state != NULL;
     mkdir(temp_path("disk"), 0755);

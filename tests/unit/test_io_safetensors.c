@@ -1,5 +1,5 @@
-/* The safetensors reader: what it accepts, and that every broken header gives a status and a
- * message that names the place. */
+/* Tests the safetensors reader: the files that it accepts, and that every broken header gives a
+ * status and a message that names the position. */
 #include "io/io.h"
 #include "stored.h"
 
@@ -34,15 +34,15 @@ static const broken cases[] = {
     {"{\"\xff\":{}}", 0, BSMM_E_FORMAT, "byte 0xff"},
     {"{\"\xed\xa0\x80\":{}}", 0, BSMM_E_FORMAT, "byte 0xed"},
     {"{\"a\\u0000b\":{}}", 0, BSMM_E_FORMAT, "\\u0000"},
-    /* metadata */
+    /* errors in metadata */
     {"{\"__metadata__\":[]}", 0, BSMM_E_FORMAT, "__metadata__: must be an object"},
     {"{\"__metadata__\":{\"k\":1}}", 0, BSMM_E_FORMAT, "__metadata__.k: must be a string"},
     {"{\"__metadata__\":{\"k\":null}}", 0, BSMM_E_FORMAT, "__metadata__.k: must be a string"},
-    /* dtype */
+    /* errors in dtype */
     {"{\"a\":{\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "header.a.dtype"},
     {"{\"a\":{\"dtype\":\"F7\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "\"F7\"; is not a known type"},
     {"{\"a\":{\"dtype\":\"u8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "\"u8\""},
-    /* shape */
+    /* errors in shape */
     {"{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "header.a.shape: must be an array"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1.0],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "shape[0]: must be an integer"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2,-3],\"data_offsets\":[0,6]}}", 6, BSMM_E_FORMAT, "shape[1]: value is -3"},
@@ -52,7 +52,7 @@ static const broken cases[] = {
     {"{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 2, BSMM_E_FORMAT, "must be whole bytes"},
     {"{\"a\":{\"dtype\":\"F6_E2M3\",\"shape\":[3],\"data_offsets\":[0,3]}}", 3, BSMM_E_FORMAT, "18 bits"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}", 1, BSMM_E_UNSUPPORTED, "9 dimensions"},
-    /* offsets */
+    /* errors in data_offsets */
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[6]}}", 6, BSMM_E_FORMAT, "data_offsets: must be an array of two"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[6],\"data_offsets\":[0]}}", 6, BSMM_E_FORMAT, "array of two"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[6],\"data_offsets\":[0,6,6]}}", 6, BSMM_E_FORMAT, "array of two"},
@@ -103,7 +103,7 @@ static void test_lengths(void **state) {
     check(bytes, 16, BSMM_E_FORMAT, "value is 18446744073709551615");
 }
 
-/* Every prefix of a good file is refused, whatever is cut. */
+/* Tests that every prefix of a valid file is refused. */
 static void test_truncated(void **state) {
     (void)state;
     size_t count;
@@ -119,7 +119,8 @@ static void test_truncated(void **state) {
     free(bytes);
 }
 
-/* Nesting beyond the JSON library's limit is an error, not an exhausted stack. */
+/* Tests that nesting beyond the JSON library's limit is an error, and does not exhaust the
+ * stack. */
 static void test_deep_json(void **state) {
     (void)state;
     enum { DEPTH = 200000 };
@@ -176,7 +177,7 @@ static void test_accepted(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tensors come in the order of their bytes, whatever the order of the header. */
+/* Tests that tensors are listed in the order of their bytes, whatever their order in the header. */
 static void test_order(void **state) {
     (void)state;
     const char *header = "{\"z\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"

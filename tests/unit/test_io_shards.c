@@ -1,4 +1,4 @@
-/* Models in several files: the index, its folder, and indexes that lie. */
+/* Tests models in several files: the index, its folder, and indexes that contradict the files. */
 #include "stored.h"
 
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static void write_shard(const char *path, const stored *tensors, size_t count,
     free(all);
 }
 
-/* A folder with two shards and the given index. */
+/* Makes a folder with two shards and the given index. */
 static const char *make_model(const char *folder, const char *index) {
     static const float a[] = {1, 2, 3, 4}, b[] = {5, 6};
     const stored first[] = {
@@ -46,7 +46,7 @@ static const char *make_model(const char *folder, const char *index) {
     "{\"metadata\":{\"total_size\":24},\"weight_map\":{\"b.weight\":\"2.safetensors\","            \
     "\"a.weight\":\"1.safetensors\",\"stale\":\"2.safetensors\"}}"
 
-/* The index first, then the shards in the order of their names. */
+/* Checks that the index is listed first, then the shards in the order of their names. */
 static void check_parts(const bsmm_file *file) {
     static const char *const names[] = {INDEX, "1.safetensors", "2.safetensors"};
     bsmm_file_part part = BSMM_INIT(bsmm_file_part);
@@ -75,7 +75,7 @@ static void check_good(const char *path) {
     check_parts(file);
     assert_string_equal(bsmm_file_metadata(file, "which"), "1");
     assert_int_equal(bsmm_file_tensor_find(file, "stale", &t), BSMM_OK);
-    assert_int_equal(t.bytes, 2); /* of the shard that the index names */
+    assert_int_equal(t.bytes, 2); /* in the shard that the index names */
     assert_int_equal(bsmm_file_weight_find(file, "b", &index), BSMM_OK);
     double *values = weight_values(file, index, 0, false);
     assert_true(values[0] == 5 && values[1] == 6);

@@ -1,4 +1,4 @@
-/* The writer: its rules, and the bytes of the reference writers. */
+/* Tests the writer: its rules, and that its files equal those of the reference writers. */
 #include "operand.h"
 #include "stored.h"
 #include "written.h"
@@ -30,7 +30,7 @@ static void test_bad_paths(void **state) {
     bsmm_writer_abort(writer);
 }
 
-/* Rules are checked before anything is created. */
+/* Tests that rules are checked before anything is created. */
 static void test_bad_tensors(void **state) {
     (void)state;
     static const int64_t good[] = {2, 3}, negative[] = {2, -3}, odd[] = {3}, nine[9] = {1};
@@ -79,7 +79,8 @@ static void test_bad_tensors(void **state) {
     free(path);
 }
 
-/* A fixture that the reference implementation wrote, written again: the same bytes. */
+/* Reads a fixture that the reference implementation wrote and writes it again. The bytes must be
+ * equal. */
 static void rewrite(const char *name) {
     char path[512];
     bsmm_file *file;
@@ -91,7 +92,7 @@ static void rewrite(const char *name) {
     if (format) assert_int_equal(bsmm_writer_metadata(writer, "format", format), BSMM_OK);
     uint64_t count = bsmm_file_tensor_count(file), bytes;
     bsmm_tensor t = BSMM_INIT(bsmm_tensor);
-    for (uint64_t i = count; i-- > 0;) { /* added in another order */
+    for (uint64_t i = count; i-- > 0;) { /* added in reverse order */
         assert_int_equal(bsmm_file_tensor_at(file, i, &t), BSMM_OK);
         assert_int_equal(bsmm_writer_add_tensor(writer, t.name, t.dtype, t.ndim, t.shape, NULL),
                          BSMM_OK);
@@ -122,7 +123,7 @@ static void test_reference_bytes(void **state) {
     rewrite("gpt_oss.safetensors");
 }
 
-/* Equal additions give equal bytes, metadata in whatever order it came. */
+/* Tests that equal tensors and metadata give equal bytes, in whatever order they were added. */
 static void test_deterministic(void **state) {
     (void)state;
     static const char *const keys[] = {"b", "a", "c"};
@@ -159,7 +160,7 @@ static void write_npy(const char *path, const char *dtype, uint32_t ndim, const 
     assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
 }
 
-/* numpy's own bytes: the fixtures' expected values, read and written again. */
+/* Tests numpy's own files: reads the fixtures' expected values and writes them again. */
 static void test_npy(void **state) {
     (void)state;
     char path[512];

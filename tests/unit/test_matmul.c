@@ -1,7 +1,7 @@
-/* Every kernel of the registry, the GPU's where there is one, against a product that is summed
- * here, in double, from the definitions of the formats alone: all pairs of formats, shapes from 0
- * up, orders, layouts, outputs, factors, extreme and special values, any number of threads; outputs
- * poisoned before. */
+/* Compares every kernel of the registry, including the GPU's if there is one, with a product that
+ * is computed here in double from the definitions of the formats. It covers all pairs of formats,
+ * shapes from 0 up, orders, layouts, outputs, factors, extreme and special values, and any number
+ * of threads. Outputs are poisoned first. */
 #include "core/describe.h"
 #include "operand.h"
 #include "walk.h"
@@ -14,12 +14,12 @@
 
 #include <cmocka.h>
 
-static format_list formats; /* all of them */
+static format_list formats; /* all formats */
 
 typedef struct product {
     test_matrix a, b, c, d;
     float alpha, beta;
-    float *bias; /* guarded, N floats */
+    float *bias; /* N floats in guarded memory */
     bsmm_matmul_desc desc;
 } product;
 
@@ -59,7 +59,7 @@ static void product_free(product *p) {
 }
 
 typedef struct expected {
-    double value, magnitude; /* sum of terms, and of their magnitudes */
+    double value, magnitude; /* sum of the terms, and of their magnitudes */
 } expected;
 
 static expected sum_terms(const product *p, const double *a, const double *b, int64_t i,
@@ -78,7 +78,7 @@ static expected sum_terms(const product *p, const double *a, const double *b, in
     return e;
 }
 
-/* D's elements, row after row; the caller frees them. */
+/* Returns the expected elements of D, row after row. The caller frees them. */
 static expected *sum_all(const product *p) {
     double *a = test_matrix_values(&p->a), *b = test_matrix_values(&p->b);
     int64_t rows = p->d.m.rows, cols = p->d.m.cols;
@@ -92,7 +92,8 @@ static expected *sum_all(const product *p) {
     return all;
 }
 
-/* Half a unit in the last place of D's format at `value`, and its overflow. */
+/* Returns true if a result is correct: it may differ by half a unit in the last place of D's
+ * format, and may overflow as the format does. */
 static bool close_enough(uint32_t elem, double got, double want, double slack) {
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
     bool saturate = bsmm_elem_row(elem)->bits == 8;
@@ -101,7 +102,8 @@ static bool close_enough(uint32_t elem, double got, double want, double slack) {
     return low <= got && got <= high;
 }
 
-/* bound: what the kernel states, as a multiple of sum |a||b|; the sum here is rounded too. */
+/* Checks D. `bound` is the kernel's error bound as a multiple of sum |a||b|; the dot product
+ * computed here is rounded too. */
 static void check(const product *p, const expected *all, const char *kernel, double bound) {
     double *values = test_matrix_values(&p->d);
     double d_global = p->d.m.global_scale ? (double)*p->d.m.global_scale : 1;
@@ -122,8 +124,8 @@ static void check(const product *p, const expected *all, const char *kernel, dou
     free(values);
 }
 
-/* Runs the product through every kernel of every device that accepts it; the sums that all are
- * compared with are made once. */
+/* Runs the product by every kernel of every device that accepts it. All are compared with the same
+ * expected values, which are computed once. */
 static void check_every_kernel(product *p) {
     expected *all = sum_all(p);
     int ran = 0;
@@ -146,7 +148,8 @@ static void run_pair(const char *a, const char *b, const char *d, int64_t m, int
     product_free(&p);
 }
 
-/* BSMM_TEST_FORMATS="e2m1 mxfp4" leaves out the pairs without one of these. */
+/* Returns true if a pair of formats is tested. BSMM_TEST_FORMATS="e2m1 mxfp4" restricts the test to
+ * pairs with one of these formats. */
 static bool wants_pair(const char *a, const char *b) {
     const char *only = getenv("BSMM_TEST_FORMATS");
     return !only || strstr(only, a) || strstr(only, b);
@@ -178,7 +181,7 @@ static void test_shapes(void **state) {
             }
 }
 
-/* K around the lengths that packed engines cut into chunks. */
+/* Tests values of K near the lengths of the chunks into which packed engines divide K. */
 static void test_chunks(void **state) {
     (void)state;
     static const char *const names[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};
@@ -190,7 +193,8 @@ static void test_chunks(void **state) {
                      &r);
 }
 
-/* Few rows, whole units of K: what kernels that read B as it is stored take without detours. */
+/* Tests few rows and whole units of K, which kernels that read B as it is stored take on their fast
+ * path. */
 static void test_few_rows(void **state) {
     (void)state;
     static const char *const a[] = {"bf16", "f16", "mxfp8", "fp8_group128"};
@@ -206,7 +210,7 @@ static void test_few_rows(void **state) {
             }
 }
 
-/* Rows of A that no multiprocessor has room for at once. */
+/* Tests rows of A that are too long for the shared memory of an SM. */
 static void test_few_long_rows(void **state) {
     (void)state;
     rng r = {12};
@@ -280,14 +284,14 @@ static void test_scale_layouts(void **state) {
         check_scale_layouts(scaled[i], scaled[i], 41, 650, &r);
 }
 
-/* Kernels for few rows have readers of their own. */
+/* Tests scale layouts with few rows of A, for which kernels have separate code to read scales. */
 static void test_scale_layouts_of_few_rows(void **state) {
     (void)state;
     rng r = {51};
     check_scale_layouts("fp8_group128", "fp8_block128", 11, 656, &r);
 }
 
-/* What FP8 tensor cores sum with compute fast alone. */
+/* Tests formats that FP8 tensor cores multiply only with compute FAST. */
 static void test_fp8_with_any_floats(void **state) {
     static const bsmm_format a[] = {{BSMM_ELEM_E4M3, BSMM_SCALE_NONE, 0, 0},
                                     {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 656},
@@ -338,7 +342,7 @@ static void test_global_scales(void **state) {
         check_every_kernel(&p);
         product_free(&p);
     }
-    /* A per-tensor scale on an input and on the output. */
+    /* a per-tensor scale on an input and on the output */
     static const char *const outputs[] = {"e4m3", "f32", "f16", "bf16"};
     float gd = 0.25f;
     for (size_t i = 0; i < BSMM_COUNT(outputs); i++) {
@@ -368,7 +372,7 @@ static void test_odd_blocks(void **state) {
         }
 }
 
-/* Pairs that no preset has, of few rows and of many. */
+/* Tests pairs of elements and scales that no preset has, with few and with many rows. */
 static void test_every_element_and_scale(void **state) {
     (void)state;
     static const uint32_t widths[BSMM_SCALE_COUNT] = {
@@ -387,7 +391,7 @@ static void test_every_element_and_scale(void **state) {
             }
 }
 
-/* The bits of the whole product, then of single rows, against `first`. */
+/* Compares the bits of the whole product, then of single rows, with `first`. */
 static void check_bits(product *p, float *first) {
     static const uint32_t threads[] = {1, 2, 7};
     for (size_t t = 0; t < BSMM_COUNT(threads); t++) {
@@ -409,7 +413,7 @@ static void check_bits(product *p, float *first) {
     }
 }
 
-/* The same bits for 1, 2 and 7 threads, and for a row alone. */
+/* Tests that results are bitwise identical for 1, 2 and 7 threads, and for a row alone. */
 static void test_bits_do_not_depend_on_threads_or_m(void **state) {
     (void)state;
     static const char *const pairs[][2] = {{"bf16", "mxfp4"},  {"mxfp4", "mxfp4"},

@@ -1,5 +1,5 @@
-/* The numerics contract of docs/NUMERICS.md on cases small enough to know by heart, for every
- * kernel that accepts them. */
+/* Tests the numerics contract of docs/NUMERICS.md for every kernel, on cases that are so small that
+ * the correct result is obvious. */
 #include "operand.h"
 #include "walk.h"
 
@@ -12,7 +12,7 @@
 
 enum { M = 3, N = 4, K = 64 };
 
-/* mxfp8 operands of ones with scale 1, to be spoiled; D in f32. */
+/* mxfp8 operands of ones with scale 1, which tests modify. D is f32. */
 typedef struct fixture {
     uint8_t a[M * K], b[N * K], a_scales[M * K / 32], b_scales[N * K / 32];
     float d[M * N];
@@ -39,7 +39,7 @@ static void fixture_make(fixture *f) {
         .struct_size = sizeof f->desc, .a = &f->a_matrix, .b = &f->b_matrix, .d = &f->d_matrix};
 }
 
-/* Runs the fixture on each kernel that accepts it, with D poisoned, and hands D to `check`. */
+/* Runs the fixture with each kernel that accepts it. Poisons D before, and passes D to `check`. */
 static void on_kernels(fixture *f, bool of_cpu_alone, void (*check)(const float *d)) {
     int ran = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w); ran++) {
@@ -92,7 +92,8 @@ static void test_scales_that_do_not_cancel(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
-/* 448 * 2^127 is beyond fp32, yet two such terms of opposite sign cancel exactly. */
+/* Tests that two terms of 448 * 2^127 with opposite signs cancel exactly, although each is beyond
+ * fp32. */
 static void test_terms_beyond_fp32_cancel(void **state) {
     (void)state;
     fixture f;
@@ -106,7 +107,7 @@ static void test_terms_beyond_fp32_cancel(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
-/* Row 1 of A and column 2 of D are NaN, nothing else is. */
+/* Expects that row 1 of A and column 2 of D are NaN, and nothing else. */
 static void expect_nan_in_row_1_and_column_2(const float *d) {
     for (int r = 0; r < M; r++)
         for (int c = 0; c < N; c++)
@@ -119,7 +120,7 @@ static void test_nan_scales_touch_exactly_their_outputs(void **state) {
     fixture_make(&f);
     f.a_scales[1 * 2 + 1] = 255;
     f.b_scales[2 * 2] = 255;
-    memset(f.a + 1 * K + 32, 0, 32); /* zeros times NaN are NaN */
+    memset(f.a + 1 * K + 32, 0, 32); /* zero times NaN is NaN */
     on_every_kernel(&f, expect_nan_in_row_1_and_column_2);
 }
 
@@ -132,7 +133,7 @@ static void test_nan_elements_touch_exactly_their_outputs(void **state) {
     on_every_kernel(&f, expect_nan_in_row_1_and_column_2);
 }
 
-/* 2^-9 * 2^-9 * 64 */
+/* Expects 2^-9 * 2^-9 * 64. */
 static void expect_subnormal_sum(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0x1p-12f);
@@ -147,7 +148,7 @@ static void test_subnormal_elements(void **state) {
     on_every_kernel(&f, expect_subnormal_sum);
 }
 
-/* 64 * 2^-149: a subnormal fp32 result is not flushed. */
+/* Expects 64 * 2^-149, a subnormal fp32 result that must not be flushed to 0. */
 static void expect_subnormal_result(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0x1p-143f);
@@ -162,7 +163,8 @@ static void test_subnormal_results(void **state) {
     on_every_kernel(&f, expect_subnormal_result);
 }
 
-/* Zero sums are +0: exact cancellation, and -0 * 1 added to the +0 that a sum begins with. */
+/* Tests that zero results are +0: after exact cancellation, and for -0 * 1, which is added to an
+ * accumulator of +0. */
 static void test_signed_zeros(void **state) {
     (void)state;
     fixture f;
@@ -174,8 +176,9 @@ static void test_signed_zeros(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
-/* The same under a negative second level, which comes before the sum; alpha comes after it. GPUs
- * multiply sums by both. */
+/* Expects -0. A negative second-level scale multiplies the terms, but alpha multiplies the dot
+ * product, which is +0, so only alpha makes the result -0. GPUs multiply the dot product by
+ * both. */
 static void expect_negative_zero(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0 && signbit(d[i]));
@@ -184,7 +187,7 @@ static void expect_negative_zero(const float *d) {
 static void test_signed_zeros_of_factors(void **state) {
     (void)state;
     static const struct {
-        float global, bias; /* a bias of -0 adds nothing; 1: none */
+        float global, bias; /* a bias of -0 adds nothing; 1 means no bias */
     } cases[] = {{-1, 1}, {-3, 1}, {-1, -0.0f}, {0, 1}, {-0.0f, -0.0f}};
     const float minus = -1;
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
@@ -204,7 +207,8 @@ static void test_signed_zeros_of_factors(void **state) {
     }
 }
 
-/* Block scales come before the sum everywhere, also where one holds for a whole row. */
+/* Tests that block scales multiply the terms in every kernel, even if one scale holds for a whole
+ * row. */
 static void test_signed_zeros_of_scales(void **state) {
     (void)state;
     float scales[M] = {-1, -3, -0x1p-20f};
@@ -228,7 +232,8 @@ static void test_beta_zero_does_not_read_c(void **state) {
     on_every_kernel(&f, expect_all_64);
 }
 
-/* One rounding into D: 1 + 2^-8 + 2^-40 is above the middle of two bf16, which fp32 cannot see. */
+/* Tests that D is rounded only once: 1 + 2^-8 + 2^-40 is above the midpoint of two bf16 numbers,
+ * which fp32 cannot represent. */
 static void test_one_rounding(void **state) {
     (void)state;
     float a[3] = {1, 0x1p-8f, 0x1p-40f}, b[3] = {1, 1, 1};
@@ -242,12 +247,12 @@ static void test_one_rounding(void **state) {
         .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .kernel = "ref"};
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f81);
-    a[2] = 0; /* a tie goes to even */
+    a[2] = 0; /* a tie rounds to even */
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f80);
 }
 
-/* 8-bit outputs saturate, 16-bit ones overflow to Inf. */
+/* Tests that 8-bit outputs saturate, and 16-bit outputs overflow to Inf. */
 static void test_overflow_of_outputs(void **state) {
     (void)state;
     static const struct {

@@ -1,5 +1,6 @@
-/* Packed weights: the same bits as unpacked ones from every kernel that packs, for any M; the same
- * bytes at any number of threads; what was packed for something else is refused. */
+/* Tests packed weights. Every kernel that packs must give bitwise identical results with packed and
+ * unpacked weights for any M, and the same packed bytes for any number of threads. Weights that
+ * were packed for something else must be refused. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { N = 133, K = 420, MOST = 40, HEADER = 128 /* bytes ahead of the kernel's */ };
+enum { N = 133, K = 420, MOST = 40, HEADER = 128 /* bytes before the kernel's own */ };
 
 static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"}, {"mxfp6_e2m3", "mxfp4"},          {"nvfp4", "nvfp4"}, {"mxfp8", "mxfp4"},
@@ -68,7 +69,8 @@ static bsmm_status run(const bsmm_plan *plan, bsmm_buffers buffers) {
     return status;
 }
 
-/* Unpacked, then packed, on the kernel that desc names. */
+/* Compares the result with unpacked and then with packed weights, for the kernel that desc
+ * names. */
 static void check_same_bits(fixture *f) {
     bsmm_plan *plan;
     assert_int_equal(bsmm_plan_create(&f->desc, &plan), BSMM_OK);
@@ -126,7 +128,8 @@ static void test_packed_gives_the_same_bits(void **state) {
     if (packing == 0) print_message("no kernel of this processor packs B\n");
 }
 
-/* A plan of the first pair that some kernel here packs for; NULL where none does. */
+/* Returns a plan for the first pair of formats for which some kernel packs, or NULL if none
+ * does. */
 static bsmm_plan *any_packing_plan(fixture *f, int64_t m, uint32_t threads, rng *r) {
     bsmm_plan *plan = NULL;
     for (size_t i = 0; i < BSMM_COUNT(pairs) && !plan; i++) {
@@ -163,7 +166,8 @@ static void test_bytes_depend_on_b_alone(void **state) {
     fixture_free(&f);
 }
 
-/* The bytes of `packed` through a file, read-only; the memory that they were in is gone. */
+/* Returns the bytes of `packed` as a read-only mapping of a file, and frees their original
+ * memory. */
 static void *map_through_file(void *packed, uint64_t bytes) {
     char path[] = "/tmp/bsmm-test-XXXXXX";
     int file = mkstemp(path);
@@ -178,7 +182,8 @@ static void *map_through_file(void *packed, uint64_t bytes) {
     return mapped;
 }
 
-/* Packed for one plan, kept in a file, mapped and multiplied by another plan of another M. */
+/* Tests weights that are packed for one plan, stored in a file, mapped, and multiplied by a plan
+ * with a different M. */
 static void test_mapped_from_a_file(void **state) {
     (void)state;
     rng r = {34};
@@ -218,7 +223,7 @@ static void test_refusals(void **state) {
     bsmm_plan *plan = any_packing_plan(&f, 3, 1, &r);
     if (!plan) skip();
     bsmm_buffers buffers = buffers_of(&f);
-    assert_int_equal(run(plan, buffers), BSMM_E_INVALID); /* no packed_b */
+    assert_int_equal(run(plan, buffers), BSMM_E_INVALID); /* packed_b is missing */
     uint8_t *packed = pack(&f, plan, &buffers.packed_b_bytes);
     buffers.packed_b = packed;
     assert_int_equal(run(plan, buffers), BSMM_OK);
@@ -237,7 +242,8 @@ static void test_refusals(void **state) {
     bsmm_plan *plain;
     f.desc.b_packed = 0;
     assert_int_equal(bsmm_plan_create(&f.desc, &plain), BSMM_OK);
-    assert_int_equal(run(plain, buffers), BSMM_E_INVALID); /* given, not announced */
+    /* packed_b is given, but b_packed was not set in the description */
+    assert_int_equal(run(plain, buffers), BSMM_E_INVALID);
     f.desc.b_packed = 1;
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_E_INVALID);
     f.desc.kernel = "ref";

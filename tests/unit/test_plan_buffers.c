@@ -1,5 +1,5 @@
-/* What a run is given must be what its plan has, and must lie apart: every mistake is INVALID,
- * names the field, and leaves D as it was. */
+/* Tests the buffers of a run. They must match the plan and must not overlap. Every mistake gives
+ * INVALID, names the field, and leaves D unchanged. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@ typedef struct fixture {
     test_matrix a, b, d;
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    float extra[M * N], global; /* C, bias and a second-level scale */
+    float extra[M * N], global; /* memory of C, bias and a second-level scale */
     uint8_t *arena;
 } fixture;
 
@@ -88,13 +88,14 @@ static void test_short_struct(void **state) {
                  sizes[i]);
         expect_invalid(&f, &bad, message);
     }
-    /* What the first version's callers give. */
+    /* the struct size of callers that were built with the first version */
     f.buffers.struct_size = offsetof(bsmm_buffers, packed_b);
     assert_int_equal(bsmm_plan_run(f.plan, &f.buffers), BSMM_OK);
     fixture_free(&f);
 }
 
-/* Each buffer in turn ends one element inside the workspace, or begins in its last ones. */
+/* Tests overlaps with the workspace: each buffer ends one element inside it, or begins in its last
+ * elements. */
 static void test_workspace(void **state) {
     fixture f;
     (void)state;

@@ -1,5 +1,6 @@
-/* bsmm_quantize over shapes, orders, layouts, threads and input types; what it refuses; bsmm_amax
- * and bsmm_recipe_store. Bytes of recipes are tested in test_recipes and test_recipes_golden. */
+/* Tests bsmm_quantize over shapes, orders, layouts, threads and input types; its refusals;
+ * bsmm_amax and bsmm_recipe_store. test_recipes.c and test_recipes_golden.c test the bytes of
+ * recipes. */
 #include "core/kernel.h"
 #include "operand.h"
 
@@ -18,7 +19,7 @@ static bsmm_matrix shaped(bsmm_format format, int64_t rows, int64_t cols) {
     return describe(format, rows, cols);
 }
 
-/* Values with exponents all over, so that every block has its own scale. */
+/* Fills values with widely varying exponents, so that every block has a different scale. */
 static void fill_values(const bsmm_matrix *m, rng *r) {
     bsmm_operand o;
     assert_int_equal(bsmm_operand_take(m, "m", &o), BSMM_OK);
@@ -55,7 +56,7 @@ static uint32_t scale_at(const bsmm_matrix *m, int64_t r, int64_t c) {
     return bsmm_scale_load_code(m->format.scale, m->scales, at);
 }
 
-/* The same codes and scales, wherever each lies. */
+/* Fails unless codes and scales are equal, whatever their layouts. */
 static void assert_same_codes(const bsmm_matrix *a, const bsmm_matrix *b) {
     bsmm_operand x, y;
     assert_int_equal(bsmm_operand_take(a, "a", &x), BSMM_OK);
@@ -113,8 +114,8 @@ static void free_memory(memory *m) {
     test_matrix_free(&m->plain);
 }
 
-/* The definition, one block at a time through a tight copy: where a block lies in its matrix
- * changes nothing. */
+/* Compares one block with the definition, computed from a packed copy of the block. The position of
+ * a block in its matrix must not matter. */
 static void check_block(const memory *m, int64_t r0, int64_t c0) {
     const bsmm_format *f = &m->plain.m.format;
     int64_t rows = bsmm_min_i64(f->block_rows, m->src.m.rows - r0);
@@ -159,7 +160,8 @@ static void test_blocks_are_independent(void **state) {
     }
 }
 
-/* Another order, pitch, scale layout, source order and thread count: the same codes. */
+/* Checks that a different order, stride, scale layout, source order and number of threads gives the
+ * same codes. */
 static void check_variant(const memory *m, uint32_t variant, rng *r) {
     static const uint32_t layouts[] = {BSMM_LAYOUT_COL_MAJOR, BSMM_LAYOUT_NV_128X4,
                                        BSMM_LAYOUT_CDNA4_MFMA16, BSMM_LAYOUT_CUBLAS_BLK128};
@@ -196,7 +198,8 @@ static void test_orders_layouts_and_threads(void **state) {
         }
 }
 
-/* What completes a packed group is 0; what a pitch skips stays; so does what lies between. */
+/* Tests padding. Codes that complete a packed group are 0. Gaps that a stride leaves, and memory
+ * between rows, are unchanged. */
 static void test_padding_of_elements(void **state) {
     (void)state;
     uint8_t data[16];
@@ -244,7 +247,8 @@ static void test_padding_of_scales(void **state) {
 
 /* ---- inputs ---- */
 
-/* f16 and bf16 give what their values in f32 give, but for rules of the input's type. */
+/* Tests that f16 and bf16 inputs give the same result as their values in f32, except for rules that
+ * depend on the input's type. */
 static void test_input_types(void **state) {
     (void)state;
     static const char *const recipes[] = {"torchao", "te", "modelopt"};
@@ -271,7 +275,7 @@ static void test_input_types(void **state) {
         }
 }
 
-/* Every scaled format saturates, those with f32 elements too. */
+/* Tests that every scaled format saturates, including those with f32 elements. */
 static void test_wide_elements_saturate(void **state) {
     (void)state;
     float values[] = {1, -INFINITY, INFINITY, 0}, data[4];
@@ -300,7 +304,7 @@ static void test_amax(void **state) {
     values[3] = 0;
     assert_true(amax_of(&m) == 100);
     m.cols = 2;
-    m.ld = 3; /* 100 lies beyond the columns */
+    m.ld = 3; /* 100 lies outside the matrix */
     assert_true(amax_of(&m) == 7);
     m.order = BSMM_ORDER_COL;
     assert_true(amax_of(&m) == 7);
@@ -315,7 +319,8 @@ static void test_amax(void **state) {
 
 /* ---- for kernels ---- */
 
-/* bsmm_recipe_store by parts of whole blocks, and bsmm_recipe_pad, give what bsmm_quantize does. */
+/* Checks that bsmm_recipe_store, called for parts of whole blocks, and bsmm_recipe_pad give the
+ * same bytes as bsmm_quantize. */
 static void check_store(const char *name, const char *format, uint32_t kind, rng *r) {
     test_matrix src, a, b;
     const bsmm_recipe *recipe;

@@ -1,5 +1,5 @@
-/* The fast coder gives bsmm_elem_encode's code for every value, and the rules beside it; quotients
- * without divisions. */
+/* Tests that the fast coder gives bsmm_elem_encode's code for every value, and the rules that
+ * recipes add. Also tests quotients that are computed without divisions. */
 #include "operand.h"
 #include "quantize/coder.h"
 #include "recipe/rules.h"
@@ -29,7 +29,8 @@ static void compare_run(const checked *k, const float *values, int64_t n) {
     }
 }
 
-/* Every bf16 value, and each with low bits set: all exponents, all leading mantissas. */
+/* Compares every bf16 value, and each with low bits set: all exponents and all leading
+ * mantissas. */
 static void compare_bf16_grid(const checked *k) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     for (uint32_t high = 0; high < 1u << 16; high++) {
@@ -40,7 +41,7 @@ static void compare_bf16_grid(const checked *k) {
     }
 }
 
-/* Every code's value, every midpoint, and their neighbours. */
+/* Compares every code's value, every midpoint, and their neighboring floats. */
 static void compare_boundaries(const checked *k) {
     uint32_t codes = 1u << (bsmm_elem_row(k->elem)->bits - 1);
     for (uint32_t code = 0; code + 1 < codes; code++) {
@@ -79,7 +80,8 @@ static void test_coder_is_the_scalar_codec(void **state) {
         }
 }
 
-/* By definition: the code of the nearest value, the smaller magnitude of two. */
+/* Returns by definition the code of the nearest value, and of two equally near ones the smaller
+ * magnitude. */
 static uint32_t nearest_down(double value) {
     uint32_t best = 0;
     for (uint32_t code = 1; code < 8; code++) {
@@ -103,7 +105,8 @@ static void test_ties_down(void **state) {
     }
 }
 
-/* With every e4m3 scale: the bound times the scale is exact where the quotient would be rounded. */
+/* Tests every e4m3 scale: the bound times the scale is exact, where the quotient would be
+ * rounded. */
 static void test_bounds_times_scale(void **state) {
     (void)state;
     bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, true, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
@@ -152,7 +155,7 @@ static void test_zero_signs(void **state) {
         }
 }
 
-/* Every f16 and bf16 code, in both orders. */
+/* Compares every f16 and bf16 code, in both orders. */
 static void load_all(uint32_t elem, uint32_t order) {
     static uint16_t codes[1 << 16];
     static float values[1 << 16];
@@ -182,7 +185,7 @@ static void test_values_of_every_code(void **state) {
 
 /* ---- quotients ---- */
 
-/* 1 / odd modulo 2^32. */
+/* Returns 1 / odd modulo 2^32. */
 static uint32_t inverse(uint32_t odd) {
     uint32_t y = odd;
     for (int i = 0; i < 4; i++)
@@ -190,8 +193,8 @@ static uint32_t inverse(uint32_t odd) {
     return y;
 }
 
-/* Those of b that lie nearest to the middle between two floats: a * 2^shift = middle * b + rest, of
- * a middle of 25 bits and a small rest. */
+/* Checks the quotient by b that lies closest to the midpoint between two floats: a * 2^shift =
+ * middle * b + rest, for a midpoint of 25 bits and a small rest. */
 static void check_ratio(uint32_t b, uint32_t rest, uint32_t shift) {
     uint32_t below = (1u << shift) - 1, middle = (0 - rest) * inverse(b) & below;
     uint64_t product = (uint64_t)(middle | 1u << 24) * b + (uint64_t)(int64_t)(int32_t)rest;

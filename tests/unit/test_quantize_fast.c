@@ -1,7 +1,7 @@
-/* bsmm_quantize, bsmm_dequantize and bsmm_amax give the same bytes whatever the processor has:
- * every recipe, element format, input type, scale layout and order, odd sizes and pitches, and
- * values that rounding, zeros, NaN and subnormals make hard. Buffers end where an unreadable page
- * begins. */
+/* Tests that bsmm_quantize, bsmm_dequantize and bsmm_amax give the same bytes on every processor.
+ * It covers every recipe, element format, input type, scale layout and order, odd sizes and
+ * strides, and values that are hard because of rounding, zeros, NaN and subnormals. Buffers end
+ * where an unreadable page begins. */
 #include "base/scalar.h"
 #include "cpu_hooks.h"
 #include "operand.h"
@@ -77,7 +77,7 @@ static void check_quantize(const call *how, const test_matrix *src, const bsmm_m
 
 /* ---- every recipe ---- */
 
-/* Sizes, pitches, layouts and orders from the bits of `variant`. */
+/* Chooses sizes, strides, layouts and orders from `variant`. */
 static void shape_both(uint32_t variant, bsmm_matrix *src, bsmm_matrix *dst) {
     static const int64_t sizes[][2] = {{3, 512}, {2, 1031}, {5, 70}, {133, 33}, {2, 2305}, {4, 1}};
     src->rows = dst->rows = sizes[variant % 6][0];
@@ -122,7 +122,7 @@ static void check_formats(const bsmm_recipe_info *info, rng *r) {
         bsmm_format format = format_named(name);
         check_recipe(info, format, r);
         if (format.scale == BSMM_SCALE_NONE) continue;
-        /* Blocks that are no preset's: odd ones, and several rows high. */
+        /* block shapes that no preset has: odd ones, and several rows high */
         format.block_cols = 12;
         check_recipe(info, format, r);
         format.block_cols = 48;
@@ -139,12 +139,13 @@ static void test_every_recipe(void **state) {
         check_formats(&info, &r);
 }
 
-/* ---- amaxes beside every bound between e4m3 scales ---- */
+/* ---- amaxes near every bound between e4m3 scales ---- */
 
-enum { BOUNDS = 126, NEAR = 7, BLOCK = 16 }; /* as many ulp from -3 on */
+/* NEAR values per bound, from 3 ulp below to 3 ulp above */
+enum { BOUNDS = 126, NEAR = 7, BLOCK = 16 };
 
-/* Blocks of 16 whose amax lies up to 3 ulp below or above one that `tensor` puts halfway between
- * two codes; 0 for the first. */
+/* Stores blocks of 16 values. The amax of a block lies up to 3 ulp below or above the amax that
+ * `tensor` puts halfway between two scale codes, or is 0 for the first block. */
 static void store_bounds(const test_matrix *src, float tensor, rng *r) {
     for (uint32_t i = 0; i < BOUNDS * NEAR; i++) {
         uint32_t code = i / NEAR;
@@ -184,7 +185,7 @@ static void test_scale_bounds(void **state) {
         }
 }
 
-/* ---- every value of 16 bits, and what lies around them in 32 ---- */
+/* ---- every 16-bit value, and the 32-bit values around it ---- */
 
 static void store_patterns(const test_matrix *t, uint32_t low) {
     bool wide = t->m.format.elem == BSMM_ELEM_F32;
@@ -192,7 +193,7 @@ static void store_patterns(const test_matrix *t, uint32_t low) {
         bsmm_elem_store(t->m.format.elem, t->m.data, i, wide ? i << 16 | low : i);
 }
 
-/* Unscaled, so that each value is rounded by itself, and in blocks of like values. */
+/* Checks unscaled formats, where each value is rounded separately, and blocks of similar values. */
 static void check_patterns(const test_matrix *src) {
     static const char *const formats[] = {"e4m3",  "e4m3fnuz",   "e5m2",        "e5m2fnuz",
                                           "e3m2",  "e2m3",       "e2m1",        "mxfp4",
@@ -218,8 +219,8 @@ static void test_every_pattern(void **state) {
         }
 }
 
-/* Row e: blocks that begin with the largest bf16 of exponent e; in them what lies up to six powers
- * of two below, of both signs. */
+/* Tests bf16 in blocks. In row e each block begins with the largest bf16 of exponent e, and its
+ * other values are up to six powers of two smaller, with both signs. */
 static void test_bf16_in_blocks(void **state) {
     (void)state;
     enum { WIDTH = 32, COLS = 50 * WIDTH, EXPONENTS = 255 };
@@ -261,7 +262,8 @@ static void test_amax(void **state) {
     }
 }
 
-/* Long rows are read in several streams, which leave some of the last values. */
+/* Tests long rows, which are read in several streams, with a tail of values that the streams
+ * leave. */
 static void test_amax_of_last_values(void **state) {
     (void)state;
     enum { LENGTH = 1109 };
@@ -307,7 +309,8 @@ static void check_dequantize(const test_matrix *src, const bsmm_matrix *shape) {
     test_matrix_free(&fast);
 }
 
-/* Second levels: ordinary, one that makes subnormals, one that overflows, zero and NaN. */
+/* Checks second-level scales: an ordinary one, one that makes subnormals, one that overflows, zero
+ * and NaN. */
 static void check_levels(bsmm_format format, rng *r) {
     static const float levels[] = {0.7f, -0x1.234p-120f, 0x1.777p120f, 0, NAN};
     for (int i = 0; i < 12; i++) {
@@ -337,7 +340,7 @@ static void test_dequantize(void **state) {
     }
 }
 
-/* Every code under every e8m0 and every e4m3 scale. */
+/* Tests every code with every e8m0 and every e4m3 scale. */
 static void test_every_code_and_scale(void **state) {
     (void)state;
     rng r = {5};
@@ -359,7 +362,8 @@ static void test_every_code_and_scale(void **state) {
         }
 }
 
-/* Each of a few blocks alone under a scale of NaN, whose sign is no element's. */
+/* Tests a few blocks, each alone with a NaN scale. The sign of the result must not be an
+ * element's. */
 static void test_nan_scales(void **state) {
     (void)state;
     static const char *const formats[] = {"nvfp4", "mxfp4", "mxfp6_e2m3", "mxfp8"};
@@ -377,8 +381,8 @@ static void test_nan_scales(void **state) {
     }
 }
 
-/* fp32 scales: any bits, few bits (products halfway between two bf16 values), NaN that carries
- * something. */
+/* Returns a random fp32 scale: any bits; few bits, so that products are halfway between two bf16
+ * values; or NaN with a payload. */
 static uint32_t wide_scale(int mix, rng *r) {
     uint32_t bits = (uint32_t)rng_next(r);
     if (mix == 0) return bits;
@@ -406,8 +410,8 @@ static void test_wide_scales(void **state) {
     }
 }
 
-/* Outputs so large that whole cache lines go past the caches; rows that begin anywhere in a line.
- */
+/* Tests outputs so large that whole cache lines are written with non-temporal stores, and rows that
+ * begin anywhere in a cache line. */
 static void test_large_outputs(void **state) {
     (void)state;
     static const int64_t shapes[][3] = {{1050, 8192, BSMM_ELEM_F32}, {2050, 8200, BSMM_ELEM_BF16}};

@@ -1,5 +1,5 @@
-/* bsmm_operand_decode_row bit for bit against the scalar definitions: every code, every kind of
- * scale, order and layout, any start and length, nothing read past the operand's end. */
+/* Compares bsmm_operand_decode_row with the scalar definitions: every code, every kind of scale,
+ * order and layout, any start and length. Nothing may be read past the end of the operand. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -57,7 +57,7 @@ static void check_row(const test_matrix *t, const bsmm_operand *o, int64_t r, rn
                          c + i);
 }
 
-/* Layout, order, pitch and second level from the bits of `variant`. */
+/* Chooses layout, order, stride and second-level scale from the bits of `variant`. */
 static bsmm_matrix variant_of(bsmm_format format, uint32_t variant) {
     static const uint32_t layouts[] = {BSMM_LAYOUT_ROW_MAJOR, BSMM_LAYOUT_COL_MAJOR,
                                        BSMM_LAYOUT_NV_128X4, BSMM_LAYOUT_CDNA4_MFMA16};

@@ -1,4 +1,5 @@
-/* Scales between all pairs of layouts: each keeps every code, pads with zeros, and comes back. */
+/* Tests moving scales between all pairs of layouts: each move keeps every code, pads with zeros,
+ * and can be reversed. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -10,7 +11,7 @@
 
 static const struct {
     uint32_t layout, tile_rows, tile_cols;
-    int64_t ld_more; /* beyond the packed pitch */
+    int64_t ld_more; /* stride in addition to the packed one */
 } layouts[] = {
     {BSMM_LAYOUT_ROW_MAJOR, 0, 0, 0},       {BSMM_LAYOUT_ROW_MAJOR, 0, 0, 3},
     {BSMM_LAYOUT_COL_MAJOR, 0, 0, 0},       {BSMM_LAYOUT_COL_MAJOR, 0, 0, 5},
@@ -49,7 +50,8 @@ static uint32_t code_at(const bsmm_matrix *m, int64_t r, int64_t c) {
     return bsmm_scale_load_code(m->format.scale, m->scales, at);
 }
 
-/* Every offset that no block has is 0, or untouched where the caller's pitch skips it. */
+/* Checks that every offset that holds no scale is 0, or untouched if it is a gap that the caller's
+ * stride leaves. */
 static void check_padding(const test_matrix *t, const bsmm_operand *o) {
     uint32_t bytes = bsmm_scale_row_of(t->m.format.scale)->bytes;
     uint8_t *used = calloc(o->map.count + 1, 1);

@@ -1,4 +1,5 @@
-/* bsmm_dequantize is the exact value rounded once; reports are what the header defines. */
+/* Tests that bsmm_dequantize gives the exact value rounded once, and that reports are as the header
+ * defines them. */
 #include "operand.h"
 
 #include <math.h>
@@ -58,7 +59,8 @@ static void test_dequantize_between_plain_formats(void **state) {
             check_dequantize(describe((bsmm_format){.elem = from}, 20, 301), to, FILL_SPECIAL, &r);
 }
 
-/* Just below halfway between two bf16 values, but halfway once in fp32: rounding twice goes up. */
+/* Tests a value just below the midpoint between two bf16 numbers, which fp32 rounds to the
+ * midpoint. Rounding twice would round it up. */
 static void test_dequantize_does_not_round_twice(void **state) {
     (void)state;
     float above = 1 + 0x3p-8f + 0x1p-23f, divisor = 1 + 0x1p-23f;
@@ -105,7 +107,7 @@ static bsmm_quantize_report compare(const bsmm_matrix *src, const bsmm_matrix *q
     return report;
 }
 
-/* 7, 0.2 and 1 under scale 1: 7 is clipped to 6, 0.2 becomes 0. */
+/* Tests 7, 0.2 and 1 with scale 1: 7 is clipped to 6, and 0.2 becomes 0. */
 static void test_report_of_three_values(void **state) {
     (void)state;
     float values[] = {7, 0.2f, 1, 0};
@@ -129,8 +131,8 @@ static void test_report_of_three_values(void **state) {
     assert_int_equal(report.struct_size, sizeof report);
 }
 
-/* The largest value that a block can hold, 448 * 7 * 2^-9 / 49, is not clipped; times a reciprocal
- * in place of the divisor the limit would lie below it. */
+/* Tests that the largest value that a block can hold, 448 * 7 * 2^-9 / 49, is not clipped. If the
+ * code multiplied by a reciprocal instead of dividing, the limit would lie below that value. */
 static void test_report_under_a_divisor(void **state) {
     (void)state;
     uint8_t codes[16], scale = 7;
@@ -181,7 +183,7 @@ static void test_report_shows_nan(void **state) {
     assert_true(report.clipped == 0 && report.underflowed == 0 && report.signal == 30);
 }
 
-/* Finite errors after it do not hide it, in its row or in later ones. */
+/* Tests that finite errors after a NaN do not hide it, in its row or in later rows. */
 static void test_largest_error_stays_nan(void **state) {
     (void)state;
     float values[2 * 64] = {0};
@@ -197,7 +199,7 @@ static void test_largest_error_stays_nan(void **state) {
     assert_true(compare(&src, &dst).max_error == 1);
 }
 
-/* By the definitions, one value at a time. */
+/* Computes the report by definition, one value at a time. */
 static void check_definition(const test_matrix *src, const test_matrix *q) {
     double signal = 0, noise = 0, max_error = 0, clipped = 0, underflowed = 0;
     const bsmm_format *f = &q->m.format;

@@ -1,5 +1,6 @@
-/* What is beyond fp32 on its way, but not in the end: sums and products that alpha, scales or other
- * terms bring back, for every kernel that accepts them, within the bound that it states. */
+/* Tests intermediate results beyond fp32's range whose final results are inside it: dot products
+ * that alpha, scales or other terms bring back. Every kernel that accepts them must satisfy its own
+ * error bound. */
 #include "base/scalar.h"
 #include "operand.h"
 #include "walk.h"
@@ -14,12 +15,12 @@
 
 enum { N = 20, K = 512 };
 
-/* Values of one magnitude under scales of one magnitude. */
+/* Values of one magnitude with scales of one magnitude. */
 typedef struct side {
     bsmm_format format;
     double value;
     float scale;
-    bool alternates; /* the scales' signs, every other 128 along K */
+    bool alternates; /* the signs of the scales alternate every 128 elements along K */
 } side;
 
 static void put_values(const test_matrix *t, double value, rng *r) {
@@ -49,7 +50,7 @@ static void make(test_matrix *t, const side *s, int64_t rows, rng *r) {
     put_scales(t, s);
 }
 
-/* What a result must be: the sum of its terms, and of their magnitudes. */
+/* The expected result: the sum of its terms, and of their magnitudes. */
 typedef struct expected {
     double sum, magnitude;
 } expected;
@@ -119,8 +120,9 @@ static void test_alpha_brings_back_sums_beyond_fp32(void **state) {
     check((side){f32, 0x1p60, 1, false}, (side){f32, 0x1p60, 1, false}, 0x1p-100f);
 }
 
-/* A product of small values of rows whose large ones, of which powers of two are taken out, meet
- * zeros. */
+/* Checks a product of rows whose small values are multiplied with each other, while their large
+ * values are multiplied by zeros. Kernels divide a row by a power of two that depends on the large
+ * values. */
 static void check_factors(float a_large, float a_small, float b_large, float b_small, float alpha) {
     rng r = {23};
     test_matrix a, b, d;
@@ -176,8 +178,8 @@ static void test_scales_bring_back_products_below_fp32(void **state) {
           (side){format_named("mxfp4"), 1, 0x1p-99f, false}, 1);
 }
 
-/* Every row's first 128 of K hold one value under one fp32 scale, beside ordinary terms that are
- * ones under another. */
+/* Operands in which the first 128 elements of every row have one value and one fp32 scale. The
+ * other elements are ones with a second scale. */
 typedef struct apart {
     uint32_t elem;
     double value;
@@ -195,7 +197,7 @@ static void put_apart(const test_matrix *t, const apart *x) {
 }
 
 static void check_apart(const apart *x, const char *other, int64_t rows, bool in_b) {
-    const float alpha = x->rest < 0x1p-100f ? 0x1p100f : 1; /* results are normal */
+    const float alpha = x->rest < 0x1p-100f ? 0x1p100f : 1; /* keeps the results normal */
     const bsmm_format f = {x->elem, BSMM_SCALE_F32, 1, 128};
     rng r = {22};
     test_matrix t, o;
@@ -208,8 +210,8 @@ static void check_apart(const apart *x, const char *other, int64_t rows, bool in
     test_matrix_free(&o);
 }
 
-/* Values under a scale of 0, and the scale of zeros or of Inf, may be anything; under a scale of
- * Inf the terms' signs make NaN. */
+/* Tests values with a scale of 0, and zeros and Inf with any scale: such blocks must not affect
+ * others. With a scale of Inf, terms of both signs give NaN. */
 static void test_blocks_that_do_not_count(void **state) {
     (void)state;
     static const apart cases[] = {

@@ -1,4 +1,5 @@
-/* Where recipes differ, one figure at a time: each test is a line of docs/RECIPES.md. */
+/* Tests the differences between recipes, one number at a time. Each test is a line of
+ * docs/RECIPES.md. */
 #include "operand.h"
 
 #include <float.h>
@@ -11,7 +12,7 @@
 
 enum { MOST = 256 };
 
-/* One row of values, quantized. */
+/* One quantized row. */
 typedef struct quantized {
     uint32_t codes[MOST];
     uint32_t scales[MOST];
@@ -60,7 +61,7 @@ static float down(float value) {
     return nextafterf(value, 0);
 }
 
-/* The scale of a block that holds amax and zeros. */
+/* Returns the scale of a block that contains amax and zeros. */
 static uint32_t scale_of(const char *recipe, const char *format, float amax) {
     float values[MOST] = {amax};
     quantized q = quantize_row((choice){recipe, format, 0, 0, NULL}, values, 16);
@@ -68,7 +69,7 @@ static uint32_t scale_of(const char *recipe, const char *format, float amax) {
     return q.scales[0];
 }
 
-/* The e2m1 code of `value` beside 6, which pins the e8m0 scale to 1. */
+/* Returns the e2m1 code of `value` in a block with 6, which makes the e8m0 scale 1. */
 static uint32_t e2m1_code(const char *recipe, float value) {
     float values[32] = {6, value};
     quantized q = quantize_row((choice){recipe, "mxfp4", 0, 0, NULL}, values, 32);
@@ -113,7 +114,7 @@ static void test_ocp_saturates_what_its_scale_does_not_reach(void **state) {
     }
 }
 
-/* 7 / 2 = 3.5 is a tie of rceil's block and rounds to 4, that is 8. */
+/* Tests that 7 / 2 = 3.5 is a tie in rceil's block and rounds to 4, which stands for 8. */
 static void test_rceil_rounds_seven_up(void **state) {
     (void)state;
     const float seven = 7;
@@ -122,7 +123,7 @@ static void test_rceil_rounds_seven_up(void **state) {
     assert_int_equal(q.codes[0], 6);
 }
 
-/* log2f(0x437fffff) is 8, but the exponent field says 7. */
+/* Tests log2f(0x437fffff), which is 8 although the exponent field says 7. */
 static void test_floor_of_log2f_beside_a_power_of_two(void **state) {
     (void)state;
     const float below = down(256);
@@ -140,12 +141,19 @@ static void test_zero_blocks(void **state) {
         const char *recipe, *format;
         uint32_t scale, code;
     } rows[] = {
-        {"ocp", "mxfp4", 0, 0},      {"rceil", "mxfp4", 0, 0},
-        {"ceil", "mxfp8", 0, 0},     {"even", "mxfp8", 0, 0},
-        {"torchao", "mxfp4", 0, 0},  {"te", "mxfp8", 0, 0},
-        {"ggml", "mxfp4", 0, 0},     {"modelopt", "mxfp4", 0, 8},
-        {"modelopt", "mxfp8", 0, 0}, {"compressed-tensors", "mxfp4", 0, 0},
-        {"quark", "mxfp4", 1, 0},    {"deepgemm", "mxfp4", 127 - 15, 0}, /* 1e-4 / 6, up to 2^-15 */
+        {"ocp", "mxfp4", 0, 0},
+        {"rceil", "mxfp4", 0, 0},
+        {"ceil", "mxfp8", 0, 0},
+        {"even", "mxfp8", 0, 0},
+        {"torchao", "mxfp4", 0, 0},
+        {"te", "mxfp8", 0, 0},
+        {"ggml", "mxfp4", 0, 0},
+        {"modelopt", "mxfp4", 0, 8},
+        {"modelopt", "mxfp8", 0, 0},
+        {"compressed-tensors", "mxfp4", 0, 0},
+        /* 1e-4 / 6, rounded up to 2^-15 */
+        {"quark", "mxfp4", 1, 0},
+        {"deepgemm", "mxfp4", 127 - 15, 0},
     };
     for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
         float zero = 0;
@@ -173,7 +181,8 @@ static void test_infinite_and_nan_amax(void **state) {
     assert_int_equal(q.codes[1], 0);
 }
 
-/* amax / max = 2^-127 exactly, bits 0x00400000: byte 0; anything above: byte 1. */
+/* Tests amax / max = 2^-127 exactly, bits 0x00400000, which gives byte 0. Anything larger gives
+ * byte 1. */
 static void test_rceil_of_the_smallest_scale(void **state) {
     (void)state;
     assert_int_equal(scale_of("rceil", "mxfp4", 6 * 0x1p-127f), 0);
@@ -182,7 +191,7 @@ static void test_rceil_of_the_smallest_scale(void **state) {
     assert_int_equal(scale_of("rceil", "mxfp4", FLT_MAX), 127 + 126);
 }
 
-/* Under byte 0 the value 2^-127 is 1 for a scale that means 2^-127. */
+/* Tests scale byte 0: the value 2^-127 becomes 1 if the scale means 2^-127. */
 static void test_values_under_scale_byte_zero(void **state) {
     (void)state;
     static const struct {
@@ -217,7 +226,8 @@ static void test_halfway_elements(void **state) {
             assert_int_equal(e2m1_code(to_zero[j], down(rows[i].value)), rows[i].down);
         }
     }
-    assert_int_equal(e2m1_code("compressed-tensors", 0.2505f), 1); /* no detour through bf16 */
+    /* the value is not first rounded to bf16 */
+    assert_int_equal(e2m1_code("compressed-tensors", 0.2505f), 1);
 }
 
 static void test_signs_of_zeros(void **state) {
@@ -237,7 +247,7 @@ static void test_signs_of_zeros(void **state) {
     }
 }
 
-/* Unlike its mxfp4, compressed-tensors' mxfp6 has a negative zero. */
+/* Tests that compared with its mxfp4, compressed-tensors' mxfp6 has a negative zero. */
 static void test_compressed_tensors_mxfp6_keeps_signs(void **state) {
     (void)state;
     const float values[] = {7.5f, -0.0f, -0.01f, 0.0f};
@@ -271,7 +281,8 @@ static uint32_t kind_of(const char *recipe) {
     return strcmp(recipe, "compressed-tensors") == 0 ? BSMM_GLOBAL_DIVISOR : BSMM_GLOBAL_MULTIPLIER;
 }
 
-/* The scale of a block of maximum amax in a tensor of maximum amax_t. */
+/* Returns the scale of a block with largest magnitude amax in a tensor with largest magnitude
+ * amax_t. */
 static uint32_t nvfp4_scale(const char *recipe, float amax_t, float amax) {
     float values[16] = {amax};
     choice how = {recipe, "nvfp4", 0, kind_of(recipe), &amax_t};
@@ -317,7 +328,8 @@ static void test_global_scales_as_stored(void **state) {
     assert_true(quantize_row(ggml, &amax, 1).global == 1);
 }
 
-/* 2688 / FLT_MIN overflows: TransformerEngine stores FLT_MAX, compressed-tensors 1. */
+/* Tests 2688 / FLT_MIN, which overflows: TransformerEngine stores FLT_MAX, and compressed-tensors
+ * stores 1. */
 static void test_global_scales_of_tiny_tensors(void **state) {
     (void)state;
     const float tiny = 0x1p-140f;
@@ -347,7 +359,7 @@ static void test_torchao_keeps_scales_normal(void **state) {
     assert_int_equal(nvfp4_scale("compressed-tensors", 2688, 6 * 0x1p-12f), 0x20);
 }
 
-/* amax / 6 through ggml_fp32_to_ue4m3, and to nearest even. */
+/* Tests amax / 6, rounded by ggml_fp32_to_ue4m3 and to nearest even. */
 static void test_ggml_scales_round_half_up(void **state) {
     (void)state;
     static const struct {
@@ -415,7 +427,8 @@ static void test_fp8_power_of_two_scales(void **state) {
     }
 }
 
-/* 448 / amax overflows: TransformerEngine takes the largest value of the input's type. */
+/* Tests 448 / amax if it overflows: TransformerEngine uses the largest value of the input's
+ * type. */
 static void test_te_fp8_of_tiny_bf16(void **state) {
     (void)state;
     uint16_t tiny = 0x0001; /* 2^-133 */
@@ -449,7 +462,7 @@ static void test_defaults_are_the_presets(void **state) {
     }
 }
 
-/* Every listed pair of recipe and format works, and the text of each row is there. */
+/* Tests that every listed pair of recipe and format works, and that each row has its texts. */
 static void test_listed_formats_are_taken(void **state) {
     (void)state;
     bsmm_recipe_info info = {.struct_size = sizeof info};

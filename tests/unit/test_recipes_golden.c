@@ -1,4 +1,4 @@
-/* Every recipe reproduces its project's bytes: data, scales and the tensor's scale. */
+/* Tests that every recipe reproduces its project's bytes: data, scales and the tensor's scale. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,8 @@ static void quantize_case(const recipe_case *c, result *out) {
     if (bsmm_quantize(&desc, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
 }
 
-/* The element of a block whose scale is NaN means nothing where the case says so. */
+/* Returns false for an element of a block whose scale is NaN, if the case says that such elements
+ * are unspecified. */
 static bool is_compared(const recipe_case *c, const bsmm_matrix *m, int64_t row, int64_t col) {
     uint64_t at;
     if (!strstr(c->options, "nan-blocks")) return true;
@@ -125,7 +126,8 @@ static bool has_case(const recipe_cases *set, const bsmm_recipe_info *recipe) {
     return false;
 }
 
-/* Recipes without scales are element codecs, whose bytes test_golden_elements has. */
+/* Returns true if a recipe has scales. Recipes without scales are element codecs, which
+ * test_golden_elements.c tests. */
 static bool is_scaled(const bsmm_recipe_info *recipe) {
     char first[40];
     bsmm_format format;

@@ -1,5 +1,5 @@
-/* The tables of backends and kernels: rows that are whole, names that are told apart, and an order
- * that ends with the reference. */
+/* Tests the tables of backends and kernels: rows are complete, names are unique, and the reference
+ * is last. */
 #include "core/describe.h"
 
 #include <setjmp.h>
@@ -58,7 +58,8 @@ static void test_kernels_are_whole(void **state) {
     }
 }
 
-/* The reference takes everything, so that what stands after it is never chosen. */
+/* Tests that the reference is last. It takes everything, so kernels after it would never be
+ * chosen. */
 static void test_the_reference_is_last(void **state) {
     (void)state;
     uint32_t last = 0;

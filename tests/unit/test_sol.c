@@ -1,4 +1,5 @@
-/* Speed of light: the table of devices, the rule of units, the figures that AMD published. */
+/* Tests the speed-of-light estimate: the table of devices, the choice of the arithmetic unit, and
+ * the numbers that AMD published. */
 #include "sol/sol.h"
 
 #include <math.h>
@@ -38,7 +39,7 @@ static void assert_near(double value, double expected, double relative) {
         fail_msg("%.9g is not within %g of %.9g", value, relative, expected);
 }
 
-/* AMD's example and the two peaks that its table prints for MI325X. */
+/* Tests AMD's example, and the two peaks that its table has for MI325X. */
 static void test_cycle_formula(void **state) {
     (void)state;
     assert_near(BSMM_CYCLE_PEAK(32, 32, 8, 1216, 2100, 32), 1307.4e12, 5e-5);
@@ -46,12 +47,12 @@ static void test_cycle_formula(void **state) {
     assert_near(mi325x->info.f32, 163.4e12, 5e-4);
     assert_near(mi325x->info.f16, 1307.4e12, 5e-5);
     assert_near(mi325x->info.f8, 2614.9e12, 5e-5);
-    /* 16x16x16 f16 takes 16 cycles, 16x16x32 fp8 takes 16: the same peaks. */
+    /* 16x16x16 f16 and 16x16x32 fp8 take 16 cycles each, which gives the same peaks */
     assert_near(BSMM_CYCLE_PEAK(16, 16, 16, 1216, 2100, 16), mi325x->info.f16, 1e-12);
     assert_near(BSMM_CYCLE_PEAK(16, 16, 32, 1216, 2100, 16), mi325x->info.f8, 1e-12);
 }
 
-/* AMD's table for MI355X: 157.3 TF, 2.5 PF, 5 PF, 10 PF, 10 PF. */
+/* Tests AMD's table for MI355X: 157.3 TF, 2.5 PF, 5 PF, 10 PF, 10 PF. */
 static void test_cdna4_peaks(void **state) {
     (void)state;
     const bsmm_sol_device *mi355x = bsmm_sol_device_row("mi355x");
@@ -62,8 +63,8 @@ static void test_cdna4_peaks(void **state) {
     assert_near(mi355x->info.f4, 10.0e15, 1e-2);
 }
 
-/* The speed of light that AMD published for the FP8 groupwise challenge on MI300X, in us. The last
- * two are bound by memory: operands, fp32 scales and the bf16 result, each once. */
+/* Tests the speed of light in us that AMD published for the FP8 groupwise challenge on MI300X.
+ * Memory limits the last two: operands, fp32 scales and the bf16 result, each counted once. */
 static void test_challenge_times(void **state) {
     (void)state;
     static const struct {
@@ -136,8 +137,8 @@ static void test_units(void **state) {
     }
 }
 
-/* Every pair of presets runs somewhere on every device, in the time of its unit or its bytes, and
- * never faster when a dimension grows. */
+/* Tests that every pair of presets runs somewhere on every device, in the time of its arithmetic
+ * unit or its bytes, and never faster if a dimension grows. */
 static void test_every_device_and_preset(void **state) {
     (void)state;
     bsmm_device_info device = BSMM_INIT(bsmm_device_info);
@@ -168,7 +169,8 @@ static void test_known_devices(void **state) {
     assert_int_equal(bsmm_device_at(1000, &info), BSMM_E_NOT_FOUND);
 }
 
-/* 64 x 128 mxfp4 (half a byte and 1/32 byte a value) by 32 x 128 bf16 into 64 x 32 f16. */
+/* Tests the bytes of 64 x 128 mxfp4 (half a byte and 1/32 byte per value) by 32 x 128 bf16 into 64
+ * x 32 f16. */
 static void test_bytes_count_once(void **state) {
     (void)state;
     bsmm_matrix a = matrix_of("mxfp4", 64, 128), b = matrix_of("bf16", 32, 128);
@@ -221,7 +223,7 @@ static void test_local_device(void **state) {
     assert_int_equal(bsmm_local_device_at(0, &cpu), BSMM_OK);
     assert_string_equal(cpu.name, "cpu");
     assert_true(cpu.cores >= 1 && strlen(cpu.title) > 0);
-    uint32_t count = 1; /* a GPU may follow */
+    uint32_t count = 1; /* GPUs may follow the cpu */
     while (bsmm_local_device_at(count, &cpu) == BSMM_OK)
         count++;
     assert_int_equal(bsmm_local_device_at(count, &cpu), BSMM_E_NOT_FOUND);

@@ -1,5 +1,5 @@
-/* Block-scaled outputs: a product stored into any preset has the bytes of the same product in fp32,
- * quantized by the same recipe with the same second level. */
+/* Tests block-scaled outputs: a product that is stored in any preset must have the bytes of the
+ * same product in fp32, quantized by the same recipe with the same second-level scale. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -29,7 +29,8 @@ static void poison(test_matrix *t) {
     memset(t->m.scales, 0xa5, t->scale_bytes);
 }
 
-/* The product in fp32 by one kernel, quantized; returns the second level that it chose. */
+/* Computes the product in fp32 by one kernel and quantizes it. Returns the second-level scale that
+ * the recipe has chosen. */
 static float quantize_product(fixture *f, const char *kernel, const char *recipe) {
     static float global;
     global = 1;
@@ -49,7 +50,7 @@ static float quantize_product(fixture *f, const char *kernel, const char *recipe
 static void check_kernel(fixture *f, const char *kernel, const char *recipe) {
     bool two_levels = f->stored.m.format.scale == BSMM_SCALE_E4M3;
     float global = quantize_product(f, kernel, recipe);
-    if (two_levels) assert_true(global != 1); /* the second level was there to be used */
+    if (two_levels) assert_true(global != 1); /* the second-level scale matters */
     poison(&f->stored);
     f->stored.m.global_scale = two_levels ? &global : NULL;
     bsmm_matmul_desc desc = product_of(f, &f->stored.m);
@@ -63,7 +64,7 @@ static void check_kernel(fixture *f, const char *kernel, const char *recipe) {
                         test_matrix_value(&f->quantized, i, j));
 }
 
-/* Every kernel that stores this D from A x mxfp4; returns how many. */
+/* Checks every kernel that stores this D from A x mxfp4. Returns the number of kernels. */
 static int check_product(const char *a, bsmm_matrix d, const char *recipe, float alpha, rng *r) {
     fixture f = {.alpha = alpha};
     test_matrix_make(&f.a, describe(format_named(a), M, K), FILL_ORDINARY, r);
@@ -114,7 +115,8 @@ static void test_named_recipes(void **state) {
     check_preset(describe(format_named("fp8_group128"), M, N), "deepgemm", &r);
 }
 
-/* Results among fp32's least, under a second level whose reciprocal overflows. */
+/* Tests results near fp32's smallest numbers, with a second-level scale whose reciprocal
+ * overflows. */
 static void test_least_results(void **state) {
     (void)state;
     rng r = {23};

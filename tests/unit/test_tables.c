@@ -1,5 +1,6 @@
-/* The tables: every figure of the OCP formats and their fnuz variants, agreement of each row with
- * its codec, names both ways, packing, layouts as bijections with their padding untouched. */
+/* Tests the tables: every number of the OCP formats and their fnuz variants, the agreement of each
+ * row with its codec, names in both directions, packing, and layouts as bijections that leave
+ * padding untouched. */
 #include "operand.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* OCP 8-bit v1.0 table 1, MX v1.0 table 2, IEEE 754, AMD CDNA3 ISA. */
+/* Numbers from OCP 8-bit v1.0 table 1, MX v1.0 table 2, IEEE 754, and the AMD CDNA3 ISA. */
 static const struct {
     const char *name;
     uint32_t bits;
@@ -46,7 +47,8 @@ static void test_elements_have_the_standards_figures(void **state) {
     assert_int_equal(bsmm_elem_at(BSMM_COUNT(known), &info), BSMM_E_NOT_FOUND);
 }
 
-/* The largest, the smallest normal and the smallest value that the codec gives are the table's. */
+/* Tests that the largest, the smallest normal and the smallest value of each codec are those of the
+ * table. */
 static void test_elements_agree_with_their_codec(void **state) {
     (void)state;
     for (uint32_t elem = BSMM_ELEM_F16; elem < BSMM_ELEM_COUNT; elem++) {
@@ -69,7 +71,7 @@ static bool survives(uint32_t through, double value) {
     return isnan(value) ? isnan(back) : back == value;
 }
 
-/* What the traits say, found out again from all codes. */
+/* Derives the traits of a format from all of its codes. */
 static bsmm_elem_traits traits_by_codes(uint32_t elem) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     bsmm_elem_traits t = {.in_matrices = bsmm_elem_decode(elem, 1u << (info->bits - 1)) <= 0 ||
@@ -121,7 +123,7 @@ static void test_traits_are_those_of_the_codes(void **state) {
     assert_false(bsmm_elem_is_narrow(BSMM_ELEM_NONE) || bsmm_elem_is_narrow(BSMM_ELEM_COUNT));
 }
 
-/* A preset is a format that the library takes, and its recipe quantizes to it. */
+/* Tests that a preset is a format that the library takes, and that its recipe quantizes to it. */
 static void test_presets_are_formats(void **state) {
     (void)state;
     bsmm_preset_info preset = {.struct_size = sizeof preset};
@@ -178,7 +180,7 @@ static void test_bits_per_weight(void **state) {
     assert_true(bits_per_weight("fp8_block128") == 8 + 32.0 / 16384);
 }
 
-/* Both packings: the even index low; the least significant bit first. */
+/* Tests both packings: the even index is low, and the least significant bit is first. */
 static void test_packing_order(void **state) {
     (void)state;
     uint8_t four[1] = {0}, six[3] = {0};
@@ -192,7 +194,7 @@ static void test_packing_order(void **state) {
         assert_int_equal(word >> 6 * i & 0x3f, 0x30 + i);
 }
 
-/* Random stores into random slots, against an array of one code per byte. */
+/* Tests random stores at random positions against an array with one code per byte. */
 static void test_packing_changes_no_neighbour(void **state) {
     (void)state;
     enum { COUNT = 96, STORES = 20000 };
@@ -219,7 +221,7 @@ static void test_packing_changes_no_neighbour(void **state) {
     }
 }
 
-/* Digits number each scale of the tile once. */
+/* Checks that the digits of a layout number each scale of the tile exactly once. */
 static void check_digits(const bsmm_layout_info *layout) {
     uint32_t extents[2] = {1, 1}, tile = layout->tile_rows * layout->tile_cols, at = 0;
     uint8_t *seen = calloc(tile, 1);

@@ -1,4 +1,4 @@
-/* Which tensors of a file make a weight. */
+/* Tests which tensors of a file make up a weight. */
 #include "bsmm.h"
 
 #include <setjmp.h>
