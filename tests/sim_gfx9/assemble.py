@@ -54,7 +54,9 @@ def clang(arch, source, language, *flags):
 
 
 def assembly(arch, kernels, arguments=2, lds=0):
-    """kernels: name -> body. Each takes `arguments` pointers: s[0:1] points to them, v0 is the thread."""
+    """Returns the source of an assembly file with several kernels. The dictionary `kernels`
+    maps each kernel's name to its instructions. Every kernel takes `arguments` pointers: s[0:1]
+    points to them, and v0 is the number of the thread."""
     args = "".join(ARG.format(offset=8 * k) for k in range(arguments))
     values = dict(lds=lds, kernarg=8 * arguments, args=args)
     source = ".text\n" + "".join(KERNEL.format(name=n, body=b, **values) for n, b in kernels.items())
@@ -68,7 +70,7 @@ def c(arch, source):
 
 
 def accepted(arch, lines):
-    """Which of the lines of assembly the processor has."""
+    """Returns those of the lines of assembly that the architecture has."""
     done = subprocess.run(["llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-filetype=null"], input="\n".join(lines) + "\n",
                           capture_output=True, text=True)
     bad = {int(line.split(":")[1]) for line in done.stderr.splitlines() if line.startswith("<stdin>") and "error:" in line}

@@ -1,6 +1,6 @@
-"""The products and conversions that the Triton kernels are run with, each with its value by NumPy in double.
-
-A case is made by a function of the architecture that returns None where Triton cannot compile it."""
+"""Lists the GEMMs and conversions to run as Triton kernels, each with its result computed by NumPy
+in double. A function makes each case for one architecture. It returns None where Triton cannot
+compile the case."""
 import numpy as np
 
 import formats as F
@@ -10,7 +10,8 @@ CASES = []
 
 
 class Case:
-    """A kernel, its types and constants (arguments in order), its operands, and what must come out."""
+    """One test: a Triton kernel, the types and constants of its arguments in order, its operands,
+    and the expected result."""
 
     def __init__(self, name, fn, types, constants, grid, args, out, expect, tolerance=0.0, warps=4, dim=0, absolute=0.0,
                  stages=2, exact=False, options=None):
@@ -34,7 +35,7 @@ def seed(*key):
 
 
 def operand(rng, shape, kind):
-    """Bits as the kernel reads them, and their values."""
+    """Returns random elements twice: as the bits that the kernel reads, and as numbers in double."""
     if kind in F.FORMATS:
         codes = F.encode(rng.standard_normal(shape) * 2, kind)
         return codes, F.decode(codes, kind)
@@ -109,7 +110,8 @@ def scaled_operand(rng, shape, kind):
 
 
 def shuffle(scales, dim):
-    """The order of scales of docs/LAYOUTS.md: cdna4_mfma16 and cdna4_mfma32."""
+    """Puts block scales into the order that docs/LAYOUTS.md calls cdna4_mfma16 or cdna4_mfma32 (dim
+    16 or 32)."""
     R, C = scales.shape
     if dim == 32:
         return np.ascontiguousarray(scales.reshape(R // 32, 32, C // 8, 4, 2).transpose(0, 2, 4, 1, 3))
@@ -157,7 +159,7 @@ def elementwise(name, fn, kinds, inputs, out, expect, constants, **more):
 
 @add(("e4m3",), ("e5m2",), ("e4m3fnuz",), ("e5m2fnuz",))
 def widen(arch, kind):
-    """Every code to f32."""
+    """Converts every code of an 8-bit float format to f32."""
     if (arch == "gfx942") != kind.endswith("fnuz") and kind != "e5m2":
         return None
     import triton.language as tl
@@ -167,7 +169,8 @@ def widen(arch, kind):
 
 @add(("e4m3", "fp32"), ("e5m2", "fp32"), ("e4m3fnuz", "fp32"), ("e5m2fnuz", "fp32"), ("e4m3", "fp16"), ("e5m2", "bf16"), ("e4m3fnuz", "bf16"))
 def narrow(arch, kind, source):
-    """To 8 bits, ties included; the result is compared as values."""
+    """Rounds floats to an 8-bit format, ties included. The results are compared as numbers, not as
+    bits."""
     if (arch == "gfx942") != kind.endswith("fnuz"):
         return None
     import triton.language as tl

@@ -11,7 +11,8 @@ from triton.compiler import ASTSource
 
 
 def signature(case):
-    """Triton's types of the arguments, its constants, and which pointers and sizes 16 divides."""
+    """Returns the Triton types of the arguments, the constants, and which pointers and sizes are
+    multiples of 16."""
     names = case.fn.arg_names
     types = dict(zip(names, case.types + ["constexpr"] * (len(names) - len(case.types))))
     constants = {(names.index(k),): v for k, v in case.constants.items()}
@@ -23,7 +24,8 @@ def signature(case):
 
 
 def compile_case(arch, case, folder):
-    """FOLDER/NAME.hsaco and .json; both are kept while the kernel and Triton stay the same."""
+    """Compiles one case to FOLDER/NAME.hsaco and writes its launch parameters to FOLDER/NAME.json.
+    Both files are kept while the kernel and the version of Triton stay the same."""
     types, constants, attrs = signature(case)
     key = hashlib.sha256(repr((triton.__version__, case.fn.cache_key, types, constants, attrs, sorted(case.options.items()))).encode()).hexdigest()
     code, info = folder / f"{case.name}.hsaco", folder / f"{case.name}.json"
@@ -51,7 +53,7 @@ def work(job):
 
 
 def compile_all(arch, folder):
-    """What failed, one line each."""
+    """Compiles every case for the architecture and returns one line for each failure."""
     import cases
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     with multiprocessing.Pool(2) as pool:

@@ -1,8 +1,9 @@
-"""Small floats in NumPy: every format as a table of its values, and rounding to it."""
+"""Small float formats in NumPy: a table of every format's values, and rounding to a format."""
 import numpy as np
 
-# name: (exponent bits, mantissa bits, bias, kind). fnuz: no -0, NaN is 0x80; ieee: the last exponent
-# is infinity and NaN; fn: NaN is all ones; plain: neither.
+# Maps a format's name to (exponent bits, mantissa bits, exponent bias, kind). The kind says which
+# codes are special. fnuz: there is no -0, and code 0x80 is NaN. ieee: the largest exponent means
+# infinity or NaN. fn: only the code of all ones is NaN. plain: there is neither infinity nor NaN.
 FORMATS = {
     "e4m3": (4, 3, 7, "fn"), "e5m2": (5, 2, 15, "ieee"), "e4m3fnuz": (4, 3, 8, "fnuz"),
     "e5m2fnuz": (5, 2, 16, "fnuz"), "e2m1": (2, 1, 1, "plain"), "e2m3": (2, 3, 1, "plain"), "e3m2": (3, 2, 3, "plain"),
@@ -10,7 +11,7 @@ FORMATS = {
 
 
 def table(name):
-    """The value of each code, in double."""
+    """Returns the value of each code of the format, in double."""
     e, m, bias, kind = FORMATS[name]
     codes = np.arange(1 << (1 + e + m))
     sign = np.where(codes >> (e + m), -1.0, 1.0)
@@ -33,7 +34,8 @@ def decode(codes, name):
 
 
 def encode(values, name):
-    """The nearest code, ties to even; values beyond the largest one become it."""
+    """Returns the nearest code of each value, with ties to even. A value beyond the largest finite
+    one becomes that one."""
     v = table(name)
     half = len(v) // 2
     finite = np.array([c for c in range(half) if np.isfinite(v[c])])
@@ -47,12 +49,12 @@ def encode(values, name):
 
 
 def pack4(codes):
-    """Two codes a byte along the last axis, the even one in the low bits."""
+    """Packs two 4-bit codes into each byte along the last axis. The even code takes the low bits."""
     return codes[..., 0::2] | (codes[..., 1::2] << 4)
 
 
 def to_bf16(x):
-    """Bits of the nearest bfloat16."""
+    """Returns the bits of the nearest bfloat16."""
     u = np.asarray(x, np.float32).view(np.uint32)
     return ((u + 0x7FFF + ((u >> 16) & 1)) >> 16).astype(np.uint16)
 

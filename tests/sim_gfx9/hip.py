@@ -1,4 +1,5 @@
-"""The entries of libamdhip64.so that the tests call, through ctypes. $SIM_LIBRARY names the library."""
+"""Calls the functions of libamdhip64.so that the tests need, through ctypes. $SIM_LIBRARY names the
+library."""
 import ctypes
 import os
 
@@ -51,13 +52,14 @@ class Device:
         self.call("hipFree", at)
 
     def launch(self, function, grid, block, shared, args):
-        """args: ctypes values in order."""
+        """Launches a kernel. args lists its arguments in order, as ctypes values."""
         pointers = (ctypes.c_void_p * len(args))(*[ctypes.addressof(a) for a in args])
         grid, block = tuple(grid) + (1,) * (3 - len(grid)), tuple(block) + (1,) * (3 - len(block))
         self.call("hipModuleLaunchKernel", function, *map(ctypes.c_uint, grid + block), ctypes.c_uint(shared), None, pointers, None)
 
     def launch_buffer(self, function, grid, block, shared, packed):
-        """The second form: the arguments as they lie."""
+        """Launches a kernel by HIP's second way to pass arguments: one buffer that holds them as
+        the kernel reads them."""
         size = ctypes.c_size_t(len(packed))
         buffer = ctypes.create_string_buffer(packed, len(packed))
         extra = (ctypes.c_void_p * 5)(POINTER, ctypes.addressof(buffer), SIZE, ctypes.addressof(size), END)
@@ -68,7 +70,7 @@ class Device:
 
 
 def row_names():
-    """Every opcode of the simulator's tables."""
+    """Returns the name of every opcode in the simulator's tables."""
     lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", "build/sim/libamdhip64.so"))
     lib.bsmm_sim_row.restype = ctypes.c_char_p
     names = []

@@ -1,11 +1,12 @@
-"""Triton kernels that the simulators of gfx942 and gfx950 run; cases.py says with which operands."""
+"""Triton kernels that the simulators of gfx942 and gfx950 run. cases.py gives their operands and
+expected results."""
 import triton
 import triton.language as tl
 
 
 @triton.jit
 def dot(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr):
-    """C (M, N) = A (M, K) x B (N, K)^T, with a loop over K."""
+    """Computes the GEMM C (M, N) = A (M, K) x B (N, K)^T with a loop over K."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
     ks = tl.arange(0, BK)
@@ -19,7 +20,7 @@ def dot(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, 
 
 @triton.jit
 def dot_tf32(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr):
-    """The same with 19-bit operands."""
+    """Computes the GEMM C (M, N) = A (M, K) x B (N, K)^T on tf32 operands of 19 bits."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
     ks = tl.arange(0, BK)
@@ -33,7 +34,8 @@ def dot_tf32(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.conste
 
 @triton.jit
 def dot_masked(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr):
-    """The same for any M, N and K."""
+    """Computes the GEMM C (M, N) = A (M, K) x B (N, K)^T for any M, N and K, with masked loads and
+    stores."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), dtype=ACC)
@@ -48,7 +50,8 @@ def dot_masked(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.cons
 @triton.jit
 def dot_scaled(a, sa, b, sb, c, M, N, K, FA: tl.constexpr, FB: tl.constexpr, PA: tl.constexpr, PB: tl.constexpr,
                BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """C (M, N) = (A (M, K) . sa) x (B (N, K) . sb)^T; PA and PB say how many elements a byte holds."""
+    """Computes the block-scaled GEMM C (M, N) = (A (M, K) * sa) x (B (N, K) * sb)^T. sa and sb are
+    the block scales. PA and PB are the number of elements of A and of B in a byte."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
     ka = tl.arange(0, BK // PA)
@@ -67,7 +70,8 @@ def dot_scaled(a, sa, b, sb, c, M, N, K, FA: tl.constexpr, FB: tl.constexpr, PA:
 @triton.jit
 def dot_scaled_shuffled(a, sa, b, sb, c, M, N, K, FA: tl.constexpr, FB: tl.constexpr, PA: tl.constexpr,
                         PB: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, DIM: tl.constexpr):
-    """The same with scales in the order that the scaled MFMA of DIM rows reads: cdna4_mfma16 or 32."""
+    """Computes a block-scaled GEMM whose scales lie in the order that the scaled MFMA of DIM rows
+    reads. docs/LAYOUTS.md calls the order cdna4_mfma16 for DIM 16 and cdna4_mfma32 for DIM 32."""
     BS: tl.constexpr = BK // 32
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
@@ -236,7 +240,8 @@ def atomic(x, y, n, BLOCK: tl.constexpr, BINS: tl.constexpr, OP: tl.constexpr):
 
 @triton.jit
 def ticket(counter, y, n):
-    """Every program takes a ticket, by a loop of compare-and-swap under a lock of its own."""
+    """Gives each program a number of its own: every program adds 1 to a counter under a lock, which
+    it takes by compare-and-swap."""
     while tl.atomic_cas(counter, 0, 1, sem="acquire") == 1:
         pass
     t = tl.load(counter + 1)
@@ -280,7 +285,7 @@ def random(y, seed, BLOCK: tl.constexpr):
 
 @triton.jit
 def attention(q, k, v, o, T, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """o = softmax(q x k^T) x v, block by block."""
+    """Computes attention, o = softmax(q x k^T) x v, one block of keys after another."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     d = tl.arange(0, D)
     x = tl.load(q + rows[:, None] * D + d[None, :])

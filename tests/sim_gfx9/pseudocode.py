@@ -1,7 +1,7 @@
-"""Runs AMD's pseudocode, as PyPI's tinygrad carries it, on one lane's bits.
-
-Each text is translated to Python once. Values that carry a type are Bits with a width; typed views
-(.u32, .f16) are Python integers and NumPy floats."""
+"""Runs the pseudocode that AMD's manuals give for an instruction, on the bits of one lane. The
+texts come from the PyPI package tinygrad. Each text is translated to Python once. Values that
+carry a type are objects of class Bits, which have a width. Typed views of them (.u32, .f16) are
+Python integers and NumPy floats."""
 import math
 import re
 
@@ -54,7 +54,7 @@ class Bits:
             hi, lo = width - 1, 0
         hi, lo = max(int(hi), int(lo)), min(int(hi), int(lo))
         n = hi - lo + 1
-        if isinstance(value, list):  # parts of the same width
+        if isinstance(value, list):  # The values of a list are parts of equal width.
             each = n // len(value)
             value = concat(*[(item, each) for item in value])
         bits = to_bits(value, kind, width or n) & ((1 << n) - 1)
@@ -104,7 +104,8 @@ def rounded_fma(a, b, c):
 
 
 def round_fraction(x, dtype):
-    """To nearest even, once."""
+    """Rounds an exact fraction to the nearest float of the type, with ties to even, in a single
+    rounding."""
     info = np.finfo(dtype)
     e = max(x.numerator.bit_length() - x.denominator.bit_length(), info.minexp)
     for e in (e - 1, e, e + 1):
@@ -168,7 +169,7 @@ def signext_from_bit(v, n):
 
 
 class Infinity:
-    """INF.f16 and its kin; compared, it is a double's."""
+    """Stands for the pseudocode's INF.f16, INF.f32 and INF.f64, and compares as an infinite double."""
 
     def __neg__(self):
         return -np.float64("inf")
@@ -196,7 +197,7 @@ def sad(a, b, masked):
 
 
 def set_arch(arch):
-    """gfx942's 8-bit formats are fnuz."""
+    """Selects the architecture's 8-bit float formats: those of gfx942 are the fnuz ones."""
     if arch == "gfx942":
         SMALL.update(fp8="e4m3fnuz", bf8="e5m2fnuz")
 
@@ -212,7 +213,8 @@ def small_to(kind, wide):
 
 
 def to_small(kind, wide):
-    """To nearest even; what is too large becomes NaN or infinity where the format has them."""
+    """Returns a function that rounds a float to a small format, to nearest even. A value too large
+    for the format becomes NaN or infinity where the format has them."""
     def convert(v, scale=127):
         name = SMALL[kind]
         if wide == "bf16" and not isinstance(v, np.floating):
@@ -344,7 +346,8 @@ class Parser:
             width, rest = t.split("'")
             if rest in ("U", "I", "F", "B"):
                 self.expect("(")
-                if rest == "F" and self.peek().startswith("0x"):  # bits, not a number
+                # The literal gives the float's bits, not its value.
+                if rest == "F" and self.peek().startswith("0x"):
                     v = f"view({self.next()}, 'f', {width})"
                     self.expect(")")
                     return v
@@ -394,7 +397,7 @@ class Parser:
         return self.access(v)
 
     def access(self, v):
-        """[hi : lo], .type and .type[..] after a name."""
+        """Parses what may follow a name: a range of bits [hi : lo], a .type, or both."""
         hi = lo = kind = width = None
         while self.peek() in (".", "["):
             if self.next() == ".":
@@ -415,7 +418,7 @@ class Parser:
         return f"get({v}, {hi}, {lo}, {kind!r}, {width})"
 
     def target(self):
-        """name, hi, lo, kind, width of what is assigned."""
+        """Parses the left side of an assignment and returns its name, hi, lo, kind and width."""
         name = self.next()
         hi = lo = None
         kind, width = None, None
@@ -470,7 +473,7 @@ def get(v, hi, lo, kind, width):
 
 
 def concat(*items):
-    """The first item is on top."""
+    """Joins values of known widths into one. The first item takes the highest bits."""
     if any(width is None for _, width in items):
         return [item for item, _ in items]
     v = 0
@@ -481,7 +484,8 @@ def concat(*items):
 
 
 def translate(text):
-    """Python source of a function of the names that the pseudocode uses."""
+    """Returns the Python source of a function that runs the pseudocode. It sets the names that the
+    pseudocode uses."""
     lines, depth = [], 1
     text = re.sub(r"//[^\n]*", "", text)
     for old, new in (("VGPR[laneId][VDST.u32]", "D0"), ("VGPR[laneId][SRC0.u32]", "S0"), ("WAVE_MODE.IEEE", "0"), ("EXEC.u64[laneId] = D0", "D0"),

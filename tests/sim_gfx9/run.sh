@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs one of the simulator's tests. usage: run.sh VENV LIBRARY TEST.py ARCH; exits with 77 where what it
-# needs is not there.
+# Runs one of the simulator's tests. It exits with 77 where something that the test needs is missing.
+# usage: run.sh VENV LIBRARY TEST.py ARCH
 set -eu
 venv=$1 library=$2 test=$3 arch=$4
 here=$(cd "$(dirname "$0")" && pwd)

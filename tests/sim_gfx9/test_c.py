@@ -1,4 +1,5 @@
-"""Runs kernels.c, compiled by clang-22, and compares with NumPy. usage: test_c.py ARCH"""
+"""Runs the kernels of kernels.c, which clang-22 compiles, and compares their results with NumPy's.
+usage: test_c.py ARCH"""
 import pathlib
 import struct
 import sys
@@ -110,13 +111,15 @@ def buffer_to_lds():
 
 
 def transpose(bits):
-    """Sixteen lanes hold rows; lane i gets elements i of the rows that its group of lanes makes up."""
+    """Returns input and expected output of the loads that transpose rows held by sixteen lanes.
+    Each row is spread over several lanes. Lane i receives element i of every row."""
     n = 64 // bits
     elements = rng.integers(0, 1 << bits, (64, n)).astype(np.uint64)
     shift = (np.arange(n) * bits).astype(np.uint64)
     out = np.zeros((64, n), np.uint64)
     for block in range(0, 64, 16):
-        # 16 columns: n rows of 16 elements, each row spread over 16 / n lanes.
+        # The block is a matrix with 16 columns: n rows of 16 elements, each row spread over 16 / n
+        # lanes.
         matrix = elements[block:block + 16].reshape(n, 16)
         out[block:block + 16] = matrix.T
     return np.bitwise_or.reduce(elements << shift, axis=1), np.bitwise_or.reduce(out << shift, axis=1)
@@ -151,7 +154,8 @@ def main():
         source, target = device.upload(x), device.upload(np.zeros_like(expect))
         grid, block = ((2, 3, 2), (8, 4, 2)) if name == "grid3" else ((1, 1, 1), (64, 1, 1))
         try:
-            # The second form of the launch, with its own packing of the arguments.
+            # Passes the arguments in one buffer, packed here, which is HIP's second way to launch a
+            # kernel.
             device.launch_buffer(device.function(module, name), grid, block, 0, struct.pack("QQ", source.value, target.value))
             got = device.download(target, np.zeros_like(expect))
             wrong = np.nonzero((got != expect).reshape(-1))[0]

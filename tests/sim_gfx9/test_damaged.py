@@ -1,4 +1,5 @@
-"""Damaged code objects give an error or a module whose kernels run or stop, never a crash. usage: test_damaged.py ARCH"""
+"""Tests that a damaged code object gives an error, or a module whose kernels run or stop, but never
+a crash. usage: test_damaged.py ARCH"""
 import ctypes
 import os
 import random

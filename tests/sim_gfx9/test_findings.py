@@ -1,5 +1,5 @@
-"""Kernels with one mistake each: the simulator must name it; and the same kernel mended must run.
-usage: test_findings.py ARCH"""
+"""Tests that the simulator names the mistake in a kernel with exactly one, and that the corrected
+kernel runs. usage: test_findings.py ARCH"""
 import os
 import sys
 

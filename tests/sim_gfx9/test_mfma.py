@@ -1,5 +1,6 @@
-"""Every matrix instruction against NumPy: operands are placed, and D is read, by AMD's register layouts
-(tests/golden/mfma) where there are some, else by the formulas below. usage: test_mfma.py ARCH"""
+"""Compares every matrix instruction of the simulator with NumPy. Operands are written to registers,
+and D is read from them, by AMD's register layouts in tests/golden/mfma. An instruction without
+such a file uses the formulas below. usage: test_mfma.py ARCH"""
 import pathlib
 import re
 import sys
@@ -11,12 +12,14 @@ import formats as F
 import hip
 
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "mfma"
-A_AT, B_AT, C_AT, SCALE_AT = 0, 8, 16, 48  # words of a lane's 64
+# The index of each operand's first word among a lane's 64 words.
+A_AT, B_AT, C_AT, SCALE_AT = 0, 8, 16, 48
 SMALL = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1"]
 
 
 def golden(name, matrix):
-    """(row, column) -> (register, lane, low bit), or None."""
+    """Reads a matrix's golden layout as a map (row, column) -> (register, lane, low bit). Returns
+    None without a file."""
     path = GOLDEN / f"cdna3_{name}_{matrix}_reglayout.csv"
     if not path.exists():
         return None
@@ -30,13 +33,16 @@ def golden(name, matrix):
 
 
 def operand_places(m, k, blocks, width, b):
-    """A lane holds consecutive k of a row; rows, then blocks, then k go over the lanes."""
+    """Returns the layout of A or B: each lane holds consecutive k of one row, and rows, then
+    blocks, then k are spread over the lanes."""
     each = m * k * blocks // 64
     return {(i, j): (j % each * width // 32, i + m * (b + blocks * (j // each)), j % each * width % 32) for i in range(m) for j in range(k)}
 
 
 def mixed_places(m, k, width):
-    """f8f6f4: 8-bit elements in chunks of 16 along k, dealt to the groups of lanes; narrower ones 32 a lane."""
+    """Returns the layout of A or B of an f8f6f4 instruction. Elements of 8 bits are dealt in chunks
+    of 16 along k to the groups of lanes. Of narrower elements each lane holds 32 consecutive
+    ones."""
     groups, at = 64 // m, {}
     for i in range(m):
         for j in range(k):
@@ -69,7 +75,8 @@ def put(words, base, places, bits, width):
 
 
 def random_matrix(rng, shape, kind, arch):
-    """Bits, their width and their values: small integers, so that sums are exact."""
+    """Returns a matrix as its bits, the width of an element and its values. The
+    values are small integers, so that dot products are exact."""
     fnuz = "fnuz" if arch == "gfx942" else ""
     kind = {"fp8": "e4m3" + fnuz, "bf8": "e5m2" + fnuz}.get(kind, kind)
     v = rng.integers(-4, 5, shape).astype(np.float64)
@@ -134,7 +141,9 @@ def check(device, function, arch, name, fmt, select, rng):
     scales = rng.integers(120, 134, (2, m, max(k // 32, 1)))
     if scaled:
         for which in range(2):
-            for lane in range(64):  # other bytes hold what must not be taken
+            # The bytes that the instruction does not select are random, so that a read of a wrong
+            # byte is found.
+            for lane in range(64):
                 words[lane, SCALE_AT + which] = int(rng.integers(0, 1 << 32)) & ~(255 << 8 * select[which]) & 0xFFFFFFFF
                 words[lane, SCALE_AT + which] |= int(scales[which, lane % m, lane // m]) << 8 * select[which]
     for b in range(blocks):

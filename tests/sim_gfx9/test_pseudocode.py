@@ -1,4 +1,5 @@
-"""Runs the tables' opcodes with random and extreme operands against AMD's pseudocode. usage: test_pseudocode.py ARCH"""
+"""Runs the tables' opcodes with random and extreme operands and compares with AMD's pseudocode.
+usage: test_pseudocode.py ARCH"""
 import ctypes
 import re
 import sys
@@ -10,11 +11,12 @@ import hip
 import pseudocode
 
 LANES, WORDS = 64, 16
-# Results that the pseudocode names but does not define, or that hardware only approximates: a relative bound.
+# Instructions whose results the pseudocode does not define, or which hardware only approximates,
+# with the relative error that is allowed.
 APPROXIMATE = {"v_exp_f32": 2e-7, "v_log_f32": 2e-7, "v_exp_f16": 1e-3, "v_log_f16": 1e-3, "v_rcp_f32": 2e-7, "v_rcp_iflag_f32": 2e-7, "v_rsq_f32": 2e-7,
                "v_sqrt_f32": 2e-7, "v_rcp_f64": 1e-8, "v_rsq_f64": 1e-8, "v_sqrt_f64": 1e-8, "v_rcp_f16": 1e-3, "v_rsq_f16": 1e-3, "v_sqrt_f16": 1e-3,
                "v_exp_legacy_f32": 2e-7, "v_log_legacy_f32": 2e-7}
-# Where the text is not what hardware does, and why we know.
+# Instructions whose pseudocode differs from the hardware, with the reason to think so.
 DISPUTED = {
     "v_fract_f16": "LLVM takes it for min(x - floor(x), the number below 1)", "v_fract_f32": "as v_fract_f16", "v_fract_f64": "as v_fract_f16",
     "v_rndne_f32": "floor(x + 0.5) in f32 is wrong above 2^23", "v_rndne_f64": "as v_rndne_f32", "v_rndne_f16": "as v_rndne_f32",
@@ -38,7 +40,8 @@ def read_pseudocode():
 
 
 def width(text, name):
-    """Registers of an operand, from the largest type that the text gives it."""
+    """Returns how many registers an operand takes, from the largest type that the pseudocode gives
+    it."""
     found = [int(m) for m in re.findall(name + r"(?:\[[^\]]*\])?\.[ufib](\d+)", text)] + [int(m) + 1 for m in re.findall(name + r"\[(\d+) :", text)]
     return 2 if any(w > 32 for w in found) else 1
 
@@ -52,7 +55,8 @@ def scalar(first, count):
 
 
 def result_bits(name, text):
-    """Of 16-bit results only the low half is compared: what happens to the other is not in the pseudocode."""
+    """Returns how many bits of the result to compare. Of a 16-bit result only the low half is
+    compared, because the pseudocode does not say what the high half becomes."""
     if name.startswith("v_cvt_scalef32_f16_") or name.startswith("v_cvt_sr_"):
         return 16
     sizes = [int(m) for m in re.findall(r"D0\.[ufib]+p?(\d+)", text)]
@@ -62,7 +66,8 @@ def result_bits(name, text):
 
 
 def forms(name, text):
-    """Ways to write the instruction: D is 8, the sources 10, 12 and 14."""
+    """Returns ways to write the instruction. D is register 8, and the sources are registers 10, 12
+    and 14."""
     make = scalar if name.startswith("s_") else register
     d = make(24 if name.startswith("s_") else 8, width(text, "D0"))
     base = 26 if name.startswith("s_") else 10
@@ -127,7 +132,8 @@ def values(rng, kind, size):
 
 
 def same(name, text, got, expect, bits):
-    """Whether two results of this many bits agree: NaN is NaN, approximations keep their bound."""
+    """Tells whether the low `bits` bits of two results agree. Any NaN equals any NaN, and an
+    approximation may differ by its bound."""
     mask = (1 << bits) - 1
     if (got ^ expect) & mask == 0:
         return True

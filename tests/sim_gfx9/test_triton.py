@@ -1,6 +1,7 @@
-"""Runs every Triton kernel of cases.py on the simulator and compares with NumPy. usage: test_triton.py ARCH FOLDER [NAME...]
+"""Runs every Triton kernel of cases.py on the simulator and compares its result with NumPy's.
+usage: test_triton.py ARCH FOLDER [NAME...]
 
-Seeds of the simulator's order come from BSMM_SIM_SEED."""
+$BSMM_SIM_SEED seeds the order in which the simulator runs waves."""
 import ctypes
 import json
 import pathlib
@@ -29,7 +30,8 @@ def run(device, case, folder):
         out = at if value is None else out
         buffers.append(at)
         args.append(at)
-    args += [ctypes.c_void_p(None), ctypes.c_void_p(None)]  # Triton's scratch
+    # Two null pointers for Triton's scratch memory.
+    args += [ctypes.c_void_p(None), ctypes.c_void_p(None)]
     try:
         device.launch(function, case.grid, (64 * info["warps"],), info["shared"], args)
         return device.download(out, case.out.copy())
@@ -40,7 +42,7 @@ def run(device, case, folder):
 
 
 def difference(case, got):
-    """None, or how the result is wrong."""
+    """Returns None, or how the result is wrong."""
     got = case.read(got) if hasattr(case, "read") else got
     expect = np.asarray(case.expect)
     got, expect = got.reshape(expect.shape), expect
