@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden files of the element codecs, answered by gfloat, ml_dtypes, numpy, torch and torchao.
+"""Writes the golden files of the element codecs, with answers from gfloat, ml_dtypes, numpy, torch
+and torchao.
 
     python -m venv VENV && VENV/bin/pip install -r requirements.txt
     VENV/bin/python make_elements.py
 
-Where several libraries answer the same question the script stops unless they agree; README.md
-lists where they do not, and whose answer is stored. The inputs are described in README.md too.
+Where several libraries encode the same input, the script stops unless they agree. README.md
+describes the inputs. It also lists the known differences, and whose answer is then stored.
 """
 from dataclasses import dataclass
 
@@ -20,13 +21,16 @@ from torchao.prototype.mx_formats.kernels import pack_uint4
 from store import Manifest
 
 RANDOM_COUNT = 1_000_000
-SEED = 0x62736D6D  # plus the format's row number
-NO_ANSWER = 0xFF  # stored where the input is NaN and the format has none; no such code exists
+# The seed of the random inputs. Each format adds the number of its row in FORMATS.
+SEED = 0x62736D6D
+# Stored as the code where the input is NaN and the format has no NaN. Such a format has no code
+# 0xFF.
+NO_ANSWER = 0xFF
 ALL_16_BITS = np.arange(1 << 16, dtype=np.uint16)
 
 
 def fnuz(name, precision, bias):
-    """gfloat has no fnuz formats of its own; these are the parameters of ml_dtypes."""
+    """Describes an fnuz format to gfloat, which has none, with the parameters of ml_dtypes."""
     return gfloat.FormatInfo(
         name, 8, precision, bias=bias, is_signed=True, domain=gfloat.Domain.Finite, has_nz=False,
         num_high_nans=0, has_subnormals=True, is_twos_complement=False)
@@ -34,7 +38,8 @@ def fnuz(name, precision, bias):
 
 @dataclass
 class Format:
-    """What each library calls the format; torch_mode: the mode of torch's cast, if it has one."""
+    """An element format and the name that each library has for it. torch_mode is the mode of
+    torch's cast, if torch has one."""
     name: str
     info: gfloat.FormatInfo
     np_type: type
@@ -53,7 +58,8 @@ class Format:
 
 
 def small(name, info, np_type, torchao_name):
-    """Formats with neither Inf nor NaN: every library saturates, there is no other mode."""
+    """Describes a format with neither Inf nor NaN. Every library saturates when it encodes to such
+    a format."""
     return Format(name, info, np_type, torchao_name=torchao_name, modes=("sat",))
 
 
@@ -92,7 +98,8 @@ def decode_answers(f):
 
 
 def decode(f):
-    """Values of all codes, as f32 (every value of every format is one); NaNs made canonical."""
+    """Decodes all codes of a format to f32, which holds every value of every format. NaNs are made
+    canonical."""
     answers = {k: np.where(np.isnan(v), np.float32("nan"), v) for k, v in decode_answers(f).items()}
     first = answers["gfloat"]
     for source, values in answers.items():
@@ -104,14 +111,17 @@ def decode(f):
 # ---- encoding ----
 
 def clip(f, x):
-    """Saturation for libraries that have none: to the ends first (NaN stays), then round."""
+    """Saturates for libraries that do not. Inputs are clamped to the format's range before they are
+    rounded, and NaN stays NaN."""
     low = f.info.smallest if f.name == "e8m0" else -f.info.max
     return np.clip(x, x.dtype.type(low), x.dtype.type(f.info.max))
 
 
 def gfloat_codes(f, x, mode):
     if f.name == "e8m0":
-        return None  # rounds ties to even where ml_dtypes and torch round up; see check_e8m0
+        # gfloat rounds ties of e8m0 to even, but ml_dtypes and torch round them up. check_e8m0
+        # compares the rest.
+        return None
     x = x.astype(np.float64)
     x = x if f.has_nan else np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf)
     rounded = gfloat.round_ndarray(f.info, x, gfloat.RoundMode.TiesToEven, mode == "sat")
@@ -120,7 +130,7 @@ def gfloat_codes(f, x, mode):
 
 def numpy_codes(f, x, mode):
     if x.dtype == np.float64 and f.info.k <= 16 and f.np_type is not np.float16:
-        return None  # ml_dtypes goes through f32 and rounds twice
+        return None  # ml_dtypes converts double to f32 first and so rounds twice.
     x = clip(f, x) if mode == "sat" else x
     with np.errstate(all="ignore"):
         return x.astype(f.np_type).view(f.codes.dtype)
@@ -145,14 +155,16 @@ ORACLES = {"gfloat": gfloat_codes, "ml_dtypes": numpy_codes, "torch": torch_code
 
 
 def comparable(f, source, x):
-    """The inputs on which a library is asked at all."""
+    """Tells for each input whether a library's answer is compared. Known differences between
+    libraries are left out."""
     if f.name == "e8m0" and source == "torch":
-        return ~(x <= 0)  # torch drops the sign and gives 0x00 for zero
+        return ~(x <= 0)  # torch drops the sign and encodes zero as 0x00.
     return f.has_nan | ~np.isnan(x)
 
 
 def encode(f, x, mode, values):
-    """The stored answer is the first library's; any two NaN codes count as equal."""
+    """Encodes the inputs with every library and returns the first library's codes. Any two NaN
+    codes count as equal."""
     answers = {}
     for source, oracle in ORACLES.items():
         codes = oracle(f, x, mode)
@@ -170,7 +182,8 @@ def encode(f, x, mode, values):
 
 
 def check_e8m0(f, x, codes):
-    """gfloat (ties to even in the exponent) must agree wherever no tie is near the low end."""
+    """Compares codes of e8m0 with gfloat's, except ties, which gfloat rounds to even, and values
+    near the ends of the range."""
     power, mantissa = x.view(np.uint32) >> 23, x.view(np.uint32) & 0x7FFFFF
     ask = (power >= 1) & (power < 254) & (mantissa != 0x400000)
     rounded = gfloat.round_ndarray(f.info, x[ask].astype(np.float64))
@@ -184,7 +197,8 @@ def field(value):
 
 
 def random_inputs(seed, low, high):
-    """README.md, "random". Sorted by bit pattern, so that the expected codes compress well."""
+    """Returns the random inputs that README.md describes. They are sorted by bit pattern, so that
+    the expected codes compress well."""
     with np.errstate(over="ignore"):
         z = np.uint64(seed) + np.arange(1, RANDOM_COUNT + 1, dtype=np.uint64) * np.uint64(
             0x9E3779B97F4A7C15)
@@ -199,8 +213,10 @@ def random_inputs(seed, low, high):
 
 
 def boundary_inputs(f, values):
-    """Every value and every midpoint, the first one past the end included, with the f32 below and
-    above; the ends of f32, Inf, and NaNs whose payload a truncation would lose; both signs."""
+    """Returns inputs at which rounding to the format may go wrong. They are every value, every
+    midpoint between neighbouring values, and the first of each beyond the largest value, with
+    the f32 below and above each; then the smallest and largest f32, Inf, and NaNs whose payload
+    a truncation would lose. Every input comes with both signs."""
     finite = np.unique(np.abs(values[np.isfinite(values)].astype(np.float64)))
     step = finite[-1] if f.name == "e8m0" else finite[-1] - finite[-2]
     nodes = np.concatenate([[0.0], finite, finite[-1:] + step])
@@ -215,13 +231,14 @@ def boundary_inputs(f, values):
 
 
 def neighbour_inputs(boundaries):
-    """The doubles just below and above each boundary: rounding through f32 gets these wrong."""
+    """Returns the doubles just below and just above each boundary. Code that rounds through f32
+    encodes these wrongly."""
     x = boundaries.astype(np.float64)
     return np.stack([np.nextafter(x, -np.inf), np.nextafter(x, np.inf)], axis=1).reshape(-1)
 
 
 def inputs_of(manifest, f, row, values):
-    """Name, description in the manifest, and array of each set of inputs."""
+    """Yields the name, the manifest's description and the array of each set of inputs."""
     yield "f16", "f16", ALL_16_BITS.view(np.float16).astype(np.float32)
     yield "bf16", "bf16", ALL_16_BITS.view(ml_dtypes.bfloat16).astype(np.float32)
     boundaries = boundary_inputs(f, values)
@@ -237,8 +254,8 @@ def inputs_of(manifest, f, row, values):
 # ---- packing ----
 
 def add_packing(manifest, f):
-    """Codes from the random generator; 4 bits: the even index in the low nibble, 6 bits: the least
-    significant bit first."""
+    """Adds a case that packs random codes. Of 4-bit codes the one with the even index takes the low
+    nibble. Codes of 6 bits are packed with the least significant bit first."""
     codes = random_inputs(SEED, 0, 254).view(np.uint32)[::997].astype(np.uint8)
     codes = (codes & np.uint8((1 << f.info.k) - 1))[: len(codes) // 4 * 4]
     bits = np.unpackbits(codes[:, None], axis=1, bitorder="little")[:, : f.info.k]
@@ -269,5 +286,6 @@ def main():
 
 
 if __name__ == "__main__":
-    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaNs and DBL_MAX are inputs
+    # The inputs include signalling NaNs and DBL_MAX.
+    with np.errstate(invalid="ignore", over="ignore"):
         main()

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden files of the scale layouts: what torchao and torch's pad, view and permute make of a
-matrix whose entries are all different, so that the file is the layout's map of offsets.
+"""Writes the golden files of the scale layouts.
+
+torchao, or torch's pad, view and permute, put a matrix of scales into each layout. The matrix's
+entries are all different, so that the file shows which scale lies at each offset.
 
     VENV/bin/python make_layouts.py        (VENV as for make_elements.py)
 
-Element `offset` of a file is 1 + r * cols + c of the scale that lies there, 0 where padding lies.
+Element `offset` of a file is 1 + r * cols + c if the scale of row r and column c lies at that
+offset, and 0 if padding lies there.
 """
 import torch
 from torch.nn.functional import pad
@@ -12,19 +15,20 @@ from torchao.prototype.mx_formats.utils import from_blocked, to_blocked
 
 from store import Manifest
 
-# Exact tiles, short rows, short columns, both, one scale, several tiles each way.
+# The shapes have whole tiles, a short last row of tiles, a short last column of tiles, both, a
+# single scale, and several tiles in each direction.
 SHAPES = [(1, 1), (7, 3), (8, 4), (32, 8), (33, 9), (5, 20), (128, 4), (128, 16), (129, 5),
           (200, 12), (256, 8), (300, 17)]
 
 
 def padded(x, rows, cols):
-    """Zeros below and to the right, up to multiples."""
+    """Pads a matrix with zeros below and to the right, up to multiples of rows and cols."""
     return pad(x, (0, -x.shape[1] % cols, 0, -x.shape[0] % rows))
 
 
 def nv_128x4(x):
-    """torchao's map, checked against the 5-D form (M/128, C/4, 32, 4, 4) of Triton's tutorials and
-    against torchao's own inverse."""
+    """Returns torchao's layout. It must equal the 5-D form (M/128, C/4, 32, 4, 4) of Triton's
+    tutorials, and torchao's own inverse must restore the matrix."""
     blocked = to_blocked(x)
     wide = padded(x, 128, 4)
     five = wide.reshape(wide.shape[0] // 128, 4, 32, wide.shape[1] // 4, 4).permute(0, 3, 2, 1, 4)
@@ -41,7 +45,8 @@ def nv_8x4(x):
 
 
 def cdna4_mfma16(x):
-    """Forward rule of Triton's block-scaled tutorial, checked by the inverse its kernel applies."""
+    """Applies the rule of Triton's tutorial on block-scaled GEMM. The inverse that the tutorial's
+    kernel applies must restore the matrix."""
     wide = padded(x, 32, 8)
     m, n = wide.shape
     out = wide.view(m // 32, 2, 16, n // 8, 2, 4, 1).permute(0, 3, 5, 2, 4, 1, 6).contiguous()
@@ -87,7 +92,7 @@ TILES = [(8, 4), (128, 8), (3, 5)]
 
 
 def variants(rows, cols):
-    """Layout name, parameters, and the function with the parameters bound."""
+    """Yields the name of each layout, its parameters, and the function with the parameters bound."""
     for name, rule in FIXED.items():
         yield name, {}, rule
     for tile in TILES:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates tests/golden/recipes/: what each project's quantizer makes of each input.
+"""Generates tests/golden/recipes/, the output of each project's quantizer on each input.
 
     python3 -m venv v && v/bin/pip install -r tests/golden/recipes/requirements.txt
     v/bin/python tests/golden/make_recipes.py
 
-manifest.tsv lists one case a line; the arrays lie in GROUP.bin.gz at the byte offsets given there
-(offsets count uncompressed bytes). RECIPES-NOTES.md says what each recipe computes."""
+manifest.tsv lists one case per line. The arrays lie in GROUP.bin.gz at the byte offsets that
+manifest.tsv gives (offsets count uncompressed bytes). RECIPES-NOTES.md says what each recipe
+computes."""
 import gzip
 import os
 import sys
@@ -37,7 +38,7 @@ class Blob:
 
 
 def entry(blob, group, case):
-    """One manifest line; the arrays go to the blob."""
+    """Returns one line of the manifest and appends the case's arrays to the blob."""
     data_at, data_bytes = blob.add(rc.pack(case.codes, case.elem))
     scales_at, scales_bytes = blob.add(case.scales)
     global_at = "-" if case.level2 is None else blob.add(np.float32(case.level2))[0]

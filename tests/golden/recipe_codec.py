@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element formats, packing and input types that the recipe goldens share. Everything is exact:
-values are held in float64 where a float32 operation order does not matter."""
+"""Element formats, packing and input types that all recipe golden files use. Everything is exact:
+values are held in float64 where the order of float32 operations does not matter."""
 import ml_dtypes
 import numpy as np
 
-# name: (exponent bits, mantissa bits, bias, largest magnitude code, emax of the largest value)
+# Maps an element format to (exponent bits, mantissa bits, exponent bias, code of the largest
+# magnitude, exponent of the largest value).
 ELEMENTS = {
     "e4m3": (4, 3, 7, 0x7E, 8),
     "e5m2": (5, 2, 15, 0x7B, 15),
@@ -17,7 +18,7 @@ INPUT_TYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
 
 
 def magnitudes(elem):
-    """Values of the nonnegative finite codes, by code."""
+    """Returns the values of the finite codes without sign, in the order of the codes."""
     _, m, bias, top, _ = ELEMENTS[elem]
     code = np.arange(top + 1)
     field, frac = code >> m, (code & ((1 << m) - 1)) / 2.0**m
@@ -37,12 +38,15 @@ def mantissa_bits(elem):
 
 
 def encode_nearest_even(x, elem):
-    """Saturating, the sign kept on zeros. NaN gives the largest code plus one (0x7F for e4m3);
-    callers mask it where the format has no NaN."""
+    """Rounds to the nearest code with ties to even. It saturates and keeps the sign of zero.
+
+    NaN gives the code after the largest one (0x7F for e4m3). Callers replace it where the format
+    has no NaN."""
     table = magnitudes(elem)
     middle = (table[:-1] + table[1:]) / 2
     a = np.abs(np.asarray(x, np.float64))
-    below = np.searchsorted(middle, a, side="left")  # a tie gives the lower code
+    # A tie gives the lower code here, and the next lines make it even.
+    below = np.searchsorted(middle, a, side="left")
     tie = np.isin(a, middle)
     code = below + (tie & (below % 2 == 1))
     code = np.where(np.isnan(a), len(table), code)
@@ -51,7 +55,8 @@ def encode_nearest_even(x, elem):
 
 
 def encode_ties_down(x, elem="e2m1"):
-    """Counts the midpoints strictly below |x|: ties go toward zero, NaN to 0. No sign."""
+    """Rounds |x| to the nearest code with ties toward zero, by counting the midpoints strictly
+    below |x|. NaN gives code 0, and the sign is dropped."""
     table = magnitudes(elem)
     middle = (table[:-1] + table[1:]) / 2
     a = np.nan_to_num(np.abs(np.asarray(x, np.float64)), nan=0.0, posinf=1e300)
@@ -71,13 +76,14 @@ def decode_e4m3(codes):
 
 
 def round_e4m3(x):
-    """float32 -> e4m3 codes, to nearest even, saturating at 448."""
+    """Converts float32 to e4m3 codes, rounding to nearest even and saturating at 448."""
     return encode_nearest_even(np.asarray(x, np.float32), "e4m3")
 
 
 def pack(codes, elem):
-    """Rows of codes -> packed bytes: 4 bits low nibble first, 6 bits least significant first, rows
-    padded with zero codes to whole bytes (4 bits) or to groups of three bytes (6 bits)."""
+    """Packs rows of codes into bytes. Of two 4-bit codes the first takes the low nibble. Codes of 6
+    bits are packed with the least significant bit first. Each row is padded with zero codes to
+    whole bytes (4 bits) or to whole groups of three bytes (6 bits)."""
     bits = BITS[elem]
     if bits == 8:
         return codes.astype(np.uint8)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which recipe meets which input: the groups of make_recipes.py, each a generator of cases.
-Where a project runs here, its output is compared with the rule block by block; a block may differ
-only for a reason named below, and then `prefer` says whose bytes are expected."""
+"""Says which recipe is tested on which inputs. Each group of make_recipes.py is a generator of
+cases.
+
+Where a project runs on this machine, its output is compared with the rule in recipe_rules.py, block
+by block. A block may differ only for a reason named here. The case then takes that block from the
+rule."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +34,7 @@ MX_FORMATS = {"mxfp8": "e4m3", "mxfp8_e5m2": "e5m2", "mxfp6_e2m3": "e2m3", "mxfp
 
 
 def padded(x, block):
-    """Short last blocks are filled with zeros, which no recipe's amax sees."""
+    """Fills a short last block of each row with zeros, which do not change any recipe's amax."""
     extra = -x.shape[1] % block
     return np.concatenate([x, np.zeros((x.shape[0], extra), x.dtype)], axis=1) if extra else x
 
@@ -47,9 +50,10 @@ def merge(real, rule, take_rule, block):
 
 
 def torchao_quirks(mode, x, real, rule):
-    """Blocks where to_mx leaves its own rule, because its float arithmetic does:
-    byte 0: FLOOR, CEIL and EVEN divide by 2^-126, RCEIL multiplies by 1;
-    RCEIL: ceil(log2f(q)) is one too small where q is a few ulp above a power of two."""
+    """Marks blocks where torchao's to_mx differs from its own rule because of its float arithmetic.
+
+    It does so for byte 0: FLOOR, CEIL and EVEN divide by 2^-126, and RCEIL multiplies by 1. It also
+    does so in RCEIL, where ceil(log2f(q)) is one too small if q is a few ulp above a power of two."""
     amax = rules.block_amax(np.asarray(x, np.float32), 32)
     byte0 = (real[1] == 0) & (rule[1] == 0) & (amax > 0)
     log2 = (real[1].astype(int) + 1 == rule[1]) if mode == "rceil" else np.zeros_like(byte0)
@@ -71,7 +75,7 @@ def mx_torchao(mode, x, elem):
 
 
 def checked(project, rule, source):
-    """The project's bytes, which the rule must reproduce."""
+    """Returns a producer of the project's bytes, which the rule must reproduce."""
 
     def produce(x, elem):
         real = project(x, elem)
@@ -95,10 +99,12 @@ def standard(mode):
 
 PLAIN = {"normal", "wide", "wide_f16", "scale_table", "boundary", "ties", "zeros", "short"}
 ALL = PLAIN | {"tiny", "huge", "inf", "nan"}
-# compressed-tensors computes in the input's type: in f16 a scale or a ratio may leave its range.
+# compressed-tensors computes in the input's type. In f16 a scale or a ratio may overflow or
+# underflow, so these cases leave out such inputs.
 IN_F16_RANGE = PLAIN - {"wide_f16", "scale_table", "zeros"} | {f"{c}:{t}" for c in ("scale_table", "zeros") for t in ("f32", "bf16")}
-# recipe, formats, cases (CASE or CASE:TYPE), producer. Cases left out are undefined behaviour in
-# the project (casts of negative or non-finite floats to uint8) or overflow its arithmetic.
+# Each row is (recipe, formats, cases, producer). A case is CASE or CASE:TYPE. A case is left out
+# where the project's behaviour is undefined (a cast of a negative or non-finite float to uint8), or
+# where its arithmetic overflows.
 MX_RECIPES = [
     ("ocp", MX_FORMATS, ALL, standard("ocp")),
     ("rceil", MX_FORMATS, ALL, standard("rceil")),
@@ -120,7 +126,8 @@ MX_RECIPES = [
 ]
 
 
-# A file of its own: it needs none of the projects, and TransformerEngine quantizes on GPUs alone.
+# TransformerEngine's recipe has a file of its own. It needs none of the projects, because
+# TransformerEngine quantizes only on GPUs, and the rule stands for it.
 TE_RECIPES = [
     ("te", MX_FORMATS, PLAIN | {"tiny"}, by_rule(rules.mx_te, "TransformerEngine d0067d0 ptx.cuh exp2f_rcp")),
 ]
@@ -145,13 +152,13 @@ def mx_cases(recipes=MX_RECIPES):
 
 NV_ALL = {name for name, _, _ in inputs.nvfp4_cases()}
 NV_FINITE = NV_ALL - {"inf", "nan"}
-# A tensor amax of 0, Inf or NaN, or so small that its scale's reciprocal overflows, makes these
-# projects answer with NaN everywhere; such inputs are left out.
+# A tensor whose amax is 0, Inf or NaN makes these projects answer NaN everywhere, and so does an
+# amax so small that the reciprocal of its scale overflows. Such inputs are left out.
 NV_SANE = NV_FINITE - {"all_zero", "subnormal"}
 
 
 def nv_project(project, rule, source, pad=16):
-    """Compared with the rule where no scale is NaN."""
+    """Returns a producer of the project's bytes, compared with the rule wherever no scale is NaN."""
 
     def produce(x, dtype):
         wide = padded(x, pad)
@@ -179,7 +186,7 @@ def compressed_rule(x, dtype):
     return rules.nvfp4_compressed_tensors(x, dtype=dtype)
 
 
-# recipe, options, cases, producer
+# Each row is (recipe, options, cases, producer).
 NVFP4_RECIPES = [
     ("torchao", "-", NV_SANE,
      nv_project(projects.torchao_nvfp4, no_dtype(rules.nvfp4_torchao), f"{projects.TORCHAO} nvfp4_quantize")),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input matrices of the recipe goldens: name -> float32 matrix. Blocks run along columns."""
+"""Input matrices of the recipe golden files. The functions yield the name and the float32 matrix of
+each. Blocks run along columns."""
 import numpy as np
 
 import recipe_codec as rc
@@ -16,7 +17,8 @@ def down(x):
 
 
 def block_with_amax(rng, amax, n):
-    """Random values of |x| <= amax, amax itself at a random place with a random sign."""
+    """Returns random values with |x| <= amax. One element at a random position is amax with a
+    random sign."""
     amax = np.float32(amax)
     x = (rng.uniform(-1, 1, n) ** 3).astype(np.float32) * amax
     x[rng.integers(n)] = amax * np.float32(rng.choice([-1, 1]))
@@ -31,7 +33,7 @@ def rows_of(blocks, blocks_per_row):
 
 
 def normal(rng, rows=16, cols=256):
-    """Weights as they come: normal, with a few outlier channels."""
+    """Returns a matrix like real weights: normally distributed, with a few outlier channels."""
     x = rng.standard_normal((rows, cols))
     x[:, rng.choice(cols, cols // 32, replace=False)] *= 30
     x[rng.choice(rows, 2, replace=False)] *= 8
@@ -39,7 +41,9 @@ def normal(rng, rows=16, cols=256):
 
 
 def wide(rng, low, high, block, rows=16, cols=256):
-    """Half of the rows log-uniform element by element, half block by block."""
+    """Returns values with exponents from low to high. In the first half of the rows
+    each element has a random exponent of its own. In the second half each block has a random
+    exponent, and no element of the block lies above it."""
     e = rng.uniform(low, high, (rows, cols))
     level = np.repeat(rng.uniform(low, high, (rows // 2, cols // block)), block, axis=1)
     e[rows // 2 :] = np.minimum(level - rng.exponential(2, level.shape), high)
@@ -47,15 +51,17 @@ def wide(rng, low, high, block, rows=16, cols=256):
 
 
 def mx_table(rng, block=32):
-    """The block maxima of the published comparison of scale rules."""
+    """Returns blocks with the maxima that a published comparison of scale rules uses."""
     values = [448, 449, 500, 1, 7.5, 3, 3.5, 6, 6.5, 7, 28, 57344, 30, 60000, 0.1, 464]
     return rows_of([block_with_amax(rng, v, block) for v in values], 4)
 
 
 def mx_boundary(rng, elem, block=32):
-    """amax at each threshold of each rule, its two neighbours, at several powers of two.
-    bits 0x437FFFFF (just below 256) is where floor(log2f(x)) is not the exponent field; the
-    neighbours above a power of two are where ceil(log2f(x)) is not either."""
+    """Returns blocks whose amax is a threshold of a scale rule or one of its two float32
+    neighbours, at several powers of two.
+
+    For bits 0x437FFFFF (just below 256), floor(log2f(x)) is not the exponent field. Just above a
+    power of two, ceil(log2f(x)) is not the exponent field plus one."""
     top = rc.max_value(elem)
     m = top / 2.0 ** rc.emax(elem)
     thresholds = [1.0, m, 1.75, 1.875, 1.9375, 1.5, 1.25]
@@ -69,8 +75,8 @@ def mx_boundary(rng, elem, block=32):
 
 
 def element_ties(elem, block=32):
-    """Every midpoint between neighbouring codes, its float32 neighbours, both signs, in blocks
-    whose first element pins the scale to 1 (and, in the second half, to 2^-5)."""
+    """Returns every midpoint between neighbouring codes and its float32 neighbours, with both
+    signs. The first element of each block fixes the scale at 1, and in the second half at 2^-5."""
     table = rc.magnitudes(elem)
     middle = ((table[:-1] + table[1:]) / 2).astype(np.float32)
     values = np.concatenate([middle, [up(v) for v in middle], [down(v) for v in middle], table])
@@ -83,7 +89,8 @@ def element_ties(elem, block=32):
 
 
 def zeros(block=32):
-    """All +0; all -0; -0 among values; values so small that they round to -0 and +0."""
+    """Returns blocks of +0, blocks of -0, blocks with -0 among other values, and values so small
+    that they round to -0 and +0."""
     z = np.zeros(block, np.float32)
     some = np.linspace(-3, 3, block).astype(np.float32)
     some[3], some[7] = -0.0, 0.0
@@ -93,8 +100,8 @@ def zeros(block=32):
 
 
 def tiny(rng, elem, block=32):
-    """Block maxima around the smallest scale: subnormal, 2^-127 and the powers where byte 0 meets
-    byte 1 for this element."""
+    """Returns blocks with maxima around the smallest scale: subnormal ones, 2^-127, and the powers
+    of two where the scale changes from byte 0 to byte 1 for this element format."""
     e0 = rc.emax(elem)
     values = [2.0**-149, 3 * 2.0**-149, 2.0**-140, 2.0**-128, 2.0**-127, up(2.0**-127), 2.0**-126]
     for k in range(e0 - 129, e0 - 123):
@@ -105,7 +112,7 @@ def tiny(rng, elem, block=32):
 
 
 def huge(rng, block=32):
-    """Block maxima near the top of float32."""
+    """Returns blocks with maxima near the largest float32."""
     top = np.finfo(np.float32).max
     values = [top, down(top), 2.0**127, down(2.0**127), up(2.0**127), 1.75 * 2.0**127]
     values += [1.9 * 2.0**126, 2.0**120, 1.25 * 2.0**125, 3e38]
@@ -121,7 +128,8 @@ def inf(rng, block=32):
 
 
 def nan(rng, block=32):
-    """One NaN among values, NaN among zeros; untouched neighbours."""
+    """Returns blocks with one NaN among other values, only NaN, or one NaN among zeros, beside
+    blocks without NaN."""
     blocks = [block_with_amax(rng, 3.0, block) for _ in range(6)]
     blocks[1][6] = NAN
     blocks[2][:] = NAN
@@ -131,12 +139,12 @@ def nan(rng, block=32):
 
 
 def short(rng, cols):
-    """The last block of each row is short."""
+    """Returns a matrix whose rows end in a short block."""
     return rng.standard_normal((5, cols)).astype(np.float32) * np.float32(3)
 
 
 def mx_cases(elem):
-    """(case, f32 matrix, input types)"""
+    """Yields (case, float32 matrix, input types) for the MX recipes."""
     rng = np.random.default_rng(20250917)
     every = ("f32", "bf16", "f16")
     yield "normal", normal(rng), every
@@ -154,29 +162,33 @@ def mx_cases(elem):
 
 
 def pinned(rng, amax_t, amaxes, block, per_row=4):
-    """Blocks of the given maxima after one that pins the tensor's."""
+    """Returns blocks with the given maxima, after a first block with the maximum of the whole
+    tensor."""
     return rows_of([block_with_amax(rng, a, block) for a in [amax_t, *amaxes]], per_row)
 
 
 def nvfp4_gap(rng, amax_t, amax):
-    """A pair of tensor and block maxima on which two recipes round the block scale differently."""
+    """Returns a pair of tensor and block maxima for which two recipes round the block scale
+    differently."""
     return pinned(rng, amax_t, [amax] * 3, 16)
 
 
 def nvfp4_scales(rng, low, high):
-    """1024 blocks whose maxima sweep e4m3 and beyond both of its ends."""
+    """Returns 1024 blocks whose maxima cover the range of e4m3 and go beyond both of its ends."""
     amax = 2.0 ** rng.uniform(low, high, 1024)
     return rows_of([block_with_amax(rng, a, 16) for a in amax], 32)
 
 
 def nvfp4_ue4m3(rng):
-    """amax / 6 at values where a round-half-up scale with an early cut differs from RNE."""
+    """Returns blocks whose amax / 6 is rounded differently by ggml's ue4m3, which rounds half up
+    and saturates early, and by rounding to nearest even."""
     values = [250, 300, 1.0625, 0.0156, 240, 248, 256, 257, 448, 449, 500, 2.0**-10, 2.0**-9, 0.001, 0.0146]
     return rows_of([block_with_amax(rng, 6 * v, 16) for v in values], 4)
 
 
 def nvfp4_ties(pin):
-    """Element midpoints in blocks of maximum 6, the tensor's pinned so that no scale divides."""
+    """Returns blocks with maximum 6 that hold midpoints of element codes. The tensor's maximum is
+    chosen so that dividing by the scales is exact."""
     x = element_ties("e2m1", 16)
     half = x[: x.shape[0] // 2].copy()
     half[:, ::16] = 6
@@ -209,7 +221,7 @@ def nvfp4_cases():
 
 
 def fp8_gap(rng, amax, x):
-    """An element on which x / s, x * (1 / s) and x * (448 / amax) round differently."""
+    """Returns an element on which x / s, x * (1 / s) and x * (448 / amax) round differently."""
     m = np.tile(block_with_amax(rng, amax, 128), (4, 2))
     m[:, 3:40] = x
     m[:, 41] = -x
@@ -217,7 +229,8 @@ def fp8_gap(rng, amax, x):
 
 
 def fp8_amaxes(rng):
-    """Group maxima at the clamp, at powers of two times 448, next to them, and everywhere."""
+    """Returns groups of 128 elements whose maxima lie at the clamp, at 448 times a power of two,
+    next to both, and at random."""
     fixed = [1e-4, up(1e-4), down(1e-4), 1e-5, 0, 2.0**-126, 2.0**-149, 448, 449, 447, up(448), down(448)]
     fixed += [448 * 2.0**k for k in (-22, -21, -3, 4)] + [up(448 * 2.0**8), down(448 * 2.0**8)]
     fixed += [448 * 2.0**9 * (1 + j * 2.0**-23) for j in range(1, 6)] + [1e-37, 1e30, 3.4e38]

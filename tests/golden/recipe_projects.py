@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The projects themselves, as installed from PyPI: (x, elem, ...) -> (codes, scales, global).
-x is a torch tensor in the input's own type; codes come one per element."""
+"""Calls the projects' own quantizers, as installed from PyPI. Each function maps (x, elem, ...) to
+(codes, scales, global).
+
+x is a torch tensor in the type of the input. The codes come one per element."""
 import ctypes
 import glob
 import importlib.metadata
@@ -49,7 +51,7 @@ TORCHAO_MODES = {"ocp": "FLOOR", "rceil": "RCEIL", "ceil": "CEIL", "even": "EVEN
 
 
 def tensor(x):
-    """A numpy matrix of any input type -> torch, bit for bit."""
+    """Converts a numpy matrix of any input type to torch, bit for bit."""
     if x.dtype == np.float32 or x.dtype == np.float16:
         return torch.from_numpy(x.copy())
     return torch.from_numpy(x.view(np.int16).copy()).view(torch.bfloat16)
@@ -60,7 +62,8 @@ def bytes_of(t):
 
 
 def torchao_mx(mode, x, elem):
-    """to_mx takes f32 and bf16; f16 is upcast, which is exact."""
+    """Calls torchao's to_mx, which takes f32 and bf16. An f16 input is converted to f32, which is
+    exact."""
     t = tensor(x)
     t = t.float() if t.dtype == torch.float16 else t
     scale, data = to_mx(t, TORCHAO_ELEMENTS[elem], 32, ScaleCalculationMode[TORCHAO_MODES[mode]])
@@ -84,7 +87,8 @@ def group_extrema(t, block):
 
 
 def compressed_tensors_mx(x, elem):
-    """As llm-compressor drives it: the extrema in the weight's own type, then the compressor."""
+    """Quantizes as llm-compressor calls the package: extrema in the weight's own type, then the
+    compressor."""
     bits = rc.BITS[elem]
     args = QuantizationArgs(num_bits=bits, type="float", strategy="group", group_size=32, symmetric=True,
                             scale_dtype=torch.uint8, zp_dtype=torch.uint8)
@@ -101,7 +105,7 @@ def compressed_tensors_mx(x, elem):
 
 
 def find_ggml():
-    """libggml-base of the pywhispercpp wheel: ggml's C quantizers, unchanged."""
+    """Loads libggml-base from the wheel of pywhispercpp. It holds ggml's C quantizers, unchanged."""
     for folder in site.getsitepackages():
         for path in glob.glob(os.path.join(folder, "pywhispercpp.libs", "libggml-base*.so*")):
             return ctypes.CDLL(path)
@@ -123,7 +127,8 @@ def ggml_row(function, x, block, block_bytes):
 
 
 def split_halves(qs):
-    """ggml's nibbles: low ones are the first half of a block, high ones the second."""
+    """Splits ggml's bytes into codes: the low nibbles are the first half of a block, the high
+    nibbles the second half."""
     return np.concatenate([qs & 15, qs >> 4], axis=-1)
 
 
@@ -133,7 +138,8 @@ def ggml_mxfp4(x, elem="e2m1"):
 
 
 def ggml_nvfp4(x, elem="e2m1"):
-    """Super-blocks of 64: four scales, then four sub-blocks of 16 with split halves."""
+    """Calls ggml's quantizer to NVFP4. It stores super-blocks of 64 elements: four scales, then
+    four sub-blocks of 16 codes, each with its halves in the low and high nibbles."""
     raw = ggml_row("quantize_row_nvfp4_ref", x, 64, 36)
     codes = split_halves(raw[:, 4:].reshape(-1, 8))
     return codes.reshape(x.shape), raw[:, :4].reshape(x.shape[0], -1), None
@@ -154,7 +160,8 @@ def modelopt_nvfp4(x, elem="e2m1"):
 
 
 def compressed_tensors_nvfp4(x, elem="e2m1"):
-    """As llm-compressor drives it: extrema in the weight's own type, then the compressor."""
+    """Quantizes to NVFP4 as llm-compressor calls the package: extrema in the weight's own type,
+    then the compressor."""
     args = QuantizationArgs(num_bits=4, type="float", strategy="tensor_group", group_size=16, symmetric=True,
                             scale_dtype=torch.float8_e4m3fn, zp_dtype=torch.float8_e4m3fn)
     t = tensor(x)
@@ -168,7 +175,8 @@ def compressed_tensors_nvfp4(x, elem="e2m1"):
 
 
 def quark_mx(x, elem):
-    """Quark's export path. Importing it compiles its kernels on first use."""
+    """Quantizes by the code path that Quark exports with. Importing Quark compiles its kernels at
+    first use."""
     from quark.torch.kernel.hw_emulation.hw_emulation_interface import scaled_real_quantize_impl
     from quark.torch.quantization.utils import even_round
     from quark.torch.utils.numerics import to_e8m0_uint8

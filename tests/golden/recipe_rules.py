@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes written out as short rules in float32 arithmetic. They are compared with the real
-projects where those run on a CPU (make_recipes.py), and are the expected bytes where they do not:
-TransformerEngine d0067d0, DeepGEMM 54e2261, DeepSeek-V3 9b4e978.
+"""Quantization recipes written as short rules in float32 arithmetic. make_recipes.py compares them
+with the real projects where those run on a CPU. Where they do not run, the rules give the
+expected bytes: TransformerEngine d0067d0, DeepGEMM 54e2261, DeepSeek-V3 9b4e978.
 
-A rule takes (x, elem, block): x float32 (rows, cols), cols a multiple of the block. It gives
-(codes, scales, global or None), codes one per element."""
+A rule takes (x, elem, block): x is float32 (rows, cols), and cols is a multiple of the block. It
+returns (codes, scales, global or None), with one code per element."""
 import numpy as np
 
 import recipe_codec as rc
@@ -33,7 +33,8 @@ def exponent_field(x):
 
 
 def scale_floor(amax, elem):
-    """MX v1.0 section 6.3: X = largest power of two <= amax, over 2^emax."""
+    """Returns the scale byte of section 6.3 of MX v1.0: the largest power of two <= amax, divided
+    by 2^emax."""
     return np.clip(exponent_field(amax) - rc.emax(elem), 0, 254)
 
 
@@ -43,14 +44,16 @@ def scale_ceil(amax, elem):
 
 
 def scale_even(amax, elem, mbits=None):
-    """Rounds the significand of amax to the element's precision first."""
+    """Returns the scale byte of amax after the significand of amax is rounded to the element's
+    precision."""
     mbits = rc.mantissa_bits(elem) if mbits is None else mbits
     rounded = (bits(amax) + (1 << (22 - mbits))) >> 23
     return np.clip(rounded - rc.emax(elem), 0, 254)
 
 
 def ceil_pow2_byte(x):
-    """cvt.rp.satfinite.ue8m0x2.f32: the power of two at or above x; 2^-127 and less give 0."""
+    """Computes cvt.rp.satfinite.ue8m0x2.f32: the byte of the smallest power of two >= x. 2^-127 and
+    less give 0."""
     b = bits(x)
     field, frac = b >> 23, b & 0x7FFFFF
     up = (frac > 0) & (field != 0xFE) & ~((field == 0) & (frac <= 0x400000))
@@ -67,7 +70,8 @@ MX_SCALES = {"ocp": scale_floor, "ceil": scale_ceil, "even": scale_even, "rceil"
 
 
 def mx(rule, x, elem, block=32):
-    """element = RNE(x / 2^(byte - 127)), saturating, in exact arithmetic."""
+    """Quantizes to MX in exact arithmetic: each element is x / 2^(byte - 127), rounded to nearest
+    even and saturated."""
     amax = block_amax(x, block)
     scales = MX_SCALES[rule](amax, elem)
     scales = np.where(np.isnan(amax), 255, scales).astype(np.uint8)
@@ -76,8 +80,10 @@ def mx(rule, x, elem, block=32):
 
 
 def mx_te(x, elem, block=32):
-    """rceil, but exp2f_rcp gives 1 under byte 0: those elements are not scaled. Under byte 254 it
-    gives 0 instead of 2^-127, which is not looked at."""
+    """Quantizes as TransformerEngine does. The scale rule is rceil, but under scale byte 0
+    exp2f_rcp gives 1, so that those elements are not scaled.
+
+    Under byte 254 exp2f_rcp gives 0 instead of 2^-127. No case covers that."""
     amax = block_amax(x, block)
     scales = np.where(np.isnan(amax), 255, scale_rceil(amax, elem)).astype(np.uint8)
     exponent = np.where(scales == 0, 0, scales.astype(np.float64) - 127)
@@ -86,7 +92,7 @@ def mx_te(x, elem, block=32):
 
 
 def floor_log2f(x):
-    """floorf(log2f(x)) with log2f rounded to float: just below 2^k it gives k."""
+    """Computes floorf(log2f(x)) with log2f rounded to float. Just below 2^k it gives k."""
     with np.errstate(divide="ignore"):
         return np.floor(np.log2(np.asarray(x, np.float64)).astype(F32))
 
@@ -103,8 +109,9 @@ def ties_down_signed(ratio, drop_zero_sign=True):
 
 
 def ggml_mxfp4(x, elem="e2m1", block=32):
-    """quantize_row_mxfp4_ref: log2f floor, nearest by strict < in code order (ties toward zero,
-    zero has no sign)."""
+    """Quantizes as ggml's quantize_row_mxfp4_ref. The scale uses the floor of log2f. The nearest
+    code is searched with a strict < in the order of the codes, so that ties go toward zero and
+    zero has no sign."""
     amax = block_amax_skipping_nan(x, block)
     byte = np.where(amax > 0, floor_log2f(amax) - 2 + 127, 0).astype(np.uint8)
     ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** (byte.astype(np.float64) - 127)[..., None]
@@ -112,8 +119,9 @@ def ggml_mxfp4(x, elem="e2m1", block=32):
 
 
 def modelopt_mxfp4(x, elem="e2m1", block=32):
-    """MXFP4QTensor.quantize: ceil(log2f(amax / 6)) >= -127, ties toward zero, and the sign rule
-    (2 - sign) // 2, which gives +0 and -0 the code 0x8."""
+    """Quantizes as modelopt's MXFP4QTensor.quantize. The exponent is ceil(log2f(amax / 6)), at
+    least -127, and ties go toward zero. Its sign rule (2 - sign) // 2 gives +0 and -0 the code
+    0x8."""
     amax = block_amax(x, block)
     exp = np.maximum(ceil_log2f(amax / F32(6)), -127)
     ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** exp.astype(np.float64)[..., None]
@@ -122,7 +130,8 @@ def modelopt_mxfp4(x, elem="e2m1", block=32):
 
 
 def modelopt_mxfp8(x, elem="e4m3", block=32):
-    """MXFP8QTensor: ceil(log2f(amax / 448)), clamped to -127..127."""
+    """Quantizes as modelopt's MXFP8QTensor. The exponent is ceil(log2f(amax / 448)), clamped to
+    -127..127."""
     amax = block_amax(x, block)
     exp = np.clip(ceil_log2f(amax / F32(448)), -127, 127)
     ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** exp.astype(np.float64)[..., None]
@@ -130,8 +139,9 @@ def modelopt_mxfp8(x, elem="e4m3", block=32):
 
 
 def compressed_tensors_mx(x, elem, block=32):
-    """generate_mx_scales: even rounding of amax with the mantissa of FP4, also for FP8; elements by
-    nearest even; FP4 keeps the sign of what rounds to zero but not that of -0."""
+    """Quantizes as compressed-tensors' generate_mx_scales. amax is rounded to even with the
+    mantissa of FP4, also for FP8. Elements are rounded to nearest even. In FP4 a value that
+    rounds to zero keeps its sign, but -0 does not."""
     byte = scale_even(block_amax(x, block), elem, 1).astype(np.uint8)
     ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** (byte.astype(np.float64) - 127)[..., None]
     if elem == "e2m1":
@@ -140,7 +150,8 @@ def compressed_tensors_mx(x, elem, block=32):
 
 
 def deepgemm_scale(amax, top, pow2):
-    """amax clamped to 1e-4, divided by the element's maximum; pow2: ceil_to_ue8m0, 1..254."""
+    """Computes DeepGEMM's scale: amax, at least 1e-4, divided by the element's maximum. With pow2
+    the scale is rounded up to a power of two (ceil_to_ue8m0) with a byte of 1..254."""
     sf = np.maximum(amax, F32(1e-4)) / F32(top)
     if not pow2:
         return sf.astype(F32)
@@ -149,15 +160,17 @@ def deepgemm_scale(amax, top, pow2):
 
 
 def deepgemm_mxfp4(x, elem="e2m1", block=32):
-    """per_token_cast_to_fp4(use_ue8m0=True, gran_k=32): x * (1 / sf), ties toward zero."""
+    """Quantizes as per_token_cast_to_fp4(use_ue8m0=True, gran_k=32) of DeepGEMM: x * (1 / sf), with
+    ties toward zero."""
     sf = deepgemm_scale(block_amax(x, block), 6.0, True)
     ratio = blocks_of(x, block) * (F32(1) / sf)[..., None]
     return ties_down_signed(ratio).reshape(x.shape), exponent_field(sf).astype(np.uint8), None
 
 
 def quark_mx(x, elem, block=32):
-    """even_round, scaled_real_quantize, Pack_fp4 / Pack_fp6, to_e8m0_uint8: divides by 2^-127 where
-    it then stores byte 1, gives 254 where amax rounds to Inf, and has no negative zero."""
+    """Quantizes as Quark's even_round, scaled_real_quantize, Pack_fp4 or Pack_fp6, and
+    to_e8m0_uint8. They divide by 2^-127 where they then store byte 1. They give byte 254 where
+    amax rounds to Inf, and never give a negative zero."""
     amax = block_amax(x, block)
     rounded = (bits(amax) + (1 << (22 - rc.mantissa_bits(elem)))) >> 23
     byte = np.where(rounded == 255, 254, np.clip(rounded - rc.emax(elem), 0, 254))
@@ -167,7 +180,8 @@ def quark_mx(x, elem, block=32):
     return codes, np.maximum(byte, 1).astype(np.uint8), None
 
 
-# NVFP4: block 16, e4m3 block scales. Every line below is one float32 operation.
+# NVFP4 recipes: blocks of 16 elements with e4m3 scales. Every line of the following functions is
+# one float32 operation.
 
 EPS = F32(2.0**-6)
 LOW = F32(2.0**-9)
@@ -175,13 +189,14 @@ FLT_MAX = np.finfo(F32).max
 
 
 def e2m1_codes(y, signed_zero):
-    """signed_zero False: -0 gives 0x0, a negative value that rounds to zero still 0x8."""
+    """Rounds to e2m1. Without signed_zero, -0 gives 0x0, but a negative value that rounds to zero
+    still gives 0x8."""
     y = y if signed_zero else np.where(y == 0, F32(0), y)
     return rc.encode_nearest_even(y, "e2m1")
 
 
 def f8(x):
-    """An e4m3 scale: its code and its value in f32."""
+    """Rounds a block scale to e4m3 and returns its code and its value in f32."""
     code = rc.round_e4m3(x)
     return code, rc.decode_e4m3(code).astype(F32)
 
@@ -207,8 +222,8 @@ def nvfp4_torchao_one_level(x, elem="e2m1", block=16):
 
 @np.errstate(all="ignore")
 def nvfp4_te(x, elem="e2m1", block=16):
-    """compute_global_encode_scaling_factor_FP4 and NVFP4QuantizerRef; the tensor's decode scale is
-    1 / S_enc."""
+    """Quantizes as TransformerEngine's compute_global_encode_scaling_factor_FP4 and
+    NVFP4QuantizerRef. The tensor's decode scale is 1 / S_enc."""
     amax_t = np.abs(x).max()
     s_enc = min(F32(2688) / amax_t, FLT_MAX) if amax_t != 0 and not np.isinf(amax_t) else F32(1)
     s_dec = F32(1) / s_enc
@@ -229,8 +244,9 @@ def nvfp4_modelopt(x, elem="e2m1", block=16):
 
 @np.errstate(all="ignore")
 def nvfp4_compressed_tensors(x, elem="e2m1", block=16, dtype="f32"):
-    """1 / amax_t, that times 2688 (torch divides a number by a tensor so) and amax / 6 are each rounded
-    to the input's type; the rest is f32."""
+    """Quantizes to NVFP4 as compressed-tensors. 1 / amax_t, its product with 2688 (torch divides a
+    number by a tensor in these two steps), and amax / 6 are each rounded to the input's type.
+    The rest is computed in f32."""
     as_input = lambda v: rc.to_input(v, dtype).astype(F32)
     tiny = {"f32": 2.0**-126, "bf16": 2.0**-126, "f16": 2.0**-14}[dtype]
     g = as_input(as_input(F32(1) / max(np.abs(x).max(), F32(tiny))) * F32(2688))
@@ -242,8 +258,8 @@ def nvfp4_compressed_tensors(x, elem="e2m1", block=16, dtype="f32"):
 
 
 def ggml_ue4m3(x):
-    """ggml_fp32_to_ue4m3: round half up; below 2^-6 man = (int)(x * 512 + 0.5), at most 7; 256 and
-    what rounds to it give 448."""
+    """Computes ggml_fp32_to_ue4m3, which rounds half up. Below 2^-6 the mantissa is
+    (int)(x * 512 + 0.5), at most 7. 256 and values that round to it give 448."""
     x = np.minimum(x, F32(448)).astype(F32)
     b = bits(x)
     exp = (b >> 23) - 127 + 7
@@ -255,7 +271,8 @@ def ggml_ue4m3(x):
 
 
 def ggml_nvfp4(x, elem="e2m1", block=16):
-    """quantize_row_nvfp4_ref: amax / 6, nearest by strict < (a zero scale leaves code 0)."""
+    """Quantizes as ggml's quantize_row_nvfp4_ref. The scale is amax / 6, and the nearest code is
+    found by a strict <. A scale of zero leaves code 0."""
     code = ggml_ue4m3(block_amax_skipping_nan(x, block) / F32(6))
     value = rc.decode_e4m3(code)
     with np.errstate(all="ignore"):
@@ -263,7 +280,8 @@ def ggml_nvfp4(x, elem="e2m1", block=16):
     return ties_down_signed(ratio).reshape(x.shape), code, None
 
 
-# FP8 groups 1x128 and blocks 128x128, f32 scales. x is padded with zeros to whole blocks.
+# FP8 recipes with f32 scales for groups of 1 x 128 or blocks of 128 x 128 elements. x is padded
+# with zeros to whole blocks.
 
 
 def tiles(x, rows, cols=128):
@@ -282,7 +300,8 @@ def spread(scale):
 
 @np.errstate(all="ignore")
 def fp8_deepseek(x, amax, pow2):
-    """kernel.py act_quant_kernel: s = max(amax, 1e-4) / 448, x / s; ue8m0: exp2(ceil(log2(s)))."""
+    """Computes act_quant_kernel of DeepSeek's kernel.py: s = max(amax, 1e-4) / 448, and elements
+    x / s. With pow2, s becomes exp2(ceil(log2(s)))."""
     s = (np.maximum(amax, F32(1e-4)) / F32(448)).astype(F32)
     s = np.exp2(ceil_log2f(s).astype(np.float64)).astype(F32) if pow2 else s
     return x / spread(s), s
@@ -290,15 +309,17 @@ def fp8_deepseek(x, amax, pow2):
 
 @np.errstate(all="ignore")
 def fp8_deepgemm(x, amax, pow2):
-    """utils/math.py per_token_cast_to_fp8 and per_block_cast_to_fp8: x * (1 / sf)."""
+    """Computes per_token_cast_to_fp8 and per_block_cast_to_fp8 of DeepGEMM's utils/math.py:
+    x * (1 / sf)."""
     sf = deepgemm_scale(amax, 448.0, pow2)
     return x * spread(F32(1) / sf), sf
 
 
 @np.errstate(all="ignore")
 def fp8_te(x, amax, pow2):
-    """compute_scale_from_amax with epsilon 0: scale = 448 / amax, 1 where amax is 0, Inf or NaN,
-    FLT_MAX where it overflows; pow2 clears the mantissa; stored: 1 / scale."""
+    """Computes TransformerEngine's compute_scale_from_amax with epsilon 0. The scale is 448 / amax,
+    but 1 where amax is 0, Inf or NaN, and FLT_MAX where it overflows. pow2 clears its mantissa.
+    The stored scale is 1 / scale."""
     scale = (F32(448) / amax).astype(F32)
     scale = np.where(np.isinf(scale), FLT_MAX, scale)
     scale = rc.bits_to_f32(scale.view(np.uint32) & np.uint32(0xFF800000)) if pow2 else scale

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes golden arrays and their manifest; README.md in this folder describes both."""
+"""Writes golden arrays and their manifest. README.md in this folder describes both."""
 import gzip
 from pathlib import Path
 
@@ -8,7 +8,8 @@ COLUMNS = ("case", "kind", "format", "mode", "source", "count", "input", "expect
 
 
 class Manifest:
-    """One tab-separated table NAME.tsv; a row is a case. Arrays are appended to NAME_PACK.gz."""
+    """Collects the rows of one tab-separated table NAME.tsv, with a case in each row. Arrays are
+    appended to NAME_PACK.gz."""
 
     def __init__(self, name):
         self.name = name
@@ -29,7 +30,8 @@ class Manifest:
         self.rows.append(row)
 
     def save(self):
-        """gzip without a time stamp, so that a rerun gives the same bytes."""
+        """Writes the table and the arrays. gzip gets no time stamp, so that a second run writes the
+        same bytes."""
         DATA.mkdir(exist_ok=True)
         for file, content in self.packs.items():
             (DATA / file).write_bytes(gzip.compress(bytes(content), 9, mtime=0))
