@@ -1,12 +1,13 @@
-/* One call: activations in mxfp8 times weights in mxfp4, 32 elements per scale. */
+/* Multiplies with one call: activations in mxfp8 times weights in mxfp4. Both formats have one
+ * scale for 32 elements. */
 #include <bsmm.h>
 
 #include <stdio.h>
 
 enum { M = 2, N = 3, K = 64 };
 
-/* Every element of x is 1.5 (e4m3 0x3C) and every scale 2 (e8m0 128); every element of w is -0.5
- * (e2m1 0x9, two per byte) and every scale 1 (e8m0 127). */
+/* Every element of x is 1.5 (e4m3 code 0x3C) with scale 2 (e8m0 code 128). Every element of w is
+ * -0.5 (e2m1 code 0x9, two per byte) with scale 1 (e8m0 code 127). */
 static uint8_t x[M * K], xs[M * K / 32];
 static uint8_t w[N * K / 2], ws[N * K / 32];
 static float y[M * N];

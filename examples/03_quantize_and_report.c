@@ -1,4 +1,4 @@
-/* Quantizes the same values into every preset by its default recipe, and says how good each is. */
+/* Quantizes the same values to every preset by its default recipe, and prints the errors. */
 #include <bsmm.h>
 
 #include <math.h>
@@ -9,7 +9,8 @@ enum { ROWS = 128, COLS = 256 };
 
 static float values[ROWS * COLS];
 
-/* A bell curve with an outlier channel: every 64th column is eight times as large. */
+/* Fills x with values near a normal distribution. Every 64th column is an outlier channel, eight
+ * times as large. */
 static void fill(void) {
     uint32_t state = 1;
     for (int i = 0; i < ROWS * COLS; i++) {
@@ -25,7 +26,7 @@ static void fill(void) {
 static bsmm_status quantize(const bsmm_preset_info *preset, bsmm_quantize_report *report) {
     bsmm_matrix src = {sizeof src, .format = {.elem = BSMM_ELEM_F32}, .rows = ROWS, .cols = COLS};
     src.data = values;
-    float global = 0; /* written where the recipe has a second level */
+    float global = 0; /* receives the tensor scale, if the recipe has one */
     bsmm_matrix dst = {sizeof dst, .format = preset->format, .rows = ROWS, .cols = COLS};
     dst.global_scale = preset->second_level[0] == 'n' ? NULL : &global;
     bsmm_status status = bsmm_data_bytes(&dst, &dst.data_bytes);

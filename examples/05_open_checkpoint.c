@@ -1,5 +1,6 @@
-/* Opens a checkpoint, whatever family wrote it, and multiplies a batch by its first weight.
- * usage: 05_open_checkpoint FILE.safetensors */
+/* Opens a checkpoint of any family and multiplies a batch by its first weight.
+ *
+ *   usage: 05_open_checkpoint FILE.safetensors */
 #include <bsmm.h>
 
 #include <stdio.h>

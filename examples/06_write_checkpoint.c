@@ -1,5 +1,7 @@
-/* Quantizes a weight straight into a new checkpoint. Until the commit an old file stays as it was.
- * usage: 06_write_checkpoint FILE.safetensors */
+/* Quantizes a weight directly into a new checkpoint. An old file of that name is unchanged until
+ * the commit.
+ *
+ *   usage: 06_write_checkpoint FILE.safetensors */
 #include <bsmm.h>
 
 #include <stdio.h>
@@ -8,7 +10,8 @@ enum { ROWS = 64, COLS = 128 };
 
 static float values[ROWS * COLS];
 
-/* Adds the weight, asks where its parts lie in the mapped file, and quantizes into them. */
+/* Adds the weight, gets the place of its parts in the mapped file, and quantizes into that
+ * memory. */
 static bsmm_status write_weight(bsmm_writer *writer, const bsmm_matrix *src) {
     uint64_t index;
     bsmm_matrix dst = {sizeof dst, .rows = ROWS, .cols = COLS};

@@ -1,4 +1,4 @@
-/* How fast could this product be? Asks for one shape on every known device. */
+/* Prints the least time that a product can take on each known device. */
 #include <bsmm.h>
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* Builds a product's description from bytes and hands it to everything that validates one. Nothing
- * may crash; what is refused must be refused by all, with a message. Data pointers point nowhere:
- * the validator must not follow them. */
+/* Fuzzes the validation of products. It builds a description from the input bytes and passes it to
+ * every function that validates one. No function may crash. If one refuses the description, all
+ * must refuse it, with a message. The data pointers point to invalid addresses, because the
+ * validation must not read them. */
 #include "bsmm.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static void require(int condition) {
     if (!condition) abort();
 }
 
-/* The next bytes; zeros when they run out. */
+/* Takes the next bytes of the input; zeros when the input is used up. */
 static void take(input *in, void *to, size_t size) {
     size_t have = size < in->left ? size : in->left;
     memset(to, 0, size);
@@ -34,7 +35,8 @@ static uint8_t take_byte(input *in) {
     return byte;
 }
 
-/* Mostly small, since rules are about small numbers; else near a power of two; else anything. */
+/* Takes a number. It is mostly small, because most rules are about small numbers; otherwise it is
+ * near a power of two, or any number. */
 static uint64_t take_number(input *in) {
     uint8_t kind = take_byte(in);
     if (kind < 192) return kind < 128 ? kind % 12 : 16ull << kind % 8;
@@ -44,9 +46,9 @@ static uint64_t take_number(input *in) {
     return number;
 }
 
-/* A copy with exactly struct_size bytes behind it, as a caller of another version would pass: cut
- * between fields (half a pointer would be the caller's fault), or longer, with a tail that is zero
- * or, rarely, not. */
+/* Copies a struct into an allocation of exactly struct_size bytes, as a caller of another version
+ * of the library would pass it. The copy may end between two fields, but not inside a pointer. It
+ * may also be longer, with a tail that is zero or, rarely, not. */
 static void *versioned(input *in, void *known, size_t size) {
     uint8_t kind = take_byte(in);
     uint32_t says = (uint32_t)size;
@@ -83,7 +85,8 @@ static const bsmm_matrix *take_matrix(input *in) {
     return versioned(in, &m, sizeof m);
 }
 
-/* A known format, so that descriptions that agree with each other are found soon. */
+/* Makes a matrix of a known format with the given size, so that the fuzzer soon finds descriptions
+ * whose matrices fit together. */
 static const bsmm_matrix *take_sound_matrix(input *in, int64_t rows, int64_t cols) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
     bsmm_preset_info preset = BSMM_INIT(bsmm_preset_info);
@@ -118,7 +121,8 @@ static const char *take_name(input *in, const char *const *names, size_t count, 
     return own;
 }
 
-/* A plan whose kernel is not forced takes the first that `explain` says accepts. */
+/* Checks that a plan without a forced kernel takes the first kernel that bsmm_explain reports as
+ * accepting. */
 static void check_product(const bsmm_matmul_desc *desc, int forced) {
     bsmm_plan *plan = NULL;
     bsmm_status made = bsmm_plan_create(desc, &plan);
@@ -139,7 +143,7 @@ static void check_product(const bsmm_matmul_desc *desc, int forced) {
     bsmm_plan_destroy(plan);
 }
 
-/* What a description points to, alive while it is looked at. */
+/* The objects that a description points to. They must live as long as the description is used. */
 typedef struct pointed {
     float alpha, beta;
     char names[3][9];
@@ -169,7 +173,8 @@ static const bsmm_epilogue *take_epilogue(input *in, const bsmm_matrix *residual
     e.activation = (uint32_t)take_number(in);
     e.halves = (uint32_t)take_number(in);
     e.scale_by = (uint32_t)take_number(in);
-    if (take_byte(in) % 2) take(in, &e.limit, 3 * sizeof e.limit); /* slope and up_offset too */
+    /* Also fills slope and up_offset, which follow limit. */
+    if (take_byte(in) % 2) take(in, &e.limit, 3 * sizeof e.limit);
     e.residual = take_byte(in) % 2 ? residual : NULL;
     return versioned(in, &e, sizeof e);
 }

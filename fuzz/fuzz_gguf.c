@@ -1,4 +1,4 @@
-/* A GGUF file whose magic is right. */
+/* Fuzzes the parser of GGUF files. The file's magic number is always right. */
 #include "read_all.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,4 +1,5 @@
-/* A safetensors file whose header length always fits, so that the header is what is tried. */
+/* Fuzzes the parser of safetensors files. The length of the header always fits the file, so that
+ * the fuzzer gets to the header itself. */
 #include "read_all.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

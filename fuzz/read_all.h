@@ -1,5 +1,5 @@
-/* Opens a range of memory as a file and reads all that it holds: every tensor lies inside the
- * range, every weight either says what is wrong with it or can be unpacked. */
+/* Opens a range of memory as a file and reads everything in it. Every tensor must lie inside the
+ * range. Every weight must either report its error or be unpacked without one. */
 #ifndef BSMM_FUZZ_READ_ALL_H
 #define BSMM_FUZZ_READ_ALL_H
 

@@ -1,5 +1,6 @@
-/* Feeds files, named on the command line, to a fuzzer's entry point; for compilers without
- * libFuzzer. Each input is an exact allocation, so that AddressSanitizer sees every overrun. */
+/* Passes the files named on the command line to a fuzzer's entry point, for compilers without
+ * libFuzzer. Each input is an allocation of exactly its size, so that AddressSanitizer finds every
+ * read past the end. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
