@@ -18,9 +18,13 @@ enum {
 
 /* A block holds rows of one operand over part of K. Rows of zeros pad it to whole panels. */
 typedef struct bsmm_f32seg_block {
-    float *elements; /* [panel][k][row of the panel]: `panel` rows side by side for each k */
-    double *scales;  /* [segment][row]: block scale * global scale; 1 in padding rows */
-    uint8_t *wide;   /* [segment][row]: 1 if fp32 sums of products may leave fp32's range */
+    /* Packed elements in the order [panel][k][row of the panel]: the rows of a panel are adjacent
+     * for each k. */
+    float *elements;
+    /* Scales in the order [segment][row]: block scale * global scale, or 1 in padding rows. */
+    double *scales;
+    /* Flags in the order [segment][row]: 1 if fp32 sums of products may leave fp32's range. */
+    uint8_t *wide;
 } bsmm_f32seg_block;
 
 /* Returns the length of a segment for two operands. */

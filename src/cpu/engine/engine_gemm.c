@@ -126,7 +126,7 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     return g;
 }
 
-/* Sets the fields that are known only in a run. */
+/* Sets the fields of a GEMM that are known only in a run: pointers to the run's memory. */
 static void bind(gemm *g, const bsmm_product *p) {
     g->p = p;
     g->is_direct = bsmm_cpu_epilogue_is_direct(p);
@@ -142,13 +142,13 @@ static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, 
     g->engine->pack(g->p, is_b, row, bsmm_min_i64(end, s->rows) - row, &to);
 }
 
-/* ---- one block of D ---- */
+/* ---- multiplying one cache block of D ---- */
 
 typedef struct block {
     int64_t row, rows, col, cols;
     float *acc;
     int64_t pitch;  /* floats per row of acc: nc, or nr if all panels of B share it */
-    double *values; /* a buffer for one row */
+    double *values; /* buffer for the results of one row */
     uint8_t *widened;
     int64_t next_col; /* the first column of the block that this thread is likely to run next */
 } block;

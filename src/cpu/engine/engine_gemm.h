@@ -24,8 +24,8 @@ typedef struct bsmm_engine bsmm_engine;
 /* Points to the destination of packed panels of one operand, which follow one another. */
 typedef struct bsmm_panel {
     uint8_t *units;
-    double *factors; /* [panel][width]: 1 in padding rows */
-    uint8_t *wide;   /* [panel][width]: 0 in padding rows */
+    double *factors; /* factors of the rows, in the order [panel][row]; 1 in padding rows */
+    uint8_t *wide;   /* `wide` of each row, in the order [panel][row]; 0 in padding rows */
 } bsmm_panel;
 
 /* Points to memory that will be read soon. For each unit that it multiplies, an engine prefetches
@@ -87,15 +87,16 @@ typedef struct bsmm_gemm_side {
 typedef struct bsmm_gemm {
     const bsmm_engine *engine;
     bsmm_gemm_side a, b;
-    int64_t units;  /* number of units along K */
-    int64_t chunk;  /* units that a cache block multiplies at a time */
-    int64_t mc, nc; /* the engine's, or less to fit L2 and to occupy all threads */
+    int64_t units; /* number of units along K */
+    int64_t chunk; /* units that a cache block multiplies at a time */
+    /* Rows of a cache block: the engine's, or less to fit L2 and to occupy all threads. */
+    int64_t mc, nc;
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
     int threads;
     bool by_rows; /* each thread computes its part of A's rows */
     /* The members below are set in a run. */
     const bsmm_product *p;
-    bool is_direct;   /* the value of bsmm_cpu_epilogue_is_direct */
+    bool is_direct;   /* result of bsmm_cpu_epilogue_is_direct */
     bool expects;     /* D's lines are prefetched, because D is larger than the caches hold */
     uint8_t *scratch; /* one scratch buffer per thread */
 } bsmm_gemm;
@@ -118,19 +119,20 @@ typedef struct bsmm_gemm_row {
     int64_t r, col, cols;
     const float *acc;
     double factor;
-    int wide, wide_limit;         /* see bsmm_engine */
-    const double *column_factors; /* [cols], like column_wide */
+    int wide, wide_limit;         /* `wide` of the row, and the engine's limit */
+    const double *column_factors; /* factors and `wide` of the columns */
     const uint8_t *column_wide;
 } bsmm_gemm_row;
 
-/* Returns the largest of n values. */
+/* Returns the largest of n rows' `wide`. */
 int bsmm_gemm_widest(const uint8_t *wide, int64_t n);
 
 /* Turns accumulators into the values that the last rounding reads: applies the factors, replaces
  * the results of wide pairs, applies alpha, C and bias. */
 void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
-/* Does the same, then rounds into an unscaled D. `values` has room for cols values. */
+/* Computes the values as bsmm_gemm_finish_row does and rounds them into an unscaled D. `values` has
+ * room for cols values. */
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
 /* ---- the epilogue (epilogue.c) ---- */

@@ -20,8 +20,9 @@ static const bsmm_engine *engine_of(const bsmm_product *p) {
  * gives the reason of the refusal. */
 typedef struct packed_needs {
     uint32_t feature;
-    const char *absent; /* the reason if the processor lacks the feature */
-    const char *(*refuse)(const bsmm_product *p, char *why, size_t size); /* checks the operands */
+    const char *absent; /* reason for refusal if the processor lacks the feature */
+    /* Function that checks the operands' formats. */
+    const char *(*refuse)(const bsmm_product *p, char *why, size_t size);
 } packed_needs;
 
 static inline const char *refuse_packed(const packed_needs *needs, const bsmm_product *p,

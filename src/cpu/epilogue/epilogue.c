@@ -11,7 +11,7 @@ void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *
     bsmm_cpu_epilogue_loops_get()->scale(acc, row_factor, factors, cols, values);
 }
 
-/* ---- C and bias ---- */
+/* ---- adding C and bias ---- */
 
 /* Returns the bytes of an element of fp32, f16 or bf16, the formats that have such loops. */
 static uint64_t wide_bytes(uint32_t elem) {
@@ -43,13 +43,14 @@ void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int6
         add_elements(p->c.m.format.elem, p->c.m.data, bsmm_operand_index(&p->c, row, col),
                      step_along_row(&p->c), p->beta, cols, values);
     if (p->bias_elem) add_elements(p->bias_elem, p->bias, (uint64_t)col, 1, 1, cols, values);
-    double global = p->recipe ? 1 : bsmm_operand_global(&p->d); /* a recipe applies this scale */
+    /* In a block-scaled D the recipe applies the global scale. */
+    double global = p->recipe ? 1 : bsmm_operand_global(&p->d);
     if (global != 1)
         for (int64_t i = 0; i < cols; i++)
             values[i] /= global;
 }
 
-/* ---- the last rounding ---- */
+/* ---- rounding into D ---- */
 
 static bsmm_cpu_epilogue_direct_loop *direct_of(const bsmm_product *p) {
     return bsmm_cpu_epilogue_loops_get()->direct[p->d.m.format.elem];

@@ -80,7 +80,8 @@ INLINE vec narrow(dvec low, dvec high) {
                                 1);
 }
 
-/* Does the same as sticky_bits of epilogue_loops.c. */
+/* Cuts off the low bits of doubles and keeps in the last bit whether any was lost, as sticky_bits
+ * of epilogue_loops.c does. */
 INLINE dvec cut(dvec value) {
     const __m256i low = _mm256_set1_epi64x(0x1fffffff);
     __m256i bits = _mm256_castpd_si256(value);

@@ -65,12 +65,13 @@ INLINE vec narrow(dvec low, dvec high) {
                               1);
 }
 
-/* Does the same as sticky_bits of epilogue_loops.c. */
+/* Cuts off the low bits of doubles and keeps in the last bit whether any was lost, as sticky_bits
+ * of epilogue_loops.c does. */
 INLINE dvec cut(dvec value) {
     const __m512i low = _mm512_set1_epi64(0x1fffffff);
     __m512i bits = _mm512_castpd_si512(value);
     __m512i carried = _mm512_add_epi64(_mm512_and_si512(bits, low), low);
-    /* (bits | carried) & ~low */
+    /* The instruction computes (bits | carried) & ~low. */
     return _mm512_castsi512_pd(_mm512_ternarylogic_epi64(bits, carried, low, 0x54));
 }
 

@@ -25,7 +25,7 @@
 
 #include <string.h>
 
-/* ---- arithmetic of any width ---- */
+/* ---- arithmetic on vectors of any width ---- */
 
 INLINE vec vec_add(vec a, vec b) {
     return a + b;
@@ -40,15 +40,17 @@ INLINE dvec dvec_mul(dvec a, dvec b) {
     return a * b;
 }
 
-/* ---- powers of two ---- */
+/* ---- factors that are powers of two ---- */
 
-enum { NO_POWER = 1 << 16, LEAST = -126, MOST = 127 }; /* LEAST, MOST: normal fp32 */
+/* LEAST and MOST are the exponents of normal fp32 numbers */
+enum { NO_POWER = 1 << 16, LEAST = -126, MOST = 127 };
 
 /* Returns the exponent of a positive power of two, else NO_POWER. */
 static int exponent_of(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    int64_t exponent = (int64_t)(bits >> 52); /* Inf, NaN and negative values are above 2046 */
+    /* The exponents of Inf, NaN and negative values are above 2046. */
+    int64_t exponent = (int64_t)(bits >> 52);
     bool is_power = (bits & ((1ull << 52) - 1)) == 0 && exponent > 0 && exponent < 2047;
     return is_power ? (int)exponent - 1023 : NO_POWER;
 }
@@ -98,10 +100,11 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
             vec_mul(factor, narrow(load_doubles(half_lanes(there, 0), p->column_factors),
                                    load_doubles(half_lanes(there, 1), p->column_factors + HALF)));
     vec acc = vec_add(load_floats(there, p->acc), vec_set1(0));
-    return vec_with_one_nan(vec_mul(acc, factor)); /* acc is never -0 */
+    /* Adding 0 has turned -0 into +0, so acc is never -0. */
+    return vec_with_one_nan(vec_mul(acc, factor));
 }
 
-/* ---- any factors ---- */
+/* ---- factors of any value ---- */
 
 INLINE dvec finish_half(const part *p, int half, lanes there, vec acc) {
     const double *factors = p->column_factors + half * HALF;
@@ -133,7 +136,7 @@ INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu
     return sticky ? narrow(cut(low), cut(high)) : narrow(low, high);
 }
 
-/* ---- rows ---- */
+/* ---- rows of a tile ---- */
 
 /* Rounds LANES values to D's format and stores them. */
 typedef bool store_lanes(vec value, lanes there, void *to);

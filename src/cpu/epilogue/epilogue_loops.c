@@ -19,7 +19,7 @@ INLINE void scale(const float *acc, double row_factor, const double *factors, in
         values[i] = (double)acc[i] * (row_factor * factors[i]) + 0.0;
 }
 
-/* ---- C and bias ---- */
+/* ---- adding C and bias ---- */
 
 INLINE void add_f32(const void *from, double factor, int64_t cols, double *values) {
     const float *row = from;
@@ -62,7 +62,7 @@ INLINE void add_f16(const void *from, double factor, int64_t cols, double *value
         values[i] += factor * (double)f16_value(row[i]);
 }
 
-/* ---- the last rounding ---- */
+/* ---- rounding into D ---- */
 
 INLINE void store_f32(const double *values, int64_t cols, void *out) {
     float *to = out;
@@ -132,7 +132,8 @@ INLINE void store_bf16(const double *values, int64_t cols, void *out) {
         to[i] = bf16_from(values[i]);
 }
 
-/* Does the same as f16_from, with one body for all 8-bit formats. */
+/* Rounds a value to an 8-bit format, as f16_from does for f16. One body serves all 8-bit
+ * formats. */
 INLINE uint8_t narrow_from(const bsmm_cpu_epilogue_narrow *f, double value) {
     uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, sum_bits, place_bits;
     uint32_t shift = 23 - f->mantissa_bits, lowest = (uint32_t)(f->lowest + 127) << 23;
@@ -156,7 +157,7 @@ INLINE void store_narrow(const bsmm_cpu_epilogue_narrow *format, const double *v
         to[i] = narrow_from(&f, values[i]);
 }
 
-/* ---- targets ---- */
+/* ---- the loops, compiled for each instruction set ---- */
 
 static void scale_portable(const float *acc, double row_factor, const double *factors, int64_t cols,
                            double *values) {

@@ -11,7 +11,7 @@ enum { BSMM_CPU_EPILOGUE_ELEMS = BSMM_ELEM_COUNT };
 /* Rounds values once, to nearest even. */
 typedef void bsmm_cpu_epilogue_store_loop(const double *values, int64_t cols, void *to);
 
-/* values[i] += factor * from[i] */
+/* Computes values[i] += factor * from[i]. */
 typedef void bsmm_cpu_epilogue_add_loop(const void *from, double factor, int64_t cols,
                                         double *values);
 
@@ -20,14 +20,14 @@ typedef struct bsmm_cpu_epilogue_narrow {
     uint32_t mantissa_bits;
     uint32_t max_code, nan_code; /* magnitudes. A nan_code of 0x80 means that the format has no
                                   * -0 */
-    int lowest;                  /* exponent of the smallest normal value */
+    int lowest;                  /* exponent of the smallest normal value of the format */
 } bsmm_cpu_epilogue_narrow;
 
 /* Describes an operand, C or bias, that is added to a tile: factor * value i of row r. */
 typedef struct bsmm_cpu_epilogue_added {
     const uint8_t *from;
-    int64_t pitch; /* bytes from row to row */
-    uint32_t elem; /* f32, f16 or bf16 */
+    int64_t pitch; /* distance between two rows, in bytes */
+    uint32_t elem; /* element format: f32, f16 or bf16 */
     double factor;
 } bsmm_cpu_epilogue_added;
 
@@ -39,7 +39,7 @@ typedef struct bsmm_cpu_epilogue_tile {
     const double *factors, *column_factors;
     double alpha;
     int64_t rows, cols;
-    uint8_t *to; /* the first value in D */
+    uint8_t *to; /* address of the tile's first value in D */
     int64_t to_pitch;
     int added_count;
     bsmm_cpu_epilogue_added added[2];
@@ -57,14 +57,17 @@ bsmm_cpu_epilogue_direct_loop bsmm_cpu_epilogue_f32_avx2, bsmm_cpu_epilogue_f16_
 #endif
 
 typedef struct bsmm_cpu_epilogue_loops {
-    /* values[i] = acc[i] * row_factor * factors[i]; a zero result is +0 */
+    /* Computes values[i] = acc[i] * row_factor * factors[i]; a zero result is +0. */
     void (*scale)(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values);
-    bsmm_cpu_epilogue_add_loop *add[BSMM_CPU_EPILOGUE_ELEMS];     /* by element format */
-    bsmm_cpu_epilogue_store_loop *store[BSMM_CPU_EPILOGUE_ELEMS]; /* by element format */
+    /* Loops that add C or bias, by element format. */
+    bsmm_cpu_epilogue_add_loop *add[BSMM_CPU_EPILOGUE_ELEMS];
+    /* Loops that round into D, by element format. */
+    bsmm_cpu_epilogue_store_loop *store[BSMM_CPU_EPILOGUE_ELEMS];
     bsmm_cpu_epilogue_direct_loop
-        *direct[BSMM_CPU_EPILOGUE_ELEMS]; /* by element format; NULL if the format has none */
-    /* Does the same as store. A value that overflows becomes max_code. */
+        /* Loops for a whole epilogue in one pass, by element format; NULL: none. */
+        *direct[BSMM_CPU_EPILOGUE_ELEMS];
+    /* Rounds values to an 8-bit format. A value that overflows becomes max_code. */
     void (*store_narrow)(const bsmm_cpu_epilogue_narrow *format, const double *values, int64_t cols,
                          uint8_t *to);
 } bsmm_cpu_epilogue_loops;

@@ -75,7 +75,7 @@ static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bs
             .multiply = multiplies                                                                 \
         }
 
-/* [scales are exponents][sums are widened to 32 bits] */
+/* The engines, indexed by [scales are exponents][sums are widened to 32 bits]. */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(VALUE, multiply_value), ENGINE(VALUE, multiply_value_e2m3)},
     {ENGINE(EXPONENT, multiply_exponent), ENGINE(EXPONENT, multiply_exponent_e2m3)},

@@ -40,7 +40,7 @@ static int64_t width_of(const bsmm_product *p) {
     return bsmm_round_up(bsmm_ceil_div(rows, tiles), BSMM_INT8_MR);
 }
 
-/* ---- A ---- */
+/* ---- packing A ---- */
 
 /* Returns the offset of group g (4 of K) of unit u in a part of a row (see small_m_int8dot_avx2.h).
  * Against e2m1, the part holds all even groups and then all odd ones. */
@@ -61,7 +61,8 @@ static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
             for (int64_t g = 0; g < unit / 4; g++, from += width)
                 memcpy(to + place_of(u, g, unit, parted), from, sizeof *from);
             memcpy(begin, from, sizeof *from);
-            memcpy(begin + 4 * count, from + width, sizeof *from); /* the scale */
+            /* The scale of the unit follows its initial sums. */
+            memcpy(begin + 4 * count, from + width, sizeof *from);
         }
 }
 
@@ -74,7 +75,7 @@ static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t ro
                 bsmm_small_m_int8_has_fours(p));
 }
 
-/* ---- a GEMM ---- */
+/* ---- the functions of the kernel ---- */
 
 TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
     const __m256i nan = _mm256_set1_epi8(0x7f), most = _mm256_set1_epi8(100);

@@ -27,7 +27,7 @@
 
 enum { MR = 8, NR = 48, VECTORS = 3 };
 
-/* ---- a pair of K (dot products), or one element of it (FMAs) ---- */
+/* ---- adding a pair of K (dot products), or one element of it (FMAs) ---- */
 
 INLINE void add_dots(const uint8_t *a, const __m512i column[VECTORS], int vectors,
                      __m512 acc[MR][VECTORS]) {
@@ -242,7 +242,7 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
             .widened_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(NR, unit_length)                       \
         }
 
-/* [by FMAs][segmented] */
+/* The engines, indexed by [products by FMAs][K is cut into segments]. */
 static const bsmm_engine engines[2][2] = {
     {BY_DOTS(BSMM_BF16_FOLDED_UNIT, dots_folded), BY_DOTS(BSMM_BF16_SEGMENT_UNIT, dots_segmented)},
     {BY_FMAS(BSMM_BF16_FOLDED_UNIT, widen_folded, fmas_folded),

@@ -46,7 +46,7 @@ INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int mr, int64_t unit,
     }
 }
 
-/* ---- summed ---- */
+/* ---- the summed form: integer sums are converted to fp32 ---- */
 
 /* Returns the product of A's scale of row r and B's scales. In the exponent form, scales are
  * shifted exponents, and adding them multiplies. */
@@ -93,7 +93,7 @@ INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, f
             _mm512_storeu_ps(c + r * pitch + 16 * v, acc[r][v]);
 }
 
-/* ---- floated ---- */
+/* ---- the floated form: integer sums are used as bits of floats ---- */
 
 /* The accumulators are the caller's own variables, not c. Compilers then know that no operand
  * overlaps them, and keep as many as they can in registers. */
@@ -181,7 +181,7 @@ static void pack_floated(const bsmm_product *p, bool is_b, int64_t row, int64_t 
             .multiply = multiplies                                                                 \
         }
 
-/* [floated][scales are exponents] */
+/* The engines, indexed by [floated form][scales are exponents]. */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(MR_SUMMED, BSMM_INT8_A, VALUE, pack_summed, multiply_value),
      ENGINE(MR_SUMMED, BSMM_INT8_A, EXPONENT, pack_summed, multiply_exponent)},

@@ -44,7 +44,7 @@ INLINE void decode_sixes(const uint8_t *b, int64_t pitch, __m512i table, __m512i
         byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word[i]), table);
 }
 
-/* ---- scales ---- */
+/* ---- loading scales ---- */
 
 /* An e4m3 code, read as f16, is 2^-8 of its value; that includes subnormals. */
 INLINE __m512i scales_of_e4m3(__m128i codes) {
@@ -59,7 +59,7 @@ INLINE __m512i load_scales(const uint8_t *codes, bool e4m3) {
     return _mm512_slli_epi32(_mm512_cvtepu8_epi32(v), 23);
 }
 
-/* ---- units ---- */
+/* ---- multiplying units ---- */
 
 INLINE __m512 scale_product(int32_t a, __m512i b, bool by_exponent) {
     __m512i bits = _mm512_set1_epi32(a);
@@ -165,7 +165,7 @@ static uint32_t (*const multiplies[2][BSMM_INT8_SCALINGS][BSMM_COUNT(widths)])(
     {ROW(e2m1_exponent), ROW(e2m1_e8m0), ROW(e2m1_e4m3)},
 };
 
-/* ---- packed panels ---- */
+/* ---- multiplying packed panels ---- */
 
 INLINE void add_packed_unit(const uint8_t *a, const uint8_t *b, int64_t width, int64_t unit,
                             bool by_exponent, float *acc) {
@@ -202,7 +202,7 @@ TARGET static void multiply_packed_value(const uint8_t *a, const uint8_t *b, int
     multiply_packed(a, b, width, units, BSMM_INT8_MULTIPLY_UNIT, acc);
 }
 
-/* ---- a panel's scales ---- */
+/* ---- checking a panel's scales ---- */
 
 TARGET static uint64_t find_unusual(const uint8_t *codes, bool e4m3) {
     __m512i v = _mm512_loadu_si512(codes);

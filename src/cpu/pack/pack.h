@@ -23,7 +23,7 @@ enum {
     BSMM_PACK_PITCH = 2 * BSMM_PACK_SPAN, /* bytes of a row of 16- or 32-bit codes in a buffer */
 };
 
-/* ---- elements (pack_table.c) ---- */
+/* ---- tables of elements (pack_table.c) ---- */
 
 /* Holds the values of an element format's codes. The tables of formats of fewer than 8 bits are
  * repeated to fill their arrays. For formats of more than 8 bits, only `elem` is set. */
@@ -31,8 +31,8 @@ typedef struct bsmm_pack_table {
     uint32_t elem;
     _Alignas(64) uint8_t low[256]; /* the element as bf16 is low | high << 8 */
     _Alignas(64) uint8_t high[256];
-    _Alignas(64) int8_t a[64]; /* e2m1, e2m3: element * multiple */
-    _Alignas(64) int8_t b[64]; /* a[] plus `largest` */
+    _Alignas(64) int8_t a[64]; /* integers of e2m1 and e2m3: element * multiple */
+    _Alignas(64) int8_t b[64]; /* the integers of a[] plus `largest` */
     int32_t log2_multiple, largest;
     int lowest_bit; /* exponent of the smallest subnormal */
 } bsmm_pack_table;
@@ -42,7 +42,7 @@ const bsmm_pack_table *bsmm_pack_table_of(uint32_t elem);
 /* Returns the values of the 256 codes of an e8m0 or e4m3 scale. */
 const float *bsmm_pack_scales_of(uint32_t scale);
 
-/* ---- rows (pack_source.c) ---- */
+/* ---- reading rows (pack_source.c) ---- */
 
 typedef struct bsmm_pack_isa bsmm_pack_isa;
 
@@ -65,7 +65,7 @@ enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 typedef struct bsmm_pack_buffer {
     _Alignas(64) uint16_t codes[BSMM_PACK_LANES][BSMM_PACK_SPAN];
     _Alignas(64) uint8_t strip[BSMM_PACK_STRIP][BSMM_PACK_LINE];
-    int64_t k, n; /* the columns in `strip`; n is 0 at first */
+    int64_t k, n; /* the columns that `strip` holds: n of them, from k on; n is 0 at first */
     uint64_t first;
 } bsmm_pack_buffer;
 
@@ -92,10 +92,11 @@ static inline uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r) {
     int64_t rows = o->m.format.block_rows;
     if (rows != 1) r /= rows;
     return o->map.digit_count ? bsmm_scale_map_at(&o->map, r, 0)
-                              : (uint64_t)r * o->map.tile_row_step; /* a plain row stride */
+                              /* Rows of scales at a constant distance. */
+                              : (uint64_t)r * o->map.tile_row_step;
 }
 
-/* ---- instruction sets (pack_*.c) ---- */
+/* ---- functions of each instruction set (pack_*.c) ---- */
 
 /* Returns the codes of row `lane` from k on. If there are fewer than RUN, returns a copy in `room`,
  * padded with zeros. */
@@ -113,9 +114,9 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
  *     to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
 typedef struct bsmm_pack_place {
     uint8_t *to;
-    int64_t lanes;       /* lanes that are written, at most LANES */
+    int64_t lanes;       /* number of lanes that are written, at most LANES */
     int64_t groups;      /* groups of the span, in whole units */
-    int64_t unit_groups; /* 4 or 8 for integers; a multiple of 16 for bf16 */
+    int64_t unit_groups; /* groups of a unit: 4 or 8 for integers, a multiple of 16 for bf16 */
     int64_t unit_bytes, pitch;
     bool widened; /* bf16: store the odd element as fp32, then the even one at + pitch / 2 */
 } bsmm_pack_place;
@@ -124,8 +125,10 @@ typedef struct bsmm_pack_place {
  * an exponent, which adds to the exponent of a bf16 code, or BSMM_PACK_NAN. Zeros, Inf and NaN stay
  * as they are. */
 typedef struct bsmm_pack_scaling {
-    const int16_t (*shifts)[BSMM_PACK_STEPS / 2]; /* [lane][32 of K] */
-    const float (*factors)[BSMM_PACK_STEPS];      /* [lane][16 of K] */
+    /* Exponents to add to elements, in the order [lane][32 of K]. */
+    const int16_t (*shifts)[BSMM_PACK_STEPS / 2];
+    /* Factors of elements, in the order [lane][16 of K]. */
+    const float (*factors)[BSMM_PACK_STEPS];
 } bsmm_pack_scaling;
 
 enum { BSMM_PACK_NAN = INT16_MIN };

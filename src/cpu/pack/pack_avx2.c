@@ -12,7 +12,7 @@
 
 enum { RUN = BSMM_PACK_PART };
 
-/* Does the same as read_codes for a row that has only n codes left, n < RUN; the rest are 0. */
+/* Reads the last n codes of a row, n < RUN, as read_codes does; the rest of the register is 0. */
 INLINE __m256i read_last(const uint8_t *from, uint32_t bits, int64_t n) {
     static const _Alignas(32)
         int8_t number[RUN] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
@@ -31,7 +31,7 @@ INLINE __m256i read_run(const bsmm_pack_codes *c, int lane, int64_t k, uint32_t 
     return n < RUN ? read_last(from, bits, n) : read_codes(from, bits);
 }
 
-/* ---- lanes ---- */
+/* ---- storing lanes ---- */
 
 /* Stores the first `lanes` uint32 of `words`. */
 INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
@@ -49,7 +49,7 @@ INLINE void store_lanes(uint8_t *to, __m256i words, int64_t lanes) {
     }
 }
 
-/* ---- units ---- */
+/* ---- units of integers ---- */
 
 /* Returns the initial sums of a unit of `count` groups. 16 bits hold the partial sums: the four
  * groups of a part give each 16-bit lane 8 products of at most 60 * 60. */
@@ -110,7 +110,7 @@ TARGET static void integers(const bsmm_pack_codes *c, const int8_t *table,
         pack_units(c, table, begin, at, 8);
 }
 
-/* ---- uint32 ---- */
+/* ---- units of uint32 ---- */
 
 TARGET static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                          uint8_t *to, int64_t pitch) {

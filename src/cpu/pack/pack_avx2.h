@@ -24,15 +24,18 @@ INLINE __m128i load_16(const uint8_t *from) {
 
 INLINE __m256i read_fours(const uint8_t *from) {
     const __m256i mask = _mm256_set1_epi8(0xf);
-    __m256i bytes = _mm256_cvtepu8_epi16(load_16(from)); /* code 0 in bits 0-3, code 1 in 4-7 */
+    /* Code 0 is in bits 0 to 3 of a byte, code 1 in bits 4 to 7. */
+    __m256i bytes = _mm256_cvtepu8_epi16(load_16(from));
     return _mm256_and_si256(_mm256_or_si256(bytes, _mm256_slli_epi16(bytes, 4)), mask);
 }
 
 /* Each 3 bytes become a uint32, then its four codes move into its four bytes. */
 INLINE __m256i read_sixes(const uint8_t *from) {
     const __m256i spread =
-        _mm256_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1, /* bytes 0 to 11 */
-                         4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15, -1); /* 8 to 23 */
+        /* The first line takes bytes 0 to 11. */
+        _mm256_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1,
+                         /* The second line takes bytes 8 to 23. */
+                         4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15, -1);
     __m256i raw =
         _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(from)), load_16(from + 8), 1);
     __m256i codes = _mm256_setzero_si256(), word = _mm256_shuffle_epi8(raw, spread);
@@ -49,7 +52,7 @@ INLINE __m256i read_codes(const uint8_t *from, uint32_t bits) {
     return _mm256_loadu_si256((const __m256i *)(const void *)from);
 }
 
-/* ---- tables ---- */
+/* ---- tables in registers ---- */
 
 /* A table of 64 bytes in four parts; both 128-bit lanes of a register hold the same part. */
 typedef struct quarters {
@@ -74,11 +77,11 @@ INLINE __m256i look_up(const quarters *t, __m256i codes) {
     return _mm256_blendv_epi8(first, second, bit5);
 }
 
-/* ---- transposition ---- */
+/* ---- transposing rows of uint32 ---- */
 
 /* Transposes 8 rows of 8 uint32: group g of all rows becomes group[g]. */
 INLINE void transpose(const __m256i row[LANES], __m256i group[GROUPS]) {
-    __m256i quad[2][4]; /* rows 4 * h to 4 * h + 3 of groups j and j + 4 */
+    __m256i quad[2][4]; /* each register has rows 4 * h to 4 * h + 3 of groups j and j + 4 */
 #pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
         __m256i a = _mm256_unpacklo_epi32(row[4 * h], row[4 * h + 1]);

@@ -17,7 +17,7 @@
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
 
-/* ---- codes ---- */
+/* ---- reading codes ---- */
 
 /* The bytes of the uint64 that begins at code 8 * q of a run of 64 codes: bytes q * bits and on. */
 #    define QUAD(q, bits)                                                                          \
@@ -36,7 +36,7 @@ enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
                 QUAD(6, bits), QUAD(3, bits), QUAD(7, bits)                                        \
         }
 
-/* [bits / 2 - 2] */
+/* These tables are indexed by bits / 2 - 2, where bits is the width of a code. */
 static const _Alignas(64) uint8_t in_order[][64] = {IN_ORDER(4), IN_ORDER(6), IN_ORDER(8)};
 static const _Alignas(64) uint8_t for_unpacking[][64] = {FOR_UNPACKING(4), FOR_UNPACKING(6),
                                                          FOR_UNPACKING(8)};
@@ -73,7 +73,7 @@ INLINE __m512i read_run(const reader *r, const uint8_t *row, int64_t k, int64_t 
     return _mm512_multishift_epi64_epi8(r->shifts, _mm512_permutexvar_epi8(r->spread, raw));
 }
 
-/* ---- transposition ---- */
+/* ---- transposing rows ---- */
 
 /* Transposes 16 groups of 8 rows. near[j] holds groups j and j + 4, far[j] holds groups 8 + j and
  * 12 + j; each group has 8 lanes. */
@@ -135,7 +135,7 @@ INLINE __mmask8 mask_of(int64_t lanes) {
     return (__mmask8)ones(lanes);
 }
 
-/* ---- integers ---- */
+/* ---- units of integers ---- */
 
 /* Returns -factor times the sum of 4 groups, for each half. 16 bits hold the partial sums: the four
  * groups give each 16-bit lane 8 products of at most 60 * 60. */
@@ -203,7 +203,7 @@ TARGET static void integers(const bsmm_pack_codes *c, const int8_t *table,
         pack_integers(c, table, begin, at, 4);
 }
 
-/* ---- bf16 ---- */
+/* ---- units of bf16 ---- */
 
 typedef struct decoder {
     reader reader;
@@ -238,7 +238,7 @@ INLINE void decode_run(const decoder *d, const uint8_t *row, int64_t k, int64_t 
 INLINE __m512i shift_half(__m512i bf16, int16_t shift) {
     if (shift == BSMM_PACK_NAN) return _mm512_set1_epi16(0x7fc0);
     __m512i exponents = _mm512_and_si512(bf16, _mm512_set1_epi16(0x7f80));
-    /* exponents 1 to 0xfe, in their place in bf16 */
+    /* Normal exponents are 1 to 0xfe, in the place of bf16's exponent field. */
     __mmask32 normal = _mm512_cmplt_epu16_mask(_mm512_sub_epi16(exponents, _mm512_set1_epi16(0x80)),
                                                _mm512_set1_epi16(0x7f00));
     return _mm512_mask_add_epi16(bf16, normal, bf16, _mm512_set1_epi16(shift));
@@ -339,7 +339,7 @@ TARGET static void extent(const uint16_t *codes, int64_t n, int16_t *largest, in
     *smallest = least_of(least);
 }
 
-/* ---- uint32 ---- */
+/* ---- units of uint32 ---- */
 
 TARGET static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                          uint8_t *to, int64_t pitch) {

@@ -65,13 +65,14 @@ const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size) {
 
 enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS };
 
-/* an exponent below any other */
+/* An exponent below any other. */
 enum { NOTHING = -1000 };
 
 /* Holds facts about a row that must be known before it is packed. */
 typedef struct lane {
-    int top;    /* exponent of its largest scale or element, which is divided out; or NOTHING */
-    int bottom; /* bf16 elements: exponent of the smallest */
+    /* exponent of the row's largest scale or element, which is divided out; or NOTHING */
+    int top;
+    int bottom; /* exponent of the row's smallest element, for bf16 elements */
     bool wide;
 } lane;
 
@@ -79,18 +80,19 @@ typedef struct tile {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const bsmm_pack_table *t;
-    int64_t row, rows;  /* rows may be 0 */
-    bsmm_pack_place at; /* destination of K = 0 */
+    int64_t row, rows;  /* first row of the tile and number of rows, which may be 0 */
+    bsmm_pack_place at; /* destination of the elements at K = 0 */
     lane lanes[LANES];
-    double *factors; /* [rows] */
+    double *factors; /* factors of the rows */
     uint8_t *wide;
 } tile;
 
 /* Describes part of a tile's K, and the factors of its elements. */
 typedef struct span {
     int64_t k, n;
-    int64_t offsets_of;      /* the k that the offsets belong to; -1: none */
-    uint64_t offsets[STEPS]; /* offsets of the scales */
+    int64_t offsets_of; /* value of k to which the offsets belong; -1: none */
+    /* offsets of the scales along K; the row's own offset is added to them */
+    uint64_t offsets[STEPS];
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
     int16_t shifts[LANES][STEPS / 2];
@@ -102,7 +104,7 @@ typedef struct span {
 typedef struct treatment {
     void (*survey)(tile *t, span *s, int64_t i); /* examines lane i before any lane is packed */
     void (*scale)(tile *t, span *s, int64_t i);  /* sets the factors of lane i */
-    bool by_codes;                               /* survey reads the elements */
+    bool by_codes; /* survey reads the elements, not only the scales */
     bool by_shifts, by_factors;
 } treatment;
 
@@ -281,7 +283,7 @@ static void set_to_one(span *s, int64_t first, int64_t n) {
     for (int64_t i = first; i < LANES; i++)
         for (int64_t b = 0; b * BSMM_PACK_STEP < n; b++) {
             s->factors[i][b] = 1;
-            s->scales[i][b] = 127 << 23; /* 1 in fp32 */
+            s->scales[i][b] = 127 << 23; /* bits of 1 in fp32 */
             s->shifts[i][b / 2] = 0;
         }
 }
@@ -333,7 +335,7 @@ static void finish_tile(const tile *t, double global) {
     }
 }
 
-enum { AT_ONCE = 16 }; /* tiles that are interleaved */
+enum { AT_ONCE = 16 }; /* number of tiles whose packing is interleaved */
 
 static void pack_some(tile *tiles, int64_t count, span *s) {
     double global = bsmm_operand_global(tiles->o);

@@ -41,8 +41,8 @@ double bsmm_bf16_bound(const bsmm_product *p, const void *state);
 #define BSMM_BF16_UNIT_BYTES(width, unit)                                                          \
     (((width) * ((unit)*2 + ((unit) == BSMM_BF16_SEGMENT_UNIT ? 4 : 0)) + 63) / 64 * 64)
 
-/* Does the same for A with fp32 elements. Each pair of K is stored as `width` odd elements and then
- * `width` even ones. */
+/* Counts the bytes of a unit of A whose elements are stored as fp32. Each pair of K is stored as
+ * `width` odd elements and then `width` even ones. */
 #define BSMM_BF16_WIDE_UNIT_BYTES(width, unit)                                                     \
     (BSMM_BF16_UNIT_BYTES(width, unit) + (width) * (unit)*2)
 

@@ -7,7 +7,7 @@ typedef uint64_t word;
 
 #include "cpu/pack/pack_columns_body.h"
 
-enum { HALVES = 4, FULLS = 2 }; /* codes of 16 and of 32 bits in a word */
+enum { HALVES = 4, FULLS = 2 }; /* number of 16-bit and of 32-bit codes in a uint64 */
 
 static inline void transpose_halves(word x[HALVES]) {
     for (int i = 0; i < 2; i++)

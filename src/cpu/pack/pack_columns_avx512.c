@@ -21,8 +21,8 @@ static const _Alignas(64) uint16_t halves_to_rows[32] = {HALVES_OF(0), HALVES_OF
                                                          HALVES_OF(3), HALVES_OF(4), HALVES_OF(5),
                                                          HALVES_OF(6), HALVES_OF(7)};
 
-/* Return every second 128 bits of both vectors: those with an even index, or those with an odd
- * one. */
+/* These functions return every second 128 bits of both vectors: those with an even index, or those
+ * with an odd one. */
 INLINE __m512i evens(__m512i a, __m512i b) {
     return _mm512_shuffle_i64x2(a, b, 0x88);
 }

@@ -16,7 +16,7 @@ INLINE void exchange(word *x, word *y, int shift, uint64_t low) {
     *x ^= moved << shift;
 }
 
-enum { BYTES = 8 }; /* bytes of a uint64 */
+enum { BYTES = 8 }; /* number of bytes of a uint64 */
 
 INLINE void transpose_bytes(word x[BYTES]) {
     for (int i = 0; i < 4; i++)

@@ -14,9 +14,9 @@ enum {
 /* Describes rows that are packed side by side, in one window. */
 typedef struct tile {
     const bsmm_f32fma_row *rows;
-    int64_t first, count;    /* rows of the operand; count may be 0 */
-    int64_t lanes;           /* rows that are written */
-    int64_t k, n;            /* columns */
+    int64_t first, count;    /* first row of the operand, and number of rows, which may be 0 */
+    int64_t lanes;           /* number of rows that are written, padding included */
+    int64_t k, n;            /* first column, and number of columns */
     const uint64_t *offsets; /* offsets of the columns' scales */
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;

@@ -104,7 +104,7 @@ static exponents exponents_of(const bsmm_pack_isa *isa, const float *values, int
     return (exponents){exponent_of((uint32_t)largest), exponent_of((uint32_t)smallest_less_1 + 1)};
 }
 
-/* ---- scales ---- */
+/* ---- scales of rows ---- */
 
 double bsmm_f32fma_scale_at(const bsmm_operand *o, int64_t r, int64_t k) {
     const bsmm_format *f = &o->m.format;
@@ -140,7 +140,7 @@ static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float
     return n;
 }
 
-/* ---- rows ---- */
+/* ---- ranges of rows ---- */
 
 /* Holds the extent of a row's values: of its elements (with the scales that are folded in), of the
  * scales that are not, and its smallest value. */
@@ -194,7 +194,7 @@ static void include_scales(bsmm_f32fma_source *s, uint64_t row, reach *all) {
     }
 }
 
-/* Returns ldexp(1, exponent), which must be a normal double. */
+/* Returns 2^exponent, which must be a normal double. */
 static double power_of_two(int exponent) {
     uint64_t bits = (uint64_t)(exponent + 1023) << 52;
     double value;
@@ -219,7 +219,7 @@ static void finish_row(const reach *all, bsmm_f32fma_row *row) {
     if (all->infinite) row->span = BSMM_F32FMA_TOO_WIDE;
 }
 
-/* Chooses a row's factors from its scales alone. */
+/* Chooses a row's factors from its scales alone, without reading elements. */
 static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
     reach all = of_nothing;
     if (s->step)
@@ -231,7 +231,7 @@ static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN, WINDOW = BSMM_PACK_STRIP };
 
-/* Holds the buffers for a window of rows. */
+/* Holds the buffers in which the elements of several rows are measured. */
 typedef struct window {
     bsmm_pack_buffer buffer;
     bsmm_pack_codes codes;

@@ -22,7 +22,8 @@ typedef struct bsmm_f32fma_source {
  * and its separate scales are each divided by their largest power of two. */
 typedef struct bsmm_f32fma_row {
     double element_factor, scale_factor;
-    double factor; /* the row's sums are multiplied by it in return */
+    /* Factor that multiplies the row's sums, because its reciprocal multiplied the elements. */
+    double factor;
     uint64_t scale_offset;
     uint8_t span;
 } bsmm_f32fma_row;

@@ -96,9 +96,9 @@ INLINE void floats_of_codes(const bsmm_pack_table *t, const uint8_t *from, uint3
     }
 }
 
-/* ---- codes of 16 and 32 bits ---- */
+/* ---- 16-bit and 32-bit codes ---- */
 
-/* Does the same as from_f16 in pack_portable.c. */
+/* Converts f16 codes to fp32, as from_f16 in pack_portable.c does. */
 INLINE __m256i float_of_f16(__m256i code) {
     __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi32(0x7fff));
     __m256i sign = _mm256_slli_epi32(_mm256_and_si256(code, _mm256_set1_epi32(0x8000)), 16);
@@ -152,7 +152,7 @@ TARGET void bsmm_pack_avx2_floats(const bsmm_pack_codes *c, const bsmm_pack_tabl
         floats_of(t, from, c->bits, NULL, to);
 }
 
-/* ---- magnitudes ---- */
+/* ---- ranges of magnitudes ---- */
 
 INLINE int32_t largest_of(__m256i v) {
     __m128i most = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));

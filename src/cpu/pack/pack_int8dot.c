@@ -65,7 +65,7 @@ typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const int8_t *integers;
-    bsmm_pack_begin begin; /* the factor is 0 for B */
+    bsmm_pack_begin begin; /* parameters of the initial sums; their factor is 0 for B */
     bool floated;
     int32_t lower; /* subtracted from a scale's bits: the integers' multiple, and A's bias */
     int64_t unit;
@@ -74,7 +74,8 @@ typedef struct job {
 /* Describes part of K, and holds the staging buffers for it. */
 typedef struct span {
     int64_t k, n, units;
-    uint64_t offsets[BSMM_PACK_STEPS]; /* offsets of the scales */
+    /* Offsets of the scales along K; the row's own offset is added to them. */
+    uint64_t offsets[BSMM_PACK_STEPS];
     bsmm_pack_buffer buffer;
 } span;
 
@@ -142,7 +143,8 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
         bits[i] = bits_at(from, i, offset, coded);
     for (int64_t i = 0; i < LANES; i++) {
         usable &= is_usable(bits[i]);
-        bits[i] = (int32_t)((uint32_t)bits[i] - (uint32_t)j->lower); /* -0 wraps; it is unusable */
+        /* -0 wraps around and is then refused as unusable */
+        bits[i] = (int32_t)((uint32_t)bits[i] - (uint32_t)j->lower);
     }
     for (int64_t i = t->rows; i < LANES; i++)
         bits[i] = ONE - j->lower;

@@ -6,7 +6,7 @@
 
 enum { RUN = BSMM_PACK_RUN };
 
-/* ---- codes ---- */
+/* ---- reading codes ---- */
 
 /* Returns the number of codes in the run that begins at k. It is 0 if a unit is longer than a run
  * and continues past the end of K. */
@@ -53,7 +53,7 @@ static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first,
     }
 }
 
-/* ---- integers ---- */
+/* ---- units of integers ---- */
 
 static int32_t sum_of_16(const int8_t *integers) {
     int32_t sum = 0;
@@ -89,7 +89,7 @@ static void integers(const bsmm_pack_codes *c, const int8_t *table, const bsmm_p
         }
 }
 
-/* ---- bf16 ---- */
+/* ---- units of bf16 ---- */
 
 static void shift(uint16_t *bf16, int64_t n, int16_t by) {
     for (int64_t i = 0; i < n; i++) {
@@ -124,7 +124,7 @@ static void load_halves(const bsmm_pack_codes *c, const bsmm_pack_table *t, int6
         to[i] = (uint16_t)(t->low[codes[i]] | t->high[codes[i]] << 8);
 }
 
-/* Does the same as store_groups, but stores each pair as two fp32. */
+/* Stores one lane's groups of a run like store_groups, but each pair of bf16 as two fp32. */
 static void store_widened(const bsmm_pack_place *at, int64_t lane, int64_t first,
                           const uint16_t *values) {
     int64_t end = bsmm_min_i64(first + RUN / 2, at->groups);
@@ -168,7 +168,7 @@ void bsmm_pack_portable_extent(const uint16_t *codes, int64_t n, int16_t *larges
     }
 }
 
-/* ---- fp32 ---- */
+/* ---- units of fp32 ---- */
 
 /* Subnormals are integers times 2^-24. Inf and NaN take fp32's exponent and keep their
  * mantissas. */
@@ -214,7 +214,7 @@ void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
     *smallest_less_1 = least;
 }
 
-/* ---- uint32 ---- */
+/* ---- units of uint32 ---- */
 
 static void words(const int32_t (*from)[BSMM_PACK_STEPS], int64_t count, int64_t lanes, uint8_t *to,
                   int64_t pitch) {

@@ -10,7 +10,8 @@
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
-enum { LANES = BSMM_PACK_LANES, ONE = 127, MOST = 50 }; /* exponents: 2^-50 to 2^50 are taken */
+/* Scales from 2^-MOST to 2^MOST are packed here. */
+enum { LANES = BSMM_PACK_LANES, ONE = 127, MOST = 50 };
 
 INLINE __m256i load_codes(const bsmm_pack_exponents *e) {
     int32_t codes[LANES];

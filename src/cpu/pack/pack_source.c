@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- elements ---- */
+/* ---- reading elements ---- */
 
 static uint32_t load_code(uint32_t bits, const uint8_t *base, uint64_t index) {
     if (bits == 4) return base[index / 2] >> index % 2 * 4 & 0xf;
@@ -26,7 +26,7 @@ static uint32_t bytes_of(uint32_t bits) {
     return bits > 8 ? bits / 8 : 1;
 }
 
-/* Returns the bytes from row to row of a buffer. */
+/* Returns the distance between two rows of a buffer, in bytes. */
 static int64_t pitch_of(uint32_t bits) {
     return bits > 8 ? BSMM_PACK_PITCH : BSMM_PACK_SPAN;
 }
@@ -106,7 +106,7 @@ bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end
     return true;
 }
 
-/* ---- scales ---- */
+/* ---- offsets of scales ---- */
 
 /* A scale's offset is the sum of a row's part and a column's part. The column's part repeats from
  * tile to tile, plus a constant step. */

@@ -13,29 +13,30 @@ enum { LANES = BSMM_SMALL_M_LANES, COLUMNS = BSMM_SMALL_M_COLUMNS };
  * covers the latency of memory. */
 static const int64_t ahead = 16384;
 
-/* ---- workspace ---- */
+/* ---- laying out the workspace ---- */
 
 typedef struct product_run {
     const bsmm_small_m *m;
-    const bsmm_small_m_engine *d; /* the engine of m */
+    const bsmm_small_m_engine *d; /* functions and sizes of the engine */
     const bsmm_product *p;
     /* The members below are shared by all threads. */
     uint8_t *a;
     double *a_factors;
     uint8_t *a_wide;
-    uint64_t *scale_columns; /* offset of each scale unit's block, without the row's part */
-    int64_t run;             /* 16, 4 or 1: aligned runs of so many scale units are adjacent */
-    uint8_t *scratch;        /* one scratch buffer per thread */
+    /* offset of each scale unit's block along K; the row's own offset is added to it */
+    uint64_t *scale_columns;
+    int64_t run;      /* 16, 4 or 1: aligned runs of so many scale units are adjacent */
+    uint8_t *scratch; /* one scratch buffer per thread */
 } product_run;
 
 /* Points to the scratch memory of a thread. */
 typedef struct scratch {
-    float *acc;      /* [tiles * width][COLUMNS]: accumulators */
-    double *values;  /* [COLUMNS] */
-    double *factors; /* [COLUMNS] */
-    uint8_t *wide;   /* [COLUMNS] */
-    uint8_t *codes;  /* [panels][scale_units][LANES] */
-    float *scales;   /* [panels][scale_units][LANES]: fp32 scales */
+    float *acc;      /* accumulators in the order [row of A][COLUMNS] */
+    double *values;  /* results of one row, COLUMNS values */
+    double *factors; /* factors of the columns */
+    uint8_t *wide;   /* `wide` of the columns */
+    uint8_t *codes;  /* scale codes in the order [panel][scale unit][lane] */
+    float *scales;   /* fp32 scales in the order [panel][scale unit][lane] */
     uint8_t *packed; /* one packed panel */
 } scratch;
 
@@ -108,7 +109,7 @@ static scratch place_scratch(const product_run *x, int thread) {
     return s;
 }
 
-/* ---- A ---- */
+/* ---- packing A ---- */
 
 static void pack_tile(const product_run *x, int64_t tile) {
     int64_t width = x->d->width, row = tile * width;
@@ -122,7 +123,7 @@ static void pack_tile(const product_run *x, int64_t tile) {
     x->d->pack_a(x->p, width, row, bsmm_min_i64(width, x->p->a.m.rows - row), &to);
 }
 
-/* ---- scales ---- */
+/* ---- gathering scales ---- */
 
 static bool lie_in_runs(const product_run *x, int64_t run) {
     for (int64_t i = 0; i < x->p->a.m.cols / x->d->scale_unit; i++)
@@ -149,7 +150,7 @@ static int64_t lane_row(const bsmm_small_m_scales *s, int64_t lane) {
 static void gather_floats(const product_run *x, const bsmm_small_m_scales *s,
                           const uint64_t *rows) {
     const float *scales = (const float *)x->p->b.m.scales;
-    bool same = true; /* all rows share one block */
+    bool same = true; /* all rows of the panel share one block */
     for (int64_t lane = 1; lane < LANES; lane++)
         same = same && rows[lane] == rows[0];
     for (int64_t i = 0; i < s->units; i++) {
@@ -181,7 +182,7 @@ static void gather(const product_run *x, const bsmm_small_m_scales *s) {
         gather_codes(x, s, rows);
 }
 
-/* ---- panels ---- */
+/* ---- strips of panels ---- */
 
 /* A strip is several panels that are multiplied side by side: 16 columns each, as many as the
  * engine takes. The last ones may be past the end of D. */

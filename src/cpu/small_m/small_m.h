@@ -17,28 +17,31 @@
 
 enum {
     BSMM_SMALL_M_LANES = 16,
-    BSMM_SMALL_M_STEP = 32,     /* columns of K in a step */
-    BSMM_SMALL_M_GROUP = 4,     /* steps in a group; a span is a multiple of it */
-    BSMM_SMALL_M_COLUMNS = 128, /* columns of a work unit; floats per row of accumulators */
-    BSMM_SMALL_M_WIDTH = 16,    /* most rows of a tile of A */
-    BSMM_SMALL_M_PANELS = 4,    /* most panels that are multiplied side by side */
+    BSMM_SMALL_M_STEP = 32, /* columns of K in a step */
+    BSMM_SMALL_M_GROUP = 4, /* steps of K in a group; a span is a whole number of groups */
+    /* Columns of D in a work unit; also floats per row of accumulators. */
+    BSMM_SMALL_M_COLUMNS = 128,
+    BSMM_SMALL_M_WIDTH = 16, /* largest number of rows of A in a tile */
+    BSMM_SMALL_M_PANELS = 4, /* largest number of panels that are multiplied side by side */
     BSMM_SMALL_M_CONTEXT_BYTES = 320,
 };
 
 /* A span is a run of steps of one or a few panels side by side, which are multiplied by one tile of
  * A. */
 typedef struct bsmm_small_m_span {
-    const uint8_t *a;     /* the tile's packed units */
-    const uint8_t *b;     /* the first row's bytes; the panels' rows follow one another */
-    int64_t pitch;        /* bytes from row to row of b */
+    const uint8_t *a;     /* packed units of the tile of A */
+    const uint8_t *b;     /* bytes of B's first row; the rows of the panels follow one another */
+    int64_t pitch;        /* distance between two rows of b, in bytes */
     const uint8_t *next;  /* the rows that are read after b, for prefetching */
     int64_t lead;         /* prefetch distance along a row, in bytes */
     const uint8_t *codes; /* scale codes, as the engine's prepare left them */
-    const float *scales;  /* [segment of 128][16]: fp32 scales; NULL: none */
-    int64_t scale_pitch;  /* codes or scales from panel to panel */
+    const float *scales;  /* fp32 scales in the order [segment of 128 of K][16 rows]; NULL: none */
+    int64_t scale_pitch;  /* distance between two panels, in codes or scales */
     int64_t steps;
     const void *context; /* the tables that the engine's make_context wrote */
-    float *acc;          /* [width][BSMM_SMALL_M_COLUMNS], 16 per panel: results are added */
+    /* accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 per panel; results are added
+     */
+    float *acc;
 } bsmm_small_m_span;
 
 /* Describes addresses that are prefetched while a span is multiplied, one cache line at a time.
@@ -73,24 +76,25 @@ static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
 /* Holds one panel's gathered scales. */
 typedef struct bsmm_small_m_scales {
     const bsmm_product *p;
-    int64_t row, rows; /* rows of B; lanes past the last row repeat it */
+    int64_t row, rows; /* first row of B and number of rows; lanes past the last row repeat it */
     int64_t units;     /* scale units of whole groups of steps */
     int64_t used;      /* scale units that K fills */
-    uint8_t *codes;    /* [units][16] */
-    float *scales;     /* [units][16], if B has fp32 scales */
-    double *factors;   /* [16]: B's global scale at first */
-    uint8_t *wide;     /* [16]: 0 at first */
-    int a_wide;        /* the largest `wide` of A's rows */
+    uint8_t *codes;    /* scale codes in the order [unit][16 rows] */
+    float *scales;     /* fp32 scales in the order [unit][16 rows], if B has them */
+    double *factors;   /* factors of the 16 rows; at first B's global scale */
+    uint8_t *wide; /* range number (`wide` of engine_gemm.h) of each of the 16 rows; at first 0 */
+    int a_wide;    /* largest `wide` of A's rows */
 } bsmm_small_m_scales;
 
 typedef struct bsmm_small_m_engine {
-    int64_t width;         /* rows of a tile of A */
-    int64_t panels;        /* multiplied side by side: their accumulators hide latency */
+    int64_t width; /* rows of a tile of A */
+    /* Panels that are multiplied side by side, which hides the latency of their accumulators. */
+    int64_t panels;
     int64_t unit;          /* columns of K in a packed unit */
     uint64_t a_unit_bytes; /* bytes of a unit of `width` rows */
     uint64_t b_unit_bytes; /* bytes of a unit of 16 rows, for panels that have to be packed */
     int64_t scale_unit;    /* columns of K with one gathered scale */
-    int wide_limit;        /* see bsmm_engine */
+    int wide_limit;        /* largest sum of two rows' `wide` that fp32 sums can hold */
     /* Writes tables for multiply, at most BSMM_SMALL_M_CONTEXT_BYTES. NULL: multiply needs none. */
     void (*make_context)(const bsmm_product *p, void *context);
     void (*pack_a)(const bsmm_product *p, int64_t width, int64_t row, int64_t rows, bsmm_panel *to);
@@ -101,7 +105,7 @@ typedef struct bsmm_small_m_engine {
     /* Multiplies a span. Bit p of the result is set if panel p has elements that have to be packed;
      * its accumulators are then invalid. */
     uint32_t (*multiply)(const bsmm_small_m_span *span);
-    /* acc [width][BSMM_SMALL_M_COLUMNS] += the MMA of packed units. */
+    /* Adds the MMA of packed units to acc, which has the order [row of A][BSMM_SMALL_M_COLUMNS]. */
     void (*multiply_packed)(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                             float *acc);
 } bsmm_small_m_engine;
@@ -126,9 +130,10 @@ int bsmm_small_m_choose_width(const bsmm_product *p, const int64_t *widths, int 
 /* Describes the blocking and the sizes that an engine uses for one GEMM. It is the state of the
  * small-M kernels. */
 typedef struct bsmm_small_m {
-    _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES]; /* written by make_context */
+    /* Tables for the engine, written by make_context. */
+    _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES];
     bsmm_small_m_engine d;
-    int64_t tiles; /* tiles of A */
+    int64_t tiles; /* number of tiles of A */
     int64_t steps, units, scale_units;
     int64_t step_bytes, row_bytes, pitch;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
@@ -145,7 +150,7 @@ int64_t bsmm_small_m_gather_runs(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);
 
-/* Does the same by 128-bit vectors (small_m_gather_avx2.c). */
+/* Gathers the scale codes by 128-bit vectors (small_m_gather_avx2.c). */
 int64_t bsmm_small_m_gather_avx2(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);

@@ -38,9 +38,9 @@ BSMM_SMALL_M_INLINE void bsmm_transpose(const __m512i row[4], __m512i word[4]) {
     word[3] = _mm512_unpackhi_epi64(high01, high23);
 }
 
-/* Does the same, except for the order within each 128 bits of word[d], which hold four rows: the
- * first pairs of bytes of the four rows come first, and then their second pairs. If such bytes are
- * unpacked with others to uint16, each pair arrives in the lane of its row. */
+/* Transposes like bsmm_transpose, except for the order within each 128 bits of word[d], which hold
+ * four rows. The first pairs of bytes of the four rows come first, and then their second pairs. If
+ * such bytes are unpacked with others to uint16, each pair arrives in the lane of its row. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word[4]) {
     __m512i low01 = _mm512_unpacklo_epi16(row[0], row[1]);
     __m512i low23 = _mm512_unpacklo_epi16(row[2], row[3]);
@@ -56,7 +56,7 @@ BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word
  * lines, because rows whose stride is a power of two share the sets of a cache. With smaller reads,
  * such rows would evict each other before a line is used up. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, __m512i word[16]) {
-    __m512i part[4][4]; /* [rows 4i to 4i + 3][uint32 within a quarter] */
+    __m512i part[4][4]; /* uint32 of a quarter, in the order [rows 4i to 4i + 3][position] */
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         __m512i row[4];

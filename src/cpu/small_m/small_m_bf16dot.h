@@ -31,7 +31,8 @@ bsmm_weights bsmm_weights_of(const bsmm_format *format);
  * the form. */
 typedef struct bsmm_decode_tables {
     _Alignas(64) uint8_t bytes[4][64];
-    uint8_t special; /* 8-bit magnitudes from here on are Inf and NaN; their panel is packed */
+    /* Smallest 8-bit magnitude that is Inf or NaN; panels with such codes are packed. */
+    uint8_t special;
 } bsmm_decode_tables;
 
 _Static_assert(sizeof(bsmm_decode_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
@@ -55,7 +56,8 @@ typedef struct bsmm_small_m_bf16_form {
 #if defined(__x86_64__)
 extern const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots, bsmm_small_m_bf16_fmas;
 
-/* These implement `multiply_packed` of bsmm_small_m_engine: [by FMAs][segmented]. */
+/* These implement `multiply_packed` of bsmm_small_m_engine. The indices are [products by FMAs][K is
+ * cut into segments]. */
 extern void (*const bsmm_small_m_bf16_packed[2][2])(const uint8_t *a, const uint8_t *b,
                                                     int64_t width, int64_t units, float *acc);
 #endif

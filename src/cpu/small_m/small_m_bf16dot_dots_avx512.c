@@ -27,10 +27,10 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 typedef struct decoder {
     __m512i table[4];
     __m512i select[4]; /* bit offsets of the codes of each pair of a uint32 */
-    __m512i largest;   /* 8-bit codes: the largest magnitude so far */
+    __m512i largest;   /* largest magnitude of all 8-bit codes so far */
 } decoder;
 
-/* ---- elements to pairs ---- */
+/* ---- decoding elements to pairs of bf16 ---- */
 
 /* Returns the bit offsets of a pair's two codes, for both uint32 of a uint64. If `sign` is set, a
  * code's sign goes to the top bit of the uint16. */
@@ -55,8 +55,8 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
 
 /* Holds the scales of 16 rows for a step, or half a step: one row per lane. */
 typedef struct scaling {
-    __m512i shift;        /* SHIFTED: subtracted from both uint16 */
-    __m512i one, onehalf; /* PRODUCTS: the scale times 4 and times 6 */
+    __m512i shift;        /* for SHIFTED: number to subtract from both 16-bit codes */
+    __m512i one, onehalf; /* for PRODUCTS: the scale times 4 and times 6 */
 } scaling;
 
 INLINE scaling no_scaling(void) {
@@ -130,7 +130,7 @@ INLINE void decode_word(decoder *d, bsmm_weights kind, __m512i word, const scali
     }
 }
 
-/* Loads a group of steps of one panel. */
+/* Loads the codes of one panel for a group of steps. */
 INLINE void load_group(const uint8_t *b, int64_t pitch, bsmm_weights kind, __m512i *word) {
     if (kind == BSMM_SHIFTED6) {
         for (int j = 0; j < BSMM_SMALL_M_GROUP; j++) {
@@ -143,7 +143,7 @@ INLINE void load_group(const uint8_t *b, int64_t pitch, bsmm_weights kind, __m51
         bsmm_transpose_lines(b + 64 * i, pitch, word + 16 * i);
 }
 
-/* ---- accumulators ---- */
+/* ---- adding products to accumulators ---- */
 
 INLINE __m512 add_pair(__m512 acc, int32_t a, __m512i b) {
     return _mm512_dpbf16_ps(acc, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
@@ -153,7 +153,8 @@ INLINE void add_group(const bsmm_small_m_span *s, int64_t step, const int32_t *a
                       __m512i word[PANELS][32], int width, int panels, bsmm_weights kind,
                       decoder *d, __m512 acc[BSMM_SMALL_M_WIDTH]) {
     const int words = WORDS(kind) / BSMM_SMALL_M_GROUP, pairs = PAIRS(kind);
-    const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words; /* uint32 that share a scale */
+    /* Number of uint32 that share a scale. */
+    const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words;
     const uint8_t *codes = s->codes + step * BSMM_STEP_CODES(kind);
     for (int i = 0; i < WORDS(kind) / scaled; i++, codes += LANES) {
         scaling scale[PANELS];

@@ -37,14 +37,15 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS, WORDS = 16 };
 
 /* A batch is 16 uint32 of each row: 128 of K for 4-bit codes, else 64. */
 #    define IS_NARROW(kind) ((kind) <= BSMM_PRODUCTS4)
-#    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4) /* codes in a uint32 */
+#    define CODES(kind)     (IS_NARROW(kind) ? 8 : 4) /* number of codes in a uint32 */
 #    define BATCH(kind)     (WORDS * CODES(kind))
 #    define ROW_BYTES(kind) ((kind) == BSMM_SHIFTED6 ? 48 : 64)
-#    define SCALED(kind)    ((kind) == BSMM_PRODUCTS4 ? 16 : 32) /* columns of K per scale */
+/* Columns of K that share a scale. */
+#    define SCALED(kind) ((kind) == BSMM_PRODUCTS4 ? 16 : 32)
 
 typedef struct decoder {
-    __m512 table;            /* values of 4-bit codes */
-    __m512i low[2], high[2]; /* longer codes: the bytes of bf16 */
+    __m512 table;            /* table of the values of 4-bit codes */
+    __m512i low[2], high[2]; /* tables of the bf16 bytes of 6-bit and 8-bit codes */
 } decoder;
 
 INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
@@ -55,7 +56,7 @@ INLINE void set_up(const bsmm_decode_tables *from, decoder *d) {
     }
 }
 
-/* ---- rows into lanes ---- */
+/* ---- bringing rows of B into lanes ---- */
 
 enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANES };
 
@@ -105,21 +106,21 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
     } else {
         low = _mm512_permutex2var_epi8(d->low[0], word, d->low[1]);
         high = _mm512_permutex2var_epi8(d->high[0], word, d->high[1]);
-        /* the tables' index leaves out the sign */
+        /* The tables' index leaves out the sign. */
         high = _mm512_ternarylogic_epi32(high, word, _mm512_set1_epi8((char)0x80), 0xf8);
     }
     pair[0] = _mm512_unpacklo_epi8(low, high);
     pair[1] = _mm512_unpackhi_epi8(low, high);
 }
 
-/* ---- accumulators ---- */
+/* ---- adding products to accumulators ---- */
 
 /* Holds the accumulators of all panels and rows. Those of a column are divided by its last e8m0
  * scale, so that they are in units of that scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
     __m512i unit[PANELS]; /* exponent field: how far that scale is below the row's largest */
-    __m512 scale[PANELS]; /* the last e4m3 scale */
+    __m512 scale[PANELS]; /* scale of the last block, for e4m3 scales */
 } sums;
 
 INLINE __m512 power_of_two(__m512i exponent) {
@@ -214,11 +215,11 @@ INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int pan
 
 /* Describes a batch and the addresses of its successors. */
 typedef struct batch {
-    const uint8_t *b;     /* the next batch, to copy */
-    const uint8_t *ahead; /* a later batch, to prefetch */
+    const uint8_t *b;     /* bytes of the next batch, which will be copied */
+    const uint8_t *ahead; /* bytes of a later batch, to prefetch */
     const float *a;
     const uint8_t *codes;
-    panel_rows *rows, *next; /* [panels]: the present batch and the next */
+    panel_rows *rows, *next; /* copied rows of each panel, of the present batch and of the next */
 } batch;
 
 /* Copies a line of the next batch for each panel, and prefetches a line of a later batch. For 4-bit
@@ -264,7 +265,7 @@ INLINE void add_batch(const bsmm_small_m_span *s, const batch *b, int width, int
     }
 }
 
-/* Load and store D's accumulators, which have the unit 1. */
+/* These functions load and store D's accumulators, which have the unit 1. */
 INLINE void load_sums(const bsmm_small_m_span *s, int width, int panels, bool begin_anew,
                       sums *to) {
     for (int p = 0; p < panels; p++) {
@@ -286,7 +287,7 @@ INLINE void store_sums(const bsmm_small_m_span *s, int width, int panels, sums *
     }
 }
 
-/* ---- Inf and NaN ---- */
+/* ---- codes of Inf and NaN ---- */
 
 TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, uint8_t special) {
     __m512i largest = _mm512_setzero_si512();
@@ -308,7 +309,8 @@ TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int p
         __mmask16 any = 0;
         for (int r = 0; r < width; r++) {
             __m512 sum = _mm512_loadu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS + p * LANES);
-            any |= _mm512_fpclass_ps_mask(sum, 0x99); /* quiet and signalling NaN, both Inf */
+            /* The mask selects quiet and signalling NaN and both Inf. */
+            any |= _mm512_fpclass_ps_mask(sum, 0x99);
         }
         if (any && has_special(s->b + p * LANES * s->pitch, s->pitch, bytes, from->special))
             found |= 1u << p;
@@ -316,7 +318,7 @@ TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int p
     return found;
 }
 
-/* ---- spans ---- */
+/* ---- multiplying spans ---- */
 
 /* The panels that are multiplied side by side. Each FMA waits four cycles for the one before on the
  * same accumulator, which several panels hide. But memory is slower if more rows are read side by

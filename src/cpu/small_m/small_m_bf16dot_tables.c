@@ -21,7 +21,7 @@ static uint8_t first_special(uint32_t elem) {
     return code;
 }
 
-/* ---- for dot products ---- */
+/* ---- tables for dot products ---- */
 
 static uint16_t bf16_of(double value) {
     return (uint16_t)bsmm_elem_encode(BSMM_ELEM_BF16, value, false);
@@ -72,7 +72,7 @@ void bsmm_decode_tables_for_dots(const bsmm_product *p, void *to) {
     makes[bsmm_weights_of(&p->b.m.format)](p->b.m.format.elem, to);
 }
 
-/* ---- for FMAs ---- */
+/* ---- tables for FMAs ---- */
 
 /* Makes the values of 4-bit codes. They make up for e4m3 scales, which are read as f16 and are then
  * 2^-8 of their values. */

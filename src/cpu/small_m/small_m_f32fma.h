@@ -9,10 +9,11 @@
 
 #include "cpu/small_m/small_m.h"
 
-/* Describes how elements are decoded to halves. */
+/* Describes how an element format is decoded to "halves", which are f16 values that may differ from
+ * the elements by a power of two. */
 typedef struct bsmm_small_m_f32_halves {
-    int raw;    /* a half is 2^-raw of its element */
-    int top;    /* exponent of the largest half */
+    int raw;    /* a half is its element times 2^-raw */
+    int top;    /* exponent of the largest half (f16 value) */
     int extent; /* binades from the smallest element to the largest */
     int shift;  /* 6 and 8 bits: right shift for a code at the top of a uint16 */
     int mask;   /* 6 and 8 bits: the bits of the uint16 to keep after the shift */
@@ -21,9 +22,10 @@ typedef struct bsmm_small_m_f32_halves {
 /* Returns NULL for elements that the kernel does not take. */
 const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem);
 
-/* Says how scales are applied. */
+/* The way in which the scales of B are applied. */
 typedef enum bsmm_small_m_f32_scaling {
-    BSMM_SMALL_M_F32_SUMS,     /* powers of two multiply the accumulators, from scale to scale */
+    /* Scales that are powers of two multiply the accumulators when the scale changes. */
+    BSMM_SMALL_M_F32_SUMS,
     BSMM_SMALL_M_F32_ELEMENTS, /* scales multiply the elements */
     BSMM_SMALL_M_F32_NONE,     /* no scales, or fp32 scales of segments */
     BSMM_SMALL_M_F32_SCALINGS
@@ -36,12 +38,12 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s);
 
 #if defined(__x86_64__)
 
-/* ---- rows to halves ---- */
+/* ---- decoding rows to f16 values ---- */
 
-enum { BSMM_SMALL_M_F32_GROUP = 8 }; /* rows in a register */
+enum { BSMM_SMALL_M_F32_GROUP = 8 }; /* number of rows of B in a register */
 
-/* Count the columns of K of a batch, which is four runs (see below), and the bytes of a group's
- * halves. */
+/* These macros count the columns of K of a batch, which is four runs (see below), and the bytes of
+ * a group's halves. */
 #    define BSMM_SMALL_M_F32_BATCH(run) (4 * (run))
 #    define BSMM_SMALL_M_F32_GROUP_BYTES(run)                                                      \
         (BSMM_SMALL_M_F32_BATCH(run) * BSMM_SMALL_M_F32_GROUP * 2)
@@ -66,18 +68,19 @@ typedef void bsmm_small_m_f32_spread(const uint8_t *b, int64_t pitch,
 
 bsmm_small_m_f32_spread *bsmm_small_m_f32_spread_of(uint32_t bits);
 
-/* ---- multiplication ---- */
+/* ---- multiplying ---- */
 
-/* Implement `make_context` and `multiply` of bsmm_small_m_engine. */
+/* These functions implement `make_context` and `multiply` of bsmm_small_m_engine. */
 void bsmm_small_m_f32_make(const bsmm_product *p, void *context);
 uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s);
 
-/* Return the rows of a GEMM's tile of A, and the number of panels to multiply side by side with
- * such a tile. */
+/* These functions return the rows of a GEMM's tile of A, and the number of panels to multiply side
+ * by side with such a tile. */
 int64_t bsmm_small_m_f32_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32_panels(int64_t width);
 
-/* These implement `multiply_packed` of bsmm_small_m_engine: [segmented]. */
+/* These implement `multiply_packed` of bsmm_small_m_engine. The index tells whether K is cut into
+ * segments. */
 extern void (*const bsmm_small_m_f32_packed[2])(const uint8_t *a, const uint8_t *b, int64_t width,
                                                 int64_t units, float *acc);
 

@@ -31,8 +31,8 @@ enum {
     LANES = BSMM_SMALL_M_LANES,
     GROUP = BSMM_SMALL_M_F32_GROUP,
     PART = 16,      /* columns of K in a part */
-    MOST_PARTS = 8, /* parts in a batch */
-    CHUNK = 8,      /* batches of a row that are prefetched at once */
+    MOST_PARTS = 8, /* largest number of parts in a batch */
+    CHUNK = 8,      /* number of batches of a row that are prefetched together */
     MOST_GROUPS = BSMM_SMALL_M_PANELS * LANES / GROUP,
     AT_ONCE = 4, /* columns that registers hold beside 8 accumulators */
     TILES = 3,
@@ -42,13 +42,18 @@ enum {
 
 /* Points to a batch of halves and a tile of A. */
 typedef struct batch {
-    const uint8_t *halves; /* [group][batch][GROUP]; the order along K depends on `run` */
-    const float *a;        /* [batch][width] */
-    const uint8_t *codes;  /* scale codes, for SUMS */
+    /* decoded elements in the order [group of rows][batch][GROUP]; the order along K depends on
+     * `run` */
+    const uint8_t *halves;
+    const float *a; /* elements of A in the order [batch][row of A] */
+    /* Codes of the scales, if powers of two multiply the accumulators (SUMS). */
+    const uint8_t *codes;
     int64_t scale_pitch;
-    const float *scales; /* [part][group][GROUP], for ELEMENTS */
+    /* Scales in the order [part][group of rows][GROUP], if they multiply the elements (ELEMENTS).
+     */
+    const float *scales;
     int64_t width;
-    float *sums; /* [width][pitch]: accumulators */
+    float *sums; /* accumulators in the order [row of A][pitch] */
     int64_t pitch;
 } batch;
 
@@ -154,7 +159,7 @@ VARIANTS(32, NONE)
 static void (*const adds[2][BSMM_SMALL_M_F32_SCALINGS][TILES])(const batch *) = {SCALINGS(16),
                                                                                  SCALINGS(32)};
 
-/* ---- spans ---- */
+/* ---- multiplying spans ---- */
 
 /* Describes the loops for a GEMM, chosen once per plan. */
 typedef struct loops {
@@ -236,12 +241,13 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
-    float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP]; /* a segment's; fewer rows have more panels */
+    /* Accumulators of a segment; a tile of fewer rows has more panels. */
+    float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP];
     bsmm_small_m_f32_seen codes[BSMM_SMALL_M_PANELS];
     bsmm_small_m_later next;
 } space;
 
-/* Decodes batch i to halves. */
+/* Decodes the elements of batch i to f16 values ("halves"). */
 INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, space *w) {
     if (i % CHUNK == 0)
         w->next = bsmm_small_m_follow(s, i * l->row_bytes, CHUNK * l->row_bytes,

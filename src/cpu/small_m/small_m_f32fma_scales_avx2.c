@@ -26,8 +26,8 @@
 #endif
 
 enum {
-    SPAN_LIMIT = 125, /* two rows' spans are at most this + top */
-    DEEPEST = 53,     /* a scale is at most this - top binades below the largest */
+    SPAN_LIMIT = 125, /* the spans of two rows may add up to SPAN_LIMIT + top, in binades */
+    DEEPEST = 53,     /* a scale may be DEEPEST - top binades below the largest */
     E4M3_SPREAD = 17, /* binades from the smallest e4m3 scale to the largest */
     E8M0_NAN = 0xff,
 };
@@ -53,7 +53,7 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
         s->factors[lane] *= bsmm_double_pow2(exponents[lane] + halves_of(s)->raw);
 }
 
-/* ---- powers of two ---- */
+/* ---- scales that are powers of two ---- */
 
 /* Replaces the scales by factors that move the accumulators from the unit of one scale to that of
  * the next. A factor is stored as a biased exponent. The last scale's unit becomes part of the
@@ -108,7 +108,7 @@ static bool prepare_none(const bsmm_small_m_scales *s) {
     return true;
 }
 
-/* ---- other scales ---- */
+/* ---- scales of other formats ---- */
 
 /* Returns false, so that the panel is packed, if a scale is negative or NaN or if all scales of a
  * row are 0. Scales are read as f16, at 2^-8 of their values. */
@@ -149,7 +149,7 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s) {
     return prepares[s->p->b.m.format.scale](s);
 }
 
-/* ---- elements ---- */
+/* ---- supported element formats ---- */
 
 const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem) {
     static const bsmm_small_m_f32_halves halves[BSMM_ELEM_COUNT] = {

@@ -40,7 +40,7 @@ INLINE __m256i load(const uint8_t *from) {
     return _mm256_loadu_si256((const __m256i *)(const void *)from);
 }
 
-/* Loads 64 bytes of each row. */
+/* Loads 64 bytes (one cache line) of each row. */
 INLINE void load_lines(const uint8_t *b, int64_t pitch, __m256i row[2][GROUP]) {
 #    pragma GCC unroll 8
     for (int i = 0; i < GROUP; i++) {
@@ -93,8 +93,10 @@ INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32_halves *h) {
  * a uint16 each. */
 INLINE __m256i load_sixes(const uint8_t *at) {
     const __m256i order =
-        _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, /* lower half */
-                         4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15);
+        /* The first 16 indices are for the lower half of the register, the others for the upper
+           half. */
+        _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, 4, 5, 5, 6, 7, 8, 8, 9,
+                         10, 11, 11, 12, 13, 14, 14, 15);
     __m128i low = _mm_loadu_si128((const __m128i *)(const void *)at);
     __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(at + 8));
     __m256i both =

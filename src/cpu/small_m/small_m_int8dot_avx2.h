@@ -21,13 +21,13 @@ enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M
 /* Points to the tables that a GEMM's loops read, made once per plan. */
 typedef struct bsmm_int8_tables {
     const int8_t *integers; /* the integers of B's codes */
-    int64_t width;          /* rows of a tile of A */
+    int64_t width;          /* number of rows of A in a tile */
 } bsmm_int8_tables;
 
 _Static_assert(sizeof(bsmm_int8_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
                "the tables are an engine's context");
 
-enum { BSMM_INT8_SINGLE = 4 }; /* most rows that have loops of their own */
+enum { BSMM_INT8_SINGLE = 4 }; /* largest number of rows of A for which there are special loops */
 
 /* Implements `multiply` of bsmm_small_m_engine. The row loop is for up to SINGLE rows of A against
  * e2m1; the column loop is for any multiple of BSMM_INT8_MR rows. */

@@ -72,7 +72,7 @@ INLINE void store(uint8_t *to, __m256i v) {
     _mm256_store_si256((__m256i *)(void *)to, v);
 }
 
-/* Decodes a step of 8 rows. */
+/* Decodes a step of K (32 columns) of 8 rows of B. */
 INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, const quarters *t,
                         bool fours, bsmm_int8_scaling scaling, uint8_t *to) {
     const int64_t unit = unit_of(scaling), unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit, BSMM_INT8_B);
@@ -87,7 +87,7 @@ INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, c
     }
 }
 
-/* ---- multiplication ---- */
+/* ---- multiplying units ---- */
 
 /* Multiplies a unit of B by all rows, `rows` at a time. `u` is the number of the unit in its part
  * of A. */
@@ -114,7 +114,7 @@ INLINE void add_units(const uint8_t *a, const uint8_t *b, int64_t width, int row
                  u % part_units, b, fours, unit, wide, acc);
 }
 
-/* ---- spans ---- */
+/* ---- multiplying spans ---- */
 
 /* Multiplies a group of steps. It reads whole cache lines of 4-bit codes, because rows whose stride
  * is a power of two share the sets of a cache. */
@@ -171,7 +171,7 @@ bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling s
     return loops[bsmm_small_m_int8_has_fours(p) ? 0 : bsmm_int8_is_wide(p) ? 2 : 1][scaling];
 }
 
-/* ---- packed panels ---- */
+/* ---- multiplying packed panels ---- */
 
 /* Multiplies packed panels with sums of 32 bits, which hold the products of all element formats.
  * Such panels are few, so one loop serves any width, row by row. */

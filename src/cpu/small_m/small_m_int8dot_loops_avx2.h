@@ -12,7 +12,7 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum {
-    COLUMNS = BSMM_SMALL_M_LANES, /* columns of a panel; a register has half of them */
+    COLUMNS = BSMM_SMALL_M_LANES, /* columns of D in a panel; a register holds half of them */
     PARTS = BSMM_SMALL_M_GROUP / BSMM_INT8_PART_STEPS,
     CHUNK = 8192, /* bytes of a row that are prefetched at once */
 };

@@ -90,7 +90,7 @@ INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
     part_units(_mm256_castps_si256(odd[0]), _mm256_castps_si256(odd[1]), &sum[1], &sum[3]);
 }
 
-/* ---- spans ---- */
+/* ---- multiplying spans ---- */
 
 /* Adds the sums of a row of A to 8 columns. */
 INLINE void add_row(const __m256i pair[4], const uint8_t *begins, const __m256i *b_scales,

@@ -97,7 +97,8 @@ INLINE bool divide_floats(const bsmm_small_m_scales *s, const bits16 *most, cons
     bits16 inverse_bits;
     uint32_t unusual = 0;
     for (int lane = 0; lane < LANES; lane++) {
-        uint32_t top = most->lane[lane] >> 23; /* biased exponent */
+        /* Exponent of the lane's largest scale, with fp32's bias. */
+        uint32_t top = most->lane[lane] >> 23;
         unusual |= (uint32_t)(top < 37) | (uint32_t)(top > 226);
         unusual |= (uint32_t)(0 - least->lane[lane] - 1 < ((top - 30) << 23) - 1);
         inverse_bits.lane[lane] = (254 - top) << 23;
