@@ -29,9 +29,11 @@ void cli_bench_title(const cli_bench_values *values, const char *where, char *ti
 /* Prints why an output was wrong, and returns an exit status. */
 int cli_bench_report_failure(const bench_job *job, const bench_result *result);
 
-/* Measure all shapes of validated options, print the results and return an exit status. */
+/* These functions measure all shapes of validated options, print the results and return an exit
+ * status. */
 int cli_bench_products(const cli_bench_values *values);
 int cli_bench_recode(const cli_bench_values *values);
-int cli_bench_queued(const cli_bench_values *values); /* products on a device with queues */
+/* Measures products on a device with queues. */
+int cli_bench_queued(const cli_bench_values *values);
 
 #endif

@@ -56,7 +56,7 @@ typedef struct session {
     cli_rows *rows;
     cli_progress progress;
     bench_point *points;
-    double copy_rate; /* best copy rate of all shapes */
+    double copy_rate; /* best rate of a memory copy over all shapes */
     cli_column columns[sizeof cli_bench_queued_columns / sizeof(cli_column)];
 } session;
 
@@ -64,7 +64,7 @@ static const bench_queued_peer *peer_of(const session *s) {
     return bench_device_kind_of(s->values->device)->peer;
 }
 
-/* ---- rows ---- */
+/* ---- printing rows ---- */
 
 /* Returns the columns, with the titles of the peer's variants filled in. */
 static const cli_column *columns_of(session *s) {

@@ -62,7 +62,7 @@ static bool multiply_reference(bsmm_matmul_desc desc, bsmm_matrix *d) {
     return !bsmm_matmul(&desc);
 }
 
-/* Computes |alpha| sum |a||b| into d. */
+/* Computes |alpha| sum |a||b|, the scale of the error bound, into d. */
 static bool multiply_absolute(bsmm_matmul_desc desc, bsmm_matrix *d) {
     absolute a = {0}, b = {0};
     float alpha = fabsf(*desc.alpha);
@@ -91,7 +91,7 @@ static double stand_in(const bsmm_elem_info *elem, double value) {
 
 typedef struct comparison {
     bsmm_elem_info elem, f32; /* element formats of D and of the reference */
-    double bound;             /* error bound of the kernel */
+    double bound;             /* relative error bound of the kernel */
     cli_check *check;
 } comparison;
 

@@ -7,8 +7,8 @@
 typedef struct cli_check {
     double max_error;
     double share;         /* largest error / bound; above 1 the kernel broke its bound */
-    int64_t row, col;     /* element with the largest share */
-    double got, expected; /* values of that element */
+    int64_t row, col;     /* element of D with the largest share of the bound */
+    double got, expected; /* computed and expected value of that element */
 } cli_check;
 
 /* Checks the product in desc->d (f32, f16 or bf16). Returns false if it cannot be checked; the

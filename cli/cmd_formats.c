@@ -45,7 +45,8 @@ static const cli_column preset_columns[] = {
 
 static const char *role(const char *name) {
     bsmm_format format;
-    if (bsmm_format_from_name(name, &format)) return "scale"; /* no matrix has this element */
+    /* No matrix has this element format, so it is for scales. */
+    if (bsmm_format_from_name(name, &format)) return "scale";
     for (uint32_t scale = 1; strcmp(cli_scale_name(scale), "unknown"); scale++)
         if (!strcmp(name, cli_scale_name(scale))) return "both";
     return "element";

@@ -269,7 +269,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* NAN: beta was not given */
+/* A beta of NAN means that the user gave no --beta. */
 static const values defaults = {.dtype = "f32", .alpha = 1, .beta = NAN};
 
 const cli_command cli_matmul = {

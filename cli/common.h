@@ -29,24 +29,25 @@ char *cli_printable(char *text);
 /* Tells whether cli_printable would leave the text unchanged. */
 bool cli_is_printable(const char *text);
 
-/* Allocate memory. If there is none, the program ends with a message. The product of the sizes must
- * not overflow. */
+/* These functions allocate memory. If there is none, the program ends with a message. The product
+ * of the sizes must not overflow. */
 void *cli_alloc(size_t count, size_t size);
 void *cli_realloc(void *memory, size_t count, size_t size);
 
-/* Parse a word. If the word is invalid, they return false and store the reason, which
- * cli_parse_error() returns. */
+/* These functions parse a word. If the word is invalid, they return false and store the reason,
+ * which cli_parse_error() returns. */
 bool cli_parse_size(const char *text, int64_t *value);
 bool cli_parse_threads(const char *text, int64_t *value);
 bool cli_parse_output(const char *text); /* accepts the name of a file that can be written */
 bool cli_parse_number(const char *text, double *value);
 bool cli_parse_format(const char *text, bsmm_format *format);
-/* accepts "A", "A:B" and "mixed" */
+/* accepts a pair of formats: "A", "A:B" or "mixed" */
 bool cli_parse_format_pair(const char *text, cli_format_pair *pair);
 const char *cli_parse_error(void);
-const char *cli_pair_at(uint32_t index); /* names of pairs; NULL past the last */
+/* Returns the name of a pair of formats, NULL past the last. */
+const char *cli_pair_at(uint32_t index);
 
-/* Format times ("812 ns", "3.25 ms") and sizes ("12.3 MB") as text. */
+/* These functions format times ("812 ns", "3.25 ms") and sizes ("12.3 MB") as text. */
 typedef struct cli_text {
     char text[160];
 } cli_text;

@@ -16,8 +16,8 @@ typedef struct grid {
     bsmm_matrix matrix; /* matrix of the padded size, so that padding has offsets too */
     bsmm_layout_info info;
     int64_t tile_rows, step;          /* rows of a tile and of its innermost digit */
-    int64_t rows, cols;               /* size that the user asked for */
-    int64_t padded_rows, padded_cols; /* size including the padding */
+    int64_t rows, cols;               /* size of the scale matrix that the user asked for */
+    int64_t padded_rows, padded_cols; /* size of the scale matrix with its padding */
     bool all;
 } grid;
 
@@ -26,7 +26,7 @@ enum { MOST = 65536 }; /* largest number of rows or columns of a picture */
 static bsmm_status count_scales(grid *drawing, int64_t rows, int64_t cols, uint64_t *count) {
     drawing->matrix.rows = rows;
     drawing->matrix.cols = cols * drawing->matrix.format.block_cols;
-    /* each scale of this description has one byte */
+    /* Each scale of this description has one byte. */
     return bsmm_scale_bytes(&drawing->matrix, count);
 }
 

@@ -12,13 +12,13 @@ unsigned cli_distance(const char *a, const char *b);
 
 /* The candidate that is nearest to a word, among candidates that are similar enough. */
 typedef struct cli_nearest {
-    const char *word; /* word that the user wrote */
+    const char *word; /* the misspelt word that the user wrote */
     const char *best; /* best candidate so far; NULL: none is similar */
     unsigned distance;
 } cli_nearest;
 void cli_nearest_try(cli_nearest *nearest, const char *candidate);
 
-/* Return "; did you mean mxfp4?", or "" if no word is similar. */
+/* These functions return "; did you mean mxfp4?", or "" if no word is similar. */
 cli_text cli_did_you_mean(cli_words *words, const char *word);
 cli_text cli_did_you_mean_this(const cli_nearest *nearest, const char *prefix);
 

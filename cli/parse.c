@@ -1,6 +1,6 @@
 /* Parses a command line: translates a command's rows to glibc's argp, which parses, prints --help
  * and reports usage errors. */
-#define _GNU_SOURCE /* for asprintf */
+#define _GNU_SOURCE /* makes stdio.h declare asprintf */
 #include "common.h"
 #include "options.h"
 #include "words.h"

@@ -33,7 +33,8 @@ static size_t take(const unsigned char *at, uint32_t *code) {
     if (length == 0 || at[0] >= 0xF8) return 0;
     *code = length == 1 ? at[0] : at[0] & (0x7Fu >> length);
     for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xC0) != 0x80) return 0; /* true also for the end of the text */
+        /* This also stops at the NUL at the end of the text. */
+        if ((at[i] & 0xC0) != 0x80) return 0;
         *code = *code << 6 | (at[i] & 0x3Fu);
     }
     bool surrogate = *code >= 0xD800 && *code <= 0xDFFF;

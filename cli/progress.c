@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 enum { BAR_WIDTH = 30 };
-static const double first_after = 0.3, redraw_after = 0.1; /* times in seconds */
+/* Delay before the bar first appears, and between redraws, in seconds. */
+static const double first_after = 0.3, redraw_after = 0.1;
 
 static double now(void) {
     struct timespec time;

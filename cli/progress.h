@@ -7,12 +7,12 @@
 typedef struct cli_progress {
     const char *title;
     uint64_t total, done;
-    double started, drawn; /* times in seconds */
+    double started, drawn; /* times of the start and of the last redraw, in seconds */
     int active;
 } cli_progress;
 
 cli_progress cli_progress_begin(const char *title, uint64_t total);
 void cli_progress_add(cli_progress *progress, uint64_t amount);
-void cli_progress_end(cli_progress *progress); /* erases the bar */
+void cli_progress_end(cli_progress *progress); /* erases the progress bar */
 
 #endif

@@ -9,7 +9,7 @@
 struct cli_rows {
     const cli_column *columns;
     size_t column_count;
-    size_t column; /* index of the next cell's column */
+    size_t column; /* index of the column that the next cell belongs to */
     bool json, headed;
     json_t *object; /* JSON object of the row that is being built */
     char **cells;   /* cells of all table rows, including the row that is being built */

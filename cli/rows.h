@@ -10,8 +10,9 @@ typedef struct cli_rows cli_rows;
 
 cli_rows *cli_rows_open(const cli_column *columns, bool json);
 
-/* Set the next cell of the current row, in the order of the columns. */
-void cli_row_text(cli_rows *rows, const char *text); /* NULL: null in JSON, "-" in a table */
+/* These functions set the next cell of the current row, in the order of the columns. */
+/* a NULL text is null in JSON and "-" in a table */
+void cli_row_text(cli_rows *rows, const char *text);
 void cli_row_integer(cli_rows *rows, int64_t value);
 /* Sets a cell to a number. `format` is for the table; NaN and Inf are null in JSON. */
 void cli_row_number(cli_rows *rows, double value, const char *format)

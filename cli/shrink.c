@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* for MAP_ANONYMOUS */
+#define _GNU_SOURCE /* makes sys/mman.h declare MAP_ANONYMOUS */
 #include "shrink.h"
 #include "common.h"
 #include <errno.h>
@@ -14,9 +14,9 @@
  * thread. */
 typedef struct range {
     struct range *next;
-    const bsmm_file *file; /* NULL after the file is closed */
+    const bsmm_file *file; /* file that the range belongs to; NULL after it is closed */
     char *path;
-    uintptr_t begin, end; /* address range in whole pages */
+    uintptr_t begin, end; /* address range of the mapping, in whole pages */
 } range;
 
 static range *_Atomic ranges;

@@ -10,7 +10,7 @@
 /* Announces that the file at `path` is being opened and may shrink. NULL means that no file is
  * being opened. */
 void cli_shrink_opening(const char *path);
-/* Watch the files that an open bsmm_file consists of, and stop watching them. */
+/* These functions watch the files that an open bsmm_file consists of, and stop watching them. */
 void cli_shrink_watch(const bsmm_file *file);
 void cli_shrink_forget(const bsmm_file *file);
 

@@ -18,6 +18,7 @@ void cli_elem_neighbours(const bsmm_elem_info *info, double value, double *below
 cli_text cli_format_text(bsmm_format format);
 
 const char *cli_layout_name(uint32_t layout);
-const char *cli_scale_name(uint32_t scale); /* returns "unknown" past the last */
+/* Returns "unknown" for a number that is no scale format. */
+const char *cli_scale_name(uint32_t scale);
 
 #endif

@@ -29,7 +29,7 @@ typedef struct cli_target {
 typedef struct cli_transfer {
     const char *verb, *participle; /* words for messages: "quantize", "quantized" */
     const cli_transfer_values *values;
-    const void *options; /* the command's options */
+    const void *options; /* options of the running command */
     /* Tells whether a weight is changed if the user gave no --include. */
     bool (*wants)(const void *options, const bsmm_weight *weight);
     /* The command changes quantized weights; a broken weight, which is a quantized one, is then an

@@ -7,7 +7,7 @@
 
 typedef enum cli_action { CLI_COPY_TENSOR, CLI_KEEP_WEIGHT, CLI_CHANGE_WEIGHT } cli_action;
 
-/* The step for one tensor or weight. */
+/* The step of a transfer for one tensor or weight. */
 typedef struct cli_step {
     cli_action action;
     uint64_t source, target; /* index of the tensor or weight in the file and in the writer */
@@ -21,9 +21,9 @@ typedef struct cli_job {
     bool *claimed; /* true for tensors that belong to a weight's step */
     cli_step *steps;
     uint64_t step_count, changed, left_out;
-    uint64_t bytes; /* bytes to be read */
+    uint64_t bytes; /* number of bytes that all steps read */
     cli_progress progress;
-    int status; /* exit status of a failure */
+    int status; /* exit status of a failure while planning */
 } cli_job;
 
 /* Adds everything that will be written to the writer, and lists the steps. Returns false after

@@ -173,7 +173,7 @@ typedef enum bsmm_layout {
     BSMM_LAYOUT_CUBLAS_BLK128 = 8    /* cuBLASLt fp32 128x128: r * roundup(C, 4) + c */
 } bsmm_layout;
 
-/* How a second-level scale g (one per tensor) enters a value. */
+/* The way in which a second-level scale g (one per tensor) enters a value. */
 typedef enum bsmm_global {
     BSMM_GLOBAL_MULTIPLIER = 0, /* value = element * scale * g (ModelOpt, torchao) */
     BSMM_GLOBAL_DIVISOR = 1     /* value = element * scale / g (compressed-tensors) */
@@ -209,9 +209,9 @@ typedef struct bsmm_matrix {
     float *global_scale; /* Second-level scale, one value in host memory; NULL = 1 */
 } bsmm_matrix;
 
-/* Give the size of the element buffer and of the scale buffer (padding included) that the
- * description needs. The pointers in the matrix are not read. INVALID if the description breaks a
- * rule. */
+/* These functions give the size of the element buffer and of the scale buffer (padding included)
+ * that the description needs. The pointers in the matrix are not read. INVALID if the description
+ * breaks a rule. */
 BSMM_API bsmm_status bsmm_data_bytes(const bsmm_matrix *matrix, uint64_t *bytes);
 BSMM_API bsmm_status bsmm_scale_bytes(const bsmm_matrix *matrix, uint64_t *bytes);
 
@@ -271,9 +271,9 @@ typedef struct bsmm_epilogue {
  * forms map to these.
  * ---------------------------------------------------------------------------------------- */
 
-/* How the matrices are divided among G groups; a group is one of several products that run as one
- * plan. A "stack" is G matrices of the described shape at a constant distance, one for each group.
- * A matrix that is not a stack is divided: each group owns a range of its rows or columns. */
+/* The division of matrices among G groups; a group is one of several products that run as one plan.
+ * A "stack" is G matrices of the described shape at a constant distance, one for each group. A
+ * matrix that is not a stack is divided: each group owns a range of its rows or columns. */
 typedef enum bsmm_group_kind {
     BSMM_GROUP_NONE = 0,  /* There are no groups: the plan is one product. */
     BSMM_GROUP_BATCH = 1, /* A, B, C, D and the residual are stacks. */
@@ -319,7 +319,7 @@ typedef enum bsmm_group_flags {
  * described rows. Therefore nothing outside D is written. Groups without rows write nothing. */
 typedef struct bsmm_group {
     uint32_t struct_size;
-    uint32_t kind;     /* How matrices are divided, a bsmm_group_kind */
+    uint32_t kind;     /* Division of the matrices, a bsmm_group_kind */
     uint32_t flags;    /* Properties, bsmm_group_flags */
     uint32_t reserved; /* Must be 0 */
     int64_t count;     /* Number of groups G, 0 or more */
@@ -419,8 +419,8 @@ typedef struct bsmm_plan bsmm_plan;
 BSMM_API bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan);
 BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed. */
 
-/* Return the name of the chosen kernel, and the size of the workspace that each concurrent run
- * needs. A workspace must be aligned to 64 bytes. */
+/* These functions return the name of the chosen kernel, and the size of the workspace that each
+ * concurrent run needs. A workspace must be aligned to 64 bytes. */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
 
@@ -821,7 +821,7 @@ BSMM_API bsmm_status bsmm_file_value_items(const bsmm_file *file, const char *ke
 /* One stored tensor. Its outermost dimension comes first. */
 typedef struct bsmm_tensor {
     uint32_t struct_size;
-    uint32_t elem;    /* Element format, a bsmm_elem; NONE if it is none of this library */
+    uint32_t elem;    /* Element format, a bsmm_elem; NONE if the library lacks it */
     const char *name; /* Name as stored */
     const char
         /* Type as the file spells it: "BF16", "F8_E4M3", "U8", "MXFP4", "<f4". A type of ggml that
@@ -894,7 +894,7 @@ typedef struct bsmm_family_info {
     uint32_t writes;         /* 1: bsmm_writer_add_weight takes it, for the formats of `written` */
     const char *name;        /* Name of the family, such as "modelopt" */
     const char *formats;     /* Formats that are read, separated by spaces */
-    const char *detected_by; /* How a file of the family is recognised, as text */
+    const char *detected_by; /* Rule by which a file of the family is recognised, as text */
     const char *source;      /* Source of its rules */
     const char *written;     /* Formats that are written, separated by spaces; "" if none */
 } bsmm_family_info;
@@ -927,9 +927,9 @@ BSMM_API bsmm_status bsmm_writer_add_weight(bsmm_writer *writer, const char *fam
                                             int64_t batch, uint64_t *index);
 /* Creates the temporary file. If the call fails, it removes the file. */
 BSMM_API bsmm_status bsmm_writer_begin(bsmm_writer *writer);
-/* Give the place of a tensor's bytes, or the matrix of a weight, after bsmm_writer_begin. data,
- * scales and global_scale of the matrix point into the mapping. The mapping holds zeros, and 1 for
- * global scales. global_kind is the one that the family stores. */
+/* These functions give the place of a tensor's bytes, or the matrix of a weight, after
+ * bsmm_writer_begin. data, scales and global_scale of the matrix point into the mapping. The
+ * mapping holds zeros, and 1 for global scales. global_kind is the one that the family stores. */
 BSMM_API bsmm_status bsmm_writer_tensor(bsmm_writer *writer, uint64_t index, void **data,
                                         uint64_t *bytes);
 BSMM_API bsmm_status bsmm_writer_weight(bsmm_writer *writer, uint64_t index, int64_t slice,

@@ -5,8 +5,8 @@
 #include "base/base.h"
 
 typedef enum bsmm_cpu_feature {
-    BSMM_CPU_AVX2 = 1u << 0,   /* AVX2 with FMA and F16C */
-    BSMM_CPU_AVX512 = 1u << 1, /* AVX-512 F, BW, DQ and VL */
+    BSMM_CPU_AVX2 = 1u << 0,   /* The processor has AVX2, FMA and F16C. */
+    BSMM_CPU_AVX512 = 1u << 1, /* The processor has AVX-512 F, BW, DQ and VL. */
     BSMM_CPU_AVX512_VNNI = 1u << 2,
     BSMM_CPU_AVX512_BF16 = 1u << 3,
     BSMM_CPU_AVX512_VBMI = 1u << 4,
@@ -25,9 +25,9 @@ uint32_t bsmm_cpu_features(void);
 /* Returns the size of a core's L2 cache in bytes, or 0 if it is unknown. */
 uint64_t bsmm_cpu_l2_bytes(void);
 
-/* Ask the processor for its features and the size of L2; the first call keeps the answer (cpu.c).
- * Only cpu_known.c may call them. Tests link another file in its place and so pretend to run on
- * other processors. */
+/* These functions ask the processor for its features and the size of L2; the first call keeps the
+ * answer (cpu.c). Only cpu_known.c may call them. Tests link another file in its place and so
+ * pretend to run on other processors. */
 uint32_t bsmm_cpu_ask_features(void);
 uint64_t bsmm_cpu_ask_l2_bytes(void);
 

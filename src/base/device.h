@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- functions ---- */
+/* ---- marks of functions for hosts and GPUs ---- */
 
 /* BSMM_SHARED marks functions for hosts and GPUs. BSMM_DEVICE marks functions for the threads of a
  * GPU; a host compiles them too, as a single thread, for tests. BSMM_DEVICE_RARE is BSMM_DEVICE
@@ -34,7 +34,7 @@
 #    define BSMM_ON_GPU 0
 #endif
 
-/* ---- C's mathematics ---- */
+/* ---- mathematical functions ---- */
 
 #if defined(__AMDGCN__) /* amdgcn code is freestanding: there is no math.h */
 #    define isnan    __builtin_isnan
@@ -50,7 +50,7 @@
 #    include <math.h>
 #endif
 
-/* ---- bits ---- */
+/* ---- operations on bits ---- */
 
 BSMM_SHARED uint32_t bsmm_float_bits(float value) {
 #if defined(__CUDA_ARCH__)
@@ -168,7 +168,7 @@ BSMM_SHARED double bsmm_log2_series(float value) {
     const bool tiny = value < 0x1p-126f;
     const uint32_t bits = bsmm_float_bits(tiny ? value * 0x1p24f : value), low = bits & 0x007fffffu;
     if (value == 0) return -(double)bsmm_bits_float(0x7f800000u);
-    if (bits >= 0x7f800000u) return (double)value; /* value is Inf or NaN */
+    if (bits >= 0x7f800000u) return (double)value; /* Inf and NaN are returned unchanged */
     /* If the mantissa is above sqrt(2), half of it is taken, so that m is near 1. */
     const bool upper = low > 0x003504f3u;
     const int exponent = (int)(bits >> 23) - 127 + upper - (tiny ? 24 : 0);
@@ -177,7 +177,8 @@ BSMM_SHARED double bsmm_log2_series(float value) {
     double sum = 0;
     for (int i = 25; i > 0; i -= 2)
         sum = sum * square + 1.0 / i;
-    return exponent + s * sum * 2.8853900817779268; /* the factor is 2 / ln 2 */
+    /* The series is in natural logarithms; the factor 2 / ln 2 converts it. */
+    return exponent + s * sum * 2.8853900817779268;
 }
 
 BSMM_SHARED double bsmm_log2(float value) {

@@ -45,7 +45,8 @@ BSMM_SHARED float bsmm_pow2(int exponent) {
 BSMM_SHARED uint32_t bsmm_e4m3_magnitude(uint32_t a) {
     uint32_t normal = (a - (120u << 23) + 0x7ffff + (a >> 20 & 1)) >> 20;
     uint32_t small = bsmm_float_bits(bsmm_bits_float(a) + 0x1p14f) - bsmm_float_bits(0x1p14f);
-    uint32_t code = bsmm_select(a < 0x3c800000u, small, normal); /* 0x3c800000 is 2^-6 */
+    /* 0x3c800000 is 2^-6, the smallest normal e4m3 value */
+    uint32_t code = bsmm_select(a < 0x3c800000u, small, normal);
     return code < 0x7e ? code : 0x7e;
 }
 

@@ -57,12 +57,12 @@ bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place) {
     return bsmm_device_open(copy.device ? copy.device : "cpu", &place->backend, &place->device);
 }
 
-/* ---- memory ---- */
+/* ---- checks of device memory ---- */
 
 static bsmm_status check_buffer(const bsmm_place *place, const void *pointer, const char *operand,
                                 const char *field, uint32_t alignment, const char *who) {
     char what[64];
-    if (!pointer) return BSMM_OK; /* the caller has checked for NULL */
+    if (!pointer) return BSMM_OK; /* NULL pointers were refused before */
     bool aligned = !alignment || bsmm_is_aligned(pointer, alignment);
     /* Return before the name for a message is formatted: formatting takes 2% of the time of a small
      * product. */

@@ -16,7 +16,7 @@ typedef struct bsmm_recode {
     uint32_t flags;    /* quantize: bsmm_quantize_flags that the recipe accepts */
     bool two_level;    /* quantize: write *dst.m.global_scale in the form of dst.m.global_kind */
     const float *amax; /* quantize: amax given by the caller; NULL: computed from src */
-    float *result;     /* amax: address of the result */
+    float *result;     /* bsmm_amax_on: address of the largest magnitude */
 } bsmm_recode;
 
 /* The functions that a kind of device offers to the core. Each backend is a row in backends.def.
@@ -47,9 +47,9 @@ typedef struct bsmm_backend {
     bsmm_status (*fill)(const void *device, void *stream, void *to, uint8_t value, uint64_t bytes);
     /* Waits until all work in the stream is done. */
     bsmm_status (*finish)(const void *device, void *stream);
-    /* Convert device memory; the work is queued in the stream. Only backends without host_memory
-     * have these functions; NULL means that the backend has none. UNSUPPORTED, with the reason, for
-     * a conversion that the function does not support. */
+    /* These functions convert device memory; the work is queued in the stream. Only backends
+     * without host_memory have these functions; NULL means that the backend has none. UNSUPPORTED,
+     * with the reason, for a conversion that the function does not support. */
     bsmm_status (*quantize)(const bsmm_recode *job);
     bsmm_status (*dequantize)(const bsmm_recode *job);
     bsmm_status (*relayout)(const bsmm_recode *job);
@@ -61,7 +61,7 @@ typedef struct bsmm_place {
     const bsmm_backend *backend;
     const void *device;
     void *stream;
-    int threads; /* number of CPU threads */
+    int threads; /* number of CPU threads that the call may use */
 } bsmm_place;
 
 /* Finds the backend of a device's name and opens the device: "cpu" or "cuda:0"; "cuda" means

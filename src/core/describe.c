@@ -141,7 +141,7 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     return bsmm_groups_place(&group, &request->groups, p, p->finish ? &request->finish : NULL);
 }
 
-/* ---- memory ---- */
+/* ---- checks of a run's memory ---- */
 
 /* Checks that the data and scales of D do not overlap memory that a run reads. */
 bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,

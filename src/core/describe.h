@@ -10,13 +10,14 @@ typedef struct bsmm_request {
     bsmm_product product;
     bsmm_finish finish; /* target of product.finish, if there is an epilogue */
     bsmm_groups groups; /* target of product.groups, if there are groups */
-    const char *device; /* device's name, never NULL */
+    const char *device; /* name of the device, such as "cuda:0"; never NULL */
     const char *kernel; /* kernel's name; NULL: the best that accepts */
 } bsmm_request;
 
 /* ---- devices (backend.c) ---- */
 
-const bsmm_backend *bsmm_backend_at(uint32_t index); /* returns NULL past the last */
+/* Returns NULL if index is past the last backend. */
+const bsmm_backend *bsmm_backend_at(uint32_t index);
 
 /* ---- products (describe.c) ---- */
 
@@ -53,9 +54,9 @@ bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t b
 bsmm_status bsmm_check_values(const bsmm_product *product, const void *values, int64_t count,
                               const char *what);
 
-/* Check a matrix that is added, C or the residual. It must be unscaled f32, f16 or bf16, and be
- * either D itself or not overlap D. `step` is the distance between the matrices of a stack, or 0 if
- * there is one matrix. */
+/* These functions check a matrix that is added, C or the residual. It must be unscaled f32, f16 or
+ * bf16, and be either D itself or not overlap D. `step` is the distance between the matrices of a
+ * stack, or 0 if there is one matrix. */
 bsmm_status bsmm_check_addend(const bsmm_operand *operand, const char *what);
 bsmm_status bsmm_check_addend_place(const bsmm_product *product, const bsmm_operand *operand,
                                     uint64_t step, const char *what);
@@ -79,7 +80,8 @@ const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *
 
 /* ---- the registry (registry.c) ---- */
 
-const bsmm_kernel *bsmm_kernel_at(uint32_t index); /* returns NULL past the last */
+/* Returns NULL if index is past the last kernel. */
+const bsmm_kernel *bsmm_kernel_at(uint32_t index);
 
 /* Opens the request's device and chooses the kernel: the one that the caller named, or else the
  * first that accepts. The kernel fills `state` (BSMM_STATE_BYTES bytes). */

@@ -71,7 +71,7 @@ bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to) {
     return take_residual(&e, to);
 }
 
-/* ---- memory ---- */
+/* ---- checks of a run's memory ---- */
 
 bsmm_status bsmm_finish_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
     const bsmm_finish *f = p->finish;

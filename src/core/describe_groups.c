@@ -12,7 +12,7 @@ static bool shares_out(uint32_t kind) {
     return kind == BSMM_GROUP_ROWS || kind == BSMM_GROUP_K;
 }
 
-/* ---- fields ---- */
+/* ---- checks of the fields of bsmm_group ---- */
 
 static bsmm_status check_flags(const bsmm_group *g) {
     bool gathers = g->flags & BSMM_GROUP_GATHER_A, apart = g->flags & BSMM_GROUP_SCALES_APART;
@@ -164,7 +164,8 @@ static bsmm_status check_step(const char *field, int64_t step, bool shared, int6
                      (long long)multiple);
 }
 
-/* Return the distance between matrices that are stored without gaps, in elements and in scales. */
+/* These functions return the distance between matrices that are stored without gaps, in elements
+ * and in scales. */
 static uint64_t packed_elements(const bsmm_operand *o) {
     int64_t lines = o->m.order == BSMM_ORDER_ROW ? o->m.rows : o->m.cols;
     uint64_t elements;
@@ -324,7 +325,7 @@ bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *g, bsmm_produ
     return describe_gathered(g, p);
 }
 
-/* ---- memory ---- */
+/* ---- checks of a run's memory ---- */
 
 /* Returns the number of rows of D over all groups, for arrays with one value per row. */
 int64_t bsmm_groups_rows(const bsmm_product *p) {
@@ -358,7 +359,7 @@ bsmm_status bsmm_groups_check_memory(const bsmm_product *p) {
     return check_globals(p);
 }
 
-/* ---- public ---- */
+/* ---- public functions ---- */
 
 bsmm_status bsmm_group_scale_bytes(const bsmm_group *group, const bsmm_matrix *matrix,
                                    uint64_t *bytes) {

@@ -17,7 +17,7 @@ static double combine(const bsmm_product *p, int64_t r, int64_t n, double acc) {
     return value;
 }
 
-/* Return the columns of A x B^T that hold the gate and the up of column c of D. */
+/* These functions return the columns of A x B^T that hold the gate and the up of column c of D. */
 static int64_t gate_column(const bsmm_product *p, int64_t c) {
     return p->finish->interleaved ? 2 * c : c;
 }

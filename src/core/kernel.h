@@ -10,12 +10,12 @@
 /* A validated bsmm_epilogue. core/epilogue.h describes its parts. A run sets its pointers, like
  * those of the operands. */
 typedef struct bsmm_finish {
-    const struct bsmm_activation_row *activation; /* activation, never NULL */
+    const struct bsmm_activation_row *activation; /* row of the activation; never NULL */
     bool interleaved; /* a gated activation reads interleaved columns, else split halves */
-    double limit, slope, up_offset; /* limit is Inf if there is no clamp */
+    double limit, slope, up_offset; /* limit of the clamp is Inf if there is no clamp */
     bool has_residual;
     bsmm_operand residual;
-    uint32_t scale_by; /* factors, bsmm_scale_by flags */
+    uint32_t scale_by; /* factors that the epilogue has, bsmm_scale_by flags */
     const float *row_scale, *col_scale;
 } bsmm_finish;
 
@@ -28,7 +28,7 @@ typedef struct bsmm_group_step {
 typedef struct bsmm_groups {
     uint32_t kind, flags;
     int64_t count, align, expected_rows;
-    bsmm_group_step a, b, c, d, residual; /* distances of stacks */
+    bsmm_group_step a, b, c, d, residual; /* distances between the matrices of stacks */
     bsmm_operand gathered; /* with GATHER_A: copy of A's gathered rows, for the largest group */
     const int32_t *sizes, *gather;
     const float *alpha;
@@ -38,19 +38,19 @@ typedef struct bsmm_groups {
  * run replaces them by its own buffers. */
 typedef struct bsmm_product {
     bsmm_operand a, b, c, d;
-    bool has_c; /* beta is not 0 */
+    bool has_c; /* beta is not 0, so C is read */
     double alpha, beta;
-    uint32_t bias_elem; /* format of the bias; NONE: no bias */
+    uint32_t bias_elem; /* element format of the bias; NONE: there is no bias */
     const void *bias;
     uint32_t compute;
     int threads;
-    bool b_packed;               /* runs get packed_b */
+    bool b_packed;               /* runs get B in the form of bsmm_pack_b */
     const void *packed_b;        /* B packed by the kernel's pack_b, after the header of core */
     const bsmm_recipe *recipe;   /* recipe of a block-scaled D, else NULL */
     const bsmm_finish *finish;   /* epilogue; NULL: only alpha, beta and bias */
-    const bsmm_groups *groups;   /* groups; NULL: one product */
+    const bsmm_groups *groups;   /* groups of the product; NULL: it is one product */
     const bsmm_backend *backend; /* backend; never NULL when a kernel is asked */
-    bool invariant;              /* BSMM_MATMUL_BATCH_INVARIANT is set */
+    bool invariant;              /* the caller set BSMM_MATMUL_BATCH_INVARIANT */
     bool any_rows;               /* BSMM_MATMUL_ANY_ROWS: matrices have the most rows of any run */
     int64_t rows;                /* with any_rows: number of rows of this run */
     /* With any_rows: the address of that number in device memory, or NULL. */
@@ -78,7 +78,7 @@ enum {
 /* Features of a product that not every kernel supports. A kernel declares those that it supports;
  * core/features.c refuses the others for it. */
 typedef enum bsmm_feature {
-    BSMM_FEATURE_EPILOGUE = 1, /* an epilogue (bsmm_finish) */
+    BSMM_FEATURE_EPILOGUE = 1, /* the product has an epilogue (bsmm_finish) */
     BSMM_FEATURE_ANY_ROWS =
         /* Runs choose their number of rows (any_rows). On the CPU, core cuts such a product into
          * parts instead (parts.h). */
@@ -92,7 +92,7 @@ typedef enum bsmm_feature {
 typedef struct bsmm_kernel {
     const char *name;
     const char *device;   /* kind of device that it runs on, such as "cpu" */
-    uint32_t state_bytes; /* size of the kernel's state; 0: none */
+    uint32_t state_bytes; /* size of the kernel's state in bytes; 0: it has none */
     /* Returns NULL if the kernel accepts the product, else the reason. The reason is written into
      * why[size] or is static. If the kernel accepts, it fills `state`, which all functions below
      * receive. The function must not read the product's memory, because each run has other memory.
@@ -107,8 +107,8 @@ typedef struct bsmm_kernel {
     bsmm_status (*make)(const bsmm_product *product, void *state);
     /* Runs the product. On a device without host memory it only queues work in product->stream. */
     bsmm_status (*run)(const bsmm_product *product, const void *state, void *workspace);
-    /* Return the size of packed B, and pack B. They are NULL if the kernel reads B as it is stored.
-     */
+    /* These functions return the size of packed B, and pack B. They are NULL if the kernel reads B
+     * as it is stored. */
     uint64_t (*packed_b_bytes)(const bsmm_product *product, const void *state);
     bsmm_status (*pack_b)(const bsmm_product *product, const void *state, void *packed);
     /* Alignment in bytes of the data and scales of A, B, C and D; 0: that of their elements. */

@@ -19,7 +19,7 @@ static const char *refusal(const bsmm_kernel *kernel, const bsmm_product *part, 
     return lacks ? lacks : kernel->refuse(part, state->bytes, why, size);
 }
 
-/* ---- plans ---- */
+/* ---- making the plan of a product in parts ---- */
 
 /* Returns the largest workspace that the few-row kernel needs for any number of rows. */
 static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *widest) {
@@ -110,7 +110,7 @@ bsmm_status bsmm_parts_pack_b(const bsmm_parts *parts, const bsmm_product *produ
     return BSMM_OK;
 }
 
-/* ---- runs ---- */
+/* ---- running the parts ---- */
 
 static bsmm_status run_by(const bsmm_kernel *kernel, const bsmm_product *part, void *workspace,
                           uint64_t workspace_bytes) {

@@ -31,13 +31,13 @@ void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const
 
 bsmm_status bsmm_parts_run(const bsmm_parts *parts, const bsmm_product *product, void *workspace);
 
-/* Return the number of matrices in the stack B, and pack all of them with the plan's kernel and
- * state. */
+/* These functions return the number of matrices in the stack B, and pack all of them with the
+ * plan's kernel and state. */
 int64_t bsmm_parts_b_count(const bsmm_product *product);
 bsmm_status bsmm_parts_pack_b(const bsmm_parts *parts, const bsmm_product *product,
                               const void *state, void *packed);
 
-/* ---- parts_cut.c ---- */
+/* ---- making single parts (parts_cut.c) ---- */
 
 /* A part of a product: a copy of the product's structs with the pointers and extents of the
  * part. */

@@ -1,5 +1,5 @@
-/* Plans, which validate a product and choose its kernel once and run it many times, and
- * bsmm_matmul, which makes a plan for a single run. */
+/* Implements plans, which validate a product and choose its kernel once and run it many times.
+ * bsmm_matmul makes a plan for a single run. */
 #include "core/describe.h"
 #include "core/parts.h"
 
@@ -159,7 +159,7 @@ static void set_memory(bsmm_operand *o, const void *data, const void *scales, co
  * whose start takes longer than the whole memcpy. */
 static void copy_product(const bsmm_product *from, bsmm_product *to) {
     size_t bytes = sizeof *to;
-    __asm__("" : "+r"(bytes)); /* hides the size from the compiler */
+    __asm__("" : "+r"(bytes)); /* the assembly statement hides the size from the compiler */
     memcpy(to, from, bytes);
 }
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- elements ---- */
+/* ---- decoding elements ---- */
 
 static void decode4(const uint8_t *from, const double *values, int64_t n, double *to) {
     for (int64_t i = 0; i + 1 < n; i += 2) {
@@ -41,7 +41,7 @@ static double f32_value(uint32_t bits) {
 static double f16_value(uint32_t code) {
     uint32_t magnitude = code & 0x7fff;
     if (magnitude >= 0x7c00) return bsmm_elem_decode(BSMM_ELEM_F16, code);
-    double value = magnitude * 0x1p-24; /* f16 is subnormal */
+    double value = magnitude * 0x1p-24; /* a subnormal f16 is a multiple of 2^-24 */
     uint64_t bits = ((uint64_t)magnitude << 42) + ((uint64_t)(1023 - 15) << 52);
     if (magnitude < 0x400) memcpy(&bits, &value, sizeof bits);
     bits |= (uint64_t)(code & 0x8000) << 48;
@@ -92,7 +92,7 @@ static void decode_elements(const bsmm_operand *o, int64_t r, int64_t c, int64_t
     if (apart < n) decode_run(o, index + (uint64_t)apart, n - apart, to + apart);
 }
 
-/* ---- scales ---- */
+/* ---- multiplying by scales ---- */
 
 static double scale_value(const bsmm_operand *o, uint64_t at) {
     uint32_t scale = o->m.format.scale;
@@ -128,7 +128,7 @@ void bsmm_operand_scale_row(const bsmm_operand *o, int64_t r, int64_t c, int64_t
     if (o->m.global_scale) apply_global(&o->m, n, to);
 }
 
-/* ---- both ---- */
+/* This many doubles stay in L1 between decoding and scaling. */
 
 void bsmm_operand_decode_row(const bsmm_operand *o, int64_t r, int64_t c0, int64_t n, double *to) {
     enum { RUN = 512 }; /* this many doubles stay in L1 between the steps */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- the rows ---- */
+/* ---- the rows of the table of element formats ---- */
 
 /* The meaning of codes that are no ordinary number (zeros, Inf, NaN). elem.def describes each
  * kind. */
@@ -182,7 +182,7 @@ uint32_t bsmm_elem_encode(uint32_t elem, double value, bool saturate) {
     return code | sign;
 }
 
-/* ---- public ---- */
+/* ---- public functions ---- */
 
 bsmm_status bsmm_elem_at(uint32_t index, bsmm_elem_info *info) {
     if (index >= BSMM_COUNT(rows))

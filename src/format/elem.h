@@ -46,8 +46,8 @@ typedef struct bsmm_elem_traits {
 /* The traits of each element format, indexed by bsmm_elem. All traits of NONE are false. */
 extern const bsmm_elem_traits bsmm_elem_traits_of[BSMM_ELEM_COUNT];
 
-/* Test the two traits that code needs most. They accept any number, also one that is no element
- * format. */
+/* These functions test the two traits that code needs most. They accept any number, also one that
+ * is no element format. */
 static inline bool bsmm_elem_is_wide(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT && bsmm_elem_traits_of[elem].wide;
 }

@@ -23,9 +23,9 @@ const double *bsmm_elem_values(uint32_t elem);
  * the special cases. */
 uint32_t bsmm_elem_encode(uint32_t elem, double value, bool saturate);
 
-/* Load and store code number `index` of a packed array of elements. They access single bytes, so
- * that no alignment is needed. A store changes no other element, not even 4- and 6-bit neighbours
- * in the same byte. */
+/* These functions load and store code number `index` of a packed array of elements. They access
+ * single bytes, so that no alignment is needed. A store changes no other element, not even 4- and
+ * 6-bit neighbours in the same byte. */
 uint32_t bsmm_elem_load(uint32_t elem, const void *base, uint64_t index);
 void bsmm_elem_store(uint32_t elem, void *base, uint64_t index, uint32_t code);
 
@@ -41,10 +41,11 @@ uint32_t bsmm_elem_group(uint32_t elem);
 
 typedef struct bsmm_scale_row {
     const char *name;
-    uint32_t elem;  /* element format of the scale's codes */
-    uint32_t bytes; /* bytes of one scale */
+    uint32_t elem;  /* element format that the codes of this scale format have */
+    uint32_t bytes; /* size of one scale in bytes */
 } bsmm_scale_row;
-const bsmm_scale_row *bsmm_scale_row_of(uint32_t scale); /* returns NULL if there is none */
+/* Returns NULL if the scale format is unknown. */
+const bsmm_scale_row *bsmm_scale_row_of(uint32_t scale);
 double bsmm_scale_load(uint32_t scale, const void *base, uint64_t offset);
 uint32_t bsmm_scale_load_code(uint32_t scale, const void *base, uint64_t offset);
 void bsmm_scale_store_code(uint32_t scale, void *base, uint64_t offset, uint32_t code);
@@ -58,7 +59,7 @@ typedef struct bsmm_scale_map {
     int64_t rows, cols; /* size of the scale matrix, without padding */
     uint32_t tile_rows, tile_cols;
     uint64_t tile_row_step, tile_col_step;
-    uint64_t count; /* number of scales, padding included */
+    uint64_t count; /* number of scales of the matrix, padding included */
     uint32_t digit_count;
     bsmm_digit digits[6];
 } bsmm_scale_map;
@@ -70,11 +71,12 @@ uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c);
 /* Tells whether the layout has padding of its own. If it has, callers must declare the size of the
  * scale buffer. */
 bool bsmm_layout_pads(uint32_t layout);
-const char *bsmm_layout_name(uint32_t layout); /* returns NULL if there is none */
+const char *bsmm_layout_name(uint32_t layout); /* returns NULL if the layout is unknown */
 
 /* ---- presets (preset.c) ---- */
 
-const bsmm_preset_info *bsmm_preset_row(const char *name); /* returns NULL if there is none */
+/* Returns NULL if no preset has this name. */
+const bsmm_preset_info *bsmm_preset_row(const char *name);
 bool bsmm_format_equal(bsmm_format a, bsmm_format b);
 
 /* ---- matrices (matrix.c) ---- */
@@ -108,11 +110,11 @@ static inline uint64_t bsmm_operand_index(const bsmm_operand *o, int64_t r, int6
 
 /* ---- parts of matrices (slice.c) ---- */
 
-/* Keep rows [row, row + rows) of an operand, or columns. Elements and scales stay in place. The
- * first element of the part must therefore be at the start of a byte, and its first scale at the
- * start of a block and of a tile of the layout. The sizes in bytes become the bytes from the new
- * pointers to the ends of the buffers. A reader of whole cache lines must not read past these
- * ends. */
+/* These functions keep rows [row, row + rows) of an operand, or columns. Elements and scales stay
+ * in place. The first element of the part must therefore be at the start of a byte, and its first
+ * scale at the start of a block and of a tile of the layout. The sizes in bytes become the bytes
+ * from the new pointers to the ends of the buffers. A reader of whole cache lines must not read
+ * past these ends. */
 void bsmm_operand_keep_rows(bsmm_operand *o, int64_t row, int64_t rows);
 void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols);
 

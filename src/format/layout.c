@@ -148,7 +148,7 @@ const char *bsmm_layout_name(uint32_t layout) {
     return has_row((bsmm_layout)layout) ? rows[layout].info.name : NULL;
 }
 
-/* ---- public ---- */
+/* ---- public functions ---- */
 
 bsmm_status bsmm_layout_at(uint32_t index, bsmm_layout_info *info) {
     if (index >= BSMM_COUNT(rows))

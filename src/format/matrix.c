@@ -169,7 +169,7 @@ double bsmm_operand_global(const bsmm_operand *o) {
     return o->m.global_kind == BSMM_GLOBAL_DIVISOR ? 1 / global : global;
 }
 
-/* ---- public ---- */
+/* ---- public functions ---- */
 
 static bsmm_status size_of(const bsmm_matrix *matrix, uint64_t *bytes, bool scales) {
     bsmm_operand operand;

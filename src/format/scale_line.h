@@ -12,7 +12,7 @@ enum { BSMM_SCALE_RUN = 16 };
 typedef struct bsmm_scale_line {
     const bsmm_scale_map *map;
     bool regular;    /* BSMM_SCALE_RUN columns are whole tiles */
-    bool contiguous; /* and their scales are adjacent */
+    bool contiguous; /* the scales of BSMM_SCALE_RUN columns are also adjacent in memory */
     /* Offsets of the columns of a run, relative to a first column that is a multiple of
      * BSMM_SCALE_RUN. */
     uint64_t steps[BSMM_SCALE_RUN];

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const off_t config_limit = 1u << 26; /* size limit of config.json, in bytes */
+static const off_t config_limit = 1u << 26; /* largest accepted size of config.json, in bytes */
 
 /* Stores the reason why a config cannot be read. The text lives as long as the file. */
 static void note_unreadable(bsmm_file *file, bsmm_config *config, const char *what,

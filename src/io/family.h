@@ -38,15 +38,17 @@ typedef struct bsmm_storage {
 } bsmm_storage;
 
 #define BSMM_STORAGE_LIMIT 64
-const bsmm_storage *bsmm_storage_at(size_t index); /* returns NULL past the last */
-const bsmm_storage *bsmm_storage_plain(void);      /* row of unscaled tensors, tried last */
-/* row of weights that metadata declares, tried first */
+/* Returns NULL if index is past the last row. */
+const bsmm_storage *bsmm_storage_at(size_t index);
+/* Returns the row of unscaled tensors, which is tried last. */
+const bsmm_storage *bsmm_storage_plain(void);
+/* Returns the row of weights that metadata declares, tried first. */
 const bsmm_storage *bsmm_storage_declared(void);
 /* Returns all rows in the order in which writing tries them, and NULL past the last. */
 const bsmm_storage *bsmm_storage_to_write(size_t index);
 bool bsmm_family_exists(const char *name);
 
-/* ---- recognising (recognise.c) ---- */
+/* ---- recognising weights (recognise.c) ---- */
 
 typedef struct bsmm_record {
     const char *name;
@@ -54,18 +56,18 @@ typedef struct bsmm_record {
     uint64_t data, scale, global; /* indices of tensors; BSMM_NO_TENSOR: none */
     const char *declaration;      /* JSON text of a declared weight */
     const char *doubt; /* reason why the row may be the wrong one; NULL: there is no doubt */
-    float *globals;    /* values of the global tensor, aligned */
+    float *globals;    /* aligned values of the tensor of global scales */
 } bsmm_record;
 
 /* Lists the file's weights. A broken weight is listed too; its error is found when the weight is
  * requested. */
 bsmm_status bsmm_file_recognise(bsmm_file *file);
 
-/* ---- resolving (resolve.c) ---- */
+/* ---- checking recognised weights (resolve.c) ---- */
 
 typedef struct bsmm_resolved {
     bsmm_weight weight;
-    /* description of slice 0; its pointers are set if the weight is mapped */
+    /* Description of slice 0; its pointers are set if the weight is mapped. */
     bsmm_operand operand;
     const uint8_t *data, *scales;
     uint64_t data_step, scale_step; /* stored bytes from one slice to the next */

@@ -11,7 +11,7 @@ static float half_at(const uint8_t *from) {
     return (float)bsmm_elem_decode(BSMM_ELEM_F16, code);
 }
 
-/* ---- blocks of 32 ---- */
+/* ---- blocks of 32 elements ---- */
 
 /* Returns the quant of element i of 32. The low nibbles are elements 0 to 15, the high nibbles
  * elements 16 to 31. Bit i of `fifth` is bit 4 of the quant. */

@@ -13,8 +13,10 @@ typedef struct bsmm_gguf_type {
     uint32_t elem;
     bsmm_gguf_decode decode; /* decoder; NULL: there is none, or none is needed */
 } bsmm_gguf_type;
-const bsmm_gguf_type *bsmm_gguf_type_of(uint32_t type);        /* returns NULL if there is none */
-const bsmm_gguf_type *bsmm_gguf_type_named(const char *dtype); /* returns NULL if there is none */
+/* Returns NULL if ggml's type number is unknown. */
+const bsmm_gguf_type *bsmm_gguf_type_of(uint32_t type);
+/* Returns NULL if the name of the type is unknown. */
+const bsmm_gguf_type *bsmm_gguf_type_named(const char *dtype);
 
 /* ---- decoders of blocks (ggml.c) ---- */
 

@@ -15,7 +15,7 @@ typedef struct bsmm_arena {
 } bsmm_arena;
 /* returns zeroed memory aligned to 16 bytes, or NULL */
 void *bsmm_arena_take(bsmm_arena *arena, size_t bytes);
-/* returns a copy, or NULL if there is no memory */
+/* Returns a copy, or NULL if there is no memory. */
 char *bsmm_arena_text(bsmm_arena *arena, const char *text, size_t length);
 char *bsmm_arena_join(bsmm_arena *arena, const char *a, size_t a_length, const char *b);
 void bsmm_arena_free(bsmm_arena *arena);
@@ -29,11 +29,11 @@ bsmm_status bsmm_grow(void **items, uint64_t count, uint64_t *room, size_t item_
 /* ---- the operating system (map.c) ---- */
 
 typedef struct bsmm_map {
-    const char *path; /* the caller's path, not copied */
+    const char *path; /* the caller's path, which is not copied */
     const uint8_t *data;
     size_t bytes;
 } bsmm_map;
-bsmm_status bsmm_map_open(const char *path, bsmm_map *map); /* opens a regular file, read-only */
+bsmm_status bsmm_map_open(const char *path, bsmm_map *map); /* maps a regular file, read-only */
 void bsmm_map_close(bsmm_map *map);
 /* Releases the pages of the mapping that were read. They are loaded again when they are read
  * again. */
@@ -42,24 +42,26 @@ void bsmm_map_release(const bsmm_map *map);
 /* Fails with IO and the message "path: cannot <verb>: <the system's reason for `error`>". */
 bsmm_status bsmm_fail_system(const char *path, const char *verb, int error);
 
-/* Load little-endian values from any address. */
+/* These functions load little-endian values from any address. */
 uint32_t bsmm_load_u32(const uint8_t *from);
 uint64_t bsmm_load_u64(const uint8_t *from);
 
-/* ---- types (dtype.c) ---- */
+/* ---- types of stored tensors (dtype.c) ---- */
 
 typedef struct bsmm_dtype {
-    const char *name; /* name as safetensors spells it */
+    const char *name; /* name of the type as safetensors spells it */
     uint32_t bits;
     uint32_t elem;   /* bsmm_elem, E8M0 included; NONE: it is no float of this library */
     const char *npy; /* name as numpy spells it; NULL: numpy has no such type */
 } bsmm_dtype;
-/* Find rows of the table of types. The rows are in the order of the reference writer of
- * safetensors. */
-const bsmm_dtype *bsmm_dtype_at(size_t index);         /* returns NULL past the last */
-const bsmm_dtype *bsmm_dtype_find(const char *name);   /* returns NULL if there is none */
-const bsmm_dtype *bsmm_dtype_of_elem(uint32_t elem);   /* returns NULL if there is none */
-const bsmm_dtype *bsmm_dtype_of_scale(uint32_t scale); /* returns NULL if there is none */
+/* These functions find rows of the table of types. The rows are in the order of the reference
+ * writer of safetensors. */
+const bsmm_dtype *bsmm_dtype_at(size_t index); /* returns NULL if index is past the last type */
+const bsmm_dtype *bsmm_dtype_find(const char *name); /* returns NULL if no type has this name */
+/* Returns NULL if no stored type has this element format. */
+const bsmm_dtype *bsmm_dtype_of_elem(uint32_t elem);
+/* Returns NULL if no stored type has this scale format. */
+const bsmm_dtype *bsmm_dtype_of_scale(uint32_t scale);
 
 /* Checks ndim (at most BSMM_MAX_DIMS) and the shape, and computes the number of elements and their
  * bytes. A failure returns `status`; `what` names the tensor in messages. */
@@ -71,7 +73,7 @@ void bsmm_shape_text(uint32_t ndim, const int64_t *shape, char *text, size_t siz
 
 /* ---- text ---- */
 
-bool bsmm_text_is_utf8(const char *text, size_t length); /* text must also hold no NUL */
+bool bsmm_text_is_utf8(const char *text, size_t length); /* the text must also contain no NUL */
 bool bsmm_text_ends(const char *text, const char *suffix);
 
 /* ---- an open file (file.c) ---- */
@@ -81,7 +83,8 @@ typedef struct bsmm_name {
     const char *name;
     uint64_t index;
 } bsmm_name;
-bsmm_status bsmm_names_sort(bsmm_name *names, uint64_t count); /* sorts equal names by index */
+/* Entries with equal names are sorted by index. */
+bsmm_status bsmm_names_sort(bsmm_name *names, uint64_t count);
 /* Finds the first entry that does not come before the given name. The name is the first `base`
  * characters of `name` followed by `suffix`. */
 uint64_t bsmm_names_find(const bsmm_name *names, uint64_t count, const char *name, size_t base,
@@ -106,7 +109,7 @@ typedef struct bsmm_pair {
     bsmm_stored_value stored;
 } bsmm_pair;
 
-struct bsmm_record; /* see family.h */
+struct bsmm_record; /* family.h defines it */
 
 struct bsmm_file {
     const char *kind;
@@ -117,7 +120,7 @@ struct bsmm_file {
     uint64_t map_count, map_room;
     bsmm_tensor *tensors; /* sorted by their bytes; empty tensors in the header's order */
     uint64_t tensor_count, tensor_room;
-    bsmm_name *by_name;  /* names of the tensors, sorted */
+    bsmm_name *by_name;  /* sorted names of the tensors */
     bsmm_pair *metadata; /* value NULL: the value of the key is no text */
     uint64_t metadata_count, metadata_room;
     struct bsmm_record *weights; /* weights in the order of their element tensors */
@@ -127,8 +130,8 @@ struct bsmm_file {
 
 void bsmm_file_clear(bsmm_file *file); /* frees everything that the file holds */
 bsmm_status bsmm_file_map(bsmm_file *file, const char *path,
-                          bsmm_map *map); /* adds a mapping to file->maps */
-/* the name is not copied */
+                          bsmm_map *map); /* maps the file and adds the mapping to file->maps */
+/* The tensor's name is not copied. */
 bsmm_status bsmm_file_add_tensor(bsmm_file *file, const bsmm_tensor *tensor);
 /* Sorts the tensors by their bytes. Tensors with equal begin and end keep their order. */
 bsmm_status bsmm_file_order(bsmm_file *file);
@@ -137,12 +140,12 @@ bsmm_status bsmm_file_order(bsmm_file *file);
 bsmm_status bsmm_file_add_metadata(bsmm_file *file, const char *key, size_t key_length,
                                    const bsmm_stored_value *value);
 bsmm_status bsmm_file_add_text(bsmm_file *file, const char *key, const char *text, size_t length);
-/* returns NULL if the key is absent */
+/* Returns NULL if the key is absent. */
 const bsmm_pair *bsmm_file_pair(const bsmm_file *file, const char *key);
 /* Sorts the names of tensors and the metadata keys, and refuses duplicates. */
 bsmm_status bsmm_file_index(bsmm_file *file);
-/* Find the tensor of a name. bsmm_file_sibling takes the first `base` characters of `name` followed
- * by `suffix`. They return BSMM_NO_TENSOR if there is none. */
+/* These functions find the tensor of a name. bsmm_file_sibling takes the first `base` characters of
+ * `name` followed by `suffix`. They return BSMM_NO_TENSOR if there is none. */
 uint64_t bsmm_file_lookup(const bsmm_file *file, const char *name);
 uint64_t bsmm_file_sibling(const bsmm_file *file, const char *name, size_t base,
                            const char *suffix);
@@ -157,7 +160,8 @@ bsmm_status bsmm_npy_parse(const uint8_t *data, size_t bytes, const char *name, 
  * NULL. */
 size_t bsmm_npy_header(const bsmm_dtype *dtype, uint32_t ndim, const int64_t *shape, char *text);
 
-/* Open a sharded model from the text of its index file. The shards are mapped from file->folder. */
+/* These functions open a sharded model from the text of its index file. The shards are mapped from
+ * file->folder. */
 bool bsmm_shards_detect(const uint8_t *data, size_t bytes);
 bsmm_status bsmm_shards_open(const uint8_t *data, size_t bytes, bsmm_file *file);
 

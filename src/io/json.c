@@ -24,7 +24,7 @@ static void replace_not_finite(char *text, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) {
         size_t word = in_string ? 0 : not_finite(text + i, bytes - i);
         if (text[i] == '"') in_string = !in_string;
-        /* the character after a backslash ends no string */
+        /* The character after a backslash ends no string. */
         if (text[i] == '\\' && in_string) i++;
         if (word == 0) continue;
         memset(text + i, ' ', word);

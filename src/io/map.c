@@ -23,7 +23,8 @@ static bsmm_status map_descriptor(int descriptor, const char *path, bsmm_map *ma
         return bsmm_fail(BSMM_E_IO, "%s: is not a regular file; only those can be mapped", path);
     if ((uint64_t)info.st_size > SIZE_MAX) return bsmm_fail_system(path, "map", EFBIG);
     map->bytes = (size_t)info.st_size;
-    if (map->bytes == 0) return BSMM_OK; /* mmap refuses a length of 0 */
+    /* The system call mmap refuses a length of 0, so an empty file has no mapping. */
+    if (map->bytes == 0) return BSMM_OK;
     void *data = mmap(NULL, map->bytes, PROT_READ, MAP_SHARED, descriptor, 0);
     if (data == MAP_FAILED) return bsmm_fail_system(path, "map", errno);
     map->data = data;

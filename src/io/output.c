@@ -1,5 +1,5 @@
 /* Replaces a file atomically. */
-#define _GNU_SOURCE /* for O_TMPFILE */
+#define _GNU_SOURCE /* makes fcntl.h declare O_TMPFILE */
 #include "io/output.h"
 
 #include <errno.h>

@@ -6,9 +6,9 @@
 #include "io/io.h"
 
 typedef struct bsmm_output {
-    int descriptor; /* file descriptor; -1: none */
+    int descriptor; /* file descriptor of the output; -1: none */
     char *path;     /* path of the temporary file; NULL: it has no name, or there is none */
-    uint8_t *data;  /* address of the mapping */
+    uint8_t *data;  /* address of the writable mapping */
     uint64_t bytes;
 } bsmm_output;
 

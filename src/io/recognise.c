@@ -10,9 +10,9 @@ typedef struct recognising {
     bool config_loaded;
     bool *claimed;      /* true for tensors that belong to a weight */
     uint64_t seen;      /* rows of which a weight was found, one bit each */
-    const char *dtype;  /* type of the tensor before */
+    const char *dtype;  /* type of the tensor that was examined before */
     uint64_t rows;      /* rows whose data tensors have that type, one bit each */
-    bsmm_status status; /* result of adding weights */
+    bsmm_status status; /* first failure while weights are added */
 } recognising;
 
 /* Returns the set of rows whose data tensors have the type of this tensor. The set is kept for the
@@ -68,7 +68,8 @@ static bool match_evidence(recognising *r, const bsmm_storage *row, uint64_t ind
 /* Makes the global scales readable as floats. If they are not aligned in the file, they are
  * copied. */
 static bsmm_status align_globals(bsmm_file *file, bsmm_record *record) {
-    static const uint64_t most = 1u << 22; /* in bytes, for a million matrices */
+    /* Largest size of global scales in bytes: a million matrices. */
+    static const uint64_t most = 1u << 22;
     if (!has_dtype(file, record->global, "F32")) return BSMM_OK;
     const bsmm_tensor *t = &file->tensors[record->global];
     record->globals = (float *)(uintptr_t)t->data;

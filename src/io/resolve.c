@@ -11,7 +11,8 @@
 typedef struct resolving {
     const bsmm_record *record;
     const bsmm_storage *row;
-    const bsmm_tensor *data, *scale, *global; /* tensors; NULL: not present */
+    /* Tensors of the weight; NULL: the weight has no such tensor. */
+    const bsmm_tensor *data, *scale, *global;
     bsmm_matrix matrix;
     int64_t batch;
     bsmm_resolved *out;
@@ -87,7 +88,7 @@ static bsmm_status check_data(const resolving *r) {
     if (dtype && strcmp(r->data->dtype, dtype) != 0)
         return bsmm_fail(BSMM_E_FORMAT, "%.160s.dtype: value is %s; the declaration has %s",
                          r->data->name, r->data->dtype, dtype);
-    /* these rows are found by shape alone, which the parser has checked */
+    /* These rows are found by shape alone, which the parser has checked. */
     if (r->row->unpack) return BSMM_OK;
     if (!bsmm_mul_u64(r->out->operand.data_bytes, (uint64_t)r->batch, &bytes) ||
         bytes != r->data->bytes)

@@ -10,14 +10,14 @@ struct json_t;
 typedef struct bsmm_header {
     const char *text; /* text of the header, from byte 8 of the file on */
     bsmm_scan scan;
-    const uint8_t *body; /* bytes of the tensors */
+    const uint8_t *body; /* first byte of the tensors' data */
     uint64_t body_bytes;
     const bsmm_dtype *dtype; /* type of the tensor before; NULL: none */
     bool has_metadata;
     bsmm_file *file;
 } bsmm_header;
 
-/* Fails with FORMAT; the message names the byte of the file at which the scan is. */
+/* Fails with FORMAT; the message names the byte of the file that the parser has reached. */
 bsmm_status bsmm_header_fail(const bsmm_header *h, const char *expected);
 
 /* Parses a span of the text with the JSON library. The caller owns *value. */

@@ -12,7 +12,7 @@ typedef struct bsmm_scan {
     const char *at, *end;
 } bsmm_scan;
 
-/* A range of the text. */
+/* A range of the JSON text. */
 typedef struct bsmm_span {
     const char *at;
     size_t length;
@@ -20,7 +20,7 @@ typedef struct bsmm_span {
 
 void bsmm_scan_space(bsmm_scan *s);
 
-/* Skip space and parse the thing that the function is named after. They return true, or return
+/* Each of these functions skips space and parses the thing in its name. They return true, or return
  * false and leave the position unchanged. */
 bool bsmm_scan_take(bsmm_scan *s, char token);
 /* Parses a string without escapes and control characters. The span excludes the quotes. UTF-8 is

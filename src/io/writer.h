@@ -13,7 +13,7 @@ typedef struct bsmm_item {
     const bsmm_dtype *dtype;
     uint32_t ndim;
     int64_t shape[BSMM_MAX_DIMS];
-    uint64_t bytes, offset; /* size and place in the file */
+    uint64_t bytes, offset; /* size of the item's bytes, and their offset in the file */
 } bsmm_item;
 
 typedef struct bsmm_written {
@@ -29,7 +29,7 @@ struct bsmm_writer {
     char *path;
     bsmm_arena arena;
     struct json_t *names;    /* names of all items, to find duplicates */
-    struct json_t *metadata; /* metadata, key to string */
+    struct json_t *metadata; /* metadata entries, from key to string */
     bsmm_item *items;
     uint64_t item_count, item_room;
     bsmm_written *weights;

@@ -28,7 +28,7 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
 
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           const bsmm_storage **chosen) {
-    const char *reason = NULL; /* reason of the row that came closest */
+    const char *reason = NULL; /* reason for refusal of the row that came closest */
     const bsmm_storage *row;
     if (family && !bsmm_family_exists(family))
         return bsmm_fail(BSMM_E_NOT_FOUND, "family: \"%.60s\" is not known", family);

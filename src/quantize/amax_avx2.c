@@ -14,7 +14,7 @@ typedef __m256i vec;
 #    define vec_zero _mm256_setzero_si256
 #    define vec_load load_bits
 
-/* ---- reductions ---- */
+/* ---- reductions of registers ---- */
 
 /* Reduces eight registers at once: lane i of the result is the maximum of the 32-bit lanes of
  * v[i]. */
@@ -45,7 +45,7 @@ INLINE __m128i reduce_words(const __m256i v[REGISTERS]) {
     return _mm_max_epu16(_mm256_castsi256_si128(c), _mm256_extracti128_si256(c, 1));
 }
 
-/* ---- 16 bits to fp32 ---- */
+/* ---- conversion of 16-bit values to fp32 ---- */
 
 /* Converts f16 to the bits of fp32, as f16_value of memory.c does. The payload of a NaN is kept. */
 INLINE __m256i f16_bits(__m256i codes) {
@@ -66,7 +66,7 @@ INLINE void store_maxima(const __m256i max[REGISTERS], bool halves, uint32_t ele
     store_bits(amax, elem == BSMM_ELEM_BF16 ? _mm256_slli_epi32(codes, 16) : f16_bits(codes));
 }
 
-/* ---- one register ---- */
+/* ---- maxima of one register ---- */
 
 /* Returns the larger of `max` and the magnitudes in a register, lane by lane. */
 INLINE __m256i with_f32(__m256i max, __m256i values, bool skips_nan) {

@@ -13,7 +13,7 @@ typedef __m512i vec;
 #    define vec_zero _mm512_setzero_si512
 #    define vec_load _mm512_loadu_si512
 
-/* ---- reductions ---- */
+/* ---- reductions of registers ---- */
 
 /* Reduces sixteen registers at once: lane i of the result is the maximum of the 32-bit lanes of
  * v[i]. */
@@ -50,7 +50,7 @@ INLINE __m512i reduce_words(const __m512i v[REGISTERS]) {
                             _mm512_shuffle_i32x4(c[0], c[1], 0xdd));
 }
 
-/* ---- 16 bits to fp32 ---- */
+/* ---- conversion of 16-bit values to fp32 ---- */
 
 /* Converts f16 to the bits of fp32, as f16_value of memory.c does. The payload of a NaN is kept. */
 INLINE __m512i f16_bits(__m512i codes) {
@@ -67,7 +67,7 @@ INLINE void store_words(uint32_t *amax, __m256i words, uint32_t elem) {
                         elem == BSMM_ELEM_BF16 ? _mm512_slli_epi32(codes, 16) : f16_bits(codes));
 }
 
-/* ---- one register ---- */
+/* ---- maxima of one register ---- */
 
 /* Returns the larger of `max` and the magnitudes in a register, lane by lane. */
 INLINE __m512i with_f32(__m512i max, __m512i values, bool skips_nan) {

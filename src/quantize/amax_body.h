@@ -21,7 +21,8 @@ INLINE vec with(vec max, vec values, uint32_t elem, bool skips_nan) {
 
 /* A long row is read as STREAMS parts side by side, because four streams keep more cache lines in
  * flight than one. Each stream prefetches AHEAD bytes ahead. */
-enum { AHEAD = 1024, STREAMS = 4, LONG = 64 }; /* a row of LONG registers is long */
+/* a row of at least LONG registers is read in several streams */
+enum { AHEAD = 1024, STREAMS = 4, LONG = 64 };
 
 INLINE vec long_max(vec max, const uint8_t *from, int64_t registers, uint32_t elem,
                     bool skips_nan) {
@@ -57,7 +58,7 @@ INLINE vec span_max(vec max, const uint8_t *from, int64_t n, uint32_t elem, bool
     return max;
 }
 
-/* ---- blocks ---- */
+/* ---- maxima of blocks ---- */
 
 /* Fills a register of maxima for each block of `span` columns. `from` points to the first block;
  * `cols` columns are left. */

@@ -1,4 +1,5 @@
-/* Checks that the functions of this room share, and the division of their work among threads. */
+/* The checks that all functions of this room share, and the division of their work among
+ * threads. */
 #include "quantize/recipe.h"
 
 bsmm_status bsmm_check_shape(const bsmm_operand *src, const bsmm_operand *dst) {
@@ -26,7 +27,7 @@ bsmm_status bsmm_check_plain(const bsmm_operand *operand, const char *what) {
     return BSMM_OK;
 }
 
-/* ---- overlap ---- */
+/* ---- overlap of buffers ---- */
 
 typedef struct memory_range {
     const char *field;
@@ -67,7 +68,7 @@ bsmm_status bsmm_check_overlap(const bsmm_operand *src, const bsmm_operand *dst)
     return BSMM_OK;
 }
 
-/* ---- devices ---- */
+/* ---- conversions on other devices ---- */
 
 bsmm_status bsmm_recode_on(const bsmm_place *place, bsmm_status (*conversion)(const bsmm_recode *),
                            bsmm_recode *job, const char *what) {
@@ -79,7 +80,7 @@ bsmm_status bsmm_recode_on(const bsmm_place *place, bsmm_status (*conversion)(co
     return conversion(job);
 }
 
-/* ---- tasks ---- */
+/* ---- division of the work into tasks ---- */
 
 static int64_t least_common_multiple(int64_t a, int64_t b) {
     int64_t x = a, y = b;

@@ -6,7 +6,7 @@
 #include "format/format.h"
 #include "recipe/make.h"
 
-/* Encodes values[0 .. n). */
+/* Encodes values[0 .. n) as codes of the coder's element format. */
 void bsmm_coder_run(const bsmm_coder *coder, const float *values, int64_t n, uint16_t *codes);
 
 /* Encodes values / scale as e2m1 with ties towards zero (BSMM_TIES_DOWN), but without the rounding

@@ -11,7 +11,7 @@ typedef struct vector_coder {
     bool down;      /* ties are rounded towards zero (BSMM_TIES_DOWN) */
     __m256 max;
     __m256i min_normal, ruler, shift;
-    __m256i magnitude; /* mask of a code's magnitude */
+    __m256i magnitude; /* mask of the magnitude bits of a code */
     __m256i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
 } vector_coder;
 

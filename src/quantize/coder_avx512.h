@@ -10,7 +10,7 @@ typedef struct vector_coder {
     bool down; /* ties are rounded towards zero (BSMM_TIES_DOWN) */
     __m512 max;
     __m512i min_normal, ruler;
-    /* masks of a code's magnitude, in each 32-bit and 16-bit lane */
+    /* Masks of a code's magnitude, in each 32-bit and 16-bit lane. */
     __m512i magnitude, words_magnitude;
     __m512i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
     /* shifts; sign shifts go from the top bit to the code's */

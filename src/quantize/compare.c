@@ -6,7 +6,7 @@
 
 enum { RUN = 256 };
 
-/* ---- one row ---- */
+/* ---- errors of one row ---- */
 
 /* Returns the largest magnitude that the block of element (r, c) can hold. It is NaN if the scale
  * is NaN. */
@@ -59,7 +59,7 @@ static bsmm_report_line report_row(const bsmm_operand *src, const bsmm_operand *
     return line;
 }
 
-/* ---- all rows ---- */
+/* ---- errors of all rows ---- */
 
 static double share(int64_t part, int64_t count) {
     return count ? (double)part / (double)count : 0;

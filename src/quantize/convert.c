@@ -77,7 +77,7 @@ static bsmm_status run_same(const bsmm_operand *src, const bsmm_operand *dst) {
     return BSMM_OK;
 }
 
-/* ---- the table ---- */
+/* ---- the table of conversions ---- */
 
 static const bsmm_conversion convert_same = {"a format to itself", same_format, run_same};
 

@@ -7,7 +7,7 @@
 /* A conversion, which is a row of the table in convert.c. All checks come first: `run` writes dst
  * only when nothing can fail any more. */
 typedef struct bsmm_conversion {
-    const char *name; /* name for messages */
+    const char *name; /* name of the conversion, for messages */
     bool (*takes)(const bsmm_format *src, const bsmm_format *dst);
     bsmm_status (*run)(const bsmm_operand *src, const bsmm_operand *dst);
 } bsmm_conversion;

@@ -14,7 +14,7 @@ enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
 
 /* The range of k - m that the destination can hold. */
 typedef struct split_rule {
-    int top, bottom; /* limits of k - m */
+    int top, bottom; /* largest and smallest k - m that the destination can hold */
     const char *holder;
 } split_rule;
 
@@ -124,7 +124,7 @@ static float power_of_two(int exponent) {
     return bsmm_bits_float((uint32_t)(exponent + BIAS) << 23);
 }
 
-/* ---- to nvfp4 ---- */
+/* ---- conversion to nvfp4 ---- */
 
 static bool is_mxfp4(const bsmm_format *f) {
     return f->elem == BSMM_ELEM_E2M1 && f->scale == BSMM_SCALE_E8M0 && f->block_rows == 1;
@@ -168,7 +168,7 @@ static bsmm_status run_nvfp4(const bsmm_operand *src, const bsmm_operand *dst) {
 
 const bsmm_conversion bsmm_convert_mxfp4_nvfp4 = {"mxfp4 to nvfp4", takes_nvfp4, run_nvfp4};
 
-/* ---- to fp8 ---- */
+/* ---- conversion to fp8 ---- */
 
 static bool takes_fp8(const bsmm_format *src, const bsmm_format *dst) {
     return is_mxfp4(src) && dst->elem == BSMM_ELEM_E4M3 && dst->scale == BSMM_SCALE_F32 &&

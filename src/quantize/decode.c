@@ -1,4 +1,4 @@
-/* Decodes the values of a whole run. */
+/* Decodes the values of a run of elements along a row. */
 #include "quantize/coder.h"
 
 enum { RUN = 256 };

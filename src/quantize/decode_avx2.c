@@ -38,7 +38,7 @@ INLINE bool in_pairs(const shape s) {
     return s.to_elem == BSMM_ELEM_BF16 && s.bits > 4;
 }
 
-/* ---- elements ---- */
+/* ---- decoding elements ---- */
 
 INLINE void values(const shape s, const vector_values *v, const uint8_t *codes, __m256 x[PARTS]) {
     if (s.bits == 4)
@@ -49,7 +49,7 @@ INLINE void values(const shape s, const vector_values *v, const uint8_t *codes, 
         values8(v, load_bits(codes), true, in_pairs(s), x);
 }
 
-/* ---- products ---- */
+/* ---- products with scales ---- */
 
 INLINE __m256 magnitude(__m256 value) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), value);
@@ -75,7 +75,7 @@ INLINE __m256 to_odd(__m256 x, __m256 factor, __m256 y) {
     __m256 up = _mm256_blendv_ps(one, _mm256_set1_ps(0x1p32f), is_less);
     __m256 large = _mm256_mul_ps(magnitude(x), up), product = _mm256_mul_ps(magnitude(y), up);
     __m256 rest = _mm256_fmsub_ps(large, size, product);
-    /* -1 in lanes in which y is larger */
+    /* a lane is -1 (all bits set) if y is larger than the product */
     __m256i above = _mm256_castps_si256(_mm256_cmp_ps(rest, zero, _CMP_LT_OQ));
     __m256i below = _mm256_castps_si256(_mm256_cmp_ps(rest, zero, _CMP_GT_OQ));
     __m256i odd = _mm256_srli_epi32(_mm256_or_si256(above, below), 31);
@@ -165,7 +165,7 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
     return _mm256_permute4x64_epi64(words, _MM_SHUFFLE(3, 1, 2, 0));
 }
 
-/* ---- chunks ---- */
+/* ---- chunks of 32 elements ---- */
 
 /* Properties of a row that select the code path. */
 typedef struct row_facts {
@@ -202,7 +202,7 @@ INLINE void decode_chunk(const shape s, const vector_values *v, const uint8_t *c
     store(to + 32, narrow(s, y[2], y[3]), stream);
 }
 
-/* ---- 4 bits to 16 ---- */
+/* ---- 4-bit codes to 16-bit values by tables ---- */
 
 /* Tables for 4-bit codes: the low and high bytes of each code's result. Each half of a register has
  * a factor of its own. */
@@ -260,7 +260,7 @@ INLINE bool decode_by_tables(const shape s, const vector_values *v, const uint8_
     return true;
 }
 
-/* ---- rows ---- */
+/* ---- whole rows ---- */
 
 /* Tells whether an exact product of an 8-bit element may be too small for bf16. Elements of 6 bits
  * and fewer have no such products: the smallest is 2^-131, and the last place of bf16's subnormals

@@ -20,14 +20,14 @@
 
 #    include <string.h>
 
-/* ---- elements ---- */
+/* ---- decoding elements ---- */
 
 /* The constants of a decode job in registers. */
 typedef struct vector_values {
     __m512 table[2], bias, other;
     __m512i nan_base, nan_mask, nans;
     __m128i shift;
-    /* constants of the path from 8 bits to bf16 */
+    /* Constants of the path from 8 bits to bf16. */
     __m512i special_base, special_mask, specials;
     __m512i pairs_shift, pairs_field, pairs_base, exponent, subnormals;
 } vector_values;
@@ -78,7 +78,7 @@ INLINE void values6(const vector_values *v, __m512i codes, __m512 x[4]) {
         __m512i code = _mm512_srlv_epi32(_mm512_permutexvar_epi32(index, groups), shifts);
         __m512 magnitude = _mm512_permutex2var_ps(v->table[0], code, v->table[1]);
         __m512i sign = _mm512_slli_epi32(code, 26);
-        /* magnitude | (sign & top bit) */
+        /* The instruction computes magnitude | (sign & top bit). */
         x[i] = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(magnitude), sign,
                                                              _mm512_set1_epi32(INT32_MIN), 0xf8));
     }
@@ -89,7 +89,7 @@ INLINE __m512i f16_codes(const vector_values *v, __m256i bytes) {
     __m512i magnitude = _mm512_and_si512(words, _mm512_set1_epi16(0x7f));
     __m512i sign = _mm512_slli_epi16(words, 8);
     __m512i shifted = _mm512_sll_epi16(magnitude, v->shift);
-    /* shifted | (sign & top bit) */
+    /* The instruction computes shifted | (sign & top bit). */
     __m512i f16 = _mm512_ternarylogic_epi32(shifted, sign, _mm512_set1_epi16(INT16_MIN), 0xf8);
     __m512i from_nan = _mm512_and_si512(_mm512_sub_epi16(words, v->nan_base), v->nan_mask);
     __mmask32 is_nan = _mm512_cmplt_epu16_mask(from_nan, v->nans);
@@ -107,7 +107,7 @@ INLINE void values8(const vector_values *v, __m512i codes, __m512 x[4]) {
     }
 }
 
-/* ---- products ---- */
+/* ---- products with scales ---- */
 
 enum {
     TRUNCATE = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC,
@@ -174,7 +174,7 @@ INLINE void store_f32(uint8_t *to, const __m512 y[4], bool stream) {
         store_line(to + 64 * i, _mm512_castps_si512(y[i]), stream);
 }
 
-/* ---- rows ---- */
+/* ---- whole rows ---- */
 
 /* Distance of the prefetch in bytes of codes. It is needed because stores that bypass the caches
  * slow down the hardware prefetcher. */

@@ -86,7 +86,7 @@ static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_
     }
 }
 
-/* ---- in strips ---- */
+/* ---- decoding in strips of blocks ---- */
 
 enum { BLOCKS = 128 }; /* blocks of a strip; the constants of a call are loaded once for all */
 
@@ -95,7 +95,7 @@ typedef struct strip_decoder {
     const bsmm_operand *src, *dst;
     bsmm_scale_line line;
     bsmm_decode_job job;
-    float scales[256]; /* value of each scale code */
+    float scales[256]; /* table of the values of all scale codes */
 } strip_decoder;
 
 static bool has_global(const bsmm_matrix *m) {
@@ -239,7 +239,7 @@ static void decode_strips(const strip_decoder *d, int64_t r) {
     if (d->job.streams) d->ops->drain();
 }
 
-/* ---- calls ---- */
+/* ---- public functions ---- */
 
 static bsmm_status check(const bsmm_place *place, const bsmm_operand *src,
                          const bsmm_operand *dst) {

@@ -15,7 +15,7 @@
 
 #    include <string.h>
 
-/* ---- bytes ---- */
+/* ---- codes in bytes ---- */
 
 /* 32 codes in bytes. The bytes are in groups of `group` codes: the groups alternate between the
  * lower and the upper half of the register. */
@@ -53,7 +53,7 @@ INLINE int place_of(int i, int group) {
     return (2 * turn + half) * group + i % group;
 }
 
-/* ---- packing ---- */
+/* ---- packing codes to 4 and 6 bits ---- */
 
 INLINE __m128i pack4(vec codes) {
     __m256i pairs = _mm256_maddubs_epi16(codes.bytes, _mm256_set1_epi16(16 << 8 | 1));
@@ -154,7 +154,7 @@ INLINE __m256 load_lanes(const void *from, uint32_t elem, int i) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(codes), 16));
 }
 
-/* ---- with every care ---- */
+/* ---- encoding with all special cases ---- */
 
 /* Combines codes with their signs and clears all other bits of the 32-bit lanes. The code of a NaN
  * may already contain the sign bit. */
@@ -178,7 +178,7 @@ INLINE __m256i careful_codes(const vector_coder *k, __m256 x, meeting m, element
     return joined(k, apply_rules(k, magnitude_bits(y), c));
 }
 
-/* ---- 32 values ---- */
+/* ---- encoding 32 values ---- */
 
 INLINE vec encode_carefully(const vector_coder *k, const void *from, uint32_t elem,
                             meeting_cursor *cursor, element_way way) {

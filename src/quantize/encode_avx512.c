@@ -16,7 +16,7 @@
 
 typedef __m512i vec;
 
-/* ---- elements ---- */
+/* ---- codes and their signs ---- */
 
 /* Combines codes with their signs and clears all other bits of the 32-bit lanes. The code of a NaN
  * may already contain the sign bit. */
@@ -45,7 +45,7 @@ INLINE __m512i codes_down_of(const vector_coder *k, __m512 y, __m512 x, __m512 f
     return joined(k, codes_down(k, _mm512_castps_si512(y), _mm512_set1_ps(1), true));
 }
 
-/* ---- packing ---- */
+/* ---- packing codes to 4 and 6 bits ---- */
 
 /* Packs four registers of 16 codes into one of bytes. The pack instructions leave the 32-bit parts
  * of register i at positions i, 4 + i, 8 + i and 12 + i; the permutation `natural` restores their
@@ -62,7 +62,7 @@ INLINE __m512i bytes_of_words(__m512i low, __m512i high) {
                                     _mm512_packus_epi16(low, high));
 }
 
-/* Pack 64 codes of 4 or 6 bits from bytes; the rest of the register is 0. */
+/* These functions pack 64 codes of 4 or 6 bits from bytes; the rest of the register is 0. */
 INLINE __m512i pack4(__m512i bytes) {
     __m512i pairs = _mm512_maddubs_epi16(bytes, _mm512_set1_epi16(16 << 8 | 1));
     return _mm512_zextsi256_si512(_mm512_cvtepi16_epi8(pairs));
@@ -81,7 +81,7 @@ INLINE __m512i pack(__m512i bytes, uint32_t bits) {
     return bits == 4 ? pack4(bytes) : bits == 6 ? pack6(bytes) : bytes;
 }
 
-/* ---- rows ---- */
+/* ---- encoding rows ---- */
 
 INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
     const uint16_t *words = from;

@@ -85,7 +85,7 @@ static bool takes_windows(const encode_row *row) {
            (row->width % WORDS == 0 || row->cols <= row->width) && has_windows();
 }
 
-/* ---- which loop ---- */
+/* ---- choosing the loop for a row ---- */
 
 INLINE void encode_elem(const bsmm_coder *coder, const encode_row *row, uint32_t bits,
                         element_way way, encode_care care) {

@@ -11,7 +11,7 @@ enum { FACTOR_RUN = 16 }; /* columns that share a factor if a register has sever
  * changes no other value. */
 typedef enum encode_care {
     CARE_NONE, /* no NaN arises, and zeros keep their signs */
-    CARE_PLUS, /* no NaN arises, and -0 becomes +0 */
+    CARE_PLUS, /* no NaN can arise, and -0 becomes +0 */
     CARE_ALL
 } encode_care;
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- codes in ---- */
+/* ---- storing codes ---- */
 
 static void pack4(uint8_t *to, const uint16_t *codes, int64_t n) {
     for (int64_t i = 0; i + 1 < n; i += 2)
@@ -54,7 +54,7 @@ void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
     (bits == 4 ? pack4 : bits == 6 ? pack6 : bits == 8 ? pack8 : pack16)(to, codes, n);
 }
 
-/* ---- codes out ---- */
+/* ---- loading codes ---- */
 
 static void unpack4(const uint8_t *from, uint16_t *codes, int64_t n) {
     for (int64_t i = 0; i + 1 < n; i += 2) {
@@ -93,7 +93,7 @@ void bsmm_codes_load(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, u
     (bits == 4 ? unpack4 : bits == 6 ? unpack6 : bits == 8 ? unpack8 : unpack16)(from, codes, n);
 }
 
-/* ---- values out ---- */
+/* ---- loading values ---- */
 
 typedef void load_run(const uint8_t *from, int64_t step, int64_t n, float *to, int64_t to_step);
 

@@ -6,7 +6,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-/* A validated call of bsmm_quantize. */
+/* The validated arguments of a call of bsmm_quantize. */
 typedef struct quantize_call {
     bsmm_quantize_desc desc;
     bsmm_operand src, dst;
@@ -15,7 +15,7 @@ typedef struct quantize_call {
     bsmm_place place;
 } quantize_call;
 
-/* ---- checks ---- */
+/* ---- checks of the arguments ---- */
 
 static bsmm_status check_flags(const quantize_call *call) {
     const bsmm_recipe_info *info = &call->recipe->info;
@@ -87,7 +87,7 @@ static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call
     return bsmm_check_overlap(&call->src, &call->dst);
 }
 
-/* ---- work ---- */
+/* ---- the pipeline over all rows ---- */
 
 /* The division of the work. Each task is some rows; a thread converts a task one panel of columns
  * at a time. */

@@ -11,9 +11,10 @@
 /* The scales of a strip (up to BSMM_STRIP_BLOCKS adjacent blocks). The arrays are aligned, because
  * a register that was stored across two cache lines is reloaded only after all stores before it. */
 typedef struct bsmm_strip_scales {
-    _Alignas(64) uint32_t amax[BSMM_STRIP_BLOCKS]; /* largest magnitudes, as fp32 bits */
+    /* Largest magnitude of each block, as fp32 bits. */
+    _Alignas(64) uint32_t amax[BSMM_STRIP_BLOCKS];
     uint32_t codes[BSMM_STRIP_BLOCKS];
-    float factors[BSMM_STRIP_BLOCKS]; /* factors of the blocks' values */
+    float factors[BSMM_STRIP_BLOCKS]; /* factor of each block's values */
 } bsmm_strip_scales;
 
 /* Computes the scale codes and factors of the first n blocks from their largest magnitudes. */
@@ -23,7 +24,7 @@ typedef void bsmm_strip_rule(bsmm_strip_scales *scales, int64_t n, const bsmm_te
  * BSMM_BLOCK_NONE. */
 bsmm_strip_rule *bsmm_strip_rule_of(bsmm_block_rule rule);
 
-enum { BSMM_E4M3_CODES = 128 }; /* number of e4m3 codes without sign */
+enum { BSMM_E4M3_CODES = 128 }; /* number of e4m3 codes without a sign */
 
 /* The fast form of a rule for e4m3 scales under one tensor scale. It is valid for blocks with a
  * moderate amax ("tame" blocks), and replaces divisions by a table of factors. */
@@ -73,7 +74,7 @@ typedef struct bsmm_recipe_run {
     bsmm_scale_line line;
     const bsmm_strip_ops *ops;
     bsmm_strip_rule *rule;
-    const bsmm_tame_rule *tame; /* fast form of the rule; NULL: none */
+    const bsmm_tame_rule *tame; /* fast form of the recipe's rule; NULL: there is none */
 } bsmm_recipe_run;
 
 /* Prepares a recipe for a destination, without the second-level scale. source_elem is the format of

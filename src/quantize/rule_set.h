@@ -13,7 +13,7 @@ typedef struct bsmm_tame_halves {
 
 typedef struct bsmm_rule_set {
     bsmm_strip_rule *rules[BSMM_BLOCK_RULES];
-    /* the function behind bsmm_strip_within */
+    /* The function behind bsmm_strip_within. */
     bool (*within)(const void *values, int64_t n, bsmm_bits_range range);
     bsmm_tame_halves tame[BSMM_BLOCK_RULES];
 

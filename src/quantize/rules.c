@@ -40,7 +40,8 @@ void bsmm_tame_rule_make(bsmm_block_rule rule, const bsmm_tensor_step *tensor,
 
 bool bsmm_tame_rule_apply(const bsmm_tame_rule *rule, bsmm_strip_scales *scales, int64_t n,
                           const bsmm_tensor_step *tensor) {
-    static const bsmm_bits_range tame = {0x21800000u, 0x5d800000u, 0}; /* from 2^-60 to 2^60 */
+    /* fp32 bits of 2^-60 and 2^60 */
+    static const bsmm_bits_range tame = {0x21800000u, 0x5d800000u, 0};
     if (!rule || !rule->codes || !bsmm_strip_within(scales->amax, n, tame)) return false;
     rule->codes(scales, n, tensor);
     rule->look_up(rule->factors, scales->codes, n, scales->factors);

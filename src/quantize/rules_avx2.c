@@ -1,4 +1,4 @@
-/* The strip rules, compiled for AVX2. */
+/* The rules that compute a strip's scales, compiled for AVX2. */
 #include "quantize/rule_set.h"
 
 #if defined(__x86_64__)

@@ -1,7 +1,7 @@
 /* Scales in memory: writes padding and moves scales between layouts. */
 #include "quantize/recipe.h"
 
-/* ---- padding ---- */
+/* ---- writing padding ---- */
 
 /* The rows and columns of the scale matrix, with the layout's own padding. */
 typedef struct padded_size {
@@ -34,7 +34,7 @@ void bsmm_scales_pad(const bsmm_operand *dst, int64_t r0, int64_t r1) {
         zero_scales(dst, r, 0, size.cols);
 }
 
-/* ---- moving ---- */
+/* ---- moving scales between layouts ---- */
 
 void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst) {
     uint32_t scale = src->m.format.scale;

@@ -24,7 +24,7 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
     return run;
 }
 
-/* ---- strips ---- */
+/* ---- strips of blocks ---- */
 
 /* A strip: some adjacent blocks of one row of blocks, from column c on. */
 typedef struct strip {
@@ -198,7 +198,7 @@ void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t row
     }
 }
 
-/* ---- for kernels ---- */
+/* ---- storing results of products ---- */
 
 /* Sets the second-level scale that was already chosen, as multiplier and as divisor. A divisor in
  * memory is used as it is, because the multiplier is its rounded reciprocal. If the reciprocal of a

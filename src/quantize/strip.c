@@ -9,7 +9,7 @@
 
 enum { RUN = 256 };
 
-/* ---- the largest magnitude ---- */
+/* ---- largest magnitudes ---- */
 
 static uint32_t largest_bits(const float *values, int64_t n, uint32_t limit) {
     uint32_t largest = 0;
@@ -46,7 +46,7 @@ static void amax_blocks(const bsmm_plain *values, int64_t rows, int64_t cols, in
     }
 }
 
-/* ---- elements ---- */
+/* ---- encoding elements ---- */
 
 /* Applies the factor to values. A NaN keeps its sign whatever the factor is. If value and factor
  * are both NaN, the result would otherwise depend on the compiler's order of operands. */
@@ -108,7 +108,7 @@ static void encode(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, 
 
 const bsmm_strip_ops bsmm_strip_portable = {amax_blocks, encode, NULL, NULL};
 
-/* ---- which ---- */
+/* ---- choosing the operations ---- */
 
 const bsmm_strip_ops *bsmm_strip_ops_best(void) {
 #if defined(__x86_64__)

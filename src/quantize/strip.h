@@ -13,7 +13,7 @@ enum { BSMM_STRIP_BLOCKS = 128 };
 typedef struct bsmm_plain {
     uint32_t elem;
     const void *data;
-    int64_t pitch; /* distance between rows, in elements */
+    int64_t pitch; /* distance between two rows, in elements */
 } bsmm_plain;
 
 /* The constants for encoding values into dst, in blocks of `width` columns. */
@@ -22,7 +22,7 @@ typedef struct bsmm_strip_job {
     const bsmm_coder *coder;
     bsmm_element_step step;
     int64_t width;
-    int64_t ahead; /* distance of the prefetch, in columns */
+    int64_t ahead; /* distance from an encoded value to the prefetched one, in columns */
 } bsmm_strip_job;
 
 /* The constants for decoding codes of at most 8 bits to f32, f16 or bf16: value = (element * exact)
@@ -95,7 +95,8 @@ bool bsmm_cast_avx2(uint32_t from_elem, uint32_t to_elem, const void *from, void
 void bsmm_drain_avx512(void);
 #endif
 
-/* Return the best operations that this processor has, for amax and for a destination. */
+/* These functions return the best operations that this processor has, for amax and for a
+ * destination. */
 const bsmm_strip_ops *bsmm_strip_ops_best(void);
 const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst);
 

@@ -15,9 +15,9 @@
 #define WINDOW_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 
 static const uint8_t codes_of_places[64] = {
-    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, /* 0.25 and 0.5; tie at 0.75 */
-    2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 6, /* 1 and 2; ties at 1.25, 1.75, 2.5, 3.5 */
-    6, 6, 6, 7, 7, 7, 7, 7, 7, 7};                  /* 4; tie at 5 */
+    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, /* from 0.25; tie at 0.75 */
+    2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 6, /* from 1; ties at 1.25, 1.75, 2.5, 3.5 */
+    6, 6, 6, 7, 7, 7, 7, 7, 7, 7};                  /* from 4; tie at 5 */
 
 /* The window of a factor whose exponent field is 0. */
 enum { WINDOW_BASE = 252 << 8 };

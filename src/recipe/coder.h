@@ -8,14 +8,15 @@
 typedef struct bsmm_coder {
     uint32_t shift;      /* number of fp32 mantissa bits that are rounded away */
     uint32_t rebias;     /* exponent offset and rounding half, as fp32 bits */
-    uint32_t min_normal; /* smallest normal number, as fp32 bits */
+    uint32_t min_normal; /* smallest normal number of the element format, as fp32 bits */
     uint32_t magic;      /* fp32 bits of the number whose ulp is the least subnormal */
-    /* code for overflow: the largest; without saturation Inf, or NaN for e4m3 */
+    /* Code for overflow: the largest; without saturation Inf, or NaN for e4m3. */
     uint32_t max_code;
     uint32_t nan_code, nan_sign;
-    uint32_t sign_shift;                       /* distance from bit 31 to the code's sign bit */
-    bool down;                                 /* ties are rounded towards zero (BSMM_TIES_DOWN) */
-    uint32_t zero_and, zero_or, zero_code_and; /* masks that implement bsmm_zero_sign */
+    uint32_t sign_shift; /* distance from bit 31 to the code's sign bit */
+    bool down;           /* ties are rounded towards zero (BSMM_TIES_DOWN) */
+    /* Masks that implement the rule for signs of zeros, bsmm_zero_sign. */
+    uint32_t zero_and, zero_or, zero_code_and;
 } bsmm_coder;
 
 /* Encodes a magnitude, rounded to nearest even. A carry of the rounding may run into the exponent,

@@ -50,8 +50,8 @@ BSMM_SHARED float bsmm_round_to(const bsmm_tensor_step *t, float value) {
     if (t->source_max == FLT_MAX || a > 0x7f800000u) return value;
     uint32_t half = (1u << (dropped - 1)) - 1 + (a >> dropped & 1);
     float rounded = bsmm_bits_float((a + half) >> dropped << dropped);
-    if (dropped == 13 && a < 0x38800000u) /* subnormal f16 are multiples of 2^-24 */
-        rounded = (bsmm_bits_float(a) + 0.5f) - 0.5f;
+    /* Subnormal f16 values are rounded to multiples of 2^-24. */
+    if (dropped == 13 && a < 0x38800000u) rounded = (bsmm_bits_float(a) + 0.5f) - 0.5f;
     if (rounded > t->source_max) rounded = bsmm_bits_float(0x7f800000u);
     return bsmm_bits_float(bsmm_float_bits(rounded) | sign);
 }
@@ -94,7 +94,7 @@ BSMM_SHARED float bsmm_e4m3_te_factor(uint32_t code, const bsmm_tensor_step *t) 
     return bsmm_select_float(factor > FLT_MAX, FLT_MAX, factor);
 }
 
-/* ---- ModelOpt: NVFP4QTensor ---- */
+/* ---- the rule of ModelOpt: NVFP4QTensor ---- */
 
 /* Computes ModelOpt's tensor scale. For a tensor of zeros ModelOpt would make NaN; the scale is set
  * to 1 instead. */
@@ -145,7 +145,7 @@ BSMM_SHARED float bsmm_e4m3_compressed_tensors_factor(uint32_t code, const bsmm_
 BSMM_SHARED uint32_t bsmm_ggml_e4m3_code(float value) {
     if (!(value > 0)) return 0;
     uint32_t bits = bsmm_float_bits(value);
-    if (bits < 0x3c800000u) /* below 2^-6 the code is subnormal */
+    if (bits < 0x3c800000u) /* a value below 2^-6 gets a subnormal e4m3 code */
         return (uint32_t)fminf(value * 512 + 0.5f, 7);
     uint32_t code = (bits - (120u << 23) + (1u << 19)) >> 20;
     return code < 15u << 3 ? code : 0x7e;

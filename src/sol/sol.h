@@ -23,7 +23,7 @@ typedef enum bsmm_sol_traits {
 
 typedef struct bsmm_sol_device {
     bsmm_device_info info;
-    uint32_t traits; /* bsmm_sol_traits flags */
+    uint32_t traits; /* properties of the matrix units, bsmm_sol_traits */
 } bsmm_sol_device;
 
 /* Returns the row of a device's name, or NULL if there is none. */
@@ -47,8 +47,8 @@ typedef enum bsmm_sol_unit {
  * `traits`, natively or after an exact conversion. The table is in units.c. */
 uint32_t bsmm_sol_units(bsmm_format format, uint32_t traits);
 
-/* Return the peak of a unit in operations per second (0 if the device has none), and the unit's
- * name, such as "f8". */
+/* These functions return the peak of a unit in operations per second (0 if the device has none),
+ * and the unit's name, such as "f8". */
 double bsmm_sol_peak(const bsmm_device_info *device, bsmm_sol_unit unit);
 const char *bsmm_sol_unit_name(bsmm_sol_unit unit);
 
