@@ -442,7 +442,7 @@ typedef struct bsmm_buffers {
     void *workspace;          /* Workspace, aligned to 64 bytes */
     uint64_t workspace_bytes; /* Size of the workspace, at least bsmm_plan_workspace_bytes */
     const void *packed_b;     /* Packed B that bsmm_pack_b made, for a plan with b_packed */
-    uint64_t packed_b_bytes;  /* Size of packed_b */
+    uint64_t packed_b_bytes;  /* Size of packed_b in bytes */
     /* The CUstream (cudaStream_t) in which a run on a cuda device is queued; NULL = the default
      * stream. The cpu does not read it. */
     void *stream;
@@ -831,7 +831,7 @@ typedef struct bsmm_tensor {
     uint32_t order;               /* Storage order of the last two dimensions, a bsmm_order */
     int64_t shape[BSMM_MAX_DIMS]; /* Extents in logical elements, also for packed types */
     const void *data;             /* Mapped bytes; safetensors may place them at any address */
-    uint64_t bytes;               /* Size of data */
+    uint64_t bytes;               /* Size of data in bytes */
 } bsmm_tensor;
 BSMM_API uint64_t bsmm_file_tensor_count(const bsmm_file *file);
 BSMM_API bsmm_status bsmm_file_tensor_at(const bsmm_file *file, uint64_t index, bsmm_tensor *out);

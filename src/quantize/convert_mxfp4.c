@@ -183,8 +183,9 @@ static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_
                     bsmm_min_i64((tc + 1) * width, src->map.cols)};
 }
 
-/* Tables for one inner exponent: the e4m3 code of each e2m1 code times 2^inner, and the two e4m3
- * codes of each byte of two e2m1 codes. */
+/* Tables for one value of k - m, the exponent that is left for the elements. `codes` has the e4m3
+ * code of each e2m1 code times 2^(k - m). `pairs` has the two e4m3 codes for each byte of two e2m1
+ * codes. */
 typedef struct shifted {
     uint16_t codes[16];
     uint8_t pairs[256][2];

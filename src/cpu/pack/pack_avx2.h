@@ -29,7 +29,8 @@ INLINE __m256i read_fours(const uint8_t *from) {
     return _mm256_and_si256(_mm256_or_si256(bytes, _mm256_slli_epi16(bytes, 4)), mask);
 }
 
-/* Each 3 bytes become a uint32, then its four codes move into its four bytes. */
+/* Expands packed 6-bit codes to bytes. Each 3 bytes, which hold four codes, become a uint32; then
+ * the codes move into its four bytes. */
 INLINE __m256i read_sixes(const uint8_t *from) {
     const __m256i spread =
         /* The first line takes bytes 0 to 11. */

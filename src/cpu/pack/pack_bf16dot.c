@@ -137,7 +137,8 @@ static int largest_below(const uint8_t *codes, int64_t blocks, int limit) {
     return largest;
 }
 
-/* Sets the top to the largest exponent among the blocks with nonzero elements. */
+/* Sets the exponent that is divided out of a row to the largest exponent of its scales. Scales of
+ * blocks whose elements are all zero do not count. */
 static void survey_e8m0(tile *t, span *s, int64_t i) {
     uint8_t codes[STEPS / 2];
     int64_t blocks = load_codes(t, s, i, codes);
