@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tools/check-abi.py finds each kind of change that breaks callers, by name, and lets additions pass.
+"""Tests that tools/check-abi.py names each kind of change that breaks callers and accepts
+additions.
 
 usage: test_abi.py ROOT"""
 import subprocess
@@ -10,7 +11,8 @@ from pathlib import Path
 ROOT = Path(sys.argv[1])
 CHECK, HEADER, STORED = ROOT / "tools/check-abi.py", ROOT / "include/bsmm.h", ROOT / "tests/abi/abi.txt"
 
-# (what the change is, text of the header, its replacement, what the message must hold)
+# Each row is (description of the change, text of the header, its replacement, text that the message
+# must contain).
 BREAKING = [
     ("another value", "BSMM_ELEM_E2M1 = 10", "BSMM_ELEM_E2M1 = 12", "BSMM_ELEM_E2M1 = 10"),
     ("an enumerator that is gone", "    BSMM_E_RANGE = 7, ", "    /* ", "BSMM_E_RANGE"),

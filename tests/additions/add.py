@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Puts additions into a tree: add.py TREE NAME.add... ; README.md describes the files."""
+"""Applies additions to a copy of the tree. README.md describes the files. usage: add.py TREE
+NAME.add..."""
 import re
 import sys
 from pathlib import Path
 
 
 def place(lines, where, path):
-    """The index of the line above which a section goes."""
+    """Returns the index of the line above which a section is inserted."""
     if between := re.fullmatch(r"between (.+) and (.+)", where):
         first = next(i for i, line in enumerate(lines) if between[1] in line)
         return next(i for i in range(first + 1, len(lines)) if between[2] in lines[i])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes golden data of the fakes into a tree's tests/golden: golden.py TREE. A value of e1m2 is its
-magnitude / 4, so that rounding is that of whole numbers."""
+"""Writes golden data of the fake formats into a tree's tests/golden. usage: golden.py TREE
+
+A code of e1m2 stands for its magnitude / 4, so that rounding to it is rounding to whole numbers."""
 import gzip
 import math
 import random
@@ -16,7 +17,8 @@ def f32(value):
 
 
 def encode(value):
-    """The code of e1m2, nearest even, saturating; 0xFF where the format has no answer."""
+    """Returns the code of e1m2 nearest to a value, with ties to even and saturation. It is 0xFF for
+    NaN, which e1m2 lacks."""
     if math.isnan(value):
         return 0xFF
     sign = 8 if math.copysign(1, value) < 0 else 0
@@ -72,7 +74,7 @@ def layouts(data):
 
 
 def block(values):
-    """The scale's byte, 2^(ceil(log2 amax)), and the codes."""
+    """Returns the byte of a block's scale, 2^(ceil(log2 amax)), and the block's codes."""
     mantissa, exponent = math.frexp(max(map(abs, values)))
     power = exponent - (mantissa == 0.5)
     return power + 127, [encode(value / 2.0 ** power) for value in values]

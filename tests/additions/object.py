@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles one source of a build as the build does, with other headers before its own:
-object.py BUILD SOURCE OVERLAY OUTPUT. SOURCE is a path below the build's tree; where the overlay has it, the
-overlay's is compiled."""
+"""Compiles one source of a build as the build does, but with the overlay's headers before the
+tree's.
+
+usage: object.py BUILD SOURCE OVERLAY OUTPUT. SOURCE is a path below the build's tree. If the
+overlay has that file, the overlay's is compiled."""
 import json
 import shlex
 import subprocess

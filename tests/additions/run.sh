@@ -1,5 +1,6 @@
 #!/bin/bash
-# One fake of each kind of row, added to a copy of the tree, and what half of an addition says: README.md.
+# Adds one fake of each kind of row to a copy of the tree and tests the result. Then it takes a part
+# of each addition away, and a compiler or test must name what is missing. README.md describes it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -17,7 +18,7 @@ pass() {
     passed=$((passed + 1))
     echo "ok: $*"
 }
-expect() { # TEXT COMMAND...: it fails, and says so
+expect() { # usage: expect TEXT COMMAND...   (the command must fail and print TEXT)
     local text=$1
     shift
     if "$@" >"$work/output" 2>&1; then fail "$* succeeds; it must say: $text"; fi
@@ -29,7 +30,7 @@ run() {
     pass "${*##*/}"
 }
 
-# ---- all of them ----
+# ---- all additions ----
 
 mkdir "$tree"
 (cd "$root" && tar c CMakeLists.txt cmake include src sim bench cli tests tools examples fuzz) | tar x -C "$tree"
@@ -37,7 +38,8 @@ cp -r "$tree" "$work/plain"
 python3 "$here/add.py" "$tree" "$here"/*.add
 python3 "$here/golden.py" "$tree"
 
-# Optimised as little as vector code allows, for most of the time is the compiler's.
+# The vector code needs some optimisation, but more of it would only cost time: the compiler takes
+# most of the test's time.
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1" -DBSMM_CUDA=OFF \
     -DBSMM_CLI=OFF -DBSMM_INSTALL=OFF >"$work/output" || { cat "$work/output"; exit 1; }
 tests=(test_tables test_registry test_matmul test_recipes_golden test_golden_elements test_golden_layouts
@@ -48,7 +50,7 @@ export OMP_WAIT_POLICY=passive
 for test in "${tests[@]}"; do
     [ "$test" = test_matmul ] || run "$build/tests/$test"
 done
-# The pairs that the additions take part in, on every kernel of every device.
+# Multiplies the pairs of formats with an added format, on every kernel of every device.
 export BSMM_TEST_FORMATS="e1m2 fake_mx4" BSMM_TEST_VERBOSE=1
 for filter in all_pairs_of_formats every_element_and_scale scale_layouts_of_few_rows; do
     run env BSMM_TEST_FILTER="test_$filter" "$build/tests/test_matmul"
@@ -57,19 +59,22 @@ for filter in all_pairs_of_formats every_element_and_scale scale_layouts_of_few_
 done
 unset BSMM_TEST_FORMATS BSMM_TEST_VERBOSE
 
-# ---- half of one ----
+# ---- additions with a missing part ----
 
-half() { # NAME.add WITHOUT: an overlay with all sections but those of files that match
+# usage: half NAME.add WITHOUT   (overlays all sections but those whose file matches WITHOUT)
+half() {
     rm -rf "$work/half"
     cp -r "$work/plain" "$work/half"
     awk -v without="$2" '/^== /{ on = $2 !~ without } on' "$here/$1" >"$work/half.add"
     python3 "$here/add.py" "$work/half" "$work/half.add"
 }
-object() { # SOURCE: of the overlay
+object() { # usage: object SOURCE   (compiles a source of the overlay)
     python3 "$here/object.py" "$build" "$1" "$work/half" "$work/half.o"
 }
-# TEST SOURCE...: linked with these sources of the overlay instead of the build's, and without the
-# objects that `missing` names
+# usage: relink TEST SOURCE...
+#
+# It links a test with these sources of the overlay instead of the build's objects, and without the
+# objects that $missing names.
 missing=
 relink() {
     local test=$1 source objects=
@@ -85,7 +90,8 @@ relink() {
     (cd "$build" && eval "$(ninja -t commands "$test" | tail -n 1 |
         sed "s|[^ ]*libbsmm\.a|$objects $work/libhalf.a|; s|-o tests/$test|-o $work/$test|")")
 }
-broken_test() { # TEXT TEST SOURCE...
+# usage: broken_test TEXT TEST SOURCE...   (the test must link, fail and print TEXT)
+broken_test() {
     local text=$1 test=$2
     shift
     relink "$@" >"$work/output" 2>&1 || { cat "$work/output"; fail "$test does not link"; }

@@ -1,11 +1,12 @@
-"""Small files that the transcripts work on, written into the current folder."""
+"""Writes into the current folder the small files that the transcripts use."""
 import json
 import os
 import struct
 
 
 def value(i):
-    """Reproducible values of both signs and several magnitudes, exact in bf16."""
+    """Returns a reproducible number. The numbers have both signs and several magnitudes, and are
+    exact in bf16."""
     return ((i * 37 % 101) - 50) / 2.0 ** (i * 7 % 5)
 
 
@@ -41,21 +42,21 @@ def safetensors(path, tensors):
 
 
 def mxfp4(name, rows, scales):
-    """A weight of compressed-tensors: one row of scales, the same for every row."""
+    """Returns a weight as compressed-tensors stores it. Every row has the same scales."""
     codes = bytes(i * 41 % 256 for i in range(rows * len(scales) * 16))
     return {name + ".weight_packed": ("U8", [rows, len(scales) * 16], codes),
             name + ".weight_scale": ("U8", [rows, len(scales)], bytes(scales) * rows)}
 
 
 def nvfp4(name, global_scale):
-    """A weight of ModelOpt."""
+    """Returns a weight as ModelOpt stores it."""
     return {name + ".weight": ("U8", [2, 16], bytes(i * 41 % 256 for i in range(32))),
             name + ".weight_scale": ("F8_E4M3", [2, 2], b"\x38\x40\x48\x30"),
             name + ".weight_scale_2": ("F32", [], struct.pack("<f", global_scale))}
 
 
 def gguf(path, name, rows, cols, kind, data):
-    """One tensor without metadata, GGUF version 3."""
+    """Writes a GGUF file of version 3 with one tensor and no metadata."""
     text = struct.pack("<4sIQQ", b"GGUF", 3, 1, 0) + struct.pack("<Q", len(name)) + name.encode()
     text += struct.pack("<IQQIQ", 2, cols, rows, kind, 0)
     with open(path, "wb") as file:
@@ -63,7 +64,7 @@ def gguf(path, name, rows, cols, kind, data):
 
 
 def sharded(folder, shards):
-    """A model in several files: {file: tensors}."""
+    """Writes a model in several files. shards is {file: tensors}."""
     os.mkdir(folder)
     for name, tensors in shards.items():
         safetensors(f"{folder}/{name}", tensors)

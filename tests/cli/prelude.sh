@@ -1,7 +1,8 @@
-# Sourced before every command of a transcript.
+# Bash sources this file before every command of a transcript.
 set -o pipefail
 
-# The keys of each kind of JSON object on standard input; fails on what is not one object a line.
+# Prints the keys of each kind of JSON object on standard input. It fails on a line that is not one
+# object.
 keys() {
     python3 -c '
 import json, sys
@@ -15,7 +16,7 @@ for line in sys.stdin:
         print(*row)'
 }
 
-# The values of some keys of the JSON objects on standard input.
+# Prints the values of some keys of the JSON objects on standard input.
 pick() {
     python3 -c '
 import json, sys
@@ -23,7 +24,7 @@ for line in sys.stdin:
     print(*(json.loads(line)[key] for key in sys.argv[1:]))' "$@"
 }
 
-# What pressing the tabulator key offers after a line.
+# Prints the completions that the tab key offers after a line.
 complete_line() {
     source "$BSMM_ROOT/completions/bsmm.bash"
     COMP_LINE=$1 COMP_POINT=${#1} COMPREPLY=()

@@ -1,5 +1,5 @@
-# Sourced by tests of the command ($BSMM) that write files: in a folder of their own, which goes when
-# they end.
+# Tests of the command ($BSMM) that write files source this file. They then run in a temporary
+# folder, which is deleted when they end.
 set -euo pipefail
 : "${BSMM:?the command}"
 work=$(mktemp -d)

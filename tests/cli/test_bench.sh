@@ -1,5 +1,6 @@
 #!/bin/bash
-# bsmm bench: its keys, its peer's absence, its exit statuses. $BSMM is the command.
+# Tests bsmm bench: the keys that it prints, its behaviour without the libraries that it compares
+# with (peers), and its exit statuses. $BSMM is the command.
 set -u
 failures=0
 fail() {
@@ -7,7 +8,10 @@ fail() {
     failures=$((failures + 1))
 }
 
-# expect STATUS ARGUMENT...: runs bench, keeping its output in $out and its messages in $err.
+# usage: expect STATUS ARGUMENT...
+#
+# It runs bench and fails if the exit status is not STATUS. The output is left in $out and the
+# messages in $err.
 err_file=$(mktemp)
 trap 'rm -rf "$err_file" "$err_file".d' EXIT
 expect() {
@@ -24,7 +28,7 @@ contains() {
 
 small="-M 64 -N 64 -K 128 --repeats 1 --threads 1"
 
-# One object a line with exactly the documented keys.
+# The output is one object per line with exactly the documented keys.
 expect 0 --format mxfp4 $small --json
 keys=$(python3 -c '
 import json, sys
@@ -41,10 +45,11 @@ documented=format,m,n,k,device,kernel,seconds,gflops,ceiling_gflops,share,ceilin
 documented+=,threads,b_packed,pack_b_seconds,cold,b_gbs,intensity
 [ "$keys" = "$documented" ] || fail "keys are $keys"
 
-# Peers are slow to load: the rest does without, but where it is about them.
+# Loading a peer library takes long, so only the tests about peers load one.
 export BSMM_BENCH_OPENBLAS= BSMM_BENCH_ONEDNN=
 
-# Each named format and a pair validate; the tutorial's spellings sweep K.
+# Every named format and every pair of formats can be validated. The options that Triton's tutorial
+# uses sweep K.
 for format in nvfp4 mxfp8 mxfp6 fp8_groupwise bf16:nvfp4 f32; do
     expect 0 --format $format -M 33 -N 40 -K 200 --repeats 1 --threads 1 --json
 done
@@ -59,7 +64,8 @@ expect 0 --m-range 1 7 --k-range 64 128 --k-step 64 -N 32 --repeats 1 --json
 print([(row["m"], row["k"]) for row in map(json.loads, sys.argv[1].splitlines())])' "$out")" = \
     "[(1, 64), (1, 128), (2, 64), (2, 128), (4, 64), (4, 128)]" ] || fail "ranges of M and K: $out"
 
-# B is packed ahead where the kernel packs, and from memory where that is asked for.
+# bench packs B before the measurement if the kernel can use a packed B, unless --no-pack-b is given.
+# With --cold it reads B from memory in each run.
 expect 0 $small --no-pack-b --json
 contains "$out" '"b_packed":false,"pack_b_seconds":null'
 expect 0 --kernel cpu_f32 $small --cold --json
@@ -67,12 +73,12 @@ contains "$out" '"cold":true'
 contains "$out" '"b_packed":false'
 expect 0 --format mxfp4 -M 1 -N 512 -K 512 --cold --repeats 1
 contains "$out" "from memory in each run"
-# LeakSanitizer itself crashes on oneDNN's thread-local storage, so it leaves that out here.
+# LeakSanitizer crashes on oneDNN's thread-local storage, so this run does not scan that storage.
 env -u BSMM_BENCH_OPENBLAS -u BSMM_BENCH_ONEDNN LSAN_OPTIONS=use_tls=0 \
     "$BSMM" bench --format mxfp8 -M 2 -N 256 -K 256 \
     --cold --repeats 1 --json >/dev/null || fail "cold, with the peers that are there"
 
-# Without peers it says so and measures the rest.
+# Without peers, bench says so and measures the rest.
 BSMM_BENCH_OPENBLAS=/nonexistent/libopenblas.so
 expect 0 $small --json
 contains "$out" '"peers":{}'
@@ -81,7 +87,7 @@ contains "$out" "peer openblas: none (/nonexistent/libopenblas.so cannot be load
 contains "$out" "peer onednn_bf16: none (BSMM_BENCH_ONEDNN is empty)"
 BSMM_BENCH_OPENBLAS=
 
-# Conversions.
+# bench measures conversions with --quantize and --dequantize.
 for pair in f32:mxfp4 bf16:nvfp4 f32:fp8_block128; do
     wide=${pair%:*} format=${pair#*:}
     expect 0 --quantize --from $wide --format $format -M 96 -K 256 --repeats 1 --json
@@ -94,7 +100,7 @@ contains "$out" '"amax":null'
 expect 0 --quantize --amax --from bf16 --format nvfp4 -M 96 -K 256 --repeats 1 --json
 contains "$out" '"amax":"given"'
 
-# Wrong usage is 2, and says what is wrong.
+# Wrong usage gives exit status 2 and a message that names the mistake.
 expect 2 -M 0
 contains "$err" "must be 1 to"
 expect 2 --k-range 512 256
@@ -133,7 +139,7 @@ expect 2 --device tpu $small
 expect 2 -K many
 expect 2 --no-such-option
 
-# Work that cannot be done is 1.
+# A correct command that cannot be carried out gives exit status 1.
 expect 1 --device cuda:99 $small
 expect 1 --plot /nonexistent/plot.svg $small
 contains "$err" "No such file or directory"
@@ -144,7 +150,7 @@ contains "$err" "gnuplot"
 if command -v gnuplot >/dev/null; then
     expect 0 --k-range 64 128 --k-step 64 -M 16 -N 16 --repeats 1 --plot "$err_file.d/it's.svg"
     grep -q "</svg>" "$err_file.d/it's.svg" || fail "no plot was drawn"
-    # A limit on the size of files stands in for a full disk.
+    # A limit on the size of files acts like a full disk.
     export BSMM_LIMITED=$BSMM
     BSMM="$err_file.d/limited"
     printf '#!/bin/bash\ntrap "" XFSZ\nulimit -f 4\nexec "$BSMM_LIMITED" "$@"\n' >"$BSMM"

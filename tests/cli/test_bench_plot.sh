@@ -1,14 +1,14 @@
 #!/bin/bash
-# bsmm bench --plot: the script that FILE.gp keeps says what is drawn; on a GPU too, with its peers,
-# where there is one. $BSMM is the command.
+# Tests bsmm bench --plot by the gnuplot script that FILE.gp keeps. Where there is a GPU, also tests
+# a plot of the GPU with its peers. $BSMM is the command.
 source "$(dirname "$0")/scratch.sh"
 holds() { grep -qF -- "$2" "$1" || fail "$1 has no '$2': $(cat "$1")"; }
 lacks() { if grep -qF -- "$2" "$1"; then fail "$1 has '$2': $(cat "$1")"; fi; }
-# The CPU's peers are other libraries, with threads of their own that a leak checker stumbles over.
+# The CPU's peers are other libraries. Their threads make a leak checker report errors.
 export BSMM_BENCH_OPENBLAS= BSMM_BENCH_ONEDNN=
 bench() { "$BSMM" bench --repeats 1 "$@" >out; }
 
-# Without gnuplot too. The script draws where gnuplot runs.
+# The plot needs no gnuplot: without one, bench keeps the script, which draws wherever gnuplot runs.
 mkdir nothing
 (PATH=$work/nothing bench --k-range 64 128 --k-step 64 -M 16 -N 16 --format mxfp4 --plot "it's.gp")
 holds "it's.gp" "set output 'it''s.svg'"
@@ -22,7 +22,7 @@ if command -v gnuplot >/dev/null; then
     holds "it's.svg" "</svg>"
 fi
 
-# One line a kernel would hide where another takes over: all are named.
+# Different kernels run along one line of the plot, so the plot must name all of them.
 mkdir folder
 bench --m-range 1 64 -K 128 -N 64 --format mxfp4 --plot folder/m.gp
 mv folder/m.gp m.gp
@@ -56,7 +56,7 @@ lacks k.gp "title 'cublaslt_fp8'"
 if on_gpu --format mxfp4 --m-range 16 64 -K 256 --peer cublaslt --plot m.gp; then
     holds m.gp "cuda_sm90_small_m, cuda_sm90a_fold"
     holds m.gp "title 'cublaslt_fp8'"
-    # The roof is the data sheet's, whatever the peers reach.
+    # The plot's upper limit is the peak of the data sheet, even if a peer measures faster.
     holds m.gp "set ylabel 'share of h"
     [ "$(awk '/^(16|32|64) / { print $6 }' m.gp | sort -u | wc -l)" = 1 ] || fail "$(cat m.gp)"
 fi

@@ -1,9 +1,9 @@
 #!/bin/bash
-# The command on a GPU: what it writes is what the cpu writes, byte for byte where that is promised.
-# Skipped with a word without a GPU.
+# Tests the command on a GPU. It must write the same bytes as on the CPU wherever that is promised.
+# Without a GPU the test says so and skips.
 source "$(dirname "$0")/scratch.sh"
 
-# Without a GPU the message says what is missing, and nothing is left behind.
+# Without a GPU the message says what is missing, and no file is left behind.
 python3 - <<'PYTHON'
 import random, struct
 random.seed(7)

@@ -1,8 +1,9 @@
 #!/bin/bash
-# An input that shrinks while it is read, and a command that is killed, leave nothing behind.
+# Tests that nothing is left behind by an input that shrinks while it is read, or by a command that
+# is killed.
 source "$(dirname "$0")/scratch.sh"
 
-# A model of 1 GiB that takes no space on the disk.
+# Makes a model of 1 GiB as a sparse file, which takes no space on the disk.
 make_hole() {
     python3 - <<'PYTHON'
 import json, struct
@@ -14,7 +15,7 @@ with open("hole.safetensors", "wb") as file:
 PYTHON
 }
 
-# Quantizes it in the background, and returns once the output is being written.
+# Quantizes the model in the background, and returns once the command has begun to write the output.
 begin() {
     "$BSMM" quantize hole.safetensors -o out.safetensors --format nvfp4 --threads 1 >out 2>err &
     pid=$!

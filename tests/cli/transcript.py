@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs transcripts of the command line and compares output and exit status.
 
-A transcript is a text file. "$ COMMAND" is run by bash ("> " continues it); the lines below are what
-it prints: standard output, then standard error with "! " before each line, then "[N]" for an exit
-status that is not 0; an empty line of output is written ".". Lines that start with "#" and empty lines before a command are comments.
-Commands of one transcript share a fresh folder, in which inputs.py has made its files.
+A transcript is a text file. bash runs the line "$ COMMAND", which lines with "> " continue. The lines
+below it are the expected output: standard output, then standard error with "! " before each line,
+then "[N]" for an exit status that is not 0. An empty line of output is written ".". Lines that start
+with "#" and empty lines before a command are comments. The commands of a transcript run in one new
+folder, into which inputs.py has written its files.
 
     transcript.py FILE...            compare; the exit status is 1 if anything differs
     transcript.py --update FILE...   write what the commands print now into the files
@@ -20,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def read_blocks(lines):
-    """Yields (kind, lines): "text" for comments, "command", "output"."""
+    """Yields (kind, line) for every line but output: "text" (a comment), "command" or "continued"."""
     kind = "text"
     for line in lines:
         if line.startswith("$ "):
@@ -50,7 +51,7 @@ def run(command, folder, environment):
 
 
 def play(path, environment):
-    """The transcript as its commands behave now."""
+    """Returns the transcript as its commands behave now."""
     actual, command = [], []
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, HERE / "inputs.py"], cwd=folder, check=True)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs a build into an empty folder and builds the consumer against it in every way that users
+# Installs a build into an empty folder, then builds a program against it in every way that users
 # have: CMake and pkg-config, shared and static, and CMake from the sources.
 # usage: run.sh BUILD_FOLDER
 set -euo pipefail
@@ -10,27 +10,27 @@ prefix=$work/installed
 cmake --install "$1" --prefix "$prefix" >"$work/log"
 libdir=$(dirname "$(find "$prefix" -name libbsmm.so)")
 export LD_LIBRARY_PATH=$libdir
-# Only bsmm's own package file is to be found: its users need not have jansson's.
+# pkg-config must find only bsmm's own package file, because users of bsmm need not have jansson's.
 export PKG_CONFIG_LIBDIR=$libdir/pkgconfig
 for file in bin/bsmm include/bsmm.h share/man/man1/bsmm.1 \
     share/bash-completion/completions/bsmm; do
     [ -s "$prefix/$file" ] || { echo "$file is not installed"; exit 1; }
 done
 
-linkage() { # PROGRAM shared|static
+linkage() { # usage: linkage PROGRAM shared|static
     local linked=static
     case $(ldd "$1") in *libbsmm.so.[0-9]*) linked=shared ;; esac
     [ "$linked" = "$2" ] || { echo "$1 is linked $linked"; exit 1; }
 }
-by_cmake() { # shared|static|source [FLAGS...]
+by_cmake() { # usage: by_cmake shared|static|source [FLAGS...]
     local build=$work/cmake-$1
     cmake -S "$here" -B "$build" -DBSMM_FROM="$1" "${@:2}" >"$work/log" 2>&1 &&
         cmake --build "$build" --parallel "$(nproc)" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
     echo "CMake, $1: $("$build/consumer")"
 }
-by_pkg_config() { # shared|static FLAGS...
+by_pkg_config() { # usage: by_pkg_config shared|static FLAGS...
     local program=$work/pkg-config-$1
-    # shellcheck disable=SC2046 # the flags are words
+    # shellcheck disable=SC2046 # The flags must be split into words.
     ${CC:-cc} -std=c99 -pedantic-errors $(pkg-config --cflags bsmm) "$here/main.c" -o "$program" "${@:2}"
     linkage "$program" "$1"
     echo "pkg-config, $1: $("$program")"
@@ -41,6 +41,6 @@ for kind in shared static; do
 done
 by_pkg_config shared $(pkg-config --libs bsmm)
 by_pkg_config static $(pkg-config --static --libs bsmm | sed 's/-lbsmm/-l:libbsmm.a/')
-unset PKG_CONFIG_LIBDIR # from the sources, jansson's is needed
-# (the kernels were compiled once already)
+unset PKG_CONFIG_LIBDIR # A build from the sources needs jansson's package file.
+# The kernels are left out, because an earlier build has compiled them.
 by_cmake source -DBSMM_SOURCE="$here/../.." -DBSMM_CUDA=OFF

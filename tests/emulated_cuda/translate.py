@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""From a preprocessed .cu to C++: shared memory becomes a block's own, kernels are registered.
+"""Translates a preprocessed .cu to C++: each block gets its own shared memory, and kernels are
+registered with the emulator.
 
     translate.py PREPROCESSED SOURCE
 """
@@ -9,7 +10,8 @@ import sys
 text = open(sys.argv[1]).read()
 names = re.findall(r'extern "C" EMULATED_GLOBAL void\s+(\w+)\s*\(', text)
 text = text.replace('extern "C" EMULATED_GLOBAL', "static")
-# Dynamic: the array that the launch sizes. Static: one of each block of a cluster.
+# Dynamic shared memory becomes the array whose size the launch sets. Static shared memory becomes
+# one array for each block of a cluster.
 text = re.sub(r"extern EMULATED_SHARED\s+(?:alignas\(\d+\)\s*)?(\w+)\s+(\w+)\[\];",
               r"\n#define \2 ((\1 *)emulated_shared())\n", text)
 text = re.sub(r"EMULATED_SHARED\s+(?:alignas\((\d+)\)\s*)?(\w+)\s+(\w+)((?:\[[^\]]*\])*);",

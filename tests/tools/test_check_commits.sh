@@ -1,6 +1,6 @@
 #!/bin/bash
-# check-commits.sh accepts commits with a short subject and a body, names what others lack, and does so
-# in a shallow clone too; what lies before the rules is not asked.
+# Tests that check-commits.sh accepts commits with a short subject and a body, and names what is
+# missing in others, also in a shallow clone. Commits older than the rules are not checked.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
@@ -10,7 +10,7 @@ export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 
 commit() { git commit -q --allow-empty -m "$1" ${2:+-m "$2"} ${3:+-m "$3"}; }
-expect() { # STATUS LAST_LINE
+expect() { # usage: expect STATUS LAST_LINE
     local status=0
     "$root/tools/check-commits.sh" "$base" >"$folder/output" || status=$?
     [ "$status" = "$1" ] && [ "$(tail -n 1 "$folder/output")" = "$2" ] && return
@@ -48,7 +48,7 @@ git clone -q "file://$folder/full" "$folder/fresh"
 cd "$folder/fresh"
 expect 1 "3 passed, 1 failed"
 
-# Another history has none of these commits.
+# A repository with an unrelated history passes, because it has no commit to check.
 git init -q "$folder/other"
 cd "$folder/other"
 commit "$(words 90)"

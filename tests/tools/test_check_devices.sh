@@ -1,5 +1,6 @@
 #!/bin/bash
-# check-devices.py accepts this repository and refuses each planted name of a kind of device.
+# Tests that check-devices.py accepts this repository and refuses each planted name of a kind of
+# device.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$(mktemp -d)
@@ -11,12 +12,12 @@ mkdir -p "$tree"/{cli,bench/compare}
 printf 'DEVICE(cpu)\nDEVICE(cuda)\nDEVICE(hip)\n' >"$tree/bench/devices.def"
 echo '.option = "cublaslt",' >"$tree/bench/device_cuda_peer.c"
 touch "$tree"/bench/device_{cpu,cuda,hip}.c
-accept() { # FILE TEXT
+accept() { # usage: accept FILE TEXT
     echo "$2" >"$tree/$1"
     "$root/tools/check-devices.py" "$tree" >"$tree/output" || { cat "$tree/output"; exit 1; }
     rm "$tree/$1"
 }
-refuse() { # FILE TEXT
+refuse() { # usage: refuse FILE TEXT
     echo "$2" >"$tree/$1"
     if "$root/tools/check-devices.py" "$tree" >"$tree/output"; then
         echo "$1 may say: $2"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# check-rooms.py accepts this repository and refuses each planted violation, of includes and of calls,
-# by name.
+# Tests that check-rooms.py accepts this repository, and that it names each planted include or call
+# that is not allowed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$(mktemp -d)
@@ -11,13 +11,13 @@ trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree"/{include,cli,examples,src/{base,format,core,ref,cpu/pack,gpu,cuda/host,io,other}}
 touch "$tree"/include/bsmm.h "$tree"/src/{base/base.h,format/format.h,core/kernel.h,core/plan.h} \
     "$tree"/src/{ref/ref.h,gpu/params.h,cuda/host/plan.h,cpu/pack/pack.h} "$tree"/cli/cli.h
-accept() { # FILE INCLUDE
+accept() { # usage: accept FILE INCLUDE
     echo "#include \"$2\"" >"$tree/$1"
     "$root/tools/check-rooms.py" "$tree" >"$tree/output" || { cat "$tree/output"; exit 1; }
     rm "$tree/$1"
 }
-refuse() { # FILE INCLUDE
-    echo "  #  include \"$2\"" >"$tree/$1"
+refuse() { # usage: refuse FILE INCLUDE
+    echo " #  include \"$2\"" >"$tree/$1"
     if "$root/tools/check-rooms.py" "$tree" >"$tree/output"; then
         echo "$1 may include $2"
         exit 1
@@ -46,16 +46,17 @@ refuse examples/a.c cli.h
 refuse src/other/a.c bsmm.h
 refuse src/ref/a.c missing.h
 
-# Calls: objects as a build has them, of sources that include nothing.
+# The check of calls reads objects in the form of a build. The sources of these objects include
+# nothing.
 objects=$tree/build/CMakeFiles/bsmm_objects.dir
-compile() { # FILE CODE
+compile() { # usage: compile FILE CODE
     mkdir -p "$(dirname "$objects/$1")"
     echo "$2" | "${CC:-cc}" -x c -c -o "$objects/$1.o" -
 }
 accept_calls() {
     "$root/tools/check-rooms.py" "$tree" --build "$tree/build" >"$tree/output" || { cat "$tree/output"; exit 1; }
 }
-refuse_call() { # FILE SYMBOL
+refuse_call() { # usage: refuse_call FILE SYMBOL
     compile "$1" "void $2(void); void a(void) { $2(); }"
     if "$root/tools/check-rooms.py" "$tree" --build "$tree/build" >"$tree/output"; then
         echo "$1 may call $2"
@@ -64,7 +65,7 @@ refuse_call() { # FILE SYMBOL
     grep -q "^$1: refers to $2 of " "$tree/output"
     rm "$objects/$1.o"
 }
-accept_call() { # FILE SYMBOL
+accept_call() { # usage: accept_call FILE SYMBOL
     compile "$1" "void $2(void); void a(void) { $2(); }"
     accept_calls
     rm "$objects/$1.o"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The drawings, tables and code in the documents are what the program and the examples say today;
-# README's example is 12 lines.
+# Tests that the drawings, tables and code in the documents are current: they must be what the
+# program prints and what the examples contain. README's example has 12 lines.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 documents=("$root"/README.md "$root"/docs/*.md "$root"/docs/notes/*.md)
@@ -9,14 +9,14 @@ documents=("$root"/README.md "$root"/docs/*.md "$root"/docs/notes/*.md)
 lines=$(sed -n '/^```c$/,/^```$/p' "$root/README.md" | grep -cv '^```')
 [ "$lines" = 12 ] || { echo "README's example has $lines lines"; exit 1; }
 
-# Links inside the repository lead somewhere.
+# Checks that every link inside the repository leads to a file that exists.
 for document in "${documents[@]}" "$root"/CONTRIBUTING.md; do
     while read -r link; do
         [ -e "$(dirname "$document")/$link" ] || { echo "$document: no $link"; exit 1; }
     done < <(grep -oE '\]\([^):#]+\)' "$document" | tr -d '()]')
 done
 
-# The check itself sees a drawing that is not current.
+# The check fails on a drawing that is not current.
 copy=$(mktemp)
 trap 'rm -f "$copy"' EXIT
 sed 's/^  0 |  0 /  0 |  7 /' "$root/docs/LAYOUTS.md" >"$copy"

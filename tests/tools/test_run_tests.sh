@@ -1,6 +1,6 @@
 #!/bin/bash
-# run-tests.sh counts by area what passed, failed and was skipped; the last line alone is the sum, and
-# one failure fails the run.
+# Tests that run-tests.sh counts passed, failed and skipped tests of each area. Only the last line
+# is the total, and one failed test fails the run.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
@@ -17,7 +17,7 @@ add_test(nothing_that_is_known true)
 END
 status=0
 "$root/tools/run-tests.sh" "$folder" 1 >"$folder/output" || status=$?
-expect() { # LINE
+expect() { # usage: expect LINE   (a line of the output matches LINE)
     grep -qx "$1" "$folder/output" || { echo "no line '$1' in:"; cat "$folder/output"; exit 1; }
 }
 [ "$status" != 0 ] || { echo "a failed test passes"; exit 1; }
@@ -34,6 +34,6 @@ echo 'add_test(test_cpu true)' >"$folder/CTestTestfile.cmake"
 "$root/tools/run-tests.sh" "$folder" >"$folder/output"
 [ "$(tail -n 1 "$folder/output")" = "1 passed, 0 failed" ]
 
-# Where no test is found, none has passed.
+# A folder without tests fails the run.
 : >"$folder/CTestTestfile.cmake"
 ! "$root/tools/run-tests.sh" "$folder" >"$folder/output" 2>&1
