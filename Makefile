@@ -1,4 +1,4 @@
-# The front door: CMake does the work. `make help` lists the targets.
+# The usual commands of the project. CMake does the work. `make help` lists the targets.
 BUILD ?= build
 JOBS ?= $(shell nproc)
 SECONDS ?= 600

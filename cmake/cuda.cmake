@@ -1,28 +1,31 @@
-# The CUDA kernels. Each src/cuda/ARCH/FILE.cu, and each row of a table of kernels, is compiled to one image
-# for each code that its architecture's devices run; the images of one source make one pack, embedded in the
-# library (cmake/images.cmake). What ptxas says of an image is kept beside it as IMAGE.txt, where
-# tools/check-cuda-code.py reads it.
+# Compiles the CUDA kernels. Each src/cuda/ARCH/FILE.cu, and each row of a table of kernels, is
+# compiled to one image (a cubin or PTX) for each code that the devices of ARCH run. The images of
+# one source form one pack, which is embedded in the library (cmake/images.cmake). The messages of
+# ptxas for each image are kept as IMAGE.txt, which tools/check-cuda-code.py reads.
 set(BSMM_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc is found), ON or OFF")
 set_property(CACHE BSMM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(BSMM_CUDA_FLAGS "" CACHE STRING "More flags for nvcc, such as -lineinfo")
 
 if(BSMM_CUDA)
-  # The second pattern: NVIDIA's packages for Python, as tools/install-deps.sh cuda installs them.
+  # The second pattern finds NVIDIA's packages for Python, which tools/install-deps.sh cuda
+  # installs.
   file(GLOB nvcc_folders /usr/local/cuda/bin /usr/local/cuda-*/bin
        ${PROJECT_SOURCE_DIR}/.cache/.venv/lib/python3*/site-packages/nvidia/cu*/bin)
   find_program(BSMM_NVCC nvcc HINTS ENV CUDA_HOME PATH_SUFFIXES bin PATHS ${nvcc_folders})
 endif()
 
-# The codes that an architecture's kernels are compiled to: sm_* is a cubin, compute_* PTX. sm80's PTX
-# serves whatever has no cubin; its sm_90 cubin has that device's own conversions and kernels that overlap.
+# The codes that an architecture's kernels are compiled to: sm_* is a cubin, compute_* is PTX.
+# Devices without a cubin run sm80's PTX. On sm_90 the cubin of sm80 uses that device's conversion
+# instructions and lets consecutive kernels overlap.
 set(cuda_codes_sm80 compute_80 sm_90)
 set(cuda_codes_sm90a sm_90a)
-# Contraction into FMA is off as on the host: what the same C gives there it gives here. Kernels
-# that want a fused multiply-add write fmaf.
+# The compiler must not contract to FMA, so that the same C code gives the same bits on the host and
+# on the GPU. Kernels that need a fused multiply-add call fmaf.
 set(cuda_flags -O3 -std=c++17 -fmad=false --ptxas-options=-v,-warn-spills
     -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src ${BSMM_CUDA_FLAGS})
 
-# ---- the list: cuda_names, with cuda_source_NAME and cuda_pack_NAME ("sm90a/gemm") of each ----
+# ---- the list of sources: cuda_names, with cuda_source_NAME and cuda_pack_NAME ("sm90a/gemm") of
+# each ----
 
 set(cuda_names)
 file(GLOB cuda_files CONFIGURE_DEPENDS src/cuda/*/*.cu)
@@ -34,7 +37,8 @@ foreach(source ${cuda_files})
   set(cuda_pack_${name} ${name})
 endforeach()
 
-# A .cu of each row of a table: the table's COLUMNS as macros, then the body.
+# Writes one .cu for each row of a table: the columns of the row as macros, then an include of the
+# body.
 function(add_cuda_rows table body pack)
   file(READ ${table} text)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})

@@ -1,12 +1,13 @@
-# Compiled GPU kernels inside the library: packs of images, compressed by zstd, and the table of images
-# (src/gpu/images.h). A pack holds the images of one source for one code: kernels that are instances of one
-# body are alike, and compressed together they take a third.
+# Embeds compiled GPU kernels in the library: packs of images, compressed by zstd, and the table of
+# images (src/gpu/images.h). A pack holds the images of one source for one code. Kernels that are
+# instances of the same body are alike, so compressing them together takes a third of the space.
 set(gpu_pack_files)
 set(gpu_pack_bytes)
 set(gpu_pack_rows)
 
-# pack: a path in the build folder, "cuda/sm90a/gemm.sm_90a"; its images are DIR/NAME.CODE.image, where DIR
-# is the first folder of the path and NAME ("sm90a/gemm_bf16") what the table calls them.
+# Adds a pack, named by a path in the build folder such as "cuda/sm90a/gemm.sm_90a". Its images are
+# DIR/NAME.CODE.image. DIR is the first folder of the path, and NAME ("sm90a/gemm_bf16") is the
+# image's name in the table.
 function(add_gpu_pack pack code)
   find_program(BSMM_ZSTD zstd)
   if(NOT BSMM_ZSTD)
@@ -25,7 +26,7 @@ function(add_gpu_pack pack code)
   set(gpu_pack_rows "${gpu_pack_rows}#include \"${file}.rows\"\n" PARENT_SCOPE)
 endfunction()
 
-# After the last pack: the table, as a C file.
+# Writes the table of images as a C file. It must be called after the last pack is added.
 function(write_gpu_images source)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT "#include \"gpu/images.h\"\n\n${gpu_pack_bytes}
 const bsmm_gpu_image bsmm_gpu_images[] = {\n${gpu_pack_rows}    {0},\n};\n")

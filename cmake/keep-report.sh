@@ -1,5 +1,7 @@
 #!/bin/sh
-# Runs a compiler and keeps what it says in a file; shows it when it fails or warns.
+# Runs a compiler and keeps its messages in a file. They are also printed if the compiler fails or
+# warns.
+#
 # usage: keep-report.sh REPORT COMMAND...
 report=$1
 shift

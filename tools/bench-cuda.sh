@@ -1,6 +1,6 @@
 #!/bin/bash
-# The GPU figures of docs/notes/hopper-*.md, in one call: JSON lines on standard output, each with
-# the command's own keys, after one line that describes the machine. Takes some minutes.
+# Measures the GPU results of docs/notes/hopper-*.md in one call, which takes some minutes. It prints
+# a line that describes the machine, then JSON lines with the keys of `bsmm bench --json`.
 # usage: bench-cuda.sh BUILD_FOLDER [DEVICE [PART...]]   (parts: groupwise mx exact fast small recode)
 set -uo pipefail
 bsmm=${1:?usage: bench-cuda.sh BUILD_FOLDER [DEVICE [PART...]]}/bsmm
@@ -11,10 +11,11 @@ parts=("$@")
 failed=0
 bench() { "$bsmm" bench --device "$device" --json "$@" || failed=$((failed + 1)); }
 product() { bench --peer cublaslt "$@"; }
-# Quantized normal values: their block scales are as far apart as those of real weights.
+# Quantizes normally distributed values, so that the block scales differ as much as those of real
+# weights.
 square() { for size in 4096 8192; do product -M $size -N $size -K $size --quantized-data "$@"; done; }
 
-# M N K of the FP8 groupwise challenge, and two squares.
+# Measures the shapes (M, N, K) of the FP8 groupwise challenge and two square ones.
 groupwise() {
     local shape
     for shape in "1024 1536 7168" "1024 4608 7168" "6144 1536 7168" "6144 4608 7168" \
@@ -23,7 +24,8 @@ groupwise() {
         product --format fp8_groupwise -M "$1" -N "$2" -K "$3"
     done
 }
-# The last: block scales too far apart for the FP8 tensor cores, as the tutorial's random ones are.
+# In the last GEMM the block scales differ too much for the FP8 tensor cores, as those of the
+# tutorial's random operands do.
 mx() {
     local format
     for format in mxfp4 mxfp6_e2m3 mxfp6_e3m2; do square --format $format; done

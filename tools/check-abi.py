@@ -5,9 +5,9 @@ usage: check-abi.py [--write] [HEADER [STORED]]
 
 The stored text holds one line for each struct, field, enumerator and numeric constant. A header may
 add fields at the end of a struct that begins with struct_size, add enumerators, constants and
-structs, and give a field named `reserved` another name. Every other difference is an error, which
-this script names. --write adds what is new to the stored text; it never removes a line. The
-compiler is $CC or cc, for offsets are the compiler's."""
+structs, and give a field named `reserved` another name. The script names every other difference as
+an error. --write adds new lines to the stored text and never removes a line. $CC or cc compiles a
+program that prints the offsets."""
 import os
 import re
 import subprocess
@@ -27,7 +27,7 @@ DECLARATOR = re.compile(r"(\**)\s*(\w+)\s*(\[\w+\])?$")
 
 
 def fields_of(body):
-    """(type, name) of each field, in order: `const void *a, *b;` declares two."""
+    """Yields (type, name) of each field, in order. `const void *a, *b;` declares two fields."""
     for declaration in filter(None, (text.strip() for text in body.split(";"))):
         base, rest = re.match(r"((?:const )?\w+)\s*(.*)$", declaration, re.DOTALL).groups()
         for part in rest.split(","):
@@ -40,7 +40,7 @@ def enumerators_of(body):
 
 
 def program_of(text):
-    """C that prints one line for each promise."""
+    """Returns a C program that prints one line for each promise to callers."""
     lines = []
     for kind, name, body in RECORD.findall(text):
         if kind == "enum":
@@ -76,7 +76,8 @@ def struct_sizes(lines):
 
 
 def may_replace(old, lines):
-    """Whether a stored line that is gone was a reserved field that now has a name, or grew."""
+    """Tells whether a stored line that is missing now was a reserved field that has got a name or
+    has grown."""
     field, struct = FIELD.match(old), STRUCT.match(old)
     if field and field[2].startswith("reserved"):
         return any(m and m[1] == field[1] and m[3] == field[3] for m in map(FIELD.match, lines))
@@ -87,7 +88,8 @@ def may_replace(old, lines):
 
 
 def misplaced(line, stored, lines):
-    """Whether a new field lies inside what a caller of an earlier version knows."""
+    """Tells whether a new field lies inside the part of a struct that callers of an earlier version
+    know."""
     field = FIELD.match(line)
     if not field or field[1] not in struct_sizes(stored):
         return False
@@ -98,7 +100,7 @@ def misplaced(line, stored, lines):
 
 
 def compare(stored, lines):
-    """Errors, and the lines that are new."""
+    """Returns the errors and the new lines."""
     errors = [f"gone or changed: {old}" for old in stored
               if old not in lines and not may_replace(old, lines)]
     new = [line for line in lines if line not in stored]

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Each commit since these rules began has a subject of at most 72 characters and a body that says why.
-# A shallow clone holds the newest commits alone: those that it has are checked. A history that begins
-# elsewhere has none. Ends with one line: N passed, N failed.
+# Checks that each commit since these rules began has a subject of at most 72 characters and a body
+# that says why. In a shallow clone only the commits that it holds are checked, and in an unrelated
+# history none. The last line is N passed, N failed.
 # usage: check-commits.sh [BASE]
 set -euo pipefail
 base=${1:-c4154b68f042eed4e1653d84cf01596b6829d20c}
@@ -15,11 +15,11 @@ commits() {
         git rev-list --no-merges HEAD
     fi
 }
-# The lines of a body, without those that only name people.
-reason() { # COMMIT
+# Prints the lines of a commit's body, without those that only name people.
+reason() { # usage: reason COMMIT
     git show -s --format=%b "$1" | grep -vE '^([A-Z][a-z]+(-[a-z]+)+: .*|[[:space:]]*)$'
 }
-complaint() { # COMMIT SUBJECT
+complaint() { # usage: complaint COMMIT SUBJECT
     [ ${#2} -le $longest ] || echo "a subject of ${#2} characters; at most $longest are allowed"
     reason "$1" >/dev/null || echo "no body; it says why"
 }

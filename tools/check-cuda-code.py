@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the code that nvcc made of the CUDA kernels: no spills, no stack frames, registers within
-src/cuda/limits.txt, the instructions named there in the SASS. Prints one line per kernel.
+"""Checks the code that nvcc generated for the CUDA kernels, and prints one line per kernel.
+
+No kernel may spill registers or have a stack frame. It may use at most the registers that
+src/cuda/limits.txt allows, and its SASS must contain the instructions named there.
 
 usage: check-cuda-code.py BUILD_FOLDER [LIMITS]"""
 import os
@@ -27,7 +29,8 @@ def read_limits(path):
 
 
 def read_report(path):
-    """(kernel, architecture) -> figures, and the compiler's complaints."""
+    """Maps (kernel, architecture) to the numbers that ptxas reports, and returns them with the
+    compiler's warnings."""
     kernels, complaints, entry = {}, [], None
     for line in path.read_text(encoding="utf-8").splitlines():
         if match := ENTRY.search(line):
@@ -42,14 +45,16 @@ def read_report(path):
 
 
 def extend_path():
-    """The toolkit, or NVIDIA's packages for Python; cuobjdump finds nvdisasm on the path."""
+    """Extends PATH by the CUDA toolkit or NVIDIA's packages for Python, because cuobjdump searches
+    nvdisasm in PATH."""
     packages = (ROOT / ".cache/.venv").glob("lib/python3*/site-packages/nvidia/cu*/bin")
     folders = ["/usr/local/cuda/bin", *map(str, packages)]
     os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *folders])
 
 
 def read_sass(image):
-    """kernel -> the set of its mnemonics, the first part of HGMMA.64x128x16.F32."""
+    """Maps each kernel to the set of its SASS instructions, without modifiers: HGMMA for
+    HGMMA.64x128x16.F32."""
     text = subprocess.run(["cuobjdump", "-sass", image], check=True, capture_output=True,
                           text=True).stdout
     found, current = {}, None
@@ -62,7 +67,8 @@ def read_sass(image):
 
 
 def find_images(build):
-    """(name, its cubin) of every source, and of every row of a table; None where there is no cubin."""
+    """Yields (name, cubin) for every source and for every row of a table. The cubin is None where
+    there is none."""
     sources = [(ROOT / "src/cuda", path) for path in (ROOT / "src/cuda").glob("*/*.cu")]
     sources += [(build / "cuda", path) for path in (build / "cuda").glob("*/*.cu")]
     for folder, path in sorted(sources, key=lambda pair: pair[1].parts[-2:]):

@@ -1,8 +1,8 @@
 #!/bin/bash
-# compute-sanitizer over the tests that launch CUDA kernels: memcheck with an allocation for each
-# buffer, then racecheck and synccheck. Calls that fail because a test wants them to are no errors.
-# Needs a GPU. Ends with one line: N passed, N failed.
-# usage: check-cuda-memory.sh BUILD_FOLDER [TEST...]   (all that walk the registry unless given)
+# Runs the tests that launch CUDA kernels under compute-sanitizer: memcheck with a separate allocation
+# for each buffer, then racecheck and synccheck. It does not report CUDA calls that return an error,
+# because some tests provoke errors. It needs a GPU. The last line is N passed, N failed.
+# usage: check-cuda-memory.sh BUILD_FOLDER [TEST...]   (without TEST: every test of the registry's kernels)
 set -uo pipefail
 build=${1:?usage: check-cuda-memory.sh BUILD_FOLDER [TEST...]}
 shift

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that the command knows kinds of devices from one table alone: in cli/ and bench/ no file but
-devices.def, device_texts.h and a row's own device_KIND* names a kind or a kind's peer.
+"""Checks that the command takes the kinds of devices from one table only.
+
+In cli/ and bench/ only devices.def, device_texts.h and the files device_KIND* of a kind may name that
+kind of device, or a library that bench compares with on that kind (a peer).
 
 usage: check-devices.py [ROOT]"""
 import re
@@ -13,7 +15,8 @@ TABLE = ("bench/devices.def", "bench/device_texts.h")
 
 
 def rows(root):
-    """The kinds of the table without the host, its first row, which generic code may name."""
+    """Returns the kinds of the table, without its first row. That row is the host, which generic
+    code may name."""
     return ROW.findall((root / TABLE[0]).read_text(encoding="utf-8"))[1:]
 
 

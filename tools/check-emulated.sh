@@ -1,8 +1,9 @@
 #!/bin/bash
-# Runs unit tests on processors that this machine is not: 64-bit Arm (a build of its own, under
-# qemu-aarch64), x86-64 without AVX (qemu-x86_64) and with AVX2 alone (valgrind, whose processor ends
-# there; qemu computes floats in software, too slowly for these); and AVX-512's kernels where the
-# machine ends at AVX2 (a build of its own, tests/emulated_avx512). Ends with: N passed, N failed.
+# Runs unit tests on emulated processors: 64-bit Arm (a separate build, by qemu-aarch64), x86-64
+# without AVX (by qemu-x86_64), and x86-64 with AVX2 as its newest extension. valgrind emulates the
+# last one, because qemu computes floats in software and is too slow for these tests. On a machine
+# without AVX-512 a separate build also tests the AVX-512 kernels (tests/emulated_avx512). The last
+# line is N passed, N failed.
 # usage: check-emulated.sh BUILD_FOLDER [JOBS]   (a build for x86-64; `install-deps.sh emulate` first)
 set -euo pipefail
 build=$(realpath "$1") jobs=${2:-$(nproc)}
@@ -13,8 +14,9 @@ if grep -qw avx2 /proc/cpuinfo && ! grep -qw avx512bw /proc/cpuinfo; then
     processors="avx512 $processors"
 fi
 
-# Each processor: how to run a program, the features that `bsmm devices` must find, where programs
-# are. Their longest tests come first.
+# These tables give, for each processor, the command that runs a program, the features that `bsmm
+# devices` must find, the folder of the programs, and the tests. The tests are listed with the
+# longest first.
 declare -A run=(
     [arm64]="qemu-aarch64"
     [no_avx]="qemu-x86_64 -cpu Nehalem"
@@ -37,14 +39,14 @@ declare -A tests=(
         test_cpu_epilogue test_numerics"
 )
 
-build_for() { # PRESET
+build_for() { # usage: build_for PRESET
     cmake --preset "$1" >/dev/null &&
         cmake --build --preset "$1" -j "$jobs" >"build-$1/build.log" 2>&1 ||
         { cat "build-$1/build.log"; return 1; }
 }
 
-# An emulator that passes on the machine's own features would test nothing.
-check_features() { # PROCESSOR
+# An emulator that showed the features of the real processor would test nothing new.
+check_features() { # usage: check_features PROCESSOR
     local found
     found=$(${run[$1]} "${programs[$1]}/bsmm" devices --json |
         sed -nE '1s/.*"features":"([^"]*)".*/found \1/p')
@@ -53,8 +55,9 @@ check_features() { # PROCESSOR
     return 1
 }
 
-# Prints what failed, or how long it took and which of its parts were skipped.
-run_test() { # PROCESSOR TEST COMMAND...
+# Runs a test. Prints its output if it failed, or else the time it took and the parts that were
+# skipped.
+run_test() { # usage: run_test PROCESSOR TEST COMMAND...
     local processor=$1 test=$2 log start=$SECONDS skipped
     shift 2
     log=$(mktemp)
@@ -75,7 +78,8 @@ for processor in $processors; do
 done
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
-# The longest of every processor before the second of any, so that no core idles at the end.
+# The longest test of every processor starts before the second longest of any, so that no core idles
+# at the end.
 for processor in $processors; do
     place=0
     for test in ${tests[$processor]}; do

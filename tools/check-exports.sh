@@ -1,5 +1,6 @@
 #!/bin/bash
-# The dynamic symbols of a shared library are exactly the functions that a header declares.
+# Checks that a shared library exports exactly the functions that a header declares.
+#
 # usage: check-exports.sh HEADER LIBRARY
 set -euo pipefail
 declared=$(tr '\n' ' ' <"$1" | grep -oE 'BSMM_API [^;(]*\(' | grep -oE 'bsmm_[a-z0-9_]+\($' |

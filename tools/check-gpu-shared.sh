@@ -1,13 +1,13 @@
 #!/bin/bash
-# Compiles what GPUs share (src/gpu, and the headers of base and recipe that it needs) by clang for
-# AMD's processors: every header by itself, then kernels that call its functions, to code. nvcc meets the
-# same headers in the CUDA kernels. Ends with one line: N passed, N failed.
+# Compiles the headers that all GPU backends use (src/gpu, and those of base and recipe that it needs)
+# with clang for AMD's processors: first every header by itself, then kernels that call its functions.
+# nvcc compiles the same headers in the CUDA kernels. The last line is N passed, N failed.
 # usage: check-gpu-shared.sh   (`install-deps.sh amdgpu` first)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 clang=$(command -v clang-22) || { echo "check-gpu-shared: no clang-22; run tools/install-deps.sh amdgpu"; exit 1; }
 passed=0 failed=0
-check() { # WHAT COMMAND...
+check() { # usage: check NAME COMMAND...
     local what=$1
     shift
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAILED: $what"; fi

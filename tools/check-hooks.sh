@@ -1,6 +1,7 @@
 #!/bin/bash
-# Nothing that tests alone may call is in the libraries: other processors, other caches, other tiles, the
-# kernel that tests launch.
+# Checks that the libraries contain nothing that only tests may call: no function that pretends
+# another processor, cache or tile, and no kernel that only tests launch.
+#
 # usage: check-hooks.sh LIBRARY...
 set -euo pipefail
 hooks='mask_features|add_features|pretend|only_tile|probe'

@@ -1,15 +1,17 @@
 #!/bin/bash
-# Prints what the GPU images of each architecture take in the library, and how long the slowest pack of each
-# takes to unpack on one core; fails where an architecture has more than 1.5 MB, or a pack takes more
+# Prints the size of each architecture's GPU images in the library, and the time that one core takes
+# to unpack the slowest pack. Fails if an architecture has more than 1.5 MB, or if a pack takes more
 # than 20 ms.
+#
 # usage: check-image-sizes.sh BUILD_FOLDER
 set -euo pipefail
 build=${1:?usage: check-image-sizes.sh BUILD_FOLDER}
 most_bytes=1500000 most_us=20000
 passed=0 failed=0
 
-# Of a pack: microseconds of one core's time, of 20 runs together. The clock would count other programs' too.
-unpacking_us() { # PACK
+# Prints the microseconds of processor time that one pack takes to unpack, as an average of 20 runs.
+# Wall-clock time would include the time of other programs.
+unpacking_us() { # usage: unpacking_us PACK
     local packs=() seconds
     for _ in {1..20}; do packs+=("$1"); done
     TIMEFORMAT=%3U

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: base <- format <- recipe, core; ref, quantize, cpu, gpu, sol and io see base,
-format and core's four headers for backends, never each other; cuda sees gpu; backends never see each other;
-cli, bench and examples see bsmm.h only.
+"""Checks that the parts of the source tree (rooms) include only the headers that they may.
 
-With a build folder, who calls whom as well: what nm finds undefined in one room's objects is defined in
-a room that it sees, or declared in one of core's headers that it sees and defined in core.
+format includes base, and recipe and core include both. ref, quantize, cpu, gpu, sol and io include
+base, format and core's four headers for backends, but never each other. cuda also includes gpu. cli,
+bench and examples include bsmm.h only.
+
+With a build folder, the script also checks calls. A symbol that nm finds undefined in a room's objects
+must be defined in a room that this room may include. Or one of core's headers that it may include
+declares the symbol, and core defines it.
 
 usage: check-rooms.py [ROOT] [--build FOLDER]"""
 import argparse
@@ -18,7 +21,8 @@ HEADER = "include/bsmm.h"
 CORE_HEADERS = tuple(f"src/core/{name}.h" for name in ("backend", "kernel", "recipe", "epilogue"))
 KERNEL_ROOM = (HEADER, "src/base/", "src/format/", *CORE_HEADERS)
 
-# Folder -> what its files may include besides its own files. The longest folder wins.
+# Maps a folder to the folders and headers that its files may include besides their own folder. The
+# longest matching folder decides.
 MAY_SEE = {
     "include/": (),
     "src/base/": (HEADER,),
@@ -32,11 +36,12 @@ MAY_SEE = {
     "src/cuda/": KERNEL_ROOM + ("src/recipe/", "src/gpu/"),
     "src/sol/": KERNEL_ROOM + ("src/core/describe.h",),
     "src/io/": KERNEL_ROOM,
-    "cli/": (HEADER, "bench/"),  # one program: the command runs what bench measures
+    # cli and bench are one program: the command runs bench's measurements.
+    "cli/": (HEADER, "bench/"),
     "bench/": (HEADER, "cli/"),
     "examples/": (HEADER,),
     "fuzz/": (HEADER, "src/"),
-    "sim/": (),  # drivers of their own: they see nothing of src/
+    "sim/": (),  # The simulators are drivers of their own and include nothing of src/.
     "tests/": (HEADER, "src/", "bench/", "cli/"),
     "tests/consumer/": (HEADER,),
 }
@@ -50,7 +55,8 @@ def room_of(path):
 
 
 def resolve(root, source, name):
-    """The included file's path below root, as the compiler would find it; None if it is not there."""
+    """Returns the path below root of the file that the compiler would include, or None if there is
+    none."""
     for folder in (source.parent, *(root / folder for folder in SEARCHED)):
         candidate = (folder / name).resolve()
         if candidate.is_file() and candidate.is_relative_to(root):
@@ -81,8 +87,8 @@ def violations(root):
 
 # ---- calls ----
 
-# Symbols that a room may refer to though it does not see the one that defines them, and why:
-# referring room, defining room ("": any), symbol, reason.
+# Symbols that a room may call although it does not include the room that defines them, with the
+# reason. Each row is (calling room, defining room, symbol, reason). The defining room "" means any.
 LINKS = (
     ("src/core/", "", r"bsmm_kernel_\w+", "the rows of kernels.def, in core/registry.c"),
     ("src/core/", "", r"bsmm_backend_\w+", "the rows of backends.def, in core/backend.c"),
@@ -94,7 +100,8 @@ BUILDS = ("bsmm_objects.dir", "bsmm_cli.dir", "bsmm_main_job.dir")
 
 
 def symbols_of(build):
-    """Of each object of the build: its source's path, the symbols that it defines and those it lacks."""
+    """Yields for each object of the build its source's path, the symbols that it defines and the
+    symbols that it needs."""
     for target in BUILDS:
         folder = build / "CMakeFiles" / target
         objects = sorted(path for path in folder.rglob("*.o") if room_of(path.relative_to(folder).as_posix()))
@@ -126,7 +133,8 @@ def may_call(root, room, definer, symbol):
         return True
     headers = [seen for seen in MAY_SEE[room] if room_of(seen) == definer]
     if not room.startswith("src/"):
-        headers.append(HEADER)  # the library's users call what it declares
+        # The library's users may call the functions that its public header declares.
+        headers.append(HEADER)
     return any(is_declared(root, header, symbol) for header in headers) or any(
         room.startswith(caller) and definer.startswith(defining) and re.fullmatch(name, symbol)
         for caller, defining, name, _ in LINKS)

@@ -1,10 +1,10 @@
 #!/bin/bash
 # Compares this tree with an earlier commit: the bits that both libraries write, and their times,
-# paired in one process (bench/compare). Builds both under build-compare/. Exit status 1 if any bit
-# differs. The other options are the program's: --device cuda:0, --no-times, ...
+# measured alternately in one process (bench/compare). Builds both under build-compare/. The exit
+# status is 1 if any bit differs. Other options are passed to the program: --device cuda:0, --no-times, ...
 # usage: compare-builds.sh BASE_REV [-DCMAKE_FLAG...] [--OPTION...]
-#        compare-builds.sh --prepare BASE_REV   puts what a machine without git, pkg-config and
-#        their libraries needs into build-compare/: then the first form works there too.
+#        compare-builds.sh --prepare BASE_REV   prepares build-compare/ for a machine without git,
+#        pkg-config and the libraries: with that folder the first form works there too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$PWD/build-compare
@@ -18,7 +18,7 @@ for word in "$@"; do
 done
 mkdir -p "$folder"
 
-# The earlier tree: sources alone, of exactly that commit.
+# The earlier tree contains only the sources, of exactly that commit.
 tree=$folder/tree-$base
 if [ ! -d "$tree" ]; then
     mkdir "$tree.part"
@@ -26,7 +26,7 @@ if [ ! -d "$tree" ]; then
     mv "$tree.part" "$tree"
 fi
 
-# Libraries for a machine without them, and pkg-config's answers about them.
+# Copies the libraries and what pkg-config says about them, for a machine that has neither.
 packages="jansson libzstd"
 keep_packages() {
     mkdir -p "$folder/packages"
@@ -48,7 +48,7 @@ if ! pkg-config --exists $packages 2>/dev/null; then
     cat >"$folder/pkg-config" <<'END'
 #!/bin/sh
 here=$(dirname "$0")/packages
-for package; do :; done # the last word
+for package; do :; done # The last argument names the package.
 package=${package%% *}
 for word in "$@"; do
     case $word in
@@ -64,7 +64,7 @@ END
     flags+=("-DPKG_CONFIG_EXECUTABLE=$folder/pkg-config" "-DBSMM_ZSTD=$folder/packages/zstd")
 fi
 
-build() { # SOURCE FOLDER FLAG TARGET...
+build() { # usage: build SOURCE FOLDER FLAG TARGET...
     local source=$1 to=$2 flag=$3
     shift 3
     cmake -G Ninja -S "$source" -B "$to" -DCMAKE_BUILD_TYPE=Release -DBSMM_TESTS=OFF \

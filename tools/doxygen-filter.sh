@@ -1,7 +1,7 @@
 #!/bin/sh
-# Marks a C header's plain comments for doxygen: one in front of a declaration becomes /**, one
-# behind a member, value or macro becomes /**<, said again for each member that shares its line.
-# The two fields that mean the same in every struct need no words in the header.
+# Marks a C header's plain comments for doxygen. A comment before a declaration becomes /**. One after
+# a member, value or macro becomes /**<, repeated for each member on the same line. The fields
+# struct_size and reserved get a comment here, because they mean the same in every struct.
 exec awk '
 function trailing(comment) {
     sub(/\/\* /, "/**< ", comment)

@@ -1,11 +1,14 @@
-"""Tables and charts of docs/figures.json, where every figure of README.md and docs/PERFORMANCE.md stands once. A row
-is [product, shape, ours, unit of the peak, peak, peer, peer's figure]; null: none was found."""
+"""Draws the tables and charts of docs/figures.json, which holds every measurement of README.md and
+docs/PERFORMANCE.md once.
+
+A row is [product, shape, our result, unit of the peak, peak, peer, the peer's result]. null means
+that no value was found."""
 import json
 from html import escape
 from pathlib import Path
 
 FIGURES = Path(__file__).resolve().parent.parent / "docs" / "figures.json"
-LEFT, BAR, LINE, TOP = 330, 420, 26, 44  # pixels
+LEFT, BAR, LINE, TOP = 330, 420, 26, 44  # lengths in pixels
 
 
 def load(machine):
@@ -13,7 +16,8 @@ def load(machine):
 
 
 def ratio(machine, ours, other):
-    """How many times as fast as the other; None if there is no other."""
+    """Returns how many times as fast as the other result ours is, or None if there is no other
+    result."""
     if other is None:
         return None
     return ours / other if machine["better"] == "higher" else other / ours
@@ -37,14 +41,16 @@ def table(name):
 
 def bar(y, label, value, longest, text):
     width = BAR * value / longest
-    end = max(width, BAR / longest) if value > 0.7 else width  # text clears the line at 1
+    # The text must not overlap the line at 1.
+    end = max(width, BAR / longest) if value > 0.7 else width
     return (f'<text x="{LEFT - 8}" y="{y + 16}" text-anchor="end">{escape(label)}</text>'
             f'<rect x="{LEFT}" y="{y + 4}" width="{width:.1f}" height="{LINE - 8}" fill="#4477aa"/>'
             f'<text x="{LEFT + end + 6:.1f}" y="{y + 16}">{escape(text)}</text>')
 
 
 def chart(rows, title, axis):
-    """rows: (label, value, text). Bars from 0, and a line at 1: as fast as the peer, or the peak."""
+    """Draws a bar chart. rows is a list of (label, value, text). Bars begin at 0. A line at 1 marks
+    the speed of the peer, or the peak."""
     longest = max(1.0, *(value for _, value, _ in rows))
     height = TOP + LINE * len(rows) + 30
     one, bottom = LEFT + BAR / longest, TOP + LINE * len(rows)
@@ -68,7 +74,8 @@ def peak_chart(name):
 
 
 def peer_chart(picks):
-    """picks: "MACHINE INDEX" for each row, which must have a peer."""
+    """Draws a chart of our results beside those of peers. picks is "MACHINE INDEX" for each row,
+    and each row must have a peer."""
     rows = []
     for pick in picks:
         name, index = pick.split()

@@ -1,16 +1,19 @@
-"""The picture of the house: a box for each room with its folders, a floor above the rooms that it sees. The
-rooms and what each may see come from check-rooms.py, the folders from the tree."""
+"""Draws the rooms, the parts of the source tree, as a house. Each room is a box with its folders,
+one floor above the highest room whose headers it may include.
+
+The rooms and their rules come from check-rooms.py, and the folders from the tree."""
 import importlib.util
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WIDTH, LINE, BOX, GAP, FLOOR = 1000, 15, 150, 12, 44  # pixels
-HIDDEN = ("tests/", "fuzz/", "tests/consumer/", "examples/")  # they may see everything or the header alone
+WIDTH, LINE, BOX, GAP, FLOOR = 1000, 15, 150, 12, 44  # lengths in pixels
+# These rooms are not drawn, because they may include everything or only the public header.
+HIDDEN = ("tests/", "fuzz/", "tests/consumer/", "examples/")
 
 
 def load_rules():
-    """Room -> the rooms that it sees."""
+    """Maps each room to the rooms whose headers it may include."""
     spec = importlib.util.spec_from_file_location("check_rooms", ROOT / "tools" / "check-rooms.py")
     rules = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(rules)
@@ -20,7 +23,8 @@ def load_rules():
 
 
 def floors_of(sees):
-    """Room -> its floor: one above the highest room that it sees. cli and bench see each other."""
+    """Maps each room to its floor, one above the highest room that it may include. cli and bench
+    include each other and get the same floor."""
     floors = {}
 
     def floor(room, above):
@@ -51,7 +55,7 @@ def box(room, x, y, height):
 def draw():
     sees = load_rules()
     floors = floors_of(sees)
-    # Include what is reachable through another room only once: arrows that a longer way implies are left out.
+    # An arrow to a room that is also reachable through another room is left out.
     def reaches(room, seen=None):
         found = set()
         for step in sees[room]:

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what the named purposes need from Debian's packages, and for "cuda" nvcc and cuobjdump from
-# PyPI into .cache/.venv; for "sim" clang-22 and, from PyPI into .cache/sim, what the simulators' tests
-# run. Does nothing when all is there.
+# Installs the Debian packages that the named purposes need. For "cuda" it also installs nvcc and
+# cuobjdump from PyPI into .cache/.venv, and for "sim" the Python packages of the simulators' tests into
+# .cache/sim. It does nothing if everything is installed.
 # usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda, amdgpu, sim, emulate)
 set -eu
 packages_of() {
@@ -22,7 +22,7 @@ packages_of() {
     *) echo "$0: $1 is no purpose" >&2; exit 2 ;;
     esac
 }
-# The toolkit's own nvcc is taken where it is (cmake/cuda.cmake looks in the same places).
+# An nvcc of the CUDA toolkit is used if there is one. cmake/cuda.cmake looks in the same places.
 install_cuda() {
     requirements=$(dirname "$0")/cuda-requirements.txt
     folder=$(dirname "$0")/../.cache/.venv
@@ -62,7 +62,8 @@ done
 sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
 case $missing in *:arm64*) $sudo dpkg --add-architecture arm64 ;; esac
-# A stale index is enough for most; it is refreshed only when it is not.
+# Most installations work with an old package index. The index is only refreshed if an installation
+# fails.
 install() {
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
 }

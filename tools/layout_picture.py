@@ -1,14 +1,17 @@
-"""The picture of a scale layout. Above: the matrix of scales, each cell with its offset in the buffer, rows in panels of
-32. Below: the buffer, 16 scales a line, each cell with its row and column. A scale has one colour in both."""
+"""Draws a scale layout. At the top is the matrix of scales, each cell with its offset in the
+buffer, in panels of 32 rows. Below is the buffer with 16 scales per line, each cell with its row
+and column. A scale has the same colour in both."""
 import colorsys
 
-PANEL = 32  # rows of the matrix side by side with the next 32
-LINE = 16  # scales in a line of the buffer
-CELL, WIDE, HIGH, MARGIN, GAP = 36, 56, 17, 52, 26  # pixels: matrix and buffer cells, their height, labels, panels
+PANEL = 32  # The matrix is drawn in panels of this many rows, side by side.
+LINE = 16  # the number of scales in a line of the buffer
+# Sizes in pixels: width of a cell of the matrix and of the buffer, height of both, width of the row
+# labels, and gap between panels.
+CELL, WIDE, HIGH, MARGIN, GAP = 36, 56, 17, 52, 26
 
 
 def colour(row, col, rows, cols):
-    """Hue by row, lightness by column."""
+    """Returns a colour whose hue depends on the row and whose lightness depends on the column."""
     hue = 0.85 * row / rows
     red, green, blue = colorsys.hls_to_rgb(hue, 0.85 - 0.3 * col / cols, 0.75)
     return "#" + "".join(f"{round(15 * part):x}" for part in (red, green, blue))
@@ -56,7 +59,7 @@ def draw_buffer(cells, rows, cols, top):
 
 
 def draw(name, cells):
-    """cells: the JSON objects of `bsmm layouts NAME --all --json`."""
+    """Draws the layout. cells are the JSON objects of `bsmm layouts NAME --all --json`."""
     rows = max(cell["row"] for cell in cells) + 1
     cols = max(cell["col"] for cell in cells) + 1
     panels = -(-rows // PANEL)

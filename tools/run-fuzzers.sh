@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds every fuzzer and runs each for SECONDS, two at a time. What is found grows
-# build-fuzz/corpus; what fails lies in build-fuzz/artifacts.
+# Builds every fuzzer and runs each for SECONDS, two at a time. New inputs are added to
+# build-fuzz/corpus, and inputs that fail are stored in build-fuzz/artifacts.
 # usage: run-fuzzers.sh SECONDS
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -10,7 +10,7 @@ mkdir -p "$build/artifacts"
 cmake --preset fuzz
 cmake --build "$build"
 
-fuzz() { # NAME SECONDS
+fuzz() { # usage: fuzz NAME SECONDS
     local name=$1 corpus=$build/corpus/$1 log=$build/$1.log seeds
     mkdir -p "$corpus"
     seeds=$(fuzz/seeds.sh "$name" | paste -sd,)

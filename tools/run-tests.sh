@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs CTest, then sums up by area; ends with one line: N passed, N failed[, N skipped].
+# Runs CTest and prints a summary by area. The last line is N passed, N failed[, N skipped].
 # usage: run-tests.sh BUILD_FOLDER [JOBS]
 set -uo pipefail
 report=$(mktemp)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What CTest's JUnit report says, by area; the last line is N passed, N failed[, N skipped].
+"""Summarizes CTest's JUnit report by area. The last line is N passed, N failed[, N skipped].
 
     summarize-tests.py REPORT
 """
@@ -7,8 +7,8 @@ import re
 import sys
 import xml.etree.ElementTree
 
-# The areas in the order of the summary, each with the first words of its tests' names, after "test_".
-# The longest that fits decides; a name that none fits is counted as "other".
+# The areas in the order of the summary, each with the words that its tests' names begin with, after
+# "test_". The longest matching word decides. A test that matches no word is counted as "other".
 AREAS = {
     "format": ["golden", "tables", "layouts"],
     "core": ["allocations", "batch", "describe", "exact", "matmul", "numerics", "pack", "ranges", "store",

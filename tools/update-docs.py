@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Rewrites the parts of documents that come from the program or from the examples. Such a part
-stands between `<!-- KIND: ... -->` and `<!-- end -->`; the kinds are the functions below.
+"""Rewrites the parts of documents that come from the program or from the examples.
+
+Such a part stands between `<!-- KIND: ... -->` and `<!-- end -->`. Each kind is one of the functions
+below.
 
 usage: update-docs.py [--check] BSMM FILE...
 --check changes nothing and fails if a file is not current."""
@@ -30,12 +32,13 @@ def run(bsmm, command):
 
 
 def output(bsmm, argument):
-    """output: COMMAND: what it prints."""
+    """The kind `output: COMMAND` inserts what the command prints."""
     return f"```text\n{run(bsmm, argument).rstrip()}\n```\n"
 
 
 def lines(_bsmm, argument):
-    """lines: FILE /FIRST/ /LAST/: the lines of a file from the first match to the next one."""
+    """The kind `lines: FILE /FIRST/ /LAST/` inserts the lines of a file from the first match of
+    FIRST to the next match of LAST."""
     path, first, last = re.fullmatch(r"(\S+) /(.*)/ /(.*)/", argument).groups()
     text = (ROOT / path).read_text(encoding="utf-8").splitlines()
     start = next(i for i, line in enumerate(text) if re.search(first, line))
@@ -44,7 +47,9 @@ def lines(_bsmm, argument):
 
 
 class Cell(string.Formatter):
-    """{field}, or {field:T} for tera: one decimal, or three digits if that is more."""
+    """Formats {field}, or {field:T} in units of 10^12 (tera).
+
+    Tera values below 100 get three significant digits, larger ones at most one decimal."""
 
     def format_field(self, value, spec):
         if value is None:
@@ -55,7 +60,8 @@ class Cell(string.Formatter):
 
 
 def table(bsmm, argument):
-    """table: COMMAND | KIND | HEAD=CELL | ...: one row per JSON object of that kind."""
+    """The kind `table: COMMAND | KIND | HEAD=CELL | ...` inserts a table with a row for each JSON
+    object of that kind."""
     command, kind, *columns = (part.strip() for part in argument.split("|"))
     heads, cells = zip(*(column.split("=", 1) for column in columns))
     rows = [json.loads(line) for line in run(bsmm, command).splitlines()]
@@ -67,7 +73,7 @@ def table(bsmm, argument):
 
 
 def picture(bsmm, argument):
-    """picture: LAYOUT ROWS COLS: a link to docs/layouts/LAYOUT.svg, which is drawn."""
+    """The kind `picture: LAYOUT ROWS COLS` draws docs/layouts/LAYOUT.svg and inserts a link to it."""
     name, rows, cols = argument.split()
     command = f"bsmm layouts {name} --rows {rows} --cols {cols} --all --json"
     cells = [json.loads(line) for line in run(bsmm, command).splitlines()]
@@ -76,25 +82,28 @@ def picture(bsmm, argument):
 
 
 def house(_bsmm, argument):
-    """house: TITLE: a link to docs/house.svg, the rooms and who sees whom, which is drawn."""
+    """The kind `house: TITLE` draws docs/house.svg, which shows the rooms and who includes whom,
+    and inserts a link to it."""
     pictures[ROOT / "docs" / "house.svg"] = house_picture.draw()
     return f"![{argument}](house.svg)\n"
 
 
 def figure(_bsmm, argument):
-    """figure: MACHINE: the table of a machine in docs/figures.json, and its chart."""
+    """The kind `figure: MACHINE` inserts the table of a machine in docs/figures.json, and draws its
+    chart."""
     pictures[ROOT / "docs" / "figures" / f"{argument}.svg"] = figures.peak_chart(argument)
     return f"{figures.table(argument)}\n![{figures.load(argument)['title']}](figures/{argument}.svg)\n"
 
 
 def peers(_bsmm, argument):
-    """peers: MACHINE INDEX, ...: a chart of rows of docs/figures.json beside their peers."""
+    """The kind `peers: MACHINE INDEX, ...` draws a chart that compares rows of docs/figures.json
+    with their peers."""
     pictures[ROOT / "docs" / "figures" / "peers.svg"] = figures.peer_chart(argument.split(", "))
     return "![Speed beside the best peer](docs/figures/peers.svg)\n"
 
 
 KINDS = {"figure": figure, "peers": peers, "output": output, "lines": lines, "table": table, "picture": picture, "house": house}
-pictures = {}  # path -> content, of the documents that were looked at
+pictures = {}  # Maps the path of each drawn picture to its content.
 
 
 def current(bsmm, text):
@@ -102,7 +111,7 @@ def current(bsmm, text):
 
 
 def replace(path, new, check):
-    """Writes a file, or says how it differs; whether it did."""
+    """Writes a file, or only prints how it would change. Returns whether it differs."""
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     if check:
         sys.stdout.writelines(difflib.unified_diff(
