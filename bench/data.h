@@ -1,18 +1,19 @@
-/* Random operands and results for measurements. */
+/* Fills matrices with random elements for measurements, and allocates them. */
 #ifndef BENCH_DATA_H
 #define BENCH_DATA_H
 
 #include <bsmm.h>
 #include <stdbool.h>
 
-enum { BENCH_FIRST_SEED = 42 }; /* the seed of Triton's block-scaled tutorial */
+/* the seed of the random data, the same as in Triton's block-scaled tutorial */
+enum { BENCH_FIRST_SEED = 42 };
 
 /* Creates a row-major matrix with memory of its own, which is aligned to 64 bytes and
  * uninitialized. Rows and scales are packed. The caller zeroes *matrix first, and destroys it even
  * if this fails. */
 bsmm_status bench_matrix_create(bsmm_matrix *matrix, bsmm_format format, int64_t rows,
                                 int64_t cols);
-/* Like bench_matrix_create, with another scale layout. */
+/* Creates a matrix as bench_matrix_create does, but with the given scale layout. */
 bsmm_status bench_matrix_create_in(bsmm_matrix *matrix, bsmm_format format, uint32_t layout,
                                    int64_t rows, int64_t cols);
 void bench_matrix_destroy(bsmm_matrix *matrix);

@@ -15,7 +15,7 @@
 /* ---- a row of the table ---- */
 
 typedef struct bench_graph {
-    void *graph, *executable; /* opaque objects of the row's driver */
+    void *graph, *executable; /* CUDA graph objects, which only this device's driver can read */
     size_t turns;             /* number of times that the work was queued */
 } bench_graph;
 
@@ -88,9 +88,9 @@ bool bench_device_find(const char *device, bsmm_local_device *info);
 typedef struct bench_device {
     const bench_device_kind *kind;
     void *state;
-    void **memory; /* allocations that bench_device_reset frees */
+    void **memory; /* the list of allocations that bench_device_reset frees */
     size_t count;
-    void *copies[2]; /* memory of bench_device_time_copy */
+    void *copies[2]; /* the two memory areas that bench_device_time_copy copies between */
 } bench_device;
 
 /* Opens a device. Returns NULL, with the reason in bench_device_error(), if there is no such

@@ -8,7 +8,7 @@
 static const uint64_t alignment = 64;
 
 typedef struct host {
-    double started; /* start time in seconds */
+    double started; /* the time when the measurement began, in seconds */
 } host;
 
 static void *open_host(int ordinal) {

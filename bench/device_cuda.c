@@ -1,4 +1,4 @@
-/* NVIDIA GPUs as devices, through libcuda.so.1. */
+/* Runs bench on NVIDIA GPUs through libcuda.so.1. */
 #include "device_cuda.h"
 
 #include <dlfcn.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Constants of cublasLt.h and library_types.h. */
+/* These constants have the values of cublasLt.h and library_types.h. */
 enum { COMPUTE_32F = 68, R_32F = 0, R_16F = 2, R_16BF = 14, R_8F_E4M3 = 28, OP_N = 0, OP_T = 1 };
 enum {
     DESC_TRANSA = 3,
@@ -25,7 +25,7 @@ enum {
     ALGORITHMS = 8
 };
 
-typedef struct lt_result { /* cublasLtMatmulHeuristicResult_t */
+typedef struct lt_result { /* The layout of cublasLtMatmulHeuristicResult_t. */
     uint64_t algorithm[8];
     uint64_t workspace_bytes;
     int state;
@@ -132,9 +132,12 @@ static const char *version(void *library) {
  * so its first operand is our B. */
 typedef struct lt_product {
     lt_library *lt;
-    void *desc, *a_layout, *b_layout, *d_layout; /* named after our operands */
-    void *a, *b, *d, *workspace, *scales[2];     /* scales of A and of B */
-    uint64_t a_bytes, b_bytes, d_bytes;          /* bytes of one set, rounded up */
+    /* cuBLASLt's descriptors of the GEMM and of its matrices, under our names of the operands */
+    void *desc, *a_layout, *b_layout, *d_layout;
+    /* device memory of the operands, of the workspace, and of the scales of A and B */
+    void *a, *b, *d, *workspace, *scales[2];
+    /* the bytes of one set of operands, rounded up for alignment */
+    uint64_t a_bytes, b_bytes, d_bytes;
     size_t sets;
     void *stream;
     lt_result algorithm;

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* parameters of cuLaunchKernelEx (CUDA Driver API) */
+/* The parameters of cuLaunchKernelEx, as in the CUDA Driver API. */
 typedef struct launch_config {
     unsigned int grid[3], block[3], shared_bytes;
     void *stream, *attributes;

@@ -8,10 +8,10 @@
 #include <bsmm.h>
 
 typedef struct bench_job {
-    bsmm_format a, b, out; /* out: f32, f16 or bf16 */
+    bsmm_format a, b, out; /* the formats of A, B and D; D is f32, f16 or bf16 */
     int64_t sizes[3];      /* M, N and K, each at least 1 */
-    const char *kernel;    /* kernel's name; NULL: the library chooses */
-    const char *device;    /* device's name; NULL: "cpu" */
+    const char *kernel;    /* the name of the kernel, or NULL if the library chooses one */
+    const char *device;    /* the name of the device; NULL means "cpu" */
     int threads;
     int rounds;  /* number of timing rounds, at least 1 */
     bool pack_b; /* packs B in advance, if the kernel packs; otherwise the time includes packing */
@@ -26,8 +26,8 @@ typedef struct bench_job {
 typedef struct bench_result {
     char kernel[64];
     bool packed;         /* true if B was packed in advance */
-    double pack_seconds; /* time of packing B */
-    double seconds;      /* median of all runs */
+    double pack_seconds; /* the time that packing B took, in seconds */
+    double seconds;      /* the median time of all runs, in seconds */
     double operations;   /* operations of a run: 2 M N K */
     double intensity;    /* operations per byte of operands and result, each counted once */
     double b_bytes;      /* bytes of B as stored, including scales */

@@ -19,13 +19,14 @@ typedef struct rotating {
 typedef struct bench {
     const bench_queued_job *on;
     const bench_job *job;
-    bsmm_matrix a, b, d, a_wide, b_wide;         /* in host memory */
+    /* the matrices in host memory, from which the device's copies are made */
+    bsmm_matrix a, b, d, a_wide, b_wide;
     rotating data[2], scales[2], packed, result; /* data and scales: those of A and of B */
     size_t sets;
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bench_graph graph, pack_graph;
-    void *peers[BENCH_WAYS]; /* GEMMs of the peer */
+    void *peers[BENCH_WAYS]; /* the same GEMM of each variant of the peer library */
     bench_graph peer_graphs[BENCH_WAYS];
     bench_samples ours, packing, theirs[BENCH_WAYS], copies;
 } bench;

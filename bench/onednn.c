@@ -54,14 +54,14 @@ static struct {
     int (*primitive_execute)(const void *primitive, void *stream, int count, const argument *);
     int (*primitive_destroy)(void *primitive);
     int (*primitive_descriptor_destroy)(void *primitive_descriptor);
-    /* functions of version 2 */
+    /* Functions that only oneDNN 2 has. */
     int (*init_strides)(void *descriptor, int dims, const int64_t *, int type, const int64_t *);
     int (*init_tag)(void *descriptor, int dims, const int64_t *, int type, int tag);
     int (*matmul_init)(void *operation, const void *src, const void *weights, const void *bias,
                        const void *dst);
     int (*descriptor_create)(void **primitive_descriptor, const void *operation,
                              const void *attributes, void *engine, const void *hint);
-    /* functions of version 3 */
+    /* Functions that only oneDNN 3 has. */
     int (*create_strides)(void **descriptor, int dims, const int64_t *, int type, const int64_t *);
     int (*create_tag)(void **descriptor, int dims, const int64_t *, int type, int tag);
     int (*descriptor_destroy)(void *descriptor);
@@ -146,7 +146,8 @@ static void forget(descriptor *d) {
 
 static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
                             const descriptor *weights, const descriptor *dst) {
-    _Alignas(64) char operation[8192]; /* 2800 bytes in version 2.6 */
+    /* Memory for oneDNN's operation descriptor, which has 2800 bytes in version 2.6. */
+    _Alignas(64) char operation[8192];
     if (major == 3)
         return dnnl.matmul_create(primitive_descriptor, engine, src->handle, weights->handle, NULL,
                                   dst->handle, NULL) == 0;
@@ -161,7 +162,7 @@ enum { SRC, WEIGHTS, DST, OPERANDS };
 static struct {
     /* stored: the layout of B before packing, (K, N) with K contiguous */
     descriptor described[OPERANDS], stored;
-    bsmm_matrix a, b, d; /* operands and result in bf16 */
+    bsmm_matrix a, b, d; /* the operands and the result of the GEMM in bf16 */
     void *matmul_descriptor, *matmul, *memory[OPERANDS];
     bench_copies packed;
 } work;

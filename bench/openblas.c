@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Constants of cblas.h. */
+/* These constants have the values of cblas.h. */
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
 static void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                      const float *a, int lda, const float *b, int ldb, float beta, float *c,
                      int ldc);
 
-/* The prepared shape. */
+/* The GEMM that the last call prepared: its sizes and operands. */
 static struct {
     int m, n, k;
     const float *a;

@@ -22,7 +22,7 @@ typedef struct bench_peer {
     const char *variable; /* environment variable that names another file; empty: none */
     const char *files[2]; /* the usual file names, tried in order; NULL: no more */
     bool (*load)(void *library, int threads, char *version, size_t size);
-    void (*unload)(void); /* may be NULL */
+    void (*unload)(void); /* Unloads the library. It is NULL if nothing must be done. */
     /* returns false if it cannot; `release` is called anyway */
     bool (*prepare)(const bench_shape *shape);
     void (*run)(size_t turn);
@@ -36,7 +36,8 @@ typedef struct bench_found {
     const bench_peer *peer;
     void *library; /* NULL if no library was found; `file` is then the last name that was tried */
     const char *file; /* file name, from the environment or one of the usual ones */
-    char version[64]; /* for example "OpenBLAS 0.3.21, Cooperlake kernels" */
+    /* the library and its version, for example "OpenBLAS 0.3.21, Cooperlake kernels" */
+    char version[64];
 } bench_found;
 
 void bench_peers_open(bench_found found[BENCH_PEERS], int threads);

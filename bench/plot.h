@@ -8,13 +8,13 @@
 
 enum { BENCH_CURVES = 3 }; /* largest number of peers in a plot */
 
-/* One measured GEMM. */
+/* A point of the plot: one measured GEMM. */
 typedef struct bench_point {
     int64_t m, k;
     char kernel[64], limit[32]; /* name of the kernel, and of what limits the GEMM */
     double gflops, ceiling, peers[BENCH_CURVES]; /* GFLOP/s; a peer with 0 has no result */
-    double unit;                                 /* GFLOP/s of the arithmetic unit */
-    double intensity;                            /* operations per byte */
+    double unit;      /* the peak of the arithmetic unit that the kernel uses, in GFLOP/s */
+    double intensity; /* the GEMM's arithmetic intensity, in operations per byte */
 } bench_point;
 
 typedef struct bench_plot {
@@ -22,10 +22,10 @@ typedef struct bench_plot {
     const char *title;
     /* names of the arithmetic unit and of the memory, which make the roof */
     const char *unit, *memory;
-    const char *peers[BENCH_CURVES]; /* names; NULL: no more peers */
+    const char *peers[BENCH_CURVES]; /* the names of the peers; NULL ends the list */
     const bench_point *points;
     size_t count;
-    double bandwidth; /* bandwidth of memory in GB/s */
+    double bandwidth; /* the bandwidth of memory, in GB/s */
 } bench_plot;
 
 /* Returns NULL if the file can be written and, for an SVG, gnuplot can be run. Otherwise returns

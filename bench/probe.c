@@ -142,7 +142,8 @@ static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds
 }
 
 double bench_probe_run(const bench_probe *probe, int threads) {
-    enum { TRIAL = 100000 }; /* long compared with waking the threads */
+    /* Rounds in a first trial, which must take long compared with waking the threads. */
+    enum { TRIAL = 100000 };
     static const double target = 2e-3;
     double trial = time_rounds(probe, threads, TRIAL);
     uint32_t rounds = (uint32_t)(TRIAL * (trial < target ? target / trial : 1));

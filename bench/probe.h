@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 typedef struct bench_probe {
-    const char *name;        /* the probe's name, for example "f32_fma" */
+    const char *name;        /* the name of the measurement, for example "f32_fma" */
     const char *unit;        /* bsmm_estimate_sol's name of the unit, for example "f32" */
     bool (*available)(void); /* true if this processor has the unit */
     /* runs a number of rounds; the result only keeps the compiler from removing the loop */
     double (*work)(uint32_t);
-    double per_round; /* operations in a round */
+    double per_round; /* the operations that one round of the measured loop does */
 } bench_probe;
 
 /* Returns a probe, from index 0, or NULL past the last one. The last available probe of a unit is

@@ -10,9 +10,9 @@ enum { BENCH_WAYS = 3 }; /* largest number of GEMM variants of a peer */
 
 typedef struct bench_queued_way {
     const char *name;  /* key in the command's output; NULL: no more variants */
-    const char *title; /* heading of the column */
-    const char *work;  /* what the variant computes */
-    uint32_t bits;     /* bits of an operand's element */
+    const char *title; /* the heading of the variant's column in a table */
+    const char *work;  /* a text that says what the variant computes */
+    uint32_t bits;     /* the bits of an operand's element */
     bool is_ceiling;   /* true if it is a ceiling for GEMMs whose operands have no more bits */
 } bench_queued_way;
 
@@ -33,15 +33,16 @@ typedef struct bench_queued_peer {
     /* Returns NULL if the library is not installed. The device is the thread's current one. */
     void *(*open)(void);
     void (*close)(void *library);
-    const char *(*version)(void *library); /* name and version of the library */
+    const char *(*version)(void *library); /* Returns the name and version of the loaded library. */
 
     /* Makes a GEMM with the fastest of the algorithms that the library offers. Returns NULL if
      * there is none, or not enough memory. The operands live until bench_device_reset, and
      * everything else until `destroy`. */
     void *(*create)(void *library, struct bench_device *device, size_t way,
                     const bench_queued_shape *shape);
-    void (*destroy)(void *product);          /* accepts NULL */
-    bool (*run)(void *product, size_t turn); /* a bench_work that queues the GEMM */
+    void (*destroy)(void *product); /* Frees a prepared GEMM. A NULL argument is allowed. */
+    /* A bench_work that queues the prepared GEMM on the device. */
+    bool (*run)(void *product, size_t turn);
 } bench_queued_peer;
 
 #endif

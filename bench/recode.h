@@ -13,13 +13,13 @@ typedef struct bench_recode_job {
     /* passes the tensor's largest magnitude to the quantization, which is found outside the
      * measured time (bench_recode) */
     bool amax;
-    const char *device; /* device of bench_recode_queued */
+    const char *device; /* the name of the device that bench_recode_queued uses */
     bool relayout;      /* true if `from` and `to` are the same format, and only the scales move */
     uint32_t layout;    /* destination layout of moved scales; the source is row_major */
 } bench_recode_job;
 
 typedef struct bench_recode_result {
-    double seconds;      /* median time */
+    double seconds;      /* the median time of a conversion, in seconds */
     double bytes;        /* bytes read and written, each counted once */
     double ceiling_rate; /* bytes per second of reading and writing memory in the same proportion */
 } bench_recode_result;

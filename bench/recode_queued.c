@@ -11,7 +11,7 @@ enum { LAUNCHES = 4 }; /* launches of a graph in a round */
 typedef struct recode {
     const bench_recode_job *job;
     bench_device *device;
-    bsmm_matrix from, to; /* in host memory */
+    bsmm_matrix from, to; /* the source and result of a conversion, in host memory */
     float global;
     void *amax;        /* largest magnitude of `from`, on the device, if the job passes it */
     bsmm_matrix *sets; /* `from` and `to` of each set, alternating */

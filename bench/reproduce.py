@@ -163,7 +163,8 @@ def products(bench):
              "over oneDNN bf16", "packing B"]
     rows = []
     for formats, share in PRODUCTS:
-        wanted = share if bench.vectors == "avx512" else None  # AVX2 lacks these arithmetic units
+        # AVX2 lacks the arithmetic units for which this fraction of the peak is expected.
+        wanted = share if bench.vectors == "avx512" else None
         for shape in PRODUCT_SHAPES:
             r = [bench.product(formats, shape, threads) for threads in THREADS]
             rows.append([formats, shape_name(shape), kernels(r),

@@ -31,6 +31,6 @@ bool bench_is_warm(double began, int threads);
  * would disturb the next measurement. */
 void bench_settle(void);
 
-double bench_now(void); /* time in seconds */
+double bench_now(void); /* Returns the time in seconds since an arbitrary moment. */
 
 #endif

@@ -25,7 +25,7 @@ typedef struct options {
     size_t rename_count;
     uint64_t random, seed; /* number of random products, and the seed from which they are drawn */
     int threads[2];        /* numbers of threads to time with; 0: none */
-    int pairs;             /* number of pairs of timed batches */
+    int pairs;             /* the number of timed batches, each measured with both libraries */
     size_t every;    /* compares only each Nth product and conversion; meant for slow devices */
     int64_t largest; /* skips products with more multiplications than this */
     bool bits, times, verbose;
@@ -38,8 +38,10 @@ typedef struct session {
     const char *kernels[MOST_KERNELS][BUILDS];
     size_t kernel_count;
     bench_device *device;
-    size_t turn;                                  /* counter by which `every` selects products */
-    size_t compared, refused, choices, different; /* counts for the summary */
+    size_t turn; /* a running number, by which `every` selects the GEMMs to compare */
+    /* counts for the summary: GEMMs compared, GEMMs refused, different choices of kernel, different
+     * results */
+    size_t compared, refused, choices, different;
 } session;
 
 /* ---- libraries (library.c) ---- */
@@ -53,7 +55,7 @@ bool session_open(session *s, const options *o);
 /* Allocates memory that holds a copy of `from`, or any bytes if `from` is NULL. */
 void *memory_new(session *s, const void *from, uint64_t bytes);
 void memory_write(session *s, void *to, const void *from, uint64_t bytes);
-/* waits for all queued work */
+/* Returns when the device has finished all queued work. */
 void memory_read(session *s, void *to, const void *from, uint64_t bytes);
 
 /* ---- data (fill.c) ---- */
@@ -61,7 +63,7 @@ void memory_read(session *s, void *to, const void *from, uint64_t bytes);
 typedef enum fill {
     FILL_ORDINARY,
     FILL_WIDE,    /* scales and values of very different magnitudes, all of them harmless */
-    FILL_EXTREME, /* any finite code */
+    FILL_EXTREME, /* Fills with every finite code of the element format. */
     FILL_SPECIAL, /* like FILL_ORDINARY, but with NaN and Inf in about a quarter of the rows */
     FILLS
 } fill;
@@ -79,14 +81,15 @@ typedef struct operand_shape {
     uint32_t order, layout;
     /* strides beyond those of a packed matrix, in elements and in scales */
     int64_t extra_ld, extra_scale_ld;
-    float global; /* second-level scale; 0: none */
+    float global; /* the second-level scale of the tensor; 0 means none */
     uint32_t global_kind;
 } operand_shape;
 
 typedef struct product_shape {
     operand_shape a, b, d;
     int64_t m, n, k;
-    float alpha, beta; /* alpha 0: no alpha */
+    /* The factors of D = alpha * A B^T + beta * C. alpha 0 means that no alpha is given. */
+    float alpha, beta;
     uint32_t c_elem, bias_elem, compute, b_packed, threads;
     fill how;
     uint64_t seed;
@@ -98,7 +101,7 @@ typedef struct product {
     /* matrices in host memory, and in `there` their copies on the device */
     bsmm_matrix a, b, c, d, there[4];
     void *bias;
-    bsmm_matmul_desc desc; /* describes the matrices in `there` */
+    bsmm_matmul_desc desc; /* the GEMM's description; its matrices point to the copies in `there` */
 } product;
 
 /* Makes a filled matrix on the host and its copy on the device. Returns false if the description

@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 
 typedef struct timed {
-    const char *formats[3]; /* formats of A, B and D */
-    int64_t sizes[3];       /* M, N and K */
+    const char *formats[3]; /* the names of the formats of A, B and D */
+    int64_t sizes[3];       /* the sizes M, N and K of the GEMM */
     bool packed, host; /* host: on a GPU, time the host's cost of a run instead of the device's */
 } timed;
 
@@ -56,7 +56,7 @@ static const timed rows[] = {
 typedef struct contender {
     session *s;
     prepared plan;
-    size_t runs;       /* number of runs in a batch */
+    size_t runs;       /* the number of runs of the plan in a timed batch */
     bench_graph graph; /* a GPU's graph of runs, unless the host is timed */
 } contender;
 

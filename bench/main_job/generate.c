@@ -8,7 +8,8 @@
 
 enum { HIDDEN = 384, INTERMEDIATE = 1536, WORDS = 1024, LAYERS = 2, OUTLIER_EVERY = 61 };
 
-static double next_uniform(uint64_t *state) { /* splitmix64, in (0, 1] */
+/* Returns a random number in (0, 1], by the generator splitmix64. */
+static double next_uniform(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -21,8 +22,8 @@ static double next_normal(uint64_t *state) {
 }
 
 typedef struct tensor {
-    const char *name;   /* name in a layer, after "encoder.layer.N." */
-    int64_t rows, cols; /* rows 0: a vector */
+    const char *name;   /* the tensor's name in a layer, after "encoder.layer.N." */
+    int64_t rows, cols; /* the tensor's size; rows = 0 means a vector */
     double mean, spread;
 } tensor;
 

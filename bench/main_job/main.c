@@ -49,7 +49,7 @@ static bool print_result(const char *name, const job_result *r) {
     return error <= promised_error;
 }
 
-/* Runs one format. `argument` is FORMAT=QUANTIZED. */
+/* Measures one format. `argument` is FORMAT=QUANTIZED, where QUANTIZED is a file. */
 static bool run_format(const bsmm_file *model, const job_batch *tokens, char *argument) {
     char *path = strchr(argument, '=');
     if (!path) job_fail("%s: must be FORMAT=FILE", argument);

@@ -22,7 +22,7 @@ const overhead_case *overhead_case_at(bool is_host, size_t index);
 typedef struct overhead_product {
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    void *memory[8]; /* host memory */
+    void *memory[8]; /* host memory of the GEMM's operands and results */
     size_t count;
 } overhead_product;
 

@@ -7,7 +7,7 @@
 
 #include <bsmm.h>
 
-/* One GEMM: D = A B^T. */
+/* One GEMM, D = A B^T, with its formats and sizes. */
 typedef struct surface_cell {
     bsmm_format a, b, d;
     int64_t m, n, k;
@@ -28,7 +28,7 @@ typedef struct surface_result {
 } surface_result;
 
 typedef struct surface {
-    const char *name; /* name of the device */
+    const char *name; /* the name of the device, such as "cuda:0" */
     bench_device *device;
     void *peer; /* the library that the device's peer opened; NULL: none */
     struct {
@@ -45,7 +45,7 @@ bool surface_fill_elements(surface *s, uint32_t elem, void *memory, uint64_t byt
 bool surface_fill_scales(surface *s, uint32_t scale, void *memory, uint64_t bytes);
 void surface_free_pools(surface *s);
 
-/* Runs and times one cell. */
+/* Runs one GEMM several times and reports its times. */
 void surface_run(surface *s, const surface_cell *cell, surface_result *result);
 
 /* Times the peer's unscaled GEMM of M x N x K with elements of `bits` bits, 8 or 16. Returns times

@@ -1,4 +1,4 @@
-/* Disassembles code to text. */
+/* Translates machine code to the text of its instructions. */
 #ifndef SIM_GFX9_DISASSEMBLE_H
 #define SIM_GFX9_DISASSEMBLE_H
 #include "sim.h"

@@ -87,16 +87,16 @@ typedef struct {
     int attribute, gfx942, gfx950;
 } attribute;
 static const attribute attributes[] = {
-    {56, 1024, 1024}, /* MaxThreadsPerBlock */
+    {56, 1024, 1024}, /* hipDeviceAttributeMaxThreadsPerBlock, on gfx942 and on gfx950 */
     {26, 1024, 1024},
     {27, 1024, 1024},
     {28, 1024, 1024}, /* the previous three lines are MaxBlockDimX, Y and Z */
     {29, 2147483647, 2147483647},
     {30, 65535, 65535},
     {31, 65535, 65535},  /* the previous three lines are MaxGridDimX, Y and Z */
-    {63, 304, 256},      /* MultiprocessorCount */
-    {74, 65536, 163840}, /* MaxSharedMemoryPerBlock */
-    {87, 64, 64},        /* WarpSize */
+    {63, 304, 256},      /* hipDeviceAttributeMultiprocessorCount, on gfx942 and on gfx950 */
+    {74, 65536, 163840}, /* hipDeviceAttributeMaxSharedMemoryPerBlock, on gfx942 and on gfx950 */
+    {87, 64, 64},        /* hipDeviceAttributeWarpSize, on gfx942 and on gfx950 */
 };
 HIP hipError_t hipDeviceGetAttribute(int *value, int which, int device) {
     if (device) return hip_fail(hipErrorInvalidDevice, "there is one device, 0");

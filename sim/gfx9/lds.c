@@ -87,7 +87,7 @@ static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
         memcpy(&old, w->group->lds + at, bytes);
         uint64_t data = two_registers(w, o[1].reg, l, bytes),
                  second = two ? two_registers(w, o[2].reg, l, bytes) : 0;
-        if (compares) { /* LDS atomics have the comparand first */
+        if (compares) { /* In LDS atomics the comparand is the first operand. */
             const uint64_t t = data;
             data = second, second = t;
         }
@@ -125,7 +125,7 @@ static int swizzled(uint32_t offset, int l) {
     /* the FFT modes are not implemented, and an earlier check rejects them */
     if (offset >= 0xe000) return l;
     if (offset & 0x8000) {
-        if (offset & 0x4000) { /* rotation within 32 lanes */
+        if (offset & 0x4000) { /* This mode of ds_swizzle rotates the values within 32 lanes. */
             const int n = (int)(offset >> 5 & 31), mask = (int)(offset & 31);
             return (l & 32) | (((offset & 0x400 ? l - n : l + n) & ~mask) & 31) | (l & mask);
         }

@@ -48,7 +48,8 @@ static int64_t signed_field(uint64_t v, uint64_t at, uint64_t width, uint32_t bi
 
 static void execute(gfx9_wave *w, const gfx9_inst *i) {
     const gfx9_row *row = i->row;
-    const uint32_t at = row->d == 0 ? 0 : 1; /* compares have no destination */
+    /* A comparison has no destination operand, so its sources begin at operand 0. */
+    const uint32_t at = row->d == 0 ? 0 : 1;
     const uint64_t a = i->operand_count > at ? gfx9_scalar(w, &i->op[at], row->a) : 0;
     const uint64_t b = i->operand_count > at + 1 ? gfx9_scalar(w, &i->op[at + 1], row->b) : 0;
     row->scalar(w, i, row->a == U32 ? (uint32_t)a : a, row->b == U32 ? (uint32_t)b : b);
@@ -155,7 +156,7 @@ static void execute_index(gfx9_wave *w, const gfx9_inst *i) {
     if (what != INDEX_INDEX) w->indexed = what == INDEX_OFF ? 0 : mode;
 }
 
-/* Moves SGPRs that M0 indexes. */
+/* Moves SGPRs whose number is offset by M0. */
 static void execute_move_indexed(gfx9_wave *w, const gfx9_inst *i) {
     const bool from = i->row->what & 1;
     gfx9_operand a = i->op[1], d = i->op[0];

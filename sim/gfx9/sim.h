@@ -13,12 +13,13 @@ enum gfx9_arch { GFX942, GFX950 };
 /* ---- code objects ---- */
 typedef struct {
     uint32_t offset, size;
-    char kind[32]; /* value_kind of the metadata */
+    char kind[32]; /* The argument's value_kind in the code object's metadata. */
 } gfx9_arg;
 
 typedef struct {
     char name[256];
-    uint64_t descriptor, entry; /* offsets in the image */
+    /* Offsets of the kernel's descriptor and of its first instruction in the image. */
+    uint64_t descriptor, entry;
     uint32_t lds, scratch, kernarg_size, agpr_offset;
     uint32_t rsrc1, rsrc2;
     uint16_t properties, preload;
@@ -44,7 +45,7 @@ typedef struct {
     struct {
         char name[256];
         uint64_t offset, size;
-    } * objects; /* variables, for hipModuleGetGlobal */
+    } * objects; /* The module's variables, which hipModuleGetGlobal finds by name. */
     uint32_t object_count;
     gfx9_inst *code;
     uint32_t code_count;
@@ -66,10 +67,12 @@ enum gfx9_type { N, F16, F32, F64, U16, I16, U32, I32, U64, I64, PK };
 enum gfx9_place { NOWHERE, VGPR, SGPR, CONSTANT, SCC_BIT, OFF };
 
 typedef struct {
-    uint8_t place, count; /* count: number of registers */
-    uint16_t reg;         /* AGPRs are registers 256 to 511 */
+    /* the place of the operand (enum gfx9_place) and its number of registers */
+    uint8_t place, count;
+    uint16_t reg; /* The number of the first register. AGPRs have the numbers 256 to 511. */
     uint8_t neg, abs, sext, sel;
-    uint8_t half_lo, half_hi, neg_lo, neg_hi; /* op_sel, op_sel_hi, neg_lo and neg_hi */
+    /* the bits of the modifiers op_sel, op_sel_hi, neg_lo and neg_hi that belong to this operand */
+    uint8_t half_lo, half_hi, neg_lo, neg_hi;
     bool literal, real;
     double number;
     uint64_t value;
@@ -127,9 +130,11 @@ struct gfx9_row {
 struct gfx9_inst {
     const gfx9_row *row;
     char *text;
-    uint64_t address; /* address in the image */
+    uint64_t address; /* The instruction's address in the code object's image. */
     uint32_t word[4];
-    uint8_t bytes, operand_count, first; /* first: index of the first source */
+    /* The instruction's size in bytes, its number of operands, and the index of its first source
+     * operand. */
+    uint8_t bytes, operand_count, first;
     bool sdwa, dpp, clamp, vop3;
     uint8_t omod, dst_sel, dst_unused;
     uint8_t dpp_rows, dpp_banks, dpp_bound;
@@ -176,11 +181,11 @@ struct gfx9_wave {
     uint8_t *scratch;
     uint32_t scratch_size, id;
     uint64_t steps;
-    gfx9_pending *pending; /* oldest first */
+    gfx9_pending *pending; /* Memory operations that have not finished, the oldest first. */
     uint32_t pending_count, pending_room;
     uint8_t late_v[VGPRS], late_s[SGPRS];
     uint64_t random;
-    uint64_t written[VGPRS]; /* the lanes that have been written */
+    uint64_t written[VGPRS]; /* for each VGPR, a mask of the lanes whose value has been written */
     uint64_t issued; /* number of wait states so far: one per instruction, and those of s_nop */
     /* the first wait state in which the result of a matrix instruction may be accessed */
     uint64_t ready[VGPRS];
@@ -195,7 +200,7 @@ struct gfx9_group {
     struct gfx9_shadow *shadow;
     gfx9_wave *waves;
     uint32_t checks;
-    char *error; /* 512 bytes for the first failure */
+    char *error; /* A buffer of 512 bytes for the text of the first failure. */
 };
 
 /* Stops the wave with an error. The message begins with the given text, followed by kernel, address
@@ -243,7 +248,7 @@ gfx9_pending *gfx9_postpone(gfx9_wave *w);
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *inst);
 void gfx9_lds_touch(gfx9_wave *w, const gfx9_inst *inst, uint32_t at, uint32_t bytes, uint32_t lane,
                     int write, const void *data);
-/* Counts pending loads to LDS. */
+/* Adds `change` to the number of pending loads that write these bytes of LDS. */
 void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change);
 
 /* ---- dispatch ---- */
@@ -254,7 +259,7 @@ typedef struct {
     size_t kernarg_size;
     uint32_t checks;
     uint64_t seed, limit; /* limit: largest number of instructions of a wave; 0: the default */
-    uint64_t steps;       /* result: number of executed instructions */
+    uint64_t steps;       /* The number of instructions that the launch has executed. */
 } gfx9_launch;
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
                    char *error);

@@ -7,7 +7,8 @@ static uint32_t log2_of(uint32_t value) {
 }
 
 static bsmm_axis_digit digit_of(uint32_t extent, uint64_t stride) {
-    uint32_t shift = extent > 1 ? log2_of(extent - 1) + 1 : 0; /* log2(extent), rounded up */
+    /* The logarithm of the extent to base 2, rounded up. */
+    uint32_t shift = extent > 1 ? log2_of(extent - 1) + 1 : 0;
     uint64_t power = 1ull << (31 + shift);
     return (bsmm_axis_digit){.extent = extent,
                              .magic = (uint32_t)((power + extent - 1) / extent),

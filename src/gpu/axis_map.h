@@ -25,7 +25,8 @@ typedef struct bsmm_axis_map {
 
 BSMM_SHARED uint64_t bsmm_axis_at(const bsmm_axis_map *map, uint32_t index) {
     uint64_t offset = 0;
-    if (map->count == 1) return index * map->digits[0].stride; /* one digit: a plain stride */
+    /* An axis with a single digit has a plain stride. */
+    if (map->count == 1) return index * map->digits[0].stride;
 #if defined(__CUDA_ARCH__)
 #    pragma unroll 1
 #endif

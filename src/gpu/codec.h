@@ -14,7 +14,7 @@ typedef struct bsmm_narrow_codec {
     uint32_t down;
     uint32_t mask;     /* bits of the sign and of the magnitude after both shifts */
     float unbias;      /* 2^(127 - bias), the factor that corrects the exponent bias */
-    uint32_t sign;     /* the sign bit of a code */
+    uint32_t sign;     /* the mask of a code's sign bit */
     uint32_t special;  /* the smallest magnitude that is not finite; 0x80 if the format has none */
     uint32_t inf;      /* the magnitude of Inf; 0xff if the format has no Inf */
     uint32_t lone_nan; /* the only code of NaN in the fnuz formats, 0x80; 0x100 in all others */
@@ -60,7 +60,7 @@ BSMM_SHARED uint32_t bsmm_narrow_code(const bsmm_narrow_codec *k, float value) {
 /* Returns the value of an e4m3 scale code. */
 BSMM_SHARED float bsmm_e4m3_scale(uint32_t code) {
     uint32_t bits = (uint32_t)((int32_t)(code << 24) >> 4) & 0x87f00000u;
-    /* 2^120 corrects the exponent bias */
+    /* A multiplication by 2^120 corrects the exponent bias. */
     float value = bsmm_bits_float(bits) * bsmm_bits_float(247u << 23);
     return (code & 0x7f) == 0x7f ? bsmm_bits_float(0x7fc00000u) : value;
 }

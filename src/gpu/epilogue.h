@@ -16,7 +16,7 @@ typedef struct bsmm_gpu_epilogue {
     uint32_t divides[3];
     uint32_t d_elem, c_elem, bias_elem;
     uint32_t d_nan;            /* the code that is stored for NaN */
-    bsmm_narrow_codec d_codec; /* the codec of an 8-bit D */
+    bsmm_narrow_codec d_codec; /* the encoder of D if its elements have 8 bits */
 } bsmm_gpu_epilogue;
 
 /* Loads element `index` of an fp32, f16 or bf16 array. */

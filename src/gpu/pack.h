@@ -47,7 +47,7 @@ typedef enum bsmm_pack_route {
 /* Header of a packed operand: a summary of all of its groups. An exponent field is 0 if every value
  * is 0, Inf or NaN. Threads update the fields by atomic maxima, so their order does not matter. */
 typedef struct bsmm_pack_header {
-    uint32_t flags; /* bsmm_pack_flags */
+    uint32_t flags; /* the hazards that packing found, as bits of the enum bsmm_pack_flags */
     uint32_t high;  /* 512 + h, where every finite value is less than 2^h */
     uint32_t low;   /* 512 - l, where every nonzero value is at least 2^l */
     uint32_t inner; /* 512 - i, where every nonzero packed element is at least 2^i */
@@ -115,8 +115,8 @@ typedef struct bsmm_pack_job {
     /* stride of rows, or of columns if the operand is in column order, in bytes */
     uint64_t line_bytes;
     uint32_t rows, cols;
-    uint32_t scale;   /* bsmm_scale */
-    uint32_t route;   /* bsmm_pack_route */
+    uint32_t scale;   /* The type of the block scales, a value of the enum bsmm_scale. */
+    uint32_t route;   /* The packed format, a value of the enum bsmm_pack_route. */
     uint32_t aligned; /* nonzero if every item of the source is aligned and can be loaded at once */
     uint32_t lanes_log2; /* log2 of the number of neighboring threads that work along K */
     uint32_t share; /* number of neighboring threads (1, 2 or 4) whose items lie in one block */
@@ -161,7 +161,7 @@ typedef struct bsmm_pack_scales_job {
     const float *scales;
     float *to;
     uint64_t row_pitch, col_pitch; /* strides of rows and columns of `to`, in floats */
-    uint32_t rows, cols;           /* extent of `to`, including its padding */
+    uint32_t rows, cols; /* Numbers of rows and columns of scales in `to`, including its padding. */
     /* extent of the source; all beyond it is padding and becomes 0 */
     uint32_t known_rows, known_cols;
     bsmm_axis_map row_map, col_map;

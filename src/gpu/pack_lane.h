@@ -13,16 +13,16 @@
 
 enum { BSMM_LANE_BIAS = 1024 }; /* the bias that keeps stored exponents positive */
 
-/* The block scale of an item. */
+/* The block scale of an item, decoded. */
 typedef struct bsmm_lane_scale {
-    int exponent; /* the exponent of an e8m0 scale */
+    int exponent; /* the exponent of an e8m0 block scale */
     float factor; /* the value of an e4m3 or fp32 scale */
     bool is_nan;  /* true if an e8m0 or e4m3 scale is NaN */
 } bsmm_lane_scale;
 
 BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
     bsmm_lane_scale s = {0, 1, false};
-    if (scale == 1) { /* BSMM_SCALE_E8M0 */
+    if (scale == 1) { /* Value 1 is BSMM_SCALE_E8M0. */
         s.exponent = (int)code - 127;
         s.is_nan = code == 255;
     }
@@ -77,7 +77,7 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
                                           const uint32_t *codes) {
     const bsmm_narrow_codec *k = &job->codec;
     uint32_t inf = k->special, met = 0;
-    /* only e5m2 has Inf */
+    /* Only e5m2, whose shift is 21, has Inf. */
     if (job->route != BSMM_PACK_FAST || k->shift != 21 || s->is_nan) return 0;
     for (int i = 0; i < 16; i++)
         met |= (codes[i / 4] >> 8 * (i % 4) & (k->sign - 1)) == inf;
@@ -91,7 +91,8 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
 typedef struct bsmm_lane_group {
     int exponent; /* the scale's exponent, if block scales are e8m0 */
     float scale;
-    uint32_t flags, high, low, inner; /* the fields of bsmm_pack_header */
+    /* Values for the fields of the same names in bsmm_pack_header. */
+    uint32_t flags, high, low, inner;
 } bsmm_lane_group;
 
 BSMM_SHARED void bsmm_lane_extent(bsmm_lane_group *g, int high, int low, int inner) {
@@ -168,7 +169,8 @@ BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g
     if (!fits) g->flags |= BSMM_PACK_UNEVEN;
     int own = maxima ? top : 0;
     if (fits) own = row_top;
-    g->exponent = own < -149 ? -149 : own; /* the smallest subnormal of fp32 */
+    /* -149 is the exponent of the smallest subnormal of fp32. */
+    g->exponent = own < -149 ? -149 : own;
 }
 
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uint32_t maxima,
@@ -228,7 +230,8 @@ BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t 
  * exponents. */
 BSMM_SHARED void bsmm_lane_e2m1_codes(int shift, uint32_t codes[2]) {
     uint32_t step = (uint32_t)shift * 8u;
-    codes[0] = 0x3c383000u + step * 0x01010100u; /* the code of 0 stays 0 */
+    /* The table maps magnitudes of e2m1 to fp8 codes. The code of 0 stays 0 for every step. */
+    codes[0] = 0x3c383000u + step * 0x01010100u;
     codes[1] = 0x4c484440u + step * 0x01010101u;
     if (shift == -6) codes[0] = 0x0c080400u, codes[1] = 0x1c181410u;
     if (shift == -7) codes[0] = 0x06040200u, codes[1] = 0x14100c08u;

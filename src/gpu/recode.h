@@ -19,11 +19,12 @@ typedef struct bsmm_recode_lines {
  * factor to take one. */
 typedef enum bsmm_quantize_quick {
     BSMM_QUICK_NONE = 0,
-    BSMM_QUICK_E4M3_MULTIPLY = 1, /* cvt, the conversion instruction, encodes e4m3 */
+    /* The conversion instruction cvt encodes e4m3, after a multiplication. */
+    BSMM_QUICK_E4M3_MULTIPLY = 1,
     BSMM_QUICK_E4M3_DIVIDE = 2,
     BSMM_QUICK_E2M1_MULTIPLY = 3, /* rounds to nearest even and keeps the sign of zeros */
     BSMM_QUICK_E2M1_PAIRS = 4,    /* like E2M1_MULTIPLY, for factors that are powers of two */
-    BSMM_QUICK_E2M1_PLUS = 5,     /* like E2M1_MULTIPLY, but -0 becomes +0 */
+    BSMM_QUICK_E2M1_PLUS = 5,     /* Like BSMM_QUICK_E2M1_MULTIPLY, but -0 becomes +0. */
     BSMM_QUICK_E2M1_PLUS_DIVIDE = 6
 } bsmm_quantize_quick;
 
@@ -36,7 +37,7 @@ typedef struct bsmm_quantize_job {
     uint32_t rows, cols;
     uint32_t block_rows, block_cols;
     uint32_t src_elem, dst_bits; /* bsmm_elem of the source, and bits of a code of the result */
-    uint32_t scale;              /* bsmm_scale */
+    uint32_t scale;              /* The type of the block scales, a value of the enum bsmm_scale. */
     /* nonzero if each item is aligned and can be loaded or stored at once */
     uint32_t aligned_src, aligned_dst;
     uint32_t lanes_log2;  /* log2 of the number of neighboring threads along a row */
@@ -47,7 +48,7 @@ typedef struct bsmm_quantize_job {
     /* nonzero if the result is e2m1, by multiplying with the scale and rounding to nearest even,
      * where zeros keep their sign */
     uint32_t pairs;
-    uint32_t quick; /* bsmm_quantize_quick */
+    uint32_t quick; /* The fast path of the encoder, a value of the enum bsmm_quantize_quick. */
     /* nonzero if the result is e2m1 and quick_e4m3 (sm80/quantize_scale.h) computes its scales */
     uint32_t tables;
     /* nonzero for nvfp4 by the default rule, where thread blocks lie along a row */
@@ -69,7 +70,7 @@ typedef enum bsmm_dequantize_way {
     /* exact element, or element * e4m3 scale, times an fp32 factor; rounds once */
     BSMM_WAY_MULTIPLY = 1,
     BSMM_WAY_DIVIDE = 2, /* as BSMM_WAY_MULTIPLY, but divides by the fp32 factor */
-    BSMM_WAY_DOUBLE = 3  /* computes in double */
+    BSMM_WAY_DOUBLE = 3  /* Every element is computed in double. This is the slow path. */
 } bsmm_dequantize_way;
 
 /* Parameters for dequantizing codes and scales of any format to f32, f16 or bf16. */
@@ -84,13 +85,13 @@ typedef struct bsmm_dequantize_job {
     /* number of neighboring threads (1, 2 or 4) whose items of 8 elements lie in one block */
     uint32_t share;
     uint32_t by_divisor;
-    uint32_t way;      /* bsmm_dequantize_way */
+    uint32_t way; /* The way that codes are decoded, a value of the enum bsmm_dequantize_way. */
     uint32_t hardware; /* mantissa bits of 8-bit floats that the cvt instruction converts; else 0 */
     bsmm_axis_map row_map, col_map;
     bsmm_narrow_codec codec;
     bsmm_pair_codec pair; /* decodes two elements at a time to bf16 */
-    bsmm_coder coder;     /* encodes the result; unused for f32 */
-    const float *global;  /* second-level scale; NULL: 1 */
+    bsmm_coder coder;     /* The encoder of the result. It is unused if the result is f32. */
+    const float *global;  /* The second-level scale in device memory, or NULL if it is 1. */
 } bsmm_dequantize_job;
 
 enum {
@@ -129,7 +130,8 @@ typedef struct bsmm_amax_job {
 typedef struct bsmm_level_job {
     bsmm_recipe_steps steps;
     bsmm_tensor_step tensor;
-    const float *amax; /* NULL: the second-level scale is 1 */
+    /* The tensor's largest magnitude in device memory, or NULL if the second-level scale is 1. */
+    const float *amax;
     float *level;
     uint32_t by_divisor;
 } bsmm_level_job;

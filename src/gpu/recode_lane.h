@@ -8,7 +8,7 @@
 
 /* ---- decoding source values ---- */
 
-/* equal to the values of bsmm_elem */
+/* These constants have the values of the enum bsmm_elem. */
 enum { BSMM_LANE_F32 = 1, BSMM_LANE_F16 = 2, BSMM_LANE_BF16 = 3 };
 
 /* Converts f16 to fp32. Multiplying by 2^112 corrects the exponent bias, also for subnormals. Inf

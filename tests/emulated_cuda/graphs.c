@@ -11,7 +11,8 @@
 #undef ENTRY
 #pragma GCC visibility pop
 
-static double captured_at, launched; /* in seconds */
+/* The time when capture began, and the emulated time of all launches, in seconds. */
+static double captured_at, launched;
 
 static double now(void) {
     struct timespec t;
@@ -21,7 +22,7 @@ static double now(void) {
 
 static int give(void **to, double value) {
     double *kept = malloc(sizeof *kept);
-    if (!kept) return 2; /* CUDA_ERROR_OUT_OF_MEMORY */
+    if (!kept) return 2; /* The driver returns error 2, CUDA_ERROR_OUT_OF_MEMORY. */
     *kept = value;
     *to = kept;
     return 0;

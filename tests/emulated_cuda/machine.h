@@ -23,9 +23,10 @@ struct emulated_index {
 struct emulated_warp;
 struct emulated_block;
 
-/* The thread that runs now. */
+/* The emulated thread that runs now. */
 struct emulated_thread {
-    emulated_index thread, block, threads, blocks; /* threadIdx, blockIdx, blockDim, gridDim */
+    /* The thread's values of threadIdx, blockIdx, blockDim and gridDim. */
+    emulated_index thread, block, threads, blocks;
     emulated_block *in;
     emulated_warp *warp;
     uint32_t lane;

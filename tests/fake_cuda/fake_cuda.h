@@ -9,8 +9,8 @@ typedef struct fake_cuda {
     int devices, capability; /* number of devices; compute capability of all of them, 90 */
     /* name of the function that fails, for example "cuMemAlloc_v2"; NULL: none */
     const char *failing;
-    CUresult failure;  /* the error that it returns */
-    size_t free_bytes; /* free device memory in bytes */
+    CUresult failure;  /* The error that the failing call returns. */
+    size_t free_bytes; /* The free device memory in bytes that the fake driver reports. */
     int depth;         /* number of contexts that were pushed and not popped */
     int allocations;   /* number of allocations that were not freed */
     int loads, launches, waits;
@@ -18,7 +18,7 @@ typedef struct fake_cuda {
     /* configuration of the last launch; its attributes are in `attributes` */
     CUlaunchConfig config;
     CUlaunchAttribute attributes[4];
-    int owner; /* the device that owns all memory */
+    int owner; /* The number of the device that owns all memory. */
 } fake_cuda;
 
 /* The state of the fake driver, which it exports as the symbol "fake_cuda_state". */

@@ -73,17 +73,24 @@ KERNEL void atomics64(GLOBAL const u64 *in, GLOBAL u64 *out) {
 
 KERNEL void lanes(GLOBAL const int *in, GLOBAL int *out) {
     const int v = in[TID];
-    out[TID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);      /* lane ^ 1 */
-    out[64 + TID] = __builtin_amdgcn_ds_swizzle(v, 0x801b); /* each quad of lanes reversed */
-    out[128 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x111, 0xf, 0xf, 0); /* row_shr:1 */
-    out[192 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x104, 0xf, 0xf, 1); /* row_shl:4 */
-    out[256 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x142, 0xa, 0xf, 0); /* row_bcast:15 */
-    out[320 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x140, 0xf, 0xf, 0); /* row_mirror */
-    /* row_ror:3, with a bank mask */
+    /* Each lane reads lane number (its own XOR 1). */
+    out[TID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);
+    /* The lanes of each group of four are reversed. */
+    out[64 + TID] = __builtin_amdgcn_ds_swizzle(v, 0x801b);
+    /* DPP row_shr:1 shifts right by one lane within 16 lanes. */
+    out[128 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x111, 0xf, 0xf, 0);
+    /* DPP row_shl:4 shifts left by four lanes within 16 lanes. */
+    out[192 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x104, 0xf, 0xf, 1);
+    /* DPP row_bcast:15 copies lane 15 of each 16 lanes to the next 16. */
+    out[256 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x142, 0xa, 0xf, 0);
+    /* DPP row_mirror reverses the order of 16 lanes. */
+    out[320 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x140, 0xf, 0xf, 0);
+    /* DPP row_ror:3 rotates within 16 lanes. The bank mask enables only some lanes. */
     out[384 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x123, 0xf, 0x5, 0);
     out[448 + TID] = __builtin_amdgcn_ds_permute((int)(63 - TID) * 4, v);
     out[512 + TID] = (int)(__builtin_amdgcn_ballot_w64(v > 0) >> TID & 1);
-    out[576 + TID] = __builtin_amdgcn_mov_dpp(v, 0x1b, 0xf, 0xf, 1); /* quad_perm */
+    /* DPP quad_perm permutes the lanes of each group of four. */
+    out[576 + TID] = __builtin_amdgcn_mov_dpp(v, 0x1b, 0xf, 0xf, 1);
 }
 
 /* The vector is in registers although its index is a variable, so the compiler indexes registers by

@@ -11,15 +11,15 @@
 /* One row of a manifest. The fields are its cells. */
 typedef struct golden_case {
     char name[80], kind[16], format[32], mode[80], source[48], input[80], expected[64];
-    size_t count; /* number of values in `expected` */
+    size_t count; /* Number of values in the array `expected`. */
 } golden_case;
 
 typedef struct golden_list {
     golden_case *cases;
-    size_t count; /* never 0 */
+    size_t count; /* Number of values in the set of inputs. It is never 0. */
 } golden_list;
 
-/* Reads the manifest NAME.tsv. */
+/* Reads the manifest tests/golden/data/NAME.tsv. */
 golden_list golden_open(const char *name);
 void golden_close(golden_list *list);
 

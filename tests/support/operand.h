@@ -18,7 +18,7 @@ void *guarded_alloc(uint64_t bytes);
 void guarded_free(void *memory, uint64_t bytes);
 
 typedef enum fill {
-    FILL_ORDINARY, /* finite elements, scales near 1 */
+    FILL_ORDINARY, /* Fills with finite elements and block scales near 1. */
     FILL_EXTREME,  /* any finite element, scales of the whole range, including 2^-127 and 2^127 */
     FILL_SPECIAL,  /* any code, including NaN and Inf in elements and scales */
 } fill;

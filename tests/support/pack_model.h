@@ -14,7 +14,7 @@ void pack_model(const bsmm_pack_launch *launch, const bsmm_operand *o);
  * within the route's bound, unless the header says WIDE. Also checks what the header says. */
 typedef struct pack_verdict {
     uint64_t wrong;
-    int64_t row, col; /* position of the first wrong value */
+    int64_t row, col; /* Row and column of the first element that is wrong. */
     double expected, got;
     uint32_t flags;
 } pack_verdict;

@@ -6,7 +6,7 @@
 
 typedef struct product {
     test_matrix a, b;
-    bsmm_matrix d; /* fp32 */
+    bsmm_matrix d; /* The result D, a matrix of fp32. */
     bsmm_matmul_desc desc;
 } product;
 

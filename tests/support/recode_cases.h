@@ -7,7 +7,8 @@
 #include "operand.h"
 
 typedef struct recode_case {
-    test_matrix src, dst; /* the memory of dst is poisoned */
+    /* Source and destination of a conversion. The memory of dst is poisoned first. */
+    test_matrix src, dst;
     const char *recipe;
     uint32_t flags;
     bool two_level;

@@ -13,7 +13,7 @@ typedef struct test_walk {
     /* `device` and `kernel` are set to the current ones, and to NULL at the end */
     bsmm_matmul_desc *desc;
     uint32_t device, kernel;
-    bsmm_explanation e; /* explanation of the current kernel */
+    bsmm_explanation e; /* The library's explanation of the kernel that the walk has reached. */
 } test_walk;
 
 test_walk test_walk_begin(bsmm_matmul_desc *desc);

@@ -73,10 +73,10 @@ static bool is_4bit(const weights *w) {
 /* How a GEMM is divided among blocks and warps, and the map of shared memory. */
 typedef struct cut {
     uint32_t splits, k_warps, walkers;
-    uint32_t steps_each;    /* largest number of steps of a block */
-    uint32_t rows;          /* rows of B in a block */
-    uint32_t tiles_log2;    /* log2 of the number of tiles of 8 columns */
-    uint32_t columns;       /* number of columns in shared memory */
+    uint32_t steps_each; /* largest number of steps of a block */
+    uint32_t rows;       /* the rows of B that a thread block computes */
+    uint32_t tiles_log2; /* log2 of the number of tiles of 8 columns */
+    uint32_t columns;    /* the number of columns (rows of A or parts of rows) in shared memory */
     uint32_t scale_columns; /* `columns`, rounded up to 16 bytes of fp32 scales */
     /* Number of steps of A for which each warp along K has slots in shared memory. 0: shared memory
      * holds all of the block's A. */

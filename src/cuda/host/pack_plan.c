@@ -183,7 +183,7 @@ static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_j
     job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols);
     set_words(o, job);
     if (is_wide(o)) {
-        job->codec.high = 1; /* values are below 2^(exponent + 1) */
+        job->codec.high = 1; /* A value with exponent e is below 2^(e + 1). */
         return;
     }
     job->codec = bsmm_narrow_codec_of(f->elem);

@@ -25,8 +25,10 @@ typedef struct bsmm_pack_launch {
     const bsmm_cuda_function *function;
     uint32_t grid[2], block;
     bsmm_pack_job job;
-    bsmm_cuda_ready ready, clear; /* filled by bsmm_pack_load */
-    bsmm_pack_layout at;          /* layout of the packed operand */
+    /* the packing kernel and the kernel that clears the header, ready to launch; bsmm_pack_load
+     * sets them */
+    bsmm_cuda_ready ready, clear;
+    bsmm_pack_layout at; /* the layout of the packed operand in device memory */
     bool with_scales;
     /* true if the caller has queued the clearing of the header, perhaps for several headers at
      * once */
@@ -55,7 +57,8 @@ typedef struct bsmm_pack_scales_launch {
     const bsmm_cuda_function *function;
     uint32_t grid[2], block;
     bsmm_pack_scales_job job;
-    bsmm_cuda_ready ready; /* filled by bsmm_pack_scales_load */
+    /* the kernel that copies the scales, ready to launch; bsmm_pack_scales_load sets it */
+    bsmm_cuda_ready ready;
 } bsmm_pack_scales_launch;
 
 /* Returns the launch that copies fp32 scales for an engine that reads 8-bit elements in place. If

@@ -153,7 +153,8 @@ static uint32_t quick_of(const bsmm_quantize_job *q) {
     if (q->dst_bits == 8 && q->hardware == 3 && q->steps.step != BSMM_STEP_COMPARE)
         return divides ? BSMM_QUICK_E4M3_DIVIDE : BSMM_QUICK_E4M3_MULTIPLY;
     const bsmm_coder *k = &q->coder;
-    bool plus = !k->zero_and && !k->zero_or && k->zero_code_and == UINT32_MAX; /* -0 becomes +0 */
+    /* True if the encoder turns -0 into +0. */
+    bool plus = !k->zero_and && !k->zero_or && k->zero_code_and == UINT32_MAX;
     if (q->dst_bits == 4 && plus && !k->down && q->steps.step != BSMM_STEP_COMPARE)
         return divides ? BSMM_QUICK_E2M1_PLUS_DIVIDE : BSMM_QUICK_E2M1_PLUS;
     if (!q->pairs) return BSMM_QUICK_NONE;

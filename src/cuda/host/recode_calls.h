@@ -15,7 +15,7 @@ bsmm_status bsmm_cuda_amax(const bsmm_recode *job);
 /* ---- shared by the conversions ---- */
 
 enum {
-    BSMM_RECODE_THREADS = 256,    /* threads of a block */
+    BSMM_RECODE_THREADS = 256,    /* the threads of a thread block of the conversion kernels */
     BSMM_RECODE_MOST_DOWN = 65535 /* largest number of blocks along a grid's y axis */
 };
 

@@ -65,7 +65,8 @@ static uint32_t way_of(const bsmm_matrix *m) {
 bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
     const bsmm_matrix *src = &job->src.m;
     uint32_t bits = bsmm_recode_bits(src->format.elem), elem = job->dst.m.format.elem;
-    uint64_t needed = bits == 6 ? 2 : bits; /* alignment of 8 codes, in bytes */
+    /* The alignment in bytes that a load of 8 codes needs. */
+    uint64_t needed = bits == 6 ? 2 : bits;
     bsmm_dequantize_job q = {.src = src->data,
                              .scales = src->scales,
                              .dst = job->dst.m.data,

@@ -24,7 +24,9 @@ bsmm_small_m_source bsmm_small_m_find_source(const bsmm_operand *a);
 /* ---- splitting K ---- */
 
 enum {
-    BSMM_SMALL_M_MOST_SPLITS = 8,          /* largest portable cluster size */
+    /* The largest number of thread blocks that split K. They form a cluster, and 8 is the largest
+     * portable cluster size. */
+    BSMM_SMALL_M_MOST_SPLITS = 8,
     BSMM_SMALL_M_MOST_SHARED = 227 * 1024, /* shared memory of a block, in bytes */
 };
 
@@ -36,8 +38,8 @@ uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count);
 
 /* The speed of one block shape, in microseconds on an H200. */
 typedef struct bsmm_small_m_speed {
-    uint32_t k_warps;   /* warps along K of a block */
-    uint32_t rows;      /* rows of B in a block */
+    uint32_t k_warps;   /* the warps of a thread block that split K among them */
+    uint32_t rows;      /* the rows of B that a thread block computes */
     double fixed, step; /* time of a block, and additional time per step of a warp */
 } bsmm_small_m_speed;
 

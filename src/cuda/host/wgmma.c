@@ -8,7 +8,7 @@
 
 /* ---- tiles ---- */
 
-/* A row of sm90a/tiles.def. */
+/* One tile shape of the GEMM kernels: a row of sm90a/tiles.def. */
 struct bsmm_wgmma_tile {
     bsmm_cuda_function function;
     uint32_t kind, a_elem, b_elem;
@@ -54,7 +54,7 @@ enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8 };
 
 typedef struct deal {
     int64_t tiles_m, tiles_n; /* number of cluster tiles along M and N */
-    int64_t clusters;         /* number of clusters that are launched */
+    int64_t clusters;         /* the number of clusters of thread blocks that are launched */
     int64_t whole;            /* number of tiles that are not split along K */
     double cycles;            /* estimated time in cycles of an SM */
 } deal;

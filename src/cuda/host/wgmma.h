@@ -11,7 +11,7 @@
 /* How scales apply. The kind and the element types together identify the kernels that can compute a
  * GEMM. */
 typedef enum bsmm_wgmma_kind {
-    BSMM_WGMMA_BF16 = 0,  /* bf16 without scales */
+    BSMM_WGMMA_BF16 = 0,  /* bf16 elements without block scales */
     BSMM_WGMMA_BLOCK = 1, /* 8-bit elements; A's scales are 1 x 128, B's 128 x 128 */
     BSMM_WGMMA_ROW = 2,   /* 8-bit elements; scales of A and B are 1 x 128 */
     BSMM_WGMMA_POW2 = 3   /* like ROW, if products of scales are normal fp32 numbers */
@@ -19,7 +19,7 @@ typedef enum bsmm_wgmma_kind {
 
 /* The layout of an operand in device memory. */
 typedef struct bsmm_wgmma_form {
-    uint32_t elem;  /* BSMM_ELEM_E4M3, BSMM_ELEM_E5M2 or BSMM_ELEM_BF16 */
+    uint32_t elem;  /* the element format: BSMM_ELEM_E4M3, BSMM_ELEM_E5M2 or BSMM_ELEM_BF16 */
     uint64_t pitch; /* stride of rows in bytes, a multiple of 16 */
     /* stride of k blocks of row scales in floats, a multiple of 4; 0: no row scales */
     uint64_t rows_pitch;
@@ -29,9 +29,10 @@ typedef struct bsmm_wgmma_form {
 
 /* The pointers of an operand, aligned to 16 bytes. */
 typedef struct bsmm_wgmma_side {
-    const void *elements; /* rows with K contiguous */
-    const float *rows;    /* scales as (k blocks, rows) with rows contiguous, or NULL */
-    const float *blocks;  /* B with BSMM_WGMMA_BLOCK: scale of block (n / 128, k / 128) */
+    /* the operand's elements in device memory, in rows along which K is contiguous */
+    const void *elements;
+    const float *rows;   /* scales as (k blocks, rows) with rows contiguous, or NULL */
+    const float *blocks; /* B with BSMM_WGMMA_BLOCK: scale of block (n / 128, k / 128) */
 } bsmm_wgmma_side;
 
 typedef struct bsmm_wgmma_tile bsmm_wgmma_tile; /* a row of the table of tiles (wgmma.c) */
@@ -75,7 +76,7 @@ typedef struct bsmm_wgmma_input {
 
 /* The state of a plan for one launch. */
 typedef struct bsmm_wgmma_engine {
-    bsmm_wgmma_params params; /* parameters without pointers */
+    bsmm_wgmma_params params; /* the kernel's parameters, with all pointers still NULL */
     bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
     bsmm_cuda_ready ready;
     uint64_t flag_bytes; /* bytes of flags in the workspace, before the accumulators */

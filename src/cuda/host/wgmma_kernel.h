@@ -10,7 +10,7 @@
 typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
 struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
-    bsmm_pack_route routes[2]; /* packing routes of A and B */
+    bsmm_pack_route routes[2]; /* the formats that A and B are packed to */
     uint32_t elems[2];         /* element types that the tensor cores multiply */
     /* the condition under which the engine's result is valid; ALWAYS: for any values */
     bsmm_cuda_when when;
@@ -19,7 +19,9 @@ struct bsmm_wgmma_plan {
      * bf16 does not hold the values either, the blocks run the generic GEMM's code. NULL: the
      * generic GEMM is queued next instead. */
     const bsmm_wgmma_plan *otherwise;
-    uint32_t slack; /* used with `otherwise`: argument of bsmm_pack_pair_plain */
+    /* The slack that bsmm_pack_pair_plain allows when it tests whether bf16 holds the values. It is
+     * used with `otherwise` only. */
+    uint32_t slack;
 };
 
 /* The plan for operands that are exact in bf16. Its fallback is the generic GEMM. */
@@ -38,7 +40,7 @@ typedef struct bsmm_wgmma_attempt {
 typedef struct bsmm_wgmma_state {
     bsmm_wgmma_plan plan;
     bsmm_wgmma_attempt first, second; /* `second` belongs to plan.otherwise, if that is not NULL */
-    bsmm_wgmma_packer a, b;           /* packing kernels of the first attempt */
+    bsmm_wgmma_packer a, b;           /* the packing kernels of A and B in the first attempt */
     bsmm_cuda_ready clear;
     bsmm_cuda_generic generic; /* the fallback, if it is queued after the first attempt */
     uint32_t log2_k;

@@ -5,7 +5,7 @@
 
 #include "cuda/host/wgmma.h"
 
-/* How one operand reaches the engine. */
+/* Says how one operand reaches the GEMM kernel: read in place, or packed first. */
 typedef struct bsmm_wgmma_source {
     bsmm_pack_route route;
     bool stored; /* true if elements are read in place */
@@ -24,12 +24,13 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind ki
 
 /* The state of a plan for packing one operand. */
 typedef struct bsmm_wgmma_packer {
-    bsmm_pack_launch elements;      /* used if elements are not read in place */
-    bsmm_pack_scales_launch scales; /* used if scales are copied separately */
+    bsmm_pack_launch elements; /* used if elements are not read in place */
+    /* the launch that copies the block scales, used if they are copied separately */
+    bsmm_pack_scales_launch scales;
     bool packs_scales;
 } bsmm_wgmma_packer;
 
-/* Loads what bsmm_wgmma_fill will launch. */
+/* Loads the packing kernels that bsmm_wgmma_fill will launch. */
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
                                    const bsmm_wgmma_source *source, bsmm_wgmma_packer *made);
 
@@ -37,7 +38,8 @@ bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
 typedef struct bsmm_wgmma_packing {
     /* a header outside the packed operand, already cleared; NULL: the packed operand's own */
     bsmm_pack_header *header;
-    bool overlaps; /* as in bsmm_pack_launch */
+    /* true if the caller has queued only packing kernels since the header was cleared */
+    bool overlaps;
 } bsmm_wgmma_packing;
 
 /* Queues the packing, if the operand needs any, into `room`: device memory that is aligned to 64

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* 9.7.9.28.2 prefetch.tensormap: prefetches a tensor map. */
+/* PTX ISA 9.7.9.28.2 prefetch.tensormap: prefetches a tensor map. */
 static __device__ __forceinline__ void ptx_tma_prefetch_map(const void *map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }

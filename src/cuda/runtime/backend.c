@@ -1,4 +1,4 @@
-/* The backend for NVIDIA GPUs. */
+/* Implements the library's backend for NVIDIA GPUs. */
 #include "core/kernel.h"
 #include "cuda/host/recode_calls.h"
 #include "cuda/runtime/device.h"

@@ -17,7 +17,7 @@ typedef struct bsmm_cuda_device {
     CUcontext context;       /* the primary context, retained for the life of the process */
     char name[96];           /* the GPU's name, for example "NVIDIA H200" */
     int capability;          /* compute capability as 10 * major + minor, for example 90 */
-    int multiprocessors;     /* number of SMs, for example 132 */
+    int multiprocessors;     /* number of streaming multiprocessors (SMs), for example 132 */
     uint64_t l2_bytes;       /* size of L2 in bytes */
     uint64_t memory_bytes;   /* size of device memory in bytes */
     uint32_t shared_bytes;   /* largest dynamic shared memory of a block, in bytes */
@@ -46,7 +46,7 @@ typedef struct bsmm_cuda_function {
     /* the kernel's source below src/cuda without ".cu", or its row in tiles.def; for example
      * "sm90a/gemm" */
     const char *module;
-    const char *name;      /* the function's name, for example "gemm_fp8_bf16" */
+    const char *name;      /* the kernel's function name, for example "gemm_fp8_bf16" */
     uint32_t shared_bytes; /* largest dynamic shared memory of its launches, in bytes */
 } bsmm_cuda_function;
 
@@ -71,7 +71,7 @@ typedef struct bsmm_cuda_launch_desc {
     const bsmm_cuda_function *function;
     uint32_t grid[3], block[3]; /* extents of the grid and of a block; 0 counts as 1 */
     uint32_t cluster[3];   /* extents of a cluster; all 0 mean no cluster, else 0 counts as 1 */
-    uint32_t shared_bytes; /* dynamic shared memory, at most function->shared_bytes */
+    uint32_t shared_bytes; /* the bytes of dynamic shared memory, at most function->shared_bytes */
     /* True if the kernel may start while the stream's previous kernel ends (programmatic stream
      * serialization). The kernel itself must then wait by griddepcontrol.wait. */
     bool overlap;
@@ -86,7 +86,7 @@ bsmm_status bsmm_cuda_launch(const bsmm_cuda_device *device, const bsmm_cuda_lau
  * and arguments. */
 typedef struct bsmm_cuda_ready {
     CUfunction handle;
-    bsmm_cuda_launch_desc desc; /* stream and arguments are NULL */
+    bsmm_cuda_launch_desc desc; /* the launch's description, without stream and arguments */
 } bsmm_cuda_ready;
 
 bsmm_status bsmm_cuda_ready_make(const bsmm_cuda_device *device, const bsmm_cuda_launch_desc *desc,
@@ -105,11 +105,11 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
 
 /* A tiled tensor map of up to 3 dimensions, innermost first. */
 typedef struct bsmm_cuda_tensor_desc {
-    int type;            /* CU_TENSOR_MAP_DATA_TYPE_... */
-    int swizzle;         /* CU_TENSOR_MAP_SWIZZLE_... */
-    int l2_promotion;    /* CU_TENSOR_MAP_L2_PROMOTION_... */
-    uint32_t rank;       /* number of dimensions, 1 to 3 */
-    uint64_t extents[3]; /* extents in elements, at least 1 */
+    int type;            /* the element type, a value CU_TENSOR_MAP_DATA_TYPE_* */
+    int swizzle;         /* the swizzle of shared memory, a value CU_TENSOR_MAP_SWIZZLE_* */
+    int l2_promotion;    /* the prefetch size of L2, a value CU_TENSOR_MAP_L2_PROMOTION_* */
+    uint32_t rank;       /* number of dimensions of the tensor, 1 to 3 */
+    uint64_t extents[3]; /* extents of the tensor in elements, at least 1 */
     uint64_t strides[2]; /* strides of dimensions 1 and 2 in bytes, multiples of 16 */
     uint32_t box[3];     /* elements of one copy in each dimension, 1 to 256 */
 } bsmm_cuda_tensor_desc;

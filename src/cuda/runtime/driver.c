@@ -13,7 +13,7 @@ static char reason[256];
 
 static const struct {
     const char *symbol;
-    size_t offset; /* offset of the member in bsmm_cuda_driver */
+    size_t offset; /* Offset of the function pointer in bsmm_cuda_driver. */
 } entries[] = {
 #define ENTRY(name, symbol, parameters) {#symbol, offsetof(bsmm_cuda_driver, name)},
 #include "cuda/runtime/driver.def"

@@ -45,7 +45,7 @@ enum { /* CUresult: the values that this library distinguishes */
        CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
 };
 
-enum { /* values of CUdevice_attribute */
+enum { /* These constants have the values of CUdevice_attribute in cuda.h. */
        CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
        CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
@@ -56,14 +56,14 @@ enum { /* values of CUdevice_attribute */
        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
 };
 
-enum { /* values of CUfunction_attribute */
+enum { /* These constants have the values of CUfunction_attribute in cuda.h. */
        CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
        CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
 };
 
-enum { /* values of CUpointer_attribute and CUmemorytype */
+enum { /* These constants have the values of CUpointer_attribute and CUmemorytype in cuda.h. */
        CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
        CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
@@ -73,16 +73,18 @@ enum { /* values of CUpointer_attribute and CUmemorytype */
        CU_MEMORYTYPE_DEVICE = 2
 };
 
-enum { /* values of CUstream_flags, CUevent_flags, CUstreamCaptureMode, CUstreamCaptureStatus */
-       CU_STREAM_NON_BLOCKING = 1,
-       CU_EVENT_DISABLE_TIMING = 2,
-       CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
-       CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
-       CU_STREAM_CAPTURE_MODE_RELAXED = 2,
-       CU_STREAM_CAPTURE_STATUS_NONE = 0
+/* These constants have the values of the flags of streams, events and stream capture in cuda.h. */
+enum {
+    CU_STREAM_NON_BLOCKING = 1,
+    CU_EVENT_DISABLE_TIMING = 2,
+    CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
+    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+    CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+    CU_STREAM_CAPTURE_STATUS_NONE = 0
 };
 
-/* CUlaunchAttribute and CUlaunchConfig (Execution Control, cuLaunchKernelEx) */
+/* The constants and structs of cuLaunchKernelEx, as CUlaunchAttribute and CUlaunchConfig in
+ * cuda.h. */
 enum {
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6

@@ -22,7 +22,8 @@ typedef struct loaded_function {
 
 enum { BUCKETS = 64 };
 static _Atomic(loaded_function *) functions[BUCKETS];
-static loaded_module *modules; /* accessed with the lock held */
+/* The list of loaded modules. Code must hold the lock to access it. */
+static loaded_module *modules;
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t bucket_of(const bsmm_cuda_device *device, const bsmm_cuda_function *function) {

@@ -55,7 +55,7 @@ static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_
     bf16_columns(b, col, right);
     bf16_multiply(a, 0, 1, right, row, sums);
     bf16_multiply(a, 1, a_parts, right, row, rest);
-#pragma unroll 1 /* not unrolled, to limit register pressure */
+#pragma unroll 1 /* The loop is not unrolled, to limit register pressure. */
     for (int part = 1; part < b_parts; part++) {
         bf16_columns(b + part * BF16_PLANE, col, right);
         bf16_multiply(a, 0, 1, right, row, rest);

@@ -7,15 +7,15 @@
 
 enum {
     BSMM_BF16_TILE = 128,   /* rows of A and rows of B in a block's tile */
-    BSMM_BF16_K = 32,       /* elements of K in a step */
+    BSMM_BF16_K = 32,       /* the elements of K in a step of the main loop */
     BSMM_BF16_THREADS = 512 /* each thread decodes 8 elements of A and 8 of B per step */
 };
 
-/* How an operand is read. */
+/* Says where an operand lies in memory and how a thread decodes its elements to bf16. */
 typedef struct bsmm_bf16_side {
     bsmm_gpu_operand o;
     uint32_t rows;
-    uint32_t by_rows;  /* nonzero if K is contiguous */
+    uint32_t by_rows;  /* Nonzero if the operand's elements are contiguous along K. */
     uint32_t together; /* nonzero if 8 elements along K can be loaded at once */
     /* nonzero if 8 elements along K, beginning at a multiple of 8, have the same scale */
     uint32_t one;
@@ -23,9 +23,9 @@ typedef struct bsmm_bf16_side {
     uint32_t outside;
 } bsmm_bf16_side;
 
-/* A GEMM. */
+/* The parameters of a GEMM on bf16 tensor cores. */
 typedef struct bsmm_bf16_job {
-    bsmm_bf16_side sides[2]; /* A and B */
+    bsmm_bf16_side sides[2]; /* the operands A and B */
     bsmm_gpu_epilogue epilogue;
     uint32_t k;
     uint32_t b_tiles; /* number of tiles of B; a tile's number is A's tile * b_tiles + B's tile */

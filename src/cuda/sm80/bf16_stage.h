@@ -7,7 +7,8 @@
 
 #include "cuda/sm80/bf16_params.h"
 
-enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 }; /* bytes of a plane */
+/* The bytes of one plane of an operand's tile in shared memory: one bf16 per element. */
+enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
 /* A slow path. It is inlined in kernels whose register allocation a function call would
  * constrain. */
@@ -37,7 +38,8 @@ static __device__ __forceinline__ bf16_codes bf16_load_together(const bsmm_gpu_o
         for (int i = 0; i < 8; i++)
             to.c[i] = w[0] >> 4 * i & 0xf;
     } else if (o->bits == 6) {
-        w[0] = bf16_load16(from) | bf16_load16(from + 2) << 16; /* 32 of the 48 bits */
+        /* Loads the first 32 of the 48 bits of 8 codes of 6 bits. */
+        w[0] = bf16_load16(from) | bf16_load16(from + 2) << 16;
         w[1] = bf16_load16(from + 2) >> 8 | bf16_load16(from + 4) << 8;
 #pragma unroll
         for (int i = 0; i < 8; i++)

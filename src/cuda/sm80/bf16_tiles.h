@@ -26,7 +26,7 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
 #pragma unroll
         for (int i = 0; i < shares * BF16_ROW_TILES * BF16_COL_TILES; i++)
             all[i][0] = all[i][1] = all[i][2] = all[i][3] = 0;
-        __syncthreads(); /* the previous tile has been stored */
+        __syncthreads(); /* Wait until all threads have stored the previous tile. */
         if (threadIdx.x < 2 * BSMM_BF16_TILE) nonzero[threadIdx.x] = 0;
         __syncthreads();
 

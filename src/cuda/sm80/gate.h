@@ -9,8 +9,10 @@
 typedef struct bsmm_cuda_gate {
     const bsmm_pack_header *a, *b; /* NULL for an operand that is multiplied as it is stored */
     uint32_t log2_k;
-    uint32_t slack;       /* argument of bsmm_pack_pair_plain */
-    uint32_t when;        /* bsmm_cuda_when */
+    /* The slack that bsmm_pack_pair_plain allows when it tests whether bf16 holds the values. */
+    uint32_t slack;
+    /* The condition under which the kernel runs, a value of the enum bsmm_cuda_when. */
+    uint32_t when;
     const uint32_t *only; /* if not NULL, the gate is closed while the value here is 0 */
     uint32_t *closed;     /* if not NULL, the kernel writes 1 here when its gate is closed */
 } bsmm_cuda_gate;

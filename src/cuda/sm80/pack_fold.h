@@ -135,9 +135,9 @@ static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t facto
 
 /* ---- a thread's items ---- */
 
-/* The destination of a thread's items. */
+/* Says where a thread stores the items that it packs. */
 typedef struct fold_target {
-    uint8_t *to; /* address of the next item */
+    uint8_t *to; /* The address of the thread's next item in the packed operand. */
     uint64_t step;
     uint32_t row, rows_apart, rows;
 } fold_target;

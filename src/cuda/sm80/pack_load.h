@@ -5,7 +5,8 @@
 
 #include "cuda/sm80/pack_memory.h"
 
-enum { TILE_SIDE = 128, TILE_WORDS = TILE_SIDE * 32 }; /* one code per byte */
+/* The side of a tile in elements, and its size in words of 4 codes with one code per byte. */
+enum { TILE_SIDE = 128, TILE_WORDS = TILE_SIDE * 32 };
 
 /* The items of a thread: up to 8 or 16 codes along K, beginning at k, in rows row0, row0 +
  * rows_apart, ... `n` is the number of codes that exist before the end of K. */

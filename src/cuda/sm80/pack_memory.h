@@ -19,7 +19,7 @@ static __device__ __forceinline__ void load_whole(int bytes, const uint8_t *from
     } else if (bytes % 4 == 0) {
         for (int i = 0; i < bytes / 4; i++)
             raw[i] = __ldg((const uint32_t *)from + i);
-    } else { /* 6 bytes */
+    } else { /* 8 codes of 6 bits take 6 bytes. */
         const uint16_t *halves = (const uint16_t *)from;
         raw[0] = __ldg(halves) | (uint32_t)__ldg(halves + 1) << 16;
         raw[1] = __ldg(halves + 2);

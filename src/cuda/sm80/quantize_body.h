@@ -6,7 +6,8 @@
  * (TILE 1), a thread block handles one and finds its amax in shared memory. Every value is loaded
  * once and stays in registers. */
 
-#define SPAN  (16 * (int)sizeof(TYPE) / 4) /* words of an item */
+/* SPAN is the size of an item's 16 elements, in words of 4 bytes. */
+#define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (TILE || sizeof(TYPE) == 2 ? 4 : 2)
 
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
@@ -90,7 +91,8 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     }
 #endif
 
-    float met[ITEMS]; /* factors of the items */
+    /* The factor of each item, by which its elements are multiplied or divided. */
+    float met[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
 #if TILE

@@ -31,7 +31,7 @@ static __device__ __forceinline__ void load_part(int bytes, const void *from, ui
     }
 }
 
-/* Returns value i of an item. */
+/* Returns element i of an item as f32. */
 static __device__ __forceinline__ float item_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem == BSMM_LANE_F32) return __uint_as_float(raw[i]);
     if (elem == BSMM_LANE_F16) return bsmm_lane_f16(raw[i / 2] >> 16 * (i % 2) & 0xffff);
@@ -124,7 +124,8 @@ static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job,
 static __device__ __forceinline__ uint32_t e2m1_code(bool down, uint32_t a) {
     const uint32_t c = ((1u - 127u) << 23) + (1u << 21) - 1;
     int normal = (int)(a + c + (down ? 0 : a >> 22 & 1)) >> 22;
-    int small = down ? (a > 0x3e800000u) + (a > 0x3f400000u) /* thresholds 0.25 and 0.75 */
+    /* With `down`, ties at the thresholds 0.25 and 0.75 round down. */
+    int small = down ? (a > 0x3e800000u) + (a > 0x3f400000u)
                      : (int)(__float_as_uint(__uint_as_float(a) + 0x1p22f) - 0x4a800000u);
     return (uint32_t)min(max(normal, min(small, 2)), 7);
 }
@@ -292,7 +293,7 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
     for (int i = 0; i < 16; i++) {
         float value = tame_value(elem, raw, i);
         v[i] = divides ? quotient(value, factor, reciprocal) : value * factor;
-        if (plus) v[i] = (v[i] + 0.0f) * 0x1p-14f; /* -0 + 0 is +0 */
+        if (plus) v[i] = (v[i] + 0.0f) * 0x1p-14f; /* Adding +0 changes -0 to +0. */
     }
     if (to_e2m1) e2m1_values(v, own ? NULL : raw, to);
 #if __CUDA_ARCH__ >= 890
@@ -302,7 +303,7 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
 #endif
 }
 
-/* The destination of a thread's items. */
+/* Says where a thread stores the codes and scales of its items. */
 typedef struct item_place {
     uint32_t row0, rows_apart;
     uint32_t n; /* number of values of each item before the end of the row */

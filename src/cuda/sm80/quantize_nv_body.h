@@ -5,7 +5,8 @@
  * tensor backwards, because the previous kernel has read all of it to find its amax, and the end is
  * still in L2. */
 
-#define SPAN  (16 * (int)sizeof(TYPE) / 4) /* words of an item */
+/* SPAN is the size of an item's 16 elements, in words of 4 bytes. */
+#define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (sizeof(TYPE) == 2 ? 4 : 2)
 
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, 3)

@@ -13,7 +13,7 @@ static __device__ __forceinline__ float quotient(float a, float b, float recipro
     float q = a * reciprocal;
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
-    /* restores the sign of -0 */
+    /* The quotient gets the sign of `a`, which it has lost if it is zero. */
     return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u));
 }
 
@@ -30,7 +30,8 @@ static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_jo
 
 /* Values that all blocks of a tensor share, computed once per thread block. */
 typedef struct quantize_level {
-    float multiplier, divisor; /* of the tensor */
+    /* The factors of the second-level scale, which applies to the whole tensor. */
+    float multiplier, divisor;
     /* the number by which e4m3_scale multiplies or divides, and its reciprocal */
     float by, reciprocal;
     uint32_t known;   /* nonzero if `by` and the factors are within the range of is_moderate */
@@ -97,7 +98,8 @@ static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize
                                                              bool *known) {
     float scale = e4m3_scale(job, amax, level);
     uint32_t code = bsmm_ptx_cvt_e4m3x2(0, scale), exponent = code >> 3;
-    bool grows = job->steps.step == BSMM_STEP_DIVIDE; /* the factor grows with the scale */
+    /* Whether the factor grows with the scale, because elements are divided by it. */
+    bool grows = job->steps.step == BSMM_STEP_DIVIDE;
     uint32_t binades = grows ? exponent - 7 : 7 - exponent;
     float factor = __uint_as_float(__float_as_uint(level->factors[code & 7]) + (binades << 23));
     *known = ((amax == 0) | is_moderate(amax)) & level->known & (exponent != 0);

@@ -17,7 +17,7 @@
 #define WGMMA_TAIL  ", 1, 1"
 #include "cuda/ptx/wgmma_one.h"
 
-#define SUMS       (FP8_SMALL_M_COLUMNS / 2) /* accumulators of a thread */
+#define SUMS       (FP8_SMALL_M_COLUMNS / 2) /* SUMS is the number of accumulators of a thread. */
 #define B_PASSES   FP8_SMALL_M_MOST_PASSES
 #define A_PASSES   (FP8_SMALL_M_COLUMNS > 16 ? 2 : 1)
 #define SLOTS      BSMM_FP8_SMALL_M_SLOTS
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (threadIdx.x == 0) fp8_small_m_make_meetings(meetings);
 
     ptx_grid_wait();
-    /* issued first, to hide its latency */
+    /* This load is issued first, so that later work hides its latency. */
     const float b_first = small_m_load_float(&p, &block, threadIdx.x);
 #pragma unroll
     for (int i = 0; i < SLOTS - 1; i++) {
@@ -68,7 +68,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     float *const a_scales = (float *)(small_m_shared + p.a_scales_at);
     small_m_stage_floats(&p, &block, b_first, b_scales);
     fp8_small_m_stage_a_scales(&p, &block, FP8_SMALL_M_COLUMNS, a_scales);
-    __syncthreads(); /* all scales and barriers are ready */
+    /* After this barrier all scales in shared memory and all barriers are ready. */
+    __syncthreads();
 
     /* Accumulators. Element i belongs to row g or g + 8 of the warp's 16 rows and to columns 8 j +
      * 2 t and 8 j + 2 t + 1 (wgmma_one.h). */

@@ -15,7 +15,8 @@
  * a row that is 16 rows below the row of the last pass. */
 enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
 typedef struct fp8_small_m_copies {
-    const uint8_t *from[FP8_SMALL_M_MOST_PASSES]; /* source addresses in the next step */
+    /* The addresses in global memory that the thread copies from in the next step of K. */
+    const uint8_t *from[FP8_SMALL_M_MOST_PASSES];
     uint32_t to;  /* destination, in bytes from the beginning of a slot */
     int32_t left; /* bytes from the source address to the end of the row */
     int32_t rows; /* rows from this thread's first row to the end of the matrix */

@@ -91,7 +91,7 @@ enum {
     TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
     CLUSTER = CLUSTER_M * CLUSTER_N,
     CONSUMER_WARPS = 4 * CONSUMERS,
-    ACCUMULATORS = TILE_N / 2, /* accumulators per thread and subtile */
+    ACCUMULATORS = TILE_N / 2, /* The accumulators per thread and subtile (64 rows of a tile). */
     /* The number of threads of a block. The kind POW2 has more warps than its roles need, because
      * they help if the block must pack operands or run the bf16 fallback. */
     BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
@@ -190,7 +190,8 @@ static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block
  * over the stages, has constant addresses; GEMM_SHORT is the exception. Bit s of `phases` is the
  * parity of the current phase of stage s. */
 typedef struct ring {
-    uint32_t tiles, scales, barriers; /* addresses in the shared window */
+    /* the addresses in shared memory of the stages' tiles, of their scales and of the barriers */
+    uint32_t tiles, scales, barriers;
     uint32_t phases;
     uint32_t next; /* GEMM_SHORT only: the stage with which the next work unit begins */
 } ring;
@@ -301,8 +302,9 @@ typedef struct chunk {
 typedef struct shared {
     uint64_t ready; /* barrier that completes when the members after `pieces` are set */
     work pieces[GEMM_SHORT ? STAGES : 2];
-    bsmm_gpu_epilogue_factors factors; /* factors of D's epilogue */
-    uint32_t plain;                    /* nonzero if factors.factor is 1 */
+    bsmm_gpu_epilogue_factors factors; /* The factors of D's epilogue, such as alpha. */
+    /* Nonzero if the epilogue's factor is 1, so that no multiplication is needed. */
+    uint32_t plain;
     uint32_t even; /* nonzero if packing found one scale per row in both operands */
     chunk chunks[CONSUMERS][PLACES];
 } shared;

@@ -19,10 +19,11 @@ typedef struct consumer {
     uint64_t a, b;
     uint32_t row_scales; /* offset of this thread's first row in a stage's scales, in bytes */
     uint32_t empty;      /* clusters only: the result of empty_to_tell, else 0 */
-    uint32_t staging;    /* address of this warpgroup's staging buffers */
-    uint32_t chunks;     /* bit i: parity of the current phase of staging buffer i */
-    bool even;           /* EVENS: each row of A and B has one scale for all of K */
-    int32_t split; /* COL_BLOCKS == 2: number of column groups that lie in the first block of B */
+    /* The address of this warpgroup's staging buffers, through which it stores D. */
+    uint32_t staging;
+    uint32_t chunks; /* bit i: parity of the current phase of staging buffer i */
+    bool even;       /* EVENS: each row of A and B has one scale for all of K */
+    int32_t split;   /* COL_BLOCKS == 2: number of column groups that lie in the first block of B */
     /* CAREFUL: bit 2 s + i is set if a product of scales in row i of subtile s is unsafe */
     uint32_t unsafe;
     uint32_t least, most; /* GEMM_ROW_BLOCK: smallest and largest bits of all products of scales */

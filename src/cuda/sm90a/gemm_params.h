@@ -9,7 +9,8 @@
  * base[n * n_step + k * k_step]. */
 typedef struct bsmm_wgmma_block_scales {
     const float *base;
-    uint32_t n_step, k_step; /* all offsets are below 2^32 */
+    /* strides of the scale's index along N and K; all offsets are below 2^32 */
+    uint32_t n_step, k_step;
 } bsmm_wgmma_block_scales;
 
 /* A divisor d >= 1 for dividends 0 <= n < 2^31, replaced by a multiplication:
@@ -20,11 +21,11 @@ typedef struct bsmm_wgmma_divisor {
     uint32_t multiplier, shift;
 } bsmm_wgmma_divisor;
 
-/* The code path that stores D. */
+/* The ways to store D. */
 typedef enum bsmm_wgmma_store {
     BSMM_WGMMA_STORE_ANY = 0,  /* one element at a time, by the epilogue that all kernels share */
-    BSMM_WGMMA_STORE_F32 = 1,  /* rows of fp32, from registers */
-    BSMM_WGMMA_STORE_BF16 = 2, /* TMA, through the tensor map d */
+    BSMM_WGMMA_STORE_F32 = 1,  /* Threads store rows of fp32 from registers. */
+    BSMM_WGMMA_STORE_BF16 = 2, /* TMA stores D through the tensor map d. */
     BSMM_WGMMA_STORE_F16 = 3
 } bsmm_wgmma_store;
 
@@ -33,7 +34,8 @@ typedef struct bsmm_wgmma_params {
     /* Tensor maps of fp32 scales of 1 x 128 blocks, as (rows, k blocks) with rows contiguous.
      * b_rows is used by GEMM_ROW_ROW only. */
     CUtensorMap a_rows, b_rows;
-    bsmm_wgmma_block_scales b_blocks; /* used by GEMM_ROW_BLOCK only */
+    /* The block scales of B. Only kernels with GEMM_ROW_BLOCK use them. */
+    bsmm_wgmma_block_scales b_blocks;
     /* The stored operands and D, for results that are recomputed and for the fallback. */
     bsmm_bf16_job whole;
     bsmm_cuda_gate gate;
@@ -57,7 +59,7 @@ typedef struct bsmm_wgmma_params {
     int32_t share, longer_shares;
     /* divisors k_blocks, group_m and group_m * tiles_n */
     bsmm_wgmma_divisor by_k, by_group, by_band;
-    uint32_t store; /* bsmm_wgmma_store */
+    uint32_t store; /* The way that D is stored, a value of the enum bsmm_wgmma_store. */
 } bsmm_wgmma_params;
 
 #endif

@@ -15,7 +15,7 @@ static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
 
 /* State of a loop over k blocks. */
 typedef struct progress {
-    int32_t left; /* number of k blocks that remain */
+    int32_t left; /* Number of blocks of K that remain to be computed. */
     uint32_t last, tested;
 } progress;
 

@@ -51,7 +51,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
      * an image, an earlier kernel may still be writing any of the operands. */
     const bool own = SMALL_M_TILES == 1 && !p.a_image, narrow = SMALL_M_FORMAT <= SMALL_M_NVFP4;
     uint32_t *const flags = (uint32_t *)(small_m_shared + p.flags_at);
-    const uint32_t row = row_warp * ROW_TILES * 16 + g; /* row in the block */
+    /* The thread's first row among the rows of B in this thread block. */
+    const uint32_t row = row_warp * ROW_TILES * 16 + g;
     const uint32_t range = block.first_range + k_warp / WALKERS;
     const uint32_t range_begin = small_m_begin(&p, range), end = small_m_begin(&p, range + 1);
     uint32_t step = range_begin + k_warp % WALKERS;
@@ -67,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (own) {
         if (threadIdx.x < BSMM_SMALL_M_COLUMNS) flags[threadIdx.x] = 0;
         ptx_grid_wait();
-        /* issued first, to hide its latency */
+        /* This load is issued first, so that later work hides its latency. */
         small_m_own_load(&p, narrow, &block, threadIdx.x, raw);
     }
     /* Copy the scales. All warps need all of them. If the block makes its own image of A, scales
@@ -94,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     /* Load A, then more weights. With 4-bit weights the arithmetic units are busier than memory, so
      * loads of A must not be delayed. */
     const bool at_once = own || SMALL_M_FORMAT >= SMALL_M_MXFP8;
-    __syncthreads(); /* the barriers and flags are initialized */
+    __syncthreads(); /* After this barrier the mbarriers and flags are initialized. */
     if (!own) ptx_grid_wait();
     /* The warps of a warpgroup leave a slot of the ring together, so it can be refilled at once.
      * Otherwise slots are refilled one span later, when slower warps have left them too. */

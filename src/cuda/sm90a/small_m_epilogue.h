@@ -194,7 +194,8 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
     if (!p->plain) factors = bsmm_gpu_epilogue_begin(&p->epilogue);
     for (uint32_t base = 0; base < rows * p->m; base += BSMM_SMALL_M_THREADS) {
         uint32_t i = base + threadIdx.x, inner = rank * rows + (i & (rows - 1));
-        uint32_t row = i >> rows_log2, col = block->row + inner; /* col: column of D */
+        /* The thread computes the element of D in this row and column. */
+        uint32_t row = i >> rows_log2, col = block->row + inner;
         bool wanted = row < p->m && col < p->n;
         float total = 0;
         for (uint32_t part = 0; part < p->parts && wanted; part++)

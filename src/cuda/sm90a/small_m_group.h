@@ -40,7 +40,7 @@ static __device__ __forceinline__ void small_m_hold_fragment(uint32_t f[8]) {
     ptx_wgmma_hold_words(f + 4);
 }
 
-/* Waits until all wgmma have finished. */
+/* Waits until all wgmma instructions of this warpgroup have finished. */
 static __device__ __forceinline__ void small_m_wait_products(small_m_fragments *fragments) {
     PTX_WGMMA_WAIT(0);
 #pragma unroll

@@ -235,7 +235,7 @@ static __device__ __forceinline__ void small_m_find_half(const int format, uint3
         } else if (format == SMALL_M_NVFP4) {
             small_m_nv_factors(small_m_shared_u16(here), f);
         } else {
-            f[0] = f[1] = 0x7b807b80u; /* 2^120 in both halves */
+            f[0] = f[1] = 0x7b807b80u; /* 2^120 in both bf16 halves */
         }
     }
 }

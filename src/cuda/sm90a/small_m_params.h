@@ -13,8 +13,8 @@ enum {
     BSMM_SMALL_M_WARPS = 16,
     BSMM_SMALL_M_THREADS = 32 * BSMM_SMALL_M_WARPS,
     BSMM_SMALL_M_PREPARE_THREADS = 256,
-    BSMM_SMALL_M_COLUMNS = 32, /* largest number of columns */
-    BSMM_SMALL_M_K = 128,      /* elements of K in a step */
+    BSMM_SMALL_M_COLUMNS = 32, /* the largest number of columns (rows of A or parts of rows) */
+    BSMM_SMALL_M_K = 128,      /* The elements of K in a step of the main loop. */
     /* largest number of chunks (8 elements along K) of A that a thread prepares */
     BSMM_SMALL_M_OWN_CHUNKS = 4,
     BSMM_SMALL_M_AHEAD = 2, /* number of steps by which a thread's copies of weights run ahead */
@@ -25,7 +25,7 @@ enum {
 /* How the values of A are read. */
 typedef enum bsmm_small_m_source {
     BSMM_SMALL_M_ANY = 0,  /* one element at a time, for any format */
-    BSMM_SMALL_M_BF16 = 1, /* rows of bf16 */
+    BSMM_SMALL_M_BF16 = 1, /* A's elements are rows of bf16. */
     BSMM_SMALL_M_F16 = 2,  /* rows of f16; each value is split into two parts */
     /* rows of e4m3, with row-major e8m0 scales of 32 elements, with fp32 scales, or unscaled */
     BSMM_SMALL_M_E4M3 = 3
@@ -35,7 +35,7 @@ typedef struct bsmm_small_m_params {
     bsmm_gpu_operand a, b;
     bsmm_gpu_epilogue epilogue;
     uint32_t m, n, k;
-    uint32_t steps; /* number of steps of K */
+    uint32_t steps; /* The number of steps of K. */
     /* log2 of the number of ranges into which K is split, at multiples of a step */
     uint32_t ranges_log2;
     /* log2 of the number of blocks of a cluster, each of which computes whole ranges */
@@ -50,11 +50,11 @@ typedef struct bsmm_small_m_params {
     /* [row][blocks_per_row]: nonzero if a part of a row of A has a nonzero value */
     uint32_t *a_image_any;
     uint32_t blocks_per_row; /* number of blocks per row of A in the kernel that prepares A */
-    float *a_image_scales;   /* fp32 scales of the image, [step][scale_columns] */
+    float *a_image_scales;   /* The fp32 scales of A's image, stored as [step][scale_columns]. */
     uint32_t scale_columns;  /* `columns`, rounded up to a multiple of 4 */
     uint32_t narrow;         /* nonzero: weights have 4 bits; 0: 8 bits */
-    uint32_t source;         /* bsmm_small_m_source */
-    uint32_t row_scaled;     /* nonzero if A has one fp32 scale per row */
+    uint32_t source;     /* The form in which A is read, a value of the enum bsmm_small_m_source. */
+    uint32_t row_scaled; /* nonzero if A has one fp32 scale per row */
     /* Nonzero if a result is an accumulator times a power of two and times the row's scale,
      * rounded; there is no C, bias or other factor. */
     uint32_t plain;
@@ -64,12 +64,12 @@ typedef struct bsmm_small_m_params {
     /* bytes of a chunk (8 elements along K of all columns) in shared memory */
     uint32_t chunk_bytes;
     uint32_t for_wgmma; /* nonzero if the image has the layout that wgmma reads */
-    uint32_t m_log2;    /* log2(m), rounded up */
-    uint64_t a_pitch;   /* stride of A's rows, in bytes */
+    uint32_t m_log2;    /* The logarithm of m to base 2, rounded up. */
+    uint64_t a_pitch;   /* The stride of A's rows, in bytes. */
     uint64_t a_scale_pitch;
     uint32_t b_pitch16; /* stride of B's rows, in units of 16 bytes */
     uint64_t b_scale_pitch;
-    uint32_t b_bytes;      /* bytes of a row of B */
+    uint32_t b_bytes;      /* The bytes of a row of B. */
     uint32_t scale_stride; /* stride of rows of B's scales in shared memory, in bytes */
     /* Bytes of row-major scales that one instruction copies: 16, 8, 4 or 1. 0: scales have another
      * layout. */

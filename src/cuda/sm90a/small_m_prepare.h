@@ -35,7 +35,8 @@ static __device__ __forceinline__ uint32_t small_m_split_f16(uint32_t codes, uin
 /* Decodes two e4m3 codes, each of which lies in the high byte of a 16-bit half. */
 static __device__ __forceinline__ uint32_t decode_e4m3_pair(uint32_t spread, uint32_t scale) {
     uint32_t bits = (spread >> 4 & 0x07f007f0u) | (spread & 0x80008000u);
-    return ptx_mul_bf16x2(ptx_mul_bf16x2(bits, 0x7b807b80u), scale); /* 2^120 in both halves */
+    /* 2^120 in both bf16 halves corrects the exponent bias. */
+    return ptx_mul_bf16x2(ptx_mul_bf16x2(bits, 0x7b807b80u), scale);
 }
 
 /* Returns an e8m0 scale as bf16 in both halves. A scale below 2^-124 becomes NaN, because some

@@ -65,7 +65,7 @@ static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add
     float rows[2][32], column[32];
     emulated_wgmma_row(a, first, a_type, rows[0]);
     emulated_wgmma_row(a, first + 8, a_type, rows[1]);
-    for (uint32_t c = 0; c < n / 4; c++) { /* two of every eight columns */
+    for (uint32_t c = 0; c < n / 4; c++) { /* Each thread holds two of every eight columns. */
         emulated_wgmma_row(b, c / 2 * 8 + 2 * (t % 4) + c % 2, b_type, column);
         for (uint32_t r = 0; r < 2; r++) {
             float *to = &d[c / 2 * 4 + 2 * r + c % 2];
@@ -98,7 +98,7 @@ static inline void emulated_wgmma_words(float *d, const uint32_t *a, uint64_t b,
     float rows[2][16], column[16];
     emulated_mma_values(emulated_exchange(uint64_t(a[2]) << 32 | a[0]) + 4 * group, rows[0]);
     emulated_mma_values(emulated_exchange(uint64_t(a[3]) << 32 | a[1]) + 4 * group, rows[1]);
-    for (uint32_t c = 0; c < n / 4; c++) { /* two of every eight columns */
+    for (uint32_t c = 0; c < n / 4; c++) { /* Each thread holds two of every eight columns. */
         emulated_wgmma_plain_row(b, c / 2 * 8 + 2 * t + c % 2, column);
         for (uint32_t r = 0; r < 2; r++) {
             float *to = &d[c / 2 * 4 + 2 * r + c % 2];
