@@ -136,7 +136,7 @@ static const struct {
     const char *a, *b, *d;
     int64_t m;
     fill how;
-    bool adds; /* with C and bias */
+    bool adds; /* true if C and a bias are added */
 } cases[] = {
     {"mxfp4", "mxfp4", "f32", 1, FILL_ORDINARY, false},
     {"nvfp4", "nvfp4", "bf16", 5, FILL_ORDINARY, true},

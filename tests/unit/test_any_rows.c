@@ -16,7 +16,7 @@ enum { MOST = 70, N = 45, K = 420 };
 typedef struct fixture {
     test_matrix a, b, d;
     bsmm_matmul_desc desc;
-    uint8_t *whole; /* D of all rows */
+    uint8_t *whole; /* D of the GEMM with all rows of A */
     uint8_t *whole_scales;
 } fixture;
 

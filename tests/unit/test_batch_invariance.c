@@ -20,7 +20,7 @@ static const char *const formats[] = {
 
 typedef struct fixture {
     test_matrix a, b, d;
-    float *whole; /* D of all rows */
+    float *whole; /* D of the GEMM with all rows of A */
 } fixture;
 
 /* Replaces a few scales by extreme ones, including zero and NaN. They scale ordinary blocks and

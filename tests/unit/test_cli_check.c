@@ -96,7 +96,7 @@ static void check_format(const char *format) {
 static void test_finds_each_wrong_output(void **state) {
     (void)state;
     check_format("mxfp4");
-    check_format("nvfp4"); /* scales of both signs */
+    check_format("nvfp4"); /* The scales of these nvfp4 operands have both signs. */
     check_format("f32");
 }
 

@@ -105,7 +105,7 @@ static void test_second_level_is_kept(void **state) {
 typedef struct target {
     const char *format;
     int spread;
-    bool level; /* the format needs a second-level scale */
+    bool level; /* true if the format needs a second-level scale */
 } target;
 
 static const target targets[] = {

@@ -66,7 +66,8 @@ static void test_names(void **state) {
     assert_string_equal(text, "avx2 avx512_bf16");
     bsmm_cpu_feature_names(0, text, sizeof text);
     assert_string_equal(text, "");
-    bsmm_cpu_feature_names(~0u, text, 8); /* truncated, with a terminating zero */
+    /* The text is truncated to 7 characters and a terminating zero. */
+    bsmm_cpu_feature_names(~0u, text, 8);
     assert_string_equal(text, "avx2 av");
 }
 

@@ -137,9 +137,10 @@ static float random_float(uint64_t *seed, int round) {
                                        0xffc12345, 1,          0x007fffff, 0x80800000, 0x7f7fffff};
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
     uint32_t bits = (uint32_t)(*seed >> 32);
+    /* Some values lie near fp32's subnormals. */
     uint32_t exponent = round % 3 == 0   ? bits >> 23 & 255
                         : round % 3 == 1 ? 127 - 30 + (bits >> 23) % 48
-                                         : (bits >> 23) % 20; /* near fp32's subnormals */
+                                         : (bits >> 23) % 20;
     bits = (bits & 0x807fffff) | exponent << 23;
     if (round % 2 && bits % 16 == 0) bits = special[bits / 16 % 10];
     float value;

@@ -129,7 +129,8 @@ static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     a_scales[0] = ldexpf(1, a_span - 20);
     b_scales[1] = ldexpf(1, b_base + b_span);
     for (int i = 0; i < LENGTH; i++) {
-        a[i] = i / 128 == 1 ? 0 : (uint8_t)(rng_below(r, 126) + 1); /* finite e4m3 */
+        /* A random finite code of e4m3, or zero in one span of K. */
+        a[i] = i / 128 == 1 ? 0 : (uint8_t)(rng_below(r, 126) + 1);
         b[i] = i / 128 == 0 ? 0x80 : (uint8_t)(rng_below(r, 126) + 1);
         double term = bsmm_elem_decode(BSMM_ELEM_E4M3, a[i]) * (double)a_scales[i / 128] *
                       bsmm_elem_decode(BSMM_ELEM_E4M3, b[i]) * (double)b_scales[i / 128];
@@ -311,7 +312,7 @@ static void test_spans_of_blocks(void **state) {
     bsmm_matrix m = describe(format_named("mxfp8"), 1, 96);
     m.data = codes;
     m.scales = scales;
-    memset(codes, 0x38, sizeof codes); /* the code of 1 */
+    memset(codes, 0x38, sizeof codes); /* 0x38 is the e4m3 code of 1. */
     assert_int_equal(span_of(&m), 130);
     memset(codes + 32, 0, 32);
     assert_int_equal(span_of(&m), 3);

@@ -19,12 +19,12 @@ enum { MOST_ROWS = 304 };
 typedef struct packing {
     bsmm_request request;
     bool integers, is_b;
-    bsmm_int8_form form;  /* form of integer panels */
-    const double *values; /* values of the operand */
+    bsmm_int8_form form;  /* the element form of integer panels */
+    const double *values; /* the values that the operand's elements have */
     int64_t width, unit, unit_bytes;
 } packing;
 
-/* One packed panel. */
+/* A matrix in the packed format of a CPU kernel, with the values that it must hold. */
 typedef struct packed {
     uint8_t *units;
     uint64_t bytes;
@@ -94,7 +94,8 @@ static void check_begins(const packing *w, const packed *p, int64_t lane) {
             sum += (int8_t)unit[(i / 4 * w->width + lane) * 4 + i % 4];
         memcpy(&begin, unit + w->width * w->unit + 4 * lane, 4);
         bool floated = w->form == BSMM_INT8_A_FLOATED;
-        int32_t bits = floated ? (127 + 23) << 23 | 1 << 22 : 0; /* the bits of 1.5 * 2^23 */
+        /* These are the bits of 1.5 * 2^23. */
+        int32_t bits = floated ? (127 + 23) << 23 | 1 << 22 : 0;
         assert_int_equal(begin, bits - sum * (int32_t)(b->max / b->min_subnormal));
         if (!floated) continue;
         const uint8_t *scale = unit + w->width * (w->unit + 4) + 4 * lane;

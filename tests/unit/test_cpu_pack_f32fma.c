@@ -17,7 +17,7 @@ enum { MOST_ROWS = 64, MOST_IN_ALL = 128 };
 typedef struct packing {
     bsmm_request request;
     bool is_b;
-    const double *values; /* values of the operand */
+    const double *values; /* the values that the operand's elements have */
     int64_t width, unit, unit_bytes;
 } packing;
 
@@ -148,7 +148,7 @@ static void check_operand(const test_matrix *t, const char *other) {
     free(values);
 }
 
-static format_list formats; /* all formats */
+static format_list formats; /* the list of all formats */
 
 static void test_formats_and_lengths(void **state) {
     (void)state;

@@ -103,7 +103,8 @@ static void test_uneven_rows(void **state) {
         level_scales(&a, 126, &r);
         level_scales(&b, 126, &r);
         bsmm_matmul_desc desc = product("cuda_sm90a_fold", &a, &b, &d);
-        desc.compute = BSMM_COMPUTE_FAST; /* for mxfp8 */
+        /* Fast computation lets mxfp8 use the 8-bit tensor cores. */
+        desc.compute = BSMM_COMPUTE_FAST;
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         float *even = malloc(d.data_bytes);
         memcpy(even, d.m.data, d.data_bytes);

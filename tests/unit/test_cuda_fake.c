@@ -120,7 +120,8 @@ static void devices_that_are_not_there(void **state) {
 static const bsmm_cuda_device *device_0(void) {
     const bsmm_cuda_device *device;
     assert_int_equal(bsmm_cuda_device_get(0, &device), BSMM_OK);
-    if (!bsmm_gpu_images[0].name) skip(); /* built without nvcc */
+    /* The library was built without nvcc, so it has no kernels. */
+    if (!bsmm_gpu_images[0].name) skip();
     return device;
 }
 
@@ -201,7 +202,8 @@ static void each_failing_entry_is_named(void **state) {
         expect_message(cases[i].named);
         assert_int_equal(fake->depth, 0);
         fake->failing = NULL;
-        assert_int_equal(launch(device, &probes[i]), BSMM_OK); /* the failure has broken nothing */
+        /* A failed launch must not break later launches. */
+        assert_int_equal(launch(device, &probes[i]), BSMM_OK);
     }
 }
 
@@ -230,8 +232,8 @@ static void memory_that_runs_out(void **state) {
 }
 
 typedef struct matrices {
-    test_matrix quantized, plain; /* in host memory */
-    bsmm_matrix from, to;         /* in device memory */
+    test_matrix quantized, plain; /* matrices in host memory */
+    bsmm_matrix from, to;         /* matrices in device memory */
     void *memory[3];
 } matrices;
 
@@ -314,8 +316,8 @@ static void quantizing_wants_device_memory(void **state) {
 /* ---- plans ---- */
 
 typedef struct product {
-    test_matrix host[3]; /* A, B and D */
-    bsmm_matrix on[3];   /* in device memory */
+    test_matrix host[3]; /* the matrices A, B and D in host memory */
+    bsmm_matrix on[3];   /* matrices in device memory */
     float *bias;
     bsmm_matmul_desc desc;
 } product;
@@ -395,7 +397,8 @@ static void runs_only_queue(void **state) {
     assert_int_equal(fake->free_bytes, before.free_bytes);
     plan_free(plan, &buffers);
     before = *fake;
-    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK); /* bsmm_matmul waits, unlike bsmm_plan_run */
+    /* bsmm_matmul waits for the device, unlike bsmm_plan_run. */
+    assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
     assert_int_equal(fake->waits, before.waits + 1);
     assert_int_equal(fake->free_bytes, before.free_bytes);
     product_free(&p);
@@ -403,7 +406,7 @@ static void runs_only_queue(void **state) {
 
 static const struct {
     const char *field;
-    size_t offset; /* offset in bsmm_buffers */
+    size_t offset; /* offset of the pointer in bsmm_buffers */
 } pointers[] = {
     {"a.data", offsetof(bsmm_buffers, a)},
     {"a.scales", offsetof(bsmm_buffers, a_scales)},
@@ -436,7 +439,8 @@ static void wrong_pointers_of_a_run(void **state) {
     bsmm_plan *plan = plan_of(&p, &buffers);
     for (size_t i = 0; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, host, "host memory; must be memory of cuda:0");
-    for (size_t i = 5; i < BSMM_COUNT(pointers); i++) /* fp32 pointers */
+    /* The rest of the table are pointers to fp32. */
+    for (size_t i = 5; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, (char *)buffers.workspace + 2, "aligned");
     fake->owner = 1;
     assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);

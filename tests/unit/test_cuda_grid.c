@@ -32,7 +32,8 @@ static void test_scales_beyond_a_grid(void **state) {
             bsmm_matmul_desc desc = {
                 .struct_size = sizeof desc, .a = &a, .b = &b, .d = &d, .device = "cuda:0"};
             bsmm_explanation e = explained(&desc, "cuda_sm90a_fp8");
-            if (strstr(e.reason, "sm90a")) skip(); /* a GPU of a different architecture */
+            /* The device is no sm_90a GPU, so the test is skipped. */
+            if (strstr(e.reason, "sm90a")) skip();
             assert_int_equal(e.accepts, k == MOST || !moved);
             if (!e.accepts) assert_non_null(strstr(e.reason, "65535"));
         }

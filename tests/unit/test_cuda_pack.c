@@ -152,7 +152,8 @@ static void spreads_are_told(void **state) {
     const int in[4] = {3, -11, 0, 2}, out[4] = {3, -12, 0, 2}, far[4] = {127, 0, 1, 2};
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, in, 0) & wide);
     assert_true(flags_of("mxfp4", BSMM_PACK_FP8, out, 0) & wide);
-    assert_false(flags_of("mxfp4", BSMM_PACK_FP8, out, 1 << 1) & wide); /* that block is empty */
+    /* The block whose flag is tested is empty. */
+    assert_false(flags_of("mxfp4", BSMM_PACK_FP8, out, 1 << 1) & wide);
     assert_false(flags_of("mxfp4", BSMM_PACK_BF16, out, 0));
     assert_true(flags_of("mxfp6_e3m2", BSMM_PACK_FP8, in, 0) & wide);
     assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, far, 0), wide | BSMM_PACK_SCALED);
@@ -193,13 +194,16 @@ static void even_rows_are_told(void **state) {
         const char *f = rounded[i];
         assert_false(flags_of(f, BSMM_PACK_FAST, near, 0) & uneven);
         assert_true(flags_of(f, BSMM_PACK_FAST, apart, 0) & uneven);
-        assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven); /* that block is empty */
+        /* The block whose flag is tested is empty. */
+        assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven);
         /* all blocks are empty, and the scale is above 1 */
         assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
-        assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven); /* the scale would be 2^129 */
+        /* The block scale would be 2^129, which fp32 cannot hold. */
+        assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);
         assert_false(is_uneven(f, 0, 0));
         assert_false(is_uneven(f, 2, 2));
-        assert_true(is_uneven(f, 3, 3)); /* above the row's scale, 2^2 */
+        /* The second group's scale, 2^3, is above the row's scale, 2^2. */
+        assert_true(is_uneven(f, 3, 3));
         assert_false(is_uneven(f, -6, -6));
         assert_true(is_uneven(f, -7, -7));
         assert_false(is_uneven(f, 1, -6));

@@ -23,10 +23,10 @@ static const int64_t rows[] = {1, 8, MOST};
 
 typedef struct fixture {
     const bsmm_cuda_device *device;
-    test_matrix a, b, d; /* in host memory */
+    test_matrix a, b, d; /* matrices in host memory */
     bsmm_matmul_desc desc;
     bsmm_plan *plan;
-    bsmm_buffers buffers; /* in device memory */
+    bsmm_buffers buffers; /* pointers to device memory */
     CUstream stream;
 } fixture;
 

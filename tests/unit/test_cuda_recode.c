@@ -193,7 +193,8 @@ static void rounds_to_the_source(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 3000000; i++) {
         uint32_t elem = elems[i % 3], bits = (uint32_t)rng_next(&r);
-        if (i % 4 == 0) bits = (bits & 0xff803fffu) | 0x33000000u; /* near f16's subnormals */
+        /* Some values lie near f16's subnormals. */
+        if (i % 4 == 0) bits = (bits & 0xff803fffu) | 0x33000000u;
         float value = bsmm_bits_float(bits);
         bsmm_tensor_step t = bsmm_tensor_step_make(BSMM_ELEM_E2M1, elem, false);
         if (isnan(value)) continue;

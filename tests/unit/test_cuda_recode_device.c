@@ -140,7 +140,8 @@ static void dequantize_format(const bsmm_cuda_device *device, bsmm_format format
 /* Returns a number whose product with `factor`, or the quotient, lies so close to the midpoint
  * between two bf16 or f16 numbers that fp32 rounds it to the midpoint. */
 static float near_middle(rng *r, float factor, bool divides) {
-    uint32_t halves = rng_below(r, 2) ? 8 : 11; /* bits of the type's mantissa */
+    /* The number of mantissa bits of bf16 or f16, with the leading one. */
+    uint32_t halves = rng_below(r, 2) ? 8 : 11;
     float middle = (float)((1u << halves) + 2 * rng_below(r, 1u << (halves - 1)) + 1);
     middle *= rng_below(r, 2) ? 0x1p-9f : 0x1p-3f;
     return divides ? factor / middle : middle / factor;

@@ -52,7 +52,7 @@ static void check_product(const test_matrix *a, const test_matrix *b, const char
         const uint32_t got = bsmm_elem_load(elem, plain, i),
                        want = bsmm_elem_load(elem, d.m.data, i);
         const bool zeros = bsmm_elem_decode(elem, got) == 0 && bsmm_elem_decode(elem, want) == 0;
-        if (got != want && !zeros) /* -0 + 0 is 0 */
+        if (got != want && !zeros) /* The sign of a zero may differ, because -0 + 0 is +0. */
             fail_msg("%s x %s to %s, scale %a: %x, must be %x", bsmm_format_name(a->m.format),
                      bsmm_format_name(b->m.format), result,
                      (double)((const float *)a->m.scales)[i / N], got, want);

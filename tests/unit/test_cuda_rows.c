@@ -40,7 +40,7 @@ static const int64_t rows[] = {1, 2, 3, 8, 9, 16, 17, 24, 31};
 
 typedef struct fixture {
     test_matrix a, b, d;
-    float whole[MOST * N]; /* D of all rows */
+    float whole[MOST * N]; /* D of the GEMM with all rows of A */
 } fixture;
 
 static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, int64_t m) {

@@ -116,7 +116,8 @@ static void huge_rows(fixture *f) {
 static void overflowing_product(fixture *f) {
     f->am.rows = f->am.cols = INT64_MAX / 128;
 }
-static void size_above_int64(fixture *f) { /* 2^63 bytes */
+/* The described matrix has 2^63 bytes, more than int64 can count. */
+static void size_above_int64(fixture *f) {
     f->am.rows = INT64_C(1) << 32;
     f->am.cols = INT64_C(1) << 31;
 }
@@ -482,7 +483,8 @@ static void test_explain(void **state) {
         check_costs(&f, &e);
         count++;
     }
-    assert_string_equal(e.kernel, "ref"); /* the last kernel takes everything */
+    /* The kernel `ref`, which is the last, computes every GEMM. */
+    assert_string_equal(e.kernel, "ref");
     assert_true(e.accepts);
     assert_int_equal(bsmm_explain(&f.desc, count, &e), BSMM_E_NOT_FOUND);
     f.desc.device = "abacus";

@@ -437,7 +437,8 @@ static const struct {
     {"epilogue.slope", {.activation = BSMM_ACTIVATION_SILU, .slope = INFINITY}},
     {"epilogue.up_offset", {.activation = BSMM_ACTIVATION_SILU, .up_offset = 1}},
     {"epilogue.up_offset", {.activation = BSMM_ACTIVATION_SWIGLU, .up_offset = NAN}},
-    {"d.cols", {.activation = BSMM_ACTIVATION_NONE}}, /* D has HALF columns */
+    /* Without a gated activation D must not have HALF columns. */
+    {"d.cols", {.activation = BSMM_ACTIVATION_NONE}},
     {"row_scale", {.activation = BSMM_ACTIVATION_SWIGLU, .scale_by = BSMM_SCALE_BY_ROW}},
     {"col_scale", {.activation = BSMM_ACTIVATION_SWIGLU, .scale_by = BSMM_SCALE_BY_COL}},
 };

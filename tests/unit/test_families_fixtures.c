@@ -60,7 +60,8 @@ static float *expected_values(const char *name, size_t count) {
     size_t bytes;
     uint8_t *all = read_bytes(fixture_path(name), &bytes);
     assert_true(bytes >= count * sizeof(float));
-    assert_non_null(strstr((const char *)all + 10, "'<f4'")); /* after magic and length */
+    /* The header's text follows 10 bytes of magic and length. */
+    assert_non_null(strstr((const char *)all + 10, "'<f4'"));
     float *values = malloc((count + 1) * sizeof *values);
     assert_non_null(values);
     memcpy(values, all + bytes - count * sizeof *values, count * sizeof *values);
@@ -180,7 +181,7 @@ static void test_manifest(void **state) {
         const char *cells[COLUMNS];
         for (int i = 0; i < COLUMNS; i++)
             assert_non_null(cells[i] = strsep(&row, "\t"));
-        if (lines++ == 0) continue; /* the heading */
+        if (lines++ == 0) continue; /* The first line is the table's heading. */
         line l;
         memcpy(&l, cells, sizeof l);
         check_line(&l);

@@ -27,7 +27,7 @@ typedef struct hazard {
 
 /* clang-format off */
 static const hazard hazards[] = {
-    /* hazards of global scales */
+    /* These files have invalid global scales. */
     {"modelopt", "x.weight_scale_2: global scale is 0",
      {T("x.weight", "U8", 2, {4, 16}), T("x.weight_scale", "F8_E4M3", 2, {4, 2}), G("x.weight_scale_2", zero)}},
     {"modelopt", "global scale is nan",
@@ -46,7 +46,7 @@ static const hazard hazards[] = {
      {T("x.weight", "U8", 2, {4, 16}), T("x.weight_scale", "F8_E4M3", 2, {4, 2}), T("x.weight_scale_2", "F32", 1, {2})}},
     {"modelopt", "x.weight_scale_2.shape: value is [0]",
      {T("x.weight", "U8", 2, {4, 16}), T("x.weight_scale", "F8_E4M3", 2, {4, 2}), T("x.weight_scale_2", "F32", 1, {0})}},
-    /* swizzled scales without a declaration */
+    /* These files have swizzled scales that no declaration announces. */
     {"modelopt", "x.weight_scale.shape: value is [512]; one-dimensional scales are swizzled",
      {T("x.weight", "U8", 2, {4, 64}), T("x.weight_scale", "U8", 1, {512})}},
     {"compressed-tensors", "one-dimensional scales are swizzled",
@@ -55,19 +55,19 @@ static const hazard hazards[] = {
      {T("x.weight", "F4", 2, {4, 64}), T("x.weight_scale", "F8_E8M0", 1, {512})}},
     {"modelopt", "x.weight_scale.shape: value is [128, 4]",
      {T("x.weight", "U8", 2, {4, 32}), T("x.weight_scale", "U8", 2, {128, 4})}},
-    /* blocks of 32 x 32 */
+    /* These files have blocks of 32 x 32. */
     {"compressed-tensors", "blocks of 32x32 are not read",
      {T("x.weight", "F8_E4M3", 2, {64, 96}), T("x.weight_scale", "U8", 2, {2, 3})}},
     {"deepseek-v4", "blocks of 32x32 are not read",
      {T("x.weight", "F8_E4M3", 2, {256, 256}), T("x.scale", "F8_E8M0", 2, {8, 8})}},
     {"modelopt", "blocks of 32x32 are not read",
      {T("x.weight", "U8", 2, {64, 32}), T("x.weight_scale", "U8", 2, {2, 2})}},
-    /* missing scales */
+    /* These files lack scales. */
     {"compressed-tensors", "x.weight: the scale tensor is missing",
      {T("x.weight_packed", "U8", 2, {4, 16})}},
     {"gpt-oss", "x: the scale tensor is missing", {T("x.blocks", "U8", 4, {1, 4, 2, 16})}},
     {"gpt-oss-hf", "x: the scale tensor is missing", {T("x_blocks", "U8", 4, {1, 4, 2, 16})}},
-    /* wrong shapes and types */
+    /* These files have scales of a wrong shape or type. */
     {"deepseek", "x.weight_scale_inv.shape: value is [2, 3]; must be [2, 2] for 128x128 blocks",
      {T("x.weight", "F8_E4M3", 2, {129, 256}), T("x.weight_scale_inv", "F32", 2, {2, 3})}},
     {"deepseek", "x.weight_scale_inv.dtype: value is BF16; must be F32",

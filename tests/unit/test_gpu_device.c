@@ -41,7 +41,7 @@ static double random_double(rng *r) {
         double value;
     } both = {.bits = rng_next(r)};
     both.bits = (both.bits & ~(0x7ffull << 52)) | (1023 - 170 + rng_next(r) % 340) << 52;
-    /* makes ties and exact values */
+    /* Clear low bits, so that some inputs are ties or exact values. */
     if (rng_next(r) % 4 == 0) both.bits &= ~0ull << (rng_next(r) % 52);
     return both.value;
 }
@@ -101,7 +101,7 @@ static void results_have_the_codecs_codes(void **state) {
 static void a_result_goes_through_every_step(void **state) {
     (void)state;
     const float global_a = 0.5f, global_d = 4, c[6] = {0, 1, 2, 3, 4, 5}, bias[3] = {8, 16, 32};
-    uint32_t d[6] = {0}; /* uint32_t, because the epilogue stores codes */
+    uint32_t d[6] = {0}; /* The output is an array of uint32, because the epilogue stores codes. */
     const bsmm_gpu_epilogue e = {.d = d,
                                  .c = c,
                                  .bias = bias,

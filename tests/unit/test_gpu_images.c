@@ -62,7 +62,8 @@ static void expect_damage(const bsmm_gpu_image *image) {
  * shorter length. */
 static void damaged_images_are_named(void **state) {
     (void)state;
-    enum { DESCRIPTOR = 4, UNUSED_BIT = 4 }; /* RFC 8878, 3.1.1.1.1 */
+    /* RFC 8878, section 3.1.1.1.1, defines the frame header's descriptor and its unused bit. */
+    enum { DESCRIPTOR = 4, UNUSED_BIT = 4 };
     static pack p;
     pack_make(&p);
     for (size_t i = 0; i < 8 * p.images[1].packed_bytes; i++) {

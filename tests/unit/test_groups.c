@@ -22,11 +22,11 @@ static const char *current, *current_kernel;
 
 typedef struct group_case {
     const char *name, *a, *b, *d;
-    bsmm_group group; /* kind, flags, alignment and steps */
+    bsmm_group group; /* the group's kind, flags, alignment and steps */
     uint32_t a_layout, b_layout, d_layout;
     uint32_t orders; /* bit 0: A is in column order; bit 1: B; bit 2: D */
     int64_t d_ld;
-    bool plain; /* no C, bias, factors or epilogue */
+    bool plain; /* true if there is no C, bias, factor or epilogue */
     bool gated;
     int32_t given[G]; /* sizes on the device; if all are 0, those of `extents` */
     int64_t extents[G];
@@ -38,7 +38,7 @@ typedef struct group_part {
     bsmm_epilogue epilogue;
 } group_part;
 
-/* The grouped product. */
+/* The grouped GEMM with all its operands. */
 typedef struct whole {
     test_matrix a, b, c, d, residual;
     int32_t sizes[G], gather[MOST_ROWS];

@@ -94,7 +94,8 @@ static void make_good(builder *b) {
         put(b, bytes, sizeof bytes);
     }
     pad(b, 64, 0);
-    for (unsigned matrix = 0; matrix < 3; matrix++) { /* 64 elements: 4 scales, 32 bytes */
+    /* Each matrix is a block of 64 elements: 4 scales and 32 bytes of codes. */
+    for (unsigned matrix = 0; matrix < 3; matrix++) {
         uint8_t bytes[36] = {0x38, 0x40, 0x7F, 0x01};
         for (unsigned i = 0; i < 32; i++)
             bytes[4 + i] = (uint8_t)(2 | (10 + matrix) << 4);
@@ -333,7 +334,8 @@ static void test_unknown_types(void **state) {
         expect_broken(&b, BSMM_E_FORMAT, "at offset");
     begin(&b, 3, 2, 0);
     put_info(&b, "t", 1, one, 500, 0), put_info(&b, "u", 1, one, 500, 0), pad(&b, 32, 64);
-    assert_int_equal(parse(&b), BSMM_OK); /* the first tensor counts as empty */
+    /* Parsing succeeds, because the first tensor counts as empty. */
+    assert_int_equal(parse(&b), BSMM_OK);
 }
 
 static bsmm_value value_of(const bsmm_file *file, const char *key) {

@@ -34,15 +34,15 @@ static const broken cases[] = {
     {"{\"\xff\":{}}", 0, BSMM_E_FORMAT, "byte 0xff"},
     {"{\"\xed\xa0\x80\":{}}", 0, BSMM_E_FORMAT, "byte 0xed"},
     {"{\"a\\u0000b\":{}}", 0, BSMM_E_FORMAT, "\\u0000"},
-    /* errors in metadata */
+    /* These headers have errors in the metadata. */
     {"{\"__metadata__\":[]}", 0, BSMM_E_FORMAT, "__metadata__: must be an object"},
     {"{\"__metadata__\":{\"k\":1}}", 0, BSMM_E_FORMAT, "__metadata__.k: must be a string"},
     {"{\"__metadata__\":{\"k\":null}}", 0, BSMM_E_FORMAT, "__metadata__.k: must be a string"},
-    /* errors in dtype */
+    /* These headers have errors in a dtype. */
     {"{\"a\":{\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "header.a.dtype"},
     {"{\"a\":{\"dtype\":\"F7\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "\"F7\"; is not a known type"},
     {"{\"a\":{\"dtype\":\"u8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "\"u8\""},
-    /* errors in shape */
+    /* These headers have errors in a shape. */
     {"{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "header.a.shape: must be an array"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1.0],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "shape[0]: must be an integer"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2,-3],\"data_offsets\":[0,6]}}", 6, BSMM_E_FORMAT, "shape[1]: value is -3"},
@@ -52,7 +52,7 @@ static const broken cases[] = {
     {"{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 2, BSMM_E_FORMAT, "must be whole bytes"},
     {"{\"a\":{\"dtype\":\"F6_E2M3\",\"shape\":[3],\"data_offsets\":[0,3]}}", 3, BSMM_E_FORMAT, "18 bits"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}", 1, BSMM_E_UNSUPPORTED, "9 dimensions"},
-    /* errors in data_offsets */
+    /* These headers have errors in data_offsets. */
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[6]}}", 6, BSMM_E_FORMAT, "data_offsets: must be an array of two"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[6],\"data_offsets\":[0]}}", 6, BSMM_E_FORMAT, "array of two"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[6],\"data_offsets\":[0,6,6]}}", 6, BSMM_E_FORMAT, "array of two"},
@@ -96,7 +96,8 @@ static void test_lengths(void **state) {
     check(bytes, 8, BSMM_E_FORMAT, "must be '{'");
     bytes[0] = 9;
     check(bytes, 16, BSMM_E_FORMAT, "header length: value is 9; the file has only 8 bytes");
-    static const uint8_t above[8] = {0x01, 0xe1, 0xf5, 0x05}; /* 100000001 */
+    /* A header size of 100000001 bytes, just above the limit. */
+    static const uint8_t above[8] = {0x01, 0xe1, 0xf5, 0x05};
     memcpy(bytes, above, sizeof above);
     check(bytes, 16, BSMM_E_FORMAT, "must be at most 100000000");
     memset(bytes, 0xff, 8);

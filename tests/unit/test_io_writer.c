@@ -92,7 +92,7 @@ static void rewrite(const char *name) {
     if (format) assert_int_equal(bsmm_writer_metadata(writer, "format", format), BSMM_OK);
     uint64_t count = bsmm_file_tensor_count(file), bytes;
     bsmm_tensor t = BSMM_INIT(bsmm_tensor);
-    for (uint64_t i = count; i-- > 0;) { /* added in reverse order */
+    for (uint64_t i = count; i-- > 0;) { /* The tensors are added in reverse order. */
         assert_int_equal(bsmm_file_tensor_at(file, i, &t), BSMM_OK);
         assert_int_equal(bsmm_writer_add_tensor(writer, t.name, t.dtype, t.ndim, t.shape, NULL),
                          BSMM_OK);

@@ -14,12 +14,12 @@
 
 #include <cmocka.h>
 
-static format_list formats; /* all formats */
+static format_list formats; /* the list of all formats */
 
 typedef struct product {
     test_matrix a, b, c, d;
     float alpha, beta;
-    float *bias; /* N floats in guarded memory */
+    float *bias; /* the bias: N floats in guarded memory */
     bsmm_matmul_desc desc;
 } product;
 

@@ -65,8 +65,8 @@ static void test_scales_that_cancel(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
-    memset(f.a_scales, 0, sizeof f.a_scales);   /* 2^-127 */
-    memset(f.b_scales, 254, sizeof f.b_scales); /* 2^127 */
+    memset(f.a_scales, 0, sizeof f.a_scales);   /* e8m0 code 0 is the scale 2^-127. */
+    memset(f.b_scales, 254, sizeof f.b_scales); /* e8m0 code 254 is the scale 2^127. */
     on_every_kernel(&f, expect_all_64);
 }
 
@@ -120,7 +120,7 @@ static void test_nan_scales_touch_exactly_their_outputs(void **state) {
     fixture_make(&f);
     f.a_scales[1 * 2 + 1] = 255;
     f.b_scales[2 * 2] = 255;
-    memset(f.a + 1 * K + 32, 0, 32); /* zero times NaN is NaN */
+    memset(f.a + 1 * K + 32, 0, 32); /* Zero times a NaN scale is NaN. */
     on_every_kernel(&f, expect_nan_in_row_1_and_column_2);
 }
 
@@ -133,7 +133,7 @@ static void test_nan_elements_touch_exactly_their_outputs(void **state) {
     on_every_kernel(&f, expect_nan_in_row_1_and_column_2);
 }
 
-/* Expects 2^-9 * 2^-9 * 64. */
+/* Expects that every element is 64 products of 2^-9 * 2^-9. */
 static void expect_subnormal_sum(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0x1p-12f);
@@ -225,7 +225,8 @@ static void test_beta_zero_does_not_read_c(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
-    bsmm_matrix c = describe(format_named("f32"), M, N); /* no memory */
+    /* The matrix C is described but has no memory. */
+    bsmm_matrix c = describe(format_named("f32"), M, N);
     const float zero = 0;
     f.desc.c = &c;
     f.desc.beta = &zero;
@@ -247,7 +248,7 @@ static void test_one_rounding(void **state) {
         .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .kernel = "ref"};
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f81);
-    a[2] = 0; /* a tie rounds to even */
+    a[2] = 0; /* This tie rounds to even. */
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f80);
 }

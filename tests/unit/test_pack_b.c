@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { N = 133, K = 420, MOST = 40, HEADER = 128 /* bytes before the kernel's own */ };
+enum { N = 133, K = 420, MOST = 40, HEADER = 128 /* bytes before the kernel's own data */ };
 
 static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"}, {"mxfp6_e2m3", "mxfp4"},          {"nvfp4", "nvfp4"}, {"mxfp8", "mxfp4"},
@@ -223,7 +223,8 @@ static void test_refusals(void **state) {
     bsmm_plan *plan = any_packing_plan(&f, 3, 1, &r);
     if (!plan) skip();
     bsmm_buffers buffers = buffers_of(&f);
-    assert_int_equal(run(plan, buffers), BSMM_E_INVALID); /* packed_b is missing */
+    /* The call must fail, because packed_b is missing. */
+    assert_int_equal(run(plan, buffers), BSMM_E_INVALID);
     uint8_t *packed = pack(&f, plan, &buffers.packed_b_bytes);
     buffers.packed_b = packed;
     assert_int_equal(run(plan, buffers), BSMM_OK);

@@ -304,7 +304,7 @@ static void test_amax(void **state) {
     values[3] = 0;
     assert_true(amax_of(&m) == 100);
     m.cols = 2;
-    m.ld = 3; /* 100 lies outside the matrix */
+    m.ld = 3; /* A leading dimension of 3 makes row 100 lie outside the matrix. */
     assert_true(amax_of(&m) == 7);
     m.order = BSMM_ORDER_COL;
     assert_true(amax_of(&m) == 7);

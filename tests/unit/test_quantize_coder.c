@@ -185,7 +185,7 @@ static void test_values_of_every_code(void **state) {
 
 /* ---- quotients ---- */
 
-/* Returns 1 / odd modulo 2^32. */
+/* Returns the inverse of an odd number modulo 2^32. */
 static uint32_t inverse(uint32_t odd) {
     uint32_t y = odd;
     for (int i = 0; i < 4; i++)

@@ -197,7 +197,8 @@ static void put_apart(const test_matrix *t, const apart *x) {
 }
 
 static void check_apart(const apart *x, const char *other, int64_t rows, bool in_b) {
-    const float alpha = x->rest < 0x1p-100f ? 0x1p100f : 1; /* keeps the results normal */
+    /* A large alpha keeps the results normal. */
+    const float alpha = x->rest < 0x1p-100f ? 0x1p100f : 1;
     const bsmm_format f = {x->elem, BSMM_SCALE_F32, 1, 128};
     rng r = {22};
     test_matrix t, o;

@@ -12,7 +12,7 @@
 
 enum { MOST = 256 };
 
-/* One quantized row. */
+/* The result of quantizing one row. */
 typedef struct quantized {
     uint32_t codes[MOST];
     uint32_t scales[MOST];
@@ -130,7 +130,7 @@ static void test_floor_of_log2f_beside_a_power_of_two(void **state) {
     assert_int_equal(scale_of("ocp", "mxfp4", below), 127 + 7 - 2);
     assert_int_equal(scale_of("ggml", "mxfp4", below), 127 + 8 - 2);
     assert_int_equal(scale_of("ggml", "mxfp4", 255), 127 + 7 - 2);
-    const float above = 6 * up(1024); /* log2f(above / 6) is 10 */
+    const float above = 6 * up(1024); /* log2f(above / 6) is exactly 10 after rounding. */
     assert_int_equal(scale_of("rceil", "mxfp4", above), 127 + 11);
     assert_int_equal(scale_of("modelopt", "mxfp4", above), 127 + 10);
 }
@@ -431,7 +431,7 @@ static void test_fp8_power_of_two_scales(void **state) {
  * type. */
 static void test_te_fp8_of_tiny_bf16(void **state) {
     (void)state;
-    uint16_t tiny = 0x0001; /* 2^-133 */
+    uint16_t tiny = 0x0001; /* Code 1 of bf16 is the subnormal 2^-133. */
     uint8_t code;
     float scale;
     bsmm_matrix src = describe(format_named("bf16"), 1, 1);

@@ -223,7 +223,7 @@ static void test_local_device(void **state) {
     assert_int_equal(bsmm_local_device_at(0, &cpu), BSMM_OK);
     assert_string_equal(cpu.name, "cpu");
     assert_true(cpu.cores >= 1 && strlen(cpu.title) > 0);
-    uint32_t count = 1; /* GPUs may follow the cpu */
+    uint32_t count = 1; /* The list begins with the cpu. GPUs may follow. */
     while (bsmm_local_device_at(count, &cpu) == BSMM_OK)
         count++;
     assert_int_equal(bsmm_local_device_at(count, &cpu), BSMM_E_NOT_FOUND);

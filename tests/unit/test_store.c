@@ -50,7 +50,8 @@ static float quantize_product(fixture *f, const char *kernel, const char *recipe
 static void check_kernel(fixture *f, const char *kernel, const char *recipe) {
     bool two_levels = f->stored.m.format.scale == BSMM_SCALE_E4M3;
     float global = quantize_product(f, kernel, recipe);
-    if (two_levels) assert_true(global != 1); /* the second-level scale matters */
+    /* The second-level scale must not be 1, so that an error in it shows. */
+    if (two_levels) assert_true(global != 1);
     poison(&f->stored);
     f->stored.m.global_scale = two_levels ? &global : NULL;
     bsmm_matmul_desc desc = product_of(f, &f->stored.m);
