@@ -50,7 +50,7 @@ bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem) {
 bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     uint32_t mantissa = to_bf16 ? 7 : 10, magnitude = info->bits - 1;
-    /* shift that moves the magnitude from bit 0 to its place in the 16-bit float */
+    /* The shift that moves a magnitude from bit 0 to its place in the 16-bit float. */
     uint32_t up = mantissa - info->mantissa_bits;
     uint32_t unbias = (uint32_t)(2 * (to_bf16 ? 127 : 15) - info->bias) << mantissa;
     uint32_t down = 15 - magnitude - up;

@@ -10,9 +10,9 @@ typedef struct bsmm_narrow_codec {
      * places in an fp32 number. One exact multiplication then corrects the exponent bias, also for
      * subnormals. */
     uint32_t up; /* left shift that moves the code's sign to bit 31 */
-    /* arithmetic right shift that then moves exponent and mantissa to fp32's fields */
+    /* the arithmetic right shift that then moves exponent and mantissa to fp32's fields */
     uint32_t down;
-    uint32_t mask;     /* bits of the sign and of the magnitude after both shifts */
+    uint32_t mask;     /* the mask of the sign and of the magnitude after both shifts */
     float unbias;      /* 2^(127 - bias), the factor that corrects the exponent bias */
     uint32_t sign;     /* the mask of a code's sign bit */
     uint32_t special;  /* the smallest magnitude that is not finite; 0x80 if the format has none */
@@ -22,11 +22,11 @@ typedef struct bsmm_narrow_codec {
     int32_t low, high;
     /* Encoding, from fp32 to a code, rounds to the nearest value with ties to even. A carry out of
      * the mantissa correctly increments the exponent. */
-    uint32_t shift; /* number of fp32 mantissa bits that rounding removes */
-    /* difference of the exponent biases plus half a unit in the last place, as fp32 bits */
+    uint32_t shift; /* the number of fp32 mantissa bits that rounding removes */
+    /* The difference of the exponent biases plus half a unit in the last place, as fp32 bits. */
     uint32_t rebias;
     uint32_t min_normal; /* the smallest normal magnitude, as fp32 bits */
-    /* fp32 bits of a number whose unit in the last place is the smallest subnormal */
+    /* The fp32 bits of a number whose unit in the last place is the format's smallest subnormal. */
     uint32_t magic;
     uint32_t max_code; /* the largest finite magnitude, as a code */
 } bsmm_narrow_codec;

@@ -7,7 +7,7 @@
 
 typedef struct bsmm_gpu_epilogue {
     void *d;
-    const void *c, *bias;  /* NULL if the GEMM has no C or no bias */
+    const void *c, *bias;  /* C and the bias. Each is NULL if the GEMM has none. */
     uint64_t d_row, d_col; /* strides of D's rows and columns, in elements */
     uint64_t c_row, c_col;
     double alpha, beta;
@@ -15,7 +15,7 @@ typedef struct bsmm_gpu_epilogue {
     /* nonzero if the operand is divided by its global scale instead of multiplied */
     uint32_t divides[3];
     uint32_t d_elem, c_elem, bias_elem;
-    uint32_t d_nan;            /* the code that is stored for NaN */
+    uint32_t d_nan;            /* the code that is stored for a NaN result */
     bsmm_narrow_codec d_codec; /* the encoder of D if its elements have 8 bits */
 } bsmm_gpu_epilogue;
 

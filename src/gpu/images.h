@@ -18,8 +18,9 @@ typedef struct bsmm_gpu_image {
      * object. */
     const char *code;
     const unsigned char *pack;
-    size_t packed_bytes, pack_bytes; /* sizes of the pack, compressed and decompressed, in bytes */
-    size_t offset, bytes;            /* position of the image in the decompressed pack, in bytes */
+    /* the sizes of the compressed and of the decompressed pack, in bytes */
+    size_t packed_bytes, pack_bytes;
+    size_t offset, bytes; /* position and size of the image in the decompressed pack, in bytes */
 } bsmm_gpu_image;
 
 /* The table of embedded images. It ends with a row whose name is NULL, and it is empty in a build
@@ -41,7 +42,7 @@ bsmm_status bsmm_gpu_image_find(const char *name, bsmm_gpu_rank *rank, const voi
 
 /* A decompressed image. Its bytes are aligned to 64, and a zero byte follows them. */
 typedef struct bsmm_gpu_unpacked {
-    void *memory; /* the allocation, which the caller passes to free() */
+    void *memory; /* The allocation of the image, which the caller passes to free(). */
     const void *bytes;
 } bsmm_gpu_unpacked;
 

@@ -10,10 +10,11 @@
 
 typedef struct bsmm_gpu_operand {
     const uint8_t *data, *scales;
-    uint64_t row_step, col_step; /* strides of rows and columns, in elements */
-    uint32_t elem, bits;         /* bsmm_elem, and the width of a code in bits */
-    uint32_t scale;              /* The type of the block scales, a value of the enum bsmm_scale. */
-    bsmm_narrow_codec codec;     /* used for elements of at most 8 bits */
+    uint64_t row_step, col_step; /* strides of the operand's rows and columns, in elements */
+    /* The element type, a value of the enum bsmm_elem, and the width of a code in bits. */
+    uint32_t elem, bits;
+    uint32_t scale;          /* The type of the block scales, a value of the enum bsmm_scale. */
+    bsmm_narrow_codec codec; /* The decoder of the elements if they have at most 8 bits. */
     /* The index of an element's scale is the sum of both maps, at its row and its column. */
     bsmm_axis_map row_map, col_map;
 } bsmm_gpu_operand;

@@ -48,17 +48,17 @@ typedef enum bsmm_pack_route {
  * is 0, Inf or NaN. Threads update the fields by atomic maxima, so their order does not matter. */
 typedef struct bsmm_pack_header {
     uint32_t flags; /* the hazards that packing found, as bits of the enum bsmm_pack_flags */
-    uint32_t high;  /* 512 + h, where every finite value is less than 2^h */
-    uint32_t low;   /* 512 - l, where every nonzero value is at least 2^l */
-    uint32_t inner; /* 512 - i, where every nonzero packed element is at least 2^i */
+    uint32_t high;  /* 512 + h. Every finite value of the operand is less than 2^h. */
+    uint32_t low;   /* 512 - l. Every nonzero value of the operand is at least 2^l. */
+    uint32_t inner; /* 512 - i. Every nonzero packed element is at least 2^i. */
     uint32_t reserved[12];
 } bsmm_pack_header;
 
 typedef enum bsmm_pack_flags {
-    BSMM_PACK_SCALED = 1, /* at least one group scale is not 1 */
-    /* at least one group does not fit: its packed elements are not its values */
+    BSMM_PACK_SCALED = 1, /* At least one group scale is not 1. */
+    /* At least one group does not fit: its packed elements are not its values. */
     BSMM_PACK_WIDE = 2,
-    /* routes FP8 and FAST with e8m0 scales: groups of one row may have different scales */
+    /* On the routes FP8 and FAST with e8m0 scales: groups of one row may have different scales. */
     BSMM_PACK_UNEVEN = 4
 } bsmm_pack_flags;
 
@@ -68,7 +68,7 @@ typedef enum bsmm_pack_flags {
 BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_header *b,
                                      uint32_t log2_k) {
     bool fits = !((a->flags | b->flags) & BSMM_PACK_WIDE);
-    if (!a->high || !b->high) return fits; /* one operand has no nonzero finite values */
+    if (!a->high || !b->high) return fits; /* One operand has no nonzero finite values. */
     return fits && a->low + b->low <= 1024 + 110 && a->inner + b->inner <= 1024 + 110 &&
            a->high + b->high + log2_k <= 1024 + 126;
 }
@@ -92,9 +92,13 @@ BSMM_SHARED bool bsmm_pack_pair_plain(const bsmm_pack_header *a, const bsmm_pack
  * the top of the half to the exponent and mantissa of a 16-bit float, and one exact multiplication
  * corrects the exponent bias. */
 typedef struct bsmm_pair_codec {
-    uint32_t down, mask; /* shift and mask of the magnitudes, for both halves at once */
-    uint32_t up;     /* bf16 only: factor that moves a code from the top of a byte to its place */
-    uint32_t unbias; /* the power of two that corrects the exponent bias, in both halves */
+    /* the shift and the mask of the magnitudes, for both halves of a register at once */
+    uint32_t down, mask;
+    /* The factor that moves a code from the top of a byte to its place. It is used for bf16
+     * only. */
+    uint32_t up;
+    /* the power of two that corrects the exponent bias, in both halves of a register */
+    uint32_t unbias;
     /* Addend for each byte that sets bit 7 exactly if the magnitude is not finite. */
     uint32_t special;
 } bsmm_pair_codec;
@@ -115,40 +119,47 @@ typedef struct bsmm_pack_job {
     /* stride of rows, or of columns if the operand is in column order, in bytes */
     uint64_t line_bytes;
     uint32_t rows, cols;
-    uint32_t scale;   /* The type of the block scales, a value of the enum bsmm_scale. */
-    uint32_t route;   /* The packed format, a value of the enum bsmm_pack_route. */
-    uint32_t aligned; /* nonzero if every item of the source is aligned and can be loaded at once */
+    uint32_t scale; /* The type of the block scales, a value of the enum bsmm_scale. */
+    uint32_t route; /* The packed format, a value of the enum bsmm_pack_route. */
+    /* Nonzero if every item of the source is aligned and can be loaded at once. */
+    uint32_t aligned;
     uint32_t lanes_log2; /* log2 of the number of neighboring threads that work along K */
-    uint32_t share; /* number of neighboring threads (1, 2 or 4) whose items lie in one block */
+    /* The number of neighboring threads (1, 2 or 4) whose items lie in one block. */
+    uint32_t share;
     /* Nonzero if the scales of four consecutive blocks, beginning at a multiple of four, form one
      * aligned uint32. The value 2 means that `words` says where it lies. Blocks have 32 elements
      * for e8m0 and 16 for e4m3. */
     uint32_t fours;
-    int32_t fit_low, fit_high; /* route BF16: range of block exponents that need no group scale */
-    /* route FP8: largest power of two by which an element can be multiplied and stay exact in
-     * e4m3 */
+    /* The range of block exponents that need no group scale, for the route BF16. */
+    int32_t fit_low, fit_high;
+    /* The largest power of two by which an element can be multiplied and stay exact in e4m3, for
+     * the route FP8. */
     int32_t fold;
     /* Route FP8: number of binades from the largest block scale of a group down to the smallest
      * that still fits. Route FAST: number of binades by which a group's own scale and its block
      * scales may lie below the row's scale. */
     uint32_t window;
-    bsmm_narrow_codec codec, to; /* codec of the source's elements, and codec of an 8-bit result */
+    /* the codec of the source's elements, and the codec of an 8-bit result */
+    bsmm_narrow_codec codec, to;
     bsmm_pair_codec pair;
-    bsmm_axis_map row_map, col_map; /* elements' rows and columns to offsets of scales */
+    /* These maps give the offset of the scale of an element's row and column. */
+    bsmm_axis_map row_map, col_map;
     bsmm_pack_words words;
     void *elements;
     uint64_t element_pitch; /* stride of the packed rows, in bytes */
-    /* destination of the group scales; NULL: a group whose scale is not 1 is marked WIDE */
+    /* The destination of the group scales. If it is NULL, a group whose scale is not 1 is marked
+     * WIDE. */
     float *group_scales;
-    uint64_t group_pitch; /* stride from one group of K to the next, in floats */
+    /* the stride from the scales of one group of K to those of the next, in floats */
+    uint64_t group_pitch;
     bsmm_pack_header *header;
 } bsmm_pack_job;
 
 /* Parameters for packing to bf16 by the blocks of a GEMM kernel (sm80/pack_plain.h). bf16 is known
  * to hold all the values without group scales. */
 typedef struct bsmm_pack_plain {
-    bsmm_pack_job job;      /* for elements of 4, 6 or 8 bits with e8m0 scales */
-    uint32_t bits, by_rows; /* bits per element; by_rows is 1 if K is contiguous, else 0 */
+    bsmm_pack_job job;      /* The job for elements of 4, 6 or 8 bits with e8m0 scales. */
+    uint32_t bits, by_rows; /* The bits per element. by_rows is 1 if K is contiguous, else 0. */
     /* Number of parts into which a launch would split the packing: `columns` parts along K, `parts`
      * in all. */
     uint32_t columns, parts;
@@ -160,9 +171,10 @@ typedef struct bsmm_pack_plain {
 typedef struct bsmm_pack_scales_job {
     const float *scales;
     float *to;
-    uint64_t row_pitch, col_pitch; /* strides of rows and columns of `to`, in floats */
+    uint64_t row_pitch, col_pitch; /* strides of rows and columns of the destination, in floats */
     uint32_t rows, cols; /* Numbers of rows and columns of scales in `to`, including its padding. */
-    /* extent of the source; all beyond it is padding and becomes 0 */
+    /* The extent of the source in scales. Everything beyond it in the destination is padding and
+     * becomes 0. */
     uint32_t known_rows, known_cols;
     bsmm_axis_map row_map, col_map;
 } bsmm_pack_scales_job;

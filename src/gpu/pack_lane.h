@@ -11,13 +11,14 @@
 
 #include "gpu/pack.h"
 
-enum { BSMM_LANE_BIAS = 1024 }; /* the bias that keeps stored exponents positive */
+/* The bias added to exponents that are stored, so that they are positive. */
+enum { BSMM_LANE_BIAS = 1024 };
 
 /* The block scale of an item, decoded. */
 typedef struct bsmm_lane_scale {
     int exponent; /* the exponent of an e8m0 block scale */
-    float factor; /* the value of an e4m3 or fp32 scale */
-    bool is_nan;  /* true if an e8m0 or e4m3 scale is NaN */
+    float factor; /* the value of an e4m3 or fp32 block scale */
+    bool is_nan;  /* true if an e8m0 or e4m3 block scale is NaN */
 } bsmm_lane_scale;
 
 BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
@@ -52,7 +53,8 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
         uint32_t magnitude = codes[i / 4] >> 8 * (i % 4) & (k->sign - 1);
         if (magnitude < k->special) largest = bsmm_max_u32(largest, magnitude);
     }
-    int normalized = 0; /* binades from the subnormal up to the smallest normal number */
+    /* The number of binades from the subnormal up to the smallest normal number. */
+    int normalized = 0;
     while (largest >> mantissa == 0) {
         largest <<= 1;
         normalized++;
@@ -89,7 +91,7 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
 /* The scale of a group of 128 elements along K, and what the group contributes to the operand's
  * header. */
 typedef struct bsmm_lane_group {
-    int exponent; /* the scale's exponent, if block scales are e8m0 */
+    int exponent; /* the exponent of the group's scale, if block scales are e8m0 */
     float scale;
     /* Values for the fields of the same names in bsmm_pack_header. */
     uint32_t flags, high, low, inner;

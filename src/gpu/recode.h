@@ -22,9 +22,10 @@ typedef enum bsmm_quantize_quick {
     /* The conversion instruction cvt encodes e4m3, after a multiplication. */
     BSMM_QUICK_E4M3_MULTIPLY = 1,
     BSMM_QUICK_E4M3_DIVIDE = 2,
-    BSMM_QUICK_E2M1_MULTIPLY = 3, /* rounds to nearest even and keeps the sign of zeros */
-    BSMM_QUICK_E2M1_PAIRS = 4,    /* like E2M1_MULTIPLY, for factors that are powers of two */
-    BSMM_QUICK_E2M1_PLUS = 5,     /* Like BSMM_QUICK_E2M1_MULTIPLY, but -0 becomes +0. */
+    BSMM_QUICK_E2M1_MULTIPLY = 3, /* Rounds to nearest even and keeps the sign of zeros. */
+    /* Like BSMM_QUICK_E2M1_MULTIPLY, for factors that are powers of two. */
+    BSMM_QUICK_E2M1_PAIRS = 4,
+    BSMM_QUICK_E2M1_PLUS = 5, /* Like BSMM_QUICK_E2M1_MULTIPLY, but -0 becomes +0. */
     BSMM_QUICK_E2M1_PLUS_DIVIDE = 6
 } bsmm_quantize_quick;
 
@@ -36,28 +37,31 @@ typedef struct bsmm_quantize_job {
     bsmm_recode_lines src_lines, dst_lines;
     uint32_t rows, cols;
     uint32_t block_rows, block_cols;
-    uint32_t src_elem, dst_bits; /* bsmm_elem of the source, and bits of a code of the result */
-    uint32_t scale;              /* The type of the block scales, a value of the enum bsmm_scale. */
-    /* nonzero if each item is aligned and can be loaded or stored at once */
+    /* The element type of the source (enum bsmm_elem), and the bits of a code of the result. */
+    uint32_t src_elem, dst_bits;
+    uint32_t scale; /* The type of the block scales, a value of the enum bsmm_scale. */
+    /* Nonzero if each item is aligned and can be loaded, or stored, at once. */
     uint32_t aligned_src, aligned_dst;
     uint32_t lanes_log2;  /* log2 of the number of neighboring threads along a row */
-    uint32_t block_lanes; /* number of these threads that work on the same block */
-    /* mantissa bits of the codes if the cvt instruction makes the same codes as the coder, else
-     * 0 */
+    uint32_t block_lanes; /* the number of neighboring threads that work on the same block */
+    /* The mantissa bits of the codes if the instruction cvt makes the same codes as the coder, else
+     * 0. */
     uint32_t hardware;
-    /* nonzero if the result is e2m1, by multiplying with the scale and rounding to nearest even,
-     * where zeros keep their sign */
+    /* Nonzero if the result is e2m1, made by multiplying with the scale and rounding to nearest
+     * even, and zeros keep their sign. */
     uint32_t pairs;
     uint32_t quick; /* The fast path of the encoder, a value of the enum bsmm_quantize_quick. */
-    /* nonzero if the result is e2m1 and quick_e4m3 (sm80/quantize_scale.h) computes its scales */
+    /* Nonzero if the result is e2m1 and quick_e4m3 (sm80/quantize_scale.h) computes its scales. */
     uint32_t tables;
-    /* nonzero for nvfp4 by the default rule, where thread blocks lie along a row */
+    /* Nonzero for nvfp4 by the default rule, where thread blocks lie along a row. */
     uint32_t columns;
-    uint32_t by_words;              /* nonzero if scales are stored four at a time */
-    bsmm_pack_words words;          /* the layout of four scales that are stored together */
-    bsmm_axis_map row_map, col_map; /* element's row and column to the offset of its scale */
+    uint32_t by_words;     /* Nonzero if four scales are stored by one instruction. */
+    bsmm_pack_words words; /* the layout of four scales that are stored together */
+    /* These maps give the offset of the scale of an element's row and column. */
+    bsmm_axis_map row_map, col_map;
     bsmm_recipe_steps steps;
-    bsmm_tensor_step tensor; /* numbers of the whole tensor, without its second-level scale */
+    /* values that hold for the whole tensor, without its second-level scale */
+    bsmm_tensor_step tensor;
     bsmm_coder coder;
     /* Largest magnitude of the tensor, in device memory. NULL if the recipe has one level of
      * scales. */
@@ -66,10 +70,11 @@ typedef struct bsmm_quantize_job {
 
 /* How dequantizing computes a value from an element of at most 8 bits. */
 typedef enum bsmm_dequantize_way {
-    BSMM_WAY_EXACT = 0, /* element * scale is exact in fp32 */
-    /* exact element, or element * e4m3 scale, times an fp32 factor; rounds once */
+    BSMM_WAY_EXACT = 0, /* The product of an element and its scale is exact in fp32. */
+    /* The value is an exact element, or an exact product of an element and an e4m3 scale, times an
+     * fp32 factor. It is rounded once. */
     BSMM_WAY_MULTIPLY = 1,
-    BSMM_WAY_DIVIDE = 2, /* as BSMM_WAY_MULTIPLY, but divides by the fp32 factor */
+    BSMM_WAY_DIVIDE = 2, /* Like BSMM_WAY_MULTIPLY, but the fp32 factor is a divisor. */
     BSMM_WAY_DOUBLE = 3  /* Every element is computed in double. This is the slow path. */
 } bsmm_dequantize_way;
 
@@ -82,22 +87,24 @@ typedef struct bsmm_dequantize_job {
     uint32_t src_elem, src_bits, dst_elem, scale;
     uint32_t aligned_src, aligned_dst;
     uint32_t lanes_log2;
-    /* number of neighboring threads (1, 2 or 4) whose items of 8 elements lie in one block */
+    /* The number of neighboring threads (1, 2 or 4) whose items of 8 elements lie in one block. */
     uint32_t share;
     uint32_t by_divisor;
     uint32_t way; /* The way that codes are decoded, a value of the enum bsmm_dequantize_way. */
-    uint32_t hardware; /* mantissa bits of 8-bit floats that the cvt instruction converts; else 0 */
+    /* The mantissa bits of 8-bit floats if the instruction cvt converts them, else 0. */
+    uint32_t hardware;
     bsmm_axis_map row_map, col_map;
     bsmm_narrow_codec codec;
-    bsmm_pair_codec pair; /* decodes two elements at a time to bf16 */
+    bsmm_pair_codec pair; /* The decoder of two elements at a time to bf16. */
     bsmm_coder coder;     /* The encoder of the result. It is unused if the result is f32. */
     const float *global;  /* The second-level scale in device memory, or NULL if it is 1. */
 } bsmm_dequantize_job;
 
 enum {
-    BSMM_MOVED_ROWS = 4,       /* rows that one thread of move_scales copies */
-    BSMM_DEQUANTIZED_ROWS = 4, /* rows that one thread of a dequantizing kernel computes */
-    /* the same for kernels that are specialized for one kind of scale */
+    BSMM_MOVED_ROWS = 4,       /* the rows that one thread of the kernel move_scales copies */
+    BSMM_DEQUANTIZED_ROWS = 4, /* the rows that one thread of a dequantizing kernel computes */
+    /* the rows that one thread computes in a dequantizing kernel that is specialized for one kind
+     * of scale */
     BSMM_DEQUANTIZED_ROWS_MADE = 8,
 };
 
@@ -108,9 +115,9 @@ typedef struct bsmm_relayout_job {
     const uint8_t *from;
     uint8_t *to;
     uint32_t rows, cols, known_rows, known_cols;
-    uint32_t wide; /* nonzero: a code has 4 bytes; 0: it has 1 byte */
-    /* nonzero if four codes form an aligned uint32 in both layouts and are all scales or all
-     * padding */
+    uint32_t wide; /* The size of a code: 4 bytes if nonzero, 1 byte if 0. */
+    /* Nonzero if four codes form an aligned uint32 in both layouts and are all scales or all
+     * padding. */
     uint32_t by_words;
     uint32_t lanes_log2; /* log2 of the number of neighboring threads along a row */
     bsmm_axis_map from_row_map, from_col_map, to_row_map, to_col_map;
@@ -120,10 +127,11 @@ typedef struct bsmm_relayout_job {
  * column if the matrix is in column order. */
 typedef struct bsmm_amax_job {
     const uint8_t *src;
-    /* `line_bytes` is the stride of lines; `count` is the number of elements in a line */
+    /* `line_bytes` is the stride of lines, and `count` is the number of elements in a line. */
     uint64_t line_bytes, lines, count;
     uint32_t src_elem, aligned;
-    uint32_t *result; /* fp32 bits of the result, which an atomic maximum updates */
+    /* The fp32 bits of the result. Thread blocks update them by an atomic maximum. */
+    uint32_t *result;
 } bsmm_amax_job;
 
 /* Parameters for computing the second-level scale from the largest magnitude of a tensor. */

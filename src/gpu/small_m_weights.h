@@ -36,8 +36,10 @@ BSMM_SHARED uint32_t bsmm_e4m3_nans(uint32_t word) {
 /* ---- scales ---- */
 
 enum {
-    BSMM_SMALL_M_LOWEST = 28,   /* the lowest e8m0 code that the fast path decodes: 2^-99 */
-    BSMM_SMALL_M_HIGHEST = 155, /* the highest e8m0 code that the fast path decodes: 2^28 */
+    /* the lowest e8m0 scale code that the fast path decodes, which means 2^-99 */
+    BSMM_SMALL_M_LOWEST = 28,
+    /* the highest e8m0 scale code that the fast path decodes, which means 2^28 */
+    BSMM_SMALL_M_HIGHEST = 155,
 };
 
 /* Returns 2^(code - 28) as bf16 in both halves. The result is undefined for a code outside the

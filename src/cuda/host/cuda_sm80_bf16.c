@@ -158,7 +158,8 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
                                     .grid = {(uint32_t)blocks},
                                     .block = {BSMM_BF16_THREADS},
                                     .shared_bytes = function->shared_bytes,
-                                    /* the gate itself waits for the previous kernel */
+                                    /* The kernel's gate waits for the previous kernel, so launches
+                                     * may overlap. */
                                     .overlap = d->capability == 90,
                                 },
                                 &made->ready);
@@ -207,6 +208,7 @@ const bsmm_kernel bsmm_kernel_cuda_sm80_bf16 = {
     .bound = bound,
     .make = make,
     .run = run,
-    /* one code path for any number of rows, and each result is computed independently */
+    /* One code path computes any number of rows, and each result is independent of the others. This
+     * makes results batch-invariant. */
     .features = BSMM_FEATURE_INVARIANT,
 };

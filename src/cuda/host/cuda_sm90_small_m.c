@@ -21,10 +21,10 @@ enum { WALKERS_4BIT = 2 };
  * without fp32 scales, the second for fp32 scales along K, and the third for one fp32 scale per row
  * of A. */
 typedef struct weights {
-    /* if scales are fp32, block_rows may be any multiple of 16 and block_cols any multiple of
-     * 128 */
+    /* If the scales are fp32, block_rows may be any multiple of 16 and block_cols any multiple of
+     * 128. */
     bsmm_format format;
-    uint32_t step_scales; /* bytes of scales per row and step */
+    uint32_t step_scales; /* Bytes of B's scales per row and step of K. */
     bsmm_cuda_function functions[3][3];
 } weights;
 
@@ -73,16 +73,16 @@ static bool is_4bit(const weights *w) {
 /* How a GEMM is divided among blocks and warps, and the map of shared memory. */
 typedef struct cut {
     uint32_t splits, k_warps, walkers;
-    uint32_t steps_each; /* largest number of steps of a block */
+    uint32_t steps_each; /* the largest number of steps of K that a thread block computes */
     uint32_t rows;       /* the rows of B that a thread block computes */
-    uint32_t tiles_log2; /* log2 of the number of tiles of 8 columns */
+    uint32_t tiles_log2; /* log2 of the number of tiles, each of 8 columns */
     uint32_t columns;    /* the number of columns (rows of A or parts of rows) in shared memory */
-    uint32_t scale_columns; /* `columns`, rounded up to 16 bytes of fp32 scales */
+    uint32_t scale_columns; /* `columns`, rounded up to whole 16 bytes of fp32 scales */
     /* Number of steps of A for which each warp along K has slots in shared memory. 0: shared memory
      * holds all of the block's A. */
     uint32_t a_slots;
     bool grouped, row_scaled;
-    bool own; /* true if each block makes the image of A itself */
+    bool own; /* True if each thread block makes its own image of A in shared memory. */
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;
 } cut;
@@ -185,7 +185,8 @@ typedef struct made {
     cut c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
-    /* sizes in the workspace, used if a separate kernel makes the image of A */
+    /* Sizes in bytes of A's image, of its flags and of the whole workspace. They are used if a
+     * separate kernel makes the image. */
     uint64_t image_bytes, flag_bytes, workspace_bytes;
 } made;
 

@@ -11,12 +11,12 @@
 
 #include <stdio.h>
 
-enum { MOST_ROWS = 32, UNIT = 16 /* bytes of a row that are loaded at once */ };
+enum { MOST_ROWS = 32, UNIT = 16 /* UNIT is the number of bytes of a row that one load reads. */ };
 
 #define FUNCTION(name)                                                                             \
     { "sm90a/fp8_small_m", name, BSMM_SMALL_M_MOST_SHARED }
 
-/* the kernels for up to 8, 16 and 32 rows of A */
+/* The kernels for up to 8, 16 and 32 rows of A. */
 static const bsmm_cuda_function functions[] = {
     FUNCTION("fp8_small_m_8"), FUNCTION("fp8_small_m_16"), FUNCTION("fp8_small_m_32")};
 

@@ -31,7 +31,7 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
  * (tests/unit/test_cuda_pack.c enumerates them). Elements of 8 bits are rounded instead, and
  * `window` limits the error. */
 static const struct {
-    uint8_t fold, window; /* window 0: no kernel packs this format to 8 bits */
+    uint8_t fold, window; /* A window of 0 means that no kernel packs this format to 8 bits. */
 } folds[BSMM_ELEM_COUNT] = {[BSMM_ELEM_E2M1] = {6, 14},
                             [BSMM_ELEM_E2M3] = {5, 11},
                             [BSMM_ELEM_E3M2] = {4, 9},
@@ -79,7 +79,7 @@ const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char 
     { .module = "sm80/pack_narrow", .name = kernel }
 #define TO_FP8(kernel)                                                                             \
     { .module = "sm90a/pack_fp8", .name = kernel }
-/* index: [element][0 for rows, 1 for columns] */
+/* The kernels are indexed by [element][0 for rows, 1 for columns]. */
 static const bsmm_cuda_function wide_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32"), WIDE("pack_columns_f32")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},

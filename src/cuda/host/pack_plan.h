@@ -30,8 +30,8 @@ typedef struct bsmm_pack_launch {
     bsmm_cuda_ready ready, clear;
     bsmm_pack_layout at; /* the layout of the packed operand in device memory */
     bool with_scales;
-    /* true if the caller has queued the clearing of the header, perhaps for several headers at
-     * once */
+    /* True if the caller has queued the clearing of the header, perhaps for several headers at
+     * once. */
     bool header_is_clear;
     /* True if the caller has queued only packing since the header was cleared. The kernel's inputs
      * were then ready before, and it need not wait for the previous kernel. */

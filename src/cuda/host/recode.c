@@ -79,7 +79,7 @@ static bsmm_status queue_amax(const bsmm_recode *job, float *result) {
                           .result = (uint32_t *)(void *)result};
     BSMM_TRY(clear(job, result, sizeof *result));
     if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
-    if ((uint64_t)m->ld == count) { /* the matrix is contiguous: treat it as a single line */
+    if ((uint64_t)m->ld == count) { /* A contiguous matrix is treated as a single line. */
         amax.count *= amax.lines;
         amax.lines = 1;
         amax.aligned = (uintptr_t)m->data % 16 == 0;
@@ -102,7 +102,8 @@ bsmm_status bsmm_cuda_amax(const bsmm_recode *job) {
     { .module = "sm80/quantize", .name = "quantize_rows_" type "_" bits }
 #define TILES(type)                                                                                \
     { .module = "sm80/quantize", .name = "quantize_tiles_" type "_8" }
-/* index: [source element][half of the result's bits, or 5 for 128 x 128 blocks] */
+/* The kernels are indexed by [source element][half of the result's bits, or 5 for 128 x 128
+ * blocks]. */
 static const bsmm_cuda_function quantizers[][6] = {
     [BSMM_ELEM_F32] = {[2] = ROWS("f32", "4"), ROWS("f32", "6"), ROWS("f32", "8"), TILES("f32")},
     [BSMM_ELEM_F16] = {[2] = ROWS("f16", "4"), ROWS("f16", "6"), ROWS("f16", "8"), TILES("f16")},

@@ -16,7 +16,7 @@ bsmm_status bsmm_cuda_amax(const bsmm_recode *job);
 
 enum {
     BSMM_RECODE_THREADS = 256,    /* the threads of a thread block of the conversion kernels */
-    BSMM_RECODE_MOST_DOWN = 65535 /* largest number of blocks along a grid's y axis */
+    BSMM_RECODE_MOST_DOWN = 65535 /* the largest number of thread blocks along the grid's y axis */
 };
 
 uint32_t bsmm_recode_bits(uint32_t elem);

@@ -138,7 +138,8 @@ bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p) {
         .parts = bsmm_small_m_count_parts(&p->a),
         .m_log2 = bsmm_small_m_log2_up((uint32_t)p->d.m.rows),
         .a_pitch = pitch_of(&p->a),
-        .a_scale_pitch = p->a.map.tile_row_step, /* read only if the layout is ROW_MAJOR */
+        /* This pitch is only read if the scale layout is ROW_MAJOR. */
+        .a_scale_pitch = p->a.map.tile_row_step,
         .b_pitch16 = (uint32_t)(pitch_of(&p->b) / 16),
         .b_scale_pitch = p->b.map.tile_row_step,
         .b_bytes = (uint32_t)((uint64_t)p->b.m.cols * bsmm_elem_row(p->b.m.format.elem)->bits / 8),

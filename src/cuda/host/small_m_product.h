@@ -27,7 +27,8 @@ enum {
     /* The largest number of thread blocks that split K. They form a cluster, and 8 is the largest
      * portable cluster size. */
     BSMM_SMALL_M_MOST_SPLITS = 8,
-    BSMM_SMALL_M_MOST_SHARED = 227 * 1024, /* shared memory of a block, in bytes */
+    /* the largest shared memory of a thread block on sm_90, in bytes */
+    BSMM_SMALL_M_MOST_SHARED = 227 * 1024,
 };
 
 /* Returns the number of steps of BSMM_SMALL_M_K elements along K. */
@@ -38,9 +39,10 @@ uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count);
 
 /* The speed of one block shape, in microseconds on an H200. */
 typedef struct bsmm_small_m_speed {
-    uint32_t k_warps;   /* the warps of a thread block that split K among them */
-    uint32_t rows;      /* the rows of B that a thread block computes */
-    double fixed, step; /* time of a block, and additional time per step of a warp */
+    uint32_t k_warps; /* the warps of a thread block that split K among them */
+    uint32_t rows;    /* the rows of B that a thread block computes */
+    /* The time of a thread block, and the additional time per step of a warp, in microseconds. */
+    double fixed, step;
 } bsmm_small_m_speed;
 
 enum { BSMM_SMALL_M_SPEEDS = 3 };

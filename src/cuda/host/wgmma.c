@@ -53,10 +53,10 @@ static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
 enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8 };
 
 typedef struct deal {
-    int64_t tiles_m, tiles_n; /* number of cluster tiles along M and N */
+    int64_t tiles_m, tiles_n; /* numbers of cluster tiles of D along M and N */
     int64_t clusters;         /* the number of clusters of thread blocks that are launched */
-    int64_t whole;            /* number of tiles that are not split along K */
-    double cycles;            /* estimated time in cycles of an SM */
+    int64_t whole;            /* the number of tiles that are not split along K */
+    double cycles;            /* the estimated time in cycles of an SM */
 } deal;
 
 /* Divides D among clusters and estimates the time. Splitting the K of the last tiles over all
@@ -69,7 +69,7 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     d.tiles_n = bsmm_ceil_div(p->d.m.cols, (int64_t)t->tile_n * t->cluster_n);
     int64_t all = d.tiles_m * d.tiles_n, blocks = k_blocks(p, t);
     int64_t room = device->multiprocessors / (int)(t->cluster_m * t->cluster_n);
-    /* the device is too small for a cluster; the launch will fail and say so */
+    /* The device is too small for a cluster. The launch will fail with an error that says so. */
     if (room == 0) room = 1;
     /* A kernel of the kind POW2 always launches all blocks, because all of them pack or compute if
      * its gate is closed. */

@@ -12,18 +12,21 @@
  * GEMM. */
 typedef enum bsmm_wgmma_kind {
     BSMM_WGMMA_BF16 = 0,  /* bf16 elements without block scales */
-    BSMM_WGMMA_BLOCK = 1, /* 8-bit elements; A's scales are 1 x 128, B's 128 x 128 */
-    BSMM_WGMMA_ROW = 2,   /* 8-bit elements; scales of A and B are 1 x 128 */
-    BSMM_WGMMA_POW2 = 3   /* like ROW, if products of scales are normal fp32 numbers */
+    BSMM_WGMMA_BLOCK = 1, /* 8-bit elements with scales of 1 x 128 for A and of 128 x 128 for B */
+    BSMM_WGMMA_ROW = 2,   /* 8-bit elements with scales of 1 x 128 for A and B */
+    /* Like BSMM_WGMMA_ROW, if all products of a scale of A and one of B are normal fp32 numbers. */
+    BSMM_WGMMA_POW2 = 3
 } bsmm_wgmma_kind;
 
 /* The layout of an operand in device memory. */
 typedef struct bsmm_wgmma_form {
     uint32_t elem;  /* the element format: BSMM_ELEM_E4M3, BSMM_ELEM_E5M2 or BSMM_ELEM_BF16 */
-    uint64_t pitch; /* stride of rows in bytes, a multiple of 16 */
-    /* stride of k blocks of row scales in floats, a multiple of 4; 0: no row scales */
+    uint64_t pitch; /* the stride of the operand's rows in bytes, a multiple of 16 */
+    /* The stride between the row scales of one block of K and those of the next, in floats. It is a
+     * multiple of 4, or 0 without row scales. */
     uint64_t rows_pitch;
-    /* strides of block scales: the index is n / 128 * n_step + k / 128 * k_step */
+    /* Strides of the 128 x 128 block scales: element (n, k) has the scale n / 128 * n_step + k /
+     * 128 * k_step. */
     uint64_t n_step, k_step;
 } bsmm_wgmma_form;
 
@@ -31,11 +34,15 @@ typedef struct bsmm_wgmma_form {
 typedef struct bsmm_wgmma_side {
     /* the operand's elements in device memory, in rows along which K is contiguous */
     const void *elements;
-    const float *rows;   /* scales as (k blocks, rows) with rows contiguous, or NULL */
-    const float *blocks; /* B with BSMM_WGMMA_BLOCK: scale of block (n / 128, k / 128) */
+    /* The scale of each row in each block of K, with rows contiguous. NULL: there are no row
+     * scales. */
+    const float *rows;
+    /* With BSMM_WGMMA_BLOCK, the scale of each block (n / 128, k / 128) of B. */
+    const float *blocks;
 } bsmm_wgmma_side;
 
-typedef struct bsmm_wgmma_tile bsmm_wgmma_tile; /* a row of the table of tiles (wgmma.c) */
+/* One tile shape of the GEMM kernels. wgmma.c has the table. */
+typedef struct bsmm_wgmma_tile bsmm_wgmma_tile;
 
 /* Returns a row of the table of tiles, or NULL past the last row. */
 const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index);
@@ -79,7 +86,7 @@ typedef struct bsmm_wgmma_engine {
     bsmm_wgmma_params params; /* the kernel's parameters, with all pointers still NULL */
     bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
     bsmm_cuda_ready ready;
-    uint64_t flag_bytes; /* bytes of flags in the workspace, before the accumulators */
+    uint64_t flag_bytes; /* the bytes of flags in the workspace, which precede the accumulators */
 } bsmm_wgmma_engine;
 
 /* Loads the tile's kernel. `a` and `b` are the layouts that the operands will have. `plain` says

@@ -11,8 +11,9 @@ typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
 struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
     bsmm_pack_route routes[2]; /* the formats that A and B are packed to */
-    uint32_t elems[2];         /* element types that the tensor cores multiply */
-    /* the condition under which the engine's result is valid; ALWAYS: for any values */
+    uint32_t elems[2];         /* the element types that the tensor cores multiply, for A and B */
+    /* The condition under which the kernel's result is valid. BSMM_WHEN_ALWAYS: it is valid for any
+     * values. */
     bsmm_cuda_when when;
     /* The fallback plan if FITS does not hold, but bf16 holds the values. The engine's blocks then
      * pack both operands to bf16, and this plan's engine, which is queued next, multiplies them. If
@@ -32,17 +33,19 @@ typedef struct bsmm_wgmma_attempt {
     const bsmm_wgmma_tile *tile;
     bsmm_wgmma_source a, b;
     bsmm_wgmma_engine engine;
-    /* workspace for A, B (unless it was packed in advance) and the engine, in bytes */
+    /* the bytes of workspace for A, for B (unless it was packed in advance) and for the kernel */
     uint64_t bytes;
 } bsmm_wgmma_attempt;
 
 /* The state of the kernels that run the sm_90a GEMM. */
 typedef struct bsmm_wgmma_state {
     bsmm_wgmma_plan plan;
-    bsmm_wgmma_attempt first, second; /* `second` belongs to plan.otherwise, if that is not NULL */
-    bsmm_wgmma_packer a, b;           /* the packing kernels of A and B in the first attempt */
+    /* The attempt `second` runs plan.otherwise. It is unused if that is NULL. */
+    bsmm_wgmma_attempt first, second;
+    bsmm_wgmma_packer a, b; /* the packing kernels of A and B in the first attempt */
     bsmm_cuda_ready clear;
-    bsmm_cuda_generic generic; /* the fallback, if it is queued after the first attempt */
+    /* The generic GEMM, if it is queued after the first attempt as the fallback. */
+    bsmm_cuda_generic generic;
     uint32_t log2_k;
 } bsmm_wgmma_state;
 

@@ -8,12 +8,14 @@
 /* Says how one operand reaches the GEMM kernel: read in place, or packed first. */
 typedef struct bsmm_wgmma_source {
     bsmm_pack_route route;
-    bool stored; /* true if elements are read in place */
-    bool scaled; /* true if the engine's kind has scales */
-    bool by_row; /* true for 1 x 128 scales, false for 128 x 128 */
+    bool stored; /* True if the GEMM kernel reads the operand's elements where they are stored. */
+    bool scaled; /* True if the GEMM kernel applies scales of its own to this operand. */
+    bool by_row; /* True if scales are 1 x 128, false if they are 128 x 128. */
     bool stored_scales;
-    uint64_t bytes;                  /* bytes of workspace, a multiple of 1024 */
-    uint64_t elements_at, scales_at; /* offsets in the workspace of what is not read in place */
+    uint64_t bytes; /* the bytes of workspace that the operand needs, a multiple of 1024 */
+    /* Offsets in the workspace of the packed elements and of the copied scales, if the kernel does
+     * not read them where they are stored. */
+    uint64_t elements_at, scales_at;
     bsmm_wgmma_form form;
 } bsmm_wgmma_source;
 
@@ -24,7 +26,8 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind ki
 
 /* The state of a plan for packing one operand. */
 typedef struct bsmm_wgmma_packer {
-    bsmm_pack_launch elements; /* used if elements are not read in place */
+    /* The launch that packs the elements, used if they are not read in place. */
+    bsmm_pack_launch elements;
     /* the launch that copies the block scales, used if they are copied separately */
     bsmm_pack_scales_launch scales;
     bool packs_scales;
@@ -36,9 +39,10 @@ bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
 
 /* How an operand is packed. All members may be 0. */
 typedef struct bsmm_wgmma_packing {
-    /* a header outside the packed operand, already cleared; NULL: the packed operand's own */
+    /* The header to use, outside the packed operand and already cleared. NULL: the packed operand's
+     * own header. */
     bsmm_pack_header *header;
-    /* true if the caller has queued only packing kernels since the header was cleared */
+    /* True if the caller has queued only packing kernels since the header was cleared. */
     bool overlaps;
 } bsmm_wgmma_packing;
 

@@ -76,7 +76,7 @@ static bsmm_status make(uint32_t ordinal, bsmm_cuda_device **made) {
 }
 
 static bsmm_status make_once(uint32_t ordinal, bsmm_cuda_device **record) {
-    /* fails with a message that says why */
+    /* The call fails with a message that says why. */
     if (ordinal >= MOST_DEVICES) return make(ordinal, record);
     pthread_mutex_lock(&making);
     bsmm_status status = BSMM_OK;

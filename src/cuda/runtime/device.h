@@ -16,12 +16,12 @@ typedef struct bsmm_cuda_device {
     CUdevice handle;
     CUcontext context;       /* the primary context, retained for the life of the process */
     char name[96];           /* the GPU's name, for example "NVIDIA H200" */
-    int capability;          /* compute capability as 10 * major + minor, for example 90 */
+    int capability;          /* the compute capability as 10 * major + minor, for example 90 */
     int multiprocessors;     /* number of streaming multiprocessors (SMs), for example 132 */
-    uint64_t l2_bytes;       /* size of L2 in bytes */
+    uint64_t l2_bytes;       /* size of the L2 cache in bytes */
     uint64_t memory_bytes;   /* size of device memory in bytes */
-    uint32_t shared_bytes;   /* largest dynamic shared memory of a block, in bytes */
-    uint32_t driver_version; /* version of the driver, for example 13000 for CUDA 13.0 */
+    uint32_t shared_bytes;   /* the largest dynamic shared memory of a thread block, in bytes */
+    uint32_t driver_version; /* the driver's version, for example 13000 for CUDA 13.0 */
 } bsmm_cuda_device;
 
 /* Returns the record of "cuda:ordinal", which the first call for it makes. Returns NOT_FOUND if
@@ -43,11 +43,12 @@ void bsmm_cuda_leave(const bsmm_cuda_device *device);
 /* A __global__ function (extern "C") of an embedded module. The address of this record is the key
  * of the cache of loaded functions, so define it static const, one per function. */
 typedef struct bsmm_cuda_function {
-    /* the kernel's source below src/cuda without ".cu", or its row in tiles.def; for example
-     * "sm90a/gemm" */
+    /* The kernel's source below src/cuda without ".cu", or its row in tiles.def. For example
+     * "sm90a/gemm". */
     const char *module;
-    const char *name;      /* the kernel's function name, for example "gemm_fp8_bf16" */
-    uint32_t shared_bytes; /* largest dynamic shared memory of its launches, in bytes */
+    const char *name; /* the kernel's function name, for example "gemm_fp8_bf16" */
+    /* the largest dynamic shared memory that a launch of the function needs, in bytes */
+    uint32_t shared_bytes;
 } bsmm_cuda_function;
 
 /* Finds the image of a module that the device runs best: a cubin if there is one, else PTX. Sets
@@ -69,14 +70,18 @@ bsmm_status bsmm_cuda_load(const bsmm_cuda_device *device, const bsmm_cuda_funct
 
 typedef struct bsmm_cuda_launch_desc {
     const bsmm_cuda_function *function;
-    uint32_t grid[3], block[3]; /* extents of the grid and of a block; 0 counts as 1 */
-    uint32_t cluster[3];   /* extents of a cluster; all 0 mean no cluster, else 0 counts as 1 */
+    /* Extents of the grid and of a thread block. An extent of 0 counts as 1. */
+    uint32_t grid[3], block[3];
+    /* Extents of a cluster of thread blocks. If all are 0 there is no cluster, else 0 counts as
+     * 1. */
+    uint32_t cluster[3];
     uint32_t shared_bytes; /* the bytes of dynamic shared memory, at most function->shared_bytes */
     /* True if the kernel may start while the stream's previous kernel ends (programmatic stream
      * serialization). The kernel itself must then wait by griddepcontrol.wait. */
     bool overlap;
-    void *stream;     /* a CUstream; NULL: the legacy default stream */
-    void **arguments; /* one pointer per parameter, as cuLaunchKernel expects */
+    void *stream; /* The stream, a CUstream. NULL: the legacy default stream. */
+    /* The launch's arguments, one pointer per parameter, as cuLaunchKernel expects them. */
+    void **arguments;
 } bsmm_cuda_launch_desc;
 
 /* Queues one launch. A grid with an extent of 0 is not skipped: the extent counts as 1. */
@@ -110,15 +115,16 @@ typedef struct bsmm_cuda_tensor_desc {
     int l2_promotion;    /* the prefetch size of L2, a value CU_TENSOR_MAP_L2_PROMOTION_* */
     uint32_t rank;       /* number of dimensions of the tensor, 1 to 3 */
     uint64_t extents[3]; /* extents of the tensor in elements, at least 1 */
-    uint64_t strides[2]; /* strides of dimensions 1 and 2 in bytes, multiples of 16 */
-    uint32_t box[3];     /* elements of one copy in each dimension, 1 to 256 */
+    uint64_t strides[2]; /* strides of dimensions 1 and 2 of the tensor in bytes, multiples of 16 */
+    uint32_t box[3];     /* the elements that one copy moves in each dimension, 1 to 256 */
 } bsmm_cuda_tensor_desc;
 
 /* A tensor map that is part of a plan's state. It lacks only the address. */
 typedef struct bsmm_cuda_ready_map {
     CUtensorMap map;
     bsmm_cuda_tensor_desc desc;
-    /* false if the driver cannot encode a map without an address; each run then encodes it */
+    /* False if the driver cannot encode a tensor map without an address. Each run then encodes the
+     * map. */
     bool is_encoded;
 } bsmm_cuda_ready_map;
 

@@ -8,7 +8,7 @@
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static bsmm_cuda_driver library;
-static bsmm_status outcome; /* result of opening the driver; `reason` explains a failure */
+static bsmm_status outcome; /* The result of opening the driver. If it failed, `reason` says why. */
 static char reason[256];
 
 static const struct {

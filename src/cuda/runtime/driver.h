@@ -20,7 +20,7 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 
-enum { /* CUresult: the values that this library distinguishes */
+enum { /* The values of CUresult that this library distinguishes. */
        CUDA_SUCCESS = 0,
        CUDA_ERROR_INVALID_VALUE = 1,
        CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -109,23 +109,25 @@ typedef struct CUlaunchConfig {
     unsigned int numAttrs;
 } CUlaunchConfig;
 
-enum { /* values of CUtensorMapDataType, Interleave, Swizzle, L2promotion and FloatOOBfill */
-       CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
-       CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1,
-       CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2,
-       CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
-       CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7,
-       CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
-       CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
-       CU_TENSOR_MAP_SWIZZLE_NONE = 0,
-       CU_TENSOR_MAP_SWIZZLE_32B = 1,
-       CU_TENSOR_MAP_SWIZZLE_64B = 2,
-       CU_TENSOR_MAP_SWIZZLE_128B = 3,
-       CU_TENSOR_MAP_L2_PROMOTION_NONE = 0,
-       CU_TENSOR_MAP_L2_PROMOTION_L2_64B = 1,
-       CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2,
-       CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3,
-       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0
+/* These constants have the values of CUtensorMapDataType, Interleave, Swizzle, L2promotion and
+ * FloatOOBfill in cuda.h. */
+enum {
+    CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+    CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1,
+    CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7,
+    CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
+    CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
+    CU_TENSOR_MAP_SWIZZLE_NONE = 0,
+    CU_TENSOR_MAP_SWIZZLE_32B = 1,
+    CU_TENSOR_MAP_SWIZZLE_64B = 2,
+    CU_TENSOR_MAP_SWIZZLE_128B = 3,
+    CU_TENSOR_MAP_L2_PROMOTION_NONE = 0,
+    CU_TENSOR_MAP_L2_PROMOTION_L2_64B = 1,
+    CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2,
+    CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0
 };
 
 /* ---- the library ---- */

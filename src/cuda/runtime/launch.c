@@ -46,7 +46,7 @@ static bsmm_status load_image(const bsmm_cuda_device *device, const bsmm_gpu_ima
     bsmm_gpu_unpacked unpacked;
     BSMM_TRY(bsmm_gpu_image_unpack(image, &unpacked));
     const CUresult result = device->driver->cuModuleLoadData(handle, unpacked.bytes);
-    free(unpacked.memory); /* the driver has made its own copy */
+    free(unpacked.memory); /* The driver has made its own copy of the image. */
     if (result == CUDA_SUCCESS) return BSMM_OK;
     return bsmm_fail_within(bsmm_cuda_fail(result, "cuModuleLoadData"), image->name);
 }

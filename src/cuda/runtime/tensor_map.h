@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* 128 opaque bytes (CUDA Driver API, Tensor Map Object Management). */
+/* A tensor map: 128 opaque bytes (CUDA Driver API, Tensor Map Object Management). */
 typedef struct CUtensorMap_st {
 #ifdef __cplusplus
     alignas(128)

@@ -6,9 +6,10 @@
 #include "gpu/epilogue.h"
 
 enum {
-    BSMM_BF16_TILE = 128,   /* rows of A and rows of B in a block's tile */
-    BSMM_BF16_K = 32,       /* the elements of K in a step of the main loop */
-    BSMM_BF16_THREADS = 512 /* each thread decodes 8 elements of A and 8 of B per step */
+    BSMM_BF16_TILE = 128, /* rows of A, and also of B, in a thread block's tile */
+    BSMM_BF16_K = 32,     /* the elements of K in a step of the main loop */
+    /* The threads of a block. Each decodes 8 elements of A and 8 of B per step. */
+    BSMM_BF16_THREADS = 512
 };
 
 /* Says where an operand lies in memory and how a thread decodes its elements to bf16. */
@@ -16,10 +17,10 @@ typedef struct bsmm_bf16_side {
     bsmm_gpu_operand o;
     uint32_t rows;
     uint32_t by_rows;  /* Nonzero if the operand's elements are contiguous along K. */
-    uint32_t together; /* nonzero if 8 elements along K can be loaded at once */
-    /* nonzero if 8 elements along K, beginning at a multiple of 8, have the same scale */
+    uint32_t together; /* Nonzero if 8 elements along K can be loaded at once. */
+    /* Nonzero if 8 elements along K, beginning at a multiple of 8, have the same scale. */
     uint32_t one;
-    /* nonzero if scales are fp32, one per row and step, and are applied to accumulators */
+    /* Nonzero if the scales are fp32, one per row and step, and are applied to accumulators. */
     uint32_t outside;
 } bsmm_bf16_side;
 
@@ -28,8 +29,9 @@ typedef struct bsmm_bf16_job {
     bsmm_bf16_side sides[2]; /* the operands A and B */
     bsmm_gpu_epilogue epilogue;
     uint32_t k;
-    uint32_t b_tiles; /* number of tiles of B; a tile's number is A's tile * b_tiles + B's tile */
-    uint32_t tiles;   /* number of tiles of D, which blocks take round-robin */
+    /* The number of tiles of B. A tile of D has the number (A's tile) * b_tiles + (B's tile). */
+    uint32_t b_tiles;
+    uint32_t tiles; /* The number of tiles of D, which thread blocks compute round-robin. */
 } bsmm_bf16_job;
 
 typedef struct bsmm_bf16_params {

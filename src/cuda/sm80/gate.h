@@ -7,20 +7,24 @@
 #include "gpu/pack.h"
 
 typedef struct bsmm_cuda_gate {
-    const bsmm_pack_header *a, *b; /* NULL for an operand that is multiplied as it is stored */
+    /* The headers of the packed operands. One is NULL if that operand is multiplied as it is
+     * stored. */
+    const bsmm_pack_header *a, *b;
     uint32_t log2_k;
     /* The slack that bsmm_pack_pair_plain allows when it tests whether bf16 holds the values. */
     uint32_t slack;
     /* The condition under which the kernel runs, a value of the enum bsmm_cuda_when. */
     uint32_t when;
-    const uint32_t *only; /* if not NULL, the gate is closed while the value here is 0 */
-    uint32_t *closed;     /* if not NULL, the kernel writes 1 here when its gate is closed */
+    const uint32_t *only; /* If `only` is not NULL, the gate is closed while it points to 0. */
+    /* If `closed` is not NULL, the kernel writes 1 there when its gate is closed. */
+    uint32_t *closed;
 } bsmm_cuda_gate;
 
 typedef enum bsmm_cuda_when {
     BSMM_WHEN_ALWAYS = 0,
-    BSMM_WHEN_FITS = 1,  /* open if packed elements times group scales are exactly the values */
-    BSMM_WHEN_PLAIN = 2, /* open if FITS holds and all group scales are 1 */
+    /* The gate is open if packed elements times group scales are exactly the values. */
+    BSMM_WHEN_FITS = 1,
+    BSMM_WHEN_PLAIN = 2, /* The gate is open if BSMM_WHEN_FITS holds and all group scales are 1. */
     /* Open if FITS does not hold, but bf16 holds the values. The previous kernel has then packed
      * them to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3

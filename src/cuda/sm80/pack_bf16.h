@@ -69,7 +69,7 @@ static __device__ __forceinline__ void
 bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t factor, uint32_t *to) {
     uint32_t up = bits == 4 ? 4 : job->pair.up;
     uint32_t mask = (bits == 4 ? 0x01c001c0u : job->pair.mask) | 0x80008000u;
-    /* of 4-bit codes: the even ones, then the odd ones */
+    /* Codes of 4 bits are separated into the even ones and the odd ones. */
     uint32_t codes[2] = {raw[0] << 4, raw[0]};
     if (bits == 6) spread6(8, raw, codes);
     if (bits == 8) codes[1] = raw[1];

@@ -16,7 +16,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     const uint32_t my_row = row0 + thread % BF16_ROWS * rows_apart;
     item_reach reach = reach_nothing();
     uint32_t raw[BF16_ROWS][WORDS], found = 0;
-    bsmm_cuda_admit_next_kernel(); /* only writing the header must wait for the previous kernel */
+    /* The next kernel may begin. Only writing the header must wait for the previous kernel. */
+    bsmm_cuda_admit_next_kernel();
 
     load_rows(&job, BITS, BF16_CODES, BF16_ROWS, &place, raw[0]);
     const uint32_t codes = bf16_scales(&job, SCALE, &place);

@@ -33,7 +33,8 @@ static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
 
 /* Returns the largest magnitudes of the four blocks of this lane's row, one per byte. */
 static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t *codes) {
-    uint32_t rows[4], apart = items / 4; /* maxima of one block in two rows */
+    /* Each word of `rows` holds the maxima of one block, for two rows. */
+    uint32_t rows[4], apart = items / 4;
     for (int i = 0; i < items / 2; i++) {
         uint32_t a = item_most(codes + 8 * i), b = item_most(codes + 8 * i + 4);
         rows[i] = __vmaxu2(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));

@@ -13,7 +13,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
     uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    bsmm_cuda_admit_next_kernel(); /* only writing the header must wait for the previous kernel */
+    /* The next kernel may begin. Only writing the header must wait for the previous kernel. */
+    bsmm_cuda_admit_next_kernel();
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
     uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * FOLD_CODES;

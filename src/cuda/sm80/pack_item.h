@@ -43,7 +43,7 @@ static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job,
 
 /* Returns codes 2 i and 2 i + 1 of an item, each at the top of a 16-bit half. */
 static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *codes, int i) {
-    /* byte j of `even` begins with code 2 j, and byte j of `odd` with code 2 j + 1 */
+    /* Byte j of `even` begins with code 2 j, and byte j of `odd` with code 2 j + 1. */
     if (bits == 4) {
         uint32_t even = codes[i / 4] << 4, odd = codes[i / 4];
         int j = i % 4;
@@ -53,7 +53,7 @@ static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *co
 }
 
 static __device__ __forceinline__ uint32_t mul_bf16x2(uint32_t a, uint32_t b) {
-    return bsmm_ptx_fma_bf16x2(a, b, 0x80008000u); /* adding -0 keeps the sign of zeros */
+    return bsmm_ptx_fma_bf16x2(a, b, 0x80008000u); /* Adding -0 keeps the sign of zeros. */
 }
 
 /* ---- to bf16 ---- */

@@ -37,7 +37,8 @@ static __device__ __forceinline__ void load_some(int bytes, const uint8_t *from,
 
 /* Spreads packed 6-bit codes to one code per byte. */
 static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, uint32_t *codes) {
-    for (int i = 0; i < count / 4; i++) { /* 3 bytes, beginning at byte 3 i */
+    /* Four codes of 6 bits take 3 bytes, which begin at byte 3 i. */
+    for (int i = 0; i < count / 4; i++) {
         int word = 3 * i / 4, shift = 8 * (3 * i % 4);
         uint32_t high = shift > 8 ? raw[word + 1] : 0;
         codes[i] = bsmm_spread6(__funnelshift_r(raw[word], high, shift));
@@ -129,7 +130,7 @@ static __device__ __forceinline__ uint32_t max_over_lanes(uint32_t halves, int l
 static __device__ __forceinline__ void pad_group_scales(const bsmm_pack_job *job, uint32_t row0,
                                                         uint32_t rows_apart, uint32_t items,
                                                         uint32_t k) {
-    /* wraps to a large number if row0 is past the last row */
+    /* The difference wraps to a large number if row0 is past the last row. */
     uint32_t behind = job->rows - 1 - row0;
     if ((behind & (rows_apart - 1)) || behind >= items * rows_apart) return;
     float *to = job->group_scales + k / BSMM_PACK_GROUP * job->group_pitch;

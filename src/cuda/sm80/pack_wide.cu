@@ -7,7 +7,7 @@ static __device__ __forceinline__ bsmm_lane_group item_wide(const bsmm_pack_job 
                                                             const float *values, bool there,
                                                             item_reach *reach, uint32_t *to) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
-    /* minimum of magnitude - 1, so that 0 wraps and is ignored */
+    /* `least` is the minimum of magnitude - 1, so that a magnitude of 0 wraps and is ignored. */
     uint32_t most = 0, least = UINT32_MAX, low_bits = 0;
     for (int i = 0; i < 8; i++) {
         uint32_t magnitude = __float_as_uint(values[i]) & 0x7fffffffu;

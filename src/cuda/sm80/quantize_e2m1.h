@@ -61,19 +61,20 @@ static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pai
     const uint32_t both = 0x00010001u, minus_0 = 0x80008000u;
     if (elem == BSMM_LANE_F16) {
         uint32_t scaled = bsmm_ptx_mul_f16x2(bsmm_ptx_mul_f16x2(pair, first), second);
-        /* 6 is the largest magnitude of e2m1 */
+        /* The largest magnitude of e2m1 is 6. */
         uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x4600 * both);
         uint32_t unit = __vmaxu2(a, 0x3c00 * both) & 0x7c007c00u;
-        uint32_t sum =
-            bsmm_ptx_fma_f16x2(unit, 0x6000 * both, a); /* 2^9: the ulp becomes unit / 2 */
+        /* Adding 2^9 units makes the ulp unit / 2, so that the addition rounds. */
+        uint32_t sum = bsmm_ptx_fma_f16x2(unit, 0x6000 * both, a);
         uint32_t rounded = bsmm_ptx_fma_f16x2(unit, 0xe000 * both, sum);
         return bsmm_ptx_mul_f16x2(rounded, 0x0400 * both) * 8 | (pair & 0x80008000u);
     }
     uint32_t scaled = bsmm_ptx_fma_bf16x2(pair, first, minus_0);
-    /* 6 is the largest magnitude of e2m1 */
+    /* The largest magnitude of e2m1 is 6. */
     uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x40c0 * both);
     uint32_t unit = __vmaxu2(a, 0x3f80 * both) & 0x7f807f80u;
-    uint32_t sum = bsmm_ptx_fma_bf16x2(unit, 0x4280 * both, a); /* 2^6: the ulp becomes unit / 2 */
+    /* Adding 2^6 units makes the ulp unit / 2, so that the addition rounds. */
+    uint32_t sum = bsmm_ptx_fma_bf16x2(unit, 0x4280 * both, a);
     uint32_t rounded = bsmm_ptx_fma_bf16x2(unit, 0xc280 * both, sum);
     return bsmm_ptx_fma_bf16x2(rounded, 0x0080 * both, minus_0) * 64 | (pair & 0x80008000u);
 }

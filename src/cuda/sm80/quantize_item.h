@@ -240,7 +240,7 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
     uint32_t four[4];
     bool usual = job->steps.step != BSMM_STEP_COMPARE && is_tame(amax, factor) &&
                  (job->steps.step != BSMM_STEP_DIVIDE || divides_well(amax, factor));
-    /* amax ignores NaN here, so test for NaN separately */
+    /* The recipe's amax ignores NaN here, so this tests for NaN separately. */
     if (job->steps.skips_nan) usual &= item_amax(elem, raw) < 0x7f800000u;
     if (usual) {
         float values[16];
@@ -272,7 +272,7 @@ static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, ui
                                                 float factor) {
     bool tame = is_tame(amax, factor);
     if (quick == BSMM_QUICK_E4M3_DIVIDE) return tame & divides_well(amax, factor);
-    /* the quotient of the smallest value must not underflow to 0 */
+    /* The quotient of the smallest value must not underflow to 0. */
     if (quick == BSMM_QUICK_E2M1_PLUS_DIVIDE)
         return tame & divides_well(amax, factor) & (factor <= (elem == BSMM_LANE_F32 ? 1 : 256));
     if (quick == BSMM_QUICK_E2M1_MULTIPLY) return tame & (factor >= 0x1p-112f);
@@ -306,7 +306,7 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
 /* Says where a thread stores the codes and scales of its items. */
 typedef struct item_place {
     uint32_t row0, rows_apart;
-    uint32_t n; /* number of values of each item before the end of the row */
+    uint32_t n; /* The number of values of each item before the end of the row. */
     uint8_t *to;
     uint64_t to_step;
 } item_place;

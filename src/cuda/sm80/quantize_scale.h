@@ -32,10 +32,10 @@ static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_jo
 typedef struct quantize_level {
     /* The factors of the second-level scale, which applies to the whole tensor. */
     float multiplier, divisor;
-    /* the number by which e4m3_scale multiplies or divides, and its reciprocal */
+    /* The number by which e4m3_scale multiplies or divides, and its reciprocal. */
     float by, reciprocal;
-    uint32_t known;   /* nonzero if `by` and the factors are within the range of is_moderate */
-    float factors[8]; /* factors of the scales 1 to 1.875 */
+    uint32_t known;   /* Nonzero if `by` and the factors are within the range of is_moderate. */
+    float factors[8]; /* The factors for the scales 1 to 1.875. */
 } quantize_level;
 
 enum { LEVEL_FACTORS = 8 };
@@ -51,7 +51,8 @@ static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, 
                                                   quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
     if (job->amax) t = bsmm_lane_tensor(&job->tensor, &job->steps, __ldg(job->amax));
-    uint32_t code = (7u << 3) + thread; /* codes of the scales 1 to 1.875 */
+    /* The thread computes the code of one of the scales 1 to 1.875. */
+    uint32_t code = (7u << 3) + thread;
     float by = t.multiplier, factor = 1;
     if (job->steps.block == BSMM_BLOCK_E4M3_TORCHAO) factor = bsmm_e4m3_torchao_factor(code, &t);
     if (job->steps.block == BSMM_BLOCK_E4M3_TE) {

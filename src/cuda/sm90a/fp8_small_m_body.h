@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         float part[SUMS];
         ptx_wgmma_fence();
 #pragma unroll
-        for (int i = 0; i < 4; i++) /* each wgmma multiplies 32 elements along K */
+        for (int i = 0; i < 4; i++) /* Each wgmma multiplies 32 elements along K. */
             MULTIPLY(part, b + 2 * i, a + 2 * i, i > 0);
         ptx_wgmma_commit();
         const float row = b_scale[step - block.begin];

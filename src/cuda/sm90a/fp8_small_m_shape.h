@@ -10,9 +10,10 @@ enum {
     BSMM_FP8_SMALL_M_GROUPS = 4,  /* the warpgroups of a thread block */
     BSMM_FP8_SMALL_M_GROUP = 128, /* the threads of a warpgroup */
     BSMM_FP8_SMALL_M_ROWS = 64,   /* the rows of B that a thread block computes */
-    /* stages of a warpgroup's ring: one is multiplied while the other three are filled */
+    /* The stages of a warpgroup's ring of buffers. One is multiplied while the other three are
+     * filled. */
     BSMM_FP8_SMALL_M_SLOTS = 4,
-    /* alignment of the first ring in bytes; dynamic shared memory may begin anywhere */
+    /* The alignment of the first ring in bytes. Dynamic shared memory may begin at any address. */
     BSMM_FP8_SMALL_M_ALIGNMENT = 1024,
     /* The bytes of B that a thread block loads in a step of K. */
     BSMM_FP8_SMALL_M_WEIGHT_BYTES = BSMM_FP8_SMALL_M_ROWS * BSMM_SMALL_M_K,

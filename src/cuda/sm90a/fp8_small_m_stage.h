@@ -17,9 +17,9 @@ enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
 typedef struct fp8_small_m_copies {
     /* The addresses in global memory that the thread copies from in the next step of K. */
     const uint8_t *from[FP8_SMALL_M_MOST_PASSES];
-    uint32_t to;  /* destination, in bytes from the beginning of a slot */
-    int32_t left; /* bytes from the source address to the end of the row */
-    int32_t rows; /* rows from this thread's first row to the end of the matrix */
+    uint32_t to;  /* the destination of the copies, in bytes from the beginning of a slot */
+    int32_t left; /* the bytes from the source address to the end of the row */
+    int32_t rows; /* the number of rows from this thread's first row to the end of the matrix */
 } fp8_small_m_copies;
 
 /* Prepares the copies of a matrix that has `rows` rows of `bytes` bytes, beginning at row `first`

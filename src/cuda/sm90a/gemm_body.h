@@ -70,11 +70,11 @@
 
 /* These constants are macros because the preprocessor tests them. */
 #define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
-/* 1 if operands have 16 bits, 0 if they have 8 */
+/* GEMM_WIDE is 1 if operands have 16 bits, 0 if they have 8. */
 #define GEMM_WIDE (GEMM_SCALES == GEMM_UNSCALED)
-/* 1 for the kind POW2: if each row has one scale for all of K, k blocks are added unscaled and the
- * total is scaled once. This takes 855 instead of 1000 cycles for an FP8 k block of a 192 x 128
- * tile. */
+/* EVENS is 1 for the kind POW2. If each row has one scale for all of K, k blocks are added unscaled
+ * and the total is scaled once. This takes 855 instead of 1000 cycles for an FP8 k block of a 192 x
+ * 128 tile. */
 #define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
 #define EVENS_OF_BF16  0
 #define EVENS_OF_BLOCK 0
@@ -82,10 +82,10 @@
 #define EVENS_OF_POW2  1
 
 enum {
-    /* 1 for the kind ROW: the product of two scales may not be a normal fp32 number, so it is
-     * checked. */
+    /* CAREFUL is 1 for the kind ROW. The product of two scales may not be a normal fp32 number
+     * there, so it is checked. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
-    /* 1 if some results may have to be recomputed in double. */
+    /* AGAIN is 1 if some results may have to be recomputed in double. */
     AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
 
     TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
@@ -123,9 +123,9 @@ enum {
     COL_GROUP = COL_BLOCKS == 1 ? TILE_N
                 : TILE_N % 64   ? 32
                                 : 64,
-    /* 1 if the warp that is no writer loads B's block scales. If the producer loaded them, it would
-     * wait for their latency: a GEMM with (M, N, K) = (1024, 1536, 7168) would take 37.9 us instead
-     * of 35.3 us. */
+    /* SCALES_WARP is 1 if the warp that is no writer loads B's block scales. If the producer loaded
+     * them, it would wait for their latency: a GEMM with (M, N, K) = (1024, 1536, 7168) would take
+     * 37.9 us instead of 35.3 us. */
     SCALES_WARP = GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3,
     /* Bytes of B's scales that complete at a stage's full barrier by st.async, which only clusters
      * use. A kernel without clusters uses plain stores, and the warp that loads the scales arrives
@@ -136,10 +136,10 @@ enum {
      * stores, every lane arrives for its own reads, because racecheck does not understand one lane
      * that arrives for all. This takes no longer. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
-    /* 1 if scales are read before the first wgmma of a stage instead of after it. Reading them
-     * after it lets the wgmma of the other warpgroup come in between: both warpgroups then finish
-     * and promote at the same time, and a k block of a 256 x 128 tile takes 1134 instead of 1120
-     * cycles. */
+    /* FACTORS_FIRST is 1 if scales are read before the first wgmma of a stage instead of after it.
+     * Reading them after it lets the wgmma of the other warpgroup come in between: both warpgroups
+     * then finish and promote at the same time, and a k block of a 256 x 128 tile takes 1134
+     * instead of 1120 cycles. */
     FACTORS_FIRST = GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2,
 
     /* Registers per thread after the kernel redistributes them. A thread starts with 168 registers
@@ -193,7 +193,8 @@ typedef struct ring {
     /* the addresses in shared memory of the stages' tiles, of their scales and of the barriers */
     uint32_t tiles, scales, barriers;
     uint32_t phases;
-    uint32_t next; /* GEMM_SHORT only: the stage with which the next work unit begins */
+    /* The stage with which the next work unit begins. It is used with GEMM_SHORT only. */
+    uint32_t next;
 } ring;
 
 static __device__ __forceinline__ uint32_t first_stage(const ring *r) {
@@ -251,7 +252,7 @@ static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
 /* ---- positions in the cluster and in D ---- */
 
 typedef struct place {
-    int32_t rank_m, rank_n; /* position of this block in its cluster */
+    int32_t rank_m, rank_n; /* the position of this thread block in its cluster, along M and N */
 } place;
 
 static __device__ __forceinline__ place place_of(uint32_t rank) {
@@ -276,13 +277,14 @@ static __device__ __forceinline__ uint32_t blocks_fed(place from) {
 }
 
 typedef struct corner {
-    int32_t row, col; /* first row and column of D in a block's tile */
+    int32_t row, col; /* the first row and column of D in a thread block's tile */
 } corner;
 
 /* A work unit of this block, which the producer announces to the consumers. */
 typedef struct work {
     corner at;
-    int32_t k_begin, k_end; /* range of k blocks; if both are equal, there is no more work */
+    /* The range of k blocks of a work unit. If both ends are equal, there is no more work. */
+    int32_t k_begin, k_end;
 } work;
 
 /* A consumer's message to its writer about a staging buffer: nothing to do, store the chunk to D,
@@ -290,8 +292,10 @@ typedef struct work {
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;
-    corner at; /* CHUNK_STORE: position in D of the 64 rows in the buffer */
-    /* nonzero: the buffer is free only when its data is in memory, not when it has been read */
+    /* The position in D of the 64 rows in the staging buffer. It is used with CHUNK_STORE. */
+    corner at;
+    /* Nonzero if the buffer is free only when its data is in memory. 0 if it is free as soon as it
+     * has been read. */
     uint32_t to_memory;
 } chunk;
 
@@ -300,12 +304,12 @@ typedef struct chunk {
  * i - 1. With GEMM_SHORT a work unit is in pieces[its first stage], and all consumers have released
  * that stage after they read the previous work unit. */
 typedef struct shared {
-    uint64_t ready; /* barrier that completes when the members after `pieces` are set */
+    uint64_t ready; /* The barrier that completes when the members after `pieces` are set. */
     work pieces[GEMM_SHORT ? STAGES : 2];
     bsmm_gpu_epilogue_factors factors; /* The factors of D's epilogue, such as alpha. */
     /* Nonzero if the epilogue's factor is 1, so that no multiplication is needed. */
     uint32_t plain;
-    uint32_t even; /* nonzero if packing found one scale per row in both operands */
+    uint32_t even; /* Nonzero if packing found one scale per row in both operands. */
     chunk chunks[CONSUMERS][PLACES];
 } shared;
 

@@ -7,7 +7,8 @@
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
-    /* CAREFUL: every product of a row scale and a column scale in this warp passes is_safe */
+    /* True if every product of a row scale and a column scale in this warp passes is_safe. It is
+     * used with CAREFUL. */
     bool moderate;
 } factors;
 
@@ -15,18 +16,23 @@ typedef struct consumer {
     const bsmm_wgmma_params *p;
     ring r;
     int32_t warpgroup, warp, lane;
-    /* wgmma descriptors of this warpgroup's first subtile of A, and of B, in stage 0 */
+    /* the wgmma descriptors of this warpgroup's first subtile of A, and of B, in stage 0 */
     uint64_t a, b;
-    uint32_t row_scales; /* offset of this thread's first row in a stage's scales, in bytes */
-    uint32_t empty;      /* clusters only: the result of empty_to_tell, else 0 */
+    uint32_t row_scales; /* the offset of this thread's first row in a stage's scales, in bytes */
+    uint32_t empty;      /* The result of empty_to_tell in a cluster, else 0. */
     /* The address of this warpgroup's staging buffers, through which it stores D. */
     uint32_t staging;
-    uint32_t chunks; /* bit i: parity of the current phase of staging buffer i */
-    bool even;       /* EVENS: each row of A and B has one scale for all of K */
-    int32_t split;   /* COL_BLOCKS == 2: number of column groups that lie in the first block of B */
-    /* CAREFUL: bit 2 s + i is set if a product of scales in row i of subtile s is unsafe */
+    uint32_t chunks; /* Bit i is the parity of the current phase of staging buffer i. */
+    bool even; /* True if each row of A and B has one scale for all of K. It is used with EVENS. */
+    /* The number of column groups that lie in the first block of B. It is used if COL_BLOCKS is
+     * 2. */
+    int32_t split;
+    /* Bit 2 s + i is set if a product of scales in row i of subtile s is unsafe. It is used with
+     * CAREFUL. */
     uint32_t unsafe;
-    uint32_t least, most; /* GEMM_ROW_BLOCK: smallest and largest bits of all products of scales */
+    /* The smallest and the largest bits of all products of scales. They are used with
+     * GEMM_ROW_BLOCK. */
+    uint32_t least, most;
 } consumer;
 
 /* Returns the address of the empty barrier of stage 0 in the block that this lane notifies: its own

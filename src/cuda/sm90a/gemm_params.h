@@ -5,8 +5,8 @@
 #include "cuda/runtime/tensor_map.h"
 #include "cuda/sm80/bf16_params.h"
 
-/* fp32 scales of 128 x 128 blocks of B. The scale of block (n, k) is
- * base[n * n_step + k * k_step]. */
+/* The fp32 scales of 128 x 128 blocks of B. Block (n, k) has the scale base[n * n_step + k *
+ * k_step]. */
 typedef struct bsmm_wgmma_block_scales {
     const float *base;
     /* strides of the scale's index along N and K; all offsets are below 2^32 */
@@ -23,14 +23,16 @@ typedef struct bsmm_wgmma_divisor {
 
 /* The ways to store D. */
 typedef enum bsmm_wgmma_store {
-    BSMM_WGMMA_STORE_ANY = 0,  /* one element at a time, by the epilogue that all kernels share */
+    /* Threads store one element at a time by the epilogue that all kernels share. */
+    BSMM_WGMMA_STORE_ANY = 0,
     BSMM_WGMMA_STORE_F32 = 1,  /* Threads store rows of fp32 from registers. */
     BSMM_WGMMA_STORE_BF16 = 2, /* TMA stores D through the tensor map d. */
     BSMM_WGMMA_STORE_F16 = 3
 } bsmm_wgmma_store;
 
 typedef struct bsmm_wgmma_params {
-    CUtensorMap a, b, d; /* tensor maps; d is used by the stores STORE_BF16 and STORE_F16 */
+    /* The tensor maps of A, B and D. BSMM_WGMMA_STORE_BF16 and BSMM_WGMMA_STORE_F16 use d. */
+    CUtensorMap a, b, d;
     /* Tensor maps of fp32 scales of 1 x 128 blocks, as (rows, k blocks) with rows contiguous.
      * b_rows is used by GEMM_ROW_ROW only. */
     CUtensorMap a_rows, b_rows;
@@ -39,7 +41,8 @@ typedef struct bsmm_wgmma_params {
     /* The stored operands and D, for results that are recomputed and for the fallback. */
     bsmm_bf16_job whole;
     bsmm_cuda_gate gate;
-    /* kind POW2: A and B, to be packed to bf16 for the kernel that is queued next */
+    /* A and B, to be packed to bf16 for the kernel that is queued next. They are used with the kind
+     * POW2. */
     bsmm_pack_plain plain[2];
     /* If not NULL, the kernel writes 1 here when an accumulator is not finite or may have lost
      * terms to underflow. */
@@ -49,15 +52,16 @@ typedef struct bsmm_wgmma_params {
     /* For each block and warpgroup: equals `ticket` when its accumulators are in `handed`. */
     uint64_t *handed_flag;
     uint64_t ticket;
-    int32_t m, n, k_blocks;   /* k_blocks: number of k blocks, each 128 bytes of K */
-    int32_t tiles_m, tiles_n; /* number of cluster tiles along M and N */
-    /* number of cluster tiles along M in a band, whose tiles run at the same time */
+    /* The sizes of the GEMM. k_blocks is the number of k blocks, each of 128 bytes along K. */
+    int32_t m, n, k_blocks;
+    int32_t tiles_m, tiles_n; /* the numbers of cluster tiles along M and N */
+    /* The number of cluster tiles along M in a band. Tiles of a band run at the same time. */
     int32_t group_m;
     /* The first tiles, which are not split along K. The others are split into equal ranges. */
     int32_t whole_tiles;
-    /* k blocks of a cluster's split-K range; the first longer_shares have one more */
+    /* The k blocks of a cluster's split-K range. The first longer_shares ranges have one more. */
     int32_t share, longer_shares;
-    /* divisors k_blocks, group_m and group_m * tiles_n */
+    /* These replace divisions by k_blocks, by group_m and by group_m * tiles_n. */
     bsmm_wgmma_divisor by_k, by_group, by_band;
     uint32_t store; /* The way that D is stored, a value of the enum bsmm_wgmma_store. */
 } bsmm_wgmma_params;

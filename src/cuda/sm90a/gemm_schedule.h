@@ -30,9 +30,9 @@ typedef struct gemm_schedule {
     int32_t cluster, clusters, k_blocks;
     const bsmm_wgmma_divisor *by_k;
     int32_t whole_tiles;
-    /* this cluster's split-K range, in k blocks after those of the unsplit tiles */
+    /* This cluster's split-K range. It counts k blocks, after those of the unsplit tiles. */
     int32_t begin, end;
-    int32_t next; /* index of the next unsplit tile of this cluster */
+    int32_t next; /* the index of the next unsplit tile of this cluster */
 } gemm_schedule;
 
 /* Returns n / d for 0 <= n < 2^31. */
@@ -81,8 +81,8 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
         return 1;
     }
     if (s->begin >= s->end) return 0;
-    int32_t last =
-        gemm_divide(s->end - 1, s->by_k); /* the last tile of the cluster's remaining range */
+    /* This is the last tile of the cluster's remaining range. */
+    int32_t last = gemm_divide(s->end - 1, s->by_k);
     int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
     piece->tile = s->whole_tiles + last;
     piece->k_begin = k_begin;

@@ -40,7 +40,7 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
  * row of A. */
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     small_m_prepare(const __grid_constant__ bsmm_small_m_params p) {
-    /* waits for the kernel that writes A, and for the last reader of the old image */
+    /* Wait for the kernel that writes A and for the last reader of the old image. */
     ptx_grid_wait();
     ptx_grid_release_next();
     uint32_t row = blockIdx.x / p.blocks_per_row, part = blockIdx.x % p.blocks_per_row;

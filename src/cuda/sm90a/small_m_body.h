@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         if (SMALL_M_GROUPED)
             small_m_own_scales(&p, &block, (float *)(small_m_shared + p.a_scales_at));
     }
-    /* waits for the scales only; each warp waits for its own weights later */
+    /* Wait for the scales only. Each warp waits for its own weights later. */
     if (first)
         ptx_copy_wait(BSMM_SMALL_M_AHEAD);
     else if (at_once)
@@ -143,15 +143,16 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
                       : SMALL_M_FORMAT == SMALL_M_NVFP4 ? t * 2
                       : SMALL_M_FORMAT == SMALL_M_MXFP8 ? t / 2
                                                         : 0);
-    __syncthreads(); /* scales are ready, and so is A if this block made it */
+    /* After this barrier the scales are ready, and so is A if this block made its image. */
+    __syncthreads();
     if (!own)
         while (!ptx_bulk_try_wait(small_m_address(small_m_shared + p.barriers_at), 0)) {
         }
     if (!at_once) small_m_fetch_ahead(2 * ROW_TILES, &lane, step, WALKERS, end);
     const uint32_t first_step = step;
-    /* the first step that needs the second part of A */
+    /* This is the first step that needs the second part of A. */
     const uint32_t second = ring.slots ? end : step + HEAD;
-    uint32_t slot = 0; /* current slot of the ring of weights, 0 or 1 */
+    uint32_t slot = 0; /* The current slot of the ring of weights, 0 or 1. */
     uint32_t at = ring.first;
     if (ring.slots == 0) at += (step - block.begin) * 4 * chunk_bytes;
     for (; step < end; step += WALKERS) {
@@ -168,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         if (SPAN == 1) small_m_find_factors(SMALL_M_FORMAT, scale, p.scale_stride, &factors, &most);
 #if SMALL_M_WGMMA
         if (step != first_step) {
-            /* the previous span's wgmma, which have finished or soon will */
+            /* Wait for the previous span's wgmma, which have finished or soon will. */
             small_m_wait_products(&fragments);
             small_m_ring last = ring;
             small_m_enter_last(&last);

@@ -7,7 +7,7 @@
 #include "cuda/sm90a/small_m_params.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-enum { SMALL_M_TERMS = 8 }; /* largest number of warps along K in a block */
+enum { SMALL_M_TERMS = 8 }; /* The largest number of warps along K in a thread block. */
 
 /* Loads one accumulator of each warp along K in one block. `from` is the address of the first
  * warp's. */
@@ -171,10 +171,11 @@ small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_facto
     bool doubtful = false;
     if (wanted) {
         float scale = p->row_scaled ? bsmm_gpu_scale(&p->a, row, 0) : 1;
-        /* a NaN in B would have made a NaN here */
+        /* A result of 0 is exact if the row of A is zero, because a NaN in B would have made a NaN
+         * here. */
         bool zero = total == 0 && small_m_row_is_zero(p, row);
         doubtful = !(small_m_trusts(total) || zero) || !isfinite(scale);
-        /* adding 0.0 turns -0, which a negative scale may cause, into +0 */
+        /* A negative scale may cause -0. Adding 0.0 turns it into +0. */
         sum = total * unfold * (double)scale + 0.0;
     }
     sum = small_m_repair(p, doubtful, row, col, sum);
@@ -185,7 +186,7 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
                                                         const small_m_block *block, uint32_t rank,
                                                         const int tiles, uint32_t pitch,
                                                         const double unfold, const bool scaled) {
-    /* loaded before the barrier, to hide its latency */
+    /* The scale is loaded before the barrier, to hide its latency. */
     const float row_scale = scaled ? small_m_row_scale(p) : 1;
     small_m_sync(p);
     const uint32_t rows = block->rows >> p->splits_log2, rows_log2 = 31 - __clz((int)rows);
@@ -207,7 +208,7 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
         small_m_epilogue_one(p, &factors, wanted, row, col, total, unfold, scaled);
     }
     if (p->splits_log2 == 0) return;
-    /* a block's shared memory must exist until other blocks have read it */
+    /* A block's shared memory must exist until other blocks have read it. */
     ptx_grid_cluster_arrive_relaxed();
     ptx_grid_cluster_wait();
 }

@@ -19,12 +19,13 @@
  * slot. Barrier 0 is for data that is loaded once rather than through the ring. Without a ring,
  * barrier 1 is for the second part of A. */
 typedef struct small_m_ring {
-    uint32_t slots, slot, parity; /* number of slots; slot and parity of the next span of steps */
-    uint32_t full, done;          /* addresses of the barriers of the first slot */
-    /* address of the first slot, bytes of a step, and steps of a slot */
+    /* The number of slots, and the slot and parity of the next span of steps. */
+    uint32_t slots, slot, parity;
+    uint32_t full, done; /* the addresses of the barriers of the first slot: filled and done */
+    /* The address of the first slot, the bytes of a step, and the number of steps in a slot. */
     uint32_t first, step_bytes, span;
-    uint32_t stride; /* steps from one span to the next */
-    uint32_t lag;    /* number of spans to wait before refilling a slot that this warp has left */
+    uint32_t stride; /* The number of steps from one span of the warp to its next. */
+    uint32_t lag; /* The number of spans to wait before refilling a slot that this warp has left. */
 } small_m_ring;
 
 static __device__ __forceinline__ small_m_ring small_m_find_ring(const bsmm_small_m_params *p,
@@ -152,9 +153,9 @@ typedef struct small_m_words {
 
 /* The addresses from and to which a thread copies weights. */
 typedef struct small_m_lane {
-    const uint8_t *weights[4]; /* source addresses of the next copies, in 4 rows or in 2 */
-    int32_t left;              /* bytes from the source addresses to the end of a row */
-    uint32_t ring;             /* shared address of this thread's bytes in the first slot */
+    const uint8_t *weights[4]; /* The source addresses of the next copies, in 4 rows or in 2. */
+    int32_t left;              /* the bytes from the source addresses to the end of a row */
+    uint32_t ring; /* the shared memory address of this thread's bytes in the first slot */
 } small_m_lane;
 
 /* Copies 64 bytes of weights: 16 bytes from each of 4 rows, or twice 16 bytes from each of 2 rows.
@@ -170,7 +171,7 @@ static __device__ __forceinline__ void small_m_fetch(const int rows, small_m_lan
 }
 
 static __device__ __forceinline__ void small_m_go_on(const int rows, small_m_lane *lane) {
-    const int bytes = 128; /* two steps of 4-bit weights, or one step of 8-bit weights */
+    const int bytes = 128; /* These are two steps of 4-bit weights, or one step of 8-bit weights. */
 #pragma unroll
     for (int i = 0; i < rows; i++)
         lane->weights[i] += bytes;

@@ -12,8 +12,9 @@
 /* The position of one chunk of A (8 elements along K), where chunks are numbered in the order in
  * which threads handle them. */
 typedef struct small_m_place {
-    uint32_t row, step, k; /* `step` counts from the block's first step */
-    uint32_t to;           /* destination, in bytes from the beginning of the image */
+    /* Where the thread's elements of A lie. `step` counts from the block's first step. */
+    uint32_t row, step, k;
+    uint32_t to; /* the destination, in bytes from the beginning of A's image */
     bool wanted;
 } small_m_place;
 
