@@ -6,8 +6,8 @@
  *
  * A is (M, K), B is (N, K), D and C are (M, N), bias is (N). Elements are 4-, 6-, 8-, 16- or 32-bit
  * floats. A scale covers a block of block_rows x block_cols elements. Blocks run along K, and in D
- * along N. The sections of this file are: status, formats, the matrix, the epilogue, groups, one
- * call, plans, quantization, tables, devices and speed of light, files.
+ * along N. The sections of this file are: status, formats, the matrix, the epilogue, groups,
+ * threads, one call, plans, quantization, tables, devices and speed of light, files.
  *
  * These conventions hold everywhere:
  * - Structs start with struct_size = sizeof(the struct). A field that is zero means its default.
@@ -345,6 +345,39 @@ BSMM_API bsmm_status bsmm_group_scale_bytes(const bsmm_group *group, const bsmm_
                                             uint64_t *bytes);
 
 /* ------------------------------------------------------------------------------------------
+ * Threads that do the work of the cpu. Results never depend on them.
+ * ---------------------------------------------------------------------------------------- */
+
+/* One of the tasks into which a call divides its work; `index` counts them from 0. */
+typedef void (*bsmm_task)(void *work, size_t index);
+
+/* Calls task(work, index) once for every index below `count`, and returns when the last of these
+ * calls has returned. The calls may come from any threads, at the same time or one after another,
+ * and in any order; the calling thread may make some or all of them. Tasks never wait for each
+ * other and never call the library. The tasks must see what the calling thread wrote before, and it
+ * must see what they wrote when this function returns. pthreadpool_parallelize_1d and
+ * dispatch_apply_f take tasks of this form. */
+typedef void (*bsmm_parallel_for)(void *context, bsmm_task task, void *work, size_t count);
+
+/* The caller's threads, in place of OpenMP's. Where no pool is given, OpenMP's threads do the work;
+ * in a library that was built without OpenMP, the calling thread does.
+ *
+ * One call of `run` has at most as many tasks as the `threads` of the description or the exec. Work
+ * for one thread is done by the calling thread without the pool. A call of the library may call
+ * `run` several times, one after another. `run` is called by the thread that calls the library. If
+ * several threads use one pool at the same time, `run` is called by each of them. Tasks need 256
+ * KiB of stack and the default floating-point environment (round to nearest, subnormals kept). The
+ * library reads the struct while a call lasts; a plan copies the one of its description. If `run`
+ * returns before every task has returned, or leaves tasks out, the call is INVALID and its outputs
+ * are unspecified. */
+typedef struct bsmm_pool {
+    uint32_t struct_size;
+    uint32_t reserved;     /* Must be 0 */
+    bsmm_parallel_for run; /* Function that runs tasks; never NULL */
+    void *context;         /* First argument of run */
+} bsmm_pool;
+
+/* ------------------------------------------------------------------------------------------
  * One call
  * ---------------------------------------------------------------------------------------- */
 
@@ -396,6 +429,9 @@ typedef struct bsmm_matmul_desc {
     uint32_t flags;                /* Properties, bsmm_matmul_flags */
     const bsmm_epilogue *epilogue; /* The epilogue; NULL = none */
     const bsmm_group *group;       /* The groups; NULL = one product */
+    /* The threads that do the work of the cpu, also in runs of the plan that give none; NULL =
+     * OpenMP's */
+    const bsmm_pool *pool;
 } bsmm_matmul_desc;
 
 /* Multiplies the matrices that the description points to. A, B, C and bias are read; D and its
@@ -459,6 +495,7 @@ typedef struct bsmm_buffers {
     const int32_t *group_sizes; /* G sizes, for groups of kind ROWS, MASKED and K */
     const int32_t *gather;      /* One row index of A per row of D, with GATHER_A */
     const float *group_alpha;   /* G values, with EACH_ALPHA */
+    const bsmm_pool *pool;      /* Threads that do this call's work; NULL = those of the plan */
 } bsmm_buffers;
 
 /* Returns the size of packed weights: B in the form that the plan's kernel multiplies, which
@@ -473,8 +510,8 @@ typedef struct bsmm_buffers {
  * form is then only a header of 128 bytes. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which is aligned to 64 bytes. No other
- * field of `buffers` is read except the stream. On a cuda device the packing is queued in
- * buffers->stream. Runs on a cuda device do not check that packed_b belongs to the plan, because
+ * field of `buffers` is read except the stream and the pool. On a cuda device the packing is queued
+ * in buffers->stream. Runs on a cuda device do not check that packed_b belongs to the plan, because
  * they would have to wait for the stream; the caller must ensure it. */
 BSMM_API bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
                                  uint64_t packed_bytes);
@@ -533,7 +570,8 @@ typedef struct bsmm_quantize_desc {
     /* "cpu" or "cuda:0"; NULL = "cpu". On a cuda device every pointer of the matrices and amax are
      * device memory, and the call only queues the work. */
     const char *device;
-    void *stream; /* Stream of a cuda device, as in bsmm_buffers */
+    void *stream;          /* Stream of a cuda device, as in bsmm_buffers */
+    const bsmm_pool *pool; /* Threads that do the work of the cpu; NULL = OpenMP's */
 } bsmm_quantize_desc;
 
 /* The device that runs a conversion. On a cuda device every pointer of the matrices is device
@@ -541,9 +579,10 @@ typedef struct bsmm_quantize_desc {
  * captured into a graph. */
 typedef struct bsmm_exec {
     uint32_t struct_size;
-    uint32_t threads;   /* Number of CPU threads; 0 = all of the machine */
-    const char *device; /* "cpu" or "cuda:0"; NULL = "cpu" */
-    void *stream;       /* Stream of a cuda device, as in bsmm_buffers */
+    uint32_t threads;      /* Number of CPU threads; 0 = all of the machine */
+    const char *device;    /* "cpu" or "cuda:0"; NULL = "cpu" */
+    void *stream;          /* Stream of a cuda device, as in bsmm_buffers */
+    const bsmm_pool *pool; /* Threads that do the work of the cpu; NULL = OpenMP's */
 } bsmm_exec;
 
 /* The error of a quantized matrix; x is a value and q the quantized value. Shares are fractions of
@@ -567,6 +606,10 @@ BSMM_API bsmm_status bsmm_quantize(const bsmm_quantize_desc *desc, bsmm_quantize
 /* Compares values (f32, f16, bf16) with a quantized matrix of the same shape. */
 BSMM_API bsmm_status bsmm_compare(const bsmm_matrix *src, const bsmm_matrix *quantized,
                                   bsmm_quantize_report *report);
+/* Does the work of bsmm_compare by the threads of `exec`; NULL means the cpu. A cuda device is
+ * UNSUPPORTED. */
+BSMM_API bsmm_status bsmm_compare_on(const bsmm_exec *exec, const bsmm_matrix *src,
+                                     const bsmm_matrix *quantized, bsmm_quantize_report *report);
 
 /* Gives max |x| of an unscaled f32, f16 or bf16 matrix. The result is NaN if any element is NaN,
  * and 0 if the matrix is empty. */
@@ -587,6 +630,10 @@ BSMM_API bsmm_status bsmm_dequantize_on(const bsmm_exec *exec, const bsmm_matrix
  * to nvfp4 (and writes *dst->global_scale), mxfp4 to fp8_block128 and fp8_group128, and any format
  * to itself in another order or scale layout. */
 BSMM_API bsmm_status bsmm_convert(const bsmm_matrix *src, const bsmm_matrix *dst);
+/* Does the work of bsmm_convert by the threads of `exec`; NULL means the cpu. A cuda device is
+ * UNSUPPORTED. */
+BSMM_API bsmm_status bsmm_convert_on(const bsmm_exec *exec, const bsmm_matrix *src,
+                                     const bsmm_matrix *dst);
 
 /* Moves scales from one layout to another. src and dst must describe the same rows, cols and format
  * and may differ in the scale fields. Only scales are written; their padding is written 0. */

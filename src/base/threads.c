@@ -1,10 +1,150 @@
-/* Computes the number of threads that a call may use. */
-#include "base/base.h"
+/* Computes the number of threads that a call may use, and runs its work on them. This is the only
+ * file that is compiled for OpenMP. Without OpenMP and without a pool, the calling thread does all
+ * work. */
+#include "base/threads.h"
 
-#include <omp.h>
+#ifdef _OPENMP
+#    include <omp.h>
+#else
+#    include <sched.h>
+#    include <unistd.h>
+#endif
+
+/* ---- how many ---- */
+
+#ifdef _OPENMP
+static int count_processors(void) {
+    return omp_get_num_procs();
+}
+#else
+/* Counts the processors that this thread may run on, as OpenMP does. */
+static int count_processors(void) {
+#    ifdef CPU_COUNT
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#    endif
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+}
+#endif
 
 int bsmm_thread_count(uint32_t asked) {
     static const uint32_t limit = 1024;
-    if (asked == 0) return omp_get_num_procs();
+    if (asked == 0) return count_processors();
     return (int)(asked < limit ? asked : limit);
+}
+
+/* ---- who ---- */
+
+bsmm_status bsmm_pool_take(const bsmm_pool *from, bsmm_pool *to) {
+    *to = (bsmm_pool){0};
+    if (!from) return BSMM_OK;
+    BSMM_TRY(bsmm_take_struct(to, sizeof *to, from, "pool"));
+    if (to->reserved)
+        return bsmm_fail(BSMM_E_INVALID, "pool.reserved: value is %u; must be 0", to->reserved);
+    if (!to->run) return bsmm_fail(BSMM_E_INVALID, "pool.run: value is NULL; must be given");
+    return BSMM_OK;
+}
+
+static void run_alone(const bsmm_job *job) {
+    for (int phase = 0; phase < job->phases; phase++)
+        for (int worker = 0; worker < job->threads; worker++)
+            job->work(job->context, phase, worker);
+}
+
+/* OpenMP may give fewer threads than it was asked for; each then does the work of several. */
+#ifdef _OPENMP
+static void run_by_default(const bsmm_job *job) {
+#    pragma omp parallel num_threads(job->threads)
+    for (int phase = 0; phase < job->phases; phase++) {
+        if (phase > 0) {
+#    pragma omp barrier
+        }
+        for (int worker = omp_get_thread_num(); worker < job->threads;
+             worker += omp_get_num_threads())
+            job->work(job->context, phase, worker);
+    }
+}
+#else
+static void run_by_default(const bsmm_job *job) {
+    run_alone(job);
+}
+#endif
+
+/* One phase, as a pool runs it. */
+typedef struct phase_run {
+    const bsmm_job *job;
+    int phase;
+    atomic_int done; /* tasks that have ended */
+} phase_run;
+
+/* The count has release order, so that the caller sees what tasks wrote even if its pool's own
+ * synchronization is weaker. */
+static void run_task(void *work, size_t index) {
+    phase_run *p = work;
+    if (index >= (size_t)p->job->threads) return;
+    p->job->work(p->job->context, p->phase, (int)index);
+    atomic_fetch_add_explicit(&p->done, 1, memory_order_release);
+}
+
+static bsmm_status run_phase(const bsmm_job *job, int phase, const bsmm_pool *pool) {
+    phase_run p = {.job = job, .phase = phase};
+    pool->run(pool->context, run_task, &p, (size_t)job->threads);
+    int done = atomic_load_explicit(&p.done, memory_order_acquire);
+    if (done == job->threads) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID,
+                     "pool.run: returned after %d of %d tasks; must run each of them once", done,
+                     job->threads);
+}
+
+bsmm_status bsmm_job_run(const bsmm_job *job, const bsmm_pool *pool) {
+    if (job->threads <= 1)
+        run_alone(job);
+    else if (!pool->run)
+        run_by_default(job);
+    else
+        for (int phase = 0; phase < job->phases; phase++)
+            BSMM_TRY(run_phase(job, phase, pool));
+    return BSMM_OK;
+}
+
+/* ---- loops ---- */
+
+typedef struct loop_run {
+    const bsmm_loop *loop;
+    int threads; /* the loop's, or fewer if it has fewer parts */
+    bsmm_items *items;
+} loop_run;
+
+static void run_equal_part(const void *context, int phase, int worker) {
+    const loop_run *run = context;
+    const bsmm_loop *loop = run->loop;
+    (void)phase;
+    int64_t each = loop->count / run->threads, left = loop->count % run->threads;
+    int64_t first = each * worker + bsmm_min_i64(worker, left);
+    int64_t end = first + each + (worker < left);
+    if (first < end) loop->body(loop->context, first, end, worker);
+}
+
+static void run_free_parts(const void *context, int phase, int worker) {
+    const loop_run *run = context;
+    const bsmm_loop *loop = run->loop;
+    (void)phase;
+    for (int64_t first; (first = bsmm_items_take(run->items, loop->at_a_time)) < loop->count;)
+        loop->body(loop->context, first, bsmm_min_i64(first + loop->at_a_time, loop->count),
+                   worker);
+}
+
+bsmm_status bsmm_loop_run(const bsmm_loop *loop, const bsmm_pool *pool) {
+    int64_t parts = loop->at_a_time ? bsmm_ceil_div(loop->count, loop->at_a_time) : loop->count;
+    bsmm_items items = {0};
+    loop_run run = {.loop = loop, .items = &items};
+    run.threads = (int)bsmm_min_i64(loop->threads, parts);
+    const bsmm_job job = {.threads = run.threads,
+                          .phases = 1,
+                          .work = loop->at_a_time ? run_free_parts : run_equal_part,
+                          .context = &run};
+    if (run.threads > 1) return bsmm_job_run(&job, pool);
+    if (loop->count > 0) loop->body(loop->context, 0, loop->count, 0);
+    return BSMM_OK;
 }

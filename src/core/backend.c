@@ -1,4 +1,5 @@
 /* The table of backends. It also finds devices by their names, such as "cuda:0". */
+#include "base/threads.h"
 #include "core/describe.h"
 
 #include <stdio.h>
@@ -54,6 +55,7 @@ bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place) {
     bsmm_exec copy = {0};
     if (exec) BSMM_TRY(bsmm_take_struct(&copy, sizeof copy, exec, "exec"));
     *place = (bsmm_place){.stream = copy.stream, .threads = bsmm_thread_count(copy.threads)};
+    BSMM_TRY(bsmm_pool_take(copy.pool, &place->pool));
     return bsmm_device_open(copy.device ? copy.device : "cpu", &place->backend, &place->device);
 }
 

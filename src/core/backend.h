@@ -61,7 +61,8 @@ typedef struct bsmm_place {
     const bsmm_backend *backend;
     const void *device;
     void *stream;
-    int threads; /* number of CPU threads that the call may use */
+    int threads;    /* number of CPU threads that the call may use */
+    bsmm_pool pool; /* the threads; run is NULL: OpenMP's */
 } bsmm_place;
 
 /* Finds the backend of a device's name and opens the device: "cpu" or "cuda:0"; "cuda" means

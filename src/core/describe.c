@@ -1,5 +1,7 @@
 /* Validates a product: shapes, formats and factors, and, before a run, the memory. */
 #include "core/describe.h"
+
+#include "base/threads.h"
 #include "core/epilogue.h"
 #include "core/groups.h"
 
@@ -123,6 +125,7 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     p->b_packed = copy.b_packed;
     p->compute = copy.compute;
     p->threads = bsmm_thread_count(copy.threads);
+    BSMM_TRY(bsmm_pool_take(copy.pool, &p->pool));
     if (copy.group) BSMM_TRY(bsmm_groups_take(copy.group, &group, &request->groups));
     if (request->groups.kind != BSMM_GROUP_NONE) p->groups = &request->groups;
     BSMM_TRY(take_a(&copy, p));

@@ -44,6 +44,7 @@ typedef struct bsmm_product {
     const void *bias;
     uint32_t compute;
     int threads;
+    bsmm_pool pool;              /* threads of a run; run is NULL: OpenMP's */
     bool b_packed;               /* runs get B in the form of bsmm_pack_b */
     const void *packed_b;        /* B packed by the kernel's pack_b, after the header of core */
     const bsmm_recipe *recipe;   /* recipe of a block-scaled D, else NULL */

@@ -1,5 +1,6 @@
 /* Implements plans, which validate a product and choose its kernel once and run it many times.
  * bsmm_matmul makes a plan for a single run. */
+#include "base/threads.h"
 #include "core/describe.h"
 #include "core/parts.h"
 
@@ -163,6 +164,11 @@ static void copy_product(const bsmm_product *from, bsmm_product *to) {
     memcpy(to, from, bytes);
 }
 
+/* The pool of one run; without one, the plan's. */
+static bsmm_status bind_pool(const bsmm_buffers *buffers, bsmm_product *p) {
+    return buffers->pool ? bsmm_pool_take(buffers->pool, &p->pool) : BSMM_OK;
+}
+
 static void bind(const bsmm_buffers *buffers, bsmm_product *p) {
     set_memory(&p->a, buffers->a, buffers->a_scales, buffers->a_global);
     set_memory(&p->b, buffers->b, buffers->b_scales, buffers->b_global);
@@ -236,6 +242,7 @@ bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void
     bsmm_product p = plan->product;
     set_memory(&p.b, copy.b, copy.b_scales, copy.b_global);
     p.stream = copy.stream;
+    BSMM_TRY(bind_pool(&copy, &p));
     BSMM_TRY(bsmm_check_b(&p, plan->kernel));
     BSMM_TRY(bsmm_check_room(&p, packed, bsmm_plan_packed_b_bytes(plan), "packed_b"));
     BSMM_TRY(p.backend->store(p.device, p.stream, packed, &plan->packed, sizeof plan->packed));
@@ -315,6 +322,7 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_product product;
     copy_product(&plan->product, &product);
     bind(&copy, &product);
+    BSMM_TRY(bind_pool(&copy, &product));
     BSMM_TRY(check_surplus(&product, &copy));
     bsmm_finish finish;
     if (product.finish) {

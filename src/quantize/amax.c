@@ -1,6 +1,8 @@
 /* Finds the largest magnitude of a matrix. */
 #include "quantize/recipe.h"
 
+#include "base/threads.h"
+
 /* Returns a view of the matrix whose rows are contiguous in memory; a column-major matrix is
  * transposed. The largest magnitude does not depend on the order. */
 static bsmm_operand along_memory(const bsmm_operand *src) {
@@ -12,20 +14,44 @@ static bsmm_operand along_memory(const bsmm_operand *src) {
     return view;
 }
 
-uint32_t bsmm_amax_bits(const bsmm_operand *src, int threads) {
-    bsmm_operand view = along_memory(src);
-    const bsmm_plain all = {view.m.format.elem, view.m.data, view.m.ld};
-    const bsmm_strip_ops *ops = bsmm_strip_ops_best();
+typedef struct amax_run {
+    bsmm_plain all;
+    int64_t cols;
+    const bsmm_strip_ops *ops;
+    _Atomic uint32_t *amax;
+} amax_run;
+
+static void raise_to(_Atomic uint32_t *most, uint32_t value) {
+    uint32_t seen = atomic_load(most);
+    while (seen < value && !atomic_compare_exchange_weak(most, &seen, value))
+        continue;
+}
+
+static void amax_of_rows(const void *context, int64_t first, int64_t end, int worker) {
+    const amax_run *x = context;
     uint32_t amax = 0;
-    if (view.m.cols == 0) return 0;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(max : amax)
-    for (int64_t r = 0; r < view.m.rows; r++) {
+    (void)worker;
+    for (int64_t r = first; r < end; r++) {
         uint32_t of_row[BSMM_STRIP_BLOCKS];
-        bsmm_plain row = bsmm_plain_at(&all, r, 0);
-        ops->amax(&row, 1, view.m.cols, view.m.cols, false, of_row);
+        bsmm_plain row = bsmm_plain_at(&x->all, r, 0);
+        x->ops->amax(&row, 1, x->cols, x->cols, false, of_row);
         amax = of_row[0] > amax ? of_row[0] : amax;
     }
-    return amax;
+    raise_to(x->amax, amax);
+}
+
+bsmm_status bsmm_amax_bits(const bsmm_operand *src, const bsmm_place *place, uint32_t *bits) {
+    bsmm_operand view = along_memory(src);
+    _Atomic uint32_t amax = 0;
+    const amax_run x = {.all = {view.m.format.elem, view.m.data, view.m.ld},
+                        .cols = view.m.cols,
+                        .ops = bsmm_strip_ops_best(),
+                        .amax = &amax};
+    const bsmm_loop loop = {
+        .threads = place->threads, .count = view.m.rows, .body = amax_of_rows, .context = &x};
+    if (view.m.cols) BSMM_TRY(bsmm_loop_run(&loop, &place->pool));
+    *bits = atomic_load(&amax);
+    return BSMM_OK;
 }
 
 static bsmm_status check_result(const bsmm_place *place, const float *amax) {
@@ -43,7 +69,9 @@ bsmm_status bsmm_amax_on(const bsmm_exec *exec, const bsmm_matrix *src, float *a
     BSMM_TRY(check_result(&place, amax));
     if (!place.backend->host_memory)
         return bsmm_recode_on(&place, place.backend->amax, &job, "amax");
-    *amax = bsmm_bits_float(bsmm_amax_bits(&job.src, place.threads));
+    uint32_t bits;
+    BSMM_TRY(bsmm_amax_bits(&job.src, &place, &bits));
+    *amax = bsmm_bits_float(bits);
     return BSMM_OK;
 }
 

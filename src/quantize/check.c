@@ -70,11 +70,18 @@ bsmm_status bsmm_check_overlap(const bsmm_operand *src, const bsmm_operand *dst)
 
 /* ---- conversions on other devices ---- */
 
+static bsmm_status fail_absent(const bsmm_place *place, const char *what) {
+    return bsmm_fail(BSMM_E_UNSUPPORTED, "device: there is no %s on %s devices", what,
+                     place->backend->name);
+}
+
+bsmm_status bsmm_check_host(const bsmm_place *place, const char *what) {
+    return place->backend->host_memory ? BSMM_OK : fail_absent(place, what);
+}
+
 bsmm_status bsmm_recode_on(const bsmm_place *place, bsmm_status (*conversion)(const bsmm_recode *),
                            bsmm_recode *job, const char *what) {
-    if (!conversion)
-        return bsmm_fail(BSMM_E_UNSUPPORTED, "device: there is no %s on %s devices", what,
-                         place->backend->name);
+    if (!conversion) return fail_absent(place, what);
     job->device = place->device;
     job->stream = place->stream;
     return conversion(job);

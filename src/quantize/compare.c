@@ -1,6 +1,8 @@
 /* Computes the error of a quantized matrix. */
 #include "quantize/recipe.h"
 
+#include "base/threads.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -86,17 +88,35 @@ static bsmm_quantize_report add_up(const bsmm_report_line *lines, int64_t rows, 
     };
 }
 
-bsmm_quantize_report bsmm_report_make(const bsmm_operand *src, const bsmm_operand *quantized,
-                                      int threads, bsmm_report_line *lines) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < src->m.rows; r++)
-        lines[r] = report_row(src, quantized, r);
-    return add_up(lines, src->m.rows, src->m.cols);
+typedef struct report_run {
+    const bsmm_operand *src, *quantized;
+    bsmm_report_line *lines;
+} report_run;
+
+static void report_rows(const void *context, int64_t first, int64_t end, int worker) {
+    const report_run *x = context;
+    (void)worker;
+    for (int64_t r = first; r < end; r++)
+        x->lines[r] = report_row(x->src, x->quantized, r);
 }
 
-bsmm_status bsmm_compare(const bsmm_matrix *src, const bsmm_matrix *quantized,
-                         bsmm_quantize_report *report) {
+bsmm_status bsmm_report_make(const bsmm_operand *src, const bsmm_operand *quantized,
+                             const bsmm_place *place, bsmm_report_line *lines,
+                             bsmm_quantize_report *report) {
+    const report_run x = {src, quantized, lines};
+    const bsmm_loop loop = {
+        .threads = place->threads, .count = src->m.rows, .body = report_rows, .context = &x};
+    BSMM_TRY(bsmm_loop_run(&loop, &place->pool));
+    *report = add_up(lines, src->m.rows, src->m.cols);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_compare_on(const bsmm_exec *exec, const bsmm_matrix *src,
+                            const bsmm_matrix *quantized, bsmm_quantize_report *report) {
+    bsmm_place place;
     bsmm_operand from, other;
+    BSMM_TRY(bsmm_place_take(exec, &place));
+    BSMM_TRY(bsmm_check_host(&place, "comparison"));
     BSMM_TRY(bsmm_operand_take(src, "src", &from));
     BSMM_TRY(bsmm_operand_take(quantized, "quantized", &other));
     BSMM_TRY(bsmm_check_plain(&from, "src"));
@@ -107,7 +127,14 @@ bsmm_status bsmm_compare(const bsmm_matrix *src, const bsmm_matrix *quantized,
     if (!lines)
         return bsmm_fail(BSMM_E_MEMORY, "src.rows: value is %lld; no memory for a line of each",
                          (long long)from.m.rows);
-    bsmm_quantize_report result = bsmm_report_make(&from, &other, bsmm_thread_count(0), lines);
+    bsmm_quantize_report result;
+    bsmm_status status = bsmm_report_make(&from, &other, &place, lines, &result);
     free(lines);
+    BSMM_TRY(status);
     return bsmm_give_struct(report, &result, sizeof result, "report");
+}
+
+bsmm_status bsmm_compare(const bsmm_matrix *src, const bsmm_matrix *quantized,
+                         bsmm_quantize_report *report) {
+    return bsmm_compare_on(NULL, src, quantized, report);
 }

@@ -1,6 +1,8 @@
 /* bsmm_convert: the table of lossless conversions, and the conversion of a format to itself. */
 #include "quantize/convert.h"
 
+#include "base/threads.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -59,19 +61,34 @@ static void copy_row_f32(const bsmm_operand *src, const bsmm_operand *dst, int64
                (const float *)src->m.data + bsmm_operand_index(src, r, c), sizeof(float));
 }
 
-void bsmm_codes_copy(const bsmm_operand *src, const bsmm_operand *dst) {
-    bool wide = bsmm_elem_row(src->m.format.elem)->bits > 16;
-    int64_t step = bsmm_rows_per_task(src, dst);
-#pragma omp parallel for num_threads(bsmm_thread_count(0)) schedule(static)
-    for (int64_t row = 0; row < src->m.rows; row += step)
-        for (int64_t r = row; r < bsmm_min_i64(row + step, src->m.rows); r++)
-            (wide ? copy_row_f32 : copy_row)(src, dst, r);
+typedef struct copy_run {
+    const bsmm_operand *src, *dst;
+    int64_t step; /* rows of a task */
+} copy_run;
+
+static void copy_tasks(const void *context, int64_t first, int64_t end, int worker) {
+    const copy_run *x = context;
+    bool wide = bsmm_elem_row(x->src->m.format.elem)->bits > 16;
+    (void)worker;
+    for (int64_t r = first * x->step; r < bsmm_min_i64(end * x->step, x->src->m.rows); r++)
+        (wide ? copy_row_f32 : copy_row)(x->src, x->dst, r);
 }
 
-static bsmm_status run_same(const bsmm_operand *src, const bsmm_operand *dst) {
+bsmm_status bsmm_codes_copy(const bsmm_operand *src, const bsmm_operand *dst,
+                            const bsmm_place *place) {
+    const copy_run x = {src, dst, bsmm_rows_per_task(src, dst)};
+    const bsmm_loop loop = {.threads = place->threads,
+                            .count = bsmm_ceil_div(src->m.rows, x.step),
+                            .body = copy_tasks,
+                            .context = &x};
+    return bsmm_loop_run(&loop, &place->pool);
+}
+
+static bsmm_status run_same(const bsmm_operand *src, const bsmm_operand *dst,
+                            const bsmm_place *place) {
     float level;
     BSMM_TRY(same_level(src, dst, &level));
-    bsmm_codes_copy(src, dst);
+    BSMM_TRY(bsmm_codes_copy(src, dst, place));
     if (src->m.format.scale != BSMM_SCALE_NONE) bsmm_scales_move(src, dst);
     if (dst->m.global_scale) *dst->m.global_scale = level;
     return BSMM_OK;
@@ -93,8 +110,11 @@ static const bsmm_conversion *find(const bsmm_format *src, const bsmm_format *ds
     return NULL;
 }
 
-bsmm_status bsmm_convert(const bsmm_matrix *src, const bsmm_matrix *dst) {
+bsmm_status bsmm_convert_on(const bsmm_exec *exec, const bsmm_matrix *src, const bsmm_matrix *dst) {
+    bsmm_place place;
     bsmm_operand from, to;
+    BSMM_TRY(bsmm_place_take(exec, &place));
+    BSMM_TRY(bsmm_check_host(&place, "lossless conversion"));
     BSMM_TRY(bsmm_operand_take(src, "src", &from));
     BSMM_TRY(bsmm_operand_take(dst, "dst", &to));
     BSMM_TRY(bsmm_check_shape(&from, &to));
@@ -110,5 +130,9 @@ bsmm_status bsmm_convert(const bsmm_matrix *src, const bsmm_matrix *dst) {
     BSMM_TRY(bsmm_check_overlap(&from, &to));
     bsmm_drop_empty_rows(&from);
     bsmm_drop_empty_rows(&to);
-    return conversion->run(&from, &to);
+    return conversion->run(&from, &to, &place);
+}
+
+bsmm_status bsmm_convert(const bsmm_matrix *src, const bsmm_matrix *dst) {
+    return bsmm_convert_on(NULL, src, dst);
 }

@@ -9,7 +9,7 @@
 typedef struct bsmm_conversion {
     const char *name; /* name of the conversion, for messages */
     bool (*takes)(const bsmm_format *src, const bsmm_format *dst);
-    bsmm_status (*run)(const bsmm_operand *src, const bsmm_operand *dst);
+    bsmm_status (*run)(const bsmm_operand *src, const bsmm_operand *dst, const bsmm_place *place);
 } bsmm_conversion;
 
 /* The conversions of e2m1 with e8m0 scales to e2m1 with e4m3 scales (nvfp4), and to e4m3 with f32
@@ -17,6 +17,7 @@ typedef struct bsmm_conversion {
 extern const bsmm_conversion bsmm_convert_mxfp4_nvfp4, bsmm_convert_mxfp4_fp8;
 
 /* Copies all codes to another order or pitch. */
-void bsmm_codes_copy(const bsmm_operand *src, const bsmm_operand *dst);
+bsmm_status bsmm_codes_copy(const bsmm_operand *src, const bsmm_operand *dst,
+                            const bsmm_place *place);
 
 #endif

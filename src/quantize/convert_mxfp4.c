@@ -8,6 +8,8 @@
  * -127. A block of zeros fits any scale and does not influence the choice of m. */
 #include "quantize/convert.h"
 
+#include "base/threads.h"
+
 #include <string.h>
 
 enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
@@ -148,7 +150,20 @@ static void store_nvfp4_scales(const bsmm_operand *src, const bsmm_operand *dst,
     }
 }
 
-static bsmm_status run_nvfp4(const bsmm_operand *src, const bsmm_operand *dst) {
+typedef struct nvfp4_run {
+    const bsmm_operand *src, *dst;
+    int outer;
+} nvfp4_run;
+
+static void store_nvfp4_rows(const void *context, int64_t first, int64_t end, int worker) {
+    const nvfp4_run *x = context;
+    (void)worker;
+    for (int64_t r = first; r < end; r++)
+        store_nvfp4_scales(x->src, x->dst, r, x->outer);
+}
+
+static bsmm_status run_nvfp4(const bsmm_operand *src, const bsmm_operand *dst,
+                             const bsmm_place *place) {
     int outer;
     if (!dst->m.global_scale)
         return bsmm_fail(BSMM_E_INVALID, "dst.global_scale: value is NULL; must be given, for the "
@@ -156,10 +171,11 @@ static bsmm_status run_nvfp4(const bsmm_operand *src, const bsmm_operand *dst) {
     if (src->m.global_scale)
         return bsmm_fail(BSMM_E_INVALID, "src.global_scale: given; must be NULL for mxfp4");
     BSMM_TRY(choose_outer(src, (region){0, src->map.rows, 0, src->map.cols}, &nvfp4_rule, &outer));
-#pragma omp parallel for num_threads(bsmm_thread_count(0)) schedule(static)
-    for (int64_t r = 0; r < src->m.rows; r++)
-        store_nvfp4_scales(src, dst, r, outer);
-    bsmm_codes_copy(src, dst);
+    const nvfp4_run x = {src, dst, outer};
+    const bsmm_loop loop = {
+        .threads = place->threads, .count = src->m.rows, .body = store_nvfp4_rows, .context = &x};
+    BSMM_TRY(bsmm_loop_run(&loop, &place->pool));
+    BSMM_TRY(bsmm_codes_copy(src, dst, place));
     bsmm_scales_pad(dst, 0, dst->map.rows);
     bool divides = dst->m.global_kind == BSMM_GLOBAL_DIVISOR;
     *dst->m.global_scale = power_of_two(divides ? -outer : outer);
@@ -266,16 +282,30 @@ static void store_fp8_row(const bsmm_operand *src, const bsmm_operand *dst, int6
     }
 }
 
-static bsmm_status run_fp8(const bsmm_operand *src, const bsmm_operand *dst) {
+typedef struct fp8_run {
+    const bsmm_operand *src, *dst;
+    const shifted *tables; /* SHIFTS of them */
+} fp8_run;
+
+static void store_fp8_rows(const void *context, int64_t first, int64_t end, int worker) {
+    const fp8_run *x = context;
+    (void)worker;
+    for (int64_t tr = first; tr < end; tr++)
+        store_fp8_row(x->src, x->dst, tr, x->tables);
+}
+
+static bsmm_status run_fp8(const bsmm_operand *src, const bsmm_operand *dst,
+                           const bsmm_place *place) {
     shifted tables[SHIFTS];
     if (src->m.global_scale || dst->m.global_scale)
         return bsmm_fail(BSMM_E_INVALID, "global_scale: given; must be NULL for mxfp4 to fp8");
     BSMM_TRY(check_tiles(src, dst));
     for (int i = 0; i < SHIFTS; i++)
         tables[i] = shift_codes(fp8_rule.bottom + i);
-#pragma omp parallel for num_threads(bsmm_thread_count(0)) schedule(static)
-    for (int64_t tr = 0; tr < dst->map.rows; tr++)
-        store_fp8_row(src, dst, tr, tables);
+    const fp8_run x = {src, dst, tables};
+    const bsmm_loop loop = {
+        .threads = place->threads, .count = dst->map.rows, .body = store_fp8_rows, .context = &x};
+    BSMM_TRY(bsmm_loop_run(&loop, &place->pool));
     bsmm_scales_pad(dst, 0, dst->map.rows);
     return BSMM_OK;
 }

@@ -2,6 +2,7 @@
 #include "quantize/recipe.h"
 
 #include "base/cpu.h"
+#include "base/threads.h"
 
 #include <math.h>
 
@@ -250,20 +251,33 @@ static bsmm_status check(const bsmm_place *place, const bsmm_operand *src,
     return bsmm_check_overlap(src, dst);
 }
 
-static bsmm_status dequantize_here(const bsmm_operand *from, const bsmm_operand *to, int threads) {
+typedef struct decode_run {
+    const bsmm_operand *from;
+    const bsmm_recipe_run *run;
+    const strip_decoder *strips; /* its ops are NULL: not in strips */
+    void (*by_row)(const bsmm_operand *, const bsmm_recipe_run *, int64_t);
+} decode_run;
+
+static void decode_rows(const void *context, int64_t first, int64_t end, int worker) {
+    const decode_run *x = context;
+    (void)worker;
+    for (int64_t r = first; r < end; r++)
+        if (x->strips->ops)
+            decode_strips(x->strips, r);
+        else
+            x->by_row(x->from, x->run, r);
+}
+
+static bsmm_status dequantize_here(const bsmm_operand *from, const bsmm_operand *to,
+                                   const bsmm_place *place) {
     const bsmm_recipe *cast;
     BSMM_TRY(bsmm_recipe_find(NULL, to->m.format, &cast));
     bsmm_recipe_run run = bsmm_recipe_start(cast, to, BSMM_ELEM_F32, 0);
     const strip_decoder strips = strip_decoder_make(from, to);
-    void (*const by_row)(const bsmm_operand *, const bsmm_recipe_run *, int64_t) =
-        is_plain(from) ? cast_row : dequantize_row;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < from->m.rows; r++)
-        if (strips.ops)
-            decode_strips(&strips, r);
-        else
-            by_row(from, &run, r);
-    return BSMM_OK;
+    const decode_run x = {from, &run, &strips, is_plain(from) ? cast_row : dequantize_row};
+    const bsmm_loop loop = {
+        .threads = place->threads, .count = from->m.rows, .body = decode_rows, .context = &x};
+    return bsmm_loop_run(&loop, &place->pool);
 }
 
 bsmm_status bsmm_dequantize_on(const bsmm_exec *exec, const bsmm_matrix *src,
@@ -276,7 +290,7 @@ bsmm_status bsmm_dequantize_on(const bsmm_exec *exec, const bsmm_matrix *src,
     BSMM_TRY(check(&place, &job.src, &job.dst));
     bsmm_drop_empty_rows(&job.src);
     bsmm_drop_empty_rows(&job.dst);
-    if (place.backend->host_memory) return dequantize_here(&job.src, &job.dst, place.threads);
+    if (place.backend->host_memory) return dequantize_here(&job.src, &job.dst, &place);
     return bsmm_recode_on(&place, place.backend->dequantize, &job, "dequantizing");
 }
 

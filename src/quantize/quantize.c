@@ -1,9 +1,9 @@
 /* bsmm_quantize: the checks, the tensor's scale, and the pipeline over all rows. */
+#include "base/threads.h"
 #include "quantize/recipe.h"
 #include "recipe/rules.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 
 /* The validated arguments of a call of bsmm_quantize. */
@@ -66,7 +66,8 @@ static bsmm_status take_place(quantize_call *call) {
     bsmm_exec exec = {.struct_size = sizeof exec,
                       .threads = call->desc.threads,
                       .device = call->desc.device,
-                      .stream = call->desc.stream};
+                      .stream = call->desc.stream,
+                      .pool = call->desc.pool};
     return bsmm_place_take(&exec, &call->place);
 }
 
@@ -123,9 +124,15 @@ static void convert_rows(const quantize_call *call, const bsmm_recipe_run *run, 
     }
 }
 
-static float tensor_amax(const quantize_call *call) {
-    if (call->desc.amax) return *call->desc.amax;
-    return bsmm_bits_float(bsmm_amax_bits(&call->src, call->place.threads));
+static bsmm_status tensor_amax(const quantize_call *call, float *amax) {
+    uint32_t bits;
+    if (call->desc.amax) {
+        *amax = *call->desc.amax;
+        return BSMM_OK;
+    }
+    BSMM_TRY(bsmm_amax_bits(&call->src, &call->place, &bits));
+    *amax = bsmm_bits_float(bits);
+    return BSMM_OK;
 }
 
 static void store_level(const quantize_call *call, const bsmm_tensor_step *tensor) {
@@ -140,21 +147,44 @@ static int64_t tasks_at_a_time(const task_shape *shape, int threads) {
     return shape->tasks / ((int64_t)threads * 16) + 1;
 }
 
-static void run_tasks(const quantize_call *call, task_shape shape, int threads, float *scratch) {
+typedef struct tasks_run {
+    const quantize_call *call;
+    const bsmm_recipe_run *run;
+    task_shape shape;
+    float *scratch; /* a panel for each worker */
+} tasks_run;
+
+static void convert_tasks(const void *context, int64_t first, int64_t end, int worker) {
+    const tasks_run *x = context;
+    float *values = x->scratch + worker * x->shape.rows * x->shape.panel;
+    for (int64_t task = first; task < end; task++)
+        convert_rows(x->call, x->run, x->shape, task, values);
+}
+
+static bsmm_status run_tasks(const quantize_call *call, task_shape shape, int threads,
+                             float *scratch) {
     bsmm_recipe_run run =
         bsmm_recipe_start(call->recipe, &call->dst, call->src.m.format.elem, call->desc.flags);
     run.line = bsmm_scale_line_make(&call->dst.map);
     bsmm_tame_rule tame;
-    if (call->two_level) bsmm_tensor_by(call->recipe->steps.tensor, tensor_amax(call), &run.tensor);
+    if (call->two_level) {
+        float amax;
+        BSMM_TRY(tensor_amax(call, &amax));
+        bsmm_tensor_by(call->recipe->steps.tensor, amax, &run.tensor);
+    }
     bsmm_tame_rule_make(call->recipe->steps.block, &run.tensor, &tame);
     run.tame = &tame;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, tasks_at_a_time(&shape, threads))
-    for (int64_t task = 0; task < shape.tasks; task++)
-        convert_rows(call, &run, shape, task,
-                     scratch + omp_get_thread_num() * shape.rows * shape.panel);
+    const tasks_run x = {call, &run, shape, scratch};
+    const bsmm_loop loop = {.threads = threads,
+                            .count = shape.tasks,
+                            .at_a_time = tasks_at_a_time(&shape, threads),
+                            .body = convert_tasks,
+                            .context = &x};
+    BSMM_TRY(bsmm_loop_run(&loop, &call->place.pool));
     if (call->dst.m.format.scale != BSMM_SCALE_NONE)
         bsmm_scales_pad(&call->dst, 0, call->dst.map.rows);
     store_level(call, &run.tensor);
+    return BSMM_OK;
 }
 
 /* Allocates memory for the values of all threads. The report's lines use the same memory
@@ -181,13 +211,11 @@ static bsmm_status quantize_here(const quantize_call *call, bsmm_quantize_report
     bsmm_status status = BSMM_OK;
     bsmm_quantize_report result = {0};
     if (report) status = bsmm_give_struct(report, &result, sizeof result, "report");
-    if (status == BSMM_OK) {
-        run_tasks(call, shape, threads, scratch);
-        if (report) {
-            result = bsmm_report_make(&call->src, &call->dst, call->place.threads, scratch);
-            status = bsmm_give_struct(report, &result, sizeof result, "report");
-        }
-    }
+    if (status == BSMM_OK) status = run_tasks(call, shape, threads, scratch);
+    if (status == BSMM_OK && report)
+        status = bsmm_report_make(&call->src, &call->dst, &call->place, scratch, &result);
+    if (status == BSMM_OK && report)
+        status = bsmm_give_struct(report, &result, sizeof result, "report");
     free(scratch);
     return status;
 }

@@ -102,6 +102,9 @@ void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst);
 bsmm_status bsmm_recode_on(const bsmm_place *place, bsmm_status (*conversion)(const bsmm_recode *),
                            bsmm_recode *job, const char *what);
 
+/* Refuses a place whose memory is not the host's, as UNSUPPORTED; `what` names the work. */
+bsmm_status bsmm_check_host(const bsmm_place *place, const char *what);
+
 /* Checks that no buffer that dst writes overlaps one that src reads; otherwise INVALID. */
 bsmm_status bsmm_check_overlap(const bsmm_operand *src, const bsmm_operand *dst);
 
@@ -119,8 +122,8 @@ bsmm_status bsmm_check_plain(const bsmm_operand *operand, const char *what);
  * of both matrices and whole byte groups. */
 int64_t bsmm_rows_per_task(const bsmm_operand *a, const bsmm_operand *b);
 
-/* Returns max |x| as fp32 bits. A result above 0x7f800000 means that there is a NaN. */
-uint32_t bsmm_amax_bits(const bsmm_operand *src, int threads);
+/* Computes max |x| as fp32 bits. A result above 0x7f800000 means that there is a NaN. */
+bsmm_status bsmm_amax_bits(const bsmm_operand *src, const bsmm_place *place, uint32_t *bits);
 
 /* Computes the report of src against quantized, whose memory was checked. `lines` has one entry for
  * each row of src and keeps the sums of that row. The entries are added in order at the end, so
@@ -129,7 +132,8 @@ typedef struct bsmm_report_line {
     double signal, noise, max_error;
     int64_t clipped, underflowed;
 } bsmm_report_line;
-bsmm_quantize_report bsmm_report_make(const bsmm_operand *src, const bsmm_operand *quantized,
-                                      int threads, bsmm_report_line *lines);
+bsmm_status bsmm_report_make(const bsmm_operand *src, const bsmm_operand *quantized,
+                             const bsmm_place *place, bsmm_report_line *lines,
+                             bsmm_quantize_report *report);
 
 #endif

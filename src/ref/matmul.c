@@ -5,9 +5,8 @@
  * Several rows of A are multiplied together, so that a row of B is decoded once for all of them.
  * The number of these rows is a multiple of D's block rows. Threads divide the columns among them;
  * each sum over K is computed by one thread in one order. */
+#include "base/threads.h"
 #include "core/epilogue.h"
-
-#include <omp.h>
 
 enum { GROUP = 64 };
 
@@ -71,17 +70,33 @@ static double dot(const double *a, const double *b, int64_t k) {
     return sum;
 }
 
-static void multiply_group(const bsmm_product *p, const scratch *s, int64_t row, int64_t rows) {
-    int64_t k = p->a.m.cols, n = p->b.m.rows;
+/* A group of rows of A, which are decoded. */
+typedef struct group_run {
+    const bsmm_product *p;
+    const scratch *s;
+    int64_t rows;
+} group_run;
+
+static void multiply_columns(const void *context, int64_t first, int64_t end, int worker) {
+    const group_run *g = context;
+    int64_t k = g->p->a.m.cols, n = g->p->b.m.rows;
+    double *b = g->s->b + worker * k;
+    for (int64_t j = first; j < end; j++) {
+        bsmm_operand_decode_row(&g->p->b, j, 0, k, b);
+        for (int64_t r = 0; r < g->rows; r++)
+            g->s->acc[r * n + j] = dot(g->s->a + r * k, b, k);
+    }
+}
+
+static bsmm_status multiply_group(const bsmm_product *p, const scratch *s, int64_t row,
+                                  int64_t rows) {
+    int64_t k = p->a.m.cols;
     for (int64_t r = 0; r < rows; r++)
         bsmm_operand_decode_row(&p->a, row + r, 0, k, s->a + r * k);
-#pragma omp parallel for num_threads(count_threads(p))
-    for (int64_t j = 0; j < n; j++) {
-        double *b = s->b + omp_get_thread_num() * k;
-        bsmm_operand_decode_row(&p->b, j, 0, k, b);
-        for (int64_t r = 0; r < rows; r++)
-            s->acc[r * n + j] = dot(s->a + r * k, b, k);
-    }
+    const group_run g = {p, s, rows};
+    const bsmm_loop loop = {
+        .threads = count_threads(p), .count = p->b.m.rows, .body = multiply_columns, .context = &g};
+    return bsmm_loop_run(&loop, &p->pool);
 }
 
 /* Describes the sums for the epilogue. A row has the sums of all columns of A x B^T. */
@@ -100,7 +115,7 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     int64_t m = p->d.m.rows, n = p->d.m.cols, group = group_rows(p);
     for (int64_t row = 0; row < m; row += group) {
         int64_t rows = bsmm_min_i64(group, m - row);
-        multiply_group(p, &s, row, rows);
+        BSMM_TRY(multiply_group(p, &s, row, rows));
         if (p->recipe)
             bsmm_epilogue_quantize(p, row, rows, &sums, s.values);
         else

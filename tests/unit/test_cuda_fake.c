@@ -313,6 +313,19 @@ static void quantizing_wants_device_memory(void **state) {
     matrices_free(&m);
 }
 
+static void host_conversions_refuse_devices(void **state) {
+    (void)state;
+    matrices m;
+    matrices_make(&m);
+    const bsmm_exec exec = {.struct_size = sizeof exec, .device = "cuda:0"};
+    bsmm_quantize_report report = BSMM_INIT(bsmm_quantize_report);
+    assert_int_equal(bsmm_compare_on(&exec, &m.to, &m.from, &report), BSMM_E_UNSUPPORTED);
+    expect_message("device: there is no comparison on cuda devices");
+    assert_int_equal(bsmm_convert_on(&exec, &m.from, &m.from), BSMM_E_UNSUPPORTED);
+    expect_message("device: there is no lossless conversion on cuda devices");
+    matrices_free(&m);
+}
+
 /* ---- plans ---- */
 
 typedef struct product {
@@ -498,6 +511,7 @@ int main(void) {
         cmocka_unit_test_teardown(too_much_shared_memory, check_balance),
         cmocka_unit_test_teardown(memory_that_runs_out, check_balance),
         cmocka_unit_test_teardown(conversions_want_device_memory, check_balance),
+        cmocka_unit_test_teardown(host_conversions_refuse_devices, check_balance),
         cmocka_unit_test_teardown(quantizing_wants_device_memory, check_balance),
         cmocka_unit_test_teardown(runs_only_queue, check_balance),
         cmocka_unit_test_teardown(wrong_pointers_of_a_run, check_balance),

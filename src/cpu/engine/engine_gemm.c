@@ -6,8 +6,8 @@
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"
+#include "base/threads.h"
 
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -298,7 +298,13 @@ static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int6
     if (!g->is_direct || g->units == 0) finish_block(g, &b);
 }
 
-void bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *packed) {
+static void pack_b_part(const void *context, int64_t first, int64_t end, int worker) {
+    const gemm *g = context;
+    (void)worker;
+    pack_panels(g, &g->b, true, first, end - first);
+}
+
+bsmm_status bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *packed) {
     gemm g = *made;
     bind(&g, p);
     uint8_t *end = place_side(&g.b, packed);
@@ -306,9 +312,12 @@ void bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *packed) {
     uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
     memset(g.b.factors, 0, align64(padded * sizeof(double)));
     memset(g.b.wide, 0, (size_t)(end - g.b.wide));
-#pragma omp parallel for num_threads(p->threads) schedule(dynamic)
-    for (int64_t i = 0; i < g.b.panels; i++)
-        pack_panels(&g, &g.b, true, i, 1);
+    const bsmm_loop loop = {.threads = p->threads,
+                            .count = g.b.panels,
+                            .at_a_time = 1,
+                            .body = pack_b_part,
+                            .context = &g};
+    return bsmm_loop_run(&loop, &p->pool);
 }
 
 /* Runs one thread's part of A's rows. The thread packs its own panels of A block by block, so that
@@ -324,15 +333,25 @@ static void run_rows(const gemm *g, int thread, int threads) {
     }
 }
 
-static void run_by_rows(const gemm *g) {
-    int64_t panels = g->p->b_packed ? 0 : g->b.panels;
-#pragma omp parallel num_threads(g->threads)
-    {
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < panels; i++)
-            pack_panels(g, &g->b, true, i, 1);
-        run_rows(g, omp_get_thread_num(), omp_get_num_threads());
-    }
+/* A GEMM that several threads run, and what they have taken of it. */
+typedef struct shared_run {
+    const gemm *g;
+    int64_t b_panels; /* to pack: 0 if B is packed already */
+    bsmm_items *a_taken, *b_taken, *blocks_taken;
+} shared_run;
+
+static void pack_free_b(const shared_run *s) {
+    for (int64_t i; (i = bsmm_items_take(s->b_taken, 1)) < s->b_panels;)
+        pack_panels(s->g, &s->g->b, true, i, 1);
+}
+
+/* Phase 0 packs B. */
+static void work_by_rows(const void *context, int phase, int worker) {
+    const shared_run *s = context;
+    if (phase == 0)
+        pack_free_b(s);
+    else
+        run_rows(s->g, worker, s->g->threads);
 }
 
 /* Returns the number of panels of A that a thread packs at once. If A is in column order and has
@@ -342,29 +361,47 @@ static int64_t panels_at_once(const gemm *g) {
     return g->p->a.m.order == BSMM_ORDER_COL && g->a.panels >= 64 * g->threads ? 16 : 4;
 }
 
-static void run_by_blocks(const gemm *g) {
-    int64_t panels = g->p->b_packed ? 0 : g->b.panels;
-    int64_t across = bsmm_ceil_div(g->b.rows, g->nc), at_once = panels_at_once(g);
+static void pack_free_a(const shared_run *s) {
+    int64_t at_once = panels_at_once(s->g), panels = s->g->a.panels;
+    for (int64_t i; (i = bsmm_items_take(s->a_taken, at_once)) < panels;)
+        pack_panels(s->g, &s->g->a, false, i, bsmm_min_i64(at_once, panels - i));
+}
+
+static void run_free_blocks(const shared_run *s, int worker) {
+    const gemm *g = s->g;
+    int64_t across = bsmm_ceil_div(g->b.rows, g->nc);
     int64_t blocks = bsmm_ceil_div(g->a.rows, g->mc) * across;
-#pragma omp parallel num_threads(g->threads)
-    {
-#pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t i = 0; i < g->a.panels; i += at_once)
-            pack_panels(g, &g->a, false, i, bsmm_min_i64(at_once, g->a.panels - i));
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < panels; i++)
-            pack_panels(g, &g->b, true, i, 1);
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < blocks; i++) {
-            int64_t row = i / across * g->mc;
-            run_block(g, omp_get_thread_num(), row, bsmm_min_i64(g->mc, g->a.rows - row),
-                      i % across * g->nc);
-        }
+    for (int64_t i; (i = bsmm_items_take(s->blocks_taken, 1)) < blocks;) {
+        int64_t row = i / across * g->mc;
+        run_block(g, worker, row, bsmm_min_i64(g->mc, g->a.rows - row), i % across * g->nc);
     }
 }
 
-/* Runs without an OpenMP team, because starting even a team of one thread takes a third of a
- * microsecond. */
+/* Phase 0 packs both operands. */
+static void work_by_blocks(const void *context, int phase, int worker) {
+    const shared_run *s = context;
+    if (phase == 0) {
+        pack_free_a(s);
+        pack_free_b(s);
+    } else {
+        run_free_blocks(s, worker);
+    }
+}
+
+static bsmm_status run_shared(const gemm *g) {
+    bsmm_items taken[3] = {0};
+    const shared_run s = {.g = g,
+                          .b_panels = g->p->b_packed ? 0 : g->b.panels,
+                          .a_taken = &taken[0],
+                          .b_taken = &taken[1],
+                          .blocks_taken = &taken[2]};
+    const bsmm_job job = {.threads = g->threads,
+                          .phases = 2,
+                          .work = g->by_rows ? work_by_rows : work_by_blocks,
+                          .context = &s};
+    return bsmm_job_run(&job, &g->p->pool);
+}
+
 static void run_alone(const gemm *g) {
     if (!g->p->b_packed) pack_panels(g, &g->b, true, 0, g->b.panels);
     run_rows(g, 0, 1);
@@ -379,10 +416,8 @@ bsmm_status bsmm_gemm_run(const gemm *made, const bsmm_product *p, void *workspa
     if (p->b_packed) place_side(&g.b, (uint8_t *)(uintptr_t)p->packed_b);
     if (g.threads == 1)
         run_alone(&g);
-    else if (g.by_rows)
-        run_by_rows(&g);
     else
-        run_by_blocks(&g);
+        BSMM_TRY(run_shared(&g));
     if (p->recipe) bsmm_recipe_pad(&p->d);
     return BSMM_OK;
 }

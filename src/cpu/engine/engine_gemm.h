@@ -104,7 +104,7 @@ typedef struct bsmm_gemm {
 bsmm_gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p);
 
 /* Packs B in advance. It writes the same bytes that a run would write. */
-void bsmm_gemm_pack_b(const bsmm_gemm *made, const bsmm_product *p, void *packed);
+bsmm_status bsmm_gemm_pack_b(const bsmm_gemm *made, const bsmm_product *p, void *packed);
 
 bsmm_status bsmm_gemm_run(const bsmm_gemm *made, const bsmm_product *p, void *workspace);
 

@@ -52,8 +52,7 @@ static uint64_t packed_b_bytes(const bsmm_product *p, const void *state) {
 }
 
 static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed) {
-    bsmm_gemm_pack_b(state, p, packed);
-    return BSMM_OK;
+    return bsmm_gemm_pack_b(state, p, packed);
 }
 
 /* Sets the members of a bsmm_kernel that the functions above implement. */

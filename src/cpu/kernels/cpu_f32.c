@@ -5,9 +5,9 @@
  *
  * Each thread's workspace holds A (256 KiB), B (256 KiB), scales, flags, and the block of D (128
  * KiB). */
+#include "base/threads.h"
 #include "cpu/engine/engine_f32seg.h"
 
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,15 +75,27 @@ static int count_threads(const bsmm_product *p) {
     return (int)bsmm_min_i64(p->threads, count_blocks(p));
 }
 
+typedef struct blocks_run {
+    const bsmm_product *p;
+    workspace *workspaces; /* one per worker */
+} blocks_run;
+
+static void run_blocks(const void *context, int64_t first, int64_t end, int worker) {
+    const blocks_run *x = context;
+    int64_t wide = block_cols(x->p), across = bsmm_ceil_div(x->p->d.m.cols, wide);
+    for (int64_t i = first; i < end; i++)
+        multiply_block(x->p, i / across * MC, i % across * wide, &x->workspaces[worker]);
+}
+
 static bsmm_status run(const bsmm_product *p, const void *state, void *memory) {
     (void)state;
-    workspace *workspaces = memory;
-    int64_t across = bsmm_ceil_div(p->d.m.cols, block_cols(p)), blocks = count_blocks(p);
-#pragma omp parallel for num_threads(count_threads(p)) schedule(dynamic)
-    for (int64_t i = 0; i < blocks; i++)
-        multiply_block(p, i / across * MC, i % across * block_cols(p),
-                       &workspaces[omp_get_thread_num()]);
-    return BSMM_OK;
+    const blocks_run x = {p, memory};
+    const bsmm_loop loop = {.threads = count_threads(p),
+                            .count = count_blocks(p),
+                            .at_a_time = 1,
+                            .body = run_blocks,
+                            .context = &x};
+    return bsmm_loop_run(&loop, &p->pool);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {

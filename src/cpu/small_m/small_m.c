@@ -3,8 +3,9 @@
  * threads. */
 #include "cpu/small_m/small_m.h"
 
+#include "base/threads.h"
+
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 enum { LANES = BSMM_SMALL_M_LANES, COLUMNS = BSMM_SMALL_M_COLUMNS };
@@ -340,30 +341,43 @@ static void run_columns(const product_run *x, int thread, int64_t col, int64_t n
     }
 }
 
-/* Takes a work unit that no thread has taken, and returns its first column. */
-static int64_t take_columns(int64_t *taken) {
-    int64_t col;
-#pragma omp atomic capture
-    {
-        col = *taken;
-        *taken += COLUMNS;
-    }
-    return col;
+/* A product that several threads run, and what they have taken of it. */
+typedef struct shared_run {
+    const product_run *x;
+    bsmm_items *tiles_taken, *columns_taken;
+} shared_run;
+
+static void pack_free_tiles(const shared_run *s) {
+    for (int64_t i; (i = bsmm_items_take(s->tiles_taken, 1)) < s->x->m->tiles;)
+        pack_tile(s->x, i);
 }
 
 /* Runs work units until none is left. Each is taken while the one before is being multiplied, so
  * that the thread prefetches its own next rows and not another thread's. */
-static void run_pieces(const product_run *x, int64_t *taken) {
-    int64_t col = take_columns(taken);
-    while (col < x->p->b.m.rows) {
-        int64_t next = take_columns(taken);
-        run_columns(x, omp_get_thread_num(), col, next);
+static void run_free_columns(const shared_run *s, int worker) {
+    int64_t col = bsmm_items_take(s->columns_taken, COLUMNS);
+    while (col < s->x->p->b.m.rows) {
+        int64_t next = bsmm_items_take(s->columns_taken, COLUMNS);
+        run_columns(s->x, worker, col, next);
         col = next;
     }
 }
 
-/* Runs without an OpenMP team, because starting even a team of one thread takes a third of a
- * microsecond. */
+/* Phase 0 packs A. */
+static void work(const void *context, int phase, int worker) {
+    if (phase == 0)
+        pack_free_tiles(context);
+    else
+        run_free_columns(context, worker);
+}
+
+static bsmm_status run_shared(const product_run *x) {
+    bsmm_items taken[2] = {0};
+    const shared_run s = {x, &taken[0], &taken[1]};
+    const bsmm_job job = {.threads = x->m->threads, .phases = 2, .work = work, .context = &s};
+    return bsmm_job_run(&job, &x->p->pool);
+}
+
 static void run_alone(const product_run *x) {
     for (int64_t i = 0; i < x->m->tiles; i++)
         pack_tile(x, i);
@@ -371,24 +385,11 @@ static void run_alone(const product_run *x) {
         run_columns(x, 0, col, col + COLUMNS);
 }
 
-static void run_team(const product_run *x) {
-    int64_t taken = 0;
-#pragma omp parallel num_threads(x->m->threads)
-    {
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < x->m->tiles; i++)
-            pack_tile(x, i);
-        run_pieces(x, &taken);
-    }
-}
-
 bsmm_status bsmm_small_m_run(const bsmm_small_m *m, const bsmm_product *p, void *workspace) {
     product_run x = {.m = m, .d = &m->d, .p = p};
     place(&x, workspace);
     if (p->b.m.format.scale != BSMM_SCALE_NONE) find_scale_columns(&x);
-    if (m->threads == 1)
-        run_alone(&x);
-    else
-        run_team(&x);
+    if (m->threads > 1) return run_shared(&x);
+    run_alone(&x);
     return BSMM_OK;
 }
