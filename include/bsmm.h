@@ -517,11 +517,11 @@ BSMM_API bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buff
                                  uint64_t packed_bytes);
 
 /* Runs a plan. It allocates nothing. INVALID if a pointer is missing or misaligned, if the
- * workspace is too small, if C or bias are given that the plan does not have, if D overlaps a
- * buffer that is read, or if the workspace or packed_b overlaps any other buffer; the message names
- * the field. On a cuda device the work is queued in buffers->stream. The call does not wait, may be
- * captured into a graph, and reports only errors that are known before the work starts. Host memory
- * and memory of another GPU are INVALID. */
+ * workspace is too small, if an array is given that the plan does not have (c, bias, residual,
+ * factors, arrays of groups), if D overlaps a buffer that is read, or if the workspace or packed_b
+ * overlaps any other buffer; the message names the field. On a cuda device the work is queued in
+ * buffers->stream. The call does not wait, may be captured into a graph, and reports only errors
+ * that are known before the work starts. Host memory and memory of another GPU are INVALID. */
 BSMM_API bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers);
 
 /* One kernel's answer to a product: the reason why it refuses, or its bound. */

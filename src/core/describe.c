@@ -1,4 +1,4 @@
-/* Validates a product: shapes, formats and factors, and, before a run, the memory. */
+/* Validates a product: shapes, formats and factors. */
 #include "core/describe.h"
 
 #include "base/threads.h"
@@ -6,7 +6,6 @@
 #include "core/groups.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static bool is_unscaled(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_NONE;
@@ -142,124 +141,4 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     BSMM_TRY(check_shapes(p));
     if (!p->groups) return BSMM_OK;
     return bsmm_groups_place(&group, &request->groups, p, p->finish ? &request->finish : NULL);
-}
-
-/* ---- checks of a run's memory ---- */
-
-/* Checks that the data and scales of D do not overlap memory that a run reads. */
-bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
-                             const char *what) {
-    if (!bsmm_overlap(d->m.data, d->data_bytes, read, bytes) &&
-        !bsmm_overlap(d->m.scales, d->scale_bytes, read, bytes))
-        return BSMM_OK;
-    return bsmm_fail(BSMM_E_INVALID, "d: its memory overlaps %s; must not", what);
-}
-
-bsmm_status bsmm_check_values(const bsmm_product *p, const void *values, int64_t count,
-                              const char *what) {
-    const uint64_t bytes = 4;
-    if (count == 0) return BSMM_OK;
-    if (!values)
-        return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; the description announces it", what);
-    if ((uintptr_t)values % bytes)
-        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %d bytes", what,
-                         values, (int)bytes);
-    BSMM_TRY(p->backend->check_pointer(p->device, values, what));
-    return bsmm_check_apart(&p->d, values, (uint64_t)count * bytes, what);
-}
-
-static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
-    return c->m.data == d->m.data && c->m.order == d->m.order && c->m.ld == d->m.ld &&
-           c->m.cols == d->m.cols && bsmm_format_equal(c->m.format, d->m.format);
-}
-
-bsmm_status bsmm_check_addend_place(const bsmm_product *p, const bsmm_operand *o, uint64_t step,
-                                    const char *what) {
-    char text[64];
-    bool steps_alike = !p->groups || step == p->groups->d.elements;
-    if (same_place(o, &p->d) && steps_alike) return BSMM_OK;
-    snprintf(text, sizeof text, "%s, which must then be d itself", what);
-    return bsmm_check_apart(&p->d, o->m.data, o->data_bytes, text);
-}
-
-static bsmm_status check_d_apart(const bsmm_product *p) {
-    const bsmm_operand *d = &p->d;
-    BSMM_TRY(bsmm_check_apart(d, p->a.m.data, p->a.data_bytes, "a"));
-    BSMM_TRY(bsmm_check_apart(d, p->a.m.scales, p->a.scale_bytes, "a's scales"));
-    BSMM_TRY(bsmm_check_apart(d, p->b.m.data, p->b.data_bytes, "b"));
-    BSMM_TRY(bsmm_check_apart(d, p->b.m.scales, p->b.scale_bytes, "b's scales"));
-    if (bsmm_overlap(d->m.data, d->data_bytes, d->m.scales, d->scale_bytes))
-        return bsmm_fail(BSMM_E_INVALID, "d.scales: overlaps d.data; must not");
-    return p->has_c ? bsmm_check_addend_place(p, &p->c, p->groups ? p->groups->c.elements : 0, "c")
-                    : BSMM_OK;
-}
-
-/* Returns the size of the bias: one value for each row of B, and with EACH_BIAS for each group. */
-static uint64_t bias_bytes(const bsmm_product *p) {
-    bool each = p->groups && p->groups->flags & BSMM_GROUP_EACH_BIAS;
-    uint64_t groups = each ? (uint64_t)p->groups->count : 1;
-    if (p->bias_elem == BSMM_ELEM_NONE) return 0;
-    return (uint64_t)p->b.m.rows * groups * bsmm_elem_row(p->bias_elem)->bits / 8;
-}
-
-static bsmm_status check_bias(const bsmm_product *p) {
-    if (bias_bytes(p) == 0) return BSMM_OK;
-    uint32_t bytes = bsmm_elem_row(p->bias_elem)->bits / 8;
-    if (!p->bias) return bsmm_fail(BSMM_E_INVALID, "bias: value is NULL; bias_elem announces one");
-    if (!bsmm_is_aligned(p->bias, bytes))
-        return bsmm_fail(BSMM_E_INVALID, "bias: value is %p; must be aligned to %u bytes", p->bias,
-                         bytes);
-    BSMM_TRY(p->backend->check_pointer(p->device, p->bias, "bias"));
-    return bsmm_check_apart(&p->d, p->bias, bias_bytes(p), "bias");
-}
-
-bsmm_status bsmm_check_operand(const bsmm_product *p, const bsmm_kernel *kernel,
-                               const bsmm_operand *o, const char *name) {
-    const bsmm_place place = {.backend = p->backend, .device = p->device};
-    return bsmm_place_check(&place, o, name, kernel->alignment, kernel->name);
-}
-
-bsmm_status bsmm_check_rows(const bsmm_product *p) {
-    int64_t most = p->d.m.rows;
-    if (!p->device_rows && (p->rows < 0 || p->rows > most))
-        return bsmm_fail(BSMM_E_INVALID, "rows: value is %lld; must be 0 to d.rows (%lld)",
-                         (long long)p->rows, (long long)most);
-    return p->device_rows ? bsmm_check_values(p, p->device_rows, 1, "device_rows") : BSMM_OK;
-}
-
-bsmm_status bsmm_check_b(const bsmm_product *p, const bsmm_kernel *kernel) {
-    return bsmm_check_operand(p, kernel, &p->b, "b");
-}
-
-bsmm_status bsmm_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
-    BSMM_TRY(bsmm_check_operand(p, kernel, &p->a, "a"));
-    BSMM_TRY(bsmm_check_operand(p, kernel, &p->b, "b"));
-    BSMM_TRY(bsmm_check_operand(p, kernel, &p->d, "d"));
-    if (p->has_c) BSMM_TRY(bsmm_check_operand(p, kernel, &p->c, "c"));
-    BSMM_TRY(check_bias(p));
-    if (p->finish) BSMM_TRY(bsmm_finish_check_memory(p, kernel));
-    if (p->groups) BSMM_TRY(bsmm_groups_check_memory(p));
-    return check_d_apart(p);
-}
-
-static inline bool touches(const bsmm_operand *o, const void *memory, uint64_t bytes) {
-    return bsmm_overlap(o->m.data, o->data_bytes, memory, bytes) ||
-           bsmm_overlap(o->m.scales, o->scale_bytes, memory, bytes) ||
-           bsmm_overlap(o->m.global_scale, sizeof *o->m.global_scale, memory, bytes);
-}
-
-static bsmm_status fail_overlap(const char *what, const char *with) {
-    return bsmm_fail(BSMM_E_INVALID, "%s: its memory overlaps %s's; must not", what, with);
-}
-
-bsmm_status bsmm_check_room(const bsmm_product *p, const void *memory, uint64_t bytes,
-                            const char *what) {
-    if (touches(&p->a, memory, bytes)) return fail_overlap(what, "a");
-    if (touches(&p->b, memory, bytes)) return fail_overlap(what, "b");
-    if (p->has_c && touches(&p->c, memory, bytes)) return fail_overlap(what, "c");
-    if (touches(&p->d, memory, bytes)) return fail_overlap(what, "d");
-    if (p->finish && p->finish->has_residual && touches(&p->finish->residual, memory, bytes))
-        return fail_overlap(what, "the residual");
-    return bsmm_overlap(p->bias, bias_bytes(p), memory, bytes) ? fail_overlap(what, "the bias")
-                                                               : BSMM_OK;
 }

@@ -19,7 +19,7 @@ typedef struct bsmm_request {
 /* Returns NULL if index is past the last backend. */
 const bsmm_backend *bsmm_backend_at(uint32_t index);
 
-/* ---- products (describe.c) ---- */
+/* ---- products (describe.c, describe_memory.c) ---- */
 
 /* Checks every field of desc. It does not check the memory of matrices and bias, and does not open
  * the device. */
@@ -36,30 +36,17 @@ static inline bool bsmm_overlap(const void *a, uint64_t a_bytes, const void *b, 
  * C. */
 bsmm_status bsmm_check_memory(const bsmm_product *product, const bsmm_kernel *kernel);
 
+/* Refuses buffers that the plan does not use. If they were ignored silently, the wrong result would
+ * look right. */
+bsmm_status bsmm_check_surplus(const bsmm_product *product, const bsmm_buffers *buffers);
+
 /* Checks that memory which a caller provides for the kernel (workspace or packed B) does not
  * overlap anything that the run reads or writes. `what` names the memory in messages. */
 bsmm_status bsmm_check_room(const bsmm_product *product, const void *memory, uint64_t bytes,
                             const char *what);
 
-/* Checks the memory of one operand. */
-bsmm_status bsmm_check_operand(const bsmm_product *product, const bsmm_kernel *kernel,
-                               const bsmm_operand *operand, const char *name);
-
-/* Checks that the data and scales of D do not overlap memory that a run reads. */
-bsmm_status bsmm_check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
-                             const char *what);
-
-/* Checks an array of `count` 4-byte values that a run reads: it must be present, aligned, memory of
- * the device, and must not overlap D. */
-bsmm_status bsmm_check_values(const bsmm_product *product, const void *values, int64_t count,
-                              const char *what);
-
-/* These functions check a matrix that is added, C or the residual. It must be unscaled f32, f16 or
- * bf16, and be either D itself or not overlap D. `step` is the distance between the matrices of a
- * stack, or 0 if there is one matrix. */
+/* Checks the format of a matrix that is added, C or the residual: unscaled f32, f16 or bf16. */
 bsmm_status bsmm_check_addend(const bsmm_operand *operand, const char *what);
-bsmm_status bsmm_check_addend_place(const bsmm_product *product, const bsmm_operand *operand,
-                                    uint64_t step, const char *what);
 
 /* Checks the number of rows that a run of a BSMM_MATMUL_ANY_ROWS plan gives. */
 bsmm_status bsmm_check_rows(const bsmm_product *product);
@@ -70,7 +57,6 @@ bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel)
 /* ---- epilogues (describe_epilogue.c) ---- */
 
 bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to);
-bsmm_status bsmm_finish_check_memory(const bsmm_product *product, const bsmm_kernel *kernel);
 
 /* ---- features (features.c) ---- */
 

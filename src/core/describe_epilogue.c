@@ -1,7 +1,6 @@
-/* Validates a bsmm_epilogue and, before a run, its memory. */
+/* Validates a bsmm_epilogue. */
 #include "core/describe.h"
 #include "core/epilogue.h"
-#include "core/groups.h"
 
 #include <math.h>
 
@@ -69,22 +68,4 @@ bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to) {
         .col_scale = e.col_scale,
     };
     return take_residual(&e, to);
-}
-
-/* ---- checks of a run's memory ---- */
-
-bsmm_status bsmm_finish_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
-    const bsmm_finish *f = p->finish;
-    bool each = p->groups && p->groups->flags & BSMM_GROUP_EACH_COL_SCALE;
-    int64_t groups = each ? p->groups->count : 1;
-    if (f->has_residual) {
-        BSMM_TRY(bsmm_check_operand(p, kernel, &f->residual, "residual"));
-        BSMM_TRY(bsmm_check_addend_place(p, &f->residual,
-                                         p->groups ? p->groups->residual.elements : 0, "residual"));
-    }
-    if (f->scale_by & BSMM_SCALE_BY_ROW)
-        BSMM_TRY(bsmm_check_values(p, f->row_scale, bsmm_groups_rows(p), "row_scale"));
-    if (f->scale_by & BSMM_SCALE_BY_COL)
-        BSMM_TRY(bsmm_check_values(p, f->col_scale, p->d.m.cols * groups, "col_scale"));
-    return BSMM_OK;
 }

@@ -1,6 +1,6 @@
-/* Validates a bsmm_group: first its own fields, then its effect on the matrices, and before a run
- * its memory. A group is one of several products of one plan (docs/GROUPS.md). A stack has one
- * matrix for each group; in a divided matrix each group owns a range of rows or columns. */
+/* Validates a bsmm_group: first its own fields, then its effect on the matrices. A group is one of
+ * several products of one plan (docs/GROUPS.md). A stack has one matrix for each group; in a
+ * divided matrix each group owns a range of rows or columns. */
 #include "core/epilogue.h"
 #include "core/groups.h"
 
@@ -325,38 +325,10 @@ bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *g, bsmm_produ
     return describe_gathered(g, p);
 }
 
-/* ---- checks of a run's memory ---- */
-
 /* Returns the number of rows of D over all groups, for arrays with one value per row. */
 int64_t bsmm_groups_rows(const bsmm_product *p) {
     bool one = !p->groups || p->groups->kind == BSMM_GROUP_ROWS;
     return one ? p->d.m.rows : p->d.m.rows * p->groups->count;
-}
-
-static bsmm_status check_globals(const bsmm_product *p) {
-    const bsmm_groups *g = p->groups;
-    const struct {
-        uint32_t flag;
-        const float *values;
-        const char *name;
-    } globals[] = {{BSMM_GROUP_EACH_A_GLOBAL, p->a.m.global_scale, "a.global_scale"},
-                   {BSMM_GROUP_EACH_B_GLOBAL, p->b.m.global_scale, "b.global_scale"},
-                   {BSMM_GROUP_EACH_D_GLOBAL, p->d.m.global_scale, "d.global_scale"}};
-    for (size_t i = 0; i < BSMM_COUNT(globals); i++)
-        if (g->flags & globals[i].flag)
-            BSMM_TRY(bsmm_check_values(p, globals[i].values, g->count, globals[i].name));
-    return BSMM_OK;
-}
-
-bsmm_status bsmm_groups_check_memory(const bsmm_product *p) {
-    const bsmm_groups *g = p->groups;
-    if (g->kind != BSMM_GROUP_BATCH)
-        BSMM_TRY(bsmm_check_values(p, g->sizes, g->count, "group_sizes"));
-    if (g->flags & BSMM_GROUP_GATHER_A)
-        BSMM_TRY(bsmm_check_values(p, g->gather, bsmm_groups_rows(p), "gather"));
-    if (g->flags & BSMM_GROUP_EACH_ALPHA)
-        BSMM_TRY(bsmm_check_values(p, g->alpha, g->count, "group_alpha"));
-    return check_globals(p);
 }
 
 /* ---- public functions ---- */

@@ -20,9 +20,6 @@ bsmm_status bsmm_groups_take_operand(const bsmm_groups *groups, const bsmm_matri
 bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *groups, bsmm_product *product,
                               bsmm_finish *finish);
 
-/* Checks the arrays of a run, such as the group sizes. */
-bsmm_status bsmm_groups_check_memory(const bsmm_product *product);
-
 /* Returns the number of rows of D in all groups together, or of D itself without groups. */
 int64_t bsmm_groups_rows(const bsmm_product *product);
 

@@ -80,10 +80,13 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     if (plan->product.finish) {
         plan->finish = request->finish;
         forget_operand(&plan->finish.residual);
+        plan->finish.row_scale = plan->finish.col_scale = NULL;
         plan->product.finish = &plan->finish;
     }
     if (plan->product.groups) {
         plan->groups = request->groups;
+        plan->groups.sizes = plan->groups.gather = NULL;
+        plan->groups.alpha = NULL;
         plan->product.groups = &plan->groups;
     }
     bsmm_product widest;
@@ -292,16 +295,6 @@ static bsmm_status check_workspace(const bsmm_plan *plan, const bsmm_product *p,
     return bsmm_fail(BSMM_E_INVALID, "workspace: its memory overlaps packed_b's; must not");
 }
 
-/* Refuses buffers that the plan does not use. If C or bias were ignored silently, the wrong result
- * would look right. */
-static bsmm_status check_surplus(const bsmm_product *p, const bsmm_buffers *buffers) {
-    if (!p->has_c && buffers->c)
-        return bsmm_fail(BSMM_E_INVALID, "c: given, but the plan's desc.beta is 0");
-    if (!p->bias_elem && buffers->bias)
-        return bsmm_fail(BSMM_E_INVALID, "bias: given, but the plan's desc.bias_elem is 0");
-    return BSMM_OK;
-}
-
 static bsmm_status bind_rows(const bsmm_buffers *buffers, bsmm_product *p) {
     p->rows = buffers->rows;
     p->device_rows = buffers->device_rows;
@@ -323,7 +316,7 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     copy_product(&plan->product, &product);
     bind(&copy, &product);
     BSMM_TRY(bind_pool(&copy, &product));
-    BSMM_TRY(check_surplus(&product, &copy));
+    BSMM_TRY(bsmm_check_surplus(&product, &copy));
     bsmm_finish finish;
     if (product.finish) {
         finish = bind_finish(plan, &copy);

@@ -280,8 +280,8 @@ static void describe_product(const group_case *c, whole *w) {
     if (has(c, BSMM_GROUP_EACH_A_GLOBAL)) w->a.m.global_scale = w->a_globals;
     if (has(c, BSMM_GROUP_EACH_B_GLOBAL)) w->b.m.global_scale = w->b_globals;
     if (has(c, BSMM_GROUP_EACH_D_GLOBAL)) w->d.m.global_scale = w->d_globals;
-    w->group.alpha = w->alphas;
-    w->group.sizes = w->sizes;
+    if (has(c, BSMM_GROUP_EACH_ALPHA)) w->group.alpha = w->alphas;
+    if (c->group.kind != BSMM_GROUP_BATCH) w->group.sizes = w->sizes;
     if (has(c, BSMM_GROUP_GATHER_A)) w->group.gather = w->gather;
     if (c->plain) return;
     w->desc.c = &w->c.m;
@@ -479,12 +479,12 @@ static void run(const whole *w, bool packed) {
                             .d_scales = w->d.m.scales,
                             .d_global = w->d.m.global_scale,
                             .bias = w->desc.bias,
-                            .residual = w->residual.m.data,
-                            .row_scale = w->row_scale,
-                            .col_scale = w->col_scale,
-                            .group_sizes = w->sizes,
-                            .gather = w->gather,
-                            .group_alpha = w->alphas,
+                            .residual = w->desc.epilogue ? w->residual.m.data : NULL,
+                            .row_scale = w->epilogue.row_scale,
+                            .col_scale = w->epilogue.col_scale,
+                            .group_sizes = w->group.sizes,
+                            .gather = w->group.gather,
+                            .group_alpha = w->group.alpha,
                             .workspace = aligned_alloc(64, (bytes + 63) / 64 * 64),
                             .workspace_bytes = bytes,
                             .packed_b_bytes = of_b};

@@ -132,7 +132,7 @@ static void test_broken_rules(void **state) {
         }
         bsmm_scale_bytes(&m[2], &m[2].scale_bytes);
         m[2].scales = memory[3];
-        if (group.kind != BSMM_GROUP_ROWS || strncmp(rule->message, "group_sizes", 11) != 0)
+        if (group.kind != BSMM_GROUP_BATCH && strncmp(rule->message, "group_sizes", 11) != 0)
             group.sizes = sizes;
         bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &m[0], .b = &m[1], .d = &m[2]};
         desc.group = &group;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { M = 5, N = 64, K = 128, GUARD = 0x5a, ARENA = 1 << 20 };
+enum { M = 5, N = 64, K = 128, GUARD = 0x5a, ARENA = 8 << 20 };
 
 typedef struct fixture {
     test_matrix a, b, d;
@@ -61,17 +61,85 @@ static void expect_invalid(const fixture *f, const bsmm_buffers *buffers, const 
         assert_int_equal(((const uint8_t *)f->d.m.data)[i], GUARD);
 }
 
+/* Every array that a run may have in addition to operands. */
+static const struct {
+    const char *name, *rule;
+    size_t at; /* in bsmm_buffers */
+} arrays[] = {
+    {"c", "desc.beta is 0", offsetof(bsmm_buffers, c)},
+    {"bias", "desc.bias_elem is 0", offsetof(bsmm_buffers, bias)},
+    {"residual", "epilogue has no residual", offsetof(bsmm_buffers, residual)},
+    {"row_scale", "epilogue.scale_by has no BSMM_SCALE_BY_ROW", offsetof(bsmm_buffers, row_scale)},
+    {"col_scale", "epilogue.scale_by has no BSMM_SCALE_BY_COL", offsetof(bsmm_buffers, col_scale)},
+    {"group_sizes", "group.kind is none of ROWS, MASKED and K",
+     offsetof(bsmm_buffers, group_sizes)},
+    {"gather", "group.flags has no BSMM_GROUP_GATHER_A", offsetof(bsmm_buffers, gather)},
+    {"group_alpha", "group.flags has no BSMM_GROUP_EACH_ALPHA",
+     offsetof(bsmm_buffers, group_alpha)},
+};
+
+static void set_array(bsmm_buffers *buffers, size_t at, const void *values) {
+    memcpy((uint8_t *)buffers + at, &values, sizeof values);
+}
+
+static void replan(fixture *f, const bsmm_matmul_desc *desc) {
+    bsmm_plan_destroy(f->plan);
+    if (bsmm_plan_create(desc, &f->plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    f->buffers.workspace_bytes = bsmm_plan_workspace_bytes(f->plan);
+    assert_true(f->buffers.workspace_bytes > 0 && f->buffers.workspace_bytes < ARENA / 2);
+}
+
+/* What the plan does not have. */
+static void expect_surplus(fixture *f, size_t i) {
+    bsmm_buffers bad = f->buffers;
+    char message[160];
+    set_array(&bad, arrays[i].at, f->extra);
+    snprintf(message, sizeof message, "%s: value is %p; must be NULL, for the plan's %s",
+             arrays[i].name, (const void *)f->extra, arrays[i].rule);
+    expect_invalid(f, &bad, message);
+}
+
 static void test_surplus(void **state) {
     fixture f;
     (void)state;
     fixture_make(&f, "bf16", 0);
-    bsmm_buffers bad = f.buffers;
-    bad.c = f.extra;
-    expect_invalid(&f, &bad, "c: given, but the plan's desc.beta is 0");
-    bad = f.buffers;
-    bad.bias = f.extra;
-    expect_invalid(&f, &bad, "bias: given, but the plan's desc.bias_elem is 0");
+    for (size_t i = 0; i < BSMM_COUNT(arrays); i++)
+        expect_surplus(&f, i);
     assert_int_equal(bsmm_plan_run(f.plan, &f.buffers), BSMM_OK);
+    fixture_free(&f);
+}
+
+/* A plan with an epilogue and groups that has none of the arrays. */
+static void test_surplus_beside_parts(void **state) {
+    fixture f;
+    (void)state;
+    fixture_make(&f, "bf16", 0);
+    const bsmm_epilogue relu = {.struct_size = sizeof relu, .activation = BSMM_ACTIVATION_RELU};
+    const bsmm_group batch = {.struct_size = sizeof batch, .kind = BSMM_GROUP_BATCH, .count = 1};
+    replan(&f, &(bsmm_matmul_desc){.struct_size = sizeof(bsmm_matmul_desc),
+                                   .a = &f.a.m,
+                                   .b = &f.b.m,
+                                   .d = &f.d.m,
+                                   .epilogue = &relu,
+                                   .group = &batch});
+    for (size_t i = 0; i < BSMM_COUNT(arrays); i++)
+        expect_surplus(&f, i);
+    assert_int_equal(bsmm_plan_run(f.plan, &f.buffers), BSMM_OK);
+    fixture_free(&f);
+}
+
+/* bsmm_matmul takes the arrays from the description. */
+static void test_surplus_of_description(void **state) {
+    fixture f;
+    (void)state;
+    fixture_make(&f, "bf16", 0);
+    bsmm_epilogue e = {.struct_size = sizeof e, .row_scale = f.extra};
+    const bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc, .a = &f.a.m, .b = &f.b.m, .d = &f.d.m, .epilogue = &e};
+    assert_int_equal(bsmm_matmul(&desc), BSMM_E_INVALID);
+    assert_non_null(strstr(bsmm_error_message(), "row_scale: value is "));
+    e.row_scale = NULL;
+    assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     fixture_free(&f);
 }
 
@@ -128,27 +196,102 @@ static void test_workspace(void **state) {
     fixture_free(&f);
 }
 
-static void test_c_and_bias_in_workspace(void **state) {
+/* Each array in turn begins in the workspace's last bytes, while the others lie apart. */
+static void expect_apart_from_workspace(fixture *f, size_t at, const char *name) {
+    char message[80];
+    bsmm_buffers bad = f->buffers;
+    set_array(&bad, at, f->arena + f->buffers.workspace_bytes / 4 * 4 - 4);
+    snprintf(message, sizeof message, "workspace: its memory overlaps %s's; must not", name);
+    expect_invalid(f, &bad, message);
+}
+
+/* C, bias, residual and factors. */
+static void test_addends_in_workspace(void **state) {
+    static const char *const names[] = {"c", "the bias", "the residual", "row_scale", "col_scale"};
     fixture f;
     (void)state;
     fixture_make(&f, "bf16", 0);
-    bsmm_plan_destroy(f.plan);
     const float one = 1;
-    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
-                             .a = &f.a.m,
-                             .b = &f.b.m,
-                             .c = &f.d.m,
-                             .d = &f.d.m,
-                             .beta = &one,
-                             .bias_elem = BSMM_ELEM_F32};
-    assert_int_equal(bsmm_plan_create(&desc, &f.plan), BSMM_OK);
-    f.buffers.workspace_bytes = bsmm_plan_workspace_bytes(f.plan);
-    f.buffers.c = f.extra;
-    f.buffers.bias = f.arena;
-    expect_invalid(&f, &f.buffers, "workspace: its memory overlaps the bias's");
-    f.buffers.bias = f.extra;
-    f.buffers.c = f.arena;
-    expect_invalid(&f, &f.buffers, "workspace: its memory overlaps c's");
+    const bsmm_epilogue e = {.struct_size = sizeof e,
+                             .scale_by = BSMM_SCALE_BY_ROW | BSMM_SCALE_BY_COL,
+                             .residual = &f.d.m};
+    replan(&f, &(bsmm_matmul_desc){.struct_size = sizeof(bsmm_matmul_desc),
+                                   .a = &f.a.m,
+                                   .b = &f.b.m,
+                                   .c = &f.d.m,
+                                   .d = &f.d.m,
+                                   .beta = &one,
+                                   .bias_elem = BSMM_ELEM_F32,
+                                   .epilogue = &e});
+    for (size_t i = 0; i < BSMM_COUNT(names); i++)
+        set_array(&f.buffers, arrays[i].at, f.extra);
+    for (size_t i = 0; i < BSMM_COUNT(names); i++)
+        expect_apart_from_workspace(&f, arrays[i].at, names[i]);
+    assert_int_equal(bsmm_plan_run(f.plan, &f.buffers), BSMM_OK);
+    fixture_free(&f);
+}
+
+static void test_group_arrays_in_workspace(void **state) {
+    fixture f;
+    (void)state;
+    fixture_make(&f, "bf16", 0);
+    const int32_t sizes[1] = {M}, gather[M] = {4, 3, 2, 1, 0};
+    const float alpha[1] = {1}, global[1] = {1};
+    const bsmm_group g = {.struct_size = sizeof g,
+                          .kind = BSMM_GROUP_ROWS,
+                          .flags = BSMM_GROUP_GATHER_A | BSMM_GROUP_EACH_ALPHA |
+                                   BSMM_GROUP_EACH_B_GLOBAL,
+                          .count = 1};
+    replan(&f, &(bsmm_matmul_desc){.struct_size = sizeof(bsmm_matmul_desc),
+                                   .a = &f.a.m,
+                                   .b = &f.b.m,
+                                   .d = &f.d.m,
+                                   .group = &g});
+    f.buffers.group_sizes = sizes;
+    f.buffers.gather = gather;
+    f.buffers.group_alpha = alpha;
+    f.buffers.b_global = global;
+    expect_apart_from_workspace(&f, offsetof(bsmm_buffers, group_sizes), "group_sizes");
+    expect_apart_from_workspace(&f, offsetof(bsmm_buffers, gather), "gather");
+    expect_apart_from_workspace(&f, offsetof(bsmm_buffers, group_alpha), "group_alpha");
+    expect_apart_from_workspace(&f, offsetof(bsmm_buffers, b_global), "b");
+    assert_int_equal(bsmm_plan_run(f.plan, &f.buffers), BSMM_OK);
+    fixture_free(&f);
+}
+
+/* One scale per group: the first lies before the workspace, the second inside. */
+static void test_global_per_group_in_workspace(void **state) {
+    fixture f;
+    (void)state;
+    fixture_make(&f, "bf16", 0);
+    const bsmm_group g = {.struct_size = sizeof g,
+                          .kind = BSMM_GROUP_BATCH,
+                          .flags = BSMM_GROUP_EACH_B_GLOBAL,
+                          .count = 2,
+                          .a_step = BSMM_GROUP_SHARED,
+                          .b_step = BSMM_GROUP_SHARED};
+    const bsmm_matrix d = describe(format_named("bf16"), M, N);
+    replan(&f, &(bsmm_matmul_desc){.struct_size = sizeof(bsmm_matmul_desc),
+                                   .a = &f.a.m,
+                                   .b = &f.b.m,
+                                   .d = &d,
+                                   .group = &g});
+    f.buffers.workspace = f.arena + 64;
+    f.buffers.b_global = (const float *)(void *)(f.arena + 60);
+    expect_invalid(&f, &f.buffers, "workspace: its memory overlaps b.global_scale's; must not");
+    fixture_free(&f);
+}
+
+static void test_device_rows_in_workspace(void **state) {
+    fixture f;
+    (void)state;
+    fixture_make(&f, "bf16", 0);
+    replan(&f, &(bsmm_matmul_desc){.struct_size = sizeof(bsmm_matmul_desc),
+                                   .a = &f.a.m,
+                                   .b = &f.b.m,
+                                   .d = &f.d.m,
+                                   .flags = BSMM_MATMUL_ANY_ROWS});
+    expect_apart_from_workspace(&f, offsetof(bsmm_buffers, device_rows), "device_rows");
     fixture_free(&f);
 }
 
@@ -177,8 +320,15 @@ static void test_packed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_surplus),   cmocka_unit_test(test_short_struct),
-        cmocka_unit_test(test_workspace), cmocka_unit_test(test_c_and_bias_in_workspace),
+        cmocka_unit_test(test_surplus),
+        cmocka_unit_test(test_surplus_beside_parts),
+        cmocka_unit_test(test_surplus_of_description),
+        cmocka_unit_test(test_short_struct),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_addends_in_workspace),
+        cmocka_unit_test(test_group_arrays_in_workspace),
+        cmocka_unit_test(test_global_per_group_in_workspace),
+        cmocka_unit_test(test_device_rows_in_workspace),
         cmocka_unit_test(test_packed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,280 @@
+/* Validates the memory of a run: buffers must be present, aligned, memory of the product's device,
+ * and must not overlap. */
+#include "core/epilogue.h"
+#include "core/groups.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what a plan does not have ---- */
+
+/* Optional parts of a product. A run gives a buffer for each. */
+typedef enum part {
+    HAS_C = 1,
+    HAS_BIAS = 2,
+    HAS_RESIDUAL = 4,
+    HAS_ROW_SCALE = 8,
+    HAS_COL_SCALE = 16,
+    HAS_SIZES = 32,
+    HAS_GATHER = 64,
+    HAS_ALPHA = 128
+} part;
+
+static const struct {
+    uint32_t part;
+    size_t at; /* in bsmm_buffers */
+    const char *field, *rule;
+} part_fields[] = {
+    {HAS_C, offsetof(bsmm_buffers, c), "c", "desc.beta is 0"},
+    {HAS_BIAS, offsetof(bsmm_buffers, bias), "bias", "desc.bias_elem is 0"},
+    {HAS_RESIDUAL, offsetof(bsmm_buffers, residual), "residual", "epilogue has no residual"},
+    {HAS_ROW_SCALE, offsetof(bsmm_buffers, row_scale), "row_scale",
+     "epilogue.scale_by has no BSMM_SCALE_BY_ROW"},
+    {HAS_COL_SCALE, offsetof(bsmm_buffers, col_scale), "col_scale",
+     "epilogue.scale_by has no BSMM_SCALE_BY_COL"},
+    {HAS_SIZES, offsetof(bsmm_buffers, group_sizes), "group_sizes",
+     "group.kind is none of ROWS, MASKED and K"},
+    {HAS_GATHER, offsetof(bsmm_buffers, gather), "gather",
+     "group.flags has no BSMM_GROUP_GATHER_A"},
+    {HAS_ALPHA, offsetof(bsmm_buffers, group_alpha), "group_alpha",
+     "group.flags has no BSMM_GROUP_EACH_ALPHA"},
+};
+
+static uint32_t when(bool condition, uint32_t value) {
+    return condition ? value : 0;
+}
+
+static uint32_t parts_of(const bsmm_product *p) {
+    uint32_t parts = when(p->has_c, HAS_C) | when(p->bias_elem, HAS_BIAS);
+    if (p->finish)
+        parts |= when(p->finish->has_residual, HAS_RESIDUAL) |
+                 when(p->finish->scale_by & BSMM_SCALE_BY_ROW, HAS_ROW_SCALE) |
+                 when(p->finish->scale_by & BSMM_SCALE_BY_COL, HAS_COL_SCALE);
+    if (p->groups)
+        parts |= when(p->groups->kind != BSMM_GROUP_BATCH, HAS_SIZES) |
+                 when(p->groups->flags & BSMM_GROUP_GATHER_A, HAS_GATHER) |
+                 when(p->groups->flags & BSMM_GROUP_EACH_ALPHA, HAS_ALPHA);
+    return parts;
+}
+
+static uint32_t parts_given(const bsmm_buffers *b) {
+    return when(b->c, HAS_C) | when(b->bias, HAS_BIAS) | when(b->residual, HAS_RESIDUAL) |
+           when(b->row_scale, HAS_ROW_SCALE) | when(b->col_scale, HAS_COL_SCALE) |
+           when(b->group_sizes, HAS_SIZES) | when(b->gather, HAS_GATHER) |
+           when(b->group_alpha, HAS_ALPHA);
+}
+
+bsmm_status bsmm_check_surplus(const bsmm_product *p, const bsmm_buffers *buffers) {
+    uint32_t surplus = parts_given(buffers) & ~parts_of(p);
+    if (!surplus) return BSMM_OK;
+    size_t i = 0;
+    while (!(surplus & part_fields[i].part))
+        i++;
+    const void *given;
+    memcpy(&given, (const uint8_t *)buffers + part_fields[i].at, sizeof given);
+    return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be NULL, for the plan's %s",
+                     part_fields[i].field, given, part_fields[i].rule);
+}
+
+/* ---- D and what is read ---- */
+
+/* Checks that the data and scales of D do not overlap memory that a run reads. */
+static bsmm_status check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
+                               const char *what) {
+    if (!bsmm_overlap(d->m.data, d->data_bytes, read, bytes) &&
+        !bsmm_overlap(d->m.scales, d->scale_bytes, read, bytes))
+        return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "d: its memory overlaps %s; must not", what);
+}
+
+/* Checks an array of `count` 4-byte values that a run reads: it must be present, aligned, memory of
+ * the device, and must not overlap D. */
+static bsmm_status check_values(const bsmm_product *p, const void *values, int64_t count,
+                                const char *what) {
+    const uint64_t bytes = 4;
+    if (count == 0) return BSMM_OK;
+    if (!values)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; the description announces it", what);
+    if ((uintptr_t)values % bytes)
+        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %d bytes", what,
+                         values, (int)bytes);
+    BSMM_TRY(p->backend->check_pointer(p->device, values, what));
+    return check_apart(&p->d, values, (uint64_t)count * bytes, what);
+}
+
+/* ---- arrays of values ---- */
+
+/* An array of 4-byte values that a run reads. */
+typedef struct value_array {
+    const char *name;
+    const void *values;
+    int64_t count;
+} value_array;
+
+typedef struct value_arrays {
+    value_array list[9];
+    size_t count;
+} value_arrays;
+
+static void add_array(value_arrays *to, bool given, const char *name, const void *values,
+                      int64_t count) {
+    if (given) to->list[to->count++] = (value_array){name, values, count};
+}
+
+static void add_factors(const bsmm_product *p, value_arrays *to) {
+    const bsmm_finish *f = p->finish;
+    bool each = p->groups && p->groups->flags & BSMM_GROUP_EACH_COL_SCALE;
+    add_array(to, f->scale_by & BSMM_SCALE_BY_ROW, "row_scale", f->row_scale, bsmm_groups_rows(p));
+    add_array(to, f->scale_by & BSMM_SCALE_BY_COL, "col_scale", f->col_scale,
+              p->d.m.cols * (each ? p->groups->count : 1));
+}
+
+static void add_groups(const bsmm_product *p, value_arrays *to) {
+    const bsmm_groups *g = p->groups;
+    add_array(to, g->kind != BSMM_GROUP_BATCH, "group_sizes", g->sizes, g->count);
+    add_array(to, g->flags & BSMM_GROUP_GATHER_A, "gather", g->gather, bsmm_groups_rows(p));
+    add_array(to, g->flags & BSMM_GROUP_EACH_ALPHA, "group_alpha", g->alpha, g->count);
+    add_array(to, g->flags & BSMM_GROUP_EACH_A_GLOBAL, "a.global_scale", p->a.m.global_scale,
+              g->count);
+    add_array(to, g->flags & BSMM_GROUP_EACH_B_GLOBAL, "b.global_scale", p->b.m.global_scale,
+              g->count);
+    add_array(to, g->flags & BSMM_GROUP_EACH_D_GLOBAL, "d.global_scale", p->d.m.global_scale,
+              g->count);
+}
+
+static value_arrays arrays_of(const bsmm_product *p) {
+    value_arrays all;
+    all.count = 0;
+    if (p->finish) add_factors(p, &all);
+    if (p->groups) add_groups(p, &all);
+    add_array(&all, p->device_rows != NULL, "device_rows", p->device_rows, 1);
+    return all;
+}
+
+/* Most products have no such array. The list would cost a small product a hundredth of its time. */
+static bool has_arrays(const bsmm_product *p) {
+    return p->finish || p->groups || p->device_rows;
+}
+
+static bsmm_status check_arrays(const bsmm_product *p) {
+    if (!has_arrays(p)) return BSMM_OK;
+    const value_arrays all = arrays_of(p);
+    for (size_t i = 0; i < all.count; i++)
+        BSMM_TRY(check_values(p, all.list[i].values, all.list[i].count, all.list[i].name));
+    return BSMM_OK;
+}
+
+/* ---- C, the residual and the bias ---- */
+
+static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
+    return c->m.data == d->m.data && c->m.order == d->m.order && c->m.ld == d->m.ld &&
+           c->m.cols == d->m.cols && bsmm_format_equal(c->m.format, d->m.format);
+}
+
+/* Checks that a matrix that is added, C or the residual, is D itself or does not overlap D. `step`
+ * is the distance between the matrices of a stack, or 0 if there is one matrix. */
+static bsmm_status check_addend_place(const bsmm_product *p, const bsmm_operand *o, uint64_t step,
+                                      const char *what) {
+    char text[64];
+    bool steps_alike = !p->groups || step == p->groups->d.elements;
+    if (same_place(o, &p->d) && steps_alike) return BSMM_OK;
+    snprintf(text, sizeof text, "%s, which must then be d itself", what);
+    return check_apart(&p->d, o->m.data, o->data_bytes, text);
+}
+
+static bsmm_status check_d_apart(const bsmm_product *p) {
+    const bsmm_operand *d = &p->d;
+    BSMM_TRY(check_apart(d, p->a.m.data, p->a.data_bytes, "a"));
+    BSMM_TRY(check_apart(d, p->a.m.scales, p->a.scale_bytes, "a's scales"));
+    BSMM_TRY(check_apart(d, p->b.m.data, p->b.data_bytes, "b"));
+    BSMM_TRY(check_apart(d, p->b.m.scales, p->b.scale_bytes, "b's scales"));
+    if (bsmm_overlap(d->m.data, d->data_bytes, d->m.scales, d->scale_bytes))
+        return bsmm_fail(BSMM_E_INVALID, "d.scales: overlaps d.data; must not");
+    return p->has_c ? check_addend_place(p, &p->c, p->groups ? p->groups->c.elements : 0, "c")
+                    : BSMM_OK;
+}
+
+/* Returns the size of the bias: one value for each row of B, and with EACH_BIAS for each group. */
+static uint64_t bias_bytes(const bsmm_product *p) {
+    bool each = p->groups && p->groups->flags & BSMM_GROUP_EACH_BIAS;
+    uint64_t groups = each ? (uint64_t)p->groups->count : 1;
+    if (p->bias_elem == BSMM_ELEM_NONE) return 0;
+    return (uint64_t)p->b.m.rows * groups * bsmm_elem_row(p->bias_elem)->bits / 8;
+}
+
+static bsmm_status check_bias(const bsmm_product *p) {
+    if (bias_bytes(p) == 0) return BSMM_OK;
+    uint32_t bytes = bsmm_elem_row(p->bias_elem)->bits / 8;
+    if (!p->bias) return bsmm_fail(BSMM_E_INVALID, "bias: value is NULL; bias_elem announces one");
+    if (!bsmm_is_aligned(p->bias, bytes))
+        return bsmm_fail(BSMM_E_INVALID, "bias: value is %p; must be aligned to %u bytes", p->bias,
+                         bytes);
+    BSMM_TRY(p->backend->check_pointer(p->device, p->bias, "bias"));
+    return check_apart(&p->d, p->bias, bias_bytes(p), "bias");
+}
+
+/* ---- all of a run ---- */
+
+static bsmm_status check_operand(const bsmm_product *p, const bsmm_kernel *kernel,
+                                 const bsmm_operand *o, const char *name) {
+    const bsmm_place place = {.backend = p->backend, .device = p->device};
+    return bsmm_place_check(&place, o, name, kernel->alignment, kernel->name);
+}
+
+bsmm_status bsmm_check_rows(const bsmm_product *p) {
+    int64_t most = p->d.m.rows;
+    if (!p->device_rows && (p->rows < 0 || p->rows > most))
+        return bsmm_fail(BSMM_E_INVALID, "rows: value is %lld; must be 0 to d.rows (%lld)",
+                         (long long)p->rows, (long long)most);
+    return BSMM_OK;
+}
+
+static bsmm_status check_residual(const bsmm_product *p, const bsmm_kernel *kernel) {
+    const bsmm_operand *residual = &p->finish->residual;
+    BSMM_TRY(check_operand(p, kernel, residual, "residual"));
+    return check_addend_place(p, residual, p->groups ? p->groups->residual.elements : 0,
+                              "residual");
+}
+
+bsmm_status bsmm_check_b(const bsmm_product *p, const bsmm_kernel *kernel) {
+    return check_operand(p, kernel, &p->b, "b");
+}
+
+bsmm_status bsmm_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
+    BSMM_TRY(check_operand(p, kernel, &p->a, "a"));
+    BSMM_TRY(check_operand(p, kernel, &p->b, "b"));
+    BSMM_TRY(check_operand(p, kernel, &p->d, "d"));
+    if (p->has_c) BSMM_TRY(check_operand(p, kernel, &p->c, "c"));
+    BSMM_TRY(check_bias(p));
+    if (p->finish && p->finish->has_residual) BSMM_TRY(check_residual(p, kernel));
+    BSMM_TRY(check_arrays(p));
+    return check_d_apart(p);
+}
+
+static inline bool touches(const bsmm_operand *o, const void *memory, uint64_t bytes) {
+    return bsmm_overlap(o->m.data, o->data_bytes, memory, bytes) ||
+           bsmm_overlap(o->m.scales, o->scale_bytes, memory, bytes) ||
+           bsmm_overlap(o->m.global_scale, sizeof *o->m.global_scale, memory, bytes);
+}
+
+static bsmm_status fail_overlap(const char *what, const char *with) {
+    return bsmm_fail(BSMM_E_INVALID, "%s: its memory overlaps %s's; must not", what, with);
+}
+
+bsmm_status bsmm_check_room(const bsmm_product *p, const void *memory, uint64_t bytes,
+                            const char *what) {
+    if (touches(&p->a, memory, bytes)) return fail_overlap(what, "a");
+    if (touches(&p->b, memory, bytes)) return fail_overlap(what, "b");
+    if (p->has_c && touches(&p->c, memory, bytes)) return fail_overlap(what, "c");
+    if (touches(&p->d, memory, bytes)) return fail_overlap(what, "d");
+    if (p->finish && p->finish->has_residual && touches(&p->finish->residual, memory, bytes))
+        return fail_overlap(what, "the residual");
+    if (bsmm_overlap(p->bias, bias_bytes(p), memory, bytes)) return fail_overlap(what, "the bias");
+    if (!has_arrays(p)) return BSMM_OK;
+    const value_arrays all = arrays_of(p);
+    for (size_t i = 0; i < all.count; i++)
+        if (bsmm_overlap(all.list[i].values, (uint64_t)all.list[i].count * 4, memory, bytes))
+            return fail_overlap(what, all.list[i].name);
+    return BSMM_OK;
+}
