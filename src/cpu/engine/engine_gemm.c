@@ -45,13 +45,27 @@ static int64_t longest_chunk(const bsmm_engine *e) {
     return e->chunk + e->chunk / 4;
 }
 
+/* Returns how many gates of split halves a cache block of nc columns has. They fill whole panels,
+ * and one panel more than theirs is left for their ups, which may begin inside a panel. */
+static int64_t count_gates(const bsmm_engine *e, int64_t nc) {
+    int64_t gates = nc / 2 / e->nr * e->nr;
+    return gates ? gates : e->nr;
+}
+
+static uint64_t gate_bytes(const gemm *g) {
+    const bsmm_engine *e = g->engine;
+    return g->is_split ? (uint64_t)(e->mc * count_gates(e, e->nc)) * sizeof(double) : 0;
+}
+
 /* Returns the bytes of a thread's scratch memory. It holds mc x nc floats of accumulators (which
- * become the values of a block-scaled D), then a row of doubles, then a widened chunk of a panel of
- * B. The chunk is counted at its largest length, because a GEMM with a smaller K may have a longer
- * chunk, and it must not need more workspace than one with a larger K. */
+ * become the values of a block-scaled D), then a row of doubles, then the values of a block's gates
+ * if its ups follow later, then a widened chunk of a panel of B. The chunk is counted at its
+ * largest length, because a GEMM with a smaller K may have a longer chunk, and it must not need
+ * more workspace than one with a larger K. */
 static uint64_t count_scratch(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
+           gate_bytes(g) +
            (uint64_t)bsmm_min_i64(g->units, longest_chunk(e)) * e->widened_unit_bytes;
 }
 
@@ -112,13 +126,15 @@ static void choose_threads(gemm *g, const bsmm_product *p) {
 }
 
 gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
-    gemm g = {.engine = engine, .threads = p->threads};
+    gemm g = {.engine = engine, .threads = p->threads, .is_split = bsmm_gemm_is_split(p)};
+    g.cols = g.is_split ? p->d.m.cols : p->b.m.rows;
     g.units = bsmm_ceil_div(p->a.m.cols, engine->unit);
     g.chunk = chunk_length(engine, g.units);
     g.a = measure_side(p->a.m.rows, engine->mr, g.units, engine->a_unit_bytes);
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
     choose_threads(&g, p);
     choose_blocks(&g, p);
+    if (g.is_split) g.nc = count_gates(engine, g.nc);
     g.scratch_bytes = count_scratch(&g);
     g.packed_b_bytes = side_bytes(&g.b);
     g.workspace_bytes = side_bytes(&g.a) + (p->b_packed ? 0 : g.packed_b_bytes) +
@@ -149,6 +165,7 @@ typedef struct block {
     float *acc;
     int64_t pitch;  /* floats per row of acc: nc, or nr if all panels of B share it */
     double *values; /* buffer for the results of one row */
+    double *gates;  /* [rows][nc]: values of the gates, if halves are split */
     uint8_t *widened;
     int64_t next_col; /* the first column of the block that this thread is likely to run next */
 } block;
@@ -229,17 +246,19 @@ static bsmm_gemm_row row_of(const gemm *g, const block *b, int64_t i) {
 }
 
 static void finish_block(const gemm *g, const block *b) {
+    bsmm_gemm_columns d = bsmm_gemm_columns_of_d(g->p, b->col, b->cols);
     for (int64_t i = 0; i < b->rows; i++) {
         bsmm_gemm_row row = row_of(g, b, i);
+        if (g->is_split) row.gates = b->gates + i * g->nc;
         if (!g->p->recipe) {
             bsmm_gemm_store_row(g->p, &row, b->values);
             continue;
         }
         bsmm_gemm_finish_row(g->p, &row, b->values);
-        round_row(b->values, b->cols, b->acc + i * g->nc);
+        round_row(b->values, d.cols, b->acc + i * b->pitch);
     }
     if (g->p->recipe)
-        bsmm_recipe_store(g->p->recipe, &g->p->d, b->row, b->rows, b->col, b->cols, b->acc, g->nc,
+        bsmm_recipe_store(g->p->recipe, &g->p->d, b->row, b->rows, d.col, d.cols, b->acc, b->pitch,
                           (float)bsmm_operand_global(&g->p->d));
 }
 
@@ -274,7 +293,8 @@ static void finish_strip(const gemm *g, block strip, int64_t j) {
 }
 
 static void multiply_block(const gemm *g, const block *b) {
-    if (g->units == 0) memset(b->acc, 0, (size_t)(g->mc * g->nc) * sizeof(float));
+    int64_t pitch = b->pitch > g->nc ? b->pitch : g->nc;
+    if (g->units == 0) memset(b->acc, 0, (size_t)(g->mc * pitch) * sizeof(float));
     for (int64_t k = 0; k < g->units; k += g->chunk)
         for (int64_t j = 0; j < b->cols; j += g->engine->nr) {
             multiply_strip(g, b, j, k);
@@ -282,17 +302,44 @@ static void multiply_block(const gemm *g, const block *b) {
         }
 }
 
-/* Computes D's rows [row, row + rows) and the nc columns from col on, or as many as are left. */
+/* Multiplies the gates of a block, then their ups. The ups' first panel may hold columns before
+ * theirs, which are not used. */
+static void run_halves(const gemm *g, const block *gates) {
+    int64_t first = g->cols + gates->col, panel = first / g->engine->nr * g->engine->nr;
+    block b = *gates;
+    b.pitch = g->nc + g->engine->nr;
+    b.next_col = panel;
+    multiply_block(g, &b);
+    for (int64_t i = 0; i < b.rows; i++) {
+        bsmm_gemm_row row = row_of(g, &b, i);
+        bsmm_gemm_sum_row(g->p, &row, b.gates + i * g->nc);
+    }
+    b.next_col = gates->next_col;
+    b.col = panel;
+    b.cols += first - panel;
+    multiply_block(g, &b);
+    b.acc += first - panel;
+    b.col = first;
+    b.cols = gates->cols;
+    finish_block(g, &b);
+}
+
+/* Computes D's rows [row, row + rows) from the nc columns from col on, or as many as are left. */
 static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int64_t col) {
     uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
     uint8_t *scratch = g->scratch + (uint64_t)thread * g->scratch_bytes;
     block b = {.row = row, .rows = rows, .col = col};
-    b.cols = bsmm_min_i64(g->nc, g->b.rows - col);
+    b.cols = bsmm_min_i64(g->nc, g->cols - col);
     b.acc = (float *)(void *)scratch;
     b.values = (double *)(void *)(scratch + tile);
-    b.widened = scratch + tile + (uint64_t)g->engine->nc * sizeof(double);
+    b.gates = b.values + g->engine->nc;
+    b.widened = (uint8_t *)b.gates + gate_bytes(g);
     b.next_col = col + (g->by_rows ? 1 : g->threads) * g->nc;
-    if (b.next_col >= g->b.rows) b.next_col = 0;
+    if (b.next_col >= g->cols) b.next_col = 0;
+    if (g->is_split) {
+        run_halves(g, &b);
+        return;
+    }
     b.pitch = g->is_direct && g->units == g->chunk ? g->engine->nr : g->nc;
     multiply_block(g, &b);
     if (!g->is_direct || g->units == 0) finish_block(g, &b);
@@ -328,7 +375,7 @@ static void run_rows(const gemm *g, int thread, int threads) {
     for (int64_t row = g->a.panels * thread / threads * mr; row < end; row += g->mc) {
         int64_t rows = bsmm_min_i64(g->mc, end - row);
         pack_panels(g, &g->a, false, row / mr, bsmm_ceil_div(rows, mr));
-        for (int64_t col = 0; col < g->b.rows; col += g->nc)
+        for (int64_t col = 0; col < g->cols; col += g->nc)
             run_block(g, thread, row, rows, col);
     }
 }
@@ -369,7 +416,7 @@ static void pack_free_a(const shared_run *s) {
 
 static void run_free_blocks(const shared_run *s, int worker) {
     const gemm *g = s->g;
-    int64_t across = bsmm_ceil_div(g->b.rows, g->nc);
+    int64_t across = bsmm_ceil_div(g->cols, g->nc);
     int64_t blocks = bsmm_ceil_div(g->a.rows, g->mc) * across;
     for (int64_t i; (i = bsmm_items_take(s->blocks_taken, 1)) < blocks;) {
         int64_t row = i / across * g->mc;
@@ -425,9 +472,11 @@ bsmm_status bsmm_gemm_run(const gemm *made, const bsmm_product *p, void *workspa
 const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
                                     size_t size) {
     const bsmm_format *f = &p->d.m.format;
-    if (!p->recipe || (engine->mc % f->block_rows == 0 && engine->nc % f->block_cols == 0))
-        return NULL;
+    int64_t cols = !bsmm_is_gated(p)        ? engine->nc
+                   : p->finish->interleaved ? engine->nc / 2
+                                            : count_gates(engine, engine->nc);
+    if (!p->recipe || (engine->mc % f->block_rows == 0 && cols % f->block_cols == 0)) return NULL;
     snprintf(why, size, "D's blocks of %u x %u do not divide its cache blocks of %lld x %lld",
-             f->block_rows, f->block_cols, (long long)engine->mc, (long long)engine->nc);
+             f->block_rows, f->block_cols, (long long)engine->mc, (long long)cols);
     return why;
 }

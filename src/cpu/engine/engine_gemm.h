@@ -16,7 +16,7 @@
 #ifndef BSMM_CPU_ENGINE_GEMM_H
 #define BSMM_CPU_ENGINE_GEMM_H
 
-#include "core/kernel.h"
+#include "core/epilogue.h"
 #include "cpu/epilogue/epilogue_loops.h"
 
 typedef struct bsmm_engine bsmm_engine;
@@ -92,6 +92,9 @@ typedef struct bsmm_gemm {
     /* Rows of a cache block: the engine's, or less to fit L2 and to occupy all threads. */
     int64_t mc, nc;
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
+    int64_t cols;  /* columns of A x B^T that blocks walk: all, or the gates if is_split */
+    bool is_split; /* a gated activation finds its ups in the second half of the columns. A block
+                      multiplies nc gates, then their ups */
     int threads;
     bool by_rows; /* each thread computes its part of A's rows */
     /* The members below are set in a run. */
@@ -122,17 +125,35 @@ typedef struct bsmm_gemm_row {
     int wide, wide_limit;         /* `wide` of the row, and the engine's limit */
     const double *column_factors; /* factors and `wide` of the columns */
     const uint8_t *column_wide;
+    const double *gates; /* [cols] of bsmm_gemm_sum_row, if the columns are ups of split halves */
 } bsmm_gemm_row;
+
+/* Returns true if a gated activation has all gates before all ups. */
+static inline bool bsmm_gemm_is_split(const bsmm_product *p) {
+    return bsmm_is_gated(p) && !p->finish->interleaved;
+}
+
+/* Describes a run of columns. */
+typedef struct bsmm_gemm_columns {
+    int64_t col, cols;
+} bsmm_gemm_columns;
+
+/* Returns the columns of D that columns [col, col + cols) of A x B^T make; of split halves, these
+ * are ups. */
+bsmm_gemm_columns bsmm_gemm_columns_of_d(const bsmm_product *p, int64_t col, int64_t cols);
 
 /* Returns the largest of n rows' `wide`. */
 int bsmm_gemm_widest(const uint8_t *wide, int64_t n);
 
-/* Turns accumulators into the values that the last rounding reads: applies the factors, replaces
- * the results of wide pairs, applies alpha, C and bias. */
+/* Turns accumulators into x, to which an activation is applied: applies the factors, replaces the
+ * results of wide pairs, applies alpha, C and bias. */
+void bsmm_gemm_sum_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
+
+/* Turns accumulators into the values that the last rounding reads, one for each of D's columns. */
 void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
-/* Computes the values as bsmm_gemm_finish_row does and rounds them into an unscaled D. `values` has
- * room for cols values. */
+/* Computes the values as bsmm_gemm_finish_row does and rounds them into an unscaled D. For all
+ * three functions, `values` has room for cols values. */
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
 /* ---- the epilogue (epilogue.c) ---- */
@@ -144,6 +165,15 @@ void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *
 /* Applies alpha, C and bias to the values of row `row`, columns [col, col + cols), in place. */
 void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
                            double *values);
+
+/* Applies the activation, the residual and the factors. gates[i * step] and ups[i * step] belong to
+ * column col + i of D; an activation that is not gated reads the gates alone. values may be gates
+ * or ups. */
+void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
+                              const double *gates, const double *ups, int64_t step, double *values);
+
+/* Divides by the second-level scale of an unscaled D. */
+void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *values);
 
 /* Returns true if one loop does the whole epilogue in a single pass. D is then unscaled. */
 bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p);

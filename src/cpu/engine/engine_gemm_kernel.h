@@ -59,6 +59,6 @@ static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed
 #define BSMM_PACKED_KERNEL                                                                         \
     .device = "cpu", .state_bytes = sizeof(bsmm_gemm), .workspace_bytes = workspace_bytes,         \
     .run = run, .packed_b_bytes = packed_b_bytes, .pack_b = pack_b,                                \
-    .features = BSMM_FEATURE_INVARIANT
+    .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT
 
 #endif

@@ -62,11 +62,29 @@ static bool has_wide(const bsmm_gemm_row *row) {
     return row->wide + bsmm_gemm_widest(row->column_wide, row->cols) > row->wide_limit;
 }
 
-void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
+void bsmm_gemm_sum_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
     bsmm_cpu_epilogue_scale(row->acc, row->factor, row->column_factors, row->cols, values);
     if (has_wide(row)) replace_wide(p, row, values);
     bsmm_cpu_epilogue_add(p, row->r, row->col, row->cols, values);
-    make_nan_one(row->cols, values);
+}
+
+bsmm_gemm_columns bsmm_gemm_columns_of_d(const bsmm_product *p, int64_t col, int64_t cols) {
+    if (!bsmm_is_gated(p)) return (bsmm_gemm_columns){col, cols};
+    if (p->finish->interleaved) return (bsmm_gemm_columns){col / 2, cols / 2};
+    return (bsmm_gemm_columns){col - p->d.m.cols, cols};
+}
+
+void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
+    bsmm_gemm_columns d = bsmm_gemm_columns_of_d(p, row->col, row->cols);
+    bsmm_gemm_sum_row(p, row, values);
+    if (row->gates)
+        bsmm_cpu_epilogue_finish(p, row->r, d.col, d.cols, row->gates, values, 1, values);
+    else if (bsmm_is_gated(p))
+        bsmm_cpu_epilogue_finish(p, row->r, d.col, d.cols, values, values + 1, 2, values);
+    else if (p->finish)
+        bsmm_cpu_epilogue_finish(p, row->r, d.col, d.cols, values, values, 1, values);
+    bsmm_cpu_epilogue_divide(p, d.cols, values);
+    make_nan_one(d.cols, values);
 }
 
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
@@ -78,6 +96,7 @@ void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double
     if (!has_wide(row) && bsmm_cpu_epilogue_is_direct(p) &&
         bsmm_cpu_epilogue_direct(p, row->r, row->col, tile))
         return;
+    bsmm_gemm_columns d = bsmm_gemm_columns_of_d(p, row->col, row->cols);
     bsmm_gemm_finish_row(p, row, values);
-    bsmm_cpu_epilogue_store(p, row->r, row->col, row->cols, values);
+    bsmm_cpu_epilogue_store(p, row->r, d.col, d.cols, values);
 }

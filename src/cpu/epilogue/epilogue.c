@@ -1,6 +1,7 @@
 /* This file runs the epilogue by rows. Accumulators leave the engine in fp32; everything after is
  * computed in double, and one rounding to D's format ends it. Contiguous rows of fp32, f16 and bf16
  * take the loops of epilogue_loops.c. */
+#include "core/epilogue.h"
 #include "cpu/engine/engine_gemm.h"
 #include "cpu/epilogue/epilogue_loops.h"
 
@@ -43,6 +44,30 @@ void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int6
         add_elements(p->c.m.format.elem, p->c.m.data, bsmm_operand_index(&p->c, row, col),
                      step_along_row(&p->c), p->beta, cols, values);
     if (p->bias_elem) add_elements(p->bias_elem, p->bias, (uint64_t)col, 1, 1, cols, values);
+}
+
+/* ---- activation, residual and factors ---- */
+
+void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
+                              const double *gates, const double *ups, int64_t step,
+                              double *values) {
+    const bsmm_finish *f = p->finish;
+    const bsmm_operand *residual = &f->residual;
+    for (int64_t i = 0; i < cols; i++)
+        values[i] = bsmm_finish_activate(f, gates[i * step], ups[i * step]);
+    if (f->has_residual)
+        add_elements(residual->m.format.elem, residual->m.data,
+                     bsmm_operand_index(residual, row, col), step_along_row(residual), 1, cols,
+                     values);
+    if (f->scale_by & BSMM_SCALE_BY_ROW)
+        for (int64_t i = 0; i < cols; i++)
+            values[i] *= (double)f->row_scale[row];
+    if (f->scale_by & BSMM_SCALE_BY_COL)
+        for (int64_t i = 0; i < cols; i++)
+            values[i] *= (double)f->col_scale[col + i];
+}
+
+void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *values) {
     /* In a block-scaled D the recipe applies the global scale. */
     double global = p->recipe ? 1 : bsmm_operand_global(&p->d);
     if (global != 1)
@@ -66,7 +91,7 @@ static bool adds_directly(const bsmm_product *p) {
 }
 
 bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p) {
-    return !p->recipe && adds_directly(p) && step_along_row(&p->d) == 1 &&
+    return !p->recipe && !p->finish && adds_directly(p) && step_along_row(&p->d) == 1 &&
            bsmm_operand_global(&p->d) == 1 && direct_of(p);
 }
 

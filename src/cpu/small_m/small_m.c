@@ -39,6 +39,7 @@ typedef struct scratch {
     uint8_t *codes;  /* scale codes in the order [panel][scale unit][lane] */
     float *scales;   /* fp32 scales in the order [panel][scale unit][lane] */
     uint8_t *packed; /* one packed panel */
+    double *gates;   /* [tiles * width][COLUMNS] of split halves */
 } scratch;
 
 static uint64_t align64(uint64_t bytes) {
@@ -56,6 +57,10 @@ static uint64_t scale_bytes(const bsmm_small_m *m, const bsmm_product *p) {
 
 static uint64_t acc_bytes(const bsmm_small_m *m) {
     return (uint64_t)(m->tiles * m->d.width * COLUMNS) * sizeof(float);
+}
+
+static uint64_t gate_bytes(const bsmm_small_m *m) {
+    return m->is_split ? (uint64_t)(m->tiles * m->d.width * COLUMNS) * sizeof(double) : 0;
 }
 
 static uint64_t shared_bytes(const bsmm_small_m *m) {
@@ -79,7 +84,10 @@ void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm
     m->packed_bytes = align64((uint64_t)m->units * d->b_unit_bytes);
     m->thread_bytes =
         acc_bytes(m) + 2 * COLUMNS * sizeof(double) + COLUMNS + scale_bytes(m, p) + m->packed_bytes;
-    m->threads = (int)bsmm_min_i64(p->threads, bsmm_ceil_div(p->b.m.rows, COLUMNS));
+    m->is_split = bsmm_gemm_is_split(p);
+    m->thread_bytes += gate_bytes(m);
+    m->cols = m->is_split ? p->d.m.cols : p->b.m.rows;
+    m->threads = (int)bsmm_min_i64(p->threads, bsmm_ceil_div(m->cols, COLUMNS));
     if (m->threads < 1) m->threads = 1;
     m->workspace_bytes = shared_bytes(m) + (uint64_t)m->threads * m->thread_bytes;
     if (d->make_context) d->make_context(p, m->context);
@@ -107,6 +115,7 @@ static scratch place_scratch(const product_run *x, int thread) {
     s.codes = s.wide + COLUMNS;
     s.scales = (float *)(void *)s.codes;
     s.packed = s.codes + scale_bytes(x->m, x->p);
+    s.gates = (double *)(void *)(s.packed + x->m->packed_bytes);
     return s;
 }
 
@@ -321,22 +330,45 @@ static void run_strip(const product_run *x, const scratch *to, int64_t col, int6
         if (t.packed & 1u << p) multiply_packed(x, to, col, at + p * LANES);
 }
 
+static void multiply_columns(const product_run *x, const scratch *to, int64_t col, int64_t cols,
+                             int64_t next) {
+    memset(to->acc, 0, acc_bytes(x->m));
+    for (int64_t at = 0; at < cols; at += x->d->panels * LANES)
+        run_strip(x, to, col, next, at);
+}
+
+static bsmm_gemm_row row_of(const product_run *x, const scratch *to, int64_t r, int64_t col,
+                            int64_t cols) {
+    return (bsmm_gemm_row){.r = r,
+                           .col = col,
+                           .cols = cols,
+                           .acc = to->acc + r * COLUMNS,
+                           .factor = x->a_factors[r],
+                           .wide = x->a_wide[r],
+                           .wide_limit = x->d->wide_limit,
+                           .column_factors = to->factors,
+                           .column_wide = to->wide};
+}
+
+/* Multiplies a work unit's gates and keeps their values, if its ups come later. Returns the first
+ * column that is left to multiply. */
+static int64_t run_gates(const product_run *x, const scratch *to, int64_t col, int64_t cols) {
+    if (!x->m->is_split) return col;
+    multiply_columns(x, to, col, cols, x->m->cols + col);
+    for (int64_t r = 0; r < x->p->a.m.rows; r++) {
+        bsmm_gemm_row row = row_of(x, to, r, col, cols);
+        bsmm_gemm_sum_row(x->p, &row, to->gates + r * COLUMNS);
+    }
+    return x->m->cols + col;
+}
+
 static void run_columns(const product_run *x, int thread, int64_t col, int64_t next) {
     scratch to = place_scratch(x, thread);
-    int64_t cols = bsmm_min_i64(COLUMNS, x->p->b.m.rows - col);
-    memset(to.acc, 0, acc_bytes(x->m));
-    for (int64_t at = 0; at < cols; at += x->d->panels * LANES)
-        run_strip(x, &to, col, next, at);
+    int64_t cols = bsmm_min_i64(COLUMNS, x->m->cols - col), first = run_gates(x, &to, col, cols);
+    multiply_columns(x, &to, first, cols, next);
     for (int64_t r = 0; r < x->p->a.m.rows; r++) {
-        bsmm_gemm_row row = {.r = r,
-                             .col = col,
-                             .cols = cols,
-                             .acc = to.acc + r * COLUMNS,
-                             .factor = x->a_factors[r],
-                             .wide = x->a_wide[r],
-                             .wide_limit = x->d->wide_limit,
-                             .column_factors = to.factors,
-                             .column_wide = to.wide};
+        bsmm_gemm_row row = row_of(x, &to, r, first, cols);
+        if (x->m->is_split) row.gates = to.gates + r * COLUMNS;
         bsmm_gemm_store_row(x->p, &row, to.values);
     }
 }
@@ -356,7 +388,7 @@ static void pack_free_tiles(const shared_run *s) {
  * that the thread prefetches its own next rows and not another thread's. */
 static void run_free_columns(const shared_run *s, int worker) {
     int64_t col = bsmm_items_take(s->columns_taken, COLUMNS);
-    while (col < s->x->p->b.m.rows) {
+    while (col < s->x->m->cols) {
         int64_t next = bsmm_items_take(s->columns_taken, COLUMNS);
         run_columns(s->x, worker, col, next);
         col = next;
@@ -381,7 +413,7 @@ static bsmm_status run_shared(const product_run *x) {
 static void run_alone(const product_run *x) {
     for (int64_t i = 0; i < x->m->tiles; i++)
         pack_tile(x, i);
-    for (int64_t col = 0; col < x->p->b.m.rows; col += COLUMNS)
+    for (int64_t col = 0; col < x->m->cols; col += COLUMNS)
         run_columns(x, 0, col, col + COLUMNS);
 }
 

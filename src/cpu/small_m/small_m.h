@@ -137,6 +137,8 @@ typedef struct bsmm_small_m {
     int64_t steps, units, scale_units;
     int64_t step_bytes, row_bytes, pitch;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
+    int64_t cols;  /* columns of A x B^T that threads share: all, or the gates if is_split */
+    bool is_split; /* see bsmm_gemm */
     int threads;
 } bsmm_small_m;
 
