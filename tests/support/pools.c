@@ -1,3 +1,4 @@
+/* Runs tasks in order, in reverse or on threads of their own. */
 #include "pools.h"
 
 #include <pthread.h>
