@@ -24,45 +24,12 @@ set(cuda_codes_sm90a sm_90a)
 set(cuda_flags -O3 -std=c++17 -fmad=false --ptxas-options=-v,-warn-spills
     -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src ${BSMM_CUDA_FLAGS})
 
-# ---- the list of sources: cuda_names, with cuda_source_NAME and cuda_pack_NAME ("sm90a/gemm") of
-# each ----
+# ---- the list of kernels ----
 
 set(cuda_names)
 file(GLOB cuda_files CONFIGURE_DEPENDS src/cuda/*/*.cu)
-foreach(source ${cuda_files})
-  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/src/cuda ${source})
-  string(REGEX REPLACE "\\.cu$" "" name ${name})
-  list(APPEND cuda_names ${name})
-  set(cuda_source_${name} ${source})
-  set(cuda_pack_${name} ${name})
-endforeach()
-
-# Writes one .cu for each row of a table: the columns of the row as macros, then an include of the
-# body.
-function(add_cuda_rows table body pack)
-  file(READ ${table} text)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
-  string(REGEX MATCH "\nCOLUMNS\\(([^)]*)\\)" found "${text}")
-  string(REGEX MATCHALL "[A-Z_]+" columns "${CMAKE_MATCH_1}")
-  string(REGEX MATCHALL "\nTILE\\([^)]*\\)" rows "${text}")
-  get_filename_component(arch ${pack} DIRECTORY)
-  foreach(row ${rows})
-    string(REGEX REPLACE "\nTILE\\(([^)]*)\\)" "\\1" row "${row}")
-    string(REGEX MATCHALL "[A-Za-z0-9_]+" values "${row}")
-    list(GET values 0 kernel)
-    set(defines)
-    foreach(column value IN ZIP_LISTS columns values)
-      string(APPEND defines "#define ${column} ${value}\n")
-    endforeach()
-    set(source ${PROJECT_BINARY_DIR}/cuda/${arch}/${kernel}.cu)
-    file(CONFIGURE OUTPUT ${source} CONTENT "${defines}#include \"${body}\"\n" @ONLY)
-    list(APPEND cuda_names ${arch}/${kernel})
-    set(cuda_source_${arch}/${kernel} ${source} PARENT_SCOPE)
-    set(cuda_pack_${arch}/${kernel} ${pack} PARENT_SCOPE)
-  endforeach()
-  set(cuda_names ${cuda_names} PARENT_SCOPE)
-endfunction()
-add_cuda_rows(${PROJECT_SOURCE_DIR}/src/cuda/sm90a/tiles.def cuda/sm90a/gemm_body.h sm90a/gemm)
+add_gpu_sources(cuda "${cuda_files}")
+add_gpu_rows(cuda ${PROJECT_SOURCE_DIR}/src/cuda/sm90a/tiles.def cuda/sm90a/gemm_body.h sm90a/gemm cu)
 
 # ---- images and packs ----
 
@@ -79,21 +46,7 @@ function(compile_cuda source code image)
 endfunction()
 
 if(BSMM_NVCC AND BSMM_CUDA)
-  set(cuda_packs)
-  foreach(name ${cuda_names})
-    get_filename_component(arch ${name} DIRECTORY)
-    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/cuda/${arch})
-    foreach(code ${cuda_codes_${arch}})
-      compile_cuda(${cuda_source_${name}} ${code} ${PROJECT_BINARY_DIR}/cuda/${name}.${code}.image)
-      list(APPEND cuda_images_${cuda_pack_${name}}.${code} ${name})
-      list(APPEND cuda_packs ${cuda_pack_${name}}.${code})
-    endforeach()
-  endforeach()
-  list(REMOVE_DUPLICATES cuda_packs)
-  foreach(pack ${cuda_packs})
-    string(REGEX REPLACE "^.*\\." "" code ${pack})
-    add_gpu_pack(cuda/${pack} ${code} ${cuda_images_${pack}})
-  endforeach()
+  compile_gpu_images(cuda)
   message(STATUS "CUDA kernels: compiled by ${BSMM_NVCC}")
 elseif(BSMM_CUDA STREQUAL "ON")
   message(FATAL_ERROR "BSMM_CUDA is ON, but there is no nvcc: set BSMM_NVCC or PATH, or run "

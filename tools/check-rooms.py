@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that the parts of the source tree (rooms) include only the headers that they may.
+"""Checks who includes whom: base <- format <- recipe, core; ref, quantize, cpu, gpu, sol and io see base,
+format and core's four headers for backends, never each other; cuda and amdgpu see gpu; backends never see each other;
+cli, bench and examples see bsmm.h only.
 
 format includes base, and recipe and core include both. ref, quantize, cpu, gpu, sol and io include
 base, format and core's four headers for backends, but never each other. cuda also includes gpu. cli,
@@ -34,6 +36,7 @@ MAY_SEE = {
     "src/cpu/": KERNEL_ROOM,
     "src/gpu/": KERNEL_ROOM + ("src/recipe/",),
     "src/cuda/": KERNEL_ROOM + ("src/recipe/", "src/gpu/"),
+    "src/amdgpu/": KERNEL_ROOM + ("src/recipe/", "src/gpu/"),
     "src/sol/": KERNEL_ROOM + ("src/core/describe.h",),
     "src/io/": KERNEL_ROOM,
     # cli and bench are one program: the command runs bench's measurements.

@@ -25,10 +25,14 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
     return best;
 }
 
+bool test_cuda_is_built(void) {
+    const bsmm_gpu_image *image;
+    return bsmm_gpu_image_find("sm80/words", NULL, NULL, &image) == BSMM_OK;
+}
+
 const bsmm_cuda_device *test_cuda_device_or_null(void) {
     const bsmm_cuda_device *device;
-    const bsmm_gpu_image *image;
-    if (bsmm_gpu_image_find("sm80/words", NULL, NULL, &image) != BSMM_OK) return NULL;
+    if (!test_cuda_is_built()) return NULL;
     return bsmm_cuda_device_get(0, &device) == BSMM_OK ? device : NULL;
 }
 

@@ -1,5 +1,6 @@
-/* Tests embedded images: packs that this test makes, valid and damaged, those of the build, and the
- * choice of the image that a device runs. */
+/* Embedded images: packs that this test makes, whole and damaged, and those of the build; which
+ * code a device takes. */
+#include "cuda.h"
 #include "cuda/runtime/device.h"
 #include "gpu/images.h"
 
@@ -107,7 +108,7 @@ static void the_librarys_images_are_whole(void **state) {
  * compiles. */
 static void devices_take_what_they_run(void **state) {
     (void)state;
-    if (!bsmm_gpu_images[0].name) skip();
+    if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
         /* code of sm80/words and of sm90a/small_m that the device takes */

@@ -1,0 +1,47 @@
+# The kernels for AMD's GPUs. Each src/amdgpu/ARCH/FILE.c below is compiled by clang to one code object for
+# each processor of its architecture; the code objects of one source make one pack, embedded in the library
+# (cmake/images.cmake). clang's metadata in a code object says what registers and memory each kernel takes;
+# tools/check-amdgpu-code.py compares it with src/amdgpu/limits.txt.
+set(BSMM_AMDGPU AUTO CACHE STRING "AMD kernels: AUTO (where clang-22 is found), ON or OFF")
+set_property(CACHE BSMM_AMDGPU PROPERTY STRINGS AUTO ON OFF)
+set(BSMM_AMDGPU_FLAGS "" CACHE STRING "More flags for clang where it compiles AMD kernels, such as -g")
+
+if(BSMM_AMDGPU)
+  find_program(BSMM_AMDGPU_CLANG clang-22)
+  find_program(BSMM_AMDGPU_LLD ld.lld-22) # clang links by it
+endif()
+
+# The processors that an architecture's kernels are compiled for.
+set(amdgpu_codes_cdna gfx942 gfx950)
+set(amdgpu_codes_gfx942 gfx942)
+set(amdgpu_codes_gfx950 gfx950)
+# Contraction into FMA is off as on the host: the same C gives the same bits there. Version 5 of code
+# objects is what drivers since ROCm 5.7 load.
+set(amdgpu_flags -x c -std=c17 -O3 -target amdgcn-amd-amdhsa -nogpulib -ffreestanding -ffp-contract=off
+    -mcode-object-version=5 -Wall -Wextra -Wshadow -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
+    ${BSMM_AMDGPU_FLAGS})
+
+set(amdgpu_names)
+foreach(arch cdna gfx942 gfx950)
+  file(GLOB amdgpu_files CONFIGURE_DEPENDS src/amdgpu/${arch}/*.c)
+  add_gpu_sources(amdgpu "${amdgpu_files}")
+endforeach()
+
+function(compile_amdgpu source code image)
+  add_custom_command(OUTPUT ${image}
+    COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh ${image}.txt ${BSMM_AMDGPU_CLANG}
+            ${amdgpu_flags} -mcpu=${code} -MD -MF ${image}.d -MT ${image} -o ${image} ${source}
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/keep-report.sh DEPFILE ${image}.d
+    COMMENT "clang ${code} ${image}" VERBATIM)
+endfunction()
+
+if(BSMM_AMDGPU_CLANG AND BSMM_AMDGPU_LLD AND BSMM_AMDGPU)
+  compile_gpu_images(amdgpu)
+  message(STATUS "AMD kernels: compiled by ${BSMM_AMDGPU_CLANG}")
+elseif(BSMM_AMDGPU STREQUAL "ON")
+  message(FATAL_ERROR "BSMM_AMDGPU is ON, but there is no clang-22 or no ld.lld-22: set BSMM_AMDGPU_CLANG or "
+                      "PATH, or run tools/install-deps.sh amdgpu")
+else()
+  set(amdgpu_names)
+  message(STATUS "AMD kernels: left out (no clang-22, or BSMM_AMDGPU=OFF); hip and sim devices will be refused")
+endif()
