@@ -1,15 +1,9 @@
 /* The records of NVIDIA devices, one for each GPU of the process. */
 #include "cuda/runtime/device.h"
 
-#include <pthread.h>
-#include <stdlib.h>
+#include "gpu/records.h"
 
-enum { MOST_DEVICES = 64 };
-
-/* A record is complete before its pointer is published, and never changes afterwards, so reading it
- * needs no lock. */
-static _Atomic(bsmm_cuda_device *) records[MOST_DEVICES];
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static bsmm_gpu_records records = {.making = PTHREAD_MUTEX_INITIALIZER};
 
 static bsmm_status read_attributes(bsmm_cuda_device *d) {
     int major, minor, l2, shared;
@@ -34,7 +28,7 @@ static bsmm_status read_attributes(bsmm_cuda_device *d) {
 static bsmm_status check_ordinal(const bsmm_cuda_driver *driver, uint32_t ordinal) {
     int count = 0;
     BSMM_CUDA_TRY(driver, cuDeviceGetCount, &count);
-    if (ordinal < (uint32_t)count && ordinal < MOST_DEVICES) return BSMM_OK;
+    if (ordinal < (uint32_t)count && ordinal < BSMM_GPU_MOST_DEVICES) return BSMM_OK;
     return bsmm_fail(BSMM_E_NOT_FOUND,
                      "device: value is \"cuda:%u\"; this process sees %d NVIDIA GPU%s (nvidia-smi "
                      "-L, CUDA_VISIBLE_DEVICES)",
@@ -57,42 +51,19 @@ bsmm_status bsmm_cuda_device_read(uint32_t ordinal, bsmm_cuda_device *d) {
     return BSMM_OK;
 }
 
-static bsmm_status fill(uint32_t ordinal, bsmm_cuda_device *d) {
+static bsmm_status fill(uint32_t ordinal, void *record) {
+    bsmm_cuda_device *d = record;
     BSMM_TRY(bsmm_cuda_device_read(ordinal, d));
     BSMM_CUDA_TRY(d->driver, cuDevicePrimaryCtxRetain, &d->context, d->handle);
     return BSMM_OK;
 }
 
-static bsmm_status make(uint32_t ordinal, bsmm_cuda_device **made) {
-    bsmm_cuda_device *d = calloc(1, sizeof *d);
-    if (!d) return bsmm_fail(BSMM_E_MEMORY, "device: out of memory: %zu bytes", sizeof *d);
-    bsmm_status status = fill(ordinal, d);
-    if (status != BSMM_OK) {
-        free(d);
-        return status;
-    }
-    *made = d;
-    return BSMM_OK;
-}
-
-static bsmm_status make_once(uint32_t ordinal, bsmm_cuda_device **record) {
-    /* The call fails with a message that says why. */
-    if (ordinal >= MOST_DEVICES) return make(ordinal, record);
-    pthread_mutex_lock(&making);
-    bsmm_status status = BSMM_OK;
-    *record = records[ordinal];
-    if (!*record) status = make(ordinal, record);
-    if (status == BSMM_OK) records[ordinal] = *record;
-    pthread_mutex_unlock(&making);
-    return status;
-}
-
 bsmm_status bsmm_cuda_device_get(uint32_t ordinal, const bsmm_cuda_device **device) {
-    bsmm_cuda_device *record = ordinal < MOST_DEVICES ? records[ordinal] : NULL;
-    *device = NULL;
-    if (!record) BSMM_TRY(make_once(ordinal, &record));
+    const void *record;
+    const bsmm_status status =
+        bsmm_gpu_record_get(&records, ordinal, sizeof **device, fill, &record);
     *device = record;
-    return BSMM_OK;
+    return status;
 }
 
 bsmm_status bsmm_cuda_enter(const bsmm_cuda_device *d) {

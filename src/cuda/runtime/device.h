@@ -8,7 +8,7 @@
 #define BSMM_CUDA_RUNTIME_DEVICE_H
 
 #include "cuda/runtime/driver.h"
-#include "gpu/images.h"
+#include "gpu/modules.h"
 
 typedef struct bsmm_cuda_device {
     const bsmm_cuda_driver *driver;
@@ -40,16 +40,8 @@ void bsmm_cuda_leave(const bsmm_cuda_device *device);
 
 /* ---- functions of modules ---- */
 
-/* A __global__ function (extern "C") of an embedded module. The address of this record is the key
- * of the cache of loaded functions, so define it static const, one per function. */
-typedef struct bsmm_cuda_function {
-    /* The kernel's source below src/cuda without ".cu", or its row in tiles.def. For example
-     * "sm90a/gemm". */
-    const char *module;
-    const char *name; /* the kernel's function name, for example "gemm_fp8_bf16" */
-    /* the largest dynamic shared memory that a launch of the function needs, in bytes */
-    uint32_t shared_bytes;
-} bsmm_cuda_function;
+/* A __global__ function (extern "C") of an embedded module: static const, one per function. */
+typedef bsmm_gpu_function bsmm_cuda_function;
 
 /* Finds the image of a module that the device runs best: a cubin if there is one, else PTX. Sets
  * *image to NULL if the device can run none. Returns UNSUPPORTED if the library has no images, and

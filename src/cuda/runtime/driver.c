@@ -1,20 +1,18 @@
 /* Opens libcuda.so.1 and converts its errors to statuses and messages. */
 #include "cuda/runtime/driver.h"
 
+#include "gpu/driver.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static bsmm_cuda_driver library;
 static bsmm_status outcome; /* The result of opening the driver. If it failed, `reason` says why. */
 static char reason[256];
 
-static const struct {
-    const char *symbol;
-    size_t offset; /* Offset of the function pointer in bsmm_cuda_driver. */
-} entries[] = {
+static const bsmm_gpu_entry entries[] = {
 #define ENTRY(name, symbol, parameters) {#symbol, offsetof(bsmm_cuda_driver, name)},
 #include "cuda/runtime/driver.def"
 #undef ENTRY
@@ -22,11 +20,7 @@ static const struct {
 
 /* ---- errors ---- */
 
-static const struct meaning {
-    CUresult result;
-    bsmm_status status;
-    const char *advice;
-} meanings[] = {
+static const bsmm_gpu_meaning meanings[] = {
     {CUDA_ERROR_OUT_OF_MEMORY, BSMM_E_MEMORY, "the device has no memory left; free some"},
     {CUDA_ERROR_NOT_INITIALIZED, BSMM_E_DEVICE,
      "this process was forked after the driver's first use; use cuda devices in one of the two"},
@@ -62,22 +56,11 @@ static const struct meaning {
      "the stream is being captured, and this call cannot be"},
 };
 
-static const struct meaning *meaning_of(CUresult result) {
-    static const struct meaning other = {0, BSMM_E_DEVICE, NULL};
-    for (size_t i = 0; i < BSMM_COUNT(meanings); i++)
-        if (meanings[i].result == result) return &meanings[i];
-    return &other;
-}
-
 bsmm_status bsmm_cuda_fail(CUresult result, const char *call) {
     const char *name = NULL, *text = NULL;
     if (library.cuGetErrorName) library.cuGetErrorName(result, &name);
     if (library.cuGetErrorString) library.cuGetErrorString(result, &text);
-    const struct meaning *known = meaning_of(result);
-    return bsmm_fail(known->status, "%s: %s (%d): %s", call, name ? name : "unknown error", result,
-                     known->advice ? known->advice
-                     : text        ? text
-                                   : "no more is known");
+    return bsmm_gpu_fail(meanings, BSMM_COUNT(meanings), result, call, name, text);
 }
 
 /* ---- opening the driver ---- */
@@ -87,23 +70,15 @@ static void refuse(bsmm_status status, const char *text) {
     snprintf(reason, sizeof reason, "%s", text);
 }
 
-/* Copies the address of each entry point. It uses memcpy, because ISO C has no cast from dlsym's
- * data pointer to a function pointer; POSIX guarantees that the bits are the same. */
 static bool take_entries(void *handle) {
-    for (size_t i = 0; i < BSMM_COUNT(entries); i++) {
-        void *symbol = dlsym(handle, entries[i].symbol);
-        if (!symbol) {
-            char text[160];
-            snprintf(text, sizeof text,
-                     "libcuda.so.1 has no %s; the driver is too old, 525 (CUDA 12.0) or newer is "
-                     "needed",
-                     entries[i].symbol);
-            refuse(BSMM_E_UNSUPPORTED, text);
-            return false;
-        }
-        memcpy((char *)&library + entries[i].offset, &symbol, sizeof symbol);
-    }
-    return true;
+    char text[160];
+    const char *missing = bsmm_gpu_take_entries(handle, entries, BSMM_COUNT(entries), &library);
+    if (!missing) return true;
+    snprintf(text, sizeof text,
+             "libcuda.so.1 has no %s; the driver is too old, 525 (CUDA 12.0) or newer is needed",
+             missing);
+    refuse(BSMM_E_UNSUPPORTED, text);
+    return false;
 }
 
 static void open_driver(void) {

@@ -1,72 +1,37 @@
-/* Loads modules and functions, once per device, and launches kernels. */
+/* Launches, and how functions of modules are loaded for them. */
 #include "cuda/runtime/device.h"
 
-#include <pthread.h>
-#include <stdlib.h>
+/* ---- loading ---- */
 
-/* ---- the cache of loaded functions: lists that only grow, read without a lock ---- */
-
-typedef struct loaded_module {
-    const bsmm_gpu_image *image;
-    const bsmm_cuda_device *device;
-    CUmodule handle;
-    struct loaded_module *next;
-} loaded_module;
-
-typedef struct loaded_function {
-    const bsmm_cuda_function *function;
-    const bsmm_cuda_device *device;
-    CUfunction handle;
-    struct loaded_function *next;
-} loaded_function;
-
-enum { BUCKETS = 64 };
-static _Atomic(loaded_function *) functions[BUCKETS];
-/* The list of loaded modules. Code must hold the lock to access it. */
-static loaded_module *modules;
-static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
-
-static size_t bucket_of(const bsmm_cuda_device *device, const bsmm_cuda_function *function) {
-    uintptr_t mixed = (uintptr_t)function / sizeof *function + (uintptr_t)device->ordinal;
-    return mixed % BUCKETS;
+static bsmm_status find_image(const void *device, const char *module,
+                              const bsmm_gpu_image **image) {
+    return bsmm_cuda_image_find(device, module, image);
 }
 
-static CUfunction find_function(const bsmm_cuda_device *device,
-                                const bsmm_cuda_function *function) {
-    loaded_function *f = functions[bucket_of(device, function)];
-    while (f && (f->function != function || f->device != device))
-        f = f->next;
-    return f ? f->handle : NULL;
+static const char *no_image(const void *device, const char *module, char *why, size_t size) {
+    return bsmm_cuda_no_image(device, module, why, size);
 }
 
-/* ---- loading, with the lock held and the device's context current ---- */
-
-static bsmm_status load_image(const bsmm_cuda_device *device, const bsmm_gpu_image *image,
-                              CUmodule *handle) {
-    bsmm_gpu_unpacked unpacked;
-    BSMM_TRY(bsmm_gpu_image_unpack(image, &unpacked));
-    const CUresult result = device->driver->cuModuleLoadData(handle, unpacked.bytes);
-    free(unpacked.memory); /* The driver has made its own copy of the image. */
-    if (result == CUDA_SUCCESS) return BSMM_OK;
-    return bsmm_fail_within(bsmm_cuda_fail(result, "cuModuleLoadData"), image->name);
+/* Loading may allocate, which a capture in this thread would forbid, and does no harm to it. */
+static bsmm_status begin(const void *device, int *before) {
+    const bsmm_cuda_device *d = device;
+    BSMM_TRY(bsmm_cuda_enter(d));
+    *before = CU_STREAM_CAPTURE_MODE_RELAXED;
+    d->driver->cuThreadExchangeStreamCaptureMode(before);
+    return BSMM_OK;
 }
 
-static bsmm_status load_module(const bsmm_cuda_device *device, const bsmm_gpu_image *image,
-                               CUmodule *handle) {
-    for (loaded_module *m = modules; m; m = m->next)
-        if (m->image == image && m->device == device) {
-            *handle = m->handle;
-            return BSMM_OK;
-        }
-    loaded_module *m = malloc(sizeof *m);
-    if (!m) return bsmm_fail(BSMM_E_MEMORY, "module: out of memory: %zu bytes", sizeof *m);
-    const bsmm_status status = load_image(device, image, handle);
-    if (status != BSMM_OK) {
-        free(m);
-        return status;
-    }
-    *m = (loaded_module){image, device, *handle, modules};
-    modules = m;
+static void end(const void *device, int before) {
+    const bsmm_cuda_device *d = device;
+    d->driver->cuThreadExchangeStreamCaptureMode(&before);
+    bsmm_cuda_leave(d);
+}
+
+static bsmm_status load(const void *device, const void *bytes, void **module) {
+    const bsmm_cuda_device *d = device;
+    CUmodule handle = NULL;
+    BSMM_CUDA_TRY(d->driver, cuModuleLoadData, &handle, bytes);
+    *module = handle;
     return BSMM_OK;
 }
 
@@ -83,56 +48,22 @@ static bsmm_status raise_limits(const bsmm_cuda_device *device, const bsmm_cuda_
     return BSMM_OK;
 }
 
-static bsmm_status make_function(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
-                                 CUfunction *handle) {
-    const bsmm_gpu_image *image = NULL;
-    CUmodule module = NULL;
-    char why[200];
-    BSMM_TRY(bsmm_cuda_image_find(device, function->module, &image));
-    if (!image)
-        return bsmm_fail(BSMM_E_UNSUPPORTED, "%s: %s", function->module,
-                         bsmm_cuda_no_image(device, function->module, why, sizeof why));
-    BSMM_TRY(load_module(device, image, &module));
-    CUresult result = device->driver->cuModuleGetFunction(handle, module, function->name);
+static bsmm_status find(const void *device, void *module, const bsmm_gpu_function *function,
+                        void **handle) {
+    const bsmm_cuda_device *d = device;
+    CUfunction found = NULL;
+    const CUresult result = d->driver->cuModuleGetFunction(&found, module, function->name);
     if (result != CUDA_SUCCESS)
         return bsmm_fail_within(bsmm_cuda_fail(result, "cuModuleGetFunction"), function->name);
-    return raise_limits(device, function, *handle);
-}
-
-static bsmm_status keep(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
-                        CUfunction handle) {
-    loaded_function *f = malloc(sizeof *f);
-    if (!f) return bsmm_fail(BSMM_E_MEMORY, "function: out of memory: %zu bytes", sizeof *f);
-    size_t bucket = bucket_of(device, function);
-    *f = (loaded_function){function, device, handle, functions[bucket]};
-    functions[bucket] = f;
-    return BSMM_OK;
-}
-
-static bsmm_status load_locked(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
-                               CUfunction *handle) {
-    *handle = find_function(device, function);
-    if (*handle) return BSMM_OK;
-    BSMM_TRY(bsmm_cuda_enter(device));
-    /* Loading may allocate memory. That would be forbidden if this thread is capturing a stream,
-     * although it does not disturb the capture, so allow it for the time of loading. */
-    int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    device->driver->cuThreadExchangeStreamCaptureMode(&mode);
-    bsmm_status status = make_function(device, function, handle);
-    device->driver->cuThreadExchangeStreamCaptureMode(&mode);
-    bsmm_cuda_leave(device);
-    return status == BSMM_OK ? keep(device, function, *handle) : status;
+    *handle = found;
+    return raise_limits(d, function, found);
 }
 
 bsmm_status bsmm_cuda_load(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
                            CUfunction *handle) {
-    CUfunction found = find_function(device, function);
-    bsmm_status status = BSMM_OK;
-    if (!found) {
-        pthread_mutex_lock(&loading);
-        status = load_locked(device, function, &found);
-        pthread_mutex_unlock(&loading);
-    }
+    static const bsmm_gpu_loader loader = {find_image, no_image, begin, end, load, find};
+    void *found = NULL;
+    const bsmm_status status = bsmm_gpu_function_load(&loader, device, function, &found);
     if (handle) *handle = found;
     return status;
 }

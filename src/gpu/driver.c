@@ -1,0 +1,27 @@
+/* Opens GPU drivers. */
+#include "gpu/driver.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* POSIX lets a data pointer from dlsym be a function's; ISO C has no cast for it. */
+const char *bsmm_gpu_take_entries(void *handle, const bsmm_gpu_entry *entries, size_t count,
+                                  void *library) {
+    for (size_t i = 0; i < count; i++) {
+        void *symbol = dlsym(handle, entries[i].symbol);
+        if (!symbol) return entries[i].symbol;
+        memcpy((char *)library + entries[i].offset, &symbol, sizeof symbol);
+    }
+    return NULL;
+}
+
+bsmm_status bsmm_gpu_fail(const bsmm_gpu_meaning *rows, size_t count, int result, const char *call,
+                          const char *name, const char *text) {
+    const bsmm_gpu_meaning other = {result, BSMM_E_DEVICE, NULL}, *known = &other;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].result == result) known = &rows[i];
+    return bsmm_fail(known->status, "%s: %s (%d): %s", call, name ? name : "unknown error", result,
+                     known->advice ? known->advice
+                     : text        ? text
+                                   : "no more is known");
+}
