@@ -1,5 +1,5 @@
-/* HIP's devices, memory, streams and events. Every call completes its work before it returns, so
- * streams have nothing to order. */
+/* HIP's memory, streams and events. A call has done its work when it returns: streams
+ * order nothing that is not already done. */
 #include "hip.h"
 #include "sim.h"
 #include <stdarg.h>
@@ -23,110 +23,31 @@ hipError_t hip_fail(hipError_t code, const char *format, ...) {
     return last = code;
 }
 
-enum gfx9_arch hip_arch(void);
-enum gfx9_arch hip_arch(void) {
-    const char *name = getenv("BSMM_SIM_ARCH");
-    return name && strncmp(name, "gfx942", 6) == 0 ? GFX942 : GFX950;
-}
-
-/* ---- devices ---- */
-enum { MEMORY_GB = 128, VERSION = 60000000 };
-
-HIP hipError_t hipInit(unsigned flags) {
-    return flags ? hip_fail(hipErrorInvalidValue, "flags must be 0") : hipSuccess;
-}
-static hipError_t give(int *to, int value) {
-    if (!to) return hip_fail(hipErrorInvalidValue, "a result's pointer is NULL");
-    *to = value;
-    return hipSuccess;
-}
-HIP hipError_t hipGetDeviceCount(int *count) {
-    return give(count, 1);
-}
-HIP hipError_t hipGetDevice(int *device) {
-    return give(device, 0);
-}
-HIP hipError_t hipDeviceGet(int *device, int ordinal) {
-    return ordinal ? hip_fail(hipErrorInvalidDevice, "there is one device, 0") : give(device, 0);
-}
-HIP hipError_t hipSetDevice(int device) {
-    return device ? hip_fail(hipErrorInvalidDevice, "there is one device, 0") : hipSuccess;
-}
-HIP hipError_t hipDriverGetVersion(int *version) {
-    return give(version, VERSION);
-}
-HIP hipError_t hipRuntimeGetVersion(int *version) {
-    return give(version, VERSION);
-}
-HIP hipError_t hipDeviceSynchronize(void) {
-    return hipSuccess;
-}
-HIP hipError_t hipDeviceReset(void) {
-    return hipSuccess;
-}
-HIP hipError_t hipDeviceGetName(char *name, int length, int device) {
-    if (!name || length < 1 || device)
-        return hip_fail(hipErrorInvalidValue,
-                        "name is NULL, length is not positive or device is not 0");
-    snprintf(name, (size_t)length, "bsmm simulator of %s",
-             hip_arch() == GFX950 ? "gfx950" : "gfx942");
-    return hipSuccess;
-}
-HIP hipError_t hipDeviceTotalMem(size_t *bytes, int device) {
-    if (!bytes || device) return hip_fail(hipErrorInvalidValue, "bytes is NULL or device is not 0");
-    *bytes = (size_t)MEMORY_GB << 30;
-    return hipSuccess;
-}
-HIP hipError_t hipMemGetInfo(size_t *available, size_t *total) {
-    if (available) *available = (size_t)MEMORY_GB << 30;
-    return total ? hipDeviceTotalMem(total, 0) : hipSuccess;
-}
-
-/* Values of hipDeviceAttribute_t in ROCm 6. An attribute that is missing here is 0. */
-typedef struct {
-    int attribute, gfx942, gfx950;
-} attribute;
-static const attribute attributes[] = {
-    {56, 1024, 1024}, /* hipDeviceAttributeMaxThreadsPerBlock, on gfx942 and on gfx950 */
-    {26, 1024, 1024},
-    {27, 1024, 1024},
-    {28, 1024, 1024}, /* the previous three lines are MaxBlockDimX, Y and Z */
-    {29, 2147483647, 2147483647},
-    {30, 65535, 65535},
-    {31, 65535, 65535},  /* the previous three lines are MaxGridDimX, Y and Z */
-    {63, 304, 256},      /* hipDeviceAttributeMultiprocessorCount, on gfx942 and on gfx950 */
-    {74, 65536, 163840}, /* hipDeviceAttributeMaxSharedMemoryPerBlock, on gfx942 and on gfx950 */
-    {87, 64, 64},        /* hipDeviceAttributeWarpSize, on gfx942 and on gfx950 */
-};
-HIP hipError_t hipDeviceGetAttribute(int *value, int which, int device) {
-    if (device) return hip_fail(hipErrorInvalidDevice, "there is one device, 0");
-    for (size_t k = 0; k < sizeof attributes / sizeof *attributes; k++)
-        if (attributes[k].attribute == which)
-            return give(value, hip_arch() == GFX950 ? attributes[k].gfx950 : attributes[k].gfx942);
-    return give(value, 0);
-}
-
 /* ---- memory ---- */
-static hipError_t allocate(void **at, size_t bytes) {
+enum { HOST = 1, DEVICE = 2, MANAGED = 3 }; /* hipMemoryType of ROCm 6 */
+
+static hipError_t allocate(void **at, size_t bytes, int type) {
     if (!at) return hip_fail(hipErrorInvalidValue, "a result's pointer is NULL");
     *at = gfx9_memory_alloc(bytes);
-    return *at ? hipSuccess : hip_fail(hipErrorOutOfMemory, "out of memory: %zu bytes", bytes);
+    if (!*at) return hip_fail(hipErrorOutOfMemory, "out of memory: %zu bytes", bytes);
+    gfx9_memory_mark(*at, type, hip_device());
+    return hipSuccess;
 }
 static hipError_t release(void *at) {
     return !at || gfx9_memory_free(at) ? hipSuccess
                                        : hip_fail(hipErrorInvalidValue, "%p is no allocation", at);
 }
 HIP hipError_t hipMalloc(void **at, size_t bytes) {
-    return allocate(at, bytes);
+    return allocate(at, bytes, DEVICE);
 }
 HIP hipError_t hipMallocAsync(void **at, size_t bytes, hipStream_t s) {
-    return (void)s, allocate(at, bytes);
+    return (void)s, allocate(at, bytes, DEVICE);
 }
 HIP hipError_t hipHostMalloc(void **at, size_t bytes, unsigned flags) {
-    return (void)flags, allocate(at, bytes);
+    return (void)flags, allocate(at, bytes, HOST);
 }
 HIP hipError_t hipMallocManaged(void **at, size_t bytes, unsigned flags) {
-    return (void)flags, allocate(at, bytes);
+    return (void)flags, allocate(at, bytes, MANAGED);
 }
 HIP hipError_t hipFree(void *at) {
     return release(at);
@@ -214,10 +135,57 @@ HIP hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes, hipDev
     return hipSuccess;
 }
 
+/* Attributes of a pointer by the numbers of hipPointer_attribute; those of memory that is nobody's
+ * are 0. */
+enum { MEMORY_TYPE = 2, IS_MANAGED = 8, DEVICE_ORDINAL = 9, RANGE_START = 11, RANGE_SIZE = 12 };
+
+static hipError_t pointer_attribute(void *to, int attribute, uint64_t at) {
+    uint64_t begin = 0, size = 0;
+    int type = 0, device = 0;
+    if (gfx9_memory_find(at, &begin, &size)) gfx9_memory_marked(at, &type, &device);
+    const int managed = type == MANAGED;
+    switch (attribute) {
+    case MEMORY_TYPE:
+        return memcpy(to, &type, sizeof type), hipSuccess;
+    case IS_MANAGED:
+        return memcpy(to, &managed, sizeof managed), hipSuccess;
+    case DEVICE_ORDINAL:
+        return memcpy(to, &device, sizeof device), hipSuccess;
+    case RANGE_START:
+        return memcpy(to, &begin, sizeof begin), hipSuccess;
+    case RANGE_SIZE:
+        return memcpy(to, &size, sizeof size), hipSuccess;
+    default:
+        return hip_fail(hipErrorInvalidValue, "pointer attribute %d is not known", attribute);
+    }
+}
+
+HIP hipError_t hipPointerGetAttribute(void *to, int attribute, hipDeviceptr_t at) {
+    if (!to) return hip_fail(hipErrorInvalidValue, "a result's pointer is NULL");
+    return pointer_attribute(to, attribute, (uint64_t)(uintptr_t)at);
+}
+
+HIP hipError_t hipDrvPointerGetAttributes(unsigned count, int *attributes, void **values,
+                                          hipDeviceptr_t at) {
+    hipError_t status = hipSuccess;
+    if (!attributes || !values) return hip_fail(hipErrorInvalidValue, "an array is NULL");
+    for (unsigned k = 0; k < count && !status; k++)
+        status = pointer_attribute(values[k], attributes[k], (uint64_t)(uintptr_t)at);
+    return status;
+}
+
 /* ---- streams and events ---- */
 struct hip_stream {
     unsigned flags;
+    int device;
 };
+
+/* A stream is used while its device is the thread's current one. */
+hipError_t hip_check_stream(hipStream_t s) {
+    if (!s || s->device == hip_device()) return hipSuccess;
+    return hip_fail(hipErrorInvalidHandle, "the stream is of device %d, and device %d is current",
+                    s->device, hip_device());
+}
 struct hip_event {
     struct timespec at;
     int recorded;
@@ -226,7 +194,7 @@ HIP hipError_t hipStreamCreateWithFlags(hipStream_t *s, unsigned flags) {
     if (!s) return hip_fail(hipErrorInvalidValue, "stream is NULL");
     *s = calloc(1, sizeof **s);
     if (!*s) return hip_fail(hipErrorOutOfMemory, "out of memory");
-    (*s)->flags = flags;
+    (*s)->flags = flags, (*s)->device = hip_device();
     return hipSuccess;
 }
 HIP hipError_t hipStreamCreate(hipStream_t *s) {
@@ -237,6 +205,13 @@ HIP hipError_t hipStreamDestroy(hipStream_t s) {
 }
 HIP hipError_t hipStreamSynchronize(hipStream_t s) {
     return (void)s, hipSuccess;
+}
+HIP hipError_t hipThreadExchangeStreamCaptureMode(int *mode) {
+    static _Thread_local int current;
+    if (!mode) return hip_fail(hipErrorInvalidValue, "mode is NULL");
+    const int before = current;
+    current = *mode, *mode = before;
+    return hipSuccess;
 }
 HIP hipError_t hipStreamQuery(hipStream_t s) {
     return (void)s, hipSuccess;

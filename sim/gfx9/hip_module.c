@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum gfx9_arch hip_arch(void);
-
 struct hip_function {
     gfx9_object *object;
+    int device;
     const gfx9_kernel *kernel;
 };
 struct hip_module {
@@ -41,7 +40,7 @@ static hipError_t load(hipModule_t *module, const void *image, size_t size) {
     hipModule_t m = calloc(1, sizeof *m);
     *module = NULL;
     if (!m) return hip_fail(hipErrorOutOfMemory, "out of memory");
-    m->object = gfx9_load(image, size, hip_arch(), error);
+    m->object = gfx9_load(image, size, (enum gfx9_arch)hip_arch(hip_device()), error);
     if (m->object) m->functions = calloc(m->object->kernel_count + 1, sizeof *m->functions);
     if (!m->functions) {
         if (m->object) gfx9_unload(m->object);
@@ -49,7 +48,7 @@ static hipError_t load(hipModule_t *module, const void *image, size_t size) {
         return hip_fail(hipErrorInvalidImage, "%s", error[0] ? error : "out of memory");
     }
     for (uint32_t k = 0; k < m->object->kernel_count; k++)
-        m->functions[k] = (struct hip_function){m->object, &m->object->kernels[k]};
+        m->functions[k] = (struct hip_function){m->object, hip_device(), &m->object->kernels[k]};
     *module = m;
     return hipSuccess;
 }
@@ -163,8 +162,13 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
 HIP hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
                                      unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                      hipStream_t stream, void **params, void **extra) {
-    (void)stream;
     if (!f) return hip_fail(hipErrorInvalidHandle, "function is NULL");
+    if (f->device != hip_device())
+        return hip_fail(hipErrorInvalidHandle,
+                        "the module of %s is of device %d; device %d is current", f->kernel->name,
+                        f->device, hip_device());
+    const hipError_t usable = hip_check_stream(stream);
+    if (usable) return usable;
     const gfx9_kernel *k = f->kernel;
     uint8_t *arguments = calloc(1, k->kernarg_size + 1u);
     gfx9_launch l = {{gx, gy, gz}, {bx, by, bz}, shared, arguments, k->kernarg_size, 0, 0, 0, 0};

@@ -12,6 +12,7 @@ uint64_t gfx9_shared_base = 1ull << 48, gfx9_private_base = 2ull << 48;
 
 typedef struct {
     uint64_t begin, size;
+    int type, device; /* of whom, as the caller marked it */
 } block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -48,7 +49,7 @@ static void *take(size_t bytes) {
     uint8_t *at = arena + next_page * PAGE;
     const uint32_t b = new_block();
     if (!b || mprotect(at, pages * PAGE, PROT_READ | PROT_WRITE)) return NULL;
-    blocks[b] = (block){(uint64_t)(uintptr_t)at, bytes};
+    blocks[b] = (block){(uint64_t)(uintptr_t)at, bytes, 0, 0};
     for (uint64_t i = 0; i < pages; i++)
         page_block[next_page + i] = b;
     next_page += pages + 1;
@@ -68,6 +69,24 @@ bool gfx9_memory_find(uint64_t address, uint64_t *begin, uint64_t *size) {
     const block b = blocks[page_block[offset / PAGE]];
     *begin = b.begin, *size = b.size;
     return address - b.begin < b.size || b.size == 0;
+}
+
+static block *block_of(uint64_t address) {
+    return &blocks[page_block[(address - (uint64_t)(uintptr_t)arena) / PAGE]];
+}
+
+void gfx9_memory_mark(void *pointer, int type, int device) {
+    pthread_mutex_lock(&lock);
+    block *b = block_of((uint64_t)(uintptr_t)pointer);
+    b->type = type, b->device = device;
+    pthread_mutex_unlock(&lock);
+}
+
+void gfx9_memory_marked(uint64_t address, int *type, int *device) {
+    pthread_mutex_lock(&lock);
+    const block *b = block_of(address);
+    *type = b->type, *device = b->device;
+    pthread_mutex_unlock(&lock);
 }
 
 bool gfx9_memory_free(void *pointer) {

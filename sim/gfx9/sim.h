@@ -151,6 +151,9 @@ bool gfx9_memory_free(void *pointer);
 /* Finds the allocation that contains `address`: its first byte and its size. Returns false if there
  * is none. */
 bool gfx9_memory_find(uint64_t address, uint64_t *begin, uint64_t *size);
+/* Two numbers of an allocation that its maker keeps there: its kind of memory, and its device. */
+void gfx9_memory_mark(void *pointer, int type, int device);
+void gfx9_memory_marked(uint64_t address, int *type, int *device);
 extern uint64_t gfx9_shared_base, gfx9_private_base;
 
 /* ---- waves ---- */

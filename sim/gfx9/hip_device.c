@@ -1,0 +1,157 @@
+/* HIP's devices. BSMM_SIM_ARCH lists those that a process begins with; a program that knows the
+ * simulator asks for more by name (bsmm_sim_device). The current device is each thread's own. */
+#include "hip.h"
+#include "sim.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DEVICES = 64, MEMORY_GB = 128, VERSION = 60000000 };
+static const char *const names[] = {[GFX942] = "gfx942", [GFX950] = "gfx950"};
+enum { ARCHS = sizeof names / sizeof *names };
+
+static pthread_once_t listed = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int archs[MOST_DEVICES], device_count; /* under the lock; an entry never changes */
+static _Thread_local int current;
+
+static int find_arch(const char *name, size_t length) {
+    for (int k = 0; k < ARCHS; k++)
+        if (strlen(names[k]) == length && memcmp(names[k], name, length) == 0) return k;
+    return -1;
+}
+
+/* "gfx942,gfx950"; words that are no architecture are skipped. */
+static void list_devices(void) {
+    const char *word = getenv("BSMM_SIM_ARCH");
+    while (word && *word) {
+        const size_t length = strcspn(word, ",:+-");
+        const int arch = find_arch(word, length);
+        if (arch >= 0 && device_count < MOST_DEVICES) archs[device_count++] = arch;
+        word += strcspn(word, ",");
+        word += *word == ',';
+    }
+    if (device_count == 0) archs[device_count++] = GFX950;
+}
+
+static int count(void) {
+    pthread_once(&listed, list_devices);
+    return __atomic_load_n(&device_count, __ATOMIC_ACQUIRE);
+}
+
+int bsmm_sim_device(const char *arch, unsigned number) {
+    const int wanted = arch ? find_arch(arch, strlen(arch)) : -1;
+    if (wanted < 0) return -1;
+    count();
+    pthread_mutex_lock(&lock);
+    int at = 0;
+    for (unsigned seen = 0; at < MOST_DEVICES; at++) {
+        if (at == device_count) {
+            archs[at] = wanted;
+            __atomic_store_n(&device_count, at + 1, __ATOMIC_RELEASE);
+        }
+        if (archs[at] == wanted && seen++ == number) break;
+    }
+    pthread_mutex_unlock(&lock);
+    return at < MOST_DEVICES ? at : -1;
+}
+
+int hip_device(void) {
+    return current;
+}
+
+int hip_arch(int device) {
+    count();
+    return archs[device];
+}
+
+static hipError_t check(int device) {
+    const int devices = count();
+    if (device >= 0 && device < devices) return hipSuccess;
+    return hip_fail(hipErrorInvalidDevice, "device is %d; there are %d", device, devices);
+}
+
+static hipError_t give(int *to, int value) {
+    if (!to) return hip_fail(hipErrorInvalidValue, "a result's pointer is NULL");
+    *to = value;
+    return hipSuccess;
+}
+
+HIP hipError_t hipInit(unsigned flags) {
+    return flags ? hip_fail(hipErrorInvalidValue, "flags must be 0") : hipSuccess;
+}
+HIP hipError_t hipGetDeviceCount(int *devices) {
+    return give(devices, count());
+}
+HIP hipError_t hipGetDevice(int *device) {
+    return give(device, current);
+}
+HIP hipError_t hipDeviceGet(int *device, int ordinal) {
+    const hipError_t status = check(ordinal);
+    return status ? status : give(device, ordinal);
+}
+HIP hipError_t hipSetDevice(int device) {
+    const hipError_t status = check(device);
+    if (!status) current = device;
+    return status;
+}
+HIP hipError_t hipDriverGetVersion(int *version) {
+    return give(version, VERSION);
+}
+HIP hipError_t hipRuntimeGetVersion(int *version) {
+    return give(version, VERSION);
+}
+HIP hipError_t hipDeviceSynchronize(void) {
+    return hipSuccess;
+}
+HIP hipError_t hipDeviceReset(void) {
+    return hipSuccess;
+}
+HIP hipError_t hipDeviceGetName(char *name, int length, int device) {
+    const hipError_t status = check(device);
+    if (status) return status;
+    if (!name || length < 1)
+        return hip_fail(hipErrorInvalidValue, "name is NULL or length is not positive");
+    snprintf(name, (size_t)length, "bsmm simulator of %s", names[hip_arch(device)]);
+    return hipSuccess;
+}
+HIP hipError_t hipDeviceTotalMem(size_t *bytes, int device) {
+    const hipError_t status = check(device);
+    if (status) return status;
+    if (!bytes) return hip_fail(hipErrorInvalidValue, "bytes is NULL");
+    *bytes = (size_t)MEMORY_GB << 30;
+    return hipSuccess;
+}
+HIP hipError_t hipMemGetInfo(size_t *available, size_t *total) {
+    if (available) *available = (size_t)MEMORY_GB << 30;
+    return total ? hipDeviceTotalMem(total, current) : hipSuccess;
+}
+
+/* Numbers of hipDeviceAttribute_t of ROCm 6; what is not here is 0. Level 2 is that of one XCD. */
+typedef struct {
+    int attribute, values[ARCHS];
+} attribute;
+static const attribute attributes[] = {
+    {19, {4 << 20, 4 << 20}}, /* L2CacheSize */
+    {23, {9, 9}},             /* ComputeCapabilityMajor, Minor */
+    {61, {4, 5}},
+    {56, {1024, 1024}}, /* MaxThreadsPerBlock */
+    {26, {1024, 1024}},
+    {27, {1024, 1024}},
+    {28, {1024, 1024}}, /* MaxBlockDim */
+    {29, {2147483647, 2147483647}},
+    {30, {65535, 65535}},
+    {31, {65535, 65535}},  /* MaxGridDim */
+    {63, {304, 256}},      /* MultiprocessorCount */
+    {74, {65536, 163840}}, /* MaxSharedMemoryPerBlock */
+    {87, {64, 64}},        /* WarpSize */
+};
+HIP hipError_t hipDeviceGetAttribute(int *value, int which, int device) {
+    const hipError_t status = check(device);
+    if (status) return status;
+    for (size_t k = 0; k < sizeof attributes / sizeof *attributes; k++)
+        if (attributes[k].attribute == which)
+            return give(value, attributes[k].values[hip_arch(device)]);
+    return give(value, 0);
+}
