@@ -18,6 +18,10 @@ file(RELATIVE_PATH pc_to_prefix
 configure_file(cmake/bsmm.pc.in ${PROJECT_BINARY_DIR}/bsmm.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/bsmm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+if(TARGET sim_gfx9)
+  install(TARGETS sim_gfx9 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/bsmm)
+endif()
+
 if(TARGET bsmm_cli)
   install(TARGETS bsmm_cli)
   install(FILES ${PROJECT_BINARY_DIR}/bsmm.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

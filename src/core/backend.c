@@ -19,7 +19,7 @@ const bsmm_backend *bsmm_backend_at(uint32_t index) {
     return index < BSMM_COUNT(backends) ? backends[index] : NULL;
 }
 
-static const bsmm_backend *backend_of(const char *device) {
+const bsmm_backend *bsmm_backend_of(const char *device) {
     size_t length = strcspn(device, ":");
     for (size_t i = 0; i < BSMM_COUNT(backends); i++)
         if (strlen(backends[i]->name) == length && !memcmp(backends[i]->name, device, length))
@@ -27,27 +27,63 @@ static const bsmm_backend *backend_of(const char *device) {
     return NULL;
 }
 
-/* Parses the part of a device's name after the kind: "" or ":" and at most 4 digits. */
-static bool take_ordinal(const char *text, uint32_t *ordinal) {
-    *ordinal = 0;
+/* "" and ":12"; at most 4 digits. */
+static bool take_number(const char *text, uint32_t *number) {
+    *number = 0;
     if (!*text) return true;
-    size_t digits = strspn(++text, "0123456789");
+    if (*text++ != ':') return false;
+    size_t digits = strspn(text, "0123456789");
     if (digits == 0 || digits > 4 || text[digits]) return false;
     for (size_t i = 0; i < digits; i++)
-        *ordinal = *ordinal * 10 + (uint32_t)(text[i] - '0');
+        *number = *number * 10 + (uint32_t)(text[i] - '0');
     return true;
+}
+
+static uint32_t count_models(const bsmm_backend *b) {
+    uint32_t count = 0;
+    while (b->models && b->models[count])
+        count++;
+    return count;
+}
+
+/* ":gfx950" and ":gfx950:12". */
+static bool take_model(const bsmm_backend *b, const char *text, uint32_t *ordinal) {
+    const uint32_t count = count_models(b);
+    uint32_t number;
+    for (uint32_t i = 0; i < count; i++) {
+        const size_t length = strlen(b->models[i]);
+        if (*text != ':' || strncmp(text + 1, b->models[i], length) != 0) continue;
+        if (!take_number(text + 1 + length, &number)) continue;
+        *ordinal = number * count + i;
+        return true;
+    }
+    return false;
+}
+
+static bsmm_status fail_name(const bsmm_backend *b, const char *name) {
+    if (!b->models)
+        return bsmm_fail(BSMM_E_INVALID, "device: value is \"%.64s\"; must be %s or %s:NUMBER",
+                         name, b->name, b->name);
+    char models[128] = "";
+    for (uint32_t i = 0, at = 0; b->models[i] && at < sizeof models; i++)
+        at += (uint32_t)snprintf(models + at, sizeof models - at, "%s%s:%s", i ? ", " : "", b->name,
+                                 b->models[i]);
+    return bsmm_fail(
+        BSMM_E_INVALID,
+        "device: value is \"%.64s\"; must be one of %s, with :NUMBER for more than one", name,
+        models);
 }
 
 bsmm_status bsmm_device_open(const char *name, const bsmm_backend **backend, const void **device) {
     uint32_t ordinal;
     *device = NULL;
-    *backend = backend_of(name);
+    *backend = bsmm_backend_of(name);
     if (!*backend)
         return bsmm_fail(BSMM_E_UNSUPPORTED,
                          "device: value is \"%.64s\"; no kernel here runs on it", name);
-    if (!take_ordinal(name + strlen((*backend)->name), &ordinal))
-        return bsmm_fail(BSMM_E_INVALID, "device: value is \"%.64s\"; must be %s or %s:NUMBER",
-                         name, (*backend)->name, (*backend)->name);
+    const char *rest = name + strlen((*backend)->name);
+    if (!((*backend)->models ? take_model(*backend, rest, &ordinal) : take_number(rest, &ordinal)))
+        return fail_name(*backend, name);
     return (*backend)->open(ordinal, device);
 }
 

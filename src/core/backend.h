@@ -22,10 +22,15 @@ typedef struct bsmm_recode {
 /* The functions that a kind of device offers to the core. Each backend is a row in backends.def.
  * The argument `device` is the record that `open` returned. */
 typedef struct bsmm_backend {
-    const char *name; /* part of a device's name before ':', such as "cuda" */
-    bool host_memory; /* the calling CPU may read and write the device's buffers */
-    /* Opens device number `ordinal` and gives its record, which lives as long as the process.
-     * NOT_FOUND, UNSUPPORTED or DEVICE with the reason if that fails. */
+    const char *name;    /* "cuda": the part of a device's name before ':' */
+    bool host_memory;    /* whether the processor that calls may read and write buffers */
+    const char *kernels; /* of kernels.def it runs those whose device this is; NULL: its own */
+    /* Where its devices are simulators, their models, ending with NULL: "sim:gfx950:1" is number 1
+     * of model gfx950, and its ordinal is number * (how many models) + the model's index. NULL:
+     * devices are "cuda:1". */
+    const char *const *models;
+    /* The record of device `ordinal`, which lives as long as the process. NOT_FOUND, UNSUPPORTED or
+     * DEVICE, with the reason. */
     bsmm_status (*open)(uint32_t ordinal, const void **device);
     /* Fills every field of *info except struct_size. NOT_FOUND past the last device. */
     bsmm_status (*describe)(uint32_t ordinal, bsmm_local_device *info);
@@ -65,8 +70,10 @@ typedef struct bsmm_place {
     bsmm_pool pool; /* the threads; run is NULL: OpenMP's */
 } bsmm_place;
 
-/* Finds the backend of a device's name and opens the device: "cpu" or "cuda:0"; "cuda" means
- * "cuda:0". */
+/* The backend of a device's name; NULL where none has it. */
+const bsmm_backend *bsmm_backend_of(const char *device);
+
+/* The backend and the record of a device ("cpu", "cuda:0"; "cuda" is "cuda:0"). */
 bsmm_status bsmm_device_open(const char *name, const bsmm_backend **backend, const void **device);
 
 /* Makes a place from a caller's bsmm_exec. exec NULL means the cpu with all threads. */

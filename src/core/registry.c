@@ -18,10 +18,11 @@ const bsmm_kernel *bsmm_kernel_at(uint32_t index) {
     return index < BSMM_COUNT(kernels) ? kernels[index] : NULL;
 }
 
-/* Tells whether a kernel runs on a device. "cuda:0" is an instance of the kind "cuda". */
+/* "cuda:0" is an instance of the device "cuda"; "sim:gfx950" runs what "hip" does. */
 static bool runs_on(const bsmm_kernel *kernel, const char *device) {
-    size_t length = strcspn(device, ":");
-    return strlen(kernel->device) == length && memcmp(kernel->device, device, length) == 0;
+    const bsmm_backend *backend = bsmm_backend_of(device);
+    if (!backend) return false;
+    return strcmp(kernel->device, backend->kernels ? backend->kernels : backend->name) == 0;
 }
 
 static bsmm_status open_device(bsmm_request *request) {

@@ -1,0 +1,31 @@
+/* Which code of a kernel a device runs. */
+#include "amdgpu/runtime/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A code object is for one processor. */
+static int rank_of(const void *device, const char *code) {
+    return strcmp(((const bsmm_hip_device *)device)->arch, code) == 0;
+}
+
+/* A library may have images for other GPUs alone. */
+static bool has_images(void) {
+    for (const bsmm_gpu_image *i = bsmm_gpu_images; i->name; i++)
+        if (strncmp(i->code, "gfx", 3) == 0) return true;
+    return false;
+}
+
+bsmm_status bsmm_hip_image_find(const bsmm_hip_device *device, const char *module,
+                                const bsmm_gpu_image **image) {
+    *image = NULL;
+    if (!has_images())
+        return bsmm_fail(BSMM_E_UNSUPPORTED, "built without AMD kernels (no clang-22)");
+    return bsmm_gpu_image_find(module, rank_of, device, image);
+}
+
+const char *bsmm_hip_no_image(const bsmm_hip_device *device, const char *module, char *why,
+                              size_t size) {
+    snprintf(why, size, "%s has no code for %s (%s)", module, device->name, device->arch);
+    return why;
+}

@@ -1,0 +1,90 @@
+/* HIP's driver, libamdhip64.so, opened at run time, and the simulator, which is another driver with
+ * the same entries. Types and constants are declared here, after the sections of the HIP Runtime
+ * API reference that are named beside them, so that no ROCm is needed to build. */
+#ifndef BSMM_AMDGPU_RUNTIME_DRIVER_H
+#define BSMM_AMDGPU_RUNTIME_DRIVER_H
+
+#include "base/base.h"
+
+/* ---- types ---- */
+
+typedef int hipError_t;
+typedef struct ihipModule_t *hipModule_t;
+typedef struct ihipModuleSymbol_t *hipFunction_t;
+typedef struct ihipStream_t *hipStream_t;
+
+enum { /* hipError_t: those that something here depends on */
+       hipSuccess = 0,
+       hipErrorInvalidValue = 1,
+       hipErrorOutOfMemory = 2,
+       hipErrorNotInitialized = 3,
+       hipErrorInvalidDevicePointer = 17,
+       hipErrorInsufficientDriver = 35,
+       hipErrorNoDevice = 100,
+       hipErrorInvalidDevice = 101,
+       hipErrorInvalidImage = 200,
+       hipErrorNoBinaryForGpu = 209,
+       hipErrorInvalidHandle = 400,
+       hipErrorNotFound = 500,
+       hipErrorIllegalAddress = 700,
+       hipErrorLaunchOutOfResources = 701,
+       hipErrorLaunchFailure = 719,
+       hipErrorNotSupported = 801,
+       hipErrorStreamCaptureUnsupported = 900
+};
+
+enum { /* hipDeviceAttribute_t */
+       hipDeviceAttributeL2CacheSize = 19,
+       hipDeviceAttributeComputeCapabilityMajor = 23,
+       hipDeviceAttributeComputeCapabilityMinor = 61,
+       hipDeviceAttributeMultiprocessorCount = 63,
+       hipDeviceAttributeMaxSharedMemoryPerBlock = 74
+};
+
+enum { /* hipPointer_attribute; hipMemoryType as version 6 numbers it, and before */
+       HIP_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+       HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+       hipMemoryTypeDevice = 2,
+       hipMemoryTypeDevice5 = 1
+};
+
+enum { /* hipMemcpyKind, hipStreamCaptureMode */
+       hipMemcpyHostToDevice = 1,
+       hipMemcpyDeviceToHost = 2,
+       hipMemcpyDeviceToDevice = 3,
+       hipStreamCaptureModeRelaxed = 2
+};
+
+/* ---- the library ---- */
+
+typedef struct bsmm_hip_driver {
+#define ENTRY(name, parameters) hipError_t(*name) parameters;
+#include "amdgpu/runtime/driver.def"
+#undef ENTRY
+    /* Not NULL, but not in every driver. */
+    const char *(*hipGetErrorName)(hipError_t error);
+    const char *(*hipGetErrorString)(hipError_t error);
+    /* Of the simulator alone: the index of device `number` of an architecture. */
+    int (*bsmm_sim_device)(const char *arch, unsigned int number);
+    int version;     /* 60342131: 6.3.42131 */
+    int device_type; /* the number of hipMemoryTypeDevice */
+} bsmm_hip_driver;
+
+/* The driver of AMD's GPUs or the simulator, opened and initialised by the first call of the
+ * process; its failure is as lasting. NOT_FOUND: it is not there; UNSUPPORTED: it lacks an entry;
+ * DEVICE: it does not start. */
+bsmm_status bsmm_hip_driver_get(const bsmm_hip_driver **driver);
+bsmm_status bsmm_hip_simulator_get(const bsmm_hip_driver **driver);
+
+/* What a hipError_t other than hipSuccess means here: MEMORY, DEVICE, ...; the message names the
+ * call, HIP's name of the error, and what to do where that is known. */
+bsmm_status bsmm_hip_fail(const bsmm_hip_driver *driver, hipError_t error, const char *call);
+
+/* Calls an entry of `driver` and returns from the calling function when it fails. */
+#define BSMM_HIP_TRY(driver, entry, ...)                                                           \
+    do {                                                                                           \
+        hipError_t hip_error = (driver)->entry(__VA_ARGS__);                                       \
+        if (hip_error != hipSuccess) return bsmm_hip_fail(driver, hip_error, #entry);              \
+    } while (0)
+
+#endif
