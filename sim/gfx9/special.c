@@ -179,7 +179,7 @@ static double div_scale(double a, double b, double c, bool f64, bool *scaled) {
     const bool tiny_quotient = fabs(c / b) < ldexp(1, least);
     if (tiny_inverse && tiny_quotient) {
         *scaled = true;
-        return a == b ? ldexp(a, step) : a;
+        return a == b ? ldexp(a, -step) : a; /* its inverse is normal then, the quotient larger */
     }
     if (tiny_inverse) return ldexp(a, -step);
     if (tiny_quotient) {
@@ -214,6 +214,23 @@ static void execute_div_scale(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], type, &result);
 }
 
+/* The sum of an exact product and a float, rounded to odd, so that rounding it to a float, a
+ * subnormal one too, is the only rounding that counts. */
+static double fma_odd(double product, double c) {
+    const double sum = product + c, part = sum - product;
+    const double rest = (product - (sum - part)) + (c - part);
+    if (!isfinite(sum) || rest == 0 || (gfx9_bits64(sum) & 1)) return sum;
+    return nextafter(sum, rest > 0 ? (double)INFINITY : -(double)INFINITY);
+}
+
+/* What v_div_scale did to the quotient is undone: large ones were made smaller. They may be beyond
+ * the range even so, and what refines them is NaN then; only finite operands are scaled, so that
+ * NaN has no other cause. */
+static double undo_scale(double r, double quotient, int step) {
+    if (isnan(r)) return (double)INFINITY;
+    return ldexp(r, fabs(quotient) >= 2 ? step : -step);
+}
+
 static void execute_div_fmas(gfx9_wave *w, const gfx9_inst *i) {
     const int type = i->row->a;
     const uint64_t vcc = gfx9_s64(w, VCC);
@@ -225,11 +242,11 @@ static void execute_div_fmas(gfx9_wave *w, const gfx9_inst *i) {
         const bool scaled = vcc >> l & 1;
         if (type == F64) {
             const double r = fma(AT_F64(p[0]), AT_F64(p[1]), AT_F64(p[2]));
-            result.u64[l] =
-                gfx9_bits64(scaled ? ldexp(r, fabs(AT_F64(p[2])) >= 2 ? 128 : -128) : r);
+            result.u64[l] = gfx9_bits64(scaled ? undo_scale(r, AT_F64(p[2]), 128) : r);
         } else {
-            const float r = fmaf(AT_F32(p[0]), AT_F32(p[1]), AT_F32(p[2]));
-            result.u[0][l] = gfx9_bits(scaled ? ldexpf(r, fabsf(AT_F32(p[2])) >= 2 ? 64 : -64) : r);
+            const float c = AT_F32(p[2]), r = fmaf(AT_F32(p[0]), AT_F32(p[1]), c);
+            const double odd = fma_odd((double)AT_F32(p[0]) * (double)AT_F32(p[1]), (double)c);
+            result.u[0][l] = gfx9_bits(scaled ? (float)undo_scale(odd, (double)c, 64) : r);
         }
     }
     gfx9_store(w, i, &i->op[0], type, &result);

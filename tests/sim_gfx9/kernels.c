@@ -138,6 +138,11 @@ KERNEL void bytes(GLOBAL const u32 *in, GLOBAL u32 *out) {
     *(GLOBAL unsigned short *)(to + 2) = (unsigned short)((short)(v >> 16) >> 2);
 }
 
+KERNEL void quotients(GLOBAL const float *in, GLOBAL float *out) {
+    for (u32 i = TID; i < 4096; i += 64)
+        out[i] = in[i] / in[4096 + i];
+}
+
 KERNEL void halves(GLOBAL const f16x2 *in, GLOBAL f16x2 *out) {
     const f16x2 a = in[TID], b = in[64 + TID];
     out[TID] = a * b + (f16x2){b.y, a.x};

@@ -96,6 +96,17 @@ def bytes_():
     return v, (lo | ((v.view(np.int32) >> 16 >> 2) & 0xFFFF).astype(np.uint32) << 16).astype(np.uint32)
 
 
+def quotients():
+    """Of all magnitudes by all: LLVM divides by v_div_scale, v_div_fmas and v_div_fixup. Inf has no NaN here."""
+    x = rng.integers(0, 1 << 32, (2, 4096), dtype=np.uint64).astype(np.uint32).view(np.float32)
+    hard = np.array([0, -0.0, 1, -1, np.inf, 1e-40, -1e-40, 3.4e38, 2.0 ** -126, 2688, 1e-45, 6, 448], np.float32)
+    x[:, :169] = np.stack(np.meshgrid(hard, hard)).reshape(2, -1)
+    with np.errstate(all="ignore"):
+        q = x[0] / x[1]
+    x[:, np.isnan(q)] = 1
+    return x, np.where(np.isnan(q), 1, q).astype(np.float32).view(np.uint32)
+
+
 def halves():
     x = rng.standard_normal((2, 64, 2)).astype(np.float16)
     a, b = x.astype(np.float64)
@@ -138,7 +149,7 @@ def six_bits():
     return x, out
 
 
-BOTH = {"calls": calls, "scratch": scratch, "flat": flat, "atomics64": atomics64, "lanes": lanes, "indexed": indexed, "rounding": rounding, "grid3": grid3, "bytes": bytes_, "halves": halves,
+BOTH = {"calls": calls, "scratch": scratch, "flat": flat, "atomics64": atomics64, "lanes": lanes, "indexed": indexed, "rounding": rounding, "grid3": grid3, "bytes": bytes_, "quotients": quotients, "halves": halves,
         "buffer_to_lds": buffer_to_lds}
 GFX950 = {"transpose4": lambda: transpose(4), "transpose8": lambda: transpose(8), "six_bits": six_bits}
 
