@@ -21,7 +21,7 @@ set(amdgpu_flags -x c -std=c17 -O3 -target amdgcn-amd-amdhsa -nogpulib -ffreesta
     -mcode-object-version=5 -Wall -Wextra -Wshadow -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
     ${BSMM_AMDGPU_FLAGS})
 
-set(amdgpu_names)
+set(amdgpu_names) # empty where nothing compiles them
 foreach(arch cdna gfx942 gfx950)
   file(GLOB amdgpu_files CONFIGURE_DEPENDS src/amdgpu/${arch}/*.c)
   add_gpu_sources(amdgpu "${amdgpu_files}")

@@ -34,7 +34,14 @@
 #    define BSMM_ON_GPU 0
 #endif
 
-/* ---- mathematical functions ---- */
+/* Before a loop over an array that must lie in registers: it has to be unrolled whole. */
+#if defined(__CUDACC__) || defined(__AMDGCN__)
+#    define BSMM_UNROLL _Pragma("unroll")
+#else
+#    define BSMM_UNROLL
+#endif
+
+/* ---- C's mathematics ---- */
 
 #if defined(__AMDGCN__) /* amdgcn code is freestanding: there is no math.h */
 #    define isnan    __builtin_isnan
@@ -189,7 +196,25 @@ BSMM_SHARED double bsmm_log2(float value) {
 #endif
 }
 
-/* ---- lanes: the threads of a GPU that run together; a host has one lane ---- */
+/* ---- memory that no thread writes while a kernel runs ---- */
+
+BSMM_DEVICE uint32_t bsmm_load_word(const void *from) {
+#if defined(__CUDA_ARCH__)
+    return __ldg((const uint32_t *)from);
+#else
+    return *(const uint32_t *)from;
+#endif
+}
+
+BSMM_DEVICE uint32_t bsmm_load_byte(const uint8_t *from) {
+#if defined(__CUDA_ARCH__)
+    return __ldg(from);
+#else
+    return *from;
+#endif
+}
+
+/* ---- lanes: threads that run together; of a host one ---- */
 
 #if defined(__CUDACC__)
 enum { BSMM_LANES = 32 };

@@ -35,7 +35,23 @@ BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
     return t;
 }
 
-/* ---- encoding codes ---- */
+/* The scale of a block whose column adds `column` to the offset (bsmm_axis_at). */
+BSMM_DEVICE void bsmm_lane_store_scale(const bsmm_quantize_job *job, uint32_t row, uint64_t column,
+                                       uint32_t code) {
+    uint64_t at = bsmm_axis_at(&job->row_map, row) + column;
+    if (job->scale == 3)
+        ((uint32_t *)(void *)job->scales)[at] = code;
+    else
+        job->scales[at] = (uint8_t)code;
+}
+
+BSMM_DEVICE uint32_t bsmm_lane_load_scale(const bsmm_dequantize_job *job, uint32_t scale,
+                                          uint32_t row, uint64_t column_offset) {
+    uint64_t at = bsmm_axis_at(&job->row_map, row) + column_offset;
+    return scale == 3 ? bsmm_load_word(job->scales + 4 * at) : bsmm_load_byte(job->scales + at);
+}
+
+/* ---- codes ---- */
 
 /* Constants with which the values of one block are encoded. */
 typedef struct bsmm_lane_encoder {
@@ -49,6 +65,7 @@ BSMM_SHARED bsmm_lane_encoder bsmm_lane_encoder_of(const bsmm_quantize_job *job,
     e.factor = factor;
     e.nan_mask = bsmm_coder_nan_mask(&job->coder);
     e.limit = compares ? 0x7f7fffffu : 0x7f800000u;
+    BSMM_UNROLL
     for (int j = 0; j < 7; j++) {
         float bound = compares ? bsmm_e2m1_midpoint(j) * factor : bsmm_e2m1_midpoint(j);
         e.bounds[j] = compares && !(factor > 0) ? 0x7f800000u : bsmm_float_bits(bound);

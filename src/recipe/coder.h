@@ -56,6 +56,7 @@ BSMM_SHARED uint32_t bsmm_coder_even(const bsmm_coder *k, uint32_t nan_mask, uin
 BSMM_SHARED uint32_t bsmm_coder_down(const bsmm_coder *k, const uint32_t bounds[7], uint32_t limit,
                                      uint32_t bits) {
     uint32_t a = bits & 0x7fffffffu, count = 0;
+    BSMM_UNROLL
     for (int j = 0; j < 7; j++)
         count += a > bounds[j];
     return bsmm_coder_sign(k, bits, a, a > limit ? 0 : count);

@@ -1,7 +1,7 @@
-/* Tests that bsmm_quantize, bsmm_dequantize, bsmm_amax and bsmm_relayout_scales write the same
- * bytes on a GPU as on the CPU. It quantizes the cases of recode_cases.h into poisoned memory, and
- * dequantizes every format. */
-#include "cuda.h"
+/* bsmm_quantize, bsmm_dequantize, bsmm_amax and bsmm_relayout_scales on each GPU write the bytes
+ * that they write on the CPU: what recode_cases.h lists, into poisoned memory, and every format
+ * back. */
+#include "gpu.h"
 #include "recode_cases.h"
 
 #include <setjmp.h>
@@ -14,37 +14,42 @@
 
 /* The copy of a matrix on the device. */
 typedef struct copy {
-    const bsmm_cuda_device *device;
+    const char *device;
     bsmm_matrix m;
     uint64_t data_bytes, scale_bytes;
 } copy;
 
-static copy copy_of(const bsmm_cuda_device *device, const test_matrix *t) {
+static copy copy_of(const char *device, const test_matrix *t) {
     copy c = {device, t->m, t->data_bytes, t->m.scales ? t->scale_bytes : 0};
-    c.m.data = test_cuda_new(device, t->m.data, t->data_bytes);
-    if (t->m.scales) c.m.scales = test_cuda_new(device, t->m.scales, t->scale_bytes);
-    if (t->m.global_scale) c.m.global_scale = test_cuda_new(device, t->m.global_scale, 4);
+    c.m.data = test_gpu_new(device, t->m.data, t->data_bytes);
+    if (t->m.scales) c.m.scales = test_gpu_new(device, t->m.scales, t->scale_bytes);
+    if (t->m.global_scale) c.m.global_scale = test_gpu_new(device, t->m.global_scale, 4);
     return c;
 }
 
 static void drop(copy *c) {
-    test_cuda_free(c->device, c->m.data);
-    if (c->m.scales) test_cuda_free(c->device, c->m.scales);
-    if (c->m.global_scale) test_cuda_free(c->device, c->m.global_scale);
+    test_gpu_free(c->device, c->m.data);
+    if (c->m.scales) test_gpu_free(c->device, c->m.scales);
+    if (c->m.global_scale) test_gpu_free(c->device, c->m.global_scale);
 }
 
-static void expect_bytes(const recode_case *c, const char *what, const bsmm_cuda_device *device,
+static void expect_bytes(const recode_case *c, const char *what, const char *device,
                          const void *expected, const void *there, uint64_t bytes) {
     uint8_t *got = malloc(bytes + 1);
-    if (bytes) test_cuda_read(device, got, there, bytes);
+    if (bytes) test_gpu_read(device, got, there, bytes);
     recode_expect(c, what, expected, got, bytes);
     free(got);
+}
+
+/* Simulators take a hundred times as long. */
+static uint32_t rounds_of(const char *device, uint32_t rounds) {
+    return strncmp(device, "sim:", 4) == 0 ? (rounds + 5) / 6 : rounds;
 }
 
 /* ---- quantizing ---- */
 
 static void quantizes_alike(const recode_case *c, void *context) {
-    const bsmm_cuda_device *device = context;
+    const char *device = context;
     copy src = copy_of(device, &c->src), dst = copy_of(device, &c->dst);
     bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);
     desc.recipe = c->recipe;
@@ -54,7 +59,7 @@ static void quantizes_alike(const recode_case *c, void *context) {
     assert_int_equal(bsmm_quantize(&desc, NULL), BSMM_OK);
     desc.src = &src.m;
     desc.dst = &dst.m;
-    desc.device = "cuda:0";
+    desc.device = device;
     if (bsmm_quantize(&desc, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
     expect_bytes(c, "scales", device, c->dst.m.scales, dst.m.scales, dst.scale_bytes);
     expect_bytes(c, "elements", device, c->dst.m.data, dst.m.data, dst.data_bytes);
@@ -64,37 +69,33 @@ static void quantizes_alike(const recode_case *c, void *context) {
     drop(&dst);
 }
 
-static void quantizes_as_the_cpu(void **state) {
-    const bsmm_cuda_device *device = test_cuda_device();
-    (void)state;
-    recode_cases_each(15, quantizes_alike, (void *)(uintptr_t)device);
+static void quantizes_as_the_cpu(const char *device) {
+    recode_cases_each(rounds_of(device, 15), quantizes_alike, (void *)(uintptr_t)device);
 }
 
 /* ---- largest magnitude ---- */
 
 static void amax_alike(const recode_case *c, void *context) {
-    const bsmm_cuda_device *device = context;
+    const char *device = context;
     copy src = copy_of(device, &c->src);
     bsmm_exec exec = BSMM_INIT(bsmm_exec);
-    float expected, *there = test_cuda_new(device, NULL, sizeof *there);
-    exec.device = "cuda:0";
+    float expected, *there = test_gpu_new(device, NULL, sizeof *there);
+    exec.device = device;
     assert_int_equal(bsmm_amax(&c->src.m, &expected), BSMM_OK);
     assert_int_equal(bsmm_amax_on(&exec, &src.m, there), BSMM_OK);
     expect_bytes(c, "amax", device, &expected, there, sizeof expected);
-    test_cuda_free(device, there);
+    test_gpu_free(device, there);
     drop(&src);
 }
 
-static void amax_as_the_cpu(void **state) {
-    const bsmm_cuda_device *device = test_cuda_device();
-    (void)state;
-    recode_cases_each(5, amax_alike, (void *)(uintptr_t)device);
+static void amax_as_the_cpu(const char *device) {
+    recode_cases_each(rounds_of(device, 5), amax_alike, (void *)(uintptr_t)device);
 }
 
 /* ---- dequantizing ---- */
 
-/* Tests each of the second-level scales, if src has one. */
-static void dequantize_case(const bsmm_cuda_device *device, test_matrix *src, bsmm_matrix shape,
+/* At each of the second levels, if src has one. */
+static void dequantize_case(const char *device, test_matrix *src, bsmm_matrix shape,
                             const float *levels, size_t count) {
     recode_case c = {.src = *src, .recipe = "dequantize"};
     rng r = {9};
@@ -104,7 +105,7 @@ static void dequantize_case(const bsmm_cuda_device *device, test_matrix *src, bs
         if (c.src.m.global_scale) *c.src.m.global_scale = levels[i];
         copy from = copy_of(device, &c.src), to = copy_of(device, &c.dst);
         bsmm_exec exec = BSMM_INIT(bsmm_exec);
-        exec.device = "cuda:0";
+        exec.device = device;
         assert_int_equal(bsmm_dequantize(&c.src.m, &c.dst.m), BSMM_OK);
         if (bsmm_dequantize_on(&exec, &from.m, &to.m) != BSMM_OK)
             fail_msg("%s", bsmm_error_message());
@@ -115,8 +116,7 @@ static void dequantize_case(const bsmm_cuda_device *device, test_matrix *src, bs
     test_matrix_free(&c.dst);
 }
 
-static void dequantize_format(const bsmm_cuda_device *device, bsmm_format format, uint32_t i,
-                              rng *r) {
+static void dequantize_format(const char *device, bsmm_format format, uint32_t i, rng *r) {
     static const char *const types[] = {"f32", "f16", "bf16"};
     static const float levels[] = {0.3728f, 1, 0x1p-100f, 0x1p100f, 0x1p-140f, 448 * 6};
     bool whole = i % 2;
@@ -147,11 +147,12 @@ static float near_middle(rng *r, float factor, bool divides) {
     return divides ? factor / middle : middle / factor;
 }
 
-/* Tests products and quotients that are hard to round. The element is an odd number of up to 4
- * bits, or of up to 8 bits after multiplying by a block's e4m3 scale, and the scale brings it close
- * to a midpoint. Some scales are 0. */
-static void dequantize_hard(const bsmm_cuda_device *device, const char *name, const char *type,
-                            int64_t cols, uint32_t kind, rng *r) {
+/* Products and quotients whose rounding decides: an odd number of up to 4 bits, or up to 8 bits
+ * where a block's e4m3 scale has made it, and the scale that brings it next to a middle. Some
+ * scales are 0.
+ */
+static void dequantize_hard(const char *device, const char *name, const char *type, int64_t cols,
+                            uint32_t kind, rng *r) {
     bsmm_matrix from = describe(format_named(name), 70, cols);
     test_matrix src;
     float levels[8];
@@ -171,11 +172,9 @@ static void dequantize_hard(const bsmm_cuda_device *device, const char *name, co
     test_matrix_free(&src);
 }
 
-static void dequantizes_hard_scales_as_the_cpu(void **state) {
+static void dequantizes_hard_scales_as_the_cpu(const char *device) {
     static const char *const types[] = {"bf16", "f16", "f32"};
-    const bsmm_cuda_device *device = test_cuda_device();
     rng r = {11};
-    (void)state;
     for (size_t t = 0; t < BSMM_COUNT(types); t++)
         for (int64_t cols = 8; cols <= 520; cols = 3 * cols + 48) {
             dequantize_hard(device, "fp8_group128", types[t], cols, 0, &r);
@@ -185,14 +184,12 @@ static void dequantizes_hard_scales_as_the_cpu(void **state) {
         }
 }
 
-static void dequantizes_as_the_cpu(void **state) {
+static void dequantizes_as_the_cpu(const char *device) {
     static const char *const unscaled[] = {"e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "e3m2",
                                            "e2m3", "e2m1", "f32",      "f16",      "bf16"};
-    const bsmm_cuda_device *device = test_cuda_device();
     bsmm_preset_info info = {.struct_size = sizeof info};
     rng r = {7};
-    (void)state;
-    for (uint32_t i = 0; i < 36; i++) {
+    for (uint32_t i = 0; i < rounds_of(device, 36); i++) {
         for (uint32_t p = 0; bsmm_preset_at(p, &info) == BSMM_OK; p++)
             dequantize_format(device, info.format, i, &r);
         for (size_t u = 0; u < BSMM_COUNT(unscaled); u++)
@@ -200,14 +197,12 @@ static void dequantizes_as_the_cpu(void **state) {
     }
 }
 
-/* Tests codes of -0 under second-level scales of both kinds and signs. */
-static void zeros_keep_their_signs(void **state) {
+/* Codes of -0 under second levels of either kind and sign. */
+static void zeros_keep_their_signs(const char *device) {
     static const char *const formats[] = {"mxfp8", "mxfp6_e2m3", "mxfp4", "nvfp4", "fp8_group128"};
     static const char *const types[] = {"f32", "f16", "bf16"};
     static const float levels[] = {1, 0.5f, -0.5f, 3};
-    const bsmm_cuda_device *device = test_cuda_device();
     rng r = {12};
-    (void)state;
     for (uint32_t i = 0; i < BSMM_COUNT(formats) * BSMM_COUNT(types) * 2; i++) {
         test_matrix src;
         bsmm_matrix from = describe(format_named(formats[i / 6]), 5, 144);
@@ -236,8 +231,7 @@ static bsmm_matrix scales_shape(const char *name, int64_t rows, int64_t cols, ui
     return m;
 }
 
-static void move_case(const bsmm_cuda_device *device, const char *name, uint32_t from, uint32_t to,
-                      rng *r) {
+static void move_case(const char *device, const char *name, uint32_t from, uint32_t to, rng *r) {
     recode_case c = {.recipe = "relayout"};
     int64_t rows = 1 + rng_below(r, 500), cols = 1 + rng_below(r, 900);
     test_matrix_make(&c.src, scales_shape(name, rows, cols, from, r), FILL_SPECIAL, r);
@@ -246,7 +240,7 @@ static void move_case(const bsmm_cuda_device *device, const char *name, uint32_t
     memset(c.dst.m.scales, 0xa5, c.dst.scale_bytes);
     copy src = copy_of(device, &c.src), dst = copy_of(device, &c.dst);
     bsmm_exec exec = BSMM_INIT(bsmm_exec);
-    exec.device = "cuda:0";
+    exec.device = device;
     assert_int_equal(bsmm_relayout_scales(&c.src.m, &c.dst.m), BSMM_OK);
     if (bsmm_relayout_scales_on(&exec, &src.m, &dst.m) != BSMM_OK)
         fail_msg("%s", bsmm_error_message());
@@ -257,25 +251,31 @@ static void move_case(const bsmm_cuda_device *device, const char *name, uint32_t
     test_matrix_free(&c.dst);
 }
 
-static void moves_scales_as_the_cpu(void **state) {
+static void moves_scales_as_the_cpu(const char *device) {
     static const char *const formats[] = {"mxfp8", "nvfp4", "fp8_group128", "fp8_block128"};
-    const bsmm_cuda_device *device = test_cuda_device();
     rng r = {8};
-    (void)state;
     for (size_t f = 0; f < BSMM_COUNT(formats); f++)
         for (uint32_t from = 0; from < 9; from++)
             for (uint32_t to = 0; to < 9; to++)
                 move_case(device, formats[f], from, to, &r);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantizes_as_the_cpu),
-        cmocka_unit_test(amax_as_the_cpu),
-        cmocka_unit_test(dequantizes_as_the_cpu),
-        cmocka_unit_test(dequantizes_hard_scales_as_the_cpu),
-        cmocka_unit_test(zeros_keep_their_signs),
-        cmocka_unit_test(moves_scales_as_the_cpu),
+/* ---- every device ---- */
+
+static void on_each_device(void **state) {
+    static void (*const tests[])(const char *) = {
+        quantizes_as_the_cpu,   amax_as_the_cpu,         dequantizes_as_the_cpu,
+        zeros_keep_their_signs, moves_scales_as_the_cpu, dequantizes_hard_scales_as_the_cpu,
     };
+    const char *device;
+    (void)state;
+    test_gpu_need();
+    for (uint32_t i = 0; (device = test_gpu_at(i)); i++)
+        for (size_t t = 0; t < sizeof tests / sizeof tests[0]; t++)
+            tests[t](device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_each_device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

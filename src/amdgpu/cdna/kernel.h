@@ -17,6 +17,18 @@ BSMM_DEVICE uint32_t bsmm_thread(void) {
     return __builtin_amdgcn_workitem_id_x();
 }
 
+/* The launch's parameters, which begin with a `type`, for a kernel that has more of them than
+ * scalar registers: the compiler, which no longer knows that all threads read the same there, reads
+ * them into vector registers when it needs them. */
+#define BSMM_PARAMETERS(type)                                                                      \
+    ((const type *)(const __attribute__((address_space(4))) type *)bsmm_hidden_parameters())
+
+BSMM_DEVICE const __attribute__((address_space(4))) void *bsmm_hidden_parameters(void) {
+    const __attribute__((address_space(4))) void *from = __builtin_amdgcn_kernarg_segment_ptr();
+    __asm__("" : "+v"(from));
+    return from;
+}
+
 /* Workgroup along x and y, and how many there are. */
 BSMM_DEVICE uint32_t bsmm_group_x(void) {
     return __builtin_amdgcn_workgroup_id_x();

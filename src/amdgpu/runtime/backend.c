@@ -1,4 +1,5 @@
 /* AMD GPUs, and their simulators, as devices of the core. */
+#include "amdgpu/host/recode.h"
 #include "amdgpu/runtime/device.h"
 #include "core/kernel.h"
 #include "gpu/words.h"
@@ -170,6 +171,10 @@ const bsmm_backend bsmm_backend_hip = {
     .copy = copy,
     .fill = fill,
     .finish = finish,
+    .quantize = bsmm_hip_quantize,
+    .dequantize = bsmm_hip_dequantize,
+    .relayout = bsmm_hip_relayout,
+    .amax = bsmm_hip_amax,
 };
 
 const bsmm_backend bsmm_backend_sim = {
@@ -185,4 +190,8 @@ const bsmm_backend bsmm_backend_sim = {
     .copy = copy,
     .fill = fill,
     .finish = finish,
+    .quantize = bsmm_hip_quantize,
+    .dequantize = bsmm_hip_dequantize,
+    .relayout = bsmm_hip_relayout,
+    .amax = bsmm_hip_amax,
 };

@@ -3,44 +3,10 @@
 #include "cuda/host/recode_calls.h"
 
 #include "cuda/host/pack_plan.h"
-#include "recipe/make.h"
 
 enum { THREADS = BSMM_RECODE_THREADS, ITEM = 16, MOST_DOWN = BSMM_RECODE_MOST_DOWN };
 
 /* ---- shared by all conversions ---- */
-
-uint32_t bsmm_recode_bits(uint32_t elem) {
-    return bsmm_elem_row(elem)->bits;
-}
-
-bsmm_recode_lines bsmm_recode_lines_of(const bsmm_operand *o) {
-    bool rows = o->m.order == BSMM_ORDER_ROW;
-    return (bsmm_recode_lines){rows ? (uint64_t)o->m.ld : 1, rows ? 1 : (uint64_t)o->m.ld};
-}
-
-bool bsmm_recode_aligned(const bsmm_operand *o, uint64_t bytes) {
-    uint64_t line = (uint64_t)o->m.ld * bsmm_recode_bits(o->m.format.elem) / 8;
-    return ((uintptr_t)o->m.data | line) % bytes == 0;
-}
-
-/* Kernels use 32-bit indices, and an index must not overflow when a stride is added to it. */
-bsmm_status bsmm_recode_check_size(const bsmm_operand *o) {
-    if (o->m.rows <= INT32_MAX - 1024 && o->m.cols <= INT32_MAX - 1024) return BSMM_OK;
-    return bsmm_fail(BSMM_E_UNSUPPORTED,
-                     "src.rows x cols: value is %lld x %lld; on cuda devices at most %d each",
-                     (long long)o->m.rows, (long long)o->m.cols, INT32_MAX - 1024);
-}
-
-bsmm_status bsmm_recode_check_elem(const bsmm_operand *o, const char *what) {
-    if (bsmm_gpu_knows_elem(o->m.format.elem)) return BSMM_OK;
-    return bsmm_fail(BSMM_E_UNSUPPORTED,
-                     "%s.format: value is %s; no device code was written for its elements", what,
-                     bsmm_format_name(o->m.format));
-}
-
-bool bsmm_recode_is_empty(const bsmm_operand *o) {
-    return o->m.rows == 0 || o->m.cols == 0;
-}
 
 static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     const bsmm_cuda_device *d = job->device;
@@ -66,25 +32,11 @@ bsmm_status bsmm_recode_launch(const bsmm_recode *job, const bsmm_cuda_function 
 static bsmm_status queue_amax(const bsmm_recode *job, float *result) {
     static const bsmm_cuda_function function = {.module = "sm80/recode", .name = "amax_lines"};
     const bsmm_cuda_device *d = job->device;
-    const bsmm_matrix *m = &job->src.m;
-    bool rows = m->order == BSMM_ORDER_ROW;
-    uint64_t bytes = bsmm_recode_bits(m->format.elem) / 8,
-             count = (uint64_t)(rows ? m->cols : m->rows);
-    bsmm_amax_job amax = {.src = m->data,
-                          .line_bytes = (uint64_t)m->ld * bytes,
-                          .lines = (uint64_t)(rows ? m->rows : m->cols),
-                          .count = count,
-                          .src_elem = m->format.elem,
-                          .aligned = bsmm_recode_aligned(&job->src, 16),
-                          .result = (uint32_t *)(void *)result};
+    bsmm_amax_job amax = bsmm_amax_job_of(job, result);
     BSMM_TRY(clear(job, result, sizeof *result));
     if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
-    if ((uint64_t)m->ld == count) { /* A contiguous matrix is treated as a single line. */
-        amax.count *= amax.lines;
-        amax.lines = 1;
-        amax.aligned = (uintptr_t)m->data % 16 == 0;
-    }
-    int64_t most = (int64_t)d->multiprocessors * 8, item = 16 / (int64_t)bytes;
+    int64_t most = (int64_t)d->multiprocessors * 8;
+    int64_t item = 128 / bsmm_recode_bits(job->src.m.format.elem);
     int64_t blocks = bsmm_ceil_div((int64_t)amax.count, item * THREADS);
     int64_t x = bsmm_min_i64(blocks, most), y = bsmm_ceil_div(most, x);
     return bsmm_recode_launch(job, &function, x,
@@ -178,46 +130,19 @@ static bool is_nv(const bsmm_quantize_job *q) {
            q->aligned_dst;
 }
 
-static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
+/* What these kernels have faster ways for. */
+static bsmm_quantize_job quantize_job_of(const bsmm_recode *job, const float *amax) {
     const bsmm_format *f = &job->dst.m.format;
-    uint32_t source = job->src.m.format.elem;
-    bool pow2 = job->flags & BSMM_QUANTIZE_POW2,
-         saturate = bsmm_recode_bits(f->elem) <= 8 || f->scale;
-    q->block_rows = f->scale ? f->block_rows : 1;
-    q->block_cols = f->scale ? f->block_cols : ITEM;
-    q->scale = f->scale;
-    q->src_elem = source;
-    q->dst_bits = bsmm_recode_bits(f->elem);
-    q->steps = *job->steps;
-    q->tensor = bsmm_tensor_step_make(f->elem, source, pow2);
-    if (q->dst_bits < 32)
-        q->coder = bsmm_coder_make(f->elem, saturate, q->steps.ties, q->steps.zero_sign);
+    bsmm_quantize_job made = bsmm_quantize_job_of(job, amax), *q = &made;
     q->hardware = hardware_of(f->elem, &q->coder);
     q->pairs = f->elem == BSMM_ELEM_E2M1 && is_plain(&q->coder) && !q->coder.down &&
                q->steps.step == BSMM_STEP_MULTIPLY;
     q->quick = quick_of(q);
     q->tables = has_tables(q);
-    q->row_map = bsmm_axis_map_of(&job->dst.map, 0, q->block_rows);
-    q->col_map = bsmm_axis_map_of(&job->dst.map, 1, q->block_cols);
     q->by_words = is_nv(q) && q->cols % (4 * ITEM) == 0 &&
                   bsmm_axis_fours(q->scales, &q->row_map, &q->col_map, 1) &&
                   bsmm_words_of(&q->row_map, &q->col_map, &q->words);
-}
-
-bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax) {
-    uint32_t bits = bsmm_recode_bits(job->dst.m.format.elem);
-    bsmm_quantize_job q = {.src = job->src.m.data,
-                           .dst = job->dst.m.data,
-                           .scales = job->dst.m.scales,
-                           .src_lines = bsmm_recode_lines_of(&job->src),
-                           .dst_lines = bsmm_recode_lines_of(&job->dst),
-                           .rows = (uint32_t)job->src.m.rows,
-                           .cols = (uint32_t)job->src.m.cols,
-                           .aligned_src = bsmm_recode_aligned(&job->src, 16),
-                           .aligned_dst = bsmm_recode_aligned(&job->dst, bits == 6 ? 4 : 2 * bits),
-                           .amax = amax};
-    set_format(job, &q);
-    return q;
+    return made;
 }
 
 static bsmm_status queue_fast(const bsmm_recode *job, bsmm_quantize_job *q) {
@@ -241,34 +166,18 @@ static bsmm_status queue_fast(const bsmm_recode *job, bsmm_quantize_job *q) {
     return bsmm_recode_launch(job, function, down, columns, BSMM_CUDA_ARGUMENTS(q));
 }
 
-static uint32_t common_multiple(uint32_t a, uint32_t b) {
-    uint32_t multiple = a;
-    while (multiple % b)
-        multiple += a;
-    return multiple;
-}
-
 static bsmm_status queue_any(const bsmm_recode *job, bsmm_quantize_job *q) {
     static const bsmm_cuda_function function = {.module = "sm80/quantize_any",
                                                 .name = "quantize_any"};
-    uint32_t group = bsmm_elem_group(job->dst.m.format.elem);
-    bool rows = q->src_lines.col_step == 1, along_rows = q->dst_lines.col_step == 1;
-    uint32_t unit_rows = along_rows ? q->block_rows : common_multiple(q->block_rows, group);
-    uint32_t unit_cols = along_rows ? common_multiple(q->block_cols, group) : q->block_cols;
-    int64_t down = bsmm_ceil_div(q->rows, unit_rows), across = bsmm_ceil_div(q->cols, unit_cols);
-    int64_t fast = rows ? across : down, slow = rows ? down : across;
-    return bsmm_recode_launch(job, &function, bsmm_ceil_div(fast, THREADS),
-                              bsmm_min_i64(slow, MOST_DOWN),
-                              BSMM_CUDA_ARGUMENTS(q, &unit_rows, &unit_cols));
+    bsmm_quantize_units units = bsmm_quantize_units_of(job, q);
+    return bsmm_recode_launch(job, &function, bsmm_ceil_div(units.fast, THREADS),
+                              bsmm_min_i64(units.slow, MOST_DOWN),
+                              BSMM_CUDA_ARGUMENTS(q, &units.rows, &units.cols));
 }
 
 static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *q) {
     static const bsmm_cuda_function function = {.module = "sm80/recode", .name = "store_level"};
-    bsmm_level_job level = {.steps = q->steps,
-                            .tensor = q->tensor,
-                            .amax = q->amax,
-                            .level = job->dst.m.global_scale,
-                            .by_divisor = job->dst.m.global_kind == BSMM_GLOBAL_DIVISOR};
+    bsmm_level_job level = bsmm_level_job_of(job, q);
     return bsmm_cuda_launch(job->device, &(bsmm_cuda_launch_desc){
                                              .function = &function,
                                              .stream = job->stream,
@@ -276,13 +185,9 @@ static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *
                                          });
 }
 
-/* Clears the padding of the scales' layout. Gaps that the caller's scale_ld leaves are not padding,
- * and stay unchanged. */
 static bsmm_status clear_padding(const bsmm_recode *job) {
-    const bsmm_operand *o = &job->dst;
-    bool whole = o->map.count == (uint64_t)o->map.rows * (uint64_t)o->map.cols;
-    if (!o->m.format.scale || whole || !bsmm_layout_pads(o->m.scale_layout)) return BSMM_OK;
-    return clear(job, o->m.scales, o->scale_bytes);
+    return bsmm_recode_has_padding(job) ? clear(job, job->dst.m.scales, job->dst.scale_bytes)
+                                        : BSMM_OK;
 }
 
 /* Quantizes a tensor. The tensor's amax is stored where the second-level scale will be, until the
@@ -292,7 +197,7 @@ bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     BSMM_TRY(bsmm_recode_check_size(&job->src));
     BSMM_TRY(bsmm_recode_check_elem(&job->dst, "dst"));
     if (job->two_level && !job->amax) BSMM_TRY(queue_amax(job, job->dst.m.global_scale));
-    bsmm_quantize_job q = bsmm_quantize_job_of(job, job->two_level ? amax : NULL);
+    bsmm_quantize_job q = quantize_job_of(job, job->two_level ? amax : NULL);
     BSMM_TRY(clear_padding(job));
     if (!bsmm_recode_is_empty(&job->src))
         BSMM_TRY((takes_fast(job) ? queue_fast : queue_any)(job, &q));
@@ -303,24 +208,10 @@ bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
 
 bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
     static const bsmm_cuda_function function = {.module = "sm80/recode", .name = "move_scales"};
-    const bsmm_scale_map *from = &job->src.map, *to = &job->dst.map;
-    bsmm_relayout_job q = {.from = job->src.m.scales,
-                           .to = job->dst.m.scales,
-                           .rows = (uint32_t)to->rows,
-                           .cols = (uint32_t)to->cols,
-                           .known_rows = (uint32_t)from->rows,
-                           .known_cols = (uint32_t)from->cols,
-                           .wide = job->src.m.format.scale == BSMM_SCALE_F32,
-                           .from_row_map = bsmm_axis_map_of(from, 0, 1),
-                           .from_col_map = bsmm_axis_map_of(from, 1, 1),
-                           .to_row_map = bsmm_axis_map_of(to, 0, 1),
-                           .to_col_map = bsmm_axis_map_of(to, 1, 1)};
+    bsmm_relayout_job q = bsmm_relayout_job_of(job);
     BSMM_TRY(bsmm_recode_check_size(&job->src));
     BSMM_TRY(clear_padding(job));
     if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
-    q.by_words = !q.wide && q.cols % 4 == 0 && q.known_cols % 4 == 0 &&
-                 bsmm_axis_fours(q.from, &q.from_row_map, &q.from_col_map, 0) &&
-                 bsmm_axis_fours(q.to, &q.to_row_map, &q.to_col_map, 0);
     int64_t items = q.by_words ? q.cols / 4 : q.cols, lanes = 1;
     while (lanes < items && lanes < THREADS)
         lanes *= 2;

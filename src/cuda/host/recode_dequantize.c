@@ -2,7 +2,6 @@
 #include "cuda/host/recode_calls.h"
 
 #include "cuda/host/pack_plan.h"
-#include "recipe/make.h"
 
 enum { THREADS = BSMM_RECODE_THREADS, MOST_DOWN = BSMM_RECODE_MOST_DOWN };
 
@@ -53,49 +52,6 @@ static const bsmm_cuda_function *find_made(const bsmm_dequantize_job *q, const b
             return &m->function;
     }
     return NULL;
-}
-
-static uint32_t way_of(const bsmm_matrix *m) {
-    bool wide = m->format.scale == BSMM_SCALE_F32;
-    if (!m->global_scale) return wide ? BSMM_WAY_MULTIPLY : BSMM_WAY_EXACT;
-    if (wide) return BSMM_WAY_DOUBLE;
-    return m->global_kind == BSMM_GLOBAL_DIVISOR ? BSMM_WAY_DIVIDE : BSMM_WAY_MULTIPLY;
-}
-
-bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
-    const bsmm_matrix *src = &job->src.m;
-    uint32_t bits = bsmm_recode_bits(src->format.elem), elem = job->dst.m.format.elem;
-    /* The alignment in bytes that a load of 8 codes needs. */
-    uint64_t needed = bits == 6 ? 2 : bits;
-    bsmm_dequantize_job q = {.src = src->data,
-                             .scales = src->scales,
-                             .dst = job->dst.m.data,
-                             .src_lines = bsmm_recode_lines_of(&job->src),
-                             .dst_lines = bsmm_recode_lines_of(&job->dst),
-                             .rows = (uint32_t)src->rows,
-                             .cols = (uint32_t)src->cols,
-                             .src_elem = src->format.elem,
-                             .src_bits = bits,
-                             .dst_elem = elem,
-                             .scale = src->format.scale,
-                             .aligned_src = bsmm_recode_aligned(&job->src, needed),
-                             .aligned_dst = bsmm_recode_aligned(&job->dst, 16),
-                             .by_divisor = src->global_kind == BSMM_GLOBAL_DIVISOR,
-                             .way = way_of(src),
-                             .hardware = src->format.elem == BSMM_ELEM_E4M3   ? 3
-                                         : src->format.elem == BSMM_ELEM_E5M2 ? 2
-                                                                              : 0,
-                             .global = src->global_scale};
-    q.row_map = bsmm_axis_map_of(&job->src.map, 0, src->format.block_rows);
-    q.col_map = bsmm_axis_map_of(&job->src.map, 1, src->format.block_cols);
-    if (bits <= 8) {
-        q.codec = bsmm_narrow_codec_of(src->format.elem);
-        q.pair = bsmm_pair_codec_of(src->format.elem, true);
-    }
-    uint32_t items = src->format.block_cols / 8;
-    q.share = items % 4 == 0 ? 4 : items % 2 == 0 ? 2 : 1;
-    if (elem != BSMM_ELEM_F32) q.coder = bsmm_coder_make(elem, false, BSMM_TIES_EVEN, 0);
-    return q;
 }
 
 bsmm_status bsmm_cuda_dequantize(const bsmm_recode *job) {

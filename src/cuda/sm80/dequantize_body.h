@@ -71,7 +71,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
             spread_item(BITS, packed, again);
             float value = 1;
             if (scale)
-                value = bsmm_lane_scale_value(scale, load_scale_code(&job, scale, row, column));
+                value =
+                    bsmm_lane_scale_value(scale, bsmm_lane_load_scale(&job, scale, row, column));
             define_item(&job, again, value, global, n, at + i * at_step);
         }
         return;

@@ -14,15 +14,7 @@
 #include "gpu/recode_lane.h"
 #include "gpu/small_m_weights.h"
 
-static __device__ __forceinline__ uint32_t load_scale_code(const bsmm_dequantize_job *job,
-                                                           uint32_t scale, uint32_t row,
-                                                           uint64_t column_offset) {
-    uint64_t at = bsmm_axis_at(&job->row_map, row) + column_offset;
-    return scale == 3 ? __ldg((const uint32_t *)job->scales + at) : __ldg(job->scales + at);
-}
-
-/* Loads the scale codes of a thread's items, as load_scales and scale_of of the packing kernels
- * do. */
+/* As load_scales and scale_of of the packing kernels. */
 static __device__ __forceinline__ void
 load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t share, int items,
                  uint32_t row0, uint32_t rows_apart, uint64_t column, bool wanted, uint32_t *mine) {
@@ -31,7 +23,7 @@ load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t share,
     for (int i = 0; i < items; i++) {
         uint32_t row = row0 + (i * share + lane) * rows_apart;
         if (i * share >= items) continue;
-        mine[i] = wanted && row < job->rows ? load_scale_code(job, scale, row, column) : 0;
+        mine[i] = wanted && row < job->rows ? bsmm_lane_load_scale(job, scale, row, column) : 0;
     }
 }
 

@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     for (int i = 0; i < QUANTIZE_THREADS / 32; i++)
         most = max(most, of_warps[i]);
     bsmm_block_step block = block_step(&job, most, multiplier, divisor);
-    if (thread == 0) store_scale(&job, row0, bsmm_axis_at(&job.col_map, k), block.code);
+    if (thread == 0) bsmm_lane_store_scale(&job, row0, bsmm_axis_at(&job.col_map, k), block.code);
 #else
     for (uint32_t apart = 1; apart < job.block_lanes; apart *= 2)
 #    pragma unroll
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
 #    else
         bsmm_block_step block = quick_step(&job, mine, multiplier, divisor);
 #    endif
-        if (stores && row < job.rows) store_scale(&job, row, column, block.code);
+        if (stores && row < job.rows) bsmm_lane_store_scale(&job, row, column, block.code);
         factors[i] = block.factor;
     }
 #endif

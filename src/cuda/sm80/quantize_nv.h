@@ -94,7 +94,8 @@ static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *
 #pragma unroll 1
     for (int i = 0; i < items; i++) {
         uint32_t row = place->row0 + i * place->rows_apart;
-        if (row < job->rows && place->n) store_scale(job, row, column, codes >> 8 * i & 0xff);
+        if (row < job->rows && place->n)
+            bsmm_lane_store_scale(job, row, column, codes >> 8 * i & 0xff);
     }
 }
 

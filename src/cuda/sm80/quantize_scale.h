@@ -132,13 +132,4 @@ static __device__ __forceinline__ bsmm_block_step quick_step_by(const bsmm_quant
     return quick_step(job, amax, level->multiplier, level->divisor);
 }
 
-static __device__ __forceinline__ void store_scale(const bsmm_quantize_job *job, uint32_t row,
-                                                   uint64_t column, uint32_t code) {
-    uint64_t at = bsmm_axis_at(&job->row_map, row) + column;
-    if (job->scale == 3)
-        ((uint32_t *)job->scales)[at] = code;
-    else
-        job->scales[at] = (uint8_t)code;
-}
-
 #endif

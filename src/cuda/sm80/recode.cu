@@ -1,6 +1,7 @@
 /* Small kernels for conversions: the largest magnitude, the second-level scale, and moving scales
  * to another layout. */
 #include "cuda/sm80/quantize_item.h"
+#include "gpu/recode_small.h"
 
 /* ---- largest magnitude ---- */
 
@@ -36,9 +37,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
             most = max(most, amax_of(job.src_elem, __ldg((const uint4 *)from + i)));
         uint64_t e = items * per_item + (uint64_t)blockIdx.x * QUANTIZE_THREADS + threadIdx.x;
         for (; e < job.count; e += stride)
-            most =
-                max(most, bytes == 4 ? ((const uint32_t *)from)[e] & 0x7fffffffu
-                                     : (uint32_t)((const uint16_t *)from)[e] << 16 & 0x7fff0000u);
+            most = max(most, bsmm_amax_code(job.src_elem, from, e));
     }
     most = __reduce_max_sync(0xffffffffu, most);
     if (job.src_elem == BSMM_LANE_F16) most = __float_as_uint(bsmm_lane_f16(most >> 16));
@@ -49,37 +48,12 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
 
 /* Stores the second-level scale. job.amax and job.level may be the same address. */
 extern "C" __global__ void store_level(const __grid_constant__ bsmm_level_job job) {
-    float level = 1;
-    if (job.amax) {
-        bsmm_tensor_step t = bsmm_lane_tensor(&job.tensor, &job.steps, *job.amax);
-        level = job.by_divisor ? t.divisor : t.multiplier;
-    }
-    *job.level = level;
+    bsmm_level_store(&job);
 }
 
 /* ---- moving scales to another layout ---- */
 
-/* Loads what a thread moves at once: a uint32 or a byte. Padding is 0. */
-static __device__ __forceinline__ uint32_t load_code(const bsmm_relayout_job *job, bool word,
-                                                     uint32_t row, uint32_t column) {
-    if (row >= job->known_rows || column >= job->known_cols) return 0;
-    uint64_t at = bsmm_axis_at(&job->from_row_map, row) + bsmm_axis_at(&job->from_col_map, column);
-    const uint8_t *from = job->from + (job->wide ? 4 * at : at);
-    return word ? __ldg((const uint32_t *)from) : __ldg(from);
-}
-
-static __device__ __forceinline__ void store_code(const bsmm_relayout_job *job, bool word,
-                                                  uint32_t row, uint32_t column, uint32_t code) {
-    uint64_t at = bsmm_axis_at(&job->to_row_map, row) + bsmm_axis_at(&job->to_col_map, column);
-    uint8_t *to = job->to + (job->wide ? 4 * at : at);
-    if (word)
-        *(uint32_t *)to = code;
-    else
-        *to = (uint8_t)code;
-}
-
-/* Copies scale codes to another layout. Each thread copies one column, or four neighboring ones, of
- * BSMM_MOVED_ROWS rows. */
+/* Each thread has one column, or four neighbouring ones, of MOVED rows. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     move_scales(const __grid_constant__ bsmm_relayout_job job) {
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = QUANTIZE_THREADS >> job.lanes_log2;
@@ -92,10 +66,10 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
         if (row0 >= job.rows) return;
 #pragma unroll
         for (int i = 0; i < BSMM_MOVED_ROWS; i++)
-            codes[i] = load_code(&job, word, row0 + i * rows_apart, column);
+            codes[i] = bsmm_move_load(&job, word, row0 + i * rows_apart, column);
 #pragma unroll
         for (int i = 0; i < BSMM_MOVED_ROWS; i++)
             if (row0 + i * rows_apart < job.rows)
-                store_code(&job, word, row0 + i * rows_apart, column, codes[i]);
+                bsmm_move_store(&job, word, row0 + i * rows_apart, column, codes[i]);
     }
 }

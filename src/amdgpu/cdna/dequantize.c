@@ -1,0 +1,7 @@
+/* Dequantizes any format to f32, f16 and bf16: each thread one element of a line. */
+#include "amdgpu/cdna/recode.h"
+#include "gpu/dequantize_any.h"
+
+BSMM_KERNEL(BSMM_RECODE_GROUP) dequantize_any(bsmm_dequantize_job job, uint32_t step) {
+    bsmm_any_dequantize(&job, (uint32_t)bsmm_recode_thread(), bsmm_group_y(), step);
+}

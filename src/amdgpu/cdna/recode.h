@@ -1,0 +1,20 @@
+/* What kernels of conversions share with their host side: the threads of a workgroup. Grids do not
+ * tell a kernel their size; it comes as `step`. */
+#ifndef BSMM_AMDGPU_CDNA_RECODE_H
+#define BSMM_AMDGPU_CDNA_RECODE_H
+
+enum {
+    BSMM_RECODE_GROUP = 256,     /* threads of a workgroup */
+    BSMM_RECODE_MOST_SLOW = 1024 /* workgroups along a grid's y */
+};
+
+#if defined(__AMDGCN__)
+#    include "amdgpu/cdna/kernel.h"
+
+/* The thread's number along a grid's x. */
+BSMM_DEVICE uint64_t bsmm_recode_thread(void) {
+    return (uint64_t)bsmm_group_x() * BSMM_RECODE_GROUP + bsmm_thread();
+}
+#endif
+
+#endif

@@ -1,0 +1,43 @@
+/* The small parts of conversions: the largest magnitude, the second level, moving scales. */
+#ifndef BSMM_GPU_RECODE_SMALL_H
+#define BSMM_GPU_RECODE_SMALL_H
+
+#include "gpu/recode_lane.h"
+
+/* Element `index` of a line as its code at the top of a word, without sign: these order as
+ * magnitudes do. */
+BSMM_DEVICE uint32_t bsmm_amax_code(uint32_t elem, const uint8_t *line, uint64_t index) {
+    if (elem == BSMM_LANE_F32) return ((const uint32_t *)(const void *)line)[index] & 0x7fffffffu;
+    return (uint32_t)((const uint16_t *)(const void *)line)[index] << 16 & 0x7fff0000u;
+}
+
+/* amax and level may be one place. */
+BSMM_DEVICE void bsmm_level_store(const bsmm_level_job *job) {
+    float level = 1;
+    if (job->amax) {
+        bsmm_tensor_step t = bsmm_lane_tensor(&job->tensor, &job->steps, *job->amax);
+        level = job->by_divisor ? t.divisor : t.multiplier;
+    }
+    *job->level = level;
+}
+
+/* What is moved at once: a word, or a byte. */
+BSMM_DEVICE uint32_t bsmm_move_load(const bsmm_relayout_job *job, bool word, uint32_t row,
+                                    uint32_t column) {
+    if (row >= job->known_rows || column >= job->known_cols) return 0;
+    uint64_t at = bsmm_axis_at(&job->from_row_map, row) + bsmm_axis_at(&job->from_col_map, column);
+    const uint8_t *from = job->from + (job->wide ? 4 * at : at);
+    return word ? bsmm_load_word(from) : bsmm_load_byte(from);
+}
+
+BSMM_DEVICE void bsmm_move_store(const bsmm_relayout_job *job, bool word, uint32_t row,
+                                 uint32_t column, uint32_t code) {
+    uint64_t at = bsmm_axis_at(&job->to_row_map, row) + bsmm_axis_at(&job->to_col_map, column);
+    uint8_t *to = job->to + (job->wide ? 4 * at : at);
+    if (word)
+        *(uint32_t *)(void *)to = code;
+    else
+        *to = (uint8_t)code;
+}
+
+#endif
