@@ -19,7 +19,8 @@
 #elif defined(__AMDGCN__)
 #    define BSMM_SHARED      static inline __attribute__((always_inline))
 #    define BSMM_DEVICE      static inline __attribute__((always_inline))
-#    define BSMM_DEVICE_RARE static inline __attribute__((noinline))
+#    define BSMM_DEVICE_RARE static inline __attribute__((always_inline)) /* a call takes scratch  \
+                                                                           */
 #else
 #    define BSMM_SHARED      static inline
 #    define BSMM_DEVICE      static inline

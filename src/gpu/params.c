@@ -3,6 +3,7 @@
 #include "gpu/params.h"
 
 #include <math.h>
+#include <stdio.h>
 
 void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to) {
     to->data = o->m.data;
@@ -69,4 +70,15 @@ bsmm_gpu_epilogue bsmm_gpu_epilogue_of(const bsmm_product *p) {
 
 bool bsmm_gpu_is_small(const bsmm_product *p) {
     return p->d.m.rows <= INT32_MAX && p->d.m.cols <= INT32_MAX && p->a.m.cols <= INT32_MAX;
+}
+
+const char *bsmm_gpu_refuse_elements(const bsmm_product *p, char *why, size_t size) {
+    const uint32_t elems[] = {p->a.m.format.elem, p->b.m.format.elem, p->d.m.format.elem};
+    for (size_t i = 0; i < BSMM_COUNT(elems); i++) {
+        if (bsmm_gpu_knows_elem(elems[i])) continue;
+        snprintf(why, size, "%c has %s elements, which no device code was written for", "abd"[i],
+                 bsmm_elem_row(elems[i]) -> name);
+        return why;
+    }
+    return NULL;
 }

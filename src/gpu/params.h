@@ -19,6 +19,10 @@ void bsmm_gpu_epilogue_bind(const bsmm_product *p, bsmm_gpu_epilogue *e);
 /* Returns true if all extents fit the 32-bit indices of kernels. */
 bool bsmm_gpu_is_small(const bsmm_product *p);
 
+/* NULL, or the reason, written to `why`: an operand or D has elements that the device code was not
+ * written for. */
+const char *bsmm_gpu_refuse_elements(const bsmm_product *p, char *why, size_t size);
+
 /* ---- formats and layouts ---- */
 
 /* Returns true if the device code supports an element format. Kernels and conversions refuse all

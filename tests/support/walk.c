@@ -1,7 +1,7 @@
 #include "walk.h"
 
 #include "core/describe.h"
-#include "cuda.h"
+#include "gpu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,41 +13,31 @@
 
 /* ---- devices ---- */
 
-static bool wanted(const char *kind) {
-    const char *only = getenv("BSMM_TEST_DEVICE");
-    return !only || strcmp(only, kind) == 0;
-}
-
-static bool has_cuda(void) {
-    static int known; /* 0: not tested yet, 1: no, 2: yes */
-    if (!known) {
-        known = test_cuda_device_or_null() ? 2 : 1;
-        if (known == 1) print_message("skipped: no CUDA device: %s\n", bsmm_error_message());
-    }
-    return known == 2;
-}
-
-/* Returns true if these tests can fill a backend's memory: it must be the host's or CUDA's. */
-static bool is_there(const bsmm_backend *backend) {
-    return wanted(backend->name) &&
-           (backend->host_memory || (strcmp(backend->name, "cuda") == 0 && has_cuda()));
-}
-
-/* Returns the name of a device: the cpu, then the first device of each other kind. */
+/* The cpu, then the GPUs. */
 static const char *device_at(uint32_t index) {
-    static char name[32];
-    const bsmm_backend *backend;
-    uint32_t count = 0;
-    for (uint32_t i = 0; (backend = bsmm_backend_at(i)); i++) {
-        if (!is_there(backend) || count++ != index) continue;
-        snprintf(name, sizeof name, "%s%s", backend->name, i == 0 ? "" : ":0");
-        return name;
-    }
-    return NULL;
+    const bool with_cpu = test_gpu_wants("cpu");
+    if (with_cpu && index == 0) return "cpu";
+    return test_gpu_at(index - with_cpu);
 }
 
 test_walk test_walk_begin(bsmm_matmul_desc *desc) {
     return (test_walk){.desc = desc, .e = {.struct_size = sizeof(bsmm_explanation)}};
+}
+
+/* A simulator takes a millisecond for each 32 of K of a tile of 64 x 64. */
+static bool takes_too_long(const bsmm_matmul_desc *desc) {
+    enum { MOST_K_OF_TILES = 1024 };
+    const int64_t down = bsmm_ceil_div(desc->d->rows, 64),
+                  across = bsmm_ceil_div(desc->d->cols, 64);
+    return down * across * desc->a->cols > MOST_K_OF_TILES;
+}
+
+static bool is_left_out(const char *device, const bsmm_matmul_desc *desc) {
+    static uint32_t turn;
+    const char *sample = getenv("BSMM_TEST_SAMPLE");
+    if (strncmp(device, "sim:", 4) != 0) return false;
+    if (takes_too_long(desc)) return true;
+    return sample && turn++ % (uint32_t)strtoul(sample, NULL, 10) != 0;
 }
 
 bool test_walk_next(test_walk *w) {
@@ -56,7 +46,7 @@ bool test_walk_next(test_walk *w) {
         w->desc->device = device;
         w->desc->kernel = NULL;
         while (bsmm_explain(w->desc, w->kernel++, &w->e) == BSMM_OK) {
-            if (!w->e.accepts) continue;
+            if (!w->e.accepts || is_left_out(device, w->desc)) continue;
             w->desc->kernel = w->e.kernel;
             if (getenv("BSMM_TEST_VERBOSE")) print_message("%s\n", w->e.kernel);
             return true;
@@ -73,18 +63,19 @@ bool test_walk_on_cpu(const test_walk *w) {
 }
 
 int test_walk_least(int on_the_cpu) {
-    return wanted("cpu") ? on_the_cpu : 0;
+    return test_gpu_wants("cpu") ? on_the_cpu : 0;
 }
 
 /* ---- products on a GPU ---- */
 
 enum { CANARY = 256 }; /* bytes after each buffer that must keep their poison */
 
-/* Buffers that lie one after another in a single allocation, which is far faster than separate
- * allocations. BSMM_TEST_EXACT requests separate allocations without canaries, for
- * compute-sanitizer. */
+/* Buffers one after another in one allocation, which is far faster than one each; for
+ * compute-sanitizer BSMM_TEST_EXACT asks for one each, without canaries, as simulators want it,
+ * which find whatever lies outside. */
 typedef struct arena {
-    const bsmm_cuda_device *device;
+    const char *device;
+    bool exact_sizes;
     uint8_t *base;
     uint64_t size, used;
     void *exact[16];
@@ -95,30 +86,36 @@ static arena memory;
 
 static void *take(const void *from, uint64_t bytes) {
     if (bytes == 0 || !from) return NULL;
-    if (getenv("BSMM_TEST_EXACT")) {
+    if (memory.exact_sizes) {
         assert_true(memory.count < 16);
-        return memory.exact[memory.count++] = test_cuda_new(memory.device, from, bytes);
+        return memory.exact[memory.count++] = test_gpu_new(memory.device, from, bytes);
     }
     uint64_t room = (bytes + CANARY + 255) / 256 * 256;
     assert_true(memory.used + room <= memory.size);
     uint8_t *to = memory.base + memory.used;
     memory.used += room;
-    TEST_CUDA(memory.device, cuMemsetD8Async, (uintptr_t)to, 0xA5, room, NULL);
-    test_cuda_write(memory.device, to, from, bytes);
+    const bsmm_exec exec = {.struct_size = sizeof exec, .device = memory.device};
+    assert_int_equal(bsmm_fill_memory(&exec, to, 0xA5, room), BSMM_OK);
+    test_gpu_write(memory.device, to, from, bytes);
     return to;
 }
 
-static void start(const bsmm_cuda_device *device) {
+static void start(const char *device) {
+    if (memory.base && strcmp(memory.device, device) != 0) {
+        test_gpu_free(memory.device, memory.base);
+        memory.base = NULL;
+    }
     memory.device = device;
     memory.used = 0;
-    if (memory.base || getenv("BSMM_TEST_EXACT")) return;
+    memory.exact_sizes = getenv("BSMM_TEST_EXACT") || strncmp(device, "sim:", 4) == 0;
+    if (memory.base || memory.exact_sizes) return;
     memory.size = 64u << 20;
-    memory.base = test_cuda_new(device, NULL, memory.size);
+    memory.base = test_gpu_new(device, NULL, memory.size);
 }
 
 static void finish(void) {
     while (memory.count > 0)
-        test_cuda_free(memory.device, memory.exact[--memory.count]);
+        test_gpu_free(memory.device, memory.exact[--memory.count]);
 }
 
 static uint64_t bytes_of(const bsmm_matrix *m, bool scales) {
@@ -139,9 +136,9 @@ static void place(const bsmm_matrix *host, bsmm_matrix *there) {
 static void fetch(const void *there, void *host, uint64_t bytes) {
     uint8_t behind[CANARY];
     if (bytes == 0) return;
-    test_cuda_read(memory.device, host, there, bytes);
+    test_gpu_read(memory.device, host, there, bytes);
     if (memory.count) return;
-    test_cuda_read(memory.device, behind, (const uint8_t *)there + bytes, sizeof behind);
+    test_gpu_read(memory.device, behind, (const uint8_t *)there + bytes, sizeof behind);
     for (int i = 0; i < CANARY; i++)
         if (behind[i] != 0xA5) fail_msg("byte %d behind a buffer of D was written", i);
 }
@@ -185,8 +182,8 @@ static bsmm_status multiply_there(const bsmm_matmul_desc *desc) {
 }
 
 bsmm_status test_multiply(const bsmm_matmul_desc *desc) {
-    if (!desc->device || strcmp(desc->device, "cuda:0") != 0) return bsmm_matmul(desc);
-    start(test_cuda_device_or_null());
+    if (!desc->device || strcmp(desc->device, "cpu") == 0) return bsmm_matmul(desc);
+    start(desc->device);
     bsmm_status status = multiply_there(desc);
     finish();
     return status;

@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-/* Visits the kernels that accept a product, device by device: "cpu", then "cuda:0" if it exists. If
- * it does not, the first walk prints "skipped: no CUDA device". BSMM_TEST_DEVICE=cpu or
- * BSMM_TEST_DEVICE=cuda restricts the walk to one device. */
+/* The kernels that accept a product, device by device: "cpu", then the GPUs of test_gpu_at.
+ * BSMM_TEST_DEVICE leaves others out. Simulators are given small products alone, and of these every
+ * BSMM_TEST_SAMPLEth (all unless set). */
 typedef struct test_walk {
     /* `device` and `kernel` are set to the current ones, and to NULL at the end */
     bsmm_matmul_desc *desc;

@@ -18,10 +18,8 @@ typedef struct bsmm_cuda_generic {
 /* Loads what bsmm_cuda_generic_run launches. is_gated: the run will pass a gate. */
 bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cuda_generic *made);
 
-/* The first function fills the parameters of a product. The second sets their pointers, if the
- * product had no memory when they were filled. */
+/* What it is told of the product. */
 bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p);
-void bsmm_cuda_generic_bind(const bsmm_product *p, bsmm_bf16_job *job);
 
 /* Queues the generic GEMM in p->stream. The device's context must be current. The kernel reads the
  * gate's device memory when it runs. NULL means a gate that is always open. */

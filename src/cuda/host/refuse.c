@@ -5,17 +5,6 @@
 
 #include <stdio.h>
 
-static const char *refuse_elements(const bsmm_product *p, char *why, size_t size) {
-    const uint32_t elems[] = {p->a.m.format.elem, p->b.m.format.elem, p->d.m.format.elem};
-    for (size_t i = 0; i < BSMM_COUNT(elems); i++) {
-        if (bsmm_gpu_knows_elem(elems[i])) continue;
-        snprintf(why, size, "%c has %s elements, which no device code was written for", "abd"[i],
-                 bsmm_elem_row(elems[i]) -> name);
-        return why;
-    }
-    return NULL;
-}
-
 const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_function *function,
                              char *why, size_t size) {
     const bsmm_cuda_device *device = product->device;
@@ -24,7 +13,7 @@ const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_functi
         snprintf(why, size, "%s", bsmm_error_message());
         return why;
     }
-    return image ? refuse_elements(product, why, size)
+    return image ? bsmm_gpu_refuse_elements(product, why, size)
                  : bsmm_cuda_no_image(device, function->module, why, size);
 }
 

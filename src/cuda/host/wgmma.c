@@ -2,7 +2,7 @@
 
 #include "cuda/host/generic.h"
 #include "cuda/sm90a/gemm_tile.h"
-#include "gpu/params.h"
+#include "gpu/bf16_jobs.h"
 
 #include <stdatomic.h>
 
@@ -291,7 +291,7 @@ static bsmm_status bind_maps(const bsmm_product *p, const bsmm_wgmma_engine *mad
 bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
                            const bsmm_wgmma_input *in) {
     bsmm_wgmma_params params = made->params;
-    bsmm_cuda_generic_bind(p, &params.whole);
+    bsmm_gpu_bf16_job_bind(p, &params.whole);
     params.b_blocks.base = in->b.blocks;
     params.gate = in->gate;
     params.overflowed = in->overflowed;

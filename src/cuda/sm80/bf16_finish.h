@@ -7,14 +7,6 @@
 
 enum { BF16_STRIP = 16 * 32 };
 
-/* Returns true if an fp32 accumulator cannot be trusted: terms may have been lost below fp32's
- * range, or NaN or Inf has occurred. `zero` means that the row of A or of B is all zeros, so that
- * an accumulator of 0 is correct. */
-static __device__ __forceinline__ bool bf16_doubts(float sum, bool zero) {
-    if (sum == 0) return !zero;
-    return !(fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f);
-}
-
 static __device__ __noinline__ void bf16_finish(const bsmm_bf16_job *p, const float *strip,
                                                 const uint32_t *nonzero, uint32_t a_base,
                                                 uint32_t b_base, uint32_t row, uint32_t col) {

@@ -1,0 +1,230 @@
+/* Any two operands on the bf16 matrix cores of CDNA3 and CDNA4: what no tuned kernel takes.
+ *
+ * A workgroup of four waves makes a tile of 64 x 64. Step by step of 32 along K, all threads decode
+ * the step's values of both operands into LDS, as one or three planes of bf16 (gpu/bf16_product.h),
+ * then each wave multiplies its 32 x 32. Barriers: "staged" before the multiplication, "read"
+ * before the next step overwrites the planes. Results go through LDS to the epilogue, one a thread,
+ * and those whose fp32 sum cannot be trusted are summed again in double.
+ *
+ * LDS, of the launch: planes of A, planes of B (in the end the tile in fp32); then 128 words, rows
+ * of A and B that have a value other than 0; then 128 floats, the scales that stay outside. */
+#include "amdgpu/cdna/bf16_params.h"
+#include "amdgpu/cdna/kernel.h"
+#include "gpu/bf16_values.h"
+
+enum {
+    TILE = BSMM_CDNA_BF16_TILE,
+    THREADS = BSMM_CDNA_BF16_THREADS,
+    PITCH = BSMM_CDNA_BF16_PITCH,
+    PLANE = BSMM_CDNA_BF16_PLANE,
+};
+
+#define LDS __attribute__((address_space(3)))
+extern LDS uint8_t launched[]; /* as large as the launch says */
+
+typedef uint32_t words4 __attribute__((ext_vector_type(4)));
+typedef float sums16 __attribute__((ext_vector_type(16)));
+typedef short bf16x4 __attribute__((ext_vector_type(4)));
+_Static_assert(TILE *BSMM_BF16_K / 8 == THREADS, "a thread decodes 8 values of each operand");
+
+typedef struct tile_memory {
+    LDS uint8_t *a, *b;    /* planes */
+    LDS uint32_t *nonzero; /* rows of A, then of B */
+    LDS float *factors;
+} tile_memory;
+
+/* ---- load ---- */
+
+/* Eight values of one row into all planes; what they do not hold exactly is stored as NaN, and the
+ * results that it touches are summed again. */
+BSMM_DEVICE void stage(const int parts, const bsmm_bf16_side *side, uint32_t first_row, uint32_t k,
+                       uint32_t end, LDS uint8_t *to, LDS uint32_t *nonzero) {
+    const uint32_t t = bsmm_thread(), row = side->by_rows ? t / 4 : t % TILE;
+    const uint32_t eighth = side->by_rows ? t % 4 : t / TILE, from = k + eighth * 8;
+    float values[8] = {0};
+    uint32_t any = 0, words[3][4];
+    if (first_row + row < side->rows && from < end)
+        bf16_values(side, first_row + row, from, end, values);
+    BSMM_UNROLL
+    for (int i = 0; i < 4; i++) {
+        uint32_t halves[3];
+        bf16_split(parts, values[2 * i], values[2 * i + 1], halves, &any);
+        BSMM_UNROLL
+        for (int part = 0; part < parts; part++)
+            words[part][i] = halves[part];
+    }
+    BSMM_UNROLL
+    for (int part = 0; part < parts; part++)
+        *(LDS words4 *)(to + part * PLANE + row * PITCH + eighth * 16) =
+            (words4){words[part][0], words[part][1], words[part][2], words[part][3]};
+    if (any & 0x7fffffffu) nonzero[row] = 1;
+}
+
+/* ---- multiply ---- */
+
+/* A lane's share of 32 along K: 16 values, lanes 0 to 31 the first half of their rows. K counts in
+ * another order than the instruction's, the same for both operands. */
+typedef struct fragment {
+    words4 w[2];
+} fragment;
+
+BSMM_DEVICE fragment load_fragment(const LDS uint8_t *plane, uint32_t row) {
+    const uint32_t lane = bsmm_device_lane();
+    const LDS words4 *from =
+        (const LDS words4 *)(plane + (row + lane % 32) * PITCH + lane / 32 * 32);
+    return (fragment){{from[0], from[1]}};
+}
+
+BSMM_DEVICE bf16x4 four_of(const fragment *f, int i) {
+    union {
+        uint32_t words[2];
+        bf16x4 values;
+    } both = {{f->w[i / 2][i % 2 * 2], f->w[i / 2][i % 2 * 2 + 1]}};
+    return both.values;
+}
+
+BSMM_DEVICE sums16 multiply(const fragment *a, const fragment *b, sums16 sums) {
+    BSMM_UNROLL
+    for (int i = 0; i < 4; i++)
+        sums =
+            __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(four_of(a, i), four_of(b, i), sums, 0, 0, 0);
+    return sums;
+}
+
+/* The row of the wave's tile of a lane's sum `i`; its column is the lane's number below 32. */
+BSMM_DEVICE uint32_t row_of(int i) {
+    return (uint32_t)(i / 4 * 8 + i % 4) + bsmm_device_lane() / 32 * 4;
+}
+
+/* sums += first part of a x first part of b; rest += all other pairs of parts that count, those
+ * after the third are below 2^-23. Apart, so that the many sums of small terms round as small terms
+ * do. */
+BSMM_DEVICE void step(const int a_parts, const int b_parts, const tile_memory *m, uint32_t row,
+                      uint32_t col, sums16 *sums, sums16 *rest) {
+    BSMM_UNROLL
+    for (int i = 0; i < a_parts; i++) {
+        const fragment a = load_fragment(m->a + i * PLANE, row);
+        BSMM_UNROLL
+        for (int j = 0; j < b_parts; j++) {
+            if (i + j > 2) continue;
+            const fragment b = load_fragment(m->b + j * PLANE, col);
+            if (i + j == 0)
+                *sums = multiply(&a, &b, *sums);
+            else
+                *rest = multiply(&a, &b, *rest);
+        }
+    }
+}
+
+/* The same for one part each, the step's sums times the scales that were left outside. */
+BSMM_DEVICE void step_scaled(const tile_memory *m, uint32_t row, uint32_t col, sums16 *sums) {
+    const fragment a = load_fragment(m->a, row), b = load_fragment(m->b, col);
+    const sums16 part = multiply(&a, &b, (sums16)(0.0f));
+    const float column = m->factors[TILE + col + bsmm_device_lane() % 32];
+    BSMM_UNROLL
+    for (int i = 0; i < 16; i++)
+        (*sums)[i] = fmaf(part[i], m->factors[row + row_of(i)] * column, (*sums)[i]);
+}
+
+/* ---- store ---- */
+
+/* The sum again where it is doubted, by all lanes of the wave together. */
+BSMM_DEVICE double repair(const bsmm_bf16_job *p, uint32_t row, uint32_t col, bool doubted,
+                          double sum) {
+    uint64_t left = __builtin_amdgcn_ballot_w64(doubted);
+    while (left) {
+        const uint32_t lane = (uint32_t)__builtin_ctzll(left);
+        const double again = bsmm_gpu_epilogue_sum_again(
+            &p->sides[0].o, &p->sides[1].o,
+            (uint32_t)__builtin_amdgcn_readlane((int)row, (int)lane),
+            (uint32_t)__builtin_amdgcn_readlane((int)col, (int)lane), p->k);
+        if (bsmm_device_lane() == lane) sum = again;
+        left &= left - 1;
+    }
+    return sum;
+}
+
+BSMM_DEVICE void store(const bsmm_bf16_job *p, const LDS float *strip, const LDS uint32_t *nonzero,
+                       uint32_t a_base, uint32_t b_base) {
+    const bsmm_gpu_epilogue_factors factors = bsmm_gpu_epilogue_begin(&p->epilogue);
+#pragma clang loop unroll(disable)
+    for (uint32_t i = bsmm_thread(); i < TILE * TILE; i += THREADS) {
+        const uint32_t r = i / TILE, c = i % TILE, row = a_base + r, col = b_base + c;
+        const bool wanted = row < p->sides[0].rows && col < p->sides[1].rows;
+        const bool doubted = wanted && bf16_doubts(strip[i], !nonzero[r] || !nonzero[TILE + c]);
+        const double sum = repair(p, row, col, doubted, (double)strip[i]);
+        if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, row, col, sum);
+    }
+}
+
+/* ---- a tile ---- */
+
+BSMM_DEVICE void barrier(void) {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+
+/* Tile after tile, of so many workgroups in all. */
+BSMM_DEVICE void multiply_tiles(const int a_parts, const int b_parts, const bool scaled,
+                                const bsmm_bf16_job *p, uint32_t groups) {
+    const int planes = (a_parts + b_parts) * PLANE;
+    const int end = planes > BSMM_CDNA_BF16_STRIP ? planes : BSMM_CDNA_BF16_STRIP;
+    const tile_memory m = {launched, launched + a_parts * PLANE, (LDS uint32_t *)(launched + end),
+                           (LDS float *)(launched + end + 2 * TILE * 4)};
+    const uint32_t t = bsmm_thread(), wave = t / BSMM_LANES;
+    const uint32_t row = wave / 2 * 32, col = wave % 2 * 32;
+#pragma clang loop unroll(disable)
+    for (uint32_t tile = bsmm_group_x(); tile < p->tiles; tile += groups) {
+        const uint32_t a_base = tile / p->b_tiles * TILE, b_base = tile % p->b_tiles * TILE;
+        sums16 sums = (sums16)(0.0f), rest = sums;
+        if (t < 2 * TILE) m.nonzero[t] = 0;
+        barrier();
+#pragma clang loop unroll(disable)
+        for (uint32_t k = 0; k < p->k; k += BSMM_BF16_K) {
+            stage(a_parts, &p->sides[0], a_base, k, p->k, m.a, m.nonzero);
+            stage(b_parts, &p->sides[1], b_base, k, p->k, m.b, m.nonzero + TILE);
+            if (scaled && t < 2 * TILE)
+                m.factors[t] =
+                    bf16_factor(&p->sides[t / TILE], (t < TILE ? a_base : b_base - TILE) + t, k);
+            barrier(); /* staged */
+            if (scaled)
+                step_scaled(&m, row, col, &sums);
+            else
+                step(a_parts, b_parts, &m, row, col, &sums, &rest);
+            barrier(); /* read */
+        }
+        LDS float *strip = (LDS float *)launched;
+        BSMM_UNROLL
+        for (int i = 0; i < 16; i++)
+            strip[(row + row_of(i)) * TILE + col + bsmm_device_lane() % 32] = sums[i] + rest[i];
+        barrier();
+        store(p, strip, m.nonzero, a_base, b_base);
+        barrier(); /* before the next tile */
+    }
+}
+
+BSMM_KERNEL(THREADS) bf16_1x1(bsmm_bf16_job job, uint32_t groups) {
+    (void)job;
+    multiply_tiles(1, 1, false, BSMM_PARAMETERS(bsmm_bf16_job), groups);
+}
+
+BSMM_KERNEL(THREADS) bf16_1x1_scaled(bsmm_bf16_job job, uint32_t groups) {
+    (void)job;
+    multiply_tiles(1, 1, true, BSMM_PARAMETERS(bsmm_bf16_job), groups);
+}
+
+BSMM_KERNEL(THREADS) bf16_1x3(bsmm_bf16_job job, uint32_t groups) {
+    (void)job;
+    multiply_tiles(1, 3, false, BSMM_PARAMETERS(bsmm_bf16_job), groups);
+}
+
+BSMM_KERNEL(THREADS) bf16_3x1(bsmm_bf16_job job, uint32_t groups) {
+    (void)job;
+    multiply_tiles(3, 1, false, BSMM_PARAMETERS(bsmm_bf16_job), groups);
+}
+
+BSMM_KERNEL(THREADS) bf16_3x3(bsmm_bf16_job job, uint32_t groups) {
+    (void)job;
+    multiply_tiles(3, 3, false, BSMM_PARAMETERS(bsmm_bf16_job), groups);
+}

@@ -1,0 +1,92 @@
+/* Which kernel of the bf16 product, and with which parameters. */
+#include "gpu/bf16_jobs.h"
+
+/* ---- which kernel ---- */
+
+/* Without its fp32 scales. */
+static bool fits_bf16(const bsmm_operand *o) {
+    uint32_t elem = o->m.format.elem;
+    if (elem == BSMM_ELEM_BF16) return o->m.format.scale != BSMM_SCALE_E4M3;
+    return bsmm_elem_row(elem)->bits <= 8;
+}
+
+static bool has_floats(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_F32;
+}
+
+/* Each step of K lies in one block. */
+static bool may_stay_outside(const bsmm_operand *o) {
+    uint32_t cols = o->m.format.block_cols;
+    return has_floats(o) && (cols % BSMM_BF16_K == 0 || cols >= o->m.cols);
+}
+
+/* A product of two bf16 may be too small for fp32 before scales bring it back; of bf16 and an
+ * element of 8 bits none is. */
+static bool may_vanish(const bsmm_product *p) {
+    return p->a.m.format.elem == BSMM_ELEM_BF16 && p->b.m.format.elem == BSMM_ELEM_BF16;
+}
+
+bsmm_bf16_kind bsmm_gpu_bf16_choose(const bsmm_product *p) {
+    bool a = fits_bf16(&p->a) && (!has_floats(&p->a) || may_stay_outside(&p->a));
+    bool b = fits_bf16(&p->b) && (!has_floats(&p->b) || may_stay_outside(&p->b));
+    bool floats = has_floats(&p->a) || has_floats(&p->b);
+    if (a && b && !(floats && may_vanish(p))) return floats ? BSMM_BF16_SCALED : BSMM_BF16_1X1;
+    a = fits_bf16(&p->a) && !has_floats(&p->a);
+    b = fits_bf16(&p->b) && !has_floats(&p->b);
+    return a ? BSMM_BF16_1X3 : b ? BSMM_BF16_3X1 : BSMM_BF16_3X3;
+}
+
+/* ---- parameters ---- */
+
+static bool is_together(const bsmm_operand *o) {
+    static const uint32_t alignments[] = {[4] = 4, [6] = 2, [8] = 8, [16] = 16, [32] = 16};
+    uint32_t bits = bsmm_elem_row(o->m.format.elem)->bits;
+    uint64_t pitch = (uint64_t)o->m.ld * bits / 8;
+    return o->m.order == BSMM_ORDER_ROW && ((uintptr_t)o->m.data | pitch) % alignments[bits] == 0;
+}
+
+static bsmm_bf16_side side_of(const bsmm_operand *o, bool outside) {
+    uint32_t cols = o->m.format.block_cols;
+    return (bsmm_bf16_side){
+        .o = bsmm_gpu_operand_of(o),
+        .rows = (uint32_t)o->m.rows,
+        .by_rows = o->m.order == BSMM_ORDER_ROW,
+        .together = is_together(o),
+        .one = cols % 8 == 0 || cols >= o->m.cols,
+        .outside = outside,
+    };
+}
+
+static int64_t tiles_of(int64_t rows, int64_t tile) {
+    return bsmm_ceil_div(rows, tile);
+}
+
+const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile) {
+    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
+    if (!bsmm_gpu_is_small(p) ||
+        tiles_of(p->d.m.rows, tile) > INT32_MAX / tiles_of(p->d.m.cols + 1, tile))
+        return "an extent is beyond 32 bits";
+    return NULL;
+}
+
+bsmm_bf16_job bsmm_gpu_bf16_job_of(const bsmm_product *p, int64_t tile) {
+    bool scaled = bsmm_gpu_bf16_choose(p) == BSMM_BF16_SCALED;
+    int64_t down = tiles_of(p->d.m.rows, tile), across = tiles_of(p->d.m.cols, tile);
+    return (bsmm_bf16_job){
+        .sides = {side_of(&p->a, scaled && has_floats(&p->a)),
+                  side_of(&p->b, scaled && has_floats(&p->b))},
+        .epilogue = bsmm_gpu_epilogue_of(p),
+        .k = (uint32_t)p->a.m.cols,
+        .b_tiles = (uint32_t)across,
+        .tiles = (uint32_t)(down * across),
+    };
+}
+
+void bsmm_gpu_bf16_job_bind(const bsmm_product *p, bsmm_bf16_job *job) {
+    const bsmm_operand *operands[2] = {&p->a, &p->b};
+    for (int i = 0; i < 2; i++) {
+        bsmm_gpu_operand_bind(operands[i], &job->sides[i].o);
+        job->sides[i].together = is_together(operands[i]);
+    }
+    bsmm_gpu_epilogue_bind(p, &job->epilogue);
+}

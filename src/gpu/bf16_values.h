@@ -1,0 +1,144 @@
+/* From an operand's codes to fp32 values, and to the bf16 parts that hold them. */
+#ifndef BSMM_GPU_BF16_VALUES_H
+#define BSMM_GPU_BF16_VALUES_H
+
+#include "gpu/bf16_product.h"
+
+/* What is seldom done; inline in kernels whose registers calls would bind. */
+#ifndef BF16_RARE
+#    define BF16_RARE BSMM_DEVICE_RARE
+#endif
+
+/* Eight codes along K, one in each word. */
+typedef struct bf16_codes {
+    uint32_t c[8];
+} bf16_codes;
+
+BSMM_DEVICE uint32_t bf16_load16(const uint8_t *from) {
+    return *(const uint16_t *)(const void *)from;
+}
+
+/* Words that are loaded at once: aligned to all of them. */
+typedef struct bf16_words2 {
+    uint32_t w[2];
+} __attribute__((aligned(8))) bf16_words2;
+typedef struct bf16_words4 {
+    uint32_t w[4];
+} __attribute__((aligned(16))) bf16_words4;
+
+/* 8 codes from a multiple of 8 on: their bytes are aligned to 2 for 6-bit codes, else to all of
+ * them (16 bytes at most). */
+BSMM_DEVICE bf16_codes bf16_load_together(const bsmm_gpu_operand *o, uint32_t row, uint32_t k) {
+    bf16_codes to;
+    const uint8_t *from = o->data + (row * o->row_step + k) * o->bits / 8;
+    uint32_t w[8];
+    if (o->bits == 4) {
+        w[0] = *(const uint32_t *)(const void *)from;
+        BSMM_UNROLL
+        for (int i = 0; i < 8; i++)
+            to.c[i] = w[0] >> 4 * i & 0xf;
+    } else if (o->bits == 6) {
+        w[0] = bf16_load16(from) | bf16_load16(from + 2) << 16; /* 32 of 48 bits */
+        w[1] = bf16_load16(from + 2) >> 8 | bf16_load16(from + 4) << 8;
+        BSMM_UNROLL
+        for (int i = 0; i < 8; i++)
+            to.c[i] = w[i / 4] >> 6 * (i % 4) & 0x3f;
+    } else if (o->bits == 8) {
+        bf16_words2 pair = *(const bf16_words2 *)(const void *)from;
+        BSMM_UNROLL
+        for (int i = 0; i < 8; i++)
+            to.c[i] = pair.w[i / 4] >> 8 * (i % 4) & 0xff;
+    } else {
+        bf16_words4 low = *(const bf16_words4 *)(const void *)from, high = low;
+        if (o->bits == 32) high = *(const bf16_words4 *)(const void *)(from + 16);
+        BSMM_UNROLL
+        for (int i = 0; i < 4; i++)
+            w[i] = low.w[i], w[i + 4] = high.w[i];
+        BSMM_UNROLL
+        for (int i = 0; i < 8; i++)
+            to.c[i] = o->bits == 32 ? w[i] : w[i / 2] >> 16 * (i % 2) & 0xffff;
+    }
+    return to;
+}
+
+/* Scales are 1 where they stay outside. */
+BSMM_DEVICE float bf16_scale_at(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
+    return side->outside ? 1 : bsmm_gpu_scale(&side->o, row, k);
+}
+
+BSMM_DEVICE float bf16_magnitude(float value) {
+    return bsmm_bits_float(bsmm_float_bits(value) & 0x7fffffffu);
+}
+
+/* Element times scale in fp32, rounded once where it has more than 24 bits (fp32 scales); NaN where
+ * fp32's range cuts bits off. Any operand; for what the fast way below does not take. */
+BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
+    float element = bsmm_gpu_elem(&side->o, bsmm_gpu_code(&side->o, row, k));
+    float scale = bf16_scale_at(side, row, k);
+    float value = element * scale;
+    bool cut =
+        bf16_magnitude(value) < 0x1p-126f && (double)element * (double)scale != (double)value;
+    return cut ? bsmm_bits_float(0x7fc00000u) : value;
+}
+
+/* Whether eight elements come together and have one scale, which cannot take them out of fp32's
+ * range. */
+BSMM_DEVICE bool bf16_is_plain(const bsmm_bf16_side *side, uint32_t k, uint32_t end, float scale) {
+    bool unscaled = side->o.scale == BSMM_SCALE_NONE || side->outside;
+    return side->together && side->one && k + 8 <= end &&
+           (unscaled || (side->o.bits <= 8 && !(bf16_magnitude(scale) < 0x1p-100f)));
+}
+
+BSMM_DEVICE void bf16_values(const bsmm_bf16_side *side, uint32_t row, uint32_t k, uint32_t end,
+                             float values[8]) {
+    float scale = side->one ? bf16_scale_at(side, row, k) : 1;
+    if (bf16_is_plain(side, k, end, scale)) {
+        bf16_codes codes = bf16_load_together(&side->o, row, k);
+        BSMM_UNROLL
+        for (int i = 0; i < 8; i++)
+            values[i] = bsmm_gpu_elem(&side->o, codes.c[i]) * scale;
+        return;
+    }
+    BSMM_UNROLL
+    for (uint32_t i = 0; i < 8; i++)
+        values[i] = k + i < end ? bf16_value_at(side, row, k + i) : 0;
+}
+
+/* Truncates a value to its first 8 bits; the rest stays. */
+BSMM_DEVICE uint32_t bf16_take_part(float *rest) {
+    uint32_t bits = bsmm_float_bits(*rest) & 0xffff0000u;
+    *rest = *rest - bsmm_bits_float(bits);
+    return bits;
+}
+
+/* The halves of a word of each plane; `any` grows by the bits of the values. */
+BSMM_DEVICE void bf16_split(const int parts, float low, float high, uint32_t words[],
+                            uint32_t *any) {
+    *any |= bsmm_float_bits(low) | bsmm_float_bits(high);
+    BSMM_UNROLL
+    for (int part = 0; part < parts; part++) {
+        uint32_t l = bf16_take_part(&low), h = bf16_take_part(&high);
+        words[part] = bsmm_pick_bytes(l, h, 0x7632);
+    }
+    /* Inf leaves NaN behind, which is not 0 either. */
+    if (low != 0) words[0] = (words[0] & 0xffff0000u) | 0x7fc0;
+    if (high != 0) words[0] = (words[0] & 0xffffu) | 0x7fc00000u;
+}
+
+/* A scale that stays outside, of one step. What is so large or small that a product of two could
+ * leave fp32's range becomes NaN. */
+BSMM_DEVICE float bf16_factor(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
+    float scale = side->outside && row < side->rows ? bsmm_gpu_scale(&side->o, row, k) : 1;
+    float magnitude = bf16_magnitude(scale);
+    bool tame = magnitude == 0 || (magnitude >= 0x1p-62f && magnitude <= 0x1p62f);
+    return tame ? scale : bsmm_bits_float(0x7fc00000u);
+}
+
+/* A sum that may lack terms below fp32's range, or that met NaN or Inf on its way. Zeros are right
+ * where a whole row is 0. */
+BSMM_DEVICE bool bf16_doubts(float sum, bool zero) {
+    if (sum == 0) return !zero;
+    return !(bf16_magnitude(sum) >= 0x1p-118f && bf16_magnitude(sum) <= 0x1p127f);
+}
+
+#endif
