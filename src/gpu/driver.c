@@ -4,7 +4,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* POSIX lets a data pointer from dlsym be a function's; ISO C has no cast for it. */
+/* Copies the addresses by memcpy, because ISO C has no cast from dlsym's data pointer to a function
+ * pointer; POSIX guarantees that the bits are the same. */
 const char *bsmm_gpu_take_entries(void *handle, const bsmm_gpu_entry *entries, size_t count,
                                   void *library) {
     for (size_t i = 0; i < count; i++) {

@@ -11,9 +11,12 @@
 #include "base/base.h"
 
 typedef struct bsmm_gpu_image {
-    const char
-        *name; /* "sm90a/gemm_bf16": the source below src/cuda or src/amdgpu, or a row's name */
-    const char *code; /* "sm_90a": a cubin; "compute_80": PTX; "gfx942": a code object */
+    /* The kernel's source below src/cuda or src/amdgpu without its extension, or the name of its row
+     * in tiles.def; for example "sm90a/gemm_bf16". */
+    const char *name;
+    /* The kind of machine code: "sm_90a" is a cubin, "compute_80" is PTX, "gfx942" is an AMD code
+     * object. */
+    const char *code;
     const unsigned char *pack;
     /* the sizes of the compressed and of the decompressed pack, in bytes */
     size_t packed_bytes, pack_bytes;

@@ -1,4 +1,4 @@
-/* The cache of modules and functions: lists that only grow, read without a lock. */
+/* The cache of loaded modules and functions: lists that only grow, read without a lock. */
 #include "gpu/modules.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ typedef struct loaded_function {
 
 enum { BUCKETS = 64 };
 static _Atomic(loaded_function *) functions[BUCKETS];
-static loaded_module *modules; /* under the lock */
+static loaded_module *modules; /* accessed with the lock held */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t bucket_of(const void *device, const bsmm_gpu_function *function) {
@@ -42,7 +42,7 @@ static bsmm_status load_image(const bsmm_gpu_loader *loader, const void *device,
     bsmm_gpu_unpacked unpacked;
     BSMM_TRY(bsmm_gpu_image_unpack(image, &unpacked));
     const bsmm_status status = loader->load(device, unpacked.bytes, handle);
-    free(unpacked.memory); /* the driver has its own copy */
+    free(unpacked.memory); /* the driver has made its own copy */
     return status == BSMM_OK ? BSMM_OK : bsmm_fail_within(status, image->name);
 }
 

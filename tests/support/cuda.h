@@ -7,9 +7,9 @@
 /* Whether this build has the kernels for CUDA, whose images stand beside those of other GPUs. */
 bool test_cuda_is_built(void);
 
-/* "cuda:0" where its kernels are built in and there is such a device; else skips the running test,
- * saying "skipped: no CUDA device" and why. BSMM_TEST_TILE=gemm_bf16 keeps the sm_90a engine to one
- * of its tiles, for all products that it can do. */
+/* Returns "cuda:0" if it exists and its kernels are in this build. Otherwise skips the running test
+ * with the message "skipped: no CUDA device" and the reason. BSMM_TEST_TILE=gemm_bf16 restricts the
+ * sm_90a GEMM to one of its tiles, for all products that this tile takes. */
 const bsmm_cuda_device *test_cuda_device(void);
 
 /* Like test_cuda_device, but returns NULL instead of skipping the test. */

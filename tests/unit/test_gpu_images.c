@@ -1,5 +1,5 @@
-/* Embedded images: packs that this test makes, whole and damaged, and those of the build; which
- * code a device takes. */
+/* Tests embedded images: packs that this test makes, valid and damaged, those of the build, and the
+ * choice of the image that a device runs. */
 #include "cuda.h"
 #include "cuda/runtime/device.h"
 #include "gpu/images.h"

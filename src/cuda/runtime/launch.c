@@ -1,4 +1,4 @@
-/* Launches, and how functions of modules are loaded for them. */
+/* Loads modules and functions, once per device, and launches kernels. */
 #include "cuda/runtime/device.h"
 
 /* ---- loading ---- */
@@ -12,7 +12,8 @@ static const char *no_image(const void *device, const char *module, char *why, s
     return bsmm_cuda_no_image(device, module, why, size);
 }
 
-/* Loading may allocate, which a capture in this thread would forbid, and does no harm to it. */
+/* Loading may allocate memory. That would be forbidden if this thread is capturing a stream,
+ * although it does not disturb the capture, so allow it for the time of loading. */
 static bsmm_status begin(const void *device, int *before) {
     const bsmm_cuda_device *d = device;
     BSMM_TRY(bsmm_cuda_enter(d));

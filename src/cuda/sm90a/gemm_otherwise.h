@@ -1,6 +1,6 @@
-/* What the blocks do whose operands 8 bits do not hold: they pack both to bf16 for the kernel that
- * is queued next, or, where that would not hold them either, make the product by themselves.
- * Included by gemm_body.h. */
+/* The fallback of a block if 8-bit floats cannot hold the operands' values. If bf16 can hold them,
+ * the block packs both operands to bf16 for the kernel that is queued next. Otherwise the block
+ * computes its part of D itself from the stored operands. gemm_body.h includes this file. */
 #define BF16_RARE BSMM_DEVICE
 #include "cuda/sm80/bf16_tiles.h"
 #include "cuda/sm80/pack_plain.h"
