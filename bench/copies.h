@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 typedef struct bench_copies {
-    char *memory; /* aligned to 64 bytes, as every copy is */
+    char *memory; /* Memory of all copies. Each copy is aligned to 64 bytes. */
     uint64_t bytes, stride;
     size_t count;
 } bench_copies;
@@ -20,7 +20,8 @@ size_t bench_copies_count(uint64_t bytes, bool cold);
 /* Allocates memory for the copies. The caller then fills the first copy. Returns false if there is
  * no memory. */
 bool bench_copies_create(bench_copies *copies, uint64_t bytes, size_t count);
-void bench_copies_spread(const bench_copies *copies); /* copies the first one over the others */
+/* Overwrites all copies with the first one. */
+void bench_copies_spread(const bench_copies *copies);
 void *bench_copies_at(const bench_copies *copies, size_t turn);
 void bench_copies_destroy(bench_copies *copies);
 

@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* number of element codes to choose from, and choices per 64 random bits */
+/* The number of element codes to choose from, and the number of choices that 64 random bits
+ * give. */
 enum { VARIETY = 4096, PICKS = 5 };
 
 uint64_t bench_next_bits(uint64_t *state) {

@@ -16,23 +16,26 @@
 
 typedef struct bench_graph {
     void *graph, *executable; /* CUDA graph objects, which only this device's driver can read */
-    size_t turns;             /* number of times that the work was queued */
+    size_t turns;             /* the number of times that the work was queued */
 } bench_graph;
 
 /* The operations of one kind of device. `state` is the pointer that `open` returned. A call that
  * returns false has passed the reason to bench_device_fail. */
 typedef struct bench_device_kind {
-    const char *name; /* name of the kind; its devices are called "name", "name:0", ... */
-    /* true if the device's memory is the process's own and work is complete when its call returns;
-     * there are no graphs then */
+    /* The name of this kind of device. Its devices are called "name", "name:0", and so on. */
+    const char *name;
+    /* True if the device's memory is the process's own and work is complete when its call returns.
+     * Such a device has no graphs. */
     bool is_host;
-    const char *known; /* the device whose data sheet is used if the device's own is unknown */
-    const bench_queued_peer *peer; /* another library to compare with; NULL: none */
+    /* The known device whose data sheet is used if the device's own is unknown. */
+    const char *known;
+    /* The library that bench compares with on this device (the peer). NULL: there is none. */
+    const bench_queued_peer *peer;
 
-    /* returns NULL on failure; the device becomes this thread's current one */
+    /* Opens a device and makes it this thread's current one. Returns NULL on failure. */
     void *(*open)(int ordinal);
     void (*close)(void *state);
-    void *(*stream)(const void *state); /* the stream to be used in bsmm_buffers */
+    void *(*stream)(const void *state); /* Returns the stream to be used in bsmm_buffers. */
 
     /* Memory, aligned to at least 64 bytes. `copy` and `fill_words` are queued in the stream. */
     bool (*allocate)(void *state, uint64_t bytes, void **memory);

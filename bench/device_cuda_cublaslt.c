@@ -36,7 +36,7 @@ _Static_assert(sizeof(lt_result) == 96, "the library writes such results");
 
 static const uint64_t workspace_bytes = (uint64_t)64 << 20;
 
-/* FP8 measures the practical peak of the FP8 tensor cores */
+/* The GEMM variants of cuBLASLt. FP8 measures the practical peak of the FP8 tensor cores. */
 typedef enum lt_way { FP8, VEC128, BF16 } lt_way;
 
 typedef struct lt_library {

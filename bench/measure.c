@@ -12,14 +12,16 @@
 /* The memory, plans and samples of one job. */
 typedef struct bench {
     const bench_job *job;
-    /* wide: the same values in fp32, for the peers and the validation */
+    /* The matrices. `a_wide` and `b_wide` hold the same values in fp32, for the peers and the
+     * validation. */
     bsmm_matrix a, b, d, a_wide, b_wide;
     bench_copies b_data, b_scales, b_packed;
     double pack_seconds;
     bsmm_plan *plan;
     bsmm_buffers buffers;
     const bench_probe *unit;
-    bench_memory memory; /* used only if the job is cold */
+    /* The memory with which the read bandwidth is measured, if the job is cold. */
+    bench_memory memory;
     const bench_peer *peers[BENCH_PEERS];
     bench_samples ours, theirs[BENCH_PEERS], unit_rates, read_rates;
 } bench;
@@ -60,7 +62,7 @@ static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
 
 static bool copy_bytes(bench_copies *to, const void *from, uint64_t bytes, size_t count) {
     if (!bench_copies_create(to, bytes, count)) return false;
-    for (size_t i = 0; bytes && i < count; i++) /* if there are 0 bytes, `from` is NULL */
+    for (size_t i = 0; bytes && i < count; i++) /* `from` is NULL if there are no bytes to copy. */
         memcpy(bench_copies_at(to, i), from, bytes);
     return true;
 }

@@ -9,35 +9,38 @@
 
 typedef struct bench_job {
     bsmm_format a, b, out; /* the formats of A, B and D; D is f32, f16 or bf16 */
-    int64_t sizes[3];      /* M, N and K, each at least 1 */
+    int64_t sizes[3];      /* the sizes M, N and K, each at least 1 */
     const char *kernel;    /* the name of the kernel, or NULL if the library chooses one */
     const char *device;    /* the name of the device; NULL means "cpu" */
     int threads;
-    int rounds;  /* number of timing rounds, at least 1 */
-    bool pack_b; /* packs B in advance, if the kernel packs; otherwise the time includes packing */
-    bool cold;   /* B is read from memory, not from a cache, in every run */
-    bool quantized;              /* operands are normally distributed values that were quantized */
-    bool fast;                   /* allows kernels with a larger error bound */
-    const bench_found *peers;    /* array of BENCH_PEERS, including peers that are not installed */
-    void (*tick)(void *context); /* called after each round; may be NULL */
+    int rounds;  /* the number of timing rounds, at least 1 */
+    bool pack_b; /* Packs B in advance, if the kernel packs. Otherwise the time includes packing. */
+    bool cold;   /* Every run reads B from memory and not from a cache. */
+    bool quantized; /* The operands are normally distributed values that were quantized. */
+    bool fast;      /* Allows kernels with a larger error bound (BSMM_COMPUTE_FAST). */
+    /* An array of BENCH_PEERS libraries to compare with, including those that are not installed. */
+    const bench_found *peers;
+    void (*tick)(void *context); /* This function is called after each round. It may be NULL. */
     void *tick_context;
 } bench_job;
 
 typedef struct bench_result {
     char kernel[64];
-    bool packed;         /* true if B was packed in advance */
+    bool packed;         /* True if B was packed in advance. */
     double pack_seconds; /* the time that packing B took, in seconds */
     double seconds;      /* the median time of all runs, in seconds */
-    double operations;   /* operations of a run: 2 M N K */
-    double intensity;    /* operations per byte of operands and result, each counted once */
-    double b_bytes;      /* bytes of B as stored, including scales */
-    const char *unit;    /* name of the probe that measures the arithmetic unit */
-    double unit_rate;    /* best operations per second of that probe */
-    /* the limit of this GEMM: the arithmetic unit or, if B is cold, "dram_read" */
+    double operations;   /* the operations of a run, 2 M N K */
+    double intensity; /* the operations per byte of operands and result, each byte counted once */
+    double b_bytes;   /* the bytes of B as stored, including scales */
+    const char *unit; /* the name of the probe that measures the peak of the arithmetic unit */
+    double unit_rate; /* the operations per second that this probe measured at best */
+    /* The limit of this GEMM: the arithmetic unit or, if B is cold, "dram_read". */
     const char *ceiling;
-    double ceiling_rate;              /* operations per second that the limit allows */
-    double peer_seconds[BENCH_PEERS]; /* medians; 0: the peer is not available */
-    /* error bound of the kernel, as a multiple of sum |a||b| (bsmm_explanation); 0: not used */
+    double ceiling_rate; /* the operations per second that the limit allows */
+    /* The median times of the peers. A time is 0 if the peer is not available. */
+    double peer_seconds[BENCH_PEERS];
+    /* The error bound of the kernel, as a multiple of sum |a||b| (bsmm_explanation). 0: it is not
+     * used. */
     double bound;
     /* Validation. `checked` outputs were compared with dot products of the dequantized operands in
      * double, and `failed` of them exceeded the tolerance. max_error is the largest |d - exact| /

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LAUNCHES = 4 }; /* launches of a graph in a round */
+enum { LAUNCHES = 4 }; /* the launches of a graph in a round */
 
 /* A buffer that exists once in each set of operands. */
 typedef struct rotating {
@@ -21,7 +21,8 @@ typedef struct bench {
     const bench_job *job;
     /* the matrices in host memory, from which the device's copies are made */
     bsmm_matrix a, b, d, a_wide, b_wide;
-    rotating data[2], scales[2], packed, result; /* data and scales: those of A and of B */
+    /* `data` and `scales` have an entry for A and one for B. */
+    rotating data[2], scales[2], packed, result;
     size_t sets;
     bsmm_plan *plan;
     bsmm_buffers buffers;

@@ -9,7 +9,8 @@
 #    include <immintrin.h>
 #endif
 
-/* bytes of a cache line, and lines moved between two changes of direction */
+/* The bytes of a cache line, and the number of lines that are moved between two changes of
+ * direction. */
 enum { LINE = 64, STEP = 32 };
 static const size_t total = (size_t)256 << 20;
 

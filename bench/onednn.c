@@ -19,8 +19,10 @@ enum {
 };
 
 typedef struct descriptor {
-    _Alignas(64) char storage[1024]; /* version 2: the structure itself (696 bytes in 2.6) */
-    void *handle; /* version 3: made by the library; version 2: points to storage */
+    /* In version 2 this holds the structure itself, which has 696 bytes in 2.6. */
+    _Alignas(64) char storage[1024];
+    /* In version 3 the library makes the descriptor. In version 2 it points to `storage`. */
+    void *handle;
 } descriptor;
 
 typedef struct argument {
@@ -71,7 +73,7 @@ static struct {
 } dnnl;
 
 static const struct {
-    int major; /* version that has the function; 0: any */
+    int major; /* The version that has the function. 0 means any version. */
     const char *name;
     void *function;
 } functions[] = {
@@ -160,7 +162,7 @@ static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
 enum { SRC, WEIGHTS, DST, OPERANDS };
 
 static struct {
-    /* stored: the layout of B before packing, (K, N) with K contiguous */
+    /* `stored` is the layout of B before packing: (K, N) with K contiguous. */
     descriptor described[OPERANDS], stored;
     bsmm_matrix a, b, d; /* the operands and the result of the GEMM in bf16 */
     void *matmul_descriptor, *matmul, *memory[OPERANDS];

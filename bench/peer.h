@@ -16,14 +16,17 @@ typedef struct bench_shape {
 
 /* A peer. It stores its state itself, so it can be prepared for one shape at a time only. */
 typedef struct bench_peer {
-    const char *name;     /* key in the command's output, for example "openblas" */
-    const char *title;    /* heading of the column, for example " sgemm" */
-    const char *work;     /* what the peer computes, for the heading of the output */
-    const char *variable; /* environment variable that names another file; empty: none */
-    const char *files[2]; /* the usual file names, tried in order; NULL: no more */
+    const char *name;  /* the peer's key in the command's output, for example "openblas" */
+    const char *title; /* the heading of the peer's column, for example " sgemm" */
+    const char *work;  /* a text for the heading of the output that says what the peer computes */
+    /* The environment variable that names another file to load. Empty: there is none. */
+    const char *variable;
+    /* The library's usual file names, which are tried in order. NULL ends the list. */
+    const char *files[2];
     bool (*load)(void *library, int threads, char *version, size_t size);
     void (*unload)(void); /* Unloads the library. It is NULL if nothing must be done. */
-    /* returns false if it cannot; `release` is called anyway */
+    /* Prepares a GEMM. Returns false if that is impossible. `release` must be called in both
+     * cases. */
     bool (*prepare)(const bench_shape *shape);
     void (*run)(size_t turn);
     void (*release)(void);
@@ -34,8 +37,11 @@ enum { BENCH_PEERS = 2 };
 /* The result of looking for a peer. */
 typedef struct bench_found {
     const bench_peer *peer;
-    void *library; /* NULL if no library was found; `file` is then the last name that was tried */
-    const char *file; /* file name, from the environment or one of the usual ones */
+    /* The loaded library. If it is NULL, no library was found, and `file` is the last name that was
+     * tried. */
+    void *library;
+    /* the name of the library's file, from the environment or one of the usual names */
+    const char *file;
     /* the library and its version, for example "OpenBLAS 0.3.21, Cooperlake kernels" */
     char version[64];
 } bench_found;

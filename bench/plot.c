@@ -115,7 +115,7 @@ static void put_sweep(FILE *to, const bench_plot *plot) {
     fprintf(to, "set xlabel '%c'\nset ylabel '%s'\nset yrange [0:*]\n", over_m ? 'M' : 'K',
             large ? "TFLOP/s" : "GFLOP/s");
     if (over_m) fputs("set logscale x 2\n", to);
-    if (plot->count == 1) /* the range of a single point has no width */
+    if (plot->count == 1) /* The range of a single point has no width, so it is widened here. */
         fprintf(to, "set xrange [0:%lld]\n", 2 * (long long)plot->points[0].k);
     fputs("plot", to);
     put_curves(to, plot, over_m ? M : K, value);

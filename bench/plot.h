@@ -6,21 +6,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_CURVES = 3 }; /* largest number of peers in a plot */
+enum { BENCH_CURVES = 3 }; /* the largest number of peers in a plot */
 
 /* A point of the plot: one measured GEMM. */
 typedef struct bench_point {
     int64_t m, k;
-    char kernel[64], limit[32]; /* name of the kernel, and of what limits the GEMM */
-    double gflops, ceiling, peers[BENCH_CURVES]; /* GFLOP/s; a peer with 0 has no result */
+    char kernel[64], limit[32]; /* the name of the kernel, and the name of the limit of this GEMM */
+    /* GFLOP/s of the GEMM, of its limit and of the peers. A peer with 0 has no result. */
+    double gflops, ceiling, peers[BENCH_CURVES];
     double unit;      /* the peak of the arithmetic unit that the kernel uses, in GFLOP/s */
     double intensity; /* the GEMM's arithmetic intensity, in operations per byte */
 } bench_point;
 
 typedef struct bench_plot {
-    const char *path; /* file name of the SVG, or of a script that draws it if it ends in .gp */
+    /* The file name of the SVG. If it ends in .gp, it is a script that draws the plot. */
+    const char *path;
     const char *title;
-    /* names of the arithmetic unit and of the memory, which make the roof */
+    /* the names of the arithmetic unit and of the memory whose limits the plot shows */
     const char *unit, *memory;
     const char *peers[BENCH_CURVES]; /* the names of the peers; NULL ends the list */
     const bench_point *points;

@@ -7,10 +7,12 @@
 #include <stdint.h>
 
 typedef struct bench_probe {
-    const char *name;        /* the name of the measurement, for example "f32_fma" */
-    const char *unit;        /* bsmm_estimate_sol's name of the unit, for example "f32" */
-    bool (*available)(void); /* true if this processor has the unit */
-    /* runs a number of rounds; the result only keeps the compiler from removing the loop */
+    const char *name; /* the name of the measurement, for example "f32_fma" */
+    /* the name that bsmm_estimate_sol gives to the arithmetic unit, for example "f32" */
+    const char *unit;
+    bool (*available)(void); /* Returns true if this processor has the arithmetic unit. */
+    /* Runs a number of rounds of the measured loop. The result only keeps the compiler from
+     * removing the loop. */
     double (*work)(uint32_t);
     double per_round; /* the operations that one round of the measured loop does */
 } bench_probe;

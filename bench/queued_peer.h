@@ -6,20 +6,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_WAYS = 3 }; /* largest number of GEMM variants of a peer */
+enum { BENCH_WAYS = 3 }; /* the largest number of GEMM variants of a peer */
 
 typedef struct bench_queued_way {
-    const char *name;  /* key in the command's output; NULL: no more variants */
+    const char *name;  /* The variant's key in the command's output. NULL ends the list. */
     const char *title; /* the heading of the variant's column in a table */
     const char *work;  /* a text that says what the variant computes */
     uint32_t bits;     /* the bits of an operand's element */
-    bool is_ceiling;   /* true if it is a ceiling for GEMMs whose operands have no more bits */
+    /* True if the variant is a ceiling for GEMMs whose operands have no more bits. */
+    bool is_ceiling;
 } bench_queued_way;
 
 /* The shape D = A B^T of M x N x K, over `sets` copies of random operands. */
 typedef struct bench_queued_shape {
     int64_t m, n, k;
-    uint32_t out; /* bsmm_elem of D: f32, f16 or bf16 */
+    uint32_t out; /* The element type of D (enum bsmm_elem): f32, f16 or bf16. */
     size_t sets;
 } bench_queued_shape;
 
@@ -27,7 +28,7 @@ struct bench_device;
 
 typedef struct bench_queued_peer {
     const char *option; /* the value of the option --peer that selects this peer */
-    const char *absent; /* message if the peer cannot be opened */
+    const char *absent; /* the message if the peer cannot be opened */
     bench_queued_way ways[BENCH_WAYS];
 
     /* Returns NULL if the library is not installed. The device is the thread's current one. */

@@ -6,7 +6,7 @@
 typedef struct recode {
     const bench_recode_job *job;
     bsmm_matrix from, to;
-    float global; /* second-level scale chosen by the recipe, for a format that has one */
+    float global; /* the second-level scale that the recipe chose, if the format has one */
     float amax;   /* the largest magnitude in the matrix `from` */
     bench_memory memory;
     bench_samples seconds, rates;

@@ -6,22 +6,26 @@
 #include "device.h"
 
 typedef struct bench_recode_job {
-    bsmm_format from, to; /* one of them is unscaled f32, f16 or bf16 */
+    /* The formats to convert between. One of them is unscaled f32, f16 or bf16. */
+    bsmm_format from, to;
     int64_t rows, cols;
-    const char *recipe; /* recipe of a quantization; NULL: the format's default */
+    const char *recipe; /* The recipe of a quantization. NULL: the format's default recipe. */
     int threads, rounds;
-    /* passes the tensor's largest magnitude to the quantization, which is found outside the
-     * measured time (bench_recode) */
+    /* Passes the tensor's largest magnitude to the quantization. It is found outside the measured
+     * time (bench_recode). */
     bool amax;
     const char *device; /* the name of the device that bench_recode_queued uses */
-    bool relayout;      /* true if `from` and `to` are the same format, and only the scales move */
-    uint32_t layout;    /* destination layout of moved scales; the source is row_major */
+    /* True if `from` and `to` are the same format, and only the scales are moved to another
+     * layout. */
+    bool relayout;
+    uint32_t layout; /* The layout to which scales are moved. Their source layout is row_major. */
 } bench_recode_job;
 
 typedef struct bench_recode_result {
-    double seconds;      /* the median time of a conversion, in seconds */
-    double bytes;        /* bytes read and written, each counted once */
-    double ceiling_rate; /* bytes per second of reading and writing memory in the same proportion */
+    double seconds; /* the median time of a conversion, in seconds */
+    double bytes;   /* the bytes that a conversion reads and writes, each counted once */
+    /* the bytes per second of reading and writing memory in the same proportion */
+    double ceiling_rate;
 } bench_recode_result;
 
 /* Times moving scales, or quantizing if `to` is scaled, or else dequantizing. Returns the library's

@@ -6,15 +6,15 @@
 
 #include <stdlib.h>
 
-enum { LAUNCHES = 4 }; /* launches of a graph in a round */
+enum { LAUNCHES = 4 }; /* the launches of a graph in a round */
 
 typedef struct recode {
     const bench_recode_job *job;
     bench_device *device;
     bsmm_matrix from, to; /* the source and result of a conversion, in host memory */
     float global;
-    void *amax;        /* largest magnitude of `from`, on the device, if the job passes it */
-    bsmm_matrix *sets; /* `from` and `to` of each set, alternating */
+    void *amax; /* The largest magnitude of `from`, in device memory, if the job passes it. */
+    bsmm_matrix *sets; /* `from` and `to` of each set, alternately. */
     size_t count;
     bench_graph graph;
     bench_samples seconds, rates;
@@ -74,7 +74,7 @@ static bool relayout(void *context, size_t turn) {
 static bool time_all(recode *r) {
     bool done = true;
     for (int round = -1; round < r->job->rounds && done; round++) {
-        /* the previous round has warmed up the device */
+        /* The previous round has warmed up the device, so its times are discarded. */
         if (round == 0) r->seconds.count = r->rates.count = 0;
         bench_settle();
         for (int i = 0; i < LAUNCHES && done; i++)

@@ -50,7 +50,8 @@ SHAPES = (
     *(((m, 4096, 4096), 0.75 if m >= 64 else None) for m in (16, 32, 64, 128)),
     ((2047, 2049, 2050), 0.85),
 )
-OVER_SGEMM = {"avx512": 2.8, "avx2": 1.5}  # wanted for mxfp4 with at least 64 rows
+# The wanted ratio to OpenBLAS's sgemm, for mxfp4 with at least 64 rows.
+OVER_SGEMM = {"avx512": 2.8, "avx2": 1.5}
 
 # GEMMs with few rows: their formats, the wanted fraction of the memory bandwidth, and the numbers
 # of rows.
@@ -224,7 +225,7 @@ def decode(bench):
 
 
 def convert(bench, threads, work, plain, wide, *scaled):
-    # dequantize uses every processor that it may run on
+    # dequantize uses every processor that it may run on, so taskset limits their number.
     prefix = ("taskset", "-c", f"0-{threads - 1}")
     return bench(work, plain, wide, "--format", *scaled, "-M", 8192, "-K", 8192, "--threads",
                  threads, "--repeats", 3, prefix=prefix)
@@ -286,7 +287,7 @@ def report(bench, only):
     yield from heading(bench)
     for section in SECTIONS:
         if section.__name__ != only if only else section is avx2 and bench.vectors == "avx2":
-            continue  # without AVX-512, every section measures AVX2 only
+            continue  # Without AVX-512 every section measures AVX2 already.
         started = time.monotonic()
         yield ""
         yield f"### {section.__doc__}"

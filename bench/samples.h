@@ -8,11 +8,11 @@
 typedef struct bench_samples {
     double *values;
     size_t count, capacity;
-    size_t turns; /* number of runs, including those that were not timed */
+    size_t turns; /* the number of runs, including those that were not timed */
 } bench_samples;
 
 bsmm_status bench_samples_add(bench_samples *samples, double value);
-/* sorts the values; returns 0 if there are none */
+/* Sorts the values and returns their median, or 0 if there are none. */
 double bench_samples_median(bench_samples *samples);
 double bench_samples_best(const bench_samples *samples);
 void bench_samples_destroy(bench_samples *samples);

@@ -34,8 +34,9 @@ ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 192, 256,
 BANDS = ((1, 64), (65, 512), (513, 8192))
 # Maps a range of M to the wanted ratios of measured time to the floor, as (mean, worst).
 WANTED = {(1, 64): (1.45, 2.2), (65, 512): (1.45, 2.0), (513, 8192): (1.15, 1.5)}
-LAUNCH = 3e-6  # seconds that a floor includes for the launch, in addition to bytes and operations
-# one scale for each row of A, and for each row of B
+# The seconds that a floor includes for the launch, in addition to the time of bytes and operations.
+LAUNCH = 3e-6
+# These formats have one scale for each row of A and one for each row of B.
 TOKEN, CHANNEL = "e4m3/f32/1x0", "e4m3/f32/1x0"
 WEIGHTS = ("mxfp4", "nvfp4", "mxfp8", "mxfp6_e2m3", "mxfp6_e3m2", "fp8_block128", CHANNEL)
 PAIRS = (

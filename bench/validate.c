@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const double tolerance = 1e-3;
-/* largest number of multiply-adds of a validation */
+/* the largest number of multiply-adds that a validation computes */
 static const int64_t budget = (int64_t)1 << 28;
 
 /* Returns the stride of the outputs to check. An odd stride has no factor in common with small tile
@@ -16,7 +16,7 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
 }
 
 typedef struct sums {
-    double exact, magnitude; /* sums of a b and of |a b| */
+    double exact, magnitude; /* The sums of a b and of |a b| over K. */
 } sums;
 
 static sums sum_products(const float *a, const float *b, int64_t k) {
@@ -48,7 +48,7 @@ static void compare(double value, sums sum, double rounding, int64_t index, int6
     double promised = result->bound * sum.magnitude + rounding * fabs(exact);
     result->checked++;
     if (!(error <= fmax(allowed, promised))) result->failed++;
-    /* a NaN passes this test, and stays once it is stored */
+    /* A NaN passes this test, and max_error stays NaN once it is stored. */
     if (relative <= result->max_error) return;
     if (isnan(result->max_error)) return;
     result->max_error = relative;

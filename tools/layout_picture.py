@@ -4,7 +4,7 @@ and column. A scale has the same colour in both."""
 import colorsys
 
 PANEL = 32  # The matrix is drawn in panels of this many rows, side by side.
-LINE = 16  # the number of scales in a line of the buffer
+LINE = 16  # The number of scales in a line of the drawn buffer.
 # Sizes in pixels: width of a cell of the matrix and of the buffer, height of both, width of the row
 # labels, and gap between panels.
 CELL, WIDE, HIGH, MARGIN, GAP = 36, 56, 17, 52, 26

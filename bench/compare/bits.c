@@ -30,7 +30,7 @@ void expect_same(session *s, const void *old, const void *new, uint64_t bytes, c
 typedef struct output {
     bsmm_status status;
     char kernel[64], message[240];
-    uint8_t *bytes; /* bytes of data, followed by bytes of scales */
+    uint8_t *bytes; /* The data and then the scales of a result, in bytes. */
 } output;
 
 static uint64_t output_bytes(const product *p) {

@@ -21,20 +21,21 @@ typedef struct library {
 
 typedef struct options {
     const char *paths[BUILDS], *device;
-    const char *renames[MOST_KERNELS][BUILDS]; /* kernels that the user has matched by OLD=NEW */
+    /* kernels that the user has matched by OLD=NEW, because they have different names */
+    const char *renames[MOST_KERNELS][BUILDS];
     size_t rename_count;
-    uint64_t random, seed; /* number of random products, and the seed from which they are drawn */
-    int threads[2];        /* numbers of threads to time with; 0: none */
+    uint64_t random, seed; /* the number of random GEMMs, and the seed from which they are drawn */
+    int threads[2];        /* The numbers of threads to time with. 0 means none. */
     int pairs;             /* the number of timed batches, each measured with both libraries */
-    size_t every;    /* compares only each Nth product and conversion; meant for slow devices */
-    int64_t largest; /* skips products with more multiplications than this */
+    size_t every; /* Compare only each Nth GEMM and conversion. This is meant for slow devices. */
+    int64_t largest; /* Skip GEMMs with more multiplications than this. */
     bool bits, times, verbose;
 } options;
 
 typedef struct session {
     const options *options;
     library builds[BUILDS];
-    /* the names of the same kernel in each build; NULL if a build lacks it */
+    /* The names of the same kernel in each build. A name is NULL if a build lacks the kernel. */
     const char *kernels[MOST_KERNELS][BUILDS];
     size_t kernel_count;
     bench_device *device;
@@ -62,9 +63,10 @@ void memory_read(session *s, void *to, const void *from, uint64_t bytes);
 
 typedef enum fill {
     FILL_ORDINARY,
-    FILL_WIDE,    /* scales and values of very different magnitudes, all of them harmless */
+    FILL_WIDE, /* Fills with scales and values of very different magnitudes that do not overflow. */
     FILL_EXTREME, /* Fills with every finite code of the element format. */
-    FILL_SPECIAL, /* like FILL_ORDINARY, but with NaN and Inf in about a quarter of the rows */
+    /* Fills like FILL_ORDINARY, but with NaN and Inf in about a quarter of the rows. */
+    FILL_SPECIAL,
     FILLS
 } fill;
 extern const char *const fill_names[FILLS];
@@ -79,7 +81,7 @@ void fill_matrix(bsmm_matrix *m, fill how, uint64_t *state);
 typedef struct operand_shape {
     bsmm_format format;
     uint32_t order, layout;
-    /* strides beyond those of a packed matrix, in elements and in scales */
+    /* the strides in addition to those of a packed matrix, in elements and in scales */
     int64_t extra_ld, extra_scale_ld;
     float global; /* the second-level scale of the tensor; 0 means none */
     uint32_t global_kind;
@@ -98,7 +100,7 @@ typedef struct product_shape {
 /* A product with its memory. Matrices in `there` have device pointers. */
 typedef struct product {
     const product_shape *shape;
-    /* matrices in host memory, and in `there` their copies on the device */
+    /* The matrices in host memory. `there` has their copies on the device. */
     bsmm_matrix a, b, c, d, there[4];
     void *bias;
     bsmm_matmul_desc desc; /* the GEMM's description; its matrices point to the copies in `there` */

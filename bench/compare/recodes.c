@@ -11,7 +11,8 @@ typedef struct recode {
     int64_t rows, cols;
     uint32_t flags, threads;
     fill how;
-    bsmm_matrix src, dst, there[2]; /* in host memory; `there` is on the device */
+    /* The matrices in host memory. `there` has their copies on the device. */
+    bsmm_matrix src, dst, there[2];
     float *amax, global;
 } recode;
 

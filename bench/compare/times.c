@@ -9,7 +9,9 @@
 typedef struct timed {
     const char *formats[3]; /* the names of the formats of A, B and D */
     int64_t sizes[3];       /* the sizes M, N and K of the GEMM */
-    bool packed, host; /* host: on a GPU, time the host's cost of a run instead of the device's */
+    /* `packed`: B is packed in advance. `host`: on a GPU, time the host's cost of a run instead of
+     * the device's. */
+    bool packed, host;
 } timed;
 
 #define PRODUCT(a, b, d, m, n, k) .formats = {a, b, d}, .sizes = {m, n, k}
@@ -57,7 +59,7 @@ typedef struct contender {
     session *s;
     prepared plan;
     size_t runs;       /* the number of runs of the plan in a timed batch */
-    bench_graph graph; /* a GPU's graph of runs, unless the host is timed */
+    bench_graph graph; /* A GPU's graph of runs. It is not used if the host's cost is timed. */
 } contender;
 
 static bool queue_run(void *context, size_t turn) {
@@ -106,7 +108,7 @@ static bool calibrate(contender *c, contender *other) {
 /* ---- pairs of batches ---- */
 
 typedef struct verdict {
-    /* medians; `ratio` is new / old, and `error` is its error */
+    /* The median times of both builds, the ratio new / old, and the error of the ratio. */
     double seconds[BUILDS], ratio, error;
     size_t kept;
 } verdict;

@@ -25,7 +25,7 @@ static const float *vector(const bsmm_file *model, const char *name, int64_t len
     return tensor.data;
 }
 
-/* x = (x - mean) / sqrt(variance + 1e-12) * weight + bias */
+/* Normalizes a layer: x = (x - mean) / sqrt(variance + 1e-12) * weight + bias. */
 static void normalise(float *x, int64_t count, const float *weight, const float *bias) {
     double mean = 0, variance = 0;
     for (int64_t i = 0; i < count; i++)

@@ -50,15 +50,15 @@ void job_generate(const char *path);
 
 /* Measured quality and speed of the model in one format. */
 typedef struct job_result {
-    double bits, weights; /* number of stored bits, and of values */
-    /* signal and noise of the quantized weights, compared with the model's */
+    double bits, weights; /* the number of stored bits, and the number of weights */
+    /* signal and noise of the quantized weights, compared with the model's own weights */
     double weight_signal, weight_noise;
-    /* signal and noise of the outputs, compared with the model's in double */
+    /* signal and noise of the outputs, compared with the model's outputs in double */
     double output_signal, output_noise;
-    double both_noise; /* noise of the outputs if activations are quantized too */
+    double both_noise; /* the noise of the outputs if activations are quantized too */
     /* signal and noise of the outputs, compared with the same GEMM in double */
     double exact_signal, exact_noise;
-    double seconds; /* time of all GEMMs with quantized weights */
+    double seconds; /* the time of all GEMMs with quantized weights, in seconds */
     uint64_t layers;
 } job_result;
 job_result job_measure(const bsmm_file *model, const bsmm_file *quantized, const job_batch *tokens);

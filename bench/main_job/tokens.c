@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 100 }; /* largest number of characters of a word */
+enum { LONGEST = 100 }; /* the largest number of characters of a word */
 
 typedef struct entry {
     char *token;
@@ -14,7 +14,7 @@ typedef struct entry {
 } entry;
 
 typedef struct vocabulary {
-    char *text; /* content of the file, where zeros end the lines */
+    char *text; /* The content of the vocabulary file. Zeros end its lines. */
     entry *entries;
     size_t count;
 } vocabulary;

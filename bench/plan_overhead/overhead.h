@@ -9,9 +9,9 @@
 /* ---- products (cases.c) ---- */
 
 typedef struct overhead_case {
-    const char *a, *b; /* names of presets, or "f32" and "bf16" */
+    const char *a, *b; /* the formats' names: presets, "f32" or "bf16" */
     int64_t m, n, k;
-    const char *kernel; /* name of the kernel to use, without its device; NULL: the best */
+    const char *kernel; /* The name of the kernel to use, without its device. NULL: the best one. */
     uint32_t compute, packed;
 } overhead_case;
 

@@ -18,7 +18,8 @@ typedef struct work {
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bsmm_matrix a, b, d;
-    rotating data[3], scales[2], packed; /* data: those of A, B and D */
+    /* `data` has an entry for each of A, B and D, and `scales` one for each of A and B. */
+    rotating data[3], scales[2], packed;
     uint64_t packed_bytes;
     size_t sets;
 } work;

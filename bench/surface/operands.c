@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARIETY = 4096, SCALES = 24 /* index of the first pool of scales */ };
+enum { VARIETY = 4096, SCALES = 24 /* SCALES is the index of the first pool of scales. */ };
 static const uint64_t pool_bytes = (uint64_t)32 << 20;
 
 /* Returns a random finite code. Types of more than 8 bits take values near 1, and smaller types any

@@ -21,23 +21,27 @@ typedef struct surface_times {
 
 typedef struct surface_result {
     char kernel[64];
-    char why[256];  /* the reason if the library refused the GEMM or the device failed; else "" */
-    uint64_t bytes; /* bytes of A, B and D as stored, including scales */
-    uint64_t packed_bytes;    /* bytes of B's packed form; 0: the kernel reads B as it is stored */
-    surface_times ours, bf16; /* bf16: the peer's unscaled GEMM of the same shape */
+    char why[256];  /* The reason if the library refused the GEMM or the device failed, else "". */
+    uint64_t bytes; /* the bytes of A, B and D as stored, including scales */
+    /* The bytes of B's packed form. 0: the kernel reads B as it is stored. */
+    uint64_t packed_bytes;
+    /* The times of the library's GEMM, and of the peer's unscaled bf16 GEMM of the same shape. */
+    surface_times ours, bf16;
 } surface_result;
 
 typedef struct surface {
     const char *name; /* the name of the device, such as "cuda:0" */
     bench_device *device;
-    void *peer; /* the library that the device's peer opened; NULL: none */
+    void *peer; /* The library that the device's peer opened. NULL: there is none. */
+    /* Pools of random codes: one for each element type and each scale type (operands.c). */
     struct {
-        void *memory; /* device memory with POOL_BYTES of random codes; NULL: not made yet */
-    } pools[32];      /* one pool for each element or scale type (operands.c) */
+        /* Device memory with POOL_BYTES of random codes. NULL: the pool is not made yet. */
+        void *memory;
+    } pools[32];
     struct {
         int64_t m, n, k;
         surface_times times;
-    } last; /* the peer's last bf16 GEMM, which cells of the same shape reuse */
+    } last; /* The peer's last bf16 GEMM, which later GEMMs of the same shape reuse. */
 } surface;
 
 /* Fill device memory with random finite codes of an element type, or with random scales near 1. */

@@ -169,7 +169,7 @@ void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
 
 gfx9_pending *gfx9_postpone(gfx9_wave *w) {
     if (w->pending_count == w->pending_room)
-        return NULL; /* the counters saturate at 63, so nothing is pending for longer */
+        return NULL; /* The wait counters saturate at 63, so nothing is pending for longer. */
     gfx9_pending *p = &w->pending[w->pending_count++];
     p->vm = p->lgkm = p->smem = p->to_lds = 0, p->count = 0, p->mask = ~0u;
     return p;

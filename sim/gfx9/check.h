@@ -5,7 +5,8 @@
 
 typedef struct gfx9_shadow {
     uint32_t write_epoch, read_epoch;
-    uint8_t writer, reader, readers, atomic,
-        late; /* readers: more than one wave has read it; late: number of pending loads to it */
+    /* `readers` is set if more than one wave has read the byte. `late` is the number of pending
+     * loads to it. */
+    uint8_t writer, reader, readers, atomic, late;
 } gfx9_shadow;
 #endif

@@ -107,8 +107,9 @@ static double narrow_source(const gfx9_wave *w, const gfx9_inst *i, int l, uint3
     const gfx9_row *row = i->row;
     const uint32_t bits = bits_of(row->b);
     uint32_t which = 1, at = k;
+    /* The 2xpk16 conversions take elements alternately from two sources. */
     if (row->form == 2)
-        which = 1 + k % 2, at = k / 2; /* 2xpk16 takes elements alternately from two sources */
+        which = 1 + k % 2, at = k / 2;
     else if (row->size == 2 && row->b == F32 && !row->c)
         which = 1 + k, at = 0;
     const gfx9_operand *o = &i->op[which];

@@ -126,7 +126,7 @@ static bool parse_operand(char *t, gfx9_operand *o) {
 
 uint64_t gfx9_constant(const gfx9_operand *o, int type) {
     if (o->real) {
-        /* the constant 1 / (2 pi), which LLVM prints with few digits */
+        /* This is the inline constant 1 / (2 pi), which LLVM prints with few digits. */
         const bool turns = o->number > 0.159 && o->number < 0.16;
         const double d = o->number;
         const float f = (float)d;
@@ -291,8 +291,8 @@ static bool parse(gfx9_inst *i, char *text) {
     i->row = gfx9_find_row(name, length);
     if (!i->row) return false;
     const bool words = takes_words(name);
-    /* the second operand of v_add_co_u32 and similar instructions is the destination of the
-     * carry */
+    /* In v_add_co_u32 and similar instructions the second operand is the destination of the
+     * carry. */
     i->first =
         length > 7 && memcmp(name, "v_", 2) == 0 && (strstr(name, "_co_u32") != NULL) ? 2 : 1;
     after_comma = true;
@@ -356,7 +356,7 @@ static bool take(void *user, uint64_t address, uint32_t bytes, const char *text)
     if (!i->text) return false;
     snprintf(copy, sizeof copy, "%s", i->text);
     strip_remarks(copy);
-    /* executing the instruction stops the kernel with an error */
+    /* An instruction without a row stops the kernel with an error when it is executed. */
     if (!bytes || !parse(i, copy)) i->row = NULL;
     return true;
 }

@@ -110,7 +110,8 @@ static void start_wave(const job *j, gfx9_group *g, uint32_t n, const uint32_t i
     gfx9_wave *w = &g->waves[n];
     gfx9_pending *pending = w->pending;
     uint8_t *scratch = w->scratch;
-    memset(w->v, 0xcd, sizeof w->v); /* registers hold no zeros on hardware either */
+    /* Registers get a pattern instead of zeros, because hardware does not zero them either. */
+    memset(w->v, 0xcd, sizeof w->v);
     memset((char *)w + sizeof w->v, 0, sizeof *w - sizeof w->v);
     w->pending = pending, w->pending_room = pending ? PENDING : 0, w->scratch = scratch,
     w->scratch_size = j->kernel->scratch;
@@ -156,7 +157,7 @@ static bool run_group(job *j, gfx9_group *g) {
     for (;;) {
         bool ran = false;
         for (uint32_t k = 0; k < g->wave_count; k++) {
-            /* if checks are on, the seed rotates the order of the waves */
+            /* If checks are on, the seed rotates the order of the waves. */
             gfx9_wave *w =
                 &g->waves[(k + (g->checks ? j->launch->seed + g->epoch : 0)) % g->wave_count];
             if (w->stop == STOP_END || w->stop == STOP_BARRIER) continue;

@@ -67,7 +67,8 @@ static inline uint32_t gfx9_f32_to_bf16(float f) {
 enum gfx9_small { FP8, BF8, FP8_FNUZ, BF8_FNUZ, FP6, BF6, FP4 };
 typedef struct {
     int exponent, mantissa, bias;
-    /* nan: nonzero if a code of all ones (or, with infinity, the highest exponent) means NaN */
+    /* `nan` is nonzero if a code of all ones (or, with infinity, the highest exponent) means
+     * NaN. */
     int fnuz, infinity, nan;
 } gfx9_format;
 extern const gfx9_format gfx9_formats[];

@@ -122,7 +122,7 @@ static void execute_exchange2(gfx9_wave *w, const gfx9_inst *i) {
 enum { BPERMUTE, PERMUTE, SWIZZLE };
 
 static int swizzled(uint32_t offset, int l) {
-    /* the FFT modes are not implemented, and an earlier check rejects them */
+    /* The FFT modes of ds_swizzle are not implemented. An earlier check rejects them. */
     if (offset >= 0xe000) return l;
     if (offset & 0x8000) {
         if (offset & 0x4000) { /* This mode of ds_swizzle rotates the values within 32 lanes. */

@@ -17,7 +17,7 @@ typedef struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *arena;
-static uint32_t *page_block; /* for each page: the index of its allocation, or 0 */
+static uint32_t *page_block; /* For each page of memory, the index of its allocation, or 0. */
 static block *blocks;
 static uint32_t block_count = 1, block_room;
 static uint64_t next_page;

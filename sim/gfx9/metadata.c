@@ -11,7 +11,8 @@ typedef struct {
 enum kind { NOTHING, INTEGER, STRING, ARRAY, MAP };
 typedef struct {
     enum kind kind;
-    uint64_t value; /* the value of an integer; else the number of bytes or elements */
+    /* The value of an integer, or the number of bytes or elements of any other msgpack object. */
+    uint64_t value;
     const char *text;
 } item;
 

@@ -276,7 +276,7 @@ static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int wh
     }
     for (uint32_t lane = 0; lane < LANES; lane++)
         to[lane] = (uint8_t)(w->v[o->reg][lane] >> 8 * byte);
-    (void)s; /* lane m * block + row holds the scale, so the array is already in order */
+    (void)s; /* Lane m * block + row holds the scale, so the array is already in order. */
     return true;
 }
 

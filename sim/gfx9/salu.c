@@ -138,7 +138,7 @@ static void execute_setreg(gfx9_wave *w, const gfx9_inst *i) {
 
 static void execute_getreg(gfx9_wave *w, const gfx9_inst *i) {
     const uint32_t at = i->word[0] >> 6 & 31, size = (i->word[0] >> 11 & 31) + 1;
-    if ((i->word[0] & 63) != 1) { /* HW_ID and similar registers read as 0 in every wave */
+    if ((i->word[0] & 63) != 1) { /* HW_ID and similar registers read as 0 in every wave. */
         gfx9_write_scalar(w, &i->op[0], 32, 0);
         return;
     }

@@ -36,7 +36,8 @@ typedef struct gfx9_inst gfx9_inst;
 
 typedef struct {
     enum gfx9_arch arch;
-    uint8_t *image; /* segments with their layout in memory; allocated by gfx9_memory_alloc */
+    /* The object's segments with their layout in memory. gfx9_memory_alloc allocates them. */
+    uint8_t *image;
     uint64_t image_size;
     gfx9_kernel *kernels;
     uint32_t kernel_count;
@@ -49,8 +50,10 @@ typedef struct {
     uint32_t object_count;
     gfx9_inst *code;
     uint32_t code_count;
-    bool orders;    /* true if it has atomics, whose results depend on the order of workgroups */
-    int32_t *index; /* for each word of the image: the instruction that begins there, or -1 */
+    /* True if the code has atomics, whose results depend on the order of workgroups. */
+    bool orders;
+    /* For each word of the image, the index of the instruction that begins there, or -1. */
+    int32_t *index;
 } gfx9_object;
 
 /* Loads a code object. Returns NULL, with the reason in `error` (at least 256 bytes), if the bytes
@@ -78,7 +81,8 @@ typedef struct {
     uint64_t value;
 } gfx9_operand;
 
-enum { SEL_DWORD = 6 }; /* SDWA selects BYTE_0 to BYTE_3, WORD_0, WORD_1 or DWORD */
+/* The modifier SDWA selects BYTE_0 to BYTE_3, WORD_0, WORD_1 or DWORD of a register. */
+enum { SEL_DWORD = 6 };
 /* The low byte of dpp_control. Its argument is in the bits above. */
 enum {
     DPP_QUAD,
@@ -122,9 +126,10 @@ struct gfx9_row {
         void (*scalar)(gfx9_wave *wave, const gfx9_inst *inst, uint64_t a, uint64_t b);
         int what;
     };
-    uint8_t d, a, b, c; /* types of the result and the sources */
+    uint8_t d, a, b, c; /* the types of the result and of the three sources */
     uint8_t cost;
-    int32_t size, form; /* memory instructions: bytes per lane, and how they are extended */
+    /* For memory instructions: the bytes per lane, and how they are extended. */
+    int32_t size, form;
 };
 
 struct gfx9_inst {
@@ -160,13 +165,13 @@ extern uint64_t gfx9_shared_base, gfx9_private_base;
 enum { STOP_NO, STOP_END, STOP_BARRIER, STOP_ERROR, STOP_YIELD };
 
 typedef struct {
-    /* the wait counters that it holds, and the destination of the data */
+    /* The wait counters that the operation holds, and the destination of its data. */
     uint8_t vm, lgkm, smem, to_lds;
     uint16_t reg, count;
     uint64_t exec;
     uint32_t lds_at[LANES];
     const gfx9_inst *inst;
-    uint32_t mask; /* the bits of each register that change */
+    uint32_t mask; /* the bits of each register that the operation changes */
     uint32_t data[16][LANES];
 } gfx9_pending;
 
@@ -175,10 +180,12 @@ typedef struct gfx9_group gfx9_group;
 struct gfx9_wave {
     uint32_t v[VGPRS][LANES];
     uint32_t s[SGPRS] __attribute__((aligned(8)));
-    uint32_t lane[LANES];          /* for each lane: all ones if its bit in lane_exec is set */
-    uint64_t lane_exec, dpp_lanes; /* dpp_lanes: the lanes that DPP allows to write */
+    uint32_t lane[LANES]; /* For each lane, all ones if its bit in lane_exec is set, else 0. */
+    /* `dpp_lanes` are the lanes that the modifier DPP allows to write. */
+    uint64_t lane_exec, dpp_lanes;
     uint32_t scc, mode, pc, stop;
-    /* bits of s_set_gpr_idx: 1, 2 and 4 for the sources, 8 for the result; M0 holds the index */
+    /* The mode of s_set_gpr_idx: bits 1, 2 and 4 for the sources, bit 8 for the result. M0 holds
+     * the index. */
     uint32_t indexed;
     gfx9_group *group;
     uint8_t *scratch;
@@ -189,8 +196,10 @@ struct gfx9_wave {
     uint8_t late_v[VGPRS], late_s[SGPRS];
     uint64_t random;
     uint64_t written[VGPRS]; /* for each VGPR, a mask of the lanes whose value has been written */
-    uint64_t issued; /* number of wait states so far: one per instruction, and those of s_nop */
-    /* the first wait state in which the result of a matrix instruction may be accessed */
+    /* The number of wait states so far: one per instruction, plus those of s_nop. */
+    uint64_t issued;
+    /* For each VGPR, the first wait state in which the result of a matrix instruction may be
+     * accessed. */
     uint64_t ready[VGPRS];
 };
 
@@ -199,7 +208,7 @@ struct gfx9_group {
     const gfx9_kernel *kernel;
     uint8_t *lds;
     uint32_t lds_size, wave_count, epoch;
-    /* the access history of LDS, one record per byte; NULL without checks */
+    /* The access history of LDS, with one record per byte. NULL without checks. */
     struct gfx9_shadow *shadow;
     gfx9_wave *waves;
     uint32_t checks;
@@ -256,13 +265,15 @@ void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change);
 
 /* ---- dispatch ---- */
 typedef struct {
-    uint32_t grid[3], block[3]; /* number of blocks, and threads per block */
+    uint32_t grid[3], block[3]; /* the number of blocks, and the number of threads per block */
     uint32_t dynamic_lds;
-    const void *kernarg; /* the explicit arguments, with their layout in memory */
+    const void *kernarg; /* The kernel's explicit arguments, with their layout in memory. */
     size_t kernarg_size;
     uint32_t checks;
-    uint64_t seed, limit; /* limit: largest number of instructions of a wave; 0: the default */
-    uint64_t steps;       /* The number of instructions that the launch has executed. */
+    /* The seed of the order of waves, and the largest number of instructions of a wave (0: the
+     * default). */
+    uint64_t seed, limit;
+    uint64_t steps; /* The number of instructions that the launch has executed. */
 } gfx9_launch;
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,
                    char *error);

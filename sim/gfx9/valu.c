@@ -182,8 +182,8 @@ static void execute_packed(gfx9_wave *w, const gfx9_inst *i) {
     const gfx9_row *row = i->row;
     const uint8_t types[] = {row->a, row->b, row->c};
     gfx9_vector room[3], result[2];
-    const bool move =
-        row->lanes == lanes_v_pk_mov_b32; /* the low half comes from a, the high half from b */
+    /* In v_pk_mov_b32 the low half of the result comes from a, the high half from b. */
+    const bool move = row->lanes == lanes_v_pk_mov_b32;
     for (int hi = 0; hi < 2; hi++) {
         const void *p[3] = {0};
         for (uint32_t k = 0; k < 3 && types[k] != N; k++)

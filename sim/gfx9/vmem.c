@@ -7,7 +7,9 @@ enum { FLAT, GLOBAL, SCRATCH, BUFFER };
 enum { LOAD, STORE, ATOMIC };
 
 typedef struct {
-    uint8_t *at[LANES]; /* NULL: the address is outside a buffer and reads as 0 */
+    /* The host's address of each lane's data. NULL: the lane's address is outside a buffer and
+     * reads as 0. */
+    uint8_t *at[LANES];
     uint64_t active;
     /* Buffers: number of bytes inside the buffer from `at`; an access that is larger has no
      * effect. */

@@ -36,7 +36,7 @@ struct place {
 struct fiber : emulated_thread {
     place at;
     bool started, ended;
-    uint32_t exchanges; /* number of exchanges of its warp in which it took part */
+    uint32_t exchanges; /* The number of warp-wide exchanges in which the thread has taken part. */
     ucontext_t context;
     queue queues[EMULATED_QUEUES];
 };
@@ -87,7 +87,7 @@ cluster *running;
 place scheduler;
 emulated_kernel running_kernel;
 void **running_arguments;
-char anchor; /* addresses of static variables are relative to this variable */
+char anchor; /* The addresses of static variables are relative to this variable. */
 
 fiber *now() {
     return static_cast<fiber *>(emulated_now);

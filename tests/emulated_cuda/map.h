@@ -8,7 +8,8 @@
 /* The 128 bytes of a tensor map with two dimensions, the contiguous one first. */
 typedef struct emulated_map {
     uint8_t *address;
-    uint64_t extents[2], stride; /* extents in elements; stride of rows in bytes */
+    /* extents of the tensor in elements, and stride of its rows in bytes */
+    uint64_t extents[2], stride;
     /* The box of a TMA copy, the bytes of an element, and the swizzle: 0, 32, 64 or 128 bytes. */
     uint32_t box[2], elem_bytes, swizzle_bytes;
 } emulated_map;

@@ -146,7 +146,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     fake_cuda_state.loads++;
     static char any;
     memcpy(fake_cuda_state.image, image, sizeof fake_cuda_state.image);
-    *module = (CUmodule)(void *)&any; /* the caller may free the image now */
+    *module = (CUmodule)(void *)&any; /* The caller may free the image now. */
     return CUDA_SUCCESS;
 }
 

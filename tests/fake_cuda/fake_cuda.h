@@ -6,16 +6,17 @@
 #include "cuda/runtime/driver.h"
 
 typedef struct fake_cuda {
-    int devices, capability; /* number of devices; compute capability of all of them, 90 */
-    /* name of the function that fails, for example "cuMemAlloc_v2"; NULL: none */
+    /* the number of devices, and the compute capability of all of them (90) */
+    int devices, capability;
+    /* The name of the function that fails, for example "cuMemAlloc_v2". NULL: none fails. */
     const char *failing;
     CUresult failure;  /* The error that the failing call returns. */
     size_t free_bytes; /* The free device memory in bytes that the fake driver reports. */
-    int depth;         /* number of contexts that were pushed and not popped */
-    int allocations;   /* number of allocations that were not freed */
+    int depth;         /* the number of contexts that were pushed and not popped */
+    int allocations;   /* the number of allocations that were not freed */
     int loads, launches, waits;
-    char image[16]; /* the first bytes of the last module */
-    /* configuration of the last launch; its attributes are in `attributes` */
+    char image[16]; /* the first bytes of the last module that was loaded */
+    /* The configuration of the last launch. Its attributes are in `attributes`. */
     CUlaunchConfig config;
     CUlaunchAttribute attributes[4];
     int owner; /* The number of the device that owns all memory. */

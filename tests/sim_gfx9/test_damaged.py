@@ -25,7 +25,7 @@ global_store_dword v1, v2, s[6:7]
 
 
 def damage(rng, code):
-    """A few bytes changed, or the end cut off."""
+    """Returns the code object with a few bytes changed, or with its end cut off."""
     out = bytearray(code)
     kind = rng.randrange(4)
     if kind == 0:

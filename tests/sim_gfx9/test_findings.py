@@ -16,7 +16,7 @@ ds_read_b32 v2, v4
 s_waitcnt lgkmcnt(0)
 """
 WRITTEN = LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\n"
-# name: (wrong body, the message's part, mended body, threads)
+# Maps a name to (wrong body, part of the message, corrected body, number of threads).
 MISTAKES = {
     "vector_wait": (LOAD + "v_add_u32 v2, 1, v2\n" + STORE, "used before the s_waitcnt", LOAD + "s_waitcnt vmcnt(0)\nv_add_u32 v2, 1, v2\n" + STORE, 64),
     "too_few_waited": (LOAD + "global_load_dword v3, v1, s[4:5]\ns_waitcnt vmcnt(1)\nv_add_u32 v2, v2, v3\n" + STORE, "used before the s_waitcnt",
@@ -48,13 +48,14 @@ MISTAKES["wait_states_of_a"] = (MATRIX + "v_mfma_f32_16x16x16_f16 v[8:11], v[4:5
                                 MATRIX + "s_nop 7\nv_mfma_f32_16x16x16_f16 v[8:11], v[4:5], v[10:11], v[8:11]\n", 64)
 LOADS_TO_LDS = ARGS + "s_mov_b32 m0, 0\ns_waitcnt lgkmcnt(0)\nglobal_load_lds_dword v1, s[4:5]\n{wait}v_mov_b32 v3, v1\nds_read_b32 v2, v3\ns_waitcnt lgkmcnt(0)\n" + STORE
 MISTAKES["load_to_lds_wait"] = (LOADS_TO_LDS.format(wait=""), "before the s_waitcnt of its load to LDS", LOADS_TO_LDS.format(wait="s_waitcnt vmcnt(0)\n"), 64)
-# The assembler refuses what the erratum is about: s8 as the scale of A.
+# The erratum is about an SGPR (s8) as the scale of A, which the assembler refuses. So the instruction
+# is given as words.
 GFX950 = {"scale_in_sgpr": (".long 0xd3ac0000, 0x00022008, 0xd3ad0814, 0x04521100\n", "erratum",
                             "v_mov_b32 v17, 0x7f7f7f7f\nv_mfma_scale_f32_16x16x128_f8f6f4 v[20:23], v[0:7], v[8:15], v[20:23], v17, v16\n", 64)}
 
 
 def run(device, module, name, threads):
-    """The message, or the result."""
+    """Runs a kernel. Returns the simulator's message if it fails, or else its result."""
     x = np.arange(threads, dtype=np.uint32) * 3
     source, target = device.upload(x), device.upload(np.zeros_like(x))
     try:

@@ -1,4 +1,4 @@
-"""Runs the tables' opcodes with random and extreme operands and compares with AMD's pseudocode.
+"""Runs the tables' opcodes with random and extreme operands, and compares them with AMD's pseudocode.
 usage: test_pseudocode.py ARCH"""
 import ctypes
 import re
@@ -105,7 +105,9 @@ s_mov_b64 s[14:15], exec
 
 
 def operands(rng, text, names):
-    """64 lanes of 4 operands of 64 bits: D's old value, then the sources; random, small and extreme ones."""
+    """Returns 4 operands of 64 bits for each of 64 lanes: D's old value, then the sources.
+
+    The values are random, small and extreme ones."""
     out = np.zeros((LANES, 4), np.uint64)
     for k, name in enumerate(names):
         kinds = re.findall(name + r"(?:\[[^\]]*\])?\.([ufib])(\d+)", text) or [("u", "32")]

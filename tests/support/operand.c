@@ -98,8 +98,8 @@ static uint32_t scale_code(uint32_t scale, fill how, rng *r) {
         return how == FILL_ORDINARY ? 0x30 + rng_below(r, 16) : rng_below(r, 127);
     if (how == FILL_ORDINARY)
         return bsmm_elem_encode(BSMM_ELEM_F32, 0.5 + (double)rng_below(r, 1000) / 999, true);
-    /* a random float with a magnitude below 1: clearing bits 30 and 23 leaves exponents below
-     * 2^0 */
+    /* Returns a random float with a magnitude below 1. Clearing bits 30 and 23 leaves exponents
+     * below 2^0. */
     return (uint32_t)rng_next(r) & 0xbf7fffff;
 }
 

@@ -19,8 +19,10 @@ void guarded_free(void *memory, uint64_t bytes);
 
 typedef enum fill {
     FILL_ORDINARY, /* Fills with finite elements and block scales near 1. */
-    FILL_EXTREME,  /* any finite element, scales of the whole range, including 2^-127 and 2^127 */
-    FILL_SPECIAL,  /* any code, including NaN and Inf in elements and scales */
+    /* Fills with any finite elements and with scales of the whole range, including 2^-127 and
+     * 2^127. */
+    FILL_EXTREME,
+    FILL_SPECIAL, /* Fills with any codes, including NaN and Inf in elements and scales. */
 } fill;
 
 /* A matrix with memory of its own. A field of `shape` that is 0 has its default meaning in

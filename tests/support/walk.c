@@ -68,7 +68,7 @@ int test_walk_least(int on_the_cpu) {
 
 /* ---- products on a GPU ---- */
 
-enum { CANARY = 256 }; /* bytes after each buffer that must keep their poison */
+enum { CANARY = 256 }; /* The number of bytes after each buffer that must keep their poison. */
 
 /* Buffers one after another in one allocation, which is far faster than one each; for
  * compute-sanitizer BSMM_TEST_EXACT asks for one each, without canaries, as simulators want it,

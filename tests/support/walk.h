@@ -10,7 +10,8 @@
  * BSMM_TEST_DEVICE leaves others out. Simulators are given small products alone, and of these every
  * BSMM_TEST_SAMPLEth (all unless set). */
 typedef struct test_walk {
-    /* `device` and `kernel` are set to the current ones, and to NULL at the end */
+    /* The description whose `device` and `kernel` the walk sets: to the current ones, and to NULL
+     * at the end. */
     bsmm_matmul_desc *desc;
     uint32_t device, kernel;
     bsmm_explanation e; /* The library's explanation of the kernel that the walk has reached. */

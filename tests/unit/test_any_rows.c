@@ -101,7 +101,7 @@ static void check_kernel(fixture *f, const char *kernel) {
         assert_int_equal(run(plan, f, counts[i], NULL), BSMM_OK);
         check(f, kernel ? kernel : "any kernel", counts[i]);
     }
-    /* the number of rows on the device overrides the given 3 */
+    /* The number of rows on the device overrides the given 3. */
     for (size_t i = 0; i < BSMM_COUNT(found); i++) {
         assert_int_equal(run(plan, f, 3, &found[i].given), BSMM_OK);
         check(f, kernel ? kernel : "any kernel", found[i].means);

@@ -14,7 +14,7 @@ static void test_samples(void **state) {
     (void)state;
     bench_samples s = {0};
     assert_true(bench_samples_median(&s) == 0 && bench_samples_best(&s) == 0);
-    for (int i = 0; i < 200; i++) /* 0 to 199 in a different order */
+    for (int i = 0; i < 200; i++) /* These are the numbers 0 to 199 in a different order. */
         assert_int_equal(bench_samples_add(&s, (double)(i * 77 % 200)), BSMM_OK);
     assert_true(bench_samples_median(&s) == 99.5);
     assert_int_equal(bench_samples_add(&s, 1000), BSMM_OK);
@@ -46,7 +46,7 @@ static void test_time(void **state) {
     double started = bench_now();
     assert_int_equal(bench_time(count_turns, &turn, 1, &s), BSMM_OK);
     assert_true(bench_now() - started >= round_seconds);
-    assert_int_equal(s.count, turn - 1); /* all runs except the one that failed */
+    assert_int_equal(s.count, turn - 1); /* All runs are counted except the one that failed. */
     bench_samples_destroy(&s);
 }
 

@@ -77,7 +77,7 @@ static void test_nan_and_inf_fail(void **state) {
     (void)state;
     bench_result r = validate(BSMM_ELEM_F16, (double)NAN);
     assert_int_equal(r.failed, 1);
-    assert_true(isnan(r.max_error)); /* finite errors that follow do not hide it */
+    assert_true(isnan(r.max_error)); /* Later finite errors must not hide the NaN. */
     assert_int_equal(validate(BSMM_ELEM_F16, (double)INFINITY).failed, 1);
 }
 

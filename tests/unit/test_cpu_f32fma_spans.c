@@ -40,7 +40,7 @@ static void fill_row(float *row, int span, int big, int hole, rng *r) {
 }
 
 static void expect_within(const bsmm_explanation *e, float got, double want, double magnitude) {
-    /* the error bound, plus D's own rounding */
+    /* The result may differ by the error bound and by D's own rounding. */
     double slack = e->bound * magnitude + fabs(want) * 0x1p-24;
     if (!(fabs((double)got - want) <= slack))
         fail_msg("%s: got %a, want %a, slack %a", e->kernel, (double)got, want, slack);
@@ -155,7 +155,7 @@ static void test_scales(void **state) {
     for (int a_span = 0; a_span <= 140; a_span += 20)
         for (int b_span = 0; b_span <= 140; b_span += 20)
             check_scale_spans(a_span, -20, b_span, &r);
-    /* divided by the largest scale, B's smallest scale becomes 0 in fp32 */
+    /* Divided by the largest scale, B's smallest scale becomes 0 in fp32. */
     for (int b_span = 145; b_span <= 185; b_span += 5)
         check_scale_spans(0, -90, b_span, &r);
 }
@@ -211,7 +211,7 @@ static void test_subnormal_factors(void **state) {
     bsmm_matmul_desc desc = {
         .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .threads = 1};
     check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);
-    am.format.block_cols = 20; /* makes the kernel read scales one at a time */
+    am.format.block_cols = 20; /* Blocks of 20 columns make the kernel read scales one at a time. */
     uint8_t more[] = {127, 127, 1, 127};
     am.scales = more;
     check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);

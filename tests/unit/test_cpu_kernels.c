@@ -192,7 +192,8 @@ static void test_caches_do_not_matter(void **state) {
         int64_t rows;
         uint32_t threads;
     } shapes[] = {{201, 1}, {39, 3}};
-    if (AVX2 & ~bsmm_cpu_features()) skip(); /* cpu_f32 has blocks of one size only */
+    /* Without AVX2, cpu_f32 has blocks of one size only. */
+    if (AVX2 & ~bsmm_cpu_features()) skip();
     size_t count = AVX512 & ~bsmm_cpu_features() ? 2 : BSMM_COUNT(caches);
     rng r = {6};
     for (size_t i = 0; i < BSMM_COUNT(formats); i++)
@@ -226,7 +227,8 @@ static void test_largest_sums(void **state) {
     rng r = {4};
     for (size_t i = 0; i < 16 * 5; i++)
         for (int signs = 0; signs < 4; signs++) {
-            int64_t rows = i / 16 ? (int64_t)i / 16 : 9; /* 1 to 4 rows have separate loops */
+            /* The kernel has separate loops for 1 to 4 rows. */
+            int64_t rows = i / 16 ? (int64_t)i / 16 : 9;
             product p;
             product_make_of(&p, formats[i / 4 % 4], formats[i % 4], rows, 17, 64, FILL_ORDINARY,
                             &r);
@@ -249,7 +251,8 @@ static void test_largest_sums(void **state) {
  * or below e4m3's range. */
 static void test_zero_scales(void **state) {
     (void)state;
-    static const uint8_t codes[] = {0x00, 0x38, 0x80, 0x40}; /* codes of 0, 1, -0 and 2 */
+    /* These are the codes of 0, 1, -0 and 2. */
+    static const uint8_t codes[] = {0x00, 0x38, 0x80, 0x40};
     rng r = {5};
     product p;
     product_make(&p, "nvfp4", "nvfp4", 19, 37, 144, FILL_ORDINARY, &r);

@@ -237,7 +237,7 @@ static void check_operand(const test_matrix *t, const char *other) {
     free(values);
 }
 
-/* the formats that are exact in bf16, which include those of the int8 engines */
+/* The formats that are exact in bf16. They include the formats of the int8 kernels. */
 static format_list formats;
 
 static void find_formats(void) {

@@ -165,7 +165,8 @@ static void test_int8_decoding_unusual(void **state) {
         size_t block = e4m3 ? 16 : 32, units = p.b.scale_bytes / DECODED_N;
         for (size_t c = 0; c < 8; c++) {
             size_t row = 16 * c + 5, unit = units - 2 - c;
-            for (size_t u = 0; u < units; u++) /* scales so far apart that additions round */
+            /* The scales are so far apart that additions round. */
+            for (size_t u = 0; u < units; u++)
                 scales[row * units + u] = (uint8_t)(others[e4m3][c % 4] + u * 7 % 16);
             scales[row * units + unit] = codes[e4m3][c % 4];
             if (c < 4) memset(data + (row * DECODED_K + unit * block) / 2, 0, block / 2);

@@ -55,7 +55,7 @@ static void check_kernel(const char *kernel, const char *a_name, const char *b_n
     assert_int_equal(test_multiply(&desc), BSMM_OK);
     uint16_t *whole = malloc(d.data_bytes);
     memcpy(whole, d.m.data, d.data_bytes);
-    /* so many rows that they make one wave, which is not split */
+    /* This number of rows makes exactly one wave of tiles, which is not split. */
     int64_t wave = WAVE_ROWS * (device->multiprocessors / 2);
     for (int64_t first = 0; first < rows; first += wave)
         check_rows(&desc, first, bsmm_min_i64(wave, rows - first), whole + first * COLUMNS);
@@ -109,7 +109,8 @@ static void test_uneven_rows(void **state) {
         float *even = malloc(d.data_bytes);
         memcpy(even, d.m.data, d.data_bytes);
         uint8_t *odd = (uint8_t *)a.m.scales + ODD_ROW * BLOCKS;
-        memset(odd + 20, 140, 4); /* one group, far above the row's first */
+        /* One group's scales are far above those of the row's first group. */
+        memset(odd + 20, 140, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;
         for (int64_t row = 0; row < ROWS; row++) {
@@ -145,7 +146,7 @@ static void test_empty_rows(void **state) {
         uint8_t *scales = a.m.scales;
         memset(scales + EMPTY * BLOCKS, codes[i / 2], BLOCKS);
         memset(scales + PARTLY * BLOCKS, codes[i / 2], 4);
-        /* the second time, another row has scales that change along K */
+        /* In the second pass another row has scales that change along K. */
         memset(scales + 20 * BLOCKS, i % 2 ? 150 : 127, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;
@@ -241,7 +242,7 @@ static void test_blocks_made_again(void **state) {
 }
 
 int main(void) {
-    /* separate buffers, because a wave of a GPU needs much memory */
+    /* Each buffer gets an allocation of its own, because the test's buffers need much memory. */
     setenv("BSMM_TEST_EXACT", "1", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_tiles), cmocka_unit_test(test_uneven_rows),

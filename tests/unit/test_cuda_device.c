@@ -101,7 +101,8 @@ static void other_architectures_are_refused(void **state) {
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        bool probe, words; /* images of sm90a/probe and sm80/words that the device runs */
+        /* True if the device runs an image of sm90a/probe, and one of sm80/words. */
+        bool probe, words;
     } cases[] = {{75, false, false}, {80, false, true},  {89, false, true},
                  {90, true, true},   {100, false, true}, {120, false, true}};
     static const bsmm_cuda_function probe = {.module = "sm90a/probe"},

@@ -26,7 +26,7 @@ typedef struct fold_case {
     uint32_t a_order, b_order;
     int64_t k;
     scales scales;
-    const char *same; /* the kernel whose bits the result must have */
+    const char *same; /* the kernel whose result must have the same bits */
 } fold_case;
 
 static void draw_scales(test_matrix *m, scales from, rng *r) {
@@ -102,7 +102,7 @@ static void test_ways(void **state) {
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, low, generic_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, high, generic_kernel},
             {f, formats[(i + 1) % 3], BSMM_ORDER_ROW, BSMM_ORDER_ROW, 1024, apart, bf16_kernel},
-            /* rows that do not fill a group, or end inside the bytes of eight elements */
+            /* These rows do not fill a group, or end inside the bytes of eight elements. */
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 288, apart, bf16_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 300, apart, bf16_kernel},
             {f, f, BSMM_ORDER_COL, BSMM_ORDER_ROW, 256, apart, bf16_kernel},

@@ -196,7 +196,7 @@ static void even_rows_are_told(void **state) {
         assert_true(flags_of(f, BSMM_PACK_FAST, apart, 0) & uneven);
         /* The block whose flag is tested is empty. */
         assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven);
-        /* all blocks are empty, and the scale is above 1 */
+        /* All blocks are empty, and the scale is above 1. */
         assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
         /* The block scale would be 2^129, which fp32 cannot hold. */
         assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);

@@ -25,7 +25,8 @@ static const char *const formats[] = {
 
 typedef struct on_device {
     const bsmm_cuda_device *device;
-    bsmm_operand host, operand; /* the same operand with host and with device pointers */
+    /* The same operand with pointers to host memory, and with pointers to device memory. */
+    bsmm_operand host, operand;
 } on_device;
 
 static on_device upload(const bsmm_cuda_device *device, const test_matrix *t) {
@@ -63,7 +64,7 @@ static void compare(const on_device *d, bsmm_pack_route route, bool with_scales)
     assert_int_equal(bsmm_pack_run(d->device, &launch, NULL), BSMM_OK);
     bsmm_cuda_leave(d->device);
     test_cuda_read(d->device, got, memory, at.bytes);
-    /* the elements of a WIDE operand are unspecified */
+    /* The elements of an operand that is marked WIDE are unspecified. */
     bool wide = ((bsmm_pack_header *)(void *)expected)->flags & BSMM_PACK_WIDE;
     for (uint64_t i = 0; i < (wide ? at.elements : at.bytes); i++)
         if (expected[i] != got[i])

@@ -73,7 +73,7 @@ static void test_row_scales(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(elems); i++)
         for (size_t j = 0; j < BSMM_COUNT(rows); j++) {
             const bsmm_format format = {elems[i], BSMM_SCALE_F32, 1, K};
-            /* f16 values are split into two parts */
+            /* Each f16 value is split into two parts. */
             const int64_t most = elems[i] == BSMM_ELEM_F16 ? MOST / 2 : MOST;
             test_matrix a, b;
             test_matrix_make(&a, describe(format, bsmm_min_i64(rows[j], most), K), FILL_ORDINARY,

@@ -19,7 +19,7 @@ enum { BAND = 64, SHORT_K = 128 * 13 + 32, LONG_K = 128 * 40 + 32 };
 typedef struct tile_case {
     const char *tile, *kernel, *a, *b;
     uint32_t kind;
-    uint32_t level; /* nonzero: e8m0 scales of A and B differ by at most 3 binades */
+    uint32_t level; /* Nonzero if e8m0 scales of A and B differ by at most 3 binades. */
     int64_t k;
 } tile_case;
 
@@ -122,7 +122,7 @@ static void check_case(const tile_case *c, const bsmm_cuda_device *device, rng *
     test_matrix a = operand(c, c->a, s.rows, r), b = operand(c, c->b, s.cols, r), d;
     test_matrix_make(&d, describe(format_named("bf16"), s.rows, s.cols), FILL_ORDINARY, r);
     check_product(c, &a, &b, &d);
-    if (c->level) { /* a row whose scale changes along K */
+    if (c->level) { /* One row gets a scale that changes along K. */
         memset((uint8_t *)a.m.scales + 8, 150, 4);
         check_product(c, &a, &b, &d);
     }
@@ -141,7 +141,7 @@ static void test_tiles(void **state) {
 }
 
 int main(void) {
-    /* separate buffers, because a wave of a GPU needs much memory */
+    /* Each buffer gets an allocation of its own, because the test's buffers need much memory. */
     setenv("BSMM_TEST_EXACT", "1", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,7 +143,7 @@ static void unpadded_swizzle(fixture *f) {
 static void undeclared_swizzle(fixture *f) {
     f->am.scale_layout = BSMM_LAYOUT_NV_128X4;
 }
-/* K = 256 in blocks of 128 has two scales, but the layout pads them to four */
+/* K = 256 in blocks of 128 has two scales, but the layout pads them to four. */
 static void unpadded_cublas(fixture *f) {
     f->am.format = f->bm.format = format_named("fp8_block128");
     f->am.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128;
@@ -380,7 +380,8 @@ static void test_smaller_struct(void **state) {
     fixture f;
     fixture_make(&f);
     f.am.struct_size = offsetof(bsmm_matrix, global_scale);
-    f.am.global_scale = (float *)(uintptr_t)1; /* past struct_size, so it is not read */
+    /* This field lies past struct_size, so the library must not read it. */
+    f.am.global_scale = (float *)(uintptr_t)1;
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }
 

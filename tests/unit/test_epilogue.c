@@ -284,7 +284,7 @@ static void test_quantized_output(void **state) {
     test_matrix_make(&scaled.d, describe(format_named("mxfp8"), M, HALF), FILL_ORDINARY, &r);
     uint8_t *data = malloc(scaled.d.data_bytes), *scales = malloc(scaled.d.scale_bytes);
     const bsmm_quantize_desc q = {.struct_size = sizeof q, .src = &p.d.m, .dst = &scaled.d.m};
-    /* only the reference is exact enough, because fp32 accumulators differ */
+    /* Only the reference is exact enough here, because fp32 accumulators differ between kernels. */
     p.desc.kernel = "ref";
     assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
     assert_int_equal(bsmm_quantize(&q, NULL), BSMM_OK);
@@ -422,7 +422,7 @@ static void test_refusals(void **state) {
 
 static const struct {
     const char *field;
-    bsmm_epilogue e; /* struct_size 1 is not replaced by the test */
+    bsmm_epilogue e; /* The test does not replace a struct_size of 1. */
 } broken[] = {
     {"epilogue.struct_size", {.struct_size = 1}},
     {"epilogue.activation", {.activation = 9}},
@@ -483,7 +483,7 @@ static void test_broken_memory(void **state) {
     expect(&p, "residual.cols");
     residual.format = format_named("e4m3");
     expect(&p, "residual.format");
-    /* C is twice as wide as D here, so it is never the same memory as D */
+    /* C is twice as wide as D here, so it is never the same memory as D. */
     p.epilogue.residual = &p.residual.m;
     bsmm_matrix c = describe(p.d.m.format, M, N);
     c.data = p.d.m.data;

@@ -51,7 +51,7 @@ static void fixture_make(fixture *f, const char *format, const char *other, bool
     make_zero(&f->codes, format, ROWS, K, r);
     make_zero(&f->ones, other, COLS, K, r);
     uint32_t elem = f->codes.m.format.elem, bits = bsmm_elem_row(elem)->bits;
-    /* for 16 bits a sample that includes both ends */
+    /* For 16 bits the test uses a sample of the codes that includes both ends. */
     f->step = bits > 8 ? (1u << bits) / ROWS + 1 : 1;
     for (uint32_t i = 0; i < ROWS; i++)
         set(&f->codes, i, (i * 7) % K, (i * f->step) & ((1u << bits) - 1));

@@ -205,7 +205,8 @@ static void test_unaligned(void **state) {
     tensors[6].data = codes;
     size_t bytes, found = 0;
     uint8_t *all = safetensors_bytes(tensors, BSMM_COUNT(tensors), NULL, &bytes);
-    for (int shift = 0; shift < 4; shift++) { /* one of the four headers ends at each residue */
+    /* One of the four headers ends at each position modulo 4. */
+    for (int shift = 0; shift < 4; shift++) {
         char name[32], metadata[32];
         snprintf(metadata, sizeof metadata, "{\"k\":\"%.*s\"}", shift, "aaaa");
         snprintf(name, sizeof name, "shift%d.safetensors", shift);
@@ -231,7 +232,7 @@ static void test_unaligned(void **state) {
         bsmm_file_close(file);
     }
     free(all);
-    assert_int_equal(found, 6); /* three of four positions are unaligned, for x and for y */
+    assert_int_equal(found, 6); /* Three of four positions are unaligned, for x and for y. */
 }
 
 /* Tests Quark's exponent of -128, which has no code in e8m0: unpacking names the block. */

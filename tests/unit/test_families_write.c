@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 typedef struct write_case {
-    const char *family; /* name of the family; NULL: the first that can hold the format */
+    const char *family; /* The name of the family. NULL: the first that can hold the format. */
     const char *read_as;
     bsmm_matrix matrix;
     int64_t batch;
@@ -174,7 +174,7 @@ static void test_every_layout(void **state) {
                     c.matrix.scale_tile_rows = 16, c.matrix.scale_tile_cols = 3;
                 bsmm_matrix check = c.matrix;
                 uint64_t bytes;
-                /* the layout is for blocks of a different shape */
+                /* This layout is for blocks of a different shape. */
                 if (bsmm_scale_bytes(&check, &bytes)) continue;
                 round_trip(c);
             }

@@ -173,7 +173,9 @@ static size_t check_pack(const golden_list *list, const golden_case *c) {
     uint32_t *codes = golden_input_codes(c, count);
     uint32_t *expected = golden_read(c->expected, 1, c->count);
     uint8_t *packed = test_malloc(c->count);
-    memset(packed, 0xA5, c->count); /* poison: stores must replace old bits, not merge with them */
+    /* The memory is poisoned first, because stores must replace old bits and not merge with
+     * them. */
+    memset(packed, 0xA5, c->count);
     uint64_t bytes = 0;
     assert_true(bsmm_elem_bytes(info.elem, count, &bytes));
     assert_int_equal(bytes, c->count);

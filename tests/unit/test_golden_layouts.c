@@ -37,7 +37,8 @@ static bsmm_matrix matrix_of(const golden_case *c, uint32_t scale) {
 /* The stored map of a case. If the caller chose the stride, nothing follows the last scale of the
  * last line. */
 typedef struct map {
-    uint32_t *at; /* for each offset: 1 + r * cols + c, or 0 for padding */
+    /* For each offset, 1 + r * cols + c of the scale that lies there, or 0 for padding. */
+    uint32_t *at;
     size_t count;
 } map;
 
@@ -99,7 +100,7 @@ static void test_offsets(void **state) {
 static const struct {
     uint32_t scale, bytes, modulus;
 } widths[] = {
-    /* 251 is prime and divides no tile's size, so that a shift by a tile shows */
+    /* 251 is prime and divides no tile's size, so that a shift by a tile is found. */
     {BSMM_SCALE_E8M0, 1, 251},
     {BSMM_SCALE_F32, 4, UINT32_MAX},
 };

@@ -76,7 +76,7 @@ static void damaged_images_are_named(void **state) {
     bsmm_gpu_image cut = p.images[1];
     for (cut.packed_bytes = 0; cut.packed_bytes < p.images[1].packed_bytes; cut.packed_bytes++)
         expect_damage(&cut);
-    cut.pack_bytes = WHOLE - 64; /* the table claims fewer bytes than the pack has */
+    cut.pack_bytes = WHOLE - 64; /* The table claims fewer bytes than the pack has. */
     expect_damage(&cut);
     cut.pack_bytes = WHOLE + 64;
     expect_damage(&cut);
@@ -111,7 +111,7 @@ static void devices_take_what_they_run(void **state) {
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* code of sm80/words and of sm90a/small_m that the device takes */
+        /* Code of sm80/words and of sm90a/small_m that the device accepts. */
         const char *words, *probe;
     } cases[] = {{75, NULL, NULL},          {80, "compute_80", NULL}, {86, "compute_80", NULL},
                  {89, "compute_80", NULL},  {90, "sm_90", "sm_90a"},  {100, "compute_80", NULL},

@@ -55,7 +55,7 @@ static void test_scale_bytes(void **state) {
 typedef struct broken {
     const char *message;
     bsmm_group group;
-    uint32_t layout; /* layout of D's scales, and of A's */
+    uint32_t layout; /* the layout of D's scales and of A's scales */
     bool b_packed, any_rows;
 } broken;
 

@@ -56,7 +56,7 @@ static void pad(builder *b, size_t alignment, size_t more) {
 }
 
 static bsmm_status parse(const builder *b) {
-    /* a separate allocation, so that sanitizers find accesses past its end */
+    /* The copy is a separate allocation, so that sanitizers find accesses past its end. */
     uint8_t *exact = malloc(b->count + 1);
     bsmm_file *file;
     assert_non_null(exact);
@@ -86,7 +86,7 @@ static void make_good(builder *b) {
     put_info(b, "nv.weight", 3, nv, 40, 128);
     put_info(b, "nv.scale", 1, sidecar, 0, 256);
     pad(b, 64, 0);
-    /* mxfp4: a scale, then the codes 0 to 15 twice */
+    /* Each mxfp4 block is a scale and then the codes 0 to 15 twice. */
     for (unsigned block = 0; block < 4; block++) {
         uint8_t bytes[17] = {(uint8_t)(127 + block)};
         for (unsigned i = 0; i < 16; i++)
@@ -172,7 +172,7 @@ static void test_signed_scale(void **state) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
     uint8_t data[64], scales[16];
     make_good(&b);
-    /* the second matrix's scales begin 36 bytes later */
+    /* The second matrix's scales begin 36 bytes later. */
     uint8_t *first = b.bytes + b.count - 12 - 128;
     assert_int_equal(first[0], 0x38);
     first[36 + 1] = 0xB8;

@@ -22,7 +22,7 @@ typedef struct broken {
 
 /* clang-format off */
 static const broken cases[] = {
-    /* not JSON, or not an object of tensors */
+    /* These files are not JSON, or not an object of tensors. */
     {"", 0, BSMM_E_FORMAT, "must be '{'"},
     {" {}", 0, BSMM_E_FORMAT, "must be '{'"},
     {"[]", 0, BSMM_E_FORMAT, "must be '{'"},

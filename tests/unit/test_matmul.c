@@ -59,7 +59,7 @@ static void product_free(product *p) {
 }
 
 typedef struct expected {
-    double value, magnitude; /* sum of the terms, and of their magnitudes */
+    double value, magnitude; /* the sum of the terms, and the sum of their magnitudes */
 } expected;
 
 static expected sum_terms(const product *p, const double *a, const double *b, int64_t i,
@@ -342,7 +342,7 @@ static void test_global_scales(void **state) {
         check_every_kernel(&p);
         product_free(&p);
     }
-    /* a per-tensor scale on an input and on the output */
+    /* This case has a per-tensor scale on an input and on the output. */
     static const char *const outputs[] = {"e4m3", "f32", "f16", "bf16"};
     float gd = 0.25f;
     for (size_t i = 0; i < BSMM_COUNT(outputs); i++) {

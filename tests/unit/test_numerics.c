@@ -12,7 +12,7 @@
 
 enum { M = 3, N = 4, K = 64 };
 
-/* mxfp8 operands of ones with scale 1, which tests modify. D is f32. */
+/* The operands of a GEMM: mxfp8 ones with scale 1, which the tests modify. D is f32. */
 typedef struct fixture {
     uint8_t a[M * K], b[N * K], a_scales[M * K / 32], b_scales[N * K / 32];
     float d[M * N];
@@ -187,7 +187,8 @@ static void expect_negative_zero(const float *d) {
 static void test_signed_zeros_of_factors(void **state) {
     (void)state;
     static const struct {
-        float global, bias; /* a bias of -0 adds nothing; 1 means no bias */
+        /* A bias of -0 adds nothing. A value of 1 means that there is no bias. */
+        float global, bias;
     } cases[] = {{-1, 1}, {-3, 1}, {-1, -0.0f}, {0, 1}, {-0.0f, -0.0f}};
     const float minus = -1;
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {

@@ -243,7 +243,7 @@ static void test_refusals(void **state) {
     bsmm_plan *plain;
     f.desc.b_packed = 0;
     assert_int_equal(bsmm_plan_create(&f.desc, &plain), BSMM_OK);
-    /* packed_b is given, but b_packed was not set in the description */
+    /* packed_b is given, but b_packed was not set in the description. */
     assert_int_equal(run(plain, buffers), BSMM_E_INVALID);
     f.desc.b_packed = 1;
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_E_INVALID);

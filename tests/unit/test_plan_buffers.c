@@ -17,7 +17,7 @@ typedef struct fixture {
     test_matrix a, b, d;
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    float extra[M * N], global; /* memory of C, bias and a second-level scale */
+    float extra[M * N], global; /* memory of C, of the bias and of a second-level scale */
     uint8_t *arena;
 } fixture;
 
@@ -156,7 +156,7 @@ static void test_short_struct(void **state) {
                  sizes[i]);
         expect_invalid(&f, &bad, message);
     }
-    /* the struct size of callers that were built with the first version */
+    /* This is the struct size of callers that were built with the first version. */
     f.buffers.struct_size = offsetof(bsmm_buffers, packed_b);
     assert_int_equal(bsmm_plan_run(f.plan, &f.buffers), BSMM_OK);
     fixture_free(&f);

@@ -122,7 +122,7 @@ static void check_formats(const bsmm_recipe_info *info, rng *r) {
         bsmm_format format = format_named(name);
         check_recipe(info, format, r);
         if (format.scale == BSMM_SCALE_NONE) continue;
-        /* block shapes that no preset has: odd ones, and several rows high */
+        /* No preset has these block shapes: odd widths, and several rows. */
         format.block_cols = 12;
         check_recipe(info, format, r);
         format.block_cols = 48;
@@ -141,7 +141,7 @@ static void test_every_recipe(void **state) {
 
 /* ---- amaxes near every bound between e4m3 scales ---- */
 
-/* NEAR values per bound, from 3 ulp below to 3 ulp above */
+/* NEAR is the number of values per bound, from 3 ulp below to 3 ulp above. */
 enum { BOUNDS = 126, NEAR = 7, BLOCK = 16 };
 
 /* Stores blocks of 16 values. The amax of a block lies up to 3 ulp below or above the amax that

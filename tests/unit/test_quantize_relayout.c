@@ -11,7 +11,7 @@
 
 static const struct {
     uint32_t layout, tile_rows, tile_cols;
-    int64_t ld_more; /* stride in addition to the packed one */
+    int64_t ld_more; /* the stride in addition to that of a packed matrix */
 } layouts[] = {
     {BSMM_LAYOUT_ROW_MAJOR, 0, 0, 0},       {BSMM_LAYOUT_ROW_MAJOR, 0, 0, 3},
     {BSMM_LAYOUT_COL_MAJOR, 0, 0, 0},       {BSMM_LAYOUT_COL_MAJOR, 0, 0, 5},

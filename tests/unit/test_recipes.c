@@ -151,8 +151,8 @@ static void test_zero_blocks(void **state) {
         {"modelopt", "mxfp4", 0, 8},
         {"modelopt", "mxfp8", 0, 0},
         {"compressed-tensors", "mxfp4", 0, 0},
-        /* 1e-4 / 6, rounded up to 2^-15 */
         {"quark", "mxfp4", 1, 0},
+        /* DeepGEMM's smallest scale is 1e-4 / 6, rounded up to 2^-15. */
         {"deepgemm", "mxfp4", 127 - 15, 0},
     };
     for (size_t i = 0; i < BSMM_COUNT(rows); i++) {
@@ -226,7 +226,7 @@ static void test_halfway_elements(void **state) {
             assert_int_equal(e2m1_code(to_zero[j], down(rows[i].value)), rows[i].down);
         }
     }
-    /* the value is not first rounded to bf16 */
+    /* The value is not first rounded to bf16. */
     assert_int_equal(e2m1_code("compressed-tensors", 0.2505f), 1);
 }
 
