@@ -144,12 +144,12 @@ typedef bool bench_work(void *context, size_t turn);
 /* Captures work(context, 0) ... work(context, turns - 1) as a graph. */
 bool bench_device_record(bench_device *device, bench_work *work, void *context, size_t turns,
                          bench_graph *graph);
-/* Captures a graph that goes through all `sets` sets a whole number of times. It takes about a
- * millisecond and has at least 8 turns, so that the cost of starting the graph is spread over
- * many. */
+/* Captures a graph that runs the work on all `sets` sets of operands a whole number of times. The
+ * graph takes about a millisecond and has at least 8 runs, so that the cost of starting it is
+ * spread over many runs. */
 bool bench_device_record_sets(bench_device *device, bench_work *work, void *context, size_t sets,
                               bench_graph *graph);
-/* Launches a graph and adds the mean seconds of one turn to `seconds`. */
+/* Launches a graph and adds the mean time of one of its runs, in seconds, to `seconds`. */
 bool bench_device_time(bench_device *device, const bench_graph *graph, bench_samples *seconds);
 void bench_device_forget(bench_device *device, bench_graph *graph);
 

@@ -63,8 +63,8 @@ static const char *take(names *from, const char *name) {
     return NULL;
 }
 
-/* Matches the remaining kernels in order, if both builds have equally many. A renamed kernel keeps
- * its place in the order. */
+/* Matches the remaining kernels in order, if both builds have equally many. A renamed kernel must
+ * be at the same position in both lists. */
 static void match_in_order(session *s, names *old, names *new) {
     if (old->count != new->count) return;
     while (old->count) {

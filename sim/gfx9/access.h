@@ -35,8 +35,8 @@ enum gfx9_atomic {
  * operands. */
 uint64_t gfx9_atomic_value(int what, uint64_t old, uint64_t data, uint64_t data2, int bytes);
 
-/* How loaded bytes become a register: sign-extended or not; as a whole, or in the low or high half
- * while the other half keeps its value. */
+/* Says how loaded bytes become a register: sign-extended or not, and as a whole or in the low or
+ * high half while the other half keeps its value. */
 enum { FORM_PLAIN, FORM_SIGNED = 1, FORM_LOW = 2, FORM_HIGH = 4 };
 uint32_t gfx9_widened(uint32_t raw, int bytes, int form);
 

@@ -39,8 +39,8 @@ static bool open_llvm(char *error) {
     return true;
 }
 
-/* What the child process sends for each instruction, before its text. `bytes` is 0 if LLVM does not
- * know the instruction. */
+/* The child process, which runs LLVM, sends this struct for each instruction and then the
+ * instruction's text. `bytes` is 0 if LLVM does not know the instruction. */
 typedef struct {
     uint64_t address;
     uint32_t bytes, length;

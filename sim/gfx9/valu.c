@@ -4,7 +4,7 @@
 #include "sim.h"
 #include <string.h>
 
-/* How the loops load and store a lane of each type. */
+/* These macros load and store one lane of each type. */
 #define LOAD_N(p)   0
 #define LOAD_F16(p) gfx9_f16_to_f32(((const uint32_t *)p)[l] & 0xffff)
 #define LOAD_F32(p) ((const float *)p)[l]

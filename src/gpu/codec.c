@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* The element formats that the device code supports. The device code takes codes apart with
- * constants that are correct for no other format. */
+/* The element formats that the device code supports. The device code decodes them with constants
+ * that are correct for no other format. */
 bool bsmm_gpu_knows_elem(uint32_t elem) {
     static const bool known[BSMM_ELEM_COUNT] = {
         [BSMM_ELEM_F32] = true,      [BSMM_ELEM_F16] = true,  [BSMM_ELEM_BF16] = true,

@@ -12,12 +12,14 @@ typedef struct bsmm_narrow_codec {
     uint32_t up; /* left shift that moves the code's sign to bit 31 */
     /* the arithmetic right shift that then moves exponent and mantissa to fp32's fields */
     uint32_t down;
-    uint32_t mask;     /* the mask of the sign and of the magnitude after both shifts */
-    float unbias;      /* 2^(127 - bias), the factor that corrects the exponent bias */
-    uint32_t sign;     /* the mask of a code's sign bit */
-    uint32_t special;  /* the smallest magnitude that is not finite; 0x80 if the format has none */
-    uint32_t inf;      /* the magnitude of Inf; 0xff if the format has no Inf */
-    uint32_t lone_nan; /* the only code of NaN in the fnuz formats, 0x80; 0x100 in all others */
+    uint32_t mask;    /* the mask of the sign and of the magnitude after both shifts */
+    float unbias;     /* 2^(127 - bias), the factor that corrects the exponent bias */
+    uint32_t sign;    /* the mask of a code's sign bit */
+    uint32_t special; /* the smallest magnitude that is not finite; 0x80 if the format has none */
+    uint32_t inf;     /* the magnitude of Inf; 0xff if the format has no Inf */
+    /* The only code of NaN, 0x80, in the fnuz formats. In all other formats it is 0x100, which is
+     * no code. */
+    uint32_t lone_nan;
     /* Range of the format: each nonzero finite value is at least 2^low and less than 2^high. */
     int32_t low, high;
     /* Encoding, from fp32 to a code, rounds to the nearest value with ties to even. A carry out of

@@ -166,7 +166,7 @@ typedef struct bsmm_pack_plain {
 } bsmm_pack_plain;
 
 /* Parameters for copying the fp32 scales of fp8_group128 and fp8_block128 operands to a layout that
- * TMA can load. The engine reads the elements in place. The result is fp32 [cols][pitch] with
+ * TMA can load. The GEMM kernel reads the elements in place. The result is fp32 [cols][pitch] with
  * element (r, c) at to[c * pitch + r]. Padding is 0. */
 typedef struct bsmm_pack_scales_job {
     const float *scales;

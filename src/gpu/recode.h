@@ -68,7 +68,7 @@ typedef struct bsmm_quantize_job {
     const float *amax;
 } bsmm_quantize_job;
 
-/* How dequantizing computes a value from an element of at most 8 bits. */
+/* Says how dequantizing computes a value from an element of at most 8 bits. */
 typedef enum bsmm_dequantize_way {
     BSMM_WAY_EXACT = 0, /* The product of an element and its scale is exact in fp32. */
     /* The value is an exact element, or an exact product of an element and an e4m3 scale, times an

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-/* What the processor flushes to 0: no subnormals, those in operands and results, or those in
- * operands only. */
+/* The processor flushes to 0: no subnormals, those in operands and results, or those in operands
+ * only. */
 typedef enum flushed { FLUSH_NONE, FLUSH_ALL, FLUSH_OPERANDS, FLUSHES } flushed;
 
 #if defined(__x86_64__)

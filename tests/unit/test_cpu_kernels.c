@@ -110,8 +110,8 @@ static void test_refusal_without_features(void **state) {
     product_free(&p);
 }
 
-/* Tests that the int8 engines agree: all of them sum the same units exactly and add them in the
- * same order. */
+/* Tests that all int8 kernels give the same bits, because all of them add exact sums of the same
+ * elements in the same order. */
 static void test_int8_engines_agree(void **state) {
     (void)state;
     static const char *const formats[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
@@ -149,7 +149,7 @@ static void check_ports(const char *a, const char *b, int64_t rows, fill how, rn
     product_free(&p);
 }
 
-/* Tests the packed engines and the tiles of the small-M kernels. */
+/* Tests the kernels that pack their operands, and the tiles of the small-M kernels. */
 static void test_ports_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"e2m1",  "e2m3",  "mxfp4",        "mxfp6_e2m3",
@@ -180,10 +180,10 @@ static void check_caches(product *p, const uint64_t *caches, size_t count) {
     free(expected);
 }
 
-/* Tests that the size of the cache, which determines cache blocks, does not affect results. The
- * shapes have more than one chunk of K in most engines; more rows than a block with one thread; and
- * so few rows that threads divide blocks of D instead of rows. There are fewer sizes on AVX2, which
- * is often emulated. */
+/* Tests that the size of the cache, which determines cache blocks, does not affect results. Some
+ * shapes have more than one chunk of K in most kernels. Some have more rows than a block with one
+ * thread. Some have so few rows that threads divide blocks of D instead of rows. There are fewer
+ * sizes on AVX2, which is often emulated. */
 static void test_caches_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};

@@ -15,7 +15,7 @@
 
 enum { MOST_ROWS = 304 };
 
-/* How one engine packs one operand of a product. */
+/* Says how one CPU kernel packs one operand of a GEMM. */
 typedef struct packing {
     bsmm_request request;
     bool integers, is_b;
@@ -83,7 +83,7 @@ static double half_value(const packing *w, const packed *p, int64_t lane, int64_
            p->factors[lane];
 }
 
-/* Checks the initial values of the integer engines' accumulators, which cancel B's offset. */
+/* Checks the initial values of the accumulators of the integer kernels, which cancel B's offset. */
 static void check_begins(const packing *w, const packed *p, int64_t lane) {
     if (!w->integers || w->is_b) return;
     const bsmm_elem_info *b = bsmm_elem_row(w->request.product.b.m.format.elem);
@@ -208,7 +208,7 @@ static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
     }
 }
 
-/* Packs a matrix as A and as B of a product with `other`, by every engine that takes them. */
+/* Packs a matrix as A and as B of a GEMM with `other`, by every CPU kernel that takes them. */
 static void check_operand(const test_matrix *t, const char *other) {
     bsmm_matrix with = describe(format_named(other), 4, t->m.cols);
     bsmm_matrix d = describe(format_named("f32"), t->m.rows, 4), turned = d;
@@ -263,7 +263,7 @@ static void test_leading_dimensions(void **state) {
     pack_check_leading_dimensions(check_operand, &formats);
 }
 
-/* Tests columns of several strips of bytes, which tiles share. */
+/* Tests columns that take several strips of bytes. One strip belongs to several tiles. */
 static void test_long_columns(void **state) {
     (void)state;
     static const char *const some[] = {"bf16", "mxfp8", "mxfp6_e3m2", "mxfp4"};

@@ -155,7 +155,7 @@ static void test_formats_and_lengths(void **state) {
     pack_check_lengths(check_operand, &formats);
 }
 
-/* Tests columns of several strips of bytes, which tiles share. */
+/* Tests columns that take several strips of bytes. One strip belongs to several tiles. */
 static void test_long_columns(void **state) {
     (void)state;
     rng r = {7};

@@ -184,7 +184,7 @@ static bool is_uneven(const char *name, int top, int bottom) {
     return flags & BSMM_PACK_UNEVEN;
 }
 
-/* Tests which rows keep one scale, so that the engine can add their k blocks unscaled. */
+/* Tests which rows keep one scale, so that the GEMM kernel can add their k blocks unscaled. */
 static void even_rows_are_told(void **state) {
     (void)state;
     const uint32_t uneven = BSMM_PACK_UNEVEN;

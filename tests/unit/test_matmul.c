@@ -181,7 +181,7 @@ static void test_shapes(void **state) {
             }
 }
 
-/* Tests values of K near the lengths of the chunks into which packed engines divide K. */
+/* Tests values of K near the lengths of the chunks into which the packing kernels divide K. */
 static void test_chunks(void **state) {
     (void)state;
     static const char *const names[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};

@@ -70,7 +70,7 @@ static bool is_4bit(const weights *w) {
 
 /* ---- shapes ---- */
 
-/* How a GEMM is divided among blocks and warps, and the map of shared memory. */
+/* The division of a GEMM among thread blocks and warps, and the map of shared memory. */
 typedef struct cut {
     uint32_t splits, k_warps, walkers;
     uint32_t steps_each; /* the largest number of steps of K that a thread block computes */

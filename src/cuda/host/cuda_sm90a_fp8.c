@@ -1,7 +1,7 @@
 /* The kernel cuda_sm90a_fp8: groupwise scaled FP8 GEMMs on Hopper's FP8 tensor cores. A and B are
  * e4m3 or e5m2 with fp32 scales of 1 x 128 or 128 x 128. Operands in row order are read as they are
  * stored. Operands in column order are first transposed into the workspace. Scales are copied there
- * too if the engine cannot read their layout. */
+ * too if the GEMM kernel cannot read their layout. */
 #include "cuda/host/wgmma_kernel.h"
 
 static bool takes(const bsmm_operand *o) {

@@ -22,7 +22,7 @@ static const bsmm_cuda_function functions[] = {
 
 /* ---- shapes ---- */
 
-/* How a GEMM is divided among blocks, and the map of shared memory. */
+/* The division of a GEMM among thread blocks, and the map of shared memory. */
 typedef struct cut {
     uint32_t splits, columns;
     uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;

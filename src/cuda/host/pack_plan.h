@@ -61,9 +61,9 @@ typedef struct bsmm_pack_scales_launch {
     bsmm_cuda_ready ready;
 } bsmm_pack_scales_launch;
 
-/* Returns the launch that copies fp32 scales for an engine that reads 8-bit elements in place. If
- * by_row is true, the result is to[k / 128][row], with rows padded to 4 by zeros. Otherwise it is
- * to[row / 128][k / 128], for blocks of 128 rows. */
+/* Returns the launch that copies fp32 scales for a GEMM kernel that reads 8-bit elements in place.
+ * If by_row is true, the result is to[k / 128][row], with rows padded to 4 by zeros. Otherwise it
+ * is to[row / 128][k / 128], for blocks of 128 rows. */
 bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to);
 
 /* ---- on a device (pack.c) ---- */

@@ -1,5 +1,5 @@
-/* What the small-M kernels (few rows of A) have in common: tests of operands, the splitting of K,
- * and the parameters that do not depend on the split. */
+/* Functions for all small-M kernels, which multiply few rows of A. They test operands, split K, and
+ * fill the parameters that do not depend on the split. */
 #ifndef BSMM_CUDA_HOST_SMALL_M_PRODUCT_H
 #define BSMM_CUDA_HOST_SMALL_M_PRODUCT_H
 

@@ -8,8 +8,8 @@
 #include "cuda/host/pack_plan.h"
 #include "cuda/sm90a/gemm_params.h"
 
-/* How scales apply. The kind and the element types together identify the kernels that can compute a
- * GEMM. */
+/* Says how a GEMM kernel applies scales. The kind and the element types together identify the
+ * kernels that can compute a GEMM. */
 typedef enum bsmm_wgmma_kind {
     BSMM_WGMMA_BF16 = 0,  /* bf16 elements without block scales */
     BSMM_WGMMA_BLOCK = 1, /* 8-bit elements with scales of 1 x 128 for A and of 128 x 128 for B */

@@ -62,8 +62,8 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan
 /* ---- workspace ---- */
 
 /* The beginning of the workspace, which a run clears at once: the headers of what it packs, and a
- * flag that says that the engine's result cannot be trusted. For each attempt, A, B (unless it was
- * packed in advance) and the engine's own memory follow. */
+ * flag that says that the GEMM kernel's result cannot be trusted. For each attempt, A, B (unless it
+ * was packed in advance) and the GEMM kernel's own memory follow. */
 typedef struct head {
     bsmm_pack_header headers[2];
     uint32_t closed;
@@ -117,14 +117,14 @@ static void *mutable(const void *pointer) {
     return both.to;
 }
 
-/* Returns true if the engine must test its accumulators, because an operand that is read as stored
- * has no header with the range of its values. */
+/* Returns true if the GEMM kernel must test its accumulators, because an operand that is read as
+ * stored has no header with the range of its values. */
 static bool is_unknown(const bsmm_wgmma_state *s) {
     return s->plan.kind == BSMM_WGMMA_BF16 && (s->first.a.stored || s->first.b.stored);
 }
 
-/* Memory of an attempt in the workspace: A, B (unless it was packed in advance), and the engine's
- * own. */
+/* Memory of an attempt in the workspace: A, B (unless it was packed in advance), and the GEMM
+ * kernel's own. */
 typedef struct rooms {
     uint8_t *a, *b, *rest;
 } rooms;
@@ -148,7 +148,8 @@ static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const 
     return bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &b_how, at->b);
 }
 
-/* Queues the engine after the packing kernels. *gate is then the gate for what is queued next. */
+/* Queues the GEMM kernel after the packing kernels. *gate is then the gate for what is queued
+ * next. */
 static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h, void *const plain[2], bsmm_cuda_gate *gate) {
     const bsmm_wgmma_attempt *x = &s->first;
@@ -165,8 +166,8 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, co
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues the engine for the operands that the kernel of `multiply` packs to bf16 if its gate is
- * closed. `gate` is the gate that `multiply` has set. */
+/* Queues the GEMM kernel for the operands that the kernel of `multiply` packs to bf16 if its gate
+ * is closed. `gate` is the gate that `multiply` has set. */
 static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attempt *x,
                                   const rooms *at, const bsmm_cuda_gate *gate) {
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
@@ -177,8 +178,8 @@ static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attemp
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues the engine of the plan and, behind a gate, the engine of plan.otherwise. The memory of the
- * second attempt follows that of the first. */
+/* Queues the plan's GEMM kernel, and then the GEMM kernel of plan.otherwise, which runs only if its
+ * gate is open. The memory of the second attempt follows that of the first. */
 static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                               head *h, bsmm_cuda_gate *gate) {
     const rooms there = rooms_of(p, &s->second, false, at->a + s->first.bytes);

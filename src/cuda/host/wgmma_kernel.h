@@ -6,7 +6,7 @@
 #include "cuda/host/generic.h"
 #include "cuda/host/wgmma_operands.h"
 
-/* How a kernel computes a product that it takes. */
+/* Says how one of the sm_90a kernels computes a GEMM: the formats it packs to, and its fallback. */
 typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
 struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
@@ -15,10 +15,10 @@ struct bsmm_wgmma_plan {
     /* The condition under which the kernel's result is valid. BSMM_WHEN_ALWAYS: it is valid for any
      * values. */
     bsmm_cuda_when when;
-    /* The fallback plan if FITS does not hold, but bf16 holds the values. The engine's blocks then
-     * pack both operands to bf16, and this plan's engine, which is queued next, multiplies them. If
-     * bf16 does not hold the values either, the blocks run the generic GEMM's code. NULL: the
-     * generic GEMM is queued next instead. */
+    /* The fallback plan if FITS does not hold, but bf16 holds the values. The GEMM kernel's thread
+     * blocks then pack both operands to bf16, and this plan's GEMM kernel, which is queued next,
+     * multiplies them. If bf16 does not hold the values either, the blocks run the generic GEMM's
+     * code. NULL: the generic GEMM is queued next instead. */
     const bsmm_wgmma_plan *otherwise;
     /* The slack that bsmm_pack_pair_plain allows when it tests whether bf16 holds the values. It is
      * used with `otherwise` only. */
@@ -28,7 +28,7 @@ struct bsmm_wgmma_plan {
 /* The plan for operands that are exact in bf16. Its fallback is the generic GEMM. */
 extern const bsmm_wgmma_plan bsmm_wgmma_plan_bf16;
 
-/* The choices and sizes of one packing and one launch of the engine. */
+/* The choices and sizes of one packing and one launch of the GEMM kernel. */
 typedef struct bsmm_wgmma_attempt {
     const bsmm_wgmma_tile *tile;
     bsmm_wgmma_source a, b;

@@ -22,11 +22,11 @@ static bool is_pitch(const bsmm_operand *o) {
     return o->map.digit_count == 0 && o->map.tile_rows == 1 && o->map.tile_cols == 1;
 }
 
-/* Returns true if the engine can read the scales in place: 1 x 128 scales with rows contiguous, or
- * 128 x 128 scales at any stride. */
+/* Returns true if the GEMM kernel can read the scales in place: 1 x 128 scales with rows
+ * contiguous, or 128 x 128 scales at any stride. */
 static bool are_stored_scales(const bsmm_operand *o, bool by_row) {
     if (o->m.format.scale != BSMM_SCALE_F32 || !is_pitch(o)) return false;
-    /* The engine's offsets have 32 bits, and it loads up to 96 k blocks past its last. */
+    /* The GEMM kernel's offsets have 32 bits, and it loads up to 96 k blocks past its last. */
     uint64_t last = o->scale_bytes / sizeof(float) + 96 * o->map.tile_col_step;
     if (!by_row) return o->m.format.block_rows == 128 && last <= UINT32_MAX;
     return o->m.format.block_rows == 1 && o->map.tile_row_step == 1 &&
@@ -56,8 +56,8 @@ static bool packs_scales(const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && (s->stored || !s->by_row);
 }
 
-/* Sets the position of the scales that the engine reads: in place, copied by a separate kernel, or
- * where packing by groups writes them. */
+/* Sets the position of the scales that the GEMM kernel reads: in place, copied by a separate
+ * kernel, or where packing by groups writes them. */
 static void set_scales(const bsmm_operand *o, const bsmm_pack_layout *at, bsmm_wgmma_source *s) {
     bsmm_wgmma_form *f = &s->form;
     const bool alone = packs_scales(s);
@@ -84,9 +84,10 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
     if (s->scaled) set_scales(o, &at, s);
 }
 
-/* Decides how an operand reaches the engine. A bf16 operand that is read in place has no header, so
- * values outside the fast path show only in the accumulators. The GEMM is then recomputed, which is
- * impossible if D has overwritten C; with a C, operands are therefore packed. */
+/* Decides how an operand reaches the GEMM kernel. A bf16 operand that is read in place has no
+ * header, so values outside the fast path show only in the accumulators. The GEMM is then
+ * recomputed, which is impossible if D has overwritten C; with a C, operands are therefore
+ * packed. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
                                        bsmm_pack_route route) {
     const bsmm_operand *o = is_b ? &p->b : &p->a;

@@ -1,5 +1,5 @@
-/* Operands of the sm_90a GEMM. They are read in place if TMA can read them, else they are packed,
- * in the workspace or in advance. */
+/* Decides how A and B reach the sm_90a GEMM kernel. It reads an operand in place if TMA can read
+ * it. Otherwise the operand is packed, in the workspace or in advance. */
 #ifndef BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 #define BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 
@@ -19,8 +19,8 @@ typedef struct bsmm_wgmma_source {
     bsmm_wgmma_form form;
 } bsmm_wgmma_source;
 
-/* Decides how an operand reaches the engine. `is_b` says that it is B, whose scales are 128 x 128
- * in BSMM_WGMMA_BLOCK. */
+/* Decides how an operand reaches the GEMM kernel. `is_b` says that it is B, whose scales are 128 x
+ * 128 in BSMM_WGMMA_BLOCK. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
                                        bsmm_pack_route route);
 
@@ -37,7 +37,7 @@ typedef struct bsmm_wgmma_packer {
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
                                    const bsmm_wgmma_source *source, bsmm_wgmma_packer *made);
 
-/* How an operand is packed. All members may be 0. */
+/* Says how an operand is packed. All members may be 0. */
 typedef struct bsmm_wgmma_packing {
     /* The header to use, outside the packed operand and already cleared. NULL: the packed operand's
      * own header. */

@@ -12,7 +12,7 @@
 
 enum { PLAIN_CODES = 8, PLAIN_ROWS = 8 };
 
-/* Returns the place of part number `part`, which counts along both axes of the launch's grid. Past
+/* Returns the items of part number `part`, which counts along both axes of the launch's grid. Past
  * the end of the grid there are no rows. */
 static __device__ __forceinline__ pack_place plain_place(const bsmm_pack_plain *p, uint32_t part) {
     uint32_t lanes = 1u << p->job.lanes_log2, thread = threadIdx.x % PACK_THREADS;

@@ -1,4 +1,4 @@
-/* Kernels that copy fp32 block scales from any layout to the layout that an engine reads
+/* Kernels that copy fp32 block scales from any layout to the layout that a GEMM kernel reads
  * (gpu/pack.h), and that clear the headers in which packing kernels accumulate maxima. */
 #include "cuda/sm80/pack_memory.h"
 

@@ -1,18 +1,19 @@
-/* The tile scheduler of the sm_90a GEMM: it decides which work units a cluster computes, and in
+/* The tile scheduler of the sm_90a GEMM. It decides which work units a cluster computes, and in
  * what order. A work unit is a cluster tile and a range of its k blocks.
  *
  * The first `whole_tiles` tiles are dealt out round-robin. All clusters then walk along K side by
  * side and read the same operand rows at nearly the same time, so the reads hit in L2. L2 cannot
  * hold the rows of a wave of tiles over all of a long K.
  *
- * The remaining tiles, between one and two per cluster, are split along K: their k blocks are laid
- * end to end and cut into equal ranges, so that all clusters finish together. A range that begins
- * inside a tile continues with the accumulators of the cluster before it. Additions therefore
- * happen in the order of an unsplit tile, and results are bitwise identical wherever the cuts are.
+ * The remaining tiles, between one and two per cluster, are split along K. Their k blocks are laid
+ * end to end and divided into equal ranges, so that all clusters end at the same time. A range that
+ * begins inside a tile continues with the accumulators of the cluster before it. Additions
+ * therefore happen in the order of an unsplit tile, and results are bitwise identical wherever the
+ * ranges begin.
  *
- * A cluster walks its range backwards. It computes first the part of a tile whose accumulators it
- * passes on, and last the part that needs accumulators from the cluster before it. Those are then
- * ready, because a range is hardly shorter than a tile, so no cluster waits. */
+ * A cluster walks its range backwards. It first computes the part of a tile whose accumulators it
+ * passes on. Last it computes the part that needs accumulators from the cluster before it. Those
+ * are then ready, because a range is hardly shorter than a tile, so no cluster waits. */
 #ifndef BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 #define BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 
@@ -41,7 +42,8 @@ static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmm
 }
 
 /* Returns the first k block of split-K range `index`. The first ranges are one k block longer than
- * the rest. A cut that would leave a very short work unit moves to the tile's border. */
+ * the rest. If a range would begin or end with a very short work unit, its border moves to the
+ * border of the tile. */
 static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t index) {
     int32_t cut = index * p->share + min(index, p->longer_shares);
     int32_t inside = cut - gemm_divide(cut, &p->by_k) * p->k_blocks;

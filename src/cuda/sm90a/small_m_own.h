@@ -12,7 +12,8 @@
 /* The position of one chunk of A (8 elements along K), where chunks are numbered in the order in
  * which threads handle them. */
 typedef struct small_m_place {
-    /* Where the thread's elements of A lie. `step` counts from the block's first step. */
+    /* The row, the step of K and the first k of the chunk. `step` counts from the thread block's
+     * first step. */
     uint32_t row, step, k;
     uint32_t to; /* the destination, in bytes from the beginning of A's image */
     bool wanted;

@@ -23,7 +23,7 @@ enum {
     BSMM_SMALL_M_SLOT_BYTES = BSMM_SMALL_M_THREADS * 64,
 };
 
-/* How the values of A are read. */
+/* Says how a kernel reads the values of A. */
 typedef enum bsmm_small_m_source {
     BSMM_SMALL_M_ANY = 0,  /* A is read one element at a time, in any format. */
     BSMM_SMALL_M_BF16 = 1, /* A's elements are rows of bf16. */
