@@ -1,4 +1,4 @@
-/* Constant operands: a single one for all runs, or so many copies that the next one is never in a
+/* Copies of a constant operand: one for all runs, or so many that the next copy is never in a
  * cache. */
 #ifndef BENCH_COPIES_H
 #define BENCH_COPIES_H

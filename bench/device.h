@@ -37,7 +37,8 @@ typedef struct bench_device_kind {
     void (*close)(void *state);
     void *(*stream)(const void *state); /* Returns the stream to be used in bsmm_buffers. */
 
-    /* Memory, aligned to at least 64 bytes. `copy` and `fill_words` are queued in the stream. */
+    /* Manage device memory, which is aligned to at least 64 bytes. `copy` and `fill_words` are
+     * queued in the stream. */
     bool (*allocate)(void *state, uint64_t bytes, void **memory);
     void (*release)(void *state, void *memory);
     bool (*write)(void *state, void *to, const void *from, uint64_t bytes);
@@ -46,22 +47,22 @@ typedef struct bench_device_kind {
     bool (*fill_words)(void *state, void *to, uint32_t word, uint64_t count);
     bool (*wait)(void *state);
 
-    /* Measure the seconds that the device takes for what is queued between the two calls.
-     * finish_time waits for it. */
+    /* These functions measure the seconds that the device takes for the work queued between the two
+     * calls. finish_time waits for that work. */
     bool (*start_time)(void *state);
     bool (*finish_time)(void *state, double *seconds);
 
-    /* NULL for the host. cache_bytes is the size of the last-level cache; the rest are for graphs.
-     * end_capture(NULL) only makes the stream usable again. */
+    /* These functions are NULL for the host. cache_bytes returns the size of the last-level cache.
+     * All others are for graphs. end_capture(NULL) only makes the stream usable again. */
     uint64_t (*cache_bytes)(const void *state);
     bool (*begin_capture)(void *state);
     bool (*end_capture)(void *state, bench_graph *graph);
     bool (*launch)(void *state, const bench_graph *graph);
     void (*forget)(void *state, bench_graph *graph);
 
-    /* NULL for the host. launch_empty queues empty kernels, which cost the least that a launch can
-     * cost. count_launches returns the number of kernels that a graph launches, or 0 if the driver
-     * does not tell. */
+    /* These functions are NULL for the host. launch_empty queues empty kernels, which cost the
+     * least that a launch can cost. count_launches returns the number of kernels that a graph
+     * launches, or 0 if the driver does not tell. */
     bool (*launch_empty)(void *state, size_t count);
     size_t (*count_launches)(const bench_graph *graph);
 } bench_device_kind;
@@ -70,7 +71,8 @@ typedef struct bench_device_kind {
 #include "devices.def"
 #undef DEVICE
 
-/* Stores the reason of a failure and returns false. For the rows of devices.def. */
+/* Stores the reason of a failure and returns false. Only the files of the rows in devices.def call
+ * it. */
 __attribute__((format(printf, 1, 2))) bool bench_device_fail(const char *format, ...);
 
 /* ---- the table ---- */
@@ -108,7 +110,7 @@ const char *bench_device_error(void);
 void *bench_device_stream(const bench_device *device);
 
 /* Returns so many sets of `bytes` bytes that they are four times as large as the cache: 4 to 1024.
- * Not for the host. */
+ * It must not be called for the host. */
 size_t bench_device_sets(const bench_device *device, uint64_t bytes);
 
 /* ---- memory, freed by reset and close; on false, bench_device_error() has the reason ---- */

@@ -1,5 +1,5 @@
-/* The host as a device: its memory is the process's own, and calls return when their work is
- * complete. */
+/* The row of the host in devices.def. The device's memory is the process's own, and calls return
+ * when their work is complete. */
 #include "device.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Declarations shared by the files that implement the row of CUDA in devices.def. */
+/* Declarations for all files that implement NVIDIA GPUs as a device of bench. */
 #ifndef BENCH_DEVICE_CUDA_H
 #define BENCH_DEVICE_CUDA_H
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The memory, plans and samples of one job. */
+/* The state of one measurement: its memory, plans and times. */
 typedef struct bench {
     const bench_job *job;
     /* The matrices. `a_wide` and `b_wide` hold the same values in fp32, for the peers and the

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Constants of dnnl_types.h, equal in both versions. */
+/* These constants have the values of dnnl_types.h, which are the same in both versions. */
 enum {
     BF16 = 2,
     FORMAT_ANY = 1,

@@ -49,8 +49,8 @@ static void put_setting(FILE *to, const char *name, const char *value) {
     putc('\n', to);
 }
 
-/* Columns of the data: M, K, intensity, and the GFLOP/s of ours, the ceiling, the arithmetic unit
- * and the peers. */
+/* The columns of the data are M, K, intensity, and the GFLOP/s of the library, of the ceiling, of
+ * the arithmetic unit and of the peers. */
 enum { M = 1, K, INTENSITY, OURS, CEILING, UNIT, PEERS };
 
 /* Writes the data. A peer without a result for a shape leaves a gap. */

@@ -1,4 +1,5 @@
-/* A peer on a device of devices.def: GEMMs of another library, loaded at run time. */
+/* A peer on a device of devices.def: a library, loaded at run time, whose GEMMs bench measures
+ * too. */
 #ifndef BENCH_QUEUED_PEER_H
 #define BENCH_QUEUED_PEER_H
 

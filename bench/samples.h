@@ -1,4 +1,4 @@
-/* Timing: repeated runs, and statistics of their times. */
+/* Repeats a run for a time, and computes statistics of the run's times. */
 #ifndef BENCH_SAMPLES_H
 #define BENCH_SAMPLES_H
 

@@ -53,7 +53,7 @@ bool session_open(session *s, const options *o);
 
 /* ---- device memory, freed by bench_device_reset (memory.c); the program ends on failure ---- */
 
-/* Allocates memory that holds a copy of `from`, or any bytes if `from` is NULL. */
+/* Allocates memory that holds a copy of `from`, or uninitialized memory if `from` is NULL. */
 void *memory_new(session *s, const void *from, uint64_t bytes);
 void memory_write(session *s, void *to, const void *from, uint64_t bytes);
 /* Returns when the device has finished all queued work. */
@@ -72,7 +72,7 @@ typedef enum fill {
 extern const char *const fill_names[FILLS];
 
 uint32_t below(uint64_t *state, uint32_t bound);
-/* Fills data and scales, padding included. The memory must be the host's. */
+/* Fills data and scales, padding included. The memory must be host memory. */
 void fill_matrix(bsmm_matrix *m, fill how, uint64_t *state);
 
 /* ---- products (product.c) ---- */
@@ -97,7 +97,7 @@ typedef struct product_shape {
     uint64_t seed;
 } product_shape;
 
-/* A product with its memory. Matrices in `there` have device pointers. */
+/* A GEMM with its memory. The matrices in `there` have device pointers. */
 typedef struct product {
     const product_shape *shape;
     /* The matrices in host memory. `there` has their copies on the device. */
@@ -136,8 +136,8 @@ void compare_products(session *s);
 void compare_recodes(session *s);
 void time_products(session *s);
 
-/* Counts a comparison. Prints the first difference in `what`; `print` describes the product or
- * conversion. */
+/* Counts a comparison. If it found a difference, prints the first one. `what` names the compared
+ * bytes, and `print` describes the GEMM or conversion. */
 void expect_same(session *s, const void *old, const void *new, uint64_t bytes, const char *what,
                  void (*print)(const void *context, FILE *to), const void *context);
 

@@ -1,4 +1,4 @@
-/* The products that are compared: a fixed list, then random ones. */
+/* The GEMMs that are compared: a fixed list, then random ones. */
 #include "compare.h"
 #include "data.h"
 

@@ -1,4 +1,4 @@
-/* Memory, failures and the GEMM in double of the main job. */
+/* Functions of the main job that allocate memory, report failures and compute GEMMs in double. */
 #include "job.h"
 
 #include <stdarg.h>

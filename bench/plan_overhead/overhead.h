@@ -1,4 +1,5 @@
-/* The parts of bsmm_plan_overhead: the products, and the number of launches in a run of each. */
+/* The parts of bsmm_plan_overhead: the GEMMs that it times, and the number of kernels that a run of
+ * each launches. */
 #ifndef OVERHEAD_H
 #define OVERHEAD_H
 
@@ -15,7 +16,7 @@ typedef struct overhead_case {
     uint32_t compute, packed;
 } overhead_case;
 
-/* Returns a product for the host or for other devices, or NULL past the last one. */
+/* Returns a GEMM to time, for the host or for other devices. Returns NULL past the last one. */
 const overhead_case *overhead_case_at(bool is_host, size_t index);
 
 /* A plan and all buffers of its runs. */
@@ -26,8 +27,8 @@ typedef struct overhead_product {
     size_t count;
 } overhead_product;
 
-/* Makes a product. `queued` is NULL for the host. Returns false, with the library's message, if the
- * device has no kernel for it. */
+/* Makes the plan and buffers of a GEMM. `queued` is NULL for the host. Returns false, with the
+ * library's message, if the device has no kernel for it. */
 bool overhead_make(const overhead_case *c, const char *device, bench_device *queued, int64_t rows,
                    overhead_product *product);
 void overhead_destroy(overhead_product *product);

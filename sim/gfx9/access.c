@@ -1,5 +1,5 @@
-/* Functions that the memory instructions of the simulator share. Results have exactly the bits of
- * their formats, and f16 and bf16 round to nearest even. */
+/* Functions for all memory instructions of the simulator. Results have exactly the bits of their
+ * formats, and f16 and bf16 round to nearest even. */
 #include "access.h"
 #include "floats.h"
 

@@ -1,5 +1,5 @@
-/* Functions that the memory instructions of the simulator share: atomics, extension of loaded
- * bytes, and results that arrive late. */
+/* Functions for all memory instructions of the simulator: atomics, extension of loaded bytes, and
+ * results that arrive late. */
 #ifndef SIM_GFX9_ACCESS_H
 #define SIM_GFX9_ACCESS_H
 #include "sim.h"

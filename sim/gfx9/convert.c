@@ -1,5 +1,5 @@
-/* Conversions to and from formats of 8, 6 and 4 bits, with and without a scale (gfx950's
- * v_cvt_scalef32_*). */
+/* Implements the conversions to and from formats of 8, 6 and 4 bits, with and without a scale
+ * (gfx950's v_cvt_scalef32_*). */
 #include "floats.h"
 #include "sim.h"
 

@@ -1,5 +1,6 @@
-/* HIP's modules and launches. BSMM_SIM_CHECKS=0 disables the checks, BSMM_SIM_SEED varies the order
- * of events that hardware does not define, and BSMM_SIM_LIMIT limits the instructions of a wave. */
+/* Implements HIP's modules and launches. BSMM_SIM_CHECKS=0 disables the checks, BSMM_SIM_SEED
+ * varies the order of events that hardware does not define, and BSMM_SIM_LIMIT limits the
+ * instructions of a wave. */
 #include "hip.h"
 #include "sim.h"
 #include <errno.h>

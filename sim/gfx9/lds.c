@@ -1,5 +1,5 @@
-/* LDS instructions: reads and writes at one or two addresses, atomics, data exchange between lanes,
- * and transposing reads. */
+/* Executes LDS instructions: reads and writes at one or two addresses, atomics, data exchange
+ * between lanes, and transposing reads. */
 #include "access.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Device memory. It is one reserved range of addresses, from which pages are allocated. An unused
- * page follows each allocation, so that every access can be checked. */
+/* Implements device memory. It is one reserved range of addresses, from which pages are allocated.
+ * An unused page follows each allocation, so that every access can be checked. */
 #include "sim.h"
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Matrix instructions. Operands are unpacked to matrices and multiplied row by row with k
+/* Executes matrix instructions. Operands are unpacked to matrices and multiplied row by row with k
  * ascending. D is written after everything has been read, because it may overlap C. EXEC has no
  * effect. The layouts are AMD's, and tests/golden/mfma checks them. */
 #include "floats.h"
@@ -265,8 +265,8 @@ static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s)
     write_d(w, &inst->op[0], 2 * result_count(s), d);
 }
 
-/* Reads the scales of each row and block of 32: the byte of the scale register that op_sel and
- * op_sel_hi name. */
+/* Reads the scales of each row and each block of 32 elements: the byte of the scale register that
+ * op_sel and op_sel_hi select. */
 static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int which, uint8_t *to) {
     const gfx9_operand *o = &i->op[4 + which], *select = &i->op[1 + which];
     const uint32_t byte = select->half_lo + 2u * select->half_hi;
@@ -361,7 +361,7 @@ static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
 static const shape shapes[] = {TABLE};
 #undef X
 
-/* Operations per cycle of a SIMD on CDNA3, by the type of the inputs. The wider shapes of CDNA4
+/* The operations per cycle of a SIMD on CDNA3, by the type of the inputs. The wider shapes of CDNA4
  * take half of the time. */
 static const uint16_t rates[] = {
     [IN_F32] = 64,  [IN_XF32] = 256, [IN_F16] = 512,  [IN_BF16] = 512,  [IN_I8] = 1024,

@@ -1,5 +1,5 @@
-/* Sources and destinations of vector instructions: DPP, SDWA, op_sel, neg, abs, omod, clamp,
- * EXEC. */
+/* Reads the sources and writes the destinations of vector instructions, with their modifiers DPP,
+ * SDWA, op_sel, neg, abs, omod and clamp, and with the mask EXEC. */
 #include "floats.h"
 #include "sim.h"
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The scalar ALU, branches, waits and messages. Each opcode has a row of a table and a few lines of
- * code. */
+/* Executes the scalar ALU's opcodes, branches, waits and messages. Each opcode has a row of a table
+ * and a few lines of code. */
 #include "sim.h"
 
 /* ---- arithmetic: r is the result, scc the condition code ---- */

@@ -1,5 +1,5 @@
-/* Vector instructions that do not compute one value per lane: compares, carries, the steps of a
- * division, moves between lanes, mixed precision. */
+/* Executes vector instructions that do not compute one value per lane: compares, carries, the steps
+ * of a division, moves between lanes, and mixed precision. */
 #include "lane_math.h"
 #include "sim.h"
 

@@ -1,5 +1,5 @@
-/* The plain opcodes of the vector ALU. From valu.def it makes a loop over the lanes and a row of
- * the table for each opcode. */
+/* Executes the plain opcodes of the vector ALU. For each row of valu.def it defines a loop over the
+ * lanes and a row of the table of opcodes. */
 #include "lane_math.h"
 #include "sim.h"
 #include <string.h>
@@ -53,7 +53,7 @@
 #undef W
 #undef P
 
-/* 2 / pi in binary, 24 bits per element, from its first bit. */
+/* The digits of 2 / pi in binary, 24 bits per element, from its first bit. */
 static const uint32_t two_over_pi[] = {
     0xa2f983, 0x6e4e44, 0x1529fc, 0x2757d1, 0xf534dd, 0xc0db62, 0x95993c, 0x439041, 0xfe5163,
     0xabdebb, 0xc561b7, 0x246e3a, 0x424dd2, 0xe00649, 0x2eea09, 0xd1921c, 0xfe1deb, 0x1cb129,

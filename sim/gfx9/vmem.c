@@ -1,5 +1,5 @@
-/* Vector memory: global, flat, scratch and buffer instructions, and scalar loads. Every address is
- * checked against the allocations. */
+/* Executes vector memory instructions (global, flat, scratch and buffer) and scalar loads. Every
+ * address is checked against the allocations. */
 #include "access.h"
 #include <string.h>
 
@@ -11,14 +11,14 @@ typedef struct {
      * reads as 0. */
     uint8_t *at[LANES];
     uint64_t active;
-    /* Buffers: number of bytes inside the buffer from `at`; an access that is larger has no
+    /* For a buffer, the number of bytes from `at` to the end of the buffer. A larger access has no
      * effect. */
     int64_t limit[LANES];
     bool local;
 } places;
 
-/* Returns the host address of an address, or NULL after stopping the wave. `cache` is the
- * allocation that was found last. */
+/* Returns the host's address of an address on the device. If that is outside every allocation,
+ * stops the wave and returns NULL. `cache` is the allocation that was found last. */
 static uint8_t *resolve(gfx9_wave *w, const gfx9_inst *i, uint64_t address, uint32_t bytes,
                         int lane, uint64_t cache[2]) {
     const gfx9_group *g = w->group;

@@ -51,7 +51,7 @@ typedef union emu_256 {
 
 /* ---- loads and stores ---- */
 
-/* Masked loads. Lanes outside the mask are not read, because they may be unmapped. */
+/* These loads are masked. Lanes outside the mask are not read, because they may be unmapped. */
 #define EMU_LOAD(name, vector, member, mask_type, field, lanes)                                    \
     EMU vector emu_##name(mask_type mask, const void *from) {                                      \
         emu_##member r;                                                                            \
@@ -237,7 +237,8 @@ EMU int emu_rounding(int immediate) {
     return modes[immediate & 3];
 }
 
-/* Not inlined, so that the compiler cannot move code across the changes of the rounding mode. */
+/* This function is not inlined, so that the compiler cannot move code across the changes of the
+ * rounding mode. */
 static __attribute__((noinline, unused)) __m512 emu_fma_round(__m512 a, __m512 b, __m512 c,
                                                               int immediate) {
     int before = fegetround();

@@ -1,5 +1,6 @@
-/* Graphs and events of the emulated device, for bench. Captured work is executed at once. Launching
- * a graph only advances the device's clock by the time that the captured work took. */
+/* Implements graphs and events of the emulated device, for bench. Captured work is executed at
+ * once. Launching a graph only advances the device's clock by the time that the captured work
+ * took. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

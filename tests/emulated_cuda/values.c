@@ -1,4 +1,4 @@
-/* Conversions of float formats by the library's tables, for cuda/ptx/values.h. */
+/* Converts float formats by the library's tables, for cuda/ptx/values.h. */
 #include "format/format.h"
 
 double emulated_decode(uint32_t elem, uint32_t code);

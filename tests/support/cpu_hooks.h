@@ -8,7 +8,7 @@
  * kernels. */
 void bsmm_cpu_mask_features(uint32_t mask);
 
-/* Makes `features` count as present, unless they are masked; 0 ends that. Only for
+/* Makes `features` count as present, unless they are masked; 0 ends that. It must only be used for
  * BSMM_CPU_TWO_PORTS, which does not stand for an instruction. */
 void bsmm_cpu_add_features(uint32_t features);
 

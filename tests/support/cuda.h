@@ -1,4 +1,4 @@
-/* GPUs in tests, and memory on them. */
+/* Functions for tests that need a GPU: they find one, and allocate and copy memory on it. */
 #ifndef BSMM_TEST_CUDA_H
 #define BSMM_TEST_CUDA_H
 

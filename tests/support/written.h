@@ -1,4 +1,4 @@
-/* Functions that tests of the writer share: a folder with an old file, and a writer that has
+/* Functions for tests of the writer. They make a folder with an old file, and a writer that has
  * begun. */
 #ifndef BSMM_TEST_WRITTEN_H
 #define BSMM_TEST_WRITTEN_H

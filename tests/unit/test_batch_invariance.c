@@ -1,5 +1,5 @@
 /* Tests that a row of D is bitwise identical for every M. It covers every boundary between kernels
- * (decode, packed engines) and every pair of formats, with ordinary scales, with extreme scales,
+ * (for few rows and for many) and every pair of formats, with ordinary scales, with extreme scales,
  * and with a few extreme scales among ordinary ones. */
 #include "operand.h"
 

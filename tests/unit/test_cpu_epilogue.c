@@ -63,7 +63,7 @@ static void test_neighbours(void **state) {
             fill_neighbours(elems[e], first, values);
             check_row(elems[e], values);
         }
-    /* The larger half of bf16's subnormals, without smaller ones. */
+    /* These values are the larger half of bf16's subnormals. */
     fill_neighbours(BSMM_ELEM_BF16, 65, values);
     check_row(BSMM_ELEM_BF16, values);
 }
@@ -78,7 +78,7 @@ static void test_random_doubles(void **state) {
     for (int round = 0; round < 300; round++) {
         for (int i = 0; i < COLS; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
-            /* Exceed the range of fp32 and of 8-bit formats on both sides. */
+            /* These values exceed the range of fp32 and of 8-bit formats on both sides. */
             uint64_t exponent =
                 round % 3 ? 1023 - 160 + (seed >> 33) % 320 : 1023 - 24 + (seed >> 33) % 42;
             values[i] = from_bits((seed & 0x800fffffffffffff) | exponent << 52);
@@ -170,8 +170,8 @@ static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t r
     p->bias_elem = added & ADDED_BIAS ? elems[round / 3 % 3] : BSMM_ELEM_NONE;
 }
 
-/* Returns the factor of a column: 1; any number; or a power of two, of which some leave fp32's
- * range when multiplied by a row's factor. */
+/* Returns the factor of a column: 1, or any number, or a power of two. Some of the powers leave
+ * fp32's range when multiplied by a row's factor. */
 static double column_factor(int round, int i) {
     if (round % 4 < 2) return 1;
     if (round % 4 == 2) return ldexp(1 + i % 3, i % 7 - 3);

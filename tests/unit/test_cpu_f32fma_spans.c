@@ -1,4 +1,4 @@
-/* Tests rows whose values span as many binades as the fp32 accumulators of the f32 engines can
+/* Tests rows whose values span as many binades as the fp32 accumulators of the f32 kernels can
  * carry, and more. The error bound must hold on both sides of the limit, whatever the processor
  * does with subnormals. */
 #include "cpu/pack/pack_f32fma.h"

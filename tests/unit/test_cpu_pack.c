@@ -1,5 +1,5 @@
-/* Tests the packers of the CPU engines: a panel holds the operand's values, and every instruction
- * set writes the same bytes as plain C. Operands end where unreadable pages begin. */
+/* Tests the packing functions of the CPU kernels: a panel holds the operand's values, and every
+ * instruction set writes the same bytes as plain C. Operands end where unreadable pages begin. */
 #include "core/describe.h"
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/pack/pack_int8dot.h"

@@ -1,4 +1,4 @@
-/* Tests the packing of the f32 engines: a panel holds the operand's values, and every instruction
+/* Tests the packing of the f32 kernels: a panel holds the operand's values, and every instruction
  * set writes the same as plain C. Operands end where unreadable pages begin. */
 #include "core/describe.h"
 #include "cpu/pack/pack_f32fma.h"
@@ -118,7 +118,7 @@ static void check_at_once(const packing *w, const test_matrix *t) {
     guarded_free(units, bytes);
 }
 
-/* Packs an operand as A and as B, in panels of the widths that engines have and of odd widths. */
+/* Packs an operand as A and as B, in panels of the widths that kernels have and of odd widths. */
 static void check_operand(const test_matrix *t, const char *other) {
     static const int64_t widths[] = {5, 6, 16, 64};
     bsmm_matrix with = describe(format_named(other), 4, t->m.cols);

@@ -127,8 +127,8 @@ static void test_decoding_layouts(void **state) {
 
 static const char *const integers[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
 
-/* Tests each loop for very few rows, full and partial tiles, and two tiles. K has whole cache lines
- * and a part of one, or less than one. */
+/* Tests each loop for very few rows, full and partial tiles, and two tiles. K consists of whole
+ * cache lines and a part of one, or of less than one. */
 static void test_int8_decoding_agrees(void **state) {
     (void)state;
     static const struct {

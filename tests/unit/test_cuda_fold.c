@@ -84,8 +84,9 @@ static void check(const fold_case *c, rng *r) {
     test_matrix_free(&d);
 }
 
-/* Ranges of scales. near: one window holds them. apart: adjacent scales differ by 20 binades or
- * more. low, high: values are below 2^-126, or the product of the two largest exceeds fp32. */
+/* Ranges of block scales. `near`: one window holds them. `apart`: adjacent scales differ by 20
+ * binades or more. `low` and `high`: values are below 2^-126, or the product of the two largest
+ * exceeds fp32. */
 static const scales near = {120, 128}, apart = {110, 135}, low = {2, 127}, high = {110, 190};
 static const char bf16_kernel[] = "cuda_sm90a_bf16", generic_kernel[] = "cuda_sm80_bf16";
 

@@ -1,5 +1,5 @@
-/* Tests that a product whose launch would exceed the limits of a grid is refused when the plan is
- * made. Skipped without a GPU. */
+/* Tests that a GEMM whose launch would exceed the limits of a grid is refused when the plan is
+ * made. The test is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 

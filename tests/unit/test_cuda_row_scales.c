@@ -1,6 +1,6 @@
 /* Tests few rows of A with one fp32 scale each. Results are rounded in fp32 on the fast path, and
  * in double on the slow path and wherever C or bias is added. Both paths must be bitwise identical
- * for scales of any size. Skipped without a GPU. */
+ * for scales of any size. The test is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"

@@ -1,6 +1,6 @@
 /* Tests that a row of D is bitwise identical however many rows of A a small-M kernel takes.
  * cuda_sm90_small_m multiplies few rows by mma.sync and more by wgmma, in blocks of different
- * sizes. cuda_sm90a_fp8_small_m has wgmma of three widths. Skipped without a GPU. */
+ * sizes. cuda_sm90a_fp8_small_m has wgmma of three widths. The test is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -14,7 +14,7 @@
 
 enum { N = 77, MOST = 32 };
 
-/* A kernel, and formats of A and B that it takes. */
+/* A kernel, and the formats of A and B that the test gives it. */
 typedef struct takes {
     const char *kernel;
     const char *a[4], *b[4];
@@ -25,7 +25,7 @@ typedef struct takes {
     { "mxfp4", "nvfp4", "mxfp8", "fp8_block128" }
 static const takes decode_all = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "f16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
-/* Formats of A whose values are not split into two parts. */
+/* These formats of A have values that are not split into two parts. */
 static const takes decode_whole = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
 static const takes decode_bf16 = {.kernel = "cuda_sm90_small_m", .a = {"bf16"}, .b = WEIGHTS};
@@ -112,8 +112,9 @@ static void test_special(void **state) {
     check_all(&decode_whole, 672, FILL_SPECIAL, 64);
 }
 
-/* Tests a K that ends 16 elements past a step; a single step, although there are four warpgroups;
- * and 8 blocks in a cluster with more steps each than their rings have slots. */
+/* Tests three values of K: one that ends 16 elements past a step; a single step, although there are
+ * four warpgroups; and one for which 8 blocks of a cluster have more steps each than their rings
+ * have slots. */
 static void check_fp8(const takes *of) {
     check_all(of, 1296, FILL_ORDINARY, 65);
     check_all(of, 16, FILL_ORDINARY, 66);

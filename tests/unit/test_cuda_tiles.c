@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-/* Values of K with more k blocks than the longest ring has stages; the last k block is partial. */
+/* These values of K have more k blocks than the longest ring has stages, and the last k block is
+ * partial. */
 enum { BAND = 64, SHORT_K = 128 * 13 + 32, LONG_K = 128 * 40 + 32 };
 
 typedef struct tile_case {

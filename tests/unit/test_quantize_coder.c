@@ -155,7 +155,7 @@ static void test_zero_signs(void **state) {
         }
 }
 
-/* Compares every f16 and bf16 code, in both orders. */
+/* Compares every code of a 16-bit format, in a matrix in row or in column order. */
 static void load_all(uint32_t elem, uint32_t order) {
     static uint16_t codes[1 << 16];
     static float values[1 << 16];

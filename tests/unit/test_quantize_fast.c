@@ -381,8 +381,8 @@ static void test_nan_scales(void **state) {
     }
 }
 
-/* Returns a random fp32 scale: any bits; few bits, so that products are halfway between two bf16
- * values; or NaN with a payload. */
+/* Returns a random fp32 scale: one with any bits, or one with few bits, so that products are
+ * halfway between two bf16 values, or NaN with a payload. */
 static uint32_t wide_scale(int mix, rng *r) {
     uint32_t bits = (uint32_t)rng_next(r);
     if (mix == 0) return bits;

@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* Numbers from OCP 8-bit v1.0 table 1, MX v1.0 table 2, IEEE 754, and the AMD CDNA3 ISA. */
+/* These numbers are from OCP 8-bit v1.0 table 1, MX v1.0 table 2, IEEE 754, and the AMD CDNA3
+ * ISA. */
 static const struct {
     const char *name;
     uint32_t bits;

@@ -33,10 +33,10 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* The error bound. The tensor cores add 16 products and an accumulator, each truncated 23 bits
- * below the largest, which is 17 * 2^-23 for 16 terms. SCALED: two such additions per step, then
- * one FMA per step and two roundings of scales. Parts: the products after the third part are
- * omitted (2^-23), and fp32 scales are multiplied in (2^-23). THREE_BY_THREE has six such additions
- * in one accumulator. */
+ * below the largest, which is 17 * 2^-23 for 16 terms. With SCALED there are two such additions per
+ * step, then one FMA per step and two roundings of scales. With several parts, the products after
+ * the third part are omitted (2^-23), and fp32 scales are multiplied in (2^-23). THREE_BY_THREE has
+ * six such additions in one accumulator. */
 double bsmm_cuda_generic_bound(const bsmm_product *p) {
     double k = (double)p->a.m.cols;
     switch (bsmm_gpu_bf16_choose(p)) {

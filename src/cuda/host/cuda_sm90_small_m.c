@@ -205,7 +205,7 @@ static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     }
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_steady_floats(a))
         return "A has fp32 scales for blocks that 128 columns do not divide";
-    /* A product of two elements may underflow in fp32 before such a scale makes it larger. */
+    /* A product of two elements may underflow in fp32 before an fp32 scale makes it larger. */
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(a) &&
         bsmm_elem_row(a->m.format.elem)->bits > 8)
         return "A has fp32 scales along K for elements of more than 8 bits";
@@ -268,9 +268,9 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* The error bound. The tensor cores add 16 products and an accumulator, each truncated 23 bits
- * below the largest, which is 17 * 2^-23 for 16 terms. f16 and f32 are split into 2 and 3 parts.
- * Grouped: 128 terms are added in this way, then there is one FMA per step and two roundings of
- * scales. */
+ * below the largest, which is 17 * 2^-23 for 16 terms. f16 and f32 are split into 2 and 3 parts. In
+ * grouped kernels 128 terms are added in this way, then there is one FMA per step and two roundings
+ * of scales. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);

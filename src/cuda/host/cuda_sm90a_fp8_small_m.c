@@ -109,8 +109,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (p->compute != BSMM_COMPUTE_FAST && !groups)
         return "FP8 tensor cores round sums: without compute fast only for scales of 1 x 128, 128 "
                "x 128";
-    /* The limit is far larger than shared memory, and keeps the sizes below within 32 bits. It is
-     * the same for any number of rows of A. */
+    /* This limit of K is far larger than shared memory. It keeps the sizes that find_cut computes
+     * within 32 bits. It is the same for any number of rows of A. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
         find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
         return "K is too long for shared memory";

@@ -15,7 +15,7 @@ typedef struct bsmm_cuda_generic {
     bsmm_cuda_ready ready;
 } bsmm_cuda_generic;
 
-/* Loads what bsmm_cuda_generic_run launches. is_gated: the run will pass a gate. */
+/* Loads what bsmm_cuda_generic_run launches. `is_gated` says that the run will pass a gate. */
 bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cuda_generic *made);
 
 /* What it is told of the product. */

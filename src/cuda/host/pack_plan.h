@@ -68,7 +68,7 @@ bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool b
 
 /* ---- on a device (pack.c) ---- */
 
-/* Load what the functions below launch. Call them when a plan is made. */
+/* These functions load the kernels that a run launches. Call them when a plan is made. */
 bsmm_status bsmm_pack_load(const bsmm_cuda_device *device, bsmm_pack_launch *launch);
 bsmm_status bsmm_pack_scales_load(const bsmm_cuda_device *device, bsmm_pack_scales_launch *launch);
 bsmm_status bsmm_pack_clear_load(const bsmm_cuda_device *device, bsmm_cuda_ready *clear);
@@ -87,8 +87,8 @@ bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,
 
 /* ---- parameters that other kernels need too ---- */
 
-/* Returns log2 of the number of neighboring threads over `items` items, which is a multiple of
- * `least`. It is the largest number, up to 256, that leaves no thread idle. */
+/* Returns log2 of the number of neighboring threads that work on `items` items, which is a multiple
+ * of `least`. It is the largest number, up to 256, that leaves no thread idle. */
 uint32_t bsmm_lanes_log2(int64_t items, uint32_t least);
 
 #endif

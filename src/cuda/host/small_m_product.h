@@ -70,12 +70,14 @@ double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *spe
 uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
                                    uint32_t ranges);
 
-/* Return log2 of a power of two, and log2 of any number rounded up. */
+/* bsmm_small_m_log2 returns log2 of a power of two, and bsmm_small_m_log2_up returns log2 of any
+ * number, rounded up. */
 uint32_t bsmm_small_m_log2(uint32_t power);
 uint32_t bsmm_small_m_log2_up(uint32_t count);
 
-/* The first function fills the parameters that follow from the product alone. The second sets their
- * pointers, if the product had no memory when they were filled. */
+/* bsmm_small_m_params_of fills the parameters that follow from the product alone.
+ * bsmm_small_m_params_bind sets their pointers, if the product had no memory when they were
+ * filled. */
 bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p);
 void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params);
 

@@ -25,8 +25,8 @@ typedef struct bsmm_wgmma_form {
     /* The stride between the row scales of one block of K and those of the next, in floats. It is a
      * multiple of 4, or 0 without row scales. */
     uint64_t rows_pitch;
-    /* Strides of the 128 x 128 block scales: element (n, k) has the scale n / 128 * n_step + k /
-     * 128 * k_step. */
+    /* Strides of the 128 x 128 block scales: element (n, k) has the scale with index n / 128 *
+     * n_step + k / 128 * k_step. */
     uint64_t n_step, k_step;
 } bsmm_wgmma_form;
 

@@ -61,9 +61,9 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan
 
 /* ---- workspace ---- */
 
-/* The beginning of the workspace, which a run clears at once: the headers of what it packs, and a
- * flag that says that the GEMM kernel's result cannot be trusted. For each attempt, A, B (unless it
- * was packed in advance) and the GEMM kernel's own memory follow. */
+/* The beginning of the workspace, which a run clears at once. It holds the headers of the operands
+ * that the run packs, and a flag that says that the GEMM kernel's result cannot be trusted. For
+ * each attempt, A, B (unless it was packed in advance) and the GEMM kernel's own memory follow. */
 typedef struct head {
     bsmm_pack_header headers[2];
     uint32_t closed;

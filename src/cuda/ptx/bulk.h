@@ -1,5 +1,5 @@
-/* Bulk copies to shared memory, and the mbarriers in shared memory that count their bytes. Since
- * sm_90. */
+/* The instructions for bulk copies to shared memory, and for the mbarriers in shared memory that
+ * count their bytes. They require sm_90. */
 #ifndef BSMM_CUDA_PTX_BULK_H
 #define BSMM_CUDA_PTX_BULK_H
 

@@ -1,4 +1,5 @@
-/* Programmatic launch of dependent grids, and blocks of a cluster. Since sm_90. */
+/* The instructions for programmatic launch of dependent grids, and for the thread blocks of a
+ * cluster. They require sm_90. */
 #ifndef BSMM_CUDA_PTX_GRID_H
 #define BSMM_CUDA_PTX_GRID_H
 

@@ -37,8 +37,9 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
             uint8_t *a = shared + turn * (a_parts + b_parts) * BF16_PLANE;
             uint8_t *b = a + a_parts * BF16_PLANE;
             if (a_parts + b_parts > 4) {
-#pragma unroll 1 /* not unrolled: there are not enough registers to decode both operands at once   \
-                  */
+                /* This loop is not unrolled, because there are not enough registers to decode both
+                 * operands at once. */
+#pragma unroll 1
                 for (int i = 0; i < 2; i++)
                     bf16_stage(a_parts, &p->sides[i], i ? b_base : a_base, k, p->k, i ? b : a,
                                nonzero + i * BSMM_BF16_TILE);

@@ -25,8 +25,8 @@ typedef enum bsmm_cuda_when {
     /* The gate is open if packed elements times group scales are exactly the values. */
     BSMM_WHEN_FITS = 1,
     BSMM_WHEN_PLAIN = 2, /* The gate is open if BSMM_WHEN_FITS holds and all group scales are 1. */
-    /* Open if FITS does not hold, but bf16 holds the values. The previous kernel has then packed
-     * them to bf16. */
+    /* The gate is open if BSMM_WHEN_FITS does not hold, but bf16 holds the values. The previous
+     * kernel has then packed them to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3
 } bsmm_cuda_when;
 

@@ -56,7 +56,7 @@ static __device__ __forceinline__ bool bf16_any(int bits, const uint32_t *raw) {
     return (raw[0] | raw[1]) & 0x7f7f7f7fu;
 }
 
-/* Sets bit 7 of each byte whose 8-bit code is not finite. For formats other than fnuz. */
+/* Sets bit 7 of each byte whose 8-bit code is not finite. The format must not be an fnuz format. */
 static __device__ __forceinline__ uint32_t bf16_special(const bsmm_pack_job *job,
                                                         const uint32_t *raw) {
     return (raw[0] & 0x7f7f7f7fu) + job->pair.special | (raw[1] & 0x7f7f7f7fu) + job->pair.special;

@@ -47,9 +47,11 @@ typedef struct bsmm_wgmma_params {
     /* If not NULL, the kernel writes 1 here when an accumulator is not finite or may have lost
      * terms to underflow. */
     uint32_t *overflowed;
-    /* For each block: accumulators of a tile that is split along K, passed to the next cluster. */
+    /* For each block, the accumulators of a tile that is split along K. They are passed to the next
+     * cluster. */
     float *handed;
-    /* For each block and warpgroup: equals `ticket` when its accumulators are in `handed`. */
+    /* For each block and warpgroup, a flag. It equals `ticket` when the accumulators are in
+     * `handed`. */
     uint64_t *handed_flag;
     uint64_t ticket;
     /* The sizes of the GEMM. k_blocks is the number of k blocks, each of 128 bytes along K. */
@@ -57,7 +59,8 @@ typedef struct bsmm_wgmma_params {
     int32_t tiles_m, tiles_n; /* the numbers of cluster tiles along M and N */
     /* The number of cluster tiles along M in a band. Tiles of a band run at the same time. */
     int32_t group_m;
-    /* The first tiles, which are not split along K. The others are split into equal ranges. */
+    /* The number of first tiles, which are not split along K. The tiles after them are split into
+     * equal ranges. */
     int32_t whole_tiles;
     /* The k blocks of a cluster's split-K range. The first longer_shares ranges have one more. */
     int32_t share, longer_shares;

@@ -1,8 +1,8 @@
 /* Stores the accumulators of a work unit in the sm_90a GEMM: to D, or to memory for the next
  * cluster that continues the tile. gemm_body.h includes this file. */
 
-/* Multiplies the accumulators by alpha and by the operands' global scales. Used by the stores that
- * have neither C nor bias. Whether the factor is 1 was tested once before, because fp64
+/* Multiplies the accumulators by alpha and by the operands' global scales. The stores that have
+ * neither C nor bias use it. Whether the factor is 1 was tested once before, because fp64
  * instructions share a pipe with the tensor cores and would wait for them. */
 static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
     if (told->plain) return;
@@ -190,8 +190,8 @@ typedef struct rows_again {
 } rows_again;
 
 /* Returns a bit mask of the warp's 16 rows, beginning at `row`, that have an unsafe product of
- * scales in the block of B that contains column `col`. For GEMM_ROW_BLOCK. Each lane tests its own
- * k blocks, for all rows. */
+ * scales in the block of B that contains column `col`. It is used with GEMM_ROW_BLOCK. Each lane
+ * tests its own k blocks, for all rows. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;
@@ -253,8 +253,8 @@ static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
 static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *total) {
     if (!overflowed) return;
     bool lost = false;
-    /* Four independent chains each, to hide the latency of the instructions. Inf * 0 and NaN * 0
-     * are NaN. */
+    /* The sums and the minima each use four independent dependency chains, to hide the latency of
+     * the instructions. Inf * 0 and NaN * 0 are NaN. */
     float zero[4] = {0, 0, 0, 0}, least[4] = {1, 1, 1, 1};
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i++) {

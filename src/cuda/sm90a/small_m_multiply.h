@@ -92,8 +92,8 @@ static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_par
     small_m_fill_slot(p, &ring, ring.slot, next, end);
 }
 
-/* Loads steps [first, end) of the block's A. Used if shared memory holds all of it. `barrier`
- * counts the bytes. */
+/* Loads steps [first, end) of the block's A. It is used if shared memory holds all of the block's
+ * A. `barrier` counts the bytes. */
 static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            uint32_t first, uint32_t end,

@@ -1,4 +1,4 @@
-/* Conversions of float formats of at most 16 bits, by the library's own tables. */
+/* Converts float formats of at most 16 bits by the library's own tables. */
 #ifndef EMULATED_CUDA_PTX_VALUES_H
 #define EMULATED_CUDA_PTX_VALUES_H
 
