@@ -77,7 +77,7 @@ __attribute__((format(printf, 1, 2))) bool bench_device_fail(const char *format,
 
 /* ---- the table ---- */
 
-/* Returns a row of the table, from index 0, or NULL past the last row. */
+/* Returns a row of devices.def, from index 0, or NULL past the last row. */
 const bench_device_kind *bench_device_kind_at(size_t index);
 
 /* Returns the row of a device called "name" or "name:0". Returns the host's row for NULL and for a
