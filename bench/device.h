@@ -15,7 +15,7 @@
 /* ---- a row of the table ---- */
 
 typedef struct bench_graph {
-    void *graph, *executable; /* CUDA graph objects, which only this device's driver can read */
+    void *graph, *executable; /* graph objects, which only the driver of the device can read */
     size_t turns;             /* the number of times that the work was queued */
 } bench_graph;
 

@@ -30,7 +30,7 @@ typedef struct surface_result {
 } surface_result;
 
 typedef struct surface {
-    const char *name; /* the name of the device, such as "cuda:0" */
+    const char *name; /* the name of the device, as bsmm_local_device_at gives it */
     bench_device *device;
     void *peer; /* The library that the device's peer opened. NULL: there is none. */
     /* Pools of random codes: one for each element type and each scale type (operands.c). */
