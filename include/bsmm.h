@@ -383,8 +383,8 @@ typedef struct bsmm_pool {
 
 /* The accuracy that a product asks of its kernel. */
 typedef enum bsmm_compute {
-    /* Products are exact, and sums are in fp32 or better. FP8 with fp32 scales of 1 x 128 or 128 x
-     * 128 is an exception on Hopper: its FP8 tensor cores sum less exactly (docs/NUMERICS.md). */
+    /* Products are exact, and sums are in fp32 or better. FP8 with fp32 scales, mxfp4 and mxfp6 are
+     * exceptions on Hopper: its FP8 tensor cores sum less exactly (docs/NUMERICS.md). */
     BSMM_COMPUTE_EXACT = 0,
     BSMM_COMPUTE_FAST = 1 /* Kernels with a larger, documented error bound may be chosen. */
 } bsmm_compute;

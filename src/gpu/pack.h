@@ -6,7 +6,8 @@
  *
  * A packed operand is one piece of device memory, whose layout bsmm_pack_plan_make chooses. A
  * header of 64 bytes comes first. The group scales follow, as fp32 [padded K / 128][rows padded to
- * 4]. The elements come last, row-major [rows][K padded to 128], with zeros past the end of K.
+ * 4]. The elements come last, row-major [rows][K padded to 128], with zeros past the end of K. On
+ * the routes TWO_BF16 and THREE_BF16 a packed element is the sum of several bf16 parts.
  * Padding rows are not stored, because TMA reads them as 0.
  *
  * Packing never loses a value silently. The packing kernels record the range of the values in the
@@ -41,8 +42,27 @@ typedef enum bsmm_pack_route {
      * largest magnitude is at least 240 (e4m3) or 2^15 (e5m2). A group uses its row's common scale
      * instead if that scale is at most 2^8 times the group's own scale and at most 2^8 times the
      * scale of each of its blocks. An operand that contains Inf is marked WIDE. */
-    BSMM_PACK_FAST = 2
+    BSMM_PACK_FAST = 2,
+    /* Packs f16 as the sum of two bf16 parts (TWO), or f32 as the sum of three (THREE), exactly.
+     * For each 64 elements of K, the first parts of all elements come first, then their second
+     * parts, then the third. An operand with a subnormal part is marked WIDE. All parts of Inf are
+     * Inf, and all parts of NaN are NaN. */
+    BSMM_PACK_TWO_BF16 = 3,
+    BSMM_PACK_THREE_BF16 = 4
 } bsmm_pack_route;
+
+/* The number of elements along K whose parts are stored together, for elements of several parts. */
+enum { BSMM_PACK_PART_COLS = 64 };
+
+/* Returns the number of parts into which a route splits an element. It is 1 for the routes BF16,
+ * FP8 and FAST. */
+BSMM_SHARED uint32_t bsmm_pack_parts(uint32_t route) {
+    return route == BSMM_PACK_TWO_BF16 ? 2 : route == BSMM_PACK_THREE_BF16 ? 3 : 1;
+}
+
+BSMM_SHARED bool bsmm_pack_is_bf16(uint32_t route) {
+    return route != BSMM_PACK_FP8 && route != BSMM_PACK_FAST;
+}
 
 /* Header of a packed operand: a summary of all of its groups. An exponent field is 0 if every value
  * is 0, Inf or NaN. Threads update the fields by atomic maxima, so their order does not matter. */
@@ -165,8 +185,8 @@ typedef struct bsmm_pack_plain {
     uint32_t columns, parts;
 } bsmm_pack_plain;
 
-/* Parameters for copying the fp32 scales of fp8_group128 and fp8_block128 operands to a layout that
- * TMA can load. The GEMM kernel reads the elements in place. The result is fp32 [cols][pitch] with
+/* Parameters for copying fp32 scales, each of which holds for 128 columns or more, to a layout that
+ * TMA can load. The engine reads the elements in place. The result is fp32 [cols][pitch] with
  * element (r, c) at to[c * pitch + r]. Padding is 0. */
 typedef struct bsmm_pack_scales_job {
     const float *scales;

@@ -155,7 +155,7 @@ static void check_fast(const char *a_format, const char *b_format, rng *r) {
     test_matrix d = make("f32", BSMM_ORDER_ROW, ROWS, COLUMNS, (scales){0, 0}, r);
     bsmm_matmul_desc desc = fast(&a, &b, &d);
     float *got = product(&desc, "cuda_sm90a_fold");
-    const double bound = bsmm_wgmma_bound(BSMM_WGMMA_POW2, LONG);
+    const double bound = bsmm_wgmma_bound(BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, LONG);
     bsmm_operand x, y;
     assert_int_equal(bsmm_operand_take(&a.m, "a", &x), BSMM_OK);
     assert_int_equal(bsmm_operand_take(&b.m, "b", &y), BSMM_OK);

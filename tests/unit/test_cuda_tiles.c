@@ -43,6 +43,13 @@ static const tile_case cases[] = {
      LONG_K},
     {"gemm_block_64x64", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
      SHORT_K},
+    {"gemm_row_64x128", "cuda_sm90a_fp8", "fp8_group128", "fp8_group128", BSMM_WGMMA_ROW, 0,
+     LONG_K},
+    {"gemm_bf16_block", "cuda_sm90a_bf16", "bf16", "fp8_block128", BSMM_WGMMA_BLOCK, 0, SHORT_K},
+    {"gemm_bf16_block_64x128", "cuda_sm90a_bf16", "f16", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
+     SHORT_K},
+    {"gemm_bf16_row", "cuda_sm90a_bf16", "fp8_group128", "nvfp4", BSMM_WGMMA_ROW, 0, SHORT_K},
+    {"gemm_bf16_row_64x128", "cuda_sm90a_bf16", "bf16", "fp8_group128", BSMM_WGMMA_ROW, 0, SHORT_K},
     {"gemm_pow2_e4m3_e4m3", "cuda_sm90a_fold", "mxfp4", "mxfp4", BSMM_WGMMA_POW2, 1, SHORT_K},
     {"gemm_pow2_128x128", "cuda_sm90a_fold", "mxfp4", "mxfp6_e2m3", BSMM_WGMMA_POW2, 1, SHORT_K},
     {"gemm_pow2_64x64", "cuda_sm90a_fold", "mxfp6_e3m2", "mxfp4", BSMM_WGMMA_POW2, 1, SHORT_K},
@@ -54,7 +61,8 @@ static const char *tile_of(const tile_case *c, int64_t rows, int64_t cols,
     p.a.m.cols = c->k;
     p.d.m.rows = rows;
     p.d.m.cols = cols;
-    uint32_t elem = c->kind == BSMM_WGMMA_BF16 ? BSMM_ELEM_BF16 : BSMM_ELEM_E4M3;
+    const bool wide = strncmp(c->tile, "gemm_bf16", 9) == 0;
+    uint32_t elem = wide ? BSMM_ELEM_BF16 : BSMM_ELEM_E4M3;
     return bsmm_wgmma_function(bsmm_wgmma_choose(&p, (bsmm_wgmma_kind)c->kind, elem, elem))->name;
 }
 

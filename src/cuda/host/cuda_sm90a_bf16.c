@@ -1,18 +1,59 @@
-/* The kernel cuda_sm90a_bf16: GEMMs whose values are exact in bf16, on Hopper's bf16 tensor cores.
- * It takes any pair of MXFP8, MXFP6, MXFP4, NVFP4, bf16, f16 and fp32. Packing multiplies the
- * scales into the elements, which is exact. If packing finds a value outside bf16's range or
- * precision, the generic kernel computes the GEMM instead. */
+/* The kernel cuda_sm90a_bf16: GEMMs on Hopper's bf16 tensor cores. It takes any pair of MXFP8,
+ * MXFP6, MXFP4, NVFP4, FP8 with fp32 scales, bf16, f16 and fp32.
+ *
+ * Packing multiplies 8-bit scales into the elements, which is exact. fp32 scales must cover 128 or
+ * more columns each. They are applied to the accumulators of each k block, which is 64 columns. An
+ * f16 element becomes the sum of two bf16 parts, an fp32 element the sum of three. Each part of A
+ * is multiplied by each part of B, so f16 times mxfp4 takes twice as long as bf16 times mxfp4.
+ *
+ * A product with a C is different, because D may overwrite C and the GEMM can then not be
+ * recomputed: f16 and fp32 elements become one bf16 number each, and fp32 scales are refused.
+ *
+ * If packing finds a value outside bf16's range or precision, the generic kernel computes the GEMM
+ * instead. */
 #include "cuda/host/wgmma_kernel.h"
 
+static bool is_scaled(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_F32;
+}
+
+static bsmm_pack_route route_of(const bsmm_product *p, const bsmm_operand *o) {
+    static const bsmm_pack_route routes[] = {
+        [1] = BSMM_PACK_BF16, [2] = BSMM_PACK_TWO_BF16, [3] = BSMM_PACK_THREE_BF16};
+    return routes[bsmm_wgmma_parts(p, o)];
+}
+
+static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
+    bsmm_wgmma_plan plan = bsmm_wgmma_plan_bf16;
+    plan.routes[0] = route_of(p, &p->a);
+    plan.routes[1] = route_of(p, &p->b);
+    if (!is_scaled(&p->a) && !is_scaled(&p->b)) return plan;
+    plan.kind = bsmm_cuda_has_row_groups(&p->b) ? BSMM_WGMMA_BLOCK : BSMM_WGMMA_ROW;
+    plan.when = BSMM_WHEN_FITS;
+    return plan;
+}
+
+static const char *refuse_scales(const bsmm_product *p) {
+    if (is_scaled(&p->a) && !bsmm_cuda_has_groups(&p->a))
+        return "a has fp32 scales for less than 128 columns: its values are no bf16";
+    if (is_scaled(&p->b) && !bsmm_cuda_has_groups(&p->b))
+        return "b has fp32 scales for less than 128 columns: its values are no bf16";
+    if (p->has_c && (is_scaled(&p->a) || is_scaled(&p->b)))
+        return "a product with fp32 scales may have to be made again, when D may lie over C";
+    return NULL;
+}
+
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    if (p->a.m.format.scale == BSMM_SCALE_F32) return "a has fp32 scales: its values are no bf16";
-    if (p->b.m.format.scale == BSMM_SCALE_F32) return "b has fp32 scales: its values are no bf16";
-    return bsmm_wgmma_refuse(p, &bsmm_wgmma_plan_bf16, state, why, size);
+    const char *reason = refuse_scales(p);
+    if (reason) return reason;
+    const bsmm_wgmma_plan plan = plan_of(p);
+    return bsmm_wgmma_refuse(p, &plan, state, why, size);
 }
 
 static double bound(const bsmm_product *p, const void *state) {
-    (void)state;
-    return bsmm_wgmma_bound(BSMM_WGMMA_BF16, p->a.m.cols);
+    const int64_t parts = bsmm_wgmma_parts(p, &p->a) * bsmm_wgmma_parts(p, &p->b);
+    const bsmm_wgmma_kind kind = ((const bsmm_wgmma_state *)state)->plan.kind;
+    return bsmm_wgmma_bound(kind, BSMM_ELEM_BF16, p->a.m.cols * parts);
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90a_bf16 = {

@@ -1,9 +1,10 @@
-/* The kernel cuda_sm90a_fold: MXFP4 and MXFP6 on Hopper's FP8 tensor cores. Packing folds the
- * power-of-two scales into e4m3's exponents, exactly, and leaves one factor for each group, which
- * is 128 elements along K in a row. If the scales within a group differ too much for that, which
- * packing finds out, the bf16 tensor cores compute the GEMM instead. With compute FAST the kernel
- * also takes MXFP8, whose elements lose bits if the scales within a group differ much
- * (docs/NUMERICS.md). */
+/* The kernel cuda_sm90a_fold: MXFP4 and MXFP6 on Hopper's FP8 tensor cores, times each other or
+ * times FP8 with fp32 scales. Packing folds the power-of-two scales into e4m3's exponents, exactly,
+ * and leaves one factor for each group, which is 128 elements along K in a row. If the scales
+ * within a group differ too much for that, which packing finds out, the bf16 tensor cores compute
+ * the GEMM instead. If the other operand is FP8 with fp32 scales, the generic kernel does. With
+ * compute FAST the kernel also takes MXFP8, whose elements lose bits if the scales within a group
+ * differ much (docs/NUMERICS.md). */
 #include "cuda/host/wgmma_kernel.h"
 
 static bool is_mx(const bsmm_operand *o) {
@@ -19,40 +20,66 @@ static bool is_fast(const bsmm_product *p, const bsmm_operand *o) {
     return p->compute == BSMM_COMPUTE_FAST && bsmm_cuda_is_fp8(o->m.format.elem);
 }
 
-static bool takes(const bsmm_product *p, const bsmm_operand *o) {
+/* Returns true for FP8 with fp32 scales. The tensor cores multiply its elements unchanged with a
+ * folded operand. */
+static bool is_scaled_fp8(const bsmm_operand *o) {
+    return bsmm_cuda_is_fp8(o->m.format.elem) && bsmm_cuda_has_groups(o);
+}
+
+static bool folds(const bsmm_product *p, const bsmm_operand *o) {
     return is_mx(o) && (is_narrow(o) || is_fast(p, o));
+}
+
+static bool takes(const bsmm_product *p, const bsmm_operand *o) {
+    return folds(p, o) || is_scaled_fp8(o);
 }
 
 /* Number of binades by which the largest value of a block can grow before it overflows 8 bits; an
  * upper bound. */
 enum { MOST_ROOM = 32 };
 
+/* Chooses the plan. bf16 cannot hold values with fp32 scales. If an operand has such scales and
+ * folding the other is not exact, only the generic kernel can compute the GEMM. */
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     bsmm_wgmma_plan plan = {
         .kind = BSMM_WGMMA_POW2, .when = BSMM_WHEN_FITS, .otherwise = &bsmm_wgmma_plan_bf16};
-    if (!is_narrow(&p->a) || !is_narrow(&p->b)) plan.slack = MOST_ROOM;
+    if (is_scaled_fp8(&p->a) || is_scaled_fp8(&p->b)) {
+        plan.kind = BSMM_WGMMA_ROW;
+        plan.otherwise = NULL;
+    } else if (!is_narrow(&p->a) || !is_narrow(&p->b)) {
+        plan.slack = MOST_ROOM;
+    }
     const bsmm_operand *sides[] = {&p->a, &p->b};
     for (int i = 0; i < 2; i++) {
-        plan.routes[i] = is_narrow(sides[i]) ? BSMM_PACK_FP8 : BSMM_PACK_FAST;
+        const bool eaten = is_narrow(sides[i]) || is_scaled_fp8(sides[i]);
+        plan.routes[i] = eaten ? BSMM_PACK_FP8 : BSMM_PACK_FAST;
         plan.elems[i] = is_narrow(sides[i]) ? BSMM_ELEM_E4M3 : sides[i]->m.format.elem;
     }
     return plan;
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    if (!takes(p, &p->a)) return "a is not mxfp4 or mxfp6 (nor, with compute fast, mxfp8)";
-    if (!takes(p, &p->b)) return "b is not mxfp4 or mxfp6 (nor, with compute fast, mxfp8)";
+    if (!takes(p, &p->a))
+        return "a is not mxfp4, mxfp6, scaled fp8 (nor, with compute fast, mxfp8)";
+    if (!takes(p, &p->b))
+        return "b is not mxfp4, mxfp6, scaled fp8 (nor, with compute fast, mxfp8)";
+    if (!folds(p, &p->a) && !folds(p, &p->b)) return "neither operand's scales are powers of two";
     const bsmm_wgmma_plan plan = plan_of(p);
     return bsmm_wgmma_refuse(p, &plan, state, why, size);
 }
 
+static bool rounds(const bsmm_product *p, const bsmm_operand *o) {
+    return is_mx(o) && is_fast(p, o);
+}
+
 /* The error bound. FAST rounds an element to nearest and so moves it by at most its own magnitude,
- * which gives a factor of 2 per operand. A bound that is a multiple of sum |a||b| cannot be
- * smaller; relative to a group's largest element the error is far smaller (docs/NUMERICS.md). */
+ * which gives a factor of 2 for each operand that is rounded. A bound that is a multiple of sum
+ * |a||b| cannot be smaller; relative to a group's largest element the error is far smaller
+ * (docs/NUMERICS.md). */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
-    double sides = (is_fast(p, &p->a) ? 2 : 1) * (is_fast(p, &p->b) ? 2 : 1);
-    return sides * (1 + bsmm_wgmma_bound(BSMM_WGMMA_POW2, p->a.m.cols)) - 1;
+    double sides = (rounds(p, &p->a) ? 2 : 1) * (rounds(p, &p->b) ? 2 : 1);
+    return sides * (1 + bsmm_wgmma_bound(BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, p->a.m.cols)) - 1;
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90a_fold = {

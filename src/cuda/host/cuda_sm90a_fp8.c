@@ -1,7 +1,9 @@
-/* The kernel cuda_sm90a_fp8: groupwise scaled FP8 GEMMs on Hopper's FP8 tensor cores. A and B are
- * e4m3 or e5m2 with fp32 scales of 1 x 128 or 128 x 128. Operands in row order are read as they are
- * stored. Operands in column order are first transposed into the workspace. Scales are copied there
- * too if the GEMM kernel cannot read their layout. */
+/* The kernel cuda_sm90a_fp8: scaled FP8 GEMMs on Hopper's FP8 tensor cores. A and B are e4m3 or
+ * e5m2 with fp32 scales of 1 x 128, of 128 x 128, of whole rows (per token, per channel) or of the
+ * whole matrix. In general it takes any blocks with one scale for each 128 columns of K that begin
+ * at a multiple of 128. Operands in row order are read as they are stored. Operands in column order
+ * (ORDER_COL) are first transposed into the workspace. Scales are copied there too if the engine
+ * cannot read their layout. */
 #include "cuda/host/wgmma_kernel.h"
 
 static bool takes(const bsmm_operand *o) {
@@ -10,7 +12,7 @@ static bool takes(const bsmm_operand *o) {
 
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     return (bsmm_wgmma_plan){
-        .kind = p->b.m.format.block_rows == 128 ? BSMM_WGMMA_BLOCK : BSMM_WGMMA_ROW,
+        .kind = bsmm_cuda_has_row_groups(&p->b) ? BSMM_WGMMA_BLOCK : BSMM_WGMMA_ROW,
         .routes = {BSMM_PACK_FP8, BSMM_PACK_FP8},
         .elems = {p->a.m.format.elem, p->b.m.format.elem},
         .when = BSMM_WHEN_ALWAYS,
@@ -18,14 +20,15 @@ static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
-    if (!takes(&p->a)) return "a is not e4m3 or e5m2 with fp32 scales of 1 x 128 or 128 x 128";
-    if (!takes(&p->b)) return "b is not e4m3 or e5m2 with fp32 scales of 1 x 128 or 128 x 128";
+    if (!takes(&p->a)) return "a is not e4m3 or e5m2 with fp32 scales for multiples of 128 columns";
+    if (!takes(&p->b)) return "b is not e4m3 or e5m2 with fp32 scales for multiples of 128 columns";
     const bsmm_wgmma_plan plan = plan_of(p);
     return bsmm_wgmma_refuse(p, &plan, state, why, size);
 }
 
 static double bound(const bsmm_product *p, const void *state) {
-    return bsmm_wgmma_bound(((const bsmm_wgmma_state *)state)->plan.kind, p->a.m.cols);
+    return bsmm_wgmma_bound(((const bsmm_wgmma_state *)state)->plan.kind, BSMM_ELEM_E4M3,
+                            p->a.m.cols);
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90a_fp8 = {

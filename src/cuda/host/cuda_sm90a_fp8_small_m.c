@@ -107,10 +107,10 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
      * not depend on M. */
     const bool groups = bsmm_cuda_has_groups(&p->a) && bsmm_cuda_has_groups(&p->b);
     if (p->compute != BSMM_COMPUTE_FAST && !groups)
-        return "FP8 tensor cores round sums: without compute fast only for scales of 1 x 128, 128 "
-               "x 128";
-    /* This limit of K is far larger than shared memory. It keeps the sizes that find_cut computes
-     * within 32 bits. It is the same for any number of rows of A. */
+        return "FP8 tensor cores round sums: without compute fast only for operands with fp32 "
+               "scales";
+    /* The limit is far larger than shared memory, and keeps the sizes below within 32 bits. It is
+     * the same for any number of rows of A. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
         find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
         return "K is too long for shared memory";

@@ -19,7 +19,11 @@ const char *bsmm_cuda_refuse_product(const bsmm_product *product);
 /* Returns true for the element formats that Hopper's FP8 tensor cores multiply. */
 bool bsmm_cuda_is_fp8(uint32_t elem);
 
-/* Returns true if the operand has fp32 scales of 1 x 128 or 128 x 128. */
+/* Returns true if the operand has fp32 scales, and each scale holds for 128 columns that begin at a
+ * multiple of 128, or for whole rows. */
 bool bsmm_cuda_has_groups(const bsmm_operand *o);
+/* Returns true if bsmm_cuda_has_groups does, and each scale also holds for 128 rows that begin at a
+ * multiple of 128, or for all rows. */
+bool bsmm_cuda_has_row_groups(const bsmm_operand *o);
 
 #endif

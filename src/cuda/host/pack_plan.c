@@ -16,7 +16,8 @@ static uint32_t log2_of(uint32_t value) {
 bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route route) {
     uint64_t padded = (uint64_t)bsmm_round_up(cols, BSMM_PACK_GROUP);
     bsmm_pack_layout at = {.group_scales = 256,
-                           .element_pitch = padded * (route == BSMM_PACK_BF16 ? 2 : 1),
+                           .element_pitch =
+                               padded * (bsmm_pack_is_bf16(route) ? 2 * bsmm_pack_parts(route) : 1),
                            .group_pitch = (uint64_t)bsmm_round_up(rows, 4)};
     uint64_t scales = padded / BSMM_PACK_GROUP * at.group_pitch * sizeof(float);
     at.elements = (uint64_t)bsmm_round_up((int64_t)(at.group_scales + scales), 1024);
@@ -43,6 +44,9 @@ static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
     bool f32_or_none = f->scale == BSMM_SCALE_F32 || f->scale == BSMM_SCALE_NONE;
     if (route == BSMM_PACK_FAST) return fp8 && e8m0;
     if (route == BSMM_PACK_FP8) return fp8 ? f32_or_none : folds[f->elem].window > 0 && e8m0;
+    if (route == BSMM_PACK_TWO_BF16) return f->elem == BSMM_ELEM_F16 && f->scale == BSMM_SCALE_NONE;
+    if (route == BSMM_PACK_THREE_BF16)
+        return f->elem == BSMM_ELEM_F32 && f->scale == BSMM_SCALE_NONE;
     return bsmm_elem_is_narrow(f->elem) || f->scale == BSMM_SCALE_NONE;
 }
 
@@ -55,14 +59,15 @@ static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
 }
 
 const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size) {
-    static const char *const results[] = {"bf16", "fp8", "rescaled fp8"};
+    static const char *const results[] = {"bf16", "fp8", "rescaled fp8", "two bf16", "three bf16"};
     const bsmm_format *f = &o->m.format;
     uint32_t multiple = block_multiple(f->scale, route);
     if (!takes_format(f, route)) {
         snprintf(why, size, "%s does not pack to %s", bsmm_format_name(*f), results[route]);
         return why;
     }
-    if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0) {
+    const bool whole_rows = f->scale == BSMM_SCALE_F32 && f->block_cols >= o->m.cols;
+    if (f->scale != BSMM_SCALE_NONE && f->block_cols % multiple != 0 && !whole_rows) {
         snprintf(why, size, "blocks of %u along K do not pack; multiples of %u do", f->block_cols,
                  multiple);
         return why;
@@ -84,6 +89,12 @@ static const bsmm_cuda_function wide_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32"), WIDE("pack_columns_f32")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},
     [BSMM_ELEM_BF16] = {WIDE("pack_rows_bf16"), WIDE("pack_columns_bf16")},
+};
+/* Kernels that pack f32 and f16 elements to sums of several bf16 parts. Index: [element][0 for
+ * rows, 1 for columns]. */
+static const bsmm_cuda_function part_kernels[][2] = {
+    [BSMM_ELEM_F32] = {WIDE("pack_rows_f32_parts"), WIDE("pack_columns_f32_parts")},
+    [BSMM_ELEM_F16] = {WIDE("pack_rows_f16_parts"), WIDE("pack_columns_f16_parts")},
 };
 /* Kernels that pack to bf16. Index: [half of the element's bits][1 if specialized for e8m0
  * scales][0 for rows, 1 for columns]. */
@@ -116,7 +127,7 @@ static bool is_wide(const bsmm_operand *o) {
 
 /* Returns the number of codes in an item, which one thread packs. */
 static uint32_t item_codes(bsmm_pack_route route) {
-    return route == BSMM_PACK_BF16 ? 8 : 16;
+    return bsmm_pack_is_bf16(route) ? 8 : 16;
 }
 
 /* Chooses a kernel that packs to bf16. For rows, the kernels that are specialized for one kind of
@@ -134,6 +145,7 @@ static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t 
 static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t half = bsmm_elem_row(o->m.format.elem)->bits / 2;
     bool columns = o->m.order == BSMM_ORDER_COL, e8m0 = o->m.format.scale == BSMM_SCALE_E8M0;
+    if (bsmm_pack_parts(route) > 1) return &part_kernels[o->m.format.elem][columns];
     if (is_wide(o)) return &wide_kernels[o->m.format.elem][columns];
     if (route == BSMM_PACK_BF16) return bf16_kernel_of(o, half, columns);
     return e8m0 ? &fold_kernels[o->m.format.elem][columns] : &copy_kernels[columns];
@@ -168,6 +180,14 @@ static void set_words(const bsmm_operand *o, bsmm_pack_job *job) {
     job->fours = bsmm_words_of(&job->row_map, &job->col_map, &job->words) ? 2 : 1;
 }
 
+/* Returns the number of columns that have one scale. If an fp32 scale holds for whole rows, this
+ * includes the padding of K. */
+static uint32_t block_cols_of(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    if (f->scale != BSMM_SCALE_F32 || f->block_cols < o->m.cols) return f->block_cols;
+    return (uint32_t)bsmm_round_up(o->m.cols, BSMM_PACK_GROUP);
+}
+
 static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_job *job) {
     const bsmm_format *f = &o->m.format;
     uint64_t alignment = alignment_of(o, route);
@@ -180,7 +200,7 @@ static void set_source(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_j
     job->route = route;
     job->aligned = ((uintptr_t)o->m.data | job->line_bytes) % alignment == 0;
     job->row_map = bsmm_axis_map_of(&o->map, 0, f->block_rows);
-    job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols);
+    job->col_map = bsmm_axis_map_of(&o->map, 1, block_cols_of(o));
     set_words(o, job);
     if (is_wide(o)) {
         job->codec.high = 1; /* A value with exponent e is below 2^(e + 1). */
@@ -212,8 +232,8 @@ uint32_t bsmm_lanes_log2(int64_t items, uint32_t least) {
     return log2_of(lanes);
 }
 
-static uint32_t share_of(const bsmm_format *f, bsmm_pack_route route) {
-    uint32_t items = f->block_cols / item_codes(route);
+static uint32_t share_of(const bsmm_operand *o, bsmm_pack_route route) {
+    uint32_t items = block_cols_of(o) / item_codes(route);
     return items % 4 == 0 ? 4 : items % 2 == 0 ? 2 : 1;
 }
 
@@ -228,7 +248,7 @@ static void set_grid(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_lau
     int64_t rows = tile_rows(o), columns = padded / TILE;
     bool many = !is_wide(o) && (route == BSMM_PACK_BF16 || o->m.format.scale == BSMM_SCALE_E8M0);
     int64_t row_items = many ? 8 : 4;
-    launch->job.share = share_of(&o->m.format, route);
+    launch->job.share = share_of(o, route);
     if (o->m.order == BSMM_ORDER_ROW) {
         launch->job.lanes_log2 = bsmm_lanes_log2(items, BSMM_PACK_GROUP / item_codes(route));
         rows = (THREADS >> launch->job.lanes_log2) * row_items;
@@ -276,6 +296,13 @@ void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *
 
 /* ---- copying scales without packing elements ---- */
 
+/* Returns the number of groups of 128 elements that a block of scales covers along one dimension.
+ * `extent` is the operand's size along that dimension, and limits the result. */
+static uint32_t groups_of(uint32_t block, int64_t extent) {
+    if (block < extent) return block / BSMM_PACK_GROUP;
+    return (uint32_t)bsmm_ceil_div(extent, BSMM_PACK_GROUP);
+}
+
 static void set_scales_shape(const bsmm_operand *o, bool by_row, bsmm_pack_scales_job *job) {
     const bsmm_format *f = &o->m.format;
     int64_t columns = bsmm_ceil_div(o->m.cols, BSMM_PACK_GROUP);
@@ -286,9 +313,9 @@ static void set_scales_shape(const bsmm_operand *o, bool by_row, bsmm_pack_scale
     job->known_rows = (uint32_t)rows;
     job->row_pitch = by_row ? 1 : (uint64_t)columns;
     job->col_pitch = by_row ? (uint64_t)padded : 1;
-    uint32_t block_rows = by_row ? f->block_rows : f->block_rows / BSMM_PACK_GROUP;
+    uint32_t block_rows = by_row ? f->block_rows : groups_of(f->block_rows, o->m.rows);
     job->row_map = bsmm_axis_map_of(&o->map, 0, block_rows);
-    job->col_map = bsmm_axis_map_of(&o->map, 1, f->block_cols / BSMM_PACK_GROUP);
+    job->col_map = bsmm_axis_map_of(&o->map, 1, groups_of(f->block_cols, o->m.cols));
 }
 
 bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to) {

@@ -1,6 +1,7 @@
 /* Reasons for which CUDA kernels refuse a product: the device cannot run the kernel's module, or
  * the product is of a kind that no CUDA kernel takes. */
 #include "cuda/host/kernel.h"
+#include "gpu/pack.h"
 #include "gpu/params.h"
 
 #include <stdio.h>
@@ -28,8 +29,13 @@ bool bsmm_cuda_is_fp8(uint32_t elem) {
     return elem == BSMM_ELEM_E4M3 || elem == BSMM_ELEM_E5M2;
 }
 
+bool bsmm_cuda_has_row_groups(const bsmm_operand *o) {
+    const uint32_t rows = o->m.format.block_rows;
+    return bsmm_cuda_has_groups(o) && (rows % BSMM_PACK_GROUP == 0 || rows >= o->m.rows);
+}
+
 bool bsmm_cuda_has_groups(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
-    return f->scale == BSMM_SCALE_F32 && f->block_cols == 128 &&
-           (f->block_rows == 1 || f->block_rows == 128);
+    return f->scale == BSMM_SCALE_F32 &&
+           (f->block_cols % BSMM_PACK_GROUP == 0 || f->block_cols >= o->m.cols);
 }

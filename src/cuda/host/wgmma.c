@@ -44,8 +44,17 @@ static uint32_t threads_of(const bsmm_wgmma_tile *t) {
     return t->kind == BSMM_WGMMA_POW2 ? BSMM_BF16_THREADS : 128 * (1 + t->consumers);
 }
 
+uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o) {
+    if (p->has_c || o->m.format.scale != BSMM_SCALE_NONE) return 1;
+    return o->m.format.elem == BSMM_ELEM_F32 ? 3 : o->m.format.elem == BSMM_ELEM_F16 ? 2 : 1;
+}
+
+/* Returns the number of k blocks of the product. Each part of A is multiplied by each part of B, in
+ * its own k block. */
 static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
-    return bsmm_ceil_div(p->a.m.cols, t->kind == BSMM_WGMMA_BF16 ? 64 : 128);
+    if (t->a_elem != BSMM_ELEM_BF16) return bsmm_ceil_div(p->a.m.cols, 128);
+    return bsmm_ceil_div(p->a.m.cols, BSMM_PACK_PART_COLS) * bsmm_wgmma_parts(p, &p->a) *
+           bsmm_wgmma_parts(p, &p->b);
 }
 
 /* ---- division of D among clusters ---- */
@@ -136,6 +145,8 @@ static uint64_t new_ticket(void) {
 static void map_elements(const bsmm_product *p, const bsmm_wgmma_form *form, int64_t rows,
                          uint32_t box_rows, bsmm_cuda_ready_map *map) {
     bool wide = form->elem == BSMM_ELEM_BF16;
+    int64_t cols = p->a.m.cols;
+    if (form->parts > 1) cols = form->parts * bsmm_round_up(cols, BSMM_PACK_PART_COLS);
     bsmm_cuda_ready_map_make(
         p->device,
         &(bsmm_cuda_tensor_desc){
@@ -143,7 +154,7 @@ static void map_elements(const bsmm_product *p, const bsmm_wgmma_form *form, int
             .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
             .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
             .rank = 2,
-            .extents = {(uint64_t)p->a.m.cols, (uint64_t)rows},
+            .extents = {(uint64_t)cols, (uint64_t)rows},
             .strides = {form->pitch},
             .box = {wide ? 64 : 128, box_rows},
         },
@@ -220,7 +231,7 @@ static int64_t band(const bsmm_wgmma_tile *t) {
 
 /* Fills all parameters that do not depend on memory. */
 static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile *t, const deal *d,
-                                   const bsmm_wgmma_form *b) {
+                                   const bsmm_wgmma_form *a, const bsmm_wgmma_form *b) {
     const int64_t cut = (d->tiles_m * d->tiles_n - d->whole) * k_blocks(p, t);
     return (bsmm_wgmma_params){
         .b_blocks = {NULL, (uint32_t)b->n_step, (uint32_t)b->k_step},
@@ -228,6 +239,9 @@ static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile 
         .m = (int32_t)p->d.m.rows,
         .n = (int32_t)p->d.m.cols,
         .k_blocks = (int32_t)k_blocks(p, t),
+        .a_parts = (int32_t)a->parts,
+        .b_parts = (int32_t)b->parts,
+        .a_reciprocal = (int32_t)((31 + a->parts) / a->parts),
         .tiles_m = (int32_t)d->tiles_m,
         .tiles_n = (int32_t)d->tiles_n,
         .group_m = (int32_t)band(t),
@@ -235,6 +249,7 @@ static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile 
         .share = (int32_t)(cut / d->clusters),
         .longer_shares = (int32_t)(cut % d->clusters),
         .by_k = divisor(k_blocks(p, t)),
+        .by_pairs = divisor((int64_t)a->parts * b->parts),
         .by_group = divisor(band(t)),
         .by_band = divisor(band(t) * d->tiles_n),
         .store = store_of(p),
@@ -256,7 +271,7 @@ bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *t,
                             bsmm_wgmma_engine *made) {
     const deal d = deal_of(p, t);
     const uint32_t blocks = t->cluster_m * t->cluster_n;
-    *made = (bsmm_wgmma_engine){.params = params_of(p, t, &d, b),
+    *made = (bsmm_wgmma_engine){.params = params_of(p, t, &d, a, b),
                                 .flag_bytes = flag_bytes(p->device, t)};
     if (plain) {
         made->params.plain[0] = bsmm_pack_plain_of(&p->a, NULL);
@@ -307,9 +322,11 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
 
 /* The error bound of the sm_90a GEMM. bf16: each instruction adds 16 products to an accumulator,
  * all truncated at 2^-23 of the largest. FP8: an instruction adds 32 products to an accumulator,
- * truncated at 2^-13 of the largest, and 4 instructions make a k block of 128. The rounding of the
- * product of scales and one FMA per k block follow. */
-double bsmm_wgmma_bound(bsmm_wgmma_kind kind, int64_t k) {
+ * truncated at 2^-13 of the largest. With scales, 4 instructions make a k block. The rounding of
+ * the product of scales and one FMA per k block follow. */
+double bsmm_wgmma_bound(bsmm_wgmma_kind kind, uint32_t elem, int64_t k) {
     if (kind == BSMM_WGMMA_BF16) return 17 * 0x1p-23 * (double)bsmm_ceil_div(k, 16) + 0x1p-23;
-    return 4 * 33 * 0x1p-13 + (double)(bsmm_ceil_div(k, 128) + 2) * 0x1p-24;
+    const bool wide = elem == BSMM_ELEM_BF16;
+    const double sum = wide ? 4 * 17 * 0x1p-23 : 4 * 33 * 0x1p-13;
+    return sum + (double)(bsmm_ceil_div(k, wide ? 64 : 128) + 2) * 0x1p-24;
 }

@@ -12,9 +12,10 @@
  * kernels that can compute a GEMM. */
 typedef enum bsmm_wgmma_kind {
     BSMM_WGMMA_BF16 = 0,  /* bf16 elements without block scales */
-    BSMM_WGMMA_BLOCK = 1, /* 8-bit elements with scales of 1 x 128 for A and of 128 x 128 for B */
-    BSMM_WGMMA_ROW = 2,   /* 8-bit elements with scales of 1 x 128 for A and B */
-    /* Like BSMM_WGMMA_ROW, if all products of a scale of A and one of B are normal fp32 numbers. */
+    BSMM_WGMMA_BLOCK = 1, /* 8-bit or bf16 elements, scales of 1 x 128 for A, 128 x 128 for B */
+    BSMM_WGMMA_ROW = 2,   /* 8-bit or bf16 elements, scales of 1 x 128 for A and B */
+    /* 8-bit elements like BSMM_WGMMA_ROW, if all products of a scale of A and one of B are normal
+     * fp32 numbers. */
     BSMM_WGMMA_POW2 = 3
 } bsmm_wgmma_kind;
 
@@ -28,6 +29,7 @@ typedef struct bsmm_wgmma_form {
     /* Strides of the 128 x 128 block scales: element (n, k) has the scale with index n / 128 *
      * n_step + k / 128 * k_step. */
     uint64_t n_step, k_step;
+    uint32_t parts; /* the number of bf16 parts whose sum is an element, 1 to 3 */
 } bsmm_wgmma_form;
 
 /* The pointers of an operand, aligned to 16 bytes. */
@@ -43,6 +45,12 @@ typedef struct bsmm_wgmma_side {
 
 /* One tile shape of the GEMM kernels. wgmma.c has the table. */
 typedef struct bsmm_wgmma_tile bsmm_wgmma_tile;
+
+/* Returns the number of bf16 parts of each element of an operand (gpu/pack.h), when the engine
+ * multiplies bf16. It is 2 for f16, 3 for fp32 and 1 for all other formats. With a C it is 1 for
+ * every format: if a part that is 0 meets Inf, the GEMM is recomputed, which is impossible if D has
+ * overwritten C. */
+uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o);
 
 /* Returns a row of the table of tiles, or NULL past the last row. */
 const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index);
@@ -100,7 +108,7 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
                            const bsmm_wgmma_input *input);
 
 /* Returns the largest error before the last rounding, as a multiple of sum |a||b|; see
- * docs/NUMERICS.md. */
-double bsmm_wgmma_bound(bsmm_wgmma_kind kind, int64_t k);
+ * docs/NUMERICS.md. `elem` is the element type that the tensor cores multiply. */
+double bsmm_wgmma_bound(bsmm_wgmma_kind kind, uint32_t elem, int64_t k);
 
 #endif

@@ -117,10 +117,14 @@ static void *mutable(const void *pointer) {
     return both.to;
 }
 
-/* Returns true if the GEMM kernel must test its accumulators, because an operand that is read as
- * stored has no header with the range of its values. */
+/* Returns true if the engine must test its accumulators. There are three reasons. An operand that
+ * is read as stored has no header with the range of its values. A part of a finite element may be
+ * 0, and 0 times Inf is NaN. Accumulators that are scaled later may leave fp32's range. */
 static bool is_unknown(const bsmm_wgmma_state *s) {
-    return s->plan.kind == BSMM_WGMMA_BF16 && (s->first.a.stored || s->first.b.stored);
+    const uint32_t parts = s->first.a.form.parts * s->first.b.form.parts;
+    const bool scaled = s->plan.kind != BSMM_WGMMA_BF16;
+    return s->plan.elems[0] == BSMM_ELEM_BF16 &&
+           (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }
 
 /* Memory of an attempt in the workspace: A, B (unless it was packed in advance), and the GEMM

@@ -10,9 +10,9 @@ static uint64_t pitch_of(const bsmm_operand *o) {
 
 /* Returns true if TMA can read the elements in place. The core has already checked their
  * address. */
-static bool are_stored(const bsmm_operand *o, bsmm_wgmma_kind kind) {
+static bool are_stored(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t elem = o->m.format.elem;
-    bool eaten = kind == BSMM_WGMMA_BF16
+    bool eaten = bsmm_pack_is_bf16(route)
                      ? elem == BSMM_ELEM_BF16 && o->m.format.scale == BSMM_SCALE_NONE
                      : bsmm_cuda_is_fp8(elem) && o->m.format.scale == BSMM_SCALE_F32;
     return eaten && o->m.order == BSMM_ORDER_ROW && pitch_of(o) % 16 == 0;
@@ -26,7 +26,8 @@ static bool is_pitch(const bsmm_operand *o) {
  * contiguous, or 128 x 128 scales at any stride. */
 static bool are_stored_scales(const bsmm_operand *o, bool by_row) {
     if (o->m.format.scale != BSMM_SCALE_F32 || !is_pitch(o)) return false;
-    /* The GEMM kernel's offsets have 32 bits, and it loads up to 96 k blocks past its last. */
+    if (o->m.format.block_cols != BSMM_PACK_GROUP) return false;
+    /* The engine's offsets have 32 bits, and it loads up to 96 k blocks past its last. */
     uint64_t last = o->scale_bytes / sizeof(float) + 96 * o->map.tile_col_step;
     if (!by_row) return o->m.format.block_rows == 128 && last <= UINT32_MAX;
     return o->m.format.block_rows == 1 && o->map.tile_row_step == 1 &&
@@ -77,23 +78,26 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
     const bsmm_pack_layout at = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route);
     s->elements_at = at.elements;
     s->form.pitch = s->stored ? pitch_of(o) : at.element_pitch;
-    if (s->route == BSMM_PACK_BF16)
+    s->form.parts = s->stored ? 1 : bsmm_pack_parts(s->route);
+    if (bsmm_pack_is_bf16(s->route))
         s->form.elem = BSMM_ELEM_BF16;
     else
         s->form.elem = o->m.format.elem == BSMM_ELEM_E5M2 ? BSMM_ELEM_E5M2 : BSMM_ELEM_E4M3;
     if (s->scaled) set_scales(o, &at, s);
 }
 
-/* Decides how an operand reaches the GEMM kernel. A bf16 operand that is read in place has no
- * header, so values outside the fast path show only in the accumulators. The GEMM is then
- * recomputed, which is impossible if D has overwritten C; with a C, operands are therefore
- * packed. */
+/* Decides how an operand reaches the engine. A bf16 operand that is read in place has no header, so
+ * values outside the fast path show only in the accumulators. The GEMM is then recomputed, which is
+ * impossible if D has overwritten C; with a C, operands are therefore packed. bf16 operands are
+ * also packed if scales are applied to accumulators, because the header must then give the range of
+ * the elements. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
                                        bsmm_pack_route route) {
     const bsmm_operand *o = is_b ? &p->b : &p->a;
     bsmm_wgmma_source s = {
         .route = route,
-        .stored = are_stored(o, kind) && !(kind == BSMM_WGMMA_BF16 && p->has_c),
+        .stored = are_stored(o, route) &&
+                  !(bsmm_pack_is_bf16(route) && (p->has_c || kind != BSMM_WGMMA_BF16)),
         .scaled = kind != BSMM_WGMMA_BF16,
         .by_row = !(is_b && kind == BSMM_WGMMA_BLOCK),
     };

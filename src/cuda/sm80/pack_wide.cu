@@ -1,4 +1,5 @@
-/* Kernels that pack f32, f16 and bf16 to bf16, if that is exact (gpu/pack.h explains packing). */
+/* Kernels that pack f32, f16 and bf16 to bf16, if that is exact, and kernels that pack f16 to sums
+ * of two bf16 parts and f32 to sums of three (gpu/pack.h explains packing). */
 #include "cuda/sm80/pack_item.h"
 
 /* Packs 8 values to 8 bf16. Inf, NaN and subnormals of fp32 take the slow path, because they may
@@ -31,6 +32,36 @@ static __device__ __forceinline__ bsmm_lane_group item_wide(const bsmm_pack_job 
     return g;
 }
 
+/* Returns the next bf16 part of a value, in the upper half of the result, and leaves the rest in
+ * *value. The part is the value truncated to bf16, so the rest is exact. Inf and NaN stay in
+ * *value. */
+static __device__ __forceinline__ uint32_t take_part(float *value) {
+    const uint32_t bits = __float_as_uint(*value);
+    const float part = __uint_as_float(bits & 0xffff0000u);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff0000u;
+    if ((bits & 0x7fffffffu) < 0x7f800000u) *value -= part;
+    return bits;
+}
+
+/* Packs the next part of each of 8 values. */
+static __device__ __forceinline__ bsmm_lane_group item_part(float *values, bool there,
+                                                            item_reach *reach, uint32_t *to) {
+    bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
+    /* `least` is the minimum of magnitude - 1, which wraps around for 0 and so ignores zeros. */
+    uint32_t most = 0, least = UINT32_MAX, bits[8];
+    for (int i = 0; i < 8; i++) {
+        bits[i] = take_part(&values[i]);
+        const uint32_t magnitude = bits[i] & 0x7fffffffu;
+        if (magnitude < 0x7f800000u) most = max(most, magnitude);
+        least = min(least, magnitude - 1);
+    }
+    for (int i = 0; i < 4; i++)
+        to[i] = __byte_perm(bits[2 * i], bits[2 * i + 1], 0x7632);
+    if (there && least < 0x007fffffu) reach->told.flags |= BSMM_PACK_WIDE;
+    if (there && most) reach_out(reach, (int)(most >> 23) - 127, (int)((least + 1) >> 23) - 127);
+    return g;
+}
+
 static __device__ __forceinline__ float from_f32(uint32_t bits) {
     return __uint_as_float(bits);
 }
@@ -53,6 +84,7 @@ static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t
 #define TO_F32  from_f32
 #define BY_ROWS 1
 #define HALVES  0
+#define PARTS   1
 #include "cuda/sm80/pack_wide_body.h"
 
 #define NAME    pack_rows_f16
@@ -60,6 +92,7 @@ static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t
 #define TO_F32  bsmm_ptx_cvt_f32_f16
 #define BY_ROWS 1
 #define HALVES  1
+#define PARTS   1
 #include "cuda/sm80/pack_wide_body.h"
 
 #define NAME    pack_rows_bf16
@@ -67,6 +100,7 @@ static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t
 #define TO_F32  from_bf16
 #define BY_ROWS 1
 #define HALVES  1
+#define PARTS   1
 #include "cuda/sm80/pack_wide_body.h"
 
 #define NAME    pack_columns_f32
@@ -74,6 +108,7 @@ static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t
 #define TO_F32  from_f32
 #define BY_ROWS 0
 #define HALVES  0
+#define PARTS   1
 #include "cuda/sm80/pack_wide_body.h"
 
 #define NAME    pack_columns_f16
@@ -81,6 +116,7 @@ static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t
 #define TO_F32  bsmm_ptx_cvt_f32_f16
 #define BY_ROWS 0
 #define HALVES  1
+#define PARTS   1
 #include "cuda/sm80/pack_wide_body.h"
 
 #define NAME    pack_columns_bf16
@@ -88,4 +124,37 @@ static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t
 #define TO_F32  from_bf16
 #define BY_ROWS 0
 #define HALVES  1
+#define PARTS   1
+#include "cuda/sm80/pack_wide_body.h"
+
+#define NAME    pack_rows_f16_parts
+#define TYPE    uint16_t
+#define TO_F32  bsmm_ptx_cvt_f32_f16
+#define BY_ROWS 1
+#define HALVES  1
+#define PARTS   2
+#include "cuda/sm80/pack_wide_body.h"
+
+#define NAME    pack_rows_f32_parts
+#define TYPE    uint32_t
+#define TO_F32  from_f32
+#define BY_ROWS 1
+#define HALVES  0
+#define PARTS   3
+#include "cuda/sm80/pack_wide_body.h"
+
+#define NAME    pack_columns_f16_parts
+#define TYPE    uint16_t
+#define TO_F32  bsmm_ptx_cvt_f32_f16
+#define BY_ROWS 0
+#define HALVES  1
+#define PARTS   2
+#include "cuda/sm80/pack_wide_body.h"
+
+#define NAME    pack_columns_f32_parts
+#define TYPE    uint32_t
+#define TO_F32  from_f32
+#define BY_ROWS 0
+#define HALVES  0
+#define PARTS   3
 #include "cuda/sm80/pack_wide_body.h"

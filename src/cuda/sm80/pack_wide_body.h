@@ -1,6 +1,6 @@
 /* The body of a kernel that packs f32, f16 or bf16 from rows (BY_ROWS 1) or columns (BY_ROWS 0).
- * pack_wide.cu includes it with NAME, TYPE, TO_F32, BY_ROWS, and HALVES, which is 1 for 16-bit
- * types.
+ * pack_wide.cu includes it with NAME, TYPE, TO_F32, BY_ROWS, HALVES, which is 1 for 16-bit types,
+ * and PARTS, which is the number of bf16 parts of an element.
  *
  * From rows, a thread packs 8 values along K in each of ITEMS rows. From columns, a block reads
  * along the rows and transposes in shared memory. For 16-bit types its tile has 64 rows x 128
@@ -101,10 +101,24 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         uint32_t row = row0 + i * rows_apart, out[4];
+#if PARTS > 1
+        const uint32_t first = k / BSMM_PACK_PART_COLS * PARTS * BSMM_PACK_PART_COLS;
+        uint8_t *line_to = (uint8_t *)job.elements + row * job.element_pitch;
+        bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
+#    pragma unroll
+        for (uint32_t part = 0; part < PARTS; part++) {
+            g = item_part(values[i], row < job.rows, &reach, out);
+            const uint64_t at = first + part * BSMM_PACK_PART_COLS + k % BSMM_PACK_PART_COLS;
+            if (row < job.rows)
+                *(uint4 *)(line_to + at * 2) = make_uint4(out[0], out[1], out[2], out[3]);
+        }
+        if (row >= job.rows) continue;
+#else
         bsmm_lane_group g = item_wide(&job, values[i], row < job.rows, &reach, out);
         if (row >= job.rows) continue;
         uint8_t *to = (uint8_t *)job.elements + row * job.element_pitch + (uint64_t)k * 2;
         *(uint4 *)to = make_uint4(out[0], out[1], out[2], out[3]);
+#endif
         if (job.group_scales && k % BSMM_PACK_GROUP == 0)
             job.group_scales[k / BSMM_PACK_GROUP * job.group_pitch + row] = g.scale;
     }
@@ -120,3 +134,4 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #undef TO_F32
 #undef BY_ROWS
 #undef HALVES
+#undef PARTS

@@ -4,8 +4,10 @@
  *
  * Both operands are K-major. A k block is 128 bytes of K. FP8 tensor cores keep about 14 bits of an
  * accumulator, so each k block (128 products) starts from a zero accumulator, and CUDA cores then
- * scale it and add it to an fp32 total. This is called promotion. bf16 has no scales, and its
- * accumulators stay in the tensor cores over all of K.
+ * scale it and add it to an fp32 total. This is called promotion. bf16 with fp32 scales is promoted
+ * too, after each k block (64 products). Without scales, bf16 accumulators stay in the tensor cores
+ * over all of K. If elements are sums of bf16 parts, a k block multiplies one part of A by one part
+ * of B.
  *
  * A work unit is a tile and a range of its k blocks (gemm_schedule.h). gemm_tile.h has the map of
  * shared memory. TMA writes operand tiles with its 128-byte swizzle: rows have 128 bytes, and the
@@ -71,7 +73,10 @@
 /* These constants are macros because the preprocessor tests them. */
 #define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
 /* GEMM_WIDE is 1 if operands have 16 bits, 0 if they have 8. */
-#define GEMM_WIDE (GEMM_SCALES == GEMM_UNSCALED)
+#define GEMM_WIDE    (JOINED(BITS_OF_, GEMM_A) == 16)
+#define BITS_OF_BF16 16
+#define BITS_OF_E4M3 8
+#define BITS_OF_E5M2 8
 /* EVENS is 1 for the kind POW2. If each row has one scale for all of K, k blocks are added unscaled
  * and the total is scaled once. This takes 855 instead of 1000 cycles for an FP8 k block of a 192 x
  * 128 tile. */

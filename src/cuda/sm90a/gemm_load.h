@@ -2,30 +2,56 @@
  * and announces each work unit to the consumers. It also loads B's block scales, unless a warp of
  * its own does. gemm_body.h includes this file. */
 
+/* The positions along K of a k block's tiles in A and in B, in tiles of 128 bytes. They differ if
+ * elements are sums of bf16 parts: the k blocks of one 64 of K are then all pairs of a part of A
+ * and a part of B. */
+typedef struct along_k {
+    int32_t a, b;
+} along_k;
+
+static __device__ __forceinline__ along_k along_k_of(const bsmm_wgmma_params *p, int32_t k) {
+    along_k at = {k, k};
+    if (!GEMM_WIDE || p->a_parts * p->b_parts == 1) return at;
+    const int32_t group = gemm_divide(k, &p->by_pairs), pair = k - group * p->a_parts * p->b_parts;
+    const int32_t of_b = pair * p->a_reciprocal / 32;
+    at.a = group * p->a_parts + pair - of_b * p->a_parts;
+    at.b = group * p->b_parts + of_b;
+    return at;
+}
+
+/* Returns the index of the 128 elements of K in which a k block lies. They have one scale in each
+ * row. */
+static __device__ __forceinline__ int32_t scale_block_of(const bsmm_wgmma_params *p, int32_t k) {
+    return GEMM_WIDE ? gemm_divide(k, &p->by_pairs) / 2 : k;
+}
+
 /* Loads one stage. If several blocks of the cluster need the same tile of an operand, the first of
  * them loads it and multicasts it to all. */
 static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, const ring *r,
                                                   uint32_t stage, place here, corner at,
                                                   int32_t k) {
     const uint32_t full = full_of(r, stage), a = r->tiles + stage * STAGE_BYTES, b = a + A_BYTES;
-    const int32_t x = k * K_ELEMENTS;
+    const along_k from = along_k_of(p, k);
+    const int32_t a_x = from.a * K_ELEMENTS, b_x = from.b * K_ELEMENTS;
     if (CLUSTER_N > 1) {
         uint16_t row_mask = 0;
         for (int j = 0; j < CLUSTER_N; j++)
             row_mask |= (uint16_t)(1 << (here.rank_m + CLUSTER_M * j));
-        if (here.rank_n == 0) ptx_tma_load_multicast(a, &p->a, x, at.row, full, row_mask);
+        if (here.rank_n == 0) ptx_tma_load_multicast(a, &p->a, a_x, at.row, full, row_mask);
     } else {
-        ptx_tma_load(a, &p->a, x, at.row, full);
+        ptx_tma_load(a, &p->a, a_x, at.row, full);
     }
     if (CLUSTER_M > 1) {
         const uint16_t col_mask = (uint16_t)(((1 << CLUSTER_M) - 1) << (CLUSTER_M * here.rank_n));
-        if (here.rank_m == 0) ptx_tma_load_multicast(b, &p->b, x, at.col, full, col_mask);
+        if (here.rank_m == 0) ptx_tma_load_multicast(b, &p->b, b_x, at.col, full, col_mask);
     } else {
-        ptx_tma_load(b, &p->b, x, at.col, full);
+        ptx_tma_load(b, &p->b, b_x, at.col, full);
     }
     const uint32_t scales = r->scales + stage * SCALE_BYTES;
-    if (GEMM_SCALES != GEMM_UNSCALED) ptx_tma_load(scales, &p->a_rows, at.row, k, full);
-    if (GEMM_SCALES == GEMM_ROW_ROW) ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, k, full);
+    const int32_t block = scale_block_of(p, k);
+    if (GEMM_SCALES != GEMM_UNSCALED) ptx_tma_load(scales, &p->a_rows, at.row, block, full);
+    if (GEMM_SCALES == GEMM_ROW_ROW)
+        ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, block, full);
 }
 
 /* ---- B's scales ---- */
@@ -42,10 +68,11 @@ static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_para
     block_scales scales = {};
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return scales;
     const bsmm_wgmma_block_scales *b = &p->b_blocks;
+    const uint32_t block = (uint32_t)scale_block_of(p, min(k, p->k_blocks - 1));
 #pragma unroll
     for (int i = 0; i < COL_BLOCKS; i++) {
         const uint32_t line = (uint32_t)min(at.col + 128 * i, p->n - 1) / 128 * b->n_step;
-        scales.of[i] = __ldg(b->base + line + (uint32_t)min(k, p->k_blocks - 1) * b->k_step);
+        scales.of[i] = __ldg(b->base + line + block * b->k_step);
     }
     return scales;
 }

@@ -56,6 +56,12 @@ typedef struct bsmm_wgmma_params {
     uint64_t ticket;
     /* The sizes of the GEMM. k_blocks is the number of k blocks, each of 128 bytes along K. */
     int32_t m, n, k_blocks;
+    /* The numbers of bf16 parts of an element of A and of B. Each part of A is multiplied by each
+     * part of B. */
+    int32_t a_parts, b_parts;
+    /* 32 / a_parts, rounded up. It replaces a division by a_parts, and is exact for the up to 9
+     * pairs of parts. */
+    int32_t a_reciprocal;
     int32_t tiles_m, tiles_n; /* the numbers of cluster tiles along M and N */
     /* The number of cluster tiles along M in a band. Tiles of a band run at the same time. */
     int32_t group_m;
@@ -66,6 +72,7 @@ typedef struct bsmm_wgmma_params {
     int32_t share, longer_shares;
     /* These replace divisions by k_blocks, by group_m and by group_m * tiles_n. */
     bsmm_wgmma_divisor by_k, by_group, by_band;
+    bsmm_wgmma_divisor by_pairs; /* This replaces divisions by a_parts * b_parts. */
     uint32_t store; /* The way that D is stored, a value of the enum bsmm_wgmma_store. */
 } bsmm_wgmma_params;
 

@@ -252,17 +252,25 @@ static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
  * below 2^-149. */
 static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *total) {
     if (!overflowed) return;
+    /* Several independent chains hide the latency of the instructions. Kernels that promote have
+     * registers for only one chain. */
+    enum { CHAINS = GEMM_SCALES == GEMM_UNSCALED ? 4 : 1 };
     bool lost = false;
-    /* The sums and the minima each use four independent dependency chains, to hide the latency of
-     * the instructions. Inf * 0 and NaN * 0 are NaN. */
-    float zero[4] = {0, 0, 0, 0}, least[4] = {1, 1, 1, 1};
+    /* Inf * 0 and NaN * 0 are NaN. */
+    float zero[CHAINS], least[CHAINS];
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++)
+        zero[i] = 0, least[i] = 1;
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i++) {
-        zero[i % 4] = fmaf(total[i], 0, zero[i % 4]);
-        least[i % 4] = fminf(least[i % 4], fabsf(total[i]));
+        zero[i % CHAINS] = fmaf(total[i], 0, zero[i % CHAINS]);
+        least[i % CHAINS] = fminf(least[i % CHAINS], fabsf(total[i]));
     }
-    const bool finite = zero[0] + zero[1] + zero[2] + zero[3] == 0;
-    if (fminf(fminf(least[0], least[1]), fminf(least[2], least[3])) < 0x1p-118f)
+#pragma unroll
+    for (int i = 1; i < CHAINS; i++)
+        zero[0] += zero[i], least[0] = fminf(least[0], least[i]);
+    const bool finite = zero[0] == 0;
+    if (least[0] < 0x1p-118f)
 #pragma unroll
         for (int i = 0; i < ACCUMULATORS; i++)
             lost = lost || (total[i] != 0 && fabsf(total[i]) < 0x1p-118f);
