@@ -312,6 +312,36 @@ static void test_fp8_with_any_floats(void **state) {
         }
 }
 
+/* Multiplies by scales that stay the same over several groups of 128 elements, over whole rows and
+ * over the whole matrix, also of operands that an engine splits into parts, and of K whose last
+ * block is short. */
+static void test_floats_of_long_blocks(void **state) {
+    enum { ROWS = 70, COLS = 135, LONG = 656, WHOLE = 1 << 20 };
+    static const bsmm_format a[] = {
+        {BSMM_ELEM_BF16, BSMM_SCALE_NONE, 0, 0},        {BSMM_ELEM_F16, BSMM_SCALE_NONE, 0, 0},
+        {BSMM_ELEM_F32, BSMM_SCALE_NONE, 0, 0},         {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, LONG},
+        {BSMM_ELEM_E5M2, BSMM_SCALE_F32, WHOLE, WHOLE}, {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32},
+        {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}};
+    static const bsmm_format b[] = {{BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, LONG},
+                                    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 256},
+                                    {BSMM_ELEM_E5M2, BSMM_SCALE_F32, 128, 384},
+                                    {BSMM_ELEM_E2M3, BSMM_SCALE_F32, WHOLE, WHOLE},
+                                    {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}};
+    (void)state;
+    rng r = {53};
+    for (size_t i = 0; i < BSMM_COUNT(a); i++)
+        for (size_t j = 0; j < BSMM_COUNT(b); j++)
+            for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
+                product p;
+                bsmm_matrix b_matrix = describe(b[j], COLS, LONG);
+                if (how == FILL_EXTREME) b_matrix.order = BSMM_ORDER_COL, b_matrix.ld = COLS + 9;
+                product_make(&p, describe(a[i], ROWS, LONG), b_matrix,
+                             describe(format_named(how ? "f32" : "bf16"), ROWS, COLS), how, &r);
+                check_every_kernel(&p);
+                product_free(&p);
+            }
+}
+
 static void test_scale_pitch(void **state) {
     (void)state;
     rng r = {6};
@@ -471,6 +501,7 @@ int main(void) {
         cmocka_unit_test(test_scale_layouts),
         cmocka_unit_test(test_scale_layouts_of_few_rows),
         cmocka_unit_test(test_fp8_with_any_floats),
+        cmocka_unit_test(test_floats_of_long_blocks),
         cmocka_unit_test(test_scale_pitch),
         cmocka_unit_test(test_global_scales),
         cmocka_unit_test(test_odd_blocks),
