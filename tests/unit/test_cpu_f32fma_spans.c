@@ -160,9 +160,9 @@ static void test_scales(void **state) {
         check_scale_spans(0, -90, b_span, &r);
 }
 
-/* Tests elements and scales as stored. Two products of A's smallest by B's smallest, under a scale
- * that is `depth` binades below the largest, leave 2^-15 of one of them, which is then added to the
- * largest. */
+/* Tests how small products survive next to large ones, in operands that are read as they are
+ * stored. Two products of the smallest elements of A and B almost cancel and leave 2^-15 of one of
+ * them. Their scale is `depth` binades below the largest scale, whose product is then added. */
 static void check_stored(const char *format, int a_span, int depth) {
     enum { LENGTH = 96 };
     uint8_t codes[LENGTH] = {0}, scales[] = {127, (uint8_t)(127 - depth), 127};

@@ -73,8 +73,8 @@ bsmm_status bsmm_pack_load(const bsmm_cuda_device *device, bsmm_pack_launch *lau
 bsmm_status bsmm_pack_scales_load(const bsmm_cuda_device *device, bsmm_pack_scales_launch *launch);
 bsmm_status bsmm_pack_clear_load(const bsmm_cuda_device *device, bsmm_cuda_ready *clear);
 
-/* Queues the clearing of up to 256 words, aligned to 4 bytes. This function and the next two need
- * the device's context to be current. */
+/* Queues the clearing of up to 256 words, aligned to 4 bytes. The device's context must be current,
+ * as for the next two functions. */
 bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
                             uint32_t bytes, void *stream);
 

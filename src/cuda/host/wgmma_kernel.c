@@ -152,8 +152,8 @@ static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const 
     return bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &b_how, at->b);
 }
 
-/* Queues the GEMM kernel after the packing kernels. *gate is then the gate for what is queued
- * next. */
+/* Queues the first GEMM kernel, after the packing kernels. Fills *gate, by which the kernel that is
+ * queued next decides whether it runs. */
 static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h, void *const plain[2], bsmm_cuda_gate *gate) {
     const bsmm_wgmma_attempt *x = &s->first;
@@ -170,8 +170,9 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, co
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues the GEMM kernel for the operands that the kernel of `multiply` packs to bf16 if its gate
- * is closed. `gate` is the gate that `multiply` has set. */
+/* Queues the second GEMM kernel, which reads bf16 operands. The first kernel packs the operands to
+ * bf16 if its gate is closed, and only then does the second one run. `gate` is the gate that
+ * multiply() has filled. */
 static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attempt *x,
                                   const rooms *at, const bsmm_cuda_gate *gate) {
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),

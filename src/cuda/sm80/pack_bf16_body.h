@@ -1,7 +1,7 @@
 /* The body of a kernel that packs rows of codes of BITS bits to bf16. SCALE is the kind of scale
  * (bsmm_scale): e8m0 in blocks of 32 or more, or e4m3. pack_narrow.cu includes it with NAME, BITS
- * and SCALE. A thread packs 8 codes along K, which become 16 bytes, in each of BF16_ROWS rows. It
- * issues the loads of all codes before it computes anything. */
+ * and SCALE. A thread packs 8 codes along K, which become 16 bytes, in each of BF16_ROWS rows. The
+ * thread issues the loads of all codes before it computes anything. */
 
 #define WORDS (BITS == 4 ? 1 : 2)
 

@@ -2,8 +2,8 @@
  * (BY_ROWS 1) or columns (BY_ROWS 0). sm90a/pack_fp8.cu includes it with NAME, BITS, BY_ROWS and
  * KIND, which is a fold_kind.
  *
- * A thread packs 16 codes along K, which become 16 bytes, in each of ITEMS rows. It issues all
- * loads before it computes anything, so that many loads are in flight. */
+ * A thread packs 16 codes along K, which become 16 bytes, in each of ITEMS rows. The thread issues
+ * all loads before it computes anything, so that many loads are in flight. */
 
 #define PACKED (BITS == 6 && BY_ROWS)
 #define WORDS  (BITS == 4 ? 2 : PACKED ? 3 : 4)

@@ -2,9 +2,9 @@
  * columns (BY_ROWS 0). pack_narrow.cu and sm90a/pack_fp8.cu include it with NAME, BITS, OUT and
  * BY_ROWS.
  *
- * A thread packs ITEMS items. An item is 128 / OUT codes along K, which become 16 bytes; the items
- * lie in ITEMS rows. It issues all loads before it computes anything, so that many loads are in
- * flight. */
+ * A thread packs ITEMS items. An item is 128 / OUT codes along K, which become 16 bytes. The items
+ * lie in ITEMS rows. The thread issues all loads before it computes anything, so that many loads
+ * are in flight. */
 
 #define CODES       (128 / OUT)
 #define WORDS       (BITS == 4 ? CODES / 8 : CODES / 4)
