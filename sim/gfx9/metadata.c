@@ -1,4 +1,5 @@
-/* Reads the msgpack of an AMDGPU metadata note: kernels, their names and arguments. */
+/* Reads the msgpack of an AMDGPU metadata note, which holds the names and arguments of the
+ * kernels. */
 #include "sim.h"
 #include <stdlib.h>
 #include <string.h>

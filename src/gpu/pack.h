@@ -68,9 +68,9 @@ BSMM_SHARED bool bsmm_pack_is_bf16(uint32_t route) {
  * is 0, Inf or NaN. Threads update the fields by atomic maxima, so their order does not matter. */
 typedef struct bsmm_pack_header {
     uint32_t flags; /* the hazards that packing found, as bits of the enum bsmm_pack_flags */
-    uint32_t high;  /* 512 + h. Every finite value of the operand is less than 2^h. */
-    uint32_t low;   /* 512 - l. Every nonzero value of the operand is at least 2^l. */
-    uint32_t inner; /* 512 - i. Every nonzero packed element is at least 2^i. */
+    uint32_t high;  /* 512 + h, where every finite value of the operand is less than 2^h. */
+    uint32_t low;   /* 512 - l, where every nonzero value of the operand is at least 2^l. */
+    uint32_t inner; /* 512 - i, where every nonzero packed element is at least 2^i. */
     uint32_t reserved[12];
 } bsmm_pack_header;
 

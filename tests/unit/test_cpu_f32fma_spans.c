@@ -160,9 +160,10 @@ static void test_scales(void **state) {
         check_scale_spans(0, -90, b_span, &r);
 }
 
-/* Tests how small products survive next to large ones, in operands that are read as they are
- * stored. Two products of the smallest elements of A and B almost cancel and leave 2^-15 of one of
- * them. Their scale is `depth` binades below the largest scale, whose product is then added. */
+/* Tests B as it is stored. Two products with B's smallest element almost cancel, and the result is
+ * 2^-15 of one of them. Their block scale is `depth` binades below the other scales of B, and A has
+ * an element of 2^a_span, which meets a zero of B. A kernel that scales rows by their largest
+ * values must not lose the result. */
 static void check_stored(const char *format, int a_span, int depth) {
     enum { LENGTH = 96 };
     uint8_t codes[LENGTH] = {0}, scales[] = {127, (uint8_t)(127 - depth), 127};

@@ -61,7 +61,7 @@ static float down(float value) {
     return nextafterf(value, 0);
 }
 
-/* Returns the scale of a block that contains amax and zeros. */
+/* Returns the scale of a block that contains one value, amax, and zeros. */
 static uint32_t scale_of(const char *recipe, const char *format, float amax) {
     float values[MOST] = {amax};
     quantized q = quantize_row((choice){recipe, format, 0, 0, NULL}, values, 16);

@@ -110,7 +110,7 @@ static __device__ __forceinline__ uint4 small_m_read_f16(uint4 v, uint4 *low) {
     return high;
 }
 
-/* Eight values of a row as they are stored, and the code of their scale. */
+/* Holds eight values of a row as they are stored, and the code of their scale. */
 typedef struct small_m_raw {
     uint4 codes;
     uint32_t scale;
