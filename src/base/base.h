@@ -43,6 +43,11 @@ static inline bool bsmm_add_u64(uint64_t a, uint64_t b, uint64_t *result) {
     return !__builtin_add_overflow(a, b, result);
 }
 
+/* Rounds a size up to whole cache lines. */
+static inline uint64_t bsmm_align64(uint64_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
 /* These functions compute the ceiling of a / b, and a rounded up to a multiple of b. They need a >=
  * 0 and b > 0, and do not overflow. */
 static inline int64_t bsmm_ceil_div(int64_t a, int64_t b) {

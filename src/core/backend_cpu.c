@@ -30,7 +30,7 @@ static bsmm_status check_pointer(const void *device, const void *pointer, const 
 
 static bsmm_status allocate(const void *device, uint64_t bytes, void **memory) {
     (void)device;
-    *memory = aligned_alloc(64, (bytes + 63) & ~UINT64_C(63));
+    *memory = aligned_alloc(64, bsmm_align64(bytes));
     if (*memory) return BSMM_OK;
     return bsmm_fail(BSMM_E_MEMORY, "out of memory: %llu bytes", (unsigned long long)bytes);
 }

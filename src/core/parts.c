@@ -75,8 +75,7 @@ void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const
     if (parts->few) bytes = larger(bytes, few_workspace(parts->few, &widest));
     if (product->groups) {
         parts->gathered_bytes = bsmm_part_gathered_bytes(product->groups);
-        if (many->pack_b)
-            parts->packed_bytes = (many->packed_b_bytes(&widest, state) + 63) & ~UINT64_C(63);
+        if (many->pack_b) parts->packed_bytes = bsmm_align64(many->packed_b_bytes(&widest, state));
     }
     if (product->groups && product->groups->kind == BSMM_GROUP_K) {
         parts->empty = reference();

@@ -133,13 +133,9 @@ int64_t bsmm_part_take_group(const bsmm_product *product, int64_t index, bsmm_pa
 
 /* ---- gathered rows ---- */
 
-static uint64_t align64(uint64_t bytes) {
-    return (bytes + 63) & ~UINT64_C(63);
-}
-
 uint64_t bsmm_part_gathered_bytes(const bsmm_groups *g) {
     if (!(g->flags & BSMM_GROUP_GATHER_A)) return 0;
-    return align64(g->gathered.data_bytes) + align64(g->gathered.scale_bytes);
+    return bsmm_align64(g->gathered.data_bytes) + bsmm_align64(g->gathered.scale_bytes);
 }
 
 static void copy_elements(const bsmm_operand *from, int64_t r, bsmm_operand *to, int64_t i) {
@@ -177,7 +173,7 @@ void bsmm_part_gather(const bsmm_groups *g, const int32_t *rows, void *memory, b
     const bsmm_operand from = part->a;
     part->a = g->gathered;
     part->a.m.data = memory;
-    part->a.m.scales = (uint8_t *)memory + align64(g->gathered.data_bytes);
+    part->a.m.scales = (uint8_t *)memory + bsmm_align64(g->gathered.data_bytes);
     part->a.m.global_scale = from.m.global_scale;
     bsmm_operand_keep_rows(&part->a, 0, part->d.m.rows);
     clear_rows(&part->a);

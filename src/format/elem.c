@@ -3,7 +3,6 @@
 #include "format/format.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- the rows of the table of element formats ---- */
 
@@ -100,19 +99,11 @@ const bsmm_elem_info *bsmm_elem_row(uint32_t elem) {
     return row ? &row->info : NULL;
 }
 
-/* Returns 2^exponent as a normal double. */
-static double power_of_two(int exponent) {
-    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 double bsmm_elem_decode(uint32_t elem, uint32_t code) {
     const elem_row *row = find(elem);
     const bsmm_elem_info *info = &row->info;
     if (row->kind == POWERS)
-        return (code & 0xff) == 0xff ? NAN : power_of_two((int)(code & 0xff) - 127);
+        return (code & 0xff) == 0xff ? NAN : bsmm_double_pow2((int)(code & 0xff) - 127);
     uint32_t sign_bit = 1u << (info->bits - 1);
     uint32_t magnitude = code & (sign_bit - 1);
     bool negative = code & sign_bit;
@@ -123,7 +114,7 @@ double bsmm_elem_decode(uint32_t elem, uint32_t code) {
     uint32_t mantissa = magnitude & ((1u << info->mantissa_bits) - 1);
     if (exponent) mantissa |= 1u << info->mantissa_bits;
     int scale = (int)(exponent ? exponent : 1) - info->bias - (int)info->mantissa_bits;
-    double value = mantissa * power_of_two(scale);
+    double value = mantissa * bsmm_double_pow2(scale);
     return negative ? -value : value;
 }
 
@@ -144,7 +135,7 @@ static uint32_t encode_e8m0(double value, bool saturate) {
      * those from 1.5 * 2^-127 on. */
     if (value < 0x1p-126) return 1;
     int exponent = isinf(value) ? 1024 : ilogb(value);
-    if (!isinf(value) && value * power_of_two(-exponent) >= 1.5) exponent++;
+    if (!isinf(value) && value * bsmm_double_pow2(-exponent) >= 1.5) exponent++;
     if (exponent > 127) return saturate ? 0xfe : 0xff;
     return (uint32_t)(exponent + 127);
 }
@@ -162,7 +153,7 @@ static uint32_t round_magnitude(const bsmm_elem_info *info, double magnitude) {
     if (exponent > (1 << info->exponent_bits) - info->bias) return UINT32_MAX;
     int shift = (int)info->mantissa_bits - exponent;
     /* The scaling uses two factors, because 2^shift alone may be outside the range of a double. */
-    double q = magnitude * power_of_two(shift / 2) * power_of_two(shift - shift / 2);
+    double q = magnitude * bsmm_double_pow2(shift / 2) * bsmm_double_pow2(shift - shift / 2);
     return ((uint32_t)(exponent - lowest) << info->mantissa_bits) + round_even(q);
 }
 

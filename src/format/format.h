@@ -7,6 +7,8 @@
 #include "base/base.h"
 #include "format/elem.h"
 
+#include <string.h>
+
 /* ---- elements (elem.c) ---- */
 
 /* Returns the row of an element format (e8m0 included), or NULL if there is none. */
@@ -14,6 +16,14 @@ const bsmm_elem_info *bsmm_elem_row(uint32_t elem);
 
 /* Returns the exact value of a code. Bits above the format's width are ignored. */
 double bsmm_elem_decode(uint32_t elem, uint32_t code);
+
+/* Returns 2^exponent, which must be a normal double. */
+static inline double bsmm_double_pow2(int exponent) {
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 /* Returns the table of the values of all codes of a format with at most 8 bits, e8m0 included
  * (values.c). It returns NULL for wider formats. */

@@ -16,6 +16,12 @@ void bsmm_coder_run(const bsmm_coder *coder, const float *values, int64_t n, uin
 void bsmm_coder_run_bounds(const bsmm_coder *coder, const float *values, int64_t n, float scale,
                            uint16_t *codes);
 
+/* Returns the fp32 bits of the largest value of the element format. The value is normal; the
+ * exponent field 1 of a code corresponds to min_normal. */
+static inline int bsmm_coder_max_bits(const bsmm_coder *k) {
+    return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
+}
+
 /* Stores a run of codes from element (r, c) of a matrix on, along its columns. If the last group of
  * 4- or 6-bit elements is not full, the rest of the group is written 0. In ORDER_ROW, c must be the
  * start of a group. In ORDER_COL, one thread must store all rows of a group. */

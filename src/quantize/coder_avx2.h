@@ -15,12 +15,6 @@ typedef struct vector_coder {
     __m256i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
 } vector_coder;
 
-/* Returns the fp32 bits of the largest value of the element format. The value is normal; the
- * exponent field 1 of a code corresponds to min_normal. */
-INLINE int max_bits(const bsmm_coder *k) {
-    return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
-}
-
 INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
     const int nan_sign_and = k->nan_code && !k->nan_sign ? -1 : 0;
     const int ruler = (int)((k->shift << 23) + 0x00400000u - (k->min_normal >> k->shift));
@@ -28,7 +22,7 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
         .bits = bits,
         .sign_shift = 32 - (int)bits,
         .down = k->down,
-        .max = _mm256_castsi256_ps(_mm256_set1_epi32(max_bits(k))),
+        .max = _mm256_castsi256_ps(_mm256_set1_epi32(bsmm_coder_max_bits(k))),
         .min_normal = _mm256_set1_epi32((int)k->min_normal),
         .ruler = _mm256_set1_epi32(ruler),
         .shift = _mm256_set1_epi32((int)k->shift),

@@ -17,12 +17,6 @@ typedef struct vector_coder {
     __m512i shift, sign_shift, words_sign_shift;
 } vector_coder;
 
-/* Returns the fp32 bits of the largest value of the element format. The value is normal; the
- * exponent field 1 of a code corresponds to min_normal. */
-INLINE int max_bits(const bsmm_coder *k) {
-    return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
-}
-
 INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
     const int magnitude = (int)(1u << (bits - 1)) - 1;
     int nan_sign_and = k->nan_code && !k->nan_sign ? -1 : 0;
@@ -30,7 +24,7 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
     return (vector_coder){
         .bits = bits,
         .down = k->down,
-        .max = _mm512_castsi512_ps(_mm512_set1_epi32(max_bits(k))),
+        .max = _mm512_castsi512_ps(_mm512_set1_epi32(bsmm_coder_max_bits(k))),
         .min_normal = _mm512_set1_epi32((int)k->min_normal),
         .ruler = _mm512_set1_epi32(ruler),
         .magnitude = _mm512_set1_epi32(magnitude),

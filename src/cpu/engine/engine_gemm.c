@@ -14,10 +14,6 @@
 typedef bsmm_gemm_side side;
 typedef bsmm_gemm gemm;
 
-static uint64_t align64(uint64_t bytes) {
-    return (bytes + 63) / 64 * 64;
-}
-
 static side measure_side(int64_t rows, int64_t width, int64_t units, uint64_t unit_bytes) {
     side s = {.rows = rows, .panels = bsmm_ceil_div(rows, width), .width = width};
     s.panel_bytes = (uint64_t)units * unit_bytes;
@@ -26,8 +22,8 @@ static side measure_side(int64_t rows, int64_t width, int64_t units, uint64_t un
 
 static uint64_t side_bytes(const side *s) {
     uint64_t padded = (uint64_t)(s->panels * s->width);
-    return (uint64_t)s->panels * s->panel_bytes + align64(padded * sizeof(double)) +
-           align64(padded);
+    return (uint64_t)s->panels * s->panel_bytes + bsmm_align64(padded * sizeof(double)) +
+           bsmm_align64(padded);
 }
 
 static uint8_t *place_side(side *s, uint8_t *at) {
@@ -35,9 +31,9 @@ static uint8_t *place_side(side *s, uint8_t *at) {
     s->units = at;
     at += (uint64_t)s->panels * s->panel_bytes;
     s->factors = (double *)(void *)at;
-    at += align64(padded * sizeof(double));
+    at += bsmm_align64(padded * sizeof(double));
     s->wide = at;
-    return at + align64(padded);
+    return at + bsmm_align64(padded);
 }
 
 /* Returns the largest number of units that a chunk may have. */
@@ -357,7 +353,7 @@ bsmm_status bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *pack
     uint8_t *end = place_side(&g.b, packed);
     /* The alignment gaps are zeroed too, because the caller may write these bytes to a file. */
     uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
-    memset(g.b.factors, 0, align64(padded * sizeof(double)));
+    memset(g.b.factors, 0, bsmm_align64(padded * sizeof(double)));
     memset(g.b.wide, 0, (size_t)(end - g.b.wide));
     const bsmm_loop loop = {.threads = p->threads,
                             .count = g.b.panels,

@@ -23,6 +23,11 @@ enum {
     BSMM_PACK_PITCH = 2 * BSMM_PACK_SPAN, /* bytes of a row of 16- or 32-bit codes in a buffer */
 };
 
+/* Returns true if the operand has fp32 scales, which apply to segments of K. */
+static inline bool bsmm_pack_has_segments(const bsmm_operand *o) {
+    return o->m.format.scale == BSMM_SCALE_F32;
+}
+
 /* ---- tables of elements (pack_table.c) ---- */
 
 /* Holds the values of an element format's codes. The tables of formats of fewer than 8 bits are

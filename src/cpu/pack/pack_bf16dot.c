@@ -13,12 +13,8 @@ static const int lowest_bit = -60; /* exponent of the lowest bit of any packed v
 
 /* ---- supported GEMMs ---- */
 
-static bool has_segments(const bsmm_operand *o) {
-    return o->m.format.scale == BSMM_SCALE_F32;
-}
-
 bool bsmm_bf16_by_segment(const bsmm_product *p) {
-    return has_segments(&p->a) || has_segments(&p->b);
+    return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
 }
 
 /* The length of a block along K must be a multiple of this. */

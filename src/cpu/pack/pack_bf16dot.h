@@ -16,17 +16,7 @@
 #include "cpu/engine/engine_gemm.h"
 #include "cpu/pack/pack.h"
 
-#include <string.h>
-
 enum { BSMM_BF16_FOLDED_UNIT = 32, BSMM_BF16_SEGMENT_UNIT = 128 };
-
-/* Returns 2^exponent, which must be a normal double. */
-static inline double bsmm_double_pow2(int exponent) {
-    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 /* Returns NULL if the bf16 engines take both operands and D, else the reason. */
 const char *bsmm_bf16_refuse(const bsmm_product *p, char *why, size_t size);

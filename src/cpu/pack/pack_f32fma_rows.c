@@ -25,17 +25,13 @@ enum { DEEPEST_ELEMENT = TOP + 125, DEEPEST_SCALE = 126 };
 
 /* ---- supported GEMMs ---- */
 
-static bool has_segments(const bsmm_operand *o) {
-    return o->m.format.scale == BSMM_SCALE_F32;
-}
-
 bool bsmm_f32fma_by_segment(const bsmm_product *p) {
-    return has_segments(&p->a) || has_segments(&p->b);
+    return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
 }
 
 static const char *refuse_operand(const bsmm_operand *o, const char *what, char *why, size_t size) {
     const bsmm_format *f = &o->m.format;
-    if (has_segments(o) && f->block_cols % BSMM_F32FMA_SEGMENT_UNIT != 0) {
+    if (bsmm_pack_has_segments(o) && f->block_cols % BSMM_F32FMA_SEGMENT_UNIT != 0) {
         snprintf(why, size, "%s has f32 scales of %u along K; it takes multiples of %d", what,
                  f->block_cols, BSMM_F32FMA_SEGMENT_UNIT);
         return why;
@@ -194,14 +190,6 @@ static void include_scales(bsmm_f32fma_source *s, uint64_t row, reach *all) {
     }
 }
 
-/* Returns 2^exponent, which must be a normal double. */
-static double power_of_two(int exponent) {
-    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static void finish_row(const reach *all, bsmm_f32fma_row *row) {
     exponents elements = all->elements, scales = all->scales;
     row->element_factor = row->scale_factor = row->factor = 1;
@@ -211,9 +199,9 @@ static void finish_row(const reach *all, bsmm_f32fma_row *row) {
         bool fits = elements.top - elements.bottom <= DEEPEST_ELEMENT &&
                     scales.top - scales.bottom <= DEEPEST_SCALE &&
                     top - all->bottom <= BSMM_F32FMA_SPAN_LIMIT;
-        row->element_factor = power_of_two(TOP - elements.top);
-        row->scale_factor = power_of_two(-scales.top);
-        row->factor = power_of_two(top - TOP);
+        row->element_factor = bsmm_double_pow2(TOP - elements.top);
+        row->scale_factor = bsmm_double_pow2(-scales.top);
+        row->factor = bsmm_double_pow2(top - TOP);
         row->span = (uint8_t)(fits ? top - all->bottom : BSMM_F32FMA_TOO_WIDE);
     }
     if (all->infinite) row->span = BSMM_F32FMA_TOO_WIDE;

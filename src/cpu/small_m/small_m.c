@@ -42,17 +42,13 @@ typedef struct scratch {
     double *gates;   /* [tiles * width][COLUMNS] of split halves */
 } scratch;
 
-static uint64_t align64(uint64_t bytes) {
-    return (bytes + 63) / 64 * 64;
-}
-
 static bool has_float_scales(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_F32;
 }
 
 static uint64_t scale_bytes(const bsmm_small_m *m, const bsmm_product *p) {
     uint64_t count = (uint64_t)(m->d.panels * m->scale_units * LANES);
-    return align64(count * (has_float_scales(p) ? sizeof(float) : 1));
+    return bsmm_align64(count * (has_float_scales(p) ? sizeof(float) : 1));
 }
 
 static uint64_t acc_bytes(const bsmm_small_m *m) {
@@ -65,8 +61,8 @@ static uint64_t gate_bytes(const bsmm_small_m *m) {
 
 static uint64_t shared_bytes(const bsmm_small_m *m) {
     uint64_t rows = (uint64_t)(m->tiles * m->d.width);
-    return align64((uint64_t)m->tiles * m->tile_bytes) + align64(rows * sizeof(double)) +
-           align64(rows) + align64((uint64_t)m->scale_units * sizeof(uint64_t));
+    return bsmm_align64((uint64_t)m->tiles * m->tile_bytes) + bsmm_align64(rows * sizeof(double)) +
+           bsmm_align64(rows) + bsmm_align64((uint64_t)m->scale_units * sizeof(uint64_t));
 }
 
 void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm_small_m *m) {
@@ -81,7 +77,7 @@ void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm
     m->row_bytes = bsmm_round_up(k, group) * bits / 8;
     m->pitch = p->b.m.ld * bits / 8;
     m->tile_bytes = (uint64_t)m->units * d->a_unit_bytes;
-    m->packed_bytes = align64((uint64_t)m->units * d->b_unit_bytes);
+    m->packed_bytes = bsmm_align64((uint64_t)m->units * d->b_unit_bytes);
     m->thread_bytes =
         acc_bytes(m) + 2 * COLUMNS * sizeof(double) + COLUMNS + scale_bytes(m, p) + m->packed_bytes;
     m->is_split = bsmm_gemm_is_split(p);
@@ -96,13 +92,13 @@ void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm
 static void place(product_run *x, uint8_t *at) {
     uint64_t rows = (uint64_t)(x->m->tiles * x->d->width);
     x->a = at;
-    at += align64((uint64_t)x->m->tiles * x->m->tile_bytes);
+    at += bsmm_align64((uint64_t)x->m->tiles * x->m->tile_bytes);
     x->a_factors = (double *)(void *)at;
-    at += align64(rows * sizeof(double));
+    at += bsmm_align64(rows * sizeof(double));
     x->a_wide = at;
-    at += align64(rows);
+    at += bsmm_align64(rows);
     x->scale_columns = (uint64_t *)(void *)at;
-    x->scratch = at + align64((uint64_t)x->m->scale_units * sizeof(uint64_t));
+    x->scratch = at + bsmm_align64((uint64_t)x->m->scale_units * sizeof(uint64_t));
 }
 
 static scratch place_scratch(const product_run *x, int thread) {
