@@ -143,19 +143,18 @@ static void expect_same(const fused *x, const test_matrix *got, const test_matri
              x->desc.threads);
 }
 
-/* B is packed by a plan of the same kernel without an epilogue. */
-static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
-    bsmm_matmul_desc plain = x->desc;
-    bsmm_matrix wide = describe(format_named("f32"), x->a.m.rows, N);
-    bsmm_plan *packer, *runner;
-    plain.d = &wide;
-    plain.epilogue = NULL;
-    plain.b_packed = x->desc.b_packed = 1;
-    assert_int_equal(bsmm_plan_create(&plain, &packer), BSMM_OK);
-    assert_int_equal(bsmm_plan_create(&x->desc, &runner), BSMM_OK);
-    uint64_t bytes = bsmm_plan_workspace_bytes(runner), of_b = bsmm_plan_packed_b_bytes(packer);
-    assert_int_equal(bsmm_plan_packed_b_bytes(runner), of_b);
-    void *packed = aligned_alloc(64, (of_b + 63) / 64 * 64);
+static uint64_t whole_lines(uint64_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Runs a plan whose workspace ends before an unreadable page. */
+static void check_plan(fused *x, test_matrix *d, const test_matrix *want, void *packed,
+                       uint64_t packed_bytes) {
+    bsmm_plan *plan;
+    x->desc.b_packed = packed != NULL;
+    assert_int_equal(bsmm_plan_create(&x->desc, &plan), BSMM_OK);
+    assert_true(!packed || bsmm_plan_packed_b_bytes(plan) == packed_bytes);
+    uint64_t bytes = bsmm_plan_workspace_bytes(plan);
     bsmm_buffers buffers = {.struct_size = sizeof buffers,
                             .a = x->a.m.data,
                             .a_scales = x->a.m.scales,
@@ -168,19 +167,34 @@ static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
                             .residual = x->residual.m.data,
                             .row_scale = x->row_scale,
                             .col_scale = x->col_scale,
-                            .workspace = aligned_alloc(64, (bytes + 63) / 64 * 64),
-                            .workspace_bytes = bytes};
-    assert_int_equal(bsmm_pack_b(packer, &buffers, packed, of_b), BSMM_OK);
-    buffers.packed_b = packed;
-    buffers.packed_b_bytes = of_b;
+                            .workspace = guarded_alloc(whole_lines(bytes)),
+                            .workspace_bytes = bytes,
+                            .packed_b = packed,
+                            .packed_b_bytes = packed_bytes};
     poison(d);
-    if (bsmm_plan_run(runner, &buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    if (bsmm_plan_run(plan, &buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
     expect_same(x, d, want);
-    free(packed);
-    free(buffers.workspace);
-    bsmm_plan_destroy(packer);
-    bsmm_plan_destroy(runner);
+    guarded_free(buffers.workspace, whole_lines(bytes));
+    bsmm_plan_destroy(plan);
     x->desc.b_packed = 0;
+}
+
+/* B is packed by a plan of the same kernel without an epilogue. */
+static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
+    bsmm_matmul_desc plain = x->desc;
+    bsmm_matrix wide = describe(format_named("f32"), x->a.m.rows, N);
+    bsmm_plan *packer;
+    plain.d = &wide;
+    plain.epilogue = NULL;
+    plain.b_packed = 1;
+    assert_int_equal(bsmm_plan_create(&plain, &packer), BSMM_OK);
+    uint64_t bytes = bsmm_plan_packed_b_bytes(packer);
+    void *packed = aligned_alloc(64, whole_lines(bytes));
+    const bsmm_buffers b = {.struct_size = sizeof b, .b = x->b.m.data, .b_scales = x->b.m.scales};
+    assert_int_equal(bsmm_pack_b(packer, &b, packed, bytes), BSMM_OK);
+    check_plan(x, d, want, packed, bytes);
+    free(packed);
+    bsmm_plan_destroy(packer);
 }
 
 enum { MOST_KERNELS = 32 };
@@ -210,6 +224,7 @@ static int check_kernels(fused *x, const char *format, uint32_t order) {
             if (bsmm_matmul(&x->desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
             expect_same(x, &d, &want);
         }
+        check_plan(x, &d, &want, NULL, 0);
         if (e.packed_b_bytes) check_packed(x, &d, &want);
         ran++;
     }

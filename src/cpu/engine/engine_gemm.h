@@ -166,11 +166,15 @@ void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *
 void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
                            double *values);
 
-/* Applies the activation, the residual and the factors. gates[i * step] and ups[i * step] belong to
- * column col + i of D; an activation that is not gated reads the gates alone. values may be gates
- * or ups. */
+/* values[i] = the gated activation of gates[i * step] and ups[i * step], for cols columns of D.
+ * `values` may be `gates` or `ups`. */
+void bsmm_cpu_epilogue_gate(const bsmm_product *p, const double *gates, const double *ups,
+                            int64_t step, int64_t cols, double *values);
+
+/* Applies an activation that is not gated, then the residual and the factors, to the values of row
+ * `row`, columns [col, col + cols) of D, in place. */
 void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
-                              const double *gates, const double *ups, int64_t step, double *values);
+                              double *values);
 
 /* Divides by the second-level scale of an unscaled D. */
 void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *values);

@@ -78,11 +78,10 @@ void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, doubl
     bsmm_gemm_columns d = bsmm_gemm_columns_of_d(p, row->col, row->cols);
     bsmm_gemm_sum_row(p, row, values);
     if (row->gates)
-        bsmm_cpu_epilogue_finish(p, row->r, d.col, d.cols, row->gates, values, 1, values);
+        bsmm_cpu_epilogue_gate(p, row->gates, values, 1, d.cols, values);
     else if (bsmm_is_gated(p))
-        bsmm_cpu_epilogue_finish(p, row->r, d.col, d.cols, values, values + 1, 2, values);
-    else if (p->finish)
-        bsmm_cpu_epilogue_finish(p, row->r, d.col, d.cols, values, values, 1, values);
+        bsmm_cpu_epilogue_gate(p, values, values + 1, 2, d.cols, values);
+    if (p->finish) bsmm_cpu_epilogue_finish(p, row->r, d.col, d.cols, values);
     bsmm_cpu_epilogue_divide(p, d.cols, values);
     make_nan_one(d.cols, values);
 }

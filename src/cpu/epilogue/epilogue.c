@@ -48,13 +48,19 @@ void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int6
 
 /* ---- activation, residual and factors ---- */
 
+void bsmm_cpu_epilogue_gate(const bsmm_product *p, const double *gates, const double *ups,
+                            int64_t step, int64_t cols, double *values) {
+    for (int64_t i = 0; i < cols; i++)
+        values[i] = bsmm_finish_activate(p->finish, gates[i * step], ups[i * step]);
+}
+
 void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
-                              const double *gates, const double *ups, int64_t step,
                               double *values) {
     const bsmm_finish *f = p->finish;
     const bsmm_operand *residual = &f->residual;
-    for (int64_t i = 0; i < cols; i++)
-        values[i] = bsmm_finish_activate(f, gates[i * step], ups[i * step]);
+    if (!bsmm_is_gated(p) && f->activation != bsmm_activation_row_of(BSMM_ACTIVATION_NONE))
+        for (int64_t i = 0; i < cols; i++)
+            values[i] = f->activation->apply(values[i], f->slope);
     if (f->has_residual)
         add_elements(residual->m.format.elem, residual->m.data,
                      bsmm_operand_index(residual, row, col), step_along_row(residual), 1, cols,
