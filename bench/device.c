@@ -57,12 +57,11 @@ bool bench_device_fail(const char *format, ...) {
 }
 
 bench_device *bench_device_open(const char *name) {
-    const char *ordinal = name ? strchr(name, ':') : NULL;
     bench_device *device = calloc(1, sizeof *device);
     bench_device_fail("no memory");
     if (!device) return NULL;
     device->kind = bench_device_kind_of(name);
-    device->state = device->kind->open(ordinal ? (int)strtol(ordinal + 1, NULL, 10) : 0);
+    device->state = device->kind->open(name);
     if (device->state) return device;
     free(device);
     return NULL;

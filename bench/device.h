@@ -29,11 +29,14 @@ typedef struct bench_device_kind {
     bool is_host;
     /* The known device whose data sheet is used if the device's own is unknown. */
     const char *known;
+    /* True if its devices are called "name:model", "name:model:1", and so on. */
+    bool has_models;
     /* The library that bench compares with on this device (the peer). NULL: there is none. */
     const bench_queued_peer *peer;
 
-    /* Opens a device and makes it this thread's current one. Returns NULL on failure. */
-    void *(*open)(int ordinal);
+    /* Opens a device and makes it this thread's current one. `name` is the device's, or NULL for
+     * the host's. Returns NULL on failure. */
+    void *(*open)(const char *name);
     void (*close)(void *state);
     void *(*stream)(const void *state); /* Returns the stream to be used in bsmm_buffers. */
 
@@ -60,9 +63,9 @@ typedef struct bench_device_kind {
     bool (*launch)(void *state, const bench_graph *graph);
     void (*forget)(void *state, bench_graph *graph);
 
-    /* These functions are NULL for the host. launch_empty queues empty kernels, which cost the
-     * least that a launch can cost. count_launches returns the number of kernels that a graph
-     * launches, or 0 if the driver does not tell. */
+    /* These functions are NULL for the host and where there is none. launch_empty queues empty
+     * kernels, which cost the least that a launch can cost. count_launches returns the number of
+     * kernels that a graph launches, or 0 if the driver does not tell. */
     bool (*launch_empty)(void *state, size_t count);
     size_t (*count_launches)(const bench_graph *graph);
 } bench_device_kind;

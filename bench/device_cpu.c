@@ -11,8 +11,8 @@ typedef struct host {
     double started; /* the time when the measurement began, in seconds */
 } host;
 
-static void *open_host(int ordinal) {
-    (void)ordinal;
+static void *open_host(const char *name) {
+    (void)name;
     return calloc(1, sizeof(host));
 }
 

@@ -54,12 +54,15 @@ static bool open_ordinal(cuda_state *cuda, int ordinal) {
            CALL(cuda, event_create, &cuda->start, 0) && CALL(cuda, event_create, &cuda->end, 0);
 }
 
-static void *open_cuda(int ordinal) {
+static void *open_cuda(const char *name) {
+    const char *ordinal = strchr(name, ':');
     cuda_state *cuda = calloc(1, sizeof *cuda);
     if (!cuda) return NULL;
     cuda->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!cuda->library) bench_device_fail("no NVIDIA driver here (%s)", dlerror());
-    if (cuda->library && take_entries(cuda) && open_ordinal(cuda, ordinal)) return cuda;
+    if (cuda->library && take_entries(cuda) &&
+        open_ordinal(cuda, ordinal ? (int)strtol(ordinal + 1, NULL, 10) : 0))
+        return cuda;
     free(cuda);
     return NULL;
 }

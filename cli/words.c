@@ -1,5 +1,6 @@
 #include "words.h"
 #include "common.h"
+#include "device.h"
 #include "nearest.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,28 +94,33 @@ static const char *kernel_at(uint32_t index) {
     return explain(index, &explanation) ? explanation.kernel : NULL;
 }
 
-static const char *kernel_device_at(uint32_t index) {
-    bsmm_explanation explanation;
-    return explain(index, &explanation) ? explanation.device : NULL;
-}
-
-/* Returns the kinds of devices on which kernels run, each once. */
+/* Returns the kinds of devices as words of a message. */
 static const char *device_kind_at(uint32_t index) {
-    uint32_t kinds = 0;
-    for (uint32_t i = 0; kernel_device_at(i); i++)
-        if (is_first(kernel_device_at, i) && kinds++ == index) return kernel_device_at(i);
-    return NULL;
+    static char form[40];
+    const bench_device_kind *kind = bench_device_kind_at(index);
+    if (!kind || !kind->has_models) return kind ? kind->name : NULL;
+    snprintf(form, sizeof form, "%s:MODEL", kind->name);
+    return form;
 }
 
-/* Tells whether a word is a kind of device, with or without a number. The library decides later
- * whether this machine has the device. */
+static bool is_number(const char *word) {
+    return *word && !word[strspn(word, "0123456789")];
+}
+
+/* Tells whether a word is a kind of device with a model, if the kind has models, and with or
+ * without a number. The library decides later whether this machine has the device. */
 static bool names_device(const char *word) {
-    size_t kind = strcspn(word, ":"),
-           digits = strspn(word + kind + (word[kind] == ':'), "0123456789");
-    if (word[kind] && (!digits || word[kind + 1 + digits])) return false;
-    for (uint32_t i = 0; device_kind_at(i); i++)
-        if (strlen(device_kind_at(i)) == kind && !memcmp(device_kind_at(i), word, kind))
-            return true;
+    const bench_device_kind *kind;
+    for (size_t i = 0; (kind = bench_device_kind_at(i)); i++) {
+        const size_t length = strlen(kind->name);
+        if (strncmp(word, kind->name, length) != 0) continue;
+        const char *rest = word + length;
+        if (kind->has_models) {
+            if (*rest != ':') continue;
+            rest += 1 + strcspn(rest + 1, ":");
+        }
+        if (!*rest || (*rest == ':' && is_number(rest + 1))) return true;
+    }
     return false;
 }
 

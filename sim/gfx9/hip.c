@@ -1,6 +1,7 @@
 /* HIP's memory, streams and events. A call has done its work when it returns: streams
  * order nothing that is not already done. */
 #include "hip.h"
+#include "hip_graph.h"
 #include "sim.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -79,8 +80,14 @@ static hipError_t copy(void *to, const void *from, size_t bytes) {
 HIP hipError_t hipMemcpy(void *to, const void *from, size_t n, int kind) {
     return (void)kind, copy(to, from, n);
 }
+static hipError_t run_copy(hip_work *w) {
+    return copy(w->to, w->from, w->count);
+}
+static hipError_t queue_copy(hipStream_t s, void *to, const void *from, size_t n) {
+    return hip_queue(s, &(hip_work){.run = run_copy, .to = to, .from = from, .count = n});
+}
 HIP hipError_t hipMemcpyAsync(void *to, const void *from, size_t n, int kind, hipStream_t s) {
-    return (void)kind, (void)s, copy(to, from, n);
+    return (void)kind, queue_copy(s, to, from, n);
 }
 HIP hipError_t hipMemcpyHtoD(void *to, void *from, size_t n) {
     return copy(to, from, n);
@@ -92,13 +99,13 @@ HIP hipError_t hipMemcpyDtoD(void *to, void *from, size_t n) {
     return copy(to, from, n);
 }
 HIP hipError_t hipMemcpyHtoDAsync(void *to, void *from, size_t n, hipStream_t s) {
-    return (void)s, copy(to, from, n);
+    return queue_copy(s, to, from, n);
 }
 HIP hipError_t hipMemcpyDtoHAsync(void *to, void *from, size_t n, hipStream_t s) {
-    return (void)s, copy(to, from, n);
+    return queue_copy(s, to, from, n);
 }
 HIP hipError_t hipMemcpyDtoDAsync(void *to, void *from, size_t n, hipStream_t s) {
-    return (void)s, copy(to, from, n);
+    return queue_copy(s, to, from, n);
 }
 
 static hipError_t fill(void *to, uint32_t value, size_t unit, size_t count) {
@@ -107,23 +114,30 @@ static hipError_t fill(void *to, uint32_t value, size_t unit, size_t count) {
         memcpy((char *)to + k * unit, &value, unit);
     return status;
 }
+static hipError_t run_fill(hip_work *w) {
+    return fill(w->to, w->value, w->unit, w->count);
+}
+static hipError_t queue_fill(hipStream_t s, void *to, uint32_t value, size_t unit, size_t count) {
+    return hip_queue(
+        s, &(hip_work){.run = run_fill, .to = to, .value = value, .unit = unit, .count = count});
+}
 HIP hipError_t hipMemset(void *to, int value, size_t n) {
     return fill(to, (uint32_t)value, 1, n);
 }
 HIP hipError_t hipMemsetAsync(void *to, int value, size_t n, hipStream_t s) {
-    return (void)s, fill(to, (uint32_t)value, 1, n);
+    return queue_fill(s, to, (uint32_t)value, 1, n);
 }
 HIP hipError_t hipMemsetD8(void *to, unsigned char value, size_t n) {
     return fill(to, value, 1, n);
 }
 HIP hipError_t hipMemsetD8Async(void *to, unsigned char value, size_t n, hipStream_t s) {
-    return (void)s, fill(to, value, 1, n);
+    return queue_fill(s, to, value, 1, n);
 }
 HIP hipError_t hipMemsetD32(void *to, int value, size_t n) {
     return fill(to, (uint32_t)value, 4, n);
 }
 HIP hipError_t hipMemsetD32Async(void *to, int value, size_t n, hipStream_t s) {
-    return (void)s, fill(to, (uint32_t)value, 4, n);
+    return queue_fill(s, to, (uint32_t)value, 4, n);
 }
 
 HIP hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes, hipDeviceptr_t at) {
@@ -178,7 +192,18 @@ HIP hipError_t hipDrvPointerGetAttributes(unsigned count, int *attributes, void 
 struct hip_stream {
     unsigned flags;
     int device;
+    hip_graph *capture; /* NULL: work is done at once */
 };
+
+hip_graph **hip_capture_of(hipStream_t s) {
+    return s ? &s->capture : NULL;
+}
+
+hipError_t hip_queue(hipStream_t s, const hip_work *work) {
+    if (s && s->capture) return hip_graph_add(s->capture, work, NULL, 0);
+    hip_work now = *work;
+    return work->run(&now);
+}
 
 /* A stream is used while its device is the thread's current one. */
 hipError_t hip_check_stream(hipStream_t s) {
@@ -201,6 +226,7 @@ HIP hipError_t hipStreamCreate(hipStream_t *s) {
     return hipStreamCreateWithFlags(s, 0);
 }
 HIP hipError_t hipStreamDestroy(hipStream_t s) {
+    if (s && s->capture) hipGraphDestroy(s->capture);
     return free(s), hipSuccess;
 }
 HIP hipError_t hipStreamSynchronize(hipStream_t s) {

@@ -2,6 +2,7 @@
  * varies the order of events that hardware does not define, and BSMM_SIM_LIMIT limits the
  * instructions of a wave. */
 #include "hip.h"
+#include "hip_graph.h"
 #include "sim.h"
 #include <errno.h>
 #include <stdio.h>
@@ -159,32 +160,46 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-// NOLINTNEXTLINE(readability-function-size): HIP's signature.
+static hipError_t run_launch(hip_work *w) {
+    char error[512] = "";
+    gfx9_launch l = w->launch;
+    const bool ran = gfx9_dispatch(w->function->object, w->function->kernel, &l, error);
+    __atomic_fetch_add(&all_steps, l.steps, __ATOMIC_SEQ_CST);
+    return ran ? hipSuccess : hip_fail(hipErrorLaunchFailure, "%s", error);
+}
+
+static hipError_t check_owner(hipFunction_t f, hipStream_t stream) {
+    if (!f) return hip_fail(hipErrorInvalidHandle, "function is NULL");
+    if (f->device == hip_device()) return hip_check_stream(stream);
+    return hip_fail(hipErrorInvalidHandle, "the module of %s is of device %d; device %d is current",
+                    f->kernel->name, f->device, hip_device());
+}
+
+/* NOLINTNEXTLINE(readability-function-size): HIP's signature */
 HIP hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
                                      unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                      hipStream_t stream, void **params, void **extra) {
-    if (!f) return hip_fail(hipErrorInvalidHandle, "function is NULL");
-    if (f->device != hip_device())
-        return hip_fail(hipErrorInvalidHandle,
-                        "the module of %s is of device %d; device %d is current", f->kernel->name,
-                        f->device, hip_device());
-    const hipError_t usable = hip_check_stream(stream);
-    if (usable) return usable;
+    hipError_t status = check_owner(f, stream);
+    if (status) return status;
     const gfx9_kernel *k = f->kernel;
+    hip_graph **capture = hip_capture_of(stream);
     uint8_t *arguments = calloc(1, k->kernarg_size + 1u);
-    gfx9_launch l = {{gx, gy, gz}, {bx, by, bz}, shared, arguments, k->kernarg_size, 0, 0, 0, 0};
-    char error[512] = "";
     if (!arguments) return hip_fail(hipErrorOutOfMemory, "out of memory");
-    l.checks = (uint32_t)setting("BSMM_SIM_CHECKS",
-                                 CHECK_STATES | CHECK_WAITS | CHECK_RACES | CHECK_UNWRITTEN);
-    l.seed = setting("BSMM_SIM_SEED", 1), l.limit = setting("BSMM_SIM_LIMIT", 0);
-    const bool good = params ? gather(k, params, arguments, k->kernarg_size)
-                             : !extra || gather_extra(extra, &l.kernarg, &l.kernarg_size);
-    const bool ran = good && gfx9_dispatch(f->object, k, &l, error);
-    free(arguments);
-    __atomic_fetch_add(&all_steps, l.steps, __ATOMIC_SEQ_CST);
-    if (!good)
-        return hip_fail(hipErrorInvalidValue, "%s: the arguments are not what its metadata says",
-                        k->name);
-    return ran ? hipSuccess : hip_fail(hipErrorLaunchFailure, "%s", error);
+    hip_work w = {
+        .run = run_launch,
+        .function = f,
+        .launch = {{gx, gy, gz}, {bx, by, bz}, shared, arguments, k->kernarg_size, 0, 0, 0, 0}};
+    gfx9_launch *l = &w.launch;
+    l->checks = (uint32_t)setting("BSMM_SIM_CHECKS",
+                                  CHECK_STATES | CHECK_WAITS | CHECK_RACES | CHECK_UNWRITTEN);
+    l->seed = setting("BSMM_SIM_SEED", 1), l->limit = setting("BSMM_SIM_LIMIT", 0);
+    if (params ? !gather(k, params, arguments, k->kernarg_size)
+               : extra && !gather_extra(extra, &l->kernarg, &l->kernarg_size))
+        status = hip_fail(hipErrorInvalidValue, "%s: the arguments are not what its metadata says",
+                          k->name);
+    else if (capture && *capture)
+        status = hip_graph_add(*capture, &w, l->kernarg, l->kernarg_size);
+    else
+        status = run_launch(&w);
+    return free(arguments), status;
 }

@@ -262,7 +262,7 @@ static void check_kernels(product *p, seen *kernels) {
         strncpy(kernels->names[i], e.kernel, sizeof kernels->names[i] - 1);
         kernels->count = i + 1;
         kernels->absent[i] |= strstr(e.reason, "the processor has no") != NULL;
-        kernels->absent[i] |= strncmp(e.kernel, "cuda", 4) == 0;
+        kernels->absent[i] |= strcmp(e.device, "cpu") != 0;
         if (!e.accepts) continue;
         check_threads(p, e.kernel);
         kernels->ran[i] = true;

@@ -25,6 +25,8 @@ static void names_are_told_apart(void **state) {
         assert_true(bench_device_kind_of(hosts[i]) == &bench_device_cpu);
     assert_true(bench_device_kind_of("cuda") == &bench_device_cuda);
     assert_true(bench_device_kind_of("cuda:3") == &bench_device_cuda);
+    assert_true(bench_device_kind_of("hip:1") == &bench_device_hip);
+    assert_true(bench_device_kind_of("sim:gfx950:1") == &bench_device_sim);
 }
 
 /* Tests that every row defines all of its functions. A missing one would otherwise fail only where
@@ -70,6 +72,46 @@ static void memory_comes_back(void **state) {
     check_memory(cuda);
     assert_non_null(strstr(bench_device_error(), "OUT_OF_MEMORY"));
     bench_device_close(cuda);
+}
+
+/* Words are filled again by each launch of a graph that a simulator captured. */
+static bool fill_turn(void *context, size_t turn) {
+    bench_device *device = ((void **)context)[0];
+    uint32_t *words = ((void **)context)[1];
+    return device->kind->fill_words(device->state, words + turn, (uint32_t)(turn + 7), 1);
+}
+
+static void check_graph(bench_device *device) {
+    void *memory, *context[2];
+    uint32_t got[3];
+    bench_graph graph = {0};
+    bench_samples seconds = {0};
+    assert_true(bench_device_new(device, NULL, sizeof got, &memory));
+    context[0] = device, context[1] = memory;
+    assert_true(bench_device_record(device, fill_turn, context, 3, &graph));
+    assert_true(bench_device_read(device, got, memory, sizeof got));
+    assert_int_equal(got[2], 0x5A5A5A5A); /* a capture only records */
+    assert_true(bench_device_time(device, &graph, &seconds));
+    assert_true(bench_device_read(device, got, memory, sizeof got));
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(got[i], i + 7);
+    bench_device_forget(device, &graph);
+    bench_samples_destroy(&seconds);
+}
+
+static void simulators_bring_memory_back(void **state) {
+    (void)state;
+    static const char *const names[] = {"sim:gfx942", "sim:gfx950", "sim:gfx950:1"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bench_device *device = bench_device_open(names[i]);
+        if (!device) fail_msg("%s: %s", names[i], bench_device_error());
+        check_memory(device);
+        assert_non_null(strstr(bench_device_error(), "OUT_OF_MEMORY"));
+        check_graph(device);
+        bench_device_close(device);
+    }
+    assert_null(bench_device_open("sim:gfx90a"));
+    assert_non_null(strstr(bench_device_error(), "sim:gfx942"));
 }
 
 static void host_memory_comes_back(void **state) {
@@ -165,8 +207,9 @@ static void cublaslt_multiplies(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_told_apart),   cmocka_unit_test(rows_are_whole),
-        cmocka_unit_test(host_memory_comes_back), cmocka_unit_test(memory_comes_back),
-        cmocka_unit_test(copies_are_timed),       cmocka_unit_test(cublaslt_multiplies),
+        cmocka_unit_test(host_memory_comes_back), cmocka_unit_test(simulators_bring_memory_back),
+        cmocka_unit_test(memory_comes_back),      cmocka_unit_test(copies_are_timed),
+        cmocka_unit_test(cublaslt_multiplies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,36 @@
+/* The operations of devices that libamdhip64.so drives: AMD GPUs and their simulators. */
+#ifndef BENCH_DEVICE_HIP_H
+#define BENCH_DEVICE_HIP_H
+
+#include "device.h"
+
+/* Opens the device `name` of one of these libraries, which the bsmm library has opened; the list
+ * ends with NULL. */
+void *bench_hip_open(const char *name, const char *const *libraries);
+
+void bench_hip_close(void *state);
+void *bench_hip_stream(const void *state);
+bool bench_hip_allocate(void *state, uint64_t bytes, void **memory);
+void bench_hip_release(void *state, void *memory);
+bool bench_hip_write(void *state, void *to, const void *from, uint64_t bytes);
+bool bench_hip_read(void *state, void *to, const void *from, uint64_t bytes);
+bool bench_hip_copy(void *state, void *to, const void *from, uint64_t bytes);
+bool bench_hip_fill_words(void *state, void *to, uint32_t word, uint64_t count);
+bool bench_hip_wait(void *state);
+bool bench_hip_start_time(void *state);
+bool bench_hip_finish_time(void *state, double *seconds);
+bool bench_hip_begin_capture(void *state);
+bool bench_hip_end_capture(void *state, bench_graph *graph);
+bool bench_hip_launch(void *state, const bench_graph *graph);
+void bench_hip_forget(void *state, bench_graph *graph);
+
+/* The operations of a row but open and cache_bytes. */
+#define BENCH_HIP_OPERATIONS                                                                       \
+    .close = bench_hip_close, .stream = bench_hip_stream, .allocate = bench_hip_allocate,          \
+    .release = bench_hip_release, .write = bench_hip_write, .read = bench_hip_read,                \
+    .copy = bench_hip_copy, .fill_words = bench_hip_fill_words, .wait = bench_hip_wait,            \
+    .start_time = bench_hip_start_time, .finish_time = bench_hip_finish_time,                      \
+    .begin_capture = bench_hip_begin_capture, .end_capture = bench_hip_end_capture,                \
+    .launch = bench_hip_launch, .forget = bench_hip_forget
+
+#endif

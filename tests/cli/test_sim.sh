@@ -1,0 +1,44 @@
+#!/bin/bash
+# Commands on simulated AMD GPUs: they are listed, multiply and convert as the CPU does, and a name that is
+# none is refused.
+set -uo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+check() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >"$work/out" 2>&1; then echo "ok: $what"; else echo "FAILED: $what" && cat "$work/out" && failed=1; fi
+}
+refuses() { # TEXT COMMAND...
+    local text=$1
+    shift
+    ! "$@" >"$work/said" 2>&1 && grep -qF "$text" "$work/said" || { cat "$work/said"; return 1; }
+}
+lists() { "$BSMM" devices >"$work/said" && grep -q "^$1 " "$work/said"; }
+python3 - "$work" <<'END'
+import json, random, struct, sys
+def write(name, rows, cols, seed):
+    chosen = random.Random(seed)
+    data = struct.pack(f"<{rows * cols}f", *(chosen.uniform(-1, 1) for _ in range(rows * cols)))
+    head = json.dumps({"x.weight": {"dtype": "F32", "shape": [rows, cols], "data_offsets": [0, len(data)]}}).encode()
+    open(f"{sys.argv[1]}/{name}.safetensors", "wb").write(struct.pack("<Q", len(head)) + head + data)
+write("a", 40, 96, 1), write("b", 50, 96, 2)
+END
+for arch in gfx942 gfx950; do
+    check "devices lists sim:$arch" lists "sim:$arch"
+    "$BSMM" explain --device "sim:$arch" --format mxfp4 -M 8 -N 64 -K 64 >"$work/explained" 2>&1
+    if grep -q "built without AMD kernels" "$work/explained"; then echo "skipped: built without AMD kernels"; continue; fi
+    for device in "sim:$arch" "sim:$arch:1"; do
+        check "matmul on $device keeps its bound" "$BSMM" matmul "$work/a.safetensors:x.weight" "$work/b.safetensors:x.weight" \
+            --device "$device" --check -o "$work/d.npy"
+        "$BSMM" quantize "$work/a.safetensors" --format mxfp4 --device "$device" -o "$work/there.safetensors" >"$work/out" 2>&1 &&
+            "$BSMM" quantize "$work/a.safetensors" --format mxfp4 -o "$work/here.safetensors" >>"$work/out" 2>&1
+        check "quantize on $device writes the CPU's bytes" cmp "$work/there.safetensors" "$work/here.safetensors"
+    done
+done
+check "a model that is none" refuses "sim:gfx942, sim:gfx950" "$BSMM" matmul "$work/a.safetensors:x.weight" \
+    "$work/b.safetensors:x.weight" --device sim:gfx90a -o "$work/d.npy"
+check "a number that is none" refuses "one with :NUMBER" "$BSMM" matmul "$work/a.safetensors:x.weight" \
+    "$work/b.safetensors:x.weight" --device sim:gfx950:x -o "$work/d.npy"
+exit "$failed"
