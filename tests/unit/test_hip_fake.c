@@ -1,0 +1,368 @@
+/* Tests what the host side does with AMD's driver, on one that pretends (tests/fake_hip): devices,
+ * failures of every entry, memory that is not the device's. No GPU takes part. */
+#include "../fake_hip/fake_hip.h"
+#include "amdgpu/runtime/device.h"
+#include "core/describe.h"
+#include "operand.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+extern const bsmm_backend bsmm_backend_hip;
+static fake_hip *fake;
+
+static int find_fake(void **state) {
+    (void)state;
+    void *library = dlopen("libamdhip64.so.6", RTLD_NOW | RTLD_LOCAL);
+    fake = library ? dlsym(library, "fake_hip_state") : NULL;
+    if (!fake) print_message("the fake libamdhip64.so.6 is not on LD_LIBRARY_PATH\n");
+    return fake ? 0 : -1;
+}
+
+static void expect_message(const char *part) {
+    if (!strstr(bsmm_error_message(), part))
+        fail_msg("\"%s\" is not in \"%s\"", part, bsmm_error_message());
+}
+
+/* Whatever happened, the caller's device is current again. */
+static int check_balance(void **state) {
+    (void)state;
+    fake->failing = NULL;
+    fake->owner = 0;
+    const int current = fake->current;
+    fake->current = 0;
+    return current;
+}
+
+/* ---- the driver and devices ---- */
+
+static bool fails_as(const char *entry, hipError_t error, bsmm_status wanted) {
+    const bsmm_hip_device *device;
+    fake->failing = entry;
+    fake->failure = error;
+    const bool same = bsmm_hip_device_get(0, &device) == wanted && !device &&
+                      strstr(bsmm_error_message(), entry) != NULL;
+    fake->failing = NULL;
+    return same;
+}
+
+/* A driver that does not start never will: each way is tried in a process of its own. */
+static void a_driver_that_does_not_start(void **state) {
+    (void)state;
+    static const char *const entries[] = {"hipInit", "hipRuntimeGetVersion"};
+    for (size_t i = 0; i < BSMM_COUNT(entries); i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            const bsmm_hip_device *device;
+            const bool same = fails_as(entries[i], hipErrorNoDevice, BSMM_E_NOT_FOUND) &&
+                              bsmm_hip_device_get(0, &device) == BSMM_E_NOT_FOUND &&
+                              strstr(bsmm_error_message(), "/dev/kfd");
+            _exit(same ? 0 : 1);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
+/* A failure is not kept: the next call finds the device. */
+static void devices_that_fail_once(void **state) {
+    (void)state;
+    static const char *const entries[] = {"hipGetDeviceCount", "hipDeviceGetName",
+                                          "hipDeviceGetAttribute", "hipDeviceTotalMem"};
+    const bsmm_hip_device *device, *again;
+    for (size_t i = 0; i < BSMM_COUNT(entries); i++) {
+        assert_true(fails_as(entries[i], hipErrorOutOfMemory, BSMM_E_MEMORY));
+        expect_message("fakeError2");
+    }
+    assert_int_equal(bsmm_hip_device_get(0, &device), BSMM_OK);
+    assert_int_equal(bsmm_hip_device_get(0, &again), BSMM_OK);
+    assert_ptr_equal(device, again);
+    assert_string_equal(device->name, "Fake AMD GPU 0");
+    assert_string_equal(device->arch, "gfx942");
+    assert_int_equal(device->compute_units, 304);
+}
+
+static void devices_are_listed(void **state) {
+    (void)state;
+    bsmm_local_device info = BSMM_INIT(bsmm_local_device);
+    int found = 0;
+    for (uint32_t i = 0; bsmm_local_device_at(i, &info) == BSMM_OK; i++) {
+        if (strncmp(info.name, "hip:", 4) != 0) continue;
+        assert_int_equal(info.name[4], '0' + found);
+        assert_string_equal(info.features, "gfx942 memory:1GiB l2:4MiB hip:6.3");
+        found++;
+    }
+    assert_int_equal(found, 2);
+}
+
+static void devices_that_are_not_there(void **state) {
+    (void)state;
+    const bsmm_backend *backend;
+    const void *device;
+    assert_int_equal(bsmm_device_open("hip:2", &backend, &device), BSMM_E_NOT_FOUND);
+    expect_message("this process sees 2 AMD GPUs");
+    assert_int_equal(bsmm_device_open("hip:two", &backend, &device), BSMM_E_INVALID);
+    expect_message("must be hip or hip:NUMBER");
+}
+
+/* ---- modules and launches ---- */
+
+static const bsmm_hip_device *device_0(void) {
+    const bsmm_hip_device *device;
+    const bsmm_gpu_image *image;
+    assert_int_equal(bsmm_hip_device_get(0, &device), BSMM_OK);
+    if (bsmm_gpu_image_find("cdna/words", NULL, NULL, &image) != BSMM_OK) skip();
+    return device;
+}
+
+static bsmm_status launch(const bsmm_hip_device *device, const bsmm_hip_function *function) {
+    int argument = 0;
+    return bsmm_hip_launch(device, &(bsmm_hip_launch_desc){
+                                       .function = function,
+                                       .grid = {3, 0, 2},
+                                       .block = {128},
+                                       .shared_bytes = function->shared_bytes,
+                                       .stream = &argument,
+                                       .arguments = BSMM_HIP_ARGUMENTS(&argument),
+                                   });
+}
+
+static void launches_say_what_they_are_told(void **state) {
+    (void)state;
+    static const char elf[] = {0x7f, 'E', 'L', 'F'};
+    static const bsmm_hip_function words = {"cdna/words", "store_words", 1000};
+    const bsmm_hip_device *device = device_0();
+    const int loads = fake->loads, launches = fake->launches;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(launch(device, &words), BSMM_OK);
+    assert_int_equal(fake->loads, loads + 1);
+    assert_int_equal(fake->launches, launches + 3);
+    assert_memory_equal(fake->image, elf, sizeof elf);
+    assert_true(fake->grid[0] == 3 && fake->grid[1] == 1 && fake->grid[2] == 2);
+    assert_true(fake->block[0] == 128 && fake->block[1] == 1 && fake->shared_bytes == 1000);
+    assert_non_null(fake->stream);
+}
+
+static void each_failing_entry_is_named(void **state) {
+    (void)state;
+    static const bsmm_hip_function probes[] = {{"cdna/recode", "a", 64},
+                                               {"cdna/recode", "b", 64},
+                                               {"cdna/recode", "c", 64},
+                                               {"cdna/recode", "d", 64},
+                                               {"cdna/recode", "e", 64}};
+    static const struct {
+        const char *entry;
+        hipError_t error;
+        bsmm_status status;
+    } cases[] = {
+        {"hipModuleLoadData", hipErrorNoBinaryForGpu, BSMM_E_UNSUPPORTED},
+        {"hipModuleGetFunction", hipErrorNotFound, BSMM_E_DEVICE},
+        {"hipModuleLaunchKernel", hipErrorIllegalAddress, BSMM_E_DEVICE},
+        {"hipGetDevice", hipErrorInvalidDevice, BSMM_E_NOT_FOUND},
+        {"hipSetDevice", hipErrorInvalidDevice, BSMM_E_NOT_FOUND},
+    };
+    const bsmm_hip_device *device = device_0();
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        fake->current = 1; /* so that the device must be set */
+        fake->failing = cases[i].entry;
+        fake->failure = cases[i].error;
+        assert_int_equal(launch(device, &probes[i]), cases[i].status);
+        expect_message(cases[i].entry);
+        assert_int_equal(fake->current, 1);
+        fake->failing = NULL;
+        assert_int_equal(launch(device, &probes[i]), BSMM_OK); /* nothing is broken */
+        assert_int_equal(fake->current, 1);
+        fake->current = 0;
+    }
+}
+
+static void what_a_device_cannot_run_is_named(void **state) {
+    (void)state;
+    static const bsmm_hip_function greedy = {"cdna/words", "greedy", 70000};
+    static const bsmm_hip_function words = {"cdna/words", "store_words", 0};
+    static const bsmm_hip_function none = {"cdna/none", "none", 0};
+    const bsmm_hip_device *device = device_0(), *other;
+    assert_int_equal(bsmm_hip_load(device, &greedy, NULL), BSMM_E_UNSUPPORTED);
+    expect_message("65536");
+    assert_int_equal(bsmm_hip_load(device, &none, NULL), BSMM_E_NOT_FOUND);
+    fake->minor = 0; /* MI200, as the third device */
+    fake->devices = 3;
+    assert_int_equal(bsmm_hip_device_get(2, &other), BSMM_OK);
+    fake->minor = 4;
+    fake->devices = 2;
+    assert_int_equal(bsmm_hip_load(other, &words, NULL), BSMM_E_UNSUPPORTED);
+    expect_message("cdna/words has no code for Fake AMD GPU 2 (gfx9.0)");
+}
+
+/* ---- memory ---- */
+
+static void memory_that_runs_out(void **state) {
+    (void)state;
+    const void *device = device_0();
+    void *memory, *more;
+    const size_t left = fake->free_bytes;
+    assert_int_equal(bsmm_backend_hip.allocate(device, left + 1, &memory), BSMM_E_MEMORY);
+    expect_message("bytes");
+    assert_int_equal(bsmm_backend_hip.allocate(device, left, &memory), BSMM_OK);
+    assert_int_equal(bsmm_backend_hip.allocate(device, 1, &more), BSMM_E_MEMORY);
+    bsmm_backend_hip.release(device, memory);
+    assert_int_equal(fake->free_bytes, left);
+    assert_int_equal(fake->allocations, 0);
+}
+
+static void failing_calls_of_memory(void **state) {
+    (void)state;
+    const bsmm_exec exec = {.struct_size = sizeof exec, .device = "hip:0"};
+    const void *device = device_0();
+    char host[16];
+    void *memory;
+    assert_int_equal(bsmm_backend_hip.allocate(device, sizeof host, &memory), BSMM_OK);
+    fake->failure = hipErrorIllegalAddress;
+    fake->failing = "hipMemcpyAsync";
+    assert_int_equal(bsmm_copy_memory(&exec, memory, host, sizeof host), BSMM_E_DEVICE);
+    expect_message("hipMemcpyAsync");
+    fake->failing = "hipMemsetAsync";
+    assert_int_equal(bsmm_fill_memory(&exec, memory, 0, sizeof host), BSMM_E_DEVICE);
+    expect_message("hipMemsetAsync");
+    fake->failing = "hipStreamSynchronize";
+    assert_int_equal(bsmm_synchronize_stream(&exec), BSMM_E_DEVICE);
+    expect_message("hipStreamSynchronize");
+    fake->failing = "hipDrvPointerGetAttributes";
+    assert_int_equal(bsmm_fill_memory(&exec, memory, 0, sizeof host), BSMM_E_DEVICE);
+    expect_message("hipDrvPointerGetAttributes");
+    fake->failing = NULL;
+    assert_int_equal(bsmm_copy_memory(&exec, host, host, sizeof host), BSMM_E_INVALID);
+    bsmm_backend_hip.release(device, memory);
+    assert_int_equal(fake->allocations, 0);
+}
+
+/* ---- plans ---- */
+
+typedef struct product {
+    test_matrix host[3]; /* A, B, D */
+    bsmm_matrix on[3];   /* on the device */
+    bsmm_matmul_desc desc;
+} product;
+
+static void *upload(size_t bytes) {
+    void *memory = NULL;
+    if (bytes) assert_int_equal(bsmm_allocate_memory("hip:0", bytes, &memory), BSMM_OK);
+    return memory;
+}
+
+static void product_make(product *p) {
+    static const char *const formats[3] = {"mxfp8", "mxfp4", "f32"};
+    static const int64_t rows[3] = {5, 8, 5}, cols[3] = {64, 64, 8};
+    rng r = {6};
+    for (int i = 0; i < 3; i++) {
+        test_matrix_make(&p->host[i], describe(format_named(formats[i]), rows[i], cols[i]),
+                         FILL_ORDINARY, &r);
+        p->on[i] = p->host[i].m;
+        p->on[i].data = upload(p->host[i].data_bytes);
+        if (p->on[i].scales) p->on[i].scales = upload(p->host[i].scale_bytes);
+    }
+    p->desc = (bsmm_matmul_desc){.struct_size = sizeof p->desc,
+                                 .a = &p->on[0],
+                                 .b = &p->on[1],
+                                 .d = &p->on[2],
+                                 .device = "hip:0"};
+}
+
+static void product_free(product *p) {
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(bsmm_free_memory("hip:0", p->on[i].data), BSMM_OK);
+        assert_int_equal(bsmm_free_memory("hip:0", p->on[i].scales), BSMM_OK);
+        test_matrix_free(&p->host[i]);
+    }
+    assert_int_equal(fake->allocations, 0);
+}
+
+static bsmm_buffers buffers_of(const product *p) {
+    return (bsmm_buffers){.struct_size = sizeof(bsmm_buffers),
+                          .a = p->on[0].data,
+                          .a_scales = p->on[0].scales,
+                          .b = p->on[1].data,
+                          .b_scales = p->on[1].scales,
+                          .d = p->on[2].data,
+                          .stream = fake};
+}
+
+/* Runs queue work in the caller's stream, and neither wait nor load nor allocate; what fails in one
+ * is reported, and the next one works. */
+static void runs_only_queue(void **state) {
+    (void)state;
+    product p;
+    bsmm_plan *plan;
+    device_0();
+    product_make(&p);
+    assert_int_equal(bsmm_plan_create(&p.desc, &plan), BSMM_OK);
+    bsmm_buffers buffers = buffers_of(&p);
+    const fake_hip before = *fake;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
+    assert_int_equal(fake->launches, before.launches + 1);
+    assert_ptr_equal(fake->stream, fake);
+    assert_int_equal(fake->loads, before.loads);
+    assert_int_equal(fake->waits, before.waits);
+    assert_int_equal(fake->free_bytes, before.free_bytes);
+    static const char *const entries[] = {"hipModuleLaunchKernel", "hipDrvPointerGetAttributes",
+                                          "hipGetDevice"};
+    for (size_t i = 0; i < BSMM_COUNT(entries); i++) {
+        fake->failing = entries[i];
+        fake->failure = hipErrorLaunchFailure;
+        assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_DEVICE);
+        expect_message(entries[i]);
+        fake->failing = NULL;
+        assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
+    }
+    bsmm_plan_destroy(plan);
+    product_free(&p);
+}
+
+static void wrong_pointers_of_a_run(void **state) {
+    (void)state;
+    static _Alignas(64) char host[4096];
+    product p;
+    bsmm_plan *plan;
+    device_0();
+    product_make(&p);
+    assert_int_equal(bsmm_plan_create(&p.desc, &plan), BSMM_OK);
+    bsmm_buffers buffers = buffers_of(&p);
+    const int launches = fake->launches;
+    buffers.b_scales = host;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
+    expect_message("host memory; must be memory of hip:0");
+    buffers = buffers_of(&p);
+    fake->owner = 1;
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_E_INVALID);
+    expect_message("memory of another device (HIP's number 1)");
+    fake->owner = 0;
+    assert_int_equal(fake->launches, launches);
+    assert_int_equal(bsmm_plan_run(plan, &buffers), BSMM_OK);
+    bsmm_plan_destroy(plan);
+    product_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_driver_that_does_not_start, check_balance),
+        cmocka_unit_test_teardown(devices_that_fail_once, check_balance),
+        cmocka_unit_test_teardown(devices_are_listed, check_balance),
+        cmocka_unit_test_teardown(devices_that_are_not_there, check_balance),
+        cmocka_unit_test_teardown(launches_say_what_they_are_told, check_balance),
+        cmocka_unit_test_teardown(each_failing_entry_is_named, check_balance),
+        cmocka_unit_test_teardown(what_a_device_cannot_run_is_named, check_balance),
+        cmocka_unit_test_teardown(memory_that_runs_out, check_balance),
+        cmocka_unit_test_teardown(failing_calls_of_memory, check_balance),
+        cmocka_unit_test_teardown(runs_only_queue, check_balance),
+        cmocka_unit_test_teardown(wrong_pointers_of_a_run, check_balance),
+    };
+    return cmocka_run_group_tests(tests, find_fake, NULL);
+}
