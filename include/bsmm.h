@@ -421,7 +421,9 @@ typedef struct bsmm_matmul_desc {
     uint32_t bias_elem;
     uint32_t threads;   /* Number of threads; 0 = all of the machine; never changes results */
     const char *recipe; /* Recipe of a block-scaled D; NULL = the default of its format */
-    const char *device; /* "cpu" or "cuda:0" (bsmm_local_device_at); NULL = "cpu" */
+    /* "cpu", "cuda:0" (NVIDIA), "hip:0" (AMD) or a simulated AMD GPU, "sim:gfx942" or "sim:gfx950"
+     * (bsmm_local_device_at lists those of the machine); NULL = "cpu". */
+    const char *device;
     const char *kernel; /* Name of the kernel to use; NULL = the best one that accepts */
     /* 1: runs of the plan get B packed by bsmm_pack_b, and the workspace has no room for packing B.
      * Only plans may set it. */
@@ -436,7 +438,7 @@ typedef struct bsmm_matmul_desc {
 
 /* Multiplies the matrices that the description points to. A, B, C and bias are read; D and its
  * scales are written. D must not overlap A or B. The call allocates the workspace and frees it
- * before it returns. On a cuda device all pointers of matrices and bias, including second-level
+ * before it returns. On a GPU all pointers of matrices and bias, including second-level
  * scales, are device memory. The call then uses the default stream and returns when D is
  * complete. */
 BSMM_API bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc);
@@ -460,8 +462,8 @@ BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed. */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
 
-/* The memory of one run. The fields mean the same as in bsmm_matrix. On a cuda device every pointer
- * except the stream is device memory (cudaMalloc, cuMemAlloc, a framework's tensor), not managed
+/* The memory of one run. The fields mean the same as in bsmm_matrix. On a GPU every pointer
+ * except the stream is device memory (cudaMalloc, hipMalloc, a framework's tensor), not managed
  * memory, including second-level scales. Some kernels need data and scales aligned to 16 bytes and
  * refuse others. */
 typedef struct bsmm_buffers {
@@ -479,8 +481,8 @@ typedef struct bsmm_buffers {
     uint64_t workspace_bytes; /* Size of the workspace, at least bsmm_plan_workspace_bytes */
     const void *packed_b;     /* Packed B that bsmm_pack_b made, for a plan with b_packed */
     uint64_t packed_b_bytes;  /* Size of packed_b in bytes */
-    /* The CUstream (cudaStream_t) in which a run on a cuda device is queued; NULL = the default
-     * stream. The cpu does not read it. */
+    /* The CUstream (cudaStream_t) or hipStream_t in which a run on a GPU is queued; NULL = the
+     * default stream. The cpu does not read it. */
     void *stream;
     const void *residual;   /* Residual; NULL unless the epilogue has one */
     const float *row_scale; /* One factor per row of D; NULL unless the epilogue scales by row */
@@ -500,18 +502,18 @@ typedef struct bsmm_buffers {
 
 /* Returns the size of packed weights: B in the form that the plan's kernel multiplies, which
  * bsmm_pack_b makes once. Its bytes depend on B, the formats and the kernel, but not on M, D,
- * factors or threads. On a cuda device the bytes of a bf16 B also depend on whether there is a C.
+ * factors or threads. On a GPU the bytes of a bf16 B also depend on whether there is a C.
  * The bytes may be written to a file and mapped again for any plan with the same kernel, formats
  * and shape of B; a run refuses others. Runs still need B itself, because rows whose scales span
  * too much are read from it.
  *
  * The size is 0 if the kernel has no packed form; desc->b_packed is then UNSUPPORTED. A kernel of a
- * cuda device that multiplies this B as it is stored still accepts plans with b_packed. The packed
+ * GPU that multiplies this B as it is stored still accepts plans with b_packed. The packed
  * form is then only a header of 128 bytes. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which is aligned to 64 bytes. No other
- * field of `buffers` is read except the stream and the pool. On a cuda device the packing is queued
- * in buffers->stream. Runs on a cuda device do not check that packed_b belongs to the plan, because
+ * field of `buffers` is read except the stream and the pool. On a GPU the packing is queued
+ * in buffers->stream. Runs on a GPU do not check that packed_b belongs to the plan, because
  * they would have to wait for the stream; the caller must ensure it. */
 BSMM_API bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
                                  uint64_t packed_bytes);
@@ -519,7 +521,7 @@ BSMM_API bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buff
 /* Runs a plan. It allocates nothing. INVALID if a pointer is missing or misaligned, if the
  * workspace is too small, if an array is given that the plan does not have (c, bias, residual,
  * factors, arrays of groups), if D overlaps a buffer that is read, or if the workspace or packed_b
- * overlaps any other buffer; the message names the field. On a cuda device the work is queued in
+ * overlaps any other buffer; the message names the field. On a GPU the work is queued in
  * buffers->stream. The call does not wait, may be captured into a graph, and reports only errors
  * that are known before the work starts. Host memory and memory of another GPU are INVALID. */
 BSMM_API bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers);
@@ -533,7 +535,7 @@ typedef struct bsmm_explanation {
     /* Largest error before the epilogue and the last rounding, as a multiple of |alpha| * sum
      * |a||b|; 0 if the kernel refuses. */
     double bound;
-    const char *device;      /* Kind of device that it runs on ("cpu", "cuda"); static storage */
+    const char *device; /* Kind of device that it runs on ("cpu", "cuda", "hip"); static storage */
     uint64_t packed_b_bytes; /* Size of packed B (bsmm_plan_packed_b_bytes); 0 if it refuses */
 } bsmm_explanation;
 
@@ -567,21 +569,21 @@ typedef struct bsmm_quantize_desc {
     const float *amax;
     uint32_t threads;  /* Number of threads; 0 = all of the machine */
     uint32_t reserved; /* Must be 0 */
-    /* "cpu" or "cuda:0"; NULL = "cpu". On a cuda device every pointer of the matrices and amax are
+    /* As in bsmm_matmul_desc. On a GPU every pointer of the matrices and amax are
      * device memory, and the call only queues the work. */
     const char *device;
-    void *stream;          /* Stream of a cuda device, as in bsmm_buffers */
+    void *stream;          /* Stream of a GPU, as in bsmm_buffers */
     const bsmm_pool *pool; /* Threads that do the work of the cpu; NULL = OpenMP's */
 } bsmm_quantize_desc;
 
-/* The device that runs a conversion. On a cuda device every pointer of the matrices is device
+/* The device that runs a conversion. On a GPU every pointer of the matrices is device
  * memory. The call then only queues the work in the stream. It allocates nothing and may be
  * captured into a graph. */
 typedef struct bsmm_exec {
     uint32_t struct_size;
     uint32_t threads;      /* Number of CPU threads; 0 = all of the machine */
     const char *device;    /* "cpu" or "cuda:0"; NULL = "cpu" */
-    void *stream;          /* Stream of a cuda device, as in bsmm_buffers */
+    void *stream;          /* Stream of a GPU, as in bsmm_buffers */
     const bsmm_pool *pool; /* Threads that do the work of the cpu; NULL = OpenMP's */
 } bsmm_exec;
 
@@ -600,7 +602,7 @@ typedef struct bsmm_quantize_report {
 } bsmm_quantize_report;
 
 /* Quantizes by a named recipe. The result has the same bytes as the recipe's project writes, on
- * every device. report may be NULL; on a cuda device it must be NULL. */
+ * every device. report may be NULL; on a GPU it must be NULL. */
 BSMM_API bsmm_status bsmm_quantize(const bsmm_quantize_desc *desc, bsmm_quantize_report *report);
 
 /* Compares values (f32, f16, bf16) with a quantized matrix of the same shape. */
@@ -614,7 +616,7 @@ BSMM_API bsmm_status bsmm_compare_on(const bsmm_exec *exec, const bsmm_matrix *s
 /* Gives max |x| of an unscaled f32, f16 or bf16 matrix. The result is NaN if any element is NaN,
  * and 0 if the matrix is empty. */
 BSMM_API bsmm_status bsmm_amax(const bsmm_matrix *src, float *amax);
-/* Does the work of bsmm_amax on the device of `exec`; NULL means the cpu. On a cuda device, amax is
+/* Does the work of bsmm_amax on the device of `exec`; NULL means the cpu. On a GPU, amax is
  * device memory too. */
 BSMM_API bsmm_status bsmm_amax_on(const bsmm_exec *exec, const bsmm_matrix *src, float *amax);
 
@@ -734,9 +736,10 @@ typedef struct bsmm_device_info {
 } bsmm_device_info;
 BSMM_API bsmm_status bsmm_device_at(uint32_t index, bsmm_device_info *info);
 
-/* A device of this machine: "cpu" and, if their backends are present, "cuda:0" and so on.
- * `features` lists the instruction sets of a CPU. For a GPU it lists the architecture ("sm_90a"),
- * the memory, the L2 cache and the CUDA version of the driver. */
+/* A device of this machine: "cpu" and, if their drivers are present, "cuda:0", "hip:0" and so on;
+ * simulated AMD GPUs are "sim:gfx942" and "sim:gfx950", and more of each "sim:gfx950:1". `features`
+ * lists the instruction sets of a CPU. For a GPU it lists the architecture ("sm_90a", "gfx942"),
+ * the memory, the L2 cache and the version of the driver. */
 typedef struct bsmm_local_device {
     uint32_t struct_size;
     uint32_t cores;     /* Number of CPU threads, or of a GPU's multiprocessors (SMs) */
@@ -749,7 +752,7 @@ BSMM_API bsmm_status bsmm_local_device_at(uint32_t index, bsmm_local_device *inf
 /* ---- Device memory, for callers that have no other runtime ----
  *
  * Every function of this header also takes pointers of a device's own runtime (cudaMalloc,
- * cuMemAlloc, a framework's tensor). `exec` names the device and the stream, as for conversions;
+ * hipMalloc, a framework's tensor). `exec` names the device and the stream, as for conversions;
  * NULL means the cpu. If work is queued in a stream and reads or writes host memory, that memory
  * must stay valid until the stream is done. */
 

@@ -39,11 +39,12 @@ HIP hipError_t hipGraphInstantiate(hip_graph **executable, hip_graph *g, void **
                                    size_t size) {
     (void)node, (void)log, (void)size;
     if (!executable || !g) return hip_fail(hipErrorInvalidValue, "executable or graph is NULL");
-    *executable = hip_graph_new();
-    hipError_t status = *executable ? hipSuccess : hip_fail(hipErrorOutOfMemory, "out of memory");
+    hip_graph *made = *executable = hip_graph_new();
+    hipError_t status = hipSuccess;
+    if (!made) return hip_fail(hipErrorOutOfMemory, "out of memory");
     for (const hip_work *w = g->work; w && !status; w = w->next)
-        status = hip_graph_add(*executable, w, w->bytes, w->size);
-    if (status && *executable) hipGraphDestroy(*executable), *executable = NULL;
+        status = hip_graph_add(made, w, w->bytes, w->size);
+    if (status) hipGraphDestroy(made), *executable = NULL;
     return status;
 }
 
