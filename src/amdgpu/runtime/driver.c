@@ -2,6 +2,7 @@
 #include "amdgpu/runtime/driver.h"
 
 #include "amdgpu/runtime/simulator.h"
+#include "base/cpu.h"
 #include "gpu/driver.h"
 
 #include <dlfcn.h>
@@ -84,7 +85,19 @@ static bsmm_status open_driver(bsmm_hip_driver *to) {
         dlerror());
 }
 
+/* On x86-64 the simulator is compiled for AVX2, and would end the process without it. */
+static bool may_simulate(void) {
+#if defined(__x86_64__)
+    return bsmm_cpu_features() & BSMM_CPU_AVX2;
+#else
+    return true;
+#endif
+}
+
 static bsmm_status open_simulator(bsmm_hip_driver *to) {
+    if (!may_simulate())
+        return bsmm_fail(BSMM_E_UNSUPPORTED,
+                         "the simulators of AMD GPUs need a processor with AVX2 and FMA");
     void *handle = bsmm_hip_simulator_open();
     if (!handle)
         return bsmm_fail(BSMM_E_NOT_FOUND,
