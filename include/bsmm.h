@@ -608,7 +608,7 @@ BSMM_API bsmm_status bsmm_quantize(const bsmm_quantize_desc *desc, bsmm_quantize
 /* Compares values (f32, f16, bf16) with a quantized matrix of the same shape. */
 BSMM_API bsmm_status bsmm_compare(const bsmm_matrix *src, const bsmm_matrix *quantized,
                                   bsmm_quantize_report *report);
-/* Does the work of bsmm_compare by the threads of `exec`; NULL means the cpu. A cuda device is
+/* Does the work of bsmm_compare by the threads of `exec`; NULL means the cpu. A GPU is
  * UNSUPPORTED. */
 BSMM_API bsmm_status bsmm_compare_on(const bsmm_exec *exec, const bsmm_matrix *src,
                                      const bsmm_matrix *quantized, bsmm_quantize_report *report);
@@ -632,7 +632,7 @@ BSMM_API bsmm_status bsmm_dequantize_on(const bsmm_exec *exec, const bsmm_matrix
  * to nvfp4 (and writes *dst->global_scale), mxfp4 to fp8_block128 and fp8_group128, and any format
  * to itself in another order or scale layout. */
 BSMM_API bsmm_status bsmm_convert(const bsmm_matrix *src, const bsmm_matrix *dst);
-/* Does the work of bsmm_convert by the threads of `exec`; NULL means the cpu. A cuda device is
+/* Does the work of bsmm_convert by the threads of `exec`; NULL means the cpu. A GPU is
  * UNSUPPORTED. */
 BSMM_API bsmm_status bsmm_convert_on(const bsmm_exec *exec, const bsmm_matrix *src,
                                      const bsmm_matrix *dst);
