@@ -174,23 +174,34 @@ static bsmm_status estimate(bench *b, bench_result *result) {
     desc.kernel = desc.device = NULL;
     bsmm_status status = bsmm_estimate_sol("zen4-2c", &desc, &sol);
     if (status) return status;
-    b->unit = bench_probe_ceiling(sol.unit);
+    b->unit = b->job->probe ? b->job->probe : bench_probe_ceiling(sol.unit);
     result->operations = sol.operations;
     result->intensity = sol.operations / sol.bytes;
     result->b_bytes = (double)(b->b.data_bytes + b->b.scale_bytes);
     return BSMM_OK;
 }
 
-/* Computes medians and the ceiling: the peak of the arithmetic unit or, if B comes from memory and
- * that is lower, the bandwidth of reading it. */
 static void summarize(bench *b, bench_result *result) {
     result->seconds = bench_samples_median(&b->ours);
     for (int i = 0; i < BENCH_PEERS; i++)
         result->peer_seconds[i] = bench_samples_median(&b->theirs[i]);
-    result->ceiling = result->unit = b->unit->name;
-    result->ceiling_rate = result->unit_rate = bench_samples_best(&b->unit_rates);
-    if (!b->job->cold) return;
-    double rate = bench_samples_best(&b->read_rates) * result->operations / result->b_bytes;
+    result->probe = b->unit;
+    bench_samples *rates[BENCH_CEILINGS] = {&b->unit_rates, &b->read_rates};
+    for (int i = 0; i < BENCH_CEILINGS; i++) {
+        result->probed.best[i] = bench_samples_best(rates[i]);
+        result->probed.typical[i] = bench_samples_median(rates[i]);
+    }
+    result->probed.reached[BENCH_UNIT] = result->operations / result->seconds;
+    result->probed.reached[BENCH_MEMORY] = result->b_bytes / result->seconds;
+}
+
+/* The ceiling is the peak of the arithmetic unit or, if B comes from memory and that is lower, the
+ * bandwidth of reading it. */
+void bench_measure_limit(const bench_ceilings *run, bench_result *result) {
+    result->ceiling = result->unit = result->probe->name;
+    result->ceiling_rate = result->unit_rate = run->best[BENCH_UNIT];
+    if (!(result->probed.best[BENCH_MEMORY] > 0)) return;
+    double rate = run->best[BENCH_MEMORY] * result->operations / result->b_bytes;
     if (rate > result->ceiling_rate) return;
     result->ceiling = "dram_read";
     result->ceiling_rate = rate;

@@ -250,9 +250,7 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     result->intensity = sol.operations / sol.bytes;
     result->b_bytes = (double)(b->b.data_bytes + b->b.scale_bytes);
     snprintf(all->sheet, sizeof all->sheet, "%s_sheet", device);
-    result->unit = result->ceiling = all->sheet;
     all->sheet_rate = sol.operations / sol.compute_seconds;
-    result->unit_rate = result->ceiling_rate = all->sheet_rate;
     return NULL;
 }
 
@@ -272,33 +270,35 @@ static const bench_queued_way *ceiling_way(const bench *b) {
     return widest;
 }
 
-/* Finds the ceiling, the lowest of two measured rates: the peer's on the same shape, and copying
- * every byte of A, B and D once. */
-static void find_ceiling(const bench *b, bench_queued_result *result) {
-    bench_result *ours = &result->ours;
-    const bench_queued_way *way = ceiling_way(b);
-    double copy = result->copy_rate * ours->intensity;
-    double seconds = way ? result->peer_seconds[way - peer_of(b)->ways] : 0;
-    if (seconds > 0) {
-        ours->unit = ours->ceiling = way->name;
-        ours->unit_rate = ours->ceiling_rate = ours->operations / seconds;
-    }
-    /* If memory limits the GEMM, a peer that reads wider operands than ours is no ceiling. */
-    bool memory_bound = copy < ours->ceiling_rate || b->job->sizes[0] <= 32;
-    if (!memory_bound) return;
-    ours->ceiling = "copy";
-    ours->ceiling_rate = copy;
-}
-
 static void summarize(bench *b, bench_queued_result *result) {
-    result->ours.seconds = bench_samples_median(&b->ours);
-    result->ours.packed = b->packed.bytes > 0;
-    result->ours.pack_seconds = bench_samples_median(&b->packing);
+    bench_result *ours = &result->ours;
+    ours->seconds = bench_samples_median(&b->ours);
+    ours->packed = b->packed.bytes > 0;
+    ours->pack_seconds = bench_samples_median(&b->packing);
     for (int i = 0; i < BENCH_WAYS; i++)
         result->peer_seconds[i] = bench_samples_median(&b->theirs[i]);
-    result->copy_rate = bench_samples_best(&b->copies);
+    ours->probed.best[BENCH_MEMORY] = bench_samples_best(&b->copies);
+    ours->probed.typical[BENCH_MEMORY] = bench_samples_median(&b->copies);
     result->sets = b->sets;
-    find_ceiling(b, result);
+    result->few_rows = b->job->sizes[0] <= 32;
+    const bench_queued_way *way = ceiling_way(b);
+    double seconds = way ? result->peer_seconds[way - peer_of(b)->ways] : 0;
+    if (seconds > 0) result->way = way;
+    ours->unit_rate = seconds > 0 ? ours->operations / seconds : result->sheet_rate;
+}
+
+/* The ceiling is the lowest of two measured rates: the peer's on the same shape, and copying every
+ * byte of A, B and D once. */
+void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) {
+    bench_result *ours = &result->ours;
+    result->copy_rate = run->best[BENCH_MEMORY];
+    ours->ceiling = ours->unit = result->way ? result->way->name : result->sheet;
+    ours->ceiling_rate = ours->unit_rate;
+    double copy = result->copy_rate * ours->intensity;
+    /* If memory limits the GEMM, a peer that reads wider operands than ours is no ceiling. */
+    if (copy >= ours->ceiling_rate && !result->few_rows) return;
+    ours->ceiling = "copy";
+    ours->ceiling_rate = copy;
 }
 
 static const char *measure(bench *b, bench_queued_result *result) {

@@ -14,20 +14,21 @@ typedef struct bench_queued_job {
 } bench_queued_job;
 
 typedef struct bench_queued_result {
-    /* The library's own result. `ceiling` names one of the peer's GEMMs, `sheet`, or "copy". */
-    bench_result ours;
-    /* The name of the data sheet's peak for the arithmetic unit of the formats, such as
-     * "h200_sheet". */
-    char sheet[32];
-    double sheet_rate; /* the peak of the data sheet, in operations per second */
-    /* The median times of the peer's variants. A time is 0 if the peer is not available. */
-    double peer_seconds[BENCH_WAYS];
-    double copy_rate; /* the bytes read and written per second by a copy, in the best round */
-    size_t sets;      /* the number of sets of operands; runs use one set after another */
+    bench_result ours; /* ceiling: name of one of the peer's GEMMs, `sheet`, or "copy" */
+    char sheet[32]; /* "h200_sheet": the data sheet's peak for the arithmetic unit of the formats */
+    double sheet_rate;               /* the peak of the data sheet, in operations per second */
+    double peer_seconds[BENCH_WAYS]; /* medians; 0: the peer is not available */
+    double copy_rate;                /* bytes read and written per second, the best of the run */
+    const bench_queued_way *way; /* the peer's GEMM that is a ceiling; NULL: none was measured */
+    bool few_rows;               /* memory limits it, whatever the peer's rate */
+    size_t sets; /* the number of sets of operands; runs use one set after another */
 } bench_queued_result;
 
 /* Returns NULL, or the reason of a failure. If outputs failed the validation, nothing has been
  * timed. */
 const char *bench_measure_queued(const bench_queued_job *job, bench_queued_result *result);
+
+/* Sets the result's copy_rate and ceiling from the ceilings of its run. */
+void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result);
 
 #endif

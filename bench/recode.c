@@ -53,6 +53,15 @@ void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, co
     *written = (double)(to->scale_bytes + (job->relayout ? 0 : to->data_bytes));
 }
 
+void bench_recode_summarize(bench_samples *seconds, bench_samples *rates,
+                            bench_recode_result *result) {
+    result->seconds = bench_samples_median(seconds);
+    result->probed = (bench_probed){
+        .best = {[BENCH_MEMORY] = bench_samples_best(rates)},
+        .typical = {[BENCH_MEMORY] = bench_samples_median(rates)},
+    };
+}
+
 static bsmm_status time_all(recode *r, bench_recode_result *result) {
     bsmm_status (*run)(void *, size_t) = r->job->relayout     ? relayout
                                          : r->to.format.scale ? quantize
@@ -70,8 +79,7 @@ static bsmm_status time_all(recode *r, bench_recode_result *result) {
         if (!status) status = bench_samples_add(&r->rates, rate);
     }
     result->bytes = read + written;
-    result->seconds = bench_samples_median(&r->seconds);
-    result->ceiling_rate = bench_samples_best(&r->rates);
+    bench_recode_summarize(&r->seconds, &r->rates, result);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #ifndef BENCH_RECODE_H
 #define BENCH_RECODE_H
 
+#include "ceiling.h"
 #include "device.h"
 
 typedef struct bench_recode_job {
@@ -22,10 +23,9 @@ typedef struct bench_recode_job {
 } bench_recode_job;
 
 typedef struct bench_recode_result {
-    double seconds; /* the median time of a conversion, in seconds */
-    double bytes;   /* the bytes that a conversion reads and writes, each counted once */
-    /* the bytes per second of reading and writing memory in the same proportion */
-    double ceiling_rate;
+    double seconds;      /* the median time of a conversion, in seconds */
+    double bytes;        /* bytes read and written, each counted once */
+    bench_probed probed; /* rates of reading and writing memory in the same proportion */
 } bench_recode_result;
 
 /* Times moving scales, or quantizing if `to` is scaled, or else dequantizing. Returns the library's
@@ -39,6 +39,11 @@ bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from
 /* Counts the bytes that are read and written, each once. */
 void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, const bsmm_matrix *to,
                         double *read, double *written);
+
+/* Fills all of the result but its bytes. Caches may hold a small matrix, so a conversion that is
+ * faster than memory says nothing of the probe: `probed` leaves its rate out. */
+void bench_recode_summarize(bench_samples *seconds, bench_samples *rates,
+                            bench_recode_result *result);
 
 /* Like bench_recode, on a device that has queues, compared with copying its memory. Returns NULL,
  * or the reason of a failure. */

@@ -102,8 +102,7 @@ const char *bench_recode_queued(const bench_recode_job *job, bench_device *devic
     const char *why = status ? "no memory" : measure(&r);
     bench_recode_bytes(job, &r.from, &r.to, &read, &written);
     result->bytes = read + written;
-    result->seconds = bench_samples_median(&r.seconds);
-    result->ceiling_rate = bench_samples_best(&r.rates);
+    bench_recode_summarize(&r.seconds, &r.rates, result);
     bench_device_forget(device, &r.graph);
     bench_device_reset(device);
     free(r.sets);

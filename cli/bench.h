@@ -5,6 +5,7 @@
 
 #include "common.h"
 #include "measure.h"
+#include "rows.h"
 
 typedef struct cli_bench_values {
     cli_format_pair formats;
@@ -25,6 +26,30 @@ void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t s
 
 /* Writes the title of a plot: the formats, the sizes that do not vary, and the device. */
 void cli_bench_title(const cli_bench_values *values, const char *where, char *title, size_t size);
+
+/* How far a row can be trusted. */
+typedef struct cli_bench_trust {
+    bool disturbed;     /* the machine was busy, in every attempt */
+    double probe_share; /* what the row's probe reached of the best of the run */
+    int attempts;       /* measurements of the row */
+} cli_bench_trust;
+
+/* The columns of cli_bench_trust_cells. */
+#define CLI_BENCH_TRUST_COLUMNS                                                                    \
+    {"probe_share", NULL, true,                                                                    \
+     "the row's own probe / the best probe of the run: 1 is undisturbed"},                         \
+        {"measured", NULL, true, "how often the row was measured: again, if it was disturbed"}, {  \
+        "disturbed", NULL, false,                                                                  \
+            "true: the machine was busy in every attempt (a * at the share): probe_share is "      \
+            "below "                                                                               \
+            "0.9, or the product was faster than its ceiling"                                      \
+    }
+
+cli_bench_trust cli_bench_trust_of(const bench_ceilings *run, const bench_probed *row,
+                                   int attempts);
+void cli_bench_share_cell(cli_rows *rows, double share, const cli_bench_trust *trust);
+void cli_bench_trust_cells(cli_rows *rows, const cli_bench_trust *trust);
+void cli_bench_explain_mark(void); /* the legend of the mark */
 
 /* Prints why an output was wrong, and returns an exit status. */
 int cli_bench_report_failure(const bench_job *job, const bench_result *result);

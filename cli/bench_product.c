@@ -18,7 +18,7 @@ const cli_column cli_bench_product_columns[] = {
     {"kernel", "kernel", false, "kernel that ran it"},
     {"seconds", "   time", true, "median time of one product"},
     {"gflops", "GFLOP/s", true, "2 M N K / seconds / 10^9"},
-    {"ceiling_gflops", "ceiling", true, "what `ceiling` allowed beside it"},
+    {"ceiling_gflops", "ceiling", true, "what `ceiling` allowed, the best of the run"},
     {"share", "share", true, "gflops / ceiling_gflops, the share of the speed of light"},
     {"ceiling", "of", false,
      "the fastest unit of the processor that keeps these formats exact or, with --cold and where "
@@ -37,6 +37,7 @@ const cli_column cli_bench_product_columns[] = {
     {"cold", NULL, false, "B came from memory in each run"},
     {"b_gbs", NULL, true, "bytes of B as stored / seconds / 10^9"},
     {"intensity", NULL, true, "operations per byte of A, B, their scales and D"},
+    CLI_BENCH_TRUST_COLUMNS,
     {0},
 };
 
@@ -55,7 +56,8 @@ static void print_peers(cli_rows *rows, const bench_job *job, const bench_point 
 }
 
 static void print_row(cli_rows *rows, const char *formats, const bench_job *job,
-                      const bench_result *result, const bench_point *point) {
+                      const bench_result *result, const bench_point *point,
+                      const cli_bench_trust *trust) {
     cli_row_text(rows, formats);
     for (int i = 0; i < 3; i++)
         cli_row_integer(rows, job->sizes[i]);
@@ -64,8 +66,7 @@ static void print_row(cli_rows *rows, const char *formats, const bench_job *job,
     cli_row_value(rows, json_real(result->seconds), "%s", cli_seconds(result->seconds).text);
     cli_row_number(rows, point->gflops, "%.1f");
     cli_row_number(rows, point->ceiling, "%.0f");
-    double share = point->gflops / point->ceiling;
-    cli_row_value(rows, json_real(share), "%.1f%%", 100 * share);
+    cli_bench_share_cell(rows, point->gflops / point->ceiling, trust);
     cli_row_text(rows, result->ceiling);
     print_peers(rows, job, point);
     cli_row_number(rows, result->max_error, "%.2g");
@@ -75,7 +76,7 @@ static void print_row(cli_rows *rows, const char *formats, const bench_job *job,
     cli_row_value(rows, json_boolean(job->cold), "%s", "");
     cli_row_number(rows, result->b_bytes / result->seconds * 1e-9, "%.1f");
     cli_row_number(rows, result->intensity, "%.1f");
-    cli_rows_flush(rows);
+    cli_bench_trust_cells(rows, trust);
 }
 
 static bench_point point_of(const bench_job *job, const bench_result *result) {
@@ -95,16 +96,27 @@ static bench_point point_of(const bench_job *job, const bench_result *result) {
 
 /* ---- the heading: ceilings and peers that the results are compared with ---- */
 
-static void print_ceilings(int threads) {
+enum { MOST_PROBES = 8 };
+
+/* What the heading measured: operations per second of each probe (0: not measured), and bytes per
+ * second of reading memory. */
+typedef struct first_rates {
+    double probes[MOST_PROBES], read;
+} first_rates;
+
+static void print_ceilings(int threads, first_rates *first) {
     const char *last = "";
     printf("ceilings, GFLOP/s:");
     for (uint32_t i = 0; bench_probe_at(i); i++) {
         const bench_probe *probe = bench_probe_at(i);
         if (probe != bench_probe_of(probe->unit) || probe->name == last) continue;
-        printf(" %s %.0f,", probe->name, bench_probe_best(probe, threads) * 1e-9);
+        double rate = bench_probe_best(probe, threads);
+        if (i < MOST_PROBES) first->probes[i] = rate;
+        printf(" %s %.0f,", probe->name, rate * 1e-9);
         last = probe->name;
     }
-    printf(" memory, GB/s: read %.1f, copied %.1f\n", bench_memory_best(1, 0, threads) * 1e-9,
+    first->read = bench_memory_best(1, 0, threads);
+    printf(" memory, GB/s: read %.1f, copied %.1f\n", first->read * 1e-9,
            bench_memory_best(1, 1, threads) * 1e-9);
 }
 
@@ -118,11 +130,11 @@ static void print_peer(const bench_found *found) {
         printf("peer %s: none (%s is empty)\n", peer->name, peer->variable);
 }
 
-static void print_heading(const bench_job *job) {
+static void print_heading(const bench_job *job, first_rates *first) {
     bsmm_local_device cpu = BSMM_INIT(bsmm_local_device);
     bsmm_local_device_at(0, &cpu);
     printf("%s, %d threads\n", cpu.title, job->threads);
-    print_ceilings(job->threads);
+    print_ceilings(job->threads, first);
     printf("B: %s, %s\n",
            job->pack_b ? "packed ahead where the kernel packs it" : "as stored, packed in each run",
            job->cold ? "from memory in each run" : "in caches as far as it fits");
@@ -134,6 +146,19 @@ static void print_heading(const bench_job *job) {
 
 /* ---- measuring ---- */
 
+typedef struct session {
+    const cli_bench_values *values;
+    bench_job job;
+    bench_result now, *results; /* of the shape that is being measured, and of all shapes */
+    bench_probed *probed;
+    int *attempts;
+    size_t kept; /* shapes that have a result */
+    bench_ceilings ceilings;
+    first_rates first;
+    bench_point *points;
+    cli_progress progress;
+} session;
+
 int cli_bench_report_failure(const bench_job *job, const bench_result *result) {
     return cli_fail("validation failed: M=%lld N=%lld K=%lld, kernel %s: %lld of %lld outputs are "
                     "not within 1e-3 and 1e-3 relative; d[%lld, %lld] is %.9g, exact %.9g",
@@ -143,112 +168,121 @@ int cli_bench_report_failure(const bench_job *job, const bench_result *result) {
                     result->worst_exact);
 }
 
-static int measure_one(const bench_job *job, bench_result *result) {
-    bsmm_status status = bench_measure(job, result);
+/* The ceilings of the rows are no lower than what the heading printed. */
+static void count_first(session *s) {
+    bench_probed known = {.best = {[BENCH_MEMORY] = s->first.read}};
+    for (uint32_t i = 0; i < MOST_PROBES && bench_probe_at(i); i++)
+        if (bench_probe_at(i)->work == s->job.probe->work)
+            known.best[BENCH_UNIT] = fmax(known.best[BENCH_UNIT], s->first.probes[i]);
+    bench_ceilings_raise(&s->ceilings, &known);
+}
+
+/* All shapes are of one format, so the unit that the first one found the fastest is the others'. */
+static int measure_one(void *context, size_t shape, bench_probed *probed) {
+    session *s = context;
+    cli_bench_shape_at(s->values, (int64_t)shape, s->job.sizes);
+    bsmm_status status = bench_measure(&s->job, &s->now);
     if (status == BSMM_E_MEMORY)
-        return cli_fail("no memory for M=%lld N=%lld K=%lld", (long long)job->sizes[0],
-                        (long long)job->sizes[1], (long long)job->sizes[2]);
+        return cli_fail("no memory for M=%lld N=%lld K=%lld", (long long)s->job.sizes[0],
+                        (long long)s->job.sizes[1], (long long)s->job.sizes[2]);
     if (status) return cli_fail_library(NULL);
-    return result->failed ? cli_bench_report_failure(job, result) : CLI_OK;
+    if (s->now.failed) return cli_bench_report_failure(&s->job, &s->now);
+    if (!s->job.probe) {
+        s->job.probe = s->now.probe;
+        count_first(s);
+    }
+    *probed = s->now.probed;
+    return CLI_OK;
+}
+
+static void keep_one(void *context, size_t shape) {
+    session *s = context;
+    s->results[shape] = s->now;
+    if (shape >= s->kept) s->kept = shape + 1;
 }
 
 static void tick(void *context) {
     cli_progress_add(context, 1);
 }
 
-/* Erases a progress bar before rows are printed. */
-static void clear_line(const cli_progress *progress) {
-    if (progress->active) fputs("\r\033[K", stderr);
-}
-
-static int64_t steps_of_k(const cli_bench_values *values) {
-    return (values->k_range[1] - values->k_range[0]) / values->k_step + 1;
-}
-
-int64_t cli_bench_shapes(const cli_bench_values *values) {
-    int64_t steps = 1;
-    for (int64_t m = values->m_range[0]; m <= values->m_range[1] / 2; m *= 2)
-        steps++;
-    return steps * steps_of_k(values);
-}
-
-void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t sizes[3]) {
-    int64_t ks = steps_of_k(values);
-    sizes[0] = values->m_range[0] << index / ks;
-    sizes[1] = values->n;
-    sizes[2] = values->k_range[0] + index % ks * values->k_step;
-}
-
-/* Measures every M and K. `result` keeps the last result. */
-static int measure_all(const cli_bench_values *values, const bench_job *given, bench_point *points,
-                       bench_result *result) {
-    bench_job job = *given;
-    int64_t shapes = cli_bench_shapes(values);
-    int status = CLI_OK;
-    cli_rows *rows = cli_rows_open(cli_bench_product_columns, values->json);
-    cli_progress progress =
-        cli_progress_begin("measuring", (uint64_t)shapes * (uint64_t)job.rounds);
-    job.tick = tick;
-    job.tick_context = &progress;
-    for (int64_t i = 0; i < shapes && status == CLI_OK; i++) {
-        cli_bench_shape_at(values, i, job.sizes);
-        status = measure_one(&job, result);
-        clear_line(&progress);
-        if (status != CLI_OK) break;
-        points[i] = point_of(&job, result);
-        print_row(rows, values->formats.name, &job, result, &points[i]);
+static void print_rows(session *s) {
+    bool marked = false;
+    cli_rows *rows = cli_rows_open(cli_bench_product_columns, s->values->json);
+    for (size_t i = 0; i < s->kept; i++) {
+        cli_bench_trust trust = cli_bench_trust_of(&s->ceilings, &s->probed[i], s->attempts[i]);
+        bench_measure_limit(&s->ceilings, &s->results[i]);
+        cli_bench_shape_at(s->values, (int64_t)i, s->job.sizes);
+        s->points[i] = point_of(&s->job, &s->results[i]);
+        print_row(rows, s->values->formats.name, &s->job, &s->results[i], &s->points[i], &trust);
+        marked = marked || trust.disturbed;
     }
-    cli_progress_end(&progress);
     cli_rows_close(rows);
+    if (marked && !s->values->json) cli_bench_explain_mark();
+}
+
+/* Rows are printed when all are measured, since each may raise the ceiling of all. */
+static int measure_all(session *s) {
+    size_t shapes = (size_t)cli_bench_shapes(s->values);
+    const bench_rows rows = {shapes, measure_one, keep_one, s};
+    s->progress = cli_progress_begin("measuring", (uint64_t)shapes * (uint64_t)s->job.rounds);
+    s->job.tick = tick;
+    s->job.tick_context = &s->progress;
+    int status = bench_rows_measure(&rows, &s->ceilings, s->probed, s->attempts);
+    cli_progress_end(&s->progress);
+    print_rows(s);
     return status;
 }
 
-void cli_bench_title(const cli_bench_values *values, const char *where, char *title, size_t size) {
-    bool by_m = values->m_range[0] != values->m_range[1];
-    snprintf(title, size, "bsmm bench: %s, N=%lld, %c=%lld, %s", values->formats.name,
-             (long long)values->n, by_m ? 'K' : 'M',
-             (long long)(by_m ? values->k_range[0] : values->m_range[0]), where);
-}
-
-static int draw(const cli_bench_values *values, const bench_job *job, const bench_result *last,
-                const bench_point *points) {
+static int draw(const session *s) {
     char title[256], threads[32];
+    const bench_job *job = &s->job;
     snprintf(threads, sizeof threads, "%d threads", job->threads);
-    cli_bench_title(values, threads, title, sizeof title);
-    bench_plot plot = {.path = values->plot,
+    cli_bench_title(s->values, threads, title, sizeof title);
+    bench_plot plot = {.path = s->values->plot,
                        .title = title,
-                       .unit = last->unit,
+                       .unit = s->results[0].unit,
                        .memory = "memory",
                        .peers = {job->peers[0].peer->name, job->peers[1].peer->name},
-                       .points = points,
-                       .count = (size_t)cli_bench_shapes(values),
+                       .points = s->points,
+                       .count = s->kept,
                        .bandwidth = bench_memory_best(1, 0, job->threads) * 1e-9};
     const char *why = bench_plot_draw(&plot);
-    return why ? cli_fail("%s: %s", values->plot, why) : CLI_OK;
+    return why ? cli_fail("%s: %s", s->values->plot, why) : CLI_OK;
+}
+
+static int run(session *s) {
+    if (!s->values->json) print_heading(&s->job, &s->first);
+    int status = measure_all(s);
+    return status == CLI_OK && s->values->plot ? draw(s) : status;
 }
 
 int cli_bench_products(const cli_bench_values *values) {
     bench_found peers[BENCH_PEERS];
-    bench_result last = {0};
-    bench_job job = {.a = values->formats.a,
-                     .b = values->formats.b,
-                     .out = values->out,
-                     .sizes = {values->m, values->n, values->k},
-                     .kernel = values->kernel,
-                     .device = values->device,
-                     .threads = (int)values->threads,
-                     .rounds = (int)values->repeats,
-                     .pack_b = !values->no_pack_b,
-                     .cold = values->cold,
-                     .quantized = values->quantized,
-                     .fast = values->fast,
-                     .peers = peers};
-    bench_point *points = cli_alloc((size_t)cli_bench_shapes(values), sizeof *points);
-    bench_peers_open(peers, job.threads);
-    if (!values->json) print_heading(&job);
-    int status = measure_all(values, &job, points, &last);
-    if (status == CLI_OK && values->plot) status = draw(values, &job, &last, points);
+    size_t shapes = (size_t)cli_bench_shapes(values);
+    session s = {.values = values,
+                 .job = {.a = values->formats.a,
+                         .b = values->formats.b,
+                         .out = values->out,
+                         .sizes = {values->m, values->n, values->k},
+                         .kernel = values->kernel,
+                         .device = values->device,
+                         .threads = (int)values->threads,
+                         .rounds = (int)values->repeats,
+                         .pack_b = !values->no_pack_b,
+                         .cold = values->cold,
+                         .quantized = values->quantized,
+                         .fast = values->fast,
+                         .peers = peers},
+                 .results = cli_alloc(shapes, sizeof *s.results),
+                 .probed = cli_alloc(shapes, sizeof *s.probed),
+                 .attempts = cli_alloc(shapes, sizeof *s.attempts),
+                 .points = cli_alloc(shapes, sizeof *s.points)};
+    bench_peers_open(peers, s.job.threads);
+    int status = run(&s);
     bench_peers_close(peers);
-    free(points);
+    free(s.results);
+    free(s.probed);
+    free(s.attempts);
+    free(s.points);
     return status;
 }

@@ -27,7 +27,7 @@ const cli_column cli_bench_queued_columns[] = {
     {"kernel", "kernel", false, "kernel that ran it"},
     {"seconds", "    time", true, "median time of one product, A's packing included"},
     {"gflops", "GFLOP/s", true, "2 M N K / seconds / 10^9"},
-    {"ceiling_gflops", "ceiling", true, "what `ceiling` allowed beside it"},
+    {"ceiling_gflops", "ceiling", true, "what `ceiling` allowed"},
     {"share", "share", true, "gflops / ceiling_gflops, the share of the speed of light"},
     {"ceiling", "of", false,
      BENCH_PEER_CEILINGS
@@ -43,9 +43,11 @@ const cli_column cli_bench_queued_columns[] = {
     {"b_packed", NULL, false, "B was packed ahead; false: the kernel takes it as stored"},
     {"pack_b_seconds", NULL, true, "how long that takes; null if it was not"},
     {"b_gbs", "B GB/s", true, "bytes of B as stored / seconds / 10^9"},
-    {"copy_gbs", NULL, true, "bytes read and written by a copy of device memory, / 10^9 s"},
+    {"copy_gbs", NULL, true,
+     "bytes read and written by a copy of device memory, / 10^9 s, the best of the run"},
     {"intensity", NULL, true, "operations per byte of A, B, their scales and D"},
     {"sets", NULL, true, "sets of operands that take turns"},
+    CLI_BENCH_TRUST_COLUMNS,
     {0},
 };
 
@@ -53,10 +55,13 @@ typedef struct session {
     const cli_bench_values *values;
     bench_job job;
     bench_queued_job on;
-    cli_rows *rows;
+    bench_queued_result now, *results; /* of the shape that is being measured, and of all */
+    bench_probed *probed;
+    int *attempts;
+    size_t kept; /* shapes that have a result */
+    bench_ceilings ceilings;
     cli_progress progress;
     bench_point *points;
-    double copy_rate; /* best rate of a memory copy over all shapes */
     cli_column columns[sizeof cli_bench_queued_columns / sizeof(cli_column)];
 } session;
 
@@ -89,11 +94,9 @@ static void print_peers(cli_rows *rows, const bench_queued_peer *peer, const ben
     }
 }
 
-static void print_row(const session *s, const bench_queued_result *result,
-                      const bench_point *point) {
+static void print_row(const session *s, cli_rows *rows, const bench_queued_result *result,
+                      const bench_point *point, const cli_bench_trust *trust) {
     const bench_result *ours = &result->ours;
-    cli_rows *rows = s->rows;
-    double share = point->gflops / point->ceiling;
     cli_row_text(rows, s->values->formats.name);
     for (int i = 0; i < 3; i++)
         cli_row_integer(rows, s->job.sizes[i]);
@@ -102,7 +105,7 @@ static void print_row(const session *s, const bench_queued_result *result,
     cli_row_value(rows, json_real(ours->seconds), "%.2f us", ours->seconds * 1e6);
     cli_row_number(rows, point->gflops, "%.0f");
     cli_row_number(rows, point->ceiling, "%.0f");
-    cli_row_value(rows, json_real(share), "%.1f%%", 100 * share);
+    cli_bench_share_cell(rows, point->gflops / point->ceiling, trust);
     cli_row_text(rows, ours->ceiling);
     print_peers(rows, peer_of(s), point);
     cli_row_number(rows, ours->max_error, "%.2g");
@@ -112,7 +115,7 @@ static void print_row(const session *s, const bench_queued_result *result,
     cli_row_number(rows, result->copy_rate * 1e-9, "%.0f");
     cli_row_number(rows, ours->intensity, "%.1f");
     cli_row_integer(rows, (int64_t)result->sets);
-    cli_rows_flush(rows);
+    cli_bench_trust_cells(rows, trust);
 }
 
 static bench_point point_of(const session *s, const bench_queued_result *result) {
@@ -153,47 +156,63 @@ static void tick(void *context) {
     cli_progress_add(context, 1);
 }
 
-static int measure_one(session *s, bench_queued_result *result) {
-    const char *why = bench_measure_queued(&s->on, result);
+static int measure_one(void *context, size_t shape, bench_probed *probed) {
+    session *s = context;
+    cli_bench_shape_at(s->values, (int64_t)shape, s->job.sizes);
+    const char *why = bench_measure_queued(&s->on, &s->now);
     if (why)
         return cli_fail("M=%lld N=%lld K=%lld: %s", (long long)s->job.sizes[0],
                         (long long)s->job.sizes[1], (long long)s->job.sizes[2], why);
-    return result->ours.failed ? cli_bench_report_failure(&s->job, &result->ours) : CLI_OK;
+    *probed = s->now.ours.probed;
+    return s->now.ours.failed ? cli_bench_report_failure(&s->job, &s->now.ours) : CLI_OK;
 }
 
-static int measure_all(session *s, bench_queued_result *result) {
-    int64_t shapes = cli_bench_shapes(s->values);
-    int status = CLI_OK;
-    s->rows = cli_rows_open(columns_of(s), s->values->json);
+static void keep_one(void *context, size_t shape) {
+    session *s = context;
+    s->results[shape] = s->now;
+    if (shape >= s->kept) s->kept = shape + 1;
+}
+
+static void print_rows(session *s) {
+    bool marked = false;
+    cli_rows *rows = cli_rows_open(columns_of(s), s->values->json);
+    for (size_t i = 0; i < s->kept; i++) {
+        cli_bench_trust trust = cli_bench_trust_of(&s->ceilings, &s->probed[i], s->attempts[i]);
+        bench_queued_limit(&s->ceilings, &s->results[i]);
+        cli_bench_shape_at(s->values, (int64_t)i, s->job.sizes);
+        s->points[i] = point_of(s, &s->results[i]);
+        print_row(s, rows, &s->results[i], &s->points[i], &trust);
+        marked = marked || trust.disturbed;
+    }
+    cli_rows_close(rows);
+    if (marked && !s->values->json) cli_bench_explain_mark();
+}
+
+/* Rows are printed when all are measured, since each may raise the ceiling of all. */
+static int measure_all(session *s) {
+    size_t shapes = (size_t)cli_bench_shapes(s->values);
+    const bench_rows rows = {shapes, measure_one, keep_one, s};
     s->progress = cli_progress_begin("measuring", (uint64_t)shapes * (uint64_t)s->job.rounds);
     s->job.tick = tick;
     s->job.tick_context = &s->progress;
-    for (int64_t i = 0; i < shapes && status == CLI_OK; i++) {
-        cli_bench_shape_at(s->values, i, s->job.sizes);
-        status = measure_one(s, result);
-        if (s->progress.active) fputs("\r\033[K", stderr);
-        if (status != CLI_OK) break;
-        s->points[i] = point_of(s, result);
-        s->copy_rate = fmax(s->copy_rate, result->copy_rate);
-        print_row(s, result, &s->points[i]);
-    }
+    int status = bench_rows_measure(&rows, &s->ceilings, s->probed, s->attempts);
     cli_progress_end(&s->progress);
-    cli_rows_close(s->rows);
+    print_rows(s);
     return status;
 }
 
-static int draw(const session *s, const bench_queued_result *last) {
+static int draw(const session *s) {
     char title[256];
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
     bench_device_find(s->values->device, &info);
     cli_bench_title(s->values, info.title, title, sizeof title);
     bench_plot plot = {.path = s->values->plot,
                        .title = title,
-                       .unit = last->sheet,
+                       .unit = s->results[0].sheet,
                        .memory = "copy",
                        .points = s->points,
-                       .count = (size_t)cli_bench_shapes(s->values),
-                       .bandwidth = s->copy_rate * 1e-9};
+                       .count = s->kept,
+                       .bandwidth = s->ceilings.best[BENCH_MEMORY] * 1e-9};
     for (int i = 0; peer_of(s) && i < BENCH_WAYS; i++)
         plot.peers[i] = peer_of(s)->ways[i].name;
     const char *why = bench_plot_draw(&plot);
@@ -201,12 +220,11 @@ static int draw(const session *s, const bench_queued_result *last) {
 }
 
 static int run(session *s) {
-    bench_queued_result last = {0};
     if (s->values->peer && !(s->on.peer = peer_of(s)->open()))
         return cli_fail("--peer: %s", peer_of(s)->absent);
     if (!s->values->json) print_heading(s);
-    int status = measure_all(s, &last);
-    if (status == CLI_OK && s->values->plot) status = draw(s, &last);
+    int status = measure_all(s);
+    if (status == CLI_OK && s->values->plot) status = draw(s);
     if (s->on.peer) peer_of(s)->close(s->on.peer);
     return status;
 }
@@ -224,8 +242,15 @@ int cli_bench_queued(const cli_bench_values *values) {
                          .fast = values->fast}};
     s.on = (bench_queued_job){.job = &s.job, .device = bench_device_open(values->device)};
     if (!s.on.device) return cli_fail("%s", bench_device_error());
-    s.points = cli_alloc((size_t)cli_bench_shapes(values), sizeof *s.points);
+    size_t shapes = (size_t)cli_bench_shapes(values);
+    s.results = cli_alloc(shapes, sizeof *s.results);
+    s.probed = cli_alloc(shapes, sizeof *s.probed);
+    s.attempts = cli_alloc(shapes, sizeof *s.attempts);
+    s.points = cli_alloc(shapes, sizeof *s.points);
     int status = run(&s);
+    free(s.results);
+    free(s.probed);
+    free(s.attempts);
     free(s.points);
     bench_device_close(s.on.device);
     return status;

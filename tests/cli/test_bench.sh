@@ -37,12 +37,15 @@ assert row["format"] == "mxfp4" and (row["m"], row["n"], row["k"]) == (64, 64, 1
 assert row["seconds"] > 0 and row["ceiling_gflops"] > 0, row
 assert abs(row["gflops"] - 2 * 64 * 64 * 128 / row["seconds"] / 1e9) < 1e-9 * row["gflops"], row
 assert abs(row["share"] - row["gflops"] / row["ceiling_gflops"]) < 1e-9, row
+assert 0 < row["probe_share"] <= 1 and 1 <= row["measured"] <= 3, row
+assert row["disturbed"] == (row["probe_share"] < 0.9 or row["share"] > 1), row
+assert row["measured"] == 3 or not row["disturbed"], row
 assert 0 < row["max_error"] < 2e-3, row
 assert row["cold"] is False and row["threads"] >= 1 and row["ceiling"] != "dram_read", row
 assert abs(row["b_gbs"] - (64 * 64 + 64 * 4) / row["seconds"] / 1e9) < 1e-9 * row["b_gbs"], row
 print(",".join(row))' "$out") || fail "bad row: $out"
 documented=format,m,n,k,device,kernel,seconds,gflops,ceiling_gflops,share,ceiling,peers,max_error
-documented+=,threads,b_packed,pack_b_seconds,cold,b_gbs,intensity
+documented+=,threads,b_packed,pack_b_seconds,cold,b_gbs,intensity,probe_share,measured,disturbed
 [ "$keys" = "$documented" ] || fail "keys are $keys"
 
 # Loading a peer library takes long, so only the tests about peers load one.
@@ -58,6 +61,13 @@ expect 0 --K_range 128 256 --K_step 64 --bench --format mixed -M 32 -N 32 --repe
 contains "$out" '"k":192'
 expect 0 --kernel ref $small --json
 contains "$out" '"kernel":"ref"'
+
+# All rows of a run have one ceiling, and a busy machine marks rows instead of raising shares.
+expect 0 --k-range 128 384 --k-step 128 -M 64 -N 64 --repeats 2 --threads 1 --json
+python3 -c 'import json, sys
+rows = [json.loads(line) for line in sys.argv[1].splitlines()]
+assert len(rows) == 3 and len({row["ceiling_gflops"] for row in rows}) == 1, rows
+assert all(row["disturbed"] or row["share"] <= 1 for row in rows), rows' "$out" || fail "ceilings: $out"
 
 expect 0 --m-range 1 7 --k-range 64 128 --k-step 64 -N 32 --repeats 1 --json
 [ "$(python3 -c 'import json, sys

@@ -1,0 +1,164 @@
+/* bench's ceilings: with probes as a busy machine gives them, no share is above 1, a row whose
+ * probe fell short is measured again, and marked if it still is. */
+#include "../../bench/ceiling.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 3, FAILURE = 7 };
+
+/* What the machine does when a row is measured: its probe's rate, and the product's. */
+typedef struct moment {
+    size_t row;
+    double probe, product;
+} moment;
+
+typedef struct machine {
+    const moment *moments;
+    size_t count, next;
+    double product, kept[ROWS]; /* of the last measurement, and of those that were kept */
+} machine;
+
+static int measure(void *context, size_t row, bench_probed *probed) {
+    machine *m = context;
+    if (m->next == m->count) return FAILURE;
+    const moment *now = &m->moments[m->next++];
+    assert_int_equal(row, now->row);
+    m->product = now->product;
+    probed->best[BENCH_UNIT] = probed->typical[BENCH_UNIT] = now->probe;
+    probed->reached[BENCH_UNIT] = now->product;
+    return 0;
+}
+
+static void keep(void *context, size_t row) {
+    machine *m = context;
+    m->kept[row] = m->product;
+}
+
+/* Runs the moments, all of which must be used. */
+static machine run(const moment *moments, size_t count, size_t rows, bench_ceilings *ceilings,
+                   bench_probed *probed, int *attempts) {
+    machine m = {.moments = moments, .count = count};
+    const bench_rows all = {rows, measure, keep, &m};
+    assert_int_equal(bench_rows_measure(&all, ceilings, probed, attempts), 0);
+    assert_int_equal(m.next, count);
+    return m;
+}
+
+/* A quiet machine measures each row once. */
+static void test_quiet(void **state) {
+    (void)state;
+    static const moment moments[] = {{0, 98, 70}, {1, 100, 80}, {2, 97, 96}};
+    bench_ceilings ceilings = {0};
+    bench_probed probed[ROWS];
+    int attempts[ROWS];
+    machine m = run(moments, 3, ROWS, &ceilings, probed, attempts);
+    assert_true(ceilings.best[BENCH_UNIT] == 100);
+    for (size_t i = 0; i < ROWS; i++) {
+        assert_int_equal(attempts[i], 1);
+        assert_true(m.kept[i] == moments[i].product);
+        assert_false(bench_ceilings_disturbed(&ceilings, &probed[i]));
+    }
+}
+
+/* 2.48 was the share of such a row: the probe met a busy machine and the product did not. */
+static void test_share_above_one(void **state) {
+    (void)state;
+    static const moment moments[] = {{0, 100, 80}, {1, 32, 79.4}, {1, 99, 78}};
+    bench_ceilings ceilings = {0};
+    bench_probed probed[ROWS];
+    int attempts[ROWS];
+    machine m = run(moments, 3, 2, &ceilings, probed, attempts);
+    assert_true(attempts[0] == 1 && attempts[1] == 2);
+    assert_true(m.kept[1] == 78 && ceilings.best[BENCH_UNIT] == 100);
+    assert_false(bench_ceilings_disturbed(&ceilings, &probed[1]));
+}
+
+/* One row alone, all of whose probes met the busy machine, shows it by being faster than they. */
+static void test_one_row(void **state) {
+    (void)state;
+    static const moment moments[] = {{0, 40, 99}, {0, 100, 97}};
+    bench_ceilings ceilings = {0};
+    bench_probed probed[ROWS];
+    int attempts[ROWS];
+    machine m = run(moments, 2, 1, &ceilings, probed, attempts);
+    assert_true(m.kept[0] == 97 && ceilings.best[BENCH_UNIT] == 100 && attempts[0] == 2);
+}
+
+/* A machine that stays busy: three attempts, the least disturbed is kept, and the row is marked.
+ * A slower measurement on a quieter machine replaces a faster one. */
+static void test_stays_busy(void **state) {
+    (void)state;
+    static const moment moments[] = {{0, 100, 80}, {1, 50, 70}, {1, 80, 60}, {1, 70, 90}};
+    bench_ceilings ceilings = {0};
+    bench_probed probed[ROWS];
+    int attempts[ROWS];
+    machine m = run(moments, 4, 2, &ceilings, probed, attempts);
+    assert_true(attempts[1] == BENCH_ATTEMPTS && m.kept[1] == 60);
+    assert_true(bench_ceilings_share(&ceilings, &probed[1]) == 0.8);
+    assert_true(bench_ceilings_disturbed(&ceilings, &probed[1]));
+}
+
+/* A ceiling that rises late disturbs rows that were measured before. */
+static void test_rises_late(void **state) {
+    (void)state;
+    static const moment moments[] = {
+        {0, 80, 60}, {1, 81, 60}, {2, 100, 70}, {0, 99, 75}, {1, 97, 74}};
+    bench_ceilings ceilings = {0};
+    bench_probed probed[ROWS];
+    int attempts[ROWS];
+    machine m = run(moments, 5, ROWS, &ceilings, probed, attempts);
+    assert_true(m.kept[0] == 75 && m.kept[1] == 74 && m.kept[2] == 70);
+}
+
+/* Ceilings that are known before, from the heading's probes, count. */
+static void test_known_before(void **state) {
+    (void)state;
+    static const moment moments[] = {{0, 50, 60}, {0, 95, 65}};
+    bench_ceilings ceilings = {.best = {[BENCH_UNIT] = 100}};
+    bench_probed probed[ROWS];
+    int attempts[ROWS];
+    machine m = run(moments, 2, 1, &ceilings, probed, attempts);
+    assert_true(m.kept[0] == 65 && ceilings.best[BENCH_UNIT] == 100);
+}
+
+/* Memory disturbs only where it was probed, and the lowest share counts. */
+static void test_memory(void **state) {
+    (void)state;
+    const bench_ceilings ceilings = {.best = {100, 10}};
+    const bench_probed warm = {.best = {100, 0}, .typical = {95, 0}, .reached = {50, 50}};
+    assert_true(bench_ceilings_share(&ceilings, &warm) == 0.95);
+    assert_false(bench_ceilings_disturbed(&ceilings, &warm));
+    const bench_probed cold = {.best = {100, 8}, .typical = {95, 7}, .reached = {50, 5}};
+    assert_true(bench_ceilings_share(&ceilings, &cold) == 0.7);
+    assert_true(bench_ceilings_disturbed(&ceilings, &cold));
+    const bench_probed fast = {.best = {100, 10}, .typical = {100, 10}, .reached = {50, 11}};
+    assert_true(bench_ceilings_disturbed(&ceilings, &fast));
+    const bench_probed none = {0};
+    assert_true(bench_ceilings_share(&ceilings, &none) == 1);
+}
+
+static void test_failure(void **state) {
+    (void)state;
+    static const moment moments[] = {{0, 100, 60}};
+    machine m = {.moments = moments, .count = 1};
+    const bench_rows rows = {ROWS, measure, keep, &m};
+    bench_ceilings ceilings = {0};
+    bench_probed probed[ROWS];
+    int attempts[ROWS];
+    assert_int_equal(bench_rows_measure(&rows, &ceilings, probed, attempts), FAILURE);
+    assert_true(attempts[0] == 1 && attempts[1] == 0 && m.kept[0] == 60);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quiet),      cmocka_unit_test(test_share_above_one),
+        cmocka_unit_test(test_one_row),    cmocka_unit_test(test_stays_busy),
+        cmocka_unit_test(test_rises_late), cmocka_unit_test(test_known_before),
+        cmocka_unit_test(test_memory),     cmocka_unit_test(test_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
