@@ -97,31 +97,85 @@ static void list_names(const bench_plot *plot, size_t offset, char *list, size_t
     }
 }
 
-static void put_curves(FILE *to, const bench_plot *plot, int x, const char *value) {
-    char kernels[256] = "";
-    static const char *const styles[BENCH_CURVES] = {
-        "linespoints linetype 2", "linespoints linetype 3", "linespoints linetype 5"};
-    list_names(plot, offsetof(bench_point, kernel), kernels, sizeof kernels);
-    put_curve(to, "", x, value, OURS, kernels, "linespoints linetype 1 linewidth 2");
-    for (int i = 0; i < BENCH_CURVES; i++)
-        if (has_peer(plot, i)) put_curve(to, ",", x, value, PEERS + i, plot->peers[i], styles[i]);
+static const char *const colors[1 + BENCH_CURVES] = {"linetype 1", "linetype 2", "linetype 3",
+                                                     "linetype 5"};
+
+static void list_kernels(const bench_plot *plot, char *list, size_t size) {
+    *list = '\0';
+    list_names(plot, offsetof(bench_point, kernel), list, size);
 }
 
+static void put_curves(FILE *to, const bench_plot *plot, int x, const char *value) {
+    char kernels[256], style[64];
+    list_kernels(plot, kernels, sizeof kernels);
+    snprintf(style, sizeof style, "linespoints %s linewidth 2", colors[0]);
+    put_curve(to, "", x, value, OURS, kernels, style);
+    for (int i = 0; i < BENCH_CURVES; i++) {
+        snprintf(style, sizeof style, "linespoints %s", colors[1 + i]);
+        if (has_peer(plot, i)) put_curve(to, ",", x, value, PEERS + i, plot->peers[i], style);
+    }
+}
+
+static bool has_one_ceiling(const bench_plot *plot) {
+    for (size_t i = 1; i < plot->count; i++)
+        if (plot->points[i].ceiling != plot->points[0].ceiling) return false;
+    return true;
+}
+
+/* A ceiling that all shapes share crosses the whole panel, however many shapes there are. */
+static void put_ceiling(FILE *to, const bench_plot *plot, int x, const char *value, double unit) {
+    static const char style[] = "lines linetype 4 dashtype 2";
+    char name[256] = "ceiling: ";
+    list_names(plot, offsetof(bench_point, limit), name, sizeof name);
+    if (!has_one_ceiling(plot)) {
+        put_curve(to, ",", x, value, CEILING, name, style);
+        return;
+    }
+    fprintf(to, ", %.6g with %s title ", plot->points[0].ceiling / unit, style);
+    put_quoted(to, name);
+}
+
+static void put_bar(FILE *to, const char *separator, int place, const char *value, int column,
+                    const char *name) {
+    fprintf(to, "%s $data using (%d):", separator, place);
+    fprintf(to, value, column); /* NOLINT(clang-diagnostic-format-nonliteral) */
+    fprintf(to, " with boxes %s title ", colors[place]);
+    put_quoted(to, name);
+}
+
+/* One shape: a bar for ours and one for each peer. */
+static void put_bars(FILE *to, const bench_plot *plot, const char *value) {
+    char kernels[256];
+    const bench_point *point = &plot->points[0];
+    int last = 0;
+    for (int i = 0; i < BENCH_CURVES; i++)
+        if (has_peer(plot, i)) last = 1 + i;
+    list_kernels(plot, kernels, sizeof kernels);
+    fprintf(to,
+            "set xlabel 'M=%lld, K=%lld'\nunset xtics\nset boxwidth 0.6\nset style fill solid\n"
+            "set xrange [-1:%d]\nplot",
+            (long long)point->m, (long long)point->k, last + 1);
+    put_bar(to, "", 0, value, OURS, kernels);
+    for (int i = 0; i < BENCH_CURVES; i++)
+        if (has_peer(plot, i)) put_bar(to, ",", 1 + i, value, PEERS + i, plot->peers[i]);
+}
+
+/* GFLOP/s over M or K. */
 static void put_sweep(FILE *to, const bench_plot *plot) {
     bool over_m = plot->points[0].m != plot->points[plot->count - 1].m;
-    char ceilings[256] = "ceiling: ";
     bool large = plot->points[0].unit >= 1e5;
     const char *value = large ? "(column(%d) / 1000)" : "%d";
-    fprintf(to, "set xlabel '%c'\nset ylabel '%s'\nset yrange [0:*]\n", over_m ? 'M' : 'K',
+    int x = over_m ? M : K;
+    fprintf(to, "set ylabel '%s'\nset yrange [0:*]\nset samples 2\n",
             large ? "TFLOP/s" : "GFLOP/s");
     if (over_m) fputs("set logscale x 2\n", to);
-    if (plot->count == 1) /* The range of a single point has no width, so it is widened here. */
-        fprintf(to, "set xrange [0:%lld]\n", 2 * (long long)plot->points[0].k);
-    fputs("plot", to);
-    put_curves(to, plot, over_m ? M : K, value);
-    list_names(plot, offsetof(bench_point, limit), ceilings, sizeof ceilings);
-    put_curve(to, ",", over_m ? M : K, value, CEILING, ceilings,
-              "linespoints linetype 4 dashtype 2");
+    if (plot->count == 1) {
+        put_bars(to, plot, value);
+    } else {
+        fprintf(to, "set xlabel '%c'\nplot", over_m ? 'M' : 'K');
+        put_curves(to, plot, x, value);
+    }
+    put_ceiling(to, plot, x, value, large ? 1000 : 1);
     fputs("\nreset\n", to);
 }
 
@@ -154,6 +208,8 @@ static void put_script(FILE *to, const bench_plot *plot, const char *drawing) {
     put_data(to, plot);
     fputs("set multiplot layout 1,2 title ", to);
     put_quoted(to, plot->title);
+    fputs(" . \"\\n\" . ", to); /* which single quotes cannot hold */
+    put_quoted(to, plot->subtitle);
     fputs(" noenhanced\nset grid\nset key outside top center horizontal noenhanced\n"
           "set offsets graph 0.02, graph 0.02, graph 0.05, 0\n",
           to);

@@ -19,10 +19,9 @@ typedef struct bench_point {
 } bench_point;
 
 typedef struct bench_plot {
-    /* The file name of the SVG. If it ends in .gp, it is a script that draws the plot. */
-    const char *path;
-    const char *title;
-    /* the names of the arithmetic unit and of the memory whose limits the plot shows */
+    const char *path; /* file name of the SVG, or of a script that draws it if it ends in .gp */
+    const char *title, *subtitle; /* two lines: the subject, then the place and the date */
+    /* names of the arithmetic unit and of the memory, which make the roof */
     const char *unit, *memory;
     const char *peers[BENCH_CURVES]; /* the names of the peers; NULL ends the list */
     const bench_point *points;

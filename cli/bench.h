@@ -24,8 +24,13 @@ int64_t cli_bench_shapes(const cli_bench_values *values);
 /* Gives shape number `index`, in the order of the output. */
 void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t sizes[3]);
 
-/* Writes the title of a plot: the formats, the sizes that do not vary, and the device. */
-void cli_bench_title(const cli_bench_values *values, const char *where, char *title, size_t size);
+/* The titles of a plot. The first has the formats and the sizes that do not vary, the second the
+ * device, its threads (0: not named), the library's version and the date. */
+typedef struct cli_bench_titles {
+    char title[256], subtitle[256];
+} cli_bench_titles;
+cli_bench_titles cli_bench_titles_of(const cli_bench_values *values, const char *device,
+                                     int threads);
 
 /* How far a row can be trusted. */
 typedef struct cli_bench_trust {

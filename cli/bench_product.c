@@ -234,18 +234,20 @@ static int measure_all(session *s) {
 }
 
 static int draw(const session *s) {
-    char title[256], threads[32];
     const bench_job *job = &s->job;
-    snprintf(threads, sizeof threads, "%d threads", job->threads);
-    cli_bench_title(s->values, threads, title, sizeof title);
+    bsmm_local_device cpu = BSMM_INIT(bsmm_local_device);
+    bsmm_local_device_at(0, &cpu);
+    const cli_bench_titles titles = cli_bench_titles_of(s->values, cpu.title, job->threads);
+    double read = bench_memory_best(1, 0, job->threads);
     bench_plot plot = {.path = s->values->plot,
-                       .title = title,
+                       .title = titles.title,
+                       .subtitle = titles.subtitle,
                        .unit = s->results[0].unit,
                        .memory = "memory",
                        .peers = {job->peers[0].peer->name, job->peers[1].peer->name},
                        .points = s->points,
                        .count = s->kept,
-                       .bandwidth = bench_memory_best(1, 0, job->threads) * 1e-9};
+                       .bandwidth = fmax(read, s->ceilings.best[BENCH_MEMORY]) * 1e-9};
     const char *why = bench_plot_draw(&plot);
     return why ? cli_fail("%s: %s", s->values->plot, why) : CLI_OK;
 }

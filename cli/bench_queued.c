@@ -202,12 +202,12 @@ static int measure_all(session *s) {
 }
 
 static int draw(const session *s) {
-    char title[256];
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
     bench_device_find(s->values->device, &info);
-    cli_bench_title(s->values, info.title, title, sizeof title);
+    const cli_bench_titles titles = cli_bench_titles_of(s->values, info.title, 0);
     bench_plot plot = {.path = s->values->plot,
-                       .title = title,
+                       .title = titles.title,
+                       .subtitle = titles.subtitle,
                        .unit = s->results[0].sheet,
                        .memory = "copy",
                        .points = s->points,

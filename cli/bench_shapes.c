@@ -1,6 +1,7 @@
-/* The shapes that the ranges of M and K make, and the title of a plot of them. */
+/* The shapes that the ranges of M and K make, and the titles of a plot of them. */
 #include "bench.h"
 #include <stdio.h>
+#include <time.h>
 
 static int64_t steps_of_k(const cli_bench_values *values) {
     return (values->k_range[1] - values->k_range[0]) / values->k_step + 1;
@@ -20,9 +21,21 @@ void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t s
     sizes[2] = values->k_range[0] + index % ks * values->k_step;
 }
 
-void cli_bench_title(const cli_bench_values *values, const char *where, char *title, size_t size) {
+/* The date is UTC's, as `date -uI` prints it. */
+cli_bench_titles cli_bench_titles_of(const cli_bench_values *values, const char *device,
+                                     int threads) {
+    cli_bench_titles titles;
+    char date[16] = "", with[32] = "";
+    time_t now = time(NULL);
+    struct tm utc;
+    uint32_t version = bsmm_version();
     bool by_m = values->m_range[0] != values->m_range[1];
-    snprintf(title, size, "bsmm bench: %s, N=%lld, %c=%lld, %s", values->formats.name,
-             (long long)values->n, by_m ? 'K' : 'M',
-             (long long)(by_m ? values->k_range[0] : values->m_range[0]), where);
+    if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d", &utc);
+    if (threads) snprintf(with, sizeof with, ", %d thread%s", threads, threads == 1 ? "" : "s");
+    snprintf(titles.title, sizeof titles.title, "bsmm bench: %s, N=%lld, %c=%lld",
+             values->formats.name, (long long)values->n, by_m ? 'K' : 'M',
+             (long long)(by_m ? values->k_range[0] : values->m_range[0]));
+    snprintf(titles.subtitle, sizeof titles.subtitle, "%s%s, bsmm %u.%u.%u, %s", device, with,
+             version / 10000, version / 100 % 100, version % 100, date);
+    return titles;
 }

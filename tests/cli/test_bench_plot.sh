@@ -1,7 +1,8 @@
 #!/bin/bash
 # Tests bsmm bench --plot by the gnuplot script that FILE.gp keeps. Where there is a GPU, also tests
 # a plot of the GPU with its peers. $BSMM is the command.
-source "$(dirname "$0")/scratch.sh"
+tests=$(cd "$(dirname "$0")" && pwd)
+source "$tests/scratch.sh"
 holds() { grep -qF -- "$2" "$1" || fail "$1 has no '$2': $(cat "$1")"; }
 lacks() { if grep -qF -- "$2" "$1"; then fail "$1 has '$2': $(cat "$1")"; fi; }
 # The CPU's peers are other libraries. Their threads make a leak checker report errors.
@@ -22,13 +23,24 @@ if command -v gnuplot >/dev/null; then
     holds "it's.svg" "</svg>"
 fi
 
+# The drawing itself: one shape is a bar, a ceiling that the shapes share one level line over the
+# whole panel, and the titles say where and when.
+if command -v gnuplot >/dev/null; then
+    bench --format mxfp4 -M 16 -N 16 -K 128 --threads 1 --plot one.svg
+    bench --format mxfp4 -M 16 -N 16 --k-range 64 256 --k-step 64 --threads 1 --plot sweep.svg
+    device=$("$BSMM" devices --json | python3 -c 'import json, sys
+print(next(row["title"] for row in map(json.loads, sys.stdin) if row.get("name") == "cpu"))')
+    python3 "$tests/plot.py" "$device, 1 thread, $("$BSMM" --version), " one.svg sweep.svg ||
+        fail "the drawings: $(cat out)"
+fi
+
 # Different kernels run along one line of the plot, so the plot must name all of them.
 mkdir folder
 bench --m-range 1 64 -K 128 -N 64 --format mxfp4 --plot folder/m.gp
 mv folder/m.gp m.gp
 holds m.gp "set output 'm.svg'"
 holds m.gp "set xlabel 'M'"
-holds m.gp "mxfp4, N=64, K=128, "
+holds m.gp "mxfp4, N=64, K=128'"
 for kernel in $(awk '$6 ~ /^(cpu|ref)/ { print $6 } $5 ~ /^(cpu|ref)/ { print $5 }' out | sort -u); do
     holds m.gp "$kernel"
 done
