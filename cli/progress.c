@@ -43,5 +43,4 @@ void cli_progress_add(cli_progress *progress, uint64_t amount) {
 
 void cli_progress_end(cli_progress *progress) {
     if (progress->active && progress->drawn > 0) fputs("\r\033[K", stderr);
-    progress->active = 0;
 }

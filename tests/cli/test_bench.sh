@@ -110,6 +110,21 @@ contains "$out" '"amax":null'
 expect 0 --quantize --amax --from bf16 --format nvfp4 -M 96 -K 256 --repeats 1 --json
 contains "$out" '"amax":"given"'
 
+# A table's numbers stand right-aligned below their headings. The tutorial's spellings work, but the
+# help keeps to one spelling.
+expect 0 --quantize --from f32 --format mxfp4 -M 96 -K 256 --repeats 1
+python3 -c 'import re, sys
+heads, row = sys.argv[1].splitlines()[:2]
+for name in ("rows", "cols", "GB/s", "ceiling"):
+    end = re.search(rf"(?<=\s){name}(?=\s)", heads).end()
+    assert row[end - 1].isdigit() and row[end:end + 1].isspace(), (name, heads, row)' "$out" ||
+    fail "alignment: $out"
+expect 0 --help
+contains "$out" "--k-range"
+for hidden in "--bench" "--K_range" "--K_step"; do
+    ! grep -q "^      $hidden" <<<"$out" || fail "the help lists $hidden: $out"
+done
+
 # Wrong usage gives exit status 2 and a message that names the mistake.
 expect 2 -M 0
 contains "$err" "must be 1 to"

@@ -168,6 +168,28 @@ static void test_values_are_kept(void **state) {
             }
 }
 
+/* Both matrices are in order of rows. Whole blocks are then moved byte by byte, and the destination
+ * ends right before an unreadable page. */
+static void test_rows_to_rows(void **state) {
+    (void)state;
+    static const int64_t shapes[][2] = {{1, 32}, {3, 64}, {130, 160}, {5, 72}};
+    rng r = {31};
+    for (size_t t = 0; t < BSMM_COUNT(targets); t++)
+        for (size_t s = 0; s < BSMM_COUNT(shapes); s++) {
+            pair p;
+            make_pair(&p, &targets[t], shapes[s][0], shapes[s][1], 1, &r);
+            test_matrix_free(&p.src);
+            test_matrix_make(&p.src,
+                             shaped("mxfp4", shapes[s][0], shapes[s][1], 0, BSMM_LAYOUT_ROW_MAJOR),
+                             FILL_ORDINARY, &r);
+            set_exponents(&p.src, 2 - targets[t].spread, 2, &r);
+            assert_int_equal(p.dst.m.order, BSMM_ORDER_ROW);
+            if (bsmm_convert(&p.src.m, &p.dst.m) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+            assert_same_values(&p.src, &p.dst);
+            free_pair(&p);
+        }
+}
+
 /* Tests the largest exponent in one block and the smallest in another, at the limit of the format
  * and one beyond it. */
 static void test_boundary_of_the_spread(void **state) {
@@ -319,6 +341,7 @@ int main(void) {
         cmocka_unit_test(test_codes_are_copied),
         cmocka_unit_test(test_second_level_is_kept),
         cmocka_unit_test(test_values_are_kept),
+        cmocka_unit_test(test_rows_to_rows),
         cmocka_unit_test(test_boundary_of_the_spread),
         cmocka_unit_test(test_blocks_of_zeros_take_no_part),
         cmocka_unit_test(test_nan_blocks_are_refused),

@@ -5,6 +5,7 @@
 #include "base/scalar.h"
 #include "cpu_hooks.h"
 #include "operand.h"
+#include "quantize/recipe.h"
 #include "recode_cases.h"
 
 #include <math.h>
@@ -428,8 +429,35 @@ static void test_large_outputs(void **state) {
     }
 }
 
+/* The range that lets a strip take the rules without special cases: its ends belong to it, and so
+ * does one value besides. A strip that is taken for tame wrongly would get other bytes. */
+static void test_within(void **state) {
+    (void)state;
+    static const bsmm_bits_range range = {0x21800000u, 0x5d800000u, 7};
+    static const struct {
+        uint32_t bits;
+        bool within;
+    } values[] = {
+        {0x21800000u, true}, {0x217fffffu, false}, {0x5d800000u, true},  {0x5d800001u, false},
+        {7, true},           {0, false},           {0x10000000u, false}, {0xa1800000u, false},
+        {0x7fc00000u, false}};
+    for (size_t p = 0; p < BSMM_COUNT(processors); p++) {
+        bsmm_cpu_mask_features(processors[p]);
+        for (int64_t n = 1; n <= 40; n++)
+            for (size_t v = 0; v < BSMM_COUNT(values); v++)
+                for (int64_t at = 0; at < n; at++) {
+                    uint32_t strip[40];
+                    for (int64_t i = 0; i < n; i++)
+                        strip[i] = i == at ? values[v].bits : 0x3f800000u;
+                    assert_int_equal(bsmm_strip_within(strip, n, range), values[v].within);
+                }
+    }
+    bsmm_cpu_mask_features(~0u);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_within),
         cmocka_unit_test(test_every_recipe),
         cmocka_unit_test(test_scale_bounds),
         cmocka_unit_test(test_every_pattern),

@@ -127,6 +127,11 @@ static void test_units(void **state) {
         {"zen4-2c", "f16", "mxfp4", "f32"},
         {"zen4-2c", "bf16", "mxfp4", "f16"},
         {"h200", "f16", "mxfp4", "f16"},
+        {"zen4-2c", "bf16", "e4m3", "f16"},
+        {"zen4-2c", "e5m2", "e4m3fnuz", "f16"},
+        {"mi300x", "e4m3", "bf16", "f16"},
+        {"h100", "bf16", "e2m1", "f16"},
+        {"h100", "bf16", "e2m3", "f16"},
         {"rtx5090", "mxfp6_e2m3", "mxfp4", "f8"},
     };
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
