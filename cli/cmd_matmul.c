@@ -3,6 +3,7 @@
 #include "common.h"
 #include "device.h"
 #include "files.h"
+#include "level.h"
 #include "output.h"
 #include "product.h"
 #include "rows.h"
@@ -34,6 +35,9 @@ static const cli_column columns[] = {
     {"max_error", "max error", true, "with --check, largest error; else null"},
     {"bound_share", "of bound", true,
      "with --check, the largest error as a share of what is allowed; else null"},
+    {"error_level", "of typical", true,
+     "with --check, the typical error as a multiple of what the kernel's family had when it was "
+     "measured; else, and where it was not, null"},
     {0},
 };
 
@@ -46,6 +50,7 @@ typedef struct product {
     char kernel[64];
     double seconds;
     cli_check check;
+    double level; /* of the kernel's errors; NaN: not known */
 } product;
 
 static double now(void) {
@@ -154,13 +159,28 @@ static bool multiply(product *job) {
     return done;
 }
 
+/* Below the bound, a kernel may still have become worse than it was. Levels are of the CPU's
+ * kernels. */
+static bool at_its_level(product *job) {
+    job->level = (double)NAN;
+    if (!cli_level_run(&job->desc, job->kernel, &job->level)) {
+        cli_fail_library("check");
+        return false;
+    }
+    if (!(job->level > CLI_LEVEL_MOST)) return true;
+    cli_fail("check: the errors of kernel %s are typically %.3g times as large as when it was "
+             "measured; up to %.3g times pass",
+             job->kernel, job->level, CLI_LEVEL_MOST);
+    return false;
+}
+
 static bool within_bound(const values *options, product *job) {
     if (!options->check) return true;
     if (!cli_check_run(&job->desc, &job->check)) {
         cli_fail_library("check");
         return false;
     }
-    if (job->check.share <= 1) return true;
+    if (job->check.share <= 1) return at_its_level(job);
     cli_fail("check: D[%lld, %lld] is %g, the reference %g; the error is %.3g of the bound",
              (long long)job->check.row, (long long)job->check.col, job->check.got,
              job->check.expected, job->check.share);
@@ -192,6 +212,7 @@ static void print_row(const values *options, const product *job) {
     cli_row_number(rows, operations / job->seconds / 1e9, "%.3g");
     checked_cell(rows, options->check, job->check.max_error);
     checked_cell(rows, options->check, job->check.share);
+    checked_cell(rows, options->check && !isnan(job->level), job->level);
     cli_rows_close(rows);
 }
 

@@ -1,0 +1,179 @@
+/* matmul --check's second look: today's kernels have today's typical errors, whatever the data, and
+ * one whose errors are 4 times as large is noticed. */
+/* The check belongs to the command, not to a library that tests could link. */
+#include "../../cli/level.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "operand.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { MOST_M = 17, N = 40 };
+
+void *cli_matrix_allocate(bsmm_matrix *matrix) {
+    uint64_t bytes;
+    assert_int_equal(bsmm_data_bytes(matrix, &bytes), BSMM_OK);
+    matrix->data_bytes = bytes;
+    return matrix->data = malloc(bytes);
+}
+
+typedef enum pattern { MIXED, POSITIVE, GROWING, PATTERNS } pattern;
+
+/* Signs are cleared, and elements of the first half are made small. */
+static void shape_values(test_matrix *t, pattern how) {
+    uint32_t bits = t->m.format.elem == BSMM_ELEM_F32    ? 32
+                    : t->m.format.elem == BSMM_ELEM_BF16 ? 16
+                    : t->m.format.elem == BSMM_ELEM_E2M1 ? 4
+                                                         : 8;
+    uint8_t *bytes = t->m.data;
+    if (how == MIXED) return;
+    for (uint64_t i = 0; i < t->data_bytes; i++)
+        bytes[i] &= bits == 4 ? 0x77 : i % (bits / 8) == bits / 8 - 1 ? 0x7f : 0xff;
+    if (how == GROWING)
+        for (uint64_t i = 0; i < t->scale_bytes && t->m.format.scale == BSMM_SCALE_E8M0; i++)
+            ((uint8_t *)t->m.scales)[i] =
+                (uint8_t)(120 + i % (uint64_t)(t->m.cols / 32) * 8 / (uint64_t)(t->m.cols / 32));
+}
+
+typedef struct fixture {
+    test_matrix a, b;
+    bsmm_matrix d;
+    bsmm_matmul_desc desc;
+} fixture;
+
+static void fixture_make(fixture *f, const char *const pair[2], int64_t m, int64_t k, pattern how) {
+    rng r = {(uint64_t)k};
+    test_matrix_make(&f->a, describe(format_named(pair[0]), m, k), FILL_ORDINARY, &r);
+    test_matrix_make(&f->b, describe(format_named(pair[1]), N, k), FILL_ORDINARY, &r);
+    shape_values(&f->a, how);
+    shape_values(&f->b, how);
+    f->d = describe(format_named("f32"), m, N);
+    f->desc = (bsmm_matmul_desc){
+        .struct_size = sizeof f->desc, .a = &f->a.m, .b = &f->b.m, .d = &f->d, .threads = 1};
+}
+
+static const char *const pairs[][2] = {
+    {"mxfp4", "mxfp4"}, {"nvfp4", "nvfp4"}, {"mxfp8", "mxfp4"}, {"bf16", "mxfp4"},
+    {"bf16", "nvfp4"},  {"mxfp8", "mxfp8"}, {"f32", "f32"},     {"fp8_group128", "fp8_block128"}};
+
+/* Calls `look` for every kernel of the CPU that takes the fixture and has a row. */
+static int visit_kernels(fixture *f, void (*look)(fixture *f, const char *what)) {
+    int count = 0;
+    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
+    for (uint32_t n = 0; !bsmm_explain(&f->desc, n, &e); n++) {
+        char what[128];
+        if (!e.accepts || !cli_level_of(e.kernel)) continue;
+        f->desc.kernel = e.kernel;
+        snprintf(what, sizeof what, "%s, %s x %s, %d rows, K = %d", e.kernel,
+                 bsmm_format_name(f->a.m.format), bsmm_format_name(f->b.m.format), (int)f->d.rows,
+                 (int)f->a.m.cols);
+        look(f, what);
+        f->desc.kernel = NULL;
+        count++;
+    }
+    return count;
+}
+
+static void visit(void (*look)(fixture *f, const char *what), size_t length_count) {
+    static const int64_t lengths[] = {256, 768}, rows[] = {8, MOST_M};
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
+        for (size_t j = 0; j < length_count * BSMM_COUNT(rows); j++)
+            for (pattern how = MIXED; how < PATTERNS; how++) {
+                fixture f;
+                fixture_make(&f, pairs[i], rows[j % 2], lengths[j / 2], how);
+                assert_true(visit_kernels(&f, look) >= 1);
+                test_matrix_free(&f.a);
+                test_matrix_free(&f.b);
+            }
+}
+
+static int compared;
+
+/* 4 times the least must be beyond what passes. */
+static void expect_todays(fixture *f, const char *what) {
+    double level;
+    if (!cli_level_run(&f->desc, f->desc.kernel, &level))
+        fail_msg("%s: %s", what, bsmm_error_message());
+    if (isnan(level)) return; /* sums without errors */
+    if (!(level > CLI_LEVEL_MOST / 4 && level <= 1)) fail_msg("%s: %.3f", what, level);
+    compared++;
+}
+
+static void test_todays_kernels(void **state) {
+    (void)state;
+    visit(expect_todays, 2);
+    assert_true(compared >= 100);
+}
+
+/* Results whose errors are `factor` times as large as the kernel's. */
+static void spoil(float *d, const bsmm_matrix *a, const bsmm_matrix *b, const float *a_values,
+                  const float *b_values, double factor) {
+    const bsmm_format formats[2] = {a->format, b->format};
+    for (int64_t i = 0; i < a->rows * b->rows; i++) {
+        double exact =
+            cli_level_sum(cli_level_of("cpu_f32"), formats, a_values + i / b->rows * a->cols,
+                          b_values + i % b->rows * a->cols, a->cols)
+                .exact;
+        d[i] = (float)(exact + factor * ((double)d[i] - exact));
+    }
+}
+
+static void expect_noticed(fixture *f, const char *what) {
+    bsmm_matrix a = wide(f->a.m.rows, f->a.m.cols), b = wide(f->b.m.rows, f->b.m.cols);
+    float *d = f->d.data = malloc((size_t)(f->d.rows * f->d.cols) * sizeof(float));
+    const cli_family_level *family = cli_level_of(f->desc.kernel);
+    assert_true(!bsmm_dequantize(&f->a.m, &a) && !bsmm_dequantize(&f->b.m, &b));
+    assert_int_equal(bsmm_matmul(&f->desc), BSMM_OK);
+    double level = cli_level_compare(family, &f->a.m, &f->b.m, a.data, b.data, d);
+    spoil(d, &f->a.m, &f->b.m, a.data, b.data, 4);
+    double spoilt = cli_level_compare(family, &f->a.m, &f->b.m, a.data, b.data, d);
+    if (!isnan(level) && !(spoilt > CLI_LEVEL_MOST)) fail_msg("%s: %.3f", what, spoilt);
+    free(a.data);
+    free(b.data);
+    free(d);
+}
+
+static void test_four_times_worse(void **state) {
+    (void)state;
+    visit(expect_noticed, 1);
+}
+
+/* Too few errors say nothing, nor do kernels that were not measured; errors of sums that the
+ * family makes without any are noticed, however small they are. */
+static void test_edges(void **state) {
+    (void)state;
+    double level = 0;
+    fixture f;
+    fixture_make(&f, pairs[0], 6, 256, MIXED);
+    assert_true(cli_level_run(&f.desc, "cpu_f32", &level) && isnan(level));
+    assert_true(cli_level_run(&f.desc, "ref", &level) && isnan(level));
+    test_matrix_free(&f.a);
+    test_matrix_free(&f.b);
+
+    fixture_make(&f, pairs[0], MOST_M, 32, MIXED); /* one unit: exact */
+    bsmm_matrix a = wide(MOST_M, 32), b = wide(N, 32);
+    float d[MOST_M * N];
+    f.d.data = d;
+    assert_true(!bsmm_dequantize(&f.a.m, &a) && !bsmm_dequantize(&f.b.m, &b));
+    assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
+    const cli_family_level *family = cli_level_of("cpu_avx512_int8dot");
+    assert_true(isnan(cli_level_compare(family, &f.a.m, &f.b.m, a.data, b.data, d)));
+    for (int i = 0; i < MOST_M * N; i++)
+        d[i] = nextafterf(d[i], 1e6f);
+    assert_true(isinf(cli_level_compare(family, &f.a.m, &f.b.m, a.data, b.data, d)));
+    free(a.data);
+    free(b.data);
+    test_matrix_free(&f.a);
+    test_matrix_free(&f.b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_todays_kernels),
+        cmocka_unit_test(test_four_times_worse),
+        cmocka_unit_test(test_edges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
