@@ -2,11 +2,14 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 SECONDS ?= 600
+MUTANTS ?= 100
+SEED ?= 1
+SECONDS_AT_MOST ?= 0
 CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps configure test run check fuzz docs format install clean
+.PHONY: all help deps configure test run check fuzz mutate docs format install clean
 
 ## make: install what the build needs, then build the libraries and build/bsmm
 all: configure
@@ -29,6 +32,11 @@ check:
 fuzz:
 	@tools/install-deps.sh build fuzz
 	@tools/run-fuzzers.sh $(SECONDS)
+
+## make mutate [MUTANTS=100] [SEED=1] [SECONDS_AT_MOST=0]: change single lines and see which changes no test finds
+mutate:
+	@tools/install-deps.sh build test
+	@tools/mutate.py --mutants $(MUTANTS) --seed $(SEED) --seconds $(SECONDS_AT_MOST) --jobs $(JOBS)
 
 ## make docs: the API reference in build-docs/html, and the generated parts of documents
 docs: all

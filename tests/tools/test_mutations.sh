@@ -1,0 +1,47 @@
+#!/bin/bash
+# Tests the single changes that tools/mutate.py makes: operators, constants, returns and statements of
+# code change; text, comments, macros and declarations do not.
+set -euo pipefail
+cd "$(dirname "$0")/../../tools"
+python3 - <<'END'
+import mutations
+
+
+def expect(line, *wanted):
+    assert mutations.changes(line) == list(wanted), (line, mutations.changes(line))
+
+
+expect("    if (a < b) return;", "    if (a <= b) return;", "    if (!(a < b)) return;")
+expect("    x = a + b;", "    x = a - b;", "")
+expect("    total += f(y);", "    total -= f(y);", "")
+expect("    free(memory);", "")
+expect("    return count;", "    return 0;")
+expect("    return 0;", "    return 1;")
+expect("    use(&a, -b);", "")
+expect('    say("a < b");', "")
+expect("    int64_t end = begin;")
+expect("    bool done = true;", "    bool done = false;")
+expect("    f(a, /* 7 < 8 */ b);", "")
+
+text = """/* a < b
+ * c + d */
+#define LESS(a, b) \\
+    ((a) < (b))
+static int count[3];
+extern int table[4];
+int f(int a) {
+    return a + 1;
+}"""
+lines = [line for _, line in mutations.code_lines(text) if mutations.changes(line)]
+assert lines == ["    return a + 1;"], lines
+
+# Each harmless change is one that the tool can make, of a line that is still there.
+import mutate
+
+for (path, before, after), reason in mutate.harmless().items():
+    lines = [line for line in (mutate.ROOT / path).read_text().split("\n") if line.strip() == before]
+    assert lines and reason, (path, before)
+    made = {change.strip() for line in lines for change in mutations.changes(line)}
+    assert after in made, (path, before, after)
+END
+echo "mutations: all passed"
