@@ -258,34 +258,19 @@ static void finish_block(const gemm *g, const block *b) {
                           (float)bsmm_operand_global(&g->p->d));
 }
 
-/* Counts the rows, from `first` on, that form no wide pair with a column of the strip. `columns` is
- * the largest `wide` of the columns. */
-static int64_t narrow_rows(const gemm *g, const block *b, int64_t first, int columns) {
-    int64_t i = first;
-    while (i < b->rows && g->a.wide[b->row + i] + columns <= g->engine->wide_limit)
-        i++;
-    return i - first;
-}
-
 /* Runs the epilogue of a strip as soon as its accumulators are complete, while L1 or L2 still holds
  * them. */
 static void finish_strip(const gemm *g, block strip, int64_t j) {
     strip.acc = strip_acc(g, &strip, j);
     strip.col += j;
     strip.cols = bsmm_min_i64(g->engine->nr, strip.cols - j);
-    int columns = bsmm_gemm_widest(g->b.wide + strip.col, strip.cols);
-    for (int64_t i = 0; i < strip.rows; i++) {
-        const bsmm_cpu_epilogue_tile tile = {.acc = strip.acc + i * strip.pitch,
-                                             .pitch = strip.pitch,
-                                             .factors = g->a.factors + strip.row + i,
-                                             .column_factors = g->b.factors + strip.col,
-                                             .rows = narrow_rows(g, &strip, i, columns),
-                                             .cols = strip.cols};
-        i += bsmm_cpu_epilogue_direct(g->p, strip.row + i, strip.col, tile);
-        if (i == strip.rows) return;
-        bsmm_gemm_row row = row_of(g, &strip, i);
-        bsmm_gemm_store_row(g->p, &row, strip.values);
-    }
+    const bsmm_gemm_row row = row_of(g, &strip, 0);
+    const bsmm_gemm_rows rows = {.rows = strip.rows,
+                                 .pitch = strip.pitch,
+                                 .factors = g->a.factors + strip.row,
+                                 .wide = g->a.wide + strip.row,
+                                 .are_direct = true};
+    bsmm_gemm_store_rows(g->p, &row, &rows, strip.values);
 }
 
 static void multiply_block(const gemm *g, const block *b) {

@@ -156,6 +156,19 @@ void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, doubl
  * three functions, `values` has room for cols values. */
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
+/* Describes rows that follow a first one, in accumulators that are `pitch` floats apart. */
+typedef struct bsmm_gemm_rows {
+    int64_t rows, pitch;
+    const double *factors; /* `factor` of each row */
+    const uint8_t *wide;   /* `wide` of each row */
+    bool are_direct;       /* the value of bsmm_cpu_epilogue_is_direct */
+} bsmm_gemm_rows;
+
+/* Does the work of bsmm_gemm_store_row for several rows, which `first` describes apart from its
+ * factor and its `wide`. */
+void bsmm_gemm_store_rows(const bsmm_product *p, const bsmm_gemm_row *first,
+                          const bsmm_gemm_rows *rows, double *values);
+
 /* ---- the epilogue (epilogue.c) ---- */
 
 /* values[i] = acc[i] * row_factor * factors[i]; a zero result is +0. */

@@ -86,6 +86,14 @@ void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, doubl
     make_nan_one(d.cols, values);
 }
 
+/* It is not inlined, so that the fast path of its caller has fewer registers to save. */
+__attribute__((noinline)) static void store_slowly(const bsmm_product *p, const bsmm_gemm_row *row,
+                                                   double *values) {
+    bsmm_gemm_columns d = bsmm_gemm_columns_of_d(p, row->col, row->cols);
+    bsmm_gemm_finish_row(p, row, values);
+    bsmm_cpu_epilogue_store(p, row->r, d.col, d.cols, values);
+}
+
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
     const bsmm_cpu_epilogue_tile tile = {.acc = row->acc,
                                          .factors = &row->factor,
@@ -95,7 +103,41 @@ void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double
     if (!has_wide(row) && bsmm_cpu_epilogue_is_direct(p) &&
         bsmm_cpu_epilogue_direct(p, row->r, row->col, tile))
         return;
-    bsmm_gemm_columns d = bsmm_gemm_columns_of_d(p, row->col, row->cols);
-    bsmm_gemm_finish_row(p, row, values);
-    bsmm_cpu_epilogue_store(p, row->r, d.col, d.cols, values);
+    store_slowly(p, row, values);
+}
+
+/* Counts the rows, from `first` on, that form no wide pair with a column. `widest` is the largest
+ * `wide` of the columns. */
+static int64_t count_narrow(const bsmm_gemm_rows *rows, int64_t first, int widest, int limit) {
+    int64_t i = first;
+    while (i < rows->rows && rows->wide[i] + widest <= limit)
+        i++;
+    return i - first;
+}
+
+/* Stores the rows from i on that the direct loop can store. Returns their number. */
+static int64_t store_directly(const bsmm_product *p, const bsmm_gemm_row *first,
+                              const bsmm_gemm_rows *rows, int64_t i, int widest) {
+    const bsmm_cpu_epilogue_tile tile = {.acc = first->acc + i * rows->pitch,
+                                         .pitch = rows->pitch,
+                                         .factors = rows->factors + i,
+                                         .column_factors = first->column_factors,
+                                         .rows = count_narrow(rows, i, widest, first->wide_limit),
+                                         .cols = first->cols};
+    return bsmm_cpu_epilogue_direct(p, first->r + i, first->col, tile);
+}
+
+void bsmm_gemm_store_rows(const bsmm_product *p, const bsmm_gemm_row *first,
+                          const bsmm_gemm_rows *rows, double *values) {
+    int widest = bsmm_gemm_widest(first->column_wide, first->cols);
+    for (int64_t i = 0; i < rows->rows; i++) {
+        if (rows->are_direct) i += store_directly(p, first, rows, i, widest);
+        if (i == rows->rows) return;
+        bsmm_gemm_row row = *first;
+        row.r += i;
+        row.acc += i * rows->pitch;
+        row.factor = rows->factors[i];
+        row.wide = rows->wide[i];
+        bsmm_gemm_store_row(p, &row, values);
+    }
 }

@@ -20,6 +20,7 @@ typedef struct product_run {
     const bsmm_small_m *m;
     const bsmm_small_m_engine *d; /* functions and sizes of the engine */
     const bsmm_product *p;
+    bool is_direct; /* the value of bsmm_cpu_epilogue_is_direct */
     /* The members below are shared by all threads. */
     uint8_t *a;
     double *a_factors;
@@ -333,39 +334,48 @@ static void multiply_columns(const product_run *x, const scratch *to, int64_t co
         run_strip(x, to, col, next, at);
 }
 
-static bsmm_gemm_row row_of(const product_run *x, const scratch *to, int64_t r, int64_t col,
-                            int64_t cols) {
-    return (bsmm_gemm_row){.r = r,
-                           .col = col,
-                           .cols = cols,
-                           .acc = to->acc + r * COLUMNS,
-                           .factor = x->a_factors[r],
-                           .wide = x->a_wide[r],
-                           .wide_limit = x->d->wide_limit,
-                           .column_factors = to->factors,
-                           .column_wide = to->wide};
-}
-
-/* Multiplies a work unit's gates and keeps their values, if its ups come later. Returns the first
- * column that is left to multiply. */
-static int64_t run_gates(const product_run *x, const scratch *to, int64_t col, int64_t cols) {
-    if (!x->m->is_split) return col;
-    multiply_columns(x, to, col, cols, x->m->cols + col);
-    for (int64_t r = 0; r < x->p->a.m.rows; r++) {
-        bsmm_gemm_row row = row_of(x, to, r, col, cols);
-        bsmm_gemm_sum_row(x->p, &row, to->gates + r * COLUMNS);
+/* Finishes the rows of a work unit whose halves are split. Gates are only kept as values. */
+static void finish_half(const product_run *x, const scratch *to, bsmm_gemm_row row,
+                        bool are_gates) {
+    for (int64_t r = 0; r < x->p->a.m.rows; r++, row.r++, row.acc += COLUMNS) {
+        double *gates = to->gates + r * COLUMNS;
+        row.factor = x->a_factors[r];
+        row.wide = x->a_wide[r];
+        row.gates = gates;
+        if (are_gates)
+            bsmm_gemm_sum_row(x->p, &row, gates);
+        else
+            bsmm_gemm_store_row(x->p, &row, to->values);
     }
-    return x->m->cols + col;
 }
 
+static void finish_columns(const product_run *x, const scratch *to, int64_t col, int64_t cols,
+                           bool are_gates) {
+    const bsmm_gemm_row row = {.col = col,
+                               .cols = cols,
+                               .acc = to->acc,
+                               .wide_limit = x->d->wide_limit,
+                               .column_factors = to->factors,
+                               .column_wide = to->wide};
+    const bsmm_gemm_rows rows = {.rows = x->p->a.m.rows,
+                                 .pitch = COLUMNS,
+                                 .factors = x->a_factors,
+                                 .wide = x->a_wide,
+                                 .are_direct = x->is_direct};
+    if (x->m->is_split)
+        finish_half(x, to, row, are_gates);
+    else
+        bsmm_gemm_store_rows(x->p, &row, &rows, to->values);
+}
+
+/* Runs a work unit: its columns, or if halves are split, its gates and then their ups. */
 static void run_columns(const product_run *x, int thread, int64_t col, int64_t next) {
-    scratch to = place_scratch(x, thread);
-    int64_t cols = bsmm_min_i64(COLUMNS, x->m->cols - col), first = run_gates(x, &to, col, cols);
-    multiply_columns(x, &to, first, cols, next);
-    for (int64_t r = 0; r < x->p->a.m.rows; r++) {
-        bsmm_gemm_row row = row_of(x, &to, r, first, cols);
-        if (x->m->is_split) row.gates = to.gates + r * COLUMNS;
-        bsmm_gemm_store_row(x->p, &row, to.values);
+    const scratch to = place_scratch(x, thread);
+    int64_t cols = bsmm_min_i64(COLUMNS, x->m->cols - col), ups = x->m->cols + col;
+    for (bool are_gates = x->m->is_split;; are_gates = false, col = ups) {
+        multiply_columns(x, &to, col, cols, are_gates ? ups : next);
+        finish_columns(x, &to, col, cols, are_gates);
+        if (!are_gates) return;
     }
 }
 
@@ -414,7 +424,7 @@ static void run_alone(const product_run *x) {
 }
 
 bsmm_status bsmm_small_m_run(const bsmm_small_m *m, const bsmm_product *p, void *workspace) {
-    product_run x = {.m = m, .d = &m->d, .p = p};
+    product_run x = {.m = m, .d = &m->d, .p = p, .is_direct = bsmm_cpu_epilogue_is_direct(p)};
     place(&x, workspace);
     if (p->b.m.format.scale != BSMM_SCALE_NONE) find_scale_columns(&x);
     if (m->threads > 1) return run_shared(&x);
