@@ -11,7 +11,7 @@
 
 /* BSMM_SHARED marks functions for hosts and GPUs. BSMM_DEVICE marks functions for the threads of a
  * GPU; a host compiles them too, as a single thread, for tests. BSMM_DEVICE_RARE is BSMM_DEVICE
- * without inlining, for rarely executed code. */
+ * without inlining, for rarely executed code; on AMD's GPUs calls would take scratch memory. */
 #if defined(__CUDACC__)
 #    define BSMM_SHARED      static __host__ __device__ __forceinline__
 #    define BSMM_DEVICE      static __device__ __forceinline__
@@ -19,8 +19,7 @@
 #elif defined(__AMDGCN__)
 #    define BSMM_SHARED      static inline __attribute__((always_inline))
 #    define BSMM_DEVICE      static inline __attribute__((always_inline))
-#    define BSMM_DEVICE_RARE static inline __attribute__((always_inline)) /* a call takes scratch  \
-                                                                           */
+#    define BSMM_DEVICE_RARE static inline __attribute__((always_inline))
 #else
 #    define BSMM_SHARED      static inline
 #    define BSMM_DEVICE      static inline

@@ -11,8 +11,8 @@
 #include "base/base.h"
 
 typedef struct bsmm_gpu_image {
-    /* The kernel's source below src/cuda or src/amdgpu without its extension, or the name of its row
-     * in tiles.def; for example "sm90a/gemm_bf16". */
+    /* The kernel's source below src/cuda or src/amdgpu without its extension, or the name of its
+     * row in tiles.def; for example "sm90a/gemm_bf16". */
     const char *name;
     /* The kind of machine code: "sm_90a" is a cubin, "compute_80" is PTX, "gfx942" is an AMD code
      * object. */
