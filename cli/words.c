@@ -124,6 +124,24 @@ static bool names_device(const char *word) {
     return false;
 }
 
+static const char *mfma_row_at(uint32_t index) {
+    bsmm_mfma_info info = BSMM_INIT(bsmm_mfma_info);
+    return bsmm_mfma_at(index, &info) ? NULL : info.name;
+}
+
+/* An instruction has a row for each generation; its name counts once. */
+static const char *mfma_at(uint32_t index) {
+    uint32_t names = 0;
+    for (uint32_t i = 0; mfma_row_at(i); i++)
+        if (is_first(mfma_row_at, i) && names++ == index) return mfma_row_at(i);
+    return NULL;
+}
+
+static const char *operand_at(uint32_t index) {
+    static const char *const names[] = {"A", "B", "C", "D", "scale_a", "scale_b", NULL};
+    return index < 6 ? names[index] : NULL;
+}
+
 static const char *dtype_at(uint32_t index) {
     static const char *const names[] = {"f32", "f16", "bf16", NULL};
     return index < 3 ? names[index] : NULL;
@@ -156,6 +174,8 @@ static const vocabulary vocabularies[] = {
     {"DEVICE", local_device_at, names_device, device_kind_at},
     {"KERNEL", kernel_at, NULL, NULL},
     {"DTYPE", dtype_at, NULL, NULL},
+    {"INSTRUCTION", mfma_at, NULL, NULL},
+    {"OPERAND", operand_at, NULL, NULL},
 };
 /* clang-format on */
 

@@ -727,12 +727,14 @@ BSMM_API bsmm_status bsmm_recipe_at(uint32_t index, bsmm_recipe_info *info);
 /* Data-sheet peaks of a known device. A multiply-add counts as two operations. */
 typedef struct bsmm_device_info {
     uint32_t struct_size;
-    uint32_t reserved;
-    const char *name;            /* Short name, such as "mi300x" */
-    const char *title;           /* Product name, such as "AMD Instinct MI300X" */
+    uint32_t cdna;     /* Generation of AMD's matrix cores (bsmm_mfma_info); 0: other devices */
+    const char *name;  /* Short name, such as "mi300x" */
+    const char *title; /* Product name, such as "AMD Instinct MI300X" */
     double f32, f16, f8, f6, f4; /* Dense matrix peaks in operations/s; 0: no such unit */
     double bandwidth;            /* Memory bandwidth in bytes/s */
     const char *source;          /* Source of the figures */
+    uint32_t matrix_cores; /* Matrix cores of that generation, four in a compute unit; else 0 */
+    uint32_t megahertz;    /* Maximum clock of the matrix cores; else 0 */
 } bsmm_device_info;
 BSMM_API bsmm_status bsmm_device_at(uint32_t index, bsmm_device_info *info);
 
@@ -793,6 +795,59 @@ typedef struct bsmm_sol_estimate {
  * bsmm_device_at lists the devices. */
 BSMM_API bsmm_status bsmm_estimate_sol(const char *device, const bsmm_matmul_desc *desc,
                                        bsmm_sol_estimate *estimate);
+
+/* ---- matrix instructions (MFMA) of AMD's CDNA 1 to 4 ----
+ *
+ * One instruction computes D = A B + C for `blocks` independent products of A (m, k) and B (k, n),
+ * on the 64 lanes of a wave. Sparse instructions (v_smfmac) are not in the table. */
+
+/* A dense matrix instruction of one generation. Where the time depends on the types, the
+ * instruction has a row for each time; the first row whose types hold those in use applies. */
+typedef struct bsmm_mfma_info {
+    uint32_t struct_size;
+    uint32_t cdna;            /* generation, 1 to 4 */
+    const char *name;         /* "v_mfma_f32_16x16x32_fp8_fp8", as LLVM's assembler writes it */
+    const char *a, *b;        /* types of A and B ("bf16"); a choice is separated by spaces */
+    const char *d;            /* type of C and D: "f32", "i32" or "f64" */
+    uint32_t m, n, k, blocks; /* of a product; products in one instruction */
+    uint32_t cycles;          /* until the matrix core takes another; a pass is four cycles */
+    uint32_t cu_operations;   /* of a compute unit in a cycle: 4 cores x 2 m n k blocks / cycles */
+    uint32_t is_scaled;       /* 1: takes e8m0 scales for blocks of 32 along k */
+    uint32_t reserved;        /* 0 */
+    const char *source;       /* where the cycles come from */
+} bsmm_mfma_info;
+/* The rows by generation. NOT_FOUND past the last. Any thread may call it. */
+BSMM_API bsmm_status bsmm_mfma_at(uint32_t index, bsmm_mfma_info *info);
+
+/* The operands of a matrix instruction, and what a row and a column of each are. */
+typedef enum bsmm_mfma_operand {
+    BSMM_MFMA_A = 0,       /* (i, k) */
+    BSMM_MFMA_B = 1,       /* (k, j) */
+    BSMM_MFMA_C = 2,       /* (i, j) */
+    BSMM_MFMA_D = 3,       /* (i, j) */
+    BSMM_MFMA_SCALE_A = 4, /* (i, q): of A's elements k = 32 q to 32 q + 31 */
+    BSMM_MFMA_SCALE_B = 5  /* (q, j): of B's elements, likewise */
+} bsmm_mfma_operand;
+
+/* Where a wave keeps an element. One of 6 bits may begin in a register and end in the next, one of
+ * 64 bits fills two. */
+typedef struct bsmm_mfma_place {
+    uint32_t struct_size;
+    uint32_t lane;    /* 0 to 63 */
+    uint32_t reg;     /* counted from the operand's first register */
+    uint32_t low_bit; /* of the element in the register; of scales: in the byte that op_sel names */
+    uint32_t bits;    /* of the element */
+    uint32_t reserved; /* 0 */
+} bsmm_mfma_place;
+
+/* Where element (row, col) of product `block` is. `type` names the type of A or B where the row of
+ * bsmm_mfma_at has a choice ("e2m1"); NULL takes the first. NOT_FOUND names an unknown instruction
+ * or type; INVALID an operand that it has not, or an index out of its range. By AMD's matrix
+ * instruction calculator; of f8f6f4, which it leaves out, by the CDNA4 ISA guide. Any thread may
+ * call it. */
+BSMM_API bsmm_status bsmm_mfma_find_place(const char *name, const char *type, uint32_t operand,
+                                          uint32_t block, uint32_t row, uint32_t col,
+                                          bsmm_mfma_place *place);
 
 /* ------------------------------------------------------------------------------------------
  * Files: safetensors (one file, or a sharded model by its index or its folder), GGUF, .npy.

@@ -28,7 +28,7 @@ static double count_bytes(const bsmm_product *p) {
 
 /* Returns the fastest unit of a set; among equally fast units, the narrowest. Every set contains
  * f32, which every device has. */
-static bsmm_sol_unit fastest_unit(const bsmm_device_info *device, uint32_t units) {
+static bsmm_sol_unit fastest_unit(const bsmm_sol_device *device, uint32_t units) {
     bsmm_sol_unit best = BSMM_UNIT_F32;
     for (bsmm_sol_unit unit = BSMM_UNIT_F32; unit < BSMM_UNIT_COUNT; unit++)
         if (units >> unit & 1 && bsmm_sol_peak(device, unit) >= bsmm_sol_peak(device, best))
@@ -39,10 +39,10 @@ static bsmm_sol_unit fastest_unit(const bsmm_device_info *device, uint32_t units
 static bsmm_sol_estimate estimate_on(const bsmm_sol_device *device, const bsmm_product *p) {
     uint32_t units = bsmm_sol_units(p->a.m.format, device->traits) &
                      bsmm_sol_units(p->b.m.format, device->traits);
-    bsmm_sol_unit unit = fastest_unit(&device->info, units);
+    bsmm_sol_unit unit = fastest_unit(device, units);
     bsmm_sol_estimate e = {.unit = bsmm_sol_unit_name(unit), .bytes = count_bytes(p)};
     e.operations = 2.0 * count_rows(p) * (double)p->b.m.rows * (double)p->a.m.cols;
-    e.compute_seconds = e.operations / bsmm_sol_peak(&device->info, unit);
+    e.compute_seconds = e.operations / bsmm_sol_peak(device, unit);
     e.memory_seconds = e.bytes / device->info.bandwidth;
     e.limit = e.compute_seconds >= e.memory_seconds ? "compute" : "memory";
     e.seconds = e.compute_seconds >= e.memory_seconds ? e.compute_seconds : e.memory_seconds;

@@ -13,12 +13,13 @@
 
 /* Properties of a device's matrix units that do not follow from their peaks. */
 typedef enum bsmm_sol_traits {
-    BSMM_SOL_OCP8 = 1,  /* 8-bit elements are e4m3 and e5m2 */
-    BSMM_SOL_FNUZ8 = 2, /* 8-bit elements are e4m3fnuz and e5m2fnuz */
-    BSMM_SOL_MX = 4,    /* the unit applies e8m0 scales of blocks of 32 */
-    BSMM_SOL_NV = 8,    /* the unit applies e4m3 scales of blocks of 16 to e2m1 */
-    BSMM_SOL_F16 = 16,  /* the unit "f16" takes f16 as well as bf16 */
-    BSMM_SOL_INT8 = 32  /* "f6" and "f4" are an int8 dot product with a scaling per block */
+    BSMM_SOL_OCP8 = 1,      /* 8-bit elements are e4m3 and e5m2 */
+    BSMM_SOL_FNUZ8 = 2,     /* 8-bit elements are e4m3fnuz and e5m2fnuz */
+    BSMM_SOL_MX = 4,        /* the unit applies e8m0 scales of blocks of 32 */
+    BSMM_SOL_NV = 8,        /* the unit applies e4m3 scales of blocks of 16 to e2m1 */
+    BSMM_SOL_F16 = 16,      /* the unit "f16" takes f16 as well as bf16 */
+    BSMM_SOL_INT8 = 32,     /* "f6" and "f4" are an int8 dot product with a scaling per block */
+    BSMM_SOL_SLOW_BF16 = 64 /* bf16 has half of the peak of f16 */
 } bsmm_sol_traits;
 
 typedef struct bsmm_sol_device {
@@ -49,7 +50,7 @@ uint32_t bsmm_sol_units(bsmm_format format, uint32_t traits);
 
 /* These functions return the peak of a unit in operations per second (0 if the device has none),
  * and the unit's name, such as "f8". */
-double bsmm_sol_peak(const bsmm_device_info *device, bsmm_sol_unit unit);
+double bsmm_sol_peak(const bsmm_sol_device *device, bsmm_sol_unit unit);
 const char *bsmm_sol_unit_name(bsmm_sol_unit unit);
 
 #endif

@@ -94,8 +94,10 @@ static const struct {
     [BSMM_UNIT_F4_NV] = {"f4", offsetof(bsmm_device_info, f4)},
 };
 
-double bsmm_sol_peak(const bsmm_device_info *device, bsmm_sol_unit unit) {
-    return *(const double *)(const void *)((const char *)device + unit_rows[unit].peak);
+double bsmm_sol_peak(const bsmm_sol_device *device, bsmm_sol_unit unit) {
+    const bool halved = unit == BSMM_UNIT_BF16 && device->traits & BSMM_SOL_SLOW_BF16;
+    const char *peak = (const char *)&device->info + unit_rows[unit].peak;
+    return *(const double *)(const void *)peak / (halved ? 2 : 1);
 }
 
 const char *bsmm_sol_unit_name(bsmm_sol_unit unit) {
