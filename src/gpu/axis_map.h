@@ -29,6 +29,8 @@ BSMM_SHARED uint64_t bsmm_axis_at(const bsmm_axis_map *map, uint32_t index) {
     if (map->count == 1) return index * map->digits[0].stride;
 #if defined(__CUDA_ARCH__)
 #    pragma unroll 1
+#elif defined(__AMDGCN__)
+#    pragma clang loop unroll(disable)
 #endif
     for (uint32_t i = 0; i < map->count; i++) {
         const bsmm_axis_digit *d = &map->digits[i];

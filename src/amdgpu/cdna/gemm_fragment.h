@@ -1,0 +1,40 @@
+/* From a stage in LDS to what a lane gives a matrix instruction: 32 elements of K of one row.
+ *
+ * Of 8-bit elements these are two pieces, 64 of K apart, as f8f6f4 wants them; the fp8 instruction
+ * of 32 of K takes the same bytes eight at a time, for A and B alike. Of 6 bits they are two
+ * neighbouring pieces, of 4 bits one. */
+#ifndef BSMM_AMDGPU_CDNA_GEMM_FRAGMENT_H
+#define BSMM_AMDGPU_CDNA_GEMM_FRAGMENT_H
+
+#include "amdgpu/cdna/gemm_shape.h"
+
+/* This lane's offsets in a 16-row tile. */
+typedef struct gemm_reader {
+    uint32_t at[2];
+} gemm_reader;
+
+BSMM_DEVICE gemm_reader gemm_reader_of(uint32_t type) {
+    const uint32_t row = gemm_lane() % BSMM_CDNA_EDGE, group = gemm_lane() / BSMM_CDNA_EDGE;
+    const uint32_t bits = gemm_bits(type), swizzle = gemm_swizzle(type, row);
+    const uint32_t first = bits == 6 ? 2 * group : group;
+    const uint32_t second = bits == 8 ? group + 4 : bits == 6 ? first + 1 : first;
+    const uint32_t base = row * gemm_row_bytes(type), piece = gemm_piece_bytes(type);
+    return (gemm_reader){{base + (first ^ swizzle) * piece, base + (second ^ swizzle) * piece}};
+}
+
+BSMM_DEVICE bsmm_i32x4 gemm_read_piece(const gemm_lds *from, uint32_t bytes) {
+    if (bytes == 16) return *(const BSMM_IN_LDS bsmm_i32x4 *)from;
+    const BSMM_IN_LDS int32_t *words = (const BSMM_IN_LDS int32_t *)from;
+    return (bsmm_i32x4){words[0], words[1], words[2], 0};
+}
+
+BSMM_DEVICE bsmm_i32x8 gemm_read_fragment(const gemm_lds *tile, gemm_reader r, uint32_t type) {
+    const uint32_t bits = gemm_bits(type), piece = gemm_piece_bytes(type);
+    const bsmm_i32x4 x = gemm_read_piece(tile + r.at[0], piece);
+    if (bits == 4) return (bsmm_i32x8){x[0], x[1], x[2], x[3], 0, 0, 0, 0};
+    const bsmm_i32x4 y = gemm_read_piece(tile + r.at[1], piece);
+    if (bits == 6) return (bsmm_i32x8){x[0], x[1], x[2], y[0], y[1], y[2], 0, 0};
+    return (bsmm_i32x8){x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3]};
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* The host's part of the MFMA engine: which products it can address, which tile, the launch. */
+#include "amdgpu/host/mfma.h"
+
+#include "gpu/params.h"
+
+#include <stdio.h>
+
+/* Offsets inside a tile are 32 bits: 256 rows of at most this many bytes. */
+enum { MOST_PITCH = 1 << 23 };
+
+static uint64_t pitch_of(const bsmm_operand *o) {
+    return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
+}
+
+static const char *refuse_operand(const bsmm_operand *o, char name, char *why, size_t size) {
+    const char *reason = NULL;
+    if (o->m.order != BSMM_ORDER_ROW) reason = "is not row-major";
+    if (pitch_of(o) > MOST_PITCH) reason = "has rows of more than 8 MB";
+    if (o->scale_bytes > INT32_MAX) reason = "has scales of 2 GB and more";
+    if (!reason) return NULL;
+    snprintf(why, size, "%c %s", name, reason);
+    return why;
+}
+
+static int64_t count_tiles(const bsmm_product *p, const bsmm_mfma_tile *tile) {
+    return bsmm_ceil_div(p->d.m.rows, tile->rows) * bsmm_ceil_div(p->d.m.cols, tile->cols);
+}
+
+const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, char *why,
+                             size_t size) {
+    const bsmm_hip_device *device = p->device;
+    const bsmm_gpu_image *image;
+    if (bsmm_hip_image_find(device, tile->function.module, &image) != BSMM_OK) {
+        snprintf(why, size, "%s", bsmm_error_message());
+        return why;
+    }
+    if (!image) return bsmm_hip_no_image(device, tile->function.module, why, size);
+    if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
+    if (!bsmm_gpu_is_small(p)) return "an extent is beyond 32 bits";
+    if (!p->a.m.cols || !p->d.m.rows || !p->d.m.cols) return "an extent is 0";
+    if (count_tiles(p, tile) > INT32_MAX) return "D has more tiles than a grid";
+    if (!bsmm_gpu_knows_elem(p->d.m.format.elem)) return "no device code writes D's elements";
+    const char *reason = refuse_operand(&p->a, 'A', why, size);
+    return reason ? reason : refuse_operand(&p->b, 'B', why, size);
+}
+
+double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile) {
+    const bsmm_hip_device *device = p->device;
+    const int64_t units = device->compute_units > 0 ? device->compute_units : 1;
+    const double area = (double)tile->rows * tile->cols, large = 128.0 * 128.0;
+    return (double)bsmm_ceil_div(count_tiles(p, tile), units) * area * (area < large ? 1.5 : 1);
+}
+
+/* Loads of 16 bytes, or of 12 for 6-bit elements, begin at multiples of 16 and of 4. */
+static uint32_t is_direct(const bsmm_operand *o) {
+    const uint32_t alignment = bsmm_elem_row(o->m.format.elem)->bits == 6 ? 4 : 16;
+    return ((uintptr_t)o->m.data | pitch_of(o)) % alignment == 0;
+}
+
+void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float factor,
+                     bsmm_mfma_state *state) {
+    const bsmm_operand *operands[2] = {&p->a, &p->b};
+    *state = (bsmm_mfma_state){
+        .tile = tile,
+        .job = {.epilogue = bsmm_gpu_epilogue_of(p),
+                .k = (uint32_t)p->a.m.cols,
+                .row_tiles = (uint32_t)bsmm_ceil_div(p->d.m.rows, tile->rows),
+                .col_tiles = (uint32_t)bsmm_ceil_div(p->d.m.cols, tile->cols),
+                .factor = factor},
+    };
+    for (int i = 0; i < 2; i++)
+        state->job.sides[i] = (bsmm_cdna_side){.o = bsmm_gpu_operand_of(operands[i]),
+                                               .pitch = pitch_of(operands[i]),
+                                               .rows = (uint32_t)operands[i]->m.rows};
+}
+
+uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state) {
+    (void)p, (void)state;
+    return 0;
+}
+
+bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state) {
+    return bsmm_hip_load(p->device, &((const bsmm_mfma_state *)state)->tile->function, NULL);
+}
+
+bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace) {
+    const bsmm_mfma_state *made = state;
+    const bsmm_operand *operands[2] = {&p->a, &p->b};
+    bsmm_cdna_gemm job = made->job;
+    (void)workspace;
+    for (int i = 0; i < 2; i++) {
+        bsmm_gpu_operand_bind(operands[i], &job.sides[i].o);
+        job.sides[i].direct = is_direct(operands[i]);
+    }
+    bsmm_gpu_epilogue_bind(p, &job.epilogue);
+    return bsmm_hip_launch(p->device, &(bsmm_hip_launch_desc){
+                                          .function = &made->tile->function,
+                                          .grid = {job.row_tiles * job.col_tiles},
+                                          .block = {made->tile->threads},
+                                          .shared_bytes = made->tile->function.shared_bytes,
+                                          .stream = p->stream,
+                                          .arguments = BSMM_HIP_ARGUMENTS(&job),
+                                      });
+}

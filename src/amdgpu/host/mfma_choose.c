@@ -1,0 +1,13 @@
+/* Which tile a product takes. Nothing else stands here, so that a test that chooses otherwise links
+ * without this file (tests/support/mfma.c). */
+#include "amdgpu/host/mfma.h"
+
+const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_tile *tiles,
+                                       uint32_t count) {
+    const bsmm_mfma_tile *best = &tiles[0];
+    for (uint32_t i = 1; i < count; i++)
+        if (tiles[i].function.name &&
+            bsmm_mfma_estimate(p, &tiles[i]) < bsmm_mfma_estimate(p, best))
+            best = &tiles[i];
+    return best;
+}

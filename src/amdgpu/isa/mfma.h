@@ -1,0 +1,37 @@
+/* Matrix instructions, one per function. "bsmm mfma NAME" draws their operands. */
+#ifndef BSMM_AMDGPU_ISA_MFMA_H
+#define BSMM_AMDGPU_ISA_MFMA_H
+
+#include "amdgpu/cdna/kernel.h"
+
+typedef float bsmm_f32x4 __attribute__((vector_size(16)));
+typedef int32_t bsmm_i32x8 __attribute__((vector_size(32)));
+
+/* How f8f6f4 numbers its types. */
+enum { BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E5M2, BSMM_F8F6F4_E2M3, BSMM_F8F6F4_E3M2, BSMM_F8F6F4_E2M1 };
+
+#if defined(__gfx950__)
+/* D = A B + C for 16 x 16 x 128, A and B with their scales in the lowest byte of a register. The
+ * types must be constants for the compiler: after inlining one case is left. */
+BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_scale_16(bsmm_i32x8 a, bsmm_i32x8 b, bsmm_f32x4 c,
+                                              uint32_t a_type, uint32_t b_type, int32_t a_scale,
+                                              int32_t b_scale) {
+#    define CASE(x, y)                                                                             \
+    case 5 * (x) + (y):                                                                            \
+        return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a, b, c, x, y, 0, a_scale, 0,      \
+                                                                b_scale);
+#    define CASES(x) CASE(x, 0) CASE(x, 1) CASE(x, 2) CASE(x, 3) CASE(x, 4)
+    switch (5 * a_type + b_type) { CASES(0) CASES(1) CASES(2) CASES(3) CASES(4) }
+#    undef CASES
+#    undef CASE
+    __builtin_unreachable();
+}
+#endif
+
+/* D = A B + C for 16 x 16 x 32 of e4m3: fnuz on gfx942, OCP on gfx950. A lane holds eight elements
+ * along K. */
+BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_fp8_16(int64_t a, int64_t b, bsmm_f32x4 c) {
+    return __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0);
+}
+
+#endif
