@@ -4,9 +4,7 @@
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALED_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALED_H
 
-#include "amdgpu/cdna/gemm_finish.h"
-#include "amdgpu/cdna/gemm_fragment.h"
-#include "amdgpu/cdna/gemm_load.h"
+#include "amdgpu/cdna/gemm_stage.h"
 
 enum { GEMM_SCALE_ONE = 127, GEMM_SCALED_BLOCK = 32 };
 

@@ -34,6 +34,16 @@ BSMM_DEVICE gemm_shape gemm_large(uint32_t a, uint32_t b) {
     return (gemm_shape){.types = {a, b}, 2, 4, 8, 4, 0, 0};
 }
 
+/* FP8 with fp32 scales: 64 x 64 by four waves, or 128 x 128 by eight, whose two stages fill the 64
+ * KB of LDS that gfx942 has. */
+BSMM_DEVICE gemm_shape gemm_groups_small(uint32_t ocp, uint32_t col_scales) {
+    return (gemm_shape){.types = {0, 0}, 2, 2, 2, 2, ocp, col_scales};
+}
+
+BSMM_DEVICE gemm_shape gemm_groups_large(uint32_t ocp, uint32_t col_scales) {
+    return (gemm_shape){.types = {0, 0}, 4, 2, 2, 4, ocp, col_scales};
+}
+
 typedef BSMM_GLOBAL const uint8_t gemm_memory;
 typedef BSMM_IN_LDS uint8_t gemm_lds;
 

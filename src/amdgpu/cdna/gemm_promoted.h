@@ -1,0 +1,139 @@
+/* FP8 products whose fp32 scales cover 128 of K: each stage is summed by itself and joins an fp32
+ * total with one factor, the product of both scales. */
+#ifndef BSMM_AMDGPU_CDNA_GEMM_PROMOTED_H
+#define BSMM_AMDGPU_CDNA_GEMM_PROMOTED_H
+
+#include "amdgpu/cdna/gemm_stage.h"
+
+/* A factor in this range, times a stage's sum, is a normal fp32 that does not overflow. */
+#define GEMM_LEAST_FACTOR 0x1p-104f
+#define GEMM_MOST_FACTOR  0x1p64f
+
+enum { GEMM_D_COLS = 4 }; /* neighbouring columns that a lane holds of a 16 x 16 tile */
+
+/* Offsets of rows in the scales, and the scales of one stage. */
+typedef struct gemm_promoted {
+    uint32_t rows[GEMM_MOST_ROW_TILES], cols[GEMM_MOST_COL_TILES][GEMM_D_COLS];
+    float row[GEMM_MOST_ROW_TILES], col[GEMM_MOST_COL_TILES][GEMM_D_COLS];
+    float low[2], high[2]; /* the scales so far, zeros aside, reach from low to high; 1 counts */
+} gemm_promoted;
+
+/* Scales of B that a lane needs of a tile: of four columns, or the one that all share. */
+BSMM_DEVICE uint32_t gemm_promoted_cols(gemm_shape s) {
+    return s.col_scales ? GEMM_D_COLS : 1;
+}
+
+BSMM_DEVICE uint32_t gemm_promoted_row(const bsmm_cdna_side *o, uint32_t row) {
+    return (uint32_t)bsmm_axis_at(&o->o.row_map, row < o->rows ? row : o->rows - 1);
+}
+
+BSMM_DEVICE void gemm_promoted_begin(gemm_promoted *g, const bsmm_cdna_gemm *p, gemm_shape s,
+                                     const gemm_place *at) {
+    const uint32_t row = gemm_lane() % BSMM_CDNA_EDGE,
+                   col = gemm_lane() / BSMM_CDNA_EDGE * GEMM_D_COLS;
+    g->low[0] = g->low[1] = g->high[0] = g->high[1] = 1;
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+        g->rows[i] = gemm_promoted_row(&p->sides[0], at->first[0] + i * BSMM_CDNA_EDGE + row);
+#pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++)
+#pragma unroll
+        for (uint32_t e = 0; e < gemm_promoted_cols(s); e++)
+            g->cols[j][e] = gemm_promoted_row(&p->sides[1], at->first[1] + j * BSMM_CDNA_EDGE +
+                                                                (s.col_scales ? col + e : 0));
+}
+
+BSMM_DEVICE void gemm_promoted_load(gemm_promoted *g, const bsmm_cdna_gemm *p, gemm_shape s,
+                                    uint32_t step) {
+    const uint32_t k = step * BSMM_CDNA_K;
+    BSMM_GLOBAL const float *a = (BSMM_GLOBAL const float *)p->sides[0].o.scales;
+    BSMM_GLOBAL const float *b = (BSMM_GLOBAL const float *)p->sides[1].o.scales;
+    const uint32_t a_across = (uint32_t)bsmm_axis_at(&p->sides[0].o.col_map, k);
+    const uint32_t b_across = (uint32_t)bsmm_axis_at(&p->sides[1].o.col_map, k);
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+        g->row[i] = a[g->rows[i] + a_across];
+#pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++)
+#pragma unroll
+        for (uint32_t e = 0; e < gemm_promoted_cols(s); e++)
+            g->col[j][e] = b[g->cols[j][e] + b_across];
+}
+
+/* A NaN passes by: its sums are NaN anyway. */
+BSMM_DEVICE void gemm_promoted_note(gemm_promoted *g, uint32_t side, float scale) {
+    const float size = __builtin_fabsf(scale);
+    g->low[side] = fminf(g->low[side], size == 0 ? 1 : size);
+    g->high[side] = fmaxf(g->high[side], size);
+}
+
+BSMM_DEVICE void gemm_promoted_note_all(gemm_promoted *g, gemm_shape s) {
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+        gemm_promoted_note(g, 0, g->row[i]);
+#pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++)
+#pragma unroll
+        for (uint32_t e = 0; e < gemm_promoted_cols(s); e++)
+            gemm_promoted_note(g, 1, g->col[j][e]);
+}
+
+/* 128 of K, from a sum of 0. The instruction's A is our B: a lane then holds four neighbouring
+ * columns of D. */
+BSMM_DEVICE bsmm_f32x4 gemm_promoted_sum(bsmm_i32x8 column, bsmm_i32x8 row) {
+    bsmm_f32x4 sum = {0};
+#if defined(__gfx950__)
+    sum = bsmm_isa_mfma_scale_16(column, row, sum, BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E4M3, 127, 127);
+#else
+    typedef int64_t i64x4 __attribute__((vector_size(32)));
+    const i64x4 x = (i64x4)column, y = (i64x4)row;
+#    pragma unroll
+    for (int i = 0; i < 4; i++)
+        sum = bsmm_isa_mfma_fp8_16(x[i], y[i], sum);
+#endif
+    return sum;
+}
+
+BSMM_DEVICE bsmm_f32x4 gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_t i,
+                                         uint32_t j, float factor, bsmm_f32x4 sum,
+                                         bsmm_f32x4 total) {
+#pragma unroll
+    for (uint32_t e = 0; e < GEMM_D_COLS; e++)
+        total[e] = fmaf(g->row[i] * factor * g->col[j][s.col_scales ? e : 0], sum[e], total[e]);
+    return total;
+}
+
+BSMM_DEVICE void gemm_promoted_multiply(gemm_promoted *g, gemm_shape s, const gemm_lds *a,
+                                        const gemm_lds *b, const gemm_reader readers[2],
+                                        float factor, gemm_sums totals) {
+    bsmm_i32x8 columns[GEMM_MOST_COL_TILES];
+    const uint32_t tile = BSMM_CDNA_EDGE * gemm_row_bytes(BSMM_F8F6F4_E4M3);
+#pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++)
+        columns[j] = gemm_read_fragment(b + j * tile, readers[1], BSMM_F8F6F4_E4M3);
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++) {
+        const bsmm_i32x8 row = gemm_read_fragment(a + i * tile, readers[0], BSMM_F8F6F4_E4M3);
+#pragma unroll
+        for (uint32_t j = 0; j < s.col_tiles; j++)
+            totals[i][j] = gemm_promoted_add(g, s, i, j, factor, gemm_promoted_sum(columns[j], row),
+                                             totals[i][j]);
+    }
+    gemm_promoted_note_all(g, s);
+}
+
+/* Results whose factors left the safe range become NaN, and so are made again in double. */
+BSMM_DEVICE void gemm_promoted_distrust(const gemm_promoted *g, gemm_shape s, gemm_sums totals) {
+    const bool safe =
+        g->low[0] * g->low[1] >= GEMM_LEAST_FACTOR && g->high[0] * g->high[1] <= GEMM_MOST_FACTOR;
+    const float nan = bsmm_bits_float(0x7fc00000u);
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+#pragma unroll
+        for (uint32_t j = 0; j < s.col_tiles; j++)
+#pragma unroll
+            for (uint32_t e = 0; e < GEMM_D_COLS; e++)
+                totals[i][j][e] = safe ? totals[i][j][e] : nan;
+}
+
+#endif

@@ -1,0 +1,43 @@
+/* FP8 groupwise products on gfx942 and gfx950: D = A B^T, both e4m3 (gfx942: e4m3fnuz too), fp32
+ * scales of 1 x 128 or 128 x 128 in any layout.
+ *
+ *   tile      as gemm_scaled_body.h; LDS two stages of 128 of K (gemm_stage.h)
+ *   registers totals; one sum of a tile; a stage's fragments of B and one of A; scales of this
+ * stage and the next
+ *
+ * gfx942 multiplies e4m3fnuz. The same bits mean half as much there, so products of e4m3 get a
+ * factor of 4, which is exact, and -0 and NaN are recoded on the way to LDS.
+ *
+ * Bound: products are exact; an instruction adds 32 (gfx950: 128) of them and a sum, each cut off
+ * 23 bits below the largest at worst; a factor has two roundings and a total one for each 128 of K:
+ * (2.1 * (128 + 16) + K / 128 + 4) * 2^-24 of the sum of magnitudes. */
+#ifndef BSMM_AMDGPU_CDNA_GEMM_PROMOTED_BODY_H
+#define BSMM_AMDGPU_CDNA_GEMM_PROMOTED_BODY_H
+
+#include "amdgpu/cdna/gemm_promoted.h"
+
+BSMM_DEVICE void gemm_promoted_run(const bsmm_cdna_gemm *p, gemm_shape s) {
+    const gemm_place at = gemm_place_of(p, s);
+    gemm_promoted now, next;
+    gemm_sums totals = {{{0}}};
+    gemm_promoted_begin(&next, p, s, &at);
+    gemm_load_stage(&at, s, 0);
+    gemm_promoted_load(&next, p, s, 0);
+    for (uint32_t step = 0; step < at.steps; step++) {
+        bsmm_isa_wait_barrier();
+        now = next;
+        if (step + 1 < at.steps) {
+            gemm_load_stage(&at, s, step + 1);
+            gemm_promoted_load(&next, p, s, step + 1);
+        }
+        const gemm_lds *stage = gemm_stage(s, step);
+        gemm_promoted_multiply(&now, s, stage + at.offsets[0], stage + at.offsets[1], at.readers,
+                               p->factor, totals);
+        for (int side = 0; side < 2; side++)
+            next.low[side] = now.low[side], next.high[side] = now.high[side];
+    }
+    gemm_promoted_distrust(&next, s, totals);
+    gemm_end(&at, s, totals, false);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* FP8 groupwise products on CDNA3 and CDNA4: e4m3, on CDNA3 e4m3fnuz too, with fp32 scales of 1 x
+ * 128 or 128 x 128 on either side, in any layout (cdna/gemm_promoted_body.h). */
+#include "amdgpu/host/mfma.h"
+
+#include <string.h>
+
+enum { SMALL, LARGE, TILES };
+enum { BLOCKS, COLS, WAYS }; /* scales of B: of 128 rows, of every row */
+enum { OCP, FNUZ, KINDS };
+
+/* Two stages of 128 of K, of rows of A and of B. */
+#define STAGES(rows)       (2 * (rows)*2 * BSMM_CDNA_K)
+#define SMALL_TILE(kernel) [SMALL] = {{"cdna/groupwise", "small_" kernel, STAGES(64)}, 64, 64, 256}
+#define LARGE_TILE(kernel)                                                                         \
+    [LARGE] = {{"cdna/groupwise", "large_" kernel, STAGES(128)}, 128, 128, 512}
+#define BOTH_TILES(kernel)                                                                         \
+    { SMALL_TILE(kernel), LARGE_TILE(kernel) }
+
+static const bsmm_mfma_tile tiles[KINDS][WAYS][TILES] = {
+    [OCP] = {[BLOCKS] = BOTH_TILES("e4m3"), [COLS] = BOTH_TILES("e4m3_cols")},
+    [FNUZ] = {[BLOCKS] = BOTH_TILES("e4m3fnuz"), [COLS] = BOTH_TILES("e4m3fnuz_cols")},
+};
+
+static bool has_groups(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    return f->scale == BSMM_SCALE_F32 && f->block_cols == 128 &&
+           (f->block_rows == 1 || f->block_rows == 128);
+}
+
+static bool is_gfx942(const bsmm_product *p) {
+    const bsmm_hip_device *device = p->device;
+    return strcmp(device->arch, "gfx942") == 0;
+}
+
+static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
+    const uint32_t elem = p->a.m.format.elem;
+    if (elem != p->b.m.format.elem || (elem != BSMM_ELEM_E4M3 && elem != BSMM_ELEM_E4M3FNUZ))
+        return "takes e4m3 times e4m3, or e4m3fnuz times e4m3fnuz";
+    if (!has_groups(&p->a) || !has_groups(&p->b))
+        return "takes fp32 scales of 1 x 128 or 128 x 128 on both sides";
+    if (elem == BSMM_ELEM_E4M3FNUZ && !is_gfx942(p)) return "e4m3fnuz is of gfx942 alone";
+    const bsmm_mfma_tile *tile = bsmm_mfma_choose(
+        p,
+        tiles[elem == BSMM_ELEM_E4M3 ? OCP : FNUZ][p->b.m.format.block_rows == 1 ? COLS : BLOCKS],
+        TILES);
+    const char *reason = bsmm_mfma_refuse(p, tile, why, size);
+    /* Bits of e4m3 mean half as much to a unit of e4m3fnuz. */
+    if (!reason) bsmm_mfma_begin(p, tile, elem == BSMM_ELEM_E4M3 && is_gfx942(p) ? 4 : 1, state);
+    return reason;
+}
+
+/* Products are exact. An instruction adds 32 or 128 of them and a sum, each cut off 23 bits below
+ * the largest at worst; then a factor with two roundings, and a total's for each 128 of K. */
+static double bound(const bsmm_product *p, const void *state) {
+    (void)state;
+    return (2.1 * (128 + 16) + (double)p->a.m.cols / 128 + 4) * 0x1p-24;
+}
+
+BSMM_CHECK_STATE(bsmm_mfma_state);
+
+const bsmm_kernel bsmm_kernel_hip_cdna_fp8 = {
+    .name = "hip_cdna_fp8",
+    .device = "hip",
+    .state_bytes = sizeof(bsmm_mfma_state),
+    .refuse = refuse,
+    .workspace_bytes = bsmm_mfma_workspace_bytes,
+    .bound = bound,
+    .make = bsmm_mfma_make,
+    .run = bsmm_mfma_run,
+    .features = BSMM_FEATURE_INVARIANT, /* each result by itself, K ascending */
+};
