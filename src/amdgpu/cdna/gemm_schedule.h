@@ -5,7 +5,6 @@
 #define BSMM_AMDGPU_CDNA_GEMM_SCHEDULE_H
 
 #include "amdgpu/cdna/gemm_params.h"
-#include "amdgpu/cdna/kernel.h"
 
 typedef struct gemm_tile {
     uint32_t row, col; /* in tiles */

@@ -1,0 +1,121 @@
+/* The MFMA engine where D has several tiles of every size, on the simulators: each result against a
+ * sum in double, with the bound that the kernel states. */
+#include "amdgpu/cdna/gemm_schedule.h"
+#include "operand.h"
+#include "walk.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct product_case {
+    const char *a, *b;
+    int64_t m, n, k;
+    uint32_t a_layout, b_layout;
+    fill how;
+} product_case;
+
+static const product_case cases[] = {
+    {"mxfp8", "mxfp8", 300, 530, 424, 0, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY},
+    {"mxfp4", "mxfp4", 257, 255, 768, BSMM_LAYOUT_CDNA4_MFMA16, BSMM_LAYOUT_CDNA4_MFMA32,
+     FILL_ORDINARY},
+    {"mxfp8", "mxfp4", 64, 520, 384, BSMM_LAYOUT_CDNA4_MFMA32, BSMM_LAYOUT_CDNA4_MFMA16,
+     FILL_ORDINARY},
+    {"mxfp6_e2m3", "mxfp6_e2m3", 270, 130, 256, 0, BSMM_LAYOUT_CDNA4_MFMA16, FILL_ORDINARY},
+    {"mxfp6_e3m2", "mxfp6_e3m2", 130, 270, 260, BSMM_LAYOUT_CDNA4_MFMA16, 0, FILL_ORDINARY},
+    {"mxfp8_e5m2", "mxfp8_e5m2", 40, 300, 512, 0, 0, FILL_EXTREME},
+    {"fp8_group128", "fp8_block128", 260, 300, 640, BSMM_LAYOUT_COL_MAJOR, 0, FILL_ORDINARY},
+    {"fp8_group128", "fp8_group128", 140, 70, 384, 0, BSMM_LAYOUT_COL_MAJOR, FILL_ORDINARY},
+    {"fp8_block128", "fp8_block128", 260, 140, 300, 0, 0, FILL_EXTREME},
+};
+
+static bsmm_matrix shape_of(const char *format, int64_t rows, int64_t cols, uint32_t layout) {
+    bsmm_matrix m = describe(format_named(format), rows, cols);
+    m.scale_layout = layout;
+    return m;
+}
+
+static void check_result(const double *a, const double *b, int64_t k, double got, double bound) {
+    double sum = 0, magnitude = 0;
+    for (int64_t i = 0; i < k; i++)
+        sum += a[i] * b[i], magnitude += fabs(a[i] * b[i]);
+    const double most = (bound + (double)k * 0x1p-53 + 0x1p-24) * magnitude;
+    if (!(fabs(got - sum) <= most || (isnan(got) && isnan(sum)) || got == (double)(float)sum))
+        fail_msg("got %a, want %a, at most %a off", got, sum, most);
+}
+
+/* How many kernels of the engine ran. */
+static int run_case(const product_case *c, rng *r) {
+    test_matrix a, b, d;
+    int ran = 0;
+    test_matrix_make(&a, shape_of(c->a, c->m, c->k, c->a_layout), c->how, r);
+    test_matrix_make(&b, shape_of(c->b, c->n, c->k, c->b_layout), c->how, r);
+    test_matrix_make(&d, describe(format_named("f32"), c->m, c->n), FILL_SPECIAL, r);
+    double *x = test_matrix_values(&a), *y = test_matrix_values(&b);
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m};
+    for (test_walk w = test_walk_begin(&desc); test_walk_next(&w);) {
+        if (strncmp(w.e.kernel, "hip_gfx950_scaled", 17) != 0 &&
+            strncmp(w.e.kernel, "hip_cdna_fp8", 12) != 0)
+            continue;
+        memset(d.m.data, 0xa5, d.data_bytes);
+        if (test_multiply(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+        for (int64_t i = 0; i < c->m * c->n; i++)
+            check_result(x + i / c->n * c->k, y + i % c->n * c->k, c->k,
+                         (double)((const float *)d.m.data)[i], w.e.bound);
+        ran++;
+    }
+    free(x), free(y);
+    test_matrix_free(&a), test_matrix_free(&b), test_matrix_free(&d);
+    return ran;
+}
+
+static void run_all(const char *tile) {
+    rng r = {7};
+    int ran = 0;
+    setenv("BSMM_TEST_DEVICE", "sim", 1);
+    setenv("BSMM_TEST_MFMA", tile, 1);
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++)
+        ran += run_case(&cases[i], &r);
+    printf("%s tiles: %d products on simulators\n", tile, ran);
+}
+
+static void test_small_tiles(void **state) {
+    (void)state;
+    run_all("small");
+}
+
+static void test_large_tiles(void **state) {
+    (void)state;
+    run_all("large");
+}
+
+/* Every tile is some workgroup's, once. */
+static void test_schedule(void **state) {
+    (void)state;
+    static const uint32_t shapes[][2] = {{1, 1}, {3, 5}, {8, 8}, {17, 3}, {9, 40}, {32, 32}};
+    static bool seen[1024];
+    for (size_t i = 0; i < BSMM_COUNT(shapes); i++) {
+        const uint32_t rows = shapes[i][0], cols = shapes[i][1];
+        memset(seen, 0, sizeof seen);
+        for (uint32_t g = 0; g < rows * cols; g++) {
+            const gemm_tile tile = gemm_tile_of(gemm_number(g, rows * cols), rows, cols);
+            assert_true(tile.row < rows && tile.col < cols);
+            assert_false(seen[tile.row * cols + tile.col]);
+            seen[tile.row * cols + tile.col] = true;
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_small_tiles),
+        cmocka_unit_test(test_large_tiles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
