@@ -37,4 +37,24 @@ BSMM_DEVICE bsmm_i32x8 gemm_read_fragment(const gemm_lds *tile, gemm_reader r, u
     return (bsmm_i32x8){x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3]};
 }
 
+/* For the scheduler: reads of B's fragments and A's first two, then the products of one row of
+ * tiles and the reads of the fragment after the next, and so on. Its counts must be constants;
+ * where there is less left, it takes that. */
+BSMM_DEVICE void gemm_order_reads(gemm_shape s) {
+    const bool wide = s.col_tiles == 4, twice = gemm_bits(s.types[0]) != 4;
+    BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_LDS_READ, 8);
+    if (twice) BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_LDS_READ, 4);
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++) {
+        if (wide)
+            BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_MFMA, 4);
+        else
+            BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_MFMA, 2);
+        if (twice)
+            BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_LDS_READ, 2);
+        else
+            BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_LDS_READ, 1);
+    }
+}
+
 #endif

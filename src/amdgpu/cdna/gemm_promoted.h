@@ -67,6 +67,25 @@ BSMM_DEVICE void gemm_promoted_note(gemm_promoted *g, uint32_t side, float scale
     g->high[side] = fmaxf(g->high[side], size);
 }
 
+/* Moves the scales that have come, so that the next ones may be loaded into their registers. A
+ * plain assignment would be moved behind those loads, where it would wait for them. */
+BSMM_DEVICE float gemm_promoted_move(float from) {
+    float to;
+    __asm__ volatile("v_mov_b32 %0, %1" : "=&v"(to) : "v"(from));
+    return to;
+}
+
+BSMM_DEVICE void gemm_promoted_take(gemm_promoted *g, gemm_shape s) {
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+        g->row[i] = gemm_promoted_move(g->row[i]);
+#pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++)
+#pragma unroll
+        for (uint32_t e = 0; e < gemm_promoted_cols(s); e++)
+            g->col[j][e] = gemm_promoted_move(g->col[j][e]);
+}
+
 BSMM_DEVICE void gemm_promoted_note_all(gemm_promoted *g, gemm_shape s) {
 #pragma unroll
     for (uint32_t i = 0; i < s.row_tiles; i++)
@@ -78,48 +97,63 @@ BSMM_DEVICE void gemm_promoted_note_all(gemm_promoted *g, gemm_shape s) {
             gemm_promoted_note(g, 1, g->col[j][e]);
 }
 
-/* 128 of K, from a sum of 0. The instruction's A is our B: a lane then holds four neighbouring
- * columns of D. */
-BSMM_DEVICE bsmm_f32x4 gemm_promoted_sum(bsmm_i32x8 column, bsmm_i32x8 row) {
-    bsmm_f32x4 sum = {0};
+/* Sums of 128 of K, from 0, of one row of tiles. The instruction's A is our B: a lane then holds
+ * four neighbouring columns of D. */
+BSMM_DEVICE void gemm_promoted_sum(gemm_shape s, const bsmm_i32x8 columns[GEMM_MOST_COL_TILES],
+                                   bsmm_i32x8 row, bsmm_f32x4 sums[GEMM_MOST_COL_TILES]) {
+    const bsmm_f32x4 zero = {0};
 #if defined(__gfx950__)
-    sum = bsmm_isa_mfma_scale_16(column, row, sum, BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E4M3, 127, 127);
+#    pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++)
+        sums[j] = bsmm_isa_mfma_scale_16(columns[j], row, zero, BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E4M3,
+                                         127, 127);
 #else
     typedef int64_t i64x4 __attribute__((vector_size(32)));
-    const i64x4 x = (i64x4)column, y = (i64x4)row;
+    const i64x4 y = (i64x4)row;
 #    pragma unroll
     for (int i = 0; i < 4; i++)
-        sum = bsmm_isa_mfma_fp8_16(x[i], y[i], sum);
+#    pragma unroll
+        for (uint32_t j = 0; j < s.col_tiles; j++) {
+            const i64x4 x = (i64x4)columns[j];
+            sums[j] = bsmm_isa_mfma_fp8_16(x[i], y[i], i ? sums[j] : zero);
+        }
 #endif
-    return sum;
 }
 
-BSMM_DEVICE bsmm_f32x4 gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_t i,
-                                         uint32_t j, float factor, bsmm_f32x4 sum,
-                                         bsmm_f32x4 total) {
+/* Row i of tiles joins its totals. */
+BSMM_DEVICE void gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_t i, float factor,
+                                   const bsmm_f32x4 sums[GEMM_MOST_COL_TILES], gemm_sums totals) {
+    const float row = g->row[i] * factor;
 #pragma unroll
-    for (uint32_t e = 0; e < GEMM_D_COLS; e++)
-        total[e] = fmaf(g->row[i] * factor * g->col[j][s.col_scales ? e : 0], sum[e], total[e]);
-    return total;
+    for (uint32_t j = 0; j < s.col_tiles; j++)
+#pragma unroll
+        for (uint32_t e = 0; e < GEMM_D_COLS; e++)
+            totals[i][j][e] =
+                fmaf(row * g->col[j][s.col_scales ? e : 0], sums[j][e], totals[i][j][e]);
 }
 
+/* One stage. A row's sums are promoted while the next row's are made, so that the vector unit need
+ * not wait for the matrix core; the scheduler may not move either past the row. */
 BSMM_DEVICE void gemm_promoted_multiply(gemm_promoted *g, gemm_shape s, const gemm_lds *a,
                                         const gemm_lds *b, const gemm_reader readers[2],
                                         float factor, gemm_sums totals) {
-    bsmm_i32x8 columns[GEMM_MOST_COL_TILES];
+    bsmm_i32x8 columns[GEMM_MOST_COL_TILES], rows[GEMM_MOST_ROW_TILES];
+    bsmm_f32x4 sums[2][GEMM_MOST_COL_TILES];
     const uint32_t tile = BSMM_CDNA_EDGE * gemm_row_bytes(BSMM_F8F6F4_E4M3);
 #pragma unroll
     for (uint32_t j = 0; j < s.col_tiles; j++)
         columns[j] = gemm_read_fragment(b + j * tile, readers[1], BSMM_F8F6F4_E4M3);
 #pragma unroll
-    for (uint32_t i = 0; i < s.row_tiles; i++) {
-        const bsmm_i32x8 row = gemm_read_fragment(a + i * tile, readers[0], BSMM_F8F6F4_E4M3);
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+        rows[i] = gemm_read_fragment(a + i * tile, readers[0], BSMM_F8F6F4_E4M3);
+    __builtin_amdgcn_sched_barrier(0);
 #pragma unroll
-        for (uint32_t j = 0; j < s.col_tiles; j++)
-            totals[i][j] = gemm_promoted_add(g, s, i, j, factor, gemm_promoted_sum(columns[j], row),
-                                             totals[i][j]);
+    for (uint32_t i = 0; i <= s.row_tiles; i++) {
+        if (i < s.row_tiles) gemm_promoted_sum(s, columns, rows[i], sums[i % 2]);
+        if (i > 0) gemm_promoted_add(g, s, i - 1, factor, sums[(i - 1) % 2], totals);
+        if (i == 0) gemm_promoted_note_all(g, s);
+        __builtin_amdgcn_sched_barrier(0);
     }
-    gemm_promoted_note_all(g, s);
 }
 
 /* Results whose factors left the safe range become NaN, and so are made again in double. */

@@ -35,23 +35,39 @@ BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const bsmm_cdna_gemm *p, gemm
     }
 }
 
-/* A scale beyond K must not be NaN: the elements there are 0, and 0 times NaN is NaN. */
+/* The block of this lane in a stage. */
+BSMM_DEVICE uint32_t gemm_scaled_block(uint32_t step) {
+    return step * (BSMM_CDNA_K / GEMM_SCALED_BLOCK) + gemm_lane() / BSMM_CDNA_EDGE;
+}
+
+/* Only loads: whatever used their results here would wait for the stage in LDS too, which was asked
+ * for before. */
 BSMM_DEVICE void gemm_scaled_load(gemm_scaled *g, const bsmm_cdna_gemm *p, gemm_shape s,
                                   uint32_t step) {
-    const uint32_t block = step * (BSMM_CDNA_K / GEMM_SCALED_BLOCK) + gemm_lane() / BSMM_CDNA_EDGE;
-    const bool inside = block < g->blocks;
+    const uint32_t block = gemm_scaled_block(step), k = block < g->blocks ? block : g->blocks - 1;
 #pragma unroll
     for (uint32_t side = 0; side < 2; side++) {
         const bsmm_gpu_operand *o = &p->sides[side].o;
-        const uint32_t across =
-            (uint32_t)bsmm_axis_at(&o->col_map, inside ? block * GEMM_SCALED_BLOCK : 0);
+        const uint32_t across = (uint32_t)bsmm_axis_at(&o->col_map, k * GEMM_SCALED_BLOCK);
         gemm_memory *scales = (gemm_memory *)o->scales;
 #pragma unroll
-        for (uint32_t t = 0; t < gemm_scaled_tiles(s, side); t++) {
-            const int32_t scale = scales[g->rows[side][t] + across];
-            g->scales[side][t] = inside ? scale : GEMM_SCALE_ONE;
-        }
+        for (uint32_t t = 0; t < gemm_scaled_tiles(s, side); t++)
+            g->scales[side][t] = scales[g->rows[side][t] + across];
     }
+}
+
+/* A scale beyond K must not be NaN: the elements there are 0, and 0 times NaN is NaN. The empty
+ * instruction settles the scales here, so that the next ones may be loaded into their registers. */
+BSMM_DEVICE void gemm_scaled_take(gemm_scaled *g, gemm_shape s, uint32_t step) {
+    const bool inside = gemm_scaled_block(step) < g->blocks;
+#pragma unroll
+    for (uint32_t side = 0; side < 2; side++)
+#pragma unroll
+        for (uint32_t t = 0; t < gemm_scaled_tiles(s, side); t++) {
+            g->scales[side][t] = inside ? g->scales[side][t] : GEMM_SCALE_ONE;
+            __asm__ volatile("" : "+v"(g->scales[side][t]));
+            g->low[side] = g->scales[side][t] < g->low[side] ? g->scales[side][t] : g->low[side];
+        }
 }
 
 BSMM_DEVICE int32_t gemm_wave_least(int32_t value) {
@@ -70,8 +86,9 @@ BSMM_DEVICE bool gemm_scaled_may_vanish(const gemm_scaled *g) {
 }
 
 /* One stage. The instruction's A is our B: a lane then holds four neighbouring columns of D. All of
- * B's fragments are read first, then each of A's while the one before it is multiplied. */
-BSMM_DEVICE void gemm_scaled_multiply(gemm_scaled *g, gemm_shape s, const gemm_lds *a,
+ * B's fragments are read first, then each of A's while the one before it is multiplied: the
+ * scheduler is told so, for it may gather all reads ahead of the products. */
+BSMM_DEVICE void gemm_scaled_multiply(const gemm_scaled *g, gemm_shape s, const gemm_lds *a,
                                       const gemm_lds *b, const gemm_reader readers[2],
                                       gemm_sums sums) {
 #if defined(__gfx950__)
@@ -92,12 +109,8 @@ BSMM_DEVICE void gemm_scaled_multiply(gemm_scaled *g, gemm_shape s, const gemm_l
             sums[i][j] = bsmm_isa_mfma_scale_16(columns[j], row, sums[i][j], s.types[1], s.types[0],
                                                 g->scales[1][j], g->scales[0][i]);
     }
+    gemm_order_reads(s);
 #endif
-#pragma unroll
-    for (uint32_t side = 0; side < 2; side++)
-#pragma unroll
-        for (uint32_t t = 0; t < gemm_scaled_tiles(s, side); t++)
-            g->low[side] = g->scales[side][t] < g->low[side] ? g->scales[side][t] : g->low[side];
 }
 
 #endif

@@ -22,10 +22,9 @@ BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     for (uint32_t step = 0; step < at.steps; step++) {
         bsmm_isa_wait_barrier();
         now = next;
-        if (step + 1 < at.steps) {
-            gemm_load_stage(&at, s, step + 1);
-            gemm_scaled_load(&next, p, s, step + 1);
-        }
+        gemm_scaled_take(&now, s, step);
+        if (step + 1 < at.steps) gemm_load_stage(&at, s, step + 1);
+        gemm_scaled_load(&next, p, s, step + 1); /* after the last stage: once more its own */
         const gemm_lds *stage = gemm_stage(s, step);
         gemm_scaled_multiply(&now, s, stage + at.offsets[0], stage + at.offsets[1], at.readers,
                              sums);
