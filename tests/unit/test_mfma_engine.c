@@ -18,24 +18,33 @@ typedef struct product_case {
     int64_t m, n, k;
     uint32_t a_layout, b_layout;
     fill how;
+    bool by_columns; /* A and B */
 } product_case;
 
 static const product_case cases[] = {
-    {"mxfp8", "mxfp8", 300, 530, 424, 0, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY},
+    {"mxfp8", "mxfp8", 300, 530, 424, 0, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY, false},
     {"mxfp4", "mxfp4", 257, 255, 768, BSMM_LAYOUT_CDNA4_MFMA16, BSMM_LAYOUT_CDNA4_MFMA32,
-     FILL_ORDINARY},
+     FILL_ORDINARY, false},
     {"mxfp8", "mxfp4", 64, 520, 384, BSMM_LAYOUT_CDNA4_MFMA32, BSMM_LAYOUT_CDNA4_MFMA16,
-     FILL_ORDINARY},
-    {"mxfp6_e2m3", "mxfp6_e2m3", 270, 130, 256, 0, BSMM_LAYOUT_CDNA4_MFMA16, FILL_ORDINARY},
-    {"mxfp6_e3m2", "mxfp6_e3m2", 130, 270, 260, BSMM_LAYOUT_CDNA4_MFMA16, 0, FILL_ORDINARY},
-    {"mxfp8_e5m2", "mxfp8_e5m2", 40, 300, 512, 0, 0, FILL_EXTREME},
-    {"fp8_group128", "fp8_block128", 260, 300, 640, BSMM_LAYOUT_COL_MAJOR, 0, FILL_ORDINARY},
-    {"fp8_group128", "fp8_group128", 140, 70, 384, 0, BSMM_LAYOUT_COL_MAJOR, FILL_ORDINARY},
-    {"fp8_block128", "fp8_block128", 260, 140, 300, 0, 0, FILL_EXTREME},
+     FILL_ORDINARY, false},
+    {"mxfp6_e2m3", "mxfp6_e2m3", 270, 130, 256, 0, BSMM_LAYOUT_CDNA4_MFMA16, FILL_ORDINARY, false},
+    {"mxfp6_e3m2", "mxfp6_e3m2", 130, 270, 260, BSMM_LAYOUT_CDNA4_MFMA16, 0, FILL_ORDINARY, false},
+    {"mxfp8_e5m2", "mxfp8_e5m2", 40, 300, 512, 0, 0, FILL_EXTREME, false},
+    {"fp8_group128", "fp8_block128", 260, 300, 640, BSMM_LAYOUT_COL_MAJOR, 0, FILL_ORDINARY, false},
+    {"fp8_group128", "fp8_group128", 140, 70, 384, 0, BSMM_LAYOUT_COL_MAJOR, FILL_ORDINARY, false},
+    {"fp8_group128", "fp8_block128", 140, 300, 384, BSMM_LAYOUT_COL_MAJOR, BSMM_LAYOUT_COL_MAJOR,
+     FILL_ORDINARY, true},
+    {"fp8_group128_fnuz", "fp8_block128_fnuz", 128, 256, 256, BSMM_LAYOUT_COL_MAJOR,
+     BSMM_LAYOUT_COL_MAJOR, FILL_ORDINARY, true},
+    {"fp8_group128_fnuz", "fp8_group128_fnuz", 131, 67, 200, 0, 0, FILL_SPECIAL, true},
+    {"fp8_group128", "fp8_block128", 131, 67, 200, 0, 0, FILL_SPECIAL, true},
+    {"fp8_block128", "fp8_block128", 260, 140, 300, 0, 0, FILL_EXTREME, false},
 };
 
-static bsmm_matrix shape_of(const char *format, int64_t rows, int64_t cols, uint32_t layout) {
-    bsmm_matrix m = describe(format_named(format), rows, cols);
+static bsmm_matrix shape_of(const product_case *c, const char *format, int64_t rows,
+                            uint32_t layout) {
+    bsmm_matrix m = describe(format_named(format), rows, c->k);
+    if (c->by_columns) m.order = BSMM_ORDER_COL;
     m.scale_layout = layout;
     return m;
 }
@@ -49,24 +58,43 @@ static void check_result(const double *a, const double *b, int64_t k, double got
         fail_msg("got %a, want %a, at most %a off", got, sum, most);
 }
 
+static const char *const kernels[] = {"hip_gfx950_scaled", "hip_cdna_fp8"};
+
+/* Whether the kernel takes the product on the device, if that is there. */
+static bool is_taken(const bsmm_matmul_desc *desc) {
+    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
+    for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++)
+        if (strcmp(e.kernel, desc->kernel) == 0) return e.accepts;
+    return false;
+}
+
+/* The bound that the kernel states. */
+static double multiply(const bsmm_matmul_desc *desc) {
+    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
+    if (test_multiply(desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++)
+        if (strcmp(e.kernel, desc->kernel) == 0) break;
+    return e.bound;
+}
+
 /* How many kernels of the engine ran. */
 static int run_case(const product_case *c, rng *r) {
     test_matrix a, b, d;
     int ran = 0;
-    test_matrix_make(&a, shape_of(c->a, c->m, c->k, c->a_layout), c->how, r);
-    test_matrix_make(&b, shape_of(c->b, c->n, c->k, c->b_layout), c->how, r);
+    test_matrix_make(&a, shape_of(c, c->a, c->m, c->a_layout), c->how, r);
+    test_matrix_make(&b, shape_of(c, c->b, c->n, c->b_layout), c->how, r);
     test_matrix_make(&d, describe(format_named("f32"), c->m, c->n), FILL_SPECIAL, r);
     double *x = test_matrix_values(&a), *y = test_matrix_values(&b);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m};
-    for (test_walk w = test_walk_begin(&desc); test_walk_next(&w);) {
-        if (strncmp(w.e.kernel, "hip_gfx950_scaled", 17) != 0 &&
-            strncmp(w.e.kernel, "hip_cdna_fp8", 12) != 0)
-            continue;
+    for (size_t i = 0; i < 2 * BSMM_COUNT(kernels); i++) {
+        desc.device = i % 2 ? "sim:gfx950" : "sim:gfx942";
+        desc.kernel = kernels[i / 2];
+        if (!is_taken(&desc)) continue;
         memset(d.m.data, 0xa5, d.data_bytes);
-        if (test_multiply(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
-        for (int64_t i = 0; i < c->m * c->n; i++)
-            check_result(x + i / c->n * c->k, y + i % c->n * c->k, c->k,
-                         (double)((const float *)d.m.data)[i], w.e.bound);
+        const double bound = multiply(&desc);
+        for (int64_t e = 0; e < c->m * c->n; e++)
+            check_result(x + e / c->n * c->k, y + e % c->n * c->k, c->k,
+                         (double)((const float *)d.m.data)[e], bound);
         ran++;
     }
     free(x), free(y);
@@ -77,7 +105,6 @@ static int run_case(const product_case *c, rng *r) {
 static void run_all(const char *tile) {
     rng r = {7};
     int ran = 0;
-    setenv("BSMM_TEST_DEVICE", "sim", 1);
     setenv("BSMM_TEST_MFMA", tile, 1);
     for (size_t i = 0; i < BSMM_COUNT(cases); i++)
         ran += run_case(&cases[i], &r);

@@ -21,19 +21,6 @@ BSMM_DEVICE bool gemm_doubts(float sum, bool may_vanish) {
     return !(size >= 0x1p-118f && size <= 0x1p127f);
 }
 
-/* The sum in double, by all lanes; the same for all of them. */
-BSMM_DEVICE double gemm_sum_again(const bsmm_cdna_gemm *p, uint32_t row, uint32_t col) {
-    double sum = 0;
-#pragma clang loop unroll(disable)
-    for (uint32_t i = gemm_lane(); i < p->k; i += GEMM_WAVE)
-        sum = fma(bsmm_gpu_value(&p->sides[0].o, row, i), bsmm_gpu_value(&p->sides[1].o, col, i),
-                  sum);
-#pragma clang loop unroll(disable)
-    for (int distance = GEMM_WAVE / 2; distance > 0; distance /= 2)
-        sum += bsmm_device_exchange(sum, distance);
-    return sum;
-}
-
 BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip, uint32_t row,
                                    uint32_t col, bool may_vanish) {
     const bsmm_cdna_gemm *p = gemm_params_here();
@@ -49,9 +36,10 @@ BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
 #pragma clang loop unroll(disable)
         for (; left; left &= left - 1) {
             const int lane = __builtin_ctzll(left);
-            const double again = gemm_sum_again(gemm_params_here(),
-                                                (uint32_t)__builtin_amdgcn_readlane((int)r, lane),
-                                                (uint32_t)__builtin_amdgcn_readlane((int)c, lane));
+            const bsmm_cdna_gemm *q = gemm_params_here();
+            const double again = bsmm_gpu_epilogue_sum_again(
+                &q->sides[0].o, &q->sides[1].o, (uint32_t)__builtin_amdgcn_readlane((int)r, lane),
+                (uint32_t)__builtin_amdgcn_readlane((int)c, lane), q->k);
             if ((int)gemm_lane() == lane) sum = again;
         }
         if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, r, c, sum);

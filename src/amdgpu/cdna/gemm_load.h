@@ -37,7 +37,7 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
     const uint64_t row_bytes = ((uint64_t)p->k * gemm_bits(type) + 7) / 8;
     gemm_source from;
     from.row = row, from.rows = o->rows - row, from.pitch = (uint32_t)o->pitch;
-    from.whole = o->direct && !s.ocp ? p->k / BSMM_CDNA_K : 0;
+    from.whole = o->direct && !s.ocp && !s.columns ? p->k / BSMM_CDNA_K : 0;
     from.buffer =
         bsmm_isa_buffer(o->o.data + row * o->pitch, (from.rows - 1) * o->pitch + row_bytes);
     from.lane_offset = at / gemm_row_bytes(type) * from.pitch + gemm_source_byte(type, at);
@@ -112,9 +112,78 @@ BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, u
     }
 }
 
+typedef uint32_t __attribute__((aligned(1))) gemm_word; /* at any address */
+
+/* Four rows of one column as bytes; those beyond the operand are 0. */
+BSMM_DEVICE uint32_t gemm_load_column(gemm_memory *from, uint32_t rows) {
+    uint32_t word = 0;
+    for (uint32_t i = 0; i < 4 && i < rows; i++)
+        word |= (uint32_t)from[i] << 8 * i;
+    return word;
+}
+
+/* The same of 16 columns, of which the operand has `columns`. */
+BSMM_DEVICE void gemm_load_columns(gemm_memory *from, uint32_t at, uint32_t pitch, uint32_t rows,
+                                   uint32_t columns, uint32_t words[4][4]) {
+    if (rows >= 4 && columns >= 16) {
+#pragma unroll
+        for (uint32_t c = 0; c < 16; c++, at += pitch)
+            words[c / 4][c % 4] = *(BSMM_GLOBAL const gemm_word *)(from + at);
+        return;
+    }
+#pragma unroll
+    for (uint32_t c = 0; c < 16; c++, at += pitch)
+        words[c / 4][c % 4] = c < columns ? gemm_load_column(from + at, rows) : 0;
+}
+
+/* Turns four words of four bytes. */
+BSMM_DEVICE void gemm_turn(const uint32_t from[4], uint32_t to[4]) {
+    const uint32_t a = bsmm_pick_bytes(from[0], from[1], 0x5140);
+    const uint32_t b = bsmm_pick_bytes(from[2], from[3], 0x5140);
+    const uint32_t c = bsmm_pick_bytes(from[0], from[1], 0x7362);
+    const uint32_t d = bsmm_pick_bytes(from[2], from[3], 0x7362);
+    to[0] = bsmm_pick_bytes(a, b, 0x5410), to[1] = bsmm_pick_bytes(a, b, 0x7632);
+    to[2] = bsmm_pick_bytes(c, d, 0x5410), to[3] = bsmm_pick_bytes(c, d, 0x7632);
+}
+
+/* A stage of 8-bit elements that are column-major. A thread turns 16 columns of four rows into a
+ * piece of each; neighbouring threads read neighbouring rows. */
+BSMM_DEVICE void gemm_load_by_columns(const gemm_source *from, gemm_shape s, uint32_t side,
+                                      uint32_t step, gemm_lds *lds) {
+    const bsmm_cdna_gemm *p = gemm_params_here();
+    const uint32_t first = step * BSMM_CDNA_K, left = p->k - first;
+    gemm_memory *data =
+        (gemm_memory *)p->sides[side].o.data + (uint64_t)first * from->pitch + from->row;
+    const uint32_t type = s.types[side], row_bytes = gemm_row_bytes(type);
+    const uint32_t quads = gemm_rows(s, side) / 4;
+    uint32_t i = bsmm_thread();
+    __asm__ volatile("" : "+v"(i)); /* else all addresses would be kept from stage to stage */
+#pragma clang loop unroll(disable)
+    for (; i < quads * (row_bytes / 16); i += gemm_threads(s)) {
+        const uint32_t row = i % quads * 4, piece = i / quads, k = piece * 16;
+        const uint32_t rows = row < from->rows ? from->rows - row : 0;
+        uint32_t words[4][4]; /* of four columns each, then a row's */
+        gemm_load_columns(data, k * from->pitch + row, from->pitch, rows, k < left ? left - k : 0,
+                          words);
+#pragma unroll
+        for (uint32_t q = 0; q < 4; q++)
+            gemm_turn(words[q], words[q]);
+#pragma unroll
+        for (uint32_t r = 0; r < 4; r++) {
+            bsmm_i32x4 turned;
+            for (uint32_t q = 0; q < 4; q++)
+                turned[q] = (int32_t)(s.ocp ? gemm_fnuz_of_ocp(words[q][r]) : words[q][r]);
+            *(BSMM_IN_LDS bsmm_i32x4 *)(lds + (row + r) * row_bytes +
+                                        (piece ^ gemm_swizzle(type, row + r)) * 16) = turned;
+        }
+    }
+}
+
 BSMM_DEVICE void gemm_load(const gemm_source *from, gemm_shape s, uint32_t side, uint32_t step,
                            gemm_lds *lds) {
-    if (step < from->whole)
+    if (s.columns)
+        gemm_load_by_columns(from, s, side, step, lds);
+    else if (step < from->whole)
         gemm_load_direct(from, s, side, step, (uint32_t)(uintptr_t)lds);
     else
         gemm_load_by_registers(from, s, side, step, lds);

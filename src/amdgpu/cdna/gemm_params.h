@@ -11,10 +11,10 @@ enum {
     BSMM_CDNA_BAND_ROWS = 8, /* rows of tiles that neighbours in time share */
 };
 
-/* An operand, row-major. */
+/* An operand. */
 typedef struct bsmm_cdna_side {
     bsmm_gpu_operand o;
-    uint64_t pitch;  /* bytes from one row to the next */
+    uint64_t pitch;  /* bytes from one row to the next; by columns: from one column */
     uint32_t rows;   /* of A: M; of B: N */
     uint32_t direct; /* 1: data and pitch are aligned for loads from memory to LDS */
 } bsmm_cdna_side;

@@ -22,26 +22,27 @@ typedef struct gemm_shape {
     uint32_t row_tiles, col_tiles; /* 16 x 16 tiles of a wave, down and across */
     uint32_t ocp;                  /* 1: e4m3 for a unit that reads e4m3fnuz */
     uint32_t col_scales;           /* of fp32 scales: 1: every column of D has its own */
+    uint32_t columns;              /* 1: both operands are column-major, of 8 bits */
 } gemm_shape;
 
 /* 64 x 64 by four waves: for products that do not fill the GPU with large tiles. */
 BSMM_DEVICE gemm_shape gemm_small(uint32_t a, uint32_t b) {
-    return (gemm_shape){.types = {a, b}, 2, 2, 2, 2, 0, 0};
+    return (gemm_shape){.types = {a, b}, 2, 2, 2, 2, 0, 0, 0};
 }
 
 /* 256 x 256 by eight waves, two on each SIMD, which take turns at the matrix core. */
 BSMM_DEVICE gemm_shape gemm_large(uint32_t a, uint32_t b) {
-    return (gemm_shape){.types = {a, b}, 2, 4, 8, 4, 0, 0};
+    return (gemm_shape){.types = {a, b}, 2, 4, 8, 4, 0, 0, 0};
 }
 
 /* FP8 with fp32 scales: 64 x 64 by four waves, or 128 x 128 by eight, whose two stages fill the 64
  * KB of LDS that gfx942 has. */
-BSMM_DEVICE gemm_shape gemm_groups_small(uint32_t ocp, uint32_t col_scales) {
-    return (gemm_shape){.types = {0, 0}, 2, 2, 2, 2, ocp, col_scales};
+BSMM_DEVICE gemm_shape gemm_groups_small(uint32_t ocp, uint32_t col_scales, uint32_t columns) {
+    return (gemm_shape){.types = {0, 0}, 2, 2, 2, 2, ocp, col_scales, columns};
 }
 
-BSMM_DEVICE gemm_shape gemm_groups_large(uint32_t ocp, uint32_t col_scales) {
-    return (gemm_shape){.types = {0, 0}, 4, 2, 2, 4, ocp, col_scales};
+BSMM_DEVICE gemm_shape gemm_groups_large(uint32_t ocp, uint32_t col_scales, uint32_t columns) {
+    return (gemm_shape){.types = {0, 0}, 4, 2, 2, 4, ocp, col_scales, columns};
 }
 
 typedef BSMM_GLOBAL const uint8_t gemm_memory;

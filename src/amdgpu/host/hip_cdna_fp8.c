@@ -1,5 +1,6 @@
 /* FP8 groupwise products on CDNA3 and CDNA4: e4m3, on CDNA3 e4m3fnuz too, with fp32 scales of 1 x
- * 128 or 128 x 128 on either side, in any layout (cdna/gemm_promoted_body.h). */
+ * 128 or 128 x 128 on either side, in any layout, both
+ * operands row-major or both column-major (cdna/gemm_promoted_body.h). */
 #include "amdgpu/host/mfma.h"
 
 #include <string.h>
@@ -7,6 +8,7 @@
 enum { SMALL, LARGE, TILES };
 enum { BLOCKS, COLS, WAYS }; /* scales of B: of 128 rows, of every row */
 enum { OCP, FNUZ, KINDS };
+enum { BY_ROWS, TURNED, ORDERS }; /* row-major operands, column-major ones */
 
 /* Two stages of 128 of K, of rows of A and of B. */
 #define STAGES(rows)       (2 * (rows)*2 * BSMM_CDNA_K)
@@ -16,9 +18,16 @@ enum { OCP, FNUZ, KINDS };
 #define BOTH_TILES(kernel)                                                                         \
     { SMALL_TILE(kernel), LARGE_TILE(kernel) }
 
-static const bsmm_mfma_tile tiles[KINDS][WAYS][TILES] = {
-    [OCP] = {[BLOCKS] = BOTH_TILES("e4m3"), [COLS] = BOTH_TILES("e4m3_cols")},
-    [FNUZ] = {[BLOCKS] = BOTH_TILES("e4m3fnuz"), [COLS] = BOTH_TILES("e4m3fnuz_cols")},
+#define ALL_TILES(elem)                                                                            \
+    {                                                                                              \
+        [BY_ROWS] = {[BLOCKS] = BOTH_TILES(elem), [COLS] = BOTH_TILES(elem "_cols")},              \
+        [TURNED] = {                                                                               \
+            [BLOCKS] = BOTH_TILES(elem "_turned"), [COLS] = BOTH_TILES(elem "_turned_cols")},      \
+    }
+
+static const bsmm_mfma_tile tiles[KINDS][ORDERS][WAYS][TILES] = {
+    [OCP] = ALL_TILES("e4m3"),
+    [FNUZ] = ALL_TILES("e4m3fnuz"),
 };
 
 static bool has_groups(const bsmm_operand *o) {
@@ -39,10 +48,11 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!has_groups(&p->a) || !has_groups(&p->b))
         return "takes fp32 scales of 1 x 128 or 128 x 128 on both sides";
     if (elem == BSMM_ELEM_E4M3FNUZ && !is_gfx942(p)) return "e4m3fnuz is of gfx942 alone";
-    const bsmm_mfma_tile *tile = bsmm_mfma_choose(
-        p,
-        tiles[elem == BSMM_ELEM_E4M3 ? OCP : FNUZ][p->b.m.format.block_rows == 1 ? COLS : BLOCKS],
-        TILES);
+    if (p->a.m.order != p->b.m.order) return "takes operands of the same order";
+    const uint32_t order = p->a.m.order == BSMM_ORDER_ROW ? BY_ROWS : TURNED;
+    const uint32_t kind = elem == BSMM_ELEM_E4M3 ? OCP : FNUZ;
+    const uint32_t way = p->b.m.format.block_rows == 1 ? COLS : BLOCKS;
+    const bsmm_mfma_tile *tile = bsmm_mfma_choose(p, tiles[kind][order][way], TILES);
     const char *reason = bsmm_mfma_refuse(p, tile, why, size);
     /* Bits of e4m3 mean half as much to a unit of e4m3fnuz. */
     if (!reason) bsmm_mfma_begin(p, tile, elem == BSMM_ELEM_E4M3 && is_gfx942(p) ? 4 : 1, state);

@@ -61,6 +61,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     const uint32_t a = type_of(&p->a), b = type_of(&p->b);
     if (a == TYPES || b == TYPES)
         return "takes 4-, 6- and 8-bit floats with e8m0 scales of 1 x 32 on both sides";
+    if (p->a.m.order != BSMM_ORDER_ROW || p->b.m.order != BSMM_ORDER_ROW)
+        return "takes row-major operands";
     const bsmm_mfma_tile *tile = bsmm_mfma_choose(p, tiles[a][b], TILES);
     const char *reason = bsmm_mfma_refuse(p, tile, why, size);
     if (!reason) bsmm_mfma_begin(p, tile, 1, state);

@@ -14,8 +14,7 @@ static uint64_t pitch_of(const bsmm_operand *o) {
 
 static const char *refuse_operand(const bsmm_operand *o, char name, char *why, size_t size) {
     const char *reason = NULL;
-    if (o->m.order != BSMM_ORDER_ROW) reason = "is not row-major";
-    if (pitch_of(o) > MOST_PITCH) reason = "has rows of more than 8 MB";
+    if (pitch_of(o) > MOST_PITCH) reason = "has rows (or columns) of more than 8 MB";
     if (o->scale_bytes > INT32_MAX) reason = "has scales of 2 GB and more";
     if (!reason) return NULL;
     snprintf(why, size, "%c %s", name, reason);

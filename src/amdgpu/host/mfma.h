@@ -19,7 +19,7 @@ typedef struct bsmm_mfma_state {
 } bsmm_mfma_state;
 
 /* The reasons that all of them have: the module has no code for the device, D is block-scaled, an
- * operand is not row-major, an extent is 0 or beyond what offsets hold. NULL: none. */
+ * extent is 0 or beyond what offsets hold. NULL: none. */
 const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, char *why,
                              size_t size);
 
