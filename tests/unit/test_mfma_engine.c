@@ -1,5 +1,6 @@
 /* The MFMA engine where D has several tiles of every size, on the simulators: each result against a
  * sum in double, with the bound that the kernel states. */
+#include "amdgpu/cdna/gemm_layout.h"
 #include "amdgpu/cdna/gemm_schedule.h"
 #include "operand.h"
 #include "walk.h"
@@ -138,9 +139,39 @@ static void test_schedule(void **state) {
     }
 }
 
+/* The bytes that lanes [first, first + count) read at once: no bank twice. */
+static void check_banks(uint32_t type, uint32_t banks, uint32_t which, uint32_t word,
+                        uint32_t words, uint32_t first, uint32_t count) {
+    uint32_t taken[64] = {0};
+    for (uint32_t lane = first; lane < first + count; lane++) {
+        const uint32_t row = lane % 16, piece = gemm_piece_of(type, lane / 16, which);
+        const uint32_t place = piece ^ gemm_swizzle_of(type, row, banks);
+        const uint32_t at = row * gemm_row_bytes(type) + place * gemm_piece_bytes(type);
+        assert_true(place * gemm_piece_bytes(type) < gemm_row_bytes(type));
+        for (uint32_t w = word; w < word + words; w++)
+            assert_int_equal(taken[(at / 4 + w) % banks]++, 0);
+    }
+}
+
+static void test_banks(void **state) {
+    (void)state;
+    for (uint32_t type = 0; type < 5; type++)
+        for (uint32_t banks = 32; banks <= 64; banks += 32)
+            for (uint32_t which = 0; which < 2; which++) {
+                const uint32_t count = banks / 4;
+                for (uint32_t lane = 0; gemm_bits(type) != 6 && lane < 64; lane += count)
+                    check_banks(type, banks, which, 0, 4, lane, count);
+                for (uint32_t word = 0; gemm_bits(type) == 6 && word < 3; word++) {
+                    check_banks(type, banks, which, word, 1, 0, 32);
+                    check_banks(type, banks, which, word, 1, 32, 32);
+                }
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_banks),
         cmocka_unit_test(test_small_tiles),
         cmocka_unit_test(test_large_tiles),
     };

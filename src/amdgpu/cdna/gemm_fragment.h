@@ -15,11 +15,10 @@ typedef struct gemm_reader {
 
 BSMM_DEVICE gemm_reader gemm_reader_of(uint32_t type) {
     const uint32_t row = gemm_lane() % BSMM_CDNA_EDGE, group = gemm_lane() / BSMM_CDNA_EDGE;
-    const uint32_t bits = gemm_bits(type), swizzle = gemm_swizzle(type, row);
-    const uint32_t first = bits == 6 ? 2 * group : group;
-    const uint32_t second = bits == 8 ? group + 4 : bits == 6 ? first + 1 : first;
-    const uint32_t base = row * gemm_row_bytes(type), piece = gemm_piece_bytes(type);
-    return (gemm_reader){{base + (first ^ swizzle) * piece, base + (second ^ swizzle) * piece}};
+    const uint32_t swizzle = gemm_swizzle(type, row), piece = gemm_piece_bytes(type);
+    const uint32_t base = row * gemm_row_bytes(type);
+    return (gemm_reader){{base + (gemm_piece_of(type, group, 0) ^ swizzle) * piece,
+                          base + (gemm_piece_of(type, group, 1) ^ swizzle) * piece}};
 }
 
 BSMM_DEVICE bsmm_i32x4 gemm_read_piece(const gemm_lds *from, uint32_t bytes) {

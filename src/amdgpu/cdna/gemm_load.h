@@ -44,8 +44,8 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
     return from;
 }
 
-/* Each wave loads 64 lanes side by side, the waves of the group in turn: whole rows, a multiple of
- * eight, so that a lane's place in the swizzle stays. */
+/* Each wave loads 64 lanes side by side, the waves of the group in turn: whole rows, as many as the
+ * swizzle repeats after or a multiple, so that a lane's place in the swizzle stays. */
 BSMM_DEVICE void gemm_load_direct(const gemm_source *from, gemm_shape s, uint32_t side,
                                   uint32_t step, uint32_t lds) {
     const uint32_t type = s.types[side], bytes = gemm_load_bytes(type);
@@ -77,12 +77,16 @@ BSMM_DEVICE bsmm_i32x4 gemm_load_piece(gemm_memory *from, uint32_t bytes, int32_
         __builtin_memcpy(&words, (const void *)from, 12);
         return words;
     }
-    for (uint32_t i = 0; i < bytes; i++) {
+    uint64_t low = 0, high = 0; /* from the last byte on */
+#pragma clang loop unroll(disable)
+    for (uint32_t i = bytes; i-- > 0;) {
         const int32_t left = bits - 8 * (int32_t)i;
         uint32_t byte = left > 0 ? from[i] : 0;
         if (left > 0 && left < 8) byte &= (1u << left) - 1;
-        words[i / 4] |= (int32_t)(byte << i % 4 * 8);
+        high = high << 8 | low >> 56;
+        low = low << 8 | byte;
     }
+    words = (bsmm_i32x4){(int32_t)low, (int32_t)(low >> 32), (int32_t)high, (int32_t)(high >> 32)};
     return words;
 }
 
@@ -94,8 +98,9 @@ BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, u
     const uint32_t type = s.types[side], bits = gemm_bits(type), piece = gemm_piece_bytes(type);
     const uint32_t row_bytes = gemm_row_bytes(type), row_pieces = row_bytes / piece;
     const uint32_t pieces = gemm_rows(s, side) * row_pieces;
+    uint32_t i = gemm_thread_here();
 #pragma clang loop unroll(disable)
-    for (uint32_t i = bsmm_thread(); i < pieces; i += gemm_threads(s)) {
+    for (; i < pieces; i += gemm_threads(s)) {
         const uint32_t row = i / row_pieces, byte = gemm_source_byte(type, i * piece);
         const int32_t left = (int32_t)((p->k - step * BSMM_CDNA_K) * bits - byte * 8);
         bsmm_i32x4 words = {0};
@@ -156,8 +161,7 @@ BSMM_DEVICE void gemm_load_by_columns(const gemm_source *from, gemm_shape s, uin
         (gemm_memory *)p->sides[side].o.data + (uint64_t)first * from->pitch + from->row;
     const uint32_t type = s.types[side], row_bytes = gemm_row_bytes(type);
     const uint32_t quads = gemm_rows(s, side) / 4;
-    uint32_t i = bsmm_thread();
-    __asm__ volatile("" : "+v"(i)); /* else all addresses would be kept from stage to stage */
+    uint32_t i = gemm_thread_here();
 #pragma clang loop unroll(disable)
     for (; i < quads * (row_bytes / 16); i += gemm_threads(s)) {
         const uint32_t row = i % quads * 4, piece = i / quads, k = piece * 16;

@@ -1,15 +1,9 @@
 /* The constants of one kernel of the MFMA engine: types, tile, waves. Every function takes the
- * shape by value and is inlined, so that a kernel is compiled for its own.
- *
- * A stage of a tile in LDS is 128 of K: 128 bytes a row of 8-bit elements, 96 of 6 bits, 64 of 4. A
- * row is cut into pieces, of 16 bytes (12 of 6-bit elements), and piece p of row r stands at place
- * p ^ swizzle(r): lanes that read the same piece of eight neighbouring rows then meet all banks
- * once. Loads that go straight to LDS write lanes side by side, so each lane picks its source by
- * the same rule. */
+ * shape by value and is inlined, so that a kernel is compiled for its own. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SHAPE_H
 #define BSMM_AMDGPU_CDNA_GEMM_SHAPE_H
 
-#include "amdgpu/cdna/gemm_params.h"
+#include "amdgpu/cdna/gemm_layout.h"
 #include "amdgpu/isa/memory.h"
 #include "amdgpu/isa/mfma.h"
 
@@ -48,21 +42,13 @@ BSMM_DEVICE gemm_shape gemm_groups_large(uint32_t ocp, uint32_t col_scales, uint
 typedef BSMM_GLOBAL const uint8_t gemm_memory;
 typedef BSMM_IN_LDS uint8_t gemm_lds;
 
-BSMM_DEVICE uint32_t gemm_bits(uint32_t type) {
-    return type == BSMM_F8F6F4_E2M1 ? 4 : type >= BSMM_F8F6F4_E2M3 ? 6 : 8;
-}
-
-BSMM_DEVICE uint32_t gemm_row_bytes(uint32_t type) {
-    return BSMM_CDNA_K / 8 * gemm_bits(type);
-}
-
-BSMM_DEVICE uint32_t gemm_piece_bytes(uint32_t type) {
-    return gemm_bits(type) == 6 ? 12 : 16;
-}
-
-/* Eight pieces in a row, or four: then two rows share the banks. */
+/* CDNA4 has 64 banks. */
 BSMM_DEVICE uint32_t gemm_swizzle(uint32_t type, uint32_t row) {
-    return gemm_bits(type) == 4 ? row / 2 % 4 : row % 8;
+#if defined(__gfx950__)
+    return gemm_swizzle_of(type, row, 64);
+#else
+    return gemm_swizzle_of(type, row, 32);
+#endif
 }
 
 BSMM_DEVICE uint32_t gemm_threads(gemm_shape s) {
@@ -88,6 +74,14 @@ BSMM_DEVICE const bsmm_cdna_gemm *gemm_params_here(void) {
     const void __attribute__((address_space(4))) *here = __builtin_amdgcn_kernarg_segment_ptr();
     __asm__ volatile("" : "+s"(here));
     return (const bsmm_cdna_gemm *)here;
+}
+
+/* The thread's number, as if it were another each time: addresses that are made of it are not kept
+ * in registers from stage to stage. */
+BSMM_DEVICE uint32_t gemm_thread_here(void) {
+    uint32_t thread = bsmm_thread();
+    __asm__ volatile("" : "+v"(thread));
+    return thread;
 }
 
 BSMM_DEVICE uint32_t gemm_lane(void) {

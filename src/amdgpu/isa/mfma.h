@@ -7,12 +7,10 @@
 typedef float bsmm_f32x4 __attribute__((vector_size(16)));
 typedef int32_t bsmm_i32x8 __attribute__((vector_size(32)));
 
-/* How f8f6f4 numbers its types. */
-enum { BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E5M2, BSMM_F8F6F4_E2M3, BSMM_F8F6F4_E3M2, BSMM_F8F6F4_E2M1 };
-
 #if defined(__gfx950__)
-/* D = A B + C for 16 x 16 x 128, A and B with their scales in the lowest byte of a register. The
- * types must be constants for the compiler: after inlining one case is left. */
+/* D = A B + C for 16 x 16 x 128; types 0 to 4 are e4m3, e5m2, e2m3, e3m2 and e2m1. A and B with
+ * their scales in the lowest byte of a register. The types must be constants for the compiler:
+ * after inlining one case is left. */
 BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_scale_16(bsmm_i32x8 a, bsmm_i32x8 b, bsmm_f32x4 c,
                                               uint32_t a_type, uint32_t b_type, int32_t a_scale,
                                               int32_t b_scale) {
