@@ -799,52 +799,52 @@ BSMM_API bsmm_status bsmm_estimate_sol(const char *device, const bsmm_matmul_des
 /* ---- matrix instructions (MFMA) of AMD's CDNA 1 to 4 ----
  *
  * One instruction computes D = A B + C for `blocks` independent products of A (m, k) and B (k, n),
- * on the 64 lanes of a wave. Sparse instructions (v_smfmac) are not in the table. */
+ * on the 64 lanes of a wave. The table has no sparse instructions (v_smfmac). */
 
-/* A dense matrix instruction of one generation. Where the time depends on the types, the
- * instruction has a row for each time; the first row whose types hold those in use applies. */
+/* A dense matrix instruction of one generation. If the time depends on the types, the instruction
+ * has a row for each time. The first row whose types include those in use applies. */
 typedef struct bsmm_mfma_info {
     uint32_t struct_size;
-    uint32_t cdna;            /* generation, 1 to 4 */
-    const char *name;         /* "v_mfma_f32_16x16x32_fp8_fp8", as LLVM's assembler writes it */
-    const char *a, *b;        /* types of A and B ("bf16"); a choice is separated by spaces */
-    const char *d;            /* type of C and D: "f32", "i32" or "f64" */
-    uint32_t m, n, k, blocks; /* of a product; products in one instruction */
-    uint32_t cycles;          /* until the matrix core takes another; a pass is four cycles */
-    uint32_t cu_operations;   /* of a compute unit in a cycle: 4 cores x 2 m n k blocks / cycles */
-    uint32_t is_scaled;       /* 1: takes e8m0 scales for blocks of 32 along k */
-    uint32_t reserved;        /* 0 */
-    const char *source;       /* where the cycles come from */
+    uint32_t cdna;            /* Generation, 1 to 4 */
+    const char *name;         /* LLVM's spelling, such as "v_mfma_f32_16x16x32_fp8_fp8" */
+    const char *a, *b;        /* Types of A and B, such as "bf16"; spaces separate a choice */
+    const char *d;            /* Type of C and D: "f32", "i32" or "f64" */
+    uint32_t m, n, k, blocks; /* Extents of a product; number of products in one instruction */
+    uint32_t cycles;          /* Cycles until the matrix core takes another; a pass is four */
+    uint32_t cu_operations; /* Operations of a compute unit in a cycle, by its four matrix cores */
+    uint32_t is_scaled;     /* 1: takes e8m0 scales for blocks of 32 along k */
+    uint32_t reserved;      /* 0 */
+    const char *source;     /* Source of the cycles */
 } bsmm_mfma_info;
-/* The rows by generation. NOT_FOUND past the last. Any thread may call it. */
+/* Gives row `index`; rows are ordered by generation. NOT_FOUND past the last row. Thread-safe. */
 BSMM_API bsmm_status bsmm_mfma_at(uint32_t index, bsmm_mfma_info *info);
 
-/* The operands of a matrix instruction, and what a row and a column of each are. */
+/* The operands of a matrix instruction, with the meaning of their rows and columns. */
 typedef enum bsmm_mfma_operand {
     BSMM_MFMA_A = 0,       /* (i, k) */
     BSMM_MFMA_B = 1,       /* (k, j) */
     BSMM_MFMA_C = 2,       /* (i, j) */
     BSMM_MFMA_D = 3,       /* (i, j) */
-    BSMM_MFMA_SCALE_A = 4, /* (i, q): of A's elements k = 32 q to 32 q + 31 */
-    BSMM_MFMA_SCALE_B = 5  /* (q, j): of B's elements, likewise */
+    BSMM_MFMA_SCALE_A = 4, /* (i, q): the scale of A's elements k = 32 q to 32 q + 31 */
+    BSMM_MFMA_SCALE_B = 5  /* (q, j): the scale of B's elements k = 32 q to 32 q + 31 */
 } bsmm_mfma_operand;
 
-/* Where a wave keeps an element. One of 6 bits may begin in a register and end in the next, one of
- * 64 bits fills two. */
+/* The place of an element in a wave's registers. An element of 6 bits may begin in one register and
+ * end in the next; an element of 64 bits fills two. */
 typedef struct bsmm_mfma_place {
     uint32_t struct_size;
-    uint32_t lane;    /* 0 to 63 */
-    uint32_t reg;     /* counted from the operand's first register */
-    uint32_t low_bit; /* of the element in the register; of scales: in the byte that op_sel names */
-    uint32_t bits;    /* of the element */
+    uint32_t lane;     /* Lane of the wave, 0 to 63 */
+    uint32_t reg;      /* Register, counted from the operand's first */
+    uint32_t low_bit;  /* Lowest bit in the register; of a scale: in the byte that op_sel names */
+    uint32_t bits;     /* Width of the element */
     uint32_t reserved; /* 0 */
 } bsmm_mfma_place;
 
-/* Where element (row, col) of product `block` is. `type` names the type of A or B where the row of
- * bsmm_mfma_at has a choice ("e2m1"); NULL takes the first. NOT_FOUND names an unknown instruction
- * or type; INVALID an operand that it has not, or an index out of its range. By AMD's matrix
- * instruction calculator; of f8f6f4, which it leaves out, by the CDNA4 ISA guide. Any thread may
- * call it. */
+/* Finds the place of element (row, col) of product `block`. `type` ("e2m1") chooses the type of A
+ * or B if the row of bsmm_mfma_at has a choice; NULL takes the first. NOT_FOUND names an unknown
+ * instruction or type. INVALID names an operand that the instruction does not have, or an index out
+ * of range. The places are those of AMD's matrix instruction calculator, and of the CDNA4 ISA guide
+ * for f8f6f4, which the calculator leaves out. Thread-safe. */
 BSMM_API bsmm_status bsmm_mfma_find_place(const char *name, const char *type, uint32_t operand,
                                           uint32_t block, uint32_t row, uint32_t col,
                                           bsmm_mfma_place *place);

@@ -28,7 +28,7 @@ static const row rows[] = {
 /* clang-format on */
 #undef MFMA
 
-/* What the table calls a type, the type's own name, and its bits. */
+/* A type's name in the table, its own name (of CDNA 3 where that differs), and its bits. */
 static const struct {
     const char *short_name, *fnuz, *name;
     uint32_t bits;

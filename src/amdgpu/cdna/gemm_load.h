@@ -59,8 +59,8 @@ BSMM_DEVICE void gemm_load_direct(const gemm_source *from, gemm_shape s, uint32_
     }
 }
 
-/* Of e4m3 bytes the bits that mean half the value as e4m3fnuz: -0, which is NaN there, becomes +0,
- * and the two NaNs become that one. */
+/* Recodes four bytes of e4m3. Read as e4m3fnuz, the same bits mean half the value, but for three
+ * codes: -0 would be NaN and becomes +0; the two NaNs would be numbers and become NaN. */
 BSMM_DEVICE uint32_t gemm_fnuz_of_ocp(uint32_t x) {
     const uint32_t low = x & 0x7f7f7f7fu;
     const uint32_t nonzero = low + 0x7f7f7f7fu, nan = (low + 0x01010101u) & 0x80808080u;

@@ -1,4 +1,4 @@
-/* What the MFMA engine is told of a product; host and kernels share it. */
+/* The parameters of the MFMA engine, which the host fills for a product. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_PARAMS_H
 #define BSMM_AMDGPU_CDNA_GEMM_PARAMS_H
 

@@ -1,6 +1,6 @@
-/* Which tile a workgroup computes. Workgroups go to the XCDs in turn, and each XCD has an L2 of its
- * own: an XCD gets tiles side by side, and inside an XCD neighbours in time share eight rows of
- * tiles, so that both operands are found in its L2. */
+/* The schedule gives each workgroup its tile. Workgroups go to the XCDs in turn, and each XCD has
+ * an L2 of its own: an XCD gets tiles side by side, and inside an XCD neighbours in time share
+ * eight rows of tiles, so that both operands are found in its L2. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCHEDULE_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCHEDULE_H
 

@@ -1,4 +1,4 @@
-/* Where a workgroup and its waves stand in D, and the ring of two stages in LDS: A's rows, then
+/* The place of a workgroup and of its waves in D, and the ring of two stages in LDS: A's rows, then
  * B's.
  *
  *   time      | load 0 | load 1          | load 2          | ...

@@ -1,4 +1,4 @@
-/* What the host sides of the MFMA engine's kernels share. */
+/* The host code that all kernels of the MFMA engine share. */
 #ifndef BSMM_AMDGPU_HOST_MFMA_H
 #define BSMM_AMDGPU_HOST_MFMA_H
 
@@ -27,8 +27,8 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
  * operand to LDS more often, which is counted as half as much again. */
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
-/* Of `count` tiles the one with the least estimate; those without a function are skipped, of which
- * the first is none. */
+/* Returns the tile with the least estimate. Tiles without a function are skipped; the first one has
+ * a function. */
 const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                        uint32_t count);
 

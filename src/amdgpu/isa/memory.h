@@ -6,7 +6,7 @@
 
 #include "amdgpu/cdna/kernel.h"
 
-/* Of a pointer, and of the LDS whose size the launch names: extern, an array without extent. */
+/* The address space of pointers into LDS, and of an extern array whose size the launch gives. */
 #define BSMM_IN_LDS __attribute__((address_space(3)))
 
 typedef int32_t bsmm_i32x4 __attribute__((vector_size(16)));
