@@ -285,7 +285,7 @@ bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *
     error[0] = 0;
     if (wrong) return snprintf(error, 512, "%s: %s", kernel->name, wrong), false;
     const size_t size = kernel->kernarg_size;
-    uint8_t *block = gfx9_memory_alloc(size + 64 + 64);
+    uint8_t *block = sim_memory_alloc(size + 64 + 64);
     if (!block) return snprintf(error, 512, "out of memory"), false;
     memset(block, 0, size + 128);
     j.packet = block, j.kernarg = block + 64;
@@ -295,7 +295,7 @@ bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *
     pthread_mutex_init(&j.lock, NULL);
     run_threads(&j);
     pthread_mutex_destroy(&j.lock);
-    gfx9_memory_free(block);
+    sim_memory_free(block);
     launch->steps = j.steps;
     return error[0] == 0;
 }

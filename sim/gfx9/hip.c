@@ -29,13 +29,13 @@ enum { HOST = 1, DEVICE = 2, MANAGED = 3 }; /* hipMemoryType of ROCm 6 */
 
 static hipError_t allocate(void **at, size_t bytes, int type) {
     if (!at) return hip_fail(hipErrorInvalidValue, "a result's pointer is NULL");
-    *at = gfx9_memory_alloc(bytes);
+    *at = sim_memory_alloc(bytes);
     if (!*at) return hip_fail(hipErrorOutOfMemory, "out of memory: %zu bytes", bytes);
-    gfx9_memory_mark(*at, type, hip_device());
+    sim_memory_mark(*at, type, hip_device());
     return hipSuccess;
 }
 static hipError_t release(void *at) {
-    return !at || gfx9_memory_free(at) ? hipSuccess
+    return !at || sim_memory_free(at) ? hipSuccess
                                        : hip_fail(hipErrorInvalidValue, "%p is no allocation", at);
 }
 HIP hipError_t hipMalloc(void **at, size_t bytes) {
@@ -65,7 +65,7 @@ HIP hipError_t hipHostFree(void *at) {
 static hipError_t check_range(const void *at, size_t bytes, const char *name) {
     uint64_t begin, size;
     if (bytes && !at) return hip_fail(hipErrorInvalidValue, "%s is NULL", name);
-    if (!gfx9_memory_find((uint64_t)(uintptr_t)at, &begin, &size)) return hipSuccess;
+    if (!sim_memory_find((uint64_t)(uintptr_t)at, &begin, &size)) return hipSuccess;
     if (bytes > size - ((uint64_t)(uintptr_t)at - begin))
         return hip_fail(hipErrorInvalidValue, "%s: %zu bytes reach beyond its allocation", name,
                         bytes);
@@ -142,7 +142,7 @@ HIP hipError_t hipMemsetD32Async(void *to, int value, size_t n, hipStream_t s) {
 
 HIP hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes, hipDeviceptr_t at) {
     uint64_t begin, size;
-    if (!gfx9_memory_find((uint64_t)(uintptr_t)at, &begin, &size))
+    if (!sim_memory_find((uint64_t)(uintptr_t)at, &begin, &size))
         return hip_fail(hipErrorNotFound, "%p lies in no allocation", at);
     if (base) *base = (void *)(uintptr_t)begin;
     if (bytes) *bytes = size;
@@ -156,7 +156,7 @@ enum { MEMORY_TYPE = 2, IS_MANAGED = 8, DEVICE_ORDINAL = 9, RANGE_START = 11, RA
 static hipError_t pointer_attribute(void *to, int attribute, uint64_t at) {
     uint64_t begin = 0, size = 0;
     int type = 0, device = 0;
-    if (gfx9_memory_find(at, &begin, &size)) gfx9_memory_marked(at, &type, &device);
+    if (sim_memory_find(at, &begin, &size)) sim_memory_marked(at, &type, &device);
     const int managed = type == MANAGED;
     switch (attribute) {
     case MEMORY_TYPE:

@@ -59,7 +59,7 @@ static const char *load_segments(const file *f, gfx9_object *object) {
     }
     if (end == 0) return "it has no segments";
     object->image_size = (end + 15) / 16 * 16;
-    object->image = gfx9_memory_alloc(object->image_size);
+    object->image = sim_memory_alloc(object->image_size);
     if (!object->image) return "out of memory";
     memset(object->image, 0, object->image_size);
     for (uint32_t i = 0; i < f->head->e_phnum; i++) {
@@ -217,7 +217,7 @@ void gfx9_unload(gfx9_object *object) {
         free(object->code[i].text);
     for (uint32_t i = 0; i < object->kernel_count; i++)
         free(object->kernels[i].args);
-    if (object->image) gfx9_memory_free(object->image);
+    if (object->image) sim_memory_free(object->image);
     free(object->kernels), free(object->functions), free(object->objects), free(object->code),
         free(object->index);
     free(object);

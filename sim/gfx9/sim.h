@@ -2,6 +2,7 @@
  * describes it. */
 #ifndef SIM_GFX9_H
 #define SIM_GFX9_H
+#include "common/memory.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +37,7 @@ typedef struct gfx9_inst gfx9_inst;
 
 typedef struct {
     enum gfx9_arch arch;
-    /* The object's segments with their layout in memory. gfx9_memory_alloc allocates them. */
+    /* The object's segments with their layout in memory. sim_memory_alloc allocates them. */
     uint8_t *image;
     uint64_t image_size;
     gfx9_kernel *kernels;
@@ -151,14 +152,6 @@ struct gfx9_inst {
 };
 
 /* ---- memory ---- */
-void *gfx9_memory_alloc(size_t bytes);
-bool gfx9_memory_free(void *pointer);
-/* Finds the allocation that contains `address`: its first byte and its size. Returns false if there
- * is none. */
-bool gfx9_memory_find(uint64_t address, uint64_t *begin, uint64_t *size);
-/* Two numbers of an allocation that its maker keeps there: its kind of memory, and its device. */
-void gfx9_memory_mark(void *pointer, int type, int device);
-void gfx9_memory_marked(uint64_t address, int *type, int *device);
 extern uint64_t gfx9_shared_base, gfx9_private_base;
 
 /* ---- waves ---- */

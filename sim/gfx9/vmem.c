@@ -3,6 +3,8 @@
 #include "access.h"
 #include <string.h>
 
+uint64_t gfx9_shared_base = 1ull << 48, gfx9_private_base = 2ull << 48;
+
 enum { FLAT, GLOBAL, SCRATCH, BUFFER };
 enum { LOAD, STORE, ATOMIC };
 
@@ -31,7 +33,7 @@ static uint8_t *resolve(gfx9_wave *w, const gfx9_inst *i, uint64_t address, uint
         const uint32_t at = (uint32_t)address;
         if (at < w->scratch_size && bytes <= w->scratch_size - at)
             return w->scratch + (size_t)lane * w->scratch_size + at;
-    } else if (gfx9_memory_find(address, &cache[0], &cache[1]) &&
+    } else if (sim_memory_find(address, &cache[0], &cache[1]) &&
                bytes <= cache[1] - (address - cache[0])) {
         return (uint8_t *)(uintptr_t)address;
     }

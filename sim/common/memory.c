@@ -1,6 +1,6 @@
 /* Implements device memory. It is one reserved range of addresses, from which pages are allocated.
  * An unused page follows each allocation, so that every access can be checked. */
-#include "sim.h"
+#include "memory.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 
 enum { PAGE = 4096 };
 #define ARENA (1ull << 38)
-uint64_t gfx9_shared_base = 1ull << 48, gfx9_private_base = 2ull << 48;
 
 typedef struct {
     uint64_t begin, size;
@@ -56,14 +55,14 @@ static void *take(size_t bytes) {
     return at;
 }
 
-void *gfx9_memory_alloc(size_t bytes) {
+void *sim_memory_alloc(size_t bytes) {
     pthread_mutex_lock(&lock);
     void *at = take(bytes);
     pthread_mutex_unlock(&lock);
     return at;
 }
 
-bool gfx9_memory_find(uint64_t address, uint64_t *begin, uint64_t *size) {
+bool sim_memory_find(uint64_t address, uint64_t *begin, uint64_t *size) {
     const uint64_t offset = address - (uint64_t)(uintptr_t)arena;
     if (!arena || offset >= ARENA || !page_block[offset / PAGE]) return false;
     const block b = blocks[page_block[offset / PAGE]];
@@ -75,24 +74,24 @@ static block *block_of(uint64_t address) {
     return &blocks[page_block[(address - (uint64_t)(uintptr_t)arena) / PAGE]];
 }
 
-void gfx9_memory_mark(void *pointer, int type, int device) {
+void sim_memory_mark(void *pointer, int type, int device) {
     pthread_mutex_lock(&lock);
     block *b = block_of((uint64_t)(uintptr_t)pointer);
     b->type = type, b->device = device;
     pthread_mutex_unlock(&lock);
 }
 
-void gfx9_memory_marked(uint64_t address, int *type, int *device) {
+void sim_memory_marked(uint64_t address, int *type, int *device) {
     pthread_mutex_lock(&lock);
     const block *b = block_of(address);
     *type = b->type, *device = b->device;
     pthread_mutex_unlock(&lock);
 }
 
-bool gfx9_memory_free(void *pointer) {
+bool sim_memory_free(void *pointer) {
     uint64_t begin, size;
     pthread_mutex_lock(&lock);
-    const bool found = gfx9_memory_find((uint64_t)(uintptr_t)pointer, &begin, &size) &&
+    const bool found = sim_memory_find((uint64_t)(uintptr_t)pointer, &begin, &size) &&
                        begin == (uint64_t)(uintptr_t)pointer;
     if (found) {
         const uint64_t first = (begin - (uint64_t)(uintptr_t)arena) / PAGE,
