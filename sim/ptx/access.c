@@ -1,0 +1,283 @@
+/* Loads, stores and conversions of addresses, with every byte looked at. */
+#include "access.h"
+#include <string.h>
+
+void ptx_addresses(const ptx_warp *w, const ptx_operand *o, uint64_t *address) {
+    const uint64_t offset = (uint64_t)o->value;
+    if (o->width == 8) {
+        const uint64_t *base = (const uint64_t *)(const void *)(w->regs + o->at);
+        for (int l = 0; l < LANES; l++)
+            address[l] = base[l] + offset;
+        return;
+    }
+    const uint32_t *base = (const uint32_t *)(const void *)(w->regs + o->at);
+    for (int l = 0; l < LANES; l++)
+        address[l] = (uint32_t)(base[l] + (uint32_t)offset);
+}
+
+/* ---- spaces ---- */
+
+static bool check_shadow(ptx_warp *w, const ptx_inst *i, const ptx_block *b, uint32_t offset,
+                         uint32_t bytes, uint64_t address) {
+    for (uint32_t k = 0; k < bytes; k++)
+        if (!b->shadow[offset + k]) {
+            ptx_stop(w, i, "shared memory 0x%llx was never written",
+                     (unsigned long long)address + k);
+            return false;
+        }
+    return true;
+}
+
+uint8_t *ptx_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes, bool write) {
+    const uint64_t rank = address >> RANK_SHIFT, offset = address & ((1u << RANK_SHIFT) - 1);
+    ptx_cluster *c = w->block->cluster;
+    if (rank >= c->size || offset < SHARED_BEGIN || offset + bytes > c->blocks[rank].shared_bytes) {
+        ptx_stop(w, i, "shared memory 0x%llx, %u bytes: the block has 0x%x to 0x%x",
+                 (unsigned long long)address, bytes, SHARED_BEGIN, c->blocks[0].shared_bytes);
+        return NULL;
+    }
+    ptx_block *b = &c->blocks[rank];
+    if (b->shadow && write) memset(b->shadow + offset, 1, bytes);
+    if (b->shadow && !write && !check_shadow(w, i, b, (uint32_t)offset, bytes, address))
+        return NULL;
+    return b->shared + offset;
+}
+
+static uint8_t *local(ptx_warp *w, const ptx_inst *i, uint64_t offset, uint32_t bytes,
+                      uint32_t lane) {
+    if (offset + bytes <= w->local_bytes && offset < w->local_bytes)
+        return w->local + (size_t)lane * w->local_bytes + offset;
+    ptx_stop(w, i, "lane %u: local memory 0x%llx, %u bytes: the thread has 0x%x", lane,
+             (unsigned long long)offset, bytes, w->local_bytes);
+    return NULL;
+}
+
+static uint8_t *global(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes,
+                       uint32_t lane) {
+    if (address - w->begin < w->size && bytes <= w->size - (address - w->begin))
+        return (uint8_t *)(uintptr_t)address;
+    uint64_t begin = 0, size = 0;
+    if (sim_memory_find(address, &begin, &size) && bytes <= size - (address - begin)) {
+        w->begin = begin, w->size = size;
+        return (uint8_t *)(uintptr_t)address;
+    }
+    if (size)
+        ptx_stop(w, i,
+                 "lane %u: %u bytes at 0x%llx lie outside its allocation of %llu bytes at 0x%llx",
+                 lane, bytes, (unsigned long long)address, (unsigned long long)size,
+                 (unsigned long long)begin);
+    else
+        ptx_stop(w, i, "lane %u: %u bytes at 0x%llx lie outside every allocation", lane, bytes,
+                 (unsigned long long)address);
+    return NULL;
+}
+
+static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, int space,
+                            uint32_t bytes, bool write, uint32_t lane) {
+    if (address % bytes && (bytes & (bytes - 1)) == 0) {
+        ptx_stop(w, i, "lane %u: address 0x%llx is misaligned for %u bytes", lane,
+                 (unsigned long long)address, bytes);
+        return NULL;
+    }
+    if (space == PARAM) space = address >> 32 ? GLOBAL : LOCAL;
+    if (space == GENERIC && address >> 56)
+        space = address >> 56 == SHARED_WINDOW >> 56 ? SHARED : LOCAL, address &= 0xffffffffffff;
+    if (space == SHARED) return ptx_shared(w, i, address, bytes, write);
+    if (space == LOCAL) return local(w, i, address, bytes, lane);
+    return global(w, i, address, bytes, lane);
+}
+
+bool ptx_resolve(ptx_warp *w, const ptx_inst *i, const uint64_t *address, int space, uint32_t bytes,
+                 bool write, uint8_t **at) {
+    for (uint32_t left = w->mask; left; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        at[l] = resolve_one(w, i, address[l], space, bytes, write, l);
+        if (!at[l]) return false;
+    }
+    return true;
+}
+
+/* ---- what was never written ---- */
+
+bool ptx_check_written(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, const char *what) {
+    if (!(w->block->launch->checks & CHECK_UNWRITTEN) || (o->place != REG && o->place != ADDRESS))
+        return true;
+    const uint32_t missing = w->mask & ~w->written[o->at / 128];
+    if (!missing) return true;
+    ptx_stop(w, i, "lane %u: the register of %s was never written", ptx_first(missing), what);
+    return false;
+}
+
+/* ---- loads and stores ---- */
+
+static int space_of(const ptx_inst *i, const ptx_operand *address) {
+    return address->space ? address->space : i->opcode->space;
+}
+
+static void load_element(ptx_warp *w, const ptx_operand *o, uint8_t *const *at, uint32_t offset,
+                         ptx_type type) {
+    const uint32_t bytes = ptx_types[type].bits / 8;
+    const bool sign = ptx_types[type].kind == SIGNED;
+    uint64_t wide[LANES];
+    uint32_t narrow[LANES];
+    for (uint32_t left = w->mask; left; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        uint64_t v = 0;
+        memcpy(&v, at[l] + offset, bytes);
+        if (sign && bytes < 8 && v >> (8 * bytes - 1)) v |= ~0ull << 8 * bytes;
+        wide[l] = v, narrow[l] = (uint32_t)v;
+        if (o->width < 4) narrow[l] &= ~0u >> (32 - 8 * o->width);
+    }
+    ptx_commit(w, o, o->width == 8 ? (void *)wide : (void *)narrow);
+}
+
+/* b128 registers hold 16 bytes a lane. */
+static void load_wide(ptx_warp *w, const ptx_operand *o, uint8_t *const *at, uint32_t offset) {
+    for (uint32_t left = w->mask; left && o->place == REG; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        memcpy(w->regs + o->at + (size_t)16 * l, at[l] + offset, 16);
+    }
+    if (o->place == REG) w->written[o->at / 128] |= w->mask;
+}
+
+static void execute_ld(ptx_warp *w, const ptx_inst *i) {
+    const ptx_type type = (ptx_type)i->opcode->types[0];
+    const uint32_t count = i->opcode->vector ? i->opcode->vector : 1,
+                   bytes = ptx_types[type].bits / 8;
+    uint64_t address[LANES];
+    uint8_t *at[LANES];
+    if (!ptx_check_written(w, i, &i->op[1], "the address")) return;
+    ptx_addresses(w, &i->op[1], address);
+    if (!ptx_resolve(w, i, address, space_of(i, &i->op[1]), count * bytes, false, at)) return;
+    for (uint32_t k = 0; k < count; k++) {
+        const ptx_operand *o = ptx_element(&i->op[0], k);
+        if (bytes == 16)
+            load_wide(w, o, at, k * bytes);
+        else
+            load_element(w, o, at, k * bytes, type);
+    }
+}
+
+static void execute_st(ptx_warp *w, const ptx_inst *i) {
+    const ptx_type type = (ptx_type)i->opcode->types[0];
+    const uint32_t count = i->opcode->vector ? i->opcode->vector : 1,
+                   bytes = ptx_types[type].bits / 8;
+    uint64_t address[LANES];
+    uint8_t *at[LANES];
+    if (!ptx_check_written(w, i, &i->op[0], "the address")) return;
+    ptx_addresses(w, &i->op[0], address);
+    for (uint32_t k = 0; k < count; k++)
+        if (!ptx_check_written(w, i, ptx_element(&i->op[1], k), "the value")) return;
+    if (!ptx_resolve(w, i, address, space_of(i, &i->op[0]), count * bytes, true, at)) return;
+    for (uint32_t k = 0; k < count; k++) {
+        const ptx_operand *o = ptx_element(&i->op[1], k);
+        const uint32_t each = o->width == 16 ? 16 : o->width == 8 ? 8 : 4;
+        for (uint32_t left = w->mask; left; left &= left - 1) {
+            const uint32_t l = ptx_first(left);
+            memcpy(at[l] + k * bytes, w->regs + o->at + (size_t)each * l, bytes);
+        }
+    }
+}
+
+/* ---- moves ---- */
+
+static void gather_parts(ptx_warp *w, const ptx_operand *from, uint8_t *bytes, uint32_t lane,
+                         uint32_t each) {
+    for (uint32_t k = 0; k < from->count; k++) {
+        const uint64_t v = ptx_lane(w, &from->elements[k], lane);
+        memcpy(bytes + k * each, &v, each);
+    }
+}
+
+/* One register from several, several from one, or one from one. */
+static void execute_mov(ptx_warp *w, const ptx_inst *i) {
+    const ptx_operand *to = &i->op[0], *from = &i->op[1];
+    const uint32_t bytes = ptx_types[i->opcode->types[0]].bits / 8;
+    if (to->place == REG && from->place == REG && to->width < 16) {
+        ptx_commit(w, to, ptx_at(w, from));
+        return;
+    }
+    uint8_t lanes[LANES][16] = {{0}};
+    for (uint32_t l = 0; l < LANES; l++) {
+        if (from->place == VECTOR)
+            gather_parts(w, from, lanes[l], l, bytes / from->count);
+        else
+            memcpy(lanes[l], w->regs + from->at + (size_t)(from->width < 4 ? 4 : from->width) * l,
+                   bytes);
+    }
+    const uint32_t parts = to->place == VECTOR ? to->count : 1, each = bytes / parts;
+    for (uint32_t k = 0; k < parts; k++) {
+        const ptx_operand *o = ptx_element(to, k);
+        uint8_t *at[LANES];
+        for (uint32_t l = 0; l < LANES; l++)
+            at[l] = lanes[l];
+        if (each == 16)
+            load_wide(w, o, at, 0);
+        else
+            load_element(w, o, at, k * each,
+                         each == 8   ? T_b64
+                         : each == 4 ? T_b32
+                         : each == 2 ? T_b16
+                                     : T_b8);
+    }
+}
+
+/* ---- addresses ---- */
+
+enum { TO_GENERIC, FROM_GENERIC };
+
+static void execute_cvta(ptx_warp *w, const ptx_inst *i) {
+    const uint64_t window = i->opcode->space == SHARED  ? SHARED_WINDOW
+                            : i->opcode->space == LOCAL ? LOCAL_WINDOW
+                                                        : 0;
+    uint64_t result[LANES];
+    for (uint32_t l = 0; l < LANES; l++) {
+        const uint64_t v = ptx_lane(w, &i->op[1], l);
+        result[l] = i->opcode->row->what == TO_GENERIC ? v + window : v - window;
+    }
+    ptx_commit(w, &i->op[0], result);
+}
+
+static void execute_isspacep(ptx_warp *w, const ptx_inst *i) {
+    const uint64_t *a = ptx_u64(w, &i->op[1]);
+    uint32_t mask = 0;
+    for (uint32_t l = 0; l < LANES; l++) {
+        const int space = a[l] >> 56 == 1 ? SHARED : a[l] >> 56 == 2 ? LOCAL : GLOBAL;
+        mask |= (uint32_t)(space == i->opcode->space) << l;
+    }
+    ptx_set_pred(w, &i->op[0], mask);
+}
+
+static void execute_mapa(ptx_warp *w, const ptx_inst *i) {
+    uint64_t wide[LANES];
+    uint32_t narrow[LANES];
+    for (uint32_t l = 0; l < LANES; l++) {
+        const uint64_t rank = ptx_lane(w, &i->op[2], l), v = ptx_lane(w, &i->op[1], l);
+        wide[l] = (v & ~(0xffull << RANK_SHIFT)) | (rank & 0xff) << RANK_SHIFT;
+        narrow[l] = (uint32_t)wide[l];
+    }
+    ptx_commit(w, &i->op[0], i->op[0].width == 8 ? (void *)wide : (void *)narrow);
+}
+
+#define ROW(pattern, operands, execute, what)                                                      \
+    { pattern, operands, execute, NULL, 0, 0, 0, 0, what }
+#define ORDER "{weak|volatile|relaxed|acquire|release|mmio}.{cta|cluster|gpu|sys}."
+#define SPACES                                                                                     \
+    "{global|shared|shared::cta|shared::cluster|local|param|param::entry|param::func|const}."
+#define VALUES "b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"
+#define HINT                                                                                       \
+    "{ca|cg|cs|lu|cv|wb|wt|nc|L1::evict_normal|L1::evict_unchanged|L1::evict_first|"               \
+    "L1::evict_last|L1::no_allocate|L2::evict_normal|L2::evict_first|L2::evict_last|"              \
+    "L2::cache_hint|L2::64B|L2::128B|L2::256B}."
+#define HINTS HINT HINT HINT HINT
+static const ptx_row rows[] = {
+    ROW("ld." ORDER SPACES ORDER HINTS "{v2|v4|v8}." VALUES, "vmL?", execute_ld, 0),
+    ROW("ldu." SPACES "{v2|v4}." VALUES, "vm", execute_ld, 0),
+    ROW("st." ORDER SPACES ORDER HINTS "{v2|v4|v8}." VALUES, "mVL?", execute_st, 0),
+    ROW("mov.b16|b32|b64|b128|u16|u32|u64|s16|s32|s64|f16|bf16|f32|f64", "yY", execute_mov, 0),
+    ROW("cvta." SPACES "u64|u32", "tT", execute_cvta, TO_GENERIC),
+    ROW("cvta.to." SPACES "u64|u32", "tT", execute_cvta, FROM_GENERIC),
+    ROW("isspacep.global|shared|shared::cta|shared::cluster|local", "pL", execute_isspacep, 0),
+    ROW("mapa.{shared::cluster}.u32|u64", "tTR", execute_mapa, 0),
+};
+const ptx_table ptx_access_table = {rows, sizeof rows / sizeof *rows};

@@ -1,0 +1,99 @@
+/* setp and set: compare.def's rows, combined with a predicate. */
+#include "lane_types.h"
+
+#define C(op, T, value) LANES_FUNCTION(lanes_##op##_##T, pred, T, T, none, value)
+#include "compare.def"
+#undef C
+
+static uint32_t combined(const ptx_inst *i, uint32_t mask, uint32_t with) {
+    static const char names[] = "and|or|xor|";
+    const int which = ptx_which(i->opcode, names);
+    return which == 0 ? mask & with : which == 1 ? mask | with : which == 2 ? mask ^ with : mask;
+}
+
+static uint32_t compare(ptx_warp *w, const ptx_inst *i, const ptx_operand *a,
+                        const ptx_operand *b) {
+    uint32_t words[LANES], mask = 0;
+    const unsigned mode = i->opcode->ftz ? 4 : 0;
+    if (w->mode != mode) ptx_set_mode(w, mode);
+    i->opcode->row->lanes(words, ptx_at(w, a), ptx_at(w, b), NULL);
+    for (uint32_t l = 0; l < LANES; l++)
+        mask |= (words[l] & 1) << l;
+    return mask;
+}
+
+/* setp's second result is the comparison's opposite, combined alike. */
+static void execute_setp(ptx_warp *w, const ptx_inst *i) {
+    const uint32_t mask = compare(w, i, &i->op[2], &i->op[3]);
+    if (i->op[4].place == NOWHERE && i->op[1].place == NOWHERE) {
+        ptx_set_pred(w, &i->op[0], mask);
+        return;
+    }
+    const uint32_t with = ptx_pred(w, &i->op[4]);
+    const bool joins = i->op[4].place != NOWHERE;
+    ptx_set_pred(w, &i->op[0], joins ? combined(i, mask, with) : mask);
+    ptx_set_pred(w, &i->op[1], joins ? combined(i, ~mask, with) : ~mask);
+}
+
+static void execute_set(ptx_warp *w, const ptx_inst *i) {
+    uint32_t mask = compare(w, i, &i->op[1], &i->op[2]), result[LANES];
+    if (i->op[3].place != NOWHERE) mask = combined(i, mask, ptx_pred(w, &i->op[3]));
+    const uint32_t yes = i->opcode->types[0] == T_f32 ? ptx_bits(1) : ~0u;
+    for (uint32_t l = 0; l < LANES; l++)
+        result[l] = mask >> l & 1 ? yes : 0;
+    ptx_commit(w, &i->op[0], result);
+}
+
+/* Both halves of f16x2 and bf16x2: 1.0 where it holds. */
+static void execute_set_pair(ptx_warp *w, const ptx_inst *i) {
+    const uint32_t *a = ptx_u32(w, &i->op[1]), *b = ptx_u32(w, &i->op[2]);
+    const uint32_t one = i->opcode->types[0] == T_bf16x2 ? 0x3f80 : 0x3c00;
+    uint32_t halves[2][LANES], words[LANES], result[LANES] = {0};
+    for (uint32_t h = 0; h < 2; h++) {
+        for (uint32_t l = 0; l < LANES; l++)
+            halves[0][l] = a[l] >> 16 * h & 0xffff, halves[1][l] = b[l] >> 16 * h & 0xffff;
+        i->opcode->row->lanes(words, halves[0], halves[1], NULL);
+        for (uint32_t l = 0; l < LANES; l++)
+            result[l] |= words[l] ? one << 16 * h : 0;
+    }
+    ptx_commit(w, &i->op[0], result);
+}
+
+#define SET_PAIR_f16(op)                                                                           \
+    {"set." #op ".{ftz}.f16x2.f16x2", "rRR", execute_set_pair, lanes_##op##_f16, 0, 0, 0, 0, 0},
+#define SET_PAIR_bf16(op)                                                                          \
+    {"set." #op ".{ftz}.bf16x2.bf16x2", "rRR", execute_set_pair, lanes_##op##_bf16, 0, 0, 0, 0, 0},
+#define SET_PAIR_b16(op)
+#define SET_PAIR_b32(op)
+#define SET_PAIR_b64(op)
+#define SET_PAIR_u16(op)
+#define SET_PAIR_u32(op)
+#define SET_PAIR_u64(op)
+#define SET_PAIR_s16(op)
+#define SET_PAIR_s32(op)
+#define SET_PAIR_s64(op)
+#define SET_PAIR_f32(op)
+#define SET_PAIR_f64(op)
+#define C(op, T, value)                                                                            \
+    SET_PAIR_##T(op){"setp." #op ".{and|or|xor}.{ftz}." #T,                                        \
+                     "p|pTTP?",                                                                    \
+                     execute_setp,                                                                 \
+                     lanes_##op##_##T,                                                             \
+                     0,                                                                            \
+                     0,                                                                            \
+                     0,                                                                            \
+                     0,                                                                            \
+                     0},                                                                           \
+        {"set." #op ".{and|or|xor}.{ftz}.u32|s32|f32." #T,                                         \
+         "tSSP?",                                                                                  \
+         execute_set,                                                                              \
+         lanes_##op##_##T,                                                                         \
+         0,                                                                                        \
+         0,                                                                                        \
+         0,                                                                                        \
+         0,                                                                                        \
+         0},
+static const ptx_row rows[] = {
+#include "compare.def"
+};
+const ptx_table ptx_compare_table = {rows, sizeof rows / sizeof *rows};

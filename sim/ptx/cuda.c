@@ -1,0 +1,415 @@
+/* The driver's errors, devices, contexts and memory. A call has done its work when it returns. */
+#include "cuda.h"
+#include "common/memory.h"
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- errors ---- */
+
+static _Thread_local char message[1200];
+
+const char *bsmm_sim_message(void) {
+    return message;
+}
+
+CUresult sim_fail(CUresult code, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    vsnprintf(message, sizeof message, format, list);
+    va_end(list);
+    if (getenv("BSMM_SIM_REPORT")) fprintf(stderr, "bsmm simulator: %s\n", message);
+    return code;
+}
+
+static const struct {
+    CUresult code;
+    const char *name;
+} names[] = {{CUDA_SUCCESS, "CUDA_SUCCESS"},
+             {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
+             {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
+             {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
+             {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
+             {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
+             {CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
+             {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX"},
+             {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
+             {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
+             {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"},
+             {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED"}};
+
+CU CUresult cuGetErrorName(CUresult code, const char **name) {
+    if (!name) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (names[k].code == code) return *name = names[k].name, CUDA_SUCCESS;
+    *name = NULL;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+CU CUresult cuGetErrorString(CUresult code, const char **text) {
+    if (!text) return CUDA_ERROR_INVALID_VALUE;
+    *text = code == CUDA_SUCCESS ? "no error" : message;
+    return CUDA_SUCCESS;
+}
+
+static CUresult give(int *to, int value) {
+    if (!to) return sim_fail(CUDA_ERROR_INVALID_VALUE, "a result's pointer is NULL");
+    *to = value;
+    return CUDA_SUCCESS;
+}
+
+/* ---- devices ---- */
+
+static const sim_device devices[] = {
+#define DEVICE(name, capability, count, l2, shared, clock, memory_clock, bus, memory, model)       \
+    {name, capability, count, l2, shared, clock, memory_clock, bus, memory, model},
+#include "devices.def"
+#undef DEVICE
+};
+enum { VERSION = 13000 };
+
+/* "sm_90" and "sm_90a" are one device. */
+const sim_device *sim_device_get(void) {
+    const char *wanted = getenv("BSMM_SIM_ARCH");
+    for (size_t k = 0; wanted && k < sizeof devices / sizeof *devices; k++) {
+        const size_t length = strlen(devices[k].name);
+        if (strncmp(wanted, devices[k].name, length) == 0 &&
+            strspn(wanted + length, "af") == strlen(wanted + length))
+            return &devices[k];
+    }
+    return wanted ? NULL : &devices[0];
+}
+
+static CUresult check_device(CUdevice device) {
+    if (!sim_device_get())
+        return sim_fail(CUDA_ERROR_INVALID_DEVICE,
+                        "BSMM_SIM_ARCH: value is \"%s\"; must be sm_80, sm_90a, sm_100 or sm_120",
+                        getenv("BSMM_SIM_ARCH"));
+    return device ? sim_fail(CUDA_ERROR_INVALID_DEVICE, "there is one device, 0") : CUDA_SUCCESS;
+}
+
+CU CUresult cuInit(unsigned flags) {
+    return flags ? sim_fail(CUDA_ERROR_INVALID_VALUE, "flags must be 0") : check_device(0);
+}
+CU CUresult cuDriverGetVersion(int *version) {
+    return give(version, VERSION);
+}
+CU CUresult cuDeviceGetCount(int *count) {
+    return give(count, 1);
+}
+CU CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+    const CUresult status = check_device(ordinal);
+    return status ? status : give(device, 0);
+}
+CU CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
+    const CUresult status = check_device(device);
+    if (status) return status;
+    if (!name || length < 1)
+        return sim_fail(CUDA_ERROR_INVALID_VALUE, "name is NULL or has no room");
+    snprintf(name, (size_t)length, "bsmm simulator of %s (%s)", sim_device_get()->name,
+             sim_device_get()->model);
+    return CUDA_SUCCESS;
+}
+CU CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
+    const CUresult status = check_device(device);
+    if (status) return status;
+    if (!bytes) return sim_fail(CUDA_ERROR_INVALID_VALUE, "bytes is NULL");
+    *bytes = (size_t)sim_device_get()->memory_gb << 30;
+    return CUDA_SUCCESS;
+}
+CU CUresult cuMemGetInfo_v2(size_t *available, size_t *total) {
+    size_t bytes;
+    const CUresult status = cuDeviceTotalMem_v2(&bytes, 0);
+    if (!status && available) *available = bytes;
+    if (!status && total) *total = bytes;
+    return status;
+}
+
+static int multiprocessors(const sim_device *d) {
+    const char *wanted = getenv("BSMM_SIM_MULTIPROCESSORS");
+    const int n = wanted ? atoi(wanted) : 0;
+    return n > 0 ? n : (int)d->multiprocessors;
+}
+
+/* Numbers of CUdevice_attribute; what is not here is 0. */
+CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
+    const CUresult status = check_device(device);
+    if (status) return status;
+    const sim_device *d = sim_device_get();
+    const struct {
+        int attribute, value;
+    } known[] = {
+        {1, 1024},
+        {2, 1024},
+        {3, 1024},
+        {4, 64}, /* threads of a block */
+        {5, INT32_MAX},
+        {6, 65535},
+        {7, 65535}, /* blocks of a grid */
+        {8, 48 << 10},
+        {9, 64 << 10},
+        {10, 32},
+        {12, 65536}, /* shared, constant, warp, registers */
+        {13, (int)d->clock_khz},
+        {16, multiprocessors(d)},
+        {31, 1}, /* concurrent kernels */
+        {36, (int)d->memory_khz},
+        {37, (int)d->bus_bits},
+        {38, (int)d->l2_bytes},
+        {39, 2048},
+        {41, 1}, /* threads, unified addresses */
+        {75, (int)d->arch / 10},
+        {76, (int)d->arch % 10},
+        {81, (int)d->shared_bytes + 1024},
+        {82, 65536},
+        {83, 1},
+        {97, (int)d->shared_bytes},
+        {120, d->arch >= 90},
+        {127, d->arch >= 90}, /* clusters, tensor maps */
+    };
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (known[k].attribute == attribute) return give(value, known[k].value);
+    return give(value, 0);
+}
+CU CUresult cuDeviceGetUuid_v2(unsigned char *uuid, CUdevice device) {
+    if (!uuid) return sim_fail(CUDA_ERROR_INVALID_VALUE, "uuid is NULL");
+    memset(uuid, 0, 16);
+    memcpy(uuid, "bsmm simulator", 14);
+    return check_device(device);
+}
+
+/* ---- contexts: there is one, and each thread has a stack of what it pushed ---- */
+
+static char context;
+static _Thread_local CUcontext stack[64];
+static _Thread_local unsigned depth;
+
+static CUcontext the_context(void) {
+    return (CUcontext)(void *)&context;
+}
+static CUresult give_context(CUcontext *to, CUcontext value) {
+    if (!to) return sim_fail(CUDA_ERROR_INVALID_VALUE, "context is NULL");
+    *to = value;
+    return CUDA_SUCCESS;
+}
+CU CUresult cuDevicePrimaryCtxRetain(CUcontext *to, CUdevice device) {
+    const CUresult status = check_device(device);
+    return status ? status : give_context(to, the_context());
+}
+CU CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+    return check_device(device);
+}
+CU CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+    return check_device(device);
+}
+CU CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+    if (flags) *flags = 0;
+    if (active) *active = 1;
+    return check_device(device);
+}
+CU CUresult cuCtxPushCurrent_v2(CUcontext c) {
+    if (c != the_context())
+        return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context of the device");
+    if (depth == sizeof stack / sizeof *stack)
+        return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "64 contexts are pushed");
+    stack[depth++] = c;
+    return CUDA_SUCCESS;
+}
+CU CUresult cuCtxPopCurrent_v2(CUcontext *c) {
+    if (depth == 0) return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is pushed");
+    depth--;
+    if (c) *c = stack[depth];
+    return CUDA_SUCCESS;
+}
+CU CUresult cuCtxGetCurrent(CUcontext *c) {
+    return give_context(c, depth ? stack[depth - 1] : NULL);
+}
+CU CUresult cuCtxSetCurrent(CUcontext c) {
+    if (c && c != the_context())
+        return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context of the device");
+    if (depth) depth--;
+    return c ? cuCtxPushCurrent_v2(c) : CUDA_SUCCESS;
+}
+CU CUresult cuCtxCreate_v2(CUcontext *c, unsigned flags, CUdevice device) {
+    (void)flags;
+    const CUresult status = cuDevicePrimaryCtxRetain(c, device);
+    return status ? status : cuCtxPushCurrent_v2(*c);
+}
+CU CUresult cuCtxDestroy_v2(CUcontext c) {
+    if (depth && stack[depth - 1] == c) depth--;
+    return c == the_context()
+               ? CUDA_SUCCESS
+               : sim_fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context of the device");
+}
+CU CUresult cuCtxGetDevice(CUdevice *device) {
+    return give(device, 0);
+}
+CU CUresult cuCtxSynchronize(void) {
+    return CUDA_SUCCESS;
+}
+CU CUresult cuCtxSetLimit(int limit, size_t value) {
+    return (void)limit, (void)value, CUDA_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+static void *pointer(CUdeviceptr at) {
+    return (void *)(uintptr_t)at;
+}
+CU CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) {
+    if (!at || bytes == 0)
+        return sim_fail(CUDA_ERROR_INVALID_VALUE, "pointer is NULL or bytes is 0");
+    *at = (uintptr_t)sim_memory_alloc(bytes);
+    return *at ? CUDA_SUCCESS
+               : sim_fail(CUDA_ERROR_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes);
+}
+CU CUresult cuMemFree_v2(CUdeviceptr at) {
+    return !at || sim_memory_free(pointer(at))
+               ? CUDA_SUCCESS
+               : sim_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is no allocation",
+                          (unsigned long long)at);
+}
+CU CUresult cuMemAllocAsync(CUdeviceptr *at, size_t bytes, CUstream s) {
+    return (void)s, cuMemAlloc_v2(at, bytes);
+}
+CU CUresult cuMemFreeAsync(CUdeviceptr at, CUstream s) {
+    return (void)s, cuMemFree_v2(at);
+}
+CU CUresult cuMemAllocManaged(CUdeviceptr *at, size_t bytes, unsigned flags) {
+    return (void)flags, cuMemAlloc_v2(at, bytes);
+}
+CU CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags) {
+    CUdeviceptr p = 0;
+    const CUresult status = at ? cuMemAlloc_v2(&p, bytes) : CUDA_ERROR_INVALID_VALUE;
+    if (!status) *at = pointer(p);
+    return (void)flags, status;
+}
+CU CUresult cuMemFreeHost(void *at) {
+    return cuMemFree_v2((uintptr_t)at);
+}
+
+/* A device pointer's bytes must lie inside one allocation. */
+static CUresult check_range(CUdeviceptr at, size_t bytes, const char *name) {
+    uint64_t begin, size;
+    if (bytes == 0) return CUDA_SUCCESS;
+    if (!sim_memory_find(at, &begin, &size) || bytes > size - (at - begin))
+        return sim_fail(CUDA_ERROR_INVALID_VALUE, "%s: %zu bytes at 0x%llx lie in no allocation",
+                        name, bytes, (unsigned long long)at);
+    return CUDA_SUCCESS;
+}
+static CUresult copy(CUstream s, void *to, const void *from, size_t bytes) {
+    if (bytes && (!to || !from)) return sim_fail(CUDA_ERROR_INVALID_VALUE, "a pointer is NULL");
+    return bytes ? sim_submit(s, &(sim_work){.to = to, .from = from, .bytes = bytes})
+                 : CUDA_SUCCESS;
+}
+CU CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream s) {
+    const CUresult status = check_range(to, bytes, "to");
+    return status ? status : copy(s, pointer(to), from, bytes);
+}
+CU CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream s) {
+    const CUresult status = check_range(from, bytes, "from");
+    return status ? status : copy(s, to, pointer(from), bytes);
+}
+CU CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) {
+    CUresult status = check_range(to, bytes, "to");
+    if (!status) status = check_range(from, bytes, "from");
+    return status ? status : copy(s, pointer(to), pointer(from), bytes);
+}
+CU CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) {
+    return copy(s, pointer(to), pointer(from), bytes);
+}
+CU CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {
+    return cuMemcpyHtoDAsync_v2(to, from, bytes, NULL);
+}
+CU CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
+    return cuMemcpyDtoHAsync_v2(to, from, bytes, NULL);
+}
+CU CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+    return cuMemcpyDtoDAsync_v2(to, from, bytes, NULL);
+}
+CU CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+    return cuMemcpyAsync(to, from, bytes, NULL);
+}
+
+static CUresult fill(CUstream s, CUdeviceptr to, uint32_t value, uint32_t unit, size_t count) {
+    const CUresult status = check_range(to, unit * count, "to");
+    if (status || count == 0) return status;
+    return sim_submit(
+        s, &(sim_work){.to = pointer(to), .bytes = unit * count, .value = value, .unit = unit});
+}
+CU CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream s) {
+    return fill(s, to, value, 1, n);
+}
+CU CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t n, CUstream s) {
+    return fill(s, to, value, 2, n);
+}
+CU CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream s) {
+    return fill(s, to, value, 4, n);
+}
+CU CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n) {
+    return fill(NULL, to, value, 1, n);
+}
+CU CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t n) {
+    return fill(NULL, to, value, 4, n);
+}
+
+CU CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr at) {
+    uint64_t begin, size;
+    if (!sim_memory_find(at, &begin, &size))
+        return sim_fail(CUDA_ERROR_NOT_FOUND, "0x%llx lies in no allocation",
+                        (unsigned long long)at);
+    if (base) *base = begin;
+    if (bytes) *bytes = size;
+    return CUDA_SUCCESS;
+}
+
+/* Numbers of CUpointer_attribute: context, memory type, device pointer, managed, ordinal, range. */
+static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, uint64_t size) {
+    const int device_memory = 2;
+    const CUcontext c = the_context();
+    if (attribute == 1) memcpy(to, &c, sizeof c);
+    if (attribute == 2) memcpy(to, &device_memory, sizeof device_memory);
+    if (attribute == 3) memcpy(to, &at, 8);
+    if (attribute == 8 || attribute == 9) memset(to, 0, 4);
+    if (attribute == 11) memcpy(to, &begin, 8);
+    if (attribute == 12) memcpy(to, &size, 8);
+}
+CU CUresult cuPointerGetAttributes(unsigned count, int *attributes, void **values, CUdeviceptr at) {
+    uint64_t begin, size;
+    if (!sim_memory_find(at, &begin, &size)) return CUDA_SUCCESS; /* values stay as they are */
+    for (unsigned k = 0; k < count; k++)
+        put_attribute(attributes[k], values[k], at, begin, size);
+    return CUDA_SUCCESS;
+}
+CU CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr at) {
+    uint64_t begin, size;
+    if (!sim_memory_find(at, &begin, &size))
+        return sim_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is no device memory",
+                        (unsigned long long)at);
+    put_attribute(attribute, value, at, begin, size);
+    return CUDA_SUCCESS;
+}
+
+/* ---- entries by name ---- */
+
+/* The newest version first, as the driver gives them. */
+CU CUresult cuGetProcAddress_v2(const char *symbol, void **to, int version, uint64_t flags,
+                                int *found) {
+    static const char *const suffixes[] = {"_v3", "_v2", ""};
+    void *self = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+    (void)version, (void)flags;
+    if (!symbol || !to) return sim_fail(CUDA_ERROR_INVALID_VALUE, "symbol or pointer is NULL");
+    *to = NULL;
+    for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes && !*to; k++) {
+        char name[128];
+        snprintf(name, sizeof name, "%.100s%s", symbol, suffixes[k]);
+        *to = dlsym(self ? self : RTLD_DEFAULT, name);
+    }
+    if (self) dlclose(self);
+    if (found) *found = *to ? 0 : 1;
+    return *to ? CUDA_SUCCESS : sim_fail(CUDA_ERROR_NOT_FOUND, "there is no %s", symbol);
+}
+CU CUresult cuGetProcAddress(const char *symbol, void **to, int version, uint64_t flags) {
+    return cuGetProcAddress_v2(symbol, to, version, flags, NULL);
+}

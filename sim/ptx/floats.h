@@ -1,0 +1,69 @@
+/* Small floats: their codes and values, with every rounding of PTX. */
+#ifndef SIM_PTX_FLOATS_H
+#define SIM_PTX_FLOATS_H
+#include "sim.h"
+#include <math.h>
+#include <string.h>
+
+static inline uint32_t ptx_bits(float v) {
+    uint32_t bits;
+    memcpy(&bits, &v, 4);
+    return bits;
+}
+static inline float ptx_float(uint32_t bits) {
+    float v;
+    memcpy(&v, &bits, 4);
+    return v;
+}
+static inline uint64_t ptx_bits64(double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, 8);
+    return bits;
+}
+static inline double ptx_double(uint64_t bits) {
+    double v;
+    memcpy(&v, &bits, 8);
+    return v;
+}
+
+/* Nearest even; NaN becomes 0x7fff, as NVIDIA's conversions give it. */
+static inline uint32_t ptx_f32_to_f16(float v) {
+    const uint32_t sign = ptx_bits(v) >> 16 & 0x8000, x = ptx_bits(v) & 0x7fffffff;
+    const uint32_t small = ptx_bits(ptx_float(x) + 0.5f) - 0x3f000000;
+    const uint32_t normal = (x + 0xc8000fffu + (x >> 13 & 1)) >> 13;
+    return x > 0x7f800000    ? 0x7fff
+           : x >= 0x477ff000 ? sign | 0x7c00
+                             : sign | (x < 0x38800000 ? small : normal);
+}
+static inline float ptx_f16_to_f32(uint32_t h) {
+    const uint32_t sign = (h & 0x8000) << 16, x = (h & 0x7fff) << 13;
+    const float small = ptx_float(x + 0x38800000) - 0x1p-14f; /* exact */
+    const uint32_t normal = x + 0x38000000, top = x + 0x70000000;
+    return ptx_float(sign | ((h & 0x7c00) == 0        ? ptx_bits(small)
+                             : (h & 0x7c00) == 0x7c00 ? top
+                                                      : normal));
+}
+static inline uint32_t ptx_f32_to_bf16(float v) {
+    const uint32_t x = ptx_bits(v);
+    return (x & 0x7fffffff) > 0x7f800000 ? 0x7fff : (x + 0x7fff + (x >> 16 & 1)) >> 16;
+}
+static inline float ptx_bf16_to_f32(uint32_t h) {
+    return ptx_float(h << 16);
+}
+
+typedef struct {
+    uint8_t type, exponent, mantissa, has_sign;
+    int16_t bias;
+    uint32_t largest, infinity, nan; /* codes without sign; infinity 0: none */
+    bool nan_is_largest;             /* it has no NaN: conversions give the largest value */
+} ptx_format;
+/* NULL for types that are no floats of 16 bits or less. */
+const ptx_format *ptx_format_of(ptx_type type);
+double ptx_decode(const ptx_format *format, uint32_t code);
+uint32_t ptx_encode(const ptx_format *format, double value, int rounding, bool satfinite);
+/* A double rounded to f32 in a direction, or to the odd neighbour if it lies between two. */
+float ptx_narrow(double value, int rounding);
+float ptx_odd(double value, double rest);
+/* The type of one element of a packed type, or the type itself. */
+ptx_type ptx_element_type(ptx_type type);
+#endif

@@ -1,0 +1,177 @@
+/* What the rows of alu.def call: each works on one lane. */
+#ifndef SIM_PTX_LANE_MATH_H
+#define SIM_PTX_LANE_MATH_H
+#include "floats.h"
+
+static inline uint64_t high_u64(uint64_t a, uint64_t b) {
+    return (uint64_t)((ptx_u128)a * b >> 64);
+}
+static inline int64_t high_s64(int64_t a, int64_t b) {
+    return (int64_t)((ptx_s128)a * b >> 64);
+}
+static inline int32_t saturated(int64_t v) {
+    return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;
+}
+/* Division by 0 is unspecified; all ones is what GPUs give. The smallest number by -1 is itself. */
+static inline uint64_t divide_u(uint64_t a, uint64_t b) {
+    return b ? a / b : ~0ull;
+}
+static inline uint64_t remainder_u(uint64_t a, uint64_t b) {
+    return b ? a % b : a;
+}
+static inline int64_t divide_s(int64_t a, int64_t b) {
+    return b == 0 ? -1 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
+static inline int64_t remainder_s(int64_t a, int64_t b) {
+    return b == 0 ? a : b == -1 ? 0 : a % b;
+}
+
+/* Shifts of 32 and more give 0, or the sign. */
+static inline uint32_t left_32(uint32_t a, uint32_t n) {
+    return n > 31 ? 0 : a << n;
+}
+static inline uint32_t right_32(uint32_t a, uint32_t n) {
+    return n > 31 ? 0 : a >> n;
+}
+static inline int32_t right_s32(int32_t a, uint32_t n) {
+    return a >> (n > 31 ? 31 : n);
+}
+static inline uint64_t left_64(uint64_t a, uint32_t n) {
+    return n > 63 ? 0 : a << n;
+}
+static inline uint64_t right_64(uint64_t a, uint32_t n) {
+    return n > 63 ? 0 : a >> n;
+}
+static inline int64_t right_s64(int64_t a, uint32_t n) {
+    return a >> (n > 63 ? 63 : n);
+}
+/* The upper (l) or lower (r) word of {b, a} shifted. */
+static inline uint32_t funnel_left(uint32_t a, uint32_t b, uint32_t n) {
+    return (uint32_t)((((uint64_t)b << 32 | a) << n) >> 32);
+}
+static inline uint32_t funnel_right(uint32_t a, uint32_t b, uint32_t n) {
+    return (uint32_t)(((uint64_t)b << 32 | a) >> n);
+}
+static inline uint32_t at_most_32(uint32_t n) {
+    return n > 32 ? 32 : n;
+}
+
+static inline uint32_t reverse_32(uint32_t v) {
+    v = (v >> 1 & 0x55555555) | (v & 0x55555555) << 1;
+    v = (v >> 2 & 0x33333333) | (v & 0x33333333) << 2;
+    v = (v >> 4 & 0x0f0f0f0f) | (v & 0x0f0f0f0f) << 4;
+    return __builtin_bswap32(v);
+}
+static inline uint64_t reverse_64(uint64_t v) {
+    return (uint64_t)reverse_32((uint32_t)v) << 32 | reverse_32((uint32_t)(v >> 32));
+}
+static inline uint32_t leading_32(uint32_t v) {
+    return v ? (uint32_t)__builtin_clz(v) : 32;
+}
+static inline uint32_t leading_64(uint64_t v) {
+    return v ? (uint32_t)__builtin_clzll(v) : 64;
+}
+/* The place of the highest bit that is not the sign's; `distance`: how far below the top it is. */
+static inline uint32_t find_32(uint32_t v, int distance) {
+    return v == 0 ? ~0u : distance ? leading_32(v) : 31 - leading_32(v);
+}
+static inline uint32_t find_64(uint64_t v, int distance) {
+    return v == 0 ? ~0u : distance ? leading_64(v) : 63 - leading_64(v);
+}
+static inline uint64_t extract_u(uint64_t a, uint32_t at, uint32_t length, uint32_t bits) {
+    at &= 255, length &= 255;
+    if (at >= bits || length == 0) return 0;
+    a >>= at;
+    return length >= 64 ? a : a & ((1ull << length) - 1);
+}
+/* Beyond the highest bit of the field the sign goes on. */
+static inline int64_t extract_s(int64_t a, uint32_t at, uint32_t length, uint32_t bits) {
+    at &= 255, length &= 255;
+    if (length == 0) return 0;
+    const uint32_t last = at + length - 1 > bits - 1 ? bits - 1 : at + length - 1;
+    const uint64_t sign = (uint64_t)a >> last & 1;
+    const uint64_t field = extract_u((uint64_t)a, at, length, bits);
+    const uint32_t have = at >= bits ? 0 : last - at + 1;
+    return have >= 64 ? a : (int64_t)(sign ? field | ~0ull << have : field);
+}
+static inline uint64_t insert(uint64_t a, uint64_t b, uint32_t at, uint32_t length, uint32_t bits) {
+    at &= 255, length &= 255;
+    if (at >= bits || length == 0) return b;
+    const uint64_t mask = (length >= 64 ? ~0ull : (1ull << length) - 1) << at;
+    return (b & ~mask) | (a << at & mask);
+}
+
+/* Bytes of {b, a}; a selector with bit 3 takes the byte's sign eight times. */
+static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors) {
+    const uint64_t both = (uint64_t)b << 32 | a;
+    uint32_t r = 0;
+    for (uint32_t k = 0; k < 4; k++) {
+        const uint32_t s = selectors >> 4 * k & 15, byte = (uint32_t)(both >> 8 * (s & 7)) & 255;
+        r |= (s & 8 ? (byte >> 7) * 255 : byte) << 8 * k;
+    }
+    return r;
+}
+/* The modes f4e b4e rc8 ecl ecr rc16, as selectors for the lowest two bits of c. */
+static inline uint32_t permute_mode(uint32_t a, uint32_t b, uint32_t c, int mode) {
+    static const uint16_t selectors[6][4] = {
+        {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
+        {0x0000, 0x1111, 0x2222, 0x3333}, {0x3210, 0x3211, 0x3222, 0x3333},
+        {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232}};
+    return permute(a, b, selectors[mode][c & 3]);
+}
+static inline uint32_t logic3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
+    uint32_t r = 0;
+    for (uint32_t k = 0; k < 8; k++)
+        if (table >> k & 1) r |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
+    return r;
+}
+static inline int32_t dot_4(uint32_t a, uint32_t b, int sign_a, int sign_b) {
+    int32_t sum = 0;
+    for (uint32_t k = 0; k < 32; k += 8) {
+        const int32_t x = sign_a ? (int8_t)(a >> k) : (int32_t)(a >> k & 255);
+        const int32_t y = sign_b ? (int8_t)(b >> k) : (int32_t)(b >> k & 255);
+        sum += x * y;
+    }
+    return sum;
+}
+
+/* A NaN gives way to the other operand; -0 is less than +0. */
+static inline float min_f32(float a, float b) {
+    const float zero = ptx_float(ptx_bits(a) | ptx_bits(b));
+    return a < b || b != b ? a : a == b ? zero : b;
+}
+static inline float max_f32(float a, float b) {
+    const float zero = ptx_float(ptx_bits(a) & ptx_bits(b));
+    return a > b || b != b ? a : a == b ? zero : b;
+}
+static inline float min_nan(float a, float b) {
+    return a != a ? a : b != b ? b : min_f32(a, b);
+}
+static inline float max_nan(float a, float b) {
+    return a != a ? a : b != b ? b : max_f32(a, b);
+}
+static inline double min_f64(double a, double b) {
+    const double zero = ptx_double(ptx_bits64(a) | ptx_bits64(b));
+    return a < b || b != b ? a : a == b ? zero : b;
+}
+static inline double max_f64(double a, double b) {
+    const double zero = ptx_double(ptx_bits64(a) & ptx_bits64(b));
+    return a > b || b != b ? a : a == b ? zero : b;
+}
+/* Exact sum of a product and an addend, as a float whose rounding to 16 bits is the sum's. */
+static inline float fma_half(float a, float b, float c) {
+    const double product = (double)a * (double)b, sum = product + (double)c;
+    const double part = sum - product, rest = (product - (sum - part)) + ((double)c - part);
+    return ptx_odd(sum, rest);
+}
+static inline float relu(float v) {
+    return v > 0 || v != v ? v : 0;
+}
+/* 20 bits of the significand, as the instruction's table gives. */
+static inline double coarse(double v) {
+    return ptx_double(ptx_bits64(v) & ~0xffffffffull);
+}
+static inline uint32_t float_class(float v, int what) {
+    return (uint32_t)(what == 0 ? !isinf(v) && v == v : what == 1 ? isinf(v) != 0 : v != v);
+}
+#endif

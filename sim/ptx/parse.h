@@ -1,0 +1,106 @@
+/* The parser's state, which its files share. */
+#ifndef SIM_PTX_PARSE_H
+#define SIM_PTX_PARSE_H
+#include "lex.h"
+#include "sim.h"
+
+enum symbol_kind { SYM_REG, SYM_PRED, SYM_RANGE, SYM_VARIABLE, SYM_LABEL, SYM_TARGETS };
+typedef struct {
+    const char *name;
+    size_t length;
+    uint8_t kind, space, width; /* width: of a register; 0 for predicates */
+    bool dynamic, formal;       /* .extern .shared; a parameter of the kernel */
+    uint32_t at, count;         /* RANGE: registers %r0 to %r(count - 1) */
+    uint64_t value;             /* VARIABLE: its address in its space; LABEL: instruction */
+    ptx_operand *targets;
+    uint32_t next; /* in its bucket, plus 1 */
+} ptx_symbol;
+
+/* Operands as they stand in the text, before a row says how wide they are. */
+enum raw_kind {
+    RAW_REG,
+    RAW_PRED,
+    RAW_SINK,
+    RAW_NUMBER,
+    RAW_ADDRESS,
+    RAW_BRACKET,
+    RAW_NAME,
+    RAW_VECTOR,
+    RAW_LIST,
+    RAW_SPECIAL
+};
+typedef struct {
+    uint8_t kind, width;
+    bool negated, joined, minus;
+    uint32_t at;
+    uint16_t first, count; /* children: of vectors, lists, coordinates */
+    uint16_t base;         /* BRACKET: the child that is its base, plus 1 */
+    ptx_token token;
+    ptx_symbol symbol; /* ADDRESS: a variable */
+    int64_t offset;
+} ptx_raw;
+
+enum { BUCKETS = 4096, MOST_RAW = 640, MOST_SCOPES = 64 };
+typedef struct {
+    const char *name;
+    size_t length;
+    int64_t *to;
+    uint32_t line;
+} ptx_reference;
+
+typedef struct {
+    ptx_lexer x;
+    ptx_module *m;
+    char *error;
+    bool failed;
+    ptx_function *f; /* the one whose body is read */
+    uint32_t function;
+    ptx_symbol *symbols;
+    uint32_t symbol_count, symbol_room, bucket[BUCKETS];
+    struct {
+        uint32_t symbols, references;
+    } scopes[MOST_SCOPES];
+    uint32_t depth;
+    ptx_reference *references;
+    uint32_t reference_count, reference_room;
+    ptx_slot *slots;
+    uint32_t slot_count, slot_room;
+    ptx_raw raw[MOST_RAW];
+    uint32_t raw_count;
+    uint32_t file, source_line;
+    uint32_t function_room, variable_room, opcode_room, file_room;
+    uint32_t shared_most; /* where shared variables of any kernel so far end */
+} ptx_parser;
+
+/* Keeps the first failure, with its line. */
+void ptx_fail(ptx_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Grows an array by one and more; false: no memory, and the parser has failed. */
+bool ptx_grow(ptx_parser *p, void **array, uint32_t count, uint32_t *room, size_t each);
+bool ptx_accept(ptx_parser *p, char punct);
+void ptx_expect(ptx_parser *p, char punct);
+bool ptx_word_is(const ptx_parser *p, const char *word);
+bool ptx_token_is(const ptx_token *token, const char *word);
+int64_t ptx_integer(ptx_parser *p); /* a constant: sums of numbers */
+
+/* symbols.c */
+ptx_symbol *ptx_define(ptx_parser *p, const ptx_token *name, int kind);
+const ptx_symbol *ptx_lookup(const ptx_parser *p, const char *name, size_t length);
+void ptx_open_scope(ptx_parser *p);
+void ptx_close_scope(ptx_parser *p);
+void ptx_refer(ptx_parser *p, const ptx_token *name, int64_t *to);
+
+/* operands.c: reads operands up to ';' into p->raw; the first level are p->raw[0..count-1]. */
+uint32_t ptx_read_operands(ptx_parser *p);
+int ptx_special_number(const char *name, size_t length);
+
+/* bind.c */
+void ptx_bind(ptx_parser *p, ptx_inst *inst, uint32_t operand_count);
+uint32_t ptx_slot_at(ptx_parser *p, int kind, uint64_t value, uint32_t width);
+
+/* statements.c */
+void ptx_read_body(ptx_parser *p);
+/* variables.c: ".reg", ".shared" and so on, with the directive as the current token. */
+bool ptx_read_variable(ptx_parser *p, bool is_extern);
+void ptx_read_parameters(ptx_parser *p, ptx_function *f, bool results);
+int ptx_find_function(const ptx_parser *p, const char *name, size_t length);
+#endif

@@ -1,0 +1,178 @@
+/* A warp: which of its lanes go on, and the loop that executes their instructions.
+ *
+ * Lanes at one instruction go on together; of several groups the one that is furthest up in the
+ * text goes first, so that lanes meet again where branches join. A group that only spins gives way.
+ */
+#include "sim.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#if defined(__x86_64__)
+#    include <immintrin.h>
+#else
+#    include <fenv.h>
+#endif
+
+void ptx_stop(ptx_warp *w, const ptx_inst *i, const char *format, ...) {
+    if (w->stop == STOP_ERROR) return;
+    w->stop = STOP_ERROR;
+    const ptx_module *m = w->block->launch->module;
+    const char *file = i->file < m->file_count && m->files[i->file] ? m->files[i->file] : NULL;
+    char what[400], place[300] = "";
+    va_list list;
+    va_start(list, format);
+    vsnprintf(what, sizeof what, format, list);
+    va_end(list);
+    if (file) snprintf(place, sizeof place, " (%.250s:%u)", file, i->source_line);
+    snprintf(w->block->error, ERROR_BYTES,
+             "%s: kernel %.128s, PTX line %u%s, block %u %u %u, warp %u: %.*s", what,
+             w->block->launch->kernel->name, i->line, place, w->block->id[0], w->block->id[1],
+             w->block->id[2], w->id, i->length > 120 ? 120 : (int)i->length, m->text + i->text);
+}
+
+/* Bits 0 and 1: nearest even, toward zero, down, up; bit 2: flush subnormals. */
+void ptx_set_mode(ptx_warp *w, unsigned mode) {
+    w->mode = (uint8_t)mode;
+#if defined(__x86_64__)
+    static const uint32_t rounding[] = {0, 3, 1, 2};
+    _mm_setcsr(0x1f80u | rounding[mode & 3] << 13 | (mode & 4 ? 0x8040u : 0));
+#else
+    static const int rounding[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+    fesetround(rounding[mode & 3]);
+#endif
+}
+
+/* ---- results ---- */
+
+const ptx_operand *ptx_element(const ptx_operand *o, uint32_t k) {
+    return o->place == VECTOR ? &o->elements[k] : o;
+}
+
+void ptx_commit(ptx_warp *w, const ptx_operand *o, const void *value) {
+    const uint32_t mask = w->mask;
+    if (o->place != REG) return;
+    w->written[o->at / 128] |= mask;
+    if (o->width == 8) {
+        uint64_t *to = ptx_u64(w, o);
+        const uint64_t *from = value;
+        if (mask == ~0u) {
+            memcpy(to, from, 8 * LANES);
+            return;
+        }
+        for (uint32_t l = 0; l < LANES; l++)
+            to[l] = mask >> l & 1 ? from[l] : to[l];
+        return;
+    }
+    uint32_t *to = ptx_u32(w, o);
+    const uint32_t *from = value;
+    if (mask == ~0u) {
+        memcpy(to, from, 4 * LANES);
+        return;
+    }
+    for (uint32_t l = 0; l < LANES; l++)
+        to[l] = mask >> l & 1 ? from[l] : to[l];
+}
+
+/* ---- lanes that go on together ---- */
+
+static uint32_t waiting(const ptx_warp *w) {
+    return w->live & ~w->blocked & ~w->active;
+}
+
+/* Where the next of the other lanes wait, at or behind `from`. */
+static uint32_t next_wait(const ptx_warp *w, uint32_t from) {
+    uint32_t lowest = UINT32_MAX;
+    for (uint32_t rest = waiting(w); rest; rest &= rest - 1) {
+        const uint32_t pc = w->lane_pc[ptx_first(rest)];
+        if (pc >= from && pc < lowest) lowest = pc;
+    }
+    return lowest;
+}
+
+void ptx_leave(ptx_warp *w, uint32_t pc) {
+    for (uint32_t rest = w->active; rest; rest &= rest - 1)
+        w->lane_pc[ptx_first(rest)] = pc;
+    w->active = 0;
+}
+
+/* The lanes that wait at `pc` become the active ones; parked ones among them try again. */
+static void take(ptx_warp *w, uint32_t pc) {
+    for (uint32_t rest = waiting(w); rest; rest &= rest - 1) {
+        const uint32_t l = ptx_first(rest);
+        if (w->lane_pc[l] == pc) w->active |= 1u << l;
+    }
+    w->parked &= ~w->active;
+    w->pc = pc;
+}
+
+void ptx_schedule(ptx_warp *w, bool rotate) {
+    const uint32_t from = w->pc;
+    if (w->active) ptx_leave(w, w->pc);
+    uint32_t lowest = UINT32_MAX, after = UINT32_MAX;
+    for (uint32_t rest = waiting(w) & ~w->parked; rest; rest &= rest - 1) {
+        const uint32_t pc = w->lane_pc[ptx_first(rest)];
+        if (pc < lowest) lowest = pc;
+        if (pc > from && pc < after) after = pc;
+    }
+    if (lowest == UINT32_MAX) {
+        w->stop = w->live ? STOP_BLOCKED : STOP_END;
+        return;
+    }
+    w->rotated = rotate && after != UINT32_MAX;
+    take(w, w->rotated ? after : lowest);
+    w->join = next_wait(w, w->pc + 1);
+}
+
+/* Lanes have met others, or have gone past them. */
+static void reconverge(ptx_warp *w) {
+    if (w->join == w->pc) {
+        take(w, w->pc);
+        w->join = next_wait(w, w->rotated ? w->pc + 1 : 0);
+        if (w->join >= w->pc || w->rotated) return;
+    }
+    ptx_schedule(w, false);
+}
+
+bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members) {
+    if ((w->mask & ~members) != 0) {
+        ptx_stop(w, i, "lane %u executes this, but is not in its member mask 0x%x",
+                 ptx_first(w->mask & ~members), members);
+        return false;
+    }
+    if ((members & w->live & ~w->mask) == 0) return true;
+    const uint32_t here = w->active;
+    ptx_leave(w, w->pc - 1);
+    w->parked |= here;
+    ptx_schedule(w, false);
+    return false;
+}
+
+void ptx_retire(ptx_warp *w, uint32_t lanes) {
+    w->live &= ~lanes;
+    w->active &= ~lanes;
+    w->parked = 0; /* those that waited for the ended lanes try again */
+    ptx_schedule(w, false);
+}
+
+/* ---- the loop ---- */
+
+void ptx_run(ptx_warp *w, uint64_t budget) {
+    const ptx_module *m = w->block->launch->module;
+    w->stop = STOP_NO;
+    if (!w->active) ptx_schedule(w, false);
+    for (uint64_t n = 0; n < budget && !w->stop; n++) {
+        if (w->pc >= m->code_count) {
+            ptx_stop(w, &m->code[m->code_count - 1], "the code ends without ret");
+            return;
+        }
+        const ptx_inst *i = &m->code[w->pc++];
+        uint32_t mask = w->active;
+        if (i->guard >= 0) mask &= i->guard_not ? ~w->preds[i->guard] : w->preds[i->guard];
+        w->steps++;
+        if (mask) {
+            w->mask = mask;
+            i->execute(w, i);
+        }
+        if (w->pc >= w->join && !w->stop) reconverge(w);
+    }
+}

@@ -1,0 +1,76 @@
+"""Compiles the Triton kernels of tests/sim_gfx9/cases.py to PTX without a GPU. usage: compile_ptx.py ARCH FOLDER"""
+import hashlib
+import json
+import multiprocessing
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "sim_gfx9"))
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from compile import signature
+
+
+def capability(arch):
+    return int(arch[3:].rstrip("af"))
+
+
+def options(case):
+    return {k: v for k, v in case.options.items() if k in ("num_warps", "num_stages", "num_ctas")}
+
+
+def key_of(arch, case):
+    types, constants, attrs = signature(case)
+    return hashlib.sha256(repr((arch, triton.__version__, case.fn.cache_key, types, constants, attrs, sorted(options(case).items()))).encode()).hexdigest()
+
+
+def cases_for(arch):
+    """Each case once: some differ in AMD's options alone. e4m3 needs sm_89."""
+    import cases
+    seen = set()
+    for case in cases.all_cases("gfx950"):
+        types, constants, _ = signature(case)
+        if capability(arch) < 89 and ("fp8e4nv" in repr(types) or "fp8e4nv" in repr(constants) or "e4m3" in constants.values()):
+            continue
+        key = key_of(arch, case)
+        if key not in seen:
+            seen.add(key)
+            yield case
+
+
+def compile_case(arch, case, folder):
+    """FOLDER/NAME.ptx and .json; both are kept while the kernel and Triton stay the same."""
+    key = key_of(arch, case)
+    info = folder / f"{case.name}.json"
+    if info.exists() and json.loads(info.read_text())["key"] == key:
+        return
+    source = ASTSource(case.fn, *signature(case))
+    built = triton.compile(source, target=GPUTarget("cuda", capability(arch), 32), options=options(case))
+    (folder / f"{case.name}.ptx").write_text(built.asm["ptx"])
+    info.write_text(json.dumps({"key": key, "name": built.metadata.name, "shared": built.metadata.shared, "warps": built.metadata.num_warps}))
+
+
+def work(job):
+    arch, index, count, folder = job
+    failed = []
+    for case in list(cases_for(arch))[index::count]:
+        try:
+            compile_case(arch, case, pathlib.Path(folder))
+        except Exception as error:
+            failed.append(f"{case.name}: {type(error).__name__}: {str(error)[:300]}")
+    return failed
+
+
+def compile_all(arch, folder, processes=2):
+    """What failed, one line each."""
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    with multiprocessing.Pool(processes) as pool:
+        return sum(pool.map(work, [(arch, k, processes, folder) for k in range(processes)]), [])
+
+
+if __name__ == "__main__":
+    failed = compile_all(sys.argv[1], sys.argv[2])
+    print("\n".join(failed))
+    sys.exit(bool(failed))

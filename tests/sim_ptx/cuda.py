@@ -1,0 +1,64 @@
+"""The entries of libcuda.so.1 that the tests call, through ctypes. $SIM_LIBRARY names the library."""
+import ctypes
+import os
+
+import numpy as np
+
+
+class Error(Exception):
+    pass
+
+
+class Device:
+    def __init__(self, arch):
+        os.environ["BSMM_SIM_ARCH"] = arch
+        self.arch = arch
+        self.lib = ctypes.CDLL(os.environ.get("SIM_LIBRARY", "build/sim/libcuda.so.1"))
+        self.lib.bsmm_sim_message.restype = ctypes.c_char_p
+        self.lib.bsmm_sim_steps.restype = ctypes.c_uint64
+        self.call("cuInit", 0)
+        self.context = ctypes.c_void_p()
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), 0)
+        self.call("cuCtxPushCurrent_v2", self.context)
+
+    def call(self, name, *args):
+        if getattr(self.lib, name)(*args):
+            raise Error(self.lib.bsmm_sim_message().decode(errors="replace"))
+
+    def load(self, text):
+        module = ctypes.c_void_p()
+        self.call("cuModuleLoadDataEx", ctypes.byref(module), text if isinstance(text, bytes) else text.encode(), 0, None, None)
+        return module
+
+    def unload(self, module):
+        self.call("cuModuleUnload", module)
+
+    def function(self, module, name, shared=0):
+        function = ctypes.c_void_p()
+        self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+        if shared:
+            self.call("cuFuncSetAttribute", function, 8, shared)
+        return function
+
+    def upload(self, array):
+        array = np.ascontiguousarray(array)
+        at = ctypes.c_uint64()
+        self.call("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(max(array.nbytes, 1)))
+        self.call("cuMemcpyHtoD_v2", at, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes))
+        return at
+
+    def download(self, at, array):
+        self.call("cuMemcpyDtoH_v2", array.ctypes.data_as(ctypes.c_void_p), at, ctypes.c_size_t(array.nbytes))
+        return array
+
+    def free(self, at):
+        self.call("cuMemFree_v2", at)
+
+    def launch(self, function, grid, block, shared, args):
+        """args: ctypes values in order."""
+        pointers = (ctypes.c_void_p * max(len(args), 1))(*[ctypes.addressof(a) for a in args])
+        grid, block = tuple(grid) + (1,) * (3 - len(grid)), tuple(block) + (1,) * (3 - len(block))
+        self.call("cuLaunchKernel", function, *map(ctypes.c_uint, grid + block), ctypes.c_uint(shared), None, pointers, None)
+
+    def steps(self):
+        return self.lib.bsmm_sim_steps()
