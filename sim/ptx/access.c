@@ -114,12 +114,25 @@ static int space_of(const ptx_inst *i, const ptx_operand *address) {
     return address->space ? address->space : i->opcode->space;
 }
 
+static void load_words(ptx_warp *w, const ptx_operand *o, uint8_t *const *at, uint32_t offset) {
+    uint32_t words[LANES];
+    for (uint32_t left = w->mask; left; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        memcpy(&words[l], at[l] + offset, 4);
+    }
+    ptx_commit(w, o, words);
+}
+
 static void load_element(ptx_warp *w, const ptx_operand *o, uint8_t *const *at, uint32_t offset,
                          ptx_type type) {
     const uint32_t bytes = ptx_types[type].bits / 8;
     const bool sign = ptx_types[type].kind == SIGNED;
     uint64_t wide[LANES];
     uint32_t narrow[LANES];
+    if (bytes == 4 && o->width == 4) {
+        load_words(w, o, at, offset);
+        return;
+    }
     for (uint32_t left = w->mask; left; left &= left - 1) {
         const uint32_t l = ptx_first(left);
         uint64_t v = 0;

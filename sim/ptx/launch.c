@@ -65,18 +65,30 @@ static void fill_slots(ptx_warp *w, const ptx_function *f) {
     }
 }
 
+/* The registers of the kernel, and of the functions that it may call. */
+static uint32_t file_bytes(const ptx_launch *l) {
+    const uint32_t own = l->kernel->base + l->kernel->bytes, others = l->module->function_bytes;
+    return own > others ? own : others;
+}
+
+static uint32_t pred_count(const ptx_launch *l) {
+    const uint32_t own = l->kernel->pred_base + l->kernel->preds,
+                   others = l->module->function_preds;
+    return own > others ? own : others;
+}
+
 static void start_warp(ptx_warp *w, ptx_block *b, uint32_t id) {
     const ptx_launch *l = b->launch;
     const ptx_module *m = l->module;
     const uint32_t threads = l->block[0] * l->block[1] * l->block[2], left = threads - id * LANES;
     const ptx_warp old = *w;
     memset(w, 0, sizeof *w);
-    w->regs = old.regs, w->preds = old.preds, w->written = old.written, w->local = old.local;
-    w->local_bytes = m->most_local, w->block = b, w->id = id, w->copies = old.copies;
+    w->memory = old.memory, w->regs = old.regs, w->preds = old.preds, w->written = old.written;
+    w->local = old.local, w->local_bytes = m->most_local, w->copies = old.copies;
+    w->block = b, w->id = id;
     w->live = left >= LANES ? ~0u : (1u << left) - 1;
-    memset(w->regs, 0xcd, m->most_bytes);
-    memset(w->written, 0, m->most_bytes / 128 * sizeof *w->written);
-    memset(w->preds, 0, m->most_preds * sizeof *w->preds);
+    memset(w->written, 0, file_bytes(l) / 128 * sizeof *w->written);
+    memset(w->preds, 0, pred_count(l) * sizeof *w->preds);
     w->preds[1] = ~0u;
     memset(w->local, 0xcd, (size_t)LANES * m->most_local);
     for (uint32_t k = 0; k < LANES; k++)
@@ -102,12 +114,15 @@ static void start_block(ptx_block *b, uint32_t number) {
 
 /* ---- memory of a cluster ---- */
 
-static bool make_warp(ptx_warp *w, const ptx_module *m) {
-    w->regs = aligned_alloc(64, (m->most_bytes + 191) / 64 * 64);
-    w->preds = calloc(m->most_preds + 1, sizeof *w->preds);
-    w->written = calloc(m->most_bytes / 128 + 1, sizeof *w->written);
-    w->local = malloc((size_t)LANES * m->most_local + 1);
-    return w->regs && w->preds && w->written && w->local;
+/* Large arrays of zeros cost nothing until they are touched, and a module may have far more
+ * registers than a kernel uses. */
+static bool make_warp(ptx_warp *w, const ptx_launch *l) {
+    w->memory = calloc(file_bytes(l) + 64u, 1);
+    w->regs = w->memory + (64 - (uintptr_t)w->memory % 64);
+    w->preds = calloc(pred_count(l) + 1, sizeof *w->preds);
+    w->written = calloc(file_bytes(l) / 128 + 1, sizeof *w->written);
+    w->local = malloc((size_t)LANES * l->module->most_local + 1);
+    return w->memory && w->preds && w->written && w->local;
 }
 
 static bool make_block(ptx_block *b, ptx_cluster *c, const ptx_launch *l, uint32_t rank,
@@ -121,14 +136,14 @@ static bool make_block(ptx_block *b, ptx_cluster *c, const ptx_launch *l, uint32
     b->shadow = l->checks & CHECK_UNWRITTEN ? malloc(l->shared_bytes) : NULL;
     bool good = b->warps && b->shared && (b->shadow || !(l->checks & CHECK_UNWRITTEN));
     for (uint32_t n = 0; good && n < b->warp_count; n++)
-        good = make_warp(&b->warps[n], l->module);
+        good = make_warp(&b->warps[n], l);
     return good;
 }
 
 static void free_block(ptx_block *b) {
     for (uint32_t n = 0; b->warps && n < b->warp_count; n++) {
         ptx_warp *w = &b->warps[n];
-        free(w->regs), free(w->preds), free(w->written), free(w->local), free(w->copies);
+        free(w->memory), free(w->preds), free(w->written), free(w->local), free(w->copies);
     }
     free(b->warps), free(b->shared), free(b->shadow);
 }

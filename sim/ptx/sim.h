@@ -171,7 +171,7 @@ enum ptx_stop { STOP_NO, STOP_BLOCKED, STOP_YIELD, STOP_END, STOP_ERROR };
 
 typedef struct ptx_copies ptx_copies;
 struct ptx_warp {
-    uint8_t *regs;
+    uint8_t *memory, *regs; /* regs: aligned inside memory */
     uint32_t *preds;
     uint32_t *written; /* lanes, of each 128 bytes of registers */
     uint32_t mask;     /* lanes of this instruction */
@@ -211,7 +211,6 @@ struct ptx_block {
     uint8_t *shared, *shadow; /* shadow: bytes that were written; NULL without checks */
     ptx_barrier barriers[BARRIERS];
     char *error;
-    uint8_t *file; /* the warps' registers */
 };
 
 struct ptx_cluster {

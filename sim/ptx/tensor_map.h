@@ -1,0 +1,17 @@
+/* What a CUtensorMap's 128 bytes hold here: the driver's own are not public. */
+#ifndef SIM_PTX_TENSOR_MAP_H
+#define SIM_PTX_TENSOR_MAP_H
+#include <stdint.h>
+
+#define TENSOR_MAP_MAGIC 0x70616d2d6d6d7362ull
+enum { MAP_RANK = 5 };
+typedef struct {
+    uint64_t magic, address;
+    uint64_t strides[MAP_RANK]; /* bytes; the first is the element's */
+    uint32_t last[MAP_RANK];    /* extents less 1 */
+    uint16_t box[MAP_RANK];
+    uint8_t element_strides[MAP_RANK];
+    uint8_t type, rank, interleave, swizzle, fill, bits; /* bits: of an element in memory */
+} ptx_tensor_map;
+_Static_assert(sizeof(ptx_tensor_map) <= 128, "a CUtensorMap has 128 bytes");
+#endif
