@@ -256,6 +256,11 @@ static void execute_carry(ptx_warp *w, const ptx_inst *i) {
 #define CARRY_TYPES "u32|s32|u64|s64"
 
 static const ptx_row rows[] = {
+    {"add.u16x2|s16x2", NULL, execute_pair, lanes_add_u16, T_u16x2, T_u16x2, T_u16x2, 0, T_u16},
+    {"min.u16x2", NULL, execute_pair, lanes_min_u16, T_u16x2, T_u16x2, T_u16x2, 0, T_u16},
+    {"max.u16x2", NULL, execute_pair, lanes_max_u16, T_u16x2, T_u16x2, T_u16x2, 0, T_u16},
+    {"min.s16x2", NULL, execute_pair, lanes_min_s16, T_s16x2, T_s16x2, T_s16x2, 0, T_s16},
+    {"max.s16x2", NULL, execute_pair, lanes_max_s16, T_s16x2, T_s16x2, T_s16x2, 0, T_s16},
 #include "alu.def"
     PRED_ROW("and.pred", "pPP", AND) PRED_ROW("or.pred", "pPP", OR) PRED_ROW("xor.pred", "pPP", XOR)
         PRED_ROW("not.pred", "pP", NOT) PRED_ROW("mov.pred", "pP", MOVE) CARRY_ROW(

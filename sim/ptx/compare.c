@@ -44,25 +44,71 @@ static void execute_set(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
 }
 
+static void compare_half(ptx_warp *w, const ptx_inst *i, uint32_t half, const ptx_operand *a,
+                         const ptx_operand *b, uint32_t *words) {
+    uint32_t x[LANES], y[LANES];
+    for (uint32_t l = 0; l < LANES; l++) {
+        x[l] = ptx_u32(w, a)[l] >> 16 * half & 0xffff;
+        y[l] = ptx_u32(w, b)[l] >> 16 * half & 0xffff;
+    }
+    i->opcode->row->lanes(words, x, y, NULL);
+}
+
 /* Both halves of f16x2 and bf16x2: 1.0 where it holds. */
 static void execute_set_pair(ptx_warp *w, const ptx_inst *i) {
-    const uint32_t *a = ptx_u32(w, &i->op[1]), *b = ptx_u32(w, &i->op[2]);
     const uint32_t one = i->opcode->types[0] == T_bf16x2 ? 0x3f80 : 0x3c00;
-    uint32_t halves[2][LANES], words[LANES], result[LANES] = {0};
+    uint32_t words[LANES], result[LANES] = {0};
     for (uint32_t h = 0; h < 2; h++) {
-        for (uint32_t l = 0; l < LANES; l++)
-            halves[0][l] = a[l] >> 16 * h & 0xffff, halves[1][l] = b[l] >> 16 * h & 0xffff;
-        i->opcode->row->lanes(words, halves[0], halves[1], NULL);
+        compare_half(w, i, h, &i->op[1], &i->op[2], words);
         for (uint32_t l = 0; l < LANES; l++)
             result[l] |= words[l] ? one << 16 * h : 0;
     }
     ptx_commit(w, &i->op[0], result);
 }
 
+/* The low half's and the high half's. */
+static void execute_setp_pair(ptx_warp *w, const ptx_inst *i) {
+    for (uint32_t h = 0; h < 2; h++) {
+        uint32_t words[LANES], mask = 0;
+        compare_half(w, i, h, &i->op[2], &i->op[3], words);
+        for (uint32_t l = 0; l < LANES; l++)
+            mask |= (words[l] & 1) << l;
+        if (i->op[4].place != NOWHERE) mask = combined(i, mask, ptx_pred(w, &i->op[4]));
+        ptx_set_pred(w, &i->op[h], mask);
+    }
+}
+
 #define SET_PAIR_f16(op)                                                                           \
-    {"set." #op ".{ftz}.f16x2.f16x2", "rRR", execute_set_pair, lanes_##op##_f16, 0, 0, 0, 0, 0},
+    {"set." #op ".{ftz}.f16x2.f16x2", "rRR", execute_set_pair, lanes_##op##_f16, 0, 0, 0, 0, 0},   \
+        {"setp." #op ".{and|or|xor}.{ftz}.f16x2",                                                  \
+         "p|pRRP?",                                                                                \
+         execute_setp_pair,                                                                        \
+         lanes_##op##_f16,                                                                         \
+         0,                                                                                        \
+         0,                                                                                        \
+         0,                                                                                        \
+         0,                                                                                        \
+         0},
 #define SET_PAIR_bf16(op)                                                                          \
-    {"set." #op ".{ftz}.bf16x2.bf16x2", "rRR", execute_set_pair, lanes_##op##_bf16, 0, 0, 0, 0, 0},
+    {                                                                                              \
+        "set." #op ".{ftz}.bf16x2.bf16x2",                                                         \
+        "rRR",                                                                                     \
+        execute_set_pair,                                                                          \
+        lanes_##op##_bf16,                                                                         \
+        0,                                                                                         \
+        0,                                                                                         \
+        0,                                                                                         \
+        0,                                                                                         \
+        0},                                                                                        \
+        {"setp." #op ".{and|or|xor}.{ftz}.bf16x2",                                                 \
+         "p|pRRP?",                                                                                \
+         execute_setp_pair,                                                                        \
+         lanes_##op##_bf16,                                                                        \
+         0,                                                                                        \
+         0,                                                                                        \
+         0,                                                                                        \
+         0,                                                                                        \
+         0},
 #define SET_PAIR_b16(op)
 #define SET_PAIR_b32(op)
 #define SET_PAIR_b64(op)

@@ -1,13 +1,14 @@
 /* Launches: clusters one after another, the blocks of a cluster beside each other, warps in turns.
  */
 #include "access.h"
+#include "async.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { QUANTUM = 4000, MOST_THREADS = 16 };
+enum { QUANTUM = 4000, MOST_THREADS = 16, SPIN_STEPS = 64 };
 #define DEFAULT_LIMIT 2000000000ull
 
 typedef struct {
@@ -84,7 +85,8 @@ static void start_warp(ptx_warp *w, ptx_block *b, uint32_t id) {
     const ptx_warp old = *w;
     memset(w, 0, sizeof *w);
     w->memory = old.memory, w->regs = old.regs, w->preds = old.preds, w->written = old.written;
-    w->local = old.local, w->local_bytes = m->most_local, w->copies = old.copies;
+    w->local = old.local, w->local_bytes = m->most_local;
+    free(old.copies), free(old.products), free(old.bulks);
     w->block = b, w->id = id;
     w->live = left >= LANES ? ~0u : (1u << left) - 1;
     memset(w->written, 0, file_bytes(l) / 128 * sizeof *w->written);
@@ -144,6 +146,7 @@ static void free_block(ptx_block *b) {
     for (uint32_t n = 0; b->warps && n < b->warp_count; n++) {
         ptx_warp *w = &b->warps[n];
         free(w->memory), free(w->preds), free(w->written), free(w->local), free(w->copies);
+        free(w->products), free(w->bulks);
     }
     free(b->warps), free(b->shared), free(b->shadow);
 }
@@ -160,7 +163,14 @@ static const char *what_it_waits_for(const ptx_warp *w, char *text, size_t size)
                      b->expected ? b->expected : w->block->warp_count * LANES);
             return text;
         }
-    snprintf(text, size, "deadlock: lanes 0x%x wait here for others of their warp", w->parked);
+    if (w->cluster_waits)
+        snprintf(text, size, "deadlock: lanes 0x%x wait at barrier.cluster, where %u threads are",
+                 w->cluster_waits, w->block->cluster->arrived);
+    else if (w->idle)
+        snprintf(text, size, "deadlock: lanes 0x%x wait for an mbarrier's phase",
+                 w->live & ~w->blocked);
+    else
+        snprintf(text, size, "deadlock: lanes 0x%x wait here for others of their warp", w->parked);
     return text;
 }
 
@@ -185,16 +195,18 @@ static bool run_block(ptx_block *b, uint64_t limit) {
         ptx_warp *w = &b->warps[n];
         if (!w->live || (w->live & ~w->blocked & ~w->parked) == 0) continue;
         if (w->mode) ptx_set_mode(w, w->mode);
+        const uint64_t before = w->steps;
+        w->idle = false;
         ptx_run(w, QUANTUM);
         if (w->mode) ptx_set_mode(w, 0);
-        ran = true;
+        ran |= !w->idle || w->steps - before > SPIN_STEPS;
         if (w->stop == STOP_ERROR) return false;
         if (w->steps > limit) {
             ptx_stop(w, &b->launch->module->code[w->pc], "endless loop: %llu instructions",
                      (unsigned long long)w->steps);
             return false;
         }
-        if (!w->live) ptx_barriers_check(b);
+        if (!w->live) ptx_barriers_check(b), ptx_cluster_check(b->cluster);
     }
     return ran;
 }
@@ -205,6 +217,14 @@ static bool alive(const ptx_block *b) {
     return false;
 }
 
+/* What nothing waited for happens at the end. */
+static bool finish_cluster(ptx_cluster *c) {
+    for (uint32_t k = 0; k < c->size; k++)
+        for (uint32_t n = 0; n < c->blocks[k].warp_count; n++)
+            ptx_bulks_wait(&c->blocks[k].warps[n], ~0u, 0, true);
+    return ptx_async_finish(c);
+}
+
 static bool run_cluster(ptx_cluster *c, uint64_t limit, const char *error) {
     for (;;) {
         bool ran = false, any = false;
@@ -213,8 +233,8 @@ static bool run_cluster(ptx_cluster *c, uint64_t limit, const char *error) {
             any |= alive(&c->blocks[k]);
             if (error[0]) return false;
         }
-        if (!any) return true;
-        if (ran) continue;
+        if (!any) return finish_cluster(c) && !error[0];
+        if (ran || ptx_async_run(c)) continue;
         for (uint32_t k = 0; k < c->size && !error[0]; k++)
             report_deadlock(&c->blocks[k]);
         return false;
@@ -233,6 +253,8 @@ static uint32_t block_number(const ptx_launch *l, uint32_t cluster, uint32_t ran
 static void run_one(job *j, ptx_cluster *c, uint32_t number, const char *error) {
     const uint64_t limit = j->launch->limit ? j->launch->limit : DEFAULT_LIMIT;
     uint64_t steps = 0;
+    c->arrived = c->phase = c->later_count = 0;
+    c->random = j->launch->seed + 977ull * number;
     for (uint32_t k = 0; k < c->size; k++)
         start_block(&c->blocks[k], block_number(j->launch, number, k));
     if (!run_cluster(c, limit, error)) __atomic_store_n(&j->failed, 1, __ATOMIC_SEQ_CST);
@@ -266,7 +288,7 @@ static void *work(void *user) {
     if (!good) snprintf(error, sizeof error, "out of memory for a block");
     for (uint32_t k = 0; c.blocks && k < c.size; k++)
         free_block(&c.blocks[k]);
-    free(c.blocks);
+    free(c.blocks), free(c.later);
     pthread_mutex_lock(&j->lock);
     if (error[0] && !j->error[0]) memcpy(j->error, error, ERROR_BYTES);
     pthread_mutex_unlock(&j->lock);

@@ -3,6 +3,7 @@
  * Lane 4 g + t holds, of A's register r with E elements, row g + 8 (r % 2) and the elements
  * E t + 4 E (r / 2) on of K; of B's register r column g and the elements E t + 4 E r on; of C and D
  * columns 2 t and 2 t + 1 of row g, then of row g + 8. */
+#include "matrix.h"
 #include "access.h"
 #include "floats.h"
 #include <string.h>
@@ -30,7 +31,7 @@ static bool find_rows(ptx_warp *w, const ptx_inst *i, const ptx_operand *address
     return good;
 }
 
-static bool has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_t count) {
+bool ptx_has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_t count) {
     if ((o->place == VECTOR ? o->count : 1u) == count) return true;
     ptx_stop(w, i, "a vector of %u registers instead of %u", o->place == VECTOR ? o->count : 1,
              count);
@@ -42,7 +43,7 @@ static void execute_ldmatrix(ptx_warp *w, const ptx_inst *i) {
     const bool trans = ptx_has(i->opcode, "trans");
     uint8_t *rows[LANES];
     uint32_t result[LANES];
-    if (!has_count(w, i, &i->op[0], count) || !find_rows(w, i, &i->op[1], count, false, rows))
+    if (!ptx_has_count(w, i, &i->op[0], count) || !find_rows(w, i, &i->op[1], count, false, rows))
         return;
     for (uint32_t k = 0; k < count; k++) {
         for (uint32_t l = 0; l < LANES; l++) {
@@ -62,7 +63,7 @@ static void execute_stmatrix(ptx_warp *w, const ptx_inst *i) {
     const uint32_t count = matrices(i);
     const bool trans = ptx_has(i->opcode, "trans");
     uint8_t *rows[LANES];
-    if (!has_count(w, i, &i->op[1], count) || !find_rows(w, i, &i->op[0], count, true, rows))
+    if (!ptx_has_count(w, i, &i->op[1], count) || !find_rows(w, i, &i->op[0], count, true, rows))
         return;
     for (uint32_t k = 0; k < count; k++) {
         const uint32_t *from = ptx_u32(w, ptx_element(&i->op[1], k));
@@ -90,34 +91,13 @@ static void execute_movmatrix(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
 }
 
-/* ---- mma ---- */
+/* ---- elements ---- */
 
-enum { MOST_K = 64 };
-typedef struct {
-    uint32_t m, k;
-    ptx_type a, b, c, d;
-} shape;
-
-typedef struct {
-    double a[16][MOST_K], b[MOST_K][8], c[16][8];
-} tile;
-
-static shape shape_of(const ptx_inst *i) {
-    static const char names[] =
-        "m16n8k4|m16n8k8|m16n8k16|m16n8k32|m16n8k64|m8n8k4|m8n8k16|m8n8k32|";
-    static const uint8_t ks[] = {4, 8, 16, 32, 64, 4, 16, 32};
-    const int which = ptx_which(i->opcode, names);
-    const uint8_t *t = i->opcode->types;
-    return (shape){which >= 5 ? 8 : 16, ks[which],      (ptx_type)t[1],
-                   (ptx_type)t[2],      (ptx_type)t[3], (ptx_type)t[0]};
-}
-
-/* Elements of an operand's register: f64 and tf32 one, the small floats in bytes four. */
-static uint32_t elements_of(ptx_type type) {
+uint32_t ptx_elements_of(ptx_type type) {
     return ptx_types[type].bits >= 32 ? 1 : 32u / ptx_types[type].bits;
 }
 
-static double value_of(ptx_type type, uint64_t bits) {
+double ptx_value_of(ptx_type type, uint64_t bits) {
     switch (type) {
     case T_f16:
         return (double)ptx_f16_to_f32((uint32_t)bits);
@@ -140,27 +120,59 @@ static double value_of(ptx_type type, uint64_t bits) {
     }
 }
 
-static uint64_t element_bits(ptx_type type, uint64_t reg, uint32_t e) {
+uint64_t ptx_element_bits(ptx_type type, uint64_t reg, uint32_t e) {
     const uint32_t bits = ptx_types[type].bits;
     return bits >= 32 ? reg : reg >> bits * e & ((1ull << bits) - 1);
 }
 
+uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v) {
+    if (type == T_f64) return ptx_bits64(v);
+    if (type == T_f32) return ptx_bits((float)v);
+    if (type == T_f16) return ptx_encode(ptx_format_of(T_f16), v, RN, false);
+    if (ptx_has(i->opcode, "satfinite"))
+        v = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
+    return (uint32_t)(int64_t)v;
+}
+
+/* ---- mma ---- */
+
+enum { MOST_K = 64 };
+typedef struct {
+    uint32_t m, k;
+    ptx_type a, b, c, d;
+} shape;
+
+typedef struct {
+    double a[16][MOST_K], b[MOST_K][8], c[16][8];
+} tile;
+
+static shape shape_of(const ptx_inst *i) {
+    static const char names[] =
+        "m16n8k4|m16n8k8|m16n8k16|m16n8k32|m16n8k64|m8n8k4|m8n8k16|m8n8k32|";
+    static const uint8_t ks[] = {4, 8, 16, 32, 64, 4, 16, 32};
+    const int which = ptx_which(i->opcode, names);
+    const uint8_t *t = i->opcode->types;
+    return (shape){which >= 5 ? 8 : 16, ks[which],      (ptx_type)t[1],
+                   (ptx_type)t[2],      (ptx_type)t[3], (ptx_type)t[0]};
+}
+
 static void read_a(const ptx_warp *w, const ptx_operand *o, const shape *s, tile *t) {
-    const uint32_t each = elements_of(s->a), rows = s->m / 8;
+    const uint32_t each = ptx_elements_of(s->a), rows = s->m / 8;
     for (uint32_t r = 0; r < s->k / (4 * each) * rows; r++)
         for (uint32_t l = 0; l < LANES; l++)
             for (uint32_t e = 0; e < each; e++)
                 t->a[l / 4 + 8 * (r % rows)][each * (l % 4) + e + 4 * each * (r / rows)] =
-                    value_of(s->a, element_bits(s->a, ptx_lane(w, ptx_element(o, r), l), e));
+                    ptx_value_of(s->a,
+                                 ptx_element_bits(s->a, ptx_lane(w, ptx_element(o, r), l), e));
 }
 
 static void read_b(const ptx_warp *w, const ptx_operand *o, const shape *s, tile *t) {
-    const uint32_t each = elements_of(s->b);
+    const uint32_t each = ptx_elements_of(s->b);
     for (uint32_t r = 0; r < s->k / (4 * each); r++)
         for (uint32_t l = 0; l < LANES; l++)
             for (uint32_t e = 0; e < each; e++)
-                t->b[each * (l % 4) + e + 4 * each * r][l / 4] =
-                    value_of(s->b, element_bits(s->b, ptx_lane(w, ptx_element(o, r), l), e));
+                t->b[each * (l % 4) + e + 4 * each * r][l / 4] = ptx_value_of(
+                    s->b, ptx_element_bits(s->b, ptx_lane(w, ptx_element(o, r), l), e));
 }
 
 /* f16 accumulators are pairs. */
@@ -170,7 +182,7 @@ static void read_c(const ptx_warp *w, const ptx_operand *o, const shape *s, tile
             const bool half = s->c == T_f16;
             const uint64_t reg = ptx_lane(w, ptx_element(o, half ? n / 2 : n), l);
             t->c[l / 4 + n / 2 * 8][2 * (l % 4) + n % 2] =
-                value_of(s->c, half ? element_bits(T_f16, reg, n % 2) : reg);
+                ptx_value_of(s->c, half ? ptx_element_bits(T_f16, reg, n % 2) : reg);
         }
 }
 
@@ -182,15 +194,6 @@ static void multiply(const shape *s, tile *t) {
                 t->c[m][n] += t->a[m][k] * t->b[k][n];
 }
 
-static uint64_t result_bits(const ptx_inst *i, ptx_type type, double v) {
-    if (type == T_f64) return ptx_bits64(v);
-    if (type == T_f32) return ptx_bits((float)v);
-    if (type == T_f16) return ptx_encode(ptx_format_of(T_f16), v, RN, false);
-    if (ptx_has(i->opcode, "satfinite"))
-        v = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
-    return (uint32_t)(int64_t)v;
-}
-
 static void write_d(ptx_warp *w, const ptx_inst *i, const shape *s, const tile *t) {
     const bool half = s->d == T_f16;
     for (uint32_t n = 0; n < s->m / 4; n += half ? 2 : 1) {
@@ -198,8 +201,8 @@ static void write_d(ptx_warp *w, const ptx_inst *i, const shape *s, const tile *
         uint32_t narrow[LANES];
         for (uint32_t l = 0; l < LANES; l++) {
             const double *from = &t->c[l / 4 + n / 2 * 8][2 * (l % 4)];
-            wide[l] = result_bits(i, s->d, from[n % 2]);
-            if (half) wide[l] |= result_bits(i, s->d, from[1]) << 16;
+            wide[l] = ptx_result_bits(i, s->d, from[n % 2]);
+            if (half) wide[l] |= ptx_result_bits(i, s->d, from[1]) << 16;
             narrow[l] = (uint32_t)wide[l];
         }
         const ptx_operand *o = ptx_element(&i->op[0], half ? n / 2 : n);
@@ -212,10 +215,10 @@ static void execute_mma(ptx_warp *w, const ptx_inst *i) {
     const uint32_t sums = s.m / 4;
     tile t;
     if (!ptx_together(w, i, ~0u)) return;
-    if (!has_count(w, i, &i->op[0], s.d == T_f16 ? sums / 2 : sums) ||
-        !has_count(w, i, &i->op[1], s.k / (4 * elements_of(s.a)) * (s.m / 8)) ||
-        !has_count(w, i, &i->op[2], s.k / (4 * elements_of(s.b))) ||
-        !has_count(w, i, &i->op[3], s.c == T_f16 ? sums / 2 : sums))
+    if (!ptx_has_count(w, i, &i->op[0], s.d == T_f16 ? sums / 2 : sums) ||
+        !ptx_has_count(w, i, &i->op[1], s.k / (4 * ptx_elements_of(s.a)) * (s.m / 8)) ||
+        !ptx_has_count(w, i, &i->op[2], s.k / (4 * ptx_elements_of(s.b))) ||
+        !ptx_has_count(w, i, &i->op[3], s.c == T_f16 ? sums / 2 : sums))
         return;
     if (w->mode) ptx_set_mode(w, 0);
     read_a(w, &i->op[1], &s, &t);

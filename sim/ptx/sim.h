@@ -67,7 +67,8 @@ typedef struct {
 } ptx_table;
 extern const ptx_table *const ptx_tables[]; /* ends with NULL */
 extern const ptx_table ptx_alu_table, ptx_compare_table, ptx_convert_table, ptx_control_table,
-    ptx_lanes_table, ptx_access_table, ptx_atomics_table, ptx_copy_table, ptx_matrix_table;
+    ptx_lanes_table, ptx_access_table, ptx_atomics_table, ptx_copy_table, ptx_matrix_table,
+    ptx_wgmma_table, ptx_mbarrier_table, ptx_bulk_table, ptx_tma_table, ptx_cluster_table;
 /* Takes an opcode's text apart and finds its row. */
 void ptx_opcode_find(ptx_opcode *opcode);
 
@@ -192,6 +193,10 @@ struct ptx_warp {
     uint64_t begin, size; /* the allocation that was used last */
     ptx_block *block;
     ptx_copies *copies;
+    struct ptx_products *products; /* wgmma that are under way */
+    struct ptx_bulks *bulks;       /* bulk copies from shared memory that are under way */
+    bool idle;                     /* it only asks whether an mbarrier's phase is over */
+    uint32_t cluster_phase, cluster_waits;
     const ptx_inst *reduces; /* the bar.red that lanes wait at */
 };
 
@@ -215,8 +220,10 @@ struct ptx_block {
 
 struct ptx_cluster {
     ptx_block *blocks;
-    uint32_t size, arrived, waiting;
+    uint32_t size, arrived, phase; /* of barrier.cluster */
     uint64_t random;
+    struct ptx_async *later; /* what the copy engine still has to do */
+    uint32_t later_count, later_room;
 };
 
 enum { CHECK_UNWRITTEN = 1, CHECK_ALL = 1 };

@@ -1,0 +1,171 @@
+/* Barriers in shared memory. Their 8 bytes hold, from the lowest bit: arrivals that are missing (20
+ * bits), the count of a phase (20), bytes that are to come (22, signed), and the number of the
+ * phase's lowest two bits. */
+#include "access.h"
+#include "async.h"
+#include <string.h>
+
+typedef struct {
+    uint32_t missing, count, phase;
+    int32_t bytes;
+} mbarrier;
+
+static uint64_t packed(const mbarrier *b) {
+    return (uint64_t)(b->missing & 0xfffff) | (uint64_t)(b->count & 0xfffff) << 20 |
+           (uint64_t)((uint32_t)b->bytes & 0x3fffff) << 40 | (uint64_t)(b->phase & 3) << 62;
+}
+
+static mbarrier unpacked(uint64_t v) {
+    return (mbarrier){.missing = v & 0xfffff,
+                      .count = v >> 20 & 0xfffff,
+                      .bytes = (int32_t)((uint32_t)(v >> 40) << 10) >> 10,
+                      .phase = (uint32_t)(v >> 62)};
+}
+
+static uint8_t *find(ptx_warp *w, const ptx_inst *i, uint64_t address, mbarrier *b) {
+    uint64_t v;
+    if (address >> 56) address &= 0xffffffff; /* generic */
+    if (address % 8) {
+        ptx_stop(w, i, "an mbarrier lies at 0x%llx, which 8 does not divide",
+                 (unsigned long long)address);
+        return NULL;
+    }
+    uint8_t *at = ptx_shared(w, i, address, 8, false);
+    if (!at) return NULL;
+    memcpy(&v, at, 8);
+    *b = unpacked(v);
+    return at;
+}
+
+static void turn_if_complete(mbarrier *b) {
+    if (b->missing || b->bytes) return;
+    b->missing = b->count;
+    b->phase++;
+}
+
+static void put(uint8_t *at, mbarrier *b) {
+    turn_if_complete(b);
+    const uint64_t v = packed(b);
+    memcpy(at, &v, 8);
+}
+
+void ptx_mbarrier_complete(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes) {
+    mbarrier b;
+    uint8_t *at = find(w, i, address, &b);
+    if (!at) return;
+    b.bytes -= (int32_t)bytes;
+    put(at, &b);
+}
+
+static void arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t count, uint32_t bytes,
+                   uint64_t *state) {
+    mbarrier b;
+    uint8_t *at = find(w, i, address, &b);
+    if (!at) return;
+    if (b.missing < count) {
+        ptx_stop(w, i, "mbarrier 0x%llx: %u arrivals, but %u of %u are missing",
+                 (unsigned long long)address, count, b.missing, b.count);
+        return;
+    }
+    *state = packed(&b);
+    b.missing -= count, b.bytes += (int32_t)bytes;
+    put(at, &b);
+}
+
+void ptx_mbarrier_arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t count) {
+    uint64_t state;
+    arrive(w, i, address, count, 0, &state);
+}
+
+/* ---- instructions: each lane for itself ---- */
+
+static void execute_init(ptx_warp *w, const ptx_inst *i) {
+    uint64_t address[LANES];
+    ptx_addresses(w, &i->op[0], address);
+    for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
+        const uint32_t l = ptx_first(left), count = (uint32_t)ptx_lane(w, &i->op[1], l);
+        mbarrier b = {.missing = count, .count = count};
+        if (count == 0 || count >= 1u << 20) {
+            ptx_stop(w, i, "an mbarrier counts 1 to 2^20 - 1 arrivals, not %u", count);
+            return;
+        }
+        uint8_t *at =
+            ptx_shared(w, i, address[l] >> 56 ? address[l] & 0xffffffff : address[l], 8, true);
+        const uint64_t v = packed(&b);
+        if (at) memcpy(at, &v, 8);
+    }
+}
+
+static void execute_inval(ptx_warp *w, const ptx_inst *i) {
+    (void)w, (void)i;
+}
+
+enum { PLAIN, EXPECT, DROP };
+static void execute_arrive(ptx_warp *w, const ptx_inst *i) {
+    const int what = i->opcode->row->what;
+    uint64_t address[LANES], state[LANES] = {0};
+    ptx_addresses(w, &i->op[1], address);
+    for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        const uint32_t value = i->op[2].place == NOWHERE ? 1 : (uint32_t)ptx_lane(w, &i->op[2], l);
+        arrive(w, i, address[l], what == EXPECT ? 1 : value, what == EXPECT ? value : 0, &state[l]);
+    }
+    if (!w->stop) ptx_commit(w, &i->op[0], state);
+}
+
+static void execute_expect(ptx_warp *w, const ptx_inst *i) {
+    uint64_t address[LANES];
+    ptx_addresses(w, &i->op[0], address);
+    for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        const uint32_t bytes = (uint32_t)ptx_lane(w, &i->op[1], l);
+        ptx_mbarrier_complete(w, i, address[l], i->opcode->row->what == EXPECT ? 0 - bytes : bytes);
+    }
+}
+
+/* True where the phase is over; a warp that gets nothing gives way to others. */
+static void execute_wait(ptx_warp *w, const ptx_inst *i) {
+    const bool parity = ptx_has(i->opcode, "parity");
+    uint64_t address[LANES];
+    uint32_t done = 0;
+    ptx_addresses(w, &i->op[1], address);
+    for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        mbarrier b;
+        if (!find(w, i, address[l], &b)) return;
+        const uint64_t given = ptx_lane(w, &i->op[2], l);
+        const uint32_t wanted = parity ? (uint32_t)given & 1 : (uint32_t)(given >> 62) & 1;
+        done |= (uint32_t)((b.phase & 1) != wanted) << l;
+    }
+    ptx_set_pred(w, &i->op[0], done);
+    if (done) return;
+    w->idle = true;
+    ptx_schedule(w, true);
+    if (!w->stop) w->stop = STOP_YIELD;
+}
+
+static void nothing(ptx_warp *w, const ptx_inst *i) {
+    (void)w, (void)i;
+}
+
+#define ROW(pattern, operands, execute, what)                                                      \
+    { pattern, operands, execute, NULL, 0, 0, 0, 0, what }
+#define SEM   "{release|acquire|relaxed}.{cta|cluster}."
+#define PLACE "{shared|shared::cta|shared::cluster}."
+static const ptx_row rows[] = {
+    ROW("mbarrier.init." PLACE "b64", "mR", execute_init, 0),
+    ROW("mbarrier.inval." PLACE "b64", "m", execute_inval, 0),
+    ROW("mbarrier.arrive." SEM PLACE "b64", "lmR?", execute_arrive, PLAIN),
+    ROW("mbarrier.arrive.expect_tx." SEM PLACE "b64", "lmR", execute_arrive, EXPECT),
+    ROW("mbarrier.expect_tx.{relaxed}.{cta|cluster}." PLACE "b64", "mR", execute_expect, EXPECT),
+    ROW("mbarrier.complete_tx.{relaxed}.{cta|cluster}." PLACE "b64", "mR", execute_expect, PLAIN),
+    ROW("mbarrier.test_wait|try_wait." SEM PLACE "b64", "pmLR?", execute_wait, 0),
+    ROW("mbarrier.test_wait|try_wait.parity." SEM PLACE "b64", "pmRR?", execute_wait, 0),
+    ROW("fence.mbarrier_init.release.cluster", "", nothing, 0),
+    ROW("fence.proxy.alias|async|async.global|async.shared::cta|async.shared::cluster", "", nothing,
+        0),
+    ROW("fence.proxy.async.global|shared::cta|shared::cluster", "", nothing, 0),
+    ROW("fence.proxy.tensormap::generic.release.cta|cluster|gpu|sys", "", nothing, 0),
+    ROW("fence.proxy.tensormap::generic.acquire.cta|cluster|gpu|sys", "mi", nothing, 0),
+};
+const ptx_table ptx_mbarrier_table = {rows, sizeof rows / sizeof *rows};

@@ -1,0 +1,189 @@
+/* cp.async.bulk.tensor: boxes of tensors, between memory and shared memory, with swizzles. */
+#include "access.h"
+#include "async.h"
+#include "tensor_map.h"
+#include <string.h>
+
+enum { ALIGN16 = 14, PACKED6 = 15 };
+
+static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
+    const uint8_t *at = ptx_engine_global(j, address, 128);
+    if (!at) return false;
+    memcpy(m, at, sizeof *m);
+    if (m->magic == TENSOR_MAP_MAGIC && m->rank >= 1 && m->rank <= MAP_RANK) return true;
+    ptx_stop(j->warp, j->inst, "lane %u: there is no tensor map at 0x%llx", j->lane,
+             (unsigned long long)address);
+    return false;
+}
+
+/* Bytes of one element in shared memory: 4- and 6-bit ones of some types take 16 bytes for 16. */
+static uint32_t shared_bits(const ptx_tensor_map *m) {
+    return m->type == ALIGN16 || m->type == PACKED6 ? 8 : m->bits;
+}
+
+/* Units of 16 bytes: their number in 128 bytes takes that of the 128 bytes above it. */
+static uint64_t swizzled(const ptx_tensor_map *m, uint64_t address) {
+    const uint64_t units = m->swizzle >= 1 && m->swizzle <= 3 ? 1ull << m->swizzle : 0;
+    return units ? address ^ (address / 128 % units) << 4 : address;
+}
+
+typedef struct {
+    ptx_async *job;
+    const ptx_tensor_map *map;
+    uint64_t shared;
+    bool load;
+} transfer;
+
+/* 16 bytes in shared memory, and what of them lies inside the tensor. */
+static bool move_unit(const transfer *t, uint64_t offset, uint64_t address, uint32_t inside) {
+    ptx_async *j = t->job;
+    uint8_t *shared =
+        ptx_shared(j->warp, j->inst, swizzled(t->map, t->shared + offset), 16, t->load);
+    uint8_t *memory = inside ? ptx_engine_global(j, address, 1) : NULL;
+    if (!shared || (inside && (!memory || !ptx_engine_global(j, address + inside - 1, 1))))
+        return false;
+    if (t->load) {
+        memset(shared, 0, 16);
+        if (inside) memcpy(shared, memory, inside);
+    } else if (inside) {
+        memcpy(memory, shared, inside);
+    }
+    return true;
+}
+
+/* A row of the box; `outside`: another coordinate lies outside the tensor. */
+static bool move_row(const transfer *t, uint64_t offset, uint64_t address, bool outside) {
+    const ptx_tensor_map *m = t->map;
+    const int64_t bits = m->bits, first = (int64_t)t->job->at[0] * bits / 8,
+                  end = ((int64_t)m->last[0] + 1) * bits / 8;
+    const uint32_t bytes = (uint32_t)m->box[0] * m->bits / 8;
+    for (uint32_t k = 0; k < bytes; k += 16) {
+        const int64_t at = first + k, left = end - at;
+        const bool in = !outside && at >= 0 && left > 0;
+        const uint32_t most = bytes - k < 16 ? bytes - k : 16;
+        if (!move_unit(t, offset + k, address + (uint64_t)at,
+                       in ? left < most ? (uint32_t)left : most : 0))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t box_bytes(const ptx_tensor_map *m) {
+    uint32_t bytes = m->box[0] * shared_bits(m) / 8;
+    for (uint32_t d = 1; d < m->rank; d++)
+        bytes *= m->box[d];
+    return bytes;
+}
+
+static bool move_box(const transfer *t) {
+    const ptx_tensor_map *m = t->map;
+    const uint32_t row = m->box[0] * shared_bits(m) / 8, rows = row ? box_bytes(m) / row : 0;
+    for (uint32_t r = 0; r < rows; r++) {
+        uint64_t address = m->address;
+        uint32_t rest = r;
+        bool outside = false;
+        for (uint32_t d = 1; d < m->rank; d++) {
+            const int64_t x = (int64_t)t->job->at[d] + rest % m->box[d];
+            rest /= m->box[d];
+            outside |= x < 0 || x > (int64_t)m->last[d];
+            address += (uint64_t)x * m->strides[d];
+        }
+        if (!move_row(t, (uint64_t)r * row, address, outside)) return false;
+    }
+    return true;
+}
+
+static bool taken(ptx_async *j, const ptx_tensor_map *m) {
+    const char *missing = m->interleave    ? "interleaved"
+                          : m->swizzle > 3 ? "128-byte swizzles of larger atoms"
+                          : m->type == ALIGN16 || m->type == PACKED6 ? "unpacked 4- and 6-bit"
+                                                                     : NULL;
+    if (missing) ptx_stop(j->warp, j->inst, "%s tensor maps are not executed", missing);
+    return !missing;
+}
+
+static void run_load(ptx_async *j) {
+    ptx_tensor_map m;
+    const uint64_t low = (1u << RANK_SHIFT) - 1;
+    if (!read_map(j, j->from, &m) || !taken(j, &m)) return;
+    uint32_t blocks = j->multicast ? j->multicast : 1;
+    for (; blocks; blocks &= blocks - 1) {
+        const uint64_t rank = (uint64_t)ptx_first(blocks) << RANK_SHIFT;
+        const transfer t = {j, &m, j->multicast ? (j->to & low) | rank : j->to, true};
+        if (!move_box(&t)) return;
+        ptx_mbarrier_complete(j->warp, j->inst,
+                              j->multicast ? (j->barrier & low) | rank : j->barrier, box_bytes(&m));
+    }
+}
+
+static void run_store(ptx_async *j) {
+    ptx_tensor_map m;
+    if (!read_map(j, j->to, &m) || !taken(j, &m)) return;
+    const transfer t = {j, &m, j->from, false};
+    (void)move_box(&t);
+}
+
+static void take_coordinates(const ptx_warp *w, const ptx_operand *o, ptx_async *j) {
+    for (uint32_t d = 0; d < o->count && d < 5; d++)
+        j->at[d] = (int32_t)ptx_lane(w, &o->elements[d], j->lane);
+}
+
+static bool has_rank(ptx_warp *w, const ptx_inst *i, const ptx_operand *o) {
+    static const char ranks[] = "1d|2d|3d|4d|5d|";
+    if (o->count == (uint32_t)ptx_which(i->opcode, ranks) + 1) return true;
+    ptx_stop(w, i, "%u coordinates", o->count);
+    return false;
+}
+
+static void execute_load(ptx_warp *w, const ptx_inst *i) {
+    const bool many = ptx_has(i->opcode, "multicast::cluster");
+    uint64_t to[LANES], map[LANES], barrier[LANES];
+    if (!has_rank(w, i, &i->op[1])) return;
+    ptx_addresses(w, &i->op[0], to), ptx_addresses(w, &i->op[1], map),
+        ptx_addresses(w, &i->op[2], barrier);
+    for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        ptx_async j = {.run = run_load,
+                       .warp = w,
+                       .inst = i,
+                       .lane = l,
+                       .to = to[l],
+                       .from = map[l],
+                       .barrier = barrier[l]};
+        if (many) j.multicast = (uint32_t)ptx_lane(w, &i->op[3], l) & 0xffff;
+        take_coordinates(w, &i->op[1], &j);
+        ptx_async_add(&j);
+    }
+}
+
+static void execute_store(ptx_warp *w, const ptx_inst *i) {
+    uint64_t map[LANES], from[LANES];
+    if (!has_rank(w, i, &i->op[0])) return;
+    ptx_addresses(w, &i->op[0], map), ptx_addresses(w, &i->op[1], from);
+    for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        ptx_async j = {
+            .run = run_store, .warp = w, .inst = i, .lane = l, .to = map[l], .from = from[l]};
+        take_coordinates(w, &i->op[0], &j);
+        ptx_bulk_push(&j);
+    }
+}
+
+static void nothing(ptx_warp *w, const ptx_inst *i) {
+    (void)w, (void)i;
+}
+
+#define ROW(pattern, operands, execute)                                                            \
+    { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
+#define TENSOR "cp.async.bulk.tensor.1d|2d|3d|4d|5d."
+static const ptx_row rows[] = {
+    ROW(TENSOR "shared::cluster.global.{tile}.mbarrier::complete_tx::bytes.multicast::cluster.{L2::"
+               "cache_hint}",
+        "mmmHL?", execute_load),
+    ROW(TENSOR
+        "shared::cluster|shared::cta.global.{tile}.mbarrier::complete_tx::bytes.{L2::cache_hint}",
+        "mmmL?", execute_load),
+    ROW(TENSOR "global.shared::cta.{tile}.bulk_group.{L2::cache_hint}", "mmL?", execute_store),
+    ROW("prefetch.{param|const}.tensormap", "m", nothing),
+};
+const ptx_table ptx_tma_table = {rows, sizeof rows / sizeof *rows};

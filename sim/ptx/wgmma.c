@@ -1,0 +1,248 @@
+/* wgmma: products of a warpgroup. Each of its four warps computes its own 16 rows, when the group
+ * of the product is waited for: until then neither registers nor shared memory have been read. */
+#include "access.h"
+#include "floats.h"
+#include "matrix.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_K = 64, MOST_N = 256 };
+
+typedef struct {
+    const ptx_inst *inst;
+    uint64_t a, b; /* descriptors */
+    uint32_t group;
+    bool adds;
+} product;
+
+struct ptx_products {
+    uint32_t count, room, group;
+    product list[];
+};
+
+/* ---- operands in shared memory ---- */
+
+/* Where element (row, k) lies: rows are of M or N. Along K the rows of 8 x 16 bytes follow each
+ * other, or, where the operand is transposed, along M or N. */
+static uint32_t place(uint64_t d, uint32_t row, uint32_t k, uint32_t bytes, bool transposed) {
+    static const uint8_t spans[] = {16, 128, 64, 32};
+    const uint32_t start = (uint32_t)(d & 0x3fff) << 4, leading = (uint32_t)(d >> 16 & 0x3fff) << 4,
+                   stride = (uint32_t)(d >> 32 & 0x3fff) << 4, mode = (uint32_t)(d >> 62),
+                   span = spans[mode];
+    const uint32_t along = (transposed ? row : k) * bytes, across = transposed ? k : row;
+    const uint32_t unit = mode         ? stride
+                          : transposed ? leading
+                                       : stride,
+                   next = mode || transposed ? leading : leading;
+    uint32_t at = start + across / 8 * unit + across % 8 * span + along % span;
+    if (transposed && !mode)
+        at += along / span * stride;
+    else if (transposed || !mode)
+        at += along / span * next;
+    else
+        at += along / span * span; /* beyond the swizzle's span a K-major operand does not reach */
+    return mode ? at ^ (at / 128 % (span / 16)) << 4 : at;
+}
+
+static bool read_element(ptx_warp *w, const product *p, uint64_t d, uint32_t row, uint32_t k,
+                         ptx_type type, bool transposed, double *to) {
+    const uint32_t bytes = ptx_types[type].bits / 8;
+    const uint64_t at = place(d, row, k, bytes, transposed) | (uint64_t)w->block->rank
+                                                                  << RANK_SHIFT;
+    const uint8_t *from = ptx_shared(w, p->inst, at, bytes, false);
+    uint64_t bits = 0;
+    if (!from) return false;
+    memcpy(&bits, from, bytes);
+    *to = ptx_value_of(type, bits);
+    return true;
+}
+
+/* ---- one product ---- */
+
+typedef struct {
+    uint32_t n, k;
+    ptx_type d, a, b;
+    double left[16][MOST_K], right[MOST_K][MOST_N], sum[16][MOST_N];
+} tile;
+
+static uint32_t number_after(const char *text, char letter) {
+    const char *at = strchr(text, letter);
+    return at ? (uint32_t)strtoul(at + 1, NULL, 10) : 0;
+}
+
+static bool read_left(ptx_warp *w, const product *p, tile *t) {
+    const ptx_operand *o = &p->inst->op[1];
+    const bool transposed = ptx_types[t->a].bits == 16 && p->inst->op[6].place == COUNT &&
+                            p->inst->op[6].value && o->place != VECTOR;
+    const uint32_t each = ptx_elements_of(t->a), first = w->id % 4 * 16;
+    if (o->place == VECTOR) {
+        for (uint32_t r = 0; r < 4; r++)
+            for (uint32_t l = 0; l < LANES; l++)
+                for (uint32_t e = 0; e < each; e++)
+                    t->left[l / 4 + 8 * (r % 2)][each * (l % 4) + e + 4 * each * (r / 2)] =
+                        ptx_value_of(t->a,
+                                     ptx_element_bits(t->a, ptx_lane(w, &o->elements[r], l), e));
+        return true;
+    }
+    for (uint32_t m = 0; m < 16; m++)
+        for (uint32_t k = 0; k < t->k; k++)
+            if (!read_element(w, p, p->a, first + m, k, t->a, transposed, &t->left[m][k]))
+                return false;
+    return true;
+}
+
+static bool read_right(ptx_warp *w, const product *p, tile *t) {
+    const ptx_operand *last = &p->inst->op[p->inst->op[1].place == VECTOR ? 6 : 7];
+    const bool transposed = ptx_types[t->b].bits == 16 && last->place == COUNT && last->value;
+    for (uint32_t n = 0; n < t->n; n++)
+        for (uint32_t k = 0; k < t->k; k++)
+            if (!read_element(w, p, p->b, n, k, t->b, transposed, &t->right[k][n])) return false;
+    return true;
+}
+
+static double signs(const product *p) {
+    double s = 1;
+    for (uint32_t k = 4; k < 6; k++)
+        if (p->inst->op[k].place == COUNT && p->inst->op[k].value == -1) s = -s;
+    return s;
+}
+
+static void multiply(const product *p, tile *t) {
+    const double s = signs(p);
+    for (uint32_t m = 0; m < 16; m++)
+        for (uint32_t k = 0; k < t->k; k++) {
+            const double a = s * t->left[m][k];
+            for (uint32_t n = 0; n < t->n; n++)
+                t->sum[m][n] += a * t->right[k][n];
+        }
+}
+
+/* Lane 4 g + t holds columns 8 j + 2 t and the next of rows g and g + 8. */
+static void read_sums(const ptx_warp *w, const product *p, tile *t) {
+    const bool half = t->d == T_f16;
+    for (uint32_t r = 0; r < t->n / 2; r++)
+        for (uint32_t l = 0; l < LANES; l++) {
+            const uint64_t reg = ptx_lane(w, &p->inst->op[0].elements[half ? r / 2 : r], l);
+            t->sum[l / 4 + r / 2 % 2 * 8][r / 4 * 8 + 2 * (l % 4) + r % 2] =
+                ptx_value_of(t->d, half ? ptx_element_bits(T_f16, reg, r % 2) : reg);
+        }
+}
+
+static void write_sums(ptx_warp *w, const product *p, const tile *t) {
+    const bool half = t->d == T_f16;
+    for (uint32_t r = 0; r < t->n / 2; r += half ? 2 : 1) {
+        uint32_t result[LANES];
+        for (uint32_t l = 0; l < LANES; l++) {
+            const double *from = &t->sum[l / 4 + r / 2 % 2 * 8][r / 4 * 8 + 2 * (l % 4)];
+            result[l] = (uint32_t)ptx_result_bits(p->inst, t->d, from[r % 2]);
+            if (half) result[l] |= (uint32_t)ptx_result_bits(p->inst, t->d, from[1]) << 16;
+        }
+        ptx_commit(w, &p->inst->op[0].elements[half ? r / 2 : r], result);
+    }
+}
+
+static void run(ptx_warp *w, const product *p) {
+    const uint8_t *types = p->inst->opcode->types;
+    const char *shape = strstr(p->inst->opcode->text, ".m64");
+    tile *t = malloc(sizeof *t);
+    if (!t || !shape) {
+        free(t);
+        ptx_stop(w, p->inst, "out of memory");
+        return;
+    }
+    t->n = number_after(shape + 1, 'n'), t->k = number_after(shape + 1, 'k');
+    t->d = (ptx_type)types[0], t->a = (ptx_type)types[1], t->b = (ptx_type)types[2];
+    for (uint32_t m = 0; m < 16; m++)
+        memset(t->sum[m], 0, t->n * sizeof **t->sum);
+    if (p->adds) read_sums(w, p, t);
+    if (read_left(w, p, t) && read_right(w, p, t)) {
+        multiply(p, t);
+        write_sums(w, p, t);
+    }
+    free(t);
+}
+
+/* ---- instructions ---- */
+
+static struct ptx_products *with_room(ptx_warp *w) {
+    struct ptx_products *q = w->products;
+    if (q && q->count < q->room) return q;
+    const uint32_t room = q ? 2 * q->room : 16;
+    struct ptx_products *more = realloc(q, sizeof *more + room * sizeof *more->list);
+    if (!more) return NULL;
+    if (!q) memset(more, 0, sizeof *more);
+    more->room = room;
+    return w->products = more;
+}
+
+static bool fits(ptx_warp *w, const ptx_inst *i) {
+    const char *shape = strstr(i->opcode->text, ".m64");
+    const uint32_t n = shape ? number_after(shape + 1, 'n') : 0,
+                   k = shape ? number_after(shape + 1, 'k') : 0;
+    const uint32_t bits = ptx_types[i->opcode->types[1]].bits;
+    if (n < 8 || n > MOST_N || n % 8 || k * bits != 256) {
+        ptx_stop(w, i, "there is no such shape");
+        return false;
+    }
+    if (i->op[1].place == VECTOR && !ptx_has_count(w, i, &i->op[1], 4)) return false;
+    return i->op[0].place == VECTOR &&
+           ptx_has_count(w, i, &i->op[0], i->opcode->types[0] == T_f16 ? n / 4 : n / 2);
+}
+
+static void execute_product(ptx_warp *w, const ptx_inst *i) {
+    if (!ptx_together(w, i, ~0u) || !fits(w, i)) return;
+    struct ptx_products *q = with_room(w);
+    if (!q) {
+        ptx_stop(w, i, "out of memory");
+        return;
+    }
+    product *p = &q->list[q->count++];
+    *p = (product){.inst = i, .group = q->group, .adds = (ptx_pred(w, &i->op[3]) & 1) != 0};
+    p->b = ptx_uniform(w, &i->op[2]);
+    if (i->op[1].place == REG) p->a = ptx_uniform(w, &i->op[1]);
+}
+
+static void execute_commit(ptx_warp *w, const ptx_inst *i) {
+    struct ptx_products *q = with_room(w);
+    if (q)
+        q->group++;
+    else
+        ptx_stop(w, i, "out of memory");
+}
+
+static void execute_wait(ptx_warp *w, const ptx_inst *i) {
+    struct ptx_products *q = w->products;
+    uint32_t done = 0;
+    if (!q) return;
+    if (w->mode) ptx_set_mode(w, 0);
+    while (done < q->count && q->list[done].group + (uint32_t)i->op[0].value < q->group && !w->stop)
+        run(w, &q->list[done++]);
+    memmove(q->list, q->list + done, (q->count - done) * sizeof *q->list);
+    q->count -= done;
+}
+
+static void execute_fence(ptx_warp *w, const ptx_inst *i) {
+    (void)ptx_together(w, i, ~0u);
+}
+
+#define ROW(pattern, operands, execute)                                                            \
+    { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
+#define N_(n) "m64n" #n "k16|m64n" #n "k32|m64n" #n "k8|"
+#define SHAPES                                                                                     \
+    N_(8)                                                                                          \
+    N_(16)                                                                                         \
+    N_(24) N_(32) N_(40) N_(48) N_(56) N_(64) N_(72) N_(80) N_(88) N_(96) N_(104) N_(112) N_(120)  \
+        N_(128) N_(136) N_(144) N_(152) N_(160) N_(168) N_(176) N_(184) N_(192) N_(200) N_(208)    \
+            N_(216) N_(224) N_(232) N_(240) N_(248) N_(256)
+#define WGMMA "wgmma.mma_async.sync.aligned." SHAPES "."
+static const ptx_row rows[] = {
+    ROW(WGMMA "f32|f16.f16.f16", "wDLPi?i?i?i?", execute_product),
+    ROW(WGMMA "f32.bf16.bf16", "wDLPi?i?i?i?", execute_product),
+    ROW(WGMMA "f32.tf32.tf32", "wDLPi?i?", execute_product),
+    ROW(WGMMA "f32|f16.e4m3|e5m2.e4m3|e5m2", "wDLPi?i?", execute_product),
+    ROW(WGMMA "s32.s8|u8.s8|u8.{satfinite}", "wDLP", execute_product),
+    ROW("wgmma.fence.sync.aligned", "", execute_fence),
+    ROW("wgmma.commit_group.sync.aligned", "", execute_commit),
+    ROW("wgmma.wait_group.sync.aligned", "i", execute_wait),
+};
+const ptx_table ptx_wgmma_table = {rows, sizeof rows / sizeof *rows};
