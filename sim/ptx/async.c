@@ -18,10 +18,19 @@ bool ptx_async_add(const ptx_async *job) {
     return true;
 }
 
+/* Of the ordered ones of a block the first. */
+static uint32_t earliest(const ptx_cluster *c, uint32_t n) {
+    uint32_t k = 0;
+    if (!c->later[n].ordered) return n;
+    while (!c->later[k].ordered || c->later[k].warp->block != c->later[n].warp->block)
+        k++;
+    return k;
+}
+
 bool ptx_async_run(ptx_cluster *c) {
     if (c->later_count == 0) return false;
     c->random = c->random * 6364136223846793005u + 1442695040888963407u;
-    const uint32_t n = (uint32_t)(c->random >> 33) % c->later_count;
+    const uint32_t n = earliest(c, (uint32_t)(c->random >> 33) % c->later_count);
     ptx_async job = c->later[n];
     memmove(&c->later[n], &c->later[n + 1], (c->later_count - n - 1) * sizeof *c->later);
     c->later_count--;

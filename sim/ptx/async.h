@@ -9,10 +9,12 @@ struct ptx_async {
     void (*run)(ptx_async *job);
     ptx_warp *warp; /* who asked for it, for messages */
     const ptx_inst *inst;
+    bool ordered; /* happens after the earlier ordered ones of its block */
     uint32_t lane, bytes,
         multicast; /* multicast: blocks of the cluster; 0: the one that `to` names */
     uint64_t to, from, barrier, value;
-    int32_t at[5]; /* coordinates in a tensor */
+    int32_t at[5]; /* coordinates in a tensor; of products: instruction descriptor, whether D is
+                      added, scales */
 };
 /* false, and the warp stopped: out of memory. */
 bool ptx_async_add(const ptx_async *job);

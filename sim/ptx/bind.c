@@ -10,6 +10,7 @@
  *   w W      a vector of 32-bit registers, or one
  *   z Z      a vector of registers of the first type
  *   D        a descriptor of 64 bits, or a vector of 32-bit registers
+ *   G        a descriptor of 64 bits, or an address in brackets
  *   m        an address in brackets; coordinates may follow in it
  *   i        a number
  *   x        a label, or a list of .branchtargets
@@ -289,6 +290,12 @@ static void place(ptx_parser *p, const ptx_opcode *op, const ptx_raw *r, ptx_ope
     case 'D':
         if (r->kind == RAW_VECTOR)
             place_elements(p, r, o, 'R', 4, T_b32);
+        else
+            place_register(p, r, o, 'L', 8, T_b64, true);
+        break;
+    case 'G':
+        if (r->kind == RAW_BRACKET)
+            place_address(p, r, o);
         else
             place_register(p, r, o, 'L', 8, T_b64, true);
         break;

@@ -107,6 +107,7 @@ static void start_block(ptx_block *b, uint32_t number) {
     b->id[2] = number / grid[0] / grid[1];
     memset(b->shared, 0xcd, b->shared_bytes);
     if (b->shadow) memset(b->shadow, 0, b->shared_bytes);
+    free(b->tmem), b->tmem = NULL;
     memset(b->barriers, 0, sizeof b->barriers);
     for (uint32_t k = 0; k < BARRIERS; k++)
         b->barriers[k].all = true;
@@ -148,7 +149,7 @@ static void free_block(ptx_block *b) {
         free(w->memory), free(w->preds), free(w->written), free(w->local), free(w->copies);
         free(w->products), free(w->bulks);
     }
-    free(b->warps), free(b->shared), free(b->shadow);
+    free(b->warps), free(b->shared), free(b->shadow), free(b->tmem);
 }
 
 /* ---- running ---- */

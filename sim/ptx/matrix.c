@@ -134,6 +134,17 @@ uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v) {
     return (uint32_t)(int64_t)v;
 }
 
+/* Rows of `span` bytes by eights. Without a swizzle, the offsets of transposed operands change
+ * their meaning. */
+uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_t bits) {
+    const uint32_t along = (y->transposed ? row : k) * bits / 8, across = y->transposed ? k : row;
+    const bool plain = y->transposed && !y->swizzled;
+    const uint32_t at = y->start + across / 8 * (plain ? y->leading : y->stride) +
+                        across % 8 * y->span + along % y->span +
+                        along / y->span * (plain ? y->stride : y->leading);
+    return y->swizzled ? at ^ (at / 128 % (y->span / 16)) << 4 : at;
+}
+
 /* ---- mma ---- */
 
 enum { MOST_K = 64 };

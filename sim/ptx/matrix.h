@@ -13,4 +13,13 @@ uint64_t ptx_element_bits(ptx_type type, uint64_t reg, uint32_t e);
 uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v);
 /* Whether a vector operand has so many registers; the warp is stopped if not. */
 bool ptx_has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_t count);
+
+/* How an operand of wgmma or tcgen05.mma lies in shared memory. */
+typedef struct {
+    uint32_t start, leading, stride; /* bytes */
+    uint32_t span;                   /* bytes of a row inside a swizzle; 16 without one */
+    bool swizzled, transposed;       /* transposed: contiguous along M or N */
+} ptx_layout;
+/* The shared address of the byte where element (row, k) begins; row is of M or N. */
+uint32_t ptx_layout_place(const ptx_layout *layout, uint32_t row, uint32_t k, uint32_t bits);
 #endif

@@ -69,10 +69,16 @@ static bool same_base(const char *pattern, const char *text) {
            (pattern[length] == '.' || pattern[length] == '\0');
 }
 
-static const ptx_row *find_row(const char *text) {
+static uint32_t sources_of(const ptx_row *row) {
+    return (uint32_t)((row->a != 0) + (row->b != 0) + (row->c != 0));
+}
+
+/* `sources`: how many the row must have, where its types are its operands; -1: any. */
+static const ptx_row *find_row(const char *text, int sources) {
     for (const ptx_table *const *t = ptx_tables; *t; t++)
         for (size_t k = 0; k < (*t)->count; k++)
-            if (same_base((*t)->rows[k].pattern, text) && matches((*t)->rows[k].pattern, text))
+            if (same_base((*t)->rows[k].pattern, text) && matches((*t)->rows[k].pattern, text) &&
+                (sources < 0 || (int)sources_of(&(*t)->rows[k]) == sources))
                 return &(*t)->rows[k];
     return NULL;
 }
@@ -113,5 +119,14 @@ void ptx_opcode_find(ptx_opcode *o) {
         at++;
         take_token(o, at, token_length(at));
     }
-    o->row = find_row(o->text);
+    o->row = find_row(o->text, -1);
+}
+
+bool ptx_opcode_fits(const ptx_opcode *o, uint32_t operands) {
+    return !o->row || o->row->operands || sources_of(o->row) + 1 == operands;
+}
+
+void ptx_opcode_find_sources(ptx_opcode *o, uint32_t operands) {
+    const ptx_row *row = operands ? find_row(o->text, (int)operands - 1) : NULL;
+    if (row) o->row = row;
 }

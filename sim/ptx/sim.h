@@ -68,9 +68,13 @@ typedef struct {
 extern const ptx_table *const ptx_tables[]; /* ends with NULL */
 extern const ptx_table ptx_alu_table, ptx_compare_table, ptx_convert_table, ptx_control_table,
     ptx_lanes_table, ptx_access_table, ptx_atomics_table, ptx_copy_table, ptx_matrix_table,
-    ptx_wgmma_table, ptx_mbarrier_table, ptx_bulk_table, ptx_tma_table, ptx_cluster_table;
+    ptx_wgmma_table, ptx_mbarrier_table, ptx_bulk_table, ptx_tma_table, ptx_cluster_table,
+    ptx_tmem_table, ptx_tcgen05_table;
 /* Takes an opcode's text apart and finds its row. */
 void ptx_opcode_find(ptx_opcode *opcode);
+/* Two rows may differ in the number of their sources alone: max of two and of three. */
+bool ptx_opcode_fits(const ptx_opcode *opcode, uint32_t operands);
+void ptx_opcode_find_sources(ptx_opcode *opcode, uint32_t operands);
 
 /* ---- decoded instructions ---- */
 enum ptx_place { NOWHERE, REG, PRED, SINK, VECTOR, ADDRESS, LABEL, FUNCTION, LIST, COUNT };
@@ -215,6 +219,7 @@ struct ptx_block {
     uint32_t warp_count, rank, shared_bytes, id[3];
     uint8_t *shared, *shadow; /* shadow: bytes that were written; NULL without checks */
     ptx_barrier barriers[BARRIERS];
+    struct ptx_tmem *tmem; /* made by the first tcgen05.alloc */
     char *error;
 };
 

@@ -26,6 +26,16 @@ static ptx_opcode *find_opcode(ptx_parser *p, const ptx_token *t) {
     return o;
 }
 
+/* Another row of the same text for another number of operands. */
+static const ptx_opcode *with_sources(ptx_parser *p, const ptx_opcode *o, uint32_t count) {
+    if (ptx_opcode_fits(o, count)) return o;
+    ptx_opcode *other = ptx_keep(p->m, sizeof *other);
+    if (!other) return o;
+    *other = *o;
+    ptx_opcode_find_sources(other, count);
+    return other;
+}
+
 /* ---- instructions ---- */
 
 static ptx_inst *new_inst(ptx_parser *p) {
@@ -76,6 +86,7 @@ static void read_instruction(ptx_parser *p) {
     if (!i->opcode) return;
     if (i->opcode->row) {
         const uint32_t count = ptx_read_operands(p);
+        i->opcode = with_sources(p, i->opcode, count);
         i->execute = i->opcode->row->execute;
         if (!p->failed) ptx_bind(p, i, count);
     } else {

@@ -22,34 +22,22 @@ struct ptx_products {
 
 /* ---- operands in shared memory ---- */
 
-/* Where element (row, k) lies: rows are of M or N. Along K the rows of 8 x 16 bytes follow each
- * other, or, where the operand is transposed, along M or N. */
-static uint32_t place(uint64_t d, uint32_t row, uint32_t k, uint32_t bytes, bool transposed) {
+static ptx_layout layout_of(uint64_t d, bool transposed) {
     static const uint8_t spans[] = {16, 128, 64, 32};
-    const uint32_t start = (uint32_t)(d & 0x3fff) << 4, leading = (uint32_t)(d >> 16 & 0x3fff) << 4,
-                   stride = (uint32_t)(d >> 32 & 0x3fff) << 4, mode = (uint32_t)(d >> 62),
-                   span = spans[mode];
-    const uint32_t along = (transposed ? row : k) * bytes, across = transposed ? k : row;
-    const uint32_t unit = mode         ? stride
-                          : transposed ? leading
-                                       : stride,
-                   next = mode || transposed ? leading : leading;
-    uint32_t at = start + across / 8 * unit + across % 8 * span + along % span;
-    if (transposed && !mode)
-        at += along / span * stride;
-    else if (transposed || !mode)
-        at += along / span * next;
-    else
-        at += along / span * span; /* beyond the swizzle's span a K-major operand does not reach */
-    return mode ? at ^ (at / 128 % (span / 16)) << 4 : at;
+    return (ptx_layout){.start = (uint32_t)(d & 0x3fff) << 4,
+                        .leading = (uint32_t)(d >> 16 & 0x3fff) << 4,
+                        .stride = (uint32_t)(d >> 32 & 0x3fff) << 4,
+                        .span = spans[d >> 62],
+                        .swizzled = d >> 62 != 0,
+                        .transposed = transposed};
 }
 
-static bool read_element(ptx_warp *w, const product *p, uint64_t d, uint32_t row, uint32_t k,
-                         ptx_type type, bool transposed, double *to) {
+static bool read_element(ptx_warp *w, const product *p, const ptx_layout *layout, uint32_t row,
+                         uint32_t k, ptx_type type, double *to) {
     const uint32_t bytes = ptx_types[type].bits / 8;
-    const uint64_t at = place(d, row, k, bytes, transposed) | (uint64_t)w->block->rank
-                                                                  << RANK_SHIFT;
-    const uint8_t *from = ptx_shared(w, p->inst, at, bytes, false);
+    const uint64_t at = ptx_layout_place(layout, row, k, 8 * bytes);
+    const uint8_t *from =
+        ptx_shared(w, p->inst, at | (uint64_t)w->block->rank << RANK_SHIFT, bytes, false);
     uint64_t bits = 0;
     if (!from) return false;
     memcpy(&bits, from, bytes);
@@ -84,19 +72,20 @@ static bool read_left(ptx_warp *w, const product *p, tile *t) {
                                      ptx_element_bits(t->a, ptx_lane(w, &o->elements[r], l), e));
         return true;
     }
+    const ptx_layout layout = layout_of(p->a, transposed);
     for (uint32_t m = 0; m < 16; m++)
         for (uint32_t k = 0; k < t->k; k++)
-            if (!read_element(w, p, p->a, first + m, k, t->a, transposed, &t->left[m][k]))
-                return false;
+            if (!read_element(w, p, &layout, first + m, k, t->a, &t->left[m][k])) return false;
     return true;
 }
 
 static bool read_right(ptx_warp *w, const product *p, tile *t) {
     const ptx_operand *last = &p->inst->op[p->inst->op[1].place == VECTOR ? 6 : 7];
     const bool transposed = ptx_types[t->b].bits == 16 && last->place == COUNT && last->value;
+    const ptx_layout layout = layout_of(p->b, transposed);
     for (uint32_t n = 0; n < t->n; n++)
         for (uint32_t k = 0; k < t->k; k++)
-            if (!read_element(w, p, p->b, n, k, t->b, transposed, &t->right[k][n])) return false;
+            if (!read_element(w, p, &layout, n, k, t->b, &t->right[k][n])) return false;
     return true;
 }
 
@@ -231,9 +220,12 @@ static void execute_fence(ptx_warp *w, const ptx_inst *i) {
 #define SHAPES                                                                                     \
     N_(8)                                                                                          \
     N_(16)                                                                                         \
-    N_(24) N_(32) N_(40) N_(48) N_(56) N_(64) N_(72) N_(80) N_(88) N_(96) N_(104) N_(112) N_(120)  \
-        N_(128) N_(136) N_(144) N_(152) N_(160) N_(168) N_(176) N_(184) N_(192) N_(200) N_(208)    \
-            N_(216) N_(224) N_(232) N_(240) N_(248) N_(256)
+    N_(24)                                                                                         \
+    N_(32)                                                                                         \
+    N_(40)                                                                                         \
+    N_(48) N_(56) N_(64) N_(72) N_(80) N_(88) N_(96) N_(104) N_(112) N_(120) N_(128) N_(136)       \
+        N_(144) N_(152) N_(160) N_(168) N_(176) N_(184) N_(192) N_(200) N_(208) N_(216) N_(224)    \
+            N_(232) N_(240) N_(248) N_(256)
 #define WGMMA "wgmma.mma_async.sync.aligned." SHAPES "."
 static const ptx_row rows[] = {
     ROW(WGMMA "f32|f16.f16.f16", "wDLPi?i?i?i?", execute_product),

@@ -1,0 +1,318 @@
+/* tcgen05.mma, cp and commit: done in their order, as late as the threads' waits allow. */
+#include "access.h"
+#include "async.h"
+#include "floats.h"
+#include "matrix.h"
+#include "tmem.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { F16, TF32, F8F6F4, I8, MXF8F6F4, MXF4, MXF4NVF4 };
+enum {
+    MOST_K = 64,
+    MOST_M = 128,
+    MOST_N = 256,
+    DESCRIPTOR = 0,
+    ADDS = 1,
+    SCALE_A = 2,
+    SCALE_B = 3,
+    FROM_TMEM = 4
+};
+
+typedef struct {
+    enum kind kind;
+    uint32_t m, n, k, block; /* block: elements of K that share a scale; 0: none */
+    ptx_type a, b, d, scale;
+    bool a_transposed, b_transposed;
+    double sign;
+    uint32_t a_scale, b_scale; /* the first byte of the scales in their word */
+    double left[MOST_M][MOST_K], right[MOST_K][MOST_N];
+} product;
+
+/* ---- instruction descriptors ---- */
+
+static ptx_type small_float(uint32_t code) {
+    static const uint8_t types[] = {T_e4m3, T_e5m2, T_none, T_e2m3, T_e3m2, T_e2m1, T_none, T_none};
+    return (ptx_type)types[code & 7];
+}
+
+static ptx_type operand_type(enum kind kind, uint32_t code) {
+    switch (kind) {
+    case F16:
+        return code == 0 ? T_f16 : code == 1 ? T_bf16 : T_none;
+    case TF32:
+        return code == 2 ? T_tf32 : T_none;
+    case I8:
+        return code == 0 ? T_u8 : code == 1 ? T_s8 : T_none;
+    case MXF4:
+    case MXF4NVF4:
+        return T_e2m1;
+    default:
+        return small_float(code);
+    }
+}
+
+static const char *check(const product *p, uint32_t d) {
+    if (!p->a || !p->b) return "an operand's type is reserved";
+    if (d & 4) return "sparse operands are not executed";
+    if (p->m != 64 && p->m != 128) return "M is not 64 or 128";
+    if (p->block && p->m != 128) return "block scales want an M of 128";
+    if (p->n < 8 || p->n > 256 || p->n % (p->m == 64 ? 8 : 16)) return "N is out of range";
+    return NULL;
+}
+
+static const char *decode(product *p, const ptx_inst *i, uint32_t d) {
+    static const char kinds[] =
+        "kind::f16|kind::tf32|kind::f8f6f4|kind::i8|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4|";
+    static const uint8_t ks[] = {16, 8, 32, 32, 32, 64, 64};
+    p->kind = (enum kind)ptx_which(i->opcode, kinds);
+    p->k = ks[p->kind];
+    p->a = operand_type(p->kind, d >> 7 & 7), p->b = operand_type(p->kind, d >> 10 & 7);
+    p->sign = (d >> 13 & 1) != (d >> 14 & 1) ? -1 : 1;
+    p->a_transposed = d >> 15 & 1, p->b_transposed = d >> 16 & 1;
+    p->n = (d >> 17 & 63) * 8, p->m = (d >> 24 & 31) * 16;
+    const bool scaled = p->kind >= MXF8F6F4;
+    p->d = scaled ? T_f32 : (d >> 4 & 3) == 0 ? T_f16 : (d >> 4 & 3) == 1 ? T_f32 : T_s32;
+    p->scale = d >> 23 & 1 ? T_ue8m0 : T_ue4m3;
+    const bool sixteen = ptx_has(i->opcode, "block16") || ptx_has(i->opcode, "scale_vec::4X");
+    p->block = !scaled ? 0 : sixteen ? 16 : 32;
+    p->a_scale = d >> 29 & 3, p->b_scale = d >> 4 & 3;
+    return check(p, d);
+}
+
+/* ---- operands ---- */
+
+static bool layout_of(ptx_warp *w, const ptx_inst *i, uint64_t d, bool transposed, ptx_layout *y) {
+    static const uint8_t spans[] = {16, 0, 128, 0, 64, 0, 32, 0};
+    *y = (ptx_layout){.start = (uint32_t)(d & 0x3fff) << 4,
+                      .leading = (uint32_t)(d >> 16 & 0x3fff) << 4,
+                      .stride = (uint32_t)(d >> 32 & 0x3fff) << 4,
+                      .span = spans[d >> 61],
+                      .swizzled = d >> 61 != 0,
+                      .transposed = transposed};
+    if (y->span && (d >> 46 & 7) == 1) return true;
+    ptx_stop(w, i, "descriptor 0x%llx: bits 46 to 48 are %u, must be 1; swizzle %u",
+             (unsigned long long)d, (uint32_t)(d >> 46 & 7), (uint32_t)(d >> 61));
+    return false;
+}
+
+/* Elements of 4 and 6 bits lie packed in mxf4's kinds, and in the others' 16 to 16 bytes, the rest
+ * unused. */
+static bool read_shared(ptx_async *j, const product *p, const ptx_layout *y, uint32_t row,
+                        uint32_t k, ptx_type type, double *to) {
+    static const uint8_t widths[] = {8, 8, 6, 6, 4};
+    const bool small = type >= T_e4m3 && type <= T_e2m1, packed = p->kind >= MXF4;
+    const uint32_t bits = type == T_e2m1                     ? widths[4]
+                          : type == T_e3m2 || type == T_e2m3 ? widths[2]
+                                                             : ptx_types[type].bits;
+    const uint32_t along = y->transposed ? row : k,
+                   part = small && bits < 8 && !packed ? along % 16 * bits : along * bits;
+    const uint32_t whole = small && bits < 8 && !packed ? along / 16 * 16 : 0,
+                   byte = whole + part / 8;
+    const uint32_t place =
+        y->transposed ? ptx_layout_place(y, byte, k, 8) : ptx_layout_place(y, row, byte, 8);
+    uint64_t value = 0;
+    const uint32_t bytes = bits < 8 ? part % 8 + bits > 8 ? 2 : 1 : bits / 8;
+    const uint8_t *from = ptx_shared(
+        j->warp, j->inst, place | (uint64_t)j->warp->block->rank << RANK_SHIFT, bytes, false);
+    if (!from) return false;
+    memcpy(&value, from, bytes);
+    if (bits < 8) value = value >> part % 8 & ((1u << bits) - 1);
+    *to = ptx_value_of(type, value);
+    return true;
+}
+
+/* Row m of D and of an A in tensor memory: with M = 64 each warp's lanes hold 16. */
+static uint32_t lane_of(const product *p, uint32_t m) {
+    return p->m == 64 ? m / 16 * 32 + m % 16 : m;
+}
+
+static bool read_tmem(ptx_async *j, const product *p, uint32_t m, uint32_t k, double *to) {
+    const uint32_t bits = ptx_types[p->a].bits, each = 32 / bits;
+    const uint32_t *cell =
+        ptx_tmem_cell(j->warp, j->inst, (uint32_t)(j->from >> 16) + lane_of(p, m),
+                      ((uint32_t)j->from & 0xffff) + k / each, false);
+    if (cell) *to = ptx_value_of(p->a, ptx_element_bits(p->a, *cell, k % each));
+    return cell != NULL;
+}
+
+static bool read_operands(ptx_async *j, product *p) {
+    ptx_layout a = {0}, b;
+    const bool from_tmem = j->at[FROM_TMEM];
+    if (!from_tmem && !layout_of(j->warp, j->inst, j->from, p->a_transposed, &a)) return false;
+    if (!layout_of(j->warp, j->inst, j->value, p->b_transposed, &b)) return false;
+    for (uint32_t m = 0; m < p->m; m++)
+        for (uint32_t k = 0; k < p->k; k++)
+            if (!(from_tmem ? read_tmem(j, p, m, k, &p->left[m][k])
+                            : read_shared(j, p, &a, m, k, p->a, &p->left[m][k])))
+                return false;
+    for (uint32_t n = 0; n < p->n; n++)
+        for (uint32_t k = 0; k < p->k; k++)
+            if (!read_shared(j, p, &b, n, k, p->b, &p->right[k][n])) return false;
+    return true;
+}
+
+/* Scales of 128 rows lie in four columns: row r in lane r % 32 of each warp, column r / 32, a byte
+ * for each block. */
+static bool read_scale(ptx_async *j, const product *p, uint32_t at, uint32_t row, uint32_t quarter,
+                       uint32_t byte, double *to) {
+    const uint32_t *cell =
+        ptx_tmem_cell(j->warp, j->inst, quarter * 32 + row % 32, (at & 0xffff) + row / 32, false);
+    if (cell) *to = ptx_decode(ptx_format_of(p->scale), *cell >> 8 * (byte & 3) & 255);
+    return cell != NULL;
+}
+
+static bool apply_scales(ptx_async *j, product *p) {
+    for (uint32_t s = 0; p->block && s < p->k / p->block; s++) {
+        double scale = 0;
+        for (uint32_t m = 0; m < p->m; m++) {
+            if (!read_scale(j, p, (uint32_t)j->at[SCALE_A], m, m / 32, p->a_scale + s, &scale))
+                return false;
+            for (uint32_t k = s * p->block; k < (s + 1) * p->block; k++)
+                p->left[m][k] *= scale;
+        }
+        for (uint32_t n = 0; n < p->n; n++) {
+            if (!read_scale(j, p, (uint32_t)j->at[SCALE_B], n, 0, p->b_scale + s, &scale))
+                return false;
+            for (uint32_t k = s * p->block; k < (s + 1) * p->block; k++)
+                p->right[k][n] *= scale;
+        }
+    }
+    return true;
+}
+
+/* Sums in double, rounded once: the order of the tensor cores is not public. */
+static void add_row(ptx_async *j, const product *p, uint32_t m) {
+    double sum[MOST_N] = {0};
+    const uint32_t lane = (uint32_t)(j->to >> 16) + lane_of(p, m),
+                   column = (uint32_t)j->to & 0xffff;
+    for (uint32_t k = 0; k < p->k; k++)
+        for (uint32_t n = 0; n < p->n; n++)
+            sum[n] += p->left[m][k] * p->right[k][n];
+    for (uint32_t n = 0; n < p->n; n++) {
+        uint32_t *cell = ptx_tmem_cell(j->warp, j->inst, lane, column + n, !j->at[ADDS]);
+        if (!cell) return;
+        if (j->at[ADDS])
+            sum[n] = p->sign * sum[n] + ptx_value_of(p->d, *cell);
+        else
+            sum[n] *= p->sign;
+        *cell = (uint32_t)ptx_result_bits(j->inst, p->d, sum[n]);
+    }
+}
+
+static void run_product(ptx_async *j) {
+    product *p = calloc(1, sizeof *p);
+    const char *wrong = p ? decode(p, j->inst, (uint32_t)j->at[DESCRIPTOR]) : "out of memory";
+    if (wrong)
+        ptx_stop(j->warp, j->inst, "%s: instruction descriptor 0x%x", wrong,
+                 (uint32_t)j->at[DESCRIPTOR]);
+    else if (read_operands(j, p) && apply_scales(j, p))
+        for (uint32_t m = 0; m < p->m && j->warp->stop != STOP_ERROR; m++)
+            add_row(j, p, m);
+    free(p);
+}
+
+/* ---- instructions: of one thread ---- */
+
+static uint32_t address_of(const ptx_warp *w, const ptx_operand *o, uint32_t lane) {
+    uint64_t at[LANES];
+    ptx_addresses(w, o, at);
+    return (uint32_t)at[lane];
+}
+
+enum { PLAIN, SCALED };
+static void execute_mma(ptx_warp *w, const ptx_inst *i) {
+    const bool scaled = i->opcode->row->what == SCALED;
+    const ptx_operand *adds = &i->op[scaled ? 6 : 4];
+    for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        ptx_async j = {.run = run_product, .warp = w, .inst = i, .lane = l, .ordered = true};
+        j.to = address_of(w, &i->op[0], l);
+        j.at[FROM_TMEM] = i->op[1].place == ADDRESS;
+        j.from = j.at[FROM_TMEM] ? address_of(w, &i->op[1], l) : ptx_lane(w, &i->op[1], l);
+        j.value = ptx_lane(w, &i->op[2], l);
+        j.at[DESCRIPTOR] = (int32_t)ptx_lane(w, &i->op[3], l);
+        if (scaled)
+            j.at[SCALE_A] = (int32_t)address_of(w, &i->op[4], l),
+            j.at[SCALE_B] = (int32_t)address_of(w, &i->op[5], l);
+        j.at[ADDS] = ptx_pred(w, adds) >> l & 1;
+        ptx_async_add(&j);
+    }
+}
+
+static void run_commit(ptx_async *j) {
+    if (!j->multicast) {
+        ptx_mbarrier_arrive(j->warp, j->inst, j->barrier, 1);
+        return;
+    }
+    for (uint32_t left = j->multicast; left; left &= left - 1)
+        ptx_mbarrier_arrive(j->warp, j->inst,
+                            (j->barrier & 0xffffff) | (uint64_t)ptx_first(left) << RANK_SHIFT, 1);
+}
+
+static void execute_commit(ptx_warp *w, const ptx_inst *i) {
+    uint64_t barrier[LANES];
+    ptx_addresses(w, &i->op[0], barrier);
+    for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        ptx_async j = {.run = run_commit,
+                       .warp = w,
+                       .inst = i,
+                       .lane = l,
+                       .ordered = true,
+                       .barrier = barrier[l]};
+        if (i->count > 1) j.multicast = (uint32_t)ptx_lane(w, &i->op[1], l) & 0xffff;
+        ptx_async_add(&j);
+    }
+}
+
+/* ---- copies from shared memory ---- */
+
+/* Rows of 16 or 32 bytes; with warpx4 32 rows, to the lanes of all four warps. */
+static void run_copy(ptx_async *j) {
+    const bool four = ptx_has(j->inst->opcode, "warpx4");
+    const uint32_t rows = four ? 32 : 128, columns = ptx_has(j->inst->opcode, "128x256b") ? 8 : 4;
+    ptx_layout y;
+    if (!layout_of(j->warp, j->inst, j->from, false, &y)) return;
+    for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t c = 0; c < columns; c++) {
+            const uint64_t at = ptx_layout_place(&y, r, 4 * c, 8) | (uint64_t)j->warp->block->rank
+                                                                        << RANK_SHIFT;
+            const uint8_t *from = ptx_shared(j->warp, j->inst, at, 4, false);
+            for (uint32_t q = 0; from && q < (four ? 4u : 1u); q++) {
+                uint32_t *to = ptx_tmem_cell(j->warp, j->inst, (uint32_t)(j->to >> 16) + 32 * q + r,
+                                             ((uint32_t)j->to & 0xffff) + c, true);
+                if (!to) return;
+                memcpy(to, from, 4);
+            }
+            if (!from) return;
+        }
+}
+
+static void execute_cp(ptx_warp *w, const ptx_inst *i) {
+    for (uint32_t left = w->mask; left && !w->stop; left &= left - 1) {
+        const uint32_t l = ptx_first(left);
+        ptx_async j = {.run = run_copy, .warp = w, .inst = i, .lane = l, .ordered = true};
+        j.to = address_of(w, &i->op[0], l), j.from = ptx_lane(w, &i->op[1], l);
+        ptx_async_add(&j);
+    }
+}
+
+#define ROW(pattern, operands, execute, what)                                                      \
+    { pattern, operands, execute, NULL, 0, 0, 0, 0, what }
+#define MMA "tcgen05.mma.cta_group::1."
+static const ptx_row rows[] = {
+    ROW(MMA "kind::f16|kind::tf32|kind::f8f6f4|kind::i8", "mGLRP", execute_mma, PLAIN),
+    ROW(MMA "kind::mxf8f6f4.block_scale.{block32|scale_vec::1X}", "mGLRmmP", execute_mma, SCALED),
+    ROW(MMA "kind::mxf4.block_scale.{block32|scale_vec::2X}", "mGLRmmP", execute_mma, SCALED),
+    ROW(MMA "kind::mxf4nvf4.block_scale.block16|block32|scale_vec::2X|scale_vec::4X", "mGLRmmP",
+        execute_mma, SCALED),
+    ROW("tcgen05.commit.cta_group::1.mbarrier::arrive::one.{shared::cluster}.b64", "m",
+        execute_commit, 0),
+    ROW("tcgen05.commit.cta_group::1.mbarrier::arrive::one.{shared::cluster}.multicast::cluster."
+        "b64",
+        "mH", execute_commit, 0),
+    ROW("tcgen05.cp.cta_group::1.32x128b.warpx4", "mL", execute_cp, 0),
+    ROW("tcgen05.cp.cta_group::1.128x256b|128x128b", "mL", execute_cp, 0),
+};
+const ptx_table ptx_tcgen05_table = {rows, sizeof rows / sizeof *rows};

@@ -1,0 +1,184 @@
+/* tcgen05.alloc, ld, st and their waits. */
+#include "tmem.h"
+#include "access.h"
+#include "matrix.h"
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t *ptx_tmem_cell(ptx_warp *w, const ptx_inst *i, uint32_t lane, uint32_t column,
+                        bool write) {
+    ptx_tmem *t = w->block->tmem;
+    if (!t || lane >= TMEM_LANES || column >= TMEM_COLUMNS || !t->owner[column / TMEM_UNIT]) {
+        ptx_stop(w, i, "tensor memory: lane %u, column %u is not allocated", lane, column);
+        return NULL;
+    }
+    if (!write && !t->written[lane][column] && w->block->launch->checks & CHECK_UNWRITTEN) {
+        ptx_stop(w, i, "tensor memory: lane %u, column %u was never written", lane, column);
+        return NULL;
+    }
+    if (write) t->written[lane][column] = 1;
+    return &t->cell[lane][column];
+}
+
+/* ---- allocations ---- */
+
+static ptx_tmem *tmem_of(ptx_warp *w, const ptx_inst *i) {
+    if (!w->block->tmem) w->block->tmem = calloc(1, sizeof *w->block->tmem);
+    if (!w->block->tmem) ptx_stop(w, i, "out of memory");
+    return w->block->tmem;
+}
+
+static bool is_free(const ptx_tmem *t, uint32_t first, uint32_t units) {
+    for (uint32_t k = first; k < first + units; k++)
+        if (t->owner[k]) return false;
+    return true;
+}
+
+static bool check_columns(ptx_warp *w, const ptx_inst *i, uint32_t columns) {
+    if (columns >= 32 && columns <= 512 && (columns & (columns - 1)) == 0) return true;
+    ptx_stop(w, i, "%u columns: a power of two from 32 to 512 was expected", columns);
+    return false;
+}
+
+static void execute_alloc(ptx_warp *w, const ptx_inst *i) {
+    uint64_t address[LANES];
+    if (!ptx_together(w, i, ~0u)) return;
+    const uint32_t columns = (uint32_t)ptx_uniform(w, &i->op[1]), units = columns / TMEM_UNIT;
+    ptx_tmem *t = tmem_of(w, i);
+    ptx_addresses(w, &i->op[0], address);
+    if (!t || !check_columns(w, i, columns)) return;
+    if (t->relinquished) {
+        ptx_stop(w, i, "the block has given up the permit to allocate");
+        return;
+    }
+    for (uint32_t first = 0; first + units <= TMEM_COLUMNS / TMEM_UNIT; first += units) {
+        if (!is_free(t, first, units)) continue;
+        const uint32_t at = first * TMEM_UNIT;
+        uint8_t *to = ptx_shared(w, i, address[ptx_first(w->mask)] & 0xffffffff, 4, true);
+        t->allocations++;
+        for (uint32_t k = first; k < first + units; k++)
+            t->owner[k] = t->allocations;
+        if (to) memcpy(to, &at, 4);
+        return;
+    }
+    ptx_stop(w, i, "%u columns of tensor memory are not free", columns);
+}
+
+static void execute_dealloc(ptx_warp *w, const ptx_inst *i) {
+    if (!ptx_together(w, i, ~0u)) return;
+    const uint32_t at = (uint32_t)ptx_uniform(w, &i->op[0]),
+                   columns = (uint32_t)ptx_uniform(w, &i->op[1]);
+    const uint32_t first = at / TMEM_UNIT, units = columns / TMEM_UNIT;
+    ptx_tmem *t = tmem_of(w, i);
+    if (!t || !check_columns(w, i, columns)) return;
+    const bool inside = at % TMEM_UNIT == 0 && first + units <= TMEM_COLUMNS / TMEM_UNIT;
+    const uint16_t owner = inside ? t->owner[first] : 0;
+    bool whole = owner != 0;
+    for (uint32_t k = 0; inside && k < TMEM_COLUMNS / TMEM_UNIT; k++)
+        whole &= (t->owner[k] == owner) == (k >= first && k < first + units);
+    if (!whole) {
+        ptx_stop(w, i, "columns %u to %u are not what one tcgen05.alloc gave", at, at + columns);
+        return;
+    }
+    for (uint32_t k = first; k < first + units; k++)
+        t->owner[k] = 0;
+    for (uint32_t l = 0; l < TMEM_LANES; l++)
+        memset(&t->written[l][at], 0, columns);
+}
+
+static void execute_relinquish(ptx_warp *w, const ptx_inst *i) {
+    ptx_tmem *t = tmem_of(w, i);
+    if (t) t->relinquished = true;
+}
+
+/* ---- loads and stores ---- */
+
+typedef struct {
+    uint32_t lane, column,
+        half; /* half: columns from lanes 0 to 15 of the warp to the second half */
+    bool halves;
+} place;
+
+/* A warp reaches the 32 lanes that its number in the warpgroup says. */
+static bool find_place(ptx_warp *w, const ptx_inst *i, const ptx_operand *address,
+                       const ptx_operand *half, place *p) {
+    uint64_t at[LANES];
+    if (!ptx_together(w, i, ~0u) || !ptx_check_written(w, i, address, "the address")) return false;
+    ptx_addresses(w, address, at);
+    p->lane = (uint32_t)at[0] >> 16, p->column = (uint32_t)at[0] & 0xffff;
+    p->halves = ptx_has(i->opcode, "16x32bx2"), p->half = half ? (uint32_t)half->value : 0;
+    if (p->lane / 32 == w->id % 4) return true;
+    ptx_stop(w, i, "warp %u of its warpgroup reaches lanes %u to %u of tensor memory, not %u",
+             w->id % 4, w->id % 4 * 32, w->id % 4 * 32 + 31, p->lane);
+    return false;
+}
+
+static uint32_t *cell_of(ptx_warp *w, const ptx_inst *i, const place *p, uint32_t l, uint32_t r,
+                         bool write) {
+    return ptx_tmem_cell(w, i, p->lane + (p->halves ? l % 16 : l),
+                         p->column + r + (p->halves && l >= 16 ? p->half : 0), write);
+}
+
+static uint32_t register_count(const ptx_inst *i) {
+    static const char names[] = "x1|x2|x4|x8|x16|x32|x64|x128|";
+    return 1u << ptx_which(i->opcode, names);
+}
+
+/* The registers hold what was read at once: Triton's code computes with them before
+ * tcgen05.wait::ld. */
+static void execute_ld(ptx_warp *w, const ptx_inst *i) {
+    const uint32_t count = register_count(i);
+    place p;
+    if (!ptx_has_count(w, i, &i->op[0], count)) return;
+    if (!find_place(w, i, &i->op[1], i->count > 2 ? &i->op[2] : NULL, &p)) return;
+    for (uint32_t r = 0; r < count; r++) {
+        uint32_t word[LANES];
+        for (uint32_t l = 0; l < LANES; l++) {
+            const uint32_t *from = cell_of(w, i, &p, l, r, false);
+            if (!from) return;
+            word[l] = *from;
+        }
+        ptx_commit(w, ptx_element(&i->op[0], r), word);
+    }
+}
+
+static void execute_st(ptx_warp *w, const ptx_inst *i) {
+    const ptx_operand *values = &i->op[i->count - 1];
+    const uint32_t count = register_count(i);
+    place p;
+    if (!ptx_has_count(w, i, values, count)) return;
+    if (!find_place(w, i, &i->op[0], i->count > 2 ? &i->op[1] : NULL, &p)) return;
+    for (uint32_t r = 0; r < count; r++) {
+        const uint32_t *from = ptx_u32(w, ptx_element(values, r));
+        for (uint32_t l = 0; l < LANES; l++) {
+            uint32_t *to = cell_of(w, i, &p, l, r, true);
+            if (!to) return;
+            *to = from[l];
+        }
+    }
+}
+
+static void execute_wait(ptx_warp *w, const ptx_inst *i) {
+    (void)ptx_together(w, i, ~0u);
+}
+
+static void nothing(ptx_warp *w, const ptx_inst *i) {
+    (void)w, (void)i;
+}
+
+#define ROW(pattern, operands, execute)                                                            \
+    { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
+#define COUNTS "x1|x2|x4|x8|x16|x32|x64|x128"
+static const ptx_row rows[] = {
+    ROW("tcgen05.alloc.cta_group::1.sync.aligned.{shared::cta}.b32", "mR", execute_alloc),
+    ROW("tcgen05.dealloc.cta_group::1.sync.aligned.b32", "RR", execute_dealloc),
+    ROW("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned", "", execute_relinquish),
+    ROW("tcgen05.ld.sync.aligned.32x32b." COUNTS ".b32", "wm", execute_ld),
+    ROW("tcgen05.ld.sync.aligned.16x32bx2." COUNTS ".b32", "wmi", execute_ld),
+    ROW("tcgen05.st.sync.aligned.32x32b." COUNTS ".b32", "mW", execute_st),
+    ROW("tcgen05.st.sync.aligned.16x32bx2." COUNTS ".b32", "miW", execute_st),
+    ROW("tcgen05.wait::ld.sync.aligned", "", execute_wait),
+    ROW("tcgen05.wait::st.sync.aligned", "", execute_wait),
+    ROW("tcgen05.fence::before_thread_sync|fence::after_thread_sync", "", nothing),
+};
+const ptx_table ptx_tmem_table = {rows, sizeof rows / sizeof *rows};
