@@ -72,6 +72,10 @@ static uint8_t *global(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_
     return NULL;
 }
 
+static uint64_t parameter(const ptx_warp *w, uint64_t address) {
+    return (uint64_t)(uintptr_t)w->block->launch->arguments + address - PARAM_BEGIN;
+}
+
 static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, int space,
                             uint32_t bytes, bool write, uint32_t lane) {
     if (address % bytes && (bytes & (bytes - 1)) == 0) {
@@ -79,7 +83,10 @@ static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, in
                  (unsigned long long)address, bytes);
         return NULL;
     }
-    if (space == PARAM) space = address >> 32 ? GLOBAL : LOCAL;
+    if (space == PARAM && address >= PARAM_BEGIN)
+        address = parameter(w, address), space = GLOBAL;
+    else if (space == PARAM)
+        space = LOCAL;
     if (space == GENERIC && address >> 56)
         space = address >> 56 == SHARED_WINDOW >> 56 ? SHARED : LOCAL, address &= 0xffffffffffff;
     if (space == SHARED) return ptx_shared(w, i, address, bytes, write);
@@ -242,7 +249,9 @@ enum { TO_GENERIC, FROM_GENERIC };
 static void execute_cvta(ptx_warp *w, const ptx_inst *i) {
     const uint64_t window = i->opcode->space == SHARED  ? SHARED_WINDOW
                             : i->opcode->space == LOCAL ? LOCAL_WINDOW
-                                                        : 0;
+                            : i->opcode->space == PARAM
+                                ? (uint64_t)(uintptr_t)w->block->launch->arguments - PARAM_BEGIN
+                                : 0;
     uint64_t result[LANES];
     for (uint32_t l = 0; l < LANES; l++) {
         const uint64_t v = ptx_lane(w, &i->op[1], l);

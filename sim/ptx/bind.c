@@ -172,7 +172,6 @@ static void place_address(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
         ptx_operand at;
         place_variable(p, &base->symbol, &at, base->symbol.space == SHARED ? 4 : 8);
         o->at = at.at, o->width = at.width, o->space = base->symbol.space;
-        if (base->symbol.formal) o->space = GLOBAL;
     } else if (base->kind == RAW_NUMBER) {
         o->at = ptx_slot_at(p, SLOT_CONSTANT, base->token.value, 8), o->width = 8;
     } else {

@@ -42,7 +42,7 @@ static uint64_t slot_value(const ptx_slot *s, const ptx_warp *w, uint32_t lane) 
     case SLOT_DYNAMIC:
         return ((dynamic + align - 1) / align * align) | rank;
     case SLOT_PARAM:
-        return (uint64_t)(uintptr_t)b->launch->arguments + s->value;
+        return PARAM_BEGIN + s->value;
     case SLOT_SPECIAL:
         return special_value((uint32_t)s->value, w, lane);
     default:

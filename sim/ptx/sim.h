@@ -169,6 +169,9 @@ void *ptx_keep(ptx_module *module, size_t bytes);
  * and an offset; its generic address lies that far into the window. */
 #define SHARED_WINDOW 0x0100000000000000ull
 #define LOCAL_WINDOW  0x0200000000000000ull
+/* Kernels' parameters have 32-bit addresses in their space; those of functions lie in local memory,
+ * below. */
+#define PARAM_BEGIN 0x80000000ull
 enum { RANK_SHIFT = 24, SHARED_BEGIN = 1024 };
 
 /* ---- warps ---- */

@@ -313,6 +313,7 @@ static const ptx_row rows[] = {
         "b64",
         "mH", execute_commit, 0),
     ROW("tcgen05.cp.cta_group::1.32x128b.warpx4", "mL", execute_cp, 0),
+    ROW("tcgen05.cp.cta_group::1.warpx4.32x128b", "mL", execute_cp, 0),
     ROW("tcgen05.cp.cta_group::1.128x256b|128x128b", "mL", execute_cp, 0),
 };
 const ptx_table ptx_tcgen05_table = {rows, sizeof rows / sizeof *rows};

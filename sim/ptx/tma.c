@@ -7,8 +7,8 @@
 enum { ALIGN16 = 14, PACKED6 = 15 };
 
 static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
-    const uint8_t *at = ptx_engine_global(j, address, 128);
-    if (!at) return false;
+    const uint8_t *at = ptx_engine_global(j, address, 64); /* maps are aligned to 64 bytes */
+    if (!at || !ptx_engine_global(j, address + 64, 64)) return false;
     memcpy(m, at, sizeof *m);
     if (m->magic == TENSOR_MAP_MAGIC && m->rank >= 1 && m->rank <= MAP_RANK) return true;
     ptx_stop(j->warp, j->inst, "lane %u: there is no tensor map at 0x%llx", j->lane,
@@ -19,6 +19,11 @@ static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
 /* Bytes of one element in shared memory: 4- and 6-bit ones of some types take 16 bytes for 16. */
 static uint32_t shared_bits(const ptx_tensor_map *m) {
     return m->type == ALIGN16 || m->type == PACKED6 ? 8 : m->bits;
+}
+
+/* Bytes in memory of what takes 16 in shared memory. */
+static uint32_t memory_bytes(const ptx_tensor_map *m) {
+    return m->type == ALIGN16 ? 8 : m->type == PACKED6 ? 12 : 16;
 }
 
 /* Units of 16 bytes: their number in 128 bytes takes that of the 128 bytes above it. */
@@ -56,28 +61,32 @@ static bool move_row(const transfer *t, uint64_t offset, uint64_t address, bool 
     const ptx_tensor_map *m = t->map;
     const int64_t bits = m->bits, first = (int64_t)t->job->at[0] * bits / 8,
                   end = ((int64_t)m->last[0] + 1) * bits / 8;
-    const uint32_t bytes = (uint32_t)m->box[0] * m->bits / 8;
-    for (uint32_t k = 0; k < bytes; k += 16) {
-        const int64_t at = first + k, left = end - at;
+    const uint32_t units = m->box[0] * shared_bits(m) / 128, each = memory_bytes(m);
+    for (uint32_t k = 0; k < units; k++) {
+        const int64_t at = first + (int64_t)k * each, left = end - at;
         const bool in = !outside && at >= 0 && left > 0;
-        const uint32_t most = bytes - k < 16 ? bytes - k : 16;
-        if (!move_unit(t, offset + k, address + (uint64_t)at,
-                       in ? left < most ? (uint32_t)left : most : 0))
-            return false;
+        const uint32_t inside = in ? left < (int64_t)each ? (uint32_t)left : each : 0;
+        if (!move_unit(t, offset + 16 * k, address + (uint64_t)at, inside)) return false;
     }
     return true;
 }
 
-static uint32_t box_bytes(const ptx_tensor_map *m) {
-    uint32_t bytes = m->box[0] * shared_bits(m) / 8;
+static uint32_t box_rows(const ptx_tensor_map *m) {
+    uint32_t rows = 1;
     for (uint32_t d = 1; d < m->rank; d++)
-        bytes *= m->box[d];
-    return bytes;
+        rows *= m->box[d];
+    return rows;
+}
+
+/* What the mbarrier counts: bytes in memory, also where elements of 4 or 6 bits take more in shared
+ * memory. */
+static uint32_t box_bytes(const ptx_tensor_map *m) {
+    return m->box[0] * (uint32_t)m->bits / 8 * box_rows(m);
 }
 
 static bool move_box(const transfer *t) {
     const ptx_tensor_map *m = t->map;
-    const uint32_t row = m->box[0] * shared_bits(m) / 8, rows = row ? box_bytes(m) / row : 0;
+    const uint32_t row = m->box[0] * shared_bits(m) / 8, rows = box_rows(m);
     for (uint32_t r = 0; r < rows; r++) {
         uint64_t address = m->address;
         uint32_t rest = r;
@@ -96,8 +105,7 @@ static bool move_box(const transfer *t) {
 static bool taken(ptx_async *j, const ptx_tensor_map *m) {
     const char *missing = m->interleave    ? "interleaved"
                           : m->swizzle > 3 ? "128-byte swizzles of larger atoms"
-                          : m->type == ALIGN16 || m->type == PACKED6 ? "unpacked 4- and 6-bit"
-                                                                     : NULL;
+                                           : NULL;
     if (missing) ptx_stop(j->warp, j->inst, "%s tensor maps are not executed", missing);
     return !missing;
 }

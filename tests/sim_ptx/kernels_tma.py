@@ -1,0 +1,30 @@
+"""Triton kernels whose operands come by tensor maps; test_tma.py says with which operands."""
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def dot(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """C (M, N) = A (M, K) x B (N, K)^T; a, b and c are tensor maps."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in tl.range(0, K, BK, num_stages=3):
+        acc = tl.dot(a.load([m, k]), b.load([n, k]).T, acc)
+    c.store([m, n], acc)
+
+
+@triton.jit
+def dot_scaled(a, sa, b, sb, c, K, FA: tl.constexpr, FB: tl.constexpr, PA: tl.constexpr, PB: tl.constexpr,
+               BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, V: tl.constexpr):
+    """C = (A . sa) x (B . sb)^T with scales of V elements as nv_128x4 lays them: (1, rows/128, K/V/4, 2, 256)."""
+    pm, pn = tl.program_id(0), tl.program_id(1)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in tl.range(0, K, BK, num_stages=2):
+        x = a.load([pm * BM, k // PA])
+        y = b.load([pn * BN, k // PB])
+        xs = sa.load([0, pm * (BM // 128), k // V // 4, 0, 0])
+        ys = sb.load([0, pn * (BN // 128), k // V // 4, 0, 0])
+        xs = xs.reshape(BM // 128, BK // V // 4, 32, 4, 4).trans(0, 3, 2, 1, 4).reshape(BM, BK // V)
+        ys = ys.reshape(BN // 128, BK // V // 4, 32, 4, 4).trans(0, 3, 2, 1, 4).reshape(BN, BK // V)
+        acc = tl.dot_scaled(x, xs, FA, y.T, ys, FB, acc)
+    c.store([pm * BM, pn * BN], acc)

@@ -1,0 +1,146 @@
+"""Kernels of Triton whose operands come by tensor maps, against NumPy in double. usage: test_tma.py ARCH FOLDER"""
+import ctypes
+import pathlib
+import re
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "sim_gfx9"))
+import cuda
+import formats as F
+import kernels_tma as K
+import numpy as np
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+TYPES = {"u8": (0, 1), "fp8e4nv": (0, 1), "fp8e5": (0, 1), "fp16": (6, 2), "bf16": (9, 2), "fp32": (7, 4)}
+
+
+def compile_kernel(arch, fn, types, constants, warps=4):
+    names = fn.arg_names
+    signature = dict(zip(names, types + ["constexpr"] * (len(names) - len(types))))
+    attrs = {(i,): [["tt.divisibility", 16]] for i, t in enumerate(types) if t == "i32"}
+    source = ASTSource(fn, signature, {(names.index(k),): v for k, v in constants.items()}, attrs)
+    return triton.compile(source, target=GPUTarget("cuda", int(arch[3:].rstrip("af")), 32), options={"num_warps": warps})
+
+
+def tensor_map(device, kind, at, shape, box, swizzle, fp4_padded=False):
+    """A CUtensorMap of a dense array, the last dimension contiguous; elements of two in a byte where padded."""
+    number, size = (14, 1) if fp4_padded else TYPES[kind]
+    rank = len(shape)
+    extents = list(shape[::-1])
+    strides, step = [], size
+    for n in extents[:-1]:
+        step *= n
+        strides.append(step)
+    boxes = list(box[::-1])
+    out = (ctypes.c_uint64 * 32)()
+    start = (ctypes.addressof(out) + 127) // 128 * 128
+    if fp4_padded:
+        extents[0] *= 2  # the box counts elements already
+    u64, u32 = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
+    device.call("cuTensorMapEncodeTiled", ctypes.c_void_p(start), number, rank, at, u64(*extents), u64(*strides, 0), u32(*boxes),
+                u32(*[1] * rank), 0, swizzle, 2, 0)
+    map_ = (ctypes.c_uint8 * 128)()
+    ctypes.memmove(map_, start, 128)
+    return map_
+
+
+def launch(device, built, grid, tensors, scalars):
+    """tensors: (array, kind) in the order of the maps. A map is followed by its shape and strides."""
+    shapes = built.metadata.tensordesc_meta
+    args, buffers = [], []
+    for (array, kind), meta in zip(tensors, shapes):
+        at = device.upload(array)
+        buffers.append(at)
+        args.append(tensor_map(device, kind, at, array.shape, meta["block_size"], meta["swizzle"], meta.get("fp4_padded", False)))
+        args += [ctypes.c_int32(n) for n in array.shape]
+        step, strides = 1, []
+        for n in array.shape[::-1]:
+            strides.insert(0, step)
+            step *= n
+        args += [ctypes.c_int64(n) for n in strides]
+    args += [ctypes.c_int32(n) for n in scalars] + [ctypes.c_uint64(0), ctypes.c_uint64(0)]
+    module = device.load(built.asm["ptx"])
+    found = re.search(r"\.reqntid (\d+)", built.asm["ptx"])
+    threads = int(found.group(1)) if found else 32 * built.metadata.num_warps
+    device.launch(device.function(module, built.metadata.name, built.metadata.shared), grid, (threads,), built.metadata.shared, args)
+    out = device.download(buffers[-1], tensors[-1][0].copy())
+    for at in buffers:
+        device.free(at)
+    device.unload(module)
+    return out
+
+
+def compare(name, got, expect, bound):
+    wrong = ~(np.abs(got - expect) <= bound)
+    print(f"{name}: {'equal' if not wrong.any() else str(wrong.sum()) + ' wrong'}", flush=True)
+    return wrong.any()
+
+
+def run_dot(device, arch, kind, warps):
+    rng = np.random.default_rng(1)
+    M, N, KK, BM, BN, BK = 256, 128, 192, 128, 64, 64
+    if kind == "fp16":
+        a, b = rng.standard_normal((M, KK)).astype(np.float16), rng.standard_normal((N, KK)).astype(np.float16)
+        av, bv = a.astype(np.float64), b.astype(np.float64)
+    else:
+        a, b = (F.encode(rng.standard_normal(s), "e4m3").astype(np.uint8) for s in ((M, KK), (N, KK)))
+        av, bv = F.decode(a, "e4m3"), F.decode(b, "e4m3")
+    types = [f"tensordesc<{kind}[{BM},{BK}]>", f"tensordesc<{kind}[{BN},{BK}]>", f"tensordesc<fp32[{BM},{BN}]>", "i32"]
+    built = compile_kernel(arch, K.dot, types, dict(BM=BM, BN=BN, BK=BK), warps)
+    got = launch(device, built, (M // BM, N // BN), [(a, kind), (b, kind), (np.zeros((M, N), np.float32), "fp32")], [KK])
+    return compare(f"dot {kind}, {warps} warps", got, av @ bv.T, KK * 2.0 ** -23 * (np.abs(av) @ np.abs(bv).T))
+
+
+def packed_scales(scales):
+    """(rows, blocks) in the order of nv_128x4, as (1, rows/128, blocks/4, 2, 256)."""
+    R, C = scales.shape
+    return np.ascontiguousarray(scales.reshape(R // 128, 4, 32, C // 4, 4).transpose(0, 3, 2, 1, 4)).reshape(1, R // 128, C // 4, 2, 256)
+
+
+def operand(rng, rows, K_, kind, block, scale):
+    codes = (rng.integers(0, 16, (rows, K_)) if kind == "e2m1" else F.encode(rng.standard_normal((rows, K_)), kind)).astype(np.uint8)
+    values = F.decode(codes, kind)
+    if scale == "e8m0":
+        s = rng.integers(120, 134, (rows, K_ // block)).astype(np.uint8)
+        sv = 2.0 ** (s.astype(np.float64) - 127)
+    else:
+        s = F.encode(rng.uniform(0.1, 4, (rows, K_ // block)), "e4m3").astype(np.uint8)
+        sv = F.decode(s, "e4m3")
+    return F.pack4(codes) if kind == "e2m1" else codes, packed_scales(s), values * np.repeat(sv, block, axis=1)
+
+
+def run_scaled(device, arch, name, fa, fb, block, scale):
+    rng = np.random.default_rng(2)
+    M, N, KK, BM, BN, BK = 128, 256, 512, 128, 128, 256
+    a, sa, av = operand(rng, M, KK, fa, block, scale)
+    b, sb, bv = operand(rng, N, KK, fb, block, scale)
+    pa, pb = 1 + (fa == "e2m1"), 1 + (fb == "e2m1")
+    kinds = [{"e2m1": "u8", "e4m3": "fp8e4nv", "e5m2": "fp8e5"}[f] for f in (fa, fb)]
+    scale_kind = "u8" if scale == "e8m0" else "fp8e4nv"
+    box = f"[1,1,{BK // block // 4},2,256]"
+    types = [f"tensordesc<{kinds[0]}[{BM},{BK // pa}]>", f"tensordesc<{scale_kind}{box}>", f"tensordesc<{kinds[1]}[{BN},{BK // pb}]>",
+             f"tensordesc<{scale_kind}{box}>", f"tensordesc<fp32[{BM},{BN}]>", "i32"]
+    built = compile_kernel(arch, K.dot_scaled, types, dict(FA=fa, FB=fb, PA=pa, PB=pb, BM=BM, BN=BN, BK=BK, V=block))
+    tensors = [(a, kinds[0]), (sa, scale_kind), (b, kinds[1]), (sb, scale_kind), (np.zeros((M, N), np.float32), "fp32")]
+    got = launch(device, built, (M // BM, N // BN), tensors, [KK])
+    return compare(f"dot_scaled {name}", got, av @ bv.T, KK * 2.0 ** -23 * (np.abs(av) @ np.abs(bv).T))
+
+
+SCALED = [("mxfp8", "e4m3", "e4m3", 32, "e8m0"), ("mxfp8_e5m2", "e5m2", "e4m3", 32, "e8m0"), ("mxfp4", "e2m1", "e2m1", 32, "e8m0"),
+          ("nvfp4", "e2m1", "e2m1", 16, "e4m3"), ("mixed", "e4m3", "e2m1", 32, "e8m0")]
+
+
+def main():
+    arch = sys.argv[1]
+    device = cuda.Device(arch)
+    failed = [run_dot(device, arch, kind, warps) for kind in ("fp16", "fp8e4nv") for warps in (4, 8)]
+    if arch.startswith("sm_100"):
+        failed += [run_scaled(device, arch, *row) for row in SCALED]
+    print(f"{arch}: {len(failed)} kernels with tensor maps, {sum(failed)} failed, {device.steps()} instructions")
+    sys.exit(any(failed))
+
+
+if __name__ == "__main__":
+    main()
