@@ -1,0 +1,88 @@
+"""Faulty kernels stop with a message that names the fault, the kernel, the lines and the thread. usage: test_findings.py ARCH"""
+import os
+import re
+import sys
+
+import cuda
+import numpy as np
+
+HEAD = """.version 8.7
+.target {target}
+.address_size 64
+.file 1 "fault.cu"
+.visible .entry kernel(.param .u64 a) {{
+ .reg .pred %p<6>;
+ .reg .b32 %r<12>;
+ .reg .f32 %f<68>;
+ .reg .b64 %rd<8>;
+ .shared .align 1024 .b8 tile[4096];
+ ld.param.u64 %rd1, [a];
+ mov.u32 %r1, %tid.x;
+ mul.wide.u32 %rd2, %r1, 4;
+ add.s64 %rd3, %rd1, %rd2;
+ mov.u32 %r2, tile;
+ shl.b32 %r3, %r1, 2;
+ add.s32 %r3, %r3, %r2;
+ setp.eq.u32 %p1, %r1, 0;
+ .loc 1 42 7
+"""
+
+# name: body, threads, what the message says
+FAULTS = {
+    "beyond an allocation": ("st.global.u32 [%rd3+4], %r1; ret; }", 32, "lane 31: 4 bytes at .* outside its allocation of 128 bytes"),
+    "freed or wild": ("mov.b64 %rd4, 4096; ld.global.u32 %r4, [%rd4]; ret; }", 32, "outside every allocation"),
+    "misaligned": ("ld.global.u32 %r4, [%rd3+2]; ret; }", 32, "misaligned for 4 bytes"),
+    "beyond shared memory": ("st.shared.u32 [%r3+4096], %r1; ret; }", 32, "the block has 0x400 to 0x1400"),
+    "shared memory never written": ("ld.shared.u32 %r4, [%r3]; ret; }", 32, "shared memory 0x400 was never written"),
+    "a register never written": ("st.global.u32 [%rd3], %r9; ret; }", 32, "the register of the value was never written"),
+    "a barrier that some miss": ("@%p1 bra $L; bar.sync 0, 64; $L: ret; }", 32, "deadlock: .* wait at barrier 0"),
+    "a shuffle with a lane too few": ("@%p1 bra $L; shfl.sync.idx.b32 %r4, %r1, 0, 31, -1; $L: ret; }", 32, "reads lane 0, which takes no part|executes this"),
+    "an endless loop": ("$L: bra $L; }", 32, "endless loop"),
+    "an unknown instruction": ("frobnicate.sync.u32 %r4, %r1; ret; }", 32, "no row of the tables has frobnicate.sync.u32"),
+    "an mbarrier that nobody completes": (
+        "@%p1 mbarrier.init.shared::cta.b64 [%r2], 1; bar.sync 0; $L: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @!%p2 bra $L; ret; }",
+        32, "wait for an mbarrier's phase"),
+    "another block's tensor memory": ("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r1}; ret; }", 32, "tensor memory: lane 0, column 1024 is not allocated"),
+    "tensor memory that stays": ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32; ret; }", 32, "are not what one tcgen05.alloc gave"),
+}
+
+
+def main():
+    arch = sys.argv[1]
+    os.environ["BSMM_SIM_LIMIT"] = "100000"
+    device = cuda.Device(arch)
+    failed = 0
+    for name, (body, threads, expect) in FAULTS.items():
+        if "mbarrier" in body and int(arch[3:].rstrip("a")) < 90 or "tcgen05" in body and not arch.startswith("sm_100"):
+            continue
+        data = device.upload(np.zeros(32, np.uint32))
+        module = device.load(HEAD.format(target=arch) + " " + body + "\n")
+        try:
+            device.launch(device.function(module, "kernel"), (1,), (threads,), 0, [data])
+            message = "no message"
+        except cuda.Error as error:
+            message = str(error)
+        line = HEAD.count("\n") + 1
+        good = re.search(expect, message) and f"kernel kernel, PTX line {line} (fault.cu:42), block 0 0 0, warp" in message
+        if not good:
+            failed += 1
+            print(f"{name}: {message}")
+        device.unload(module)
+        device.free(data)
+    for image, expect in ((b"\x7fELF" + bytes(60), "a cubin"), (b"\x50\xed\x55\xba" + bytes(60), "a fat binary"), (b"hello", "begins with .version")):
+        try:
+            device.load(image)
+            failed += 1
+        except cuda.Error as error:
+            failed += expect not in str(error)
+    try:
+        device.load(".version 8.7\n.target sm_121a\n.address_size 64\n")
+        failed += 1
+    except cuda.Error as error:
+        failed += "the PTX is for sm_121a" not in str(error)
+    print(f"{arch}: {len(FAULTS)} faults, {failed} not found")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
