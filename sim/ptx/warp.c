@@ -133,6 +133,19 @@ static void reconverge(ptx_warp *w) {
     ptx_schedule(w, false);
 }
 
+/* Lanes that wait at this instruction come along, and it is tried again. */
+static bool join_here(ptx_warp *w) {
+    const uint32_t before = w->active, here = w->pc - 1;
+    w->pc = here;
+    take(w, here);
+    if (w->active != before) {
+        w->join = next_wait(w, here + 1);
+        return true;
+    }
+    w->pc = here + 1;
+    return false;
+}
+
 bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members) {
     if ((w->mask & ~members) != 0) {
         ptx_stop(w, i, "lane %u executes this, but is not in its member mask 0x%x",
@@ -140,6 +153,7 @@ bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members) {
         return false;
     }
     if ((members & w->live & ~w->mask) == 0) return true;
+    if (join_here(w)) return false;
     const uint32_t here = w->active;
     ptx_leave(w, w->pc - 1);
     w->parked |= here;
