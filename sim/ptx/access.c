@@ -194,7 +194,7 @@ static void execute_st(ptx_warp *w, const ptx_inst *i) {
         const uint32_t each = o->width == 16 ? 16 : o->width == 8 ? 8 : 4;
         for (uint32_t left = w->mask; left; left &= left - 1) {
             const uint32_t l = ptx_first(left);
-            memcpy(at[l] + k * bytes, w->regs + o->at + (size_t)each * l, bytes);
+            memcpy(at[l] + (size_t)k * bytes, w->regs + o->at + (size_t)each * l, bytes);
         }
     }
 }
@@ -205,7 +205,7 @@ static void gather_parts(ptx_warp *w, const ptx_operand *from, uint8_t *bytes, u
                          uint32_t each) {
     for (uint32_t k = 0; k < from->count; k++) {
         const uint64_t v = ptx_lane(w, &from->elements[k], lane);
-        memcpy(bytes + k * each, &v, each);
+        memcpy(bytes + (size_t)k * each, &v, each);
     }
 }
 

@@ -78,12 +78,12 @@ static void execute(ptx_warp *w, const ptx_inst *i, const ptx_operand *to, const
         for (uint32_t left = w->mask; left; left &= left - 1) {
             const uint32_t l = ptx_first(left);
             uint64_t old = 0, v = ptx_lane(w, ptx_element(value, k), l);
-            memcpy(&old, at[l] + k * bytes, bytes);
+            memcpy(&old, at[l] + (size_t)k * bytes, bytes);
             wide[l] = old, narrow[l] = (uint32_t)old;
             if (bytes < 8) v &= (1ull << 8 * bytes) - 1;
             if (what == CAS && old != v) continue;
-            v = what == CAS ? ptx_lane(w, swap, l) : apply(i, what, type, old, v);
-            memcpy(at[l] + k * bytes, &v, bytes);
+            v = what == CAS && swap ? ptx_lane(w, swap, l) : apply(i, what, type, old, v);
+            memcpy(at[l] + (size_t)k * bytes, &v, bytes);
         }
         const ptx_operand *o = to ? ptx_element(to, k) : NULL;
         if (o && o->place == REG) ptx_commit(w, o, o->width == 8 ? (void *)wide : (void *)narrow);

@@ -169,7 +169,7 @@ static void place_address(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
     if (base->kind == RAW_REG && (base->width == 4 || base->width == 8)) {
         o->at = base->at, o->width = base->width;
     } else if (base->kind == RAW_ADDRESS) {
-        ptx_operand at;
+        ptx_operand at = {0};
         place_variable(p, &base->symbol, &at, base->symbol.space == SHARED ? 4 : 8);
         o->at = at.at, o->width = at.width, o->space = base->symbol.space;
     } else if (base->kind == RAW_NUMBER) {
@@ -179,7 +179,7 @@ static void place_address(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
     }
     if (r->count < 2 || p->failed) return;
     const ptx_raw *more = &p->raw[r->first + 1];
-    ptx_operand list;
+    ptx_operand list = {0};
     if (r->count > 2 || more->kind != RAW_VECTOR) {
         refuse(p, more, "a list of coordinates");
         return;
@@ -323,10 +323,10 @@ static void place(ptx_parser *p, const ptx_opcode *op, const ptx_raw *r, ptx_ope
 /* ---- rows whose operands are their types ---- */
 
 static char letter_of(ptx_type type, bool source) {
-    if (ptx_types[type].kind == PREDICATE) return source ? 'P' : 'p';
     const uint32_t width = width_of(type);
-    const char letter = width <= 2 ? 'h' : width == 4 ? 'r' : width == 8 ? 'l' : 'q';
-    return source ? (char)(letter - 32) : letter;
+    const uint32_t size = width <= 2 ? 0 : width == 4 ? 1 : width == 8 ? 2 : 3;
+    if (ptx_types[type].kind == PREDICATE) return source ? 'P' : 'p';
+    return (source ? "HRLQ" : "hrlq")[size];
 }
 
 /* Sources of f32 and f64 take decimal numbers, so the type counts beside the width. */
