@@ -78,7 +78,8 @@ static uint64_t parameter(const ptx_warp *w, uint64_t address) {
 
 static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, int space,
                             uint32_t bytes, bool write, uint32_t lane) {
-    if (address % bytes && (bytes & (bytes - 1)) == 0) {
+    if (bytes <= 32 && address % bytes &&
+        (bytes & (bytes - 1)) == 0) { /* more: the copy engine's */
         ptx_stop(w, i, "lane %u: address 0x%llx is misaligned for %u bytes", lane,
                  (unsigned long long)address, bytes);
         return NULL;

@@ -15,6 +15,7 @@
  *   i        a number
  *   x        a label, or a list of .branchtargets
  *   f        a function
+ *   N        a 32-bit source that is missing where a predicate stands in its place
  *   ( o      a list in parentheses; o may be missing
  * `|` before a letter: joined to the operand before it by a bar, and may be missing. `?` after a
  * letter: may be missing, with all that follow. */
@@ -356,7 +357,9 @@ static void bind_letters(ptx_parser *p, const ptx_opcode *op, ptx_operand *to, u
         s += joined;
         const bool optional = s[1] == '?';
         const bool missing = joined ? from >= count || !p->raw[from].joined
-                                    : *s == 'o' && (from >= count || p->raw[from].kind != RAW_LIST);
+                             : *s == 'o'
+                                 ? from >= count || p->raw[from].kind != RAW_LIST
+                                 : *s == 'N' && (from >= count || p->raw[from].kind == RAW_PRED);
         if (missing) {
             to[k] = (ptx_operand){0};
         } else if (from >= count) {
