@@ -138,6 +138,7 @@ def run_tests(jobs, names, seconds):
 def times_of_tests(jobs):
     """Seconds of every test that passes on the unchanged sources."""
     report = WORK / "baseline.xml"
+    report.unlink(missing_ok=True)
     run(["ctest", "--test-dir", str(BUILD), "-j", str(jobs), "--output-junit", str(report)], 3600)
     times = {}
     for case in tree.parse(report).getroot().iter("testcase"):
@@ -240,7 +241,7 @@ def try_one(options, name, base, known, kills):
     for group in order_tests(name, known["times"], kills):
         if not build(options.jobs, *targets_of(group)):
             return "does not compile", ""
-        seconds = 60 + 6 * sum(known["times"][t] for t in group)
+        seconds = 120 + 20 * sum(known["times"][t] for t in group)
         failed = run_tests(options.jobs, group, seconds)
         if failed:
             return "found", failed[0]
@@ -319,6 +320,8 @@ def main():
     parser.add_argument("--at", action="append", metavar="FILE:LINE", help="all changes of this line instead")
     parser.add_argument("--flags", default="-DBSMM_CUDA=OFF", help="for CMake")
     options = parser.parse_args()
+    # Ended by a signal, it must end what it started too, and leave the copy unchanged.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     WORK.mkdir(exist_ok=True)
     tree_hash = update_copy()
     known = baseline(options, tree_hash)
