@@ -2,7 +2,10 @@
  * into blocks of mc x nc. A block runs through K in chunks, so that a chunk of both operands'
  * panels stays in L2. The block's fp32 accumulators are in the thread's scratch memory. Each chunk
  * continues with the accumulators of the chunk before. The bits of a result therefore depend on K
- * and on its two rows, never on M, N or the number of threads. */
+ * and on its two rows, never on M, N or the number of threads.
+ *
+ * A large B that is not packed in advance is packed in slabs: so many panels that the workspace
+ * holds at a time, and that all of A is multiplied by before the next slab takes their place. */
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"
@@ -24,6 +27,43 @@ static uint64_t side_bytes(const side *s) {
     uint64_t padded = (uint64_t)(s->panels * s->width);
     return (uint64_t)s->panels * s->panel_bytes + bsmm_align64(padded * sizeof(double)) +
            bsmm_align64(padded);
+}
+
+/* Workspace for B's panels, in multiples of the L2 caches of the threads that run. If A has few
+ * rows, each thread packs a cache block of its own and multiplies it at once, out of L2. If A has
+ * many rows, all threads share a slab; they wait for each other when it changes, and read all of A
+ * again. */
+static const uint64_t caches_of_few = 1, caches_of_many = 32;
+
+static bool has_few_rows(const gemm *g) {
+    return g->a.rows <= g->engine->mc;
+}
+
+static uint64_t bytes_of_panel(const gemm *g) {
+    side panel = {.panels = 1, .width = g->engine->nr, .panel_bytes = g->b.panel_bytes};
+    return side_bytes(&panel);
+}
+
+/* Returns the bytes of workspace for B's panels: a multiple of the caches or, if K is so long that
+ * this holds too little, a panel for each thread. Many rows need room for a cache block besides,
+ * and a block-scaled D for one of each thread. The bytes never shrink as M, N, K or the number of
+ * threads grow, because the workspace of a plan must suffice for smaller GEMMs too. */
+static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
+    static const uint64_t unknown = 1 << 20;
+    const bsmm_engine *e = g->engine;
+    uint64_t cache = bsmm_cpu_l2_bytes() ? bsmm_cpu_l2_bytes() : unknown;
+    uint64_t threads = (uint64_t)g->threads, block = (uint64_t)(e->nc / e->nr);
+    uint64_t bytes = threads * cache * (has_few_rows(g) ? caches_of_few : caches_of_many);
+    uint64_t panels = p->recipe ? threads * block : has_few_rows(g) ? threads : threads + block;
+    uint64_t least = panels * bytes_of_panel(g);
+    if (bytes < least) bytes = least;
+    return bytes < side_bytes(&g->b) ? bsmm_align64(bytes) : side_bytes(&g->b);
+}
+
+/* Returns the panels of B that are packed before they are multiplied. */
+static int64_t count_panels(const gemm *g) {
+    uint64_t share = has_few_rows(g) ? g->b_bytes / (uint64_t)g->threads : g->b_bytes;
+    return g->b_bytes == g->packed_b_bytes ? g->b.panels : (int64_t)(share / bytes_of_panel(g));
 }
 
 static uint8_t *place_side(side *s, uint8_t *at) {
@@ -100,9 +140,21 @@ static void choose_blocks(gemm *g, const bsmm_product *p) {
     while (cache && block_bytes(g) > cache && (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
         continue;
     int64_t wanted = g->threads > 1 && !g->by_rows ? (int64_t)g->threads * 4 : 1;
-    while (bsmm_ceil_div(g->a.rows, g->mc) * bsmm_ceil_div(g->b.rows, g->nc) < wanted &&
+    int64_t columns = has_few_rows(g) ? g->b.rows : bsmm_min_i64(g->b.rows, g->slab * e->nr);
+    while (bsmm_ceil_div(g->a.rows, g->mc) * bsmm_ceil_div(columns, g->nc) < wanted &&
            (halve(&g->nc, e->nr) || halve(&g->mc, e->mr)))
         continue;
+}
+
+/* Cuts B into equal slabs of whole cache blocks, so that the last one occupies all threads too. */
+static void cut_slabs(gemm *g) {
+    int64_t nr = g->engine->nr;
+    if (g->slab == g->b.panels) return;
+    g->by_slabs = has_few_rows(g) && g->threads > 1 && !g->by_rows;
+    g->nc = bsmm_min_i64(g->nc, g->slab * nr);
+    int64_t block = g->nc / nr, blocks = bsmm_ceil_div(g->b.panels, block);
+    int64_t slabs = g->by_slabs ? blocks : bsmm_ceil_div(blocks, g->slab / block);
+    g->slab = bsmm_ceil_div(blocks, slabs) * block;
 }
 
 /* These are two limits in multiply-adds. A thread must have at least `least_of_thread` to be worth
@@ -129,12 +181,16 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     g.a = measure_side(p->a.m.rows, engine->mr, g.units, engine->a_unit_bytes);
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
     choose_threads(&g, p);
+    g.packed_b_bytes = side_bytes(&g.b);
+    /* A gated product reads two parts of B at once, so its B is packed as a whole. */
+    g.b_bytes = p->b_packed || bsmm_is_gated(p) ? g.packed_b_bytes : slab_bytes(&g, p);
+    g.slab = count_panels(&g);
     choose_blocks(&g, p);
     if (g.is_split) g.nc = count_gates(engine, g.nc);
+    cut_slabs(&g);
     g.scratch_bytes = count_scratch(&g);
-    g.packed_b_bytes = side_bytes(&g.b);
-    g.workspace_bytes = side_bytes(&g.a) + (p->b_packed ? 0 : g.packed_b_bytes) +
-                        (uint64_t)g.threads * g.scratch_bytes;
+    g.workspace_bytes =
+        side_bytes(&g.a) + (p->b_packed ? 0 : g.b_bytes) + (uint64_t)g.threads * g.scratch_bytes;
     return g;
 }
 
@@ -145,13 +201,16 @@ static void bind(gemm *g, const bsmm_product *p) {
     g->expects = g->is_direct && p->d.data_bytes > bsmm_cpu_l2_bytes() / 4;
 }
 
+/* A's panels are packed with the first slab of B, and stay. */
 static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, int64_t count) {
     int64_t row = first * s->width, end = row + count * s->width;
+    if (!is_b && g->b_first > 0) return;
     bsmm_panel to = {s->units + (uint64_t)first * s->panel_bytes, s->factors + row, s->wide + row};
     for (int64_t i = 0; i < end - row; i++)
         to.factors[i] = 1;
     memset(to.wide, 0, (size_t)(end - row));
-    g->engine->pack(g->p, is_b, row, bsmm_min_i64(end, s->rows) - row, &to);
+    int64_t source = row + (is_b ? g->b_first : 0);
+    g->engine->pack(g->p, is_b, source, bsmm_min_i64(end, s->rows) - row, &to);
 }
 
 /* ---- multiplying one cache block of D ---- */
@@ -185,7 +244,7 @@ static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64
 static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
     if (g->expects)
         bsmm_cpu_epilogue_expect(g->p, b->row + i, bsmm_min_i64(g->engine->mr, b->rows - i),
-                                 b->col + j, bsmm_min_i64(g->engine->nr, b->cols - j));
+                                 g->b_first + b->col + j, bsmm_min_i64(g->engine->nr, b->cols - j));
 }
 
 /* Returns the accumulators of columns col + j and on. */
@@ -231,7 +290,7 @@ static void round_row(const double *values, int64_t cols, float *to) {
 static bsmm_gemm_row row_of(const gemm *g, const block *b, int64_t i) {
     int64_t r = b->row + i;
     return (bsmm_gemm_row){.r = r,
-                           .col = b->col,
+                           .col = g->b_first + b->col,
                            .cols = b->cols,
                            .acc = b->acc + i * b->pitch,
                            .factor = g->a.factors[r],
@@ -242,7 +301,7 @@ static bsmm_gemm_row row_of(const gemm *g, const block *b, int64_t i) {
 }
 
 static void finish_block(const gemm *g, const block *b) {
-    bsmm_gemm_columns d = bsmm_gemm_columns_of_d(g->p, b->col, b->cols);
+    bsmm_gemm_columns d = bsmm_gemm_columns_of_d(g->p, g->b_first + b->col, b->cols);
     for (int64_t i = 0; i < b->rows; i++) {
         bsmm_gemm_row row = row_of(g, b, i);
         if (g->is_split) row.gates = b->gates + i * g->nc;
@@ -416,6 +475,37 @@ static void work_by_blocks(const void *context, int phase, int worker) {
     }
 }
 
+/* Sets what the next slab is, from row `first` of B on, in memory at `to`. */
+static void turn_to_slab(gemm *g, int64_t rows, int64_t first, uint8_t *to) {
+    g->b_first = first;
+    g->b.rows = bsmm_min_i64(rows - first, g->slab * g->b.width);
+    g->b.panels = bsmm_ceil_div(g->b.rows, g->b.width);
+    if (!g->is_split) g->cols = g->b.rows;
+    place_side(&g->b, to);
+}
+
+/* Runs one slab, which is one cache block wide, for all of A, in one thread's share of the
+ * memory. */
+static void run_own_slab(const gemm *g, int thread, int64_t first) {
+    gemm own = *g;
+    uint64_t share = g->b_bytes / (uint64_t)g->threads / 64 * 64;
+    turn_to_slab(&own, g->b.rows, first, g->b_memory + (uint64_t)thread * share);
+    pack_panels(&own, &own.b, true, 0, own.b.panels);
+    for (int64_t row = 0; row < g->a.rows; row += g->mc)
+        run_block(&own, thread, row, bsmm_min_i64(g->mc, g->a.rows - row), 0);
+}
+
+/* Phase 0 packs A. */
+static void work_by_slabs(const void *context, int phase, int worker) {
+    const shared_run *s = context;
+    if (phase == 0) {
+        pack_free_a(s);
+        return;
+    }
+    for (int64_t i; (i = bsmm_items_take(s->blocks_taken, 1) * s->g->nc) < s->g->b.rows;)
+        run_own_slab(s->g, worker, i);
+}
+
 static bsmm_status run_shared(const gemm *g) {
     bsmm_items taken[3] = {0};
     const shared_run s = {.g = g,
@@ -425,7 +515,9 @@ static bsmm_status run_shared(const gemm *g) {
                           .blocks_taken = &taken[2]};
     const bsmm_job job = {.threads = g->threads,
                           .phases = 2,
-                          .work = g->by_rows ? work_by_rows : work_by_blocks,
+                          .work = g->by_slabs  ? work_by_slabs
+                                  : g->by_rows ? work_by_rows
+                                               : work_by_blocks,
                           .context = &s};
     return bsmm_job_run(&job, &g->p->pool);
 }
@@ -435,17 +527,25 @@ static void run_alone(const gemm *g) {
     run_rows(g, 0, 1);
 }
 
+static bsmm_status run_slab(const gemm *g) {
+    if (g->threads > 1) return run_shared(g);
+    run_alone(g);
+    return BSMM_OK;
+}
+
 bsmm_status bsmm_gemm_run(const gemm *made, const bsmm_product *p, void *workspace) {
     gemm g = *made;
     bind(&g, p);
     uint8_t *after_a = place_side(&g.a, workspace);
     /* A packed B is only read. Its pointers are set as if it were workspace. */
-    g.scratch = p->b_packed ? after_a : place_side(&g.b, after_a);
-    if (p->b_packed) place_side(&g.b, (uint8_t *)(uintptr_t)p->packed_b);
-    if (g.threads == 1)
-        run_alone(&g);
-    else
-        BSMM_TRY(run_shared(&g));
+    g.b_memory = p->b_packed ? (uint8_t *)(uintptr_t)p->packed_b : after_a;
+    g.scratch = p->b_packed ? after_a : after_a + g.b_bytes;
+    if (g.by_slabs) BSMM_TRY(run_shared(&g));
+    int64_t rows = g.b.rows, first = g.by_slabs ? rows : 0;
+    for (; first < rows; first += g.b.rows) {
+        turn_to_slab(&g, rows, first, g.b_memory);
+        BSMM_TRY(run_slab(&g));
+    }
     if (p->recipe) bsmm_recipe_pad(&p->d);
     return BSMM_OK;
 }

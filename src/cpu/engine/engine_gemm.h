@@ -91,17 +91,23 @@ typedef struct bsmm_gemm {
     int64_t chunk; /* units that a cache block multiplies at a time */
     /* Rows of a cache block: the engine's, or less to fit L2 and to occupy all threads. */
     int64_t mc, nc;
+    int64_t slab;     /* panels of B that are packed at a time: all, or whole blocks of nc rows */
+    uint64_t b_bytes; /* memory of B's panels: packed_b_bytes, or less if slabs take turns in it */
+    bool by_slabs;    /* each thread packs and multiplies slabs of its own, of one block each */
     uint64_t scratch_bytes, workspace_bytes, packed_b_bytes;
     int64_t cols;  /* columns of A x B^T that blocks walk: all, or the gates if is_split */
     bool is_split; /* a gated activation finds its ups in the second half of the columns. A block
                       multiplies nc gates, then their ups */
     int threads;
     bool by_rows; /* each thread computes its part of A's rows */
-    /* The members below are set in a run. */
+    /* The members below are set in a run. b then describes one slab, and counts from its first
+     * row. */
     const bsmm_product *p;
-    bool is_direct;   /* result of bsmm_cpu_epilogue_is_direct */
-    bool expects;     /* D's lines are prefetched, because D is larger than the caches hold */
-    uint8_t *scratch; /* one scratch buffer per thread */
+    int64_t b_first;   /* the row of B, and column of D, that the slab begins with */
+    bool is_direct;    /* result of bsmm_cpu_epilogue_is_direct */
+    bool expects;      /* D's lines are prefetched, because D is larger than the caches hold */
+    uint8_t *b_memory; /* where the slabs are packed, or B as it was packed in advance */
+    uint8_t *scratch;  /* one scratch buffer per thread */
 } bsmm_gemm;
 
 bsmm_gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p);

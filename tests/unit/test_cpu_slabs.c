@@ -1,0 +1,178 @@
+/* A B that is packed slab by slab: the same bits as a B that is packed as a whole, and a workspace
+ * that does not grow with N. */
+#include "cpu_hooks.h"
+#include "product.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Caches so small that a slab is one cache block and a panel for each thread, and so large that all
+ * of B is one slab. */
+static const uint64_t tiny = 4096, huge = (uint64_t)1 << 30;
+
+static uint64_t workspace_of(const bsmm_matmul_desc *desc) {
+    bsmm_plan *plan;
+    if (bsmm_plan_create(desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    uint64_t bytes = bsmm_plan_workspace_bytes(plan);
+    bsmm_plan_destroy(plan);
+    return bytes;
+}
+
+/* D of one kernel with this L2 cache; the caller frees it. */
+static uint8_t *result_with(const bsmm_matmul_desc *desc, uint64_t l2, uint64_t bytes,
+                            uint64_t *workspace) {
+    uint8_t *copy = malloc(bytes);
+    bsmm_cpu_pretend_l2_bytes(l2);
+    *workspace = workspace_of(desc);
+    memset(desc->d->data, 0xa5, desc->d->data_bytes);
+    if (desc->d->scale_bytes) memset(desc->d->scales, 0xa5, desc->d->scale_bytes);
+    if (bsmm_matmul(desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    bsmm_cpu_pretend_l2_bytes(0);
+    memcpy(copy, desc->d->data, desc->d->data_bytes);
+    if (desc->d->scale_bytes)
+        memcpy(copy + desc->d->data_bytes, desc->d->scales, desc->d->scale_bytes);
+    return copy;
+}
+
+/* Compares slabs with the whole for every kernel that packs; returns how many there were. */
+static int compare_kernels(bsmm_matmul_desc *desc) {
+    int count = 0;
+    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
+    uint64_t bytes = desc->d->data_bytes + desc->d->scale_bytes;
+    for (uint32_t i = 0; !bsmm_explain(desc, i, &e); i++) {
+        if (strcmp(e.device, "cpu") != 0 || !e.packed_b_bytes) continue;
+        uint64_t of_slabs, of_whole;
+        desc->kernel = e.kernel;
+        uint8_t *slabs = result_with(desc, tiny, bytes, &of_slabs);
+        uint8_t *whole = result_with(desc, huge, bytes, &of_whole);
+        desc->kernel = NULL;
+        if (of_slabs >= of_whole) fail_msg("%s: B is not cut into slabs", e.kernel);
+        if (memcmp(slabs, whole, bytes) != 0) fail_msg("%s: other bits", e.kernel);
+        free(slabs);
+        free(whole);
+        count++;
+    }
+    return count;
+}
+
+/* Describes D with memory of its own. */
+static bsmm_matrix make_d(const char *format, int64_t m, int64_t n) {
+    bsmm_matrix d = describe(format_named(format), m, n);
+    assert_int_equal(bsmm_data_bytes(&d, &d.data_bytes), BSMM_OK);
+    assert_int_equal(bsmm_scale_bytes(&d, &d.scale_bytes), BSMM_OK);
+    d.data = malloc(d.data_bytes);
+    d.scales = d.scale_bytes ? malloc(d.scale_bytes) : NULL;
+    return d;
+}
+
+/* Rows: few, so that one thread runs; some, dealt out by rows; many, by blocks. */
+static const struct {
+    const char *a, *b, *d;
+    int64_t m, n, k;
+    uint32_t order, threads;
+    fill how;
+    bool bias;
+} cases[] = {
+    {"mxfp4", "mxfp4", "f32", 2, 3001, 97, BSMM_ORDER_COL, 1, FILL_ORDINARY, false},
+    {"mxfp4", "mxfp4", "f32", 2, 3001, 97, BSMM_ORDER_COL, 3, FILL_EXTREME, true},
+    {"bf16", "mxfp4", "f16", 3, 2999, 160, BSMM_ORDER_COL, 3, FILL_ORDINARY, false},
+    {"f32", "nvfp4", "f32", 1, 2777, 65, BSMM_ORDER_COL, 1, FILL_EXTREME, true},
+    {"mxfp8", "mxfp8", "bf16", 67, 2501, 129, BSMM_ORDER_ROW, 3, FILL_EXTREME, false},
+    {"mxfp4", "mxfp4", "f32", 301, 2503, 193, BSMM_ORDER_ROW, 3, FILL_ORDINARY, true},
+    {"nvfp4", "mxfp4", "mxfp8", 70, 3008, 64, BSMM_ORDER_COL, 3, FILL_ORDINARY, false},
+};
+
+static void test_bits(void **state) {
+    (void)state;
+    rng r = {21};
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        test_matrix a, b;
+        bsmm_matrix shape = describe(format_named(cases[i].b), cases[i].n, cases[i].k);
+        shape.order = cases[i].order;
+        if (cases[i].order == BSMM_ORDER_COL) shape.ld = 0;
+        test_matrix_make(&a, describe(format_named(cases[i].a), cases[i].m, cases[i].k),
+                         cases[i].how, &r);
+        test_matrix_make(&b, shape, cases[i].how, &r);
+        bsmm_matrix d = make_d(cases[i].d, cases[i].m, cases[i].n);
+        float *bias = malloc((size_t)cases[i].n * sizeof *bias);
+        for (int64_t j = 0; j < cases[i].n; j++)
+            bias[j] = (float)rng_below(&r, 100);
+        bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                 .a = &a.m,
+                                 .b = &b.m,
+                                 .d = &d,
+                                 .bias = cases[i].bias ? bias : NULL,
+                                 .bias_elem = cases[i].bias ? BSMM_ELEM_F32 : BSMM_ELEM_NONE,
+                                 .threads = cases[i].threads};
+        if (!compare_kernels(&desc)) fail_msg("case %zu: %s", i, bsmm_error_message());
+        free(bias);
+        free(d.data);
+        free(d.scales);
+        test_matrix_free(&a);
+        test_matrix_free(&b);
+    }
+}
+
+/* bsmm.h's bound: the L2 caches of the threads, or 32 times as much if A has many rows, or a cache
+ * block and a panel for each thread, which K = 16384 keeps below 64 MiB. A's two rows and the
+ * accumulators are small beside. Before, B as a whole took 18 GB. */
+static void test_workspace(void **state) {
+    (void)state;
+    static const uint64_t l2 = 2 << 20, other = 96 << 20;
+    static const char *const formats[] = {"mxfp4", "mxfp8", "bf16", "f32"};
+    bsmm_cpu_pretend_l2_bytes(l2);
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (uint32_t threads = 1; threads <= 8; threads *= 8)
+            for (int64_t m = 2; m <= 512; m *= 256) {
+                bsmm_matrix a = describe(format_named(formats[i]), m, 16384);
+                bsmm_matrix b = describe(format_named(formats[i]), 550000, 16384);
+                bsmm_matrix d = describe(format_named("f32"), m, 550000);
+                b.order = BSMM_ORDER_COL;
+                bsmm_matmul_desc desc = {
+                    .struct_size = sizeof desc, .a = &a, .b = &b, .d = &d, .threads = threads};
+                uint64_t bytes = workspace_of(&desc);
+                if (bytes > (m > 2 ? 32 : 1) * l2 * threads + other)
+                    fail_msg("%s, %lld rows, %u threads: %llu bytes", formats[i], (long long)m,
+                             threads, (unsigned long long)bytes);
+            }
+    bsmm_cpu_pretend_l2_bytes(0);
+}
+
+/* Plans are reused for smaller products, so the workspace of those must not be larger. */
+static void test_monotone(void **state) {
+    (void)state;
+    bsmm_cpu_pretend_l2_bytes(1 << 16);
+    for (int64_t m = 1; m <= 300; m += 299) {
+        uint64_t before_n = 0, before_k = 0;
+        for (int64_t step = 1; step < 300; step++) {
+            bsmm_matrix a = describe(format_named("mxfp4"), m, 700);
+            bsmm_matrix b = describe(format_named("mxfp4"), 37 * step, 700);
+            bsmm_matrix d = describe(format_named("f32"), m, 37 * step);
+            b.order = BSMM_ORDER_COL;
+            bsmm_matmul_desc desc = {
+                .struct_size = sizeof desc, .a = &a, .b = &b, .d = &d, .threads = 3};
+            uint64_t bytes = workspace_of(&desc);
+            assert_true(bytes >= before_n);
+            before_n = bytes;
+            a.cols = b.cols = 37 * step;
+            b.rows = d.cols = 3000;
+            bytes = workspace_of(&desc);
+            assert_true(bytes >= before_k);
+            before_k = bytes;
+        }
+    }
+    bsmm_cpu_pretend_l2_bytes(0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_monotone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
