@@ -17,7 +17,9 @@ typedef struct bench_job {
     int threads;
     int rounds;  /* the number of timing rounds, at least 1 */
     bool pack_b; /* Packs B in advance, if the kernel packs. Otherwise the time includes packing. */
-    bool cold;   /* Every run reads B from memory and not from a cache. */
+    uint32_t
+        form;  /* The bsmm_packed_form of B, with pack_b. NONE: wide, if the kernel has panels. */
+    bool cold; /* Every run reads B from memory and not from a cache. */
     bool quantized; /* The operands are normally distributed values that were quantized. */
     bool fast;      /* Allows kernels with a larger error bound (BSMM_COMPUTE_FAST). */
     /* An array of BENCH_PEERS libraries to compare with, including those that are not installed. */

@@ -61,14 +61,17 @@ static bsmm_matmul_desc describe(const bench *b) {
     return desc;
 }
 
-/* Makes a plan. Its B is packed in advance, if the job asks for that and the kernel packs. */
+/* Makes a plan. Its B is packed in advance: in the form that the job names, or else as wide, if the
+ * job asks for packing and the kernel has panels. */
 static bsmm_status make_plan(bench *b) {
     bsmm_matmul_desc desc = describe(b);
+    desc.b_packed = b->job->form;
     bsmm_status status = bsmm_plan_create(&desc, &b->plan);
     b->packed.bytes = !status && b->job->pack_b ? bsmm_plan_packed_b_bytes(b->plan) : 0;
     if (!b->packed.bytes) return status;
+    if (desc.b_packed) return status;
     bsmm_plan_destroy(b->plan);
-    desc.b_packed = 1;
+    desc.b_packed = BSMM_PACKED_WIDE;
     return bsmm_plan_create(&desc, &b->plan);
 }
 

@@ -5,13 +5,14 @@
 
 #include "common.h"
 #include "measure.h"
+#include "product.h"
 #include "rows.h"
 
 typedef struct cli_bench_values {
     cli_format_pair formats;
     bsmm_format out, from;
     int64_t m, n, k, m_range[2], k_range[2], k_step, threads, repeats;
-    const char *kernel, *device, *plot, *recipe, *peer, *relayout;
+    const char *kernel, *device, *plot, *recipe, *peer, *relayout, *packed;
     bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast;
 } cli_bench_values;
 

@@ -135,8 +135,14 @@ static void print_heading(const bench_job *job, first_rates *first) {
     bsmm_local_device_at(0, &cpu);
     printf("%s, %d threads\n", cpu.title, job->threads);
     print_ceilings(job->threads, first);
-    printf("B: %s, %s\n",
-           job->pack_b ? "packed ahead where the kernel packs it" : "as stored, packed in each run",
+    bsmm_packed_form_info form = BSMM_INIT(bsmm_packed_form_info);
+    if (job->form)
+        bsmm_packed_form_at(job->form - 1, &form); /* rows are in the order of the enum */
+    printf("B: %s%s, %s\n",
+           job->form     ? "packed ahead as "
+           : job->pack_b ? "packed ahead where the kernel packs it"
+                         : "as stored, packed in each run",
+           job->form ? form.name : "",
            job->cold ? "from memory in each run" : "in caches as far as it fits");
     for (int i = 0; i < BENCH_PEERS; i++)
         print_peer(&job->peers[i]);
@@ -271,6 +277,7 @@ int cli_bench_products(const cli_bench_values *values) {
                          .threads = (int)values->threads,
                          .rounds = (int)values->repeats,
                          .pack_b = !values->no_pack_b,
+                         .form = cli_packed_form(values->packed),
                          .cold = values->cold,
                          .quantized = values->quantized,
                          .fast = values->fast,

@@ -238,6 +238,7 @@ int cli_bench_queued(const cli_bench_values *values) {
                          .device = values->device,
                          .rounds = (int)values->repeats,
                          .pack_b = !values->no_pack_b,
+                         .form = cli_packed_form(values->packed),
                          .quantized = values->quantized,
                          .fast = values->fast}};
     s.on = (bench_queued_job){.job = &s.job, .device = bench_device_open(values->device)};

@@ -114,6 +114,7 @@ static int check_values(const values *options) {
         return cli_usage("--repeats: value is %lld; must be 1 to 1000",
                          (long long)options->repeats);
     if (options->peer && !has_peer(options)) return no_such_peer(options->peer);
+    if (options->packed && options->no_pack_b) return cli_usage("--packed: is not for --no-pack-b");
     if (options->amax && !options->quantize) return cli_usage("--amax: is for --quantize");
     if (!cli_is_plain(options->out))
         return cli_usage("--out: value is %s; must be f32, f16 or bf16",
@@ -194,6 +195,7 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(values, bench),
      .hidden = true},
+    CLI_OPTION_PACKED(values),
     FLAG("no-pack-b", no_pack_b, "time the packing of B too, as for operands that change"),
     FLAG("cold", cold, "B from memory: copies take turns, so that no cache holds the next one"),
     FLAG("quantized-data", quantized,

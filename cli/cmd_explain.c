@@ -9,6 +9,7 @@ typedef struct values {
     int64_t sizes[3];
     bsmm_format out;
     const char *device;
+    const char *packed;
     bool json, fast, all;
 } values;
 
@@ -18,7 +19,9 @@ static const cli_column columns[] = {
     {"bound", "bound", true,
      "largest error before the last rounding, as a multiple of |alpha| sum |a||b|; null: refuses"},
     {"packed_b_bytes", "packed B", true,
-     "bytes of B packed ahead; 0: it takes B as it is stored; null: refuses"},
+     "bytes of B packed ahead, wide unless --packed says another form; 0: it takes B as it is "
+     "stored; "
+     "null: refuses"},
     {"reason", "reason", false, "why it refuses; empty if it accepts"},
     {0},
 };
@@ -56,6 +59,7 @@ static int run(const void *arguments, char **args, int count) {
     cli_product product;
     cli_product_describe(&product, &options->formats, options->sizes, options->out);
     product.desc.device = options->device;
+    product.desc.b_packed = cli_packed_form(options->packed);
     product.desc.compute = options->fast ? BSMM_COMPUTE_FAST : BSMM_COMPUTE_EXACT;
     cli_rows *rows = cli_rows_open(columns, options->json);
     bsmm_explanation kernel = BSMM_INIT(bsmm_explanation);
@@ -76,6 +80,7 @@ static const cli_option options[] = {
     CLI_OPTION_SIZES(values),
     CLI_OPTION_OUT(values),
     CLI_OPTION_DEVICE(values),
+    CLI_OPTION_PACKED(values),
     CLI_OPTION_FAST(values),
     {.name = "all",
      .help = "list the kernels of other devices too",
@@ -95,7 +100,8 @@ const cli_command cli_explain = {
         "accepts is taken. Of each that accepts, the bound of its error and the bytes of a B that "
         "is packed ahead are told.",
     .examples = "  bsmm explain --format mxfp4 -M 512 -N 4096 -K 4096\n"
-                "  bsmm explain --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --out f32\n",
+                "  bsmm explain --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --out f32\n"
+                "  bsmm explain --format bf16:mxfp4 -M 1 -N 4096 -K 4096 --packed compact\n",
     .options = options,
     .output = {columns},
     .defaults = &defaults,

@@ -1,4 +1,5 @@
 #include "product.h"
+#include <string.h>
 
 static bsmm_matrix describe(bsmm_format format, int64_t rows, int64_t cols) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
@@ -17,4 +18,11 @@ void cli_product_describe(cli_product *product, const cli_format_pair *formats,
     product->desc.a = &product->a;
     product->desc.b = &product->b;
     product->desc.d = &product->d;
+}
+
+uint32_t cli_packed_form(const char *name) {
+    bsmm_packed_form_info info = BSMM_INIT(bsmm_packed_form_info);
+    for (uint32_t i = 0; name && !bsmm_packed_form_at(i, &info); i++)
+        if (!strcmp(info.name, name)) return info.form;
+    return BSMM_PACKED_NONE;
 }

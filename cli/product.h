@@ -12,8 +12,11 @@ typedef struct cli_product {
 void cli_product_describe(cli_product *product, const cli_format_pair *formats,
                           const int64_t sizes[3], bsmm_format out);
 
-/* Options of commands whose values have `cli_format_pair formats`, `bsmm_format out` and `const
- * char *device`. */
+/* Returns the form of packed weights with that name, or NONE if `name` is NULL. */
+uint32_t cli_packed_form(const char *name);
+
+/* Options of commands whose values have `cli_format_pair formats`, `bsmm_format out`, `const char
+ * *device` and `const char *packed`. */
 #define CLI_OPTION_FORMATS(type)                                                                   \
     {                                                                                              \
         .name = "format", .letter = 'f', .arg = "FORMATS",                                         \
@@ -29,6 +32,12 @@ void cli_product_describe(cli_product *product, const cli_format_pair *formats,
     {                                                                                              \
         .name = "device", .arg = "DEVICE", .help = "device of this machine, cpu unless given",     \
         .kind = CLI_TEXT, .offset = offsetof(type, device)                                         \
+    }
+#define CLI_OPTION_PACKED(type)                                                                    \
+    {                                                                                              \
+        .name = "packed", .arg = "FORM",                                                           \
+        .help = "B is packed ahead in this form: wide or compact", .kind = CLI_TEXT,               \
+        .offset = offsetof(type, packed)                                                           \
     }
 #define CLI_OPTION_FAST(type)                                                                      \
     {                                                                                              \

@@ -23,6 +23,7 @@ static const char *command_at(uint32_t index) {
 TABLE_WORDS(elem_at, bsmm_elem_info, bsmm_elem_at)
 TABLE_WORDS(preset_at, bsmm_preset_info, bsmm_preset_at)
 TABLE_WORDS(layout_at, bsmm_layout_info, bsmm_layout_at)
+TABLE_WORDS(packed_form_at, bsmm_packed_form_info, bsmm_packed_form_at)
 TABLE_WORDS(recipe_row_at, bsmm_recipe_info, bsmm_recipe_at)
 TABLE_WORDS(known_device_at, bsmm_device_info, bsmm_device_at)
 
@@ -167,6 +168,7 @@ static const vocabulary vocabularies[] = {
     {"ELEM", elem_at, NULL, NULL},
     {"FORMAT", format_at, NULL, NULL},
     {"FORMATS", formats_at, NULL, NULL},
+    {"FORM", packed_form_at, NULL, NULL},
     {"LAYOUT", layout_at, NULL, NULL},
     {"RECIPE", recipe_at, NULL, NULL},
     {"FAMILY", writable_family_at, NULL, NULL},

@@ -161,7 +161,7 @@ static void take_scalars(input *in, bsmm_matmul_desc *desc, pointed *values) {
     desc->bias = (const void *)(uintptr_t)take_number(in);
     desc->bias_elem = (uint32_t)take_number(in);
     desc->threads = (uint32_t)take_number(in);
-    desc->b_packed = take_byte(in) % 3;
+    desc->b_packed = take_byte(in) % 4;
     desc->recipe = take_name(in, recipes, COUNT(recipes), values->names[0]);
     desc->device = take_name(in, devices, COUNT(devices), values->names[1]);
     desc->kernel = take_name(in, kernels, COUNT(kernels), values->names[2]);

@@ -401,6 +401,21 @@ typedef enum bsmm_matmul_flags {
     BSMM_MATMUL_BATCH_INVARIANT = 2
 } bsmm_matmul_flags;
 
+/* A form of packed weights: what bsmm_pack_b makes from B, and what runs read instead of B. Packed
+ * bytes are a header, which says what was packed, and then B in the form, including its
+ * second-level scale. They name no kernel and no number of rows: every plan whose kernel reads the
+ * form can use them, with any M and any A. The size of COMPACT depends on the kind of device, the
+ * format, N, K and the number of groups alone. docs/PACKING.md describes the bytes. */
+typedef enum bsmm_packed_form {
+    BSMM_PACKED_NONE = 0, /* Runs read B as it is described */
+    /* Decoded values in panels, as engines multiply them, followed by B itself. The panels depend
+     * on A's format and the processor too; the header names them. */
+    BSMM_PACKED_WIDE = 1,
+    /* A permutation of B's codes and scales. It takes at most 3% more bytes than B, from 64 KiB and
+     * 64 rows on. Every kernel of the cpu reads it. */
+    BSMM_PACKED_COMPACT = 2
+} bsmm_packed_form;
+
 /* The description of a product: D = round(epilogue(alpha * A x B^T + beta * C + bias)). N is
  * b->rows. D has N columns, or N / 2 columns with a gated activation. */
 typedef struct bsmm_matmul_desc {
@@ -425,8 +440,9 @@ typedef struct bsmm_matmul_desc {
      * (bsmm_local_device_at lists those of the machine); NULL = "cpu". */
     const char *device;
     const char *kernel; /* Name of the kernel to use; NULL = the best one that accepts */
-    /* 1: runs of the plan get B packed by bsmm_pack_b, and the workspace has no room for packing B.
-     * Only plans may set it. */
+    /* Form in which runs get B, a bsmm_packed_form. Only plans may set it. Runs then get packed_b
+     * (bsmm_pack_b) and not B. With WIDE the workspace has no room for packing B. Kernels that do
+     * not read the form refuse. */
     uint32_t b_packed;
     uint32_t flags;                /* Properties, bsmm_matmul_flags */
     const bsmm_epilogue *epilogue; /* The epilogue; NULL = none */
@@ -477,15 +493,15 @@ typedef struct bsmm_buffers {
     uint32_t reserved;        /* Must be 0 */
     const void *a, *a_scales; /* Elements and scales of A; scales are NULL if there are none */
     const float *a_global;    /* Second-level scale of A, one value; NULL = 1 */
-    const void *b, *b_scales; /* Elements and scales of B; scales are NULL if there are none */
-    const float *b_global;    /* Second-level scale of B, one value; NULL = 1 */
+    const void *b, *b_scales; /* As for A; a run with packed_b does not read them */
+    const float *b_global;    /* As for A; a run with packed_b does not read it */
     const void *c;            /* Elements of C; NULL unless beta is not 0 */
     void *d, *d_scales;       /* Elements and scales of D, which the run writes */
     const float *d_global;    /* Second-level scale of D, chosen by the caller; it is read */
     const void *bias;         /* Bias; NULL unless the plan has one */
     void *workspace;          /* Workspace, aligned to 64 bytes */
     uint64_t workspace_bytes; /* Size of the workspace, at least bsmm_plan_workspace_bytes */
-    const void *packed_b;     /* Packed B that bsmm_pack_b made, for a plan with b_packed */
+    const void *packed_b;     /* Packed weights from bsmm_pack_b, for a plan with b_packed */
     uint64_t packed_b_bytes;  /* Size of packed_b in bytes */
     /* The CUstream (cudaStream_t) or hipStream_t in which a run on a GPU is queued; NULL = the
      * default stream. The cpu does not read it. */
@@ -506,23 +522,69 @@ typedef struct bsmm_buffers {
     const bsmm_pool *pool;      /* Threads that do this call's work; NULL = those of the plan */
 } bsmm_buffers;
 
-/* Returns the size of packed weights: B in the form that the plan's kernel multiplies, which
- * bsmm_pack_b makes once. Its bytes depend on B, the formats and the kernel, but not on M, D,
- * factors or threads. On a GPU the bytes of a bf16 B also depend on whether there is a C.
- * The bytes may be written to a file and mapped again for any plan with the same kernel, formats
- * and shape of B; a run refuses others. Runs still need B itself, because rows whose scales span
- * too much are read from it.
- *
- * The size is 0 if the kernel has no packed form; desc->b_packed is then UNSUPPORTED. A kernel of a
- * GPU that multiplies this B as it is stored still accepts plans with b_packed. The packed
- * form is then only a header of 128 bytes. */
+/* Returns the size of packed weights in the form of desc->b_packed, or of WIDE if that is NONE. The
+ * bytes may be written to a file and mapped again. The size is 0 if the kernel has no panels, and
+ * with groups of kind K; desc->b_packed is then refused. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
-/* Packs buffers->b, b_scales and b_global into `packed`, which is aligned to 64 bytes. No other
- * field of `buffers` is read except the stream and the pool. On a GPU the packing is queued
- * in buffers->stream. Runs on a GPU do not check that packed_b belongs to the plan, because
- * they would have to wait for the stream; the caller must ensure it. */
+/* Packs buffers->b, b_scales and b_global into `packed`, which is aligned to 64 bytes. With groups
+ * it packs all matrices of the stack B. No other field of `buffers` is read except the stream
+ * and the pool. B itself is not needed afterwards. A run refuses weights that were packed in
+ * another form, or for another format, shape, number of groups or other panels; the message names
+ * the field. On a GPU the packing is queued in buffers->stream. Runs on a GPU do not check that
+ * packed_b belongs to the plan, because they would have to wait for the stream; the caller must
+ * ensure it.
+ */
 BSMM_API bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
                                  uint64_t packed_bytes);
+
+/* A row of the table of forms of packed weights. */
+typedef struct bsmm_packed_form_info {
+    uint32_t struct_size; /* sizeof(bsmm_packed_form_info) */
+    uint32_t form;        /* The form, a bsmm_packed_form */
+    const char *name;     /* Name of the form, such as "compact"; static storage */
+    uint32_t version;     /* Version of its bytes; a library reads one version of each form */
+    uint32_t reserved;    /* Always 0 */
+    const char *devices;  /* Kinds of devices with kernels that read it, separated by spaces */
+    const char *contents; /* Description of the bytes, static storage */
+} bsmm_packed_form_info;
+
+/* Returns row `index` of the table of forms. NOT_FOUND past the last. */
+BSMM_API bsmm_status bsmm_packed_form_at(uint32_t index, bsmm_packed_form_info *info);
+
+/* The contents of a header of packed weights. */
+typedef struct bsmm_packed_info {
+    uint32_t struct_size; /* sizeof(bsmm_packed_info) */
+    uint32_t form;        /* The form, a bsmm_packed_form */
+    uint32_t version;     /* Version of the form */
+    uint32_t global_kind; /* Kind of the second-level scales, a bsmm_global */
+    char device[16];      /* Kind of device: "cpu" or "cuda" */
+    char panels[16];      /* Layout of the panels of WIDE, such as "int8_k32_n32"; else empty */
+    bsmm_format format;   /* Format of B */
+    int64_t rows, cols;   /* N and K */
+    int64_t groups;       /* Number of matrices of a stack; 0: B is one matrix */
+    uint64_t bytes;       /* Size of the packed weights, including the header */
+} bsmm_packed_info;
+
+/* Reads the header of packed weights in host memory (at least 128 bytes) and compares its size with
+ * `bytes`. INVALID, naming the field, if an older library packed the bytes, if this library does
+ * not know the form or its version, or if bytes are missing at the end. */
+BSMM_API bsmm_status bsmm_packed_describe(const void *packed, uint64_t bytes,
+                                          bsmm_packed_info *info);
+
+/* Returns the size of packed weights without a plan. `b` gives format, rows and cols; its memory is
+ * not read. `groups` is the number of matrices of its stack, or 0 for one product. `a` is the
+ * format of A, on which the panels of WIDE depend; it may be NULL for other forms. A `device` of
+ * NULL means "cpu". UNSUPPORTED if no kernel reads the form. */
+BSMM_API bsmm_status bsmm_packed_bytes(const char *device, uint32_t form, const bsmm_matrix *b,
+                                       int64_t groups, const bsmm_format *a, uint64_t *bytes);
+
+/* Writes matrix `index` of packed weights (0 unless they are a stack) to b->data, b->scales and
+ * *b->global_scale. The weights may have any form but must have been packed for the cpu. `b` must
+ * have their format, rows and cols; its order, pitch and scale layout may differ. b->global_scale
+ * may be NULL if the weights have no second-level scale; otherwise it is written 1 then. Padding is
+ * not written. */
+BSMM_API bsmm_status bsmm_unpack_b(const void *packed, uint64_t packed_bytes, int64_t index,
+                                   const bsmm_matrix *b);
 
 /* Runs a plan. It allocates nothing. INVALID if a pointer is missing or misaligned, if the
  * workspace is too small, if an array is given that the plan does not have (c, bias, residual,

@@ -4,6 +4,7 @@
 #include "base/threads.h"
 #include "core/epilogue.h"
 #include "core/groups.h"
+#include "core/packed.h"
 
 #include <math.h>
 
@@ -114,8 +115,9 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     bsmm_product *p = &request->product;
     if (copy.compute > BSMM_COMPUTE_FAST)
         return bsmm_fail(BSMM_E_INVALID, "compute: value is %u; must be 0 or 1", copy.compute);
-    if (copy.b_packed > 1)
-        return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; must be 0 or 1", copy.b_packed);
+    if (copy.b_packed && !bsmm_packed_form_row(copy.b_packed))
+        return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; must be a bsmm_packed_form",
+                         copy.b_packed);
     if (copy.flags > (BSMM_MATMUL_ANY_ROWS | BSMM_MATMUL_BATCH_INVARIANT))
         return bsmm_fail(BSMM_E_INVALID, "flags: value is %u; must be a sum of bsmm_matmul_flags",
                          copy.flags);

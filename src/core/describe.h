@@ -79,9 +79,4 @@ bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_ke
 const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
                                 char *why, size_t size);
 
-/* Returns the size of B packed for the kernel, including the header, or 0 if the kernel reads B as
- * it is stored. */
-uint64_t bsmm_kernel_packed_b_bytes(const bsmm_kernel *kernel, const bsmm_product *product,
-                                    const void *state);
-
 #endif

@@ -5,6 +5,7 @@
 static uint32_t features_of(const bsmm_product *p) {
     uint32_t features =
         (p->finish ? BSMM_FEATURE_EPILOGUE : 0) | (p->invariant ? BSMM_FEATURE_INVARIANT : 0);
+    if (p->b_packed == BSMM_PACKED_COMPACT) features |= BSMM_FEATURE_COMPACT;
     /* On the CPU, parts.c cuts products with these features into plain parts. */
     if (p->backend->host_memory) return features;
     return features | (p->any_rows ? BSMM_FEATURE_ANY_ROWS : 0) |
@@ -19,6 +20,7 @@ static const struct {
     {BSMM_FEATURE_ANY_ROWS, "takes the row count of the description alone (flags: ANY_ROWS)"},
     {BSMM_FEATURE_INVARIANT, "its order of sums depends on more than formats and K (flags: "
                              "BATCH_INVARIANT)"},
+    {BSMM_FEATURE_COMPACT, "does not read packed weights of form compact (b_packed)"},
     {BSMM_FEATURE_GROUPS, "takes one product, not groups of them"},
 };
 

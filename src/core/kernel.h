@@ -45,8 +45,10 @@ typedef struct bsmm_product {
     uint32_t compute;
     int threads;
     bsmm_pool pool;              /* threads of a run; run is NULL: OpenMP's */
-    bool b_packed;               /* runs get B in the form of bsmm_pack_b */
-    const void *packed_b;        /* B packed by the kernel's pack_b, after the header of core */
+    uint32_t b_packed;           /* bsmm_packed_form: runs get B in packed weights */
+    /* Panels that the kernel's pack_b made (form wide). With packed weights, b is B as it lies in
+     * them; in host memory that is in BSMM_ORDER_COMPACT. */
+    const void *packed_b;
     const bsmm_recipe *recipe;   /* recipe of a block-scaled D, else NULL */
     const bsmm_finish *finish;   /* epilogue; NULL: only alpha, beta and bias */
     const bsmm_groups *groups;   /* groups of the product; NULL: it is one product */
@@ -88,6 +90,7 @@ typedef enum bsmm_feature {
     /* The product has groups. On the CPU, core runs each group as a product of its own instead
      * (parts.h). */
     BSMM_FEATURE_GROUPS = 4,
+    BSMM_FEATURE_COMPACT = 16, /* B is in compact form, an operand in BSMM_ORDER_COMPACT */
 } bsmm_feature;
 
 typedef struct bsmm_kernel {
@@ -108,9 +111,12 @@ typedef struct bsmm_kernel {
     bsmm_status (*make)(const bsmm_product *product, void *state);
     /* Runs the product. On a device without host memory it only queues work in product->stream. */
     bsmm_status (*run)(const bsmm_product *product, const void *state, void *workspace);
-    /* These functions return the size of packed B, and pack B. They are NULL if the kernel reads B
-     * as it is stored. */
+    /* These functions return the size of B's panels in packed weights of form wide, write the name
+     * of their layout (at most 15 characters), and pack product->b, which is B as it is described.
+     * The panels depend on B and the name alone; a layout that changes must change its name. The
+     * functions are NULL if the kernel has no panels. */
     uint64_t (*packed_b_bytes)(const bsmm_product *product, const void *state);
+    void (*name_panels)(const bsmm_product *product, const void *state, char *name, size_t size);
     bsmm_status (*pack_b)(const bsmm_product *product, const void *state, void *packed);
     /* Alignment in bytes of the data and scales of A, B, C and D; 0: that of their elements. */
     uint32_t alignment;

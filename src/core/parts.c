@@ -1,5 +1,6 @@
 /* Runs products that are cut into parts: chooses the kernel of each part and loops over groups. */
 #include "core/parts.h"
+#include "core/packed.h"
 
 /* The largest number of rows of a part for which the few-row kernel is tried. That kernel refuses
  * parts with too many rows for it. */
@@ -73,10 +74,7 @@ void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const
     *parts = (bsmm_parts){.many = many, .few = choose_few(request, &widest, many)};
     uint64_t bytes = many->workspace_bytes(&widest, state);
     if (parts->few) bytes = larger(bytes, few_workspace(parts->few, &widest));
-    if (product->groups) {
-        parts->gathered_bytes = bsmm_part_gathered_bytes(product->groups);
-        if (many->pack_b) parts->packed_bytes = bsmm_align64(many->packed_b_bytes(&widest, state));
-    }
+    if (product->groups) parts->gathered_bytes = bsmm_part_gathered_bytes(product->groups);
     if (product->groups && product->groups->kind == BSMM_GROUP_K) {
         parts->empty = reference();
         bytes = larger(bytes, empty_workspace(parts->empty, &widest));
@@ -91,22 +89,6 @@ int64_t bsmm_parts_b_count(const bsmm_product *p) {
     if (!p->groups) return 1;
     bool shared = p->groups->b.elements == 0;
     return shared ? bsmm_min_i64(p->groups->count, 1) : p->groups->count;
-}
-
-bsmm_status bsmm_parts_pack_b(const bsmm_parts *parts, const bsmm_product *product,
-                              const void *state, void *packed) {
-    for (int64_t i = 0; i < bsmm_parts_b_count(product); i++) {
-        bsmm_part part;
-        bsmm_product *p = &part.product;
-        part.product = *product;
-        bsmm_operand_move(&p->b, (uint64_t)i * product->groups->b.elements,
-                          (uint64_t)i * product->groups->b.scales);
-        if (product->groups->flags & BSMM_GROUP_EACH_B_GLOBAL) p->b.m.global_scale += i;
-        p->groups = NULL;
-        BSMM_TRY(
-            parts->many->pack_b(p, state, (uint8_t *)packed + (uint64_t)i * parts->packed_bytes));
-    }
-    return BSMM_OK;
 }
 
 /* ---- running the parts ---- */
@@ -140,16 +122,17 @@ static bsmm_status run_part(const bsmm_parts *parts, const bsmm_product *part, v
                   parts->workspace_bytes - parts->gathered_bytes);
 }
 
-static bsmm_status run_groups(const bsmm_parts *parts, const bsmm_product *product,
-                              void *workspace) {
+static bsmm_status run_groups(const bsmm_parts *parts, const bsmm_packed *packed,
+                              const void *packed_b, const bsmm_product *product, void *workspace) {
     const bsmm_groups *g = product->groups;
     bsmm_part_cursor cursor = {0};
     for (int64_t i = 0; i < g->count; i++) {
         bsmm_part part;
         int64_t first = bsmm_part_take_group(product, i, &cursor, &part);
-        if (product->packed_b && g->b.elements)
-            part.product.packed_b =
-                (const uint8_t *)product->packed_b + (uint64_t)i * parts->packed_bytes;
+        if (product->b_packed) {
+            part.product.b = product->b;
+            bsmm_packed_bind(packed, packed_b, g->b.elements ? i : 0, &part.product);
+        }
         if (g->flags & BSMM_GROUP_GATHER_A)
             bsmm_part_gather(g, g->gather + first, workspace, &part.product);
         BSMM_TRY(run_part(parts, &part.product, workspace));
@@ -165,9 +148,10 @@ static int64_t rows_of_run(const bsmm_product *p) {
     return rows < 0 ? 0 : bsmm_min_i64(rows, p->d.m.rows);
 }
 
-bsmm_status bsmm_parts_run(const bsmm_parts *parts, const bsmm_product *product, void *workspace) {
+bsmm_status bsmm_parts_run(const bsmm_parts *parts, const bsmm_packed *packed, const void *packed_b,
+                           const bsmm_product *product, void *workspace) {
     bsmm_part part;
-    if (product->groups) return run_groups(parts, product, workspace);
+    if (product->groups) return run_groups(parts, packed, packed_b, product, workspace);
     bsmm_part_take_rows(product, rows_of_run(product), &part);
     return run_part(parts, &part.product, workspace);
 }

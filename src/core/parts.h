@@ -13,7 +13,6 @@ typedef struct bsmm_parts {
     const bsmm_kernel *few, *many, *empty; /* few is NULL if it would be the same as many */
     uint64_t gathered_bytes;  /* size of A's gathered rows, at the start of the workspace */
     uint64_t workspace_bytes; /* size of the workspace, gathered rows included */
-    uint64_t packed_bytes;    /* size of one packed matrix of the stack B */
 } bsmm_parts;
 
 static inline bool bsmm_has_parts(const bsmm_product *p) {
@@ -29,13 +28,13 @@ void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const void *state,
                      bsmm_parts *parts);
 
-bsmm_status bsmm_parts_run(const bsmm_parts *parts, const bsmm_product *product, void *workspace);
+/* packed_b: of a plan with b_packed, whose packed B `packed` describes. */
+struct bsmm_packed;
+bsmm_status bsmm_parts_run(const bsmm_parts *parts, const struct bsmm_packed *packed,
+                           const void *packed_b, const bsmm_product *product, void *workspace);
 
-/* These functions return the number of matrices in the stack B, and pack all of them with the
- * plan's kernel and state. */
+/* Returns the number of matrices in the stack B. */
 int64_t bsmm_parts_b_count(const bsmm_product *product);
-bsmm_status bsmm_parts_pack_b(const bsmm_parts *parts, const bsmm_product *product,
-                              const void *state, void *packed);
 
 /* ---- making single parts (parts_cut.c) ---- */
 

@@ -55,7 +55,7 @@ static void take_matrices(const bsmm_groups *g, uint64_t index, bsmm_part *part)
 }
 
 static void step_global(bsmm_operand *o, bool each, int64_t index) {
-    if (each) o->m.global_scale += index;
+    if (each && o->m.global_scale) o->m.global_scale += index;
 }
 
 /* Sets the values that may differ between groups: second-level scales, alpha, bias and factors. */

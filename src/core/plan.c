@@ -1,26 +1,12 @@
 /* Implements plans, which validate a product and choose its kernel once and run it many times.
  * bsmm_matmul makes a plan for a single run. */
 #include "base/threads.h"
-#include "core/describe.h"
+#include "core/packed.h"
 #include "core/parts.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The header in front of packed B. It records the kernel, formats and shape for which B was
- * packed. */
-typedef struct packed_header {
-    char magic[8];
-    char kernel[24];
-    uint64_t bytes; /* size of packed B, this header included */
-    int64_t rows, cols;
-    bsmm_format a, b;
-    int64_t groups; /* number of matrices of a stack, else 0 */
-    uint8_t zero[32];
-} packed_header;
-
-_Static_assert(sizeof(packed_header) % 64 == 0, "what follows the header must stay aligned");
 
 struct bsmm_plan {
     bsmm_product product; /* the product, without pointers to memory */
@@ -29,8 +15,8 @@ struct bsmm_plan {
     const bsmm_kernel *kernel;
     bsmm_parts parts; /* kernels of a product that is cut into parts */
     uint64_t workspace_bytes;
-    packed_header packed; /* header of packed B; bytes 0: the kernel has no packed form */
-    void *state;          /* kernel's state; in a caller's plan it follows this struct */
+    const bsmm_packed *packed; /* packed weights; NULL in a plan that no caller holds */
+    void *state;               /* kernel's state; in a caller's plan it follows kept_plan */
 };
 
 enum { WORKSPACE_ALIGNMENT = 64 };
@@ -46,30 +32,6 @@ static void forget_memory(bsmm_product *p) {
     forget_operand(&p->c);
     forget_operand(&p->d);
     p->bias = NULL;
-}
-
-uint64_t bsmm_kernel_packed_b_bytes(const bsmm_kernel *kernel, const bsmm_product *product,
-                                    const void *state) {
-    bsmm_product part;
-    if (!kernel->pack_b) return 0;
-    bsmm_part_widest(product, &part);
-    uint64_t bytes = kernel->packed_b_bytes(&part, state);
-    if (!product->groups || !bsmm_has_parts(product)) return sizeof(packed_header) + bytes;
-    /* Each group of kind K owns other columns of B, so B cannot be packed. */
-    if (product->groups->kind == BSMM_GROUP_K) return 0;
-    return sizeof(packed_header) +
-           (uint64_t)(bsmm_parts_b_count(product) * bsmm_round_up((int64_t)bytes, 64));
-}
-
-static packed_header header_of(const bsmm_plan *plan) {
-    const bsmm_product *p = &plan->product;
-    packed_header h = {.magic = "bsmmpb1", .rows = p->b.m.rows, .cols = p->b.m.cols};
-    strncpy(h.kernel, plan->kernel->name, sizeof h.kernel - 1);
-    h.bytes = bsmm_kernel_packed_b_bytes(plan->kernel, p, plan->state);
-    h.groups = p->groups ? bsmm_parts_b_count(p) : 0;
-    h.a = p->a.m.format;
-    h.b = p->b.m.format;
-    return h;
 }
 
 /* Fills a plan from a request. plan->state must have BSMM_STATE_BYTES bytes. */
@@ -97,7 +59,6 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
         bsmm_parts_make(request, plan->kernel, plan->state, &plan->parts);
         plan->workspace_bytes = plan->parts.workspace_bytes;
     }
-    plan->packed = header_of(plan);
     if (plan->workspace_bytes > INT64_MAX)
         return bsmm_fail(BSMM_E_INVALID,
                          "a.cols: value is %lld; the workspace of kernel %s overflows",
@@ -105,14 +66,23 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     return plan->kernel->make ? plan->kernel->make(p, plan->state) : BSMM_OK;
 }
 
+/* A plan that a caller holds. */
+typedef struct kept_plan {
+    bsmm_plan plan;
+    bsmm_packed packed;
+} kept_plan;
+
 /* Copies a finished plan to the heap. One allocation holds the plan and the kernel's state after
  * it. */
-static bsmm_status keep(const bsmm_plan *made, bsmm_plan **plan) {
-    size_t head = (size_t)bsmm_round_up(sizeof *made, BSMM_STATE_ALIGNMENT);
+static bsmm_status keep(const bsmm_plan *made, const bsmm_packed *packed, bsmm_plan **plan) {
+    size_t head = (size_t)bsmm_round_up(sizeof(kept_plan), BSMM_STATE_ALIGNMENT);
     size_t bytes = head + (size_t)bsmm_round_up(made->kernel->state_bytes, BSMM_STATE_ALIGNMENT);
-    *plan = aligned_alloc(BSMM_STATE_ALIGNMENT, bytes);
-    if (!*plan) return bsmm_fail(BSMM_E_MEMORY, "plan: out of memory: %zu bytes", bytes);
-    **plan = *made;
+    kept_plan *kept = aligned_alloc(BSMM_STATE_ALIGNMENT, bytes);
+    if (!kept) return bsmm_fail(BSMM_E_MEMORY, "plan: out of memory: %zu bytes", bytes);
+    *kept = (kept_plan){*made, *packed};
+    *plan = &kept->plan;
+    (*plan)->packed = &kept->packed;
+    if (made->product.b_packed) (*plan)->product.b = packed->view;
     if (made->product.finish) (*plan)->product.finish = &(*plan)->finish;
     if (made->product.groups) (*plan)->product.groups = &(*plan)->groups;
     (*plan)->state = (uint8_t *)*plan + head;
@@ -125,10 +95,14 @@ bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan) {
     *plan = NULL;
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
     bsmm_request request;
+    bsmm_operand stored_b;
+    bsmm_packed packed;
     bsmm_plan made = {.state = state};
     BSMM_TRY(bsmm_describe(desc, &request));
+    BSMM_TRY(bsmm_packed_take(&request, &stored_b));
     BSMM_TRY(make(&request, &made));
-    return keep(&made, plan);
+    BSMM_TRY(bsmm_packed_make(made.kernel, &made.product, &stored_b, state, &packed));
+    return keep(&made, &packed, plan);
 }
 
 void bsmm_plan_destroy(bsmm_plan *plan) {
@@ -174,7 +148,7 @@ static bsmm_status bind_pool(const bsmm_buffers *buffers, bsmm_product *p) {
 
 static void bind(const bsmm_buffers *buffers, bsmm_product *p) {
     set_memory(&p->a, buffers->a, buffers->a_scales, buffers->a_global);
-    set_memory(&p->b, buffers->b, buffers->b_scales, buffers->b_global);
+    if (!p->b_packed) set_memory(&p->b, buffers->b, buffers->b_scales, buffers->b_global);
     set_memory(&p->c, buffers->c, NULL, NULL);
     set_memory(&p->d, buffers->d, buffers->d_scales, buffers->d_global);
     p->bias = buffers->bias;
@@ -202,7 +176,7 @@ static bsmm_groups bind_groups(const bsmm_plan *plan, const bsmm_buffers *buffer
 /* ---- packed weights ---- */
 
 uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
-    return plan ? plan->packed.bytes : 0;
+    return plan ? plan->packed->header.bytes : 0;
 }
 
 /* Checks memory that the caller provides for the kernel's use. */
@@ -236,30 +210,22 @@ static bsmm_status take_buffers(const bsmm_buffers *from, bsmm_buffers *to) {
 bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
                         uint64_t packed_bytes) {
     if (!plan) return bsmm_fail(BSMM_E_INVALID, "plan: value is NULL; must be given");
-    if (!plan->kernel->pack_b)
+    if (!plan->packed->header.bytes)
         return bsmm_fail(BSMM_E_UNSUPPORTED, "plan: kernel %s takes B as it is stored, not packed",
                          plan->kernel->name);
     bsmm_buffers copy;
     BSMM_TRY(take_buffers(buffers, &copy));
     BSMM_TRY(check_packed(plan, packed, packed_bytes));
     bsmm_product p = plan->product;
+    p.b = plan->packed->stored;
     set_memory(&p.b, copy.b, copy.b_scales, copy.b_global);
     p.stream = copy.stream;
     BSMM_TRY(bind_pool(&copy, &p));
     BSMM_TRY(bsmm_check_b(&p, plan->kernel));
+    if (p.groups && p.groups->flags & BSMM_GROUP_EACH_B_GLOBAL && p.groups->count && !copy.b_global)
+        return bsmm_fail(BSMM_E_INVALID, "b.global_scale: value is NULL; must be given");
     BSMM_TRY(bsmm_check_room(&p, packed, bsmm_plan_packed_b_bytes(plan), "packed_b"));
-    BSMM_TRY(p.backend->store(p.device, p.stream, packed, &plan->packed, sizeof plan->packed));
-    uint8_t *behind = (uint8_t *)packed + sizeof plan->packed;
-    if (p.groups && bsmm_has_parts(&p))
-        return bsmm_parts_pack_b(&plan->parts, &p, plan->state, behind);
-    return plan->kernel->pack_b(&p, plan->state, behind);
-}
-
-/* Tells whether B was packed for another kernel, format or shape. Only a backend with host memory
- * is checked; on other devices the read would have to wait for the stream. */
-static bool packed_for_another(const bsmm_plan *plan, const void *packed) {
-    return plan->product.backend->host_memory &&
-           memcmp(packed, &plan->packed, sizeof plan->packed) != 0;
+    return bsmm_packed_fill(plan->packed, plan->kernel, &p, plan->state, packed);
 }
 
 static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffers,
@@ -269,13 +235,8 @@ static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffer
     if (!p->b_packed) return BSMM_OK;
     BSMM_TRY(check_packed(plan, buffers->packed_b, buffers->packed_b_bytes));
     BSMM_TRY(bsmm_check_room(p, buffers->packed_b, bsmm_plan_packed_b_bytes(plan), "packed_b"));
-    if (packed_for_another(plan, buffers->packed_b))
-        return bsmm_fail(
-            BSMM_E_INVALID,
-            "packed_b: was packed for another kernel, format or shape than %s's %lld x "
-            "%lld",
-            plan->kernel->name, (long long)p->b.m.rows, (long long)p->b.m.cols);
-    p->packed_b = (const uint8_t *)buffers->packed_b + sizeof(packed_header);
+    BSMM_TRY(bsmm_packed_check(plan->packed, p, buffers->packed_b));
+    if (!p->groups) bsmm_packed_bind(plan->packed, buffers->packed_b, 0, p);
     return BSMM_OK;
 }
 
@@ -332,7 +293,8 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     BSMM_TRY(bind_packed(plan, &copy, &product));
     BSMM_TRY(check_workspace(plan, &product, &copy));
     if (is_empty(&product)) return BSMM_OK;
-    if (bsmm_has_parts(&product)) return bsmm_parts_run(&plan->parts, &product, copy.workspace);
+    if (bsmm_has_parts(&product))
+        return bsmm_parts_run(&plan->parts, plan->packed, copy.packed_b, &product, copy.workspace);
     return plan->kernel->run(&product, plan->state, copy.workspace);
 }
 
@@ -375,7 +337,8 @@ bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc) {
         return bsmm_fail(BSMM_E_INVALID, "flags: value is %d; only plans take ANY_ROWS",
                          BSMM_MATMUL_ANY_ROWS);
     if (request.product.b_packed)
-        return bsmm_fail(BSMM_E_INVALID, "b_packed: value is 1; only plans take packed weights");
+        return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; only plans take packed weights",
+                         request.product.b_packed);
     const bsmm_backend *backend = plan.product.backend;
     buffers.workspace_bytes = plan.workspace_bytes;
     if (plan.workspace_bytes)

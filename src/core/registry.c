@@ -1,4 +1,5 @@
 /* The table of kernels, and the choice of one for a product. */
+#include "core/packed.h"
 #include "core/parts.h"
 
 #include <stdio.h>
@@ -43,7 +44,8 @@ const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request
         snprintf(why, size, "%s", bsmm_error_message());
         return why;
     }
-    if (request->product.b_packed && !kernel->pack_b) return "takes B as it is stored, not packed";
+    if (request->product.b_packed == BSMM_PACKED_WIDE && !kernel->pack_b)
+        return "takes B as it is stored, not packed";
     const char *lacks = bsmm_features_refuse(kernel, &request->product);
     if (lacks) return lacks;
     if (!bsmm_has_parts(&request->product))
@@ -82,7 +84,9 @@ bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_ke
 bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
                          bsmm_explanation *explanation) {
     bsmm_request request;
+    bsmm_operand stored_b;
     BSMM_TRY(bsmm_describe(desc, &request));
+    BSMM_TRY(bsmm_packed_take(&request, &stored_b));
     const bsmm_kernel *kernel = bsmm_kernel_at(index);
     if (!kernel)
         return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %u; there are %zu kernels", index,
@@ -96,7 +100,9 @@ bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
         bsmm_product part;
         bsmm_part_widest(&request.product, &part);
         result.bound = kernel->bound(&part, state);
-        result.packed_b_bytes = bsmm_kernel_packed_b_bytes(kernel, &request.product, state);
+        bsmm_packed packed;
+        BSMM_TRY(bsmm_packed_make(kernel, &request.product, &stored_b, state, &packed));
+        result.packed_b_bytes = packed.header.bytes;
     }
     if (reason) snprintf(result.reason, sizeof result.reason, "%s", reason);
     return bsmm_give_struct(explanation, &result, sizeof result, "explanation");

@@ -61,35 +61,60 @@ static void decode_wide(uint32_t elem, const uint8_t *from, int64_t step, int64_
         to[i] = wide_value(elem, from);
 }
 
+/* Describes codes number index, index + step, ... of a packed array. */
+typedef struct source {
+    uint32_t elem;
+    const void *data;
+    uint64_t index;
+    int64_t step;
+} source;
+
 /* Decodes elements one by one. It is the slow path for elements that are not adjacent, or that do
  * not start at the first element of a packed byte group. */
-static void decode_each(const bsmm_operand *o, const double *values, uint64_t index, int64_t step,
-                        int64_t n, double *to) {
-    for (int64_t i = 0; i < n; i++, index += (uint64_t)step)
-        to[i] = values[bsmm_elem_load(o->m.format.elem, o->m.data, index)];
+static void decode_each(const source *s, const double *values, int64_t n, double *to) {
+    for (int64_t i = 0; i < n; i++)
+        to[i] = values[bsmm_elem_load(s->elem, s->data, s->index + (uint64_t)(i * s->step))];
 }
 
-static void decode_run(const bsmm_operand *o, uint64_t index, int64_t n, double *to) {
-    uint32_t elem = o->m.format.elem, bits = bsmm_elem_row(elem)->bits;
-    const uint8_t *from = (const uint8_t *)o->m.data + index * bits / 8;
-    (bits == 4 ? decode4 : bits == 6 ? decode6 : decode8)(from, bsmm_elem_values(elem), n, to);
+static void decode_run(const source *s, uint64_t index, int64_t n, double *to) {
+    uint32_t bits = bsmm_elem_row(s->elem)->bits;
+    const uint8_t *from = (const uint8_t *)s->data + index * bits / 8;
+    (bits == 4 ? decode4 : bits == 6 ? decode6 : decode8)(from, bsmm_elem_values(s->elem), n, to);
+}
+
+static void decode_source(const source *s, int64_t n, double *to) {
+    const double *values = bsmm_elem_values(s->elem);
+    if (!values) {
+        int64_t bytes = bsmm_elem_row(s->elem)->bits / 8;
+        const uint8_t *from = (const uint8_t *)s->data + s->index * (uint64_t)bytes;
+        decode_wide(s->elem, from, s->step * bytes, n, to);
+        return;
+    }
+    int64_t group = bsmm_elem_group(s->elem), within = (int64_t)(s->index % (uint64_t)group);
+    int64_t apart = s->step == 1 ? bsmm_min_i64(n, bsmm_round_up(within, group) - within) : n;
+    decode_each(s, values, apart, to);
+    if (apart < n) decode_run(s, s->index + (uint64_t)apart, n - apart, to + apart);
+}
+
+enum { RUN = 512 }; /* stays in the first cache between the steps */
+
+/* Decodes through a copy in row order. */
+static void decode_compact(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, double *to) {
+    enum { LONGEST_PIECE = 8 };
+    _Alignas(8) uint8_t codes[(RUN + LONGEST_PIECE) * 4];
+    int64_t before = c % bsmm_compact_piece(o->m.format.elem);
+    bsmm_compact_read(o, r, c - before, before + n, codes);
+    const source s = {o->m.format.elem, codes, (uint64_t)before, 1};
+    decode_source(&s, n, to);
 }
 
 static void decode_elements(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, double *to) {
-    uint32_t elem = o->m.format.elem;
-    const double *values = bsmm_elem_values(elem);
-    uint64_t index = bsmm_operand_index(o, r, c);
-    int64_t step = o->m.order == BSMM_ORDER_ROW ? 1 : o->m.ld;
-    if (!values) {
-        int64_t bytes = bsmm_elem_row(elem)->bits / 8;
-        const uint8_t *from = (const uint8_t *)o->m.data + index * (uint64_t)bytes;
-        decode_wide(elem, from, step * bytes, n, to);
-        return;
-    }
-    int64_t group = bsmm_elem_group(elem);
-    int64_t apart = step == 1 ? bsmm_min_i64(n, bsmm_round_up(c, group) - c) : n;
-    decode_each(o, values, index, step, apart, to);
-    if (apart < n) decode_run(o, index + (uint64_t)apart, n - apart, to + apart);
+    const source s = {o->m.format.elem, o->m.data, bsmm_operand_index(o, r, c),
+                      o->m.order == BSMM_ORDER_ROW ? 1 : o->m.ld};
+    if (o->m.order == BSMM_ORDER_COMPACT)
+        decode_compact(o, r, c, n, to);
+    else
+        decode_source(&s, n, to);
 }
 
 /* ---- multiplying by scales ---- */
@@ -131,7 +156,6 @@ void bsmm_operand_scale_row(const bsmm_operand *o, int64_t r, int64_t c, int64_t
 /* This many doubles stay in L1 between decoding and scaling. */
 
 void bsmm_operand_decode_row(const bsmm_operand *o, int64_t r, int64_t c0, int64_t n, double *to) {
-    enum { RUN = 512 }; /* this many doubles stay in L1 between the steps */
     for (int64_t i = 0; i < n; i += RUN) {
         int64_t count = bsmm_min_i64(RUN, n - i);
         decode_elements(o, r, c0 + i, count, to + i);

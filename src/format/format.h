@@ -112,11 +112,36 @@ bsmm_status bsmm_operand_check_memory(const bsmm_operand *operand, const char *w
  * is g, 1 / g in double if g is a divisor, or 1 if g is NULL. */
 double bsmm_operand_global(const bsmm_operand *operand);
 
+/* The order of packed weights in compact form (compact.c). Callers cannot give it. */
+enum { BSMM_ORDER_COMPACT = BSMM_ORDER_COL + 1 };
+uint64_t bsmm_compact_index(const bsmm_operand *operand, int64_t r, int64_t c);
+
 /* Returns the index of element (r, c) in the packed data. */
 static inline uint64_t bsmm_operand_index(const bsmm_operand *o, int64_t r, int64_t c) {
-    return o->m.order == BSMM_ORDER_ROW ? (uint64_t)r * (uint64_t)o->m.ld + (uint64_t)c
-                                        : (uint64_t)c * (uint64_t)o->m.ld + (uint64_t)r;
+    if (o->m.order == BSMM_ORDER_ROW) return (uint64_t)r * (uint64_t)o->m.ld + (uint64_t)c;
+    if (o->m.order == BSMM_ORDER_COMPACT) return bsmm_compact_index(o, r, c);
+    return (uint64_t)c * (uint64_t)o->m.ld + (uint64_t)r;
 }
+
+/* ---- the compact form of packed weights (compact.c) ---- */
+
+enum { BSMM_COMPACT_ROWS = 16 /* number of rows in a strip */ };
+
+/* Returns the number of adjacent elements of one row: those of 4 bytes, or of 3 bytes with 6-bit
+ * codes. */
+int64_t bsmm_compact_piece(uint32_t elem);
+
+/* Describes a matrix in compact form, without memory. Its scales have the layout tile_contiguous
+ * with tiles of 16 x 1, or of fewer rows if there are fewer. */
+bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to);
+
+/* Copies codes of row r, columns [c, c + n), to `to` in row order. c must begin a piece. */
+void bsmm_compact_read(const bsmm_operand *operand, int64_t r, int64_t c, int64_t n, void *to);
+
+/* Copy a matrix to its compact form, writing every byte of it, and back. */
+bsmm_status bsmm_compact_pack(const bsmm_operand *from, const bsmm_operand *to, int threads,
+                              const bsmm_pool *pool);
+void bsmm_compact_unpack(const bsmm_operand *from, const bsmm_operand *to);
 
 /* ---- parts of matrices (slice.c) ---- */
 

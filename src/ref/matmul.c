@@ -143,5 +143,5 @@ const bsmm_kernel bsmm_kernel_ref = {
     .workspace_bytes = workspace_bytes,
     .bound = bound,
     .run = run,
-    .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT,
+    .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT | BSMM_FEATURE_COMPACT,
 };

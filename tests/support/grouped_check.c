@@ -102,12 +102,13 @@ static void check_sums(const grouped_case *c, const grouped_whole *w, const grou
         }
 }
 
-/* Runs the product through a plan with B packed, if the kernel packs, else through bsmm_matmul. */
-static void run(const grouped_whole *w, bool packed) {
+/* Runs the product through a plan with B packed in a form, or through bsmm_matmul if it is NONE.
+ * The run gets no B. */
+static void run(const grouped_whole *w, uint32_t form) {
     bsmm_matmul_desc desc = w->desc;
     bsmm_plan *plan;
-    desc.b_packed = packed;
-    if (!packed) {
+    desc.b_packed = form;
+    if (!form) {
         if (bsmm_matmul(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
         return;
     }
@@ -137,6 +138,8 @@ static void run(const grouped_whole *w, bool packed) {
     void *memory = aligned_alloc(64, (of_b + 63) / 64 * 64);
     assert_int_equal(bsmm_pack_b(plan, &buffers, memory, of_b), BSMM_OK);
     buffers.packed_b = memory;
+    buffers.b = buffers.b_scales = NULL;
+    buffers.b_global = NULL;
     if (bsmm_plan_run(plan, &buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
     free(memory);
     free(buffers.workspace);
@@ -144,11 +147,11 @@ static void run(const grouped_whole *w, bool packed) {
 }
 
 static void check_kernel(const grouped_case *c, grouped_whole *w, grouped_part *parts,
-                         const char *kernel, bool packed) {
+                         const char *kernel, uint32_t form) {
     memset(w->d.m.data, 0xa5, w->d.data_bytes);
     w->desc.kernel = kernel;
     current_kernel = kernel ? kernel : "any kernel";
-    run(w, packed);
+    run(w, form);
     check_d(c, w, parts, kernel);
 }
 
@@ -163,17 +166,19 @@ void grouped_check(const grouped_case *c) {
     int ran = 0;
     for (uint32_t i = 0; bsmm_explain(&w.desc, i, &e) == BSMM_OK; i++) {
         if (!e.accepts) continue;
-        check_kernel(c, &w, parts, e.kernel, false);
+        check_kernel(c, &w, parts, e.kernel, BSMM_PACKED_NONE);
         for (int g = 0; c->plain && !c->group.flags && g < G; g++)
             if (w.d.m.format.elem == BSMM_ELEM_F32) check_sums(c, &w, &parts[g], e.bound);
-        w.desc.b_packed = 1;
-        bool packs =
-            c->group.kind != BSMM_GROUP_K && bsmm_explain(&w.desc, i, &e) == BSMM_OK && e.accepts;
-        w.desc.b_packed = 0;
-        if (packs) check_kernel(c, &w, parts, e.kernel, true);
+        for (uint32_t form = BSMM_PACKED_WIDE; form <= BSMM_PACKED_COMPACT; form++) {
+            w.desc.b_packed = form;
+            bool packs = c->group.kind != BSMM_GROUP_K && bsmm_explain(&w.desc, i, &e) == BSMM_OK &&
+                         e.accepts;
+            w.desc.b_packed = 0;
+            if (packs) check_kernel(c, &w, parts, e.kernel, form);
+        }
         ran++;
     }
     if (ran == 0) fail_msg("%s: no kernel: %s", c->name, bsmm_error_message());
-    check_kernel(c, &w, parts, NULL, false);
+    check_kernel(c, &w, parts, NULL, BSMM_PACKED_NONE);
     grouped_free(parts, &w);
 }

@@ -239,7 +239,7 @@ static void check_threads(product *p, const char *kernel) {
     static const uint32_t threads[] = {0, 1, 2, 3};
     p->desc.kernel = kernel;
     for (size_t i = 0; i < BSMM_COUNT(threads); i++)
-        for (uint32_t packed = 0; packed < 2; packed++) {
+        for (uint32_t packed = 0; packed <= BSMM_PACKED_COMPACT; packed++) {
             bsmm_plan *plan;
             p->desc.threads = threads[i];
             p->desc.b_packed = packed;

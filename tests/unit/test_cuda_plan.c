@@ -149,7 +149,9 @@ static void check_runs(fixture *f) {
 
 /* ---- packed weights ---- */
 
+/* Runs with packed weights do not need B. */
 static void check_packed(fixture *f) {
+    const bsmm_buffers all = f->buffers;
     open_plan(f);
     uint64_t bytes = bsmm_plan_packed_b_bytes(f->plan);
     void *plain = result_of(f, run);
@@ -161,13 +163,22 @@ static void check_packed(fixture *f) {
         assert_int_equal(bsmm_pack_b(f->plan, &f->buffers, packed, bytes), BSMM_OK);
         f->buffers.packed_b = packed;
         f->buffers.packed_b_bytes = bytes;
+        f->buffers.b = f->buffers.b_scales = NULL;
+        f->buffers.b_global = NULL;
         expect_bits(f, plain, run_poisoned, "from a packed B");
         expect_bits(f, plain, run_in_graph, "from a packed B in a graph");
         f->buffers.packed_b = NULL;
         f->buffers.packed_b_bytes = 0;
+        f->buffers.b = all.b;
+        f->buffers.b_scales = all.b_scales;
+        f->buffers.b_global = all.b_global;
         close_plan(f);
         test_cuda_free(f->device, packed);
     }
+    bsmm_plan *compact;
+    f->desc.b_packed = BSMM_PACKED_COMPACT;
+    assert_int_equal(bsmm_plan_create(&f->desc, &compact), BSMM_E_UNSUPPORTED);
+    if (f->desc.kernel) assert_non_null(strstr(bsmm_error_message(), "form compact"));
     f->desc.b_packed = 0;
     free(plain);
 }

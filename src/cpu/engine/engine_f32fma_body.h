@@ -115,7 +115,7 @@ static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bs
 
 #define ENGINE(unit_length, multiplies)                                                            \
     {                                                                                              \
-        .mr = MR, .nr = NR, .unit = unit_length,                                                   \
+        .values = "f32", .mr = MR, .nr = NR, .unit = unit_length,                                  \
         .a_unit_bytes = BSMM_F32FMA_UNIT_BYTES(MR, unit_length),                                   \
         .b_unit_bytes = BSMM_F32FMA_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),     \
         .mc = 192, .nc = 256, .wide_limit = BSMM_F32FMA_SPAN_LIMIT, .pack = pack,                  \

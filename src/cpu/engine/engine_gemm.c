@@ -17,6 +17,11 @@
 typedef bsmm_gemm_side side;
 typedef bsmm_gemm gemm;
 
+/* Returns true if packed weights hold B's panels. */
+static bool has_panels(const bsmm_product *p) {
+    return p->b_packed == BSMM_PACKED_WIDE;
+}
+
 static side measure_side(int64_t rows, int64_t width, int64_t units, uint64_t unit_bytes) {
     side s = {.rows = rows, .panels = bsmm_ceil_div(rows, width), .width = width};
     s.panel_bytes = (uint64_t)units * unit_bytes;
@@ -183,14 +188,14 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     choose_threads(&g, p);
     g.packed_b_bytes = side_bytes(&g.b);
     /* A gated product reads two parts of B at once, so its B is packed as a whole. */
-    g.b_bytes = p->b_packed || bsmm_is_gated(p) ? g.packed_b_bytes : slab_bytes(&g, p);
+    g.b_bytes = has_panels(p) || bsmm_is_gated(p) ? g.packed_b_bytes : slab_bytes(&g, p);
     g.slab = count_panels(&g);
     choose_blocks(&g, p);
     if (g.is_split) g.nc = count_gates(engine, g.nc);
     cut_slabs(&g);
     g.scratch_bytes = count_scratch(&g);
     g.workspace_bytes =
-        side_bytes(&g.a) + (p->b_packed ? 0 : g.b_bytes) + (uint64_t)g.threads * g.scratch_bytes;
+        side_bytes(&g.a) + (has_panels(p) ? 0 : g.b_bytes) + (uint64_t)g.threads * g.scratch_bytes;
     return g;
 }
 
@@ -509,7 +514,7 @@ static void work_by_slabs(const void *context, int phase, int worker) {
 static bsmm_status run_shared(const gemm *g) {
     bsmm_items taken[3] = {0};
     const shared_run s = {.g = g,
-                          .b_panels = g->p->b_packed ? 0 : g->b.panels,
+                          .b_panels = has_panels(g->p) ? 0 : g->b.panels,
                           .a_taken = &taken[0],
                           .b_taken = &taken[1],
                           .blocks_taken = &taken[2]};
@@ -523,7 +528,7 @@ static bsmm_status run_shared(const gemm *g) {
 }
 
 static void run_alone(const gemm *g) {
-    if (!g->p->b_packed) pack_panels(g, &g->b, true, 0, g->b.panels);
+    if (!has_panels(g->p)) pack_panels(g, &g->b, true, 0, g->b.panels);
     run_rows(g, 0, 1);
 }
 
@@ -538,8 +543,8 @@ bsmm_status bsmm_gemm_run(const gemm *made, const bsmm_product *p, void *workspa
     bind(&g, p);
     uint8_t *after_a = place_side(&g.a, workspace);
     /* A packed B is only read. Its pointers are set as if it were workspace. */
-    g.b_memory = p->b_packed ? (uint8_t *)(uintptr_t)p->packed_b : after_a;
-    g.scratch = p->b_packed ? after_a : after_a + g.b_bytes;
+    g.b_memory = has_panels(p) ? (uint8_t *)(uintptr_t)p->packed_b : after_a;
+    g.scratch = has_panels(p) ? after_a : after_a + g.b_bytes;
     if (g.by_slabs) BSMM_TRY(run_shared(&g));
     int64_t rows = g.b.rows, first = g.by_slabs ? rows : 0;
     for (; first < rows; first += g.b.rows) {

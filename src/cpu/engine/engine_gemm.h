@@ -48,13 +48,14 @@ static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
 }
 
 struct bsmm_engine {
-    int64_t mr, nr;              /* rows of A and of B in the register tile */
-    int64_t unit;                /* columns of K in a unit */
-    uint64_t a_unit_bytes;       /* bytes of a unit of mr rows, a multiple of 64 */
-    uint64_t b_unit_bytes;       /* bytes of a unit of nr rows, a multiple of 64 */
-    int64_t chunk;               /* approximate number of units that a cache block spans along K */
-    int64_t mc, nc;              /* rows of A and B in a cache block: multiples of mr and nr */
-    int wide_limit;              /* largest sum of two rows' `wide` that fp32 carries */
+    const char *values;    /* that panels hold: "int8"; part of their name in packed weights */
+    int64_t mr, nr;        /* rows of A and of B in the register tile */
+    int64_t unit;          /* columns of K in a unit */
+    uint64_t a_unit_bytes; /* bytes of a unit of mr rows, a multiple of 64 */
+    uint64_t b_unit_bytes; /* bytes of a unit of nr rows, a multiple of 64 */
+    int64_t chunk;         /* approximate number of units that a cache block spans along K */
+    int64_t mc, nc;        /* rows of A and B in a cache block: multiples of mr and nr */
+    int wide_limit;        /* largest sum of two rows' `wide` that fp32 carries */
     uint64_t widened_unit_bytes; /* bytes of a unit of B after widen; 0: no widen */
     /* Packs rows [row, row + rows) of an operand over all of K, into as many panels as they
      * fill. */

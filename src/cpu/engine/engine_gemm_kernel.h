@@ -7,6 +7,8 @@
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm.h"
 
+#include <stdio.h>
+
 #if defined(__x86_64__)
 static const bsmm_engine *engine_of(const bsmm_product *p);
 #else
@@ -51,6 +53,12 @@ static uint64_t packed_b_bytes(const bsmm_product *p, const void *state) {
     return ((const bsmm_gemm *)state)->packed_b_bytes;
 }
 
+static void name_panels(const bsmm_product *p, const void *state, char *name, size_t size) {
+    const bsmm_engine *e = ((const bsmm_gemm *)state)->engine;
+    (void)p;
+    snprintf(name, size, "%s_k%lld_n%lld", e->values, (long long)e->unit, (long long)e->nr);
+}
+
 static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed) {
     return bsmm_gemm_pack_b(state, p, packed);
 }
@@ -58,7 +66,7 @@ static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed
 /* Sets the members of a bsmm_kernel that the functions above implement. */
 #define BSMM_PACKED_KERNEL                                                                         \
     .device = "cpu", .state_bytes = sizeof(bsmm_gemm), .workspace_bytes = workspace_bytes,         \
-    .run = run, .packed_b_bytes = packed_b_bytes, .pack_b = pack_b,                                \
-    .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT
+    .run = run, .packed_b_bytes = packed_b_bytes, .name_panels = name_panels, .pack_b = pack_b,    \
+    .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT | BSMM_FEATURE_COMPACT
 
 #endif

@@ -226,7 +226,7 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
 
 #    define BY_DOTS(unit_length, multiplies)                                                       \
         {                                                                                          \
-            .mr = MR, .nr = NR, .unit = unit_length,                                               \
+            .values = "bf16", .mr = MR, .nr = NR, .unit = unit_length,                             \
             .a_unit_bytes = BSMM_BF16_UNIT_BYTES(MR, unit_length),                                 \
             .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
             .mc = 128, .nc = 384, .pack = pack, .multiply = multiplies,                            \
@@ -234,7 +234,7 @@ static void pack_wide(const bsmm_product *p, bool is_b, int64_t row, int64_t row
         }
 #    define BY_FMAS(unit_length, widens, multiplies)                                               \
         {                                                                                          \
-            .mr = MR, .nr = NR, .unit = unit_length,                                               \
+            .values = "bf16", .mr = MR, .nr = NR, .unit = unit_length,                             \
             .a_unit_bytes = BSMM_BF16_WIDE_UNIT_BYTES(MR, unit_length),                            \
             .b_unit_bytes = BSMM_BF16_UNIT_BYTES(NR, unit_length), .chunk = 512 / (unit_length),   \
             .mc = 256, .nc = 384, .pack = pack_wide, .widen = widens, .multiply = multiplies,      \

@@ -174,7 +174,7 @@ static void pack_floated(const bsmm_product *p, bool is_b, int64_t row, int64_t 
 
 #    define ENGINE(rows, form, unit_length, packs, multiplies)                                     \
         {                                                                                          \
-            .mr = rows, .nr = NR, .unit = unit_length,                                             \
+            .values = "int8", .mr = rows, .nr = NR, .unit = unit_length,                           \
             .a_unit_bytes = BSMM_INT8_UNIT_BYTES(rows, unit_length, form),                         \
             .b_unit_bytes = BSMM_INT8_UNIT_BYTES(NR, unit_length, BSMM_INT8_B),                    \
             .chunk = 2048 / (unit_length), .mc = 192, .nc = 256, .pack = packs,                    \

@@ -44,6 +44,21 @@ INLINE void decode_sixes(const uint8_t *b, int64_t pitch, __m512i table, __m512i
         byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word[i]), table);
 }
 
+/* Decodes 32 of K of a strip in compact form. A piece has 3 bytes of each row. The last load reads
+ * 16 bytes past its piece, which is safe because packed weights have 64 more bytes. */
+INLINE void decode_strip_sixes(const uint8_t *b, __m512i table, __m512i byte[GROUPS]) {
+    const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
+    const __m512i lanes =
+        _mm512_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, 36, 39, 42, 45);
+    const __m512i threes = _mm512_add_epi8(_mm512_mullo_epi32(lanes, _mm512_set1_epi32(0x01010101)),
+                                           _mm512_set1_epi32(0x00020100));
+#    pragma GCC unroll 8
+    for (int i = 0; i < GROUPS; i++) {
+        __m512i word = _mm512_permutexvar_epi8(threes, _mm512_loadu_si512(b + 48 * i));
+        byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word), table);
+    }
+}
+
 /* ---- loading scales ---- */
 
 /* An e4m3 code, read as f16, is 2^-8 of its value; that includes subnormals. */
@@ -100,6 +115,7 @@ INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[
 INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_exponent,
                      bool e4m3) {
     const int64_t step_bytes = fours ? 16 : 24;
+    const int64_t stride = s->compact ? LANES * step_bytes : step_bytes; /* from step to step */
     const int64_t a_bytes = by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, BSMM_INT8_A)
                                         : 2 * BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);
     const int64_t code_bytes = by_exponent ? LANES : 2 * LANES;
@@ -109,15 +125,23 @@ INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_
     for (int r = 0; r < width; r++)
         acc[r] = _mm512_loadu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS);
     for (int64_t i = 0; i < s->steps; i += BSMM_SMALL_M_GROUP) {
-        const uint8_t *b = s->b + i * step_bytes;
-        const uint8_t *ahead = bsmm_small_m_ahead(s, i * step_bytes, s->steps * step_bytes);
+        const uint8_t *b = s->b + i * stride;
+        const uint8_t *ahead = bsmm_small_m_ahead(s, i * stride, s->steps * stride);
         __m512i word[16];
-        if (fours) bsmm_transpose_lines(b, s->pitch, word);
+        if (fours && s->compact)
+            bsmm_load_strip(b, 16, word);
+        else if (fours)
+            bsmm_transpose_lines(b, s->pitch, word);
         for (int64_t j = 0; j < BSMM_SMALL_M_GROUP; j++) {
-            bsmm_prefetch_rows(ahead, s->pitch, j, BSMM_SMALL_M_GROUP * step_bytes);
+            if (s->compact)
+                bsmm_prefetch_strip(ahead, j, stride);
+            else
+                bsmm_prefetch_rows(ahead, s->pitch, j, BSMM_SMALL_M_GROUP * step_bytes);
             __m512i byte[GROUPS];
             if (fours)
                 decode_fours(word + 4 * j, table, byte);
+            else if (s->compact)
+                decode_strip_sixes(b + j * stride, table, byte);
             else
                 decode_sixes(b + j * step_bytes, s->pitch, table, byte);
             add_step(s->a + (i + j) * a_bytes, s->codes + (i + j) * code_bytes, byte, width,
@@ -226,6 +250,7 @@ static void make_table(const bsmm_product *p, void *context) {
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     int tile = bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths));
     bsmm_small_m_engine d = bsmm_small_m_int8_engine_of(p, widths[tile]);
+    d.reads_compact = true;
     d.make_context = make_table;
     d.prepare = prepare;
     d.multiply = multiplies[bsmm_small_m_int8_has_fours(p)][bsmm_int8_scaling_of(p)][tile];

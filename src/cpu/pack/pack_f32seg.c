@@ -53,10 +53,17 @@ static float decode(const decoder *d, const void *data, uint64_t index) {
  * range. */
 static void pack_row(const bsmm_operand *o, const decoder *d, int64_t r, int64_t k0, int64_t k,
                      int64_t segment, int64_t panel, float *lane, uint8_t *wide, int64_t pitch) {
-    uint64_t step = o->m.order == BSMM_ORDER_ROW ? 1 : (uint64_t)o->m.ld;
-    uint64_t index = bsmm_operand_index(o, r, k0);
+    uint8_t codes[BSMM_F32SEG_KC * 4];
+    const void *data = o->m.data;
+    uint64_t step = o->m.order == BSMM_ORDER_COL ? (uint64_t)o->m.ld : 1, index = 0;
+    if (o->m.order == BSMM_ORDER_COMPACT) {
+        bsmm_compact_read(o, r, k0, k, codes);
+        data = codes;
+    } else {
+        index = bsmm_operand_index(o, r, k0);
+    }
     for (int64_t i = 0; i < k; i++, index += step) {
-        float value = decode(d, o->m.data, index);
+        float value = decode(d, data, index);
         lane[i * panel] = value;
         if (d->bits > 8 && element_is_wide(value)) wide[i / segment * pitch] = 1;
     }

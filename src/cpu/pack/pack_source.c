@@ -19,7 +19,7 @@ static uint32_t load_code(uint32_t bits, const uint8_t *base, uint64_t index) {
 /* ---- operands in column order ---- */
 
 int64_t bsmm_pack_columns_at_once(const bsmm_operand *o) {
-    return o->m.order == BSMM_ORDER_ROW ? BSMM_PACK_SPAN : BSMM_PACK_STRIP;
+    return o->m.order == BSMM_ORDER_COL ? BSMM_PACK_STRIP : BSMM_PACK_SPAN;
 }
 
 static uint32_t bytes_of(uint32_t bits) {
@@ -79,13 +79,35 @@ static void gather(const bsmm_pack_isa *isa, const bsmm_operand *o, uint32_t bit
     }
 }
 
+static const uint8_t zeros[BSMM_PACK_PITCH];
+
+/* Reads rows of compact weights through a copy in row order. Callers read 32-bit codes at most 512
+ * columns at a time. It is not inlined, and row order does not test for it, because both would slow
+ * down packing of other orders. */
+static __attribute__((noinline)) void read_compact(const bsmm_operand *o, int64_t r, int64_t rows,
+                                                   int64_t k, int64_t n, bsmm_pack_buffer *buffer,
+                                                   bsmm_pack_codes *codes) {
+    codes->bits = bsmm_elem_row(o->m.format.elem)->bits;
+    codes->count = n;
+    for (int64_t lane = 0; lane < BSMM_PACK_LANES; lane++) {
+        uint8_t *row = (uint8_t *)buffer->codes + lane * BSMM_PACK_PITCH;
+        if (lane < rows) bsmm_compact_read(o, r + lane, k, n, row);
+        codes->row[lane] = lane < rows ? row : zeros;
+    }
+}
+
 void bsmm_pack_read(const bsmm_pack_isa *isa, const bsmm_operand *o, int64_t r, int64_t rows,
                     int64_t k, int64_t n, bsmm_pack_buffer *buffer, bsmm_pack_codes *codes) {
-    static const uint8_t zeros[BSMM_PACK_PITCH];
     uint32_t bits = bsmm_elem_row(o->m.format.elem)->bits;
     bool by_rows = o->m.order == BSMM_ORDER_ROW;
     uint8_t *gathered = (uint8_t *)buffer->codes;
-    if (!by_rows && rows > 0) gather(isa, o, bits, r, k, n, buffer);
+    if (!by_rows && rows > 0) {
+        if (o->m.order == BSMM_ORDER_COMPACT) {
+            read_compact(o, r, rows, k, n, buffer, codes);
+            return;
+        }
+        gather(isa, o, bits, r, k, n, buffer);
+    }
     codes->bits = by_rows || bits > 8 ? bits : 8;
     codes->count = n;
     for (int64_t lane = 0; lane < BSMM_PACK_LANES; lane++) {

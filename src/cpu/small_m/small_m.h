@@ -29,11 +29,14 @@ enum {
 /* A span is a run of steps of one or a few panels side by side, which are multiplied by one tile of
  * A. */
 typedef struct bsmm_small_m_span {
-    const uint8_t *a;     /* packed units of the tile of A */
-    const uint8_t *b;     /* bytes of B's first row; the rows of the panels follow one another */
-    int64_t pitch;        /* distance between two rows of b, in bytes */
-    const uint8_t *next;  /* the rows that are read after b, for prefetching */
-    int64_t lead;         /* prefetch distance along a row, in bytes */
+    const uint8_t *a; /* packed units of the tile of A */
+    const uint8_t *b; /* bytes of B's first row; the rows of the panels follow one another */
+    /* b is a strip of compact weights (format/compact.c), and the span has one panel. Only engines
+     * with reads_compact get such spans. */
+    bool compact;
+    int64_t pitch;       /* distance between two rows of b; if compact, bytes of a row in a group */
+    const uint8_t *next; /* the rows that are read after b, for prefetching */
+    int64_t lead;        /* prefetch distance along a row, in bytes */
     const uint8_t *codes; /* scale codes, as the engine's prepare left them */
     const float *scales;  /* fp32 scales in the order [segment of 128 of K][16 rows]; NULL: none */
     int64_t scale_pitch;  /* distance between two panels, in codes or scales */
@@ -95,6 +98,7 @@ typedef struct bsmm_small_m_engine {
     uint64_t b_unit_bytes; /* bytes of a unit of 16 rows, for panels that have to be packed */
     int64_t scale_unit;    /* columns of K with one gathered scale */
     int wide_limit;        /* largest sum of two rows' `wide` that fp32 sums can hold */
+    bool reads_compact;    /* multiply takes compact spans; else the caller copies B to row order */
     /* Writes tables for multiply, at most BSMM_SMALL_M_CONTEXT_BYTES. NULL: multiply needs none. */
     void (*make_context)(const bsmm_product *p, void *context);
     void (*pack_a)(const bsmm_product *p, int64_t width, int64_t row, int64_t rows, bsmm_panel *to);
@@ -156,6 +160,11 @@ int64_t bsmm_small_m_gather_runs(const uint8_t *const row[BSMM_SMALL_M_LANES],
 int64_t bsmm_small_m_gather_avx2(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);
+
+/* Copies `bytes` of each of 16 rows, whole pieces of `piece` bytes, from a strip of packed weights
+ * in compact form into row order: rows are `pitch` bytes apart. */
+void bsmm_small_m_unpack(const uint8_t *strip, int64_t bytes, int64_t piece, uint8_t *to,
+                         int64_t pitch);
 
 /* Returns true if elements [k0, k0 + n) of a row, up to the end of K, are all zero. */
 bool bsmm_small_m_is_empty(const bsmm_operand *o, int64_t row, int64_t k0, int64_t n);

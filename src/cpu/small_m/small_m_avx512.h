@@ -98,6 +98,14 @@ BSMM_SMALL_M_INLINE void bsmm_load_sixes(const uint8_t *b, int64_t pitch, int sk
     bsmm_transpose(row, word);
 }
 
+/* Loads `count` pieces of a strip of compact weights, whose rows are in lanes already: lane i of
+ * word[d] is uint32 d of row i. */
+BSMM_SMALL_M_INLINE void bsmm_load_strip(const uint8_t *b, int count, __m512i *word) {
+#pragma GCC unroll 16
+    for (int d = 0; d < count; d++)
+        word[d] = _mm512_loadu_si512(b + 64 * d);
+}
+
 /* Returns the address to prefetch while byte `at` of rows of `bytes` bytes is read. It is further
  * along the rows, or else near the start of the next ones. */
 BSMM_SMALL_M_INLINE const uint8_t *bsmm_small_m_ahead(const bsmm_small_m_span *s, int64_t at,
@@ -114,6 +122,13 @@ BSMM_SMALL_M_INLINE void bsmm_prefetch_rows(const uint8_t *at, int64_t pitch, in
     for (int64_t r = 4 * j; r < 4 * j + 4; r++)
         for (int64_t i = 0; i < bytes; i += 64)
             _mm_prefetch((const char *)at + r * pitch + i, _MM_HINT_T0);
+}
+
+/* Prefetches quarter j of a group of a strip to L2. More cache lines can be in flight to L2 than to
+ * L1, and the hardware prefetcher brings a strip into L1. */
+BSMM_SMALL_M_INLINE void bsmm_prefetch_strip(const uint8_t *at, int64_t j, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64)
+        _mm_prefetch((const char *)at + j * bytes + i, _MM_HINT_T1);
 }
 
 #endif

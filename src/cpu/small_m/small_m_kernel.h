@@ -39,6 +39,6 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
 /* Sets the members of a bsmm_kernel that the functions above implement. */
 #define BSMM_SMALL_M_KERNEL                                                                        \
     .device = "cpu", .state_bytes = sizeof(bsmm_small_m), .workspace_bytes = workspace_bytes,      \
-    .run = run, .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT
+    .run = run, .features = BSMM_FEATURE_EPILOGUE | BSMM_FEATURE_INVARIANT | BSMM_FEATURE_COMPACT
 
 #endif

@@ -10,7 +10,7 @@ const char *bsmm_small_m_refuse(const bsmm_product *p, int64_t most_rows, char *
                  (long long)p->a.m.rows, (long long)most_rows);
         return why;
     }
-    if (p->b.m.order != BSMM_ORDER_ROW) return "B is not ORDER_ROW: its rows are read along K";
+    if (p->b.m.order == BSMM_ORDER_COL) return "B is not ORDER_ROW: its rows are read along K";
     if (p->a.m.cols == 0) return "K is 0";
     if (p->recipe) return "D is block-scaled: it stores unscaled formats only";
     return NULL;

@@ -1,5 +1,7 @@
 #include "cuda/host/wgmma_kernel.h"
 
+#include <stdio.h>
+
 const bsmm_wgmma_plan bsmm_wgmma_plan_bf16 = {
     .kind = BSMM_WGMMA_BF16,
     .routes = {BSMM_PACK_BF16, BSMM_PACK_BF16},
@@ -221,6 +223,18 @@ uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state) {
     const bsmm_wgmma_state *s = state;
     (void)p;
     return s->first.b.bytes;
+}
+
+/* By the route of packing and where scales go; "sm90a_stored" holds none. */
+void bsmm_wgmma_name_panels(const bsmm_product *p, const void *state, char *name, size_t size) {
+    static const char *const routes[] = {
+        [BSMM_PACK_BF16] = "bf16", [BSMM_PACK_FP8] = "fp8", [BSMM_PACK_FAST] = "fast"};
+    const bsmm_wgmma_source *b = &((const bsmm_wgmma_state *)state)->first.b;
+    (void)p;
+    snprintf(name, size, "sm90a_%s%s", b->stored ? "stored" : routes[b->route],
+             !b->scaled || b->stored_scales ? ""
+             : b->by_row                    ? "_r"
+                                            : "_b");
 }
 
 bsmm_status bsmm_wgmma_pack_b(const bsmm_product *p, const void *state, void *packed) {

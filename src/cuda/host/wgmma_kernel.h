@@ -57,6 +57,7 @@ uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state);
 bsmm_status bsmm_wgmma_make_state(const bsmm_product *p, void *state);
 bsmm_status bsmm_wgmma_run_state(const bsmm_product *p, const void *state, void *workspace);
 uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state);
+void bsmm_wgmma_name_panels(const bsmm_product *p, const void *state, char *name, size_t size);
 bsmm_status bsmm_wgmma_pack_b(const bsmm_product *p, const void *state, void *packed);
 
 /* The members of bsmm_kernel that these kernels have in common. */
@@ -64,6 +65,6 @@ bsmm_status bsmm_wgmma_pack_b(const bsmm_product *p, const void *state, void *pa
     .device = "cuda", .state_bytes = sizeof(bsmm_wgmma_state),                                     \
     .workspace_bytes = bsmm_wgmma_workspace_bytes, .make = bsmm_wgmma_make_state,                  \
     .run = bsmm_wgmma_run_state, .packed_b_bytes = bsmm_wgmma_packed_b_bytes,                      \
-    .pack_b = bsmm_wgmma_pack_b, .alignment = 16
+    .name_panels = bsmm_wgmma_name_panels, .pack_b = bsmm_wgmma_pack_b, .alignment = 16
 
 #endif

@@ -1,0 +1,247 @@
+/* Implements the table of the forms of packed weights, their headers and their parts. */
+#include "core/packed.h"
+#include "core/parts.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- looking up forms ---- */
+
+static const bsmm_packed_form_info forms[] = {
+    {sizeof forms[0], BSMM_PACKED_WIDE, "wide", 1, 0, "cpu cuda",
+     "an engine's panels of decoded values, then B itself"},
+    {sizeof forms[0], BSMM_PACKED_COMPACT, "compact", 1, 0, "cpu",
+     "codes of 16 rows side by side, then scales in tiles of 16 x 1"},
+};
+
+const bsmm_packed_form_info *bsmm_packed_form_row(uint32_t form) {
+    for (size_t i = 0; i < BSMM_COUNT(forms); i++)
+        if (forms[i].form == form) return &forms[i];
+    return NULL;
+}
+
+uint32_t bsmm_packed_form_named(const char *name, size_t size) {
+    for (size_t i = 0; i < BSMM_COUNT(forms); i++)
+        if (strncmp(forms[i].name, name, size) == 0) return forms[i].form;
+    return BSMM_PACKED_NONE;
+}
+
+uint32_t bsmm_packed_form_of(const bsmm_product *p) {
+    return p->b_packed ? p->b_packed : BSMM_PACKED_WIDE;
+}
+
+bsmm_status bsmm_packed_form_at(uint32_t index, bsmm_packed_form_info *info) {
+    if (index >= BSMM_COUNT(forms))
+        return bsmm_fail(BSMM_E_NOT_FOUND, "index: value is %u; there are %zu forms", index,
+                         BSMM_COUNT(forms));
+    return bsmm_give_struct(info, &forms[index], sizeof forms[index], "info");
+}
+
+/* ---- describing packed weights ---- */
+
+static const char magic[8] = "bsmmpb2", older_magic[8] = "bsmmpb1";
+
+enum { ALIGNMENT = 64 };
+
+/* Rounds up to a multiple of ALIGNMENT. Like sum, it returns UINT64_MAX on overflow. */
+static uint64_t align(uint64_t bytes) {
+    return bytes > INT64_MAX ? UINT64_MAX : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b) {
+    uint64_t result;
+    return bsmm_add_u64(a, b, &result) ? result : UINT64_MAX;
+}
+
+uint64_t bsmm_packed_matrix_bytes(const bsmm_operand *view, uint64_t panel_bytes) {
+    uint64_t b = sum(align(view->data_bytes), align(view->scale_bytes));
+    return sum(sum(panel_bytes, b), ALIGNMENT);
+}
+
+static bsmm_status make_view(const bsmm_product *p, const bsmm_operand *stored,
+                             bsmm_operand *view) {
+    if (p->backend->host_memory) return bsmm_compact_view(stored, view);
+    *view = *stored;
+    view->m.data = view->m.scales = NULL;
+    view->m.global_scale = NULL;
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored) {
+    bsmm_product *p = &request->product;
+    *stored = p->b;
+    return p->b_packed == BSMM_PACKED_COMPACT ? bsmm_compact_view(stored, &p->b) : BSMM_OK;
+}
+
+/* Copies text, cut so that a NUL follows it. */
+static void put_text(char *to, size_t size, const char *text) {
+    size_t length = strlen(text);
+    memcpy(to, text, length < size ? length : size - 1);
+}
+
+static bsmm_packed_header header_of(const bsmm_packed *packed, const bsmm_product *p,
+                                    const char *panels) {
+    const bsmm_packed_form_info *form = bsmm_packed_form_row(bsmm_packed_form_of(p));
+    const bsmm_matrix *b = &packed->stored.m;
+    bsmm_packed_header h = {.version = form->version,
+                            .global_kind = b->global_kind,
+                            .format = b->format,
+                            .rows = b->rows,
+                            .cols = b->cols,
+                            .groups = p->groups ? bsmm_parts_b_count(p) : 0};
+    memcpy(h.magic, magic, sizeof h.magic);
+    put_text(h.form, sizeof h.form, form->name);
+    put_text(h.device, sizeof h.device, p->backend->name);
+    put_text(h.panels, sizeof h.panels, panels);
+    uint64_t bytes, count = p->groups ? (uint64_t)h.groups : 1;
+    bool fits = bsmm_mul_u64(count, packed->matrix_bytes, &bytes) &&
+                bsmm_add_u64(bytes, sizeof h, &h.bytes) && h.bytes <= INT64_MAX;
+    if (!fits) h.bytes = UINT64_MAX;
+    return h;
+}
+
+bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *p,
+                             const bsmm_operand *stored, const void *state, bsmm_packed *packed) {
+    bool wide = bsmm_packed_form_of(p) == BSMM_PACKED_WIDE;
+    char panels[sizeof packed->header.panels] = "";
+    packed->header.bytes = packed->panel_bytes = 0;
+    if (wide && !kernel->pack_b) return BSMM_OK;
+    if (p->groups && p->groups->kind == BSMM_GROUP_K) return BSMM_OK; /* groups share out B */
+    packed->stored = *stored;
+    bsmm_status status = make_view(p, stored, &packed->view);
+    if (status != BSMM_OK) return p->b_packed ? status : BSMM_OK;
+    if (wide) {
+        bsmm_product part;
+        bsmm_part_widest(p, &part);
+        packed->panel_bytes = align(kernel->packed_b_bytes(&part, state));
+        kernel->name_panels(&part, state, panels, sizeof panels);
+    }
+    packed->matrix_bytes = bsmm_packed_matrix_bytes(&packed->view, packed->panel_bytes);
+    packed->header = header_of(packed, p, panels);
+    if (packed->header.bytes <= INT64_MAX) return BSMM_OK;
+    packed->header.bytes = 0;
+    if (!p->b_packed) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "b.rows x cols: value is %lld x %lld; packed_b overflows",
+                     (long long)stored->m.rows, (long long)stored->m.cols);
+}
+
+/* ---- finding the parts of a matrix ---- */
+
+bsmm_packed_places bsmm_packed_places_of(const bsmm_operand *view, const void *matrix,
+                                         uint64_t panel_bytes) {
+    bsmm_packed_places at = {.panels = (uint8_t *)(uintptr_t)matrix};
+    at.codes = at.panels + panel_bytes;
+    at.scales = at.codes + align(view->data_bytes);
+    at.global = at.scales + align(view->scale_bytes);
+    return at;
+}
+
+void bsmm_packed_set(const bsmm_packed_places *at, bool host_memory, bsmm_operand *b) {
+    b->m.data = at->codes;
+    if (b->m.format.scale != BSMM_SCALE_NONE) b->m.scales = at->scales;
+    b->m.global_scale = (float *)(void *)at->global;
+    if (!host_memory) return;
+    uint32_t given;
+    memcpy(&given, at->global + sizeof(float), sizeof given);
+    if (!given) b->m.global_scale = NULL;
+}
+
+void bsmm_packed_bind(const bsmm_packed *packed, const void *given, int64_t index,
+                      bsmm_product *p) {
+    const uint8_t *matrix =
+        (const uint8_t *)given + sizeof packed->header + (uint64_t)index * packed->matrix_bytes;
+    const bsmm_packed_places at = bsmm_packed_places_of(&packed->view, matrix, packed->panel_bytes);
+    p->packed_b = matrix;
+    bsmm_packed_set(&at, p->backend->host_memory, &p->b);
+}
+
+/* ---- checking headers ---- */
+
+typedef struct header_field {
+    const char *name;
+    uint32_t offset, bytes; /* a number has 4 or 8 bytes, text 8 or 16 */
+    bool text;
+} header_field;
+
+#define FIELD(field, is_text)                                                                      \
+    {                                                                                              \
+#        field, offsetof(bsmm_packed_header, field),                                               \
+            sizeof(((const bsmm_packed_header *)NULL)->field), is_text                             \
+    }
+
+/* Checks go through the fields in this order. */
+static const header_field fields[] = {
+    FIELD(form, true),
+    FIELD(version, false),
+    FIELD(device, true),
+    FIELD(panels, true),
+    FIELD(format.elem, false),
+    FIELD(format.scale, false),
+    FIELD(format.block_rows, false),
+    FIELD(format.block_cols, false),
+    FIELD(global_kind, false),
+    FIELD(rows, false),
+    FIELD(cols, false),
+    FIELD(groups, false),
+    FIELD(bytes, false),
+};
+
+/* Copies text from a header, whose bytes may be anything. */
+static void copy_text(const uint8_t *from, size_t size, char *to) {
+    size_t i = 0;
+    for (; i < size && from[i]; i++)
+        to[i] = (char)(from[i] < ' ' || from[i] > '~' ? '?' : from[i]);
+    to[i] = 0;
+}
+
+static void describe_field(const header_field *f, const void *header, char *to, size_t size) {
+    const uint8_t *at = (const uint8_t *)header + f->offset;
+    char text[32];
+    if (f->text) {
+        copy_text(at, f->bytes, text);
+        snprintf(to, size, "\"%s\"", text);
+        return;
+    }
+    uint32_t word;
+    uint64_t number;
+    memcpy(&word, at, sizeof word);
+    memcpy(&number, at, f->bytes == sizeof number ? sizeof number : sizeof word);
+    snprintf(to, size, "%llu", (unsigned long long)(f->bytes == sizeof word ? word : number));
+}
+
+bsmm_status bsmm_packed_check_magic(const void *given) {
+    char text[32];
+    if (memcmp(given, magic, sizeof magic) == 0) return BSMM_OK;
+    if (memcmp(given, older_magic, sizeof older_magic) == 0)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "packed_b.magic: value is \"%s\", of a library before forms had names; "
+                         "must be \"%s\": pack B again",
+                         older_magic, magic);
+    copy_text(given, sizeof magic, text);
+    return bsmm_fail(BSMM_E_INVALID, "packed_b.magic: value is \"%s\"; must be \"%s\"", text,
+                     magic);
+}
+
+/* Names the first field that differs. */
+static bsmm_status explain_header(const bsmm_packed_header *wanted, const void *given) {
+    char is[48], must_be[48];
+    BSMM_TRY(bsmm_packed_check_magic(given));
+    for (size_t i = 0; i < BSMM_COUNT(fields); i++) {
+        const header_field *f = &fields[i];
+        if (memcmp((const uint8_t *)wanted + f->offset, (const uint8_t *)given + f->offset,
+                   f->bytes) == 0)
+            continue;
+        describe_field(f, given, is, sizeof is);
+        describe_field(f, wanted, must_be, sizeof must_be);
+        return bsmm_fail(BSMM_E_INVALID, "packed_b.%s: value is %s; must be %s for this plan",
+                         f->name, is, must_be);
+    }
+    return bsmm_fail(BSMM_E_INVALID, "packed_b.zero: a byte is not 0; must be 0");
+}
+
+bsmm_status bsmm_packed_check(const bsmm_packed *packed, const bsmm_product *p, const void *given) {
+    if (!p->backend->host_memory || memcmp(given, &packed->header, sizeof packed->header) == 0)
+        return BSMM_OK;
+    return explain_header(&packed->header, given);
+}

@@ -1,0 +1,228 @@
+/* Packs B. Also implements the functions for packed weights that need no plan. */
+#include "core/packed.h"
+#include "core/parts.h"
+
+#include <string.h>
+
+/* ---- packing B ---- */
+
+static void clear_gap(uint8_t *at, uint64_t used, const uint8_t *end) {
+    memset(at + used, 0, (size_t)(end - at) - used);
+}
+
+/* Writes B in compact form. Gaps are zeroed, because the caller may write the bytes to a file. */
+static bsmm_status fill_in_host_memory(const bsmm_product *p, const bsmm_operand *view,
+                                       const bsmm_packed_places *at) {
+    bsmm_operand to = *view;
+    const struct {
+        float value;
+        uint32_t given;
+        uint8_t zero[56];
+    } global = {p->b.m.global_scale ? *p->b.m.global_scale : 1, p->b.m.global_scale != NULL, {0}};
+    _Static_assert(sizeof global == 64, "a part ends at a multiple of 64");
+    to.m.data = at->codes;
+    to.m.scales = at->scales;
+    BSMM_TRY(bsmm_compact_pack(&p->b, &to, p->threads, &p->pool));
+    clear_gap(at->codes, view->data_bytes, at->scales);
+    clear_gap(at->scales, view->scale_bytes, at->global);
+    memcpy(at->global, &global, sizeof global);
+    return BSMM_OK;
+}
+
+/* Copies B as it is described. The copies are queued in the stream. */
+static bsmm_status fill_on_device(const bsmm_product *p, const bsmm_packed_places *at) {
+    static const float one = 1;
+    const bsmm_backend *k = p->backend;
+    const bsmm_operand *b = &p->b;
+    if (b->data_bytes) BSMM_TRY(k->copy(p->device, p->stream, at->codes, b->m.data, b->data_bytes));
+    if (b->scale_bytes)
+        BSMM_TRY(k->copy(p->device, p->stream, at->scales, b->m.scales, b->scale_bytes));
+    if (b->m.global_scale)
+        return k->copy(p->device, p->stream, at->global, b->m.global_scale, sizeof one);
+    return k->store(p->device, p->stream, at->global, &one, sizeof one);
+}
+
+/* Returns the product with matrix `index` of the stack B. */
+static bsmm_product take_matrix(const bsmm_product *product, int64_t index) {
+    bsmm_product p = *product;
+    if (!p.groups) return p;
+    bsmm_operand_move(&p.b, (uint64_t)index * p.groups->b.elements,
+                      (uint64_t)index * p.groups->b.scales);
+    if (p.groups->flags & BSMM_GROUP_EACH_B_GLOBAL && p.b.m.global_scale)
+        p.b.m.global_scale += index;
+    p.groups = NULL;
+    return p;
+}
+
+bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kernel,
+                             const bsmm_product *product, const void *state, void *to) {
+    BSMM_TRY(product->backend->store(product->device, product->stream, to, &packed->header,
+                                     sizeof packed->header));
+    int64_t count = product->groups ? packed->header.groups : 1;
+    for (int64_t i = 0; i < count; i++) {
+        const bsmm_product p = take_matrix(product, i);
+        const uint8_t *matrix =
+            (uint8_t *)to + sizeof packed->header + (uint64_t)i * packed->matrix_bytes;
+        const bsmm_packed_places at =
+            bsmm_packed_places_of(&packed->view, matrix, packed->panel_bytes);
+        if (packed->panel_bytes) BSMM_TRY(kernel->pack_b(&p, state, at.panels));
+        BSMM_TRY(p.backend->host_memory ? fill_in_host_memory(&p, &packed->view, &at)
+                                        : fill_on_device(&p, &at));
+    }
+    return BSMM_OK;
+}
+
+/* ---- using packed weights without a plan ---- */
+
+static bsmm_status take_header(const void *packed, uint64_t bytes, bsmm_packed_header *h) {
+    if (!packed) return bsmm_fail(BSMM_E_INVALID, "packed_b: value is NULL; must be given");
+    if (bytes < sizeof *h)
+        return bsmm_fail(BSMM_E_INVALID, "packed_b_bytes: value is %llu; must be at least %zu",
+                         (unsigned long long)bytes, sizeof *h);
+    BSMM_TRY(bsmm_packed_check_magic(packed));
+    memcpy(h, packed, sizeof *h);
+    h->form[sizeof h->form - 1] = h->device[sizeof h->device - 1] = 0;
+    h->panels[sizeof h->panels - 1] = 0;
+    const bsmm_packed_form_info *form =
+        bsmm_packed_form_row(bsmm_packed_form_named(h->form, sizeof h->form));
+    if (!form)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "packed_b.form: value is not the name of a form of this library");
+    if (h->version != form->version)
+        return bsmm_fail(BSMM_E_INVALID, "packed_b.version: value is %u; must be %u for form %s",
+                         h->version, form->version, form->name);
+    if (h->bytes <= bytes) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "packed_b_bytes: value is %llu; must be at least %llu",
+                     (unsigned long long)bytes, (unsigned long long)h->bytes);
+}
+
+bsmm_status bsmm_packed_describe(const void *packed, uint64_t bytes, bsmm_packed_info *info) {
+    bsmm_packed_header h = {.bytes = 0};
+    BSMM_TRY(take_header(packed, bytes, &h));
+    bsmm_packed_info result = {.form = bsmm_packed_form_named(h.form, sizeof h.form),
+                               .version = h.version,
+                               .global_kind = h.global_kind,
+                               .format = h.format,
+                               .rows = h.rows,
+                               .cols = h.cols,
+                               .groups = h.groups,
+                               .bytes = h.bytes};
+    memcpy(result.device, h.device, sizeof result.device);
+    memcpy(result.panels, h.panels, sizeof result.panels);
+    return bsmm_give_struct(info, &result, sizeof result, "info");
+}
+
+/* Describes each matrix. A header from a file may hold any values, so all are checked. */
+static bsmm_status view_of(const bsmm_packed_header *h, bsmm_operand *view, int64_t *count) {
+    const bsmm_matrix m = {.struct_size = sizeof m,
+                           .format = h->format,
+                           .rows = h->rows,
+                           .cols = h->cols,
+                           .global_kind = h->global_kind};
+    bsmm_operand stored;
+    BSMM_TRY(bsmm_operand_take(&m, "packed_b", &stored));
+    BSMM_TRY(bsmm_compact_view(&stored, view));
+    *count = h->groups ? h->groups : 1;
+    if (h->groups >= 0 && strcmp(h->device, "cpu") == 0) return BSMM_OK;
+    if (h->groups < 0)
+        return bsmm_fail(BSMM_E_INVALID, "packed_b.groups: value is %lld; must be 0 or more",
+                         (long long)h->groups);
+    return bsmm_fail(BSMM_E_UNSUPPORTED,
+                     "packed_b.device: value is \"%s\"; B is unpacked from \"cpu\" alone",
+                     h->device);
+}
+
+static bsmm_status find_matrix(const void *packed, const bsmm_packed_header *h, int64_t index,
+                               bsmm_operand *view) {
+    int64_t count;
+    BSMM_TRY(view_of(h, view, &count));
+    if (index < 0 || index >= count)
+        return bsmm_fail(BSMM_E_INVALID, "index: value is %lld; must be 0 to %lld",
+                         (long long)index, (long long)count - 1);
+    uint64_t all = h->bytes - sizeof *h, each = all / (uint64_t)count;
+    uint64_t least = bsmm_packed_matrix_bytes(view, 0);
+    if (h->bytes < sizeof *h || all % (uint64_t)count || each < least || each % 64)
+        return bsmm_fail(BSMM_E_INVALID,
+                         "packed_b.bytes: value is %llu; must be %zu and %lld times a matrix of at "
+                         "least %llu",
+                         (unsigned long long)h->bytes, sizeof *h, (long long)count,
+                         (unsigned long long)least);
+    const uint8_t *matrix = (const uint8_t *)packed + sizeof *h + (uint64_t)index * each;
+    const bsmm_packed_places at = bsmm_packed_places_of(view, matrix, each - least);
+    bsmm_packed_set(&at, true, view);
+    return BSMM_OK;
+}
+
+static bsmm_status check_same(const bsmm_operand *from, const bsmm_operand *to) {
+    const bsmm_matrix *a = &from->m, *b = &to->m;
+    if (!bsmm_format_equal(a->format, b->format))
+        return bsmm_fail(BSMM_E_INVALID, "b.format: value is %s; must be packed_b's, %s",
+                         bsmm_format_name(b->format), bsmm_format_name(a->format));
+    if (a->rows != b->rows || a->cols != b->cols)
+        return bsmm_fail(BSMM_E_INVALID, "b.rows x cols: value is %lld x %lld; must be %lld x %lld",
+                         (long long)b->rows, (long long)b->cols, (long long)a->rows,
+                         (long long)a->cols);
+    if (a->global_scale && (!b->global_scale || a->global_kind != b->global_kind))
+        return bsmm_fail(BSMM_E_INVALID,
+                         "b.global_scale: packed_b has one of kind %u; must be given, of that kind",
+                         a->global_kind);
+    return BSMM_OK;
+}
+
+bsmm_status bsmm_unpack_b(const void *packed, uint64_t packed_bytes, int64_t index,
+                          const bsmm_matrix *b) {
+    bsmm_packed_header h = {.bytes = 0};
+    bsmm_operand from, to;
+    BSMM_TRY(take_header(packed, packed_bytes, &h));
+    BSMM_TRY(find_matrix(packed, &h, index, &from));
+    BSMM_TRY(bsmm_operand_take(b, "b", &to));
+    BSMM_TRY(bsmm_operand_check_memory(&to, "b"));
+    BSMM_TRY(check_same(&from, &to));
+    bsmm_compact_unpack(&from, &to);
+    if (to.m.global_scale) *to.m.global_scale = from.m.global_scale ? *from.m.global_scale : 1;
+    return BSMM_OK;
+}
+
+/* Measures packed weights with a product of one row. The kernels that pack take any number of
+ * rows. */
+static bsmm_status measure(const bsmm_matmul_desc *desc, bsmm_packed *packed) {
+    _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
+    bsmm_request request;
+    bsmm_operand stored;
+    const bsmm_kernel *kernel;
+    BSMM_TRY(bsmm_describe(desc, &request));
+    BSMM_TRY(bsmm_packed_take(&request, &stored));
+    BSMM_TRY(bsmm_kernel_choose(&request, state, &kernel));
+    return bsmm_packed_make(kernel, &request.product, &stored, state, packed);
+}
+
+bsmm_status bsmm_packed_bytes(const char *device, uint32_t form, const bsmm_matrix *b,
+                              int64_t groups, const bsmm_format *a, uint64_t *bytes) {
+    bsmm_operand stored;
+    bsmm_packed packed;
+    if (!bytes) return bsmm_fail(BSMM_E_INVALID, "bytes: value is NULL; must be given");
+    if (!bsmm_packed_form_row(form))
+        return bsmm_fail(BSMM_E_INVALID, "form: value is %u; must be a form of bsmm_packed_form_at",
+                         form);
+    if (form == BSMM_PACKED_WIDE && !a)
+        return bsmm_fail(BSMM_E_INVALID, "a: value is NULL; must be given for form wide");
+    if (groups < 0)
+        return bsmm_fail(BSMM_E_INVALID, "groups: value is %lld; must be 0 or more",
+                         (long long)groups);
+    BSMM_TRY(bsmm_operand_take(b, "b", &stored));
+    const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
+    const bsmm_group group = {
+        .struct_size = sizeof group, .kind = BSMM_GROUP_BATCH, .count = groups};
+    bsmm_matrix of_a = {sizeof of_a, .format = a ? *a : f32, .rows = 1, .cols = stored.m.cols};
+    const bsmm_matrix of_d = {sizeof of_d, .format = f32, .rows = 1, .cols = stored.m.rows};
+    const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                   .a = &of_a,
+                                   .b = b,
+                                   .d = &of_d,
+                                   .device = device,
+                                   .b_packed = form,
+                                   .group = groups ? &group : NULL};
+    BSMM_TRY(measure(&desc, &packed));
+    *bytes = packed.header.bytes;
+    return BSMM_OK;
+}
