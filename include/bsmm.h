@@ -476,11 +476,11 @@ BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* NULL is allowed. */
 /* These functions return the name of the chosen kernel, and the size of the workspace that each
  * concurrent run needs. A workspace must be aligned to 64 bytes.
  *
- * CPU kernels that pack B in every run pack it in parts. The workspace holds all of A, packed, and a
- * part of B. The part takes at most 32 times the L2 cache for each thread of the plan; if A has at
- * most 128 rows, at most once the L2 cache. If K is so long that this is too little, it takes the
- * packed panels of at most 64 rows of B for each thread and of 512 rows for all threads (of 512 rows
- * for each thread if D is block-scaled). A gated epilogue needs all of B, packed. */
+ * CPU kernels that pack B in every run pack it in parts. The workspace holds all of A, packed, and
+ * a part of B. The part takes at most 32 times the L2 cache for each thread of the plan; if A has
+ * at most 128 rows, at most once the L2 cache. If K is so long that this is too little, it takes
+ * the packed panels of at most 64 rows of B for each thread and of 512 rows for all threads (of 512
+ * rows for each thread if D is block-scaled). A gated epilogue needs all of B, packed. */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
 

@@ -36,7 +36,7 @@ static hipError_t allocate(void **at, size_t bytes, int type) {
 }
 static hipError_t release(void *at) {
     return !at || sim_memory_free(at) ? hipSuccess
-                                       : hip_fail(hipErrorInvalidValue, "%p is no allocation", at);
+                                      : hip_fail(hipErrorInvalidValue, "%p is no allocation", at);
 }
 HIP hipError_t hipMalloc(void **at, size_t bytes) {
     return allocate(at, bytes, DEVICE);

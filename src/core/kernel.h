@@ -44,8 +44,8 @@ typedef struct bsmm_product {
     const void *bias;
     uint32_t compute;
     int threads;
-    bsmm_pool pool;              /* threads of a run; run is NULL: OpenMP's */
-    uint32_t b_packed;           /* bsmm_packed_form: runs get B in packed weights */
+    bsmm_pool pool;    /* threads of a run; run is NULL: OpenMP's */
+    uint32_t b_packed; /* bsmm_packed_form: runs get B in packed weights */
     /* Panels that the kernel's pack_b made (form wide). With packed weights, b is B as it lies in
      * them; in host memory that is in BSMM_ORDER_COMPACT. */
     const void *packed_b;
