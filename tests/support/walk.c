@@ -13,11 +13,27 @@
 
 /* ---- devices ---- */
 
-/* The cpu, then the GPUs. */
+/* Returns the name of the device number `index` among those whose memory is the host's, the cpu
+ * first, or NULL. *count gets their number. */
+static const char *host_device_at(uint32_t index, uint32_t *count) {
+    static char name[32];
+    const bsmm_backend *backend;
+    const char *found = NULL;
+    *count = 0;
+    for (uint32_t i = 0; (backend = bsmm_backend_at(i)); i++) {
+        if (!backend->host_memory || !test_gpu_wants(backend->name)) continue;
+        if ((*count)++ != index) continue;
+        snprintf(name, sizeof name, "%s%s", backend->name, i == 0 ? "" : ":0");
+        found = name;
+    }
+    return found;
+}
+
+/* Devices whose memory is the host's come first, then the GPUs. */
 static const char *device_at(uint32_t index) {
-    const bool with_cpu = test_gpu_wants("cpu");
-    if (with_cpu && index == 0) return "cpu";
-    return test_gpu_at(index - with_cpu);
+    uint32_t count;
+    const char *host = host_device_at(index, &count);
+    return host ? host : test_gpu_at(index - count);
 }
 
 test_walk test_walk_begin(bsmm_matmul_desc *desc) {
@@ -181,8 +197,16 @@ static bsmm_status multiply_there(const bsmm_matmul_desc *desc) {
     return BSMM_OK;
 }
 
+static bool has_host_memory(const char *device) {
+    const bsmm_backend *backend;
+    for (uint32_t i = 0; (backend = bsmm_backend_at(i)); i++)
+        if (backend->host_memory && strncmp(device, backend->name, strlen(backend->name)) == 0)
+            return true;
+    return false;
+}
+
 bsmm_status test_multiply(const bsmm_matmul_desc *desc) {
-    if (!desc->device || strcmp(desc->device, "cpu") == 0) return bsmm_matmul(desc);
+    if (!desc->device || has_host_memory(desc->device)) return bsmm_matmul(desc);
     start(desc->device);
     bsmm_status status = multiply_there(desc);
     finish();
