@@ -11,7 +11,7 @@ static ptx_opcode *find_opcode(ptx_parser *p, const ptx_token *t) {
         if (strncmp(m->opcodes[k]->text, t->text, t->length) == 0 &&
             !m->opcodes[k]->text[t->length])
             return m->opcodes[k];
-    if (!ptx_grow(p, (void **)&m->opcodes, m->opcode_count, &p->opcode_room, sizeof *m->opcodes))
+    if (!ptx_grow(p, (void **)&m->opcodes, m->opcode_count, &p->opcode_room, sizeof(void *)))
         return NULL;
     ptx_opcode *o = ptx_keep(m, sizeof *o);
     char *text = ptx_keep(m, t->length + 1);

@@ -235,7 +235,7 @@ static void execute_mma(ptx_warp *w, const ptx_inst *i) {
         if (scaled)
             j.at[SCALE_A] = (int32_t)address_of(w, &i->op[4], l),
             j.at[SCALE_B] = (int32_t)address_of(w, &i->op[5], l);
-        j.at[ADDS] = ptx_pred(w, adds) >> l & 1;
+        j.at[ADDS] = (int32_t)(ptx_pred(w, adds) >> l & 1);
         ptx_async_add(&j);
     }
 }

@@ -56,7 +56,7 @@ void ptx_commit(ptx_warp *w, const ptx_operand *o, const void *value) {
         uint64_t *to = ptx_u64(w, o);
         const uint64_t *from = value;
         if (mask == ~0u) {
-            memcpy(to, from, 8 * LANES);
+            memcpy(to, from, sizeof *to * LANES);
             return;
         }
         for (uint32_t l = 0; l < LANES; l++)
@@ -66,7 +66,7 @@ void ptx_commit(ptx_warp *w, const ptx_operand *o, const void *value) {
     uint32_t *to = ptx_u32(w, o);
     const uint32_t *from = value;
     if (mask == ~0u) {
-        memcpy(to, from, 4 * LANES);
+        memcpy(to, from, sizeof *to * LANES);
         return;
     }
     for (uint32_t l = 0; l < LANES; l++)

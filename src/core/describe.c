@@ -107,26 +107,30 @@ static bsmm_status take_bias(const bsmm_matmul_desc *desc, bsmm_product *p) {
     return BSMM_OK;
 }
 
+static bsmm_status take_options(const bsmm_matmul_desc *desc, bsmm_product *p) {
+    if (desc->compute > BSMM_COMPUTE_FAST)
+        return bsmm_fail(BSMM_E_INVALID, "compute: value is %u; must be 0 or 1", desc->compute);
+    if (desc->b_packed && !bsmm_packed_form_row(desc->b_packed))
+        return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; must be a bsmm_packed_form",
+                         desc->b_packed);
+    if (desc->flags > (BSMM_MATMUL_ANY_ROWS | BSMM_MATMUL_BATCH_INVARIANT))
+        return bsmm_fail(BSMM_E_INVALID, "flags: value is %u; must be a sum of bsmm_matmul_flags",
+                         desc->flags);
+    p->any_rows = desc->flags & BSMM_MATMUL_ANY_ROWS;
+    p->invariant = desc->flags & BSMM_MATMUL_BATCH_INVARIANT;
+    p->b_packed = desc->b_packed;
+    p->compute = desc->compute;
+    p->threads = bsmm_thread_count(desc->threads);
+    return bsmm_pool_take(desc->pool, &p->pool);
+}
+
 bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     bsmm_matmul_desc copy;
     BSMM_TRY(bsmm_take_struct(&copy, sizeof copy, desc, "desc"));
     bsmm_group group;
     *request = (bsmm_request){.device = copy.device ? copy.device : "cpu", .kernel = copy.kernel};
     bsmm_product *p = &request->product;
-    if (copy.compute > BSMM_COMPUTE_FAST)
-        return bsmm_fail(BSMM_E_INVALID, "compute: value is %u; must be 0 or 1", copy.compute);
-    if (copy.b_packed && !bsmm_packed_form_row(copy.b_packed))
-        return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; must be a bsmm_packed_form",
-                         copy.b_packed);
-    if (copy.flags > (BSMM_MATMUL_ANY_ROWS | BSMM_MATMUL_BATCH_INVARIANT))
-        return bsmm_fail(BSMM_E_INVALID, "flags: value is %u; must be a sum of bsmm_matmul_flags",
-                         copy.flags);
-    p->any_rows = copy.flags & BSMM_MATMUL_ANY_ROWS;
-    p->invariant = copy.flags & BSMM_MATMUL_BATCH_INVARIANT;
-    p->b_packed = copy.b_packed;
-    p->compute = copy.compute;
-    p->threads = bsmm_thread_count(copy.threads);
-    BSMM_TRY(bsmm_pool_take(copy.pool, &p->pool));
+    BSMM_TRY(take_options(&copy, p));
     if (copy.group) BSMM_TRY(bsmm_groups_take(copy.group, &group, &request->groups));
     if (request->groups.kind != BSMM_GROUP_NONE) p->groups = &request->groups;
     BSMM_TRY(take_a(&copy, p));
