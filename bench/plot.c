@@ -241,7 +241,7 @@ static bool is_whole(const char *path) {
 static const char *draw(const bench_plot *plot) {
     /* A gnuplot that exits early must not end this process by SIGPIPE. */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
-    /* NOLINT(cert-env33-c): the command contains no input of the user */
+    /* NOLINTNEXTLINE(cert-env33-c): the command contains no input of the user */
     FILE *gnuplot = popen("gnuplot", "w");
     bool drawn = gnuplot != NULL;
     if (gnuplot) {

@@ -79,7 +79,7 @@ static void execute_st_async(ptx_warp *w, const ptx_inst *i) {
         for (uint32_t k = 0; k < count && !w->stop; k++) {
             const uint32_t l = ptx_first(left);
             ptx_async j = {.run = run_value, .warp = w, .inst = i, .lane = l, .bytes = bytes};
-            j.to = to[l] + k * bytes, j.barrier = barrier[l],
+            j.to = to[l] + (uint64_t)k * bytes, j.barrier = barrier[l],
             j.value = ptx_lane(w, ptx_element(&i->op[1], k), l);
             ptx_async_add(&j);
         }

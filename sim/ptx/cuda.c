@@ -174,15 +174,16 @@ CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
 }
 CU CUresult cuDeviceGetUuid_v2(unsigned char *uuid, CUdevice device) {
     if (!uuid) return sim_fail(CUDA_ERROR_INVALID_VALUE, "uuid is NULL");
-    memset(uuid, 0, 16);
-    memcpy(uuid, "bsmm simulator", 14);
+    static const unsigned char name[16] = "bsmm simulator";
+    memcpy(uuid, name, sizeof name);
     return check_device(device);
 }
 
 /* ---- contexts: there is one, and each thread has a stack of what it pushed ---- */
 
 static char context;
-static _Thread_local CUcontext stack[64];
+enum { CONTEXTS = 64 };
+static _Thread_local CUcontext stack[CONTEXTS];
 static _Thread_local unsigned depth;
 
 static CUcontext the_context(void) {
@@ -211,8 +212,7 @@ CU CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *ac
 CU CUresult cuCtxPushCurrent_v2(CUcontext c) {
     if (c != the_context())
         return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context of the device");
-    if (depth == sizeof stack / sizeof *stack)
-        return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "64 contexts are pushed");
+    if (depth == CONTEXTS) return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "64 contexts are pushed");
     stack[depth++] = c;
     return CUDA_SUCCESS;
 }
@@ -367,8 +367,8 @@ CU CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdevicept
 /* Numbers of CUpointer_attribute: context, memory type, device pointer, managed, ordinal, range. */
 static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, uint64_t size) {
     const int device_memory = 2;
-    const CUcontext c = the_context();
-    if (attribute == 1) memcpy(to, &c, sizeof c);
+    CUcontext c = the_context();
+    if (attribute == 1) memcpy(to, &c, sizeof(void *));
     if (attribute == 2) memcpy(to, &device_memory, sizeof device_memory);
     if (attribute == 3) memcpy(to, &at, 8);
     if (attribute == 8 || attribute == 9) memset(to, 0, 4);

@@ -81,7 +81,7 @@ static CUresult load(CUmodule *module, const char *text, size_t size) {
     status = check_target(m->module);
     m->functions = calloc(m->module->function_count + 1, sizeof *m->functions);
     if (!status && !m->functions) status = sim_fail(CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
-    if (status) {
+    if (status || !m->functions) {
         ptx_module_unload(m->module);
         free(m->functions), free(m);
         return status;
@@ -306,6 +306,7 @@ CU CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **argum
     return status;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): CUDA's signature */
 CU CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                            unsigned by, unsigned bz, unsigned shared, CUstream s, void **arguments,
                            void **extra) {

@@ -52,6 +52,7 @@ static const char *check(const request *r, uint64_t at) {
     return wrong ? wrong : check_box(r);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): CUDA's signature */
 CU CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *at,
                                    const uint64_t *extents, const uint64_t *strides,
                                    const uint32_t *box, const uint32_t *element_strides,

@@ -63,7 +63,7 @@ double ptx_decode(const ptx_format *format, uint32_t code);
 uint32_t ptx_encode(const ptx_format *format, double value, int rounding, bool satfinite);
 /* A double rounded to f32 in a direction, or to the odd neighbour if it lies between two. */
 float ptx_narrow(double value, int rounding);
-float ptx_odd(double value, double rest);
+float ptx_odd(double sum, double rest);
 /* The type of one element of a packed type, or the type itself. */
 ptx_type ptx_element_type(ptx_type type);
 #endif

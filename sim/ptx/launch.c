@@ -21,6 +21,7 @@ typedef struct {
 
 /* ---- what registers hold from the start ---- */
 
+/* NOLINTNEXTLINE(readability-function-size): a statement for each row of special.def */
 static uint64_t special_value(uint32_t number, const ptx_warp *w, uint32_t l) {
     const ptx_block *b = w->block;
     const uint32_t t = w->id * LANES + l;
@@ -40,7 +41,7 @@ static uint64_t slot_value(const ptx_slot *s, const ptx_warp *w, uint32_t lane) 
     case SLOT_SHARED:
         return s->value | rank;
     case SLOT_DYNAMIC:
-        return ((dynamic + align - 1) / align * align) | rank;
+        return (uint64_t)((dynamic + align - 1) / align) * align | rank;
     case SLOT_PARAM:
         return PARAM_BEGIN + s->value;
     case SLOT_SPECIAL:
@@ -135,7 +136,7 @@ static bool make_block(ptx_block *b, ptx_cluster *c, const ptx_launch *l, uint32
         .cluster = c, .launch = l, .rank = rank, .error = error, .shared_bytes = l->shared_bytes};
     b->warp_count = (threads + LANES - 1) / LANES;
     b->warps = calloc(b->warp_count, sizeof *b->warps);
-    b->shared = aligned_alloc(1024, (l->shared_bytes + 1023u) / 1024 * 1024);
+    b->shared = aligned_alloc(1024, (size_t)((l->shared_bytes + 1023u) / 1024) * 1024);
     b->shadow = l->checks & CHECK_UNWRITTEN ? malloc(l->shared_bytes) : NULL;
     bool good = b->warps && b->shared && (b->shadow || !(l->checks & CHECK_UNWRITTEN));
     for (uint32_t n = 0; good && n < b->warp_count; n++)

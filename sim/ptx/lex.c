@@ -16,7 +16,7 @@ static bool is_letter(char c) {
 }
 
 static char peek(const ptx_lexer *x, size_t ahead) {
-    return (size_t)(x->end - x->at) > ahead ? x->at[ahead] : '\0';
+    return (char)((size_t)(x->end - x->at) > ahead ? x->at[ahead] : 0);
 }
 
 static void skip_block_comment(ptx_lexer *x) {

@@ -24,9 +24,9 @@ typedef struct {
     ptx_token token; /* the current one */
 } ptx_lexer;
 
-void ptx_lex_start(ptx_lexer *lexer, const char *text, size_t size);
+void ptx_lex_start(ptx_lexer *x, const char *text, size_t size);
 /* Moves on to the next token. Bytes that begin none are tokens of their own, as PUNCT. */
-void ptx_lex_next(ptx_lexer *lexer);
+void ptx_lex_next(ptx_lexer *x);
 static inline bool ptx_lex_is(const ptx_lexer *lexer, char punct) {
     return lexer->token.kind == PUNCT && lexer->token.punct == punct;
 }

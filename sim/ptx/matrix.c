@@ -51,7 +51,7 @@ static void execute_ldmatrix(ptx_warp *w, const ptx_inst *i) {
             for (uint32_t e = 0; e < 2; e++) {
                 const uint32_t row = trans ? 2 * (l % 4) + e : l / 4,
                                column = trans ? l / 4 : 2 * (l % 4) + e;
-                memcpy(&half[e], rows[8 * k + row] + 2 * column, 2);
+                memcpy(&half[e], rows[8 * k + row] + (size_t)2 * column, 2);
             }
             result[l] = half[0] | (uint32_t)half[1] << 16;
         }
@@ -72,7 +72,7 @@ static void execute_stmatrix(ptx_warp *w, const ptx_inst *i) {
                 const uint32_t row = trans ? 2 * (l % 4) + e : l / 4,
                                column = trans ? l / 4 : 2 * (l % 4) + e;
                 const uint16_t half = (uint16_t)(from[l] >> 16 * e);
-                memcpy(rows[8 * k + row] + 2 * column, &half, 2);
+                memcpy(rows[8 * k + row] + (size_t)2 * column, &half, 2);
             }
     }
 }
@@ -211,7 +211,7 @@ static void write_d(ptx_warp *w, const ptx_inst *i, const shape *s, const tile *
         uint64_t wide[LANES];
         uint32_t narrow[LANES];
         for (uint32_t l = 0; l < LANES; l++) {
-            const double *from = &t->c[l / 4 + n / 2 * 8][2 * (l % 4)];
+            const double *from = &t->c[l / 4 + n / 2 * 8][(size_t)2 * (l % 4)];
             wide[l] = ptx_result_bits(i, s->d, from[n % 2]);
             if (half) wide[l] |= ptx_result_bits(i, s->d, from[1]) << 16;
             narrow[l] = (uint32_t)wide[l];

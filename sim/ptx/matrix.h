@@ -21,5 +21,5 @@ typedef struct {
     bool swizzled, transposed;       /* transposed: contiguous along M or N */
 } ptx_layout;
 /* The shared address of the byte where element (row, k) begins; row is of M or N. */
-uint32_t ptx_layout_place(const ptx_layout *layout, uint32_t row, uint32_t k, uint32_t bits);
+uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_t bits);
 #endif

@@ -229,7 +229,7 @@ static void read_target_name(ptx_module *m, const char *text, size_t length) {
     for (m->target = 0; length && *text >= '0' && *text <= '9' && m->target < 1000;
          text++, length--)
         m->target = 10 * m->target + (uint32_t)(*text - '0');
-    m->feature = length ? *text : '\0';
+    m->feature = (char)(length ? *text : 0);
 }
 
 static void read_target(ptx_parser *p) {

@@ -66,7 +66,7 @@ static bool move_row(const transfer *t, uint64_t offset, uint64_t address, bool 
         const int64_t at = first + (int64_t)k * each, left = end - at;
         const bool in = !outside && at >= 0 && left > 0;
         const uint32_t inside = in ? left < (int64_t)each ? (uint32_t)left : each : 0;
-        if (!move_unit(t, offset + 16 * k, address + (uint64_t)at, inside)) return false;
+        if (!move_unit(t, offset + (uint64_t)16 * k, address + (uint64_t)at, inside)) return false;
     }
     return true;
 }

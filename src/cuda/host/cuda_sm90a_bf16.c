@@ -51,7 +51,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 }
 
 static double bound(const bsmm_product *p, const void *state) {
-    const int64_t parts = bsmm_wgmma_parts(p, &p->a) * bsmm_wgmma_parts(p, &p->b);
+    const int64_t parts = (int64_t)bsmm_wgmma_parts(p, &p->a) * bsmm_wgmma_parts(p, &p->b);
     const bsmm_wgmma_kind kind = ((const bsmm_wgmma_state *)state)->plan.kind;
     return bsmm_wgmma_bound(kind, BSMM_ELEM_BF16, p->a.m.cols * parts);
 }
