@@ -61,6 +61,14 @@ static bool open_device(hip_state *hip, const char *name, const char *const *lib
            CALL(hip, event_create, &hip->start) && CALL(hip, event_create, &hip->end);
 }
 
+static void close_device(hip_state *hip) {
+    if (!hip) return;
+    if (hip->start) hip->event_destroy(hip->start);
+    if (hip->end) hip->event_destroy(hip->end);
+    if (hip->stream) hip->stream_destroy(hip->stream);
+    free(hip);
+}
+
 void *bench_hip_open(const char *name, const char *const *libraries) {
     void *probe;
     if (bsmm_allocate_memory(name, PROBE_BYTES, &probe) != BSMM_OK) {
@@ -71,13 +79,12 @@ void *bench_hip_open(const char *name, const char *const *libraries) {
     const bool opened = hip && open_device(hip, name, libraries, probe);
     bsmm_free_memory(name, probe);
     if (opened) return hip;
-    free(hip);
+    close_device(hip);
     return NULL;
 }
 
-/* The process ends soon after; the driver takes back what is left. */
 void bench_hip_close(void *state) {
-    free(state);
+    close_device(state);
 }
 
 static uint64_t cache_bytes(const void *state) {

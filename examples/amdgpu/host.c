@@ -10,6 +10,7 @@ static struct {
     int (*hipFree)(void *);
     int (*hipMemcpy)(void *, const void *, size_t, int);
     int (*hipModuleLoadData)(void **, const void *);
+    int (*hipModuleUnload)(void *);
     int (*hipModuleGetFunction)(void **, void *, const char *);
     int (*hipModuleLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  unsigned, void *, void **, void **);
@@ -34,6 +35,7 @@ static void open_hip(void) {
     ENTRY(hipFree);
     ENTRY(hipMemcpy);
     ENTRY(hipModuleLoadData);
+    ENTRY(hipModuleUnload);
     ENTRY(hipModuleGetFunction);
     ENTRY(hipModuleLaunchKernel);
     ENTRY(hipDeviceSynchronize);
@@ -71,6 +73,7 @@ void run_wave(const char *code_object, const char *kernel, const buffer *buffers
          "hipMemcpy");
     for (int i = 0; i < count; i++)
         need(hip.hipFree(memory[i]), "hipFree");
+    need(hip.hipModuleUnload(module), "hipModuleUnload");
     free(code);
 }
 

@@ -84,6 +84,7 @@ static uint8_t *multiply(triple *t, const bsmm_pool *pool) {
     t->desc.pool = pool;
     poison(&t->d);
     if (bsmm_matmul(&t->desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    t->desc.pool = NULL;
     return bytes_of(&t->d);
 }
 
