@@ -217,19 +217,13 @@ static void execute_fence(ptx_warp *w, const ptx_inst *i) {
 #define ROW(pattern, operands, execute)                                                            \
     { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
 #define N_(n) "m64n" #n "k16|m64n" #n "k32|m64n" #n "k8|"
-#define SHAPES                                                                                     \
-    N_(8)                                                                                          \
-    N_(16)                                                                                         \
-    N_(24)                                                                                         \
-    N_(32)                                                                                         \
-    N_(40)                                                                                         \
-    N_(48)                                                                                         \
-    N_(56)                                                                                         \
-    N_(64)                                                                                         \
-    N_(72)                                                                                         \
-    N_(80)                                                                                         \
-    N_(88) N_(96) N_(104) N_(112) N_(120) N_(128) N_(136) N_(144) N_(152) N_(160) N_(168) N_(176)  \
-        N_(184) N_(192) N_(200) N_(208) N_(216) N_(224) N_(232) N_(240) N_(248) N_(256)
+/* clang-format off */
+#define SHAPES \
+    N_(8) N_(16) N_(24) N_(32) N_(40) N_(48) N_(56) N_(64) \
+    N_(72) N_(80) N_(88) N_(96) N_(104) N_(112) N_(120) N_(128) \
+    N_(136) N_(144) N_(152) N_(160) N_(168) N_(176) N_(184) N_(192) \
+    N_(200) N_(208) N_(216) N_(224) N_(232) N_(240) N_(248) N_(256)
+/* clang-format on */
 #define WGMMA "wgmma.mma_async.sync.aligned." SHAPES "."
 static const ptx_row rows[] = {
     ROW(WGMMA "f32|f16.f16.f16", "wDLPi?i?i?i?", execute_product),
