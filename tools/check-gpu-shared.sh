@@ -1,7 +1,8 @@
 #!/bin/bash
 # Compiles the headers that all GPU backends use (src/gpu, and those of base and recipe that it needs)
 # with clang for AMD's processors: first every header by itself, then kernels that call its functions.
-# nvcc compiles the same headers in the CUDA kernels. The last line is N passed, N failed.
+# nvcc compiles the same headers in the CUDA kernels. Headers that need core, format or threads are for
+# the host part of the GPU backends, so they are compiled for the host. The last line is N passed, N failed.
 # usage: check-gpu-shared.sh   (`install-deps.sh amdgpu` first)
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -12,10 +13,20 @@ check() { # usage: check NAME COMMAND...
     shift
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAILED: $what"; fi
 }
+common=(-Wall -Wextra -Werror -Iinclude -Isrc)
+for_host() { "$clang" "${common[@]}" -M -x c "$1" | grep -qE 'src/core/|src/format/format\.h|/pthread\.h'; }
+device_headers=()
+for header in src/base/device.h src/base/scalar.h src/recipe/*.h src/gpu/*.h; do
+    if for_host "$header"; then
+        check "host $header" "$clang" "${common[@]}" -std=c17 -fsyntax-only -include "$header" -x c /dev/null
+    else
+        device_headers+=("$header")
+    fi
+done
 for processor in gfx942 gfx950; do
     flags=(-target amdgcn-amd-amdhsa -mcpu=$processor -std=c11 -ffreestanding -nogpulib -ffp-contract=off
-        -Wall -Wextra -Werror -Iinclude -Isrc)
-    for header in src/base/device.h src/base/scalar.h src/recipe/*.h src/gpu/*.h; do
+        "${common[@]}")
+    for header in "${device_headers[@]}"; do
         check "$processor $header" "$clang" "${flags[@]}" -fsyntax-only -include "$header" -x c /dev/null
     done
     check "$processor kernels" "$clang" "${flags[@]}" -O2 -S -o /dev/null tests/gpu_shared/kernels.c
