@@ -48,7 +48,8 @@ typedef enum bsmm_pack_route {
      * parts, then the third. An operand with a subnormal part is marked WIDE. All parts of Inf are
      * Inf, and all parts of NaN are NaN. */
     BSMM_PACK_TWO_BF16 = 3,
-    BSMM_PACK_THREE_BF16 = 4
+    BSMM_PACK_THREE_BF16 = 4,
+    BSMM_PACK_ROUTES /* number of routes */
 } bsmm_pack_route;
 
 /* The number of elements along K whose parts are stored together, for elements of several parts. */

@@ -15,9 +15,11 @@
 enum { N = 144, K = 384, MOST = 130 };
 
 static const char *const pairs[][2] = {
-    {"mxfp4", "mxfp4"}, {"mxfp8", "mxfp8"},        {"nvfp4", "nvfp4"},
-    {"bf16", "mxfp4"},  {"mxfp8", "fp8_block128"}, {"fp8_group128", "fp8_block128"},
-    {"bf16", "bf16"},   {"mxfp6_e2m3", "mxfp4"},
+    {"mxfp4", "mxfp4"},        {"mxfp8", "mxfp8"},        {"nvfp4", "nvfp4"},
+    {"bf16", "mxfp4"},         {"mxfp8", "fp8_block128"}, {"fp8_group128", "fp8_block128"},
+    {"bf16", "bf16"},          {"mxfp6_e2m3", "mxfp4"},   {"bf16", "f16"},
+    {"mxfp8", "f32"},          {"f16", "fp8_block128"},   {"fp8_group128", "nvfp4"},
+    {"fp8_group128", "mxfp4"},
 };
 static const int64_t rows[] = {1, 8, MOST};
 
@@ -149,6 +151,27 @@ static void check_runs(fixture *f) {
 
 /* ---- packed weights ---- */
 
+/* Fails unless the header of packed weights names one of the forms that the engine packs to. */
+static void check_header(fixture *f, const void *packed, uint64_t bytes) {
+    static const char *const forms[] = {"stored", "bf16", "bf16x2", "bf16x3", "fp8"};
+    bsmm_packed_info info = {.struct_size = sizeof info};
+    uint8_t *host = malloc(bytes);
+    test_cuda_read(f->device, host, packed, bytes);
+    assert_int_equal(bsmm_packed_describe(host, bytes, &info), BSMM_OK);
+    free(host);
+    assert_int_equal(strncmp(info.panels, "sm90a_", 6), 0);
+    const char *name = info.panels + 6;
+    const size_t length = strcspn(name, "_");
+    bool known = false;
+    for (size_t i = 0; i < BSMM_COUNT(forms); i++)
+        known = known || (strlen(forms[i]) == length && !strncmp(forms[i], name, length));
+    const uint32_t elem = f->b.m.format.elem;
+    const char *parts = elem == BSMM_ELEM_F16 ? "bf16x2" : elem == BSMM_ELEM_F32 ? "bf16x3" : NULL;
+    if (!known || (parts && strcmp(name, parts) != 0))
+        fail_msg("%s x %s: the panels are called %s", bsmm_format_name(f->a.m.format),
+                 bsmm_format_name(f->b.m.format), info.panels);
+}
+
 /* Runs with packed weights do not need B. */
 static void check_packed(fixture *f) {
     const bsmm_buffers all = f->buffers;
@@ -161,6 +184,7 @@ static void check_packed(fixture *f) {
         open_plan(f);
         void *packed = test_cuda_new(f->device, NULL, bytes);
         assert_int_equal(bsmm_pack_b(f->plan, &f->buffers, packed, bytes), BSMM_OK);
+        check_header(f, packed, bytes);
         f->buffers.packed_b = packed;
         f->buffers.packed_b_bytes = bytes;
         f->buffers.b = f->buffers.b_scales = NULL;

@@ -58,12 +58,27 @@ static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
     return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;
 }
 
+/* What a route packs to, for messages, and its name in the header of packed weights. */
+static const struct {
+    const char *result, *name;
+} routes[] = {
+    [BSMM_PACK_BF16] = {"bf16", "bf16"},
+    [BSMM_PACK_FP8] = {"fp8", "fp8"},
+    [BSMM_PACK_FAST] = {"rescaled fp8", "fast"},
+    [BSMM_PACK_TWO_BF16] = {"two bf16", "bf16x2"},
+    [BSMM_PACK_THREE_BF16] = {"three bf16", "bf16x3"},
+};
+_Static_assert(BSMM_COUNT(routes) == BSMM_PACK_ROUTES, "every route has a row");
+
+const char *bsmm_pack_route_name(bsmm_pack_route route) {
+    return routes[route].name;
+}
+
 const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size) {
-    static const char *const results[] = {"bf16", "fp8", "rescaled fp8", "two bf16", "three bf16"};
     const bsmm_format *f = &o->m.format;
     uint32_t multiple = block_multiple(f->scale, route);
     if (!takes_format(f, route)) {
-        snprintf(why, size, "%s does not pack to %s", bsmm_format_name(*f), results[route]);
+        snprintf(why, size, "%s does not pack to %s", bsmm_format_name(*f), routes[route].result);
         return why;
     }
     const bool whole_rows = f->scale == BSMM_SCALE_F32 && f->block_cols >= o->m.cols;

@@ -21,6 +21,9 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
  * not look at the operand's values: the header of the packed operand says if they fit. */
 const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char *why, size_t size);
 
+/* Returns the name of a packing route, which the header of packed weights contains. */
+const char *bsmm_pack_route_name(bsmm_pack_route route);
+
 typedef struct bsmm_pack_launch {
     const bsmm_cuda_function *function;
     uint32_t grid[2], block;

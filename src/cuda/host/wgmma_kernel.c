@@ -225,13 +225,12 @@ uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state) {
     return s->first.b.bytes;
 }
 
-/* By the route of packing and where scales go; "sm90a_stored" holds none. */
+/* Writes the name of B's panels. It consists of the packing route, or "stored" if the engine reads
+ * B's elements as they are, and of "_r" or "_b" if the panels hold scales of rows or of blocks. */
 void bsmm_wgmma_name_panels(const bsmm_product *p, const void *state, char *name, size_t size) {
-    static const char *const routes[] = {
-        [BSMM_PACK_BF16] = "bf16", [BSMM_PACK_FP8] = "fp8", [BSMM_PACK_FAST] = "fast"};
     const bsmm_wgmma_source *b = &((const bsmm_wgmma_state *)state)->first.b;
     (void)p;
-    snprintf(name, size, "sm90a_%s%s", b->stored ? "stored" : routes[b->route],
+    snprintf(name, size, "sm90a_%s%s", b->stored ? "stored" : bsmm_pack_route_name(b->route),
              !b->scaled || b->stored_scales ? ""
              : b->by_row                    ? "_r"
                                             : "_b");
