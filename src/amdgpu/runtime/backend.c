@@ -160,38 +160,25 @@ static bsmm_status finish(const void *device, void *stream) {
     return error == hipSuccess ? BSMM_OK : bsmm_hip_fail(d->driver, error, "hipStreamSynchronize");
 }
 
+/* The hooks that AMD's GPUs and their simulators have in common: all but those that find a device.
+ */
+#define HOOKS                                                                                      \
+    .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \
+    .copy = copy, .fill = fill, .finish = finish, .quantize = bsmm_hip_quantize,                   \
+    .dequantize = bsmm_hip_dequantize, .relayout = bsmm_hip_relayout, .amax = bsmm_hip_amax
+
 const bsmm_backend bsmm_backend_hip = {
+    HOOKS,
     .name = "hip",
     .open = open_gpu,
     .describe = describe_gpu,
-    .check_pointer = check_pointer,
-    .allocate = allocate,
-    .release = release,
-    .store = store,
-    .copy = copy,
-    .fill = fill,
-    .finish = finish,
-    .quantize = bsmm_hip_quantize,
-    .dequantize = bsmm_hip_dequantize,
-    .relayout = bsmm_hip_relayout,
-    .amax = bsmm_hip_amax,
 };
 
 const bsmm_backend bsmm_backend_sim = {
+    HOOKS,
     .name = "sim",
     .kernels = "hip",
     .models = bsmm_hip_models,
     .open = open_simulator,
     .describe = describe_simulator,
-    .check_pointer = check_pointer,
-    .allocate = allocate,
-    .release = release,
-    .store = store,
-    .copy = copy,
-    .fill = fill,
-    .finish = finish,
-    .quantize = bsmm_hip_quantize,
-    .dequantize = bsmm_hip_dequantize,
-    .relayout = bsmm_hip_relayout,
-    .amax = bsmm_hip_amax,
 };
