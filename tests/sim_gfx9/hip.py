@@ -13,6 +13,8 @@ class Error(Exception):
 
 
 class Device:
+    Error, suffix, lanes = Error, "hsaco", 64
+
     def __init__(self, arch):
         os.environ["BSMM_SIM_ARCH"] = arch
         self.arch = arch
@@ -32,7 +34,8 @@ class Device:
     def unload(self, module):
         self.call("hipModuleUnload", module)
 
-    def function(self, module, name):
+    def function(self, module, name, shared=0):
+        """Returns a kernel. HIP does not want to know how much dynamic LDS its launches will have."""
         function = ctypes.c_void_p()
         self.call("hipModuleGetFunction", ctypes.byref(function), module, name.encode())
         return function

@@ -10,6 +10,8 @@ class Error(Exception):
 
 
 class Device:
+    Error, suffix, lanes = Error, "ptx", 32
+
     def __init__(self, arch):
         os.environ["BSMM_SIM_ARCH"] = arch
         self.arch = arch
