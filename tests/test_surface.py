@@ -35,6 +35,11 @@ def test_cells():
     assert len({(c[0], c[1]) for c in cells}) == 23, "each pair of formats has a cell"
 
 
+def test_program_refuses_cpu():
+    done = subprocess.run([sys.argv[2], "cpu"], input="", capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "this device has no queues\n"), done
+
+
 def test_run_goes_on(folder):
     program, cells, results = folder / "program", folder / "cells", folder / "results"
     program.write_text(PROGRAM)
@@ -58,6 +63,7 @@ def test_report(results):
 
 
 test_cells()
+test_program_refuses_cpu()
 with tempfile.TemporaryDirectory() as folder:
     test_report(test_run_goes_on(Path(folder)))
-print("3 passed, 0 failed")
+print("4 passed, 0 failed")
