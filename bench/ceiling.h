@@ -37,11 +37,12 @@ void bench_ceilings_raise(bench_ceilings *run, const bench_probed *row);
 /* The lowest share of its ceiling that a probe of the row typically reached; 1 without probes. */
 double bench_ceilings_share(const bench_ceilings *run, const bench_probed *row);
 
-/* Whether the row has to be measured again, or marked. */
+/* Returns true if the row is disturbed, so that it has to be measured again, or marked if no
+ * attempt is left. */
 bool bench_ceilings_disturbed(const bench_ceilings *run, const bench_probed *row);
 
-/* What is measured. `measure` measures a row into memory of its own and fills *probed; `keep`
- * makes that the row's result. Both are given `context`. */
+/* The rows to measure. `measure` measures a row, stores the measurement in the context and fills
+ * *probed. `keep` makes the latest measurement the row's result. Both functions get `context`. */
 typedef struct bench_rows {
     size_t count;
     int (*measure)(void *context, size_t row, bench_probed *probed); /* 0, or why it failed */

@@ -36,7 +36,8 @@ typedef struct bench_result {
     double operations;        /* operations of a run: 2 M N K */
     double intensity;         /* operations per byte of operands and result, each counted once */
     double b_bytes;           /* bytes of B as stored, including scales */
-    const bench_probe *probe; /* the probe of the arithmetic unit that ran in turns with it */
+    const bench_probe *probe; /* the probe of the arithmetic unit, whose runs alternated with the
+                               * GEMM's */
     bench_probed probed;      /* rates of that probe and, if B is cold, of reading memory */
     const char *unit;         /* name of the probe that measures the arithmetic unit */
     double unit_rate;         /* best operations per second of that probe in the run */

@@ -60,8 +60,9 @@ __attribute__((target("avx2,fma"))) static double f32_avx2(uint32_t rounds) {
     return (double)_mm256_cvtss_f32(chain[0]);
 }
 
-/* Pairs of products are summed in int16, then added. The empty statement hides that the factor
- * stays the same, for the compiler would else multiply once. */
+/* Multiplies int8 pairs, sums each pair in int16, and adds the sums to the chains. The empty asm
+ * statement makes the compiler assume that `factor` changes. Without it, the compiler would hoist
+ * the multiplication out of the loop. */
 __attribute__((target("avx2"))) static double int8_avx2(uint32_t rounds) {
     __m256i chain[CHAINS], factor = _mm256_set1_epi8((char)one);
     for (int i = 0; i < CHAINS; i++)

@@ -40,8 +40,9 @@ bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from
 void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, const bsmm_matrix *to,
                         double *read, double *written);
 
-/* Fills all of the result but its bytes. Caches may hold a small matrix, so a conversion that is
- * faster than memory says nothing of the probe: `probed` leaves its rate out. */
+/* Fills all fields of the result except the byte counts. `probed` gets the rate of the memory
+ * probe, but not the rate of the conversion. A small matrix may fit the caches, and its conversion
+ * would then be faster than memory. */
 void bench_recode_summarize(bench_samples *seconds, bench_samples *rates,
                             bench_recode_result *result);
 

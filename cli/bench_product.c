@@ -98,8 +98,8 @@ static bench_point point_of(const bench_job *job, const bench_result *result) {
 
 enum { MOST_PROBES = 8 };
 
-/* What the heading measured: operations per second of each probe (0: not measured), and bytes per
- * second of reading memory. */
+/* The rates that were measured for the heading: operations per second of each probe (0: not
+ * measured), and bytes per second of reading memory. */
 typedef struct first_rates {
     double probes[MOST_PROBES], read;
 } first_rates;

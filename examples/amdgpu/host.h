@@ -15,7 +15,8 @@ typedef struct buffer {
  * the buffers as its arguments, and copies the last one back. Ends the program if HIP refuses. */
 void run_wave(const char *code_object, const char *kernel, const buffer *buffers, int count);
 
-/* Small whole numbers, so that every sum is exact in fp32: element i of matrix `seed`. */
+/* Returns element i of the random matrix that `seed` selects. It is an integer from `least` to
+ * `most`. Sums of products of small integers are exact in fp32. */
 int sample(int seed, int i, int least, int most);
 
 /* The value of a small float's code: sign, exponent of that many bits with that bias, mantissa. */

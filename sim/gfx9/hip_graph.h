@@ -21,9 +21,11 @@ typedef struct hip_work {
 hip_graph *hip_graph_new(void);
 hipError_t hip_graph_add(hip_graph *graph, const hip_work *work, const void *bytes, size_t size);
 
-/* Where a stream keeps the graph that captures it; NULL of the default stream. */
+/* Returns the address of the pointer to the graph that captures a stream. Returns NULL for the
+ * default stream. */
 hip_graph **hip_capture_of(hipStream_t stream);
-/* Runs a copy or a fill now, or keeps it where the stream is being captured. */
+/* Runs a copy or a fill at once. If the stream is being captured, adds the work to the graph
+ * instead. */
 hipError_t hip_queue(hipStream_t stream, const hip_work *work);
 HIP hipError_t hipGraphDestroy(hip_graph *graph);
 #endif

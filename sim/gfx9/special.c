@@ -223,9 +223,9 @@ static double fma_odd(double product, double c) {
     return nextafter(sum, rest > 0 ? (double)INFINITY : -(double)INFINITY);
 }
 
-/* What v_div_scale did to the quotient is undone: large ones were made smaller. They may be beyond
- * the range even so, and what refines them is NaN then; only finite operands are scaled, so that
- * NaN has no other cause. */
+/* Undoes v_div_scale's scaling of the quotient r. v_div_scale makes large quotients smaller. If
+ * such a quotient is still beyond the range, the steps that refine it give NaN. NaN has no other
+ * cause here, because v_div_scale scales only finite operands; the result is then infinity. */
 static double undo_scale(double r, double quotient, int step) {
     if (isnan(r)) return (double)INFINITY;
     return ldexp(r, fabs(quotient) >= 2 ? step : -step);

@@ -18,7 +18,8 @@ bool ptx_async_add(const ptx_async *job) {
     return true;
 }
 
-/* Of the ordered ones of a block the first. */
+/* Returns n if job n is not ordered, else the index of the oldest ordered job of the same block.
+ * Ordered jobs of a block run in their order. */
 static uint32_t earliest(const ptx_cluster *c, uint32_t n) {
     uint32_t k = 0;
     if (!c->later[n].ordered) return n;

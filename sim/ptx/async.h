@@ -7,7 +7,7 @@
 typedef struct ptx_async ptx_async;
 struct ptx_async {
     void (*run)(ptx_async *job);
-    ptx_warp *warp; /* who asked for it, for messages */
+    ptx_warp *warp; /* the warp that issued the job; messages name it */
     const ptx_inst *inst;
     bool ordered; /* happens after the earlier ordered ones of its block */
     uint32_t lane, bytes,

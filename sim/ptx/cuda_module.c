@@ -32,7 +32,7 @@ const char *bsmm_sim_row(unsigned number) {
 
 /* ---- images ---- */
 
-/* What an image is that is no text: its first bytes, and what to do instead. */
+/* Images that are not PTX text, each with its first bytes and its name for the message. */
 static const struct {
     unsigned char bytes[4];
     const char *what;

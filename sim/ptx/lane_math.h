@@ -1,4 +1,5 @@
-/* What the rows of alu.def call: each works on one lane. */
+/* Defines the functions that rows of alu.def call. Each function computes the result of one lane.
+ */
 #ifndef SIM_PTX_LANE_MATH_H
 #define SIM_PTX_LANE_MATH_H
 #include "floats.h"

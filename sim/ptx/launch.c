@@ -219,7 +219,7 @@ static bool alive(const ptx_block *b) {
     return false;
 }
 
-/* What nothing waited for happens at the end. */
+/* Completes all asynchronous work that no thread waited for, when a cluster ends. */
 static bool finish_cluster(ptx_cluster *c) {
     for (uint32_t k = 0; k < c->size; k++)
         for (uint32_t n = 0; n < c->blocks[k].warp_count; n++)

@@ -1,4 +1,4 @@
-/* What the files of matrix instructions share. */
+/* Declares the functions that all files with matrix instructions use. */
 #ifndef SIM_PTX_MATRIX_H
 #define SIM_PTX_MATRIX_H
 #include "sim.h"
@@ -11,7 +11,7 @@ double ptx_value_of(ptx_type type, uint64_t bits);
 uint64_t ptx_element_bits(ptx_type type, uint64_t reg, uint32_t e);
 /* A sum rounded to the type of the result. */
 uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v);
-/* Whether a vector operand has so many registers; the warp is stopped if not. */
+/* Returns true if the vector operand has `count` registers. Otherwise stops the warp. */
 bool ptx_has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_t count);
 
 /* How an operand of wgmma or tcgen05.mma lies in shared memory. */

@@ -40,7 +40,7 @@ typedef struct ptx_opcode {
     uint8_t type_count, vector, space, rounding;
     bool ftz, sat;
 } ptx_opcode;
-/* Whether a token of the opcode, after its first, is `name`. */
+/* Returns true if a token of the opcode, other than the first, is `name`. */
 bool ptx_has(const ptx_opcode *opcode, const char *name);
 /* The number of the first of the names, each ended by '|', that the opcode has; -1 if none. */
 int ptx_which(const ptx_opcode *opcode, const char *names);
@@ -254,7 +254,8 @@ void ptx_run(ptx_warp *w, uint64_t budget);
 void ptx_schedule(ptx_warp *w, bool rotate);
 /* The active lanes go on at `pc` later. */
 void ptx_leave(ptx_warp *w, uint32_t pc);
-/* Whether all lanes of `members` that still run are here; parks the present ones if not. */
+/* Returns true if all lanes of `members` that still run have reached the instruction. Otherwise
+ * parks the lanes that have. */
 bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members);
 /* Barriers whose threads have all arrived let them go on. */
 void ptx_barriers_check(ptx_block *b);
@@ -299,7 +300,8 @@ void ptx_execute_lanes(ptx_warp *w, const ptx_inst *i);
 /* A block's shared memory at a shared address; NULL, and the warp stopped, if it has not all the
  * bytes. */
 uint8_t *ptx_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes, bool write);
-/* Where each lane's bytes lie; false, and the warp stopped, if one is outside or misaligned. */
+/* Stores the host address of each lane's bytes in `at`. Returns false, and stops the warp, if the
+ * bytes of a lane lie outside all allocations or are misaligned. */
 bool ptx_resolve(ptx_warp *w, const ptx_inst *i, const uint64_t *address, int space, uint32_t bytes,
                  bool write, uint8_t **at);
 void ptx_addresses(const ptx_warp *w, const ptx_operand *o, uint64_t *address);

@@ -1,4 +1,5 @@
-/* What a CUtensorMap's 128 bytes hold here: the driver's own are not public. */
+/* Defines how this simulator uses the 128 bytes of a CUtensorMap. NVIDIA's own layout is not
+ * public. */
 #ifndef SIM_PTX_TENSOR_MAP_H
 #define SIM_PTX_TENSOR_MAP_H
 #include <stdint.h>

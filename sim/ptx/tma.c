@@ -78,8 +78,8 @@ static uint32_t box_rows(const ptx_tensor_map *m) {
     return rows;
 }
 
-/* What the mbarrier counts: bytes in memory, also where elements of 4 or 6 bits take more in shared
- * memory. */
+/* Returns the bytes that the mbarrier counts for a box. These are its bytes in global memory, even
+ * if elements of 4 or 6 bits take more bytes in shared memory. */
 static uint32_t box_bytes(const ptx_tensor_map *m) {
     return m->box[0] * (uint32_t)m->bits / 8 * box_rows(m);
 }

@@ -34,7 +34,8 @@
 #    define BSMM_ON_GPU 0
 #endif
 
-/* Before a loop over an array that must lie in registers: it has to be unrolled whole. */
+/* Stands before a loop. On GPUs the compiler unrolls the loop completely, so that arrays which the
+ * loop indexes can stay in registers. */
 #if defined(__CUDACC__) || defined(__AMDGCN__)
 #    define BSMM_UNROLL _Pragma("unroll")
 #else

@@ -23,11 +23,12 @@ typedef struct bsmm_recode {
  * The argument `device` is the record that `open` returned. */
 typedef struct bsmm_backend {
     const char *name;    /* "cuda": the part of a device's name before ':' */
-    bool host_memory;    /* whether the processor that calls may read and write buffers */
-    const char *kernels; /* of kernels.def it runs those whose device this is; NULL: its own */
-    /* Where its devices are simulators, their models, ending with NULL: "sim:gfx950:1" is number 1
-     * of model gfx950, and its ordinal is number * (how many models) + the model's index. NULL:
-     * devices are "cuda:1". */
+    bool host_memory;    /* true if the calling CPU may read and write buffers */
+    const char *kernels; /* the backend whose kernels in kernels.def these devices run; NULL:
+                          * this backend */
+    /* If the devices are simulators, the names of their models, ending with NULL. "sim:gfx950:1" is
+     * number 1 of model gfx950, and its ordinal is number * (count of models) + index of the model.
+     * If this member is NULL, a device's name has only a number, as in "cuda:1". */
     const char *const *models;
     /* The record of device `ordinal`, which lives as long as the process. NOT_FOUND, UNSUPPORTED or
      * DEVICE, with the reason. */

@@ -1,9 +1,10 @@
-/* Which kernel of the bf16 product, and with which parameters. */
+/* Chooses a kernel of the bf16 product and fills its parameters. */
 #include "gpu/bf16_jobs.h"
 
 /* ---- which kernel ---- */
 
-/* Without its fp32 scales. */
+/* Returns true if bf16 holds the values of the operand exactly. fp32 scales are not counted; they
+ * stay outside the bf16 values. */
 static bool fits_bf16(const bsmm_operand *o) {
     uint32_t elem = o->m.format.elem;
     if (elem == BSMM_ELEM_BF16) return o->m.format.scale != BSMM_SCALE_E4M3;

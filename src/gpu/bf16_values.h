@@ -4,7 +4,8 @@
 
 #include "gpu/bf16_product.h"
 
-/* What is seldom done; inline in kernels whose registers calls would bind. */
+/* Marks slow-path functions. A kernel may define the macro so that they are inlined, because calls
+ * would need more registers. */
 #ifndef BF16_RARE
 #    define BF16_RARE BSMM_DEVICE_RARE
 #endif
@@ -81,8 +82,8 @@ BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row, uint32_t
     return cut ? bsmm_bits_float(0x7fc00000u) : value;
 }
 
-/* Whether eight elements come together and have one scale, which cannot take them out of fp32's
- * range. */
+/* Returns true if eight elements can be loaded together and share one scale, and if no element
+ * times the scale leaves fp32's range. */
 BSMM_DEVICE bool bf16_is_plain(const bsmm_bf16_side *side, uint32_t k, uint32_t end, float scale) {
     bool unscaled = side->o.scale == BSMM_SCALE_NONE || side->outside;
     return side->together && side->one && k + 8 <= end &&

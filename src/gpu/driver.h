@@ -15,17 +15,17 @@ typedef struct bsmm_gpu_entry {
 const char *bsmm_gpu_take_entries(void *handle, const bsmm_gpu_entry *entries, size_t count,
                                   void *library);
 
-/* What a driver's error means here; advice NULL: the driver's own text. */
+/* Maps a driver's error to a bsmm_status. `advice` replaces the driver's text in the message; NULL:
+ * the message has the driver's text. */
 typedef struct bsmm_gpu_meaning {
     int result;
     bsmm_status status;
     const char *advice;
 } bsmm_gpu_meaning;
 
-/* Fails with the status of the result's row, DEVICE without one; the message names the call, the
- * driver's name of the error (NULL: unknown), and the advice or else the driver's text (NULL:
- * none).
- */
+/* Fails with the status of the result's row, or with DEVICE if there is no such row. The message
+ * has the call, the driver's name of the error (NULL: unknown), and the row's advice or else the
+ * driver's text (NULL: none). */
 bsmm_status bsmm_gpu_fail(const bsmm_gpu_meaning *rows, size_t count, int result, const char *call,
                           const char *name, const char *text);
 

@@ -8,22 +8,23 @@
 uint32_t bsmm_recode_bits(uint32_t elem);
 bsmm_recode_lines bsmm_recode_lines_of(const bsmm_operand *o);
 
-/* Whether every line of o begins at a multiple of `bytes`. */
+/* Returns true if every line of o begins at a multiple of `bytes`. */
 bool bsmm_recode_aligned(const bsmm_operand *o, uint64_t bytes);
 
-/* BSMM_E_UNSUPPORTED beyond 32-bit indices. */
+/* Fails with BSMM_E_UNSUPPORTED if indices of o do not fit 32 bits. */
 bsmm_status bsmm_recode_check_size(const bsmm_operand *o);
-/* BSMM_E_UNSUPPORTED, naming `what`, for elements that the device code was not written for. */
+/* Fails with BSMM_E_UNSUPPORTED if the device code does not support the elements of o. The message
+ * calls o `what`. */
 bsmm_status bsmm_recode_check_elem(const bsmm_operand *o, const char *what);
 bool bsmm_recode_is_empty(const bsmm_operand *o);
 
-/* Whether the scales' layout of dst has padding, which must become 0; what a caller's scale_ld
- * skips is none. */
+/* Returns true if the layout of dst's scales has padding, which must be set to 0. Bytes that a
+ * caller's scale_ld skips are not padding. */
 bool bsmm_recode_has_padding(const bsmm_recode *job);
 
 /* ---- parameters; what only some backends' kernels need is 0 ---- */
 
-/* The largest magnitude of src, added to *result. */
+/* Returns the job that raises *result to the largest magnitude of src. */
 bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result);
 
 /* amax: of the tensor when there are two levels, else NULL. */

@@ -21,7 +21,7 @@ BSMM_DEVICE void bsmm_level_store(const bsmm_level_job *job) {
     *job->level = level;
 }
 
-/* What is moved at once: a word, or a byte. */
+/* Loads the word or the byte that a thread moves at once. Padding is read as 0. */
 BSMM_DEVICE uint32_t bsmm_move_load(const bsmm_relayout_job *job, bool word, uint32_t row,
                                     uint32_t column) {
     if (row >= job->known_rows || column >= job->known_cols) return 0;

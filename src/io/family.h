@@ -18,7 +18,8 @@ typedef struct bsmm_storage {
     const char *data, *scale, *global;
     const char *name; /* the weight's name is the base name plus this suffix */
     const char *data_dtype, *scale_dtype;
-    bsmm_format format; /* format of the weight; elem NONE: unscaled, as the data tensor's type */
+    bsmm_format format; /* format of the weight. If elem is NONE, the weight is unscaled and its
+                         * elements have the type of the data tensor */
     /* The text that quantization_config must yield if another row has the same names and types;
      * NULL: none is needed. Rows with evidence come before rows without. */
     const char *evidence;

@@ -80,7 +80,9 @@ static bsmm_status describe(resolving *r) {
     return BSMM_OK;
 }
 
-/* Checks that the element tensor has the type of the row or of the declaration. */
+/* Checks the dtype and the size of the tensor that holds the elements. If the file's metadata
+ * describes the weight, the dtype must fit the declared element type. Otherwise it must be the
+ * `data_dtype` of the row of the table of families. */
 static bsmm_status check_data(const resolving *r) {
     const char *dtype = r->row->data_dtype;
     uint64_t bytes;

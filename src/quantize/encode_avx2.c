@@ -127,8 +127,9 @@ INLINE void next_meetings(meeting_cursor *cursor, element_way way, meeting m[2])
     m[1] = one ? m[0] : next_meeting(cursor, FACTOR_RUN, way);
 }
 
-/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does. For tame values the
- * remainder underflows only if the quotient is so small that it rounds to zero. */
+/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does. This is for tame blocks
+ * (quantize/recipe.h), whose amax is moderate. Their remainder underflows only if the quotient is
+ * so small that it rounds to zero. */
 INLINE __m256 divide(__m256 x, meeting m) {
     __m256 q = _mm256_mul_ps(x, m.reciprocal);
     return _mm256_fmadd_ps(_mm256_fnmadd_ps(q, m.by, x), m.reciprocal, q);

@@ -113,8 +113,9 @@ INLINE meeting next_meetings(meeting_cursor *cursor, element_way way) {
     return (meeting){by, way == WAY_DIVIDE_TAME ? next_factors(&cursor->reciprocal) : by};
 }
 
-/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does. For tame values the
- * remainder underflows only if the quotient is so small that it rounds to zero. */
+/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does. This is for tame blocks
+ * (quantize/recipe.h), whose amax is moderate. Their remainder underflows only if the quotient is
+ * so small that it rounds to zero. */
 INLINE __m512 divide(__m512 x, meeting m) {
     __m512 q = _mm512_mul_ps(x, m.reciprocal);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, m.by, x), m.reciprocal, q);

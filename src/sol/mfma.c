@@ -99,7 +99,7 @@ static const row *find_row(const char *name) {
     return NULL;
 }
 
-/* Whether a word of `choice` is `word`. */
+/* Returns true if `word` is one of the words of `choice`. */
 static bool has_word(const char *choice, const char *word) {
     const size_t length = strlen(word);
     for (const char *at = choice; (at = strstr(at, word)); at += length)
@@ -107,7 +107,8 @@ static bool has_word(const char *choice, const char *word) {
     return false;
 }
 
-/* Bits of `type`, or of the first of the choice where it is NULL; 0 if the choice has it not. */
+/* Returns the bits of an element of `type`, or of the first type of `choice` if `type` is NULL.
+ * Returns 0 if `choice` does not contain `type`. */
 static uint32_t type_bits(const char *choice, const char *type) {
     for (size_t i = 0; i < BSMM_COUNT(types); i++) {
         const bool alone = !strcmp(choice, types[i].short_name);

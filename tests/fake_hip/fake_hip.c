@@ -197,7 +197,7 @@ hipError_t hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t stream)
     return hipSuccess;
 }
 
-/* What it knows nothing of has type 0. */
+/* Addresses that this library did not allocate have type 0. */
 hipError_t hipDrvPointerGetAttributes(unsigned int count, int *attributes, void **values,
                                       void *pointer) {
     FAIL_IF_TOLD;

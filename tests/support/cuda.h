@@ -4,7 +4,7 @@
 
 #include "cuda/runtime/device.h"
 
-/* Whether this build has the kernels for CUDA, whose images stand beside those of other GPUs. */
+/* Returns true if this build has CUDA kernels. A build may have kernels for other GPUs only. */
 bool test_cuda_is_built(void);
 
 /* Returns "cuda:0" if it exists and its kernels are in this build. Otherwise skips the running test

@@ -14,10 +14,11 @@
  * all others out: "cpu", "cuda", "hip", "sim" or one device. */
 const char *test_gpu_at(uint32_t index);
 
-/* Whether BSMM_TEST_DEVICE, where it is set, names a kind of devices ("cpu"). */
+/* Returns true if BSMM_TEST_DEVICE is not set, or if it names a device of this kind, such as "cpu".
+ */
 bool test_gpu_wants(const char *kind);
 
-/* Skips the running test where there is none, saying why. */
+/* Skips the running test if there is no GPU to test. The message says why. */
 void test_gpu_need(void);
 
 /* Memory on the device, with a copy of `from` (NULL: 0xA5 everywhere); fails the test if that

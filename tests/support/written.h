@@ -1,5 +1,5 @@
-/* Functions for tests of the writer. They make a folder with an old file, and a writer that has
- * begun. */
+/* Functions for tests of the safetensors writer. They make a folder with an old file, and a writer
+ * whose bsmm_writer_begin was already called. */
 #ifndef BSMM_TEST_WRITTEN_H
 #define BSMM_TEST_WRITTEN_H
 
@@ -12,7 +12,7 @@ unsigned entries_in(const char *folder);
 const char *make_folder(const char *name);
 /* Fails the test unless the file contains "old". */
 void expect_old(const char *path);
-/* Returns a safetensors writer that has begun, with a tensor "t" of `count` floats. */
+/* Returns a safetensors writer with a tensor "t" of `count` floats, after bsmm_writer_begin. */
 bsmm_writer *begin_one(const char *path, int64_t count);
 
 #endif

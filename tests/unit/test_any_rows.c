@@ -64,8 +64,8 @@ static bsmm_status run(const bsmm_plan *plan, fixture *f, int64_t rows,
     return status;
 }
 
-/* Fails unless the elements and scales of the first rows equal those of the whole product and
- * everything after them is untouched. */
+/* Checks a product of only the first `rows` rows. These rows of D must equal, in elements and
+ * scales, those of the product of all rows. The elements of all later rows must be untouched. */
 static void check(const fixture *f, const char *kernel, int64_t rows) {
     size_t row = f->d.data_bytes / MOST, used = (size_t)rows * row;
     if (memcmp(f->whole, f->d.m.data, used) != 0)

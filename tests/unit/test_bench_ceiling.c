@@ -10,7 +10,8 @@
 
 enum { ROWS = 3, FAILURE = 7 };
 
-/* What the machine does when a row is measured: its probe's rate, and the product's. */
+/* The rates of the probe and of the product that the simulated machine reaches when a row is
+ * measured. */
 typedef struct moment {
     size_t row;
     double probe, product;

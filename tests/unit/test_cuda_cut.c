@@ -14,9 +14,9 @@
 
 enum { COLUMNS = 200, K = 4096, WAVE_ROWS = 192, TALLEST = 256 };
 
-/* Returns a number of rows whose tiles, of up to TALLEST rows and all COLUMNS, make five thirds of
- * a wave on the device's pairs of SMs. The last wave is then partly idle, and tiles are split along
- * K. */
+/* Returns M for a product with 5/3 as many tiles as the device has pairs of SMs. A tile has up to
+ * TALLEST rows and all COLUMNS, and a pair of SMs runs one tile at a time. The second wave of tiles
+ * thus leaves a third of the pairs idle, so the engine splits tiles along K. */
 static int64_t rows_to_cut(const bsmm_cuda_device *device) {
     return TALLEST * (device->multiprocessors / 2) * 5 / 3;
 }

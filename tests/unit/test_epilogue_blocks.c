@@ -118,7 +118,7 @@ static void make_values(fused *x) {
         free(all[i]);
 }
 
-/* What D must hold; f32 values are D, others are made of doubles once. */
+/* Quantizes the expected values of D into d. */
 static void make_expected(const fused *x, test_matrix *d) {
     bsmm_matrix values = describe(format_named("f32"), d->m.rows, d->m.cols);
     values.data = (void *)(uintptr_t)x->values;

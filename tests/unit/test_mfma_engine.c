@@ -61,7 +61,7 @@ static void check_result(const double *a, const double *b, int64_t k, double got
 
 static const char *const kernels[] = {"hip_gfx950_scaled", "hip_cdna_fp8"};
 
-/* Whether the kernel takes the product on the device, if that is there. */
+/* Returns true if the device exists and the kernel accepts the product on it. */
 static bool is_taken(const bsmm_matmul_desc *desc) {
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
     for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++)
@@ -69,7 +69,7 @@ static bool is_taken(const bsmm_matmul_desc *desc) {
     return false;
 }
 
-/* The bound that the kernel states. */
+/* Runs the product, and returns the error bound that the kernel states. */
 static double multiply(const bsmm_matmul_desc *desc) {
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
     if (test_multiply(desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());

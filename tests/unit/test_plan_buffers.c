@@ -89,7 +89,7 @@ static void replan(fixture *f, const bsmm_matmul_desc *desc) {
     assert_true(f->buffers.workspace_bytes > 0 && f->buffers.workspace_bytes < ARENA / 2);
 }
 
-/* What the plan does not have. */
+/* Tests that the plan refuses a buffer for an operand that it does not have. */
 static void expect_surplus(fixture *f, size_t i) {
     bsmm_buffers bad = f->buffers;
     char message[160];

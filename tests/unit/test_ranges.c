@@ -211,8 +211,9 @@ static void check_apart(const apart *x, const char *other, int64_t rows, bool in
     test_matrix_free(&o);
 }
 
-/* Tests values with a scale of 0, and zeros and Inf with any scale: such blocks must not affect
- * others. With a scale of Inf, terms of both signs give NaN. */
+/* Tests three kinds of blocks: values with a scale of 0, zeros with any scale, and Inf as a value
+ * or as a scale. A block must not change the results to which it does not contribute. With a scale
+ * of Inf, terms of both signs give NaN. */
 static void test_blocks_that_do_not_count(void **state) {
     (void)state;
     static const apart cases[] = {

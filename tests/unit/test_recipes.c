@@ -247,7 +247,8 @@ static void test_signs_of_zeros(void **state) {
     }
 }
 
-/* Tests that compared with its mxfp4, compressed-tensors' mxfp6 has a negative zero. */
+/* Tests that the recipe "compressed-tensors" encodes -0 as a negative zero in mxfp6. In mxfp4 the
+ * same recipe encodes -0 as +0. */
 static void test_compressed_tensors_mxfp6_keeps_signs(void **state) {
     (void)state;
     const float values[] = {7.5f, -0.0f, -0.01f, 0.0f};

@@ -1,8 +1,10 @@
-/* From a stage in LDS to what a lane gives a matrix instruction: 32 elements of K of one row.
+/* Reads fragments from a stage in LDS. A fragment is a lane's share of an operand of a matrix
+ * instruction: 32 elements of K of one row.
  *
- * Of 8-bit elements these are two pieces, 64 of K apart, as f8f6f4 wants them; the fp8 instruction
- * of 32 of K takes the same bytes eight at a time, for A and B alike. Of 6 bits they are two
- * neighbouring pieces, of 4 bits one. */
+ * A fragment of 8-bit elements consists of two pieces that are 64 of K apart, as f8f6f4 requires.
+ * The fp8 instruction, which multiplies 32 of K, takes the same bytes eight at a time, for A and B
+ * alike. A fragment of 6-bit elements consists of two neighbouring pieces, and one of 4-bit
+ * elements of one piece. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_FRAGMENT_H
 #define BSMM_AMDGPU_CDNA_GEMM_FRAGMENT_H
 

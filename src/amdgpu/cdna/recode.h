@@ -1,5 +1,5 @@
-/* What kernels of conversions share with their host side: the threads of a workgroup. Grids do not
- * tell a kernel their size; it comes as `step`. */
+/* Defines the workgroup size that conversion kernels share with their host code. A kernel cannot
+ * read the size of its grid, so the host passes it as the argument `step`. */
 #ifndef BSMM_AMDGPU_CDNA_RECODE_H
 #define BSMM_AMDGPU_CDNA_RECODE_H
 

@@ -21,7 +21,7 @@ static const bsmm_hip_function functions[] = {
     [BSMM_BF16_3X3] = {"cdna/bf16", "bf16_3x3", SHARED(6)},
 };
 
-/* What a plan keeps of it. */
+/* The state of this kernel in a plan. */
 typedef struct bf16_state {
     bsmm_bf16_job job;
     bsmm_bf16_kind kind;

@@ -51,7 +51,8 @@ static bsmm_status describe_simulator(uint32_t ordinal, bsmm_local_device *info)
 
 /* ---- memory ---- */
 
-/* Whether it is memory of a device of the driver, and whose. */
+/* Sets *is_device to true if `pointer` is memory of one of the driver's devices, and *owner to the
+ * number of that device. */
 static bsmm_status find_owner(const bsmm_hip_device *d, const void *pointer, bool *is_device,
                               int *owner) {
     int type = 0;
@@ -60,8 +61,9 @@ static bsmm_status find_owner(const bsmm_hip_device *d, const void *pointer, boo
     union {
         const void *given;
         void *taken;
-    } both = {.given = pointer}; /* the driver only keeps the number */
-    /* Succeeds for every address; memory that it knows nothing of has type 0. */
+    } both = {.given = pointer}; /* HIP reads the address and not the memory */
+    /* The call succeeds for every address. It reports type 0 for memory that HIP did not allocate.
+     */
     BSMM_HIP_TRY(d->driver, hipDrvPointerGetAttributes, 2, attributes, values, both.taken);
     *is_device = type == d->driver->device_type;
     return BSMM_OK;

@@ -1,15 +1,15 @@
-/* Which code of a kernel a device runs. */
+/* Chooses the code object of a kernel that fits a device's processor. */
 #include "amdgpu/runtime/device.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A code object is for one processor. */
+/* A code object runs on one type of processor only. */
 static int rank_of(const void *device, const char *code) {
     return strcmp(((const bsmm_hip_device *)device)->arch, code) == 0;
 }
 
-/* A library may have images for other GPUs alone. */
+/* Returns true if the library has images for AMD GPUs. It may have images for other GPUs only. */
 static bool has_images(void) {
     for (const bsmm_gpu_image *i = bsmm_gpu_images; i->name; i++)
         if (strncmp(i->code, "gfx", 3) == 0) return true;

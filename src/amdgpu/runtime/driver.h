@@ -61,23 +61,24 @@ typedef struct bsmm_hip_driver {
 #define ENTRY(name, parameters) hipError_t(*name) parameters;
 #include "amdgpu/runtime/driver.def"
 #undef ENTRY
-    /* Not NULL, but not in every driver. */
+    /* Some drivers lack these entries. The pointers are never NULL. */
     const char *(*hipGetErrorName)(hipError_t error);
     const char *(*hipGetErrorString)(hipError_t error);
-    /* Of the simulator alone: the index of device `number` of an architecture. */
+    /* Returns the index of device `number` of an architecture. Only the simulator has this entry.
+     */
     int (*bsmm_sim_device)(const char *arch, unsigned int number);
     int version;     /* 60342131: 6.3.42131 */
     int device_type; /* the number of hipMemoryTypeDevice */
 } bsmm_hip_driver;
 
-/* The driver of AMD's GPUs or the simulator, opened and initialised by the first call of the
- * process; its failure is as lasting. NOT_FOUND: it is not there; UNSUPPORTED: it lacks an entry;
- * DEVICE: it does not start. */
+/* Return the driver of AMD GPUs, or the simulator. The first call of the process opens and
+ * initialises it; if that fails, later calls fail alike. NOT_FOUND: there is no such library.
+ * UNSUPPORTED: the library lacks an entry. DEVICE: the library does not start. */
 bsmm_status bsmm_hip_driver_get(const bsmm_hip_driver **driver);
 bsmm_status bsmm_hip_simulator_get(const bsmm_hip_driver **driver);
 
-/* What a hipError_t other than hipSuccess means here: MEMORY, DEVICE, ...; the message names the
- * call, HIP's name of the error, and what to do where that is known. */
+/* Turns a hipError_t other than hipSuccess into a bsmm_status (MEMORY, DEVICE, ...). The message
+ * has the call, HIP's name of the error and, if it is known, the remedy. */
 bsmm_status bsmm_hip_fail(const bsmm_hip_driver *driver, hipError_t error, const char *call);
 
 /* Calls an entry of `driver` and returns from the calling function when it fails. */

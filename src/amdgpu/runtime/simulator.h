@@ -1,10 +1,10 @@
-/* Where the simulator's libamdhip64.so is. */
+/* Finds the simulator's libamdhip64.so. */
 #ifndef BSMM_AMDGPU_RUNTIME_SIMULATOR_H
 #define BSMM_AMDGPU_RUNTIME_SIMULATOR_H
 
-/* Opens the simulator: beside the file that holds this library or command (sim/, ../sim/, bsmm/, or
- * where an installation puts it), else the libamdhip64.so that the dynamic linker finds, if that is
- * the simulator. NULL: there is none. */
+/* Opens the simulator. Looks next to the file that holds this library or command (in sim/, ../sim/
+ * and bsmm/), then in the folder of an installation. Last, it tries the libamdhip64.so that the
+ * dynamic linker finds, if that file is the simulator. Returns NULL if there is no simulator. */
 void *bsmm_hip_simulator_open(void);
 
 #endif

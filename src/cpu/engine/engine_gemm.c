@@ -65,7 +65,9 @@ static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     return bytes < side_bytes(&g->b) ? bsmm_align64(bytes) : side_bytes(&g->b);
 }
 
-/* Returns the panels of B that are packed before they are multiplied. */
+/* Returns the number of panels of B that fit the memory for packed panels. If it is less than all
+ * panels, B is packed and multiplied in slabs of that many panels. With few rows of A each thread
+ * has its own share of the memory. */
 static int64_t count_panels(const gemm *g) {
     uint64_t share = has_few_rows(g) ? g->b_bytes / (uint64_t)g->threads : g->b_bytes;
     return g->b_bytes == g->packed_b_bytes ? g->b.panels : (int64_t)(share / bytes_of_panel(g));
@@ -110,9 +112,9 @@ static uint64_t count_scratch(const gemm *g) {
            (uint64_t)bsmm_min_i64(g->units, longest_chunk(e)) * e->widened_unit_bytes;
 }
 
-/* Returns about as many units as the engine's `chunk`, the same for all chunks. A short last chunk
- * would read and write all accumulators for little work. Chunks may be up to a quarter longer than
- * the engine's if that saves one chunk. */
+/* Returns the length of a chunk in units. All chunks of a GEMM have about the same length, close to
+ * the engine's `chunk`. A short last chunk would read and write all accumulators for little work. A
+ * chunk may be up to a quarter longer than the engine's `chunk` if that saves one chunk. */
 static int64_t chunk_length(const bsmm_engine *e, int64_t units) {
     int64_t chunks = bsmm_ceil_div(units, longest_chunk(e));
     return chunks > 1 ? bsmm_ceil_div(units, chunks) : units;

@@ -61,7 +61,8 @@ INLINE void decode_strip_sixes(const uint8_t *b, __m512i table, __m512i byte[GRO
 
 /* ---- loading scales ---- */
 
-/* An e4m3 code, read as f16, is 2^-8 of its value; that includes subnormals. */
+/* Converts e4m3 scales to fp32, times 2^-8. An e4m3 code whose exponent and mantissa are moved to
+ * the bit positions of f16 is an f16 of 2^-8 times its value, also if it is subnormal. */
 INLINE __m512i scales_of_e4m3(__m128i codes) {
     __m256i half = _mm256_slli_epi16(_mm256_cvtepi8_epi16(codes), 7);
     half = _mm256_and_si256(half, _mm256_set1_epi16((short)0xbfff));

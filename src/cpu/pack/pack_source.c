@@ -60,8 +60,8 @@ static void copy_strip(const bsmm_operand *o, uint32_t bits, int64_t k, int64_t 
     to->first = first;
 }
 
-/* Transposes rows from r on of columns [k, k + n). Values that are read for rows past the last one
- * do not matter. */
+/* Transposes the codes of BSMM_PACK_LANES rows, of which r is the first, in columns [k, k + n) of a
+ * column-major operand. Rows past the last row get arbitrary codes, which no caller uses. */
 static void gather(const bsmm_pack_isa *isa, const bsmm_operand *o, uint32_t bits, int64_t r,
                    int64_t k, int64_t n, bsmm_pack_buffer *to) {
     uint32_t bytes = bytes_of(bits);

@@ -25,7 +25,8 @@ INLINE int64_t unit_of(bsmm_int8_scaling scaling) {
     return scaling == BSMM_INT8_EXPONENT ? BSMM_INT8_EXPONENT_UNIT : BSMM_INT8_MULTIPLY_UNIT;
 }
 
-/* Loads scales. An e4m3 code, read as f16, is 2^-8 of its value; that includes subnormals. */
+/* Loads scales. An e4m3 code whose exponent and mantissa are moved to the bit positions of f16 is
+ * an f16 of 2^-8 times its value, also if it is subnormal. */
 INLINE __m256i load_scales(const uint8_t *codes, bsmm_int8_scaling scaling) {
     __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
     if (scaling != BSMM_INT8_E4M3) return _mm256_slli_epi32(_mm256_cvtepu8_epi32(v), 23);

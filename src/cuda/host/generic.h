@@ -18,7 +18,7 @@ typedef struct bsmm_cuda_generic {
 /* Loads what bsmm_cuda_generic_run launches. `is_gated` says that the run will pass a gate. */
 bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cuda_generic *made);
 
-/* What it is told of the product. */
+/* Returns the parameters of the generic GEMM for a product. */
 bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p);
 
 /* Queues the generic GEMM in p->stream. The device's context must be current. The kernel reads the

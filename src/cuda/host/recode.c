@@ -130,7 +130,8 @@ static bool is_nv(const bsmm_quantize_job *q) {
            q->aligned_dst;
 }
 
-/* What these kernels have faster ways for. */
+/* Returns the parameters of a quantization. The flags select the fast paths that these kernels
+ * have. */
 static bsmm_quantize_job quantize_job_of(const bsmm_recode *job, const float *amax) {
     const bsmm_format *f = &job->dst.m.format;
     bsmm_quantize_job made = bsmm_quantize_job_of(job, amax), *q = &made;
