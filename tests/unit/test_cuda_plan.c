@@ -156,6 +156,7 @@ static void check_header(fixture *f, const void *packed, uint64_t bytes) {
     static const char *const forms[] = {"stored", "bf16", "bf16x2", "bf16x3", "fp8"};
     bsmm_packed_info info = {.struct_size = sizeof info};
     uint8_t *host = malloc(bytes);
+    TEST_CUDA(f->device, cuStreamSynchronize, f->stream);
     test_cuda_read(f->device, host, packed, bytes);
     assert_int_equal(bsmm_packed_describe(host, bytes, &info), BSMM_OK);
     free(host);
