@@ -5,17 +5,10 @@
  * apart to be folded into the elements. */
 #include "sol/sol.h"
 
-#define E(name) (1u << BSMM_ELEM_##name)
 #define S(name) (1u << BSMM_SCALE_##name)
 #define U(name) (1u << BSMM_UNIT_##name)
 
 enum {
-    ELEMS_ANY = ~0,
-    ELEMS_OCP8 = E(E4M3) | E(E5M2),
-    ELEMS_FNUZ8 = E(E4M3FNUZ) | E(E5M2FNUZ),
-    ELEMS_6 = E(E3M2) | E(E2M3),
-    ELEMS_SMALL = ELEMS_6 | E(E2M1),
-    ELEMS_UP_TO_8 = ELEMS_OCP8 | ELEMS_FNUZ8 | ELEMS_SMALL,
     SCALES_ANY = ~0,
     SCALES_POW2 = S(NONE) | S(E8M0),
     TRAITS_8 = BSMM_SOL_OCP8 | BSMM_SOL_FNUZ8,
@@ -23,47 +16,79 @@ enum {
     BOTH_4 = U(F4_MX) | U(F4_NV)
 };
 
-/* A row applies to the elements and scales of its sets. Blocks along K must be at least min_block
- * and a multiple of `multiple` (0: any). The device must have at least one of the row's traits (0:
- * any device). */
+/* The classes of element formats that the rules name. They follow from the formats' traits, so a
+ * new element format needs no change here. */
+static bool any(uint32_t elem) {
+    return elem < BSMM_ELEM_COUNT;
+}
+static bool is_f16(uint32_t elem) {
+    return elem == BSMM_ELEM_F16;
+}
+static bool is_bf16(uint32_t elem) {
+    return elem == BSMM_ELEM_BF16;
+}
+static bool up_to_8_bits(uint32_t elem) {
+    return bsmm_elem_is_narrow(elem);
+}
+static bool is_fnuz(uint32_t elem) {
+    return bsmm_elem_is_narrow(elem) && bsmm_elem_traits_of[elem].lone_nan;
+}
+static bool narrow_but_fnuz(uint32_t elem) {
+    return bsmm_elem_is_narrow(elem) && !is_fnuz(elem);
+}
+static bool up_to_6_bits(uint32_t elem) {
+    return bsmm_elem_is_narrow(elem) && bsmm_elem_row(elem)->bits <= 6;
+}
+static bool is_e2m1(uint32_t elem) {
+    return elem == BSMM_ELEM_E2M1;
+}
+static bool small_integers(uint32_t elem) {
+    return elem < BSMM_ELEM_COUNT && bsmm_elem_traits_of[elem].small_integer;
+}
+
+/* A rule applies to the elements for which its function returns true, and to its set of scales.
+ * Blocks along K must be at least min_block and a multiple of `multiple` (0: any). The device must
+ * have at least one of the row's traits (0: any device). */
 static const struct {
-    int elems, scales;
+    bool (*elems)(uint32_t elem);
+    int scales;
     uint32_t min_block, multiple;
     int traits, units;
 } rules[] = {
     /* fp32 holds every value exactly. */
-    {ELEMS_ANY, SCALES_ANY, 0, 0, 0, U(F32)},
+    {any, SCALES_ANY, 0, 0, 0, U(F32)},
     /* Scales that are powers of two multiply 16-bit floats exactly. Elements of at most 8 bits are
      * exact in f16 and in bf16. */
-    {E(F16), SCALES_POW2, 0, 0, BSMM_SOL_F16, U(F16)},
-    {E(BF16), SCALES_POW2, 0, 0, 0, U(BF16)},
-    {ELEMS_UP_TO_8, SCALES_POW2, 0, 0, 0, BOTH_16},
+    {is_f16, SCALES_POW2, 0, 0, BSMM_SOL_F16, U(F16)},
+    {is_bf16, SCALES_POW2, 0, 0, 0, U(BF16)},
+    {up_to_8_bits, SCALES_POW2, 0, 0, 0, BOTH_16},
     /* The product of an element of at most 8 bits and an e4m3 scale has at most 8 significant bits.
      */
-    {ELEMS_UP_TO_8, S(E4M3), 0, 0, 0, BOTH_16},
+    {up_to_8_bits, S(E4M3), 0, 0, 0, BOTH_16},
     /* In blocks of 128 and more, a scale costs only one multiplication of the block's sum, so any
      * scale is possible. */
-    {E(F16), SCALES_ANY, 128, 0, BSMM_SOL_F16, U(F16)},
-    {E(BF16), SCALES_ANY, 128, 0, 0, U(BF16)},
-    {ELEMS_UP_TO_8, SCALES_ANY, 128, 0, 0, BOTH_16},
-    {ELEMS_OCP8 | ELEMS_SMALL, S(NONE), 0, 0, TRAITS_8, U(F8)},
-    {ELEMS_OCP8 | ELEMS_SMALL, SCALES_ANY, 128, 0, TRAITS_8, U(F8)},
-    {ELEMS_FNUZ8, S(NONE), 0, 0, BSMM_SOL_FNUZ8, U(F8)},
-    {ELEMS_FNUZ8, SCALES_ANY, 128, 0, BSMM_SOL_FNUZ8, U(F8)},
+    {is_f16, SCALES_ANY, 128, 0, BSMM_SOL_F16, U(F16)},
+    {is_bf16, SCALES_ANY, 128, 0, 0, U(BF16)},
+    {up_to_8_bits, SCALES_ANY, 128, 0, 0, BOTH_16},
+    {narrow_but_fnuz, S(NONE), 0, 0, TRAITS_8, U(F8)},
+    {narrow_but_fnuz, SCALES_ANY, 128, 0, TRAITS_8, U(F8)},
+    {is_fnuz, S(NONE), 0, 0, BSMM_SOL_FNUZ8, U(F8)},
+    {is_fnuz, SCALES_ANY, 128, 0, BSMM_SOL_FNUZ8, U(F8)},
     /* A power of two is folded into e4m3 or e5m2 if the element leaves exponent bits free. */
-    {ELEMS_SMALL, S(E8M0), 0, 0, TRAITS_8, U(F8)},
+    {up_to_6_bits, S(E8M0), 0, 0, TRAITS_8, U(F8)},
     /* The instruction applies these scales. Smaller elements also run on the wider units. */
-    {ELEMS_OCP8 | ELEMS_SMALL, S(E8M0), 0, 32, BSMM_SOL_MX, U(F8)},
-    {ELEMS_SMALL, S(E8M0), 0, 32, BSMM_SOL_MX, U(F6)},
-    {ELEMS_SMALL, S(NONE), 0, 0, BSMM_SOL_MX, U(F6)},
-    {E(E2M1), S(E8M0), 0, 32, BSMM_SOL_MX, U(F4_MX)},
-    {E(E2M1), S(NONE), 0, 0, BSMM_SOL_MX, U(F4_MX)},
-    {E(E2M1), S(E4M3), 0, 16, BSMM_SOL_NV, U(F4_NV)},
-    {E(E2M1), S(NONE), 0, 0, BSMM_SOL_NV, U(F4_NV)},
-    /* 2 x e2m1 and 8 x e2m3 are small integers, and the scale multiplies the block's integer sum.
+    {narrow_but_fnuz, S(E8M0), 0, 32, BSMM_SOL_MX, U(F8)},
+    {up_to_6_bits, S(E8M0), 0, 32, BSMM_SOL_MX, U(F6)},
+    {up_to_6_bits, S(NONE), 0, 0, BSMM_SOL_MX, U(F6)},
+    {is_e2m1, S(E8M0), 0, 32, BSMM_SOL_MX, U(F4_MX)},
+    {is_e2m1, S(NONE), 0, 0, BSMM_SOL_MX, U(F4_MX)},
+    {is_e2m1, S(E4M3), 0, 16, BSMM_SOL_NV, U(F4_NV)},
+    {is_e2m1, S(NONE), 0, 0, BSMM_SOL_NV, U(F4_NV)},
+    /* Elements such as 2 x e2m1 and 8 x e2m3 are small integers, and the scale multiplies the
+     * block's integer sum.
      */
-    {E(E2M1) | E(E2M3), SCALES_ANY, 0, 0, BSMM_SOL_INT8, U(F6)},
-    {E(E2M1), SCALES_ANY, 0, 0, BSMM_SOL_INT8, BOTH_4},
+    {small_integers, SCALES_ANY, 0, 0, BSMM_SOL_INT8, U(F6)},
+    {is_e2m1, SCALES_ANY, 0, 0, BSMM_SOL_INT8, BOTH_4},
 };
 
 static bool takes_block(uint32_t block, uint32_t min_block, uint32_t multiple) {
@@ -73,7 +98,7 @@ static bool takes_block(uint32_t block, uint32_t min_block, uint32_t multiple) {
 uint32_t bsmm_sol_units(bsmm_format format, uint32_t traits) {
     uint32_t units = 0;
     for (size_t i = 0; i < BSMM_COUNT(rules); i++) {
-        bool applies = rules[i].elems & 1 << format.elem && rules[i].scales & 1 << format.scale &&
+        bool applies = rules[i].elems(format.elem) && rules[i].scales & 1 << format.scale &&
                        takes_block(format.block_cols, rules[i].min_block, rules[i].multiple) &&
                        (!rules[i].traits || (uint32_t)rules[i].traits & traits);
         if (applies) units |= (uint32_t)rules[i].units;
