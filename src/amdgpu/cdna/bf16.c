@@ -1,13 +1,18 @@
-/* Any two operands on the bf16 matrix cores of CDNA3 and CDNA4: what no tuned kernel takes.
+/* A product of any two operands on the bf16 matrix cores of CDNA3 and CDNA4. It is the fallback for
+ * products that no specialised kernel takes.
  *
- * A workgroup of four waves makes a tile of 64 x 64. Step by step of 32 along K, all threads decode
- * the step's values of both operands into LDS, as one or three planes of bf16 (gpu/bf16_product.h),
- * then each wave multiplies its 32 x 32. Barriers: "staged" before the multiplication, "read"
- * before the next step overwrites the planes. Results go through LDS to the epilogue, one a thread,
- * and those whose fp32 sum cannot be trusted are summed again in double.
+ * A workgroup of four waves computes a tile of 64 x 64. Each step covers 32 elements of K. All
+ * threads decode the elements and scales of both operands and write the values to LDS. One plane of
+ * bf16 holds a value exactly, or else the sum of three planes does (gpu/bf16_product.h). Then each
+ * wave multiplies its 32 x 32 part of the tile. One barrier in a step waits until the planes are
+ * written. A second one waits until they are read, before the next step overwrites them.
  *
- * LDS, of the launch: planes of A, planes of B (in the end the tile in fp32); then 128 words, rows
- * of A and B that have a value other than 0; then 128 floats, the scales that stay outside. */
+ * The sums go through LDS to the epilogue, where each thread handles one result at a time. A sum
+ * that may be inaccurate in fp32 is computed again in double.
+ *
+ * LDS contains the planes of A and of B, which the fp32 tile of sums overwrites at the end; then
+ * 128 words, one for each row of A and B, that are nonzero if the row has a nonzero value; then 128
+ * floats, the fp32 scales that are applied to sums instead of values. */
 #include "amdgpu/cdna/bf16_params.h"
 #include "amdgpu/cdna/kernel.h"
 #include "gpu/bf16_values.h"
@@ -20,7 +25,7 @@ enum {
 };
 
 #define LDS __attribute__((address_space(3)))
-extern LDS uint8_t launched[]; /* as large as the launch says */
+extern LDS uint8_t launched[]; /* The launch sets its size. */
 
 typedef uint32_t words4 __attribute__((ext_vector_type(4)));
 typedef float sums16 __attribute__((ext_vector_type(16)));
@@ -28,15 +33,14 @@ typedef short bf16x4 __attribute__((ext_vector_type(4)));
 _Static_assert(TILE *BSMM_BF16_K / 8 == THREADS, "a thread decodes 8 values of each operand");
 
 typedef struct tile_memory {
-    LDS uint8_t *a, *b;    /* planes */
-    LDS uint32_t *nonzero; /* rows of A, then of B */
+    LDS uint8_t *a, *b;    /* the bf16 planes */
+    LDS uint32_t *nonzero; /* flags of the rows of A, then of B */
     LDS float *factors;
 } tile_memory;
 
-/* ---- load ---- */
-
-/* Eight values of one row into all planes; what they do not hold exactly is stored as NaN, and the
- * results that it touches are summed again. */
+/* Decodes eight values of one row and stores them in all planes. A value that the planes do not
+ * hold exactly is stored as NaN. The results that it contributes to become NaN too and are computed
+ * again in double. */
 BSMM_DEVICE void stage(const int parts, const bsmm_bf16_side *side, uint32_t first_row, uint32_t k,
                        uint32_t end, LDS uint8_t *to, LDS uint32_t *nonzero) {
     const uint32_t t = bsmm_thread(), row = side->by_rows ? t / 4 : t % TILE;
@@ -60,10 +64,9 @@ BSMM_DEVICE void stage(const int parts, const bsmm_bf16_side *side, uint32_t fir
     if (any & 0x7fffffffu) nonzero[row] = 1;
 }
 
-/* ---- multiply ---- */
-
-/* A lane's share of 32 along K: 16 values, lanes 0 to 31 the first half of their rows. K counts in
- * another order than the instruction's, the same for both operands. */
+/* The share of one lane in 32 elements of K: 16 values of one row. Lanes 0 to 31 hold the first 16
+ * elements of their rows, lanes 32 to 63 the other 16. The instruction expects another order along
+ * K, but the order is the same for both operands, so the sum has the same products. */
 typedef struct fragment {
     words4 w[2];
 } fragment;
@@ -91,14 +94,16 @@ BSMM_DEVICE sums16 multiply(const fragment *a, const fragment *b, sums16 sums) {
     return sums;
 }
 
-/* The row of the wave's tile of a lane's sum `i`; its column is the lane's number below 32. */
+/* Returns the row, within the wave's 32 x 32 tile, of element i of a lane's sums. The column is the
+ * lane's number modulo 32. */
 BSMM_DEVICE uint32_t row_of(int i) {
     return (uint32_t)(i / 4 * 8 + i % 4) + bsmm_device_lane() / 32 * 4;
 }
 
-/* sums += first part of a x first part of b; rest += all other pairs of parts that count, those
- * after the third are below 2^-23. Apart, so that the many sums of small terms round as small terms
- * do. */
+/* Multiplies one step of operands whose values are sums of up to three bf16 parts, the largest part
+ * first. The product of the two largest parts is added to `sums`. The products of all other pairs
+ * with i + j <= 2 are added to `rest`. A separate sum for these small terms keeps their rounding
+ * errors small. Pairs with i + j > 2 are left out, because they are below 2^-23 of the product. */
 BSMM_DEVICE void step(const int a_parts, const int b_parts, const tile_memory *m, uint32_t row,
                       uint32_t col, sums16 *sums, sums16 *rest) {
     BSMM_UNROLL
@@ -116,7 +121,8 @@ BSMM_DEVICE void step(const int a_parts, const int b_parts, const tile_memory *m
     }
 }
 
-/* The same for one part each, the step's sums times the scales that were left outside. */
+/* Multiplies one step of operands with one bf16 part each, and multiplies the step's sums by the
+ * fp32 scales of their row and column. */
 BSMM_DEVICE void step_scaled(const tile_memory *m, uint32_t row, uint32_t col, sums16 *sums) {
     const fragment a = load_fragment(m->a, row), b = load_fragment(m->b, col);
     const sums16 part = multiply(&a, &b, (sums16)(0.0f));
@@ -126,9 +132,8 @@ BSMM_DEVICE void step_scaled(const tile_memory *m, uint32_t row, uint32_t col, s
         (*sums)[i] = fmaf(part[i], m->factors[row + row_of(i)] * column, (*sums)[i]);
 }
 
-/* ---- store ---- */
-
-/* The sum again where it is doubted, by all lanes of the wave together. */
+/* Returns `sum`, or the sum computed again in double if it is doubted. All lanes of the wave
+ * compute the doubted sums together, one after another. */
 BSMM_DEVICE double repair(const bsmm_bf16_job *p, uint32_t row, uint32_t col, bool doubted,
                           double sum) {
     uint64_t left = __builtin_amdgcn_ballot_w64(doubted);
@@ -157,15 +162,14 @@ BSMM_DEVICE void store(const bsmm_bf16_job *p, const LDS float *strip, const LDS
     }
 }
 
-/* ---- a tile ---- */
-
 BSMM_DEVICE void barrier(void) {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
 }
 
-/* Tile after tile, of so many workgroups in all. */
+/* Computes every `groups`-th tile, beginning with this workgroup's number. `groups` is the number
+ * of workgroups in the launch. */
 BSMM_DEVICE void multiply_tiles(const int a_parts, const int b_parts, const bool scaled,
                                 const bsmm_bf16_job *p, uint32_t groups) {
     const int planes = (a_parts + b_parts) * PLANE;
@@ -187,12 +191,12 @@ BSMM_DEVICE void multiply_tiles(const int a_parts, const int b_parts, const bool
             if (scaled && t < 2 * TILE)
                 m.factors[t] =
                     bf16_factor(&p->sides[t / TILE], (t < TILE ? a_base : b_base - TILE) + t, k);
-            barrier(); /* staged */
+            barrier(); /* The planes are written. */
             if (scaled)
                 step_scaled(&m, row, col, &sums);
             else
                 step(a_parts, b_parts, &m, row, col, &sums, &rest);
-            barrier(); /* read */
+            barrier(); /* The planes are read. */
         }
         LDS float *strip = (LDS float *)launched;
         BSMM_UNROLL
@@ -200,7 +204,7 @@ BSMM_DEVICE void multiply_tiles(const int a_parts, const int b_parts, const bool
             strip[(row + row_of(i)) * TILE + col + bsmm_device_lane() % 32] = sums[i] + rest[i];
         barrier();
         store(p, strip, m.nonzero, a_base, b_base);
-        barrier(); /* before the next tile */
+        barrier(); /* The strip is read, and the next tile may overwrite it. */
     }
 }
 

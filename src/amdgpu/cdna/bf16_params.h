@@ -1,18 +1,18 @@
-/* Defines the constants that the kernels of the bf16 product (bf16.c) share with their host code.
- */
+/* Constants that the kernels of the bf16 product (bf16.c) share with the host code that launches
+ * them. */
 #ifndef BSMM_AMDGPU_CDNA_BF16_PARAMS_H
 #define BSMM_AMDGPU_CDNA_BF16_PARAMS_H
 
 #include "gpu/bf16_product.h"
 
 enum {
-    BSMM_CDNA_BF16_TILE = 64,     /* rows of A and rows of B of a workgroup */
+    BSMM_CDNA_BF16_TILE = 64,     /* rows of A and rows of B in a workgroup's tile */
     BSMM_CDNA_BF16_THREADS = 256, /* four waves; each computes 32 x 32 results */
-    /* Row stride of a step in LDS. It has 16 bytes of padding, so that neighbouring rows begin in
-     * different banks. */
+    /* Bytes from one row to the next in LDS, where a row holds 32 elements of K in bf16. The 16
+     * bytes of padding make neighbouring rows begin in different banks. */
     BSMM_CDNA_BF16_PITCH = 2 * BSMM_BF16_K + 16,
     BSMM_CDNA_BF16_PLANE = BSMM_CDNA_BF16_TILE * BSMM_CDNA_BF16_PITCH,
-    /* After the main loop, the fp32 tile overwrites the planes. */
+    /* Bytes of the fp32 tile of sums. After the main loop it overwrites the bf16 planes in LDS. */
     BSMM_CDNA_BF16_STRIP = BSMM_CDNA_BF16_TILE * BSMM_CDNA_BF16_TILE * 4,
 };
 

@@ -1,4 +1,5 @@
-/* Dequantizes any format to f32, f16 and bf16: each thread one element of a line. */
+/* Dequantizes any format to f32, f16 or bf16. Each thread converts one element of a row or column
+ * at a time. */
 #include "amdgpu/cdna/recode.h"
 #include "gpu/dequantize_any.h"
 

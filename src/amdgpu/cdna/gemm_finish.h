@@ -1,6 +1,7 @@
-/* From accumulators to D. A wave puts 16 rows at a time into LDS, so that its lanes then have
- * neighbouring columns of a row; each sum is tried, made again in double where it may be wrong, and
- * goes through the epilogue. */
+/* Writes the fp32 sums of a workgroup's tile to D. Each wave copies 16 rows of its sums at a time
+ * into a buffer in LDS, called a strip. The wave reads the strip back with neighbouring lanes on
+ * neighbouring columns, so that its stores to D are contiguous. A sum that may be inaccurate is
+ * computed again in double. Then the epilogue converts every sum and stores it. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_FINISH_H
 #define BSMM_AMDGPU_CDNA_GEMM_FINISH_H
 
@@ -8,13 +9,16 @@
 
 typedef bsmm_f32x4 gemm_sums[GEMM_MOST_ROW_TILES][GEMM_MOST_COL_TILES];
 
-/* Floats from one row of a strip to the next: four more than columns, for the banks. */
+/* Returns the floats from one row of a strip to the next. The four floats of padding spread the
+ * rows over the LDS banks. */
 BSMM_DEVICE uint32_t gemm_strip_pitch(gemm_shape s) {
     return s.col_tiles * BSMM_CDNA_EDGE + 4;
 }
 
-/* Terms below fp32's range may be missing, or some met NaN or Inf on their way. A sum of 0 is in
- * doubt where scales are so small that terms may have vanished. */
+/* Returns true if an fp32 sum may be inaccurate and must be computed again. A very small sum may
+ * lack terms below fp32's range, and a very large one may have met an Inf or NaN. A sum of 0 is
+ * accurate unless `may_vanish`, i.e. unless the scales are so small that products may underflow to
+ * 0. */
 BSMM_DEVICE bool gemm_doubts(float sum, bool may_vanish) {
     if (sum == 0) return may_vanish;
     const float size = __builtin_fabsf(sum);
@@ -46,8 +50,10 @@ BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
     }
 }
 
-/* A lane holds row lane % 16 of a tile and four columns; registers have no index, so the loop over
- * tiles asks for each. `row` and `col` are the wave's first. */
+/* Stores all sums of a wave, one 16-row strip after the other. The matrix instruction leaves in
+ * each lane row lane % 16 of a 16 x 16 tile and four of its columns. Registers cannot be indexed at
+ * run time, so the loop over `t` compares t with every constant i. `row` and `col` are the first
+ * row and column of the wave's tile in D. */
 BSMM_DEVICE void gemm_finish(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
                              uint32_t row, uint32_t col, bool may_vanish) {
     const uint32_t pitch = gemm_strip_pitch(s);

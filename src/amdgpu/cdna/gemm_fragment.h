@@ -1,16 +1,20 @@
-/* Reads fragments from a stage in LDS. A fragment is a lane's share of an operand of a matrix
- * instruction: 32 elements of K of one row.
+/* Reads fragments from LDS. A fragment is the share of one lane in an operand of a matrix
+ * instruction: 32 elements along K of one row.
  *
- * A fragment of 8-bit elements consists of two pieces that are 64 of K apart, as f8f6f4 requires.
- * The fp8 instruction, which multiplies 32 of K, takes the same bytes eight at a time, for A and B
- * alike. A fragment of 6-bit elements consists of two neighbouring pieces, and one of 4-bit
- * elements of one piece. */
+ * LDS stores a row in units of 16 bytes (12 bytes for 6-bit elements), which the code calls pieces.
+ * A fragment of 8-bit elements consists of two pieces that are 64 elements of K apart, as the
+ * instruction f8f6f4 requires. A fragment of 6-bit elements consists of two neighbouring pieces,
+ * and a fragment of 4-bit elements is one piece.
+ *
+ * gfx942 has no f8f6f4. Its fp8 instruction, which multiplies 32 elements of K, takes the same
+ * fragment eight bytes at a time. The order of K then differs from memory, but it is the same for A
+ * and B. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_FRAGMENT_H
 #define BSMM_AMDGPU_CDNA_GEMM_FRAGMENT_H
 
 #include "amdgpu/cdna/gemm_shape.h"
 
-/* This lane's offsets in a 16-row tile. */
+/* The byte offsets of this lane's two pieces in a 16-row tile in LDS. */
 typedef struct gemm_reader {
     uint32_t at[2];
 } gemm_reader;
@@ -38,9 +42,10 @@ BSMM_DEVICE bsmm_i32x8 gemm_read_fragment(const gemm_lds *tile, gemm_reader r, u
     return (bsmm_i32x8){x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3]};
 }
 
-/* For the scheduler: reads of B's fragments and A's first two, then the products of one row of
- * tiles and the reads of the fragment after the next, and so on. Its counts must be constants;
- * where there is less left, it takes that. */
+/* Tells the compiler's scheduler the order of LDS reads and matrix instructions (MFMA): first the
+ * reads of all fragments of B and of the first two of A, then, for each row of tiles, its MFMAs
+ * followed by the reads of the fragment of A after the next. The builtin needs constant counts. The
+ * counts may be too large, because the scheduler then takes the instructions that are left. */
 BSMM_DEVICE void gemm_order_reads(gemm_shape s) {
     const bool wide = s.col_tiles == 4, twice = gemm_bits(s.types[0]) != 4;
     BSMM_ISA_SCHEDULE(BSMM_SCHEDULE_LDS_READ, 8);

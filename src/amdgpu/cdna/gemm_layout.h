@@ -1,15 +1,17 @@
-/* How a tile lies in LDS: of every type, for the host's tests too.
+/* The layout of a tile in LDS for every element type. Tests on the host use these functions too.
  *
- * A stage is 128 of K: 128 bytes a row of 8-bit elements, 96 of 6 bits, 64 of 4. A row is cut into
- * pieces, of 16 bytes (12 of 6-bit elements), and piece p of row r stands at place p ^ swizzle(r),
- * so that lanes that read at once meet no bank twice. Loads that go straight to LDS write lanes
- * side by side, so each lane picks its source by the same rule. */
+ * A stage holds 128 elements of K: a row has 128 bytes of 8-bit elements, 96 bytes of 6-bit
+ * elements or 64 bytes of 4-bit elements. Each row is divided into pieces of 16 bytes (12 bytes for
+ * 6-bit elements). Piece p of row r is stored at index p ^ swizzle(r) of its row, so that lanes
+ * that read together do not conflict in a bank. Loads from memory directly to LDS can only write
+ * the lanes' bytes side by side. Each lane therefore applies the swizzle to its address in
+ * memory. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_LAYOUT_H
 #define BSMM_AMDGPU_CDNA_GEMM_LAYOUT_H
 
 #include "amdgpu/cdna/gemm_params.h"
 
-/* How f8f6f4 numbers its types. */
+/* The numbers by which the instruction f8f6f4 selects an element type. */
 enum { BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E5M2, BSMM_F8F6F4_E2M3, BSMM_F8F6F4_E3M2, BSMM_F8F6F4_E2M1 };
 
 BSMM_SHARED uint32_t gemm_bits(uint32_t type) {
@@ -24,10 +26,15 @@ BSMM_SHARED uint32_t gemm_piece_bytes(uint32_t type) {
     return gemm_bits(type) == 6 ? 12 : 16;
 }
 
-/* Lanes read one piece of 16 neighbouring rows, eight of them at once from 32 banks, or all from
- * 64; pieces of 12 bytes go word by word, 32 lanes at once: those of two groups. Rows of 128 bytes
- * begin at the same bank, of 64 at two, of 96 at four. It repeats after 16 rows, of 32 banks and
- * 128 bytes after 8: direct loads of one round are a multiple of that. */
+/* Returns the number that is XORed with the piece index in `row`, for an LDS of 32 or 64 banks.
+ *
+ * When a wave reads a fragment, 16 lanes read the same piece of 16 neighbouring rows. An LDS of 32
+ * banks serves eight of these lanes at once, and an LDS of 64 banks serves all 16. Pieces of 12
+ * bytes are read word by word, with 32 lanes at once. Rows of 128 bytes all begin at the same bank,
+ * rows of 64 bytes at two different banks, and rows of 96 bytes at four.
+ *
+ * The swizzle repeats every 16 rows, or every 8 for 128-byte rows and 32 banks. gemm_load_direct
+ * relies on this period. */
 BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks) {
     const uint32_t bits = gemm_bits(type), half = banks == 64 ? row / 8 % 2 : 0;
     if (bits == 8) return row % 8 ^ half;
@@ -35,8 +42,9 @@ BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks
     return row / 4 % 2 + row / 8 % 2 * 4;
 }
 
-/* The pieces of a lane's fragment: 32 elements. Lanes go in four groups along K. Of 8 bits a group
- * has two pieces, 64 of K apart; of 6 two neighbours; of 4 one. */
+/* Returns the index of piece `which` (0 or 1) of a lane's fragment. `group` is lane / 16: each of
+ * these four groups of lanes holds 32 elements of K. The first comment of gemm_fragment.h describes
+ * the pieces. */
 BSMM_SHARED uint32_t gemm_piece_of(uint32_t type, uint32_t group, uint32_t which) {
     const uint32_t bits = gemm_bits(type);
     return bits == 6 ? 2 * group + which : bits == 8 ? group + 4 * which : group;

@@ -1,12 +1,15 @@
-/* From memory to a stage in LDS. Whole stages of aligned operands go there directly; a stage that K
- * cuts, operands that are not aligned and e4m3 for a unit of e4m3fnuz pass through registers. Rows
- * beyond the operand, and what is beyond K, are 0: code 0 is +0 in every format. */
+/* Loads a stage, i.e. 128 elements of K of a tile, from memory to LDS. A complete stage of an
+ * aligned operand goes to LDS directly. Four cases go through registers: a stage that extends
+ * beyond K, an operand that is not aligned, a column-major operand, and e4m3 that is recoded
+ * because gfx942 multiplies e4m3fnuz only. Rows beyond the operand and elements beyond K become
+ * code 0, which means +0 in every format. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_LOAD_H
 #define BSMM_AMDGPU_CDNA_GEMM_LOAD_H
 
 #include "amdgpu/cdna/gemm_shape.h"
 
-/* Bytes that a lane of one direct load brings. */
+/* Returns the bytes that one direct load from memory to LDS transfers for a lane. gfx942 has only
+ * loads of 4 bytes. */
 BSMM_DEVICE uint32_t gemm_load_bytes(uint32_t type) {
 #if defined(__gfx950__)
     return gemm_piece_bytes(type);
@@ -17,13 +20,15 @@ BSMM_DEVICE uint32_t gemm_load_bytes(uint32_t type) {
 }
 
 typedef struct gemm_source {
-    bsmm_i32x4 buffer;    /* from the tile's first row to the operand's end */
-    uint32_t lane_offset; /* of this lane's bytes in its first load */
-    uint32_t row, pitch, rows,
-        whole; /* the tile's first row; rows that the operand has from there */
+    bsmm_i32x4 buffer;    /* starts at the tile's first row, ends where the operand ends */
+    uint32_t lane_offset; /* offset in `buffer` of the bytes that this lane loads first */
+    /* The tile's first row, the bytes from row to row, the rows of the operand from the first row
+     * on, and the stages that direct loads can load. */
+    uint32_t row, pitch, rows, whole;
 } gemm_source;
 
-/* Byte `at` of a tile in LDS comes from this byte of the same row. */
+/* Returns the byte offset, within its row in memory, of the element data that LDS stores at byte
+ * `at` of the tile. */
 BSMM_DEVICE uint32_t gemm_source_byte(uint32_t type, uint32_t at) {
     const uint32_t bytes = gemm_row_bytes(type), piece = gemm_piece_bytes(type);
     const uint32_t row = at / bytes, place = at % bytes / piece;
@@ -44,8 +49,10 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
     return from;
 }
 
-/* Each wave loads 64 lanes side by side, the waves of the group in turn: whole rows, as many as the
- * swizzle repeats after or a multiple, so that a lane's place in the swizzle stays. */
+/* Loads one stage of one operand directly to LDS. In each round, every wave writes the bytes of its
+ * 64 lanes side by side, and the waves' bytes follow each other. A round covers a number of rows
+ * that is a multiple of the swizzle's period. The swizzle of a lane's row is therefore the same in
+ * every round, and `lane_offset` stays valid. */
 BSMM_DEVICE void gemm_load_direct(const gemm_source *from, gemm_shape s, uint32_t side,
                                   uint32_t step, uint32_t lds) {
     const uint32_t type = s.types[side], bytes = gemm_load_bytes(type);
@@ -59,16 +66,18 @@ BSMM_DEVICE void gemm_load_direct(const gemm_source *from, gemm_shape s, uint32_
     }
 }
 
-/* Recodes four bytes of e4m3. Read as e4m3fnuz, the same bits mean half the value, but for three
- * codes: -0 would be NaN and becomes +0; the two NaNs would be numbers and become NaN. */
+/* Recodes four bytes of e4m3 to e4m3fnuz with half the value. The codes are the same except for
+ * three: -0 becomes +0, because its code means NaN in e4m3fnuz, and the two NaNs become e4m3fnuz's
+ * NaN, because their codes mean numbers there. */
 BSMM_DEVICE uint32_t gemm_fnuz_of_ocp(uint32_t x) {
     const uint32_t low = x & 0x7f7f7f7fu;
     const uint32_t nonzero = low + 0x7f7f7f7fu, nan = (low + 0x01010101u) & 0x80808080u;
     return (low & ~(nan - (nan >> 7))) | (x & nonzero & 0x80808080u) | nan;
 }
 
-/* A piece's words; `bits` of them are elements, the rest are 0. At any address, and no byte is read
- * that holds no element. */
+/* Loads the words of one piece (`bytes` is 12 or 16) from an address of any alignment. The first
+ * `bits` bits are elements, and the others become 0. Bytes that hold no element are not read,
+ * because they may lie outside the operand's memory. */
 BSMM_DEVICE bsmm_i32x4 gemm_load_piece(gemm_memory *from, uint32_t bytes, int32_t bits) {
     typedef bsmm_i32x4 __attribute__((aligned(1))) anywhere;
     bsmm_i32x4 words = {0};
@@ -77,7 +86,7 @@ BSMM_DEVICE bsmm_i32x4 gemm_load_piece(gemm_memory *from, uint32_t bytes, int32_
         __builtin_memcpy(&words, (const void *)from, 12);
         return words;
     }
-    uint64_t low = 0, high = 0; /* from the last byte on */
+    uint64_t low = 0, high = 0; /* the piece as 128 bits, filled from its last byte */
 #pragma clang loop unroll(disable)
     for (uint32_t i = bytes; i-- > 0;) {
         const int32_t left = bits - 8 * (int32_t)i;
@@ -90,7 +99,7 @@ BSMM_DEVICE bsmm_i32x4 gemm_load_piece(gemm_memory *from, uint32_t bytes, int32_
     return words;
 }
 
-/* The same stage by way of registers. */
+/* Loads one stage of one operand through registers. */
 BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, uint32_t side,
                                         uint32_t step, gemm_lds *lds) {
     const bsmm_cdna_gemm *p = gemm_params_here();
@@ -117,9 +126,10 @@ BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, u
     }
 }
 
-typedef uint32_t __attribute__((aligned(1))) gemm_word; /* at any address */
+typedef uint32_t __attribute__((aligned(1))) gemm_word; /* a word at an address of any alignment */
 
-/* Four rows of one column as bytes; those beyond the operand are 0. */
+/* Loads the bytes of up to four neighbouring rows of one column of a column-major operand. Rows
+ * beyond `rows` become 0. */
 BSMM_DEVICE uint32_t gemm_load_column(gemm_memory *from, uint32_t rows) {
     uint32_t word = 0;
     for (uint32_t i = 0; i < 4 && i < rows; i++)
@@ -127,7 +137,8 @@ BSMM_DEVICE uint32_t gemm_load_column(gemm_memory *from, uint32_t rows) {
     return word;
 }
 
-/* The same of 16 columns, of which the operand has `columns`. */
+/* Loads four rows of 16 neighbouring columns of a column-major operand. Columns beyond `columns`
+ * and rows beyond `rows` become 0. */
 BSMM_DEVICE void gemm_load_columns(gemm_memory *from, uint32_t at, uint32_t pitch, uint32_t rows,
                                    uint32_t columns, uint32_t words[4][4]) {
     if (rows >= 4 && columns >= 16) {
@@ -141,7 +152,7 @@ BSMM_DEVICE void gemm_load_columns(gemm_memory *from, uint32_t at, uint32_t pitc
         words[c / 4][c % 4] = c < columns ? gemm_load_column(from + at, rows) : 0;
 }
 
-/* Turns four words of four bytes. */
+/* Transposes a 4 x 4 matrix of bytes. Each word is one row of the matrix. */
 BSMM_DEVICE void gemm_turn(const uint32_t from[4], uint32_t to[4]) {
     const uint32_t a = bsmm_pick_bytes(from[0], from[1], 0x5140);
     const uint32_t b = bsmm_pick_bytes(from[2], from[3], 0x5140);
@@ -151,8 +162,9 @@ BSMM_DEVICE void gemm_turn(const uint32_t from[4], uint32_t to[4]) {
     to[2] = bsmm_pick_bytes(c, d, 0x5410), to[3] = bsmm_pick_bytes(c, d, 0x7632);
 }
 
-/* A stage of 8-bit elements that are column-major. A thread turns 16 columns of four rows into a
- * piece of each; neighbouring threads read neighbouring rows. */
+/* Loads one stage of a column-major operand of 8-bit elements. A thread loads 16 columns (elements
+ * of K) of four rows and transposes them to one 16-byte piece for each row. Neighbouring threads
+ * load neighbouring rows, so that their loads are contiguous. */
 BSMM_DEVICE void gemm_load_by_columns(const gemm_source *from, gemm_shape s, uint32_t side,
                                       uint32_t step, gemm_lds *lds) {
     const bsmm_cdna_gemm *p = gemm_params_here();
@@ -166,7 +178,9 @@ BSMM_DEVICE void gemm_load_by_columns(const gemm_source *from, gemm_shape s, uin
     for (; i < quads * (row_bytes / 16); i += gemm_threads(s)) {
         const uint32_t row = i % quads * 4, piece = i / quads, k = piece * 16;
         const uint32_t rows = row < from->rows ? from->rows - row : 0;
-        uint32_t words[4][4]; /* of four columns each, then a row's */
+        /* words[q] holds columns 4q to 4q + 3: one column per word, or one row per word after
+         * gemm_turn. */
+        uint32_t words[4][4];
         gemm_load_columns(data, k * from->pitch + row, from->pitch, rows, k < left ? left - k : 0,
                           words);
 #pragma unroll

@@ -1,29 +1,31 @@
-/* The parameters of the MFMA engine, which the host fills for a product. */
+/* The parameters of the MFMA kernels, which multiply with the matrix instructions of CDNA. The host
+ * fills them for each product. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_PARAMS_H
 #define BSMM_AMDGPU_CDNA_GEMM_PARAMS_H
 
 #include "gpu/epilogue.h"
 
 enum {
-    BSMM_CDNA_EDGE = 16,     /* rows and columns of the matrix instructions */
-    BSMM_CDNA_K = 128,       /* of a stage */
-    BSMM_CDNA_XCDS = 8,      /* dies that workgroups go to in turn, each with an L2 of its own */
-    BSMM_CDNA_BAND_ROWS = 8, /* rows of tiles that neighbours in time share */
+    BSMM_CDNA_EDGE = 16, /* rows and columns of a matrix instruction's tile */
+    BSMM_CDNA_K = 128,   /* elements along K in a stage */
+    BSMM_CDNA_XCDS = 8,  /* dies with their own L2; consecutive workgroups go to different dies */
+    BSMM_CDNA_BAND_ROWS = 8, /* rows of tiles in a band (gemm_schedule.h) */
 };
 
-/* An operand. */
+/* One of the two operands. */
 typedef struct bsmm_cdna_side {
     bsmm_gpu_operand o;
-    uint64_t pitch;  /* bytes from one row to the next; by columns: from one column */
-    uint32_t rows;   /* of A: M; of B: N */
-    uint32_t direct; /* 1: data and pitch are aligned for loads from memory to LDS */
+    uint64_t pitch;  /* bytes from one row to the next, or between columns if column-major */
+    uint32_t rows;   /* M for A, N for B */
+    uint32_t direct; /* 1: data and pitch are aligned for direct loads from memory to LDS */
 } bsmm_cdna_side;
 
 typedef struct bsmm_cdna_gemm {
     bsmm_cdna_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;
-    uint32_t k, row_tiles, col_tiles; /* K; tiles of workgroups down and across D */
-    float factor;                     /* of every sum: 4 where e4m3 is read as e4m3fnuz */
+    uint32_t k, row_tiles, col_tiles; /* K; the rows and columns of workgroup tiles in D */
+    float factor; /* multiplies every sum; 4 if e4m3 is read as e4m3fnuz (half of each operand),
+                     else 1 */
 } bsmm_cdna_gemm;
 
 #endif

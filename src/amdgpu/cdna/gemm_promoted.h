@@ -1,24 +1,29 @@
-/* FP8 products whose fp32 scales cover 128 of K: each stage is summed by itself and joins an fp32
- * total with one factor, the product of both scales. */
+/* FP8 products whose fp32 scales cover 128 elements of K. The matrix cores sum each stage (128
+ * elements of K) from 0. This sum, times the product of the two scales, is then added to an fp32
+ * total. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_PROMOTED_H
 #define BSMM_AMDGPU_CDNA_GEMM_PROMOTED_H
 
 #include "amdgpu/cdna/gemm_stage.h"
 
-/* A factor in this range, times a stage's sum, is a normal fp32 that does not overflow. */
+/* Bounds for a factor, i.e. the product of a scale of A and a scale of B. A factor within them
+ * times the sum of a stage is a normal fp32 number and does not overflow. */
 #define GEMM_LEAST_FACTOR 0x1p-104f
 #define GEMM_MOST_FACTOR  0x1p64f
 
-enum { GEMM_D_COLS = 4 }; /* neighbouring columns that a lane holds of a 16 x 16 tile */
+enum { GEMM_D_COLS = 4 }; /* the neighbouring columns of a 16 x 16 tile that a lane holds */
 
-/* Offsets of rows in the scales, and the scales of one stage. */
+/* The offsets of this lane's rows and columns in the arrays of scales, and its scales of one
+ * stage. */
 typedef struct gemm_promoted {
     uint32_t rows[GEMM_MOST_ROW_TILES], cols[GEMM_MOST_COL_TILES][GEMM_D_COLS];
     float row[GEMM_MOST_ROW_TILES], col[GEMM_MOST_COL_TILES][GEMM_D_COLS];
-    float low[2], high[2]; /* the scales so far, zeros aside, reach from low to high; 1 counts */
+    float low[2], high[2]; /* the least and greatest magnitude of A's and of B's scales so far; 1 is
+                              included, 0 is not */
 } gemm_promoted;
 
-/* Scales of B that a lane needs of a tile: of four columns, or the one that all share. */
+/* Returns how many scales of B a lane needs for a 16 x 16 tile: one for each of its four columns,
+ * or one that all columns share. */
 BSMM_DEVICE uint32_t gemm_promoted_cols(gemm_shape s) {
     return s.col_scales ? GEMM_D_COLS : 1;
 }
@@ -60,15 +65,17 @@ BSMM_DEVICE void gemm_promoted_load(gemm_promoted *g, const bsmm_cdna_gemm *p, g
             g->col[j][e] = b[g->cols[j][e] + b_across];
 }
 
-/* A NaN passes by: its sums are NaN anyway. */
+/* Adds a scale to the range of scales so far. fminf and fmaxf ignore a NaN. The results of a NaN
+ * scale are NaN anyway. */
 BSMM_DEVICE void gemm_promoted_note(gemm_promoted *g, uint32_t side, float scale) {
     const float size = __builtin_fabsf(scale);
     g->low[side] = fminf(g->low[side], size == 0 ? 1 : size);
     g->high[side] = fmaxf(g->high[side], size);
 }
 
-/* Moves the scales that have come, so that the next ones may be loaded into their registers. A
- * plain assignment would be moved behind those loads, where it would wait for them. */
+/* Copies a loaded scale to another register, so that the next stage's load can overwrite the first
+ * one. A plain assignment would not do: the compiler would move it behind the next load, and it
+ * would then wait for that load to finish. */
 BSMM_DEVICE float gemm_promoted_move(float from) {
     float to;
     __asm__ volatile("v_mov_b32 %0, %1" : "=&v"(to) : "v"(from));
@@ -97,8 +104,9 @@ BSMM_DEVICE void gemm_promoted_note_all(gemm_promoted *g, gemm_shape s) {
             gemm_promoted_note(g, 1, g->col[j][e]);
 }
 
-/* Sums of 128 of K, from 0, of one row of tiles. The instruction's A is our B: a lane then holds
- * four neighbouring columns of D. */
+/* Multiplies one stage (128 elements of K) of one row of tiles, starting from 0. The kernel passes
+ * B as the instruction's first operand and A as the second. Each lane then holds four neighbouring
+ * columns of D. */
 BSMM_DEVICE void gemm_promoted_sum(gemm_shape s, const bsmm_i32x8 columns[GEMM_MOST_COL_TILES],
                                    bsmm_i32x8 row, bsmm_f32x4 sums[GEMM_MOST_COL_TILES]) {
     const bsmm_f32x4 zero = {0};
@@ -120,7 +128,7 @@ BSMM_DEVICE void gemm_promoted_sum(gemm_shape s, const bsmm_i32x8 columns[GEMM_M
 #endif
 }
 
-/* Row i of tiles joins its totals. */
+/* Adds the scaled sums of one stage to the totals of row i of tiles. */
 BSMM_DEVICE void gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_t i, float factor,
                                    const bsmm_f32x4 sums[GEMM_MOST_COL_TILES], gemm_sums totals) {
     const float row = g->row[i] * factor;
@@ -132,8 +140,9 @@ BSMM_DEVICE void gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_
                 fmaf(row * g->col[j][s.col_scales ? e : 0], sums[j][e], totals[i][j][e]);
 }
 
-/* One stage. A row's sums are promoted while the next row's are made, so that the vector unit need
- * not wait for the matrix core; the scheduler may not move either past the row. */
+/* Multiplies one stage. The vector unit adds the sums of one row of tiles to the totals while the
+ * matrix core multiplies the next row, so that neither waits for the other. The scheduling barrier
+ * keeps the compiler from moving instructions from one iteration to the next. */
 BSMM_DEVICE void gemm_promoted_multiply(gemm_promoted *g, gemm_shape s, const gemm_lds *a,
                                         const gemm_lds *b, const gemm_reader readers[2],
                                         float factor, gemm_sums totals) {
@@ -156,7 +165,8 @@ BSMM_DEVICE void gemm_promoted_multiply(gemm_promoted *g, gemm_shape s, const ge
     }
 }
 
-/* Results whose factors left the safe range become NaN, and so are made again in double. */
+/* Sets all totals to NaN if a factor may have been outside the safe range. The epilogue computes a
+ * NaN result again in double. */
 BSMM_DEVICE void gemm_promoted_distrust(const gemm_promoted *g, gemm_shape s, gemm_sums totals) {
     const bool safe =
         g->low[0] * g->low[1] >= GEMM_LEAST_FACTOR && g->high[0] * g->high[1] <= GEMM_MOST_FACTOR;

@@ -1,16 +1,19 @@
-/* FP8 groupwise products on gfx942 and gfx950: D = A B^T, both e4m3 (gfx942: e4m3fnuz too), fp32
- * scales of 1 x 128 or 128 x 128 in any layout.
+/* FP8 groupwise products on gfx942 and gfx950: D = A B^T with e4m3 operands (on gfx942 also
+ * e4m3fnuz) and fp32 scales for 1 x 128 or 128 x 128 elements, in any scale layout.
  *
- *   tile      as gemm_scaled_body.h; LDS two stages of 128 of K (gemm_stage.h)
- *   registers totals; one sum of a tile; a stage's fragments of B and one of A; scales of this
- * stage and the next
+ *   tile      as in gemm_scaled_body.h
+ *   LDS       two stages of 128 elements of K (gemm_stage.h)
+ *   registers the totals; the sums of two rows of tiles; the fragments of a stage; the scales of
+ *             this stage and the next
  *
- * gfx942 multiplies e4m3fnuz. The same bits mean half as much there, so products of e4m3 get a
- * factor of 4, which is exact, and -0 and NaN are recoded on the way to LDS.
+ * gfx942 multiplies e4m3fnuz, where the code of an e4m3 number means half the value. Products of
+ * two e4m3 operands therefore get a factor of 4, which is exact. The codes of -0 and NaN are
+ * recoded on their way to LDS.
  *
- * Bound: products are exact; an instruction adds 32 (gfx950: 128) of them and a sum, each cut off
- * 23 bits below the largest at worst; a factor has two roundings and a total one for each 128 of K:
- * (2.1 * (128 + 16) + K / 128 + 4) * 2^-24 of the sum of magnitudes. */
+ * Error bound: (2.1 * (128 + 16) + K / 128 + 4) * 2^-24 of the sum of magnitudes. Each product of
+ * two elements is exact. An instruction adds 32 products (128 on gfx950) to a sum and may truncate
+ * each term 23 bits below the largest. The factor has two roundings, and the total has one rounding
+ * for each 128 elements of K. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_PROMOTED_BODY_H
 #define BSMM_AMDGPU_CDNA_GEMM_PROMOTED_BODY_H
 

@@ -1,6 +1,7 @@
-/* Products whose e8m0 scales the matrix instruction applies (gfx950). The scale of a row and 32 of
- * K lies in the lane that holds them of a 6- or 4-bit operand; of 8 bits too, though the lane holds
- * other elements. */
+/* Products on gfx950 whose e8m0 scales the matrix instruction applies. Lane l passes the scale of
+ * row l % 16 and of elements 32 * (l / 16) to 32 * (l / 16) + 31 of the instruction's K. For 6- and
+ * 4-bit types the same lane holds these elements. For 8-bit types it holds other elements of the
+ * row, but the assignment of scales is the same. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALED_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALED_H
 
@@ -9,10 +10,11 @@
 enum { GEMM_SCALE_ONE = 127, GEMM_SCALED_BLOCK = 32 };
 
 typedef struct gemm_scaled {
-    uint32_t rows[2][GEMM_MOST_ROW_TILES];  /* offset of each tile's row in the scales */
-    int32_t scales[2][GEMM_MOST_ROW_TILES]; /* of the stage that is multiplied next */
-    int32_t low[2];                         /* the least scale of a row so far */
-    uint32_t blocks;                        /* along K */
+    uint32_t rows[2][GEMM_MOST_ROW_TILES];  /* for each tile, the offset of this lane's row in the
+                                               scales */
+    int32_t scales[2][GEMM_MOST_ROW_TILES]; /* the scales of the stage that is multiplied next */
+    int32_t low[2];  /* the least scale of A and of B that this lane has seen */
+    uint32_t blocks; /* scale blocks along K */
 } gemm_scaled;
 
 BSMM_DEVICE uint32_t gemm_scaled_tiles(gemm_shape s, uint32_t side) {
@@ -35,13 +37,13 @@ BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const bsmm_cdna_gemm *p, gemm
     }
 }
 
-/* The block of this lane in a stage. */
+/* Returns the scale block along K that this lane needs for a stage. */
 BSMM_DEVICE uint32_t gemm_scaled_block(uint32_t step) {
     return step * (BSMM_CDNA_K / GEMM_SCALED_BLOCK) + gemm_lane() / BSMM_CDNA_EDGE;
 }
 
-/* Only loads: whatever used their results here would wait for the stage in LDS too, which was asked
- * for before. */
+/* Loads the scales of a stage, and nothing more. Loads finish in order: a use of the scales here
+ * would also wait for the stage's elements, whose loads to LDS were issued before. */
 BSMM_DEVICE void gemm_scaled_load(gemm_scaled *g, const bsmm_cdna_gemm *p, gemm_shape s,
                                   uint32_t step) {
     const uint32_t block = gemm_scaled_block(step), k = block < g->blocks ? block : g->blocks - 1;
@@ -56,8 +58,9 @@ BSMM_DEVICE void gemm_scaled_load(gemm_scaled *g, const bsmm_cdna_gemm *p, gemm_
     }
 }
 
-/* A scale beyond K must not be NaN: the elements there are 0, and 0 times NaN is NaN. The empty
- * instruction settles the scales here, so that the next ones may be loaded into their registers. */
+/* Completes the scales of a stage before they are used. Elements beyond K are 0, and their scale
+ * must not be NaN, because 0 times NaN is NaN. The empty assembly forces the compiler to finish
+ * with the loaded registers here, so that the next stage's scales can be loaded into them. */
 BSMM_DEVICE void gemm_scaled_take(gemm_scaled *g, gemm_shape s, uint32_t step) {
     const bool inside = gemm_scaled_block(step) < g->blocks;
 #pragma unroll
@@ -79,15 +82,18 @@ BSMM_DEVICE int32_t gemm_wave_least(int32_t value) {
     return value;
 }
 
-/* Two elements of e5m2 multiply to 2^-32 at least: with scales of 2^-117 together all products are
- * 2^-149 and more, and none vanishes in fp32. */
+/* Returns true if a product of two elements and their scales may underflow to 0 in fp32. The least
+ * product of two nonzero elements is 2^-32 (two e5m2 subnormals). If the two least scales multiply
+ * to 2^-117 or more, every product is at least 2^-149, the least positive fp32 number. */
 BSMM_DEVICE bool gemm_scaled_may_vanish(const gemm_scaled *g) {
     return gemm_wave_least(g->low[0]) + gemm_wave_least(g->low[1]) < 254 - 117;
 }
 
-/* One stage. The instruction's A is our B: a lane then holds four neighbouring columns of D. All of
- * B's fragments are read first, then each of A's while the one before it is multiplied: the
- * scheduler is told so, for it may gather all reads ahead of the products. */
+/* Multiplies one stage. The kernel passes B as the instruction's first operand and A as the second,
+ * so that each lane holds four neighbouring columns of D. It reads all fragments of B first. It
+ * then reads each fragment of A while it multiplies the previous one. gemm_order_reads tells the
+ * compiler's scheduler this order, because the scheduler otherwise moves all reads ahead of the
+ * multiplications. */
 BSMM_DEVICE void gemm_scaled_multiply(const gemm_scaled *g, gemm_shape s, const gemm_lds *a,
                                       const gemm_lds *b, const gemm_reader readers[2],
                                       gemm_sums sums) {

@@ -1,12 +1,12 @@
-/* The place of a workgroup and of its waves in D, and the ring of two stages in LDS: A's rows, then
- * B's.
+/* Locates the tile of a workgroup and of its waves in D, and manages a ring buffer of two stages in
+ * LDS. A stage holds 128 elements of K of the rows of A, then of the rows of B.
  *
  *   time      | load 0 | load 1          | load 2          | ...
  *             |        | multiply 0      | multiply 1      |
  *                      barrier           barrier
  *
- * A barrier waits for a wave's own loads first: behind it a stage is whole, and nobody reads the
- * other any more. */
+ * Before each barrier a wave waits for its own loads. After the barrier the stage that was loaded
+ * is complete, and no wave reads the stage that was multiplied before it. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_STAGE_H
 #define BSMM_AMDGPU_CDNA_GEMM_STAGE_H
 
@@ -18,9 +18,9 @@
 extern BSMM_IN_LDS uint8_t gemm_stages[];
 
 typedef struct gemm_place {
-    uint32_t first[2];   /* the wave's first row of A and of B */
-    uint32_t offsets[2]; /* of these in a stage */
-    uint32_t steps;      /* stages of K */
+    uint32_t first[2];   /* the first row of A and of B in the wave's tile */
+    uint32_t offsets[2]; /* byte offsets of these rows in a stage */
+    uint32_t steps;      /* number of stages along K */
     gemm_source sources[2];
     gemm_reader readers[2];
 } gemm_place;
@@ -50,7 +50,8 @@ BSMM_DEVICE void gemm_load_stage(const gemm_place *at, gemm_shape s, uint32_t st
     gemm_load(&at->sources[1], s, 1, step, gemm_stage(s, step) + gemm_side_bytes(s, 0));
 }
 
-/* All stages have been multiplied; their place in LDS is used again. */
+/* Stores the sums after all stages have been multiplied. The strips of sums overwrite the stages in
+ * LDS. */
 BSMM_DEVICE void gemm_end(const gemm_place *at, gemm_shape s, const gemm_sums sums,
                           bool may_vanish) {
     BSMM_IN_LDS float *strips = (BSMM_IN_LDS float *)gemm_stages;

@@ -1,9 +1,11 @@
-/* FP8 groupwise products: cdna/gemm_promoted_body.h says how. Of each tile one kernel for B in
- * blocks of 128 x 128, and one (_cols) for a scale in every row of B; of each of these one for
- * row-major operands, and one (_turned) for column-major ones. */
+/* The kernels for FP8 groupwise products, which cdna/gemm_promoted_body.h implements. There are two
+ * tile sizes (small, large). Kernels without the suffix _cols take scales of B for blocks of 128 x
+ * 128, and kernels with it take a scale for every row of B. Kernels with the suffix _turned take
+ * column-major operands, the others row-major ones. */
 #include "amdgpu/cdna/gemm_promoted_body.h"
 
-/* e4m3 is read as it is by gfx950; gfx942 has e4m3fnuz alone. */
+/* 1 if e4m3 must be recoded: the matrix cores of gfx950 read e4m3, those of gfx942 only
+ * e4m3fnuz. */
 #if defined(__gfx950__)
 enum { RECODED = 0 };
 #else

@@ -1,6 +1,7 @@
-/* How kernels for AMD's CDNA3 and CDNA4 are declared, in plain C by clang: address spaces, and
- * where a thread is. A parameter that is a structure comes by value, and a kernel passes its
- * address on: the compiler reads it where the launch put it. */
+/* Declares what kernels for CDNA3 and CDNA4 need in plain C: address spaces, the kernel attribute,
+ * and the thread and workgroup numbers. A kernel takes a structure as a parameter by value and
+ * passes its address on. The compiler then reads the structure where the launch stored it, without
+ * a copy. */
 #ifndef BSMM_AMDGPU_CDNA_KERNEL_H
 #define BSMM_AMDGPU_CDNA_KERNEL_H
 
@@ -9,7 +10,8 @@
 #define BSMM_GLOBAL __attribute__((address_space(1)))
 #define BSMM_LDS    __attribute__((address_space(3), loader_uninitialized))
 
-/* A kernel whose workgroups have `threads` threads, a multiple of 64. */
+/* Declares a kernel whose workgroups have `threads` threads. The number must be a multiple of
+ * 64. */
 #define BSMM_KERNEL(threads)                                                                       \
     __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(threads, threads))) void
 
@@ -17,9 +19,10 @@ BSMM_DEVICE uint32_t bsmm_thread(void) {
     return __builtin_amdgcn_workitem_id_x();
 }
 
-/* The launch's parameters, which begin with a `type`, for a kernel that has more of them than
- * scalar registers: the compiler, which no longer knows that all threads read the same there, reads
- * them into vector registers when it needs them. */
+/* Returns a pointer to the launch's parameters, which begin with a structure `type`. It serves
+ * kernels whose parameters do not fit the scalar registers. The empty assembly hides from the
+ * compiler that all threads read the same address. The compiler therefore loads a field into vector
+ * registers where the kernel uses it. */
 #define BSMM_PARAMETERS(type)                                                                      \
     ((const type *)(const __attribute__((address_space(4))) type *)bsmm_hidden_parameters())
 
@@ -29,7 +32,7 @@ BSMM_DEVICE const __attribute__((address_space(4))) void *bsmm_hidden_parameters
     return from;
 }
 
-/* Workgroup along x and y, and how many there are. */
+/* Return the workgroup's number along x and along y. */
 BSMM_DEVICE uint32_t bsmm_group_x(void) {
     return __builtin_amdgcn_workgroup_id_x();
 }

@@ -1,8 +1,9 @@
-/* The small parts of conversions: the largest magnitude, the second level, moving scales. */
+/* The small kernels of conversions: the largest magnitude of a tensor (amax), its second-level
+ * scale, and the conversion of scales between layouts. */
 #include "amdgpu/cdna/recode.h"
 #include "gpu/recode_small.h"
 
-/* The greatest value of a wave's lanes, in all of them. */
+/* Returns the greatest `most` of all lanes of the wave, in every lane. */
 BSMM_DEVICE uint32_t wave_most(uint32_t most) {
     for (int by = 1; by < BSMM_LANES; by *= 2) {
         const int from = 4 * ((int)bsmm_device_lane() ^ by);
@@ -11,8 +12,9 @@ BSMM_DEVICE uint32_t wave_most(uint32_t most) {
     return most;
 }
 
-/* Each thread walks over some of the line's elements. A maximum is the same in any order, so that
- * workgroups may add theirs as they come. */
+/* Computes the largest magnitude. Workgroups share the elements of each line (row or column) and
+ * combine their results with atomics. A maximum does not depend on the order, so the result is
+ * deterministic. */
 BSMM_KERNEL(BSMM_RECODE_GROUP) amax_lines(bsmm_amax_job job, uint64_t stride, uint32_t step) {
     uint32_t most = 0;
     for (uint64_t line = bsmm_group_y(); line < job.lines; line += step)
@@ -30,7 +32,8 @@ BSMM_KERNEL(64) store_level(bsmm_level_job job) {
     if (bsmm_thread() == 0) bsmm_level_store(&job);
 }
 
-/* Each thread has one scale of a line, or four neighbouring ones. */
+/* Copies scales from one layout to another. Each thread copies one scale of each row, or four
+ * neighbouring scales as a word. */
 BSMM_KERNEL(BSMM_RECODE_GROUP) move_scales(bsmm_relayout_job job, uint32_t step) {
     const uint32_t index = (uint32_t)bsmm_recode_thread();
     const uint32_t column = job.by_words ? 4 * index : index;

@@ -4,14 +4,14 @@
 #define BSMM_AMDGPU_CDNA_RECODE_H
 
 enum {
-    BSMM_RECODE_GROUP = 256,     /* threads of a workgroup */
-    BSMM_RECODE_MOST_SLOW = 1024 /* workgroups along a grid's y */
+    BSMM_RECODE_GROUP = 256,     /* threads in a workgroup */
+    BSMM_RECODE_MOST_SLOW = 1024 /* largest number of workgroups along y of a grid */
 };
 
 #if defined(__AMDGCN__)
 #    include "amdgpu/cdna/kernel.h"
 
-/* The thread's number along a grid's x. */
+/* Returns the thread's number along the grid's x. */
 BSMM_DEVICE uint64_t bsmm_recode_thread(void) {
     return (uint64_t)bsmm_group_x() * BSMM_RECODE_GROUP + bsmm_thread();
 }

@@ -1,5 +1,6 @@
-/* Stores up to 128 bytes that travel in the launch itself: what a run must put into device memory
- * without a host buffer that has to stay, so that it can be captured into a graph. */
+/* Stores up to 128 bytes that the launch passes as a kernel parameter. A run writes small tables to
+ * device memory this way. A copy from a host buffer would not do: in a captured graph, the buffer
+ * would have to live as long as the graph. */
 #include "gpu/words.h"
 
 #include "amdgpu/cdna/kernel.h"

@@ -1,4 +1,5 @@
-/* A of e2m1 times B of each type, with e8m0 scales: cdna/gemm_scaled_body.h says how. */
+/* Kernels for A of e2m1 and B of each type, with e8m0 scales. cdna/gemm_scaled_body.h implements
+ * them. */
 #include "amdgpu/cdna/gemm_scaled_body.h"
 
 BSMM_KERNEL(256) small_e4m3(bsmm_cdna_gemm p) {

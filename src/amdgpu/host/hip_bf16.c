@@ -1,13 +1,17 @@
-/* Any product on the bf16 matrix cores of CDNA3 and CDNA4 (cdna/bf16.c): what no tuned kernel
+/* The host code of the bf16 product (cdna/bf16.c), which multiplies any two operands on the bf16
+ * matrix cores of CDNA3 and CDNA4. It is the fallback for products that no specialised kernel
  * takes. */
 #include "amdgpu/cdna/bf16_params.h"
 #include "amdgpu/host/kernel.h"
 #include "gpu/bf16_jobs.h"
 
-/* Workgroups of a launch: HIP counts threads along x in 32 bits. */
+/* The largest number of workgroups in a launch. HIP counts the threads along x (workgroups times
+ * 256) in 32 bits. */
 enum { MOST_GROUPS = 1 << 23 };
 
-/* Planes of A and B, at least as much as the tile in fp32; then a word and a float for each row. */
+/* The bytes of LDS of a kernel: the bf16 planes of A and B (`parts` in all) or the fp32 tile of
+ * sums that overwrites them, whichever is larger; then a word and a float for each row of A and
+ * B. */
 #define PLANES(parts) ((parts)*BSMM_CDNA_BF16_PLANE)
 #define SHARED(parts)                                                                              \
     ((PLANES(parts) > BSMM_CDNA_BF16_STRIP ? PLANES(parts) : BSMM_CDNA_BF16_STRIP) +               \
@@ -21,7 +25,7 @@ static const bsmm_hip_function functions[] = {
     [BSMM_BF16_3X3] = {"cdna/bf16", "bf16_3x3", SHARED(6)},
 };
 
-/* The state of this kernel in a plan. */
+/* The data that a plan keeps for this kernel. */
 typedef struct bf16_state {
     bsmm_bf16_job job;
     bsmm_bf16_kind kind;
@@ -43,10 +47,16 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return 0;
 }
 
-/* The matrix cores add 8 products and a sum, each at worst cut off 23 bits below the largest: 9 *
- * 2^-23 for 8 terms. Scaled: four of those inside a step, one FMA a step and three roundings of
- * factors. In parts: those after the third are left out (2^-23), fp32 scales are multiplied in
- * (2^-23 for both), and the sums of the smaller parts, of at most 2^-7 of the whole, are apart. */
+/* The error bound relative to the sum of magnitudes. A matrix instruction adds 8 products to a sum
+ * and may truncate each of these 9 terms 23 bits below the largest. This makes 9 * 2^-23 for 8
+ * elements of K.
+ *
+ * SCALED: the instructions sum only the 32 elements of a step. Each step then adds one FMA, and the
+ * factor of two scales has three roundings in all.
+ *
+ * Values of several bf16 parts: the omitted pairs of parts are below 2^-23 of the product, and
+ * multiplying fp32 scales in rounds both operands by 2^-23 together. The products of the smaller
+ * parts have sums of their own, so their truncation is relative to at most 2^-7 of the whole. */
 static double bound(const bsmm_product *p, const void *state) {
     const double k = (double)p->a.m.cols;
     switch (((const bf16_state *)state)->kind) {
@@ -89,5 +99,5 @@ const bsmm_kernel bsmm_kernel_hip_bf16 = {
     .bound = bound,
     .make = make,
     .run = run,
-    .features = BSMM_FEATURE_INVARIANT, /* one way for any rows, each result by itself */
+    .features = BSMM_FEATURE_INVARIANT, /* The order of K in a sum does not depend on M or N. */
 };

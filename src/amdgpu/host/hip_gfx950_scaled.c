@@ -1,16 +1,17 @@
-/* Block-scaled products on CDNA4's scaled matrix instruction: e4m3, e5m2, e2m3, e3m2 and e2m1 in
- * any pair, with e8m0 scales for 32 of K in any layout, all as they are stored
- * (cdna/gemm_scaled_body.h). */
+/* The host code of block-scaled products on CDNA4 (cdna/gemm_scaled_body.h). The operands may be
+ * any pair of e4m3, e5m2, e2m3, e3m2 and e2m1, each with an e8m0 scale for 32 elements of K in any
+ * layout. The scaled matrix instruction takes the elements as they are stored. */
 #include "amdgpu/host/mfma.h"
 
 enum { SMALL, LARGE, TILES };
 enum { TYPES = 5 };
 
-/* In the order of the kernels' numbers of types. */
+/* The element types in the order in which the instruction f8f6f4 numbers them. */
 static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_E2M3,
                                       BSMM_ELEM_E3M2, BSMM_ELEM_E2M1};
 
-/* Two stages of 128 of K, of rows of A and of B: bits * 16 bytes each. */
+/* The bytes of LDS: two stages, each with 128 elements of K for `rows` rows of A and of B. A row of
+ * a stage has 128 * bits / 8 = 16 * bits bytes. */
 #define STAGES(rows, a_bits, b_bits) (2 * (rows)*16 * ((a_bits) + (b_bits)))
 #define SMALL_TILE(a, b, a_bits, b_bits)                                                           \
     [SMALL] = {{"gfx950/scaled_" #a, "small_" #b, STAGES(64, a_bits, b_bits)}, 64, 64, 256}
@@ -47,7 +48,8 @@ static const bsmm_mfma_tile tiles[TYPES][TYPES][TILES] = {
      {BOTH_TILES(e2m1, e2m1, 4, 4)}},
 };
 
-/* TYPES: none. */
+/* Returns the index in `elems` of the operand's element type, or TYPES if the kernel does not take
+ * the operand's format. */
 static uint32_t type_of(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     uint32_t type = 0;
@@ -69,8 +71,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return reason;
 }
 
-/* Products are exact. An instruction adds 128 of them and a sum, each cut off 23 bits below the
- * largest at worst. */
+/* The error bound relative to the sum of magnitudes. A product of two elements is exact. An
+ * instruction adds 128 products to a sum and may truncate each term 23 bits below the largest. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 2.1 * ((double)p->a.m.cols + 128) * 0x1p-24;
@@ -87,5 +89,6 @@ const bsmm_kernel bsmm_kernel_hip_gfx950_scaled = {
     .bound = bound,
     .make = bsmm_mfma_make,
     .run = bsmm_mfma_run,
-    .features = BSMM_FEATURE_INVARIANT, /* each result by itself, K ascending */
+    .features =
+        BSMM_FEATURE_INVARIANT, /* Each result has its own sum, with K in ascending order. */
 };

@@ -1,11 +1,13 @@
-/* The host's part of the MFMA engine: which products it can address, which tile, the launch. */
+/* The host code that all MFMA kernels share: it refuses products whose extents do not fit the
+ * kernels' offsets, estimates the cost of a tile, and launches the kernel. */
 #include "amdgpu/host/mfma.h"
 
 #include "gpu/params.h"
 
 #include <stdio.h>
 
-/* Offsets inside a tile are 32 bits: 256 rows of at most this many bytes. */
+/* The largest pitch in bytes. A kernel addresses the 256 rows of a tile with 32-bit offsets, so 256
+ * pitches must stay below 2^32. */
 enum { MOST_PITCH = 1 << 23 };
 
 static uint64_t pitch_of(const bsmm_operand *o) {
@@ -50,7 +52,8 @@ double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile) {
     return (double)bsmm_ceil_div(count_tiles(p, tile), units) * area * (area < large ? 1.5 : 1);
 }
 
-/* Loads of 16 bytes, or of 12 for 6-bit elements, begin at multiples of 16 and of 4. */
+/* Returns 1 if loads from memory to LDS can read the operand directly. They load 16 bytes at
+ * multiples of 16 or, for 6-bit elements, 12 bytes at multiples of 4. */
 static uint32_t is_direct(const bsmm_operand *o) {
     const uint32_t alignment = bsmm_elem_row(o->m.format.elem)->bits == 6 ? 4 : 16;
     return ((uintptr_t)o->m.data | pitch_of(o)) % alignment == 0;

@@ -1,4 +1,5 @@
-/* The host code that all kernels of the MFMA engine share. */
+/* The host code that all MFMA kernels share. These kernels multiply with the matrix instructions of
+ * CDNA through cdna/gemm_stage.h. */
 #ifndef BSMM_AMDGPU_HOST_MFMA_H
 #define BSMM_AMDGPU_HOST_MFMA_H
 
@@ -6,25 +7,30 @@
 #include "amdgpu/runtime/device.h"
 #include "core/kernel.h"
 
-/* One kernel of the engine: its tile of D, its threads and, in `function`, its LDS. */
+/* One MFMA kernel: its function with the bytes of LDS, its tile of D and the threads of a
+ * workgroup. */
 typedef struct bsmm_mfma_tile {
     bsmm_hip_function function;
     uint32_t rows, cols, threads;
 } bsmm_mfma_tile;
 
-/* A kernel's state: the tile that a plan has chosen, and the parameters but for memory. */
+/* The data that a plan keeps for an MFMA kernel: the chosen tile, and the launch parameters except
+ * memory addresses. */
 typedef struct bsmm_mfma_state {
     const bsmm_mfma_tile *tile;
     bsmm_cdna_gemm job;
 } bsmm_mfma_state;
 
-/* The reasons that all of them have: the module has no code for the device, D is block-scaled, an
- * extent is 0 or beyond what offsets hold. NULL: none. */
+/* Returns the reason if no MFMA kernel can take the product, else NULL. Reasons are that the module
+ * has no code for the device, that D is block-scaled, or that an extent is 0 or too large for the
+ * kernels' offsets. `why` is a buffer for the reason. */
 const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, char *why,
                              size_t size);
 
-/* Rounds of workgroups, one on each compute unit, in units of D's elements. A small tile moves each
- * operand to LDS more often, which is counted as half as much again. */
+/* Estimates the time of a product with a tile, in elements of D per compute unit: the rounds of
+ * workgroups, with one workgroup on each compute unit at a time, times the area of a tile. The
+ * estimate of a tile below 128 x 128 is multiplied by 1.5, because small tiles load each operand
+ * into LDS more often. */
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
 /* Returns the tile with the least estimate. Tiles without a function are skipped; the first one has
@@ -36,7 +42,7 @@ const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_ti
 void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float factor,
                      bsmm_mfma_state *state);
 
-/* The rest of a bsmm_kernel. */
+/* The remaining functions of bsmm_kernel, which all MFMA kernels share. */
 uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state);
 bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state);
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace);

@@ -1,5 +1,5 @@
-/* The choice of a tile. It has a file of its own so that tests can replace it
- * (tests/support/mfma.c). */
+/* Chooses the tile of an MFMA kernel. The function has a file of its own so that tests can replace
+ * it (tests/support/mfma.c). */
 #include "amdgpu/host/mfma.h"
 
 const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_tile *tiles,

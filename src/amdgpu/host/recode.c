@@ -1,11 +1,15 @@
-/* Conversions on a device: which kernels, with which parameters. */
+/* Quantization, dequantization and scale conversion on AMD GPUs. This code chooses the kernels and
+ * computes their parameters. */
 #include "amdgpu/host/recode.h"
 
 #include "amdgpu/cdna/recode.h"
 #include "amdgpu/runtime/device.h"
 #include "gpu/recode_jobs.h"
 
-enum { THREADS = BSMM_RECODE_GROUP, WORKGROUPS = 4 /* of a compute unit, at most, for amax */ };
+enum {
+    THREADS = BSMM_RECODE_GROUP,
+    WORKGROUPS = 4 /* per compute unit, at most, for amax */
+};
 
 static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     const bsmm_hip_device *d = job->device;
@@ -16,7 +20,7 @@ static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     return error == hipSuccess ? BSMM_OK : bsmm_hip_fail(d->driver, error, "hipMemsetAsync");
 }
 
-/* x times y workgroups on the job's stream. */
+/* Launches x times y workgroups on the job's stream. */
 static bsmm_status launch(const bsmm_recode *job, const bsmm_hip_function *function, int64_t x,
                           uint32_t y, void **arguments) {
     return bsmm_hip_launch(job->device, &(bsmm_hip_launch_desc){
@@ -28,7 +32,8 @@ static bsmm_status launch(const bsmm_recode *job, const bsmm_hip_function *funct
                                         });
 }
 
-/* Workgroups across lines: each takes every so manyth. */
+/* Returns the number of workgroups along y. Each of them handles every so many rows or columns: the
+ * kernel adds this number to the index of a row to find its next row. */
 static uint32_t steps_of(int64_t lines) {
     return (uint32_t)bsmm_min_i64(lines, BSMM_RECODE_MOST_SLOW);
 }
@@ -74,7 +79,9 @@ static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *
                                         });
 }
 
-/* The tensor's amax lies where the second level goes until the values are converted. */
+/* Quantizes a tensor. A format with a second-level scale needs the tensor's amax first. If the
+ * caller has not passed an amax, it is stored in the memory of the second-level scale until the
+ * values are converted. */
 bsmm_status bsmm_hip_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
     BSMM_TRY(bsmm_recode_check_size(&job->src));

@@ -1,5 +1,5 @@
-/* bsmm_backend's conversions. They only queue work; pointers may have the alignment of their
- * elements. */
+/* The conversion functions of the backend for AMD GPUs (bsmm_backend in core/backend.h). They queue
+ * work on a stream and do not wait for it. A pointer needs only the alignment of its elements. */
 #ifndef BSMM_AMDGPU_HOST_RECODE_H
 #define BSMM_AMDGPU_HOST_RECODE_H
 

@@ -1,4 +1,4 @@
-/* Reasons that AMD kernels share. */
+/* Checks that all AMD kernels make before they take a product. */
 #include "amdgpu/host/kernel.h"
 #include "gpu/params.h"
 

@@ -1,17 +1,19 @@
-/* Loads from memory to LDS past the registers, and waits: one instruction per function, with what
- * the hardware asks for around it. The compiler does not see these loads: bsmm_isa_wait_barrier
- * alone makes their bytes visible, and without it the simulator stops at the first read. */
+/* Wrappers for the instructions that load from memory directly to LDS and that wait for such loads.
+ * Each function holds one instruction and the settings that the hardware requires for it. The
+ * compiler does not know that these loads write LDS. Their data may be read only after
+ * bsmm_isa_wait_barrier. The simulator reports an error at a read without this wait. */
 #ifndef BSMM_AMDGPU_ISA_MEMORY_H
 #define BSMM_AMDGPU_ISA_MEMORY_H
 
 #include "amdgpu/cdna/kernel.h"
 
-/* The address space of pointers into LDS, and of an extern array whose size the launch gives. */
+/* The LDS address space, for pointers into LDS and for an extern array whose size the launch
+ * sets. */
 #define BSMM_IN_LDS __attribute__((address_space(3)))
 
 typedef int32_t bsmm_i32x4 __attribute__((vector_size(16)));
 
-/* Bytes [from, from + bytes) as a raw buffer: what is loaded from beyond it is 0. */
+/* Returns a buffer descriptor for `bytes` bytes at `from`. Loads beyond the buffer return 0. */
 BSMM_DEVICE bsmm_i32x4 bsmm_isa_buffer(const void *from, uint64_t bytes) {
     const uint64_t address = (uint64_t)from;
     const uint32_t most = bytes > 0xffffffffu ? 0xffffffffu : (uint32_t)bytes;
@@ -20,9 +22,9 @@ BSMM_DEVICE bsmm_i32x4 bsmm_isa_buffer(const void *from, uint64_t bytes) {
                         __builtin_amdgcn_readfirstlane((int32_t)most), 0x00020000};
 }
 
-/* Lane l copies its bytes at `lane_offset + offset` of the buffer to lds + l * bytes. M0 names the
- * place in LDS and needs a wait state before it is used. `bytes` is a constant: 4; on gfx950 also
- * 12 and 16. */
+/* Copies `bytes` bytes per lane from `lane_offset + offset` of the buffer to LDS, where lane l
+ * writes at lds + l * bytes. The register M0 holds the LDS address and needs one wait state before
+ * the load uses it. `bytes` is a compile-time constant: 4, or on gfx950 also 12 or 16. */
 BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t lane_offset,
                                       uint32_t offset, uint32_t bytes) {
     if (bytes == 4)
@@ -44,12 +46,14 @@ BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t 
 #endif
 }
 
-/* All that this wave has loaded and stored is there, then all waves of the group are here. */
+/* Waits until all loads and stores of this wave have finished, then for all waves of the
+ * workgroup. */
 BSMM_DEVICE void bsmm_isa_wait_barrier(void) {
     __asm__ volatile("s_waitcnt vmcnt(0) lgkmcnt(0)\n\ts_barrier" : : : "memory");
 }
 
-/* The next `count` instructions of a kind go here, in the order of the calls: constants. */
+/* Tells the compiler's scheduler to put the next `count` instructions of a kind here. Consecutive
+ * calls define an order of instructions. Both arguments are compile-time constants. */
 #define BSMM_ISA_SCHEDULE(kind, count) __builtin_amdgcn_sched_group_barrier(kind, count, 0)
 enum { BSMM_SCHEDULE_MFMA = 8, BSMM_SCHEDULE_LDS_READ = 0x100 };
 

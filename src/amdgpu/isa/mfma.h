@@ -1,4 +1,5 @@
-/* Matrix instructions, one per function. "bsmm mfma NAME" draws their operands. */
+/* Wrappers for matrix instructions, one instruction per function. The command "bsmm mfma NAME"
+ * shows in which lanes and registers an instruction has its operands. */
 #ifndef BSMM_AMDGPU_ISA_MFMA_H
 #define BSMM_AMDGPU_ISA_MFMA_H
 
@@ -8,9 +9,10 @@ typedef float bsmm_f32x4 __attribute__((vector_size(16)));
 typedef int32_t bsmm_i32x8 __attribute__((vector_size(32)));
 
 #if defined(__gfx950__)
-/* D = A B + C for 16 x 16 x 128; types 0 to 4 are e4m3, e5m2, e2m3, e3m2 and e2m1. A and B with
- * their scales in the lowest byte of a register. The types must be constants for the compiler:
- * after inlining one case is left. */
+/* Computes D = A B + C for 16 x 16 results and 128 elements of K. Types 0 to 4 are e4m3, e5m2,
+ * e2m3, e3m2 and e2m1. The e8m0 scale of a lane's elements is in the lowest byte of a_scale and
+ * b_scale. The types must be compile-time constants, so that inlining leaves only one case of the
+ * switch. */
 BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_scale_16(bsmm_i32x8 a, bsmm_i32x8 b, bsmm_f32x4 c,
                                               uint32_t a_type, uint32_t b_type, int32_t a_scale,
                                               int32_t b_scale) {
@@ -26,8 +28,8 @@ BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_scale_16(bsmm_i32x8 a, bsmm_i32x8 b, bsmm_f
 }
 #endif
 
-/* D = A B + C for 16 x 16 x 32 of e4m3: fnuz on gfx942, OCP on gfx950. A lane holds eight elements
- * along K. */
+/* Computes D = A B + C for 16 x 16 results and 32 elements of K. Elements are e4m3fnuz on gfx942
+ * and e4m3 on gfx950. Each lane holds eight elements along K of A and of B. */
 BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_fp8_16(int64_t a, int64_t b, bsmm_f32x4 c) {
     return __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0);
 }

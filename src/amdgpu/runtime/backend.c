@@ -1,4 +1,4 @@
-/* AMD GPUs, and their simulators, as devices of the core. */
+/* The two backends for AMD GPUs: "hip" for GPUs and "sim" for simulated ones. */
 #include "amdgpu/host/recode.h"
 #include "amdgpu/runtime/device.h"
 #include "core/kernel.h"
@@ -41,15 +41,14 @@ static bsmm_status describe_gpu(uint32_t ordinal, bsmm_local_device *info) {
     return describe_with(bsmm_hip_device_get, ordinal, info);
 }
 
-/* One of each model is listed; more are made as they are asked for. */
+/* Describes a simulator for the list of devices, which shows one simulator of each model. A program
+ * may open more of them by number. */
 static bsmm_status describe_simulator(uint32_t ordinal, bsmm_local_device *info) {
     for (uint32_t i = 0; i <= ordinal; i++)
         if (!bsmm_hip_models[i])
             return bsmm_fail(BSMM_E_NOT_FOUND, "device: there are %u models of simulators", i);
     return describe_with(bsmm_hip_simulated_get, ordinal, info);
 }
-
-/* ---- memory ---- */
 
 /* Sets *is_device to true if `pointer` is memory of one of the driver's devices, and *owner to the
  * number of that device. */
@@ -119,7 +118,7 @@ static bsmm_status store(const void *device, void *stream, void *to, const void 
                                    });
 }
 
-/* hipMemcpyKind; 0, from host to host, where neither is of a device. */
+/* Returns the hipMemcpyKind of a copy, or 0 if neither address is device memory. */
 static int kind_of(const bsmm_hip_device *d, const void *to, const void *from) {
     bool to_device = false, from_device = false;
     int owner;
@@ -162,8 +161,8 @@ static bsmm_status finish(const void *device, void *stream) {
     return error == hipSuccess ? BSMM_OK : bsmm_hip_fail(d->driver, error, "hipStreamSynchronize");
 }
 
-/* The hooks that AMD's GPUs and their simulators have in common: all but those that find a device.
- */
+/* The functions that both backends share. Only opening and describing a device differ between a GPU
+ * and a simulator. */
 #define HOOKS                                                                                      \
     .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \
     .copy = copy, .fill = fill, .finish = finish, .quantize = bsmm_hip_quantize,                   \

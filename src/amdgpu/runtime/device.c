@@ -1,4 +1,5 @@
-/* The records of devices. */
+/* Fills the record of each GPU and each simulator with the properties that the HIP driver
+ * reports. */
 #include "amdgpu/runtime/device.h"
 
 #include "gpu/records.h"
@@ -11,7 +12,8 @@ enum { MODELS = BSMM_COUNT(bsmm_hip_models) - 1 };
 static bsmm_gpu_records gpus = {.making = PTHREAD_MUTEX_INITIALIZER};
 static bsmm_gpu_records simulators = {.making = PTHREAD_MUTEX_INITIALIZER};
 
-/* HIP's capability has the first two numbers of a processor; of 9.4 only stepping 2 is sold. */
+/* Writes the name of the processor, e.g. "gfx942". HIP reports only the first two numbers of the
+ * name (9.4). The third is known because gfx942 is the only 9.4 processor on sale. */
 static void name_arch(int major, int minor, bsmm_hip_device *d) {
     const char *known = major != 9 ? NULL : minor == 4 ? "gfx942" : minor == 5 ? "gfx950" : NULL;
     if (known)

@@ -1,78 +1,79 @@
-/* AMD devices, and simulators of them: one record per device and process, the modules loaded on it,
+/* AMD GPUs and their simulators: a record for each device of the process, the modules loaded on it,
  * and launches. Any number of threads may use one record.
  *
- * A kernel's host side is a static const bsmm_hip_function, loaded when a plan is made
- * (bsmm_hip_load) and launched in a run (bsmm_hip_launch), which neither allocates nor
- * synchronizes. The caller's current device is the same before and after every function here. */
+ * The host code of a kernel has a static const bsmm_hip_function. It calls bsmm_hip_load when a
+ * plan is made and bsmm_hip_launch in a run. A launch of a loaded function neither allocates nor
+ * synchronizes. Each function here restores the caller's current device, except for
+ * bsmm_hip_enter. */
 #ifndef BSMM_AMDGPU_RUNTIME_DEVICE_H
 #define BSMM_AMDGPU_RUNTIME_DEVICE_H
 
 #include "amdgpu/runtime/driver.h"
 #include "gpu/modules.h"
 
-enum { BSMM_HIP_WAVE = 64 }; /* threads of a wave, of all processors that kernels are for */
+enum { BSMM_HIP_WAVE = 64 }; /* threads of a wave on every supported processor */
 
 typedef struct bsmm_hip_device {
     const bsmm_hip_driver *driver;
-    int ordinal;           /* the driver's */
-    char device[32];       /* "hip:0", "sim:gfx950:1" */
-    char name[96];         /* "AMD Instinct MI300X" */
-    char arch[16];         /* "gfx942"; of processors that no kernel is for, "gfx9.0" */
-    int compute_units;     /* 304 */
-    uint64_t l2_bytes;     /* level-2 cache of an XCD */
-    uint64_t memory_bytes; /* whole memory */
-    uint32_t lds_bytes;    /* most LDS of a workgroup */
+    int ordinal;           /* the device's number in the driver */
+    char device[32];       /* e.g. "hip:0" or "sim:gfx950:1" */
+    char name[96];         /* e.g. "AMD Instinct MI300X" */
+    char arch[16];         /* e.g. "gfx942"; "gfx9.0" for a processor without kernels */
+    int compute_units;     /* e.g. 304 */
+    uint64_t l2_bytes;     /* the L2 of one XCD (die) */
+    uint64_t memory_bytes; /* all memory of the device */
+    uint32_t lds_bytes;    /* the most LDS of a workgroup */
 } bsmm_hip_device;
 
-/* The record of "hip:ordinal", made by the first call for it. NOT_FOUND: no driver, no such GPU. A
- * failure is not kept: the next call tries again. */
+/* Returns the record of the GPU "hip:ordinal". The first call for a GPU makes the record.
+ * NOT_FOUND: there is no driver or no such GPU. After a failure the next call tries again. */
 bsmm_status bsmm_hip_device_get(uint32_t ordinal, const bsmm_hip_device **device);
 
-/* The same of the simulators: ordinal = number * (how many models) + model, of "sim:MODEL:number".
- */
+/* Returns the record of a simulator. The simulator "sim:MODEL:number" has the ordinal number *
+ * (count of models) + index of MODEL in bsmm_hip_models. Errors are as for bsmm_hip_device_get. */
 bsmm_status bsmm_hip_simulated_get(uint32_t ordinal, const bsmm_hip_device **device);
 
-/* The models of simulators by name, ending with NULL. */
+/* The names of the simulated processors. NULL ends the list. */
 extern const char *const bsmm_hip_models[];
 
-/* Makes the device current for this thread, keeping the caller's in *before, and the caller's
- * again. Only for driver calls that no function here wraps. */
+/* bsmm_hip_enter makes the device current for this thread and stores the previous device in
+ * *before. bsmm_hip_leave restores that device. Only driver calls that no function here wraps need
+ * this pair. */
 bsmm_status bsmm_hip_enter(const bsmm_hip_device *device, int *before);
 void bsmm_hip_leave(const bsmm_hip_device *device, int before);
 
-/* ---- functions of modules ---- */
-
-/* A kernel of an embedded module: static const, one per function. */
+/* A kernel function of an embedded module. Each one is a static const variable. */
 typedef bsmm_gpu_function bsmm_hip_function;
 
-/* The image of a module for the device's processor; NULL where there is none. UNSUPPORTED: the
- * library has no images; NOT_FOUND: no such module. */
+/* Sets *image to the module's image for the device's processor, or to NULL if there is none.
+ * UNSUPPORTED: the library has no images for AMD GPUs; NOT_FOUND: there is no such module. */
 bsmm_status bsmm_hip_image_find(const bsmm_hip_device *device, const char *module,
                                 const bsmm_gpu_image **image);
 
-/* The reason where it is NULL, written to `why`. */
+/* Writes to `why` the reason for an image that is NULL, and returns `why`. */
 const char *bsmm_hip_no_image(const bsmm_hip_device *device, const char *module, char *why,
                               size_t size);
 
-/* Loads the module (once per device) and the function (once per device). Slow at first, afterwards
- * a look-up without a lock. *handle may be NULL. A kernel does it in bsmm_kernel.make, so that runs
- * find all that they launch. */
+/* Loads a module and one of its functions on a device. The first call for a function is slow, and
+ * later calls are a look-up without a lock. *handle receives the function unless `handle` is NULL.
+ * A kernel calls this function in bsmm_kernel.make, so that runs find everything loaded. */
 bsmm_status bsmm_hip_load(const bsmm_hip_device *device, const bsmm_hip_function *function,
                           hipFunction_t *handle);
 
 typedef struct bsmm_hip_launch_desc {
     const bsmm_hip_function *function;
-    uint32_t grid[3], block[3]; /* workgroups; threads of one; 0 counts as 1 */
-    uint32_t shared_bytes;      /* dynamic LDS; at most function->shared_bytes */
-    void *stream;               /* hipStream_t; NULL: the default stream */
-    void **arguments;           /* one pointer per parameter, as hipModuleLaunchKernel wants them */
+    uint32_t grid[3], block[3]; /* workgroups, and threads of a workgroup; 0 counts as 1 */
+    uint32_t shared_bytes;      /* bytes of dynamic LDS, at most function->shared_bytes */
+    void *stream;               /* a hipStream_t; NULL: the default stream */
+    void **arguments;           /* one pointer per parameter, as in hipModuleLaunchKernel */
 } bsmm_hip_launch_desc;
 
-/* Queues one launch. A grid with a 0 in it is not skipped but counts as 1. */
+/* Queues one launch on its stream. An extent of 0 in the grid counts as 1; it does not skip the
+ * launch. */
 bsmm_status bsmm_hip_launch(const bsmm_hip_device *device, const bsmm_hip_launch_desc *launch);
 
-/* BSMM_HIP_ARGUMENTS(&a, &b, &c): the argument array of a launch, from addresses of variables that
- * have exactly the parameters' types. */
+/* Makes the argument array of a launch: BSMM_HIP_ARGUMENTS(&a, &b, &c). The variables a, b and c
+ * must have exactly the types of the kernel's parameters. */
 #define BSMM_HIP_ARGUMENTS(...) ((void *[]){__VA_ARGS__})
 
 #endif

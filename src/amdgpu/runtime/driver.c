@@ -1,4 +1,5 @@
-/* Opens libamdhip64.so, AMD's or the simulator's, and says what its errors mean. */
+/* Opens libamdhip64.so, either AMD's driver or the simulator, and translates its error codes to
+ * messages. */
 #include "amdgpu/runtime/driver.h"
 
 #include "amdgpu/runtime/simulator.h"
@@ -22,7 +23,7 @@ static const bsmm_gpu_entry simulator_entries[] = {
     {"bsmm_sim_device", offsetof(bsmm_hip_driver, bsmm_sim_device)},
 };
 
-/* A library that is opened once; `reason` says more of a failure. */
+/* A library that is opened at most once, with the outcome. `reason` is the message of a failure. */
 typedef struct opened {
     pthread_mutex_t lock;
     bool tried;
@@ -30,8 +31,6 @@ typedef struct opened {
     char reason[320];
     bsmm_hip_driver library;
 } opened;
-
-/* ---- errors ---- */
 
 static const bsmm_gpu_meaning meanings[] = {
     {hipErrorOutOfMemory, BSMM_E_MEMORY, "the device has no memory left; free some"},
@@ -53,8 +52,6 @@ bsmm_status bsmm_hip_fail(const bsmm_hip_driver *driver, hipError_t error, const
                          driver->hipGetErrorName(error), driver->hipGetErrorString(error));
 }
 
-/* ---- opening ---- */
-
 static bsmm_status take_entries(void *handle, const bsmm_gpu_entry *rows, size_t count,
                                 bsmm_hip_driver *to) {
     const char *missing = bsmm_gpu_take_entries(handle, rows, count, to);
@@ -74,7 +71,8 @@ static bsmm_status start(void *handle, bsmm_hip_driver *to) {
 static bsmm_status open_driver(bsmm_hip_driver *to) {
     static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
     void *handle = NULL;
-    /* Never closed: the driver starts threads of its own, which must not lose their code. */
+    /* The library is never closed. The driver starts threads of its own, which would crash without
+     * their code. */
     for (size_t i = 0; i < BSMM_COUNT(names) && !handle; i++)
         handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (handle) return start(handle, to);
@@ -85,7 +83,8 @@ static bsmm_status open_driver(bsmm_hip_driver *to) {
         dlerror());
 }
 
-/* On x86-64 the simulator is compiled for AVX2, and would end the process without it. */
+/* Returns true if the simulator can run on this processor. On x86-64 it is compiled for AVX2 and
+ * would crash the process without AVX2. */
 static bool may_simulate(void) {
 #if defined(__x86_64__)
     return bsmm_cpu_features() & BSMM_CPU_AVX2;

@@ -1,19 +1,17 @@
-/* HIP's driver, libamdhip64.so, opened at run time, and the simulator, which is another driver with
- * the same entries. Types and constants are declared here, after the sections of the HIP Runtime
- * API reference that are named beside them, so that no ROCm is needed to build. */
+/* HIP's driver, libamdhip64.so, which is opened at run time. The simulator is another library with
+ * the same functions. The types and constants here repeat those of the HIP Runtime API reference,
+ * so that the build does not need ROCm. Comments name the section of the reference. */
 #ifndef BSMM_AMDGPU_RUNTIME_DRIVER_H
 #define BSMM_AMDGPU_RUNTIME_DRIVER_H
 
 #include "base/base.h"
-
-/* ---- types ---- */
 
 typedef int hipError_t;
 typedef struct ihipModule_t *hipModule_t;
 typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipStream_t *hipStream_t;
 
-enum { /* hipError_t: those that something here depends on */
+enum { /* hipError_t: the values that bsmm handles or returns */
        hipSuccess = 0,
        hipErrorInvalidValue = 1,
        hipErrorOutOfMemory = 2,
@@ -41,21 +39,19 @@ enum { /* hipDeviceAttribute_t */
        hipDeviceAttributeMaxSharedMemoryPerBlock = 74
 };
 
-enum { /* hipPointer_attribute; hipMemoryType as version 6 numbers it, and before */
+enum { /* hipPointer_attribute; hipMemoryTypeDevice has another value before HIP 6 (..Device5) */
        HIP_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
        HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
        hipMemoryTypeDevice = 2,
        hipMemoryTypeDevice5 = 1
 };
 
-enum { /* hipMemcpyKind, hipStreamCaptureMode */
+enum { /* hipMemcpyKind and hipStreamCaptureMode */
        hipMemcpyHostToDevice = 1,
        hipMemcpyDeviceToHost = 2,
        hipMemcpyDeviceToDevice = 3,
        hipStreamCaptureModeRelaxed = 2
 };
-
-/* ---- the library ---- */
 
 typedef struct bsmm_hip_driver {
 #define ENTRY(name, parameters) hipError_t(*name) parameters;
@@ -67,13 +63,13 @@ typedef struct bsmm_hip_driver {
     /* Returns the index of device `number` of an architecture. Only the simulator has this entry.
      */
     int (*bsmm_sim_device)(const char *arch, unsigned int number);
-    int version;     /* 60342131: 6.3.42131 */
-    int device_type; /* the number of hipMemoryTypeDevice */
+    int version;     /* e.g. 60342131 for HIP 6.3.42131 */
+    int device_type; /* the value of hipMemoryTypeDevice in this HIP version */
 } bsmm_hip_driver;
 
-/* Return the driver of AMD GPUs, or the simulator. The first call of the process opens and
- * initialises it; if that fails, later calls fail alike. NOT_FOUND: there is no such library.
- * UNSUPPORTED: the library lacks an entry. DEVICE: the library does not start. */
+/* Return the driver of AMD GPUs, and the simulator. The first call of the process opens and
+ * initialises the library. If that fails, later calls return the same error. NOT_FOUND: there is no
+ * such library. UNSUPPORTED: the library lacks a function. DEVICE: the library does not start. */
 bsmm_status bsmm_hip_driver_get(const bsmm_hip_driver **driver);
 bsmm_status bsmm_hip_simulator_get(const bsmm_hip_driver **driver);
 
@@ -81,7 +77,7 @@ bsmm_status bsmm_hip_simulator_get(const bsmm_hip_driver **driver);
  * has the call, HIP's name of the error and, if it is known, the remedy. */
 bsmm_status bsmm_hip_fail(const bsmm_hip_driver *driver, hipError_t error, const char *call);
 
-/* Calls an entry of `driver` and returns from the calling function when it fails. */
+/* Calls a function of `driver` and returns from the calling function if it fails. */
 #define BSMM_HIP_TRY(driver, entry, ...)                                                           \
     do {                                                                                           \
         hipError_t hip_error = (driver)->entry(__VA_ARGS__);                                       \

@@ -1,7 +1,5 @@
-/* Launches, and how functions of modules are loaded for them. */
+/* Launches kernels, and loads the modules and functions that launches need. */
 #include "amdgpu/runtime/device.h"
-
-/* ---- loading ---- */
 
 static bsmm_status find_image(const void *device, const char *module,
                               const bsmm_gpu_image **image) {
@@ -12,8 +10,10 @@ static const char *no_image(const void *device, const char *module, char *why, s
     return bsmm_hip_no_image(device, module, why, size);
 }
 
-/* Loading may allocate, which a capture in this thread would forbid, and does no harm to it. The
- * mode travels beside the caller's device, which is a small number. */
+/* begin() lets this thread load a module even while it captures a stream into a graph. Loading may
+ * allocate memory, which HIP forbids during a capture unless the capture mode is relaxed. The
+ * relaxed mode is harmless here, because loading does not use the captured stream. The previous
+ * mode and the previous device, two small numbers, are packed into *before. */
 enum { MODES = 4 };
 
 static bsmm_status begin(const void *device, int *before) {
@@ -63,8 +63,6 @@ bsmm_status bsmm_hip_load(const bsmm_hip_device *device, const bsmm_hip_function
     if (handle) *handle = found;
     return status;
 }
-
-/* ---- launches ---- */
 
 static uint32_t at_least_1(uint32_t extent) {
     return extent ? extent : 1;

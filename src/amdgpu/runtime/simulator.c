@@ -2,7 +2,7 @@
 #include "amdgpu/runtime/simulator.h"
 
 #ifndef _GNU_SOURCE
-#    define _GNU_SOURCE /* dladdr */
+#    define _GNU_SOURCE /* for dladdr */
 #endif
 #include "base/base.h"
 
@@ -11,12 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Below the folder of the library or the command: of a build, then of an installation. */
+/* The folders that may hold the simulator, relative to the folder of the library or command: first
+ * those of a build, then those of an installation. */
 static const char *const folders[] = {"sim", "../sim", "bsmm", BSMM_SIM_FROM_BIN};
 
 enum { MOST_PATH = 4096 };
 
-/* A driver of AMD's own would not do: the simulator is known by an entry that only it has. */
+/* Opens a library and closes it again if it is not the simulator. AMD's own driver has the same
+ * file name. Only the simulator has the function bsmm_sim_device. */
 static void *open_simulator(const char *path) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle || dlsym(handle, "bsmm_sim_device")) return handle;
@@ -36,8 +38,9 @@ static void *open_below(const char *file) {
     return NULL;
 }
 
-/* The file that holds this function is the library's, or the program's where that is linked with
- * the static library: its name may then lack the folder, which the process's own link has. */
+/* Opens the simulator. dladdr gives the file that holds this function. That file is bsmm's shared
+ * library, or the program if it is linked with the static library. The name of a program may lack
+ * its folder, but the link /proc/self/exe has it. */
 void *bsmm_hip_simulator_open(void) {
     static const char here = 0;
     char program[MOST_PATH];
