@@ -1,5 +1,6 @@
-/* Implements device memory. It is one reserved range of addresses, from which pages are allocated.
- * An unused page follows each allocation, so that every access can be checked. */
+/* Device memory of the simulators: one large reserved address range, from which pages are
+ * allocated. An unmapped page follows each allocation, so that an access beyond its end is
+ * found. */
 #include "memory.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,12 +12,12 @@ enum { PAGE = 4096 };
 
 typedef struct {
     uint64_t begin, size;
-    int type, device; /* of whom, as the caller marked it */
+    int type, device; /* set by sim_memory_mark */
 } block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *arena;
-static uint32_t *page_block; /* For each page of memory, the index of its allocation, or 0. */
+static uint32_t *page_block; /* for each page of the range, the index of its allocation, or 0 */
 static block *blocks;
 static uint32_t block_count = 1, block_room;
 static uint64_t next_page;
@@ -41,7 +42,7 @@ static uint32_t new_block(void) {
     return block_count++;
 }
 
-/* Allocates pages. An address is never allocated twice, so that a use after free is found. */
+/* Allocates pages. Freed addresses are never allocated again, so that a use after free is found. */
 static void *take(size_t bytes) {
     const uint64_t pages = (bytes + PAGE - 1) / PAGE + (bytes == 0);
     if (!prepare() || bytes > ARENA || next_page + pages + 1 > ARENA / PAGE) return NULL;

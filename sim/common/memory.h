@@ -5,13 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns NULL if there is no memory left. */
+/* Allocates device memory. Returns NULL if there is no memory left. */
 void *sim_memory_alloc(size_t bytes);
 bool sim_memory_free(void *pointer);
 /* Finds the allocation that contains `address`: its first byte and its size. Returns false if there
  * is none. */
 bool sim_memory_find(uint64_t address, uint64_t *begin, uint64_t *size);
-/* Two numbers of an allocation that its maker keeps there: its kind of memory, and its device. */
+/* The caller of sim_memory_alloc can attach two numbers to an allocation, its kind of memory and
+ * its device. sim_memory_marked returns them. */
 void sim_memory_mark(void *pointer, int type, int device);
 void sim_memory_marked(uint64_t address, int *type, int *device);
 #endif

@@ -1,5 +1,5 @@
-/* Functions for all memory instructions of the simulator. Results have exactly the bits of their
- * formats, and f16 and bf16 round to nearest even. */
+/* Atomics, extension of loaded bytes, and delayed results of loads, for all memory instructions of
+ * the simulator. Atomics compute exact bits; f16 and bf16 additions round to nearest even. */
 #include "access.h"
 #include "floats.h"
 
@@ -109,7 +109,6 @@ void gfx9_result(gfx9_wave *w, uint32_t reg, uint32_t count, uint64_t exec, int 
         w->late_v[reg + k]++;
 }
 
-/* ---- pending results of loads, which s_waitcnt delivers ---- */
 static void arrive(gfx9_wave *w, gfx9_pending *p) {
     if (p->smem) {
         for (uint32_t k = 0; k < p->count; k++)
@@ -140,8 +139,9 @@ static uint32_t random_below(gfx9_wave *w, uint32_t n) {
     return (uint32_t)((w->random >> 33) % n);
 }
 
-/* Delivers pending results until at most `vm` and `lgkm` of them remain. Vector memory returns in
- * order, and so does LDS; scalar memory returns in any order. */
+/* Completes pending memory operations until at most `vm` (vmcnt) and `lgkm` (lgkmcnt) of them
+ * remain. Vector memory operations complete in order, and so do LDS operations. Scalar loads may
+ * complete in any order. */
 void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
     for (;;) {
         uint32_t in_vm = 0, in_lgkm = 0, smem = 0, first_vm = ~0u, first_lds = ~0u, first_smem = 0;
@@ -169,7 +169,8 @@ void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
 
 gfx9_pending *gfx9_postpone(gfx9_wave *w) {
     if (w->pending_count == w->pending_room)
-        return NULL; /* The wait counters saturate at 63, so nothing is pending for longer. */
+        return NULL; /* cannot happen: the wait counters saturate at 63, so fewer operations are
+                        pending */
     gfx9_pending *p = &w->pending[w->pending_count++];
     p->vm = p->lgkm = p->smem = p->to_lds = 0, p->count = 0, p->mask = ~0u;
     return p;

@@ -1,12 +1,13 @@
-/* Implements the conversions to and from formats of 8, 6 and 4 bits, with and without a scale
- * (gfx950's v_cvt_scalef32_*). */
+/* Executes the conversions to and from formats of 8, 6 and 4 bits. gfx950's v_cvt_scalef32_* also
+ * apply a scale. */
 #include "floats.h"
 #include "sim.h"
 
 enum direction { WIDEN, NARROW };
-/* Fields of a row in the table of conversions: d is the direction, a the small format (before fnuz
- * is chosen), b the wide type, and c is nonzero for stochastic rounding. `size` is the number of
- * elements, and `form` says if there is a scale (2 means 2xpk16). */
+/* The table entries of conversions use the fields of gfx9_row as follows: d is the direction, a the
+ * small format (on gfx942 its fnuz variant replaces it), b the wide type. c is nonzero for
+ * stochastic rounding. `size` is the number of elements. `form` is 0 without a scale and 1 with a
+ * scale. It is 2 for the 2xpk16 instructions, which have a scale and two sources. */
 enum { OVFL_BIT = 23 };
 
 static enum gfx9_small format_of(const gfx9_wave *w, const gfx9_row *row) {
@@ -47,7 +48,8 @@ static uint32_t lane_value(const gfx9_wave *w, const gfx9_operand *o, int l) {
     return o->place == VGPR ? w->v[o->reg][l] : (uint32_t)gfx9_scalar(w, o, F32);
 }
 
-/* Returns 2^(exponent of the scale - 127). A scale that is NaN or infinite gives NaN. */
+/* Returns the power of two that a scale register means. Only the exponent bits of the f32 scale
+ * count. A scale that is NaN or infinite gives NaN. */
 static double factor(uint32_t scale) {
     const uint32_t e = scale >> 23 & 255;
     return e == 255 ? (double)NAN : ldexp(1, (int)e - 127);
@@ -57,8 +59,7 @@ static uint32_t next_random(uint32_t v) {
     return (v << 1) ^ (v >> 31 ? 197u : 0);
 }
 
-/* The bits of a result, with the registers of a lane side by side. `shift` and `bits` say which
- * bits change. */
+/* The result of one lane, with the bits of its registers side by side. */
 typedef struct {
     uint32_t word[32];
 } packed;
@@ -107,7 +108,7 @@ static double narrow_source(const gfx9_wave *w, const gfx9_inst *i, int l, uint3
     const gfx9_row *row = i->row;
     const uint32_t bits = bits_of(row->b);
     uint32_t which = 1, at = k;
-    /* The 2xpk16 conversions take elements alternately from two sources. */
+    /* The 2xpk16 conversions take the elements alternately from two sources. */
     if (row->form == 2)
         which = 1 + k % 2, at = k / 2;
     else if (row->size == 2 && row->b == F32 && !row->c)
@@ -144,8 +145,8 @@ static void execute(gfx9_wave *w, const gfx9_inst *i) {
         if (exec >> l & 1) (i->row->d == WIDEN ? widen_lane : narrow_lane)(w, i, l);
 }
 
-/* Converts f32 to 16 bits and adds noise below the mantissa. Only the half that op_sel names
- * changes. */
+/* Converts f32 to f16 or bf16 with stochastic rounding: adds random bits below the mantissa, then
+ * truncates. op_sel selects the half of the register that changes. */
 static void execute_noise16(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     for (int l = 0; l < LANES; l++) {

@@ -1,4 +1,5 @@
-/* Parses LLVM's text of each instruction once, into a row of the tables, operands and modifiers. */
+/* Decodes each instruction once, before the first launch: parses the text that LLVM's disassembler
+ * prints, and fills in the opcode's table entry, the operands and the modifiers. */
 #include "disassemble.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -44,7 +45,6 @@ const char *gfx9_row_name(size_t number) {
     return number < row_count ? sorted[number].name : NULL;
 }
 
-/* ---- operands ---- */
 static const struct {
     const char *name;
     uint8_t place, reg, count;
@@ -126,7 +126,8 @@ static bool parse_operand(char *t, gfx9_operand *o) {
 
 uint64_t gfx9_constant(const gfx9_operand *o, int type) {
     if (o->real) {
-        /* This is the inline constant 1 / (2 pi), which LLVM prints with few digits. */
+        /* True for the inline constant 1 / (2 pi). LLVM prints only a few of its digits, so the
+         * exact bits are returned below. */
         const bool turns = o->number > 0.159 && o->number < 0.16;
         const double d = o->number;
         const float f = (float)d;
@@ -147,7 +148,6 @@ uint64_t gfx9_constant(const gfx9_operand *o, int type) {
     return o->value;
 }
 
-/* ---- modifiers ---- */
 static int list(const char *t, int *values) {
     int n = 0;
     for (const char *p = strchr(t, '['); p && n < 8; p = strchr(p + 1, ','))
@@ -155,8 +155,8 @@ static int list(const char *t, int *values) {
     return n;
 }
 
-/* Sets op_sel and similar modifiers. They list the sources in order, and a fourth entry of op_sel
- * is for the destination. */
+/* Stores the modifier op_sel, op_sel_hi, neg_lo or neg_hi (`which` 0 to 3) in the operands. Its
+ * values belong to the sources in order. A further value of op_sel belongs to the destination. */
 static void spread(gfx9_inst *i, const char *t, int which) {
     int values[8] = {0}, n = list(t, values);
     const int sources = i->operand_count - 1;
@@ -249,8 +249,9 @@ static bool parse_modifier(gfx9_inst *i, const char *t) {
     return parse_dpp(i, t);
 }
 
-/* Returns the next token. Tokens end at blanks and commas outside brackets. *operand tells if a
- * comma (or the instruction's name) comes before the next token. */
+/* Returns the next token and advances *p. A token ends at a blank or comma outside brackets.
+ * *operand is set to true if an operand can follow, i.e. after a comma or the instruction's
+ * name. */
 static char *token(char **p, bool *operand) {
     char *t = *p;
     while (*t == ' ' || *t == '\t')
@@ -291,8 +292,7 @@ static bool parse(gfx9_inst *i, char *text) {
     i->row = gfx9_find_row(name, length);
     if (!i->row) return false;
     const bool words = takes_words(name);
-    /* In v_add_co_u32 and similar instructions the second operand is the destination of the
-     * carry. */
+    /* v_add_co_u32 and similar instructions have two destinations: the result and the carry. */
     i->first =
         length > 7 && memcmp(name, "v_", 2) == 0 && (strstr(name, "_co_u32") != NULL) ? 2 : 1;
     after_comma = true;
@@ -317,8 +317,8 @@ static bool parse(gfx9_inst *i, char *text) {
     return true;
 }
 
-/* Removes LLVM's remarks, which mark operands that are part of the encoding but that the processor
- * ignores. */
+/* Removes the comments that LLVM prints for operands that are encoded but ignored by the
+ * processor. */
 static void strip_remarks(char *text) {
     for (char *from; (from = strstr(text, "/*")) != NULL;) {
         char *to = strstr(from, "*/");
@@ -356,7 +356,8 @@ static bool take(void *user, uint64_t address, uint32_t bytes, const char *text)
     if (!i->text) return false;
     snprintf(copy, sizeof copy, "%s", i->text);
     strip_remarks(copy);
-    /* An instruction without a row stops the kernel with an error when it is executed. */
+    /* An instruction that cannot be parsed has no table entry. It stops the kernel with an error
+     * only if the kernel executes it. */
     if (!bytes || !parse(i, copy)) i->row = NULL;
     return true;
 }
@@ -366,8 +367,8 @@ static int by_address(const void *a, const void *b) {
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Finds the target of a branch. Branches hold their distance in words, counted from the next
- * instruction. */
+/* Finds the instruction at which a branch aims. A branch encodes its distance in words from the
+ * next instruction. */
 static void resolve(gfx9_object *object, gfx9_inst *i) {
     if (!i->row || i->row->cost != COST_BRANCH) return;
     const uint64_t to = i->address + 4 + (uint64_t)(4 * (int64_t)(int16_t)i->word[0]);

@@ -1,5 +1,6 @@
-/* Disassembles functions by LLVM in a child process. LLVM crashes on some bytes that are no
- * instruction, and a damaged code object may contain any bytes. */
+/* Disassembles functions with LLVM in a child process. LLVM crashes on some bytes that are no
+ * instruction, and a damaged code object may contain any bytes. In a child process the crash is
+ * only an error. */
 #include "disassemble.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,8 +40,8 @@ static bool open_llvm(char *error) {
     return true;
 }
 
-/* The child process, which runs LLVM, sends this struct for each instruction and then the
- * instruction's text. `bytes` is 0 if LLVM does not know the instruction. */
+/* The message that the child process sends for each instruction, before the instruction's text.
+ * `length` is the length of the text. `bytes` is 0 if LLVM does not know the instruction. */
 typedef struct {
     uint64_t address;
     uint32_t bytes, length;

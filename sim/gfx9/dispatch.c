@@ -1,6 +1,6 @@
-/* Launches a grid: prepares the arguments and registers of each workgroup, and runs its waves
- * round-robin. Host threads divide the workgroups among them, except for kernels with atomics,
- * whose order must not change. */
+/* Launches a grid: prepares the arguments and the initial registers of each workgroup, and runs the
+ * waves of a workgroup in turn. Several host threads share the workgroups. Kernels with atomics run
+ * on one thread in a fixed order, because their results may depend on the order. */
 #include "check.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -22,7 +22,6 @@ typedef struct {
     pthread_mutex_t lock;
 } job;
 
-/* ---- arguments ---- */
 typedef struct {
     const char *kind;
     uint64_t value;
@@ -50,7 +49,8 @@ static void fill_hidden(const gfx9_kernel *k, const gfx9_launch *launch, uint8_t
                 memcpy(to + k->args[a].offset, &values[v].value, k->args[a].size);
 }
 
-/* Fills the AQL packet to which dispatch_ptr points. */
+/* Fills the AQL dispatch packet, from which kernels read the workgroup size and the grid size
+ * through dispatch_ptr. */
 static void fill_packet(const job *j, uint8_t *p) {
     const gfx9_launch *l = j->launch;
     for (size_t d = 0; d < 3; d++) {
@@ -63,7 +63,6 @@ static void fill_packet(const job *j, uint8_t *p) {
         memcpy(p + 40, &arguments, 8);
 }
 
-/* ---- registers ---- */
 static void fill_sgprs(const job *j, gfx9_wave *w, const uint32_t id[3]) {
     enum {
         BUFFER = 1,
@@ -110,7 +109,8 @@ static void start_wave(const job *j, gfx9_group *g, uint32_t n, const uint32_t i
     gfx9_wave *w = &g->waves[n];
     gfx9_pending *pending = w->pending;
     uint8_t *scratch = w->scratch;
-    /* Registers get a pattern instead of zeros, because hardware does not zero them either. */
+    /* Registers and scratch memory start with a pattern instead of zeros. Hardware does not clear
+     * them, and a kernel that relies on zeros must fail here too. */
     memset(w->v, 0xcd, sizeof w->v);
     memset((char *)w + sizeof w->v, 0, sizeof *w - sizeof w->v);
     w->pending = pending, w->pending_room = pending ? PENDING : 0, w->scratch = scratch,
@@ -126,7 +126,6 @@ static void start_wave(const job *j, gfx9_group *g, uint32_t n, const uint32_t i
     gfx9_lane_masks(w);
 }
 
-/* ---- a workgroup ---- */
 static bool release_barrier(gfx9_group *g) {
     gfx9_wave *waiting = NULL, *ended = NULL;
     for (uint32_t n = 0; n < g->wave_count; n++) {
@@ -138,8 +137,8 @@ static bool release_barrier(gfx9_group *g) {
         else if (!waiting)
             waiting = w;
     }
-    /* Report a barrier that some waves never reach. Hardware releases the waiting waves, but a
-     * kernel that intends this is rare. */
+    /* A wave has ended while other waves wait at a barrier. Hardware would release the waiting
+     * waves. The simulator reports an error, because such a barrier is nearly always a mistake. */
     if (waiting && ended && g->checks) {
         waiting->stop = STOP_NO;
         gfx9_stop(waiting, &g->object->code[waiting->pc - 1],
@@ -157,7 +156,8 @@ static bool run_group(job *j, gfx9_group *g) {
     for (;;) {
         bool ran = false;
         for (uint32_t k = 0; k < g->wave_count; k++) {
-            /* If checks are on, the seed rotates the order of the waves. */
+            /* With checks, the seed rotates the order in which the waves run, so that another seed
+             * may reveal another race. */
             gfx9_wave *w =
                 &g->waves[(k + (g->checks ? j->launch->seed + g->epoch : 0)) % g->wave_count];
             if (w->stop == STOP_END || w->stop == STOP_BARRIER) continue;

@@ -1,4 +1,5 @@
-/* The float formats of 8, 6 and 4 bits: one table, and the conversions for all of them. */
+/* The float formats of 8, 6 and 4 bits: one table of their properties, and conversions that work
+ * for all of them. */
 #include "floats.h"
 
 const gfx9_format gfx9_formats[] = {
@@ -24,8 +25,9 @@ static uint32_t largest(gfx9_format f) {
     return f.infinity ? all - (1u << f.mantissa) : f.nan ? all - 1 : all;
 }
 
-/* Returns the code of a magnitude: the code of its exponent plus the rounded number of units in the
- * last place. */
+/* Returns the code of the nonnegative value v. A mantissa unit in the last place is 1 in the code,
+ * so the rounded number of units is added to the exponent's code. If rounding overflows the
+ * mantissa, the addition carries into the exponent. */
 static uint32_t round_code(double v, gfx9_format f, int stochastic, uint32_t noise) {
     int e;
     frexp(v, &e);

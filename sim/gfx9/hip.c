@@ -1,5 +1,5 @@
-/* HIP's memory, streams and events. A call has done its work when it returns: streams
- * order nothing that is not already done. */
+/* HIP's functions for memory, streams and events. Every function does its work before it returns,
+ * so streams and events have nothing to wait for. */
 #include "hip.h"
 #include "hip_graph.h"
 #include "sim.h"
@@ -24,8 +24,7 @@ hipError_t hip_fail(hipError_t code, const char *format, ...) {
     return last = code;
 }
 
-/* ---- memory ---- */
-enum { HOST = 1, DEVICE = 2, MANAGED = 3 }; /* hipMemoryType of ROCm 6 */
+enum { HOST = 1, DEVICE = 2, MANAGED = 3 }; /* values of hipMemoryType in ROCm 6 */
 
 static hipError_t allocate(void **at, size_t bytes, int type) {
     if (!at) return hip_fail(hipErrorInvalidValue, "a result's pointer is NULL");
@@ -60,8 +59,8 @@ HIP hipError_t hipHostFree(void *at) {
     return release(at);
 }
 
-/* Returns an error if the bytes at a device pointer are not all in one allocation. All other
- * pointers are the host's. */
+/* Returns an error if `at` is device memory and the `bytes` bytes from it extend beyond the
+ * allocation. Host memory is not checked. */
 static hipError_t check_range(const void *at, size_t bytes, const char *name) {
     uint64_t begin, size;
     if (bytes && !at) return hip_fail(hipErrorInvalidValue, "%s is NULL", name);
@@ -149,8 +148,8 @@ HIP hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes, hipDev
     return hipSuccess;
 }
 
-/* Attributes of a pointer by the numbers of hipPointer_attribute; those of memory that is nobody's
- * are 0. */
+/* The numbers of hipPointer_attribute. All attributes are 0 for memory that HIP has not
+ * allocated. */
 enum { MEMORY_TYPE = 2, IS_MANAGED = 8, DEVICE_ORDINAL = 9, RANGE_START = 11, RANGE_SIZE = 12 };
 
 static hipError_t pointer_attribute(void *to, int attribute, uint64_t at) {
@@ -188,11 +187,10 @@ HIP hipError_t hipDrvPointerGetAttributes(unsigned count, int *attributes, void 
     return status;
 }
 
-/* ---- streams and events ---- */
 struct hip_stream {
     unsigned flags;
     int device;
-    hip_graph *capture; /* NULL: work is done at once */
+    hip_graph *capture; /* the graph under capture, or NULL if work is done at once */
 };
 
 hip_graph **hip_capture_of(hipStream_t s) {
@@ -205,7 +203,7 @@ hipError_t hip_queue(hipStream_t s, const hip_work *work) {
     return work->run(&now);
 }
 
-/* A stream is used while its device is the thread's current one. */
+/* Returns an error if the stream's device is not the thread's current device. */
 hipError_t hip_check_stream(hipStream_t s) {
     if (!s || s->device == hip_device()) return hipSuccess;
     return hip_fail(hipErrorInvalidHandle, "the stream is of device %d, and device %d is current",
@@ -278,7 +276,6 @@ HIP hipError_t hipEventElapsedTime(float *ms, hipEvent_t a, hipEvent_t b) {
     return hipSuccess;
 }
 
-/* ---- errors ---- */
 HIP hipError_t hipPeekAtLastError(void) {
     return last;
 }

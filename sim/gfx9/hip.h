@@ -1,5 +1,5 @@
-/* The functions of HIP that the simulator implements. Types and constants are those of HIP's public
- * headers. */
+/* The HIP functions that the simulator implements. Their types and constants equal those of HIP's
+ * public headers. */
 #ifndef SIM_GFX9_HIP_H
 #define SIM_GFX9_HIP_H
 #include <stddef.h>
@@ -27,17 +27,20 @@ typedef struct hip_function *hipFunction_t;
 typedef void *hipDeviceptr_t;
 
 #define HIP __attribute__((visibility("default")))
-/* Returns the last failure of this thread in words. Test programs read it. */
+/* Returns the message of this thread's last failure. The simulator's tests read it. */
 HIP const char *bsmm_sim_message(void);
-/* The index of device `number` of an architecture ("gfx950"); devices are made as they are asked
- * for. -1: no such architecture, or too many devices. */
+/* Returns the index of the simulated device `number` of an architecture, e.g. "gfx950". The first
+ * call for a device creates it. Returns -1 if there is no such architecture or no room for another
+ * device. */
 HIP int bsmm_sim_device(const char *arch, unsigned number);
-/* Instructions that all launches of this process have executed. */
+/* Returns the number of instructions that all launches of this process have executed. */
 HIP uint64_t bsmm_sim_steps(void);
-/* Returns an opcode of the tables, in the order of their names, or NULL past the last one. */
+/* Returns the name of entry `number` of the opcode tables, or NULL past the last entry. */
 HIP const char *bsmm_sim_row(unsigned number);
 
-/* This thread's current device, and the architecture of one. */
+/* hip_device returns this thread's current device. hip_arch returns a device's architecture (enum
+ * gfx9_arch). hip_check_stream fails if the stream belongs to another device. hip_fail sets this
+ * thread's last error and message. */
 int hip_device(void);
 int hip_arch(int device);
 hipError_t hip_check_stream(hipStream_t stream);

@@ -1,5 +1,5 @@
-/* HIP's devices. BSMM_SIM_ARCH lists those that a process begins with; a program that knows the
- * simulator asks for more by name (bsmm_sim_device). The current device is each thread's own. */
+/* HIP's functions for devices. BSMM_SIM_ARCH lists the architectures of the devices that a process
+ * starts with. bsmm_sim_device creates more devices. Each thread has its own current device. */
 #include "hip.h"
 #include "sim.h"
 #include <pthread.h>
@@ -13,7 +13,7 @@ enum { ARCHS = sizeof names / sizeof *names };
 
 static pthread_once_t listed = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int archs[MOST_DEVICES], device_count; /* under the lock; an entry never changes */
+static int archs[MOST_DEVICES], device_count; /* guarded by the lock; an entry never changes */
 static _Thread_local int current;
 
 static int find_arch(const char *name, size_t length) {
@@ -22,7 +22,8 @@ static int find_arch(const char *name, size_t length) {
     return -1;
 }
 
-/* "gfx942,gfx950"; words that are no architecture are skipped. */
+/* Creates the devices that BSMM_SIM_ARCH lists, e.g. "gfx942,gfx950". Unknown architectures are
+ * skipped. */
 static void list_devices(void) {
     const char *word = getenv("BSMM_SIM_ARCH");
     while (word && *word) {
@@ -128,7 +129,8 @@ HIP hipError_t hipMemGetInfo(size_t *available, size_t *total) {
     return total ? hipDeviceTotalMem(total, current) : hipSuccess;
 }
 
-/* Numbers of hipDeviceAttribute_t of ROCm 6; what is not here is 0. Level 2 is that of one XCD. */
+/* Values of device attributes for both architectures, by the number of hipDeviceAttribute_t in ROCm
+ * 6. Other attributes are 0. The L2 size is that of one XCD. */
 typedef struct {
     int attribute, values[ARCHS];
 } attribute;

@@ -1,13 +1,13 @@
-/* HIP's graphs: what is queued in a stream that is being captured is kept instead of done, and a
- * launch does it in that order. */
+/* HIP's graphs. While a stream is captured, its work is not done but appended to a graph. A launch
+ * of the graph does all of its work in the order of capture. */
 #include "hip_graph.h"
 #include "hip.h"
 #include <stdlib.h>
 #include <string.h>
 
 struct hip_graph {
-    hip_work *work; /* in order */
-    hip_work **end; /* where the next one is linked */
+    hip_work *work; /* the first element of a linked list */
+    hip_work **end; /* the pointer that will hold the next element */
 };
 
 hip_graph *hip_graph_new(void) {
@@ -34,7 +34,8 @@ HIP hipError_t hipGraphDestroy(hip_graph *g) {
     return free(g), hipSuccess;
 }
 
-/* An executable graph holds copies of its own. */
+/* An executable graph owns copies of the work, so that the captured graph can be destroyed
+ * first. */
 HIP hipError_t hipGraphInstantiate(hip_graph **executable, hip_graph *g, void **node, char *log,
                                    size_t size) {
     (void)node, (void)log, (void)size;
@@ -64,8 +65,6 @@ HIP hipError_t hipGraphLaunch(hip_graph *executable, hipStream_t s) {
         status = w->run(w);
     return status;
 }
-
-/* ---- capture ---- */
 
 HIP hipError_t hipStreamBeginCapture(hipStream_t s, int mode) {
     (void)mode;

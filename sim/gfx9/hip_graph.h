@@ -1,4 +1,4 @@
-/* Work that a captured stream keeps: a launch, a copy or a fill. */
+/* The element of a graph: a kernel launch, a copy or a fill that a captured stream has recorded. */
 #ifndef SIM_GFX9_HIP_GRAPH_H
 #define SIM_GFX9_HIP_GRAPH_H
 #include "hip.h"
@@ -8,11 +8,11 @@ typedef struct hip_graph hip_graph;
 typedef struct hip_work {
     hipError_t (*run)(struct hip_work *work);
     struct hip_work *next;
-    void *to; /* of a copy or a fill */
+    void *to; /* destination of a copy or a fill */
     const void *from;
     size_t count, unit;
     uint32_t value;
-    hipFunction_t function; /* of a launch, whose arguments are `bytes` */
+    hipFunction_t function; /* for a launch: the kernel; `bytes` holds its arguments */
     gfx9_launch launch;
     size_t size;
     _Alignas(16) uint8_t bytes[];
@@ -21,11 +21,10 @@ typedef struct hip_work {
 hip_graph *hip_graph_new(void);
 hipError_t hip_graph_add(hip_graph *graph, const hip_work *work, const void *bytes, size_t size);
 
-/* Returns the address of the pointer to the graph that captures a stream. Returns NULL for the
- * default stream. */
+/* Returns the address of the stream's pointer to the graph under capture, or NULL for the default
+ * stream, which cannot be captured. */
 hip_graph **hip_capture_of(hipStream_t stream);
-/* Runs a copy or a fill at once. If the stream is being captured, adds the work to the graph
- * instead. */
+/* Does a copy or a fill at once or, if the stream is being captured, adds it to the graph. */
 hipError_t hip_queue(hipStream_t stream, const hip_work *work);
 HIP hipError_t hipGraphDestroy(hip_graph *graph);
 #endif

@@ -1,6 +1,6 @@
-/* Implements HIP's modules and launches. BSMM_SIM_CHECKS=0 disables the checks, BSMM_SIM_SEED
- * varies the order of events that hardware does not define, and BSMM_SIM_LIMIT limits the
- * instructions of a wave. */
+/* HIP's functions for modules and launches. Environment variables: BSMM_SIM_CHECKS=0 disables the
+ * checks, BSMM_SIM_SEED varies the order of events whose order hardware does not define, and
+ * BSMM_SIM_LIMIT limits the instructions of a wave. */
 #include "hip.h"
 #include "hip_graph.h"
 #include "sim.h"
@@ -28,7 +28,8 @@ const char *bsmm_sim_row(unsigned number) {
     return gfx9_row_name(number);
 }
 
-/* Returns the length of an ELF image according to its headers, because HIP does not pass it. */
+/* Returns the length of an ELF image. HIP passes only its address, so the length is computed from
+ * the ELF header: the end of the section headers, which come last. */
 static size_t image_size(const uint8_t *image) {
     uint64_t at;
     uint16_t size, count;
@@ -112,7 +113,8 @@ HIP hipError_t hipModuleGetGlobal(hipDeviceptr_t *at, size_t *size, hipModule_t 
     return hip_fail(hipErrorNotFound, "the module has no variable %s", name);
 }
 
-/* Implements LOCAL_SIZE_BYTES, NUM_REGS, SHARED_SIZE_BYTES and MAX_THREADS of HIP's enum. */
+/* The values belong to MAX_THREADS, SHARED_SIZE_BYTES, CONST_SIZE_BYTES, LOCAL_SIZE_BYTES and
+ * NUM_REGS, the attributes 0 to 4 of HIP's enum. */
 HIP hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f) {
     if (!value || !f) return hip_fail(hipErrorInvalidValue, "value or function is NULL");
     const gfx9_kernel *k = f->kernel;
@@ -124,12 +126,12 @@ HIP hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f) {
     return hipSuccess;
 }
 HIP hipError_t hipFuncSetAttribute(const void *f, int attribute, int value) {
-    /* A kernel may use all of LDS without setting an attribute. */
+    /* Hardware needs this attribute for large LDS sizes, but the simulator always allows all of
+     * LDS. */
     (void)f, (void)attribute, (void)value;
     return hipSuccess;
 }
 
-/* ---- launches ---- */
 static bool gather(const gfx9_kernel *k, void **params, uint8_t *to, size_t room) {
     uint32_t n = 0;
     for (uint32_t a = 0; a < k->arg_count; a++) {
@@ -141,7 +143,9 @@ static bool gather(const gfx9_kernel *k, void **params, uint8_t *to, size_t room
     return true;
 }
 
-/* Reads the arguments of a launch in its second form: {POINTER 1, buffer, SIZE 2, &size, END 3}. */
+/* Reads the parameter `extra` of a launch, the alternative to `params`. It is a list of a number
+ * and a value each: 1 (POINTER) and the buffer with all arguments, 2 (SIZE) and a pointer to its
+ * size, 3 (END). */
 static bool gather_extra(void **extra, const void **buffer, size_t *size) {
     *buffer = NULL, *size = 0;
     for (; (uintptr_t)*extra != 3; extra += 2) {

@@ -1,4 +1,4 @@
-/* The functions that the rows of valu.def call. Each computes one lane. */
+/* Functions that the expressions in valu.def call. Each function computes one lane. */
 #ifndef SIM_GFX9_LANE_MATH_H
 #define SIM_GFX9_LANE_MATH_H
 #include "floats.h"
@@ -38,8 +38,9 @@ static inline uint32_t first_sign(int32_t v) {
     const uint32_t u = (uint32_t)(v < 0 ? ~v : v);
     return u ? (uint32_t)__builtin_clz(u) : ~0u;
 }
-/* Computes v_perm_b32. A selector of 0 to 7 takes a byte of {a, b}, 8 to 11 repeat a sign bit, 12
- * gives zero, and a larger one gives all ones. */
+/* Computes v_perm_b32: each byte of `selectors` selects a byte of the result. 0 to 7 select a byte
+ * of {a, b}, 8 to 11 repeat the sign bit of one of its 16-bit halves, 12 gives 0, and a larger
+ * number gives 0xff. */
 static inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selectors) {
     const uint64_t both = (uint64_t)a << 32 | b;
     uint32_t r = 0;
@@ -73,8 +74,8 @@ static inline uint32_t lerp_bytes(uint32_t a, uint32_t b, uint32_t c) {
     return r;
 }
 
-/* Returns the minimum. If one operand is NaN, the result is the other operand. -0 is less than
- * +0. */
+/* Return the minimum and maximum. If one operand is NaN, the result is the other operand. -0 is
+ * less than +0. */
 static inline float min_f32(float a, float b) {
     const float zero = gfx9_float(gfx9_bits(a) | gfx9_bits(b));
     return a < b || b != b ? a : a == b ? zero : b;
@@ -119,8 +120,8 @@ static inline double fract_f64(double a) {
     const double f = a - floor(a);
     return f > 0x1.fffffffffffffp-1 ? 0x1.fffffffffffffp-1 : f;
 }
-/* Returns the sine. The argument is in revolutions, and outside the valid range the result is that
- * of 0. */
+/* Return the sine and cosine of `a` revolutions. Beyond 256 revolutions hardware returns the value
+ * for 0. */
 static inline float turn_sin(float a) {
     return isfinite(a)
                ? fabsf(a) > 256 ? 0 : (float)sin(6.283185307179586 * ((double)a - floor((double)a)))
@@ -144,8 +145,9 @@ static inline float mantissa_f32(float a) {
     return (float)mantissa_f64((double)a);
 }
 static inline float fma_f16(float a, float b, float c) {
-    /* Round the sum of an f16 product and an f16 to odd, so that the later rounding to f16 is the
-     * only one that counts. */
+    /* The sum in double is rounded to f32 with rounding to odd: an inexact result gets an odd last
+     * bit. The caller rounds the result to f16, which is then correctly rounded, as if the f32
+     * rounding had not happened. */
     const double p = (double)a * (double)b, s = p + (double)c;
     float f = (float)s;
     if ((double)f != s && isfinite(f)) {
@@ -154,7 +156,8 @@ static inline float fma_f16(float a, float b, float c) {
     }
     return f;
 }
-/* Computes v_div_fixup_f64: a is the quotient, b the denominator and c the numerator. */
+/* Computes v_div_fixup_f64, which handles the special cases of a division: a is the computed
+ * quotient, b the denominator and c the numerator. */
 static inline double fixup_f64(double a, double b, double c) {
     const double sign = copysign(1.0, b) * copysign(1.0, c);
     if (c != c) return c;

@@ -1,5 +1,5 @@
-/* Executes LDS instructions: reads and writes at one or two addresses, atomics, data exchange
- * between lanes, and transposing reads. */
+/* Executes LDS instructions: loads and stores at one or two addresses, atomics, data exchange
+ * between lanes, and transposing loads. */
 #include "access.h"
 #include <string.h>
 
@@ -18,8 +18,9 @@ static bool touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes,
     return w->stop == STOP_NO;
 }
 
-/* Returns the offset of an address. `what` is the scale in bytes of the offsets of instructions
- * with two addresses, and 0 for those with one. */
+/* Returns the byte offset of the first or second address (`place` 0 or 1). In an instruction with
+ * two addresses, `what` is the number of bytes by which its offsets are multiplied. In an
+ * instruction with one address `what` is 0, and the offset is in bytes. */
 static uint32_t offset_of(const gfx9_inst *i, uint32_t place) {
     const uint32_t scale = (uint32_t)i->row->what;
     return scale == 0 ? (uint32_t)i->offset : scale * (uint32_t)(place ? i->offset1 : i->offset);
@@ -70,7 +71,7 @@ static uint64_t two_registers(const gfx9_wave *w, uint32_t reg, int l, uint32_t 
     return w->v[reg][l] | (bytes == 8 ? (uint64_t)w->v[reg + 1][l] << 32 : 0);
 }
 
-/* Executes an atomic. `form` is 1 if it returns the old value. */
+/* Executes an atomic. The table entry's `form` is 1 if the instruction returns the old value. */
 static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     const uint32_t bytes = (uint32_t)i->row->size;
@@ -87,7 +88,8 @@ static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
         memcpy(&old, w->group->lds + at, bytes);
         uint64_t data = two_registers(w, o[1].reg, l, bytes),
                  second = two ? two_registers(w, o[2].reg, l, bytes) : 0;
-        if (compares) { /* In LDS atomics the comparand is the first operand. */
+        if (compares) { /* LDS atomics have the value to compare as their first operand, and the new
+                           value as the second. */
             const uint64_t t = data;
             data = second, second = t;
         }
@@ -101,8 +103,7 @@ static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
         counts(w);
 }
 
-/* ---- exchange between lanes, which uses the crossbar of LDS but not its memory ---- */
-/* Exchanges the values at two addresses, and returns both old values. */
+/* Exchanges the values at two addresses with two registers, and returns both old values. */
 static void execute_exchange2(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     const uint32_t bytes = (uint32_t)i->row->size, words = bytes / 4;
@@ -122,10 +123,11 @@ static void execute_exchange2(gfx9_wave *w, const gfx9_inst *i) {
 enum { BPERMUTE, PERMUTE, SWIZZLE };
 
 static int swizzled(uint32_t offset, int l) {
-    /* The FFT modes of ds_swizzle are not implemented. An earlier check rejects them. */
+    /* The offsets of ds_swizzle's FFT modes. They are not implemented, and the caller rejects
+     * them. */
     if (offset >= 0xe000) return l;
     if (offset & 0x8000) {
-        if (offset & 0x4000) { /* This mode of ds_swizzle rotates the values within 32 lanes. */
+        if (offset & 0x4000) { /* ds_swizzle's rotation mode moves the values within 32 lanes. */
             const int n = (int)(offset >> 5 & 31), mask = (int)(offset & 31);
             return (l & 32) | (((offset & 0x400 ? l - n : l + n) & ~mask) & 31) | (l & mask);
         }
@@ -158,7 +160,8 @@ static void execute_lanes(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_result(w, i->op[0].reg, 1, exec, FORM_PLAIN, &loaded, false, true);
 }
 
-/* Reads a row of `bits`-wide elements in each of sixteen lanes. Lane i receives column i. */
+/* Executes a transposing load. Each 16 lanes load a matrix of 16 columns in row-major order, with
+ * elements of `bits` bits. Lane i of the 16 receives column i. */
 static void execute_transpose(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     const uint32_t bits = (uint32_t)i->row->form, bytes = (uint32_t)i->row->size,

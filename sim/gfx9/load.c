@@ -1,5 +1,6 @@
-/* Reads an AMDHSA code object: segments, symbols, kernel descriptors, relocations, metadata. Every
- * offset is validated before it is used, so that a damaged file gives an error. */
+/* Reads an AMDHSA code object: its segments, symbols, kernel descriptors, relocations and metadata.
+ * Every offset in the file is checked before it is used, so that a damaged file gives an error and
+ * no crash. */
 #include "sim.h"
 #include <elf.h>
 #include <stdio.h>
@@ -108,8 +109,9 @@ static const char *read_descriptor(gfx9_object *object, gfx9_kernel *k, uint64_t
                : NULL;
 }
 
-/* Stores a symbol of a function, kernel or variable. Local functions are only in the full symbol
- * table. */
+/* Records a symbol if it names a function, kernel or variable. Returns an error message, or NULL.
+ * The caller passes the dynamic and the full symbol table, because only the latter has local
+ * functions. */
 static const char *take_symbol(gfx9_object *object, const Elf64_Sym *s, const char *name,
                                bool dynamic) {
     const size_t length = strlen(name);

@@ -1,5 +1,5 @@
-/* Reads the msgpack of an AMDGPU metadata note, which holds the names and arguments of the
- * kernels. */
+/* Reads the metadata note of an AMDGPU code object. The note is in msgpack format and holds the
+ * names and arguments of the kernels. */
 #include "sim.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct {
 enum kind { NOTHING, INTEGER, STRING, ARRAY, MAP };
 typedef struct {
     enum kind kind;
-    /* The value of an integer, or the number of bytes or elements of any other msgpack object. */
+    /* an integer's value; for other msgpack objects the number of bytes or elements */
     uint64_t value;
     const char *text;
 } item;
@@ -78,7 +78,8 @@ static item next(reader *r) {
     }
 }
 
-/* Skips an item. `depth` limits the nesting, so that a damaged file cannot exhaust the stack. */
+/* Skips a msgpack object with everything nested in it. `depth` limits the nesting, so that a
+ * damaged file cannot overflow the stack. */
 static void skip(reader *r, int depth) {
     const item i = next(r);
     if (depth > 16) r->bad = true;

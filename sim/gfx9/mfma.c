@@ -1,13 +1,14 @@
-/* Executes matrix instructions. Operands are unpacked to matrices and multiplied row by row with k
- * ascending. D is written after everything has been read, because it may overlap C. EXEC has no
- * effect. The layouts are AMD's, and tests/golden/mfma checks them. */
+/* Executes matrix instructions (MFMA). The operands are unpacked from the registers to matrices,
+ * which are multiplied with k in ascending order. D is written after all operands have been read,
+ * because D and C may be the same registers. EXEC has no effect on matrix instructions. The
+ * register layouts are AMD's; tests/golden/mfma checks them. */
 #include "floats.h"
 #include "sim.h"
 
 enum input { IN_F32, IN_XF32, IN_F16, IN_BF16, IN_I8, IN_F64, IN_FP8, IN_BF8, IN_MIXED };
 
-/* The shape of a matrix instruction. M is also N. A lane holds K * M * blocks / 64 elements of A,
- * and as many of B. */
+/* The shape of a matrix instruction: `blocks` independent products of M x K by K x N with N = M.
+ * Each lane holds K * M * blocks / 64 elements of A and as many of B. */
 typedef struct {
     uint8_t m, k, blocks, a, b, scaled;
 } shape;
@@ -69,16 +70,17 @@ static enum gfx9_small small_of(const gfx9_wave *w, int kind) {
     return kind == IN_FP8 ? fnuz ? FP8_FNUZ : FP8 : fnuz ? BF8_FNUZ : BF8;
 }
 
-/* Finds the lane that holds element (row, k) of block b, and the element's index within the
- * lane. */
+/* Finds the lane that holds element (row, k) of block b, and the element's index among the lane's
+ * elements. */
 static void place_of(const shape *s, uint32_t b, uint32_t row, uint32_t k, uint32_t *lane,
                      uint32_t *item) {
     const uint32_t per_lane = (uint32_t)s->k * s->m * s->blocks / LANES;
     *lane = row + s->m * (b + s->blocks * (k / per_lane)), *item = k % per_lane;
 }
 
-/* Finds the lane and index of an element of the f8f6f4 instructions. Eight-bit elements are
- * distributed to the groups of lanes in chunks of 16 along k, and all others in chunks of 32. */
+/* Finds the lane that holds element (row, k) of an operand of an f8f6f4 instruction, and the
+ * element's index among the lane's elements. `groups` of M lanes share a row. Elements of 8 bits
+ * are dealt to the groups in chunks of 16 along k, other elements in chunks of 32. */
 static void place_mixed(const shape *s, uint32_t width, uint32_t row, uint32_t k, uint32_t *lane,
                         uint32_t *item) {
     const uint32_t groups = LANES / s->m, chunk = k / 16;
@@ -88,7 +90,8 @@ static void place_mixed(const shape *s, uint32_t width, uint32_t row, uint32_t k
         *lane = s->m * (k / 32) + row, *item = k % 32;
 }
 
-/* Unpacks an operand to row-major matrices (rows x K), one block after another. */
+/* Unpacks an operand to a matrix in memory, one block after another. Element (row, k) of a block is
+ * at index k * M + row. */
 static void spread(const gfx9_wave *w, const shape *s, const gfx9_operand *o, int kind, float *to) {
     const uint32_t width = width_of[kind], m = s->m;
     const float *table = kind >= IN_FP8 ? small_table(small_of(w, kind)) : NULL;
@@ -124,7 +127,7 @@ static void spread_mixed(const gfx9_wave *w, const shape *s, const gfx9_operand 
     }
 }
 
-/* Finds the register and lane of D(i, j) of block b. */
+/* Finds the register and lane that hold D(i, j) of block b. */
 static void place_of_result(const shape *s, uint32_t b, uint32_t i, uint32_t j, uint32_t *reg,
                             uint32_t *lane) {
     if (s->m == 4)
@@ -139,7 +142,8 @@ static uint32_t result_count(const shape *s) {
     return (uint32_t)s->m * s->m * s->blocks / LANES;
 }
 
-/* Reads C, which has the layout of D. A constant stands for every element. */
+/* Reads the registers of C, which has the layout of D. A constant operand gives its value to all
+ * elements. */
 static void read_c(gfx9_wave *w, const gfx9_operand *o, uint32_t count, int type,
                    uint32_t (*c)[LANES]) {
     for (uint32_t r = 0; r < count; r++)
@@ -152,8 +156,8 @@ static void write_d(gfx9_wave *w, const gfx9_operand *o, uint32_t count, uint32_
         memcpy(w->v[o->reg + r], d[r], sizeof d[r]), w->written[o->reg + r] = ~0ull;
 }
 
-/* Computes sum[j] += a(i, k) * b(k, j) with k ascending. It uses explicit vectors, because
- * compilers vectorize the loops over the wrong axis. */
+/* Adds a(i, k) * b(k, j) for all k, in ascending order, to each sum[j]. The loop uses vector types
+ * explicitly, because compilers vectorize it over k instead of j. */
 typedef float floats __attribute__((vector_size(64)));
 
 #if defined(__x86_64__)
@@ -175,16 +179,17 @@ multiply_row(size_t m, size_t depth, const float *a, const float *b, float *sum)
             sum[j] += a[k * m] * b[k * m + j];
 }
 
-/* Like multiply_row for f32 operands, whose products are not exact in f32. A fused multiply-add
- * rounds only the sum. */
+/* Does the same as multiply_row for f32 operands. The product of two f32 numbers is not exact in
+ * f32, so a fused multiply-add is needed to round only the sum. */
 static void fuse_row(size_t m, size_t depth, const float *a, const float *b, float *sum) {
     for (size_t k = 0; k < depth; k++)
         for (size_t j = 0; j < m; j++)
             sum[j] = fmaf(a[k * m], b[k * m + j], sum[j]);
 }
 
-/* Returns the block of A that a block of B multiplies. abid names a block of A that 2^cbsz
- * neighboring blocks of B use. */
+/* Returns the block of A that is multiplied by block `block` of B. The instruction's field cbsz
+ * makes groups of 2^cbsz neighbouring blocks of B share one block of A, and abid is its index in
+ * the group. */
 static uint32_t broadcast(const gfx9_inst *i, uint32_t block) {
     return (block & ~((1u << i->cbsz) - 1)) + (i->abid & ((1u << i->cbsz) - 1));
 }
@@ -244,8 +249,8 @@ static double pair(const gfx9_wave *w, const gfx9_operand *o, uint32_t reg, uint
                                                           << 32);
 }
 
-/* Multiplies f64 matrices. D of f64 has a layout of its own: each group of 16 lanes holds a row,
- * also for 4 x 4 blocks. */
+/* Multiplies f64 matrices. D has another layout than for other types: in each register, a group of
+ * 16 lanes holds one row of a 16 x 16 result, or row i of all four 4 x 4 results. */
 static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
     uint32_t d[8][LANES] = {{0}}, x, y, item;
     for (uint32_t n = 0; n < s->blocks; n++)
@@ -265,8 +270,8 @@ static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s)
     write_d(w, &inst->op[0], 2 * result_count(s), d);
 }
 
-/* Reads the scales of each row and each block of 32 elements: the byte of the scale register that
- * op_sel and op_sel_hi select. */
+/* Reads the e8m0 scale of each row and each 32 elements of K for operand `which` (0: A, 1: B).
+ * op_sel and op_sel_hi select the byte of the scale register. */
 static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int which, uint8_t *to) {
     const gfx9_operand *o = &i->op[4 + which], *select = &i->op[1 + which];
     const uint32_t byte = select->half_lo + 2u * select->half_hi;
@@ -276,7 +281,8 @@ static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int wh
     }
     for (uint32_t lane = 0; lane < LANES; lane++)
         to[lane] = (uint8_t)(w->v[o->reg][lane] >> 8 * byte);
-    (void)s; /* Lane m * block + row holds the scale, so the array is already in order. */
+    (void)s; /* Lane M * block + row holds the scale of a row and block, so `to` needs no
+                reordering. */
     return true;
 }
 
@@ -361,14 +367,14 @@ static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
 static const shape shapes[] = {TABLE};
 #undef X
 
-/* The operations per cycle of a SIMD on CDNA3, by the type of the inputs. The wider shapes of CDNA4
- * take half of the time. */
+/* Operations per cycle of a SIMD on CDNA3, by the type of the inputs. The shapes with twice the K
+ * that CDNA4 adds have twice this rate. */
 static const uint16_t rates[] = {
     [IN_F32] = 64,  [IN_XF32] = 256, [IN_F16] = 512,  [IN_BF16] = 512,  [IN_I8] = 1024,
     [IN_F64] = 128, [IN_FP8] = 1024, [IN_BF8] = 1024, [IN_MIXED] = 2048};
 
-/* Returns the time of an instruction in passes of four cycles. Small blocks of narrow types take
- * twice as long as their operations would. */
+/* Returns the time of an instruction in passes of four cycles. Instructions with several blocks of
+ * a type other than f32 take twice as long as their operations would. */
 static uint32_t passes_of(const shape *s, const gfx9_inst *i) {
     const uint32_t work = 2u * s->m * s->m * s->k * s->blocks,
                    each = (uint32_t)s->k * s->m * s->blocks / LANES;
@@ -379,8 +385,8 @@ static uint32_t passes_of(const shape *s, const gfx9_inst *i) {
     return cycles / 4 < 2 ? 2 : cycles / 4;
 }
 
-/* Records the number of wait states before another instruction may access D. They are LLVM's for
- * these processors. */
+/* Records the first wait state in which another instruction may access D. The numbers of wait
+ * states are those that LLVM inserts for these processors. */
 static void mark_result(gfx9_wave *w, const gfx9_inst *i, const shape *s) {
     const uint32_t passes = passes_of(s, i), registers = result_count(s) * (s->a == IN_F64 ? 2 : 1);
     const bool later = w->group->object->arch == GFX950 && passes != 2;

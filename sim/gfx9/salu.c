@@ -1,8 +1,7 @@
-/* Executes the scalar ALU's opcodes, branches, waits and messages. Each opcode has a row of a table
- * and a few lines of code. */
+/* Executes the instructions of the scalar ALU, branches, waits and messages. */
 #include "sim.h"
 
-/* ---- arithmetic: r is the result, scc the condition code ---- */
+/* Helpers for the expressions of salu.def, in which r is the result and scc the condition code. */
 
 static uint32_t high_sign(uint64_t v, int bits) {
     const uint64_t sign = v >> (bits - 1) & 1;
@@ -48,14 +47,13 @@ static int64_t signed_field(uint64_t v, uint64_t at, uint64_t width, uint32_t bi
 
 static void execute(gfx9_wave *w, const gfx9_inst *i) {
     const gfx9_row *row = i->row;
-    /* A comparison has no destination operand, so its sources begin at operand 0. */
+    /* A comparison (result type 0) has no destination, so its sources begin at operand 0. */
     const uint32_t at = row->d == 0 ? 0 : 1;
     const uint64_t a = i->operand_count > at ? gfx9_scalar(w, &i->op[at], row->a) : 0;
     const uint64_t b = i->operand_count > at + 1 ? gfx9_scalar(w, &i->op[at + 1], row->b) : 0;
     row->scalar(w, i, row->a == U32 ? (uint32_t)a : a, row->b == U32 ? (uint32_t)b : b);
 }
 
-/* ---- control ---- */
 static void jump(gfx9_wave *w, const gfx9_inst *i, int64_t target) {
     if (target < 0 || (uint64_t)target >= w->group->object->code_count)
         gfx9_stop(w, i, "jump to an address that is no instruction");
@@ -111,7 +109,8 @@ static void execute_nothing(gfx9_wave *w, const gfx9_inst *i) {
     (void)w, (void)i;
 }
 
-/* Lets other waves run, because this wave may be waiting for one of them. */
+/* Lets the other waves run. A wave that sleeps may be polling for a value that another wave will
+ * write. */
 static void execute_sleep(gfx9_wave *w, const gfx9_inst *i) {
     (void)i;
     w->stop = STOP_YIELD;
@@ -121,7 +120,7 @@ static void execute_trap(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_stop(w, i, "s_trap: the kernel stopped itself");
 }
 
-/* ---- hardware registers: only MODE, which is register 1, exists ---- */
+/* Only the hardware register MODE, number 1, is implemented. */
 static uint32_t *hardware_register(gfx9_wave *w, const gfx9_inst *i) {
     if ((i->word[0] & 63) == 1) return &w->mode;
     gfx9_stop(w, i, "hardware register %u is not executed", i->word[0] & 63);
@@ -138,15 +137,15 @@ static void execute_setreg(gfx9_wave *w, const gfx9_inst *i) {
 
 static void execute_getreg(gfx9_wave *w, const gfx9_inst *i) {
     const uint32_t at = i->word[0] >> 6 & 31, size = (i->word[0] >> 11 & 31) + 1;
-    if ((i->word[0] & 63) != 1) { /* HW_ID and similar registers read as 0 in every wave. */
+    if ((i->word[0] & 63) != 1) { /* Registers such as HW_ID read as 0 in every wave. */
         gfx9_write_scalar(w, &i->op[0], 32, 0);
         return;
     }
     gfx9_write_scalar(w, &i->op[0], 32, w->mode >> at & (size == 32 ? ~0u : (1u << size) - 1));
 }
 
-/* Executes s_set_gpr_idx instructions. M0[7:0] is the index, and the mode is in the instruction's
- * second source. */
+/* Executes the s_set_gpr_idx instructions, which enable indexed access to VGPRs. Bits 0 to 7 of M0
+ * are the index. An immediate holds the mode: the operands to which the index applies. */
 enum { INDEX_ON, INDEX_OFF, INDEX_MODE, INDEX_INDEX };
 static void execute_index(gfx9_wave *w, const gfx9_inst *i) {
     const int what = i->row->what;
@@ -156,7 +155,8 @@ static void execute_index(gfx9_wave *w, const gfx9_inst *i) {
     if (what != INDEX_INDEX) w->indexed = what == INDEX_OFF ? 0 : mode;
 }
 
-/* Moves SGPRs whose number is offset by M0. */
+/* Executes s_movrels and s_movreld, which add M0 to the register number of the source or the
+ * destination. */
 static void execute_move_indexed(gfx9_wave *w, const gfx9_inst *i) {
     const bool from = i->row->what & 1;
     gfx9_operand a = i->op[1], d = i->op[0];

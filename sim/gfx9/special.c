@@ -1,9 +1,9 @@
-/* Executes vector instructions that do not compute one value per lane: compares, carries, the steps
- * of a division, moves between lanes, and mixed precision. */
+/* Executes the vector instructions that are more than one expression per lane: comparisons,
+ * carries, steps of a division, moves between lanes, and mixed precision. */
 #include "lane_math.h"
 #include "sim.h"
 
-/* Writes a mask of lanes. Inactive lanes get 0. */
+/* Writes a lane mask to a pair of SGPRs. Inactive lanes get 0. */
 static void write_mask(gfx9_wave *w, const gfx9_operand *o, uint64_t mask) {
     if (o->place == SGPR) gfx9_set64(w, o->reg, mask & gfx9_exec(w));
 }
@@ -12,7 +12,6 @@ static uint64_t lane_mask(const gfx9_wave *w, const gfx9_operand *o) {
     return o->place == CONSTANT ? o->value : o->place == SGPR ? gfx9_s64(w, o->reg) : 0;
 }
 
-/* ---- compares ---- */
 static uint64_t gather_flags(const uint8_t flag[LANES]) {
     uint64_t mask = 0;
     for (int k = 0; k < LANES; k += 8) {
@@ -23,8 +22,8 @@ static uint64_t gather_flags(const uint8_t flag[LANES]) {
     return mask;
 }
 
-/* Compares two sources. `what` has a bit for each relation for which the compare is true: 1 less, 2
- * equal, 4 greater, 8 unordered. */
+/* Compares two sources in each lane. The bits of `what` are the relations for which the comparison
+ * is true: 1 less, 2 equal, 4 greater, 8 unordered. */
 #define COMPARE(TYPE, LOAD)                                                                        \
     for (int l = 0; l < LANES; l++) {                                                              \
         const TYPE a = LOAD(p[0]), b = LOAD(p[1]);                                                 \
@@ -79,8 +78,8 @@ static void execute_compare(gfx9_wave *w, const gfx9_inst *i) {
     finish_compare(w, i, compare(i->row->a, i->row->form, p));
 }
 
-/* Returns the class of a double, as v_cmp_class numbers it. `normal` is the smallest normal number
- * of the format. */
+/* Returns the class bit of a double, as v_cmp_class defines it. `normal` is the smallest normal
+ * number of the original format. `signaling` tells that a NaN is signaling. */
 static uint32_t class_of(double v, double normal, bool signaling) {
     const bool minus = signbit(v);
     if (v != v) return signaling ? 1 : 2;
@@ -108,7 +107,6 @@ static void execute_class(gfx9_wave *w, const gfx9_inst *i) {
     finish_compare(w, i, mask);
 }
 
-/* ---- carries and selections ---- */
 static void execute_select(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_vector room[2], result;
     const uint32_t *a = gfx9_fetch(w, i, &i->op[1], F32, &room[0]),
@@ -147,7 +145,7 @@ static void execute_mad64(gfx9_wave *w, const gfx9_inst *i) {
         const int64_t product = (int64_t)(int32_t)a[l] * (int32_t)b[l];
         int64_t sum;
         if (i->row->what) {
-            /* The carry is bit 64 of the sum of sign-extended values. */
+            /* The carry is bit 64 of the sum, i.e. the sign of the exact signed sum. */
             const bool over = __builtin_add_overflow(product, (int64_t)c[l], &sum);
             out |= (uint64_t)((sum < 0) != over) << l;
             result.u64[l] = (uint64_t)sum;
@@ -160,9 +158,10 @@ static void execute_mad64(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], U64, &result);
 }
 
-/* ---- division ---- */
-/* Computes v_div_scale: a is the number to scale, b the denominator and c the numerator. The
- * constants `step`, `wide_gap` and `least` depend on the format. */
+/* Computes v_div_scale, which scales the operands of a division so that intermediate results
+ * neither overflow nor underflow. b is the denominator and c the numerator; a is whichever of them
+ * the instruction scales. `step`, `wide_gap` and `least` are exponents that depend on the format.
+ * *scaled is set if v_div_fmas must undo the scaling. */
 static double div_scale(double a, double b, double c, bool f64, bool *scaled) {
     const int eb = b == 0 ? -2000 : ilogb(b), ec = c == 0 ? -2000 : ilogb(c);
     const int step = f64 ? 128 : 64, wide_gap = f64 ? 768 : 96, least = f64 ? -1022 : -126;
@@ -179,7 +178,9 @@ static double div_scale(double a, double b, double c, bool f64, bool *scaled) {
     const bool tiny_quotient = fabs(c / b) < ldexp(1, least);
     if (tiny_inverse && tiny_quotient) {
         *scaled = true;
-        return a == b ? ldexp(a, -step) : a; /* its inverse is normal then, the quotient larger */
+        return a == b
+                   ? ldexp(a, -step)
+                   : a; /* The smaller denominator has a normal inverse, and the quotient grows. */
     }
     if (tiny_inverse) return ldexp(a, -step);
     if (tiny_quotient) {
@@ -214,8 +215,8 @@ static void execute_div_scale(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], type, &result);
 }
 
-/* The sum of an exact product and a float, rounded to odd, so that rounding it to a float, a
- * subnormal one too, is the only rounding that counts. */
+/* Adds an exact product and a float, and rounds to odd: an inexact result gets an odd last bit. The
+ * later rounding to float, also to a subnormal, is then as exact as a single rounding. */
 static double fma_odd(double product, double c) {
     const double sum = product + c, part = sum - product;
     const double rest = (product - (sum - part)) + (c - part);
@@ -223,9 +224,9 @@ static double fma_odd(double product, double c) {
     return nextafter(sum, rest > 0 ? (double)INFINITY : -(double)INFINITY);
 }
 
-/* Undoes v_div_scale's scaling of the quotient r. v_div_scale makes large quotients smaller. If
- * such a quotient is still beyond the range, the steps that refine it give NaN. NaN has no other
- * cause here, because v_div_scale scales only finite operands; the result is then infinity. */
+/* Undoes the scaling of a quotient r by v_div_scale. If the quotient is beyond the format's range,
+ * the multiply-adds that refine it give NaN, and the result is infinity. NaN has no other cause
+ * here, because v_div_scale scales only finite operands. */
 static double undo_scale(double r, double quotient, int step) {
     if (isnan(r)) return (double)INFINITY;
     return ldexp(r, fabs(quotient) >= 2 ? step : -step);
@@ -252,7 +253,6 @@ static void execute_div_fmas(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], type, &result);
 }
 
-/* ---- moves between lanes ---- */
 static void execute_readlane(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
     uint32_t lane = exec ? (uint32_t)__builtin_ctzll(exec) : 0;
@@ -281,7 +281,8 @@ static void execute_swap(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* Exchanges odd rows of the first register with even rows of the second. A row has `what` lanes. */
+/* Exchanges the odd rows of the first register with the even rows of the second. A row is `what`
+ * neighbouring lanes. */
 static void execute_permlane_swap(gfx9_wave *w, const gfx9_inst *i) {
     const int rows = i->row->what;
     const uint64_t exec = gfx9_exec(w);
@@ -293,7 +294,6 @@ static void execute_permlane_swap(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* ---- mixed precision and three-input tables ---- */
 static float mixed(gfx9_wave *w, const gfx9_operand *o, int l) {
     const uint32_t u =
         o->place == VGPR ? w->v[o->reg][l] : (uint32_t)gfx9_scalar(w, o, o->half_hi ? F16 : F32);
@@ -336,7 +336,8 @@ static void execute_bitop3(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], type, &result);
 }
 
-/* Computes sums of absolute differences of four bytes at four offsets. */
+/* Adds to c four sums of absolute differences. Sum k compares the four bytes of b with the four
+ * bytes of a from byte k on. */
 static void execute_quad_sad(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_vector a, c, room;
     const uint64_t *pa = gfx9_fetch(w, i, &i->op[1], U64, &a);

@@ -1,10 +1,11 @@
-/* Executes the plain opcodes of the vector ALU. For each row of valu.def it defines a loop over the
- * lanes and a row of the table of opcodes. */
+/* Executes the ordinary opcodes of the vector ALU. The file includes valu.def twice: each entry
+ * becomes a function with a loop over the lanes, and an entry of the opcode table. */
 #include "lane_math.h"
 #include "sim.h"
 #include <string.h>
 
-/* These macros load and store one lane of each type. */
+/* Macros for lane l of a register, for each operand type: LOAD_* reads the lane, TYPE_* is the C
+ * type of its value, and SAVE_* writes it. */
 #define LOAD_N(p)   0
 #define LOAD_F16(p) gfx9_f16_to_f32(((const uint32_t *)p)[l] & 0xffff)
 #define LOAD_F32(p) ((const float *)p)[l]
@@ -53,7 +54,7 @@
 #undef W
 #undef P
 
-/* The digits of 2 / pi in binary, 24 bits per element, from its first bit. */
+/* The binary digits of 2 / pi after the point, 24 bits per element. */
 static const uint32_t two_over_pi[] = {
     0xa2f983, 0x6e4e44, 0x1529fc, 0x2757d1, 0xf534dd, 0xc0db62, 0x95993c, 0x439041, 0xfe5163,
     0xabdebb, 0xc561b7, 0x246e3a, 0x424dd2, 0xe00649, 0x2eea09, 0xd1921c, 0xfe1deb, 0x1cb129,
@@ -68,7 +69,8 @@ static uint32_t bit_of_two_over_pi(uint32_t n) {
     return n / 24 < count ? two_over_pi[n / 24] >> (23 - n % 24) & 1 : 0;
 }
 
-/* Returns 53 bits of 2 / pi. Larger arguments and later segments use less significant bits. */
+/* Returns 53 bits of 2 / pi, for the reduction of large angles (v_trig_preop_f64). Larger arguments
+ * `a` and larger segments need less significant bits. */
 double trig_preop(double a, uint32_t segment) {
     const uint32_t exponent = (uint32_t)(gfx9_bits64(a) >> 52) & 2047;
     const uint32_t shift = (segment & 31) * 53 + (exponent > 1077 ? exponent - 1077 : 0);
@@ -78,7 +80,7 @@ double trig_preop(double a, uint32_t segment) {
     return ldexp((double)bits, -53 - (int)shift + (exponent >= 1968 ? 128 : 0));
 }
 
-/* Computes the face of a cube map. `which` selects the result: 0 the face, 1 and 2 the coordinates
+/* Maps a direction to a cube map. `which` selects the result: 0 the face, 1 and 2 the coordinates
  * on the face, 3 twice the major axis. */
 float cube(float x, float y, float z, int which) {
     const float ax = fabsf(x), ay = fabsf(y), az = fabsf(z);
@@ -90,13 +92,14 @@ float cube(float x, float y, float z, int which) {
     return which == 0 ? (float)(2 * axis + minus) : which == 1 ? s : which == 2 ? t : 2 * major;
 }
 
-/* Returns source k. If the text has fewer sources, the destination is the source. */
+/* Returns source k. If the instruction's text has fewer sources, as for v_fmac, the destination is
+ * also a source. */
 static const gfx9_operand *source(const gfx9_inst *i, uint32_t k) {
     return k + 1 < i->operand_count ? &i->op[k + 1] : &i->op[0];
 }
 
-/* Computes an integer result without overflow, so that clamp can limit it to the range of its
- * type. */
+/* Computes an integer result in 64 bits, where it cannot overflow. The modifier clamp then limits
+ * it to the range of its type. */
 static bool wide_result(const gfx9_inst *i, const int64_t s[3], int64_t *r) {
     const char *name = i->row->name + (strncmp(i->row->name, "v_pk_", 5) == 0 ? 5 : 2);
     const bool mad = strncmp(name, "mad_", 4) == 0;
@@ -164,8 +167,8 @@ static void execute(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], row->d, &result);
 }
 
-/* Returns one half of a packed source: a half of a 32-bit register, or one of two registers for
- * packed f32. */
+/* Returns the low or high half of a packed source. For packed f32 a half is one of two registers,
+ * otherwise 16 bits of a register. */
 static const void *fetch_half(gfx9_wave *w, const gfx9_inst *i, const gfx9_operand *o, int type,
                               int hi, gfx9_vector *room) {
     const bool pair = type == F32 || type == U32;
@@ -182,7 +185,7 @@ static void execute_packed(gfx9_wave *w, const gfx9_inst *i) {
     const gfx9_row *row = i->row;
     const uint8_t types[] = {row->a, row->b, row->c};
     gfx9_vector room[3], result[2];
-    /* In v_pk_mov_b32 the low half of the result comes from a, the high half from b. */
+    /* v_pk_mov_b32 takes the low half of the result from a and the high half from b. */
     const bool move = row->lanes == lanes_v_pk_mov_b32;
     for (int hi = 0; hi < 2; hi++) {
         const void *p[3] = {0};

@@ -1,5 +1,5 @@
-/* Executes vector memory instructions (global, flat, scratch and buffer) and scalar loads. Every
- * address is checked against the allocations. */
+/* Executes the memory instructions: global, flat, scratch and buffer accesses of vectors, and
+ * scalar loads. Every address must be inside an allocation. */
 #include "access.h"
 #include <string.h>
 
@@ -9,18 +9,18 @@ enum { FLAT, GLOBAL, SCRATCH, BUFFER };
 enum { LOAD, STORE, ATOMIC };
 
 typedef struct {
-    /* The host's address of each lane's data. NULL: the lane's address is outside a buffer and
-     * reads as 0. */
+    /* The host address of each lane's data. NULL if the lane accesses a buffer beyond its end: such
+     * loads return 0, and stores do nothing. */
     uint8_t *at[LANES];
     uint64_t active;
-    /* For a buffer, the number of bytes from `at` to the end of the buffer. A larger access has no
+    /* For a buffer, the bytes from `at` to the buffer's end. An access of more bytes has no
      * effect. */
     int64_t limit[LANES];
     bool local;
 } places;
 
-/* Returns the host's address of an address on the device. If that is outside every allocation,
- * stops the wave and returns NULL. `cache` is the allocation that was found last. */
+/* Returns the host address of a device address. If the bytes are not inside one allocation, stops
+ * the wave with an error and returns NULL. `cache` is the allocation that was found last. */
 static uint8_t *resolve(gfx9_wave *w, const gfx9_inst *i, uint64_t address, uint32_t bytes,
                         int lane, uint64_t cache[2]) {
     const gfx9_group *g = w->group;
@@ -43,7 +43,7 @@ static uint8_t *resolve(gfx9_wave *w, const gfx9_inst *i, uint64_t address, uint
     return NULL;
 }
 
-/* The operands of an instruction by their meaning. Their order depends on the kind of
+/* The operands of an instruction by their role. Their order in the text depends on the kind of
  * instruction. */
 typedef struct {
     const gfx9_operand *data, *address, *base, *result, *offset;
@@ -55,7 +55,7 @@ static parts split(const gfx9_inst *i, int kind) {
     parts p = {&none, &none, &none, NULL, &none};
     int k = 0;
     const bool to_lds = i->row->c || i->lds;
-    /* The number of operands that form the address. */
+    /* the number of operands that form the address */
     const int after = family == BUFFER ? 3 : family == FLAT ? 1 : 2;
     if (kind == LOAD && !to_lds) p.data = &i->op[k++];
     if (kind == STORE && family == BUFFER) p.data = &i->op[k++];
@@ -96,8 +96,8 @@ static void flat_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32
     }
 }
 
-/* Computes the addresses of a buffer instruction from the buffer's descriptor: base, stride and
- * number of records. Past the end of the buffer loads give 0 and stores do nothing. */
+/* Computes the addresses of a buffer instruction from the buffer descriptor: base address, stride
+ * and number of records. Beyond the buffer's end, loads return 0 and stores do nothing. */
 static void buffer_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32_t bytes,
                           places *to) {
     const uint32_t *d = &w->s[p->base->reg];
@@ -128,7 +128,8 @@ static void find_places(gfx9_wave *w, const gfx9_inst *i, const parts *p, uint32
     (i->row->a == BUFFER ? buffer_places : flat_places)(w, i, p, bytes, to);
 }
 
-/* Reads up to four bytes of lane l, from byte `from` on. Past the end of a buffer they are 0. */
+/* Reads up to four bytes of lane l's data from byte `from` on. Bytes beyond the end of a buffer are
+ * 0. */
 static uint32_t read_word(const places *p, int l, uint32_t from, uint32_t bytes) {
     uint32_t word = 0;
     if (p->at[l] && (int64_t)from + bytes <= p->limit[l]) memcpy(&word, p->at[l] + from, bytes);
@@ -204,8 +205,8 @@ static void execute_store(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* Executes one lane's atomic on memory. It is atomic with respect to other threads of the
- * simulator. */
+/* Executes one lane's atomic on global memory. Host threads run workgroups concurrently, so it uses
+ * the host's atomic operations. */
 static uint64_t atomic_at(uint8_t *at, int what, uint64_t data, uint64_t compare, int bytes) {
     if (bytes == 4) {
         uint32_t *p = (uint32_t *)(void *)at, old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
@@ -254,7 +255,6 @@ static void execute_nothing(gfx9_wave *w, const gfx9_inst *i) {
     (void)w, (void)i;
 }
 
-/* ---- scalar loads ---- */
 static void execute_scalar_load(gfx9_wave *w, const gfx9_inst *i) {
     const uint32_t words = (uint32_t)i->row->size / 4;
     const bool buffer = i->row->b;

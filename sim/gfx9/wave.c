@@ -1,5 +1,4 @@
-/* Runs a wave: fetches decoded instructions and executes them until the wave ends, waits or
- * fails. */
+/* Runs a wave: executes its decoded instructions until the wave ends, waits or fails. */
 #include "sim.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,10 +19,11 @@ void gfx9_stop(gfx9_wave *w, const gfx9_inst *i, const char *format, ...) {
 }
 
 #if defined(__x86_64__)
-/* Sets the host's rounding mode and treatment of subnormals as MODE has them for f32 or f64. */
+/* Sets the host's rounding mode and handling of subnormals to those of the wave's MODE register,
+ * for f32 or f64 instructions. */
 static void set_host_mode(uint32_t mode, bool f64) {
-    /* Maps the rounding modes of GFX9 (nearest even, up, down, toward zero) to those of x86's
-     * MXCSR. */
+    /* The index is the rounding mode of GFX9 (nearest even, up, down, toward zero), the value the
+     * one of x86's MXCSR. */
     static const uint32_t rounding[] = {0, 2, 1, 3};
     const uint32_t round = mode >> (f64 ? 2 : 0) & 3, denormals = mode >> (f64 ? 6 : 4) & 3;
     const uint32_t flush = (denormals & 1 ? 0 : 0x40u) | (denormals & 2 ? 0 : 0x8000u);
