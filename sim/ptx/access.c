@@ -1,4 +1,5 @@
-/* Loads, stores and conversions of addresses, with every byte looked at. */
+/* Executes loads, stores, moves and conversions of addresses. Every byte that a program accesses is
+ * checked. */
 #include "access.h"
 #include <string.h>
 
@@ -15,7 +16,7 @@ void ptx_addresses(const ptx_warp *w, const ptx_operand *o, uint64_t *address) {
         address[l] = (uint32_t)(base[l] + (uint32_t)offset);
 }
 
-/* ---- spaces ---- */
+/* ---- resolving addresses of all state spaces ---- */
 
 static bool check_shadow(ptx_warp *w, const ptx_inst *i, const ptx_block *b, uint32_t offset,
                          uint32_t bytes, uint64_t address) {
@@ -79,7 +80,8 @@ static uint64_t parameter(const ptx_warp *w, uint64_t address) {
 static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, int space,
                             uint32_t bytes, bool write, uint32_t lane) {
     if (bytes <= 32 && address % bytes &&
-        (bytes & (bytes - 1)) == 0) { /* more: the copy engine's */
+        (bytes & (bytes - 1)) == 0) { /* Larger accesses come from the copy engine, which checks
+                                         their alignment itself. */
         ptx_stop(w, i, "lane %u: address 0x%llx is misaligned for %u bytes", lane,
                  (unsigned long long)address, bytes);
         return NULL;
@@ -105,7 +107,7 @@ bool ptx_resolve(ptx_warp *w, const ptx_inst *i, const uint64_t *address, int sp
     return true;
 }
 
-/* ---- what was never written ---- */
+/* ---- reads of registers that were never written ---- */
 
 bool ptx_check_written(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, const char *what) {
     if (!(w->block->launch->checks & CHECK_UNWRITTEN) || (o->place != REG && o->place != ADDRESS))
@@ -152,7 +154,7 @@ static void load_element(ptx_warp *w, const ptx_operand *o, uint8_t *const *at, 
     ptx_commit(w, o, o->width == 8 ? (void *)wide : (void *)narrow);
 }
 
-/* b128 registers hold 16 bytes a lane. */
+/* Loads a b128 register, which has 16 bytes per lane. */
 static void load_wide(ptx_warp *w, const ptx_operand *o, uint8_t *const *at, uint32_t offset) {
     for (uint32_t left = w->mask; left && o->place == REG; left &= left - 1) {
         const uint32_t l = ptx_first(left);
@@ -210,7 +212,7 @@ static void gather_parts(ptx_warp *w, const ptx_operand *from, uint8_t *bytes, u
     }
 }
 
-/* One register from several, several from one, or one from one. */
+/* Executes mov, which may pack several registers into one or unpack one into several. */
 static void execute_mov(ptx_warp *w, const ptx_inst *i) {
     const ptx_operand *to = &i->op[0], *from = &i->op[1];
     const uint32_t bytes = ptx_types[i->opcode->types[0]].bits / 8;
@@ -243,7 +245,7 @@ static void execute_mov(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* ---- addresses ---- */
+/* ---- conversions between generic addresses and those of a state space ---- */
 
 enum { TO_GENERIC, FROM_GENERIC };
 

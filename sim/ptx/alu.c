@@ -1,4 +1,5 @@
-/* Arithmetic: alu.def's rows as loops over 32 lanes. */
+/* Executes arithmetic. Each entry of alu.def becomes a function with a loop over the 32 lanes of a
+ * warp. */
 #include "lane_types.h"
 
 #define X(name, pattern, D, A, B, C, value) LANES_FUNCTION(lanes_##name, D, A, B, C, value)
@@ -34,9 +35,9 @@ typedef union {
     double f64[LANES];
 } vector;
 
-/* ---- after the lanes ---- */
+/* ---- modifiers and packed types ---- */
 
-/* .sat: into [0, 1], NaN becomes 0. */
+/* Applies .sat, which limits a float to [0, 1] and turns NaN into 0. */
 static void saturate(const ptx_inst *i, ptx_type type, vector *v) {
     if (!i->opcode->sat) return;
     const ptx_format *format = ptx_format_of(type);
@@ -55,7 +56,9 @@ static uint32_t mask_of(const uint32_t *words) {
     return mask;
 }
 
-/* Rounding and flushing of the host for f32 and f64; 16-bit floats are rounded by their codec. */
+/* Sets the host's rounding mode and flushing of subnormals to those of an f32 or f64 instruction.
+ * For 16-bit floats the host computes with nearest even and no flushing, and the conversion to 16
+ * bits rounds. */
 static void set_mode(ptx_warp *w, const ptx_inst *i, ptx_type type) {
     const bool own = type == T_f32 || type == T_f64;
     const unsigned rounding = own ? i->opcode->rounding : 0;
@@ -87,7 +90,8 @@ void ptx_execute_lanes(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], &result);
 }
 
-/* Both halves of f16x2 and bf16x2. */
+/* Executes an f16x2 or bf16x2 instruction: computes each 16-bit half of the registers
+ * separately. */
 static void execute_pair(ptx_warp *w, const ptx_inst *i) {
     const ptx_row *row = i->opcode->row;
     vector half[3], result[2];
@@ -107,7 +111,7 @@ static void execute_pair(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], &result[0]);
 }
 
-/* Both halves of f32x2. */
+/* Executes an f32x2 instruction: computes each 32-bit half of the registers separately. */
 static void execute_floats(ptx_warp *w, const ptx_inst *i) {
     const ptx_row *row = i->opcode->row;
     vector half[3], result[2], both;
@@ -137,7 +141,7 @@ static void execute_pred(ptx_warp *w, const ptx_inst *i) {
                                : a);
 }
 
-/* ---- rows with immediates or carries ---- */
+/* ---- lop3, prmt and arithmetic with carries ---- */
 
 static void execute_lop3(ptx_warp *w, const ptx_inst *i) {
     const uint32_t *a = ptx_u32(w, &i->op[1]), *b = ptx_u32(w, &i->op[2]),
@@ -163,7 +167,9 @@ static void execute_bfi(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], &result);
 }
 
-/* Sums with the carry of the instruction before: bit 0 of `what` takes it in, bit 1 sets it. */
+/* Additions, subtractions and multiply-adds with a carry. `what` is a kind (ADD_CARRY to MAD_HIGH)
+ * plus TAKES if the carry of an earlier instruction is an input, and SETS if the carry is an
+ * output. */
 enum { ADD_CARRY, SUB_CARRY, MAD_LOW, MAD_HIGH, CARRY_KIND = 3, TAKES = 4, SETS = 8 };
 
 static ptx_u128 carry_sum(int kind, uint64_t a, uint64_t b, uint64_t c, uint32_t bits,
@@ -198,7 +204,7 @@ static void execute_carry(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], &result);
 }
 
-/* ---- the table ---- */
+/* ---- the table of instructions ---- */
 
 #define PLAIN(name, pattern, D, A, B, C)                                                           \
     {pattern, NULL, ptx_execute_lanes, lanes_##name, T_##D, T_##A, T_##B, T_##C, 0},

@@ -1,4 +1,5 @@
-/* The copy engine's list of jobs. */
+/* The list of jobs of the simulated copy engine, i.e. of all asynchronous copies and tcgen05
+ * operations. */
 #include "async.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@ bool ptx_async_add(const ptx_async *job) {
     return true;
 }
 
-/* Returns n if job n is not ordered, else the index of the oldest ordered job of the same block.
- * Ordered jobs of a block run in their order. */
+/* Returns the job to run in place of job n. A job that is not ordered can run at any time. Ordered
+ * jobs of a block must run in the order of issue, so the oldest of them runs first. */
 static uint32_t earliest(const ptx_cluster *c, uint32_t n) {
     uint32_t k = 0;
     if (!c->later[n].ordered) return n;

@@ -1,5 +1,5 @@
-/* The copy engine: what it has to do happens as late as the threads allow, in an order that the
- * seed varies. */
+/* The copy engine, which runs asynchronous jobs. A job runs as late as possible, i.e. only when no
+ * warp can continue, so that a missing wait shows. The seed varies the order of jobs. */
 #ifndef SIM_PTX_ASYNC_H
 #define SIM_PTX_ASYNC_H
 #include "sim.h"
@@ -7,33 +7,34 @@
 typedef struct ptx_async ptx_async;
 struct ptx_async {
     void (*run)(ptx_async *job);
-    ptx_warp *warp; /* the warp that issued the job; messages name it */
+    ptx_warp *warp; /* the warp that issued the job; error messages name it */
     const ptx_inst *inst;
-    bool ordered; /* happens after the earlier ordered ones of its block */
-    uint32_t lane, bytes,
-        multicast; /* multicast: blocks of the cluster; 0: the one that `to` names */
+    bool ordered;                    /* runs after the earlier ordered jobs of its block */
+    uint32_t lane, bytes, multicast; /* multicast: a mask of the cluster's blocks that receive a
+                                        copy; 0: only the block of address `to` */
     uint64_t to, from, barrier, value;
-    int32_t at[5]; /* coordinates in a tensor; of products: instruction descriptor, whether D is
-                      added, scales */
+    int32_t at[5]; /* coordinates in a tensor; for tcgen05.mma its parameters */
 };
-/* false, and the warp stopped: out of memory. */
+/* Adds a copy of the job to the list. If memory runs out, stops the warp and returns false. */
 bool ptx_async_add(const ptx_async *job);
-/* Does one of the jobs; false if there is none. */
+/* Runs one job. Returns false if there is none. */
 bool ptx_async_run(ptx_cluster *c);
-/* All of them, at the end of a cluster. */
+/* Runs all jobs that are left when a cluster ends. */
 bool ptx_async_finish(ptx_cluster *c);
 
 /* ---- mbarriers ---- */
-/* Bytes that arrived for the barrier at a shared address. */
+/* Add bytes, or arrivals, to the mbarrier at a shared address. Both may complete its phase. */
 void ptx_mbarrier_complete(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes);
 void ptx_mbarrier_arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t count);
 
-/* ---- bulk groups: copies from shared memory, done when their group is waited for ---- */
+/* ---- bulk groups: a copy from shared memory runs when the program waits for its group ---- */
 bool ptx_bulk_push(const ptx_async *job);
-/* Does those of the lanes whose group is not among the `pending` youngest, or all of them. */
+/* Runs the copies of `lanes` whose group is not among the `pending` youngest ones of its lane.
+ * `all` runs the copies of all groups. */
 void ptx_bulks_wait(ptx_warp *w, uint32_t lanes, uint32_t pending, bool all);
 
 void ptx_cluster_check(ptx_cluster *c);
-/* The global or shared bytes that an engine's job touches, as a thread's access. */
+/* Returns the host address of global bytes that a job accesses. Checks the address as for a
+ * thread's access, and returns NULL after an error. */
 uint8_t *ptx_engine_global(ptx_async *job, uint64_t address, uint32_t bytes);
 #endif

@@ -1,4 +1,4 @@
-/* atom and red: one lane after another. */
+/* Executes atom and red, for one lane after another. */
 #include "access.h"
 #include "floats.h"
 #include <string.h>

@@ -1,28 +1,30 @@
-/* Gives an instruction's operands their places, by the operands that its row has.
+/* Assigns the operands of an instruction in the text to the operands that its table entry (ptx_row)
+ * names.
  *
- * A row's operands are a letter each. Small letters are results, capitals sources:
+ * The string `operands` of an entry has one letter for each operand. Small letters are results,
+ * capitals sources:
  *   p P      predicates
  *   h H r R l L q Q   registers of 16, 32, 64 and 128 bits; sources may be numbers and addresses
  *   t T s S  registers as wide as the opcode's first (t) or second (s) type
- *   c C      a result of the first type, a source of the second, or wider than these
- *   v V      registers of the first type or wider, a vector of as many as .v2, .v4 or .v8 says
- *   y Y      a register of the first type, or a vector of registers that are as wide together
- *   w W      a vector of 32-bit registers, or one
+ *   c C      a result of the first type, a source of the second, or wider than these types
+ *   v V      registers of the first type or wider; with .v2, .v4 or .v8 a vector of that many
+ *   y Y      a register of the first type, or a vector of registers with that many bits together
+ *   w W      a vector of 32-bit registers, or one such register
  *   z Z      a vector of registers of the first type
  *   D        a descriptor of 64 bits, or a vector of 32-bit registers
  *   G        a descriptor of 64 bits, or an address in brackets
- *   m        an address in brackets; coordinates may follow in it
+ *   m        an address in brackets, with optional coordinates
  *   i        a number
  *   x        a label, or a list of .branchtargets
  *   f        a function
- *   N        a 32-bit source that is missing where a predicate stands in its place
- *   ( o      a list in parentheses; o may be missing
- * `|` before a letter: joined to the operand before it by a bar, and may be missing. `?` after a
- * letter: may be missing, with all that follow. */
+ *   N        a 32-bit source, which is absent if the next operand in the text is a predicate
+ *   ( o      a list in parentheses; o is optional
+ * An operand after `|` is optional, and a bar joins it to the operand before it. `?` after a letter
+ * makes this operand and all following ones optional. */
 #include "parse.h"
 #include <string.h>
 
-/* ---- values that registers hold from the start ---- */
+/* ---- registers that hold a constant, an address or a special register ---- */
 
 static uint32_t new_register(ptx_parser *p, uint32_t width) {
     const uint32_t bytes = width <= 4 ? 128 : width * 32;
@@ -91,7 +93,9 @@ static bool is_source(char letter) {
     return letter >= 'A' && letter <= 'Z';
 }
 
-/* A register, or a source that becomes one. `exact`: no wider than asked for. */
+/* Makes the operand a register. For a source that is a number, an address or a special register, it
+ * is a register that holds this value from the start of a block. `exact` forbids registers wider
+ * than `width`. */
 static void place_register(ptx_parser *p, const ptx_raw *r, ptx_operand *o, char letter,
                            uint32_t width, ptx_type type, bool exact) {
     const bool source = is_source(letter);
@@ -159,7 +163,7 @@ static void place_parts(ptx_parser *p, const ptx_raw *r, ptx_operand *o, char le
         place_elements(p, r, o, letter, width / r->count, T_b32);
 }
 
-/* [base + offset], and what follows a comma: coordinates, as elements. */
+/* Makes the operand an address [base + offset]. Coordinates after a comma become its elements. */
 static void place_address(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
     if (r->kind != RAW_BRACKET || r->count == 0) {
         refuse(p, r, "an address in brackets");
@@ -197,7 +201,8 @@ static void place_label(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
         *o = (ptx_operand){.place = VECTOR, .count = (uint16_t)r->symbol.count};
         o->elements = r->symbol.targets;
     } else {
-        o->refer = true; /* the instruction's copy of the operand is what the label is written to */
+        o->refer = true; /* The label's address is written to the instruction's own copy of the
+                            operand when the label is known. */
     }
 }
 
@@ -210,7 +215,8 @@ static void place_function(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
         ptx_fail(p, "function %.*s is not declared", (int)r->token.length, r->token.text);
 }
 
-/* Arguments of a call: the places of .param variables, or registers' copies. */
+/* Makes the operand the argument list of a call. Each element is the place of a .param variable or
+ * a register. */
 static void place_list(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
     if (r->kind != RAW_LIST) {
         refuse(p, r, "a list in parentheses");
@@ -321,7 +327,7 @@ static void place(ptx_parser *p, const ptx_opcode *op, const ptx_raw *r, ptx_ope
     }
 }
 
-/* ---- rows whose operands are their types ---- */
+/* ---- entries without an operand string, whose types describe the operands ---- */
 
 static char letter_of(ptx_type type, bool source) {
     const uint32_t width = width_of(type);
@@ -330,7 +336,8 @@ static char letter_of(ptx_type type, bool source) {
     return (source ? "HRLQ" : "hrlq")[size];
 }
 
-/* Sources of f32 and f64 take decimal numbers, so the type counts beside the width. */
+/* Binds the operands according to the types of the table entry. Sources of f32 and f64 may be
+ * decimal numbers, whose bits depend on the type and not only on its width. */
 static void bind_types(ptx_parser *p, const ptx_row *row, ptx_operand *to, uint32_t count) {
     const uint8_t types[] = {row->d, row->a, row->b, row->c};
     uint32_t wanted = 1;

@@ -1,4 +1,4 @@
-/* cp.async.bulk, st.async and the groups of bulk copies. */
+/* Executes cp.async.bulk, st.async, and the commits and waits for groups of bulk copies. */
 #include "access.h"
 #include "async.h"
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void run_load(ptx_async *j) {
         copy_to(j, in_block(j->to, ptx_first(left)), in_block(j->barrier, ptx_first(left)));
 }
 
-/* From this block's shared memory to another's. */
+/* Copies from this block's shared memory to that of another block in the cluster. */
 static void run_across(ptx_async *j) {
     const uint8_t *from = ptx_shared(j->warp, j->inst, j->from, j->bytes, false);
     uint8_t *at = from ? ptx_shared(j->warp, j->inst, j->to, j->bytes, true) : NULL;
@@ -61,7 +61,7 @@ static void execute_load(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* ---- values to shared memory ---- */
+/* ---- st.async: registers to shared memory ---- */
 
 static void run_value(ptx_async *j) {
     uint8_t *at = ptx_shared(j->warp, j->inst, j->to, j->bytes, true);
@@ -85,7 +85,7 @@ static void execute_st_async(ptx_warp *w, const ptx_inst *i) {
         }
 }
 
-/* ---- groups ---- */
+/* ---- groups of copies from shared memory ---- */
 
 typedef struct {
     ptx_async job;

@@ -1,4 +1,4 @@
-/* barrier.cluster: all threads of a cluster meet. */
+/* Executes barrier.cluster, at which all threads of a cluster wait for each other. */
 #include "async.h"
 #include <string.h>
 

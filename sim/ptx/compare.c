@@ -1,4 +1,5 @@
-/* setp and set: compare.def's rows, combined with a predicate. */
+/* Executes setp and set. compare.def has the comparisons, and these instructions may combine their
+ * result with a predicate. */
 #include "lane_types.h"
 
 #define C(op, T, value) LANES_FUNCTION(lanes_##op##_##T, pred, T, T, none, value)
@@ -22,7 +23,8 @@ static uint32_t compare(ptx_warp *w, const ptx_inst *i, const ptx_operand *a,
     return mask;
 }
 
-/* setp's second result is the comparison's opposite, combined alike. */
+/* Executes setp. Its optional second result is the negated comparison, combined with the same
+ * predicate. */
 static void execute_setp(ptx_warp *w, const ptx_inst *i) {
     const uint32_t mask = compare(w, i, &i->op[2], &i->op[3]);
     if (i->op[4].place == NOWHERE && i->op[1].place == NOWHERE) {
@@ -54,7 +56,7 @@ static void compare_half(ptx_warp *w, const ptx_inst *i, uint32_t half, const pt
     i->opcode->row->lanes(words, x, y, NULL);
 }
 
-/* Both halves of f16x2 and bf16x2: 1.0 where it holds. */
+/* Executes set for f16x2 and bf16x2: each half becomes 1.0 if its comparison is true, else 0. */
 static void execute_set_pair(ptx_warp *w, const ptx_inst *i) {
     const uint32_t one = i->opcode->types[0] == T_bf16x2 ? 0x3f80 : 0x3c00;
     uint32_t words[LANES], result[LANES] = {0};
@@ -66,7 +68,8 @@ static void execute_set_pair(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
 }
 
-/* The low half's and the high half's. */
+/* Executes setp for f16x2 and bf16x2: the first predicate is the comparison of the low halves, the
+ * second that of the high halves. */
 static void execute_setp_pair(ptx_warp *w, const ptx_inst *i) {
     for (uint32_t h = 0; h < 2; h++) {
         uint32_t words[LANES], mask = 0;

@@ -1,4 +1,4 @@
-/* Branches, calls, barriers of a block, and the ends of threads. */
+/* Executes branches, calls, barriers of a block, and the end of threads. */
 #include "sim.h"
 #include <string.h>
 
@@ -27,7 +27,8 @@ static void execute_bra(ptx_warp *w, const ptx_inst *i) {
     jump(w, (uint32_t)i->op[0].value);
 }
 
-/* Lanes with the same index go together. */
+/* Executes an indexed branch. The lanes that have the same index as the first lane branch
+ * together. */
 static void execute_brx(ptx_warp *w, const ptx_inst *i) {
     const uint32_t *index = ptx_u32(w, &i->op[0]);
     const uint32_t first = index[ptx_first(w->mask)], all = w->mask;
@@ -38,7 +39,7 @@ static void execute_brx(ptx_warp *w, const ptx_inst *i) {
         ptx_stop(w, i, "index %u: the list has %u labels", first, i->op[1].count);
         return;
     }
-    /* The others come back to this instruction. */
+    /* The lanes with another index execute this instruction again later. */
     for (uint32_t left = w->active & ~same; left; left &= left - 1) {
         const uint32_t l = ptx_first(left);
         w->lane_pc[l] = all >> l & 1 ? w->pc - 1 : w->pc;
@@ -94,7 +95,8 @@ static void execute_call(ptx_warp *w, const ptx_inst *i) {
     jump(w, f->first);
 }
 
-/* Lanes that were called from the same place return together. */
+/* Returns from a function. The lanes that return to the same call go on together, and the others
+ * execute the return again later. */
 static void return_lanes(ptx_warp *w, const ptx_inst *i) {
     const uint32_t first = ptx_first(w->mask), to = w->returns[w->depth[first] - 1][first];
     const uint32_t all = w->mask;
@@ -185,7 +187,8 @@ static uint32_t barrier_id(ptx_warp *w, const ptx_inst *i, const ptx_operand *o)
 }
 
 static void count_lanes(ptx_warp *w, ptx_barrier *bar, uint32_t votes) {
-    /* A whole warp counts as 32 threads even where the block ends inside it. */
+    /* The count is that of hardware: a warp of fewer than 32 threads, at the end of a block, also
+     * adds 32. */
     bar->arrived += w->mask == w->live ? LANES : (uint32_t)__builtin_popcount(w->mask);
     bar->population += (uint32_t)__builtin_popcount(votes & w->mask);
     bar->any |= (votes & w->mask) != 0;
@@ -218,7 +221,7 @@ static void execute_bar(ptx_warp *w, const ptx_inst *i) {
     ptx_schedule(w, false);
 }
 
-/* ---- the lanes of a warp ---- */
+/* ---- bar.warp.sync and other instructions without an effect here ---- */
 
 static void execute_warp_sync(ptx_warp *w, const ptx_inst *i) {
     (void)ptx_together(w, i, (uint32_t)ptx_uniform(w, &i->op[0]));

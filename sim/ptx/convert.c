@@ -1,4 +1,5 @@
-/* cvt: between all integers and floats, with every rounding, and of packed small floats. */
+/* Executes cvt between all integer and float types, with every rounding mode, also for packed small
+ * floats. */
 #include "lane_types.h"
 
 #define Q(name, tokens, D, S, value) LANES_FUNCTION(lanes_##name, D, S, none, none, value)
@@ -43,7 +44,8 @@ static double to_integral(double v, int rounding) {
                             : nearbyint(v);
 }
 
-/* NaN is 0, and the lowest number where one side has 64 bits; others stop at the ends. */
+/* Converts a float to an integer. NaN becomes 0 or, if the source is f64 or the result has 64 bits,
+ * the number with only the top bit set. Values outside the range become its nearest end. */
 static uint64_t float_to_integer(const ptx_inst *i, double v, ptx_type from, ptx_type to) {
     const uint32_t size = ptx_types[to].bits;
     const bool sign = ptx_types[to].kind == SIGNED;
@@ -64,7 +66,8 @@ static uint64_t saturated_integer(ptx_s128 v, ptx_type to) {
 
 /* ---- to floats ---- */
 
-/* An integer of 64 bits as a double that rounds to f32 as the integer does. */
+/* Converts a 64-bit integer to double with rounding to odd: an inexact result gets an odd last bit.
+ * The later rounding to f32 is then as exact as if it came directly from the integer. */
 static double odd_double(ptx_s128 v) {
     const double near = (double)v;
     const ptx_s128 back = (ptx_s128)near;
@@ -108,7 +111,7 @@ static uint64_t to_float(const ptx_inst *i, double v, ptx_type to) {
     return ptx_bits((float)flushed((double)ptx_narrow(v, rounding), i->opcode->ftz));
 }
 
-/* ---- one value ---- */
+/* ---- conversion of one value ---- */
 
 static uint64_t convert(const ptx_inst *i, ptx_type to, ptx_type from, uint64_t bits) {
     const value v = load(i, from, bits);
@@ -124,7 +127,8 @@ static uint64_t convert(const ptx_inst *i, ptx_type to, ptx_type from, uint64_t 
     return to_float(i, rounded_to_integral(i, v.real), to);
 }
 
-/* The bits of an integer result as its register holds them: its sign goes on in a wider one. */
+/* Returns an integer result as a register of `width` bytes holds it. A wider register repeats the
+ * sign bit. */
 static uint64_t widened(uint64_t bits, ptx_type type, uint32_t width) {
     const uint32_t size = ptx_types[type].bits;
     if (size < 64) bits &= (1ull << size) - 1;
@@ -146,7 +150,8 @@ static void execute_scalar(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], i->op[0].width == 8 ? (void *)wide : (void *)narrow);
 }
 
-/* Registers that are as wide as the types take the quick way. */
+/* Converts with the vectorized loop of convert.def if the registers are exactly as wide as the
+ * types, else lane by lane. */
 static void execute_quick(ptx_warp *w, const ptx_inst *i) {
     const uint32_t to = ptx_types[i->opcode->types[0]].bits,
                    from = ptx_types[i->opcode->types[1]].bits;
@@ -157,13 +162,14 @@ static void execute_quick(ptx_warp *w, const ptx_inst *i) {
         execute_scalar(w, i);
 }
 
-/* ---- pairs ---- */
+/* ---- conversions to pairs of small floats ---- */
 
 static uint32_t code_bits(ptx_type packed) {
     return ptx_types[packed].bits / 2u;
 }
 
-/* Two f32, the first one high, or a pair, into a pair. */
+/* Converts two f32 sources, of which the first becomes the high half, or a packed source to a pair
+ * of small floats. */
 static void execute_pair(ptx_warp *w, const ptx_inst *i) {
     const ptx_type to = ptx_element_type((ptx_type)i->opcode->types[0]),
                    from = ptx_element_type((ptx_type)i->opcode->types[1]);

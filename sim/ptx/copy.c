@@ -1,4 +1,5 @@
-/* cp.async: copies of threads into shared memory that arrive as late as their waits allow. */
+/* Executes cp.async, the copies of single threads into shared memory. A copy happens only when the
+ * program waits for it, so that a missing wait shows. */
 #include "access.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@ typedef struct {
 } copy;
 
 struct ptx_copies {
-    uint32_t count, room, group[LANES]; /* group: the number of the one that is open */
+    uint32_t count, room,
+        group[LANES]; /* for each lane, the number of the group that is not committed yet */
     copy list[];
 };
 
@@ -26,7 +28,7 @@ static ptx_copies *with_room(ptx_warp *w) {
     return w->copies = more;
 }
 
-/* Does what a copy still has to do for some lanes. */
+/* Does the part of a copy that belongs to `lanes`. */
 static void arrive(ptx_warp *w, copy *c, uint32_t lanes) {
     const uint32_t mask = w->mask;
     uint8_t *to[LANES], *from[LANES];
@@ -55,7 +57,8 @@ static void drop_done(ptx_copies *c) {
     c->count = kept;
 }
 
-/* All but the `pending` youngest committed groups of each lane in the mask. */
+/* Completes, for each active lane, all copies except those of its `pending` youngest committed
+ * groups. `open` completes also those that are not committed. */
 static void wait_groups(ptx_warp *w, uint32_t pending, bool open) {
     ptx_copies *c = w->copies;
     if (!c) return;

@@ -1,4 +1,5 @@
-/* The driver's errors, devices, contexts and memory. A call has done its work when it returns. */
+/* The simulated driver's errors, devices, contexts and memory. Every call has done its work when it
+ * returns. */
 #include "cuda.h"
 #include "common/memory.h"
 #include <dlfcn.h>
@@ -69,7 +70,7 @@ static const sim_device devices[] = {
 };
 enum { VERSION = 13000 };
 
-/* "sm_90" and "sm_90a" are one device. */
+/* Returns the device that BSMM_SIM_ARCH names. "sm_90" and "sm_90a" name the same device. */
 const sim_device *sim_device_get(void) {
     const char *wanted = getenv("BSMM_SIM_ARCH");
     for (size_t k = 0; wanted && k < sizeof devices / sizeof *devices; k++) {
@@ -132,7 +133,7 @@ static int multiprocessors(const sim_device *d) {
     return n > 0 ? n : (int)d->multiprocessors;
 }
 
-/* Numbers of CUdevice_attribute; what is not here is 0. */
+/* Values by the number of CUdevice_attribute. Attributes that are not listed are 0. */
 CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     const CUresult status = check_device(device);
     if (status) return status;
@@ -143,14 +144,14 @@ CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
         {1, 1024},
         {2, 1024},
         {3, 1024},
-        {4, 64}, /* threads of a block */
+        {4, 64}, /* threads of a block: in all, and along x, y and z */
         {5, INT32_MAX},
         {6, 65535},
-        {7, 65535}, /* blocks of a grid */
+        {7, 65535}, /* blocks of a grid along x, y and z */
         {8, 48 << 10},
         {9, 64 << 10},
         {10, 32},
-        {12, 65536}, /* shared, constant, warp, registers */
+        {12, 65536}, /* shared and constant memory of a block, warp size, registers */
         {13, (int)d->clock_khz},
         {16, multiprocessors(d)},
         {31, 1}, /* concurrent kernels */
@@ -158,7 +159,7 @@ CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
         {37, (int)d->bus_bits},
         {38, (int)d->l2_bytes},
         {39, 2048},
-        {41, 1}, /* threads, unified addresses */
+        {41, 1}, /* threads of a multiprocessor, unified addresses */
         {75, (int)d->arch / 10},
         {76, (int)d->arch % 10},
         {81, (int)d->shared_bytes + 1024},
@@ -179,7 +180,7 @@ CU CUresult cuDeviceGetUuid_v2(unsigned char *uuid, CUdevice device) {
     return check_device(device);
 }
 
-/* ---- contexts: there is one, and each thread has a stack of what it pushed ---- */
+/* ---- contexts: there is one, and each thread has a stack of the contexts that it pushed ---- */
 
 static char context;
 enum { CONTEXTS = 64 };
@@ -289,7 +290,7 @@ CU CUresult cuMemFreeHost(void *at) {
     return cuMemFree_v2((uintptr_t)at);
 }
 
-/* A device pointer's bytes must lie inside one allocation. */
+/* Returns an error unless the `bytes` bytes at `at` are inside one allocation. */
 static CUresult check_range(CUdeviceptr at, size_t bytes, const char *name) {
     uint64_t begin, size;
     if (bytes == 0) return CUDA_SUCCESS;
@@ -364,7 +365,8 @@ CU CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdevicept
     return CUDA_SUCCESS;
 }
 
-/* Numbers of CUpointer_attribute: context, memory type, device pointer, managed, ordinal, range. */
+/* Writes an attribute by the number of CUpointer_attribute: 1 context, 2 memory type, 3 device
+ * pointer, 8 managed, 9 device ordinal, 11 and 12 the allocation's begin and size. */
 static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, uint64_t size) {
     const int device_memory = 2;
     CUcontext c = the_context();
@@ -377,7 +379,8 @@ static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, 
 }
 CU CUresult cuPointerGetAttributes(unsigned count, int *attributes, void **values, CUdeviceptr at) {
     uint64_t begin, size;
-    if (!sim_memory_find(at, &begin, &size)) return CUDA_SUCCESS; /* values stay as they are */
+    if (!sim_memory_find(at, &begin, &size))
+        return CUDA_SUCCESS; /* for other memory the driver leaves the values unchanged */
     for (unsigned k = 0; k < count; k++)
         put_attribute(attributes[k], values[k], at, begin, size);
     return CUDA_SUCCESS;
@@ -391,9 +394,10 @@ CU CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr at) {
     return CUDA_SUCCESS;
 }
 
-/* ---- entries by name ---- */
+/* ---- functions by name ---- */
 
-/* The newest version first, as the driver gives them. */
+/* Finds a driver function. Like the driver, it prefers the newest version of the function, i.e. the
+ * suffix _v3 or _v2. */
 CU CUresult cuGetProcAddress_v2(const char *symbol, void **to, int version, uint64_t flags,
                                 int *found) {
     static const char *const suffixes[] = {"_v3", "_v2", ""};

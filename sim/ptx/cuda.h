@@ -1,5 +1,5 @@
-/* The CUDA driver's entries that the simulator has: types and numbers as in the CUDA Driver API
- * reference. */
+/* The CUDA driver functions that the simulator implements. Types and numbers are those of the CUDA
+ * Driver API reference. */
 #ifndef SIM_PTX_CUDA_H
 #define SIM_PTX_CUDA_H
 #include <stddef.h>
@@ -51,11 +51,12 @@ typedef struct {
 } CUlaunchConfig;
 
 #define CU __attribute__((visibility("default")))
-/* This thread's last failure in words: what a program of tests reads. */
+/* Returns the message of this thread's last failure. Test programs read it. */
 CU const char *bsmm_sim_message(void);
-/* Instructions that all launches of this process have executed, a warp's counted once. */
+/* Returns the number of instructions that all launches of this process have executed. An
+ * instruction of a warp counts once. */
 CU uint64_t bsmm_sim_steps(void);
-/* The patterns of the tables' rows; NULL after the last. */
+/* Returns the pattern of entry `number` of the instruction tables, or NULL past the last entry. */
 CU const char *bsmm_sim_row(unsigned number);
 CUresult sim_fail(CUresult code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -65,13 +66,13 @@ typedef struct {
         memory_gb;
     const char *model;
 } sim_device;
-/* The one that BSMM_SIM_ARCH names. */
+/* Returns the simulated device. The environment variable BSMM_SIM_ARCH names it. */
 const sim_device *sim_device_get(void);
 
-/* Work of a stream. While the stream is captured it becomes a node of the graph; else it is done at
- * once. */
+/* A unit of work that a program submits to a stream: a launch, a copy or a fill. If the stream is
+ * being captured, the work becomes a node of the graph. Otherwise it is done at once. */
 typedef struct {
-    CUfunction function; /* a launch; else a copy where `from` is set, or else a fill */
+    CUfunction function; /* set for a launch; a copy has `from` instead; a fill has neither */
     uint32_t grid[3], block[3], cluster[3], shared;
     void *arguments;
     size_t argument_bytes;

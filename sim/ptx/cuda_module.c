@@ -1,5 +1,6 @@
-/* Modules and launches. BSMM_SIM_CHECKS=0 leaves out the findings, BSMM_SIM_SEED varies the order
- * of what hardware leaves open, BSMM_SIM_LIMIT caps a warp's instructions. */
+/* The driver's functions for modules and launches. Environment variables: BSMM_SIM_CHECKS=0
+ * disables the checks, BSMM_SIM_SEED varies the order of events that hardware does not define, and
+ * BSMM_SIM_LIMIT limits the instructions of a warp. */
 #include "cuda.h"
 #include "sim.h"
 #include <errno.h>
@@ -10,7 +11,7 @@
 struct sim_function {
     ptx_module *module;
     const ptx_function *kernel;
-    int shared; /* the most dynamic shared memory that launches may ask for */
+    int shared; /* the dynamic shared memory that a launch may request at most */
 };
 struct sim_module {
     ptx_module *module;
@@ -32,7 +33,7 @@ const char *bsmm_sim_row(unsigned number) {
 
 /* ---- images ---- */
 
-/* Images that are not PTX text, each with its first bytes and its name for the message. */
+/* The first bytes of images that are not PTX text, with a name for the error message. */
 static const struct {
     unsigned char bytes[4];
     const char *what;
@@ -53,7 +54,9 @@ static CUresult check_image(const void *image) {
     return CUDA_SUCCESS;
 }
 
-/* sm_90a runs on 9.0 alone, sm_100f on its family, others on all that is as new. */
+/* Returns an error if the PTX cannot run on the simulated device. PTX for sm_90a runs only on
+ * sm_90, PTX for sm_100f on newer devices of the same family, and other PTX on all newer
+ * devices. */
 static CUresult check_target(const ptx_module *m) {
     const uint32_t arch = sim_device_get()->arch;
     const bool fits = m->feature == 'a'   ? m->target == arch
@@ -98,7 +101,8 @@ CU CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     return status ? status : load(module, image, strlen(image));
 }
 
-/* Numbers of CUjit_option: 5 and 6 are the buffer for errors and its size. */
+/* Copies the error message to the caller's buffer. CUjit_option 5 is the buffer's address, and 6 is
+ * its size. */
 static void put_log(unsigned count, const int *options, void **values) {
     char *log = NULL;
     size_t size = 0;
@@ -168,7 +172,7 @@ CU CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *size, CUmodule module,
 
 /* ---- functions ---- */
 
-/* Numbers of CUfunction_attribute. */
+/* Numbers of CUfunction_attribute */
 enum {
     MAX_THREADS = 0,
     SHARED_SIZE = 1,
@@ -255,7 +259,9 @@ CUresult sim_launch(const sim_work *w) {
     return good ? CUDA_SUCCESS : sim_fail(CUDA_ERROR_LAUNCH_FAILED, "%s", error);
 }
 
-/* Arguments as pointers to each, or as they lie: {1, bytes, 2, size, 0}. */
+/* Copies a launch's arguments to a buffer. `arguments` has a pointer to each of them. `extra` is
+ * the alternative: it gives all arguments in one buffer, as {1, buffer, 2, pointer to its size,
+ * 0}. */
 static CUresult pack_arguments(const ptx_function *k, void **arguments, void **extra, uint8_t *to) {
     if (extra) {
         const void *bytes = NULL;

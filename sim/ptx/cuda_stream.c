@@ -1,4 +1,5 @@
-/* Streams, events and graphs: work is done when it is submitted, or when its graph is launched. */
+/* The driver's functions for streams, events and graphs. Work is done when it is submitted, or in a
+ * captured stream when the graph is launched. */
 #include "cuda.h"
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,7 @@ CUresult sim_submit(CUstream s, const sim_work *work) {
     return (uintptr_t)s > 2 && s->capture ? append(s->capture, work) : perform(work);
 }
 
-/* ---- streams; 0, 1 and 2 are the legacy one and each thread's ---- */
+/* ---- streams; 0, 1 and 2 are the default, legacy and per-thread streams ---- */
 
 CU CUresult cuStreamCreate(CUstream *s, unsigned flags) {
     if (!s) return sim_fail(CUDA_ERROR_INVALID_VALUE, "stream is NULL");

@@ -1,11 +1,12 @@
-/* Tensor maps: the rules of cuTensorMapEncodeTiled, as the CUDA Driver API reference states them.
- */
+/* Encodes tensor maps and checks the rules of cuTensorMapEncodeTiled in the CUDA Driver API
+ * reference. */
 #include "cuda.h"
 #include "tensor_map.h"
 #include <string.h>
 
-/* Bits of CUtensorMapDataType's elements: 8- to 64-bit numbers, then 16 elements of 4 bits in 8
- * bytes, of 4 and of 6 bits in 16. */
+/* The bits of an element by CUtensorMapDataType. The last three types are 4-bit elements whose
+ * groups of 16 take 8 bytes, and 4-bit and 6-bit elements whose groups of 16 take 16 bytes of
+ * shared memory. */
 static const uint8_t bits_of[] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
 enum { ALIGN8 = 13, ALIGN16 = 14, PACKED6 = 15, SWIZZLE_128 = 3, INTERLEAVE_32 = 2 };
 

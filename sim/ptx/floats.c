@@ -1,4 +1,4 @@
-/* Codecs of floats of 16 bits and less. */
+/* Conversions between double and the float formats of 16 bits or less. */
 #include "floats.h"
 
 static const ptx_format formats[] = {
@@ -67,7 +67,8 @@ uint32_t ptx_encode(const ptx_format *f, double v, int rounding, bool satfinite)
     const int lowest = f->mantissa ? 1 - f->bias : -f->bias, e = a == 0 ? lowest : ilogb(a),
               scale = e < lowest ? lowest : e;
     const double r = rounded(ldexp(a, f->mantissa - scale), rounding, negative);
-    if (f->mantissa == 0) /* exponents alone: a significand of 2 is the next one */
+    if (f->mantissa == 0) /* For a format that has only exponents, a significand that rounds to 2
+                             means the next exponent. */
         return (uint32_t)(scale - lowest) + (r >= 2) > f->largest
                    ? above
                    : (uint32_t)(scale - lowest) + (r >= 2);
@@ -76,7 +77,9 @@ uint32_t ptx_encode(const ptx_format *f, double v, int rounding, bool satfinite)
 }
 
 float ptx_narrow(double v, int rounding) {
-    const float near = (float)v; /* nearest even: the host's mode is left alone */
+    const float near =
+        (float)v; /* This cast rounds to nearest even. The code below corrects its result for other
+                     modes, so that the host's mode need not change. */
     if (rounding <= RN || rounding == RNA || v != v || (double)near == v) return near;
     const bool up = rounding == RP || (rounding == RZ && v < 0);
     if (up) return (double)near < v ? nextafterf(near, INFINITY) : near;

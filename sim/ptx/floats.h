@@ -1,4 +1,4 @@
-/* Small floats: their codes and values, with every rounding of PTX. */
+/* Codes and values of the float formats of 16 bits or less, with all rounding modes of PTX. */
 #ifndef SIM_PTX_FLOATS_H
 #define SIM_PTX_FLOATS_H
 #include "sim.h"
@@ -26,7 +26,8 @@ static inline double ptx_double(uint64_t bits) {
     return v;
 }
 
-/* Nearest even; NaN becomes 0x7fff, as NVIDIA's conversions give it. */
+/* Converts f32 to f16 and rounds to nearest even. NaN becomes 0x7fff, the code that NVIDIA's
+ * conversions give. */
 static inline uint32_t ptx_f32_to_f16(float v) {
     const uint32_t sign = ptx_bits(v) >> 16 & 0x8000, x = ptx_bits(v) & 0x7fffffff;
     const uint32_t small = ptx_bits(ptx_float(x) + 0.5f) - 0x3f000000;
@@ -37,7 +38,7 @@ static inline uint32_t ptx_f32_to_f16(float v) {
 }
 static inline float ptx_f16_to_f32(uint32_t h) {
     const uint32_t sign = (h & 0x8000) << 16, x = (h & 0x7fff) << 13;
-    const float small = ptx_float(x + 0x38800000) - 0x1p-14f; /* exact */
+    const float small = ptx_float(x + 0x38800000) - 0x1p-14f; /* exact, also for subnormals */
     const uint32_t normal = x + 0x38000000, top = x + 0x70000000;
     return ptx_float(sign | ((h & 0x7c00) == 0        ? ptx_bits(small)
                              : (h & 0x7c00) == 0x7c00 ? top
@@ -54,16 +55,18 @@ static inline float ptx_bf16_to_f32(uint32_t h) {
 typedef struct {
     uint8_t type, exponent, mantissa, has_sign;
     int16_t bias;
-    uint32_t largest, infinity, nan; /* codes without sign; infinity 0: none */
-    bool nan_is_largest;             /* it has no NaN: conversions give the largest value */
+    uint32_t largest, infinity,
+        nan;             /* codes without the sign; infinity is 0 if the format has none */
+    bool nan_is_largest; /* the format has no NaN, and conversions of NaN give the largest value */
 } ptx_format;
-/* NULL for types that are no floats of 16 bits or less. */
+/* Returns NULL for a type that is not a float of 16 bits or less. */
 const ptx_format *ptx_format_of(ptx_type type);
 double ptx_decode(const ptx_format *format, uint32_t code);
 uint32_t ptx_encode(const ptx_format *format, double value, int rounding, bool satfinite);
-/* A double rounded to f32 in a direction, or to the odd neighbour if it lies between two. */
+/* ptx_narrow rounds a double to f32 in a rounding mode of PTX. ptx_odd rounds sum + rest to f32
+ * with rounding to odd, i.e. an inexact result gets an odd last bit. */
 float ptx_narrow(double value, int rounding);
 float ptx_odd(double sum, double rest);
-/* The type of one element of a packed type, or the type itself. */
+/* Returns the element type of a packed type such as f16x2, or else the type itself. */
 ptx_type ptx_element_type(ptx_type type);
 #endif

@@ -1,5 +1,4 @@
-/* Defines the functions that rows of alu.def call. Each function computes the result of one lane.
- */
+/* Functions that the expressions in alu.def call. Each function computes one lane. */
 #ifndef SIM_PTX_LANE_MATH_H
 #define SIM_PTX_LANE_MATH_H
 #include "floats.h"
@@ -13,7 +12,8 @@ static inline int64_t high_s64(int64_t a, int64_t b) {
 static inline int32_t saturated(int64_t v) {
     return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;
 }
-/* Division by 0 is unspecified; all ones is what GPUs give. The smallest number by -1 is itself. */
+/* Divisions and remainders. PTX does not specify a division by 0; GPUs return all ones. The
+ * smallest integer divided by -1 gives itself. */
 static inline uint64_t divide_u(uint64_t a, uint64_t b) {
     return b ? a / b : ~0ull;
 }
@@ -27,7 +27,8 @@ static inline int64_t remainder_s(int64_t a, int64_t b) {
     return b == 0 ? a : b == -1 ? 0 : a % b;
 }
 
-/* Shifts of 32 and more give 0, or the sign. */
+/* Shifts. A shift by the register's width or more gives 0, or copies of the sign bit for a signed
+ * shift to the right. */
 static inline uint32_t left_32(uint32_t a, uint32_t n) {
     return n > 31 ? 0 : a << n;
 }
@@ -46,7 +47,7 @@ static inline uint64_t right_64(uint64_t a, uint32_t n) {
 static inline int64_t right_s64(int64_t a, uint32_t n) {
     return a >> (n > 63 ? 63 : n);
 }
-/* The upper (l) or lower (r) word of {b, a} shifted. */
+/* Funnel shifts of {b, a}: to the left they return the upper word, to the right the lower word. */
 static inline uint32_t funnel_left(uint32_t a, uint32_t b, uint32_t n) {
     return (uint32_t)((((uint64_t)b << 32 | a) << n) >> 32);
 }
@@ -72,7 +73,8 @@ static inline uint32_t leading_32(uint32_t v) {
 static inline uint32_t leading_64(uint64_t v) {
     return v ? (uint32_t)__builtin_clzll(v) : 64;
 }
-/* The place of the highest bit that is not the sign's; `distance`: how far below the top it is. */
+/* Computes bfind: the position of the highest bit that differs from the sign bit, or its distance
+ * from the top bit if `distance` is set. */
 static inline uint32_t find_32(uint32_t v, int distance) {
     return v == 0 ? ~0u : distance ? leading_32(v) : 31 - leading_32(v);
 }
@@ -85,7 +87,8 @@ static inline uint64_t extract_u(uint64_t a, uint32_t at, uint32_t length, uint3
     a >>= at;
     return length >= 64 ? a : a & ((1ull << length) - 1);
 }
-/* Beyond the highest bit of the field the sign goes on. */
+/* Computes bfe for a signed source. If the field extends beyond the top bit, or is shorter than the
+ * result, its sign bit fills the rest. */
 static inline int64_t extract_s(int64_t a, uint32_t at, uint32_t length, uint32_t bits) {
     at &= 255, length &= 255;
     if (length == 0) return 0;
@@ -102,7 +105,8 @@ static inline uint64_t insert(uint64_t a, uint64_t b, uint32_t at, uint32_t leng
     return (b & ~mask) | (a << at & mask);
 }
 
-/* Bytes of {b, a}; a selector with bit 3 takes the byte's sign eight times. */
+/* Computes prmt: each 4-bit selector takes one byte of {b, a}. With bit 3 set, all bits of the
+ * result's byte are the sign bit of that byte. */
 static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors) {
     const uint64_t both = (uint64_t)b << 32 | a;
     uint32_t r = 0;
@@ -112,7 +116,8 @@ static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors) {
     }
     return r;
 }
-/* The modes f4e b4e rc8 ecl ecr rc16, as selectors for the lowest two bits of c. */
+/* Computes prmt with a mode: 0 to 5 are f4e, b4e, rc8, ecl, ecr and rc16. The table holds the
+ * selectors for each value of the lowest two bits of c. */
 static inline uint32_t permute_mode(uint32_t a, uint32_t b, uint32_t c, int mode) {
     static const uint16_t selectors[6][4] = {
         {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
@@ -136,7 +141,8 @@ static inline int32_t dot_4(uint32_t a, uint32_t b, int sign_a, int sign_b) {
     return sum;
 }
 
-/* A NaN gives way to the other operand; -0 is less than +0. */
+/* Return the minimum and maximum. If one operand is NaN, the result is the other operand. -0 is
+ * less than +0. */
 static inline float min_f32(float a, float b) {
     const float zero = ptx_float(ptx_bits(a) | ptx_bits(b));
     return a < b || b != b ? a : a == b ? zero : b;
@@ -159,7 +165,8 @@ static inline double max_f64(double a, double b) {
     const double zero = ptx_double(ptx_bits64(a) & ptx_bits64(b));
     return a > b || b != b ? a : a == b ? zero : b;
 }
-/* Exact sum of a product and an addend, as a float whose rounding to 16 bits is the sum's. */
+/* Computes a * b + c of 16-bit floats. The result is rounded to f32 with rounding to odd, so that
+ * the later rounding to 16 bits is as exact as a single rounding. */
 static inline float fma_half(float a, float b, float c) {
     const double product = (double)a * (double)b, sum = product + (double)c;
     const double part = sum - product, rest = (product - (sum - part)) + ((double)c - part);
@@ -168,7 +175,8 @@ static inline float fma_half(float a, float b, float c) {
 static inline float relu(float v) {
     return v > 0 || v != v ? v : 0;
 }
-/* 20 bits of the significand, as the instruction's table gives. */
+/* Keeps 20 bits of the significand, which is the precision of rcp.approx.ftz.f64 and
+ * rsqrt.approx.ftz.f64. */
 static inline double coarse(double v) {
     return ptx_double(ptx_bits64(v) & ~0xffffffffull);
 }

@@ -1,4 +1,5 @@
-/* How rows' types are read from a lane of a register, and written to it. */
+/* Macros for lane l of a register, for each type: LOAD_* reads the lane, TYPE_* is the C type of
+ * its value, and SAVE_* writes it. */
 #ifndef SIM_PTX_LANE_TYPES_H
 #define SIM_PTX_LANE_TYPES_H
 #include "lane_math.h"
@@ -39,7 +40,7 @@
 #define TYPE_f32  float
 #define TYPE_f64  double
 
-/* Predicates are written as 32 words, which the caller makes a mask. */
+/* A predicate result is written as 32 words. The caller turns them into a mask. */
 #define SAVE_pred(v) ((uint32_t *)d)[l] = (v)
 #define SAVE_b16(v)  ((uint32_t *)d)[l] = (uint16_t)(v)
 #define SAVE_b32(v)  ((uint32_t *)d)[l] = (v)
@@ -55,7 +56,7 @@
 #define SAVE_f32(v)  ((float *)d)[l] = (v)
 #define SAVE_f64(v)  ((double *)d)[l] = (v)
 
-/* A function of 32 lanes. */
+/* Defines a function that computes `value` for all 32 lanes. */
 #define LANES_FUNCTION(name, D, A, B, C, value)                                                    \
     static void name(void *restrict d, const void *pa, const void *pb, const void *pc) {           \
         for (int l = 0; l < LANES; l++) {                                                          \

@@ -1,4 +1,5 @@
-/* Instructions across the lanes of a warp: shuffles, votes, matches, reductions, elections. */
+/* Executes instructions that exchange data between the lanes of a warp: shuffles, votes, matches,
+ * reductions and elections. */
 #include "sim.h"
 #include <string.h>
 
@@ -10,7 +11,8 @@ static bool whole(ptx_warp *w, const ptx_inst *i, uint32_t operand) {
 
 enum { UP, DOWN, BUTTERFLY, INDEX };
 
-/* The lane that lane l reads; `inside`: whether it is one of its segment. */
+/* Returns the lane that lane l reads in a shuffle. *inside tells if that lane is in the same
+ * segment. */
 static uint32_t partner(int mode, uint32_t l, uint32_t b, uint32_t c, bool *inside) {
     const uint32_t clamp = c & 31, segment = c >> 8 & 31, by = b & 31;
     const uint32_t most = (l & segment) | (clamp & ~segment), least = l & segment;
@@ -118,7 +120,7 @@ static void execute_redux(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
 }
 
-/* fmin and fmax of f32: a NaN gives way, or wins with .NaN. */
+/* Executes redux for f32. A NaN is ignored, or is the result if the instruction has .NaN. */
 static void execute_redux_f32(ptx_warp *w, const ptx_inst *i) {
     static const char names[] = "min|max|";
     if (!whole(w, i, 2)) return;
@@ -138,7 +140,7 @@ static void execute_redux_f32(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], result);
 }
 
-/* The lowest lane of the mask. */
+/* Executes elect, which elects the lowest lane of the mask. */
 static void execute_elect(ptx_warp *w, const ptx_inst *i) {
     if (!whole(w, i, 2)) return;
     uint32_t result[LANES];

@@ -1,5 +1,5 @@
-/* Launches: clusters one after another, the blocks of a cluster beside each other, warps in turns.
- */
+/* Runs launches. The clusters of a grid run independently. All blocks of a cluster run together,
+ * and their warps take turns. */
 #include "access.h"
 #include "async.h"
 #include <pthread.h>
@@ -13,13 +13,13 @@ enum { QUANTUM = 4000, MOST_THREADS = 16, SPIN_STEPS = 64 };
 
 typedef struct {
     ptx_launch *launch;
-    char *error; /* of the first failure */
+    char *error; /* the buffer for the message of the first failure */
     uint32_t next, failed;
     uint64_t steps;
     pthread_mutex_t lock;
 } job;
 
-/* ---- what registers hold from the start ---- */
+/* ---- registers that have a value from the start ---- */
 
 /* NOLINTNEXTLINE(readability-function-size): a statement for each row of special.def */
 static uint64_t special_value(uint32_t number, const ptx_warp *w, uint32_t l) {
@@ -67,7 +67,8 @@ static void fill_slots(ptx_warp *w, const ptx_function *f) {
     }
 }
 
-/* The registers of the kernel, and of the functions that it may call. */
+/* Returns the bytes of a warp's registers: those of the kernel or, if they end later, those of the
+ * functions that it may call. */
 static uint32_t file_bytes(const ptx_launch *l) {
     const uint32_t own = l->kernel->base + l->kernel->bytes, others = l->module->function_bytes;
     return own > others ? own : others;
@@ -118,8 +119,8 @@ static void start_block(ptx_block *b, uint32_t number) {
 
 /* ---- memory of a cluster ---- */
 
-/* Large arrays of zeros cost nothing until they are touched, and a module may have far more
- * registers than a kernel uses. */
+/* Allocates the registers of a warp with calloc, because a module may have many more registers than
+ * a kernel uses. The operating system supplies a page of zeros only when it is accessed. */
 static bool make_warp(ptx_warp *w, const ptx_launch *l) {
     w->memory = calloc(file_bytes(l) + 64u, 1);
     w->regs = w->memory + (64 - (uintptr_t)w->memory % 64);
@@ -190,7 +191,8 @@ static void report_deadlock(ptx_block *b) {
     }
 }
 
-/* One turn of a block's warps: whether any of them went on. */
+/* Runs each warp of a block for up to QUANTUM instructions. Returns true if any warp made
+ * progress. */
 static bool run_block(ptx_block *b, uint64_t limit) {
     bool ran = false;
     for (uint32_t n = 0; n < b->warp_count; n++) {
@@ -219,7 +221,7 @@ static bool alive(const ptx_block *b) {
     return false;
 }
 
-/* Completes all asynchronous work that no thread waited for, when a cluster ends. */
+/* Completes the asynchronous work that no thread has waited for, when a cluster ends. */
 static bool finish_cluster(ptx_cluster *c) {
     for (uint32_t k = 0; k < c->size; k++)
         for (uint32_t n = 0; n < c->blocks[k].warp_count; n++)
@@ -243,7 +245,8 @@ static bool run_cluster(ptx_cluster *c, uint64_t limit, const char *error) {
     }
 }
 
-/* The blocks of a cluster lie beside each other in the grid. */
+/* Returns the number of a cluster's block in the grid. A cluster is a box of neighbouring
+ * blocks. */
 static uint32_t block_number(const ptx_launch *l, uint32_t cluster, uint32_t rank) {
     const uint32_t *n = l->cluster, across = l->grid[0] / n[0], down = l->grid[1] / n[1];
     const uint32_t x = cluster % across * n[0] + rank % n[0],
@@ -337,8 +340,7 @@ static void run_threads(job *j) {
 bool ptx_run_launch(ptx_launch *l, char *error) {
     job j = {.launch = l, .error = error};
     error[0] = 0;
-    /* Bytes for the alignment of the dynamic part, which begins where the kernel's own variables
-     * end. */
+    /* Dynamic shared memory begins after the kernel's own variables, at a multiple of 128 bytes. */
     l->shared_bytes = (l->kernel->shared + 127) / 128 * 128 + l->dynamic;
     const char *wrong = check(l);
     if (wrong) {

@@ -1,4 +1,4 @@
-/* Takes PTX text apart into words, numbers, strings and single characters. */
+/* Splits PTX text into tokens: words, numbers, strings and single characters. */
 #include "lex.h"
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,8 @@ static void skip_space(ptx_lexer *x) {
     }
 }
 
-/* Words hold dots and pairs of colons: "ld.shared::cta.u32", "%tid.x", ".reg". */
+/* Takes a word. A word may contain dots and double colons, e.g. "ld.shared::cta.u32", "%tid.x" or
+ * ".reg". */
 static void take_word(ptx_lexer *x) {
     for (; x->at < x->end; x->at++) {
         if (is_letter(*x->at) || is_digit(*x->at) || *x->at == '.') continue;

@@ -1,4 +1,4 @@
-/* Tokens of PTX text. */
+/* The tokens of PTX text. */
 #ifndef SIM_PTX_LEX_H
 #define SIM_PTX_LEX_H
 #include <stdbool.h>
@@ -9,9 +9,10 @@ enum ptx_token_kind { END, WORD, NUMBER, STRING, PUNCT };
 typedef struct {
     uint8_t kind;
     char punct;
-    bool real;      /* NUMBER: a decimal floating-point literal, or 0f and 0d */
-    uint8_t bits;   /* of 0f and 0d: 32, 64; 0 for others */
-    uint64_t value; /* NUMBER: an integer or the bits of 0f and 0d */
+    bool
+        real; /* of a NUMBER: a decimal floating-point literal or hexadecimal bits (0f..., 0d...) */
+    uint8_t bits;   /* 32 for 0f..., 64 for 0d..., else 0 */
+    uint64_t value; /* of a NUMBER: an integer, or the bits of 0f... and 0d... */
     double number;
     const char *text;
     size_t length;
@@ -21,11 +22,11 @@ typedef struct {
 typedef struct {
     const char *at, *end;
     uint32_t line;
-    ptx_token token; /* the current one */
+    ptx_token token; /* the token that the parser looks at */
 } ptx_lexer;
 
 void ptx_lex_start(ptx_lexer *x, const char *text, size_t size);
-/* Moves on to the next token. Bytes that begin none are tokens of their own, as PUNCT. */
+/* Advances to the next token. A byte that begins no other token becomes a PUNCT. */
 void ptx_lex_next(ptx_lexer *x);
 static inline bool ptx_lex_is(const ptx_lexer *lexer, char punct) {
     return lexer->token.kind == PUNCT && lexer->token.punct == punct;

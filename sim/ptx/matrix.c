@@ -1,14 +1,15 @@
-/* Matrices of a warp: ldmatrix, stmatrix, movmatrix and mma.sync.
+/* Executes ldmatrix, stmatrix, movmatrix and mma.sync.
  *
- * Lane 4 g + t holds, of A's register r with E elements, row g + 8 (r % 2) and the elements
- * E t + 4 E (r / 2) on of K; of B's register r column g and the elements E t + 4 E r on; of C and D
- * columns 2 t and 2 t + 1 of row g, then of row g + 8. */
+ * The registers of mma.sync in lane 4 g + t are as follows. A register holds E neighbouring
+ * elements, so E is 1 for 32-bit and 4 for 8-bit types. Register r of A holds row g + 8 (r % 2),
+ * with K from E t + 4 E (r / 2) on. Register r of B holds column g, with K from E t + 4 E r on. C
+ * and D hold columns 2 t and 2 t + 1 of row g, then of row g + 8. */
 #include "matrix.h"
 #include "access.h"
 #include "floats.h"
 #include <string.h>
 
-/* ---- 8 x 8 matrices of 16 bits in shared memory ---- */
+/* ---- 8 x 8 matrices of 16-bit elements in shared memory ---- */
 
 static uint32_t matrices(const ptx_inst *i) {
     static const char names[] = "x1|x2|x4|";
@@ -16,7 +17,7 @@ static uint32_t matrices(const ptx_inst *i) {
     return which == 2 ? 4 : which == 1 ? 2 : 1;
 }
 
-/* Row r of matrix k lies where lane 8 k + r says. */
+/* Finds the rows of the matrices: lane 8 k + r holds the address of row r of matrix k. */
 static bool find_rows(ptx_warp *w, const ptx_inst *i, const ptx_operand *address, uint32_t count,
                       bool write, uint8_t **rows) {
     uint64_t at[LANES];
@@ -134,8 +135,9 @@ uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v) {
     return (uint32_t)(int64_t)v;
 }
 
-/* Rows of `span` bytes by eights. Without a swizzle, the offsets of transposed operands change
- * their meaning. */
+/* Returns the shared address of an element in a layout of wgmma or tcgen05.mma. Rows of `span`
+ * bytes are stored in groups of eight. In a transposed operand without a swizzle, the fields
+ * `leading` and `stride` have exchanged meanings. */
 uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_t bits) {
     const uint32_t along = (y->transposed ? row : k) * bits / 8, across = y->transposed ? k : row;
     const bool plain = y->transposed && !y->swizzled;
@@ -145,7 +147,7 @@ uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_
     return y->swizzled ? at ^ (at / 128 % (y->span / 16)) << 4 : at;
 }
 
-/* ---- mma ---- */
+/* ---- mma.sync ---- */
 
 enum { MOST_K = 64 };
 typedef struct {
@@ -186,7 +188,7 @@ static void read_b(const ptx_warp *w, const ptx_operand *o, const shape *s, tile
                     s->b, ptx_element_bits(s->b, ptx_lane(w, ptx_element(o, r), l), e));
 }
 
-/* f16 accumulators are pairs. */
+/* Reads the accumulators. A register holds two f16 accumulators, or one of another type. */
 static void read_c(const ptx_warp *w, const ptx_operand *o, const shape *s, tile *t) {
     for (uint32_t n = 0; n < s->m / 4; n++)
         for (uint32_t l = 0; l < LANES; l++) {
@@ -197,7 +199,8 @@ static void read_c(const ptx_warp *w, const ptx_operand *o, const shape *s, tile
         }
 }
 
-/* Sums in double, rounded once: the tensor cores' own order is not public. */
+/* Multiplies with sums in double, which are rounded once. NVIDIA does not publish the order in
+ * which tensor cores add. */
 static void multiply(const shape *s, tile *t) {
     for (uint32_t m = 0; m < s->m; m++)
         for (uint32_t k = 0; k < s->k; k++)

@@ -1,25 +1,27 @@
-/* Declares the functions that all files with matrix instructions use. */
+/* Functions that all files with matrix instructions use. */
 #ifndef SIM_PTX_MATRIX_H
 #define SIM_PTX_MATRIX_H
 #include "sim.h"
 
-/* Elements in a 32-bit register, or the one of a wider one: f64 and tf32 one, small floats in bytes
- * four. */
+/* Returns the number of elements in a 32-bit register, e.g. four of 8 bits. It is 1 for types of 32
+ * bits and more. */
 uint32_t ptx_elements_of(ptx_type type);
 double ptx_value_of(ptx_type type, uint64_t bits);
-/* Element e of a register. */
+/* Returns the bits of element e of a register. */
 uint64_t ptx_element_bits(ptx_type type, uint64_t reg, uint32_t e);
-/* A sum rounded to the type of the result. */
+/* Rounds a sum to the type of the result and returns its bits. */
 uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v);
-/* Returns true if the vector operand has `count` registers. Otherwise stops the warp. */
+/* Returns true if the vector operand has `count` registers. Otherwise stops the warp with an
+ * error. */
 bool ptx_has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_t count);
 
-/* How an operand of wgmma or tcgen05.mma lies in shared memory. */
+/* The layout of an operand of wgmma or tcgen05.mma in shared memory. */
 typedef struct {
-    uint32_t start, leading, stride; /* bytes */
-    uint32_t span;                   /* bytes of a row inside a swizzle; 16 without one */
-    bool swizzled, transposed;       /* transposed: contiguous along M or N */
+    uint32_t start, leading, stride; /* in bytes */
+    uint32_t span;             /* bytes of a row within a swizzle pattern; 16 without a swizzle */
+    bool swizzled, transposed; /* transposed: M or N is contiguous instead of K */
 } ptx_layout;
-/* The shared address of the byte where element (row, k) begins; row is of M or N. */
+/* Returns the shared address of the byte that holds the first bit of element (row, k). `row` counts
+ * along M for A, along N for B. */
 uint32_t ptx_layout_place(const ptx_layout *y, uint32_t row, uint32_t k, uint32_t bits);
 #endif

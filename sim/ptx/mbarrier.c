@@ -1,6 +1,7 @@
-/* Barriers in shared memory. Their 8 bytes hold, from the lowest bit: arrivals that are missing (20
- * bits), the count of a phase (20), bytes that are to come (22, signed), and the number of the
- * phase's lowest two bits. */
+/* Executes the instructions of mbarriers, i.e. barriers in shared memory. The simulator stores a
+ * barrier in its 8 bytes, from the lowest bit on, as: missing arrivals (20 bits), arrivals that a
+ * phase expects (20), missing bytes of copies (22, signed), and the lowest two bits of the phase's
+ * number. */
 #include "access.h"
 #include "async.h"
 #include <string.h>
@@ -24,7 +25,7 @@ static mbarrier unpacked(uint64_t v) {
 
 static uint8_t *find(ptx_warp *w, const ptx_inst *i, uint64_t address, mbarrier *b) {
     uint64_t v;
-    if (address >> 56) address &= 0xffffffff; /* generic */
+    if (address >> 56) address &= 0xffffffff; /* from a generic to a shared address */
     if (address % 8) {
         ptx_stop(w, i, "an mbarrier lies at 0x%llx, which 8 does not divide",
                  (unsigned long long)address);
@@ -77,7 +78,7 @@ void ptx_mbarrier_arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint3
     arrive(w, i, address, count, 0, &state);
 }
 
-/* ---- instructions: each lane for itself ---- */
+/* ---- instructions, which execute lane by lane ---- */
 
 static void execute_init(ptx_warp *w, const ptx_inst *i) {
     uint64_t address[LANES];
@@ -123,7 +124,8 @@ static void execute_expect(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* True where the phase is over; a warp that gets nothing gives way to others. */
+/* Executes test_wait and try_wait: the predicate is true if the phase has completed. If it is false
+ * in all lanes, other warps run first, because this warp would only test again. */
 static void execute_wait(ptx_warp *w, const ptx_inst *i) {
     const bool parity = ptx_has(i->opcode, "parity");
     uint64_t address[LANES];

@@ -1,11 +1,11 @@
-/* Modules: directives, functions, and the arena that holds what they were decoded to. */
+/* Loads modules: parses directives and functions, and owns the memory of the decoded module. */
 #include "parse.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- memory that lives as long as the module ---- */
+/* ---- memory that is freed with the module ---- */
 
 struct ptx_arena {
     struct ptx_arena *next;
@@ -28,7 +28,7 @@ void *ptx_keep(ptx_module *m, size_t bytes) {
     return at;
 }
 
-/* ---- what all of the parser's files call ---- */
+/* ---- helpers of all parser files ---- */
 
 void ptx_fail(ptx_parser *p, const char *format, ...) {
     char what[ERROR_BYTES / 2];
@@ -115,8 +115,9 @@ static ptx_function *new_function(ptx_parser *p, const ptx_token *name, bool ent
     return f;
 }
 
-/* Registers and local memory of functions come first, those of kernels behind them: a kernel may
- * call any function, and nothing calls itself. */
+/* Assigns a function's or kernel's registers and local memory. Those of functions come first and do
+ * not overlap, and those of each kernel follow. A kernel may call any function, and there is no
+ * recursion, so each function needs only one frame. */
 static void place_function(ptx_module *m, ptx_function *f) {
     const bool behind = !f->entry && m->most_bytes > m->function_bytes;
     f->base = behind ? m->most_bytes : m->function_bytes;
@@ -156,7 +157,7 @@ static void read_triple(ptx_parser *p, uint32_t *to) {
     }
 }
 
-/* .reqntid 128, .maxnreg 255, .explicitcluster and so on, between parameters and body. */
+/* Reads the properties between parameters and body, such as ".reqntid 128" or ".maxnreg 255". */
 static void read_properties(ptx_parser *p, ptx_function *f) {
     while (!p->failed && p->x.token.kind == WORD && p->x.token.text[0] == '.') {
         const ptx_token t = p->x.token;
@@ -174,7 +175,8 @@ static void read_properties(ptx_parser *p, ptx_function *f) {
     }
 }
 
-/* The head up to the name: where results begin, or where they would. */
+/* Advances to the function's name. Returns the position of its list of results, or of the name if
+ * there is no list. */
 static ptx_lexer skip_results(ptx_parser *p) {
     ptx_lex_next(&p->x);
     const ptx_lexer results = p->x;
@@ -194,7 +196,8 @@ static void read_definition(ptx_parser *p, ptx_function *f) {
     if (!p->failed) end_function(p, f);
 }
 
-/* A declaration without body is only a name: the parameters of the body count. */
+/* Reads a function. A declaration without a body only makes the name known. The parameters are
+ * taken from the definition. */
 static void read_function(ptx_parser *p, bool entry) {
     const ptx_lexer results = skip_results(p);
     const ptx_token name = p->x.token;
@@ -224,7 +227,8 @@ static void read_function(ptx_parser *p, bool entry) {
 
 /* ---- directives ---- */
 
-/* "90a": a number and, where the code is for some devices alone, a letter. */
+/* Reads the target, e.g. "90a": a number and an optional letter. The letter restricts the code to
+ * some devices. */
 static void read_target_name(ptx_module *m, const char *text, size_t length) {
     for (m->target = 0; length && *text >= '0' && *text <= '9' && m->target < 1000;
          text++, length--)
@@ -319,7 +323,8 @@ void ptx_module_unload(ptx_module *m) {
     free(m->text), free(m);
 }
 
-/* Blocks run one after another or beside each other: with atomics the order shows. */
+/* Finds out if the module has atomics. Their results depend on the order of blocks, so the blocks
+ * then run in a fixed order. */
 static void look_for_atomics(ptx_module *m) {
     for (uint32_t k = 0; k < m->opcode_count; k++)
         m->orders |= strncmp(m->opcodes[k]->text, "atom", 4) == 0 ||
@@ -330,7 +335,8 @@ static void read_module(ptx_parser *p) {
     ptx_lex_start(&p->x, p->m->text, p->m->size);
     if (!ptx_word_is(p, ".version")) ptx_fail(p, "a module begins with .version");
     p->m->shared_bytes = p->shared_most = SHARED_BEGIN;
-    p->m->function_preds = p->m->most_preds = 2; /* no lane; all lanes */
+    p->m->function_preds = p->m->most_preds =
+        2; /* Predicates 0 and 1 are constants: no lane, and all lanes. */
     while (!p->failed && p->x.token.kind != END)
         read_directive(p);
     if (!p->failed && p->m->target == 0) ptx_fail(p, "the module has no .target");

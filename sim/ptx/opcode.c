@@ -1,4 +1,4 @@
-/* Takes opcodes apart and finds their rows in the tables. */
+/* Splits opcodes into tokens and finds their table entries. */
 #include "sim.h"
 #include <string.h>
 
@@ -49,7 +49,8 @@ static bool among(const char *from, const char *to, const char *token, size_t le
     return false;
 }
 
-/* Recursion goes as deep as the pattern has tokens. */
+/* Returns true if the opcode matches a table entry's pattern. The recursion is as deep as the
+ * pattern has tokens. */
 static bool matches(const char *pattern, const char *text) {
     if (!*pattern) return !*text;
     const bool optional = *pattern == '{';
@@ -73,7 +74,8 @@ static uint32_t sources_of(const ptx_row *row) {
     return (uint32_t)((row->a != 0) + (row->b != 0) + (row->c != 0));
 }
 
-/* `sources`: how many the row must have, where its types are its operands; -1: any. */
+/* Finds the table entry of an opcode. `sources` is the number of sources that the entry must have,
+ * or -1 for any. */
 static const ptx_row *find_row(const char *text, int sources) {
     for (const ptx_table *const *t = ptx_tables; *t; t++)
         for (size_t k = 0; k < (*t)->count; k++)
@@ -83,7 +85,7 @@ static const ptx_row *find_row(const char *text, int sources) {
     return NULL;
 }
 
-/* ---- what tokens say ---- */
+/* ---- meanings of tokens ---- */
 
 static const struct {
     const char *name;

@@ -1,4 +1,4 @@
-/* Operands as they stand in the text: registers, numbers, addresses, vectors, lists. */
+/* Reads operands from the text: registers, numbers, addresses, vectors and lists. */
 #include "parse.h"
 #include <string.h>
 
@@ -63,7 +63,8 @@ static void read_word(ptx_parser *p, ptx_raw *r) {
 
 static void read_operand(ptx_parser *p, ptx_raw *r, int depth);
 
-/* The children come one after another: their own children are read later, after them. */
+/* Reads a list of operands. Its elements become consecutive children of r, and their own children
+ * follow after all of them. */
 static void read_list(ptx_parser *p, ptx_raw *r, char close, int kind, int depth) {
     ptx_raw items[272];
     uint32_t count = 0;
@@ -88,7 +89,7 @@ static void add_offset(ptx_parser *p, ptx_raw *r) {
         r->offset = (int64_t)((uint64_t)r->offset + (uint64_t)ptx_integer(p));
 }
 
-/* "[base+offset]", or "[base, {coordinates}]" with more lists behind. */
+/* Reads an address "[base+offset]" or "[base, {coordinates}]", with more lists after it. */
 static void read_bracket(ptx_parser *p, ptx_raw *r, int depth) {
     read_list(p, r, ']', RAW_BRACKET, depth);
 }

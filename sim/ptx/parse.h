@@ -1,4 +1,4 @@
-/* The parser's state, which its files share. */
+/* The state of the parser of PTX, which its files share. */
 #ifndef SIM_PTX_PARSE_H
 #define SIM_PTX_PARSE_H
 #include "lex.h"
@@ -8,15 +8,17 @@ enum symbol_kind { SYM_REG, SYM_PRED, SYM_RANGE, SYM_VARIABLE, SYM_LABEL, SYM_TA
 typedef struct {
     const char *name;
     size_t length;
-    uint8_t kind, space, width; /* width: of a register; 0 for predicates */
-    bool dynamic, formal;       /* .extern .shared; a parameter of the kernel */
+    uint8_t kind, space, width; /* width: the bytes of a register; 0 for a predicate */
+    bool dynamic, formal;       /* dynamic: .extern .shared; formal: a parameter of a kernel */
     uint32_t at, count;         /* RANGE: registers %r0 to %r(count - 1) */
-    uint64_t value;             /* VARIABLE: its address in its space; LABEL: instruction */
+    uint64_t
+        value; /* VARIABLE: its address in its state space; LABEL: the index of its instruction */
     ptx_operand *targets;
-    uint32_t next; /* in its bucket, plus 1 */
+    uint32_t next; /* the next symbol in the same hash bucket, plus 1 */
 } ptx_symbol;
 
-/* Operands as they stand in the text, before a row says how wide they are. */
+/* The kind of an operand in the text. A register's required width is not known before the table
+ * entry of its instruction is found. */
 enum raw_kind {
     RAW_REG,
     RAW_PRED,
@@ -33,10 +35,10 @@ typedef struct {
     uint8_t kind, width;
     bool negated, joined, minus;
     uint32_t at;
-    uint16_t first, count; /* children: of vectors, lists, coordinates */
-    uint16_t base;         /* BRACKET: the child that is its base, plus 1 */
+    uint16_t first, count; /* the elements of a vector or list, or the coordinates of an address */
+    uint16_t base;         /* BRACKET: the index plus 1 of the child that is its base */
     ptx_token token;
-    ptx_symbol symbol; /* ADDRESS: a variable */
+    ptx_symbol symbol; /* ADDRESS: the variable */
     int64_t offset;
 } ptx_raw;
 
@@ -53,7 +55,7 @@ typedef struct {
     ptx_module *m;
     char *error;
     bool failed;
-    ptx_function *f; /* the one whose body is read */
+    ptx_function *f; /* the function whose body is being read */
     uint32_t function;
     ptx_symbol *symbols;
     uint32_t symbol_count, symbol_room, bucket[BUCKETS];
@@ -69,37 +71,39 @@ typedef struct {
     uint32_t raw_count;
     uint32_t file, source_line;
     uint32_t function_room, variable_room, opcode_room, file_room;
-    uint32_t shared_most; /* where shared variables of any kernel so far end */
+    uint32_t shared_most; /* where the shared variables of all kernels so far end */
 } ptx_parser;
 
-/* Keeps the first failure, with its line. */
+/* Records the first failure with its line. Later failures are ignored. */
 void ptx_fail(ptx_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Grows an array by one and more; false: no memory, and the parser has failed. */
+/* Makes room for another element of an array. If memory runs out, records a failure and returns
+ * false. */
 bool ptx_grow(ptx_parser *p, void **array, uint32_t count, uint32_t *room, size_t each);
 bool ptx_accept(ptx_parser *p, char punct);
 void ptx_expect(ptx_parser *p, char punct);
 bool ptx_word_is(const ptx_parser *p, const char *word);
 bool ptx_token_is(const ptx_token *token, const char *word);
-int64_t ptx_integer(ptx_parser *p); /* a constant: sums of numbers */
+int64_t ptx_integer(ptx_parser *p); /* reads a constant, which may be a sum of numbers */
 
-/* symbols.c */
+/* Functions of symbols.c. */
 ptx_symbol *ptx_define(ptx_parser *p, const ptx_token *name, int kind);
 const ptx_symbol *ptx_lookup(const ptx_parser *p, const char *name, size_t length);
 void ptx_open_scope(ptx_parser *p);
 void ptx_close_scope(ptx_parser *p);
 void ptx_refer(ptx_parser *p, const ptx_token *name, int64_t *to);
 
-/* operands.c: reads operands up to ';' into p->raw; the first level are p->raw[0..count-1]. */
+/* Functions of operands.c. ptx_read_operands reads operands up to ';' into p->raw and returns their
+ * count. Nested operands follow them in p->raw. */
 uint32_t ptx_read_operands(ptx_parser *p);
 int ptx_special_number(const char *name, size_t length);
 
-/* bind.c */
+/* Functions of bind.c. */
 void ptx_bind(ptx_parser *p, ptx_inst *inst, uint32_t operand_count);
 uint32_t ptx_slot_at(ptx_parser *p, int kind, uint64_t value, uint32_t width);
 
-/* statements.c */
+/* Functions of statements.c. */
 void ptx_read_body(ptx_parser *p);
-/* variables.c: ".reg", ".shared" and so on, with the directive as the current token. */
+/* Functions of variables.c. The current token is the directive, such as ".reg" or ".shared". */
 bool ptx_read_variable(ptx_parser *p, bool is_extern);
 void ptx_read_parameters(ptx_parser *p, ptx_function *f, bool results);
 int ptx_find_function(const ptx_parser *p, const char *name, size_t length);

@@ -1,4 +1,4 @@
-/* Bodies of functions: labels, blocks, instructions, positions in the source. */
+/* Reads the bodies of functions: labels, scopes in braces, instructions and source positions. */
 #include "parse.h"
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static ptx_opcode *find_opcode(ptx_parser *p, const ptx_token *t) {
     return o;
 }
 
-/* Another row of the same text for another number of operands. */
+/* Returns an opcode with the same text whose table entry has `count` sources. */
 static const ptx_opcode *with_sources(ptx_parser *p, const ptx_opcode *o, uint32_t count) {
     if (ptx_opcode_fits(o, count)) return o;
     ptx_opcode *other = ptx_keep(p->m, sizeof *other);
@@ -64,7 +64,8 @@ static void read_guard(ptx_parser *p, ptx_inst *i) {
     ptx_lex_next(&p->x);
 }
 
-/* The operands of an instruction that no row has: it stops the kernel when it is reached. */
+/* Skips the operands of an instruction that no table has. Such an instruction stops the kernel only
+ * when it is executed. */
 static void skip_operands(ptx_parser *p) {
     while (!ptx_lex_is(&p->x, ';') && p->x.token.kind != END)
         ptx_lex_next(&p->x);
@@ -99,7 +100,7 @@ static void read_instruction(ptx_parser *p) {
 
 /* ---- directives ---- */
 
-/* .loc file line column, and more that says where it was inlined. */
+/* Reads ".loc file line column" and skips what follows about inlining. */
 static void read_loc(ptx_parser *p) {
     const uint32_t line = p->x.token.line;
     ptx_lex_next(&p->x);
@@ -117,7 +118,7 @@ static void skip_to_semicolon(ptx_parser *p) {
     ptx_expect(p, ';');
 }
 
-/* name: .branchtargets label, label; */
+/* Reads "name: .branchtargets label, label;". */
 static void read_targets(ptx_parser *p, const ptx_token *name) {
     enum { MOST = 256 };
     ptx_operand *to = ptx_keep(p->m, MOST * sizeof *to);

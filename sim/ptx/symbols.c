@@ -1,4 +1,5 @@
-/* Names of a module: a hash table whose scopes close in the order in which they opened. */
+/* The names of a module: a hash table with nested scopes. The scope that opened last closes
+ * first. */
 #include "parse.h"
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ static const ptx_symbol *find(const ptx_parser *p, const char *name, size_t leng
     return NULL;
 }
 
-/* "%r12" is a register of the range "%r" where no name of its own has it. */
+/* Finds a name. "%r12" also matches the range "%r<n>" if there is no symbol with the name
+ * itself. */
 const ptx_symbol *ptx_lookup(const ptx_parser *p, const char *name, size_t length) {
     const ptx_symbol *s = find(p, name, length, -1);
     size_t digits = 0;
@@ -55,7 +57,8 @@ void ptx_open_scope(ptx_parser *p) {
     p->scopes[p->depth++].references = p->reference_count;
 }
 
-/* A reference that this scope does not resolve is its parent's. */
+/* Resolves references to labels when a scope closes. References to unknown labels move to the
+ * enclosing scope. */
 static void resolve(ptx_parser *p) {
     uint32_t kept = p->scopes[p->depth].references;
     for (uint32_t k = kept; k < p->reference_count; k++) {

@@ -1,4 +1,4 @@
-/* The tables that opcodes are looked for in, in order. */
+/* The tables of instructions in the order in which they are searched. */
 #include "sim.h"
 
 const ptx_table *const ptx_tables[] = {&ptx_alu_table,

@@ -1,4 +1,5 @@
-/* tcgen05.mma, cp and commit: done in their order, as late as the threads' waits allow. */
+/* Executes tcgen05.mma, cp and commit. They run in the order of issue, and only when the program
+ * waits for them. */
 #include "access.h"
 #include "async.h"
 #include "floats.h"
@@ -21,15 +22,15 @@ enum {
 
 typedef struct {
     enum kind kind;
-    uint32_t m, n, k, block; /* block: elements of K that share a scale; 0: none */
+    uint32_t m, n, k, block; /* block: number of elements of K with the same scale; 0: no scales */
     ptx_type a, b, d, scale;
     bool a_transposed, b_transposed;
     double sign;
-    uint32_t a_scale, b_scale; /* the first byte of the scales in their word */
+    uint32_t a_scale, b_scale; /* index of the first scale's byte in its 32-bit word */
     double left[MOST_M][MOST_K], right[MOST_K][MOST_N];
 } product;
 
-/* ---- instruction descriptors ---- */
+/* ---- the fields of instruction descriptors ---- */
 
 static ptx_type small_float(uint32_t code) {
     static const uint8_t types[] = {T_e4m3, T_e5m2, T_none, T_e2m3, T_e3m2, T_e2m1, T_none, T_none};
@@ -96,8 +97,8 @@ static bool layout_of(ptx_warp *w, const ptx_inst *i, uint64_t d, bool transpose
     return false;
 }
 
-/* Elements of 4 and 6 bits lie packed in mxf4's kinds, and in the others' 16 to 16 bytes, the rest
- * unused. */
+/* Reads an element from shared memory. The kinds mxf4 and mxf4nvf4 store elements without gaps. The
+ * other kinds store 16 elements of 4 or 6 bits at the beginning of each 16 bytes. */
 static bool read_shared(ptx_async *j, const product *p, const ptx_layout *y, uint32_t row,
                         uint32_t k, ptx_type type, double *to) {
     static const uint8_t widths[] = {8, 8, 6, 6, 4};
@@ -122,7 +123,8 @@ static bool read_shared(ptx_async *j, const product *p, const ptx_layout *y, uin
     return true;
 }
 
-/* Row m of D and of an A in tensor memory: with M = 64 each warp's lanes hold 16. */
+/* Returns the lane of tensor memory that holds row m of D or A. With M = 64, only 16 of the 32
+ * lanes of each warp hold a row. */
 static uint32_t lane_of(const product *p, uint32_t m) {
     return p->m == 64 ? m / 16 * 32 + m % 16 : m;
 }
@@ -152,8 +154,9 @@ static bool read_operands(ptx_async *j, product *p) {
     return true;
 }
 
-/* Scales of 128 rows lie in four columns: row r in lane r % 32 of each warp, column r / 32, a byte
- * for each block. */
+/* Reads a scale from tensor memory. The scales of 128 rows take four columns: row r is in column r
+ * / 32, lane r % 32 of each `quarter`, i.e. of the 32 lanes that a warp can access. Each byte of a
+ * 32-bit cell is the scale of one block. */
 static bool read_scale(ptx_async *j, const product *p, uint32_t at, uint32_t row, uint32_t quarter,
                        uint32_t byte, double *to) {
     const uint32_t *cell =
@@ -181,7 +184,8 @@ static bool apply_scales(ptx_async *j, product *p) {
     return true;
 }
 
-/* Sums in double, rounded once: the order of the tensor cores is not public. */
+/* Computes a row of D with sums in double, which are rounded once. NVIDIA does not publish the
+ * order in which tensor cores add. */
 static void add_row(ptx_async *j, const product *p, uint32_t m) {
     double sum[MOST_N] = {0};
     const uint32_t lane = (uint32_t)(j->to >> 16) + lane_of(p, m),
@@ -212,7 +216,7 @@ static void run_product(ptx_async *j) {
     free(p);
 }
 
-/* ---- instructions: of one thread ---- */
+/* ---- instructions, which a single thread issues ---- */
 
 static uint32_t address_of(const ptx_warp *w, const ptx_operand *o, uint32_t lane) {
     uint64_t at[LANES];
@@ -268,7 +272,8 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
 
 /* ---- copies from shared memory ---- */
 
-/* Rows of 16 or 32 bytes; with warpx4 32 rows, to the lanes of all four warps. */
+/* Executes tcgen05.cp, which copies rows of 16 or 32 bytes to tensor memory. With warpx4 it copies
+ * 32 rows to the lanes of each of the four warps. */
 static void run_copy(ptx_async *j) {
     const bool four = ptx_has(j->inst->opcode, "warpx4");
     const uint32_t rows = four ? 32 : 128, columns = ptx_has(j->inst->opcode, "128x256b") ? 8 : 4;

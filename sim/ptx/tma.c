@@ -1,4 +1,5 @@
-/* cp.async.bulk.tensor: boxes of tensors, between memory and shared memory, with swizzles. */
+/* Executes cp.async.bulk.tensor, which copies boxes of a tensor between global and shared memory
+ * and swizzles them. */
 #include "access.h"
 #include "async.h"
 #include "tensor_map.h"
@@ -7,7 +8,8 @@
 enum { ALIGN16 = 14, PACKED6 = 15 };
 
 static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
-    const uint8_t *at = ptx_engine_global(j, address, 64); /* maps are aligned to 64 bytes */
+    const uint8_t *at =
+        ptx_engine_global(j, address, 64); /* A tensor map is aligned to 64 bytes. */
     if (!at || !ptx_engine_global(j, address + 64, 64)) return false;
     memcpy(m, at, sizeof *m);
     if (m->magic == TENSOR_MAP_MAGIC && m->rank >= 1 && m->rank <= MAP_RANK) return true;
@@ -16,17 +18,19 @@ static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
     return false;
 }
 
-/* Bytes of one element in shared memory: 4- and 6-bit ones of some types take 16 bytes for 16. */
+/* Returns the bits of one element in shared memory. In two types, 16 elements of 4 or 6 bits take
+ * 16 bytes there. */
 static uint32_t shared_bits(const ptx_tensor_map *m) {
     return m->type == ALIGN16 || m->type == PACKED6 ? 8 : m->bits;
 }
 
-/* Bytes in memory of what takes 16 in shared memory. */
+/* Returns the bytes in global memory that become 16 bytes in shared memory. */
 static uint32_t memory_bytes(const ptx_tensor_map *m) {
     return m->type == ALIGN16 ? 8 : m->type == PACKED6 ? 12 : 16;
 }
 
-/* Units of 16 bytes: their number in 128 bytes takes that of the 128 bytes above it. */
+/* Applies the swizzle: the index of the 16-byte unit within 128 bytes is XORed with the low bits of
+ * the index of the 128 bytes. */
 static uint64_t swizzled(const ptx_tensor_map *m, uint64_t address) {
     const uint64_t units = m->swizzle >= 1 && m->swizzle <= 3 ? 1ull << m->swizzle : 0;
     return units ? address ^ (address / 128 % units) << 4 : address;
@@ -39,7 +43,8 @@ typedef struct {
     bool load;
 } transfer;
 
-/* 16 bytes in shared memory, and what of them lies inside the tensor. */
+/* Copies 16 bytes of shared memory from or to global memory. Only the first `inside` bytes are
+ * inside the tensor. */
 static bool move_unit(const transfer *t, uint64_t offset, uint64_t address, uint32_t inside) {
     ptx_async *j = t->job;
     uint8_t *shared =
@@ -56,7 +61,8 @@ static bool move_unit(const transfer *t, uint64_t offset, uint64_t address, uint
     return true;
 }
 
-/* A row of the box; `outside`: another coordinate lies outside the tensor. */
+/* Copies a row of the box. `outside` tells that the row is outside the tensor in another
+ * dimension. */
 static bool move_row(const transfer *t, uint64_t offset, uint64_t address, bool outside) {
     const ptx_tensor_map *m = t->map;
     const int64_t bits = m->bits, first = (int64_t)t->job->at[0] * bits / 8,
@@ -78,8 +84,8 @@ static uint32_t box_rows(const ptx_tensor_map *m) {
     return rows;
 }
 
-/* Returns the bytes that the mbarrier counts for a box. These are its bytes in global memory, even
- * if elements of 4 or 6 bits take more bytes in shared memory. */
+/* Returns the bytes of a box that its mbarrier counts. They are the bytes in global memory, even if
+ * elements of 4 or 6 bits take more bytes in shared memory. */
 static uint32_t box_bytes(const ptx_tensor_map *m) {
     return m->box[0] * (uint32_t)m->bits / 8 * box_rows(m);
 }

@@ -1,4 +1,4 @@
-/* tcgen05.alloc, ld, st and their waits. */
+/* Executes tcgen05.alloc, dealloc, ld and st, and the waits for loads and stores. */
 #include "tmem.h"
 #include "access.h"
 #include "matrix.h"
@@ -95,11 +95,12 @@ static void execute_relinquish(ptx_warp *w, const ptx_inst *i) {
 
 typedef struct {
     uint32_t lane, column,
-        half; /* half: columns from lanes 0 to 15 of the warp to the second half */
+        half; /* for 16x32bx2, the distance in columns of the second half of a row */
     bool halves;
 } place;
 
-/* A warp reaches the 32 lanes that its number in the warpgroup says. */
+/* Finds the cells of a load or store. A warp can access only the 32 lanes that its number in the
+ * warpgroup selects. */
 static bool find_place(ptx_warp *w, const ptx_inst *i, const ptx_operand *address,
                        const ptx_operand *half, place *p) {
     uint64_t at[LANES];
@@ -124,8 +125,8 @@ static uint32_t register_count(const ptx_inst *i) {
     return 1u << ptx_which(i->opcode, names);
 }
 
-/* The registers hold what was read at once: Triton's code computes with them before
- * tcgen05.wait::ld. */
+/* Executes tcgen05.ld. The registers get their values at once and not at tcgen05.wait::ld, because
+ * code that Triton compiles uses them before. */
 static void execute_ld(ptx_warp *w, const ptx_inst *i) {
     const uint32_t count = register_count(i);
     place p;

@@ -1,4 +1,5 @@
-/* Declarations: registers, parameters, and variables of every space with what they hold. */
+/* Reads declarations: registers, parameters, and variables of all state spaces with their initial
+ * values. */
 #include "parse.h"
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@ static uint32_t round_up(uint32_t n, uint32_t to) {
 typedef struct {
     ptx_type type;
     uint32_t align, vector;
-    bool dynamic; /* [] without a number */
+    bool dynamic; /* true for [] without a number */
     uint64_t count;
 } shape;
 
@@ -19,7 +20,7 @@ static uint32_t bytes_of(const shape *s) {
     return (bits < 8 ? 1 : bits / 8) * (s->vector ? s->vector : 1);
 }
 
-/* .align, .v2, .ptr and a type, in any order before the name. */
+/* Reads .align, .v2, .ptr and a type, in any order, before a name. */
 static void read_shape(ptx_parser *p, shape *s) {
     *s = (shape){.count = 1};
     while (!p->failed && p->x.token.kind == WORD && p->x.token.text[0] == '.') {
@@ -104,7 +105,7 @@ static void read_registers(ptx_parser *p) {
     ptx_expect(p, ';');
 }
 
-/* ---- what variables hold ---- */
+/* ---- initial values ---- */
 
 typedef struct {
     uint8_t *at;
@@ -276,7 +277,8 @@ bool ptx_read_variable(ptx_parser *p, bool is_extern) {
 
 /* ---- parameters ---- */
 
-/* A kernel's lie in memory that a launch fills; those of a function in its local memory. */
+/* Reads a parameter. Parameters of a kernel are in memory that each launch fills, those of a
+ * function in its local memory. */
 static void read_parameter(ptx_parser *p, ptx_function *f) {
     shape s;
     ptx_token name;

@@ -1,8 +1,8 @@
-/* A warp: which of its lanes go on, and the loop that executes their instructions.
+/* Runs a warp: chooses the lanes that execute next, and executes their instructions.
  *
- * Lanes at one instruction go on together; of several groups the one that is furthest up in the
- * text goes first, so that lanes meet again where branches join. A group that only spins gives way.
- */
+ * Lanes at the same instruction execute together. If lanes are at several instructions, those at
+ * the earliest instruction in the text run first, so that all lanes meet again after a branch.
+ * Lanes that only poll an mbarrier let others run first. */
 #include "sim.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +30,8 @@ void ptx_stop(ptx_warp *w, const ptx_inst *i, const char *format, ...) {
              w->block->id[2], w->id, i->length > 120 ? 120 : (int)i->length, m->text + i->text);
 }
 
-/* Bits 0 and 1: nearest even, toward zero, down, up; bit 2: flush subnormals. */
+/* Sets the host's rounding mode. Bits 0 and 1 of `mode` are: 0 nearest even, 1 toward zero, 2 down,
+ * 3 up. Bit 2 flushes subnormals to 0. */
 void ptx_set_mode(ptx_warp *w, unsigned mode) {
     w->mode = (uint8_t)mode;
 #if defined(__x86_64__)
@@ -73,7 +74,7 @@ void ptx_commit(ptx_warp *w, const ptx_operand *o, const void *value) {
         to[l] = mask >> l & 1 ? from[l] : to[l];
 }
 
-/* ---- lanes that go on together ---- */
+/* ---- scheduling of lanes ---- */
 
 static uint32_t waiting(const ptx_warp *w) {
     return w->live & ~w->blocked & ~w->active;
@@ -96,7 +97,7 @@ void ptx_leave(ptx_warp *w, uint32_t pc) {
     w->active = 0;
 }
 
-/* The lanes that wait at `pc` become the active ones; parked ones among them try again. */
+/* Makes all lanes that wait at `pc` active. Parked lanes among them try their instruction again. */
 static void take(ptx_warp *w, uint32_t pc) {
     for (uint32_t rest = waiting(w); rest; rest &= rest - 1) {
         const uint32_t l = ptx_first(rest);
@@ -124,7 +125,7 @@ void ptx_schedule(ptx_warp *w, bool rotate) {
     w->join = next_wait(w, w->pc + 1);
 }
 
-/* Lanes have met others, or have gone past them. */
+/* Chooses the lanes to run when the active lanes have reached others or have passed them. */
 static void reconverge(ptx_warp *w) {
     if (w->join == w->pc) {
         take(w, w->pc);
@@ -134,7 +135,8 @@ static void reconverge(ptx_warp *w) {
     ptx_schedule(w, false);
 }
 
-/* Lanes that wait at this instruction come along, and it is tried again. */
+/* Activates the lanes that wait at the current instruction. Returns true if there were any; all
+ * lanes then execute the instruction together. */
 static bool join_here(ptx_warp *w) {
     const uint32_t before = w->active, here = w->pc - 1;
     w->pc = here;
@@ -165,11 +167,11 @@ bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members) {
 void ptx_retire(ptx_warp *w, uint32_t lanes) {
     w->live &= ~lanes;
     w->active &= ~lanes;
-    w->parked = 0; /* those that waited for the ended lanes try again */
+    w->parked = 0; /* Lanes that waited for the lanes that have ended try again. */
     ptx_schedule(w, false);
 }
 
-/* ---- the loop ---- */
+/* ---- execution ---- */
 
 void ptx_run(ptx_warp *w, uint64_t budget) {
     const ptx_module *m = w->block->launch->module;

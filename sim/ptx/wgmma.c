@@ -1,5 +1,6 @@
-/* wgmma: products of a warpgroup. Each of its four warps computes its own 16 rows, when the group
- * of the product is waited for: until then neither registers nor shared memory have been read. */
+/* Executes wgmma, the products of a warpgroup. Each of its four warps computes 16 rows. A product
+ * is computed only when the program waits for its group. Registers and shared memory are read only
+ * then, so that a program that overwrites them too early gives wrong results. */
 #include "access.h"
 #include "floats.h"
 #include "matrix.h"
@@ -10,7 +11,7 @@ enum { MOST_K = 64, MOST_N = 256 };
 
 typedef struct {
     const ptx_inst *inst;
-    uint64_t a, b; /* descriptors */
+    uint64_t a, b; /* the descriptors of A and B, if they are in shared memory */
     uint32_t group;
     bool adds;
 } product;
@@ -106,7 +107,8 @@ static void multiply(const product *p, tile *t) {
         }
 }
 
-/* Lane 4 g + t holds columns 8 j + 2 t and the next of rows g and g + 8. */
+/* Reads the accumulators. Lane 4 g + t holds columns 8 j + 2 t and 8 j + 2 t + 1 of rows g and g +
+ * 8. */
 static void read_sums(const ptx_warp *w, const product *p, tile *t) {
     const bool half = t->d == T_f16;
     for (uint32_t r = 0; r < t->n / 2; r++)
