@@ -1,27 +1,27 @@
-# The kernels for AMD's GPUs. Each src/amdgpu/ARCH/FILE.c below is compiled by clang to one code object for
-# each processor of its architecture; the code objects of one source make one pack, embedded in the library
-# (cmake/images.cmake). clang's metadata in a code object says what registers and memory each kernel takes;
-# tools/check-amdgpu-code.py compares it with src/amdgpu/limits.txt.
+# Compiles the kernels for AMD GPUs. clang compiles each src/amdgpu/ARCH/FILE.c to one code object
+# for each processor of ARCH. The code objects of one source for a processor form a pack, which is
+# embedded in the library (cmake/images.cmake). A code object's metadata lists the registers and
+# memory of each kernel, and tools/check-amdgpu-code.py compares them with src/amdgpu/limits.txt.
 set(BSMM_AMDGPU AUTO CACHE STRING "AMD kernels: AUTO (where clang-22 is found), ON or OFF")
 set_property(CACHE BSMM_AMDGPU PROPERTY STRINGS AUTO ON OFF)
 set(BSMM_AMDGPU_FLAGS "" CACHE STRING "More flags for clang where it compiles AMD kernels, such as -g")
 
 if(BSMM_AMDGPU)
   find_program(BSMM_AMDGPU_CLANG clang-22)
-  find_program(BSMM_AMDGPU_LLD ld.lld-22) # clang links by it
+  find_program(BSMM_AMDGPU_LLD ld.lld-22) # clang calls this linker
 endif()
 
-# The processors that an architecture's kernels are compiled for.
+# The processors for which the kernels of each folder ARCH are compiled.
 set(amdgpu_codes_cdna gfx942 gfx950)
 set(amdgpu_codes_gfx942 gfx942)
 set(amdgpu_codes_gfx950 gfx950)
-# Contraction into FMA is off as on the host: the same C gives the same bits there. Version 5 of code
-# objects is what drivers since ROCm 5.7 load.
+# The compiler must not contract multiplications and additions to FMA, so that the same C code gives
+# the same bits on the host and on the GPU. Drivers since ROCm 5.7 load code objects of version 5.
 set(amdgpu_flags -x c -std=c17 -O3 -target amdgcn-amd-amdhsa -nogpulib -ffreestanding -ffp-contract=off
     -mcode-object-version=5 -Wall -Wextra -Wshadow -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
     ${BSMM_AMDGPU_FLAGS})
 
-set(amdgpu_names) # empty where nothing compiles them
+set(amdgpu_names) # stays empty if there is no compiler
 foreach(arch cdna gfx942 gfx950)
   file(GLOB amdgpu_files CONFIGURE_DEPENDS src/amdgpu/${arch}/*.c)
   add_gpu_sources(amdgpu "${amdgpu_files}")

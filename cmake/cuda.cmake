@@ -1,22 +1,22 @@
-# Compiles the CUDA kernels. Each src/cuda/ARCH/FILE.cu, and each row of a table of kernels, is
-# compiled to one image (a cubin or PTX) for each code that the devices of ARCH run. The images of
-# one source form one pack, which is embedded in the library (cmake/images.cmake). The messages of
-# ptxas for each image are kept as IMAGE.txt, which tools/check-cuda-code.py reads.
+# Compiles the CUDA kernels. The kernels are the files src/cuda/ARCH/FILE.cu and the entries of
+# src/cuda/sm90a/tiles.def. Each of them is compiled to one image (a cubin or PTX) for each code in
+# cuda_codes_ARCH. Images with the same code and pack name form one pack, which is embedded in the
+# library (cmake/images.cmake). ptxas's messages for an image are kept in IMAGE.txt, which
+# tools/check-cuda-code.py reads.
 set(BSMM_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc is found), ON or OFF")
 set_property(CACHE BSMM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(BSMM_CUDA_FLAGS "" CACHE STRING "More flags for nvcc, such as -lineinfo")
 
 if(BSMM_CUDA)
-  # The second pattern finds NVIDIA's packages for Python, which tools/install-deps.sh cuda
-  # installs.
+  # The last pattern finds NVIDIA's Python packages, which `tools/install-deps.sh cuda` installs.
   file(GLOB nvcc_folders /usr/local/cuda/bin /usr/local/cuda-*/bin
        ${PROJECT_SOURCE_DIR}/.cache/.venv/lib/python3*/site-packages/nvidia/cu*/bin)
   find_program(BSMM_NVCC nvcc HINTS ENV CUDA_HOME PATH_SUFFIXES bin PATHS ${nvcc_folders})
 endif()
 
-# The codes that an architecture's kernels are compiled to: sm_* is a cubin, compute_* is PTX.
-# Devices without a cubin run sm80's PTX. On sm_90 the cubin of sm80 uses that device's conversion
-# instructions and lets consecutive kernels overlap.
+# The codes to which the kernels of each folder ARCH are compiled: sm_* is a cubin, compute_* is
+# PTX. A device without a cubin of its own compiles sm80's PTX when it loads the kernel. The cubin
+# of sm80 for sm_90 can use sm_90's conversion instructions and lets consecutive kernels overlap.
 set(cuda_codes_sm80 compute_80 sm_90)
 set(cuda_codes_sm90a sm_90a)
 # The compiler must not contract to FMA, so that the same C code gives the same bits on the host and

@@ -1,13 +1,15 @@
-# Embeds compiled GPU kernels in the library: packs of images, compressed by zstd, and the table of
-# images (src/gpu/images.h). A pack holds the images of one source for one code. Kernels that are
-# instances of the same body are alike, so compressing them together takes a third of the space.
+# Embeds compiled GPU kernels in the library, and writes the table of images (src/gpu/images.h). An
+# image is one compiled kernel source for one kind of GPU, called its code (such as sm_90a). A pack
+# is a file of several images with the same code, compressed with zstd. Kernels that are instances
+# of the same source body are similar, so compressing them together takes a third of the space.
 set(gpu_pack_files)
 set(gpu_pack_bytes)
 set(gpu_pack_rows)
 
-# Adds a pack, named by a path in the build folder such as "cuda/sm90a/gemm.sm_90a". Its images are
-# DIR/NAME.CODE.image. DIR is the first folder of the path, and NAME ("sm90a/gemm_bf16") is the
-# image's name in the table.
+# Adds a pack with the images of the sources in ARGN for one code. `pack` is a path in the build
+# folder such as "cuda/sm90a/gemm.sm_90a". Its images are the files DIR/NAME.CODE.image, where DIR
+# is the first folder of the path and NAME (e.g. "sm90a/gemm_bf16") is the image's name in the
+# table.
 function(add_gpu_pack pack code)
   find_program(BSMM_ZSTD zstd)
   if(NOT BSMM_ZSTD)
@@ -26,17 +28,19 @@ function(add_gpu_pack pack code)
   set(gpu_pack_rows "${gpu_pack_rows}#include \"${file}.rows\"\n" PARENT_SCOPE)
 endfunction()
 
-# Writes the table of images as a C file. It must be called after the last pack is added.
+# Writes the table of images as a C file. Call it after all packs have been added.
 function(write_gpu_images source)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT "#include \"gpu/images.h\"\n\n${gpu_pack_bytes}
 const bsmm_gpu_image bsmm_gpu_images[] = {\n${gpu_pack_rows}    {0},\n};\n")
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${gpu_pack_files}")
 endfunction()
 
-# ---- a family's list of kernels: FAMILY_names, with FAMILY_source_NAME and FAMILY_pack_NAME ("sm90a/gemm")
-# of each; FAMILY is the folder below src/ ----
+# ---- The list of kernels of a family. FAMILY is the folder below src/, e.g. cuda. FAMILY_names
+# lists the kernels; FAMILY_source_NAME and FAMILY_pack_NAME (e.g. "sm90a/gemm") are the source and
+# the pack of each. ----
 
-# Each file is a kernel's source of its own; its name is its path below src/FAMILY without the extension.
+# Adds source files to a family's list. A kernel's name is the file's path below src/FAMILY without
+# the extension.
 function(add_gpu_sources family files)
   foreach(source ${files})
     file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/src/${family} ${source})
@@ -48,7 +52,9 @@ function(add_gpu_sources family files)
   set(${family}_names ${${family}_names} PARENT_SCOPE)
 endfunction()
 
-# A source of each row of a table: the table's COLUMNS as macros, then the body.
+# Adds a kernel for each TILE(...) entry of a table such as src/cuda/sm90a/tiles.def. Its generated
+# source defines the names in the table's COLUMNS(...) as macros with the values of the entry, and
+# then includes `body`.
 function(add_gpu_rows family table body pack extension)
   file(READ ${table} text)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
@@ -73,7 +79,7 @@ function(add_gpu_rows family table body pack extension)
   set(${family}_names ${${family}_names} PARENT_SCOPE)
 endfunction()
 
-# Compiles each kernel of the list to each code of its architecture (FAMILY_codes_ARCH) by
+# Compiles each kernel of a family for each code in FAMILY_codes_ARCH by calling
 # compile_FAMILY(source code image), and packs the images.
 macro(compile_gpu_images family)
   set(gpu_packs)

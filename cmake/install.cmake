@@ -1,12 +1,12 @@
 # Lists the files that `cmake --install` copies: libraries, header, CMake package, pkg-config file,
-# command, man page and completion.
+# command, man page and shell completion.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bsmm)
 
 install(TARGETS bsmm bsmm_static EXPORT bsmm-targets)
 install(FILES include/bsmm.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT bsmm-targets NAMESPACE bsmm:: DESTINATION ${package_dir} FILE bsmm-config.cmake)
-# Before version 1.0 a new minor version may break callers.
+# Before version 1.0 a new minor version may break programs that use the library.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/bsmm-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/bsmm-config-version.cmake DESTINATION ${package_dir})

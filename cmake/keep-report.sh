@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a compiler and keeps its messages in a file. They are also printed if the compiler fails or
-# warns.
+# Runs a compiler and keeps its messages in the file REPORT. The messages are also printed if the
+# compiler fails or prints a warning.
 #
 # usage: keep-report.sh REPORT COMMAND...
 report=$1

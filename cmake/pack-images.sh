@@ -1,8 +1,9 @@
 #!/bin/sh
-# Compresses images into one pack, and writes their rows of the table of images (src/gpu/images.h) to
-# PACK.rows. Each image begins at a multiple of 64 bytes and is followed by a zero byte, because PTX
-# must be a string.
-# usage: pack-images.sh ZSTD PACK SYMBOL CODE FOLDER NAME...   (images: FOLDER/NAME.CODE.image)
+# Compresses the images of several GPU kernels into one pack, and writes their entries of the table
+# of images (src/gpu/images.h) to PACK.rows. Each image begins at a multiple of 64 bytes. At least
+# one zero byte follows it, because an image that is PTX text must be a C string.
+#
+#   usage: pack-images.sh ZSTD PACK SYMBOL CODE FOLDER NAME...   (images: FOLDER/NAME.CODE.image)
 set -eu
 zstd=$1 pack=$2 symbol=$3 code=$4 folder=$5
 shift 5

@@ -1,5 +1,5 @@
-/* Multiplies with one call: activations in mxfp8 times weights in mxfp4. Both formats have one
- * scale for 32 elements. */
+/* Multiplies activations in mxfp8 by weights in mxfp4 with one call. Both formats have one scale
+ * for 32 elements of a row. */
 #include <bsmm.h>
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* A plan validates a product and chooses its kernel once. Any number of threads may then run it,
- * each with a workspace of its own. This example multiplies two batches of bf16 activations by
- * nvfp4 weights. */
+/* Makes a plan and runs it twice. A plan checks a product and chooses a kernel for it once. Any
+ * number of threads may then run the plan at the same time, each with its own workspace. The
+ * example multiplies two batches of bf16 activations by nvfp4 weights. */
 #include <bsmm.h>
 
 #include <stdio.h>
@@ -25,9 +25,9 @@ static int run(const bsmm_plan *plan, void *workspace, uint16_t activation) {
 
 int main(void) {
     for (size_t i = 0; i < sizeof w; i++)
-        w[i] = 0x22; /* two e2m1 codes of 1.0 */
+        w[i] = 0x22; /* two e2m1 codes of 1.0 per byte */
     for (size_t i = 0; i < sizeof ws; i++)
-        ws[i] = 0x40; /* e4m3 code of 2.0 */
+        ws[i] = 0x40; /* the e4m3 code of 2.0 */
 
     bsmm_format bf16, nvfp4, f32;
     if (bsmm_format_from_name("bf16", &bf16) || bsmm_format_from_name("nvfp4", &nvfp4) ||
@@ -45,9 +45,9 @@ int main(void) {
     }
     size_t bytes = ((size_t)bsmm_plan_workspace_bytes(plan) + 63) / 64 * 64;
     void *workspace = aligned_alloc(64, bytes ? bytes : 64);
-    /* bf16 1.0; the result is 32 * 1 * (1 * 2 * 0.25) */
+    /* The activations are 1.0 in bf16, so each result is 32 * 1 * (1 * 2 * 0.25). */
     int right = run(plan, workspace, 0x3F80) && y[0] == 16;
-    right = right && run(plan, workspace, 0xC040) && y[M * N - 1] == -48; /* bf16 -3.0 */
+    right = right && run(plan, workspace, 0xC040) && y[M * N - 1] == -48; /* -3.0 in bf16 */
     printf("kernel %s, workspace %zu bytes: %s\n", bsmm_plan_kernel(plan), bytes,
            right ? "right" : bsmm_error_message());
     free(workspace);

@@ -1,4 +1,5 @@
-/* Quantizes the same values to every preset by its default recipe, and prints the errors. */
+/* Quantizes the same values to every preset format with its default recipe, and prints the
+ * errors. */
 #include <bsmm.h>
 
 #include <math.h>
@@ -9,8 +10,8 @@ enum { ROWS = 128, COLS = 256 };
 
 static float values[ROWS * COLS];
 
-/* Fills x with values near a normal distribution. Every 64th column is an outlier channel, eight
- * times as large. */
+/* Fills `values` with numbers that are nearly normally distributed. The values in every 64th column
+ * are eight times as large, like those of an outlier channel. */
 static void fill(void) {
     uint32_t state = 1;
     for (int i = 0; i < ROWS * COLS; i++) {
@@ -26,7 +27,7 @@ static void fill(void) {
 static bsmm_status quantize(const bsmm_preset_info *preset, bsmm_quantize_report *report) {
     bsmm_matrix src = {sizeof src, .format = {.elem = BSMM_ELEM_F32}, .rows = ROWS, .cols = COLS};
     src.data = values;
-    float global = 0; /* receives the tensor scale, if the recipe has one */
+    float global = 0; /* receives the scale of the whole tensor if the recipe has one */
     bsmm_matrix dst = {sizeof dst, .format = preset->format, .rows = ROWS, .cols = COLS};
     dst.global_scale = preset->second_level[0] == 'n' ? NULL : &global;
     bsmm_status status = bsmm_data_bytes(&dst, &dst.data_bytes);

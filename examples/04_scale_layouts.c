@@ -1,12 +1,16 @@
-/* Moves scales from the row-major layout that quantizers write to the layout that a kernel reads,
- * and back. */
+/* Converts scales from the row-major layout, which quantizers write, to the layout nv_128x4, which
+ * kernels read, and back. */
 #include <bsmm.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 200, COLS = 32 * 6 }; /* no multiples of nv_128x4's tile of 128 x 4 scales */
+enum {
+    ROWS = 200,
+    COLS = 32 * 6
+}; /* The layout nv_128x4 pads the scales to tiles of 128 x 4. These 200 x 6 scales are not whole
+      tiles. */
 
 static uint8_t plain[ROWS * COLS / 32], back[ROWS * COLS / 32];
 
@@ -26,7 +30,7 @@ int main(void) {
 
     bsmm_matrix tiled = from;
     tiled.scale_layout = BSMM_LAYOUT_NV_128X4;
-    tiled.scale_bytes = 0; /* this layout pads: ask for its size */
+    tiled.scale_bytes = 0; /* bsmm_scale_bytes sets it, because the layout has padding */
     if (bsmm_scale_bytes(&tiled, &tiled.scale_bytes) != BSMM_OK) return fail("size");
     tiled.scales = malloc(tiled.scale_bytes);
     if (bsmm_relayout_scales(&from, &tiled) != BSMM_OK) return fail("relayout");

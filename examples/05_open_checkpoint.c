@@ -1,4 +1,4 @@
-/* Opens a checkpoint of any family and multiplies a batch by its first weight.
+/* Opens a checkpoint of any supported family and multiplies a batch by its first weight.
  *
  *   usage: 05_open_checkpoint FILE.safetensors */
 #include <bsmm.h>

@@ -1,5 +1,5 @@
-/* Quantizes a weight directly into a new checkpoint. An old file of that name is unchanged until
- * the commit.
+/* Quantizes a weight directly into a new checkpoint file. An existing file with that name does not
+ * change before bsmm_writer_commit.
  *
  *   usage: 06_write_checkpoint FILE.safetensors */
 #include <bsmm.h>
@@ -10,8 +10,8 @@ enum { ROWS = 64, COLS = 128 };
 
 static float values[ROWS * COLS];
 
-/* Adds the weight, gets the place of its parts in the mapped file, and quantizes into that
- * memory. */
+/* Adds the weight to the checkpoint, gets the memory of its elements and scales in the mapped file,
+ * and quantizes into that memory. */
 static bsmm_status write_weight(bsmm_writer *writer, const bsmm_matrix *src) {
     uint64_t index;
     bsmm_matrix dst = {sizeof dst, .rows = ROWS, .cols = COLS};

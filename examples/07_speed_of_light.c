@@ -1,4 +1,4 @@
-/* Prints the least time that a product can take on each known device. */
+/* Prints, for each known device, the least time that a product can take on it. */
 #include <bsmm.h>
 
 #include <stdio.h>

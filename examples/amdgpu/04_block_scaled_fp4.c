@@ -1,13 +1,15 @@
-/* One v_mfma_scale_f32_32x32x64_f8f6f4 with e2m1 operands: A (32 x 64) times B (64 x 32), each
- * with a power of two (e8m0) for 32 elements along k. A lane holds 32 consecutive k of a row of A
- * (16 bytes, the even k in the low nibble), 32 of a column of B, and the scale of each. */
+/* Executes one v_mfma_scale_f32_32x32x64_f8f6f4 with e2m1 operands: a wave multiplies A (32 x 64)
+ * by B (64 x 32), where an e8m0 scale (a power of two) belongs to 32 elements along k. Each lane
+ * holds 32 consecutive elements along k of a row of A and of a column of B, and their two scales.
+ * The 32 elements take 16 bytes, with even k in the low four bits. */
 #ifdef __AMDGCN__
 #    include "device.h"
 
 enum { E2M1 = 4 };
 typedef int32_t i32x4 __attribute__((vector_size(16)));
 
-/* b holds B's columns one after the other, so that both operands are read in the same way. */
+/* `b` holds the columns of B one after another, so that the kernel reads both operands in the same
+ * way. */
 KERNEL void multiply(const GLOBAL uint8_t *a, const GLOBAL uint8_t *b,
                      const GLOBAL uint8_t *a_scales, const GLOBAL uint8_t *b_scales,
                      GLOBAL float *d) {
@@ -26,7 +28,8 @@ KERNEL void multiply(const GLOBAL uint8_t *a, const GLOBAL uint8_t *b,
 #    include "host.h"
 #    include <math.h>
 
-/* Codes, scales and the values that they stand for: values[i][k] = e2m1 * 2^(scale - 127). */
+/* Fills codes and scales with random numbers and computes their values: element * 2^(scale -
+ * 127). */
 static void fill(int seed, uint8_t *codes, uint8_t *scales, float (*values)[64]) {
     for (int i = 0; i < 32 * 2; i++)
         scales[i] = (uint8_t)sample(seed, i, 124, 130);

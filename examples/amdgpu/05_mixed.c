@@ -1,7 +1,8 @@
-/* One v_mfma_scale_f32_16x16x128_f8f6f4 of mixed types: A (16 x 128) in e4m3 times B (128 x 16) in
- * e2m1, both with e8m0 scales of 32. The types choose how lanes hold k: of e4m3 a lane has 16 k and
- * the 16 that come 64 later; of e2m1 it has 32 in a row. The scale's lane is the block's for both.
- */
+/* Executes one v_mfma_scale_f32_16x16x128_f8f6f4 with mixed types: a wave multiplies A (16 x 128)
+ * in e4m3 by B (128 x 16) in e2m1, both with an e8m0 scale for 32 elements along k. Of an e4m3 row
+ * a lane holds 16 elements and the 16 elements that come 64 later. Of an e2m1 column it holds 32
+ * consecutive elements. For both types, lane i + 16 g passes the scale of row or column i and of
+ * elements 32 g to 32 g + 31. */
 #ifdef __AMDGCN__
 #    include "device.h"
 
@@ -37,7 +38,8 @@ int main(int count, char **arguments) {
     for (int n = 0; n < 16 * 128; n++) {
         const int i = n / 128, k = n % 128, block = i * 4 + k / 32;
         const unsigned code = (unsigned)sample(15, n, 0, 15);
-        a[n] = (uint8_t)(sample(16, n, 40, 80) | sample(17, n, 0, 1) << 7); /* 2^-2 to 8 */
+        a[n] = (uint8_t)(sample(16, n, 40, 80) | sample(17, n, 0, 1)
+                                                     << 7); /* magnitudes from 2^-2 to 8 */
         b[n / 2] |= (uint8_t)(code << 4 * (k % 2));
         x[i][k] = ldexpf(small_float(a[n], 4, 3, 7), a_scales[block] - 127);
         y[k][i] = ldexpf(small_float(code, 2, 1, 1), b_scales[block] - 127);

@@ -1,4 +1,5 @@
-/* Plain C for AMD's matrix cores: what the kernels of these examples share. No HIP headers. */
+/* Definitions that the kernels of these examples share. They are plain C and need no HIP
+ * headers. */
 #ifndef DEVICE_H
 #define DEVICE_H
 
@@ -7,7 +8,7 @@
 #define GLOBAL __attribute__((address_space(1)))
 #define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64)))
 
-/* Vectors as the instructions take them: each lane of a wave holds one. */
+/* Vector types of the matrix instructions' operands. Each lane of a wave holds one such vector. */
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef float f32x16 __attribute__((vector_size(64)));
 typedef int32_t i32x8 __attribute__((vector_size(32)));
@@ -16,7 +17,8 @@ static inline int lane(void) {
     return (int)__builtin_amdgcn_workitem_id_x();
 }
 
-/* D of the 32 x 32 instructions: a lane holds column lane % 32, four rows of each eight. */
+/* Stores D of a 32 x 32 instruction. A lane holds column lane % 32, and of each eight rows the
+ * first four (lanes 0 to 31) or the last four (lanes 32 to 63). */
 static inline void store_32x32(GLOBAL float *d, f32x16 sums) {
     for (int i = 0; i < 16; i++)
         d[(8 * (i / 4) + 4 * (lane() / 32) + i % 4) * 32 + lane() % 32] = sums[i];

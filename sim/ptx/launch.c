@@ -340,7 +340,8 @@ static void run_threads(job *j) {
 bool ptx_run_launch(ptx_launch *l, char *error) {
     job j = {.launch = l, .error = error};
     error[0] = 0;
-    /* Dynamic shared memory begins after the kernel's own variables, at a multiple of 128 bytes. */
+    /* The size includes up to 127 bytes to align dynamic shared memory, which follows the kernel's
+     * own variables. */
     l->shared_bytes = (l->kernel->shared + 127) / 128 * 128 + l->dynamic;
     const char *wrong = check(l);
     if (wrong) {
