@@ -1,7 +1,7 @@
 #!/bin/bash
-# Measures the GPU results of docs/notes/hopper-*.md in one call, which takes some minutes. It prints
-# a line that describes the machine, then JSON lines with the keys of `bsmm bench --json`.
-# usage: bench-cuda.sh BUILD_FOLDER [DEVICE [PART...]]   (parts: groupwise mx exact fast small recode)
+# Measures all GPU results of docs/notes/hopper-*.md in one call, which takes some minutes. Prints a
+# line that describes the machine, then JSON lines with the keys of `bsmm bench --json`.
+#   usage: bench-cuda.sh BUILD_FOLDER [DEVICE [PART...]]   (parts: groupwise mx exact fast small recode)
 set -uo pipefail
 bsmm=${1:?usage: bench-cuda.sh BUILD_FOLDER [DEVICE [PART...]]}/bsmm
 device=${2:-cuda:0}
@@ -11,11 +11,11 @@ parts=("$@")
 failed=0
 bench() { "$bsmm" bench --device "$device" --json "$@" || failed=$((failed + 1)); }
 product() { bench --peer cublaslt "$@"; }
-# Quantizes normally distributed values, so that the block scales differ as much as those of real
-# weights.
+# Measures square products. Their values are normally distributed and quantized, so that the block
+# scales differ as much as those of real weights.
 square() { for size in 4096 8192; do product -M $size -N $size -K $size --quantized-data "$@"; done; }
 
-# Measures the shapes (M, N, K) of the FP8 groupwise challenge and two square ones.
+# Measures the shapes (M, N, K) of the FP8 groupwise challenge, and two square ones.
 groupwise() {
     local shape
     for shape in "1024 1536 7168" "1024 4608 7168" "6144 1536 7168" "6144 4608 7168" \
@@ -24,8 +24,8 @@ groupwise() {
         product --format fp8_groupwise -M "$1" -N "$2" -K "$3"
     done
 }
-# In the last GEMM the block scales differ too much for the FP8 tensor cores, as those of the
-# tutorial's random operands do.
+# Measures MX formats. The last product has random codes and scales like the tutorial's operands.
+# Its block scales differ too much for the kernels that use the FP8 tensor cores.
 mx() {
     local format
     for format in mxfp4 mxfp6_e2m3 mxfp6_e3m2; do square --format $format; done

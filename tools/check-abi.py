@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares the public header with the layout that earlier versions promised.
+"""Compares the public header with the layout that earlier versions promised to callers.
 
-usage: check-abi.py [--write] [HEADER [STORED]]
+  usage: check-abi.py [--write] [HEADER [STORED]]
 
-The stored text holds one line for each struct, field, enumerator and numeric constant. A header may
-add fields at the end of a struct that begins with struct_size, add enumerators, constants and
-structs, and give a field named `reserved` another name. The script names every other difference as
-an error. --write adds new lines to the stored text and never removes a line. $CC or cc compiles a
-program that prints the offsets."""
+The stored text has one line for each struct, field, enumerator and numeric constant. A header
+may add fields at the end of a struct that begins with struct_size. It may add enumerators,
+constants and structs, and it may rename a field called `reserved`. The script reports every
+other difference as an error. --write adds new lines to the stored text and never removes a line.
+The script compiles and runs a C program that prints the offsets, with $CC or cc."""
 import os
 import re
 import subprocess
@@ -40,7 +40,7 @@ def enumerators_of(body):
 
 
 def program_of(text):
-    """Returns a C program that prints one line for each promise to callers."""
+    """Returns a C program that prints one line for each struct, field, enumerator and constant."""
     lines = []
     for kind, name, body in RECORD.findall(text):
         if kind == "enum":
@@ -76,8 +76,8 @@ def struct_sizes(lines):
 
 
 def may_replace(old, lines):
-    """Tells whether a stored line that is missing now was a reserved field that has got a name or
-    has grown."""
+    """Tells whether a stored line may be missing now, because a reserved field has got a name or a
+    struct has grown at its end."""
     field, struct = FIELD.match(old), STRUCT.match(old)
     if field and field[2].startswith("reserved"):
         return any(m and m[1] == field[1] and m[3] == field[3] for m in map(FIELD.match, lines))
@@ -88,8 +88,7 @@ def may_replace(old, lines):
 
 
 def misplaced(line, stored, lines):
-    """Tells whether a new field lies inside the part of a struct that callers of an earlier version
-    know."""
+    """Tells whether a new field overlaps the fields of a struct that an earlier version already had."""
     field = FIELD.match(line)
     if not field or field[1] not in struct_sizes(stored):
         return False
@@ -100,7 +99,7 @@ def misplaced(line, stored, lines):
 
 
 def compare(stored, lines):
-    """Returns the errors and the new lines."""
+    """Returns the errors, and the lines that the stored text lacks."""
     errors = [f"gone or changed: {old}" for old in stored
               if old not in lines and not may_replace(old, lines)]
     new = [line for line in lines if line not in stored]

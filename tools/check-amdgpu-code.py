@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the code objects that clang made of the AMD kernels: no spills, no scratch, registers and LDS
-within src/amdgpu/limits.txt, the instructions named there in the disassembly. Prints one line per kernel.
+"""Checks the code that clang generated for the AMD kernels, and prints one line per kernel.
 
-usage: check-amdgpu-code.py BUILD_FOLDER [LIMITS]"""
+No kernel may spill registers or use scratch memory. Its registers and LDS must be within the
+limits in src/amdgpu/limits.txt, and its disassembly must contain the instructions named there.
+
+  usage: check-amdgpu-code.py BUILD_FOLDER [LIMITS]"""
 import re
 import shutil
 import subprocess
@@ -11,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Of a kernel's metadata: what the limits name, and what must be 0.
+# Fields of a kernel's metadata: those with limits, and those that must be 0.
 LIMITED = ("vgpr_count", "agpr_count", "sgpr_count", "group_segment_fixed_size")
 ZERO = ("vgpr_spill_count", "sgpr_spill_count", "private_segment_fixed_size")
 FIELD = re.compile(r"^  +-? *\.(\w+): +(\S+)$")
@@ -30,8 +32,8 @@ def run(*command):
 
 
 def read_metadata(image):
-    """kernel -> its figures. The fields of a kernel are those between two of its list's dashes; the
-    arguments' list is indented more."""
+    """Maps each kernel of an image to the fields of its metadata. Each kernel begins with a dash in
+    the list of kernels. Deeper indented fields belong to its list of arguments and are skipped."""
     kernels, current = {}, {}
     for line in run("llvm-readelf-22", "--notes", str(image)).splitlines():
         if re.match(r"^  - ", line):
@@ -45,7 +47,7 @@ def read_metadata(image):
 
 
 def read_mnemonics(image):
-    """kernel -> the set of its mnemonics."""
+    """Maps each kernel of an image to the set of its instructions' mnemonics."""
     found, current = {}, None
     for line in run("llvm-objdump-22", "-d", "--no-show-raw-insn", str(image)).splitlines():
         if match := re.match(r"^[0-9a-f]+ <(\S+)>:", line):

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Checks in the disassembly that the compiler left the MFMA engine's main loops as they are written: from a loop's
-first matrix instruction to its last there is no wait for memory and no barrier, nothing is spilled to other registers
-(v_accvgpr), and LDS reads of the scaled kernels' large tiles stand between matrix instructions, not all ahead of them.
+"""Checks in the disassembly that the compiler has not rearranged the main loops of the MFMA
+kernels. Between the first and the last matrix instruction of a loop there must be no wait for
+memory, no barrier, and no spill to other registers (v_accvgpr). In the large tiles of the
+kernels with e8m0 scales, LDS reads must stand between matrix instructions and not all ahead of
+them.
 
-usage: check-amdgpu-loops.py BUILD_FOLDER"""
+  usage: check-amdgpu-loops.py BUILD_FOLDER"""
 import re
 import subprocess
 import sys
@@ -14,7 +16,7 @@ FORBIDDEN = re.compile(r"s_waitcnt.*vmcnt|s_barrier|v_accvgpr|scratch_")
 
 
 def kernels(image):
-    """(name, lines) of each function."""
+    """Yields (name, lines of disassembly) for each function of an image."""
     text = subprocess.run(["llvm-objdump-22", "-d", "--no-show-raw-insn", str(image)], check=True, capture_output=True, text=True).stdout
     name, lines = None, []
     for line in text.splitlines():
@@ -29,7 +31,7 @@ def kernels(image):
 
 
 def check(name, lines, is_scaled):
-    """What is wrong with a kernel."""
+    """Yields a message for each violation in a kernel's main loop."""
     at = [i for i, line in enumerate(lines) if line.startswith("v_mfma")]
     if not at:
         yield "has no matrix instruction"

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Checks that each commit since these rules began has a subject of at most 72 characters and a body
-# that says why. In a shallow clone only the commits that it holds are checked, and in an unrelated
-# history none. The last line is N passed, N failed.
-# usage: check-commits.sh [BASE]
+# Checks that each commit has a subject of at most 72 characters and a body that says why. Commits
+# up to BASE are not checked. In a shallow clone only the commits that it holds are checked, and
+# none are checked if BASE is no ancestor. The last line is "N passed, N failed".
+#   usage: check-commits.sh [BASE]
 set -euo pipefail
 base=${1:-c4154b68f042eed4e1653d84cf01596b6829d20c}
 longest=72
@@ -15,7 +15,7 @@ commits() {
         git rev-list --no-merges HEAD
     fi
 }
-# Prints the lines of a commit's body, without those that only name people.
+# Prints the lines of a commit's body, without trailers such as "Signed-off-by: NAME".
 reason() { # usage: reason COMMIT
     git show -s --format=%b "$1" | grep -vE '^([A-Z][a-z]+(-[a-z]+)+: .*|[[:space:]]*)$'
 }

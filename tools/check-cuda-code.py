@@ -29,8 +29,8 @@ def read_limits(path):
 
 
 def read_report(path):
-    """Maps (kernel, architecture) to the numbers that ptxas reports, and returns them with the
-    compiler's warnings."""
+    """Reads a file of ptxas messages. Returns a map from (kernel, architecture) to the numbers in
+    it, and the list of warnings."""
     kernels, complaints, entry = {}, [], None
     for line in path.read_text(encoding="utf-8").splitlines():
         if match := ENTRY.search(line):
@@ -45,7 +45,7 @@ def read_report(path):
 
 
 def extend_path():
-    """Extends PATH by the CUDA toolkit or NVIDIA's packages for Python, because cuobjdump searches
+    """Adds the CUDA toolkit and NVIDIA's Python packages to PATH, because cuobjdump looks for
     nvdisasm in PATH."""
     packages = (ROOT / ".cache/.venv").glob("lib/python3*/site-packages/nvidia/cu*/bin")
     folders = ["/usr/local/cuda/bin", *map(str, packages)]
@@ -53,8 +53,8 @@ def extend_path():
 
 
 def read_sass(image):
-    """Maps each kernel to the set of its SASS instructions, without modifiers: HGMMA for
-    HGMMA.64x128x16.F32."""
+    """Maps each kernel of an image to the set of its SASS instructions without modifiers, e.g.
+    HGMMA for HGMMA.64x128x16.F32."""
     text = subprocess.run(["cuobjdump", "-sass", image], check=True, capture_output=True,
                           text=True).stdout
     found, current = {}, None
@@ -67,8 +67,8 @@ def read_sass(image):
 
 
 def find_images(build):
-    """Yields (name, cubin) for every source and for every row of a table. The cubin is None where
-    there is none."""
+    """Yields (name, cubin) for every kernel source, also for those that the build generates from a
+    table. The cubin is None if it was not compiled."""
     sources = [(ROOT / "src/cuda", path) for path in (ROOT / "src/cuda").glob("*/*.cu")]
     sources += [(build / "cuda", path) for path in (build / "cuda").glob("*/*.cu")]
     for folder, path in sorted(sources, key=lambda pair: pair[1].parts[-2:]):

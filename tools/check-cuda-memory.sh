@@ -1,8 +1,9 @@
 #!/bin/bash
-# Runs the tests that launch CUDA kernels under compute-sanitizer: memcheck with a separate allocation
-# for each buffer, then racecheck and synccheck. It does not report CUDA calls that return an error,
-# because some tests provoke errors. It needs a GPU. The last line is N passed, N failed.
-# usage: check-cuda-memory.sh BUILD_FOLDER [TEST...]   (without TEST: every test of the registry's kernels)
+# Runs the tests that launch CUDA kernels under compute-sanitizer, with its tools memcheck,
+# racecheck and synccheck. Each buffer has an allocation of its own, so that memcheck finds accesses
+# beyond its end. CUDA calls that return an error are not reported, because some tests provoke
+# errors. A GPU is needed. The last line is "N passed, N failed".
+#   usage: check-cuda-memory.sh BUILD_FOLDER [TEST...]   (without TEST: every test of the registry's kernels)
 set -uo pipefail
 build=${1:?usage: check-cuda-memory.sh BUILD_FOLDER [TEST...]}
 shift

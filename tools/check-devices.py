@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks that the command takes the kinds of devices from one table only.
+"""Checks that the command gets the kinds of devices (cuda, hip, ...) from one table only.
 
-In cli/ and bench/ only devices.def, device_texts.h and the files device_KIND* of a kind may name that
-kind of device, or a library that bench compares with on that kind (a peer).
+In cli/ and bench/, only devices.def, device_texts.h and the files device_KIND* may name a kind
+of device. The same holds for the libraries that bench compares with on that kind of device.
 
-usage: check-devices.py [ROOT]"""
+  usage: check-devices.py [ROOT]"""
 import re
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ TABLE = ("bench/devices.def", "bench/device_texts.h")
 
 
 def rows(root):
-    """Returns the kinds of the table, without its first row. That row is the host, which generic
+    """Returns the kinds in the table except the first one. The first kind is the host, which all
     code may name."""
     return ROW.findall((root / TABLE[0]).read_text(encoding="utf-8"))[1:]
 
@@ -28,7 +28,8 @@ def violations(root):
     kinds = rows(root)
     own = row_files(root, kinds)
     peers = [name for p in own for name in PEER.findall(p.read_text(encoding="utf-8"))]
-    # Kinds begin names of their drivers (cudaMalloc), but ordinary words begin like the short ones.
+    # Names of driver functions begin with a kind (cudaMalloc). A short kind must not be followed by
+    # a letter, because ordinary words begin with the same letters.
     names = [f"{name}(?![a-z])" if len(name) < 4 else name for name in kinds + peers]
     word = re.compile(rf"(?<![a-z])(?:lib)?({'|'.join(names)})", re.IGNORECASE)
     for kind in kinds:

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Runs unit tests on emulated processors: 64-bit Arm (a separate build, by qemu-aarch64), x86-64
-# without AVX (by qemu-x86_64), and x86-64 with AVX2 as its newest extension. valgrind emulates the
+# Runs unit tests on emulated processors: 64-bit Arm (a separate build, with qemu-aarch64), x86-64
+# without AVX (with qemu-x86_64), and x86-64 with AVX2 but without AVX-512. valgrind emulates the
 # last one, because qemu computes floats in software and is too slow for these tests. On a machine
-# without AVX-512 a separate build also tests the AVX-512 kernels (tests/emulated_avx512). The last
-# line is N passed, N failed.
-# usage: check-emulated.sh BUILD_FOLDER [JOBS]   (a build for x86-64; `install-deps.sh emulate` first)
+# without AVX-512, a separate build with emulated AVX-512 instructions also tests the AVX-512
+# kernels (tests/emulated_avx512). The last line is "N passed, N failed".
+#   usage: check-emulated.sh BUILD_FOLDER [JOBS]   (a build for x86-64; `install-deps.sh emulate` first)
 set -euo pipefail
 build=$(realpath "$1") jobs=${2:-$(nproc)}
 cd "$(dirname "$0")/.."
@@ -14,9 +14,8 @@ if grep -qw avx2 /proc/cpuinfo && ! grep -qw avx512bw /proc/cpuinfo; then
     processors="avx512 $processors"
 fi
 
-# These tables give, for each processor, the command that runs a program, the features that `bsmm
-# devices` must find, the folder of the programs, and the tests. The tests are listed with the
-# longest first.
+# For each processor: the command that runs a program on it, the features that `bsmm devices` must
+# find, the folder of the programs, and the tests, the longest first.
 declare -A run=(
     [arm64]="qemu-aarch64"
     [no_avx]="qemu-x86_64 -cpu Nehalem"
@@ -45,7 +44,8 @@ build_for() { # usage: build_for PRESET
         { cat "build-$1/build.log"; return 1; }
 }
 
-# An emulator that showed the features of the real processor would test nothing new.
+# Fails if a program sees other features than those of the emulated processor. If it saw the
+# features of the real processor, the tests would not test anything new.
 check_features() { # usage: check_features PROCESSOR
     local found
     found=$(${run[$1]} "${programs[$1]}/bsmm" devices --json |
@@ -55,8 +55,8 @@ check_features() { # usage: check_features PROCESSOR
     return 1
 }
 
-# Runs a test. Prints its output if it failed, or else the time it took and the parts that were
-# skipped.
+# Runs a test. Prints its output if it fails. Otherwise prints its time and its skipped test
+# functions.
 run_test() { # usage: run_test PROCESSOR TEST COMMAND...
     local processor=$1 test=$2 log start=$SECONDS skipped
     shift 2
@@ -78,8 +78,8 @@ for processor in $processors; do
 done
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
-# The longest test of every processor starts before the second longest of any, so that no core idles
-# at the end.
+# Starts the longest test of every processor first, then the second longest of every processor, and
+# so on. Short tests at the end keep all cores busy.
 for processor in $processors; do
     place=0
     for test in ${tests[$processor]}; do

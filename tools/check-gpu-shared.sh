@@ -1,9 +1,10 @@
 #!/bin/bash
-# Compiles the headers that all GPU backends use (src/gpu, and those of base and recipe that it needs)
-# with clang for AMD's processors: first every header by itself, then kernels that call its functions.
-# nvcc compiles the same headers in the CUDA kernels. Headers that need core, format or threads are for
-# the host part of the GPU backends, so they are compiled for the host. The last line is N passed, N failed.
-# usage: check-gpu-shared.sh   (`install-deps.sh amdgpu` first)
+# Compiles the headers that all GPU backends share with clang for AMD processors: src/gpu, and the
+# headers of src/base and src/recipe that src/gpu includes. Each header is compiled by itself first,
+# then kernels that call its functions. Headers that include src/core, src/format/format.h or
+# pthread.h are only for host code, so they are compiled for the host. The last line is "N passed, N
+# failed".
+#   usage: check-gpu-shared.sh   (`install-deps.sh amdgpu` first)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 clang=$(command -v clang-22) || { echo "check-gpu-shared: no clang-22; run tools/install-deps.sh amdgpu"; exit 1; }

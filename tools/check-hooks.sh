@@ -1,8 +1,8 @@
 #!/bin/bash
-# Checks that the libraries contain nothing that only tests may call: no function that pretends
+# Checks that the libraries contain no code that only tests may use: no function that pretends
 # another processor, cache or tile, and no kernel that only tests launch.
 #
-# usage: check-hooks.sh LIBRARY...
+#   usage: check-hooks.sh LIBRARY...
 set -euo pipefail
 hooks='mask_features|add_features|pretend|only_tile|probe'
 for library in "$@"; do

@@ -1,16 +1,16 @@
 #!/bin/bash
-# Prints the size of each architecture's GPU images in the library, and the time that one core takes
-# to unpack the slowest pack. Fails if an architecture has more than 1.5 MB, or if a pack takes more
-# than 20 ms.
+# Prints the size of each architecture's GPU kernels in the library, and the time that one core
+# takes to unpack the slowest of their compressed files (packs). Fails if the kernels of an
+# architecture take more than 1.5 MB, or if a pack takes more than 20 ms.
 #
-# usage: check-image-sizes.sh BUILD_FOLDER
+#   usage: check-image-sizes.sh BUILD_FOLDER
 set -euo pipefail
 build=${1:?usage: check-image-sizes.sh BUILD_FOLDER}
 most_bytes=1500000 most_us=20000
 passed=0 failed=0
 
-# Prints the microseconds of processor time that one pack takes to unpack, as an average of 20 runs.
-# Wall-clock time would include the time of other programs.
+# Prints the processor time in microseconds that unpacking a pack takes, as an average of 20 runs.
+# Wall-clock time would depend on other programs that run on the machine.
 unpacking_us() { # usage: unpacking_us PACK
     local packs=() seconds
     for _ in {1..20}; do packs+=("$1"); done

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: base <- format <- recipe, core; ref, quantize, cpu, gpu, sol and io see base,
-format and core's four headers for backends, never each other; cuda and amdgpu see gpu; backends never see each other;
-cli, bench and examples see bsmm.h only.
+"""Checks which folders include and call which others. A "room" is a folder with its own rules in
+MAY_SEE.
 
-format includes base, and recipe and core include both. ref, quantize, cpu, gpu, sol and io include
-base, format and core's four headers for backends, but never each other. cuda also includes gpu. cli,
-bench and examples include bsmm.h only.
+format includes base, and recipe and core include both. ref, quantize, cpu, gpu, sol and io
+include base, format and core's four headers for backends, but never each other. cuda and amdgpu
+also include gpu, but not each other. cli, bench and examples include bsmm.h only.
 
-With a build folder, the script also checks calls. A symbol that nm finds undefined in a room's objects
-must be defined in a room that this room may include. Or one of core's headers that it may include
-declares the symbol, and core defines it.
+With a build folder, the script also checks calls. nm lists the undefined symbols of the objects
+of each room. Each of these symbols must be defined in a room that this room may include, or be
+declared in one of core's headers that it may include.
 
-usage: check-rooms.py [ROOT] [--build FOLDER]"""
+  usage: check-rooms.py [ROOT] [--build FOLDER]"""
 import argparse
 import re
 import subprocess
@@ -23,8 +22,8 @@ HEADER = "include/bsmm.h"
 CORE_HEADERS = tuple(f"src/core/{name}.h" for name in ("backend", "kernel", "recipe", "epilogue"))
 KERNEL_ROOM = (HEADER, "src/base/", "src/format/", *CORE_HEADERS)
 
-# Maps a folder to the folders and headers that its files may include besides their own folder. The
-# longest matching folder decides.
+# Maps each room to the folders and headers that its files may include besides their own folder. For
+# a file in nested rooms the longest room name counts.
 MAY_SEE = {
     "include/": (),
     "src/base/": (HEADER,),
@@ -39,12 +38,12 @@ MAY_SEE = {
     "src/amdgpu/": KERNEL_ROOM + ("src/recipe/", "src/gpu/"),
     "src/sol/": KERNEL_ROOM + ("src/core/describe.h",),
     "src/io/": KERNEL_ROOM,
-    # cli and bench are one program: the command runs bench's measurements.
+    # cli and bench form one program: the command runs bench's measurements.
     "cli/": (HEADER, "bench/"),
     "bench/": (HEADER, "cli/"),
     "examples/": (HEADER,),
     "fuzz/": (HEADER, "src/"),
-    "sim/": (),  # The simulators are drivers of their own and include nothing of src/.
+    "sim/": (),  # The simulators are separate drivers and include nothing of src/.
     "tests/": (HEADER, "src/", "bench/", "cli/"),
     "tests/consumer/": (HEADER,),
 }
@@ -58,8 +57,8 @@ def room_of(path):
 
 
 def resolve(root, source, name):
-    """Returns the path below root of the file that the compiler would include, or None if there is
-    none."""
+    """Returns the path, below root, of the file that the compiler would include, or None if there
+    is none."""
     for folder in (source.parent, *(root / folder for folder in SEARCHED)):
         candidate = (folder / name).resolve()
         if candidate.is_file() and candidate.is_relative_to(root):
@@ -88,10 +87,9 @@ def violations(root):
                 yield f"{path}: includes {target}; {room} sees {allowed}"
 
 
-# ---- calls ----
 
-# Symbols that a room may call although it does not include the room that defines them, with the
-# reason. Each row is (calling room, defining room, symbol, reason). The defining room "" means any.
+# Exceptions: symbols that a room may call although it does not include the room that defines them.
+# Each entry is (calling room, defining room, symbol, reason). The defining room "" means any room.
 LINKS = (
     ("src/core/", "", r"bsmm_kernel_\w+", "the rows of kernels.def, in core/registry.c"),
     ("src/core/", "", r"bsmm_backend_\w+", "the rows of backends.def, in core/backend.c"),
@@ -103,8 +101,8 @@ BUILDS = ("bsmm_objects.dir", "bsmm_cli.dir", "bsmm_main_job.dir")
 
 
 def symbols_of(build):
-    """Yields for each object of the build its source's path, the symbols that it defines and the
-    symbols that it needs."""
+    """Yields for each object of the build the path of its source, the symbols that it defines, and
+    the symbols that it needs from others."""
     for target in BUILDS:
         folder = build / "CMakeFiles" / target
         objects = sorted(path for path in folder.rglob("*.o") if room_of(path.relative_to(folder).as_posix()))
@@ -136,7 +134,7 @@ def may_call(root, room, definer, symbol):
         return True
     headers = [seen for seen in MAY_SEE[room] if room_of(seen) == definer]
     if not room.startswith("src/"):
-        # The library's users may call the functions that its public header declares.
+        # Users of the library may call the functions that its public header declares.
         headers.append(HEADER)
     return any(is_declared(root, header, symbol) for header in headers) or any(
         room.startswith(caller) and definer.startswith(defining) and re.fullmatch(name, symbol)

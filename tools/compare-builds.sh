@@ -1,10 +1,10 @@
 #!/bin/bash
-# Compares this tree with an earlier commit: the bits that both libraries write, and their times,
-# measured alternately in one process (bench/compare). Builds both under build-compare/. The exit
-# status is 1 if any bit differs. Other options are passed to the program: --device cuda:0, --no-times, ...
-# usage: compare-builds.sh BASE_REV [-DCMAKE_FLAG...] [--OPTION...]
-#        compare-builds.sh --prepare BASE_REV   prepares build-compare/ for a machine without git,
-#        pkg-config and the libraries: with that folder the first form works there too.
+# Compares this tree with an earlier commit BASE_REV. It builds both libraries under build-compare/.
+# One process (bench/compare) then compares the bits of their results, and measures their times
+# alternately. The exit status is 1 if any bit differs. Other options, such as --device cuda:0 or
+# --no-times, are passed to that program.
+#   usage: compare-builds.sh BASE_REV [-DCMAKE_FLAG...] [--OPTION...]
+#        compare-builds.sh --prepare BASE_REV   makes build-compare/ usable on a machine without git, pkg-config and the libraries. Copy the folder there and use the first form.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$PWD/build-compare
@@ -18,7 +18,7 @@ for word in "$@"; do
 done
 mkdir -p "$folder"
 
-# The earlier tree contains only the sources, of exactly that commit.
+# The sources of the earlier commit, without anything from the working tree.
 tree=$folder/tree-$base
 if [ ! -d "$tree" ]; then
     mkdir "$tree.part"
@@ -26,7 +26,8 @@ if [ ! -d "$tree" ]; then
     mv "$tree.part" "$tree"
 fi
 
-# Copies the libraries and what pkg-config says about them, for a machine that has neither.
+# Copies the libraries and the output of pkg-config to build-compare/, for a machine that has
+# neither.
 packages="jansson libzstd"
 keep_packages() {
     mkdir -p "$folder/packages"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Marks a C header's plain comments for doxygen. A comment before a declaration becomes /**. One after
-# a member, value or macro becomes /**<, repeated for each member on the same line. The fields
-# struct_size and reserved get a comment here, because they mean the same in every struct.
+# Turns the plain comments of a C header into doxygen comments. A comment before a declaration gets
+# /**. A comment after a field, enumerator or macro gets /**<, and it is repeated for each field on
+# the same line. The fields struct_size and reserved get a comment here, because they mean the same
+# in every struct.
 exec awk '
 function trailing(comment) {
     sub(/\/\* /, "/**< ", comment)

@@ -1,8 +1,9 @@
 """Draws the tables and charts of docs/figures.json, which holds every measurement of README.md and
 docs/PERFORMANCE.md once.
 
-A row is [product, shape, our result, unit of the peak, peak, peer, the peer's result]. null means
-that no value was found."""
+A row of the JSON file is [product, shape, our result, unit of the peak, peak, peer, the peer's
+result]. A peer is another library that computes the same product. null means that no value was
+found."""
 import json
 from html import escape
 from pathlib import Path
@@ -16,7 +17,7 @@ def load(machine):
 
 
 def ratio(machine, ours, other):
-    """Returns how many times as fast as the other result ours is, or None if there is no other
+    """Returns how many times as fast our result is as the other one, or None if there is no other
     result."""
     if other is None:
         return None
@@ -41,7 +42,7 @@ def table(name):
 
 def bar(y, label, value, longest, text):
     width = BAR * value / longest
-    # The text must not overlap the line at 1.
+    # The text must not overlap the vertical line at 1.
     end = max(width, BAR / longest) if value > 0.7 else width
     return (f'<text x="{LEFT - 8}" y="{y + 16}" text-anchor="end">{escape(label)}</text>'
             f'<rect x="{LEFT}" y="{y + 4}" width="{width:.1f}" height="{LINE - 8}" fill="#4477aa"/>'
@@ -49,8 +50,8 @@ def bar(y, label, value, longest, text):
 
 
 def chart(rows, title, axis):
-    """Draws a bar chart. rows is a list of (label, value, text). Bars begin at 0. A line at 1 marks
-    the speed of the peer, or the peak."""
+    """Draws a bar chart. rows is a list of (label, value, text). Bars begin at 0, and a line marks
+    the value 1, i.e. the speed of the peer or the peak."""
     longest = max(1.0, *(value for _, value, _ in rows))
     height = TOP + LINE * len(rows) + 30
     one, bottom = LEFT + BAR / longest, TOP + LINE * len(rows)
@@ -74,8 +75,8 @@ def peak_chart(name):
 
 
 def peer_chart(picks):
-    """Draws a chart of our results beside those of peers. picks is "MACHINE INDEX" for each row,
-    and each row must have a peer."""
+    """Draws a chart of our speed relative to that of the best peers. Each element of picks is
+    "MACHINE INDEX" and selects a row of docs/figures.json that has a peer."""
     rows = []
     for pick in picks:
         name, index = pick.split()

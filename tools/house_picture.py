@@ -1,14 +1,13 @@
-"""Draws the rooms, the parts of the source tree, as a house. Each room is a box with its folders,
-one floor above the highest room whose headers it may include.
-
-The rooms and their rules come from check-rooms.py, and the folders from the tree."""
+"""Draws the rooms of the source tree as a house. A room is a folder with include rules in
+check-rooms.py. Each room is a box with the names of its subfolders. It stands one floor above
+the highest room that it may include."""
 import importlib.util
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH, LINE, BOX, GAP, FLOOR = 1000, 15, 150, 12, 44  # lengths of the picture's parts, in pixels
-# These rooms are not drawn, because they may include everything or only the public header.
+# Rooms that are not drawn, because they may include everything or only the public header.
 HIDDEN = ("tests/", "fuzz/", "tests/consumer/", "examples/")
 
 
@@ -55,7 +54,7 @@ def box(room, x, y, height):
 def draw():
     sees = load_rules()
     floors = floors_of(sees)
-    # An arrow to a room that is also reachable through another room is left out.
+    # An arrow to a room is omitted if other arrows already lead there.
     def reaches(room, seen=None):
         found = set()
         for step in sees[room]:

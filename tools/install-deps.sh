@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs the Debian packages that the named purposes need. For "cuda" it also installs nvcc and
-# cuobjdump from PyPI into .cache/.venv, and for "sim" the Python packages of the simulators' tests into
-# .cache/sim. It does nothing if everything is installed.
-# usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda, amdgpu, sim, emulate)
+# Installs the Debian packages that the given purposes need. "cuda" also installs nvcc and cuobjdump
+# from PyPI into .cache/.venv. "sim" also installs the Python packages of the simulators' tests into
+# .cache/sim. Packages that are already installed are skipped.
+#   usage: install-deps.sh PURPOSE...   (build, test, run, check, fuzz, docs, cuda, amdgpu, sim, emulate)
 set -eu
 packages_of() {
     case $1 in
@@ -22,7 +22,8 @@ packages_of() {
     *) echo "$0: $1 is no purpose" >&2; exit 2 ;;
     esac
 }
-# An nvcc of the CUDA toolkit is used if there is one. cmake/cuda.cmake looks in the same places.
+# Installs nvcc unless the machine has a CUDA toolkit. cmake/cuda.cmake looks for nvcc in the same
+# places.
 install_cuda() {
     requirements=$(dirname "$0")/cuda-requirements.txt
     folder=$(dirname "$0")/../.cache/.venv
@@ -62,7 +63,7 @@ done
 sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
 case $missing in *:arm64*) $sudo dpkg --add-architecture arm64 ;; esac
-# Most installations work with an old package index. The index is only refreshed if an installation
+# An old package index is enough for most installations. It is refreshed only if an installation
 # fails.
 install() {
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing

@@ -1,12 +1,13 @@
-"""Draws a scale layout. At the top is the matrix of scales, each cell with its offset in the
-buffer, in panels of 32 rows. Below is the buffer with 16 scales per line, each cell with its row
-and column. A scale has the same colour in both."""
+"""Draws a scale layout. The upper part shows the matrix of scales, in panels of 32 rows, and each
+cell contains the scale's offset in the buffer. The lower part shows the buffer, with 16 scales
+per line, and each cell contains the scale's row and column. A scale has the same colour in both
+parts."""
 import colorsys
 
-PANEL = 32  # The matrix is drawn in panels of this many rows, side by side.
-LINE = 16  # The number of scales in a line of the drawn buffer.
-# Sizes in pixels: width of a cell of the matrix and of the buffer, height of both, width of the row
-# labels, and gap between panels.
+PANEL = 32  # rows of the matrix in a panel; panels are drawn side by side
+LINE = 16  # scales in a line of the drawn buffer
+# Sizes in pixels: the width of a cell of the matrix and of the buffer, the height of a cell, the
+# width of the row labels, and the gap between panels.
 CELL, WIDE, HIGH, MARGIN, GAP = 36, 56, 17, 52, 26
 
 

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Changes one line of the library or the command at a time and asks whether a test notices.
+"""Mutation testing: changes one line of the library or the command at a time and checks whether a
+test fails.
 
-Works in a copy of the tree, in build-mutate, one change after the other: writes it, builds the library and
-the command, then builds and runs the tests of the area, at last all others. A change that survives shows a
-hole in the tests, or alters nothing that a test could see. The latter belong into tools/mutate-harmless.tsv
-with the reason. Ends with status 1 if tests found less than 95% of the changes that are not listed there.
+It works in a copy of the tree in build-mutate. For each change it builds the library and the
+command, then builds and runs the tests of the changed folder's area, then all other tests. A
+change that no test finds is called a survivor. A survivor shows a gap in the tests, or it has no
+effect that a test could notice. Changes without effect belong in tools/mutate-harmless.tsv with
+the reason. The exit status is 1 if tests found less than 95% of the changes that are not listed
+there.
 
-The same seed makes the same changes of the same sources. A run that was stopped goes on where it was: what
-was found stays found while its file is the same; survivors are tried again once anything has changed.
+The same seed gives the same changes of the same sources. A run that was stopped can be
+continued: a change that a test found is not tried again while its file is the same, and
+survivors are tried again after any change of the tree.
 
-usage: mutate.py [--mutants 100] [--seed 1] [--seconds 0] [--at FILE:LINE]... [--flags CMAKE_FLAGS]"""
+  usage: mutate.py [--mutants 100] [--seed 1] [--seconds 0] [--at FILE:LINE]... [--flags CMAKE_FLAGS]"""
 import argparse
 import hashlib
 import json
@@ -33,11 +37,12 @@ COPY = WORK / "tree"
 BUILD = COPY / "build"
 HARMLESS = ROOT / "tools" / "mutate-harmless.tsv"
 WANTED = 0.95
-SLOW = 15  # seconds; tests that take longer come last
-LIBRARY = ("bsmm_static", "bsmm_cli")  # what is compared with the unchanged build
+SLOW = 15  # in seconds; tests that take longer run last
+LIBRARY = ("bsmm_static", "bsmm_cli")  # targets, whose files PRODUCTS are compared with the unchanged ones
 PRODUCTS = ("libbsmm.a", "bsmm")
 
-# Folders, and what their tests' names begin with. Tests that found changes in a folder go before.
+# Maps each folder to the beginnings of the names of its tests. These tests run first, together with
+# tests that have found changes in the same folder.
 AREAS = {
     "src/base/": ("test_cpu$", "test_device", "test_tables", "test_plan_buffers"),
     "src/format/": ("test_tables", "test_golden", "test_ranges", "test_exact"),
@@ -61,7 +66,7 @@ def sha(*paths):
     return digest.hexdigest()[:16]
 
 
-# ---- the copy ----
+# ---- the copy of the tree ----
 
 
 def tracked():
@@ -71,7 +76,8 @@ def tracked():
 
 
 def update_copy():
-    """Copies what differs, so that the build of the copy goes on from its last state."""
+    """Updates the files in the copy that differ, so that the copy's build stays incremental.
+    Returns a hash of the tree."""
     names = set(tracked())
     for name in names:
         source, target = ROOT / name, COPY / name
@@ -86,16 +92,17 @@ def update_copy():
     return hashlib.sha256(b"".join(n.encode() + (ROOT / n).read_bytes() for n in sorted(names))).hexdigest()[:16]
 
 
-# ---- running ----
+# ---- running commands ----
 
 
 def limit():
-    """Keeps a change that allocates or writes without end from taking the machine along."""
+    """Limits the size of files that a changed program can write."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 30, 4 << 30))
 
 
 def run(command, seconds, quiet=True):
-    """The exit status, or None after that many seconds: the whole group of processes is then ended."""
+    """Runs a command and returns its exit status. After `seconds` seconds it kills the command with
+    all its child processes and returns None."""
     home = COPY / "home"
     home.mkdir(exist_ok=True)
     sink = subprocess.DEVNULL if quiet else None
@@ -118,7 +125,8 @@ def build(jobs, *targets):
 
 
 def run_tests(jobs, names, seconds):
-    """Returns the names of tests that failed, [] if none did; ["a timeout"] if they took too long."""
+    """Returns the names of the tests that failed: [] if none failed, ["a timeout"] if the tests
+    took too long."""
     report = WORK / "report.xml"
     report.unlink(missing_ok=True)
     chosen = "|".join(re.escape(name) for name in names)
@@ -136,7 +144,8 @@ def run_tests(jobs, names, seconds):
 
 
 def times_of_tests(jobs):
-    """Seconds of every test that passes on the unchanged sources."""
+    """Returns the seconds that each test takes on the unchanged sources. Tests that fail there are
+    left out."""
     report = WORK / "baseline.xml"
     report.unlink(missing_ok=True)
     run(["ctest", "--test-dir", str(BUILD), "-j", str(jobs), "--output-junit", str(report)], 3600)
@@ -167,7 +176,8 @@ def baseline(options, tree_hash):
 
 
 def sources():
-    """The files of src and cli that the library and the command are made of, as ninja knows them."""
+    """Returns the files in src and cli from which the library and the command are built, according
+    to ninja."""
     text = subprocess.run(["ninja", "-C", str(BUILD), "-t", "deps"], capture_output=True, text=True,
                           check=True).stdout
     found, ours = set(), False
@@ -185,7 +195,7 @@ def sources():
 
 
 def every_line(files):
-    """(file, index of a line) of each line that can be changed."""
+    """Returns (file, index of a line) for each line that can be changed."""
     lines = []
     for name in files:
         for index, line in mutations.code_lines((ROOT / name).read_text()):
@@ -212,7 +222,8 @@ def harmless():
 
 
 def order_tests(name, times, kills):
-    """Groups of tests, the likeliest first: the area's, then all others, then the slow ones."""
+    """Returns groups of tests in the order in which they run: tests of the changed file's area,
+    then all other fast tests, then the slow ones."""
     folder = str(Path(name).parent)
     area = next((names for prefix, names in AREAS.items() if name.startswith(prefix)), ())
     near = [t for t in times if any(re.match(p, t) for p in area) and times[t] < SLOW]
@@ -224,7 +235,8 @@ def order_tests(name, times, kills):
 
 
 def targets_of(tests):
-    """What has to be built for them: programs of their own, or everything."""
+    """Returns the ninja targets that the tests need: the programs of the tests, or an empty list
+    for everything."""
     own = [t for t in tests if (COPY / "tests" / "unit" / f"{t}.c").exists()]
     if len(own) == len(tests):
         return own
@@ -233,7 +245,8 @@ def targets_of(tests):
 
 
 def try_one(options, name, base, known, kills):
-    """What became of the change that the copy has: (status, test)."""
+    """Tries the change that was written to the copy. Returns (outcome, name of the test that found
+    it)."""
     if not build(options.jobs, *LIBRARY):
         return "does not compile", ""
     if sha(*(BUILD / p for p in PRODUCTS)) == base:
@@ -254,7 +267,7 @@ def show(record):
 
 
 def remembered(path, tree_hash):
-    """Earlier results that still hold, by change."""
+    """Returns the results of earlier runs that are still valid, by (file, line, changed line)."""
     held = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         r = json.loads(line)
@@ -320,7 +333,7 @@ def main():
     parser.add_argument("--at", action="append", metavar="FILE:LINE", help="all changes of this line instead")
     parser.add_argument("--flags", default="-DBSMM_CUDA=OFF", help="for CMake")
     options = parser.parse_args()
-    # Ended by a signal, it must end what it started too, and leave the copy unchanged.
+    # After SIGTERM the program must end its child processes and undo the change of the copy.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     WORK.mkdir(exist_ok=True)
     tree_hash = update_copy()

@@ -1,11 +1,11 @@
-"""Single changes of a line of C, as tools/mutate.py makes them."""
+"""The changes of a line of C that tools/mutate.py tries."""
 import re
 
-# What stands between quotes, and comments, is left alone.
+# Strings, character constants and comments, which are not changed.
 HIDDEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|//.*|/\*.*')
 
-# Operators, each with what takes its place. A sign or an address is no operator: it has no operand
-# and a space before it, which clang-format sees to.
+# Operators with their replacements. The patterns rely on clang-format's spaces to skip unary
+# operators such as signs and address-of.
 SWAPS = [
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "),
     (r" == ", " != "), (r" != ", " == "),
@@ -29,12 +29,14 @@ DECLARES = re.compile(r"^\s+(?:(?:static|const|struct|enum|unsigned)\b|\w+ \*?\w
 
 
 def blank_hidden(line):
-    """The line with what is hidden replaced by as many characters that no pattern matches."""
+    """Returns the line with strings and comments replaced by as many characters that no pattern
+    matches."""
     return HIDDEN.sub(lambda m: "@" * len(m.group()), line)
 
 
 def code_lines(text):
-    """Yields (index, line) of lines of code: no comment, directive or part of a macro."""
+    """Yields (index, line) of each line of code. Comments, preprocessor directives and macro bodies
+    are left out."""
     comment = macro = False
     for index, line in enumerate(text.split("\n")):
         bare = line.strip()
@@ -49,7 +51,8 @@ def code_lines(text):
 
 
 def changes(line):
-    """Every line that a single change makes of this one, in a fixed order, without repeats."""
+    """Returns all lines that result from one change of this line, in a fixed order and without
+    repetitions."""
     seen = blank_hidden(line)
     made = []
     for pattern, new in SWAPS:
@@ -71,7 +74,8 @@ def changes(line):
 
 
 def negate(line, seen, match):
-    """if (condition) -> if (!(condition)), if the condition ends on this line."""
+    """Returns the line with if (condition) changed to if (!(condition)), or None if the condition
+    does not end on this line."""
     start = match.end()
     depth = 1
     for i in range(start, len(seen)):

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Builds every fuzzer and runs each for SECONDS, two at a time. New inputs are added to
-# build-fuzz/corpus, and inputs that fail are stored in build-fuzz/artifacts.
-# usage: run-fuzzers.sh SECONDS
+# Builds all fuzzers and runs each of them for SECONDS, two at a time. Inputs that reach new code
+# are added to build-fuzz/corpus, and inputs that fail are stored in build-fuzz/artifacts.
+#   usage: run-fuzzers.sh SECONDS
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"

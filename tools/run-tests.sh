@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs CTest and prints a summary by area. The last line is N passed, N failed[, N skipped].
-# usage: run-tests.sh BUILD_FOLDER [JOBS]
+# Runs CTest and prints a summary by area. The last line is "N passed, N failed[, N skipped]".
+#   usage: run-tests.sh BUILD_FOLDER [JOBS]
 set -uo pipefail
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT

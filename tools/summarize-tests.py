@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Summarizes CTest's JUnit report by area. The last line is N passed, N failed[, N skipped].
+"""Summarizes CTest's JUnit report by area. The last line is "N passed, N failed[, N skipped]".
 
     summarize-tests.py REPORT
 """
@@ -7,8 +7,8 @@ import re
 import sys
 import xml.etree.ElementTree
 
-# The areas in the order of the summary, each with the words that its tests' names begin with, after
-# "test_". The longest matching word decides. A test that matches no word is counted as "other".
+# The areas in the order of the summary. A test belongs to the area whose list has the longest
+# beginning of its name, after "test_". Other tests belong to the area "other".
 AREAS = {
     "format": ["golden", "tables", "layouts"],
     "core": ["allocations", "batch", "describe", "exact", "matmul", "numerics", "pack", "ranges", "store",

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Rewrites the parts of documents that come from the program or from the examples.
+"""Rewrites the generated parts of documents, whose text comes from the program, the examples or
+docs/figures.json.
 
-Such a part stands between `<!-- KIND: ... -->` and `<!-- end -->`. Each kind is one of the functions
-below.
+A generated part stands between `<!-- KIND: ... -->` and `<!-- end -->`. Each KIND is one of the
+functions below.
 
-usage: update-docs.py [--check] BSMM FILE...
+  usage: update-docs.py [--check] BSMM FILE...
 --check changes nothing and fails if a file is not current."""
 import difflib
 import json
@@ -73,7 +74,8 @@ def table(bsmm, argument):
 
 
 def picture(bsmm, argument):
-    """The kind `picture: LAYOUT ROWS COLS` draws docs/layouts/LAYOUT.svg and inserts a link to it."""
+    """The kind `picture: LAYOUT ROWS COLS` draws a scale layout in docs/layouts/LAYOUT.svg and
+    inserts a link to it."""
     name, rows, cols = argument.split()
     command = f"bsmm layouts {name} --rows {rows} --cols {cols} --all --json"
     cells = [json.loads(line) for line in run(bsmm, command).splitlines()]
@@ -82,28 +84,28 @@ def picture(bsmm, argument):
 
 
 def house(_bsmm, argument):
-    """The kind `house: TITLE` draws docs/house.svg, which shows the rooms and who includes whom,
-    and inserts a link to it."""
+    """The kind `house: TITLE` draws docs/house.svg, which shows the folders of the source tree and
+    which of them include which others, and inserts a link to it."""
     pictures[ROOT / "docs" / "house.svg"] = house_picture.draw()
     return f"![{argument}](house.svg)\n"
 
 
 def figure(_bsmm, argument):
-    """The kind `figure: MACHINE` inserts the table of a machine in docs/figures.json, and draws its
-    chart."""
+    """The kind `figure: MACHINE` inserts the table of a machine's measurements from
+    docs/figures.json, draws its chart, and inserts a link to the chart."""
     pictures[ROOT / "docs" / "figures" / f"{argument}.svg"] = figures.peak_chart(argument)
     return f"{figures.table(argument)}\n![{figures.load(argument)['title']}](figures/{argument}.svg)\n"
 
 
 def peers(_bsmm, argument):
     """The kind `peers: MACHINE INDEX, ...` draws a chart that compares rows of docs/figures.json
-    with their peers."""
+    with their peers, i.e. other libraries."""
     pictures[ROOT / "docs" / "figures" / "peers.svg"] = figures.peer_chart(argument.split(", "))
     return "![Speed beside the best peer](docs/figures/peers.svg)\n"
 
 
 KINDS = {"figure": figure, "peers": peers, "output": output, "lines": lines, "table": table, "picture": picture, "house": house}
-pictures = {}  # Maps the path of each drawn picture to its content.
+pictures = {}  # maps the path of each drawn picture to its content
 
 
 def current(bsmm, text):
@@ -111,7 +113,8 @@ def current(bsmm, text):
 
 
 def replace(path, new, check):
-    """Writes a file, or only prints how it would change. Returns whether it differs."""
+    """Writes a file or, with `check`, only prints how it would change. Returns whether the content
+    differs."""
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     if check:
         sys.stdout.writelines(difflib.unified_diff(
