@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ROWS = 200,
-    COLS = 32 * 6
-}; /* The layout nv_128x4 pads the scales to tiles of 128 x 4. These 200 x 6 scales are not whole
-      tiles. */
+/* The layout nv_128x4 pads the scales to tiles of 128 x 4. These 200 x 6 scales are not whole
+ * tiles. */
+enum { ROWS = 200, COLS = 32 * 6 };
 
 static uint8_t plain[ROWS * COLS / 32], back[ROWS * COLS / 32];
 

@@ -168,9 +168,9 @@ void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
 }
 
 gfx9_pending *gfx9_postpone(gfx9_wave *w) {
-    if (w->pending_count == w->pending_room)
-        return NULL; /* cannot happen: the wait counters saturate at 63, so fewer operations are
-                        pending */
+    /* The list cannot become full: the wait counters saturate at 63, so fewer operations are
+     * pending. */
+    if (w->pending_count == w->pending_room) return NULL;
     gfx9_pending *p = &w->pending[w->pending_count++];
     p->vm = p->lgkm = p->smem = p->to_lds = 0, p->count = 0, p->mask = ~0u;
     return p;

@@ -178,9 +178,9 @@ static double div_scale(double a, double b, double c, bool f64, bool *scaled) {
     const bool tiny_quotient = fabs(c / b) < ldexp(1, least);
     if (tiny_inverse && tiny_quotient) {
         *scaled = true;
-        return a == b
-                   ? ldexp(a, -step)
-                   : a; /* The smaller denominator has a normal inverse, and the quotient grows. */
+        /* Scaling makes the denominator b smaller, so that its inverse is normal and the quotient
+         * grows. */
+        return a == b ? ldexp(a, -step) : a;
     }
     if (tiny_inverse) return ldexp(a, -step);
     if (tiny_quotient) {

@@ -9,11 +9,12 @@ struct ptx_async {
     void (*run)(ptx_async *job);
     ptx_warp *warp; /* the warp that issued the job; error messages name it */
     const ptx_inst *inst;
-    bool ordered;                    /* runs after the earlier ordered jobs of its block */
-    uint32_t lane, bytes, multicast; /* multicast: a mask of the cluster's blocks that receive a
-                                        copy; 0: only the block of address `to` */
+    bool ordered; /* runs after the earlier ordered jobs of its block */
+    /* `multicast` is a mask of the cluster's blocks that receive a copy, or 0 for only the block of
+     * address `to`. */
+    uint32_t lane, bytes, multicast;
     uint64_t to, from, barrier, value;
-    int32_t at[5]; /* coordinates in a tensor; for tcgen05.mma its parameters */
+    int32_t at[5]; /* the coordinates of a copy in a tensor; for tcgen05.mma other parameters */
 };
 /* Adds a copy of the job to the list. If memory runs out, stops the warp and returns false. */
 bool ptx_async_add(const ptx_async *job);

@@ -201,8 +201,9 @@ static void place_label(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
         *o = (ptx_operand){.place = VECTOR, .count = (uint16_t)r->symbol.count};
         o->elements = r->symbol.targets;
     } else {
-        o->refer = true; /* The label's address is written to the instruction's own copy of the
-                            operand when the label is known. */
+        /* The label is not known yet. Its address is later written to the instruction's own copy of
+         * this operand. */
+        o->refer = true;
     }
 }
 

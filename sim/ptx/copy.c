@@ -12,8 +12,8 @@ typedef struct {
 } copy;
 
 struct ptx_copies {
-    uint32_t count, room,
-        group[LANES]; /* for each lane, the number of the group that is not committed yet */
+    /* `group` is, for each lane, the number of the group that is not committed yet. */
+    uint32_t count, room, group[LANES];
     copy list[];
 };
 

@@ -77,9 +77,9 @@ uint32_t ptx_encode(const ptx_format *f, double v, int rounding, bool satfinite)
 }
 
 float ptx_narrow(double v, int rounding) {
-    const float near =
-        (float)v; /* This cast rounds to nearest even. The code below corrects its result for other
-                     modes, so that the host's mode need not change. */
+    /* This cast rounds to nearest even. The code below corrects its result for other modes, so that
+     * the host's mode need not change. */
+    const float near = (float)v;
     if (rounding <= RN || rounding == RNA || v != v || (double)near == v) return near;
     const bool up = rounding == RP || (rounding == RZ && v < 0);
     if (up) return (double)near < v ? nextafterf(near, INFINITY) : near;

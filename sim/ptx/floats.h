@@ -55,8 +55,8 @@ static inline float ptx_bf16_to_f32(uint32_t h) {
 typedef struct {
     uint8_t type, exponent, mantissa, has_sign;
     int16_t bias;
-    uint32_t largest, infinity,
-        nan;             /* codes without the sign; infinity is 0 if the format has none */
+    /* Codes without the sign; infinity is 0 if the format has none. */
+    uint32_t largest, infinity, nan;
     bool nan_is_largest; /* the format has no NaN, and conversions of NaN give the largest value */
 } ptx_format;
 /* Returns NULL for a type that is not a float of 16 bits or less. */

@@ -335,8 +335,8 @@ static void read_module(ptx_parser *p) {
     ptx_lex_start(&p->x, p->m->text, p->m->size);
     if (!ptx_word_is(p, ".version")) ptx_fail(p, "a module begins with .version");
     p->m->shared_bytes = p->shared_most = SHARED_BEGIN;
-    p->m->function_preds = p->m->most_preds =
-        2; /* Predicates 0 and 1 are constants: no lane, and all lanes. */
+    /* Predicates 0 and 1 are constants: no lane, and all lanes. */
+    p->m->function_preds = p->m->most_preds = 2;
     while (!p->failed && p->x.token.kind != END)
         read_directive(p);
     if (!p->failed && p->m->target == 0) ptx_fail(p, "the module has no .target");

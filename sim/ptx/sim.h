@@ -58,8 +58,8 @@ struct ptx_row {
     /* The opcode's tokens as in the ISA document, e.g. "fma.rn|rz|rm|rp.{ftz}.{sat}.f32". A token
      * in braces is optional, and `|` separates alternatives. */
     const char *pattern;
-    const char *operands; /* one letter per operand (bind.c); NULL: the types d, a, b and c tell the
-                             operands */
+    /* The operands, one letter each (bind.c). NULL: the types d, a, b and c tell the operands. */
+    const char *operands;
     ptx_execute execute;
     ptx_lanes lanes;
     uint8_t d, a, b, c; /* the types of the result and of the sources of `lanes` */
@@ -92,8 +92,9 @@ struct ptx_operand {
     uint16_t count; /* number of elements of a vector or list, or of coordinates of an address */
     uint32_t at; /* REG and ADDRESS: byte offset of the register; PRED: number of the predicate */
     ptx_operand *elements;
-    int64_t value; /* ADDRESS: offset; LABEL: index of the instruction; FUNCTION: its number; COUNT:
-                      the number */
+    /* ADDRESS: its offset; LABEL: the index of the instruction; FUNCTION: its number; COUNT: the
+     * number itself. */
+    int64_t value;
 };
 
 struct ptx_inst {
@@ -157,10 +158,11 @@ struct ptx_module {
     uint32_t file_count;
     ptx_opcode **opcodes;
     uint32_t opcode_count;
-    uint32_t function_bytes, function_preds,
-        function_local;                          /* where those of all functions (.func) end */
-    uint32_t most_bytes, most_preds, most_local; /* where those of functions and kernels end */
-    uint32_t shared_bytes;                       /* bytes of shared variables outside functions */
+    /* The ends of the registers, predicates and local memory of all functions (.func), and the ends
+     * of those of functions and kernels together. */
+    uint32_t function_bytes, function_preds, function_local;
+    uint32_t most_bytes, most_preds, most_local;
+    uint32_t shared_bytes; /* bytes of shared variables outside functions */
     bool orders; /* true if there are atomics, whose results depend on the order of blocks */
     struct ptx_arena *arena;
 };
@@ -230,8 +232,9 @@ struct ptx_block {
     const ptx_launch *launch;
     ptx_warp *warps;
     uint32_t warp_count, rank, shared_bytes, id[3];
-    uint8_t *shared, *shadow; /* shadow: for each byte of shared memory, whether it was written;
-                                 NULL without checks */
+    /* `shadow` tells for each byte of shared memory whether it was written. It is NULL without
+     * checks. */
+    uint8_t *shared, *shadow;
     ptx_barrier barriers[BARRIERS];
     struct ptx_tmem *tmem; /* tensor memory, which the first tcgen05.alloc creates */
     char *error;
@@ -251,8 +254,8 @@ struct ptx_launch {
     const ptx_function *kernel;
     uint32_t grid[3], block[3], cluster[3], dynamic;
     const void *arguments; /* the kernel's arguments in device memory */
-    uint32_t most_shared, checks,
-        shared_bytes; /* most_shared: the shared memory that the device allows a block */
+    /* `most_shared` is the shared memory that the device allows a block. */
+    uint32_t most_shared, checks, shared_bytes;
     uint64_t seed, limit, steps;
 };
 /* Runs a launch. On failure returns false and writes the reason to `error` (ERROR_BYTES bytes). */

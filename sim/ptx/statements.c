@@ -100,7 +100,7 @@ static void read_instruction(ptx_parser *p) {
 
 /* ---- directives ---- */
 
-/* Reads ".loc file line column" and skips what follows about inlining. */
+/* Reads ".loc file line column" and skips the rest, which describes inlining. */
 static void read_loc(ptx_parser *p) {
     const uint32_t line = p->x.token.line;
     ptx_lex_next(&p->x);

@@ -94,8 +94,8 @@ static void execute_relinquish(ptx_warp *w, const ptx_inst *i) {
 /* ---- loads and stores ---- */
 
 typedef struct {
-    uint32_t lane, column,
-        half; /* for 16x32bx2, the distance in columns of the second half of a row */
+    /* `half` is, for 16x32bx2, the distance in columns of the second half of a row. */
+    uint32_t lane, column, half;
     bool halves;
 } place;
 

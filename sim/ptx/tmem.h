@@ -8,8 +8,8 @@ enum { TMEM_LANES = 128, TMEM_COLUMNS = 512, TMEM_UNIT = 32 };
 typedef struct ptx_tmem {
     uint32_t cell[TMEM_LANES][TMEM_COLUMNS];
     uint8_t written[TMEM_LANES][TMEM_COLUMNS];
-    uint16_t owner[TMEM_COLUMNS / TMEM_UNIT]; /* for each 32 columns the number of the allocation
-                                                 that owns them, or 0 */
+    /* For each 32 columns the number of the allocation that owns them, or 0. */
+    uint16_t owner[TMEM_COLUMNS / TMEM_UNIT];
     uint16_t allocations;
     bool relinquished;
 } ptx_tmem;

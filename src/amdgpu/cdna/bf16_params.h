@@ -12,7 +12,8 @@ enum {
      * bytes of padding make neighbouring rows begin in different banks. */
     BSMM_CDNA_BF16_PITCH = 2 * BSMM_BF16_K + 16,
     BSMM_CDNA_BF16_PLANE = BSMM_CDNA_BF16_TILE * BSMM_CDNA_BF16_PITCH,
-    /* Bytes of the fp32 tile of sums. After the main loop it overwrites the bf16 planes in LDS. */
+    /* Bytes of the 64 x 64 fp32 sums of a tile. After the main loop they overwrite the bf16 values
+     * in LDS. */
     BSMM_CDNA_BF16_STRIP = BSMM_CDNA_BF16_TILE * BSMM_CDNA_BF16_TILE * 4,
 };
 

@@ -42,9 +42,10 @@ BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks
     return row / 4 % 2 + row / 8 % 2 * 4;
 }
 
-/* Returns the index of piece `which` (0 or 1) of a lane's fragment. `group` is lane / 16: each of
- * these four groups of lanes holds 32 elements of K. The first comment of gemm_fragment.h describes
- * the pieces. */
+/* Returns where the pieces of a lane's fragment are: the index of piece `which` (0 or 1) among the
+ * pieces of the row. A piece has 16 bytes (12 for 6-bit elements). A fragment has 32 elements of K,
+ * i.e. two pieces (one for 4-bit elements). `group` is lane / 16, because lanes with the same
+ * quotient hold the same part of K. */
 BSMM_SHARED uint32_t gemm_piece_of(uint32_t type, uint32_t group, uint32_t which) {
     const uint32_t bits = gemm_bits(type);
     return bits == 6 ? 2 * group + which : bits == 8 ? group + 4 * which : group;

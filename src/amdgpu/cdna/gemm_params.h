@@ -24,8 +24,9 @@ typedef struct bsmm_cdna_gemm {
     bsmm_cdna_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;
     uint32_t k, row_tiles, col_tiles; /* K; the rows and columns of workgroup tiles in D */
-    float factor; /* multiplies every sum; 4 if e4m3 is read as e4m3fnuz (half of each operand),
-                     else 1 */
+    /* This factor multiplies every sum. It is 4 if the GPU reads e4m3 codes as e4m3fnuz, which
+     * halves the values of both operands. Otherwise it is 1. */
+    float factor;
 } bsmm_cdna_gemm;
 
 #endif

@@ -18,8 +18,9 @@ enum { GEMM_D_COLS = 4 }; /* the neighbouring columns of a 16 x 16 tile that a l
 typedef struct gemm_promoted {
     uint32_t rows[GEMM_MOST_ROW_TILES], cols[GEMM_MOST_COL_TILES][GEMM_D_COLS];
     float row[GEMM_MOST_ROW_TILES], col[GEMM_MOST_COL_TILES][GEMM_D_COLS];
-    float low[2], high[2]; /* the least and greatest magnitude of A's and of B's scales so far; 1 is
-                              included, 0 is not */
+    /* The least and the greatest magnitude of A's and of B's scales so far. 1 is included, 0 is
+     * not. */
+    float low[2], high[2];
 } gemm_promoted;
 
 /* Returns how many scales of B a lane needs for a 16 x 16 tile: one for each of its four columns,

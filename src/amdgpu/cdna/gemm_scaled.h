@@ -10,8 +10,8 @@
 enum { GEMM_SCALE_ONE = 127, GEMM_SCALED_BLOCK = 32 };
 
 typedef struct gemm_scaled {
-    uint32_t rows[2][GEMM_MOST_ROW_TILES];  /* for each tile, the offset of this lane's row in the
-                                               scales */
+    /* For each tile, the offset of this lane's row in the scales. */
+    uint32_t rows[2][GEMM_MOST_ROW_TILES];
     int32_t scales[2][GEMM_MOST_ROW_TILES]; /* the scales of the stage that is multiplied next */
     int32_t low[2];  /* the least scale of A and of B that this lane has seen */
     uint32_t blocks; /* scale blocks along K */

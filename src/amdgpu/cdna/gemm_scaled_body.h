@@ -28,8 +28,8 @@ BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
         now = next;
         gemm_scaled_take(&now, s, step);
         if (step + 1 < at.steps) gemm_load_stage(&at, s, step + 1);
-        gemm_scaled_load(&next, p, s,
-                         step + 1); /* beyond K: the last block again, which nothing uses */
+        /* Beyond K this loads the scales of the last block again. Nothing uses them. */
+        gemm_scaled_load(&next, p, s, step + 1);
         const gemm_lds *stage = gemm_stage(s, step);
         gemm_scaled_multiply(&now, s, stage + at.offsets[0], stage + at.offsets[1], at.readers,
                              sums);
