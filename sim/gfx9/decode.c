@@ -292,7 +292,8 @@ static bool parse(gfx9_inst *i, char *text) {
     i->row = gfx9_find_row(name, length);
     if (!i->row) return false;
     const bool words = takes_words(name);
-    /* v_add_co_u32 and similar instructions have two destinations: the result and the carry. */
+    /* v_add_co_u32 and similar instructions have two destinations, the result and the carry. Their
+     * first source is operand 2. */
     i->first =
         length > 7 && memcmp(name, "v_", 2) == 0 && (strstr(name, "_co_u32") != NULL) ? 2 : 1;
     after_comma = true;

@@ -136,7 +136,7 @@ typedef struct {
 } attribute;
 static const attribute attributes[] = {
     {19, {4 << 20, 4 << 20}}, /* L2CacheSize */
-    {23, {9, 9}},             /* ComputeCapabilityMajor, Minor */
+    {23, {9, 9}},             /* ComputeCapabilityMajor, ComputeCapabilityMinor */
     {61, {4, 5}},
     {56, {1024, 1024}}, /* MaxThreadsPerBlock */
     {26, {1024, 1024}},

@@ -127,7 +127,8 @@ static void spread_mixed(const gfx9_wave *w, const shape *s, const gfx9_operand 
     }
 }
 
-/* Finds the register and lane that hold D(i, j) of block b. */
+/* Finds the register (counted from the first one of D) and the lane that hold D(i, j) of block
+ * b. */
 static void place_of_result(const shape *s, uint32_t b, uint32_t i, uint32_t j, uint32_t *reg,
                             uint32_t *lane) {
     if (s->m == 4)

@@ -54,7 +54,7 @@
 #undef W
 #undef P
 
-/* The binary digits of 2 / pi after the point, 24 bits per element. */
+/* The binary digits of 2 / pi after the point, 24 bits per element, for v_trig_preop_f64. */
 static const uint32_t two_over_pi[] = {
     0xa2f983, 0x6e4e44, 0x1529fc, 0x2757d1, 0xf534dd, 0xc0db62, 0x95993c, 0x439041, 0xfe5163,
     0xabdebb, 0xc561b7, 0x246e3a, 0x424dd2, 0xe00649, 0x2eea09, 0xd1921c, 0xfe1deb, 0x1cb129,

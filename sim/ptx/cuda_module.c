@@ -172,7 +172,7 @@ CU CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *size, CUmodule module,
 
 /* ---- functions ---- */
 
-/* Numbers of CUfunction_attribute */
+/* The numbers of CUfunction_attribute. */
 enum {
     MAX_THREADS = 0,
     SHARED_SIZE = 1,

@@ -38,7 +38,7 @@ int ptx_which(const ptx_opcode *o, const char *names) {
 
 /* ---- patterns ---- */
 
-/* Returns true if the token is one of the alternatives in [from, to), which '|' separates. */
+/* Returns true if the token is one of the alternatives in the text [from, to), e.g. in "rn|rz". */
 static bool among(const char *from, const char *to, const char *token, size_t length) {
     while (from < to) {
         const char *bar = memchr(from, '|', (size_t)(to - from));

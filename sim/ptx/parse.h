@@ -11,8 +11,8 @@ typedef struct {
     uint8_t kind, space, width; /* width: the bytes of a register; 0 for a predicate */
     bool dynamic, formal;       /* dynamic: .extern .shared; formal: a parameter of a kernel */
     uint32_t at, count;         /* RANGE: registers %r0 to %r(count - 1) */
-    uint64_t
-        value; /* VARIABLE: its address in its state space; LABEL: the index of its instruction */
+    /* VARIABLE: its address in its state space; LABEL: the index of its instruction. */
+    uint64_t value;
     ptx_operand *targets;
     uint32_t next; /* the next symbol in the same hash bucket, plus 1 */
 } ptx_symbol;

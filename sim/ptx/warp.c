@@ -80,8 +80,8 @@ static uint32_t waiting(const ptx_warp *w) {
     return w->live & ~w->blocked & ~w->active;
 }
 
-/* Returns the lowest pc, at or after `from`, at which inactive lanes wait. Returns UINT32_MAX if
- * there is none. */
+/* Returns the lowest program counter, at or after `from`, at which inactive lanes wait, or
+ * UINT32_MAX if no lanes wait there. */
 static uint32_t next_wait(const ptx_warp *w, uint32_t from) {
     uint32_t lowest = UINT32_MAX;
     for (uint32_t rest = waiting(w); rest; rest &= rest - 1) {

@@ -27,8 +27,8 @@ typedef struct gemm_source {
     uint32_t row, pitch, rows, whole;
 } gemm_source;
 
-/* Returns the byte offset, within its row in memory, of the element data that LDS stores at byte
- * `at` of the tile. */
+/* LDS holds the bytes of a row in swizzled order. Returns the byte of a row in memory (from the
+ * beginning of the stage) that LDS stores at byte `at` of the tile. */
 BSMM_DEVICE uint32_t gemm_source_byte(uint32_t type, uint32_t at) {
     const uint32_t bytes = gemm_row_bytes(type), piece = gemm_piece_bytes(type);
     const uint32_t row = at / bytes, place = at % bytes / piece;

@@ -73,17 +73,19 @@ BSMM_DEVICE uint32_t gemm_stage_bytes(gemm_shape s) {
     return gemm_side_bytes(s, 0) + gemm_side_bytes(s, 1);
 }
 
-/* Returns the kernel's parameters through a pointer that the compiler cannot recognise as the same.
- * The compiler then reads a field where it is used. Otherwise it would read all fields ahead of the
- * branches that need them, and they would fill the scalar registers. */
+/* Returns a pointer to the kernel's parameters. The empty assembly hides from the compiler that the
+ * pointer is the same in every call. The compiler then reads a field where it is used. Otherwise it
+ * would read all fields ahead of the branches that need them, and they would fill the scalar
+ * registers. */
 BSMM_DEVICE const bsmm_cdna_gemm *gemm_params_here(void) {
     const void __attribute__((address_space(4))) *here = __builtin_amdgcn_kernarg_segment_ptr();
     __asm__ volatile("" : "+s"(here));
     return (const bsmm_cdna_gemm *)here;
 }
 
-/* Returns the thread's number in a way that the compiler cannot recognise as the same. The compiler
- * then computes addresses from it anew for each stage, instead of keeping them in registers. */
+/* Returns the thread's number. The empty assembly hides from the compiler that the number is the
+ * same in every call. The compiler then computes addresses from it anew for each stage, instead of
+ * keeping them in registers. */
 BSMM_DEVICE uint32_t gemm_thread_here(void) {
     uint32_t thread = bsmm_thread();
     __asm__ volatile("" : "+v"(thread));

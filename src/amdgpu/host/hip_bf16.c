@@ -99,5 +99,5 @@ const bsmm_kernel bsmm_kernel_hip_bf16 = {
     .bound = bound,
     .make = make,
     .run = run,
-    .features = BSMM_FEATURE_INVARIANT, /* The order of K in a sum does not depend on M or N. */
+    .features = BSMM_FEATURE_INVARIANT, /* the order of K does not depend on M or N */
 };

@@ -81,6 +81,5 @@ const bsmm_kernel bsmm_kernel_hip_cdna_fp8 = {
     .bound = bound,
     .make = bsmm_mfma_make,
     .run = bsmm_mfma_run,
-    .features =
-        BSMM_FEATURE_INVARIANT, /* Each result has its own sum, with K in ascending order. */
+    .features = BSMM_FEATURE_INVARIANT, /* K is summed in ascending order */
 };

@@ -33,12 +33,13 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
  * into LDS more often. */
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
-/* Returns the tile with the least estimate. Tiles without a function are skipped; the first one has
- * a function. */
+/* Returns the tile of a list with the least estimated time (bsmm_mfma_estimate). Entries without a
+ * function are skipped. The first entry must have a function. */
 const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                        uint32_t count);
 
-/* Fills the state of a product that the kernel takes. `factor` multiplies every sum. */
+/* Fills the state of a product that the kernel takes. The kernel multiplies every sum by
+ * `factor`. */
 void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float factor,
                      bsmm_mfma_state *state);
 

@@ -32,8 +32,8 @@ static bsmm_status launch(const bsmm_recode *job, const bsmm_hip_function *funct
                                         });
 }
 
-/* Returns the number of workgroups along y. Each of them handles every so many rows or columns: the
- * kernel adds this number to the index of a row to find its next row. */
+/* Returns n, the number of workgroups along y. Workgroup i handles the rows (or columns) i, i + n,
+ * i + 2 n and so on. The kernels receive n as the argument `step`. */
 static uint32_t steps_of(int64_t lines) {
     return (uint32_t)bsmm_min_i64(lines, BSMM_RECODE_MOST_SLOW);
 }

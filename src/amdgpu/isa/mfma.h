@@ -10,9 +10,10 @@ typedef int32_t bsmm_i32x8 __attribute__((vector_size(32)));
 
 #if defined(__gfx950__)
 /* Computes D = A B + C for 16 x 16 results and 128 elements of K. Types 0 to 4 are e4m3, e5m2,
- * e2m3, e3m2 and e2m1. The e8m0 scale of a lane's elements is in the lowest byte of a_scale and
- * b_scale. The types must be compile-time constants, so that inlining leaves only one case of the
- * switch. */
+ * e2m3, e3m2 and e2m1. The lowest byte of a_scale and of b_scale is the e8m0 scale that the lane
+ * passes to the instruction: lane l passes the scale of row l % 16 and of the 32 elements of K from
+ * 32 * (l / 16) on. The types must be compile-time constants, so that inlining leaves only one case
+ * of the switch. */
 BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_scale_16(bsmm_i32x8 a, bsmm_i32x8 b, bsmm_f32x4 c,
                                               uint32_t a_type, uint32_t b_type, int32_t a_scale,
                                               int32_t b_scale) {

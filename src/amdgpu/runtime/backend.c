@@ -60,7 +60,7 @@ static bsmm_status find_owner(const bsmm_hip_device *d, const void *pointer, boo
     union {
         const void *given;
         void *taken;
-    } both = {.given = pointer}; /* HIP reads the address and not the memory */
+    } both = {.given = pointer}; /* HIP takes a non-const pointer but only looks at the address */
     /* The call succeeds for every address. It reports type 0 for memory that HIP did not allocate.
      */
     BSMM_HIP_TRY(d->driver, hipDrvPointerGetAttributes, 2, attributes, values, both.taken);

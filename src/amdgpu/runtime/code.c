@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A code object runs on one type of processor only. */
+/* Returns how well a code object fits the device: 1 for the device's own processor, else 0. A code
+ * object runs on one type of processor only. */
 static int rank_of(const void *device, const char *code) {
     return strcmp(((const bsmm_hip_device *)device)->arch, code) == 0;
 }

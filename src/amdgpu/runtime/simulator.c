@@ -1,4 +1,4 @@
-/* Finds the simulator's libamdhip64.so. */
+/* Finds the library that simulates AMD GPUs. It has the name of HIP's driver, libamdhip64.so. */
 #include "amdgpu/runtime/simulator.h"
 
 #ifndef _GNU_SOURCE

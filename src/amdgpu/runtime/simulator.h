@@ -1,4 +1,4 @@
-/* Finds the simulator's libamdhip64.so. */
+/* Finds the library that simulates AMD GPUs. It has the name of HIP's driver, libamdhip64.so. */
 #ifndef BSMM_AMDGPU_RUNTIME_SIMULATOR_H
 #define BSMM_AMDGPU_RUNTIME_SIMULATOR_H
 
