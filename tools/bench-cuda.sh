@@ -15,7 +15,7 @@ product() { bench --peer cublaslt "$@"; }
 # scales differ as much as those of real weights.
 square() { for size in 4096 8192; do product -M $size -N $size -K $size --quantized-data "$@"; done; }
 
-# Measures the shapes (M, N, K) of the FP8 groupwise challenge, and two square ones.
+# Measures the shapes (M, N, K) of AMD's FP8 groupwise challenge, and two square ones.
 groupwise() {
     local shape
     for shape in "1024 1536 7168" "1024 4608 7168" "6144 1536 7168" "6144 4608 7168" \
@@ -24,7 +24,7 @@ groupwise() {
         product --format fp8_groupwise -M "$1" -N "$2" -K "$3"
     done
 }
-# Measures MX formats. The last product has random codes and scales like the tutorial's operands.
+# Measures MX formats. The last product has random codes and scales, as in Triton's block-scaled tutorial.
 # Its block scales differ too much for the kernels that use the FP8 tensor cores.
 mx() {
     local format

@@ -4,7 +4,9 @@
 # alternately. The exit status is 1 if any bit differs. Other options, such as --device cuda:0 or
 # --no-times, are passed to that program.
 #   usage: compare-builds.sh BASE_REV [-DCMAKE_FLAG...] [--OPTION...]
-#        compare-builds.sh --prepare BASE_REV   makes build-compare/ usable on a machine without git, pkg-config and the libraries. Copy the folder there and use the first form.
+#          compare-builds.sh --prepare BASE_REV
+# With --prepare the script only makes build-compare/ usable on a machine without git, pkg-config and
+# the libraries. Copy the folder there and use the first form.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$PWD/build-compare

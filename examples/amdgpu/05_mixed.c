@@ -38,8 +38,8 @@ int main(int count, char **arguments) {
     for (int n = 0; n < 16 * 128; n++) {
         const int i = n / 128, k = n % 128, block = i * 4 + k / 32;
         const unsigned code = (unsigned)sample(15, n, 0, 15);
-        a[n] = (uint8_t)(sample(16, n, 40, 80) | sample(17, n, 0, 1)
-                                                     << 7); /* magnitudes from 2^-2 to 8 */
+        /* The magnitudes of A's elements are 2^-2 to 8. */
+        a[n] = (uint8_t)(sample(16, n, 40, 80) | sample(17, n, 0, 1) << 7);
         b[n / 2] |= (uint8_t)(code << 4 * (k % 2));
         x[i][k] = ldexpf(small_float(a[n], 4, 3, 7), a_scales[block] - 127);
         y[k][i] = ldexpf(small_float(code, 2, 1, 1), b_scales[block] - 127);

@@ -30,8 +30,8 @@ void ptx_mbarrier_arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint3
 
 /* ---- bulk groups: a copy from shared memory runs when the program waits for its group ---- */
 bool ptx_bulk_push(const ptx_async *job);
-/* Runs the copies of `lanes` whose group is not among the `pending` youngest ones of its lane.
- * `all` runs the copies of all groups. */
+/* Runs the copies of `lanes`, except those of the `pending` youngest groups of each lane. If `all`
+ * is set, runs all copies of these lanes. */
 void ptx_bulks_wait(ptx_warp *w, uint32_t lanes, uint32_t pending, bool all);
 
 void ptx_cluster_check(ptx_cluster *c);

@@ -12,7 +12,7 @@ typedef struct {
 } copy;
 
 struct ptx_copies {
-    /* `group` is, for each lane, the number of the group that is not committed yet. */
+    /* `group` is, for each lane, the number of the group that its next copies join. */
     uint32_t count, room, group[LANES];
     copy list[];
 };
@@ -28,7 +28,7 @@ static ptx_copies *with_room(ptx_warp *w) {
     return w->copies = more;
 }
 
-/* Does the part of a copy that belongs to `lanes`. */
+/* Copies the bytes of `lanes`, which is a part of a cp.async instruction of the warp. */
 static void arrive(ptx_warp *w, copy *c, uint32_t lanes) {
     const uint32_t mask = w->mask;
     uint8_t *to[LANES], *from[LANES];
@@ -58,7 +58,7 @@ static void drop_done(ptx_copies *c) {
 }
 
 /* Completes, for each active lane, all copies except those of its `pending` youngest committed
- * groups. `open` completes also those that are not committed. */
+ * groups. If `open` is set, completes all copies, also those of groups that are not committed. */
 static void wait_groups(ptx_warp *w, uint32_t pending, bool open) {
     ptx_copies *c = w->copies;
     if (!c) return;

@@ -242,7 +242,8 @@ struct ptx_block {
 
 struct ptx_cluster {
     ptx_block *blocks;
-    uint32_t size, arrived, phase; /* of barrier.cluster */
+    /* The number of blocks, the threads that have arrived at barrier.cluster, and its phase. */
+    uint32_t size, arrived, phase;
     uint64_t random;
     struct ptx_async *later; /* the pending jobs of the copy engine */
     uint32_t later_count, later_room;
