@@ -1,6 +1,6 @@
 /* Launches a grid: prepares the arguments and the initial registers of each workgroup, and runs the
- * waves of a workgroup in turn. Several host threads share the workgroups. Kernels with atomics run
- * on one thread in a fixed order, because their results may depend on the order. */
+ * waves of a workgroup in turn. Several host threads share the workgroups. If the code object has
+ * atomics, one thread runs all workgroups in order, because the results may depend on the order. */
 #include "check.h"
 #include <pthread.h>
 #include <stdio.h>

@@ -79,8 +79,9 @@ static void place_of(const shape *s, uint32_t b, uint32_t row, uint32_t k, uint3
 }
 
 /* Finds the lane that holds element (row, k) of an operand of an f8f6f4 instruction, and the
- * element's index among the lane's elements. `groups` of M lanes share a row. Elements of 8 bits
- * are dealt to the groups in chunks of 16 along k, other elements in chunks of 32. */
+ * element's index among the lane's elements. The wave has `groups` groups of M lanes, and lane
+ * `row` of each group holds a part of the row. Elements of 8 bits are dealt to the groups in chunks
+ * of 16 along k, other elements in chunks of 32. */
 static void place_mixed(const shape *s, uint32_t width, uint32_t row, uint32_t k, uint32_t *lane,
                         uint32_t *item) {
     const uint32_t groups = LANES / s->m, chunk = k / 16;
@@ -374,8 +375,8 @@ static const uint16_t rates[] = {
     [IN_F32] = 64,  [IN_XF32] = 256, [IN_F16] = 512,  [IN_BF16] = 512,  [IN_I8] = 1024,
     [IN_F64] = 128, [IN_FP8] = 1024, [IN_BF8] = 1024, [IN_MIXED] = 2048};
 
-/* Returns the time of an instruction in passes of four cycles. Instructions with several blocks of
- * a type other than f32 take twice as long as their operations would. */
+/* Returns the time of an instruction in passes of four cycles. Instructions with several blocks
+ * larger than 4 x 4, of a type other than f32, take twice as long as their operations would. */
 static uint32_t passes_of(const shape *s, const gfx9_inst *i) {
     const uint32_t work = 2u * s->m * s->m * s->k * s->blocks,
                    each = (uint32_t)s->k * s->m * s->blocks / LANES;

@@ -7,7 +7,6 @@
  * Otherwise stops the warp with an error that calls the operand `what`. */
 bool ptx_check_written(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, const char *what);
 
-/* Completes the warp's pending cp.async copies. Copies otherwise complete only when the program
- * waits for them. Returns false if the warp has been stopped with an error. */
+/* ---- cp.async (copy.c) ---- */
 bool ptx_copies_finish(ptx_warp *w);
 #endif

@@ -55,8 +55,8 @@ static CUresult check_image(const void *image) {
 }
 
 /* Returns an error if the PTX cannot run on the simulated device. PTX for sm_90a runs only on
- * sm_90, PTX for sm_100f on newer devices of the same family, and other PTX on all newer
- * devices. */
+ * sm_90. PTX for sm_100f runs on sm_100 and on newer devices of its family. PTX without a letter
+ * runs on all devices that are as new. */
 static CUresult check_target(const ptx_module *m) {
     const uint32_t arch = sim_device_get()->arch;
     const bool fits = m->feature == 'a'   ? m->target == arch

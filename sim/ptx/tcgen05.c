@@ -1,5 +1,5 @@
-/* Executes tcgen05.mma, cp and commit. They run in the order of issue, and only when the program
- * waits for them. */
+/* Executes tcgen05.mma, cp and commit. They are jobs of the copy engine (async.h), which runs them
+ * in the order of issue and as late as possible, so that a missing wait shows. */
 #include "access.h"
 #include "async.h"
 #include "floats.h"

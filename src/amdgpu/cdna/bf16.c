@@ -132,8 +132,8 @@ BSMM_DEVICE void step_scaled(const tile_memory *m, uint32_t row, uint32_t col, s
         (*sums)[i] = fmaf(part[i], m->factors[row + row_of(i)] * column, (*sums)[i]);
 }
 
-/* Returns `sum`, or the sum computed again in double if it is doubted. All lanes of the wave
- * compute the doubted sums together, one after another. */
+/* Returns the accurate sums of all lanes of a wave. If `doubted` is set in a lane, its sum is
+ * computed again in double, by all lanes of the wave together. Other lanes keep `sum`. */
 BSMM_DEVICE double repair(const bsmm_bf16_job *p, uint32_t row, uint32_t col, bool doubted,
                           double sum) {
     uint64_t left = __builtin_amdgcn_ballot_w64(doubted);
