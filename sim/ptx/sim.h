@@ -191,8 +191,8 @@ typedef struct ptx_copies ptx_copies;
 struct ptx_warp {
     uint8_t *memory, *regs; /* regs: a part of `memory` that is aligned to 64 bytes */
     uint32_t *preds;
-    uint32_t
-        *written;  /* for each 128 bytes of registers, a mask of the lanes that have been written */
+    /* For each 128 bytes of registers, a mask of the lanes that have been written. */
+    uint32_t *written;
     uint32_t mask; /* the lanes that execute the current instruction */
     uint32_t active, live, blocked, parked;
     uint32_t pc, join; /* join: the next instruction at which other lanes wait */
@@ -202,8 +202,8 @@ struct ptx_warp {
     uint32_t lane_pc[LANES];
     uint32_t depth[LANES];
     uint32_t returns[8][LANES];
-    uint32_t
-        sync_mask[LANES]; /* for each lane parked at bar.warp.sync, the lanes that it waits for */
+    /* For each lane parked at bar.warp.sync, the lanes that it waits for. */
+    uint32_t sync_mask[LANES];
     uint32_t waits[BARRIERS]; /* for each barrier, the lanes that wait at it */
     uint8_t *local;
     uint32_t local_bytes;
