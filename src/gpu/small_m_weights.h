@@ -1,18 +1,18 @@
-/* Decodes weights in registers for kernels with few rows of A. A uint32 of codes becomes pairs of
- * bf16, and a scale code becomes the factor that multiplies them.
+/* Decodes weights in registers for the small-M kernels (few rows of A). A uint32 of element codes
+ * becomes pairs of bf16. A scale code becomes the bf16 factor that multiplies such pairs.
  *
- * The two elements of a pair are not adjacent along K. They are the two that take the fewest
- * instructions to decode, and the activations are stored in the same order. It is plain C, so that
- * the host can test it. */
+ * The two elements of a pair are not adjacent along K. They are the two elements that take the
+ * fewest instructions to decode together. The kernels store A in the same order. This file is plain
+ * C, so that the host can test it. */
 #ifndef BSMM_GPU_SMALL_M_WEIGHTS_H
 #define BSMM_GPU_SMALL_M_WEIGHTS_H
 
 #include "gpu/scalar.h"
 
-/* Decodes eight e2m1 codes. Pair i holds elements i and i + 4, times 2^-126. The exponent and
- * mantissa of a code go to the low end of bf16's exponent field, so that subnormals of e2m1 become
- * subnormals of bf16. One multiplication moves sign and magnitude of two codes to their places, and
- * the mask removes the unwanted terms of the product. */
+/* Decodes eight e2m1 codes. Pair i holds elements i and i + 4, each times 2^-126. The exponent and
+ * mantissa of a code move to the low end of bf16's exponent field and the bits below it. Subnormals
+ * of e2m1 thus become subnormals of bf16. One multiplication shifts the sign and the magnitude of
+ * two codes by different distances, and the mask removes the other bits of the product. */
 BSMM_SHARED void bsmm_e2m1_pairs(uint32_t word, uint32_t pairs[4]) {
     uint32_t high = word >> 8;
     pairs[0] = (word & 0x000f000fu) * 0x1040u & 0x81c081c0u;
@@ -21,14 +21,15 @@ BSMM_SHARED void bsmm_e2m1_pairs(uint32_t word, uint32_t pairs[4]) {
     pairs[3] = (high & 0x00f000f0u) * 0x0104u & 0x81c081c0u;
 }
 
-/* Decodes four e4m3 codes. Pair i holds elements i and i + 2, times 2^-120. NaN becomes 480. */
+/* Decodes four e4m3 codes. Pair i holds elements i and i + 2, each times 2^-120. NaN becomes 480
+ * (before the factor 2^-120), so the caller must look for NaN by bsmm_e4m3_nans. */
 BSMM_SHARED void bsmm_e4m3_pairs(uint32_t word, uint32_t pairs[2]) {
     pairs[0] = (word << 4 & 0x07f007f0u) | (word << 8 & 0x80008000u);
     pairs[1] = (word >> 4 & 0x07f007f0u) | (word & 0x80008000u);
 }
 
-/* Bit 7 of each byte of the result is set if the e4m3 code in this byte is NaN. The other bits are
- * undefined. */
+/* Finds NaN among four e4m3 codes. Bit 7 of each byte of the result is set if the code in this byte
+ * is NaN. The other bits are undefined. */
 BSMM_SHARED uint32_t bsmm_e4m3_nans(uint32_t word) {
     return (word & 0x7f7f7f7fu) + 0x01010101u;
 }
@@ -36,21 +37,22 @@ BSMM_SHARED uint32_t bsmm_e4m3_nans(uint32_t word) {
 /* ---- scales ---- */
 
 enum {
-    /* the lowest e8m0 scale code that the fast path decodes, which means 2^-99 */
+    /* The lowest e8m0 scale code that the fast path decodes. It means 2^-99. */
     BSMM_SMALL_M_LOWEST = 28,
-    /* the highest e8m0 scale code that the fast path decodes, which means 2^28 */
+    /* The highest e8m0 scale code that the fast path decodes. It means 2^28. */
     BSMM_SMALL_M_HIGHEST = 155,
 };
 
-/* Returns 2^(code - 28) as bf16 in both halves. The result is undefined for a code outside the
- * range of the fast path. */
+/* Returns 2^(code - 28) as bf16 in both 16-bit halves. The result is undefined for a code below
+ * BSMM_SMALL_M_LOWEST or above BSMM_SMALL_M_HIGHEST. */
 BSMM_SHARED uint32_t bsmm_e8m0_factor(uint32_t code) {
     return code * 0x00800080u + (127 - BSMM_SMALL_M_LOWEST) * 0x00800080u;
 }
 
-/* Returns the larger of `most` and the distance of a code above the lowest. One comparison after
- * the loop then tells if any code was outside the range, because a code below the lowest wraps to a
- * large distance. */
+/* Returns the larger of `most` and the distance of a code above BSMM_SMALL_M_LOWEST. A kernel calls
+ * this function for each scale code and calls bsmm_e8m0_beyond once after its loop. A code below
+ * BSMM_SMALL_M_LOWEST wraps around to a large distance, so one comparison finds codes that are too
+ * low or too high. */
 BSMM_SHARED uint32_t bsmm_e8m0_most(uint32_t most, uint32_t code) {
     uint32_t above = code - BSMM_SMALL_M_LOWEST;
     return above > most ? above : most;

@@ -1,12 +1,13 @@
-/* The kernel cuda_sm90_small_m: few rows of A times weights in the format of checkpoints, at the
- * speed of memory (sm90a/small_m.cu). A may have up to 32 columns in the kernel's sense: one per
- * row for bf16 and 8-bit elements, two for f16 and three for f32, whose values are split into bf16
- * parts.
+/* The kernel cuda_sm90_small_m multiplies few rows of A by weights B as checkpoints store them
+ * (device code: sm90a/small_m.cu). A may have up to 32 columns. A column is one row of A if its
+ * elements have 8 bits or are bf16. An f16 row makes two columns and an f32 row makes three,
+ * because their values are split into bf16 numbers.
  *
- * K is split into `ranges` of whole steps of 128, which do not depend on M. One warp, or two
- * alternately, compute a range. The blocks of a cluster have the same rows of B and different
- * ranges, and the accumulators of all warps are added in the order of the ranges. A row of D is
- * therefore bitwise identical for every M. */
+ * K is split into `ranges`, i.e. sequences of whole steps of 128 elements. The number of ranges
+ * does not depend on M. One warp computes a range of 8-bit weights, and two warps take alternate
+ * steps of a range of 4-bit weights. The thread blocks of a cluster have the same rows of B and
+ * different ranges. The accumulators of all warps are added in the order of the ranges. A row of D
+ * is therefore bitwise identical for every M. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
 
@@ -17,14 +18,14 @@ enum { WALKERS_4BIT = 2 };
 
 /* ---- formats ---- */
 
-/* A format of B, and its kernels for up to 8, 16 and 32 columns. The first row of kernels is for A
- * without fp32 scales, the second for fp32 scales along K, and the third for one fp32 scale per row
- * of A. */
+/* A format of B and its kernels. functions[i][j] takes up to 8, 16 or 32 columns for j = 0, 1, 2. i
+ * = 0: A has no fp32 scales. i = 1: the scales of A or B are fp32 and change along K. i = 2: A has
+ * one fp32 scale per row. */
 typedef struct weights {
-    /* If the scales are fp32, block_rows may be any multiple of 16 and block_cols any multiple of
-     * 128. */
+    /* The format of B. If its scales are fp32, block_rows may be any multiple of 16 and block_cols
+     * any multiple of 128. */
     bsmm_format format;
-    uint32_t step_scales; /* Bytes of B's scales per row and step of K. */
+    uint32_t step_scales; /* the bytes of B's scales per row and step of K */
     bsmm_cuda_function functions[3][3];
 } weights;
 
@@ -52,7 +53,8 @@ static bool is_weights(const weights *w, const bsmm_operand *b) {
     return f->elem == w->format.elem && bsmm_small_m_has_tile_floats(b);
 }
 
-/* Returns true if the accumulators of each step are scaled separately. */
+/* Returns true if the scales are fp32 and change along K. The kernels then scale the sum of each
+ * step of K separately. */
 static bool is_grouped(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_F32 ||
            (p->a.m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(&p->a));
@@ -70,27 +72,31 @@ static bool is_4bit(const weights *w) {
 
 /* ---- shapes ---- */
 
-/* The division of a GEMM among thread blocks and warps, and the map of shared memory. */
+/* The division of a GEMM among thread blocks and warps (split-K and tiles), and the layout of
+ * shared memory. Fields that end in _at are offsets in shared memory, in bytes. */
 typedef struct cut {
     uint32_t splits, k_warps, walkers;
     uint32_t steps_each; /* the largest number of steps of K that a thread block computes */
     uint32_t rows;       /* the rows of B that a thread block computes */
     uint32_t tiles_log2; /* log2 of the number of tiles, each of 8 columns */
-    uint32_t columns;    /* the number of columns (rows of A or parts of rows) in shared memory */
-    uint32_t scale_columns; /* `columns`, rounded up to whole 16 bytes of fp32 scales */
-    /* Number of steps of A for which each warp along K has slots in shared memory. 0: shared memory
-     * holds all of the block's A. */
+    /* the number of columns in shared memory. A column is one row of A or one bf16 part of a row.
+     */
+    uint32_t columns;
+    uint32_t scale_columns; /* `columns`, rounded up so that their fp32 scales are whole 16 bytes */
+    /* The number of steps of A that shared memory holds for each warp along K, in a ring buffer. 0:
+     * there is no ring, and shared memory holds all of A that the block needs. */
     uint32_t a_slots;
     bool grouped, row_scaled;
-    bool own; /* True if each thread block makes its own image of A in shared memory. */
+    bool own; /* true if each thread block converts A itself, to an image of A in shared memory */
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;
 } cut;
 
-/* Lays out shared memory: A, scales of B, fp32 scales of A, the ring of weights, barriers. The
- * epilogue reuses it for the accumulators of all warps; flags that say which rows of A are nonzero
- * follow. The stride of rows of scales is an odd multiple of 16 bytes, so that 8 rows lie in
- * different banks. Returns false if it does not fit. */
+/* Lays out shared memory: A, B's scales, A's fp32 scales, the ring of weights, mbarriers. The
+ * epilogue reuses all of this memory for the accumulators of all warps, and the flags that say
+ * which rows of A are nonzero lie behind it. The stride between rows of B's scales is an odd
+ * multiple of 16 bytes, so that the scales of 8 rows lie in different banks. Returns false if
+ * everything together does not fit. */
 static bool place(const weights *w, uint32_t a_slots, bool own, cut *c) {
     uint32_t line = (c->steps_each * w->step_scales + 15) / 16;
     uint32_t a_steps = a_slots ? c->k_warps * a_slots : c->steps_each;
@@ -109,8 +115,9 @@ static bool place(const weights *w, uint32_t a_slots, bool own, cut *c) {
     return c->shared <= BSMM_SMALL_M_MOST_SHARED;
 }
 
-/* Lays out A in shared memory: all of A, made by each block itself if `own` allows it, or as many
- * steps as fit. */
+/* Lays out shared memory, with A in the first of three ways that fits: all of A, converted by each
+ * block itself (only if `own`), all of A from an image in the workspace, or a ring of as many steps
+ * as fit. Returns false if fewer than 2 steps fit. */
 static bool place_a(const weights *w, bool own, cut *c) {
     if (own && place(w, 0, true, c)) return true;
     if (place(w, 0, false, c)) return true;
@@ -120,8 +127,9 @@ static bool place_a(const weights *w, bool own, cut *c) {
     return slots >= 2;
 }
 
-/* Returns true if each block can make the image of A itself. With more than two rows of A, a
- * separate kernel that makes the image once is faster than all blocks reading all of A. */
+/* Returns true if each thread block can convert A itself. This takes at most OWN_CHUNKS chunks of 8
+ * elements per thread, which is enough for one or two rows of A. For more rows, a separate kernel
+ * that converts A once is faster than all blocks converting all of A. */
 static bool can_make_own(const bsmm_product *p, const cut *c) {
     uint64_t chunks = (uint64_t)c->steps_each * (BSMM_SMALL_M_K / 8)
                       << bsmm_small_m_log2_up((uint32_t)p->a.m.rows);
@@ -129,8 +137,8 @@ static bool can_make_own(const bsmm_product *p, const cut *c) {
            chunks <= (uint64_t)BSMM_SMALL_M_OWN_CHUNKS * BSMM_SMALL_M_THREADS;
 }
 
-/* Tries one division of the GEMM for `rows` rows of A. Returns false if it does not fit in shared
- * memory. */
+/* Lays out one division of the GEMM for `rows` rows of A: K is split among `splits` thread blocks
+ * with the shape of *speed. Returns false if shared memory is too small for it. */
 static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
                     const bsmm_small_m_speed *speed, uint32_t splits, cut *c) {
     uint32_t columns = (uint32_t)rows * bsmm_small_m_count_parts(&p->a);
@@ -146,13 +154,15 @@ static bool try_cut(const bsmm_product *p, const weights *w, int64_t rows,
     return place_a(w, can_make_own(p, c), c);
 }
 
-/* Returns true if every part of K has at least one step for each warp. */
+/* Returns true if each of `lanes` warps along K has at least one step of K, or if only the warps of
+ * one thread block split K. */
 static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
     return splits == 1 || lanes <= bsmm_small_m_count_steps(p);
 }
 
-/* Finds the fastest division for `rows` rows of A, with `lanes` warps along K in all blocks of a
- * cluster, or with any number if `lanes` is 0. Returns false if none fits. */
+/* Finds the division of the GEMM with the least predicted time for `rows` rows of A. If `lanes` is
+ * nonzero, only divisions with `lanes` warps along K in all blocks of a cluster are tried. Returns
+ * false if none fits in shared memory. */
 static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, uint32_t lanes,
                          cut *best) {
     const bsmm_small_m_speed *speeds =
@@ -170,8 +180,9 @@ static bool find_fastest(const bsmm_product *p, const weights *w, int64_t rows, 
     return least < (double)INFINITY;
 }
 
-/* Finds the division for a GEMM. The number of warps along K fixes the order of additions, so it
- * must not depend on M: it is the fastest that fits with the largest number of rows. */
+/* Finds the division of the GEMM that the kernel uses. The number of warps along K fixes the order
+ * of additions, so it must not depend on M. It is therefore the number that is fastest for the
+ * largest M. The other properties may depend on M. */
 static bool find_cut(const bsmm_product *p, const weights *w, cut *c) {
     const int64_t most = BSMM_SMALL_M_COLUMNS / bsmm_small_m_count_parts(&p->a);
     return find_fastest(p, w, most, 0, c) &&
@@ -185,8 +196,8 @@ typedef struct made {
     cut c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
-    /* Sizes in bytes of A's image, of its flags and of the whole workspace. They are used if a
-     * separate kernel makes the image. */
+    /* Sizes in bytes of A's image, of the image's flags and of the whole workspace. The workspace
+     * is used only if a separate kernel converts A. */
     uint64_t image_bytes, flag_bytes, workspace_bytes;
 } made;
 
@@ -205,7 +216,8 @@ static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     }
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_steady_floats(a))
         return "A has fp32 scales for blocks that 128 columns do not divide";
-    /* A product of two elements may underflow in fp32 before an fp32 scale makes it larger. */
+    /* An element of A with more than 8 bits may be tiny. The fp32 sum of a step might then
+     * underflow before a large fp32 scale multiplies it. */
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(a) &&
         bsmm_elem_row(a->m.format.elem)->bits > 8)
         return "A has fp32 scales along K for elements of more than 8 bits";
@@ -223,13 +235,13 @@ static const char *refuse_b(const bsmm_operand *b, char *why, size_t size) {
     return why;
 }
 
-/* Returns the size of A's image without scales, in bytes. */
+/* Returns the size in bytes of A's image in the workspace, without its scales. */
 static uint64_t image_bytes(const bsmm_product *p, const cut *c) {
     return (uint64_t)bsmm_small_m_count_steps(p) * c->columns * BSMM_SMALL_M_K * 2;
 }
 
-/* Returns the number of blocks per row of A in the kernel that prepares A. Each of its threads
- * handles a chunk of 8 elements along K. */
+/* Returns the number of thread blocks per row of A in the kernel that converts A. Each of its
+ * threads converts a chunk of 8 elements along K. */
 static uint32_t blocks_per_row(const bsmm_product *p) {
     return (uint32_t)bsmm_ceil_div((int64_t)bsmm_small_m_count_steps(p) * 16,
                                    BSMM_SMALL_M_PREPARE_THREADS);
@@ -267,10 +279,11 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return ((const made *)state)->workspace_bytes;
 }
 
-/* The error bound. The tensor cores add 16 products and an accumulator, each truncated 23 bits
- * below the largest, which is 17 * 2^-23 for 16 terms. f16 and f32 are split into 2 and 3 parts. In
- * grouped kernels 128 terms are added in this way, then there is one FMA per step and two roundings
- * of scales. */
+/* Returns the kernel's error bound. The tensor cores add 16 products and an accumulator at once and
+ * truncate each of these 17 terms 23 bits below the largest. The bound for 16 elements of K is
+ * therefore 17 * 2^-23. f16 and f32 values are split into 2 and 3 bf16 numbers, so K has 2 or 3
+ * times as many products. Grouped kernels add 128 elements of K in this way. For each 128 elements
+ * they then need one FMA, and they round two scales. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);
@@ -325,7 +338,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     return bsmm_cuda_ready_make(p->device, &multiply, &m->multiply);
 }
 
-/* Queues the kernel that makes the image of A in the workspace. */
+/* Queues the kernel that converts A to an image in the workspace. */
 static bsmm_status make_image(const bsmm_product *p, const made *m, uint8_t *image,
                               bsmm_small_m_params *params) {
     uint8_t *behind = image + m->image_bytes;

@@ -1,17 +1,20 @@
-/* The kernel cuda_sm90a_fp8_small_m: up to 32 rows of e4m3 A times e4m3 weights with fp32 scales in
- * the format of checkpoints, on Hopper's FP8 tensor cores, at the speed of memory
- * (sm90a/fp8_small_m.cu). With compute EXACT it takes the formats that cuda_sm90a_fp8 takes for
- * more rows. With FAST it takes fp32 scales of other blocks too, and A without scales.
+/* The kernel cuda_sm90a_fp8_small_m multiplies up to 32 rows of e4m3 A by e4m3 weights B with fp32
+ * scales, as checkpoints store them, on Hopper's FP8 tensor cores (device code:
+ * sm90a/fp8_small_m.cu). With BSMM_COMPUTE_EXACT it takes the formats that cuda_sm90a_fp8 takes for
+ * more rows. With BSMM_COMPUTE_FAST it also takes fp32 scales of other blocks, and A without
+ * scales.
  *
- * A block has 64 rows of B. The blocks of a cluster have the same rows and split K, and the split
- * does not depend on M. */
+ * A thread block computes 64 rows of B. The thread blocks of a cluster have the same rows of B and
+ * split K. The split does not depend on M. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
 #include "cuda/sm90a/fp8_small_m_shape.h"
 
 #include <stdio.h>
 
-enum { MOST_ROWS = 32, UNIT = 16 /* UNIT is the number of bytes of a row that one load reads. */ };
+/* The kernel reads 16 bytes of a row at a time, so K and ld must be multiples of UNIT elements of 1
+ * byte. */
+enum { MOST_ROWS = 32, UNIT = 16 };
 
 #define FUNCTION(name)                                                                             \
     { "sm90a/fp8_small_m", name, BSMM_SMALL_M_MOST_SHARED }
@@ -22,13 +25,15 @@ static const bsmm_cuda_function functions[] = {
 
 /* ---- shapes ---- */
 
-/* The division of a GEMM among thread blocks, and the map of shared memory. */
+/* The division of a GEMM among thread blocks, and the layout of shared memory. Fields that end in
+ * _at are offsets in shared memory, in bytes. */
 typedef struct cut {
     uint32_t splits, columns;
     uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
 } cut;
 
-/* Returns the fastest number of blocks in a cluster. The blocks of a cluster split K. */
+/* Returns the number of thread blocks in a cluster with the least predicted time. The blocks of a
+ * cluster split K. */
 static uint32_t choose_splits(const bsmm_product *p) {
     const bsmm_small_m_speed *speed = &bsmm_small_m_speeds[BSMM_SMALL_M_FP8][0];
     uint32_t best = 1;
@@ -39,8 +44,9 @@ static uint32_t choose_splits(const bsmm_product *p) {
     return best;
 }
 
-/* Divides the GEMM and lays out shared memory. B's scales have a row for each 16 rows of B and a
- * float for each step. A's scales have a row for each step. */
+/* Divides the GEMM among thread blocks and lays out shared memory for up to `rows` rows of A.
+ * Shared memory holds a row of B's scales for each 16 rows of B, with one float for each step of K.
+ * It holds a row of A's scales for each step of K. */
 static cut find_cut(const bsmm_product *p, int64_t rows) {
     cut c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
     c.splits = choose_splits(p);
@@ -66,7 +72,8 @@ typedef struct made {
 
 BSMM_CHECK_STATE(made);
 
-/* Returns the reason if the kernel cannot read an operand, else NULL. `name` is "A" or "B". */
+/* Returns the reason if the kernel cannot read an operand, else NULL. `name` is "A" or "B" and
+ * begins the reason. */
 static const char *refuse_operand(const bsmm_operand *o, const char *name, char *why, size_t size) {
     const char *rule = NULL;
     if (o->m.format.elem != BSMM_ELEM_E4M3)
@@ -103,14 +110,16 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = refuse_b(&p->b, why, size);
     if (!reason) reason = bsmm_cuda_refuse_product(p);
     if (reason) return reason;
-    /* With EXACT, take the same formats as cuda_sm90a_fp8, so that the errors of accumulation do
-     * not depend on M. */
+    /* BSMM_COMPUTE_EXACT allows the rounding of FP8 tensor cores only for the formats that
+     * cuda_sm90a_fp8 takes. Both kernels then accept the same formats, and the error bound does not
+     * depend on M. */
     const bool groups = bsmm_cuda_has_groups(&p->a) && bsmm_cuda_has_groups(&p->b);
     if (p->compute != BSMM_COMPUTE_FAST && !groups)
         return "FP8 tensor cores round sums: without compute fast only for operands with fp32 "
                "scales";
-    /* The limit is far larger than shared memory, and keeps the sizes below within 32 bits. It is
-     * the same for any number of rows of A. */
+    /* This check is made for the largest number of rows of A, so that the answer does not depend on
+     * M. The limit on the number of steps is far above the capacity of shared memory. It keeps the
+     * sizes in find_cut within 32 bits. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
         find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
         return "K is too long for shared memory";
@@ -126,9 +135,10 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return 0;
 }
 
-/* The error bound. For each 128 elements of K the tensor cores four times add 32 products and an
- * accumulator, each truncated 13 bits below the largest. A product of scales and an FMA follow for
- * each 128, and finally the additions over warpgroups and the cluster. */
+/* Returns the kernel's error bound. For each 32 elements of K the tensor cores add 32 products and
+ * an accumulator at once and truncate each of these terms 13 bits below the largest. Four such
+ * additions cover 128 elements of K, i.e. a step. Each step also needs the rounding of a product of
+ * two scales and an FMA. The accumulators of warpgroups and thread blocks are added last. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SMALL_M_K + 40) * 0x1p-24;

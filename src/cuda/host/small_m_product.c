@@ -1,5 +1,5 @@
-/* Operands, splitting of K and parameters that the small-M kernels (few rows of A) have in
- * common. */
+/* Functions that the host code of all small-M kernels (few rows of A) shares: tests of operands,
+ * splitting of K, and parameters. */
 #include "cuda/host/small_m_product.h"
 
 #include "gpu/params.h"
@@ -48,7 +48,8 @@ uint32_t bsmm_small_m_count_steps(const bsmm_product *p) {
     return (uint32_t)bsmm_ceil_div(p->a.m.cols, BSMM_SMALL_M_K);
 }
 
-/* Returns the first step of a range, by the formula that kernels use. */
+/* Returns the first step of range number `range` of `ranges`. Kernels compute it by the same
+ * formula. */
 static uint32_t begin_of(uint32_t steps, uint32_t range, uint32_t ranges) {
     return (uint32_t)((uint64_t)steps * range / ranges);
 }
@@ -62,20 +63,21 @@ uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count) {
     return most;
 }
 
-/* Speeds of block shapes, fitted to times for one row of A on an H200. For 4-bit weights they are
- * fitted to tests/golden/data/small_m_cuts.txt, where the chosen division takes at most 1.12 times
- * as long as the best one. For 8-bit weights with k_warps = 4 they are fitted to N from 4096 to
- * 11008 at K = 8192. 8-bit blocks of 128 rows were not measured; their numbers are those of 4-bit
- * blocks, scaled. */
+/* Speeds of thread blocks by their shape, {k_warps, rows, fixed, step}, fitted to times for one row
+ * of A on an H200. The speeds for 4-bit weights are fitted to tests/golden/data/small_m_cuts.txt,
+ * where the chosen division of the GEMM takes at most 1.12 times as long as the best one. The
+ * speeds for 8-bit weights with 4 warps along K are fitted to N from 4096 to 11008 at K = 8192.
+ * 8-bit weights with 128 rows were not measured. Their speeds are scaled from those of 4-bit
+ * weights. */
 const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
     [BSMM_SMALL_M_4BIT] = {{8, 64, 5.6, 0.80}, {4, 128, 6.5, 0.93}, {2, 256, 7.5, 0.98}},
     [BSMM_SMALL_M_8BIT] = {{4, 64, 4.4, 0.96}, {2, 128, 5.8, 1.22}},
     [BSMM_SMALL_M_FP8] = {{4, 64, 4.2, 0.89}},
 };
 
-/* Returns the number of clusters that run at once. Clusters of four or eight blocks leave SMs of
- * a GPC idle: on an H200 only 30 of 33 clusters of four run at once, and 15 of 16 clusters of
- * eight. */
+/* Returns the number of clusters that run at once. Clusters of four or eight thread blocks leave
+ * some SMs idle, because a cluster must lie in one GPC and the number of SMs of a GPC need not be a
+ * multiple of the cluster's size. On an H200 only 30 of 33 clusters of four run at once. */
 static uint32_t clusters_at_once(const bsmm_product *p, uint32_t splits) {
     const bsmm_cuda_device *device = p->device;
     uint32_t clusters = (uint32_t)device->multiprocessors / splits;
@@ -118,8 +120,8 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns true if the accumulators are only multiplied by scales of A's rows and by second-level
- * scales: there is no alpha, C or bias. */
+/* Returns true if a result is an accumulator times scales of A's row and second-level scales only.
+ * There is then no alpha, C or bias, and D is not block-scaled. */
 static bool is_plain(const bsmm_product *p) {
     return bsmm_elem_row(p->d.m.format.elem)->bits > 8 && p->alpha == 1 && !p->has_c &&
            !p->bias_elem;
@@ -138,7 +140,7 @@ bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p) {
         .parts = bsmm_small_m_count_parts(&p->a),
         .m_log2 = bsmm_small_m_log2_up((uint32_t)p->d.m.rows),
         .a_pitch = pitch_of(&p->a),
-        /* This pitch is only read if the scale layout is ROW_MAJOR. */
+        /* Kernels read this stride only if the scale layout is ROW_MAJOR. */
         .a_scale_pitch = p->a.map.tile_row_step,
         .b_pitch16 = (uint32_t)(pitch_of(&p->b) / 16),
         .b_scale_pitch = p->b.map.tile_row_step,

@@ -1,22 +1,24 @@
-/* Functions for all small-M kernels, which multiply few rows of A. They test operands, split K, and
- * fill the parameters that do not depend on the split. */
+/* Functions that the host code of all small-M kernels (few rows of A) shares. They test operands,
+ * split K, and fill the kernel parameters that do not depend on the split. */
 #ifndef BSMM_CUDA_HOST_SMALL_M_PRODUCT_H
 #define BSMM_CUDA_HOST_SMALL_M_PRODUCT_H
 
 #include "cuda/host/kernel.h"
 #include "cuda/sm90a/small_m_params.h"
 
-/* Returns true if the operand has fp32 scales and each step of K lies in one block. */
+/* Returns true if the operand has fp32 scales and each step of K (BSMM_SMALL_M_K elements) lies in
+ * one scale block. */
 bool bsmm_small_m_has_steady_floats(const bsmm_operand *o);
 
-/* Returns true if the operand has fp32 scales and each tile of 16 rows and one step of K lies in
- * one block. */
+/* Returns true if the operand has fp32 scales and each tile of 16 rows by one step of K lies in one
+ * scale block. */
 bool bsmm_small_m_has_tile_floats(const bsmm_operand *o);
 
-/* Returns true if each row has one fp32 scale for all of K. Kernels apply it to results. */
+/* Returns true if each row of the operand has one fp32 scale for all of K. The kernels multiply
+ * results by such scales after the sum over K. */
 bool bsmm_small_m_has_row_floats(const bsmm_operand *o);
 
-/* Returns the number of bf16 numbers that represent one value of A. */
+/* Returns the number of bf16 numbers whose sum is one value of A: 2 for f16, 3 for f32, else 1. */
 uint32_t bsmm_small_m_count_parts(const bsmm_operand *a);
 
 bsmm_small_m_source bsmm_small_m_find_source(const bsmm_operand *a);
@@ -31,24 +33,26 @@ enum {
     BSMM_SMALL_M_MOST_SHARED = 227 * 1024,
 };
 
-/* Returns the number of steps of BSMM_SMALL_M_K elements along K. */
+/* Returns the number of steps of BSMM_SMALL_M_K elements along K, rounded up. */
 uint32_t bsmm_small_m_count_steps(const bsmm_product *p);
 
-/* Returns the largest number of steps in a part, if K is split into `count` parts. */
+/* Returns the largest number of steps that one thread block computes if `count` thread blocks split
+ * `steps` steps of K. */
 uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count);
 
-/* The speed of one block shape, in microseconds on an H200. */
+/* The measured speed of a thread block of one shape on an H200. */
 typedef struct bsmm_small_m_speed {
-    uint32_t k_warps; /* the warps of a thread block that split K among them */
+    uint32_t k_warps; /* the warps of a thread block that have the same rows of B and split K */
     uint32_t rows;    /* the rows of B that a thread block computes */
-    /* The time of a thread block, and the additional time per step of a warp, in microseconds. */
+    /* The time of a thread block without its steps of K, and the additional time for each step of a
+     * warp, in microseconds. */
     double fixed, step;
 } bsmm_small_m_speed;
 
 enum { BSMM_SMALL_M_SPEEDS = 3 };
 
-/* Groups of block shapes: for 4-bit weights, for 8-bit weights, and for the kernel
- * cuda_sm90a_fp8_small_m. An entry of the table with k_warps 0 is unused. */
+/* The tables of bsmm_small_m_speeds: for 4-bit weights, for 8-bit weights, and for the kernel
+ * cuda_sm90a_fp8_small_m. An entry with k_warps 0 is unused. */
 typedef enum bsmm_small_m_family {
     BSMM_SMALL_M_4BIT = 0,
     BSMM_SMALL_M_8BIT = 1,
@@ -57,27 +61,28 @@ typedef enum bsmm_small_m_family {
 extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
 
 /* Returns the predicted time of a GEMM in microseconds: the number of waves of clusters times the
- * time of a block. The blocks of a cluster, `splits` in number, have the same rows of B and split
- * K. The prediction does not depend on M, so that the order of additions does not either. */
+ * time of a thread block. A cluster has `splits` thread blocks, which have the same rows of B and
+ * split K. The prediction does not depend on M. The split that is chosen by it, and with it the
+ * order of additions, therefore does not depend on M either. */
 double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *speed,
                             uint32_t splits);
 
 /* ---- parameters ---- */
 
-/* Returns the number of bytes of B's row-major scales that can be copied at once. A row has
- * `step_scales` bytes per step, and each of `splits` blocks begins at one of `ranges` ranges of K.
- * 0 means that scales have another layout. */
+/* Returns how many bytes of B's row-major scales one instruction can copy: 16, 8, 4 or 1. Returns 0
+ * if scales have another layout. A row has `step_scales` bytes of scales per step of K. K is split
+ * into `ranges` ranges of whole steps, and `splits` thread blocks compute them. The first scale of
+ * each block in each row must be aligned to the size of a copy. */
 uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
                                    uint32_t ranges);
 
-/* bsmm_small_m_log2 returns log2 of a power of two, and bsmm_small_m_log2_up returns log2 of any
- * number, rounded up. */
+/* bsmm_small_m_log2 returns log2 of a power of two. bsmm_small_m_log2_up returns log2 of any
+ * positive number, rounded up. */
 uint32_t bsmm_small_m_log2(uint32_t power);
 uint32_t bsmm_small_m_log2_up(uint32_t count);
 
 /* bsmm_small_m_params_of fills the parameters that follow from the product alone.
- * bsmm_small_m_params_bind sets their pointers, if the product had no memory when they were
- * filled. */
+ * bsmm_small_m_params_bind sets the pointers in them to the buffers of a run. */
 bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p);
 void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params);
 

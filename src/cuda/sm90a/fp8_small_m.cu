@@ -1,22 +1,24 @@
 /* GEMM kernels for few rows of A (small M): e4m3 A times e4m3 weights B with fp32 scales, on the
  * FP8 tensor cores. The bandwidth of reading the weights limits their speed.
  *
- * The weights are the 64 rows of wgmma's M, and A's rows are its 8, 16 or 32 columns. wgmma reads
- * both operands as they lie in memory, so nothing is decoded and no other kernel prepares A.
+ * The weights are the 64-row operand of wgmma, and A's rows are its 8, 16 or 32 columns. wgmma
+ * reads both operands as they are stored, so the kernels decode nothing and no other kernel has to
+ * convert A first.
  *
  * A thread block computes 64 rows of B. A step is 128 elements along K, and the block's four
  * warpgroups take the steps round-robin. Each warpgroup has its own ring of stages in shared
- * memory, which its own threads fill (fp8_small_m_stage.h). In each step the warpgroup waits for
- * its copies, synchronizes, starts the copies of a later step, multiplies, scales the products and
- * accumulates them in fp32.
+ * memory, which its own threads fill (fp8_small_m_stage.h). In each step a warpgroup waits for its
+ * copies of A and B, synchronizes its warps, starts the copies of a later step, multiplies, scales
+ * the products and adds them to accumulators in fp32.
  *
- * The blocks of a cluster split K. Accumulators are reduced, stored, and recomputed in double where
- * fp32 cannot hold them, as in the other small-M kernels (small_m_epilogue.h).
+ * The thread blocks of a cluster have the same rows of B and split K. As in the other small-M
+ * kernels, the epilogue adds the accumulators of all blocks, stores results, and recomputes in
+ * double the results that fp32 cannot hold (small_m_epilogue.h).
  *
- * Shared memory, from a 1024-byte boundary: the rings of the warpgroups, scales of B, scales of A,
- * barriers of the warpgroups. The epilogue reuses all of it for the accumulators. Flags that say
- * which rows of A are nonzero follow. Error bound: cuda_sm90a_fp8_small_m.c. Measurements:
- * docs/PERFORMANCE.md, "Few rows of A on one H200". */
+ * Shared memory holds, from a 1024-byte boundary: the rings of the warpgroups, B's scales, A's
+ * scales, the mbarriers of the warpgroups. The epilogue reuses all of this memory for the
+ * accumulators. Behind it lie flags that say which rows of A are nonzero. Error bound:
+ * cuda_sm90a_fp8_small_m.c. Measurements: docs/PERFORMANCE.md, "Few rows of A on one H200". */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];

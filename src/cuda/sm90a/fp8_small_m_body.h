@@ -1,6 +1,6 @@
-/* The body of the FP8 small-M kernels. The includer defines FP8_SMALL_M_NAME, the kernel's name,
- * and FP8_SMALL_M_COLUMNS, the largest number of rows of A. Rows of A are the columns of wgmma's
- * result. */
+/* The body of the FP8 small-M kernels (few rows of A). The file that includes it defines
+ * FP8_SMALL_M_NAME, the kernel's name, and FP8_SMALL_M_COLUMNS, the largest number of rows of A.
+ * The rows of A are the columns of wgmma's result. */
 
 #define TEXT_OF(x)    #x
 #define TEXT(x)       TEXT_OF(x)
@@ -17,7 +17,7 @@
 #define WGMMA_TAIL  ", 1, 1"
 #include "cuda/ptx/wgmma_one.h"
 
-#define SUMS       (FP8_SMALL_M_COLUMNS / 2) /* SUMS is the number of accumulators of a thread. */
+#define SUMS       (FP8_SMALL_M_COLUMNS / 2) /* the number of accumulators of a thread */
 #define B_PASSES   FP8_SMALL_M_MOST_PASSES
 #define A_PASSES   (FP8_SMALL_M_COLUMNS > 16 ? 2 : 1)
 #define SLOTS      BSMM_FP8_SMALL_M_SLOTS
@@ -26,8 +26,9 @@
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     FP8_SMALL_M_NAME(const __grid_constant__ bsmm_small_m_params p) {
     ptx_grid_release_next();
-    /* All lanes of a warpgroup use the same wgmma descriptors. The shuffle lets the compiler know
-     * that, so that it keeps them in uniform registers. */
+    /* All lanes of a warp have the same warp number and therefore the same wgmma descriptors. The
+     * shuffle tells the compiler so, and the compiler then keeps the descriptors in uniform
+     * registers. */
     const uint32_t warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0), group = warp / 4;
     const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const uint32_t rank = ptx_grid_cluster_rank();
@@ -53,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (threadIdx.x == 0) fp8_small_m_make_meetings(meetings);
 
     ptx_grid_wait();
-    /* This load is issued first, so that later work hides its latency. */
+    /* This load is issued first, so that the copies issued below hide its latency. */
     const float b_first = small_m_load_float(&p, &block, threadIdx.x);
 #pragma unroll
     for (int i = 0; i < SLOTS - 1; i++) {
@@ -68,11 +69,12 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     float *const a_scales = (float *)(small_m_shared + p.a_scales_at);
     small_m_stage_floats(&p, &block, b_first, b_scales);
     fp8_small_m_stage_a_scales(&p, &block, FP8_SMALL_M_COLUMNS, a_scales);
-    /* After this barrier all scales in shared memory and all barriers are ready. */
+    /* After this barrier B's and A's scales are in shared memory, and the mbarriers are
+     * initialized. */
     __syncthreads();
 
-    /* Accumulators. Element i belongs to row g or g + 8 of the warp's 16 rows and to columns 8 j +
-     * 2 t and 8 j + 2 t + 1 (wgmma_one.h). */
+    /* The thread's accumulators. Element i belongs to row g or g + 8 of the warp's 16 rows and to
+     * column 8 j + 2 t or 8 j + 2 t + 1, where j = i / 4 (wgmma_one.h). */
     float total[SUMS];
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
@@ -83,7 +85,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         const uint32_t at = ring + slot * SLOT_BYTES, a_at = at + BSMM_FP8_SMALL_M_WEIGHT_BYTES;
         ptx_copy_wait(SLOTS - 2);
 #pragma unroll
-        /* Look for nonzero values in the bytes of A that this thread itself has copied. */
+        /* Note in any[] if the bytes of A that this thread itself has copied are nonzero. The
+         * epilogue needs to know which rows of A are zero. */
         for (int i = 0; i < A_PASSES; i++) {
             if (!copies_a) break;
             const uint4 v = *(const uint4 *)__cvta_shared_to_generic(a_at + columns.to +
@@ -93,8 +96,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_fence_proxy_async();
         fp8_small_m_meet(meeting, parity);
         parity ^= 1;
-        /* Refill the previous slot. All warps of the warpgroup have passed the barrier, so none
-         * still reads that slot. */
+        /* Refill the stage of the step before this one. All warps of the warpgroup have passed the
+         * barrier fp8_small_m_meet, so none of them still reads that stage. */
         if (step + (SLOTS - 1) * BSMM_FP8_SMALL_M_GROUPS < block.end) {
             const uint32_t to = ring + (slot == 0 ? SLOTS - 1 : slot - 1) * SLOT_BYTES;
             fp8_small_m_copy(&weights, B_PASSES, to);
@@ -122,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #pragma unroll
     for (int i = 0; i < A_PASSES; i++)
         if (any[i] & 0x7f7f7f7fu) flags[threadIdx.x % BSMM_FP8_SMALL_M_GROUP / 8 + i * 16] = 1;
-    /* The padding of 4 keeps the threads of a warp in different banks. */
+    /* The padding of 4 floats puts the threads of a warp in different banks of shared memory. */
     const uint32_t pitch = BSMM_FP8_SMALL_M_ROWS + 4;
     float *const sums =
         (float *)small_m_shared + group * FP8_SMALL_M_COLUMNS * pitch + warp % 4 * 16 + g;

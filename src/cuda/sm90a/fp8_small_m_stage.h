@@ -1,9 +1,10 @@
-/* The prologue and the loads of an FP8 small-M kernel. They copy weights, rows of A and scales of A
+/* The loads of an FP8 small-M kernel (few rows of A). They copy weights, rows of A and scales of A
  * to shared memory.
  *
- * A step is 128 elements along K. Four warpgroups take the steps of a block round-robin. Each has
- * its own ring of slots in shared memory. A slot holds 64 rows of weights followed by the rows of
- * A, as they lie in memory except for the swizzle that wgmma reads. */
+ * A step is 128 elements along K. The four warpgroups of a thread block take the steps round-robin.
+ * Each warpgroup has its own ring of stages in shared memory. A stage holds 64 rows of weights,
+ * then the rows of A, in the order of global memory but with the 128-byte swizzle that wgmma
+ * expects. */
 #ifndef BSMM_CUDA_SM90A_FP8_SMALL_M_STAGE_H
 #define BSMM_CUDA_SM90A_FP8_SMALL_M_STAGE_H
 
@@ -11,19 +12,22 @@
 #include "cuda/sm90a/fp8_small_m_shape.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* The copies that one thread makes of a matrix in each step. It copies 16 bytes in each pass, from
- * a row that is 16 rows below the row of the last pass. */
+/* The copies of one thread from a matrix, which is A or B. In each step of K the thread makes up to
+ * FP8_SMALL_M_MOST_PASSES copies of 16 bytes. Each copy's row is 16 rows below the row of the copy
+ * before it. */
 enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
 typedef struct fp8_small_m_copies {
-    /* The addresses in global memory that the thread copies from in the next step of K. */
+    /* the global memory addresses of the copies of the next step */
     const uint8_t *from[FP8_SMALL_M_MOST_PASSES];
-    uint32_t to;  /* the destination of the copies, in bytes from the beginning of a slot */
-    int32_t left; /* the bytes from the source address to the end of the row */
-    int32_t rows; /* the number of rows from this thread's first row to the end of the matrix */
+    /* the destination of the first copy, in bytes from the first row of the matrix in a stage */
+    uint32_t to;
+    /* the bytes from the source addresses to the end of the row, 0 or negative past the end */
+    int32_t left;
+    int32_t rows; /* the number of rows from the thread's first row to the end of the matrix */
 } fp8_small_m_copies;
 
-/* Prepares the copies of a matrix that has `rows` rows of `bytes` bytes, beginning at row `first`
- * and step `step`. */
+/* Prepares a thread's copies from a matrix of `rows` rows with `bytes` bytes each. The copies begin
+ * at row `first` and at step `step`. */
 static __device__ __forceinline__ fp8_small_m_copies
 fp8_small_m_find_copies(const uint8_t *data, uint64_t pitch, uint32_t bytes, uint32_t rows,
                         uint32_t first, uint32_t step) {
@@ -40,8 +44,8 @@ fp8_small_m_find_copies(const uint8_t *data, uint64_t pitch, uint32_t bytes, uin
     return c;
 }
 
-/* Copies one step and advances to the warpgroup's next step. Past the end of a row and past the
- * last row it writes zeros and reads nothing. */
+/* Starts a thread's copies of one step and advances to the warpgroup's next step. Bytes past the
+ * end of a row and rows past the last row become zeros, without a read from global memory. */
 static __device__ __forceinline__ void fp8_small_m_copy(fp8_small_m_copies *c, const int passes,
                                                         uint32_t to) {
 #pragma unroll
@@ -53,9 +57,9 @@ static __device__ __forceinline__ void fp8_small_m_copy(fp8_small_m_copies *c, c
     c->left -= BSMM_FP8_SMALL_M_GROUPS * BSMM_SMALL_M_K;
 }
 
-/* Makes the barriers that synchronize the four warps of each warpgroup. They are mbarriers in
- * shared memory, because racecheck mishandles __syncthreads() in a kernel that also uses named
- * barriers. One thread calls this. */
+/* Initializes the four mbarriers that synchronize the four warps of each warpgroup. Named barriers
+ * would do the same. But compute-sanitizer's racecheck mishandles __syncthreads() in a kernel that
+ * also uses named barriers. One thread calls this. */
 static __device__ __forceinline__ void fp8_small_m_make_meetings(uint32_t barriers) {
     for (uint32_t i = 0; i < BSMM_FP8_SMALL_M_GROUPS; i++)
         ptx_bulk_init(barriers + i * 8, 4);
@@ -70,7 +74,7 @@ static __device__ __forceinline__ void fp8_small_m_meet(uint32_t barrier, uint32
 }
 
 /* Copies the fp32 scales of A's rows to shared memory as [step][columns]. Scales are 1 if A is
- * unscaled, and past the last row. */
+ * unscaled, and for columns past A's last row. */
 static __device__ __forceinline__ void fp8_small_m_stage_a_scales(const bsmm_small_m_params *p,
                                                                   const small_m_block *block,
                                                                   const uint32_t columns,

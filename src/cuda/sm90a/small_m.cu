@@ -1,30 +1,32 @@
 /* GEMM kernels for few rows of A (small M), which read the weights B as they are stored. The
  * bandwidth of reading the weights limits their speed.
  *
- * The weights are the 16-row operand of mma.sync m16n8k16 (bf16 with fp32 accumulators), and A's
- * rows are its 8 columns. A thread copies whole scale blocks of a row (16 bytes: 32 elements of 4
- * bits or 16 of 8 bits) to its own slots of a ring in shared memory, and decodes them in registers.
- * The 4 threads that share a row of a fragment hold 4 different blocks. The kernels therefore
- * permute K, and A is stored in the same permuted order (small_m_prepare.h). One exact bf16
- * multiplication applies the block scale together with the power of two that decoding leaves over.
+ * The weights are the 16-row operand of mma.sync m16n8k16 (bf16 with fp32 accumulators). A's rows
+ * are its 8 columns. A thread copies whole scale blocks of a row of weights to its own slots of a
+ * ring buffer in shared memory. It copies 16 bytes at a time, which are 32 elements of 4 bits or 16
+ * elements of 8 bits, and decodes them in registers. The 4 threads that share a row of an mma
+ * fragment hold 4 different scale blocks. The kernels therefore permute K, and A is stored in the
+ * same permuted order (small_m_prepare.h). Decoding leaves a power of two over. It is combined with
+ * the block scale, and one exact bf16 multiplication applies both.
  *
- * From 17 columns on, four warps multiply together by wgmma, which reads A from shared memory
- * (small_m_group.h).
+ * From 17 columns on, the four warps of a warpgroup multiply together by wgmma, which reads A from
+ * shared memory (small_m_group.h). A column is one row of A, or one of the bf16 numbers into which
+ * an f16 or f32 row is split.
  *
- * A block has 16 warps, k_warps of them along K, and 64, 128 or 256 rows of B. The blocks of a
- * cluster have the same rows and split K. Shared memory holds A (all that the block needs, or a
- * ring of steps for the warps that have the same range of K), scales of B, fp32 scales of A, the
- * ring of weights (2 x 32 KiB) and barriers of A. The epilogue reuses all of it for the
- * accumulators. Flags that say which rows of A are nonzero follow.
+ * A thread block has 16 warps and 64, 128 or 256 rows of B. k_warps of its warps have the same rows
+ * and split K. The thread blocks of a cluster have the same rows and split K, too. Shared memory
+ * holds A, B's scales, A's fp32 scales, the ring of weights (2 x 32 KiB) and mbarriers for A. A is
+ * all that the block needs, or a ring of its steps. The epilogue reuses all of this memory for the
+ * accumulators. Behind it lie flags that say which rows of A are nonzero.
  *
- * In each step a warp waits for its own copies, decodes and multiplies, and starts the copies of
- * the step after the next. A warp waits for other warps only for slots of A's ring, at the
- * beginning and in the epilogue (small_m_epilogue.h); with wgmma, the four warps of a warpgroup
- * also wait for each other.
+ * A step is 128 elements along K. In each step a warp waits for its own copies of weights, decodes
+ * them, multiplies, and starts the copies of a later step. A warp waits for other warps at the
+ * beginning, for slots of the ring of A, and in the epilogue (small_m_epilogue.h). With wgmma, the
+ * four warps of a warpgroup also wait for each other.
  *
- * For one or two rows of A, each block prepares A itself (small_m_own.h). For more rows, a kernel
- * that runs before prepares A (small_m_prepare.h). Error bound: cuda_sm90_small_m.c. Measurements:
- * docs/PERFORMANCE.md, "Few rows of A on one H200". */
+ * For one or two rows of A, each thread block converts its part of A itself (small_m_own.h). For
+ * more rows, the kernel small_m_prepare converts A first (small_m_prepare.h). Error bound:
+ * cuda_sm90_small_m.c. Measurements: docs/PERFORMANCE.md, "Few rows of A on one H200". */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];
@@ -36,11 +38,12 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 #define SMALL_M_PASTE(a, b) a##b
 #define SMALL_M_JOIN(a, b)  SMALL_M_PASTE(a, b)
 
-/* The kernel that prepares A before a small-M kernel runs. It has blocks_per_row blocks for each
- * row of A. */
+/* Converts A for the small-M kernel that runs next. The grid has blocks_per_row thread blocks for
+ * each row of A, and each thread converts one chunk, i.e. 8 elements along K. */
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     small_m_prepare(const __grid_constant__ bsmm_small_m_params p) {
-    /* Wait for the kernel that writes A and for the last reader of the old image. */
+    /* Wait for the kernel that writes A, and for the last kernel that reads the image of A that
+     * this kernel overwrites. */
     ptx_grid_wait();
     ptx_grid_release_next();
     uint32_t row = blockIdx.x / p.blocks_per_row, part = blockIdx.x % p.blocks_per_row;

@@ -1,15 +1,18 @@
-/* The body of the small-M kernels. The includer defines these macros:
+/* The body of the small-M kernels (few rows of A). The file that includes it defines these macros:
  *
  *     SMALL_M_NAME     name of the kernel
  *     SMALL_M_FORMAT   format of the weights
- *     SMALL_M_TILES    number of tiles of 8 columns; a column is a row of A, or a part of one
- *     SMALL_M_GROUPED  1: partial dot products over 128 elements of K are scaled in fp32
+ *     SMALL_M_TILES    number of tiles of 8 columns. A column is one row of A, or one of the bf16
+ *                      numbers into which an f16 or f32 row is split
+ *     SMALL_M_GROUPED  1: the partial dot products of each 128 elements of K are scaled in fp32
  *     SMALL_M_SCALED   1: A has one fp32 scale per row
  *
- * A thread loads 64 bytes of weights at a time. Without wgmma and with 4-bit weights these are two
- * tiles of 16 rows, and two warps take alternate steps of a range of K. With wgmma and 4-bit
- * weights they are one tile and a span of two steps, and each step has its own accumulators. Both
- * variants therefore add in the same order. */
+ * K is divided into steps of 128 elements. A warp handles SPAN steps at once, and WALKERS warps
+ * take alternate steps of the same range of steps. A thread loads 64 bytes of weights at a time.
+ * With 4-bit weights and mma.sync, the 64 bytes belong to two tiles of 16 rows and one step. With
+ * 4-bit weights and wgmma, they belong to one tile of 16 rows and two steps, and each of the two
+ * steps has its own accumulators. The accumulators of both variants therefore hold the same sums,
+ * and the epilogue adds them in the same order. */
 
 #ifndef SMALL_M_SCALED
 #    define SMALL_M_SCALED 0
@@ -20,17 +23,19 @@
 #define SUMS          (ROW_TILES * SPAN * SMALL_M_TILES)
 #define WALKERS       (SMALL_M_FORMAT <= SMALL_M_NVFP4 ? 2 : 1)
 #define STEP_SCALES   (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : 4)
-/* Number of steps at the beginning of a range whose part of A is loaded first, so that they do not
- * wait for the rest of A. It is 0 for fewer columns and for 8-bit weights, where a separate load
- * costs as much as it saves, and for grouped kernels, which have no register left. */
+/* Number of steps at the beginning of each range of K for which A is loaded first. The warps can
+ * then begin before the rest of A has arrived. HEAD is 0 for 8-bit weights and for 4-bit weights
+ * with other numbers of columns, because a separate load there costs as much time as it saves. It
+ * is also 0 for grouped kernels, which have no free register for it. */
 #define HEAD                                                                                       \
     (SMALL_M_FORMAT <= SMALL_M_NVFP4 && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     SMALL_M_NAME(const __grid_constant__ bsmm_small_m_params p) {
     ptx_grid_release_next();
-    /* All lanes of a warpgroup use the same wgmma descriptors. The shuffle lets the compiler know
-     * that, so that it keeps them in uniform registers. */
+    /* All lanes of a warp have the same warp number and therefore the same wgmma descriptors. The
+     * shuffle tells the compiler so, and the compiler then keeps the descriptors in uniform
+     * registers. */
     const uint32_t warp =
         SMALL_M_WGMMA ? __shfl_sync(0xffffffffu, threadIdx.x / 32, 0) : threadIdx.x / 32;
     const uint32_t lane_id = threadIdx.x % 32;
@@ -46,12 +51,14 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     block.rows = row_warps * ROW_TILES * 16;
     block.row = (blockIdx.x >> p.splits_log2) * block.rows;
 
-    /* If A has an image, the kernel that made it ran just before this one and waited for all
-     * earlier kernels. It writes neither weights nor scales, so they can be read at once. Without
-     * an image, an earlier kernel may still be writing any of the operands. */
+    /* `own` means that this block converts A itself. Otherwise the kernel small_m_prepare has just
+     * converted A to an image in global memory. small_m_prepare waited for all earlier kernels and
+     * writes neither weights nor scales of B. This kernel may therefore read weights and scales
+     * before it waits for small_m_prepare. Without an image, an earlier kernel may still be writing
+     * any operand, so this kernel waits first. */
     const bool own = SMALL_M_TILES == 1 && !p.a_image, narrow = SMALL_M_FORMAT <= SMALL_M_NVFP4;
     uint32_t *const flags = (uint32_t *)(small_m_shared + p.flags_at);
-    /* The thread's first row among the rows of B in this thread block. */
+    /* The thread's first row of B, counted from the first row of the thread block. */
     const uint32_t row = row_warp * ROW_TILES * 16 + g;
     const uint32_t range = block.first_range + k_warp / WALKERS;
     const uint32_t range_begin = small_m_begin(&p, range), end = small_m_begin(&p, range + 1);
@@ -68,11 +75,11 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (own) {
         if (threadIdx.x < BSMM_SMALL_M_COLUMNS) flags[threadIdx.x] = 0;
         ptx_grid_wait();
-        /* This load is issued first, so that later work hides its latency. */
+        /* Issue the loads of A first. The set-up code below then hides their latency. */
         small_m_own_load(&p, narrow, &block, threadIdx.x, raw);
     }
-    /* Copy the scales. All warps need all of them. If the block makes its own image of A, scales
-     * are copied before weights, except for mxfp4, which does not gain from that order. */
+    /* Copy B's scales for all warps. If the block converts A itself, it copies the scales before
+     * the weights. mxfp4 is the exception, because that order gave it no speed. */
     uint8_t *const scales = small_m_shared + p.scales_at;
     const bool first = own && p.scale_vector > 1 &&
                        (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8);
@@ -92,13 +99,15 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_copy_commit();
     }
 
-    /* Load A, then more weights. With 4-bit weights the arithmetic units are busier than memory, so
-     * loads of A must not be delayed. */
+    /* Load A, then the second step of weights. With 4-bit weights the arithmetic limits the speed,
+     * not memory, so the loads of weights must not delay the loads of A. */
     const bool at_once = own || SMALL_M_FORMAT >= SMALL_M_MXFP8;
     __syncthreads(); /* After this barrier the mbarriers and flags are initialized. */
     if (!own) ptx_grid_wait();
-    /* The warps of a warpgroup leave a slot of the ring together, so it can be refilled at once.
-     * Otherwise slots are refilled one span later, when slower warps have left them too. */
+    /* `ring` is the ring buffer of A's steps. With wgmma the four warps of a warpgroup finish a
+     * slot at the same time, so the slot can be refilled at once (lag 0). With mma.sync some warps
+     * are slower. A slot is then refilled one span later, when the slower warps have finished it
+     * too (lag 1). */
     small_m_ring ring =
         small_m_find_ring(&p, k_warp, SPAN, WALKERS, SMALL_M_WGMMA && row_warps == 4 ? 0 : 1);
     const bool fills = row_warp == 0 && lane_id == 0;
@@ -112,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         if (SMALL_M_GROUPED)
             small_m_own_scales(&p, &block, (float *)(small_m_shared + p.a_scales_at));
     }
-    /* Wait for the scales only. Each warp waits for its own weights later. */
+    /* Wait until the scales have arrived. The main loop waits for the weights. */
     if (first)
         ptx_copy_wait(BSMM_SMALL_M_AHEAD);
     else if (at_once)
@@ -143,14 +152,15 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
                       : SMALL_M_FORMAT == SMALL_M_NVFP4 ? t * 2
                       : SMALL_M_FORMAT == SMALL_M_MXFP8 ? t / 2
                                                         : 0);
-    /* After this barrier the scales are ready, and so is A if this block made its image. */
+    /* After this barrier B's scales are in shared memory. If this block converts A itself, its
+     * image of A is complete too. */
     __syncthreads();
     if (!own)
         while (!ptx_bulk_try_wait(small_m_address(small_m_shared + p.barriers_at), 0)) {
         }
     if (!at_once) small_m_fetch_ahead(2 * ROW_TILES, &lane, step, WALKERS, end);
     const uint32_t first_step = step;
-    /* This is the first step that needs the second part of A. */
+    /* The first step whose part of A arrives with the second of the two loads of A (see HEAD). */
     const uint32_t second = ring.slots ? end : step + HEAD;
     uint32_t slot = 0; /* The current slot of the ring of weights, 0 or 1. */
     uint32_t at = ring.first;
@@ -169,15 +179,16 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         if (SPAN == 1) small_m_find_factors(SMALL_M_FORMAT, scale, p.scale_stride, &factors, &most);
 #if SMALL_M_WGMMA
         if (step != first_step) {
-            /* Wait for the previous span's wgmma, which have finished or soon will. */
+            /* Wait for the wgmma instructions of the previous span, i.e. the previous SPAN steps.
+             * They have finished or will soon. */
             small_m_wait_products(&fragments);
             small_m_ring last = ring;
             small_m_enter_last(&last);
             if (ring.slots) small_m_leave_slot(&p, last, fills, step - WALKERS, first_step, end);
         }
 #endif
-        /* Process one tile of rows, or one step, after another. There are not enough registers to
-         * process all at once. */
+        /* Process the 64 bytes of weights in `in_turns` turns. A turn is one tile of 16 rows or one
+         * step. There are not enough registers to decode all 64 bytes at once. */
         const int in_turns = SMALL_M_GROUPED ? ROW_TILES * SPAN : SPAN;
 #pragma unroll
         for (int r = 0; r < in_turns; r++) {
@@ -210,7 +221,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
                 small_m_add_step(SMALL_M_FORMAT, SMALL_M_TILES, &p,
                                  step + (SPAN == 2 ? r : 0) - block.begin, t, scale, parts, total);
         }
-        /* The weights in this slot have been decoded, so the slot can be refilled. */
+        /* All weights of this slot are decoded, so the copy of a later step may overwrite the slot.
+         */
         if (step + BSMM_SMALL_M_AHEAD * WALKERS < end)
             small_m_fetch(2 * ROW_TILES, &lane, lane.ring + slot * BSMM_SMALL_M_SLOT_BYTES);
         small_m_go_on(2 * ROW_TILES, &lane);
@@ -231,9 +243,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         small_m_hold(&sums[r * SMALL_M_TILES][0]);
 #endif
 
-    /* Set the results of a row to NaN if one of its elements was NaN or one of its scales was out
-     * of range, because the fast path decoded those wrong. The four threads of a row have together
-     * seen all of its weights. */
+    /* The fast path decodes a NaN element and a scale outside its range to a wrong finite number.
+     * If a row of B contains either, set the row's results to NaN, which makes the epilogue
+     * recompute them. Four threads share a row, and each of them has seen a quarter of the row's
+     * weights. */
     const bool beyond = bsmm_e8m0_beyond(most);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -247,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     }
 
     __syncthreads();
-    /* The padding of 4 keeps the threads of a warp in different banks. */
+    /* The padding of 4 floats puts the threads of a warp in different banks of shared memory. */
     const uint32_t pitch = block.rows + 4;
     float *mine =
         (float *)small_m_shared + k_warp * SMALL_M_TILES * 8 * pitch + row_warp * ROW_TILES * 16;

@@ -1,5 +1,6 @@
-/* The epilogue of the small-M kernels (few rows of A). It adds the accumulators of all warps along
- * K and of all blocks of the cluster, in the order of K, and stores the results. */
+/* The epilogue of the small-M kernels (few rows of A). K is split among warps and among the thread
+ * blocks of a cluster. The epilogue adds their accumulators in the order of K and stores the
+ * results. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_EPILOGUE_H
 #define BSMM_CUDA_SM90A_SMALL_M_EPILOGUE_H
 
@@ -7,10 +8,10 @@
 #include "cuda/sm90a/small_m_params.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-enum { SMALL_M_TERMS = 8 }; /* The largest number of warps along K in a thread block. */
+enum { SMALL_M_TERMS = 8 }; /* the largest number of warps of a thread block that split K */
 
-/* Loads one accumulator of each warp along K in one block. `from` is the address of the first
- * warp's. */
+/* Loads the accumulators of one result from one thread block: one of each warp that computes a part
+ * of K. `from` is the address of the first warp's accumulator. */
 static __device__ __forceinline__ void small_m_load_terms(const bsmm_small_m_params *p,
                                                           const uint8_t *from, uint32_t warp_bytes,
                                                           float term[SMALL_M_TERMS]) {
@@ -27,10 +28,10 @@ static __device__ __forceinline__ float small_m_add_terms(const bsmm_small_m_par
     return sum;
 }
 
-/* Returns one element of the result: the sum of its accumulators in all blocks of the cluster, in
- * the order of K. Accumulators lie in shared memory as [warp along K][column][row], where a column
- * is a row of A or a part of one. The loads from the next block are issued before the accumulators
- * of this block are added. */
+/* Returns the sum of one result's accumulators in all thread blocks of the cluster, in the order of
+ * K. Accumulators lie in shared memory as [warp along K][column][row of B], where a column is one
+ * row of A or one bf16 part of a row. The loads from the next block are issued before the
+ * accumulators of this block are added, so that the additions hide the latency of the loads. */
 static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_params *p,
                                                         uint32_t offset, uint32_t warp_bytes) {
     const uint8_t *const own = small_m_shared + offset;
@@ -51,14 +52,15 @@ static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_param
     return small_m_add_terms(p, sum, term);
 }
 
-/* Returns true if an fp32 accumulator can be trusted. A smaller one may have lost terms to
- * underflow, and a larger one may have overflowed. NaN is not trusted either. */
+/* Returns true if an fp32 accumulator can be trusted. A sum below 2^-118 may have lost terms to
+ * underflow, and a sum above 2^127 may have overflowed. NaN cannot be trusted either. */
 static __device__ __forceinline__ bool small_m_trusts(float sum) {
     return fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f;
 }
 
-/* Returns true if all values of a row of A are 0. The blocks of the cluster have recorded that, or,
- * if A has an image, the kernel that prepared A. */
+/* Returns true if all values of a row of A are 0. If A has an image in the workspace, the kernel
+ * that made the image has set flags there. Otherwise each thread block of the cluster has flags in
+ * its shared memory. */
 static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_params *p,
                                                            uint32_t row) {
     uint32_t any = 0, flag = small_m_address(small_m_shared) + p->flags_at + row * 4;
@@ -69,8 +71,8 @@ static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_pa
     return any == 0;
 }
 
-/* Recomputes in double each result of the warp's lanes that cannot be trusted. All lanes of the
- * warp work on one result at a time. */
+/* Recomputes results in double from A and B. `doubtful` says that the calling lane's result, D(row,
+ * col), needs it. All lanes of the warp work together on one result at a time. */
 static __device__ __forceinline__ double small_m_repair(const bsmm_small_m_params *p, bool doubtful,
                                                         uint32_t row, uint32_t col, double sum) {
     uint32_t left = __ballot_sync(0xffffffffu, doubtful);
@@ -85,9 +87,9 @@ static __device__ __forceinline__ double small_m_repair(const bsmm_small_m_param
     return sum;
 }
 
-/* Makes the accumulators visible to the threads that add them. A kernel whose K is not split uses
- * __syncthreads(), because a cluster barrier waits for all memory traffic of a thread, which takes
- * 1 us longer. */
+/* Waits until all accumulators are in shared memory and visible to the threads that add them. If K
+ * is not split among thread blocks, __syncthreads() is enough. A cluster barrier would take 1 us
+ * longer on an H200, because it waits for all memory traffic of a thread. */
 static __device__ __forceinline__ void small_m_sync(const bsmm_small_m_params *p) {
     if (p->splits_log2 == 0) {
         __syncthreads();
@@ -97,8 +99,9 @@ static __device__ __forceinline__ void small_m_sync(const bsmm_small_m_params *p
     }
 }
 
-/* Stores a result without the general epilogue. An accumulator that can be trusted, times a power
- * of two, is exact in fp32, or so large that the result is infinite anyway. */
+/* Stores a result without the general epilogue. `value` is an accumulator that small_m_trusts
+ * accepts, times a power of two. Either fp32 holds this product exactly, or the product exceeds
+ * fp32's range and the result is infinite in every format of D. */
 static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilogue *e, uint32_t row,
                                                            uint32_t col, float value) {
     uint64_t index = row * e->d_row + col * e->d_col;
@@ -110,30 +113,32 @@ static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilog
                                                    : bsmm_gpu_epilogue_f16(value));
 }
 
-/* ---- A with one fp32 scale per row, which has separate kernels ---- */
+/* ---- A with one fp32 scale per row, which has kernels of its own ---- */
 
-/* Returns the fp32 scale of the row of A whose number is the lane's. It holds for all of K. */
+/* Returns the fp32 scale of the row of A whose number is the lane's number. The scale applies to
+ * all of K. */
 static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_params *p) {
     const uint32_t row = threadIdx.x % 32;
     return row < p->m ? bsmm_gpu_scale(&p->a, row, 0) : 1;
 }
 
-/* Returns the product rounded to odd, like bsmm_gpu_epilogue_odd. It must lie well inside fp32's
- * range, so that the rounding error is itself a normal number. */
+/* Returns the product rounded to odd, like bsmm_gpu_epilogue_odd. The product must lie well inside
+ * the range of fp32, so that its rounding error is itself a normal number. */
 static __device__ __forceinline__ float small_m_times_odd(float a, float b) {
     float toward_zero = __fmul_rz(a, b);
     uint32_t inexact = fmaf(a, b, -toward_zero) != 0;
     return __uint_as_float(__float_as_uint(toward_zero) | inexact);
 }
 
-/* Returns true if small_m_times_odd is correct for this product, given that the accumulator itself
- * can be trusted. */
+/* Returns true if small_m_times_odd(value, scale) is correct, for an accumulator that
+ * small_m_trusts accepts. */
 static __device__ __forceinline__ bool small_m_is_inside(float value, float scale) {
     return fabsf(value) <= 0x1p127f && fabsf(value * scale) >= 0x1p-100f &&
            fabsf(value * scale) <= 0x1p126f;
 }
 
-/* Stores the product of an accumulator and a row's scale, rounded once. */
+/* Stores the product of an accumulator and the fp32 scale of A's row. The product is rounded only
+ * once: rounding to odd first makes the second rounding, to D's format, correct. */
 static __device__ __forceinline__ void small_m_store_scaled(const bsmm_gpu_epilogue *e,
                                                             uint32_t row, uint32_t col, float value,
                                                             float scale) {
@@ -141,8 +146,8 @@ static __device__ __forceinline__ void small_m_store_scaled(const bsmm_gpu_epilo
     small_m_store_plain(e, row, col, wide ? value * scale : small_m_times_odd(value, scale));
 }
 
-/* Stores the results of a whole warp by the fast path for row scales. Returns false, and stores
- * nothing, if one of the results needs the slow path. */
+/* Stores the results of a whole warp by the fast path for fp32 scales of rows. Returns false and
+ * stores nothing if one of the results needs the general epilogue. */
 static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_m_params *p,
                                                                bool wanted, uint32_t row,
                                                                uint32_t col, float total,
@@ -156,8 +161,9 @@ static __device__ __forceinline__ bool small_m_epilogue_scaled(const bsmm_small_
 
 /* ---- general epilogue ---- */
 
-/* Stores D(row, col) from its accumulator. A whole warp calls it together. `scaled` means that A
- * has row scales and the fast path, small_m_epilogue_scaled, has refused. */
+/* Stores D(row, col) from its accumulator `total`. All lanes of a warp call it together. `scaled`
+ * means that A has one fp32 scale per row and that the fast path, small_m_epilogue_scaled, has
+ * returned false. */
 static __device__ __forceinline__ void
 small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors *factors,
                      bool wanted, uint32_t row, uint32_t col, float total, const double unfold,
@@ -171,11 +177,10 @@ small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_facto
     bool doubtful = false;
     if (wanted) {
         float scale = p->row_scaled ? bsmm_gpu_scale(&p->a, row, 0) : 1;
-        /* A result of 0 is exact if the row of A is zero, because a NaN in B would have made a NaN
-         * here. */
+        /* A result of 0 is exact if A's row is zero. A NaN in B would have made the result NaN. */
         bool zero = total == 0 && small_m_row_is_zero(p, row);
         doubtful = !(small_m_trusts(total) || zero) || !isfinite(scale);
-        /* A negative scale may cause -0. Adding 0.0 turns it into +0. */
+        /* A negative scale may turn 0 into -0. Adding 0.0 turns -0 into +0. */
         sum = total * unfold * (double)scale + 0.0;
     }
     sum = small_m_repair(p, doubtful, row, col, sum);
@@ -186,7 +191,7 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
                                                         const small_m_block *block, uint32_t rank,
                                                         const int tiles, uint32_t pitch,
                                                         const double unfold, const bool scaled) {
-    /* The scale is loaded before the barrier, to hide its latency. */
+    /* The scale is loaded before the barrier, so that the barrier hides its latency. */
     const float row_scale = scaled ? small_m_row_scale(p) : 1;
     small_m_sync(p);
     const uint32_t rows = block->rows >> p->splits_log2, rows_log2 = 31 - __clz((int)rows);
@@ -195,7 +200,7 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
     if (!p->plain) factors = bsmm_gpu_epilogue_begin(&p->epilogue);
     for (uint32_t base = 0; base < rows * p->m; base += BSMM_SMALL_M_THREADS) {
         uint32_t i = base + threadIdx.x, inner = rank * rows + (i & (rows - 1));
-        /* The thread computes the element of D in this row and column. */
+        /* the row and column of D whose element this thread computes */
         uint32_t row = i >> rows_log2, col = block->row + inner;
         bool wanted = row < p->m && col < p->n;
         float total = 0;
@@ -208,7 +213,8 @@ static __device__ __forceinline__ void small_m_epilogue(const bsmm_small_m_param
         small_m_epilogue_one(p, &factors, wanted, row, col, total, unfold, scaled);
     }
     if (p->splits_log2 == 0) return;
-    /* A block's shared memory must exist until other blocks have read it. */
+    /* Other thread blocks read this block's shared memory, so the block must not exit before they
+     * have finished. */
     ptx_grid_cluster_arrive_relaxed();
     ptx_grid_cluster_wait();
 }

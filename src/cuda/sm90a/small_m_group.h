@@ -1,10 +1,11 @@
-/* The main loop of a small-M kernel for 17 to 32 columns, where four warps multiply together by
- * wgmma. A column is a row of A, or a part of one.
+/* The inner loop of a small-M kernel (few rows of A) for 17 to 32 columns. A column is one row of
+ * A, or one of the bf16 numbers into which an f16 or f32 row is split. The four warps of a
+ * warpgroup multiply together by wgmma.
  *
- * The decoded weights of the four warps have the register layout of mma.m16n8k16, and they are the
- * 64-row operand of wgmma. A's columns are its second operand, in shared memory. The hardware reads
- * them once for four warps, and they occupy no registers. Accumulators are bitwise identical to
- * those of mma.sync. */
+ * wgmma takes the weights as its 64-row operand. Each thread decodes its weights into registers, in
+ * the register layout of mma.m16n8k16. wgmma takes A's columns as its second operand and reads them
+ * from shared memory. One read serves four warps, and A occupies no registers. The accumulators are
+ * bitwise identical to those of mma.sync, which the kernels for fewer columns use. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_GROUP_H
 #define BSMM_CUDA_SM90A_SMALL_M_GROUP_H
 
@@ -20,16 +21,18 @@
 #define WGMMA_TAIL  ", 1, 1, 0"
 #include "cuda/ptx/wgmma_one.h"
 
-/* Sizes in bytes of a chunk of A in shared memory (small_m_prepare.h), and of one of its four
- * parts. */
+/* Sizes in bytes of a chunk of A in shared memory, and of one of the chunk's four parts. A chunk is
+ * 32 elements along K of all columns, i.e. 8 elements for each of the 4 threads that share a row. A
+ * part has 16 bytes for each column (small_m_prepare.h). */
 enum {
     SMALL_M_GROUP_PART = 16 * BSMM_SMALL_M_COLUMNS,
     SMALL_M_GROUP_CHUNK = 4 * SMALL_M_GROUP_PART
 };
 
-/* The decoded weights of a thread that wgmma reads: a chunk of 8 elements along K, for two wgmma of
- * 16 elements of K. There are two fragments, so that one is decoded while the other is multiplied.
- * A third or fourth fragment gains nothing. */
+/* The decoded weights of one thread, which wgmma reads from registers. One fragment is the thread's
+ * weights for two wgmma instructions, each of which multiplies 16 elements along K. There are two
+ * fragments, so that the thread decodes one while wgmma reads the other. A third or fourth fragment
+ * gave no speed. */
 enum { SMALL_M_FRAGMENTS = 2 };
 typedef struct small_m_fragments {
     uint32_t f[SMALL_M_FRAGMENTS][8];
@@ -52,8 +55,8 @@ static __device__ __forceinline__ uint64_t small_m_describe(uint32_t address) {
     return ptx_wgmma_descriptor_plain(address, SMALL_M_GROUP_PART, 128);
 }
 
-/* Starts the wgmma of one chunk: sums = (add ? sums : 0) + products. `a` is the descriptor of A's
- * chunk. */
+/* Starts the two wgmma instructions that multiply one chunk: sums = (add ? sums : 0) + products.
+ * `a` is the wgmma descriptor of the chunk of A in shared memory. */
 static __device__ __forceinline__ void small_m_multiply_chunk(float *sums, const uint32_t f[8],
                                                               uint64_t a, uint32_t add) {
     ptx_wgmma_fence();
@@ -62,9 +65,10 @@ static __device__ __forceinline__ void small_m_multiply_chunk(float *sums, const
     ptx_wgmma_commit();
 }
 
-/* Multiplies one step, which is 128 elements along K of 16 rows per warp: sums = (add ? sums : 0) +
- * products. The wgmma of the last chunk still run when it returns. With 4-bit weights it reads half
- * `half` of words and factors, and with 8-bit weights both halves. */
+/* Multiplies one step, i.e. 128 elements along K, of 16 rows of weights per warp: sums = (add ?
+ * sums : 0) + products. The last wgmma instructions may still run when the function returns.
+ * `words` holds two halves of 2 x 16 bytes. With 4-bit weights one half is a whole step, and `half`
+ * selects it. With 8-bit weights a step takes both halves. */
 static __device__ __forceinline__ void
 small_m_group_step(const int format, const int half, const small_m_words *words,
                    const small_m_factors *factors, uint64_t a, small_m_fragments *fragments,

@@ -1,7 +1,8 @@
-/* The main loop of a small-M kernel: a warp multiplies its steps of K. A step is 128 elements along
- * K of 32 rows of 4-bit weights or 16 rows of 8-bit weights. Each thread copies 64 bytes of weights
- * per step to its own slots of a ring in shared memory, SMALL_M_AHEAD steps before it needs them. A
- * thread reads only what it has copied itself, so no thread waits for another. */
+/* The main loop of a small-M kernel (few rows of A): a warp multiplies its steps of K. A step is
+ * 128 elements along K. A warp multiplies 32 rows of 4-bit weights or 16 rows of 8-bit weights at a
+ * time. Each thread copies 64 bytes of weights per step to its own slots of a ring buffer in shared
+ * memory, BSMM_SMALL_M_AHEAD steps before it needs them. A thread reads only weights that it has
+ * copied itself, so no thread waits for another thread's copy. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_MULTIPLY_H
 #define BSMM_CUDA_SM90A_SMALL_M_MULTIPLY_H
 
@@ -12,20 +13,25 @@
 
 /* ---- A ---- */
 
-/* A ring of slots for A in shared memory. Warps that work on the same steps use the same slots. It
- * exists if shared memory cannot hold all of the block's A.
+/* A ring buffer in shared memory for the steps of A. It exists if shared memory cannot hold all of
+ * A that the block needs. Warps that work on the same steps share the slots of a ring.
  *
- * Each slot has a barrier "full" and a barrier "done", which says that all warps have read the
- * slot. Barrier 0 is for data that is loaded once rather than through the ring. Without a ring,
- * barrier 1 is for the second part of A. */
+ * Each slot has two mbarriers. "full" completes when A's bytes have arrived, and "done" completes
+ * when all warps have read the slot. The mbarriers lie in one array. Number 0 is for data that is
+ * loaded once rather than through the ring. If there is no ring, number 1 is for the second part of
+ * A (see HEAD in small_m_body.h). */
 typedef struct small_m_ring {
-    /* The number of slots, and the slot and parity of the next span of steps. */
+    /* The number of slots, and the slot and mbarrier parity of the warp's next span. A span is the
+     * one or two steps of K that a slot holds. */
     uint32_t slots, slot, parity;
-    uint32_t full, done; /* the addresses of the barriers of the first slot: filled and done */
-    /* The address of the first slot, the bytes of a step, and the number of steps in a slot. */
+    /* the shared memory addresses of the "full" and "done" mbarriers of the first slot */
+    uint32_t full, done;
+    /* The shared memory address of the first slot, the bytes of one step of A, and the number of
+     * steps in a slot. */
     uint32_t first, step_bytes, span;
-    uint32_t stride; /* The number of steps from one span of the warp to its next. */
-    uint32_t lag; /* The number of spans to wait before refilling a slot that this warp has left. */
+    uint32_t stride; /* The distance in steps from one span of the warp to its next span. */
+    /* 0: a slot is refilled as soon as this warp has read it. 1: it is refilled one span later. */
+    uint32_t lag;
 } small_m_ring;
 
 static __device__ __forceinline__ small_m_ring small_m_find_ring(const bsmm_small_m_params *p,
@@ -45,7 +51,8 @@ static __device__ __forceinline__ small_m_ring small_m_find_ring(const bsmm_smal
     return ring;
 }
 
-/* Initializes all barriers of A. `row_warps` is the number of warps that read each slot. */
+/* Initializes all mbarriers for copies of A. `row_warps` is the number of warps that read each slot
+ * of a ring. */
 static __device__ __forceinline__ void small_m_make_barriers(const bsmm_small_m_params *p,
                                                              uint32_t row_warps) {
     uint32_t barriers = small_m_address(small_m_shared + p->barriers_at);
@@ -55,8 +62,8 @@ static __device__ __forceinline__ void small_m_make_barriers(const bsmm_small_m_
     if (threadIdx.x <= last) ptx_bulk_fence_init();
 }
 
-/* Loads a span of A, beginning at `step` of a range that ends at `end`, into a slot. One thread of
- * the warps that use the slot calls this. */
+/* Starts the copy of one span of A into a slot. The span begins at `step`, and the warp's range of
+ * steps ends at `end`. One thread calls this for all warps that share the slot. */
 static __device__ __forceinline__ void small_m_fill_slot(const bsmm_small_m_params *p,
                                                          const small_m_ring *ring, uint32_t slot,
                                                          uint32_t step, uint32_t end) {
@@ -74,9 +81,10 @@ static __device__ __forceinline__ void small_m_enter_last(small_m_ring *ring) {
     if (ring->slot-- == 0) ring->slot = ring->slots - 1, ring->parity ^= 1;
 }
 
-/* Says that this warp has read the span of A at `step` of the range [begin, end). If the warp fills
- * slots, it then refills one with a later span. With `lag` it refills the previous slot, which the
- * other warps have left by now, so that it need not wait for them. */
+/* Records that this warp has read the span of A at `step`, in the range of steps [begin, end). The
+ * one warp with `fills` then also refills a slot with a later span. If ring.lag is 1, it refills
+ * the slot before this one, because the other warps have left that slot by now and the warp does
+ * not wait for them. */
 static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_params *p,
                                                           small_m_ring ring, bool fills,
                                                           uint32_t step, uint32_t begin,
@@ -92,8 +100,8 @@ static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_par
     small_m_fill_slot(p, &ring, ring.slot, next, end);
 }
 
-/* Loads steps [first, end) of the block's A. It is used if shared memory holds all of the block's
- * A. `barrier` counts the bytes. */
+/* Starts the copy of A's steps [first, end) to shared memory, for blocks whose shared memory holds
+ * all of their A. `barrier` is the mbarrier that counts the bytes. */
 static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            uint32_t first, uint32_t end,
@@ -105,16 +113,17 @@ static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_pa
                       barrier);
 }
 
-/* Returns the end of the first `head` steps of a range, whose part of A is loaded first. */
+/* Returns the end of the first `head` steps of a range of K. A's values for these steps are loaded
+ * before the rest of A. */
 static __device__ __forceinline__ uint32_t small_m_head_end(const bsmm_small_m_params *p,
                                                             uint32_t range, uint32_t head) {
     return min(small_m_begin(p, range) + head, small_m_begin(p, range + 1));
 }
 
-/* Loads what does not pass through the ring: the fp32 scales of A, and all of the block's A if
- * there is no ring. If `head` is nonzero, the first steps of each range complete at the first
- * barrier and the rest of A at the second. Otherwise everything completes at the first barrier. One
- * thread calls this. */
+/* Starts the copies of data that does not pass through the ring of A: the fp32 scales of A and, if
+ * there is no ring, all of A that the block needs. If `head` is nonzero, mbarrier 0 counts the
+ * first `head` steps of each range, and mbarrier 1 counts the rest of A. Otherwise mbarrier 0
+ * counts everything. One thread calls this. */
 static __device__ __forceinline__ void
 small_m_fetch_whole(const bsmm_small_m_params *p, const small_m_block *block, const uint32_t head) {
     const uint32_t barrier = small_m_address(small_m_shared + p->barriers_at);
@@ -144,22 +153,26 @@ small_m_fetch_whole(const bsmm_small_m_params *p, const small_m_block *block, co
 
 /* ---- weights ---- */
 
-/* The weights of one thread in one step or span, as [half][row, row + 8]. 16 bytes hold 32 elements
- * of 4 bits: the two halves are 16 rows apart, or one step apart in a span of two steps. 16 bytes
- * hold 16 elements of 8 bits: the two halves are 64 elements apart along K. */
+/* The weights that one thread loads at a time, as [half][row, row + 8]: 16 bytes of each of two
+ * rows in each half. With 4-bit weights 16 bytes are 32 elements. The second half belongs to rows
+ * 16 below the first half with mma.sync, and to the next step of K with wgmma. With 8-bit weights
+ * 16 bytes are 16 elements, and the second half is 64 elements further along K. */
 typedef struct small_m_words {
     uint4 w[2][2];
 } small_m_words;
 
-/* The addresses from and to which a thread copies weights. */
+/* The addresses of one thread's copies of weights. */
 typedef struct small_m_lane {
-    const uint8_t *weights[4]; /* The source addresses of the next copies, in 4 rows or in 2. */
-    int32_t left;              /* the bytes from the source addresses to the end of a row */
-    uint32_t ring; /* the shared memory address of this thread's bytes in the first slot */
+    /* The global memory addresses of the next copies, one for each of 4 rows or of 2 rows. */
+    const uint8_t *weights[4];
+    /* the bytes from these addresses to the end of a row, 0 or negative past the end */
+    int32_t left;
+    /* the shared memory address of this thread's bytes in the first slot of the ring of weights */
+    uint32_t ring;
 } small_m_lane;
 
 /* Copies 64 bytes of weights: 16 bytes from each of 4 rows, or twice 16 bytes from each of 2 rows.
- * Writes zeros past the end of a row. */
+ * Bytes past the end of a row become zeros. */
 static __device__ __forceinline__ void small_m_fetch(const int rows, small_m_lane *lane,
                                                      uint32_t to) {
 #pragma unroll
@@ -171,14 +184,14 @@ static __device__ __forceinline__ void small_m_fetch(const int rows, small_m_lan
 }
 
 static __device__ __forceinline__ void small_m_go_on(const int rows, small_m_lane *lane) {
-    const int bytes = 128; /* These are two steps of 4-bit weights, or one step of 8-bit weights. */
+    const int bytes = 128; /* Two steps of 4-bit weights, or one step of 8-bit weights. */
 #pragma unroll
     for (int i = 0; i < rows; i++)
         lane->weights[i] += bytes;
     lane->left -= bytes;
 }
 
-/* Copies the second step's weights. The ring of weights has two slots. */
+/* Starts the copy of the weights of the warp's second step. The ring of weights has two slots. */
 static __device__ __forceinline__ void small_m_fetch_ahead(const int rows, small_m_lane *lane,
                                                            uint32_t step, uint32_t walkers,
                                                            uint32_t end) {
@@ -206,7 +219,7 @@ static __device__ __forceinline__ uint32_t small_m_shared_u16(uint32_t address) 
     return *(const uint16_t *)__cvta_shared_to_generic(address);
 }
 
-/* Decodes two e4m3 scales to bf16, times 2^118, exactly. Each result holds the same factor in both
+/* Decodes two e4m3 scales to bf16, times 2^118, exactly. factors[i] holds scale i in both 16-bit
  * halves. */
 static __device__ __forceinline__ void small_m_nv_factors(uint32_t codes, uint32_t factors[2]) {
     uint32_t halves = ptx_f16x2_of_e4m3x2(codes);
@@ -215,14 +228,16 @@ static __device__ __forceinline__ void small_m_nv_factors(uint32_t codes, uint32
     factors[1] = ptx_bf16x2_of_f32(high * 0x1p118f, high * 0x1p118f);
 }
 
-/* The factors of a thread's weights in one step, as [half][row][first or second 16 elements of a
- * load]. */
+/* The bf16 factors that multiply a thread's decoded weights, as [half][row][first or last 16
+ * elements of 32]. Halves are those of small_m_words. Only nvfp4 has two scales in 32 elements; for
+ * other formats the last index makes no difference. */
 typedef struct small_m_factors {
     uint32_t f[2][2][2];
 } small_m_factors;
 
-/* Computes the factors of one half. `at` is the shared address of the scales of its first row, and
- * `stride` is the stride of rows. `most` accumulates bsmm_e8m0_most over all scale codes. */
+/* Computes the factors of one half of small_m_words. `at` is the shared memory address of the
+ * scales of the half's first row. `stride` is the distance in bytes from a row's scales to the next
+ * row's. `most` is the running maximum of bsmm_e8m0_most. */
 static __device__ __forceinline__ void small_m_find_half(const int format, uint32_t at,
                                                          uint32_t stride, uint32_t to[2][2],
                                                          uint32_t *most) {
@@ -236,13 +251,14 @@ static __device__ __forceinline__ void small_m_find_half(const int format, uint3
         } else if (format == SMALL_M_NVFP4) {
             small_m_nv_factors(small_m_shared_u16(here), f);
         } else {
-            f[0] = f[1] = 0x7b807b80u; /* 2^120 in both bf16 halves */
+            /* 2^120, which corrects the exponent bias of decoded e4m3, in both bf16 halves */
+            f[0] = f[1] = 0x7b807b80u;
         }
     }
 }
 
-/* Computes the factors of both halves of one step. `at` is the shared address of the step's scales
- * for the thread's first row. */
+/* Computes the factors of both halves of small_m_words. `at` is the shared memory address of the
+ * scales of the thread's first row and of the current step. */
 static __device__ __forceinline__ void small_m_find_factors(const int format, uint32_t at,
                                                             uint32_t stride, small_m_factors *to,
                                                             uint32_t *most) {
@@ -251,8 +267,8 @@ static __device__ __forceinline__ void small_m_find_factors(const int format, ui
                       most);
 }
 
-/* Decodes a chunk of 8 elements along K of one row to pairs of bf16, and multiplies them by their
- * scales. */
+/* Decodes a thread's 8 elements of one chunk and one row to pairs of bf16, and multiplies them by
+ * their scales. For e4m3, bit 7 of a byte of *nans is set if a code was NaN. */
 static __device__ __forceinline__ void small_m_chunk(const int format, const uint4 *w,
                                                      const int chunk, const uint32_t factor[2],
                                                      uint32_t pairs[4], uint32_t *nans) {
@@ -271,9 +287,10 @@ static __device__ __forceinline__ void small_m_chunk(const int format, const uin
         pairs[i] = ptx_mul_bf16x2(pairs[i], f);
 }
 
-/* Multiplies one step for the row tiles [first, end) and adds to sums[tile of 16 rows][tile of 8
- * columns][4]. `a` is the shared address of the step's first chunk of A, and columns[] are the
- * offsets of each column's 16 bytes in a chunk. */
+/* Multiplies one step of K for row tiles [first, end) by mma.sync, and adds the products to
+ * sums[tile of 16 rows][tile of 8 columns][4]. A column is one row of A or one bf16 part of a row.
+ * `a` is the shared memory address of the step's first chunk of A. columns[] are the offsets of the
+ * thread's 16 bytes of each column in a chunk. */
 static __device__ __forceinline__ void
 small_m_step(const int format, const int tiles, const int first, const int end,
              const small_m_words *words, const small_m_factors *factors, uint32_t a,
@@ -300,9 +317,9 @@ small_m_step(const int format, const int tiles, const int first, const int end,
     }
 }
 
-/* Adds the scaled partial dot products of one step: sums[tile of 8 columns][4] += parts * scale of
- * the row * scale of the column. `step` counts from the block's first step, and `scale` is the
- * shared address of B's scale. */
+/* Scales the partial dot products of one step of K and adds them to the accumulators: sums[tile of
+ * 8 columns][4] += parts * scale of B's row * scale of A's column. `step` counts from the thread
+ * block's first step. `scale` is the shared memory address of B's scale. */
 static __device__ __forceinline__ void small_m_add_step(const int format, const int tiles,
                                                         const bsmm_small_m_params *p, uint32_t step,
                                                         uint32_t t, uint32_t scale,

@@ -1,21 +1,23 @@
-/* Prepares A inside a small-M kernel. With one or two rows of A, each block makes its own image of
- * A (small_m_prepare.h), because that takes less time than waiting for another kernel.
+/* Converts A inside a small-M kernel. With one or two rows of A, each thread block makes an image
+ * of its part of A in shared memory (small_m_prepare.h has the layout). That takes less time than
+ * waiting for a separate kernel.
  *
- * Four neighboring lanes handle the four chunks of a step that one thread of the main loop reads.
- * These chunks are adjacent in A. In the image they are 64 bytes per column apart, and 16 extra
- * bytes keep them in different banks. */
+ * A chunk is 8 elements along K. A thread of the main loop reads four chunks of A in each step.
+ * Four neighboring lanes convert these four chunks, which are adjacent in A. In the image they are
+ * 64 bytes per column apart. 16 extra bytes put the four chunks in different banks of shared
+ * memory. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_OWN_H
 #define BSMM_CUDA_SM90A_SMALL_M_OWN_H
 
 #include "cuda/sm90a/small_m_prepare.h"
 
-/* The position of one chunk of A (8 elements along K), where chunks are numbered in the order in
- * which threads handle them. */
+/* The place of one chunk of A, i.e. 8 elements along K of one row. Threads handle chunks in the
+ * order of their numbers. */
 typedef struct small_m_place {
-    /* The row, the step of K and the first k of the chunk. `step` counts from the thread block's
-     * first step. */
+    /* The row of A, the step of K counted from the thread block's first step, and the first element
+     * of the chunk along K. */
     uint32_t row, step, k;
-    uint32_t to; /* the destination, in bytes from the beginning of A's image */
+    uint32_t to; /* the place in A's image, in bytes from the beginning of the image */
     bool wanted;
 } small_m_place;
 
@@ -34,7 +36,8 @@ static __device__ __forceinline__ small_m_place small_m_find_place(const bsmm_sm
     return at;
 }
 
-/* Loads a thread's chunks `first`, first + 512, ... unchanged into registers. */
+/* Loads chunks `first`, first + 512, ... of A into a thread's registers, without converting them.
+ */
 static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_params *p,
                                                         const bool narrow,
                                                         const small_m_block *block, uint32_t first,
@@ -46,8 +49,8 @@ static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_param
     }
 }
 
-/* Converts a thread's chunks and stores them in the image. Sets flags[row] to 1 if a value is
- * nonzero. */
+/* Converts a thread's chunks and stores them in the image. Sets flags[row] to 1 if a value of the
+ * row is nonzero. */
 static __device__ __forceinline__ void
 small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const small_m_block *block,
                   uint32_t first, const small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS], uint8_t *image,
@@ -64,7 +67,8 @@ small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const small_m
     }
 }
 
-/* Copies the fp32 scales of A's rows for the block's steps. Scales are 1 if A is unscaled. */
+/* Copies the fp32 scales of A's rows for the thread block's steps of K. All scales are 1 if A is
+ * unscaled. */
 static __device__ __forceinline__ void small_m_own_scales(const bsmm_small_m_params *p,
                                                           const small_m_block *block, float *to) {
     const uint32_t count = (block->end - block->begin) * p->scale_columns;

@@ -1,35 +1,36 @@
 /* Parameters of the small-M kernels (sm90a/small_m.cu), which multiply few rows of A, and of the
- * kernel that prepares A for them. */
+ * kernel small_m_prepare, which converts A for them. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_PARAMS_H
 #define BSMM_CUDA_SM90A_SMALL_M_PARAMS_H
 
 #include "gpu/epilogue.h"
 
-/* The number of columns from which on four warps multiply together by wgmma. A column is a row of
- * A, or a part of one. */
+/* From this number of columns on, the four warps of a warpgroup multiply together by wgmma. A
+ * column is one row of A, or one of the bf16 numbers into which an f16 or f32 row is split. */
 #define BSMM_SMALL_M_WGMMA_COLUMNS 32
 
 enum {
     BSMM_SMALL_M_WARPS = 16,
     BSMM_SMALL_M_THREADS = 32 * BSMM_SMALL_M_WARPS,
     BSMM_SMALL_M_PREPARE_THREADS = 256,
-    BSMM_SMALL_M_COLUMNS = 32, /* the largest number of columns (rows of A or parts of rows) */
-    BSMM_SMALL_M_K = 128,      /* The elements of K in a step of the main loop. */
-    /* The largest number of chunks of A (8 elements along K) that a thread prepares. */
+    BSMM_SMALL_M_COLUMNS = 32, /* the largest number of columns */
+    BSMM_SMALL_M_K = 128,      /* the elements of K in one step of the main loop */
+    /* The largest number of chunks of A that one thread converts. A chunk is 8 elements along K of
+     * one row. */
     BSMM_SMALL_M_OWN_CHUNKS = 4,
-    /* The number of steps by which a thread's copies of weights run ahead. */
+    /* The number of steps of K by which a thread's copies of weights run ahead of its arithmetic.
+     * It is also the number of slots of the ring of weights. */
     BSMM_SMALL_M_AHEAD = 2,
-    /* the bytes of weights of one step in the ring */
+    /* the bytes of one slot of the ring of weights: 64 bytes for each thread */
     BSMM_SMALL_M_SLOT_BYTES = BSMM_SMALL_M_THREADS * 64,
 };
 
-/* Says how a kernel reads the values of A. */
+/* Says how the kernels read the values of A. */
 typedef enum bsmm_small_m_source {
-    BSMM_SMALL_M_ANY = 0,  /* A is read one element at a time, in any format. */
-    BSMM_SMALL_M_BF16 = 1, /* A's elements are rows of bf16. */
-    BSMM_SMALL_M_F16 = 2,  /* A's elements are rows of f16. Each value is split into two parts. */
-    /* A's elements are rows of e4m3, with row-major e8m0 scales of 32 elements, with fp32 scales,
-     * or unscaled. */
+    BSMM_SMALL_M_ANY = 0,  /* in any format and order, one element at a time */
+    BSMM_SMALL_M_BF16 = 1, /* as rows of bf16 */
+    BSMM_SMALL_M_F16 = 2,  /* as rows of f16, where each value is split into two bf16 numbers */
+    /* as rows of e4m3, with row-major e8m0 scales of 32 elements, with fp32 scales, or unscaled */
     BSMM_SMALL_M_E4M3 = 3
 } bsmm_small_m_source;
 
@@ -37,48 +38,54 @@ typedef struct bsmm_small_m_params {
     bsmm_gpu_operand a, b;
     bsmm_gpu_epilogue epilogue;
     uint32_t m, n, k;
-    uint32_t steps; /* The number of steps of K. */
-    /* log2 of the number of ranges into which K is split, at multiples of a step */
+    uint32_t steps; /* the number of steps of BSMM_SMALL_M_K elements in K */
+    /* log2 of the number of ranges into which K is split. A range is a sequence of whole steps. */
     uint32_t ranges_log2;
-    /* log2 of the number of thread blocks of a cluster, each of which computes whole ranges of K */
+    /* log2 of the number of thread blocks of a cluster. They split K, and each computes whole
+     * ranges. */
     uint32_t splits_log2;
-    uint32_t k_warps_log2; /* log2 of the number of warps along K in a thread block */
-    /* Number of steps of A for which each warp along K has slots in shared memory. 0: shared memory
-     * holds all steps. */
+    /* log2 of the number of warps of a thread block that have the same rows of B and split K */
+    uint32_t k_warps_log2;
+    /* The number of steps of A that shared memory holds for each warp along K, in a ring buffer. 0:
+     * there is no ring, and shared memory holds all steps. */
     uint32_t a_slots;
-    /* The image of A that sm90a/small_m_prepare.h makes, in the workspace. NULL: each block makes
-     * its own image in shared memory. */
+    /* The image of A in the workspace: A converted to bf16, in the layout that the main loop reads
+     * (sm90a/small_m_prepare.h). NULL: each thread block makes an image of its part of A in shared
+     * memory. */
     uint8_t *a_image;
-    /* Nonzero at [row][blocks_per_row] if a part of that row of A has a nonzero value. */
+    /* Flags of A's image as [row][blocks_per_row]. A flag is nonzero if the elements of A that one
+     * thread block has converted are not all zero. */
     uint32_t *a_image_any;
-    /* the number of thread blocks per row of A in the kernel that prepares A */
+    /* the number of thread blocks of small_m_prepare for each row of A */
     uint32_t blocks_per_row;
-    float *a_image_scales;  /* The fp32 scales of A's image, stored as [step][scale_columns]. */
+    float *a_image_scales;  /* the fp32 scales of A's image, as [step][scale_columns] */
     uint32_t scale_columns; /* `columns`, rounded up to a multiple of 4 */
-    uint32_t narrow;        /* Nonzero if weights have 4 bits, 0 if they have 8. */
-    uint32_t source;     /* The form in which A is read, a value of the enum bsmm_small_m_source. */
-    uint32_t row_scaled; /* Nonzero if A has one fp32 scale per row. */
-    /* Nonzero if a result is an accumulator times a power of two and times the row's scale,
-     * rounded; there is no C, bias or other factor. */
+    uint32_t narrow;        /* nonzero if weights have 4 bits, 0 if they have 8 */
+    uint32_t source;        /* how A is read, a value of the enum bsmm_small_m_source */
+    uint32_t row_scaled;    /* nonzero if A has one fp32 scale per row */
+    /* Nonzero if a result is only an accumulator times a power of two and, if row_scaled, times the
+     * fp32 scale of A's row. There is then no alpha, C, bias or other factor. */
     uint32_t plain;
-    /* The number of bf16 numbers that represent one value of A: 1, 2 (f16) or 3 (f32). */
+    /* the number of bf16 numbers that represent one value of A: 1, 2 (f16) or 3 (f32) */
     uint32_t parts;
-    uint32_t columns; /* The number of columns in shared memory: m * parts, or more for padding. */
-    /* the bytes of a chunk (8 elements along K of all columns) in shared memory */
+    uint32_t columns; /* the number of columns in shared memory: m * parts, or more with padding */
+    /* The bytes of a chunk of A in shared memory. A chunk is 32 elements along K of all columns, 8
+     * for each of the 4 threads that share a row. */
     uint32_t chunk_bytes;
-    uint32_t for_wgmma; /* Nonzero if A's image has the layout that wgmma reads. */
-    uint32_t m_log2;    /* The logarithm of m to base 2, rounded up. */
-    uint64_t a_pitch;   /* The stride of A's rows, in bytes. */
+    uint32_t for_wgmma; /* nonzero if A's image has the layout that wgmma reads */
+    uint32_t m_log2;    /* log2 of m, rounded up */
+    uint64_t a_pitch;   /* the stride of A's rows in bytes */
     uint64_t a_scale_pitch;
     uint32_t b_pitch16; /* the stride of B's rows, in units of 16 bytes */
     uint64_t b_scale_pitch;
-    uint32_t b_bytes;      /* The bytes of a row of B. */
+    uint32_t b_bytes;      /* the bytes of a row of B */
     uint32_t scale_stride; /* the stride of rows of B's scales in shared memory, in bytes */
-    /* Bytes of row-major scales that one instruction copies: 16, 8, 4 or 1. 0: scales have another
-     * layout. */
+    /* The bytes of B's row-major scales that one instruction copies: 16, 8, 4 or 1. 0: the scales
+     * have another layout. */
     uint32_t scale_vector;
-    uint32_t scales_at, a_scales_at, ring_at, barriers_at,
-        flags_at; /* offsets of scales, rings, barriers and flags in shared memory, in bytes */
+    /* Offsets in bytes in shared memory: B's scales, A's scales, the ring of weights, mbarriers,
+     * and the flags that say which rows of A are nonzero. */
+    uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
 } bsmm_small_m_params;
 
 #endif

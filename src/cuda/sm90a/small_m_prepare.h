@@ -1,20 +1,23 @@
-/* Prepares A for the small-M kernels: a separate kernel converts it once to an image in the layout
- * that they read.
+/* Converts A for the small-M kernels (few rows of A). The result is an image of A: bf16 values in
+ * the layout that the main loop reads.
  *
- * A column is a row of A, or one of the parts into which its values are split. A step is 128
- * elements along K, and a chunk is 8. For each step, chunk and column the image has 4 x 16 bytes,
- * one for each of the 4 threads that share a row of a fragment. For wgmma, 4 bytes of each of these
- * threads are adjacent, so a chunk consists of 4 parts with 16 bytes for each column.
+ * A column is one row of A, or one of the bf16 numbers into which an f16 or f32 row is split. A
+ * step is 128 elements along K, and a chunk is 8. The main loop reads 4 x 16 bytes of each column
+ * at a time, 16 bytes (one chunk) for each of the 4 threads that share a row of an mma fragment.
+ * The image stores these 64 bytes together. For wgmma it stores 4 parts instead. Each part has 16
+ * bytes for each column, which are 4 bytes of each of the 4 threads.
  *
- * A value that does not fit in bf16 is stored as NaN. Its row's results become NaN and are then
- * recomputed in double. */
+ * A value that does not fit in bf16 is stored as NaN. The results of its row then become NaN, and
+ * the epilogue recomputes them in double. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_PREPARE_H
 #define BSMM_CUDA_SM90A_SMALL_M_PREPARE_H
 
 #include "cuda/ptx/halves.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* Reorders eight bf16 values, from the order of K to the pairs in which weights are decoded. */
+/* Reorders eight bf16 values from the order of K to the order in which small_m_weights.h decodes
+ * weights. There, two elements that are 4 apart (4-bit weights, `narrow`) or 2 apart (8-bit
+ * weights) share a 32-bit word. */
 static __device__ __forceinline__ uint4 small_m_arrange(uint32_t narrow, uint4 w) {
     if (narrow)
         return make_uint4(__byte_perm(w.x, w.z, 0x5410), __byte_perm(w.x, w.z, 0x7632),
@@ -23,8 +26,9 @@ static __device__ __forceinline__ uint4 small_m_arrange(uint32_t narrow, uint4 w
                       __byte_perm(w.z, w.w, 0x5410), __byte_perm(w.z, w.w, 0x7632));
 }
 
-/* Splits two f16 values into two bf16 parts each. Returns the high parts, which are truncated, and
- * stores the remainders in *low. The parts have 8 and 3 bits of mantissa, so the split is exact. */
+/* Splits two f16 values into two bf16 numbers each. Returns the high numbers and stores the low
+ * ones in *low. The high number has the value's first 8 bits of mantissa, and the low number has
+ * the other 3, so the split is exact. */
 static __device__ __forceinline__ uint32_t small_m_split_f16(uint32_t codes, uint32_t *low) {
     float x = ptx_f32_of_f16(codes & 0xffff), y = ptx_f32_of_f16(codes >> 16);
     uint32_t xh = __float_as_uint(x) & 0xffff0000u, yh = __float_as_uint(y) & 0xffff0000u;
@@ -32,20 +36,21 @@ static __device__ __forceinline__ uint32_t small_m_split_f16(uint32_t codes, uin
     return __byte_perm(xh, yh, 0x7632);
 }
 
-/* Decodes two e4m3 codes, each of which lies in the high byte of a 16-bit half. */
+/* Decodes two e4m3 codes to bf16 and multiplies them by a scale. Each code lies in the high byte of
+ * a 16-bit half of `spread`. */
 static __device__ __forceinline__ uint32_t decode_e4m3_pair(uint32_t spread, uint32_t scale) {
     uint32_t bits = (spread >> 4 & 0x07f007f0u) | (spread & 0x80008000u);
     /* 2^120 in both bf16 halves corrects the exponent bias. */
     return ptx_mul_bf16x2(ptx_mul_bf16x2(bits, 0x7b807b80u), scale);
 }
 
-/* Returns an e8m0 scale as bf16 in both halves. A scale below 2^-124 becomes NaN, because some
- * products with it do not fit in bf16. */
+/* Returns an e8m0 scale as bf16 in both 16-bit halves. A scale below 2^-124 becomes NaN, because
+ * its product with some e4m3 values does not fit in bf16. */
 static __device__ __forceinline__ uint32_t small_m_fold_scale(uint32_t code) {
     return code < 3 || code == 255 ? 0x7fc07fc0u : code * 0x00800080u;
 }
 
-/* Decodes eight e4m3 codes that lie in one scale block. */
+/* Decodes eight e4m3 codes that share one scale. */
 static __device__ __forceinline__ uint4 decode_values_e4m3(uint2 w, uint32_t scale_code) {
     uint32_t nans = (bsmm_e4m3_nans(w.x) | bsmm_e4m3_nans(w.y)) & 0x80808080u;
     uint32_t scale = nans ? 0x7fc07fc0u : small_m_fold_scale(scale_code);
@@ -55,9 +60,9 @@ static __device__ __forceinline__ uint4 decode_values_e4m3(uint2 w, uint32_t sca
                       decode_e4m3_pair(__byte_perm(w.y, 0, 0x3424), scale));
 }
 
-/* Returns part `part` of one value of any format. A part has 8 bits of mantissa. If the parts
- * together do not represent the value, the first part becomes NaN. fp32 scales are not applied
- * here. */
+/* Splits one value of A, of any format, into p->parts bf16 numbers with 8 bits of mantissa each,
+ * and returns number `part`. If their sum is not exactly the value, number 0 becomes NaN. fp32
+ * scales are not applied here, because the main loop applies them to sums. */
 static __device__ __forceinline__ uint32_t small_m_split(const bsmm_small_m_params *p, uint32_t row,
                                                          uint32_t k, uint32_t part) {
     float rest = bsmm_gpu_elem(&p->a, bsmm_gpu_code(&p->a, row, k));
@@ -79,9 +84,9 @@ static __device__ __noinline__ uint32_t small_m_split_pair(const bsmm_small_m_pa
     return low | high << 16;
 }
 
-/* Stores a chunk of 8 elements along K of a column in the image. Its four words go together to one
- * thread of the main loop. For wgmma they go to four 16-byte parts, each of which holds all
- * columns. */
+/* Stores chunk number `chunk` of a column (8 elements along K) in the image. Its four words go to
+ * one thread of the main loop. For wgmma they go to four different parts of the image, each of
+ * which has 16 bytes for each column. */
 static __device__ __forceinline__ void
 small_m_store_chunk(const bsmm_small_m_params *p, uint32_t chunk, uint32_t column, uint4 v) {
     uint32_t inner = chunk % 16;
@@ -100,7 +105,8 @@ small_m_store_chunk(const bsmm_small_m_params *p, uint32_t chunk, uint32_t colum
         *(uint32_t *)to = words[i];
 }
 
-/* Splits eight f16 values. The second parts form the next column. */
+/* Splits eight f16 values into two bf16 numbers each. Returns the high numbers. The low numbers,
+ * *low, form the next column of the image. */
 static __device__ __forceinline__ uint4 small_m_read_f16(uint4 v, uint4 *low) {
     uint4 high;
     high.x = small_m_split_f16(v.x, &low->x);
@@ -110,13 +116,13 @@ static __device__ __forceinline__ uint4 small_m_read_f16(uint4 v, uint4 *low) {
     return high;
 }
 
-/* Holds eight values of a row as they are stored, and the code of their scale. */
+/* Eight values of a row of A as they are stored, and the e8m0 code of their scale. */
 typedef struct small_m_raw {
     uint4 codes;
     uint32_t scale;
 } small_m_raw;
 
-/* Loads eight values from column k on. They are zeros past the end of K. */
+/* Loads eight values of a row of A, from element k on. Values past the end of K are zeros. */
 static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p, uint32_t row,
                                                     uint32_t k, small_m_raw *to) {
     const uint8_t *from = p->a.data + row * p->a_pitch;
@@ -133,7 +139,8 @@ static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p
     }
 }
 
-/* Converts eight values to bf16: parts[0] and, for f16, parts[1]. */
+/* Converts eight values of A to bf16. parts[0] holds the values, or their high bf16 numbers if A is
+ * f16. parts[1] holds the low bf16 numbers of f16, else zeros. */
 static __device__ __forceinline__ void small_m_convert(const bsmm_small_m_params *p,
                                                        const small_m_raw *raw, uint4 parts[2]) {
     parts[0] = raw->codes;
@@ -144,7 +151,8 @@ static __device__ __forceinline__ void small_m_convert(const bsmm_small_m_params
         parts[0] = decode_values_e4m3(make_uint2(raw->codes.x, raw->codes.y), raw->scale);
 }
 
-/* Returns part `part` of eight values of any format. */
+/* Splits eight values of A, of any format, into p->parts bf16 numbers each, and returns number
+ * `part` of each. */
 static __device__ __forceinline__ uint4 small_m_read_any(const bsmm_small_m_params *p, uint32_t row,
                                                          uint32_t k, uint32_t part) {
     uint4 v;
@@ -159,7 +167,8 @@ static __device__ __forceinline__ uint32_t small_m_magnitude(uint4 v) {
     return (v.x | v.y | v.z | v.w) & 0x7fff7fffu;
 }
 
-/* Prepares one chunk of one row, for any format of A. */
+/* Converts and stores one chunk of one row, for any format of A. Returns nonzero if a value is
+ * nonzero. */
 static __device__ __noinline__ uint32_t small_m_prepare_any(const bsmm_small_m_params *p,
                                                             uint32_t row, uint32_t chunk) {
     uint32_t any = 0;
@@ -171,8 +180,8 @@ static __device__ __noinline__ uint32_t small_m_prepare_any(const bsmm_small_m_p
     return any;
 }
 
-/* Prepares one chunk of one row, with zeros past the end of K. Returns nonzero if a value is
- * nonzero. */
+/* Converts and stores one chunk (8 elements along K) of one row. Elements past the end of K become
+ * zeros. Returns nonzero if a value is nonzero. */
 static __device__ __forceinline__ uint32_t small_m_prepare_chunk(const bsmm_small_m_params *p,
                                                                  uint32_t row, uint32_t chunk) {
     const uint32_t column = row * p->parts;
@@ -186,7 +195,7 @@ static __device__ __forceinline__ uint32_t small_m_prepare_chunk(const bsmm_smal
     return small_m_magnitude(parts[0]) | small_m_magnitude(parts[1]);
 }
 
-/* Stores the fp32 scale of a row and step, for each column of the row. */
+/* Stores the fp32 scale of a row of A for one step of K, once for each column that the row has. */
 static __device__ __forceinline__ void small_m_prepare_scale(const bsmm_small_m_params *p,
                                                              uint32_t row, uint32_t step) {
     float scale = 1;

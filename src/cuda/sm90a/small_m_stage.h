@@ -1,11 +1,13 @@
-/* The prologue of a small-M kernel, which copies scales of B to shared memory.
+/* The prologue of a small-M kernel (few rows of A): it copies B's scales to shared memory.
  *
- * Layout of A, which a small-M kernel reads: A column is a row of A, or one of the parts into which
- * its values are split. A step is 128 elements along K, and a chunk is 8. For each step, chunk and
- * column there are 4 x 16 bytes, one for each of the 4 threads that share a row of a fragment. For
- * wgmma, 4 bytes of each of these threads are adjacent, so a chunk consists of 4 parts with 16
- * bytes for each column. A value that does not fit in bf16 is stored as NaN; its row's results
- * become NaN and are then recomputed in double. */
+ * A small-M kernel reads A in the following layout. A column is one row of A, or one of the bf16
+ * numbers into which an f16 or f32 row is split. K is divided into steps of 128 elements. Each step
+ * has 4 chunks, and a chunk has 64 bytes for each column: 16 bytes for each of the 4 threads that
+ * share a row of an mma fragment. For wgmma, a chunk consists of 4 parts instead. Each part has 16
+ * bytes for each column, which are 4 bytes of each of the 4 threads.
+ *
+ * A value that does not fit in bf16 is stored as NaN. The results of its row then become NaN, and
+ * the epilogue recomputes them in double. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_STAGE_H
 #define BSMM_CUDA_SM90A_SMALL_M_STAGE_H
 
@@ -14,11 +16,12 @@
 #include "cuda/sm90a/small_m_params.h"
 #include "gpu/small_m_weights.h"
 
-/* Formats of weights for which small-M kernels exist. */
+/* The formats of weights for which small-M kernels exist. */
 enum { SMALL_M_MXFP4 = 1, SMALL_M_NVFP4 = 2, SMALL_M_MXFP8 = 3, SMALL_M_FP8_F32 = 4 };
 
-/* The part of the GEMM that a block computes: ranges and steps [begin, end) of K, and rows [row,
- * row + rows) of B. */
+/* The part of the GEMM that one thread block computes: steps [begin, end) of K, and rows [row, row
+ * + rows) of B. A step is 128 elements along K. The steps consist of `ranges` whole ranges,
+ * beginning with range number `first_range`. */
 typedef struct small_m_block {
     uint32_t first_range, ranges;
     uint32_t begin, end;
@@ -40,16 +43,17 @@ static __device__ __forceinline__ float small_m_shared_f32(uint32_t address) {
 
 /* ---- scales ---- */
 
-/* Replaces an fp32 scale outside a moderate range by NaN, so that the product of two scales neither
- * overflows nor underflows. */
+/* Replaces an fp32 scale by NaN if its magnitude is neither 0 nor between 2^-62 and 2^62. The
+ * product of two scales that remain neither overflows nor underflows. A NaN makes the epilogue
+ * recompute the results in double. */
 static __device__ __forceinline__ float small_m_tame(float scale) {
     float magnitude = fabsf(scale);
     bool tame = magnitude == 0 || (magnitude >= 0x1p-62f && magnitude <= 0x1p62f);
     return tame ? scale : __uint_as_float(0x7fc00000u);
 }
 
-/* Copies scale codes, `per_step` bytes for each row and step, as whole vectors. Each warp copies
- * one row at a time. */
+/* Copies B's row-major scale codes to shared memory in vectors of p->scale_vector bytes. Each row
+ * has `per_step` bytes for each step of K. Each warp copies one row at a time. */
 static __device__ __forceinline__ void small_m_copy_scales(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t per_step, uint8_t *to) {
@@ -71,14 +75,14 @@ static __device__ __forceinline__ void small_m_copy_scales(const bsmm_small_m_pa
     }
 }
 
-/* Returns a scale code, or past the end of K the code 0x38. That is a finite number in both e8m0
- * and e4m3. The elements there are zeros, and zero times NaN would be NaN. */
+/* Returns the scale code at `from`, or 0x38 past the end of K. 0x38 is a finite number in both e8m0
+ * and e4m3. Elements past the end of K are zeros, and a zero times a scale of NaN would be NaN. */
 static __device__ __forceinline__ uint8_t small_m_scale_or_one(const uint8_t *from, bool inside) {
     return inside ? *from : 0x38;
 }
 
-/* Copies row-major scale codes byte by byte, because rows may be unaligned. Each warp copies one
- * row at a time. */
+/* Copies B's row-major scale codes byte by byte, because rows of scales may be unaligned. Each warp
+ * copies one row at a time. */
 static __device__ __forceinline__ void small_m_load_scales(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t per_step, uint8_t *to) {
@@ -95,8 +99,8 @@ static __device__ __forceinline__ void small_m_load_scales(const bsmm_small_m_pa
     }
 }
 
-/* Copies scale codes that cannot be copied as vectors: unaligned row-major codes, or codes of any
- * other layout. */
+/* Copies B's scale codes that cannot be copied as vectors: unaligned row-major codes, or codes in
+ * any other layout. */
 static __device__ __noinline__ void small_m_gather_scales(const bsmm_small_m_params *p,
                                                           const small_m_block block,
                                                           const uint32_t per_step, uint8_t *to) {
@@ -114,8 +118,8 @@ static __device__ __noinline__ void small_m_gather_scales(const bsmm_small_m_par
     }
 }
 
-/* Returns fp32 scale number i of B, or 0 past the last one. There is one scale for each 16 rows and
- * step. */
+/* Returns B's fp32 scale number i in this thread block, or 0 past the last scale. Each tile of 16
+ * rows has one scale for each step of K. Scales are numbered tile by tile. */
 static __device__ __forceinline__ float small_m_load_float(const bsmm_small_m_params *p,
                                                            const small_m_block *block, uint32_t i) {
     uint32_t steps = block->end - block->begin;
@@ -125,8 +129,8 @@ static __device__ __forceinline__ float small_m_load_float(const bsmm_small_m_pa
     return bsmm_gpu_scale(&p->b, row, (block->begin + step) * BSMM_SMALL_M_K);
 }
 
-/* Stores all fp32 scales of the block in shared memory. `scale` is the one with number threadIdx.x,
- * which the caller has already loaded. */
+/* Stores all fp32 scales of B that the block needs in shared memory. The caller has already loaded
+ * scale number threadIdx.x and passes it as `scale`. */
 static __device__ __forceinline__ void small_m_stage_floats(const bsmm_small_m_params *p,
                                                             const small_m_block *block, float scale,
                                                             uint8_t *to) {
@@ -137,8 +141,8 @@ static __device__ __forceinline__ void small_m_stage_floats(const bsmm_small_m_p
     }
 }
 
-/* Copies all scales of the block to shared memory. `mine` is this thread's first scale, if scales
- * are fp32. */
+/* Copies all scales of B that the block needs to shared memory. `mine` is B's scale number
+ * threadIdx.x if scales are fp32, else unused. */
 static __device__ __forceinline__ void small_m_stage_scales(const int format,
                                                             const bsmm_small_m_params *p,
                                                             const small_m_block *block, float mine,
