@@ -1,5 +1,6 @@
-/* Converts a scale layout, which is a list of mixed-radix digits of row and column, to the two maps
- * from which kernels compute the offset of a scale. */
+/* Converts a scale layout to the two maps from which kernels compute the offset of a scale. The
+ * layout is given as a list of mixed-radix digits of the scale's row and column. One map has the
+ * digits of the row, and the other has the digits of the column. */
 #include "gpu/params.h"
 
 static uint32_t log2_of(uint32_t value) {
@@ -7,7 +8,7 @@ static uint32_t log2_of(uint32_t value) {
 }
 
 static bsmm_axis_digit digit_of(uint32_t extent, uint64_t stride) {
-    /* The logarithm of the extent to base 2, rounded up. */
+    /* log2 of the extent, rounded up */
     uint32_t shift = extent > 1 ? log2_of(extent - 1) + 1 : 0;
     uint64_t power = 1ull << (31 + shift);
     return (bsmm_axis_digit){.extent = extent,
@@ -31,8 +32,8 @@ bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number) {
     const bsmm_axis_digit *d = &across->digits[number];
-    /* The bitwise OR of the address and of all strides is a multiple of 4 exactly if each of them
-     * is. */
+    /* The bitwise OR of the address and of all strides is a multiple of 4 exactly if the address
+     * and each stride are multiples of 4. */
     uint64_t strides = (uintptr_t)scales;
     for (uint32_t i = 0; i < down->count; i++)
         strides |= down->digits[i].stride;

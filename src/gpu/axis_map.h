@@ -1,5 +1,5 @@
-/* Computes where a scale lies in any scale layout. The offset of the scale of (row, column) is the
- * value of one map at the row plus the value of a second map at the column. */
+/* Computes the offset of a scale in any scale layout. The offset of the scale of element (row,
+ * column) is the value of a map at the row plus the value of a second map at the column. */
 #ifndef BSMM_GPU_AXIS_MAP_H
 #define BSMM_GPU_AXIS_MAP_H
 
@@ -7,12 +7,13 @@
 
 enum { BSMM_AXIS_DIGITS = 6 };
 
-/* One digit of an index in a mixed-radix number system. The digit is index % extent, and it adds
- * digit * stride to the offset. The quotient index / extent goes on to the next digit.
+/* One digit of an index in a mixed-radix number system. The digit's value is index % extent, and it
+ * adds value * stride to the offset. The quotient index / extent goes on to the next digit of the
+ * map.
  *
- * Kernels divide by multiplying: index / extent = (2 * index * magic >> 32) >> shift, which is
- * exact for an index below 2^31. The last digit has magic = 0, so its quotient is 0 and it takes
- * all that is left of the index. */
+ * Kernels divide by multiplying: index / extent = (2 * index * magic >> 32) >> shift. This is exact
+ * for an index below 2^31. The last digit of a map has magic = 0. Its quotient is therefore 0, and
+ * its value is all that is left of the index. */
 typedef struct bsmm_axis_digit {
     uint32_t extent, magic, shift, reserved;
     uint64_t stride;
@@ -25,7 +26,7 @@ typedef struct bsmm_axis_map {
 
 BSMM_SHARED uint64_t bsmm_axis_at(const bsmm_axis_map *map, uint32_t index) {
     uint64_t offset = 0;
-    /* An axis with a single digit has a plain stride. */
+    /* A map with a single digit is a plain stride. */
     if (map->count == 1) return index * map->digits[0].stride;
 #if defined(__CUDA_ARCH__)
 #    pragma unroll 1

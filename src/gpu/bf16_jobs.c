@@ -1,10 +1,12 @@
-/* Chooses a kernel of the bf16 product and fills its parameters. */
+/* The host side of the bf16 product, the GPU product that takes any operands (bf16_product.h). It
+ * chooses one of the kernels and fills its parameters. */
 #include "gpu/bf16_jobs.h"
 
-/* ---- which kernel ---- */
+/* ---- choice of the kernel ---- */
 
-/* Returns true if bf16 holds the values of the operand exactly. fp32 scales are not counted; they
- * stay outside the bf16 values. */
+/* Returns true if one bf16 number holds each value of the operand exactly. fp32 scales do not
+ * matter here, because a kernel can apply them to sums instead of multiplying the elements by them.
+ */
 static bool fits_bf16(const bsmm_operand *o) {
     uint32_t elem = o->m.format.elem;
     if (elem == BSMM_ELEM_BF16) return o->m.format.scale != BSMM_SCALE_E4M3;
@@ -15,14 +17,16 @@ static bool has_floats(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
 }
 
-/* Each step of K lies in one block. */
+/* Returns true if fp32 scales can be applied to sums: each step of K (BSMM_BF16_K elements) lies in
+ * one scale block. */
 static bool may_stay_outside(const bsmm_operand *o) {
     uint32_t cols = o->m.format.block_cols;
     return has_floats(o) && (cols % BSMM_BF16_K == 0 || cols >= o->m.cols);
 }
 
-/* A product of two bf16 may be too small for fp32 before scales bring it back; of bf16 and an
- * element of 8 bits none is. */
+/* Returns true if the product of an element of A and an element of B may underflow in fp32, before
+ * a large fp32 scale multiplies the sum. Only products of two bf16 elements are that small. The
+ * product of a bf16 element and an 8-bit element is not. */
 static bool may_vanish(const bsmm_product *p) {
     return p->a.m.format.elem == BSMM_ELEM_BF16 && p->b.m.format.elem == BSMM_ELEM_BF16;
 }

@@ -1,5 +1,6 @@
-/* From a product to the bf16 product's kernel and parameters; `tile`: rows of A, and of B, that a
- * block of a backend's kernels takes. */
+/* Chooses a kernel of the bf16 product (bf16_product.h) and fills its parameters. The argument
+ * `tile` of these functions is the number of rows of A, and of rows of B, that one thread block
+ * computes. It depends on the backend. */
 #ifndef BSMM_GPU_BF16_JOBS_H
 #define BSMM_GPU_BF16_JOBS_H
 
@@ -8,12 +9,13 @@
 
 bsmm_bf16_kind bsmm_gpu_bf16_choose(const bsmm_product *p);
 
-/* NULL if the extents fit, and D is unscaled; else the reason. */
+/* Returns NULL if the kernels can index the product's extents with 32 bits and D has no block
+ * scales. Otherwise returns the reason. */
 const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile);
 
 bsmm_bf16_job bsmm_gpu_bf16_job_of(const bsmm_product *p, int64_t tile);
 
-/* Sets the memory of what was made of the same product when it had none. */
+/* Sets the pointers of a job that was made from the same product before the product had memory. */
 void bsmm_gpu_bf16_job_bind(const bsmm_product *p, bsmm_bf16_job *job);
 
 #endif

@@ -1,19 +1,21 @@
-/* The product that takes any operands, on a GPU's bf16 matrix units: which of its kernels a product
- * takes, and their parameters.
+/* The bf16 product is the GPU product that takes operands of any format. It uses bf16 matrix units.
+ * This file declares its kernels and their parameters.
  *
- * A value is element times block scale. One bf16 holds it for elements of 8 bits and fewer and for
- * bf16, with scales that are powers of two or e4m3 beside at most 4 bits; three hold any fp32
- * value. fp32 scales stay outside where the other operand fits one bf16 too and a step of K has one
- * scale: they are applied to the step's sums; else they are multiplied in with one fp32 rounding.
- */
+ * A value is an element times its block scale. One bf16 number holds a value exactly if the element
+ * is bf16 or has at most 8 bits, and its scale is a power of two. The scale may also be e4m3 if the
+ * element has at most 4 bits. Three bf16 numbers hold any fp32 value. fp32 scales can be applied to
+ * the sum of each step of K. This needs one scale per row and step, and values of the other operand
+ * that fit in one bf16 number. In all other cases the elements are multiplied by their fp32 scales
+ * first, and each product is rounded once to fp32. */
 #ifndef BSMM_GPU_BF16_PRODUCT_H
 #define BSMM_GPU_BF16_PRODUCT_H
 
 #include "gpu/epilogue.h"
 
-enum { BSMM_BF16_K = 32 }; /* of a step */
+enum { BSMM_BF16_K = 32 }; /* the elements along K in one step of the main loop */
 
-/* How many bf16 hold a value of A and of B; SCALED: one each, and scales that stay outside. */
+/* The kernels of the bf16 product, named after the number of bf16 numbers that hold a value of A
+ * and a value of B. SCALED is 1X1 with fp32 scales that are applied to the sum of each step. */
 typedef enum bsmm_bf16_kind {
     BSMM_BF16_1X1,
     BSMM_BF16_SCALED,
@@ -22,23 +24,26 @@ typedef enum bsmm_bf16_kind {
     BSMM_BF16_3X3
 } bsmm_bf16_kind;
 
-/* How an operand is read. */
+/* An operand of the bf16 product, and how the kernel reads it. */
 typedef struct bsmm_bf16_side {
     bsmm_gpu_operand o;
     uint32_t rows;
-    uint32_t by_rows;  /* K is contiguous */
-    uint32_t together; /* 8 elements along K may be loaded at once */
-    uint32_t one;      /* 8 elements along K, from a multiple of 8 on, have one scale */
-    uint32_t outside;  /* fp32 scales, one for each row and step, are applied to sums */
+    uint32_t by_rows;  /* nonzero if K is contiguous in memory */
+    uint32_t together; /* nonzero if one load can read 8 elements along K */
+    /* nonzero if 8 elements along K, beginning at a multiple of 8, have one scale */
+    uint32_t one;
+    /* nonzero if the fp32 scales are applied to the sum of each step, not to elements */
+    uint32_t outside;
 } bsmm_bf16_side;
 
-/* A product. */
+/* The parameters of one bf16 product. */
 typedef struct bsmm_bf16_job {
-    bsmm_bf16_side sides[2]; /* A, B */
+    bsmm_bf16_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;
     uint32_t k;
-    uint32_t b_tiles; /* tiles of B; a tile's number is A's tile * b_tiles + B's tile */
-    uint32_t tiles;   /* in all; blocks take them in turn */
+    /* the number of tiles of B. Tile number i * b_tiles + j has tile i of A and tile j of B. */
+    uint32_t b_tiles;
+    uint32_t tiles; /* the number of tiles of D. Thread blocks take them round-robin. */
 } bsmm_bf16_job;
 
 #endif

@@ -1,16 +1,17 @@
-/* From an operand's codes to fp32 values, and to the bf16 parts that hold them. */
+/* Decodes an operand's codes to fp32 values, and splits each value into the bf16 numbers that
+ * represent it (bf16_product.h). */
 #ifndef BSMM_GPU_BF16_VALUES_H
 #define BSMM_GPU_BF16_VALUES_H
 
 #include "gpu/bf16_product.h"
 
-/* Marks slow-path functions. A kernel may define the macro so that they are inlined, because calls
- * would need more registers. */
+/* Marks the functions of slow paths, which are not inlined. A kernel may define the macro to inline
+ * them, because calls would cost it more registers. */
 #ifndef BF16_RARE
 #    define BF16_RARE BSMM_DEVICE_RARE
 #endif
 
-/* Eight codes along K, one in each word. */
+/* The codes of eight elements that are adjacent along K, one code in each word. */
 typedef struct bf16_codes {
     uint32_t c[8];
 } bf16_codes;
@@ -19,7 +20,8 @@ BSMM_DEVICE uint32_t bf16_load16(const uint8_t *from) {
     return *(const uint16_t *)(const void *)from;
 }
 
-/* Words that are loaded at once: aligned to all of them. */
+/* Two or four words that one load instruction reads. Their address must be a multiple of their
+ * size. */
 typedef struct bf16_words2 {
     uint32_t w[2];
 } __attribute__((aligned(8))) bf16_words2;
@@ -27,8 +29,9 @@ typedef struct bf16_words4 {
     uint32_t w[4];
 } __attribute__((aligned(16))) bf16_words4;
 
-/* 8 codes from a multiple of 8 on: their bytes are aligned to 2 for 6-bit codes, else to all of
- * them (16 bytes at most). */
+/* Loads the codes of 8 adjacent elements, of which the first has an index that is a multiple of 8.
+ * The address of 6-bit codes must be a multiple of 2. All other codes must lie at a multiple of the
+ * size of 8 codes, but at most of 16 bytes. */
 BSMM_DEVICE bf16_codes bf16_load_together(const bsmm_gpu_operand *o, uint32_t row, uint32_t k) {
     bf16_codes to;
     const uint8_t *from = o->data + (row * o->row_step + k) * o->bits / 8;
@@ -39,7 +42,8 @@ BSMM_DEVICE bf16_codes bf16_load_together(const bsmm_gpu_operand *o, uint32_t ro
         for (int i = 0; i < 8; i++)
             to.c[i] = w[0] >> 4 * i & 0xf;
     } else if (o->bits == 6) {
-        w[0] = bf16_load16(from) | bf16_load16(from + 2) << 16; /* 32 of 48 bits */
+        /* w[0] has the first 32 of 48 bits, and w[1] has the last four codes. */
+        w[0] = bf16_load16(from) | bf16_load16(from + 2) << 16;
         w[1] = bf16_load16(from + 2) >> 8 | bf16_load16(from + 4) << 8;
         BSMM_UNROLL
         for (int i = 0; i < 8; i++)
@@ -62,7 +66,8 @@ BSMM_DEVICE bf16_codes bf16_load_together(const bsmm_gpu_operand *o, uint32_t ro
     return to;
 }
 
-/* Scales are 1 where they stay outside. */
+/* Returns the scale by which an element is multiplied. It is 1 if the kernel applies scales to
+ * sums. */
 BSMM_DEVICE float bf16_scale_at(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
     return side->outside ? 1 : bsmm_gpu_scale(&side->o, row, k);
 }
@@ -71,8 +76,10 @@ BSMM_DEVICE float bf16_magnitude(float value) {
     return bsmm_bits_float(bsmm_float_bits(value) & 0x7fffffffu);
 }
 
-/* Element times scale in fp32, rounded once where it has more than 24 bits (fp32 scales); NaN where
- * fp32's range cuts bits off. Any operand; for what the fast way below does not take. */
+/* Returns an element times its scale in fp32, for any operand. This is the slow path beside
+ * bf16_is_plain. An fp32 scale may make the product longer than 24 bits, and the product is then
+ * rounded once. A product that loses bits because it is subnormal in fp32 becomes NaN, which makes
+ * the kernel recompute the results in double. */
 BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
     float element = bsmm_gpu_elem(&side->o, bsmm_gpu_code(&side->o, row, k));
     float scale = bf16_scale_at(side, row, k);
@@ -82,8 +89,8 @@ BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row, uint32_t
     return cut ? bsmm_bits_float(0x7fc00000u) : value;
 }
 
-/* Returns true if eight elements can be loaded together and share one scale, and if no element
- * times the scale leaves fp32's range. */
+/* Returns true if eight elements along K can be loaded at once, share one scale, and have products
+ * with the scale that lie inside fp32's range. `end` is the end of K. */
 BSMM_DEVICE bool bf16_is_plain(const bsmm_bf16_side *side, uint32_t k, uint32_t end, float scale) {
     bool unscaled = side->o.scale == BSMM_SCALE_NONE || side->outside;
     return side->together && side->one && k + 8 <= end &&
@@ -105,14 +112,17 @@ BSMM_DEVICE void bf16_values(const bsmm_bf16_side *side, uint32_t row, uint32_t 
         values[i] = k + i < end ? bf16_value_at(side, row, k + i) : 0;
 }
 
-/* Truncates a value to its first 8 bits; the rest stays. */
+/* Removes the first 8 bits of mantissa from *rest and returns them as the bits of an fp32 number.
+ * Its high half is a bf16 number. */
 BSMM_DEVICE uint32_t bf16_take_part(float *rest) {
     uint32_t bits = bsmm_float_bits(*rest) & 0xffff0000u;
     *rest = *rest - bsmm_bits_float(bits);
     return bits;
 }
 
-/* The halves of a word of each plane; `any` grows by the bits of the values. */
+/* Splits two values, `low` and `high`, into `parts` bf16 numbers each. words[i] gets number i of
+ * both values, in its low and high half. The bits of the values are added to *any by OR, so that
+ * *any stays 0 if all values are 0. */
 BSMM_DEVICE void bf16_split(const int parts, float low, float high, uint32_t words[],
                             uint32_t *any) {
     *any |= bsmm_float_bits(low) | bsmm_float_bits(high);
@@ -121,13 +131,15 @@ BSMM_DEVICE void bf16_split(const int parts, float low, float high, uint32_t wor
         uint32_t l = bf16_take_part(&low), h = bf16_take_part(&high);
         words[part] = bsmm_pick_bytes(l, h, 0x7632);
     }
-    /* Inf leaves NaN behind, which is not 0 either. */
+    /* A rest that is not 0 means that the bf16 numbers do not represent the value. The first number
+     * then becomes NaN. Inf leaves a rest of NaN, which is not 0 either. */
     if (low != 0) words[0] = (words[0] & 0xffff0000u) | 0x7fc0;
     if (high != 0) words[0] = (words[0] & 0xffffu) | 0x7fc00000u;
 }
 
-/* A scale that stays outside, of one step. What is so large or small that a product of two could
- * leave fp32's range becomes NaN. */
+/* Returns the fp32 scale of one row and one step of K that the kernel applies to the step's sum, or
+ * 1 if there is none. A scale whose magnitude is not between 2^-62 and 2^62 becomes NaN, because
+ * the product of two such scales could leave fp32's range. */
 BSMM_DEVICE float bf16_factor(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
     float scale = side->outside && row < side->rows ? bsmm_gpu_scale(&side->o, row, k) : 1;
     float magnitude = bf16_magnitude(scale);
@@ -135,8 +147,10 @@ BSMM_DEVICE float bf16_factor(const bsmm_bf16_side *side, uint32_t row, uint32_t
     return tame ? scale : bsmm_bits_float(0x7fc00000u);
 }
 
-/* A sum that may lack terms below fp32's range, or that met NaN or Inf on its way. Zeros are right
- * where a whole row is 0. */
+/* Returns true if an fp32 sum cannot be trusted. A sum below 2^-118 may have lost terms to
+ * underflow. A sum above 2^127, Inf or NaN may come from an overflow or from a value that bf16
+ * numbers could not represent. `zero` means that a whole row of A or B is 0, so that a sum of 0 is
+ * right. */
 BSMM_DEVICE bool bf16_doubts(float sum, bool zero) {
     if (sum == 0) return !zero;
     return !(bf16_magnitude(sum) >= 0x1p-118f && bf16_magnitude(sum) <= 0x1p127f);

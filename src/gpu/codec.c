@@ -1,11 +1,11 @@
-/* Makes the constants with which kernels encode and decode an element format, from the format's row
- * in the table of elements. */
+/* Makes the constants with which kernels encode and decode an element format. The constants follow
+ * from the format's entry in the table of elements (format/elem.def). */
 #include "gpu/params.h"
 
 #include <math.h>
 
-/* The element formats that the device code supports. The device code decodes them with constants
- * that are correct for no other format. */
+/* Returns true if the device code supports an element format. The device code decodes formats by
+ * constants (bsmm_narrow_codec) that may be wrong for a format that is not in this list. */
 bool bsmm_gpu_knows_elem(uint32_t elem) {
     static const bool known[BSMM_ELEM_COUNT] = {
         [BSMM_ELEM_F32] = true,      [BSMM_ELEM_F16] = true,  [BSMM_ELEM_BF16] = true,
@@ -16,8 +16,8 @@ bool bsmm_gpu_knows_elem(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT && known[elem];
 }
 
-/* Returns the smallest magnitude code of an 8-bit format that is not finite. 0x80 means that the
- * format has no Inf and no NaN. */
+/* Returns the smallest magnitude code of an 8-bit format that is not finite. 0x80 means that every
+ * magnitude code is finite. */
 static uint32_t special_of(uint32_t elem) {
     return isfinite(bsmm_elem_decode(elem, 0x7f)) ? 0x80
            : bsmm_elem_traits_of[elem].has_inf    ? bsmm_elem_encode(elem, INFINITY, false)
@@ -50,7 +50,7 @@ bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem) {
 bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     uint32_t mantissa = to_bf16 ? 7 : 10, magnitude = info->bits - 1;
-    /* The shift that moves a magnitude from bit 0 to its place in the 16-bit float. */
+    /* the left shift that moves a magnitude from bit 0 to its place in a 16-bit float */
     uint32_t up = mantissa - info->mantissa_bits;
     uint32_t unbias = (uint32_t)(2 * (to_bf16 ? 127 : 15) - info->bias) << mantissa;
     uint32_t down = 15 - magnitude - up;

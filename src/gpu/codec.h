@@ -1,40 +1,42 @@
 /* Converts elements of at most 8 bits between their codes and fp32, without branches and without
- * lookup tables. */
+ * lookup tables. A magnitude is a code without its sign bit. */
 #ifndef BSMM_GPU_CODEC_H
 #define BSMM_GPU_CODEC_H
 
 #include "gpu/scalar.h"
 
 typedef struct bsmm_narrow_codec {
-    /* Decoding, from a code to fp32. Shifts move the exponent and mantissa of the code to their
-     * places in an fp32 number. One exact multiplication then corrects the exponent bias, also for
-     * subnormals. */
-    uint32_t up; /* left shift that moves the code's sign to bit 31 */
+    /* Constants for decoding a code to fp32. Shifts move the exponent and mantissa of the code to
+     * their places in an fp32 number. One exact multiplication then corrects the exponent bias,
+     * also for subnormals. */
+    uint32_t up; /* the left shift that moves a code's sign bit to bit 31 */
     /* the arithmetic right shift that then moves exponent and mantissa to fp32's fields */
     uint32_t down;
-    uint32_t mask;    /* the mask of the sign and of the magnitude after both shifts */
+    uint32_t mask;    /* the mask of the sign bit and of the magnitude after both shifts */
     float unbias;     /* 2^(127 - bias), the factor that corrects the exponent bias */
     uint32_t sign;    /* the mask of a code's sign bit */
     uint32_t special; /* the smallest magnitude that is not finite; 0x80 if the format has none */
     uint32_t inf;     /* the magnitude of Inf; 0xff if the format has no Inf */
-    /* The only code of NaN, 0x80, in the fnuz formats. In all other formats it is 0x100, which is
-     * no code. */
+    /* The fnuz formats have a single NaN, code 0x80, and this field has its code. In all other
+     * formats it is 0x100, which is no code. */
     uint32_t lone_nan;
-    /* Range of the format: each nonzero finite value is at least 2^low and less than 2^high. */
+    /* The range of the format: each nonzero finite value is at least 2^low and less than 2^high. */
     int32_t low, high;
-    /* Encoding, from fp32 to a code, rounds to the nearest value with ties to even. A carry out of
-     * the mantissa correctly increments the exponent. */
+    /* Constants for encoding fp32 to a code, rounded to the nearest value with ties to even. A
+     * carry out of the mantissa correctly increments the exponent. */
     uint32_t shift; /* the number of fp32 mantissa bits that rounding removes */
-    /* The difference of the exponent biases plus half a unit in the last place, as fp32 bits. */
+    /* The difference of the exponent biases of the format and of fp32, plus half a unit in the last
+     * place, as fp32 bits. */
     uint32_t rebias;
     uint32_t min_normal; /* the smallest normal magnitude, as fp32 bits */
-    /* The fp32 bits of a number whose unit in the last place is the format's smallest subnormal. */
+    /* The fp32 bits of a number whose unit in the last place is the format's smallest subnormal.
+     * Adding this number rounds a value to a subnormal of the format. */
     uint32_t magic;
     uint32_t max_code; /* the largest finite magnitude, as a code */
 } bsmm_narrow_codec;
 
-/* Returns the value of a finite code, which is in the low 8 bits of `code`. The bits above them are
- * ignored. */
+/* Returns the value of a finite code. The code is in the low bits of `code`, and the bits above it
+ * are ignored. */
 BSMM_SHARED float bsmm_narrow_finite(const bsmm_narrow_codec *k, uint32_t code) {
     uint32_t bits = (uint32_t)((int32_t)(code << k->up) >> k->down) & k->mask;
     return bsmm_bits_float(bits) * k->unbias;
@@ -62,12 +64,12 @@ BSMM_SHARED uint32_t bsmm_narrow_code(const bsmm_narrow_codec *k, float value) {
 /* Returns the value of an e4m3 scale code. */
 BSMM_SHARED float bsmm_e4m3_scale(uint32_t code) {
     uint32_t bits = (uint32_t)((int32_t)(code << 24) >> 4) & 0x87f00000u;
-    /* A multiplication by 2^120 corrects the exponent bias. */
+    /* The factor 2^120 corrects the exponent bias. */
     float value = bsmm_bits_float(bits) * bsmm_bits_float(247u << 23);
     return (code & 0x7f) == 0x7f ? bsmm_bits_float(0x7fc00000u) : value;
 }
 
-/* ---- packed codes, spread so that each code occupies one byte ---- */
+/* ---- packed codes: spreading them so that each code occupies one byte ---- */
 
 BSMM_SHARED void bsmm_spread4(uint32_t nibbles, uint32_t *bytes) {
     uint32_t even = nibbles & 0x0f0f0f0fu, odd = nibbles >> 4 & 0x0f0f0f0fu;

@@ -1,11 +1,12 @@
-/* Opens GPU drivers. */
+/* Functions for GPU drivers that the library opens at run time: finding the driver's functions and
+ * reporting its errors. */
 #include "gpu/driver.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-/* Copies the addresses by memcpy, because ISO C has no cast from dlsym's data pointer to a function
- * pointer; POSIX guarantees that the bits are the same. */
+/* The addresses are copied by memcpy, because ISO C has no cast from dlsym's data pointer to a
+ * function pointer. POSIX guarantees that both have the same bits. */
 const char *bsmm_gpu_take_entries(void *handle, const bsmm_gpu_entry *entries, size_t count,
                                   void *library) {
     for (size_t i = 0; i < count; i++) {

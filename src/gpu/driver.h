@@ -1,31 +1,34 @@
-/* GPU drivers that are opened at run time: taking their entries, and saying what their errors mean.
- */
+/* Functions for GPU drivers that the library opens at run time. They find the driver's functions
+ * and report the driver's errors. */
 #ifndef BSMM_GPU_DRIVER_H
 #define BSMM_GPU_DRIVER_H
 
 #include "base/base.h"
 
-/* An entry's symbol, and where its pointer lies in the structure of a driver's entries. */
+/* A function of a driver: its symbol in the driver's shared library, and the offset of its pointer
+ * in the struct that holds all of the driver's functions. */
 typedef struct bsmm_gpu_entry {
     const char *symbol;
     size_t offset;
 } bsmm_gpu_entry;
 
-/* Fills `library` from what dlopen gave. NULL, or the first symbol that it lacks. */
+/* Sets the function pointers in the struct `library` from a handle that dlopen returned. Returns
+ * NULL, or the first symbol that the driver lacks. */
 const char *bsmm_gpu_take_entries(void *handle, const bsmm_gpu_entry *entries, size_t count,
                                   void *library);
 
-/* Maps a driver's error to a bsmm_status. `advice` replaces the driver's text in the message; NULL:
- * the message has the driver's text. */
+/* One entry of a table that maps a driver's error codes to values of bsmm_status. The message of
+ * the error has `advice`, or the driver's own text if `advice` is NULL. */
 typedef struct bsmm_gpu_meaning {
     int result;
     bsmm_status status;
     const char *advice;
 } bsmm_gpu_meaning;
 
-/* Fails with the status of the result's row, or with DEVICE if there is no such row. The message
- * has the call, the driver's name of the error (NULL: unknown), and the row's advice or else the
- * driver's text (NULL: none). */
+/* Fails with the status of the table entry for `result`, or with BSMM_E_DEVICE if the table `rows`
+ * has none. The error message has the name of the call, the driver's name of the error (or "unknown
+ * error" if `name` is NULL), and the entry's advice, else the driver's text `text`, which may be
+ * NULL. */
 bsmm_status bsmm_gpu_fail(const bsmm_gpu_meaning *rows, size_t count, int result, const char *call,
                           const char *name, const char *text);
 

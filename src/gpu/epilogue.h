@@ -1,5 +1,7 @@
 /* The epilogue of GPU kernels: it converts an accumulator to a stored element of D. It computes
- * (alpha * accumulator + beta * C + bias) / (global scale of D) in double and rounds once. */
+ * (alpha * accumulator + beta * C + bias) / (global scale of D) in double and rounds once. The
+ * factor alpha includes the global scales of A and B. A global scale is the second-level scale of a
+ * whole tensor. */
 #ifndef BSMM_GPU_EPILOGUE_H
 #define BSMM_GPU_EPILOGUE_H
 
@@ -7,16 +9,16 @@
 
 typedef struct bsmm_gpu_epilogue {
     void *d;
-    const void *c, *bias;  /* C and the bias. Each is NULL if the GEMM has none. */
+    const void *c, *bias;  /* C and the bias vector. Each is NULL if the GEMM has none. */
     uint64_t d_row, d_col; /* strides of D's rows and columns, in elements */
     uint64_t c_row, c_col;
     double alpha, beta;
-    const float *globals[3]; /* Global scales of A, B and D, in device memory. NULL means 1. */
-    /* nonzero if the operand is divided by its global scale instead of multiplied */
+    const float *globals[3]; /* The global scales of A, B and D, in device memory. NULL means 1. */
+    /* Nonzero for A, B or D if its values are divided by the global scale instead of multiplied. */
     uint32_t divides[3];
     uint32_t d_elem, c_elem, bias_elem;
     uint32_t d_nan;            /* the code that is stored for a NaN result */
-    bsmm_narrow_codec d_codec; /* the encoder of D if its elements have 8 bits */
+    bsmm_narrow_codec d_codec; /* the encoder of D's elements if they have 8 bits */
 } bsmm_gpu_epilogue;
 
 /* Loads element `index` of an fp32, f16 or bf16 array. */
@@ -26,8 +28,9 @@ BSMM_DEVICE float bsmm_gpu_epilogue_load(uint32_t elem, const void *from, uint64
     return elem == BSMM_ELEM_F16 ? bsmm_gpu_f16_value(code) : bsmm_bits_float(code << 16);
 }
 
-/* Rounds a double to fp32 by rounding to odd: an inexact result gets the last bit 1. A second
- * rounding to 22 bits or fewer then gives the same result as rounding once. */
+/* Rounds a double to fp32 by rounding to odd: an inexact result is truncated and gets the last bit
+ * 1. A second rounding, to 22 bits or fewer, then gives the same result as one rounding of the
+ * double. */
 BSMM_DEVICE float bsmm_gpu_epilogue_odd(double value) {
     float toward_zero = bsmm_double_toward_zero(value);
     uint32_t inexact = (double)toward_zero != value;
@@ -39,8 +42,9 @@ BSMM_DEVICE uint32_t bsmm_gpu_epilogue_bf16(float odd) {
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-/* Encodes fp32 as f16, to nearest even. Overflow gives Inf. For a subnormal result, adding 2^-1
- * rounds at the last place of f16's subnormals. */
+/* Encodes an fp32 number as f16, rounded to the nearest value with ties to even. Overflow gives
+ * Inf. If the result is subnormal in f16, the addition of 0.5 rounds at the last place of f16's
+ * subnormals. */
 BSMM_DEVICE uint32_t bsmm_gpu_epilogue_f16(float odd) {
     uint32_t bits = bsmm_float_bits(odd), a = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000;
     if (a >= 0x47800000u) return sign | 0x7c00;
@@ -80,8 +84,8 @@ BSMM_DEVICE bsmm_gpu_epilogue_factors bsmm_gpu_epilogue_begin(const bsmm_gpu_epi
     return f;
 }
 
-/* Stores D(row, col). `sum` is the accumulator: the dot product of a row of A and a row of B, with
- * the block scales applied. */
+/* Stores D(row, col). `sum` is the accumulator, i.e. the dot product of a row of A and a row of B
+ * with the block scales applied. */
 BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
                                          const bsmm_gpu_epilogue_factors *f, uint32_t row,
                                          uint32_t col, double sum) {
@@ -101,9 +105,9 @@ BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
         ((uint8_t *)e->d)[index] = (uint8_t)code;
 }
 
-/* Computes one dot product again in double. All lanes of the warp work together and add in a fixed
- * order, and each lane gets the result. This is the slow path for an fp32 accumulator that cannot
- * be trusted: NaN, Inf, or so small that terms may have been lost to underflow. */
+/* Recomputes one dot product in double, for an fp32 accumulator that cannot be trusted: NaN, Inf,
+ * or so small that terms may have been lost to underflow. All lanes of the warp work together and
+ * add in a fixed order. Each lane gets the result. */
 BSMM_DEVICE_RARE double bsmm_gpu_epilogue_sum_again(const bsmm_gpu_operand *a,
                                                     const bsmm_gpu_operand *b, uint32_t row,
                                                     uint32_t col, uint32_t k) {

@@ -1,18 +1,18 @@
-/* The compiled kernels that are embedded in the library. The build generates the table of them
+/* The compiled kernels that are embedded in the library. The build generates a table of them
  * (cmake/images.cmake).
  *
  * An image is one compiled kernel source. All images of one source for one architecture form a
- * pack, which zstd compresses as a whole, because instances of one kernel body resemble each other.
- * A pack is decompressed whenever one of its images is loaded on a device, at about a millisecond
- * per megabyte. The decompressed pack is not kept. */
+ * pack. zstd compresses a pack as a whole, because instances of one kernel body resemble each
+ * other. A pack is decompressed each time one of its images is loaded on a device, which takes
+ * about a millisecond per megabyte. The decompressed pack is not kept. */
 #ifndef BSMM_GPU_IMAGES_H
 #define BSMM_GPU_IMAGES_H
 
 #include "base/base.h"
 
 typedef struct bsmm_gpu_image {
-    /* The kernel's source below src/cuda or src/amdgpu without its extension, or the name of its
-     * row in tiles.def; for example "sm90a/gemm_bf16". */
+    /* The image's name, for example "sm90a/gemm_bf16". It is the path of the kernel's source below
+     * src/cuda or src/amdgpu without its extension, or the name of an entry in tiles.def. */
     const char *name;
     /* The kind of machine code: "sm_90a" is a cubin, "compute_80" is PTX, "gfx942" is an AMD code
      * object. */
@@ -20,29 +20,29 @@ typedef struct bsmm_gpu_image {
     const unsigned char *pack;
     /* the sizes of the compressed and of the decompressed pack, in bytes */
     size_t packed_bytes, pack_bytes;
-    size_t offset, bytes; /* position and size of the image in the decompressed pack, in bytes */
+    size_t offset, bytes; /* the offset and size of the image in the decompressed pack, in bytes */
 } bsmm_gpu_image;
 
-/* The table of embedded images. It ends with a row whose name is NULL, and it is empty in a build
+/* The table of embedded images. Its last entry has the name NULL. The table is empty in a build
  * that has no compiler for GPUs. */
 extern const bsmm_gpu_image bsmm_gpu_images[];
 
-/* Returns how well a device runs a kind of machine code. 0 means that the device cannot run it, and
- * a greater number is better. */
+/* A function that rates how well a device runs a kind of machine code. 0 means that the device
+ * cannot run it. The image with the greatest number is chosen. */
 typedef int bsmm_gpu_rank(const void *device, const char *code);
 
-/* Finds the image with this name that runs best on the device. If `rank` is NULL, any image with
- * this name will do.
+/* Finds the image with this name that runs best on the device. If `rank` is NULL, the first image
+ * with this name is found.
  *
- * Returns NOT_FOUND for an unknown name; in a build that has no compiler for GPUs every name is
+ * Returns NOT_FOUND for an unknown name. In a build that has no compiler for GPUs, every name is
  * unknown. Returns OK and sets *image to NULL if the device can run no image with this name.
  * Thread-safe. */
 bsmm_status bsmm_gpu_image_find(const char *name, bsmm_gpu_rank *rank, const void *device,
                                 const bsmm_gpu_image **image);
 
-/* A decompressed image. Its bytes are aligned to 64, and a zero byte follows them. */
+/* A decompressed image. Its bytes are aligned to 64 bytes, and a zero byte follows them. */
 typedef struct bsmm_gpu_unpacked {
-    void *memory; /* The allocation of the image, which the caller passes to free(). */
+    void *memory; /* the allocation that holds the image, which the caller passes to free() */
     const void *bytes;
 } bsmm_gpu_unpacked;
 

@@ -1,4 +1,5 @@
-/* The cache of loaded modules and functions: lists that only grow, read without a lock. */
+/* The cache of loaded GPU modules and kernels. A module is an image that the driver has loaded. The
+ * cache consists of linked lists to which entries are only added, so that readers need no lock. */
 #include "gpu/modules.h"
 
 #include <pthread.h>
@@ -20,7 +21,8 @@ typedef struct loaded_function {
 
 enum { BUCKETS = 64 };
 static _Atomic(loaded_function *) functions[BUCKETS];
-static loaded_module *modules; /* accessed with the lock held */
+/* This list is read and changed only with the mutex `loading` held. */
+static loaded_module *modules;
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t bucket_of(const void *device, const bsmm_gpu_function *function) {
@@ -35,14 +37,15 @@ static void *find_function(const void *device, const bsmm_gpu_function *function
     return f ? f->handle : NULL;
 }
 
-/* ---- loading, with the lock held and the device current ---- */
+/* ---- loading: the functions below run with the mutex held and the device current ---- */
 
 static bsmm_status load_image(const bsmm_gpu_loader *loader, const void *device,
                               const bsmm_gpu_image *image, void **handle) {
     bsmm_gpu_unpacked unpacked;
     BSMM_TRY(bsmm_gpu_image_unpack(image, &unpacked));
     const bsmm_status status = loader->load(device, unpacked.bytes, handle);
-    free(unpacked.memory); /* the driver has made its own copy */
+    /* The driver has copied the image, so the decompressed image can be freed. */
+    free(unpacked.memory);
     return status == BSMM_OK ? BSMM_OK : bsmm_fail_within(status, image->name);
 }
 

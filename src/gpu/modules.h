@@ -1,21 +1,23 @@
-/* Functions of embedded modules, loaded once per device. */
+/* Loads kernels of embedded images, once per device, and caches them. */
 #ifndef BSMM_GPU_MODULES_H
 #define BSMM_GPU_MODULES_H
 
 #include "gpu/images.h"
 
-/* A kernel of an embedded module. The record's address is the cache's key: define it static const,
- * one per function. */
+/* A kernel of an embedded image. The address of this struct is the key of the cache, so define one
+ * static const struct for each kernel. */
 typedef struct bsmm_gpu_function {
-    const char *module;    /* "sm90a/gemm": its image's name */
-    const char *name;      /* "gemm_fp8_bf16" */
-    uint32_t shared_bytes; /* most dynamic shared memory that a launch will ask for */
+    const char *module;    /* the name of the image, for example "sm90a/gemm" */
+    const char *name;      /* the kernel's symbol in the image, for example "gemm_fp8_bf16" */
+    uint32_t shared_bytes; /* the largest dynamic shared memory of a launch, in bytes */
 } bsmm_gpu_function;
 
-/* How a driver loads. begin makes the device current and allows loading during captures; end undoes
- * it; the other calls come between the two. */
+/* The calls of a driver that load modules. `begin` makes the device current and allows loading
+ * during the capture of a graph, and `end` restores the state before. The functions `load` and
+ * `find` are called between `begin` and `end`. */
 typedef struct bsmm_gpu_loader {
-    /* Statuses as those of bsmm_gpu_image_find; an image of NULL is named by no_image. */
+    /* Finds the image that runs best on the device, with the same result as bsmm_gpu_image_find. If
+     * the image is NULL, `no_image` returns the reason as text. */
     bsmm_status (*find_image)(const void *device, const char *module, const bsmm_gpu_image **image);
     const char *(*no_image)(const void *device, const char *module, char *why, size_t size);
     bsmm_status (*begin)(const void *device, int *before);
@@ -25,9 +27,9 @@ typedef struct bsmm_gpu_loader {
                         void **handle);
 } bsmm_gpu_loader;
 
-/* Loads the module (once per device) and the function (once per device). Slow at first
- * (milliseconds), afterwards a look-up without a lock. *handle may be NULL. `device` is a record
- * that lives as long as the process. Thread-safe. */
+/* Loads a kernel and the module that contains it, each once per device. The first call takes
+ * milliseconds. Later calls look the kernel up without a lock. `handle` may be NULL. `device`
+ * points to a record that lives as long as the process. Thread-safe. */
 bsmm_status bsmm_gpu_function_load(const bsmm_gpu_loader *loader, const void *device,
                                    const bsmm_gpu_function *function, void **handle);
 

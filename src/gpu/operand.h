@@ -1,6 +1,6 @@
 /* Reads single elements and scales of an operand with any element format, storage order and scale
- * layout. Kernels use it on their slow paths, where no reader for one format exists. It is plain C,
- * so that tests compute on a CPU the same values as a GPU. */
+ * layout. Kernels use it on their slow paths, for formats that have no fast decoder. It is plain C,
+ * so that tests on a CPU compute the same values as a GPU. */
 #ifndef BSMM_GPU_OPERAND_H
 #define BSMM_GPU_OPERAND_H
 
@@ -11,16 +11,17 @@
 typedef struct bsmm_gpu_operand {
     const uint8_t *data, *scales;
     uint64_t row_step, col_step; /* strides of the operand's rows and columns, in elements */
-    /* The element type, a value of the enum bsmm_elem, and the width of a code in bits. */
+    /* the element type, a value of the enum bsmm_elem, and the width of a code in bits */
     uint32_t elem, bits;
-    uint32_t scale;          /* The type of the block scales, a value of the enum bsmm_scale. */
-    bsmm_narrow_codec codec; /* The decoder of the elements if they have at most 8 bits. */
-    /* The index of an element's scale is the sum of both maps, at its row and its column. */
+    uint32_t scale;          /* the type of the block scales, a value of the enum bsmm_scale */
+    bsmm_narrow_codec codec; /* the decoder of the elements if they have at most 8 bits */
+    /* The index of an element's scale is the value of row_map at the element's row plus the value
+     * of col_map at its column. */
     bsmm_axis_map row_map, col_map;
 } bsmm_gpu_operand;
 
-/* Returns the code of one element. Loads bytes where a code may have any address: 6-bit codes
- * straddle bytes, and an operand is only aligned to its elements. */
+/* Returns the code of one element. 4-bit and 6-bit codes are loaded byte by byte, because 6-bit
+ * codes straddle bytes and the address of the operand may be odd. */
 BSMM_SHARED uint32_t bsmm_gpu_code(const bsmm_gpu_operand *o, uint32_t row, uint32_t col) {
     uint64_t index = row * o->row_step + col * o->col_step;
     if (o->bits == 8) return o->data[index];
@@ -39,15 +40,15 @@ BSMM_SHARED float bsmm_gpu_f16_value(uint32_t code) {
     return bsmm_bits_float((code & 0x8000) << 16 | 0x7f800000u | (code & 0x3ff) << 13);
 }
 
-/* Returns the value of an element's code. Every element format is exact in fp32. */
+/* Returns the value of an element's code. fp32 holds the values of every element format exactly. */
 BSMM_SHARED float bsmm_gpu_elem(const bsmm_gpu_operand *o, uint32_t code) {
     if (o->bits <= 8) return bsmm_narrow_value(&o->codec, code);
     if (o->elem == BSMM_ELEM_BF16) return bsmm_bits_float(code << 16);
     return o->elem == BSMM_ELEM_F16 ? bsmm_gpu_f16_value(code) : bsmm_bits_float(code);
 }
 
-/* Returns the value of a scale code. The smallest e8m0 scale, 2^-127, is a subnormal fp32
- * number. */
+/* Returns the value of a scale code. The smallest e8m0 scale, 2^-127, is a subnormal fp32 number.
+ */
 BSMM_SHARED float bsmm_gpu_scale_value(uint32_t scale, uint32_t code) {
     if (scale == BSMM_SCALE_E8M0)
         return bsmm_bits_float(code == 255 ? 0x7fc00000u : code ? code << 23 : 0x00400000u);

@@ -1,20 +1,22 @@
-/* The work of one thread of a packing kernel. The thread owns an item: a run of elements along K
- * that lie in one block and one row. An item has 8 elements if the result is bf16 and 16 if it is
- * an 8-bit float. Its codes arrive one per byte in uint32 words.
+/* The work of one thread of a packing kernel (pack.h). The thread packs an item: consecutive
+ * elements along K that lie in one scale block and one row. An item has 8 elements if the result is
+ * bf16 and 16 if it is an 8-bit float. Its codes arrive in uint32 words, one code per byte.
  *
  *     look -> maxima over the items of the group -> decide -> emit
  *
- * "look" finds the range of an item's values, "decide" chooses the scale of the group of 128
- * elements along K, and "emit" writes the packed elements. */
+ * "look" finds the range of an item's values. "decide" chooses the scale of the group, i.e. of 128
+ * elements along K. "emit" writes the packed elements. */
 #ifndef BSMM_GPU_PACK_LANE_H
 #define BSMM_GPU_PACK_LANE_H
 
 #include "gpu/pack.h"
 
-/* The bias added to exponents that are stored, so that they are positive. */
+/* The bias that is added to an exponent before it is stored, so that stored exponents are positive.
+ */
 enum { BSMM_LANE_BIAS = 1024 };
 
-/* The block scale of an item, decoded. */
+/* The block scale of an item, decoded. Fields that do not apply to the type of scale are neutral.
+ */
 typedef struct bsmm_lane_scale {
     int exponent; /* the exponent of an e8m0 block scale */
     float factor; /* the value of an e4m3 or fp32 block scale */
@@ -23,7 +25,7 @@ typedef struct bsmm_lane_scale {
 
 BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
     bsmm_lane_scale s = {0, 1, false};
-    if (scale == 1) { /* Value 1 is BSMM_SCALE_E8M0. */
+    if (scale == 1) { /* 1 is BSMM_SCALE_E8M0, 2 is BSMM_SCALE_E4M3, and 3 is BSMM_SCALE_F32. */
         s.exponent = (int)code - 127;
         s.is_nan = code == 255;
     }
@@ -45,15 +47,15 @@ BSMM_SHARED bool bsmm_lane_any(const bsmm_narrow_codec *k, const uint32_t *codes
     return any & (k->sign - 1) * 0x01010101u;
 }
 
-/* Returns the number of binades by which the item's values can grow before the largest
- * overflows. */
+/* Returns the number of binades by which the item's values can grow before the largest of them
+ * overflows the element format. */
 BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes, int words) {
     uint32_t mantissa = 23 - k->shift, largest = 1;
     for (int i = 0; i < 4 * words; i++) {
         uint32_t magnitude = codes[i / 4] >> 8 * (i % 4) & (k->sign - 1);
         if (magnitude < k->special) largest = bsmm_max_u32(largest, magnitude);
     }
-    /* The number of binades from the subnormal up to the smallest normal number. */
+    /* the number of binades from the subnormal `largest` up to the smallest normal number */
     int normalized = 0;
     while (largest >> mantissa == 0) {
         largest <<= 1;
@@ -62,9 +64,10 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
     return (int)((k->max_code - largest) >> mantissa) + normalized;
 }
 
-/* Returns an item's contribution to the maxima of its group. The high half is the biased exponent
- * that the group scale must cover, and the low half is the negated lowest exponent. 0 means that
- * the item constrains nothing. */
+/* Returns an item's contribution to the maxima of its group, or 0 if the item does not restrict the
+ * group scale. The high half is the biased exponent that the group scale must cover. The low half
+ * is the negated exponent of the block scale, so that its maximum finds the smallest block scale.
+ */
 BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                     const uint32_t *codes, int words) {
     if (job->scale != 1 || s->is_nan || !bsmm_lane_any(&job->codec, codes, words)) return 0;
@@ -73,8 +76,9 @@ BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_sc
     return (uint32_t)(BSMM_LANE_BIAS + top) << 16 | (uint32_t)(BSMM_LANE_BIAS - s->exponent);
 }
 
-/* Returns the flags of an item on the route FAST. Folding a scale may round an element to 0, and
- * Inf times 0 would become NaN, so an operand that contains Inf is marked WIDE. */
+/* Returns WIDE if an item contains Inf on the route FAST. Multiplying an element by its relative
+ * block scale may round it to 0, and Inf times 0 would become NaN, so such an operand must take the
+ * slow path. */
 BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                           const uint32_t *codes) {
     const bsmm_narrow_codec *k = &job->codec;
@@ -88,12 +92,12 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
 
 /* ---- decide: the scale of a group ---- */
 
-/* The scale of a group of 128 elements along K, and what the group contributes to the operand's
+/* The scale of a group of 128 elements along K, and the group's contribution to the operand's
  * header. */
 typedef struct bsmm_lane_group {
     int exponent; /* the exponent of the group's scale, if block scales are e8m0 */
     float scale;
-    /* Values for the fields of the same names in bsmm_pack_header. */
+    /* the group's contributions to the fields of the same names in bsmm_pack_header */
     uint32_t flags, high, low, inner;
 } bsmm_lane_group;
 
@@ -109,15 +113,17 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_unscaled(const bsmm_narrow_codec *k) {
     return g;
 }
 
-/* The values of e4m3 scales lie between 2^-9 and 448. */
+/* Returns the range of values of a group with e4m3 scales, which lie between 2^-9 and 448. The
+ * group scale is 1. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_e4m3(const bsmm_narrow_codec *k) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
     bsmm_lane_extent(&g, k->high + 9, k->low - 9, k->low - 9);
     return g;
 }
 
-/* A scale of Inf marks the group WIDE. The tensor core would sum the elements before the scale
- * multiplies them and give one Inf, where the exact result is Inf - Inf = NaN. */
+/* Returns the group of an fp32 block scale, which becomes the group scale. A scale of Inf marks the
+ * group WIDE. The tensor core would sum the elements before the scale multiplies the sum, and the
+ * result would be Inf where the exact result is Inf - Inf = NaN. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float scale) {
     bsmm_lane_group g = {0, scale, BSMM_PACK_SCALED, 0, 0, 0};
     uint32_t magnitude = bsmm_float_bits(scale) & 0x7fffffffu;
@@ -128,8 +134,8 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float s
     return g;
 }
 
-/* Chooses the scale of a group for bf16. If bf16 holds all values, the scale is 1. Otherwise the
- * exponent of the largest block becomes the group scale. */
+/* Chooses the scale of a group for bf16. If bf16 holds all values of the group, the scale is 1.
+ * Otherwise the exponent of the largest block scale becomes the group scale. */
 BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int low) {
     bool fits = low >= -126 && high <= 127;
     g->exponent = fits ? 0 : top;
@@ -137,16 +143,16 @@ BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int l
 }
 
 /* Returns the largest block exponent that the common scale of a row covers. It lies a little above
- * the largest block exponent of the row's first group, so that the other groups are likely to fit
- * in the window too. */
+ * the largest block exponent of the row's first group, so that the other groups of the row are
+ * likely to fit as well. */
 BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }
 
-/* Chooses the scale of a group on the route FP8. The group uses its row's common scale if all of
- * its blocks fit in the window of that scale, else a scale of its own. An empty group adds nothing
- * to the header, so its scale is at most 1: a larger one might overflow and make NaN from Inf times
- * 0. */
+/* Chooses the scale of a group on the route FP8. The group uses the common scale of its row if the
+ * exponents of all its blocks lie in the window below row_top. Otherwise it gets a scale of its
+ * own. A group without nonzero values does not count in the header. Its scale is at most 1, because
+ * a larger scale might overflow and then Inf times 0 would make NaN. */
 BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                    int top, int bottom, int row_top) {
     bool fits =
@@ -160,9 +166,9 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
 }
 
 /* Chooses the scale of a group on the route FAST. The group's own scale is the smallest that keeps
- * its elements from overflowing. The group uses its row's common scale instead if fp32 holds that
- * scale and if the group's own scale and its smallest block scale both lie within the window below
- * it. */
+ * its elements from overflowing. The group uses the common scale of its row instead if three
+ * conditions hold: fp32 holds the common scale, the group's own scale lies within the window below
+ * it, and so does the group's smallest block scale. */
 BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                     int top, int bottom, int row_top) {
     int least = top < bottom ? top : bottom;
@@ -193,8 +199,8 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
     return g;
 }
 
-/* Chooses the scale of a group. row_top is the result of bsmm_lane_row_top; only the routes FP8 and
- * FAST with e8m0 scales use it. */
+/* Chooses the scale of a group. `row_top` is the result of bsmm_lane_row_top. Only the routes FP8
+ * and FAST with e8m0 scales use it. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                              uint32_t maxima, int row_top) {
     bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)
@@ -207,15 +213,15 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsm
 
 /* ---- emit: the packed elements ---- */
 
-/* Returns fp32 bits whose high half is the bf16 code of a value that is exact in bf16. Every NaN
- * becomes the one that the hardware makes. */
+/* Returns fp32 bits whose high half is the bf16 code of `value`, which must be exact in bf16. Every
+ * NaN becomes 0x7fff, the NaN that the hardware's conversion makes. */
 BSMM_SHARED uint32_t bsmm_lane_bf16(float value) {
     uint32_t bits = bsmm_float_bits(value);
     return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fff0000u : bits;
 }
 
-/* Decodes 8 codes to 8 bf16. The conversion is exact, so the low halves of the fp32 numbers are
- * 0. */
+/* Decodes 8 codes to bf16. The conversion is exact, so the low halves of the fp32 numbers are 0 and
+ * can be dropped. */
 BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t *codes,
                                      float factor, bool is_nan, uint32_t *to) {
     for (int i = 0; i < 4; i++) {
@@ -227,12 +233,12 @@ BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t 
     }
 }
 
-/* Makes a lookup table of the e4m3 codes of e2m1's eight magnitudes times 2^shift, for -8 <= shift
- * <= 6. Down to shift -5 all nonzero results are normal, and the shift is simply added to the
- * exponents. */
+/* Makes a table of the e4m3 codes of e2m1's eight magnitudes times 2^shift, for -8 <= shift <= 6.
+ * For shift >= -5 all nonzero results are normal numbers of e4m3, and the shift is added to their
+ * exponents. For smaller shifts the codes are listed. */
 BSMM_SHARED void bsmm_lane_e2m1_codes(int shift, uint32_t codes[2]) {
     uint32_t step = (uint32_t)shift * 8u;
-    /* The table maps magnitudes of e2m1 to fp8 codes. The code of 0 stays 0 for every step. */
+    /* The codes of the magnitudes 0, 0.5, 1 and 1.5. The code of 0 stays 0 for every shift. */
     codes[0] = 0x3c383000u + step * 0x01010100u;
     codes[1] = 0x4c484440u + step * 0x01010101u;
     if (shift == -6) codes[0] = 0x0c080400u, codes[1] = 0x1c181410u;
@@ -240,7 +246,7 @@ BSMM_SHARED void bsmm_lane_e2m1_codes(int shift, uint32_t codes[2]) {
     if (shift == -8) codes[0] = 0x03020100u, codes[1] = 0x0c080604u;
 }
 
-/* Converts four e2m1 codes, one per byte, to e4m3 by a table lookup. */
+/* Converts four e2m1 codes, one per byte, to e4m3 by a lookup in `table`. */
 BSMM_SHARED uint32_t bsmm_lane_look_up(const uint32_t table[2], uint32_t codes) {
     uint32_t magnitudes = codes & 0x07070707u, pairs = magnitudes | magnitudes >> 4;
     uint32_t selectors = bsmm_pick_bytes(pairs, 0, 0x4420);
@@ -259,7 +265,7 @@ BSMM_SHARED uint32_t bsmm_lane_recode(const bsmm_narrow_codec *from, const bsmm_
     return recoded;
 }
 
-/* Copies the codes of Inf and NaN unchanged. */
+/* Replaces the recoded codes of Inf and NaN by the original codes. */
 BSMM_SHARED uint32_t bsmm_lane_keep_special(const bsmm_narrow_codec *k, uint32_t codes,
                                             uint32_t recoded) {
     for (int i = 0; i < 4; i++)
@@ -270,9 +276,9 @@ BSMM_SHARED uint32_t bsmm_lane_keep_special(const bsmm_narrow_codec *k, uint32_t
     return recoded;
 }
 
-/* Converts 16 codes to 8-bit floats and multiplies them by a factor, the folded block scale. `same`
- * means that source and result have one format: then Inf and NaN stay unchanged, and if the factor
- * is 1, so do all codes. */
+/* Converts 16 codes to 8-bit floats and multiplies them by `factor`, the block scale relative to
+ * the group scale. `same` means that the packed elements have the format of the source. Inf and NaN
+ * are then copied unchanged, and if the factor is 1, so are all codes. */
 BSMM_SHARED void bsmm_lane_emit_fp8(const bsmm_pack_job *job, const uint32_t *codes, bool same,
                                     float factor, bool is_nan, uint32_t *to) {
     bool copied = same && factor == 1;
@@ -290,8 +296,8 @@ BSMM_SHARED void bsmm_lane_emit_e2m1(int shift, const uint32_t *codes, bool is_n
         to[i] = is_nan ? 0x7f7f7f7fu : bsmm_lane_look_up(table, codes[i]);
 }
 
-/* Writes the 16 packed bytes of an item. `bits`, the width of a source element, and `out`, the
- * width of a result, are compile-time constants after inlining. */
+/* Writes the 16 packed bytes of an item. `bits` is the width of a source element, and `out` is the
+ * width of a packed element. Callers pass constants, so the compiler removes the branches. */
 BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                 const bsmm_lane_group *g, const uint32_t *codes, int bits, int out,
                                 uint32_t *to) {
@@ -308,8 +314,8 @@ BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale 
 
 /* ---- f32, f16 and bf16 elements: 8 values to bf16 ---- */
 
-/* Like bsmm_lane_look, for unscaled values of 16 or 32 bits. Sets *inexact if bf16 cannot hold one
- * of the values exactly. */
+/* Does the same as bsmm_lane_look for 8 unscaled values of 16 or 32 bits. Sets *inexact if bf16
+ * cannot hold one of the values exactly. */
 BSMM_SHARED uint32_t bsmm_lane_look_wide(const float *values, bool *inexact) {
     uint32_t maxima = 0;
     *inexact = false;
@@ -339,8 +345,8 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_decide_wide(const bsmm_pack_job *job, uint
     return g;
 }
 
-/* Multiplies values by 2^-exponent and converts them to bf16. The factor itself may be outside the
- * range of fp32, so two multiplications apply it. */
+/* Multiplies 8 values by 2^-exponent and converts them to bf16. The factor 2^-exponent itself may
+ * be outside fp32's range, so it is applied as two factors. */
 BSMM_SHARED void bsmm_lane_emit_wide(const float *values, int exponent, uint32_t *to) {
     float half = bsmm_pow2(-exponent / 2), rest = bsmm_pow2(-exponent - -exponent / 2);
     uint32_t bits[2];

@@ -19,8 +19,8 @@ void bsmm_gpu_epilogue_bind(const bsmm_product *p, bsmm_gpu_epilogue *e);
 /* Returns true if all extents fit the 32-bit indices of kernels. */
 bool bsmm_gpu_is_small(const bsmm_product *p);
 
-/* NULL, or the reason, written to `why`: an operand or D has elements that the device code was not
- * written for. */
+/* Returns NULL if the device code supports the element formats of A, B and D. Otherwise writes the
+ * reason to `why` and returns it. */
 const char *bsmm_gpu_refuse_elements(const bsmm_product *p, char *why, size_t size);
 
 /* ---- formats and layouts ---- */
@@ -37,18 +37,18 @@ bsmm_narrow_codec bsmm_narrow_codec_of(uint32_t elem);
 bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16);
 
 /* Returns the map from an index on axis 0 (rows) or axis 1 (columns) to its contribution to the
- * offset of a scale. The index counts elements, and `block` elements make one step of the scale
- * layout. */
+ * offset of a scale. The index counts elements. `block` elements along the axis share one scale. */
 bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_t block);
 
-/* Returns true if each run of four byte-sized scale codes, beginning at a multiple of 4, forms one
- * aligned uint32. `number` says which digit of `across` is the first digit of a scale's column. */
+/* Returns true if four consecutive scale codes of one byte, beginning at a multiple of 4, always
+ * form one aligned uint32. `down` is the map of rows and `across` the map of columns. `number` is
+ * the index of the first digit of `across` that counts scales rather than elements of a block. */
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number);
 
-/* Describes the uint32 words of four scale codes that lie along K. Takes maps in which a block has
- * several columns and one row. Returns false unless the layout is row-major or has tiles of 128 x 4
- * in which rows 0, 32, 64 and 96 are adjacent words or a constant stride apart. */
+/* Describes the places of aligned uint32 words that hold four scale codes along K. The maps must be
+ * those of blocks with several columns and one row. Returns false unless the layout is row-major,
+ * or has tiles of 128 rows by 4 scales. */
 bool bsmm_words_of(const bsmm_axis_map *down, const bsmm_axis_map *across, bsmm_pack_words *words);
 
 #endif

@@ -1,6 +1,5 @@
-/* Conversions between formats in device memory: quantize, dequantize, move scales to another
- * layout, and find the largest magnitude. This file declares the parameters of their kernels and
- * the host functions, which are hooks of bsmm_backend. */
+/* Parameters of the kernels that convert matrices in device memory: quantize, dequantize, move
+ * scales to another layout, and find the largest magnitude. */
 #ifndef BSMM_GPU_RECODE_H
 #define BSMM_GPU_RECODE_H
 
@@ -15,67 +14,69 @@ typedef struct bsmm_recode_lines {
     uint64_t row_step, col_step;
 } bsmm_recode_lines;
 
-/* The fast paths for quantizing a block. A block must have only finite values and a normal fp32
- * factor to take one. */
+/* The fast paths of the encoder when a block is quantized. A block takes a fast path only if all of
+ * its values are finite and its factor is a normal fp32 number. */
 typedef enum bsmm_quantize_quick {
     BSMM_QUICK_NONE = 0,
-    /* The conversion instruction cvt encodes e4m3, after a multiplication. */
+    /* Multiplies (or divides) by the factor, and then encodes by the conversion instruction cvt to
+     * e4m3. */
     BSMM_QUICK_E4M3_MULTIPLY = 1,
     BSMM_QUICK_E4M3_DIVIDE = 2,
-    BSMM_QUICK_E2M1_MULTIPLY = 3, /* Rounds to nearest even and keeps the sign of zeros. */
-    /* Like BSMM_QUICK_E2M1_MULTIPLY, for factors that are powers of two. */
+    /* multiplies, rounds to nearest even and keeps the sign of zeros */
+    BSMM_QUICK_E2M1_MULTIPLY = 3,
+    /* like BSMM_QUICK_E2M1_MULTIPLY, for factors that are powers of two */
     BSMM_QUICK_E2M1_PAIRS = 4,
-    BSMM_QUICK_E2M1_PLUS = 5, /* Like BSMM_QUICK_E2M1_MULTIPLY, but -0 becomes +0. */
+    BSMM_QUICK_E2M1_PLUS = 5, /* like BSMM_QUICK_E2M1_MULTIPLY, but -0 becomes +0 */
     BSMM_QUICK_E2M1_PLUS_DIVIDE = 6
 } bsmm_quantize_quick;
 
-/* Parameters for quantizing f32, f16 or bf16 to codes and scales. An item is a run of 16 elements
- * that one thread converts. */
+/* Parameters for quantizing f32, f16 or bf16 to codes and scales. An item is 16 consecutive
+ * elements, which one thread converts at once. */
 typedef struct bsmm_quantize_job {
     const uint8_t *src;
     uint8_t *dst, *scales;
     bsmm_recode_lines src_lines, dst_lines;
     uint32_t rows, cols;
     uint32_t block_rows, block_cols;
-    /* The element type of the source (enum bsmm_elem), and the bits of a code of the result. */
+    /* the element type of the source (enum bsmm_elem), and the bits of a code of the result */
     uint32_t src_elem, dst_bits;
-    uint32_t scale; /* The type of the block scales, a value of the enum bsmm_scale. */
-    /* Nonzero if each item is aligned and can be loaded, or stored, at once. */
+    uint32_t scale; /* the type of the block scales, a value of the enum bsmm_scale */
+    /* nonzero if each item is aligned, so that one instruction can load or store it */
     uint32_t aligned_src, aligned_dst;
     uint32_t lanes_log2;  /* log2 of the number of neighboring threads along a row */
     uint32_t block_lanes; /* the number of neighboring threads that work on the same block */
-    /* The mantissa bits of the codes if the instruction cvt makes the same codes as the coder, else
-     * 0. */
+    /* The mantissa bits of the codes if the instruction cvt makes the same codes as the coder
+     * `coder`. Otherwise 0. */
     uint32_t hardware;
-    /* Nonzero if the result is e2m1, made by multiplying with the scale and rounding to nearest
-     * even, and zeros keep their sign. */
+    /* Nonzero if the result is e2m1 with these rules: values are multiplied by the block's factor
+     * and rounded to nearest even, and zeros keep their sign. */
     uint32_t pairs;
-    uint32_t quick; /* The fast path of the encoder, a value of the enum bsmm_quantize_quick. */
-    /* Nonzero if the result is e2m1 and quick_e4m3 (sm80/quantize_scale.h) computes its scales. */
+    uint32_t quick; /* the fast path of the encoder, a value of the enum bsmm_quantize_quick */
+    /* nonzero if the result is e2m1 and quick_e4m3 (sm80/quantize_scale.h) computes its scales */
     uint32_t tables;
-    /* Nonzero for nvfp4 by the default rule, where thread blocks lie along a row. */
+    /* nonzero for nvfp4 by the default rule, where the thread blocks lie along a row */
     uint32_t columns;
-    uint32_t by_words;     /* Nonzero if four scales are stored by one instruction. */
-    bsmm_pack_words words; /* the layout of four scales that are stored together */
-    /* These maps give the offset of the scale of an element's row and column. */
+    uint32_t by_words;     /* nonzero if one instruction stores four scales */
+    bsmm_pack_words words; /* the layout of four scales that one instruction stores */
+    /* The offset of an element's scale is row_map at its row plus col_map at its column. */
     bsmm_axis_map row_map, col_map;
     bsmm_recipe_steps steps;
-    /* values that hold for the whole tensor, without its second-level scale */
+    /* numbers for the whole tensor that do not depend on its second-level scale */
     bsmm_tensor_step tensor;
     bsmm_coder coder;
-    /* Largest magnitude of the tensor, in device memory. NULL if the recipe has one level of
-     * scales. */
+    /* The largest magnitude of the tensor, in device memory. NULL if the recipe has no second-level
+     * scale. */
     const float *amax;
 } bsmm_quantize_job;
 
-/* Says how dequantizing computes a value from an element of at most 8 bits. */
+/* The ways in which dequantizing computes a value from an element of at most 8 bits. */
 typedef enum bsmm_dequantize_way {
-    BSMM_WAY_EXACT = 0, /* The product of an element and its scale is exact in fp32. */
-    /* The value is an exact element, or an exact product of an element and an e4m3 scale, times an
-     * fp32 factor. It is rounded once. */
+    BSMM_WAY_EXACT = 0, /* the product of an element and its block scale, which is exact in fp32 */
+    /* An exact number times an fp32 factor, rounded once. The exact number is an element, or the
+     * product of an element and its e4m3 scale. */
     BSMM_WAY_MULTIPLY = 1,
-    BSMM_WAY_DIVIDE = 2, /* Like BSMM_WAY_MULTIPLY, but the fp32 factor is a divisor. */
-    BSMM_WAY_DOUBLE = 3  /* Every element is computed in double. This is the slow path. */
+    BSMM_WAY_DIVIDE = 2, /* like BSMM_WAY_MULTIPLY, but the fp32 factor is a divisor */
+    BSMM_WAY_DOUBLE = 3  /* computed in double, which is the slow path */
 } bsmm_dequantize_way;
 
 /* Parameters for dequantizing codes and scales of any format to f32, f16 or bf16. */
@@ -87,37 +88,39 @@ typedef struct bsmm_dequantize_job {
     uint32_t src_elem, src_bits, dst_elem, scale;
     uint32_t aligned_src, aligned_dst;
     uint32_t lanes_log2;
-    /* The number of neighboring threads (1, 2 or 4) whose items of 8 elements lie in one block. */
+    /* The number of neighboring threads (1, 2 or 4) whose items lie in one scale block. An item is
+     * 8 consecutive elements, which one thread converts at once. */
     uint32_t share;
     uint32_t by_divisor;
-    uint32_t way; /* The way that codes are decoded, a value of the enum bsmm_dequantize_way. */
-    /* The mantissa bits of 8-bit floats if the instruction cvt converts them, else 0. */
+    uint32_t way; /* how values are computed, a value of the enum bsmm_dequantize_way */
+    /* the mantissa bits of 8-bit floats if the instruction cvt can convert them, else 0 */
     uint32_t hardware;
     bsmm_axis_map row_map, col_map;
     bsmm_narrow_codec codec;
-    bsmm_pair_codec pair; /* The decoder of two elements at a time to bf16. */
-    bsmm_coder coder;     /* The encoder of the result. It is unused if the result is f32. */
-    const float *global;  /* The second-level scale in device memory, or NULL if it is 1. */
+    bsmm_pair_codec pair; /* a decoder of two elements at a time, to bf16 */
+    bsmm_coder coder;     /* the encoder of the result, unused if the result is f32 */
+    const float *global;  /* the second-level scale in device memory, or NULL if it is 1 */
 } bsmm_dequantize_job;
 
 enum {
-    BSMM_MOVED_ROWS = 4,       /* the rows that one thread of the kernel move_scales copies */
-    BSMM_DEQUANTIZED_ROWS = 4, /* the rows that one thread of a dequantizing kernel computes */
-    /* the rows that one thread computes in a dequantizing kernel that is specialized for one kind
-     * of scale */
+    BSMM_MOVED_ROWS = 4, /* the rows that one thread of the kernel move_scales copies */
+    /* the rows that one thread of a general dequantizing kernel computes */
+    BSMM_DEQUANTIZED_ROWS = 4,
+    /* the rows that one thread computes in a dequantizing kernel that is compiled for one kind of
+     * scale */
     BSMM_DEQUANTIZED_ROWS_MADE = 8,
 };
 
 /* Parameters for copying scale codes from one layout to another. The destination has rows x cols
- * codes with its padding. The first known_rows x known_cols are scales, and the padding becomes
- * 0. */
+ * codes including its padding. The first known_rows x known_cols codes are scales, and the padding
+ * becomes 0. */
 typedef struct bsmm_relayout_job {
     const uint8_t *from;
     uint8_t *to;
     uint32_t rows, cols, known_rows, known_cols;
-    uint32_t wide; /* The size of a code: 4 bytes if nonzero, 1 byte if 0. */
-    /* Nonzero if four codes form an aligned uint32 in both layouts and are all scales or all
-     * padding. */
+    uint32_t wide; /* the size of a code: 4 bytes if nonzero, 1 byte if 0 */
+    /* Nonzero if four consecutive codes form an aligned uint32 in both layouts, and all four are
+     * either scales or padding. */
     uint32_t by_words;
     uint32_t lanes_log2; /* log2 of the number of neighboring threads along a row */
     bsmm_axis_map from_row_map, from_col_map, to_row_map, to_col_map;
@@ -127,10 +130,10 @@ typedef struct bsmm_relayout_job {
  * column if the matrix is in column order. */
 typedef struct bsmm_amax_job {
     const uint8_t *src;
-    /* `line_bytes` is the stride of lines, and `count` is the number of elements in a line. */
+    /* the stride of lines in bytes, the number of lines, and the number of elements in a line */
     uint64_t line_bytes, lines, count;
     uint32_t src_elem, aligned;
-    /* The fp32 bits of the result. Thread blocks update them by an atomic maximum. */
+    /* the fp32 bits of the result, which thread blocks update by an atomic maximum */
     uint32_t *result;
 } bsmm_amax_job;
 
@@ -138,7 +141,7 @@ typedef struct bsmm_amax_job {
 typedef struct bsmm_level_job {
     bsmm_recipe_steps steps;
     bsmm_tensor_step tensor;
-    /* The tensor's largest magnitude in device memory, or NULL if the second-level scale is 1. */
+    /* the tensor's largest magnitude in device memory, or NULL if the second-level scale is 1 */
     const float *amax;
     float *level;
     uint32_t by_divisor;

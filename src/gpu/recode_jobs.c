@@ -1,10 +1,11 @@
-/* From a checked conversion to its kernels' parameters. */
+/* Fills the parameters of conversion kernels (recode.h) from a validated conversion. */
 #include "gpu/recode_jobs.h"
 
 #include "gpu/params.h"
 #include "recipe/make.h"
 
-enum { ITEM = 16 }; /* values without scales that are converted together */
+/* If the result has no block scales, this many consecutive values are converted like a block. */
+enum { ITEM = 16 };
 
 uint32_t bsmm_recode_bits(uint32_t elem) {
     return bsmm_elem_row(elem)->bits;
@@ -20,7 +21,7 @@ bool bsmm_recode_aligned(const bsmm_operand *o, uint64_t bytes) {
     return ((uintptr_t)o->m.data | line) % bytes == 0;
 }
 
-/* Indices in kernels have 32 bits, and one to spare. */
+/* Kernels compute indices with 32 bits and may step a little past the last row or column. */
 bsmm_status bsmm_recode_check_size(const bsmm_operand *o) {
     if (o->m.rows <= INT32_MAX - 1024 && o->m.cols <= INT32_MAX - 1024) return BSMM_OK;
     return bsmm_fail(BSMM_E_UNSUPPORTED,
@@ -60,7 +61,8 @@ bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result) {
                           .aligned = bsmm_recode_aligned(&job->src, 16),
                           .result = (uint32_t *)(void *)result};
     if ((uint64_t)m->ld != count) return amax;
-    amax.count *= amax.lines; /* one long line */
+    /* The lines are contiguous, so the matrix is treated as one long line. */
+    amax.count *= amax.lines;
     amax.lines = 1;
     amax.aligned = (uintptr_t)m->data % 16 == 0;
     return amax;
@@ -142,7 +144,7 @@ static uint32_t way_of(const bsmm_matrix *m) {
 bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
     const bsmm_matrix *src = &job->src.m;
     uint32_t bits = bsmm_recode_bits(src->format.elem), elem = job->dst.m.format.elem;
-    uint64_t needed = bits == 6 ? 2 : bits; /* of 8 codes */
+    uint64_t needed = bits == 6 ? 2 : bits; /* the bytes that 8 codes must be aligned to */
     bsmm_dequantize_job q = {.src = src->data,
                              .scales = src->scales,
                              .dst = job->dst.m.data,

@@ -1,5 +1,5 @@
 /* The work per element of quantizing and dequantizing on a GPU. Results are bitwise identical to
- * those of the CPU's pipeline. */
+ * those of the CPU (src/quantize). */
 #ifndef BSMM_GPU_RECODE_LANE_H
 #define BSMM_GPU_RECODE_LANE_H
 
@@ -26,8 +26,8 @@ BSMM_SHARED float bsmm_lane_value(uint32_t elem, uint32_t code) {
 
 /* ---- scales ---- */
 
-/* Returns the numbers of the whole tensor, completed by its second-level scale, which depends on
- * the largest magnitude. */
+/* Returns the numbers that apply to the whole tensor. They depend on the tensor's largest
+ * magnitude, `amax`, because the second-level scale does. */
 BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
                                               const bsmm_recipe_steps *steps, float amax) {
     bsmm_tensor_step t = *base;
@@ -35,7 +35,8 @@ BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
     return t;
 }
 
-/* The scale of a block whose column adds `column` to the offset (bsmm_axis_at). */
+/* Stores the scale of a block. `column` is the contribution of the block's column to the offset of
+ * the scale (bsmm_axis_at). */
 BSMM_DEVICE void bsmm_lane_store_scale(const bsmm_quantize_job *job, uint32_t row, uint64_t column,
                                        uint32_t code) {
     uint64_t at = bsmm_axis_at(&job->row_map, row) + column;
@@ -53,7 +54,7 @@ BSMM_DEVICE uint32_t bsmm_lane_load_scale(const bsmm_dequantize_job *job, uint32
 
 /* ---- codes ---- */
 
-/* Constants with which the values of one block are encoded. */
+/* The constants with which the values of one block are encoded. */
 typedef struct bsmm_lane_encoder {
     float factor;
     uint32_t nan_mask, bounds[7], limit;
@@ -82,8 +83,8 @@ BSMM_SHARED uint32_t bsmm_lane_encode(const bsmm_quantize_job *job, const bsmm_l
                            : bsmm_coder_even(&job->coder, e->nan_mask, bits);
 }
 
-/* Scales an f32 value that stays f32. Its code has all fp32 bits, so nothing is rounded off, but a
- * scaled value that overflows saturates to the largest finite number. */
+/* Scales an f32 value whose result is f32 again. Only overflow needs care: a scaled value that
+ * overflows saturates to the largest finite number. */
 BSMM_SHARED uint32_t bsmm_lane_encode_f32(const bsmm_quantize_job *job, float factor, float value) {
     if (!job->scale) return bsmm_float_bits(value);
     value = job->steps.step == BSMM_STEP_DIVIDE ? bsmm_div(value, factor) : bsmm_mul(value, factor);
@@ -94,15 +95,16 @@ BSMM_SHARED uint32_t bsmm_lane_encode_f32(const bsmm_quantize_job *job, float fa
 /* ---- dequantizing ---- */
 
 /* Rounds a double to fp32 by rounding to odd: truncates toward zero and sets the last bit if the
- * result is inexact. A second rounding to 22 bits or fewer then gives the same result as rounding
- * once. */
+ * result is inexact. A second rounding, to 22 bits or fewer, then gives the same result as one
+ * rounding of the double. */
 BSMM_SHARED float bsmm_lane_round_to_odd(double value) {
     float nearest = (float)value;
     uint32_t bits = bsmm_float_bits(nearest);
     double magnitude = value < 0 ? -value : value;
     double rest = magnitude - (double)bsmm_bits_float(bits & 0x7fffffffu);
     if (!(magnitude <= 1.7976931348623157e308) || rest == 0) return nearest;
-    /* The value is rounded toward zero, which also turns Inf into the largest finite number. */
+    /* The nearest fp32 number is too large in magnitude, so the next smaller one is taken. This
+     * also turns Inf into the largest finite number. */
     if (rest < 0) bits--;
     return bsmm_bits_float(bits | 1);
 }
@@ -115,16 +117,17 @@ BSMM_SHARED float bsmm_lane_scale_value(uint32_t scale, uint32_t code) {
     return value == value ? value : bsmm_bits_float(0x7fc00000u);
 }
 
-/* Returns the NaN that x86 makes in the same multiplication: the first operand that is NaN, made
- * quiet, else the default NaN with its sign bit set. */
+/* Returns the NaN that an x86 CPU makes in the same multiplication: the first operand that is NaN,
+ * made quiet, or else the default NaN with its sign bit set. */
 BSMM_SHARED float bsmm_lane_nan(float element, float scale, float global) {
     float given = element != element ? element : scale != scale ? scale : global;
     return bsmm_bits_float(given != given ? bsmm_float_bits(given) | 0x00400000u : 0xffc00000u);
 }
 
-/* Returns element * scale * global, or element * scale / global, in fp32. An f32 result is rounded
- * to nearest. All others are rounded to odd, so that the encoder's rounding is the only one that
- * counts. Missing factors are 1. */
+/* Returns element * scale * global, or element * scale / global, in fp32. `global` is the
+ * second-level scale, and missing factors are 1. If the result is stored as f32, it is rounded to
+ * nearest. Otherwise it is rounded to odd, so that the rounding to the stored format is the only
+ * one that counts. */
 BSMM_SHARED float bsmm_lane_product(const bsmm_dequantize_job *job, float element, float scale,
                                     float global) {
     double value = (double)element * (double)scale;

@@ -1,17 +1,19 @@
-/* The small parts of conversions: the largest magnitude, the second level, moving scales. */
+/* The small parts of conversions on a GPU: reading values for the largest magnitude of a tensor,
+ * computing the second-level scale, and moving scales to another layout. */
 #ifndef BSMM_GPU_RECODE_SMALL_H
 #define BSMM_GPU_RECODE_SMALL_H
 
 #include "gpu/recode_lane.h"
 
-/* Element `index` of a line as its code at the top of a word, without sign: these order as
- * magnitudes do. */
+/* Returns the magnitude of element `index` of a line as an integer: the element's code without its
+ * sign bit, at the top of a word. These integers have the same order as the magnitudes. */
 BSMM_DEVICE uint32_t bsmm_amax_code(uint32_t elem, const uint8_t *line, uint64_t index) {
     if (elem == BSMM_LANE_F32) return ((const uint32_t *)(const void *)line)[index] & 0x7fffffffu;
     return (uint32_t)((const uint16_t *)(const void *)line)[index] << 16 & 0x7fff0000u;
 }
 
-/* amax and level may be one place. */
+/* Stores the second-level scale. `amax` and `level` may point to the same float, so amax is read
+ * first. */
 BSMM_DEVICE void bsmm_level_store(const bsmm_level_job *job) {
     float level = 1;
     if (job->amax) {
@@ -21,7 +23,8 @@ BSMM_DEVICE void bsmm_level_store(const bsmm_level_job *job) {
     *job->level = level;
 }
 
-/* Loads the word or the byte that a thread moves at once. Padding is read as 0. */
+/* Loads the codes that a thread moves at once: four codes if `word`, else one. Codes outside the
+ * source are read as 0. */
 BSMM_DEVICE uint32_t bsmm_move_load(const bsmm_relayout_job *job, bool word, uint32_t row,
                                     uint32_t column) {
     if (row >= job->known_rows || column >= job->known_cols) return 0;

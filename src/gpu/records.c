@@ -1,4 +1,4 @@
-/* The records of devices. */
+/* Keeps one record for each device of a backend (records.h). */
 #include "gpu/records.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static bsmm_status make(uint32_t ordinal, size_t bytes, fill_record *fill, void 
 static bsmm_status make_once(bsmm_gpu_records *records, uint32_t ordinal, size_t bytes,
                              fill_record *fill, void **record) {
     if (ordinal >= BSMM_GPU_MOST_DEVICES)
-        return make(ordinal, bytes, fill, record); /* fails, saying why */
+        /* `fill` refuses such an ordinal, and its error message says why. */
+        return make(ordinal, bytes, fill, record);
     pthread_mutex_lock(&records->making);
     bsmm_status status = BSMM_OK;
     *record = records->made[ordinal];
