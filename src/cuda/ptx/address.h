@@ -1,40 +1,42 @@
-/* Shared-memory addresses, clusters, barriers, elections and register counts, one PTX instruction
- * per function. Each comment names the section of PTX ISA 8.7. */
+/* PTX instructions for shared-memory addresses, clusters, barriers, elections and register counts,
+ * one instruction per function. Comments name the instruction's section of PTX ISA 8.7. */
 #ifndef BSMM_CUDA_PTX_ADDRESS_H
 #define BSMM_CUDA_PTX_ADDRESS_H
 
 #include <stdint.h>
 
-/* 9.7.9.21 cvta: converts a generic pointer into shared memory to a shared-window address. */
+/* PTX ISA "cvta": converts a generic pointer into shared memory to a 32-bit address in the shared
+ * window, the address space of shared memory. */
 static __device__ __forceinline__ uint32_t ptx_shared_address(const void *pointer) {
     return (uint32_t)__cvta_generic_to_shared(pointer);
 }
 
-/* 9.7.9.23 mapa: returns the corresponding address in the shared memory of block `rank` of the
- * cluster. */
+/* PTX ISA "mapa": converts an address in this block's shared memory to the same place in the shared
+ * memory of block `rank` of the cluster. */
 static __device__ __forceinline__ uint32_t ptx_mapa(uint32_t address, uint32_t rank) {
     uint32_t mapped;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
     return mapped;
 }
 
-/* 9.7.13.3 barrier.cluster.arrive: all threads of the cluster must call it. It makes their earlier
- * writes visible to the cluster. */
+/* PTX ISA "barrier.cluster.arrive": arrives at the cluster's barrier. All threads of the cluster
+ * must call it. Writes that precede it are visible to the threads that wait. */
 static __device__ __forceinline__ void ptx_cluster_arrive(void) {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
-/* 9.7.13.3 barrier.cluster.wait: waits until all threads of the cluster have arrived. */
+/* PTX ISA "barrier.cluster.wait": waits until all threads of the cluster have arrived. */
 static __device__ __forceinline__ void ptx_cluster_wait(void) {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* 9.7.13.1 bar.sync: synchronizes `threads` threads at named barrier `id` (1 to 15). */
+/* PTX ISA 9.7.13.1 "bar.sync": waits at named barrier `id` (1 to 15) until `threads` threads have
+ * arrived. */
 static __device__ __forceinline__ void ptx_barrier_sync(uint32_t id, uint32_t threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* 9.7.13.14 elect.sync: returns true in one thread of a full warp. */
+/* PTX ISA 9.7.13.14 "elect.sync": returns true in one thread of a full warp. */
 static __device__ __forceinline__ uint32_t ptx_elect(void) {
     uint32_t elected;
     asm volatile("{ .reg .pred p;\n\t"
@@ -44,14 +46,14 @@ static __device__ __forceinline__ uint32_t ptx_elect(void) {
     return elected;
 }
 
-/* 9.7.19.5 setmaxnreg: changes the number of registers per thread of this warpgroup. `count` is a
- * literal and a multiple of 8. */
+/* PTX ISA 9.7.19.5 "setmaxnreg": changes the number of registers per thread of this warpgroup.
+ * `count` is a literal and a multiple of 8. */
 #define PTX_REGISTERS_MORE(count)                                                                  \
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((int)(count)))
 #define PTX_REGISTERS_LESS(count)                                                                  \
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((int)(count)))
 
-/* 9.7.13.4 fence.proxy.async: makes this thread's ordinary writes to shared memory visible to TMA
+/* PTX ISA "fence.proxy.async": makes this thread's ordinary writes to shared memory visible to TMA
  * and to the tensor cores. */
 static __device__ __forceinline__ void ptx_fence_proxy_async(void) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

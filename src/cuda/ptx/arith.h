@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* PTX ISA 9.7.4.4 "fma", since sm_80: a * b + c for two bf16, with subnormals. */
+/* PTX ISA 9.7.4.4 "fma", since sm_80: computes a * b + c for two bf16 at once, without flushing
+ * subnormals to 0. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {
     uint32_t d;
     asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
@@ -18,7 +19,7 @@ static __device__ __forceinline__ uint32_t bsmm_ptx_fma_f16x2(uint32_t a, uint32
     return d;
 }
 
-/* PTX ISA 9.7.4.3 "mul": a * b for two f16, with subnormals. */
+/* PTX ISA "mul": computes a * b for two f16 at once, without flushing subnormals to 0. */
 static __device__ __forceinline__ uint32_t bsmm_ptx_mul_f16x2(uint32_t a, uint32_t b) {
     uint32_t d;
     asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));

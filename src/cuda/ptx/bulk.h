@@ -5,32 +5,34 @@
 
 #include <stdint.h>
 
-/* PTX ISA 9.7.13.15.9 "mbarrier.init": `count` arrivals complete a phase. */
+/* PTX ISA 9.7.13.15.9 "mbarrier.init": initializes an mbarrier. `count` arrivals complete each of
+ * its phases. */
 static __device__ __forceinline__ void ptx_bulk_init(uint32_t barrier, uint32_t count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/* PTX ISA 9.7.13.5 "fence.mbarrier_init": needed before other threads, or bulk copies, use the
- * barrier. */
+/* PTX ISA "fence.mbarrier_init": makes initialized mbarriers visible. Call it before other threads
+ * or bulk copies use them. */
 static __device__ __forceinline__ void ptx_bulk_fence_init(void) {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives once and announces bytes that copies will
- * write. */
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives once, and makes the phase wait for `bytes` bytes
+ * that copies will write. */
 static __device__ __forceinline__ void ptx_bulk_expect(uint32_t barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                  : "memory");
 }
 
-/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives once. Earlier reads of this thread have then
- * completed. */
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives once. Threads that wait for the mbarrier know
+ * that this thread's earlier reads have completed. */
 static __device__ __forceinline__ void ptx_bulk_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* PTX ISA 9.7.9.25.4.1 "cp.async.bulk": `bytes` must be a multiple of 16, and both addresses must
- * be aligned to 16. */
+/* PTX ISA 9.7.9.25.4.1 "cp.async.bulk": copies `bytes` bytes from global to shared memory. The
+ * mbarrier counts them. `bytes` must be a multiple of 16, and both addresses must be aligned to 16
+ * bytes. */
 static __device__ __forceinline__ void ptx_bulk_copy(uint32_t to, const void *from, uint32_t bytes,
                                                      uint32_t barrier) {
     asm volatile(
@@ -40,8 +42,8 @@ static __device__ __forceinline__ void ptx_bulk_copy(uint32_t to, const void *fr
         : "memory");
 }
 
-/* PTX ISA 9.7.13.15.16 "mbarrier.try_wait": returns nonzero if the phase with this parity has
- * completed. */
+/* PTX ISA 9.7.13.15.16 "mbarrier.try_wait": returns nonzero if the mbarrier's phase with this
+ * parity has completed. */
 static __device__ __forceinline__ uint32_t ptx_bulk_try_wait(uint32_t barrier, uint32_t parity) {
     uint32_t done;
     asm volatile("{\n"

@@ -1,30 +1,31 @@
-/* The instructions for programmatic launch of dependent grids, and for the thread blocks of a
- * cluster. They require sm_90. */
+/* PTX instructions for programmatic dependent launch (a kernel starts while the stream's previous
+ * kernel ends), and for the thread blocks of a cluster. They require sm_90. */
 #ifndef BSMM_CUDA_PTX_GRID_H
 #define BSMM_CUDA_PTX_GRID_H
 
 #include <stdint.h>
 
-/* PTX ISA 9.7.13.13 "griddepcontrol": waits until all earlier grids have ended and their writes are
- * visible. */
+/* PTX ISA 9.7.13.13 "griddepcontrol": waits until all earlier kernels of the stream have ended and
+ * their writes are visible. */
 static __device__ __forceinline__ void ptx_grid_wait(void) {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-/* PTX ISA 9.7.13.13 "griddepcontrol": allows the next grid to start. */
+/* PTX ISA 9.7.13.13 "griddepcontrol": allows the stream's next kernel to start. */
 static __device__ __forceinline__ void ptx_grid_release_next(void) {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/* PTX ISA 9.7.9.24 "mapa": returns the corresponding address in another block's shared memory. */
+/* PTX ISA "mapa": converts an address in this block's shared memory to the same place in the shared
+ * memory of block `rank` of the cluster. */
 static __device__ __forceinline__ uint32_t ptx_grid_mapa(uint32_t address, uint32_t rank) {
     uint32_t d;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(d) : "r"(address), "r"(rank));
     return d;
 }
 
-/* Maps a generic pointer like ptx_grid_mapa. Loads through it need not convert the address each
- * time. */
+/* Does the same as ptx_grid_mapa for a generic pointer. Loads through a generic pointer need not
+ * convert the address each time. */
 static __device__ __forceinline__ const void *ptx_grid_map(const void *pointer, uint32_t rank) {
     const void *d;
     asm("mapa.u64 %0, %1, %2;" : "=l"(d) : "l"(pointer), "r"(rank));
@@ -45,18 +46,20 @@ static __device__ __forceinline__ uint32_t ptx_grid_cluster_rank(void) {
     return d;
 }
 
-/* PTX ISA 9.7.13.4 "barrier.cluster": arrives with release semantics, so earlier writes become
- * visible. */
+/* PTX ISA "barrier.cluster": arrives at the cluster's barrier. Writes that precede it are visible
+ * to the threads that wait. */
 static __device__ __forceinline__ void ptx_grid_cluster_arrive(void) {
     asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
 }
 
-/* PTX ISA 9.7.13.4 "barrier.cluster": arrives without making earlier writes visible. */
+/* PTX ISA "barrier.cluster": arrives at the cluster's barrier without making earlier writes
+ * visible. */
 static __device__ __forceinline__ void ptx_grid_cluster_arrive_relaxed(void) {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
-/* PTX ISA 9.7.13.4 "barrier.cluster": waits with acquire semantics. */
+/* PTX ISA "barrier.cluster": waits until all threads of the cluster have arrived, and sees the
+ * writes that precede their arrivals. */
 static __device__ __forceinline__ void ptx_grid_cluster_wait(void) {
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }

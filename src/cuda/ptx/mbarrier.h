@@ -1,37 +1,40 @@
-/* mbarriers, which are barriers in shared memory, one instruction per function (PTX ISA 8.7,
- * section 9.7.13.15). Addresses are 32-bit shared-window addresses (ptx/address.h). */
+/* Instructions for mbarriers, which are barriers in shared memory, one instruction per function
+ * (PTX ISA 8.7, section 9.7.13.15). Addresses are 32-bit addresses in the shared window
+ * (ptx/address.h). */
 #ifndef BSMM_CUDA_PTX_MBARRIER_H
 #define BSMM_CUDA_PTX_MBARRIER_H
 
 #include <stdint.h>
 
-/* 9.7.13.15.9 mbarrier.init: `count` arrivals complete a phase. */
+/* PTX ISA 9.7.13.15.9 "mbarrier.init": initializes an mbarrier. `count` arrivals complete each of
+ * its phases. */
 static __device__ __forceinline__ void ptx_mbarrier_init(uint32_t barrier, uint32_t count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/* 9.7.13.15.13 mbarrier.arrive with 9.7.13.15.12 expect_tx: arrives once and announces `bytes` that
- * copies will write. */
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive" with 9.7.13.15.12 "expect_tx": arrives once, and makes the
+ * phase wait for `bytes` bytes that copies will write. */
 static __device__ __forceinline__ void ptx_mbarrier_arrive_expect(uint32_t barrier,
                                                                   uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                  : "memory");
 }
 
-/* 9.7.13.15.13 mbarrier.arrive: arrives at a barrier of this block. */
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives at an mbarrier of this thread block. */
 static __device__ __forceinline__ void ptx_mbarrier_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* 9.7.13.15.13 mbarrier.arrive: arrives at a barrier anywhere in the cluster, at an address from
- * ptx_mapa. It omits .release.cluster, which would wait for all memory traffic of this thread. That
- * is safe, because it only signals that reads have completed. */
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives at an mbarrier of any thread block of the
+ * cluster. The address comes from ptx_mapa. The qualifier .release.cluster is left out, because it
+ * would wait for all memory traffic of this thread. That is safe as long as the arrival only
+ * signals that reads have completed. */
 static __device__ __forceinline__ void ptx_mbarrier_arrive_cluster(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* 9.7.13.15.16 mbarrier.try_wait: returns nonzero if the phase with this parity has completed. It
- * may suspend the thread for a while. */
+/* PTX ISA 9.7.13.15.16 "mbarrier.try_wait": returns nonzero if the mbarrier's phase with this
+ * parity has completed. The hardware may suspend the thread for a while. */
 static __device__ __forceinline__ uint32_t ptx_mbarrier_try_wait(uint32_t barrier,
                                                                  uint32_t parity) {
     uint32_t done;
@@ -44,7 +47,7 @@ static __device__ __forceinline__ uint32_t ptx_mbarrier_try_wait(uint32_t barrie
     return done;
 }
 
-/* 9.7.13.4 fence.mbarrier_init: makes initialized barriers visible to the cluster. */
+/* PTX ISA "fence.mbarrier_init": makes initialized mbarriers visible to the cluster. */
 static __device__ __forceinline__ void ptx_fence_mbarrier_init(void) {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

@@ -4,20 +4,21 @@
 
 #include <stdint.h>
 
-/* 9.7.9.8 ld.acquire.gpu: a load with acquire semantics. */
+/* PTX ISA 9.7.9.8 "ld.acquire.gpu": loads with acquire semantics. If the value was stored by
+ * ptx_store_release, this thread then also sees the writes before that store. */
 static __device__ __forceinline__ uint64_t ptx_load_acquire(const uint64_t *from) {
     uint64_t value;
     asm volatile("ld.acquire.gpu.global.b64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
     return value;
 }
 
-/* 9.7.9.11 st.release.gpu: a store with release semantics. */
+/* PTX ISA 9.7.9.11 "st.release.gpu": stores with release semantics (see ptx_load_acquire). */
 static __device__ __forceinline__ void ptx_store_release(uint64_t *to, uint64_t value) {
     asm volatile("st.release.gpu.global.b64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }
 
-/* 9.7.14.5.16 stmatrix: stores four 8 x 8 matrices of 16-bit elements. Lane 8 i + r provides the
- * address of row r of matrix i. */
+/* PTX ISA 9.7.14.5.16 "stmatrix": stores four 8 x 8 matrices of 16-bit elements. Lane 8 i + r
+ * provides the address of row r of matrix i. */
 static __device__ __forceinline__ void ptx_stmatrix_x4(uint32_t to, uint32_t a, uint32_t b,
                                                        uint32_t c, uint32_t d) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
@@ -25,25 +26,26 @@ static __device__ __forceinline__ void ptx_stmatrix_x4(uint32_t to, uint32_t a, 
                  : "memory");
 }
 
-/* 9.7.9.8 ld.shared: loads a float from a shared-window address. */
+/* PTX ISA 9.7.9.8 "ld.shared": loads a float from an address in the shared window. */
 static __device__ __forceinline__ float ptx_load_shared_f32(uint32_t from) {
     float value;
     asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from) : "memory");
     return value;
 }
 
-/* 9.7.9.8 ld.shared: loads two floats, aligned to 8 bytes. The compiler may reorder it with other
- * accesses, so nothing may write the memory at the same time. */
+/* PTX ISA 9.7.9.8 "ld.shared": loads two floats, aligned to 8 bytes. The compiler may move this
+ * load across other memory accesses. Nothing may therefore write the memory at the same time. */
 static __device__ __forceinline__ void ptx_load_shared_f32x2(uint32_t from, float to[2]) {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from));
 }
 
-/* 9.7.9.11 st.shared: stores a float at a shared-window address. */
+/* PTX ISA 9.7.9.11 "st.shared": stores a float at an address in the shared window. */
 static __device__ __forceinline__ void ptx_store_shared_f32(uint32_t to, float value) {
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(value) : "memory");
 }
 
-/* 9.7.9.12 st.async: stores a float in shared memory, and a barrier there counts its 4 bytes. */
+/* PTX ISA 9.7.9.12 "st.async": stores a float in the shared memory of any thread block of the
+ * cluster. An mbarrier in the same shared memory counts its 4 bytes. */
 static __device__ __forceinline__ void ptx_store_async_f32(uint32_t to, float value,
                                                            uint32_t barrier) {
     asm volatile(

@@ -10,8 +10,8 @@ static __device__ __forceinline__ void ptx_copy16(uint32_t to, const void *from)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes through L1, for threads whose destinations are
- * far apart. */
+/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes through L1. It suits warps whose threads have
+ * destinations that are far apart. */
 static __device__ __forceinline__ void ptx_copy16_any(uint32_t to, const void *from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
@@ -33,13 +33,13 @@ static __device__ __forceinline__ void ptx_copy16_once(uint32_t to, const void *
                  : "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.2 "cp.async.commit_group": closes the current group of copies. */
+/* PTX ISA 9.7.9.25.3.2 "cp.async.commit_group": closes the thread's current group of copies. */
 static __device__ __forceinline__ void ptx_copy_commit(void) {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.3 "cp.async.wait_group": waits until at most `groups` of the most recent
- * groups are pending. */
+/* PTX ISA 9.7.9.25.3.3 "cp.async.wait_group": waits until at most the `groups` most recent groups
+ * of this thread's copies are pending. */
 #define ptx_copy_wait(groups)                                                                      \
     asm volatile("cp.async.wait_group %0;" ::"n"((int)(groups)) : "memory")
 

@@ -1,36 +1,37 @@
-/* wgmma, the matrix multiply-accumulate of a warpgroup, one instruction per function (PTX ISA 8.7,
- * section 9.7.15). The multiplication itself is in wgmma_one.h. */
+/* Instructions around wgmma, the matrix multiply-accumulate of a warpgroup, one instruction per
+ * function (PTX ISA 8.7, section 9.7.15). The multiplication itself is in wgmma_one.h. */
 #ifndef BSMM_CUDA_PTX_WGMMA_H
 #define BSMM_CUDA_PTX_WGMMA_H
 
 #include <stdint.h>
 
-/* 9.7.15.7.1 wgmma.fence: orders accesses to registers before the wgmma that follow. */
+/* PTX ISA 9.7.15.7.1 "wgmma.fence": completes this thread's accesses to registers before the wgmma
+ * instructions that follow use the registers. */
 static __device__ __forceinline__ void ptx_wgmma_fence(void) {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/* 9.7.15.7.2 wgmma.commit_group: closes the current group of wgmma. */
+/* PTX ISA 9.7.15.7.2 "wgmma.commit_group": closes the current group of wgmma instructions. */
 static __device__ __forceinline__ void ptx_wgmma_commit(void) {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* 9.7.15.7.3 wgmma.wait_group: waits until all but the `pending` most recent groups have completed.
- * `pending` is a literal. */
+/* PTX ISA 9.7.15.7.3 "wgmma.wait_group": waits until all but the `pending` most recent groups of
+ * wgmma instructions have completed. `pending` is a literal. */
 #define PTX_WGMMA_WAIT(pending)                                                                    \
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory")
 
-/* 9.7.15.5.1.2 matrix descriptor: describes a K-major tile at a shared-window address, with rows of
- * 128 bytes and the 128-byte swizzle. Groups of eight rows have a stride of 1024 bytes. Adding n to
- * the descriptor advances it by 16 n bytes. */
+/* Returns a matrix descriptor (PTX ISA 9.7.15.5.1.2) for wgmma. It describes a K-major tile in
+ * shared memory with rows of 128 bytes and the 128-byte swizzle. Groups of eight rows have a stride
+ * of 1024 bytes. Adding n to the descriptor advances it by 16 n bytes. */
 static __device__ __forceinline__ uint64_t ptx_wgmma_descriptor(uint32_t address) {
     const uint64_t stride = 1024 >> 4, swizzle_128 = 1;
     return (uint64_t)((address & 0x3FFFF) >> 4) | (stride << 32) | (swizzle_128 << 62);
 }
 
-/* 9.7.15.5.1.2 matrix descriptor: describes a K-major tile without swizzle, where 8 rows of 16
- * bytes are contiguous. `along` is the stride in bytes to the next 16 bytes of K, and `across` to
- * the next 8 rows. */
+/* Returns a matrix descriptor (PTX ISA 9.7.15.5.1.2) for wgmma. It describes a K-major tile in
+ * shared memory without swizzle, where 8 rows of 16 bytes are contiguous. `along` is the stride in
+ * bytes to the next 16 bytes along K, and `across` is the stride to the next 8 rows. */
 static __device__ __forceinline__ uint64_t ptx_wgmma_descriptor_plain(uint32_t address,
                                                                       uint32_t along,
                                                                       uint32_t across) {
@@ -38,8 +39,8 @@ static __device__ __forceinline__ uint64_t ptx_wgmma_descriptor_plain(uint32_t a
            (uint64_t)(across >> 4) << 32;
 }
 
-/* Emits no instruction. It keeps the compiler from reusing registers that a running wgmma still
- * reads. */
+/* Emits no instruction. It keeps the compiler from reusing the registers of a wgmma operand while a
+ * running wgmma still reads them. */
 static __device__ __forceinline__ void ptx_wgmma_hold_words(uint32_t a[4]) {
     asm volatile("" : "+r"(a[0]), "+r"(a[1]), "+r"(a[2]), "+r"(a[3]));
 }

@@ -32,8 +32,8 @@ static bsmm_status check_pointer(const void *device, const void *pointer, const 
     int type = 0, ordinal = -1;
     int attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
     void *values[] = {&type, &ordinal};
-    /* This call succeeds for every address. An address that the driver does not know keeps type
-     * 0. */
+    /* cuPointerGetAttributes succeeds for every address. If the driver does not know the address,
+     * the type stays 0. */
     BSMM_CUDA_TRY(d->driver, cuPointerGetAttributes, 2, attributes, values, (uintptr_t)pointer);
     if (type != CU_MEMORYTYPE_DEVICE)
         return bsmm_fail(BSMM_E_INVALID, "%s: value is %p, host memory; must be memory of cuda:%d",

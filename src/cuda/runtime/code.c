@@ -1,4 +1,4 @@
-/* Chooses the image of a kernel that a device runs best. */
+/* Chooses among the compiled images of a kernel the one that a device runs best. */
 #include "cuda/runtime/device.h"
 
 #include <stdio.h>
@@ -6,11 +6,12 @@
 
 enum { CUBIN_RANK = 1000 };
 
-/* Returns how well a device runs a kind of code; 0 means not at all. "sm_90" runs on compute
- * capability 9.0 and later minor versions of 9, and "compute_80" on 8.0 and everything later. With
- * the suffix `a` code runs on that capability only, and with `f` on that major version (CUDA C++
- * Programming Guide, "Compute Capabilities"). A cubin is preferred, because the driver would have
- * to compile PTX first. */
+/* Returns how well a device runs a kind of machine code. The best image has the largest number, and
+ * 0 means that the device cannot run it. "sm_90" is a cubin for compute capability 9.0 and later
+ * minor versions of 9. "compute_80" is PTX for 8.0 and everything later. Code with the suffix `a`
+ * runs on exactly that capability, and code with `f` on that major version (CUDA C++ Programming
+ * Guide, "Compute Capabilities"). A cubin is better than PTX, because the driver would have to
+ * compile PTX first. */
 static int rank_of(const void *device, const char *code) {
     const int capability = ((const bsmm_cuda_device *)device)->capability;
     int of = 0;
@@ -23,7 +24,7 @@ static int rank_of(const void *device, const char *code) {
     return cubin ? CUBIN_RANK + of : of;
 }
 
-/* Returns true if the library has images for NVIDIA GPUs. It may have images for other GPUs
+/* Returns true if the library has images for NVIDIA GPUs. A build may have images for AMD GPUs
  * only. */
 static bool has_images(void) {
     for (const bsmm_gpu_image *i = bsmm_gpu_images; i->name; i++)

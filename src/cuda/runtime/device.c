@@ -1,4 +1,4 @@
-/* The records of NVIDIA devices, one for each GPU of the process. */
+/* Makes and keeps the records of NVIDIA devices, one for each GPU of the process. */
 #include "cuda/runtime/device.h"
 
 #include "gpu/records.h"

@@ -9,7 +9,8 @@
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static bsmm_cuda_driver library;
-static bsmm_status outcome; /* The result of opening the driver. If it failed, `reason` says why. */
+/* The result of opening the driver. If it is not BSMM_OK, `reason` has the error message. */
+static bsmm_status outcome;
 static char reason[256];
 
 static const bsmm_gpu_entry entries[] = {
@@ -82,7 +83,7 @@ static bool take_entries(void *handle) {
 }
 
 static void open_driver(void) {
-    /* The library is never closed: the driver starts threads of its own, whose code must stay
+    /* The library is never closed. The driver starts threads of its own, and their code must stay
      * mapped. */
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!handle) {

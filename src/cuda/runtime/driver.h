@@ -1,6 +1,6 @@
-/* Declarations for libcuda.so.1, which is opened at run time. Types and constants are declared
- * here, so that the build needs no CUDA toolkit. They follow the sections of the CUDA Driver API
- * reference that comments name. */
+/* Declarations for libcuda.so.1, which the library opens at run time. Types and constants are
+ * declared here, so that the build needs no CUDA toolkit. Comments name the section of the CUDA
+ * Driver API reference that a declaration follows. */
 #ifndef BSMM_CUDA_RUNTIME_DRIVER_H
 #define BSMM_CUDA_RUNTIME_DRIVER_H
 
@@ -83,8 +83,8 @@ enum {
     CU_STREAM_CAPTURE_STATUS_NONE = 0
 };
 
-/* The constants and structs of cuLaunchKernelEx, as CUlaunchAttribute and CUlaunchConfig in
- * cuda.h. */
+/* The constants and structs of cuLaunchKernelEx. The structs have the layout of CUlaunchAttribute
+ * and CUlaunchConfig in cuda.h. */
 enum {
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
@@ -130,7 +130,7 @@ enum {
     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0
 };
 
-/* ---- the library ---- */
+/* ---- the opened driver ---- */
 
 typedef struct bsmm_cuda_driver {
 #define ENTRY(name, symbol, parameters) CUresult(*name) parameters;
@@ -138,16 +138,18 @@ typedef struct bsmm_cuda_driver {
 #undef ENTRY
 } bsmm_cuda_driver;
 
-/* Returns the driver. The first call of the process opens and initializes it, and a failure is
- * final for the process. Returns NOT_FOUND if there is no libcuda.so.1, UNSUPPORTED if it is too
- * old, and DEVICE if cuInit fails. */
+/* Returns the functions of the driver. The first call of the process opens and initializes the
+ * driver, and a failure is final for the process. Returns NOT_FOUND if there is no libcuda.so.1,
+ * UNSUPPORTED if it is too old, and DEVICE if cuInit fails. */
 bsmm_status bsmm_cuda_driver_get(const bsmm_cuda_driver **driver);
 
-/* Converts a CUresult other than CUDA_SUCCESS to a status (MEMORY, DEVICE, ...). The message names
- * the call, CUDA's name of the error, and a remedy if one is known. */
+/* Fails with the status (MEMORY, DEVICE, ...) that corresponds to a CUresult other than
+ * CUDA_SUCCESS. The error message has the name of the call, CUDA's name of the error, and a remedy
+ * if one is known. */
 bsmm_status bsmm_cuda_fail(CUresult result, const char *call);
 
-/* Calls an entry of `driver`, and returns from the calling function if the call fails. */
+/* Calls a function of `driver`. If it fails, the function that contains this macro returns the
+ * error. */
 #define BSMM_CUDA_TRY(driver, entry, ...)                                                          \
     do {                                                                                           \
         CUresult cuda_result = (driver)->entry(__VA_ARGS__);                                       \

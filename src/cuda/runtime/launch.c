@@ -1,4 +1,4 @@
-/* Loads modules and functions, once per device, and launches kernels. */
+/* Loads modules and kernels, once per device, launches kernels, and makes TMA tensor maps. */
 #include "cuda/runtime/device.h"
 
 /* ---- loading ---- */
@@ -12,8 +12,9 @@ static const char *no_image(const void *device, const char *module, char *why, s
     return bsmm_cuda_no_image(device, module, why, size);
 }
 
-/* Loading may allocate memory. That would be forbidden if this thread is capturing a stream,
- * although it does not disturb the capture, so allow it for the time of loading. */
+/* Loading a module may allocate memory. The driver forbids that while this thread captures a
+ * stream, unless the capture mode is relaxed. Loading does not disturb a capture, so the mode is
+ * relaxed for the time of loading. */
 static bsmm_status begin(const void *device, int *before) {
     const bsmm_cuda_device *d = device;
     BSMM_TRY(bsmm_cuda_enter(d));
@@ -36,7 +37,7 @@ static bsmm_status load(const void *device, const void *bytes, void **module) {
     return BSMM_OK;
 }
 
-/* Raises the limit of dynamic shared memory, if the function needs it. */
+/* Raises a kernel's limit of dynamic shared memory if the kernel needs it. */
 static bsmm_status raise_limits(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
                                 CUfunction handle) {
     if (function->shared_bytes > device->shared_bytes)
@@ -137,7 +138,7 @@ bsmm_status bsmm_cuda_ready_launch(const bsmm_cuda_device *device, const bsmm_cu
 
 /* ---- tensor maps ---- */
 
-/* Casts away const. The driver declares addresses as writable, but only stores the number. */
+/* Casts const away. The driver declares the address as writable, but it only stores the number. */
 static void *writable(const void *address) {
     union {
         const void *given;

@@ -1,4 +1,4 @@
-/* The TMA descriptor, for the host and for kernels. A kernel takes it by value as `const
+/* TMA's descriptor of a tensor, for the host and for kernels. A kernel takes it by value as `const
  * __grid_constant__ CUtensorMap map`. */
 #ifndef BSMM_CUDA_RUNTIME_TENSOR_MAP_H
 #define BSMM_CUDA_RUNTIME_TENSOR_MAP_H
