@@ -1,5 +1,7 @@
-/* Any product on the bf16 tensor cores of any GPU since compute capability 8.0 (sm80/bf16.cu): what
- * no tuned kernel takes. gpu/bf16_product.h says how values are held. */
+/* The kernel cuda_sm80_bf16, called the generic GEMM: it takes operands of any format and
+ * multiplies them on the bf16 tensor cores of any GPU since compute capability 8.0 (device code:
+ * sm80/bf16.cu). It is for products that no tuned kernel takes. gpu/bf16_product.h says how bf16
+ * numbers represent values. */
 #include "cuda/host/generic.h"
 #include "cuda/host/kernel.h"
 #include "cuda/sm80/bf16_params.h"
@@ -7,8 +9,9 @@
 
 enum { PLANE_BYTES = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
-/* Bytes of shared memory: two buffers with one plane per part. The epilogue reuses them for the
- * tile in fp32. */
+/* The bytes of shared memory of a kernel that holds `parts` bf16 numbers for a value of A and a
+ * value of B together. There are two buffers, for double buffering, with one plane for each of
+ * these numbers. The epilogue reuses them for the tile of D in fp32, which needs 8 planes. */
 #define SHARED(parts) ((parts) < 4 ? 8 * PLANE_BYTES : 2 * (parts)*PLANE_BYTES)
 
 static const bsmm_cuda_function functions[] = {
@@ -19,7 +22,7 @@ static const bsmm_cuda_function functions[] = {
     [BSMM_BF16_3X3] = {"sm80/bf16", "bf16_3x3", SHARED(6)},
 };
 
-/* ---- the kernel ---- */
+/* ---- the kernel and its use as a fallback ---- */
 
 const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t size) {
     const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
@@ -32,11 +35,12 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return 0;
 }
 
-/* The error bound. The tensor cores add 16 products and an accumulator, each truncated 23 bits
- * below the largest, which is 17 * 2^-23 for 16 terms. With SCALED there are two such additions per
- * step, then one FMA per step and two roundings of scales. With several parts, the products after
- * the third part are omitted (2^-23), and fp32 scales are multiplied in (2^-23). THREE_BY_THREE has
- * six such additions in one accumulator. */
+/* The error bound. The tensor cores add 16 products and an accumulator at once and truncate each of
+ * these 17 terms 23 bits below the largest. The bound for 16 elements of K is therefore 17 * 2^-23.
+ * SCALED makes two such additions in each step of 32 elements. Then it makes one FMA per step and
+ * rounds two scales. 1X3 and 3X1 omit the rest of a value after its third bf16 number (2^-23) and
+ * round once when they multiply a value by an fp32 scale (2^-23). 3X3 makes six such additions into
+ * one accumulator. */
 double bsmm_cuda_generic_bound(const bsmm_product *p) {
     double k = (double)p->a.m.cols;
     switch (bsmm_gpu_bf16_choose(p)) {
@@ -59,7 +63,8 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
     const bsmm_cuda_device *d = p->device;
     const bsmm_cuda_function *function = &functions[bsmm_gpu_bf16_choose(p)];
     made->job = bsmm_cuda_generic_job(p);
-    /* A gate is rarely open, so launch only few blocks to find it closed. */
+    /* As a fallback, the kernel usually finds its gate closed (sm80/gate.h). Few thread blocks then
+     * exit faster than many. */
     int64_t blocks =
         is_gated ? bsmm_min_i64(made->job.tiles, 2 * (int64_t)d->multiprocessors) : made->job.tiles;
     return bsmm_cuda_ready_make(d,
@@ -68,8 +73,8 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
                                     .grid = {(uint32_t)blocks},
                                     .block = {BSMM_BF16_THREADS},
                                     .shared_bytes = function->shared_bytes,
-                                    /* The kernel's gate waits for the previous kernel, so launches
-                                     * may overlap. */
+                                    /* A gated kernel waits for the previous kernel before it reads
+                                     * the gate, so the two may overlap. */
                                     .overlap = d->capability == 90,
                                 },
                                 &made->ready);
@@ -118,7 +123,7 @@ const bsmm_kernel bsmm_kernel_cuda_sm80_bf16 = {
     .bound = bound,
     .make = make,
     .run = run,
-    /* One code path computes any number of rows, and each result is independent of the others. This
-     * makes results batch-invariant. */
+    /* One code path computes any number of rows, and no result depends on the other rows. Results
+     * are therefore batch-invariant. */
     .features = BSMM_FEATURE_INVARIANT,
 };

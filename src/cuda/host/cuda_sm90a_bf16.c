@@ -1,16 +1,17 @@
 /* The kernel cuda_sm90a_bf16: GEMMs on Hopper's bf16 tensor cores. It takes any pair of MXFP8,
  * MXFP6, MXFP4, NVFP4, FP8 with fp32 scales, bf16, f16 and fp32.
  *
- * Packing multiplies 8-bit scales into the elements, which is exact. fp32 scales must cover 128 or
- * more columns each. They are applied to the accumulators of each k block, which is 64 columns. An
- * f16 element becomes the sum of two bf16 parts, an fp32 element the sum of three. Each part of A
- * is multiplied by each part of B, so f16 times mxfp4 takes twice as long as bf16 times mxfp4.
+ * Packing multiplies elements by their 8-bit scales, which is exact. Each fp32 scale must cover 128
+ * or more columns. The kernel applies fp32 scales to the accumulators of each k block, i.e. 64
+ * columns. An f16 element becomes the sum of two bf16 parts, and an fp32 element becomes the sum of
+ * three. Each part of A is multiplied by each part of B, so f16 times mxfp4 takes twice as long as
+ * bf16 times mxfp4.
  *
- * A product with a C is different, because D may overwrite C and the GEMM can then not be
- * recomputed: f16 and fp32 elements become one bf16 number each, and fp32 scales are refused.
+ * A product with a C must never be computed a second time, because D may have overwritten C. With a
+ * C, f16 and fp32 elements therefore become one bf16 number each, and fp32 scales are refused.
  *
- * If packing finds a value outside bf16's range or precision, the generic kernel computes the GEMM
- * instead. */
+ * If packing finds a value outside bf16's range or precision, the generic GEMM (cuda_sm80_bf16.c)
+ * computes the product instead. */
 #include "cuda/host/wgmma_kernel.h"
 
 static bool is_scaled(const bsmm_operand *o) {

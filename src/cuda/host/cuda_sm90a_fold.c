@@ -1,10 +1,12 @@
-/* The kernel cuda_sm90a_fold: MXFP4 and MXFP6 on Hopper's FP8 tensor cores, times each other or
- * times FP8 with fp32 scales. Packing folds the power-of-two scales into e4m3's exponents, exactly,
- * and leaves one factor for each group, which is 128 elements along K in a row. If the scales
- * within a group differ too much for that, which packing finds out, the bf16 tensor cores compute
- * the GEMM instead. If the other operand is FP8 with fp32 scales, the generic kernel does. With
- * compute FAST the kernel also takes MXFP8, whose elements lose bits if the scales within a group
- * differ much (docs/NUMERICS.md). */
+/* The kernel cuda_sm90a_fold: MXFP4 and MXFP6 on Hopper's FP8 tensor cores, multiplied by each
+ * other or by FP8 with fp32 scales. A group is 128 elements along K in one row. Packing leaves one
+ * scale for each group. It folds the rest of the power-of-two block scales into the elements, i.e.
+ * it adds their exponents to the elements' exponents, and e4m3 holds the result exactly.
+ *
+ * If the block scales within a group differ too much, e4m3 cannot hold the result. The packing
+ * kernel finds this out, and the bf16 tensor cores compute the GEMM instead. If one operand is FP8
+ * with fp32 scales, the generic GEMM does. With BSMM_COMPUTE_FAST the kernel also takes MXFP8,
+ * whose elements lose bits if the block scales within a group differ much (docs/NUMERICS.md). */
 #include "cuda/host/wgmma_kernel.h"
 
 static bool is_mx(const bsmm_operand *o) {
@@ -20,8 +22,8 @@ static bool is_fast(const bsmm_product *p, const bsmm_operand *o) {
     return p->compute == BSMM_COMPUTE_FAST && bsmm_cuda_is_fp8(o->m.format.elem);
 }
 
-/* Returns true for FP8 with fp32 scales. The tensor cores multiply its elements unchanged with a
- * folded operand. */
+/* Returns true for FP8 with fp32 scales. The tensor cores multiply such elements unchanged by a
+ * packed operand with folded scales. */
 static bool is_scaled_fp8(const bsmm_operand *o) {
     return bsmm_cuda_is_fp8(o->m.format.elem) && bsmm_cuda_has_groups(o);
 }
@@ -34,12 +36,13 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
     return folds(p, o) || is_scaled_fp8(o);
 }
 
-/* Number of binades by which the largest value of a block can grow before it overflows 8 bits; an
- * upper bound. */
+/* An upper bound of the number of binades by which the largest value of a block can grow before it
+ * overflows its 8-bit format. */
 enum { MOST_ROOM = 32 };
 
-/* Chooses the plan. bf16 cannot hold values with fp32 scales. If an operand has such scales and
- * folding the other is not exact, only the generic kernel can compute the GEMM. */
+/* Chooses the plan and its fallback. bf16 cannot hold values with fp32 scales. If an operand has
+ * fp32 scales and folding the scales of the other operand is not exact, only the generic GEMM can
+ * compute the product. */
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     bsmm_wgmma_plan plan = {
         .kind = BSMM_WGMMA_POW2, .when = BSMM_WHEN_FITS, .otherwise = &bsmm_wgmma_plan_bf16};
@@ -72,10 +75,10 @@ static bool rounds(const bsmm_product *p, const bsmm_operand *o) {
     return is_mx(o) && is_fast(p, o);
 }
 
-/* The error bound. FAST rounds an element to nearest and so moves it by at most its own magnitude,
- * which gives a factor of 2 for each operand that is rounded. A bound that is a multiple of sum
- * |a||b| cannot be smaller; relative to a group's largest element the error is far smaller
- * (docs/NUMERICS.md). */
+/* The error bound. FAST rounds an element to the nearest packed element and so moves it by at most
+ * its own magnitude. This gives a factor of 2 for each operand that is rounded. A bound that is a
+ * multiple of sum |a||b| cannot be smaller. Relative to the largest element of a group, the error
+ * is far smaller (docs/NUMERICS.md). */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     double sides = (rounds(p, &p->a) ? 2 : 1) * (rounds(p, &p->b) ? 2 : 1);

@@ -1,5 +1,6 @@
-/* The generic GEMM, which takes any operands (cuda_sm80_bf16.c), as a fallback for other kernels. A
- * kernel queues it after itself, and it does nothing unless its gate is open. */
+/* The generic GEMM, which takes any operands (cuda_sm80_bf16.c), as a fallback for other kernels.
+ * Another kernel queues it after itself with a gate, i.e. a condition that the device tests
+ * (sm80/gate.h). The generic GEMM does nothing unless its gate is open. */
 #ifndef BSMM_CUDA_HOST_GENERIC_H
 #define BSMM_CUDA_HOST_GENERIC_H
 
@@ -9,20 +10,21 @@
 /* Returns NULL if the generic GEMM takes the product, else the reason. */
 const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t size);
 
-/* The generic GEMM's part of a plan's state. */
+/* The state of a plan that belongs to the generic GEMM. */
 typedef struct bsmm_cuda_generic {
     bsmm_bf16_job job;
     bsmm_cuda_ready ready;
 } bsmm_cuda_generic;
 
-/* Loads what bsmm_cuda_generic_run launches. `is_gated` says that the run will pass a gate. */
+/* Loads the kernel that bsmm_cuda_generic_run launches. `is_gated` says that the run will pass a
+ * gate. */
 bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cuda_generic *made);
 
-/* Returns the parameters of the generic GEMM for a product. */
+/* Returns the kernel parameters of the generic GEMM for a product. */
 bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p);
 
 /* Queues the generic GEMM in p->stream. The device's context must be current. The kernel reads the
- * gate's device memory when it runs. NULL means a gate that is always open. */
+ * gate's device memory when it runs. If `gate` is NULL, the kernel always computes the product. */
 bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_generic *made,
                                   const bsmm_cuda_gate *gate);
 

@@ -1,11 +1,11 @@
-/* Loads the packing kernels when a plan is made, and queues them in runs. */
+/* Loads the packing kernels (gpu/pack.h) when a plan is made, and queues them in runs. */
 #include "cuda/host/pack_plan.h"
 
 enum { THREADS = 256 };
 
 static const bsmm_cuda_function clear_words = {.module = "sm80/pack_scales", .name = "clear_words"};
 
-/* ---- when a plan is made ---- */
+/* ---- making a plan ---- */
 
 static bsmm_status load(const bsmm_cuda_device *device, const bsmm_cuda_function *function,
                         const uint32_t grid[2], uint32_t block, bsmm_cuda_ready *ready) {
@@ -30,7 +30,7 @@ bsmm_status bsmm_pack_scales_load(const bsmm_cuda_device *device, bsmm_pack_scal
     return load(device, launch->function, launch->grid, launch->block, &launch->ready);
 }
 
-/* ---- in a run ---- */
+/* ---- running it ---- */
 
 bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
                             uint32_t bytes, void *stream) {
@@ -38,8 +38,9 @@ bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_read
     return bsmm_cuda_ready_launch(device, clear, stream, BSMM_CUDA_ARGUMENTS(&words, &count));
 }
 
-/* Returns true if the packing kernels themselves wait for earlier kernels. Only their image for
- * compute capability 9.0 does. */
+/* Returns true if the packing kernels wait for the previous kernel by themselves
+ * (griddepcontrol.wait), so that the launches may overlap. Only their images for compute capability
+ * 9.0 do. */
 static bool may_overlap(const bsmm_cuda_device *device) {
     return device->capability == 90;
 }

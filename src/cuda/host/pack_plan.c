@@ -1,4 +1,4 @@
-/* Chooses the kernel that packs an operand, and fills its parameters. */
+/* Chooses the kernel that packs an operand (gpu/pack.h), and fills its parameters. */
 #include "cuda/host/pack_plan.h"
 
 #include "cuda/host/kernel.h"
@@ -27,10 +27,10 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
 
 /* ---- operands that are refused ---- */
 
-/* For each element format of at most 6 bits: e4m3 holds the element times 2^s exactly for s from
- * fold - window to fold. That is -8 to 6 for e2m1, -6 to 5 for e2m3 and -5 to 4 for e3m2
- * (tests/unit/test_cuda_pack.c enumerates them). Elements of 8 bits are rounded instead, and
- * `window` limits the error. */
+/* The powers of two that can be folded into elements of a format when it is packed to e4m3: e4m3
+ * holds an element times 2^s exactly for s from fold - window to fold. That is -8 to 6 for e2m1, -6
+ * to 5 for e2m3 and -5 to 4 for e3m2 (tests/unit/test_cuda_pack.c enumerates them). Elements of 8
+ * bits are rounded instead, and for them `window` limits the error. */
 static const struct {
     uint8_t fold, window; /* A window of 0 means that no kernel packs this format to 8 bits. */
 } folds[BSMM_ELEM_COUNT] = {[BSMM_ELEM_E2M1] = {6, 14},
@@ -50,15 +50,17 @@ static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
     return bsmm_elem_is_narrow(f->elem) || f->scale == BSMM_SCALE_NONE;
 }
 
-/* Returns the number of elements along K of which a scale block must be a multiple. A group of 128
- * has a single fp32 scale. An item has a single scale of any other kind, which is folded into the
- * elements if the result has 8 bits. */
+/* Returns the number of elements along K of which the length of a scale block must be a multiple.
+ * An fp32 scale becomes the scale of a group, which is 128 elements. Other scales are multiplied
+ * into the elements of an item, i.e. of the elements that one thread packs, so a block must consist
+ * of whole items. */
 static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
     if (scale == BSMM_SCALE_NONE) return 1;
     return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;
 }
 
-/* What a route packs to, for messages, and its name in the header of packed weights. */
+/* For each route, the format that it packs to, for messages, and its name in the header of packed
+ * weights. */
 static const struct {
     const char *result, *name;
 } routes[] = {
@@ -99,20 +101,21 @@ const char *bsmm_pack_refuse(const bsmm_operand *o, bsmm_pack_route route, char 
     { .module = "sm80/pack_narrow", .name = kernel }
 #define TO_FP8(kernel)                                                                             \
     { .module = "sm90a/pack_fp8", .name = kernel }
-/* The kernels are indexed by [element][0 for rows, 1 for columns]. */
+/* Kernels that pack f32, f16 and bf16 elements to one bf16 number each. Index: [element][0 for
+ * row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function wide_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32"), WIDE("pack_columns_f32")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},
     [BSMM_ELEM_BF16] = {WIDE("pack_rows_bf16"), WIDE("pack_columns_bf16")},
 };
-/* Kernels that pack f32 and f16 elements to sums of several bf16 parts. Index: [element][0 for
- * rows, 1 for columns]. */
+/* Kernels that pack f32 and f16 elements to sums of several bf16 numbers. Index: [element][0 for
+ * row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function part_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32_parts"), WIDE("pack_columns_f32_parts")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16_parts"), WIDE("pack_columns_f16_parts")},
 };
-/* Kernels that pack to bf16. Index: [half of the element's bits][1 if specialized for e8m0
- * scales][0 for rows, 1 for columns]. */
+/* Kernels that pack elements of 4, 6 and 8 bits to bf16. Index: [half of the element's bits][1 if
+ * specialized for e8m0 scales][0 for row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function narrow_kernels[][2][2] = {
     [2] = {{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
            {NARROW("pack_rows_4_bf16_e8m0"), NARROW("pack_columns_4_bf16_e8m0")}},
@@ -122,8 +125,9 @@ static const bsmm_cuda_function narrow_kernels[][2][2] = {
            {NARROW("pack_rows_8_bf16_e8m0"), NARROW("pack_columns_8_bf16_e8m0")}},
 };
 static const bsmm_cuda_function nvfp4_kernel = NARROW("pack_rows_4_bf16_e4m3");
-/* Kernels that pack elements with e8m0 scales to 8 bits. Index: [element][0 for rows, 1 for
- * columns]. copy_kernels are for 8-bit elements that keep their bytes. */
+/* Kernels that pack elements with e8m0 scales to 8 bits. Index: [element][0 for row-major operands,
+ * 1 for column-major ones]. copy_kernels have the same last index. They copy 8-bit elements
+ * unchanged. */
 static const bsmm_cuda_function fold_kernels[][2] = {
     [BSMM_ELEM_E4M3] = {TO_FP8("pack_rows_e4m3_fast"), TO_FP8("pack_columns_e4m3_fast")},
     [BSMM_ELEM_E5M2] = {TO_FP8("pack_rows_e5m2_fast"), TO_FP8("pack_columns_e5m2_fast")},
@@ -140,13 +144,15 @@ static bool is_wide(const bsmm_operand *o) {
     return bsmm_elem_is_wide(o->m.format.elem);
 }
 
-/* Returns the number of codes in an item, which one thread packs. */
+/* Returns the number of codes in an item, i.e. of the elements along K that one thread packs at
+ * once. */
 static uint32_t item_codes(bsmm_pack_route route) {
     return bsmm_pack_is_bf16(route) ? 8 : 16;
 }
 
-/* Chooses a kernel that packs to bf16. For rows, the kernels that are specialized for one kind of
- * scale take blocks of a multiple of 32 elements (16 for e4m3 scales), and no fnuz elements. */
+/* Chooses a kernel that packs to bf16. The kernels for row-major operands that are specialized for
+ * one kind of scale require two things. Blocks have a multiple of 32 elements (16 for e4m3 scales),
+ * and elements are not in a fnuz format. */
 static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t half,
                                                 bool columns) {
     const bsmm_format *f = &o->m.format;
@@ -169,7 +175,8 @@ static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_rout
 /* ---- parameters ---- */
 
 /* Returns the alignment that the widest load of an item needs: the largest power of two, up to 16,
- * that divides the item's bytes. An item has item_codes codes, or 16 codes along a column. */
+ * that divides the item's bytes. An item has item_codes codes, or 16 codes along a column of a
+ * column-major operand. */
 static uint64_t alignment_of(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t codes = o->m.order == BSMM_ORDER_COL && !is_wide(o) ? 16 : item_codes(route);
     uint64_t bytes = (uint64_t)bsmm_elem_row(o->m.format.elem)->bits * codes / 8;
@@ -181,8 +188,8 @@ static uint64_t line_bytes_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns the number of elements in blocks whose scales kernels can load four at a time, or 0 if
- * there is no such kernel. */
+/* Returns the block length for which kernels can load four scales as one word, or 0 if the type of
+ * scale has no such kernel. */
 static uint32_t word_block(const bsmm_format *f) {
     return f->scale == BSMM_SCALE_E8M0 ? 32 : f->scale == BSMM_SCALE_E4M3 ? 16 : 0;
 }
@@ -195,8 +202,8 @@ static void set_words(const bsmm_operand *o, bsmm_pack_job *job) {
     job->fours = bsmm_words_of(&job->row_map, &job->col_map, &job->words) ? 2 : 1;
 }
 
-/* Returns the number of columns that have one scale. If an fp32 scale holds for whole rows, this
- * includes the padding of K. */
+/* Returns the number of columns that share one scale. If an fp32 scale covers whole rows, it also
+ * covers the padding of K. */
 static uint32_t block_cols_of(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     if (f->scale != BSMM_SCALE_F32 || f->block_cols < o->m.cols) return f->block_cols;
@@ -252,7 +259,8 @@ static uint32_t share_of(const bsmm_operand *o, bsmm_pack_route route) {
     return items % 4 == 0 ? 4 : items % 2 == 0 ? 2 : 1;
 }
 
-/* Returns the rows of a tile that is packed from columns. */
+/* Returns the number of rows of the tile that one thread block packs from a column-major operand.
+ */
 static int64_t tile_rows(const bsmm_operand *o) {
     if (!is_wide(o)) return TILE;
     return o->m.format.elem == BSMM_ELEM_F32 ? TILE / 4 : TILE / 2;
@@ -309,10 +317,11 @@ void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *
     set_result(&at, false, packed, &plain->job);
 }
 
-/* ---- copying scales without packing elements ---- */
+/* ---- copying scales: the elements are read in place ---- */
 
-/* Returns the number of groups of 128 elements that a block of scales covers along one dimension.
- * `extent` is the operand's size along that dimension, and limits the result. */
+/* Returns the number of groups of 128 elements that one scale covers along a dimension. `block` is
+ * the length of a scale block along this dimension, and `extent` is the operand's extent, which
+ * limits the result. */
 static uint32_t groups_of(uint32_t block, int64_t extent) {
     if (block < extent) return block / BSMM_PACK_GROUP;
     return (uint32_t)bsmm_ceil_div(extent, BSMM_PACK_GROUP);

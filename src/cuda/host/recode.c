@@ -1,12 +1,12 @@
-/* Chooses the kernels for quantizing, for moving scales and for the largest magnitude on a device,
- * and fills their parameters. */
+/* Chooses the CUDA kernels that quantize, move scales to another layout and find the largest
+ * magnitude, and fills their parameters. */
 #include "cuda/host/recode_calls.h"
 
 #include "cuda/host/pack_plan.h"
 
 enum { THREADS = BSMM_RECODE_THREADS, ITEM = 16, MOST_DOWN = BSMM_RECODE_MOST_DOWN };
 
-/* ---- shared by all conversions ---- */
+/* ---- functions that all conversions share ---- */
 
 static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     const bsmm_cuda_device *d = job->device;
@@ -54,8 +54,8 @@ bsmm_status bsmm_cuda_amax(const bsmm_recode *job) {
     { .module = "sm80/quantize", .name = "quantize_rows_" type "_" bits }
 #define TILES(type)                                                                                \
     { .module = "sm80/quantize", .name = "quantize_tiles_" type "_8" }
-/* The kernels are indexed by [source element][half of the result's bits, or 5 for 128 x 128
- * blocks]. */
+/* The kernels that quantize row-major matrices. Index: [element type of the source][half of the
+ * result's bits, or 5 for 128 x 128 blocks]. */
 static const bsmm_cuda_function quantizers[][6] = {
     [BSMM_ELEM_F32] = {[2] = ROWS("f32", "4"), ROWS("f32", "6"), ROWS("f32", "8"), TILES("f32")},
     [BSMM_ELEM_F16] = {[2] = ROWS("f16", "4"), ROWS("f16", "6"), ROWS("f16", "8"), TILES("f16")},
@@ -75,7 +75,8 @@ static bool is_tiled(const bsmm_format *f) {
            bsmm_recode_bits(f->elem) == 8;
 }
 
-/* Returns true for unscaled formats, and for blocks of one row with 16, 32, ... 512 values. */
+/* Returns true for unscaled formats and for blocks of one row with 16, 32, ... 512 elements. The
+ * fast kernels along rows take them. */
 static bool is_by_rows(const bsmm_format *f) {
     uint32_t width = f->block_cols;
     if (!f->scale) return true;
@@ -89,13 +90,13 @@ static bool takes_fast(const bsmm_recode *job) {
     return rows && fits && bsmm_recode_bits(f->elem) <= 8 && (is_tiled(f) || is_by_rows(f));
 }
 
-/* Returns true if zeros keep their signs. */
+/* Returns true if the encoder keeps the signs of zeros. */
 static bool is_plain(const bsmm_coder *k) {
     return k->zero_and == UINT32_MAX && !k->zero_or && k->zero_code_and == UINT32_MAX;
 }
 
-/* Returns the mantissa bits of the result if the cvt instruction gives the coder's codes, else 0.
- * They differ only if a recipe has a rule of its own for the sign of zeros. */
+/* Returns the mantissa bits of the result if the cvt instruction makes the same codes as the
+ * encoder, else 0. The codes differ only if a recipe has its own rule for the sign of zeros. */
 static uint32_t hardware_of(uint32_t elem, const bsmm_coder *k) {
     if (!is_plain(k)) return 0;
     return elem == BSMM_ELEM_E4M3 ? 3 : elem == BSMM_ELEM_E5M2 ? 2 : 0;
@@ -122,7 +123,8 @@ static bool has_tables(const bsmm_quantize_job *q) {
             rule == BSMM_BLOCK_E4M3_MODELOPT || rule == BSMM_BLOCK_E4M3_COMPRESSED_TENSORS);
 }
 
-/* Returns true for nvfp4 by the default rule, which has specialized kernels. */
+/* Returns true for nvfp4 by the default rule of scales. Such a quantization has specialized
+ * kernels. */
 static bool is_nv(const bsmm_quantize_job *q) {
     bool known = !q->amax || q->steps.tensor == BSMM_TENSOR_TORCHAO;
     return known && q->steps.block == BSMM_BLOCK_E4M3_TORCHAO && q->block_rows == 1 &&
@@ -130,8 +132,8 @@ static bool is_nv(const bsmm_quantize_job *q) {
            q->aligned_dst;
 }
 
-/* Returns the parameters of a quantization. The flags select the fast paths that these kernels
- * have. */
+/* Returns the parameters of a quantization, including the flags that select fast paths of the CUDA
+ * kernels. */
 static bsmm_quantize_job quantize_job_of(const bsmm_recode *job, const float *amax) {
     const bsmm_format *f = &job->dst.m.format;
     bsmm_quantize_job made = bsmm_quantize_job_of(job, amax), *q = &made;
@@ -191,7 +193,8 @@ static bsmm_status clear_padding(const bsmm_recode *job) {
                                         : BSMM_OK;
 }
 
-/* Quantizes a tensor. The tensor's amax is stored where the second-level scale will be, until the
+/* Quantizes a tensor. If the recipe has a second-level scale and the caller provides no largest
+ * magnitude, the largest magnitude is stored in the place of the second-level scale until the
  * values are converted. */
 bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;

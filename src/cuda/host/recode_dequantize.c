@@ -1,4 +1,4 @@
-/* Chooses the kernel that dequantizes on a device, and fills its parameters. */
+/* Chooses the CUDA kernel that dequantizes a matrix, and fills its parameters. */
 #include "cuda/host/recode_calls.h"
 
 #include "cuda/host/pack_plan.h"
@@ -6,7 +6,8 @@
 enum { THREADS = BSMM_RECODE_THREADS, MOST_DOWN = BSMM_RECODE_MOST_DOWN };
 
 #define MODULE "sm80/dequantize"
-/* The kernels are indexed by [half of the element's bits][1 if the result is f32]. */
+/* The kernels that dequantize row-major matrices with any scales. Index: [half of the element's
+ * bits][1 if the result is f32]. */
 static const bsmm_cuda_function dequantizers[][2] = {
     [2] = {{.module = MODULE, .name = "dequantize_rows_4_f16"},
            {.module = MODULE, .name = "dequantize_rows_4_f32"}},
@@ -41,8 +42,9 @@ static const made_for all_made[] = {
 };
 /* clang-format on */
 
-/* Returns a specialized kernel, or NULL if none fits. With fp32 scales it needs blocks that 8
- * threads with 8 codes each can share, and codes that the cvt instruction converts. */
+/* Returns a specialized kernel, or NULL if none fits. With fp32 scales, a specialized kernel needs
+ * two properties. The block length is a multiple of 64, because 8 threads with 8 codes each share a
+ * scale. The cvt instruction can convert the codes. */
 static const bsmm_cuda_function *find_made(const bsmm_dequantize_job *q, const bsmm_format *f) {
     if (f->scale == BSMM_SCALE_F32 && (f->block_cols % 64 || !q->hardware)) return NULL;
     for (size_t i = 0; i < BSMM_COUNT(all_made); i++) {

@@ -1,5 +1,5 @@
-/* Reasons for which CUDA kernels refuse a product: the device cannot run the kernel's module, or
- * the product is of a kind that no CUDA kernel takes. */
+/* Tests of products that CUDA kernels share (kernel.h): reasons to refuse a product, and properties
+ * of operands. */
 #include "cuda/host/kernel.h"
 #include "gpu/pack.h"
 #include "gpu/params.h"

@@ -8,7 +8,8 @@
 
 /* ---- tiles ---- */
 
-/* One tile shape of the GEMM kernels: a row of sm90a/tiles.def. */
+/* One tile shape of the sm_90a GEMM kernels, from one entry of sm90a/tiles.def. Its last three
+ * fields are the time model that tiles.def explains. */
 struct bsmm_wgmma_tile {
     bsmm_cuda_function function;
     uint32_t kind, a_elem, b_elem;
@@ -38,8 +39,9 @@ static const bsmm_wgmma_tile tiles[] = {
 #include "cuda/sm90a/tiles.def"
 };
 
-/* Returns the threads of a block. A kernel of the kind POW2 has as many as the generic GEMM,
- * because its blocks run that GEMM or pack operands if its gate is closed. */
+/* Returns the number of threads of a thread block. A kernel of the kind POW2 has as many threads as
+ * the generic GEMM. If its gate is closed, its thread blocks pack operands or run the code of the
+ * generic GEMM. */
 static uint32_t threads_of(const bsmm_wgmma_tile *t) {
     return t->kind == BSMM_WGMMA_POW2 ? BSMM_BF16_THREADS : 128 * (1 + t->consumers);
 }
@@ -49,8 +51,9 @@ uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o) {
     return o->m.format.elem == BSMM_ELEM_F32 ? 3 : o->m.format.elem == BSMM_ELEM_F16 ? 2 : 1;
 }
 
-/* Returns the number of k blocks of the product. Each part of A is multiplied by each part of B, in
- * its own k block. */
+/* Returns the number of k blocks of the product. A k block is what a kernel multiplies in one
+ * stage: 128 bytes along K. If elements are sums of bf16 parts, each pair of a part of A and a part
+ * of B has its own k block. */
 static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     if (t->a_elem != BSMM_ELEM_BF16) return bsmm_ceil_div(p->a.m.cols, 128);
     return bsmm_ceil_div(p->a.m.cols, BSMM_PACK_PART_COLS) * bsmm_wgmma_parts(p, &p->a) *
@@ -62,15 +65,17 @@ static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
 enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8 };
 
 typedef struct deal {
-    int64_t tiles_m, tiles_n; /* numbers of cluster tiles of D along M and N */
-    int64_t clusters;         /* the number of clusters of thread blocks that are launched */
-    int64_t whole;            /* the number of tiles that are not split along K */
-    double cycles;            /* the estimated time in cycles of an SM */
+    /* the numbers of cluster tiles of D along M and N; a cluster tile is the tiles of the thread
+     * blocks of one cluster */
+    int64_t tiles_m, tiles_n;
+    int64_t clusters; /* the number of clusters of thread blocks that are launched */
+    int64_t whole;    /* the number of cluster tiles that are not split along K */
+    double cycles;    /* the estimated time in cycles of an SM */
 } deal;
 
-/* Divides D among clusters and estimates the time. Splitting the K of the last tiles over all
- * clusters costs about as much as HANDING_BLOCKS k blocks. It pays if the last wave of unsplit
- * tiles would leave SMs idle for longer than that. */
+/* Divides D among clusters and estimates the time. The tiles of the last wave can be split along K
+ * over all clusters (split-K). Passing on their accumulators costs about as much time as
+ * HANDING_BLOCKS k blocks. Splitting pays if without it SMs would be idle for longer than that. */
 static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     const bsmm_cuda_device *device = p->device;
     deal d;
@@ -78,10 +83,11 @@ static deal deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     d.tiles_n = bsmm_ceil_div(p->d.m.cols, (int64_t)t->tile_n * t->cluster_n);
     int64_t all = d.tiles_m * d.tiles_n, blocks = k_blocks(p, t);
     int64_t room = device->multiprocessors / (int)(t->cluster_m * t->cluster_n);
-    /* The device is too small for a cluster. The launch will fail with an error that says so. */
+    /* The device has fewer SMs than a cluster has thread blocks. The launch will fail with an error
+     * that says so. */
     if (room == 0) room = 1;
-    /* A kernel of the kind POW2 always launches all blocks, because all of them pack or compute if
-     * its gate is closed. */
+    /* A kernel of the kind POW2 always launches all clusters that fit on the device, because all of
+     * them pack or compute if its gate is closed. */
     bool few = all < room && t->kind != BSMM_WGMMA_POW2;
     d.clusters = !few ? room : all == 0 ? 1 : all;
     d.whole = all;
@@ -115,7 +121,7 @@ const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile) {
     return &tile->function;
 }
 
-/* ---- workspace: flags, then accumulators ---- */
+/* ---- workspace: flags for passing on accumulators, then the accumulators ---- */
 
 static uint64_t flag_bytes(const bsmm_cuda_device *device, const bsmm_wgmma_tile *t) {
     return (uint64_t)bsmm_round_up(
@@ -128,10 +134,11 @@ uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t
            (uint64_t)device->multiprocessors * t->tile_m * (t->tile_n + 4) * sizeof(float);
 }
 
-/* Returns a number that no other launch has, with which flags are marked. Whatever an earlier
- * launch or chance has left in the workspace is then never taken for a flag. It is a counter, mixed
- * by splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). A
- * launch that a CUDA graph repeats has the same ticket, but clears its flags each time. */
+/* Returns a number that no other launch has. A cluster stores it in a flag when it has passed on
+ * accumulators. A value that an earlier launch or chance has left in the workspace is then never
+ * mistaken for a set flag. The number is a counter, mixed by splitmix64 (Steele, Lea, Flood: Fast
+ * splittable pseudorandom number generators, 2014). A launch that a CUDA graph repeats has the same
+ * number each time, but the kernel clears its flags. */
 static uint64_t new_ticket(void) {
     static _Atomic uint64_t count;
     uint64_t x = (atomic_fetch_add(&count, 1) + 1) * 0x9E3779B97F4A7C15u;
@@ -178,10 +185,11 @@ static void map_scales(const bsmm_product *p, const bsmm_wgmma_form *form, int64
         map);
 }
 
-/* ---- D ---- */
+/* ---- storing D ---- */
 
-/* Returns true if a simple store suffices, unless D has a second-level scale: D is in row order,
- * and there is neither C nor bias. */
+/* Returns true if D can be stored without the general epilogue: it is in row order, and there is
+ * neither C nor bias. A second-level scale of D, which only a run knows, also needs the general
+ * epilogue. */
 static bool is_simple(const bsmm_product *p) {
     return p->d.m.order == BSMM_ORDER_ROW && !p->has_c && p->bias_elem == BSMM_ELEM_NONE;
 }
@@ -195,7 +203,8 @@ static bsmm_wgmma_store store_of(const bsmm_product *p) {
     return elem == BSMM_ELEM_F16 ? BSMM_WGMMA_STORE_F16 : BSMM_WGMMA_STORE_ANY;
 }
 
-/* Makes D's tensor map. A warpgroup stores 64 rows of 64 columns at a time, or of 32 columns. */
+/* Makes D's tensor map. A warpgroup stores 64 rows by 64 columns at a time, or 32 columns if 64
+ * does not divide the tile's width. */
 static void map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, bsmm_cuda_ready_map *map) {
     const uint32_t cols = GEMM_CHUNK_COLS(t->tile_n);
     bsmm_cuda_ready_map_make(
@@ -212,7 +221,7 @@ static void map_result(const bsmm_product *p, const bsmm_wgmma_tile *t, bsmm_cud
         map);
 }
 
-/* ---- state of a plan ---- */
+/* ---- the state of a plan ---- */
 
 static bsmm_wgmma_divisor divisor(int64_t d) {
     uint32_t shift = 31;
@@ -222,14 +231,15 @@ static bsmm_wgmma_divisor divisor(int64_t d) {
         (uint32_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d), shift};
 }
 
-/* Returns the cluster tiles along M in a band, so that tiles that run at the same time read about
- * as many rows of A as rows of B. */
+/* Returns the number of cluster tiles along M in a band of tiles. Tiles that run at the same time
+ * lie in one band. The band covers 2048 rows, so that its tiles read about as many rows of A as
+ * rows of B. */
 static int64_t band(const bsmm_wgmma_tile *t) {
     int64_t tiles_m = 2048 / (t->tile_m * t->cluster_m);
     return tiles_m > 0 ? tiles_m : 1;
 }
 
-/* Fills all parameters that do not depend on memory. */
+/* Fills all kernel parameters except for pointers. */
 static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile *t, const deal *d,
                                    const bsmm_wgmma_form *a, const bsmm_wgmma_form *b) {
     const int64_t cut = (d->tiles_m * d->tiles_n - d->whole) * k_blocks(p, t);
@@ -290,7 +300,7 @@ bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *t,
                                 &made->ready);
 }
 
-/* ---- a run ---- */
+/* ---- running it ---- */
 
 static bsmm_status bind_maps(const bsmm_product *p, const bsmm_wgmma_engine *made,
                              const bsmm_wgmma_input *in, bsmm_wgmma_params *params) {
@@ -320,10 +330,11 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
     return bsmm_cuda_ready_launch(p->device, &made->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
 }
 
-/* The error bound of the sm_90a GEMM. bf16: each instruction adds 16 products to an accumulator,
- * all truncated at 2^-23 of the largest. FP8: an instruction adds 32 products to an accumulator,
- * truncated at 2^-13 of the largest. With scales, 4 instructions make a k block. The rounding of
- * the product of scales and one FMA per k block follow. */
+/* The error bound of the sm_90a GEMM. bf16: each wgmma instruction adds 16 products to an
+ * accumulator and truncates all terms at 2^-23 of the largest. FP8: each instruction adds 32
+ * products to an accumulator and truncates at 2^-13 of the largest. With scales, only the 4
+ * instructions of one k block add to the same accumulator. For each k block, the product of two
+ * scales is rounded and one FMA follows. */
 double bsmm_wgmma_bound(bsmm_wgmma_kind kind, uint32_t elem, int64_t k) {
     if (kind == BSMM_WGMMA_BF16) return 17 * 0x1p-23 * (double)bsmm_ceil_div(k, 16) + 0x1p-23;
     const bool wide = elem == BSMM_ELEM_BF16;

@@ -1,6 +1,6 @@
-/* The host side of the sm_90a GEMM: the choice of a tile, the division of D among clusters, and the
- * launch. Callers provide operands that the tensor cores can multiply: K-major rows of 8-bit floats
- * or bf16. */
+/* The host side of the sm_90a GEMM kernels (device code: sm90a/gemm_body.h): the choice of a tile,
+ * the division of D among clusters, and the launch. Callers provide operands that the tensor cores
+ * can multiply, i.e. K-major rows of 8-bit floats or bf16. */
 #ifndef BSMM_CUDA_HOST_WGMMA_H
 #define BSMM_CUDA_HOST_WGMMA_H
 
@@ -8,97 +8,100 @@
 #include "cuda/host/pack_plan.h"
 #include "cuda/sm90a/gemm_params.h"
 
-/* Says how a GEMM kernel applies scales. The kind and the element types together identify the
- * kernels that can compute a GEMM. */
+/* The ways in which a GEMM kernel applies block scales. The kind and the element types together
+ * identify the kernels that can compute a GEMM. */
 typedef enum bsmm_wgmma_kind {
-    BSMM_WGMMA_BF16 = 0,  /* bf16 elements without block scales */
-    BSMM_WGMMA_BLOCK = 1, /* 8-bit or bf16 elements, scales of 1 x 128 for A, 128 x 128 for B */
-    BSMM_WGMMA_ROW = 2,   /* 8-bit or bf16 elements, scales of 1 x 128 for A and B */
-    /* 8-bit elements like BSMM_WGMMA_ROW, if all products of a scale of A and one of B are normal
-     * fp32 numbers. */
+    BSMM_WGMMA_BF16 = 0, /* bf16 elements without block scales */
+    /* 8-bit or bf16 elements, scales of 1 x 128 for A and of 128 x 128 for B */
+    BSMM_WGMMA_BLOCK = 1,
+    BSMM_WGMMA_ROW = 2, /* 8-bit or bf16 elements, scales of 1 x 128 for A and B */
+    /* Like BSMM_WGMMA_ROW with 8-bit elements, for operands in which each product of a scale of A
+     * and a scale of B is a normal fp32 number. */
     BSMM_WGMMA_POW2 = 3
 } bsmm_wgmma_kind;
 
-/* The layout of an operand in device memory. */
+/* The layout of one operand in device memory. */
 typedef struct bsmm_wgmma_form {
     uint32_t elem;  /* the element format: BSMM_ELEM_E4M3, BSMM_ELEM_E5M2 or BSMM_ELEM_BF16 */
     uint64_t pitch; /* the stride of the operand's rows in bytes, a multiple of 16 */
-    /* The stride between the row scales of one block of K and those of the next, in floats. It is a
-     * multiple of 4, or 0 without row scales. */
+    /* The distance in floats from the row scales of one block of K (128 columns) to those of the
+     * next. It is a multiple of 4, or 0 if there are no row scales. */
     uint64_t rows_pitch;
-    /* Strides of the 128 x 128 block scales: element (n, k) has the scale with index n / 128 *
+    /* Strides of the 128 x 128 block scales of B: element (n, k) has the scale with index n / 128 *
      * n_step + k / 128 * k_step. */
     uint64_t n_step, k_step;
-    uint32_t parts; /* the number of bf16 parts whose sum is an element, 1 to 3 */
+    uint32_t parts; /* the number of bf16 numbers whose sum is an element, 1 to 3 */
 } bsmm_wgmma_form;
 
-/* The pointers of an operand, aligned to 16 bytes. */
+/* The pointers of one operand, aligned to 16 bytes. */
 typedef struct bsmm_wgmma_side {
-    /* the operand's elements in device memory, in rows along which K is contiguous */
+    /* the operand's elements in device memory, row by row, with K contiguous */
     const void *elements;
-    /* The scale of each row in each block of K, with rows contiguous. NULL: there are no row
-     * scales. */
+    /* The scales of all rows for the first 128 columns of K, then for the next, and so on. NULL:
+     * there are no row scales. */
     const float *rows;
-    /* With BSMM_WGMMA_BLOCK, the scale of each block (n / 128, k / 128) of B. */
+    /* With BSMM_WGMMA_BLOCK, the scales of B's 128 x 128 blocks. */
     const float *blocks;
 } bsmm_wgmma_side;
 
 /* One tile shape of the GEMM kernels. wgmma.c has the table. */
 typedef struct bsmm_wgmma_tile bsmm_wgmma_tile;
 
-/* Returns the number of bf16 parts of each element of an operand (gpu/pack.h), when the engine
- * multiplies bf16. It is 2 for f16, 3 for fp32 and 1 for all other formats. With a C it is 1 for
- * every format: if a part that is 0 meets Inf, the GEMM is recomputed, which is impossible if D has
- * overwritten C. */
+/* Returns the number of bf16 numbers whose sum is an element of an operand, when the engine
+ * multiplies bf16: 2 for f16, 3 for fp32, and 1 for all other formats. If the product has a C, it
+ * is 1 for every format. The sum of several products is NaN if one of the bf16 numbers is 0 and
+ * meets Inf. The GEMM must then be recomputed, which is impossible if D has overwritten C. */
 uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o);
 
-/* Returns a row of the table of tiles, or NULL past the last row. */
+/* Returns the tile with an index, or NULL past the last tile. */
 const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index);
 
 /* Returns true if a tile's kernel multiplies operands of this kind and these element types. */
 bool bsmm_wgmma_tile_takes(const bsmm_wgmma_tile *tile, bsmm_wgmma_kind kind, uint32_t a_elem,
                            uint32_t b_elem);
 
-/* Returns the estimated time of the product with this tile, in cycles. Returns 0 for a product
+/* Returns the estimated time of the product with this tile in cycles of an SM, or 0 for a product
  * without a device. */
 double bsmm_wgmma_tile_cycles(const bsmm_product *p, const bsmm_wgmma_tile *tile);
 
-/* Returns the tile with the smallest estimated time. a_elem and b_elem are the element types of A
- * and B. */
+/* Returns the tile with the least estimated time among the tiles that take this kind and these
+ * element types of A and B. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem);
 
-/* Returns the kernel's function, to be passed to bsmm_cuda_refuse. */
+/* Returns the tile's kernel, which the caller passes to bsmm_cuda_refuse. */
 const bsmm_cuda_function *bsmm_wgmma_function(const bsmm_wgmma_tile *tile);
 
-/* Returns the bytes of device memory that a launch needs for accumulators of tiles that are split
- * along K. The memory must be aligned to 256 bytes, and its content does not matter. */
+/* Returns the bytes of workspace that a launch needs for the flags and accumulators of tiles that
+ * are split along K. The memory must be aligned to 256 bytes, and its content does not matter. */
 uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *tile);
 
 /* The arguments of a launch that only a run knows. */
 typedef struct bsmm_wgmma_input {
     bsmm_wgmma_side a, b;
     bsmm_cuda_gate gate;
-    /* BSMM_WGMMA_POW2 only: memory for both operands as bf16. If the gate is closed, the kernel
-     * packs them there if that is exact. Otherwise it computes the GEMM from the stored
-     * operands. */
+    /* BSMM_WGMMA_POW2 only: memory for A and B as bf16. If the gate is closed, the kernel packs the
+     * operands to this memory if bf16 holds their values. Otherwise it computes the GEMM from the
+     * stored operands. */
     void *plain[2];
     /* Device memory where a bf16 kernel writes 1 if an accumulator leaves fp32's range. NULL: the
-     * caller does not need to know. */
+     * accumulators are not tested. */
     uint32_t *overflowed;
     void *workspace;
 } bsmm_wgmma_input;
 
-/* The state of a plan for one launch. */
+/* The state of a plan for one launch of a GEMM kernel. */
 typedef struct bsmm_wgmma_engine {
-    bsmm_wgmma_params params; /* the kernel's parameters, with all pointers still NULL */
+    bsmm_wgmma_params params; /* the kernel's parameters, in which all pointers are still NULL */
     bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
     bsmm_cuda_ready ready;
-    uint64_t flag_bytes; /* the bytes of flags in the workspace, which precede the accumulators */
+    /* the bytes of the flags in the workspace; the accumulators lie behind them */
+    uint64_t flag_bytes;
 } bsmm_wgmma_engine;
 
-/* Loads the tile's kernel. `a` and `b` are the layouts that the operands will have. `plain` says
- * that launches will get memory for both operands as bf16. The device's context must be current. */
+/* Loads the tile's kernel and prepares its launch. `a` and `b` are the layouts that the operands
+ * will have. `plain` says that launches will get memory for both operands as bf16. The device's
+ * context must be current. */
 bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *tile,
                             const bsmm_wgmma_form *a, const bsmm_wgmma_form *b, bool plain,
                             bsmm_wgmma_engine *made);
@@ -107,8 +110,8 @@ bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *tile,
 bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
                            const bsmm_wgmma_input *input);
 
-/* Returns the largest error before the last rounding, as a multiple of sum |a||b|; see
- * docs/NUMERICS.md. `elem` is the element type that the tensor cores multiply. */
+/* Returns the largest error before the final rounding to D's format, as a multiple of sum |a||b|
+ * (docs/NUMERICS.md). `elem` is the element type that the tensor cores multiply. */
 double bsmm_wgmma_bound(bsmm_wgmma_kind kind, uint32_t elem, int64_t k);
 
 #endif

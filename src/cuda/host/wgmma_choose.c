@@ -1,5 +1,5 @@
-/* Chooses the tile of a GEMM. This function has a file of its own, so that a test that chooses
- * differently can link without this file (tests/support/cuda.c). */
+/* Chooses the tile of a GEMM. The function has a file of its own, so that a test can link another
+ * version of it (tests/support/cuda.c). */
 #include "cuda/host/wgmma.h"
 
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,

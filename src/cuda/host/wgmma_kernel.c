@@ -11,7 +11,7 @@ const bsmm_wgmma_plan bsmm_wgmma_plan_bf16 = {
 
 BSMM_CHECK_STATE(bsmm_wgmma_state);
 
-/* ---- choices when a plan is made ---- */
+/* ---- choices before a plan is made ---- */
 
 static bsmm_wgmma_attempt attempt_of(const bsmm_product *p, const bsmm_wgmma_plan *plan,
                                      bool b_packed) {
@@ -25,8 +25,8 @@ static bsmm_wgmma_attempt attempt_of(const bsmm_product *p, const bsmm_wgmma_pla
     return x;
 }
 
-/* Returns true if copying the scales needs more than the 65535 blocks that a grid may have along y.
- * There is one block for each 128 elements of K. */
+/* Returns true if the kernel that copies scales cannot copy those of an operand. It has one thread
+ * block along the grid's y axis for each 128 elements of K, and there may be at most 65535. */
 static bool moves_too_much(const bsmm_product *p, const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && p->a.m.cols > (int64_t)UINT16_MAX * BSMM_PACK_GROUP;
 }
@@ -63,9 +63,10 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan
 
 /* ---- workspace ---- */
 
-/* The beginning of the workspace, which a run clears at once. It holds the headers of the operands
- * that the run packs, and a flag that says that the GEMM kernel's result cannot be trusted. For
- * each attempt, A, B (unless it was packed in advance) and the GEMM kernel's own memory follow. */
+/* The beginning of the workspace, which each run clears. It holds the headers of the operands that
+ * the run packs, and a flag. The flag says that the result of the GEMM kernel cannot be trusted.
+ * Behind it, each attempt has memory for A, for B (unless it was packed in advance) and for the
+ * GEMM kernel. */
 typedef struct head {
     bsmm_pack_header headers[2];
     uint32_t closed;
@@ -109,8 +110,8 @@ bsmm_status bsmm_wgmma_make_state(const bsmm_product *p, void *state) {
 
 /* ---- running ---- */
 
-/* Casts away const. One function computes the addresses both for packing and for reading, and
- * weights that were packed in advance are only read. */
+/* Casts const away. The same functions compute addresses for packing and for reading. Weights that
+ * were packed in advance are only read. */
 static void *mutable(const void *pointer) {
     union {
         const void *from;
@@ -119,9 +120,10 @@ static void *mutable(const void *pointer) {
     return both.to;
 }
 
-/* Returns true if the engine must test its accumulators. There are three reasons. An operand that
- * is read as stored has no header with the range of its values. A part of a finite element may be
- * 0, and 0 times Inf is NaN. Accumulators that are scaled later may leave fp32's range. */
+/* Returns true if the GEMM kernel must test its accumulators. There are three reasons. First, an
+ * operand that is read as stored has no header with the range of its values. Second, one of the
+ * bf16 numbers whose sum is a finite element may be 0, and 0 times Inf is NaN. Third, accumulators
+ * that are scaled later may leave fp32's range. */
 static bool is_unknown(const bsmm_wgmma_state *s) {
     const uint32_t parts = s->first.a.form.parts * s->first.b.form.parts;
     const bool scaled = s->plan.kind != BSMM_WGMMA_BF16;
@@ -129,8 +131,8 @@ static bool is_unknown(const bsmm_wgmma_state *s) {
            (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }
 
-/* Memory of an attempt in the workspace: A, B (unless it was packed in advance), and the GEMM
- * kernel's own. */
+/* The memory of an attempt in the workspace: for A, for B (or B as it was packed in advance) and
+ * for the GEMM kernel. */
 typedef struct rooms {
     uint8_t *a, *b, *rest;
 } rooms;
@@ -144,7 +146,7 @@ static rooms rooms_of(const bsmm_product *p, const bsmm_wgmma_attempt *x, bool b
     };
 }
 
-/* Packs A, and packs B unless it was packed in advance. */
+/* Queues the kernels that pack A, and B unless it was packed in advance. */
 static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                         head *h) {
     bool cleared = s->plan.when != BSMM_WHEN_ALWAYS;
@@ -154,8 +156,8 @@ static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const 
     return bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &b_how, at->b);
 }
 
-/* Queues the first GEMM kernel, after the packing kernels. Fills *gate, by which the kernel that is
- * queued next decides whether it runs. */
+/* Queues the GEMM kernel of the first attempt, after the packing kernels. Fills *gate: with it the
+ * kernel that is queued next decides whether it has to run. */
 static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h, void *const plain[2], bsmm_cuda_gate *gate) {
     const bsmm_wgmma_attempt *x = &s->first;
@@ -172,9 +174,9 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, co
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues the second GEMM kernel, which reads bf16 operands. The first kernel packs the operands to
- * bf16 if its gate is closed, and only then does the second one run. `gate` is the gate that
- * multiply() has filled. */
+/* Queues the GEMM kernel of the second attempt, which reads bf16 operands. It runs only if the gate
+ * of the first kernel was closed, and the first kernel has then packed the operands to bf16. `gate`
+ * is the gate that multiply() has filled. */
 static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attempt *x,
                                   const rooms *at, const bsmm_cuda_gate *gate) {
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
@@ -185,8 +187,9 @@ static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attemp
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues the plan's GEMM kernel, and then the GEMM kernel of plan.otherwise, which runs only if its
- * gate is open. The memory of the second attempt follows that of the first. */
+/* Queues the GEMM kernel of the plan and then the GEMM kernel of its fallback, plan.otherwise. The
+ * second one runs only if its gate is open. The memory of the second attempt lies behind the memory
+ * of the first. */
 static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                               head *h, bsmm_cuda_gate *gate) {
     const rooms there = rooms_of(p, &s->second, false, at->a + s->first.bytes);
@@ -225,8 +228,9 @@ uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state) {
     return s->first.b.bytes;
 }
 
-/* Writes the name of B's panels. It consists of the packing route, or "stored" if the engine reads
- * B's elements as they are, and of "_r" or "_b" if the panels hold scales of rows or of blocks. */
+/* Writes the name of the format of B's packed bytes. It is the name of the packing route, or
+ * "stored" if the GEMM kernel reads B's elements as they are. "_r" or "_b" follows if the packed
+ * bytes hold scales of rows or of 128 x 128 blocks. */
 void bsmm_wgmma_name_panels(const bsmm_product *p, const void *state, char *name, size_t size) {
     const bsmm_wgmma_source *b = &((const bsmm_wgmma_state *)state)->first.b;
     (void)p;

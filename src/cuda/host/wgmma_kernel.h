@@ -1,55 +1,58 @@
-/* The common part of the three kernels that run the sm_90a GEMM. They differ only in how they
- * prepare operands. */
+/* The host code that the kernels cuda_sm90a_fp8, cuda_sm90a_fold and cuda_sm90a_bf16 share. All
+ * three run a GEMM kernel of sm90a/gemm_body.h and differ only in how they prepare operands. */
 #ifndef BSMM_CUDA_HOST_WGMMA_KERNEL_H
 #define BSMM_CUDA_HOST_WGMMA_KERNEL_H
 
 #include "cuda/host/generic.h"
 #include "cuda/host/wgmma_operands.h"
 
-/* Says how one of the sm_90a kernels computes a GEMM: the formats it packs to, and its fallback. */
+/* Says how one of the three kernels computes a GEMM: the formats that it packs A and B to, and its
+ * fallback. */
 typedef struct bsmm_wgmma_plan bsmm_wgmma_plan;
 struct bsmm_wgmma_plan {
     bsmm_wgmma_kind kind;
-    bsmm_pack_route routes[2]; /* the formats that A and B are packed to */
-    uint32_t elems[2];         /* the element types that the tensor cores multiply, for A and B */
-    /* The condition under which the kernel's result is valid. BSMM_WHEN_ALWAYS: it is valid for any
-     * values. */
+    bsmm_pack_route routes[2]; /* the packing routes of A and B (gpu/pack.h) */
+    uint32_t elems[2];         /* the element types of A and B that the tensor cores multiply */
+    /* The condition on the packed values under which the result is valid (sm80/gate.h).
+     * BSMM_WHEN_ALWAYS: the result is valid for any values. */
     bsmm_cuda_when when;
-    /* The fallback plan if FITS does not hold, but bf16 holds the values. The GEMM kernel's thread
-     * blocks then pack both operands to bf16, and this plan's GEMM kernel, which is queued next,
-     * multiplies them. If bf16 does not hold the values either, the blocks run the generic GEMM's
-     * code. NULL: the generic GEMM is queued next instead. */
+    /* The fallback plan for values that do not fit the packed format of this plan but fit bf16. The
+     * thread blocks of this plan's GEMM kernel then pack both operands to bf16, and the GEMM kernel
+     * of the fallback plan, which is queued next, multiplies them. If bf16 does not hold the values
+     * either, the thread blocks of this plan's kernel run the code of the generic GEMM. NULL: the
+     * generic GEMM is queued next as the only fallback. */
     const bsmm_wgmma_plan *otherwise;
-    /* The slack that bsmm_pack_pair_plain allows when it tests whether bf16 holds the values. It is
-     * used with `otherwise` only. */
+    /* The argument `slack` of bsmm_pack_pair_plain, which tests whether bf16 holds the values. It
+     * is used only if `otherwise` is not NULL. */
     uint32_t slack;
 };
 
 /* The plan for operands that are exact in bf16. Its fallback is the generic GEMM. */
 extern const bsmm_wgmma_plan bsmm_wgmma_plan_bf16;
 
-/* The choices and sizes of one packing and one launch of the GEMM kernel. */
+/* The choices and sizes for one launch of a GEMM kernel and for the packing kernels before it. */
 typedef struct bsmm_wgmma_attempt {
     const bsmm_wgmma_tile *tile;
     bsmm_wgmma_source a, b;
     bsmm_wgmma_engine engine;
-    /* the bytes of workspace for A, for B (unless it was packed in advance) and for the kernel */
+    /* the bytes of workspace for A, for B (unless it was packed in advance) and for the GEMM kernel
+     */
     uint64_t bytes;
 } bsmm_wgmma_attempt;
 
-/* The state of the kernels that run the sm_90a GEMM. */
+/* The state of a plan of these kernels. */
 typedef struct bsmm_wgmma_state {
     bsmm_wgmma_plan plan;
-    /* The attempt `second` runs plan.otherwise. It is unused if that is NULL. */
+    /* `first` runs the plan, and `second` runs plan.otherwise, if it is not NULL. */
     bsmm_wgmma_attempt first, second;
-    bsmm_wgmma_packer a, b; /* the packing kernels of A and B in the first attempt */
+    bsmm_wgmma_packer a, b; /* the packing kernels of A and B in `first` */
     bsmm_cuda_ready clear;
-    /* The generic GEMM, if it is queued after the first attempt as the fallback. */
+    /* The generic GEMM, if it is queued after `first` as the fallback. */
     bsmm_cuda_generic generic;
     uint32_t log2_k;
 } bsmm_wgmma_state;
 
-/* These functions implement the members of bsmm_kernel. A kernel's own refuse calls
+/* These functions implement the members of bsmm_kernel. The `refuse` of each kernel calls
  * bsmm_wgmma_refuse last, with its plan. */
 const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan,
                               bsmm_wgmma_state *state, char *why, size_t size);

@@ -8,8 +8,8 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns true if TMA can read the elements in place. The core has already checked their
- * address. */
+/* Returns true if TMA can read the operand's elements in place. The address has been checked
+ * before, with bsmm_kernel.alignment. */
 static bool are_stored(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t elem = o->m.format.elem;
     bool eaten = bsmm_pack_is_bf16(route)
@@ -22,19 +22,20 @@ static bool is_pitch(const bsmm_operand *o) {
     return o->map.digit_count == 0 && o->map.tile_rows == 1 && o->map.tile_cols == 1;
 }
 
-/* Returns true if the GEMM kernel can read the scales in place: 1 x 128 scales with rows
+/* Returns true if the GEMM kernel can read the operand's scales in place: 1 x 128 scales with rows
  * contiguous, or 128 x 128 scales at any stride. */
 static bool are_stored_scales(const bsmm_operand *o, bool by_row) {
     if (o->m.format.scale != BSMM_SCALE_F32 || !is_pitch(o)) return false;
     if (o->m.format.block_cols != BSMM_PACK_GROUP) return false;
-    /* The engine's offsets have 32 bits, and it loads up to 96 k blocks past its last. */
+    /* The GEMM kernel's offsets have 32 bits, and it may compute the offset of a scale up to 96 k
+     * blocks past the end of K. */
     uint64_t last = o->scale_bytes / sizeof(float) + 96 * o->map.tile_col_step;
     if (!by_row) return o->m.format.block_rows == 128 && last <= UINT32_MAX;
     return o->m.format.block_rows == 1 && o->map.tile_row_step == 1 &&
            o->map.tile_col_step % 4 == 0;
 }
 
-/* ---- memory for a packed operand, or for its scales only ---- */
+/* ---- memory for a packed operand or for copied scales ---- */
 
 static uint64_t scale_room(const bsmm_operand *o, bool by_row) {
     uint64_t groups = (uint64_t)bsmm_ceil_div(o->m.cols, 128);
@@ -46,8 +47,8 @@ static uint64_t scale_room(const bsmm_operand *o, bool by_row) {
 static uint64_t room_of(const bsmm_operand *o, const bsmm_wgmma_source *s) {
     uint64_t bytes = 0;
     if (!s->stored) bytes = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route).bytes;
-    /* Packing by groups writes row scales too. Block scales, and the scales of elements that are
-     * read in place, need separate memory. */
+    /* The packing kernels write row scales together with the elements. Block scales need separate
+     * memory. So do the scales of elements that are read in place. */
     if (s->scaled && !s->stored_scales && (s->stored || !s->by_row))
         bytes = (uint64_t)bsmm_round_up((int64_t)bytes, 1024) + scale_room(o, s->by_row);
     return (uint64_t)bsmm_round_up((int64_t)bytes, 1024);
@@ -57,8 +58,8 @@ static bool packs_scales(const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && (s->stored || !s->by_row);
 }
 
-/* Sets the position of the scales that the GEMM kernel reads: in place, copied by a separate
- * kernel, or where packing by groups writes them. */
+/* Sets the place of the scales that the GEMM kernel reads. They are read in place, or copied by a
+ * separate kernel, or written by the packing kernel as group scales. */
 static void set_scales(const bsmm_operand *o, const bsmm_pack_layout *at, bsmm_wgmma_source *s) {
     bsmm_wgmma_form *f = &s->form;
     const bool alone = packs_scales(s);
@@ -86,11 +87,12 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
     if (s->scaled) set_scales(o, &at, s);
 }
 
-/* Decides how an operand reaches the engine. A bf16 operand that is read in place has no header, so
- * values outside the fast path show only in the accumulators. The GEMM is then recomputed, which is
- * impossible if D has overwritten C; with a C, operands are therefore packed. bf16 operands are
- * also packed if scales are applied to accumulators, because the header must then give the range of
- * the elements. */
+/* Decides whether the GEMM kernel reads an operand in place or packed. A bf16 operand that is read
+ * in place has no header with the range of its values. If a value is too large or too small for the
+ * fast path, only the accumulators show it, and the GEMM must be recomputed. That is impossible if
+ * D has overwritten C, so a product with a C packs its bf16 operands. bf16 operands are also packed
+ * if the kernel scales accumulators, because it then needs the range of the elements from the
+ * header. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
                                        bsmm_pack_route route) {
     const bsmm_operand *o = is_b ? &p->b : &p->a;

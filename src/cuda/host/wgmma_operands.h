@@ -1,34 +1,34 @@
-/* Decides how A and B reach the sm_90a GEMM kernel. It reads an operand in place if TMA can read
- * it. Otherwise the operand is packed, in the workspace or in advance. */
+/* Decides how the sm_90a GEMM kernel gets A and B. It reads an operand in place if TMA can read it.
+ * Otherwise the operand is packed, in the workspace or in advance (gpu/pack.h). */
 #ifndef BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 #define BSMM_CUDA_HOST_WGMMA_OPERANDS_H
 
 #include "cuda/host/wgmma.h"
 
-/* Says how one operand reaches the GEMM kernel: read in place, or packed first. */
+/* Says how the GEMM kernel gets one operand: in place or packed. */
 typedef struct bsmm_wgmma_source {
     bsmm_pack_route route;
-    bool stored; /* True if the GEMM kernel reads the operand's elements where they are stored. */
-    bool scaled; /* True if the GEMM kernel applies scales of its own to this operand. */
-    bool by_row; /* True if scales are 1 x 128, false if they are 128 x 128. */
+    bool stored; /* true if the GEMM kernel reads the operand's elements in place */
+    bool scaled; /* true if the GEMM kernel applies scales of this operand to accumulators */
+    bool by_row; /* true if these scales are 1 x 128, false if they are 128 x 128 */
     bool stored_scales;
     uint64_t bytes; /* the bytes of workspace that the operand needs, a multiple of 1024 */
-    /* Offsets in the workspace of the packed elements and of the copied scales, if the kernel does
-     * not read them where they are stored. */
+    /* The offsets in the workspace of the packed elements and of the scales, if the GEMM kernel
+     * does not read them in place. */
     uint64_t elements_at, scales_at;
     bsmm_wgmma_form form;
 } bsmm_wgmma_source;
 
-/* Decides how an operand reaches the GEMM kernel. `is_b` says that it is B, whose scales are 128 x
- * 128 in BSMM_WGMMA_BLOCK. */
+/* Decides how the GEMM kernel gets an operand. `is_b` says that the operand is B. With
+ * BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's are 1 x 128. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, bsmm_wgmma_kind kind, bool is_b,
                                        bsmm_pack_route route);
 
 /* The state of a plan for packing one operand. */
 typedef struct bsmm_wgmma_packer {
-    /* The launch that packs the elements, used if they are not read in place. */
+    /* the launch that packs the elements, used if they are not read in place */
     bsmm_pack_launch elements;
-    /* the launch that copies the block scales, used if they are copied separately */
+    /* the launch that copies the block scales, used if `packs_scales` */
     bsmm_pack_scales_launch scales;
     bool packs_scales;
 } bsmm_wgmma_packer;
@@ -37,18 +37,18 @@ typedef struct bsmm_wgmma_packer {
 bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
                                    const bsmm_wgmma_source *source, bsmm_wgmma_packer *made);
 
-/* Says how an operand is packed. All members may be 0. */
+/* Options of packing an operand. All members may be 0. */
 typedef struct bsmm_wgmma_packing {
-    /* The header to use, outside the packed operand and already cleared. NULL: the packed operand's
-     * own header. */
+    /* A header that is used instead of the header at the beginning of the packed operand, and that
+     * the caller has cleared. NULL: the packed operand's own header. */
     bsmm_pack_header *header;
-    /* True if the caller has queued only packing kernels since the header was cleared. */
+    /* true if the caller has queued only packing kernels since it cleared the header */
     bool overlaps;
 } bsmm_wgmma_packing;
 
-/* Queues the packing, if the operand needs any, into `room`: device memory that is aligned to 64
- * bytes. The device's context must be current. Positions in `room` are relative to its beginning,
- * so packed weights may be moved. */
+/* Queues the kernels that pack the operand, if it needs packing. `room` is device memory for the
+ * packed operand, aligned to 64 bytes. The device's context must be current. All offsets are
+ * relative to the beginning of `room`, so packed weights may be moved in memory. */
 bsmm_status bsmm_wgmma_fill(const bsmm_product *p, const bsmm_operand *o,
                             const bsmm_wgmma_source *source, const bsmm_wgmma_packer *made,
                             const bsmm_wgmma_packing *how, void *room);
