@@ -6,8 +6,10 @@
 #include "gpu/bf16_product.h"
 
 enum {
-    BSMM_BF16_TILE = 128,   /* rows of A and rows of B of a block */
-    BSMM_BF16_THREADS = 512 /* an eighth of a row of each tile a step */
+    BSMM_BF16_TILE = 128, /* rows of A and rows of B that one thread block computes */
+    /* In each step, a thread loads an eighth of a row of A's tile and of B's tile, i.e. 4 elements.
+     */
+    BSMM_BF16_THREADS = 512
 };
 
 typedef struct bsmm_bf16_params {

@@ -1,55 +1,57 @@
-/* A gate decides on the device if a queued kernel does its work. The host queues several
- * alternative kernels without waiting for the packing kernels. Each of them reads from the headers
- * of the packed operands whether it is the one that must run, and exits if it is not. */
+/* A gate is a condition that a queued kernel tests on the device before it does its work. The host
+ * queues several alternative kernels without waiting for the packing kernels. Each kernel reads
+ * from the headers of the packed operands whether it is the one that must run, and exits if it is
+ * not. The gate of a kernel that must run is called open. */
 #ifndef BSMM_CUDA_SM80_GATE_H
 #define BSMM_CUDA_SM80_GATE_H
 
 #include "gpu/pack.h"
 
 typedef struct bsmm_cuda_gate {
-    /* The headers of the packed operands. One is NULL if that operand is multiplied as it is
+    /* The headers of the packed operands. A pointer is NULL if that operand is multiplied as it is
      * stored. */
     const bsmm_pack_header *a, *b;
     uint32_t log2_k;
-    /* The slack that bsmm_pack_pair_plain allows when it tests whether bf16 holds the values. */
+    /* The argument `slack` of bsmm_pack_pair_plain, which tests whether bf16 holds the values. */
     uint32_t slack;
-    /* The condition under which the kernel runs, a value of the enum bsmm_cuda_when. */
+    /* the condition under which the gate is open, a value of the enum bsmm_cuda_when */
     uint32_t when;
-    const uint32_t *only; /* If `only` is not NULL, the gate is closed while it points to 0. */
-    /* If `closed` is not NULL, the kernel writes 1 there when its gate is closed. */
+    const uint32_t *only; /* if not NULL, the gate is closed while `only` points to 0 */
+    /* If not NULL, the kernel writes 1 there when it finds its gate closed. */
     uint32_t *closed;
 } bsmm_cuda_gate;
 
 typedef enum bsmm_cuda_when {
     BSMM_WHEN_ALWAYS = 0,
-    /* The gate is open if packed elements times group scales are exactly the values. */
+    /* open if the packed elements times the group scales are exactly the values of both operands */
     BSMM_WHEN_FITS = 1,
-    BSMM_WHEN_PLAIN = 2, /* The gate is open if BSMM_WHEN_FITS holds and all group scales are 1. */
-    /* The gate is open if BSMM_WHEN_FITS does not hold, but bf16 holds the values. The previous
-     * kernel has then packed them to bf16. */
+    BSMM_WHEN_PLAIN = 2, /* open if BSMM_WHEN_FITS holds and all group scales are 1 */
+    /* Open if BSMM_WHEN_FITS does not hold but bf16 holds the values of both operands. The previous
+     * kernel has then packed the operands to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3
 } bsmm_cuda_when;
 
 #if defined(__CUDACC__)
 #    include "cuda/ptx/grid.h"
 
-/* Waits for the previous kernel. With programmatic launch (bsmm_cuda_launch_desc.overlap) a kernel
- * may start while the previous one still runs. It must call this before it accesses memory that the
- * previous kernel writes or still reads. */
+/* Waits until the stream's previous kernel has ended. With programmatic launch
+ * (bsmm_cuda_launch_desc.overlap) a kernel may start while the previous kernel still runs. It must
+ * call this function before it accesses memory that the previous kernel writes, or writes memory
+ * that the previous kernel reads. */
 static __device__ __forceinline__ void bsmm_cuda_await_kernel_before(void) {
 #    if __CUDA_ARCH__ >= 900
     ptx_grid_wait();
 #    endif
 }
 
-/* Allows the next kernel to start, if it was launched with overlap. */
+/* Allows the stream's next kernel to start, if that kernel was launched with overlap. */
 static __device__ __forceinline__ void bsmm_cuda_admit_next_kernel(void) {
 #    if __CUDA_ARCH__ >= 900
     ptx_grid_release_next();
 #    endif
 }
 
-/* Reads a header through L2, where the packing kernel's atomic maxima are. */
+/* Reads a header from L2, because the packing kernels update headers there by atomic maxima. */
 static __device__ __forceinline__ bsmm_pack_header
 bsmm_cuda_gate_header(const bsmm_pack_header *from) {
     uint4 seen = __ldcg((const uint4 *)from);
@@ -62,13 +64,14 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_plain(const bsmm_cuda_g
     return bsmm_pack_pair_plain(gate->a, gate->b, gate->slack, gate->log2_k);
 }
 
-/* Returns true if the gate BSMM_WHEN_ELSE_PLAIN is open. The headers must be complete. */
+/* Returns true if a gate with the condition BSMM_WHEN_ELSE_PLAIN is open. The packing kernels must
+ * have completed the headers. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_else_plain(const bsmm_cuda_gate *gate) {
     return !bsmm_pack_pair_fits(gate->a, gate->b, gate->log2_k) && bsmm_cuda_gate_is_plain(gate);
 }
 
-/* Waits for the previous kernel and returns true if the gate is open. All threads call it before
- * the kernel accesses memory. */
+/* Waits for the previous kernel and returns true if the gate is open. All threads call this
+ * function before the kernel accesses memory. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;
@@ -80,8 +83,8 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_ga
     return fits && (gate->when == BSMM_WHEN_FITS || !(flags & BSMM_PACK_SCALED));
 }
 
-/* Waits for the previous kernel and returns true if the gate is open. Each thread calls it once. If
- * the headers close the gate, it also records that in gate->closed. */
+/* Waits for the previous kernel and returns true if the gate is open. Each thread calls this
+ * function once. If the headers close the gate, one thread also records that in *gate->closed. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;
@@ -90,13 +93,14 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate 
     return open;
 }
 
-/* Returns true if a kernel with the gate BSMM_WHEN_ELSE_PLAIN has nothing to do. It is the first
- * statement of the kernel.
+/* Returns true if a kernel with the condition BSMM_WHEN_ELSE_PLAIN has nothing to do. A kernel
+ * calls this function first.
  *
- * It reads the headers before it waits for the previous kernel. That is safe: the packing kernels
- * ran before the previous kernel, which waited for them before it allowed this kernel to start. All
- * blocks except the first exit at once. The first block waits, so that this kernel does not end
- * before the previous one, and kernels that follow may rely on the results of both. */
+ * The function reads the headers before it waits for the previous kernel. This is safe: the packing
+ * kernels ran before the previous kernel, and the previous kernel waited for them before it allowed
+ * this kernel to start. All thread blocks except the first exit at once. The first thread block
+ * waits for the previous kernel. This kernel therefore never ends before the previous one, and
+ * later kernels may rely on the results of both. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_skips(const bsmm_cuda_gate *gate) {
     if (gate->when != BSMM_WHEN_ELSE_PLAIN) return false;
     const bsmm_pack_header a = bsmm_cuda_gate_header(gate->a);
@@ -106,7 +110,8 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_skips(const bsmm_cuda_gate
     return true;
 }
 
-/* Returns true if each row of both operands has one scale for all of K. The gate must be open. */
+/* Returns true if each row of both packed operands has one scale for all of K. The gate must be
+ * open. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_even(const bsmm_cuda_gate *gate) {
     return gate->a && gate->b && !((gate->a->flags | gate->b->flags) & BSMM_PACK_UNEVEN);
 }

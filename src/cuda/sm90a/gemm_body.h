@@ -1,53 +1,55 @@
 /* The GEMM kernel for sm_90a: D = alpha * (A . scales) (B . scales)^T + beta * C + bias on wgmma.
- * This body serves every element type, kind of scales and tile. The columns of a row of tiles.def
- * arrive as macros.
+ * This body serves every element type, kind of scales and tile. An entry of tiles.def provides the
+ * macros that it uses.
  *
  * Both operands are K-major. A k block is 128 bytes of K. FP8 tensor cores keep about 14 bits of an
- * accumulator, so each k block (128 products) starts from a zero accumulator, and CUDA cores then
- * scale it and add it to an fp32 total. This is called promotion. bf16 with fp32 scales is promoted
- * too, after each k block (64 products). Without scales, bf16 accumulators stay in the tensor cores
- * over all of K. If elements are sums of bf16 parts, a k block multiplies one part of A by one part
- * of B.
+ * accumulator. Each k block (128 products) therefore starts from accumulators of zero. CUDA cores
+ * then multiply its sums by the block scales and add them to totals in fp32. This step is called
+ * promotion. bf16 with fp32 scales is also promoted after each k block (64 products). bf16 without
+ * scales keeps its accumulators in the tensor cores over all of K. If elements are sums of bf16
+ * parts, a k block multiplies one part of A by one part of B.
  *
- * A work unit is a tile and a range of its k blocks (gemm_schedule.h). gemm_tile.h has the map of
- * shared memory. TMA writes operand tiles with its 128-byte swizzle: rows have 128 bytes, and the
- * 16-byte unit u of row r lies at u ^ (r % 8).
+ * A work unit is a tile of D and a range of its k blocks (gemm_schedule.h). gemm_tile.h has the
+ * layout of shared memory. TMA writes operand tiles with its 128-byte swizzle: rows have 128 bytes,
+ * and the 16-byte unit u of row r lies at u ^ (r % 8).
  *
- * Roles of a block's threads:
- *   warpgroup 0, warp 0     producer: one thread issues the TMA loads of operands and scales
- *   warpgroup 0, warps 1..  writers: one thread for each consumer issues the TMA stores to D
- *   warpgroup 0, warp 3     if it is no writer, it loads B's block scales
- *   CONSUMERS warpgroups    multiply, promote and stage results
- *   the rest, up to 512     work only if 8-bit floats cannot hold the operands
+ * Roles of a thread block's threads:
+ *
+ *     warpgroup 0, warp 0     producer: one thread issues the TMA loads of operands and scales
+ *     warpgroup 0, warps 1..  writers: one thread for each consumer issues the TMA stores to D
+ *     warpgroup 0, warp 3     if it is no writer, it loads B's block scales
+ *     CONSUMERS warpgroups    consumers: multiply, promote and write results to staging buffers
+ *     the rest, up to 512     work only if 8-bit floats cannot hold the operands
  *
  * Barriers, shown for two consumers and a ring of four stages. "load s" means that the producer
- * issues the loads of stage s, "mul s" that wgmma multiplies it, and "pro s" that it is promoted:
+ * issues the loads of stage s, "mul s" means that wgmma multiplies it, and "pro s" means that its
+ * sums are promoted:
  *
- *   time ---------------------------------------------------------------------------------->
- *   producer    load 0, 1, 2, 3 | wait E0        | load 0 | wait E1     | load 1 | ...
- *   copies      ~~~~~~~~ F0 ~~~~~ F1 ~~~~~ F2 ~~~~~ F3         ~~~~~~~~~~~ F0
- *   consumer 0  wait F0 | mul 0        | pro 0 | mul 1      | pro 1 | mul 2 ... | stage | mul 0
- *   consumer 1  wait F0         | mul 0        | pro 0 | mul 1      | pro 1 ...         | stage
- *   empty 0                                E0: both have read stage 0
- *   writer 0                                                      wait S | copy to D | W | ...
+ *     time ---------------------------------------------------------------------------------->
+ *     producer    load 0, 1, 2, 3 | wait E0        | load 0 | wait E1     | load 1 | ...
+ *     copies      ~~~~~~~~ F0 ~~~~~ F1 ~~~~~ F2 ~~~~~ F3         ~~~~~~~~~~~ F0
+ *     consumer 0  wait F0 | mul 0        | pro 0 | mul 1      | pro 1 | mul 2 ... | stage | mul 0
+ *     consumer 1  wait F0         | mul 0        | pro 0 | mul 1      | pro 1 ...         | stage
+ *     empty 0                                E0: both have read stage 0
+ *     writer 0                                                      wait S | copy to D | W | ...
  *
- *   F  "full" barrier of a stage: this block's tiles and scales have arrived, also those that
- *      another block of the cluster multicast. The producer announces the bytes, TMA counts
- *      them, and the consumers wait.
- *   E  "empty" barrier of a stage: every consumer warp has read it, in every block to which this
- *      block multicasts. The producer waits before it loads the stage again.
- *   S  "staged" barrier of a staging buffer: the four warps of a consumer have written it. Its
- *      writer waits.
- *   W  "written" barrier of a staging buffer: the store to D has read it. Its consumer waits
- *      before it writes the buffer again.
- *   `ready`: the epilogue's factors are in shared memory. Consumers wait once.
+ *     F  "full" barrier of a stage: the stage's tiles and scales have arrived in this thread
+ *        block, also those that another block of the cluster multicasts. The producer announces
+ *        the bytes, TMA counts them, and the consumers wait.
+ *     E  "empty" barrier of a stage: every consumer warp has read the stage, in every thread block
+ *        to which this block multicasts. The producer waits before it loads the stage again.
+ *     S  "staged" barrier of a staging buffer: the four warps of a consumer have written the
+ *        buffer. The writer waits.
+ *     W  "written" barrier of a staging buffer: the store to D has read the buffer. The consumer
+ *        waits before it writes the buffer again.
+ *     `ready`: the epilogue's factors are in shared memory. Consumers wait once.
  *
- * While one consumer promotes, the wgmma of another consumer keeps the tensor cores busy. A single
- * consumer overlaps its own wgmma with other work only if GEMM_EARLY is set or PARTIALS is 2
- * (tiles.def).
+ * While one consumer promotes, the wgmma instructions of another consumer keep the tensor cores
+ * busy. A single consumer overlaps its own wgmma instructions with other work only if GEMM_EARLY is
+ * set or PARTIALS is 2 (tiles.def).
  *
- * This file follows a k block through the kernel: constants, barriers, load, multiply, promote,
- * store. The consumers' loops and the kernel come last. */
+ * This file and the files that it includes follow a k block through the kernel: constants,
+ * barriers, load, multiply, promote, store. The consumers' loops and the kernel come last. */
 #include "cuda/ptx/address.h"
 #include "cuda/ptx/cluster.h"
 #include "cuda/ptx/convert.h"
@@ -70,16 +72,16 @@
 
 /* ---- constants ---- */
 
-/* These constants are macros because the preprocessor tests them. */
+/* The constants that the preprocessor tests are macros. */
 #define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
-/* GEMM_WIDE is 1 if operands have 16 bits, 0 if they have 8. */
+/* 1 if operand elements have 16 bits, 0 if they have 8. */
 #define GEMM_WIDE    (JOINED(BITS_OF_, GEMM_A) == 16)
 #define BITS_OF_BF16 16
 #define BITS_OF_E4M3 8
 #define BITS_OF_E5M2 8
-/* EVENS is 1 for the kind POW2. If each row has one scale for all of K, k blocks are added unscaled
- * and the total is scaled once. This takes 855 instead of 1000 cycles for an FP8 k block of a 192 x
- * 128 tile. */
+/* 1 for the kind POW2. If each row has one scale for all of K, the sums of k blocks are added
+ * unscaled, and the total is scaled once. An FP8 k block of a 192 x 128 tile then takes 855 instead
+ * of 1000 cycles. */
 #define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
 #define EVENS_OF_BF16  0
 #define EVENS_OF_BLOCK 0
@@ -87,31 +89,33 @@
 #define EVENS_OF_POW2  1
 
 enum {
-    /* CAREFUL is 1 for the kind ROW. The product of two scales may not be a normal fp32 number
-     * there, so it is checked. */
+    /* 1 for the kind ROW. There, the product of a scale of A and a scale of B may not be a normal
+     * fp32 number, so the kernel tests it. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
-    /* AGAIN is 1 if some results may have to be recomputed in double. */
+    /* 1 if some results may have to be recomputed in double because of their scales. */
     AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
 
     TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
     CLUSTER = CLUSTER_M * CLUSTER_N,
     CONSUMER_WARPS = 4 * CONSUMERS,
-    ACCUMULATORS = TILE_N / 2, /* The accumulators per thread and subtile (64 rows of a tile). */
-    /* The number of threads of a block. The kind POW2 has more warps than its roles need, because
-     * they help if the block must pack operands or run the bf16 fallback. */
+    /* the accumulators of a thread for one subtile, i.e. for 64 rows of the tile */
+    ACCUMULATORS = TILE_N / 2,
+    /* The number of threads of a block. The kind POW2 has more warps than the roles need. They help
+     * if the block must pack operands or run the fallback. */
     BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
 
     K_BYTES = GEMM_K_BYTES,
     K_ELEMENTS = K_BYTES / (GEMM_WIDE ? 2 : 1),
     A_BYTES = TILE_M * K_BYTES,
     STAGE_BYTES = GEMM_STAGE_BYTES(TILE_M, TILE_N),
-    /* Bytes of a stage's scales: one for each row of A and, with GEMM_ROW_ROW, one for each row of
-     * B. */
+    /* The bytes of the row scales in a stage: one scale for each row of A and, with GEMM_ROW_ROW,
+     * one for each row of B. */
     SCALE_BYTES = GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N),
     CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
     CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
-    /* Number of staging buffers of a warpgroup, and the number of chunks of results in each. The
-     * chunks of one buffer are given to the writer together. */
+    /* The number of staging buffers that a warpgroup passes to its writer separately, and the
+     * number of chunks of results in each. With GEMM_TURNS all chunks of a tile's part are passed
+     * together. */
     PLACES = GEMM_TURNS ? 1 : CHUNKS,
     PLACE_CHUNKS = GEMM_TURNS ? CONSUMERS * CHUNKS : 1,
 
@@ -121,35 +125,35 @@ enum {
     BARRIERS_AT = GEMM_BARRIERS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
     SHARED_BYTES = GEMM_SHARED_BYTES(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
 
-    /* GEMM_ROW_BLOCK: number of 128 x 128 blocks of B in which a tile's columns lie. If the tile's
-     * width does not divide 128, there are two blocks, and each covers a multiple of COL_GROUP
-     * columns of the tile. */
+    /* GEMM_ROW_BLOCK: the number of 128 x 128 blocks of B that contain a tile's columns. If the
+     * tile's width does not divide 128, there are two blocks. The border between them then lies at
+     * a multiple of COL_GROUP columns of the tile. */
     COL_BLOCKS = GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1,
     COL_GROUP = COL_BLOCKS == 1 ? TILE_N
                 : TILE_N % 64   ? 32
                                 : 64,
-    /* SCALES_WARP is 1 if the warp that is no writer loads B's block scales. If the producer loaded
-     * them, it would wait for their latency: a GEMM with (M, N, K) = (1024, 1536, 7168) would take
-     * 37.9 us instead of 35.3 us. */
+    /* 1 if a warp without a writer loads B's block scales. The producer would wait for the latency
+     * of these loads: a GEMM with (M, N, K) = (1024, 1536, 7168) would take 37.9 us instead of 35.3
+     * us on an H200. */
     SCALES_WARP = GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3,
-    /* Bytes of B's scales that complete at a stage's full barrier by st.async, which only clusters
-     * use. A kernel without clusters uses plain stores, and the warp that loads the scales arrives
-     * at the barrier itself. */
+    /* Bytes of B's scales that st.async counts at a stage's full barrier, in clusters only. Without
+     * clusters, plain stores write B's scales, and the warp that loads them arrives at the full
+     * barrier itself. */
     COL_BYTES = GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0,
     FULL_ARRIVALS = CLUSTER == 1 && SCALES_WARP ? 2 : 1,
-    /* Arrivals of each consumer warp at a stage's empty barrier. If B's scales are written by plain
-     * stores, every lane arrives for its own reads, because racecheck does not understand one lane
-     * that arrives for all. This takes no longer. */
+    /* The number of lanes of a consumer warp that arrive at a stage's empty barrier. If plain
+     * stores write B's scales, every lane arrives for its own reads, because compute-sanitizer's
+     * racecheck does not understand one lane that arrives for all. This takes no longer. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
-    /* FACTORS_FIRST is 1 if scales are read before the first wgmma of a stage instead of after it.
-     * Reading them after it lets the wgmma of the other warpgroup come in between: both warpgroups
-     * then finish and promote at the same time, and a k block of a 256 x 128 tile takes 1134
-     * instead of 1120 cycles. */
+    /* 1 if a consumer reads the scales of a stage before its first wgmma instruction instead of
+     * after it. If the consumer reads them later, the wgmma instructions of the other warpgroup may
+     * come in between. Both warpgroups then promote at the same time, and a k block of a 256 x 128
+     * tile takes 1134 instead of 1120 cycles. */
     FACTORS_FIRST = GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2,
 
     /* Registers per thread after the kernel redistributes them. A thread starts with 168 registers
-     * in a block of 384 threads, else with 128. The producer's warpgroup and idle warpgroups give
-     * up registers, and consumers take them. */
+     * in a block of 384 threads, else with 128. The producer's warpgroup (FEED) and idle warpgroups
+     * (SPARE) give up registers, and consumers (MATH) take them. */
     FEED_REGISTERS = BLOCK_THREADS == 512 ? 32 : 40,
     SPARE_REGISTERS = 24,
     MATH_REGISTERS = CONSUMERS == 3         ? 160
@@ -191,14 +195,15 @@ static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block
 
 /* ---- barriers of the ring of stages and of the staging buffers ---- */
 
-/* The ring of stages. Every work unit begins with stage 0, so that the main loop, which is unrolled
- * over the stages, has constant addresses; GEMM_SHORT is the exception. Bit s of `phases` is the
- * parity of the current phase of stage s. */
+/* The ring of stages, i.e. of slots in shared memory for the operand tiles of one k block. The main
+ * loop is unrolled over the stages. Every work unit begins with stage 0, so that the unrolled loop
+ * has constant addresses. GEMM_SHORT is the exception. Bit s of `phases` is the parity of the
+ * current phase of stage s. */
 typedef struct ring {
-    /* the addresses in shared memory of the stages' tiles, of their scales and of the barriers */
+    /* the shared memory addresses of the stages' tiles, of their scales and of the barriers */
     uint32_t tiles, scales, barriers;
     uint32_t phases;
-    /* The stage with which the next work unit begins. It is used with GEMM_SHORT only. */
+    /* GEMM_SHORT only: the stage with which the next work unit begins. */
     uint32_t next;
 } ring;
 
@@ -216,8 +221,9 @@ static __device__ __forceinline__ void wait_for(uint32_t barrier, uint32_t parit
     while (!ptx_mbarrier_try_wait(barrier, parity)) {
     }
 }
-/* The two barriers of a staging buffer of a warpgroup. `staged` completes when the warpgroup's four
- * warps have written the buffer, and `written` completes when they may write it again. */
+/* Returns the address of the "staged" barrier of a warpgroup's staging buffer. Its "written"
+ * barrier follows. "staged" completes when the warpgroup's four warps have written the buffer, and
+ * "written" completes when they may write it again. */
 static __device__ __forceinline__ uint32_t staged_of(const ring *r, uint32_t warpgroup,
                                                      uint32_t place) {
     return r->barriers + 16 * (STAGES + warpgroup * PLACES + place);
@@ -226,8 +232,8 @@ static __device__ __forceinline__ uint32_t staged_of(const ring *r, uint32_t war
 static __device__ __forceinline__ uint32_t staging_of(uint32_t staging, uint32_t warpgroup) {
     return staging + (GEMM_TURNS ? 0 : warpgroup * (CHUNKS * CHUNK_BYTES));
 }
-/* Returns the warpgroup that may write a staging buffer after this warpgroup's results in it have
- * been stored to D. With GEMM_TURNS the two warpgroups alternate. */
+/* Returns the warpgroup that may write a staging buffer next, after the results of `warpgroup` in
+ * it have been stored to D. With GEMM_TURNS two warpgroups share the buffer and alternate. */
 static __device__ __forceinline__ uint32_t next_in_turn(uint32_t warpgroup) {
     return GEMM_TURNS ? 1 - warpgroup : warpgroup;
 }
@@ -238,7 +244,8 @@ static __device__ __forceinline__ uint32_t written_of(const ring *r, uint32_t wa
 static __device__ __forceinline__ void wait_empty(const ring *r, uint32_t stage) {
     wait_for(empty_of(r, stage), ~(r->phases >> stage) & 1);
 }
-/* Returns nonzero if a stage is full. Testing early hides the latency of the test. */
+/* Returns nonzero if a stage is full. Testing before the consumer needs the stage hides the latency
+ * of the test. */
 static __device__ __forceinline__ uint32_t is_full(const ring *r, uint32_t stage) {
     return ptx_mbarrier_try_wait(full_of(r, stage), r->phases >> stage & 1);
 }
@@ -254,10 +261,10 @@ static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
     return stage + 1 < STAGES ? stage + 1 : 0;
 }
 
-/* ---- positions in the cluster and in D ---- */
+/* ---- places in the cluster and in D ---- */
 
 typedef struct place {
-    int32_t rank_m, rank_n; /* the position of this thread block in its cluster, along M and N */
+    int32_t rank_m, rank_n; /* the coordinates of a thread block in its cluster, along M and N */
 } place;
 
 static __device__ __forceinline__ place place_of(uint32_t rank) {
@@ -268,15 +275,15 @@ static __device__ __forceinline__ place place_make(void) {
     return place_of(CLUSTER > 1 ? ptx_cluster_rank() : 0);
 }
 
-/* Returns true if the block at `from` loads data that arrives in the block at `to`. A block loads
- * its own tiles, and the first block of a cluster's row or column multicasts to the whole row or
- * column. */
+/* Returns true if thread block `from` loads data that arrives in thread block `to` of the same
+ * cluster. A block loads its own tiles. The first block of a row or column of the cluster
+ * multicasts to the whole row or column. */
 static __device__ __forceinline__ bool feeds(place from, place to) {
     const bool in_row = from.rank_m == to.rank_m && (from.rank_n == 0 || from.rank_n == to.rank_n);
     const bool in_col = from.rank_n == to.rank_n && (from.rank_m == 0 || from.rank_m == to.rank_m);
     return in_row || in_col;
 }
-/* Returns the number of blocks that receive data which the block at `from` loads. */
+/* Returns the number of thread blocks of the cluster that receive data from thread block `from`. */
 static __device__ __forceinline__ uint32_t blocks_fed(place from) {
     return 1 + (from.rank_n == 0 ? CLUSTER_N - 1 : 0) + (from.rank_m == 0 ? CLUSTER_M - 1 : 0);
 }
@@ -285,36 +292,39 @@ typedef struct corner {
     int32_t row, col; /* the first row and column of D in a thread block's tile */
 } corner;
 
-/* A work unit of this block, which the producer announces to the consumers. */
+/* A work unit of this thread block: a tile of D and a range of its k blocks. The producer announces
+ * it to the consumers. */
 typedef struct work {
     corner at;
-    /* The range of k blocks of a work unit. If both ends are equal, there is no more work. */
+    /* The range of k blocks. If k_begin equals k_end, there is no more work. */
     int32_t k_begin, k_end;
 } work;
 
-/* A consumer's message to its writer about a staging buffer: nothing to do, store the chunk to D,
- * accumulators have been passed on, or no more work. */
+/* A consumer's message to its writer thread about a staging buffer: there is nothing to do, store
+ * the buffer to D, accumulators have been passed on to the next cluster, or there is no more work.
+ */
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;
-    /* The position in D of the 64 rows in the staging buffer. It is used with CHUNK_STORE. */
+    /* CHUNK_STORE only: the place in D of the first element of the staging buffer. */
     corner at;
-    /* Nonzero if the buffer is free only when its data is in memory. 0 if it is free as soon as it
-     * has been read. */
+    /* Nonzero if the buffer is free only when its data has arrived in global memory. 0 if the
+     * buffer is free as soon as TMA has read it. */
     uint32_t to_memory;
 } chunk;
 
-/* Static shared memory. Work unit number i is in pieces[i % 2] before its first stage is full.
- * Nobody still reads work unit i - 2 then, because all consumers have released a stage of work unit
- * i - 1. With GEMM_SHORT a work unit is in pieces[its first stage], and all consumers have released
- * that stage after they read the previous work unit. */
+/* Static shared memory. The producer writes work unit number i to pieces[i % 2] before the work
+ * unit's first stage is full. No consumer still reads work unit i - 2 then, because all consumers
+ * have released a stage of work unit i - 1. With GEMM_SHORT a work unit is in pieces[its first
+ * stage] instead. All consumers have then released that stage after they read the previous work
+ * unit there. */
 typedef struct shared {
-    uint64_t ready; /* The barrier that completes when the members after `pieces` are set. */
+    uint64_t ready; /* the mbarrier that completes when the members after `pieces` are set */
     work pieces[GEMM_SHORT ? STAGES : 2];
-    bsmm_gpu_epilogue_factors factors; /* The factors of D's epilogue, such as alpha. */
-    /* Nonzero if the epilogue's factor is 1, so that no multiplication is needed. */
+    bsmm_gpu_epilogue_factors factors; /* the factors of D's epilogue, such as alpha */
+    /* nonzero if the epilogue's factor is 1, so that no multiplication is needed */
     uint32_t plain;
-    uint32_t even; /* Nonzero if packing found one scale per row in both operands. */
+    uint32_t even; /* nonzero if packing found one scale per row in both operands */
     chunk chunks[CONSUMERS][PLACES];
 } shared;
 
@@ -327,9 +337,9 @@ static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, 
     ptx_mbarrier_arrive(ptx_shared_address(&told->ready));
 }
 
-/* Returns the position in D of a tile, by its number. Tiles are numbered down the columns of bands
- * of group_m cluster tiles along M, so that blocks that run at the same time read few different
- * rows of A and B and hit in L2. */
+/* Returns the place in D of tile number `tile`. Tiles are numbered band by band. A band has group_m
+ * cluster tiles along M, and tiles are numbered down its columns. Thread blocks that run at the
+ * same time then read few different rows of A and B, so most reads hit in L2. */
 static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, int32_t tile,
                                                    place here) {
     int32_t band = gemm_divide(tile, &p->by_band);
@@ -376,8 +386,8 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
-    /* With GEMM_TURNS, the first warpgroup finds the staging buffer free and the second waits for
-     * the first. */
+    /* With GEMM_TURNS, the first warpgroup finds the staging buffer free, and the second warpgroup
+     * waits until the first has used it. */
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);
@@ -418,12 +428,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     __shared__ shared told;
     const bsmm_wgmma_params *p = &params;
     if (GEMM_SCALES == GEMM_UNSCALED && bsmm_cuda_gate_skips(&p->gate)) return;
-    /* The address is the same in all lanes. The shuffle lets the compiler know that, so that
-     * addresses stay in uniform registers, where wgmma needs its descriptors. */
+    /* The address is the same in all lanes. The shuffle tells the compiler so. It then keeps
+     * addresses in uniform registers, where wgmma needs its descriptors. */
     uint32_t base = __shfl_sync(0xffffffff, (ptx_shared_address(memory) + 1023) & ~1023u, 0);
     ring r = {base, base + SCALES_AT, base + BARRIERS_AT, 0, 0};
-    /* The prologue below reads no memory that earlier kernels write, so it overlaps with the end of
-     * the previous kernel. */
+    /* The code from here to ptx_grid_wait reads no memory that earlier kernels write, so it
+     * overlaps with the end of the previous kernel. */
     if (threadIdx.x == 32) set_up(p, r.barriers, &told);
     gemm_schedule s;
     work first;
@@ -459,8 +469,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     } else {
         PTX_REGISTERS_LESS(SPARE_REGISTERS);
     }
-    /* A block must not exit while other blocks of its cluster still write to or signal its shared
-     * memory. */
+    /* A thread block must not exit while other blocks of its cluster still write to its shared
+     * memory or signal its barriers. */
     __syncwarp();
     if (CLUSTER > 1) {
         ptx_cluster_arrive();

@@ -1,10 +1,11 @@
-/* The producer of the sm_90a GEMM. One thread loads the ring of stages, work unit after work unit,
- * and announces each work unit to the consumers. It also loads B's block scales, unless a warp of
- * its own does. gemm_body.h includes this file. */
+/* The producer of the sm_90a GEMM, i.e. the thread that loads operand tiles into the ring of
+ * stages. It walks the work units of its thread block and announces each of them to the consumers.
+ * It also loads B's block scales, unless another warp does (SCALES_WARP). gemm_body.h includes this
+ * file. */
 
-/* The positions along K of a k block's tiles in A and in B, in tiles of 128 bytes. They differ if
- * elements are sums of bf16 parts: the k blocks of one 64 of K are then all pairs of a part of A
- * and a part of B. */
+/* The positions along K of a k block's tiles in A and in B, in units of 128 bytes. The two differ
+ * if elements are sums of bf16 parts. Each 64 elements of K then have one k block for each pair of
+ * a part of A and a part of B. */
 typedef struct along_k {
     int32_t a, b;
 } along_k;
@@ -19,14 +20,14 @@ static __device__ __forceinline__ along_k along_k_of(const bsmm_wgmma_params *p,
     return at;
 }
 
-/* Returns the index of the 128 elements of K in which a k block lies. They have one scale in each
- * row. */
+/* Returns the number of the 128 elements of K that contain a k block. These elements share one
+ * scale in each row. */
 static __device__ __forceinline__ int32_t scale_block_of(const bsmm_wgmma_params *p, int32_t k) {
     return GEMM_WIDE ? gemm_divide(k, &p->by_pairs) / 2 : k;
 }
 
-/* Loads one stage. If several blocks of the cluster need the same tile of an operand, the first of
- * them loads it and multicasts it to all. */
+/* Starts the loads of one k block into one stage. If several thread blocks of the cluster need the
+ * same tile of an operand, the first of them loads it and multicasts it to all. */
 static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, const ring *r,
                                                   uint32_t stage, place here, corner at,
                                                   int32_t k) {
@@ -56,13 +57,13 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
 
 /* ---- B's scales ---- */
 
-/* B's scales for one k block. A tile's columns lie in one or two 128 x 128 blocks of B, and each
- * block has one scale. */
+/* B's scales for one k block. A tile's columns lie in one or two 128 x 128 blocks of B, and each of
+ * these has one scale. */
 typedef struct block_scales {
     float of[COL_BLOCKS];
 } block_scales;
 
-/* Loads B's scales for k block k. Past the end of K it loads those of the last k block. */
+/* Loads B's scales for k block k, or for the last k block if k is past the end of K. */
 static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_params *p, corner at,
                                                            int32_t k) {
     block_scales scales = {};
@@ -77,8 +78,8 @@ static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_para
     return scales;
 }
 
-/* Writes B's scales of one k block to a stage in shared memory. In a cluster the st.async
- * instruction counts its bytes at the stage's full barrier, as TMA does. */
+/* Writes B's scales of one k block to a stage in shared memory. In a cluster the instruction
+ * st.async writes them and counts its bytes at the stage's "full" barrier, as TMA does. */
 static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
                                                   block_scales scales) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return;
@@ -92,8 +93,8 @@ static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
     if (FULL_ARRIVALS > 1) ptx_mbarrier_arrive(full_of(r, stage));
 }
 
-/* Loads the stages of one work unit. If no extra warp loads B's scales, they are prefetched one
- * stage ahead, so that the TMA loads do not wait for their latency. */
+/* Loads the stages of one work unit. If no other warp loads B's scales, this thread loads them one
+ * stage ahead, so that the TMA loads do not wait for the latency of the scales. */
 static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ring *r, place here,
                                                   const work *piece) {
     int32_t k = piece->k_begin;
@@ -117,13 +118,14 @@ static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ri
     }
 }
 
-/* Returns the index in `pieces` of work unit number `number`, which begins with the next stage of
- * the ring. */
+/* Returns the index in shared.pieces of work unit number `number`. The next stage of the ring is
+ * the first stage of that work unit. */
 static __device__ __forceinline__ uint32_t piece_place(const ring *r, uint32_t number) {
     return GEMM_SHORT ? first_stage(r) : number % 2;
 }
 
-/* Returns the next work unit of this block. */
+/* Returns the next work unit of this thread block. A work unit is a tile of D and a range of its k
+ * blocks. */
 static __device__ __forceinline__ work next_work(const bsmm_wgmma_params *p, place here,
                                                  gemm_schedule *s) {
     gemm_piece piece;
@@ -149,8 +151,8 @@ static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ri
 }
 
 /* The loop of the warp that loads B's scales. A consumer finishes a k block in less time than a
- * load takes, so the warp loads 32 k blocks at once: lane i loads the scales of k block i, and
- * writes them when its stage is empty. */
+ * load from memory takes, so the warp loads the scales of 32 k blocks at once. Lane i loads the
+ * scales of k block i and writes them to a stage when that stage is empty. */
 static __device__ __forceinline__ void feed_scales(const bsmm_wgmma_params *p, ring r, place here,
                                                    gemm_schedule s, work next) {
     for (; next.k_begin < next.k_end; next = next_work(p, here, &s)) {

@@ -1,14 +1,15 @@
-/* A consumer warpgroup of the sm_90a GEMM multiplies one stage and reads the scales that belong to
- * it. gemm_body.h includes this file. */
+/* A consumer warpgroup of the sm_90a GEMM multiplies one stage, i.e. one k block of its tile, and
+ * reads the scales of that k block. gemm_body.h includes this file. */
 
-/* The scales that one thread applies to a subtile (64 rows) and a k block: those of its two rows of
- * A, and those of the tile's columns. With GEMM_ROW_BLOCK the columns' scales are in `col`. With
- * GEMM_ROW_ROW `cols` is their address in shared memory. */
+/* The scales that one thread needs for a subtile (64 rows of the tile) and a k block: the scales of
+ * its two rows of A, and the scales of B. With GEMM_ROW_BLOCK `col` has the scales of the one or
+ * two blocks of B. With GEMM_ROW_ROW `cols` is the shared memory address of the scales of the
+ * tile's columns. */
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
-    /* True if every product of a row scale and a column scale in this warp passes is_safe. It is
-     * used with CAREFUL. */
+    /* CAREFUL only: true if is_safe accepts every product of a row scale and a column scale in this
+     * warp. */
     bool moderate;
 } factors;
 
@@ -16,34 +17,35 @@ typedef struct consumer {
     const bsmm_wgmma_params *p;
     ring r;
     int32_t warpgroup, warp, lane;
-    /* the wgmma descriptors of this warpgroup's first subtile of A, and of B, in stage 0 */
+    /* the wgmma descriptors of this warpgroup's first subtile of A and of the B tile, both in stage
+     * 0 */
     uint64_t a, b;
-    uint32_t row_scales; /* the offset of this thread's first row in a stage's scales, in bytes */
-    uint32_t empty;      /* The result of empty_to_tell in a cluster, else 0. */
-    /* The address of this warpgroup's staging buffers, through which it stores D. */
+    /* the offset of the scale of this thread's first row in a stage's scales, in bytes */
+    uint32_t row_scales;
+    uint32_t empty; /* the result of empty_to_tell in a cluster, else 0 */
+    /* the address of this warpgroup's staging buffers, from which TMA stores D */
     uint32_t staging;
-    uint32_t chunks; /* Bit i is the parity of the current phase of staging buffer i. */
-    bool even; /* True if each row of A and B has one scale for all of K. It is used with EVENS. */
-    /* The number of column groups that lie in the first block of B. It is used if COL_BLOCKS is
-     * 2. */
+    uint32_t chunks; /* bit i is the parity of the current phase of staging buffer i */
+    bool even;       /* EVENS only: true if each row of A and B has one scale for all of K. */
+    /* COL_BLOCKS == 2 only: the number of groups of COL_GROUP columns of the tile that lie in the
+     * first of its two blocks of B. */
     int32_t split;
-    /* Bit 2 s + i is set if a product of scales in row i of subtile s is unsafe. It is used with
-     * CAREFUL. */
+    /* CAREFUL only: bit 2 s + i is set if is_safe rejects a product of scales in row i of subtile
+     * s. */
     uint32_t unsafe;
-    /* The smallest and the largest bits of all products of scales. They are used with
-     * GEMM_ROW_BLOCK. */
+    /* GEMM_ROW_BLOCK only: the smallest and the largest fp32 bits of all products of scales. */
     uint32_t least, most;
 } consumer;
 
-/* Returns the address of the empty barrier of stage 0 in the block that this lane notifies: its own
- * block, or another block of the cluster whose loads arrive here. 0 means that the lane notifies no
- * block. */
+/* Returns the address of the "empty" barrier of stage 0 in the thread block that this lane
+ * notifies. That is this block, or another block of the cluster whose loads arrive in this block. 0
+ * means that the lane notifies no block. */
 static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t lane) {
     if (lane >= CLUSTER || !feeds(place_of((uint32_t)lane), place_make())) return 0;
     return ptx_mapa(empty_of(r, 0), (uint32_t)lane);
 }
 
-/* Notifies every block whose loads arrive here that this warp has read the stage. */
+/* Tells every thread block whose loads arrive in this block that this warp has read the stage. */
 static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
     if (CLUSTER == 1) {
         if (c->lane < EMPTY_ARRIVALS) ptx_mbarrier_arrive(empty_of(&c->r, stage));
@@ -52,14 +54,15 @@ static __device__ __forceinline__ void release(uint32_t stage, const consumer *c
     }
 }
 
-/* Returns true if the scale is 0 or so moderate that the product of two such scales is safe. */
+/* Returns true if the scale is 0 or so moderate that is_safe accepts the product of any two such
+ * scales. */
 static __device__ __forceinline__ bool is_moderate(float scale) {
     const uint32_t lowest = (127 - 52) << 23, highest = (127 + 32) << 23;
     return (__float_as_uint(scale) & 0x7fffffff) - lowest < highest - lowest || scale == 0;
 }
 
-/* Returns true if all scales of the warp's rows and columns are moderate. Each lane tests its rows
- * and four columns. */
+/* Returns true if is_moderate accepts all scales of the warp's rows and of the tile's columns. Each
+ * lane tests its own two rows and four columns. */
 static __device__ __forceinline__ bool are_moderate(const consumer *c, const factors *f) {
     static_assert(!CAREFUL || TILE_N == 128, "32 lanes have four columns each");
     uint32_t cols = f->cols - 8 * (c->lane % 4) + 16 * c->lane;
@@ -73,7 +76,8 @@ static __device__ __forceinline__ bool are_moderate(const consumer *c, const fac
     return __all_sync(0xffffffff, moderate);
 }
 
-/* Returns the index of the 128 x 128 block of B, 0 or 1, in which an accumulator's column lies. */
+/* Returns 0 or 1: the number of the tile's 128 x 128 block of B that contains an accumulator's
+ * column. */
 static __device__ __forceinline__ int block_of(const consumer *c, int accumulator) {
     return COL_BLOCKS == 2 && accumulator / (COL_GROUP / 2) >= c->split;
 }
@@ -97,8 +101,8 @@ static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t
     return f;
 }
 
-/* Starts the wgmma of one stage and subtile, and loads the scales that belong to it at the same
- * time. */
+/* Starts the wgmma instructions of one stage and one subtile and returns the scales for them.
+ * `keep` means that the products are added to `sum`, which otherwise is overwritten. */
 static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
                                                 uint32_t subtile, uint32_t keep) {
     uint64_t a_at = c->a + ((stage * STAGE_BYTES + subtile * (64 * K_BYTES)) >> 4);

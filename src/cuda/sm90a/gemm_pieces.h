@@ -1,10 +1,11 @@
-/* The loops of a consumer warpgroup in the sm_90a GEMM: over the stages of a work unit, and over
- * work units. gemm_body.h includes this file. */
+/* The loops of a consumer warpgroup in the sm_90a GEMM: the loop over the stages of a work unit,
+ * and the loop over work units. A work unit is a tile of D and a range of its k blocks. gemm_body.h
+ * includes this file. */
 
-/* Calls step(stage) for stages 0, 1, ... STAGES - 1, 0, ... until it returns 0. It is unrolled by
- * hand, because the compiler does not unroll loops around wgmma and `stage` must be a compile-time
- * constant. Descriptors are then in uniform registers, and a k block of a 192 x 128 tile takes 592
- * instead of 661 cycles. */
+/* Calls step(stage) for stages 0, 1, ... STAGES - 1, 0, ... until it returns 0. `stage` must be a
+ * compile-time constant, so that wgmma descriptors are in uniform registers. The compiler does not
+ * unroll loops around wgmma, so the loop is unrolled by hand. A k block of a 192 x 128 tile then
+ * takes 592 instead of 661 cycles. */
 #define FOR_STAGES(step)                                                                           \
     while ((step(0)) && (step(1)) && (STAGES < 3 || (step(2))) && (STAGES < 4 || (step(3))) &&     \
            (STAGES < 5 || (step(4))) && (STAGES < 6 || (step(5))) && (STAGES < 7 || (step(6))) &&  \
@@ -13,16 +14,19 @@
     }
 static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
 
-/* State of a loop over k blocks. */
+/* The state of a loop over k blocks. */
 typedef struct progress {
-    int32_t left; /* Number of blocks of K that remain to be computed. */
+    /* `left` is the number of k blocks that remain. `last` is the stage that was multiplied last.
+     * `tested` is nonzero if the next stage is known to be full. */
+    int32_t left;
     uint32_t last, tested;
 } progress;
 
-/* ---- no scales: the accumulators stay in the tensor cores over all k blocks ---- */
+/* ---- GEMM_UNSCALED: accumulators stay in the tensor cores over all k blocks ---- */
 
-/* Multiplies one stage of an unscaled GEMM. It releases the previous stage rather than this one, so
- * that this stage's wgmma are queued before it waits for those of the previous stage. */
+/* Multiplies one stage of an unscaled GEMM and releases the stage before it. This stage's wgmma
+ * instructions are queued before the function waits for those of the previous stage, so that the
+ * tensor cores have work meanwhile. */
 static __device__ __forceinline__ int unscaled_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                      progress *now, uint32_t stage) {
     if (now->left-- == 0) return 0;
@@ -58,12 +62,13 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float (*to
         hold(total[s]);
 }
 
-/* ---- one set of accumulators: multiply and promote a k block, while other warpgroups multiply
- * ---- */
+/* ---- PARTIALS == 1: a warpgroup multiplies a k block into one set of sums and then promotes them,
+ * while other warpgroups multiply ---- */
 
-/* Finishes the wgmma of a stage, whose first subtile is already running, and promotes it. Releases
- * the stage when its scales have been read. If `even` is set, the last stage is released later, by
- * end_even, which reads the scales there. Returns nonzero if there is another stage. */
+/* Waits for the wgmma instructions of a stage, whose first subtile is already running, and promotes
+ * its sums. Releases the stage when its scales have been read. With `even` the scales of the last
+ * stage are read later, by end_even, which then releases that stage. Returns nonzero if there is
+ * another stage. */
 static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                 float *sum, factors f, progress *now,
                                                 uint32_t stage, bool even) {
@@ -90,8 +95,9 @@ static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCU
     release(now->last, c);
 }
 
-/* Executes one step of the loop over stages. With GEMM_EARLY this stage's wgmma already run, and
- * the next stage's are started at the end. Otherwise the stage is started and finished here. */
+/* Executes one iteration of the loop over stages. With GEMM_EARLY the wgmma instructions of this
+ * stage already run, and those of the next stage are started at the end. Otherwise this stage is
+ * both started and finished here. */
 static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
                                             factors *f, progress *now, uint32_t stage, bool even) {
     if (!GEMM_EARLY) {
@@ -105,15 +111,16 @@ static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULA
     return 1;
 }
 
-/* Returns the next stage, for GEMM_SHORT. The shuffle keeps addresses in uniform registers. */
+/* Returns the next stage, for GEMM_SHORT. The shuffle tells the compiler that the stage is the same
+ * in all lanes, so that addresses stay in uniform registers. */
 static __device__ __forceinline__ uint32_t next_stage(ring *r) {
     const uint32_t stage = __shfl_sync(0xffffffff, r->next, 0);
     r->next = stage_after(stage);
     return stage;
 }
 
-/* Multiplies a work unit. With GEMM_EARLY the wgmma of its first stage already run into `sum`, and
- * f holds their scales. */
+/* Multiplies a work unit. With GEMM_EARLY the wgmma instructions of its first stage already run
+ * into `sum`, and `f` holds their scales. */
 static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)[ACCUMULATORS],
                                                      float *sum, factors f, const work *piece) {
     progress now;
@@ -134,7 +141,7 @@ static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)
 #undef EVEN
 }
 
-/* ---- two sets of accumulators: one is promoted while wgmma writes the other ---- */
+/* ---- PARTIALS == 2: one set of sums is promoted while wgmma writes the other ---- */
 
 static_assert(PARTIALS < 2 || (SUBTILES == 1 && STAGES % 2 == 0),
               "a stage always meets the same sum");
@@ -146,7 +153,8 @@ static __device__ __forceinline__ void promote_stage(consumer *c, float *total, 
     if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
 }
 
-/* Starts the wgmma of a stage into `sum`, then promotes the previous stage. */
+/* Starts the wgmma instructions of a stage into `sum`, and then promotes the sums of the previous
+ * stage, `sum_before`. */
 static __device__ __forceinline__ factors paired_stage(consumer *c, float *total, float *sum,
                                                        float *sum_before, factors before,
                                                        progress *now, uint32_t stage) {
@@ -160,8 +168,8 @@ static __device__ __forceinline__ factors paired_stage(consumer *c, float *total
     return f;
 }
 
-/* Multiplies two stages, one into each set of accumulators, so that each iteration ends with wgmma
- * running into the same set. */
+/* Multiplies two stages, the first into `odd` and the second into `even`. Each iteration then ends
+ * in the same state: wgmma instructions run into `even`. */
 static __device__ __forceinline__ int multiply_pair(consumer *c, float *total, float *even,
                                                     float *odd, factors *f, progress *now,
                                                     uint32_t stage) {
@@ -208,10 +216,11 @@ static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCU
 
 /* ---- loops over work units ---- */
 
-/* Waits for the next work unit, which begins with the next full stage, and returns it. The lane
- * that later releases stages to this block's producer reads it, so that releasing the stage also
- * says that the work unit has been read. The two branches are separate, because with one common
- * expression nvcc made 5% slower code for the 128 x 96 tile. */
+/* Waits until the next stage is full, and returns the work unit that begins with it. One lane reads
+ * the work unit from shared memory. The same lane later releases stages to this thread block's
+ * producer, so releasing a stage also tells the producer that the work unit has been read. The two
+ * branches are written out, because nvcc made 5% slower code for the 128 x 96 tile from a common
+ * expression. */
 static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
     const int32_t reader = CLUSTER > 1 ? (int32_t)ptx_cluster_rank() : 0;
     work next = {{0, 0}, 0, 0};
@@ -229,8 +238,8 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
     return next;
 }
 
-/* Initializes the accumulators of a work unit: to zero, or to those of the cluster that computed
- * the first part of a split tile. */
+/* Initializes the totals of a work unit: to zero, or to the accumulators that the previous cluster
+ * has passed on if the tile is split along K. */
 static __device__ __forceinline__ void begin_totals(consumer *c, float (*total)[ACCUMULATORS],
                                                     const work *piece) {
     c->unsafe = c->most = 0;
@@ -264,20 +273,21 @@ static __device__ __forceinline__ void consume_each(consumer *c, shared *told) {
     }
 }
 
-/* ---- GEMM_EARLY: the next work unit's first wgmma run while this one's results are staged ---- */
+/* ---- GEMM_EARLY: the first wgmma of the next work unit run while the results of this one are
+ * staged ---- */
 
 static_assert(!GEMM_EARLY || (GEMM_SCALES != GEMM_UNSCALED && PARTIALS == 1),
               "sums are apart from totals, and there is one");
 
-/* Starts the wgmma of the first stage of a work unit. */
+/* Starts the wgmma instructions of the first stage of a work unit. */
 static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
     const uint32_t stage = first_stage(&c->r);
     wait_full(&c->r, stage, 1);
     return start(c, sum, stage, 0, 0);
 }
 
-/* Returns true if the work unit's results are stored without a function call. The compiler waits
- * for all running wgmma before a function call. */
+/* Returns true if the work unit's results can be stored without a function call. Before a function
+ * call, the compiler waits for all running wgmma instructions. */
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
                                                       const work *piece) {
     if (piece->k_end < c->p->k_blocks) return true;

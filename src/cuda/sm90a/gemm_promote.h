@@ -1,11 +1,13 @@
-/* Promotion in the sm_90a GEMM: the accumulators of one k block are multiplied by their scales and
- * added to the total in fp32. gemm_body.h includes this file. */
+/* Promotion in the sm_90a GEMM: accumulators of the tensor cores hold the sums of one k block.
+ * Promotion multiplies these sums by their scales and adds them to the totals in fp32 registers.
+ * gemm_body.h includes this file. */
 
-/* The safe range of the product of two scales, as fp32 bits. Below 2^-104 a term (for e5m2 as small
- * as 2^-32 times the product of scales) may be so near fp32's smallest number, 2^-149, that
- * rounding exceeds the error bound. From 2^64 on, a sum of up to 2^31 products of up to 2^32 may
- * overflow to Inf on the way. If a product of scales is unsafe, the row's results in these 128
- * columns are recomputed (store_again). Scales of 0 do no harm. */
+/* The safe range of the product of a scale of A and a scale of B, as fp32 bits. If the product is
+ * below 2^-104, a term may be close to fp32's smallest number, 2^-149, because elements of e5m2 can
+ * multiply it by 2^-32. The rounding of such a term exceeds the error bound. If the product is 2^64
+ * or more, a sum of up to 2^31 products of up to 2^32 may overflow to Inf. If a product of scales
+ * is unsafe, the results that it affects are recomputed in double (store_again). Scales of 0 do no
+ * harm. */
 static const uint32_t LOWEST_SAFE = (uint32_t)(127 - 104) << 23, HIGHEST_SAFE = (uint32_t)(127 + 64)
                                                                                 << 23;
 
@@ -19,11 +21,11 @@ static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
     return c->least >= LOWEST_SAFE && c->most < HIGHEST_SAFE;
 }
 
-/* ---- B has 128 x 128 blocks of scales ---- */
+/* ---- GEMM_ROW_BLOCK: B has one scale per 128 x 128 block ---- */
 
-/* Records the range of the products of scales, as bits. This takes two instructions, where is_safe
- * takes a dozen. Only if the recorded range of a tile is unsafe, which zero and negative products
- * also cause, is each row tested with is_safe afterwards. */
+/* Records the smallest and the largest product of scales, as bits. This takes two instructions, and
+ * is_safe would take a dozen. Zero and negative products also make the recorded range look unsafe.
+ * If it does at the end of a tile, unsafe_rows tests each row with is_safe. */
 static __device__ __forceinline__ void watch_factors(consumer *c, const float *by) {
     const uint32_t up = __float_as_uint(by[0]), down = __float_as_uint(by[1]);
     c->least = min(min(up, down), c->least);
@@ -46,10 +48,10 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
     }
 }
 
-/* ---- B has one scale per row and k block ---- */
+/* ---- GEMM_ROW_ROW: B has one scale per row and k block ---- */
 
-/* Promotes four values (two rows, two columns) at a time. `checked` is set if a product of scales
- * may fail is_safe. */
+/* Promotes the sums of a subtile, four at a time (two rows by two columns). If `checked` is set,
+ * is_safe tests every product of scales. */
 static __device__ __forceinline__ void promote_by_rows(consumer *c, uint32_t subtile, float *total,
                                                        const float *sum, const factors *f,
                                                        bool checked) {
@@ -77,12 +79,12 @@ static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, fl
         promote_by_rows(c, subtile, total, sum, &f, true);
 }
 
-/* ---- rows with one scale for all of K ---- */
+/* ---- EVENS: rows that may have one scale for all of K ---- */
 
-/* Adds the accumulators of a subtile and k block to the total, scaled, or unscaled if `even` is
- * set. `even` means that each row has one scale for all of K: the total is then scaled once at the
- * end, by the scales of the last k block. The result is bitwise identical and takes half of the
- * instructions. */
+/* Adds the sums of a subtile and k block to the total. If `even` is set, each row has one scale for
+ * all of K, and the sums are added unscaled. scale_even then scales the total once, at the end of
+ * the tile. The result is bitwise identical, because such scales are powers of two, and promotion
+ * takes half of the instructions. */
 static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, float *total,
                                                float *sum, factors f, bool even) {
     if (!even) {
@@ -95,8 +97,8 @@ static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, fl
         total[i] += sum[i];
 }
 
-/* Multiplies the total by the scales at the end of a tile, for rows that have one scale for all of
- * K. */
+/* Multiplies the total by the scales of its rows and columns at the end of a tile, if each row has
+ * one scale for all of K. */
 static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t subtile,
                                                   uint32_t stage, float *total) {
     const factors f = factors_of(c, stage, subtile);

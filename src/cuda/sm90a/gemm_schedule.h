@@ -1,26 +1,28 @@
 /* The tile scheduler of the sm_90a GEMM. It decides which work units a cluster computes, and in
- * what order. A work unit is a cluster tile and a range of its k blocks.
+ * what order. A work unit is a cluster tile of D and a range of its k blocks. A k block is 128
+ * bytes along K.
  *
- * The first `whole_tiles` tiles are dealt out round-robin. All clusters then walk along K side by
- * side and read the same operand rows at nearly the same time, so the reads hit in L2. L2 cannot
- * hold the rows of a wave of tiles over all of a long K.
+ * The first `whole_tiles` tiles go to the clusters round-robin. All clusters then walk along K at
+ * the same time and read the same operand rows at nearly the same time, so most reads hit in L2. L2
+ * could not hold all of a long K for the tiles that run at once.
  *
- * The remaining tiles, between one and two per cluster, are split along K. Their k blocks are laid
- * end to end and divided into equal ranges, so that all clusters end at the same time. A range that
- * begins inside a tile continues with the accumulators of the cluster before it. Additions
- * therefore happen in the order of an unsplit tile, and results are bitwise identical wherever the
- * ranges begin.
+ * The remaining tiles, between one and two per cluster, are split along K (split-K). Their k blocks
+ * are laid end to end and divided into equal ranges, so that all clusters end at the same time. A
+ * range that begins inside a tile continues with the accumulators of the cluster before it.
+ * Products are therefore added in the same order as in an unsplit tile, and results are bitwise
+ * identical for every division into ranges.
  *
- * A cluster walks its range backwards. It first computes the part of a tile whose accumulators it
- * passes on. Last it computes the part that needs accumulators from the cluster before it. Those
- * are then ready, because a range is hardly shorter than a tile, so no cluster waits. */
+ * A cluster walks its range backwards. First it computes the part of a tile whose accumulators the
+ * next cluster needs. Last it computes the part that needs the accumulators of the cluster before
+ * it. These accumulators are ready by then, because a range is hardly shorter than a tile. No
+ * cluster waits. */
 #ifndef BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 #define BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 
 #include "cuda/sm90a/gemm_params.h"
 
-/* The smallest number of k blocks in a work unit. Splitting off fewer costs more time than the
- * better balance saves. */
+/* The smallest number of k blocks in a work unit. Splitting off fewer k blocks costs more time than
+ * the better balance saves. */
 #define GEMM_SHORTEST_PIECE 4
 
 typedef struct gemm_piece {
@@ -31,7 +33,7 @@ typedef struct gemm_schedule {
     int32_t cluster, clusters, k_blocks;
     const bsmm_wgmma_divisor *by_k;
     int32_t whole_tiles;
-    /* This cluster's split-K range. It counts k blocks, after those of the unsplit tiles. */
+    /* This cluster's split-K range. It counts k blocks from the first tile that is split. */
     int32_t begin, end;
     int32_t next; /* the index of the next unsplit tile of this cluster */
 } gemm_schedule;
@@ -41,9 +43,9 @@ static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmm
     return (int32_t)((uint64_t)(uint32_t)n * d->multiplier >> d->shift);
 }
 
-/* Returns the first k block of split-K range `index`. The first ranges are one k block longer than
- * the rest. If a range would begin or end with a very short work unit, its border moves to the
- * border of the tile. */
+/* Returns the first k block of split-K range number `index`. The first longer_shares ranges are one
+ * k block longer than the others. If the border of two ranges would split off a work unit shorter
+ * than GEMM_SHORTEST_PIECE, the border moves to the end of the tile. */
 static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t index) {
     int32_t cut = index * p->share + min(index, p->longer_shares);
     int32_t inside = cut - gemm_divide(cut, &p->by_k) * p->k_blocks;
@@ -71,7 +73,7 @@ static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wg
     return s;
 }
 
-/* Sets *piece to the next work unit. Returns 0 if there is none. */
+/* Sets *piece to the cluster's next work unit. Returns 0 if there is none. */
 static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_piece *piece) {
     const int32_t blocks = s->k_blocks;
     int32_t tile = s->cluster + s->next * s->clusters;
@@ -83,7 +85,7 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
         return 1;
     }
     if (s->begin >= s->end) return 0;
-    /* This is the last tile of the cluster's remaining range. */
+    /* The last tile of what remains of the cluster's range. */
     int32_t last = gemm_divide(s->end - 1, s->by_k);
     int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
     piece->tile = s->whole_tiles + last;

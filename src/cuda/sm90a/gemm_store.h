@@ -1,9 +1,10 @@
-/* Stores the accumulators of a work unit in the sm_90a GEMM: to D, or to memory for the next
- * cluster that continues the tile. gemm_body.h includes this file. */
+/* Stores the accumulators of a work unit in the sm_90a GEMM. They go to D, or, if the tile is split
+ * along K and not complete, to memory for the next cluster, which continues the tile. gemm_body.h
+ * includes this file. */
 
-/* Multiplies the accumulators by alpha and by the operands' global scales. The stores that have
- * neither C nor bias use it. Whether the factor is 1 was tested once before, because fp64
- * instructions share a pipe with the tensor cores and would wait for them. */
+/* Multiplies accumulators by alpha and by the global scales of A and B, before a store without C
+ * and bias. The test for a factor of 1 was made once before (`plain`). Instructions in fp64 would
+ * wait here, because they share a pipe with the tensor cores. */
 static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
     if (told->plain) return;
     const double factor = told->factors.factor;
@@ -17,9 +18,9 @@ static __device__ __forceinline__ uint32_t pack_pair(uint32_t kind, float low, f
                                          : bsmm_ptx_cvt_f16x2(high, low);
 }
 
-/* Writes CHUNK_COLS columns of a warp's 16 rows to the warpgroup's staging buffer, with the swizzle
- * of TMA: in rows of 128 bytes the 16-byte unit u of row r lies at u ^ (r % 8), and in rows of 64
- * bytes at u ^ (r / 2 % 4). */
+/* Writes CHUNK_COLS columns of a warp's 16 rows to a staging buffer of the warpgroup, in D's 16-bit
+ * format. The buffer has TMA's swizzle. In rows of 128 bytes, the 16-byte unit u of row r lies at u
+ * ^ (r % 8). In rows of 64 bytes, it lies at u ^ (r / 2 % 4). */
 static __device__ __forceinline__ void stage_chunk(const consumer *c, const float *total,
                                                    uint32_t to) {
     const uint32_t line = (uint32_t)c->lane % 16, half = (uint32_t)c->lane / 16, kind = c->p->store;
@@ -33,14 +34,14 @@ static __device__ __forceinline__ void stage_chunk(const consumer *c, const floa
     }
 }
 
-/* ---- chunks: staged results that a consumer gives to its writer ---- */
+/* ---- chunks: filled staging buffers that a consumer warpgroup passes to its writer thread ---- */
 
 static __device__ __forceinline__ void wait_written(const consumer *c, uint32_t place) {
     wait_for(written_of(&c->r, (uint32_t)c->warpgroup, place), ~(c->chunks >> place) & 1);
 }
 
-/* Gives a staging buffer to the warpgroup's writer. Each warp fences first, so that TMA sees what
- * it has written. */
+/* Passes a staging buffer to the warpgroup's writer thread, with the message `what`. Each warp
+ * fences first, so that TMA sees the results that the warp has written to the buffer. */
 static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uint32_t place,
                                                   uint32_t what, corner at) {
     chunk *mine = &told->chunks[c->warpgroup][place];
@@ -51,8 +52,9 @@ static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uin
     c->chunks ^= 1u << place;
 }
 
-/* Sends the writer a message without results. The message goes into the last buffer of the ring, so
- * that the next chunk begins with the first buffer. After CHUNK_END there is no next chunk. */
+/* Sends the writer thread a message without results. The staging buffers before the last one are
+ * passed with CHUNK_NOTHING, and the last one carries the message. The next results therefore go to
+ * the first buffer again. After CHUNK_END there are no more results. */
 static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint32_t what) {
     const uint32_t last = what == CHUNK_END ? 0 : PLACES - 1;
     corner nowhere = {0, 0};
@@ -63,7 +65,8 @@ static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint
     }
 }
 
-/* The loop of a writer, which is one thread. It ends at CHUNK_END. */
+/* The loop of a writer thread, which issues the TMA stores of one warpgroup. It ends with the
+ * message CHUNK_END. */
 static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, const ring *r,
                                                     uint32_t staging, shared *told,
                                                     uint32_t warpgroup) {
@@ -92,11 +95,12 @@ static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, 
     }
 }
 
-/* ---- accumulators that pass from one block to another ---- */
+/* ---- split-K: accumulators that pass from one thread block to another ---- */
 
-/* Returns the address at which a thread passes on its first accumulator. Accumulators are stored as
- * single floats: wider accesses would need aligned registers, and the operands of promotion would
- * then conflict in register banks. */
+/* Returns the address for a thread's first accumulator in the memory that passes accumulators from
+ * thread block `block` to the next cluster. Accumulators are stored as single floats. Wider stores
+ * need aligned registers, and aligned accumulators would cause register bank conflicts during
+ * promotion. */
 static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, int32_t block,
                                                    const consumer *c) {
     int64_t at =
@@ -104,8 +108,9 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
     return p->handed + at + threadIdx.x % 128;
 }
 
-/* Encodes what is known about the safety of scales in one uint32: the bits of `unsafe`, or with
- * GEMM_ROW_BLOCK 1 if a product of scales was outside the safe range. */
+/* Returns what is known about the safety of products of scales, in one word that is passed on with
+ * the accumulators. It is the field `unsafe`. With GEMM_ROW_BLOCK it is 1 if a product of scales
+ * was outside the safe range. */
 static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return c->unsafe;
     return !are_factors_safe(c);
@@ -115,8 +120,9 @@ static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
     if (GEMM_SCALES == GEMM_ROW_BLOCK && word) c->least = 0;
 }
 
-/* Passes this block's accumulators to the next cluster, which continues the tile. The writer sets
- * the flag: its release store is cumulative, so it orders these stores before the flag. */
+/* Stores this thread block's accumulators for the next cluster, which continues the tile. The
+ * writer thread then sets the flag. Its release store is cumulative, i.e. it also orders the stores
+ * of the other threads of the warpgroup before the flag. */
 static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
                                                  float (*total)[ACCUMULATORS]) {
     float *to = handed_to(c->p, (int32_t)blockIdx.x, c);
@@ -127,8 +133,8 @@ static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
     give_word(c, told, CHUNK_HANDED);
 }
 
-/* Loads the accumulators that the corresponding block of the previous cluster has passed on, and
- * clears its flag for the next launch. */
+/* Waits for and loads the accumulators that the corresponding thread block of the previous cluster
+ * has passed on. Clears the flag for the next launch. */
 static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACCUMULATORS]) {
     int32_t block = (int32_t)blockIdx.x - CLUSTER;
     uint64_t *flag = c->p->handed_flag + block * CONSUMERS + c->warpgroup;
@@ -145,11 +151,11 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
     if (AGAIN) take_word(c, __float_as_uint(__ldcg(from + 128 * SUBTILES * ACCUMULATORS)));
 }
 
-/* ---- D ---- */
+/* ---- storing D ---- */
 
-/* Stores a subtile by TMA, which clips at the edges of D. Dedicated writer threads issue the TMA
- * stores, because one may stall the issuing thread for a thousand cycles while loads are in
- * flight. */
+/* Writes a subtile to staging buffers and passes them to the writer thread. TMA leaves out rows and
+ * columns past the edges of D. A separate thread issues the TMA stores, because such an instruction
+ * may stall its thread for a thousand cycles while loads are in flight. */
 static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
                                                     corner at, bool to_memory) {
 #pragma unroll
@@ -183,15 +189,15 @@ static __device__ __noinline__ void store_any(const bsmm_wgmma_params *p,
         bsmm_gpu_epilogue_store(&p->whole.epilogue, f, row, col, (double)value);
 }
 
-/* The rows of a subtile that must be recomputed, one bit for each of the warp's 16 rows, separately
- * for the columns in each block of B. */
+/* The rows of a subtile whose results must be recomputed, as one bit for each of the warp's 16
+ * rows. If the tile's columns lie in two blocks of B, each block has its own bits. */
 typedef struct rows_again {
     uint32_t of[COL_BLOCKS];
 } rows_again;
 
-/* Returns a bit mask of the warp's 16 rows, beginning at `row`, that have an unsafe product of
- * scales in the block of B that contains column `col`. It is used with GEMM_ROW_BLOCK. Each lane
- * tests its own k blocks, for all rows. */
+/* GEMM_ROW_BLOCK only: returns which of the warp's 16 rows, beginning at `row`, have a product of
+ * scales that is_safe rejects, as a bit mask. The scales of B are those of the block that contains
+ * column `col`. Each lane tests its own k blocks, for all rows. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;
@@ -233,7 +239,7 @@ static __device__ __forceinline__ uint32_t any_again(const rows_again *again) {
 }
 
 /* Recomputes columns [col, end) of the rows in the bit mask `again`, in double from the stored
- * operands, and overwrites the stored results. */
+ * operands, and overwrites D there. */
 static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
                                                 const bsmm_gpu_epilogue_factors *f, uint32_t again,
                                                 int32_t row, int32_t col, int32_t end) {
@@ -248,15 +254,16 @@ static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
 }
 
 /* Sets *overflowed if an accumulator is Inf or NaN, or so small that terms may have been lost to
- * underflow. A zero accumulator is accepted: it has lost nothing, unless all of its products were
+ * underflow. An accumulator of 0 is accepted. It has lost nothing unless all of its products were
  * below 2^-149. */
 static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *total) {
     if (!overflowed) return;
-    /* Several independent chains hide the latency of the instructions. Kernels that promote have
-     * registers for only one chain. */
+    /* Several independent chains of additions hide the latency of the instructions. Kernels that
+     * promote have registers for only one chain. */
     enum { CHAINS = GEMM_SCALES == GEMM_UNSCALED ? 4 : 1 };
     bool lost = false;
-    /* Inf * 0 and NaN * 0 are NaN. */
+    /* The product of Inf or NaN and 0 is NaN, so zero[] becomes NaN if any accumulator is not
+     * finite. */
     float zero[CHAINS], least[CHAINS];
 #pragma unroll
     for (int i = 0; i < CHAINS; i++)
@@ -277,8 +284,8 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
     if (!finite || lost) *overflowed = 1;
 }
 
-/* Stores one element at a time. Skips the rows that will be recomputed: if D is also C, their input
- * must not be overwritten yet. */
+/* Stores one element at a time by the general epilogue. Rows that will be recomputed are not stored
+ * here. If D is also C, storing them would overwrite the C that recomputing needs. */
 static __device__ __forceinline__ void store_each(const consumer *c, const shared *told,
                                                   const float *total, const rows_again *again,
                                                   int32_t row, int32_t col) {

@@ -1,15 +1,15 @@
-/* Constants that follow from a row of tiles.def: how scales apply, tile sizes and the map of shared
- * memory. The host's table and the kernels share them. */
+/* Constants that follow from one entry of tiles.def: the use of scales, tile sizes and the layout
+ * of shared memory. The host's table (host/wgmma.c) and the kernels share them. */
 #ifndef BSMM_CUDA_SM90A_GEMM_TILE_H
 #define BSMM_CUDA_SM90A_GEMM_TILE_H
 
-/* The number of operands with 1 x 128 blocks of scales, which TMA loads row by row. With
- * GEMM_ROW_BLOCK A has them and B has 128 x 128 blocks. */
+/* How many operands have scales of 1 x 128 blocks, which TMA loads like a matrix. With
+ * GEMM_ROW_BLOCK only A has them, and B has scales of 128 x 128 blocks. */
 #define GEMM_UNSCALED  0
 #define GEMM_ROW_BLOCK 1
 #define GEMM_ROW_ROW   2
 
-/* The scales of each kind in tiles.def. */
+/* The scales that belong to each kind in tiles.def. */
 #define GEMM_SCALES_OF_BF16  GEMM_UNSCALED
 #define GEMM_SCALES_OF_BLOCK GEMM_ROW_BLOCK
 #define GEMM_SCALES_OF_ROW   GEMM_ROW_ROW
@@ -17,14 +17,15 @@
 
 #define GEMM_TILE_M(subtiles, consumers) (64 * (subtiles) * (consumers))
 
-/* Map of shared memory, from a 1024-byte boundary, in bytes:
+/* The layout of shared memory, from a 1024-byte boundary, in bytes. A stage is a slot of the ring
+ * buffer of operand tiles, and a staging buffer holds results for TMA to store.
  *
  *     stages x { A tile: tile_m x 128, B tile: tile_n x 128 }
  *     consumers x chunks x { staging buffer: 64 rows of D x chunk columns x 2 }
  *     stages x { scales of A's rows: 4 tile_m, and with GEMM_ROW_ROW of B's rows: 4 tile_n }
  *     stages x { scales of B's blocks: 8 }
- *     stages x { barriers full, empty: 16 }
- *     consumers x chunks x { barriers staged, written: 16 } */
+ *     stages x { mbarriers full, empty: 16 }
+ *     consumers x chunks x { mbarriers staged, written: 16 } */
 #define GEMM_K_BYTES              128
 #define GEMM_STAGE_BYTES(m, n)    (((m) + (n)) * GEMM_K_BYTES)
 #define GEMM_CHUNK_COLS(n)        ((n) % 64 ? 32 : 64)
@@ -41,8 +42,8 @@
 #define GEMM_MEMORY_BYTES(s, m, n, stages, places)                                                 \
     (GEMM_BARRIERS_AT(s, m, n, stages, places) + ((stages) + (places)) * 16)
 
-/* The bytes of dynamic shared memory of a launch. They include 1024 for alignment, because dynamic
- * shared memory may begin anywhere. */
+/* The bytes of dynamic shared memory of a launch. 1024 of them are for alignment, because dynamic
+ * shared memory may begin at any address. */
 #define GEMM_SHARED_BYTES(s, m, n, stages, places)                                                 \
     (GEMM_MEMORY_BYTES(s, m, n, stages, places) + 1024)
 
