@@ -1,7 +1,7 @@
-/* Multiplies one step on the bf16 tensor cores. A step is 32 elements along K. A block has 16 warps
- * in a 4 x 4 grid, and each computes 32 x 32 results. The elements of a step that a thread needs
- * from one row are 16 adjacent bytes, so the MMA sees K in a permuted order, which is the same for
- * both operands. */
+/* Multiplies one step of the generic bf16 GEMM on the tensor cores. A step is 32 elements along K.
+ * A thread block has 16 warps in a 4 x 4 grid, and each warp computes 32 x 32 results. A thread
+ * reads the elements of a row that it needs as 16 adjacent bytes. The MMA instruction therefore
+ * sees K in a permuted order, which is the same for A and B. */
 #ifndef BSMM_CUDA_SM80_BF16_MULTIPLY_H
 #define BSMM_CUDA_SM80_BF16_MULTIPLY_H
 
@@ -20,7 +20,8 @@ static __device__ __forceinline__ void bf16_mma(float sum[4], const uint4 *a, co
     ptx_mma_bf16(sum, a->z, a8->z, a->w, a8->w, b->z, b->w);
 }
 
-/* Multiplies one part of B by the parts [first, end) of A and accumulates. */
+/* Multiplies one bf16 part of B (`right`) by the parts [first, end) of A and accumulates the
+ * products in `sums`. */
 static __device__ __forceinline__ void bf16_multiply(const uint8_t *a, const int first,
                                                      const int end,
                                                      const uint4 right[BF16_COL_TILES],
@@ -44,10 +45,10 @@ static __device__ __forceinline__ void bf16_columns(const uint8_t *plane, uint32
         right[n] = bf16_fragment(plane, col + n * 8);
 }
 
-/* Multiplies one step of operands that are split into bf16 parts. The product of the two first
- * parts goes to `sums`, and all other products that matter go to `rest`. Products after the third
- * part are below 2^-23 and are skipped. Two sets of accumulators keep the rounding errors of the
- * many small products small. */
+/* Multiplies one step of operands whose values are sums of bf16 parts. The product of A's first
+ * part and B's first part goes to `sums`. All other products go to `rest`, except those below 2^-23
+ * of the first, which are skipped. With two sets of accumulators, the rounding errors of the many
+ * small products stay small. */
 static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_parts,
                                                  const uint8_t *a, const uint8_t *b, uint32_t row,
                                                  uint32_t col, float (*sums)[4], float (*rest)[4]) {
@@ -55,7 +56,7 @@ static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_
     bf16_columns(b, col, right);
     bf16_multiply(a, 0, 1, right, row, sums);
     bf16_multiply(a, 1, a_parts, right, row, rest);
-#pragma unroll 1 /* The loop is not unrolled, to limit register pressure. */
+#pragma unroll 1 /* not unrolled, to limit register pressure */
     for (int part = 1; part < b_parts; part++) {
         bf16_columns(b + part * BF16_PLANE, col, right);
         bf16_multiply(a, 0, 1, right, row, rest);
@@ -63,8 +64,9 @@ static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_
     }
 }
 
-/* Multiplies one step of operands that have a single part each, and multiplies the step's
- * accumulators by the fp32 scales that were not folded into the elements. */
+/* Multiplies one step of operands whose values are one bf16 number each. Then it multiplies the
+ * sums of the step by the fp32 scales of their rows (`a_factors`, `b_factors`) and adds them to the
+ * accumulators. */
 static __device__ __forceinline__ void bf16_step_scaled(const uint8_t *a, const uint8_t *b,
                                                         uint32_t row, uint32_t col,
                                                         const float *a_factors,

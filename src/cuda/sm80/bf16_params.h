@@ -7,8 +7,7 @@
 
 enum {
     BSMM_BF16_TILE = 128, /* rows of A and rows of B that one thread block computes */
-    /* In each step, a thread loads an eighth of a row of A's tile and of B's tile, i.e. 4 elements.
-     */
+    /* In each step of 32 elements of K, a thread decodes 8 elements of A's tile and 8 of B's. */
     BSMM_BF16_THREADS = 512
 };
 

@@ -1,18 +1,19 @@
-/* Decodes one step of an operand to bf16 in shared memory. A step is 32 elements along K. A plane
- * holds one bf16 part of each value, as rows of 32 elements, and there are as many planes as parts.
- * A value that its parts do not represent exactly is stored as NaN; the results that it affects are
- * recomputed in double. */
+/* Decodes one step of an operand to bf16 in shared memory, for the generic bf16 GEMM. A step is 32
+ * elements along K. A value is the sum of one to three bf16 parts. Each part has a plane in shared
+ * memory, which holds rows of 32 elements. A value that is not exactly the sum of its parts is
+ * stored as NaN, and the results that it affects are recomputed in double. */
 #ifndef BSMM_CUDA_SM80_BF16_STAGE_H
 #define BSMM_CUDA_SM80_BF16_STAGE_H
 
 #include "cuda/sm80/bf16_params.h"
 #include "gpu/bf16_values.h"
 
-/* The bytes of one plane of an operand's tile in shared memory: one bf16 per element. */
+/* the bytes of one plane of an operand's tile in shared memory */
 enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
-/* Eight values along K into all planes, 16 bytes of each; whether any is not 0. Where there are
- * more planes than one, words are stored one by one: registers are scarce then. */
+/* Decodes eight values along K and stores 16 bytes in each plane. Returns true if any value is
+ * nonzero. If there are several planes, words are stored one at a time, because registers are
+ * scarce then. */
 static __device__ __forceinline__ bool bf16_convert(const int parts, const bsmm_bf16_side *side,
                                                     uint32_t row, uint32_t k, uint32_t end,
                                                     uint8_t *to) {
@@ -33,8 +34,8 @@ static __device__ __forceinline__ bool bf16_convert(const int parts, const bsmm_
     return any & 0x7fffffffu;
 }
 
-/* Decodes one step of a tile to shared memory, as [part][row][32]. Sets nonzero[row] if the row has
- * a nonzero value. */
+/* Decodes one step of an operand's tile to shared memory, as [part][row][32]. `end` is the end of
+ * K. Sets nonzero[row] to 1 if the row has a nonzero value. */
 static __device__ __forceinline__ void bf16_stage(const int parts, const bsmm_bf16_side *side,
                                                   uint32_t first_row, uint32_t k, uint32_t end,
                                                   uint8_t *to, uint32_t *nonzero) {
@@ -50,7 +51,8 @@ static __device__ __forceinline__ void bf16_stage(const int parts, const bsmm_bf
         *(uint4 *)(at + part * BF16_PLANE) = make_uint4(0, 0, 0, 0);
 }
 
-/* The scales that stay outside, of one step. */
+/* Loads the fp32 scales of the tile's rows for one step to shared memory. The kernel applies them
+ * to the sums of the step. They are 1 for an operand without such scales. */
 static __device__ __forceinline__ void
 bf16_stage_factors(const bsmm_bf16_side *side, uint32_t first_row, uint32_t k, float *to) {
     for (uint32_t i = threadIdx.x; i < BSMM_BF16_TILE; i += BSMM_BF16_THREADS)

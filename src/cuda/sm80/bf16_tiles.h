@@ -1,7 +1,8 @@
-/* Computes the tiles of a bf16 GEMM, one after another. a_parts and b_parts are the numbers of bf16
- * parts per value. If `scaled` is set, fp32 scales are applied to the accumulators of each step,
- * and `factors` is their memory. `shared` holds 8 planes, or two planes per part if that is more.
- * All BSMM_BF16_THREADS threads of a block call this together. */
+/* Computes tiles of the generic bf16 GEMM, one after another. a_parts and b_parts are the numbers
+ * of bf16 parts whose sum is a value of A and of B. If `scaled` is set, fp32 scales are applied to
+ * the sum of each step of K, and `factors` is shared memory for them. `shared` is memory for 8
+ * planes (bf16_stage.h), or for two planes per part if that is more. All BSMM_BF16_THREADS threads
+ * of a block call this together. */
 #ifndef BSMM_CUDA_SM80_BF16_TILES_H
 #define BSMM_CUDA_SM80_BF16_TILES_H
 
@@ -18,7 +19,7 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
     for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
         const uint32_t a_base = tile / p->b_tiles * BSMM_BF16_TILE;
         const uint32_t b_base = tile % p->b_tiles * BSMM_BF16_TILE;
-        /* Number of sets of accumulators. With three parts on both sides there are not enough
+        /* The number of sets of accumulators. With three parts on both sides there are not enough
          * registers for two sets. */
         const int shares = a_parts + b_parts > 4 ? 1 : 2;
         float all[2 * BF16_ROW_TILES * BF16_COL_TILES][4], (*const sums)[4] = all;
@@ -30,14 +31,14 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
         if (threadIdx.x < 2 * BSMM_BF16_TILE) nonzero[threadIdx.x] = 0;
         __syncthreads();
 
-        /* Double buffering lets some warps multiply while others decode. One barrier per step is
-         * enough: a buffer is written again only after the next step's barrier, and each warp
-         * reaches that barrier after it has read the buffer. */
+        /* Double buffering lets some warps multiply one buffer while others decode to the other.
+         * One barrier per step is enough. A buffer is written again only after the barrier of the
+         * next step, and each warp reaches that barrier after it has read the buffer. */
         for (uint32_t k = 0, turn = 0; k < p->k; k += BSMM_BF16_K, turn ^= 1) {
             uint8_t *a = shared + turn * (a_parts + b_parts) * BF16_PLANE;
             uint8_t *b = a + a_parts * BF16_PLANE;
             if (a_parts + b_parts > 4) {
-                /* This loop is not unrolled, because there are not enough registers to decode both
+                /* The loop is not unrolled, because there are not enough registers to decode both
                  * operands at once. */
 #pragma unroll 1
                 for (int i = 0; i < 2; i++)
@@ -60,8 +61,8 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
         }
         __syncthreads();
 
-        /* Move all accumulators to shared memory before the call of bf16_finish, because a call
-         * preserves only few registers. */
+        /* Accumulators go to shared memory before the call of bf16_finish, because a called
+         * function preserves only few registers. */
         float *strip = (float *)shared + warp * (BF16_ROW_TILES * BF16_STRIP);
 #pragma unroll
         for (int m = 0; m < BF16_ROW_TILES; m++)

@@ -1,7 +1,8 @@
 /* The body of a dequantizing kernel. It converts rows of codes of BITS bits to f32 (WIDE 1) or to
- * f16 and bf16 (WIDE 0). dequantize.cu includes it with NAME, BITS and WIDE. With SCALE, WAY, FAST
- * and IS_BF16 as well, the kernel is specialized for one kind of scale, one rounding and one type
- * of result (dequantize_item.h). A thread converts 8 codes along a row in each of ITEMS rows. */
+ * f16 and bf16 (WIDE 0). dequantize.cu includes it with NAME, BITS and WIDE. If dequantize.cu also
+ * defines SCALE, WAY, FAST and IS_BF16, the kernel is specialized for one kind of scale, one
+ * rounding and one type of result (dequantize_item.h). A thread converts ITEMS items. An item is 8
+ * codes along one row. */
 
 #define RAW_BYTES BITS
 
@@ -61,8 +62,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                    at_step = rows_apart * job.dst_lines.row_step;
     const uint32_t there = n ? job.rows : 0;
     if (__any_sync(0xffffffffu, rare)) {
-        /* The slow path loads the codes again, one item at a time and not unrolled, because it is
-         * rare and its code should stay small. */
+        /* The slow path. It loads the codes again, one item at a time, and is not unrolled. It is
+         * rare, and its code should stay small. */
 #pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
             uint32_t row = row0 + i * rows_apart, again[2], packed[(RAW_BYTES + 3) / 4];
@@ -78,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
         return;
     }
 
-    /* Decodes all items in code without branches, so that their latencies overlap. */
+    /* Decodes all items without branches, so that the latencies of the items overlap. */
 #define DECODE(fast)                                                                               \
     do {                                                                                           \
         const float reciprocal = way == BSMM_WAY_DIVIDE && !WIDE ? __frcp_rn(global) : 1;          \

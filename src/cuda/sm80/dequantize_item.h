@@ -1,10 +1,11 @@
-/* Dequantizes an item, which is 8 codes along a row that one thread converts. It finds the item's
- * block scale, tests if a fast path gives results bitwise identical to the definition in
- * recode_lane.h, and takes that fast path.
+/* Dequantizes an item, i.e. 8 codes along a row, which one thread converts. The functions find the
+ * item's block scale and test if a fast path is correct for it. A fast path must give results
+ * bitwise identical to those of the definition in gpu/recode_lane.h.
  *
- * `scale` is a bsmm_scale. `way` is a bsmm_dequantize_way or one of the additional values in this
- * file. `to_bf16` says if results are bf16. They are compile-time constants in specialized kernels,
- * else they come from the job. */
+ * `scale` is a value of the enum bsmm_scale: 1 is e8m0, 2 is e4m3, and 3 is fp32. `way` is a value
+ * of the enum bsmm_dequantize_way or one of the additional values in this file. `to_bf16` says that
+ * results are bf16. Specialized kernels pass constants, and other kernels pass fields of the job.
+ */
 #ifndef BSMM_CUDA_SM80_DEQUANTIZE_ITEM_H
 #define BSMM_CUDA_SM80_DEQUANTIZE_ITEM_H
 
@@ -14,7 +15,9 @@
 #include "gpu/recode_lane.h"
 #include "gpu/small_m_weights.h"
 
-/* As load_scales and scale_of of the packing kernels. */
+/* load_scale_codes loads the scale codes of a thread's items, and code_of returns the code of item
+ * i. `share` neighboring threads have items in the same scale blocks. They load the codes of
+ * different rows and exchange them by shuffles. */
 static __device__ __forceinline__ void
 load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t share, int items,
                  uint32_t row0, uint32_t rows_apart, uint64_t column, bool wanted, uint32_t *mine) {
@@ -41,8 +44,8 @@ static __device__ __forceinline__ void spread_item(int bits, const uint32_t *raw
         item_codes(bits, 8, raw, codes);
 }
 
-/* Like bsmm_lane_scale_value, without branches. The e8m0 code 255 gives Inf instead of NaN, and
- * is_usual rejects both. */
+/* Does the same as bsmm_lane_scale_value, without branches. The e8m0 code 255 gives Inf instead of
+ * NaN. is_usual rejects both. */
 static __device__ __forceinline__ float quick_scale(uint32_t scale, uint32_t code) {
     uint32_t bits = scale == 3 ? code : code ? code << 23 : 0x00400000u;
 #if __CUDA_ARCH__ >= 890
@@ -59,8 +62,9 @@ static __device__ __forceinline__ bool within(float factor, int binades) {
     return exponent >= -binades && exponent <= binades;
 }
 
-/* Returns true if the fast paths are correct for an item: every code is finite, and each factor is
- * 0 or so far from the ends of fp32's range that products and their remainders are exact. */
+/* Returns true if the fast paths are correct for an item. This requires that every code is finite.
+ * Each factor must be 0 or so far from the ends of fp32's range that products and their remainders
+ * are exact. */
 static __device__ __forceinline__ bool is_usual(const bsmm_dequantize_job *job, int bits,
                                                 uint32_t scale, uint32_t way, const uint32_t *codes,
                                                 float factor, float global) {
@@ -78,8 +82,8 @@ static __device__ __forceinline__ bool is_usual(const bsmm_dequantize_job *job, 
     return !(found & 0x80808080u) && known && way != BSMM_WAY_DOUBLE;
 }
 
-/* Completes rounding to odd: `result` was rounded toward zero, and its last bit is set if the
- * remainder `rest` is nonzero. */
+/* Completes rounding to odd. `result` was rounded toward zero, and `rest` is the exact value minus
+ * `result`. If `rest` is nonzero, the last bit is set. */
 static __device__ __forceinline__ float to_odd(float result, float rest) {
     return rest != 0 ? __uint_as_float(__float_as_uint(result) | 1) : result;
 }
@@ -89,8 +93,9 @@ static __device__ __forceinline__ float multiplied(int wide, float a, float b) {
     return wide ? a * b : to_odd(cut, fmaf(a, b, -cut));
 }
 
-/* Returns a / b rounded to odd. The computed quotient is one of the two fp32 neighbors of a / b,
- * and the sign of the remainder says which. For a = -0 only `first` has the correct sign. */
+/* Returns a / b rounded to odd. `quotient` is one of the two fp32 neighbors of the exact quotient,
+ * and the sign of the remainder says on which side it lies. If a is -0, only `first` has the
+ * correct sign. */
 static __device__ __forceinline__ float divided_to_odd(float a, float b, float reciprocal) {
     const float first = a * reciprocal;
     float quotient = fmaf(fmaf(-first, b, a), reciprocal, first);
@@ -101,8 +106,8 @@ static __device__ __forceinline__ float divided_to_odd(float a, float b, float r
     return rest != 0 ? __uint_as_float((bits - beyond) | 1) : quotient;
 }
 
-/* Returns a / b, rounded to nearest if `wide` is set, else to odd. `reciprocal` is 1 / b, rounded
- * to nearest. */
+/* Returns a / b, rounded to nearest if `wide` is set, else rounded to odd. `reciprocal` is 1 / b,
+ * rounded to nearest. */
 static __device__ __forceinline__ float divided(int wide, float a, float b, float reciprocal) {
     return wide ? __fdiv_rn(a, b) : divided_to_odd(a, b, reciprocal);
 }
@@ -111,8 +116,8 @@ static __device__ __forceinline__ uint32_t to_halves(bool to_bf16, float high, f
     return to_bf16 ? bsmm_ptx_cvt_bf16x2(high, low) : bsmm_ptx_cvt_f16x2(high, low);
 }
 
-/* Multiplies two bf16 elements by a scale that has few bits. The first multiplication, which
- * corrects the exponent bias, is exact, so only the second one rounds. */
+/* Multiplies two bf16 elements by a scale that has few mantissa bits. The first multiplication
+ * corrects the elements' exponent bias and is exact, so only the second multiplication rounds. */
 static __device__ __forceinline__ uint32_t twice_scaled(uint32_t pair, uint32_t unbias,
                                                         uint32_t factor) {
     const uint32_t minus_0 = 0x80008000u;
@@ -143,11 +148,12 @@ static __device__ __forceinline__ void exact_bf16_of_e2m1(uint32_t codes, float 
     }
 }
 
-/* ---- e2m1 to 16 bits by a table of the eight scaled magnitudes of a block ---- */
+/* ---- e2m1 to 16 bits, by a table of a block's eight scaled magnitudes ---- */
 
-/* Makes the table of the eight scaled magnitudes of e2m1. The first two uint32s hold the low bytes
- * of the eight results, and the last two hold the high bytes. Only two magnitudes need a
- * multiplication: the others differ from them by powers of two. */
+/* Makes the table of e2m1's eight magnitudes, multiplied by their scales and rounded to 16 bits.
+ * The first two words hold the low bytes of the eight results, and the last two words hold the high
+ * bytes. Only the magnitudes 1 and 1.5 need a multiplication, because all other magnitudes are a
+ * power of two times 1 or 1.5. */
 static __device__ __forceinline__ void make_table(uint32_t way, bool to_bf16, float first,
                                                   float second, float reciprocal, uint32_t *table) {
     float one = first, more = 1.5f * first;
@@ -170,7 +176,7 @@ static __device__ __forceinline__ void make_table(uint32_t way, bool to_bf16, fl
     }
 }
 
-/* Looks up 8 packed codes in the table. */
+/* Looks up 8 packed e2m1 codes in the table. */
 static __device__ __forceinline__ void look_up(const uint32_t *table, uint32_t codes,
                                                uint32_t *out) {
     uint32_t magnitudes = codes & 0x77777777u, even = codes << 4;
@@ -204,7 +210,7 @@ static __device__ __forceinline__ bool converts(const bsmm_dequantize_job *job, 
 #endif
 }
 
-/* Returns true if f16 holds a scale that is a power of two. A single f16 multiplication then rounds
+/* Returns true if f16 holds a scale that is a power of two. A multiplication in f16 then rounds
  * only once. */
 static __device__ __forceinline__ bool fits_half(float scale) {
     return scale >= 0x1p-24f && scale <= 0x1p15f;
@@ -219,10 +225,10 @@ exact_f16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale, ui
 
 /* ---- e4m3 and e5m2 times an fp32 scale, to bf16 ---- */
 
-/* Returns true if rounding a product first to fp32 and then to bf16 might differ from rounding
- * once. That happens if the fp32 product is inexact and lies halfway between two bf16 numbers.
- * Elements have at most four significant bits, so the odd numbers up to 15 represent all of them,
- * and each of the 16 or more lanes that share a block tests one. */
+/* Returns true if rounding a product first to fp32 and then to bf16 may differ from rounding it to
+ * bf16 directly. The results differ if the fp32 product is inexact and lies halfway between two
+ * bf16 numbers. Elements have at most four significant bits, so it is enough to test the odd
+ * numbers up to 15. Each of the 16 or more lanes that share a scale block tests one of them. */
 static __device__ __forceinline__ bool halfway(float scale) {
     float number = (float)(threadIdx.x % 8 * 2 + 1), product = number * scale;
     return (__float_as_uint(product) & 0xffff) == 0x8000 && fmaf(number, scale, -product) != 0;
@@ -237,12 +243,13 @@ rounded_bf16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale,
     }
 }
 
-/* ---- results of 32 bytes ---- */
+/* ---- storing items of 32 bytes ---- */
 
-/* Exchanges half of the results between two neighboring threads, so that each of their two 16-byte
- * stores fills whole 32-byte sectors of memory. out[0..3] then belong to the even thread's item and
- * out[4..7] to the odd thread's. `first` and `second` are the destinations of the two halves, in
- * units of 16 bytes from the thread's own destination. All threads of the warp must call it. */
+/* Exchanges results between two neighboring threads, so that each of their 16-byte stores fills
+ * half of a 32-byte sector that the other thread's store completes. Afterwards out[0..3] belong to
+ * the even thread's item, and out[4..7] belong to the odd thread's item. `first` and `second` are
+ * the destinations of the two halves, in units of 16 bytes from the thread's own destination. All
+ * threads of the warp must call it. */
 static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int *second) {
     const bool odd = threadIdx.x % 2;
     for (int i = 0; i < 4; i++) {
@@ -254,9 +261,9 @@ static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int
     *second = odd ? 1 : 2;
 }
 
-/* ---- dispatch to the fast paths and the slow path ---- */
+/* ---- choice of a path ---- */
 
-/* Decodes 8 codes by a fast path. The results are rounded to 16 bits later. */
+/* Decodes 8 codes by a fast path to fp32. If results have 16 bits, the caller rounds them later. */
 static __device__ __forceinline__ void usual_values(const bsmm_dequantize_job *job, bool converts,
                                                     int wide, int way, const uint32_t *codes,
                                                     float first, float second, float reciprocal,
@@ -271,16 +278,16 @@ static __device__ __forceinline__ void usual_values(const bsmm_dequantize_job *j
     }
 }
 
-/* Dequantizes one value by the definition. This is the slow path, and it is not inlined because it
- * is rare or slow anyway. */
+/* Dequantizes one value by the definition in gpu/recode_lane.h. This is the slow path. It is not
+ * inlined, because it is rarely called or slow anyway. */
 static __device__ __noinline__ uint32_t define_value(const bsmm_dequantize_job *job, uint32_t code,
                                                      float scale, float global) {
     float element = bsmm_narrow_value(&job->codec, code);
     return bsmm_lane_result(job, bsmm_lane_product(job, element, scale, global));
 }
 
-/* Dequantizes the first n values of an item by the definition, and stores them from element `at`
- * on. */
+/* Dequantizes the first n values of an item by the definition, and stores them from element `at` of
+ * the result on. */
 static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *job,
                                                    const uint32_t *codes, float scale, float global,
                                                    uint32_t n, uint64_t at) {
@@ -295,14 +302,14 @@ static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *jo
     }
 }
 
-/* Further values of `way`. TO_BF16 and TO_F16 convert two elements at a time, BY_TABLE looks up
- * e2m1 in a table, and ROUNDED_BF16 rounds fp32 products to bf16. BY_CVT is a flag for 8-bit floats
- * that the cvt instruction converts. CHOSEN means that the kernel takes the value from the job. */
+/* Additional values of `way`, for fast paths. TO_BF16 and TO_F16 convert two elements at a time.
+ * BY_TABLE looks up e2m1 codes in a table. ROUNDED_BF16 rounds fp32 products to bf16. BY_CVT is a
+ * flag for 8-bit floats that the cvt instruction converts. CHOSEN means that the kernel takes the
+ * value from the job. */
 enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, CHOSEN = 20, BY_CVT = 32 };
 
-/* Decodes 8 codes of one block to 8 words of f32 or 4 pairs of 16 bits, by the fast path `fast`.
- * `codes` has one code per byte, except for 4-bit codes with BY_TABLE and TO_BF16, which are
- * packed. */
+/* Decodes an item by the fast path `fast`, to 8 words of f32 or 4 pairs of 16-bit floats. `codes`
+ * has one code per byte. With BY_TABLE and TO_BF16, 4-bit codes are packed instead. */
 static __device__ __forceinline__ void decode_item(const bsmm_dequantize_job *job, int bits,
                                                    int wide, uint32_t scale, uint32_t way,
                                                    uint32_t fast, bool to_bf16,

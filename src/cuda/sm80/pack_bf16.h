@@ -1,7 +1,8 @@
-/* Packs rows of elements with e8m0 or e4m3 scales to bf16. A thread has eight items of 8 codes
- * each. These kernels are specialized for one kind of scale. Lanes whose items have the same blocks
- * share the work of finding their scales. Rare values take the slow path, which is the definition
- * in gpu/pack_lane.h. */
+/* Packs rows of elements with e8m0 or e4m3 scales to bf16 (gpu/pack.h explains packing). A thread
+ * packs eight items, i.e. 8 codes along K in each of eight rows. The kernels are specialized for
+ * one kind of scale. Lanes whose items lie in the same scale blocks share the work of loading and
+ * testing scales. Rare values take the slow path, which calls the definitions in gpu/pack_lane.h.
+ */
 #ifndef BSMM_CUDA_SM80_PACK_BF16_H
 #define BSMM_CUDA_SM80_PACK_BF16_H
 
@@ -21,21 +22,21 @@ static __device__ __forceinline__ uint32_t bf16_scale_of_one(uint32_t scale) {
     return scale == 1 ? 127 : 0x38;
 }
 
-/* Loads the scales of four consecutive blocks in this lane's row. One of these blocks contains the
- * lane's own codes. */
+/* Loads the scales of four consecutive blocks in this lane's row. The lane's own codes lie in one
+ * of these blocks. */
 static __device__ __forceinline__ uint32_t bf16_scales(const bsmm_pack_job *job, uint32_t scale,
                                                        const pack_place *p) {
     uint32_t block = bf16_block(scale), row = p->row0 + threadIdx.x % BF16_ROWS * p->rows_apart;
     return scale_word(job, block, bf16_scale_of_one(scale), row, p->k & ~(4 * block - 1));
 }
 
-/* Returns a __byte_perm selector for the byte of this lane's block in a word of four scales. The
- * bytes above it become 0. Past the end of K the selector gives 0. */
+/* Returns a __byte_perm selector that takes the byte of this lane's block from a word of four
+ * scales and sets the other bytes to 0. Past the end of K it sets all bytes to 0. */
 static __device__ __forceinline__ uint32_t bf16_byte(uint32_t scale, const pack_place *p) {
     return p->n ? 0x4440 | p->k / bf16_block(scale) % 4 : 0x4444;
 }
 
-/* Like factor_bf16x2, for scale codes on the fast path. */
+/* Does the same as factor_bf16x2, for scale codes on the fast path only. */
 static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t code) {
     if (scale == 1) return code * 0x00800080u;
 #if __CUDA_ARCH__ >= 890
@@ -49,27 +50,29 @@ static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t
 
 /* ---- codes ---- */
 
-/* Returns true if any code of an item is nonzero. The codes are packed, as they are in memory. */
+/* Returns true if any code of an item is nonzero. The codes are packed as they are in memory. */
 static __device__ __forceinline__ bool bf16_any(int bits, const uint32_t *raw) {
     if (bits == 4) return raw[0] & 0x77777777u;
     if (bits == 6) return raw[0] & ~0x20820820u | raw[1] & 0x7df7u;
     return (raw[0] | raw[1]) & 0x7f7f7f7fu;
 }
 
-/* Sets bit 7 of each byte whose 8-bit code is not finite. The format must not be an fnuz format. */
+/* Finds codes that are not finite. Bit 7 of byte i of the result is set if the 8-bit code in byte i
+ * of raw[0] or of raw[1] is not finite. Other bits are undefined. The format must not be a fnuz
+ * format. */
 static __device__ __forceinline__ uint32_t bf16_special(const bsmm_pack_job *job,
                                                         const uint32_t *raw) {
     return (raw[0] & 0x7f7f7f7fu) + job->pair.special | (raw[1] & 0x7f7f7f7fu) + job->pair.special;
 }
 
-/* Converts an item to bf16, like emit_bf16. The code is at the top of a byte, and its sign is
- * repeated in the byte above. A multiplication moves exponent and mantissa to their places in bf16,
- * and the mask keeps one sign. */
+/* Converts an item to bf16, with the same results as emit_bf16. A code is at the top of a byte, and
+ * its sign is repeated in the byte above. A multiplication moves exponent and mantissa to their
+ * places in bf16, and the mask removes all but one sign bit. */
 static __device__ __forceinline__ void
 bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t factor, uint32_t *to) {
     uint32_t up = bits == 4 ? 4 : job->pair.up;
     uint32_t mask = (bits == 4 ? 0x01c001c0u : job->pair.mask) | 0x80008000u;
-    /* Codes of 4 bits are separated into the even ones and the odd ones. */
+    /* 4-bit codes are separated into even and odd ones. */
     uint32_t codes[2] = {raw[0] << 4, raw[0]};
     if (bits == 6) spread6(8, raw, codes);
     if (bits == 8) codes[1] = raw[1];
@@ -82,10 +85,10 @@ bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t fact
     }
 }
 
-/* ---- the range of a thread's items ---- */
+/* ---- the range of values in a thread's items ---- */
 
-/* Returns a mask of 16 bits: which lanes of the group have an item with a nonzero value in this
- * lane's row. */
+/* Returns which of the 16 lanes of a group have a nonzero value in this lane's row, as a mask of 16
+ * bits. A group is 128 elements along K, and each lane has 8 of them. */
 static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *raw) {
     const int words = bits == 4 ? 1 : 2;
     uint32_t mine = threadIdx.x % BF16_ROWS, lanes = 0;
@@ -97,16 +100,16 @@ static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *
     return lanes >> (threadIdx.x & 16) & 0xffff;
 }
 
-/* Returns 0xff in the byte of each block in which any of its four lanes has its bit set in
- * `lanes`. */
+/* Returns 0xff in the byte of each scale block that has a nonzero value. `lanes` is the result of
+ * bf16_lanes, and each block belongs to four lanes. */
 static __device__ __forceinline__ uint32_t blocks_of_four(uint32_t lanes) {
     uint32_t pairs = lanes | lanes >> 1, blocks = (pairs | pairs >> 2) & 0x1111;
     blocks = (blocks & 0x0011) | (blocks & 0x1100) << 8;
     return ((blocks | blocks << 4) & 0x01010101u) * 0xff;
 }
 
-/* Extends `reach` by the e8m0 scales of this lane's row. Returns true if the row needs the slow
- * path. */
+/* Extends `reach`, the range of values, by the e8m0 scales of this lane's row. `lanes` is the
+ * result of bf16_lanes. Returns true if the row needs the slow path. */
 static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, uint32_t codes,
                                                     uint32_t lanes, item_reach *reach) {
     uint32_t counts = blocks_of_four(lanes), ends = largest_bytes(codes & counts, ~codes & counts);
@@ -116,15 +119,15 @@ static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, ui
     return (nan_bytes(codes) != 0) | (outside & (counts != 0));
 }
 
-/* Stores the group scale of a row. The lane that owns the row calls this. */
+/* Stores the group scale of a row. Only the lane that owns the row calls this. */
 static __device__ __forceinline__ void
 bf16_store_scale(const bsmm_pack_job *job, const pack_place *p, uint32_t row, float scale) {
     if (job->group_scales && row < job->rows)
         job->group_scales[p->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
-/* Packs all items by the slow path. It loads them again, one at a time and not unrolled, because it
- * is rare and its code should stay small. */
+/* Packs all items by the slow path. It loads them again, one at a time, and is not unrolled. It is
+ * rare, and its code should stay small. */
 static __device__ __forceinline__ void bf16_define(const bsmm_pack_job *job, int bits,
                                                    uint32_t scale, const pack_place *p,
                                                    item_reach *reach) {

@@ -1,7 +1,8 @@
-/* The body of a kernel that packs rows of codes of BITS bits to bf16. SCALE is the kind of scale
- * (bsmm_scale): e8m0 in blocks of 32 or more, or e4m3. pack_narrow.cu includes it with NAME, BITS
- * and SCALE. A thread packs 8 codes along K, which become 16 bytes, in each of BF16_ROWS rows. The
- * thread issues the loads of all codes before it computes anything. */
+/* The body of a kernel that packs rows of codes of BITS bits to bf16. SCALE is the kind of scale, a
+ * value of the enum bsmm_scale: e8m0 in blocks of 32 or more elements, or e4m3. pack_narrow.cu
+ * includes this file with NAME, BITS and SCALE. A thread packs 8 codes along K, which become 16
+ * bytes, in each of BF16_ROWS rows. It issues the loads of all codes before it computes anything.
+ */
 
 #define WORDS (BITS == 4 ? 1 : 2)
 
@@ -16,7 +17,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     const uint32_t my_row = row0 + thread % BF16_ROWS * rows_apart;
     item_reach reach = reach_nothing();
     uint32_t raw[BF16_ROWS][WORDS], found = 0;
-    /* The next kernel may begin. Only writing the header must wait for the previous kernel. */
+    /* The next kernel may start now. Only the write to the header at the end must wait for the
+     * previous kernel. */
     bsmm_cuda_admit_next_kernel();
 
     load_rows(&job, BITS, BF16_CODES, BF16_ROWS, &place, raw[0]);

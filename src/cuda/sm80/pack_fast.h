@@ -1,14 +1,15 @@
-/* Packs items of 16 codes of 8 bits with e8m0 scales to 8-bit floats with rounding (route FAST in
- * gpu/pack.h). As in pack_fold.h, eight lanes hold a group of 128 codes of a row. Each lane
- * computes the scale of one row; which row follows from the order in which the lanes exchange the
- * largest magnitudes of the group's four blocks. */
+/* Packs items of 16 codes of 8 bits with e8m0 scales to 8-bit floats, with rounding (route FAST in
+ * gpu/pack.h). An item is 16 codes of one row, which one thread packs. As in pack_fold.h, eight
+ * lanes hold a group, i.e. 128 codes of a row, and each lane computes the scale of one row. The
+ * rows are assigned to lanes in the order in which blocks_most leaves the largest magnitudes. */
 #ifndef BSMM_CUDA_SM80_PACK_FAST_H
 #define BSMM_CUDA_SM80_PACK_FAST_H
 
 #include "cuda/sm80/pack_fold.h"
 
-/* fast_row returns which of a thread's eight or four rows this lane handles, and fast_lane returns
- * the lane that handles row i. With four rows, two lanes handle each row. */
+/* fast_row returns which of a thread's eight or four rows this lane computes the scale of.
+ * fast_lane returns the lane that computes the scale of row i. With four rows, two lanes compute
+ * each scale. */
 static __device__ __forceinline__ uint32_t fast_row(int items) {
     uint32_t lane = threadIdx.x % FOLD_LANES;
     return lane / 2 + (items == 8 ? lane % 2 * 4 : 0);
@@ -20,8 +21,8 @@ static __device__ __forceinline__ uint32_t fast_lane(int items, int i) {
 
 /* ---- largest magnitudes ---- */
 
-/* Returns the largest magnitude of an item, as two maxima in the high bytes of both halves. The low
- * bytes do not affect the comparison. */
+/* Returns the largest magnitudes of an item, as two maxima in the high bytes of both halves. The
+ * low bytes may hold anything, because they do not change which high byte is larger. */
 static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     uint32_t most = 0;
     for (int i = 0; i < 4; i++) {
@@ -31,9 +32,9 @@ static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     return most;
 }
 
-/* Returns the largest magnitudes of the four blocks of this lane's row, one per byte. */
+/* Returns the largest magnitudes of the four scale blocks of this lane's row, one per byte. */
 static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t *codes) {
-    /* Each word of `rows` holds the maxima of one block, for two rows. */
+    /* Each word of `rows` holds the maxima of one scale block, for two rows. */
     uint32_t rows[4], apart = items / 4;
     for (int i = 0; i < items / 2; i++) {
         uint32_t a = item_most(codes + 8 * i), b = item_most(codes + 8 * i + 4);
@@ -49,8 +50,9 @@ static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t
 }
 
 /* Returns the contribution of this lane's row to the maxima of its group, like bsmm_lane_look for
- * all four blocks. Sets *rare if a value is not finite, or if elements are so small that scaling
- * them up exceeds the range of an f16 factor. */
+ * all four scale blocks. `codes` are the block scales, and `most` is the result of blocks_most.
+ * Sets *rare if a value is not finite, or if elements are so small that an f16 factor cannot scale
+ * them up. */
 static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t codes, uint32_t most,
                                                      bool *rare) {
     const uint32_t mantissa = kind == FOLD_E4M3 ? 3 : 2, max_code = kind == FOLD_E4M3 ? 0x7e : 0x7b;
@@ -69,7 +71,8 @@ static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t co
     return maxima;
 }
 
-/* Chooses the scale of a group from the maxima of its items. Returns the scale's exponent. */
+/* Chooses the scale of a group from its maxima and returns the scale's exponent. `there` is false
+ * for a row past the end of the operand. */
 static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint32_t maxima,
                                                  int row_top, bool there, item_reach *reach,
                                                  float *scale) {
@@ -94,8 +97,8 @@ static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) 
     return code == 255 ? 0x7e00 : bits;
 }
 
-/* Computes the factors of the four blocks of a group, as two words of f16. For e5m2, whose range
- * needs two multiplications, two more words hold the first factors. */
+/* Computes the factors of the four scale blocks of a group as f16, in two words. e5m2 has a range
+ * that needs two multiplications, and two more words hold its first factors. */
 static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t codes, int exponent,
                                                     uint32_t *factors) {
     for (int i = 0; i < 4; i++) {
@@ -109,7 +112,7 @@ static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t cod
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Multiplies e5m2 codes by factors. An e5m2 code is the high byte of an f16. */
+/* Multiplies four e5m2 codes by two factors. An e5m2 code is the high byte of an f16 number. */
 static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t first,
                                                      uint32_t second) {
     uint32_t low = __byte_perm(codes, 0, 0x1404), high = __byte_perm(codes, 0, 0x3424);
@@ -118,7 +121,7 @@ static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t fi
     return bsmm_ptx_cvt_e5m2x2_f16x2(low) | bsmm_ptx_cvt_e5m2x2_f16x2(high) << 16;
 }
 
-/* Packs the codes of row i. n is the number of valid codes. */
+/* Packs the codes of row i. n is the number of codes before the end of K. */
 static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int i, uint32_t n,
                                                  const uint32_t *factors, const uint32_t *codes,
                                                  uint32_t *to) {
@@ -135,8 +138,8 @@ static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int 
 
 /* ---- a thread's items ---- */
 
-/* Packs a thread's items. row_top belongs to this lane's row. Returns false, and does nothing, if
- * an item of the warp needs the slow path. */
+/* Packs a thread's items. row_top is the result of bsmm_lane_row_top for this lane's row. Returns
+ * false, and does nothing, if an item of the warp needs the slow path. */
 static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold_kind kind,
                                                   int items, uint32_t group, int row_top,
                                                   const uint32_t *codes, const pack_place *place,
@@ -160,7 +163,7 @@ static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold
     return true;
 }
 
-/* Packs item i by the slow path, which is the definition in gpu/pack_lane.h. */
+/* Packs item i by the slow path, i.e. by the definitions in gpu/pack_lane.h. */
 static __device__ __forceinline__ void define_fast(const bsmm_pack_job *job, int items, int i,
                                                    uint32_t group, int row_top,
                                                    const uint32_t *codes, const pack_place *place,

@@ -1,6 +1,8 @@
-/* Packs items of 16 codes with e8m0 scales to 8-bit floats and folds the scales into the elements
- * (route FP8 in gpu/pack.h). Eight lanes hold a group of 128 codes in each of several rows. Each
- * lane computes the scale of one row and passes it to the others by a shuffle. */
+/* Packs items of 16 codes with e8m0 scales to 8-bit floats, and multiplies the elements by their
+ * block scales relative to the group scale (route FP8 in gpu/pack.h). An item is 16 codes of one
+ * row, which one thread packs. Eight lanes hold a group, i.e. 128 codes of a row, for each of
+ * several rows. Each lane computes the group scale of one row and passes it to the other lanes by a
+ * shuffle. */
 #ifndef BSMM_CUDA_SM80_PACK_FOLD_H
 #define BSMM_CUDA_SM80_PACK_FOLD_H
 
@@ -9,24 +11,26 @@
 
 enum { FOLD_LANES = WORD_LANES, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 };
 
-/* The element format for which a kernel is specialized. */
+/* the element format for which a kernel is specialized */
 typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2, FOLD_E4M3, FOLD_E5M2 } fold_kind;
 
 /* ---- scales: each lane handles one row ---- */
 
-/* Returns 0xff in the byte of each block in which either of its two lanes has its bit set in
- * `lanes`. */
+/* Returns 0xff in the byte of each scale block that has a nonzero value. Bit i of `lanes` says that
+ * lane i has one, and each block belongs to two lanes. */
 static __device__ __forceinline__ uint32_t block_bytes(uint32_t lanes) {
     uint32_t blocks = (lanes | lanes >> 1) & 0x55;
     return (blocks * 0x00041041u & 0x01010101u) * 0xff;
 }
 
-/* Returns bsmm_lane_row_top as an e8m0 code, from the scales of the row's first group. */
+/* Returns the result of bsmm_lane_row_top as an e8m0 code. `first` has the scales of the row's
+ * first group. */
 static __device__ __forceinline__ int row_top_code(const bsmm_pack_job *job, uint32_t first) {
     return bsmm_lane_row_top(job, (int)(largest_bytes(first & ~nan_bytes(first), 0) >> 16));
 }
 
-/* Returns a group's scale from its exponent. It computes bsmm_pow2 without a branch. */
+/* Returns a group with the scale 2^exponent. It computes the same value as bsmm_pow2, without a
+ * branch. */
 static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *job, int exponent,
                                                            bool wide) {
     uint32_t normal = (uint32_t)(exponent + 127) << 23;
@@ -38,10 +42,11 @@ static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *
     return g;
 }
 
-/* Encodes how the codes of each of four blocks become e4m3, one byte per block. `steps` says how
- * far the block's scale lies below the group's, from 14 down to 0 binades. For 4-bit codes the byte
- * is an offset in the table of fold_entry. For 6-bit codes it is the high byte of emit_fold6's
- * factor, which is a power of two in f16, or NaN. */
+/* Encodes how the elements of each of four scale blocks are converted, in one byte per block. The
+ * low four bits of a byte of `steps` are 14 minus the number of binades by which the block's scale
+ * lies below the largest scale that the group's scale covers. For 4-bit elements the result is an
+ * offset in the table of fold_entry. For 6-bit elements it is the high byte of the factor for
+ * emit_fold6, which is a power of two in f16, or NaN. */
 static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t steps, uint32_t counts,
                                                     uint32_t nans) {
     if (kind == FOLD_E2M1) return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;
@@ -49,9 +54,10 @@ static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t ste
     return exponents << 2 & counts | nans & 0x7e7e7e7eu;
 }
 
-/* Chooses the scale of a group of 4-bit or 6-bit elements. `lanes` says which lanes of the group
- * have a nonzero value. `first` holds the scales of the row's first group. `there` is false for a
- * row past the end of the operand. Returns the result of fold_how. */
+/* Chooses the scale of a group of 4-bit or 6-bit elements. `codes` are the block scales of the
+ * group, and `first` are those of the row's first group. `lanes` says which lanes of the group have
+ * a nonzero value. `there` is false for a row past the end of the operand. Returns the result of
+ * fold_how. */
 static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, fold_kind kind,
                                                       uint32_t codes, uint32_t first,
                                                       uint32_t lanes, bool there, item_reach *reach,
@@ -74,8 +80,8 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
 
 /* ---- elements of 4 and 6 bits ---- */
 
-/* Returns entry i of the table that converts e2m1 codes to e4m3: the eight magnitudes, and the mask
- * of signs. */
+/* Returns entry i of the table that converts e2m1 codes to e4m3: the codes of eight magnitudes, and
+ * the mask of signs. */
 static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int i) {
     const uint32_t nan = 0x7f7f7f7fu;
     uint32_t codes[2];
@@ -84,7 +90,8 @@ static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int
                          : make_uint4(codes[0], codes[1], 0x80808080u, 0);
 }
 
-/* Converts 16 packed e2m1 codes to e4m3. Its bytes are those of bsmm_lane_emit_e2m1. */
+/* Converts 16 packed e2m1 codes to e4m3. The result is bitwise identical to that of
+ * bsmm_lane_emit_e2m1. */
 static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *codes,
                                                   uint32_t *to) {
     for (int i = 0; i < 2; i++) {
@@ -96,8 +103,8 @@ static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *c
     }
 }
 
-/* Spreads 16 packed codes of 6 bits to one code per byte, at bit 0 of the byte or, if `raised`, at
- * bit 1. Multiplications move the masked bits. */
+/* Spreads 16 packed codes of 6 bits to one code per byte. A code begins at bit 0 of its byte, or at
+ * bit 1 if `raised` is set. Multiplications move the masked bits. */
 static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t *raw,
                                                     uint32_t *bytes) {
     const uint32_t less = raised, low = 0xfffu << less;
@@ -109,15 +116,15 @@ static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t 
     }
 }
 
-/* Moves the signs from above the magnitudes to bit 7. The results are e4m3 codes of the values
- * times 2^-6 (e2m3), or times 2^-4 (e3m2, which is raised because its mantissa is one bit
- * shorter). */
+/* Moves the signs from the bit above the magnitudes to bit 7. The results are e4m3 codes of the
+ * values times 2^-6 for e2m3, or times 2^-4 for e3m2. e3m2 is raised by one bit, because its
+ * mantissa is one bit shorter than that of e4m3. */
 static __device__ __forceinline__ uint32_t small_e4m3(bool raised, uint32_t bytes) {
     return raised ? bytes + (bytes & 0x40404040u) : bytes + (bytes & 0x20202020u) * 3;
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Multiplies four e4m3 codes by an f16 factor. The products must be exact in e4m3. */
+/* Multiplies four e4m3 codes by an f16 factor. On the route FP8 the products are exact in e4m3. */
 static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t factor) {
     uint16_t low, high;
     bsmm_ptx_mov_halves(codes, &low, &high);
@@ -126,7 +133,7 @@ static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t f
     return bsmm_ptx_cvt_e4m3x2_f16x2(first) | bsmm_ptx_cvt_e4m3x2_f16x2(second) << 16;
 }
 
-/* Converts 16 codes of 6 bits, spread by spread_fold6, to e4m3. */
+/* Converts 16 codes of 6 bits, which spread_fold6 has spread, to e4m3. */
 static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t factor,
                                                   const uint32_t *bytes, uint32_t *to) {
     for (int i = 0; i < 4; i++)
@@ -135,9 +142,9 @@ static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t facto
 
 /* ---- a thread's items ---- */
 
-/* Says where a thread stores the items that it packs. */
+/* The place where a thread stores the next item that it packs. */
 typedef struct fold_target {
-    uint8_t *to; /* The address of the thread's next item in the packed operand. */
+    uint8_t *to; /* the address of the next item in the packed operand */
     uint64_t step;
     uint32_t row, rows_apart, rows;
 } fold_target;
@@ -155,7 +162,7 @@ static __device__ __forceinline__ void store_next(fold_target *t, const uint32_t
     t->row += t->rows_apart;
 }
 
-/* Stores the group scale of row `mine`, if `stores` says that this lane is the one that stores
+/* Stores the group scale of the thread's row number `mine`, if `stores` says that this lane stores
  * it. */
 static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
                                                    const pack_place *place, uint32_t mine,
@@ -174,9 +181,9 @@ static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_k
     return codes[0] & ~0x20820820u | codes[1] & ~0x08208208u | codes[2] & ~0x82082082u;
 }
 
-/* Packs items of 4-bit or 6-bit codes, which are packed or one per byte. `group` and `first` are
- * the block scales of this lane's row, in this group and in the row's first group, one per byte.
- * `table` holds the results of fold_entry and is used for 4-bit codes. */
+/* Packs a thread's items of 4-bit or 6-bit codes, which are packed or one per byte. `group` and
+ * `first` are the block scales of this lane's row, one per byte: those of this group and those of
+ * the row's first group. `table` holds the results of fold_entry and is used for 4-bit codes. */
 static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold_kind kind,
                                                   bool packed, int items, const uint4 *table,
                                                   uint32_t group, uint32_t first,
@@ -195,8 +202,9 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold
     uint32_t how = fold_group(job, kind, group, first, lanes, there, reach, &scale);
     store_group(job, place, mine, threadIdx.x % FOLD_LANES < (uint32_t)items, scale);
     fold_target target = fold_target_of(job, place);
-    /* The __byte_perm selector of the byte of this lane's block: for 4-bit codes one byte, for
-     * 6-bit codes the byte in both halves. Past the end of K it gives 0. */
+    /* A __byte_perm selector that takes the byte of this lane's scale block. For 4-bit codes it
+     * takes one byte, and for 6-bit codes it puts the byte in both halves. Past the end of K it
+     * gives 0. */
     uint32_t block = threadIdx.x % FOLD_LANES / 2;
     uint32_t byte = place->n == 0       ? 0x4444
                     : kind == FOLD_E2M1 ? 0x4440 | block

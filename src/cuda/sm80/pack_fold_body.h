@@ -1,9 +1,9 @@
-/* The body of a kernel that packs elements of BITS bits with e8m0 scales to 8-bit floats, from rows
- * (BY_ROWS 1) or columns (BY_ROWS 0). sm90a/pack_fp8.cu includes it with NAME, BITS, BY_ROWS and
- * KIND, which is a fold_kind.
+/* The body of a kernel that packs elements of BITS bits with e8m0 scales to 8-bit floats, from
+ * row-major (BY_ROWS 1) or column-major operands (BY_ROWS 0). sm90a/pack_fp8.cu includes it with
+ * NAME, BITS, BY_ROWS and KIND, which is a fold_kind.
  *
- * A thread packs 16 codes along K, which become 16 bytes, in each of ITEMS rows. The thread issues
- * all loads before it computes anything, so that many loads are in flight. */
+ * A thread packs 16 codes along K, which become 16 bytes, in each of ITEMS rows. It issues all
+ * loads before it computes anything, so that many loads are in flight. */
 
 #define PACKED (BITS == 6 && BY_ROWS)
 #define WORDS  (BITS == 4 ? 2 : PACKED ? 3 : 4)
@@ -13,7 +13,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
     uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    /* The next kernel may begin. Only writing the header must wait for the previous kernel. */
+    /* The next kernel may start now. Only the write to the header at the end must wait for the
+     * previous kernel. */
     bsmm_cuda_admit_next_kernel();
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
@@ -29,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                               k < job.cols ? min(job.cols - k, FOLD_CODES) : 0};
 
 #if BY_ROWS
-    uint32_t codes[ITEMS][BITS / 2]; /* The codes of each item, packed as in memory. */
+    uint32_t codes[ITEMS][BITS / 2]; /* the codes of each item, packed as in memory */
     load_rows(&job, BITS, FOLD_CODES, ITEMS, &place, codes[0]);
 #else
     fill_tile(&job, BITS, tile_row, k - chunk * FOLD_CODES, tile);
@@ -56,8 +57,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #else
     int row_top = row_top_code(&job, first) - 127;
     if (!fast_items(&job, KIND, ITEMS, group, row_top, codes[0], &place, &reach)) {
-        /* The slow path loads the codes again, one item at a time and not unrolled, because it is
-         * rare and its code should stay small. */
+        /* The slow path. It loads the codes again, one item at a time, and is not unrolled. It is
+         * rare, and its code should stay small. */
 #    pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
             uint32_t again[WORDS];

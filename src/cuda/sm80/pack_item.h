@@ -1,7 +1,7 @@
-/* The fast paths of the packing kernels for finite elements, which process two elements at a time
- * as 16-bit floats. They give the results that gpu/pack_lane.h defines. Elements that are not
- * finite, and groups that need a scale other than 1, take the slow path, which calls those
- * definitions. */
+/* The fast paths of the packing kernels, which convert two elements at a time as 16-bit floats. An
+ * item is the 8 or 16 codes along K that one thread packs at once. The fast paths give the results
+ * that gpu/pack_lane.h defines. Elements that are not finite, and groups that need a scale other
+ * than 1, take the slow path, which calls those definitions. */
 #ifndef BSMM_CUDA_SM80_PACK_ITEM_H
 #define BSMM_CUDA_SM80_PACK_ITEM_H
 
@@ -9,7 +9,8 @@
 #include "cuda/ptx/convert.h"
 #include "cuda/sm80/pack_load.h"
 
-/* Returns true if any code of an item is nonzero. */
+/* Returns true if any code of an item is nonzero. Codes of 4 bits are packed, and others are one
+ * per byte. */
 static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bits, int words,
                                                 const uint32_t *codes) {
     uint32_t any = 0;
@@ -18,8 +19,8 @@ static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bi
     return any & (bits == 4 ? 0x77777777u : (job->codec.sign - 1) * 0x01010101u);
 }
 
-/* Returns true if any code is not finite. The only such code in the fnuz formats is 0x80, so for
- * them the function looks for bytes equal to 0x80. */
+/* Returns true if any code of an item is not finite. In the fnuz formats the only such code is
+ * 0x80, so for them the function looks for bytes that equal 0x80. */
 static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int bits, int words,
                                                    const uint32_t *codes) {
     uint32_t found = 0;
@@ -36,14 +37,14 @@ static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int
 }
 
 /* Converts two codes, each at the top of a 16-bit half, to 16-bit floats that still have the
- * element's exponent bias. The bits below the codes are ignored. */
+ * exponent bias of the element format. The bits below the codes are ignored. */
 static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job, uint32_t halves) {
     return (halves >> job->pair.down & job->pair.mask) | (halves & 0x80008000u);
 }
 
 /* Returns codes 2 i and 2 i + 1 of an item, each at the top of a 16-bit half. */
 static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *codes, int i) {
-    /* Byte j of `even` begins with code 2 j, and byte j of `odd` with code 2 j + 1. */
+    /* Byte j of `even` begins with code 2 j, and byte j of `odd` begins with code 2 j + 1. */
     if (bits == 4) {
         uint32_t even = codes[i / 4] << 4, odd = codes[i / 4];
         int j = i % 4;
@@ -81,14 +82,15 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
     }
 }
 
-/* ---- items: codes and the scale's code become 16 bytes and a group ---- */
+/* ---- packing an item: its codes and its scale become 16 bytes and a bsmm_lane_group ---- */
 
-/* Whole warps call every function below, and the threads of a warp hold whole groups of 128
- * elements along K. */
+/* Whole warps call every function below. The threads of a warp hold whole groups, i.e. 128 elements
+ * along K. */
 
-/* A thread's contribution to the operand's header. For e8m0 scales, top and bottom are the largest
- * and the negated smallest exponent of nonempty blocks, and spread is the largest range within a
- * group. `told` holds everything else, and the contributions of the slow path. */
+/* A thread's contribution to the header of the packed operand. If scales are e8m0, `top` and
+ * `bottom` are the largest and the negated smallest exponent of block scales with nonzero elements,
+ * and `spread` is their largest range within a group. `told` holds all other contributions,
+ * including those of the slow path. */
 typedef struct item_reach {
     int top, bottom, spread;
     bsmm_lane_group told;
@@ -107,8 +109,8 @@ static __device__ __forceinline__ void reach_out(item_reach *reach, int top, int
     reach->spread = max(reach->spread, top - bottom);
 }
 
-/* Returns a thread's whole contribution to the header. It equals the one that the definitions would
- * give. */
+/* Returns a thread's whole contribution to the header. The definitions in gpu/pack_lane.h would
+ * give the same. */
 static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job *job,
                                                              const item_reach *reach) {
     bsmm_lane_group all = reach->told, g = {0, 0, 0, 0, 0, 0};
@@ -121,7 +123,7 @@ static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job
     return all;
 }
 
-/* Packs one item by the slow path, which is the definition in gpu/pack_lane.h. row_top is the
+/* Packs one item by the slow path, i.e. by the definitions in gpu/pack_lane.h. `row_top` is an
  * argument of bsmm_lane_decide. */
 static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_job *job, int bits,
                                                               int out, uint32_t code, int row_top,
@@ -144,9 +146,9 @@ static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_jo
     return g;
 }
 
-/* Returns true if an item must take the slow path. `scale` is job->scale, as a compile-time
- * constant in kernels that are specialized for one kind. The fast paths have no branches, so that
- * the latencies of a thread's items overlap. */
+/* Returns true if an item must take the slow path. `scale` is job->scale, and kernels that are
+ * specialized for one kind of scale pass a constant. The fast paths have no branches, so that the
+ * latencies of a thread's items overlap. */
 static __device__ __forceinline__ bool is_rare(const bsmm_pack_job *job, int bits, int out,
                                                uint32_t scale, uint32_t code,
                                                const uint32_t *codes) {
@@ -169,8 +171,8 @@ static __device__ __forceinline__ bsmm_lane_group item_to_bf16(const bsmm_pack_j
     return g;
 }
 
-/* Chooses the scale of a group. The thread whose item begins the group calls it, if scales are fp32
- * or no group has a scale. */
+/* Chooses the scale of a group for operands with fp32 scales, and for operands whose groups all
+ * have the scale 1. The thread whose item begins the group calls it. */
 static __device__ __forceinline__ bsmm_lane_group leading_group(const bsmm_pack_job *job,
                                                                 uint32_t code, item_reach *reach) {
     bsmm_lane_scale s = bsmm_lane_scale_of(job->scale, code);

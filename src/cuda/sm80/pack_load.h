@@ -1,15 +1,18 @@
-/* Loads codes for the packing kernels whose elements have at most 8 bits: directly from rows, or
- * from columns through a tile in shared memory that transposes them. */
+/* Loads codes of at most 8 bits for the packing kernels. From row-major operands they are loaded
+ * directly. From column-major operands they pass through a tile in shared memory, which transposes
+ * them. */
 #ifndef BSMM_CUDA_SM80_PACK_LOAD_H
 #define BSMM_CUDA_SM80_PACK_LOAD_H
 
 #include "cuda/sm80/pack_memory.h"
 
-/* The side of a tile in elements, and its size in words of 4 codes with one code per byte. */
+/* The side of a tile in elements, and the tile's size in words of 4 bytes with one code per byte.
+ */
 enum { TILE_SIDE = 128, TILE_WORDS = TILE_SIDE * 32 };
 
-/* The items of a thread: up to 8 or 16 codes along K, beginning at k, in rows row0, row0 +
- * rows_apart, ... `n` is the number of codes that exist before the end of K. */
+/* The place of a thread's items in the operand. An item is up to 8 or 16 codes along K, beginning
+ * at k. The items lie in rows row0, row0 + rows_apart and so on. `n` is the number of an item's
+ * codes before the end of K. */
 typedef struct pack_place {
     uint32_t row0, rows_apart, k, n;
 } pack_place;
@@ -19,7 +22,7 @@ static __device__ __forceinline__ const uint8_t *row_address(const bsmm_pack_job
     return job->data + p->row0 * job->line_bytes + (uint64_t)p->k / 8 * bits;
 }
 
-/* Loads all items of a thread, each of which is whole and aligned. */
+/* Loads all items of a thread. They must be aligned and lie wholly inside the operand. */
 static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job, int bits,
                                                        int count, int items, const pack_place *p,
                                                        uint32_t *raw) {
@@ -31,8 +34,8 @@ static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job,
         load_whole(bytes, from + i * step, raw + i * words);
 }
 
-/* Loads n codes of any alignment, byte by byte. This is the slow path, and it is not inlined so
- * that the code of the fast path stays together. */
+/* Loads n codes at any address, byte by byte. This is the slow path. It is not inlined, so that the
+ * code of the fast path stays together. */
 static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, uint32_t n) {
     uint32_t raw[4] = {0, 0, 0, 0};
 #pragma unroll 1
@@ -46,8 +49,8 @@ static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, ui
     return make_uint4(raw[0], raw[1], raw[2], raw[3]);
 }
 
-/* Issues the loads of all items before any item is used. `raw` has (bits * count / 8 + 3) / 4 words
- * for each item. */
+/* Loads all items of a thread, before any of them is used. `raw` gets (bits * count / 8 + 3) / 4
+ * words for each item. */
 static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int bits, int count,
                                                  int items, const pack_place *p, uint32_t *raw) {
     int bytes = bits * count / 8, words = (bytes + 3) / 4;
@@ -68,7 +71,8 @@ static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int b
     }
 }
 
-/* Loads the codes of item i alone, if its row exists, in the form of item_codes. */
+/* Loads item i alone, or zeros if its row does not exist. The codes arrive as item_codes makes
+ * them. */
 static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, int bits, int count,
                                                       int i, const pack_place *p, uint32_t *codes) {
     uint32_t raw[4];
@@ -79,10 +83,10 @@ static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, 
     item_codes(bits, count, raw, codes);
 }
 
-/* Loads a tile of 128 rows x 128 elements of K from columns. Each thread reads 16 rows at 4
- * neighboring k, transposes 4 x 4 bytes in registers, and writes words of one row to shared memory.
- * Word w of row r lies at w ^ 4 * (r / 16 % 8). This swizzle avoids bank conflicts of the writes (8
- * lanes that are 16 rows apart) and of the reads (16 bytes along a row). */
+/* Loads a tile of 128 rows x 128 elements of K from a column-major operand. Each thread reads 16
+ * rows at 4 neighboring k, transposes 4 x 4 bytes in registers, and writes words of one row to
+ * shared memory. Word w of row r lies at w ^ 4 * (r / 16 % 8). This swizzle avoids bank conflicts
+ * of the writes (by 8 lanes that are 16 rows apart) and of the reads (of 16 bytes along a row). */
 static __device__ __forceinline__ void
 fill_tile(const bsmm_pack_job *job, int bits, uint32_t tile_row, uint32_t tile_k, uint32_t *tile) {
     uint32_t raw[4][4], rows16[4][4], strip = threadIdx.x % 8, quad = threadIdx.x / 8;
@@ -116,12 +120,13 @@ fill_tile(const bsmm_pack_job *job, int bits, uint32_t tile_row, uint32_t tile_k
     }
 }
 
-/* Packs eight codes of 4 bits, which arrive one per byte. */
+/* Packs eight codes of 4 bits, which arrive one per byte, into one word. */
 static __device__ __forceinline__ uint32_t nibbles(uint32_t low, uint32_t high) {
     return __byte_perm(low | low >> 4, high | high >> 4, 0x6420);
 }
 
-/* Reads a chunk of `count` codes of a row from the tile. */
+/* Reads `count` codes of a row from the tile. `chunk` counts such sequences of codes along the row.
+ */
 static __device__ __forceinline__ void tile_codes(int bits, int count, const uint32_t *tile,
                                                   uint32_t row, uint32_t chunk, uint32_t *codes) {
     const uint32_t *words = tile + row * 32 + (chunk * (count / 4) ^ row / 16 % 8 * 4);

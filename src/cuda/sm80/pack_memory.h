@@ -7,8 +7,8 @@
 
 enum { PACK_THREADS = 256, PACK_WARP = 32 };
 
-/* Loads `bytes` bytes with loads as wide as their number allows. `from` must be aligned to that
- * width. */
+/* Loads `bytes` bytes with the widest loads that divide this number. `from` must be aligned to the
+ * width of the loads. */
 static __device__ __forceinline__ void load_whole(int bytes, const uint8_t *from, uint32_t *raw) {
     if (bytes == 16) {
         uint4 v = __ldg((const uint4 *)from);
@@ -26,7 +26,8 @@ static __device__ __forceinline__ void load_whole(int bytes, const uint8_t *from
     }
 }
 
-/* Loads `bytes` bytes of any alignment. Bytes from `there` on do not exist and become 0. */
+/* Loads `bytes` bytes from any address. Only the first `there` bytes exist, and the others become
+ * 0. */
 static __device__ __forceinline__ void load_some(int bytes, const uint8_t *from, uint32_t there,
                                                  uint32_t *raw) {
     for (int i = 0; i < bytes; i++) {
@@ -37,7 +38,7 @@ static __device__ __forceinline__ void load_some(int bytes, const uint8_t *from,
 
 /* Spreads packed 6-bit codes to one code per byte. */
 static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, uint32_t *codes) {
-    /* Four codes of 6 bits take 3 bytes, which begin at byte 3 i. */
+    /* Four codes of 6 bits take 3 bytes and begin at byte 3 i. */
     for (int i = 0; i < count / 4; i++) {
         int word = 3 * i / 4, shift = 8 * (3 * i % 4);
         uint32_t high = shift > 8 ? raw[word + 1] : 0;
@@ -45,8 +46,8 @@ static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, u
     }
 }
 
-/* Converts loaded bytes to the form that items use: 4-bit codes stay packed, and all others have
- * one code per byte. */
+/* Converts loaded bytes to the form in which items are processed: 4-bit codes stay packed, and all
+ * others have one code per byte. */
 static __device__ __forceinline__ void item_codes(int bits, int count, const uint32_t *raw,
                                                   uint32_t *codes) {
     int words = bits == 4 ? count / 8 : count / 4;
@@ -57,7 +58,7 @@ static __device__ __forceinline__ void item_codes(int bits, int count, const uin
             codes[i] = raw[i];
 }
 
-/* Clears the codes from number n on. */
+/* Sets the codes from number n on to 0. */
 static __device__ __forceinline__ void item_cut(int bits, int count, uint32_t n, uint32_t *codes) {
     int width = bits == 4 ? 4 : 8, per_word = 32 / width;
     if (n >= (uint32_t)count) return;
@@ -67,7 +68,7 @@ static __device__ __forceinline__ void item_cut(int bits, int count, uint32_t n,
     }
 }
 
-/* Clears the bits from number `count` on. */
+/* Sets the bits from number `count` on to 0. */
 static __device__ __forceinline__ void cut_bits(uint32_t count, int words, uint32_t *raw) {
     for (int i = 0; i < words; i++) {
         int left = max((int)count - 32 * i, 0);
@@ -75,7 +76,8 @@ static __device__ __forceinline__ void cut_bits(uint32_t count, int words, uint3
     }
 }
 
-/* Spreads 16 packed codes, of which the first n exist, to one code per byte. */
+/* Spreads 16 packed codes to one code per byte. Only the first n codes exist, and the others become
+ * 0. */
 static __device__ __forceinline__ void spread_rows(int bits, const uint32_t *raw, uint32_t n,
                                                    uint32_t *codes) {
     for (int i = 0; i < 4; i++) {
@@ -86,7 +88,8 @@ static __device__ __forceinline__ void spread_rows(int bits, const uint32_t *raw
     item_cut(8, 16, n, codes);
 }
 
-/* Loads the scale code of an element's block. column_offset is the column's part of the offset. */
+/* Loads the scale code of an element's block. column_offset is the contribution of the element's
+ * column to the offset of the scale. */
 static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, bool bytes,
                                                       uint32_t row, uint64_t column_offset) {
     uint64_t at = bsmm_axis_at(&job->row_map, row) + column_offset;
@@ -94,9 +97,10 @@ static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, 
     return __ldg(job->scales + at);
 }
 
-/* Loads the scale codes of `items` items, in rows row0, row0 + rows_apart, ... Neighboring threads
- * whose items lie in one block share the work: each loads the codes of different rows. scale_of
- * exchanges them later, because a shuffle would wait for each load. */
+/* Loads the scale codes of a thread's items, which lie in rows row0, row0 + rows_apart and so on.
+ * job->share neighboring threads have items in the same scale blocks. Each of them loads the codes
+ * of different rows. The threads exchange the codes later, in scale_of, because a shuffle here
+ * would wait for each load. */
 static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, bool bytes, int items,
                                                    uint32_t row0, uint32_t rows_apart,
                                                    uint64_t column, bool wanted, uint32_t none,
@@ -110,7 +114,8 @@ static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, boo
     }
 }
 
-/* Returns the scale code of item i. All threads of the warp must call it. */
+/* Returns the scale code of item i, which one of the neighboring threads has loaded. All threads of
+ * the warp must call it. */
 static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, const uint32_t *mine,
                                                     int i) {
     uint32_t share = job->share, lane = threadIdx.x % PACK_WARP;
@@ -126,11 +131,12 @@ static __device__ __forceinline__ uint32_t max_over_lanes(uint32_t halves, int l
     return halves;
 }
 
-/* Writes zeros after the group scale of the last row, if that row is one of this thread's items. */
+/* Writes zeros behind the group scale of the operand's last row, if that row is one of this
+ * thread's rows. */
 static __device__ __forceinline__ void pad_group_scales(const bsmm_pack_job *job, uint32_t row0,
                                                         uint32_t rows_apart, uint32_t items,
                                                         uint32_t k) {
-    /* The difference wraps to a large number if row0 is past the last row. */
+    /* The difference wraps around to a large number if row0 is past the last row. */
     uint32_t behind = job->rows - 1 - row0;
     if ((behind & (rows_apart - 1)) || behind >= items * rows_apart) return;
     float *to = job->group_scales + k / BSMM_PACK_GROUP * job->group_pitch;
@@ -146,10 +152,10 @@ static __device__ __forceinline__ void extend(bsmm_lane_group *all, const bsmm_l
     all->inner = bsmm_max_u32(all->inner, g->inner);
 }
 
-/* Adds a thread block's contribution to the operand's header. All threads of the block call it, and
- * one of them writes. It reads the header first and issues an atomic operation only if the block
- * has something new. If the value that it reads is stale, the only cost is one unnecessary atomic
- * operation. */
+/* Adds the contribution of a thread block to the header of the packed operand. All threads of the
+ * block call it, and one of them writes. It reads the header first and issues atomic operations
+ * only if the block has something new. If the header that it reads is stale, the only cost is an
+ * unnecessary atomic operation. */
 static __device__ __forceinline__ void tell_header(bsmm_pack_header *header,
                                                    const bsmm_lane_group *all) {
     __shared__ uint4 warps[PACK_THREADS / PACK_WARP];

@@ -1,10 +1,10 @@
-/* The body of a kernel that packs elements of BITS bits to OUT bits, from rows (BY_ROWS 1) or
- * columns (BY_ROWS 0). pack_narrow.cu and sm90a/pack_fp8.cu include it with NAME, BITS, OUT and
- * BY_ROWS.
+/* The body of a kernel that packs elements of BITS bits to OUT bits, from row-major (BY_ROWS 1) or
+ * column-major operands (BY_ROWS 0). pack_narrow.cu and sm90a/pack_fp8.cu include it with NAME,
+ * BITS, OUT, BY_ROWS and E8M0, which is 1 in kernels that are specialized for e8m0 scales.
  *
- * A thread packs ITEMS items. An item is 128 / OUT codes along K, which become 16 bytes. The items
- * lie in ITEMS rows. The thread issues all loads before it computes anything, so that many loads
- * are in flight. */
+ * A thread packs ITEMS items, one in each of ITEMS rows. An item is 128 / OUT codes along K, which
+ * become 16 bytes. The thread issues all loads before it computes anything, so that many loads are
+ * in flight. */
 
 #define CODES       (128 / OUT)
 #define WORDS       (BITS == 4 ? CODES / 8 : CODES / 4)
@@ -17,7 +17,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
     uint32_t scales[ITEMS], thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    /* The next kernel may begin. Only writing the header must wait for the previous kernel. */
+    /* The next kernel may start now. Only the write to the header at the end must wait for the
+     * previous kernel. */
     bsmm_cuda_admit_next_kernel();
 
 #if BY_ROWS
@@ -82,8 +83,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                 job.group_scales[group + i * rows_apart] = g.scale;
         }
     } else {
-        /* The slow path loads the codes again, one item at a time and not unrolled, because it is
-         * rare and its code should stay small. */
+        /* The slow path. It loads the codes again, one item at a time, and is not unrolled. It is
+         * rare, and its code should stay small. */
 #pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
             uint32_t row = row0 + i * rows_apart, again[WORDS], scale = one, out[4];

@@ -1,14 +1,16 @@
-/* Kernels that pack f32, f16 and bf16 to bf16, if that is exact, and kernels that pack f16 to sums
- * of two bf16 parts and f32 to sums of three (gpu/pack.h explains packing). */
+/* Kernels that pack f32, f16 and bf16 to bf16, if that is exact, and kernels that pack each f16
+ * element to two bf16 parts and each f32 element to three, whose sum is the element (gpu/pack.h
+ * explains packing). */
 #include "cuda/sm80/pack_item.h"
 
-/* Packs 8 values to 8 bf16. Inf, NaN and subnormals of fp32 take the slow path, because they may
- * need a group scale. */
+/* Packs 8 values to 8 bf16 numbers. Inf, NaN and values that are subnormal in fp32 take the slow
+ * path, because they may need a group scale. */
 static __device__ __forceinline__ bsmm_lane_group item_wide(const bsmm_pack_job *job,
                                                             const float *values, bool there,
                                                             item_reach *reach, uint32_t *to) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
-    /* `least` is the minimum of magnitude - 1, so that a magnitude of 0 wraps and is ignored. */
+    /* `least` is the minimum of magnitude - 1. For a magnitude of 0 this wraps around to the
+     * largest number, so zeros are ignored. */
     uint32_t most = 0, least = UINT32_MAX, low_bits = 0;
     for (int i = 0; i < 8; i++) {
         uint32_t magnitude = __float_as_uint(values[i]) & 0x7fffffffu;
@@ -34,7 +36,7 @@ static __device__ __forceinline__ bsmm_lane_group item_wide(const bsmm_pack_job 
 
 /* Returns the next bf16 part of a value, in the upper half of the result, and leaves the rest in
  * *value. The part is the value truncated to bf16, so the rest is exact. Inf and NaN stay in
- * *value. */
+ * *value, so that all parts of them are equal. */
 static __device__ __forceinline__ uint32_t take_part(float *value) {
     const uint32_t bits = __float_as_uint(*value);
     const float part = __uint_as_float(bits & 0xffff0000u);
@@ -43,11 +45,12 @@ static __device__ __forceinline__ uint32_t take_part(float *value) {
     return bits;
 }
 
-/* Packs the next part of each of 8 values. */
+/* Packs the next bf16 part of each of 8 values. It leaves the rest of the values in `values`. */
 static __device__ __forceinline__ bsmm_lane_group item_part(float *values, bool there,
                                                             item_reach *reach, uint32_t *to) {
     bsmm_lane_group g = {0, 1, 0, 0, 0, 0};
-    /* `least` is the minimum of magnitude - 1, which wraps around for 0 and so ignores zeros. */
+    /* `least` is the minimum of magnitude - 1. For a magnitude of 0 this wraps around to the
+     * largest number, so zeros are ignored. */
     uint32_t most = 0, least = UINT32_MAX, bits[8];
     for (int i = 0; i < 8; i++) {
         bits[i] = take_part(&values[i]);
@@ -70,7 +73,7 @@ static __device__ __forceinline__ float from_bf16(uint16_t code) {
     return __uint_as_float((uint32_t)code << 16);
 }
 
-/* Loads the first n of 8 values. */
+/* Loads 8 values of 16 bits. Only the first n exist, and the others become 0. */
 static __device__ __forceinline__ void load_halves(const uint8_t *from, uint32_t n, uint32_t *raw) {
     const uint16_t *halves = (const uint16_t *)from;
     for (int i = 0; i < 8; i++) {

@@ -1,12 +1,13 @@
-/* The body of a kernel that packs f32, f16 or bf16 from rows (BY_ROWS 1) or columns (BY_ROWS 0).
- * pack_wide.cu includes it with NAME, TYPE, TO_F32, BY_ROWS, HALVES, which is 1 for 16-bit types,
- * and PARTS, which is the number of bf16 parts of an element.
+/* The body of a kernel that packs f32, f16 or bf16 from row-major (BY_ROWS 1) or column-major
+ * operands (BY_ROWS 0). pack_wide.cu includes it with NAME, TYPE, TO_F32, BY_ROWS, HALVES and
+ * PARTS. HALVES is 1 for 16-bit types. PARTS is the number of bf16 numbers whose sum is an element.
  *
- * From rows, a thread packs 8 values along K in each of ITEMS rows. From columns, a block reads
- * along the rows and transposes in shared memory. For 16-bit types its tile has 64 rows x 128
- * elements of K (16 KiB): a thread reads 8 rows at two neighboring k, four times, and writes pairs
- * along K. Pair p of row r lies at word p ^ 4 * (r / 8), which avoids bank conflicts. For 32-bit
- * types the tile has 32 rows x 128 elements of K, and a row has 129 words for the same reason. */
+ * From a row-major operand, a thread packs 8 values along K in each of ITEMS rows. From a
+ * column-major operand, a thread block reads along columns and transposes in shared memory. For
+ * 16-bit types its tile has 64 rows x 128 elements of K (16 KiB). A thread reads 8 rows at two
+ * neighboring k, four times, and writes pairs along K. Pair p of row r lies at word p ^ 4 * (r /
+ * 8), which avoids bank conflicts. For 32-bit types the tile has 32 rows x 128 elements of K, and a
+ * row has 129 words for the same reason. */
 
 #define ITEMS (BY_ROWS || HALVES ? 4 : 2)
 
@@ -16,7 +17,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     uint64_t line = job.line_bytes / sizeof(TYPE);
     uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    /* The next kernel may begin. Only writing the header must wait for the previous kernel. */
+    /* The next kernel may start now. Only the write to the header at the end must wait for the
+     * previous kernel. */
     bsmm_cuda_admit_next_kernel();
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;

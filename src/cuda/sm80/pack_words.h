@@ -1,6 +1,6 @@
-/* Loads block scales four at a time, as one uint32. Eight neighboring lanes need the same four
- * blocks of up to eight rows. Each lane therefore loads the scales of one row, analyzes them, and
- * passes the result to the other lanes by a shuffle. */
+/* Loads block scales of one byte four at a time, as one uint32. Eight neighboring lanes need the
+ * scales of the same four blocks in each of up to eight rows. Each lane therefore loads and tests
+ * the scales of one row, and passes the result to the other lanes by a shuffle. */
 #ifndef BSMM_CUDA_SM80_PACK_WORDS_H
 #define BSMM_CUDA_SM80_PACK_WORDS_H
 
@@ -15,8 +15,8 @@ static __device__ __forceinline__ uint64_t column_at(const bsmm_pack_job *job, u
     return plain ? k / block * map->digits[1].stride : bsmm_axis_at(map, k);
 }
 
-/* Loads four scales from any layout. It is the slow path, and it is not inlined so that the code of
- * the fast path stays together. */
+/* Loads four scales from any layout. It is the slow path, and it is not inlined, so that the code
+ * of the fast path stays together. */
 static __device__ __noinline__ uint32_t scale_word_any(const bsmm_pack_job *job, uint32_t block,
                                                        uint32_t none, uint32_t row, uint32_t k) {
     uint32_t codes = none * 0x01010101u;
@@ -32,28 +32,28 @@ static __device__ __noinline__ uint32_t scale_word_any(const bsmm_pack_job *job,
     return codes;
 }
 
-/* Returns the byte offset of word number `word` of a row's scales. */
+/* Returns the byte offset of word number `word` of a row's scales. A word holds four scales. */
 static __device__ __forceinline__ uint64_t word_at(const bsmm_pack_words *words, uint32_t row,
                                                    uint32_t word) {
     uint64_t far = row / 128 * words->high + word * words->across;
     return far + (row % 32 * words->low + row / 32 % 4 * words->middle);
 }
 
-/* Loads the scales of four blocks of `block` elements, beginning at k, one per byte. Past the end
- * of K and past the last row the scales are `none`. */
+/* Loads the scales of four blocks of `block` elements, beginning at element k of a row, one per
+ * byte. Past the end of K and past the last row the scales are `none`. */
 static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, uint32_t block,
                                                       uint32_t none, uint32_t row, uint32_t k) {
     if (job->fours != 2 || row >= job->rows) return scale_word_any(job, block, none, row, k);
     return __ldg((const uint32_t *)(job->scales + word_at(&job->words, row, k / (4 * block))));
 }
 
-/* Returns the value of the lane that handles row i. */
+/* Returns `value` of the lane that handles row i, among this lane's eight neighbors. */
 static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
     return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(WORD_LANES - 1u)) + i);
 }
 
-/* Transposes bytes between four lanes, which are `apart` and 2 * apart lanes apart: lane i gets
- * byte i of each of the four words, in the order of the lanes. */
+/* Transposes 4 x 4 bytes among four lanes, whose numbers differ by `apart` and 2 * apart. Lane i of
+ * the four gets byte i of each lane's word, in the order of the lanes. */
 static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint32_t apart) {
     const uint32_t lane = threadIdx.x;
     uint32_t other = __shfl_xor_sync(0xffffffffu, word, apart);
@@ -62,13 +62,13 @@ static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint3
     return __byte_perm(word, other, lane & 2 * apart ? 0x3276 : 0x5410);
 }
 
-/* Returns 0xff in each byte that is 255, the e8m0 code of NaN. */
+/* Returns 0xff in each byte whose code is 255, the e8m0 code of NaN. */
 static __device__ __forceinline__ uint32_t nan_bytes(uint32_t codes) {
     uint32_t found = ((codes & 0x7f7f7f7fu) + 0x01010101u) & codes & 0x80808080u;
     return (found >> 7) * 0xff;
 }
 
-/* Returns the largest byte of a in the high half, and the largest byte of b in the low half. */
+/* Returns the largest byte of a in the high half and the largest byte of b in the low half. */
 static __device__ __forceinline__ uint32_t largest_bytes(uint32_t a, uint32_t b) {
     const uint32_t even = 0x00ff00ffu;
     a = __vmaxu2(a & even, a >> 8 & even);

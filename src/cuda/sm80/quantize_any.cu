@@ -1,4 +1,5 @@
-/* Quantizes whatever quantize.cu's kernels do not (gpu/quantize_any.h). */
+/* The kernel that quantizes all matrices that the kernels of quantize.cu do not take
+ * (gpu/quantize_any.h). */
 #include "cuda/sm80/quantize_item.h"
 #include "gpu/quantize_any.h"
 

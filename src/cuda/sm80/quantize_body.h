@@ -2,11 +2,11 @@
  * codes of BITS bits. quantize.cu includes it with NAME, TYPE, ELEM, BITS and TILE.
  *
  * A thread quantizes ITEMS items. An item is 16 values along a row. If blocks have one row (TILE
- * 0), the neighboring threads that share a block find its amax by shuffles. If blocks are 128 x 128
- * (TILE 1), a thread block handles one and finds its amax in shared memory. Every value is loaded
- * once and stays in registers. */
+ * 0), several neighboring threads share a block and find its largest magnitude (amax) by shuffles.
+ * If blocks are 128 x 128 (TILE 1), a thread block quantizes one block and finds its amax in shared
+ * memory. Every value is loaded once and stays in registers. */
 
-/* SPAN is the size of an item's 16 elements, in words of 4 bytes. */
+/* the size of an item's 16 values, in words of 4 bytes */
 #define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (TILE || sizeof(TYPE) == 2 ? 4 : 2)
 
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
 #    pragma unroll
         for (int i = 0; i < ITEMS; i++)
             amax[i] = max(amax[i], __shfl_xor_sync(0xffffffffu, amax[i], apart));
-    /* Each of up to 4 threads that share a block computes the scales of different rows. */
+    /* Up to 4 threads that share a block compute the scales of different rows. */
     uint32_t share = min(job.block_lanes, ITEMS), lane = thread & (share - 1);
     uint64_t column = job.scale ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
     bool stores = job.scale && (k & (job.block_cols - 1)) / 16 < share &&
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     }
 #endif
 
-    /* The factor of each item, by which its elements are multiplied or divided. */
+    /* the factor of each item, by which its elements are multiplied or divided */
     float met[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {

@@ -1,11 +1,11 @@
 /* Encodes values as e2m1, rounded to nearest even.
  *
- * e2m1 has one mantissa bit, so a magnitude is rounded to a multiple of half of its own power of
- * two, and below 1 to a multiple of 1/2. Adding a number whose unit in the last place is that
- * multiple, and subtracting it again, does the rounding. The value is first scaled so that 1, the
- * smallest normal number of e2m1, becomes the smallest normal number of a 16-bit float. The bits of
- * the rounded value then contain the code. Additions and multiplications replace logical operations
- * where possible, because logical operations issue at half the rate. */
+ * e2m1 has one mantissa bit. A magnitude is therefore rounded to a multiple of half of its own
+ * power of two, and a magnitude below 1 to a multiple of 1/2. The code rounds by adding a number
+ * whose unit in the last place is that multiple, and subtracting it again. Before that, the value
+ * is scaled: 1, the smallest normal number of e2m1, becomes the smallest normal number of a 16-bit
+ * float. The bits of the rounded value then contain the code. Additions and multiplications replace
+ * logical operations where possible, because logical operations issue at half the rate. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 #define BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 
@@ -24,14 +24,15 @@ static __device__ __forceinline__ uint32_t e2m1_packed(const uint32_t *tops) {
 }
 
 /* Rounds a magnitude to e2m1. The value was multiplied by 2^-14, so that e2m1's smallest normal
- * number is f16's. */
+ * number is f16's smallest normal number. */
 static __device__ __forceinline__ float e2m1_rounded(float value) {
     float a = fabsf(value), least = fmaxf(a, 0x1p-14f);
     float magic = __uint_as_float(__float_as_uint(least) & 0x7f800000u) * 0x1p22f;
     return (a + magic) - magic;
 }
 
-/* Encodes two values, which were multiplied by 2^-14, with the signs from `signs`. */
+/* Encodes two values, which were multiplied by 2^-14, each to the top of a 16-bit half. `signs` has
+ * their signs. */
 static __device__ __forceinline__ uint32_t e2m1_tops(float low, float high, uint32_t signs) {
     uint32_t halves = bsmm_ptx_cvt_f16x2(e2m1_rounded(high), e2m1_rounded(low));
     uint32_t codes = __vminu2(halves, (uint32_t)E2M1_MOST << 9 | (uint32_t)E2M1_MOST << 25);
@@ -39,7 +40,7 @@ static __device__ __forceinline__ uint32_t e2m1_tops(float low, float high, uint
 }
 
 /* Encodes 16 values, which were multiplied by 2^-14, to packed codes. Each word of signs_of holds
- * the signs of a pair at the top of its halves. If signs_of is NULL, the values' own signs are
+ * the signs of two values at the top of its halves. If signs_of is NULL, the values' own signs are
  * used. */
 static __device__ __forceinline__ void e2m1_values(const float *values, const uint32_t *signs_of,
                                                    uint32_t *to) {
@@ -54,8 +55,9 @@ static __device__ __forceinline__ void e2m1_values(const float *values, const ui
     to[1] = e2m1_packed(tops + 4);
 }
 
-/* Multiplies two f16 or bf16 values by a power of two and encodes them. The multiplication is exact
- * where it matters: a product that becomes subnormal rounds to 0 anyway. */
+/* Multiplies two f16 or bf16 values by a power of two and encodes them, each to the top of a 16-bit
+ * half. f16 needs two factors, `first` and `second`, because one f16 number may not hold the power.
+ * A product that becomes subnormal loses bits, but it rounds to 0 anyway. */
 static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pair, uint32_t first,
                                                      uint32_t second) {
     const uint32_t both = 0x00010001u, minus_0 = 0x80008000u;
@@ -64,7 +66,8 @@ static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pai
         /* The largest magnitude of e2m1 is 6. */
         uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x4600 * both);
         uint32_t unit = __vmaxu2(a, 0x3c00 * both) & 0x7c007c00u;
-        /* Adding 2^9 units makes the ulp unit / 2, so that the addition rounds. */
+        /* In the sum, the unit in the last place is unit / 2, so the addition rounds `a` to a
+         * multiple of it. */
         uint32_t sum = bsmm_ptx_fma_f16x2(unit, 0x6000 * both, a);
         uint32_t rounded = bsmm_ptx_fma_f16x2(unit, 0xe000 * both, sum);
         return bsmm_ptx_mul_f16x2(rounded, 0x0400 * both) * 8 | (pair & 0x80008000u);
@@ -73,7 +76,8 @@ static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pai
     /* The largest magnitude of e2m1 is 6. */
     uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x40c0 * both);
     uint32_t unit = __vmaxu2(a, 0x3f80 * both) & 0x7f807f80u;
-    /* Adding 2^6 units makes the ulp unit / 2, so that the addition rounds. */
+    /* In the sum, the unit in the last place is unit / 2, so the addition rounds `a` to a multiple
+     * of it. */
     uint32_t sum = bsmm_ptx_fma_bf16x2(unit, 0x4280 * both, a);
     uint32_t rounded = bsmm_ptx_fma_bf16x2(unit, 0xc280 * both, sum);
     return bsmm_ptx_fma_bf16x2(rounded, 0x0080 * both, minus_0) * 64 | (pair & 0x80008000u);

@@ -1,4 +1,4 @@
-/* Quantizes an item, which is 16 values along a row that one thread converts. */
+/* Quantizes an item, i.e. 16 values along a row, which one thread converts. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_ITEM_H
 #define BSMM_CUDA_SM80_QUANTIZE_ITEM_H
 
@@ -16,7 +16,7 @@ static __device__ __forceinline__ void load_item(int words, const void *from, ui
     }
 }
 
-/* Loads the first n values. The values after them are 0. */
+/* Loads the first n values of an item. The values after them are 0. */
 static __device__ __forceinline__ void load_part(int bytes, const void *from, uint32_t n,
                                                  uint32_t *raw) {
     for (int i = 0; i < 16; i++) {
@@ -40,7 +40,8 @@ static __device__ __forceinline__ float item_value(uint32_t elem, const uint32_t
 
 /* ---- largest magnitude ---- */
 
-/* Returns the largest magnitude of an item as fp32 bits. Magnitudes above `limit` are ignored. */
+/* Returns the largest magnitude of an item as fp32 bits. Magnitudes whose bits are above `limit`
+ * are ignored. */
 static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const uint32_t *raw,
                                                            uint32_t limit) {
     uint32_t amax = 0;
@@ -51,8 +52,8 @@ static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const 
     return amax;
 }
 
-/* Returns the largest magnitude of an item as fp32 bits. Codes of 16 bits are compared as integers,
- * because their order is that of their magnitudes. */
+/* Returns the largest magnitude of an item as fp32 bits. Codes of 16 bits without their signs are
+ * compared as integers, which have the same order as the magnitudes. */
 static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32_t *raw) {
     uint32_t most = 0;
     for (int i = 0; i < 16 && elem == BSMM_LANE_F32; i++)
@@ -66,8 +67,8 @@ static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32
 
 /* ---- codes ---- */
 
-/* Returns true if a block's values are finite and its factor is normal. Quantizing it then makes no
- * NaN. */
+/* Returns true if all values of a block are finite and its factor is a normal number. `amax` has
+ * the bits of the block's largest magnitude. Multiplying such values by the factor makes no NaN. */
 static __device__ __forceinline__ bool is_tame(uint32_t amax, float factor) {
     uint32_t a = __float_as_uint(factor) & 0x7fffffffu;
     return amax < 0x7f800000u && a - 0x00800000u < 0x7f000000u;
@@ -82,8 +83,8 @@ static __device__ __forceinline__ bool has_conversions(void) {
 #endif
 }
 
-/* Encodes any four values, one code per byte. It is the slow path for rare blocks and rare recipes,
- * and it is not inlined because its code is long. */
+/* Encodes any four values, one code per byte. It is the slow path for rare blocks and rare recipes.
+ * It is not inlined, because its code is long. */
 static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, float factor,
                                                  float a, float b, float c, float d) {
     bsmm_lane_encoder e = bsmm_lane_encoder_of(job, factor);
@@ -91,20 +92,21 @@ static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, f
            bsmm_lane_encode(job, &e, c) << 16 | bsmm_lane_encode(job, &e, d) << 24;
 }
 
-/* Returns value i of an item without NaN. It needs no code to preserve a NaN's payload. */
+/* Returns value i of an item without NaN. It has no code that preserves the payload of a NaN. */
 static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem != BSMM_LANE_F16) return item_value(elem, raw, i);
     return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));
 }
 
-/* Returns true if quotient() is correct for a block: the divisor and the largest quotient lie
- * within a factor of 2^60 of 1. */
+/* Returns true if quotient() is correct for a block. This requires that the divisor and the largest
+ * quotient lie between 2^-60 and 2^60. */
 static __device__ __forceinline__ bool divides_well(uint32_t amax, float factor) {
     int divisor = (int)(__float_as_uint(factor) >> 23 & 0xff) - 127, most = (int)(amax >> 23) - 127;
     return divisor >= -60 && divisor <= 60 && most - divisor <= 60 && most <= 60;
 }
 
-/* Multiplies or divides the values of a block without NaN by its factor. */
+/* Multiplies or divides the 16 values of an item by the block's factor. is_tame must have accepted
+ * the block. */
 static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job, uint32_t elem,
                                                    float factor, const uint32_t *raw,
                                                    float *values) {
@@ -117,14 +119,15 @@ static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job,
             values[i] = tame_value(elem, raw, i) * factor;
 }
 
-/* Encodes a magnitude as e2m1. From 1 on, a code is the exponent and the first mantissa bit of the
- * rounded value; the constant c adds half of the dropped bits, less one, and corrects the exponent
- * bias. Up to 1, a code is twice the value, rounded. Where only one of the two formulas is valid,
- * the other gives a smaller number or is limited to 2, so that the maximum of both is the code. */
+/* Encodes a magnitude as e2m1. For a magnitude of at least 1, the code is the exponent and the
+ * first mantissa bit of the rounded value. The constant c adds half of the dropped bits, less one,
+ * and corrects the exponent bias. For a magnitude of at most 1, the code is twice the value,
+ * rounded. Outside its range, each of the two formulas gives a smaller number or is limited to 2,
+ * so the maximum of both is the code. */
 static __device__ __forceinline__ uint32_t e2m1_code(bool down, uint32_t a) {
     const uint32_t c = ((1u - 127u) << 23) + (1u << 21) - 1;
     int normal = (int)(a + c + (down ? 0 : a >> 22 & 1)) >> 22;
-    /* With `down`, ties at the thresholds 0.25 and 0.75 round down. */
+    /* With `down`, the ties 0.25 and 0.75 round down. */
     int small = down ? (a > 0x3e800000u) + (a > 0x3f400000u)
                      : (int)(__float_as_uint(__uint_as_float(a) + 0x1p22f) - 0x4a800000u);
     return (uint32_t)min(max(normal, min(small, 2)), 7);
@@ -148,7 +151,7 @@ static __device__ __forceinline__ void coder_codes(const bsmm_quantize_job *job,
     }
 }
 
-/* Encodes 16 values as four words of four codes. */
+/* Encodes 16 values as four words of four codes. is_tame must have accepted their block. */
 static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, int bits,
                                                   const float *values, uint32_t *four) {
     if (bits == 4) {
@@ -172,9 +175,9 @@ static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, 
     coder_codes(job, values, four);
 }
 
-/* Returns true if e2m1_item is correct for this factor. f16 applies the factor in two
- * multiplications, which limits its range. bf16 has no limit that the factor of a block of finite
- * values can reach. */
+/* Returns true if e2m1_item is correct for this factor. For f16 values, e2m1_item applies the
+ * factor by two multiplications in f16, which limits its range. For bf16 values there is no limit
+ * that the factor of a block of finite values can reach. */
 static __device__ __forceinline__ bool takes_pairs(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, float factor) {
     uint32_t f = __float_as_uint(factor);
@@ -212,8 +215,8 @@ static __device__ __forceinline__ void store_whole(int bits, uint8_t *to, const 
         ((uint32_t *)to)[i] = codes[i];
 }
 
-/* Stores the first n codes. If codes are packed in groups (two 4-bit codes in 1 byte, four 6-bit
- * codes in 3 bytes), it stores the last group as a whole. */
+/* Stores the first n codes of an item. If codes share bytes (two 4-bit codes in 1 byte, four 6-bit
+ * codes in 3 bytes), it stores the last of these groups as a whole. */
 static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job, int bits,
                                                    uint8_t *to, uint32_t n, const uint32_t *codes) {
     uint32_t bytes = bits == 8 ? n : bits == 4 ? (n + 1) / 2 : (n + 3) / 4 * 3;
@@ -225,7 +228,7 @@ static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job,
         if ((uint32_t)i < bytes) to[i] = (uint8_t)(codes[i / 4] >> 8 * (i % 4));
 }
 
-/* Clears the codes from number n on. Padding must be +0, and a quantized zero may have a sign. */
+/* Sets the codes from number n on to 0. Padding must be +0, but quantizing a zero may give -0. */
 static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
     for (int i = 0; i < 4; i++) {
         int left = max((int)n - 4 * i, 0);
@@ -233,14 +236,15 @@ static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
     }
 }
 
-/* Encodes the values of an item. `amax` and `factor` belong to its block. */
+/* Encodes the values of an item. `amax` is the largest magnitude of the item's block as fp32 bits,
+ * and `factor` is the block's factor. */
 static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t amax, float factor,
                                                    uint32_t n, const uint32_t *raw, uint32_t *to) {
     uint32_t four[4];
     bool usual = job->steps.step != BSMM_STEP_COMPARE && is_tame(amax, factor) &&
                  (job->steps.step != BSMM_STEP_DIVIDE || divides_well(amax, factor));
-    /* The recipe's amax ignores NaN here, so this tests for NaN separately. */
+    /* With this recipe, `amax` ignores NaN, so this line tests the item for NaN. */
     if (job->steps.skips_nan) usual &= item_amax(elem, raw) < 0x7f800000u;
     if (usual) {
         float values[16];
@@ -257,7 +261,8 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
 
 /* ---- fast paths without branches ---- */
 
-/* Returns true if a kernel for codes of `bits` bits has the fast path that the job asks for. */
+/* Returns true if a kernel for codes of `bits` bits has the fast path `quick`, and the job asks for
+ * it. */
 static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, int bits,
                                                  uint32_t quick) {
     bool mine = bits == 8   ? quick == BSMM_QUICK_E4M3_MULTIPLY || quick == BSMM_QUICK_E4M3_DIVIDE
@@ -293,7 +298,7 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
     for (int i = 0; i < 16; i++) {
         float value = tame_value(elem, raw, i);
         v[i] = divides ? quotient(value, factor, reciprocal) : value * factor;
-        if (plus) v[i] = (v[i] + 0.0f) * 0x1p-14f; /* Adding +0 changes -0 to +0. */
+        if (plus) v[i] = (v[i] + 0.0f) * 0x1p-14f; /* Adding +0 turns -0 into +0. */
     }
     if (to_e2m1) e2m1_values(v, own ? NULL : raw, to);
 #if __CUDA_ARCH__ >= 890
@@ -303,16 +308,16 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
 #endif
 }
 
-/* Says where a thread stores the codes and scales of its items. */
+/* The place where a thread stores the codes of its items. */
 typedef struct item_place {
     uint32_t row0, rows_apart;
-    uint32_t n; /* The number of values of each item before the end of the row. */
+    uint32_t n; /* the number of values of each item before the end of the row */
     uint8_t *to;
     uint64_t to_step;
 } item_place;
 
-/* Quantizes all items of a thread by the fast path `quick`, without branches, so that their
- * latencies overlap. Returns false, and does nothing, if the job asks for a different path or an
+/* Quantizes all items of a thread by the fast path `quick`, without branches, so that the latencies
+ * of the items overlap. Returns false, and does nothing, if the job asks for a different path or an
  * item of the warp cannot take it. `raw` has `span` words for each item. */
 static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t quick, int items, int span,

@@ -1,14 +1,15 @@
-/* Quantizes an item of 16 values, which is one block, to nvfp4 by the default rule for scales
- * (torchao's). Zeros keep their signs. */
+/* Quantizes an item to nvfp4 by the default rule for scales, which is torchao's. An item is 16
+ * values along a row, which one thread converts and which form one scale block. Zeros keep their
+ * signs. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_NV_H
 #define BSMM_CUDA_SM80_QUANTIZE_NV_H
 
 #include "cuda/sm80/pack_words.h"
 #include "cuda/sm80/quantize_item.h"
 
-/* Computes what all blocks of a tensor share, like make_level. Threads 0 to 7 call it. The factors
- * belong to the scales 1 to 1.875 and are multiplied by 2^-14, so that e2m1's smallest normal
- * number becomes f16's. */
+/* Computes the numbers that all blocks of a tensor share, like make_level. Threads 0 to 7 call it.
+ * factors[i] belongs to a scale of 1 + i / 8. The factors are multiplied by 2^-14, so that e2m1's
+ * smallest normal number becomes f16's smallest normal number. */
 static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, uint32_t thread,
                                                 quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
@@ -24,9 +25,10 @@ static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, ui
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Returns the code of a block's scale and sets *factor, multiplied by 2^-14. Sets *rare if the
- * block needs the slow path: its amax is too large or small for quotient(), or its scale exceeds
- * e4m3's range, so that its scaled values have no limit. */
+/* Returns the code of a block's scale and sets *factor to the block's factor times 2^-14. Sets
+ * *rare if the block needs the slow path. It does if its amax is too large or too small for
+ * quotient(). It also does if its scale exceeds e4m3's range, because its scaled values may then be
+ * larger than nv_rounded allows. */
 static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level, uint32_t amax,
                                                     float *factor, bool *rare) {
     float part = quotient(__uint_as_float(amax), 6, 1 / 6.0f);
@@ -39,7 +41,7 @@ static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level,
 }
 #endif
 
-/* Rounds a magnitude to e2m1, like e2m1_rounded. The value must be below 7 * 2^-14. */
+/* Rounds a magnitude to e2m1, like e2m1_rounded. The magnitude must be below 7 * 2^-14. */
 static __device__ __forceinline__ float nv_rounded(float value) {
     uint32_t unit = (__float_as_uint(value) & 0x7f800000u) + (22u << 23);
     float magic = __uint_as_float(max(unit, (127u - 14 + 22) << 23));
@@ -65,7 +67,7 @@ static __device__ __forceinline__ void nv_item(uint32_t elem, const uint32_t *ra
     to[1] = e2m1_packed(tops + 4);
 }
 
-/* ---- a thread's items ---- */
+/* ---- all items of a thread ---- */
 
 static __device__ __forceinline__ item_place nv_place(const bsmm_quantize_job *job, uint32_t row0,
                                                       uint32_t k) {
@@ -76,9 +78,9 @@ static __device__ __forceinline__ item_place nv_place(const bsmm_quantize_job *j
     return p;
 }
 
-/* Stores the scale codes of a thread's items, which arrive one per byte. If scales are stored by
- * words, four neighboring lanes have four adjacent blocks, and each of them stores the word of one
- * row. */
+/* Stores the scale codes of a thread's items, which arrive one per byte. If one instruction stores
+ * four scales (job->by_words), four neighboring lanes have four adjacent blocks, and each of the
+ * lanes stores the word of one row. */
 static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *job, int items,
                                                        const item_place *place, uint32_t k,
                                                        uint32_t codes) {
@@ -99,7 +101,7 @@ static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *
     }
 }
 
-/* Quantizes one item by the slow path. Returns its scale code. */
+/* Quantizes one item by the slow path and returns its scale code. */
 static __device__ __forceinline__ uint32_t nv_define_item(const bsmm_quantize_job *job,
                                                           uint32_t elem, uint32_t n,
                                                           const uint8_t *from, uint8_t *to,
@@ -118,8 +120,8 @@ static __device__ __forceinline__ uint32_t nv_define_item(const bsmm_quantize_jo
     return block.code;
 }
 
-/* Quantizes all items by the slow path. It is not inlined, because it is rare and must not increase
- * the register pressure of the fast path. */
+/* Quantizes all items of a thread by the slow path. It is not inlined, because it is rare and must
+ * not increase the register pressure of the fast path. */
 static __device__ __noinline__ void nv_define(const bsmm_quantize_job *job, uint32_t elem,
                                               int items, uint32_t row0, uint32_t k,
                                               const quantize_level *level) {

@@ -1,11 +1,11 @@
 /* The body of a kernel that quantizes rows of TYPE (the bits of ELEM: f32, f16 or bf16) to nvfp4 by
  * the default rule for scales. quantize_nv.cu includes it with NAME, TYPE and ELEM.
  *
- * A thread quantizes ITEMS items of 16 values along a row each. The thread blocks walk through the
- * tensor backwards, because the previous kernel has read all of it to find its amax, and the end is
- * still in L2. */
+ * A thread quantizes ITEMS items of 16 values along a row. The thread blocks walk through the
+ * tensor backwards. The previous kernel has read the whole tensor to find its largest magnitude,
+ * and the end of the tensor is still in L2. */
 
-/* SPAN is the size of an item's 16 elements, in words of 4 bytes. */
+/* the size of an item's 16 values, in words of 4 bytes */
 #define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (sizeof(TYPE) == 2 ? 4 : 2)
 

@@ -5,10 +5,10 @@
 #include "cuda/ptx/convert.h"
 #include "gpu/recode_lane.h"
 
-/* Returns a / b for b > 0, correctly rounded, from the rounded reciprocal of b. The first
- * correction gives a faithful quotient, and the second (Markstein's) rounds it correctly. Quotients
- * and remainders must be far from the ends of fp32's range. A quotient that is so small that this
- * does not hold becomes 0 in every format here. */
+/* Returns a / b for b > 0, correctly rounded. `reciprocal` is 1 / b, rounded. The first correction
+ * gives one of the two fp32 neighbors of the exact quotient, and the second correction
+ * (Markstein's) rounds correctly. Quotients and remainders must be far from the ends of fp32's
+ * range. Smaller quotients need not be exact, because they become 0 in every format here. */
 static __device__ __forceinline__ float quotient(float a, float b, float reciprocal) {
     float q = a * reciprocal;
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
@@ -17,8 +17,8 @@ static __device__ __forceinline__ float quotient(float a, float b, float recipro
     return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u));
 }
 
-/* Computes a block's scale by the job's rule. It is not inlined, because there are many rules and
- * each is used once per block. */
+/* Computes a block's scale by the job's rule. It is not inlined, because there are many rules, and
+ * a kernel calls it only once per block. */
 static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_job *job,
                                                           uint32_t amax, float multiplier,
                                                           float divisor) {
@@ -28,30 +28,31 @@ static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_jo
     return bsmm_block_by(job->steps.block, __uint_as_float(amax), &t);
 }
 
-/* Values that all blocks of a tensor share, computed once per thread block. */
+/* Numbers that all blocks of a tensor share. Each thread block computes them once. */
 typedef struct quantize_level {
-    /* The factors of the second-level scale, which applies to the whole tensor. */
+    /* the factors that apply the second-level scale of the whole tensor */
     float multiplier, divisor;
-    /* The number by which e4m3_scale multiplies or divides, and its reciprocal. */
+    /* the number by which e4m3_scale multiplies or divides, and its reciprocal */
     float by, reciprocal;
-    uint32_t known;   /* Nonzero if `by` and the factors are within the range of is_moderate. */
-    float factors[8]; /* The factors for the scales 1 to 1.875. */
+    uint32_t known;   /* nonzero if is_moderate accepts `by` and all factors */
+    float factors[8]; /* factors[i] belongs to blocks whose scale is 1 + i / 8 */
 } quantize_level;
 
 enum { LEVEL_FACTORS = 8 };
 
-/* Returns true if the value lies within a factor of 2^60 of 1. */
+/* Returns true if the value lies between 2^-60 and 2^60. */
 static __device__ __forceinline__ bool is_moderate(float value) {
     return __float_as_uint(value) - (67u << 23) <= 120u << 23;
 }
 
-/* Computes what all blocks of a tensor share. Threads 0 to 7 call it. Eight factors suffice,
- * because multiplying a scale by a power of two changes its factor by the same power of two. */
+/* Computes the numbers that all blocks of a tensor share. Threads 0 to 7 call it, and each computes
+ * one of eight factors. Eight factors are enough, because multiplying a scale by a power of two
+ * changes its factor by a power of two. */
 static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, uint32_t thread,
                                                   quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
     if (job->amax) t = bsmm_lane_tensor(&job->tensor, &job->steps, __ldg(job->amax));
-    /* The thread computes the code of one of the scales 1 to 1.875. */
+    /* the e4m3 code of the scale 1 + thread / 8 */
     uint32_t code = (7u << 3) + thread;
     float by = t.multiplier, factor = 1;
     if (job->steps.block == BSMM_BLOCK_E4M3_TORCHAO) factor = bsmm_e4m3_torchao_factor(code, &t);
@@ -77,8 +78,8 @@ static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, 
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Returns a block's scale before rounding. It follows the rules of recipe/rules_e4m3.h, but divides
- * by quotient(), so its arguments must be within the range of is_moderate. */
+/* Returns a block's scale before it is rounded to e4m3. It follows the rules of recipe/rules_e4m3.h
+ * but divides by quotient(), so is_moderate must accept its arguments. */
 static __device__ __forceinline__ float e4m3_scale(const bsmm_quantize_job *job, float amax,
                                                    const quantize_level *level) {
     bsmm_block_rule rule = job->steps.block;
@@ -91,15 +92,16 @@ static __device__ __forceinline__ float e4m3_scale(const bsmm_quantize_job *job,
     return fmaxf(quotient(part, level->by, level->reciprocal), 0x1p-6f);
 }
 
-/* Computes a block's e4m3 scale for e2m1 elements without divisions. Sets *known to false if a
- * value is outside the range of is_moderate or the scale is not normal. */
+/* Computes a block's e4m3 scale for e2m1 elements without divisions. Sets *known to false if
+ * is_moderate rejects a value or the scale is not normal. The result must then not be used. */
 static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize_job *job,
                                                              float amax,
                                                              const quantize_level *level,
                                                              bool *known) {
     float scale = e4m3_scale(job, amax, level);
     uint32_t code = bsmm_ptx_cvt_e4m3x2(0, scale), exponent = code >> 3;
-    /* True if the factor grows with the scale, because elements are divided by it. */
+    /* True if elements are divided by the factor, which then grows with the scale. Otherwise it
+     * shrinks. */
     bool grows = job->steps.step == BSMM_STEP_DIVIDE;
     uint32_t binades = grows ? exponent - 7 : 7 - exponent;
     float factor = __uint_as_float(__float_as_uint(level->factors[code & 7]) + (binades << 23));
@@ -117,8 +119,8 @@ static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize
     return block_step(job, amax, multiplier, divisor);
 }
 
-/* Computes a block's scale like quick_step, and inlines the rules for e4m3 scales of e2m1 elements
- * too. */
+/* Computes a block's scale like quick_step, and also inlines the rules for e4m3 scales of e2m1
+ * elements. */
 static __device__ __forceinline__ bsmm_block_step quick_step_by(const bsmm_quantize_job *job,
                                                                 uint32_t amax,
                                                                 const quantize_level *level) {

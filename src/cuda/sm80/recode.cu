@@ -1,11 +1,11 @@
-/* Small kernels for conversions: the largest magnitude, the second-level scale, and moving scales
- * to another layout. */
+/* Small kernels for conversions: they find the largest magnitude of a tensor, compute the
+ * second-level scale, and move scales to another layout. */
 #include "cuda/sm80/quantize_item.h"
 #include "gpu/recode_small.h"
 
 /* ---- largest magnitude ---- */
 
-/* Returns the largest magnitude in an item of 16 bytes. */
+/* Returns the largest magnitude in 16 bytes of values, as a code at the top of a uint32. */
 static __device__ __forceinline__ uint32_t amax_of(uint32_t elem, uint4 v) {
     uint32_t words[4] = {v.x, v.y, v.z, v.w}, high = 0, low = 0;
     for (int i = 0; i < 4; i++) {
@@ -15,9 +15,10 @@ static __device__ __forceinline__ uint32_t amax_of(uint32_t elem, uint4 v) {
     return max(high, low);
 }
 
-/* Finds the largest magnitude. Each thread block walks over some items of a line, four at a time.
- * It compares codes, shifted to the top of a uint32, as integers, because their order is that of
- * their magnitudes. */
+/* Finds the largest magnitude. A line is a row, or a column of a column-major matrix. Each thread
+ * block walks over a part of the lines, and each thread loads four times 16 bytes at a time. Codes
+ * without their signs are shifted to the top of a uint32 and compared as integers, which have the
+ * same order as the magnitudes. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     amax_lines(const __grid_constant__ bsmm_amax_job job) {
     uint32_t bytes = job.src_elem == BSMM_LANE_F32 ? 4 : 2, most = 0;
@@ -46,14 +47,15 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
 
 /* ---- second-level scale ---- */
 
-/* Stores the second-level scale. job.amax and job.level may be the same address. */
+/* Stores the second-level scale. job.amax and job.level may point to the same float. */
 extern "C" __global__ void store_level(const __grid_constant__ bsmm_level_job job) {
     bsmm_level_store(&job);
 }
 
 /* ---- moving scales to another layout ---- */
 
-/* Each thread has one column, or four neighbouring ones, of MOVED rows. */
+/* Copies scales. Each thread copies one column, or four neighboring columns if `by_words`, of
+ * BSMM_MOVED_ROWS rows. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     move_scales(const __grid_constant__ bsmm_relayout_job job) {
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = QUANTIZE_THREADS >> job.lanes_log2;
