@@ -29,10 +29,10 @@ typedef enum bsmm_pack_route {
      * whose values are all exact in bf16. */
     BSMM_PACK_BF16 = 0,
     /* Packs to 8-bit floats, exactly. e2m1, e2m3 and e3m2 elements with e8m0 scales become e4m3.
-     * Their block scales are folded into the exponents, i.e. elements are multiplied by them. If
-     * the block scales of one group span more than 14 (e2m1), 11 (e2m3) or 9 (e3m2) binades, the
-     * operand is marked WIDE. 8-bit elements with fp32 scales or without scales keep their bytes
-     * and are only reordered. */
+     * Their block scales are folded into the exponents, i.e. elements are multiplied by their block
+     * scale relative to the group scale. If the block scales of one group span more than 14 (e2m1),
+     * 11 (e2m3) or 9 (e3m2) binades, the operand is marked WIDE, i.e. as not representable. 8-bit
+     * elements with fp32 scales or without scales keep their bytes and are only reordered. */
     BSMM_PACK_FP8 = 1,
     /* Packs 8-bit elements with e8m0 scales to 8-bit floats. Elements are multiplied by their block
      * scale relative to the group scale, and the products are rounded.
@@ -45,7 +45,7 @@ typedef enum bsmm_pack_route {
      * overflowing: with it their largest magnitude is at least 240 (e4m3) or 2^15 (e5m2). A group
      * uses a larger scale, which all such groups of the row have in common, if that scale is at
      * most 2^8 times the smallest possible one and at most 2^8 times the scale of each of the
-     * group's blocks. An operand that contains Inf is marked WIDE. */
+     * group's blocks. An operand that contains Inf is marked WIDE, i.e. as not representable. */
     BSMM_PACK_FAST = 2,
     /* Packs each f16 element as two bf16 numbers (TWO) or each f32 element as three (THREE). The
      * sum of these bf16 parts is exactly the element. For each 64 elements of K, the first parts of
@@ -154,17 +154,19 @@ typedef struct bsmm_pack_job {
     uint32_t rows, cols;
     uint32_t scale; /* the type of the block scales, a value of the enum bsmm_scale */
     uint32_t route; /* the kind of packing, a value of the enum bsmm_pack_route */
-    /* nonzero if every item of the operand is aligned and can be loaded at once */
+    /* nonzero if the elements that a thread loads at once are always aligned and can be loaded by
+     * one instruction */
     uint32_t aligned;
     /* log2 of the number of neighboring threads that work on one row, along K */
     uint32_t lanes_log2;
-    /* The number of neighboring threads (1, 2 or 4) whose items lie in one scale block. */
+    /* The number of neighboring threads (1, 2 or 4) whose elements lie in the same scale block. */
     uint32_t share;
     /* Nonzero if the scales of four consecutive blocks, beginning at a multiple of four, form one
      * aligned uint32. 2 means that `words` gives the place of this uint32. Blocks have 32 elements
      * if scales are e8m0 and 16 if they are e4m3. */
     uint32_t fours;
-    /* Route BF16: the range of block exponents in which a group needs no scale. */
+    /* Route BF16: the range of block exponents in which a group (128 elements of a row) needs no
+     * scale. */
     int32_t fit_low, fit_high;
     /* Route FP8: the exponent of the largest power of two by which an element can be multiplied and
      * stay exact in e4m3. */
@@ -181,8 +183,8 @@ typedef struct bsmm_pack_job {
     bsmm_pack_words words;
     void *elements;
     uint64_t element_pitch; /* the stride of packed rows in bytes */
-    /* The destination of the group scales. If it is NULL, packing marks the operand WIDE when a
-     * group needs a scale other than 1. */
+    /* The destination of the group scales. If it is NULL, a group that needs a scale other than 1
+     * marks the operand WIDE, i.e. as not representable. */
     float *group_scales;
     /* the distance in floats from the scales of one group of K to the scales of the next group */
     uint64_t group_pitch;

@@ -15,8 +15,8 @@
  */
 enum { BSMM_LANE_BIAS = 1024 };
 
-/* The block scale of an item, decoded. Fields that do not apply to the type of scale are neutral.
- */
+/* The block scale of a thread's elements, decoded. Fields that do not apply to the type of scale
+ * are neutral (exponent 0, factor 1). */
 typedef struct bsmm_lane_scale {
     int exponent; /* the exponent of an e8m0 block scale */
     float factor; /* the value of an e4m3 or fp32 block scale */
@@ -39,7 +39,7 @@ BSMM_SHARED bsmm_lane_scale bsmm_lane_scale_of(uint32_t scale, uint32_t code) {
 
 /* ---- look: the range of an item's values ---- */
 
-/* Returns true if any element of the item is nonzero. */
+/* Returns true if any of a thread's elements is nonzero. */
 BSMM_SHARED bool bsmm_lane_any(const bsmm_narrow_codec *k, const uint32_t *codes, int words) {
     uint32_t any = 0;
     for (int i = 0; i < words; i++)
@@ -47,7 +47,7 @@ BSMM_SHARED bool bsmm_lane_any(const bsmm_narrow_codec *k, const uint32_t *codes
     return any & (k->sign - 1) * 0x01010101u;
 }
 
-/* Returns the number of binades by which the item's values can grow before the largest of them
+/* Returns the number of binades by which a thread's values can grow before the largest of them
  * overflows the element format. */
 BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes, int words) {
     uint32_t mantissa = 23 - k->shift, largest = 1;
@@ -64,10 +64,10 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
     return (int)((k->max_code - largest) >> mantissa) + normalized;
 }
 
-/* Returns an item's contribution to the maxima of its group, or 0 if the item does not restrict the
- * group scale. The high half is the biased exponent that the group scale must cover. The low half
- * is the negated exponent of the block scale, so that its maximum finds the smallest block scale.
- */
+/* Returns the contribution of one thread's elements to the maxima of their group (128 elements of a
+ * row), or 0 if these elements do not restrict the group scale. The high half is the biased
+ * exponent that the group scale must cover. The low half is the negated exponent of the block
+ * scale, so that its maximum finds the smallest block scale. */
 BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                     const uint32_t *codes, int words) {
     if (job->scale != 1 || s->is_nan || !bsmm_lane_any(&job->codec, codes, words)) return 0;
@@ -76,9 +76,9 @@ BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_sc
     return (uint32_t)(BSMM_LANE_BIAS + top) << 16 | (uint32_t)(BSMM_LANE_BIAS - s->exponent);
 }
 
-/* Returns WIDE if an item contains Inf on the route FAST. Multiplying an element by its relative
- * block scale may round it to 0, and Inf times 0 would become NaN, so such an operand must take the
- * slow path. */
+/* Returns WIDE if a thread's elements contain Inf on the route FAST. Multiplying an element of the
+ * other operand by its relative block scale may round it to 0. Inf times 0 would then become NaN,
+ * so an operand that contains Inf must take the slow path. */
 BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                           const uint32_t *codes) {
     const bsmm_narrow_codec *k = &job->codec;
@@ -122,8 +122,8 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_e4m3(const bsmm_narrow_codec *k) {
 }
 
 /* Returns the group of an fp32 block scale, which becomes the group scale. A scale of Inf marks the
- * group WIDE. The tensor core would sum the elements before the scale multiplies the sum, and the
- * result would be Inf where the exact result is Inf - Inf = NaN. */
+ * group WIDE, i.e. as not representable. The tensor core would sum the elements before the scale
+ * multiplies the sum, and the result would be Inf where the exact result is Inf - Inf = NaN. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float scale) {
     bsmm_lane_group g = {0, scale, BSMM_PACK_SCALED, 0, 0, 0};
     uint32_t magnitude = bsmm_float_bits(scale) & 0x7fffffffu;
@@ -149,10 +149,10 @@ BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }
 
-/* Chooses the scale of a group on the route FP8. The group uses the common scale of its row if the
- * exponents of all its blocks lie in the window below row_top. Otherwise it gets a scale of its
- * own. A group without nonzero values does not count in the header. Its scale is at most 1, because
- * a larger scale might overflow and then Inf times 0 would make NaN. */
+/* Chooses the scale of a group (128 elements of a row) on the route FP8. The group uses the common
+ * scale of its row if the exponents of all its blocks lie in the window below row_top. Otherwise it
+ * gets a scale of its own. A group without nonzero values does not count in the header. Its scale
+ * is at most 1, because a larger scale might overflow and then Inf times 0 would make NaN. */
 BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                    int top, int bottom, int row_top) {
     bool fits =
@@ -165,10 +165,10 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
     return top;
 }
 
-/* Chooses the scale of a group on the route FAST. The group's own scale is the smallest that keeps
- * its elements from overflowing. The group uses the common scale of its row instead if three
- * conditions hold: fp32 holds the common scale, the group's own scale lies within the window below
- * it, and so does the group's smallest block scale. */
+/* Chooses the scale of a group (128 elements of a row) on the route FAST. The group's own scale is
+ * the smallest that keeps its elements from overflowing. The group uses the common scale of its row
+ * instead if three conditions hold: fp32 holds the common scale, the group's own scale lies within
+ * the window below it, and so does the group's smallest block scale. */
 BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                     int top, int bottom, int row_top) {
     int least = top < bottom ? top : bottom;
@@ -199,8 +199,8 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
     return g;
 }
 
-/* Chooses the scale of a group. `row_top` is the result of bsmm_lane_row_top. Only the routes FP8
- * and FAST with e8m0 scales use it. */
+/* Chooses the scale of a group (128 elements of a row). `row_top` is the result of
+ * bsmm_lane_row_top. Only the routes FP8 and FAST with e8m0 scales use it. */
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                              uint32_t maxima, int row_top) {
     bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)
@@ -296,8 +296,9 @@ BSMM_SHARED void bsmm_lane_emit_e2m1(int shift, const uint32_t *codes, bool is_n
         to[i] = is_nan ? 0x7f7f7f7fu : bsmm_lane_look_up(table, codes[i]);
 }
 
-/* Writes the 16 packed bytes of an item. `bits` is the width of a source element, and `out` is the
- * width of a packed element. Callers pass constants, so the compiler removes the branches. */
+/* Writes the 16 packed bytes of a thread's elements. `bits` is the width of a source element, and
+ * `out` is the width of a packed element. Callers pass constants, so the compiler removes the
+ * branches. */
 BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                 const bsmm_lane_group *g, const uint32_t *codes, int bits, int out,
                                 uint32_t *to) {
@@ -314,8 +315,9 @@ BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale 
 
 /* ---- f32, f16 and bf16 elements: 8 values to bf16 ---- */
 
-/* Does the same as bsmm_lane_look for 8 unscaled values of 16 or 32 bits. Sets *inexact if bf16
- * cannot hold one of the values exactly. */
+/* Returns the contribution of 8 unscaled values of 16 or 32 bits to the maxima of their group, in
+ * the form that bsmm_lane_look returns. Sets *inexact if bf16 cannot hold one of the values
+ * exactly. */
 BSMM_SHARED uint32_t bsmm_lane_look_wide(const float *values, bool *inexact) {
     uint32_t maxima = 0;
     *inexact = false;

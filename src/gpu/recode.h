@@ -41,7 +41,8 @@ typedef struct bsmm_quantize_job {
     /* the element type of the source (enum bsmm_elem), and the bits of a code of the result */
     uint32_t src_elem, dst_bits;
     uint32_t scale; /* the type of the block scales, a value of the enum bsmm_scale */
-    /* nonzero if each item is aligned, so that one instruction can load or store it */
+    /* nonzero if the 16 elements of a thread are always aligned, so that one instruction can load
+     * or store them */
     uint32_t aligned_src, aligned_dst;
     uint32_t lanes_log2;  /* log2 of the number of neighboring threads along a row */
     uint32_t block_lanes; /* the number of neighboring threads that work on the same block */

@@ -63,8 +63,8 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
     const bsmm_cuda_device *d = p->device;
     const bsmm_cuda_function *function = &functions[bsmm_gpu_bf16_choose(p)];
     made->job = bsmm_cuda_generic_job(p);
-    /* As a fallback, the kernel usually finds its gate closed (sm80/gate.h). Few thread blocks then
-     * exit faster than many. */
+    /* As a fallback, the kernel usually finds its gate closed, i.e. the kernel before it has
+     * computed the product. Few thread blocks then exit faster than many (sm80/gate.h). */
     int64_t blocks =
         is_gated ? bsmm_min_i64(made->job.tiles, 2 * (int64_t)d->multiprocessors) : made->job.tiles;
     return bsmm_cuda_ready_make(d,
@@ -74,7 +74,7 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
                                     .block = {BSMM_BF16_THREADS},
                                     .shared_bytes = function->shared_bytes,
                                     /* A gated kernel waits for the previous kernel before it reads
-                                     * the gate, so the two may overlap. */
+                                     * its gate (sm80/gate.h), so the launches may overlap. */
                                     .overlap = d->capability == 90,
                                 },
                                 &made->ready);

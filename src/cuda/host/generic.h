@@ -17,14 +17,15 @@ typedef struct bsmm_cuda_generic {
 } bsmm_cuda_generic;
 
 /* Loads the kernel that bsmm_cuda_generic_run launches. `is_gated` says that the run will pass a
- * gate. */
+ * gate, i.e. a condition under which the kernel runs (sm80/gate.h). */
 bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cuda_generic *made);
 
 /* Returns the kernel parameters of the generic GEMM for a product. */
 bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p);
 
-/* Queues the generic GEMM in p->stream. The device's context must be current. The kernel reads the
- * gate's device memory when it runs. If `gate` is NULL, the kernel always computes the product. */
+/* Queues the generic GEMM in p->stream. The device's context must be current. `gate` is the
+ * condition under which the kernel computes the product. The kernel reads it from device memory
+ * when it runs. If `gate` is NULL, the kernel always computes the product. */
 bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_generic *made,
                                   const bsmm_cuda_gate *gate);
 

@@ -8,9 +8,10 @@
 #include "gpu/pack.h"
 #include "gpu/params.h"
 
-/* The layout of a packed operand: offsets of its group scales and elements and its size in bytes,
- * the stride of its rows in bytes (element_pitch), and the stride between the scales of consecutive
- * groups in floats (group_pitch). */
+/* The layout of a packed operand (gpu/pack.h). The group scales and the elements have offsets in
+ * bytes, and `bytes` is the whole size. element_pitch is the stride of rows in bytes. group_pitch
+ * is the distance in floats between the scales of one group of 128 columns and those of the next.
+ */
 typedef struct bsmm_pack_layout {
     uint64_t group_scales, elements, bytes;
     uint64_t element_pitch, group_pitch;
@@ -46,7 +47,8 @@ typedef struct bsmm_pack_launch {
 
 /* Returns the launch that packs an operand to `packed`. The operand has device pointers, and
  * bsmm_pack_refuse has accepted it. `packed` is aligned to 1024 bytes. If with_scales is false, no
- * group scales are written, and a group that needs a scale other than 1 marks the operand WIDE. */
+ * group scales are written. A group of 128 elements that needs a scale other than 1 then marks the
+ * operand WIDE, i.e. as not representable. */
 bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route route, bool with_scales,
                                      void *packed);
 
@@ -54,8 +56,9 @@ bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route rout
  * and scales must be aligned to 16 bytes. */
 void bsmm_pack_bind(const bsmm_operand *o, void *packed, bsmm_pack_launch *launch);
 
-/* Does the same as bsmm_pack_launch_of, for bf16 without group scales, when a GEMM kernel packs the
- * operand itself. A GEMM kernel does so if its gate is closed (sm80/gate.h). */
+/* Returns parameters with which the thread blocks of a GEMM kernel pack an operand to bf16 without
+ * group scales. They do so if the GEMM kernel cannot multiply the operand as it was packed before
+ * (its gate is closed, sm80/gate.h). */
 bsmm_pack_plain bsmm_pack_plain_of(const bsmm_operand *o, void *packed);
 void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *plain);
 

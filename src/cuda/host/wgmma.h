@@ -80,9 +80,9 @@ uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t
 typedef struct bsmm_wgmma_input {
     bsmm_wgmma_side a, b;
     bsmm_cuda_gate gate;
-    /* BSMM_WGMMA_POW2 only: memory for A and B as bf16. If the gate is closed, the kernel packs the
-     * operands to this memory if bf16 holds their values. Otherwise it computes the GEMM from the
-     * stored operands. */
+    /* BSMM_WGMMA_POW2 only: memory for A and B as bf16. If 8-bit floats do not hold the operands'
+     * values (the gate is closed), the kernel packs the operands to this memory, provided that bf16
+     * holds their values. Otherwise it computes the GEMM from the stored operands. */
     void *plain[2];
     /* Device memory where a bf16 kernel writes 1 if an accumulator leaves fp32's range. NULL: the
      * accumulators are not tested. */

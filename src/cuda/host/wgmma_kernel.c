@@ -156,8 +156,9 @@ static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const 
     return bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &b_how, at->b);
 }
 
-/* Queues the GEMM kernel of the first attempt, after the packing kernels. Fills *gate: with it the
- * kernel that is queued next decides whether it has to run. */
+/* Queues the GEMM kernel of the first attempt, after the packing kernels. Fills *gate with the
+ * pointers from which a kernel on the device sees if the packed operands hold all values
+ * (sm80/gate.h). The kernel that is queued next uses them to decide whether it has to run. */
 static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h, void *const plain[2], bsmm_cuda_gate *gate) {
     const bsmm_wgmma_attempt *x = &s->first;
@@ -174,9 +175,9 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, co
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues the GEMM kernel of the second attempt, which reads bf16 operands. It runs only if the gate
- * of the first kernel was closed, and the first kernel has then packed the operands to bf16. `gate`
- * is the gate that multiply() has filled. */
+/* Queues the GEMM kernel of the second attempt, which reads bf16 operands. It runs only if the
+ * first kernel could not multiply the packed operands. The first kernel has then packed them to
+ * bf16. `gate` is the gate that multiply() has filled. */
 static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attempt *x,
                                   const rooms *at, const bsmm_cuda_gate *gate) {
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),
@@ -187,9 +188,9 @@ static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attemp
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues the GEMM kernel of the plan and then the GEMM kernel of its fallback, plan.otherwise. The
- * second one runs only if its gate is open. The memory of the second attempt lies behind the memory
- * of the first. */
+/* Queues the GEMM kernel of the plan and then the GEMM kernel of its fallback, plan.otherwise. On
+ * the device, the second kernel runs only if the first could not multiply the packed operands. The
+ * memory of the second attempt lies behind the memory of the first. */
 static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                               head *h, bsmm_cuda_gate *gate) {
     const rooms there = rooms_of(p, &s->second, false, at->a + s->first.bytes);

@@ -33,13 +33,14 @@ static __device__ __forceinline__ void ptx_copy16_once(uint32_t to, const void *
                  : "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.2 "cp.async.commit_group": closes the thread's current group of copies. */
+/* PTX ISA 9.7.9.25.3.2 "cp.async.commit_group": makes a group of all copies that this thread has
+ * started since the last such call. */
 static __device__ __forceinline__ void ptx_copy_commit(void) {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* PTX ISA 9.7.9.25.3.3 "cp.async.wait_group": waits until at most the `groups` most recent groups
- * of this thread's copies are pending. */
+/* PTX ISA 9.7.9.25.3.3 "cp.async.wait_group": waits until all but the `groups` most recent groups
+ * of this thread's copies have completed. */
 #define ptx_copy_wait(groups)                                                                      \
     asm volatile("cp.async.wait_group %0;" ::"n"((int)(groups)) : "memory")
 

@@ -11,7 +11,8 @@ static __device__ __forceinline__ void ptx_wgmma_fence(void) {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/* PTX ISA 9.7.15.7.2 "wgmma.commit_group": closes the current group of wgmma instructions. */
+/* PTX ISA 9.7.15.7.2 "wgmma.commit_group": makes a group of all wgmma instructions that were
+ * started since the last such call. */
 static __device__ __forceinline__ void ptx_wgmma_commit(void) {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }

@@ -79,7 +79,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
         return;
     }
 
-    /* Decodes all items without branches, so that the latencies of the items overlap. */
+    /* Decodes all ITEMS x 8 codes of the thread without branches, so that the latencies of the rows
+     * overlap. */
 #define DECODE(fast)                                                                               \
     do {                                                                                           \
         const float reciprocal = way == BSMM_WAY_DIVIDE && !WIDE ? __frcp_rn(global) : 1;          \

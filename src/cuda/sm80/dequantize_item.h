@@ -15,9 +15,10 @@
 #include "gpu/recode_lane.h"
 #include "gpu/small_m_weights.h"
 
-/* load_scale_codes loads the scale codes of a thread's items, and code_of returns the code of item
- * i. `share` neighboring threads have items in the same scale blocks. They load the codes of
- * different rows and exchange them by shuffles. */
+/* A thread dequantizes 8 codes along K in each of `items` rows. load_scale_codes loads the scale
+ * codes of these rows, and code_of returns the code of row i. `share` neighboring threads have
+ * codes in the same scale blocks. They load the scale codes of different rows and exchange them by
+ * shuffles. */
 static __device__ __forceinline__ void
 load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t share, int items,
                  uint32_t row0, uint32_t rows_apart, uint64_t column, bool wanted, uint32_t *mine) {
@@ -44,8 +45,8 @@ static __device__ __forceinline__ void spread_item(int bits, const uint32_t *raw
         item_codes(bits, 8, raw, codes);
 }
 
-/* Does the same as bsmm_lane_scale_value, without branches. The e8m0 code 255 gives Inf instead of
- * NaN. is_usual rejects both. */
+/* Returns the value of a scale code, without the branches of bsmm_lane_scale_value. The e8m0 code
+ * 255 gives Inf instead of NaN. is_usual rejects Inf and NaN. */
 static __device__ __forceinline__ float quick_scale(uint32_t scale, uint32_t code) {
     uint32_t bits = scale == 3 ? code : code ? code << 23 : 0x00400000u;
 #if __CUDA_ARCH__ >= 890
@@ -62,9 +63,9 @@ static __device__ __forceinline__ bool within(float factor, int binades) {
     return exponent >= -binades && exponent <= binades;
 }
 
-/* Returns true if the fast paths are correct for an item. This requires that every code is finite.
- * Each factor must be 0 or so far from the ends of fp32's range that products and their remainders
- * are exact. */
+/* Returns true if the fast paths are correct for 8 codes of one row. This requires that every code
+ * is finite. Each factor must be 0 or so far from the ends of fp32's range that products and their
+ * remainders are exact. */
 static __device__ __forceinline__ bool is_usual(const bsmm_dequantize_job *job, int bits,
                                                 uint32_t scale, uint32_t way, const uint32_t *codes,
                                                 float factor, float global) {
@@ -245,11 +246,11 @@ rounded_bf16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale,
 
 /* ---- storing items of 32 bytes ---- */
 
-/* Exchanges results between two neighboring threads, so that each of their 16-byte stores fills
- * half of a 32-byte sector that the other thread's store completes. Afterwards out[0..3] belong to
- * the even thread's item, and out[4..7] belong to the odd thread's item. `first` and `second` are
- * the destinations of the two halves, in units of 16 bytes from the thread's own destination. All
- * threads of the warp must call it. */
+/* Exchanges results of 8 x 4 bytes between two neighboring threads, so that each of their 16-byte
+ * stores fills half of a 32-byte sector that the other thread's store completes. Afterwards
+ * out[0..3] belong to the even thread's 8 codes, and out[4..7] belong to those of the odd thread.
+ * `first` and `second` are the destinations of the two halves, in units of 16 bytes from the
+ * thread's own destination. All threads of the warp must call it. */
 static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int *second) {
     const bool odd = threadIdx.x % 2;
     for (int i = 0; i < 4; i++) {
@@ -286,8 +287,8 @@ static __device__ __noinline__ uint32_t define_value(const bsmm_dequantize_job *
     return bsmm_lane_result(job, bsmm_lane_product(job, element, scale, global));
 }
 
-/* Dequantizes the first n values of an item by the definition, and stores them from element `at` of
- * the result on. */
+/* Dequantizes the first n of 8 codes of one row by the definition in gpu/recode_lane.h, which is
+ * the slow path. Stores the results from element `at` on. */
 static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *job,
                                                    const uint32_t *codes, float scale, float global,
                                                    uint32_t n, uint64_t at) {
@@ -308,8 +309,9 @@ static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *jo
  * value from the job. */
 enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, CHOSEN = 20, BY_CVT = 32 };
 
-/* Decodes an item by the fast path `fast`, to 8 words of f32 or 4 pairs of 16-bit floats. `codes`
- * has one code per byte. With BY_TABLE and TO_BF16, 4-bit codes are packed instead. */
+/* Decodes 8 codes of one row by the fast path `fast`, to 8 words of f32 or 4 pairs of 16-bit
+ * floats. `codes` has one code per byte. With BY_TABLE and TO_BF16, 4-bit codes are packed instead.
+ */
 static __device__ __forceinline__ void decode_item(const bsmm_dequantize_job *job, int bits,
                                                    int wide, uint32_t scale, uint32_t way,
                                                    uint32_t fast, bool to_bf16,

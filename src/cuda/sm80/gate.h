@@ -59,7 +59,7 @@ bsmm_cuda_gate_header(const bsmm_pack_header *from) {
     return h;
 }
 
-/* Returns true if bf16 holds the values of both operands without group scales. */
+/* Returns true if bf16 without group scales holds the values of both operands. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_plain(const bsmm_cuda_gate *gate) {
     return bsmm_pack_pair_plain(gate->a, gate->b, gate->slack, gate->log2_k);
 }
@@ -70,8 +70,8 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_else_plain(const bsmm_cuda
     return !bsmm_pack_pair_fits(gate->a, gate->b, gate->log2_k) && bsmm_cuda_gate_is_plain(gate);
 }
 
-/* Waits for the previous kernel and returns true if the gate is open. All threads call this
- * function before the kernel accesses memory. */
+/* Waits for the previous kernel and returns true if the gate is open, i.e. if this kernel must do
+ * its work. All threads call this function before the kernel accesses memory. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;
@@ -83,8 +83,9 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_ga
     return fits && (gate->when == BSMM_WHEN_FITS || !(flags & BSMM_PACK_SCALED));
 }
 
-/* Waits for the previous kernel and returns true if the gate is open. Each thread calls this
- * function once. If the headers close the gate, one thread also records that in *gate->closed. */
+/* Waits for the previous kernel and returns true if the gate is open, i.e. if this kernel must do
+ * its work. Each thread calls this function once. If the headers of the packed operands close the
+ * gate, one thread also records that in *gate->closed. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;

@@ -36,7 +36,8 @@ static __device__ __forceinline__ uint32_t bf16_byte(uint32_t scale, const pack_
     return p->n ? 0x4440 | p->k / bf16_block(scale) % 4 : 0x4444;
 }
 
-/* Does the same as factor_bf16x2, for scale codes on the fast path only. */
+/* Returns the bf16 factor of a scale code in both 16-bit halves. The result is only correct for
+ * scale codes on the fast path. factor_bf16x2 takes all scale codes. */
 static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t code) {
     if (scale == 1) return code * 0x00800080u;
 #if __CUDA_ARCH__ >= 890
@@ -50,7 +51,8 @@ static __device__ __forceinline__ uint32_t usual_factor(uint32_t scale, uint32_t
 
 /* ---- codes ---- */
 
-/* Returns true if any code of an item is nonzero. The codes are packed as they are in memory. */
+/* Returns true if any of a thread's 8 codes of one row is nonzero. The codes are packed as they are
+ * in memory. */
 static __device__ __forceinline__ bool bf16_any(int bits, const uint32_t *raw) {
     if (bits == 4) return raw[0] & 0x77777777u;
     if (bits == 6) return raw[0] & ~0x20820820u | raw[1] & 0x7df7u;
@@ -65,9 +67,9 @@ static __device__ __forceinline__ uint32_t bf16_special(const bsmm_pack_job *job
     return (raw[0] & 0x7f7f7f7fu) + job->pair.special | (raw[1] & 0x7f7f7f7fu) + job->pair.special;
 }
 
-/* Converts an item to bf16, with the same results as emit_bf16. A code is at the top of a byte, and
- * its sign is repeated in the byte above. A multiplication moves exponent and mantissa to their
- * places in bf16, and the mask removes all but one sign bit. */
+/* Converts a thread's 8 codes of one row to bf16. The results are those of emit_bf16. A code is at
+ * the top of a byte, and its sign is repeated in the byte above. A multiplication moves exponent
+ * and mantissa to their places in bf16, and the mask removes all but one sign bit. */
 static __device__ __forceinline__ void
 bf16_emit(const bsmm_pack_job *job, int bits, const uint32_t *raw, uint32_t factor, uint32_t *to) {
     uint32_t up = bits == 4 ? 4 : job->pair.up;
@@ -119,15 +121,16 @@ static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, ui
     return (nan_bytes(codes) != 0) | (outside & (counts != 0));
 }
 
-/* Stores the group scale of a row. Only the lane that owns the row calls this. */
+/* Stores the scale of a group, i.e. of 128 elements along K in one row. Only the lane that owns the
+ * row calls this. */
 static __device__ __forceinline__ void
 bf16_store_scale(const bsmm_pack_job *job, const pack_place *p, uint32_t row, float scale) {
     if (job->group_scales && row < job->rows)
         job->group_scales[p->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
-/* Packs all items by the slow path. It loads them again, one at a time, and is not unrolled. It is
- * rare, and its code should stay small. */
+/* Packs all rows of a thread by the slow path. It loads their codes again, one row at a time, and
+ * is not unrolled. It is rare, and its code should stay small. */
 static __device__ __forceinline__ void bf16_define(const bsmm_pack_job *job, int bits,
                                                    uint32_t scale, const pack_place *p,
                                                    item_reach *reach) {

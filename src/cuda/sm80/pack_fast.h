@@ -21,8 +21,9 @@ static __device__ __forceinline__ uint32_t fast_lane(int items, int i) {
 
 /* ---- largest magnitudes ---- */
 
-/* Returns the largest magnitudes of an item, as two maxima in the high bytes of both halves. The
- * low bytes may hold anything, because they do not change which high byte is larger. */
+/* Returns the largest magnitudes of a thread's 16 codes of one row, as two maxima in the high bytes
+ * of both halves. The low bytes may hold anything, because they do not change which high byte is
+ * larger. */
 static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     uint32_t most = 0;
     for (int i = 0; i < 4; i++) {
@@ -49,10 +50,10 @@ static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t
     return transposed_bytes(__byte_perm(rows[0], rows[1], 0x7531), 2);
 }
 
-/* Returns the contribution of this lane's row to the maxima of its group, like bsmm_lane_look for
- * all four scale blocks. `codes` are the block scales, and `most` is the result of blocks_most.
- * Sets *rare if a value is not finite, or if elements are so small that an f16 factor cannot scale
- * them up. */
+/* Returns the largest exponent and the negated smallest exponent of a group, i.e. of 128 codes in
+ * this lane's row, as bsmm_lane_look does. `codes` are the four block scales, and `most` is the
+ * result of blocks_most. Sets *rare if a value is not finite, or if elements are so small that an
+ * f16 factor cannot scale them up. */
 static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t codes, uint32_t most,
                                                      bool *rare) {
     const uint32_t mantissa = kind == FOLD_E4M3 ? 3 : 2, max_code = kind == FOLD_E4M3 ? 0x7e : 0x7b;
@@ -71,8 +72,8 @@ static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t co
     return maxima;
 }
 
-/* Chooses the scale of a group from its maxima and returns the scale's exponent. `there` is false
- * for a row past the end of the operand. */
+/* Chooses the scale of a group (128 codes of a row) from its maxima and returns the scale's
+ * exponent. `there` is false for a row past the end of the operand. */
 static __device__ __forceinline__ int fast_group(const bsmm_pack_job *job, uint32_t maxima,
                                                  int row_top, bool there, item_reach *reach,
                                                  float *scale) {
@@ -97,8 +98,9 @@ static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) 
     return code == 255 ? 0x7e00 : bits;
 }
 
-/* Computes the factors of the four scale blocks of a group as f16, in two words. e5m2 has a range
- * that needs two multiplications, and two more words hold its first factors. */
+/* Computes the factors of the four scale blocks of a group (128 codes of a row) as f16, in two
+ * words. e5m2 has a range that needs two multiplications, and two more words hold its first
+ * factors. */
 static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t codes, int exponent,
                                                     uint32_t *factors) {
     for (int i = 0; i < 4; i++) {
@@ -138,8 +140,8 @@ static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int 
 
 /* ---- a thread's items ---- */
 
-/* Packs a thread's items. row_top is the result of bsmm_lane_row_top for this lane's row. Returns
- * false, and does nothing, if an item of the warp needs the slow path. */
+/* Packs a thread's 16 codes in each of `items` rows. row_top is the result of bsmm_lane_row_top for
+ * this lane's row. Returns false, and does nothing, if a row of the warp needs the slow path. */
 static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold_kind kind,
                                                   int items, uint32_t group, int row_top,
                                                   const uint32_t *codes, const pack_place *place,
@@ -163,7 +165,8 @@ static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold
     return true;
 }
 
-/* Packs item i by the slow path, i.e. by the definitions in gpu/pack_lane.h. */
+/* Packs a thread's 16 codes of row i by the slow path, i.e. by the definitions in gpu/pack_lane.h.
+ */
 static __device__ __forceinline__ void define_fast(const bsmm_pack_job *job, int items, int i,
                                                    uint32_t group, int row_top,
                                                    const uint32_t *codes, const pack_place *place,

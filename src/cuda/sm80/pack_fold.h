@@ -23,14 +23,14 @@ static __device__ __forceinline__ uint32_t block_bytes(uint32_t lanes) {
     return (blocks * 0x00041041u & 0x01010101u) * 0xff;
 }
 
-/* Returns the result of bsmm_lane_row_top as an e8m0 code. `first` has the scales of the row's
- * first group. */
+/* Returns the largest block exponent that the common scale of a row covers (bsmm_lane_row_top), as
+ * an e8m0 code. `first` has the block scales of the first 128 elements of the row. */
 static __device__ __forceinline__ int row_top_code(const bsmm_pack_job *job, uint32_t first) {
     return bsmm_lane_row_top(job, (int)(largest_bytes(first & ~nan_bytes(first), 0) >> 16));
 }
 
-/* Returns a group with the scale 2^exponent. It computes the same value as bsmm_pow2, without a
- * branch. */
+/* Returns a group (128 codes of a row) with the scale 2^exponent. It computes the same value as
+ * bsmm_pow2, without a branch. */
 static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *job, int exponent,
                                                            bool wide) {
     uint32_t normal = (uint32_t)(exponent + 127) << 23;
@@ -54,10 +54,10 @@ static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t ste
     return exponents << 2 & counts | nans & 0x7e7e7e7eu;
 }
 
-/* Chooses the scale of a group of 4-bit or 6-bit elements. `codes` are the block scales of the
- * group, and `first` are those of the row's first group. `lanes` says which lanes of the group have
- * a nonzero value. `there` is false for a row past the end of the operand. Returns the result of
- * fold_how. */
+/* Chooses the scale of a group, i.e. of 128 elements of 4 or 6 bits in one row. `codes` are the
+ * block scales of the group, and `first` are those of the row's first group. `lanes` says which
+ * lanes have a nonzero value. `there` is false for a row past the end of the operand. Returns the
+ * result of fold_how. */
 static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, fold_kind kind,
                                                       uint32_t codes, uint32_t first,
                                                       uint32_t lanes, bool there, item_reach *reach,
@@ -142,9 +142,9 @@ static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t facto
 
 /* ---- a thread's items ---- */
 
-/* The place where a thread stores the next item that it packs. */
+/* The place where a thread stores the next 16 bytes that it packs. */
 typedef struct fold_target {
-    uint8_t *to; /* the address of the next item in the packed operand */
+    uint8_t *to; /* the address of these bytes in the packed operand */
     uint64_t step;
     uint32_t row, rows_apart, rows;
 } fold_target;
@@ -163,7 +163,7 @@ static __device__ __forceinline__ void store_next(fold_target *t, const uint32_t
 }
 
 /* Stores the group scale of the thread's row number `mine`, if `stores` says that this lane stores
- * it. */
+ * it. A group is 128 elements along K. */
 static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
                                                    const pack_place *place, uint32_t mine,
                                                    bool stores, float scale) {
@@ -172,8 +172,8 @@ static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
         job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
-/* Returns true if any code of an item is nonzero. If `packed` is set, codes have 6 bits and are
- * packed as in memory. */
+/* Returns true if any of a thread's 16 codes of one row is nonzero. If `packed` is set, codes have
+ * 6 bits and are packed as in memory. */
 static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_kind kind,
                                                 bool packed, const uint32_t *codes) {
     if (kind == FOLD_E2M1) return item_any(job, 4, 2, codes);
@@ -181,9 +181,10 @@ static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_k
     return codes[0] & ~0x20820820u | codes[1] & ~0x08208208u | codes[2] & ~0x82082082u;
 }
 
-/* Packs a thread's items of 4-bit or 6-bit codes, which are packed or one per byte. `group` and
- * `first` are the block scales of this lane's row, one per byte: those of this group and those of
- * the row's first group. `table` holds the results of fold_entry and is used for 4-bit codes. */
+/* Packs a thread's 16 codes in each of `items` rows. Codes have 4 or 6 bits and are packed or one
+ * per byte. `group` and `first` are the block scales of this lane's row, one per byte: those of
+ * these 128 elements and those of the row's first 128 elements. `table` holds the results of
+ * fold_entry and is used for 4-bit codes. */
 static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold_kind kind,
                                                   bool packed, int items, const uint4 *table,
                                                   uint32_t group, uint32_t first,

@@ -9,8 +9,8 @@
 #include "cuda/ptx/convert.h"
 #include "cuda/sm80/pack_load.h"
 
-/* Returns true if any code of an item is nonzero. Codes of 4 bits are packed, and others are one
- * per byte. */
+/* Returns true if any of a thread's 8 or 16 codes of one row is nonzero. Codes of 4 bits are
+ * packed, and others are one per byte. */
 static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bits, int words,
                                                 const uint32_t *codes) {
     uint32_t any = 0;
@@ -19,8 +19,8 @@ static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bi
     return any & (bits == 4 ? 0x77777777u : (job->codec.sign - 1) * 0x01010101u);
 }
 
-/* Returns true if any code of an item is not finite. In the fnuz formats the only such code is
- * 0x80, so for them the function looks for bytes that equal 0x80. */
+/* Returns true if any of a thread's codes of one row is not finite. In the fnuz formats the only
+ * such code is 0x80, so for them the function looks for bytes that equal 0x80. */
 static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int bits, int words,
                                                    const uint32_t *codes) {
     uint32_t found = 0;
@@ -42,7 +42,8 @@ static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job,
     return (halves >> job->pair.down & job->pair.mask) | (halves & 0x80008000u);
 }
 
-/* Returns codes 2 i and 2 i + 1 of an item, each at the top of a 16-bit half. */
+/* Returns codes 2 i and 2 i + 1 of a thread's codes of one row, each at the top of a 16-bit half.
+ */
 static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *codes, int i) {
     /* Byte j of `even` begins with code 2 j, and byte j of `odd` begins with code 2 j + 1. */
     if (bits == 4) {
@@ -123,8 +124,8 @@ static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job
     return all;
 }
 
-/* Packs one item by the slow path, i.e. by the definitions in gpu/pack_lane.h. `row_top` is an
- * argument of bsmm_lane_decide. */
+/* Packs a thread's 8 or 16 codes of one row by the slow path, i.e. by the definitions in
+ * gpu/pack_lane.h. `row_top` is an argument of bsmm_lane_decide. */
 static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_job *job, int bits,
                                                               int out, uint32_t code, int row_top,
                                                               const uint32_t *codes, uint32_t *to) {
@@ -146,9 +147,9 @@ static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_jo
     return g;
 }
 
-/* Returns true if an item must take the slow path. `scale` is job->scale, and kernels that are
- * specialized for one kind of scale pass a constant. The fast paths have no branches, so that the
- * latencies of a thread's items overlap. */
+/* Returns true if a thread's codes of one row must take the slow path. `scale` is job->scale, and
+ * kernels that are specialized for one kind of scale pass a constant. The fast paths have no
+ * branches, so that the latencies of a thread's rows overlap. */
 static __device__ __forceinline__ bool is_rare(const bsmm_pack_job *job, int bits, int out,
                                                uint32_t scale, uint32_t code,
                                                const uint32_t *codes) {
@@ -171,8 +172,9 @@ static __device__ __forceinline__ bsmm_lane_group item_to_bf16(const bsmm_pack_j
     return g;
 }
 
-/* Chooses the scale of a group for operands with fp32 scales, and for operands whose groups all
- * have the scale 1. The thread whose item begins the group calls it. */
+/* Chooses the scale of a group, i.e. of 128 elements along K, for operands with fp32 scales and for
+ * operands whose groups all have the scale 1. The thread with the first elements of the group calls
+ * it. */
 static __device__ __forceinline__ bsmm_lane_group leading_group(const bsmm_pack_job *job,
                                                                 uint32_t code, item_reach *reach) {
     bsmm_lane_scale s = bsmm_lane_scale_of(job->scale, code);

@@ -22,7 +22,8 @@ static __device__ __forceinline__ const uint8_t *row_address(const bsmm_pack_job
     return job->data + p->row0 * job->line_bytes + (uint64_t)p->k / 8 * bits;
 }
 
-/* Loads all items of a thread. They must be aligned and lie wholly inside the operand. */
+/* Loads a thread's codes in all of its rows. They must be aligned and lie wholly inside the
+ * operand. */
 static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job, int bits,
                                                        int count, int items, const pack_place *p,
                                                        uint32_t *raw) {
@@ -49,8 +50,8 @@ static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, ui
     return make_uint4(raw[0], raw[1], raw[2], raw[3]);
 }
 
-/* Loads all items of a thread, before any of them is used. `raw` gets (bits * count / 8 + 3) / 4
- * words for each item. */
+/* Loads a thread's `count` codes in each of `items` rows, before any of them is used. `raw` gets
+ * (bits * count / 8 + 3) / 4 words for each row. */
 static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int bits, int count,
                                                  int items, const pack_place *p, uint32_t *raw) {
     int bytes = bits * count / 8, words = (bytes + 3) / 4;
@@ -71,8 +72,8 @@ static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int b
     }
 }
 
-/* Loads item i alone, or zeros if its row does not exist. The codes arrive as item_codes makes
- * them. */
+/* Loads a thread's codes of row i alone, or zeros if the row does not exist. 4-bit codes stay
+ * packed, and all others become one per byte. */
 static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, int bits, int count,
                                                       int i, const pack_place *p, uint32_t *codes) {
     uint32_t raw[4];

@@ -46,8 +46,8 @@ static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, u
     }
 }
 
-/* Converts loaded bytes to the form in which items are processed: 4-bit codes stay packed, and all
- * others have one code per byte. */
+/* Converts loaded bytes to the form in which the kernels process codes: 4-bit codes stay packed,
+ * and all others have one code per byte. */
 static __device__ __forceinline__ void item_codes(int bits, int count, const uint32_t *raw,
                                                   uint32_t *codes) {
     int words = bits == 4 ? count / 8 : count / 4;
@@ -97,10 +97,10 @@ static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, 
     return __ldg(job->scales + at);
 }
 
-/* Loads the scale codes of a thread's items, which lie in rows row0, row0 + rows_apart and so on.
- * job->share neighboring threads have items in the same scale blocks. Each of them loads the codes
- * of different rows. The threads exchange the codes later, in scale_of, because a shuffle here
- * would wait for each load. */
+/* Loads the scale codes of a thread's elements in rows row0, row0 + rows_apart and so on.
+ * job->share neighboring threads have elements in the same scale blocks. Each of them loads the
+ * scale codes of different rows. The threads exchange the codes later, in scale_of, because a
+ * shuffle here would wait for each load. */
 static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, bool bytes, int items,
                                                    uint32_t row0, uint32_t rows_apart,
                                                    uint64_t column, bool wanted, uint32_t none,
@@ -114,8 +114,8 @@ static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, boo
     }
 }
 
-/* Returns the scale code of item i, which one of the neighboring threads has loaded. All threads of
- * the warp must call it. */
+/* Returns the scale code of a thread's row i, which one of the neighboring threads has loaded. All
+ * threads of the warp must call it. */
 static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, const uint32_t *mine,
                                                     int i) {
     uint32_t share = job->share, lane = threadIdx.x % PACK_WARP;

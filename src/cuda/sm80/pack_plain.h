@@ -76,8 +76,8 @@ static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pac
         if (row < job->rows) plain_define(o, row, at.k, at.n, plain_target(job, row, at.k));
 }
 
-/* Packs a whole operand of any width and order. Neighboring threads have items that are neighbors
- * in memory, so that accesses coalesce. */
+/* Packs a whole operand of any width and order, eight values along K at a time. Neighboring threads
+ * have values that are neighbors in memory, so that accesses coalesce. */
 static __device__ __noinline__ void plain_all(const bsmm_pack_plain *p, const bsmm_gpu_operand *o) {
     const bsmm_pack_job *job = &p->job;
     const uint32_t chunks = (job->cols + PLAIN_CODES - 1) / PLAIN_CODES;

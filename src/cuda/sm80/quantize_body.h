@@ -6,7 +6,7 @@
  * If blocks are 128 x 128 (TILE 1), a thread block quantizes one block and finds its amax in shared
  * memory. Every value is loaded once and stays in registers. */
 
-/* the size of an item's 16 values, in words of 4 bytes */
+/* the size of the 16 values that a thread converts in one row, in words of 4 bytes */
 #define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (TILE || sizeof(TYPE) == 2 ? 4 : 2)
 
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     }
 #endif
 
-    /* the factor of each item, by which its elements are multiplied or divided */
+    /* the factor of the thread's 16 values in each row, by which they are multiplied or divided */
     float met[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {

@@ -16,7 +16,7 @@ static __device__ __forceinline__ void load_item(int words, const void *from, ui
     }
 }
 
-/* Loads the first n values of an item. The values after them are 0. */
+/* Loads the first n of 16 values of a row. The values after them are 0. */
 static __device__ __forceinline__ void load_part(int bytes, const void *from, uint32_t n,
                                                  uint32_t *raw) {
     for (int i = 0; i < 16; i++) {
@@ -31,7 +31,7 @@ static __device__ __forceinline__ void load_part(int bytes, const void *from, ui
     }
 }
 
-/* Returns element i of an item as f32. */
+/* Returns value i of a thread's 16 values as f32. */
 static __device__ __forceinline__ float item_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem == BSMM_LANE_F32) return __uint_as_float(raw[i]);
     if (elem == BSMM_LANE_F16) return bsmm_lane_f16(raw[i / 2] >> 16 * (i % 2) & 0xffff);
@@ -40,7 +40,7 @@ static __device__ __forceinline__ float item_value(uint32_t elem, const uint32_t
 
 /* ---- largest magnitude ---- */
 
-/* Returns the largest magnitude of an item as fp32 bits. Magnitudes whose bits are above `limit`
+/* Returns the largest magnitude of 16 values as fp32 bits. Magnitudes whose bits are above `limit`
  * are ignored. */
 static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const uint32_t *raw,
                                                            uint32_t limit) {
@@ -52,7 +52,7 @@ static __device__ __forceinline__ uint32_t item_amax_below(uint32_t elem, const 
     return amax;
 }
 
-/* Returns the largest magnitude of an item as fp32 bits. Codes of 16 bits without their signs are
+/* Returns the largest magnitude of 16 values as fp32 bits. Codes of 16 bits without their signs are
  * compared as integers, which have the same order as the magnitudes. */
 static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32_t *raw) {
     uint32_t most = 0;
@@ -92,7 +92,8 @@ static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, f
            bsmm_lane_encode(job, &e, c) << 16 | bsmm_lane_encode(job, &e, d) << 24;
 }
 
-/* Returns value i of an item without NaN. It has no code that preserves the payload of a NaN. */
+/* Returns value i of 16 values that contain no NaN. It has no code that preserves the payload of a
+ * NaN. */
 static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem != BSMM_LANE_F16) return item_value(elem, raw, i);
     return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));
@@ -105,8 +106,8 @@ static __device__ __forceinline__ bool divides_well(uint32_t amax, float factor)
     return divisor >= -60 && divisor <= 60 && most - divisor <= 60 && most <= 60;
 }
 
-/* Multiplies or divides the 16 values of an item by the block's factor. is_tame must have accepted
- * the block. */
+/* Multiplies or divides a thread's 16 values of one row by the factor of their block. is_tame must
+ * have accepted the block. */
 static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job, uint32_t elem,
                                                    float factor, const uint32_t *raw,
                                                    float *values) {
@@ -215,8 +216,8 @@ static __device__ __forceinline__ void store_whole(int bits, uint8_t *to, const 
         ((uint32_t *)to)[i] = codes[i];
 }
 
-/* Stores the first n codes of an item. If codes share bytes (two 4-bit codes in 1 byte, four 6-bit
- * codes in 3 bytes), it stores the last of these groups as a whole. */
+/* Stores the first n of 16 codes. If codes share bytes (two 4-bit codes in 1 byte, four 6-bit codes
+ * in 3 bytes), it stores the last of these groups as a whole. */
 static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job, int bits,
                                                    uint8_t *to, uint32_t n, const uint32_t *codes) {
     uint32_t bytes = bits == 8 ? n : bits == 4 ? (n + 1) / 2 : (n + 3) / 4 * 3;
@@ -236,15 +237,15 @@ static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
     }
 }
 
-/* Encodes the values of an item. `amax` is the largest magnitude of the item's block as fp32 bits,
- * and `factor` is the block's factor. */
+/* Encodes a thread's 16 values of one row. `amax` is the largest magnitude of their block as fp32
+ * bits, and `factor` is the factor of the block. */
 static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t amax, float factor,
                                                    uint32_t n, const uint32_t *raw, uint32_t *to) {
     uint32_t four[4];
     bool usual = job->steps.step != BSMM_STEP_COMPARE && is_tame(amax, factor) &&
                  (job->steps.step != BSMM_STEP_DIVIDE || divides_well(amax, factor));
-    /* With this recipe, `amax` ignores NaN, so this line tests the item for NaN. */
+    /* With this recipe, `amax` ignores NaN, so this line looks for NaN in the 16 values. */
     if (job->steps.skips_nan) usual &= item_amax(elem, raw) < 0x7f800000u;
     if (usual) {
         float values[16];
@@ -271,7 +272,8 @@ static __device__ __forceinline__ bool has_quick(const bsmm_quantize_job *job, i
     return mine && job->quick == quick && job->aligned_dst && has_conversions();
 }
 
-/* Returns true if an item can take the fast path `quick`. */
+/* Returns true if the fast path `quick` is correct for values of a block with this largest
+ * magnitude and this factor. */
 static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, uint32_t elem,
                                                 int bits, uint32_t quick, uint32_t amax,
                                                 float factor) {
@@ -308,17 +310,18 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
 #endif
 }
 
-/* The place where a thread stores the codes of its items. */
+/* The place where a thread stores its codes: 16 codes in each of several rows. */
 typedef struct item_place {
     uint32_t row0, rows_apart;
-    uint32_t n; /* the number of values of each item before the end of the row */
+    uint32_t n; /* the number of these 16 values before the end of the row */
     uint8_t *to;
     uint64_t to_step;
 } item_place;
 
-/* Quantizes all items of a thread by the fast path `quick`, without branches, so that the latencies
- * of the items overlap. Returns false, and does nothing, if the job asks for a different path or an
- * item of the warp cannot take it. `raw` has `span` words for each item. */
+/* Quantizes a thread's 16 values in each of `items` rows by the fast path `quick`, without
+ * branches, so that the latencies of the rows overlap. Returns false, and does nothing, if the job
+ * asks for a different path or a row of the warp cannot take it. `raw` has `span` words for each
+ * row. */
 static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t quick, int items, int span,
                                                    const uint32_t *raw, const uint32_t *amax,

@@ -7,9 +7,10 @@
 #include "cuda/sm80/pack_words.h"
 #include "cuda/sm80/quantize_item.h"
 
-/* Computes the numbers that all blocks of a tensor share, like make_level. Threads 0 to 7 call it.
- * factors[i] belongs to a scale of 1 + i / 8. The factors are multiplied by 2^-14, so that e2m1's
- * smallest normal number becomes f16's smallest normal number. */
+/* Computes the numbers that all blocks of a tensor share, by the default rule (make_level does so
+ * for other rules). Threads 0 to 7 call it. factors[i] belongs to a scale of 1 + i / 8. The factors
+ * are multiplied by 2^-14, so that e2m1's smallest normal number becomes f16's smallest normal
+ * number. */
 static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, uint32_t thread,
                                                 quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
@@ -41,7 +42,8 @@ static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level,
 }
 #endif
 
-/* Rounds a magnitude to e2m1, like e2m1_rounded. The magnitude must be below 7 * 2^-14. */
+/* Rounds a magnitude to e2m1. It is faster than e2m1_rounded, but the magnitude must be below 7 *
+ * 2^-14. The value was multiplied by 2^-14. */
 static __device__ __forceinline__ float nv_rounded(float value) {
     uint32_t unit = (__float_as_uint(value) & 0x7f800000u) + (22u << 23);
     float magic = __uint_as_float(max(unit, (127u - 14 + 22) << 23));
@@ -78,9 +80,9 @@ static __device__ __forceinline__ item_place nv_place(const bsmm_quantize_job *j
     return p;
 }
 
-/* Stores the scale codes of a thread's items, which arrive one per byte. If one instruction stores
- * four scales (job->by_words), four neighboring lanes have four adjacent blocks, and each of the
- * lanes stores the word of one row. */
+/* Stores the scale codes of a thread's blocks, one in each of `items` rows. They arrive one per
+ * byte. If one instruction stores four scales (job->by_words), four neighboring lanes have four
+ * adjacent blocks, and each of the lanes stores the word of one row. */
 static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *job, int items,
                                                        const item_place *place, uint32_t k,
                                                        uint32_t codes) {
@@ -101,7 +103,7 @@ static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *
     }
 }
 
-/* Quantizes one item by the slow path and returns its scale code. */
+/* Quantizes one block of 16 values by the slow path and returns its scale code. */
 static __device__ __forceinline__ uint32_t nv_define_item(const bsmm_quantize_job *job,
                                                           uint32_t elem, uint32_t n,
                                                           const uint8_t *from, uint8_t *to,
@@ -120,8 +122,8 @@ static __device__ __forceinline__ uint32_t nv_define_item(const bsmm_quantize_jo
     return block.code;
 }
 
-/* Quantizes all items of a thread by the slow path. It is not inlined, because it is rare and must
- * not increase the register pressure of the fast path. */
+/* Quantizes the blocks of a thread in all of its rows by the slow path. It is not inlined, because
+ * it is rare and must not increase the register pressure of the fast path. */
 static __device__ __noinline__ void nv_define(const bsmm_quantize_job *job, uint32_t elem,
                                               int items, uint32_t row0, uint32_t k,
                                               const quantize_level *level) {

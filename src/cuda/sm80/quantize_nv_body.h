@@ -5,7 +5,7 @@
  * tensor backwards. The previous kernel has read the whole tensor to find its largest magnitude,
  * and the end of the tensor is still in L2. */
 
-/* the size of an item's 16 values, in words of 4 bytes */
+/* the size of the 16 values that a thread converts in one row, in words of 4 bytes */
 #define SPAN  (16 * (int)sizeof(TYPE) / 4)
 #define ITEMS (sizeof(TYPE) == 2 ? 4 : 2)
 

@@ -119,8 +119,8 @@ static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize
     return block_step(job, amax, multiplier, divisor);
 }
 
-/* Computes a block's scale like quick_step, and also inlines the rules for e4m3 scales of e2m1
- * elements. */
+/* Computes a block's scale by any rule. In contrast to quick_step, it also inlines the rules for
+ * e4m3 scales of e2m1 elements. */
 static __device__ __forceinline__ bsmm_block_step quick_step_by(const bsmm_quantize_job *job,
                                                                 uint32_t amax,
                                                                 const quantize_level *level) {

@@ -322,7 +322,7 @@ typedef struct shared {
     uint64_t ready; /* the mbarrier that completes when the members after `pieces` are set */
     work pieces[GEMM_SHORT ? STAGES : 2];
     bsmm_gpu_epilogue_factors factors; /* the factors of D's epilogue, such as alpha */
-    /* nonzero if the epilogue's factor is 1, so that no multiplication is needed */
+    /* nonzero if the epilogue's factor is 1, so that results need no multiplication */
     uint32_t plain;
     uint32_t even; /* nonzero if packing found one scale per row in both operands */
     chunk chunks[CONSUMERS][PLACES];

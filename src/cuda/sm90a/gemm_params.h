@@ -76,9 +76,9 @@ typedef struct bsmm_wgmma_params {
     /* The number of k blocks in a cluster's split-K range. The first longer_shares ranges have one
      * more. */
     int32_t share, longer_shares;
-    /* divisors k_blocks, group_m and group_m * tiles_n */
+    /* divisors for gemm_divide: k_blocks, group_m and group_m * tiles_n */
     bsmm_wgmma_divisor by_k, by_group, by_band;
-    bsmm_wgmma_divisor by_pairs; /* the divisor a_parts * b_parts */
+    bsmm_wgmma_divisor by_pairs; /* the divisor a_parts * b_parts for gemm_divide */
     uint32_t store;              /* how D is stored, a value of the enum bsmm_wgmma_store */
 } bsmm_wgmma_params;
 
