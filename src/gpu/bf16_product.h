@@ -41,7 +41,8 @@ typedef struct bsmm_bf16_job {
     bsmm_bf16_side sides[2]; /* A and B */
     bsmm_gpu_epilogue epilogue;
     uint32_t k;
-    /* the number of tiles of B. Tile number i * b_tiles + j has tile i of A and tile j of B. */
+    /* the number of tiles along B. Tile number i * b_tiles + j of D has tile i of A's rows and tile
+     * j of B's rows. */
     uint32_t b_tiles;
     uint32_t tiles; /* the number of tiles of D. Thread blocks take them round-robin. */
 } bsmm_bf16_job;

@@ -142,9 +142,9 @@ BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int l
     if (low - g->exponent < -126) g->flags |= BSMM_PACK_WIDE;
 }
 
-/* Returns the largest block exponent that the common scale of a row covers. It lies a little above
- * the largest block exponent of the row's first group, so that the other groups of the row are
- * likely to fit as well. */
+/* Returns the largest exponent of a block scale that the common scale of a row covers. It lies a
+ * little above the largest exponent in the first 128 elements of the row, so that the other groups
+ * of 128 elements are likely to fit as well. */
 BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }

@@ -131,8 +131,8 @@ static bool is_unknown(const bsmm_wgmma_state *s) {
            (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }
 
-/* The memory of an attempt in the workspace: for A, for B (or B as it was packed in advance) and
- * for the GEMM kernel. */
+/* The memory of one attempt (packing and a GEMM kernel) in the workspace: for A, for B (or B as it
+ * was packed in advance) and for the GEMM kernel. */
 typedef struct rooms {
     uint8_t *a, *b, *rest;
 } rooms;

@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                    at_step = rows_apart * job.dst_lines.row_step;
     const uint32_t there = n ? job.rows : 0;
     if (__any_sync(0xffffffffu, rare)) {
-        /* The slow path. It loads the codes again, one item at a time, and is not unrolled. It is
+        /* The slow path. It loads the codes again, one row at a time, and is not unrolled. It is
          * rare, and its code should stay small. */
 #pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {

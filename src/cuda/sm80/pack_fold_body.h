@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #else
     int row_top = row_top_code(&job, first) - 127;
     if (!fast_items(&job, KIND, ITEMS, group, row_top, codes[0], &place, &reach)) {
-        /* The slow path. It loads the codes again, one item at a time, and is not unrolled. It is
+        /* The slow path. It loads the codes again, one row at a time, and is not unrolled. It is
          * rare, and its code should stay small. */
 #    pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {

@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                 job.group_scales[group + i * rows_apart] = g.scale;
         }
     } else {
-        /* The slow path. It loads the codes again, one item at a time, and is not unrolled. It is
+        /* The slow path. It loads the codes again, one row at a time, and is not unrolled. It is
          * rare, and its code should stay small. */
 #pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {

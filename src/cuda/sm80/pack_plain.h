@@ -14,8 +14,9 @@
 
 enum { PLAIN_CODES = 8, PLAIN_ROWS = 8 };
 
-/* Returns the place of a thread's items in part number `part` of the operand. An item is 8 codes
- * along K. Parts are numbered along K first. A part past the last one has no rows. */
+/* Returns the place of a thread's codes in part number `part` of the operand: 8 codes along K in
+ * each of several rows. A part is the work of one thread block of the packing kernel. Parts are
+ * numbered along K first. A part past the last one has no rows. */
 static __device__ __forceinline__ pack_place plain_place(const bsmm_pack_plain *p, uint32_t part) {
     uint32_t lanes = 1u << p->job.lanes_log2, thread = threadIdx.x % PACK_THREADS;
     pack_place at;

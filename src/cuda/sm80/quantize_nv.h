@@ -1,6 +1,5 @@
-/* Quantizes an item to nvfp4 by the default rule for scales, which is torchao's. An item is 16
- * values along a row, which one thread converts and which form one scale block. Zeros keep their
- * signs. */
+/* Quantizes a block of 16 values along a row, which one thread converts, to nvfp4 by the default
+ * rule for scales. This rule is torchao's. Zeros keep their signs. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_NV_H
 #define BSMM_CUDA_SM80_QUANTIZE_NV_H
 

@@ -93,8 +93,9 @@ static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
     if (FULL_ARRIVALS > 1) ptx_mbarrier_arrive(full_of(r, stage));
 }
 
-/* Loads the stages of one work unit. If no other warp loads B's scales, this thread loads them one
- * stage ahead, so that the TMA loads do not wait for the latency of the scales. */
+/* Loads the stages of one work unit, i.e. the k blocks of one tile that this cluster computes. If
+ * no other warp loads B's scales, this thread loads them one stage ahead, so that the TMA loads do
+ * not wait for the latency of the scales. */
 static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ring *r, place here,
                                                   const work *piece) {
     int32_t k = piece->k_begin;
@@ -118,8 +119,8 @@ static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ri
     }
 }
 
-/* Returns the index in shared.pieces of work unit number `number`. The next stage of the ring is
- * the first stage of that work unit. */
+/* Returns the index in shared.pieces of work unit number `number`, i.e. of a tile of D and a range
+ * of its k blocks. The next stage of the ring is the first stage of that work unit. */
 static __device__ __forceinline__ uint32_t piece_place(const ring *r, uint32_t number) {
     return GEMM_SHORT ? first_stage(r) : number % 2;
 }

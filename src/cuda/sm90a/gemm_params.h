@@ -21,7 +21,7 @@ typedef struct bsmm_wgmma_divisor {
     uint32_t multiplier, shift;
 } bsmm_wgmma_divisor;
 
-/* The ways to store D. */
+/* how a kernel stores D */
 typedef enum bsmm_wgmma_store {
     /* Threads store one element at a time by the epilogue of gpu/epilogue.h, which supports every
      * D. */

@@ -119,8 +119,8 @@ static __device__ __forceinline__ uint32_t next_stage(ring *r) {
     return stage;
 }
 
-/* Multiplies a work unit. With GEMM_EARLY the wgmma instructions of its first stage already run
- * into `sum`, and `f` holds their scales. */
+/* Multiplies a work unit, i.e. a range of k blocks of one tile. With GEMM_EARLY the wgmma
+ * instructions of its first stage already run into `sum`, and `f` holds their scales. */
 static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)[ACCUMULATORS],
                                                      float *sum, factors f, const work *piece) {
     progress now;
@@ -216,11 +216,11 @@ static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCU
 
 /* ---- loops over work units ---- */
 
-/* Waits until the next stage is full, and returns the work unit that begins with it. One lane reads
- * the work unit from shared memory. The same lane later releases stages to this thread block's
- * producer, so releasing a stage also tells the producer that the work unit has been read. The two
- * branches are written out, because nvcc made 5% slower code for the 128 x 96 tile from a common
- * expression. */
+/* Waits until the next stage is full, and returns the work unit (a tile and a range of its k
+ * blocks) that begins with it. One lane reads the work unit from shared memory. The same lane later
+ * releases stages to this thread block's producer, so releasing a stage also tells the producer
+ * that the work unit has been read. The two branches are written out, because nvcc made 5% slower
+ * code for the 128 x 96 tile from a common expression. */
 static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
     const int32_t reader = CLUSTER > 1 ? (int32_t)ptx_cluster_rank() : 0;
     work next = {{0, 0}, 0, 0};
@@ -238,8 +238,9 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
     return next;
 }
 
-/* Initializes the totals of a work unit: to zero, or to the accumulators that the previous cluster
- * has passed on if the tile is split along K. */
+/* Initializes the totals of a work unit, i.e. the fp32 accumulators of a range of k blocks of one
+ * tile. They begin with zero, or with the accumulators that the previous cluster has passed on if
+ * the tile is split along K. */
 static __device__ __forceinline__ void begin_totals(consumer *c, float (*total)[ACCUMULATORS],
                                                     const work *piece) {
     c->unsafe = c->most = 0;
@@ -279,15 +280,16 @@ static __device__ __forceinline__ void consume_each(consumer *c, shared *told) {
 static_assert(!GEMM_EARLY || (GEMM_SCALES != GEMM_UNSCALED && PARTIALS == 1),
               "sums are apart from totals, and there is one");
 
-/* Starts the wgmma instructions of the first stage of a work unit. */
+/* Starts the wgmma instructions of the first stage of a work unit, i.e. of its first k block. */
 static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
     const uint32_t stage = first_stage(&c->r);
     wait_full(&c->r, stage, 1);
     return start(c, sum, stage, 0, 0);
 }
 
-/* Returns true if the work unit's results can be stored without a function call. Before a function
- * call, the compiler waits for all running wgmma instructions. */
+/* Returns true if the results of a work unit can be stored without a function call. Before a
+ * function call, the compiler waits for all running wgmma instructions, which would stop the next
+ * work unit's first k block. */
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
                                                       const work *piece) {
     if (piece->k_end < c->p->k_blocks) return true;

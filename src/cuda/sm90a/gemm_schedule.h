@@ -21,8 +21,8 @@
 
 #include "cuda/sm90a/gemm_params.h"
 
-/* The smallest number of k blocks in a work unit. Splitting off fewer k blocks costs more time than
- * the better balance saves. */
+/* The smallest number of k blocks in a work unit, i.e. in a part of a tile that is split along K.
+ * Splitting off fewer k blocks costs more time than the better balance saves. */
 #define GEMM_SHORTEST_PIECE 4
 
 typedef struct gemm_piece {
@@ -73,7 +73,8 @@ static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wg
     return s;
 }
 
-/* Sets *piece to the cluster's next work unit. Returns 0 if there is none. */
+/* Sets *piece to the cluster's next work unit, i.e. a tile and a range of its k blocks. Returns 0
+ * if there is none. */
 static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_piece *piece) {
     const int32_t blocks = s->k_blocks;
     int32_t tile = s->cluster + s->next * s->clusters;

@@ -1,10 +1,10 @@
-/* Stores the accumulators of a work unit in the sm_90a GEMM. They go to D, or, if the tile is split
- * along K and not complete, to memory for the next cluster, which continues the tile. gemm_body.h
- * includes this file. */
+/* Stores the accumulators of a work unit, i.e. of a tile of D and a range of its K, in the sm_90a
+ * GEMM. If the work unit completes the tile, the accumulators go to D. Otherwise they go to memory
+ * for the next cluster, which continues the tile. gemm_body.h includes this file. */
 
-/* Multiplies accumulators by alpha and by the global scales of A and B, before a store without C
- * and bias. The test for a factor of 1 was made once before (`plain`). Instructions in fp64 would
- * wait here, because they share a pipe with the tensor cores. */
+/* Multiplies accumulators by alpha and by the global scales of A and B, before a store that needs
+ * neither C nor bias. The test for a factor of 1 was made once, when the kernel began (`plain`).
+ * Instructions in fp64 would wait here, because they share a pipe with the tensor cores. */
 static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
     if (told->plain) return;
     const double factor = told->factors.factor;
