@@ -12,11 +12,12 @@ typedef struct bsmm_narrow_codec {
     uint32_t up; /* the left shift that moves a code's sign bit to bit 31 */
     /* the arithmetic right shift that then moves exponent and mantissa to fp32's fields */
     uint32_t down;
-    uint32_t mask;    /* the mask of the sign bit and of the magnitude after both shifts */
-    float unbias;     /* 2^(127 - bias), the factor that corrects the exponent bias */
-    uint32_t sign;    /* the mask of a code's sign bit */
-    uint32_t special; /* the smallest magnitude that is not finite; 0x80 if the format has none */
-    uint32_t inf;     /* the magnitude of Inf; 0xff if the format has no Inf */
+    uint32_t mask; /* the mask of the sign bit and of the magnitude after both shifts */
+    float unbias;  /* 2^(127 - bias), the factor that corrects the exponent bias */
+    uint32_t sign; /* the mask of a code's sign bit */
+    /* The smallest magnitude that is not finite, or 0x80 if every magnitude is finite. */
+    uint32_t special;
+    uint32_t inf; /* the magnitude of Inf, or 0xff if the format has no Inf */
     /* The fnuz formats have a single NaN, code 0x80, and this field has its code. In all other
      * formats it is 0x100, which is no code. */
     uint32_t lone_nan;

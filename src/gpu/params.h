@@ -12,7 +12,8 @@ bsmm_gpu_operand bsmm_gpu_operand_of(const bsmm_operand *o);
 /* Sets the pointers of `to`, which was made from the same operand before the operand had memory. */
 void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to);
 
-/* Returns the epilogue that GPU kernels apply. D must have no block scales. */
+/* Returns the parameters of the epilogue (gpu/epilogue.h) for a product whose D has no block
+ * scales. */
 bsmm_gpu_epilogue bsmm_gpu_epilogue_of(const bsmm_product *p);
 void bsmm_gpu_epilogue_bind(const bsmm_product *p, bsmm_gpu_epilogue *e);
 

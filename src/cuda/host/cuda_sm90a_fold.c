@@ -4,9 +4,10 @@
  * it adds their exponents to the elements' exponents, and e4m3 holds the result exactly.
  *
  * If the block scales within a group differ too much, e4m3 cannot hold the result. The packing
- * kernel finds this out, and the bf16 tensor cores compute the GEMM instead. If one operand is FP8
- * with fp32 scales, the generic GEMM does. With BSMM_COMPUTE_FAST the kernel also takes MXFP8,
- * whose elements lose bits if the block scales within a group differ much (docs/NUMERICS.md). */
+ * kernel finds this out on the device. The bf16 tensor cores then compute the GEMM instead, or, if
+ * one operand is FP8 with fp32 scales, the generic GEMM (cuda_sm80_bf16.c) computes it. With
+ * BSMM_COMPUTE_FAST the kernel also takes MXFP8, whose elements lose bits if the block scales
+ * within a group differ much (docs/NUMERICS.md). */
 #include "cuda/host/wgmma_kernel.h"
 
 static bool is_mx(const bsmm_operand *o) {

@@ -65,8 +65,8 @@ static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
 enum { FEWEST_BLOCKS_TO_CUT = 8, HANDING_BLOCKS = 8 };
 
 typedef struct deal {
-    /* the numbers of cluster tiles of D along M and N; a cluster tile is the tiles of the thread
-     * blocks of one cluster */
+    /* The numbers of cluster tiles of D along M and N. A cluster tile is the tiles of the thread
+     * blocks of one cluster. */
     int64_t tiles_m, tiles_n;
     int64_t clusters; /* the number of clusters of thread blocks that are launched */
     int64_t whole;    /* the number of cluster tiles that are not split along K */

@@ -95,7 +95,7 @@ typedef struct bsmm_wgmma_engine {
     bsmm_wgmma_params params; /* the kernel's parameters, in which all pointers are still NULL */
     bsmm_cuda_ready_map a, b, d, a_rows, b_rows;
     bsmm_cuda_ready ready;
-    /* the bytes of the flags in the workspace; the accumulators lie behind them */
+    /* The bytes of the flags in the workspace. The accumulators lie behind the flags. */
     uint64_t flag_bytes;
 } bsmm_wgmma_engine;
 

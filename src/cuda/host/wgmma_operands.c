@@ -47,8 +47,9 @@ static uint64_t scale_room(const bsmm_operand *o, bool by_row) {
 static uint64_t room_of(const bsmm_operand *o, const bsmm_wgmma_source *s) {
     uint64_t bytes = 0;
     if (!s->stored) bytes = bsmm_pack_layout_of(o->m.rows, o->m.cols, s->route).bytes;
-    /* The packing kernels write row scales together with the elements. Block scales need separate
-     * memory. So do the scales of elements that are read in place. */
+    /* The packing kernels write scales of rows together with the elements. Scales of 128 x 128
+     * blocks need separate memory. So do the scales of an operand whose elements are read in place.
+     */
     if (s->scaled && !s->stored_scales && (s->stored || !s->by_row))
         bytes = (uint64_t)bsmm_round_up((int64_t)bytes, 1024) + scale_room(o, s->by_row);
     return (uint64_t)bsmm_round_up((int64_t)bytes, 1024);

@@ -1,5 +1,5 @@
-/* One wgmma.mma_async (PTX ISA 8.7, section 9.7.15.5.2), whose shape and types macros choose.
- * Include it once for each instruction.
+/* Defines a function for one wgmma.mma_async instruction (PTX ISA 8.7, section 9.7.15.5.2). Include
+ * this file once for each instruction. The includer's macros choose the shape and the types:
  *
  *   WGMMA_NAME    name of the function
  *   WGMMA_HOLD    name of its compiler barrier
@@ -8,8 +8,8 @@
  *   WGMMA_TYPES   for example "f32.e4m3.e4m3"
  *   WGMMA_TAIL    ", 1, 1" (no negation); for 16-bit types ", 1, 1, 0, 0" (no transposition)
  *   WGMMA_WORDS   if it is defined, a is in registers: four per thread, with the layout that
- *                 mma.m16n8k16 has for the warp's 16 rows. They must not change until the wgmma
- *                 has completed. WGMMA_TAIL is ", 1, 1, 0" then
+ *                 mma.m16n8k16 has for the warp's 16 rows. The registers must not change until
+ *                 the wgmma has completed. WGMMA_TAIL must be ", 1, 1, 0"
  *
  * The instruction computes d (64 x N) = a (64 x k) b (N x k)^T + (add ? d : 0). For each group j of
  * 8 columns, thread t of the warpgroup holds four elements of d, where r = 16 (t / 32) + t % 32 / 4

@@ -74,7 +74,7 @@ typedef struct bsmm_cuda_launch_desc {
      * serialization). The kernel must then wait by griddepcontrol.wait before it uses the previous
      * kernel's results. */
     bool overlap;
-    void *stream; /* the stream, a CUstream; NULL means the legacy default stream */
+    void *stream; /* The stream, a CUstream. NULL is the legacy default stream. */
     /* The arguments of the launch as cuLaunchKernelEx expects them, one pointer per kernel
      * parameter. */
     void **arguments;

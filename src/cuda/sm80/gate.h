@@ -51,7 +51,8 @@ static __device__ __forceinline__ void bsmm_cuda_admit_next_kernel(void) {
 #    endif
 }
 
-/* Reads a header from L2, because the packing kernels update headers there by atomic maxima. */
+/* Reads the header of a packed operand from L2, where the packing kernels update it by atomic
+ * maxima. */
 static __device__ __forceinline__ bsmm_pack_header
 bsmm_cuda_gate_header(const bsmm_pack_header *from) {
     uint4 seen = __ldcg((const uint4 *)from);

@@ -106,8 +106,8 @@ static __device__ __forceinline__ bool divides_well(uint32_t amax, float factor)
     return divisor >= -60 && divisor <= 60 && most - divisor <= 60 && most <= 60;
 }
 
-/* Multiplies or divides a thread's 16 values of one row by the factor of their block. is_tame must
- * have accepted the block. */
+/* Multiplies or divides a thread's 16 values of one row by the factor of their block. All values
+ * must be finite and the factor normal (is_tame). */
 static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job, uint32_t elem,
                                                    float factor, const uint32_t *raw,
                                                    float *values) {
@@ -152,7 +152,8 @@ static __device__ __forceinline__ void coder_codes(const bsmm_quantize_job *job,
     }
 }
 
-/* Encodes 16 values as four words of four codes. is_tame must have accepted their block. */
+/* Encodes 16 values as four words of four codes. All values must be finite, and the factor of their
+ * block normal (is_tame). */
 static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, int bits,
                                                   const float *values, uint32_t *four) {
     if (bits == 4) {

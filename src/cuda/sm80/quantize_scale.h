@@ -30,12 +30,13 @@ static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_jo
 
 /* Numbers that all blocks of a tensor share. Each thread block computes them once. */
 typedef struct quantize_level {
-    /* the factors that apply the second-level scale of the whole tensor */
+    /* the factors with which the rules apply the second-level scale of the whole tensor */
     float multiplier, divisor;
     /* the number by which e4m3_scale multiplies or divides, and its reciprocal */
     float by, reciprocal;
-    uint32_t known;   /* nonzero if is_moderate accepts `by` and all factors */
-    float factors[8]; /* factors[i] belongs to blocks whose scale is 1 + i / 8 */
+    uint32_t known; /* nonzero if is_moderate accepts `by` and all factors */
+    /* factors[i] multiplies or divides the elements of blocks whose e4m3 scale is 1 + i / 8 */
+    float factors[8];
 } quantize_level;
 
 enum { LEVEL_FACTORS = 8 };

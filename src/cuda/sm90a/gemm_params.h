@@ -9,7 +9,7 @@
  * k_step]. */
 typedef struct bsmm_wgmma_block_scales {
     const float *base;
-    /* strides of the scale's index along N and K; all offsets are below 2^32 */
+    /* Strides of the scale's index along N and K. All offsets are below 2^32. */
     uint32_t n_step, k_step;
 } bsmm_wgmma_block_scales;
 

@@ -16,7 +16,8 @@ static __device__ __forceinline__ bool is_safe(float a, float b) {
            a == 0 || b == 0;
 }
 
-/* Returns true if all products of scales that watch_factors has recorded were safe. */
+/* Returns true if all products of scales that watch_factors has recorded lie in the safe range
+ * (LOWEST_SAFE to HIGHEST_SAFE). */
 static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
     return c->least >= LOWEST_SAFE && c->most < HIGHEST_SAFE;
 }
