@@ -1,5 +1,5 @@
-/* Keeps one record for each device of a backend. The first call for a device makes its record,
- * which lives as long as the process. */
+/* Keeps one record, i.e. a struct that describes a device, for each device of a backend. The first
+ * call for a device makes its record, which lives as long as the process. */
 #ifndef BSMM_GPU_RECORDS_H
 #define BSMM_GPU_RECORDS_H
 

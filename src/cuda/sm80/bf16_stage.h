@@ -51,8 +51,9 @@ static __device__ __forceinline__ void bf16_stage(const int parts, const bsmm_bf
         *(uint4 *)(at + part * BF16_PLANE) = make_uint4(0, 0, 0, 0);
 }
 
-/* Loads the fp32 scales of the tile's rows for one step to shared memory. The kernel applies them
- * to the sums of the step. They are 1 for an operand without such scales. */
+/* Loads the fp32 scales of the tile's rows for one step to shared memory. The kernel multiplies the
+ * sums of the step by them. They are 1 for an operand whose elements are multiplied by their scales
+ * before, or that has no scales. */
 static __device__ __forceinline__ void
 bf16_stage_factors(const bsmm_bf16_side *side, uint32_t first_row, uint32_t k, float *to) {
     for (uint32_t i = threadIdx.x; i < BSMM_BF16_TILE; i += BSMM_BF16_THREADS)

@@ -86,7 +86,7 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
         return 1;
     }
     if (s->begin >= s->end) return 0;
-    /* The last tile of what remains of the cluster's range. */
+    /* The last tile of the part of the cluster's range that no work unit has covered yet. */
     int32_t last = gemm_divide(s->end - 1, s->by_k);
     int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
     piece->tile = s->whole_tiles + last;
