@@ -1,10 +1,10 @@
-/* Finds the largest magnitude of a matrix. */
+/* Finds the largest magnitude of a matrix (its amax). */
 #include "quantize/recipe.h"
 
 #include "base/threads.h"
 
-/* Returns a view of the matrix whose rows are contiguous in memory; a column-major matrix is
- * transposed. The largest magnitude does not depend on the order. */
+/* Returns a view of the matrix in which rows are contiguous in memory: a column-major matrix is
+ * seen as its transpose. The largest magnitude of both is the same. */
 static bsmm_operand along_memory(const bsmm_operand *src) {
     bsmm_operand view = *src;
     if (src->m.order == BSMM_ORDER_ROW) return view;

@@ -1,6 +1,7 @@
-/* Finds the largest magnitude of each block with AVX2. Each block has a register of maxima, and one
- * transposing reduction handles eight registers. The magnitudes of f16 and bf16 have the same order
- * as their codes, so they stay 16-bit integers until the end. */
+/* Finds the largest magnitude (amax) of each block with AVX2. Each block has one register of
+ * running maxima, one maximum per lane. At the end, one transposing reduction turns eight such
+ * registers into the eight maxima of their blocks. The magnitudes of f16 and bf16 sort in the same
+ * order as their codes, so they stay 16-bit integers until the end. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -47,7 +48,8 @@ INLINE __m128i reduce_words(const __m256i v[REGISTERS]) {
 
 /* ---- conversion of 16-bit values to fp32 ---- */
 
-/* Converts f16 to the bits of fp32, as f16_value of memory.c does. The payload of a NaN is kept. */
+/* Converts f16 codes to the bits of fp32 values, as f16_value of memory.c does. A NaN keeps its
+ * payload. */
 INLINE __m256i f16_bits(__m256i codes) {
     __m256 value = _mm256_castsi256_ps(_mm256_slli_epi32(codes, 13));
     __m256i bits = _mm256_castps_si256(_mm256_mul_ps(value, _mm256_set1_ps(0x1p112f)));
@@ -55,7 +57,7 @@ INLINE __m256i f16_bits(__m256i codes) {
     return _mm256_or_si256(bits, _mm256_and_si256(is_special, _mm256_set1_epi32(0x7f800000)));
 }
 
-/* Stores the maximum of each register as fp32 bits. */
+/* Reduces each register to its maximum and stores the maxima as fp32 bits. */
 INLINE void store_maxima(const __m256i max[REGISTERS], bool halves, uint32_t elem, uint32_t *amax) {
     (void)halves;
     if (elem == BSMM_ELEM_F32) {
@@ -68,7 +70,7 @@ INLINE void store_maxima(const __m256i max[REGISTERS], bool halves, uint32_t ele
 
 /* ---- maxima of one register ---- */
 
-/* Returns the larger of `max` and the magnitudes in a register, lane by lane. */
+/* Returns, lane by lane, the larger of `max` and the magnitude of `values`. */
 INLINE __m256i with_f32(__m256i max, __m256i values, bool skips_nan) {
     __m256i a = _mm256_and_si256(values, _mm256_set1_epi32(0x7fffffff));
     if (skips_nan) a = _mm256_andnot_si256(_mm256_cmpgt_epi32(a, _mm256_set1_epi32(0x7f800000)), a);
@@ -81,7 +83,7 @@ INLINE __m256i with_words(__m256i max, __m256i values, int inf, bool skips_nan) 
     return _mm256_max_epu16(max, a);
 }
 
-/* Loads the first n values into a register; the other lanes are 0. */
+/* Loads the first n values of a row into a register and sets the other lanes to 0. */
 INLINE __m256i load_first(const uint8_t *from, int64_t n, uint32_t elem) {
     uint8_t copy[4 * LANES] = {0};
     memcpy(copy, from, (size_t)(n * (elem == BSMM_ELEM_F32 ? 4 : 2)));

@@ -1,7 +1,8 @@
-/* Finds the largest magnitude of each block with AVX-512. Each block has a register of maxima; two
- * blocks of 16 16-bit values share one. One transposing reduction handles sixteen registers. The
- * magnitudes of f16 and bf16 have the same order as their codes, so they stay 16-bit integers until
- * the end. */
+/* Finds the largest magnitude (amax) of each block with AVX-512. Each block has one register of
+ * running maxima, one maximum per lane. Two blocks of 16 16-bit values share one register. At the
+ * end, one transposing reduction turns sixteen such registers into the maxima of their blocks. The
+ * magnitudes of f16 and bf16 sort in the same order as their codes, so they stay 16-bit integers
+ * until the end. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -32,9 +33,9 @@ INLINE __m512i reduce_dwords(const __m512i v[REGISTERS]) {
                             _mm512_shuffle_i32x4(c[0], c[1], 0xdd));
 }
 
-/* Reduces sixteen registers of two blocks each. In the first 128 bits of the result, 16-bit lane j
- * is the maximum of the lower half of v[j]; in the second 128 bits, of its upper half. The third
- * and fourth 128 bits are the same for v[8 + j]. */
+/* Reduces sixteen registers, each of which holds two blocks (one in each 256-bit half). In bits 0
+ * to 127 of the result, 16-bit lane j is the maximum of the lower half of v[j]. In bits 128 to 255,
+ * lane j is the maximum of the upper half of v[j]. Bits 256 to 511 hold the same for v[8 + j]. */
 INLINE __m512i reduce_words(const __m512i v[REGISTERS]) {
     __m512i a[8], b[4], c[2];
     for (int i = 0; i < 8; i++)
@@ -52,7 +53,8 @@ INLINE __m512i reduce_words(const __m512i v[REGISTERS]) {
 
 /* ---- conversion of 16-bit values to fp32 ---- */
 
-/* Converts f16 to the bits of fp32, as f16_value of memory.c does. The payload of a NaN is kept. */
+/* Converts f16 codes to the bits of fp32 values, as f16_value of memory.c does. A NaN keeps its
+ * payload. */
 INLINE __m512i f16_bits(__m512i codes) {
     const __m512i special = _mm512_set1_epi32(0x7c00);
     __m512 value = _mm512_castsi512_ps(_mm512_slli_epi32(codes, 13));
@@ -69,7 +71,7 @@ INLINE void store_words(uint32_t *amax, __m256i words, uint32_t elem) {
 
 /* ---- maxima of one register ---- */
 
-/* Returns the larger of `max` and the magnitudes in a register, lane by lane. */
+/* Returns, lane by lane, the larger of `max` and the magnitude of `values`. */
 INLINE __m512i with_f32(__m512i max, __m512i values, bool skips_nan) {
     __m512i a = _mm512_and_si512(values, _mm512_set1_epi32(0x7fffffff));
     if (skips_nan)
@@ -89,8 +91,8 @@ INLINE __m512i load_first(const uint8_t *from, int64_t n, uint32_t elem) {
     return _mm512_maskz_loadu_epi16((1u << n) - 1, from);
 }
 
-/* Stores the maximum of each register as fp32 bits, or of each half if a register holds two
- * blocks. */
+/* Reduces each register to its maximum and stores the maxima as fp32 bits. If `halves` is set, a
+ * register holds two blocks, and each half gives a maximum of its own. */
 INLINE void store_maxima(const __m512i max[REGISTERS], bool halves, uint32_t elem, uint32_t *amax) {
     if (elem == BSMM_ELEM_F32) {
         _mm512_storeu_si512(amax, reduce_dwords(max));

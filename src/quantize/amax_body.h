@@ -1,14 +1,14 @@
-/* Finds the largest magnitude of blocks. The file of an instruction set includes this body. Before
- * that it defines INLINE; the register type `vec` of LANES 32-bit or WORDS 16-bit lanes; the
- * operations vec_zero, vec_load, load_first, with_f32 and with_words on one register; and
- * store_maxima, which reduces REGISTERS registers. Each block has a register of maxima; two blocks
- * of PAIRED 16-bit values share one. */
+/* Finds the largest magnitude (amax) of blocks. amax_avx2.c and amax_avx512.c include this file
+ * after they have defined INLINE; the register type `vec` with LANES 32-bit or WORDS 16-bit lanes;
+ * the operations vec_zero, vec_load, load_first, with_f32 and with_words on one register; and
+ * store_maxima, which reduces REGISTERS registers. Each block has one register of running maxima.
+ * Two blocks of PAIRED 16-bit values share one register. */
 #ifndef BSMM_QUANTIZE_AMAX_BODY_H
 #define BSMM_QUANTIZE_AMAX_BODY_H
 
 enum { REGISTER_BYTES = 4 * LANES };
 
-/* ---- spans of a row ---- */
+/* ---- consecutive values of a row ---- */
 
 INLINE int64_t lanes_of(uint32_t elem) {
     return elem == BSMM_ELEM_F32 ? LANES : WORDS;
@@ -19,9 +19,8 @@ INLINE vec with(vec max, vec values, uint32_t elem, bool skips_nan) {
     return with_words(max, values, elem == BSMM_ELEM_BF16 ? 0x7f80 : 0x7c00, skips_nan);
 }
 
-/* A long row is read as STREAMS parts side by side, because four streams keep more cache lines in
- * flight than one. Each stream prefetches AHEAD bytes ahead. */
-/* a row of at least LONG registers is read in several streams */
+/* A row of at least LONG registers is read as STREAMS parts in parallel, because four streams keep
+ * more cache lines in flight than one. Each stream prefetches AHEAD bytes ahead. */
 enum { AHEAD = 1024, STREAMS = 4, LONG = 64 };
 
 INLINE vec long_max(vec max, const uint8_t *from, int64_t registers, uint32_t elem,
@@ -35,7 +34,7 @@ INLINE vec long_max(vec max, const uint8_t *from, int64_t registers, uint32_t el
             _mm_prefetch((const char *)line + AHEAD, _MM_HINT_T0);
             maxima[s] = with(maxima[s], vec_load(line), elem, skips_nan);
         }
-    for (int s = 0; s < STREAMS; s++) /* combine the maxima of the streams */
+    for (int s = 0; s < STREAMS; s++)
         max = with(max, maxima[s], elem, false);
     return max;
 }
@@ -60,8 +59,9 @@ INLINE vec span_max(vec max, const uint8_t *from, int64_t n, uint32_t elem, bool
 
 /* ---- maxima of blocks ---- */
 
-/* Fills a register of maxima for each block of `span` columns. `from` points to the first block;
- * `cols` columns are left. */
+/* Updates the running maxima of up to REGISTERS blocks with the values of one row. Block i covers
+ * `span` columns, and max[i] is its register. `from` points to the first block, and `cols` columns
+ * remain from there to the end of the row. */
 INLINE void maxima(const uint8_t *from, int64_t cols, int64_t span, uint32_t elem, bool skips_nan,
                    vec max[REGISTERS]) {
     const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
@@ -78,8 +78,9 @@ INLINE void whole_maxima(const uint8_t *from, int64_t span, uint32_t elem, bool 
         max[i] = span_max(vec_zero(), from + i * span * bytes, span, elem, skips_nan);
 }
 
-/* Computes the maxima of blocks of `width` columns. `width` and `elem` are passed as constants, so
- * that each loop is compiled for them. `simple` means one row, and whole groups of registers. */
+/* Computes the largest magnitude of each block of `width` columns. The caller passes `width` and
+ * `elem` as constants, so that the compiler makes a separate loop for each combination. `simple`
+ * promises a single row and a whole number of groups of REGISTERS blocks. */
 INLINE void amax_of(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                     uint32_t elem, bool skips_nan, bool simple, uint32_t *amax) {
     const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
@@ -101,7 +102,8 @@ INLINE void amax_of(const bsmm_plain *values, int64_t rows, int64_t cols, int64_
     }
 }
 
-/* Calls the loop for a block width. The widths of the usual formats have loops with constants. */
+/* Calls amax_of for a block width. The widths of the usual formats are passed as constants and have
+ * compiled loops of their own. */
 INLINE void amax_by_width(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                           uint32_t elem, uint32_t *amax) {
     bool whole = rows == 1 && cols % (32 * REGISTERS) == 0;

@@ -14,7 +14,7 @@ INLINE __m256 load_values(uint32_t elem, const uint8_t *from) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
 }
 
-/* Rounds 8 values to f16 or bf16, to nearest even. No value may be NaN. */
+/* Rounds 8 fp32 values to f16 or bf16, to nearest even. No value may be NaN. */
 INLINE __m128i words_of(uint32_t elem, __m256 values) {
     if (elem == BSMM_ELEM_F16) return _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT);
     __m256i bits = _mm256_castps_si256(values);
@@ -24,7 +24,7 @@ INLINE __m128i words_of(uint32_t elem, __m256 values) {
     return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 }
 
-/* Converts 8 values. Returns false if one of them is NaN. */
+/* Converts 8 values from one 16- or 32-bit format to another. Returns false if a value is NaN. */
 INLINE bool cast_eight(uint32_t from_elem, uint32_t to_elem, const uint8_t *from, uint8_t *to) {
     __m256 values = load_values(from_elem, from);
     if (to_elem == BSMM_ELEM_F32)

@@ -1,4 +1,4 @@
-/* The checks that all functions of this room share, and the division of their work among
+/* Argument checks that all conversions share, and the division of a conversion into tasks for
  * threads. */
 #include "quantize/recipe.h"
 
@@ -99,8 +99,8 @@ static int64_t least_common_multiple(int64_t a, int64_t b) {
     return a / x * b;
 }
 
-/* Returns the number of rows that one thread must handle together: the rows of a block and, if rows
- * are contiguous, the elements that share bytes. */
+/* Returns the number of rows that must belong to the same task: all rows of a block, and in a
+ * column-major matrix all rows whose elements share a byte. */
 static int64_t rows_together(const bsmm_operand *o) {
     int64_t group = o->m.order == BSMM_ORDER_COL ? bsmm_elem_group(o->m.format.elem) : 1;
     return least_common_multiple(o->m.format.block_rows ? o->m.format.block_rows : 1, group);

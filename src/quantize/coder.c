@@ -1,4 +1,4 @@
-/* Encodes runs of fp32 values as codes of at most 16 bits, without branches. */
+/* Encodes consecutive fp32 values as codes of at most 16 bits, without branches. */
 #include "quantize/coder.h"
 
 #include "base/cpu.h"
@@ -17,7 +17,7 @@ static void run_even(const bsmm_coder *coder, const float *values, int64_t n, ui
     even_loop(coder, values, n, codes);
 }
 
-/* The same loop is compiled for instruction sets that shift each lane by its own count. */
+/* Compiles even_loop again for AVX-512, which can shift each lane by a count of its own. */
 #if defined(__x86_64__)
 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) static void
 run_even_wide(const bsmm_coder *coder, const float *values, int64_t n, uint16_t *codes) {

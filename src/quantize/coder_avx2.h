@@ -1,4 +1,5 @@
-/* Rounds and encodes 8 values at a time with AVX2, with the results of coder.c. */
+/* Rounds and encodes 8 values at a time with AVX2. The results are bitwise equal to the results of
+ * coder.c. */
 #ifndef BSMM_QUANTIZE_CODER_AVX2_H
 #define BSMM_QUANTIZE_CODER_AVX2_H
 
@@ -35,10 +36,10 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
     };
 }
 
-/* Encodes magnitudes as e2m1. The code of a is 2 a up to 2, a + 2 up to 4, and a / 2 + 4 above; it
- * is always the least of the three. Each of them is rounded once, by adding a number whose last
- * place is worth one code. The code is then in the lowest bits of the sum; the bits above are not
- * 0. */
+/* Encodes magnitudes as e2m1. The code of a magnitude a is 2 a for a up to 2, a + 2 up to 4, and a
+ * / 2 + 4 above 4. The code is always the least of these three numbers. The function rounds each of
+ * the three once, by adding a large number whose last place is worth one code. The code is then in
+ * the lowest bits of the sum; the bits above it are not 0. */
 INLINE __m256i nearest_e2m1(__m256 a) {
     __m256i twice = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p22f)));
     __m256i one = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p23f + 2)));
@@ -47,14 +48,15 @@ INLINE __m256i nearest_e2m1(__m256 a) {
 }
 
 /* Encodes magnitudes, rounded to nearest even, with the results of bsmm_coder_nearest. The code is
- * in the lowest 16 bits of each lane; the bits above are not 0.
+ * in the lowest 16 bits of each lane; the bits above it are not 0.
  *
- * The function adds a "ruler": a number whose last place equals the element's last place at this
- * magnitude. The sum is rounded to that place, ties to even. The exponent of the ruler is that of
- * the magnitude (at least that of min_normal) plus `shift`. The last bits of the ruler are the code
- * at which codes of that exponent begin, so that the last bits of the sum are the code itself.
- * These bits are even, so ties are not disturbed. Bit 22 of the ruler keeps the sum in the same
- * binade. */
+ * The function adds a "ruler" to the magnitude, i.e. an fp32 number so large that its last mantissa
+ * place is worth the same as the last mantissa place of the element format at this magnitude. The
+ * sum is therefore rounded to that place, ties to even. The exponent of the ruler is the exponent
+ * of the magnitude (at least that of min_normal) plus `shift`. The last bits of the ruler are the
+ * first code with the exponent of the magnitude, so that the last bits of the sum are the code of
+ * the magnitude. These bits of the ruler are an even number, so they do not change the direction of
+ * ties. Bit 22 of the ruler is set, so that the sum has the same exponent as the ruler. */
 INLINE __m256i nearest_even(const vector_coder *k, __m256 magnitude) {
     if (k->bits == 4) return nearest_e2m1(magnitude);
     __m256i field = _mm256_and_si256(_mm256_castps_si256(magnitude), _mm256_set1_epi32(0x7f800000));
@@ -73,17 +75,18 @@ INLINE __m256 clamp(const vector_coder *k, __m256 value) {
     return _mm256_min_ps(_mm256_castsi256_ps(magnitude_bits(value)), k->max);
 }
 
-/* Codes without their signs. The signs are the top bits of the lanes of `signs`. */
+/* Codes without their sign bits. The sign of code i is the top bit of lane i of `signs`. */
 typedef struct signed_codes {
     __m256i codes, signs;
 } signed_codes;
 
-/* Returns x & and in the lanes in which `which` is set, else x. */
+/* Returns x & and in the lanes whose bits are set in `which`, and x in the other lanes. */
 INLINE __m256i and_where(__m256i which, __m256i x, __m256i and) {
     return _mm256_andnot_si256(_mm256_andnot_si256(and, which), x);
 }
 
-/* Applies the coder's rules for the signs of zeros, as coder.c does. */
+/* Applies the coder's rules for the signs of zeros (zero_and, zero_or, zero_code_and), as coder.c
+ * does. */
 INLINE signed_codes signs_by_rules(const vector_coder *k, __m256i a, signed_codes c) {
     const __m256i zero = _mm256_setzero_si256();
     __m256i is_zero = _mm256_cmpeq_epi32(a, zero);
@@ -104,8 +107,9 @@ INLINE signed_codes apply_rules(const vector_coder *k, __m256i a, signed_codes c
     return c;
 }
 
-/* Encodes values with ties towards zero, as bsmm_coder_down does, with bounds times `scale`. Inf
- * gives the largest code if `infinite` is set, else code 0. */
+/* Encodes values with ties towards zero, as bsmm_coder_down does. It compares the values with
+ * `scale` times the rounding bounds, which are the midpoints between neighbouring element values.
+ * Inf gives the largest code if `infinite` is set, else code 0. */
 INLINE signed_codes codes_down(const vector_coder *k, __m256i bits, __m256 scale, bool infinite) {
     __m256i a = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
     __m256i beyond = _mm256_cmpgt_epi32(a, _mm256_set1_epi32(0x7f800000 - !infinite));

@@ -1,4 +1,5 @@
-/* Rounds and encodes 16 values at a time with AVX-512, with the results of coder.c. */
+/* Rounds and encodes 16 values at a time with AVX-512. The results are bitwise equal to the results
+ * of coder.c. */
 #ifndef BSMM_QUANTIZE_CODER_AVX512_H
 #define BSMM_QUANTIZE_CODER_AVX512_H
 
@@ -13,7 +14,7 @@ typedef struct vector_coder {
     /* Masks of a code's magnitude, in each 32-bit and 16-bit lane. */
     __m512i magnitude, words_magnitude;
     __m512i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
-    /* shifts; sign shifts go from the top bit to the code's */
+    /* Shift counts. A sign shift moves the top bit of a lane to the sign bit of a code. */
     __m512i shift, sign_shift, words_sign_shift;
 } vector_coder;
 
@@ -40,9 +41,9 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
     };
 }
 
-/* Encodes magnitudes as e2m1. The code of a is 2 a up to 2, a + 2 up to 4, and a / 2 + 4 above; it
- * is always the least of the three. Each of them is rounded once to an integer, by adding a
- * constant. */
+/* Encodes magnitudes as e2m1. The code of a magnitude a is 2 a for a up to 2, a + 2 up to 4, and a
+ * / 2 + 4 above 4. The code is always the least of these three numbers. The function rounds each of
+ * the three once to an integer, by adding a constant. */
 INLINE __m512i nearest_e2m1(__m512 a) {
     const __m512 integer = _mm512_set1_ps(0x1.8p23f);
     __m512 half = _mm512_fmadd_ps(a, _mm512_set1_ps(0.5f), _mm512_set1_ps(0x1.8p23f + 4));
@@ -52,14 +53,15 @@ INLINE __m512i nearest_e2m1(__m512 a) {
 }
 
 /* Encodes magnitudes, rounded to nearest even, with the results of bsmm_coder_nearest. The code is
- * in the lowest 22 bits of each lane; the bits above are not 0.
+ * in the lowest 22 bits of each lane; the bits above it are not 0.
  *
- * The function adds a "ruler": a number whose last place equals the element's last place at this
- * magnitude. The sum is rounded to that place, ties to even. The exponent of the ruler is that of
- * the magnitude (at least that of min_normal) plus `shift`. The last bits of the ruler are the code
- * at which codes of that exponent begin, so that the last bits of the sum are the code itself.
- * These bits are even, so ties are not disturbed. Bit 22 of the ruler keeps the sum in the same
- * binade. */
+ * The function adds a "ruler" to the magnitude, i.e. an fp32 number so large that its last mantissa
+ * place is worth the same as the last mantissa place of the element format at this magnitude. The
+ * sum is therefore rounded to that place, ties to even. The exponent of the ruler is the exponent
+ * of the magnitude (at least that of min_normal) plus `shift`. The last bits of the ruler are the
+ * first code with the exponent of the magnitude, so that the last bits of the sum are the code of
+ * the magnitude. These bits of the ruler are an even number, so they do not change the direction of
+ * ties. Bit 22 of the ruler is set, so that the sum has the same exponent as the ruler. */
 INLINE __m512i nearest_even(const vector_coder *k, __m512 magnitude) {
     if (k->bits == 4) return nearest_e2m1(magnitude);
     __m512i field = _mm512_and_si512(_mm512_castps_si512(magnitude), _mm512_set1_epi32(0x7f800000));
@@ -75,12 +77,13 @@ INLINE __m512 clamp(const vector_coder *k, __m512 value) {
     return _mm512_range_ps(value, k->max, 0x0a);
 }
 
-/* Codes without their signs. The signs are the top bits of the lanes of `signs`. */
+/* Codes without their sign bits. The sign of code i is the top bit of lane i of `signs`. */
 typedef struct signed_codes {
     __m512i codes, signs;
 } signed_codes;
 
-/* Applies the coder's rules for the signs of zeros, as coder.c does. */
+/* Applies the coder's rules for the signs of zeros (zero_and, zero_or, zero_code_and), as coder.c
+ * does. */
 INLINE signed_codes signs_by_rules(const vector_coder *k, __m512i a, signed_codes c) {
     __mmask16 is_zero = _mm512_testn_epi32_mask(a, a);
     __mmask16 is_code0 = _mm512_testn_epi32_mask(c.codes, k->magnitude);
@@ -100,8 +103,9 @@ INLINE signed_codes apply_rules(const vector_coder *k, __m512i a, signed_codes c
     return c;
 }
 
-/* Encodes values with ties towards zero, as bsmm_coder_down does, with bounds times `scale`. Inf
- * gives the largest code if `infinite` is set, else code 0. */
+/* Encodes values with ties towards zero, as bsmm_coder_down does. It compares the values with
+ * `scale` times the rounding bounds, which are the midpoints between neighbouring element values.
+ * Inf gives the largest code if `infinite` is set, else code 0. */
 INLINE signed_codes codes_down(const vector_coder *k, __m512i bits, __m512 scale, bool infinite) {
     const __m512i inf = _mm512_set1_epi32(0x7f800000), one = _mm512_set1_epi32(1);
     __m512i a = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));

@@ -1,4 +1,4 @@
-/* Computes the error of a quantized matrix. */
+/* Computes the error of a quantized matrix against the original values. */
 #include "quantize/recipe.h"
 
 #include "base/threads.h"
@@ -10,8 +10,8 @@ enum { RUN = 256 };
 
 /* ---- errors of one row ---- */
 
-/* Returns the largest magnitude that the block of element (r, c) can hold. It is NaN if the scale
- * is NaN. */
+/* Returns the largest magnitude that an element in the block of (r, c) can have. It is NaN if the
+ * scale of the block is NaN. */
 static double block_limit(const bsmm_operand *q, int64_t r, int64_t c) {
     const bsmm_format *f = &q->m.format;
     double limit = bsmm_elem_row(f->elem)->max;
@@ -19,12 +19,13 @@ static double block_limit(const bsmm_operand *q, int64_t r, int64_t c) {
         limit *= bsmm_scale_load(f->scale, q->m.scales,
                                  bsmm_scale_map_at(&q->map, r / f->block_rows, c / f->block_cols));
     double level = q->m.global_scale ? (double)*q->m.global_scale : 1;
-    /* A divisor is divided by, as in decoding. Multiplying by its reciprocal could give a limit
-     * below the largest value of the block. */
+    /* The code divides by a divisor, as decoding does. A product with the rounded reciprocal could
+     * be smaller than the largest value of the block, which would then count as clipped. */
     return fabs(q->m.global_kind == BSMM_GLOBAL_DIVISOR ? limit / level : limit * level);
 }
 
-/* Returns the larger number. NaN counts as larger, so that an error of NaN cannot hide. */
+/* Returns the larger of two numbers. NaN counts as larger than any number, so that an error of NaN
+ * is reported. */
 static double larger(double a, double b) {
     return a >= b || isnan(a) ? a : b;
 }
@@ -38,7 +39,8 @@ static void add_value(bsmm_report_line *line, double x, double q, double limit) 
     line->underflowed += x != 0 && q == 0;
 }
 
-/* Adds the errors of columns [c, c + n) of row r, which are all in one block. */
+/* Adds the errors of columns [c, c + n) of row r to the sums of the row. All n elements must lie in
+ * the same block. */
 static void add_run(bsmm_report_line *line, const bsmm_operand *src, const bsmm_operand *quantized,
                     int64_t r, int64_t c, int64_t n) {
     float x[RUN];

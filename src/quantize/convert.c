@@ -1,4 +1,5 @@
-/* bsmm_convert: the table of lossless conversions, and the conversion of a format to itself. */
+/* Implements bsmm_convert: the table of lossless conversions, and the conversion of a format to
+ * itself in another order or scale layout. */
 #include "quantize/convert.h"
 
 #include "base/threads.h"
@@ -12,8 +13,8 @@ static bool same_format(const bsmm_format *src, const bsmm_format *dst) {
     return bsmm_format_equal(*src, *dst);
 }
 
-/* Computes dst's second-level scale: src's scale, in the form that dst asks for (multiplier or
- * divisor). */
+/* Computes dst's second-level scale. It is the same factor as src's, but stored as multiplier or as
+ * divisor, as dst asks. */
 static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, float *level) {
     float from = src->m.global_scale ? *src->m.global_scale : 1;
     bool turned = src->m.global_scale && src->m.global_kind != dst->m.global_kind;
@@ -32,8 +33,9 @@ static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, 
 
 enum { RUN = 256 };
 
-/* Copies whole byte groups of codes if the codes are adjacent in src and in dst. Returns the number
- * of copied elements. */
+/* Copies codes with memcpy if both matrices are row-major. It copies the leading part of row r that
+ * is a multiple of RUN elements. Returns the number of copied elements; the caller copies the
+ * rest. */
 static int64_t copy_groups(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
     uint32_t bits = bsmm_elem_row(src->m.format.elem)->bits;
     int64_t cols = src->m.cols / RUN * RUN;
@@ -53,8 +55,8 @@ static void copy_row(const bsmm_operand *src, const bsmm_operand *dst, int64_t r
     }
 }
 
-/* Copies a row of f32 codes, which do not fit the run of 16-bit codes. The bits are copied
- * unchanged, including the payloads of NaN. */
+/* Copies a row of f32 codes, which are too wide for the 16-bit code buffer of the other formats.
+ * The copy keeps all bits, including the payloads of NaN. */
 static void copy_row_f32(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
     for (int64_t c = 0; c < src->m.cols; c++)
         memcpy((float *)dst->m.data + bsmm_operand_index(dst, r, c),
@@ -63,7 +65,7 @@ static void copy_row_f32(const bsmm_operand *src, const bsmm_operand *dst, int64
 
 typedef struct copy_run {
     const bsmm_operand *src, *dst;
-    int64_t step; /* rows of a task */
+    int64_t step; /* number of rows in each task */
 } copy_run;
 
 static void copy_tasks(const void *context, int64_t first, int64_t end, int worker) {

@@ -1,11 +1,14 @@
-/* Converts mxfp4 to nvfp4, and to fp8 with f32 scales. The e8m0 scales 2^k of several blocks are
- * split into one outer scale 2^m for all of them and a rest for each block.
+/* Converts mxfp4 to nvfp4, and to fp8 with f32 scales, without rounding. Each mxfp4 block has an
+ * e8m0 scale 2^k. The conversion chooses one outer scale 2^m for several blocks, and each block
+ * keeps the rest 2^(k - m).
  *
- *   nvfp4: 2^k = 2^m * 2^(k - m). An e4m3 scale holds 2^-9 to 2^8, so m is the largest k minus 8.
- *   fp8:   x * 2^k = 2^m * (x * 2^(k - m)). e4m3 holds every e2m1 value times 2^-8 to 2^6.
+ *   nvfp4: 2^m is the second-level scale, and 2^(k - m) is the e4m3 scale of a block. e4m3 holds
+ *          2^-9 to 2^8, so m is the largest k minus 8.
+ *   fp8:   2^m is the f32 scale, and the e4m3 element is x * 2^(k - m) for the e2m1 element x. e4m3
+ *          holds every e2m1 value times 2^-8 to 2^6.
  *
- * The outer scale is always a normal fp32 number. That costs no range, because k is never below
- * -127. A block of zeros fits any scale and does not influence the choice of m. */
+ * The outer scale is always a normal fp32 number. This does not reduce the range, because k is
+ * never below -127. A block of zeros fits any scale, so it does not influence the choice of m. */
 #include "quantize/convert.h"
 
 #include "base/threads.h"
@@ -14,9 +17,9 @@
 
 enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
 
-/* The range of k - m that the destination can hold. */
+/* The range of k - m (the exponent that is left for one block) that the destination can hold. */
 typedef struct split_rule {
-    int top, bottom; /* largest and smallest k - m that the destination can hold */
+    int top, bottom; /* largest and smallest value of k - m */
     const char *holder;
 } split_rule;
 
@@ -63,13 +66,14 @@ static bsmm_status nan_block(int64_t r, int64_t block) {
                      (long long)r, (long long)block);
 }
 
-/* A region of blocks that shares one outer scale: block rows [r0, r1), block columns [b0, b1). */
+/* A region of mxfp4 blocks that share one outer scale 2^m: block rows [r0, r1) and block columns
+ * [b0, b1). */
 typedef struct region {
     int64_t r0, r1, b0, b1;
 } region;
 
-/* Finds the largest exponent of the region's blocks that are not all zero. The result is NONE if
- * all blocks are zero. */
+/* Finds the largest scale exponent of those blocks of the region that are not all zero. The result
+ * is NONE if all blocks are zero. */
 static bsmm_status largest_exponent(const bsmm_operand *src, region g, int *largest) {
     *largest = NONE;
     for (int64_t r = g.r0; r < g.r1; r++)
@@ -104,7 +108,8 @@ static bsmm_status check_spread(const bsmm_operand *src, region g, int largest,
     return BSMM_OK;
 }
 
-/* Chooses the outer exponent of a region, after a check that every block fits. */
+/* Chooses the outer exponent m of a region. Fails if the remaining exponent k - m of a block is
+ * outside the range of the rule. */
 static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_rule *rule,
                                 int *outer) {
     int largest;
@@ -114,8 +119,8 @@ static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_r
     return BSMM_OK;
 }
 
-/* Returns exponent - outer of a block. For a block of zeros it is clamped to the range of the
- * rule. */
+/* Returns the exponent k - m that is left for one block after the outer scale 2^m is taken out. For
+ * a block of zeros, which fits any scale, the exponent is clamped to the range of the rule. */
 static int inner_exponent(const bsmm_operand *src, int64_t r, int64_t block, int outer,
                           const split_rule *rule) {
     int inner = (int)scale_code(src, r, block) - BIAS - outer;
@@ -191,7 +196,7 @@ static bool takes_fp8(const bsmm_format *src, const bsmm_format *dst) {
            dst->block_cols % src->block_cols == 0;
 }
 
-/* Returns the region of blocks of src that block (tr, tc) of dst covers. */
+/* Returns the region of src's blocks that one block (tr, tc) of dst covers. */
 static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_t tr, int64_t tc) {
     int64_t height = dst->m.format.block_rows;
     int64_t width = dst->m.format.block_cols / src->m.format.block_cols;
@@ -199,9 +204,9 @@ static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_
                     bsmm_min_i64((tc + 1) * width, src->map.cols)};
 }
 
-/* Tables for one value of k - m, the exponent that is left for the elements. `codes` has the e4m3
- * code of each e2m1 code times 2^(k - m). `pairs` has the two e4m3 codes for each byte of two e2m1
- * codes. */
+/* Tables for one value of k - m, the exponent that remains for the elements of a block. codes[c] is
+ * the e4m3 code of the e2m1 code c times 2^(k - m). pairs[b] has the two e4m3 codes for a byte b of
+ * two e2m1 codes. */
 typedef struct shifted {
     uint16_t codes[16];
     uint8_t pairs[256][2];
@@ -220,8 +225,8 @@ static shifted shift_codes(int inner) {
     return table;
 }
 
-/* Converts a block byte by byte. The block must be whole bytes, and its codes must be adjacent in
- * src and in dst. */
+/* Converts the elements of one block, a byte (two e2m1 codes) at a time. The block must consist of
+ * whole bytes, and its codes must be adjacent in src and in dst. */
 static void store_pairs(const bsmm_operand *src, const bsmm_operand *dst, int64_t r, int64_t c,
                         int64_t width, const shifted *table) {
     const uint8_t *from = (const uint8_t *)src->m.data + bsmm_operand_index(src, r, c) / 2;
@@ -249,7 +254,7 @@ static void store_fp8_block(const bsmm_operand *src, const bsmm_operand *dst, in
     }
 }
 
-enum { SHIFTS = 15 }; /* number of exponents from fp8_rule.bottom to fp8_rule.top */
+enum { SHIFTS = 15 }; /* number of values of k - m from fp8_rule.bottom to fp8_rule.top */
 
 static void store_fp8_tile(const bsmm_operand *src, const bsmm_operand *dst, region g, int outer,
                            const shifted tables[SHIFTS]) {
@@ -268,7 +273,8 @@ static bsmm_status check_tiles(const bsmm_operand *src, const bsmm_operand *dst)
     return BSMM_OK;
 }
 
-/* Converts one row of dst's blocks, which are known to fit. */
+/* Converts all elements that one row of dst's blocks covers. The caller has checked that every
+ * block fits dst's format. */
 static void store_fp8_row(const bsmm_operand *src, const bsmm_operand *dst, int64_t tr,
                           const shifted tables[SHIFTS]) {
     int largest;
@@ -284,7 +290,7 @@ static void store_fp8_row(const bsmm_operand *src, const bsmm_operand *dst, int6
 
 typedef struct fp8_run {
     const bsmm_operand *src, *dst;
-    const shifted *tables; /* SHIFTS of them */
+    const shifted *tables; /* one table for each of the SHIFTS values of k - m */
 } fp8_run;
 
 static void store_fp8_rows(const void *context, int64_t first, int64_t end, int worker) {

@@ -1,9 +1,10 @@
-/* Decodes the values of a run of elements along a row. */
+/* Decodes consecutive elements of a row to double. */
 #include "quantize/coder.h"
 
 enum { RUN = 256 };
 
-/* Loads f32, f16 or bf16 values. Unlike bsmm_operand_decode_row, it keeps the payloads of NaN. */
+/* Loads f32, f16 or bf16 values. Unlike bsmm_operand_decode_row, the function keeps the payloads of
+ * NaN. */
 static void plain_values(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, double *to) {
     float values[RUN];
     for (int64_t i = 0; i < n; i += RUN) {

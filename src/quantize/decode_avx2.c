@@ -1,13 +1,13 @@
-/* Decodes codes to f32, f16 or bf16 with AVX2. 32 codes become four registers of floats, are
- * multiplied by two factors and rounded once. A conversion from 4 bits to 16 bits instead
- * multiplies and rounds the eight magnitudes of e2m1; the codes then look up the bytes of the
- * results in a table.
+/* Decodes codes to f32, f16 or bf16 with AVX2. The loop turns 32 codes into four registers of
+ * floats, multiplies them by two factors (block scale and second-level scale) and rounds once. The
+ * conversion from 4 bits to 16 bits instead multiplies and rounds only the eight magnitudes of
+ * e2m1. It then uses the codes as indices into a table of the results' bytes.
  *
- * Inexact products are rounded to fp32 first and then to 16 bits. Two roundings equal one rounding
- * unless the fp32 value lies exactly halfway between two 16-bit values and is not the exact
- * product. (All fp32 values between two halfway points round to the same 16-bit value, and halfway
- * points are fp32 values.) If a value may lie halfway, the product is rounded to odd in the first
- * step instead. */
+ * An inexact product is rounded to fp32 first and then to 16 bits. The two roundings give the same
+ * result as one, except if the fp32 value is not exact and lies exactly halfway between two 16-bit
+ * values. (All other fp32 values between two neighbouring 16-bit values lie on the same side of the
+ * halfway point as the exact product.) If a product may lie halfway, the first step therefore
+ * rounds it to odd. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -17,23 +17,25 @@
 
 #    include <string.h>
 
-/* Distance of the prefetch in bytes of codes. It is needed because stores that bypass the caches
- * slow down the hardware prefetcher. */
+/* Distance of the software prefetch in bytes of codes. The output stores bypass the caches, and
+ * such stores slow down the hardware prefetcher. */
 enum { AHEAD = 4096 };
 
-/* The way in which values are multiplied. EXACT: the product with the scale is exact. BY_LEVEL: the
- * product with the scale is exact, and the product with the second-level scale is rounded.
- * BY_SCALE: the product with the scale is rounded. */
+/* The way in which a value is multiplied by its two scales. EXACT: there is no rounding before the
+ * conversion to the output format. BY_LEVEL: the product with the block scale is exact, and the
+ * product with the second-level scale is rounded. BY_SCALE: the product with the block scale is
+ * rounded. */
 typedef enum product_kind { EXACT, BY_LEVEL, BY_SCALE } product_kind;
 
-/* The parameters for which loops are compiled; each combination has a loop of its own. */
+/* The parameters of a decoding loop that are compile-time constants. Each combination has a
+ * compiled loop of its own. */
 typedef struct shape {
     uint32_t bits, to_elem;
     product_kind kind;
 } shape;
 
-/* Tells whether registers hold even and odd columns separately. bf16 results can then be combined
- * without a permutation. */
+/* Tells whether the values of even columns and of odd columns are in separate registers. Two
+ * registers of bf16 results can then be combined without a permutation. */
 INLINE bool in_pairs(const shape s) {
     return s.to_elem == BSMM_ELEM_BF16 && s.bits > 4;
 }
@@ -55,27 +57,29 @@ INLINE __m256 magnitude(__m256 value) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), value);
 }
 
-/* Rounds x * factor to odd; y is the nearest float. If the product is no float, rounding to odd
- * takes the one of its two neighbours whose last bit is 1. Rounding the result again then equals
- * rounding once. The result is the neighbour nearer to zero with its last bit set; y is the other
- * neighbour if it is larger than the product.
+/* Rounds x * factor to odd. The argument y is the product rounded to nearest. If the exact product
+ * is no float, rounding to odd takes the neighbouring float whose last bit is 1; a later rounding
+ * to 16 bits then equals rounding the exact product once. The function finds the neighbour of the
+ * exact product that is nearer to zero and sets its last bit. If y is larger in magnitude than the
+ * product, that neighbour is the float before y; otherwise it is y.
  *
- * An FMA computes the difference between product and y. The difference is a float, so the FMA is
- * exact unless it underflows; an underflow could round the difference to 0. For a factor below 1, x
- * and y are therefore multiplied by 2^32 first. x is a multiple of 2^-25 and at most 2^25 (an e5m2
- * code times an e4m3 scale), so nothing overflows. A factor is a multiple of 2^-149, so the
- * difference is a multiple of 2^(32 - 25 - 149), which is above the least float. For a factor of at
- * least 1, the difference is a multiple of 2^(-25 - 23).
+ * An FMA computes the difference between the product and y. The difference is a float, so the FMA
+ * is exact unless it underflows; an underflow could round the difference to 0. For a factor below
+ * 1, x and y are therefore multiplied by 2^32 first. This cannot overflow, because x is a multiple
+ * of 2^-25 and at most 2^25 (an e5m2 code times an e4m3 scale). The difference cannot underflow: a
+ * factor is a multiple of 2^-149, so the difference is a multiple of 2^(32 - 25 - 149), which is
+ * above the least float. For a factor of at least 1, the difference is a multiple of 2^(-25 - 23).
  *
- * y may be Inf. If the product is finite, the result is the largest float, which rounds to Inf in
- * 16 bits. If the product is Inf or NaN, the difference is NaN and y is kept. */
+ * y may be Inf. If the product is finite, the result is then the largest float, which rounds to Inf
+ * in 16 bits. If the product is Inf or NaN, the difference is NaN, and the result is y. */
 INLINE __m256 to_odd(__m256 x, __m256 factor, __m256 y) {
     const __m256 zero = _mm256_setzero_ps(), one = _mm256_set1_ps(1);
     __m256 size = magnitude(factor), is_less = _mm256_cmp_ps(size, one, _CMP_LT_OQ);
     __m256 up = _mm256_blendv_ps(one, _mm256_set1_ps(0x1p32f), is_less);
     __m256 large = _mm256_mul_ps(magnitude(x), up), product = _mm256_mul_ps(magnitude(y), up);
     __m256 rest = _mm256_fmsub_ps(large, size, product);
-    /* a lane is -1 (all bits set) if y is larger than the product */
+    /* A lane of `above` is -1 if |y| is larger than the magnitude of the product. Adding it to the
+     * bits of y gives the float before y. */
     __m256i above = _mm256_castps_si256(_mm256_cmp_ps(rest, zero, _CMP_LT_OQ));
     __m256i below = _mm256_castps_si256(_mm256_cmp_ps(rest, zero, _CMP_GT_OQ));
     __m256i odd = _mm256_srli_epi32(_mm256_or_si256(above, below), 31);
@@ -83,10 +87,10 @@ INLINE __m256 to_odd(__m256 x, __m256 factor, __m256 y) {
     return _mm256_castsi256_ps(_mm256_or_si256(bits, odd));
 }
 
-/* Tells whether one of n registers has a float that may lie halfway between two 16-bit values. For
- * bf16 the lower 16 bits are then exactly one half. For f16 the lowest 12 bits are zero. A
- * subnormal f16 has fewer bits, so that the test then finds more values than necessary; 0 is
- * excluded. */
+/* Tells whether one of n registers has a float that may lie exactly halfway between two 16-bit
+ * values. For bf16, the lower 16 bits of such a float are 0x8000. For f16, its lowest 12 bits are
+ * zero. A subnormal f16 has fewer mantissa bits, so this test reports some floats that do not lie
+ * halfway; that costs time but no accuracy. The value 0 is not reported. */
 INLINE bool any_halfway(uint32_t to_elem, const __m256 *y, int n) {
     const __m256i half = _mm256_set1_epi16(INT16_MIN), zero = _mm256_setzero_si256();
     __m256i any = zero;
@@ -104,8 +108,9 @@ INLINE bool any_halfway(uint32_t to_elem, const __m256 *y, int n) {
     return (_mm256_movemask_epi8(any) & 0x33333333) != 0;
 }
 
-/* Rounds to nearest even in the upper 16 bits. NaN has only one payload here, which a carry cannot
- * turn into another value. */
+/* Rounds floats to bf16, to nearest even, in the upper 16 bits of each lane. The only NaN here has
+ * one fixed payload, so that the carry of the rounding cannot change its sign or turn it into
+ * Inf. */
 INLINE __m256 round_bf16(__m256 value) {
     __m256i bits = _mm256_castps_si256(value);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -113,14 +118,15 @@ INLINE __m256 round_bf16(__m256 value) {
     return _mm256_castsi256_ps(bits);
 }
 
-/* Rounds to nearest in the upper 16 bits. No value may lie halfway. */
+/* Rounds floats to bf16, to nearest, in the upper 16 bits of each lane. No float may lie halfway
+ * between two bf16 values. */
 INLINE __m256 round_up_bf16(__m256 value) {
     __m256i bits = _mm256_add_epi32(_mm256_castps_si256(value), _mm256_set1_epi32(0x8000));
     return _mm256_castsi256_ps(bits);
 }
 
-/* Multiplies n registers by their scales. Inexact products are rounded to bf16, or prepared for
- * rounding to f16. */
+/* Multiplies n registers of elements by their scales. Inexact products become bf16 values, or
+ * floats that a later conversion to f16 rounds correctly. */
 INLINE void multiply(const shape s, const vector_values *v, int n, const __m256 *x,
                      const __m256 *scales, __m256 *y) {
     __m256 exact[PARTS];
@@ -153,7 +159,8 @@ INLINE void store(uint8_t *to, __m256i values, bool stream) {
         store_bits(to, values);
 }
 
-/* Converts two registers to 16 bits. For bf16 the values are rounded already. */
+/* Packs two registers of floats into one register of 16-bit values. For bf16 the floats must
+ * already be rounded to bf16. */
 INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
     if (s.to_elem == BSMM_ELEM_F16)
         return _mm256_set_m128i(_mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT),
@@ -167,14 +174,14 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
 
 /* ---- chunks of 32 elements ---- */
 
-/* Properties of a row that select the code path. */
+/* Properties of a row that select the code path of its loop. */
 typedef struct row_facts {
-    bool rounds; /* exact products must still be rounded to bf16 */
-    bool one;    /* each 32 columns have a single factor */
+    bool rounds; /* exact products must still be rounded to bf16, because they may be subnormal */
+    bool one;    /* all columns of each chunk of 32 have the same factor */
     bool streams;
 } row_facts;
 
-/* Returns the factors of the next 32 columns: one, or one for each half. */
+/* Returns the factors of the next 32 columns: one for all, or one for each half. */
 INLINE void next_factors(factor_cursor *cursor, bool one, __m256 *first, __m256 *second) {
     *first = *second = _mm256_broadcast_ss(cursor->at);
     pass_columns(cursor, one ? CHUNK : WORDS);
@@ -202,16 +209,17 @@ INLINE void decode_chunk(const shape s, const vector_values *v, const uint8_t *c
     store(to + 32, narrow(s, y[2], y[3]), stream);
 }
 
-/* ---- 4-bit codes to 16-bit values by tables ---- */
+/* ---- 4-bit codes to 16-bit values by table look-up ---- */
 
-/* Tables for 4-bit codes: the low and high bytes of each code's result. Each half of a register has
- * a factor of its own. */
+/* Table of the 16-bit results of 4-bit codes, split into low and high bytes for the byte shuffle
+ * instruction. The two 128-bit halves of a register have different factors. */
 typedef struct code_tables {
     __m256i low, high;
 } code_tables;
 
-/* Makes the tables. Returns false if a product is NaN, because the tables flip the sign of a result
- * and NaN must not change its sign. It also returns false if rounding turned an Inf into a NaN. */
+/* Makes the tables for two factors. Returns false if a product is NaN, because the tables get
+ * negative results by flipping the sign bit, and a NaN must keep its sign. It also returns false if
+ * the rounding has turned an Inf into a NaN. */
 INLINE bool code_tables_of(const shape s, const vector_values *v, __m256 first, __m256 second,
                            code_tables *t) {
     const __m256i lows = _mm256_set1_epi64x(0x0e0c0a0806040200), one = _mm256_set1_epi8(1);
@@ -227,7 +235,7 @@ INLINE bool code_tables_of(const shape s, const vector_values *v, __m256 first, 
     return _mm256_movemask_ps(_mm256_cmp_ps(y[0], y[1], _CMP_UNORD_Q)) == 0;
 }
 
-/* Looks up the results of 16 codes in each half. */
+/* Looks up the 16-bit results of the 16 codes in each 128-bit half of a register. */
 INLINE void look_up(const code_tables *t, __m256i codes, __m256i *first, __m256i *second) {
     __m256i low = _mm256_shuffle_epi8(t->low, codes), high = _mm256_shuffle_epi8(t->high, codes);
     __m256i even = _mm256_unpacklo_epi8(low, high), odd = _mm256_unpackhi_epi8(low, high);
@@ -235,12 +243,13 @@ INLINE void look_up(const code_tables *t, __m256i codes, __m256i *first, __m256i
     *second = _mm256_permute2x128_si256(even, odd, 0x31);
 }
 
-/* Decodes 64 codes by tables. Returns false, without storing anything, if the tables are not valid
- * for them. */
+/* Decodes 64 codes by table look-up. Returns false, without storing anything, if the tables are not
+ * valid for the factors of these codes. */
 INLINE bool decode_by_tables(const shape s, const vector_values *v, const uint8_t *codes,
                              factor_cursor *cursor, bool one, uint8_t *to, bool stream) {
     const __m256i mask = _mm256_set1_epi8(0xf);
-    __m256 first[2], second[2]; /* factors of columns 0, 16 and of 32, 48 */
+    /* factors from columns 0 and 16 on; factors from columns 32 and 48 on */
+    __m256 first[2], second[2];
     __m256i x[4], bytes = load_bits(codes), even = _mm256_and_si256(bytes, mask);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask);
     code_tables low, high;
@@ -262,9 +271,9 @@ INLINE bool decode_by_tables(const shape s, const vector_values *v, const uint8_
 
 /* ---- whole rows ---- */
 
-/* Tells whether an exact product of an 8-bit element may be too small for bf16. Elements of 6 bits
- * and fewer have no such products: the smallest is 2^-131, and the last place of bf16's subnormals
- * is 2^-133. */
+/* Tells whether the exact product of an 8-bit element and its scale may be too small to be a bf16
+ * value. Products of elements of at most 6 bits are never too small: the smallest is 2^-131, and
+ * the smallest bf16 value is 2^-133. */
 INLINE bool any_tiny(const float *scales, int64_t blocks) {
     bool tiny = false;
     for (int64_t i = 0; i < blocks; i++)

@@ -1,17 +1,21 @@
-/* Decodes codes to f32, f16 or bf16 with AVX-512. 64 codes become four registers of floats, are
- * multiplied by two factors and rounded once.
+/* Decodes codes to f32, f16 or bf16 with AVX-512. The loop turns 64 codes into four registers of
+ * floats, multiplies them by two factors (block scale and second-level scale) and rounds once. The
+ * elements become floats as follows:
  *
  * - 4 bits: each 32-bit lane shifts its code out of a broadcast word and looks up the value in a
  *   table.
- * - 6 bits: the same with four codes in each three bytes, a table of magnitudes, and the sign.
- * - 8 bits: the code is shifted into the format of f16, whose exponent is at least as wide. A power
- *   of two corrects the difference of the biases. NaN codes are replaced.
- * - 8 bits to bf16: integer arithmetic turns 32 codes into bf16 values. These are split into even
- *   and odd floats, multiplied by their factors and put together again. Codes that are not finite,
- *   and products halfway between two bf16 values, take the path of 8 bits above.
+ * - 6 bits: each 32-bit lane does the same with four codes in each three bytes; the table has
+ *   magnitudes, and the sign is added.
+ * - 8 bits: the code is shifted into the bit fields of f16, whose exponent field is at least as
+ *   wide. A power of two corrects the difference of the exponent biases. NaN codes are replaced.
+ * - 8 bits to bf16: integer arithmetic turns 32 codes into bf16 values. These are split into
+ *   registers of even and odd floats, multiplied by their factors and merged again. If a code is
+ *   not finite, or a product lies halfway between two bf16 values, the path "8 bits" is used
+ *   instead.
  *
- * An inexact product that becomes a 16-bit value is first rounded to odd: it is truncated, and its
- * last bit is set if anything was lost. Rounding it again then equals rounding once. */
+ * An inexact product that becomes a 16-bit value is first rounded to odd: it is truncated to fp32,
+ * and its last bit is set if the truncation lost anything. Rounding it again to 16 bits then equals
+ * rounding the exact product once. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -27,7 +31,7 @@ typedef struct vector_values {
     __m512 table[2], bias, other;
     __m512i nan_base, nan_mask, nans;
     __m128i shift;
-    /* Constants of the path from 8 bits to bf16. */
+    /* Constants of the path from 8-bit codes to bf16. */
     __m512i special_base, special_mask, specials;
     __m512i pairs_shift, pairs_field, pairs_base, exponent, subnormals;
 } vector_values;
@@ -78,7 +82,7 @@ INLINE void values6(const vector_values *v, __m512i codes, __m512 x[4]) {
         __m512i code = _mm512_srlv_epi32(_mm512_permutexvar_epi32(index, groups), shifts);
         __m512 magnitude = _mm512_permutex2var_ps(v->table[0], code, v->table[1]);
         __m512i sign = _mm512_slli_epi32(code, 26);
-        /* The instruction computes magnitude | (sign & top bit). */
+        /* This ternary logic instruction computes magnitude | (sign & top bit). */
         x[i] = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(magnitude), sign,
                                                              _mm512_set1_epi32(INT32_MIN), 0xf8));
     }
@@ -89,7 +93,7 @@ INLINE __m512i f16_codes(const vector_values *v, __m256i bytes) {
     __m512i magnitude = _mm512_and_si512(words, _mm512_set1_epi16(0x7f));
     __m512i sign = _mm512_slli_epi16(words, 8);
     __m512i shifted = _mm512_sll_epi16(magnitude, v->shift);
-    /* The instruction computes shifted | (sign & top bit). */
+    /* This ternary logic instruction computes shifted | (sign & top bit). */
     __m512i f16 = _mm512_ternarylogic_epi32(shifted, sign, _mm512_set1_epi16(INT16_MIN), 0xf8);
     __m512i from_nan = _mm512_and_si512(_mm512_sub_epi16(words, v->nan_base), v->nan_mask);
     __mmask32 is_nan = _mm512_cmplt_epu16_mask(from_nan, v->nans);
@@ -115,8 +119,9 @@ enum {
     NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC
 };
 
-/* Rounds x * factor to odd. Whether anything was lost is determined from the magnitudes, rounded
- * up, because then the difference does not underflow to 0. */
+/* Rounds x * factor to odd. An FMA computes the difference between the exact product and the
+ * truncated product, in magnitudes, and shows whether the truncation lost anything. The FMA rounds
+ * up, so that a tiny difference cannot underflow to 0. */
 INLINE __m512 multiply_odd(__m512 x, __m512 factor) {
     __m512 y = _mm512_mul_round_ps(x, factor, TRUNCATE);
     __m512 rest =
@@ -135,24 +140,25 @@ INLINE void store_line(uint8_t *to, __m512i line, bool stream) {
         _mm512_storeu_si512(to, line);
 }
 
-/* Rounds to nearest even in the upper 16 bits. NaN has only one payload here, which a carry cannot
- * turn into another value. */
+/* Rounds floats to bf16, to nearest even, in the upper 16 bits of each lane. The only NaN here has
+ * one fixed payload, so that the carry of the rounding cannot change its sign or turn it into
+ * Inf. */
 INLINE __m512i round_bf16(__m512 value) {
     __m512i bits = _mm512_castps_si512(value);
     __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     return _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
 }
 
-/* Packs the upper halves of two registers into one. The pack instruction works in parts of 128
- * bits, so a permutation follows. */
+/* Packs the upper halves of the 32-bit lanes of two registers into one register. The pack
+ * instruction works within 128-bit parts, so a permutation restores the order. */
 INLINE __m512i upper_halves(__m512i low, __m512i high) {
     __m512i pairs = _mm512_packus_epi32(_mm512_srli_epi32(low, 16), _mm512_srli_epi32(high, 16));
     return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), pairs);
 }
 
-/* Stores four registers as bf16. `whole` says that the values are bf16 already, so that nothing is
- * rounded. That holds for every exact product of an element of at most 6 bits: the smallest is
- * 2^-131, and the last place of bf16's subnormals is 2^-133. */
+/* Stores four registers of floats as bf16. `whole` promises that the floats are bf16 values
+ * already, so that nothing is rounded. This holds for every exact product of an element of at most
+ * 6 bits: the smallest is 2^-131, and the smallest bf16 value is 2^-133. */
 INLINE void store_bf16(uint8_t *to, const __m512 y[4], bool whole, bool stream) {
     for (int i = 0; i < 2; i++) {
         __m512i low = whole ? _mm512_castps_si512(y[2 * i]) : round_bf16(y[2 * i]);
@@ -176,14 +182,15 @@ INLINE void store_f32(uint8_t *to, const __m512 y[4], bool stream) {
 
 /* ---- whole rows ---- */
 
-/* Distance of the prefetch in bytes of codes. It is needed because stores that bypass the caches
- * slow down the hardware prefetcher. */
+/* Distance of the software prefetch in bytes of codes. The output stores bypass the caches, and
+ * such stores slow down the hardware prefetcher. */
 enum { AHEAD = 4096 };
 
-/* The parameters for which loops are compiled; each combination has a loop of its own. */
+/* The parameters of a decoding loop that are compile-time constants. Each combination has a
+ * compiled loop of its own. */
 typedef struct shape {
     uint32_t bits, to_elem;
-    bool exact; /* as job->is_exact: the second factor is 1 */
+    bool exact; /* the second factor is 1, as job->is_exact says */
 } shape;
 
 INLINE void decode_chunk(const shape s, bool scale_is_exact, const vector_values *v, __m512i codes,
@@ -218,8 +225,8 @@ INLINE void store_chunk(const shape s, uint8_t *to, const __m512 y[4], bool stre
         store_bf16(to, y, s.exact && s.bits < 8, stream);
 }
 
-/* Converts 32 finite codes of 8 bits to bf16. The low bits of a subnormal code are its whole
- * magnitude and index a table. */
+/* Converts 32 finite codes of 8 bits to bf16. The code of a subnormal element has an exponent field
+ * of 0; its mantissa bits index a table. */
 INLINE __m512i bf16_of_codes(const vector_values *v, __m256i bytes) {
     __m512i codes = _mm512_cvtepi8_epi16(bytes);
     __m512i field = _mm512_and_si512(_mm512_sllv_epi16(codes, v->pairs_shift), v->pairs_field);
@@ -229,8 +236,8 @@ INLINE __m512i bf16_of_codes(const vector_values *v, __m256i bytes) {
     return choose_bits(_mm512_set1_epi16(INT16_MIN), codes, magnitude);
 }
 
-/* Computes the product of values and scale in the form that becomes bf16: exact, or to be
- * rounded. */
+/* Multiplies element values by the block scale and by the second-level scale. The result is either
+ * exact or a float that is still to be rounded to bf16. */
 INLINE __m512 pair_product(const shape s, bool scale_is_exact, const vector_values *v, __m512 x,
                            __m512 scale) {
     if (s.exact) return _mm512_mul_ps(x, scale);
@@ -238,14 +245,16 @@ INLINE __m512 pair_product(const shape s, bool scale_is_exact, const vector_valu
     return _mm512_mul_ps(exact, scale_is_exact ? v->other : scale);
 }
 
-/* Returns a mask of the lanes whose lower half is exactly one half. If such a product was rounded,
- * its bits do not tell whether the exact product was above or below. */
+/* Returns a mask of the 32-bit lanes whose lower half is 0x8000, i.e. floats halfway between two
+ * bf16 values. If such a float is itself a rounded product, its bits do not tell whether the exact
+ * product was above or below the halfway point. */
 INLINE __mmask32 halfway(__m512 y) {
     return _mm512_mask_cmpeq_epi16_mask(0x55555555, _mm512_castps_si512(y),
                                         _mm512_set1_epi16(INT16_MIN));
 }
 
-/* Computes 32 bf16 products. Returns false if it cannot decide how to round one of them. */
+/* Computes 32 bf16 products. Returns false if the fp32 product is not enough to decide how one of
+ * them is rounded. */
 INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
                          __m256i bytes, __m512 scale, __m512i *to) {
     const __m512i lower = _mm512_set1_epi32(0xffff);
@@ -260,8 +269,8 @@ INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const v
     return whole || (halfway(even) | halfway(odd)) == 0;
 }
 
-/* Decodes 64 codes of 8 bits to bf16. Returns false, without storing anything, if a code or product
- * needs the slow path. */
+/* Decodes 64 codes of 8 bits to bf16. Returns false, without storing anything, if one of the codes
+ * or products needs the slow path. */
 INLINE bool decode_words(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
                          __m512i codes, factor_cursor *cursor, uint8_t *to, bool stream) {
     __m512i special = _mm512_and_si512(_mm512_sub_epi8(codes, v->special_base), v->special_mask);
@@ -277,8 +286,8 @@ INLINE bool decode_words(const shape s, bool scale_is_exact, bool whole, const v
     return true;
 }
 
-/* Tells whether all exact products of 8-bit elements are normal bf16 values or zero. NaN counts as
- * such a value. */
+/* Tells whether all exact products of 8-bit elements and their scales are bf16 values without
+ * rounding: normal values, zero or NaN. */
 INLINE bool are_whole(const float *scales, int64_t blocks) {
     bool tiny = false;
     for (int64_t i = 0; i < blocks; i++)

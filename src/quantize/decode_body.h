@@ -1,7 +1,7 @@
-/* Selects the decoding loop for a job. The file of an instruction set includes this body. Before
- * that it defines INLINE, TARGET, `shape` (bits, destination's element, kind of factors) and
- * decode_row for a shape. After it, the file defines decode_kinds, which calls decode_to for each
- * kind of factors that it supports. */
+/* Selects the compiled decoding loop for a job. decode_avx2.c and decode_avx512.c include this file
+ * after they have defined INLINE, TARGET, `shape` (bits of a code, destination format, kind of
+ * factors) and decode_row for one shape. After the include, they define decode_kinds, which calls
+ * decode_to for each kind of factors that the file supports. */
 #ifndef BSMM_QUANTIZE_DECODE_BODY_H
 #define BSMM_QUANTIZE_DECODE_BODY_H
 

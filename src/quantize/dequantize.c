@@ -1,4 +1,4 @@
-/* Converts any format to f32, f16 or bf16. */
+/* Converts a matrix of any format to f32, f16 or bf16. */
 #include "quantize/recipe.h"
 
 #include "base/cpu.h"
@@ -8,18 +8,19 @@
 
 enum { RUN = 256 };
 
-/* From this many bytes of output on, stores bypass the caches. No part of such an output would
- * still be in a cache when it is read. */
+/* Outputs of at least this many bytes are stored past the caches. An output of that size does not
+ * stay in the caches until it is read anyway. */
 enum { STREAMED = 32 << 20 };
 
-/* Rounds a double to odd: to the nearest fp32 towards zero, with the last bit set if the result is
- * inexact. Rounding the result again, to 22 bits or fewer, then equals rounding the double once. */
+/* Rounds a double to an odd fp32 value: towards zero, with the last bit set if the result is
+ * inexact. A second rounding, to 22 bits or fewer, then equals rounding the double once. */
 static float round_to_odd(double value) {
     float nearest = (float)value;
     uint32_t bits = bsmm_float_bits(nearest);
     double rest = fabs(value) - fabs((double)nearest);
     if (!isfinite(value) || rest == 0) return nearest;
-    if (rest < 0) bits--; /* round towards zero; Inf becomes the largest float */
+    /* the fp32 value before `nearest` in magnitude; Inf becomes the largest float */
+    if (rest < 0) bits--;
     return bsmm_bits_float(bits | 1);
 }
 
@@ -39,7 +40,7 @@ static void dequantize_row(const bsmm_operand *src, const bsmm_recipe_run *run, 
     }
 }
 
-/* Tells whether a matrix is unscaled f32, f16 or bf16. Its values are floats already. */
+/* Tells whether a matrix is unscaled f32, f16 or bf16, so that its elements need no decoding. */
 static bool is_plain(const bsmm_operand *src) {
     return bsmm_elem_is_wide(src->m.format.elem) && src->m.format.scale == BSMM_SCALE_NONE &&
            !src->m.global_scale;
@@ -52,8 +53,8 @@ static uint8_t *plain_at(const bsmm_operand *o, int64_t r, int64_t c) {
     return (uint8_t *)o->m.data + bsmm_operand_index(o, r, c) * bytes;
 }
 
-/* Converts columns [c, c + n) with vectors. Returns false if the formats or the processor do not
- * allow it, or if a value is NaN. */
+/* Converts columns [c, c + n) of row r with AVX2. Returns false if the formats or the processor do
+ * not allow it, or if a value is NaN. */
 static bool cast_fast(const bsmm_operand *src, const bsmm_operand *dst, int64_t r, int64_t c,
                       int64_t n) {
     bool rows = src->m.order == BSMM_ORDER_ROW && dst->m.order == BSMM_ORDER_ROW;
@@ -72,7 +73,7 @@ static bool cast_fast(const bsmm_operand *src, const bsmm_operand *dst, int64_t 
 
 #endif
 
-/* Converts a row of an unscaled matrix. NaN becomes quiet, as in arithmetic. */
+/* Converts row r of an unscaled matrix. A signalling NaN becomes quiet, as in arithmetic. */
 static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_t r) {
     float values[RUN];
     for (int64_t c = 0, cols = src->m.cols; c < cols; c += RUN) {
@@ -87,12 +88,13 @@ static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_
     }
 }
 
-/* ---- decoding in strips of blocks ---- */
+/* ---- decoding in strips of adjacent blocks ---- */
 
-enum { BLOCKS = 128 }; /* blocks of a strip; the constants of a call are loaded once for all */
+/* number of blocks that one vector call decodes; the call loads its constants only once */
+enum { BLOCKS = 128 };
 
 typedef struct strip_decoder {
-    const bsmm_strip_ops *ops; /* vector operations; NULL: the slow path */
+    const bsmm_strip_ops *ops; /* vector operations; NULL: only the slow path can decode */
     const bsmm_operand *src, *dst;
     bsmm_scale_line line;
     bsmm_decode_job job;
@@ -103,16 +105,17 @@ static bool has_global(const bsmm_matrix *m) {
     return m->global_scale && *m->global_scale != 1;
 }
 
-/* Tells whether a value needs at most one exact and one rounded product. Then there is no
- * second-level scale besides e8m0 or f32 scales, and no divisor. */
+/* Tells whether a value is the element times at most two factors of which one product is exact and
+ * the other is rounded. This excludes divisors, and a second-level scale in addition to e8m0 or f32
+ * block scales. */
 static bool has_two_factors(const bsmm_matrix *m) {
     if (!has_global(m)) return true;
     bool first = m->format.scale == BSMM_SCALE_NONE || m->format.scale == BSMM_SCALE_E4M3;
     return first && m->global_kind == BSMM_GLOBAL_MULTIPLIER && isfinite(*m->global_scale);
 }
 
-/* Tells whether vectors can decode the matrix. Codes of 8 bits go through f16. e5m2fnuz is
- * excluded, because it uses the highest exponent of f16 for finite values. */
+/* Tells whether vector code can decode the matrix. Vector code decodes 8-bit codes by way of f16.
+ * e5m2fnuz is excluded, because it uses the highest exponent of f16 for finite values. */
 static bool takes_strips(const bsmm_operand *src, const bsmm_operand *dst) {
     const bsmm_elem_traits *traits = &bsmm_elem_traits_of[src->m.format.elem];
     return traits->narrow && traits->shifts_to_f16 && src->m.order == BSMM_ORDER_ROW &&
@@ -120,8 +123,8 @@ static bool takes_strips(const bsmm_operand *src, const bsmm_operand *dst) {
            has_two_factors(&src->m);
 }
 
-/* Finds the codes of NaN and Inf. NaN codes are the largest magnitudes and Inf comes before them;
- * in fnuz formats 0x80 is the only NaN. */
+/* Counts the codes of NaN and Inf. The NaN codes have the largest magnitudes, and the Inf code
+ * comes just below them. In fnuz formats 0x80 is the only NaN. */
 static void find_nans(const double *values, bsmm_decode_job *job) {
     bool lone = isnan(values[0x80]);
     int16_t nans = 0, specials = 0;
@@ -136,15 +139,16 @@ static void find_nans(const double *values, bsmm_decode_job *job) {
     job->specials = (int16_t)(lone ? 1 : specials);
 }
 
-/* Sets the constants that turn 8-bit codes into bf16. Every finite value of 8 bits is a bf16
- * value. */
+/* Sets the constants that turn 8-bit codes into bf16. Every finite value of an 8-bit element is a
+ * bf16 value. */
 static void set_pairs(const bsmm_elem_info *info, const double *values, bsmm_decode_job *job) {
     job->pairs_base = (int16_t)((127 - info->bias) << 7);
     for (int i = 0; i < 1 << info->mantissa_bits; i++)
         job->subnormals[i] = (uint16_t)(bsmm_float_bits((float)values[i]) >> 16);
 }
 
-/* Sets the table of the bytes of 4-bit codes. Every value of 4 bits is a bf16 value. */
+/* Sets the tables of the two bytes of each 4-bit code's value as bf16. Every value of a 4-bit
+ * element is a bf16 value. */
 static void set_bytes(bsmm_decode_job *job) {
     for (int i = 0; i < 16; i++) {
         job->low_bytes[i] = (uint8_t)(bsmm_float_bits(job->table[i]) >> 16);
@@ -191,13 +195,13 @@ static strip_decoder strip_decoder_make(const bsmm_operand *src, const bsmm_oper
     return d;
 }
 
-/* Replaces NaN by the NaN with one fixed code. Rounding could carry the payload of another NaN into
- * the sign. */
+/* Replaces any NaN by the NaN with one fixed payload. With another payload, the carry of a later
+ * rounding to bf16 could run into the sign bit. */
 static float one_nan(float scale) {
     return isnan(scale) ? NAN : scale;
 }
 
-/* Looks up the values of n adjacent scale codes. */
+/* Looks up the values of the scales of n adjacent blocks. */
 static void look_up_scales(const strip_decoder *d, const uint8_t *codes, int64_t n, float *scales) {
     for (int64_t i = 0; i < n; i++)
         scales[i] = d->scales[codes[i]];
@@ -254,7 +258,8 @@ static bsmm_status check(const bsmm_place *place, const bsmm_operand *src,
 typedef struct decode_run {
     const bsmm_operand *from;
     const bsmm_recipe_run *run;
-    const strip_decoder *strips; /* its ops are NULL: not in strips */
+    /* decodes strips of adjacent blocks with vectors; ops is NULL if vectors cannot decode */
+    const strip_decoder *strips;
     void (*by_row)(const bsmm_operand *, const bsmm_recipe_run *, int64_t);
 } decode_run;
 

@@ -1,10 +1,10 @@
-/* Encodes values with AVX2. 32 values at a time are loaded, multiplied or divided by their factors,
- * and rounded as in coder.c, in four registers. Codes and signs are then combined to bytes in one
- * register and packed.
+/* Encodes values with AVX2. The loop loads 32 values into four registers, multiplies or divides
+ * them by their factors, and rounds them as coder.c does. It then combines the codes and signs to
+ * bytes in one register and packs them.
  *
- * bf16 values are not converted to fp32 one by one. A register of 16 is split into its even and its
- * odd values, which are the upper halves of floats already. The codes return to the 16-bit lanes of
- * their values. */
+ * bf16 values take a fast path. A register of 16 bf16 values is split into even and odd values.
+ * Each bf16 value is then the upper half of a 32-bit lane, which makes it a float without a
+ * conversion. The codes return to the 16-bit lanes of their values. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -17,14 +17,16 @@
 
 /* ---- codes in bytes ---- */
 
-/* 32 codes in bytes. The bytes are in groups of `group` codes: the groups alternate between the
- * lower and the upper half of the register. */
+/* 32 codes in bytes, in an order that pack instructions leave behind. The codes are in groups of
+ * `group` codes. Groups 0, 2, 4, ... are in the lower half of the register, groups 1, 3, 5, ... in
+ * the upper half. */
 typedef struct vec {
     __m256i bytes;
     int group;
 } vec;
 
-/* Packs four registers of 32-bit lanes into one of bytes. The lanes must fit into bytes. */
+/* Packs four registers of 32-bit lanes into one register of bytes. Each lane must be a number that
+ * fits into a byte. */
 INLINE __m256i bytes_of_dwords(const __m256i c[4]) {
     return _mm256_packus_epi16(_mm256_packus_epi32(c[0], c[1]), _mm256_packus_epi32(c[2], c[3]));
 }
@@ -35,7 +37,8 @@ INLINE __m256i signs_of_dwords(const __m256i x[4]) {
     return _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
 }
 
-/* Adds signs to codes of `bits` bits. The signs are the top bits of the bytes of `signs`. */
+/* Adds sign bits to codes of `bits` bits. The sign of code i is the top bit of byte i of
+ * `signs`. */
 INLINE __m256i with_signs(int bits, __m256i codes, __m256i signs) {
     __m256i sign = _mm256_and_si256(signs, _mm256_set1_epi8(-128));
     return _mm256_or_si256(codes, _mm256_srli_epi16(sign, 8 - bits));
@@ -47,7 +50,7 @@ INLINE __m256i in_order(vec codes) {
     return _mm256_permutevar8x32_epi32(codes.bytes, turns);
 }
 
-/* Returns the index of the code that byte i holds. */
+/* Returns the index of the code that byte i of a `vec` holds. */
 INLINE int place_of(int i, int group) {
     int half = i / 16, turn = i % 16 / group;
     return (2 * turn + half) * group + i % group;
@@ -93,7 +96,8 @@ INLINE __m256i first_codes(int64_t n, int group) {
     return load_bits(ones);
 }
 
-/* Stores the first n codes. If their last byte group is not full, the rest of the group is 0. */
+/* Stores the first n codes. Codes of 4 or 6 bits share bytes in groups; if the last group is not
+ * full, the rest of it is written 0. */
 INLINE void store_last(uint8_t *to, vec codes, int64_t n, uint32_t bits) {
     int64_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1;
     uint8_t all[CHUNK];
@@ -110,7 +114,7 @@ INLINE __m256 next_factor(factor_cursor *cursor, int count) {
     return factor;
 }
 
-/* The factor of values, or their divisor and its reciprocal. */
+/* The factor by which values are multiplied, or the divisor of values and its reciprocal. */
 typedef struct meeting {
     __m256 by, reciprocal;
 } meeting;
@@ -120,15 +124,16 @@ INLINE meeting next_meeting(meeting_cursor *cursor, int count, element_way way) 
     return (meeting){by, way == WAY_DIVIDE_TAME ? next_factor(&cursor->reciprocal, count) : by};
 }
 
-/* Returns the factors of the next 32 values, one for each half. */
+/* Returns the factors of the next 32 values, one for each 16. */
 INLINE void next_meetings(meeting_cursor *cursor, element_way way, meeting m[2]) {
     bool one = cursor->by.width % CHUNK == 0;
     m[0] = next_meeting(cursor, one ? CHUNK : FACTOR_RUN, way);
     m[1] = one ? m[0] : next_meeting(cursor, FACTOR_RUN, way);
 }
 
-/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does. This is for tame blocks
- * (quantize/recipe.h), whose amax is moderate. Their remainder underflows only if the quotient is
+/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does: q approximates the
+ * quotient, and an FMA with the remainder corrects it. This is valid for "tame" blocks, whose amax
+ * is moderate (quantize/recipe.h). In such blocks the remainder underflows only if the quotient is
  * so small that it rounds to zero. */
 INLINE __m256 divide(__m256 x, meeting m) {
     __m256 q = _mm256_mul_ps(x, m.reciprocal);
@@ -140,13 +145,13 @@ INLINE __m256 meet(__m256 x, meeting m, element_way way) {
     return way == WAY_DIVIDE ? _mm256_div_ps(x, m.by) : _mm256_mul_ps(x, m.by);
 }
 
-/* Restores x in lanes in which it is NaN, so that a NaN keeps its sign. If x and the factor are
- * both NaN, the result would otherwise depend on the compiler's order of operands. */
+/* Restores x in lanes in which x is NaN, so that a NaN keeps its sign. If x and the factor are both
+ * NaN, the sign of the product would depend on the order of operands that the compiler chooses. */
 INLINE __m256 keep_nan(__m256 y, __m256 x) {
     return _mm256_blendv_ps(y, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
-/* Loads values 8 i to 8 i + 7 as fp32. */
+/* Loads values 8 i to 8 i + 7 and converts them to fp32. */
 INLINE __m256 load_lanes(const void *from, uint32_t elem, int i) {
     const uint16_t *words = from;
     if (elem == BSMM_ELEM_F32) return _mm256_loadu_ps((const float *)from + i * LANES);
@@ -164,8 +169,9 @@ INLINE __m256i joined(const vector_coder *k, signed_codes c) {
     return _mm256_or_si256(_mm256_and_si256(c.codes, _mm256_set1_epi32(0xff)), sign);
 }
 
-/* Encodes with ties towards zero (BSMM_TIES_DOWN). WAY_COMPARE compares x itself with the bounds
- * times the factor; the other ways encode the product y. */
+/* Encodes with ties towards zero (BSMM_TIES_DOWN). With WAY_COMPARE the function compares the value
+ * x itself with the rounding bounds times the factor. Otherwise it encodes y, the product or
+ * quotient of x and the factor. */
 INLINE signed_codes codes_down_of(const vector_coder *k, __m256 y, __m256 x, __m256 factor,
                                   element_way way) {
     if (way == WAY_COMPARE) return codes_down(k, _mm256_castps_si256(x), factor, false);
@@ -192,8 +198,9 @@ INLINE vec encode_carefully(const vector_coder *k, const void *from, uint32_t el
     return (vec){bytes_of_dwords(c), 4};
 }
 
-/* Encodes 32 values in fp32. The signs come from the values before the multiplication, because a
- * tame division loses the sign of -0. With CARE_PLUS they come from the rounded values. */
+/* Encodes 32 values in fp32. The signs come from the values before they are scaled, because the
+ * fast division (WAY_DIVIDE_TAME) loses the sign of -0. With CARE_PLUS, which turns -0 into +0, the
+ * signs come from the rounded values. */
 INLINE vec encode_floats(const vector_coder *k, const void *from, uint32_t elem,
                          meeting_cursor *cursor, element_way way, encode_care care) {
     __m256i c[4], signs[4];
@@ -209,8 +216,8 @@ INLINE vec encode_floats(const vector_coder *k, const void *from, uint32_t elem,
     return (vec){with_signs((int)k->bits, bytes_of_dwords(c), signs_of_dwords(signs)), 4};
 }
 
-/* Encodes 16 bf16 values. The codes are in the 16-bit lanes of their values, without signs; no
- * other bits are set. */
+/* Encodes 16 bf16 values. Each code is in the 16-bit lane of its value, without a sign; all other
+ * bits are 0. */
 INLINE __m256i encode_words(const vector_coder *k, __m256i words, meeting m, element_way way) {
     __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
     __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(words, _mm256_set1_epi32(-0x10000)));

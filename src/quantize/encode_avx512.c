@@ -1,10 +1,10 @@
-/* Encodes values with AVX-512. 64 values at a time are loaded, multiplied or divided by their
- * factors, and rounded as in coder.c, in four registers. Codes and signs are then combined to bytes
- * in one register and packed.
+/* Encodes values with AVX-512. The loop loads 64 values into four registers, multiplies or divides
+ * them by their factors, and rounds them as coder.c does. It then combines the codes and signs to
+ * bytes in one register and packs them.
  *
- * bf16 values are not converted to fp32 one by one. A register of 32 is split into its even and its
- * odd values, which are the upper halves of floats already. The codes return to the 16-bit lanes of
- * their values. */
+ * bf16 values take a fast path. A register of 32 bf16 values is split into even and odd values.
+ * Each bf16 value is then the upper half of a 32-bit lane, which makes it a float without a
+ * conversion. The codes return to the 16-bit lanes of their values. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -26,8 +26,8 @@ INLINE __m512i joined(const vector_coder *k, signed_codes c) {
     return _mm512_or_si512(code, sign);
 }
 
-/* Encodes y, the product or quotient of x, with its sign. The sign comes from x, because a tame
- * division loses the sign of -0. */
+/* Encodes y, the product or quotient of x and its factor, with its sign. The sign comes from x,
+ * because the fast division (WAY_DIVIDE_TAME) loses the sign of -0. */
 INLINE __m512i codes_of(const vector_coder *k, __m512 y, __m512 x, encode_care care) {
     if (care == CARE_PLUS) y = _mm512_add_ps(y, _mm512_setzero_ps());
     __m512i signs = _mm512_castps_si512(care == CARE_NONE ? x : y);
@@ -37,8 +37,9 @@ INLINE __m512i codes_of(const vector_coder *k, __m512 y, __m512 x, encode_care c
     return joined(k, apply_rules(k, _mm512_and_si512(signs, _mm512_set1_epi32(0x7fffffff)), c));
 }
 
-/* Encodes with ties towards zero (BSMM_TIES_DOWN). WAY_COMPARE compares x itself with the bounds
- * times the factor; the other ways encode the product y. */
+/* Encodes with ties towards zero (BSMM_TIES_DOWN). With WAY_COMPARE the function compares the value
+ * x itself with the rounding bounds times the factor. Otherwise it encodes y, the product or
+ * quotient of x and the factor. */
 INLINE __m512i codes_down_of(const vector_coder *k, __m512 y, __m512 x, __m512 factor,
                              element_way way) {
     if (way == WAY_COMPARE) return joined(k, codes_down(k, _mm512_castps_si512(x), factor, false));
@@ -47,9 +48,9 @@ INLINE __m512i codes_down_of(const vector_coder *k, __m512 y, __m512 x, __m512 f
 
 /* ---- packing codes to 4 and 6 bits ---- */
 
-/* Packs four registers of 16 codes into one of bytes. The pack instructions leave the 32-bit parts
- * of register i at positions i, 4 + i, 8 + i and 12 + i; the permutation `natural` restores their
- * order. */
+/* Packs four registers of 16 codes into one register of 64 bytes. The pack instructions leave the
+ * four 32-bit parts of register i at positions i, 4 + i, 8 + i and 12 + i of the result. The
+ * permutation `natural` restores their order. */
 INLINE __m512i bytes_of_dwords(const __m512i c[4]) {
     const __m512i natural = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m512i bytes =
@@ -62,7 +63,7 @@ INLINE __m512i bytes_of_words(__m512i low, __m512i high) {
                                     _mm512_packus_epi16(low, high));
 }
 
-/* These functions pack 64 codes of 4 or 6 bits from bytes; the rest of the register is 0. */
+/* Packs 64 codes of 4 or 6 bits from bytes to adjacent bits; the rest of the register is 0. */
 INLINE __m512i pack4(__m512i bytes) {
     __m512i pairs = _mm512_maddubs_epi16(bytes, _mm512_set1_epi16(16 << 8 | 1));
     return _mm512_zextsi256_si512(_mm512_cvtepi16_epi8(pairs));
@@ -98,7 +99,7 @@ INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
         }
 }
 
-/* The factor of values, or their divisor and its reciprocal. */
+/* The factor by which values are multiplied, or the divisor of values and its reciprocal. */
 typedef struct meeting {
     __m512 by, reciprocal;
 } meeting;
@@ -113,8 +114,9 @@ INLINE meeting next_meetings(meeting_cursor *cursor, element_way way) {
     return (meeting){by, way == WAY_DIVIDE_TAME ? next_factors(&cursor->reciprocal) : by};
 }
 
-/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does. This is for tame blocks
- * (quantize/recipe.h), whose amax is moderate. Their remainder underflows only if the quotient is
+/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does: q approximates the
+ * quotient, and an FMA with the remainder corrects it. This is valid for "tame" blocks, whose amax
+ * is moderate (quantize/recipe.h). In such blocks the remainder underflows only if the quotient is
  * so small that it rounds to zero. */
 INLINE __m512 divide(__m512 x, meeting m) {
     __m512 q = _mm512_mul_ps(x, m.reciprocal);
@@ -126,8 +128,8 @@ INLINE __m512 meet(__m512 x, meeting m, element_way way) {
     return way == WAY_DIVIDE ? _mm512_div_ps(x, m.by) : _mm512_mul_ps(x, m.by);
 }
 
-/* Restores x in lanes in which it is NaN, so that a NaN keeps its sign. If x and the factor are
- * both NaN, the result would otherwise depend on the compiler's order of operands. */
+/* Restores x in lanes in which x is NaN, so that a NaN keeps its sign. If x and the factor are both
+ * NaN, the sign of the product would depend on the order of operands that the compiler chooses. */
 INLINE __m512 keep_nan(__m512 y, __m512 x) {
     return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
 }
@@ -148,8 +150,8 @@ INLINE __m512i encode_floats(const vector_coder *k, const void *from, uint32_t e
     return bytes_of_dwords(c);
 }
 
-/* Encodes 32 bf16 values. The codes, with the signs of the values, are in the 16-bit lanes of their
- * values; no other bits are set. */
+/* Encodes 32 bf16 values. Each code is in the 16-bit lane of its value, with the sign of the value;
+ * all other bits are 0. */
 INLINE __m512i encode_words(const vector_coder *k, __m512i words, meeting m, element_way way) {
     const __m512i lower = _mm512_set1_epi32(0xffff);
     __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
@@ -160,7 +162,8 @@ INLINE __m512i encode_words(const vector_coder *k, __m512i words, meeting m, ele
     return choose_bits(k->words_magnitude, codes, _mm512_srlv_epi16(words, k->words_sign_shift));
 }
 
-/* Encodes 64 bf16 values. The even and the odd value of a 32-bit lane have the same factor. */
+/* Encodes 64 bf16 values. The even and the odd value of a 32-bit lane lie in the same block, so
+ * they have the same factor. */
 INLINE __m512i encode_bf16(const vector_coder *k, const uint16_t *from, meeting_cursor *cursor,
                            element_way way) {
     __m512i codes[2];
@@ -186,7 +189,8 @@ INLINE void store_chunk(uint8_t *to, __m512i codes, uint32_t bits) {
         _mm512_mask_storeu_epi8(to, bits == 6 ? UINT64_MAX >> 16 : UINT64_MAX, packed);
 }
 
-/* Stores the first n codes. If their last byte group is not full, the rest of the group is 0. */
+/* Stores the first n codes. Codes of 4 or 6 bits share bytes in groups; if the last group is not
+ * full, the rest of it is written 0. */
 INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
     int64_t group = bits == 4 ? 2 : bits == 6 ? 4 : 1;
     int64_t used = bsmm_ceil_div(n, group) * group * bits / 8;
@@ -194,10 +198,10 @@ INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
     _mm512_mask_storeu_epi8(to, (1ull << used) - 1, pack(bytes, bits));
 }
 
-/* ---- bf16 to e2m1 under powers of two ---- */
+/* ---- bf16 to e2m1 with factors that are powers of two ---- */
 
-/* Encodes 64 bf16 values as e2m1 by integer arithmetic (window_avx512.h). Each register of values
- * must lie in one block. */
+/* Encodes 64 bf16 values as e2m1 by integer arithmetic (window_avx512.h). All 32 values of a
+ * register must lie in one block. */
 WINDOW_TARGET static inline __m512i encode_windows(const uint16_t *from, factor_cursor *cursor) {
     __m512i places[2];
 #    pragma GCC unroll 2

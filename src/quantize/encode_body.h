@@ -1,15 +1,16 @@
-/* Encodes rows of values, CHUNK values at a time. The file of an instruction set includes this
- * body. Before that it defines INLINE, TARGET, vector_coder, the type `vec` (CHUNK codes in bytes),
+/* Encodes rows of values, CHUNK values at a time. encode_avx2.c and encode_avx512.c include this
+ * file after they have defined INLINE, TARGET, vector_coder, the type `vec` (CHUNK codes in bytes),
  * and:
  *
  *   vector_coder_of  loads a coder's constants into registers
  *   encode_chunk     encodes CHUNK values
  *   store_chunk      packs CHUNK codes to memory
  *   store_last       packs the first few codes and fills their last byte group with 0
- *   encode_windows   encodes CHUNK bf16 values as e2m1 under factors that are powers of two
+ *   encode_windows   encodes CHUNK bf16 values as e2m1 with factors that are powers of two
  *   has_windows      tells whether the processor supports encode_windows
  *   WINDOW_TARGET    the function attributes of encode_windows
- *   WINDOW_BASE      the window of factor 0 (window_avx2.h explains windows)
+ *   WINDOW_BASE      the window of a factor whose exponent field is 0 (window_avx2.h explains
+ *                    windows)
  *
  * encode_windows is used if blocks are multiples of WORDS columns. */
 #ifndef BSMM_QUANTIZE_ENCODE_BODY_H
@@ -19,16 +20,17 @@
 
 #include <string.h>
 
-/* Prefetches the values of a later chunk. The hardware prefetcher stops when a strip is read
- * twice. */
+/* Prefetches the values of a later chunk. The pipeline reads a strip of adjacent blocks twice,
+ * first to find the largest magnitudes and then to encode, and the hardware prefetcher stops at the
+ * second read. */
 INLINE void prefetch_chunk(const uint8_t *from, uint32_t elem, int64_t ahead) {
     for (int64_t i = 0; i < CHUNK * (elem == BSMM_ELEM_F32 ? 4 : 2) / 64; i++)
         _mm_prefetch((const char *)from + ahead + 64 * i, _MM_HINT_T0);
 }
 
-/* Encodes a row. The last values of the row are copied first, so that nothing past them is read.
- * `bits`, `elem` and `way` repeat fields of the row as constants, so that the compiler makes a loop
- * for them. */
+/* Encodes one row of values. The last values of the row are copied to a buffer first, so that no
+ * vector load reads past the row. `bits`, `elem` and `way` (how a factor is applied) repeat fields
+ * of the row as constants, so that the compiler makes a separate loop for each combination. */
 INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t bits, uint32_t elem,
                        element_way way, encode_care care) {
     const vector_coder k = vector_coder_of(coder, bits);
@@ -49,10 +51,11 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t 
     store_last(to, encode_chunk(&k, last, elem, &cursor, way, care), left, bits);
 }
 
-/* ---- bf16 to e2m1 under powers of two ---- */
+/* ---- bf16 to e2m1 with factors that are powers of two ---- */
 
-/* Computes the window of each factor, twice in 32 bits. Returns false if a factor is no power of
- * two, or if the value that becomes 0.25 is not normal. */
+/* Computes the window of each factor (window_avx2.h explains windows) and stores it twice in 32
+ * bits. Returns false if a factor is no power of two, or if the value that becomes 0.25 is not
+ * normal. */
 TARGET static bool find_windows(const float *factors, int64_t n, float *windows) {
     uint32_t unusual = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -64,7 +67,8 @@ TARGET static bool find_windows(const float *factors, int64_t n, float *windows)
     return !unusual;
 }
 
-/* Encodes a row as encode_all does, by integer arithmetic. The factors of the row are windows. */
+/* Encodes a row as encode_all does, but by integer arithmetic. row->factors holds windows instead
+ * of factors. */
 WINDOW_TARGET static void encode_by_windows(const encode_row *row) {
     const uint16_t *from = row->from;
     uint8_t *to = row->to;
@@ -97,8 +101,8 @@ INLINE void encode_elem(const bsmm_coder *coder, const encode_row *row, uint32_t
         encode_all(coder, row, bits, BSMM_ELEM_F16, way, care);
 }
 
-/* Encodes a row without special cases. This usual case has a loop of its own for each width,
- * element and way. */
+/* Encodes a row that needs no care for NaN or zeros (CARE_NONE). This usual case has a separate
+ * loop for each number of bits, element format and way to apply the factor. */
 TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *row) {
     if (row->way == WAY_DIVIDE_TAME)
         encode_elem(coder, row, row->bits, WAY_DIVIDE_TAME, CARE_NONE);
@@ -110,8 +114,8 @@ TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *r
         encode_elem(coder, row, 8, WAY_MULTIPLY, CARE_NONE);
 }
 
-/* Encodes a row in which -0 becomes +0. Nearly all recipes with this rule write e2m1, so only e2m1
- * has a loop of its own. */
+/* Encodes a row in which -0 becomes +0. Nearly all recipes with this rule write e2m1, so that only
+ * e2m1 has a loop of its own. */
 TARGET static void encode_care_plus(const bsmm_coder *coder, const encode_row *row) {
     if (row->way == WAY_MULTIPLY && row->bits == 4)
         encode_elem(coder, row, 4, WAY_MULTIPLY, CARE_PLUS);

@@ -1,14 +1,16 @@
-/* Rows of values that are being encoded: the types that the files of all instruction sets share. */
+/* The description of a row of values that is being encoded. The encoders of all instruction sets
+ * use these types. */
 #ifndef BSMM_QUANTIZE_ENCODE_ROW_H
 #define BSMM_QUANTIZE_ENCODE_ROW_H
 
 #include "quantize/factor_cursor.h"
 #include "quantize/strip.h"
 
-enum { FACTOR_RUN = 16 }; /* columns that share a factor if a register has several */
+/* number of columns that share a factor if one register has several factors */
+enum { FACTOR_RUN = 16 };
 
-/* The special cases that a row needs. CARE_PLUS adds 0 to each value: that turns -0 into +0 and
- * changes no other value. */
+/* The special cases that the loop of a row must handle. CARE_PLUS adds 0 to each value, which turns
+ * -0 into +0 and changes no other value. */
 typedef enum encode_care {
     CARE_NONE, /* no NaN arises, and zeros keep their signs */
     CARE_PLUS, /* no NaN can arise, and -0 becomes +0 */
@@ -18,12 +20,12 @@ typedef enum encode_care {
 /* The operation that applies a factor to a value. */
 typedef enum element_way {
     WAY_MULTIPLY,
-    WAY_DIVIDE_TAME, /* divide, with values in the tame range of strip.h */
+    WAY_DIVIDE_TAME, /* division on a fast path, for "tame" blocks (quantize/recipe.h) */
     WAY_DIVIDE,
     WAY_COMPARE
 } element_way;
 
-/* Cursors of the factors and of their reciprocals. */
+/* Positions in the array of factors and in the array of their reciprocals. */
 typedef struct meeting_cursor {
     factor_cursor by, reciprocal;
 } meeting_cursor;

@@ -1,4 +1,4 @@
-/* Definitions that the AVX-512 files of this room share. */
+/* Definitions that the AVX-512 files of src/quantize share. */
 #ifndef BSMM_QUANTIZE_LANES_AVX512_H
 #define BSMM_QUANTIZE_LANES_AVX512_H
 
@@ -12,25 +12,26 @@
 
 enum { LANES = 16, WORDS = 32, CHUNK = 64 };
 
-/* Returns the mask of the first n lanes; n may be any number. */
+/* Returns the mask of the first n lanes of 16; n may be negative or above 16. */
 INLINE __mmask16 first_lanes(int64_t n) {
     return (__mmask16)(n >= LANES ? 0xffffu : n <= 0 ? 0u : (1u << n) - 1);
 }
 
-/* Selects which ? a : b, bit by bit. */
+/* Selects a where the bit of `which` is 1 and b where it is 0, bit by bit. */
 INLINE __m512i choose_bits(__m512i which, __m512i a, __m512i b) {
     return _mm512_ternarylogic_epi32(which, a, b, 0xca);
 }
 
-/* Returns the factor of the next `count` columns. */
+/* Returns the factor of the next `count` columns and advances the cursor past them. */
 INLINE __m512 next_factor(factor_cursor *cursor, int count) {
     __m512 factor = _mm512_set1_ps(*cursor->at);
     pass_columns(cursor, count);
     return factor;
 }
 
-/* Returns the factors of the next 32 columns of 16-bit values, two columns to a 32-bit lane. The
- * lanes of the lower half belong to the first sixteen columns. */
+/* Returns the factors of the next 32 columns of 16-bit values, with two columns in each 32-bit
+ * lane. The lower eight lanes have the factor of the first sixteen columns, the upper eight lanes
+ * that of the others. */
 INLINE __m512 next_factors(factor_cursor *cursor) {
     __m512 first = next_factor(cursor, LANES), second = next_factor(cursor, LANES);
     return _mm512_mask_mov_ps(first, 0xff00, second);

@@ -1,4 +1,4 @@
-/* Stores runs of codes into a matrix's memory, and loads codes and values from it. */
+/* Stores consecutive codes into the memory of a matrix, and loads codes and values from it. */
 #include "quantize/strip.h"
 
 #include <string.h>
@@ -112,9 +112,10 @@ static float bf16_value(uint32_t code) {
     return bsmm_bits_float(code << 16);
 }
 
-/* Converts f16 to fp32. The exponent bias of fp32 is larger by 112. Inf and NaN keep an exponent of
- * all ones. For a subnormal, a constant with a leading 1 is subtracted, so that no subnormal fp32
- * occurs; processors are slow with these. */
+/* Converts an f16 code to fp32. The exponent bias of fp32 is larger by 112. Inf and NaN keep an
+ * exponent of all ones. A subnormal f16 gets a leading 1 as a normal fp32 number, and the value of
+ * that 1 is subtracted again. No subnormal fp32 number occurs this way; processors are slow with
+ * subnormals. */
 static float f16_value(uint32_t code) {
     uint32_t shifted = (code & 0x7fff) << 13, sign = (code & 0x8000) << 16;
     uint32_t special = bsmm_select((code & 0x7c00) == 0x7c00, 0x7f800000u, 0);
@@ -124,8 +125,8 @@ static float f16_value(uint32_t code) {
     return bsmm_bits_float(bits | special | sign);
 }
 
-/* Converts a run of 16-bit values. If the values are adjacent, the loop can be vectorized by the
- * compiler. */
+/* Converts n 16-bit values that are `step` bytes apart. For adjacent values there is a separate
+ * loop that the compiler can vectorize. */
 static inline void load_words(const uint8_t *from, int64_t step, int64_t n, float *to,
                               int64_t to_step, float (*value)(uint32_t)) {
     if (step == 2 && to_step == 1)
@@ -161,7 +162,7 @@ void bsmm_values_load(const bsmm_operand *src, int64_t r, int64_t rows, int64_t 
         for (int64_t i = 0; i < rows; i++)
             load(data + bsmm_operand_index(src, r + i, c) * (uint64_t)bytes, bytes, cols,
                  values + i * pitch, 1);
-    else /* walk along the contiguous rows, so that each cache line is read once */
+    else /* walk along the contiguous index, so that each cache line is read once */
         for (int64_t j = 0; j < cols; j++)
             load(data + bsmm_operand_index(src, r, c + j) * (uint64_t)bytes, bytes, rows,
                  values + j, pitch);

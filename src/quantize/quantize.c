@@ -1,4 +1,5 @@
-/* bsmm_quantize: the checks, the tensor's scale, and the pipeline over all rows. */
+/* Implements bsmm_quantize: the argument checks, the scale of the whole tensor, and the
+ * quantization of all rows. */
 #include "base/threads.h"
 #include "quantize/recipe.h"
 #include "recipe/rules.h"
@@ -29,7 +30,8 @@ static bsmm_status check_flags(const quantize_call *call) {
     return BSMM_OK;
 }
 
-/* Checks the value of amax. The value cannot be read if it lies in the memory of another device. */
+/* Checks the value of amax. If amax lies in the memory of another device, the value cannot be read
+ * and is not checked. */
 static bsmm_status check_amax(const quantize_call *call) {
     const float *amax = call->desc.amax;
     if (!amax) return BSMM_OK;
@@ -39,8 +41,8 @@ static bsmm_status check_amax(const quantize_call *call) {
     return bsmm_fail(BSMM_E_INVALID, "amax: value is %g; must be 0 or more", (double)*amax);
 }
 
-/* Checks that the recipe's project stores the second-level scale in the form that dst asks for,
- * multiplier or divisor. */
+/* Checks that dst stores the second-level scale in a form (multiplier or divisor) that the recipe's
+ * origin also uses. */
 static bsmm_status check_kind(const quantize_call *call) {
     static const char *const kinds[] = {"multiplier", "divisor"};
     uint32_t kind = call->dst.m.global_kind;
@@ -88,10 +90,10 @@ static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call
     return bsmm_check_overlap(&call->src, &call->dst);
 }
 
-/* ---- the pipeline over all rows ---- */
+/* ---- quantization of all rows ---- */
 
-/* The division of the work. Each task is some rows; a thread converts a task one panel of columns
- * at a time. */
+/* The division of the work. A task is `rows` rows. A column-major source is copied to row order
+ * first, `panel` columns of a task at a time. */
 typedef struct task_shape {
     int64_t rows, tasks, panel;
 } task_shape;
@@ -141,8 +143,8 @@ static void store_level(const quantize_call *call, const bsmm_tensor_step *tenso
             call->dst.m.global_kind == BSMM_GLOBAL_DIVISOR ? tensor->divisor : tensor->multiplier;
 }
 
-/* Returns the number of tasks that a thread takes at a time. It is small, so that a thread which is
- * slowed down does not end late. */
+/* Returns the number of tasks that a thread takes from the queue at once. It is small, so that a
+ * thread that is slowed down does not finish long after the others. */
 static int64_t tasks_at_a_time(const task_shape *shape, int threads) {
     return shape->tasks / ((int64_t)threads * 16) + 1;
 }
@@ -151,7 +153,7 @@ typedef struct tasks_run {
     const quantize_call *call;
     const bsmm_recipe_run *run;
     task_shape shape;
-    float *scratch; /* a panel for each worker */
+    float *scratch; /* a buffer of one panel for each thread */
 } tasks_run;
 
 static void convert_tasks(const void *context, int64_t first, int64_t end, int worker) {
@@ -187,7 +189,7 @@ static bsmm_status run_tasks(const quantize_call *call, task_shape shape, int th
     return BSMM_OK;
 }
 
-/* Allocates memory for the values of all threads. The report's lines use the same memory
+/* Allocates memory for the panels of all threads. The report of errors uses the same memory
  * afterwards. */
 static bsmm_status allocate(const quantize_call *call, uint64_t values, bool report,
                             void **scratch) {

@@ -1,4 +1,4 @@
-/* The table of recipes. The first row that writes a scale format is the default recipe of that
+/* The table of recipes. The first entry that writes a scale format is the default recipe of that
  * scale format. */
 #include "quantize/recipe.h"
 
@@ -137,8 +137,8 @@ bsmm_status bsmm_recipe_find(const char *name, bsmm_format format, const bsmm_re
     return not_found(name ? name : "", known, format);
 }
 
-/* Text that lists the formats of each recipe: elements for a recipe without scales, else presets.
- * The text is made once, because callers keep a pointer to it. */
+/* The list of formats of each recipe, as text: presets, or elements for a recipe without scales.
+ * The text is made once and kept, because callers keep a pointer to it. */
 static char formats[BSMM_COUNT(rows)][256];
 
 static void list_elements(const bsmm_recipe *row, char *text, size_t size) {

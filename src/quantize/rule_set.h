@@ -1,11 +1,12 @@
-/* The scale rules for whole strips, compiled for one instruction set. */
+/* The functions that compute the scales of whole strips, compiled for one instruction set. */
 #ifndef BSMM_QUANTIZE_RULE_SET_H
 #define BSMM_QUANTIZE_RULE_SET_H
 
 #include "quantize/recipe.h"
 
-/* The two halves of a fast rule for e4m3 scales: amax to code, and code to factor. They are NULL if
- * there is no fast rule. */
+/* The two steps of the fast path for e4m3 scales: from amax to scale code, and from scale code to
+ * factor. The fast path is for blocks with a moderate amax ("tame" blocks, recipe.h). Both
+ * functions are NULL if a rule has no fast path. */
 typedef struct bsmm_tame_halves {
     bsmm_strip_rule *codes;
     void (*factors)(const bsmm_tensor_step *tensor, float factors[BSMM_E4M3_CODES]);
@@ -13,11 +14,12 @@ typedef struct bsmm_tame_halves {
 
 typedef struct bsmm_rule_set {
     bsmm_strip_rule *rules[BSMM_BLOCK_RULES];
-    /* The function behind bsmm_strip_within. */
+    /* Implements bsmm_strip_within. */
     bool (*within)(const void *values, int64_t n, bsmm_bits_range range);
     bsmm_tame_halves tame[BSMM_BLOCK_RULES];
 
-    /* Computes factors[i] = table[codes[i]] for n codes, rounded up to whole registers. */
+    /* Computes factors[i] = table[codes[i]] for n codes. It may write factors past n, up to a whole
+     * register. */
     void (*look_up)(const float *table, const uint32_t *codes, int64_t n, float *factors);
 } bsmm_rule_set;
 

@@ -1,4 +1,5 @@
-/* Selects the strip rules of the best instruction set, and compiles the portable ones. */
+/* Selects the scale rules of the best instruction set of the processor, and compiles the portable
+ * ones. */
 #include "base/cpu.h"
 
 #define TARGET
@@ -40,7 +41,7 @@ void bsmm_tame_rule_make(bsmm_block_rule rule, const bsmm_tensor_step *tensor,
 
 bool bsmm_tame_rule_apply(const bsmm_tame_rule *rule, bsmm_strip_scales *scales, int64_t n,
                           const bsmm_tensor_step *tensor) {
-    /* fp32 bits of 2^-60 and 2^60 */
+    /* The blocks are "tame" if amax is within 2^-60 and 2^60, given as fp32 bits, or 0. */
     static const bsmm_bits_range tame = {0x21800000u, 0x5d800000u, 0};
     if (!rule || !rule->codes || !bsmm_strip_within(scales->amax, n, tame)) return false;
     rule->codes(scales, n, tensor);

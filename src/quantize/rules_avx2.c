@@ -1,4 +1,5 @@
-/* The rules that compute a strip's scales, compiled for AVX2. */
+/* The functions that compute the scales of a strip, i.e. of some adjacent blocks, compiled for
+ * AVX2. */
 #include "quantize/rule_set.h"
 
 #if defined(__x86_64__)
@@ -6,9 +7,10 @@
 #    include "quantize/lanes_avx2.h"
 #    include "quantize/rules_tame_body.h"
 
-/* Looks up the factors in vectors. If they were stored one by one, a later vector load of them
- * would wait for every store before them. Codes past the first n were never written, so they are
- * masked. */
+/* Looks up the factors of n scale codes with vector gathers. If the factors were stored one by one,
+ * a later vector load of them would wait until all earlier stores are done. The loop also loads
+ * codes past the first n, which were never written. They are masked, so that they index inside the
+ * table. */
 TARGET static void look_up(const float *table, const uint32_t *codes, int64_t n, float *factors) {
     for (int64_t i = 0; i < n; i += LANES) {
         __m256i code = _mm256_and_si256(load_bits(codes + i), _mm256_set1_epi32(0x7f));

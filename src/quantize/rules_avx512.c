@@ -1,4 +1,5 @@
-/* The rules that compute a strip's scales, compiled for AVX-512. */
+/* The functions that compute the scales of a strip, i.e. of some adjacent blocks, compiled for
+ * AVX-512. */
 #include "quantize/rule_set.h"
 
 #if defined(__x86_64__)
@@ -6,8 +7,8 @@
 #    include "quantize/lanes_avx512.h"
 #    include "quantize/rules_tame_body.h"
 
-/* Looks up the factors in vectors. If they were stored one by one, a later vector load of them
- * would wait for every store before them. */
+/* Looks up the factors of n scale codes with vector permutations. If the factors were stored one by
+ * one, a later vector load of them would wait until all earlier stores are done. */
 TARGET static void look_up(const float *table, const uint32_t *codes, int64_t n, float *factors) {
     __m512 t[8];
     for (int i = 0; i < 8; i++)

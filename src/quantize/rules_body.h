@@ -1,6 +1,7 @@
-/* The scale rules for whole strips. A file includes this body after it has defined TARGET, the
- * attributes of the functions. The rules are loops without branches that a compiler can vectorize.
- * PLAIN_RULES is the resulting table. */
+/* The functions that compute the scales of whole strips of blocks. A file includes this file after
+ * it has defined TARGET, the function attributes of its instruction set. The functions are loops
+ * without branches that a compiler can vectorize. PLAIN_RULES is the resulting table of
+ * functions. */
 #ifndef BSMM_QUANTIZE_RULES_BODY_H
 #define BSMM_QUANTIZE_RULES_BODY_H
 
@@ -9,7 +10,8 @@
 
 #include <string.h>
 
-/* The loop works on a copy of *t, so that the compiler knows that its stores do not change *t. */
+/* The loop works on a copy of *tensor. The compiler then knows that the stores to `scales` do not
+ * change it. */
 #define STRIP_RULE(name, function)                                                                 \
     TARGET static void strip_##function(bsmm_strip_scales *scales, int64_t n,                      \
                                         const bsmm_tensor_step *tensor) {                          \

@@ -1,9 +1,10 @@
-/* Scales in memory: writes padding and moves scales between layouts. */
+/* Scales in memory: writes the padding of scale layouts, and copies scales from one layout to
+ * another. */
 #include "quantize/recipe.h"
 
 /* ---- writing padding ---- */
 
-/* The rows and columns of the scale matrix, with the layout's own padding. */
+/* The numbers of rows and columns of the scale matrix, including the padding of the layout. */
 typedef struct padded_size {
     int64_t rows, cols;
 } padded_size;
@@ -14,7 +15,8 @@ static padded_size padded_size_of(const bsmm_operand *o) {
     if (!bsmm_layout_pads(o->m.scale_layout) || map->count == 0) return size;
     size.rows = bsmm_round_up(map->rows, map->tile_rows);
     size.cols = bsmm_round_up(map->cols, map->tile_cols);
-    /* A layout without digits has tiles of 1 x 1, and its padding is in the pitch. */
+    /* A layout without digits has tiles of 1 x 1 scale. Its padding is the difference between the
+     * leading dimension and the number of rows or columns. */
     if (map->digit_count == 0 && map->tile_col_step == 1) size.cols = (int64_t)map->tile_row_step;
     if (map->digit_count == 0 && map->tile_row_step == 1) size.rows = (int64_t)map->tile_col_step;
     return size;
@@ -34,7 +36,7 @@ void bsmm_scales_pad(const bsmm_operand *dst, int64_t r0, int64_t r1) {
         zero_scales(dst, r, 0, size.cols);
 }
 
-/* ---- moving scales between layouts ---- */
+/* ---- copying scales between layouts ---- */
 
 void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst) {
     uint32_t scale = src->m.format.scale;
@@ -58,8 +60,8 @@ static bsmm_status check_same(const bsmm_operand *src, const bsmm_operand *dst) 
     return BSMM_OK;
 }
 
-/* Takes a matrix and checks the memory of its scales. The pointer of its elements is not
- * checked. */
+/* Reads the description of a matrix and checks the memory of its scales. The pointer to the
+ * elements is not checked, because relayout does not touch the elements. */
 static bsmm_status take_scales(const bsmm_place *place, const bsmm_matrix *matrix, const char *what,
                                bsmm_operand *to) {
     static const max_align_t unread;
@@ -67,7 +69,7 @@ static bsmm_status take_scales(const bsmm_place *place, const bsmm_matrix *matri
     bsmm_operand checked = *to;
     checked.m.data = (void *)&unread;
     to->m.global_scale = checked.m.global_scale = NULL;
-    BSMM_TRY(bsmm_operand_check_memory(&checked, what)); /* an empty matrix needs no scales */
+    BSMM_TRY(bsmm_operand_check_memory(&checked, what)); /* an empty matrix may have NULL scales */
     bool present = to->data_bytes != 0;
     to->m.data = NULL;
     to->data_bytes = 0;

@@ -1,4 +1,5 @@
-/* The pipeline after the tensor's scale: block amax, block scale, element codes, memory. */
+/* The pipeline that quantizes blocks, after the scale of the whole tensor is known: find the amax
+ * of each block, choose its scale, encode its elements, and store both. */
 #include "quantize/recipe.h"
 
 #include <float.h>
@@ -26,29 +27,32 @@ bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand 
 
 /* ---- strips of blocks ---- */
 
-/* A strip: some adjacent blocks of one row of blocks, from column c on. */
+/* A strip: up to BSMM_STRIP_BLOCKS adjacent blocks of one row of blocks, from column c on. */
 typedef struct strip {
     int64_t r, rows, c, cols, blocks;
     bsmm_plain values;
-    bool tame; /* values and factors are in the range without special cases */
+    bool tame; /* values and factors are in the range in which no special case arises */
     bsmm_strip_scales scales;
 } strip;
 
-/* The ranges of amax and factors, as fp32 bits, in which no special case can arise ("tame"). */
+/* Ranges of amax and of factors, as fp32 bits, in which no special case can arise ("tame"
+ * blocks). */
 typedef struct tame_ranges {
     bsmm_bits_range amax, factors;
 } tame_ranges;
 
-/* For recipes that multiply: finite values and positive normal factors cannot produce NaN. For
- * recipes that divide, the quotients must not overflow either, and remainders must not underflow
- * unless the quotient is below 2^-40. */
+/* Limits for recipes that multiply: finite values and positive normal factors cannot produce
+ * NaN. */
 static const tame_ranges tame_multiplying = {{0, 0x7f7fffffu, 0},
                                              {0x00800000u, 0x7f7fffffu, 0x00800000u}};
-/* 0x5d800000 is 2^60, 0x21800000 is 2^-60. */
+/* Limits for recipes that divide, from 2^-60 (0x21800000) to 2^60 (0x5d800000). Within them the
+ * quotients cannot overflow, and remainders underflow only if the quotient is below 2^-40. */
 static const tame_ranges tame_dividing = {{0, 0x5d800000u, 0},
                                           {0x21800000u, 0x5d800000u, 0x21800000u}};
 
-/* Computes the scales of a strip. Blocks that the fast rule accepts are below 2^60. */
+/* Computes the scales of a strip and tells whether the strip is tame, i.e. whether no special case
+ * can arise. The fast rule accepts only blocks whose amax is at most 2^60, which is within both
+ * ranges of amax above. */
 static void choose_scales(const bsmm_recipe_run *run, strip *s) {
     const bsmm_recipe_steps *steps = &run->recipe->steps;
     const tame_ranges *ranges =
@@ -73,7 +77,7 @@ static void store_codes(uint32_t scale, void *base, const uint64_t *offsets, int
             ((uint8_t *)base)[offsets[i]] = (uint8_t)codes[i];
 }
 
-/* Stores BSMM_SCALE_RUN adjacent scale codes. */
+/* Stores the scale codes of BSMM_SCALE_RUN adjacent blocks. */
 static void store_run(uint32_t scale, void *base, uint64_t offset, const uint32_t *codes) {
     uint8_t bytes[BSMM_SCALE_RUN];
     if (scale == BSMM_SCALE_F32) {
@@ -115,8 +119,10 @@ static void store_strip(const bsmm_recipe_run *run, const bsmm_strip_job *job, c
     }
 }
 
-/* Returns the number of columns of a strip. The values of one strip and of the next, which is being
- * prefetched, must fit into L1 until they are encoded; for blocks of many rows, into L2. */
+/* Returns the number of columns of a strip, i.e. of adjacent blocks that are handled together. The
+ * pipeline reads the values of a strip twice, and prefetches the next strip in between. The values
+ * of both strips must therefore fit into the L1 cache, or into the L2 cache for blocks of many
+ * rows. */
 static int64_t strip_cols(const bsmm_format *f) {
     const int64_t elements = f->block_rows == 1 ? 1 << 11 : 1 << 17;
     int64_t block = (int64_t)f->block_rows * f->block_cols, blocks = elements / block;
@@ -129,7 +135,7 @@ typedef struct block_row {
     const bsmm_plain *values;
 } block_row;
 
-/* Makes the strip of a row of blocks that begins at column c. */
+/* Describes the strip that begins at column c of a row of blocks. */
 static void strip_at(const block_row *row, const bsmm_format *f, int64_t c, int64_t step,
                      strip *s) {
     s->r = row->r;
@@ -140,18 +146,19 @@ static void strip_at(const block_row *row, const bsmm_format *f, int64_t c, int6
     s->values = bsmm_plain_at(row->values, 0, c);
 }
 
-/* Prefetches the first cache lines of the values that lie `cols` columns further on. Without it,
- * memory would be idle while scales are computed. */
+/* Prefetches the first cache lines of the values that lie `cols` columns further on. Without the
+ * prefetch, the memory would be idle while the scales of a strip are computed. */
 static void ask_ahead(const bsmm_plain *values, int64_t cols) {
-    enum { LINES = 16 }; /* number of cache lines that a core can wait for at a time */
+    enum { LINES = 16 }; /* number of cache misses that a core can have in flight */
     const char *at = bsmm_plain_at(values, 0, cols).data;
     for (int i = 0; i < LINES; i++)
         __builtin_prefetch(at + 64 * i);
 }
 
-/* Quantizes a row of blocks. For blocks of one row, the scales of a strip are computed before the
- * strip before it is encoded. That hides the latency of the scales. Blocks of several rows would
- * leave the cache meanwhile. */
+/* Quantizes a row of blocks, strip by strip. If a block has only one row, the scales of the next
+ * strip are computed before the current strip is encoded, which hides the latency of computing
+ * scales. If blocks have several rows, the scales of the next strip are computed afterwards,
+ * because its values would push the current strip out of the cache. */
 static void store_blocks(const bsmm_recipe_run *run, const block_row *row) {
     const bsmm_format *f = &run->dst->m.format;
     const bool early = f->block_rows == 1;
@@ -200,9 +207,9 @@ void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t row
 
 /* ---- storing results of products ---- */
 
-/* Sets the second-level scale that was already chosen, as multiplier and as divisor. A divisor in
- * memory is used as it is, because the multiplier is its rounded reciprocal. If the reciprocal of a
- * multiplier overflows, the divisor is the largest float, as in bsmm_tensor_te. */
+/* Sets the second-level scale that the caller chose, both as multiplier and as divisor. A divisor
+ * in memory is used unchanged, because `global` is only its rounded reciprocal. If the reciprocal
+ * of a multiplier overflows, the divisor is the largest float, as in bsmm_tensor_te. */
 static void set_level(bsmm_tensor_step *tensor, const bsmm_matrix *m, float global) {
     bool by_divisor = m->global_kind == BSMM_GLOBAL_DIVISOR && m->global_scale;
     tensor->divisor = by_divisor ? *m->global_scale : 1 / global;

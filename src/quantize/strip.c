@@ -1,4 +1,5 @@
-/* Selects the strip operations of the best instruction set, and implements the portable ones. */
+/* Selects the operations on strips of blocks (strip.h) for the best instruction set of the
+ * processor, and implements the portable ones. */
 #include "quantize/strip.h"
 
 #include "base/cpu.h"
@@ -48,8 +49,9 @@ static void amax_blocks(const bsmm_plain *values, int64_t rows, int64_t cols, in
 
 /* ---- encoding elements ---- */
 
-/* Applies the factor to values. A NaN keeps its sign whatever the factor is. If value and factor
- * are both NaN, the result would otherwise depend on the compiler's order of operands. */
+/* Multiplies or divides n values by the factor of their block. A NaN keeps its sign whatever the
+ * factor is. If value and factor are both NaN, the sign of the product would otherwise depend on
+ * the order of operands that the compiler chooses. */
 static void scale_run(bsmm_element_step step, float factor, int64_t n, float *values) {
     if (step == BSMM_STEP_DIVIDE)
         for (int64_t i = 0; i < n; i++)
@@ -71,7 +73,7 @@ static void encode_codes(const bsmm_strip_job *job, int64_t r, int64_t c, int64_
     bsmm_codes_store(job->dst, r, c, n, codes);
 }
 
-/* Encodes f32 elements. They need no rounding, but scaled elements saturate. */
+/* Encodes f32 elements. They are not rounded. If they are scaled, overflow saturates. */
 static void encode_f32(const bsmm_strip_job *job, int64_t r, int64_t c, int64_t n,
                        const float *factor, float *values) {
     if (factor) scale_run(job->step, *factor, n, values);
@@ -119,8 +121,8 @@ const bsmm_strip_ops *bsmm_strip_ops_best(void) {
     return &bsmm_strip_portable;
 }
 
-/* Tells whether vectors can encode an element format. They round 6 and 8 bits by a coder's
- * constants, but 4 bits by constants of e2m1. */
+/* Tells whether the vector code can encode an element format. It can encode all formats of 6 and 8
+ * bits, and of the 4-bit formats only e2m1, whose constants it contains. */
 static bool has_vector_coder(uint32_t elem) {
     return bsmm_elem_is_narrow(elem) && (bsmm_elem_row(elem)->bits != 4 || elem == BSMM_ELEM_E2M1);
 }

@@ -1,9 +1,9 @@
-/* Decodes 32 codes of 4, 6 or 8 bits to four registers of floats.
+/* Decodes 32 codes of 4, 6 or 8 bits to four registers of floats with AVX2.
  *
- * - 4 bits: the codes look up the two bytes of a bf16.
- * - 8 bits: the code is shifted into the format of f16, whose exponent is at least as wide. A power
- *   of two corrects the difference of the biases. NaN codes are replaced.
- * - 6 bits: the codes are moved to the upper bits of bytes and then handled like 8 bits. */
+ * - 4 bits: a byte shuffle looks up the two bytes of the bf16 value of each code in a table.
+ * - 8 bits: the code is shifted into the bit fields of f16, whose exponent field is at least as
+ *   wide. A power of two corrects the difference of the exponent biases. NaN codes are replaced.
+ * - 6 bits: the codes are moved to the upper bits of bytes, and then handled as codes of 8 bits. */
 #ifndef BSMM_QUANTIZE_VALUES_AVX2_H
 #define BSMM_QUANTIZE_VALUES_AVX2_H
 
@@ -13,7 +13,7 @@ enum { PARTS = CHUNK / LANES };
 
 /* The constants of a decode job in registers. */
 typedef struct vector_values {
-    __m256i low_bytes, high_bytes; /* tables for 4-bit codes */
+    __m256i low_bytes, high_bytes; /* tables for 4-bit codes: bytes of bf16 values */
     __m256 magnitudes;
     __m256i nan_base, nan_mask, last_nan, field; /* constants for 8-bit codes */
     __m128i shift;
@@ -40,8 +40,8 @@ INLINE vector_values vector_values_of(const bsmm_decode_job *job) {
     };
 }
 
-/* Decodes 32 codes of 4 bits. The unpack instructions work in halves of registers, so the bytes are
- * first arranged such that the columns end up in order. */
+/* Decodes 32 codes of 4 bits. The unpack instructions work within 128-bit halves of registers, so
+ * the bytes are first arranged such that the columns end up in order. */
 INLINE void values4(const vector_values *v, const uint8_t *codes, __m256 x[PARTS]) {
     const __m256i fours =
         _mm256_setr_epi8(0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1, /* */
@@ -58,11 +58,12 @@ INLINE void values4(const vector_values *v, const uint8_t *codes, __m256 x[PARTS
     x[3] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, second));
 }
 
-/* Expands 32 codes of 6 bits to the upper bits of bytes. Each two codes are first brought into a
- * 16-bit lane of their own, into its bits 4 to 15. */
+/* Expands 32 codes of 6 bits into the upper bits of 32 bytes. In between, each pair of codes has a
+ * 16-bit lane of its own, in bits 4 to 15. */
 INLINE __m256i codes6(const uint8_t *codes) {
     const __m256i pairs =
-        /* The first 16 indices take bytes 0 to 11, the others bytes 8 to 23. */
+        /* Bytes 0 to 11 hold the first 16 codes. The second half of the register was loaded from
+         * byte 8 on, so its indices start at 4. */
         _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, 4, 5, 5, 6, 7, 8, 8, 9,
                          10, 11, 11, 12, 13, 14, 14, 15);
     __m256i bytes = _mm256_castsi128_si256(_mm_loadu_si128((const void *)codes));
@@ -73,7 +74,7 @@ INLINE __m256i codes6(const uint8_t *codes) {
     return _mm256_or_si256(even, _mm256_and_si256(words, _mm256_set1_epi16((int16_t)0xfc00)));
 }
 
-/* Converts codes in the upper bytes of 16-bit lanes to f16 codes. */
+/* Converts 8-bit codes, which are in the upper bytes of 16-bit lanes, to f16 codes. */
 INLINE __m256i f16_codes(const vector_values *v, __m256i words) {
     return _mm256_and_si256(_mm256_sra_epi16(words, v->shift), v->field);
 }
@@ -82,8 +83,8 @@ INLINE __m256 floats(const vector_values *v, __m128i f16) {
     return _mm256_mul_ps(_mm256_cvtph_ps(f16), v->bias);
 }
 
-/* Decodes 32 codes of 8 bits. With `pairs`, registers hold the even columns and then the odd
- * columns of each sixteen. */
+/* Decodes 32 codes of 8 bits to four registers. With `pairs`, of each sixteen columns one register
+ * holds the even columns and the next register the odd columns. */
 INLINE void values8(const vector_values *v, __m256i codes, bool has_nans, bool pairs,
                     __m256 x[PARTS]) {
     const __m256i zero = _mm256_setzero_si256(), quiet = _mm256_set1_epi16(0x7e00);

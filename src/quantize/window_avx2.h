@@ -1,15 +1,16 @@
-/* Encodes bf16 values as e2m1 under factors that are powers of two, by integer arithmetic on 16
+/* Encodes bf16 values as e2m1 with factors that are powers of two, by integer arithmetic on 16
  * values in a register.
  *
  * The bits of a bf16 value, shifted left by one, are its magnitude with the exponent in the upper
- * byte. One step is a quarter of a power of two, which is 64 in this representation. The rounding
- * bounds of e2m1 are multiples of a step. A value on a bound is a tie. It belongs to the code below
- * if the upper mantissa bit is 0, else to the code above. Adding that bit and subtracting 1
- * therefore decides ties, and the upper bits alone decide the code.
+ * byte. Call this number the representation of the value. One step is a quarter of a power of two;
+ * in the representation it is 64. All rounding bounds of e2m1 are multiples of a step. A value
+ * exactly on a bound is a tie. It rounds to the lower code if its upper mantissa bit is 0, else to
+ * the higher code. The function adds that bit and subtracts 1, so that afterwards the bits above
+ * the step decide the code, even for ties.
  *
  * The "window" of a block is the representation of 4 steps below the value that becomes 0.25, plus
- * 1. The difference from the window, in steps, is the "place" of a value. The code is 1 from place
- * 4 on (above 0.25), 2 from place 10 on (0.75), and 3 from place 13 on (above 1.25). */
+ * 1. The "place" of a value is its distance from the window in steps. The code is 1 from place 4 on
+ * (above 0.25), 2 from place 10 on (0.75), and 3 from place 13 on (above 1.25). */
 #ifndef BSMM_QUANTIZE_WINDOW_AVX2_H
 #define BSMM_QUANTIZE_WINDOW_AVX2_H
 
@@ -18,17 +19,18 @@
 #define WINDOW_TARGET TARGET
 
 /* The window of a factor whose exponent field is 0: the representation of 0.25, minus 4 steps, plus
- * 1. */
+ * 1. The window of another factor is smaller by its exponent. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
-/* Computes the places of 16 values: their distances from the window, in steps. */
+/* Computes the places of 16 bf16 values, i.e. their distances from the window of their block in
+ * steps. */
 INLINE __m256i place_words(__m256i words, __m256i window) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi16(words, 6), _mm256_set1_epi16(1));
     __m256i bits = _mm256_add_epi16(_mm256_slli_epi16(words, 1), odd);
     return _mm256_srli_epi16(_mm256_subs_epu16(bits, window), 6);
 }
 
-/* Converts places, in bytes, to e2m1 codes without signs. */
+/* Converts places (distances from the window), one per byte, to e2m1 codes without signs. */
 INLINE __m256i codes_at(__m256i places) {
     const __m256i from_6 =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7));

@@ -1,12 +1,13 @@
-/* Encodes bf16 values as e2m1 under factors that are powers of two, by integer arithmetic on 32
+/* Encodes bf16 values as e2m1 with factors that are powers of two, by integer arithmetic on 32
  * values in a register.
  *
  * The bits of a bf16 value, shifted left by one, are its magnitude with the exponent in the upper
- * byte. One step is a quarter of a power of two, which is 64 in this representation. The "window"
- * of a block is the representation of the value that becomes 0.25. The "place" of a value is
- * computed from its distance to the window; a value below the window has distance 0. A place is 2 n
- * for a value exactly n steps above the window and 2 n + 1 for a value between n and n + 1 steps.
- * All rounding bounds of e2m1 are multiples of a step, so each place has one code. */
+ * byte. Call this number the representation of the value. One step is a quarter of a power of two;
+ * in the representation it is 64. The "window" of a block is the representation of the value that
+ * becomes 0.25. The "place" of a value follows from its distance to the window; a value below the
+ * window has distance 0. The place is 2 n for a value exactly n steps above the window, and 2 n + 1
+ * for a value between n and n + 1 steps. All rounding bounds of e2m1 are multiples of a step, so
+ * each place has exactly one code. */
 #ifndef BSMM_QUANTIZE_WINDOW_AVX512_H
 #define BSMM_QUANTIZE_WINDOW_AVX512_H
 
@@ -14,15 +15,18 @@
 
 #define WINDOW_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 
+/* The e2m1 code (without a sign) of each place, i.e. of each distance to the window. */
 static const uint8_t codes_of_places[64] = {
-    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, /* from 0.25; tie at 0.75 */
+    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, /* values from 0.25 on; tie at 0.75 */
     2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 6, /* from 1; ties at 1.25, 1.75, 2.5, 3.5 */
     6, 6, 6, 7, 7, 7, 7, 7, 7, 7};                  /* from 4; tie at 5 */
 
-/* The window of a factor whose exponent field is 0. */
+/* The window of a factor whose exponent field is 0. The window of another factor is smaller by its
+ * exponent. */
 enum { WINDOW_BASE = 252 << 8 };
 
-/* Computes the places of 32 values, with the signs of the values in bit 7. */
+/* Computes the places of 32 bf16 values from the window of their block. Bit 7 of a place is the
+ * sign of the value. */
 INLINE __m512i place_words(__m512i words, __m512 window) {
     __m512i above = _mm512_subs_epu16(_mm512_slli_epi16(words, 1), _mm512_castps_si512(window));
     above = _mm512_min_epu16(above, _mm512_set1_epi16(0x4ff));
@@ -32,7 +36,8 @@ INLINE __m512i place_words(__m512i words, __m512 window) {
                                      0xf8);
 }
 
-/* Converts places, in bytes, to e2m1 codes with signs. */
+/* Converts places (distances from the window), one per byte with the sign of the value in bit 7, to
+ * e2m1 codes with signs. */
 WINDOW_TARGET static inline __m512i codes_at(__m512i places) {
     __m512i codes = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(codes_of_places));
     __m512i signs = _mm512_srli_epi16(places, 4);
