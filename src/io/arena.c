@@ -1,4 +1,4 @@
-/* Memory that is freed all at once (an arena), and arrays that grow. */
+/* Arenas, i.e. memory whose allocations are all freed at once, and arrays that grow. */
 #include "io/io.h"
 
 #include <stdlib.h>

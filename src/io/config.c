@@ -1,6 +1,6 @@
-/* Reads quantization_config, the JSON that checkpoints carry in config.json. It is needed only if
- * names and types of tensors fit several families; Quark's U8 tensors, for example, look like those
- * of others. */
+/* Reads quantization_config, the JSON object with which checkpoints describe their quantization in
+ * config.json. It is needed only if the names and types of tensors fit several checkpoint families.
+ * For example, Quark's U8 tensors look like those of other families. */
 #include "io/family.h"
 #include "io/json.h"
 
@@ -15,7 +15,8 @@
 
 static const off_t config_limit = 1u << 26; /* largest accepted size of config.json, in bytes */
 
-/* Stores the reason why a config cannot be read. The text lives as long as the file. */
+/* Stores the reason why a config cannot be read. The text of the reason lives as long as the
+ * file. */
 static void note_unreadable(bsmm_file *file, bsmm_config *config, const char *what,
                             const char *why) {
     char text[512];
@@ -31,8 +32,8 @@ static json_t *parse_beside(const bsmm_map *map, char *why, size_t size) {
     return config;
 }
 
-/* Loads config.json from the folder of the file. If it does not exist, there is no config. After
- * any other failure the reason is stored. */
+/* Loads config.json from the folder of the file. If there is no config.json, there is no config,
+ * which is no error. After any other failure the reason is stored in `config`. */
 static void load_beside(bsmm_file *file, bsmm_config *config) {
     char path[PATH_MAX], why[256] = "";
     struct stat info;
@@ -67,7 +68,8 @@ void bsmm_config_free(bsmm_config *config) {
     config->root = NULL;
 }
 
-/* Finds the quantization of a layer: its own entry, by name or pattern, or else the global one. */
+/* Finds the quantization of a layer in a Quark config. It is the layer's own entry, found by name
+ * or by pattern; without such an entry it is the global entry. */
 static const json_t *layer_config(const json_t *root, const char *layer) {
     json_t *layers = json_object_get(root, "layer_quant_config");
     const json_t *own = json_object_get(layers, layer);
@@ -93,8 +95,8 @@ void bsmm_config_evidence(const bsmm_config *config, const char *layer, char *te
     snprintf(text, size, "%s %s%s%s", method, dtype, legacy ? " " : "", legacy ? element : "");
 }
 
-/* Makes the JSON {"weight": {...}} that a reader recognises as the given evidence, such as "quark
- * fp4". */
+/* Makes the JSON {"weight": {...}} from which bsmm_config_evidence yields the text `evidence`, such
+ * as "quark fp4". */
 static json_t *weight_config(const char *evidence) {
     const char *space = strchr(evidence, ' ');
     return json_pack("{s:{s:s, s:s, s:i, s:s, s:b}}", "weight", "dtype",

@@ -1,5 +1,5 @@
-/* Declarations of the bsmm family: the writer stores a full description of each weight in the
- * file's metadata, so that the reader needs no guess. The metadata key is "bsmm.X" for tensor X,
+/* Declarations. In files of the family "bsmm", the writer stores a full description of each weight
+ * in the metadata, so that the reader need not guess. The metadata key for tensor X is "bsmm.X",
  * and the value is a JSON object. */
 #include "io/family.h"
 
@@ -10,7 +10,7 @@
 static const char *const orders[] = {"row", "col"};
 static const char *const globals[] = {"multiplier", "divisor"};
 
-/* Finds the index of a name in a list. Returns false if it is not there. */
+/* Finds the index of a name in a list. Returns false if the name is not in the list. */
 static bool index_of(const char *const *names, size_t count, const char *name, uint32_t *index) {
     for (size_t i = 0; name && i < count; i++)
         if (strcmp(names[i], name) == 0) {
@@ -68,8 +68,8 @@ static const char *text_at(const json_t *object, const char *key) {
     return json_string_value(json_object_get(object, key));
 }
 
-/* Reads the fields of a declaration. Returns the name of the first field that is missing or of a
- * wrong type, or NULL if all are valid. */
+/* Reads the fields of a declaration from its JSON object. Returns the name of the first field that
+ * is missing or has a wrong type, or NULL if all fields are valid. */
 static const char *read_fields(const json_t *o, bsmm_matrix *m, int64_t *batch) {
     if (!elem_of(text_at(o, "elem"), &m->format.elem)) return "elem";
     if (!scale_of(text_at(o, "scale"), &m->format.scale)) return "scale";

@@ -1,12 +1,12 @@
-/* The types of stored tensors, and the sizes of shapes. */
+/* The table of types of stored tensors, and the byte sizes of shapes. */
 #include "io/io.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The order is that of the type list of safetensors' reference implementation, because its writer
- * sorts tensors by that order. */
+/* The entries have the order of the type list in safetensors' reference implementation, because its
+ * writer sorts the tensors of a file by that order. */
 /* clang-format off */
 static const bsmm_dtype rows[] = {
     {.name = "BOOL", .bits = 8, .npy = "|b1"},

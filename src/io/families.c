@@ -1,12 +1,12 @@
-/* The tables of checkpoint families. docs/ARCHITECTURE.md shows how to add one. The source of each
- * family's rules is named in its row. */
+/* The tables of checkpoint families. docs/ARCHITECTURE.md shows how to add a family. Each family's
+ * entry names the source of its rules. */
 #include "io/family.h"
 
 #include <string.h>
 
-/* Descriptions of the families for `bsmm families` and the documentation. `writes` follows from
- * the rows of the next table, and a test compares `written` with the formats that the writer
- * accepts. */
+/* Descriptions of the families for `bsmm families` and the documentation. The field `writes` is not
+ * set here; it follows from the next table. A test compares the field `written` with the formats
+ * that the writer accepts. */
 /* clang-format off */
 static const bsmm_family_info families[] = {
     {.name = "plain", .formats = "f32 f16 bf16 e4m3 e4m3fnuz e5m2 e5m2fnuz e3m2 e2m3 e2m1",
@@ -71,14 +71,14 @@ static const bsmm_family_info families[] = {
 #define FNUZ_128    {BSMM_ELEM_E4M3FNUZ, BSMM_SCALE_F32, 128, 128}
 #define E8M0_128    {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 128, 128}
 
-/* A row for a type of ggml that is no block-scaled format of this library. The weight has the fp32
- * values that ggml decodes. */
+/* The entry of a ggml type that is no block-scaled format of this library. A weight of this type is
+ * given as the fp32 values that ggml decodes. */
 #define GGML(type)                                                                                 \
     {.family = "gguf", .data = "", .name = "", .data_dtype = type,                                 \
      .format = {.elem = BSMM_ELEM_F32}, .unpack = bsmm_unpack_gguf_plain}
 
-/* The ways to store a weight. The first row that fits is used, both for reading and, among the rows
- * that can be written, for writing. */
+/* The ways in which families store a weight (bsmm_storage). The reader uses the first entry that
+ * fits a tensor. The writer uses the first entry that fits a matrix and has `writes` set. */
 static const bsmm_storage rows[] = {
     {.family = "deepseek", .data = ".weight", .scale = ".weight_scale_inv", .name = ".weight",
      .data_dtype = "F8_E4M3", .scale_dtype = "F32", .format = FP8_128, .writes = true},

@@ -1,5 +1,5 @@
-/* Checkpoint families. A row of the table in families.c (a bsmm_storage) describes one way in which
- * a logical weight is stored in several tensors. A family has one row or several. */
+/* Checkpoint families. A bsmm_storage is an entry of a table in families.c. It describes one way in
+ * which a family stores a logical weight in several tensors. A family has one or more entries. */
 #ifndef BSMM_FAMILY_H
 #define BSMM_FAMILY_H
 
@@ -7,8 +7,8 @@
 
 struct bsmm_storage;
 
-/* Fills the data and scales of `to` from one stored matrix, in the form that `row` describes.
- * `what` names the weight in messages. */
+/* Copies the elements and scales of one stored matrix from `from` to `to`. `row` is the table entry
+ * that describes how the matrix is stored. `what` names the weight in messages. */
 typedef bsmm_status (*bsmm_unpack)(const struct bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);
 
@@ -16,36 +16,41 @@ typedef struct bsmm_storage {
     const char *family;
     /* Suffixes of the tensors' names after a common base name; NULL: there is no such tensor. */
     const char *data, *scale, *global;
-    const char *name; /* the weight's name is the base name plus this suffix */
+    const char *name; /* the weight's name is the common base name plus this suffix */
     const char *data_dtype, *scale_dtype;
-    bsmm_format format; /* format of the weight. If elem is NONE, the weight is unscaled and its
-                         * elements have the type of the data tensor */
-    /* The text that quantization_config must yield if another row has the same names and types;
-     * NULL: none is needed. Rows with evidence come before rows without. */
+    /* Format of the weight. If elem is NONE, the weight is unscaled, and its elements have the type
+     * of the data tensor. */
+    bsmm_format format;
+    /* Text that bsmm_config_evidence must give for the weight. It distinguishes this entry from
+     * entries with the same names and types; NULL: no text is needed. Entries with evidence come
+     * before entries without. */
     const char *evidence;
-    /* Along the last dimension, pack_bytes bytes hold pack_elems elements. 0: the shape counts
-     * elements. */
+    /* In the last dimension of the data tensor, pack_bytes bytes hold pack_elems elements. 0: the
+     * shape of the tensor counts elements. */
     uint32_t pack_bytes, pack_elems;
-    /* Extent of an extra last dimension, which belongs to the dimension before it; 0: there is
-     * none. */
+    /* Size of an extra last dimension of the data tensor; it subdivides the dimension before it. 0:
+     * there is no extra dimension. */
     uint32_t trailing;
     uint32_t global_kind;
-    uint32_t global_ndim; /* dimensions of one matrix's global tensor, as the family writes it */
+    /* number of dimensions that the family writes for the global scale of one matrix */
+    uint32_t global_ndim;
     bool global_optional;
-    bool unmistakable; /* the data tensor's name alone identifies the family */
+    bool unmistakable; /* the name of the data tensor alone identifies the family */
     bool declared;     /* the file's metadata describes the weight (declaration.c) */
     bool writes;
-    bsmm_unpack unpack; /* NULL: the stored bytes are those of a bsmm_matrix */
+    /* copies a stored matrix; NULL: the file stores the bytes of a bsmm_matrix */
+    bsmm_unpack unpack;
 } bsmm_storage;
 
 #define BSMM_STORAGE_LIMIT 64
-/* Returns NULL if index is past the last row. */
+/* Returns entry `index` of the table of storages, or NULL past the last entry. */
 const bsmm_storage *bsmm_storage_at(size_t index);
-/* Returns the row of unscaled tensors, which is tried last. */
+/* Returns the entry of unscaled tensors. The reader tries it last. */
 const bsmm_storage *bsmm_storage_plain(void);
-/* Returns the row of weights that metadata declares, tried first. */
+/* Returns the entry of weights that the file's metadata declares. The reader tries it first. */
 const bsmm_storage *bsmm_storage_declared(void);
-/* Returns all rows in the order in which writing tries them, and NULL past the last. */
+/* Returns the table's entries in the order in which the writer tries them, and NULL past the last
+ * entry. */
 const bsmm_storage *bsmm_storage_to_write(size_t index);
 bool bsmm_family_exists(const char *name);
 
@@ -54,28 +59,31 @@ bool bsmm_family_exists(const char *name);
 typedef struct bsmm_record {
     const char *name;
     const bsmm_storage *row;
-    uint64_t data, scale, global; /* indices of tensors; BSMM_NO_TENSOR: none */
-    const char *declaration;      /* JSON text of a declared weight */
-    const char *doubt; /* reason why the row may be the wrong one; NULL: there is no doubt */
-    float *globals;    /* aligned values of the tensor of global scales */
+    /* indices of the weight's tensors; BSMM_NO_TENSOR: there is none */
+    uint64_t data, scale, global;
+    const char *declaration; /* JSON text of a declared weight; NULL: the weight is not declared */
+    const char *doubt;       /* reason why `row` may be the wrong entry; NULL: there is no doubt */
+    float *globals;          /* values of the tensor of global scales, aligned for float access */
 } bsmm_record;
 
-/* Lists the file's weights. A broken weight is listed too; its error is found when the weight is
- * requested. */
+/* Recognises the weights among the tensors of a file and lists them. A broken weight is listed too;
+ * its error is reported when a caller asks for the weight. */
 bsmm_status bsmm_file_recognise(bsmm_file *file);
 
 /* ---- checking recognised weights (resolve.c) ---- */
 
 typedef struct bsmm_resolved {
     bsmm_weight weight;
-    /* Description of slice 0; its pointers are set if the weight is mapped. */
+    /* Description of matrix 0 of the weight; its pointers are set if the weight is mapped. */
     bsmm_operand operand;
     const uint8_t *data, *scales;
-    uint64_t data_step, scale_step; /* stored bytes from one slice to the next */
-    uint32_t global_step;           /* global scales from one slice to the next; 0: all share one */
+    uint64_t data_step, scale_step; /* distance from one matrix to the next in the file, in bytes */
+    /* distance from one matrix to the next in global scales; 0: all matrices share one */
+    uint32_t global_step;
 } bsmm_resolved;
 
-/* Checks a record against its row of the table. The message of a FORMAT error names the hazard. */
+/* Checks a recognised weight against its table entry. The message of a FORMAT error names the
+ * reason why the weight cannot be read safely. */
 bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record,
                                 bsmm_resolved *out);
 
@@ -92,20 +100,23 @@ char *bsmm_declaration_write(const bsmm_matrix *matrix, int64_t batch, bsmm_aren
 #define BSMM_CONFIG_KEY "quantization_config"
 
 typedef struct bsmm_config {
-    struct json_t *root;    /* parsed config; NULL: there is none, or it cannot be read */
-    const char *unreadable; /* reason why an existing config cannot be read, else NULL */
+    struct json_t *root; /* parsed JSON; NULL: there is no config, or it cannot be read */
+    /* reason why an existing config cannot be read; NULL: there is no such problem */
+    const char *unreadable;
 } bsmm_config;
-/* Loads the config from the file's metadata, or else from config.json in the same folder. */
+/* Loads the config from the file's metadata, or from config.json in the file's folder if the
+ * metadata has none. */
 void bsmm_config_load(bsmm_file *file, bsmm_config *config);
 void bsmm_config_free(bsmm_config *config);
-/* Writes the evidence for the layer of a tensor, such as "quark fp4" or "quark mx fp6_e2m3", or ""
- * if there is none. */
+/* Writes a text that says how the config describes the layer of a tensor, such as "quark fp4" or
+ * "quark mx fp6_e2m3". The text is "" if the config does not describe the layer. This text is
+ * called evidence. */
 void bsmm_config_evidence(const bsmm_config *config, const char *layer, char *text, size_t size);
-/* Makes the text of a quantization_config in which the reader finds `evidence[i]` for `layers[i]`.
- * The caller frees it. */
+/* Makes the text of a quantization_config from which bsmm_config_evidence yields evidence[i] for
+ * layers[i]. Returns NULL if there is no memory. The caller frees the text. */
 char *bsmm_config_write(const char *const *layers, const char *const *evidence, size_t count);
 
-/* ---- blocks that interleave scales and elements (unpack.c) ---- */
+/* ---- stored blocks in which scales and elements alternate (unpack.c) ---- */
 
 bsmm_status bsmm_unpack_gguf_mxfp4(const bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);

@@ -1,4 +1,4 @@
-/* An open file: its tensors and its metadata. */
+/* An open file with its tensors and its metadata. */
 #include "io/io.h"
 
 #include <stdlib.h>
@@ -74,8 +74,8 @@ static bsmm_status index_tensors(bsmm_file *file) {
     return BSMM_OK;
 }
 
-/* Copies the metadata in sorted order. Of several equal keys, the first is kept, or the file is
- * refused. */
+/* Copies the metadata entries in sorted order. If several entries have the same key, the first is
+ * kept for a file with several headers (`merged`); otherwise the file is refused. */
 static bsmm_status take_pairs(bsmm_file *file, const bsmm_name *order, bsmm_pair *to) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < file->metadata_count; i++) {

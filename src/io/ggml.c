@@ -1,40 +1,40 @@
 /* Decodes ggml's quantized blocks to fp32. The operations and their order are those of ggml's
- * dequantize_row_*, so that every bit is the same. The layouts come from ggml-common.h (block_*),
- * the rules from ggml-quants.c. In the comments, d and dmin are the f16 scales of a block; a
- * "quant" is the integer code of an element. */
+ * functions dequantize_row_*, so that every bit is the same. Source of the layouts: ggml-common.h
+ * (block_*). Source of the rules: ggml-quants.c. In the comments below, d and dmin are the f16
+ * scales of a block, and a "quant" is the integer code of an element. */
 #include "io/gguf.h"
 
-enum { SUPER = 256 }; /* elements of a block of the K types (Q2_K to Q6_K) */
+enum { SUPER = 256 }; /* number of elements in a block of the K types (Q2_K to Q6_K) */
 
 static float half_at(const uint8_t *from) {
     uint32_t code = (uint32_t)from[0] | (uint32_t)from[1] << 8;
     return (float)bsmm_elem_decode(BSMM_ELEM_F16, code);
 }
 
-/* ---- blocks of 32 elements ---- */
+/* ---- types with blocks of 32 elements ---- */
 
-/* Returns the quant of element i of 32. The low nibbles are elements 0 to 15, the high nibbles
- * elements 16 to 31. Bit i of `fifth` is bit 4 of the quant. */
+/* Returns the quant of element i of 32. The low nibbles of the 16 bytes belong to elements 0 to 15,
+ * the high nibbles to elements 16 to 31. Bit i of `fifth` becomes bit 4 of the quant. */
 static int quant_of_32(const uint8_t *nibbles, uint32_t fifth, uint32_t i) {
     uint32_t low = i < 16 ? nibbles[i] & 15u : (uint32_t)nibbles[i - 16] >> 4;
     return (int)(low | (fifth >> i & 1u) << 4);
 }
 
-/* Decodes Q4_0. The block is d, then nibbles. */
+/* Decodes a block of Q4_0. Its bytes are d, then the nibbles. */
 void bsmm_gguf_q4_0(const uint8_t *block, float *values) {
     float d = half_at(block);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)(quant_of_32(block + 2, 0, i) - 8) * d;
 }
 
-/* Decodes Q4_1. The block is d, the minimum, then nibbles. */
+/* Decodes a block of Q4_1. Its bytes are d, the minimum (f16), then the nibbles. */
 void bsmm_gguf_q4_1(const uint8_t *block, float *values) {
     float d = half_at(block), minimum = half_at(block + 2);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)quant_of_32(block + 4, 0, i) * d + minimum;
 }
 
-/* Decodes Q5_0. The block is d, the fifth bits, then nibbles. */
+/* Decodes a block of Q5_0. Its bytes are d, the fifth bits of all quants, then the nibbles. */
 void bsmm_gguf_q5_0(const uint8_t *block, float *values) {
     float d = half_at(block);
     uint32_t fifth = bsmm_load_u32(block + 2);
@@ -42,7 +42,8 @@ void bsmm_gguf_q5_0(const uint8_t *block, float *values) {
         values[i] = (float)(quant_of_32(block + 6, fifth, i) - 16) * d;
 }
 
-/* Decodes Q5_1. The block is d, the minimum, the fifth bits, then nibbles. */
+/* Decodes a block of Q5_1. Its bytes are d, the minimum (f16), the fifth bits of all quants, then
+ * the nibbles. */
 void bsmm_gguf_q5_1(const uint8_t *block, float *values) {
     float d = half_at(block), minimum = half_at(block + 2);
     uint32_t fifth = bsmm_load_u32(block + 4);
@@ -50,14 +51,14 @@ void bsmm_gguf_q5_1(const uint8_t *block, float *values) {
         values[i] = (float)quant_of_32(block + 8, fifth, i) * d + minimum;
 }
 
-/* Decodes Q8_0. The block is d, then signed bytes. */
+/* Decodes a block of Q8_0. Its bytes are d, then a signed byte for each element. */
 void bsmm_gguf_q8_0(const uint8_t *block, float *values) {
     float d = half_at(block);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)(int8_t)block[2 + i] * d;
 }
 
-/* Decodes IQ4_NL. The block is d, then nibbles that index a table of values. */
+/* Decodes a block of IQ4_NL. Its bytes are d, then nibbles that index a table of values. */
 void bsmm_gguf_iq4_nl(const uint8_t *block, float *values) {
     static const int8_t table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                      1,    13,   25,  38,  53,  69,  89,  113};
@@ -66,20 +67,22 @@ void bsmm_gguf_iq4_nl(const uint8_t *block, float *values) {
         values[i] = d * (float)table[quant_of_32(block + 2, 0, i)];
 }
 
-/* ---- blocks of 256 elements; each 16 or 32 elements have a scale ---- */
+/* ---- types with blocks of 256 elements; each 16 or 32 elements have a scale of their own ---- */
 
-/* Returns the 2 bits of element i. Each byte holds the bits of four elements that are 32 apart. */
+/* Returns the two bits of element i. Each byte holds the two bits of four elements, which are 32
+ * apart. */
 static int two_bits(const uint8_t *quants, uint32_t i) {
     return quants[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
 }
 
-/* Returns the 4 bits of element i. Each byte holds the bits of two elements that are 32 apart. */
+/* Returns the four bits of element i. Each byte holds the four bits of two elements, which are 32
+ * apart. */
 static int four_bits(const uint8_t *quants, uint32_t i) {
     return quants[i / 64 * 32 + i % 32] >> (i / 32 % 2 * 4) & 15;
 }
 
-/* Decodes Q2_K. The block is 16 bytes of scales (low nibble) and minima (high nibble), the quants,
- * d, dmin. */
+/* Decodes a block of Q2_K. Its bytes are 16 bytes of scales (low nibble) and minima (high nibble),
+ * the quants, d, and dmin. */
 void bsmm_gguf_q2_k(const uint8_t *block, float *values) {
     const uint8_t *quants = block + 16;
     float d = half_at(block + 80), dmin = half_at(block + 82);
@@ -89,16 +92,17 @@ void bsmm_gguf_q2_k(const uint8_t *block, float *values) {
     }
 }
 
-/* Returns scale j of 16 of a Q3_K block: 6 bits with a bias of 32. The lower 4 bits are stored as
- * nibbles. The upper 2 bits follow; those of scales with equal j % 4 share a byte. */
+/* Returns scale j of the 16 scales of a Q3_K block. A scale has 6 bits and a bias of 32. The block
+ * first stores the lower 4 bits of all scales as nibbles. The upper 2 bits follow; four scales with
+ * the same j % 4 share a byte. */
 static int q3_k_scale(const uint8_t *scales, uint32_t j) {
     uint32_t low = j < 8 ? scales[j] & 15u : (uint32_t)scales[j - 8] >> 4;
     uint32_t high = (uint32_t)scales[8 + j % 4] >> (j / 4 * 2) & 3u;
     return (int)(low | high << 4) - 32;
 }
 
-/* Decodes Q3_K. The block is the third bits of all elements (a zero bit subtracts 4), the lower two
- * bits, the scales, d. */
+/* Decodes a block of Q3_K. Its bytes are the third bits of all quants, the lower two bits of all
+ * quants, the scales, and d. A third bit of 0 subtracts 4 from the quant. */
 void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
     const uint8_t *quants = block + 32, *scales = block + 96;
     float d = half_at(block + 108);
@@ -109,8 +113,8 @@ void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
     }
 }
 
-/* Returns scale and minimum j of 8 of a Q4_K or Q5_K block, 6 bits each. The upper two bits of the
- * last four are stored in the upper bits of the first eight bytes. */
+/* Returns scale j and minimum j of the 8 scales and minima of a Q4_K or Q5_K block, 6 bits each.
+ * For j from 4 to 7, the upper two bits are stored in the upper bits of the first eight bytes. */
 static void k4_scale(const uint8_t *scales, uint32_t j, int *scale, int *minimum) {
     if (j < 4) {
         *scale = scales[j] & 63;
@@ -121,8 +125,8 @@ static void k4_scale(const uint8_t *scales, uint32_t j, int *scale, int *minimum
     }
 }
 
-/* Decodes Q4_K, or Q5_K if `fifth` (the fifth bits of the quants) is not NULL. Both blocks begin
- * with d, dmin and the scales. */
+/* Decodes a block of Q4_K, or of Q5_K if `fifth` is not NULL. `fifth` has the fifth bits of the
+ * quants. Both kinds of block begin with d, dmin and the scales. */
 static void decode_k4(const uint8_t *block, const uint8_t *fifth, const uint8_t *quants,
                       float *values) {
     float d = half_at(block), dmin = half_at(block + 2);
@@ -145,8 +149,8 @@ void bsmm_gguf_q5_k(const uint8_t *block, float *values) {
     decode_k4(block, block + 16, block + 48, values);
 }
 
-/* Decodes Q6_K. The block is the lower 4 bits of the quants, the upper 2 bits, 16 signed scales,
- * d. */
+/* Decodes a block of Q6_K. Its bytes are the lower 4 bits of the quants, the upper 2 bits of the
+ * quants, 16 signed scales, and d. */
 void bsmm_gguf_q6_k(const uint8_t *block, float *values) {
     const uint8_t *upper = block + 128, *scales = block + 192;
     float d = half_at(block + 208);

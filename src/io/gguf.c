@@ -1,5 +1,6 @@
-/* Parses GGUF files of versions 2 and 3, little-endian: counts, key-value pairs, tensor infos,
- * aligned data. The rules come from ggml's gguf.cpp and docs/gguf.md. */
+/* Parses GGUF files of versions 2 and 3, little-endian. A file has counts, key-value pairs,
+ * descriptions of the tensors, and the aligned data of the tensors. Sources of the rules: ggml's
+ * gguf.cpp and docs/gguf.md. */
 #include "io/gguf.h"
 
 #include <inttypes.h>
@@ -50,7 +51,7 @@ static bsmm_status read_text(reading *r, const char *what, text *to) {
     return BSMM_OK;
 }
 
-/* Reads a text that will become a C string, and checks it for that. */
+/* Reads a text that becomes a C string, so it must be UTF-8 without a NUL. */
 static bsmm_status read_name(reading *r, const char *what, text *to) {
     uint64_t begin = r->at;
     BSMM_TRY(read_text(r, what, to));
@@ -104,7 +105,8 @@ static bsmm_status read_alignment(reading *r, uint32_t type) {
     return BSMM_OK;
 }
 
-/* Reads the value of a metadata key. Every key is kept, so that duplicates are noticed. */
+/* Reads the value of a metadata key and stores it. Keys with values that the library does not use
+ * are stored too, so that duplicate keys are noticed. */
 static bsmm_status read_value(reading *r, const char *what, const text *key, uint32_t type) {
     bsmm_stored_value value = {.at = r->data + r->at, .count = 1, .type = type};
     if (type == BSMM_GGUF_STRING)
@@ -147,8 +149,8 @@ static bsmm_status read_dims(reading *r, const char *what, bsmm_tensor *t) {
     return BSMM_OK;
 }
 
-/* Names a type of ggml that this library does not know, such as "type 99". ggml adds types over
- * time. The bytes of such a tensor reach up to the next tensor. */
+/* Names a ggml type that this library does not know, such as "type 99". ggml adds types over time.
+ * The size of such a tensor is unknown, so its bytes are taken to reach to the next tensor. */
 static bsmm_status name_unknown_type(reading *r, uint32_t type, bsmm_tensor *t) {
     char name[32];
     snprintf(name, sizeof name, "type %u", type);
@@ -247,7 +249,7 @@ static bsmm_status check_version(uint32_t version) {
 }
 
 bsmm_status bsmm_gguf_parse(const uint8_t *data, size_t bytes, bsmm_file *file) {
-    /* Smallest size of one tensor's info, in bytes. */
+    /* Smallest size in bytes that the description of one tensor can have. */
     static const uint64_t least_info = 8 + 1 + 4 + 4 + 8;
     reading r = {.data = data, .at = 4, .bytes = bytes, .alignment = 32, .file = file};
     uint32_t version;

@@ -4,18 +4,19 @@
 
 #include "io/io.h"
 
-/* Decodes one block to fp32, with the same bits as ggml. */
+/* Decodes one block to fp32 with the same bits as ggml. */
 typedef void (*bsmm_gguf_decode)(const uint8_t *block, float *values);
 
 typedef struct bsmm_gguf_type {
     const char *name;
-    uint32_t block, bytes; /* elements of a block along the innermost dimension, and its bytes */
+    uint32_t block, bytes; /* elements in a block along the innermost dimension; bytes of a block */
     uint32_t elem;
-    bsmm_gguf_decode decode; /* decoder; NULL: there is none, or none is needed */
+    /* NULL: the type has no decoder, or needs none because it is a format of this library */
+    bsmm_gguf_decode decode;
 } bsmm_gguf_type;
-/* Returns NULL if ggml's type number is unknown. */
+/* Returns the entry of a ggml type by its number, or NULL if the number is unknown. */
 const bsmm_gguf_type *bsmm_gguf_type_of(uint32_t type);
-/* Returns NULL if the name of the type is unknown. */
+/* Returns the entry of a ggml type by its name, or NULL if the name is unknown. */
 const bsmm_gguf_type *bsmm_gguf_type_named(const char *dtype);
 
 /* ---- decoders of blocks (ggml.c) ---- */

@@ -1,5 +1,5 @@
-/* The table of ggml's tensor types: the bytes of a block of elements and its decoder. Source:
- * ggml.h (enum ggml_type), ggml-common.h (block_*). */
+/* The table of ggml's tensor types. An entry has the elements and bytes of a block, the element
+ * format, and the decoder. Source: ggml.h (enum ggml_type), ggml-common.h (block_*). */
 #include "io/gguf.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Parses JSON as Python's json module writes it. It may contain NaN, Infinity and -Infinity,
- * repeated keys (the last one counts) and integers of any size. */
+/* Parses JSON as Python's json module writes it. In contrast to standard JSON, the text may contain
+ * NaN, Infinity and -Infinity, repeated keys (the last one applies) and integers of any size. */
 #include "io/json.h"
 
 #include <jansson.h>
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the length of NaN, Infinity or -Infinity at this place in the text, or 0. */
+/* Returns the length of the word NaN, Infinity or -Infinity at this place in the text, or 0 if
+ * there is none of these words. */
 static size_t not_finite(const char *at, size_t left) {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -17,14 +18,14 @@ static size_t not_finite(const char *at, size_t left) {
     return 0;
 }
 
-/* Replaces these words, outside strings, by a 0 and blanks. No other byte moves, so that positions
- * in error messages stay right. */
+/* Replaces the words NaN, Infinity and -Infinity by a 0 and blanks, except inside strings. The
+ * other bytes keep their places, so that positions in error messages stay right. */
 static void replace_not_finite(char *text, size_t bytes) {
     bool in_string = false;
     for (size_t i = 0; i < bytes; i++) {
         size_t word = in_string ? 0 : not_finite(text + i, bytes - i);
         if (text[i] == '"') in_string = !in_string;
-        /* The character after a backslash ends no string. */
+        /* A character after a backslash cannot end the string, so the loop skips it. */
         if (text[i] == '\\' && in_string) i++;
         if (word == 0) continue;
         memset(text + i, ' ', word);

@@ -1,4 +1,4 @@
-/* JSON that other programs wrote, such as Python. */
+/* Parser for JSON text that other programs, such as Python, wrote. */
 #ifndef BSMM_JSON_H
 #define BSMM_JSON_H
 
@@ -6,8 +6,8 @@
 
 struct json_t;
 
-/* Parses JSON as Python writes it; integers become real numbers. If the text is no such JSON, it
- * returns NULL and writes the reason into why[size]. */
+/* Parses JSON as Python's json module writes it; integers become real numbers. On failure it
+ * returns NULL and writes the reason to `why`, which has `size` bytes. */
 struct json_t *bsmm_json_of_python(const char *text, size_t bytes, char *why, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Maps files for reading. */
+/* Maps files into memory for reading. */
 #include "io/io.h"
 
 #include <errno.h>
@@ -33,7 +33,8 @@ static bsmm_status map_descriptor(int descriptor, const char *path, bsmm_map *ma
 
 bsmm_status bsmm_map_open(const char *path, bsmm_map *map) {
     *map = (bsmm_map){.path = path, .data = (const uint8_t *)""};
-    /* With O_NONBLOCK, opening a pipe does not wait for its writer. */
+    /* O_NONBLOCK is for pipes: without it, opening a pipe would wait for a writer. A pipe is
+     * refused afterwards. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return bsmm_fail_system(path, "open", errno);
     bsmm_status status = map_descriptor(descriptor, path, map);

@@ -1,4 +1,4 @@
-/* Lists that are sorted by name. */
+/* Makes and searches lists of names that are sorted by name. */
 #include "io/io.h"
 
 #include <stdlib.h>
@@ -15,8 +15,8 @@ static bool is_sorted(const bsmm_name *names, uint64_t count) {
     return true;
 }
 
-/* A name with 8 of its bytes as a number, taken after the prefix that all names share. Most
- * comparisons are decided by the number, without reading the name. */
+/* A name together with 8 of its bytes as an integer. The 8 bytes follow the prefix that all names
+ * of the list share. Most comparisons can be decided by the integer without reading the name. */
 typedef struct sorted_name {
     uint64_t key; /* 8 bytes of the name, the first one most significant */
     bsmm_name name;
@@ -63,7 +63,8 @@ bsmm_status bsmm_names_sort(bsmm_name *names, uint64_t count) {
     return BSMM_OK;
 }
 
-/* Compares a candidate with a name and a suffix as strcmp would, without joining them in memory. */
+/* Compares a candidate with the first `base` characters of `name` followed by `suffix`, as strcmp
+ * would. The joined text is not made in memory. */
 static int compare_joined(const char *candidate, const char *name, size_t base,
                           const char *suffix) {
     int order = strncmp(candidate, name, base);

@@ -1,6 +1,6 @@
-/* Parses .npy files: a magic number, a version, a Python dictionary as text, the array. Versions 1,
- * 2 and 3 differ in the width of the header's length and in the encoding of the text. Format: NEP 1
- * and numpy/lib/format.py. */
+/* Parses .npy files. A file has a magic number, a version, a Python dictionary as text, and the
+ * array. Versions 1, 2 and 3 differ in the width of the dictionary's length field and in the
+ * encoding of its text. Sources: NEP 1 and numpy/lib/format.py. */
 #include "io/io.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static bool take(cursor *c, const char *token) {
     return true;
 }
 
-/* Parses a quoted string without escapes. */
+/* Parses a quoted string that has no escape sequences. */
 static bool take_string(cursor *c, char *to, size_t size) {
     skip_space(c);
     if (c->at == c->end || (*c->at != '\'' && *c->at != '"')) return false;
@@ -60,7 +60,7 @@ static bool take_integer(cursor *c, int64_t *value) {
     return c->at > begin;
 }
 
-/* Parses a shape, such as "()", "(3,)" or "(3, 4)". */
+/* Parses the shape of the array, such as "()", "(3,)" or "(3, 4)". */
 static bool take_shape(cursor *c, header *h) {
     if (!take(c, "(")) return false;
     for (h->ndim = 0; !take(c, ")"); h->ndim++) {
@@ -109,8 +109,8 @@ static bsmm_status read_dictionary(const char *text, size_t length, header *h) {
     return bsmm_fail(BSMM_E_FORMAT, "header: must have the keys descr, fortran_order and shape");
 }
 
-/* Finds the type of the elements, which gives their size. Big-endian types are listed as tensors
- * but not decoded. */
+/* Finds the element type, which gives the size of an element. A big-endian type is recognised, but
+ * *native is then false and the elements are not decoded. */
 static const bsmm_dtype *dtype_of(const char *descr, bool *native) {
     const bsmm_dtype *row;
     for (size_t i = 0; (row = bsmm_dtype_at(i)); i++) {

@@ -1,4 +1,4 @@
-/* Opens a file: maps the path, and detects the file format from the bytes. */
+/* Opens a file: maps its path and detects the file format from its bytes. */
 #include "io/family.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@ static bool starts(const uint8_t *data, size_t bytes, const char *magic) {
     return bytes >= strlen(magic) && memcmp(data, magic, strlen(magic)) == 0;
 }
 
-/* Parses the bytes in the format that their beginning shows. safetensors has no magic number, so it
+/* Parses the file in the format that its first bytes show. safetensors has no magic number, so it
  * is tried last. */
 static bsmm_status parse(const uint8_t *data, size_t bytes, const char *name, bsmm_file *file) {
     if (starts(data, bytes, "GGUF")) return bsmm_gguf_parse(data, bytes, file);
@@ -28,7 +28,7 @@ static bsmm_status parse_and_recognise(const uint8_t *data, size_t bytes, const 
                                        bsmm_file *file) {
     BSMM_TRY(parse(data, bytes, name, file));
     for (uint64_t i = 0; i < file->map_count; i++)
-        bsmm_map_release(&file->maps[i]); /* headers may be large and are read only once */
+        bsmm_map_release(&file->maps[i]); /* the headers were read once and may be large */
     BSMM_TRY(bsmm_file_index(file));
     return bsmm_file_recognise(file);
 }
@@ -45,7 +45,8 @@ bsmm_status bsmm_file_from_memory(const uint8_t *data, size_t bytes, bsmm_file *
     return status;
 }
 
-/* Returns the name of a .npy file's array: the file's name without folder and extension. */
+/* Returns the name of the array in a .npy file, which is the file's name without folder and
+ * extension. */
 static const char *array_name(bsmm_file *file, const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -67,8 +68,8 @@ static bsmm_status open_path(const char *path, bsmm_file *file) {
     return status == BSMM_OK ? BSMM_OK : bsmm_fail_within(status, path);
 }
 
-/* Finds the only entry of a folder that ends in .safetensors. The name is "" if there is none or
- * more than one. */
+/* Finds the name of the only entry of a folder that ends in .safetensors. The name is "" if the
+ * folder has no such entry or several. */
 static bsmm_status only_safetensors(const char *folder, char *name, size_t size) {
     DIR *entries = opendir(folder);
     if (!entries) return bsmm_fail_system(folder, "list", errno);
@@ -86,8 +87,8 @@ static bool join_path(char *path, size_t size, const char *folder, const char *n
     return length > 0 && (size_t)length < size;
 }
 
-/* Finds the file that a folder stands for: its index, its model.safetensors, or the only
- * .safetensors in it. */
+/* Finds the file that a folder stands for: an index of shards, else model.safetensors, else the
+ * only .safetensors file in the folder. */
 static bsmm_status find_in_folder(const char *folder, char *path, size_t size) {
     static const char *const names[] = {"model.safetensors.index.json", "model.safetensors"};
     char name[NAME_MAX + 1] = "";

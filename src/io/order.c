@@ -1,4 +1,4 @@
-/* Sorts tensors by the place of their bytes in the file. */
+/* Sorts the tensors of a file by the addresses of their bytes. */
 #include "io/io.h"
 
 #include <stdlib.h>
@@ -28,8 +28,8 @@ static bool is_ordered(const bsmm_file *file) {
     return true;
 }
 
-/* Moves each tensor to its place along the cycles of the permutation. Copying all tensors would
- * need as much memory again. */
+/* Sorts the tensors in place by following the cycles of the permutation `order`. A sorted copy
+ * would need as much memory again, and a file may have a million tensors. */
 static void permute(bsmm_tensor *tensors, placed *order, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         bsmm_tensor first = tensors[i];

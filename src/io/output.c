@@ -1,4 +1,4 @@
-/* Replaces a file atomically. */
+/* Writes an output file that replaces an existing file atomically. */
 #define _GNU_SOURCE /* makes fcntl.h declare O_TMPFILE */
 #include "io/output.h"
 
@@ -14,14 +14,15 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Returns the length of the folder in a path, including its slash, or 0 for the current folder. */
+/* Returns the length of the folder part of a path, including the last slash. It is 0 if the path
+ * has no folder. */
 static size_t folder_length(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Makes an unused name in the folder of `path`. Returns NULL if there is no memory or there are no
- * random numbers. The caller frees the name. */
+/* Makes a random name in the folder of `path` for a temporary file. Returns NULL if there is no
+ * memory or the system gives no random numbers. The caller frees the name. */
 static char *temporary_name(const char *path) {
     size_t folder = folder_length(path), size = folder + 40;
     uint64_t random;
@@ -34,14 +35,15 @@ static char *temporary_name(const char *path) {
     return name;
 }
 
-/* Makes the name /proc/self/fd/N, by which a file without a name can be linked into a folder. */
+/* Makes the name /proc/self/fd/N of an open file. A file without a name of its own can be linked
+ * into a folder by this name. */
 static void descriptor_name(int descriptor, char name[32]) {
     snprintf(name, 32, "/proc/self/fd/%d", descriptor);
 }
 
-/* Creates a file without a name. Such a file vanishes with the process, however the process ends.
- * Returns -1 if the file system has no such files, or if /proc, which is needed to name the file
- * later, is not mounted. */
+/* Creates a file that has no name in the folder of `path`. Such a file vanishes with the process,
+ * however the process ends. Returns -1 if the file system cannot create such files. Returns -1 also
+ * if /proc, which is needed to name the file later, is not mounted. */
 static int open_unnamed(const char *path, mode_t mode) {
     char name[32], *folder = strndup(path, folder_length(path));
     if (!folder) return -1;
@@ -54,8 +56,9 @@ static int open_unnamed(const char *path, mode_t mode) {
     return -1;
 }
 
-/* Creates a file with a temporary name. mkstemp is not used, because its files are for the owner
- * only, and the result should follow the umask. */
+/* Creates a file with a temporary name. The function does not use mkstemp, because only the owner
+ * can read a file of mkstemp, whereas the output should have the permissions that the umask
+ * allows. */
 static int open_named(const char *path, mode_t mode, char **name) {
     static const int attempts = 100;
     for (int i = 0; i < attempts && (*name = temporary_name(path)); i++) {
@@ -68,16 +71,17 @@ static int open_named(const char *path, mode_t mode, char **name) {
     return -1;
 }
 
-/* Gives the new file the permissions of the file that it replaces. If the group cannot be kept, the
- * new group gets no permissions, because its members might not have been allowed to read the old
- * file. */
+/* Gives the new file the owner and permissions of the file that it replaces. If the group cannot be
+ * kept, the new group gets no permissions, because its members might not have been allowed to read
+ * the old file. */
 static int keep_mode(int descriptor, const struct stat *old) {
     mode_t mode = old->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
     bool kept = fchown(descriptor, old->st_uid, old->st_gid) == 0 ||
                 fchown(descriptor, (uid_t)-1, old->st_gid) == 0;
     if (!kept) mode &= ~(mode_t)S_IRWXG;
     if (fchmod(descriptor, mode) == 0) return 0;
-    /* A file system without permissions shows the same ones for every file; that is no error. */
+    /* A file system without permissions reports the same permissions for every file. fchmod then
+     * fails, but the permissions already agree, so it is no error. */
     int error = errno;
     struct stat now;
     bool same = fstat(descriptor, &now) == 0 && (now.st_mode & 0777) == (old->st_mode & 0777);
@@ -110,8 +114,8 @@ static int write_zeros(int descriptor, uint64_t bytes) {
     return 0;
 }
 
-/* Reserves the blocks of the file. Otherwise a full disk would cause a SIGBUS while the mapping is
- * filled. */
+/* Reserves disk space for the whole file. Without this, a full disk would cause a SIGBUS when the
+ * mapping is filled. */
 static int reserve(int descriptor, uint64_t bytes) {
     int error = 0;
     do
@@ -121,7 +125,8 @@ static int reserve(int descriptor, uint64_t bytes) {
     return error;
 }
 
-/* Fails with the size that was needed and, for a full disk, the size that is free. */
+/* Fails with a message that says how many bytes were needed. If the disk is full, the message also
+ * says how many bytes are free. */
 static bsmm_status fail_reserve(const char *path, const bsmm_output *output, int error) {
     char verb[96];
     struct statvfs disk;
@@ -151,8 +156,8 @@ bsmm_status bsmm_output_open(const char *path, uint64_t bytes, bsmm_output *outp
     return status;
 }
 
-/* Flushes the file. fsync also reports errors that occurred while the kernel wrote the mapping
- * back. */
+/* Writes the mapping back to the disk. fsync also reports errors that occurred when the kernel
+ * wrote pages of the mapping back earlier. */
 static int flush(bsmm_output *output) {
     if (msync(output->data, output->bytes, MS_SYNC) != 0) return errno;
     munmap(output->data, output->bytes);
@@ -166,8 +171,9 @@ static int link_as(int descriptor, const char *name) {
     return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0 ? errno : 0;
 }
 
-/* Gives the file its final name. A link cannot replace an existing file but a rename can. If the
- * name exists, the file is therefore linked under a temporary name and then renamed. */
+/* Gives the file its final name. linkat fails if the name already exists, but rename replaces an
+ * existing file. If the name exists, the file is therefore linked under a temporary name and then
+ * renamed. */
 static int give_name(bsmm_output *output, const char *path) {
     int error = output->path ? EEXIST : link_as(output->descriptor, path);
     if (error != EEXIST) return error;
@@ -183,8 +189,8 @@ static int give_name(bsmm_output *output, const char *path) {
     return rename(output->path, path) != 0 ? errno : 0;
 }
 
-/* Makes the rename durable by syncing the folder. A failure is ignored, because some file systems
- * cannot sync a folder. */
+/* Makes the new name durable by flushing the folder to disk. A failure is ignored, because some
+ * file systems cannot flush a folder. */
 static void sync_folder(const char *path) {
     size_t length = folder_length(path);
     char *folder = length ? strndup(path, length) : strdup(".");

@@ -1,24 +1,25 @@
-/* An output file that appears whole or not at all. It is written without a name and named at the
- * end. If the file system has no files without names, it has a temporary name meanwhile. */
+/* An output file that either appears complete or does not appear at all. The file is written
+ * without a name and gets its name at the end. On file systems that have no files without names, it
+ * has a temporary name until then. */
 #ifndef BSMM_OUTPUT_H
 #define BSMM_OUTPUT_H
 
 #include "io/io.h"
 
 typedef struct bsmm_output {
-    int descriptor; /* file descriptor of the output; -1: none */
-    char *path;     /* path of the temporary file; NULL: it has no name, or there is none */
-    uint8_t *data;  /* address of the writable mapping */
+    int descriptor; /* file descriptor of the output; -1: no file is open */
+    char *path;     /* path of the temporary file; NULL: the file has no name or does not exist */
+    uint8_t *data;  /* writable mapping of the whole file */
     uint64_t bytes;
 } bsmm_output;
 
-/* Creates the temporary file in the folder of `path`, reserves its space and maps it, filled with
- * zeros. The file gets the permissions of the file that it will replace. */
+/* Creates the temporary file in the folder of `path`, reserves its disk space and maps it. The
+ * mapping is filled with zeros. The file gets the permissions of the file that it will replace. */
 bsmm_status bsmm_output_open(const char *path, uint64_t bytes, bsmm_output *output);
-/* Flushes the file and gives it the name `path`. If the call fails, the temporary file is removed
+/* Flushes the file and gives it the name `path`. If the call fails, it removes the temporary file,
  * and `path` is unchanged. */
 bsmm_status bsmm_output_commit(bsmm_output *output, const char *path);
-/* Removes the temporary file, if there is one. */
+/* Removes the temporary file, if one exists. */
 void bsmm_output_abandon(bsmm_output *output);
 
 #endif

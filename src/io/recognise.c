@@ -1,4 +1,5 @@
-/* Recognises weights: compares the names and types of tensors with the rows of families.c. */
+/* Recognises weights by comparing the names and types of tensors with the storage table in
+ * families.c. */
 #include "io/family.h"
 
 #include <stdlib.h>
@@ -8,15 +9,15 @@ typedef struct recognising {
     bsmm_file *file;
     bsmm_config config;
     bool config_loaded;
-    bool *claimed;      /* true for tensors that belong to a weight */
-    uint64_t seen;      /* rows of which a weight was found, one bit each */
-    const char *dtype;  /* type of the tensor that was examined before */
-    uint64_t rows;      /* rows whose data tensors have that type, one bit each */
-    bsmm_status status; /* first failure while weights are added */
+    bool *claimed;      /* one flag for each tensor; true: the tensor belongs to a weight */
+    uint64_t seen;      /* table entries of which a weight was found, one bit for each entry */
+    const char *dtype;  /* type of the tensor that was examined last */
+    uint64_t rows;      /* table entries whose data tensors have the type `dtype`, one bit each */
+    bsmm_status status; /* first failure of adding a weight */
 } recognising;
 
-/* Returns the set of rows whose data tensors have the type of this tensor. The set is kept for the
- * next tensor, which mostly has the same type. */
+/* Returns the set of table entries whose data tensors have the type of this tensor. The set is kept
+ * for the next call, because the next tensor mostly has the same type. */
 static uint64_t rows_of(recognising *r, uint64_t index) {
     const char *dtype = r->file->tensors[index].dtype;
     const bsmm_storage *row;
@@ -28,7 +29,7 @@ static uint64_t rows_of(recognising *r, uint64_t index) {
     return r->rows;
 }
 
-/* Returns the first row of a set, which must not be empty. */
+/* Returns the first table entry of a set, which must not be empty. */
 static size_t first_of(uint64_t rows) {
     return (size_t)__builtin_ctzll(rows);
 }
@@ -37,8 +38,8 @@ static bool has_dtype(const bsmm_file *file, uint64_t index, const char *dtype) 
     return index != BSMM_NO_TENSOR && strcmp(file->tensors[index].dtype, dtype) == 0;
 }
 
-/* Compares the name of a data tensor with a row and fills the record's tensors if it matches. The
- * caller has compared the type. */
+/* Compares the name of a data tensor with a table entry. If it matches, fills in the tensors of the
+ * record. The caller has already compared the type. */
 static bool match_data(const bsmm_file *file, const bsmm_storage *row, uint64_t index,
                        bsmm_record *to) {
     const char *name = file->tensors[index].name;
@@ -65,10 +66,10 @@ static bool match_evidence(recognising *r, const bsmm_storage *row, uint64_t ind
     return strcmp(evidence, row->evidence) == 0;
 }
 
-/* Makes the global scales readable as floats. If they are not aligned in the file, they are
- * copied. */
+/* Makes the global scales readable as floats. If the file stores them at an unaligned address, they
+ * are copied. */
 static bsmm_status align_globals(bsmm_file *file, bsmm_record *record) {
-    /* Largest size of global scales in bytes: a million matrices. */
+    /* Limit for the copied scales in bytes, enough for a million matrices. */
     static const uint64_t most = 1u << 22;
     if (!has_dtype(file, record->global, "F32")) return BSMM_OK;
     const bsmm_tensor *t = &file->tensors[record->global];
@@ -108,7 +109,7 @@ static void accept(recognising *r, const bsmm_record *record) {
     claim(r, record->global);
 }
 
-/* Adds the weights that the file's own metadata declares. */
+/* Adds the weights that the file's own metadata declares (declaration.c). */
 static void accept_declared(recognising *r) {
     const bsmm_storage *row = bsmm_storage_declared();
     const size_t prefix = strlen(BSMM_DECLARATION_PREFIX);
@@ -127,15 +128,16 @@ static void accept_declared(recognising *r) {
     }
 }
 
-/* Tells whether the tensor has rows and columns, and at least one matrix. */
+/* Tells whether the tensor can be a matrix or a batch of matrices: it has at least two dimensions,
+ * and the batch is not empty. */
 static bool is_matrix(const bsmm_tensor *t) {
     for (uint32_t i = 0; i + 2 < t->ndim; i++)
         if (t->shape[i] == 0) return false;
     return t->ndim >= 2;
 }
 
-/* Tells whether the tensor may belong to a row that only quantization_config can confirm, if that
- * config exists but cannot be read. */
+/* Tells whether the tensor may belong to a table entry that only quantization_config can confirm,
+ * although the existing config cannot be read. */
 static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t index) {
     const bsmm_tensor *t = &r->file->tensors[index];
     if (!row->evidence || !r->config.unreadable || !is_matrix(t)) return false;
@@ -159,9 +161,9 @@ static void accept_whole(recognising *r, uint64_t index) {
     }
 }
 
-/* Adds a data tensor whose scales are missing or have a wrong type as a broken weight instead of a
- * plain tensor. A single 8-bit tensor counts as broken only if its name identifies the family, or
- * if the file has other weights of the family. */
+/* Adds a data tensor whose scales are missing or have a wrong type as a broken weight, and not as a
+ * plain tensor. The tensor counts as a broken weight only if it has a scale tensor, if its name
+ * identifies the family, or if the file has other weights of the family. */
 static void accept_broken(recognising *r, uint64_t index) {
     const bsmm_storage *row;
     bsmm_record record;
@@ -196,7 +198,8 @@ static bool is_sorted(const bsmm_file *file) {
     return true;
 }
 
-/* Sorts the weights by their element tensors, and their index by names. */
+/* Sorts the weights by the order of their element tensors, and makes the list of weights that is
+ * sorted by name. */
 static bsmm_status sort_weights(bsmm_file *file) {
     if (!is_sorted(file))
         qsort(file->weights, file->weight_count, sizeof *file->weights, compare_records);

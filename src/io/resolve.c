@@ -1,5 +1,4 @@
-/* Checks a recognised weight: its shapes, scales and global scales must fit the row of its
- * family. */
+/* Checks a recognised weight: the shapes of its tensors must fit the table entry of its family. */
 #include "io/family.h"
 
 #include <inttypes.h>
@@ -7,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A weight that is being checked, and its tensors. */
+/* The state of checking one weight. */
 typedef struct resolving {
     const bsmm_record *record;
     const bsmm_storage *row;
-    /* Tensors of the weight; NULL: the weight has no such tensor. */
+    /* The tensors of the weight; NULL: the weight has no such tensor. */
     const bsmm_tensor *data, *scale, *global;
     bsmm_matrix matrix;
     int64_t batch;
@@ -28,7 +27,8 @@ static bsmm_status fail_shape(const bsmm_tensor *tensor, const char *rule) {
     return bsmm_fail(BSMM_E_FORMAT, "%.160s.shape: value is %s; %s", tensor->name, shape, rule);
 }
 
-/* Multiplies the dimensions before the last two. Returns false if the product overflows or is 0. */
+/* Computes the number of matrices of a weight, i.e. the product of all dimensions before the last
+ * two. Returns false if the product overflows or is 0. */
 static bool batch_of(uint32_t ndim, const int64_t *shape, int64_t *batch) {
     *batch = 1;
     for (uint32_t i = 0; i + 2 < ndim; i++)
@@ -36,8 +36,8 @@ static bool batch_of(uint32_t ndim, const int64_t *shape, int64_t *batch) {
     return *batch >= 1;
 }
 
-/* Computes the elements along K from the last dimensions of the data tensor. Returns false if the
- * dimensions do not fit the row. */
+/* Computes the number of elements along K from the last dimensions of the data tensor. Returns
+ * false if these dimensions do not fit the table entry. */
 static bool cols_of(const resolving *r, uint32_t *ndim, int64_t *cols) {
     const bsmm_tensor *t = r->data;
     const bsmm_storage *row = r->row;
@@ -80,9 +80,9 @@ static bsmm_status describe(resolving *r) {
     return BSMM_OK;
 }
 
-/* Checks the dtype and the size of the tensor that holds the elements. If the file's metadata
- * describes the weight, the dtype must fit the declared element type. Otherwise it must be the
- * `data_dtype` of the row of the table of families. */
+/* Checks the type and the size of the tensor that holds the elements. If the file's metadata
+ * declares the weight, the type must fit the declared element format. Otherwise the type must be
+ * `data_dtype` of the table entry. */
 static bsmm_status check_data(const resolving *r) {
     const char *dtype = r->row->data_dtype;
     uint64_t bytes;
@@ -90,7 +90,8 @@ static bsmm_status check_data(const resolving *r) {
     if (dtype && strcmp(r->data->dtype, dtype) != 0)
         return bsmm_fail(BSMM_E_FORMAT, "%.160s.dtype: value is %s; the declaration has %s",
                          r->data->name, r->data->dtype, dtype);
-    /* These rows are found by shape alone, which the parser has checked. */
+    /* Blocks that must be unpacked have no size in a bsmm_matrix to compare with. The parser has
+     * already checked the size of the tensor against its shape. */
     if (r->row->unpack) return BSMM_OK;
     if (!bsmm_mul_u64(r->out->operand.data_bytes, (uint64_t)r->batch, &bytes) ||
         bytes != r->data->bytes)
@@ -110,8 +111,8 @@ static bool blocks_are(const resolving *r, uint32_t block_rows, uint32_t block_c
            s->shape[s->ndim - 1] == bsmm_ceil_div(r->matrix.cols, block_cols);
 }
 
-/* Checks that the scales form rows and columns that fit the format's blocks. The message names the
- * hazard that the shape suggests. */
+/* Checks that the scale tensor has one scale for each block in each direction. If it has not, the
+ * message names the probable reason. */
 static bsmm_status check_linear_scales(const resolving *r) {
     const bsmm_format *f = &r->matrix.format;
     char rule[200];
@@ -121,7 +122,8 @@ static bsmm_status check_linear_scales(const resolving *r) {
         hazard = "one-dimensional scales are swizzled and nothing declares their layout; must be";
     else if (blocks_are(r, 32, 32))
         hazard = "blocks of 32x32 are not read; must be";
-    /* a scale for each 24 bytes of elements */
+    /* This scale tensor has a scale for each 24 bytes, i.e. for each block of 32 elements of 6
+     * bits. */
     else if (r->row->pack_elems == 2 && blocks_are(r, 1, 48))
         hazard = "6-bit elements whose kind no quantization_config tells; 4-bit ones must have";
     snprintf(rule, sizeof rule, "%s [%s%" PRId64 ", %" PRId64 "] for %ux%u blocks", hazard,
@@ -183,7 +185,8 @@ static bool is_aligned(const void *pointer, uint32_t bits) {
     return bits <= 8 || (uintptr_t)pointer % (bits / 8) == 0;
 }
 
-/* Sets the pointers, and decides whether the memory can be used in place. */
+/* Computes the addresses of elements and scales, and decides whether they can be used in place
+ * (mapped). */
 static void locate(resolving *r) {
     bsmm_resolved *out = r->out;
     const bsmm_scale_row *scale = bsmm_scale_row_of(r->matrix.format.scale);
@@ -240,7 +243,8 @@ bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record
                    .global = tensor_of(file, record->global),
                    .out = out};
     bsmm_status status = check_all(&r);
-    if (status != BSMM_OK) return BSMM_E_FORMAT; /* any failure here is an error in the file */
+    /* any failure here comes from wrong content of the file */
+    if (status != BSMM_OK) return BSMM_E_FORMAT;
     locate(&r);
     fill(&r);
     return BSMM_OK;

@@ -1,6 +1,6 @@
-/* Parses safetensors files: 8 bytes of length, a JSON header, the tensors' bytes without gaps. The
- * rules are those of the reference implementation, huggingface/safetensors,
- * safetensors/src/tensor.rs. */
+/* Parses safetensors files. A file has the length of the header in 8 bytes, a JSON header, and the
+ * bytes of all tensors without gaps. Source of the rules: the reference implementation,
+ * huggingface/safetensors, safetensors/src/tensor.rs. */
 #include "io/safetensors.h"
 
 #include <inttypes.h>
@@ -47,7 +47,7 @@ bsmm_status bsmm_header_json(const bsmm_header *h, bsmm_span span, json_t **valu
                      byte_of(h, span.at) + (uint64_t)error.position, error.text);
 }
 
-/* Decodes a key with escapes, or reports a key that breaks a rule. */
+/* Decodes a key that contains escape sequences. Fails if the key is no string. */
 static bsmm_status decode_key(bsmm_header *h, const char **key) {
     bsmm_span span;
     json_t *decoded;
@@ -116,8 +116,8 @@ static bsmm_status read_members(bsmm_header *h) {
     return h->scan.at == h->scan.end ? BSMM_OK : bsmm_header_fail(h, "end of file");
 }
 
-/* Checks that every byte after the header belongs to exactly one tensor. If two tensors have the
- * same name, the message says so instead of reporting the gap or overlap that they cause. */
+/* Checks that every byte after the header belongs to exactly one tensor. Two tensors with the same
+ * name would also cause a gap or an overlap; the message then names the duplicate instead. */
 static bsmm_status check_tiling(const bsmm_header *h) {
     uint64_t at = 0;
     for (uint64_t i = 0; i < h->file->tensor_count; i++) {

@@ -1,6 +1,6 @@
-/* Parses one tensor of a safetensors header. The form that usual writers produce is parsed directly
- * from the text. Any other form, and any error, takes a slow path through a JSON tree, which finds
- * the exact error. */
+/* Parses the description of one tensor in a safetensors header. A fast path parses the form that
+ * usual writers produce directly from the text. Any other form, and any error, takes the slow path
+ * through a JSON tree, which finds the exact error. */
 #include "io/safetensors.h"
 
 #include <inttypes.h>
@@ -18,7 +18,8 @@ static bool is(bsmm_span span, const char *text) {
     return span.length == strlen(text) && memcmp(span.at, text, span.length) == 0;
 }
 
-/* Finds the type of a name. Most tensors have the same type as the tensor before. */
+/* Finds a type by its name. Most tensors have the same type as the previous tensor, so that type is
+ * compared first. */
 static const bsmm_dtype *dtype_of(bsmm_header *h, bsmm_span name) {
     char text[16];
     if (h->dtype && is(name, h->dtype->name)) return h->dtype;
@@ -46,7 +47,7 @@ static bool take_offsets(bsmm_scan *s, offsets *o) {
            bsmm_scan_count(s, &o->end) && bsmm_scan_take(s, ']');
 }
 
-/* Parses one field of a tensor and sets the field's bit in *seen. */
+/* Parses one field of the tensor's description and sets the bit of the field in *seen. */
 static bool take_field(bsmm_header *h, bsmm_tensor *t, offsets *o, const bsmm_dtype **dtype,
                        unsigned *seen) {
     bsmm_span key, text;

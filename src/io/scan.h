@@ -1,6 +1,7 @@
-/* Scans JSON text without building a tree. Headers may have a million tensors, and their trees
- * would take a gigabyte. The scanner accepts the plain forms that writers use. Any other value is
- * cut out as a whole and passed to a JSON library. */
+/* Scans JSON text without building a tree. A header may describe a million tensors, and a tree of
+ * them would take a gigabyte. The scanner itself accepts only the plain forms that usual writers
+ * produce. Callers find the extent of any other value with bsmm_scan_value and pass that text to a
+ * JSON library. */
 #ifndef BSMM_SCAN_H
 #define BSMM_SCAN_H
 
@@ -12,7 +13,7 @@ typedef struct bsmm_scan {
     const char *at, *end;
 } bsmm_scan;
 
-/* A range of the JSON text. */
+/* A part of the JSON text. */
 typedef struct bsmm_span {
     const char *at;
     size_t length;
@@ -20,16 +21,18 @@ typedef struct bsmm_span {
 
 void bsmm_scan_space(bsmm_scan *s);
 
-/* Each of these functions skips space and parses the thing in its name. They return true, or return
- * false and leave the position unchanged. */
+/* Each of these functions skips white space, and then parses what its name says. On success it
+ * returns true and moves the position past the parsed text. Otherwise it returns false and leaves
+ * the position unchanged. */
 bool bsmm_scan_take(bsmm_scan *s, char token);
-/* Parses a string without escapes and control characters. The span excludes the quotes. UTF-8 is
- * not checked. */
+/* Parses a string without escape sequences and control characters. *text excludes the quotes. UTF-8
+ * is not checked. */
 bool bsmm_scan_string(bsmm_scan *s, bsmm_span *text);
-/* Parses an integer of at least 0 and at most 18 digits. */
+/* Parses an integer from 0 up, of at most 18 digits. */
 bool bsmm_scan_count(bsmm_scan *s, uint64_t *value);
-/* Finds the extent of any value by its brackets and quotes alone. Returns false at the end of the
- * text, or if no value can begin with the next character. */
+/* Finds the extent of a value of any kind by matching brackets and quotes; the inside is not
+ * checked. Returns false if the text ends before, or if no value can begin with the next
+ * character. */
 bool bsmm_scan_value(bsmm_scan *s, bsmm_span *value);
 
 #endif

@@ -1,4 +1,5 @@
-/* Opens sharded models. An index file maps each tensor to its shard in the same folder. */
+/* Opens sharded models. The index file of a model maps each tensor's name to the name of a shard,
+ * i.e. of a safetensors file in the same folder. */
 #include "io/io.h"
 
 #include <jansson.h>
@@ -7,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Detects an index, which is a JSON object. The first 8 bytes of a JSON text, read as the length of
- * a safetensors header, are larger than the limit. */
+/* Detects an index file, which is a JSON object. The first 8 bytes of a safetensors file are the
+ * length of its header. The first 8 bytes of a JSON text, read as such a length, exceed the largest
+ * header. */
 bool bsmm_shards_detect(const uint8_t *data, size_t bytes) {
     if (bytes >= 8 && bsmm_load_u64(data) <= BSMM_HEADER_LIMIT) return false;
     size_t at = 0;
@@ -17,8 +19,8 @@ bool bsmm_shards_detect(const uint8_t *data, size_t bytes) {
     return at < bytes && data[at] == '{';
 }
 
-/* Checks that a shard is a bare file name, so that an index cannot refer to files outside its
- * folder. */
+/* Checks that the name of a shard is a bare file name, so that an index cannot refer to files
+ * outside its folder. */
 static bsmm_status check_shard_name(const char *tensor, const char *shard) {
     bool bare = shard && shard[0] && !strchr(shard, '/');
     if (bare && strcmp(shard, ".") != 0 && strcmp(shard, "..") != 0) return BSMM_OK;
@@ -28,7 +30,7 @@ static bsmm_status check_shard_name(const char *tensor, const char *shard) {
                      tensor, shard ? shard : "(not a string)");
 }
 
-/* Takes from a shard the tensors that the index assigns to it. */
+/* Moves to the model those tensors of a shard that the index assigns to this shard. */
 static bsmm_status take_tensors(const json_t *weight_map, const char *shard, bsmm_file *from,
                                 bsmm_file *to) {
     for (uint64_t i = 0; i < from->tensor_count; i++) {
@@ -63,7 +65,8 @@ static int compare_names(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Lists the shards' names, one for each tensor, sorted. */
+/* Lists the name of the shard of each tensor, sorted. A name therefore occurs once for each
+ * tensor. */
 static bsmm_status list_shards(json_t *weight_map, const char **shards) {
     const char *tensor;
     json_t *value;
@@ -86,7 +89,7 @@ static bsmm_status open_shards(json_t *weight_map, const char **shards, bsmm_fil
     return BSMM_OK;
 }
 
-/* Checks that every tensor of the index was found in its shard. */
+/* Checks that every tensor in the index was found in its shard. */
 static bsmm_status check_complete(json_t *weight_map, bsmm_file *file) {
     const char *tensor;
     json_t *shard;

@@ -1,9 +1,10 @@
-/* Validates names from files, which are untrusted text. */
+/* Validates text from files, such as names, because files are untrusted. */
 #include "io/io.h"
 
 #include <string.h>
 
-/* Returns the length of the UTF-8 sequence that begins with this byte, or 0 if no sequence does. */
+/* Returns the length of the UTF-8 sequence whose first byte is `first`, or 0 if no sequence begins
+ * with it. */
 static size_t sequence_length(unsigned char first) {
     if (first < 0x80) return 1;
     if (first >= 0xC2 && first < 0xE0) return 2;
@@ -11,8 +12,8 @@ static size_t sequence_length(unsigned char first) {
     return first >= 0xF0 && first < 0xF5 ? 4 : 0;
 }
 
-/* Checks the second byte of a UTF-8 sequence. It shows overlong forms, surrogates and values above
- * U+10FFFF. */
+/* Checks the second byte of a UTF-8 sequence. The second byte shows whether the sequence is
+ * overlong, a surrogate, or above U+10FFFF; these are invalid. */
 static bool second_is_valid(unsigned char first, unsigned char second) {
     switch (first) {
     case 0xE0:

@@ -1,6 +1,6 @@
-/* Unpacks blocks that interleave scales and elements into a row-major matrix of codes and a
- * row-major matrix of scales. The layouts are those of ggml-common.h (block_mxfp4, block_nvfp4) and
- * of Quark's pack.py (Pack_mxfp4, Pack_mxfp6). */
+/* Unpacks stored blocks in which scales and elements alternate. The result is a row-major matrix of
+ * codes and a row-major matrix of scales. Sources of the layouts: ggml-common.h (block_mxfp4,
+ * block_nvfp4) and Quark's pack.py (Pack_mxfp4, Pack_mxfp6). */
 #include "io/family.h"
 #include "io/gguf.h"
 
@@ -12,7 +12,7 @@ typedef struct block_shape {
 
 typedef struct block_target {
     const bsmm_operand *to;
-    int64_t row, col; /* position of the block's first element */
+    int64_t row, col; /* position of the block's first element in the matrix */
     const char *what;
 } block_target;
 
@@ -31,15 +31,16 @@ typedef bsmm_status (*unpack_block)(const uint8_t *from, const block_target *t);
 
 static bsmm_status unpack_blocks(const uint8_t *from, const bsmm_operand *to, const char *what,
                                  block_shape shape, unpack_block unpack) {
-    if (to->data_bytes == 0) return BSMM_OK; /* a file's header may claim 2^50 empty rows */
+    /* the header may claim 2^50 empty rows, and looping over them takes too long */
+    if (to->data_bytes == 0) return BSMM_OK;
     for (int64_t r = 0; r < to->m.rows; r++)
         for (int64_t c = 0; c < to->m.cols; c += shape.elems, from += shape.bytes)
             BSMM_TRY(unpack(from, &(block_target){to, r, c, what}));
     return BSMM_OK;
 }
 
-/* Stores the elements of `half` bytes. The low nibbles are the first half of the elements, the high
- * nibbles the second half. */
+/* Stores the elements of `half` bytes, from element `first` of the block on. The low nibbles are
+ * the first half of these elements, the high nibbles the second half. */
 static void put_halves(const uint8_t *from, const block_target *t, uint32_t first, uint32_t half) {
     for (uint32_t k = 0; k < half; k++) {
         put(t, first + k, from[k] & 15u);
@@ -47,9 +48,9 @@ static void put_halves(const uint8_t *from, const block_target *t, uint32_t firs
     }
 }
 
-/* Unpacks a block of ggml's mxfp4. ggml's element values are twice those of e2m1, and its scale is
- * 2^(e - 128), so the product equals e2m1 times 2^(e - 127) and the byte e can be kept. Code 255
- * stays NaN. */
+/* Unpacks a block of ggml's mxfp4. The value that ggml gives to an element is twice its e2m1 value,
+ * and ggml's scale for byte e is 2^(e - 128). The product therefore equals the e2m1 value times
+ * 2^(e - 127), and byte e is also the e8m0 code. Code 255 stays NaN. */
 static bsmm_status gguf_mxfp4_block(const uint8_t *from, const block_target *t) {
     put_scale(t, 0, from[0]);
     put_halves(from + 1, t, 0, 16);
@@ -62,8 +63,8 @@ bsmm_status bsmm_unpack_gguf_mxfp4(const bsmm_storage *row, const uint8_t *from,
     return unpack_blocks(from, to, what, (block_shape){17, 32}, gguf_mxfp4_block);
 }
 
-/* Unpacks a block of ggml's nvfp4. Its scale format, UE4M3, has no sign bit, and ggml reads 0x7F as
- * 0. */
+/* Unpacks a block of ggml's nvfp4. Its scale format, UE4M3, has no sign bit, and ggml reads the
+ * scale 0x7F as 0. */
 static bsmm_status gguf_nvfp4_block(const uint8_t *from, const block_target *t) {
     const uint8_t *nibbles = from + 4;
     for (uint32_t k = 0; k < 4; k++, nibbles += 8) {
@@ -84,8 +85,8 @@ bsmm_status bsmm_unpack_gguf_nvfp4(const bsmm_storage *row, const uint8_t *from,
     return unpack_blocks(from, to, what, (block_shape){36, 64}, gguf_nvfp4_block);
 }
 
-/* Converts Quark's exponent byte, which is signed and has no bias. The value -128 has no code in
- * e8m0. */
+/* Converts the exponent byte of a Quark block to an e8m0 code. The byte is a signed integer without
+ * a bias. The exponent -128 has no code in e8m0. */
 static bsmm_status put_quark_scale(const uint8_t *from, const block_target *t) {
     if (from[0] == 0x80)
         return bsmm_fail(BSMM_E_FORMAT,
@@ -109,8 +110,9 @@ bsmm_status bsmm_unpack_quark_mxfp4(const bsmm_storage *row, const uint8_t *from
     return unpack_blocks(from, to, what, (block_shape){17, 32}, quark_mxfp4_block);
 }
 
-/* Unpacks a block of Quark's mxfp6. Three bytes hold four elements: first the upper two bits of
- * each, then the lower four bits. The first element is in the most significant place. */
+/* Unpacks a block of Quark's mxfp6. Each three bytes hold four elements: first the upper two bits
+ * of each element, then the lower four bits of each element. The first element is in the most
+ * significant bits. */
 static bsmm_status quark_mxfp6_block(const uint8_t *from, const block_target *t) {
     BSMM_TRY(put_quark_scale(from, t));
     for (uint32_t k = 0; k < 32; k++) {
@@ -134,7 +136,8 @@ bsmm_status bsmm_unpack_gguf_plain(const bsmm_storage *row, const uint8_t *from,
     const bsmm_gguf_type *type = bsmm_gguf_type_named(row->data_dtype);
     float *values = to->m.data;
     (void)what;
-    if (to->data_bytes == 0) return BSMM_OK; /* a file's header may claim 2^50 empty rows */
+    /* the header may claim 2^50 empty rows, and looping over them takes too long */
+    if (to->data_bytes == 0) return BSMM_OK;
     for (int64_t r = 0; r < to->m.rows; r++)
         for (int64_t c = 0; c < to->m.cols; c += type->block, from += type->bytes)
             type->decode(from, values + bsmm_operand_index(to, r, c));

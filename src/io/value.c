@@ -1,11 +1,11 @@
-/* Metadata values with their types, in the form in which GGUF stores them. Source: ggml's
- * docs/gguf.md, gguf_metadata_value_type. */
+/* Typed metadata values, in the form in which GGUF stores them. Source: ggml's docs/gguf.md,
+ * gguf_metadata_value_type. */
 #include "io/io.h"
 
 #include <string.h>
 
 static const struct {
-    uint32_t type, bytes; /* bytes is 0 for types without a fixed size */
+    uint32_t type, bytes; /* size of a value in bytes; 0: the size varies */
 } rows[] = {
     {BSMM_VALUE_UNSIGNED, 1},
     {BSMM_VALUE_INTEGER, 1},
@@ -74,7 +74,8 @@ static bsmm_value value_of(const bsmm_stored_value *s) {
                         .count = s->count};
 }
 
-/* Fails with the reason why bsmm_file_pair found no value. */
+/* Fails with the reason why bsmm_file_pair found no value: an argument is NULL, or the file has no
+ * such key. */
 static bsmm_status fail_absent(const bsmm_file *file, const char *key) {
     if (!file || !key)
         return bsmm_fail(BSMM_E_INVALID, "file, key: one is NULL; both must be given");
@@ -89,8 +90,8 @@ bsmm_status bsmm_file_value(const bsmm_file *file, const char *key, bsmm_value *
     return bsmm_give_struct(value, &found, sizeof found, "value");
 }
 
-/* Reads a string of an array and returns the address after it. Its length is stored before its
- * bytes; the parser has checked both. */
+/* Reads a string item of an array and returns the address after it. The length precedes the bytes
+ * of the string. The parser has already checked that both lie inside the file. */
 static const uint8_t *skip_string(const uint8_t *at, bsmm_value *value) {
     uint64_t length = load(at, 8);
     *value = string_at(at + 8, length);

@@ -1,9 +1,9 @@
-/* The public functions for recognised weights. */
+/* Implements the public functions for weights: their list, description and unpacking. */
 #include "io/family.h"
 
 #include <string.h>
 
-/* Returns the record of a weight, or NULL with the failure in *status. */
+/* Returns the record of weight `index`. On failure it returns NULL and sets *status. */
 static const bsmm_record *find_record(const bsmm_file *file, uint64_t index, bsmm_status *status) {
     *status = BSMM_OK;
     if (file && index < file->weight_count) return &file->weights[index];
@@ -29,8 +29,8 @@ bsmm_status bsmm_file_weight_at(const bsmm_file *file, uint64_t index, bsmm_weig
     return status;
 }
 
-/* Fails with the reason why a name is no weight: the type or shape of its tensor, or that there is
- * no tensor of that name. */
+/* Fails with the reason why `name` is no weight. Either the file has no tensor of that name, or the
+ * type or shape of the tensor does not fit. */
 static bsmm_status not_a_weight(const bsmm_file *file, const char *name) {
     bsmm_tensor tensor = {.struct_size = sizeof tensor};
     if (bsmm_file_tensor_find(file, name, &tensor) != BSMM_OK)
@@ -81,8 +81,8 @@ static bsmm_status resolve_slice(const bsmm_file *file, const bsmm_record *recor
                      (long long)resolved->weight.batch - 1);
 }
 
-/* Removes const from a pointer into the mapping. bsmm_matrix has no const, because its data may
- * also be an output; the mapping itself is read-only. */
+/* Removes const from a pointer into the mapping. bsmm_matrix has pointers without const, because a
+ * matrix may also be an output. The mapping itself is read-only. */
 static void *unconst(const uint8_t *at) {
     return (void *)(uintptr_t)at;
 }
@@ -106,7 +106,7 @@ bsmm_status bsmm_weight_matrix(const bsmm_file *file, uint64_t index, int64_t sl
     return bsmm_give_struct(out, &matrix, sizeof matrix, "out");
 }
 
-/* Checks that dst matches the description that bsmm_weight_matrix gave. */
+/* Checks that dst has the description that bsmm_weight_matrix gives for the weight. */
 static bsmm_status check_destination(const bsmm_operand *have, const bsmm_operand *dst) {
     const bsmm_matrix *a = &have->m, *b = &dst->m;
     bool same = bsmm_format_equal(a->format, b->format) && a->order == b->order &&

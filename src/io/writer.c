@@ -1,4 +1,4 @@
-/* The writer of files: add, begin, fill, commit. */
+/* Implements the writer of files: add tensors, begin, fill, commit. */
 #include "io/writer.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@ static const bsmm_writer_kind *kind_of(const char *name) {
     return NULL;
 }
 
-/* Checks the output path. rename would replace a folder's entry, a device or a pipe as readily as a
- * file, so only regular files are accepted. */
+/* Checks the path of the output. Only a new file or a regular file is accepted, because rename
+ * would also replace a device or a pipe. */
 static bsmm_status check_path(const char *path) {
     struct stat info;
     if (!path || !path[0])
@@ -133,8 +133,8 @@ bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *name, const 
     return BSMM_OK;
 }
 
-/* Sets all global scales to 1. A caller may leave them unchanged, and a global scale of 0 would be
- * invalid. */
+/* Sets all global scales to 1. A caller may leave them unchanged, and a global scale of 0 would
+ * make the weight invalid. */
 static void preset_globals(bsmm_writer *writer) {
     for (uint64_t i = 0; i < writer->weight_count; i++) {
         if (writer->weights[i].global == BSMM_NO_TENSOR) continue;

@@ -1,5 +1,5 @@
-/* The state of a writer: the tensors and weights that will be written. An item is a tensor of the
- * output file. */
+/* The state of a writer: the tensors and weights that the output file will have. An item is a
+ * tensor of the output file. */
 #ifndef BSMM_WRITER_H
 #define BSMM_WRITER_H
 
@@ -13,32 +13,32 @@ typedef struct bsmm_item {
     const bsmm_dtype *dtype;
     uint32_t ndim;
     int64_t shape[BSMM_MAX_DIMS];
-    uint64_t bytes, offset; /* size of the item's bytes, and their offset in the file */
+    uint64_t bytes, offset; /* size of the tensor in bytes; offset in the file */
 } bsmm_item;
 
 typedef struct bsmm_written {
     const bsmm_storage *row;
-    const char *base; /* name without the data tensor's suffix */
+    const char *base; /* name of the weight's data tensor without its suffix */
     bsmm_operand operand;
     int64_t batch;
-    uint64_t data, scale, global; /* indices of items; BSMM_NO_TENSOR: none */
+    uint64_t data, scale, global; /* indices of the weight's items; BSMM_NO_TENSOR: there is none */
 } bsmm_written;
 
 struct bsmm_writer {
     const struct bsmm_writer_kind *kind;
     char *path;
     bsmm_arena arena;
-    struct json_t *names;    /* names of all items, to find duplicates */
-    struct json_t *metadata; /* metadata entries, from key to string */
+    struct json_t *names;    /* set of the names of all items, to find duplicates */
+    struct json_t *metadata; /* JSON object of metadata keys and strings */
     bsmm_item *items;
     uint64_t item_count, item_room;
     bsmm_written *weights;
     uint64_t weight_count, weight_room;
-    bsmm_output output; /* output file; its data is NULL before begin */
+    bsmm_output output; /* output file; output.data is NULL before bsmm_writer_begin */
 };
 
-/* A kind of file. `header` returns the whole header, allocated by malloc, and sets the offsets of
- * the items. */
+/* A kind of output file. `header` returns the whole header of the file, allocated by malloc, and
+ * sets the offsets of the items. */
 typedef struct bsmm_writer_kind {
     const char *name;
     bsmm_status (*header)(bsmm_writer *writer, char **header, uint64_t *bytes);
@@ -47,14 +47,16 @@ typedef struct bsmm_writer_kind {
 bsmm_status bsmm_writer_header_safetensors(bsmm_writer *writer, char **header, uint64_t *bytes);
 bsmm_status bsmm_writer_header_npy(bsmm_writer *writer, char **header, uint64_t *bytes);
 
-/* Checks that the writer is not NULL and that begin was called, or was not called yet; otherwise
- * INVALID. */
+/* Checks that the writer is not NULL and that bsmm_writer_begin was called (`begun`) or was not
+ * called yet. Fails with INVALID. */
 bsmm_status bsmm_writer_check(const bsmm_writer *writer, bool begun);
 
-/* Sets a metadata entry, also for keys that are reserved for the library. */
+/* Sets a metadata entry. In contrast to bsmm_writer_metadata, the key may be reserved for the
+ * library. */
 bsmm_status bsmm_writer_put_metadata(bsmm_writer *writer, const char *key, const char *value);
 
-/* Adds the metadata that a reader needs to recognise the weights. */
+/* Adds the metadata that a reader needs to recognise the weights: declarations and
+ * quantization_config. */
 bsmm_status bsmm_writer_describe_weights(bsmm_writer *writer);
 
 #endif

@@ -1,4 +1,5 @@
-/* Makes the headers of written files, byte for byte as the reference writers lay them out. */
+/* Makes the headers of output files, byte for byte as the reference writers of the file formats
+ * make them. */
 #include "io/writer.h"
 
 #include <jansson.h>
@@ -9,8 +10,8 @@ typedef struct placed {
     bsmm_item *item;
 } placed;
 
-/* Orders items by type and then by name. The types come in the reverse order of the type table,
- * which puts wide types first and so aligns every tensor. */
+/* Orders items by type and then by name. The types come in the reverse order of the type table.
+ * Wide types then come first, so that every tensor is aligned. */
 static int compare_items(const void *left, const void *right) {
     const bsmm_item *a = ((const placed *)left)->item, *b = ((const placed *)right)->item;
     if (a->dtype != b->dtype) return a->dtype > b->dtype ? -1 : 1;
@@ -30,7 +31,7 @@ static int compare_keys(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Returns the metadata sorted by key, so that equal content gives equal bytes. */
+/* Returns the metadata sorted by key, so that files with equal content have equal bytes. */
 static json_t *sorted_metadata(json_t *metadata) {
     size_t count = json_object_size(metadata), used = 0;
     const char **keys = malloc((count + 1) * sizeof *keys);
@@ -49,7 +50,7 @@ static json_t *sorted_metadata(json_t *metadata) {
     return sorted;
 }
 
-/* Places the items one after another and writes their description as JSON. */
+/* Sets the offsets of the items, one after another, and writes their descriptions as JSON. */
 static char *header_text(bsmm_writer *writer, const placed *order) {
     json_t *root = json_object();
     uint64_t at = 0;
@@ -67,7 +68,8 @@ static char *header_text(bsmm_writer *writer, const placed *order) {
     return text;
 }
 
-/* Frames the header: its length, the JSON text, and spaces up to a multiple of 8 bytes. */
+/* Makes the complete header of a safetensors file: the length, the JSON text, and spaces up to a
+ * multiple of 8 bytes. */
 static bsmm_status frame(const char *text, char **header, uint64_t *bytes) {
     uint64_t used = strlen(text), padded = (used + 7) / 8 * 8;
     if (padded > BSMM_HEADER_LIMIT)

@@ -1,4 +1,4 @@
-/* Writes weights in the form in which checkpoint families store them. */
+/* Adds weights to an output file in the form in which checkpoint families store them. */
 #include "io/writer.h"
 
 #include <jansson.h>
@@ -7,7 +7,8 @@
 
 static const char no_format[] = "it does not have this format";
 
-/* Returns the reason why a row cannot store a matrix, or NULL if it can. */
+/* Returns the reason why a weight cannot be stored as the table entry `row` describes, or NULL if
+ * it can. */
 static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool wants_global) {
     const bsmm_matrix *m = &o->m;
     if (!row->writes) return "it is only read";
@@ -28,7 +29,7 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
 
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           const bsmm_storage **chosen) {
-    const char *reason = NULL; /* reason for refusal of the row that came closest */
+    const char *reason = NULL; /* reason why the entry that fits best refuses the weight */
     const bsmm_storage *row;
     if (family && !bsmm_family_exists(family))
         return bsmm_fail(BSMM_E_NOT_FOUND, "family: \"%.60s\" is not known", family);
@@ -70,8 +71,9 @@ static dims data_dims(const bsmm_written *w) {
     return d;
 }
 
-/* Returns the shape of the scale tensor: two dimensions for row-major and column-major scales, one
- * for other layouts. */
+/* Returns the shape of the scale tensor. After the dimension of the batch, if there is one, it has
+ * two dimensions for row-major and column-major scales, and one dimension for all other scale
+ * layouts. */
 static dims scale_dims(const bsmm_written *w) {
     const bsmm_scale_map *map = &w->operand.map;
     uint32_t layout = w->operand.m.scale_layout;
@@ -114,7 +116,8 @@ static bsmm_status add_parts(bsmm_writer *writer, bsmm_written *w, bool wants_gl
     return add_part(writer, w, row->global, "F32", global_dims(w), &w->global);
 }
 
-/* Removes the items after the first `count`, which were added before adding a weight failed. */
+/* Removes all items after the first `count`. They belong to a weight that could not be added
+ * completely. */
 static void forget_items(bsmm_writer *writer, uint64_t count) {
     while (writer->item_count > count)
         json_object_del(writer->names, writer->items[--writer->item_count].name);
@@ -126,7 +129,7 @@ static const char *base_of(bsmm_writer *writer, const bsmm_storage *row, const c
     return bsmm_arena_text(&writer->arena, name, length);
 }
 
-/* Takes the description of a matrix without its memory and without gaps between rows. */
+/* Copies the description of a matrix, but without its pointers and without gaps between rows. */
 static bsmm_status take_description(const bsmm_matrix *matrix, bsmm_operand *operand,
                                     bool *wants_global) {
     bsmm_matrix m;
@@ -203,7 +206,8 @@ static bsmm_status declare(bsmm_writer *writer, const bsmm_written *w) {
     return key && text ? bsmm_writer_put_metadata(writer, key, text) : bsmm_fail_memory();
 }
 
-/* Makes one quantization_config for all weights whose rows need evidence in it. */
+/* Makes the quantization_config of the file for all weights whose table entries need evidence in it
+ * (bsmm_config_evidence). */
 static bsmm_status describe_config(bsmm_writer *writer, const char **layers,
                                    const char **evidence) {
     size_t count = 0;
