@@ -1,5 +1,5 @@
-/* `bsmm bench` measures two things, products and conversions; these functions measure them and
- * print the results. */
+/* `bsmm bench` measures products and conversions. The functions below measure either of these over
+ * a list of shapes and print one result row for each shape. */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
@@ -22,25 +22,28 @@ extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],
 /* Returns the number of shapes in the ranges of M and K. M doubles from one shape to the next. */
 int64_t cli_bench_shapes(const cli_bench_values *values);
 
-/* Gives shape number `index`, in the order of the output. */
+/* Gives the sizes (M, N, K) of shape number `index`, in the order of the output. */
 void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t sizes[3]);
 
-/* The titles of a plot. The first has the formats and the sizes that do not vary, the second the
- * device, its threads (0: not named), the library's version and the date. */
+/* The two titles of a plot. `title` names the formats and the sizes that do not vary. `subtitle`
+ * names the device, its number of threads (0: not named), the library's version and the date. */
 typedef struct cli_bench_titles {
     char title[256], subtitle[256];
 } cli_bench_titles;
 cli_bench_titles cli_bench_titles_of(const cli_bench_values *values, const char *device,
                                      int threads);
 
-/* How far a row can be trusted. */
+/* Says how far a result row can be trusted, i.e. whether other work kept the machine busy while it
+ * was measured. */
 typedef struct cli_bench_trust {
-    bool disturbed;     /* the machine was busy, in every attempt */
-    double probe_share; /* what the row's probe reached of the best of the run */
-    int attempts;       /* measurements of the row */
+    bool disturbed; /* the machine was busy in every attempt to measure the row */
+    /* peak rate probed beside the row, as a fraction of the best probe of all rows */
+    double probe_share;
+    int attempts; /* number of attempts to measure the row */
 } cli_bench_trust;
 
-/* The columns of cli_bench_trust_cells. */
+/* The columns that cli_bench_trust_cells fills: probe_share, attempts and disturbed of a
+ * cli_bench_trust. */
 #define CLI_BENCH_TRUST_COLUMNS                                                                    \
     {"probe_share", NULL, true,                                                                    \
      "the row's own probe / the best probe of the run: 1 is undisturbed"},                         \
@@ -55,16 +58,15 @@ cli_bench_trust cli_bench_trust_of(const bench_ceilings *run, const bench_probed
                                    int attempts);
 void cli_bench_share_cell(cli_rows *rows, double share, const cli_bench_trust *trust);
 void cli_bench_trust_cells(cli_rows *rows, const cli_bench_trust *trust);
-void cli_bench_explain_mark(void); /* the legend of the mark */
+void cli_bench_explain_mark(void); /* Prints the meaning of the mark `*` of disturbed rows. */
 
-/* Prints why an output was wrong, and returns an exit status. */
+/* Prints which output of a product was wrong, and returns an exit status. */
 int cli_bench_report_failure(const bench_job *job, const bench_result *result);
 
-/* These functions measure all shapes of validated options, print the results and return an exit
- * status. */
+/* Measure all shapes of validated options, print the results and return an exit status. */
 int cli_bench_products(const cli_bench_values *values);
 int cli_bench_recode(const cli_bench_values *values);
-/* Measures products on a device with queues. */
+/* Measures products on a device whose work is queued (a GPU). Returns an exit status. */
 int cli_bench_queued(const cli_bench_values *values);
 
 #endif

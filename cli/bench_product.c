@@ -1,5 +1,5 @@
-/* Measures products over shapes on the CPU, and compares them with their ceilings (the measured
- * peak of the arithmetic unit) and peers (other libraries). */
+/* Measures products of several shapes on the CPU. Compares each with its ceiling (the measured peak
+ * of the arithmetic unit or of memory) and with its peers (other libraries). */
 #include "bench.h"
 #include "memory.h"
 #include "plot.h"
@@ -94,12 +94,12 @@ static bench_point point_of(const bench_job *job, const bench_result *result) {
     return point;
 }
 
-/* ---- the heading: ceilings and peers that the results are compared with ---- */
+/* ---- the heading: ceilings and peers with which the results are compared ---- */
 
 enum { MOST_PROBES = 8 };
 
 /* The rates that were measured for the heading: operations per second of each probe (0: not
- * measured), and bytes per second of reading memory. */
+ * measured), and bytes per second for reading memory. */
 typedef struct first_rates {
     double probes[MOST_PROBES], read;
 } first_rates;
@@ -137,7 +137,7 @@ static void print_heading(const bench_job *job, first_rates *first) {
     print_ceilings(job->threads, first);
     bsmm_packed_form_info form = BSMM_INIT(bsmm_packed_form_info);
     if (job->form)
-        bsmm_packed_form_at(job->form - 1, &form); /* rows are in the order of the enum */
+        bsmm_packed_form_at(job->form - 1, &form); /* the table has the order of the enum */
     printf("B: %s%s, %s\n",
            job->form     ? "packed ahead as "
            : job->pack_b ? "packed ahead where the kernel packs it"
@@ -155,10 +155,10 @@ static void print_heading(const bench_job *job, first_rates *first) {
 typedef struct session {
     const cli_bench_values *values;
     bench_job job;
-    bench_result now, *results; /* of the shape that is being measured, and of all shapes */
+    bench_result now, *results; /* result of the current shape; results of all shapes */
     bench_probed *probed;
     int *attempts;
-    size_t kept; /* shapes that have a result */
+    size_t kept; /* number of shapes that have a result */
     bench_ceilings ceilings;
     first_rates first;
     bench_point *points;
@@ -174,7 +174,8 @@ int cli_bench_report_failure(const bench_job *job, const bench_result *result) {
                     result->worst_exact);
 }
 
-/* The ceilings of the rows are no lower than what the heading printed. */
+/* Raises the ceilings to the rates that the heading printed, so that no row shows a lower ceiling
+ * than the heading. */
 static void count_first(session *s) {
     bench_probed known = {.best = {[BENCH_MEMORY] = s->first.read}};
     for (uint32_t i = 0; i < MOST_PROBES && bench_probe_at(i); i++)
@@ -183,7 +184,8 @@ static void count_first(session *s) {
     bench_ceilings_raise(&s->ceilings, &known);
 }
 
-/* All shapes are of one format, so the unit that the first one found the fastest is the others'. */
+/* Measures one shape. The first shape also decides which arithmetic unit is the ceiling. All shapes
+ * have the same formats, so this unit is the fastest for every shape. */
 static int measure_one(void *context, size_t shape, bench_probed *probed) {
     session *s = context;
     cli_bench_shape_at(s->values, (int64_t)shape, s->job.sizes);
@@ -226,7 +228,8 @@ static void print_rows(session *s) {
     if (marked && !s->values->json) cli_bench_explain_mark();
 }
 
-/* Rows are printed when all are measured, since each may raise the ceiling of all. */
+/* Measures all shapes and then prints all rows. The rows must wait, because each measurement may
+ * raise the ceiling that all rows are compared with. */
 static int measure_all(session *s) {
     size_t shapes = (size_t)cli_bench_shapes(s->values);
     const bench_rows rows = {shapes, measure_one, keep_one, s};

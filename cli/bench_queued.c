@@ -1,5 +1,5 @@
-/* Measures products on a device with queues, and compares them with their ceilings and with the
- * device's peer (another library). */
+/* Measures products on a device whose work is queued (a GPU). Compares each with its ceiling and
+ * with the device's peer (another library). */
 #include "bench.h"
 #include "device_texts.h"
 #include "measure_queued.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A column for one variant of the peer's product, with the variant's title, and a column for the
- * ratio to it. */
+/* Two columns for one variant of the peer's product: the peer's result, whose title is filled in
+ * later, and the ratio of our result to it. */
 #define WAY                                                                                        \
     {NULL, "", true, NULL}, {                                                                      \
         NULL, "ratio", true, NULL                                                                  \
@@ -55,10 +55,10 @@ typedef struct session {
     const cli_bench_values *values;
     bench_job job;
     bench_queued_job on;
-    bench_queued_result now, *results; /* of the shape that is being measured, and of all */
+    bench_queued_result now, *results; /* result of the current shape; results of all shapes */
     bench_probed *probed;
     int *attempts;
-    size_t kept; /* shapes that have a result */
+    size_t kept; /* number of shapes that have a result */
     bench_ceilings ceilings;
     cli_progress progress;
     bench_point *points;
@@ -71,7 +71,7 @@ static const bench_queued_peer *peer_of(const session *s) {
 
 /* ---- printing rows ---- */
 
-/* Returns the columns, with the titles of the peer's variants filled in. */
+/* Returns the columns of the output, with the names of the peer's GEMM variants as titles. */
 static const cli_column *columns_of(session *s) {
     const bench_queued_peer *peer = peer_of(s);
     size_t way = 0;
@@ -188,7 +188,8 @@ static void print_rows(session *s) {
     if (marked && !s->values->json) cli_bench_explain_mark();
 }
 
-/* Rows are printed when all are measured, since each may raise the ceiling of all. */
+/* Measures all shapes and then prints all rows. The rows must wait, because each measurement may
+ * raise the ceiling that all rows are compared with. */
 static int measure_all(session *s) {
     size_t shapes = (size_t)cli_bench_shapes(s->values);
     const bench_rows rows = {shapes, measure_one, keep_one, s};

@@ -1,5 +1,5 @@
-/* Measures conversions (bsmm bench --quantize, --dequantize, --relayout) and compares them with the
- * bandwidth of memory. */
+/* Measures conversions (bsmm bench --quantize, --dequantize, --relayout) and compares each with the
+ * bandwidth of the memory. */
 #include "bench.h"
 #include "recode.h"
 #include "rows.h"

@@ -1,4 +1,4 @@
-/* The shapes that the ranges of M and K make, and the titles of a plot of them. */
+/* Makes the list of shapes from the ranges of M and K, and the titles of a plot of the results. */
 #include "bench.h"
 #include <stdio.h>
 #include <time.h>
@@ -21,7 +21,7 @@ void cli_bench_shape_at(const cli_bench_values *values, int64_t index, int64_t s
     sizes[2] = values->k_range[0] + index % ks * values->k_step;
 }
 
-/* The date is UTC's, as `date -uI` prints it. */
+/* The date is in UTC, as `date -uI` prints it. */
 cli_bench_titles cli_bench_titles_of(const cli_bench_values *values, const char *device,
                                      int threads) {
     cli_bench_titles titles;

@@ -1,5 +1,5 @@
-/* How far a row of bench can be trusted, which depends on whether the machine was busy beside it.
- */
+/* Decides how far a result row of bench can be trusted. A row is marked if other work kept the
+ * machine busy while the row was measured. */
 #include "bench.h"
 #include "rows.h"
 #include <stdio.h>

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the error bound of the product's kernel, as a multiple of |alpha| sum |a||b|. */
+/* Finds the error bound of the kernel that computed the product, as a multiple of |alpha| sum
+ * |a||b|. */
 static bool find_bound(const bsmm_matmul_desc *desc, double *bound) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
     for (uint32_t i = 0; !bsmm_explain(desc, i, &row); i++)
@@ -18,7 +19,7 @@ static bool find_bound(const bsmm_matmul_desc *desc, double *bound) {
     return false;
 }
 
-/* Clears the sign bits of all codes of a packed array. Codes have `bits` bits. */
+/* Clears the sign bits of all codes in an array of packed codes, each of which has `bits` bits. */
 static void clear_signs(void *memory, uint64_t bytes, uint32_t bits) {
     uint8_t mask[4], *data = memory;
     uint32_t period = bits == 6 ? 3 : bits < 8 ? 1 : bits / 8;
@@ -29,7 +30,7 @@ static void clear_signs(void *memory, uint64_t bytes, uint32_t bits) {
         data[i] &= mask[i % period];
 }
 
-/* A copy of a matrix in which all values are positive. */
+/* A copy of a matrix in which all elements and scales are replaced by their magnitudes. */
 typedef struct absolute {
     bsmm_matrix matrix;
     float global;
@@ -62,7 +63,8 @@ static bool multiply_reference(bsmm_matmul_desc desc, bsmm_matrix *d) {
     return !bsmm_matmul(&desc);
 }
 
-/* Computes |alpha| sum |a||b|, the scale of the error bound, into d. */
+/* Computes |alpha| sum |a||b| for each element of the product into d. The error bound is a multiple
+ * of this sum. */
 static bool multiply_absolute(bsmm_matmul_desc desc, bsmm_matrix *d) {
     absolute a = {0}, b = {0};
     float alpha = fabsf(*desc.alpha);
@@ -83,15 +85,17 @@ static double half_ulp(const bsmm_elem_info *elem, double value) {
     return ldexp(1, exponent - (int)elem->mantissa_bits - 1);
 }
 
-/* Returns the number with which an error of Inf is computed. Inf stands for every value from the
- * middle between the largest value and the next one on. */
+/* Returns the number that stands for `value` when its error is computed. An infinite value stands
+ * for everything that rounds to Inf. The nearest such number lies half an ulp above the largest
+ * finite value. */
 static double stand_in(const bsmm_elem_info *elem, double value) {
     return isinf(value) ? copysign(elem->max + half_ulp(elem, elem->max), value) : value;
 }
 
 typedef struct comparison {
-    bsmm_elem_info elem, f32; /* element formats of D and of the reference */
-    double bound;             /* relative error bound of the kernel */
+    /* properties of the element format of D, and of f32, the format of the reference */
+    bsmm_elem_info elem, f32;
+    double bound; /* bound of the kernel's error, as a multiple of |alpha| sum |a||b| */
     cli_check *check;
 } comparison;
 
@@ -99,7 +103,7 @@ static void compare(const comparison *with, int64_t row, int64_t col, double got
                     double sum) {
     cli_check *check = with->check;
     double error = fabs(stand_in(&with->elem, got) - stand_in(&with->f32, expected));
-    /* The expected value was itself rounded to f32, so half an ulp of f32 is added to the bound. */
+    /* `expected` was itself rounded to f32, so the bound grows by half an ulp of f32. */
     double bound = with->bound * sum + half_ulp(&with->f32, stand_in(&with->f32, expected)) +
                    half_ulp(&with->elem, stand_in(&with->elem, got));
     double share = error / bound;
@@ -114,7 +118,8 @@ static void compare(const comparison *with, int64_t row, int64_t col, double got
     *check = (cli_check){check->max_error, share, row, col, got, expected};
 }
 
-/* Compares D row by row. Its values are converted to f32, which holds each of them exactly. */
+/* Compares D with the reference, one row at a time. The values of D are converted to f32, which is
+ * exact for every format of D. */
 static bool compare_rows(const bsmm_matrix *d, const float *expected, const float *sums,
                          double bound, cli_check *check) {
     comparison with = {.check = check, .bound = bound};

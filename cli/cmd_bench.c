@@ -1,5 +1,5 @@
-/* bsmm bench: validates a product, and then times it together with its ceiling (the peak of the
- * hardware) and its peers (other libraries). */
+/* bsmm bench: validates the result of a product or conversion, and then times it. It prints the
+ * time beside its ceiling (the peak of the hardware) and its peers (other libraries). */
 #include "bench.h"
 #include "device.h"
 #include "device_texts.h"
@@ -13,13 +13,13 @@
 
 typedef cli_bench_values values;
 
-/* Chooses the result format as in Triton's tutorial (f16) and, for fp32 scales, as in the groupwise
- * challenge (bf16). */
+/* Chooses the result format. It is f16 as in Triton's tutorial, or bf16 for fp32 scales, as in the
+ * groupwise challenge. */
 static uint32_t result_of(const values *options) {
     return options->formats.b.scale == BSMM_SCALE_F32 ? BSMM_ELEM_BF16 : BSMM_ELEM_F16;
 }
 
-/* Fills in values that follow from other options: -M and -K are ranges of one value. */
+/* Fills in the options that the user left out. -M and -K become ranges of a single value. */
 static values complete(const values *given) {
     values options = *given;
     if (!options.formats.name) cli_parse_format_pair("nvfp4", &options.formats);
@@ -140,7 +140,8 @@ static int run(const void *arguments, char **args, int count) {
     const values options = complete(arguments);
     int status = check(&options);
     if (status != CLI_OK) return status;
-    omp_set_num_threads((int)options.threads); /* for peers that use OpenMP's number of threads */
+    /* peers such as oneDNN take the number of threads from OpenMP */
+    omp_set_num_threads((int)options.threads);
     if (is_conversion(&options)) return cli_bench_recode(&options);
     return bench_device_kind_of(options.device)->is_host ? cli_bench_products(&options)
                                                          : cli_bench_queued(&options);

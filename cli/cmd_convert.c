@@ -34,8 +34,8 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
     return true;
 }
 
-/* Converts between families that store each other's reciprocal as global scale. The scale is first
- * copied and then inverted. */
+/* Converts between a family that stores a global scale and a family that stores its reciprocal. The
+ * function first converts with the global scale unchanged and then inverts it. */
 static const char *convert_reciprocal(const bsmm_matrix *source, const bsmm_matrix *target) {
     bsmm_matrix moved = *target;
     moved.global_kind = source->global_kind;
@@ -55,8 +55,8 @@ static const char *fill(const void *arguments, const bsmm_matrix *source,
     return why;
 }
 
-/* Checks that the family can store the requested format. Without --to, the weights of the file
- * decide the format, so nothing is checked here. */
+/* Checks that the family can store the format of --to. Without --to, the weights of the file decide
+ * the format, so nothing can be checked before the file is open. */
 static int check_family(const values *options) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     if (!options->family || !options->to.elem) return CLI_OK;

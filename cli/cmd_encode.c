@@ -22,9 +22,9 @@ static const cli_column columns[] = {
     {0},
 };
 
-/* Converts a double to f32 by rounding to odd. The library rounds from f32 to the element format;
- * rounding to odd first makes this second rounding right for every format with fewer than 22 bits
- * of mantissa, which is every format but f32. */
+/* Converts a double to f32 by rounding to odd. The library later rounds from f32 to the element
+ * format. Rounding to odd first makes the result of both roundings equal to a single rounding, for
+ * every format of fewer than 22 mantissa bits, i.e. for every format except f32. */
 static float to_odd(double value) {
     float nearest = (float)value;
     if (!isfinite(value) || (double)nearest == value) return nearest;

@@ -45,14 +45,14 @@ static const cli_column preset_columns[] = {
 
 static const char *role(const char *name) {
     bsmm_format format;
-    /* No matrix has this element format, so it is for scales. */
+    /* The library accepts this name for no matrix, so the format is only for scales. */
     if (bsmm_format_from_name(name, &format)) return "scale";
     for (uint32_t scale = 1; strcmp(cli_scale_name(scale), "unknown"); scale++)
         if (!strcmp(name, cli_scale_name(scale))) return "both";
     return "element";
 }
 
-/* Shows a value. A power of two with a long decimal form is shown as a power. */
+/* Shows a value. If the decimal form of a power of two is long, it is shown as a power. */
 static void value_cell(cli_rows *rows, double value) {
     int exponent;
     char text[32];

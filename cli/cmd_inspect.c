@@ -76,14 +76,15 @@ static void tensor_row(cli_rows *rows, const bsmm_tensor *tensor) {
     cli_row_value(rows, NULL, "%s", "");
 }
 
-/* Prints the table in parts of some thousand rows, so that a very long table need not be kept in
- * memory. */
+/* Prints the rows of the table collected so far after every few thousand rows, so that memory use
+ * does not grow with the length of the table. */
 static void flush_sometimes(cli_rows *rows, uint64_t index) {
     static const uint64_t part = 4096;
     if (index % part == part - 1) cli_rows_flush(rows);
 }
 
-/* Lists the weights and marks their tensors as claimed. Returns the number of broken weights. */
+/* Lists the weights and marks in `claimed` the tensors that store them. Returns the number of
+ * broken weights. */
 static uint64_t list_weights(const bsmm_file *file, cli_rows *rows, bool *claimed) {
     uint64_t broken = 0, tensors[BSMM_WEIGHT_TENSORS];
     for (uint64_t i = 0; i < bsmm_file_weight_count(file); i++) {

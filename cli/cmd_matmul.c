@@ -50,7 +50,7 @@ typedef struct product {
     char kernel[64];
     double seconds;
     cli_check check;
-    double level; /* of the kernel's errors; NaN: not known */
+    double level; /* level of the kernel's errors (level.h); NAN: not known */
 } product;
 
 static double now(void) {
@@ -146,8 +146,8 @@ static bool run_plan(const bsmm_plan *plan, product *job) {
     return done && (bench_device_get(job->device, &there.d, job->desc.d) || device_failed());
 }
 
-/* Makes the plan, copies the operands and runs. The plan comes first, because its message about a
- * wrong device name is better than that of opening the device. */
+/* Makes the plan, copies the operands to the device and runs the plan. The plan comes first,
+ * because for a wrong device name its error message is better than that of opening the device. */
 static bool multiply(product *job) {
     bsmm_plan *plan = NULL;
     if (bsmm_plan_create(&job->desc, &plan)) {
@@ -159,8 +159,9 @@ static bool multiply(product *job) {
     return done;
 }
 
-/* Below the bound, a kernel may still have become worse than it was. Levels are of the CPU's
- * kernels. */
+/* Checks the typical error of the kernel against the error that was measured for its family
+ * (level.h). A kernel may have become worse although its error is still below the bound. Levels are
+ * known only for kernels of the CPU. */
 static bool at_its_level(product *job) {
     job->level = (double)NAN;
     if (!cli_level_run(&job->desc, job->kernel, &job->level)) {

@@ -1,4 +1,4 @@
-/* bsmm mfma: AMD's matrix instructions, or a picture of one's operand. */
+/* bsmm mfma: lists AMD's matrix instructions, or draws the registers of one operand. */
 #include "common.h"
 #include "mfma.h"
 #include "rows.h"
@@ -24,7 +24,8 @@ static const cli_column list_columns[] = {
     {0},
 };
 
-/* 2 m n k * matrix cores * (clock / cycles): section 3 of AMD's article. */
+/* Peak = 2 m n k * matrix cores * (clock / cycles). Source: section 3 of AMD's article on matrix
+ * instructions. */
 static void peaks_cell(cli_rows *rows, const bsmm_mfma_info *info) {
     bsmm_device_info device = BSMM_INIT(bsmm_device_info);
     json_t *peaks = json_object();

@@ -18,8 +18,10 @@ typedef struct values {
     bench_device *opened;
     int64_t threads;
     bool pow2, one_level, report;
-    uint32_t global_kind; /* form of the global scale that the recipe stores */
-    cli_report *reports;  /* error reports of the weight's matrices so far, and the table */
+    /* the recipe's form of global scale: multiplier or divisor (bsmm_global) */
+    uint32_t global_kind;
+    /* error reports of the matrices of the current weight; the table of reports */
+    cli_report *reports;
 } values;
 
 /* Names of weights that are usually not quantized. The last two are names in GGUF files. */
@@ -54,13 +56,13 @@ static bool describe(const void *arguments, const bsmm_weight *weight, cli_targe
     target->matrix.format = options->format;
     target->matrix.global_kind = options->global_kind;
     cli_layout_apply(&options->layout, &target->matrix);
-    /* If the user names no family, the family with the name of the recipe is preferred. */
+    /* If the user names no family, the family that has the same name as the recipe is preferred. */
     target->preferred = !options->family;
     target->family = options->family ? options->family : options->recipe;
     return true;
 }
 
-/* Returns the recipe with the name of the family, if it can write the format. */
+/* Returns the recipe that has the same name as the family, if this recipe can write the format. */
 static const char *recipe_of(const values *options) {
     bsmm_recipe_info info = BSMM_INIT(bsmm_recipe_info);
     const char *format = bsmm_format_name(options->format);
@@ -88,8 +90,8 @@ static const char *fill_here(const values *options, const bsmm_matrix *source,
     return cli_reason(bsmm_quantize(&desc, report));
 }
 
-/* Quantizes on another device, through copies in its memory. The report is computed from the copied
- * result. */
+/* Quantizes on another device. The source is copied to the memory of the device and the result is
+ * copied back. The error report is computed on the host from the copied result. */
 static const char *fill_there(const values *options, const bsmm_matrix *source,
                               const bsmm_matrix *target, bsmm_quantize_report *report) {
     bsmm_matrix from, to;
@@ -157,8 +159,8 @@ static int check_flags(const values *options) {
     return CLI_OK;
 }
 
-/* Finds the form of global scale that the recipe stores. It is a usage error if the recipe does not
- * write the format. */
+/* Finds the form of global scale (multiplier or divisor) that the recipe writes. Fails with a usage
+ * error if the recipe does not write the format. */
 static int check_recipe(values *options) {
     const char *why = cli_recipe_refusal(options->recipe, options->format, BSMM_GLOBAL_MULTIPLIER);
     if (!why) return CLI_OK;
@@ -176,8 +178,8 @@ static int check_family(const values *options) {
     return why ? cli_usage("--family: %s", why) : CLI_OK;
 }
 
-/* Checks that the recipe's own family can store the format. A user who names a project's recipe
- * expects files of that project, so another family must be requested explicitly. */
+/* Checks that the family with the recipe's name can store the format. A user who names the recipe
+ * of a project expects files of that project, so any other family must be requested explicitly. */
 static int check_own_family(const values *options) {
     bsmm_matrix target = BSMM_INIT(bsmm_matrix);
     target.format = options->format;

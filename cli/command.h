@@ -1,5 +1,5 @@
-/* A command is one row of a table: its options, its output columns and its function. --help, the
- * man page, the completion and the parser are all made from these rows. */
+/* The description of a command: its options, its output columns and its function. --help, the man
+ * page, the shell completion and the parser are all made from these descriptions. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -13,15 +13,15 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit statuses of the prog
 /* The kinds of option values. The kind decides how the text is parsed, and the type of the field
  * that receives it. */
 typedef enum cli_kind {
-    CLI_FLAG,        /* field type: bool; the option has no value */
-    CLI_TEXT,        /* const char *; a word of the metavariable's vocabulary */
-    CLI_OUTPUT,      /* const char *; the name of an output file */
-    CLI_SIZE,        /* field type: int64_t, at least 0 */
-    CLI_THREADS,     /* field type: int64_t, from 0 to CLI_MOST_THREADS */
-    CLI_NUMBER,      /* field type: double, finite */
-    CLI_FORMAT,      /* field type: bsmm_format, from a format's name */
+    CLI_FLAG,    /* the option has no value; field type: bool */
+    CLI_TEXT,    /* field type: const char *; a word of the metavariable's vocabulary (words.h) */
+    CLI_OUTPUT,  /* field type: const char *; the name of an output file */
+    CLI_SIZE,    /* field type: int64_t, at least 0 */
+    CLI_THREADS, /* field type: int64_t, from 0 to CLI_MOST_THREADS */
+    CLI_NUMBER,  /* field type: double, finite */
+    CLI_FORMAT,  /* field type: bsmm_format, from a format's name */
     CLI_FORMAT_PAIR, /* field type: cli_format_pair, from "A", "A:B" or "mixed" */
-    CLI_RANGE,       /* int64_t[2], from two words of the command line */
+    CLI_RANGE,       /* field type: int64_t[2], from two words of the command line */
     CLI_LIST         /* field type: cli_list; the option may be repeated */
 } cli_kind;
 
@@ -31,25 +31,27 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_format_pair {
-    const char *name; /* the format as the user wrote it */
+    const char *name; /* the pair as the user wrote it */
     bsmm_format a, b;
 } cli_format_pair;
 
 typedef struct cli_option {
-    const char *name; /* long name of the option; NULL: it has only a letter */
-    int letter;       /* letter of the short option, or 0 */
-    const char *arg;  /* metavariable, which names a vocabulary (words.h); NULL for a flag */
+    const char *name; /* long name of the option; NULL: the option has only a letter */
+    int letter;       /* letter of the short option; 0: the option has only a long name */
+    /* metavariable, such as "FORMAT"; it names a vocabulary (words.h). NULL for a CLI_FLAG */
+    const char *arg;
     const char *help;
     cli_kind kind;
-    size_t offset; /* offset of the field in the command's values */
+    /* offset of the field that receives the value, in the struct of the command's values */
+    size_t offset;
     bool required, hidden;
 } cli_option;
 
-/* A column of a command's output: a key in JSON and a heading in the table. */
+/* A column of a command's output. The output is either a table or JSON. */
 typedef struct cli_column {
-    const char *key;   /* key of the column in JSON; NULL: it is only in the table */
-    const char *title; /* heading in the table; NULL: only in JSON */
-    bool right;        /* the column is aligned on the right, as numbers are */
+    const char *key;   /* key of the column in JSON; NULL: the column is only in the table */
+    const char *title; /* heading of the column in the table; NULL: the column is only in JSON */
+    bool right;        /* the column is right-aligned, as numbers are */
     const char *help;  /* description of the key for the man page */
 } cli_column;
 
@@ -58,13 +60,13 @@ typedef struct cli_command {
     const char *args;            /* words after the options, such as "FORMAT CODE..."; NULL: none */
     const char *summary;         /* summary of the command in one line */
     const char *text;            /* further paragraphs of the help; may be NULL */
-    const char *examples;        /* example commands for the help, one a line */
-    const cli_option *options;   /* options of the command; an empty row ends them */
-    const cli_column *output[4]; /* columns of up to 4 tables; an empty row ends each */
-    const void *defaults;        /* values before parsing; NULL: all zero */
+    const char *examples;        /* example commands for the help, one per line */
+    const cli_option *options;   /* options of the command; an empty entry ends the list */
+    const cli_column *output[4]; /* columns of up to 4 tables; an empty entry ends each list */
+    const void *defaults;        /* values of the options before parsing; NULL: all zero */
     size_t values_size;
-    int min_args, max_args;      /* number of words that are not options; max -1: any number */
-    bool takes_negative_numbers; /* a word such as "-0.5" is a number, not an option */
+    int min_args, max_args;      /* number of words that are not options; max_args -1: any number */
+    bool takes_negative_numbers; /* a word such as "-0.5" is a number and not an option */
     /* Runs the command and returns an exit status. */
     int (*run)(const void *values, char **args, int count);
 } cli_command;

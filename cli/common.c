@@ -19,15 +19,15 @@ int cli_complain(int status, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    /* If an input file shrank, its lost part reads as zeros. Any later failure is a consequence, so
-     * only the shrinking is reported. */
+    /* An input file shrank while it was mapped. The lost part reads as zeros, so any later failure
+     * is a consequence. The program reports only that the file shrank, and only once. */
     if (status == CLI_FAILED && cli_shrunk()) {
         if (told) return status;
         told = true;
         snprintf(message, sizeof message, "%s: shrank while it was being read", cli_shrunk());
     }
     fprintf(stderr, "%s: %s\n", cli_name, cli_printable(message));
-    /* The text is the one that glibc's argp prints. */
+    /* glibc's argp prints the same text after its own usage errors. */
     if (status == CLI_USAGE)
         fprintf(stderr, "Try `%s --help' or `%s --usage' for more information.\n", cli_name,
                 cli_name);
@@ -113,7 +113,8 @@ bool cli_parse_number(const char *text, double *value) {
 
 bool cli_parse_format(const char *text, bsmm_format *format) {
     if (!bsmm_format_from_name(text, format)) return true;
-    /* The caller puts the option's name in front, so the library's "format: " is removed. */
+    /* The caller puts the name of the option in front of the reason, so the library's "format: " is
+     * removed from it. */
     snprintf(parse_error, sizeof parse_error, "%s", cli_reason_without("format"));
     snprintf(parse_error + strlen(parse_error), sizeof parse_error - strlen(parse_error), "%s",
              cli_did_you_mean(cli_words_of("FORMATS"), text).text);

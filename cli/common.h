@@ -12,8 +12,8 @@ extern const char *cli_name;
 int cli_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define cli_fail(...)  cli_complain(CLI_FAILED, __VA_ARGS__)
 #define cli_usage(...) cli_complain(CLI_USAGE, __VA_ARGS__)
-/* Prints the library's message, after `what` (such as a file's name) if that is not NULL, and
- * returns CLI_FAILED. */
+/* Prints the library's error message and returns CLI_FAILED. If `what` (such as the name of a file)
+ * is not NULL, it is printed in front. */
 int cli_fail_library(const char *what);
 /* Prints "bsmm COMMAND: warning: message" to stderr. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -22,32 +22,33 @@ const char *cli_reason(bsmm_status status);
 /* Returns the library's message without "field: " at its start. */
 const char *cli_reason_without(const char *field);
 
-/* Replaces invalid UTF-8 and dangerous characters by '?'. Names in files come from unknown sources
- * and may contain control characters, marks of direction or zero-width characters, which steer the
- * terminal or hide text. Returns `text`, which may have become shorter (printable.c). */
+/* Replaces invalid UTF-8 and dangerous characters in a text by '?'. Names in files come from
+ * unknown sources. They may contain control characters, marks of direction or zero-width
+ * characters, which control the terminal or hide text. Returns `text`, which may have become
+ * shorter (printable.c). */
 char *cli_printable(char *text);
 /* Tells whether cli_printable would leave the text unchanged. */
 bool cli_is_printable(const char *text);
 
-/* These functions allocate memory. If there is none, the program ends with a message. The product
- * of the sizes must not overflow. */
+/* Allocate memory. If there is no memory, the program ends with a message. The product of the two
+ * sizes must not overflow. */
 void *cli_alloc(size_t count, size_t size);
 void *cli_realloc(void *memory, size_t count, size_t size);
 
-/* These functions parse a word. If the word is invalid, they return false and store the reason,
- * which cli_parse_error() returns. */
+/* Parse one word of the command line. If the word is invalid, the functions return false and store
+ * the reason for cli_parse_error(). */
 bool cli_parse_size(const char *text, int64_t *value);
 bool cli_parse_threads(const char *text, int64_t *value);
 bool cli_parse_output(const char *text); /* accepts the name of a file that can be written */
 bool cli_parse_number(const char *text, double *value);
 bool cli_parse_format(const char *text, bsmm_format *format);
-/* accepts a pair of formats: "A", "A:B" or "mixed" */
+/* Accepts a pair of formats: "A" for both, "A:B" or "mixed". */
 bool cli_parse_format_pair(const char *text, cli_format_pair *pair);
 const char *cli_parse_error(void);
-/* Returns the name of a pair of formats, NULL past the last. */
+/* Returns the name of pair number `index`, such as "mixed", or NULL past the last pair. */
 const char *cli_pair_at(uint32_t index);
 
-/* These functions format times ("812 ns", "3.25 ms") and sizes ("12.3 MB") as text. */
+/* Format a time ("812 ns", "3.25 ms") or a size ("12.3 MB") as text. */
 typedef struct cli_text {
     char text[160];
 } cli_text;

@@ -47,8 +47,9 @@ static bool ends_with(const char *text, const char *end) {
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* Returns the kind of file for a path. "gguf" cannot be written; it is returned so that the library
- * refuses it instead of writing another kind under that name. */
+/* Returns the kind of file that a path names. "gguf" cannot be written. It is returned
+ * nevertheless, so that the library refuses it; otherwise a file of another kind would get that
+ * name. */
 const char *cli_kind_of(const char *path) {
     return ends_with(path, ".npy") ? "npy" : ends_with(path, ".gguf") ? "gguf" : "safetensors";
 }
@@ -88,8 +89,8 @@ void cli_unload(cli_loaded *loaded) {
     loaded->memory = NULL;
 }
 
-/* Returns the length of the file's name in "FILE:NAME". Names of files and of tensors may contain
- * colons. */
+/* Returns the length of the file name in "FILE:NAME". The separating colon must be searched for,
+ * because the names of files and of tensors may contain colons too. */
 static size_t file_length(const char *text) {
     if (!access(text, F_OK)) return strlen(text);
     char *prefix = strcpy(cli_alloc(strlen(text) + 1, 1), text);
@@ -106,7 +107,8 @@ static size_t file_length(const char *text) {
     return length;
 }
 
-/* Removes a "[3]" from the end of a name. Returns false if there is none. */
+/* Removes an index such as "[3]" from the end of a name and stores it in *slice. Returns false if
+ * the name has no index. */
 static bool cut_slice(char *name, int64_t *slice) {
     char *bracket = strrchr(name, '[');
     size_t length = strlen(name);
@@ -118,8 +120,8 @@ static bool cut_slice(char *name, int64_t *slice) {
     return number;
 }
 
-/* Finds the weight whose name is nearest to a word. Only the first hundred thousand weights are
- * compared. */
+/* Finds the weight whose name is most similar to a word. Only the first hundred thousand weights
+ * are compared, to limit the time. */
 static cli_nearest nearest_weight(const bsmm_file *file, const char *name) {
     static const uint64_t most = 100000;
     cli_nearest nearest = {.word = name};
@@ -131,7 +133,7 @@ static cli_nearest nearest_weight(const bsmm_file *file, const char *name) {
     return nearest;
 }
 
-/* Prints the library's message for a name that is no weight, and suggests a weight with a similar
+/* Prints the library's message that a name is no weight, and suggests a weight with a similar
  * name. */
 static void fail_name(const bsmm_file *file, const char *path, const char *name) {
     char message[512], whole[160];
@@ -157,7 +159,8 @@ static bool load_named(cli_operand *operand, const char *path, char *name) {
     uint64_t count = bsmm_file_weight_count(operand->file);
     bsmm_tensor only = BSMM_INIT(bsmm_tensor);
     if (!name && !count && !bsmm_file_tensor_at(operand->file, 0, &only)) {
-        /* The message says why the file's only tensor is no weight. */
+        /* The only tensor of the file is no weight. This look-up by its name fails with a message
+         * that gives the reason. */
         bsmm_file_weight_find(operand->file, only.name, &weight);
         cli_fail_library(path);
         return false;

@@ -1,30 +1,31 @@
-/* Reads files: opens them, loads matrices into memory whatever their storage is, and parses names
- * of weights on the command line. */
+/* Opens input files, loads matrices into memory whatever their storage is, and parses names of
+ * weights on the command line. */
 #ifndef CLI_FILES_H
 #define CLI_FILES_H
 
 #include "command.h"
 
-/* Opens a file. Returns NULL after printing a message if that fails. */
+/* Opens a file. If that fails, it prints a message and returns NULL. */
 bsmm_file *cli_file_open(const char *path);
 void cli_file_close(bsmm_file *file); /* NULL is allowed. */
 
-/* Checks that the output `out` is none of the files that `file` consists of. Replacing one would
- * destroy the input that is being read. Returns false after printing a message; returns true if
- * `file` is NULL. */
+/* Checks that the output path `out` is none of the files that belong to `file`. Replacing one of
+ * them would destroy the input that is being read. Returns false after printing a message. Returns
+ * true if `file` is NULL. */
 bool cli_output_is_apart(const bsmm_file *file, const char *out);
 
-/* A matrix of a weight. If the file stores it in another form, it is unpacked into memory. */
+/* A matrix of a weight. If the file stores the weight in a form that needs unpacking, the matrix is
+ * a copy in memory. */
 typedef struct cli_loaded {
     bsmm_matrix matrix;
-    void *memory; /* unpacked copy; NULL: the matrix points into the mapping */
+    void *memory; /* unpacked copy; NULL: the matrix points into the mapping of the file */
 } cli_loaded;
 
 bool cli_load(const bsmm_file *file, uint64_t weight, int64_t slice, cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
-/* Allocates zeroed memory for the data and scales of a description and sets its pointers. Returns
- * the memory, or NULL if the description is invalid; the library's message is then set. */
+/* Allocates zeroed memory for the data and scales of a matrix and sets its pointers. Returns the
+ * memory. Returns NULL if the description is invalid; the library's error message is then set. */
 void *cli_matrix_allocate(bsmm_matrix *matrix);
 
 /* A weight named on the command line as "FILE", "FILE:NAME" or "FILE:NAME[SLICE]". Opening it
@@ -37,8 +38,8 @@ typedef struct cli_operand {
 bool cli_operand_open(const char *text, cli_operand *operand);
 void cli_operand_close(cli_operand *operand);
 
-/* Returns the kind of file for the ending of a path: "npy", "gguf" (which cannot be written), else
- * "safetensors". */
+/* Returns the kind of file that the ending of a path stands for: "npy", "gguf" (which cannot be
+ * written), or otherwise "safetensors". */
 const char *cli_kind_of(const char *path);
 
 #endif

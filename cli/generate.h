@@ -1,15 +1,17 @@
-/* Completion and the man page, which are generated from the rows of the commands. The hidden
- * commands `bsmm __complete WORD...` and `bsmm __man TEMPLATE` print them. */
+/* Shell completion and the man page. Both are generated from the descriptions of the commands
+ * (command.h). The hidden commands `bsmm __complete WORD...` and `bsmm __man TEMPLATE` print
+ * them. */
 #ifndef CLI_GENERATE_H
 #define CLI_GENERATE_H
 
 #include "command.h"
 
 /* Prints the words that can complete the last word. If it prints nothing, the shell completes file
- * names. */
+ * names instead. */
 int cli_complete(int count, char **words);
 
-/* Prints the man page: the template with its line "@COMMANDS@" replaced. */
+/* Prints the man page: the template, with its line "@COMMANDS@" replaced by the descriptions of the
+ * commands. */
 int cli_man(const char *template_path);
 
 #endif

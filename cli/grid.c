@@ -13,10 +13,10 @@ const cli_column cli_grid_columns[] = {
 };
 
 typedef struct grid {
-    bsmm_matrix matrix; /* matrix of the padded size, so that padding has offsets too */
+    bsmm_matrix matrix; /* a matrix of the padded size, so that padding cells have offsets too */
     bsmm_layout_info info;
-    int64_t tile_rows, step;          /* rows of a tile and of its innermost digit */
-    int64_t rows, cols;               /* size of the scale matrix that the user asked for */
+    int64_t tile_rows, step; /* rows of a tile; rows that the innermost digit of the layout spans */
+    int64_t rows, cols;      /* size of the scale matrix that the user asked for */
     int64_t padded_rows, padded_cols; /* size of the scale matrix with its padding */
     bool all;
 } grid;
@@ -26,12 +26,13 @@ enum { MOST = 65536 }; /* largest number of rows or columns of a picture */
 static bsmm_status count_scales(grid *drawing, int64_t rows, int64_t cols, uint64_t *count) {
     drawing->matrix.rows = rows;
     drawing->matrix.cols = cols * drawing->matrix.format.block_cols;
-    /* Each scale of this description has one byte. */
+    /* The format of the matrix has scales of one byte, so the number of bytes is the number of
+     * scales. */
     return bsmm_scale_bytes(&drawing->matrix, count);
 }
 
-/* Finds the padded size: the smallest size that needs the same memory and has a cell for each
- * scale. */
+/* Finds the padded size of the scale matrix: the smallest number of rows and columns that needs the
+ * same memory as the requested size and gives each scale in that memory a cell. */
 static bool find_padded(grid *drawing) {
     uint64_t count, padded;
     if (count_scales(drawing, drawing->rows, drawing->cols, &count)) return false;
@@ -56,8 +57,8 @@ static uint64_t offset_of(const grid *drawing, int64_t row, int64_t col) {
     return offset;
 }
 
-/* Tells whether a row is shown. The first and last rows are shown, and the rows around the steps of
- * a digit. */
+/* Tells whether the drawing shows a row of scales. Large drawings show only the first and last rows
+ * and the rows at which the innermost digit of the layout wraps around. */
 static bool shows_row(const grid *drawing, int64_t row) {
     int64_t step = drawing->step, near = 2 * drawing->tile_rows;
     if (drawing->all || drawing->padded_rows <= 32 || row + 1 == drawing->padded_rows) return true;
@@ -139,8 +140,8 @@ static void list_cells(const grid *drawing) {
     cli_rows_close(rows);
 }
 
-/* Limits a size to 32 bits. A size that is too large must not wrap around to a valid one; the
- * library then refuses it. */
+/* Converts a size to 32 bits. A size that does not fit becomes the largest 32-bit number, which the
+ * library refuses. Without this limit it could wrap around to a valid size. */
 static uint32_t tile_size(int64_t size) {
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The levels are the largest that tests/unit/test_cli_level.c finds on a Xeon of the Sapphire
- * Rapids generation, for eight pairs of formats, K from 256 to 4096, on mixed signs, one sign and
- * growing values. That test holds the kernels to them. The kernels of GPUs have not been measured.
- */
+/* The measured error levels of the kernel families (level.h). Each is the largest that
+ * tests/unit/test_cli_level.c found on a Xeon of the Sapphire Rapids generation, over eight pairs
+ * of formats, K from 256 to 4096, and operands with mixed signs, with one sign and with growing
+ * values. The test fails if a kernel exceeds its level. The kernels of GPUs have not been
+ * measured. */
 static const cli_family_level families[] = {
     {"cpu_avx512_int8dot", .unit = 0, .level = 1.01},
     {"cpu_avx2_int8dot", .unit = 0, .level = 1.01},
@@ -24,7 +25,8 @@ const cli_family_level *cli_level_of(const char *kernel) {
     return NULL;
 }
 
-/* The sum of a segment as the family rounds it. */
+/* Returns the sum of one segment, added and rounded in the order of the kernel family: `unit` exact
+ * products at a time. */
 static float sum_segment(int64_t unit, const float *a, const float *b, int64_t k, float sum) {
     for (int64_t i = 0; i < k; i += unit) {
         double part = 0;
@@ -71,8 +73,9 @@ cli_sums cli_level_sum(const cli_family_level *family, const bsmm_format formats
     return sums;
 }
 
-/* So many outputs that the sums take 2^27 multiply-adds, evenly spread: a stride without a factor
- * in common with tiles visits every lane. */
+/* Chooses the distance between the outputs that are checked, so that their sums take about 2^27
+ * multiply-adds. The outputs are spread evenly. The distance is odd, so that it shares no factor
+ * with tile sizes that are powers of two, and every lane of a tile is checked. */
 static int64_t choose_stride(int64_t outputs, int64_t k) {
     int64_t affordable = ((int64_t)1 << 27) / (k > 0 ? k : 1) + 1;
     return (outputs / affordable + 1) | 1;
@@ -99,7 +102,7 @@ double cli_level_compare(const cli_family_level *family, const bsmm_matrix *a, c
     return sqrt(ours / typical) / family->level;
 }
 
-/* A matrix of fp32 values with memory of its own, NULL without memory. */
+/* Allocates a matrix of fp32 values. Its data is NULL if there is no memory. */
 static bsmm_matrix wide(int64_t rows, int64_t cols) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
     m.format.elem = BSMM_ELEM_F32;

@@ -1,44 +1,52 @@
-/* A kernel's typical error beside today's. The bound of docs/NUMERICS.md holds for any operands,
- * and so lies far above the errors of most: a kernel that lost two bits would stay below it. */
+/* Compares the typical error of a kernel with the typical error that its family had when it was
+ * measured. The error bound of docs/NUMERICS.md holds for all operands and lies far above the
+ * errors of usual operands. A kernel that lost two bits of accuracy would stay below that bound;
+ * this comparison finds it. */
 #ifndef CLI_LEVEL_H
 #define CLI_LEVEL_H
 
 #include "command.h"
 
-/* The largest level that passes. Today's kernels have 0.5 to 1, so that one whose errors are 4
- * times as large is noticed. */
+/* The largest level that passes. The measured kernels have levels of 0.5 to 1, so that a kernel
+ * with errors 4 times as large fails. */
 #define CLI_LEVEL_MOST 2.0
 
-/* The order in which a family of kernels adds (docs/NUMERICS.md, "Order of sums"). */
+/* The order in which a family of kernels adds products (docs/NUMERICS.md, "Order of sums"). */
 typedef struct cli_family_level {
-    const char *kernel; /* what the names of its kernels begin with */
-    int64_t unit;       /* products that are added exactly before they are rounded; 0: 32, or 16
-                           unless both scales are e8m0 */
-    int64_t segment; /* products that are added apart from the rest, or fewer if they are not in one
-                        block of both operands; 0: no segments */
-    bool segments_by_f32; /* segments only if a scale is fp32 */
-    bool total_in_double; /* of segments */
-    double level;         /* its error as a multiple of such a sum's, measured */
+    const char *kernel; /* beginning of the names of the family's kernels */
+    /* number of products that are added exactly before a rounding; 0: 32 if both scales are e8m0,
+     * else 16 */
+    int64_t unit;
+    /* Number of products in a segment, i.e. a part of K that is summed separately. A segment ends
+     * with a block of either operand, so that it may be shorter. 0: no segments */
+    int64_t segment;
+    bool segments_by_f32; /* the family has segments only if a scale is fp32 */
+    bool total_in_double; /* the sums of the segments are added in double */
+    /* measured error of the family, as a multiple of the error of a sum in this order */
+    double level;
 } cli_family_level;
 
-/* The row of a kernel; NULL: none was measured. */
+/* Returns the family of a kernel, or NULL if its family was not measured. */
 const cli_family_level *cli_level_of(const char *kernel);
 
-/* Sums a_k * b_k in double, and as the family does, in fp32. */
+/* One sum of products a_k * b_k: exact (in double), and rounded in fp32 in the order of the kernel
+ * family. */
 typedef struct cli_sums {
-    double exact, rounded, magnitude; /* magnitude: sum |a||b| */
+    double exact, rounded, magnitude; /* magnitude: sum of |a_k b_k| */
 } cli_sums;
 cli_sums cli_level_sum(const cli_family_level *family, const bsmm_format formats[2], const float *a,
                        const float *b, int64_t k);
 
-/* Multiplies desc->a by desc->b again with the kernel, without alpha, C, bias, epilogue and global
- * scales, into fp32. *level is the root mean square of the errors, each relative to its sum |a||b|,
- * as a multiple of what the kernel's family had when it was measured; NaN where that cannot be
- * said: no such family, or fewer than 128 outputs with an error. False with the library's
- * message set. */
+/* Measures the error level of a kernel. It multiplies desc->a by desc->b again with the kernel,
+ * into fp32, without alpha, C, bias, epilogue and global scales. Each error is taken relative to
+ * its sum |a||b|. *level is the root mean square of these errors, divided by the value that was
+ * measured for the kernel's family. It is NAN if the family was not measured, or if fewer than 128
+ * outputs have an error. Returns false if the product fails; the library's error message is then
+ * set. */
 bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, double *level);
 
-/* The same of fp32 results that are already there, for operands whose values are given too. */
+/* Computes the same level from fp32 results d that exist already. a_values and b_values are the
+ * decoded values of a and b. */
 double cli_level_compare(const cli_family_level *family, const bsmm_matrix *a, const bsmm_matrix *b,
                          const float *a_values, const float *b_values, const float *d);
 

@@ -1,4 +1,5 @@
-/* The program bsmm. Each command is a row of a table; each cmd_*.c ends in its row. */
+/* The program bsmm. Each command is an entry of a table; the file cmd_NAME.c ends with the entry of
+ * the command NAME. */
 #include "common.h"
 #include "generate.h"
 #include "nearest.h"
@@ -56,7 +57,7 @@ static int unknown_command(const char *word) {
     return CLI_USAGE;
 }
 
-/* Runs a command. argv[0] becomes the name that messages carry. */
+/* Runs a command. argv[0] becomes "bsmm NAME", which messages begin with. */
 static int run_command(int argc, char **argv) {
     const cli_command *command = cli_command_find(argv[0]);
     if (!command) return unknown_command(argv[0]);

@@ -21,12 +21,13 @@ const cli_column cli_mfma_places[] = {
 
 enum { CELL = 60, ROW_HEIGHT = 22, MARGIN = 40, LANES = 64 };
 
-/* `outer` is i of A, C and D, and j of B: drawings have a row for each. */
+/* A drawing of one operand of a matrix instruction. A, C and D have a line for each i, and B has a
+ * line for each j. The functions below call this index `outer`. */
 typedef struct drawing {
     bsmm_mfma_info info;
     const char *operand, *type;
     uint32_t kind, block, rows, cols;
-    bool transposed; /* B: a row of the drawing is a column of the operand */
+    bool transposed; /* the operand is B: a line of the drawing is a column of the operand */
     const char *title;
 } drawing;
 
@@ -48,7 +49,8 @@ static bool is_inside(const drawing *d, uint32_t row, uint32_t col) {
     return !bsmm_mfma_find_place(d->info.name, d->type, d->kind, d->block, row, col, &place);
 }
 
-/* Rows and columns follow from what the library refuses. */
+/* Finds the number of rows and columns of an operand by asking the library for elements until it
+ * refuses one. */
 static void count_elements(drawing *d) {
     uint32_t rows = 0, cols = 0;
     while (is_inside(d, rows, 0))
@@ -70,7 +72,8 @@ static uint32_t first_bit(bsmm_mfma_place place) {
     return place.reg * 32 + place.low_bit;
 }
 
-/* "v0[7:0]", "v0" for a whole register, "v0[31:30]-v1[3:0]" across two, "v2-v5" for many. */
+/* Returns the name of a range of register bits: "v0[7:0]"; "v0" for a whole register;
+ * "v0[31:30]-v1[3:0]" across two registers; "v2-v5" for several whole registers. */
 static cli_text registers(uint32_t low, uint32_t bits) {
     const uint32_t high = low + bits - 1, first = low / 32, last = high / 32;
     cli_text text;
@@ -84,8 +87,8 @@ static cli_text registers(uint32_t low, uint32_t bits) {
     return text;
 }
 
-/* A run: neighbours along a row that one lane holds in order, or that neighbouring lanes hold in
- * the same bits. */
+/* Neighbouring elements of a line that share one cell of the drawing. Either one lane holds all of
+ * them in adjacent bits, or adjacent lanes hold them in the same bits (over_lanes). */
 typedef struct run {
     uint32_t from, count;
     bsmm_mfma_place first;
@@ -171,7 +174,7 @@ static void draw_cell(const drawing *d, uint32_t outer, uint32_t inner) {
            registers(first_bit(p), p.bits).text);
 }
 
-/* One colour for each lane, darker by register. */
+/* Draws the operand as SVG. Each lane has its own colour, which is darker for higher registers. */
 static void draw_svg(const drawing *d) {
     printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
            "font-family=\"sans-serif\" font-size=\"9\" text-anchor=\"middle\">\n",

@@ -1,4 +1,4 @@
-/* The picture of an operand of a matrix instruction. */
+/* Draws an operand of an AMD matrix instruction: the lanes and registers that hold its elements. */
 #ifndef CLI_MFMA_H
 #define CLI_MFMA_H
 
@@ -12,7 +12,7 @@ typedef struct cli_mfma_values {
 
 extern const cli_column cli_mfma_places[];
 
-/* Draws one operand of a named instruction; returns an exit status. */
+/* Draws one operand of the instruction `name`. Returns an exit status. */
 int cli_mfma_draw(const char *name, const cli_mfma_values *options);
 
 #endif

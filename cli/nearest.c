@@ -9,8 +9,8 @@ static unsigned least(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
-/* Computes row i of the table of distances between a's first i letters and b's first j letters,
- * from the two rows before it. */
+/* Computes row i of the table of edit distances between the first i letters of a and the first j
+ * letters of b. The row follows from the two rows before it. */
 static void next_row(const char *a, const char *b, size_t i, const unsigned *before_last,
                      const unsigned *last, unsigned *row) {
     row[0] = (unsigned)i;
@@ -33,7 +33,8 @@ unsigned cli_distance(const char *a, const char *b) {
     return rows[a_length % 3][b_length];
 }
 
-/* Considers a candidate. A third of its letters may be wrong, and at least one. */
+/* Takes a candidate if it is nearer than the best so far. At most a third of the letters of the
+ * word may be wrong, but one wrong letter is always allowed. */
 void cli_nearest_try(cli_nearest *nearest, const char *candidate) {
     size_t wrong = strlen(nearest->word) / 3;
     unsigned distance = cli_distance(nearest->word, candidate);

@@ -5,12 +5,13 @@
 #include "common.h"
 #include "words.h"
 
-/* Returns the number of letters that must be inserted, removed, replaced or swapped with the next
- * one to turn one word into the other. The distance of words with more than 127 letters counts as
- * infinite. */
+/* Returns the edit distance of two words, i.e. the number of letters that must be inserted,
+ * removed, replaced or swapped with the next letter to turn one word into the other. If a word has
+ * more than 127 letters, the distance counts as infinite. */
 unsigned cli_distance(const char *a, const char *b);
 
-/* The candidate that is nearest to a word, among candidates that are similar enough. */
+/* The candidate that is nearest to a misspelt word. Only candidates that are similar enough
+ * count. */
 typedef struct cli_nearest {
     const char *word; /* the misspelt word that the user wrote */
     const char *best; /* best candidate so far; NULL: none is similar */
@@ -18,7 +19,7 @@ typedef struct cli_nearest {
 } cli_nearest;
 void cli_nearest_try(cli_nearest *nearest, const char *candidate);
 
-/* These functions return "; did you mean mxfp4?", or "" if no word is similar. */
+/* Return "; did you mean mxfp4?" with the most similar word, or "" if no word is similar. */
 cli_text cli_did_you_mean(cli_words *words, const char *word);
 cli_text cli_did_you_mean_this(const cli_nearest *nearest, const char *prefix);
 

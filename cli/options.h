@@ -8,8 +8,8 @@ size_t cli_option_count(const cli_command *command);
 /* Returns "--name", or "-n" for an option with only a letter. */
 const char *cli_option_name(const cli_option *option, char *buffer, size_t size);
 
-/* Finds the option that a word names, with or without "=..." after it. Returns NULL if there is
- * none. */
+/* Finds the option that a word of the command line names; the word may have "=..." after the name.
+ * Returns NULL if there is no such option. */
 const cli_option *cli_option_find(const cli_command *command, const char *word);
 /* Tells whether the word names an option whose value is the next word. */
 bool cli_takes_value(const cli_command *command, const char *word);

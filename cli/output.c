@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the format in which the matrix is stored. numpy has no name for bf16, so .npy files store
- * it as f32, which holds each of its values. */
+/* Returns the element format in which the file stores the matrix. numpy has no name for bf16, so a
+ * .npy file stores bf16 values as f32, which is exact. */
 static uint32_t stored_elem(const cli_output *output) {
     uint32_t elem = output->matrix.format.elem;
     bool widened = elem == BSMM_ELEM_BF16 && !strcmp(cli_kind_of(output->path), "npy");
@@ -15,7 +15,8 @@ static const char *dtype_of(uint32_t elem) {
     return elem == BSMM_ELEM_F16 ? "F16" : elem == BSMM_ELEM_BF16 ? "BF16" : "F32";
 }
 
-/* Creates a file with room for the matrix, and describes that matrix in *stored. */
+/* Creates a file with room for the matrix. *stored becomes the description of the matrix in the
+ * file. */
 static bool begin(const cli_output *output, bsmm_writer *writer, bsmm_matrix *stored) {
     const int64_t shape[] = {output->matrix.rows, output->matrix.cols};
     uint64_t index;

@@ -1,5 +1,5 @@
-/* The matrix that a command computes and the file that receives it. The matrix is computed in
- * memory first, so that an interrupted command leaves no file behind. */
+/* A matrix that a command computes, and the file that receives it. The command computes the matrix
+ * in memory before the file is created, so that an interrupted command leaves no file behind. */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
@@ -11,8 +11,8 @@ typedef struct cli_output {
     void *memory;
 } cli_output;
 
-/* Checks early that the file can be written. Returns false if not; the library's message is then
- * set. */
+/* Allocates the matrix and checks that the file can be written. Returns false if not; the library's
+ * error message is then set. */
 bool cli_output_create(cli_output *output, const char *path, const char *dtype, int64_t rows,
                        int64_t cols);
 bool cli_output_write(const cli_output *output);

@@ -1,5 +1,5 @@
-/* Parses a command line: translates a command's rows to glibc's argp, which parses, prints --help
- * and reports usage errors. */
+/* Parses a command line. The options of the command are translated for glibc's argp, which parses
+ * them, prints --help and reports usage errors. */
 #define _GNU_SOURCE /* makes stdio.h declare asprintf */
 #include "common.h"
 #include "options.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_KEY = 0x100 }; /* an option without a letter has the key FIRST_KEY + row */
+enum { FIRST_KEY = 0x100 }; /* an option without a letter has the key FIRST_KEY + its index */
 
 typedef struct parse {
     const cli_command *command;
@@ -24,8 +24,8 @@ static int key_of(const cli_command *command, size_t row) {
     return letter ? letter : FIRST_KEY + (int)row;
 }
 
-/* Prints a usage error itself instead of using argp's message, which would print the user's text
- * without making it safe for the terminal. */
+/* Prints a usage error and exits. argp's own message is not used, because it would print the user's
+ * text with characters that control the terminal. */
 #define refuse(...) exit(cli_usage(__VA_ARGS__))
 
 static bool check_word(const cli_option *option, const char *text) {
@@ -43,7 +43,8 @@ static void append(cli_list *list, const char *item) {
     list->items[list->count++] = item;
 }
 
-/* Returns the second word of an option with two, of which argp does not know. */
+/* Returns the second word of an option that takes two words. argp knows only options with one
+ * word. */
 static char *next_word(struct argp_state *state) {
     return state->next < state->argc ? state->argv[state->next++] : "";
 }
@@ -128,8 +129,8 @@ static void free_values(const parse *parsed) {
     free(parsed->values);
 }
 
-/* Adds "(required)" to the help of an option. argp frees a returned text that differs from the
- * original. */
+/* Adds "(required)" to the help of a required option. argp frees the returned text if it differs
+ * from the original. */
 static char *mark_required(int key, const char *text, void *input) {
     const parse *parsed = input;
     char *marked;
@@ -164,7 +165,7 @@ static void free_argp(struct argp *argp) {
 }
 
 /* Puts a space in front of negative numbers, so that argp does not take them for options. strtod
- * skips the space. */
+ * skips the space later. */
 static void protect_negative_numbers(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         char *end;

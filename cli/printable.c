@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Ranges of characters that are invisible or change how other characters appear. */
+/* Ranges of characters that are invisible or that change how other characters are shown. */
 static const struct {
     uint32_t first, last;
 } hidden[] = {
@@ -12,7 +12,7 @@ static const struct {
     {0x61C, 0x61C},   /* Arabic letter mark */
     {0x200B, 0x200F}, /* zero-width characters and marks of direction */
     {0x2028,
-     0x202E}, /* separators of lines and paragraphs, embeddings and overrides of direction */
+     0x202E}, /* separators of lines and paragraphs; embeddings and overrides of direction */
     {0x2060, 0x206F},   /* word joiner and isolates of direction */
     {0xFEFF, 0xFEFF},   /* byte order mark */
     {0xFFF9, 0xFFFB},   /* interlinear annotation characters */
@@ -25,15 +25,15 @@ static bool is_hidden(uint32_t code) {
     return false;
 }
 
-/* Decodes the UTF-8 sequence that begins here. Returns its length in bytes, or 0 if the bytes are
- * invalid. */
+/* Decodes the UTF-8 sequence that begins at `at`. Returns its length in bytes, or 0 if the bytes
+ * are invalid. */
 static size_t take(const unsigned char *at, uint32_t *code) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t length = at[0] < 0x80 ? 1 : at[0] < 0xC0 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
     if (length == 0 || at[0] >= 0xF8) return 0;
     *code = length == 1 ? at[0] : at[0] & (0x7Fu >> length);
     for (size_t i = 1; i < length; i++) {
-        /* This also stops at the NUL at the end of the text. */
+        /* A NUL, which ends the text, also fails this test, so no byte after it is read. */
         if ((at[i] & 0xC0) != 0x80) return 0;
         *code = *code << 6 | (at[i] & 0x3Fu);
     }

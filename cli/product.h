@@ -1,4 +1,4 @@
-/* A product that is described by formats and sizes alone, without memory. */
+/* A product that is described by formats and sizes alone. Its matrices have no memory. */
 #ifndef CLI_PRODUCT_H
 #define CLI_PRODUCT_H
 
@@ -6,13 +6,15 @@
 
 typedef struct cli_product {
     bsmm_matrix a, b, d;
-    bsmm_matmul_desc desc; /* points to the matrices below, so the struct must not be moved */
+    /* points to a, b and d of this struct, so the struct must not be moved in memory */
+    bsmm_matmul_desc desc;
 } cli_product;
 
 void cli_product_describe(cli_product *product, const cli_format_pair *formats,
                           const int64_t sizes[3], bsmm_format out);
 
-/* Returns the form of packed weights with that name, or NONE if `name` is NULL. */
+/* Returns the form of packed weights (bsmm_packed_form) with this name, or BSMM_PACKED_NONE if
+ * `name` is NULL. */
 uint32_t cli_packed_form(const char *name);
 
 /* Options of commands whose values have `cli_format_pair formats`, `bsmm_format out`, `const char

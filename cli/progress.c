@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 enum { BAR_WIDTH = 30 };
-/* Delay before the bar first appears, and between redraws, in seconds. */
+/* Seconds until the progress bar first appears, and seconds between two redraws. */
 static const double first_after = 0.3, redraw_after = 0.1;
 
 static double now(void) {

@@ -1,4 +1,5 @@
-/* A progress bar on stderr. It is drawn only if stderr is a terminal and the work takes a while. */
+/* A progress bar on stderr. It is drawn only if stderr is a terminal and the work takes longer than
+ * a moment. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 

@@ -16,7 +16,8 @@ const cli_column cli_report_columns[] = {
 
 struct cli_report {
     cli_rows *rows;
-    bsmm_quantize_report sum; /* sum over the parts; shares are counts until the row is printed */
+    /* sum over the matrices so far; shares are kept as counts until the row is printed */
+    bsmm_quantize_report sum;
 };
 
 cli_report *cli_report_open(bool json) {
@@ -29,7 +30,8 @@ void cli_report_add(cli_report *report, const bsmm_quantize_report *part) {
     bsmm_quantize_report *sum = &report->sum;
     sum->signal += part->signal;
     sum->noise += part->noise;
-    /* The comparison keeps a NaN; fmax would lose it. */
+    /* If either error is NaN, the comparison is false, so that the result is NaN. fmax would lose
+     * the NaN. */
     if (!(part->max_error <= sum->max_error)) sum->max_error = part->max_error;
     sum->clipped += part->clipped * (double)part->count;
     sum->underflowed += part->underflowed * (double)part->count;

@@ -9,10 +9,10 @@
 struct cli_rows {
     const cli_column *columns;
     size_t column_count;
-    size_t column; /* index of the column that the next cell belongs to */
+    size_t column; /* index of the column of the next cell */
     bool json, headed;
     json_t *object; /* JSON object of the row that is being built */
-    char **cells;   /* cells of all table rows, including the row that is being built */
+    char **cells;   /* cells of all table rows so far, including the row that is being built */
     size_t cell_count, cell_capacity;
     size_t *widths;
 };
@@ -27,7 +27,7 @@ cli_rows *cli_rows_open(const cli_column *columns, bool json) {
     return rows;
 }
 
-/* Prints a row as JSON. Characters that would steer a terminal are written as JSON escapes. */
+/* Prints a row as JSON. Characters that control a terminal are written as JSON escapes. */
 static void print_json(cli_rows *rows) {
     const size_t flags = JSON_COMPACT | JSON_PRESERVE_ORDER;
     char *line = json_dumps(rows->object, flags);
@@ -43,7 +43,7 @@ static void print_json(cli_rows *rows) {
     rows->object = NULL;
 }
 
-/* Returns the width of a text on a terminal, where each character takes one column. */
+/* Returns the width of a text on a terminal, assuming that each character takes one column. */
 static size_t width_of(const char *text) {
     size_t width = 0;
     for (; *text; text++)
@@ -104,8 +104,8 @@ void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...) {
     add_cell(rows, value, text);
 }
 
-/* Tells whether a column is shown. A column whose cells are all empty is left out with its
- * heading. */
+/* Tells whether a column is shown. If all cells of a column are empty, the column and its heading
+ * are left out. */
 static bool is_shown(const cli_rows *rows, size_t i) {
     return rows->columns[i].title && rows->widths[i] > 0;
 }
@@ -117,8 +117,8 @@ static void widen_for_titles(cli_rows *rows) {
     }
 }
 
-/* Prints a line of the table. Blanks are printed only before further text, so that no line ends
- * with blanks. */
+/* Prints one line of the table. Blanks are printed only when more text follows, so that no line
+ * ends with blanks. */
 static void print_line(const cli_rows *rows, char *const *cells) {
     int blanks = 0;
     for (size_t i = 0; i < rows->column_count; i++) {

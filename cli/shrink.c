@@ -10,11 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A mapped file. Ranges are never freed, because the signal handler may be reading them in another
- * thread. */
+/* A mapped file. The list of mapped files is never freed, because the signal handler may be reading
+ * it in another thread. */
 typedef struct range {
     struct range *next;
-    const bsmm_file *file; /* file that the range belongs to; NULL after it is closed */
+    const bsmm_file *file; /* file that owns the mapping; NULL after the file is closed */
     char *path;
     uintptr_t begin, end; /* address range of the mapping, in whole pages */
 } range;
@@ -38,9 +38,10 @@ static const range *find(uintptr_t address) {
     return NULL;
 }
 
-/* Handles SIGBUS: maps zeros where the lost part of a file was mapped. A file loses its end, so
- * everything from the page of the fault on is lost. For a file that is still being opened, only
- * that page is known. */
+/* Handles SIGBUS, which is raised by an access to the lost end of a file. The handler maps zeros
+ * from the page of the access to the end of the mapping, because everything from that page on is
+ * lost. If the file is still being opened, its mapping is not known yet, and zeros are mapped for
+ * that page only. */
 static void note_fault(int number, siginfo_t *info, void *context) {
     (void)context;
     int error = errno;
@@ -53,7 +54,8 @@ static void note_fault(int number, siginfo_t *info, void *context) {
     if (ours && mmap((void *)page, bytes, PROT_READ, flags, -1, 0) != MAP_FAILED)
         atomic_store(&shrunk, path);
     else
-        signal(number, SIG_DFL); /* the access then faults again and ends the program */
+        /* not an access to a mapped file: repeating the access now ends the program */
+        signal(number, SIG_DFL);
     errno = error;
 }
 

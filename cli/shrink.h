@@ -1,16 +1,16 @@
-/* Handles input files that other programs shorten while they are mapped. Reading past the new end
- * raises SIGBUS, which would kill the command without a message. The handler notes the file and
- * lets the lost part read as zeros. The work stops at its next step, cleans up and reports which
- * file shrank. */
+/* Handles input files that another program shortens while they are mapped. Reading past the new end
+ * raises SIGBUS, which would kill the command without a message. The signal handler notes the file
+ * and maps zeros in place of the lost part. The command stops at its next step, cleans up and
+ * reports the file. */
 #ifndef CLI_SHRINK_H
 #define CLI_SHRINK_H
 
 #include "command.h"
 
-/* Announces that the file at `path` is being opened and may shrink. NULL means that no file is
- * being opened. */
+/* Announces that the file at `path` is being opened and may shrink meanwhile. NULL means that no
+ * file is being opened. */
 void cli_shrink_opening(const char *path);
-/* These functions watch the files that an open bsmm_file consists of, and stop watching them. */
+/* Start and stop watching the mappings of all files that belong to an open bsmm_file. */
 void cli_shrink_watch(const bsmm_file *file);
 void cli_shrink_forget(const bsmm_file *file);
 

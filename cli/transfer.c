@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { COPY_CHUNK = 1 << 26 }; /* bytes that are copied between two steps of the progress bar */
+/* number of bytes that are copied between two updates of the progress bar */
+enum { COPY_CHUNK = 1 << 26 };
 
 const cli_column cli_transfer_columns[] = {
     {"output", NULL, false, "the file written"},
@@ -21,8 +22,8 @@ const cli_column cli_transfer_columns[] = {
     {0},
 };
 
-/* Limits a size to 32 bits. A size that is too large must not wrap around to a valid one; the
- * library then refuses it. */
+/* Converts a size to 32 bits. A size that does not fit becomes the largest 32-bit number, which the
+ * library refuses. Without this limit it could wrap around to a valid size. */
 static uint32_t tile_size(int64_t size) {
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
@@ -58,8 +59,8 @@ static bool copy_tensor(cli_job *job, const cli_step *what) {
     return true;
 }
 
-/* Checks the global scale. Readers, bsmm among them, refuse a weight whose global scale is not
- * positive and finite. */
+/* Checks that the global scale is positive and finite. Readers, including bsmm, refuse any other
+ * global scale. */
 static bool check_global(const cli_step *what, const bsmm_matrix *target) {
     const float *global = target->global_scale;
     if (!global || (isfinite(*global) && *global > 0)) return true;
@@ -109,8 +110,8 @@ static bool fill(cli_job *job) {
     return filled && !cli_fail_shrunk() && !is_stopped();
 }
 
-/* Copies the metadata, because some readers need it ("format": "pt"). Entries that describe weights
- * are not copied; the writer makes its own. */
+/* Copies the metadata of the input file, because some readers need an entry of it ("format": "pt").
+ * Entries that describe weights are not copied, because the writer makes its own. */
 static bool copy_metadata(cli_job *job) {
     const char *key, *value;
     bool both = !strcmp(bsmm_file_kind(job->file), "safetensors") &&

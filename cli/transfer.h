@@ -1,47 +1,48 @@
-/* Copies one file into another, weight by weight; quantize, dequantize and convert share this code.
- * Data goes directly from the mapping of the input to the mapping of the output, so that memory use
- * does not grow with the file. */
+/* Copies one file into another and changes its weights on the way. The commands quantize,
+ * dequantize and convert share this code. Data goes directly from the mapping of the input to the
+ * mapping of the output, so that memory use does not grow with the size of the file. */
 #ifndef CLI_TRANSFER_H
 #define CLI_TRANSFER_H
 
 #include "command.h"
 
-/* The options that the three commands share. They come first in the values of each command. */
+/* The options that the three commands share. The struct is the first field of each command's
+ * values. */
 typedef struct cli_transfer_values {
     const char *out;
     cli_list include, exclude;
     bool json, strict;
 } cli_transfer_values;
 
-/* A scale layout given by options. name NULL: none was given. */
+/* A scale layout that the user gave by options; name NULL: the user gave none. */
 typedef struct cli_layout_values {
     const char *name;
     int64_t tile_rows, tile_cols;
 } cli_layout_values;
 
-/* The form in which a weight is written. */
+/* The form in which a weight is written: a description of the matrix and a family. */
 typedef struct cli_target {
     bsmm_matrix matrix;
-    const char *family; /* checkpoint family; NULL: the first that can store the weight */
-    bool preferred;     /* the family is only preferred; another may take its place */
+    const char *family; /* checkpoint family; NULL: the first family that can store the weight */
+    bool preferred;     /* if `family` cannot store the weight, another family may */
 } cli_target;
 
 typedef struct cli_transfer {
     const char *verb, *participle; /* words for messages: "quantize", "quantized" */
     const cli_transfer_values *values;
-    const void *options; /* options of the running command */
-    /* Tells whether a weight is changed if the user gave no --include. */
+    const void *options; /* values of the options of the running command */
+    /* Tells whether a weight is to be changed if the user gave no --include. */
     bool (*wants)(const void *options, const bsmm_weight *weight);
-    /* The command changes quantized weights; a broken weight, which is a quantized one, is then an
+    /* The command changes quantized weights. A broken weight counts as quantized, so it is then an
      * error. */
     bool wants_quantized;
-    /* Decides the form of a weight's output. The target initially has the source's description,
-     * without its memory and without a family. Returns false after printing a message. */
+    /* Decides the form in which a weight is written. At first, *target has the description of the
+     * source without its memory, and no family. Returns false after printing a message. */
     bool (*describe)(const void *options, const bsmm_weight *weight, cli_target *target);
-    /* Computes the target's content from the source's. Returns NULL, or the reason why it cannot.
-     */
+    /* Computes the content of the target from that of the source. Returns NULL on success,
+     * otherwise the reason for the failure. */
     const char *(*fill)(const void *options, const bsmm_matrix *source, const bsmm_matrix *target);
-    /* Is called after the last matrix of a weight; may be NULL. */
+    /* The transfer calls this function after the last matrix of a weight; it may be NULL. */
     void (*finish)(const void *options, const bsmm_weight *weight);
 } cli_transfer;
 
@@ -86,23 +87,24 @@ typedef struct cli_transfer {
         .offset = offsetof(type, layout.tile_cols)                                                 \
     }
 
-/* Tells whether the weight is stored in blocks of ggml. No output file can have such blocks, so the
- * weight is decoded. */
+/* Tells whether the weight is stored in blocks of a ggml type. No output file can have such blocks,
+ * so the weight is decoded. */
 bool cli_is_ggml(const bsmm_weight *weight);
 
-/* Replaces the target's scale layout if the user gave one. */
+/* Sets the scale layout of the target to the layout that the user gave. Does nothing if the user
+ * gave none. */
 void cli_layout_apply(const cli_layout_values *layout, bsmm_matrix *target);
 
 extern const cli_column cli_transfer_columns[];
 
 typedef struct cli_transfer_result {
-    /* Numbers of weights that were changed, of weights and tensors that were copied, and of tensors
-     * that were left out. */
+    /* Number of weights that were changed; of weights and tensors that were copied; of tensors that
+     * were left out. */
     uint64_t changed, kept, left_out;
 } cli_transfer_result;
 
-/* Runs the transfer on a file. Returns an exit status and has printed a message unless it is
- * CLI_OK. The output is written only if everything succeeds. */
+/* Copies the file at path `in` to the output file. Returns an exit status, after printing a message
+ * if the status is not CLI_OK. The output file is written only if everything succeeds. */
 int cli_transfer_run(const cli_transfer *transfer, const char *in, cli_transfer_result *result);
 void cli_transfer_print(const cli_transfer *transfer, const cli_transfer_result *result);
 /* Runs the transfer and prints its result. Returns an exit status. */

@@ -1,4 +1,5 @@
-/* Decides for each weight and tensor of a file whether it is changed, copied or left out. */
+/* Plans a transfer: decides for each weight and tensor of a file whether it is changed, copied or
+ * left out. */
 #include "transfer_plan.h"
 #include "common.h"
 #include "files.h"
@@ -12,13 +13,13 @@ static bool matches(const cli_list *globs, const char *name) {
     return false;
 }
 
-/* Tells whether a weight is selected for the change. A broken weight counts as quantized: if it
- * were copied unchanged, it would be taken for converted. */
+/* Tells whether a weight is to be changed. A broken weight counts as quantized. If it were copied
+ * unchanged, users would believe that it was converted. */
 static bool is_selected(const cli_job *job, const bsmm_weight *weight, bool broken) {
     const cli_transfer_values *values = job->transfer->values;
     if (matches(&values->exclude, weight->name)) return false;
     if (values->include.count) return matches(&values->include, weight->name);
-    /* a .npy file has only one array */
+    /* a .npy file has only one array, which is changed in any case */
     if (!strcmp(bsmm_file_kind(job->file), "npy")) return true;
     return broken ? job->transfer->wants_quantized
                   : job->transfer->wants(job->transfer->options, weight);
@@ -66,14 +67,15 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
     if (target.preferred && add_weight(job, CLI_CHANGE_WEIGHT, index, weight, NULL, matrix))
         return true;
     cli_fail_library(weight->name);
-    /* If the family cannot store any matrix of this format, the options contradict each other. */
+    /* If the family cannot store a matrix of this format whatever its size is, the user's options
+     * contradict each other. */
     if (target.family && cli_family_refusal(target.family, matrix)) job->status = CLI_USAGE;
     return false;
 }
 
-/* Copies a weight through the writer, so that declarations of the family outside the tensors are
- * copied too. Tensors of a family that cannot be written are copied one by one. Blocks of ggml are
- * decoded instead and stored in the first family that can hold their values. */
+/* Copies a weight through the writer, so that metadata which declares the weight is copied too. If
+ * the family cannot be written, the tensors of the weight are copied one by one elsewhere. Blocks
+ * of a ggml type are decoded and stored in the first family that can hold their values. */
 static void keep_weight(cli_job *job, uint64_t index, const bsmm_weight *weight) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     bool ggml = cli_is_ggml(weight);
@@ -98,7 +100,8 @@ static bool plan_weights(cli_job *job) {
     return true;
 }
 
-/* Leaves out a tensor whose type only ggml knows. */
+/* Leaves out a tensor of a ggml type that the library does not know. With --strict this is an
+ * error. */
 static bool leave_out(cli_job *job, const bsmm_tensor *tensor) {
     job->left_out++;
     if (!job->transfer->values->strict) {

@@ -1,4 +1,4 @@
-/* The work of a transfer as a list of steps, and the plan that makes the list. */
+/* The plan of a transfer: a list of steps, one for each tensor or weight. */
 #ifndef CLI_TRANSFER_PLAN_H
 #define CLI_TRANSFER_PLAN_H
 
@@ -7,10 +7,11 @@
 
 typedef enum cli_action { CLI_COPY_TENSOR, CLI_KEEP_WEIGHT, CLI_CHANGE_WEIGHT } cli_action;
 
-/* The step of a transfer for one tensor or weight. */
+/* The step of a transfer for one tensor or one weight. */
 typedef struct cli_step {
     cli_action action;
-    uint64_t source, target; /* index of the tensor or weight in the file and in the writer */
+    /* index of the tensor or weight in the input file; its index in the writer */
+    uint64_t source, target;
     bsmm_weight weight;
 } cli_step;
 
@@ -18,16 +19,16 @@ typedef struct cli_job {
     const cli_transfer *transfer;
     bsmm_file *file;
     bsmm_writer *writer;
-    bool *claimed; /* true for tensors that belong to a weight's step */
+    bool *claimed; /* one flag for each tensor; true: the tensor belongs to the step of a weight */
     cli_step *steps;
     uint64_t step_count, changed, left_out;
-    uint64_t bytes; /* number of bytes that all steps read */
+    uint64_t bytes; /* number of bytes that all steps together read */
     cli_progress progress;
-    int status; /* exit status of a failure while planning */
+    int status; /* exit status of a failure during planning */
 } cli_job;
 
-/* Adds everything that will be written to the writer, and lists the steps. Returns false after
- * printing a message. */
+/* Adds to the writer everything that the output file will have, and lists the steps. Returns false
+ * after printing a message. */
 bool cli_transfer_plan(cli_job *job);
 
 #endif

@@ -13,8 +13,8 @@ static const char *command_at(uint32_t index) {
     return index < count ? cli_commands[index]->name : NULL;
 }
 
-/* Each macro call makes the accessor of one library table; the accessors differ only in the type of
- * the row. */
+/* Makes the function that returns name number `index` of one library table. The functions differ
+ * only in the type of the table's entries. */
 #define TABLE_WORDS(words, type, at)                                                               \
     static const char *words(uint32_t index) {                                                     \
         type info = BSMM_INIT(type);                                                               \
@@ -33,8 +33,8 @@ static bool is_first(cli_words *words, uint32_t index) {
     return true;
 }
 
-/* Returns the names of the recipes. A recipe has a row for each group of formats, but its name
- * counts once. */
+/* Returns the names of the recipes. The library's table has an entry for each recipe and group of
+ * formats, but a name is listed only once. */
 static const char *recipe_at(uint32_t index) {
     uint32_t names = 0;
     for (uint32_t i = 0; recipe_row_at(i); i++)
@@ -49,7 +49,8 @@ static uint32_t count_words(cli_words *words) {
     return count;
 }
 
-/* Returns the names of presets, and then of the elements that a matrix can have. */
+/* Returns the names of all presets, followed by the names of the element formats that a matrix can
+ * have. */
 static const char *format_at(uint32_t index) {
     uint32_t presets = count_words(preset_at);
     if (index < presets) return preset_at(index);
@@ -80,7 +81,8 @@ static const char *local_device_at(uint32_t index) {
     return bsmm_local_device_at(index, &info) ? NULL : info.name;
 }
 
-/* Gets a kernel's row from bsmm_explain, which needs a product; any valid product will do. */
+/* Gets the explanation of kernel number `index`. bsmm_explain needs a product, and any valid
+ * product gives the names of all kernels. */
 static bool explain(uint32_t index, bsmm_explanation *explanation) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     matrix.format.elem = BSMM_ELEM_F32;
@@ -95,7 +97,7 @@ static const char *kernel_at(uint32_t index) {
     return explain(index, &explanation) ? explanation.kernel : NULL;
 }
 
-/* Returns the kinds of devices as words of a message. */
+/* Returns the kinds of devices in the form in which messages list them. */
 static const char *device_kind_at(uint32_t index) {
     static char form[40];
     const bench_device_kind *kind = bench_device_kind_at(index);
@@ -108,8 +110,8 @@ static bool is_number(const char *word) {
     return *word && !word[strspn(word, "0123456789")];
 }
 
-/* Tells whether a word is a kind of device with a model, if the kind has models, and with or
- * without a number. The library decides later whether this machine has the device. */
+/* Tells whether a word has the form of a device's name: a kind, for some kinds a model, and
+ * optionally a number. The library decides later whether this machine has the device. */
 static bool names_device(const char *word) {
     const bench_device_kind *kind;
     for (size_t i = 0; (kind = bench_device_kind_at(i)); i++) {
@@ -130,7 +132,8 @@ static const char *mfma_row_at(uint32_t index) {
     return bsmm_mfma_at(index, &info) ? NULL : info.name;
 }
 
-/* An instruction has a row for each generation; its name counts once. */
+/* Returns the names of the matrix instructions. The library's table has an entry for each
+ * instruction and generation, but a name is listed only once. */
 static const char *mfma_at(uint32_t index) {
     uint32_t names = 0;
     for (uint32_t i = 0; mfma_row_at(i); i++)
@@ -158,8 +161,8 @@ typedef struct vocabulary {
     const char *metavariable;
     cli_words *words;
     bool (*allows)(
-        const char *word); /* accepts further words; `words` is then only for suggestions */
-    cli_words *forms;      /* with `allows`: forms of words for messages */
+        const char *word); /* accepts further words; `words` is then used only for suggestions */
+    cli_words *forms;      /* if `allows` is set: the forms of words that messages list */
 } vocabulary;
 
 /* clang-format off */

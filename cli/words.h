@@ -1,20 +1,21 @@
-/* The vocabularies of metavariables: the names that FORMAT, LAYOUT and so on can stand for. */
+/* Vocabularies, i.e. the words that a metavariable such as FORMAT or LAYOUT can stand for. */
 #ifndef CLI_WORDS_H
 #define CLI_WORDS_H
 
 #include "command.h"
 
-/* A vocabulary: returns word number `index`, or NULL past the last. */
+/* A vocabulary: a function that returns word number `index`, or NULL past the last word. */
 typedef const char *cli_words(uint32_t index);
 
-/* Returns the vocabulary of a metavariable ("FORMAT", "FORMAT..."), or NULL if it has none. */
+/* Returns the vocabulary of a metavariable ("FORMAT", "FORMAT..."), or NULL if the metavariable has
+ * none. */
 cli_words *cli_words_of(const char *metavariable);
-/* Tells whether an option with that metavariable may have this value. */
+/* Tells whether an option with this metavariable may have the value `word`. */
 bool cli_words_allow(const char *metavariable, const char *word);
-/* Returns the rule for words of a metavariable and a suggestion for the wrong `word`: "a, b, c; did
- * you mean b?". The caller frees it. */
+/* Returns the words that a metavariable allows, and a suggestion for the wrong `word`: "a, b, c;
+ * did you mean b?". The caller frees the text. */
 char *cli_words_rule(const char *metavariable, const char *word);
-/* Fails with a usage error: the word is not in the vocabulary of the metavariable. */
+/* Fails with a usage error that says that the word is not in the vocabulary of the metavariable. */
 int cli_usage_word(const char *metavariable, const char *word);
 
 #endif
