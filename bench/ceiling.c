@@ -23,7 +23,8 @@ bool bench_ceilings_disturbed(const bench_ceilings *run, const bench_probed *row
     return bench_ceilings_share(run, row) < BENCH_UNDISTURBED || is_faster(run, row);
 }
 
-/* Keeps the measurement if it is the row's first, or less disturbed than the one before. */
+/* Measures one row. The new measurement replaces the kept one if the row has none yet, or if the
+ * new one is less disturbed. */
 static int measure_row(const bench_rows *rows, size_t row, bench_ceilings *run,
                        bench_probed *probed, int *attempts) {
     bench_probed now = {0};
@@ -38,7 +39,8 @@ static int measure_row(const bench_rows *rows, size_t row, bench_ceilings *run,
     return 0;
 }
 
-/* A later attempt may raise a ceiling, and so disturb a row that was not before. */
+/* Measures the disturbed rows again after all rows were measured. A later attempt may raise a
+ * ceiling, so that a row which was not disturbed before becomes disturbed. */
 int bench_rows_measure(const bench_rows *rows, bench_ceilings *run, bench_probed *probed,
                        int *attempts) {
     int status = 0;

@@ -1,8 +1,11 @@
-/* The ceilings of a run, and the rows that have to be measured again because of them.
+/* The ceilings of a run of bench, and the repetition of measurements that were disturbed. A row is
+ * one product or conversion that bench measures. A probe is a loop that measures the peak rate of
+ * an arithmetic unit or of memory beside the row. A ceiling is such a peak rate.
  *
- * On a busy machine a probe reaches less than the machine can. The ceiling of every row is
- * therefore the best that any probe of the run reached. A row is disturbed if its own probes fell
- * short of that, or if the product was faster than it; such a row is measured again. */
+ * On a busy machine, a probe reaches less than the machine can. The ceiling of every row is
+ * therefore the best rate that any probe of the run reached. A row is "disturbed" if its own probes
+ * fell short of the ceiling, or if the product was faster than the ceiling. A disturbed row is
+ * measured again. */
 #ifndef BENCH_CEILING_H
 #define BENCH_CEILING_H
 
@@ -13,46 +16,52 @@ enum {
     BENCH_UNIT,   /* the arithmetic unit: operations per second */
     BENCH_MEMORY, /* memory: bytes per second */
     BENCH_CEILINGS,
-    BENCH_ATTEMPTS = 3, /* how often a row is measured at most */
+    BENCH_ATTEMPTS = 3, /* largest number of measurements of a row */
 };
 
-/* A row whose probe is typically below this share of the ceiling is disturbed. */
+/* A row is disturbed if its probe typically reaches less than this fraction of the ceiling. */
 #define BENCH_UNDISTURBED 0.9
 
-/* One measurement of a row. 0 everywhere: that ceiling has no probe. */
+/* The rates that one measurement of a row reached, for each kind of ceiling. All three are 0 for a
+ * ceiling that has no probe. */
 typedef struct bench_probed {
-    double best[BENCH_CEILINGS];    /* of the row's probes */
-    double typical[BENCH_CEILINGS]; /* their median, as the row's time is a median */
-    double reached[BENCH_CEILINGS]; /* the work that was measured, in the same units */
+    double best[BENCH_CEILINGS]; /* best rate of the row's probe */
+    /* median rate of the row's probe, to compare with the row's time, which is a median too */
+    double typical[BENCH_CEILINGS];
+    double reached[BENCH_CEILINGS]; /* rate of the product or conversion itself, in the same unit */
 } bench_probed;
 
-/* The best of the run. */
+/* The best rates that any probe of the run reached. */
 typedef struct bench_ceilings {
     double best[BENCH_CEILINGS];
 } bench_ceilings;
 
-/* Raises the ceilings to what one more measurement reached. */
+/* Raises the ceilings of a run to the best rates of one more measurement, if these are higher. */
 void bench_ceilings_raise(bench_ceilings *run, const bench_probed *row);
 
-/* The lowest share of its ceiling that a probe of the row typically reached; 1 without probes. */
+/* Returns the median rate of the row's probe as a fraction of the ceiling, the lowest over all
+ * kinds of ceilings. It is 1 if the row has no probes. */
 double bench_ceilings_share(const bench_ceilings *run, const bench_probed *row);
 
-/* Returns true if the row is disturbed, so that it has to be measured again, or marked if no
- * attempt is left. */
+/* Returns true if the row is disturbed. It must then be measured again, or marked in the output if
+ * no attempt is left. */
 bool bench_ceilings_disturbed(const bench_ceilings *run, const bench_probed *row);
 
-/* The rows to measure. `measure` measures a row, stores the measurement in the context and fills
- * *probed. `keep` makes the latest measurement the row's result. Both functions get `context`. */
+/* The rows to measure. `measure` measures one row, stores the result in the context and fills
+ * *probed. `keep` makes the latest measurement the result of the row. Both functions get
+ * `context`. */
 typedef struct bench_rows {
     size_t count;
-    int (*measure)(void *context, size_t row, bench_probed *probed); /* 0, or why it failed */
+    /* returns 0, or a failure status */
+    int (*measure)(void *context, size_t row, bench_probed *probed);
     void (*keep)(void *context, size_t row);
     void *context;
 } bench_rows;
 
-/* Measures all rows once, then up to twice more those that are disturbed; the least disturbed
- * measurement of a row is kept, however fast it was. `probed` and `attempts` have an element for
- * each row. Ends with the first failure of `measure`, which it returns, else 0. */
+/* Measures all rows once, and then each disturbed row up to two more times. The least disturbed
+ * measurement of a row is kept, however fast the others were. `probed` and `attempts` have an entry
+ * for each row. The function ends at the first failure of `measure` and returns that failure;
+ * otherwise it returns 0. */
 int bench_rows_measure(const bench_rows *rows, bench_ceilings *run, bench_probed *probed,
                        int *attempts);
 

@@ -3,8 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The number of element codes to choose from, and the number of choices that 64 random bits
- * give. */
+/* Number of random codes that elements are drawn from; number of draws that 64 random bits give. */
 enum { VARIETY = 4096, PICKS = 5 };
 
 uint64_t bench_next_bits(uint64_t *state) {
@@ -66,8 +65,8 @@ bool bench_elem_is_wide(uint32_t elem) {
     return bench_elem_bits(elem) > 8;
 }
 
-/* Makes the codes of `elem` to choose from: each e2m1 value equally often, or normally distributed
- * values. */
+/* Makes the codes of the format `elem` that elements are drawn from. They are either all e2m1
+ * values with the same probability, or normally distributed values. */
 static bsmm_status make_codes(uint32_t elem, bool normal, uint64_t *state, uint32_t *codes) {
     bsmm_status status = BSMM_OK;
     for (uint32_t i = 0; i < VARIETY && !status; i++) {
@@ -78,8 +77,8 @@ static bsmm_status make_codes(uint32_t elem, bool normal, uint64_t *state, uint3
     return status;
 }
 
-/* Fills a matrix with random codes. Every format is a stream of codes, least significant bit first,
- * on a little-endian machine. */
+/* Fills a matrix with random codes. The elements of every format are a stream of codes, least
+ * significant bit first; the machine is little-endian. */
 static void fill_elements(bsmm_matrix *m, const uint32_t *codes, uint64_t *state) {
     uint32_t bits = bench_elem_bits(m->format.elem), held = 0;
     uint64_t pending = 0, random = 0, picks = 0;

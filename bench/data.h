@@ -1,40 +1,42 @@
-/* Fills matrices with random elements for measurements, and allocates them. */
+/* Creates matrices and fills them with random elements for measurements. */
 #ifndef BENCH_DATA_H
 #define BENCH_DATA_H
 
 #include <bsmm.h>
 #include <stdbool.h>
 
-/* the seed of the random data, the same as in Triton's block-scaled tutorial */
+/* The seed of the random data, the same number as in Triton's block-scaled tutorial. */
 enum { BENCH_FIRST_SEED = 42 };
 
 /* Creates a row-major matrix with memory of its own, which is aligned to 64 bytes and
- * uninitialized. Rows and scales are packed. The caller zeroes *matrix first, and destroys it even
- * if this fails. */
+ * uninitialized. Rows of elements and of scales have no gaps. The caller must zero *matrix before
+ * the call, and must destroy the matrix even if the call fails. */
 bsmm_status bench_matrix_create(bsmm_matrix *matrix, bsmm_format format, int64_t rows,
                                 int64_t cols);
-/* Creates a matrix as bench_matrix_create does, but with the given scale layout. */
+/* Creates a matrix as bench_matrix_create does, but with the scale layout `layout`. */
 bsmm_status bench_matrix_create_in(bsmm_matrix *matrix, bsmm_format format, uint32_t layout,
                                    int64_t rows, int64_t cols);
 void bench_matrix_destroy(bsmm_matrix *matrix);
 
-/* Fills a matrix. With e8m0 or e4m3 scales it uses the distribution of Triton's block-scaled
- * tutorial: elements are random e2m1 values whatever the element format, and scales are uniform in
- * (0, 1], rounded down to e8m0 or to the nearest e4m3. All other matrices use the distribution of
- * the FP8 groupwise challenge: normally distributed values and uniform fp32 scales. The same seed
- * gives the same bytes. */
+/* Fills a matrix with random elements and scales. The same seed gives the same bytes. There are two
+ * distributions:
+ * - With e8m0 or e4m3 scales it is that of Triton's block-scaled tutorial. Elements are random e2m1
+ *   values, whatever the element format is. Scales are uniform in (0, 1], rounded down to e8m0 or
+ *   to the nearest e4m3.
+ * - Otherwise it is that of the FP8 groupwise challenge: normally distributed values and uniform
+ *   fp32 scales. */
 bsmm_status bench_matrix_fill(bsmm_matrix *matrix, uint64_t seed);
 
-/* Creates and fills a matrix, and creates `wide` with the same values as a dense fp32 matrix.
- * `layout` is the layout of the scales. If `quantized` is set, the values are normally distributed
- * and quantized by the format's default recipe. */
+/* Creates and fills a matrix, and creates `wide`, a dense fp32 matrix with the same values.
+ * `layout` is the scale layout of the matrix. If `quantized` is set, the values are normally
+ * distributed and quantized by the default recipe of the format. */
 bsmm_status bench_operand_create(bsmm_matrix *matrix, bsmm_matrix *wide, bsmm_format format,
                                  uint32_t layout, int64_t rows, int64_t cols, uint64_t seed,
                                  int quantized);
 
-/* Returns the number of bits of an element's code. */
+/* Returns the number of bits of an element of this format. */
 uint32_t bench_elem_bits(uint32_t elem);
-/* Returns true for formats of more than 8 bits: f32, f16 and bf16. */
+/* Returns true for f32, f16 and bf16, the formats of more than 8 bits. */
 bool bench_elem_is_wide(uint32_t elem);
 
 /* Returns the next 64 random bits of splitmix64. */

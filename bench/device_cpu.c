@@ -1,5 +1,5 @@
-/* The row of the host in devices.def. The device's memory is the process's own, and calls return
- * when their work is complete. */
+/* The host as an entry of devices.def. Its memory is that of the process, and calls return when
+ * their work is complete. */
 #include "device.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 static const uint64_t alignment = 64;
 
 typedef struct host {
-    double started; /* the time when the measurement began, in seconds */
+    double started; /* time in seconds at which the measurement began */
 } host;
 
 static void *open_host(const char *name) {

@@ -1,4 +1,4 @@
-/* Runs bench on NVIDIA GPUs through libcuda.so.1. */
+/* NVIDIA GPUs as devices of bench, through libcuda.so.1. */
 #include "device_cuda.h"
 
 #include <dlfcn.h>
@@ -67,7 +67,8 @@ static void *open_cuda(const char *name) {
     return NULL;
 }
 
-/* Frees only the state. The process ends soon afterwards, and the driver then reclaims the rest. */
+/* Frees only the state. The process ends soon afterwards, and the driver then frees everything
+ * else. */
 static void close_cuda(void *state) {
     free(state);
 }
@@ -94,9 +95,9 @@ static void release(void *state, void *memory) {
     ((cuda_state *)state)->free((uintptr_t)memory);
 }
 
-/* Copies host memory to the device. For pageable memory the driver's call may return while the last
- * bytes are still being copied in the default stream. Our stream does not wait for the default
- * stream, so wait here. */
+/* Copies host memory to the device. If the host memory is pageable, the driver's call may return
+ * before its last bytes arrive; they are copied in the default stream. The stream of bench does not
+ * wait for the default stream, so the function waits here. */
 static bool write(void *state, void *to, const void *from, uint64_t bytes) {
     cuda_state *cuda = state;
     return CALL(cuda, to_device, (uintptr_t)to, from, bytes) && CALL(cuda, stream_wait, NULL);

@@ -1,4 +1,4 @@
-/* Declarations for all files that implement NVIDIA GPUs as a device of bench. */
+/* Declarations that all files for NVIDIA GPUs as devices of bench share. */
 #ifndef BENCH_DEVICE_CUDA_H
 #define BENCH_DEVICE_CUDA_H
 

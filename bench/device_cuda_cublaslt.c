@@ -1,5 +1,5 @@
-/* NVIDIA's cuBLASLt as a peer, loaded at run time: libcublasLt.so.13 or .12, or the file that
- * BSMM_BENCH_CUBLASLT names. */
+/* NVIDIA's cuBLASLt as a peer of bench. It is loaded at run time: libcublasLt.so.13 or .12, or the
+ * file that the environment variable BSMM_BENCH_CUBLASLT names. */
 #include "data.h"
 #include "device_cuda.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* These constants have the values of cublasLt.h and library_types.h. */
+/* Constants of cuBLASLt; their values are from cublasLt.h and library_types.h. */
 enum { COMPUTE_32F = 68, R_32F = 0, R_16F = 2, R_16BF = 14, R_8F_E4M3 = 28, OP_N = 0, OP_T = 1 };
 enum {
     DESC_TRANSA = 3,
@@ -25,7 +25,7 @@ enum {
     ALGORITHMS = 8
 };
 
-typedef struct lt_result { /* The layout of cublasLtMatmulHeuristicResult_t. */
+typedef struct lt_result { /* same layout as cublasLtMatmulHeuristicResult_t */
     uint64_t algorithm[8];
     uint64_t workspace_bytes;
     int state;
@@ -36,7 +36,8 @@ _Static_assert(sizeof(lt_result) == 96, "the library writes such results");
 
 static const uint64_t workspace_bytes = (uint64_t)64 << 20;
 
-/* The GEMM variants of cuBLASLt. FP8 measures the practical peak of the FP8 tensor cores. */
+/* The variants of cuBLASLt's GEMM that bench measures. FP8 has no block scales and shows the
+ * practical peak of the FP8 tensor cores. */
 typedef enum lt_way { FP8, VEC128, BF16 } lt_way;
 
 typedef struct lt_library {
@@ -91,8 +92,8 @@ static void *open_library(void) {
     return library;
 }
 
-/* Finds the library's functions. It uses memcpy, because ISO C has no cast from dlsym's data
- * pointer to a function pointer; POSIX guarantees that the bits are the same. */
+/* Finds the library's functions. ISO C has no cast from dlsym's data pointer to a function pointer,
+ * so the pointer is copied with memcpy; POSIX guarantees that the bits are the same. */
 static bool take_symbols(lt_library *lt) {
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(lt->library, symbols[i].symbol);
@@ -117,7 +118,8 @@ static void close(void *library) {
     free(lt);
 }
 
-/* Returns the library's name and version. 130100 means 13.1.0. */
+/* Returns the library's name and version. The library reports version 13.1.0 as the number
+ * 130100. */
 static const char *version(void *library) {
     lt_library *lt = library;
     size_t v = lt->get_version();
@@ -128,15 +130,16 @@ static const char *version(void *library) {
 
 /* ---- a GEMM ---- */
 
-/* A GEMM of cuBLASLt. Its matrices are column-major: our row-major D = A B^T is its D' = B'^T A',
- * so its first operand is our B. */
+/* A prepared GEMM of cuBLASLt, whose matrices are column-major. Our row-major D = A B^T is the
+ * column-major D' = B'^T A', so the first operand of cuBLASLt is our B. */
 typedef struct lt_product {
     lt_library *lt;
-    /* cuBLASLt's descriptors of the GEMM and of its matrices, under our names of the operands */
+    /* cuBLASLt's descriptors of the GEMM and of its matrices; the names are those of our
+     * operands */
     void *desc, *a_layout, *b_layout, *d_layout;
-    /* device memory of the operands, of the workspace, and of the scales of A and B */
+    /* device memory of the operands, of the workspace, and of the scales of A and of B */
     void *a, *b, *d, *workspace, *scales[2];
-    /* the bytes of one set of operands, rounded up for alignment */
+    /* size in bytes of one copy of each operand, rounded up for alignment */
     uint64_t a_bytes, b_bytes, d_bytes;
     size_t sets;
     void *stream;
@@ -147,7 +150,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-/* Allocates `sets` consecutive copies of random values. */
+/* Allocates `sets` adjacent copies of a matrix of random values in device memory. */
 static bool make_sets(bench_device *device, uint32_t elem, int64_t rows, int64_t cols,
                       uint64_t seed, size_t sets, void **memory, uint64_t *stride) {
     bsmm_matrix m = {0};
@@ -170,8 +173,8 @@ static bool make_operands(lt_product *p, bench_device *device, lt_way way,
            bench_device_new(device, NULL, workspace_bytes, &p->workspace);
 }
 
-/* Makes scales that are all 1, because their values do not affect the time. One array fits the
- * largest layout. */
+/* Makes scales that are all 1, because the values of scales do not affect the time. Each array is
+ * large enough for the largest scale layout. */
 static bool make_scales(lt_product *p, bench_device *device, const bench_queued_shape *s) {
     uint64_t k_blocks = round_up((uint64_t)s->k, 512) / 128;
     const int64_t rows[2] = {s->m, s->n};
@@ -203,8 +206,8 @@ static bool set_scaling(const lt_product *p, lt_way way) {
            set(p, DESC_FAST_ACCUM, &fast, sizeof fast);
 }
 
-/* Returns the data type of D. cuBLASLt has no bf16 x bf16 -> f16, so bf16, which has the same size,
- * replaces f16. */
+/* Returns cuBLASLt's type of D. cuBLASLt cannot multiply bf16 matrices into f16. In that case D is
+ * bf16, which has the same size. */
 static int type_of(lt_way way, uint32_t elem) {
     if (elem == BSMM_ELEM_F32) return R_32F;
     return elem == BSMM_ELEM_F16 && way != BF16 ? R_16F : R_16BF;
@@ -248,7 +251,8 @@ static int find_algorithms(const lt_product *p, lt_result *results) {
     return found;
 }
 
-/* Returns the median time of some rounds over all sets, or 0 if the algorithm does not run. */
+/* Returns the median time in seconds of running the algorithm on all sets of operands, or 0 if the
+ * algorithm fails. */
 static double time_algorithm(lt_product *p, bench_device *device) {
     bench_graph graph = {0};
     bench_samples seconds = {0};

@@ -1,11 +1,11 @@
-/* Measures the host's time for launching an empty kernel. Only this file uses these entry points of
- * the driver. */
+/* Measures the time that the host needs to launch an empty kernel. This file alone uses the entry
+ * points of the driver that are declared here. */
 #include "device_cuda.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-/* The parameters of cuLaunchKernelEx, as in the CUDA Driver API. */
+/* The parameters of cuLaunchKernelEx, as the CUDA Driver API defines them. */
 typedef struct launch_config {
     unsigned int grid[3], block[3], shared_bytes;
     void *stream, *attributes;
@@ -24,8 +24,8 @@ static void *empty;
 static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                           ".visible .entry empty() { ret; }\n";
 
-/* Finds a function of the library. It uses memcpy, because ISO C has no cast from dlsym's data
- * pointer to a function pointer; POSIX guarantees that the bits are the same. */
+/* Finds a function of the library. ISO C has no cast from dlsym's data pointer to a function
+ * pointer, so the pointer is copied with memcpy; POSIX guarantees that the bits are the same. */
 static void find(void *library, const char *symbol, void *to) {
     void *found = library ? dlsym(library, symbol) : NULL;
     memcpy(to, &found, sizeof found);

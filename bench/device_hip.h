@@ -1,11 +1,11 @@
-/* The operations of devices that libamdhip64.so drives: AMD GPUs and their simulators. */
+/* The operations of devices that libamdhip64.so drives: AMD GPUs and simulated AMD GPUs. */
 #ifndef BENCH_DEVICE_HIP_H
 #define BENCH_DEVICE_HIP_H
 
 #include "device.h"
 
-/* Opens the device `name` of one of these libraries, which the bsmm library has opened; the list
- * ends with NULL. */
+/* Opens the device `name` through one of the libraries in the list, which ends with NULL. The bsmm
+ * library must have opened that library before. */
 void *bench_hip_open(const char *name, const char *const *libraries);
 
 void bench_hip_close(void *state);
@@ -24,7 +24,7 @@ bool bench_hip_end_capture(void *state, bench_graph *graph);
 bool bench_hip_launch(void *state, const bench_graph *graph);
 void bench_hip_forget(void *state, bench_graph *graph);
 
-/* The operations of a row but open and cache_bytes. */
+/* All operations of a bench_device_kind except open and cache_bytes. */
 #define BENCH_HIP_OPERATIONS                                                                       \
     .close = bench_hip_close, .stream = bench_hip_stream, .allocate = bench_hip_allocate,          \
     .release = bench_hip_release, .write = bench_hip_write, .read = bench_hip_read,                \

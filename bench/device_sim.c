@@ -1,5 +1,5 @@
-/* A simulated AMD GPU, through the simulator's libamdhip64.so. Its time is that of the simulation,
- * on the processor: it says nothing of a GPU's. */
+/* Simulated AMD GPUs as devices of bench, through the simulator's libamdhip64.so. The measured time
+ * is that of the simulation on the processor. It says nothing about the time on a GPU. */
 #include "device_hip.h"
 
 static void *open_simulator(const char *name) {
@@ -7,7 +7,8 @@ static void *open_simulator(const char *name) {
     return bench_hip_open(name, libraries);
 }
 
-/* No cache keeps anything between launches, so few sets of operands suffice. */
+/* The simulated GPU keeps nothing in a cache between launches, so a few sets of operands
+ * suffice. */
 static uint64_t cache_bytes(const void *state) {
     (void)state;
     return 0;

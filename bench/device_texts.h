@@ -1,4 +1,4 @@
-/* Words in help texts and examples that name the kinds of devices of devices.def. */
+/* Texts for help and examples that name the kinds of devices in devices.def. */
 #ifndef BENCH_DEVICE_TEXTS_H
 #define BENCH_DEVICE_TEXTS_H
 

@@ -1,4 +1,4 @@
-/* Measures the time that a device takes for graphs of work and for copies of its memory. */
+/* Measures the time that a device takes to run graphs of work and to copy its memory. */
 #include "device.h"
 
 static const uint64_t copied_bytes = (uint64_t)512 << 20;
@@ -24,8 +24,8 @@ bool bench_device_time(bench_device *device, const bench_graph *graph, bench_sam
            !bench_samples_add(seconds, elapsed / (double)graph->turns);
 }
 
-/* Returns the best of three times, because the first launch includes deferred initialization.
- * Returns 0 on failure. */
+/* Returns the best of three times of a graph in seconds, because the first launch includes
+ * initialization that the driver defers. Returns 0 on failure. */
 static double time_once(bench_device *device, const bench_graph *graph) {
     bench_samples seconds = {0};
     bool done = true;

@@ -12,15 +12,16 @@
 /* The state of one measurement: its memory, plans and times. */
 typedef struct bench {
     const bench_job *job;
-    /* The matrices. `a_wide` and `b_wide` hold the same values in fp32, for the peers and the
-     * validation. */
+    /* The matrices of the GEMM. `a_wide` and `b_wide` hold the values of A and B in fp32, for the
+     * peers and the validation. */
     bsmm_matrix a, b, d, a_wide, b_wide;
     bench_copies b_data, b_scales, b_packed;
     double pack_seconds;
     bsmm_plan *plan;
     bsmm_buffers buffers;
     const bench_probe *unit;
-    /* The memory with which the read bandwidth is measured, if the job is cold. */
+    /* Memory for measuring the read bandwidth. It is used only if the job is cold, i.e. B is read
+     * from memory. */
     bench_memory memory;
     const bench_peer *peers[BENCH_PEERS];
     bench_samples ours, theirs[BENCH_PEERS], unit_rates, read_rates;
@@ -49,8 +50,8 @@ static bsmm_matmul_desc describe(const bench *b) {
     return desc;
 }
 
-/* Makes a plan. Its B is packed in advance: in the form that the job names, or else as wide, if the
- * job asks for packing and the kernel has panels. */
+/* Makes a plan. B is packed in advance in the form that the job names. If the job names none but
+ * asks for packing, and the kernel has panels, B is packed in the form BSMM_PACKED_WIDE. */
 static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
     bsmm_matmul_desc desc = describe(b);
     desc.b_packed = b->job->form;
@@ -65,12 +66,13 @@ static bsmm_status make_plan(bench *b, uint64_t *packed_bytes) {
 
 static bool copy_bytes(bench_copies *to, const void *from, uint64_t bytes, size_t count) {
     if (!bench_copies_create(to, bytes, count)) return false;
-    for (size_t i = 0; bytes && i < count; i++) /* `from` is NULL if there are no bytes to copy. */
+    for (size_t i = 0; bytes && i < count; i++) /* `from` is NULL if there are no bytes to copy */
         memcpy(bench_copies_at(to, i), from, bytes);
     return true;
 }
 
-/* Packs B twice and keeps the second time, because the first includes page faults. */
+/* Packs B twice and keeps the time of the second packing, because the first includes page
+ * faults. */
 static bsmm_status pack(bench *b, uint64_t bytes) {
     bsmm_status status = BSMM_OK;
     for (int i = 0; i < 2 && !status; i++) {
@@ -81,7 +83,8 @@ static bsmm_status pack(bench *b, uint64_t bytes) {
     return status;
 }
 
-/* Copies the operand that the kernel reads: B as packed, or B as stored. */
+/* Makes copies of the operand that the kernel reads, so that it is not in a cache: of packed B, or
+ * of B as stored. */
 static bsmm_status make_copies(bench *b, uint64_t packed_bytes) {
     const bsmm_matrix *m = &b->b;
     bool cold = b->job->cold;
@@ -112,7 +115,7 @@ static bsmm_status make_buffers(bench *b) {
     return buffers->workspace ? make_copies(b, packed_bytes) : BSMM_E_MEMORY;
 }
 
-/* ---- contenders ---- */
+/* ---- the library and its peers ---- */
 
 static bsmm_status run_ours(void *context, size_t turn) {
     bench *b = context;
@@ -127,8 +130,8 @@ static bsmm_status run_peer(void *context, size_t turn) {
     return BSMM_OK;
 }
 
-/* Prepares the peers that are installed and take the shape. Each runs once, so that its memory has
- * been touched as ours has. */
+/* Prepares the peers that are installed and can compute the shape. Each runs once before the
+ * measurement. Its memory is then mapped, as the library's memory is. */
 static void prepare_peers(bench *b) {
     const bench_shape shape = {&b->a_wide, &b->b_wide, b->job->cold};
     for (int i = 0; i < BENCH_PEERS; i++) {
@@ -169,8 +172,9 @@ static bsmm_status time_all(bench *b) {
 
 /* ---- the result ---- */
 
-/* Estimates the peak for the arithmetic unit that the GEMM could use on a processor with AVX-512's
- * dot products. If this processor lacks that unit, the probe falls back to another. */
+/* Estimates the peak rate of the arithmetic unit that the GEMM could use on a processor with
+ * AVX-512's dot products. If this processor lacks that unit, the rate of another unit is probed
+ * instead. */
 static bsmm_status estimate(bench *b, bench_result *result) {
     bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
     bsmm_matmul_desc desc = describe(b);
@@ -198,8 +202,8 @@ static void summarize(bench *b, bench_result *result) {
     result->probed.reached[BENCH_MEMORY] = result->b_bytes / result->seconds;
 }
 
-/* The ceiling is the peak of the arithmetic unit or, if B comes from memory and that is lower, the
- * bandwidth of reading it. */
+/* Sets the ceiling of a GEMM. It is the peak rate of the arithmetic unit, or the rate that the
+ * bandwidth of reading B allows, if B comes from memory and this rate is lower. */
 void bench_measure_limit(const bench_ceilings *run, bench_result *result) {
     result->ceiling = result->unit = result->probe->name;
     result->ceiling_rate = result->unit_rate = run->best[BENCH_UNIT];

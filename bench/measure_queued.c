@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LAUNCHES = 4 }; /* the launches of a graph in a round */
+enum { LAUNCHES = 4 }; /* number of launches of a graph in each round */
 
-/* A buffer that exists once in each set of operands. */
+/* A buffer of which each set of operands has its own copy, `stride` bytes after the previous
+ * one. */
 typedef struct rotating {
     void *memory;
     uint64_t bytes, stride;
@@ -19,23 +20,23 @@ typedef struct rotating {
 typedef struct bench {
     const bench_queued_job *on;
     const bench_job *job;
-    /* the matrices in host memory, from which the device's copies are made */
+    /* Matrices in host memory; the sets of operands on the device are copies of these. */
     bsmm_matrix a, b, d, a_wide, b_wide;
-    /* `data` and `scales` have an entry for A and one for B. */
+    /* Buffers on the device. `data` and `scales` have an entry for A and one for B. */
     rotating data[2], scales[2], packed, result;
     size_t sets;
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bench_graph graph, pack_graph;
-    void *peers[BENCH_WAYS]; /* the same GEMM of each variant of the peer library */
+    void *peers[BENCH_WAYS]; /* the prepared GEMM of each variant of the peer */
     bench_graph peer_graphs[BENCH_WAYS];
     bench_samples ours, packing, theirs[BENCH_WAYS], copies;
 } bench;
 
 /* ---- operands ---- */
 
-/* Returns the layout of an operand's scales: the peer's layout for fp32 scales of 1 x 128, and the
- * layout of checkpoints for all others. */
+/* Returns the scale layout of an operand. Scales in fp32 of 1 x 128 blocks have the peer's layout.
+ * All others have the layout of checkpoints, row-major. */
 static uint32_t layout_of(bsmm_format f) {
     bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;
     return rows ? BSMM_LAYOUT_CUBLAS_VEC128 : BSMM_LAYOUT_ROW_MAJOR;
@@ -61,8 +62,8 @@ static bsmm_matmul_desc describe(const bench *b) {
     return desc;
 }
 
-/* Makes a plan. Its B is packed in advance: in the form that the job names, or else as wide, if the
- * job asks for packing and the kernel has panels. */
+/* Makes a plan. B is packed in advance in the form that the job names. If the job names none but
+ * asks for packing, and the kernel has panels, B is packed in the form BSMM_PACKED_WIDE. */
 static bsmm_status make_plan(bench *b) {
     bsmm_matmul_desc desc = describe(b);
     desc.b_packed = b->job->form;
@@ -104,7 +105,7 @@ static bool make_buffers(bench *b) {
            bench_device_new(b->on->device, NULL, b->buffers.workspace_bytes, &b->buffers.workspace);
 }
 
-/* ---- ours ---- */
+/* ---- runs of the library ---- */
 
 static void turn_to(bench *b, size_t turn) {
     b->buffers.a = at(&b->data[0], turn, b->sets);
@@ -132,7 +133,7 @@ static const char *library_or_device(bool failed) {
     return !failed ? NULL : *bsmm_error_message() ? bsmm_error_message() : bench_device_error();
 }
 
-/* Packs B separately in each set of operands. */
+/* Packs B in each set of operands, so that each set has packed bytes of its own. */
 static const char *pack(bench *b) {
     if (!b->packed.bytes) return NULL;
     for (size_t i = 0; i < b->sets; i++)
@@ -145,8 +146,8 @@ static const char *pack(bench *b) {
     return NULL;
 }
 
-/* Returns the error bound for the validation. The bound of a fast kernel holds for any data and is
- * very loose for random data. Random data must therefore satisfy the bound of the exact FP8
+/* Returns the error bound for the validation. The bound of a fast kernel holds for any data, so it
+ * is very loose for random data. Random data must therefore satisfy the bound of the exact FP8
  * kernels, 132 * 2^-13 (docs/NUMERICS.md). */
 static double bound_of(const bench *b) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
@@ -190,8 +191,8 @@ static void prepare_peers(bench *b) {
     }
 }
 
-/* Times a graph after a pause, because a GPU that was kept busy lowers its clocks, which would slow
- * the next contender. */
+/* Times a graph after a pause. A GPU that is kept busy lowers its clock, and without the pause this
+ * would slow the next graph. */
 static bool time_graph(bench *b, const bench_graph *graph, bench_samples *seconds) {
     bool done = true;
     bench_settle();
@@ -207,7 +208,8 @@ static bool time_round(bench *b) {
     return done && bench_device_time_copy(b->on->device, &b->copies);
 }
 
-/* Times all rounds. The first round warms up and is discarded. */
+/* Times the GEMM and the peers in several rounds. The first round only warms up the device, so its
+ * times are discarded. */
 static const char *time_all(bench *b) {
     if (!bench_device_record_sets(b->on->device, run_ours, b, b->sets, &b->graph))
         return library_or_device(true);
@@ -226,8 +228,8 @@ static const char *time_all(bench *b) {
 
 /* ---- the result ---- */
 
-/* Returns the known device whose name is part of the title that the driver reports ("H200"), or the
- * default of the device's kind. */
+/* Returns the known device whose name is part of the title that the driver reports, such as "H200".
+ * If there is none, returns the default of the device's kind. */
 static const char *known_device(const char *device) {
     bsmm_local_device local = BSMM_INIT(bsmm_local_device);
     bsmm_device_info known = BSMM_INIT(bsmm_device_info);
@@ -241,7 +243,8 @@ static const char *known_device(const char *device) {
     return bench_device_kind_of(device)->known;
 }
 
-/* Estimates the peak by the data sheet, for the arithmetic unit that both formats fit. */
+/* Estimates the peak rate from the data sheet, for the arithmetic unit that takes the formats of
+ * both operands. */
 static const char *estimate(const bench *b, bench_queued_result *all) {
     bench_result *result = &all->ours;
     const char *device = known_device(b->job->device);
@@ -257,8 +260,8 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     return NULL;
 }
 
-/* Returns the first of the peer's GEMMs whose arithmetic unit could multiply these operands without
- * scales, or NULL. */
+/* Returns the variant of the peer's GEMM that serves as ceiling: the first whose elements have at
+ * least as many bits as those of A and B, else the widest. Returns NULL if there is none. */
 static const bench_queued_way *ceiling_way(const bench *b) {
     const bench_queued_peer *peer = peer_of(b);
     uint32_t bits = bench_elem_bits(b->job->a.elem), of_b = bench_elem_bits(b->job->b.elem);
@@ -290,15 +293,16 @@ static void summarize(bench *b, bench_queued_result *result) {
     ours->unit_rate = seconds > 0 ? ours->operations / seconds : result->sheet_rate;
 }
 
-/* The ceiling is the lowest of two measured rates: the peer's on the same shape, and copying every
- * byte of A, B and D once. */
+/* Sets the ceiling of a GEMM. It is the lower one of two measured rates: that of the peer's GEMM on
+ * the same shape, and that of copying as many bytes as A, B and D have. */
 void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) {
     bench_result *ours = &result->ours;
     result->copy_rate = run->best[BENCH_MEMORY];
     ours->ceiling = ours->unit = result->way ? result->way->name : result->sheet;
     ours->ceiling_rate = ours->unit_rate;
     double copy = result->copy_rate * ours->intensity;
-    /* If memory limits the GEMM, a peer that reads wider operands than ours is no ceiling. */
+    /* With few rows of A, memory limits the GEMM, so the ceiling is always the copy. The peer's
+     * GEMM is no ceiling then, because it reads wider operands. */
     if (copy >= ours->ceiling_rate && !result->few_rows) return;
     ours->ceiling = "copy";
     ours->ceiling_rate = copy;

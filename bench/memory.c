@@ -9,8 +9,8 @@
 #    include <immintrin.h>
 #endif
 
-/* The bytes of a cache line, and the number of lines that are moved between two changes of
- * direction. */
+/* LINE is the size of a cache line in bytes. STEP is the number of lines that are read in one go
+ * before others are written, and the reverse. */
 enum { LINE = 64, STEP = 32 };
 static const size_t total = (size_t)256 << 20;
 
@@ -25,8 +25,9 @@ void bench_memory_destroy(bench_memory *memory) {
     memory->bytes = NULL;
 }
 
-/* Reads cache lines by one word each. It alternates between two streams to suit the prefetchers:
- * even lines come from the first half, odd ones from the second. */
+/* Reads one word of each cache line. Even lines come from the first half of the memory and odd
+ * lines from the second half, because the hardware prefetchers follow two streams better than
+ * one. */
 static uint64_t read_lines(const char *from, size_t half, size_t begin, size_t end) {
     uint64_t sum = 0, word;
     for (size_t i = begin; i < end; i++) {
@@ -36,8 +37,8 @@ static uint64_t read_lines(const char *from, size_t half, size_t begin, size_t e
     return sum;
 }
 
-/* Writes cache lines with non-temporal stores where the processor has them, so that a line is not
- * read before it is written. */
+/* Writes cache lines, with non-temporal stores where the processor has them. Such stores do not
+ * read a line before they write it. */
 static void write_lines(char *to, size_t lines) {
 #if defined(__x86_64__)
     const __m128i value = _mm_set1_epi8(1);
@@ -48,8 +49,8 @@ static void write_lines(char *to, size_t lines) {
 #endif
 }
 
-/* Moves one thread's part of the memory: it reads the first part and writes the rest, interleaved
- * in small steps. */
+/* Moves the part of the memory that belongs to one thread. The first lines are read and the rest is
+ * written, alternating in small steps. */
 static uint64_t move(char *bytes, size_t lines, double read_part) {
     size_t reads = (size_t)((double)lines * read_part), writes = lines - reads;
     size_t steps = lines / STEP;

@@ -1,4 +1,4 @@
-/* Measures the memory bandwidth: threads read and write memory that is larger than any cache. */
+/* Measures the memory bandwidth. Threads read and write memory that is larger than any cache. */
 #ifndef BENCH_MEMORY_H
 #define BENCH_MEMORY_H
 
@@ -9,15 +9,15 @@ typedef struct bench_memory {
     char *bytes;
 } bench_memory;
 
-/* Returns false if there is not enough memory. */
+/* Allocates the memory. Returns false if there is not enough. */
 bool bench_memory_create(bench_memory *memory);
 void bench_memory_destroy(bench_memory *memory);
 
-/* Moves a quarter of a GiB, with `read` bytes read for every `write` bytes written. Returns bytes
- * per second. If `write` is 0, it only reads. */
+/* Moves 256 MiB, with `read` bytes read for every `write` bytes written. If `write` is 0, it only
+ * reads. Returns the bytes per second. */
 double bench_memory_run(const bench_memory *memory, double read, double write, int threads);
 
-/* Returns the best of five runs, or 0 if there is not enough memory. */
+/* Returns the best of five runs in bytes per second, or 0 if there is not enough memory. */
 double bench_memory_best(double read, double write, int threads);
 
 #endif

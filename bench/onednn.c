@@ -1,12 +1,13 @@
-/* oneDNN's bf16 matmul as a peer, with weights that are packed in advance in the layout that it
- * prefers. It supports versions 2 and 3, which differ only in how descriptors are made. */
+/* oneDNN's bf16 matmul as a peer of bench. The weights are packed in advance in the layout that
+ * oneDNN prefers. Versions 2 and 3 of the library are supported; they differ only in the way in
+ * which descriptors are made. */
 #include "copies.h"
 #include "data.h"
 #include "peer.h"
 
 #include <stdio.h>
 
-/* These constants have the values of dnnl_types.h, which are the same in both versions. */
+/* Constants of oneDNN; their values are from dnnl_types.h and the same in both versions. */
 enum {
     BF16 = 2,
     FORMAT_ANY = 1,
@@ -19,9 +20,9 @@ enum {
 };
 
 typedef struct descriptor {
-    /* In version 2 this holds the structure itself, which has 696 bytes in 2.6. */
+    /* Version 2: the descriptor itself, which has 696 bytes in version 2.6. */
     _Alignas(64) char storage[1024];
-    /* In version 3 the library makes the descriptor. In version 2 it points to `storage`. */
+    /* Version 3: pointer to a descriptor that the library made. Version 2: pointer to `storage`. */
     void *handle;
 } descriptor;
 
@@ -37,7 +38,7 @@ typedef struct version_info {
 static int major;
 static void *engine, *stream;
 
-/* The library's functions. They return a nonzero value on failure. */
+/* Functions of both versions. They return a value other than 0 on failure. */
 static struct {
     const version_info *(*version)(void);
     int (*engine_create)(void **engine, int kind, size_t index);
@@ -73,7 +74,7 @@ static struct {
 } dnnl;
 
 static const struct {
-    int major; /* The version that has the function. 0 means any version. */
+    int major; /* version that has the function; 0: both */
     const char *name;
     void *function;
 } functions[] = {
@@ -111,7 +112,8 @@ static bool load_functions(void *library, int of_major) {
     return true;
 }
 
-/* Loads the library. It uses as many threads as OpenMP, whose number the command has set. */
+/* Loads the library. oneDNN takes its number of threads from OpenMP; the command has set it
+ * there. */
 static bool load(void *library, int threads, char *version, size_t size) {
     (void)threads;
     if (!load_functions(library, 0)) return false;
@@ -130,7 +132,7 @@ static void unload(void) {
 
 /* ---- differences between the versions ---- */
 
-/* Describes a matrix. Without strides, the library chooses the layout. */
+/* Describes a matrix of bf16. If `strides` is NULL, the library chooses the layout. */
 static bool describe(descriptor *d, int64_t rows, int64_t cols, const int64_t strides[2]) {
     const int64_t dims[2] = {rows, cols};
     if (major == 2) d->handle = d->storage;
@@ -148,7 +150,7 @@ static void forget(descriptor *d) {
 
 static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
                             const descriptor *weights, const descriptor *dst) {
-    /* Memory for oneDNN's operation descriptor, which has 2800 bytes in version 2.6. */
+    /* Memory for version 2's operation descriptor, which has 2800 bytes in version 2.6. */
     _Alignas(64) char operation[8192];
     if (major == 3)
         return dnnl.matmul_create(primitive_descriptor, engine, src->handle, weights->handle, NULL,
@@ -157,14 +159,14 @@ static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
            dnnl.descriptor_create(primitive_descriptor, operation, NULL, engine, NULL) == 0;
 }
 
-/* ---- the prepared shape ---- */
+/* ---- the shape that is prepared ---- */
 
 enum { SRC, WEIGHTS, DST, OPERANDS };
 
 static struct {
-    /* `stored` is the layout of B before packing: (K, N) with K contiguous. */
+    /* `stored` describes B before it is packed: a (K, N) matrix with K contiguous. */
     descriptor described[OPERANDS], stored;
-    bsmm_matrix a, b, d; /* the operands and the result of the GEMM in bf16 */
+    bsmm_matrix a, b, d; /* operands and result of the GEMM in bf16 */
     void *matmul_descriptor, *matmul, *memory[OPERANDS];
     bench_copies packed;
 } work;
@@ -188,7 +190,7 @@ static bool make_matmul(int64_t m, int64_t n, int64_t k) {
            dnnl.primitive_create(&work.matmul, work.matmul_descriptor) == 0;
 }
 
-/* Packs B into the layout that the matmul prefers. */
+/* Packs B into the layout `form`, which oneDNN's matmul prefers. */
 static bool reorder(const void *form) {
     void *recipe = NULL, *primitive = NULL, *from = NULL;
     bool done = !dnnl.reorder(&recipe, work.stored.handle, engine, form, engine, NULL) &&

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* These constants have the values of cblas.h. */
+/* Constants of OpenBLAS; their values are from cblas.h. */
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
 static void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                      const float *a, int lda, const float *b, int ldb, float beta, float *c,
                      int ldc);
 
-/* The GEMM that the last call prepared: its sizes and operands. */
+/* The GEMM that the last call of prepare set up: its sizes and operands. */
 static struct {
     int m, n, k;
     const float *a;
@@ -21,8 +21,8 @@ static struct {
     float *c;
 } work;
 
-/* Makes a text such as "OpenBLAS 0.3.21, SkylakeX kernels" from the library's build configuration
- * and the kernels that it has chosen. */
+/* Makes a text such as "OpenBLAS 0.3.21, SkylakeX kernels" from the build configuration of the
+ * library and the name of the kernels that it chose for this processor. */
 static void read_version(void *library, char *version, size_t size) {
     char *(*get_config)(void), *(*get_core)(void);
     bool known = bench_peer_symbol(library, "openblas_get_config", &get_config) &&
@@ -43,8 +43,8 @@ static bool load(void *library, int threads, char *version, size_t size) {
     return true;
 }
 
-/* Prepares a shape. sgemm packs B in every call, because it has no interface for a B that is packed
- * in advance. */
+/* Prepares a shape. B is not packed in advance, because sgemm has no interface for that; it packs B
+ * in every call. */
 static bool prepare(const bench_shape *shape) {
     int64_t m = shape->a->rows, n = shape->b->rows, k = shape->b->cols;
     uint64_t bytes = (uint64_t)n * (uint64_t)k * sizeof(float);

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns true if the file can be written. gnuplot draws to its standard output if it cannot open a
- * file, so this is tested first. */
+/* Returns true if the file can be written. gnuplot writes the drawing to its standard output if it
+ * cannot open the file, so the file is tested before gnuplot starts. */
 static bool can_write(const char *path) {
     bool there = access(path, F_OK) == 0;
     FILE *file = fopen(path, "ab");
@@ -32,8 +32,8 @@ const char *bench_plot_refusal(const char *path) {
     return can_write(path) ? NULL : strerror(errno);
 }
 
-/* Writes a text in gnuplot's single quotes, which keep every character; a single quote itself is
- * doubled. */
+/* Writes a text in gnuplot's single quotes, in which every character stands for itself. Only a
+ * single quote must be doubled. */
 static void put_quoted(FILE *to, const char *text) {
     putc('\'', to);
     for (; *text; text++) {
@@ -49,11 +49,11 @@ static void put_setting(FILE *to, const char *name, const char *value) {
     putc('\n', to);
 }
 
-/* The columns of the data are M, K, intensity, and the GFLOP/s of the library, of the ceiling, of
- * the arithmetic unit and of the peers. */
+/* The columns of the data: M, K, intensity, and the GFLOP/s of the library, of the ceiling, of the
+ * arithmetic unit and of the peers. */
 enum { M = 1, K, INTENSITY, OURS, CEILING, UNIT, PEERS };
 
-/* Writes the data. A peer without a result for a shape leaves a gap. */
+/* Writes the data of all points. If a peer has no result for a shape, its curve has a gap there. */
 static void put_data(FILE *to, const bench_plot *plot) {
     fputs("# M, K, operations per byte, GFLOP/s: ours, ceiling, unit, peers\n$data << END\n", to);
     for (size_t i = 0; i < plot->count; i++) {
@@ -70,7 +70,8 @@ static void put_data(FILE *to, const bench_plot *plot) {
     fputs("END\n", to);
 }
 
-/* Writes the curve of `column` over column x, in the syntax of gnuplot's `using`. */
+/* Writes a plot clause for the curve of `column` over column x. `value` is an expression for the
+ * column in the syntax of gnuplot's `using`. */
 static void put_curve(FILE *to, const char *separator, int x, const char *value, int column,
                       const char *name, const char *style) {
     fprintf(to, "%s $data using %d:", separator, x);
@@ -85,7 +86,8 @@ static bool has_peer(const bench_plot *plot, int peer) {
     return false;
 }
 
-/* Lists the distinct names that the points have at `offset`, in order. */
+/* Lists the distinct names in one text field of the points, in order. `offset` is the offset of the
+ * field in a bench_point. */
 static void list_names(const bench_plot *plot, size_t offset, char *list, size_t size) {
     size_t used = strlen(list);
     for (size_t i = 0; i < plot->count && used < size; i++) {
@@ -122,7 +124,8 @@ static bool has_one_ceiling(const bench_plot *plot) {
     return true;
 }
 
-/* A ceiling that all shapes share crosses the whole panel, however many shapes there are. */
+/* Draws the ceiling. If all shapes have the same ceiling, it is a line across the whole plot, even
+ * if there are only a few shapes. */
 static void put_ceiling(FILE *to, const bench_plot *plot, int x, const char *value, double unit) {
     static const char style[] = "lines linetype 4 dashtype 2";
     char name[256] = "ceiling: ";
@@ -143,7 +146,7 @@ static void put_bar(FILE *to, const char *separator, int place, const char *valu
     put_quoted(to, name);
 }
 
-/* One shape: a bar for ours and one for each peer. */
+/* Draws a single shape: one bar for the library and one for each peer. */
 static void put_bars(FILE *to, const bench_plot *plot, const char *value) {
     char kernels[256];
     const bench_point *point = &plot->points[0];
@@ -160,7 +163,7 @@ static void put_bars(FILE *to, const bench_plot *plot, const char *value) {
         if (has_peer(plot, i)) put_bar(to, ",", 1 + i, value, PEERS + i, plot->peers[i]);
 }
 
-/* GFLOP/s over M or K. */
+/* Draws a sweep: GFLOP/s over M or K. */
 static void put_sweep(FILE *to, const bench_plot *plot) {
     bool over_m = plot->points[0].m != plot->points[plot->count - 1].m;
     bool large = plot->points[0].unit >= 1e5;
@@ -179,8 +182,8 @@ static void put_sweep(FILE *to, const bench_plot *plot) {
     fputs("\nreset\n", to);
 }
 
-/* Writes the roofline plot: the fraction of the arithmetic unit's peak over operations per byte.
- * The roof is that peak or the memory bandwidth. */
+/* Draws the roofline plot: the fraction of the arithmetic unit's peak over operations per byte. The
+ * roof is the peak of the arithmetic unit or the memory bandwidth, whichever is lower. */
 static void put_roofline(FILE *to, const bench_plot *plot) {
     double low = plot->points[0].intensity, high = low, unit = 0;
     for (size_t i = 0; i < plot->count; i++) {
@@ -208,7 +211,7 @@ static void put_script(FILE *to, const bench_plot *plot, const char *drawing) {
     put_data(to, plot);
     fputs("set multiplot layout 1,2 title ", to);
     put_quoted(to, plot->title);
-    fputs(" . \"\\n\" . ", to); /* which single quotes cannot hold */
+    fputs(" . \"\\n\" . ", to); /* a line break, which cannot be in single quotes */
     put_quoted(to, plot->subtitle);
     fputs(" noenhanced\nset grid\nset key outside top center horizontal noenhanced\n"
           "set offsets graph 0.02, graph 0.02, graph 0.05, 0\n",
@@ -223,8 +226,9 @@ static bool is_regular(const char *path) {
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Returns true if the SVG file is complete. gnuplot ignores errors of writing and succeeds on a
- * full disk. A pipe or a device cannot be read back and counts as complete. */
+/* Returns true if the SVG file is complete. gnuplot does not report errors of writing, even if the
+ * disk is full, so the end of the file is checked. A pipe or a device cannot be read back and
+ * counts as complete. */
 static bool is_whole(const char *path) {
     static const char end[] = "</svg>";
     char tail[16] = {0};
@@ -239,7 +243,7 @@ static bool is_whole(const char *path) {
 }
 
 static const char *draw(const bench_plot *plot) {
-    /* A gnuplot that exits early must not end this process by SIGPIPE. */
+    /* If gnuplot exits early, writing to it must not end this process by SIGPIPE. */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     /* NOLINTNEXTLINE(cert-env33-c): the command contains no input of the user */
     FILE *gnuplot = popen("gnuplot", "w");
@@ -253,8 +257,8 @@ static const char *draw(const bench_plot *plot) {
     return drawn ? NULL : "gnuplot failed";
 }
 
-/* Writes a script for gnuplot on another machine, which may lack this folder. FILE.gp draws
- * FILE.svg in the folder where gnuplot runs. */
+/* Writes a script that can be taken to another machine and drawn there by gnuplot. The script
+ * FILE.gp draws FILE.svg in the folder in which gnuplot runs. */
 static const char *keep_script(const bench_plot *plot) {
     const char *slash = strrchr(plot->path, '/'), *name = slash ? slash + 1 : plot->path;
     int stem = (int)(strlen(name) - strlen("gp"));

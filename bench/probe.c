@@ -4,16 +4,17 @@
 #include <omp.h>
 #include <string.h>
 
-/* Number of independent dependency chains. It exceeds the units' latency times their number, and
- * the chains fit in the registers together with the factors. */
+/* Number of independent dependency chains. It exceeds the latency of the arithmetic units times
+ * their number, so that the units are always busy. All chains and the factors fit in the
+ * registers. */
 enum { CHAINS = 12 };
 
 static bool always(void) {
     return true;
 }
 
-/* Values that the compiler cannot see. Each chain is one vector, and multiplying by 1 and adding 0
- * keeps its values constant. */
+/* Values that the compiler does not know. Each chain is one vector; it is multiplied by 1 or added
+ * to 0, so that its values stay constant. */
 static volatile float one = 1, zero = 0;
 
 typedef float vec4 __attribute__((vector_size(16)));
@@ -60,9 +61,9 @@ __attribute__((target("avx2,fma"))) static double f32_avx2(uint32_t rounds) {
     return (double)_mm256_cvtss_f32(chain[0]);
 }
 
-/* Multiplies int8 pairs, sums each pair in int16, and adds the sums to the chains. The empty asm
- * statement makes the compiler assume that `factor` changes. Without it, the compiler would hoist
- * the multiplication out of the loop. */
+/* Multiplies pairs of int8 values, adds the products of each pair in int16, and adds these sums to
+ * the chains. The empty asm statement makes the compiler assume that `factor` changes in every
+ * round. Without it, the compiler would move the multiplication out of the loop. */
 __attribute__((target("avx2"))) static double int8_avx2(uint32_t rounds) {
     __m256i chain[CHAINS], factor = _mm256_set1_epi8((char)one);
     for (int i = 0; i < CHAINS; i++)
@@ -145,8 +146,8 @@ const bench_probe *bench_probe_of(const char *unit) {
     return found ? found : find("f32");
 }
 
-/* Starts all threads at the same time. The slowest one ends the measurement, as it would end a
- * GEMM. */
+/* Runs the measured loop in all threads, which start at the same time. The time ends with the
+ * slowest thread, as the time of a GEMM does. */
 static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds) {
     double started = 0, sink = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sink)
@@ -161,7 +162,8 @@ static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds
 }
 
 double bench_probe_run(const bench_probe *probe, int threads) {
-    /* Rounds in a first trial, which must take long compared with waking the threads. */
+    /* Number of rounds in a first trial. It must take long compared with the time for waking the
+     * threads. */
     enum { TRIAL = 100000 };
     static const double target = 2e-3;
     double trial = time_rounds(probe, threads, TRIAL);

@@ -1,5 +1,5 @@
-/* Probes measure the peak of an arithmetic unit: loops that keep the unit busy and do nothing else.
- * They run next to the work that is compared with them. */
+/* Probes measure the peak rate of an arithmetic unit. A probe is a loop that keeps the unit busy
+ * and does nothing else. It runs beside the work that is compared with it. */
 #ifndef BENCH_PROBE_H
 #define BENCH_PROBE_H
 
@@ -7,32 +7,34 @@
 #include <stdint.h>
 
 typedef struct bench_probe {
-    const char *name; /* the name of the measurement, for example "f32_fma" */
-    /* the name that bsmm_estimate_sol gives to the arithmetic unit, for example "f32" */
+    const char *name; /* name of the probe, such as "f32_fma" */
+    /* name that bsmm_estimate_sol gives to the arithmetic unit, such as "f32" */
     const char *unit;
-    bool (*available)(void); /* Returns true if this processor has the arithmetic unit. */
-    /* Runs a number of rounds of the measured loop. The result only keeps the compiler from
-     * removing the loop. */
+    bool (*available)(void); /* true if this processor has the arithmetic unit */
+    /* Runs the measured loop for a number of rounds. The result has no meaning; it only keeps the
+     * compiler from removing the loop. */
     double (*work)(uint32_t);
-    double per_round; /* the operations that one round of the measured loop does */
+    double per_round; /* operations in one round of the measured loop */
 } bench_probe;
 
-/* Returns a probe, from index 0, or NULL past the last one. The last available probe of a unit is
- * the fastest. */
+/* Returns probe number `index`, counted from 0, or NULL past the last probe. If several probes
+ * measure a unit, the last available one is the fastest. */
 const bench_probe *bench_probe_at(uint32_t index);
 
-/* Returns the fastest available probe of a unit or, if the processor lacks the unit, of f32. */
+/* Returns the fastest available probe of an arithmetic unit. If the processor lacks the unit, it
+ * returns the fastest probe of the unit "f32". */
 const bench_probe *bench_probe_of(const char *unit);
 
-/* Returns the fastest probe of a unit, or f32's if that is faster. f32 can compute whatever the
- * other units can, and some processors have bf16 dot products that are slower than their
- * multiply-adds. It measures both in 20 ms. */
+/* Returns the fastest probe of an arithmetic unit, or that of the unit "f32" if it is faster. f32
+ * can compute everything that other units can, and some processors have bf16 dot products that are
+ * slower than f32 multiply-adds. The function measures both probes, which takes 20 ms. */
 const bench_probe *bench_probe_ceiling(const char *unit);
 
-/* Returns the operations per second of one short run (about 2 ms) on `threads` threads. */
+/* Runs a probe once on `threads` threads, which takes about 2 ms. Returns its operations per
+ * second. */
 double bench_probe_run(const bench_probe *probe, int threads);
 
-/* Returns the best of five short runs. */
+/* Runs a probe five times on `threads` threads. Returns the best operations per second. */
 double bench_probe_best(const bench_probe *probe, int threads);
 
 #endif

@@ -1,20 +1,20 @@
-/* Times conversions on a device that has queues, by graphs of launches over matrices that
- * rotate. */
+/* Times conversions on a device whose work is queued (a GPU). Graphs of launches use several sets
+ * of matrices in turn, so that the next matrix is not in the device's cache. */
 #include "data.h"
 #include "device.h"
 #include "recode.h"
 
 #include <stdlib.h>
 
-enum { LAUNCHES = 4 }; /* the launches of a graph in a round */
+enum { LAUNCHES = 4 }; /* number of launches of a graph in each round */
 
 typedef struct recode {
     const bench_recode_job *job;
     bench_device *device;
-    bsmm_matrix from, to; /* the source and result of a conversion, in host memory */
+    bsmm_matrix from, to; /* source and result of the conversion in host memory */
     float global;
-    void *amax; /* The largest magnitude of `from`, in device memory, if the job passes it. */
-    bsmm_matrix *sets; /* `from` and `to` of each set, alternately. */
+    void *amax; /* largest magnitude of `from` in device memory; NULL: the job does not pass it */
+    bsmm_matrix *sets; /* `from` and `to` of each set in device memory, alternately */
     size_t count;
     bench_graph graph;
     bench_samples seconds, rates;
@@ -74,7 +74,7 @@ static bool relayout(void *context, size_t turn) {
 static bool time_all(recode *r) {
     bool done = true;
     for (int round = -1; round < r->job->rounds && done; round++) {
-        /* The previous round has warmed up the device, so its times are discarded. */
+        /* The first round has only warmed up the device, so its times are discarded. */
         if (round == 0) r->seconds.count = r->rates.count = 0;
         bench_settle();
         for (int i = 0; i < LAUNCHES && done; i++)

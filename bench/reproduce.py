@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Measures the figures of docs/notes/cpu-avx512.md or cpu-avx2.md and prints them as Markdown, in under ten minutes.
+"""Measures the figures of docs/notes/cpu-avx512.md or cpu-avx2.md and prints them as Markdown. This
+takes less than ten minutes.
 
 usage: reproduce.py [--bsmm BSMM] [--only SECTION] [--json FILE] [--update DOCUMENT]
---only    one section: products, shapes, decode, conversions or avx2
---json    also keeps every line that bsmm bench printed
---update  replaces the part of the document between `<!-- measured avx512 -->`, of a processor without
-          it `<!-- measured avx2 -->`, and `<!-- measured end -->`
+--only    measures one section: products, shapes, decode, conversions or avx2
+--json    also writes every line that bsmm bench prints to FILE
+--update  replaces a part of DOCUMENT by the new figures. The part begins after the line
+          `<!-- measured avx512 -->`, or `<!-- measured avx2 -->` on a processor without AVX-512. It
+          ends before the line `<!-- measured end -->`.
 
-The processors must be free (`nice -n -20 bench/reproduce.py` keeps others away; under a real-time
-policy a thread that spins holds up what waits for its processor, so none is accepted). Shares are of
-ceilings measured beside each figure, so that runs on different machines can be compared. Two figures
-in a cell are those of one and of two threads; one that falls short of what is wanted is bold."""
+No other program may keep the processors busy; `nice -n -20 bench/reproduce.py` gives the script a
+high priority. The script refuses to run under a real-time policy, because a thread that busy-waits
+would then block the thread that it waits for. A share is the fraction of a ceiling that was measured
+beside the figure, so that runs on different machines can be compared. If a cell has two figures, the
+first is for one thread and the second for two threads. A figure that is below the wanted one is
+bold."""
 import argparse
 import json
 import os
@@ -25,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 THREADS = (1, 2)
 NO_PEERS = {"BSMM_BENCH_OPENBLAS": "", "BSMM_BENCH_ONEDNN": ""}
 
-# The GEMMs to measure: their formats, and the wanted fraction of the peak, or None.
+# The GEMMs to measure: their formats, and the wanted fraction of the peak. None: nothing is wanted.
 PRODUCTS = (
     ("mxfp4", 0.80),
     ("mxfp6_e2m3", 0.80),
@@ -42,19 +46,19 @@ PRODUCTS = (
 BASE = (2048, 2048, 2048)
 PRODUCT_SHAPES = (BASE, (512, 4096, 4096))
 
-# The formats that are measured over many shapes, one for each engine. The wanted rate of a shape is
-# a fraction of the rate at the shape BASE.
+# The formats that are measured over many shapes, one for each kind of kernel. The wanted rate of a
+# shape is a fraction of the rate at the shape BASE.
 SHAPE_FORMATS = ("mxfp4", "nvfp4", "mxfp8", "fp8_groupwise")
 SHAPES = (
     *(((size, size, size), 0.75) for size in (128, 256, 512, 1024, 4096, 8192)),
     *(((m, 4096, 4096), 0.75 if m >= 64 else None) for m in (16, 32, 64, 128)),
     ((2047, 2049, 2050), 0.85),
 )
-# The wanted ratio to OpenBLAS's sgemm, for mxfp4 with at least 64 rows.
+# The wanted ratio to the rate of OpenBLAS's sgemm, for mxfp4 with at least 64 rows of A.
 OVER_SGEMM = {"avx512": 2.8, "avx2": 1.5}
 
-# GEMMs with few rows: their formats, the wanted fraction of the memory bandwidth, and the numbers
-# of rows.
+# GEMMs with few rows of A: their formats, the wanted fraction of the memory bandwidth, and the
+# numbers of rows.
 DECODE = (
     ("mxfp4", 0.90, (1, 2, 4, 8, 16)),
     ("nvfp4", 0.85, (1, 2, 4, 8, 16)),
@@ -67,8 +71,8 @@ DECODE = (
 CONVERSIONS = tuple(
     (work, plain, wide, *scaled)
     for work, plain, formats in (
-        # Without --amax, quantizing to nvfp4 reads the values a second time to find the tensor's
-        # scale.
+        # Without --amax, quantizing to nvfp4 reads the values twice, because it must first find the
+        # largest magnitude of the tensor.
         ("--quantize", "--from", (("mxfp4",), ("nvfp4",), ("nvfp4", "--amax"), ("mxfp8",))),
         ("--dequantize", "--out", (("mxfp4",), ("nvfp4",), ("mxfp8",))),
     )
@@ -78,20 +82,20 @@ CONVERSIONS = tuple(
 CONVERSION_SHARE = 0.60
 
 
-# Environment for OpenBLAS on a processor that it does not know. It would use SSE kernels there,
-# although the processor has AVX-512.
+# Environment variables for OpenBLAS on a processor that it does not know. It would use SSE kernels
+# there although the processor has AVX-512.
 UNKNOWN = {"OPENBLAS_CORETYPE": "SapphireRapids"}
 peer_environment = {}
 
 
 def environment(changes=None):
-    """Returns an environment in which only this script selects OpenBLAS's kernels."""
+    """Returns an environment for bench in which only this script selects OpenBLAS's kernels."""
     own = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
     return own | peer_environment | (changes or {})
 
 
 class Bench:
-    """Runs bsmm bench. A GEMM or kernel that cannot run ends the script."""
+    """Runs bsmm bench. The script ends if a GEMM or kernel cannot run."""
 
     def __init__(self, program, log):
         self.program, self.log = program, log
@@ -122,7 +126,7 @@ def shape_name(shape):
 
 
 def against(value, wanted):
-    """Formats a value, in bold if it is less than wanted."""
+    """Formats a value. It is bold if it is less than wanted."""
     text = f"{value:.2f}"
     return text if wanted is None or value >= wanted else f"**{text}**"
 
@@ -137,12 +141,14 @@ def over(row, peer, wanted=None):
 
 
 def packing(row):
-    """Formats the time of packing B once, as a multiple of the time of one GEMM."""
+    """Formats the time of packing B once as a multiple of the time of one GEMM, or "-" if B is not
+    packed."""
     return f"{row['pack_b_seconds'] / row['seconds']:.3f}" if row["b_packed"] else "-"
 
 
 def both(rows, cell):
-    """Makes one cell for all numbers of threads. Equal values are written once."""
+    """Makes one cell of a table from the rows for all numbers of threads. Equal values are written
+    once."""
     cells = [cell(row) for row in rows]
     return cells[0] if len(set(cells)) == 1 else " / ".join(cells)
 
@@ -164,7 +170,7 @@ def products(bench):
              "over oneDNN bf16", "packing B"]
     rows = []
     for formats, share in PRODUCTS:
-        # AVX2 lacks the arithmetic units for which this fraction of the peak is expected.
+        # The wanted fraction assumes arithmetic units that AVX2 lacks.
         wanted = share if bench.vectors == "avx512" else None
         for shape in PRODUCT_SHAPES:
             r = [bench.product(formats, shape, threads) for threads in THREADS]
@@ -178,8 +184,8 @@ def products(bench):
 
 
 def shape_cells(bench, formats, shape, wanted, bases):
-    """Makes cells with GFLOP/s, the fraction of the rate at BASE and, for mxfp4, the ratio to
-    sgemm."""
+    """Makes the cells of a table for one shape: the GFLOP/s, the fraction of the rate at BASE and,
+    for mxfp4, the ratio to sgemm."""
     repeats = 1 if shape[0] >= 8192 else 3 if shape[0] >= 4096 else 5
     peers = {"BSMM_BENCH_ONEDNN": ""} if formats == "mxfp4" else NO_PEERS
     r = [bench.product(formats, shape, threads, "--repeats", repeats, env=peers) | {"base": base}
@@ -225,7 +231,8 @@ def decode(bench):
 
 
 def convert(bench, threads, work, plain, wide, *scaled):
-    # dequantize uses every processor that it may run on, so taskset limits their number.
+    # bsmm dequantize uses every processor that the process may run on, so taskset limits their
+    # number.
     prefix = ("taskset", "-c", f"0-{threads - 1}")
     return bench(work, plain, wide, "--format", *scaled, "-M", 8192, "-K", 8192, "--threads",
                  threads, "--repeats", 3, prefix=prefix)
@@ -273,7 +280,7 @@ def ceilings(program):
 
 
 def heading(bench):
-    """Describes what was measured, and on which machine."""
+    """Describes the measured commit and the machine."""
     cpu = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
     family = re.search(r"cpu family\s*: (\d+)", cpu)
     model = re.search(r"model\s*: (\d+)", cpu)
@@ -287,7 +294,7 @@ def report(bench, only):
     yield from heading(bench)
     for section in SECTIONS:
         if section.__name__ != only if only else section is avx2 and bench.vectors == "avx2":
-            continue  # Without AVX-512 every section measures AVX2 already.
+            continue  # Without AVX-512 every section already measures AVX2.
         started = time.monotonic()
         yield ""
         yield f"### {section.__doc__}"

@@ -5,8 +5,9 @@
 
 static const double round_seconds = 0.02;
 
-/* Two threads that wake from sleep may share a processor for warm_seconds, until the scheduler
- * moves one of them. A run that takes long_seconds or more is hardly affected. */
+/* After two threads wake from sleep, they may share a processor for up to warm_seconds, until the
+ * scheduler moves one of them. A run that takes at least long_seconds is hardly affected by
+ * that. */
 static const double warm_seconds = 0.05, long_seconds = 1;
 
 bsmm_status bench_samples_add(bench_samples *s, double value) {

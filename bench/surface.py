@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
-"""Measures how far products are from their floor, over the shapes that models have.
+"""Measures how far the times of GEMMs are above their floor, over the shapes that models have. A floor
+is the least time that a GEMM can take. A cell is one GEMM, i.e. three formats and three sizes.
 
 usage: surface.py cells [--all | --sample 300] [--seed N] [--date YYYY-MM-DD] [--rows LO HI]
        surface.py run PROGRAM DEVICE CELLS RESULTS [--seconds 300]
        surface.py report RESULTS... [--worst 50] [--maps FOLDER]
 
-cells   prints cells, a line each: the formats of A, B and D, then M, N, K. The shapes are the linear
-        layers of models.json, whole and cut for 2, 4 and 8 ranks, times ROWS. A sample takes its
-        cells from all pairs of formats and all bands of M alike, and has 64 shapes drawn by the date,
-        which stand in no table.
-run     times those cells that RESULTS does not hold yet with bsmm_surface and appends them, each with
-        the commit. It ends after so many seconds, and goes on where it stopped when it is called again.
-report  prints, for each band of M, the geometric mean of time / floor, the worst cell and how many cells
-        are slower than the peer's bf16 product; then the worst cells. --maps draws a heat map of each
-        pair of formats as SVG, with gnuplot.
+cells   prints one line for each cell: the formats of A, B and D, then M, N, K. N and K are those of
+        the linear layers in models.json, whole and split for 2, 4 and 8 ranks. M is one of ROWS. A
+        sample takes equally many cells from each pair of formats and each band of M. It also has up to 64
+        random shapes that are in no list; the date is their seed.
+run     times with bsmm_surface those cells that RESULTS does not contain yet. It appends each result
+        with the commit. It ends after the given number of seconds. The next call continues there.
+report  prints for each band of M the geometric mean of time / floor, the worst cell, and the number of
+        cells that are slower than the peer's bf16 GEMM. It then prints the worst cells of all. --maps
+        draws a heat map of each pair of formats as SVG, with gnuplot.
 
-The floor of a cell is max(bytes of A, B as stored and D / speed of a copy, operations / peak of the
-unit) + 3 us. The peak is what the peer's unscaled product of 8192^3 reached in the same run: FP8 for
-mxfp4 and mxfp6 pairs and for fp8 groups or tokens, bf16 for all else."""
+The floor of a cell is 3 us for the launch plus the larger of two times. One is the number of bytes of
+A, B as stored and D, divided by the speed of copying device memory. The other is the number of
+operations, divided by the peak of the arithmetic unit. The peak is the rate that the peer's unscaled
+GEMM of 8192 x 8192 x 8192 reached in the same run. It is the FP8 rate for pairs of mxfp4 and mxfp6
+and for fp8 with scales per group or per token, and the bf16 rate for all other pairs."""
 import argparse
 import datetime
 import json
@@ -32,11 +35,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)
 BANDS = ((1, 64), (65, 512), (513, 8192))
-# Maps a range of M to the wanted ratios of measured time to the floor, as (mean, worst).
+# Maps a range of M to the wanted ratios of measured time to the floor: (geometric mean, worst
+# cell).
 WANTED = {(1, 64): (1.45, 2.2), (65, 512): (1.45, 2.0), (513, 8192): (1.15, 1.5)}
-# The seconds that a floor includes for the launch, in addition to the time of bytes and operations.
+# The time in seconds for the launch. It is part of the floor of a cell, in addition to the time of
+# moving bytes or of operations.
 LAUNCH = 3e-6
-# These formats have one scale for each row of A and one for each row of B.
+# TOKEN and CHANNEL have one fp32 scale for each row: a scale per token for A, and per channel for
+# B.
 TOKEN, CHANNEL = "e4m3/f32/1x0", "e4m3/f32/1x0"
 WEIGHTS = ("mxfp4", "nvfp4", "mxfp8", "mxfp6_e2m3", "mxfp6_e3m2", "fp8_block128", CHANNEL)
 PAIRS = (
@@ -54,8 +60,8 @@ FP8_WEIGHTS = ("fp8_block128", CHANNEL, "mxfp4")
 
 
 def unit(a, b):
-    """Returns the key in the machine's line for the peak of the arithmetic unit that a pair of
-    formats uses."""
+    """Returns the arithmetic unit that a pair of formats uses, as the key of its peak in the line
+    that describes the machine."""
     small = ("mxfp4", "mxfp6_e2m3", "mxfp6_e3m2")
     if a in small and b in small:
         return "fp8"
@@ -66,7 +72,8 @@ def unit(a, b):
 
 
 def shapes():
-    """Returns the distinct (N, K) of every layer, whole and split for 2, 4 and 8 ranks."""
+    """Returns the distinct (N, K) of all layers of all models, whole and split for 2, 4 and 8
+    ranks."""
     found = {}
     for model in json.loads((HERE / "models.json").read_text())["models"]:
         for name, n, k, cut in model["layers"]:
@@ -77,7 +84,8 @@ def shapes():
 
 
 def fresh_shapes(date, count=64):
-    """Returns (M, N, K) that are in no table. They are the same all day."""
+    """Returns `count` random (M, N, K) that no other list contains. The date is the seed, so they
+    are the same all day."""
     draw = random.Random(date)
     size = lambda low, high, step: int(2 ** draw.uniform(math.log2(low), math.log2(high))) // step * step
     return [(size(1, 8192, 1), size(512, 32768, 16), size(512, 16384, 32)) for _ in range(count)]
@@ -104,8 +112,8 @@ def command_cells(options):
         cells = [(pair, m, n, k) for pair in PAIRS for m in ROWS if low <= m <= high for n, k in sorted(shapes())]
     else:
         cells = sample(options.sample, options.seed, options.date, options.rows)
-    # Sort the cells so that those of one shape follow each other, because they reuse the peer's
-    # time.
+    # Sort the cells by shape, because cells of one shape that follow each other reuse the time of
+    # the peer's GEMM.
     for pair, m, n, k in sorted(set(cells), key=lambda c: (c[1:], c[0])):
         print(*pair, m, n, k)
 
@@ -156,7 +164,8 @@ def command_run(options):
 
 
 def read(paths):
-    """Reads the cells, and computes for each its ratios to the floor of the machine that ran it."""
+    """Reads the result files. Computes for each cell the ratios of its times to the floor on the
+    machine that ran it."""
     rows, machine = [], None
     for path in paths:
         for row in map(json.loads, Path(path).read_text().splitlines()):
@@ -222,7 +231,8 @@ def print_worst(rows, count):
 
 
 def draw_map(pair, cells, folder):
-    """Draws a heat map: M over the bytes of B. The color is the logarithm of time / floor."""
+    """Draws a heat map of one pair of formats: M over the bytes of B. The color is the logarithm of
+    time / floor."""
     shapes_of = sorted({(r["n"] * r["k"], r["n"], r["k"]) for r in cells})
     rows_of = sorted({r["m"] for r in cells})
     lines = [f"{shapes_of.index((r['n'] * r['k'], r['n'], r['k']))} {rows_of.index(r['m'])} {r['ratio']}" for r in cells]

@@ -4,11 +4,11 @@
 #include <string.h>
 
 static const double tolerance = 1e-3;
-/* the largest number of multiply-adds that a validation computes */
+/* Largest number of multiply-adds that a validation computes. */
 static const int64_t budget = (int64_t)1 << 28;
 
-/* Returns the stride of the outputs to check. An odd stride has no factor in common with small tile
- * sizes, so it visits every lane of a tile. */
+/* Returns the distance between two outputs that are checked. An odd distance shares no factor with
+ * tile sizes that are powers of two, so that every lane of a tile is checked. */
 static int64_t choose_stride(int64_t outputs, int64_t k) {
     int64_t affordable = budget / (k > 0 ? k : 1) + 1;
     int64_t stride = outputs / affordable + 1;
@@ -16,7 +16,7 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
 }
 
 typedef struct sums {
-    double exact, magnitude; /* The sums of a b and of |a b| over K. */
+    double exact, magnitude; /* sums over K of a b and of |a b| */
 } sums;
 
 static sums sum_products(const float *a, const float *b, int64_t k) {
@@ -48,7 +48,8 @@ static void compare(double value, sums sum, double rounding, int64_t index, int6
     double promised = result->bound * sum.magnitude + rounding * fabs(exact);
     result->checked++;
     if (!(error <= fmax(allowed, promised))) result->failed++;
-    /* A NaN passes this test, and max_error stays NaN once it is stored. */
+    /* If `relative` is NaN, the comparison is false, so that max_error becomes NaN. Once max_error
+     * is NaN, it stays so. */
     if (relative <= result->max_error) return;
     if (isnan(result->max_error)) return;
     result->max_error = relative;

@@ -1,4 +1,4 @@
-/* Compares the bytes that the two builds of the library write. */
+/* Compares the bytes that two builds of the library write. */
 #include "compare.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ void expect_same(session *s, const void *old, const void *new, uint64_t bytes, c
 typedef struct output {
     bsmm_status status;
     char kernel[64], message[240];
-    uint8_t *bytes; /* The data and then the scales of a result, in bytes. */
+    uint8_t *bytes; /* data of a result, followed by its scales */
 } output;
 
 static uint64_t output_bytes(const product *p) {
@@ -100,8 +100,8 @@ static bool accepts(const session *s, product *p, int build, const char *kernel)
     return false;
 }
 
-/* Returns true if the reference kernel would take too long. Large GEMMs need no comparison with it,
- * because they show no error that small ones do not show. */
+/* Returns true if the reference kernel would take too long for this GEMM. Large GEMMs need no
+ * comparison with the reference kernel, because its errors would also show in small GEMMs. */
 static bool is_too_long(const product_shape *shape, const char *kernel) {
     enum { REFERENCE_OPERATIONS = 1 << 19 };
     return strcmp(kernel, "ref") == 0 && shape->m * shape->n * shape->k > REFERENCE_OPERATIONS;

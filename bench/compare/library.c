@@ -23,15 +23,15 @@ static bool open_library(library *l, const char *path) {
     return true;
 }
 
-/* ---- matching the kernels of one build to those of the other ---- */
+/* ---- matching the kernels of the two builds ---- */
 
 typedef struct names {
     const char *list[MOST_KERNELS];
     size_t count;
 } names;
 
-/* Lists the kernels of the device. Some builds also list the kernels of other devices, and say so
- * in the reason for refusing; the list omits these. */
+/* Lists the kernels of a build for the device. Some builds also list the kernels of other devices.
+ * Their reason for refusing then begins with "runs on", and these kernels are left out. */
 static names kernels_of(const library *l, const char *device) {
     static const char elsewhere[] = "runs on ";
     static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
@@ -63,8 +63,8 @@ static const char *take(names *from, const char *name) {
     return NULL;
 }
 
-/* Matches the remaining kernels in order, if both builds have equally many. A renamed kernel must
- * be at the same position in both lists. */
+/* Matches the kernels whose names occur in only one build, if both builds have equally many of
+ * them. A renamed kernel is assumed to be at the same position in both lists. */
 static void match_in_order(session *s, names *old, names *new) {
     if (old->count != new->count) return;
     while (old->count) {

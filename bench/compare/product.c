@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- descriptions in words ---- */
+/* ---- text that describes a GEMM ---- */
 
 static const char *layout_name(uint32_t layout) {
     bsmm_layout_info info = BSMM_INIT(bsmm_layout_info);
@@ -69,7 +69,7 @@ static bool allocate(bsmm_matrix *m) {
     return m->data && (m->scales || !scales);
 }
 
-/* Returns the description of a host matrix with a copy of its memory on the device. */
+/* Copies the memory of a host matrix to the device and returns the description of the copy. */
 static bsmm_matrix put(session *s, const bsmm_matrix *host, float global) {
     bsmm_matrix there = *host;
     there.data = memory_new(s, host->data, host->data_bytes);

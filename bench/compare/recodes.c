@@ -1,5 +1,5 @@
-/* Compares the bytes that both builds write when they quantize, dequantize, find the largest
- * magnitude, and move scales between layouts. */
+/* Compares the bytes that two builds of the library write when they quantize, dequantize, find the
+ * largest magnitude, and copy scales from one layout to another. */
 #include "compare.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ typedef struct recode {
     int64_t rows, cols;
     uint32_t flags, threads;
     fill how;
-    /* The matrices in host memory. `there` has their copies on the device. */
+    /* Matrices in host memory. `there` has their copies on the device. */
     bsmm_matrix src, dst, there[2];
     float *amax, global;
 } recode;
@@ -31,7 +31,7 @@ static void print_recode(const void *context, FILE *to) {
             fill_names[r->how], r->flags, r->threads);
 }
 
-/* ---- the calls ---- */
+/* ---- the calls of the library ---- */
 
 static bsmm_exec exec_of(session *s, const recode *r) {
     bsmm_exec exec = BSMM_INIT(bsmm_exec);
@@ -71,7 +71,7 @@ static bsmm_status convert(session *s, const library *l, const recode *r) {
 
 typedef bsmm_status call(session *s, const library *l, const recode *r);
 
-/* ---- both builds ---- */
+/* ---- comparing the two builds ---- */
 
 static uint64_t result_bytes(const recode *r) {
     return r->dst.data_bytes + r->dst.scale_bytes + sizeof(float);
@@ -128,14 +128,15 @@ static void visit(session *s, call *work, recode r) {
     bench_device_reset(s->device);
 }
 
-/* ---- lists ---- */
+/* ---- lists of conversions ---- */
 
 static const uint32_t wide[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
 enum { WIDE = sizeof wide / sizeof wide[0] };
 static const int64_t sizes[][2] = {{1, 32}, {5, 160}, {33, 97}, {130, 272}, {64, 1024}};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* Varies order, stride and number of threads from one row and size to the next. */
+/* Sets storage orders, strides and the number of threads, differently for each conversion and
+ * size. */
 static void vary(recode *r, uint32_t turn) {
     r->from.order = turn % 5 == 1, r->to.order = turn % 7 == 1;
     r->from.extra_ld = turn % 4 == 2 ? 8 : 0, r->to.extra_ld = turn % 4 == 3 ? 12 : 0;

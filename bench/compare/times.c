@@ -1,4 +1,4 @@
-/* Times the two builds alternately, run by run. */
+/* Times two builds of the library. Batches of runs alternate between the builds. */
 #include "compare.h"
 
 #include <math.h>
@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 
 typedef struct timed {
-    const char *formats[3]; /* the names of the formats of A, B and D */
-    int64_t sizes[3];       /* the sizes M, N and K of the GEMM */
-    /* `packed`: B is packed in advance. `host`: on a GPU, time the host's cost of a run instead of
-     * the device's. */
+    const char *formats[3]; /* names of the formats of A, B and D */
+    int64_t sizes[3];       /* sizes M, N and K of the GEMM */
+    /* `packed`: B is packed in advance. `host`: on a GPU, measure the time that the host needs to
+     * queue a run, instead of the time of the device. */
     bool packed, host;
 } timed;
 
@@ -53,13 +53,14 @@ static const timed rows[] = {
     {PRODUCT("mxfp8", "mxfp8", "bf16", 1024, 1024, 1024)},
 };
 
-/* ---- batches ---- */
+/* ---- batches of runs ---- */
 
 typedef struct contender {
     session *s;
     prepared plan;
-    size_t runs;       /* the number of runs of the plan in a timed batch */
-    bench_graph graph; /* A GPU's graph of runs. It is not used if the host's cost is timed. */
+    size_t runs; /* number of runs of the plan in a batch */
+    /* graph of the runs of a batch on a GPU; not used if the host's time is measured */
+    bench_graph graph;
 } contender;
 
 static bool queue_run(void *context, size_t turn) {
@@ -68,7 +69,7 @@ static bool queue_run(void *context, size_t turn) {
     return c->plan.build->plan_run(c->plan.plan, &c->plan.buffers) == BSMM_OK;
 }
 
-/* Returns the seconds of one run, or 0 if it failed. */
+/* Times one batch. Returns the seconds of one run, or 0 if a run failed. */
 static double time_batch(contender *c, bool graph) {
     if (graph) {
         bench_samples seconds = {0};
@@ -86,8 +87,9 @@ static double time_batch(contender *c, bool graph) {
     return done ? took / (double)c->runs : 0;
 }
 
-/* Chooses the number of runs that take 0.2 ms, which is less than a scheduler's time slice. If a
- * GPU's host is timed, the number does not exceed the length of its queue. */
+/* Chooses the number of runs in a batch such that a batch takes 0.2 ms, which is less than a time
+ * slice of the scheduler. If the host's time on a GPU is measured, the number is limited to the
+ * length of the GPU's queue. */
 static bool calibrate(contender *c, contender *other) {
     static const double wanted = 2e-4;
     enum { MOST = 1 << 16, QUEUE = 256 };
@@ -105,10 +107,10 @@ static bool calibrate(contender *c, contender *other) {
     return true;
 }
 
-/* ---- pairs of batches ---- */
+/* ---- pairs of batches, one of each build ---- */
 
 typedef struct verdict {
-    /* The median times of both builds, the ratio new / old, and the error of the ratio. */
+    /* Median seconds of a run of each build; ratio new / old; error of the ratio. */
     double seconds[BUILDS], ratio, error;
     size_t kept;
 } verdict;
@@ -138,8 +140,8 @@ static double quantile(const double *values, size_t count, double q) {
     return value;
 }
 
-/* A batch that takes longer than the faster quarter of its build by more than this factor was
- * disturbed. Its pair is discarded. */
+/* A batch counts as disturbed if it takes longer than the lower quartile of its build by more than
+ * this factor. The pair that contains a disturbed batch is discarded. */
 static const double disturbed = 1.15;
 
 static void discard(halves *pairs) {
@@ -156,8 +158,9 @@ static void discard(halves *pairs) {
     pairs->count = kept;
 }
 
-/* Computes medians, and the error of the median ratio: 1.25 standard deviations divided by sqrt(n).
- * The standard deviation is derived from the quartiles. */
+/* Computes the median times and the error of the median ratio. The error is 1.25 standard
+ * deviations of the ratios divided by sqrt(n). The standard deviation is derived from the
+ * quartiles. */
 static verdict judge(halves *pairs) {
     discard(pairs);
     size_t count = pairs->count;
@@ -174,15 +177,16 @@ static verdict judge(halves *pairs) {
     return v;
 }
 
-/* Returns how often the scheduler has taken a processor from one of this process's threads. */
+/* Returns the number of times that the scheduler has taken a processor away from a thread of this
+ * process. */
 static long interruptions(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return usage.ru_nivcsw;
 }
 
-/* Times one pair of batches. Returns false if a run failed. A pair during which threads were
- * interrupted does not count. */
+/* Times one pair of batches. Returns false if a run failed. If the scheduler interrupted a thread
+ * meanwhile, the pair does not count. */
 static bool time_pair(contender *both, bool graph, int first, halves *pairs) {
     long before = interruptions();
     for (int turn = 0; turn < BUILDS; turn++) {
@@ -195,7 +199,7 @@ static bool time_pair(contender *both, bool graph, int first, halves *pairs) {
     return true;
 }
 
-/* Times pairs until there are enough, or until a time limit. */
+/* Times pairs until `wanted` pairs count, or until a time limit is reached. */
 static bool time_pairs(contender *both, bool graph, int wanted, verdict *v) {
     static const double longest = 3;
     halves pairs = {.count = 0};
@@ -211,7 +215,7 @@ static bool time_pairs(contender *both, bool graph, int wanted, verdict *v) {
     return done;
 }
 
-/* ---- rows of the table ---- */
+/* ---- lines of the table of times ---- */
 
 static bool prepare_graphs(session *s, contender *both) {
     bench_device *device = s->device;
@@ -229,8 +233,9 @@ static bool time_both(session *s, contender *both, bool graph, verdict *v) {
     return done;
 }
 
-/* Returns "SLOWER" or "faster" if the difference exceeds three times its error, and also exceeds
- * what the position of code in memory can change. */
+/* Returns "SLOWER" or "faster" if the two builds differ. The difference must exceed three times its
+ * error. It must also exceed the difference that the position of the code in memory alone can
+ * cause. */
 static const char *verdict_word(const verdict *v) {
     enum { LEAST = 10 };
     static const double placement = 0.02;
@@ -264,8 +269,8 @@ static product_shape shape_of(const timed *t, int threads) {
     return p;
 }
 
-/* Prepares the plans of both builds with the same memory and workspace, because the address of
- * memory affects times. */
+/* Prepares the plans of both builds with the same operands and workspace, because times depend on
+ * the address of memory. */
 static bool prepare_both(session *s, product *p, contender *both) {
     for (int i = 0; i < BUILDS; i++) {
         both[i] = (contender){.s = s};

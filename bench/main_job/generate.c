@@ -1,6 +1,6 @@
-/* Generates a model if no real one is available: it has the names and shapes of two layers of a
- * small BERT and normally distributed random values. Every weight has a few large input channels,
- * as trained models do. */
+/* Generates a model for use when no real model is available. It has the names and shapes of two
+ * layers of a small BERT. Its weights are normally distributed random values. A few input channels
+ * of every weight are large, as in trained models. */
 #include "job.h"
 
 #include <math.h>
@@ -22,8 +22,8 @@ static double next_normal(uint64_t *state) {
 }
 
 typedef struct tensor {
-    const char *name;   /* the tensor's name in a layer, after "encoder.layer.N." */
-    int64_t rows, cols; /* the tensor's size; rows = 0 means a vector */
+    const char *name;   /* name of the tensor in a layer, after "encoder.layer.N." */
+    int64_t rows, cols; /* size of the tensor; rows = 0: a vector */
     double mean, spread;
 } tensor;
 

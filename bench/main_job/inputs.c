@@ -1,5 +1,5 @@
-/* Computes the inputs of the layers: embeddings of tokens, and the output of the first half of a
- * feed-forward block. */
+/* Computes the inputs of the layers: the embeddings of the tokens, and the input of the second half
+ * of a feed-forward block. */
 #include "job.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static const float *vector(const bsmm_file *model, const char *name, int64_t len
     return tensor.data;
 }
 
-/* Normalizes a layer: x = (x - mean) / sqrt(variance + 1e-12) * weight + bias. */
+/* Applies layer normalization: x = (x - mean) / sqrt(variance + 1e-12) * weight + bias. */
 static void normalise(float *x, int64_t count, const float *weight, const float *bias) {
     double mean = 0, variance = 0;
     for (int64_t i = 0; i < count; i++)

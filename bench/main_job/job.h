@@ -1,5 +1,5 @@
-/* The main job of `make run`: it quantizes the linear layers of a model, multiplies them by real
- * token embeddings, and compares the results with double. */
+/* The main job of `make run`. It quantizes the linear layers of a model, multiplies them by real
+ * token embeddings, and compares the products with products in double. */
 #ifndef JOB_H
 #define JOB_H
 
@@ -11,7 +11,7 @@ enum { JOB_MAX_TOKENS = 128 };
 
 /* Prints "main job: ..." and ends the program with status 1. */
 void job_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Ends the program with the library's message if `status` is a failure. */
+/* Ends the program with the library's message if `status` is a failure. `what` says what failed. */
 void job_check(bsmm_status status, const char *what);
 void *job_alloc(size_t count, size_t size);
 
@@ -23,42 +23,47 @@ typedef struct job_batch {
 bsmm_matrix job_matrix(const job_batch *batch);
 job_batch job_batch_create(int64_t rows, int64_t cols);
 
-/* Creates a matrix of a format with memory of its own: data, scales, and a global scale of 1. */
+/* Creates a matrix of a format with memory of its own for data and scales, and a global scale of
+ * 1. */
 bsmm_matrix job_matrix_create(bsmm_format format, int64_t rows, int64_t cols);
 void job_matrix_destroy(bsmm_matrix *matrix);
 
-/* Computes y[rows of x][rows of w] = x w^T in double, with all threads. */
+/* Computes y = x w^T in double, with all threads. y has a row for each row of x and a column for
+ * each row of w. */
 void job_multiply_exactly(const job_batch *x, const job_batch *w, double *y);
 
-/* Tokenizes a text and returns the number of ids. It applies WordPiece to the lower-case text, with
- * a vocabulary of one token per line, and stops at JOB_MAX_TOKENS. */
+/* Splits a text into tokens and returns the number of token ids. It applies BERT's WordPiece to the
+ * text in lower case. The vocabulary file has one token per line. The function stops at
+ * JOB_MAX_TOKENS. */
 size_t job_tokenize(const char *vocabulary_path, const char *text_path, int64_t *ids);
-/* Tokenizes a text without a vocabulary: the id of a word is its hash modulo `below`. */
+/* Splits a text into words without a vocabulary. The id of a word is its hash modulo `below`. */
 size_t job_hash_words(const char *text_path, int64_t below, int64_t *ids);
 
-/* Returns the input of the first layer of a BERT: the normalized sum of word, position and type
- * embeddings. */
+/* Returns the input of the first layer of a BERT model: the normalized sum of the word, position
+ * and type embeddings of the tokens. */
 job_batch job_embed(const bsmm_file *model, const int64_t *ids, size_t count);
-/* Returns the input of a layer's output.dense: the gelu of its intermediate.dense applied to x. */
+/* Returns the input of the linear layer output.dense of a feed-forward block: gelu of the output of
+ * the block's intermediate.dense for the input x. */
 job_batch job_feed_forward(const bsmm_file *model, const char *output_name, const job_batch *x);
 
-/* Returns an fp32 weight of the model, mapped from the file. */
+/* Returns an fp32 weight of the model. Its values are in the mapping of the file. */
 job_batch job_weight(const bsmm_file *model, const char *name);
 
-/* Writes a model of two layers with random weights and some large channels. */
+/* Writes a model of two layers with random weights, some of whose channels are large. */
 void job_generate(const char *path);
 
-/* Measured quality and speed of the model in one format. */
+/* Measured quality and speed of the model with weights in one format. Signal is sum x^2 of the
+ * exact values; noise is sum (x - y)^2 of their differences from the others. */
 typedef struct job_result {
-    double bits, weights; /* the number of stored bits, and the number of weights */
-    /* signal and noise of the quantized weights, compared with the model's own weights */
+    double bits, weights; /* number of stored bits; number of weights */
+    /* quantized weights against the weights of the model */
     double weight_signal, weight_noise;
-    /* signal and noise of the outputs, compared with the model's outputs in double */
+    /* outputs with quantized weights against the outputs of the model in double */
     double output_signal, output_noise;
-    double both_noise; /* the noise of the outputs if activations are quantized too */
-    /* signal and noise of the outputs, compared with the same GEMM in double */
+    double both_noise; /* noise of the outputs if activations are quantized too */
+    /* outputs with quantized weights against the same GEMM in double */
     double exact_signal, exact_noise;
-    double seconds; /* the time of all GEMMs with quantized weights, in seconds */
+    double seconds; /* time in seconds of all GEMMs with quantized weights */
     uint64_t layers;
 } job_result;
 job_result job_measure(const bsmm_file *model, const bsmm_file *quantized, const job_batch *tokens);

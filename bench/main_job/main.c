@@ -1,5 +1,5 @@
-/* Prints a table that shows the effect of each format on a model's linear layers, for the tokens of
- * a text. If VOCABULARY is "-", words are hashed instead.
+/* Prints a table that shows the effect of each format on the accuracy and speed of a model's linear
+ * layers, for the tokens of a text. If VOCABULARY is "-", the id of a word is its hash.
  *
  * usage: bsmm_main_job MODEL VOCABULARY TEXT FORMAT=QUANTIZED...
  *        bsmm_main_job --generate MODEL */
@@ -11,8 +11,9 @@
 #include <string.h>
 
 /* The largest relative error that the job accepts. The library promises the accuracy of fp32
- * accumulators or better. Rounding each partial sum of K random terms causes a relative error of
- * about 2^-24 * sqrt(K / 6): 9.5e-7 at K = 1536, the longest dot product here. */
+ * accumulators or better. With fp32 accumulators, each partial sum of K random terms is rounded.
+ * This causes a relative error of about 2^-24 * sqrt(K / 6), which is 9.5e-7 for the longest dot
+ * product here (K = 1536). */
 static const double promised_error = 1e-6;
 
 static double decibels(double signal, double noise) {
@@ -38,7 +39,7 @@ static void print_heading(const job_batch *tokens) {
         (long long)tokens->rows);
 }
 
-/* Prints one row. Returns true if the GEMMs are as exact as promised. */
+/* Prints the line of one format. Returns true if the GEMMs are as exact as the library promises. */
 static bool print_result(const char *name, const job_result *r) {
     double error = sqrt(r->exact_noise / r->exact_signal);
     printf("%-13s %11.3f  %7.2f  %7.2f %7.2f  %12.1e  %11.3f  %6llu\n", name, r->bits / r->weights,
@@ -49,7 +50,8 @@ static bool print_result(const char *name, const job_result *r) {
     return error <= promised_error;
 }
 
-/* Measures one format. `argument` is FORMAT=QUANTIZED, where QUANTIZED is a file. */
+/* Measures one format. `argument` is FORMAT=QUANTIZED, where QUANTIZED is the file with the
+ * quantized model. */
 static bool run_format(const bsmm_file *model, const job_batch *tokens, char *argument) {
     char *path = strchr(argument, '=');
     if (!path) job_fail("%s: must be FORMAT=FILE", argument);

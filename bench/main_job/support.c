@@ -1,4 +1,4 @@
-/* Functions of the main job that allocate memory, report failures and compute GEMMs in double. */
+/* Functions of the main job that allocate memory, report failures, and compute GEMMs in double. */
 #include "job.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Splits a text into tokens by BERT's WordPiece, for plain English text. */
+/* Splits plain English text into tokens by BERT's WordPiece. */
 #include "job.h"
 
 #include <ctype.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 100 }; /* the largest number of characters of a word */
+enum { LONGEST = 100 }; /* largest number of characters in a word */
 
 typedef struct entry {
     char *token;
@@ -14,7 +14,7 @@ typedef struct entry {
 } entry;
 
 typedef struct vocabulary {
-    char *text; /* The content of the vocabulary file. Zeros end its lines. */
+    char *text; /* content of the vocabulary file; each line ends with a NUL */
     entry *entries;
     size_t count;
 } vocabulary;
@@ -56,15 +56,15 @@ static vocabulary read_vocabulary(const char *path) {
     return v;
 }
 
-/* Returns the id of a token, or -1 if there is none. */
+/* Returns the id of a token, or -1 if the vocabulary does not have it. */
 static int64_t find_token(const vocabulary *v, const char *token) {
     entry key = {.token = (char *)token};
     const entry *found = bsearch(&key, v->entries, v->count, sizeof key, compare_entries);
     return found ? found->id : -1;
 }
 
-/* Returns the id of the longest token with which the rest of a word begins, and stores its length
- * in *length. */
+/* Finds the longest token that is a prefix of `rest`, the part of a word that has no token yet.
+ * Returns its id and stores its length in *length. */
 static int64_t longest_token(const vocabulary *v, const char *rest, bool first, size_t *length) {
     char token[LONGEST + 3];
     for (*length = strlen(rest); *length > 0; (*length)--) {
@@ -75,7 +75,7 @@ static int64_t longest_token(const vocabulary *v, const char *rest, bool first, 
     return -1;
 }
 
-/* Appends a word's tokens, or [UNK]. Returns the new count. */
+/* Appends the tokens of a word to `ids`, or the token [UNK]. Returns the new number of tokens. */
 static size_t add_word(const vocabulary *v, const char *word, int64_t *ids, size_t count) {
     size_t start = count, length = 0;
     for (const char *rest = word; *rest && count < JOB_MAX_TOKENS; rest += length) {
@@ -120,7 +120,7 @@ size_t job_hash_words(const char *text_path, int64_t below, int64_t *ids) {
     char word[LONGEST + 1], *text = read_file(text_path);
     size_t count = 0;
     for (const char *at = text; count < JOB_MAX_TOKENS && (at = next_word(at, word));) {
-        uint64_t hash = 14695981039346656037u; /* The hash function is FNV-1a. */
+        uint64_t hash = 14695981039346656037u; /* hash function FNV-1a */
         for (const char *c = word; *c; c++)
             hash = (hash ^ (unsigned char)*c) * 1099511628211u;
         ids[count++] = (int64_t)(hash % (uint64_t)below);

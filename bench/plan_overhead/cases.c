@@ -60,7 +60,7 @@ static bsmm_format format_of(const char *name) {
     return format;
 }
 
-/* Allocates host memory and fills it with a byte. */
+/* Allocates host memory and sets each byte to `fill`. */
 static void *allocate(overhead_product *product, uint64_t bytes, int fill) {
     void *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
     if (!memory) overhead_fail("memory", "not to be had");
@@ -69,7 +69,8 @@ static void *allocate(overhead_product *product, uint64_t bytes, int fill) {
     return memory;
 }
 
-/* Makes a matrix whose elements are small values in every format and whose scales are near 1. */
+/* Makes a matrix in host memory. Its elements are small values whatever the format is, and its
+ * scales are near 1. */
 static bsmm_matrix matrix_of(const char *name, int64_t rows, int64_t cols,
                              overhead_product *product) {
     enum { SMALL = 0x31, E8M0_ONE = 127, E4M3_ONE = 0x38, F32_SMALL = 0x3f };
@@ -89,7 +90,7 @@ static bsmm_matrix matrix_of(const char *name, int64_t rows, int64_t cols,
     return m;
 }
 
-/* Returns a matrix in the device's memory. */
+/* Returns a copy of the matrix in device memory, or the matrix itself if `queued` is NULL. */
 static bsmm_matrix place(bench_device *queued, const bsmm_matrix *host) {
     bsmm_matrix there = *host;
     if (queued && !bench_device_put(queued, host, true, &there))

@@ -1,13 +1,15 @@
-/* Measures the host's time for bsmm_plan_run, with GEMMs so small that it dominates.
+/* Measures the time that the host needs for bsmm_plan_run. The GEMMs are so small that this time
+ * dominates.
  *
  *     bsmm_plan_overhead [DEVICE]               times every product
- *     bsmm_plan_overhead DEVICE RUNS [PRODUCT]  runs each, or one by its number, RUNS times without
- *                                               timing it: for tools that count instructions
+ *     bsmm_plan_overhead DEVICE RUNS [PRODUCT]  runs every product, or the one with the number
+ *                                               PRODUCT, RUNS times without timing it. This is
+ *                                               for tools that count instructions.
  *
- * DEVICE is cpu by default. The second number is a baseline. On the cpu it is a run of a GEMM
- * without rows, which is validated but not computed. On a GPU it is the time to launch as many
- * empty kernels as the run launches, interleaved with the runs. Each number is the minimum over
- * many batches. */
+ * DEVICE is cpu by default. The first number of a line is the time of a run; the second is a
+ * baseline. On the cpu, the baseline is the time of a GEMM without rows, which is validated but not
+ * computed. On a GPU, it is the time to launch as many empty kernels as the run launches; these
+ * launches alternate with the runs. Each number is the minimum over many batches. */
 #include "overhead.h"
 
 #include <stdio.h>
@@ -31,8 +33,9 @@ static void launch(bench_device *queued, size_t count) {
         overhead_fail("launch", bench_device_error());
 }
 
-/* Measures the nanoseconds of one run in the fastest batch. Also measures the baseline: `launches`
- * empty kernels, or a run of `empty` if launches is 0. */
+/* Measures the time of one run of the product in the fastest batch, in nanoseconds (best[0]). Also
+ * measures the baseline (best[1]). The baseline is the launch of `launches` empty kernels, or a run
+ * of `empty` if `launches` is 0. */
 static void measure(const overhead_product *product, const overhead_product *empty,
                     bench_device *queued, size_t launches, double best[2]) {
     best[0] = best[1] = 1e30;

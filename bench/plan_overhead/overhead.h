@@ -1,5 +1,5 @@
-/* The parts of bsmm_plan_overhead: the GEMMs that it times, and the number of kernels that a run of
- * each launches. */
+/* Declarations of bsmm_plan_overhead: the GEMMs that it times, and the number of kernels that a run
+ * of each launches. */
 #ifndef OVERHEAD_H
 #define OVERHEAD_H
 
@@ -10,25 +10,27 @@
 /* ---- products (cases.c) ---- */
 
 typedef struct overhead_case {
-    const char *a, *b; /* the formats' names: presets, "f32" or "bf16" */
+    const char *a, *b; /* names of the formats of A and B: presets, "f32" or "bf16" */
     int64_t m, n, k;
-    const char *kernel; /* The name of the kernel to use, without its device. NULL: the best one. */
+    /* name of the kernel without its device; NULL: the kernel that the library chooses */
+    const char *kernel;
     uint32_t compute, packed;
 } overhead_case;
 
-/* Returns a GEMM to time, for the host or for other devices. Returns NULL past the last one. */
+/* Returns GEMM number `index`, from the list for the host or from that for other devices. Returns
+ * NULL past the last one. */
 const overhead_case *overhead_case_at(bool is_host, size_t index);
 
 /* A plan and all buffers of its runs. */
 typedef struct overhead_product {
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    void *memory[8]; /* host memory of the GEMM's operands and results */
+    void *memory[8]; /* host memory of the operands and results */
     size_t count;
 } overhead_product;
 
-/* Makes the plan and buffers of a GEMM. `queued` is NULL for the host. Returns false, with the
- * library's message, if the device has no kernel for it. */
+/* Makes the plan and the buffers of a GEMM. `queued` is NULL for the host. Returns false if the
+ * device has no kernel for the GEMM; the library's error message is then set. */
 bool overhead_make(const overhead_case *c, const char *device, bench_device *queued, int64_t rows,
                    overhead_product *product);
 void overhead_destroy(overhead_product *product);
@@ -38,7 +40,8 @@ void overhead_fail(const char *what, const char *why);
 
 /* ---- launches (launches.c) ---- */
 
-/* Returns the number of kernels that one run launches, or 0 if the driver does not tell. */
+/* Returns the number of kernels that one run of the product launches, or 0 if the driver does not
+ * tell. */
 size_t overhead_count_launches(bench_device *queued, const overhead_product *product);
 
 #endif

@@ -1,5 +1,5 @@
-/* Runs one cell: a plan, operands that rotate so that they exceed the device's cache, a graph of
- * runs, and its times. */
+/* Times one cell, i.e. one GEMM. It makes a plan, several sets of operands that together exceed the
+ * device's cache, and a graph of runs that uses these sets in turn. */
 #include "surface.h"
 
 #include <stdio.h>
@@ -7,7 +7,8 @@
 enum { BURSTS = 3, LAUNCHES = 4 };
 static const double steady_seconds = 60e-3;
 
-/* A buffer that exists once in each set of operands. */
+/* A buffer of which each set of operands has its own copy, `stride` bytes after the previous
+ * one. */
 typedef struct rotating {
     uint8_t *memory;
     uint64_t stride;
@@ -18,7 +19,7 @@ typedef struct work {
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bsmm_matrix a, b, d;
-    /* `data` has an entry for each of A, B and D, and `scales` one for each of A and B. */
+    /* `data` has an entry for each of A, B and D. `scales` has an entry for each of A and B. */
     rotating data[3], scales[2], packed;
     uint64_t packed_bytes;
     size_t sets;
@@ -63,7 +64,7 @@ static surface_times time_work(bench_device *device, bench_work *run, void *cont
     return times;
 }
 
-/* ---- the peer ---- */
+/* ---- the peer's GEMM ---- */
 
 surface_times surface_run_peer(surface *s, uint32_t bits, int64_t m, int64_t n, int64_t k) {
     const bench_queued_peer *peer = s->peer ? s->device->kind->peer : NULL;
@@ -88,7 +89,7 @@ static surface_times find_bf16(surface *s, const surface_cell *cell) {
     return s->last.times;
 }
 
-/* ---- ours ---- */
+/* ---- the library's GEMM ---- */
 
 static bsmm_matrix describe(bsmm_format format, int64_t rows, int64_t cols) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
@@ -104,7 +105,7 @@ static bsmm_status find_sizes(bsmm_matrix *m) {
     return status || !m->format.scale ? status : bsmm_scale_bytes(m, &m->scale_bytes);
 }
 
-/* Makes a plan. Its B is packed in advance if the kernel packs. */
+/* Makes a plan. If the kernel packs B, B is packed in advance. */
 static bsmm_status make_plan(work *w) {
     bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
     desc.a = &w->a, desc.b = &w->b, desc.d = &w->d;

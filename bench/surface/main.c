@@ -1,4 +1,4 @@
-/* Reads cells from standard input, one per line, and prints a JSON line for each.
+/* Reads cells (GEMMs to time) from standard input, one per line, and prints a JSON line for each.
  *
  *     bsmm_surface DEVICE < cells
  *

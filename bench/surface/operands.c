@@ -1,6 +1,6 @@
-/* Makes random operands. Each type has one pool of random codes on the device, and operands are
- * copies of parts of the pool. A cell of any size is therefore filled at the speed of device
- * memory. */
+/* Makes random operands. The device has one pool of random codes for each element and scale type,
+ * and operands are copies of parts of the pool. Operands of any size are thus filled at the speed
+ * of copying device memory. */
 #include "data.h"
 #include "surface.h"
 
@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARIETY = 4096, SCALES = 24 /* SCALES is the index of the first pool of scales. */ };
+enum {
+    VARIETY = 4096,
+    SCALES = 24 /* index of the first pool of scales, after the pools of elements */
+};
 static const uint64_t pool_bytes = (uint64_t)32 << 20;
 
-/* Returns a random finite code. Types of more than 8 bits take values near 1, and smaller types any
- * value. */
+/* Returns a random finite code of an element type. Types of more than 8 bits get values near 1,
+ * other types any value. */
 static uint32_t element_code(uint32_t elem, uint64_t *state) {
     uint32_t code = 0, bits = bench_elem_bits(elem);
     double value = INFINITY;
@@ -37,7 +40,7 @@ static uint32_t scale_code(uint32_t scale, uint64_t *state) {
     return code;
 }
 
-/* Fills memory with a stream of random codes of `bits` bits, least significant bit first. */
+/* Fills the memory of a pool with random codes of `bits` bits each, least significant bit first. */
 static void fill_stream(uint8_t *memory, const uint32_t *codes, uint32_t bits, uint64_t *state) {
     uint64_t pending = 0, random = 0;
     uint32_t held = 0, left = 0;
