@@ -1,5 +1,5 @@
-/* The base room: error messages, versioned structs, checked arithmetic, thread counts. It includes
- * only bsmm.h. */
+/* Declarations that every folder of src/ uses: error messages, structs with a struct_size field,
+ * checked arithmetic and thread counts. This header includes only bsmm.h. */
 #ifndef BSMM_BASE_H
 #define BSMM_BASE_H
 
@@ -9,13 +9,13 @@
 
 #define BSMM_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Records this thread's error message and returns `status`. The text names the field, its value and
- * the rule. */
+/* Records an error message for the calling thread (bsmm_error_message returns it) and returns
+ * `status`. The message must name the field, its value and the rule that the value breaks. */
 bsmm_status bsmm_fail(bsmm_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Puts "prefix: " in front of this thread's message. Callers use it to add the name of a file or a
- * matrix. */
+/* Puts "prefix: " in front of the calling thread's error message and returns `status`. Callers use
+ * the function to add the name of a file or a matrix to a message. */
 bsmm_status bsmm_fail_within(bsmm_status status, const char *prefix);
 
 /* Returns the status of `expression` from the calling function if it is not BSMM_OK. */
@@ -25,17 +25,19 @@ bsmm_status bsmm_fail_within(bsmm_status status, const char *prefix);
         if (try_status != BSMM_OK) return try_status;                                              \
     } while (0)
 
-/* Copies a caller's struct, whose first field is struct_size, into *to. `to` has to_bytes bytes;
- * bytes past the caller's struct_size are set to zero. INVALID, with `what` in the message, if the
- * pointer is NULL, if the struct is smaller than 8 bytes, or if it is larger than to_bytes and its
- * tail is not zero. */
+/* Copies a caller's struct *from into *to, which has to_bytes bytes. The struct's first field is
+ * struct_size, its size in the version of bsmm.h that the caller was compiled with. Bytes of *to
+ * past struct_size become zero. The function fails with INVALID, and puts `what` into the message,
+ * in three cases: `from` is NULL; struct_size is less than 8 or not a multiple of a pointer's size;
+ * struct_size is larger than to_bytes and a byte of *from past to_bytes is not zero. */
 bsmm_status bsmm_take_struct(void *to, size_t to_bytes, const void *from, const char *what);
 
-/* Copies *from into a caller's output struct, up to the caller's struct_size. The field struct_size
- * itself is not changed. */
+/* Copies *from, which has from_bytes bytes, into a caller's output struct *to. It writes no more
+ * than the caller's to->struct_size bytes and leaves the field struct_size unchanged. */
 bsmm_status bsmm_give_struct(void *to, const void *from, size_t from_bytes, const char *what);
 
-/* Computes a * b or a + b in *result; returns false on overflow. */
+/* bsmm_mul_u64 stores a * b in *result, and bsmm_add_u64 stores a + b. They return false if the
+ * result overflows 64 bits. */
 static inline bool bsmm_mul_u64(uint64_t a, uint64_t b, uint64_t *result) {
     return !__builtin_mul_overflow(a, b, result);
 }
@@ -43,13 +45,13 @@ static inline bool bsmm_add_u64(uint64_t a, uint64_t b, uint64_t *result) {
     return !__builtin_add_overflow(a, b, result);
 }
 
-/* Rounds a size up to whole cache lines. */
+/* Rounds a size in bytes up to a multiple of 64, the size of a cache line. */
 static inline uint64_t bsmm_align64(uint64_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
-/* These functions compute the ceiling of a / b, and a rounded up to a multiple of b. They need a >=
- * 0 and b > 0, and do not overflow. */
+/* bsmm_ceil_div returns the ceiling of a / b, and bsmm_round_up returns a rounded up to a multiple
+ * of b. They need a >= 0 and b > 0. bsmm_ceil_div cannot overflow. */
 static inline int64_t bsmm_ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
 }
@@ -60,13 +62,14 @@ static inline int64_t bsmm_min_i64(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Tests an alignment, which must be a power of two. The test uses a mask, because an integer
- * division here would take a tenth of a small product's time. */
+/* Tells whether a pointer is a multiple of `alignment`, which must be a power of two. The test uses
+ * a mask, because an integer division here took a tenth of the time of a small product. */
 static inline bool bsmm_is_aligned(const void *pointer, uint32_t alignment) {
     return ((uintptr_t)pointer & (alignment - 1)) == 0;
 }
 
-/* Returns the number of threads to use for a caller's request; 0 means all of the machine. */
+/* Returns the number of threads to use for a call whose caller asked for `asked` threads. 0 asks
+ * for as many threads as the process may use processors. */
 int bsmm_thread_count(uint32_t asked);
 
 #endif

@@ -11,8 +11,8 @@
 
 #    include <cpuid.h>
 
-/* Bits of cpuid's leaf 7 for features that __builtin_cpu_supports does not know in every
- * compiler. */
+/* Bits of register EDX that cpuid returns for leaf 7. They are defined here because not every
+ * supported compiler's __builtin_cpu_supports knows the AMX features. */
 enum {
     LEAF7_EDX_AMX_BF16 = 1u << 22,
     LEAF7_EDX_AMX_TILE = 1u << 24,
@@ -44,7 +44,7 @@ static uint32_t avx512_features(void) {
            (__builtin_cpu_supports("avx512vbmi") ? BSMM_CPU_AVX512_VBMI : 0u);
 }
 
-/* Tests for F16C by cpuid, because __builtin_cpu_supports does not know it in every compiler. */
+/* Asks cpuid directly, because not every supported compiler's __builtin_cpu_supports knows F16C. */
 static bool has_f16c(void) {
     uint32_t a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
@@ -57,7 +57,8 @@ static uint32_t detect(void) {
            (__builtin_cpu_is("intel") ? BSMM_CPU_TWO_PORTS : 0u);
 }
 
-/* Reads the processor's name: leaves 0x80000002 to 0x80000004 of cpuid hold 48 characters. */
+/* Reads the processor's name, which has 48 characters. cpuid returns 16 of them in each of its
+ * leaves 0x80000002 to 0x80000004. */
 static bool brand_string(char brand[49]) {
     uint32_t words[12] = {0};
     if ((uint32_t)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) return false;
@@ -82,8 +83,8 @@ static bool brand_string(char brand[49]) {
 
 #endif
 
-/* The features, detected once, because cpuid is slow under hypervisors. Threads that race here
- * store the same value. */
+/* The detected features. They are detected only once, because a hypervisor intercepts cpuid, which
+ * makes it slow. Several threads may detect at the same time; they store the same value. */
 static atomic_uint detected;
 
 uint32_t bsmm_cpu_ask_features(void) {
@@ -96,7 +97,7 @@ uint32_t bsmm_cpu_ask_features(void) {
     return features & ~known;
 }
 
-static atomic_ullong known_l2; /* Bytes of L2 plus 1; 0 until it is detected */
+static atomic_ullong known_l2; /* size of L2 in bytes, plus 1; 0: not yet detected */
 
 uint64_t bsmm_cpu_ask_l2_bytes(void) {
     uint64_t known = atomic_load_explicit(&known_l2, memory_order_relaxed);

@@ -12,30 +12,33 @@ typedef enum bsmm_cpu_feature {
     BSMM_CPU_AVX512_VBMI = 1u << 4,
     BSMM_CPU_AMX_INT8 = 1u << 5,
     BSMM_CPU_AMX_BF16 = 1u << 6,
-    /* An Intel processor. On it, 512-bit operations of every kind share two ports. An addition or a
-     * conversion then costs as much as a dot product, and vdpbf16ps costs as much as four FMAs. */
+    /* The processor is made by Intel. Intel's processors with AVX-512 execute all 512-bit
+     * operations on two ports, so an addition or a conversion takes as much of a port's time as a
+     * dot product. vdpbf16ps (a bf16 dot product) takes as much time as four FMAs. */
     BSMM_CPU_TWO_PORTS = 1u << 7
 } bsmm_cpu_feature;
 
-/* Returns the features that the processor has and that the operating system lets programs use.
- * Extensions of AVX-512 are reported only together with AVX512 itself. The result is 0 on
- * architectures other than x86-64. */
+/* Returns the features (a sum of bsmm_cpu_feature) that the processor has and that the operating
+ * system lets programs use. The features of AVX-512's extensions are returned only together with
+ * BSMM_CPU_AVX512. The result is 0 on architectures other than x86-64. */
 uint32_t bsmm_cpu_features(void);
 
 /* Returns the size of a core's L2 cache in bytes, or 0 if it is unknown. */
 uint64_t bsmm_cpu_l2_bytes(void);
 
-/* These functions ask the processor for its features and the size of L2; the first call keeps the
- * answer (cpu.c). Only cpu_known.c may call them. Tests link another file in its place and so
- * pretend to run on other processors. */
+/* These functions ask the processor for its features and for the size of its L2 cache, and keep the
+ * first answer (cpu.c). Only cpu_known.c may call them. All other code calls bsmm_cpu_features and
+ * bsmm_cpu_l2_bytes, because tests replace those two functions to pretend to run on another
+ * processor. */
 uint32_t bsmm_cpu_ask_features(void);
 uint64_t bsmm_cpu_ask_l2_bytes(void);
 
-/* Writes the names of `features`, separated by spaces. The text is cut off at `size`. */
+/* Writes the names of `features` into text, separated by spaces. The result has at most `size`
+ * bytes, its final NUL included; longer text is truncated. */
 void bsmm_cpu_feature_names(uint32_t features, char *text, size_t size);
 
-/* Writes the processor's model name, such as "AMD EPYC 9654 96-Core Processor". If it has none, the
- * name of the machine's architecture is written. */
+/* Writes the processor's model name, such as "AMD EPYC 9654 96-Core Processor". If the processor
+ * gives no name, the function writes the name of the machine's architecture. */
 void bsmm_cpu_model(char *text, size_t size);
 
 #endif

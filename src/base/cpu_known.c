@@ -1,6 +1,6 @@
-/* The processor's features as the rest of the library sees them. This file holds nothing else: a
- * test that defines these functions itself links without this file and pretends to run on another
- * processor (tests/support/cpu_hooks.c). */
+/* Defines the functions by which the library learns the processor's features and its L2 size. They
+ * are alone in this file so that a test can link its own definitions in their place and pretend to
+ * run on another processor (tests/support/cpu_hooks.c). */
 #include "base/cpu.h"
 
 uint32_t bsmm_cpu_features(void) {

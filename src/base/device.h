@@ -1,17 +1,18 @@
-/* The differences between the compilers that compile the C code shared by hosts and GPUs: nvcc,
- * clang for amdgcn, and the host's compiler. All other shared code is plain C and does not depend
- * on the compiler. */
+/* Hides the differences between the compilers that compile the C code shared by the host and GPUs.
+ * These compilers are nvcc, clang for amdgcn, and the host's C compiler. */
 #ifndef BSMM_DEVICE_H
 #define BSMM_DEVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- marks of functions for hosts and GPUs ---- */
+/* ---- how functions for the host and for GPUs are declared ---- */
 
-/* BSMM_SHARED marks functions for hosts and GPUs. BSMM_DEVICE marks functions for the threads of a
- * GPU; a host compiles them too, as a single thread, for tests. BSMM_DEVICE_RARE is BSMM_DEVICE
- * without inlining, for rarely executed code; on AMD's GPUs calls would take scratch memory. */
+/* BSMM_SHARED declares a function that both the host and GPUs may call. BSMM_DEVICE declares a
+ * function that the threads of a GPU call. A host compiler compiles BSMM_DEVICE functions too, so
+ * that tests can call them as a single thread. BSMM_DEVICE_RARE is BSMM_DEVICE for rarely executed
+ * code, which nvcc does not inline. clang for AMD's GPUs inlines it all the same, because a
+ * function call there needs scratch memory. */
 #if defined(__CUDACC__)
 #    define BSMM_SHARED      static __host__ __device__ __forceinline__
 #    define BSMM_DEVICE      static __device__ __forceinline__
@@ -26,25 +27,25 @@
 #    define BSMM_DEVICE_RARE static inline
 #endif
 
-/* BSMM_ON_GPU is 1 while GPU code is compiled. nvcc compiles BSMM_SHARED functions twice, for the
- * host and for the GPU. */
+/* BSMM_ON_GPU is 1 while the compiler generates code for a GPU, else 0. nvcc compiles BSMM_SHARED
+ * functions twice: with 0 for the host and with 1 for the GPU. */
 #if defined(__CUDA_ARCH__) || defined(__AMDGCN__)
 #    define BSMM_ON_GPU 1
 #else
 #    define BSMM_ON_GPU 0
 #endif
 
-/* Stands before a loop. On GPUs the compiler unrolls the loop completely, so that arrays which the
- * loop indexes can stay in registers. */
+/* BSMM_UNROLL stands before a loop. GPU compilers then unroll the loop completely, so that arrays
+ * indexed by its counter can stay in registers. */
 #if defined(__CUDACC__) || defined(__AMDGCN__)
 #    define BSMM_UNROLL _Pragma("unroll")
 #else
 #    define BSMM_UNROLL
 #endif
 
-/* ---- C's mathematics ---- */
+/* ---- functions of math.h ---- */
 
-#if defined(__AMDGCN__) /* amdgcn code is freestanding: there is no math.h */
+#if defined(__AMDGCN__) /* amdgcn code is freestanding: the compiler has no math.h */
 #    define isnan    __builtin_isnan
 #    define isinf    __builtin_isinf
 #    define isfinite __builtin_isfinite
@@ -86,12 +87,12 @@ BSMM_SHARED float bsmm_bits_float(uint32_t bits) {
 #endif
 }
 
-/* Assembles a uint32 from bytes of `low` (bytes 0 to 3) and `high` (bytes 4 to 7). Byte i of the
- * result is byte (selectors >> 4 * i) & 7. */
+/* Builds a 32-bit word from four bytes of a 64-bit one, whose bytes 0 to 3 are `low` and bytes 4 to
+ * 7 are `high`. Byte i of the result is byte (selectors >> 4 * i) & 7 of the 64-bit word. */
 BSMM_SHARED uint32_t bsmm_pick_bytes(uint32_t low, uint32_t high, uint32_t selectors) {
 #if defined(__CUDA_ARCH__)
     return __byte_perm(low, high, selectors);
-#elif defined(__AMDGCN__) /* the instruction takes one selector per byte */
+#elif defined(__AMDGCN__) /* AMD's byte permutation takes one selector per byte, not per 4 bits */
     uint32_t bytes = (selectors & 0xff) | (selectors & 0xff00) << 8;
     return __builtin_amdgcn_perm(high, low, (bytes & 0x00070007u) | (bytes & 0x00700070u) << 4);
 #else
@@ -103,7 +104,8 @@ BSMM_SHARED uint32_t bsmm_pick_bytes(uint32_t low, uint32_t high, uint32_t selec
 #endif
 }
 
-/* Returns the larger of each pair of unsigned 16-bit halves. */
+/* Compares the low 16 bits of a and b, and their high 16 bits, as unsigned numbers. Each half of
+ * the result is the larger one. */
 BSMM_SHARED uint32_t bsmm_max_halves(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)
     return __vmaxu2(a, b);
@@ -113,7 +115,7 @@ BSMM_SHARED uint32_t bsmm_max_halves(uint32_t a, uint32_t b) {
 #endif
 }
 
-/* Returns the high 32 bits of the 64-bit product. */
+/* Returns the high 32 bits of the 64-bit product a * b. */
 BSMM_SHARED uint32_t bsmm_high_product(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)
     return __umulhi(a, b);
@@ -122,7 +124,7 @@ BSMM_SHARED uint32_t bsmm_high_product(uint32_t a, uint32_t b) {
 #endif
 }
 
-/* Counts the zero bits above the highest set bit. `value` must not be 0. */
+/* Returns the number of zero bits above the highest set bit of `value`, which must not be 0. */
 BSMM_SHARED int bsmm_leading_zeros(uint32_t value) {
 #if defined(__CUDA_ARCH__)
     return __clz((int)value);
@@ -131,7 +133,8 @@ BSMM_SHARED int bsmm_leading_zeros(uint32_t value) {
 #endif
 }
 
-/* ---- floating point: never contracted, rounded to nearest unless the name says otherwise ---- */
+/* ---- floating point: never contracted to FMA; rounded to nearest even unless the name says
+ * otherwise ---- */
 
 BSMM_SHARED float bsmm_plain_mul(float a, float b) {
 #if defined(__CUDA_ARCH__)
@@ -157,7 +160,8 @@ BSMM_SHARED float bsmm_double_to_float(double value) {
 #endif
 }
 
-/* Rounds a double towards zero to a float. `value` must not be NaN. */
+/* Converts a double to the nearest float that is not larger in magnitude (rounding towards zero).
+ * `value` must not be NaN. */
 BSMM_SHARED float bsmm_double_toward_zero(double value) {
 #if defined(__CUDA_ARCH__)
     return __double2float_rz(value);
@@ -169,15 +173,17 @@ BSMM_SHARED float bsmm_double_toward_zero(double value) {
 #endif
 }
 
-/* Computes log2 in double, with an error of at most two units in the last place, of a value that is
- * not negative. A GPU compiler may lack a math library, so the function sums the series of log2((1
- * + s) / (1 - s)) with |s| < 0.172. */
+/* Returns log2(value) in double, with an error of at most two units in the last place. `value` must
+ * not be negative. The function needs no math library, because a GPU compiler may lack one: it sums
+ * the series of log2((1 + s) / (1 - s)), where |s| < 0.172. */
 BSMM_SHARED double bsmm_log2_series(float value) {
     const bool tiny = value < 0x1p-126f;
     const uint32_t bits = bsmm_float_bits(tiny ? value * 0x1p24f : value), low = bits & 0x007fffffu;
     if (value == 0) return -(double)bsmm_bits_float(0x7f800000u);
     if (bits >= 0x7f800000u) return (double)value; /* Inf and NaN are returned unchanged */
-    /* If the mantissa is above sqrt(2), half of it is taken, so that m is near 1. */
+    /* m is the mantissa, between 1 and 2. If it is above sqrt(2), it is halved and the exponent
+     * grows by 1. m then lies between sqrt(1/2) and sqrt(2), so s is small and the series converges
+     * fast. */
     const bool upper = low > 0x003504f3u;
     const int exponent = (int)(bits >> 23) - 127 + upper - (tiny ? 24 : 0);
     const double m = (double)bsmm_bits_float(low | (upper ? 0x3f000000u : 0x3f800000u));
@@ -185,7 +191,8 @@ BSMM_SHARED double bsmm_log2_series(float value) {
     double sum = 0;
     for (int i = 25; i > 0; i -= 2)
         sum = sum * square + 1.0 / i;
-    /* The series is in natural logarithms; the factor 2 / ln 2 converts it. */
+    /* The loop summed a series of the natural logarithm divided by 2; the factor 2 / ln 2 converts
+     * it to log2. */
     return exponent + s * sum * 2.8853900817779268;
 }
 
@@ -197,7 +204,7 @@ BSMM_SHARED double bsmm_log2(float value) {
 #endif
 }
 
-/* ---- memory that no thread writes while a kernel runs ---- */
+/* ---- loads from memory that no thread writes while the kernel runs ---- */
 
 BSMM_DEVICE uint32_t bsmm_load_word(const void *from) {
 #if defined(__CUDA_ARCH__)
@@ -215,7 +222,7 @@ BSMM_DEVICE uint32_t bsmm_load_byte(const uint8_t *from) {
 #endif
 }
 
-/* ---- lanes: threads that run together; of a host one ---- */
+/* ---- lanes: the threads of a warp or wavefront, which run together; a host has one lane ---- */
 
 #if defined(__CUDACC__)
 enum { BSMM_LANES = 32 };
@@ -224,8 +231,8 @@ BSMM_DEVICE uint32_t bsmm_device_lane(void) {
     return threadIdx.x % BSMM_LANES;
 }
 
-/* Returns the value of the lane whose number differs from this lane's number by the bits of `by`
- * (XOR). All lanes of the warp must call it together. */
+/* Returns the `value` of another lane of the warp. That lane's number is this lane's number XOR
+ * `by`. All lanes of the warp must call the function together. */
 BSMM_DEVICE double bsmm_device_exchange(double value, int by) {
     return __shfl_xor_sync(0xffffffffu, value, by);
 }

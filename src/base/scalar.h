@@ -1,13 +1,14 @@
-/* Scalar functions that the host and GPU kernels share. They are C code that nvcc also compiles, so
- * tests on a CPU check what a GPU computes. */
+/* Scalar functions that the host and GPU kernels share. nvcc compiles the same C code as the host
+ * compiler, so tests that run on a CPU check the values that a GPU computes. */
 #ifndef BSMM_SCALAR_H
 #define BSMM_SCALAR_H
 
 #include "base/device.h"
 
-/* Selects condition ? a : b without a branch. Both values are computed, so a compiler that may not
- * move floating-point operations out of a branch can still vectorize the loop. A GPU compiler also
- * cannot turn the selection into a minimum, which would lose the bits of a NaN. */
+/* These functions return condition ? a : b without a branch. Both arguments are always computed. A
+ * compiler that may not move floating-point operations out of a branch can therefore still
+ * vectorize a loop that calls them. A GPU compiler also cannot replace the selection by a minimum
+ * instruction, which would not preserve the bits of a NaN. */
 BSMM_SHARED uint32_t bsmm_select(bool condition, uint32_t a, uint32_t b) {
     return b ^ ((a ^ b) & (0u - (uint32_t)condition));
 }
@@ -16,9 +17,10 @@ BSMM_SHARED float bsmm_select_float(bool condition, float a, float b) {
     return bsmm_bits_float(bsmm_select(condition, bsmm_float_bits(a), bsmm_float_bits(b)));
 }
 
-/* Gives a result the NaN that x86 processors would give: the first operand if it is NaN, else the
- * second, each made quiet; else the NaN with the sign bit set. A GPU has only one NaN, but
- * quantized bytes that depend on NaN must be the same on both. */
+/* Replaces a NaN in `result`, which a GPU computed from a and b, by the NaN that an x86 processor
+ * computes. On x86 it is a if a is NaN, else b if b is NaN, in both cases with the quiet bit set;
+ * if neither is NaN, it is the default NaN with the sign bit set. A GPU has only one NaN, but
+ * quantized bytes that depend on the bits of a NaN must be the same on a CPU and a GPU. */
 BSMM_SHARED float bsmm_with_nan_of(float a, float b, float result) {
     if (!BSMM_ON_GPU || result == result) return result;
     if (a != a) return bsmm_bits_float(bsmm_float_bits(a) | 0x00400000u);
@@ -33,15 +35,15 @@ BSMM_SHARED float bsmm_div(float a, float b) {
     return bsmm_with_nan_of(a, b, bsmm_plain_div(a, b));
 }
 
-/* Returns 2^exponent for exponents up to 127, including fp32's subnormals; below them it returns
- * 0. */
+/* Returns 2^exponent, which may be a subnormal number of fp32. The exponent must be at most 127.
+ * Below -149, fp32's smallest exponent, the result is 0. */
 BSMM_SHARED float bsmm_pow2(int exponent) {
     if (exponent >= -126) return bsmm_bits_float((uint32_t)(exponent + 127) << 23);
     return exponent < -149 ? 0 : bsmm_bits_float(1u << (exponent + 149));
 }
 
-/* Encodes a magnitude (the bits of a float without sign, not NaN) as e4m3. It rounds to nearest
- * even and saturates. Scales are encoded with it. */
+/* Converts a magnitude to e4m3. `a` holds the bits of a float without its sign bit; the float must
+ * not be NaN. The result is rounded to nearest even and saturates at 0x7e, the code of 448. */
 BSMM_SHARED uint32_t bsmm_e4m3_magnitude(uint32_t a) {
     uint32_t normal = (a - (120u << 23) + 0x7ffff + (a >> 20 & 1)) >> 20;
     uint32_t small = bsmm_float_bits(bsmm_bits_float(a) + 0x1p14f) - bsmm_float_bits(0x1p14f);

@@ -1,4 +1,4 @@
-/* Keeps the last error message of each thread, and names the status values. */
+/* Stores the last error message of each thread and defines the names of the status values. */
 #include "base/base.h"
 
 #include <stdarg.h>

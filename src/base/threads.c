@@ -1,6 +1,6 @@
-/* Computes the number of threads that a call may use, and runs its work on them. This is the only
- * file that is compiled for OpenMP. Without OpenMP and without a pool, the calling thread does all
- * work. */
+/* Determines how many threads a call may use, and runs the work of jobs and loops on them. Threads
+ * come from OpenMP or from a pool of the caller's. Without OpenMP and without a pool, the calling
+ * thread does all work. No other file is compiled with OpenMP enabled. */
 #include "base/threads.h"
 
 #ifdef _OPENMP
@@ -10,14 +10,14 @@
 #    include <unistd.h>
 #endif
 
-/* ---- how many ---- */
+/* ---- the number of threads ---- */
 
 #ifdef _OPENMP
 static int count_processors(void) {
     return omp_get_num_procs();
 }
 #else
-/* Counts the processors that this thread may run on, as OpenMP does. */
+/* Returns the number of processors that the calling thread may run on, like omp_get_num_procs. */
 static int count_processors(void) {
 #    ifdef CPU_COUNT
     cpu_set_t set;
@@ -34,7 +34,7 @@ int bsmm_thread_count(uint32_t asked) {
     return (int)(asked < limit ? asked : limit);
 }
 
-/* ---- who ---- */
+/* ---- jobs: on the calling thread, on OpenMP's threads or on a pool ---- */
 
 bsmm_status bsmm_pool_take(const bsmm_pool *from, bsmm_pool *to) {
     *to = (bsmm_pool){0};
@@ -52,7 +52,8 @@ static void run_alone(const bsmm_job *job) {
             job->work(job->context, phase, worker);
 }
 
-/* OpenMP may give fewer threads than it was asked for; each then does the work of several. */
+/* Runs a job on OpenMP's threads. OpenMP may give fewer threads than job->threads. Each thread then
+ * does the work of several workers. */
 #ifdef _OPENMP
 static void run_by_default(const bsmm_job *job) {
 #    pragma omp parallel num_threads(job->threads)
@@ -71,15 +72,16 @@ static void run_by_default(const bsmm_job *job) {
 }
 #endif
 
-/* One phase, as a pool runs it. */
+/* One phase of a job, as it is passed to a caller's pool. Each task of the pool is one worker. */
 typedef struct phase_run {
     const bsmm_job *job;
     int phase;
-    atomic_int done; /* tasks that have ended */
+    atomic_int done; /* number of tasks that have ended */
 } phase_run;
 
-/* The count has release order, so that the caller sees what tasks wrote even if its pool's own
- * synchronization is weaker. */
+/* Runs one worker of a phase as a task of the caller's pool. The counter `done` is incremented with
+ * release order. The thread that reads it therefore sees everything that the tasks wrote, even if
+ * the pool itself synchronizes memory less strictly. */
 static void run_task(void *work, size_t index) {
     phase_run *p = work;
     if (index >= (size_t)p->job->threads) return;
@@ -112,7 +114,7 @@ bsmm_status bsmm_job_run(const bsmm_job *job, const bsmm_pool *pool) {
 
 typedef struct loop_run {
     const bsmm_loop *loop;
-    int threads; /* the loop's, or fewer if it has fewer parts */
+    int threads; /* number of workers: the loop's threads, or fewer if the loop has fewer parts */
     bsmm_items *items;
 } loop_run;
 

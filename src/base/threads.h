@@ -1,5 +1,5 @@
-/* Work that several threads share, on OpenMP's threads or on a pool of the caller's. Which thread
- * does a piece never changes its result. */
+/* Runs work on several threads, which OpenMP or the caller's pool provides. The results of all work
+ * are bitwise the same whichever thread executes which worker. */
 #ifndef BSMM_BASE_THREADS_H
 #define BSMM_BASE_THREADS_H
 
@@ -7,35 +7,38 @@
 
 #include <stdatomic.h>
 
-/* Checks a caller's pool, which may be NULL, and copies it. A copy without `run` stands for
- * OpenMP. */
+/* Checks a caller's pool and copies it to *to. `from` may be NULL. The copy's `run` is then NULL,
+ * which means that OpenMP's threads are used. */
 bsmm_status bsmm_pool_take(const bsmm_pool *from, bsmm_pool *to);
 
-/* Work in phases. In each phase, every worker 0 .. threads - 1 calls work once. A phase begins when
- * all workers have finished the one before. A pool may run the workers of a phase one after another
- * on one thread, so a worker must never wait for another inside a phase. */
+/* A job is work in phases. In each phase, `work` is called once for each worker 0 to threads - 1. A
+ * phase begins when all workers have finished the phase before. A pool may run the workers of a
+ * phase one after another on one thread, so a worker must never wait for another worker of the same
+ * phase. */
 typedef struct bsmm_job {
     int threads, phases;
     void (*work)(const void *context, int phase, int worker);
     const void *context;
 } bsmm_job;
 
-/* Fails only if the caller's pool does. */
+/* Runs all phases of a job. It fails only if the caller's pool does not run every worker of a phase
+ * once. */
 bsmm_status bsmm_job_run(const bsmm_job *job, const bsmm_pool *pool);
 
-/* Items 0, 1, 2 and so on, which the workers of a phase take in turn. It has a cache line of its
- * own, because every worker writes to it. */
+/* A counter that hands out items 0, 1, 2 and so on to the workers of a phase. It fills a cache line
+ * of its own, because all workers write to it and would slow down accesses to neighbouring data. */
 typedef struct bsmm_items {
     _Alignas(64) _Atomic int64_t taken;
 } bsmm_items;
 
-/* Takes `count` items that no worker has taken, and returns the first. */
+/* Hands out the next `count` items to the calling worker and returns the first item's number. */
 static inline int64_t bsmm_items_take(bsmm_items *items, int64_t count) {
     return atomic_fetch_add_explicit(&items->taken, count, memory_order_relaxed);
 }
 
-/* A loop over [0, count). Workers take equal parts of it if at_a_time is 0, else parts of at_a_time
- * that go to whichever worker is free. */
+/* A loop over the numbers 0 to count - 1. If at_a_time is 0, each worker gets one equal range of
+ * them. Else the workers take ranges of at_a_time numbers, each worker a new one as soon as it has
+ * finished its last. */
 typedef struct bsmm_loop {
     int threads;
     int64_t count, at_a_time;

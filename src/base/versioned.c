@@ -1,10 +1,10 @@
-/* Copies structs that grow from version to version. The caller's struct_size says how many bytes of
- * a struct the caller knows. */
+/* Copies structs to which later versions of the library add fields at the end. A caller sets
+ * struct_size to the number of bytes that the struct has in the caller's version of bsmm.h. */
 #include "base/base.h"
 
 #include <string.h>
 
-static const size_t smallest = 8; /* bytes of struct_size and one more field */
+static const size_t smallest = 8; /* bytes of struct_size and of one 4-byte field */
 static const size_t largest = 1u << 16;
 
 static uint32_t size_of(const void *versioned) {
@@ -16,8 +16,9 @@ static uint32_t size_of(const void *versioned) {
 static bsmm_status check_size(const void *from, const char *what) {
     if (!from) return bsmm_fail(BSMM_E_INVALID, "%s: value is NULL; must point to a struct", what);
     uint32_t size = size_of(from);
-    /* The size must be a multiple of a pointer's size. Every version of a struct ends there, so a
-     * valid size never cuts a pointer in two. */
+    /* The size must be a multiple of a pointer's size. The struct ends at such a multiple in every
+     * version of bsmm.h. Any other size could end in the middle of a pointer, and half a pointer
+     * would be copied. */
     if (size < smallest || size > largest || size % sizeof(void *) != 0)
         return bsmm_fail(BSMM_E_INVALID, "%s.struct_size: value is %u; must be sizeof the struct",
                          what, size);

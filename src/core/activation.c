@@ -1,6 +1,6 @@
-/* The table of activations, one row each. The formulas avoid sums that cancel, so that an
- * activation adds only a few roundings of double. For example, 1 + erf(x) is computed as erfc(-x),
- * and 1 + tanh(u) as 2 / (1 + exp(-2u)). */
+/* The table of activation functions. Their formulas avoid differences of nearly equal numbers, so
+ * that rounding in double adds only a few units in the last place. For example, 1 + erf(x) is
+ * computed as erfc(-x), and 1 + tanh(u) as 2 / (1 + exp(-2u)). */
 #include "core/epilogue.h"
 
 #include <math.h>
@@ -26,8 +26,8 @@ static double gelu_tanh(double x, double slope) {
     return silu(x, 2 * sqrt_2_over_pi * (1 + 0.044715 * x * x));
 }
 
-/* Computes max(x, 0). The comparison is written so that a NaN, which fails every comparison, stays
- * NaN. */
+/* Returns max(x, 0), and NaN if x is NaN. Every comparison with a NaN is false, so the expression
+ * returns x itself for it. */
 static double relu(double x, double slope) {
     (void)slope;
     return x < 0 ? 0 : x;
@@ -75,7 +75,7 @@ const bsmm_activation_row *bsmm_activation_row_of(uint32_t activation) {
     return activation < BSMM_COUNT(rows) ? &rows[activation] : NULL;
 }
 
-/* Clamps x to [least, most]. NaN stays NaN, as in torch.clamp. */
+/* Limits x to the range from `least` to `most`. A NaN stays NaN, as in torch.clamp. */
 static double clamp(double x, double least, double most) {
     return x < least ? least : x > most ? most : x;
 }

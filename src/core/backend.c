@@ -1,4 +1,5 @@
-/* The table of backends. It also finds devices by their names, such as "cuda:0". */
+/* The table of backends, and the functions that find a backend and a device by a name such as
+ * "cuda:0". */
 #include "base/threads.h"
 #include "core/describe.h"
 
@@ -27,7 +28,8 @@ const bsmm_backend *bsmm_backend_of(const char *device) {
     return NULL;
 }
 
-/* "" and ":12"; at most 4 digits. */
+/* Parses the end of a device's name: "" is number 0, and ":12" is number 12. A number has at most 4
+ * digits. */
 static bool take_number(const char *text, uint32_t *number) {
     *number = 0;
     if (!*text) return true;
@@ -46,7 +48,8 @@ static uint32_t count_models(const bsmm_backend *b) {
     return count;
 }
 
-/* ":gfx950" and ":gfx950:12". */
+/* Parses the end of a simulator's name, such as ":gfx950" (number 0) or ":gfx950:12" (number 12).
+ * *ordinal becomes number * (count of models) + index of the model. */
 static bool take_model(const bsmm_backend *b, const char *text, uint32_t *ordinal) {
     const uint32_t count = count_models(b);
     uint32_t number;
@@ -95,15 +98,15 @@ bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place) {
     return bsmm_device_open(copy.device ? copy.device : "cpu", &place->backend, &place->device);
 }
 
-/* ---- checks of device memory ---- */
+/* ---- checks of the buffers of an operand ---- */
 
 static bsmm_status check_buffer(const bsmm_place *place, const void *pointer, const char *operand,
                                 const char *field, uint32_t alignment, const char *who) {
     char what[64];
-    if (!pointer) return BSMM_OK; /* NULL pointers were refused before */
+    if (!pointer) return BSMM_OK; /* an earlier check refuses NULL where a buffer is necessary */
     bool aligned = !alignment || bsmm_is_aligned(pointer, alignment);
-    /* Return before the name for a message is formatted: formatting takes 2% of the time of a small
-     * product. */
+    /* The function returns here, before it formats the buffer's name for a message, because
+     * formatting takes 2% of the time of a small product. */
     if (aligned && place->backend->host_memory) return BSMM_OK;
     snprintf(what, sizeof what, "%s.%s", operand, field);
     if (!aligned)

@@ -1,87 +1,94 @@
-/* A backend is the set of functions that a kind of device (cpu, cuda) offers to the core. A place
- * is an opened device with the stream of one call. */
+/* A backend is the set of functions through which the core uses one kind of device, such as cpu or
+ * cuda. A place is an opened device together with the stream of one call. */
 #ifndef BSMM_CORE_BACKEND_H
 #define BSMM_CORE_BACKEND_H
 
 #include "format/format.h"
 
-/* A validated conversion of device memory. Second-level scales and amax are device memory as well.
- * Fields that belong to one kind of conversion say so. */
+/* A validated conversion between operands in device memory: quantize, dequantize, relayout or amax.
+ * Second-level scales and the result of amax are in device memory too. A comment that begins with
+ * the name of a conversion describes a field that only this conversion uses. */
 typedef struct bsmm_recode {
     const void *device;
     void *stream;
-    bsmm_operand src, dst;                 /* source and destination; amax has no dst */
+    bsmm_operand src, dst;                 /* source and destination; amax has no destination */
     const char *recipe;                    /* quantize: name of the recipe ("ocp"), never NULL */
     const struct bsmm_recipe_steps *steps; /* quantize: the recipe's steps (recipe/step.h) */
-    uint32_t flags;    /* quantize: bsmm_quantize_flags that the recipe accepts */
-    bool two_level;    /* quantize: write *dst.m.global_scale in the form of dst.m.global_kind */
-    const float *amax; /* quantize: amax given by the caller; NULL: computed from src */
-    float *result;     /* bsmm_amax_on: address of the largest magnitude */
+    uint32_t flags;                        /* quantize: the caller's bsmm_quantize_flags */
+    bool two_level; /* quantize: compute the second-level scale and store it in *dst.m.global_scale
+                     */
+    const float *amax; /* quantize: largest magnitude of src, from the caller; NULL: compute it */
+    float *result;     /* amax: where to store the largest magnitude of src */
 } bsmm_recode;
 
-/* The functions that a kind of device offers to the core. Each backend is a row in backends.def.
- * The argument `device` is the record that `open` returned. */
+/* The functions that one kind of device offers to the core. backends.def lists the backends. In
+ * every function, the argument `device` is the record of the device that `open` returned. */
 typedef struct bsmm_backend {
     const char *name;    /* "cuda": the part of a device's name before ':' */
     bool host_memory;    /* true if the calling CPU may read and write buffers */
-    const char *kernels; /* the backend whose kernels in kernels.def these devices run; NULL:
-                          * this backend */
-    /* If the devices are simulators, the names of their models, ending with NULL. "sim:gfx950:1" is
-     * number 1 of model gfx950, and its ordinal is number * (count of models) + index of the model.
-     * If this member is NULL, a device's name has only a number, as in "cuda:1". */
+    const char *kernels; /* name of the backend whose kernels run on these devices (kernels.def);
+                            NULL: this backend itself */
+    /* If the devices are simulators, this array holds the names of their models and ends with NULL.
+     * "sim:gfx950:1" is simulator number 1 of model gfx950; its ordinal is number * (count of
+     * models) + index of the model. If this member is NULL, a device's name has only a number, as
+     * in "cuda:1". */
     const char *const *models;
-    /* The record of device `ordinal`, which lives as long as the process. NOT_FOUND, UNSUPPORTED or
-     * DEVICE, with the reason. */
+    /* Opens device number `ordinal` and returns its record, which lives as long as the process. It
+     * fails with NOT_FOUND, UNSUPPORTED or DEVICE and a message that gives the reason. */
     bsmm_status (*open)(uint32_t ordinal, const void **device);
-    /* Fills every field of *info except struct_size. NOT_FOUND past the last device. */
+    /* Fills every field of *info except struct_size. It fails with NOT_FOUND if `ordinal` is past
+     * the last device. */
     bsmm_status (*describe)(uint32_t ordinal, bsmm_local_device *info);
-    /* Checks that `pointer` (not NULL) is memory of the device. Otherwise INVALID, with `what` in
-     * the message. */
+    /* Checks that `pointer`, which is not NULL, is memory of the device. Otherwise it fails with
+     * INVALID, and the message names the buffer by `what`. */
     bsmm_status (*check_pointer)(const void *device, const void *pointer, const char *what);
-    /* Allocates memory of the device, aligned to at least 64 bytes. */
+    /* Allocates memory of the device. Its address is a multiple of at least 64 bytes. */
     bsmm_status (*allocate)(const void *device, uint64_t bytes, void **memory);
     void (*release)(const void *device, void *memory);
-    /* Copies at most 128 bytes, a multiple of 4, in the order of the stream. The caller may reuse
-     * `from` after the call. */
+    /* Queues a copy of at most 128 bytes from host memory into the stream. The number of bytes must
+     * be a multiple of 4. The caller may overwrite `from` as soon as the call returns. */
     bsmm_status (*store)(const void *device, void *stream, void *to, const void *from,
                          size_t bytes);
-    /* Copies at least 1 byte in the order of the stream, between any two of device memory and host
-     * memory. */
+    /* Queues a copy of at least 1 byte into the stream. Source and destination may each be device
+     * memory or host memory. */
     bsmm_status (*copy)(const void *device, void *stream, void *to, const void *from,
                         uint64_t bytes);
-    /* Sets at least 1 byte of the device's memory in the order of the stream. */
+    /* Queues into the stream the filling of at least 1 byte of device memory with `value`. */
     bsmm_status (*fill)(const void *device, void *stream, void *to, uint8_t value, uint64_t bytes);
     /* Waits until all work in the stream is done. */
     bsmm_status (*finish)(const void *device, void *stream);
-    /* These functions convert device memory; the work is queued in the stream. Only backends
-     * without host_memory have these functions; NULL means that the backend has none. UNSUPPORTED,
-     * with the reason, for a conversion that the function does not support. */
+    /* These functions queue a conversion of device memory into the stream. Backends with
+     * host_memory have none of them, because the core converts host memory itself; the members are
+     * then NULL. A function fails with UNSUPPORTED, and a message that gives the reason, if it does
+     * not support a conversion. */
     bsmm_status (*quantize)(const bsmm_recode *job);
     bsmm_status (*dequantize)(const bsmm_recode *job);
     bsmm_status (*relayout)(const bsmm_recode *job);
     bsmm_status (*amax)(const bsmm_recode *job);
 } bsmm_backend;
 
-/* The opened device and the stream of one call. */
+/* An opened device, and the stream and threads of one call. */
 typedef struct bsmm_place {
     const bsmm_backend *backend;
     const void *device;
     void *stream;
     int threads;    /* number of CPU threads that the call may use */
-    bsmm_pool pool; /* the threads; run is NULL: OpenMP's */
+    bsmm_pool pool; /* threads of the caller's pool; if its member run is NULL, OpenMP's threads */
 } bsmm_place;
 
-/* The backend of a device's name; NULL where none has it. */
+/* Returns the backend of a device's name such as "cuda:0", or NULL if no backend has that name. */
 const bsmm_backend *bsmm_backend_of(const char *device);
 
-/* The backend and the record of a device ("cpu", "cuda:0"; "cuda" is "cuda:0"). */
+/* Finds the backend of a device's name and opens the device. "cuda" means "cuda:0". */
 bsmm_status bsmm_device_open(const char *name, const bsmm_backend **backend, const void **device);
 
-/* Makes a place from a caller's bsmm_exec. exec NULL means the cpu with all threads. */
+/* Fills *place from a caller's bsmm_exec: it opens the device and checks the pool. If `exec` is
+ * NULL, the device is the CPU and the call may use all processors. */
 bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place);
 
-/* Checks an operand's memory: it must be present, aligned to its elements and to `alignment`, and
- * belong to the device. `who` names the owner of the alignment in messages. */
+/* Checks that the buffers of an operand are given, belong to the device, and are aligned to their
+ * elements and to `alignment` bytes. In messages, `what` names the operand and `who` names the
+ * kernel that needs the alignment. */
 bsmm_status bsmm_place_check(const bsmm_place *place, const bsmm_operand *o, const char *what,
                              uint32_t alignment, const char *who);
 

@@ -1,4 +1,4 @@
-/* The backend of the CPU that calls the library. */
+/* The backend of the device "cpu", the processor on which the library runs. */
 #include "base/cpu.h"
 #include "core/describe.h"
 

@@ -1,4 +1,4 @@
-/* Validates a product: shapes, formats and factors. */
+/* Validates a product: its shapes, formats, factors and options. */
 #include "core/describe.h"
 
 #include "base/threads.h"
@@ -12,14 +12,16 @@ static bool is_unscaled(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_NONE;
 }
 
-/* Checks that an extent equals the extent that another matrix sets. */
+/* Checks that a matrix's number of rows or columns equals `wanted`, the extent that the field
+ * `other` of another matrix sets. */
 static bsmm_status check_same(const char *field, int64_t value, const char *other, int64_t wanted) {
     if (value == wanted) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "%s: value is %lld; must equal %s (%lld)", field,
                      (long long)value, other, (long long)wanted);
 }
 
-/* Checks the columns of D. A gated activation makes one column of D from two columns of A x B^T. */
+/* Checks the number of D's columns. It is the number of B's rows, or half of it for a gated
+ * activation, which computes one column of D from two columns of A x B^T. */
 static bsmm_status check_d_cols(const bsmm_product *p) {
     int64_t n = p->b.m.rows;
     if (!bsmm_is_gated(p)) return check_same("d.cols", p->d.m.cols, "b.rows", n);
@@ -66,8 +68,8 @@ static bsmm_status take_c(const bsmm_matmul_desc *desc, bsmm_product *p) {
     return bsmm_check_addend(&p->c, "c");
 }
 
-/* Takes an operand. If groups of this kind divide it (each group owns a range of its rows or
- * columns), its scales may be stored separately for each group. */
+/* Validates the matrix `from` into *to. With groups of this `kind`, each group owns a range of the
+ * matrix's rows or columns, and the scales of each group may be stored separately. */
 static bsmm_status take_operand(const bsmm_product *p, const bsmm_matrix *from, const char *what,
                                 uint32_t kind, bsmm_operand *to) {
     if (p->groups && p->groups->kind == kind)

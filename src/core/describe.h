@@ -1,5 +1,5 @@
-/* Turns a caller's description into a validated product. Matmul, plans, explain and the
- * speed-of-light estimate all use it. */
+/* Turns a caller's bsmm_matmul_desc into a validated product. bsmm_matmul, plans, bsmm_explain and
+ * the speed-of-light estimate all call bsmm_describe. */
 #ifndef BSMM_DESCRIBE_H
 #define BSMM_DESCRIBE_H
 
@@ -8,21 +8,22 @@
 /* A validated description: the product, and the device and kernel that the caller named. */
 typedef struct bsmm_request {
     bsmm_product product;
-    bsmm_finish finish; /* target of product.finish, if there is an epilogue */
-    bsmm_groups groups; /* target of product.groups, if there are groups */
+    bsmm_finish finish; /* product.finish points here if there is an epilogue */
+    bsmm_groups groups; /* product.groups points here if there are groups */
     const char *device; /* name of the device, such as "cuda:0"; never NULL */
-    const char *kernel; /* kernel's name; NULL: the best that accepts */
+    const char
+        *kernel; /* name of the kernel to use; NULL: the best kernel that accepts the product */
 } bsmm_request;
 
 /* ---- devices (backend.c) ---- */
 
-/* Returns NULL if index is past the last backend. */
+/* Returns backend number `index` of backends.def, or NULL if there are not so many. */
 const bsmm_backend *bsmm_backend_at(uint32_t index);
 
 /* ---- products (describe.c, describe_memory.c) ---- */
 
-/* Checks every field of desc. It does not check the memory of matrices and bias, and does not open
- * the device. */
+/* Validates every field of *desc and fills *request. It neither reads nor checks the memory that
+ * matrices and bias point to, and it does not open the device. */
 bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request);
 
 /* Tells whether two ranges of memory share a byte. */
@@ -31,27 +32,30 @@ static inline bool bsmm_overlap(const void *a, uint64_t a_bytes, const void *b, 
     return a && b && a_bytes && b_bytes && x < y + b_bytes && y < x + a_bytes;
 }
 
-/* Checks the memory of a product that is about to run. Each buffer must be present, belong to the
- * product's device, and be aligned as the format and the kernel need it. D must not overlap A, B or
- * C. */
+/* Checks the memory of a product that is about to run. Each buffer must be given, must belong to
+ * the product's device, and must have the alignment that its format and the kernel need. D must not
+ * overlap A, B, the bias or any other input. C and the residual may be D itself, but may not
+ * overlap it otherwise. */
 bsmm_status bsmm_check_memory(const bsmm_product *product, const bsmm_kernel *kernel);
 
-/* Refuses buffers that the plan does not use. If they were ignored silently, the wrong result would
- * look right. */
+/* Refuses buffers that the plan does not use, such as a bias for a plan without one. If such a
+ * buffer were ignored, the caller would get a wrong result without notice. */
 bsmm_status bsmm_check_surplus(const bsmm_product *product, const bsmm_buffers *buffers);
 
-/* Checks that memory which a caller provides for the kernel (workspace or packed B) does not
- * overlap anything that the run reads or writes. `what` names the memory in messages. */
+/* Checks that `bytes` bytes at `memory` overlap nothing that the run reads or writes. The memory is
+ * the workspace or packed B, which a caller provides for the kernel. `what` names it in messages.
+ */
 bsmm_status bsmm_check_room(const bsmm_product *product, const void *memory, uint64_t bytes,
                             const char *what);
 
-/* Checks the format of a matrix that is added, C or the residual: unscaled f32, f16 or bf16. */
+/* Checks the format of C or of the residual, the two matrices that are added to the product. It
+ * must be f32, f16 or bf16 without scales. */
 bsmm_status bsmm_check_addend(const bsmm_operand *operand, const char *what);
 
-/* Checks the number of rows that a run of a BSMM_MATMUL_ANY_ROWS plan gives. */
+/* Checks the number of rows that a caller gives to one run of a plan with BSMM_MATMUL_ANY_ROWS. */
 bsmm_status bsmm_check_rows(const bsmm_product *product);
 
-/* Checks the memory of B alone, before B is packed. */
+/* Checks only the memory of B. bsmm_pack_b calls it before it packs B. */
 bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel);
 
 /* ---- epilogues (describe_epilogue.c) ---- */
@@ -60,22 +64,24 @@ bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to);
 
 /* ---- features (features.c) ---- */
 
-/* Returns the reason why a kernel lacks a feature that the product needs, or NULL if it has all of
- * them. */
+/* Returns the reason why a kernel cannot run the product: the name of a feature that the product
+ * needs and the kernel lacks. It returns NULL if the kernel has all necessary features. */
 const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *product);
 
-/* ---- the registry (registry.c) ---- */
+/* ---- the table of kernels (registry.c) ---- */
 
-/* Returns NULL if index is past the last kernel. */
+/* Returns kernel number `index` of kernels.def, or NULL if there are not so many. */
 const bsmm_kernel *bsmm_kernel_at(uint32_t index);
 
-/* Opens the request's device and chooses the kernel: the one that the caller named, or else the
- * first that accepts. The kernel fills `state` (BSMM_STATE_BYTES bytes). */
+/* Opens the request's device and chooses the kernel. It is the kernel that the caller named, or
+ * else the first kernel of kernels.def that accepts the product. The chosen kernel fills `state`,
+ * which has BSMM_STATE_BYTES bytes. */
 bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_kernel **kernel);
 
-/* Returns the reason why a kernel does not accept a request: the wrong device, a device that cannot
- * be opened, or the kernel's own reason. It returns NULL if the kernel accepts; the kernel has then
- * filled `state`. The request's device is opened if it is not open yet. */
+/* Returns the reason why a kernel does not accept a request, or NULL if the kernel accepts it and
+ * has filled `state`. The reason is that the kernel runs on another kind of device, that the device
+ * cannot be opened, or the kernel's own. The function opens the request's device if it is not open
+ * yet. */
 const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
                                 char *why, size_t size);
 

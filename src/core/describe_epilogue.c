@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* Checks that a field which the activation does not use is 0. Otherwise the value would be ignored
- * silently. */
+/* Checks that a field which the activation does not use is 0. Without the check, a caller's value
+ * would have no effect and the caller would not notice. */
 static bsmm_status check_unused(const bsmm_activation_row *row, const char *field, double value,
                                 bool is_used) {
     if (is_used || value == 0) return BSMM_OK;

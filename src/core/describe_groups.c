@@ -1,6 +1,6 @@
-/* Validates a bsmm_group: first its own fields, then its effect on the matrices. A group is one of
- * several products of one plan (docs/GROUPS.md). A stack has one matrix for each group; in a
- * divided matrix each group owns a range of rows or columns. */
+/* Validates a bsmm_group: first its own fields, then how it fits the matrices. A group is one of
+ * several products that run as one plan (docs/GROUPS.md). In a stack, each group has a matrix of
+ * its own. In a divided matrix, each group owns a range of the rows or columns of one matrix. */
 #include "core/epilogue.h"
 #include "core/groups.h"
 
@@ -62,11 +62,11 @@ bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_grou
     return BSMM_OK;
 }
 
-/* ---- divided matrices ---- */
+/* ---- divided matrices: each group owns a range of rows or columns ---- */
 
-/* Returns the number of rows or columns of a divided matrix to whose multiples groups must
- * start, so that each group begins at the start of a byte, of a scale block and of a tile of the
- * layout. */
+/* Returns the number of rows or columns of which every group's first row or column must be a
+ * multiple. At such a multiple a byte of codes begins, and also a scale block and a tile of the
+ * scale layout. A tile is a rectangle of scales whose scales are adjacent in memory. */
 static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {
     bool contiguous = by_cols == (o->m.order == BSMM_ORDER_ROW);
     int64_t grain = contiguous ? bsmm_elem_group(o->m.format.elem) : 1;
@@ -76,8 +76,9 @@ static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {
     return scales % grain == 0 ? scales : scales * grain;
 }
 
-/* Refuses layouts that pad the rows of a pitch. The padding of one group would reach into the
- * scales of the next group, or past the end of the buffer. */
+/* Refuses scale layouts in which the scales of consecutive rows are adjacent and padding follows
+ * the last row. If groups divided the rows of such a layout, the padding of one group would overlap
+ * the scales of the next group or lie past the end of the buffer. */
 static bsmm_status check_pitch(const bsmm_operand *o, const char *what) {
     bool by_pitch = o->map.digit_count == 0 && o->map.tile_row_step == 1;
     if (!by_pitch || !bsmm_layout_pads(o->m.scale_layout)) return BSMM_OK;
@@ -105,16 +106,17 @@ static bsmm_status check_shared_out(const bsmm_groups *g, const bsmm_operand *o,
     return apart ? BSMM_OK : check_pitch(o, what);
 }
 
-/* Returns the largest number of tiles of `tile` rows or columns that `count` groups of an extent
- * can take together. Each group may take one tile more than it fills. */
+/* Returns the largest number of tiles that `count` groups need for their scales if the groups
+ * together have `extent` rows or columns. A tile has `tile` rows or columns. Each group needs whole
+ * tiles, so its last tile may be partly empty. */
 static uint64_t most_grains(int64_t extent, int64_t tile, int64_t count) {
     int64_t parts = bsmm_min_i64(count, extent), rest = extent % tile;
     int64_t grains = extent / tile + parts;
     return (uint64_t)(parts > rest ? grains - bsmm_ceil_div(parts - rest, tile) : grains);
 }
 
-/* Computes the largest size of the scales of a divided matrix whose groups store their scales
- * separately. */
+/* Computes the largest number of bytes that the scales of a divided matrix can need if each group
+ * stores its scales separately. The sizes of the groups are known only when the plan runs. */
 static bsmm_status measure_apart(const bsmm_groups *g, const char *what, bsmm_operand *o) {
     bool by_cols = g->kind == BSMM_GROUP_K;
     int64_t extent = by_cols ? o->m.cols : o->m.rows;
@@ -123,7 +125,8 @@ static bsmm_status measure_apart(const bsmm_groups *g, const char *what, bsmm_op
     uint64_t bytes = bsmm_scale_row_of(o->m.format.scale)->bytes;
     o->scale_bytes = 0;
     if (extent == 0 || g->count == 0 || o->map.count == 0) return BSMM_OK;
-    /* Layouts without tiles pad their pitch to 4 scales. */
+    /* Padded layouts without tiles round the distance between their columns of scales up to a
+     * multiple of 4 scales. */
     if (o->map.digit_count == 0 && bsmm_layout_pads(o->m.scale_layout)) tile = 4;
     tile *= by_cols ? o->m.format.block_cols : o->m.format.block_rows;
     *(by_cols ? &grain.m.cols : &grain.m.rows) = tile;
@@ -154,7 +157,7 @@ bsmm_status bsmm_groups_take_operand(const bsmm_groups *g, const bsmm_matrix *fr
         (unsigned long long)declared, (unsigned long long)to->scale_bytes);
 }
 
-/* ---- stacks ---- */
+/* ---- stacks: each group has a matrix of its own ---- */
 
 static bsmm_status check_step(const char *field, int64_t step, bool shared, int64_t multiple) {
     if (step == BSMM_GROUP_SHARED && shared) return BSMM_OK;
@@ -164,8 +167,9 @@ static bsmm_status check_step(const char *field, int64_t step, bool shared, int6
                      (long long)multiple);
 }
 
-/* These functions return the distance between matrices that are stored without gaps, in elements
- * and in scales. */
+/* packed_elements and packed_scales return the distance from one matrix of a stack to the next, in
+ * elements and in scales, if the caller gave none. The matrices then follow each other without
+ * gaps. */
 static uint64_t packed_elements(const bsmm_operand *o) {
     int64_t lines = o->m.order == BSMM_ORDER_ROW ? o->m.rows : o->m.cols;
     uint64_t elements;
@@ -181,8 +185,8 @@ static uint64_t resolve(int64_t given, uint64_t packed) {
     return given == BSMM_GROUP_SHARED ? 0 : given ? (uint64_t)given : packed;
 }
 
-/* Sets the sizes of an operand in bytes to those of the whole stack, so that the check of memory
- * covers it. */
+/* Sets o->data_bytes and o->scale_bytes, which are the sizes of one matrix, to the sizes of a stack
+ * of `count` matrices. Later checks of the operand's memory then cover the whole stack. */
 static bsmm_status widen(bsmm_operand *o, const char *what, int64_t count, bsmm_group_step step) {
     uint64_t data, scales, more = count > 0 ? (uint64_t)count - 1 : 0;
     uint64_t scale_size =
@@ -200,8 +204,8 @@ static bsmm_status widen(bsmm_operand *o, const char *what, int64_t count, bsmm_
                      (long long)count, what);
 }
 
-/* One stack of matrices: the steps that the caller gave, and the place where the resolved steps are
- * stored. */
+/* One stack of matrices. `given` and `scales_given` are the distances between matrices that the
+ * caller gave; 0 means without gaps. The validated distances are stored in *to. */
 typedef struct stack {
     bsmm_operand *o;
     const char *what, *field, *scale_field;
@@ -210,8 +214,9 @@ typedef struct stack {
     bool is_stack, is_written;
 } stack;
 
-/* Tells whether the matrices of a stack lie side by side within one pitch, as when a tensor (M, G,
- * N) is seen as G matrices of (M, N). */
+/* Tells whether the rows of `count` matrices of a stack alternate in memory, all within one leading
+ * dimension. This is so when a tensor (M, G, N) is described as G matrices of M x N. `step` is the
+ * distance between matrices in elements. */
 static bool lie_side_by_side(const bsmm_operand *o, uint64_t step, int64_t count) {
     uint64_t line = (uint64_t)(o->m.order == BSMM_ORDER_ROW ? o->m.cols : o->m.rows);
     uint64_t pitch = (uint64_t)o->m.ld;
@@ -269,10 +274,10 @@ static bsmm_status place_stacks(const bsmm_group *from, bsmm_groups *g, bsmm_pro
     return BSMM_OK;
 }
 
-/* ---- gathered rows ---- */
+/* ---- gathered rows of A ---- */
 
-/* Describes the copy of A's gathered rows that kernels multiply: rows without gaps, with scales in
- * row-major order. */
+/* Describes the buffer into which the rows of A that a group selects are copied before kernels
+ * multiply them. The copy has no gaps between rows, and its scales are in row-major order. */
 static bsmm_status describe_gathered(bsmm_groups *g, const bsmm_product *p) {
     if (!(g->flags & BSMM_GROUP_GATHER_A)) return BSMM_OK;
     if (p->a.m.format.scale != BSMM_SCALE_NONE && p->a.m.format.block_rows != 1)
@@ -287,7 +292,7 @@ static bsmm_status describe_gathered(bsmm_groups *g, const bsmm_product *p) {
     return bsmm_operand_take(&m, "a, gathered", &g->gathered);
 }
 
-/* ---- the product ---- */
+/* ---- the effect of groups on the whole product ---- */
 
 static bsmm_status check_each(const bsmm_groups *g, const bsmm_product *p) {
     bool scales_cols = p->finish && p->finish->scale_by & BSMM_SCALE_BY_COL;
@@ -326,7 +331,8 @@ bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *g, bsmm_produ
     return describe_gathered(g, p);
 }
 
-/* Returns the number of rows of D over all groups, for arrays with one value per row. */
+/* Returns the total number of rows of D over all groups. Arrays with one value per row have this
+ * length. */
 int64_t bsmm_groups_rows(const bsmm_product *p) {
     bool one = !p->groups || p->groups->kind == BSMM_GROUP_ROWS;
     return one ? p->d.m.rows : p->d.m.rows * p->groups->count;

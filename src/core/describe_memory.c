@@ -1,5 +1,5 @@
-/* Validates the memory of a run: buffers must be present, aligned, memory of the product's device,
- * and must not overlap. */
+/* Validates the memory of a run. Buffers must be given, aligned, and in the memory of the product's
+ * device. Buffers that are written must not overlap other buffers. */
 #include "core/epilogue.h"
 #include "core/groups.h"
 
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what a plan does not have ---- */
+/* ---- buffers that the plan does not use ---- */
 
-/* Optional parts of a product. A run gives a buffer for each. */
+/* Optional inputs of a product. The caller passes a buffer for each of them to every run. */
 typedef enum part {
     HAS_C = 1,
     HAS_BIAS = 2,
@@ -23,7 +23,7 @@ typedef enum part {
 
 static const struct {
     uint32_t part;
-    size_t at; /* in bsmm_buffers */
+    size_t at; /* offset of the pointer in bsmm_buffers */
     const char *field, *rule;
 } part_fields[] = {
     {HAS_C, offsetof(bsmm_buffers, c), "c", "desc.beta is 0"},
@@ -77,7 +77,7 @@ bsmm_status bsmm_check_surplus(const bsmm_product *p, const bsmm_buffers *buffer
                      part_fields[i].field, given, part_fields[i].rule);
 }
 
-/* ---- D and what is read ---- */
+/* ---- overlap of D with inputs ---- */
 
 /* Checks that the data and scales of D do not overlap memory that a run reads. */
 static bsmm_status check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
@@ -88,8 +88,8 @@ static bsmm_status check_apart(const bsmm_operand *d, const void *read, uint64_t
     return bsmm_fail(BSMM_E_INVALID, "d: its memory overlaps %s; must not", what);
 }
 
-/* Checks an array of `count` 4-byte values that a run reads: it must be present, aligned, memory of
- * the device, and must not overlap D. */
+/* Checks an array of `count` 4-byte values that a run reads. The array must be given, aligned and
+ * in the device's memory, and it must not overlap D. */
 static bsmm_status check_values(const bsmm_product *p, const void *values, int64_t count,
                                 const char *what) {
     const uint64_t bytes = 4;
@@ -103,7 +103,7 @@ static bsmm_status check_values(const bsmm_product *p, const void *values, int64
     return check_apart(&p->d, values, (uint64_t)count * bytes, what);
 }
 
-/* ---- arrays of values ---- */
+/* ---- arrays of 4-byte values ---- */
 
 /* An array of 4-byte values that a run reads. */
 typedef struct value_array {
@@ -152,7 +152,8 @@ static value_arrays arrays_of(const bsmm_product *p) {
     return all;
 }
 
-/* Most products have no such array. The list would cost a small product a hundredth of its time. */
+/* Tells whether a product reads arrays of 4-byte values. Most products read none. Building the list
+ * of arrays would take a hundredth of the time of a small product, so callers ask here first. */
 static bool has_arrays(const bsmm_product *p) {
     return p->finish || p->groups || p->device_rows;
 }
@@ -172,8 +173,9 @@ static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
            c->m.cols == d->m.cols && bsmm_format_equal(c->m.format, d->m.format);
 }
 
-/* Checks that a matrix that is added, C or the residual, is D itself or does not overlap D. `step`
- * is the distance between the matrices of a stack, or 0 if there is one matrix. */
+/* Checks that C or the residual either is D itself (the same memory and layout) or does not overlap
+ * D. `step` is the distance between the matrices of a stack in elements, or 0 if all groups share
+ * one matrix. */
 static bsmm_status check_addend_place(const bsmm_product *p, const bsmm_operand *o, uint64_t step,
                                       const char *what) {
     char text[64];
@@ -195,7 +197,8 @@ static bsmm_status check_d_apart(const bsmm_product *p) {
                     : BSMM_OK;
 }
 
-/* Returns the size of the bias: one value for each row of B, and with EACH_BIAS for each group. */
+/* Returns the size of the bias in bytes. The bias has one value for each row of B. With the flag
+ * EACH_BIAS, each group has such an array of its own. */
 static uint64_t bias_bytes(const bsmm_product *p) {
     bool each = p->groups && p->groups->flags & BSMM_GROUP_EACH_BIAS;
     uint64_t groups = each ? (uint64_t)p->groups->count : 1;
@@ -214,7 +217,7 @@ static bsmm_status check_bias(const bsmm_product *p) {
     return check_apart(&p->d, p->bias, bias_bytes(p), "bias");
 }
 
-/* ---- all of a run ---- */
+/* ---- all buffers of a run ---- */
 
 static bsmm_status check_operand(const bsmm_product *p, const bsmm_kernel *kernel,
                                  const bsmm_operand *o, const char *name) {

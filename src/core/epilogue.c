@@ -1,6 +1,7 @@
-/* The scalar epilogue: alpha * acc + beta * C + bias, then the activation, the residual and the
- * factors, rounded once into D. Eight-bit results saturate, as in hardware that converts to FP8.
- * f16 and bf16 results overflow to Inf, as in IEEE 754. */
+/* The scalar epilogue. It computes alpha * accumulator + beta * C + bias in double, applies the
+ * activation, adds the residual, multiplies by the row and column factors, and rounds once to D's
+ * format. An 8-bit D saturates, as in hardware that converts to FP8. f16 and bf16 overflow to Inf,
+ * as in IEEE 754. */
 #include "core/epilogue.h"
 
 static double element_at(const bsmm_operand *o, int64_t r, int64_t c) {
@@ -8,7 +9,8 @@ static double element_at(const bsmm_operand *o, int64_t r, int64_t c) {
     return bsmm_elem_decode(elem, bsmm_elem_load(elem, o->m.data, bsmm_operand_index(o, r, c)));
 }
 
-/* Computes alpha * acc + beta * C + bias of column n of A x B^T, in double. */
+/* Returns alpha * acc + beta * C + bias in double. `acc` is the accumulator in row r and column n
+ * of A x B^T. */
 static double combine(const bsmm_product *p, int64_t r, int64_t n, double acc) {
     double value = p->alpha * acc;
     if (p->has_c) value += p->beta * element_at(&p->c, r, n);
@@ -17,7 +19,8 @@ static double combine(const bsmm_product *p, int64_t r, int64_t n, double acc) {
     return value;
 }
 
-/* These functions return the columns of A x B^T that hold the gate and the up of column c of D. */
+/* A gated activation computes column c of D from two columns of A x B^T, its gate and its up. These
+ * functions return the numbers of the two columns. */
 static int64_t gate_column(const bsmm_product *p, int64_t c) {
     return p->finish->interleaved ? 2 * c : c;
 }
@@ -31,7 +34,8 @@ static double activate(const bsmm_product *p, int64_t r, int64_t c, const double
                                 combine(p, r, up_column(p, c), acc[up]));
 }
 
-/* Computes D(r, c) before the last rounding. */
+/* Returns D(r, c) in double, before it is rounded to D's format. With a gated activation, *acc is
+ * the accumulator of the gate and acc[up] that of the up. */
 static double finish(const bsmm_product *p, int64_t r, int64_t c, const double *acc, int64_t up) {
     const bsmm_finish *f = p->finish;
     if (!f) return combine(p, r, c, *acc);

@@ -1,44 +1,46 @@
-/* The epilogue that scalar kernels share (core/epilogue.c). */
+/* Declares the activations and the scalar epilogue (core/epilogue.c). */
 #ifndef BSMM_CORE_EPILOGUE_H
 #define BSMM_CORE_EPILOGUE_H
 
 #include "core/kernel.h"
 
-/* A row of the table of activations (core/activation.c). */
+/* An entry of the table of activations (core/activation.c). */
 typedef struct bsmm_activation_row {
     bsmm_activation_info info;
     double (*apply)(double x, double slope);
 } bsmm_activation_row;
 
-/* Returns the row of an activation, or NULL if there is none. */
+/* Returns the table entry of an activation, or NULL if the number is not one of an activation. */
 const bsmm_activation_row *bsmm_activation_row_of(uint32_t activation);
 
-/* Computes the activation: f(x), or f(gate) * up of a gated activation, with the clamps and the
- * offset. Without a gate, x is passed as `gate`. */
+/* Computes the activation in double. A plain activation f returns f(gate), and `up` is ignored. A
+ * gated activation returns f(gate) * (up + offset), after gate and up have been clamped to the
+ * epilogue's limit. */
 double bsmm_finish_activate(const bsmm_finish *finish, double gate, double up);
 
-/* Tells whether each result is made of two columns of A x B^T (gate and up). */
+/* Tells whether the product has a gated activation, which computes each column of D from two
+ * columns of A x B^T: a gate and an up. */
 static inline bool bsmm_is_gated(const bsmm_product *product) {
     return product->finish && product->finish->activation->info.is_gated;
 }
 
-/* The accumulators of a block of D. acc[r * pitch] belongs to row r and the first column; the
- * accumulator of each next column is `step` further. With a gated activation these are the gates,
- * and the accumulators of the ups are `up` further. */
+/* Points to the accumulators of a rectangle of D. The accumulator of row r and column c of the
+ * rectangle is acc[r * pitch + c * step]. With a gated activation it is the accumulator of the
+ * gate, and the accumulator of the matching up lies `up` doubles after it. */
 typedef struct bsmm_sums {
     const double *acc;
     int64_t pitch, step, up;
 } bsmm_sums;
 
-/* Applies the epilogue to rows [row, row + rows) x columns [col, col + cols) and stores them in an
- * unscaled D, rounded once. */
+/* Applies the epilogue to the accumulators of rows [row, row + rows) and columns [col, col + cols)
+ * of D. It rounds each result once and stores it. D must not have scales. */
 void bsmm_epilogue_store(const bsmm_product *product, int64_t row, int64_t rows, int64_t col,
                          int64_t cols, const bsmm_sums *sums);
 
-/* Applies the epilogue to the whole rows [row, row + rows) and stores them in a block-scaled D. The
- * rows must be whole blocks. The results are rounded to fp32 and quantized by the product's recipe.
- * `values` is scratch memory of rows x D's columns. The function does not write the padding of the
- * scales; bsmm_recipe_pad does. */
+/* Applies the epilogue to rows [row, row + rows) of D and stores them as block-scaled values. The
+ * rows must consist of whole scale blocks. The results are rounded to fp32 and quantized by the
+ * product's recipe. `values` is scratch memory for rows x (D's columns) floats. bsmm_recipe_pad
+ * must write the padding of the scales; this function does not. */
 void bsmm_epilogue_quantize(const bsmm_product *product, int64_t row, int64_t rows,
                             const bsmm_sums *sums, float *values);
 

@@ -1,12 +1,13 @@
-/* The features of a product that not every kernel supports, and the reason with which kernels
- * without a feature refuse. */
+/* Lists the features of a product that not every kernel supports. For each feature the table gives
+ * the reason that is reported for a kernel without it. */
 #include "core/describe.h"
 
 static uint32_t features_of(const bsmm_product *p) {
     uint32_t features =
         (p->finish ? BSMM_FEATURE_EPILOGUE : 0) | (p->invariant ? BSMM_FEATURE_INVARIANT : 0);
     if (p->b_packed == BSMM_PACKED_COMPACT) features |= BSMM_FEATURE_COMPACT;
-    /* On the CPU, parts.c cuts products with these features into plain parts. */
+    /* CPU kernels need neither feature below, because parts.c divides such products into parts that
+     * are plain products. */
     if (p->backend->host_memory) return features;
     return features | (p->any_rows ? BSMM_FEATURE_ANY_ROWS : 0) |
            (p->groups ? BSMM_FEATURE_GROUPS : 0);

@@ -1,26 +1,28 @@
 /* Validation of groups (describe_groups.c). A group is one of several products that run as one
- * plan. On the CPU, parts.h runs the groups. */
+ * plan. parts.h runs the groups on the CPU. */
 #ifndef BSMM_CORE_GROUPS_H
 #define BSMM_CORE_GROUPS_H
 
 #include "core/describe.h"
 
-/* Checks every field of a bsmm_group on its own. The caller's struct is copied to `copy`;
- * bsmm_groups_place resolves its steps later. */
+/* Checks every field of a bsmm_group without looking at the matrices, and fills *to. It also copies
+ * the caller's struct to *copy. bsmm_groups_place needs the copy later to compute the distances
+ * between the matrices of stacks. */
 bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_groups *to);
 
-/* Takes an operand that groups divide (each group owns a range of its rows or columns). Its scales
- * may be stored separately for each group. */
+/* Validates a matrix in which each group owns a range of the rows or columns. The scales of each
+ * group may be stored separately. */
 bsmm_status bsmm_groups_take_operand(const bsmm_groups *groups, const bsmm_matrix *from,
                                      const char *what, bsmm_operand *to);
 
-/* Checks that the product's matrices fit the groups, and resolves the steps of stacks. The
- * operands' sizes in bytes become those of whole stacks. `finish` is the product's own epilogue, or
- * NULL. */
+/* Checks that the product's matrices fit the groups, and computes the distances between the
+ * matrices of each stack. It sets the sizes of each stacked operand in bytes to those of the whole
+ * stack. `finish` is the epilogue to which product->finish points, or NULL. */
 bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *groups, bsmm_product *product,
                               bsmm_finish *finish);
 
-/* Returns the number of rows of D in all groups together, or of D itself without groups. */
+/* Returns the total number of rows of D over all groups. Without groups it is D's number of rows.
+ */
 int64_t bsmm_groups_rows(const bsmm_product *product);
 
 #endif

@@ -1,4 +1,5 @@
-/* Implements the table of the forms of packed weights, their headers and their parts. */
+/* Implements the table of forms of packed weights, their headers, and the search for the arrays of
+ * a matrix in them. */
 #include "core/packed.h"
 #include "core/parts.h"
 
@@ -44,7 +45,8 @@ static const char magic[8] = "bsmmpb2", older_magic[8] = "bsmmpb1";
 
 enum { ALIGNMENT = 64 };
 
-/* Rounds up to a multiple of ALIGNMENT. Like sum, it returns UINT64_MAX on overflow. */
+/* Rounds a size up to a multiple of ALIGNMENT bytes. On overflow it returns UINT64_MAX, as `sum`
+ * does. */
 static uint64_t align(uint64_t bytes) {
     return bytes > INT64_MAX ? UINT64_MAX : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
@@ -74,7 +76,8 @@ bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored) {
     return p->b_packed == BSMM_PACKED_COMPACT ? bsmm_compact_view(stored, &p->b) : BSMM_OK;
 }
 
-/* Copies text, cut so that a NUL follows it. */
+/* Copies text into to[size], which the caller has filled with zeros. Longer text is truncated so
+ * that a NUL follows it. */
 static void put_text(char *to, size_t size, const char *text) {
     size_t length = strlen(text);
     memcpy(to, text, length < size ? length : size - 1);
@@ -107,7 +110,9 @@ bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *p,
     char panels[sizeof packed->header.panels] = "";
     packed->header.bytes = packed->panel_bytes = 0;
     if (wide && !kernel->pack_b) return BSMM_OK;
-    if (p->groups && p->groups->kind == BSMM_GROUP_K) return BSMM_OK; /* groups share out B */
+    if (p->groups && p->groups->kind == BSMM_GROUP_K)
+        return BSMM_OK; /* each group owns a range of B's columns, so no group's B is a whole matrix
+                         */
     packed->stored = *stored;
     bsmm_status status = make_view(p, stored, &packed->view);
     if (status != BSMM_OK) return p->b_packed ? status : BSMM_OK;
@@ -126,7 +131,7 @@ bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *p,
                      (long long)stored->m.rows, (long long)stored->m.cols);
 }
 
-/* ---- finding the parts of a matrix ---- */
+/* ---- finding the arrays of one matrix ---- */
 
 bsmm_packed_places bsmm_packed_places_of(const bsmm_operand *view, const void *matrix,
                                          uint64_t panel_bytes) {
@@ -160,7 +165,7 @@ void bsmm_packed_bind(const bsmm_packed *packed, const void *given, int64_t inde
 
 typedef struct header_field {
     const char *name;
-    uint32_t offset, bytes; /* a number has 4 or 8 bytes, text 8 or 16 */
+    uint32_t offset, bytes; /* 4 or 8 for a number, 8 or 16 for text */
     bool text;
 } header_field;
 
@@ -170,7 +175,7 @@ typedef struct header_field {
             sizeof(((const bsmm_packed_header *)NULL)->field), is_text                             \
     }
 
-/* Checks go through the fields in this order. */
+/* The fields of the header in the order in which they are compared. */
 static const header_field fields[] = {
     FIELD(form, true),
     FIELD(version, false),
@@ -187,7 +192,8 @@ static const header_field fields[] = {
     FIELD(bytes, false),
 };
 
-/* Copies text from a header, whose bytes may be anything. */
+/* Copies text from a header into a message. The header may come from a damaged file, so characters
+ * that cannot be printed become '?'. */
 static void copy_text(const uint8_t *from, size_t size, char *to) {
     size_t i = 0;
     for (; i < size && from[i]; i++)
@@ -223,7 +229,8 @@ bsmm_status bsmm_packed_check_magic(const void *given) {
                      magic);
 }
 
-/* Names the first field that differs. */
+/* Compares a header with the expected one, field by field, and fails with a message about the first
+ * field that differs. */
 static bsmm_status explain_header(const bsmm_packed_header *wanted, const void *given) {
     char is[48], must_be[48];
     BSMM_TRY(bsmm_packed_check_magic(given));

@@ -1,4 +1,5 @@
-/* Packs B. Also implements the functions for packed weights that need no plan. */
+/* Writes packed weights, and implements the public functions that read packed weights without a
+ * plan. */
 #include "core/packed.h"
 #include "core/parts.h"
 
@@ -10,7 +11,9 @@ static void clear_gap(uint8_t *at, uint64_t used, const uint8_t *end) {
     memset(at + used, 0, (size_t)(end - at) - used);
 }
 
-/* Writes B in compact form. Gaps are zeroed, because the caller may write the bytes to a file. */
+/* Writes one matrix of B in compact order. Gaps between the arrays are set to zero, because a
+ * caller may write the bytes to a file and memory that was never written would make the file's
+ * contents random. */
 static bsmm_status fill_in_host_memory(const bsmm_product *p, const bsmm_operand *view,
                                        const bsmm_packed_places *at) {
     bsmm_operand to = *view;
@@ -29,7 +32,8 @@ static bsmm_status fill_in_host_memory(const bsmm_product *p, const bsmm_operand
     return BSMM_OK;
 }
 
-/* Copies B as it is described. The copies are queued in the stream. */
+/* Queues copies of one matrix of B into the stream. The codes and scales keep the layout in which
+ * the caller stores them. */
 static bsmm_status fill_on_device(const bsmm_product *p, const bsmm_packed_places *at) {
     static const float one = 1;
     const bsmm_backend *k = p->backend;
@@ -42,7 +46,7 @@ static bsmm_status fill_on_device(const bsmm_product *p, const bsmm_packed_place
     return k->store(p->device, p->stream, at->global, &one, sizeof one);
 }
 
-/* Returns the product with matrix `index` of the stack B. */
+/* Returns a copy of the product whose B is matrix number `index` of the stack. */
 static bsmm_product take_matrix(const bsmm_product *product, int64_t index) {
     bsmm_product p = *product;
     if (!p.groups) return p;
@@ -112,7 +116,8 @@ bsmm_status bsmm_packed_describe(const void *packed, uint64_t bytes, bsmm_packed
     return bsmm_give_struct(info, &result, sizeof result, "info");
 }
 
-/* Describes each matrix. A header from a file may hold any values, so all are checked. */
+/* Describes one matrix of packed weights in *view and stores the number of matrices in *count. The
+ * header may come from a damaged file, so all of its fields are checked. */
 static bsmm_status view_of(const bsmm_packed_header *h, bsmm_operand *view, int64_t *count) {
     const bsmm_matrix m = {.struct_size = sizeof m,
                            .format = h->format,
@@ -183,8 +188,8 @@ bsmm_status bsmm_unpack_b(const void *packed, uint64_t packed_bytes, int64_t ind
     return BSMM_OK;
 }
 
-/* Measures packed weights with a product of one row. The kernels that pack take any number of
- * rows. */
+/* Computes the size of packed weights from a product whose A has one row. Packed weights do not
+ * depend on the number of rows, and every kernel that packs B accepts any number of rows. */
 static bsmm_status measure(const bsmm_matmul_desc *desc, bsmm_packed *packed) {
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
     bsmm_request request;

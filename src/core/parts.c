@@ -1,9 +1,10 @@
-/* Runs products that are cut into parts: chooses the kernel of each part and loops over groups. */
+/* Runs products that are divided into parts, such as groups. It chooses a kernel for each part by
+ * the part's number of rows and loops over the parts. */
 #include "core/parts.h"
 #include "core/packed.h"
 
-/* The largest number of rows of a part for which the few-row kernel is tried. That kernel refuses
- * parts with too many rows for it. */
+/* The function that chooses a part's kernel tries the kernel for few rows only up to this number of
+ * rows. That kernel may refuse fewer rows than this; the plan's kernel then runs the part. */
 enum { MOST_FEW_ROWS = 64 };
 
 typedef struct kernel_state {
@@ -22,7 +23,8 @@ static const char *refusal(const bsmm_kernel *kernel, const bsmm_product *part, 
 
 /* ---- making the plan of a product in parts ---- */
 
-/* Returns the largest workspace that the few-row kernel needs for any number of rows. */
+/* Returns the largest workspace in bytes that the kernel `few` needs for any number of rows that it
+ * accepts. */
 static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *widest) {
     char why[200];
     kernel_state state;
@@ -36,8 +38,8 @@ static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *widest
     return most;
 }
 
-/* Chooses the best kernel for one row. Returns NULL if it is the plan's own kernel, or if the
- * caller named a kernel. */
+/* Returns the best kernel for a part with one row. It returns NULL if that is the plan's kernel, or
+ * if the caller named a kernel in the description. */
 static const bsmm_kernel *choose_few(const bsmm_request *request, const bsmm_product *widest,
                                      const bsmm_kernel *many) {
     bsmm_request one = *request;
@@ -51,7 +53,8 @@ static const bsmm_kernel *choose_few(const bsmm_request *request, const bsmm_pro
     return few;
 }
 
-/* Returns the reference kernel, which is the last of the table and accepts any product. */
+/* Returns the reference kernel, which accepts every product. It is the last kernel of kernels.def.
+ */
 static const bsmm_kernel *reference(void) {
     const bsmm_kernel *last = bsmm_kernel_at(0);
     for (uint32_t i = 1; bsmm_kernel_at(i); i++)
@@ -140,8 +143,8 @@ static bsmm_status run_groups(const bsmm_parts *parts, const bsmm_packed *packed
     return BSMM_OK;
 }
 
-/* Returns the number of rows of a run. A number from device memory may have any value, so it is
- * clamped. */
+/* Returns the number of rows of the current run. If the number is read from device memory, it was
+ * not checked before, so it is clamped to 0 to the number of D's rows. */
 static int64_t rows_of_run(const bsmm_product *p) {
     if (!p->device_rows) return p->rows;
     int64_t rows = *p->device_rows;

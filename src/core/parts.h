@@ -1,66 +1,71 @@
-/* Runs products whose number of rows each run chooses, and groups of products, on the CPU. Core
- * cuts such a product into parts. Each part is a plain product that any kernel accepts, so that CPU
- * kernels need no code for parts. */
+/* Runs two kinds of products on the CPU: products whose number of rows is chosen by each run, and
+ * groups, which are several products in one plan. Core divides such a product into parts. Each part
+ * is a plain product that the CPU kernels accept, so the kernels need no code for groups. */
 #ifndef BSMM_CORE_PARTS_H
 #define BSMM_CORE_PARTS_H
 
 #include "core/groups.h"
 
-/* The kernels of a product that is cut into parts. `few` is the best kernel for few rows, `many`
- * the plan's kernel. On the CPU both give bitwise identical rows (docs/NUMERICS.md, Determinism).
- * `empty` is the reference kernel; it stores a group without columns, which has nothing to sum. */
+/* The kernels of a product that is divided into parts. `few` is the best kernel for a part with few
+ * rows of A. `many` is the kernel of the plan. On the CPU both compute bitwise identical rows of D
+ * (docs/NUMERICS.md, Determinism). `empty` is the reference kernel, which runs groups whose A and B
+ * have no columns. */
 typedef struct bsmm_parts {
-    const bsmm_kernel *few, *many, *empty; /* few is NULL if it would be the same as many */
-    uint64_t gathered_bytes;  /* size of A's gathered rows, at the start of the workspace */
-    uint64_t workspace_bytes; /* size of the workspace, gathered rows included */
+    const bsmm_kernel *few, *many, *empty; /* few is NULL if it would be the same kernel as many */
+    uint64_t gathered_bytes;  /* size of the gathered rows of A, which lie at the start of the
+                                 workspace */
+    uint64_t workspace_bytes; /* size of the workspace, the gathered rows included */
 } bsmm_parts;
 
 static inline bool bsmm_has_parts(const bsmm_product *p) {
     return p->backend->host_memory && (p->any_rows || p->groups);
 }
 
-/* Makes the part with the largest extents that a run may have, without memory. A product that is
- * not cut into parts is its own widest part. */
+/* Makes the largest part that any run of the product can have. Its operands have no memory. A
+ * product that needs no division is copied unchanged. */
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
-/* Chooses the kernels for the parts of a plan. `many` is the plan's kernel, and `state` its state
- * for the widest part. */
+/* Chooses the kernels for the parts of a plan and computes the size of the workspace. `many` is the
+ * plan's kernel. `state` is the state that it filled for the largest part. */
 void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const void *state,
                      bsmm_parts *parts);
 
-/* packed_b: of a plan with b_packed, whose packed B `packed` describes. */
+/* Runs all parts of a product. If the plan reads packed weights, `packed_b` points to them and
+ * `packed` describes them. */
 struct bsmm_packed;
 bsmm_status bsmm_parts_run(const bsmm_parts *parts, const struct bsmm_packed *packed,
                            const void *packed_b, const bsmm_product *product, void *workspace);
 
-/* Returns the number of matrices in the stack B. */
+/* Returns the number of different matrices that the groups use as B. It is 1 if all groups share B.
+ */
 int64_t bsmm_parts_b_count(const bsmm_product *product);
 
 /* ---- making single parts (parts_cut.c) ---- */
 
-/* A part of a product: a copy of the product's structs with the pointers and extents of the
- * part. */
+/* A part of a product: a copy of the product in which pointers and extents are those of the part.
+ * Its product.finish points into the struct itself, so a bsmm_part must not be copied. */
 typedef struct bsmm_part {
     bsmm_product product;
-    bsmm_finish finish; /* target of product.finish, if there is an epilogue */
+    bsmm_finish finish; /* product.finish points here if there is an epilogue */
 } bsmm_part;
 
-/* The end of the group before: its last row or column plus one and, if groups store their scales
- * separately, the end of its scales. */
+/* Remembers where the last group ended: the number of the row or column after its last one and, if
+ * groups store their scales separately, the end of its scales in each of two operands. */
 typedef struct bsmm_part_cursor {
     int64_t end;
     uint64_t scales[2];
 } bsmm_part_cursor;
 
-/* Makes the part of the first `rows` rows of a product. */
+/* Makes the part that consists of the first `rows` rows of A and D. */
 void bsmm_part_take_rows(const bsmm_product *product, int64_t rows, bsmm_part *part);
 
-/* Makes the part of group number `index`. Groups must be taken in order. Returns the group's first
- * row in the gather array. */
+/* Makes the part of group number `index`. The caller must make the groups in ascending order with
+ * one cursor. The function returns the position of the group's first row in the array `gather`. */
 int64_t bsmm_part_take_group(const bsmm_product *product, int64_t index, bsmm_part_cursor *cursor,
                              bsmm_part *part);
 
-/* Copies the gathered rows of A to `memory` and makes the copy the A of the part. */
+/* Copies the rows of A that the array `rows` selects into `memory`, and makes the copy the part's
+ * A. */
 void bsmm_part_gather(const bsmm_groups *groups, const int32_t *rows, void *memory,
                       bsmm_product *part);
 uint64_t bsmm_part_gathered_bytes(const bsmm_groups *groups);

@@ -1,4 +1,5 @@
-/* Makes one part of a product: sets the pointers and extents for a run's rows or for a group. */
+/* Makes one part of a product: the first rows that a run asks for, or one group. A part is a copy
+ * of the product with its own pointers and extents. */
 #include "core/epilogue.h"
 #include "core/parts.h"
 
@@ -22,8 +23,9 @@ void bsmm_part_widest(const bsmm_product *product, bsmm_product *part) {
         part->a = product->groups->gathered;
 }
 
-/* Keeps a range of rows of every matrix and array that has D's rows. A is included unless its rows
- * are gathered. */
+/* Reduces D, C, the residual and the row factors to `rows` rows from `row` on. With of_a, the
+ * function also reduces A. It is false if A's rows are gathered, because A's row numbers then
+ * differ from D's. */
 static void keep_rows(bsmm_part *part, int64_t row, int64_t rows, bool of_a) {
     bsmm_product *p = &part->product;
     bsmm_finish *f = &part->finish;
@@ -58,7 +60,8 @@ static void step_global(bsmm_operand *o, bool each, int64_t index) {
     if (each && o->m.global_scale) o->m.global_scale += index;
 }
 
-/* Sets the values that may differ between groups: second-level scales, alpha, bias and factors. */
+/* Sets the inputs that the caller may give separately for each group: second-level scales, alpha,
+ * bias and factors. */
 static void take_values(const bsmm_groups *g, int64_t index, bsmm_part *part) {
     bsmm_product *p = &part->product;
     step_global(&p->a, g->flags & BSMM_GROUP_EACH_A_GLOBAL, index);
@@ -78,8 +81,9 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
     return value < least ? least : bsmm_min_i64(value, most);
 }
 
-/* Returns the start of the next group's range of an extent, and its length in *count. The size
- * comes from device memory and may have any value, so it is clamped. */
+/* Returns the first row or column of group number `index`, and stores the number of its rows or
+ * columns in *count. The groups divide `extent` rows or columns. A group's end comes from g->sizes,
+ * an array that was not checked before, so it is clamped. */
 static int64_t next_share(const bsmm_groups *g, int64_t index, int64_t extent,
                           bsmm_part_cursor *cursor, int64_t *count) {
     int64_t start = bsmm_min_i64(bsmm_round_up(cursor->end, g->align), extent);
@@ -88,8 +92,8 @@ static int64_t next_share(const bsmm_groups *g, int64_t index, int64_t extent,
     return start;
 }
 
-/* Sets the part's scales if groups store their scales separately. They follow the scales of the
- * group before. */
+/* Points the part's scales to those of its group if groups store their scales separately. `offset`
+ * counts the scales of the groups before; the function adds this group's scales to it. */
 static void take_apart(const bsmm_operand *whole, bsmm_operand *part, uint64_t *offset) {
     *offset += bsmm_operand_own_scales(part, whole, *offset);
 }
@@ -167,8 +171,8 @@ static void clear_rows(bsmm_operand *o) {
                rows * o->map.tile_row_step * bsmm_scale_row_of(o->m.format.scale)->bytes);
 }
 
-/* Gathers rows. A row index outside A leaves a row of code 0, which is +0 in every element format.
- * A scale of code 0 does not change that. */
+/* Copies the selected rows of A. An index outside A selects a row of zeros: all its bytes are 0,
+ * and code 0 is +0 in every element format and stays +0 under any scale with code 0. */
 void bsmm_part_gather(const bsmm_groups *g, const int32_t *rows, void *memory, bsmm_product *part) {
     const bsmm_operand from = part->a;
     part->a = g->gathered;

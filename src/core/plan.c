@@ -1,5 +1,5 @@
-/* Implements plans, which validate a product and choose its kernel once and run it many times.
- * bsmm_matmul makes a plan for a single run. */
+/* Implements plans. A plan validates a product and chooses its kernel once, and can then run many
+ * times. bsmm_matmul makes a plan for a single run. */
 #include "base/threads.h"
 #include "core/packed.h"
 #include "core/parts.h"
@@ -9,14 +9,14 @@
 #include <string.h>
 
 struct bsmm_plan {
-    bsmm_product product; /* the product, without pointers to memory */
-    bsmm_finish finish;   /* target of product.finish, if there is an epilogue */
-    bsmm_groups groups;   /* target of product.groups, if there are groups */
+    bsmm_product product; /* the product; its pointers to matrices are NULL */
+    bsmm_finish finish;   /* product.finish points here if there is an epilogue */
+    bsmm_groups groups;   /* product.groups points here if there are groups */
     const bsmm_kernel *kernel;
-    bsmm_parts parts; /* kernels of a product that is cut into parts */
+    bsmm_parts parts; /* kernels of a product that is divided into parts */
     uint64_t workspace_bytes;
-    const bsmm_packed *packed; /* packed weights; NULL in a plan that no caller holds */
-    void *state;               /* kernel's state; in a caller's plan it follows kept_plan */
+    const bsmm_packed *packed; /* description of packed weights; NULL in bsmm_matmul's plan */
+    void *state;               /* the kernel's state; in a caller's plan it lies after kept_plan */
 };
 
 enum { WORKSPACE_ALIGNMENT = 64 };
@@ -34,7 +34,8 @@ static void forget_memory(bsmm_product *p) {
     p->bias = NULL;
 }
 
-/* Fills a plan from a request. plan->state must have BSMM_STATE_BYTES bytes. */
+/* Chooses the kernel for a request and fills a plan. The caller must have pointed plan->state to
+ * BSMM_STATE_BYTES bytes. */
 static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     forget_memory(&request->product);
     BSMM_TRY(bsmm_kernel_choose(request, plan->state, &plan->kernel));
@@ -66,14 +67,14 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     return plan->kernel->make ? plan->kernel->make(p, plan->state) : BSMM_OK;
 }
 
-/* A plan that a caller holds. */
+/* A plan on the heap, which bsmm_plan_create returns to a caller. */
 typedef struct kept_plan {
     bsmm_plan plan;
     bsmm_packed packed;
 } kept_plan;
 
-/* Copies a finished plan to the heap. One allocation holds the plan and the kernel's state after
- * it. */
+/* Copies a finished plan from the stack to the heap. One allocation holds the plan and, after it,
+ * the kernel's state. */
 static bsmm_status keep(const bsmm_plan *made, const bsmm_packed *packed, bsmm_plan **plan) {
     size_t head = (size_t)bsmm_round_up(sizeof(kept_plan), BSMM_STATE_ALIGNMENT);
     size_t bytes = head + (size_t)bsmm_round_up(made->kernel->state_bytes, BSMM_STATE_ALIGNMENT);
@@ -117,8 +118,8 @@ uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan) {
     return plan ? plan->workspace_bytes : 0;
 }
 
-/* Removes const from a pointer. One struct describes operands and results, but no kernel writes
- * through A, B or C. */
+/* Removes const from a pointer. bsmm_operand, whose pointers are not const, describes both inputs
+ * and results. No kernel writes to A, B or C. */
 static void *mutable(const void *pointer) {
     union {
         const void *from;
@@ -133,15 +134,16 @@ static void set_memory(bsmm_operand *o, const void *data, const void *scales, co
     o->m.global_scale = mutable(global);
 }
 
-/* Copies a product by memcpy. If the compiler knew the size, it would emit one string instruction,
- * whose start takes longer than the whole memcpy. */
+/* Copies a product by a call of memcpy. If the compiler knew the size, it would emit one `rep movs`
+ * instruction instead, which takes longer to start than a call of memcpy takes in all. */
 static void copy_product(const bsmm_product *from, bsmm_product *to) {
     size_t bytes = sizeof *to;
-    __asm__("" : "+r"(bytes)); /* the assembly statement hides the size from the compiler */
+    __asm__("" : "+r"(bytes)); /* the empty statement hides the size from the compiler */
     memcpy(to, from, bytes);
 }
 
-/* The pool of one run; without one, the plan's. */
+/* Sets the product's pool to the pool that the caller gave for this run. If the caller gave none,
+ * the plan's pool stays. */
 static bsmm_status bind_pool(const bsmm_buffers *buffers, bsmm_product *p) {
     return buffers->pool ? bsmm_pool_take(buffers->pool, &p->pool) : BSMM_OK;
 }
@@ -155,7 +157,7 @@ static void bind(const bsmm_buffers *buffers, bsmm_product *p) {
     p->stream = buffers->stream;
 }
 
-/* Returns the epilogue of one run: the plan's epilogue with the run's pointers. */
+/* Returns a copy of the plan's epilogue with the pointers of one run. */
 static bsmm_finish bind_finish(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_finish f = plan->finish;
     f.residual.m.data = mutable(buffers->residual);
@@ -164,7 +166,7 @@ static bsmm_finish bind_finish(const bsmm_plan *plan, const bsmm_buffers *buffer
     return f;
 }
 
-/* Returns the groups of one run: the plan's groups with the run's arrays. */
+/* Returns a copy of the plan's groups with the arrays of one run. */
 static bsmm_groups bind_groups(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_groups g = plan->groups;
     g.sizes = buffers->group_sizes;
@@ -179,7 +181,8 @@ uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan) {
     return plan ? plan->packed->header.bytes : 0;
 }
 
-/* Checks memory that the caller provides for the kernel's use. */
+/* Checks the alignment and the device of memory that the caller provides for the kernel: the
+ * workspace or packed weights. */
 static bsmm_status check_own(const bsmm_plan *plan, const void *memory, const char *what) {
     if (!memory || !bsmm_is_aligned(memory, WORKSPACE_ALIGNMENT))
         return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %d bytes", what,
@@ -197,7 +200,8 @@ static bsmm_status check_packed(const bsmm_plan *plan, const void *packed, uint6
 }
 
 static bsmm_status take_buffers(const bsmm_buffers *from, bsmm_buffers *to) {
-    /* This is the size of the struct in the library's first version. */
+    /* bsmm_buffers ended before packed_b in the library's first version, so no valid struct is
+     * smaller. */
     const uint32_t least = offsetof(bsmm_buffers, packed_b);
     BSMM_TRY(bsmm_take_struct(to, sizeof *to, from, "buffers"));
     if (to->struct_size < least)
@@ -240,7 +244,8 @@ static bsmm_status bind_packed(const bsmm_plan *plan, const bsmm_buffers *buffer
     return BSMM_OK;
 }
 
-/* Checks the workspace, up to the size that the plan asked for. A run writes no more than that. */
+/* Checks that the caller's workspace is large enough and does not overlap other buffers. Only the
+ * first plan->workspace_bytes bytes are compared, because a run writes no more of the workspace. */
 static bsmm_status check_workspace(const bsmm_plan *plan, const bsmm_product *p,
                                    const bsmm_buffers *buffers) {
     if (plan->workspace_bytes == 0) return BSMM_OK;
@@ -298,7 +303,8 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     return plan->kernel->run(&product, plan->state, copy.workspace);
 }
 
-/* Makes buffers from the pointers of a description. */
+/* Collects the pointers of a description into a bsmm_buffers, because bsmm_matmul runs its plan
+ * with the description's own memory. */
 static bsmm_buffers buffers_of(const bsmm_product *p) {
     static const bsmm_finish none;
     static const bsmm_groups one;

@@ -1,5 +1,5 @@
-/* Recipes as kernels and conversions use them; src/quantize implements these functions. A recipe is
- * a rule that chooses scales and rounds values. */
+/* Declares recipes as kernels and conversions use them. A recipe is a rule that chooses the scales
+ * of blocks and rounds values to elements. src/quantize implements these functions. */
 #ifndef BSMM_CORE_RECIPE_H
 #define BSMM_CORE_RECIPE_H
 
@@ -7,20 +7,22 @@
 
 typedef struct bsmm_recipe bsmm_recipe;
 
-/* Finds the recipe of a name for a format; NULL means the format's default. NOT_FOUND or
- * UNSUPPORTED if there is none. */
+/* Finds the recipe with a name for a format. If `name` is NULL, it finds the format's default
+ * recipe. It fails with NOT_FOUND if no recipe has that name, and with UNSUPPORTED if the recipe
+ * does not support the format. */
 bsmm_status bsmm_recipe_find(const char *name, bsmm_format format, const bsmm_recipe **recipe);
 
-/* Quantizes rows [row, row + rows) x columns [col, col + cols) of dst from fp32 values; `pitch` is
- * the distance of their rows in floats. The ranges must be whole blocks, except for short last
- * blocks at the edges of the matrix. `global` is the second-level factor that was already chosen,
- * or 1 if there is none. The function is reentrant: several threads may store disjoint parts that
- * share no byte of packed elements. */
+/* Quantizes fp32 values into rows [row, row + rows) and columns [col, col + cols) of dst. `values`
+ * has a row pitch of `pitch` floats. The rectangle must consist of whole scale blocks, but at the
+ * edges of the matrix the last blocks may be shorter. `global` is the second-level scale, which the
+ * caller has chosen already, or 1 if there is none. Several threads may call the function at the
+ * same time for rectangles that share no byte of packed elements. */
 void bsmm_recipe_store(const bsmm_recipe *recipe, const bsmm_operand *dst, int64_t row,
                        int64_t rows, int64_t col, int64_t cols, const float *values, int64_t pitch,
                        float global);
 
-/* Writes 0 to all padding of dst's scales. */
+/* Writes 0 to the padding of dst's scales, i.e. to the bytes of the scale layout that hold no
+ * scale. */
 void bsmm_recipe_pad(const bsmm_operand *dst);
 
 #endif

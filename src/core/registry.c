@@ -1,4 +1,4 @@
-/* The table of kernels, and the choice of one for a product. */
+/* The table of kernels, and the choice of a kernel for a product. */
 #include "core/packed.h"
 #include "core/parts.h"
 
@@ -19,7 +19,8 @@ const bsmm_kernel *bsmm_kernel_at(uint32_t index) {
     return index < BSMM_COUNT(kernels) ? kernels[index] : NULL;
 }
 
-/* "cuda:0" is an instance of the device "cuda"; "sim:gfx950" runs what "hip" does. */
+/* Tells whether a kernel runs on the device with that name. "cuda:0" is a device of the backend
+ * "cuda". A backend may run the kernels of another one: "sim:gfx950" runs the kernels of "hip". */
 static bool runs_on(const bsmm_kernel *kernel, const char *device) {
     const bsmm_backend *backend = bsmm_backend_of(device);
     if (!backend) return false;
