@@ -1,10 +1,11 @@
-/* Implements the compact form of packed weights, which is a permutation of a matrix's codes and
- * scales. docs/PACKING.md shows it.
+/* Implements the compact form of packed weights, in which a matrix's codes and scales are stored in
+ * another order (docs/PACKING.md).
  *
- * 16 rows form a strip; the last strip may have fewer rows. A strip divides K into pieces of 4
- * bytes per row, or 3 bytes with 6-bit codes, so that a piece holds whole codes. The rows of a
- * piece are adjacent. The last piece of K may be shorter. The codes are therefore a packed array in
- * another order, which bsmm_elem_load reads by bsmm_operand_index. */
+ * The matrix is divided into strips of 16 rows; the last strip may have fewer rows. Each row of a
+ * strip is divided into pieces of 4 bytes of codes, or of 3 bytes if codes have 6 bits, so that no
+ * code is split. The last piece of a row may be shorter. A strip stores piece 0 of all its rows,
+ * then piece 1 of all its rows, and so on. Every code therefore still has an index in a packed
+ * array: bsmm_operand_index computes the index, and bsmm_elem_load reads the code. */
 #include "base/threads.h"
 #include "format/format.h"
 
@@ -17,7 +18,8 @@ int64_t bsmm_compact_piece(uint32_t elem) {
     return bits == 6 ? 4 : 32 / bits;
 }
 
-/* Returns the number of rows of the strip that begins at row `first`. */
+/* Returns the number of rows of the strip whose first row is `first`: 16, or fewer in the last
+ * strip. */
 static int64_t strip_rows(const bsmm_operand *o, int64_t first) {
     return bsmm_min_i64(ROWS, o->m.rows - first);
 }
@@ -57,13 +59,13 @@ bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to) {
     return stored->m.format.scale == BSMM_SCALE_NONE ? BSMM_OK : view_scales(stored, to);
 }
 
-/* ---- moving codes of one row ---- */
+/* ---- moving the codes of one row ---- */
 
-/* Describes part of a row: whole pieces from `at` on, `step` bytes apart, then `rest` bytes at
- * `tail`. */
+/* Points to codes of one row in compact order. `pieces` whole pieces of `bytes` bytes each begin at
+ * `at`, `step` bytes apart. The last `rest` bytes of the row begin at `tail`. */
 typedef struct row_part {
     uint8_t *at, *tail;
-    int64_t pieces, bytes, step; /* `bytes` is the size of a piece */
+    int64_t pieces, bytes, step; /* bytes is the size of a piece */
     size_t rest;
 } row_part;
 
@@ -83,7 +85,8 @@ static row_part part_of(const bsmm_operand *o, int64_t r, int64_t c, int64_t n) 
 void bsmm_compact_read(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, void *to) {
     const row_part p = part_of(o, r, c, n);
     uint8_t *codes = to;
-    /* With a constant size, the compiler makes one load and one store for a piece. */
+    /* The two loops differ only in their constant size. A compiler makes one load and one store of
+     * a memcpy with a constant size, but a function call of any other. */
     if (p.bytes == 4)
         for (int64_t i = 0; i < p.pieces; i++)
             memcpy(codes + 4 * i, p.at + i * p.step, 4);
@@ -103,10 +106,10 @@ static void write_codes(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
 
 /* ---- converting a matrix ---- */
 
-enum { RUN = 512, RUN_BYTES = RUN * 4 }; /* RUN columns are moved at once */
+enum { RUN = 512, RUN_BYTES = RUN * 4 }; /* columns that are moved at once */
 
-/* Copies codes of row r, columns [c, c + n), to row order, and pads them with 0 to a whole
- * group. */
+/* Copies the codes of row r, columns [c, c + n), in row order to `codes`. Codes of 0 follow up to
+ * the next whole byte. */
 static void load_codes(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
                        uint8_t codes[RUN_BYTES]) {
     uint32_t elem = o->m.format.elem, bits = bsmm_elem_row(elem)->bits;
@@ -125,7 +128,7 @@ typedef struct move {
     const bsmm_operand *from, *to;
 } move;
 
-/* Moves the scales of rows [first, end) of the scale matrix. */
+/* Copies the scales of rows first to end - 1 of the scale matrix. */
 static void move_scales(const void *context, int64_t first, int64_t end, int worker) {
     const bsmm_operand *from = ((const move *)context)->from, *to = ((const move *)context)->to;
     uint32_t scale = from->m.format.scale;
@@ -137,7 +140,7 @@ static void move_scales(const void *context, int64_t first, int64_t end, int wor
                 bsmm_scale_load_code(scale, from->m.scales, bsmm_scale_map_at(&from->map, r, c)));
 }
 
-/* Moves the codes of strips [first, end). */
+/* Copies the codes of strips first to end - 1. */
 static void move_strips(const void *context, int64_t first, int64_t end, int worker) {
     const bsmm_operand *from = ((const move *)context)->from, *to = ((const move *)context)->to;
     int64_t group = bsmm_elem_group(from->m.format.elem), cols = from->m.cols;

@@ -1,5 +1,5 @@
-/* Decodes the values of an operand, one run of elements at a time. The code of an element is looked
- * up in a table of values; then the scale of its block multiplies it. */
+/* Decodes an operand to doubles. A table lookup turns each code into the element's value, which is
+ * then multiplied by the scale of its block and by the second-level scale. */
 #include "format/format.h"
 
 #include <math.h>
@@ -36,8 +36,9 @@ static double f32_value(uint32_t bits) {
     return isnan(value) ? (double)NAN : (double)value;
 }
 
-/* Decodes an f16. The exponent and the mantissa are shifted to their places in a double. The sign
- * is set by bit operations at the end, because a branch on it could not be predicted. */
+/* Converts the bits of an f16 to a double. The exponent and mantissa bits are shifted to their
+ * positions in a double. The sign bit is added last by bit operations, because the processor cannot
+ * predict a branch on the sign. */
 static double f16_value(uint32_t code) {
     uint32_t magnitude = code & 0x7fff;
     if (magnitude >= 0x7c00) return bsmm_elem_decode(BSMM_ELEM_F16, code);
@@ -61,7 +62,8 @@ static void decode_wide(uint32_t elem, const uint8_t *from, int64_t step, int64_
         to[i] = wide_value(elem, from);
 }
 
-/* Describes codes number index, index + step, ... of a packed array. */
+/* Describes codes at a constant stride in a packed array: their numbers are index, index + step,
+ * index + 2 * step and so on. */
 typedef struct source {
     uint32_t elem;
     const void *data;
@@ -69,8 +71,8 @@ typedef struct source {
     int64_t step;
 } source;
 
-/* Decodes elements one by one. It is the slow path for elements that are not adjacent, or that do
- * not start at the first element of a packed byte group. */
+/* Decodes codes one at a time. It is the slow path for codes that are not adjacent, and for codes
+ * before the next byte boundary: a 4-bit or 6-bit code may begin inside a byte. */
 static void decode_each(const source *s, const double *values, int64_t n, double *to) {
     for (int64_t i = 0; i < n; i++)
         to[i] = values[bsmm_elem_load(s->elem, s->data, s->index + (uint64_t)(i * s->step))];
@@ -96,9 +98,10 @@ static void decode_source(const source *s, int64_t n, double *to) {
     if (apart < n) decode_run(s, s->index + (uint64_t)apart, n - apart, to + apart);
 }
 
-enum { RUN = 512 }; /* stays in the first cache between the steps */
+enum { RUN = 512 }; /* elements per step: their doubles stay in L1 between decoding and scaling */
 
-/* Decodes through a copy in row order. */
+/* Decodes elements of packed weights in compact order. It first copies their codes to a buffer in
+ * row order. */
 static void decode_compact(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, double *to) {
     enum { LONGEST_PIECE = 8 };
     _Alignas(8) uint8_t codes[(RUN + LONGEST_PIECE) * 4];
@@ -136,8 +139,8 @@ static void apply_scales(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
     }
 }
 
-/* Applies the second-level scale. A divisor is divided by, not multiplied as a reciprocal, so that
- * the quotient is rounded only once. */
+/* Applies the second-level scale. If it is a divisor, the function divides by it. A multiplication
+ * by its reciprocal would round twice instead of once. */
 static void apply_global(const bsmm_matrix *m, int64_t n, double *to) {
     double global = (double)*m->global_scale;
     if (m->global_kind == BSMM_GLOBAL_DIVISOR)
@@ -153,7 +156,8 @@ void bsmm_operand_scale_row(const bsmm_operand *o, int64_t r, int64_t c, int64_t
     if (o->m.global_scale) apply_global(&o->m, n, to);
 }
 
-/* This many doubles stay in L1 between decoding and scaling. */
+/* Decodes and scales RUN elements at a time, so that the second step finds the doubles of the first
+ * in L1. */
 
 void bsmm_operand_decode_row(const bsmm_operand *o, int64_t r, int64_t c0, int64_t n, double *to) {
     for (int64_t i = 0; i < n; i += RUN) {

@@ -1,19 +1,19 @@
-/* The table of element formats and their scalar codec. All other codecs are tested against this
- * one. */
+/* The table of element formats, and the scalar functions that encode and decode one element. Tests
+ * compare all other encoders and decoders with these functions. */
 #include "format/format.h"
 
 #include <math.h>
 
-/* ---- the rows of the table of element formats ---- */
+/* ---- the table of element formats ---- */
 
-/* The meaning of codes that are no ordinary number (zeros, Inf, NaN). elem.def describes each
- * kind. */
+/* Tells which codes of a format are Inf, NaN or zero. elem.def describes the three kinds. */
 typedef enum elem_kind { SIGNED, FNUZ, POWERS } elem_kind;
 
 typedef struct elem_row {
     bsmm_elem_info info;
     elem_kind kind;
-    /* Magnitudes of these codes; for FNUZ and POWERS nan_code is the whole code. */
+    /* Codes without their sign bit: the largest finite value, Inf and NaN; 0 if there is none. For
+     * kinds FNUZ and POWERS nan_code is a whole code. */
     uint32_t max_code, inf_code, nan_code;
 } elem_row;
 
@@ -41,9 +41,10 @@ static const elem_row rows[] = {
 #undef ELEM
 };
 
-/* The traits of a format, computed from its row. FITS tests whether a format's mantissa bits, least
- * subnormal and maximum fit another format. F16_CODE moves a code's mantissa to the 10 bits of f16,
- * whose largest finite code is 0x7bff. */
+/* The traits of a format, computed from its entry in elem.def. FITS tells whether every value of a
+ * format is a value of another format; it compares mantissa bits, smallest subnormals and maxima.
+ * F16_CODE shifts a code so that its mantissa is at the position of f16's 10 mantissa bits; 0x7bff
+ * is f16's largest finite code. */
 #define FITS(m, least, most, to_m, to_least, to_most)                                              \
     ((m) <= (to_m) && (least) >= (to_least) && (most) <= (to_most))
 #define F16_CODE(code, m) ((uint64_t)(code) << ((m) <= 10 ? 10 - (m) : 63))
@@ -62,7 +63,7 @@ const bsmm_elem_traits bsmm_elem_traits_of[] = {
 #undef ELEM
 };
 
-/* ---- conditions that each row must fulfil, checked by the compiler ---- */
+/* ---- conditions that each table entry must fulfil, checked by the compiler ---- */
 
 #define ELEM(id, text, form, width, e, m, ...)                                                     \
     _Static_assert((int)BSMM_ELEM_##id == (int)BSMM_ELEM_ROW_##id + 1,                             \
@@ -72,9 +73,10 @@ const bsmm_elem_traits bsmm_elem_traits_of[] = {
 #include "format/elem.def"
 #undef ELEM
 
-/* Only f32, f16 and bf16 may have more than 8 bits, because the loads and stores of 16 and 32 bits
- * handle these three formats by name. The loads and stores are in format/decode.c,
- * quantize/memory.c, the vector loops of cpu/ and quantize/, gpu/operand.h and gpu/epilogue.h. */
+/* Only f32, f16 and bf16 may have more than 8 bits, because many loads and stores of 16-bit and
+ * 32-bit elements name these three formats. A new wide format would need changes in
+ * format/decode.c, quantize/memory.c, the vector loops of cpu/ and quantize/, gpu/operand.h and
+ * gpu/epilogue.h. */
 enum {
     WIDE_ROWS = 0
 #define ELEM(id, text, form, width, ...) +((width) > 8)
@@ -90,7 +92,8 @@ _Static_assert(WIDE_ROWS == 3, "an element of more than 8 bits needs loads and s
 _Static_assert(POWERS_ROWS == 1, "the codec knows powers of two as e8m0's alone");
 
 static const elem_row *find(uint32_t elem) {
-    /* The table is in the order of bsmm_elem, which starts at 1. */
+    /* The table is in the order of bsmm_elem, whose first format is number 1. For 0 (NONE) the
+     * subtraction wraps around, so 0 is not found. */
     return elem - 1 < BSMM_COUNT(rows) ? &rows[elem - 1] : NULL;
 }
 
@@ -118,21 +121,23 @@ double bsmm_elem_decode(uint32_t elem, uint32_t code) {
     return negative ? -value : value;
 }
 
-/* Rounds 0 <= q < 2^32 to the nearest integer, ties to even. It does not depend on the rounding
- * mode of the processor. */
+/* Rounds q to the nearest integer, ties to even. q must be at least 0 and less than 2^32. Unlike
+ * rint, the function does not depend on the processor's current rounding mode. */
 static uint32_t round_even(double q) {
     uint32_t whole = (uint32_t)q;
     double rest = q - whole;
     return whole + (rest > 0.5 || (rest == 0.5 && (whole & 1)));
 }
 
-/* Encodes the nearest power of two, ties up, as bsmm_encode_elem describes. */
+/* Encodes a value as the nearest power of two. A value halfway between two powers gives the larger
+ * one. bsmm.h describes the special cases (bsmm_encode_elem). */
 static uint32_t encode_e8m0(double value, bool saturate) {
     if (isnan(value)) return 0xff;
     if (value <= 0) return saturate ? 0 : 0xff;
     if (value <= 0x1p-127) return 0;
-    /* The value is an f32 subnormal. ml_dtypes and torch round all of these up to 2^-126, not only
-     * those from 1.5 * 2^-127 on. */
+    /* The value lies between 2^-127 (code 0) and 2^-126 (code 1). All such values give code 1,
+     * because ml_dtypes and torch round subnormal fp32 values up, even those that are nearer to
+     * 2^-127. */
     if (value < 0x1p-126) return 1;
     int exponent = isinf(value) ? 1024 : ilogb(value);
     if (!isinf(value) && value * bsmm_double_pow2(-exponent) >= 1.5) exponent++;
@@ -145,14 +150,16 @@ static uint32_t overflow_code(const elem_row *row, bool saturate) {
     return row->inf_code ? row->inf_code : row->nan_code;
 }
 
-/* Encodes |value|, ties to even. A value that overflows gives a code above max_code. */
+/* Rounds |value| to the code of the nearest value, ties to even. The code has no sign bit. A value
+ * that overflows gives a code above max_code. */
 static uint32_t round_magnitude(const bsmm_elem_info *info, double magnitude) {
     int lowest = 1 - info->bias;
     int exponent = magnitude < 0x1p-1022 ? lowest : ilogb(magnitude);
     if (exponent < lowest) exponent = lowest;
     if (exponent > (1 << info->exponent_bits) - info->bias) return UINT32_MAX;
     int shift = (int)info->mantissa_bits - exponent;
-    /* The scaling uses two factors, because 2^shift alone may be outside the range of a double. */
+    /* The scaling multiplies by two powers of two, because 2^shift alone may be too large or too
+     * small for a double. */
     double q = magnitude * bsmm_double_pow2(shift / 2) * bsmm_double_pow2(shift - shift / 2);
     return ((uint32_t)(exponent - lowest) << info->mantissa_bits) + round_even(q);
 }
@@ -182,7 +189,8 @@ bsmm_status bsmm_elem_at(uint32_t index, bsmm_elem_info *info) {
     return bsmm_give_struct(info, &rows[index].info, sizeof rows[index].info, "info");
 }
 
-/* With -Wswitch as an error, a value of bsmm_elem without a row does not compile. */
+/* The switch below lists all formats of elem.def. With -Wswitch as an error, the code does not
+ * compile if a value of the enum bsmm_elem has no entry in elem.def. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 static bool has_row(bsmm_elem elem) {

@@ -1,18 +1,18 @@
-/* Numbers and traits of the element, scale and layout formats. Both follow from the rows of the
- * tables elem.def, scale.def and layout.def. */
+/* Properties of the element formats, and the numbers of element, scale and layout formats. All of
+ * them are computed from the tables elem.def, scale.def and layout.def. */
 #ifndef BSMM_ELEM_H
 #define BSMM_ELEM_H
 
 #include "base/base.h"
 
-/* The counts include the value 0 (NONE), so that an array of this size can be indexed by any valid
- * value. */
+/* The enums below count the entries of each table. BSMM_ELEM_COUNT also counts the value 0 (NONE),
+ * so an array of that many entries can be indexed by any valid value. */
 enum {
 #define ELEM(id, ...) BSMM_ELEM_ROW_##id,
 #include "format/elem.def"
 #undef ELEM
     BSMM_ELEM_ROWS,
-    BSMM_ELEM_COUNT = BSMM_ELEM_ROWS + 1 /* NONE has no row in elem.def */
+    BSMM_ELEM_COUNT = BSMM_ELEM_ROWS + 1 /* NONE has no entry in elem.def */
 };
 enum {
 #define SCALE(id, ...) BSMM_SCALE_ROW_##id,
@@ -27,27 +27,29 @@ enum {
     BSMM_LAYOUT_COUNT
 };
 
-/* Traits of an element format: the properties on which code branches instead of on the format's
- * name. elem.c computes them from the row's figures. */
+/* Properties of an element format. Code branches on these properties instead of on the format's
+ * name, so that a new format needs no change there. elem.c computes them from the table. */
 typedef struct bsmm_elem_traits {
-    bool in_matrices; /* matrices may have it; false: it is for scales alone */
-    bool wide;        /* more than 8 bits: only f32, f16 and bf16 */
-    bool narrow;      /* 8 bits or fewer, and used in matrices */
-    /* The format has at most 6 bits, and its values are integers up to 63 times min_subnormal. */
+    bool in_matrices; /* matrices may have this format; false: only scales have it */
+    bool wide;        /* more than 8 bits; true only for f32, f16 and bf16 */
+    bool narrow;      /* at most 8 bits, and used in matrices */
+    /* The format has at most 6 bits, and every value is an integer of magnitude 0 to 63 times
+     * min_subnormal. */
     bool small_integer;
     bool exact_in_bf16, exact_in_f16;
-    /* The exponent and mantissa of a finite code, moved to their places in an f16, give the same
-     * value except for a power of two. */
+    /* The codes of finite values can be converted to f16 by a shift of their exponent and mantissa
+     * bits. The f16 then has the element's value times a power of two that is the same for all
+     * codes. */
     bool shifts_to_f16;
     bool has_inf;
-    bool lone_nan; /* the only NaN is the code with the sign bit alone (fnuz) */
+    bool lone_nan; /* the only NaN is the code in which just the sign bit is set (fnuz formats) */
 } bsmm_elem_traits;
 
-/* The traits of each element format, indexed by bsmm_elem. All traits of NONE are false. */
+/* The properties of each element format, indexed by bsmm_elem. All properties of NONE are false. */
 extern const bsmm_elem_traits bsmm_elem_traits_of[BSMM_ELEM_COUNT];
 
-/* These functions test the two traits that code needs most. They accept any number, also one that
- * is no element format. */
+/* These functions return the two properties that code needs most often. `elem` may be any number;
+ * the result is false for a number that is no element format. */
 static inline bool bsmm_elem_is_wide(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT && bsmm_elem_traits_of[elem].wide;
 }

@@ -1,15 +1,18 @@
-/* The table of scale layouts, and the one map that computes offsets in every layout. */
+/* The table of scale layouts, and the functions that compute the offset of a scale in any of them.
+ */
 #include "format/format.h"
 
 #include <string.h>
 
-/* The kind of a layout: rows or columns of scales at a pitch, or tiles. */
+/* The kind of a layout. PITCH_ROWS stores rows of scales and PITCH_COLS columns of scales at a
+ * constant pitch. TILED stores rectangular tiles of scales. */
 typedef enum line_kind { PITCH_ROWS, PITCH_COLS, TILED } line_kind;
 
 typedef struct layout_row {
     bsmm_layout_info info;
     line_kind kind;
-    uint32_t pad; /* for PITCH_*: the contiguous extent is rounded up to this multiple */
+    uint32_t pad; /* for PITCH_*: the length of a row or column of scales is rounded up to a
+                     multiple of `pad` */
 } layout_row;
 
 #define R 0
@@ -28,8 +31,8 @@ static const layout_row rows[] = {
 #include "format/layout.def"
 #undef LAYOUT
 
-/* Computes the pitch of a layout without tiles, in scales. It is the caller's scale_ld, or else the
- * contiguous extent rounded up. */
+/* Computes the steps and the size of a layout without tiles. The pitch is the caller's scale_ld or,
+ * if that is 0, the length of a row or column of scales rounded up to a multiple of `pad`. */
 static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matrix, const char *what,
                                  bsmm_scale_map *map) {
     bool by_rows = row->kind == PITCH_ROWS;
@@ -46,8 +49,8 @@ static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matri
     map->tile_row_step = by_rows ? pitch : 1;
     map->tile_col_step = by_rows ? 1 : pitch;
     if (lines == 0 || contiguous == 0) return BSMM_OK;
-    /* With a caller's pitch, the buffer may end with the last scale of the last line. With the
-     * layout's own padding, the last line's padding is part of the buffer. */
+    /* If the caller chose the pitch, the buffer may end with the last scale. If the layout pads by
+     * itself, the padding after the last row or column belongs to the buffer. */
     uint64_t last = (uint64_t)(matrix->scale_ld ? contiguous : padded);
     if (!bsmm_mul_u64((uint64_t)lines - 1, pitch, &map->count) ||
         !bsmm_add_u64(map->count, last, &map->count))
@@ -57,7 +60,8 @@ static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matri
 }
 
 static void resolve_digits(const layout_row *row, bsmm_scale_map *map) {
-    /* tile_contiguous: the caller chose the tile, which is row-major inside. */
+    /* In the layout tile_contiguous the caller chose the tile's size. The tile is row-major inside.
+     */
     if (row->info.digit_count == 0) {
         map->digit_count = 2;
         map->digits[0] = (bsmm_digit){R, map->tile_rows, map->tile_cols};
@@ -113,7 +117,7 @@ bsmm_status bsmm_scale_map_make(const bsmm_matrix *matrix, const char *what, bsm
 }
 
 uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c) {
-    if (map->digit_count == 0) /* rows or columns at a pitch, without tiles */
+    if (map->digit_count == 0) /* rows or columns of scales at a constant pitch */
         return (uint64_t)r * map->tile_row_step + (uint64_t)c * map->tile_col_step;
     uint64_t at[2] = {(uint64_t)r, (uint64_t)c};
     uint64_t offset =
@@ -130,7 +134,8 @@ bool bsmm_layout_pads(uint32_t layout) {
     return rows[layout].kind == TILED || rows[layout].pad > 1;
 }
 
-/* With -Wswitch as an error, a value of bsmm_layout without a row does not compile. */
+/* The switch below lists all layouts of layout.def. With -Wswitch as an error, the code does not
+ * compile if a value of the enum bsmm_layout has no entry in layout.def. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 static bool has_row(bsmm_layout layout) {

@@ -1,9 +1,9 @@
-/* Validates a caller's matrix: checks every field and computes the sizes that follow. */
+/* Validates a caller's matrix: it checks every field and computes the sizes of the buffers. */
 #include "format/format.h"
 
 #include <math.h>
 
-/* Checks that a field of an enum type is below the number of its values. */
+/* Checks that a field whose type is an enum with `count` values has one of them. */
 static bsmm_status check_enum(const char *what, const char *field, uint32_t value, uint32_t count) {
     if (value < count) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "%s.%s: value is %u; must be 0 to %u", what, field, value,
@@ -69,7 +69,7 @@ static bsmm_status check_extent(const char *what, const char *field, int64_t val
                      (long long)value, (long long)(INT64_MAX / 64));
 }
 
-/* Fills in ld if it is 0, and computes data_bytes. */
+/* Sets ld to its default if it is 0, and computes data_bytes. */
 static bsmm_status derive_data(bsmm_operand *o, const char *what) {
     bsmm_matrix *m = &o->m;
     bool by_rows = m->order == BSMM_ORDER_ROW;
@@ -97,8 +97,9 @@ static bsmm_status derive_data(bsmm_operand *o, const char *what) {
     return BSMM_OK;
 }
 
-/* Returns the largest size that a caller may declare for the scales. With a caller's pitch, all of
- * the last line may belong to the buffer. */
+/* Returns the largest size in bytes that a caller may declare for the scale buffer. If the caller
+ * chose scale_ld, the buffer may extend to the end of the last row or column, past its last scale.
+ */
 static uint64_t most_scale_bytes(const bsmm_operand *o, uint32_t bytes) {
     if (!o->m.scale_ld || !o->map.count) return o->scale_bytes;
     bool by_rows = o->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;

@@ -1,6 +1,6 @@
-/* Loads and stores codes of packed arrays. Elements of 4 bits are packed two per byte, the even
- * index in the low nibble. Elements of 6 bits are packed four in three bytes, least significant bit
- * first. Elements of 8, 16 and 32 bits are little-endian. */
+/* Loads and stores the codes of packed arrays. Two 4-bit codes share a byte; the code with the even
+ * index is in the low 4 bits. Four 6-bit codes share three bytes, the first code in the least
+ * significant bits. Codes of 8, 16 and 32 bits are little-endian. */
 #include "format/format.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ bool bsmm_elem_bytes(uint32_t elem, uint64_t count, uint64_t *bytes) {
     return bsmm_mul_u64(groups, (uint64_t)group * bsmm_elem_row(elem)->bits / 8, bytes);
 }
 
-/* Loads a 6-bit code. It never reads past the third byte of the group: the last of four codes
- * starts at bit 2 of that byte. */
+/* Loads a 6-bit code. The function loads a second byte only if the code continues in it, so it
+ * never reads past the three bytes of its four codes. */
 static uint32_t load6(const uint8_t *base, uint64_t index) {
     uint32_t bit = (uint32_t)(index % 4) * 6;
     const uint8_t *at = base + index / 4 * 3 + bit / 8;

@@ -1,5 +1,5 @@
-/* The table of presets: names for an element, a scale and a block shape. No code branches on a
- * preset. */
+/* The table of presets. A preset is a name for a combination of element format, scale format and
+ * block shape. No other code depends on a preset's name. */
 #include "format/format.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static const bsmm_preset_info rows[] = {
 };
 /* clang-format on */
 
-/* Other spellings of preset names that are in use. */
+/* Other names under which presets and element formats are known. */
 static const struct {
     const char *alias, *name;
 } aliases[] = {
@@ -59,7 +59,8 @@ bool bsmm_format_equal(bsmm_format a, bsmm_format b) {
            a.block_cols == b.block_cols;
 }
 
-/* Finds the element of an unscaled format's name. Formats for scales alone are not found. */
+/* Returns the element format with a name such as "bf16". Element formats that only scales have are
+ * not found, because no matrix may have them. */
 static uint32_t elem_from_name(const char *name) {
     for (uint32_t elem = 1; elem < BSMM_ELEM_COUNT; elem++)
         if (bsmm_elem_traits_of[elem].in_matrices && strcmp(bsmm_elem_row(elem)->name, name) == 0)

@@ -1,4 +1,4 @@
-/* The table of scale formats. Each names the element format of its codes. */
+/* The table of scale formats. Each scale format is stored as codes of an element format. */
 #include "format/format.h"
 
 static const bsmm_scale_row rows[] = {
@@ -13,7 +13,8 @@ static const bsmm_scale_row rows[] = {
 #include "format/scale.def"
 #undef SCALE
 
-/* With -Wswitch as an error, a value of bsmm_scale without a row does not compile. */
+/* The switch below lists all scale formats of scale.def. With -Wswitch as an error, the code does
+ * not compile if a value of the enum bsmm_scale has no entry in scale.def. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 static bool has_row(bsmm_scale scale) {

@@ -1,6 +1,7 @@
-/* Computes the offsets of the scales along one row of blocks. The results are those of
- * bsmm_scale_map_at, but a run of offsets needs no divisions. In every layout an offset is a part
- * from the row plus a part from the column, and the column's part repeats from tile to tile. */
+/* Computes the offsets of consecutive scales in one row of the scale matrix. The results equal
+ * those of bsmm_scale_map_at, but the functions here need no divisions per scale. In every layout
+ * the offset of scale (r, c) is the sum of a term that depends on r and a term that depends on c.
+ * The offsets inside a tile repeat from tile to tile, so they can be precomputed. */
 #ifndef BSMM_SCALE_LINE_H
 #define BSMM_SCALE_LINE_H
 
@@ -8,20 +9,21 @@
 
 enum { BSMM_SCALE_RUN = 16 };
 
-/* The precomputed offsets of a run of columns. A line with only `map` set also works, slowly. */
+/* Precomputed offsets of BSMM_SCALE_RUN consecutive columns of scales. If a caller sets only `map`,
+ * the offsets are computed one by one, which is slower. */
 typedef struct bsmm_scale_line {
     const bsmm_scale_map *map;
-    bool regular;    /* BSMM_SCALE_RUN columns are whole tiles */
-    bool contiguous; /* the scales of BSMM_SCALE_RUN columns are also adjacent in memory */
-    /* Offsets of the columns of a run, relative to a first column that is a multiple of
-     * BSMM_SCALE_RUN. */
+    bool regular;    /* BSMM_SCALE_RUN columns are a whole number of tiles */
+    bool contiguous; /* the scales of these columns are also adjacent in memory */
+    /* Offsets of BSMM_SCALE_RUN columns relative to the first of them, whose number is a multiple
+     * of BSMM_SCALE_RUN. */
     uint64_t steps[BSMM_SCALE_RUN];
 } bsmm_scale_line;
 
 bsmm_scale_line bsmm_scale_line_make(const bsmm_scale_map *map);
 
-/* Computes offsets[i] = bsmm_scale_map_at(map, r, c + i) for i < n <= BSMM_SCALE_RUN. `row` must be
- * bsmm_scale_map_at(map, r, 0). */
+/* Stores bsmm_scale_map_at(map, r, c + i) in offsets[i] for each i below n. n must be at most
+ * BSMM_SCALE_RUN, and `row` must be bsmm_scale_map_at(map, r, 0). */
 void bsmm_scale_line_at(const bsmm_scale_line *line, uint64_t row, int64_t c, int64_t n,
                         uint64_t *offsets);
 

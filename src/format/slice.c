@@ -1,8 +1,8 @@
-/* Makes operands of parts of matrices without copying. */
+/* Makes operands that describe parts of a matrix, without copying elements. */
 #include "format/format.h"
 
-/* Advances a pointer, and reduces the number of bytes that may be read from it by the same
- * amount. */
+/* Moves a pointer forward by `bytes` and subtracts them from *left, the number of bytes that may be
+ * read from it. */
 static void advance(void **base, uint64_t *left, uint64_t bytes) {
     if (*base) *base = (uint8_t *)*base + bytes;
     *left = *left > bytes ? *left - bytes : 0;
@@ -39,7 +39,8 @@ void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols) {
 
 uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uint64_t offset) {
     if (o->m.format.scale == BSMM_SCALE_NONE) return 0;
-    /* This call cannot fail, because the map of the whole matrix was made before. */
+    /* This call cannot fail. It fails only if a size overflows, and the sizes of the whole matrix,
+     * which are larger, did not overflow. */
     if (bsmm_scale_map_make(&o->m, "part", &o->map) != BSMM_OK) return 0;
     o->m.scales = whole->m.scales;
     o->scale_bytes = whole->scale_bytes;

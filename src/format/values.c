@@ -1,11 +1,14 @@
-/* Tables of the values of all codes of formats with at most 8 bits, computed by the compiler. A
- * test compares each value with bsmm_elem_decode. */
+/* Tables with the value of every code of each format with at most 8 bits. The compiler computes
+ * them, so they need no initialization at run time. A test compares each value with
+ * bsmm_elem_decode. */
 #include "format/format.h"
 
 #include <math.h>
 
-/* The magnitude of a code is an integer multiple of the least subnormal, `ulp`. These macros
- * compute the integer from the code's exponent and its m mantissa bits. */
+/* The magnitude of a code is an integer multiple of the format's smallest subnormal, `ulp`.
+ * EXPONENT and WHOLE extract the exponent and the mantissa (with its implicit bit) from code c,
+ * which has m mantissa bits. MAGNITUDE shifts the mantissa by the exponent and multiplies by ulp.
+ */
 #define EXPONENT(c, m) ((c) >> (m))
 #define WHOLE(c, m)    ((uint64_t)((c) & ((1u << (m)) - 1)) | (uint64_t)(EXPONENT(c, m) != 0) << (m))
 #define MAGNITUDE(c, m, ulp)                                                                       \
@@ -14,7 +17,7 @@
 #define REST(c, bits)           ((c) & ((1u << ((bits)-1)) - 1))
 #define FINITE(c, bits, m, ulp) (SIGN(c, bits) * MAGNITUDE(REST(c, bits), m, ulp))
 
-/* The value of code c, for each kind of element format (elem.def). */
+/* These macros give the value of code c, one macro for each kind of element format (elem.def). */
 #define VALUE_SIGNED(c, bits, m, ulp, max, inf)                                                    \
     (REST(c, bits) <= (max)            ? FINITE(c, bits, m, ulp)                                   \
      : (inf) && REST(c, bits) == (inf) ? SIGN(c, bits) * (double)INFINITY                          \
@@ -41,8 +44,8 @@
     CODES_64(of, c, __VA_ARGS__), CODES_64(of, (c) + 64u, __VA_ARGS__),                            \
         CODES_64(of, (c) + 128u, __VA_ARGS__), CODES_64(of, (c) + 192u, __VA_ARGS__)
 
-/* For each width in bits, ARRAY_ defines the table of a format and NAME_ names it. Formats of 16
- * and more bits have no table. */
+/* ARRAY_<bits> defines the table of a format with that many bits, and NAME_<bits> is its name.
+ * Formats with 16 or 32 bits have no table, so NAME_16 and NAME_32 are NULL. */
 #define ARRAY_4(id, of, ...)  static const double of_##id[16] = {CODES_16(of, 0u, __VA_ARGS__)};
 #define ARRAY_6(id, of, ...)  static const double of_##id[64] = {CODES_64(of, 0u, __VA_ARGS__)};
 #define ARRAY_8(id, of, ...)  static const double of_##id[256] = {CODES_256(of, 0u, __VA_ARGS__)};

@@ -1,26 +1,32 @@
-/* Encodes fp32 values as codes of at most 16 bits, without branches. */
+/* Encodes fp32 values as element codes of at most 16 bits, without branches. */
 #ifndef BSMM_RECIPE_CODER_H
 #define BSMM_RECIPE_CODER_H
 
 #include "recipe/step.h"
 
-/* The constants that encode one element format (any but f32) with one rounding rule. */
+/* Constants that encode fp32 values as one element format (any format but f32) with one rounding
+ * rule. */
 typedef struct bsmm_coder {
-    uint32_t shift;      /* number of fp32 mantissa bits that are rounded away */
-    uint32_t rebias;     /* exponent offset and rounding half, as fp32 bits */
+    uint32_t shift;  /* number of fp32 mantissa bits that the element format lacks */
+    uint32_t rebias; /* added to fp32 bits: changes the exponent bias and adds almost half of the
+                        last kept bit */
     uint32_t min_normal; /* smallest normal number of the element format, as fp32 bits */
-    uint32_t magic;      /* fp32 bits of the number whose ulp is the least subnormal */
-    /* Code for overflow: the largest; without saturation Inf, or NaN for e4m3. */
+    uint32_t magic; /* fp32 bits of a number whose last mantissa bit has the value of the smallest
+                       subnormal */
+    /* Code of a value that overflows: with saturation the largest finite code, else Inf (NaN for
+     * e4m3). */
     uint32_t max_code;
     uint32_t nan_code, nan_sign;
-    uint32_t sign_shift; /* distance from bit 31 to the code's sign bit */
+    uint32_t sign_shift; /* the sign moves from bit 31 of an fp32 value to the code's sign bit by
+                            this shift */
     bool down;           /* ties are rounded towards zero (BSMM_TIES_DOWN) */
-    /* Masks that implement the rule for signs of zeros, bsmm_zero_sign. */
+    /* Masks that implement the recipe's rule for the signs of zeros (bsmm_zero_sign). */
     uint32_t zero_and, zero_or, zero_code_and;
 } bsmm_coder;
 
-/* Encodes a magnitude, rounded to nearest even. A carry of the rounding may run into the exponent,
- * which gives the right code. */
+/* Rounds a magnitude (fp32 bits without sign) to nearest even and returns its code. If the rounding
+ * carries out of the mantissa, it increments the exponent, which gives the code of the next power
+ * of two, as it should. */
 BSMM_SHARED uint32_t bsmm_coder_nearest(const bsmm_coder *k, uint32_t a) {
     uint32_t normal = (a + k->rebias + (a >> k->shift & 1)) >> k->shift;
     uint32_t small = bsmm_float_bits(bsmm_bits_float(a) + bsmm_bits_float(k->magic)) - k->magic;
@@ -36,13 +42,13 @@ BSMM_SHARED uint32_t bsmm_coder_sign(const bsmm_coder *k, uint32_t bits, uint32_
     return code | sign >> k->sign_shift;
 }
 
-/* Returns the mask that keeps the sign of a NaN. It clears the sign if the format has a single NaN
- * or none. */
+/* Returns the mask that keeps the sign of a NaN, or 0 if the format has only one NaN or none. */
 BSMM_SHARED uint32_t bsmm_coder_nan_mask(const bsmm_coder *k) {
     return k->nan_code == 0 || k->nan_sign ? 0 : UINT32_MAX;
 }
 
-/* Encodes a float, given as its bits, rounded to nearest even. */
+/* Encodes a float, given as its fp32 bits, rounded to nearest even. nan_mask is the result of
+ * bsmm_coder_nan_mask. */
 BSMM_SHARED uint32_t bsmm_coder_even(const bsmm_coder *k, uint32_t nan_mask, uint32_t bits) {
     uint32_t a = bits & 0x7fffffffu;
     uint32_t code = bsmm_coder_sign(k, bits, a, bsmm_coder_nearest(k, a));
@@ -50,9 +56,11 @@ BSMM_SHARED uint32_t bsmm_coder_even(const bsmm_coder *k, uint32_t nan_mask, uin
     return a > 0x7f800000u ? nan : code;
 }
 
-/* Encodes a float, given as its bits, with ties rounded towards zero (BSMM_TIES_DOWN). The code is
- * the number of bounds (midpoints between adjacent values) that the magnitude exceeds. A magnitude
- * equal to a bound belongs to the value below it. A magnitude above `limit` exceeds no bound. */
+/* Encodes a float, given as its fp32 bits, as e2m1. Ties are rounded towards zero (BSMM_TIES_DOWN).
+ * `bounds` holds the fp32 bits of the 7 midpoints between adjacent magnitudes of e2m1, multiplied
+ * by the block's scale. The code is the number of midpoints that the magnitude exceeds, so a tie
+ * gets the smaller code. A magnitude above `limit` (Inf or NaN) has no nearest code and gets code
+ * 0. */
 BSMM_SHARED uint32_t bsmm_coder_down(const bsmm_coder *k, const uint32_t bounds[7], uint32_t limit,
                                      uint32_t bits) {
     uint32_t a = bits & 0x7fffffffu, count = 0;
@@ -62,7 +70,7 @@ BSMM_SHARED uint32_t bsmm_coder_down(const bsmm_coder *k, const uint32_t bounds[
     return bsmm_coder_sign(k, bits, a, a > limit ? 0 : count);
 }
 
-/* Returns midpoint j between adjacent magnitudes of e2m1. */
+/* Returns midpoint number j (0 to 6) between adjacent magnitudes of e2m1. */
 BSMM_SHARED float bsmm_e2m1_midpoint(int j) {
     return j < 4 ? 0.25f + 0.5f * (float)j : j == 4 ? 2.5f : j == 5 ? 3.5f : 5.0f;
 }

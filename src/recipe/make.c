@@ -1,4 +1,4 @@
-/* Computes the constants of the quantization steps from the tables of formats. */
+/* Computes the constants that recipes need from the table of element formats. */
 #include "recipe/make.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The tables of all scale rules by their names. */
+/* Lists all scale rules and calls them by their enum values. */
 #ifndef BSMM_RECIPE_RULES_H
 #define BSMM_RECIPE_RULES_H
 
@@ -6,8 +6,8 @@
 #include "recipe/rules_e8m0.h"
 #include "recipe/rules_f32.h"
 
-/* Each table lists the block rules that write one kind of scales, as X(name of the rule,
- * function). */
+/* Each list holds the block rules that produce one scale format, as X(enum value of the rule,
+ * function that implements it). */
 #define BSMM_RULES_E8M0(X)                                                                         \
     X(BSMM_BLOCK_E8M0_FLOOR, bsmm_e8m0_floor)                                                      \
     X(BSMM_BLOCK_E8M0_RCEIL, bsmm_e8m0_rceil)                                                      \
@@ -35,7 +35,8 @@
 case name:                                                                                         \
     return function(amax, t);
 
-/* Applies a block rule to a block's amax. BSMM_BLOCK_NONE gives no scale and factor 1. */
+/* Applies a block rule to `amax`, the largest magnitude of the block. BSMM_BLOCK_NONE returns code
+ * 0 and factor 1. */
 BSMM_SHARED bsmm_block_step bsmm_block_by(bsmm_block_rule rule, float amax,
                                           const bsmm_tensor_step *t) {
     switch (rule) {
@@ -47,7 +48,8 @@ BSMM_SHARED bsmm_block_step bsmm_block_by(bsmm_block_rule rule, float amax,
     }
 }
 
-/* Sets the second-level scale of *t from the tensor's amax. */
+/* Applies a tensor rule: it sets the second-level scale of *t from `amax`, the largest magnitude of
+ * the tensor. */
 BSMM_SHARED void bsmm_tensor_by(bsmm_tensor_rule rule, float amax, bsmm_tensor_step *t) {
     if (rule == BSMM_TENSOR_TORCHAO) bsmm_tensor_torchao(amax, t);
     if (rule == BSMM_TENSOR_TE) bsmm_tensor_te(amax, t);

@@ -1,7 +1,8 @@
-/* Rules that give a block an e4m3 scale under an fp32 scale of the tensor. 448 is the largest e4m3
- * value. The factor that multiplies a block's values depends only on the scale's code. Each rule is
- * therefore two functions: one from amax to the code, one from the code to the factor. `tame` means
- * that the arguments are in a range where a faster form is exact; bsmm_ratio defines it. */
+/* Rules that give each block an e4m3 scale below an fp32 scale of the whole tensor (nvfp4). Each
+ * rule is two functions: one computes the scale's code from the block's largest magnitude (amax),
+ * the other computes from the code the factor that multiplies or divides the block's values. A
+ * parameter `tame` promises that the arguments are positive or zero, not NaN, and in a range in
+ * which a faster computation gives the same bits; bsmm_ratio states the range. */
 #ifndef BSMM_RECIPE_RULES_E4M3_H
 #define BSMM_RECIPE_RULES_E4M3_H
 
@@ -11,28 +12,29 @@
 
 enum { BSMM_E4M3_MAX = 448 };
 
-/* Returns the larger of value and low. NaN stays NaN, as in torch.clamp. With `tame`, neither
- * argument may be NaN or negative. */
+/* Returns the larger of `value` and `low`. If `value` is NaN, the result is NaN, as in torch.clamp.
+ * If `tame` is set, neither argument may be NaN or negative. */
 BSMM_SHARED float bsmm_at_least(float value, float low, bool tame) {
     uint32_t bits = bsmm_float_bits(value), least = bsmm_float_bits(low);
     if (tame) return bsmm_bits_float(bits < least ? least : bits);
     return bsmm_select_float(value < low, low, value);
 }
 
-/* Encodes a scale as e4m3. With `tame`, the value must not be NaN or negative. */
+/* Encodes a scale as e4m3. If `tame` is set, `value` must not be NaN or negative. */
 BSMM_SHARED uint32_t bsmm_e4m3_code_of(float value, bool tame) {
     return tame ? bsmm_e4m3_magnitude(bsmm_float_bits(value)) : bsmm_e4m3_code(value);
 }
 
-/* Computes a / b, correctly rounded. With `tame`, b must lie between 2^-63 and 2^63, and a must be
- * 0 or lie in the same range. If many quotients have the same b, the compiler then computes one
- * reciprocal for all.
+/* Returns a / b, correctly rounded. If `tame` is set, b must lie between 2^-63 and 2^63, and a must
+ * be 0 or lie in the same range. The function then multiplies by 1 / b, which a compiler computes
+ * only once for many quotients with the same b.
  *
- * The tame form corrects a * (1 / b) once. Markstein's theorem asks for a second correction. One is
- * enough here: a * (1 / b) is off by at most 1.5 units in the last place, so the remainder may need
- * 25 bits and be rounded. The corrected quotient is off by less than 2^-21 of the last place. A
- * quotient that close to the middle between two floats occurs for few mantissas only. All pairs of
- * mantissas of a and b were tested. */
+ * The product q = a * (1 / b) is off by at most 1.5 units in the last place. One correction step, q
+ * + (a - q * b) / b, makes it correctly rounded. Markstein's theorem demands two such steps,
+ * because the remainder a - q * b may need 25 bits and be rounded. After one step the quotient is
+ * off by less than 2^-21 units in the last place. That could change the rounding only if the
+ * quotient were so close to the midpoint between two floats, which is possible for few pairs of
+ * mantissas. A test of all pairs of mantissas of a and b found no wrong result. */
 BSMM_SHARED float bsmm_ratio(float a, float b, bool tame) {
     if (!BSMM_ON_GPU && tame) {
         float reciprocal = 1 / b, q = a * reciprocal;
@@ -41,25 +43,26 @@ BSMM_SHARED float bsmm_ratio(float a, float b, bool tame) {
     return bsmm_div(a, b);
 }
 
-/* Rounds an fp32 value to bf16 or f16, to nearest even, and returns it as fp32. Normal results
- * keep 23 - `dropped` bits of mantissa. f16 (min_normal 2^-14) also has subnormals and overflows
- * to Inf. */
+/* Rounds an fp32 value to the format of the tensor's values (bf16 or f16), to nearest even, and
+ * returns it as fp32. A normal result keeps 23 - `dropped` mantissa bits. f16, which is recognized
+ * by its smallest normal value 2^-14, also has subnormals and overflows to Inf. */
 BSMM_SHARED float bsmm_round_to(const bsmm_tensor_step *t, float value) {
     uint32_t bits = bsmm_float_bits(value), a = bits & 0x7fffffffu, sign = bits & 0x80000000u;
     uint32_t dropped = t->source_min_normal == 0x1p-14f ? 13 : 16;
     if (t->source_max == FLT_MAX || a > 0x7f800000u) return value;
     uint32_t half = (1u << (dropped - 1)) - 1 + (a >> dropped & 1);
     float rounded = bsmm_bits_float((a + half) >> dropped << dropped);
-    /* Subnormal f16 values are rounded to multiples of 2^-24. */
+    /* Subnormal f16 values are multiples of 2^-24, which is the last mantissa bit of numbers near
+     * 0.5. The addition of 0.5 therefore rounds to f16. */
     if (dropped == 13 && a < 0x38800000u) rounded = (bsmm_bits_float(a) + 0.5f) - 0.5f;
     if (rounded > t->source_max) rounded = bsmm_bits_float(0x7f800000u);
     return bsmm_bits_float(bsmm_float_bits(rounded) | sign);
 }
 
-/* ---- torchao: per_tensor_amax_to_scale, nvfp4_quantize ---- */
+/* ---- torchao's rule: per_tensor_amax_to_scale, nvfp4_quantize ---- */
 
-/* Computes torchao's tensor scale. For a tensor of zeros, or of values so small that 1 / scale
- * overflows, torchao would make NaN; the scale is set to 1 instead. */
+/* Computes torchao's scale of a tensor. If 1 / scale overflows (a tensor of zeros or of tiny
+ * values), torchao's results are NaN. The function uses the scale 1 for such a tensor. */
 BSMM_SHARED void bsmm_tensor_torchao(float amax, bsmm_tensor_step *t) {
     float scale = bsmm_div(amax, BSMM_E4M3_MAX * t->max);
     t->multiplier = isinf(bsmm_div(1, scale)) ? 1 : scale;
@@ -75,7 +78,7 @@ BSMM_SHARED float bsmm_e4m3_torchao_factor(uint32_t code, const bsmm_tensor_step
     return bsmm_div(bsmm_div(1, t->multiplier), bsmm_e4m3_value(code));
 }
 
-/* ---- TransformerEngine: quantization_ref_nvfp4.py, core_nvfp4.cuh ---- */
+/* ---- TransformerEngine's rule: quantization_ref_nvfp4.py, core_nvfp4.cuh ---- */
 
 BSMM_SHARED void bsmm_tensor_te(float amax, bsmm_tensor_step *t) {
     float encode = bsmm_div(BSMM_E4M3_MAX * t->max, amax);
@@ -94,10 +97,10 @@ BSMM_SHARED float bsmm_e4m3_te_factor(uint32_t code, const bsmm_tensor_step *t) 
     return bsmm_select_float(factor > FLT_MAX, FLT_MAX, factor);
 }
 
-/* ---- the rule of ModelOpt: NVFP4QTensor ---- */
+/* ---- ModelOpt's rule: NVFP4QTensor ---- */
 
-/* Computes ModelOpt's tensor scale. For a tensor of zeros ModelOpt would make NaN; the scale is set
- * to 1 instead. */
+/* Computes ModelOpt's scale of a tensor. For a tensor of zeros ModelOpt's results are NaN. The
+ * function uses the scale 1 for such a tensor. */
 BSMM_SHARED void bsmm_tensor_modelopt(float amax, bsmm_tensor_step *t) {
     float scale = bsmm_div(amax, t->max * BSMM_E4M3_MAX);
     t->multiplier = scale == 0 ? 1 : scale;
@@ -114,11 +117,11 @@ BSMM_SHARED float bsmm_e4m3_modelopt_factor(uint32_t code, const bsmm_tensor_ste
     return bsmm_mul(bsmm_e4m3_value(code), t->multiplier);
 }
 
-/* ---- compressed-tensors: generate_gparam, calculate_qparams ---- */
+/* ---- compressed-tensors' rule: generate_gparam, calculate_qparams ---- */
 
-/* Computes the divisor of compressed-tensors. torch divides a number by a tensor as number times
- * reciprocal. The reciprocal, the product and amax / 6 are each rounded to the weight's own
- * type. */
+/* Computes the divisor of compressed-tensors. torch divides a Python number by a tensor as number *
+ * (1 / tensor), so the reciprocal and the product are rounded separately. Both are rounded to the
+ * weights' own format (f32, f16 or bf16). */
 BSMM_SHARED void bsmm_tensor_compressed_tensors(float amax, bsmm_tensor_step *t) {
     float reciprocal =
         bsmm_round_to(t, bsmm_div(1, bsmm_at_least(amax, t->source_min_normal, false)));
@@ -138,14 +141,14 @@ BSMM_SHARED float bsmm_e4m3_compressed_tensors_factor(uint32_t code, const bsmm_
     return bsmm_div(bsmm_e4m3_value(code), t->divisor);
 }
 
-/* ---- ggml: quantize_row_nvfp4_ref ---- */
+/* ---- ggml's rule: quantize_row_nvfp4_ref ---- */
 
-/* Encodes a scale as ggml_fp32_to_ue4m3 does. It rounds half away from zero. A value that is or
- * rounds to 256 and more becomes 448. */
+/* Encodes a scale as ggml_fp32_to_ue4m3 does. It rounds to nearest, ties away from zero. A value
+ * that rounds to 256 or more becomes 448, e4m3's largest value. */
 BSMM_SHARED uint32_t bsmm_ggml_e4m3_code(float value) {
     if (!(value > 0)) return 0;
     uint32_t bits = bsmm_float_bits(value);
-    if (bits < 0x3c800000u) /* a value below 2^-6 gets a subnormal e4m3 code */
+    if (bits < 0x3c800000u) /* e4m3's values below 2^-6 are subnormal, i.e. multiples of 2^-9 */
         return (uint32_t)fminf(value * 512 + 0.5f, 7);
     uint32_t code = (bits - (120u << 23) + (1u << 19)) >> 20;
     return code < 15u << 3 ? code : 0x7e;
@@ -160,7 +163,7 @@ BSMM_SHARED float bsmm_e4m3_ggml_factor(uint32_t code, const bsmm_tensor_step *t
     return bsmm_e4m3_value(code);
 }
 
-/* ---- whole rules: from amax to code and factor ---- */
+/* ---- whole rules: from amax to the scale's code and the factor ---- */
 
 #define BSMM_E4M3_RULE(rule)                                                                       \
     BSMM_SHARED bsmm_block_step rule(float amax, const bsmm_tensor_step *t) {                      \

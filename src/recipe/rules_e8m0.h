@@ -1,5 +1,5 @@
-/* Rules that give a block an e8m0 scale, a power of two stored as a biased exponent byte. Each rule
- * computes the byte from the block's amax. */
+/* Rules that give each block an e8m0 scale. Such a scale is a power of two, stored as a byte with
+ * the exponent plus 127. Each rule computes the byte from amax, the block's largest magnitude. */
 #ifndef BSMM_RECIPE_RULES_E8M0_H
 #define BSMM_RECIPE_RULES_E8M0_H
 
@@ -11,16 +11,18 @@ BSMM_SHARED uint32_t bsmm_clamp_exponent(int exponent, int low, int high) {
     return (uint32_t)(exponent < low ? low : exponent > high ? high : exponent);
 }
 
-/* Returns 2^(127 - code) for codes up to 254. The result is exact, including the subnormal 2^-127.
- * The function takes a maximum instead of comparing the code with 254, because ptxas of CUDA 13.0
- * wrongly merges that comparison with the clamp of the code. */
+/* Returns 2^(127 - code), the reciprocal of the scale with that code, which must be at most 254.
+ * The result is exact; for code 254 it is the subnormal number 2^-127. The function takes a maximum
+ * of two numbers instead of comparing the code with 254, because ptxas of CUDA 13.0 wrongly merges
+ * such a comparison with the clamp of the code in a caller. */
 BSMM_SHARED float bsmm_e8m0_reciprocal(uint32_t code) {
     uint32_t bits = (254 - code) << 23;
     return bsmm_bits_float(bits > 0x00400000u ? bits : 0x00400000u);
 }
 
-/* Returns the block's code with the reciprocal of its scale as factor. If the scale is NaN, the
- * factor is 0, so that finite values become zeros with their signs, like x / Inf. */
+/* Returns a block step with the scale's code and the reciprocal of the scale as the factor. If the
+ * scale is NaN, the factor is 0. Finite values of the block then become zeros that keep their
+ * signs, as if they were divided by Inf. */
 BSMM_SHARED bsmm_block_step bsmm_with_reciprocal(uint32_t code) {
     return bsmm_block_step_of(code, code == BSMM_E8M0_NAN ? 0 : bsmm_e8m0_reciprocal(code));
 }
@@ -29,23 +31,26 @@ BSMM_SHARED int bsmm_exponent_field(float amax) {
     return (int)(bsmm_float_bits(amax) >> 23);
 }
 
-/* Returns the code of the smallest power of two that is at least the positive value. It reads the
- * exponent field, because log2 in fp32 rounds to an integer near a power of two. Values up to
- * 2^-127 give code 0. Inf and NaN give 255 and more. */
+/* Returns the code of the smallest power of two that is not less than `value`, which must be
+ * positive. Values up to 2^-127 give code 0. Inf gives 255, and NaN gives at least 255. The
+ * function reads the exponent bits, because log2 in fp32 returns a rounded integer for values close
+ * to a power of two. */
 BSMM_SHARED uint32_t bsmm_ceil_exponent(float value) {
     uint32_t bits = bsmm_float_bits(value), exponent = bits >> 23, mantissa = bits & 0x7fffff;
     if (exponent == 0) return mantissa > 0x400000;
     return exponent + (mantissa != 0);
 }
 
-/* Computes the correctly rounded fp32 log2, as torch and glibc do near powers of two. Values next
- * to a power of two give an integer there, so that floor and ceil of the logarithm are off by one.
- * Recipes must reproduce that. */
+/* Computes log2 and rounds it correctly to fp32, as torch and glibc do near powers of two. The
+ * result for a value next to a power of two is the integer exponent of that power. The floor or
+ * ceiling of the logarithm is then off by one, and recipes of other projects that take it must be
+ * reproduced with this error. */
 BSMM_SHARED float bsmm_log2_fp32(float value) {
     return (float)bsmm_log2(value);
 }
 
-/* Rounds a scale up to a power of two from 2^-126 to 2^127, as DeepGEMM's ceil_to_ue8m0 does. */
+/* Rounds a scale up to a power of two between 2^-126 and 2^127, as DeepGEMM's ceil_to_ue8m0 does.
+ */
 BSMM_SHARED float bsmm_ceil_to_ue8m0(float scale) {
     uint32_t bits = bsmm_float_bits(scale);
     uint32_t exponent = (bits >> 23) + ((bits & 0x7fffff) != 0);
@@ -53,8 +58,8 @@ BSMM_SHARED float bsmm_ceil_to_ue8m0(float scale) {
     return bsmm_bits_float((exponent < 254 ? exponent : 254) << 23);
 }
 
-/* The rule of OCP MX v1.0 section 6.3: the largest power of two that is at most amax, divided by
- * the largest power of two of the element format. */
+/* The rule of OCP MX v1.0, section 6.3. The scale is the largest power of two that does not exceed
+ * amax, divided by the largest power of two of the element format. `floor` uses it as it is. */
 BSMM_SHARED uint32_t bsmm_floor_code(float amax, const bsmm_tensor_step *t) {
     if (isnan(amax)) return BSMM_E8M0_NAN;
     return bsmm_clamp_exponent(bsmm_exponent_field(amax) - t->emax, 0, 254);
@@ -71,8 +76,8 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_ceil(float amax, const bsmm_tensor_step *t
     return bsmm_with_reciprocal(bsmm_clamp_exponent(exponent, 0, 254));
 }
 
-/* The rule `even`: rounds amax to the element's mantissa bits, half up, and then applies the OCP
- * rule. */
+/* The rule `even`. It rounds amax to the number of mantissa bits of the element format, ties up,
+ * and then applies the rule of OCP MX to the rounded value. */
 BSMM_SHARED uint32_t bsmm_even_code(float amax, uint32_t mantissa_bits, int emax) {
     uint32_t bits = bsmm_float_bits(amax);
     if (bits > 0x7f800000u) return BSMM_E8M0_NAN;
@@ -84,8 +89,8 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_even(float amax, const bsmm_tensor_step *t
     return bsmm_with_reciprocal(bsmm_even_code(amax, t->mantissa_bits, t->emax));
 }
 
-/* The rule `rceil`: the smallest power of two that is at least amax / max. Inf gives code 254
- * (satfinite). */
+/* The rule `rceil`. The scale is the smallest power of two that is not less than amax / (largest
+ * value of the element format). Inf gives code 254, the largest scale (satfinite). */
 BSMM_SHARED uint32_t bsmm_rceil_code(float descale) {
     if (isnan(descale)) return BSMM_E8M0_NAN;
     return bsmm_clamp_exponent((int)bsmm_ceil_exponent(descale), 0, 254);
@@ -95,14 +100,15 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_rceil(float amax, const bsmm_tensor_step *
     return bsmm_with_reciprocal(bsmm_rceil_code(amax / t->max));
 }
 
-/* torchao's default mode divides a block with scale byte 0 by 2^-126, although byte 0 means
- * 2^-127. */
+/* torchao's rule `floor`, except for scales with code 0. Code 0 means 2^-127, but torchao divides
+ * the values of such a block by 2^-126. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_torchao(float amax, const bsmm_tensor_step *t) {
     uint32_t code = bsmm_floor_code(amax, t);
     return code ? bsmm_with_reciprocal(code) : bsmm_block_step_of(0, 0x1p126f);
 }
 
-/* TransformerEngine's exp2f_rcp gives factor 1 for scale byte 0. */
+/* TransformerEngine's rule. Its function exp2f_rcp returns factor 1 for a scale with code 0,
+ * although that code means 2^-127. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_te(float amax, const bsmm_tensor_step *t) {
     uint32_t code = bsmm_rceil_code(amax * (1 / t->max));
     if (code == BSMM_E8M0_NAN) return bsmm_block_step_of(code, bsmm_bits_float(0x7fc00000u));
@@ -121,8 +127,9 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_ggml(float amax, const bsmm_tensor_step *t
     return bsmm_with_reciprocal((uint32_t)fminf(fmaxf(exponent, 0), 254));
 }
 
-/* AMD Quark computes log2 of the rounded amax, so that an amax that rounds up to 2^128 gives the
- * largest scale. It stores byte 1 in place of byte 0, but still divides by 2^-127. */
+/* AMD Quark's rule. It rounds amax like the rule `even`. If the rounded amax is 2^128, the scale is
+ * the largest one, code 254. A scale of code 0 is stored as code 1, but the values are still
+ * divided by 2^-127. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_quark(float amax, const bsmm_tensor_step *t) {
     uint32_t rounded = bsmm_float_bits(amax) + (1u << (22 - t->mantissa_bits));
     if (!isnan(amax) && rounded >= 0x7f800000u) return bsmm_with_reciprocal(254);
@@ -131,8 +138,9 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_quark(float amax, const bsmm_tensor_step *
     return step;
 }
 
-/* compressed-tensors rounds amax to e2m1's one mantissa bit for 4-bit and 8-bit elements, and to
- * e2m3's three bits for 6-bit elements. */
+/* The rule of compressed-tensors. It is the rule `even`, but amax is rounded to 1 mantissa bit
+ * (that of e2m1) for 4-bit and 8-bit elements. For 6-bit elements amax is rounded to 3 mantissa
+ * bits, those of e2m3, whose largest value is 7.5. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_compressed_tensors(float amax, const bsmm_tensor_step *t) {
     return bsmm_with_reciprocal(bsmm_even_code(amax, t->max == 7.5f ? 3 : 1, t->emax));
 }

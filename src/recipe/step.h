@@ -1,16 +1,18 @@
-/* The steps of a recipe, which the CPU's pipeline (src/quantize) and GPU kernels share:
+/* Declares the steps by which a recipe quantizes a tensor. The CPU code (src/quantize) and GPU
+ * kernels share them:
  *
- *   tensor amax -> tensor scale -> block amax -> block scale -> element factor -> rounding
+ *   tensor amax -> tensor scale -> block amax -> block scale -> factor for elements -> rounding
  *
- * Every step is fp32 arithmetic in the order of the recipe's own project, because the order decides
- * the bytes. Compilers therefore must not contract a product and a sum into a fused multiply-add.
- * docs/RECIPES.md describes the differences between recipes. */
+ * amax is the largest magnitude of a tensor or block. Every step is computed in fp32, in the same
+ * order of operations as in the project that the recipe reproduces, because another order would
+ * give other bytes. For the same reason compilers must not contract a product and a sum into a
+ * fused multiply-add. docs/RECIPES.md describes how recipes differ. */
 #ifndef BSMM_RECIPE_STEP_H
 #define BSMM_RECIPE_STEP_H
 
 #include "base/scalar.h"
 
-/* The rule for the tensor's scale (the second level). */
+/* The rule that computes the tensor's scale, i.e. the second-level scale. */
 typedef enum bsmm_tensor_rule {
     BSMM_TENSOR_NONE = 0, /* the format has no tensor scale */
     BSMM_TENSOR_TORCHAO,
@@ -19,7 +21,8 @@ typedef enum bsmm_tensor_rule {
     BSMM_TENSOR_COMPRESSED_TENSORS
 } bsmm_tensor_rule;
 
-/* The rule for a block's scale. The rows of recipes.c say which project uses which rule. */
+/* The rule that computes a block's scale. The table in src/quantize/recipes.c tells which recipe
+ * uses which rule. */
 typedef enum bsmm_block_rule {
     BSMM_BLOCK_NONE = 0, /* the format has no block scales */
     BSMM_BLOCK_E8M0_FLOOR,
@@ -44,27 +47,28 @@ typedef enum bsmm_block_rule {
     BSMM_BLOCK_RULES
 } bsmm_block_rule;
 
-/* The operation that applies the block's factor to a value. */
+/* How a value is divided by its block's scale before it is rounded. */
 typedef enum bsmm_element_step {
     BSMM_STEP_MULTIPLY = 0,
     BSMM_STEP_DIVIDE = 1,
-    /* Compare the value with the rounding bounds times the factor (bsmm_coder_run_bounds). */
+    /* The value is not divided. It is compared with the element format's rounding bounds,
+     * multiplied by the scale (bsmm_coder_run_bounds). */
     BSMM_STEP_COMPARE = 2
 } bsmm_element_step;
 
-/* The rounding of a value halfway between two codes. */
+/* How a value halfway between two representable values is rounded. */
 typedef enum bsmm_ties {
     BSMM_TIES_EVEN = 0,
-    BSMM_TIES_DOWN = 1 /* ties are rounded towards zero; only for e2m1 */
+    BSMM_TIES_DOWN = 1 /* towards zero; only for e2m1 */
 } bsmm_ties;
 
-/* The sign of a zero code. */
+/* The sign of an element whose code is zero. */
 typedef enum bsmm_zero_sign {
-    /* Negative zeros, and negative values that round to zero, stay negative. */
+    /* -0 stays -0, and a negative value that rounds to zero becomes -0. */
     BSMM_ZERO_KEEPS_SIGN = 0,
-    BSMM_ZERO_PLUS = 1,      /* -0 becomes +0; a negative value that rounds to zero gives -0 */
-    BSMM_ZERO_CODE_PLUS = 2, /* every code of zero is +0 */
-    BSMM_ZERO_MINUS = 3      /* +0 and -0 become -0; a value that rounds to zero keeps its sign */
+    BSMM_ZERO_PLUS = 1,      /* -0 becomes +0; a negative value that rounds to zero becomes -0 */
+    BSMM_ZERO_CODE_PLUS = 2, /* every zero becomes +0, also a negative value that rounds to zero */
+    BSMM_ZERO_MINUS = 3 /* +0 and -0 become -0; another value that rounds to zero keeps its sign */
 } bsmm_zero_sign;
 
 typedef struct bsmm_recipe_steps {
@@ -73,23 +77,24 @@ typedef struct bsmm_recipe_steps {
     bsmm_element_step step;
     bsmm_ties ties;
     bsmm_zero_sign zero_sign;
-    bool skips_nan; /* the largest magnitude of a block ignores NaN */
+    bool skips_nan; /* a block's amax ignores NaN; else a NaN makes amax NaN */
 } bsmm_recipe_steps;
 
-/* The constants and scales of one tensor that the steps need. */
+/* Constants of the formats and the scale of one tensor, as the rules for blocks need them. */
 typedef struct bsmm_tensor_step {
-    float max;                           /* largest value of the element format */
-    int emax;                            /* exponent of that value, floor(log2(max)) */
-    uint32_t mantissa_bits;              /* number of mantissa bits of the element format */
-    uint32_t source_elem;                /* format of the values: f32, f16 or bf16 */
+    float max;              /* largest value of the element format */
+    int emax;               /* exponent of max, i.e. floor(log2(max)) */
+    uint32_t mantissa_bits; /* number of mantissa bits of the element format */
+    uint32_t source_elem;   /* format of the values to be quantized: f32, f16 or bf16 */
     float source_max, source_min_normal; /* largest and smallest normal value of source_elem */
-    /* The tensor scale as a factor, and below as a divisor; 1 if there is none. */
+    /* The tensor's scale as a factor and as a divisor. Both are 1 if the format has no tensor
+     * scale. */
     float multiplier;
     float divisor;
     bool pow2; /* scales are rounded to powers of two (BSMM_QUANTIZE_POW2) */
 } bsmm_tensor_step;
 
-/* The scale code of a block and the factor for its values. */
+/* The code of a block's scale, and the factor by which its values are multiplied or divided. */
 typedef struct bsmm_block_step {
     uint32_t code;
     float factor;

@@ -1,16 +1,18 @@
-/* The reference kernel, which defines the product together with core/epilogue.c. It takes any
- * formats, orders and layouts. Every value is decoded to double, in which element * scale is exact.
- * Sums are in double, and D is rounded once at the end.
+/* The reference kernel. Together with core/epilogue.c it defines the correct result of a product.
+ * It accepts all formats, orders and layouts. It decodes every element to double, in which element
+ * * scale is exact, sums in double, and rounds once to D's format.
  *
- * Several rows of A are multiplied together, so that a row of B is decoded once for all of them.
- * The number of these rows is a multiple of D's block rows. Threads divide the columns among them;
- * each sum over K is computed by one thread in one order. */
+ * The kernel decodes a group of at least 64 rows of A, and then each row of B once for the whole
+ * group. If D is block-scaled, a group consists of whole scale blocks of D. The threads divide the
+ * rows of B among them. One thread computes each sum over K in a fixed order, so results do not
+ * depend on the number of threads. */
 #include "base/threads.h"
 #include "core/epilogue.h"
 
 enum { GROUP = 64 };
 
-/* The parts of the workspace; `rows` stands for the rows of A that are multiplied together. */
+/* The arrays in the workspace, as numbers of values. `rows` below is the number of rows of A in a
+ * group. */
 typedef struct sizes {
     uint64_t a;      /* rows x K doubles: decoded rows of A */
     uint64_t b;      /* threads x K doubles: one decoded row of B for each thread */
@@ -38,8 +40,9 @@ static sizes measure(const bsmm_product *p) {
     };
 }
 
-/* Returns UINT64_MAX if no memory could hold the workspace, because the sums in `measure` may have
- * wrapped around. */
+/* Returns the size of the workspace in bytes. If no computer has that much memory, it returns
+ * UINT64_MAX, because the integer arithmetic of `measure` may have overflowed. The estimate in
+ * double cannot overflow. */
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     (void)state;
     double k = (double)p->a.m.cols, n = (double)p->b.m.rows, group = (double)group_rows(p);
@@ -70,7 +73,7 @@ static double dot(const double *a, const double *b, int64_t k) {
     return sum;
 }
 
-/* A group of rows of A, which are decoded. */
+/* One group of decoded rows of A, which all threads multiply by rows of B. */
 typedef struct group_run {
     const bsmm_product *p;
     const scratch *s;
@@ -99,7 +102,8 @@ static bsmm_status multiply_group(const bsmm_product *p, const scratch *s, int64
     return bsmm_loop_run(&loop, &p->pool);
 }
 
-/* Describes the sums for the epilogue. A row has the sums of all columns of A x B^T. */
+/* Describes the accumulators of a group of rows for the epilogue. A row has one accumulator for
+ * each row of B. With a gated activation, gates and ups alternate or fill two halves of the row. */
 static bsmm_sums sums_of(const bsmm_product *p, const scratch *s) {
     bool interleaved = p->finish && p->finish->interleaved;
     return (bsmm_sums){.acc = s->acc,
@@ -130,7 +134,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return NULL;
 }
 
-/* The bound of sums in double: one rounding for each term, and a few for scales and factors. */
+/* Returns the error bound of a result before its last rounding, relative to the sum of |a * b|.
+ * Each of the K additions in double rounds once, and eight more roundings cover products, scales
+ * and factors. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return ((double)p->a.m.cols + 8) * 0x1p-53;

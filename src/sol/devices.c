@@ -1,4 +1,4 @@
-/* The table of known devices, from devices.def. */
+/* The table of devices with known peaks, and the functions that search it. */
 #include "sol/sol.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
-/* Estimates the speed of light of a product, the time that no kernel can beat. It is the longer of
- * two times: all operations at the peak of the fastest unit that takes both operands, and all
- * bytes, each moved once, at the memory's bandwidth. */
+/* Estimates the speed of light of a product: a time that no kernel can beat on a device. It is the
+ * larger of two times. One is the time of all operations at the peak rate of the device's fastest
+ * unit that accepts both operands. The other is the time to move all bytes once at the memory's
+ * bandwidth. */
 #include "core/describe.h"
 #include "sol/sol.h"
 
@@ -8,8 +9,8 @@ static double matrix_bytes(const bsmm_operand *operand) {
     return (double)operand->data_bytes + (double)operand->scale_bytes;
 }
 
-/* Returns the number of rows of D over all groups. If groups use only some rows, it is the expected
- * number. */
+/* Returns the number of rows of D that are computed over all groups. If groups compute only some of
+ * their rows, the result is the number that the caller expects (expected_rows). */
 static double count_rows(const bsmm_product *p) {
     const bsmm_groups *g = p->groups;
     if (!g || g->kind == BSMM_GROUP_ROWS || g->kind == BSMM_GROUP_K) return (double)p->d.m.rows;
@@ -26,8 +27,9 @@ static double count_bytes(const bsmm_product *p) {
     return bytes;
 }
 
-/* Returns the fastest unit of a set; among equally fast units, the narrowest. Every set contains
- * f32, which every device has. */
+/* Returns the unit with the highest peak in `units`, a set of bits 1 << unit. Among equally fast
+ * units it returns the one for the narrowest elements. Every set contains BSMM_UNIT_F32, because
+ * every device computes in fp32. */
 static bsmm_sol_unit fastest_unit(const bsmm_sol_device *device, uint32_t units) {
     bsmm_sol_unit best = BSMM_UNIT_F32;
     for (bsmm_sol_unit unit = BSMM_UNIT_F32; unit < BSMM_UNIT_COUNT; unit++)

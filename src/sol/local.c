@@ -1,4 +1,4 @@
-/* Lists the devices of this machine: the CPU and the devices of all backends. */
+/* Lists the devices of this computer: the CPU and the devices of all other backends. */
 #include "core/describe.h"
 
 bsmm_status bsmm_local_device_at(uint32_t index, bsmm_local_device *info) {

@@ -1,8 +1,10 @@
-/* The matrix instructions of CDNA 1 to 4: their table, and where a wave keeps each element.
+/* The matrix instructions (MFMA) of AMD's CDNA 1 to 4: their table, and the position of each matrix
+ * element in the registers of a wave.
  *
- * Cycles are those of AMD's matrix instruction calculator for CDNA 1 to 3. It stops there: CDNA 4's
- * are those of AMD's article on matrix cores, and LLVM's passes, four cycles each, for what the
- * article leaves out. Where both speak they agree. */
+ * The cycles for CDNA 1 to 3 are from AMD's matrix instruction calculator, which does not know CDNA
+ * 4. The cycles for CDNA 4 are from AMD's article on matrix cores. For instructions that are
+ * missing there, they are computed from the number of passes in LLVM's scheduling model; a pass
+ * takes four cycles. The two sources agree on all instructions that both list. */
 #include "base/base.h"
 
 #include <string.h>
@@ -28,7 +30,8 @@ static const row rows[] = {
 /* clang-format on */
 #undef MFMA
 
-/* A type's name in the table, its own name (of CDNA 3 where that differs), and its bits. */
+/* The element types of the table. short_name is the name in mfma.def, and name is the type's full
+ * name. If CDNA 1 to 3 interpret the type differently, fnuz is its name there. */
 static const struct {
     const char *short_name, *fnuz, *name;
     uint32_t bits;
@@ -43,7 +46,7 @@ static const char *type_name(const char *type, uint32_t generation) {
     for (size_t i = 0; i < BSMM_COUNT(types); i++)
         if (!strcmp(types[i].short_name, type))
             return generation < 4 && types[i].fnuz ? types[i].fnuz : types[i].name;
-    return type; /* a choice: the names themselves */
+    return type; /* a list of several types, which already has their full names */
 }
 
 static bool is_mixed(const row *r) {
@@ -92,14 +95,15 @@ bsmm_status bsmm_mfma_at(uint32_t index, bsmm_mfma_info *info) {
                      index, index - left);
 }
 
-/* The last row of the name: it has every type that the instruction takes. */
+/* Returns the last table entry with this name. If an instruction has several entries, the last one
+ * lists all types that it accepts. */
 static const row *find_row(const char *name) {
     for (size_t i = BSMM_COUNT(rows); name && i-- > 0;)
         if (!strcmp(rows[i].name, name)) return &rows[i];
     return NULL;
 }
 
-/* Returns true if `word` is one of the words of `choice`. */
+/* Tells whether `word` is one of the words, separated by spaces, of `choice`. */
 static bool has_word(const char *choice, const char *word) {
     const size_t length = strlen(word);
     for (const char *at = choice; (at = strstr(at, word)); at += length)
@@ -107,8 +111,9 @@ static bool has_word(const char *choice, const char *word) {
     return false;
 }
 
-/* Returns the bits of an element of `type`, or of the first type of `choice` if `type` is NULL.
- * Returns 0 if `choice` does not contain `type`. */
+/* Returns the number of bits of an element. `choice` is a type or a list of types from the table.
+ * The result is for `type`, or for the first type of `choice` if `type` is NULL. It is 0 if
+ * `choice` does not contain `type`. */
 static uint32_t type_bits(const char *choice, const char *type) {
     for (size_t i = 0; i < BSMM_COUNT(types); i++) {
         const bool alone = !strcmp(choice, types[i].short_name);
@@ -120,8 +125,11 @@ static uint32_t type_bits(const char *choice, const char *type) {
     return 0;
 }
 
-/* Lanes hold consecutive k of a row; rows, then blocks, then k go over the lanes. Operands of 8
- * bits of f8f6f4 come in chunks of 16 along k instead, dealt out to the groups of lanes in turn. */
+/* Returns the position of an element of A or B. `outer` is its row of A (or column of B), and k its
+ * index along K. Each lane holds consecutive elements along k of one row. Consecutive lanes hold
+ * consecutive rows, then the next block, then the next elements along k. The 8-bit operands of the
+ * f8f6f4 instructions differ: K is divided into chunks of 16 elements, and the groups of lanes that
+ * share their rows take these chunks in turn. */
 static bsmm_mfma_place input_place(const row *r, uint32_t bits, uint32_t block, uint32_t outer,
                                    uint32_t k) {
     uint32_t held = r->k * r->m * r->blocks / LANES, group = k / held, item = k % held;
@@ -135,7 +143,9 @@ static bsmm_mfma_place input_place(const row *r, uint32_t bits, uint32_t block, 
                              .bits = bits};
 }
 
-/* D of f64 has a row for each register pair and group of 16 lanes; others have four rows there. */
+/* Returns the position of element (i, j) of C or D in a block. With f64, each register pair of a
+ * group of 16 lanes holds one row. With all other types, such a group holds four consecutive rows,
+ * one in each of four registers. */
 static bsmm_mfma_place output_place(const row *r, uint32_t block, uint32_t i, uint32_t j) {
     bsmm_mfma_place place = {.bits = 32};
     if (!strcmp(r->d, "f64")) {
@@ -157,7 +167,8 @@ static bsmm_status check_index(const char *field, uint32_t value, uint32_t exten
     return bsmm_fail(BSMM_E_INVALID, "%s: value is %u; must be below %u", field, value, extent);
 }
 
-/* Rows and columns of an operand; 0 x 0 if the instruction has it not. */
+/* Stores the numbers of rows and columns of an operand in `extents`. They are 0 if the instruction
+ * does not have that operand, such as scales. */
 static void operand_extents(const row *r, uint32_t operand, uint32_t extents[2]) {
     const uint32_t scales = is_scaled(r) ? r->k / SCALED_BLOCK : 0, scaled = scales ? r->m : 0;
     const uint32_t table[][2] = {

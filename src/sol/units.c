@@ -1,8 +1,8 @@
-/* The matrix units that can take an operand of a format, natively or after a conversion that keeps
- * every value (docs/notes/speed-of-light.md shows the table). Rare values that kernels handle on a
- * slow path do not count. One kind is NaN and -0 in a conversion of OCP 8-bit floats to fnuz, which
- * otherwise keeps the code and halves the value. The other is block exponents that are too far
- * apart to be folded into the elements. */
+/* Lists the matrix units that accept an operand of a given format, directly or after a conversion
+ * that preserves every value (docs/notes/speed-of-light.md shows the table). Rare values that a
+ * kernel handles on a slow path are ignored. One example is the conversion of OCP's 8-bit formats
+ * to fnuz formats, which keeps the code and halves the value: it fails for NaN and -0. Another
+ * example is block exponents that differ too much to be folded into the elements. */
 #include "sol/sol.h"
 
 #define S(name) (1u << BSMM_SCALE_##name)
@@ -16,8 +16,8 @@ enum {
     BOTH_4 = U(F4_MX) | U(F4_NV)
 };
 
-/* The classes of element formats that the rules name. They follow from the formats' traits, so a
- * new element format needs no change here. */
+/* Classes of element formats for the rules below. They are computed from the properties of the
+ * formats, so a new element format needs no change here. */
 static bool any(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT;
 }
@@ -46,27 +46,29 @@ static bool small_integers(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT && bsmm_elem_traits_of[elem].small_integer;
 }
 
-/* A rule applies to the elements for which its function returns true, and to its set of scales.
- * Blocks along K must be at least min_block and a multiple of `multiple` (0: any). The device must
- * have at least one of the row's traits (0: any device). */
+/* A rule applies to a format if `elems` returns true for its element and if its scale is in the set
+ * `scales`. The format's blocks must span at least min_block elements along K and a multiple of
+ * `multiple` elements (0: any number). The device must have at least one of `traits` (0: none is
+ * needed). The rule then permits `units`. */
 static const struct {
     bool (*elems)(uint32_t elem);
     int scales;
     uint32_t min_block, multiple;
     int traits, units;
 } rules[] = {
-    /* fp32 holds every value exactly. */
+    /* fp32 represents the values of all elements exactly. */
     {any, SCALES_ANY, 0, 0, 0, U(F32)},
-    /* Scales that are powers of two multiply 16-bit floats exactly. Elements of at most 8 bits are
+    /* The product of a 16-bit float and a power of two is exact. Elements of at most 8 bits are
      * exact in f16 and in bf16. */
     {is_f16, SCALES_POW2, 0, 0, BSMM_SOL_F16, U(F16)},
     {is_bf16, SCALES_POW2, 0, 0, 0, U(BF16)},
     {up_to_8_bits, SCALES_POW2, 0, 0, 0, BOTH_16},
-    /* The product of an element of at most 8 bits and an e4m3 scale has at most 8 significant bits.
+    /* The product of an element of at most 8 bits and an e4m3 scale has at most 8 significant bits,
+     * so it is exact in f16 and bf16.
      */
     {up_to_8_bits, S(E4M3), 0, 0, 0, BOTH_16},
-    /* In blocks of 128 and more, a scale costs only one multiplication of the block's sum, so any
-     * scale is possible. */
+    /* A kernel can multiply the sum of a block by its scale. With blocks of at least 128 elements
+     * this costs little, so any scale format is possible. */
     {is_f16, SCALES_ANY, 128, 0, BSMM_SOL_F16, U(F16)},
     {is_bf16, SCALES_ANY, 128, 0, 0, U(BF16)},
     {up_to_8_bits, SCALES_ANY, 128, 0, 0, BOTH_16},
@@ -74,9 +76,11 @@ static const struct {
     {narrow_but_fnuz, SCALES_ANY, 128, 0, TRAITS_8, U(F8)},
     {is_fnuz, S(NONE), 0, 0, BSMM_SOL_FNUZ8, U(F8)},
     {is_fnuz, SCALES_ANY, 128, 0, BSMM_SOL_FNUZ8, U(F8)},
-    /* A power of two is folded into e4m3 or e5m2 if the element leaves exponent bits free. */
+    /* A scale that is a power of two can be folded into an element that is converted to e4m3 or
+     * e5m2, because the narrower element formats use only some of the exponents. */
     {up_to_6_bits, S(E8M0), 0, 0, TRAITS_8, U(F8)},
-    /* The instruction applies these scales. Smaller elements also run on the wider units. */
+    /* The matrix instruction itself applies these scales. Narrower elements are also accepted by
+     * the units for wider elements. */
     {narrow_but_fnuz, S(E8M0), 0, 32, BSMM_SOL_MX, U(F8)},
     {up_to_6_bits, S(E8M0), 0, 32, BSMM_SOL_MX, U(F6)},
     {up_to_6_bits, S(NONE), 0, 0, BSMM_SOL_MX, U(F6)},
@@ -84,8 +88,8 @@ static const struct {
     {is_e2m1, S(NONE), 0, 0, BSMM_SOL_MX, U(F4_MX)},
     {is_e2m1, S(E4M3), 0, 16, BSMM_SOL_NV, U(F4_NV)},
     {is_e2m1, S(NONE), 0, 0, BSMM_SOL_NV, U(F4_NV)},
-    /* Elements such as 2 x e2m1 and 8 x e2m3 are small integers, and the scale multiplies the
-     * block's integer sum.
+    /* Elements such as 2 * e2m1 and 8 * e2m3 are small integers. An int8 dot product sums them
+     * exactly, and the scale multiplies the sum of the block.
      */
     {small_integers, SCALES_ANY, 0, 0, BSMM_SOL_INT8, U(F6)},
     {is_e2m1, SCALES_ANY, 0, 0, BSMM_SOL_INT8, BOTH_4},
