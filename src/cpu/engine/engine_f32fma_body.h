@@ -1,13 +1,16 @@
-/* The multiply of the f32 engines. A kernel's file includes this body after it has defined the
- * vector: `vec` of LANES floats, VECTORS of them side by side in a tile, COLUMNS (the columns of K
- * that one iteration of the loop unrolls), INLINE and TARGET (function attributes), vec_load and
- * vec_store (unaligned), vec_set1, vec_mul, vec_fma, vec_accumulate (*acc += a * b, rounded once)
- * and vec_settle, which may do nothing.
+/* The multiply functions of the f32fma engines. A kernel's file includes this body after it has
+ * defined a vector type and its operations. `vec` is a vector of LANES floats, and a register tile
+ * is VECTORS of them wide. COLUMNS is the number of columns of K per iteration of the inner loop.
+ * INLINE and TARGET are function attributes. The operations are vec_load and vec_store (unaligned),
+ * vec_set1, vec_mul, vec_fma, vec_accumulate (*acc += a * b, rounded once) and vec_settle, which
+ * may be empty.
  *
- * A tile is MR rows of A x VECTORS * LANES of B. A is broadcast from memory. In the segmented form
- * the accumulators restart at 0 every 128 of K. Each segment's accumulators are multiplied by A's
- * scale, then by B's, and added to the tile in memory. They are not multiplied by the product of
- * both scales, because that product alone might leave fp32's range. */
+ * A register tile has MR rows of A and VECTORS * LANES rows of B. Elements of A are broadcast from
+ * memory. multiply_folded reads elements that were multiplied by their scales. multiply_segments
+ * reads unscaled elements: its accumulators restart at 0 after every 128 elements of K. The sum of
+ * such a segment is multiplied by A's scale, then by B's scale, and added to the tile in memory.
+ * The two scales are not multiplied with each other first, because their product may be outside
+ * fp32's range. */
 #ifndef BSMM_CPU_ENGINE_F32FMA_BODY_H
 #define BSMM_CPU_ENGINE_F32FMA_BODY_H
 
@@ -27,7 +30,7 @@ INLINE void add_column(const float *a, const float *b, vec acc[MR][VECTORS]) {
     }
 }
 
-/* Adds the products of k columns of K; k is a multiple of COLUMNS. */
+/* Adds the products of k columns of K to a register tile. k must be a multiple of COLUMNS. */
 INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][VECTORS]) {
     for (int64_t i = 0; i < k; i += COLUMNS, a += COLUMNS * MR, b += COLUMNS * NR)
 #pragma GCC unroll 8
@@ -35,8 +38,9 @@ INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][V
             add_column(a + j * MR, b + j * NR, acc);
 }
 
-/* Hides the accumulators from the optimizer between the additions and the scaling. Compilers that
- * see both at once keep some accumulators in memory during the whole loop. */
+/* Hides the accumulators' values from the optimizer between the summation loop and the scaling. If
+ * compilers optimize the two together, they keep some accumulators in memory during the whole loop.
+ */
 INLINE void settle(vec acc[MR][VECTORS]) {
 #pragma GCC unroll 6
     for (int r = 0; r < MR; r++)
@@ -77,7 +81,8 @@ TARGET static void multiply_folded(const uint8_t *a, const uint8_t *b, int64_t u
             vec_store(c + r * pitch + v * LANES, acc[r][v]);
 }
 
-/* c = (or += when add) acc times the unit's scales. */
+/* Multiplies the accumulators of a segment by both operands' scales and adds them to the tile `c`,
+ * or stores them to it if `add` is false. */
 INLINE void add_scaled(const float *a_scales, const float *b_scales, vec acc[MR][VECTORS], float *c,
                        int64_t pitch, bool add) {
 #pragma GCC unroll 6

@@ -1,19 +1,19 @@
-/* The f32seg engine sums in fp32 inside a segment of K, then does one double multiply-add per
- * segment and output.
+/* The f32seg engine sums in fp32 inside a segment of K, i.e. up to 128 elements whose scales do not
+ * change. It then multiplies the segment's sum by the scales and adds it to the result in double.
  *
- * Bound: |error| <= 128 * 2^-24 * sum |a||b|, because a segment's sum has at most 128 terms. The
- * error of the double sum over segments is far below this bound. If a row of a pair is marked wide,
- * the segment is summed in double, term by term, with the scales applied to each term; so the bound
- * holds on the whole domain. That choice depends on the two rows alone: a row's result does not
- * depend on its neighbours. */
+ * The error of a result is at most 128 * 2^-24 * sum |a * b|, because a segment has at most 128
+ * terms. The error of the additions in double is far smaller. If a segment of a row of A or B is
+ * marked `wide`, fp32 sums could leave fp32's range. The segment is then summed in double with the
+ * scales applied to each term, so the bound holds for all inputs. The choice depends only on the
+ * two rows, so a result does not depend on other rows of A or B. */
 #include "cpu/engine/engine_f32seg.h"
 
 #include <string.h>
 
 enum { MR = BSMM_F32SEG_MR, NR = BSMM_F32SEG_NR };
 
-/* A vector has four floats, since every SIMD unit has vectors of at least that length. The tile's 8
- * accumulators stay in registers. */
+/* A vector of four floats, the length that every SIMD unit supports. A register tile needs MR *
+ * VECTORS = 8 of them, which fit the registers. */
 typedef float lanes __attribute__((vector_size(16)));
 enum { LANES = 4, VECTORS = NR / LANES };
 
@@ -44,7 +44,7 @@ static bool any(const uint8_t *flags, int count) {
     return found;
 }
 
-/* A tile points to the start of the operands of one segment of one register tile. */
+/* Points to the packed operands of one register tile in one segment of K. */
 typedef struct tile {
     const float *a, *b;
     const double *a_scales, *b_scales;

@@ -1,11 +1,12 @@
-/* This file does the packing, cache blocking and threading for every packed engine. D is divided
- * into blocks of mc x nc. A block runs through K in chunks, so that a chunk of both operands'
- * panels stays in L2. The block's fp32 accumulators are in the thread's scratch memory. Each chunk
- * continues with the accumulators of the chunk before. The bits of a result therefore depend on K
- * and on its two rows, never on M, N or the number of threads.
+/* Packing, cache blocking and threading for all engines with packed operands. D is divided into
+ * cache blocks of mc x nc. The loop over a block's K works in chunks, so that a chunk of both
+ * operands' panels stays in L2. The block's fp32 accumulators are in the thread's scratch memory,
+ * and each chunk adds to the accumulators of the chunk before. The order in which a result is
+ * summed therefore depends only on K, so its bits do not depend on M, N or the number of threads.
  *
- * A large B that is not packed in advance is packed in slabs: so many panels that the workspace
- * holds at a time, and that all of A is multiplied by before the next slab takes their place. */
+ * A large B that is not packed in advance is packed in slabs. A slab is as many panels of B as the
+ * workspace holds. All rows of A are multiplied by a slab before the next slab is packed into the
+ * same memory. */
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"
@@ -17,7 +18,7 @@
 typedef bsmm_gemm_side side;
 typedef bsmm_gemm gemm;
 
-/* Returns true if packed weights hold B's panels. */
+/* Returns true if the run gets B's panels in packed weights of form wide. */
 static bool has_panels(const bsmm_product *p) {
     return p->b_packed == BSMM_PACKED_WIDE;
 }
@@ -34,10 +35,10 @@ static uint64_t side_bytes(const side *s) {
            bsmm_align64(padded);
 }
 
-/* Workspace for B's panels, in multiples of the L2 caches of the threads that run. If A has few
- * rows, each thread packs a cache block of its own and multiplies it at once, out of L2. If A has
- * many rows, all threads share a slab; they wait for each other when it changes, and read all of A
- * again. */
+/* Size of the workspace for B's panels, in multiples of the L2 caches of all threads. If A has few
+ * rows, each thread packs one cache block of B at a time and multiplies it while it is in L2. If A
+ * has many rows, all threads share one slab. They wait for each other when the slab changes, and
+ * then read all of A again, so the slab should be large. */
 static const uint64_t caches_of_few = 1, caches_of_many = 32;
 
 static bool has_few_rows(const gemm *g) {
@@ -49,10 +50,11 @@ static uint64_t bytes_of_panel(const gemm *g) {
     return side_bytes(&panel);
 }
 
-/* Returns the bytes of workspace for B's panels: a multiple of the caches or, if K is so long that
- * this holds too little, a panel for each thread. Many rows need room for a cache block besides,
- * and a block-scaled D for one of each thread. The bytes never shrink as M, N, K or the number of
- * threads grow, because the workspace of a plan must suffice for smaller GEMMs too. */
+/* Returns the number of workspace bytes for B's panels. It is a multiple of the L2 caches' size,
+ * but at least one panel for each thread if K is long. With many rows of A, a cache block's panels
+ * must fit too; with a block-scaled D, a cache block's panels for each thread. The number never
+ * decreases if M, N, K or the number of threads grows, because a plan's workspace must suffice for
+ * a smaller GEMM too. */
 static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     static const uint64_t unknown = 1 << 20;
     const bsmm_engine *e = g->engine;
@@ -65,9 +67,9 @@ static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     return bytes < side_bytes(&g->b) ? bsmm_align64(bytes) : side_bytes(&g->b);
 }
 
-/* Returns the number of panels of B that fit the memory for packed panels. If it is less than all
- * panels, B is packed and multiplied in slabs of that many panels. With few rows of A each thread
- * has its own share of the memory. */
+/* Returns the number of panels of B that fit the memory for packed panels. If these are not all
+ * panels, B is packed and multiplied in slabs of that many panels. With few rows of A, each thread
+ * uses an equal share of the memory. */
 static int64_t count_panels(const gemm *g) {
     uint64_t share = has_few_rows(g) ? g->b_bytes / (uint64_t)g->threads : g->b_bytes;
     return g->b_bytes == g->packed_b_bytes ? g->b.panels : (int64_t)(share / bytes_of_panel(g));
@@ -83,13 +85,14 @@ static uint8_t *place_side(side *s, uint8_t *at) {
     return at + bsmm_align64(padded);
 }
 
-/* Returns the largest number of units that a chunk may have. */
+/* Returns the largest number of units of K in a chunk. */
 static int64_t longest_chunk(const bsmm_engine *e) {
     return e->chunk + e->chunk / 4;
 }
 
-/* Returns how many gates of split halves a cache block of nc columns has. They fill whole panels,
- * and one panel more than theirs is left for their ups, which may begin inside a panel. */
+/* Returns the number of gates in a cache block of nc columns if gates and ups are split into
+ * halves. The gates fill whole panels of B. The remaining columns are for their ups and contain one
+ * panel more, because the first up may be inside a panel. */
 static int64_t count_gates(const bsmm_engine *e, int64_t nc) {
     int64_t gates = nc / 2 / e->nr * e->nr;
     return gates ? gates : e->nr;
@@ -100,11 +103,11 @@ static uint64_t gate_bytes(const gemm *g) {
     return g->is_split ? (uint64_t)(e->mc * count_gates(e, e->nc)) * sizeof(double) : 0;
 }
 
-/* Returns the bytes of a thread's scratch memory. It holds mc x nc floats of accumulators (which
- * become the values of a block-scaled D), then a row of doubles, then the values of a block's gates
- * if its ups follow later, then a widened chunk of a panel of B. The chunk is counted at its
- * largest length, because a GEMM with a smaller K may have a longer chunk, and it must not need
- * more workspace than one with a larger K. */
+/* Returns the bytes of a thread's scratch memory. It holds four arrays: mc x nc float accumulators
+ * (later the values of a block-scaled D), one row of doubles, the values of a cache block's gates
+ * if gates and ups are split, and an expanded chunk of a panel of B. The size assumes the longest
+ * possible chunk. A GEMM with a smaller K may have a longer chunk, and it must not need more
+ * workspace than a GEMM with a larger K. */
 static uint64_t count_scratch(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +
@@ -112,9 +115,9 @@ static uint64_t count_scratch(const gemm *g) {
            (uint64_t)bsmm_min_i64(g->units, longest_chunk(e)) * e->widened_unit_bytes;
 }
 
-/* Returns the length of a chunk in units. All chunks of a GEMM have about the same length, close to
- * the engine's `chunk`. A short last chunk would read and write all accumulators for little work. A
- * chunk may be up to a quarter longer than the engine's `chunk` if that saves one chunk. */
+/* Returns the length of a chunk in units. All chunks of a GEMM have about the same length, because
+ * a short last chunk would load and store all accumulators for little work. A chunk may be up to a
+ * quarter longer than the engine's `chunk` if that makes the number of chunks smaller. */
 static int64_t chunk_length(const bsmm_engine *e, int64_t units) {
     int64_t chunks = bsmm_ceil_div(units, longest_chunk(e));
     return chunks > 1 ? bsmm_ceil_div(units, chunks) : units;
@@ -126,7 +129,7 @@ static bool halve(int64_t *length, int64_t tile) {
     return even;
 }
 
-/* Returns the bytes that a block touches: a chunk of both operands' panels, and the
+/* Returns the bytes that a cache block accesses: one chunk of both operands' panels, and the
  * accumulators. */
 static uint64_t block_bytes(const gemm *g) {
     const bsmm_engine *e = g->engine;
@@ -135,9 +138,9 @@ static uint64_t block_bytes(const gemm *g) {
            (uint64_t)(g->mc * g->nc) * sizeof(float);
 }
 
-/* Halves the blocks until L2 holds one block and every thread has about four, but never below one
- * panel. A block-scaled D keeps the full size, so that a cache block holds whole scale blocks of
- * D. */
+/* Chooses the size of cache blocks. It halves the engine's mc and nc until a block fits L2 and
+ * there are about four blocks for every thread, but never below one panel. With a block-scaled D it
+ * keeps the engine's size, because a cache block must contain whole scale blocks of D. */
 static void choose_blocks(gemm *g, const bsmm_product *p) {
     const bsmm_engine *e = g->engine;
     uint64_t cache = bsmm_cpu_l2_bytes();
@@ -153,7 +156,8 @@ static void choose_blocks(gemm *g, const bsmm_product *p) {
         continue;
 }
 
-/* Cuts B into equal slabs of whole cache blocks, so that the last one occupies all threads too. */
+/* Chooses the number of panels in a slab. All slabs have about the same number of cache blocks, so
+ * that the last slab also occupies all threads. */
 static void cut_slabs(gemm *g) {
     int64_t nr = g->engine->nr;
     if (g->slab == g->b.panels) return;
@@ -164,10 +168,10 @@ static void cut_slabs(gemm *g) {
     g->slab = bsmm_ceil_div(blocks, slabs) * block;
 }
 
-/* These are two limits in multiply-adds. A thread must have at least `least_of_thread` to be worth
- * waking, which takes about a microsecond. Up to `most_by_rows`, each thread gets an equal part of
- * A's rows. Above, blocks go to whichever thread is free; that balances better, but costs barriers
- * and moves cache lines between cores. */
+/* Two limits in multiply-adds. A thread must have at least least_of_thread of them, because waking
+ * it takes about a microsecond. Up to most_by_rows, each thread gets an equal share of A's rows. In
+ * a larger GEMM each thread takes the next cache block when it is free. That balances the load
+ * better, but it needs barriers and moves cache lines between cores. */
 static const double least_of_thread = 1 << 18, most_by_rows = 1 << 27;
 
 static void choose_threads(gemm *g, const bsmm_product *p) {
@@ -189,7 +193,8 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
     choose_threads(&g, p);
     g.packed_b_bytes = side_bytes(&g.b);
-    /* A gated product reads two parts of B at once, so its B is packed as a whole. */
+    /* A gated activation may read two distant ranges of B at once, so all of B is packed at once.
+     */
     g.b_bytes = has_panels(p) || bsmm_is_gated(p) ? g.packed_b_bytes : slab_bytes(&g, p);
     g.slab = count_panels(&g);
     choose_blocks(&g, p);
@@ -201,14 +206,15 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     return g;
 }
 
-/* Sets the fields of a GEMM that are known only in a run: pointers to the run's memory. */
+/* Sets the members of a GEMM that are known only in a run. */
 static void bind(gemm *g, const bsmm_product *p) {
     g->p = p;
     g->is_direct = bsmm_cpu_epilogue_is_direct(p);
     g->expects = g->is_direct && p->d.data_bytes > bsmm_cpu_l2_bytes() / 4;
 }
 
-/* A's panels are packed with the first slab of B, and stay. */
+/* Packs `count` panels of A or B, from panel number `first` on. A's panels are packed together with
+ * the first slab of B and are kept for the next slabs. */
 static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, int64_t count) {
     int64_t row = first * s->width, end = row + count * s->width;
     if (!is_b && g->b_first > 0) return;
@@ -225,11 +231,13 @@ static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, 
 typedef struct block {
     int64_t row, rows, col, cols;
     float *acc;
-    int64_t pitch;  /* floats per row of acc: nc, or nr if all panels of B share it */
-    double *values; /* buffer for the results of one row */
-    double *gates;  /* [rows][nc]: values of the gates, if halves are split */
+    int64_t pitch;  /* floats per row of acc: nc, or nr if all panels of B use the same accumulators
+                       in turn */
+    double *values; /* buffer for one row of results */
+    double *gates;  /* [rows][nc]: values of the gates, if gates and ups are split */
     uint8_t *widened;
-    int64_t next_col; /* the first column of the block that this thread is likely to run next */
+    int64_t
+        next_col; /* first column of the cache block that this thread will probably compute next */
 } block;
 
 static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
@@ -237,8 +245,9 @@ static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
            (uint64_t)unit * g->engine->b_unit_bytes;
 }
 
-/* Returns the part of B that is read after the strip of columns col + j and units from k on. It is
- * the chunk's next panel, the next chunk's first panel, or the first panel of another block. */
+/* Returns the part of B to prefetch while the panel of columns col + j is multiplied over the chunk
+ * that begins at unit k. It is the next panel in the same chunk, the block's first panel in the
+ * next chunk, or the first panel of the next cache block. */
 static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     if (j + e->nr < b->cols) return b_at(g, b->col + j + e->nr, k);
@@ -246,21 +255,21 @@ static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64
     return b_at(g, b->next_col, 0);
 }
 
-/* Prefetches the lines of D (and C) that a tile's epilogue will access some time after its
- * accumulators are complete. */
+/* Prefetches the cache lines of D and C that the epilogue of a register tile will access after the
+ * tile's last chunk. */
 static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
     if (g->expects)
         bsmm_cpu_epilogue_expect(g->p, b->row + i, bsmm_min_i64(g->engine->mr, b->rows - i),
                                  g->b_first + b->col + j, bsmm_min_i64(g->engine->nr, b->cols - j));
 }
 
-/* Returns the accumulators of columns col + j and on. */
+/* Returns the accumulators of the block's columns col + j and following. */
 static float *strip_acc(const gemm *g, const block *b, int64_t j) {
     return b->acc + (b->pitch == g->engine->nr ? 0 : j);
 }
 
-/* Multiplies one panel of B (columns col + j and on) by the block's panels of A, over one chunk of
- * units from k on. */
+/* Multiplies all of the block's panels of A by the panel of B that begins at column col + j, over
+ * one chunk, which begins at unit k. */
 static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     float *acc = strip_acc(g, b, j);
@@ -269,7 +278,8 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) 
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
     int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
-    int64_t left = (int64_t)e->b_unit_bytes; /* bytes to prefetch per unit of the next panel */
+    int64_t left =
+        (int64_t)e->b_unit_bytes; /* bytes to prefetch during each unit, over all panels of A */
     bsmm_ahead ahead = {next_panel(g, b, j, k),
                         bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};
     if (e->widen) {
@@ -324,8 +334,8 @@ static void finish_block(const gemm *g, const block *b) {
                           (float)bsmm_operand_global(&g->p->d));
 }
 
-/* Runs the epilogue of a strip as soon as its accumulators are complete, while L1 or L2 still holds
- * them. */
+/* Runs the epilogue of one panel's columns as soon as their accumulators are complete, because L1
+ * or L2 still holds them. */
 static void finish_strip(const gemm *g, block strip, int64_t j) {
     strip.acc = strip_acc(g, &strip, j);
     strip.col += j;
@@ -349,8 +359,8 @@ static void multiply_block(const gemm *g, const block *b) {
         }
 }
 
-/* Multiplies the gates of a block, then their ups. The ups' first panel may hold columns before
- * theirs, which are not used. */
+/* Multiplies the gates of a cache block, then the ups that belong to them. The first up may be
+ * inside a panel of B; the columns before it in that panel are computed but not used. */
 static void run_halves(const gemm *g, const block *gates) {
     int64_t first = g->cols + gates->col, panel = first / g->engine->nr * g->engine->nr;
     block b = *gates;
@@ -371,7 +381,8 @@ static void run_halves(const gemm *g, const block *gates) {
     finish_block(g, &b);
 }
 
-/* Computes D's rows [row, row + rows) from the nc columns from col on, or as many as are left. */
+/* Computes a cache block of D: rows [row, row + rows) and nc columns from `col` on, or as many as
+ * there are. */
 static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int64_t col) {
     uint64_t tile = (uint64_t)(g->engine->mc * g->engine->nc) * sizeof(float);
     uint8_t *scratch = g->scratch + (uint64_t)thread * g->scratch_bytes;
@@ -402,7 +413,8 @@ bsmm_status bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *pack
     gemm g = *made;
     bind(&g, p);
     uint8_t *end = place_side(&g.b, packed);
-    /* The alignment gaps are zeroed too, because the caller may write these bytes to a file. */
+    /* The gaps between the arrays are set to zero too, because the caller may write packed weights
+     * to a file. */
     uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
     memset(g.b.factors, 0, bsmm_align64(padded * sizeof(double)));
     memset(g.b.wide, 0, (size_t)(end - g.b.wide));
@@ -414,8 +426,8 @@ bsmm_status bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *pack
     return bsmm_loop_run(&loop, &p->pool);
 }
 
-/* Runs one thread's part of A's rows. The thread packs its own panels of A block by block, so that
- * no thread waits for another. */
+/* Computes one thread's share of D's rows. The thread packs the panels of A that it needs, so it
+ * waits for no other thread. */
 static void run_rows(const gemm *g, int thread, int threads) {
     int64_t mr = g->engine->mr;
     int64_t end = bsmm_min_i64(g->a.rows, g->a.panels * (thread + 1) / threads * mr);
@@ -427,10 +439,11 @@ static void run_rows(const gemm *g, int thread, int threads) {
     }
 }
 
-/* A GEMM that several threads run, and what they have taken of it. */
+/* A GEMM that several threads compute, and the counters from which they take panels and cache
+ * blocks. */
 typedef struct shared_run {
     const gemm *g;
-    int64_t b_panels; /* to pack: 0 if B is packed already */
+    int64_t b_panels; /* panels of B to pack; 0 if B is packed already */
     bsmm_items *a_taken, *b_taken, *blocks_taken;
 } shared_run;
 
@@ -439,7 +452,7 @@ static void pack_free_b(const shared_run *s) {
         pack_panels(s->g, &s->g->b, true, i, 1);
 }
 
-/* Phase 0 packs B. */
+/* Runs a worker if threads divide A's rows. Phase 0 packs B; phase 1 packs A and multiplies. */
 static void work_by_rows(const void *context, int phase, int worker) {
     const shared_run *s = context;
     if (phase == 0)
@@ -448,9 +461,9 @@ static void work_by_rows(const void *context, int phase, int worker) {
         run_rows(s->g, worker, s->g->threads);
 }
 
-/* Returns the number of panels of A that a thread packs at once. If A is in column order and has
- * many panels per thread, more are packed at once, because neighbouring panels share cache
- * lines. */
+/* Returns the number of panels of A that a thread takes at once to pack. If A is in column order,
+ * adjacent panels share cache lines. More panels are then taken at once, provided that every thread
+ * gets many. */
 static int64_t panels_at_once(const gemm *g) {
     return g->p->a.m.order == BSMM_ORDER_COL && g->a.panels >= 64 * g->threads ? 16 : 4;
 }
@@ -471,7 +484,7 @@ static void run_free_blocks(const shared_run *s, int worker) {
     }
 }
 
-/* Phase 0 packs both operands. */
+/* Runs a worker if threads take cache blocks in turn. Phase 0 packs A and B; phase 1 multiplies. */
 static void work_by_blocks(const void *context, int phase, int worker) {
     const shared_run *s = context;
     if (phase == 0) {
@@ -482,7 +495,8 @@ static void work_by_blocks(const void *context, int phase, int worker) {
     }
 }
 
-/* Sets what the next slab is, from row `first` of B on, in memory at `to`. */
+/* Makes `g` describe the slab of B that begins at row `first` and is packed into memory at `to`.
+ * `rows` is the number of rows of all of B. */
 static void turn_to_slab(gemm *g, int64_t rows, int64_t first, uint8_t *to) {
     g->b_first = first;
     g->b.rows = bsmm_min_i64(rows - first, g->slab * g->b.width);
@@ -491,8 +505,8 @@ static void turn_to_slab(gemm *g, int64_t rows, int64_t first, uint8_t *to) {
     place_side(&g->b, to);
 }
 
-/* Runs one slab, which is one cache block wide, for all of A, in one thread's share of the
- * memory. */
+/* Packs a slab that is one cache block wide and multiplies all rows of A by it. The slab is in the
+ * calling thread's share of the memory for panels. */
 static void run_own_slab(const gemm *g, int thread, int64_t first) {
     gemm own = *g;
     uint64_t share = g->b_bytes / (uint64_t)g->threads / 64 * 64;
@@ -502,7 +516,8 @@ static void run_own_slab(const gemm *g, int thread, int64_t first) {
         run_block(&own, thread, row, bsmm_min_i64(g->mc, g->a.rows - row), 0);
 }
 
-/* Phase 0 packs A. */
+/* Runs a worker if each thread packs slabs of its own. Phase 0 packs A; in phase 1 the threads take
+ * slabs in turn. */
 static void work_by_slabs(const void *context, int phase, int worker) {
     const shared_run *s = context;
     if (phase == 0) {
@@ -544,7 +559,8 @@ bsmm_status bsmm_gemm_run(const gemm *made, const bsmm_product *p, void *workspa
     gemm g = *made;
     bind(&g, p);
     uint8_t *after_a = place_side(&g.a, workspace);
-    /* A packed B is only read. Its pointers are set as if it were workspace. */
+    /* The cast removes const from packed weights, whose pointers are set as if they were workspace.
+     * Packed weights are only read. */
     g.b_memory = has_panels(p) ? (uint8_t *)(uintptr_t)p->packed_b : after_a;
     g.scratch = has_panels(p) ? after_a : after_a + g.b_bytes;
     if (g.by_slabs) BSMM_TRY(run_shared(&g));

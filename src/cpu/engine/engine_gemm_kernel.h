@@ -1,6 +1,6 @@
-/* All kernels of packed engines share this code. A kernel's file includes it. On x86-64 that file
- * defines engine_of, which returns the engine for a given GEMM. It also defines the kernel's
- * `needs`. */
+/* The functions that the bsmm_kernel of every kernel with packed operands shares. A kernel's file
+ * includes this header. On x86-64 the file defines engine_of, which returns the engine for a
+ * product, and the kernel's requirements (packed_needs). */
 #ifndef BSMM_CPU_ENGINE_GEMM_KERNEL_H
 #define BSMM_CPU_ENGINE_GEMM_KERNEL_H
 
@@ -13,17 +13,17 @@
 static const bsmm_engine *engine_of(const bsmm_product *p);
 #else
 static const bsmm_engine *engine_of(const bsmm_product *p) {
-    (void)p; /* such a processor lacks the feature, so every GEMM is refused before this call */
+    (void)p; /* Never called: without x86-64's features the kernel refuses every product before */
     return NULL;
 }
 #endif
 
-/* Lists the requirements of a kernel of one instruction set. The first requirement that is not met
- * gives the reason of the refusal. */
+/* The requirements of a kernel. The first requirement that a processor or a product does not meet
+ * gives the reason for refusing the product. */
 typedef struct packed_needs {
     uint32_t feature;
-    const char *absent; /* reason for refusal if the processor lacks the feature */
-    /* Function that checks the operands' formats. */
+    const char *absent; /* reason that is returned if the processor lacks the feature */
+    /* Checks the operands' formats. It returns the reason for refusing them, or NULL. */
     const char *(*refuse)(const bsmm_product *p, char *why, size_t size);
 } packed_needs;
 
@@ -63,7 +63,7 @@ static bsmm_status pack_b(const bsmm_product *p, const void *state, void *packed
     return bsmm_gemm_pack_b(state, p, packed);
 }
 
-/* Sets the members of a bsmm_kernel that the functions above implement. */
+/* Initializes the members of a bsmm_kernel that the functions above implement. */
 #define BSMM_PACKED_KERNEL                                                                         \
     .device = "cpu", .state_bytes = sizeof(bsmm_gemm), .workspace_bytes = workspace_bytes,         \
     .run = run, .packed_b_bytes = packed_b_bytes, .name_panels = name_panels, .pack_b = pack_b,    \

@@ -1,13 +1,14 @@
-/* This file runs the epilogue of rows. If a pair of rows is wide (engine_gemm.h), its result is
- * summed again from the operands themselves. */
+/* Runs the epilogue row by row. If a row of A and a row of B form a wide pair (engine_gemm.h),
+ * their fp32 accumulator may be wrong, so their result is summed again in double from the operands
+ * themselves. */
 #include "cpu/engine/engine_gemm.h"
 
 #include <math.h>
 
 enum { EXACT_RUN = 128, EXACT_COLUMNS = 8 };
 
-/* Sums several columns side by side, so that no addition waits for the addition of another
- * column. */
+/* Adds the products of n elements of a row of A and of EXACT_COLUMNS rows of B. The columns' sums
+ * are independent, so the processor need not wait for one addition before it starts the next. */
 static void add_products(const double *a, const double b[EXACT_COLUMNS][EXACT_RUN], int64_t n,
                          double *sums) {
     for (int64_t i = 0; i < n; i++)
@@ -15,8 +16,8 @@ static void add_products(const double *a, const double b[EXACT_COLUMNS][EXACT_RU
             sums[c] += a[i] * b[c][i];
 }
 
-/* Computes the results for row r of A and `count` rows of B, in double, term by term, with the
- * scales applied to each term. Wide pairs take this slow path. */
+/* Computes the results of row r of A and `count` rows of B in double. Each element is multiplied by
+ * its scales before it is summed. The function is slow; only wide pairs need it. */
 static void sum_exactly(const bsmm_product *p, int64_t r, const int64_t *columns, int count,
                         double *sums) {
     double a[EXACT_RUN], b[EXACT_COLUMNS][EXACT_RUN] = {0};
@@ -51,8 +52,9 @@ static void replace_wide(const bsmm_product *p, const bsmm_gemm_row *row, double
     }
 }
 
-/* Replaces every NaN by one NaN. If an instruction has several NaN operands, the order of the
- * operands decides which one it returns, and compilers choose that order. */
+/* Replaces every NaN by the same NaN. If an instruction has several NaN operands, it returns the
+ * first one, and the compiler chooses which operand comes first. Without the replacement, the bits
+ * of a NaN would depend on the compiler. */
 static void make_nan_one(int64_t cols, double *values) {
     for (int64_t i = 0; i < cols; i++)
         values[i] = values[i] == values[i] ? values[i] : (double)NAN;
@@ -86,7 +88,8 @@ void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, doubl
     make_nan_one(d.cols, values);
 }
 
-/* It is not inlined, so that the fast path of its caller has fewer registers to save. */
+/* Stores a row by the general epilogue. The function is not inlined, so that the fast path of its
+ * caller needs fewer registers. */
 __attribute__((noinline)) static void store_slowly(const bsmm_product *p, const bsmm_gemm_row *row,
                                                    double *values) {
     bsmm_gemm_columns d = bsmm_gemm_columns_of_d(p, row->col, row->cols);
@@ -106,8 +109,8 @@ void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double
     store_slowly(p, row, values);
 }
 
-/* Counts the rows, from `first` on, that form no wide pair with a column. `widest` is the largest
- * `wide` of the columns. */
+/* Returns the number of rows, from `first` on, before the next row that forms a wide pair with a
+ * column. `widest` is the largest `wide` of the columns. */
 static int64_t count_narrow(const bsmm_gemm_rows *rows, int64_t first, int widest, int limit) {
     int64_t i = first;
     while (i < rows->rows && rows->wide[i] + widest <= limit)
@@ -115,7 +118,9 @@ static int64_t count_narrow(const bsmm_gemm_rows *rows, int64_t first, int wides
     return i - first;
 }
 
-/* Stores the rows from i on that the direct loop can store. Returns their number. */
+/* Stores rows from row i on by the direct loop, which applies the whole epilogue in one pass. It
+ * returns the number of stored rows. It stops at a row that forms a wide pair or that the loop
+ * cannot round correctly. */
 static int64_t store_directly(const bsmm_product *p, const bsmm_gemm_row *first,
                               const bsmm_gemm_rows *rows, int64_t i, int widest) {
     const bsmm_cpu_epilogue_tile tile = {.acc = first->acc + i * rows->pitch,

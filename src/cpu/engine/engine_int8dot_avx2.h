@@ -1,14 +1,14 @@
-/* The AVX2 int8 kernels share these functions, which sum small integers by AVX2's multiply-add of
- * bytes.
+/* Dot products of small integers by AVX2's vpmaddubsw, for the AVX2 int8 kernels.
  *
- * vpmaddubsw adds two products of an unsigned and a signed byte and saturates at 16 bits. The
- * kernels' bytes never saturate it: B's are at most 24 (e2m1) or 120 (e2m3), A's 12 or 60 in
- * magnitude, so that two products are at most 2 * 120 * 60 = 14400.
+ * vpmaddubsw multiplies unsigned bytes by signed bytes and adds pairs of products with saturation
+ * to 16 bits. Saturation never occurs here. B's bytes are at most 24 (from e2m1) or 120 (from
+ * e2m3), and A's bytes are at most 12 or 60 in magnitude, so a pair of products is at most 2 * 120
+ * * 60 = 14400.
  *
- * A group is 4 consecutive bytes of K of one row. Sums stay in 16 bits as long as they are at most
- * 32767. That holds over a unit's 8 groups, except if both operands are e2m3: one e2m1 and one e2m3
- * operand give at most 8 * 2 * 1440 = 23040. Two e2m3 operands reach 28800 after 2 groups. Such
- * sums are called `wide` here, and vpmaddwd widens them to 32 bits every two groups. */
+ * A group is 4 consecutive bytes of K of one row. The sums over a unit's 8 groups fit 16 bits
+ * unless both operands are e2m3: with e2m1 and e2m3 they are at most 8 * 2 * 1440 = 23040. With two
+ * e2m3 operands the sum of 2 groups already reaches 28800. A parameter `wide` is true for two e2m3
+ * operands; vpmaddwd then converts the sums to 32 bits after every 2 groups. */
 #ifndef BSMM_CPU_ENGINE_INT8DOT_AVX2_H
 #define BSMM_CPU_ENGINE_INT8DOT_AVX2_H
 
@@ -26,14 +26,14 @@ BSMM_INT8_INLINE __m256i bsmm_int8_broadcast(const uint8_t *word) {
     return _mm256_set1_epi32(*(const int32_t *)(const void *)word);
 }
 
-/* Compilers reorder integer additions, and the reordered code needs more registers than there are.
- * They cannot move additions across this statement. */
+/* Prevents the compiler from moving integer additions across this point. Compilers otherwise
+ * reorder the additions, and the reordered code needs more registers than the processor has. */
 BSMM_INT8_INLINE void bsmm_int8_keep(__m256i *sum) {
     __asm__("" : "+x"(*sum));
 }
 
-/* Multiplies two groups (`even` and `odd`) of 8 columns of B by the same two groups of a row of
- * A. */
+/* Multiplies two groups of 8 rows of B (`even` and `odd`) by the same two groups of a row of A (x
+ * and y) and returns the sums of the products. */
 BSMM_INT8_INLINE __m256i bsmm_int8_dot(__m256i even, __m256i x, __m256i odd, __m256i y, bool wide) {
     __m256i part = _mm256_add_epi16(_mm256_maddubs_epi16(even, x), _mm256_maddubs_epi16(odd, y));
     return wide ? _mm256_madd_epi16(part, _mm256_set1_epi16(1)) : part;
@@ -44,8 +44,9 @@ BSMM_INT8_INLINE void bsmm_int8_add(__m256i *sum, __m256i part, bool wide, bool 
     bsmm_int8_keep(sum);
 }
 
-/* Returns the product of A's scale and B's. In the exponent form, scales are shifted exponents, and
- * adding them multiplies. */
+/* Returns the product of A's scale and B's scale. If by_exponent is true, the scales are powers of
+ * two stored as exponents in the position of fp32's exponent bits, so an integer addition
+ * multiplies them. */
 BSMM_INT8_INLINE __m256 bsmm_int8_scale(__m256i a_scale, __m256i b_scale, bool by_exponent) {
     if (by_exponent) return _mm256_castsi256_ps(_mm256_add_epi32(a_scale, b_scale));
     return _mm256_mul_ps(_mm256_castsi256_ps(a_scale), _mm256_castsi256_ps(b_scale));
@@ -55,23 +56,24 @@ BSMM_INT8_INLINE __m256i bsmm_int8_whole(__m256i sum, bool wide) {
     return wide ? sum : _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
 }
 
-/* Adds a unit's sum, times its scales, to 8 columns of D. */
+/* Converts the integer sum of a unit to fp32, multiplies it by the unit's scales and adds it to 8
+ * columns of D. */
 BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) {
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, acc);
 }
 
-/* ---- tiles: up to 4 rows of A times 16 columns ---- */
+/* ---- register tiles: up to 4 rows of A and 16 rows of B ---- */
 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
-/* Describes the layout of a unit of A by offsets in bytes: from row to row, from an even group to
- * the odd group after it, from an even group to the next even group, and from a row's initial sum
- * to its scale. */
+/* Distances in bytes inside a packed unit of A: from one row to the next, from an even group to the
+ * following odd group, from one even group to the next even group, and from a row's initial sum to
+ * its scale. */
 typedef struct bsmm_int8_places {
     int64_t row, odd, pair, scale;
 } bsmm_int8_places;
 
-/* Sums the products of one unit, two groups at a time. */
+/* Computes the integer sums of one unit for a register tile, two groups at a time. */
 BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_places *p, int rows,
                                          const uint8_t *b, int64_t unit, bool wide,
                                          __m256i sum[BSMM_INT8_MR][BSMM_INT8_VECTORS]) {
@@ -92,8 +94,9 @@ BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_place
     }
 }
 
-/* Adds a unit's sums to D's columns. A row's initial sums and scales are loaded before its results
- * are stored: the compiler must assume that a store changes them, and would load them again. */
+/* Adds the scaled sums of one unit to a tile of D. A row's initial sum and scale are loaded before
+ * the row's results are stored. The compiler must assume that a store changes them, so it would
+ * otherwise load them again after each store. */
 BSMM_INT8_INLINE void bsmm_int8_add_unit(const uint8_t *a, const uint8_t *begins,
                                          const bsmm_int8_places *p, int rows, const uint8_t *b,
                                          int64_t unit, bool wide, bool by_exponent, float *c,

@@ -1,6 +1,6 @@
-/* This file runs the epilogue by rows. Accumulators leave the engine in fp32; everything after is
- * computed in double, and one rounding to D's format ends it. Contiguous rows of fp32, f16 and bf16
- * take the loops of epilogue_loops.c. */
+/* The epilogue of one row of values. The engine's accumulators are fp32. All steps of the epilogue
+ * compute in double, and the last step rounds once to D's format. Contiguous rows of fp32, f16 and
+ * bf16 use the vectorized loops of epilogue_loops.c. */
 #include "core/epilogue.h"
 #include "cpu/engine/engine_gemm.h"
 #include "cpu/epilogue/epilogue_loops.h"
@@ -14,12 +14,13 @@ void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *
 
 /* ---- adding C and bias ---- */
 
-/* Returns the bytes of an element of fp32, f16 or bf16, the formats that have such loops. */
+/* Returns the bytes of an element. `elem` must be f32, f16 or bf16, the formats for which there are
+ * vectorized loops. */
 static uint64_t wide_bytes(uint32_t elem) {
     return elem == BSMM_ELEM_F32 ? 4 : 2;
 }
 
-/* values[i] += factor * from[index + i * step], with elements decoded. */
+/* Adds factor * (decoded element number index + i * step of `from`) to values[i]. */
 static void add_elements(uint32_t elem, const void *from, uint64_t index, uint64_t step,
                          double factor, int64_t cols, double *values) {
     bsmm_cpu_epilogue_add_loop *add = step == 1 ? bsmm_cpu_epilogue_loops_get()->add[elem] : NULL;
@@ -74,7 +75,7 @@ void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, i
 }
 
 void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *values) {
-    /* In a block-scaled D the recipe applies the global scale. */
+    /* D's second-level scale. If D has block scales, the recipe applies it later. */
     double global = p->recipe ? 1 : bsmm_operand_global(&p->d);
     if (global != 1)
         for (int64_t i = 0; i < cols; i++)
@@ -87,9 +88,9 @@ static bsmm_cpu_epilogue_direct_loop *direct_of(const bsmm_product *p) {
     return bsmm_cpu_epilogue_loops_get()->direct[p->d.m.format.elem];
 }
 
-/* Returns true if the direct loop can add C. If D is stored in C's own memory, a bf16 row that
- * leaves the direct loop halfway has overwritten part of C, and the slow path would read it again.
- * Such a D does not take the direct loop. */
+/* Returns true if the direct loop can add C. It cannot if D is bf16 and in the same memory as C.
+ * The direct loop may stop in the middle of a bf16 row that contains a subnormal value. It has then
+ * overwritten part of C's row, which the slow path would read again. */
 static bool adds_directly(const bsmm_product *p) {
     if (!p->has_c) return true;
     bool anew = p->d.m.format.elem == BSMM_ELEM_BF16 && p->c.m.data == p->d.m.data;
@@ -101,7 +102,9 @@ bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p) {
            bsmm_operand_global(&p->d) == 1 && direct_of(p);
 }
 
-/* Adds C, or bias with `pitch` 0, to the operands that the tile adds, from element `index` on. */
+/* Adds an input to the list that the direct loop adds to a tile. `from` is C or the bias, `index`
+ * the number of its first element, and `pitch` the distance of its rows in elements, which is 0 for
+ * the bias. */
 static void add_to_tile(bsmm_cpu_epilogue_tile *tile, uint32_t elem, const void *from,
                         uint64_t index, int64_t pitch, double factor) {
     int64_t bytes = (int64_t)wide_bytes(elem);
@@ -123,8 +126,8 @@ int64_t bsmm_cpu_epilogue_direct(const bsmm_product *p, int64_t row, int64_t col
     return direct_of(p)(&tile);
 }
 
-/* Prefetches the lines of a part of an operand. `writes` must be a constant, as the prefetch
- * instruction depends on it. */
+/* Prefetches the cache lines of a rectangle of an operand. Callers pass a constant `writes`,
+ * because it selects between two prefetch instructions. */
 static inline void expect_part(const bsmm_operand *o, int64_t row, int64_t rows, int64_t col,
                                int64_t cols, const bool writes) {
     enum { LINE = 64 };

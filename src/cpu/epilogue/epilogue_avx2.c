@@ -1,6 +1,6 @@
-/* Stores accumulators to D by 256-bit vectors; see epilogue_direct_body.h. Masked loads and stores
- * are slow, and AVX2 has none of 16 bits. So `lanes` is a count here, and an incomplete vector goes
- * through memory. */
+/* The direct epilogue with 256-bit vectors (epilogue_direct_body.h). AVX2's masked loads and stores
+ * are slow, and it has none for 16-bit values. `lanes` is therefore a number of lanes, and an
+ * incomplete vector is copied through a small buffer. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #if defined(__x86_64__)
@@ -29,7 +29,7 @@ INLINE __m256i load_whole(const void *from) {
     return _mm256_loadu_si256(from);
 }
 
-/* Loads `bytes` of a vector; the rest is 0. */
+/* Loads the first `bytes` bytes of a vector; the other bytes are 0. */
 INLINE __m256i load_bytes(const void *from, int64_t bytes) {
     uint8_t room[LANES * 4] = {0};
     memcpy(room, from, (size_t)bytes);
@@ -80,8 +80,8 @@ INLINE vec narrow(dvec low, dvec high) {
                                 1);
 }
 
-/* Cuts off the low bits of doubles and keeps in the last bit whether any was lost, as sticky_bits
- * of epilogue_loops.c does. */
+/* Clears the low bits of doubles, and sets the last remaining bit if any cleared bit was set, as
+ * sticky_bits in epilogue_loops.c does. */
 INLINE dvec cut(dvec value) {
     const __m256i low = _mm256_set1_epi64x(0x1fffffff);
     __m256i bits = _mm256_castpd_si256(value);
@@ -115,9 +115,9 @@ INLINE bool store_f16(vec value, lanes there, void *to) {
     return store_words(_mm256_cvtps_ph(value, NEAREST), there, to);
 }
 
-/* Rounds to bf16. The fp32 value has a sticky last bit, so that this second rounding gives the same
- * as one rounding from double. That does not hold if the fp32 value is subnormal; the function then
- * returns false. */
+/* Rounds fp32 values to bf16 and stores them. The last bit of each fp32 value is a sticky bit, so
+ * the result equals one rounding from double. That does not hold if an fp32 value is subnormal. The
+ * function then stores nothing and returns false. */
 INLINE bool store_bf16(vec value, lanes there, void *to) {
     __m256i bits = _mm256_castps_si256(value);
     __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));

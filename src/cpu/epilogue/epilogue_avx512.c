@@ -1,4 +1,4 @@
-/* Stores accumulators to D by 512-bit vectors; see epilogue_direct_body.h. */
+/* The direct epilogue with 512-bit vectors (epilogue_direct_body.h). */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #if defined(__x86_64__)
@@ -65,13 +65,13 @@ INLINE vec narrow(dvec low, dvec high) {
                               1);
 }
 
-/* Cuts off the low bits of doubles and keeps in the last bit whether any was lost, as sticky_bits
- * of epilogue_loops.c does. */
+/* Clears the low bits of doubles, and sets the last remaining bit if any cleared bit was set, as
+ * sticky_bits in epilogue_loops.c does. */
 INLINE dvec cut(dvec value) {
     const __m512i low = _mm512_set1_epi64(0x1fffffff);
     __m512i bits = _mm512_castpd_si512(value);
     __m512i carried = _mm512_add_epi64(_mm512_and_si512(bits, low), low);
-    /* The instruction computes (bits | carried) & ~low. */
+    /* The constant 0x54 makes the instruction compute (bits | carried) & ~low. */
     return _mm512_castsi512_pd(_mm512_ternarylogic_epi64(bits, carried, low, 0x54));
 }
 
@@ -85,9 +85,9 @@ INLINE bool store_f16(vec value, lanes there, void *to) {
     return true;
 }
 
-/* Rounds to bf16. The fp32 value has a sticky last bit, so that this second rounding gives the same
- * as one rounding from double. That does not hold if the fp32 value is subnormal; the function then
- * returns false. */
+/* Rounds fp32 values to bf16 and stores them. The last bit of each fp32 value is a sticky bit, so
+ * the result equals one rounding from double. That does not hold if an fp32 value is subnormal. The
+ * function then stores nothing and returns false. */
 INLINE bool store_bf16(vec value, lanes there, void *to) {
     __m512i bits = _mm512_castps_si512(value);
     __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));

@@ -1,25 +1,26 @@
-/* The direct epilogue: it takes tiles from accumulators to D in one pass, in registers. It does
- * what bsmm_cpu_epilogue_scale, bsmm_cpu_epilogue_add and bsmm_cpu_epilogue_store do one after
- * another, with the same roundings.
+/* The direct epilogue: it computes D from the accumulators of a tile in one pass over registers.
+ * The results have the same bits as those of bsmm_cpu_epilogue_scale, bsmm_cpu_epilogue_add and
+ * bsmm_cpu_epilogue_store called one after another.
  *
  * The file of an instruction set includes this body after it has defined:
  *   INLINE, TARGET          function attributes
  *   vec, dvec               vectors of LANES floats and of HALF = LANES / 2 doubles
- *   lanes                   the lanes of a vec that hold values: lanes_left(n),
- *                           half_lanes(lanes, half)
- *   load_floats,            load the given lanes; the rest is 0
+ *   lanes                   selects the lanes of a vec that hold values; lanes_left(n) makes it,
+ *                           half_lanes(lanes, half) makes that of one half
+ *   load_floats,            load the selected lanes; the other lanes are 0
  *   load_doubles
- *   load_values             loads C or bias
+ *   load_values             loads values of C or bias
  *   vec_set1, vec_with_one_nan, dvec_set1, dvec_fma, dvec_with_one_nan
- *   dvec_of                 converts one half of a vec
- *   cut, narrow             dvec with a sticky last bit; two dvecs as a vec
- *   store_f32, store_f16,   store the given lanes, or return false if the row needs the
- *   store_bf16              slow path
+ *   dvec_of                 converts one half of a vec to double
+ *   cut, narrow             truncates doubles and sets a sticky last bit; converts two dvecs to a
+ * vec store_f32, store_f16,   store the selected lanes, or return false if only the slow path
+ *   store_bf16              rounds the row correctly
  *
- * If every factor of the accumulators is a normal power of two and nothing is added, the
- * multiplication is done in fp32: the product is exact, or it overflows or is subnormal exactly
- * when the result is. Only alpha may be negative then, because alpha is the only factor that turns
- * a zero accumulator into -0. */
+ * If all factors of a tile are normal powers of two and neither C nor bias is added, the
+ * multiplication is done in fp32. Its result equals that in double, because the product with a
+ * power of two is exact unless the result overflows or is subnormal. Of the factors only alpha may
+ * be negative in this case, because in the general case too only alpha can turn a zero accumulator
+ * into -0. */
 #ifndef BSMM_CPU_EPILOGUE_DIRECT_BODY_H
 #define BSMM_CPU_EPILOGUE_DIRECT_BODY_H
 
@@ -42,14 +43,14 @@ INLINE dvec dvec_mul(dvec a, dvec b) {
 
 /* ---- factors that are powers of two ---- */
 
-/* LEAST and MOST are the exponents of normal fp32 numbers */
+/* LEAST and MOST are the smallest and largest exponents of normal fp32 numbers. */
 enum { NO_POWER = 1 << 16, LEAST = -126, MOST = 127 };
 
-/* Returns the exponent of a positive power of two, else NO_POWER. */
+/* Returns the exponent of `value` if it is a positive power of two, else NO_POWER. */
 static int exponent_of(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    /* The exponents of Inf, NaN and negative values are above 2046. */
+    /* The sign bit and the exponent bits. Inf, NaN and negative values give numbers above 2046. */
     int64_t exponent = (int64_t)(bits >> 52);
     bool is_power = (bits & ((1ull << 52) - 1)) == 0 && exponent > 0 && exponent < 2047;
     return is_power ? (int)exponent - 1023 : NO_POWER;
@@ -69,8 +70,9 @@ static exponents exponents_of(const double *factors, int64_t n) {
     return all;
 }
 
-/* Says which factors a tile's accumulators have: one power of two in each row, one power of two for
- * each column too, or any values. */
+/* The kind of factors that a tile's accumulators have. BY_ONE: all columns have the factor 1, and
+ * each row has a power of two. BY_POWERS: each row and each column has a power of two. BY_ANY: any
+ * factors. */
 typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
 
 static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
@@ -86,7 +88,7 @@ static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
     return columns.least == 0 && columns.most == 0 ? BY_ONE : BY_POWERS;
 }
 
-/* Points to part of a row: its accumulators and their factors. */
+/* The accumulators of a part of a row, and their factors. */
 typedef struct part {
     const float *acc;
     const double *column_factors;
@@ -100,20 +102,22 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
             vec_mul(factor, narrow(load_doubles(half_lanes(there, 0), p->column_factors),
                                    load_doubles(half_lanes(there, 1), p->column_factors + HALF)));
     vec acc = vec_add(load_floats(there, p->acc), vec_set1(0));
-    /* Adding 0 has turned -0 into +0, so acc is never -0. */
+    /* The addition of 0 has turned -0 into +0, so the sign of a zero result is alpha's. */
     return vec_with_one_nan(vec_mul(acc, factor));
 }
 
-/* ---- factors of any value ---- */
+/* ---- factors that are not powers of two ---- */
 
 INLINE dvec finish_half(const part *p, int half, lanes there, vec acc) {
     const double *factors = p->column_factors + half * HALF;
     dvec factor = dvec_mul(dvec_set1(p->factor), load_doubles(half_lanes(there, half), factors));
-    dvec value = dvec_fma(dvec_of(acc, half), factor, dvec_set1(0)); /* adding 0 turns -0 into +0 */
+    dvec value =
+        dvec_fma(dvec_of(acc, half), factor, dvec_set1(0)); /* the addition of 0 turns -0 into +0 */
     return dvec_mul(value, dvec_set1(p->alpha));
 }
 
-/* Adds C or bias, from (row, col) of the tile on. */
+/* Adds LANES values of C or bias, which belong to row `row` and columns from `col` on of the tile.
+ */
 INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_t col, lanes there,
                        dvec half[2]) {
     const int64_t bytes = added->elem == BSMM_ELEM_F32 ? 4 : 2;
@@ -124,8 +128,9 @@ INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_
         half[i] = dvec_add(half[i], dvec_mul(factor, dvec_of(values, i)));
 }
 
-/* Returns finished lanes as fp32, either rounded or with a sticky last bit. `t` is the tile if C or
- * bias is added to its row `row`, else NULL. */
+/* Returns the finished values of one vector as fp32. They are rounded, or truncated with a sticky
+ * last bit if a rounding to 16 bits follows. If C or bias is added, `t` is the tile and `row` the
+ * number of the row in it; else `t` is NULL. */
 INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu_epilogue_tile *t,
                          int64_t row) {
     vec acc = load_floats(there, p->acc);
@@ -138,7 +143,7 @@ INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu
 
 /* ---- rows of a tile ---- */
 
-/* Rounds LANES values to D's format and stores them. */
+/* Rounds LANES fp32 values to D's format and stores the selected lanes. */
 typedef bool store_lanes(vec value, lanes there, void *to);
 
 INLINE bool finish_row(part p, int64_t cols, multiplier by, const bsmm_cpu_epilogue_tile *t,

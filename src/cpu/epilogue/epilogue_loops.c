@@ -1,6 +1,6 @@
-/* This file has the epilogue's loops. Each loop has one body, and the functions of the targets
- * below include it; they differ only in the instructions that the compiler may use to vectorize
- * it. */
+/* The epilogue's loops. The body of each loop is written once as an inline function. A function for
+ * each instruction set contains it, so the compiler vectorizes it with the instructions of that
+ * set. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #include "base/cpu.h"
@@ -8,11 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Forces inlining of any size, so that a body is compiled for the target of the function that calls
- * it. */
+/* Forces inlining. Otherwise a body could be compiled as a function of its own, without the
+ * instruction set of its caller. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* A zero result is +0, whatever the signs of its factors are; adding 0 makes it so. */
+/* Multiplies accumulators by their factors. The addition of 0 turns -0 into +0, so a zero result is
+ * +0 whatever the factors' signs are. */
 INLINE void scale(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values) {
     for (int64_t i = 0; i < cols; i++)
@@ -33,7 +34,8 @@ INLINE float float_of_bits(uint32_t bits) {
     return value;
 }
 
-/* Every NaN code gives the codec's NaN, whatever its sign and payload. */
+/* Converts bf16 to fp32. Every NaN code becomes the same NaN, whatever its sign and payload are, as
+ * in bsmm_elem_decode. */
 INLINE float bf16_value(uint16_t code) {
     uint32_t bits = (uint32_t)code << 16;
     return float_of_bits((code & 0x7fff) > 0x7f80 ? 255u << 23 | 1u << 22 : bits);
@@ -45,7 +47,7 @@ INLINE void add_bf16(const void *from, double factor, int64_t cols, double *valu
         values[i] += factor * (double)bf16_value(row[i]);
 }
 
-/* A subnormal is an integer times 2^-24. */
+/* Converts f16 to fp32. A subnormal f16 is its code times 2^-24. */
 INLINE float f16_value(uint16_t code) {
     uint32_t magnitude = code & 0x7fff, normal = (magnitude << 13) + (112u << 23), small_bits;
     float small = (float)(int32_t)magnitude * 0x1p-24f;
@@ -70,9 +72,9 @@ INLINE void store_f32(const double *values, int64_t cols, void *out) {
         to[i] = (float)values[i];
 }
 
-/* Returns the bits of a value as fp32, cut to 24 bits. The last bit is sticky: it is set if any bit
- * was cut off. A second rounding to fewer bits then gives the same as one rounding from double.
- * This does not hold below fp32's normal values. */
+/* Returns the fp32 bits of a double that is truncated to 24 significant bits. The last of them is a
+ * sticky bit: it is set if any truncated bit was set. A later rounding to fewer bits then gives the
+ * same result as one rounding from double. That does not hold if the value is subnormal in fp32. */
 INLINE uint32_t sticky_bits(double value) {
     static const uint64_t cut = 0x1fffffff;
     uint64_t bits;
@@ -85,8 +87,9 @@ INLINE uint32_t sticky_bits(double value) {
     return single_bits;
 }
 
-/* The function has no branches, so that compilers vectorize the loop. A subnormal is rounded by
- * adding 1/2: the lowest bit of the sum is then 2^-24, as in f16's subnormals. */
+/* Rounds a double to f16. The function has no branches, so that compilers can vectorize loops that
+ * call it. To round a subnormal f16, it adds 1/2: the last mantissa bit of numbers near 1/2 is
+ * 2^-24, which is also the last bit of f16's subnormals. */
 INLINE uint16_t f16_from(double value) {
     uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, shifted_bits;
     uint32_t normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
@@ -112,8 +115,9 @@ INLINE uint16_t bf16_from(double value) {
     return (uint16_t)code;
 }
 
-/* Returns true if a value is subnormal in bf16, that is, in fp32 too. A row with such a value takes
- * the codec. */
+/* Returns true if any value is subnormal in bf16. bf16 and fp32 have the same exponents, so such a
+ * value is subnormal in fp32 too and sticky_bits does not work for it. Such a row is encoded by
+ * bsmm_elem_encode. */
 INLINE bool has_subnormal(const double *values, int64_t cols) {
     int found = 0;
     for (int64_t i = 0; i < cols; i++)
@@ -132,8 +136,8 @@ INLINE void store_bf16(const double *values, int64_t cols, void *out) {
         to[i] = bf16_from(values[i]);
 }
 
-/* Rounds a value to an 8-bit format, as f16_from does for f16. One body serves all 8-bit
- * formats. */
+/* Rounds a double to an 8-bit format in the same way as f16_from rounds to f16. The format's
+ * properties are parameters, so one function serves all 8-bit formats. */
 INLINE uint8_t narrow_from(const bsmm_cpu_epilogue_narrow *f, double value) {
     uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, sum_bits, place_bits;
     uint32_t shift = 23 - f->mantissa_bits, lowest = (uint32_t)(f->lowest + 127) << 23;

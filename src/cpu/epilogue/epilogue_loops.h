@@ -1,52 +1,56 @@
-/* This file declares the epilogue's loops over contiguous rows, compiled for the instruction sets
- * that processors have. */
+/* Declares the epilogue's loops over contiguous rows. Each loop is compiled for several instruction
+ * sets. */
 #ifndef BSMM_CPU_EPILOGUE_LOOPS_H
 #define BSMM_CPU_EPILOGUE_LOOPS_H
 
 #include "format/format.h"
 
-/* The loops are indexed by element format. The entry of a format of 8 bits or fewer is NULL. */
+/* Number of element formats. The arrays of loops below are indexed by element format; the entries
+ * of formats with at most 8 bits are NULL. */
 enum { BSMM_CPU_EPILOGUE_ELEMS = BSMM_ELEM_COUNT };
 
-/* Rounds values once, to nearest even. */
+/* Rounds `cols` values once, to nearest even, and stores them at `to`. */
 typedef void bsmm_cpu_epilogue_store_loop(const double *values, int64_t cols, void *to);
 
-/* Computes values[i] += factor * from[i]. */
+/* Adds factor * from[i] to values[i]. */
 typedef void bsmm_cpu_epilogue_add_loop(const void *from, double factor, int64_t cols,
                                         double *values);
 
-/* Describes an element format of 8 bits, with the fields that a loop needs. */
+/* The properties of an 8-bit element format that a rounding loop needs. */
 typedef struct bsmm_cpu_epilogue_narrow {
     uint32_t mantissa_bits;
-    uint32_t max_code, nan_code; /* magnitudes. A nan_code of 0x80 means that the format has no
-                                  * -0 */
-    int lowest;                  /* exponent of the smallest normal value of the format */
+    uint32_t max_code,
+        nan_code; /* codes without sign; a nan_code of 0x80 means that the format has no -0 */
+    int lowest;   /* exponent of the smallest normal value of the format */
 } bsmm_cpu_epilogue_narrow;
 
-/* Describes an operand, C or bias, that is added to a tile: factor * value i of row r. */
+/* An input that the epilogue adds to a tile, namely C or the bias. Value i of row r is multiplied
+ * by `factor` and added. */
 typedef struct bsmm_cpu_epilogue_added {
     const uint8_t *from;
-    int64_t pitch; /* distance between two rows, in bytes */
+    int64_t pitch; /* distance between two rows in bytes; 0 for the bias */
     uint32_t elem; /* element format: f32, f16 or bf16 */
     double factor;
 } bsmm_cpu_epilogue_added;
 
-/* Describes a tile of accumulators that the epilogue stores to D: acc[r * pitch + i] * (factors[r]
- * * column_factors[i]) * alpha, plus each operand in `added`, in this order. */
+/* A tile of accumulators that the epilogue stores to D. The value in row r and column i is acc[r *
+ * pitch + i] * (factors[r] * column_factors[i]) * alpha, to which the inputs in `added` are added
+ * in order. */
 typedef struct bsmm_cpu_epilogue_tile {
     const float *acc;
     int64_t pitch;
     const double *factors, *column_factors;
     double alpha;
     int64_t rows, cols;
-    uint8_t *to; /* address of the tile's first value in D */
+    uint8_t *to; /* address in D of the tile's first value */
     int64_t to_pitch;
     int added_count;
     bsmm_cpu_epilogue_added added[2];
 } bsmm_cpu_epilogue_tile;
 
-/* Rounds rows into D and stores every NaN as the same NaN. Returns the number of rows that are
- * done. If that is less than the tile's rows, the next row needs the slow path. */
+/* Applies the whole epilogue to a tile in one pass, and stores it to D. Every NaN is stored with
+ * the same bits. The loop returns the number of rows that are stored. If it is less than the tile's
+ * rows, the next row contains a value that only the slow path rounds correctly. */
 typedef int64_t bsmm_cpu_epilogue_direct_loop(const bsmm_cpu_epilogue_tile *tile);
 
 #if defined(__x86_64__)
@@ -57,22 +61,25 @@ bsmm_cpu_epilogue_direct_loop bsmm_cpu_epilogue_f32_avx2, bsmm_cpu_epilogue_f16_
 #endif
 
 typedef struct bsmm_cpu_epilogue_loops {
-    /* Computes values[i] = acc[i] * row_factor * factors[i]; a zero result is +0. */
+    /* Computes values[i] = acc[i] * row_factor * factors[i]. A zero result is +0. */
     void (*scale)(const float *acc, double row_factor, const double *factors, int64_t cols,
                   double *values);
-    /* Loops that add C or bias, by element format. */
+    /* Loops that add C or bias, indexed by its element format. */
     bsmm_cpu_epilogue_add_loop *add[BSMM_CPU_EPILOGUE_ELEMS];
-    /* Loops that round into D, by element format. */
+    /* Loops that round to D, indexed by D's element format. */
     bsmm_cpu_epilogue_store_loop *store[BSMM_CPU_EPILOGUE_ELEMS];
     bsmm_cpu_epilogue_direct_loop
-        /* Loops for a whole epilogue in one pass, by element format; NULL: none. */
+        /* Loops that apply the whole epilogue in one pass, indexed by D's element format; NULL if
+         * there is none. */
         *direct[BSMM_CPU_EPILOGUE_ELEMS];
-    /* Rounds values to an 8-bit format. A value that overflows becomes max_code. */
+    /* Rounds values to an 8-bit format. A value that overflows becomes the format's largest value.
+     */
     void (*store_narrow)(const bsmm_cpu_epilogue_narrow *format, const double *values, int64_t cols,
                          uint8_t *to);
 } bsmm_cpu_epilogue_loops;
 
-/* Returns the loops of the best instruction set. All sets give bitwise identical results. */
+/* Returns the loops for the best instruction set of the processor. The loops of all instruction
+ * sets give bitwise identical results. */
 const bsmm_cpu_epilogue_loops *bsmm_cpu_epilogue_loops_get(void);
 
 #endif
